@@ -1,0 +1,193 @@
+package pricing
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+)
+
+// MaxLines is the most lines that a cart may have.
+const MaxLines = 10_000
+
+// LineKind tells what a line sells.
+type LineKind uint8
+
+// The kinds of line. The specification's PRODUCT means [Device] or [Accessory].
+const (
+	Plan      LineKind = iota + 1 // a subscription plan
+	Device                        // a device
+	Accessory                     // an accessory
+	Shipping                      // shipping, never discounted
+)
+
+// String returns the wire name: "plan", "device", "accessory" or "shipping".
+func (k LineKind) String() string {
+	switch k {
+	case Plan:
+		return "plan"
+	case Device:
+		return "device"
+	case Accessory:
+		return "accessory"
+	case Shipping:
+		return "shipping"
+	}
+	return ""
+}
+
+// ParseLineKind is the inverse of String.
+func ParseLineKind(text string) (LineKind, error) {
+	for k := Plan; k <= Shipping; k++ {
+		if k.String() == text {
+			return k, nil
+		}
+	}
+	return 0, invalid("", FieldUnknown, "must be plan, device, accessory or shipping")
+}
+
+// MarshalText returns the wire name.
+func (k LineKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText is [ParseLineKind].
+func (k *LineKind) UnmarshalText(text []byte) (err error) {
+	*k, err = ParseLineKind(string(text))
+	return err
+}
+
+// Interval is the length of one billing period.
+type Interval uint8
+
+// The intervals. The zero value is a line that is paid once.
+const (
+	Once Interval = iota
+	Daily
+	Weekly
+	Monthly
+	Yearly
+)
+
+// String returns "", "day", "week", "month" or "year".
+func (i Interval) String() string {
+	switch i {
+	case Daily:
+		return "day"
+	case Weekly:
+		return "week"
+	case Monthly:
+		return "month"
+	case Yearly:
+		return "year"
+	case Once:
+	}
+	return ""
+}
+
+// ParseInterval is the inverse of String.
+func ParseInterval(text string) (Interval, error) {
+	for i := Once; i <= Yearly; i++ {
+		if i.String() == text {
+			return i, nil
+		}
+	}
+	return 0, invalid("", FieldUnknown, "must be day, week, month or year")
+}
+
+// MarshalText returns the wire name.
+func (i Interval) MarshalText() ([]byte, error) { return []byte(i.String()), nil }
+
+// UnmarshalText is [ParseInterval].
+func (i *Interval) UnmarshalText(text []byte) (err error) {
+	*i, err = ParseInterval(string(text))
+	return err
+}
+
+// Line is one position of a cart.
+type Line struct {
+	// ID names the line within its cart, for the caller; pricing does not read it.
+	ID string
+	// Kind tells what is sold.
+	Kind LineKind
+	// ItemID names the plan, device, accessory or shipping option.
+	ItemID string
+	// Quantity is at least 1.
+	Quantity int64
+	// UnitPrice is the list price of one unit in minor units, at least 0.
+	UnitPrice int64
+	// Recurs is how often a plan is paid again; [Once] for everything else. The
+	// price is that of the first period.
+	Recurs Interval
+}
+
+// Cart is what a customer is about to buy, in one currency.
+type Cart struct {
+	Currency Currency
+	Lines    []Line
+}
+
+// Validate returns a [*ValidationError] that lists every fault of the cart: no
+// currency, too many lines, an unknown kind, a quantity below 1, a negative
+// price, an interval on something that is no plan, a line or a sum that
+// overflows 64 bits.
+func (c Cart) Validate() error {
+	var faults ValidationError
+	if c.Currency.IsZero() {
+		faults.Add("currency", FieldRequired, "a cart needs a currency")
+	}
+	if len(c.Lines) > MaxLines {
+		faults.Add("lines", FieldTooLong, fmt.Sprintf("a cart has at most %d lines", MaxLines))
+		return faults.Err()
+	}
+	sum, summed := int64(0), true
+	for i, l := range c.Lines {
+		l.faults(i, &faults)
+		subtotal, ok := l.subtotal()
+		if !ok || !summed {
+			continue
+		}
+		if sum, summed = addAmounts(sum, subtotal); !summed {
+			faults.Add(linePath(i, "unitPrice"), FieldOverflow, "the cart's total is too large")
+		}
+	}
+	return faults.Err()
+}
+
+func (l Line) faults(i int, faults *ValidationError) {
+	if l.Kind < Plan || l.Kind > Shipping {
+		faults.Add(linePath(i, "kind"), FieldUnknown, "must be plan, device, accessory or shipping")
+	}
+	if l.Quantity < 1 {
+		faults.Add(linePath(i, "quantity"), FieldTooSmall, "a quantity is at least 1")
+	}
+	if l.UnitPrice < 0 {
+		faults.Add(linePath(i, "unitPrice"), FieldTooSmall, "a price is not negative")
+	}
+	if l.Recurs > Yearly {
+		faults.Add(linePath(i, "recurs"), FieldUnknown, "must be day, week, month or year")
+	} else if l.Recurs != Once && l.Kind != Plan {
+		faults.Add(linePath(i, "recurs"), FieldNotAllowed, "only a plan recurs")
+	}
+	if _, ok := l.subtotal(); !ok && l.Quantity >= 1 && l.UnitPrice >= 0 {
+		faults.Add(linePath(i, "unitPrice"), FieldOverflow, "price times quantity is too large")
+	}
+}
+
+// wellFormed is faults for the hot path: no message, no allocation.
+func (l *Line) wellFormed() bool {
+	return l.Kind >= Plan && l.Kind <= Shipping && (l.Recurs == Once || l.Kind == Plan && l.Recurs <= Yearly)
+}
+
+// subtotal returns price times quantity; ok is false when either is out of
+// bounds or the product leaves 64 bits.
+func (l *Line) subtotal() (subtotal int64, ok bool) {
+	if l.Quantity < 1 || l.UnitPrice < 0 {
+		return 0, false
+	}
+	high, low := bits.Mul64(uint64(l.UnitPrice), uint64(l.Quantity))
+	return int64(low), high == 0 && low <= math.MaxInt64 //nolint:gosec // checked beside
+}
+
+// addAmounts adds two amounts of at least 0.
+func addAmounts(a, b int64) (sum int64, ok bool) {
+	sum = a + b
+	return sum, sum >= 0
+}

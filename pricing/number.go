@@ -1,0 +1,264 @@
+package pricing
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/big"
+	"reflect"
+	"strings"
+
+	"github.com/shopspring/decimal"
+)
+
+const (
+	// maxNumberText bounds the text of a number from outside, in bytes: longer
+	// input is refused before it is parsed.
+	maxNumberText = 64
+	// maxNumberExponent bounds what may follow the e of "1e64". Without a bound,
+	// nine characters ("1e9999999") cost their value in memory.
+	maxNumberExponent = 64
+)
+
+// Number is a decimal number as it came from outside: the text of a JSON string
+// ("12.50") or of a JSON number (12.5), kept digit by digit, so that nothing is
+// lost before the field's rules are known. Convert it with [Number.Decimal],
+// [ParseMoney] or [ParsePercent]; they report malformed text, so that a caller
+// can put the path of the field on the error. The empty Number is an absent one.
+//
+// The accepted text is that of a JSON number: an optional minus sign, digits,
+// optionally a point and more digits, optionally an exponent within -64 to 64;
+// at most 64 characters, leading zeros allowed. It marshals as a JSON string.
+type Number string
+
+// UnmarshalJSON keeps the text of a JSON string or number. null leaves n as it
+// is. Every other JSON type is a [*json.UnmarshalTypeError], as it is for Go's
+// own types. The text itself is not judged here. No more of it is kept than
+// shows that it is too long.
+func (n *Number) UnmarshalJSON(data []byte) error {
+	text := string(data)
+	switch kind := jsonKind(data); kind {
+	case "null":
+		return nil
+	case "number":
+	case "string":
+		if err := json.Unmarshal(data, &text); err != nil {
+			return err
+		}
+	default:
+		return &json.UnmarshalTypeError{Value: kind, Type: reflect.TypeFor[Number]()}
+	}
+	if len(text) > maxNumberText {
+		text = strings.Clone(text[:maxNumberText+1])
+	}
+	*n = Number(text)
+	return nil
+}
+
+// jsonKind names the JSON type of a value by its first byte, in the words of
+// [json.UnmarshalTypeError].
+func jsonKind(data []byte) string {
+	if len(data) == 0 {
+		return "nothing"
+	}
+	switch data[0] {
+	case 'n':
+		return "null"
+	case 't', 'f':
+		return "bool"
+	case '{':
+		return "object"
+	case '[':
+		return "array"
+	case '"':
+		return "string"
+	}
+	return "number"
+}
+
+// Decimal converts the text exactly. Empty, malformed or over-long text and an
+// exponent outside -64 to 64 are a [*ValidationError], so that the result is
+// always small enough to compute with.
+func (n Number) Decimal() (decimal.Decimal, error) {
+	scanned, err := scanNumber(string(n))
+	if err != nil {
+		return decimal.Decimal{}, err
+	}
+	coefficient, ok := new(big.Int).SetString(scanned.whole+scanned.fraction, 10)
+	if !ok {
+		return decimal.Decimal{}, malformedNumber(string(n))
+	}
+	if scanned.negative {
+		coefficient.Neg(coefficient)
+	}
+	return decimal.NewFromBigInt(coefficient, int32(scanned.exponent-len(scanned.fraction))), nil //nolint:gosec // within -128 to 64
+}
+
+// scannedNumber is the text of a number taken apart.
+type scannedNumber struct {
+	whole, fraction string // digits before and after the point
+	exponent        int
+	negative        bool
+}
+
+func scanNumber(text string) (scannedNumber, error) {
+	switch {
+	case text == "":
+		return scannedNumber{}, invalid("", FieldRequired, "a number is required")
+	case len(text) > maxNumberText:
+		return scannedNumber{}, invalid("", FieldTooLong, fmt.Sprintf("a number has at most %d characters", maxNumberText))
+	}
+	var n scannedNumber
+	rest, pointed := text, false
+	rest, n.negative = strings.CutPrefix(rest, "-")
+	n.whole, rest = cutDigits(rest)
+	if rest, pointed = strings.CutPrefix(rest, "."); pointed {
+		n.fraction, rest = cutDigits(rest)
+	}
+	if n.whole == "" || pointed && n.fraction == "" {
+		return scannedNumber{}, malformedNumber(text)
+	}
+	if rest == "" {
+		return n, nil
+	}
+	var ok bool
+	if n.exponent, ok = scanExponent(rest); !ok {
+		return scannedNumber{}, malformedNumber(text)
+	}
+	switch {
+	case n.exponent > maxNumberExponent:
+		return scannedNumber{}, invalid("", FieldTooLarge, "the number is too large")
+	case n.exponent < -maxNumberExponent:
+		return scannedNumber{}, invalid("", FieldTooManyDecimals, "the number has too many decimals")
+	}
+	return n, nil
+}
+
+// scanExponent reads "e-12". A value beyond four digits comes back as that.
+func scanExponent(text string) (exponent int, ok bool) {
+	if text[0] != 'e' && text[0] != 'E' {
+		return 0, false
+	}
+	text, negative := strings.CutPrefix(text[1:], "-")
+	if !negative {
+		text = strings.TrimPrefix(text, "+")
+	}
+	digits, rest := cutDigits(text)
+	if digits == "" || rest != "" {
+		return 0, false
+	}
+	for _, digit := range []byte(digits) {
+		exponent = min(exponent*10+int(digit-'0'), 9999)
+	}
+	if negative {
+		exponent = -exponent
+	}
+	return exponent, true
+}
+
+func cutDigits(text string) (digits, rest string) {
+	end := 0
+	for end < len(text) && text[end] >= '0' && text[end] <= '9' {
+		end++
+	}
+	return text[:end], text[end:]
+}
+
+// scaled returns the number times 10^places when that is a whole number whose
+// magnitude 63 bits hold. It needs no big integers: without its trailing zeros,
+// a number of too many digits is too large or too fine.
+func (n scannedNumber) scaled(places int) (int64, error) {
+	whole, fraction := strings.TrimLeft(n.whole, "0"), strings.TrimRight(n.fraction, "0")
+	shift := n.exponent + places - len(fraction)
+	if fraction == "" {
+		trimmed := strings.TrimRight(whole, "0")
+		shift += len(whole) - len(trimmed)
+		whole = trimmed
+	}
+	if whole == "" && fraction == "" {
+		return 0, nil
+	}
+	if shift < 0 {
+		return 0, invalid("", FieldTooManyDecimals, decimalsMessage(places))
+	}
+	value, ok := appendDigits(0, whole)
+	if ok {
+		value, ok = appendDigits(value, fraction)
+	}
+	for ; ok && shift > 0; shift-- {
+		value, ok = appendDigits(value, "0")
+	}
+	if !ok {
+		return 0, invalid("", FieldTooLarge, "the number is too large")
+	}
+	if n.negative {
+		value = -value
+	}
+	return value, nil
+}
+
+// appendDigits returns value with the digits written behind it.
+func appendDigits(value int64, digits string) (result int64, ok bool) {
+	for _, digit := range []byte(digits) {
+		d := int64(digit - '0')
+		if value > (math.MaxInt64-d)/10 {
+			return 0, false
+		}
+		value = value*10 + d
+	}
+	return value, true
+}
+
+// scaledText is scaledDecimal for text, without allocating.
+func scaledText(text string, places int) (int64, error) {
+	n, err := scanNumber(text)
+	if err != nil {
+		return 0, err
+	}
+	return n.scaled(places)
+}
+
+// scaledDecimal returns d x 10^places when that is a whole number whose
+// magnitude 63 bits hold.
+func scaledDecimal(d decimal.Decimal, places int) (int64, error) {
+	const (
+		most = 512 // bits of a coefficient: far beyond any text, cheap to divide
+		// fewest is the shift below which no coefficient of most bits, which has
+		// 155 digits, is a whole number.
+		fewest = -155
+	)
+	coefficient, shift := d.Coefficient(), int(d.Exponent())+places
+	switch {
+	case coefficient.Sign() == 0:
+		return 0, nil
+	case shift > 18 || coefficient.BitLen() > most:
+		return 0, invalid("", FieldTooLarge, "the number is too large")
+	case shift >= 0:
+		coefficient.Mul(coefficient, pow10(shift))
+	case shift < fewest:
+		return 0, invalid("", FieldTooManyDecimals, decimalsMessage(places))
+	default:
+		rest := new(big.Int)
+		coefficient.QuoRem(coefficient, pow10(-shift), rest)
+		if rest.Sign() != 0 {
+			return 0, invalid("", FieldTooManyDecimals, decimalsMessage(places))
+		}
+	}
+	if !coefficient.IsInt64() || coefficient.Int64() == math.MinInt64 {
+		return 0, invalid("", FieldTooLarge, "the number is too large")
+	}
+	return coefficient.Int64(), nil
+}
+
+func pow10(n int) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }
+
+func malformedNumber(text string) error {
+	return invalid("", FieldMalformed, fmt.Sprintf("%q is not a decimal number", text))
+}
+
+func decimalsMessage(places int) string {
+	if places == 0 {
+		return "no decimals are allowed"
+	}
+	return fmt.Sprintf("at most %d decimals are allowed", places)
+}

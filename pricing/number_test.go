@@ -1,0 +1,162 @@
+package pricing_test
+
+import (
+	"encoding/json"
+	"errors"
+	"math/big"
+	"strings"
+	"testing"
+
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/stretchr/testify/require"
+)
+
+// Contract section 7: money and percent are decimal strings, numbers are
+// accepted on input when exact.
+func TestNumberKeepsTheTextOfStringsAndNumbers(t *testing.T) {
+	t.Parallel()
+	for document, want := range map[string]pricing.Number{
+		`"12.50"`:               "12.50",
+		`12.50`:                 "12.50",
+		`0.1`:                   "0.1",
+		`-3`:                    "-3",
+		`1e2`:                   "1e2",
+		`9007199254740993`:      "9007199254740993", // not a float64
+		`"\u0031\u0032"`:        "12",
+		`""`:                    "",
+		`null`:                  "",
+		`"abc"`:                 "abc", // judged by Decimal, where the field is known
+		`"12,50"`:               "12,50",
+		`0.1000000000000000055`: "0.1000000000000000055",
+	} {
+		var got pricing.Number
+		if err := json.Unmarshal([]byte(document), &got); err != nil || got != want {
+			t.Errorf("Unmarshal(%s) = %q, %v; want %q", document, got, err, want)
+		}
+	}
+}
+
+func TestNumberRefusesOtherJSONTypesWithThePathOfTheField(t *testing.T) {
+	t.Parallel()
+	for value, kind := range map[string]string{`true`: "bool", `{}`: "object", `[1]`: "array"} {
+		var draft struct {
+			Lines []struct {
+				UnitPrice pricing.Number `json:"unitPrice"`
+			} `json:"lines"`
+		}
+		err := json.Unmarshal([]byte(`{"lines":[{"unitPrice":`+value+`}]}`), &draft)
+		var mistyped *json.UnmarshalTypeError
+		require.ErrorAs(t, err, &mistyped)
+		if mistyped.Value != kind || mistyped.Field != "lines.unitPrice" {
+			t.Errorf("%s: got %q at %q", value, mistyped.Value, mistyped.Field)
+		}
+	}
+	var n pricing.Number
+	if err := n.UnmarshalJSON(nil); err == nil {
+		t.Error("no bytes at all are accepted")
+	}
+	if err := n.UnmarshalJSON([]byte(`"open`)); err == nil {
+		t.Error("an unterminated string is accepted")
+	}
+}
+
+func TestNumberDecimalIsExact(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[pricing.Number]string{
+		"0": "0", "-0": "0", "0.00": "0", "12.50": "12.5", "-12.5": "-12.5", "007": "7", "1e2": "100", "1E+2": "100",
+		"12.5e-3": "0.0125", "1.5e1": "15", "0e64": "0", "18446744073709551617.000000000000000001": "18446744073709551617.000000000000000001",
+		"1e64": "1" + strings.Repeat("0", 64), "1e-64": "0." + strings.Repeat("0", 63) + "1",
+		pricing.Number(strings.Repeat("9", 64)): strings.Repeat("9", 64),
+	} {
+		d, err := text.Decimal()
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		exact, ok := new(big.Rat).SetString(want)
+		require.True(t, ok)
+		if d.Rat().Cmp(exact) != 0 {
+			t.Errorf("%s: got %s, want %s", text, d, want)
+		}
+	}
+}
+
+func TestNumberDecimalRefuses(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[pricing.Number]pricing.FieldCode{
+		"":                                      pricing.FieldRequired,
+		"-":                                     pricing.FieldMalformed,
+		"+1":                                    pricing.FieldMalformed,
+		".5":                                    pricing.FieldMalformed,
+		"5.":                                    pricing.FieldMalformed,
+		".":                                     pricing.FieldMalformed,
+		"1.-5":                                  pricing.FieldMalformed,
+		"--1":                                   pricing.FieldMalformed,
+		"1e":                                    pricing.FieldMalformed,
+		"1e+":                                   pricing.FieldMalformed,
+		"1e-+1":                                 pricing.FieldMalformed,
+		"1e1.5":                                 pricing.FieldMalformed,
+		"1f5":                                   pricing.FieldMalformed,
+		"e5":                                    pricing.FieldMalformed,
+		" 1":                                    pricing.FieldMalformed,
+		"1 ":                                    pricing.FieldMalformed,
+		"1,5":                                   pricing.FieldMalformed,
+		"1_000":                                 pricing.FieldMalformed,
+		"0x10":                                  pricing.FieldMalformed,
+		"NaN":                                   pricing.FieldMalformed,
+		"Infinity":                              pricing.FieldMalformed,
+		"\u22121":                               pricing.FieldMalformed, // the typographic minus sign
+		"\u0661":                                pricing.FieldMalformed, // a digit, but not one of ours
+		"1\x00":                                 pricing.FieldMalformed,
+		"1e65":                                  pricing.FieldTooLarge,
+		"1e400":                                 pricing.FieldTooLarge,
+		"0e400":                                 pricing.FieldTooLarge,
+		"1e9999999":                             pricing.FieldTooLarge,
+		"1e99999999999999999999999999":          pricing.FieldTooLarge,
+		"1e-65":                                 pricing.FieldTooManyDecimals,
+		"1e-9999999":                            pricing.FieldTooManyDecimals,
+		pricing.Number(strings.Repeat("1", 65)): pricing.FieldTooLong,
+		pricing.Number(strings.Repeat("0", 1_000_000)): pricing.FieldTooLong,
+	} {
+		_, err := text.Decimal()
+		wantField(t, err, "", want)
+	}
+}
+
+// However long the text, no more is kept than tells that it is too long.
+func TestNumberKeepsLittleOfOverlongText(t *testing.T) {
+	t.Parallel()
+	for _, document := range []string{strings.Repeat("1", 100_000), `"` + strings.Repeat("1", 100_000) + `"`} {
+		var n pricing.Number
+		require.NoError(t, json.Unmarshal([]byte(document), &n))
+		if len(n) > 65 {
+			t.Errorf("kept %d bytes", len(n))
+		}
+		_, err := n.Decimal()
+		wantField(t, err, "", pricing.FieldTooLong)
+	}
+}
+
+func TestNumberMarshalsAsString(t *testing.T) {
+	t.Parallel()
+	got, err := json.Marshal(pricing.Number("12.50"))
+	if err != nil || string(got) != `"12.50"` {
+		t.Errorf("got %s, %v", got, err)
+	}
+}
+
+// wantField fails unless err is a ValidationError of exactly that one field.
+func wantField(tb testing.TB, err error, field string, code pricing.FieldCode) {
+	tb.Helper()
+	var faults *pricing.ValidationError
+	switch {
+	case !errors.As(err, &faults):
+		tb.Errorf("got error %v, want a validation error %q %s", err, field, code)
+	case !errors.Is(err, pricing.ErrInvalid):
+		tb.Errorf("%v does not match ErrInvalid", err)
+	case len(faults.Fields) != 1 || faults.Fields[0].Field != field || faults.Fields[0].Code != code:
+		tb.Errorf("got %v, want one fault %q %s", faults.Fields, field, code)
+	case faults.Fields[0].Message == "":
+		tb.Errorf("%q %s has no message", field, code)
+	}
+}

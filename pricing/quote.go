@@ -1,0 +1,171 @@
+package pricing
+
+import (
+	"fmt"
+	"slices"
+)
+
+// QuotedLine is a line of the cart with what it costs. Amounts are minor units.
+type QuotedLine struct {
+	Line
+	// Eligible reports whether the discount covers the line.
+	Eligible bool
+	// Subtotal is the list price: UnitPrice times Quantity.
+	Subtotal int64
+	// Discount is this line's part of the discount, within [0, Subtotal].
+	Discount int64
+	// Total is Subtotal - Discount.
+	Total int64
+}
+
+// Quote is a priced cart. Amounts are minor units of Currency. These hold by
+// construction: Subtotal is the sum of the lines that are not shipping, Shipping
+// of those that are, Discount of the lines' discounts, and
+// Total = Subtotal - Discount + Shipping.
+//
+// A Quote is a value, but its lines are a slice: use [Quote.Clone] before you
+// reprice one that somebody else still reads.
+type Quote struct {
+	Currency         Currency
+	Subtotal         int64
+	EligibleSubtotal int64
+	Discount         int64
+	Shipping         int64
+	Total            int64
+	Lines            []QuotedLine
+
+	shares []share // scratch memory that Reprice keeps
+}
+
+// Price prices the cart with one discount over the eligible lines. eligible has
+// one entry a line; nil means every line. A shipping line is never discounted,
+// whatever eligible says. The zero [Discount] prices the cart at list prices.
+//
+// Malformed carts, a fixed amount in another currency and an eligible slice of
+// the wrong length are a [*ValidationError].
+func Price(cart Cart, discount Discount, eligible []bool) (Quote, error) {
+	q := Quote{Lines: make([]QuotedLine, 0, min(len(cart.Lines), MaxLines))}
+	if err := q.Reprice(cart, discount, eligible); err != nil {
+		return Quote{}, err
+	}
+	q.shares = nil
+	return q, nil
+}
+
+// Reprice is [Price] into q, reusing its memory: once q has held a cart of this
+// many lines, nothing is allocated. After an error q is empty. It must not run
+// while another goroutine reads q or a copy of it.
+func (q *Quote) Reprice(cart Cart, discount Discount, eligible []bool) error {
+	q.reset(cart)
+	if !q.take(cart, eligible) {
+		q.reset(Cart{})
+		return faultsOf(cart, eligible)
+	}
+	if err := discount.Fits(cart.Currency); err != nil {
+		q.reset(Cart{})
+		return err
+	}
+	q.apply(discount.Of(q.EligibleSubtotal))
+	return nil
+}
+
+func (q *Quote) reset(cart Cart) {
+	*q = Quote{Currency: cart.Currency, Lines: q.Lines[:0], shares: q.shares[:0]}
+}
+
+// take copies the lines and sums them; it reports whether all is well formed.
+func (q *Quote) take(cart Cart, eligible []bool) bool {
+	if cart.Currency.IsZero() || len(cart.Lines) > MaxLines || eligible != nil && len(eligible) != len(cart.Lines) {
+		return false
+	}
+	q.Lines = slices.Grow(q.Lines, len(cart.Lines))[:len(cart.Lines)]
+	all := int64(0)
+	for i := range cart.Lines {
+		line, quoted := &cart.Lines[i], &q.Lines[i]
+		subtotal, ok := line.subtotal()
+		if !ok || !line.wellFormed() {
+			return false
+		}
+		if all, ok = addAmounts(all, subtotal); !ok {
+			return false
+		}
+		covered := line.Kind != Shipping && (eligible == nil || eligible[i])
+		*quoted = QuotedLine{Line: *line, Eligible: covered, Subtotal: subtotal, Total: subtotal}
+		if line.Kind == Shipping {
+			q.Shipping += subtotal
+		}
+		if covered {
+			q.EligibleSubtotal += subtotal
+		}
+	}
+	q.Subtotal = all - q.Shipping
+	return true
+}
+
+func faultsOf(cart Cart, eligible []bool) error {
+	if err := cart.Validate(); err != nil {
+		return err
+	}
+	return invalid("eligible", FieldMismatch,
+		fmt.Sprintf("%d entries for %d lines", len(eligible), len(cart.Lines)))
+}
+
+// apply spreads the discount, which is within [0, EligibleSubtotal].
+func (q *Quote) apply(discount int64) {
+	q.Discount = discount
+	q.Total = q.Subtotal - discount + q.Shipping
+	switch discount {
+	case 0:
+		return
+	case q.EligibleSubtotal:
+		for i := range q.Lines {
+			if l := &q.Lines[i]; l.Eligible {
+				l.Discount, l.Total = l.Subtotal, 0
+			}
+		}
+		return
+	}
+	q.shares = allocate(q.Lines, discount, q.EligibleSubtotal, q.shares)
+	for i := range q.Lines {
+		l := &q.Lines[i]
+		l.Total = l.Subtotal - l.Discount
+	}
+}
+
+// Clone returns a quote that shares no memory with q.
+func (q Quote) Clone() Quote {
+	q.Lines = slices.Clone(q.Lines)
+	q.shares = nil
+	return q
+}
+
+// Equal reports whether two quotes price the same lines the same way.
+func (q Quote) Equal(r Quote) bool {
+	return q.Currency == r.Currency && q.Subtotal == r.Subtotal && q.EligibleSubtotal == r.EligibleSubtotal &&
+		q.Discount == r.Discount && q.Shipping == r.Shipping && q.Total == r.Total && slices.Equal(q.Lines, r.Lines)
+}
+
+// UnitGroup is a number of units of a line that cost the same.
+type UnitGroup struct {
+	// Quantity is at least 1.
+	Quantity int64
+	// UnitPrice is what one unit costs after the discount, in minor units.
+	UnitPrice int64
+}
+
+// Units splits the line into units of equal price: Total mod Quantity units at
+// one minor unit more than the rest. There are one or two groups, the dearer
+// first, and they sum to Total exactly.
+func (l QuotedLine) Units() []UnitGroup { return l.AppendUnits(nil) }
+
+// AppendUnits appends the groups of [QuotedLine.Units] to dst.
+func (l QuotedLine) AppendUnits(dst []UnitGroup) []UnitGroup {
+	if l.Quantity < 1 {
+		return dst
+	}
+	price, dearer := l.Total/l.Quantity, l.Total%l.Quantity
+	if dearer > 0 {
+		dst = append(dst, UnitGroup{Quantity: dearer, UnitPrice: price + 1})
+	}
+	return append(dst, UnitGroup{Quantity: l.Quantity - dearer, UnitPrice: price})
+}
