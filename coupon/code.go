@@ -1,0 +1,123 @@
+package coupon
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/language"
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// MaxCodeLength is the most code points that a code has (specification 8).
+const MaxCodeLength = 255
+
+// maxCodeInput bounds the bytes that are looked at: normalising may shorten a
+// text, but not from this length to a valid code.
+const maxCodeInput = 16 * MaxCodeLength
+
+// Code is the key of a coupon code: NFKC-normalised, trimmed of white space,
+// upper-cased. Two inputs that customers see as the same code have the same key.
+// It is comparable. The zero value is no code.
+type Code struct {
+	key string
+}
+
+// ParseCode makes the key of what somebody typed. White space inside, control
+// and invisible characters, text that is not UTF-8, and more than
+// [MaxCodeLength] code points are a [*pricing.ValidationError]; so is a text
+// that is empty once trimmed, with field code required.
+func ParseCode(typed string) (Code, error) {
+	if key, ok := plainCode(typed); ok {
+		return Code{key: key}, nil
+	}
+	if len(typed) > maxCodeInput {
+		return Code{}, codeFault(pricing.FieldTooLong, fmt.Sprintf("a code has at most %d characters", MaxCodeLength))
+	}
+	if !utf8.ValidString(typed) {
+		return Code{}, codeFault(pricing.FieldMalformed, "a code is valid UTF-8 text")
+	}
+	key := strings.TrimFunc(norm.NFKC.String(typed), unicode.IsSpace)
+	for _, r := range key {
+		switch {
+		case unicode.IsSpace(r):
+			return Code{}, codeFault(pricing.FieldMalformed, "a code has no white space inside")
+		case !visible(r):
+			return Code{}, codeFault(pricing.FieldMalformed, fmt.Sprintf("a code has no invisible characters such as %U", r))
+		}
+	}
+	key = upper(key)
+	switch n := utf8.RuneCountInString(key); {
+	case n == 0:
+		return Code{}, codeFault(pricing.FieldRequired, "a code is required")
+	case n > MaxCodeLength:
+		return Code{}, codeFault(pricing.FieldTooLong, fmt.Sprintf("a code has at most %d characters", MaxCodeLength))
+	}
+	return Code{key: key}, nil
+}
+
+// plainCode is the way of nearly all codes: printable ASCII that is upper-case
+// already, which costs no allocation.
+func plainCode(typed string) (string, bool) {
+	if typed == "" || len(typed) > MaxCodeLength {
+		return "", false
+	}
+	for i := range len(typed) {
+		if b := typed[i]; b <= ' ' || b > '~' || 'a' <= b && b <= 'z' {
+			return "", false
+		}
+	}
+	return typed, true
+}
+
+// upper upper-cases until nothing changes: some letters have an upper case that
+// NFKC rewrites, and a key must be its own key.
+func upper(s string) string {
+	for range 4 {
+		next := norm.NFKC.String(cases.Upper(language.Und).String(s))
+		if next == s {
+			break
+		}
+		s = next
+	}
+	return s
+}
+
+// visible reports whether a reader can see r: control, format (zero-width,
+// bidirectional), private and unassigned characters are not, nor are the
+// letters and marks that Unicode lets a renderer ignore.
+func visible(r rune) bool {
+	return !unicode.In(r, unicode.C, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) &&
+		r != unicode.ReplacementChar
+}
+
+func codeFault(code pricing.FieldCode, message string) error {
+	return &pricing.ValidationError{Fields: []pricing.FieldError{{Field: "code", Code: code, Message: message}}}
+}
+
+// String returns the key.
+func (c Code) String() string { return c.key }
+
+// IsZero reports whether c is no code.
+func (c Code) IsZero() bool { return c.key == "" }
+
+// MarshalText returns the key.
+func (c Code) MarshalText() ([]byte, error) { return []byte(c.key), nil }
+
+// UnmarshalText is [ParseCode]; the empty text is no code.
+func (c *Code) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		*c = Code{}
+		return nil
+	}
+	parsed, err := ParseCode(string(text))
+	if err != nil {
+		return err
+	}
+	*c = parsed
+	return nil
+}

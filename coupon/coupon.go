@@ -1,0 +1,279 @@
+package coupon
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// Bounds of the fields of a coupon.
+const (
+	MaxNameLength        = 255    // code points
+	MaxDescriptionLength = 2_000  // code points
+	MaxItemIDLength      = 255    // bytes
+	MaxSelectedItems     = 10_000 // in each of the three selections
+	MaxIDLength          = 64     // bytes of a coupon ID
+	MaxPointsRequired    = 1_000_000_000_000
+)
+
+// IDPrefix begins every coupon ID. It has a lower-case letter, which no [Code]
+// has, so that an ID is never mistaken for a code.
+const IDPrefix = "cpn_"
+
+// Coupon is one coupon (specification 2.1). It is a value: copies share only
+// immutable parts. Fields may be set freely by stores; [Coupon.Validate] tells
+// whether the result is a coupon. The zero value is not.
+type Coupon struct {
+	// ID begins with [IDPrefix] and never changes.
+	ID string
+	// Code is unique among the coupons that exist and never changes.
+	Code Code
+	// Name is for administrators and the processor.
+	Name string
+	// Description is for administrators; search covers it.
+	Description string
+	// Discount holds type and value. It never changes.
+	Discount pricing.Discount
+	// Currency is that of a fixed amount and of the minimum purchase. It never
+	// changes.
+	Currency pricing.Currency
+	// Scope tells which lines the coupon covers.
+	Scope Scope
+	// Distribution tells who may use it.
+	Distribution Distribution
+	// AllowedUserEmails are the customers of a [UserSpecific] coupon, else empty.
+	AllowedUserEmails EmailSet
+	// PointsRequired is the price in points of a [PointsRedeemable] coupon, else 0.
+	PointsRequired int64
+	// Limits bound how often the coupon is used.
+	Limits Limits
+	// MinPurchase is the least eligible subtotal, in minor units of Currency; 0 is
+	// no minimum.
+	MinPurchase int64
+	// StartsAt is the first instant at which the coupon is valid; zero is always.
+	StartsAt time.Time
+	// ExpiresAt is the first instant at which it is no longer; zero is never.
+	ExpiresAt time.Time
+	// State tells whether the coupon is switched on.
+	State State
+	// UsedCount is the number of completed redemptions, and ReservedCount that of
+	// live reservations. The store keeps both; writing a coupon does not change them.
+	UsedCount     int64
+	ReservedCount int64
+	// Mirror refers to the coupon's copy at the payment processor.
+	Mirror Mirror
+	// CreatedAt and UpdatedAt are instants in UTC, to the microsecond.
+	CreatedAt time.Time
+	UpdatedAt time.Time
+	// Revision is 1 after creation and grows by one with every change that an
+	// administrator makes.
+	Revision int64
+}
+
+// Scope tells which lines a coupon covers (specification 2.2).
+type Scope struct {
+	AppliesTo   AppliesTo
+	Plans       Items
+	Devices     Items
+	Accessories Items
+}
+
+// Limits bound the uses of a coupon. In both, 0 is no limit.
+type Limits struct {
+	// MaxUses bounds completed redemptions and live reservations of all customers.
+	MaxUses int64
+	// MaxUsesPerUser bounds those of one customer.
+	MaxUsesPerUser int64
+}
+
+// Mirror refers to a coupon's copy at the payment processor.
+type Mirror struct {
+	// CouponID and PromotionCodeID are the processor's; empty before the mirror is
+	// made.
+	CouponID        string
+	PromotionCodeID string
+	// Revision is that of the coupon which the mirror shows. When it is not the
+	// coupon's, the mirror is out of date and a reconcile brings it up.
+	Revision int64
+}
+
+// IsZero reports whether there is no mirror.
+func (m Mirror) IsZero() bool { return m.CouponID == "" && m.PromotionCodeID == "" }
+
+// IsID reports whether text has the form of a coupon ID and so cannot be a code.
+func IsID(text string) bool {
+	return len(text) > len(IDPrefix) && len(text) <= MaxIDLength && strings.HasPrefix(text, IDPrefix)
+}
+
+// Active reports whether the coupon is switched on.
+func (c Coupon) Active() bool { return c.State == Active }
+
+// Mirrored reports whether the mirror shows this revision.
+func (c Coupon) Mirrored() bool { return !c.Mirror.IsZero() && c.Mirror.Revision == c.Revision }
+
+// Validate checks every rule that a stored coupon obeys and returns a
+// [*pricing.ValidationError] with all that are broken. A narrowed set of
+// addresses is valid.
+func (c Coupon) Validate() error {
+	var faults pricing.ValidationError
+	if !IsID(c.ID) {
+		faults.Add("id", pricing.FieldMalformed, fmt.Sprintf("an ID begins with %q and has at most %d characters", IDPrefix, MaxIDLength))
+	}
+	if again, err := ParseCode(c.Code.key); err != nil {
+		faults.At("code", err)
+	} else if again != c.Code {
+		faults.Add("code", pricing.FieldMalformed, "the code is not in its normalised form")
+	}
+	if c.State < Pending || c.State > Deleting {
+		faults.Add("state", pricing.FieldUnknown, "must be pending, active, inactive or deleting")
+	}
+	if c.Revision < 1 {
+		faults.Add("revision", pricing.FieldTooSmall, "a revision is at least 1")
+	}
+	if c.UsedCount < 0 {
+		faults.Add("usedCount", pricing.FieldTooSmall, "a count is not negative")
+	}
+	if c.ReservedCount < 0 {
+		faults.Add("reservedCount", pricing.FieldTooSmall, "a count is not negative")
+	}
+	c.termFaults(&faults)
+	return faults.Err()
+}
+
+// termFaults checks what an administrator decides.
+func (c Coupon) termFaults(faults *pricing.ValidationError) {
+	textFaults(faults, "name", c.Name, MaxNameLength, false)
+	if strings.TrimSpace(c.Name) == "" {
+		faults.Add("name", pricing.FieldRequired, "a name is required")
+	}
+	textFaults(faults, "description", c.Description, MaxDescriptionLength, true)
+	c.discountFaults(faults)
+	c.Scope.faults(faults)
+	c.distributionFaults(faults)
+	c.Limits.faults(faults)
+	if c.MinPurchase < 0 {
+		faults.Add("minPurchase", pricing.FieldTooSmall, "a minimum purchase is not negative")
+	}
+	c.windowFaults(faults)
+}
+
+func (c Coupon) discountFaults(faults *pricing.ValidationError) {
+	if c.Currency.IsZero() {
+		faults.Add("currency", pricing.FieldRequired, "a coupon needs a currency")
+	}
+	if c.Discount.IsZero() {
+		faults.Add("discountValue", pricing.FieldRequired, "a coupon needs a discount")
+	}
+	if amount := c.Discount.Amount(); c.Discount.Type() == pricing.FixedAmount && amount.Currency() != c.Currency {
+		faults.Add("currency", pricing.FieldMismatch, "a fixed amount is in the coupon's currency")
+	}
+}
+
+func (c Coupon) windowFaults(faults *pricing.ValidationError) {
+	instantFaults(faults, "startsAt", c.StartsAt)
+	instantFaults(faults, "expiresAt", c.ExpiresAt)
+	if !c.StartsAt.IsZero() && !c.ExpiresAt.IsZero() && !c.StartsAt.Before(c.ExpiresAt) {
+		faults.Add("expiresAt", pricing.FieldMismatch, "a coupon expires after it starts")
+	}
+}
+
+// instantFaults refuses years that RFC 3339 cannot write.
+func instantFaults(faults *pricing.ValidationError, field string, t time.Time) {
+	if year := t.UTC().Year(); !t.IsZero() && (year < 1 || year > 9999) {
+		faults.Add(field, pricing.FieldTooLarge, "the year is within 1 to 9999")
+	}
+}
+
+func (l Limits) faults(faults *pricing.ValidationError) {
+	if l.MaxUses < 0 {
+		faults.Add("maxUses", pricing.FieldTooSmall, "a limit is at least 1")
+	}
+	if l.MaxUsesPerUser < 0 {
+		faults.Add("maxUsesPerUser", pricing.FieldTooSmall, "a limit is at least 1")
+	}
+}
+
+func (s Scope) faults(faults *pricing.ValidationError) {
+	selections := [...]struct {
+		field string
+		items Items
+		used  bool
+	}{
+		{"planIds", s.Plans, s.AppliesTo == Subscription || s.AppliesTo == Specific},
+		{"deviceIds", s.Devices, s.AppliesTo == Product || s.AppliesTo == Specific},
+		{"accessoryIds", s.Accessories, s.AppliesTo == Product || s.AppliesTo == Specific},
+	}
+	if s.AppliesTo < All || s.AppliesTo > Specific {
+		faults.Add("appliesTo", pricing.FieldUnknown, "must be ALL, SUBSCRIPTION, PRODUCT or SPECIFIC")
+		return
+	}
+	selected := 0
+	for _, sel := range selections {
+		selected += sel.items.Len()
+		if sel.items.Len() > 0 && !sel.used {
+			faults.Add(sel.field, pricing.FieldNotAllowed, fmt.Sprintf("a %s coupon takes no such selection", s.AppliesTo))
+		}
+		sel.items.faults(faults, sel.field)
+	}
+	if s.AppliesTo == Specific && selected == 0 {
+		faults.Add("appliesTo", pricing.FieldRequired, "a SPECIFIC coupon needs at least one plan, device or accessory")
+	}
+}
+
+func (s Items) faults(faults *pricing.ValidationError, field string) {
+	if s.Len() > MaxSelectedItems {
+		faults.Add(field, pricing.FieldTooLong, fmt.Sprintf("at most %d items can be selected", MaxSelectedItems))
+		return
+	}
+	for i, id := range s.set.list {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		if id == "" {
+			faults.Add(at, pricing.FieldRequired, "an ID is not empty")
+		}
+		textFaults(faults, at, id, MaxItemIDLength, false)
+	}
+}
+
+func (c Coupon) distributionFaults(faults *pricing.ValidationError) {
+	if c.Distribution < General || c.Distribution > UserSpecific {
+		faults.Add("distribution", pricing.FieldUnknown, "must be GENERAL, POINTS_REDEEMABLE or USER_SPECIFIC")
+		return
+	}
+	switch listed := c.AllowedUserEmails.Len(); {
+	case c.Distribution == UserSpecific && listed == 0:
+		faults.Add("allowedUserEmails", pricing.FieldRequired, "a USER_SPECIFIC coupon needs at least one address")
+	case c.Distribution != UserSpecific && listed > 0:
+		faults.Add("allowedUserEmails", pricing.FieldNotAllowed, fmt.Sprintf("a %s coupon takes no addresses", c.Distribution))
+	case listed > MaxAllowedEmails:
+		faults.Add("allowedUserEmails", pricing.FieldTooLong, fmt.Sprintf("at most %d addresses are allowed", MaxAllowedEmails))
+	}
+	switch {
+	case c.Distribution == PointsRedeemable && c.PointsRequired < 1:
+		faults.Add("pointsRequired", pricing.FieldRequired, "a POINTS_REDEEMABLE coupon costs at least 1 point")
+	case c.Distribution == PointsRedeemable && c.PointsRequired > MaxPointsRequired:
+		faults.Add("pointsRequired", pricing.FieldTooLarge, fmt.Sprintf("at most %d points", int64(MaxPointsRequired)))
+	case c.Distribution != PointsRedeemable && c.PointsRequired != 0:
+		faults.Add("pointsRequired", pricing.FieldNotAllowed, fmt.Sprintf("a %s coupon costs no points", c.Distribution))
+	}
+}
+
+// textFaults refuses what a database or a page could not show again: text that is
+// not UTF-8, and control characters (line breaks and tabs where lines are true).
+func textFaults(faults *pricing.ValidationError, field, text string, most int, lines bool) {
+	if !utf8.ValidString(text) {
+		faults.Add(field, pricing.FieldMalformed, "must be valid UTF-8 text")
+		return
+	}
+	if utf8.RuneCountInString(text) > most {
+		faults.Add(field, pricing.FieldTooLong, fmt.Sprintf("at most %d characters", most))
+	}
+	for _, r := range text {
+		if (r < ' ' || r == 0x7f) && !(lines && (r == '\n' || r == '\r' || r == '\t')) {
+			faults.Add(field, pricing.FieldMalformed, fmt.Sprintf("no control characters such as %U", r))
+			return
+		}
+	}
+}

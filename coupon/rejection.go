@@ -1,0 +1,242 @@
+package coupon
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// RejectionCode tells why a coupon, or a checkout with it, is refused. The set is
+// closed and its texts are stable; the numeric order is the order in which
+// reasons are reported (contract section 6, specification 7).
+type RejectionCode uint8
+
+// The rejection codes, in the order in which they are reported.
+const (
+	CodeRequired RejectionCode = iota + 1
+	CouponNotFound
+	CouponInactive
+	CouponNotStarted
+	CouponExpired
+	ProcessorOutOfSync
+	UsageLimitReached
+	UserUsageLimitReached
+	MinimumPurchaseNotMet
+	UserRequired
+	UserNotAllowed
+	PointsNotRedeemed
+	NoEligibleItems
+	NoDiscount
+	CurrencyMismatch
+	CodeTaken
+	CartTotalsInvalid
+	BelowMinimumCharge
+)
+
+// rejectionCount is the number of rejection codes.
+const rejectionCount = int(BelowMinimumCharge)
+
+// The sentinels: errors.Is(err, ErrExpired) is true for every error that carries
+// the reason, headline or not.
+var (
+	ErrCodeRequired          = errors.New("code_required")
+	ErrNotFound              = errors.New("coupon_not_found")
+	ErrInactive              = errors.New("coupon_inactive")
+	ErrNotStarted            = errors.New("coupon_not_started")
+	ErrExpired               = errors.New("coupon_expired")
+	ErrProcessorOutOfSync    = errors.New("processor_out_of_sync")
+	ErrUsageLimitReached     = errors.New("usage_limit_reached")
+	ErrUserUsageLimitReached = errors.New("user_usage_limit_reached")
+	ErrMinimumPurchaseNotMet = errors.New("minimum_purchase_not_met")
+	ErrUserRequired          = errors.New("user_required")
+	ErrUserNotAllowed        = errors.New("user_not_allowed")
+	ErrPointsNotRedeemed     = errors.New("points_not_redeemed")
+	ErrNoEligibleItems       = errors.New("no_eligible_items")
+	ErrNoDiscount            = errors.New("no_discount")
+	ErrCurrencyMismatch      = errors.New("currency_mismatch")
+	ErrCodeTaken             = errors.New("code_taken")
+	ErrCartTotalsInvalid     = errors.New("cart_totals_invalid")
+	ErrBelowMinimumCharge    = errors.New("below_minimum_charge")
+)
+
+// rejection pairs a sentinel, whose text is the wire name, with the message for
+// the customer.
+type rejection struct {
+	sentinel error
+	message  string
+}
+
+func (c RejectionCode) entry() rejection {
+	switch c {
+	case CodeRequired:
+		return rejection{ErrCodeRequired, "Enter a coupon code."}
+	case CouponNotFound:
+		return rejection{ErrNotFound, "This coupon code does not exist."}
+	case CouponInactive:
+		return rejection{ErrInactive, "This coupon is not active."}
+	case CouponNotStarted:
+		return rejection{ErrNotStarted, "This coupon is not valid yet."}
+	case CouponExpired:
+		return rejection{ErrExpired, "This coupon has expired."}
+	case ProcessorOutOfSync:
+		return rejection{ErrProcessorOutOfSync, "This coupon cannot be used for payment at the moment."}
+	case UsageLimitReached:
+		return rejection{ErrUsageLimitReached, "This coupon has been used up."}
+	case UserUsageLimitReached:
+		return rejection{ErrUserUsageLimitReached, "You have used this coupon as often as it allows."}
+	case MinimumPurchaseNotMet:
+		return rejection{ErrMinimumPurchaseNotMet, "The minimum purchase for this coupon is not met."}
+	case UserRequired:
+		return rejection{ErrUserRequired, "Sign in to use this coupon."}
+	case UserNotAllowed:
+		return rejection{ErrUserNotAllowed, "This coupon is not meant for your account."}
+	case PointsNotRedeemed:
+		return rejection{ErrPointsNotRedeemed, "Exchange points for this coupon first."}
+	case NoEligibleItems:
+		return rejection{ErrNoEligibleItems, "Nothing in the cart is covered by this coupon."}
+	case NoDiscount:
+		return rejection{ErrNoDiscount, "This coupon takes nothing off this cart."}
+	case CurrencyMismatch:
+		return rejection{ErrCurrencyMismatch, "This coupon is for another currency."}
+	case CodeTaken:
+		return rejection{ErrCodeTaken, "A coupon with this code exists already."}
+	case CartTotalsInvalid:
+		return rejection{ErrCartTotalsInvalid, "The cart's totals have changed."}
+	case BelowMinimumCharge:
+		return rejection{ErrBelowMinimumCharge, "The total is below the least amount that can be charged."}
+	}
+	return rejection{}
+}
+
+// RejectionCodes returns all codes in their order.
+func RejectionCodes() []RejectionCode {
+	codes := make([]RejectionCode, 0, rejectionCount)
+	for c := CodeRequired; c <= BelowMinimumCharge; c++ {
+		codes = append(codes, c)
+	}
+	return codes
+}
+
+// String returns the wire name, such as "coupon_expired".
+func (c RejectionCode) String() string {
+	if sentinel := c.entry().sentinel; sentinel != nil {
+		return sentinel.Error()
+	}
+	return ""
+}
+
+// Message returns the sentence that a customer may read.
+func (c RejectionCode) Message() string { return c.entry().message }
+
+// Sentinel returns the error that errors.Is matches, or nil for no code.
+func (c RejectionCode) Sentinel() error { return c.entry().sentinel }
+
+// ParseRejectionCode is the inverse of String.
+func ParseRejectionCode(text string) (RejectionCode, error) {
+	for c := CodeRequired; c <= BelowMinimumCharge; c++ {
+		if c.String() == text {
+			return c, nil
+		}
+	}
+	return 0, unknown("is no rejection code")
+}
+
+// MarshalText returns the wire name.
+func (c RejectionCode) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText is [ParseRejectionCode].
+func (c *RejectionCode) UnmarshalText(text []byte) (err error) {
+	*c, err = ParseRejectionCode(string(text))
+	return err
+}
+
+// Params are the facts behind a reason; contract section 6 tells which code has
+// which. Those that it has not are zero and left out of JSON.
+type Params struct {
+	StartsAt         time.Time        `json:"startsAt,omitzero"`
+	ExpiresAt        time.Time        `json:"expiresAt,omitzero"`
+	MaxUses          int64            `json:"maxUses,omitzero"`
+	MaxUsesPerUser   int64            `json:"maxUsesPerUser,omitzero"`
+	MinPurchase      Amount           `json:"minPurchase,omitzero"`
+	EligibleSubtotal Amount           `json:"eligibleSubtotal,omitzero"`
+	Missing          Amount           `json:"missing,omitzero"`
+	PointsRequired   int64            `json:"pointsRequired,omitzero"`
+	CouponCurrency   pricing.Currency `json:"couponCurrency,omitzero"`
+	CartCurrency     pricing.Currency `json:"cartCurrency,omitzero"`
+	Field            string           `json:"field,omitzero"`
+	Submitted        Amount           `json:"submitted,omitzero"`
+	Computed         Amount           `json:"computed,omitzero"`
+	Total            Amount           `json:"total,omitzero"`
+	Minimum          Amount           `json:"minimum,omitzero"`
+}
+
+// Amount is money as a parameter: left out of JSON when it has no currency, and
+// not when it is 0.
+type Amount struct{ pricing.Money }
+
+// IsZero reports whether there is no amount, not even one of 0.
+func (a Amount) IsZero() bool { return a.Currency().IsZero() }
+
+// Reason is one reason for a refusal.
+type Reason struct {
+	Code   RejectionCode
+	Params Params
+}
+
+// Message returns the sentence that a customer may read.
+func (r Reason) Message() string { return r.Code.Message() }
+
+// Rejection is the business "no": an error that carries every reason that
+// applies, in the order of their codes. Match one reason with errors.Is and its
+// sentinel; get at all with errors.As and a *Rejection.
+type Rejection struct {
+	// CouponID is that of the refused coupon, empty when there is none.
+	CouponID string
+	// Reasons has at least one entry.
+	Reasons []Reason
+}
+
+// Reject returns a rejection with one reason.
+func Reject(couponID string, code RejectionCode, params Params) *Rejection {
+	return &Rejection{CouponID: couponID, Reasons: []Reason{{Code: code, Params: params}}}
+}
+
+// Headline returns the first reason.
+func (r *Rejection) Headline() Reason {
+	if len(r.Reasons) == 0 {
+		return Reason{}
+	}
+	return r.Reasons[0]
+}
+
+// Has reports whether the code is among the reasons.
+func (r *Rejection) Has(code RejectionCode) bool {
+	for _, reason := range r.Reasons {
+		if reason.Code == code {
+			return true
+		}
+	}
+	return false
+}
+
+// Error lists the codes of the reasons.
+func (r *Rejection) Error() string {
+	codes := make([]string, len(r.Reasons))
+	for i, reason := range r.Reasons {
+		codes[i] = reason.Code.String()
+	}
+	return "coupon refused: " + strings.Join(codes, ", ")
+}
+
+// Unwrap returns the sentinels of the reasons.
+func (r *Rejection) Unwrap() []error {
+	sentinels := make([]error, 0, len(r.Reasons))
+	for _, reason := range r.Reasons {
+		if sentinel := reason.Code.Sentinel(); sentinel != nil {
+			sentinels = append(sentinels, sentinel)
+		}
+	}
+	return sentinels
+}

@@ -1,0 +1,144 @@
+package coupon
+
+import (
+	"encoding/json"
+	"iter"
+	"slices"
+)
+
+// stringSet is an immutable set that keeps the order in which it was given.
+// Look-up takes the same time whatever the size.
+type stringSet struct {
+	list  []string
+	index map[string]struct{}
+}
+
+func newStringSet(values []string) stringSet {
+	if len(values) == 0 {
+		return stringSet{}
+	}
+	s := stringSet{list: make([]string, 0, len(values)), index: make(map[string]struct{}, len(values))}
+	for _, v := range values {
+		if _, known := s.index[v]; !known {
+			s.index[v] = struct{}{}
+			s.list = append(s.list, v)
+		}
+	}
+	return s
+}
+
+func (s stringSet) has(v string) bool {
+	_, ok := s.index[v]
+	return ok
+}
+
+func (s stringSet) marshal() ([]byte, error) {
+	if len(s.list) == 0 {
+		return []byte("[]"), nil
+	}
+	return json.Marshal(s.list)
+}
+
+// Items is an immutable set of plan, device or accessory IDs. The zero value is
+// empty.
+type Items struct{ set stringSet }
+
+// NewItems returns the set of these IDs; duplicates collapse.
+func NewItems(ids ...string) Items { return Items{set: newStringSet(ids)} }
+
+// Has reports whether the set holds the ID.
+func (s Items) Has(id string) bool { return s.set.has(id) }
+
+// Len returns how many IDs the set holds.
+func (s Items) Len() int { return len(s.set.list) }
+
+// All yields the IDs in the order in which they were given.
+func (s Items) All() iter.Seq[string] { return slices.Values(s.set.list) }
+
+// Slice returns a copy of the IDs in the order in which they were given.
+func (s Items) Slice() []string { return slices.Clone(s.set.list) }
+
+// Equal reports whether both hold the same IDs in the same order.
+func (s Items) Equal(t Items) bool { return slices.Equal(s.set.list, t.set.list) }
+
+// MarshalJSON returns the IDs as a JSON array.
+func (s Items) MarshalJSON() ([]byte, error) { return s.set.marshal() }
+
+// UnmarshalJSON reads a JSON array of IDs.
+func (s *Items) UnmarshalJSON(data []byte) error {
+	var ids []string
+	if err := json.Unmarshal(data, &ids); err != nil {
+		return err
+	}
+	*s = NewItems(ids...)
+	return nil
+}
+
+// EmailSet is an immutable set of normalised e-mail addresses, with a look-up
+// that does not depend on its size. The zero value is empty.
+//
+// A set can be narrowed to one address: it then still tells how many addresses
+// there are in all and whether that one is among them, but holds no other. Stores
+// return narrowed sets where they answer for one customer, so that a list of a
+// hundred thousand addresses is not moved for one look-up.
+type EmailSet struct {
+	set     stringSet
+	missing int // addresses that a narrowed set does not hold
+}
+
+// NewEmailSet returns the set of these addresses. Each is normalised; every one
+// that is no address is listed in a [*pricing.ValidationError] by its position.
+// Duplicates collapse.
+func NewEmailSet(addresses ...string) (EmailSet, error) {
+	normalised, err := normaliseEmails(addresses)
+	if err != nil {
+		return EmailSet{}, err
+	}
+	return EmailSet{set: newStringSet(normalised)}, nil
+}
+
+// NarrowedEmailSet returns a set of total addresses of which only this one is
+// known to be a member; an empty address means that none is. It is for stores.
+func NarrowedEmailSet(total int, address string) EmailSet {
+	address = NormaliseEmail(address)
+	if total <= 0 {
+		return EmailSet{}
+	}
+	if address == "" {
+		return EmailSet{missing: total}
+	}
+	return EmailSet{set: newStringSet([]string{address}), missing: total - 1}
+}
+
+// Narrow returns the set narrowed to one address.
+func (s EmailSet) Narrow(address string) EmailSet {
+	if !s.Has(address) {
+		address = ""
+	}
+	return NarrowedEmailSet(s.Len(), address)
+}
+
+// Has reports whether the set holds the address, whatever its letter case and
+// surrounding white space.
+func (s EmailSet) Has(address string) bool { return s.set.has(NormaliseEmail(address)) }
+
+// Len returns how many addresses the set has, those included that a narrowed set
+// does not hold.
+func (s EmailSet) Len() int { return len(s.set.list) + s.missing }
+
+// Narrowed reports whether the set holds only some of its addresses.
+func (s EmailSet) Narrowed() bool { return s.missing > 0 }
+
+// All yields the addresses that the set holds, in the order given.
+func (s EmailSet) All() iter.Seq[string] { return slices.Values(s.set.list) }
+
+// Slice returns a copy of the addresses that the set holds, in the order given.
+func (s EmailSet) Slice() []string { return slices.Clone(s.set.list) }
+
+// Equal reports whether both hold the same addresses in the same order.
+func (s EmailSet) Equal(t EmailSet) bool {
+	return s.missing == t.missing && slices.Equal(s.set.list, t.set.list)
+}
+
+// MarshalJSON returns the addresses that the set holds as a JSON array.
+func (s EmailSet) MarshalJSON() ([]byte, error) { return s.set.marshal() }

@@ -1,0 +1,45 @@
+package coupon
+
+import (
+	"time"
+
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// Snapshot is what an order keeps of its coupon (specification 2.5): the terms
+// under which the customer bought. Later edits and deletion do not touch it. It
+// holds no e-mail address.
+type Snapshot struct {
+	ID             string               `json:"id"`
+	Code           Code                 `json:"code"`
+	Name           string               `json:"name"`
+	DiscountType   pricing.DiscountType `json:"discountType"`
+	DiscountValue  string               `json:"discountValue"`
+	Currency       pricing.Currency     `json:"currency"`
+	AppliesTo      AppliesTo            `json:"appliesTo"`
+	PlanIDs        Items                `json:"planIds"`
+	DeviceIDs      Items                `json:"deviceIds"`
+	AccessoryIDs   Items                `json:"accessoryIds"`
+	Distribution   Distribution         `json:"distribution"`
+	PointsRequired int64                `json:"pointsRequired,omitempty"`
+	MinPurchase    string               `json:"minPurchase,omitempty"`
+	StartsAt       time.Time            `json:"startsAt,omitzero"`
+	ExpiresAt      time.Time            `json:"expiresAt,omitzero"`
+	Revision       int64                `json:"revision"`
+}
+
+// Snapshot returns the coupon's terms as they are now.
+func (c Coupon) Snapshot() Snapshot {
+	s := Snapshot{
+		ID: c.ID, Code: c.Code, Name: c.Name,
+		DiscountType: c.Discount.Type(), DiscountValue: c.Discount.Value(), Currency: c.Currency,
+		AppliesTo: c.Scope.AppliesTo, PlanIDs: c.Scope.Plans,
+		DeviceIDs: c.Scope.Devices, AccessoryIDs: c.Scope.Accessories,
+		Distribution: c.Distribution, PointsRequired: c.PointsRequired,
+		StartsAt: c.StartsAt, ExpiresAt: c.ExpiresAt, Revision: c.Revision,
+	}
+	if c.MinPurchase != 0 {
+		s.MinPurchase = c.Currency.Format(c.MinPurchase)
+	}
+	return s
+}
