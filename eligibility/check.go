@@ -1,0 +1,190 @@
+package eligibility
+
+import (
+	"time"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// Customer is who wants to use the coupon. The zero value is nobody: no signed-in
+// user, or one that does not exist.
+type Customer struct {
+	// ID counts for the per-user limit.
+	ID string
+	// Email is compared with the allow-list, in any letter case.
+	Email string
+}
+
+// Usage is how often the coupon was used, as the store counts it at the instant
+// of the question. Completed redemptions and live reservations each take a place.
+type Usage struct {
+	// Completed and Reserved count over all customers.
+	Completed int64
+	Reserved  int64
+	// CompletedByCustomer and ReservedByCustomer count this customer's.
+	CompletedByCustomer int64
+	ReservedByCustomer  int64
+	// CustomerHoldsReservation tells that one of the live reservations is the
+	// customer's own and can be used for this purchase: it does not count against
+	// him, and it is what a [coupon.PointsRedeemable] coupon asks for.
+	CustomerHoldsReservation bool
+}
+
+// Question is everything but coupon and cart that a decision depends on.
+type Question struct {
+	// At is the instant for which the dates are checked.
+	At time.Time
+	// Customer is who asks.
+	Customer Customer
+	// Usage of the coupon.
+	Usage Usage
+	// MirrorInvalid tells that the processor was asked and that the coupon's mirror
+	// is missing or not active there.
+	MirrorInvalid bool
+	// AllowAnonymous lets a question without a customer pass for coupons that do
+	// not depend on one: a preview before sign-in. Without it, user_required.
+	AllowAnonymous bool
+}
+
+// Check decides what does not depend on a cart: state, dates, mirror, limits,
+// customer (specification 4.4). It allocates nothing.
+func Check(c coupon.Coupon, q Question) Decision {
+	d := Decision{facts: facts{
+		couponID: c.ID, startsAt: c.StartsAt, expiresAt: c.ExpiresAt, limits: c.Limits,
+		pointsRequired: c.PointsRequired, minPurchase: c.MinPurchase, currency: c.Currency,
+	}}
+	if c.State != coupon.Active {
+		d.refuse(coupon.CouponInactive)
+	}
+	if !c.StartsAt.IsZero() && q.At.Before(c.StartsAt) {
+		d.refuse(coupon.CouponNotStarted)
+	}
+	if !c.ExpiresAt.IsZero() && !q.At.Before(c.ExpiresAt) {
+		d.refuse(coupon.CouponExpired)
+	}
+	if q.MirrorInvalid {
+		d.refuse(coupon.ProcessorOutOfSync)
+	}
+	d.checkLimits(c.Limits, q.Usage)
+	d.checkCustomer(&c, &q)
+	return d
+}
+
+func (d *Decision) checkLimits(l coupon.Limits, u Usage) {
+	own := int64(0)
+	if u.CustomerHoldsReservation {
+		own = 1
+	}
+	if l.MaxUses > 0 && taken(u.Completed, u.Reserved, own) >= l.MaxUses {
+		d.refuse(coupon.UsageLimitReached)
+	}
+	if l.MaxUsesPerUser > 0 && taken(u.CompletedByCustomer, u.ReservedByCustomer, own) >= l.MaxUsesPerUser {
+		d.refuse(coupon.UserUsageLimitReached)
+	}
+}
+
+// taken returns how many places others take: the customer's own reservation is
+// left out, and figures of less than nothing count as nothing.
+func taken(completed, reserved, own int64) int64 {
+	return max(completed, 0) + max(reserved-own, 0)
+}
+
+func (d *Decision) checkCustomer(c *coupon.Coupon, q *Question) {
+	if q.Customer.ID == "" {
+		if !q.AllowAnonymous || c.Distribution != coupon.General {
+			d.refuse(coupon.UserRequired)
+		}
+		return
+	}
+	switch c.Distribution {
+	case coupon.UserSpecific:
+		if !c.AllowedUserEmails.Has(q.Customer.Email) {
+			d.refuse(coupon.UserNotAllowed)
+		}
+	case coupon.PointsRedeemable:
+		if !q.Usage.CustomerHoldsReservation {
+			d.refuse(coupon.PointsNotRedeemed)
+		}
+	case coupon.General:
+	}
+}
+
+// Result is a cart priced with a coupon, or without it when it was refused.
+type Result struct {
+	// Decision tells whether the coupon applies.
+	Decision Decision
+	// Quote is discounted when the decision is to allow, else it has the list prices
+	// and tells all the same which lines the coupon covers.
+	Quote pricing.Quote
+
+	eligible []bool // memory that Reevaluate keeps
+}
+
+// Evaluate decides with the cart and prices it (specification 4.5, 4.6, 7). A
+// malformed cart is a [*pricing.ValidationError]; a refusal is no error here but
+// in the result's decision.
+func Evaluate(c coupon.Coupon, cart pricing.Cart, q Question) (Result, error) {
+	var r Result
+	if err := r.Reevaluate(c, cart, q); err != nil {
+		return Result{}, err
+	}
+	return Result{Decision: r.Decision, Quote: r.Quote.Clone()}, nil
+}
+
+// Reevaluate is [Evaluate] into r, reusing its memory: once r has held a cart of
+// this many lines, nothing is allocated. It must not run while another goroutine
+// reads r or its quote.
+func (r *Result) Reevaluate(c coupon.Coupon, cart pricing.Cart, q Question) error {
+	r.Decision = Check(c, q)
+	r.eligible = AppendLines(r.eligible[:0], c.Scope, cart.Lines)
+	fits := fitsCurrency(&c, cart.Currency)
+	discount := c.Discount
+	if !fits || !r.Decision.Allowed() {
+		discount = pricing.Discount{}
+	}
+	if err := r.Quote.Reprice(cart, discount, r.eligible); err != nil {
+		return err
+	}
+	if r.checkCart(&c, fits); r.Decision.Allowed() || r.Quote.Discount == 0 {
+		return nil
+	}
+	return r.Quote.Reprice(cart, pricing.Discount{}, r.eligible)
+}
+
+// fitsCurrency reports whether the coupon's amounts can be compared with a cart
+// of the currency; a percentage without a minimum purchase has no amounts.
+func fitsCurrency(c *coupon.Coupon, cart pricing.Currency) bool {
+	return c.Currency == cart || c.Discount.Type() == pricing.Percentage && c.MinPurchase == 0
+}
+
+func (r *Result) checkCart(c *coupon.Coupon, fits bool) {
+	d, base := &r.Decision, r.Quote.EligibleSubtotal
+	d.facts.eligibleSubtotal, d.facts.cartCurrency = base, r.Quote.Currency
+	covered := false
+	for _, e := range r.eligible {
+		covered = covered || e
+	}
+	if fits && c.MinPurchase > 0 && base < c.MinPurchase {
+		d.refuse(coupon.MinimumPurchaseNotMet)
+	}
+	if !covered {
+		d.refuse(coupon.NoEligibleItems)
+	}
+	if fits && covered && c.Discount.Of(base) == 0 {
+		d.refuse(coupon.NoDiscount)
+	}
+	if !fits {
+		d.refuse(coupon.CurrencyMismatch)
+	}
+}
+
+// CheckCurrency adds currency_mismatch to a decision that was made without a
+// cart, when amounts of the coupon cannot be compared with the currency.
+func (d Decision) CheckCurrency(c coupon.Coupon, cart pricing.Currency) Decision {
+	if !fitsCurrency(&c, cart) {
+		d.facts.cartCurrency = cart
+		d.refuse(coupon.CurrencyMismatch)
+	}
+	return d
+}

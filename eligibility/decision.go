@@ -1,0 +1,94 @@
+package eligibility
+
+import (
+	"math/bits"
+	"time"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// Decision is the answer to a question: allowed, or refused for one or more
+// reasons. The zero value is allowed. It is a comparable value.
+type Decision struct {
+	reasons uint32 // bit n is set when rejection code n applies
+	facts   facts
+}
+
+// facts are what the parameters of the reasons are made of.
+type facts struct {
+	couponID         string
+	startsAt         time.Time
+	expiresAt        time.Time
+	limits           coupon.Limits
+	pointsRequired   int64
+	minPurchase      int64
+	eligibleSubtotal int64
+	currency         pricing.Currency
+	cartCurrency     pricing.Currency
+}
+
+// Allowed reports whether nothing stands against the use of the coupon.
+func (d Decision) Allowed() bool { return d.reasons == 0 }
+
+// Has reports whether the code is among the reasons.
+func (d Decision) Has(code coupon.RejectionCode) bool { return d.reasons&(1<<code) != 0 }
+
+// Headline returns the first reason's code, or 0 when allowed.
+func (d Decision) Headline() coupon.RejectionCode {
+	if d.Allowed() {
+		return 0
+	}
+	return coupon.RejectionCode(bits.TrailingZeros32(d.reasons)) //nolint:gosec // below 32
+}
+
+// Reasons returns every reason with its parameters, in the order of the codes.
+func (d Decision) Reasons() []coupon.Reason {
+	if d.Allowed() {
+		return nil
+	}
+	reasons := make([]coupon.Reason, 0, bits.OnesCount32(d.reasons))
+	for rest := d.reasons; rest != 0; rest &= rest - 1 {
+		code := coupon.RejectionCode(bits.TrailingZeros32(rest)) //nolint:gosec // below 32
+		reasons = append(reasons, coupon.Reason{Code: code, Params: d.facts.params(code)})
+	}
+	return reasons
+}
+
+// Err returns nil when allowed, else a [*coupon.Rejection] with every reason.
+func (d Decision) Err() error {
+	if d.Allowed() {
+		return nil
+	}
+	return &coupon.Rejection{CouponID: d.facts.couponID, Reasons: d.Reasons()}
+}
+
+func (d *Decision) refuse(code coupon.RejectionCode) { d.reasons |= 1 << code }
+
+func (f facts) params(code coupon.RejectionCode) coupon.Params {
+	switch code { //nolint:exhaustive // the other codes have no parameters here
+	case coupon.CouponNotStarted:
+		return coupon.Params{StartsAt: f.startsAt}
+	case coupon.CouponExpired:
+		return coupon.Params{ExpiresAt: f.expiresAt}
+	case coupon.UsageLimitReached:
+		return coupon.Params{MaxUses: f.limits.MaxUses}
+	case coupon.UserUsageLimitReached:
+		return coupon.Params{MaxUsesPerUser: f.limits.MaxUsesPerUser}
+	case coupon.PointsNotRedeemed:
+		return coupon.Params{PointsRequired: f.pointsRequired}
+	case coupon.CurrencyMismatch:
+		return coupon.Params{CouponCurrency: f.currency, CartCurrency: f.cartCurrency}
+	case coupon.MinimumPurchaseNotMet:
+		return coupon.Params{
+			MinPurchase:      f.amount(f.minPurchase),
+			EligibleSubtotal: f.amount(f.eligibleSubtotal),
+			Missing:          f.amount(f.minPurchase - f.eligibleSubtotal),
+		}
+	}
+	return coupon.Params{}
+}
+
+func (f facts) amount(minor int64) coupon.Amount {
+	return coupon.Amount{Money: pricing.NewMoney(minor, f.currency)}
+}

@@ -1,0 +1,45 @@
+package eligibility
+
+import (
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// Covers reports whether the scope covers the line (specification 2.2, contract
+// section 3). The selections narrow one kind each: with PRODUCT, selected devices
+// narrow devices and leave accessories alone. Nothing covers shipping.
+func Covers(s coupon.Scope, l pricing.Line) bool {
+	switch s.AppliesTo {
+	case coupon.All:
+		return l.Kind >= pricing.Plan && l.Kind < pricing.Shipping
+	case coupon.Subscription:
+		return l.Kind == pricing.Plan && narrowed(s.Plans, l.ItemID)
+	case coupon.Product:
+		return l.Kind == pricing.Device && narrowed(s.Devices, l.ItemID) ||
+			l.Kind == pricing.Accessory && narrowed(s.Accessories, l.ItemID)
+	case coupon.Specific:
+		return l.Kind == pricing.Plan && s.Plans.Has(l.ItemID) ||
+			l.Kind == pricing.Device && s.Devices.Has(l.ItemID) ||
+			l.Kind == pricing.Accessory && s.Accessories.Has(l.ItemID)
+	}
+	return false
+}
+
+// narrowed reads an empty selection as "all of this kind".
+func narrowed(selected coupon.Items, id string) bool {
+	return selected.Len() == 0 || selected.Has(id)
+}
+
+// Lines returns, for each line, whether the scope covers it: the eligible
+// argument of [pricing.Price].
+func Lines(s coupon.Scope, lines []pricing.Line) []bool {
+	return AppendLines(make([]bool, 0, len(lines)), s, lines)
+}
+
+// AppendLines appends the result of [Lines] to dst.
+func AppendLines(dst []bool, s coupon.Scope, lines []pricing.Line) []bool {
+	for i := range lines {
+		dst = append(dst, Covers(s, lines[i]))
+	}
+	return dst
+}

@@ -1,0 +1,280 @@
+package redemption
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// EventKind is what happens to a redemption.
+type EventKind uint8
+
+// The events.
+const (
+	// PointsExchanged: the ledger has debited the points.
+	PointsExchanged EventKind = iota + 1
+	// SessionAttached: the processor's session for the order was made.
+	SessionAttached
+	// TakenOver: another order of the same customer uses the reservation from now
+	// on; the session before, if any, was expired at the processor first.
+	TakenOver
+	// SessionCompleted: the session was finished and paid.
+	SessionCompleted
+	// SessionUnpaid: the session was finished with a delayed payment method.
+	SessionUnpaid
+	// PaymentFailed: the delayed payment did not arrive.
+	PaymentFailed
+	// SessionExpired: the session ended unpaid.
+	SessionExpired
+	// Cancelled: the customer or the host gave the reservation up.
+	Cancelled
+	// Lapsed: the deadline has passed, and the processor knows of no payment.
+	Lapsed
+	// PointsGivenBack: the ledger has refunded the points.
+	PointsGivenBack
+)
+
+// String returns the name for messages.
+func (k EventKind) String() string {
+	names := [...]string{
+		PointsExchanged: "points exchanged", SessionAttached: "session attached", TakenOver: "taken over",
+		SessionCompleted: "session completed", SessionUnpaid: "session completed unpaid",
+		PaymentFailed: "payment failed", SessionExpired: "session expired", Cancelled: "cancelled",
+		Lapsed: "lapsed", PointsGivenBack: "points given back",
+	}
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return ""
+}
+
+// Event is something that happens to a redemption at an instant.
+type Event struct {
+	Kind EventKind
+	// At is when it happens, by the clock of the host.
+	At time.Time
+	// SessionID is the session that the event speaks of. For TakenOver it is the
+	// session that the reservation leaves, and for Cancelled and Lapsed the one that
+	// the caller saw attached; empty when there was none.
+	SessionID string
+	// OrderID is the order that the event speaks of. For SessionAttached and the
+	// events of a session it tells whose session it is; for TakenOver it is the new
+	// order.
+	OrderID string
+	// Deadline is the new deadline, for SessionAttached, TakenOver and SessionUnpaid.
+	Deadline time.Time
+	// NoPlaceLeft tells, for SessionCompleted, that the limits leave no place for a
+	// reservation that was released; the store finds out under its lock.
+	NoPlaceLeft bool
+}
+
+// Errors that a transition is refused with; [*TransitionError] wraps one.
+var (
+	// ErrIllegal: the event makes no sense in this state.
+	ErrIllegal = errors.New("illegal transition")
+	// ErrOtherSession: the reservation belongs to another session or order.
+	ErrOtherSession = fmt.Errorf("%w: the reservation belongs to another session", ErrIllegal)
+	// ErrNotLapsed: the deadline has not passed.
+	ErrNotLapsed = fmt.Errorf("%w: the deadline has not passed", ErrIllegal)
+)
+
+// TransitionError tells which event was refused for which record.
+type TransitionError struct {
+	ID    string
+	State State
+	Kind  EventKind
+	Cause error
+}
+
+// Error names record, state, event and cause.
+func (e *TransitionError) Error() string {
+	return fmt.Sprintf("redemption %s is %s, event %q: %v", e.ID, e.State, e.Kind, e.Cause)
+}
+
+// Unwrap returns the cause, which matches [ErrIllegal].
+func (e *TransitionError) Unwrap() error { return e.Cause }
+
+// Apply returns the record after the event. An event that changes nothing, because
+// it happened before or came too late to matter, returns the record as it is; one
+// that must not happen returns the record as it is and a [*TransitionError].
+func Apply(r Redemption, e Event) (Redemption, error) {
+	next, err := apply(r, e)
+	if err != nil {
+		return r, &TransitionError{ID: r.ID, State: r.State, Kind: e.Kind, Cause: err}
+	}
+	if next != r {
+		next.UpdatedAt = e.At
+	}
+	return next, nil
+}
+
+func apply(r Redemption, e Event) (Redemption, error) {
+	switch e.Kind {
+	case PointsExchanged:
+		return r.exchanged()
+	case SessionAttached:
+		return r.attached(e)
+	case TakenOver:
+		return r.takenOver(e)
+	case SessionCompleted:
+		return r.completed(e)
+	case SessionUnpaid:
+		return r.unpaid(e), nil
+	case PaymentFailed:
+		return r.failed(e), nil
+	case SessionExpired:
+		return r.expired(e), nil
+	case Cancelled:
+		return r.cancelled(e)
+	case Lapsed:
+		return r.lapsed(e)
+	case PointsGivenBack:
+		return r.refunded()
+	}
+	return r, ErrIllegal
+}
+
+// concerns reports whether an event of a session is about this record: it names
+// the attached session, or none is attached and it names the order.
+func (r Redemption) concerns(e Event) bool {
+	if r.SessionID != "" {
+		return r.SessionID == e.SessionID
+	}
+	return r.OrderID == e.OrderID
+}
+
+func (r Redemption) exchanged() (Redemption, error) {
+	switch {
+	case r.PointsState == PointsDebited:
+		return r, nil
+	case r.State != Reserved || r.PointsState != PointsPending:
+		return r, ErrIllegal
+	}
+	r.PointsState = PointsDebited
+	r.Deadline = time.Time{}
+	return r, nil
+}
+
+func (r Redemption) attached(e Event) (Redemption, error) {
+	switch {
+	case e.SessionID == "":
+		return r, ErrIllegal
+	case r.SessionID == e.SessionID:
+		return r, nil
+	case r.SessionID != "" || r.OrderID != e.OrderID:
+		return r, ErrOtherSession
+	case r.State != Reserved:
+		return r, ErrIllegal
+	}
+	r.SessionID, r.Deadline = e.SessionID, e.Deadline
+	return r, nil
+}
+
+func (r Redemption) takenOver(e Event) (Redemption, error) {
+	switch {
+	case e.OrderID == "":
+		return r, ErrIllegal
+	case r.OrderID == e.OrderID:
+		return r, nil
+	case !r.Usable():
+		return r, ErrIllegal
+	case r.SessionID != e.SessionID:
+		return r, ErrOtherSession
+	}
+	r.OrderID, r.SessionID, r.Deadline = e.OrderID, "", e.Deadline
+	return r, nil
+}
+
+func (r Redemption) completed(e Event) (Redemption, error) {
+	switch {
+	case e.SessionID == "":
+		return r, ErrIllegal
+	case !r.concerns(e):
+		return r, ErrOtherSession
+	case r.State == Completed:
+		return r, nil
+	}
+	r.OverLimit = r.State == Released && e.NoPlaceLeft
+	r.State, r.SessionID, r.CompletedAt = Completed, e.SessionID, e.At
+	r.AwaitingPayment, r.Deadline, r.ReleasedAt = false, time.Time{}, time.Time{}
+	return r, nil
+}
+
+// unpaid waits longer. On a record that was released it changes nothing: should
+// the payment arrive, it completes the record all the same.
+func (r Redemption) unpaid(e Event) Redemption {
+	if r.State != Reserved || e.SessionID == "" || !r.concerns(e) {
+		return r
+	}
+	r.SessionID, r.AwaitingPayment = e.SessionID, true
+	if e.Deadline.After(r.Deadline) {
+		r.Deadline = e.Deadline
+	}
+	return r
+}
+
+func (r Redemption) failed(e Event) Redemption {
+	if r.State != Reserved || !r.concerns(e) {
+		return r
+	}
+	return r.released(e)
+}
+
+// expired does not end a reservation whose customer has finished the session: such
+// a session does not expire, and the delayed payment decides.
+func (r Redemption) expired(e Event) Redemption {
+	if r.AwaitingPayment {
+		return r
+	}
+	return r.failed(e)
+}
+
+func (r Redemption) cancelled(e Event) (Redemption, error) {
+	switch {
+	case r.State == Released:
+		return r, nil
+	case r.State != Reserved:
+		return r, ErrIllegal
+	case r.SessionID != e.SessionID:
+		return r, ErrOtherSession
+	}
+	return r.released(e), nil
+}
+
+func (r Redemption) lapsed(e Event) (Redemption, error) {
+	switch {
+	case r.State == Released:
+		return r, nil
+	case r.State != Reserved:
+		return r, ErrIllegal
+	case r.SessionID != e.SessionID:
+		return r, ErrOtherSession
+	case r.Deadline.IsZero() || e.At.Before(r.Deadline):
+		return r, ErrNotLapsed
+	}
+	return r.released(e), nil
+}
+
+func (r Redemption) released(e Event) Redemption {
+	r.State, r.ReleasedAt = Released, e.At
+	r.AwaitingPayment, r.Deadline = false, time.Time{}
+	if r.SessionID == "" {
+		r.SessionID = e.SessionID
+	}
+	if r.PointsState == PointsPending || r.PointsState == PointsDebited {
+		r.PointsState = PointsRefundDue
+	}
+	return r
+}
+
+func (r Redemption) refunded() (Redemption, error) {
+	switch r.PointsState {
+	case PointsRefunded:
+		return r, nil
+	case PointsRefundDue:
+		r.PointsState = PointsRefunded
+		return r, nil
+	case NoPoints, PointsPending, PointsDebited:
+	}
+	return r, ErrIllegal
+}
