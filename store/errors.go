@@ -1,0 +1,31 @@
+package store
+
+import "errors"
+
+// Errors of the contract, beside the rejections of package coupon.
+var (
+	// ErrNotFound: there is no such order or redemption. (An unknown coupon is
+	// coupon.ErrNotFound.)
+	ErrNotFound = errors.New("not found in the store")
+	// ErrConflict is matched by every error that tells that the record has changed
+	// since the caller read it.
+	ErrConflict = errors.New("conflict with another change")
+	// ErrStaleRevision: the coupon has another revision than the caller saw. It
+	// matches ErrConflict.
+	ErrStaleRevision error = &conflict{"the coupon has changed since it was read"}
+	// ErrSuperseded: another checkout of the customer has taken the reservation
+	// over, or the order has ended. It matches ErrConflict.
+	ErrSuperseded error = &conflict{"the order was superseded"}
+	// ErrKeyReused: the key was used before for something else. It matches
+	// ErrConflict.
+	ErrKeyReused error = &conflict{"the idempotency key was used for another request"}
+	// ErrClosed: the store was closed.
+	ErrClosed = errors.New("the store is closed")
+)
+
+// conflict is a specific conflict that also matches the general one.
+type conflict struct{ text string }
+
+func (c *conflict) Error() string { return c.text }
+
+func (c *conflict) Is(target error) bool { return target == ErrConflict }

@@ -1,0 +1,99 @@
+package store
+
+import (
+	"fmt"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/redemption"
+)
+
+// Bounds of a page.
+const (
+	DefaultPageSize = 20
+	MaxPageSize     = 100
+	MaxSearchLength = 255 // bytes
+)
+
+// CouponList asks for a page of coupons, newest first (by creation, then by ID).
+//
+// A page is asked for either by Page, for a table with page numbers, or by After,
+// the opaque cursor of the page before. A cursor is stable: it neither repeats nor
+// skips coupons that exist all the while, whatever is created or deleted in
+// between.
+type CouponList struct {
+	// Search finds coupons whose name, code or description holds the text, whatever
+	// the letter case; % and _ mean themselves. Empty finds all.
+	Search string
+	// Page counts from 1; 0 is 1. It is ignored when After is given.
+	Page int
+	// After is [CouponPage.Next] of the page before.
+	After string
+	// PageSize is 1 to [MaxPageSize]; 0 is [DefaultPageSize].
+	PageSize int
+}
+
+// CouponPage is a page of coupons.
+type CouponPage struct {
+	Items []coupon.Coupon
+	// Total is how many coupons the search finds in all.
+	Total int64
+	// Next is the cursor of the next page, empty at the end.
+	Next string
+}
+
+// Normalise fills in the defaults and checks the bounds; a fault is a
+// [*pricing.ValidationError]. Stores call it first.
+func (l CouponList) Normalise() (CouponList, error) {
+	var faults pricing.ValidationError
+	if len(l.Search) > MaxSearchLength {
+		faults.Add("search", pricing.FieldTooLong, fmt.Sprintf("at most %d bytes", MaxSearchLength))
+	}
+	if l.Page < 0 {
+		faults.Add("page", pricing.FieldTooSmall, "pages count from 1")
+	}
+	l.Page = max(l.Page, 1)
+	l.PageSize = pageSize(l.PageSize, &faults)
+	return l, faults.Err()
+}
+
+// RedemptionList asks for a page of redemptions, newest first (by creation, then
+// by ID).
+type RedemptionList struct {
+	// CouponID and CustomerID narrow the list; empty does not.
+	CouponID   string
+	CustomerID string
+	// State narrows the list; 0 does not.
+	State redemption.State
+	// After is [RedemptionPage.Next] of the page before.
+	After string
+	// PageSize is 1 to [MaxPageSize]; 0 is [DefaultPageSize].
+	PageSize int
+}
+
+// RedemptionPage is a page of redemptions.
+type RedemptionPage struct {
+	Items []redemption.Redemption
+	// Total is how many redemptions there are in all.
+	Total int64
+	// Next is the cursor of the next page, empty at the end.
+	Next string
+}
+
+// Normalise fills in the defaults and checks the bounds; a fault is a
+// [*pricing.ValidationError]. Stores call it first.
+func (l RedemptionList) Normalise() (RedemptionList, error) {
+	var faults pricing.ValidationError
+	l.PageSize = pageSize(l.PageSize, &faults)
+	return l, faults.Err()
+}
+
+func pageSize(size int, faults *pricing.ValidationError) int {
+	if size == 0 {
+		return DefaultPageSize
+	}
+	if size < 1 || size > MaxPageSize {
+		faults.Add("pageSize", pricing.FieldTooLarge, fmt.Sprintf("a page has 1 to %d entries", MaxPageSize))
+	}
+	return size
+}

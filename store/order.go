@@ -1,0 +1,200 @@
+package store
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/redemption"
+)
+
+// Bounds of an order.
+const (
+	MaxMetadata       = 50     // entries
+	MaxMetadataLength = 10_000 // bytes of a value
+)
+
+// OrderIDPrefix begins the order IDs that the service makes.
+const OrderIDPrefix = "ord_"
+
+// OrderState is where an order is in its life.
+type OrderState uint8
+
+// The states of an order.
+const (
+	OrderOpen            OrderState = iota + 1 // waits for its session to be paid
+	OrderAwaitingPayment                       // finished with a delayed payment method
+	OrderPaid                                  // paid
+	OrderCancelled                             // ended unpaid
+)
+
+// String returns "open", "awaiting_payment", "paid" or "cancelled".
+func (s OrderState) String() string {
+	switch s {
+	case OrderOpen:
+		return "open"
+	case OrderAwaitingPayment:
+		return "awaiting_payment"
+	case OrderPaid:
+		return "paid"
+	case OrderCancelled:
+		return "cancelled"
+	}
+	return ""
+}
+
+// ParseOrderState is the inverse of String.
+func ParseOrderState(text string) (OrderState, error) {
+	for s := OrderOpen; s <= OrderCancelled; s++ {
+		if s.String() == text {
+			return s, nil
+		}
+	}
+	return 0, invalidField("state", pricing.FieldUnknown, "must be open, awaiting_payment, paid or cancelled")
+}
+
+// MarshalText returns the name.
+func (s OrderState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText is [ParseOrderState].
+func (s *OrderState) UnmarshalText(text []byte) (err error) {
+	*s, err = ParseOrderState(string(text))
+	return err
+}
+
+// Order is what a customer is about to buy or has bought (specification 2.5). What
+// was priced is frozen in it: editing or deleting the coupon changes nothing here.
+type Order struct {
+	// ID names the order; the session carries it as orderId.
+	ID string `json:"id"`
+	// Key is the attempt's idempotency key, unique within the customer.
+	Key string `json:"key"`
+	// Fingerprint tells whether a repeated key is the same request.
+	Fingerprint string `json:"fingerprint"`
+	// CustomerID is who buys.
+	CustomerID string `json:"customerId"`
+	// State of the order.
+	State OrderState `json:"state"`
+	// CouponID is the coupon's, empty without one.
+	CouponID string `json:"couponId,omitempty"`
+	// Coupon holds the terms of the coupon as they were; nil without one.
+	Coupon *coupon.Snapshot `json:"coupon,omitempty"`
+	// ReservationID is that of the redemption that keeps the place.
+	ReservationID string `json:"reservationId,omitempty"`
+	// DiscountAmount is what the coupon takes off, in minor units of the quote's
+	// currency.
+	DiscountAmount int64 `json:"discountAmount"`
+	// Quote is what was priced.
+	Quote pricing.Quote `json:"quote"`
+	// SessionID and SessionURL are the processor's; empty before a session exists.
+	SessionID  string `json:"sessionId,omitempty"`
+	SessionURL string `json:"sessionUrl,omitempty"`
+	// Metadata is the host's.
+	Metadata map[string]string `json:"metadata,omitempty"`
+	// Deadline is the instant from which the sweep may cancel an unpaid order.
+	Deadline time.Time `json:"deadline,omitzero"`
+	// CreatedAt and UpdatedAt are instants in UTC, to the microsecond.
+	CreatedAt time.Time `json:"createdAt"`
+	UpdatedAt time.Time `json:"updatedAt"`
+}
+
+// IsZero reports whether o is no order.
+func (o Order) IsZero() bool { return o.ID == "" }
+
+// Ended reports whether the order is paid or cancelled.
+func (o Order) Ended() bool { return o.State == OrderPaid || o.State == OrderCancelled }
+
+// Clone returns an order that shares no memory with o.
+func (o Order) Clone() Order {
+	o.Quote = o.Quote.Clone()
+	o.Metadata = maps.Clone(o.Metadata)
+	if o.Coupon != nil {
+		snapshot := *o.Coupon
+		o.Coupon = &snapshot
+	}
+	return o
+}
+
+// Validate checks the order and returns a [*pricing.ValidationError] with all that
+// is wrong with it.
+func (o Order) Validate() error {
+	var faults pricing.ValidationError
+	for _, text := range [...]struct {
+		field, value string
+		required     bool
+	}{
+		{"id", o.ID, true}, {"key", o.Key, true}, {"customerId", o.CustomerID, true},
+		{"fingerprint", o.Fingerprint, false}, {"couponId", o.CouponID, o.Coupon != nil},
+		{"reservationId", o.ReservationID, o.CouponID != ""}, {"sessionId", o.SessionID, false},
+	} {
+		textFaults(&faults, text.field, text.value, redemption.MaxIDLength)
+		if text.value == "" && text.required {
+			faults.Add(text.field, pricing.FieldRequired, "is required")
+		}
+	}
+	if o.State < OrderOpen || o.State > OrderCancelled {
+		faults.Add("state", pricing.FieldUnknown, "must be open, awaiting_payment, paid or cancelled")
+	}
+	if o.DiscountAmount != o.Quote.Discount {
+		faults.Add("discountAmount", pricing.FieldMismatch, "is not the quote's discount")
+	}
+	if len(o.Metadata) > MaxMetadata {
+		faults.Add("metadata", pricing.FieldTooLong, fmt.Sprintf("at most %d entries", MaxMetadata))
+	}
+	for k, v := range o.Metadata {
+		textFaults(&faults, "metadata", k, redemption.MaxIDLength)
+		textFaults(&faults, "metadata."+k, v, MaxMetadataLength)
+	}
+	return faults.Err()
+}
+
+// After returns the order after an event of its redemption or session. It is the
+// order's half of [redemption.Apply]: a payment always counts, an ended order does
+// not open again, and everything that releases the reservation cancels the order.
+func (o Order) After(e redemption.Event) Order {
+	next := o
+	switch e.Kind {
+	case redemption.SessionCompleted:
+		next.State, next.Deadline = OrderPaid, time.Time{}
+	case redemption.SessionUnpaid:
+		if o.State == OrderOpen {
+			next.State = OrderAwaitingPayment
+		}
+		if !o.Ended() && e.Deadline.After(o.Deadline) {
+			next.Deadline = e.Deadline
+		}
+	case redemption.SessionExpired:
+		if o.State == OrderOpen {
+			next.State, next.Deadline = OrderCancelled, time.Time{}
+		}
+	case redemption.PaymentFailed, redemption.Cancelled, redemption.Lapsed, redemption.TakenOver:
+		if !o.Ended() {
+			next.State, next.Deadline = OrderCancelled, time.Time{}
+		}
+	case redemption.PointsExchanged, redemption.SessionAttached, redemption.PointsGivenBack:
+	}
+	if next.SessionID == "" && next.State != OrderCancelled {
+		next.SessionID = e.SessionID
+	}
+	if next.State != o.State || next.SessionID != o.SessionID || !next.Deadline.Equal(o.Deadline) {
+		next.UpdatedAt = e.At
+	}
+	return next
+}
+
+func textFaults(faults *pricing.ValidationError, field, value string, most int) {
+	switch {
+	case len(value) > most:
+		faults.Add(field, pricing.FieldTooLong, fmt.Sprintf("at most %d bytes", most))
+	case !utf8.ValidString(value) || strings.ContainsRune(value, 0):
+		faults.Add(field, pricing.FieldMalformed, "must be valid UTF-8 text without NUL")
+	}
+}
+
+func invalidField(field string, code pricing.FieldCode, message string) error {
+	return &pricing.ValidationError{Fields: []pricing.FieldError{{Field: field, Code: code, Message: message}}}
+}
