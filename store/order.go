@@ -155,7 +155,12 @@ func (o Order) Validate() error {
 // After returns the order after an event of its redemption or session. It is the
 // order's half of [redemption.Apply]: a payment always counts, an ended order does
 // not open again, and everything that releases the reservation cancels the order.
+// What happens to another session than the order's, save a payment, does not
+// concern it.
 func (o Order) After(e redemption.Event) Order {
+	if o.SessionID != "" && o.SessionID != e.SessionID && e.Kind != redemption.SessionCompleted {
+		return o
+	}
 	next := o
 	switch e.Kind {
 	case redemption.SessionCompleted:
@@ -184,6 +189,21 @@ func (o Order) After(e redemption.Event) Order {
 		next.UpdatedAt = e.At
 	}
 	return next
+}
+
+// Attach returns the order with its session. It is the order's half of
+// [Orders].AttachSession: repeating it changes nothing, and an order that has
+// another session or has ended is [ErrSuperseded].
+func (o Order) Attach(a Attachment) (Order, error) {
+	if o.SessionID == a.SessionID && o.State != OrderCancelled {
+		o.SessionURL = a.SessionURL
+		return o, nil
+	}
+	if o.SessionID != "" || o.State != OrderOpen {
+		return o, ErrSuperseded
+	}
+	o.SessionID, o.SessionURL, o.Deadline, o.UpdatedAt = a.SessionID, a.SessionURL, a.Deadline, a.At
+	return o, nil
 }
 
 func textFaults(faults *pricing.ValidationError, field, value string, most int) {
