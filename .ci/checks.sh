@@ -1,0 +1,73 @@
+# shellcheck shell=bash
+# The steps of .ci/run that look at the code without running it.
+
+readonly GOLANGCI_LINT_VERSION=2.15.0
+readonly DEADCODE_VERSION=0.52.0
+readonly MODULE=github.com/couponkit/couponkit
+
+step_format() {
+  local files
+  files=$(git -c safe.directory='*' ls-files --cached --others --exclude-standard -- '*.go' |
+    while read -r file; do [[ ! -f $file ]] || printf '%s\n' "$file"; done | xargs -r gofmt -l)
+  [[ -z $files ]] || die "gofmt would change: ${files//$'\n'/ }"
+}
+
+step_tidy() {
+  each_module go mod tidy -diff
+}
+
+step_vet() {
+  each_module go vet ./...
+}
+
+step_lint() {
+  need_go_tool github.com/golangci/golangci-lint/v2/cmd/golangci-lint "$GOLANGCI_LINT_VERSION" \
+    golangci-lint version --short
+  each_module golangci-lint run --config "$ROOT/.golangci.yml" ./...
+}
+
+# step_deadcode asks what neither a program nor a test of the root module can
+# reach. An unexported function of that kind fails the step; an exported one is
+# a hint that a test is missing, since hosts may well call it.
+step_deadcode() {
+  local report="$WORK/deadcode"
+  GOWORK=off go run "golang.org/x/tools/cmd/deadcode@v$DEADCODE_VERSION" -test ./... >"$report"
+  awk '
+    { name = $NF; dead = name ~ /^[a-z]/ || name ~ /\.[a-z]/ || $1 ~ /^internal\// }
+    dead { print "unreachable: " $0; failed = 1; next }
+    { print "exported, reached by no test: " $0 }
+    END { exit failed }' "$report"
+}
+
+# step_purity has two halves. What a pure package imports itself is on a list of
+# standard packages without clock, input, output or shared state. What it links
+# from elsewhere is the two modules of the core and the floors below it.
+step_purity() {
+  local failed=0
+  check_pure pricing || failed=1
+  check_pure coupon pricing internal/strictjson || failed=1
+  check_pure eligibility coupon pricing internal/strictjson || failed=1
+  check_pure redemption coupon pricing internal/strictjson || failed=1
+  return "$failed"
+}
+
+# check_pure takes a package and the floors below it.
+check_pure() {
+  local package=$1 floors=("$@") imports linked strangers
+  if [[ ! -d $package ]]; then
+    printf '%s: not there\n' "$package"
+    return
+  fi
+  imports=$(go list -f '{{join .Imports "\n"}}' "./$package") || return
+  linked=$(go list -deps -f '{{if not .Standard}}{{.ImportPath}}{{end}}' "./$package") || return
+  strangers=$({
+    printf '%s\n' "$imports" | grep -v '^[^/]*\.' | grep -v -x -F -f <(grep -v -E '^(#|$)' .ci/pure-imports.txt)
+    printf '%s\n' "$linked" | grep -v -x -F -f <(printf "$MODULE/%s\n" "${floors[@]}") |
+      grep -v -x -E 'github\.com/shopspring/decimal|golang\.org/x/text/.*'
+  } || true)
+  if [[ -n $strangers ]]; then
+    printf '%s imports or links what a pure package may not: %s\n' "$package" "${strangers//$'\n'/ }" >&2
+    return 1
+  fi
+  printf 'ok\t%s\n' "$package"
+}

@@ -1,0 +1,101 @@
+# shellcheck shell=bash
+# What every step of .ci/run uses: the modules, headings with timings, a place
+# for temporary files, and Debian packages.
+
+export CI=true
+export DEBIAN_FRONTEND=noninteractive
+# A checkout that belongs to another user has no version control for Go.
+export GOFLAGS="${GOFLAGS:+$GOFLAGS }-buildvcs=false"
+PATH="$(go env GOPATH)/bin:$PATH"
+
+WORK=$(mktemp -d)
+readonly WORK
+trap 'leave $?' EXIT
+
+current=
+started=0
+timings=
+
+begin() {
+  current=$1
+  started=$SECONDS
+  printf '\n==== %s: %s\n' "$1" "$(sed -n "s/^$1  *//p" <<<"$STEPS")"
+}
+
+finish() {
+  local took=$((SECONDS - started))
+  timings+=$(printf '%-10s %4d s' "$current" "$took")$'\n'
+  printf '==== %s: ok, %d s\n' "$current" "$took"
+  current=
+}
+
+summary() {
+  printf '\n==== all passed, %d s\n%s' "$SECONDS" "$timings"
+}
+
+leave() {
+  rm -rf "$WORK"
+  if [[ $1 -ne 0 && -n $current ]]; then
+    printf '==== %s: FAILED, %d s\n' "$current" $((SECONDS - started)) >&2
+  fi
+}
+
+die() {
+  printf 'error: %s\n' "$*" >&2
+  exit 1
+}
+
+# modules prints the folder of every module, the root first.
+modules() {
+  git -c safe.directory='*' ls-files --cached --others --exclude-standard -- 'go.mod' '*/go.mod' |
+    grep -v -e '/testdata/' -e '/node_modules/' | sed -e 's|/\{0,1\}go\.mod$||' -e 's|^$|.|' | sort -u
+}
+
+# each_module runs a command in the folder of every module, outside of the
+# workspace: what a module needs must stand in its own go.mod.
+each_module() {
+  local module
+  for module in $(modules); do
+    printf -- '-- module %s\n' "$module"
+    (cd "$module" && GOWORK=off "$@")
+  done
+}
+
+# need_debian takes package:program and installs the packages whose program is
+# missing.
+need_debian() {
+  local pair missing=()
+  for pair in "$@"; do
+    has_program "${pair#*:}" || missing+=("${pair%%:*}")
+  done
+  if ((${#missing[@]} == 0)); then
+    return
+  fi
+  if [[ $(id -u) -ne 0 ]] || ! command -v apt-get >/dev/null; then
+    die "please install: ${missing[*]}"
+  fi
+  printf 'installing %s\n' "${missing[*]}"
+  if ! { apt-get update -q && apt-get install -q -y --no-install-recommends "${missing[@]}"; } >"$WORK/apt.log" 2>&1; then
+    cat "$WORK/apt.log" >&2
+    die "apt-get could not install ${missing[*]}"
+  fi
+}
+
+# has_program also looks where Debian keeps servers that are not on the PATH.
+has_program() {
+  command -v "$1" >/dev/null || compgen -G "/usr/sbin/$1" >/dev/null ||
+    compgen -G "/usr/lib/postgresql/*/bin/$1" >/dev/null
+}
+
+# need_go_tool takes a package, its version, and the command that prints the
+# version which is installed.
+need_go_tool() {
+  local source=$1 version=$2 print=("${@:3}")
+  local program=${print[0]}
+  if [[ "$("${print[@]}" 2>/dev/null || true)" == "$version" ]]; then
+    return
+  fi
+  printf 'installing %s %s; this takes some minutes on a cold cache\n' "$program" "$version"
+  GOWORK=off GOFLAGS=-buildvcs=false go install "$source@v$version"
+  [[ "$("${print[@]}")" == "$version" ]] || die "$program $version is hidden by another one: $(command -v "$program")"
+}

@@ -1,0 +1,138 @@
+# shellcheck shell=bash
+# The steps of .ci/run that run tests.
+
+readonly COVERAGE_FLOOR=95
+readonly PURE_PACKAGES="pricing coupon eligibility redemption"
+readonly FUZZ_SECONDS_PER_TARGET=4
+readonly FUZZ_SECONDS_IN_TOTAL=180
+
+# Servers and browsers are installed once a module is there whose tests start
+# them.
+step_prepare() {
+  go version
+  local module
+  for module in $(modules); do
+    printf 'module %s\n' "$module"
+    case $module in
+      store/pgxstore) need_debian postgresql:initdb ;;
+      examples/service) need_debian chromium:chromium ;;
+      internal/integration) need_debian postgresql:initdb chromium:chromium ;;
+      internal/benchmarks) need_debian postgresql:initdb mariadb-server:mariadbd redis-server:redis-server ;;
+    esac
+  done
+}
+
+# step_readme runs the fenced block after the marker in README.md, so that the
+# command a newcomer reads is the one that is checked.
+step_readme() {
+  local command
+  command=$(awk '
+    /<!-- test command -->/ { marked = 1; next }
+    marked && /^```/ { if (inside) exit; inside = 1; next }
+    inside' README.md)
+  [[ -n $command ]] || die 'README.md has no fenced block after <!-- test command -->'
+  printf '%s\n' "$command"
+  bash -euo pipefail -c "$command"
+}
+
+step_race() {
+  local log="$WORK/race.log"
+  : >"$log"
+  each_module race_tests "$log"
+  check_skips "$log"
+}
+
+# race_tests shows the summary lines of go test, and everything when it fails.
+race_tests() {
+  local log=$1 part="$WORK/race.part" status
+  set +e
+  go test -race -v ./... >"$part" 2>&1
+  status=$?
+  set -e
+  cat "$part" >>"$log"
+  if [[ $status -ne 0 ]]; then
+    grep -v -E '^=== (RUN|PAUSE|CONT|NAME)|^ *--- PASS|OK, passed [0-9]+ tests' "$part" >&2
+    return "$status"
+  fi
+  grep -E '^(ok|\?) ' "$part" || true
+}
+
+# check_skips fails on every skipped test that .ci/allowed-skips.txt does not
+# name: a test that found no server has shown nothing.
+check_skips() {
+  local skipped test refused=0
+  skipped=$(sed -n -E 's/^ *--- SKIP: ([^ ]+) .*/\1/p' "$1" | sort -u)
+  for test in $skipped; do
+    if awk -v test="$test" '$1 == test { found = 1 } END { exit !found }' .ci/allowed-skips.txt; then
+      printf 'skipped, as .ci/allowed-skips.txt says: %s\n' "$test"
+    else
+      printf 'skipped without leave: %s\n' "$test" >&2
+      refused=1
+    fi
+  done
+  return "$refused"
+}
+
+step_coverage() {
+  local package line percent short=0
+  for package in $PURE_PACKAGES; do
+    if [[ ! -d $package ]]; then
+      printf '%s: not there\n' "$package"
+      continue
+    fi
+    line=$(go test -cover "./$package") || die "$line"
+    printf '%s\n' "$line"
+    percent=$(sed -n -E 's/.*coverage: ([0-9.]+)% of statements.*/\1/p' <<<"$line")
+    if ! awk -v got="${percent:-0}" -v want="$COVERAGE_FLOOR" 'BEGIN { exit !(got + 0 >= want + 0) }'; then
+      printf '%s: %s %% of statements, the floor is %s %%\n' "$package" "${percent:-0}" "$COVERAGE_FLOOR" >&2
+      short=1
+    fi
+  done
+  return "$short"
+}
+
+step_fuzz() {
+  local targets="$WORK/fuzz.targets" count seconds module package target
+  : >"$targets"
+  for module in $(modules); do
+    (cd "$module" && GOWORK=off list_fuzz_targets "$module") >>"$targets"
+  done
+  count=$(wc -l <"$targets")
+  if ((count == 0)); then
+    printf 'no fuzz targets\n'
+    return
+  fi
+  seconds=$((FUZZ_SECONDS_IN_TOTAL / count))
+  ((seconds <= FUZZ_SECONDS_PER_TARGET)) || seconds=$FUZZ_SECONDS_PER_TARGET
+  ((seconds >= 1)) || seconds=1
+  printf '%d targets, %d s each\n' "$count" "$seconds"
+  while read -r module package target; do
+    (cd "$module" && GOWORK=off fuzz_one "$package" "$target" "$seconds" </dev/null)
+  done <"$targets"
+}
+
+# list_fuzz_targets prints "module package target"; go test -list prints the
+# targets of a package before the line that names it.
+list_fuzz_targets() {
+  local listing
+  listing=$(go test -list '^Fuzz' ./...) || { printf '%s\n' "$listing" >&2; return 1; }
+  awk -v module="$1" '
+    /^Fuzz/ { targets[++n] = $1; next }
+    { for (i = 1; i <= n; i++) print module, $2, targets[i]; n = 0 }' <<<"$listing"
+}
+
+# fuzz_one runs one target. Go sometimes reports its own deadline at the end of
+# the fuzzing time as a failure without an input; that run is made once more.
+fuzz_one() {
+  local package=$1 target=$2 seconds=$3 log="$WORK/fuzz.log" attempt
+  for attempt in 1 2; do
+    if go test -run '^$' -fuzz "^$target\$" -fuzztime "${seconds}s" "$package" >"$log" 2>&1; then
+      printf 'ok\t%s %s, %s\n' "$package" "$target" "$(sed -n -E 's/.*(execs: [0-9]+).*/\1/p' "$log" | tail -1)"
+      return
+    fi
+    if [[ $attempt -eq 2 ]] || ! grep -q 'context deadline exceeded' "$log" || grep -q 'Failing input' "$log"; then
+      cat "$log" >&2
+      return 1
+    fi
+  done
+}
