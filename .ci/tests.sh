@@ -46,7 +46,7 @@ step_race() {
 race_tests() {
   local log=$1 part="$WORK/race.part" status
   set +e
-  go test -race -v ./... >"$part" 2>&1
+  go test -race -count=1 -v ./... >"$part" 2>&1
   status=$?
   set -e
   cat "$part" >>"$log"
