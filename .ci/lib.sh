@@ -45,17 +45,16 @@ die() {
   exit 1
 }
 
-# modules prints the folder of every module, the root first.
-modules() {
-  git -c safe.directory='*' ls-files --cached --others --exclude-standard -- 'go.mod' '*/go.mod' |
-    grep -v -e '/testdata/' -e '/node_modules/' | sed -e 's|/\{0,1\}go\.mod$||' -e 's|^$|.|' | sort -u
-}
+# MODULES are the folders of all modules, the root first.
+MODULES=$(git -c safe.directory='*' ls-files --cached --others --exclude-standard -- 'go.mod' '*/go.mod' |
+  grep -v -e '/testdata/' -e '/node_modules/' | sed -e 's|/\{0,1\}go\.mod$||' -e 's|^$|.|' | sort -u)
+readonly MODULES
 
 # each_module runs a command in the folder of every module, outside of the
 # workspace: what a module needs must stand in its own go.mod.
 each_module() {
   local module
-  for module in $(modules); do
+  for module in $MODULES; do
     printf -- '-- module %s\n' "$module"
     (cd "$module" && GOWORK=off "$@")
   done

@@ -11,7 +11,7 @@ readonly FUZZ_SECONDS_IN_TOTAL=180
 step_prepare() {
   go version
   local module
-  for module in $(modules); do
+  for module in $MODULES; do
     printf 'module %s\n' "$module"
     case $module in
       store/pgxstore) need_debian postgresql:initdb ;;
@@ -46,7 +46,7 @@ step_race() {
 race_tests() {
   local log=$1 part="$WORK/race.part" status
   set +e
-  go test -race -count=1 -v ./... >"$part" 2>&1
+  go test -race -count=1 -timeout 15m -v ./... >"$part" 2>&1
   status=$?
   set -e
   cat "$part" >>"$log"
@@ -94,7 +94,7 @@ step_coverage() {
 step_fuzz() {
   local targets="$WORK/fuzz.targets" count seconds module package target
   : >"$targets"
-  for module in $(modules); do
+  for module in $MODULES; do
     (cd "$module" && GOWORK=off list_fuzz_targets "$module") >>"$targets"
   done
   count=$(wc -l <"$targets")
