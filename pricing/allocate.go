@@ -1,6 +1,9 @@
 package pricing
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // share is one line's claim to a spare minor unit: the remainder that flooring
 // its exact share left, and the line's position.
@@ -12,6 +15,13 @@ type share struct {
 // before orders claims: the greater remainder first, then the earlier line.
 func (s share) before(t share) bool {
 	return s.remainder > t.remainder || s.remainder == t.remainder && s.line < t.line
+}
+
+func (s share) compare(t share) int {
+	if s.before(t) {
+		return -1
+	}
+	return 1 // no two claims are of one line
 }
 
 // allocate spreads discount (0 < discount < base) over the eligible lines by
@@ -36,52 +46,64 @@ func allocate(lines []QuotedLine, discount, base int64, shares []share) []share 
 			part, remainder = bits.Div64(high, low, b)
 		}
 		l.Discount = int64(part) //nolint:gosec // part <= subtotal
+		l.Total = l.Subtotal - l.Discount
 		spare -= l.Discount
 		shares = append(shares, share{remainder: remainder, line: i})
 	}
 	selectFirst(shares, int(spare))
 	for _, s := range shares[:spare] {
-		lines[s.line].Discount++
+		l := &lines[s.line]
+		l.Discount++
+		l.Total--
 	}
 	return shares
 }
 
 // selectFirst moves the n first claims to the front, in any order. It selects
-// and does not sort, so that the cost is linear in the number of claims.
+// and does not sort, so that the cost is linear in the number of claims; a cart
+// made to defeat the choice of pivots costs one sort of what is left.
 func selectFirst(shares []share, n int) {
-	low, high := 0, len(shares)
-	for n > low && n < high {
-		middle := partition(shares[low:high]) + low
-		if middle >= n {
-			high = middle
-		} else {
-			low = middle + 1
+	low, high := 0, len(shares)-1
+	for budget := selectPasses * len(shares); low < high; {
+		if budget -= high - low; budget < 0 {
+			slices.SortFunc(shares[low:high+1], share.compare)
+			return
+		}
+		left, right := partition(shares, low, high)
+		switch {
+		case n <= left:
+			high = left
+		case n > right:
+			low = right
+		default:
+			return
 		}
 	}
 }
 
-// partition puts a pivot in its place, the claims before it in front, and
-// returns the place. The pivot is the median of the first, middle and last.
-func partition(shares []share) int {
-	last := len(shares) - 1
-	if mid := last / 2; shares[mid].before(shares[0]) {
-		shares[mid], shares[0] = shares[0], shares[mid]
-	}
-	if shares[last].before(shares[0]) {
-		shares[last], shares[0] = shares[0], shares[last]
-	}
-	if mid := last / 2; shares[mid].before(shares[last]) {
-		shares[mid], shares[last] = shares[last], shares[mid]
-	}
-	pivot, place := shares[last], 0
-	for i := range last {
-		if shares[i].before(pivot) {
-			shares[i], shares[place] = shares[place], shares[i]
-			place++
+// selectPasses is how often selectFirst may look at every claim before it turns
+// to sorting. Ordinary carts need two to three.
+const selectPasses = 8
+
+// partition orders shares[low..high] around the middle claim: those up to left
+// come before those from right on, and a claim between the two is in its place.
+func partition(shares []share, low, high int) (left, right int) {
+	pivot := shares[(low+high)/2]
+	right, left = low, high
+	for right <= left {
+		for shares[right].before(pivot) {
+			right++
+		}
+		for pivot.before(shares[left]) {
+			left--
+		}
+		if right <= left {
+			shares[right], shares[left] = shares[left], shares[right]
+			right++
+			left--
 		}
 	}
-	shares[last], shares[place] = shares[place], shares[last]
-	return place
+	return left, right
 }
 
 // mulDivRound returns a*b/c rounded half-up, where the result fits 63 bits.

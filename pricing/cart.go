@@ -134,11 +134,12 @@ func (c Cart) Validate() error {
 		faults.Add("currency", FieldRequired, "a cart needs a currency")
 	}
 	if len(c.Lines) > MaxLines {
-		faults.Add("lines", FieldTooLong, fmt.Sprintf("a cart has at most %d lines", MaxLines))
+		faults.Add("lines", FieldTooLong, tooManyLines())
 		return faults.Err()
 	}
 	sum, summed := int64(0), true
-	for i, l := range c.Lines {
+	for i := range c.Lines {
+		l := &c.Lines[i]
 		l.faults(i, &faults)
 		subtotal, ok := l.subtotal()
 		if !ok || !summed {
@@ -151,7 +152,9 @@ func (c Cart) Validate() error {
 	return faults.Err()
 }
 
-func (l Line) faults(i int, faults *ValidationError) {
+func tooManyLines() string { return fmt.Sprintf("at most %d lines are allowed", MaxLines) }
+
+func (l *Line) faults(i int, faults *ValidationError) {
 	if l.Kind < Plan || l.Kind > Shipping {
 		faults.Add(linePath(i, "kind"), FieldUnknown, "must be plan, device, accessory or shipping")
 	}

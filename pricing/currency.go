@@ -15,7 +15,7 @@ import (
 //
 // The exponents are ISO's. Those of golang.org/x/text are CLDR's, which follow
 // daily practice (AFN, IRR, LAK: 0 decimals where ISO has 2), and its list lacks
-// newer codes (SLE, VED, XCG, ZWG).
+// newer codes (MRU, SLE, UYW, VED, VES, XAD, XCG, ZWG).
 const iso4217 = "" +
 	"AED2AFN2ALL2AMD2ANG2AOA2ARS2AUD2AWG2AZN2BAM2BBD2BDT2BGN2BHD3BIF0" +
 	"BMD2BND2BOB2BOV2BRL2BSD2BTN2BWP2BYN2BZD2CAD2CDF2CHE2CHF2CHW2CLF4" +
@@ -76,6 +76,20 @@ func mustCurrency(code string) Currency {
 	}
 	return c
 }
+
+// Currencies returns every currency that this package knows, in the order of
+// their codes. The slice is the caller's own.
+func Currencies() []Currency {
+	all := make([]Currency, len(iso4217)/currencyEntry)
+	for i := range all {
+		all[i].entry = uint8(i + 1) //nolint:gosec // fewer than 255 entries, held by a test
+	}
+	return all
+}
+
+// Equal reports whether c and d are the same currency, as == does; go-cmp finds
+// it.
+func (c Currency) Equal(d Currency) bool { return c == d }
 
 // IsZero reports whether c is no currency.
 func (c Currency) IsZero() bool { return c.entry == 0 }

@@ -73,6 +73,10 @@ func AmountOff(m Money) (Discount, error) {
 // IsZero reports whether d is no discount.
 func (d Discount) IsZero() bool { return d.kind == 0 }
 
+// Equal reports whether d and e are the same discount, as == does; go-cmp finds
+// it.
+func (d Discount) Equal(e Discount) bool { return d == e }
+
 // Type returns the discount type, or 0 for no discount.
 func (d Discount) Type() DiscountType { return d.kind }
 

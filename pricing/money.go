@@ -9,8 +9,8 @@ import (
 )
 
 // Money is an amount in a currency, held as integer minor units. It is a
-// comparable value: == and go-cmp tell whether two are equal. The zero value is
-// 0 in no currency.
+// comparable value: == tells whether two are equal. The zero value is 0 in no
+// currency.
 type Money struct {
 	minor    int64
 	currency Currency
@@ -73,6 +73,10 @@ func (m Money) String() string {
 	}
 	return m.Amount() + " " + m.currency.Code()
 }
+
+// Equal reports whether m and n are the same amount of the same currency, as ==
+// does; go-cmp finds it.
+func (m Money) Equal(n Money) bool { return m == n }
 
 // Compare returns -1, 0 or +1 as m is less than, equal to or greater than n.
 // Amounts of two currencies have no order: that is an error.

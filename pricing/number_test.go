@@ -2,7 +2,6 @@ package pricing_test
 
 import (
 	"encoding/json"
-	"errors"
 	"math/big"
 	"strings"
 	"testing"
@@ -142,21 +141,5 @@ func TestNumberMarshalsAsString(t *testing.T) {
 	got, err := json.Marshal(pricing.Number("12.50"))
 	if err != nil || string(got) != `"12.50"` {
 		t.Errorf("got %s, %v", got, err)
-	}
-}
-
-// wantField fails unless err is a ValidationError of exactly that one field.
-func wantField(tb testing.TB, err error, field string, code pricing.FieldCode) {
-	tb.Helper()
-	var faults *pricing.ValidationError
-	switch {
-	case !errors.As(err, &faults):
-		tb.Errorf("got error %v, want a validation error %q %s", err, field, code)
-	case !errors.Is(err, pricing.ErrInvalid):
-		tb.Errorf("%v does not match ErrInvalid", err)
-	case len(faults.Fields) != 1 || faults.Fields[0].Field != field || faults.Fields[0].Code != code:
-		tb.Errorf("got %v, want one fault %q %s", faults.Fields, field, code)
-	case faults.Fields[0].Message == "":
-		tb.Errorf("%q %s has no message", field, code)
 	}
 }

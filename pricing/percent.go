@@ -51,14 +51,41 @@ func percentOf(units int64) (Percent, error) {
 // IsZero reports whether p is no percentage.
 func (p Percent) IsZero() bool { return p.units == 0 }
 
+// Equal reports whether p and r are the same percentage, as == does; go-cmp
+// finds it.
+func (p Percent) Equal(r Percent) bool { return p == r }
+
 // Decimal returns the percentage exactly: 12.5 for 12.5 %.
 func (p Percent) Decimal() decimal.Decimal { return decimal.New(int64(p.units), -percentPlaces) }
 
 // String returns the percentage without trailing zeros: "12.5".
 func (p Percent) String() string { return p.Decimal().String() }
 
-// MarshalJSON returns the percentage as a string: "12.5".
-func (p Percent) MarshalJSON() ([]byte, error) { return json.Marshal(p.String()) }
+// MarshalJSON returns the percentage as a string: "12.5". No percentage is null.
+func (p Percent) MarshalJSON() ([]byte, error) {
+	if p.IsZero() {
+		return []byte("null"), nil
+	}
+	return json.Marshal(p.String())
+}
+
+// UnmarshalJSON reads a percentage from a string or an exact number (see
+// [Number]) with the bounds of [ParsePercent]. null leaves p as it is.
+func (p *Percent) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		return nil
+	}
+	var n Number
+	if err := n.UnmarshalJSON(data); err != nil {
+		return err
+	}
+	parsed, err := ParsePercent(string(n))
+	if err != nil {
+		return err
+	}
+	*p = parsed
+	return nil
+}
 
 // Of returns p percent of a non-negative amount of minor units, rounded half-up
 // to a whole minor unit. A negative amount yields 0.

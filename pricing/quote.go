@@ -41,8 +41,9 @@ type Quote struct {
 // one entry a line; nil means every line. A shipping line is never discounted,
 // whatever eligible says. The zero [Discount] prices the cart at list prices.
 //
-// Malformed carts, a fixed amount in another currency and an eligible slice of
-// the wrong length are a [*ValidationError].
+// A malformed cart (see [Cart.Validate]), a fixed amount in another currency
+// than the cart's and an eligible slice of another length than the lines are a
+// [*ValidationError] that lists every fault, and the quote is empty.
 func Price(cart Cart, discount Discount, eligible []bool) (Quote, error) {
 	q := Quote{Lines: make([]QuotedLine, 0, min(len(cart.Lines), MaxLines))}
 	if err := q.Reprice(cart, discount, eligible); err != nil {
@@ -57,13 +58,9 @@ func Price(cart Cart, discount Discount, eligible []bool) (Quote, error) {
 // while another goroutine reads q or a copy of it.
 func (q *Quote) Reprice(cart Cart, discount Discount, eligible []bool) error {
 	q.reset(cart)
-	if !q.take(cart, eligible) {
+	if !q.take(cart, eligible) || discount.Fits(cart.Currency) != nil {
 		q.reset(Cart{})
-		return faultsOf(cart, eligible)
-	}
-	if err := discount.Fits(cart.Currency); err != nil {
-		q.reset(Cart{})
-		return err
+		return faultsOf(cart, discount, eligible)
 	}
 	q.apply(discount.Of(q.EligibleSubtotal))
 	return nil
@@ -90,7 +87,8 @@ func (q *Quote) take(cart Cart, eligible []bool) bool {
 			return false
 		}
 		covered := line.Kind != Shipping && (eligible == nil || eligible[i])
-		*quoted = QuotedLine{Line: *line, Eligible: covered, Subtotal: subtotal, Total: subtotal}
+		quoted.Line = *line
+		quoted.Eligible, quoted.Subtotal, quoted.Discount, quoted.Total = covered, subtotal, 0, subtotal
 		if line.Kind == Shipping {
 			q.Shipping += subtotal
 		}
@@ -102,12 +100,17 @@ func (q *Quote) take(cart Cart, eligible []bool) bool {
 	return true
 }
 
-func faultsOf(cart Cart, eligible []bool) error {
-	if err := cart.Validate(); err != nil {
-		return err
+// faultsOf finds out, at leisure, everything that Reprice stumbled over.
+func faultsOf(cart Cart, discount Discount, eligible []bool) error {
+	var faults ValidationError
+	faults.Merge("", cart.Validate())
+	if eligible != nil && len(eligible) != len(cart.Lines) {
+		faults.Add("eligible", FieldMismatch, fmt.Sprintf("%d entries for %d lines", len(eligible), len(cart.Lines)))
 	}
-	return invalid("eligible", FieldMismatch,
-		fmt.Sprintf("%d entries for %d lines", len(eligible), len(cart.Lines)))
+	if !cart.Currency.IsZero() {
+		faults.Merge("", discount.Fits(cart.Currency))
+	}
+	return faults.Err()
 }
 
 // apply spreads the discount, which is within [0, EligibleSubtotal].
@@ -126,10 +129,6 @@ func (q *Quote) apply(discount int64) {
 		return
 	}
 	q.shares = allocate(q.Lines, discount, q.EligibleSubtotal, q.shares)
-	for i := range q.Lines {
-		l := &q.Lines[i]
-		l.Total = l.Subtotal - l.Discount
-	}
 }
 
 // Clone returns a quote that shares no memory with q.

@@ -1,0 +1,80 @@
+package pricing_test
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/stretchr/testify/require"
+)
+
+// benchmarkCart has lines of many prices, so that their shares leave remainders
+// in no order.
+func benchmarkCart(lines int) pricing.Cart {
+	cart := pricing.Cart{Currency: pricing.EUR(), Lines: make([]pricing.Line, lines)}
+	for i := range cart.Lines {
+		cart.Lines[i] = pricing.Line{
+			ID: "line-" + strconv.Itoa(i), Kind: pricing.Device, ItemID: "device-" + strconv.Itoa(i%7),
+			Quantity: int64(1 + i%4), UnitPrice: int64(199 + i*7919%20_000),
+		}
+	}
+	return cart
+}
+
+func benchmarkDiscounts(tb testing.TB) map[string]pricing.Discount {
+	tb.Helper()
+	percent, err := pricing.ParsePercent("12.5")
+	require.NoError(tb, err)
+	fixed, err := pricing.AmountOff(pricing.NewMoney(777, pricing.EUR()))
+	require.NoError(tb, err)
+	return map[string]pricing.Discount{"percentage": pricing.PercentOff(percent), "fixed": fixed}
+}
+
+var benchmarkSizes = []int{1, 10, 100, 1000}
+
+// BenchmarkQuote prices a cart into a reused quote.
+func BenchmarkQuote(b *testing.B) {
+	discounts := benchmarkDiscounts(b)
+	for _, kind := range []string{"percentage", "fixed"} {
+		for _, size := range benchmarkSizes {
+			b.Run(fmt.Sprintf("%s/%d", kind, size), func(b *testing.B) {
+				cart, discount := benchmarkCart(size), discounts[kind]
+				var q pricing.Quote
+				b.ReportAllocs()
+				for b.Loop() {
+					if err := q.Reprice(cart, discount, nil); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkFloor does the sums of BenchmarkQuote without its checks.
+func BenchmarkFloor(b *testing.B) {
+	for _, kind := range []string{"percentage", "fixed"} {
+		for _, size := range benchmarkSizes {
+			b.Run(fmt.Sprintf("%s/%d", kind, size), func(b *testing.B) {
+				lines, pricer := floorLines(benchmarkCart(size)), newFloorPricer(size)
+				b.ReportAllocs()
+				for b.Loop() {
+					if kind == "fixed" {
+						pricer.fixed(lines, 777)
+					} else {
+						pricer.percentage(lines, 125_000)
+					}
+				}
+			})
+		}
+	}
+}
+
+func floorLines(cart pricing.Cart) []floorLine {
+	lines := make([]floorLine, len(cart.Lines))
+	for i, l := range cart.Lines {
+		lines[i] = floorLine{price: l.UnitPrice, quantity: l.Quantity}
+	}
+	return lines
+}

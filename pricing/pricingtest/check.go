@@ -1,0 +1,221 @@
+package pricingtest
+
+import (
+	"math/big"
+	"slices"
+
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// TB is the part of [testing.TB] that the checkers need. [*testing.T] and
+// rapid's T have it.
+type TB interface {
+	Helper()
+	Errorf(format string, args ...any)
+}
+
+// CheckQuote reports to tb everything about the quote that the rules of package
+// pricing forbid, given what was priced: the cart, the discount, and which lines
+// are eligible (one entry a line; nil means every line). The expected amounts
+// are computed anew, in exact rational numbers. The rules, by the names that the
+// reports carry:
+//
+//   - cart: the quote has the cart's currency and lines, in its order;
+//   - eligible: the covered lines are those that the caller named, never shipping;
+//   - subtotal: line subtotals are price times quantity, and sum to the quote's;
+//   - rounding: a percentage is taken off the eligible subtotal and rounded once,
+//     half-up;
+//   - cap: an amount is capped at the eligible subtotal;
+//   - sum: the line discounts sum to the discount;
+//   - share: each is within one minor unit of its exact share;
+//   - bounds: each is within [0, subtotal], and 0 on a line that is free or not
+//     eligible;
+//   - tie: spare minor units go to the greatest remainders, then to the earlier
+//     line;
+//   - total: totals are subtotal - discount, plus shipping for the cart;
+//   - units: see [CheckUnits].
+func CheckQuote(tb TB, cart pricing.Cart, discount pricing.Discount, eligible []bool, quote pricing.Quote) {
+	tb.Helper()
+	if !checkCart(tb, cart, eligible, quote) {
+		return
+	}
+	checkSubtotals(tb, quote)
+	checkDiscount(tb, discount, quote)
+	checkSpread(tb, quote)
+	checkTies(tb, quote)
+	checkTotals(tb, quote)
+	for _, l := range quote.Lines {
+		if l.Total >= 0 {
+			CheckUnits(tb, l, l.Units())
+		}
+	}
+}
+
+// checkCart reports whether the quote is one of this cart, so that its lines can
+// be compared at all.
+func checkCart(tb TB, cart pricing.Cart, eligible []bool, quote pricing.Quote) bool {
+	tb.Helper()
+	switch {
+	case quote.Currency != cart.Currency:
+		tb.Errorf("cart: the quote is in %q, the cart in %q", quote.Currency, cart.Currency)
+		return false
+	case len(quote.Lines) != len(cart.Lines):
+		tb.Errorf("cart: the quote has %d lines, the cart %d", len(quote.Lines), len(cart.Lines))
+		return false
+	case eligible != nil && len(eligible) != len(cart.Lines):
+		tb.Errorf("eligible: %d entries for %d lines", len(eligible), len(cart.Lines))
+		return false
+	}
+	for i, l := range quote.Lines {
+		if l.Line != cart.Lines[i] {
+			tb.Errorf("cart: line %d is %+v, in the cart %+v", i, l.Line, cart.Lines[i])
+		}
+		if want := l.Kind != pricing.Shipping && (eligible == nil || eligible[i]); l.Eligible != want {
+			tb.Errorf("eligible: line %d (%s) has %t, want %t", i, l.Kind, l.Eligible, want)
+		}
+	}
+	return true
+}
+
+func checkSubtotals(tb TB, quote pricing.Quote) {
+	tb.Helper()
+	subtotal, eligible, shipping := new(big.Int), new(big.Int), new(big.Int)
+	for i, l := range quote.Lines {
+		exact := new(big.Int).Mul(big.NewInt(l.UnitPrice), big.NewInt(l.Quantity))
+		equal(tb, "subtotal: of a line", l.Subtotal, exact)
+		if l.Kind == pricing.Shipping {
+			shipping.Add(shipping, exact)
+		} else {
+			subtotal.Add(subtotal, exact)
+		}
+		if quote.Lines[i].Eligible {
+			eligible.Add(eligible, exact)
+		}
+	}
+	equal(tb, "subtotal", quote.Subtotal, subtotal)
+	equal(tb, "subtotal: eligible", quote.EligibleSubtotal, eligible)
+	equal(tb, "subtotal: shipping", quote.Shipping, shipping)
+}
+
+func checkDiscount(tb TB, discount pricing.Discount, quote pricing.Quote) {
+	tb.Helper()
+	switch base := big.NewInt(quote.EligibleSubtotal); discount.Type() {
+	case pricing.Percentage:
+		exact := new(big.Rat).Mul(new(big.Rat).SetInt(base), discount.Percent().Decimal().Rat())
+		equal(tb, "rounding", quote.Discount, halfUp(exact.Quo(exact, big.NewRat(100, 1))))
+	case pricing.FixedAmount:
+		if amount := big.NewInt(discount.Amount().Minor()); amount.Cmp(base) < 0 {
+			base = amount
+		}
+		equal(tb, "cap", quote.Discount, base)
+	default:
+		equal(tb, "cap: no discount", quote.Discount, new(big.Int))
+	}
+}
+
+// halfUp rounds a number of at least 0 to the nearest whole one, halves up.
+func halfUp(exact *big.Rat) *big.Int { return floor(new(big.Rat).Add(exact, big.NewRat(1, 2))) }
+
+func floor(exact *big.Rat) *big.Int { return new(big.Int).Div(exact.Num(), exact.Denom()) }
+
+// exactShare is what a line would get of the discount if minor units could be
+// divided.
+func exactShare(quote pricing.Quote, l pricing.QuotedLine) *big.Rat {
+	if !l.Eligible || l.Subtotal == 0 || quote.EligibleSubtotal == 0 {
+		return new(big.Rat)
+	}
+	share := new(big.Rat).SetFrac(big.NewInt(l.Subtotal), big.NewInt(quote.EligibleSubtotal))
+	return share.Mul(share, new(big.Rat).SetInt64(quote.Discount))
+}
+
+func checkSpread(tb TB, quote pricing.Quote) {
+	tb.Helper()
+	sum := new(big.Int)
+	for i, l := range quote.Lines {
+		sum.Add(sum, big.NewInt(l.Discount))
+		switch {
+		case l.Discount < 0 || l.Discount > l.Subtotal:
+			tb.Errorf("bounds: line %d has a discount of %d on %d", i, l.Discount, l.Subtotal)
+		case l.Discount != 0 && !l.Eligible:
+			tb.Errorf("bounds: line %d is not eligible and has a discount of %d", i, l.Discount)
+		}
+		share := exactShare(quote, l)
+		off := new(big.Rat).Sub(new(big.Rat).SetInt64(l.Discount), share)
+		if off.Abs(off).Cmp(big.NewRat(1, 1)) >= 0 {
+			tb.Errorf("share: line %d has a discount of %d, exactly it would be %s", i, l.Discount, share.FloatString(4))
+		}
+	}
+	equal(tb, "sum: of the line discounts", quote.Discount, sum)
+}
+
+// checkTies hands out the spare minor units by the rule and compares.
+func checkTies(tb TB, quote pricing.Quote) {
+	tb.Helper()
+	type claim struct {
+		line      int
+		remainder *big.Rat
+		floor     int64
+	}
+	var claims []claim
+	spare := quote.Discount
+	for i, l := range quote.Lines {
+		share := exactShare(quote, l)
+		whole := floor(share)
+		spare -= whole.Int64()
+		claims = append(claims, claim{i, share.Sub(share, new(big.Rat).SetInt(whole)), whole.Int64()})
+	}
+	slices.SortStableFunc(claims, func(a, b claim) int { return b.remainder.Cmp(a.remainder) })
+	for place, c := range claims {
+		want := c.floor
+		if int64(place) < spare {
+			want++
+		}
+		if got := quote.Lines[c.line].Discount; got != want {
+			tb.Errorf("tie: line %d has a discount of %d, want %d: its remainder is %s, in place %d for %d spare units",
+				c.line, got, want, c.remainder.RatString(), place+1, spare)
+		}
+	}
+}
+
+func checkTotals(tb TB, quote pricing.Quote) {
+	tb.Helper()
+	total := new(big.Int)
+	for _, l := range quote.Lines {
+		equal(tb, "total: of a line", l.Total, new(big.Int).Sub(big.NewInt(l.Subtotal), big.NewInt(l.Discount)))
+		total.Add(total, big.NewInt(l.Total))
+	}
+	equal(tb, "total: sum of the lines", quote.Total, total)
+	sums := new(big.Int).Sub(big.NewInt(quote.Subtotal), big.NewInt(quote.Discount))
+	equal(tb, "total", quote.Total, sums.Add(sums, big.NewInt(quote.Shipping)))
+}
+
+// CheckUnits reports to tb when the groups are not a split of the line into
+// units: they hold exactly the line's quantity, cost exactly its total, have at
+// most two prices, one minor unit apart and the dearer first, and none is empty
+// or negative. Use it on what you send to a payment processor.
+func CheckUnits(tb TB, line pricing.QuotedLine, groups []pricing.UnitGroup) {
+	tb.Helper()
+	quantity, total := new(big.Int), new(big.Int)
+	for i, g := range groups {
+		if g.Quantity < 1 || g.UnitPrice < 0 {
+			tb.Errorf("units: group %d is %d units at %d", i, g.Quantity, g.UnitPrice)
+		}
+		if i > 0 && g.UnitPrice != groups[i-1].UnitPrice-1 {
+			tb.Errorf("units: group %d costs %d after %d, want one minor unit less", i, g.UnitPrice, groups[i-1].UnitPrice)
+		}
+		quantity.Add(quantity, big.NewInt(g.Quantity))
+		total.Add(total, new(big.Int).Mul(big.NewInt(g.Quantity), big.NewInt(g.UnitPrice)))
+	}
+	if len(groups) > 2 {
+		tb.Errorf("units: %d prices, want at most two", len(groups))
+	}
+	equal(tb, "units: quantity", line.Quantity, quantity)
+	equal(tb, "units: total", line.Total, total)
+}
+
+func equal(tb TB, rule string, got int64, want *big.Int) {
+	tb.Helper()
+	if big.NewInt(got).Cmp(want) != 0 {
+		tb.Errorf("%s: got %d, want %s", rule, got, want)
+	}
+}

@@ -1,0 +1,274 @@
+package pricing
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+)
+
+// maxQuoteDocument bounds the stored form that UnmarshalJSON reads, in bytes:
+// room for MaxLines lines with names of several hundred characters.
+const maxQuoteDocument = 16 << 20
+
+// quoteDocument is the stored form of a Quote. Values whose text has rules of
+// its own are kept as text, so that each fault is reported with its path.
+type quoteDocument struct {
+	Currency         string        `json:"currency"`
+	Subtotal         Number        `json:"subtotal"`
+	EligibleSubtotal Number        `json:"eligibleSubtotal"`
+	Discount         Number        `json:"discount"`
+	Shipping         Number        `json:"shipping"`
+	Total            Number        `json:"total"`
+	Lines            lineDocuments `json:"lines"`
+}
+
+type lineDocument struct {
+	ID        string        `json:"id"`
+	Kind      string        `json:"kind"`
+	ItemID    string        `json:"itemId"`
+	Quantity  json.Number   `json:"quantity"`
+	UnitPrice Number        `json:"unitPrice"`
+	Recurs    string        `json:"recurs,omitempty"`
+	Eligible  bool          `json:"eligible"`
+	Subtotal  Number        `json:"subtotal"`
+	Discount  Number        `json:"discount"`
+	Total     Number        `json:"total"`
+	Units     unitDocuments `json:"units"`
+}
+
+// maxUnitGroups is one more than a line can have: enough to see that a document
+// has too many.
+const maxUnitGroups = 3
+
+// lineDocuments and unitDocuments are read one entry at a time: a short text
+// could otherwise ask for millions.
+type (
+	lineDocuments []lineDocument
+	unitDocuments []unitDocument
+)
+
+func (l *lineDocuments) UnmarshalJSON(data []byte) (err error) {
+	*l, err = readList[lineDocument]("lines", data, MaxLines)
+	return err
+}
+
+func (u *unitDocuments) UnmarshalJSON(data []byte) (err error) {
+	*u, err = readList[unitDocument]("units", data, maxUnitGroups)
+	return err
+}
+
+type unitDocument struct {
+	Quantity  json.Number `json:"quantity"`
+	UnitPrice Number      `json:"unitPrice"`
+}
+
+// MarshalJSON returns the stored form of the quote, from which
+// [Quote.UnmarshalJSON] restores it without loss:
+//
+//	{"currency":"EUR","subtotal":"30.00","eligibleSubtotal":"30.00",
+//	 "discount":"10.00","shipping":"0.00","total":"20.00",
+//	 "lines":[{"id":"A","kind":"plan","itemId":"basic","quantity":3,
+//	   "unitPrice":"10.00","recurs":"month","eligible":true,"subtotal":"30.00",
+//	   "discount":"10.00","total":"20.00",
+//	   "units":[{"quantity":2,"unitPrice":"6.67"},{"quantity":1,"unitPrice":"6.66"}]}]}
+//
+// Amounts are in major units, as strings with exactly the currency's decimals;
+// recurs is left out for [Once]. A quote that is not valid (see [Quote.Validate])
+// or whose names are not UTF-8 is refused, so that nothing is stored that could
+// not be loaded.
+func (q Quote) MarshalJSON() ([]byte, error) {
+	var faults ValidationError
+	faults.Merge("", q.Validate())
+	for i := range q.Lines {
+		if l := &q.Lines[i]; !utf8.ValidString(l.ID) {
+			faults.Add(linePath(i, "id"), FieldMalformed, "must be UTF-8")
+		} else if !utf8.ValidString(l.ItemID) {
+			faults.Add(linePath(i, "itemId"), FieldMalformed, "must be UTF-8")
+		}
+	}
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	return json.Marshal(q.document())
+}
+
+func (q Quote) document() quoteDocument {
+	amount := func(minor int64) Number { return Number(q.Currency.Format(minor)) }
+	d := quoteDocument{
+		Currency: q.Currency.Code(), Subtotal: amount(q.Subtotal), EligibleSubtotal: amount(q.EligibleSubtotal),
+		Discount: amount(q.Discount), Shipping: amount(q.Shipping), Total: amount(q.Total),
+		Lines: make([]lineDocument, len(q.Lines)),
+	}
+	var groups []UnitGroup
+	for i := range q.Lines {
+		l := &q.Lines[i]
+		groups = l.AppendUnits(groups[:0])
+		units := make([]unitDocument, len(groups))
+		for j, g := range groups {
+			units[j] = unitDocument{Quantity: integer(g.Quantity), UnitPrice: amount(g.UnitPrice)}
+		}
+		d.Lines[i] = lineDocument{
+			ID: l.ID, Kind: l.Kind.String(), ItemID: l.ItemID, Quantity: integer(l.Quantity),
+			UnitPrice: amount(l.UnitPrice), Recurs: l.Recurs.String(), Eligible: l.Eligible,
+			Subtotal: amount(l.Subtotal), Discount: amount(l.Discount), Total: amount(l.Total), Units: units,
+		}
+	}
+	return d
+}
+
+func integer(n int64) json.Number { return json.Number(formatMinor(n, 0)) }
+
+// UnmarshalJSON restores a quote from its stored form (see [Quote.MarshalJSON])
+// and checks it again: a document whose sums do not hold, whose units are not
+// those of its lines, with more than [MaxLines] lines or more than 16 MiB is a
+// [*ValidationError] that names each offending field, and q stays as it was.
+// Fields that are not part of the form are ignored, so that a form that grows
+// can be read back by what was written before. null leaves q as it is.
+func (q *Quote) UnmarshalJSON(data []byte) error {
+	if len(data) > maxQuoteDocument {
+		return invalid("", FieldTooLong, fmt.Sprintf("a quote has at most %d bytes", maxQuoteDocument))
+	}
+	if bytes.Equal(data, []byte("null")) {
+		return nil
+	}
+	var document quoteDocument
+	if err := json.Unmarshal(data, &document); err != nil {
+		return jsonFault(err)
+	}
+	loaded, err := document.quote()
+	if err != nil {
+		return err
+	}
+	if err := loaded.Validate(); err != nil {
+		return err
+	}
+	if err := document.checkUnits(loaded); err != nil {
+		return err
+	}
+	*q = loaded
+	return nil
+}
+
+// readList reads a JSON array of at most that many entries; its faults carry the
+// path of the entry.
+func readList[T any](field string, data []byte, most int) ([]T, error) {
+	if jsonKind(data) != "array" {
+		return nil, invalid(field, FieldMalformed, "must be a list")
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	if _, err := decoder.Token(); err != nil {
+		return nil, jsonFault(err)
+	}
+	var list []T
+	for decoder.More() {
+		if len(list) == most {
+			return nil, invalid(field, FieldTooLong, fmt.Sprintf("at most %d entries are allowed", most))
+		}
+		var entry T
+		if err := decoder.Decode(&entry); err != nil {
+			var faults ValidationError
+			faults.Merge(fmt.Sprintf("%s[%d]", field, len(list)), jsonFault(err))
+			return nil, faults.Err()
+		}
+		list = append(list, entry)
+	}
+	return list, nil
+}
+
+// jsonFault turns an error of encoding/json into a fault of the field that it
+// names. Faults from within stay as they are.
+func jsonFault(err error) error {
+	var mistyped *json.UnmarshalTypeError
+	switch {
+	case errors.Is(err, ErrInvalid):
+		return err
+	case errors.As(err, &mistyped):
+		return invalid(mistyped.Field, FieldMalformed, "cannot be a JSON "+mistyped.Value)
+	}
+	return invalid("", FieldMalformed, err.Error())
+}
+
+// quoteReader collects the faults of a document's fields.
+type quoteReader struct {
+	currency Currency
+	faults   ValidationError
+}
+
+func (r *quoteReader) amount(field string, text Number) int64 {
+	minor, err := scaledText(string(text), r.currency.Exponent())
+	r.faults.At(field, err)
+	return minor
+}
+
+func (r *quoteReader) integer(field string, text json.Number) int64 {
+	n, err := scaledText(string(text), 0)
+	r.faults.At(field, err)
+	return n
+}
+
+func (d *quoteDocument) quote() (Quote, error) {
+	var r quoteReader
+	if d.Currency != "" { // the zero Quote has none
+		currency, err := ParseCurrency(d.Currency)
+		if err != nil {
+			return Quote{}, err
+		}
+		r.currency = currency
+	}
+	q := Quote{
+		Currency:         r.currency,
+		Subtotal:         r.amount("subtotal", d.Subtotal),
+		EligibleSubtotal: r.amount("eligibleSubtotal", d.EligibleSubtotal),
+		Discount:         r.amount("discount", d.Discount),
+		Shipping:         r.amount("shipping", d.Shipping),
+		Total:            r.amount("total", d.Total),
+	}
+	if len(d.Lines) > 0 {
+		q.Lines = make([]QuotedLine, len(d.Lines))
+	}
+	for i := range d.Lines {
+		q.Lines[i] = r.line(i, &d.Lines[i])
+	}
+	return q, r.faults.Err()
+}
+
+func (r *quoteReader) line(i int, d *lineDocument) QuotedLine {
+	kind, err := ParseLineKind(d.Kind)
+	r.faults.At(linePath(i, "kind"), err)
+	recurs, err := ParseInterval(d.Recurs)
+	r.faults.At(linePath(i, "recurs"), err)
+	return QuotedLine{
+		Line: Line{
+			ID: d.ID, Kind: kind, ItemID: d.ItemID, Recurs: recurs,
+			Quantity:  r.integer(linePath(i, "quantity"), d.Quantity),
+			UnitPrice: r.amount(linePath(i, "unitPrice"), d.UnitPrice),
+		},
+		Eligible: d.Eligible,
+		Subtotal: r.amount(linePath(i, "subtotal"), d.Subtotal),
+		Discount: r.amount(linePath(i, "discount"), d.Discount),
+		Total:    r.amount(linePath(i, "total"), d.Total),
+	}
+}
+
+// checkUnits compares the stored units with those of the loaded lines.
+func (d *quoteDocument) checkUnits(loaded Quote) error {
+	r := quoteReader{currency: loaded.Currency}
+	var stored, computed []UnitGroup
+	for i := range d.Lines {
+		stored, computed = stored[:0], loaded.Lines[i].AppendUnits(computed[:0])
+		for j, u := range d.Lines[i].Units {
+			path := fmt.Sprintf("lines[%d].units[%d].", i, j)
+			stored = append(stored, UnitGroup{
+				Quantity:  r.integer(path+"quantity", u.Quantity),
+				UnitPrice: r.amount(path+"unitPrice", u.UnitPrice),
+			})
+		}
+		if !slices.Equal(stored, computed) {
+			r.faults.Add(linePath(i, "units"), FieldMismatch, "the units are not those of the line's total")
+		}
+	}
+	return r.faults.Err()
+}

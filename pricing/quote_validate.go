@@ -1,0 +1,93 @@
+package pricing
+
+import "fmt"
+
+// Validate reports, as a [*ValidationError] that names every offending field by
+// its JSON name, what cannot be a priced cart: a malformed line, a subtotal,
+// discount or total that is not what the lines add up to, a line discount
+// outside [0, subtotal], a discount on a line that is not eligible, an eligible
+// shipping line. A quote that comes from a store is checked with it again.
+//
+// How a discount was spread is not judged: a quote is frozen, and a stored one
+// stays valid. The zero Quote, the quote of no cart, is valid.
+func (q Quote) Validate() error {
+	var faults ValidationError
+	if q.Currency.IsZero() && !q.Equal(Quote{}) {
+		faults.Add("currency", FieldRequired, "a quote needs a currency")
+	}
+	if len(q.Lines) > MaxLines {
+		faults.Add("lines", FieldTooLong, tooManyLines())
+		return faults.Err()
+	}
+	sums, fits := Quote{Currency: q.Currency}, true
+	for i := range q.Lines {
+		l := &q.Lines[i]
+		before := len(faults.Fields)
+		l.quotedFaults(i, &faults)
+		fits = fits && len(faults.Fields) == before && sums.add(l)
+	}
+	if fits {
+		sums.Total = sums.Subtotal - sums.Discount + sums.Shipping
+		sums.compare(&q, &faults)
+	} else if len(faults.Fields) == 0 {
+		faults.Add("total", FieldOverflow, "the sum of the lines is too large")
+	}
+	return faults.Err()
+}
+
+func (l *QuotedLine) quotedFaults(i int, faults *ValidationError) {
+	l.faults(i, faults)
+	if subtotal, ok := l.subtotal(); ok && l.Subtotal != subtotal {
+		faults.Add(linePath(i, "subtotal"), FieldMismatch, "must be the price times the quantity")
+	}
+	switch {
+	case l.Discount < 0:
+		faults.Add(linePath(i, "discount"), FieldTooSmall, "a discount is not negative")
+	case l.Discount > l.Subtotal:
+		faults.Add(linePath(i, "discount"), FieldTooLarge, "a discount is at most the subtotal")
+	case l.Discount > 0 && !l.Eligible:
+		faults.Add(linePath(i, "discount"), FieldNotAllowed, "only an eligible line is discounted")
+	}
+	if l.Eligible && l.Kind == Shipping {
+		faults.Add(linePath(i, "eligible"), FieldNotAllowed, "shipping is never discounted")
+	}
+	if l.Total != l.Subtotal-l.Discount {
+		faults.Add(linePath(i, "total"), FieldMismatch, "must be the subtotal less the discount")
+	}
+}
+
+// add adds a faultless line to the sums of q; ok is false on overflow.
+func (q *Quote) add(l *QuotedLine) (ok bool) {
+	if l.Kind == Shipping {
+		q.Shipping, ok = addAmounts(q.Shipping, l.Subtotal)
+	} else {
+		q.Subtotal, ok = addAmounts(q.Subtotal, l.Subtotal)
+	}
+	if _, within := addAmounts(q.Shipping, q.Subtotal); !ok || !within {
+		return false
+	}
+	if l.Eligible {
+		q.EligibleSubtotal += l.Subtotal // at most Subtotal
+		q.Discount += l.Discount         // at most EligibleSubtotal
+	}
+	return true
+}
+
+// compare reports where the totals of claimed are not the sums.
+func (q *Quote) compare(claimed *Quote, faults *ValidationError) {
+	for _, total := range [...]struct {
+		field         string
+		claimed, want int64
+	}{
+		{"subtotal", claimed.Subtotal, q.Subtotal},
+		{"eligibleSubtotal", claimed.EligibleSubtotal, q.EligibleSubtotal},
+		{"discount", claimed.Discount, q.Discount},
+		{"shipping", claimed.Shipping, q.Shipping},
+		{"total", claimed.Total, q.Total},
+	} {
+		if total.claimed != total.want {
+			faults.Add(total.field, FieldMismatch, fmt.Sprintf("is %s, but the lines add up to %s",
+				q.Currency.Format(total.claimed), q.Currency.Format(total.want)))
+		}
+	}
+}
