@@ -169,7 +169,8 @@ type TakeOver struct {
 type Settlement struct {
 	// Event is of one of the kinds redemption.SessionCompleted, SessionUnpaid,
 	// PaymentFailed and SessionExpired, and names the session and, if the session's
-	// metadata has it, the order.
+	// metadata has it, the order. SessionExpired may name the order alone: its
+	// session never came to be.
 	Event redemption.Event
 	// ReservationID, CouponID and CustomerID are from the session's metadata, empty
 	// where that has none.
