@@ -78,3 +78,39 @@ func floorLines(cart pricing.Cart) []floorLine {
 	}
 	return lines
 }
+
+// adversarialCart has unit prices laid out so that, with one spare minor unit to
+// give, every pivot of the selection is the worst.
+func adversarialCart(lines int) pricing.Cart {
+	cart := benchmarkCart(lines)
+	place := make([]int, lines)
+	for i := range place {
+		place[i] = i
+	}
+	for high := lines - 1; high >= 0; high-- {
+		mid := high / 2
+		l := &cart.Lines[place[mid]]
+		l.Quantity, l.UnitPrice = 1, int64(lines-high)
+		place[mid], place[high] = place[high], place[mid]
+	}
+	return cart
+}
+
+// BenchmarkQuoteLargest prices carts of the most lines: an ordinary one and one
+// made to be slow.
+func BenchmarkQuoteLargest(b *testing.B) {
+	for name, cart := range map[string]pricing.Cart{
+		"ordinary": benchmarkCart(pricing.MaxLines), "adversarial": adversarialCart(pricing.MaxLines),
+	} {
+		b.Run(name, func(b *testing.B) {
+			discount := amountOff(b, "0.01", "EUR")
+			var q pricing.Quote
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := q.Reprice(cart, discount, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,199 @@
+package pricing_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+)
+
+// validLine is a line to break one field of.
+func validLine() pricing.Line {
+	return pricing.Line{ID: "A", Kind: pricing.Plan, ItemID: "basic", Quantity: 2, UnitPrice: 999, Recurs: pricing.Monthly}
+}
+
+func TestCartValidateNamesTheField(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		field string
+		code  pricing.FieldCode
+		line  func(*pricing.Line)
+	}{
+		{"no kind", "lines[1].kind", pricing.FieldUnknown, func(l *pricing.Line) { l.Kind, l.Recurs = 0, pricing.Once }},
+		{"unknown kind", "lines[1].kind", pricing.FieldUnknown, func(l *pricing.Line) { l.Kind, l.Recurs = pricing.Shipping+1, pricing.Once }},
+		{"quantity 0", "lines[1].quantity", pricing.FieldTooSmall, func(l *pricing.Line) { l.Quantity = 0 }},
+		{"negative quantity", "lines[1].quantity", pricing.FieldTooSmall, func(l *pricing.Line) { l.Quantity = math.MinInt64 }},
+		{"negative price", "lines[1].unitPrice", pricing.FieldTooSmall, func(l *pricing.Line) { l.UnitPrice = -1 }},
+		{"price times quantity", "lines[1].unitPrice", pricing.FieldOverflow, func(l *pricing.Line) { l.UnitPrice = math.MaxInt64/2 + 1 }},
+		{"product beyond 64 bits", "lines[1].unitPrice", pricing.FieldOverflow, func(l *pricing.Line) { l.UnitPrice, l.Quantity = 1<<62, 1<<62 }},
+		{"sum of the lines", "lines[1].unitPrice", pricing.FieldOverflow, func(l *pricing.Line) { l.UnitPrice = math.MaxInt64 / 2 }},
+		{"unknown interval", "lines[1].recurs", pricing.FieldUnknown, func(l *pricing.Line) { l.Recurs = pricing.Yearly + 1 }},
+		{"a device that recurs", "lines[1].recurs", pricing.FieldNotAllowed, func(l *pricing.Line) { l.Kind = pricing.Device }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{validLine(), validLine()}}
+			require.NoError(t, cart.Validate())
+			c.line(&cart.Lines[1])
+			wantField(t, cart.Validate(), c.field, c.code)
+			q, err := pricing.Price(cart, pricing.Discount{}, nil)
+			wantField(t, err, c.field, c.code)
+			if diff := cmp.Diff(pricing.Quote{}, q); diff != "" {
+				t.Errorf("a quote beside an error (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCartValidateListsEveryFault(t *testing.T) {
+	t.Parallel()
+	cart := pricing.Cart{Lines: []pricing.Line{
+		{Kind: 9, Quantity: 0, UnitPrice: -1, Recurs: 77},
+		{Kind: pricing.Device, Quantity: 1, UnitPrice: math.MaxInt64},
+		{Kind: pricing.Device, Quantity: 1, UnitPrice: 1},
+		{Kind: pricing.Device, Quantity: 1, UnitPrice: math.MaxInt64}, // the sum is reported once
+		{Kind: pricing.Shipping, Quantity: 2, UnitPrice: math.MaxInt64, Recurs: pricing.Daily},
+	}}
+	want := map[string]pricing.FieldCode{
+		"currency":           pricing.FieldRequired,
+		"lines[0].kind":      pricing.FieldUnknown,
+		"lines[0].quantity":  pricing.FieldTooSmall,
+		"lines[0].unitPrice": pricing.FieldTooSmall,
+		"lines[0].recurs":    pricing.FieldUnknown,
+		"lines[2].unitPrice": pricing.FieldOverflow,
+		"lines[4].unitPrice": pricing.FieldOverflow,
+		"lines[4].recurs":    pricing.FieldNotAllowed,
+	}
+	if diff := cmp.Diff(want, faultsOf(cart.Validate())); diff != "" {
+		t.Errorf("Validate (-want +got):\n%s", diff)
+	}
+	want["eligible"] = pricing.FieldMismatch
+	_, err := pricing.Price(cart, amountOff(t, "5", "EUR"), []bool{true})
+	if diff := cmp.Diff(want, faultsOf(err)); diff != "" {
+		t.Errorf("Price (-want +got):\n%s", diff)
+	}
+}
+
+func TestCartHasAtMostTenThousandLines(t *testing.T) {
+	t.Parallel()
+	cart := pricing.Cart{Currency: pricing.EUR(), Lines: make([]pricing.Line, pricing.MaxLines)}
+	for i := range cart.Lines {
+		cart.Lines[i] = validLine()
+	}
+	require.NoError(t, cart.Validate())
+	_, err := pricing.Price(cart, pricing.Discount{}, nil)
+	require.NoError(t, err)
+	cart.Lines = append(cart.Lines, pricing.Line{})
+	wantField(t, cart.Validate(), "lines", pricing.FieldTooLong)
+	_, err = pricing.Price(cart, pricing.Discount{}, nil)
+	wantField(t, err, "lines", pricing.FieldTooLong)
+}
+
+func TestPriceRefusesWhatDoesNotFitTheCart(t *testing.T) {
+	t.Parallel()
+	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{validLine()}}
+	for _, eligible := range [][]bool{{}, {true, true}} {
+		_, err := pricing.Price(cart, pricing.Discount{}, eligible)
+		wantField(t, err, "eligible", pricing.FieldMismatch)
+	}
+	_, err := pricing.Price(cart, amountOff(t, "5", "USD"), nil)
+	wantField(t, err, "currency", pricing.FieldMismatch)
+	_, err = pricing.Price(cart, amountOff(t, "5", "USD"), []bool{})
+	want := map[string]pricing.FieldCode{"eligible": pricing.FieldMismatch, "currency": pricing.FieldMismatch}
+	if diff := cmp.Diff(want, faultsOf(err)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestLineKindText(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]pricing.LineKind{
+		"plan": pricing.Plan, "device": pricing.Device, "accessory": pricing.Accessory, "shipping": pricing.Shipping,
+	} {
+		var k pricing.LineKind
+		if err := k.UnmarshalText([]byte(text)); err != nil || k != want {
+			t.Errorf("%s: got %v, %v", text, k, err)
+		}
+		if got, err := k.MarshalText(); err != nil || string(got) != text {
+			t.Errorf("%s: got %s, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "Plan", "gift"} {
+		var k pricing.LineKind
+		wantField(t, k.UnmarshalText([]byte(text)), "", pricing.FieldUnknown)
+	}
+	if got := pricing.LineKind(0).String() + (pricing.Shipping + 1).String(); got != "" {
+		t.Errorf("unknown kinds are %q", got)
+	}
+}
+
+func TestIntervalText(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]pricing.Interval{
+		"": pricing.Once, "day": pricing.Daily, "week": pricing.Weekly, "month": pricing.Monthly, "year": pricing.Yearly,
+	} {
+		i := pricing.Yearly
+		if err := i.UnmarshalText([]byte(text)); err != nil || i != want {
+			t.Errorf("%s: got %v, %v", text, i, err)
+		}
+		if got, err := i.MarshalText(); err != nil || string(got) != text {
+			t.Errorf("%s: got %s, %v", text, got, err)
+		}
+	}
+	var i pricing.Interval
+	wantField(t, i.UnmarshalText([]byte("hour")), "", pricing.FieldUnknown)
+	if got := pricing.Interval(99).String(); got != "" {
+		t.Errorf("an unknown interval is %q", got)
+	}
+}
+
+func TestValidationErrorPaths(t *testing.T) {
+	t.Parallel()
+	inner := &pricing.ValidationError{}
+	inner.Add("unitPrice", pricing.FieldTooSmall, "a price is not negative")
+	inner.Add("", pricing.FieldMalformed, "not a line")
+	inner.Add("[0]", pricing.FieldUnknown, "no such unit")
+
+	var e pricing.ValidationError
+	require.NoError(t, e.Err())
+	require.NoError(t, (*pricing.ValidationError)(nil).Err())
+	e.Merge("ignored", nil)
+	e.At("ignored", nil)
+	e.Merge("lines[2]", inner)
+	e.Merge("", inner)
+	e.Merge("at", errors.New("is no instant"))
+	e.At("discountValue", pricingErr(t))
+	e.At("name", errors.New("is too odd"))
+
+	want := []pricing.FieldError{
+		{Field: "lines[2].unitPrice", Code: pricing.FieldTooSmall, Message: "a price is not negative"},
+		{Field: "lines[2]", Code: pricing.FieldMalformed, Message: "not a line"},
+		{Field: "lines[2][0]", Code: pricing.FieldUnknown, Message: "no such unit"},
+		{Field: "unitPrice", Code: pricing.FieldTooSmall, Message: "a price is not negative"},
+		{Field: "", Code: pricing.FieldMalformed, Message: "not a line"},
+		{Field: "[0]", Code: pricing.FieldUnknown, Message: "no such unit"},
+		{Field: "at", Code: pricing.FieldMalformed, Message: "is no instant"},
+		{Field: "discountValue", Code: pricing.FieldTooManyDecimals, Message: "no decimals are allowed"},
+		{Field: "name", Code: pricing.FieldMalformed, Message: "is too odd"},
+	}
+	if diff := cmp.Diff(want, e.Fields); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	require.ErrorIs(t, e.Err(), pricing.ErrInvalid)
+	const text = "invalid input: unitPrice: a price is not negative; not a line; [0]: no such unit"
+	if got := inner.Error(); got != text {
+		t.Errorf("got %q, want %q", got, text)
+	}
+}
+
+// pricingErr is what a parser that does not know its field reports.
+func pricingErr(t *testing.T) error {
+	t.Helper()
+	_, err := pricing.ParseMoney("0.5", currency(t, "JPY"))
+	require.Error(t, err)
+	return err
+}

@@ -1,0 +1,369 @@
+package pricing_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/shopspring/decimal"
+	"golang.org/x/text/language"
+)
+
+// The examples ignore errors of constant input only.
+
+func ExamplePrice() {
+	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
+		{ID: "A", Kind: pricing.Device, ItemID: "phone", Quantity: 3, UnitPrice: 1000},
+		{ID: "S", Kind: pricing.Shipping, ItemID: "dhl", Quantity: 1, UnitPrice: 490},
+	}}
+	ten, err := pricing.AmountOff(pricing.NewMoney(1000, cart.Currency))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	quote, err := pricing.Price(cart, ten, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	amount := quote.Currency.Format
+	fmt.Println("subtotal", amount(quote.Subtotal), "discount", amount(quote.Discount),
+		"shipping", amount(quote.Shipping), "total", amount(quote.Total))
+	for _, line := range quote.Lines {
+		for _, unit := range line.Units() {
+			fmt.Println(line.ID, unit.Quantity, "at", amount(unit.UnitPrice))
+		}
+	}
+	// Output:
+	// subtotal 30.00 discount 10.00 shipping 4.90 total 24.90
+	// A 2 at 6.67
+	// A 1 at 6.66
+	// S 1 at 4.90
+}
+
+// Only the lines that the caller names are discounted.
+func ExamplePrice_eligible() {
+	percent, _ := pricing.ParsePercent("33.33")
+	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
+		{Kind: pricing.Plan, ItemID: "basic", Quantity: 1, UnitPrice: 999, Recurs: pricing.Monthly},
+		{Kind: pricing.Device, ItemID: "phone", Quantity: 1, UnitPrice: 49900},
+	}}
+	quote, err := pricing.Price(cart, pricing.PercentOff(percent), []bool{true, false})
+	fmt.Println(quote.EligibleSubtotal, quote.Discount, quote.Total, err)
+	// Output: 999 333 50566 <nil>
+}
+
+// Every fault of the input is listed, each with its path.
+func ExamplePrice_malformed() {
+	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
+		{Kind: pricing.Device, Quantity: 0, UnitPrice: -5},
+	}}
+	_, err := pricing.Price(cart, pricing.Discount{}, nil)
+	var faults *pricing.ValidationError
+	if errors.As(err, &faults) {
+		for _, fault := range faults.Fields {
+			fmt.Println(fault.Field, fault.Code, fault.Message)
+		}
+	}
+	// Output:
+	// lines[0].quantity too_small a quantity is at least 1
+	// lines[0].unitPrice too_small a price is not negative
+}
+
+// A quote that is repriced reuses its memory.
+func ExampleQuote_Reprice() {
+	half, _ := pricing.ParsePercent("50")
+	cart := pricing.Cart{Currency: pricing.EUR(), Lines: make([]pricing.Line, 1)}
+	var quote pricing.Quote
+	for _, price := range []int64{100, 101} {
+		cart.Lines[0] = pricing.Line{Kind: pricing.Accessory, Quantity: 1, UnitPrice: price}
+		if err := quote.Reprice(cart, pricing.PercentOff(half), nil); err != nil {
+			fmt.Println(err)
+		}
+		fmt.Println(quote.Discount, quote.Total)
+	}
+	// Output:
+	// 50 50
+	// 51 50
+}
+
+func ExampleQuote_Clone() {
+	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{{Kind: pricing.Device, Quantity: 1, UnitPrice: 100}}}
+	var working pricing.Quote
+	_ = working.Reprice(cart, pricing.Discount{}, nil)
+	kept := working.Clone()
+	cart.Lines[0].UnitPrice = 250
+	_ = working.Reprice(cart, pricing.Discount{}, nil)
+	fmt.Println(kept.Lines[0].Total, working.Lines[0].Total, kept.Equal(working))
+	// Output: 100 250 false
+}
+
+// A quote is stored as JSON and checked again when it is loaded.
+func ExampleQuote_UnmarshalJSON() {
+	var quote pricing.Quote
+	err := json.Unmarshal([]byte(`{"currency":"EUR","subtotal":"5.00","eligibleSubtotal":"5.00",
+		"discount":"1.00","shipping":"0.00","total":"3.00","lines":[
+		{"id":"A","kind":"device","itemId":"case","quantity":1,"unitPrice":"5.00","eligible":true,
+		 "subtotal":"5.00","discount":"1.00","total":"4.00","units":[{"quantity":1,"unitPrice":"4.00"}]}]}`), &quote)
+	fmt.Println(err)
+	// Output: invalid input: total: is 3.00, but the lines add up to 4.00
+}
+
+func ExampleQuote_MarshalJSON() {
+	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
+		{ID: "A", Kind: pricing.Device, ItemID: "case", Quantity: 2, UnitPrice: 250},
+	}}
+	one, _ := pricing.AmountOff(pricing.NewMoney(101, pricing.EUR()))
+	quote, _ := pricing.Price(cart, one, nil)
+	text, err := json.MarshalIndent(quote, "", " ")
+	fmt.Println(string(text), err)
+	// Output:
+	// {
+	//  "currency": "EUR",
+	//  "subtotal": "5.00",
+	//  "eligibleSubtotal": "5.00",
+	//  "discount": "1.01",
+	//  "shipping": "0.00",
+	//  "total": "3.99",
+	//  "lines": [
+	//   {
+	//    "id": "A",
+	//    "kind": "device",
+	//    "itemId": "case",
+	//    "quantity": 2,
+	//    "unitPrice": "2.50",
+	//    "eligible": true,
+	//    "subtotal": "5.00",
+	//    "discount": "1.01",
+	//    "total": "3.99",
+	//    "units": [
+	//     {
+	//      "quantity": 1,
+	//      "unitPrice": "2.00"
+	//     },
+	//     {
+	//      "quantity": 1,
+	//      "unitPrice": "1.99"
+	//     }
+	//    ]
+	//   }
+	//  ]
+	// } <nil>
+}
+
+func ExampleQuote_Validate() {
+	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{{Kind: pricing.Device, Quantity: 1, UnitPrice: 100}}}
+	quote, _ := pricing.Price(cart, pricing.Discount{}, nil)
+	fmt.Println(quote.Validate())
+	quote.Lines[0].Discount = 20
+	fmt.Println(quote.Validate())
+	// Output:
+	// <nil>
+	// invalid input: lines[0].total: must be the subtotal less the discount
+}
+
+func ExampleQuotedLine_Units() {
+	line := pricing.QuotedLine{Line: pricing.Line{Quantity: 3}, Total: 2000}
+	for _, unit := range line.Units() {
+		fmt.Println(unit.Quantity, "at", unit.UnitPrice)
+	}
+	// Output:
+	// 2 at 667
+	// 1 at 666
+}
+
+func ExampleQuotedLine_AppendUnits() {
+	buffer := make([]pricing.UnitGroup, 0, 2)
+	for _, total := range []int64{9, 10} {
+		line := pricing.QuotedLine{Line: pricing.Line{Quantity: 3}, Total: total}
+		fmt.Println(line.AppendUnits(buffer[:0]))
+	}
+	// Output:
+	// [{3 3}]
+	// [{1 4} {2 3}]
+}
+
+func ExampleCart_Validate() {
+	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
+		{Kind: pricing.Device, Quantity: 1, UnitPrice: 100, Recurs: pricing.Monthly},
+	}}
+	fmt.Println(cart.Validate())
+	// Output: invalid input: lines[0].recurs: only a plan recurs
+}
+
+func ExampleParseMoney() {
+	yen, _ := pricing.ParseCurrency("JPY")
+	fmt.Println(pricing.ParseMoney("12.5", pricing.EUR()))
+	fmt.Println(pricing.ParseMoney("12.505", pricing.EUR()))
+	fmt.Println(pricing.ParseMoney("12.5", yen))
+	// Output:
+	// 12.50 EUR <nil>
+	// 0 invalid input: at most 2 decimals are allowed
+	// 0 invalid input: no decimals are allowed
+}
+
+func ExampleMoneyFromDecimal() {
+	money, err := pricing.MoneyFromDecimal(decimal.New(125, -1), pricing.EUR())
+	fmt.Println(money, money.Minor(), err)
+	// Output: 12.50 EUR 1250 <nil>
+}
+
+func ExampleNewMoney() {
+	dinar, _ := pricing.ParseCurrency("KWD")
+	money := pricing.NewMoney(1250, dinar)
+	fmt.Println(money, money.Amount(), money.Decimal())
+	// Output: 1.250 KWD 1.250 1.25
+}
+
+func ExampleMoney_Add() {
+	dollar, _ := pricing.ParseCurrency("USD")
+	five := pricing.NewMoney(500, pricing.EUR())
+	fmt.Println(five.Add(five))
+	_, err := five.Add(pricing.NewMoney(500, dollar))
+	fmt.Println(err)
+	// Output:
+	// 10.00 EUR <nil>
+	// invalid input: currency: cannot add EUR and USD
+}
+
+func ExampleMoney_Compare() {
+	five, six := pricing.NewMoney(500, pricing.EUR()), pricing.NewMoney(600, pricing.EUR())
+	fmt.Println(five.Compare(six))
+	// Output: -1 <nil>
+}
+
+func ExampleParseCurrency() {
+	clf, err := pricing.ParseCurrency("clf")
+	fmt.Println(clf, clf.Exponent(), err)
+	_, err = pricing.ParseCurrency("BTC")
+	fmt.Println(err)
+	// Output:
+	// CLF 4 <nil>
+	// invalid input: currency: unknown ISO 4217 currency "BTC"
+}
+
+func ExampleCurrencies() {
+	var fourDecimals []pricing.Currency
+	for _, c := range pricing.Currencies() {
+		if c.Exponent() == 4 {
+			fourDecimals = append(fourDecimals, c)
+		}
+	}
+	fmt.Println(fourDecimals)
+	// Output: [CLF UYW]
+}
+
+func ExampleCurrency_Symbol() {
+	dollar, _ := pricing.ParseCurrency("USD")
+	fmt.Println(pricing.EUR().Symbol(language.German), dollar.Symbol(language.AmericanEnglish),
+		dollar.Symbol(language.MustParse("en-CA")))
+	// Output: € $ US$
+}
+
+func ExampleCurrency_Format() {
+	yen, _ := pricing.ParseCurrency("JPY")
+	fmt.Println(pricing.EUR().Format(1250), yen.Format(1250))
+	// Output: 12.50 1250
+}
+
+func ExampleCurrency_Parse() {
+	fmt.Println(pricing.EUR().Parse("12.5"))
+	// Output: 1250 <nil>
+}
+
+func ExampleParsePercent() {
+	percent, err := pricing.ParsePercent("12.50")
+	fmt.Println(percent, percent.Of(1000), err)
+	_, err = pricing.ParsePercent("100.01")
+	fmt.Println(err)
+	// Output:
+	// 12.5 125 <nil>
+	// invalid input: a percentage is at most 100
+}
+
+func ExamplePercentFromDecimal() {
+	percent, err := pricing.PercentFromDecimal(decimal.New(5, -1))
+	fmt.Println(percent, err)
+	// Output: 0.5 <nil>
+}
+
+// One rounding, half-up.
+func ExamplePercent_Of() {
+	half, _ := pricing.ParsePercent("50")
+	fmt.Println(half.Of(1), half.Of(2), half.Of(3))
+	// Output: 1 1 2
+}
+
+func ExamplePercentOff() {
+	percent, _ := pricing.ParsePercent("20")
+	discount := pricing.PercentOff(percent)
+	fmt.Println(discount, discount.Type(), discount.Value(), discount.Of(999))
+	// Output: 20 % PERCENTAGE 20 200
+}
+
+func ExampleAmountOff() {
+	discount, err := pricing.AmountOff(pricing.NewMoney(1000, pricing.EUR()))
+	fmt.Println(discount, discount.Type(), discount.Value(), discount.Of(750), err)
+	// Output: 10.00 EUR FIXED_AMOUNT 10.00 750 <nil>
+}
+
+// A fixed amount fits carts of its own currency only, a percentage any.
+func ExampleDiscount_Fits() {
+	yen, _ := pricing.ParseCurrency("JPY")
+	ten, _ := pricing.AmountOff(pricing.NewMoney(1000, pricing.EUR()))
+	fmt.Println(ten.Fits(yen))
+	// Output: invalid input: currency: a discount in EUR cannot be taken off a cart in JPY
+}
+
+func ExampleParseDiscountType() {
+	kind, err := pricing.ParseDiscountType("PERCENTAGE")
+	fmt.Println(kind == pricing.Percentage, err)
+	// Output: true <nil>
+}
+
+func ExampleParseLineKind() {
+	kind, err := pricing.ParseLineKind("shipping")
+	fmt.Println(kind == pricing.Shipping, err)
+	// Output: true <nil>
+}
+
+func ExampleParseInterval() {
+	interval, err := pricing.ParseInterval("month")
+	fmt.Println(interval == pricing.Monthly, err)
+	// Output: true <nil>
+}
+
+// Money and percentages come as JSON strings or exact numbers.
+func ExampleNumber() {
+	var draft struct {
+		DiscountValue pricing.Number `json:"discountValue"`
+		MinPurchase   pricing.Number `json:"minPurchase"`
+	}
+	err := json.Unmarshal([]byte(`{"discountValue": 12.5, "minPurchase": "1e400"}`), &draft)
+	fmt.Println(err)
+	fmt.Println(draft.DiscountValue.Decimal())
+	_, err = pricing.ParseMoney(string(draft.MinPurchase), pricing.EUR())
+	fmt.Println(err)
+	// Output:
+	// <nil>
+	// 12.5 <nil>
+	// invalid input: the number is too large
+}
+
+// A caller that checks several fields collects the faults with their paths.
+func ExampleValidationError() {
+	var faults pricing.ValidationError
+	_, err := pricing.ParsePercent("120")
+	faults.At("discountValue", err)
+	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{{Kind: pricing.Device, UnitPrice: 1}}}
+	faults.Merge("cart", cart.Validate())
+	for _, fault := range faults.Fields {
+		fmt.Println(fault.Field, fault.Code)
+	}
+	fmt.Println(errors.Is(faults.Err(), pricing.ErrInvalid))
+	// Output:
+	// discountValue too_large
+	// cart.lines[0].quantity too_small
+	// true
+}

@@ -1,0 +1,352 @@
+package pricing_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/pricing/pricingtest"
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+const storedQuote = `{
+  "currency": "EUR",
+  "subtotal": "80.00",
+  "eligibleSubtotal": "30.00",
+  "discount": "10.00",
+  "shipping": "4.90",
+  "total": "74.90",
+  "lines": [
+    {
+      "id": "A",
+      "kind": "plan",
+      "itemId": "basic",
+      "quantity": 3,
+      "unitPrice": "10.00",
+      "recurs": "month",
+      "eligible": true,
+      "subtotal": "30.00",
+      "discount": "10.00",
+      "total": "20.00",
+      "units": [
+        {
+          "quantity": 2,
+          "unitPrice": "6.67"
+        },
+        {
+          "quantity": 1,
+          "unitPrice": "6.66"
+        }
+      ]
+    },
+    {
+      "id": "B",
+      "kind": "device",
+      "itemId": "phone",
+      "quantity": 1,
+      "unitPrice": "50.00",
+      "eligible": false,
+      "subtotal": "50.00",
+      "discount": "0.00",
+      "total": "50.00",
+      "units": [
+        {
+          "quantity": 1,
+          "unitPrice": "50.00"
+        }
+      ]
+    },
+    {
+      "id": "S",
+      "kind": "shipping",
+      "itemId": "dhl",
+      "quantity": 1,
+      "unitPrice": "4.90",
+      "eligible": false,
+      "subtotal": "4.90",
+      "discount": "0.00",
+      "total": "4.90",
+      "units": [
+        {
+          "quantity": 1,
+          "unitPrice": "4.90"
+        }
+      ]
+    }
+  ]
+}`
+
+// quoteToStore is the quote of storedQuote.
+func quoteToStore(t fataler) pricing.Quote {
+	q, err := pricing.Price(pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
+		{ID: "A", Kind: pricing.Plan, ItemID: "basic", Quantity: 3, UnitPrice: 1000, Recurs: pricing.Monthly},
+		{ID: "B", Kind: pricing.Device, ItemID: "phone", Quantity: 1, UnitPrice: 5000},
+		{ID: "S", Kind: pricing.Shipping, ItemID: "dhl", Quantity: 1, UnitPrice: 490},
+	}}, amountOff(t, "10", "EUR"), []bool{true, false, false})
+	if err != nil {
+		t.Fatalf("pricing: %v", err)
+	}
+	return q
+}
+
+func TestQuoteStoredForm(t *testing.T) {
+	t.Parallel()
+	text, err := json.MarshalIndent(quoteToStore(t), "", "  ")
+	require.NoError(t, err)
+	if diff := cmp.Diff(storedQuote, string(text)); diff != "" {
+		t.Errorf("written (-want +got):\n%s", diff)
+	}
+	var loaded pricing.Quote
+	require.NoError(t, json.Unmarshal([]byte(storedQuote), &loaded))
+	if diff := cmp.Diff(quoteToStore(t), loaded); diff != "" {
+		t.Errorf("loaded (-want +got):\n%s", diff)
+	}
+}
+
+func TestQuoteStoredFormIsLossless(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawPurchase(t, pricingtest.CartOptions{})
+		for i := range p.cart.Lines {
+			p.cart.Lines[i].ID = rapid.String().Draw(t, "id")
+		}
+		q := p.price(t)
+		text, err := json.Marshal(q)
+		if err != nil {
+			t.Fatalf("marshalling: %v", err)
+		}
+		var loaded pricing.Quote
+		if err := json.Unmarshal(text, &loaded); err != nil {
+			t.Fatalf("unmarshalling %s: %v", text, err)
+		}
+		if diff := cmp.Diff(q, loaded); diff != "" {
+			t.Fatalf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestTheZeroQuoteIsStored(t *testing.T) {
+	t.Parallel()
+	text, err := json.Marshal(pricing.Quote{})
+	require.NoError(t, err)
+	const want = `{"currency":"","subtotal":"0","eligibleSubtotal":"0","discount":"0","shipping":"0","total":"0","lines":[]}`
+	if diff := cmp.Diff(want, string(text)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	loaded := quoteToStore(t)
+	require.NoError(t, json.Unmarshal(text, &loaded))
+	if diff := cmp.Diff(pricing.Quote{}, loaded); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	kept := quoteToStore(t)
+	require.NoError(t, json.Unmarshal([]byte("null"), &kept))
+	require.NoError(t, kept.UnmarshalJSON([]byte("null")))
+	if diff := cmp.Diff(quoteToStore(t), kept); diff != "" {
+		t.Errorf("null changed the quote (-want +got):\n%s", diff)
+	}
+}
+
+// A stored quote is checked again when it is loaded.
+func TestUnmarshalRefusesATamperedQuote(t *testing.T) {
+	t.Parallel()
+	const (
+		malformed = pricing.FieldMalformed
+		mismatch  = pricing.FieldMismatch
+	)
+	for _, c := range []struct {
+		old, replacement string // where old stands first in storedQuote; units: last
+		want             map[string]pricing.FieldCode
+	}{
+		{`"total": "74.90"`, `"total": "74.91"`, map[string]pricing.FieldCode{"total": mismatch}},
+		{`"subtotal": "80.00"`, `"subtotal": "80.01"`, map[string]pricing.FieldCode{"subtotal": mismatch}},
+		{`"eligibleSubtotal": "30.00"`, `"eligibleSubtotal": "80.00"`, map[string]pricing.FieldCode{"eligibleSubtotal": mismatch}},
+		{`"discount": "10.00"`, `"discount": "9.00"`, map[string]pricing.FieldCode{"discount": mismatch}},
+		{`"shipping": "4.90"`, `"shipping": "0"`, map[string]pricing.FieldCode{"shipping": mismatch}},
+		{`"unitPrice": "10.00"`, `"unitPrice": "10.01"`, map[string]pricing.FieldCode{"lines[0].subtotal": mismatch}},
+		{`"unitPrice": "6.67"`, `"unitPrice": "6.68"`, map[string]pricing.FieldCode{"lines[0].units": mismatch}},
+		{`"unitPrice": "6.67"`, `"unitPrice": "six"`, map[string]pricing.FieldCode{
+			"lines[0].units[0].unitPrice": malformed, "lines[0].units": mismatch,
+		}},
+		{`"unitPrice": "6.67"`, `"unitPrice": true`, map[string]pricing.FieldCode{"lines[0].units[0].unitPrice": malformed}},
+		{`"quantity": 3`, `"quantity": 1.5`, map[string]pricing.FieldCode{"lines[0].quantity": pricing.FieldTooManyDecimals}},
+		{`"quantity": 3`, `"quantity": 1e400`, map[string]pricing.FieldCode{"lines[0].quantity": pricing.FieldTooLarge}},
+		{`"quantity": 3`, `"quantity": 0`, map[string]pricing.FieldCode{"lines[0].quantity": pricing.FieldTooSmall}},
+		{`"quantity": 3`, `"quantity": {}`, map[string]pricing.FieldCode{"lines[0].quantity": malformed}},
+		{`"unitPrice": "50.00"`, `"unitPrice": "-50.00"`, map[string]pricing.FieldCode{"lines[1].unitPrice": pricing.FieldTooSmall}},
+		{`"unitPrice": "50.00"`, `"unitPrice": "50.001"`, map[string]pricing.FieldCode{"lines[1].unitPrice": pricing.FieldTooManyDecimals}},
+		{`"kind": "plan"`, `"kind": "gift"`, map[string]pricing.FieldCode{"lines[0].kind": pricing.FieldUnknown}},
+		{`"kind": "plan"`, `"kind": "device"`, map[string]pricing.FieldCode{"lines[0].recurs": pricing.FieldNotAllowed}},
+		{`"kind": "plan"`, `"kind": 3`, map[string]pricing.FieldCode{"lines[0].kind": malformed}},
+		{`"recurs": "month"`, `"recurs": "moon"`, map[string]pricing.FieldCode{"lines[0].recurs": pricing.FieldUnknown}},
+		{`"eligible": true`, `"eligible": false`, map[string]pricing.FieldCode{"lines[0].discount": pricing.FieldNotAllowed}},
+		{`"currency": "EUR"`, `"currency": "XXX"`, map[string]pricing.FieldCode{"currency": pricing.FieldUnknown}},
+		{`"currency": "EUR"`, `"currency": "JPY"`, nil},
+		{`"currency": "EUR"`, `"currency": ""`, nil},
+		{`"currency": "EUR"`, `"currency": 5`, map[string]pricing.FieldCode{"currency": malformed}},
+		{`"subtotal": "80.00",`, ``, map[string]pricing.FieldCode{"subtotal": pricing.FieldRequired}},
+		{`"subtotal": "80.00"`, `"subtotal": [80]`, map[string]pricing.FieldCode{"subtotal": malformed}},
+		{`"lines": [`, `"lines": null, "others": [`, map[string]pricing.FieldCode{"lines": malformed}},
+		{`"lines": [`, `"lines": "none", "others": [`, map[string]pricing.FieldCode{"lines": malformed}},
+		{`"lines": [`, `"lines": [5, `, map[string]pricing.FieldCode{"lines[0]": malformed}},
+		{`"units": [`, `"units": "none", "others": [`, map[string]pricing.FieldCode{"lines[2].units": malformed}},
+		{`"units": [`, `"others": [`, map[string]pricing.FieldCode{"lines[2].units": mismatch}},
+		{`"units": [`, `"units": [{"quantity":1,"unitPrice":"0"},`, map[string]pricing.FieldCode{"lines[2].units": mismatch}},
+		{`"units": [`, `"units": [{},{},{},`, map[string]pricing.FieldCode{"lines[2].units": pricing.FieldTooLong}},
+	} {
+		t.Run(c.old+" to "+c.replacement, func(t *testing.T) {
+			t.Parallel()
+			at := strings.Index(storedQuote, c.old)
+			if strings.Contains(c.old, "units") {
+				at = strings.LastIndex(storedQuote, c.old)
+			}
+			require.GreaterOrEqual(t, at, 0)
+			document := storedQuote[:at] + c.replacement + storedQuote[at+len(c.old):]
+			kept := quoteToStore(t)
+			err := json.Unmarshal([]byte(document), &kept)
+			require.ErrorIs(t, err, pricing.ErrInvalid)
+			if diff := cmp.Diff(quoteToStore(t), kept); diff != "" {
+				t.Errorf("a refused document changed the quote (-want +got):\n%s", diff)
+			}
+			if c.want == nil {
+				return
+			}
+			if diff := cmp.Diff(c.want, faultsOf(err)); diff != "" {
+				t.Errorf("faults (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestUnmarshalIsBounded(t *testing.T) {
+	t.Parallel()
+	lines := strings.Repeat("{},", pricing.MaxLines) + "{}"
+	var q pricing.Quote
+	wantField(t, json.Unmarshal([]byte(`{"lines":[`+lines+`]}`), &q), "lines", pricing.FieldTooLong)
+	wantField(t, q.UnmarshalJSON([]byte(`{"lines":[`+strings.Repeat(" ", 16<<20)+`]}`)), "", pricing.FieldTooLong)
+	wantField(t, q.UnmarshalJSON([]byte(`{"lines":`)), "", pricing.FieldMalformed)
+}
+
+// A form that has grown since still loads.
+func TestUnmarshalIgnoresWhatItDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	var q pricing.Quote
+	grown := strings.Replace(storedQuote, `"currency"`, `"fingerprint": [1, {"a": 2}], "currency"`, 1)
+	require.NoError(t, json.Unmarshal([]byte(grown), &q))
+	if diff := cmp.Diff(quoteToStore(t), q); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestMarshalRefusesWhatCouldNotBeLoaded(t *testing.T) {
+	t.Parallel()
+	for field, change := range map[string]func(*pricing.Quote){
+		"total":           func(q *pricing.Quote) { q.Total++ },
+		"lines[0].id":     func(q *pricing.Quote) { q.Lines[0].ID = "\xff" },
+		"lines[1].itemId": func(q *pricing.Quote) { q.Lines[1].ItemID = "phone\x80" },
+	} {
+		q := quoteToStore(t)
+		change(&q)
+		_, err := q.MarshalJSON()
+		if got := faultsOf(err); len(got) != 1 || got[field] == "" {
+			t.Errorf("%s: got %v", field, got)
+		}
+	}
+}
+
+// Validate sees every amount that does not hold.
+func TestQuoteValidate(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, pricing.Quote{}.Validate())
+	for name, c := range map[string]struct {
+		change func(*pricing.Quote)
+		want   map[string]pricing.FieldCode
+	}{
+		"nothing": {func(*pricing.Quote) {}, map[string]pricing.FieldCode{}},
+		"no currency": {
+			func(q *pricing.Quote) { q.Currency = pricing.Currency{} },
+			map[string]pricing.FieldCode{"currency": pricing.FieldRequired},
+		},
+		"every total": {
+			func(q *pricing.Quote) {
+				q.Subtotal++
+				q.EligibleSubtotal++
+				q.Discount++
+				q.Shipping++
+				q.Total--
+			},
+			map[string]pricing.FieldCode{
+				"subtotal": pricing.FieldMismatch, "eligibleSubtotal": pricing.FieldMismatch, "discount": pricing.FieldMismatch,
+				"shipping": pricing.FieldMismatch, "total": pricing.FieldMismatch,
+			},
+		},
+		"a discount that adds": {
+			func(q *pricing.Quote) { q.Lines[0].Discount, q.Lines[0].Total = -1, 3001 },
+			map[string]pricing.FieldCode{"lines[0].discount": pricing.FieldTooSmall},
+		},
+		"a line below zero": {
+			func(q *pricing.Quote) { q.Lines[0].Discount, q.Lines[0].Total = 3001, -1 },
+			map[string]pricing.FieldCode{"lines[0].discount": pricing.FieldTooLarge},
+		},
+		"all of a line": {
+			func(q *pricing.Quote) {
+				q.Lines[0].Discount, q.Lines[0].Total, q.Discount, q.Total = 3000, 0, 3000, 5490
+			},
+			map[string]pricing.FieldCode{},
+		},
+		"an excluded line discounted": {
+			func(q *pricing.Quote) { q.Lines[1].Discount, q.Lines[1].Total = 1, 4999 },
+			map[string]pricing.FieldCode{"lines[1].discount": pricing.FieldNotAllowed},
+		},
+		"shipping covered": {
+			func(q *pricing.Quote) { q.Lines[2].Eligible = true },
+			map[string]pricing.FieldCode{"lines[2].eligible": pricing.FieldNotAllowed},
+		},
+		"a line total": {
+			func(q *pricing.Quote) { q.Lines[2].Total++ },
+			map[string]pricing.FieldCode{"lines[2].total": pricing.FieldMismatch},
+		},
+		"a line subtotal": {
+			func(q *pricing.Quote) { q.Lines[1].Subtotal++; q.Lines[1].Total++ },
+			map[string]pricing.FieldCode{"lines[1].subtotal": pricing.FieldMismatch},
+		},
+		"a malformed line": {
+			func(q *pricing.Quote) { q.Lines[1].Kind = 0 },
+			map[string]pricing.FieldCode{"lines[1].kind": pricing.FieldUnknown},
+		},
+		"a sum beyond 64 bits": {
+			func(q *pricing.Quote) { addFortune(q, pricing.Device); addFortune(q, pricing.Device) },
+			map[string]pricing.FieldCode{"total": pricing.FieldOverflow},
+		},
+		"shipping beyond 64 bits": {
+			func(q *pricing.Quote) { addFortune(q, pricing.Shipping); addFortune(q, pricing.Shipping) },
+			map[string]pricing.FieldCode{"total": pricing.FieldOverflow},
+		},
+		"goods and shipping beyond 64 bits": {
+			func(q *pricing.Quote) { addFortune(q, pricing.Shipping); addFortune(q, pricing.Device) },
+			map[string]pricing.FieldCode{"total": pricing.FieldOverflow},
+		},
+		"too many lines": {
+			func(q *pricing.Quote) { q.Lines = make([]pricing.QuotedLine, pricing.MaxLines+1) },
+			map[string]pricing.FieldCode{"lines": pricing.FieldTooLong},
+		},
+	} {
+		q := quoteToStore(t)
+		c.change(&q)
+		if diff := cmp.Diff(c.want, faultsOf(q.Validate())); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// addFortune appends a line of more than half of what 63 bits hold.
+func addFortune(q *pricing.Quote, kind pricing.LineKind) {
+	const fortune = 1 << 62
+	q.Lines = append(q.Lines, pricing.QuotedLine{
+		Line:     pricing.Line{ID: fmt.Sprint(len(q.Lines)), Kind: kind, Quantity: 1, UnitPrice: fortune},
+		Subtotal: fortune, Total: fortune,
+	})
+}
