@@ -1,0 +1,98 @@
+package main
+
+import (
+	"github.com/shopspring/decimal"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// couponFields are the names that a coupon has where the library writes one.
+var couponFields = []string{
+	"id", "code", "name", "discountType", "discountValue", "currency", "description",
+	"appliesTo", "planIds", "deviceIds", "accessoryIds", "distribution", "allowedUserEmails",
+	"pointsRequired", "maxUses", "maxUsesPerUser", "minPurchase", "startsAt", "expiresAt",
+	"active", "usedCount", "reservedCount", "processorCouponId", "promotionCodeId",
+	"createdAt", "updatedAt", "revision",
+}
+
+// documentCouponID stands for the ID of the coupon, which no answer shows.
+const documentCouponID = coupon.IDPrefix + "document"
+
+// decodeCoupon reads the terms of a coupon and checks them as the library checks
+// a new one.
+func decodeCoupon(raw []byte) (coupon.Coupon, error) {
+	f, err := split(raw, couponFields)
+	if err != nil {
+		return coupon.Coupon{}, err
+	}
+	f.require("code", "name", "discountType", "discountValue")
+	active := f.flag("active", true)
+	made, err := coupon.New(f.draft(), coupon.Creation{ID: documentCouponID})
+	f.checkStored()
+	f.addNew(err)
+	if !active {
+		made.State = coupon.Inactive
+	}
+	return made, f.err()
+}
+
+func (f *fields) draft() coupon.Draft {
+	return coupon.Draft{
+		Code: f.text("code"), Name: f.text("name"), Description: f.text("description"),
+		DiscountType:  parsed(f, "discountType", pricing.ParseDiscountType),
+		DiscountValue: f.decimal("discountValue"), Currency: f.text("currency"),
+		AppliesTo:         parsed(f, "appliesTo", coupon.ParseAppliesTo),
+		PlanIDs:           f.texts("planIds", coupon.MaxSelectedItems),
+		DeviceIDs:         f.texts("deviceIds", coupon.MaxSelectedItems),
+		AccessoryIDs:      f.texts("accessoryIds", coupon.MaxSelectedItems),
+		Distribution:      parsed(f, "distribution", coupon.ParseDistribution),
+		AllowedUserEmails: f.emails("allowedUserEmails"),
+		PointsRequired:    f.integer("pointsRequired"),
+		MaxUses:           f.limit("maxUses"), MaxUsesPerUser: f.limit("maxUsesPerUser"),
+		MinPurchase: f.decimal("minPurchase"),
+		StartsAt:    parsed(f, "startsAt", coupon.ParseMoment),
+		ExpiresAt:   parsed(f, "expiresAt", coupon.ParseMoment),
+	}
+}
+
+// checkStored looks at the form of what a stored coupon has and no answer
+// depends on.
+func (f *fields) checkStored() {
+	for _, name := range [...]string{"id", "processorCouponId", "promotionCodeId"} {
+		f.text(name)
+	}
+	for _, name := range [...]string{"usedCount", "reservedCount", "revision"} {
+		f.count(name)
+	}
+	for _, name := range [...]string{"createdAt", "updatedAt"} {
+		parsed(f, name, parseInstant)
+	}
+}
+
+// decimal reads a number whose bounds the library knows; absent is 0.
+func (f *fields) decimal(name string) decimal.Decimal {
+	n := f.number(name)
+	if n == "" {
+		return decimal.Decimal{}
+	}
+	d, err := n.Decimal()
+	f.faults.At(name, err)
+	return d
+}
+
+// limit reads a limit; absent is none.
+func (f *fields) limit(name string) coupon.Optional[int64] {
+	if _, ok := f.value(name); !ok {
+		return coupon.Clear[int64]()
+	}
+	return coupon.Set(f.integer(name))
+}
+
+// emails reads a list of addresses, or one text.
+func (f *fields) emails(name string) coupon.EmailList {
+	if raw, ok := f.value(name); ok && raw[0] == '"' {
+		return coupon.SplitEmails(unquote(raw))
+	}
+	return f.texts(name, coupon.MaxAllowedEmails)
+}

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// maxFaults is how many offending fields of one object are named. A document can
+// hold millions; who sent it needs no more to see what is wrong.
+const maxFaults = 50_000
+
+// fields are the values of one JSON object by name, and what is wrong with them.
+// A value of null is absent.
+type fields struct {
+	names  []string
+	values [32][]byte // in the order of names
+	faults pricing.ValidationError
+}
+
+var errNoObject = errors.New("must be a JSON object")
+
+// split takes an object apart. Fields that names does not list and fields that
+// are given twice are faults; what is no object has no fields to look at.
+func split(raw []byte, names []string) (fields, error) {
+	f := fields{names: names}
+	if raw[0] != '{' {
+		return f, errNoObject
+	}
+	for name, value := range members(raw) {
+		if len(f.faults.Fields) == maxFaults {
+			break
+		}
+		switch i := slices.Index(names, name); {
+		case i < 0:
+			f.faults.Add(name, pricing.FieldUnknown, "there is no such field")
+		case f.values[i] != nil:
+			f.faults.Add(name, pricing.FieldMalformed, "the field is given twice")
+		default:
+			f.values[i] = value
+		}
+	}
+	return f, nil
+}
+
+// err returns the faults.
+func (f *fields) err() error {
+	if len(f.faults.Fields) == 0 {
+		return nil
+	}
+	found := f.faults
+	return found.Err()
+}
+
+// value returns the text of a field; ok is false when it is absent.
+func (f *fields) value(name string) (raw []byte, ok bool) {
+	raw = f.values[slices.Index(f.names, name)]
+	return raw, raw != nil && raw[0] != 'n'
+}
+
+// require reports an absent field.
+func (f *fields) require(names ...string) {
+	for _, name := range names {
+		if raw, ok := f.value(name); !ok || string(raw) == `""` {
+			f.faults.Add(name, pricing.FieldRequired, "is required")
+		}
+	}
+}
+
+func (f *fields) malformed(name, message string) {
+	f.faults.Add(name, pricing.FieldMalformed, message)
+}
+
+// text reads a JSON string; absent is "".
+func (f *fields) text(name string) string {
+	text, _ := f.given(name)
+	return text
+}
+
+// given is text that tells whether there is one.
+func (f *fields) given(name string) (text string, ok bool) {
+	switch raw, ok := f.value(name); {
+	case !ok:
+	case raw[0] != '"':
+		f.malformed(name, "must be a string")
+	default:
+		return unquote(raw), true
+	}
+	return "", false
+}
+
+// parsed reads a JSON string that has a form of its own; absent is the zero
+// value.
+func parsed[T any](f *fields, name string, parse func(string) (T, error)) (value T) {
+	text, ok := f.given(name)
+	if !ok {
+		return value
+	}
+	value, err := parse(text)
+	f.faults.At(name, err)
+	return value
+}
+
+// parseInstant reads RFC 3339.
+func parseInstant(text string) (t time.Time, err error) {
+	if err := t.UnmarshalText([]byte(text)); err != nil {
+		return time.Time{}, fmt.Errorf("%.40q is no RFC 3339 instant such as 2026-11-20T12:00:00Z", text)
+	}
+	return t, nil
+}
+
+// number reads a decimal number from a string or a JSON number, digit by digit;
+// absent is "".
+func (f *fields) number(name string) (n pricing.Number) {
+	raw, ok := f.value(name)
+	if !ok {
+		return ""
+	}
+	if n.UnmarshalJSON(raw) != nil {
+		f.malformed(name, "must be a decimal number, as a string or a JSON number")
+	}
+	return n
+}
+
+// integer reads a whole JSON number; absent is 0.
+func (f *fields) integer(name string) int64 {
+	raw, ok := f.value(name)
+	if !ok {
+		return 0
+	}
+	n, err := strconv.ParseInt(string(raw), 10, 64)
+	if err != nil {
+		f.malformed(name, "must be a whole number within 64 bits")
+	}
+	return n
+}
+
+// count is integer that is not negative.
+func (f *fields) count(name string) int64 {
+	n := f.integer(name)
+	if n < 0 {
+		f.faults.Add(name, pricing.FieldTooSmall, "a count is not negative")
+	}
+	return n
+}
+
+// flag reads true or false.
+func (f *fields) flag(name string, absent bool) bool {
+	raw, ok := f.value(name)
+	if !ok {
+		return absent
+	}
+	word := string(raw)
+	if word != "true" && word != "false" {
+		f.malformed(name, "must be true or false")
+	}
+	return word == "true"
+}
+
+// texts reads an array of at most that many strings; absent is empty.
+func (f *fields) texts(name string, most int) []string {
+	raw, ok := f.value(name)
+	if !ok {
+		return nil
+	}
+	if raw[0] != '[' {
+		f.malformed(name, "must be a list of strings")
+		return nil
+	}
+	var list []string
+	for i, element := range elements(raw) {
+		switch {
+		case i == most:
+			f.faults.Add(name, pricing.FieldTooLong, fmt.Sprintf("at most %d entries are allowed", most))
+			return nil
+		case element[0] == '"':
+			list = append(list, unquote(element))
+		case len(f.faults.Fields) < maxFaults:
+			f.malformed(fmt.Sprintf("%s[%d]", name, i), "must be a string")
+		}
+	}
+	return list
+}
+
+// addNew adds the faults of err in fields that have none yet: what could not be
+// read at all would only be reported a second time.
+func (f *fields) addNew(err error) {
+	if err == nil {
+		return
+	}
+	reported := make(map[string]bool, len(f.faults.Fields))
+	for _, fault := range f.faults.Fields {
+		reported[fault.Field] = true
+	}
+	var more pricing.ValidationError
+	more.Merge("", err)
+	for _, fault := range more.Fields {
+		within := fault.Field[:max(strings.LastIndexAny(fault.Field, ".["), 0)]
+		if !reported[fault.Field] && (within == "" || !reported[within]) {
+			f.faults.Fields = append(f.faults.Fields, fault)
+		}
+	}
+}

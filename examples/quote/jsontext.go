@@ -1,0 +1,111 @@
+package main
+
+import (
+	"encoding/json"
+	"iter"
+)
+
+// The functions of this file take JSON text apart that the decoder of the stream
+// has found to be well formed. They do not check it again, which is most of what
+// a decoder does: a stream of a million carts is read once, not once a level.
+
+// members yields the fields of an object, in the order of the text.
+func members(object []byte) iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		for rest := afterSpace(object[1:]); rest[0] != '}'; {
+			end := endOfValue(rest)
+			name := unquote(rest[:end])
+			rest = afterSpace(afterSpace(rest[end:])[1:]) // the colon
+			end = endOfValue(rest)
+			if !yield(name, rest[:end]) {
+				return
+			}
+			rest = afterComma(rest[end:])
+		}
+	}
+}
+
+// elements yields the entries of an array with their places.
+func elements(array []byte) iter.Seq2[int, []byte] {
+	return func(yield func(int, []byte) bool) {
+		rest := afterSpace(array[1:])
+		for i := 0; rest[0] != ']'; i++ {
+			end := endOfValue(rest)
+			if !yield(i, rest[:end]) {
+				return
+			}
+			rest = afterComma(rest[end:])
+		}
+	}
+}
+
+func afterSpace(text []byte) []byte {
+	for len(text) > 0 && (text[0] == ' ' || text[0] == '\n' || text[0] == '\t' || text[0] == '\r') {
+		text = text[1:]
+	}
+	return text
+}
+
+func afterComma(text []byte) []byte {
+	if text = afterSpace(text); text[0] == ',' {
+		text = afterSpace(text[1:])
+	}
+	return text
+}
+
+// endOfValue returns the length of the value that the text begins with.
+func endOfValue(text []byte) int {
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			i += endOfString(text[i:]) - 1
+		case '{', '[':
+			depth++
+			continue
+		case '}', ']':
+			if depth == 0 { // closes what the value stands in
+				return i
+			}
+			depth--
+		case ' ', '\n', '\t', '\r', ',':
+			if depth == 0 {
+				return i
+			}
+			continue
+		default: // within a number or a word
+			continue
+		}
+		if depth == 0 {
+			return i + 1
+		}
+	}
+	return len(text)
+}
+
+func endOfString(text []byte) int {
+	for i := 1; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(text)
+}
+
+// unquote returns what a JSON string says.
+func unquote(quoted []byte) string {
+	inner := quoted[1 : len(quoted)-1]
+	for _, b := range inner {
+		if b == '\\' {
+			var text string
+			if json.Unmarshal(quoted, &text) != nil {
+				return ""
+			}
+			return text
+		}
+	}
+	return string(inner)
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// The exit statuses.
+const (
+	statusDone      = 0 // every document was answered
+	statusFailed    = 1 // reading or writing failed
+	statusMalformed = 2 // a document is malformed
+)
+
+const (
+	// maxDocument bounds a document, with the white space before it, in bytes:
+	// room for a cart of the most lines, or an allow-list of some hundred thousand
+	// addresses.
+	maxDocument = 16 << 20
+	// blockSize is how much is read and written at once.
+	blockSize = 64 << 10
+)
+
+var errTooLarge = fmt.Errorf("a document has at most %d bytes", maxDocument)
+
+// run is the program: it answers the documents of in on out and returns the exit
+// status. now is the instant of documents that name none.
+func run(in io.Reader, out, diagnostics io.Writer, now func() time.Time) int {
+	err := answer(in, out, now)
+	if err == nil {
+		return statusDone
+	}
+	// Nothing can be done about standard error that fails as well.
+	fmt.Fprintln(diagnostics, "quote:", err) //nolint:errcheck // see above
+	if malformed := (*malformedError)(nil); errors.As(err, &malformed) {
+		return statusMalformed
+	}
+	return statusFailed
+}
+
+// answer writes the results of every document up to the first malformed one.
+func answer(in io.Reader, out io.Writer, now func() time.Time) (err error) {
+	results := bufio.NewWriterSize(out, blockSize)
+	defer func() { err = errors.Join(err, results.Flush()) }()
+	documents := newDocuments(promptReader{in: in, out: results})
+	var q quoter
+	var line []byte
+	for {
+		raw, err := documents.next()
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+		line, err = q.appendResult(line[:0], raw, now)
+		if err != nil {
+			return &malformedError{number: documents.number, id: q.document.id, cause: err}
+		}
+		if _, err := results.Write(append(line, '\n')); err != nil {
+			return err
+		}
+	}
+}
+
+// promptReader hands over all results before it waits for input, so that a
+// program on the other side may send the next document after it has read the
+// last result.
+type promptReader struct {
+	in  io.Reader
+	out *bufio.Writer
+}
+
+func (r promptReader) Read(p []byte) (int, error) {
+	if err := r.out.Flush(); err != nil {
+		return 0, err
+	}
+	return r.in.Read(p)
+}
+
+// documents splits a stream into JSON values.
+type documents struct {
+	in     *bufio.Reader
+	json   *json.Decoder
+	raw    json.RawMessage // memory of the last document
+	number int             // of the last document, from 1
+	read   int64           // bytes handed to json
+	most   int64           // bound of read while the next document is looked for
+}
+
+func newDocuments(in io.Reader) *documents {
+	d := &documents{in: bufio.NewReaderSize(in, blockSize)}
+	d.json = json.NewDecoder(d)
+	return d
+}
+
+// Read is what the JSON decoder reads from: in, as far as one document goes.
+func (d *documents) Read(p []byte) (int, error) {
+	left := d.most - d.read
+	if left <= 0 {
+		return 0, errTooLarge
+	}
+	n, err := d.in.Read(p[:min(int64(len(p)), left)])
+	d.read += int64(n)
+	return n, err
+}
+
+// next returns the text of the next document, valid JSON, which the following
+// call overwrites. The end of the stream is [io.EOF]; text that is no JSON, or
+// too much of it, is a *malformedError.
+func (d *documents) next() ([]byte, error) {
+	start := d.json.InputOffset()
+	d.most = start + maxDocument
+	d.number++
+	err := d.json.Decode(&d.raw)
+	var syntax *json.SyntaxError
+	switch {
+	case err == nil:
+		return d.raw, nil
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		err = errors.New("the JSON text ends too early")
+	case errors.As(err, &syntax):
+		err = fmt.Errorf("not JSON at byte %d of the input: %w", syntax.Offset, err)
+	case errors.Is(err, errTooLarge):
+	default:
+		return nil, err
+	}
+	return nil, &malformedError{number: d.number, id: idWithin(d.json.Buffered()), cause: err}
+}
+
+// idWithin finds the ID at the head of a document that is malformed further on,
+// so that its sender knows which one is meant.
+func idWithin(text io.Reader) string {
+	dec := json.NewDecoder(text)
+	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
+		return ""
+	}
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return ""
+		}
+		var value json.RawMessage
+		if dec.Decode(&value) != nil {
+			return ""
+		}
+		var id string
+		if name == "id" && json.Unmarshal(value, &id) == nil {
+			return id
+		}
+	}
+	return ""
+}
+
+// malformedError names a document that cannot be answered, and why.
+type malformedError struct {
+	number int
+	id     string
+	cause  error
+}
+
+// Error lists every offending field on a line of its own.
+func (e *malformedError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "document %d", e.number)
+	if e.id != "" {
+		fmt.Fprintf(&b, " (id %.120q)", e.id)
+	}
+	b.WriteString(" is malformed; nothing after it was read")
+	var invalid *pricing.ValidationError
+	if !errors.As(e.cause, &invalid) {
+		fmt.Fprintf(&b, "\n  %s", e.cause)
+		return b.String()
+	}
+	for _, f := range invalid.Fields {
+		b.WriteString("\n  ")
+		if f.Field != "" {
+			b.WriteString(printable(f.Field) + ": ")
+		}
+		b.WriteString(printable(f.Message))
+	}
+	return b.String()
+}
+
+func (e *malformedError) Unwrap() error { return e.cause }
+
+// printable escapes what a terminal would act on: names of unknown fields come
+// from outside.
+func printable(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if strconv.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		}
+	}
+	return b.String()
+}
