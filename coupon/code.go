@@ -13,16 +13,17 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// MaxCodeLength is the most code points that a code has (specification 8).
+// MaxCodeLength is the most code points that a code has (specification 8),
+// counted in its normalised form.
 const MaxCodeLength = 255
 
-// maxCodeInput bounds the bytes that are looked at: normalising may shorten a
-// text, but not from this length to a valid code.
+// maxCodeInput bounds the bytes that are normalised. Normalising shortens a
+// text, but nothing of this length to a valid code.
 const maxCodeInput = 16 * MaxCodeLength
 
-// Code is the key of a coupon code: NFKC-normalised, trimmed of white space,
-// upper-cased. Two inputs that customers see as the same code have the same key.
-// It is comparable. The zero value is no code.
+// Code is the key of a coupon code (contract section 4.1): NFKC-normalised,
+// trimmed of white space, upper-cased. Two inputs that customers see as the same
+// code have the same key. It is comparable. The zero value is no code.
 type Code struct {
 	key string
 }
@@ -30,18 +31,27 @@ type Code struct {
 // ParseCode makes the key of what somebody typed. White space inside, control
 // and invisible characters, text that is not UTF-8, and more than
 // [MaxCodeLength] code points are a [*pricing.ValidationError]; so is a text
-// that is empty once trimmed, with field code required.
+// that is empty once trimmed, with field code required. A key is its own key.
+//
+// Upper-casing is that of Unicode without a language: "ß" is "SS", and the
+// dotless "ı" is "I", as "i" is.
 func ParseCode(typed string) (Code, error) {
 	if key, ok := plainCode(typed); ok {
 		return Code{key: key}, nil
 	}
-	if len(typed) > maxCodeInput {
-		return Code{}, codeFault(pricing.FieldTooLong, fmt.Sprintf("a code has at most %d characters", MaxCodeLength))
-	}
-	if !utf8.ValidString(typed) {
+	typed = trimSpace(typed)
+	switch {
+	case typed == "":
+		return Code{}, codeFault(pricing.FieldRequired, "a code is required")
+	case len(typed) > maxCodeInput:
+		return Code{}, codeFault(pricing.FieldTooLong, codeTooLong())
+	case !utf8.ValidString(typed):
 		return Code{}, codeFault(pricing.FieldMalformed, "a code is valid UTF-8 text")
 	}
-	key := strings.TrimFunc(norm.NFKC.String(typed), unicode.IsSpace)
+	key, stable := codeKey(typed)
+	if !stable {
+		return Code{}, codeFault(pricing.FieldMalformed, "the code has no normalised form")
+	}
 	for _, r := range key {
 		switch {
 		case unicode.IsSpace(r):
@@ -50,12 +60,8 @@ func ParseCode(typed string) (Code, error) {
 			return Code{}, codeFault(pricing.FieldMalformed, fmt.Sprintf("a code has no invisible characters such as %U", r))
 		}
 	}
-	key = upper(key)
-	switch n := utf8.RuneCountInString(key); {
-	case n == 0:
-		return Code{}, codeFault(pricing.FieldRequired, "a code is required")
-	case n > MaxCodeLength:
-		return Code{}, codeFault(pricing.FieldTooLong, fmt.Sprintf("a code has at most %d characters", MaxCodeLength))
+	if utf8.RuneCountInString(key) > MaxCodeLength {
+		return Code{}, codeFault(pricing.FieldTooLong, codeTooLong())
 	}
 	return Code{key: key}, nil
 }
@@ -74,26 +80,35 @@ func plainCode(typed string) (string, bool) {
 	return typed, true
 }
 
-// upper upper-cases until nothing changes: some letters have an upper case that
-// NFKC rewrites, and a key must be its own key.
-func upper(s string) string {
-	for range 4 {
-		next := norm.NFKC.String(cases.Upper(language.Und).String(s))
-		if next == s {
-			break
+// codeKey normalises until nothing changes, for a key must be its own key: some
+// letters have an upper case that NFKC rewrites, and some signs become a space
+// with a mark, which is trimmed off. A handful of rounds settles every text.
+func codeKey(typed string) (key string, stable bool) {
+	key = trimSpace(norm.NFKC.String(typed))
+	for range 8 {
+		next := trimSpace(norm.NFKC.String(cases.Upper(language.Und).String(key)))
+		if next == key {
+			return key, true
 		}
-		s = next
+		key = next
 	}
-	return s
+	return key, false
 }
+
+func trimSpace(text string) string { return strings.TrimFunc(text, unicode.IsSpace) }
 
 // visible reports whether a reader can see r: control, format (zero-width,
 // bidirectional), private and unassigned characters are not, nor are the
-// letters and marks that Unicode lets a renderer ignore.
+// letters and marks that Unicode lets a renderer ignore, nor the blank pattern
+// of Braille.
 func visible(r rune) bool {
 	return !unicode.In(r, unicode.C, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) &&
-		r != unicode.ReplacementChar
+		r != unicode.ReplacementChar && r != brailleBlank
 }
+
+const brailleBlank = '\u2800'
+
+func codeTooLong() string { return fmt.Sprintf("a code has at most %d characters", MaxCodeLength) }
 
 func codeFault(code pricing.FieldCode, message string) error {
 	return &pricing.ValidationError{Fields: []pricing.FieldError{{Field: "code", Code: code, Message: message}}}
@@ -104,6 +119,9 @@ func (c Code) String() string { return c.key }
 
 // IsZero reports whether c is no code.
 func (c Code) IsZero() bool { return c.key == "" }
+
+// Equal reports whether c and d are the same code, as == does; go-cmp finds it.
+func (c Code) Equal(d Code) bool { return c == d }
 
 // MarshalText returns the key.
 func (c Code) MarshalText() ([]byte, error) { return []byte(c.key), nil }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/couponkit/couponkit/pricing"
@@ -11,12 +12,12 @@ import (
 
 // Bounds of the fields of a coupon.
 const (
-	MaxNameLength        = 255    // code points
-	MaxDescriptionLength = 2_000  // code points
-	MaxItemIDLength      = 255    // bytes
-	MaxSelectedItems     = 10_000 // in each of the three selections
-	MaxIDLength          = 64     // bytes of a coupon ID
-	MaxPointsRequired    = 1_000_000_000_000
+	MaxNameLength        = 255               // code points
+	MaxDescriptionLength = 2_000             // code points
+	MaxItemIDLength      = 255               // code points
+	MaxSelectedItems     = 10_000            // in each of the three selections
+	MaxIDLength          = 64                // bytes of a coupon ID
+	MaxPointsRequired    = 1_000_000_000_000 // points
 )
 
 // IDPrefix begins every coupon ID. It has a lower-case letter, which no [Code]
@@ -103,9 +104,19 @@ type Mirror struct {
 // IsZero reports whether there is no mirror.
 func (m Mirror) IsZero() bool { return m.CouponID == "" && m.PromotionCodeID == "" }
 
-// IsID reports whether text has the form of a coupon ID and so cannot be a code.
+// IsID reports whether text has the form of a coupon ID and so cannot be a code:
+// [IDPrefix] and at least one more character, at most [MaxIDLength] in all, all of
+// them printable ASCII without space.
 func IsID(text string) bool {
-	return len(text) > len(IDPrefix) && len(text) <= MaxIDLength && strings.HasPrefix(text, IDPrefix)
+	if len(text) <= len(IDPrefix) || len(text) > MaxIDLength || !strings.HasPrefix(text, IDPrefix) {
+		return false
+	}
+	for i := range len(text) {
+		if text[i] <= ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // Active reports whether the coupon is switched on.
@@ -120,7 +131,7 @@ func (c Coupon) Mirrored() bool { return !c.Mirror.IsZero() && c.Mirror.Revision
 func (c Coupon) Validate() error {
 	var faults pricing.ValidationError
 	if !IsID(c.ID) {
-		faults.Add("id", pricing.FieldMalformed, fmt.Sprintf("an ID begins with %q and has at most %d characters", IDPrefix, MaxIDLength))
+		faults.Add("id", pricing.FieldMalformed, fmt.Sprintf("an ID begins with %q and has at most %d characters, printable ASCII without space", IDPrefix, MaxIDLength))
 	}
 	if again, err := ParseCode(c.Code.key); err != nil {
 		faults.At("code", err)
@@ -133,6 +144,8 @@ func (c Coupon) Validate() error {
 	if c.Revision < 1 {
 		faults.Add("revision", pricing.FieldTooSmall, "a revision is at least 1")
 	}
+	instantFaults(&faults, "createdAt", c.CreatedAt)
+	instantFaults(&faults, "updatedAt", c.UpdatedAt)
 	if c.UsedCount < 0 {
 		faults.Add("usedCount", pricing.FieldTooSmall, "a count is not negative")
 	}
@@ -182,8 +195,11 @@ func (c Coupon) windowFaults(faults *pricing.ValidationError) {
 
 // instantFaults refuses years that RFC 3339 cannot write.
 func instantFaults(faults *pricing.ValidationError, field string, t time.Time) {
-	if year := t.UTC().Year(); !t.IsZero() && (year < 1 || year > 9999) {
-		faults.Add(field, pricing.FieldTooLarge, "the year is within 1 to 9999")
+	switch year := t.UTC().Year(); {
+	case year < 1:
+		faults.Add(field, pricing.FieldTooSmall, yearRange)
+	case year > 9999:
+		faults.Add(field, pricing.FieldTooLarge, yearRange)
 	}
 }
 
@@ -197,7 +213,12 @@ func (l Limits) faults(faults *pricing.ValidationError) {
 }
 
 func (s Scope) faults(faults *pricing.ValidationError) {
-	selections := [...]struct {
+	known := s.AppliesTo >= All && s.AppliesTo <= Specific
+	if !known {
+		faults.Add("appliesTo", pricing.FieldUnknown, "must be ALL, SUBSCRIPTION, PRODUCT or SPECIFIC")
+	}
+	selected := 0
+	for _, sel := range [...]struct {
 		field string
 		items Items
 		used  bool
@@ -205,35 +226,34 @@ func (s Scope) faults(faults *pricing.ValidationError) {
 		{"planIds", s.Plans, s.AppliesTo == Subscription || s.AppliesTo == Specific},
 		{"deviceIds", s.Devices, s.AppliesTo == Product || s.AppliesTo == Specific},
 		{"accessoryIds", s.Accessories, s.AppliesTo == Product || s.AppliesTo == Specific},
-	}
-	if s.AppliesTo < All || s.AppliesTo > Specific {
-		faults.Add("appliesTo", pricing.FieldUnknown, "must be ALL, SUBSCRIPTION, PRODUCT or SPECIFIC")
-		return
-	}
-	selected := 0
-	for _, sel := range selections {
+	} {
 		selected += sel.items.Len()
-		if sel.items.Len() > 0 && !sel.used {
-			faults.Add(sel.field, pricing.FieldNotAllowed, fmt.Sprintf("a %s coupon takes no such selection", s.AppliesTo))
+		if known && !sel.used && sel.items.Len() > 0 {
+			faults.Add(sel.field, pricing.FieldNotAllowed, fmt.Sprintf("a coupon for %s takes no such selection", s.AppliesTo))
+			continue
 		}
-		sel.items.faults(faults, sel.field)
+		itemFaults(faults, sel.field, sel.items.set.list)
 	}
 	if s.AppliesTo == Specific && selected == 0 {
 		faults.Add("appliesTo", pricing.FieldRequired, "a SPECIFIC coupon needs at least one plan, device or accessory")
 	}
 }
 
-func (s Items) faults(faults *pricing.ValidationError, field string) {
-	if s.Len() > MaxSelectedItems {
+// itemFaults refuses what is no item ID, by its position in the list.
+func itemFaults(faults *pricing.ValidationError, field string, ids []string) {
+	if len(ids) > MaxSelectedItems {
 		faults.Add(field, pricing.FieldTooLong, fmt.Sprintf("at most %d items can be selected", MaxSelectedItems))
 		return
 	}
-	for i, id := range s.set.list {
-		at := fmt.Sprintf("%s[%d]", field, i)
-		if id == "" {
-			faults.Add(at, pricing.FieldRequired, "an ID is not empty")
+	var own pricing.ValidationError
+	for i, id := range ids {
+		if own.Fields = own.Fields[:0]; id == "" {
+			own.Add("", pricing.FieldRequired, "an ID is not empty")
 		}
-		textFaults(faults, at, id, MaxItemIDLength, false)
+		textFaults(&own, "", id, MaxItemIDLength, false)
+		if err := own.Err(); err != nil {
+			faults.Merge(fmt.Sprintf("%s[%d]", field, i), err)
+		}
 	}
 }
 
@@ -271,7 +291,7 @@ func textFaults(faults *pricing.ValidationError, field, text string, most int, l
 		faults.Add(field, pricing.FieldTooLong, fmt.Sprintf("at most %d characters", most))
 	}
 	for _, r := range text {
-		if (r < ' ' || r == 0x7f) && !(lines && (r == '\n' || r == '\r' || r == '\t')) {
+		if unicode.IsControl(r) && !(lines && (r == '\n' || r == '\r' || r == '\t')) {
 			faults.Add(field, pricing.FieldMalformed, fmt.Sprintf("no control characters such as %U", r))
 			return
 		}

@@ -1,11 +1,11 @@
 package coupon
 
 import (
+	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
 
-	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
 )
 
@@ -18,19 +18,20 @@ const DefaultMaxUsesPerUser = 1
 type Draft struct {
 	// Code as typed; see [ParseCode].
 	Code string
-	// Name of the coupon.
+	// Name of the coupon, 1 to [MaxNameLength] code points.
 	Name string
 	// DiscountType is required.
 	DiscountType pricing.DiscountType
-	// DiscountValue is a percentage (12.5) or an amount in major units of Currency.
+	// DiscountValue is a percentage (12.5; at most 100, at most 4 decimals) or an
+	// amount in major units of Currency (12.50; at most its decimals).
 	DiscountValue decimal.Decimal
 	// Currency is an ISO 4217 code; empty is the default of [Creation].
 	Currency string
-	// Description for administrators.
+	// Description for administrators, at most [MaxDescriptionLength] code points.
 	Description string
 	// AppliesTo is the scope; zero is [All].
 	AppliesTo AppliesTo
-	// PlanIDs, DeviceIDs and AccessoryIDs narrow the scope.
+	// PlanIDs, DeviceIDs and AccessoryIDs narrow the scope; duplicates collapse.
 	PlanIDs      []string
 	DeviceIDs    []string
 	AccessoryIDs []string
@@ -48,7 +49,8 @@ type Draft struct {
 	// MinPurchase is the least eligible subtotal in major units of Currency; 0 is
 	// no minimum.
 	MinPurchase decimal.Decimal
-	// StartsAt and ExpiresAt bound the validity; zero is no bound.
+	// StartsAt and ExpiresAt bound the validity; zero is no bound. A date as expiry
+	// means through the end of that day.
 	StartsAt  Moment
 	ExpiresAt Moment
 }
@@ -66,7 +68,8 @@ type Creation struct {
 }
 
 // New checks the draft and makes an active coupon of revision 1 without a mirror.
-// All faults are reported together as a [*pricing.ValidationError].
+// All faults are reported together as a [*pricing.ValidationError] with the paths
+// of the JSON fields, those in a list by their position in the draft's list.
 func New(d Draft, by Creation) (Coupon, error) {
 	var faults pricing.ValidationError
 	c := Coupon{
@@ -75,10 +78,11 @@ func New(d Draft, by Creation) (Coupon, error) {
 		PointsRequired: d.PointsRequired,
 		State:          Active, Revision: 1,
 		CreatedAt: Instant(by.At), UpdatedAt: Instant(by.At),
-		StartsAt: d.StartsAt.Start(location(by.Location)), ExpiresAt: d.ExpiresAt.End(location(by.Location)),
+		StartsAt: d.StartsAt.Start(by.Location), ExpiresAt: d.ExpiresAt.End(by.Location),
 		Scope: Scope{
-			AppliesTo: orDefault(d.AppliesTo, All), Plans: NewItems(d.PlanIDs...),
-			Devices: NewItems(d.DeviceIDs...), Accessories: NewItems(d.AccessoryIDs...),
+			AppliesTo: orDefault(d.AppliesTo, All), Plans: selection(d.PlanIDs, "planIds", &faults),
+			Devices:     selection(d.DeviceIDs, "deviceIds", &faults),
+			Accessories: selection(d.AccessoryIDs, "accessoryIds", &faults),
 		},
 		Limits: Limits{
 			MaxUses:        limit(d.MaxUses, 0, "maxUses", &faults),
@@ -88,35 +92,34 @@ func New(d Draft, by Creation) (Coupon, error) {
 	var err error
 	c.Code, err = ParseCode(d.Code)
 	faults.At("code", err)
-	c.Currency, err = draftCurrency(d.Currency, by.Currency)
-	faults.At("currency", err)
 	c.AllowedUserEmails, err = NewEmailSet(d.AllowedUserEmails...)
 	faults.Merge("allowedUserEmails", err)
-	if !c.Currency.IsZero() {
-		c.Discount, err = draftDiscount(d.DiscountType, d.DiscountValue, c.Currency)
-		faults.Merge("", err)
-		minimum, err := pricing.MoneyFromDecimal(d.MinPurchase, c.Currency)
-		faults.At("minPurchase", err)
-		c.MinPurchase = minimum.Minor()
-	}
-	c.addFaults(&faults)
+	c.Currency, err = draftCurrency(d.Currency, by.Currency)
+	faults.At("currency", err)
+	c.Discount = draftDiscount(d.DiscountType, d.DiscountValue, c.Currency, &faults)
+	c.MinPurchase = minimum(d.MinPurchase, c.Currency, &faults)
+	c.addFaults(&faults, "discountValue")
 	if err := faults.Err(); err != nil {
 		return Coupon{}, err
 	}
 	return c, nil
 }
 
-// addFaults adds what [Coupon.Validate] finds in fields that have no fault yet: a
-// field that could not be read at all would only be reported a second time.
-func (c Coupon) addFaults(faults *pricing.ValidationError) {
-	reported := make(map[string]bool, len(faults.Fields))
+// addFaults adds what [Coupon.Validate] finds in fields that have no fault yet and
+// are not judged: a field that could not be read at all would only be reported a
+// second time.
+func (c Coupon) addFaults(faults *pricing.ValidationError, judged ...string) {
+	skip := make(map[string]bool, len(faults.Fields)+len(judged))
+	for _, field := range judged {
+		skip[field] = true
+	}
 	for _, f := range faults.Fields {
-		reported[rootField(f.Field)] = true
+		skip[rootField(f.Field)] = true
 	}
 	var more pricing.ValidationError
 	more.Merge("", c.Validate())
 	for _, f := range more.Fields {
-		if !reported[rootField(f.Field)] {
+		if !skip[rootField(f.Field)] {
 			faults.Fields = append(faults.Fields, f)
 		}
 	}
@@ -124,19 +127,8 @@ func (c Coupon) addFaults(faults *pricing.ValidationError) {
 
 // rootField returns the field without an index: "planIds" of "planIds[3]".
 func rootField(path string) string {
-	for i := range len(path) {
-		if path[i] == '[' {
-			return path[:i]
-		}
-	}
-	return path
-}
-
-func location(loc *time.Location) *time.Location {
-	if loc == nil {
-		return time.UTC
-	}
-	return loc
+	root, _, _ := strings.Cut(path, "[")
+	return root
 }
 
 func orDefault[T ~uint8](v, fallback T) T {
@@ -144,6 +136,13 @@ func orDefault[T ~uint8](v, fallback T) T {
 		return fallback
 	}
 	return v
+}
+
+// selection makes a set of the IDs and reports those that are none by their
+// position in the list as given, which the set does not keep.
+func selection(ids []string, field string, faults *pricing.ValidationError) Items {
+	itemFaults(faults, field, ids)
+	return NewItems(ids...)
 }
 
 func draftCurrency(code string, fallback pricing.Currency) (pricing.Currency, error) {
@@ -157,28 +156,46 @@ func draftCurrency(code string, fallback pricing.Currency) (pricing.Currency, er
 	}
 }
 
-func draftDiscount(kind pricing.DiscountType, value decimal.Decimal, c pricing.Currency) (pricing.Discount, error) {
-	var faults pricing.ValidationError
-	switch kind {
-	case pricing.Percentage:
-		percent, err := pricing.PercentFromDecimal(value)
-		if err == nil {
-			return pricing.PercentOff(percent), nil
+// draftDiscount reads type and value. Without a currency, which has a fault of its
+// own then, an amount is only checked for its sign.
+func draftDiscount(kind pricing.DiscountType, value decimal.Decimal, c pricing.Currency, faults *pricing.ValidationError) pricing.Discount {
+	discount, err := pricing.Discount{}, error(nil)
+	switch {
+	case kind == pricing.Percentage:
+		var percent pricing.Percent
+		percent, err = pricing.PercentFromDecimal(value)
+		discount = pricing.PercentOff(percent)
+	case kind == pricing.FixedAmount && !c.IsZero():
+		var amount pricing.Money
+		if amount, err = pricing.MoneyFromDecimal(value, c); err == nil {
+			discount, err = pricing.AmountOff(amount)
 		}
-		faults.At("discountValue", err)
-	case pricing.FixedAmount:
-		amount, err := pricing.MoneyFromDecimal(value, c)
-		if err == nil {
-			var discount pricing.Discount
-			if discount, err = pricing.AmountOff(amount); err == nil {
-				return discount, nil
-			}
-		}
-		faults.At("discountValue", err)
-	default:
-		faults.Add("discountType", pricing.FieldRequired, "must be PERCENTAGE or FIXED_AMOUNT")
+	case value.Sign() <= 0:
+		faults.Add("discountValue", pricing.FieldTooSmall, "a discount is greater than 0")
 	}
-	return pricing.Discount{}, faults.Err()
+	faults.At("discountValue", err)
+	switch {
+	case kind == 0:
+		faults.Add("discountType", pricing.FieldRequired, "a discount type is required: PERCENTAGE or FIXED_AMOUNT")
+	case kind > pricing.FixedAmount:
+		faults.Add("discountType", pricing.FieldUnknown, "must be PERCENTAGE or FIXED_AMOUNT")
+	}
+	return discount
+}
+
+// minimum reads a minimum purchase in minor units. Without a currency, which has a
+// fault of its own then, only the sign is checked.
+func minimum(value decimal.Decimal, c pricing.Currency, faults *pricing.ValidationError) int64 {
+	if value.Sign() < 0 {
+		faults.Add("minPurchase", pricing.FieldTooSmall, "a minimum purchase is not negative")
+		return 0
+	}
+	if c.IsZero() {
+		return 0
+	}
+	amount, err := pricing.MoneyFromDecimal(value, c)
+	faults.At("minPurchase", err)
+	return amount.Minor()
 }
 
 // limit reads an optional limit, in which 0 stands for none once it is checked.
@@ -193,26 +210,4 @@ func limit(given Optional[int64], fallback int64, field string, faults *pricing.
 		faults.Add(field, pricing.FieldTooSmall, "a limit is at least 1, or null for none")
 	}
 	return n
-}
-
-// UnmarshalJSON reads the fields by their names in contract section 7. Unknown
-// and malformed fields are all named in one [*pricing.ValidationError].
-func (d *Draft) UnmarshalJSON(data []byte) error {
-	var draft Draft
-	err := strictjson.Object(data, map[string]any{
-		"code": &draft.Code, "name": &draft.Name,
-		"discountType": &draft.DiscountType, "discountValue": &draft.DiscountValue,
-		"currency": &draft.Currency, "description": &draft.Description,
-		"appliesTo": &draft.AppliesTo, "planIds": &draft.PlanIDs,
-		"deviceIds": &draft.DeviceIDs, "accessoryIds": &draft.AccessoryIDs,
-		"distribution": &draft.Distribution, "allowedUserEmails": &draft.AllowedUserEmails,
-		"pointsRequired": &draft.PointsRequired, "maxUses": &draft.MaxUses,
-		"maxUsesPerUser": &draft.MaxUsesPerUser, "minPurchase": &draft.MinPurchase,
-		"startsAt": &draft.StartsAt, "expiresAt": &draft.ExpiresAt,
-	})
-	if err != nil {
-		return err
-	}
-	*d = draft
-	return nil
 }

@@ -1,16 +1,16 @@
 package coupon
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Bounds of addresses (RFC 5321) and of an allow-list.
+// Bounds of addresses (RFC 5321, in bytes) and of an allow-list.
 const (
 	MaxEmailLength   = 254
 	maxLocalPart     = 64
@@ -19,41 +19,60 @@ const (
 )
 
 // NormaliseEmail trims white space and lower-cases an address: the form in which
-// addresses are stored and compared. It does not check the address.
+// addresses are stored and compared (contract section 4.4). It does not check the
+// address.
+//
+// Two letters outside ASCII have a lower case inside it, the Kelvin sign and the
+// dotted capital I. They stay as they are: an address with one of them is another
+// mailbox than the one that it looks like.
 func NormaliseEmail(address string) string {
-	return strings.ToLower(strings.TrimFunc(address, unicode.IsSpace))
+	address = trimSpace(address)
+	if !utf8.ValidString(address) {
+		return address // no address, and no other text either
+	}
+	return strings.Map(lowerEmail, address)
+}
+
+func lowerEmail(r rune) rune {
+	lower := unicode.ToLower(r)
+	if r >= utf8.RuneSelf && lower < utf8.RuneSelf {
+		return r
+	}
+	return lower
 }
 
 // ParseEmail normalises an address and checks that it is one: a local part and a
-// domain, no display name, no white space or invisible characters. Anything else
-// is a [*pricing.ValidationError].
+// domain, no display name, no quoted local part, no white space or invisible
+// characters. Anything else is a [*pricing.ValidationError].
 func ParseEmail(text string) (string, error) {
 	address := NormaliseEmail(text)
-	if fault := emailFault(address); fault != "" {
+	if code, fault := emailFault(address); fault != "" {
 		return "", &pricing.ValidationError{Fields: []pricing.FieldError{{
-			Code: pricing.FieldMalformed, Message: fmt.Sprintf("%.80q is no e-mail address: %s", text, fault),
+			Code: code, Message: fmt.Sprintf("%.80q is no e-mail address: %s", text, fault),
 		}}}
 	}
 	return address, nil
 }
 
-func emailFault(address string) string {
+func emailFault(address string) (code pricing.FieldCode, fault string) {
 	at := strings.LastIndexByte(address, '@')
 	switch {
+	case address == "":
+		return pricing.FieldRequired, "it is empty"
 	case len(address) > MaxEmailLength:
-		return fmt.Sprintf("it has more than %d characters", MaxEmailLength)
+		return pricing.FieldTooLong, fmt.Sprintf("it has more than %d characters", MaxEmailLength)
 	case !utf8.ValidString(address):
-		return "it is not valid UTF-8"
+		return pricing.FieldMalformed, "it is not valid UTF-8"
 	case at < 0:
-		return "the @ is missing"
+		return pricing.FieldMalformed, "the @ is missing"
 	case at == 0 || at > maxLocalPart:
-		return fmt.Sprintf("the part before the @ has 1 to %d characters", maxLocalPart)
+		return pricing.FieldMalformed, fmt.Sprintf("the part before the @ has 1 to %d characters", maxLocalPart)
 	case !isLocalPart(address[:at]):
-		return "the part before the @ has a character that is not allowed"
+		return pricing.FieldMalformed, "the part before the @ is malformed"
 	case !isDomain(address[at+1:]):
-		return "the part after the @ is no domain"
+		return pricing.FieldMalformed, "the part after the @ is no domain"
 	}
-	return ""
+	return "", ""
 }
 
 func isLocalPart(local string) bool {
@@ -74,7 +93,7 @@ func isDomain(domain string) bool {
 			return false
 		}
 		for _, r := range label {
-			if r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) {
+			if r != '-' && !unicode.In(r, unicode.L, unicode.M, unicode.Nd) || !visible(r) {
 				return false
 			}
 		}
@@ -82,6 +101,7 @@ func isDomain(domain string) bool {
 	return true
 }
 
+// normaliseEmails returns the addresses normalised, duplicates included.
 func normaliseEmails(addresses []string) ([]string, error) {
 	var faults pricing.ValidationError
 	if len(addresses) > MaxAllowedEmails {
@@ -91,7 +111,9 @@ func normaliseEmails(addresses []string) ([]string, error) {
 	normalised := make([]string, len(addresses))
 	for i, a := range addresses {
 		address, err := ParseEmail(a)
-		faults.At(fmt.Sprintf("[%d]", i), err)
+		if err != nil {
+			faults.At(fmt.Sprintf("[%d]", i), err)
+		}
 		normalised[i] = address
 	}
 	return normalised, faults.Err()
@@ -105,19 +127,22 @@ type EmailList []string
 func SplitEmails(text string) EmailList {
 	var list EmailList
 	for entry := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || r == '\n' || r == '\r' }) {
-		if entry = strings.TrimSpace(entry); entry != "" {
+		if entry = trimSpace(entry); entry != "" {
 			list = append(list, entry)
 		}
 	}
 	return list
 }
 
-// UnmarshalJSON reads a list of addresses, or one text.
+// UnmarshalJSON reads a list of addresses, or one text. null is the empty list.
 func (l *EmailList) UnmarshalJSON(data []byte) error {
-	var text string
-	if json.Unmarshal(data, &text) == nil {
+	if len(data) > 0 && data[0] == '"' {
+		var text string
+		if err := strictjson.Value(data, &text); err != nil {
+			return err
+		}
 		*l = SplitEmails(text)
 		return nil
 	}
-	return json.Unmarshal(data, (*[]string)(l))
+	return strictjson.Value(data, (*[]string)(l))
 }

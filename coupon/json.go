@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/shopspring/decimal"
+
+	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
 )
 
@@ -40,7 +43,9 @@ type wireCoupon struct {
 
 // MarshalJSON returns the coupon by the names of contract section 7: money and
 // percentages as decimal strings, instants in RFC 3339, null where there is no
-// limit, minimum, price in points or date.
+// limit, minimum, price in points or date. Whether the mirror is up to date is not
+// part of it. A coupon with a narrowed allow-list (see [EmailSet]) has no JSON
+// form.
 func (c Coupon) MarshalJSON() ([]byte, error) {
 	w := wireCoupon{
 		ID: c.ID, Code: c.Code, Name: c.Name, Description: c.Description,
@@ -69,4 +74,87 @@ func orNull[T comparable](v T) *T {
 		return nil
 	}
 	return &v
+}
+
+// UnmarshalJSON reads what MarshalJSON writes, for clients of an API that answers
+// with coupons. The result is checked with [Coupon.Validate]; unknown, malformed
+// and invalid fields are all named in one [*pricing.ValidationError]. A coupon
+// that is not active is read as [Inactive], and its mirror as one that shows no
+// revision: the JSON does not tell more.
+func (c *Coupon) UnmarshalJSON(data []byte) error {
+	var r couponReader
+	if err := strictjson.Object(data, r.targets()); err != nil {
+		return err
+	}
+	var faults pricing.ValidationError
+	read := r.coupon(&faults)
+	read.addFaults(&faults, "state", "discountValue")
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	*c = read
+	return nil
+}
+
+// couponReader holds the fields of a coupon in JSON that the coupon has in another
+// form.
+type couponReader struct {
+	Coupon
+	discountType           pricing.DiscountType
+	discountValue          decimal.Decimal
+	minPurchase            decimal.Decimal
+	maxUses, perUser       Optional[int64]
+	startsAt, expiresAt    Moment
+	createdAt, updatedAt   Moment
+	active                 Optional[bool]
+	plans, devices, extras []string
+}
+
+func (r *couponReader) targets() map[string]any {
+	return map[string]any{
+		"id": &r.ID, "code": &r.Code, "name": &r.Name, "description": &r.Description,
+		"discountType": &r.discountType, "discountValue": (*exact)(&r.discountValue), "currency": &r.Currency,
+		"appliesTo": &r.Scope.AppliesTo, "planIds": &r.plans, "deviceIds": &r.devices, "accessoryIds": &r.extras,
+		"distribution": &r.Distribution, "allowedUserEmails": &r.AllowedUserEmails,
+		"pointsRequired": &r.PointsRequired, "maxUses": &r.maxUses, "maxUsesPerUser": &r.perUser,
+		"minPurchase": (*exact)(&r.minPurchase), "startsAt": &r.startsAt, "expiresAt": &r.expiresAt,
+		"active": &r.active, "usedCount": &r.UsedCount, "reservedCount": &r.ReservedCount,
+		"processorCouponId": &r.Mirror.CouponID, "promotionCodeId": &r.Mirror.PromotionCodeID,
+		"createdAt": &r.createdAt, "updatedAt": &r.updatedAt, "revision": &r.Revision,
+	}
+}
+
+func (r *couponReader) coupon(faults *pricing.ValidationError) Coupon {
+	c := r.Coupon
+	c.Discount = draftDiscount(r.discountType, r.discountValue, c.Currency, faults)
+	c.MinPurchase = minimum(r.minPurchase, c.Currency, faults)
+	c.Limits.MaxUses = limit(r.maxUses, 0, "maxUses", faults)
+	c.Limits.MaxUsesPerUser = limit(r.perUser, 0, "maxUsesPerUser", faults)
+	c.Scope.Plans = selection(r.plans, "planIds", faults)
+	c.Scope.Devices = selection(r.devices, "deviceIds", faults)
+	c.Scope.Accessories = selection(r.extras, "accessoryIds", faults)
+	for _, at := range []struct {
+		field string
+		from  Moment
+		to    *time.Time
+	}{
+		{"startsAt", r.startsAt, &c.StartsAt},
+		{"expiresAt", r.expiresAt, &c.ExpiresAt},
+		{"createdAt", r.createdAt, &c.CreatedAt},
+		{"updatedAt", r.updatedAt, &c.UpdatedAt},
+	} {
+		if at.from.form == isDate {
+			faults.Add(at.field, pricing.FieldMalformed, "must be an RFC 3339 instant")
+		}
+		*at.to = at.from.Start(nil)
+	}
+	active, given := r.active.Value()
+	if !given {
+		faults.Add("active", pricing.FieldRequired, "must be true or false")
+	}
+	c.State = Inactive
+	if active {
+		c.State = Active
+	}
+	return c
 }

@@ -4,67 +4,123 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
 )
 
 // Moment is an instant or a calendar date, as somebody gives the start or the
-// expiry of a coupon. A date means the whole day in a location that is chosen
-// where the moment is resolved. The zero value is no moment.
+// expiry of a coupon (contract section 4.5). A date means the whole day in a
+// location that is chosen where the moment is resolved. The zero value is no
+// moment.
 type Moment struct {
-	instant time.Time
-	date    time.Time // midnight UTC of the calendar date
+	t    time.Time // the instant, or midnight UTC of the date
+	form momentForm
 }
 
-// At is an instant.
-func At(t time.Time) Moment { return Moment{instant: t} }
+type momentForm uint8
 
-// On is a calendar date.
+const (
+	isInstant momentForm = iota + 1
+	isDate
+)
+
+// At is an instant. The zero time is no moment.
+func At(t time.Time) Moment {
+	if t.IsZero() {
+		return Moment{}
+	}
+	return Moment{t: t.Round(0), form: isInstant}
+}
+
+// On is a calendar date. As with [time.Date], the 31st of a month of 30 days is
+// the first of the next.
 func On(year int, month time.Month, day int) Moment {
-	return Moment{date: time.Date(year, month, day, 0, 0, 0, 0, time.UTC)}
+	return Moment{t: time.Date(year, month, day, 0, 0, 0, 0, time.UTC), form: isDate}
 }
 
-// ParseMoment reads an RFC 3339 instant, or a date such as "2026-12-31".
+// ParseMoment reads an RFC 3339 instant, or a date such as "2026-12-31", of the
+// years 1 to 9999. Anything else is a [*pricing.ValidationError].
 func ParseMoment(text string) (Moment, error) {
-	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
-		return At(t), nil
+	var instant time.Time
+	if err := instant.UnmarshalText([]byte(text)); err == nil {
+		if !Instant(instant).After(time.Time{}) {
+			return Moment{}, momentFault(pricing.FieldTooSmall, yearRange)
+		}
+		return At(instant), nil
 	}
-	if d, err := time.Parse(time.DateOnly, text); err == nil {
-		return Moment{date: d}, nil
+	date, err := time.Parse(time.DateOnly, text)
+	switch {
+	case err != nil:
+		return Moment{}, momentFault(pricing.FieldMalformed, "must be an RFC 3339 instant or a date such as 2026-12-31")
+	case date.Year() < 1:
+		return Moment{}, momentFault(pricing.FieldTooSmall, yearRange)
 	}
-	return Moment{}, &pricing.ValidationError{Fields: []pricing.FieldError{{
-		Code: pricing.FieldMalformed, Message: "must be an RFC 3339 instant or a date such as 2026-12-31",
-	}}}
+	return Moment{t: date, form: isDate}, nil
+}
+
+const yearRange = "the year is within 1 to 9999"
+
+func momentFault(code pricing.FieldCode, message string) error {
+	return &pricing.ValidationError{Fields: []pricing.FieldError{{Code: code, Message: message}}}
 }
 
 // IsZero reports whether m is no moment.
-func (m Moment) IsZero() bool { return m.instant.IsZero() && m.date.IsZero() }
+func (m Moment) IsZero() bool { return m.form == 0 }
 
-// Start returns the instant, or the first instant of the date in the location.
+// Equal reports whether m and n are the same instant or the same date.
+func (m Moment) Equal(n Moment) bool { return m.form == n.form && m.t.Equal(n.t) }
+
+// Start returns the instant, or the first instant of the date in the location; no
+// moment is the zero time.
 func (m Moment) Start(loc *time.Location) time.Time { return m.resolve(0, loc) }
 
 // End returns the instant, or the first instant after the date in the location:
-// with a half-open window, "through the end of that day".
+// with a half-open window, "through the end of that day". No moment is the zero
+// time.
 func (m Moment) End(loc *time.Location) time.Time { return m.resolve(1, loc) }
 
 func (m Moment) resolve(days int, loc *time.Location) time.Time {
-	if m.date.IsZero() {
-		return Instant(m.instant)
+	if m.form != isDate {
+		return Instant(m.t)
 	}
-	return Instant(firstInstant(m.date.AddDate(0, 0, days), loc))
+	return Instant(firstInstant(m.t.AddDate(0, 0, days), location(loc)))
 }
 
-// firstInstant returns the first instant of the calendar date in the location.
-// Where clocks jump over midnight, that is the instant of the jump.
+// firstInstant returns the instant from which on the calendar in the location
+// shows the date or a later one. Nearly always that is midnight; where clocks
+// jump over midnight it is the instant of the jump, and where they are set back
+// over midnight, so that the day before begins anew, it is the last midnight.
 func firstInstant(date time.Time, loc *time.Location) time.Time {
-	t := time.Date(date.Year(), date.Month(), date.Day(), 0, 0, 0, 0, loc)
-	if t.Day() != date.Day() {
-		_, t = t.ZoneBounds()
+	// No clock is further from UTC than this, and no jump is longer.
+	const reach = 48 * time.Hour
+	var first time.Time
+	for at := date.Add(-reach); ; {
+		_, offset := at.In(loc).Zone()
+		start, end := at.In(loc).ZoneBounds()
+		// Within [start, end) it is an earlier date before this midnight.
+		midnight := date.Add(-time.Duration(offset) * time.Second)
+		if !end.IsZero() && end.Before(midnight) {
+			midnight = end
+		}
+		if start.Before(midnight) {
+			first = midnight
+		}
+		if end.IsZero() || end.After(date.Add(reach)) {
+			return first
+		}
+		at = end
 	}
-	return t
+}
+
+func location(loc *time.Location) *time.Location {
+	if loc == nil {
+		return time.UTC
+	}
+	return loc
 }
 
 // Instant returns t in the form in which instants are stored: UTC, without a
-// monotonic reading, to the microsecond.
+// monotonic reading, cut off at the microsecond.
 func Instant(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}
@@ -72,16 +128,15 @@ func Instant(t time.Time) time.Time {
 	return t.UTC().Round(0).Truncate(time.Microsecond)
 }
 
-// String returns the text that [ParseMoment] reads, or "".
+// String returns the text that [ParseMoment] reads, an instant in UTC, or "".
 func (m Moment) String() string {
-	switch {
-	case m.IsZero():
-		return ""
-	case m.date.IsZero():
-		return m.instant.Format(time.RFC3339Nano)
-	default:
-		return m.date.Format(time.DateOnly)
+	switch m.form {
+	case isInstant:
+		return m.t.UTC().Format(time.RFC3339Nano)
+	case isDate:
+		return m.t.Format(time.DateOnly)
 	}
+	return ""
 }
 
 // MarshalJSON returns the text, or null for no moment.
@@ -95,7 +150,7 @@ func (m Moment) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON is [ParseMoment]; null is no moment.
 func (m *Moment) UnmarshalJSON(data []byte) error {
 	var text *string
-	if err := json.Unmarshal(data, &text); err != nil {
+	if err := strictjson.Value(data, &text); err != nil {
 		return err
 	}
 	if text == nil {

@@ -3,6 +3,11 @@ package coupon
 import (
 	"bytes"
 	"encoding/json"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/couponkit/couponkit/internal/strictjson"
+	"github.com/couponkit/couponkit/pricing"
 )
 
 // Optional is a field that may be given, cleared or left alone. In JSON an absent
@@ -29,7 +34,9 @@ func (o Optional[T]) Value() (value T, ok bool) { return o.value, o.given && !o.
 // omitzero leaves it out.
 func (o Optional[T]) IsZero() bool { return !o.given }
 
-// MarshalJSON returns the value, or null.
+// MarshalJSON returns the value, or null. A struct of yours that holds an
+// Optional needs the JSON option omitzero: without it, a field that is left alone
+// is written as null, which clears.
 func (o Optional[T]) MarshalJSON() ([]byte, error) {
 	if !o.given || o.cleared {
 		return []byte("null"), nil
@@ -37,14 +44,21 @@ func (o Optional[T]) MarshalJSON() ([]byte, error) {
 	return json.Marshal(o.value)
 }
 
-// UnmarshalJSON reads a value; null clears.
+// UnmarshalJSON reads a value; null clears. Decimals are read from a JSON string
+// or number with the bounds of [pricing.Number].
 func (o *Optional[T]) UnmarshalJSON(data []byte) error {
 	if bytes.Equal(data, []byte("null")) {
 		*o = Clear[T]()
 		return nil
 	}
-	var value T
-	if err := json.Unmarshal(data, &value); err != nil {
+	var (
+		value  T
+		target any = &value
+	)
+	if number, ok := target.(*decimal.Decimal); ok {
+		target = (*exact)(number)
+	}
+	if err := strictjson.Value(data, target); err != nil {
 		return err
 	}
 	*o = Set(value)
@@ -58,4 +72,25 @@ func (o Optional[T]) orZero(current T) T {
 		return current
 	}
 	return o.value
+}
+
+// exact is a decimal that is read from outside. The decimal package itself reads
+// numbers of any size.
+type exact decimal.Decimal
+
+// UnmarshalJSON reads a JSON string or number; null leaves e as it is.
+func (e *exact) UnmarshalJSON(data []byte) error {
+	if bytes.Equal(data, []byte("null")) {
+		return nil
+	}
+	var number pricing.Number
+	if err := strictjson.Value(data, &number); err != nil {
+		return err
+	}
+	d, err := number.Decimal()
+	if err != nil {
+		return err
+	}
+	*e = exact(d)
+	return nil
 }

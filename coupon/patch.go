@@ -5,7 +5,6 @@ import (
 
 	"github.com/shopspring/decimal"
 
-	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
 )
 
@@ -29,8 +28,8 @@ type Patch struct {
 	StartsAt          Optional[Moment]
 	ExpiresAt         Optional[Moment]
 
-	// Revision, when given, is the revision that the change was made on; a coupon
-	// that has moved on since is not changed.
+	// Revision, when given, is the revision that the change was made on. Apply does
+	// not read it: the store compares it when the change is written.
 	Revision Optional[int64]
 
 	// These cannot change; see above.
@@ -50,7 +49,9 @@ type Edit struct {
 
 // Apply returns the coupon with the patch applied. Its Revision is still that of
 // c: the store counts it up. All faults are reported together as a
-// [*pricing.ValidationError]; c does not change.
+// [*pricing.ValidationError]; c does not change. A coupon with a narrowed
+// allow-list (see [EmailSet]) cannot be changed unless the patch gives the whole
+// list, for the other addresses would be lost.
 func (c Coupon) Apply(p Patch, by Edit) (Coupon, error) {
 	var faults pricing.ValidationError
 	p.immutableFaults(c, &faults)
@@ -61,24 +62,18 @@ func (c Coupon) Apply(p Patch, by Edit) (Coupon, error) {
 	if p.Distribution.cleared {
 		c.Distribution = General
 	}
-	c.Scope = p.scope(c.Scope)
+	c.Scope = p.scope(c.Scope, &faults)
 	c.Limits.MaxUses = limit(p.MaxUses, c.Limits.MaxUses, "maxUses", &faults)
 	c.Limits.MaxUsesPerUser = limit(p.MaxUsesPerUser, c.Limits.MaxUsesPerUser, "maxUsesPerUser", &faults)
-	if p.AllowedUserEmails.Given() {
-		emails, err := NewEmailSet(p.AllowedUserEmails.value...)
-		faults.Merge("allowedUserEmails", err)
-		c.AllowedUserEmails = emails
-	}
+	c.AllowedUserEmails = p.emails(c.AllowedUserEmails, &faults)
 	if p.MinPurchase.Given() {
-		minimum, err := pricing.MoneyFromDecimal(p.MinPurchase.value, c.Currency)
-		faults.At("minPurchase", err)
-		c.MinPurchase = minimum.Minor()
+		c.MinPurchase = minimum(p.MinPurchase.value, c.Currency, &faults)
 	}
 	if p.StartsAt.Given() {
-		c.StartsAt = p.StartsAt.value.Start(location(by.Location))
+		c.StartsAt = p.StartsAt.value.Start(by.Location)
 	}
 	if p.ExpiresAt.Given() {
-		c.ExpiresAt = p.ExpiresAt.value.End(location(by.Location))
+		c.ExpiresAt = p.ExpiresAt.value.End(by.Location)
 	}
 	c.UpdatedAt = Instant(by.At)
 	c.addFaults(&faults)
@@ -88,21 +83,33 @@ func (c Coupon) Apply(p Patch, by Edit) (Coupon, error) {
 	return c, nil
 }
 
-func (p Patch) scope(s Scope) Scope {
+func (p Patch) scope(s Scope, faults *pricing.ValidationError) Scope {
 	s.AppliesTo = p.AppliesTo.orZero(s.AppliesTo)
 	if p.AppliesTo.cleared {
 		s.AppliesTo = All
 	}
 	if p.PlanIDs.Given() {
-		s.Plans = NewItems(p.PlanIDs.value...)
+		s.Plans = selection(p.PlanIDs.value, "planIds", faults)
 	}
 	if p.DeviceIDs.Given() {
-		s.Devices = NewItems(p.DeviceIDs.value...)
+		s.Devices = selection(p.DeviceIDs.value, "deviceIds", faults)
 	}
 	if p.AccessoryIDs.Given() {
-		s.Accessories = NewItems(p.AccessoryIDs.value...)
+		s.Accessories = selection(p.AccessoryIDs.value, "accessoryIds", faults)
 	}
 	return s
+}
+
+func (p Patch) emails(current EmailSet, faults *pricing.ValidationError) EmailSet {
+	if !p.AllowedUserEmails.Given() {
+		if current.Narrowed() {
+			faults.Add("allowedUserEmails", pricing.FieldRequired, "only a part of the addresses was loaded, so that all must be given")
+		}
+		return current
+	}
+	emails, err := NewEmailSet(p.AllowedUserEmails.value...)
+	faults.Merge("allowedUserEmails", err)
+	return emails
 }
 
 func (p Patch) immutableFaults(c Coupon, faults *pricing.ValidationError) {
@@ -114,30 +121,9 @@ func (p Patch) immutableFaults(c Coupon, faults *pricing.ValidationError) {
 	code, _ := ParseCode(p.Code.value) // an unreadable code differs from every other
 	immutable("code", p.Code.Given(), code == c.Code)
 	immutable("discountType", p.DiscountType.Given(), p.DiscountType.value == c.Discount.Type())
-	value, _ := decimal.NewFromString(c.Discount.Value()) // a valid coupon's value is a number
-	immutable("discountValue", p.DiscountValue.Given(), p.DiscountValue.value.Equal(value))
+	var ignored pricing.ValidationError // an impossible value differs from every other
+	discount := draftDiscount(c.Discount.Type(), p.DiscountValue.value, c.Currency, &ignored)
+	immutable("discountValue", p.DiscountValue.Given(), discount == c.Discount)
 	currency, _ := pricing.ParseCurrency(p.Currency.value)
 	immutable("currency", p.Currency.Given(), currency == c.Currency)
-}
-
-// UnmarshalJSON reads the fields by their names in contract section 7. Unknown
-// and malformed fields are all named in one [*pricing.ValidationError].
-func (p *Patch) UnmarshalJSON(data []byte) error {
-	var patch Patch
-	err := strictjson.Object(data, map[string]any{
-		"name": &patch.Name, "description": &patch.Description,
-		"appliesTo": &patch.AppliesTo, "planIds": &patch.PlanIDs,
-		"deviceIds": &patch.DeviceIDs, "accessoryIds": &patch.AccessoryIDs,
-		"distribution": &patch.Distribution, "allowedUserEmails": &patch.AllowedUserEmails,
-		"pointsRequired": &patch.PointsRequired, "maxUses": &patch.MaxUses,
-		"maxUsesPerUser": &patch.MaxUsesPerUser, "minPurchase": &patch.MinPurchase,
-		"startsAt": &patch.StartsAt, "expiresAt": &patch.ExpiresAt, "revision": &patch.Revision,
-		"code": &patch.Code, "discountType": &patch.DiscountType,
-		"discountValue": &patch.DiscountValue, "currency": &patch.Currency,
-	})
-	if err != nil {
-		return err
-	}
-	*p = patch
-	return nil
 }

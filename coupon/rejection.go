@@ -3,9 +3,6 @@ package coupon
 import (
 	"errors"
 	"strings"
-	"time"
-
-	"github.com/couponkit/couponkit/pricing"
 )
 
 // RejectionCode tells why a coupon, or a checkout with it, is refused. The set is
@@ -38,8 +35,8 @@ const (
 // rejectionCount is the number of rejection codes.
 const rejectionCount = int(BelowMinimumCharge)
 
-// The sentinels: errors.Is(err, ErrExpired) is true for every error that carries
-// the reason, headline or not.
+// The sentinels, one for each code: errors.Is(err, ErrExpired) is true for every
+// error that carries the reason, headline or not.
 var (
 	ErrCodeRequired          = errors.New("code_required")
 	ErrNotFound              = errors.New("coupon_not_found")
@@ -133,7 +130,8 @@ func (c RejectionCode) Message() string { return c.entry().message }
 // Sentinel returns the error that errors.Is matches, or nil for no code.
 func (c RejectionCode) Sentinel() error { return c.entry().sentinel }
 
-// ParseRejectionCode is the inverse of String.
+// ParseRejectionCode is the inverse of String; another text is a
+// [*pricing.ValidationError].
 func ParseRejectionCode(text string) (RejectionCode, error) {
 	for c := CodeRequired; c <= BelowMinimumCharge; c++ {
 		if c.String() == text {
@@ -151,42 +149,6 @@ func (c *RejectionCode) UnmarshalText(text []byte) (err error) {
 	*c, err = ParseRejectionCode(string(text))
 	return err
 }
-
-// Params are the facts behind a reason; contract section 6 tells which code has
-// which. Those that it has not are zero and left out of JSON.
-type Params struct {
-	StartsAt         time.Time        `json:"startsAt,omitzero"`
-	ExpiresAt        time.Time        `json:"expiresAt,omitzero"`
-	MaxUses          int64            `json:"maxUses,omitzero"`
-	MaxUsesPerUser   int64            `json:"maxUsesPerUser,omitzero"`
-	MinPurchase      Amount           `json:"minPurchase,omitzero"`
-	EligibleSubtotal Amount           `json:"eligibleSubtotal,omitzero"`
-	Missing          Amount           `json:"missing,omitzero"`
-	PointsRequired   int64            `json:"pointsRequired,omitzero"`
-	CouponCurrency   pricing.Currency `json:"couponCurrency,omitzero"`
-	CartCurrency     pricing.Currency `json:"cartCurrency,omitzero"`
-	Field            string           `json:"field,omitzero"`
-	Submitted        Amount           `json:"submitted,omitzero"`
-	Computed         Amount           `json:"computed,omitzero"`
-	Total            Amount           `json:"total,omitzero"`
-	Minimum          Amount           `json:"minimum,omitzero"`
-}
-
-// Amount is money as a parameter: left out of JSON when it has no currency, and
-// not when it is 0.
-type Amount struct{ pricing.Money }
-
-// IsZero reports whether there is no amount, not even one of 0.
-func (a Amount) IsZero() bool { return a.Currency().IsZero() }
-
-// Reason is one reason for a refusal.
-type Reason struct {
-	Code   RejectionCode
-	Params Params
-}
-
-// Message returns the sentence that a customer may read.
-func (r Reason) Message() string { return r.Code.Message() }
 
 // Rejection is the business "no": an error that carries every reason that
 // applies, in the order of their codes. Match one reason with errors.Is and its

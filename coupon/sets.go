@@ -2,8 +2,12 @@ package coupon
 
 import (
 	"encoding/json"
+	"errors"
 	"iter"
 	"slices"
+	"unicode/utf8"
+
+	"github.com/couponkit/couponkit/internal/strictjson"
 )
 
 // stringSet is an immutable set that keeps the order in which it was given.
@@ -64,10 +68,11 @@ func (s Items) Equal(t Items) bool { return slices.Equal(s.set.list, t.set.list)
 // MarshalJSON returns the IDs as a JSON array.
 func (s Items) MarshalJSON() ([]byte, error) { return s.set.marshal() }
 
-// UnmarshalJSON reads a JSON array of IDs.
+// UnmarshalJSON reads a JSON array of IDs; null is the empty set. An entry that is
+// no text is named in a [*pricing.ValidationError] by its position.
 func (s *Items) UnmarshalJSON(data []byte) error {
 	var ids []string
-	if err := json.Unmarshal(data, &ids); err != nil {
+	if err := strictjson.Value(data, &ids); err != nil {
 		return err
 	}
 	*s = NewItems(ids...)
@@ -119,8 +124,26 @@ func (s EmailSet) Narrow(address string) EmailSet {
 }
 
 // Has reports whether the set holds the address, whatever its letter case and
-// surrounding white space.
-func (s EmailSet) Has(address string) bool { return s.set.has(NormaliseEmail(address)) }
+// surrounding white space. For an address in ASCII it allocates nothing.
+func (s EmailSet) Has(address string) bool {
+	address = trimSpace(address)
+	if len(address) > MaxEmailLength {
+		return s.set.has(NormaliseEmail(address))
+	}
+	var lower [MaxEmailLength]byte
+	for i := range len(address) {
+		switch b := address[i]; {
+		case b >= utf8.RuneSelf:
+			return s.set.has(NormaliseEmail(address))
+		case b >= 'A' && b <= 'Z':
+			lower[i] = b + ('a' - 'A')
+		default:
+			lower[i] = b
+		}
+	}
+	_, ok := s.set.index[string(lower[:len(address)])]
+	return ok
+}
 
 // Len returns how many addresses the set has, those included that a narrowed set
 // does not hold.
@@ -140,5 +163,28 @@ func (s EmailSet) Equal(t EmailSet) bool {
 	return s.missing == t.missing && slices.Equal(s.set.list, t.set.list)
 }
 
-// MarshalJSON returns the addresses that the set holds as a JSON array.
-func (s EmailSet) MarshalJSON() ([]byte, error) { return s.set.marshal() }
+// MarshalJSON returns the addresses as a JSON array. A narrowed set has no JSON
+// form: what looks like the whole list must be the whole list.
+func (s EmailSet) MarshalJSON() ([]byte, error) {
+	if s.Narrowed() {
+		return nil, errNarrowed
+	}
+	return s.set.marshal()
+}
+
+var errNarrowed = errors.New("coupon: only a part of the allowed addresses was loaded")
+
+// UnmarshalJSON reads what an [EmailList] has in JSON and makes a set of it as
+// [NewEmailSet] does.
+func (s *EmailSet) UnmarshalJSON(data []byte) error {
+	var list EmailList
+	if err := list.UnmarshalJSON(data); err != nil {
+		return err
+	}
+	set, err := NewEmailSet(list...)
+	if err != nil {
+		return err
+	}
+	*s = set
+	return nil
+}

@@ -1,0 +1,132 @@
+package strictjson
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// Value decodes one JSON value into target, a pointer. A value of the wrong form
+// is a [*pricing.ValidationError] whose fields are relative to the value: "" is
+// the value itself, "[2]" the third entry of a list. null leaves target as the
+// standard library does: lists become empty, all else stays.
+func Value(data []byte, target any) error {
+	if list, ok := listOf(target); ok && opens(data, '[') {
+		return entries(data, list)
+	}
+	err := json.Unmarshal(data, target)
+	var (
+		invalid *pricing.ValidationError
+		typed   *json.UnmarshalTypeError
+		syntax  *json.SyntaxError
+	)
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &invalid):
+		return relative(invalid, target)
+	case errors.As(err, &typed):
+		return mistyped(typed)
+	case errors.As(err, &syntax):
+		return fault(pricing.FieldMalformed, readable(err).Error())
+	}
+	return fault(pricing.FieldMalformed, "must be of another form")
+}
+
+// relative takes the name off a fault in a value that is one text: its parser
+// names the value itself, the caller of Value knows the field.
+func relative(err *pricing.ValidationError, target any) error {
+	if _, leaf := target.(encoding.TextUnmarshaler); !leaf {
+		return err
+	}
+	var faults pricing.ValidationError
+	faults.At("", err)
+	return faults.Err()
+}
+
+func opens(data []byte, delim byte) bool {
+	trimmed := bytes.TrimLeft(data, " \t\r\n")
+	return len(trimmed) > 0 && trimmed[0] == delim
+}
+
+// listOf returns the list that target points to, unless its type decodes itself.
+func listOf(target any) (reflect.Value, bool) {
+	if _, own := target.(json.Unmarshaler); own {
+		return reflect.Value{}, false
+	}
+	pointer := reflect.ValueOf(target)
+	if pointer.Kind() != reflect.Pointer || pointer.IsNil() || pointer.Elem().Kind() != reflect.Slice {
+		return reflect.Value{}, false
+	}
+	return pointer.Elem(), true
+}
+
+// entries decodes a JSON array entry by entry, so that each fault has its place.
+// Unlike the standard library it refuses null for an entry, which would pass for
+// an empty text.
+func entries(data []byte, list reflect.Value) error {
+	var raw []json.RawMessage
+	if err := json.Unmarshal(data, &raw); err != nil {
+		return fault(pricing.FieldMalformed, readable(err).Error())
+	}
+	var faults pricing.ValidationError
+	decoded := reflect.MakeSlice(list.Type(), len(raw), len(raw))
+	faulty := 0
+	for i, entry := range raw {
+		into := decoded.Index(i).Addr().Interface()
+		err := Value(entry, into)
+		if err == nil && string(entry) == "null" {
+			err = fault(pricing.FieldMalformed, "must not be null")
+		}
+		if err == nil {
+			continue
+		}
+		if faulty++; faulty > MaxListFaults {
+			break
+		}
+		faults.Merge(fmt.Sprintf("[%d]", i), err)
+	}
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	list.Set(decoded)
+	return nil
+}
+
+// mistyped says what the value should have been, without the name of a Go type.
+func mistyped(err *json.UnmarshalTypeError) error {
+	code, message := pricing.FieldMalformed, "must be of another form"
+	switch kind := err.Type.Kind(); {
+	case err.Type == reflect.TypeFor[pricing.Number]() || err.Type == reflect.TypeFor[json.Number]():
+		message = "must be a decimal number, bare or as text"
+	case isText(err.Type):
+		message = "must be text"
+	case kind == reflect.Bool:
+		message = "must be true or false"
+	case kind >= reflect.Int && kind <= reflect.Uint64:
+		message = "must be a whole number"
+		if digits, ok := strings.CutPrefix(err.Value, "number "); ok && wholeDigits(digits) {
+			code, message = pricing.FieldTooLarge, "the number is out of range"
+		}
+	case kind == reflect.Slice || kind == reflect.Array:
+		message = "must be a list"
+	case kind == reflect.Struct || kind == reflect.Map:
+		message = "must be an object"
+	}
+	return &pricing.ValidationError{Fields: []pricing.FieldError{{Field: err.Field, Code: code, Message: message}}}
+}
+
+// isText reports whether the type is written as text in JSON.
+func isText(t reflect.Type) bool {
+	return t.Kind() == reflect.String || reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
+}
+
+func wholeDigits(text string) bool {
+	return strings.Trim(strings.TrimPrefix(text, "-"), "0123456789") == ""
+}
