@@ -1,0 +1,265 @@
+package couponkit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/store"
+)
+
+// changeAttempts bounds how often a change is tried again because somebody else
+// has changed the coupon in between.
+const changeAttempts = 5
+
+// Create makes a coupon (specification 4.2): it claims the code in the store, makes
+// the mirror at the processor, and only then lets the coupon be used.
+//
+// Faults of the draft, and a code or percentage that the processor cannot mirror,
+// are a [*pricing.ValidationError]; a code that exists is a rejection that matches
+// coupon.ErrCodeTaken. When the processor fails, the coupon does not come to be:
+// the error matches [ErrUnavailable] or the processor's own, and what was half made
+// is undone, at the latest by [Service.Reconcile].
+func (s *Service) Create(ctx context.Context, d coupon.Draft) (c coupon.Coupon, err error) {
+	var attempt Attempt
+	defer s.observed(ctx, OpCreate, &attempt, &err)()
+	c, err = coupon.New(d, coupon.Creation{
+		ID: s.newID(coupon.IDPrefix), At: s.now(), Currency: s.currency, Location: s.location,
+	})
+	if err != nil {
+		return coupon.Coupon{}, err
+	}
+	if check := s.abilities.CheckCoupon; check != nil {
+		if err := check(c); err != nil {
+			return coupon.Coupon{}, err
+		}
+	}
+	c.State = coupon.Pending
+	if err := s.claim(ctx, c); err != nil {
+		return coupon.Coupon{}, err
+	}
+	attempt.CouponID = c.ID
+	mirrored, err := s.mirror(ctx, c, s.processor.EnsureMirror)
+	if err != nil {
+		s.undoCreate(ctx, c)
+		return coupon.Coupon{}, taken(c, err)
+	}
+	return mirrored, nil
+}
+
+// claim stores the pending coupon. A coupon whose deletion got stuck is finished
+// off first when it is in the way.
+func (s *Service) claim(ctx context.Context, c coupon.Coupon) error {
+	err := s.store.CreateCoupon(ctx, c)
+	if !errors.Is(err, coupon.ErrCodeTaken) {
+		return err
+	}
+	found, lookErr := s.store.LookUp(ctx, store.LookUp{Code: c.Code})
+	if lookErr == nil && found.Coupon.State == coupon.Deleting {
+		if _, finishErr := s.finishDelete(ctx, found.Coupon); finishErr == nil {
+			return s.store.CreateCoupon(ctx, c)
+		}
+	}
+	return err
+}
+
+// taken turns a code that somebody else has active at the processor into the
+// rejection that administrators know.
+func taken(c coupon.Coupon, err error) error {
+	if errors.Is(err, processor.ErrCodeTaken) {
+		return fmt.Errorf("%w: %w", coupon.Reject(c.ID, coupon.CodeTaken, coupon.Params{}), err)
+	}
+	return err
+}
+
+// mirror brings the processor's copy to the coupon and records it.
+func (s *Service) mirror(
+	ctx context.Context, c coupon.Coupon, bring func(context.Context, coupon.Coupon) (coupon.Mirror, error),
+) (coupon.Coupon, error) {
+	m, err := bring(ctx, c)
+	if err != nil {
+		return coupon.Coupon{}, fmt.Errorf("mirror coupon %s: %w", c.ID, err)
+	}
+	m.Revision = c.Revision
+	return s.store.ConfirmMirror(ctx, c.ID, m)
+}
+
+// undoCreate removes what a failed Create has made. What it cannot remove now is
+// left in a state in which a reconcile will.
+func (s *Service) undoCreate(ctx context.Context, c coupon.Coupon) {
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	if _, err := s.remove(ctx, c); err != nil {
+		s.logger.WarnContext(ctx, "a failed creation is left to the reconcile",
+			slog.String("coupon", c.ID), slog.Any("error", err))
+	}
+}
+
+// Update changes the editable fields of a coupon (specification 4.3), in the store
+// and at the processor. Faults are a [*pricing.ValidationError]; an unknown coupon
+// matches coupon.ErrNotFound; a patch that names another revision than the
+// coupon's matches store.ErrStaleRevision. When the processor fails, the change is
+// taken back and the error returned.
+func (s *Service) Update(ctx context.Context, id string, p coupon.Patch) (c coupon.Coupon, err error) {
+	attempt := Attempt{CouponID: id}
+	defer s.observed(ctx, OpUpdate, &attempt, &err)()
+	return s.change(ctx, id, s.processor.UpdateMirror, func(c coupon.Coupon) (coupon.Coupon, error) {
+		if revision, given := p.Revision.Value(); given && revision != c.Revision {
+			return coupon.Coupon{}, store.ErrStaleRevision
+		}
+		changed, err := c.Apply(p, coupon.Edit{At: s.now(), Location: s.location})
+		if err != nil {
+			return coupon.Coupon{}, err
+		}
+		if check := s.abilities.CheckCoupon; check != nil {
+			err = check(changed)
+		}
+		return changed, err
+	})
+}
+
+// SetActive switches a coupon on or off (specification 3.1, 4.3), in the store and
+// at the processor. Sessions that are open stay as they are. Errors are those of
+// [Service.Update]; switching to the state that a coupon has is no error.
+func (s *Service) SetActive(ctx context.Context, id string, active bool) (c coupon.Coupon, err error) {
+	attempt := Attempt{CouponID: id}
+	defer s.observed(ctx, OpSetActive, &attempt, &err)()
+	return s.change(ctx, id, s.processor.SetMirrorActive, func(c coupon.Coupon) (coupon.Coupon, error) {
+		c.State, c.UpdatedAt = coupon.Inactive, s.now()
+		if active {
+			c.State = coupon.Active
+		}
+		return c, nil
+	})
+}
+
+// change applies a change to the coupon, stores it, and brings the mirror along. If
+// the mirror cannot follow, the change is taken back.
+func (s *Service) change(
+	ctx context.Context, id string,
+	bring func(context.Context, coupon.Coupon) (coupon.Mirror, error),
+	apply func(coupon.Coupon) (coupon.Coupon, error),
+) (coupon.Coupon, error) {
+	before, after, err := s.storeChange(ctx, id, apply)
+	if err != nil {
+		return coupon.Coupon{}, err
+	}
+	mirrored, err := s.mirror(ctx, after, bring)
+	switch {
+	case err == nil:
+		return mirrored, nil
+	case errors.Is(err, store.ErrStaleRevision):
+		// Somebody has changed the coupon once more and brings the mirror along.
+		return after, nil
+	}
+	s.takeBack(ctx, before, after)
+	return coupon.Coupon{}, taken(after, err)
+}
+
+func (s *Service) storeChange(
+	ctx context.Context, id string, apply func(coupon.Coupon) (coupon.Coupon, error),
+) (before, after coupon.Coupon, err error) {
+	for range changeAttempts {
+		if before, err = s.Get(ctx, id); err != nil {
+			return before, after, err
+		}
+		if after, err = apply(before); err != nil {
+			return before, after, err
+		}
+		after, err = s.store.UpdateCoupon(ctx, after)
+		if !errors.Is(err, store.ErrStaleRevision) {
+			return before, after, err
+		}
+	}
+	return before, after, err
+}
+
+// takeBack restores the coupon as it was before a change that the processor did
+// not follow. The mirror stays marked as out of date: what the processor has done
+// is not known, and a reconcile looks.
+func (s *Service) takeBack(ctx context.Context, before, after coupon.Coupon) {
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	before.Revision = after.Revision
+	if _, err := s.store.UpdateCoupon(ctx, before); err != nil {
+		s.logger.WarnContext(ctx, "a change is left to the reconcile",
+			slog.String("coupon", before.ID), slog.Any("error", err))
+	}
+}
+
+// Delete removes a coupon (specification 3.1): it can no longer be used from the
+// first step on, then its mirror is removed, then the coupon itself, whose code may
+// then be used again. Orders, redemptions and open sessions stay. When the
+// processor fails the coupon stays unusable; repeating Delete or a reconcile
+// finishes the work.
+func (s *Service) Delete(ctx context.Context, id string) (err error) {
+	attempt := Attempt{CouponID: id}
+	defer s.observed(ctx, OpDelete, &attempt, &err)()
+	for range changeAttempts {
+		var c coupon.Coupon
+		if c, err = s.store.Coupon(ctx, id); err != nil {
+			return err
+		}
+		if _, err = s.remove(ctx, c); !errors.Is(err, store.ErrStaleRevision) {
+			return err
+		}
+	}
+	return err
+}
+
+// remove marks the coupon as being deleted and finishes the deletion.
+func (s *Service) remove(ctx context.Context, c coupon.Coupon) (coupon.Coupon, error) {
+	if c.State != coupon.Deleting {
+		c.State, c.UpdatedAt = coupon.Deleting, s.now()
+		var err error
+		if c, err = s.store.UpdateCoupon(ctx, c); err != nil {
+			return c, err
+		}
+	}
+	return s.finishDelete(ctx, c)
+}
+
+func (s *Service) finishDelete(ctx context.Context, c coupon.Coupon) (coupon.Coupon, error) {
+	if err := s.processor.RemoveMirror(ctx, c); err != nil {
+		return c, fmt.Errorf("remove mirror of coupon %s: %w", c.ID, err)
+	}
+	err := s.store.DeleteCoupon(ctx, c.ID, c.Revision)
+	if errors.Is(err, coupon.ErrNotFound) {
+		return c, nil // somebody else has finished it
+	}
+	return c, err
+}
+
+// Get returns one coupon. One that is unknown, half made or being deleted is a
+// rejection that matches coupon.ErrNotFound.
+func (s *Service) Get(ctx context.Context, id string) (coupon.Coupon, error) {
+	c, err := s.store.Coupon(ctx, id)
+	if err == nil && c.State != coupon.Active && c.State != coupon.Inactive {
+		return coupon.Coupon{}, coupon.Reject(id, coupon.CouponNotFound, coupon.Params{})
+	}
+	return c, err
+}
+
+// List returns a page of coupons for administrators, newest first (specification
+// 4.1). It shows coupons that are half made or being deleted too, as inactive.
+func (s *Service) List(ctx context.Context, list store.CouponList) (store.CouponPage, error) {
+	return s.store.ListCoupons(ctx, list)
+}
+
+// Redemptions returns a page of redemptions, newest first.
+func (s *Service) Redemptions(ctx context.Context, list store.RedemptionList) (store.RedemptionPage, error) {
+	return s.store.ListRedemptions(ctx, list)
+}
+
+// Order returns one order of the customer; an unknown one, and one of somebody
+// else, is store.ErrNotFound.
+func (s *Service) Order(ctx context.Context, customerID, orderID string) (store.Order, error) {
+	o, err := s.store.Order(ctx, orderID)
+	if err == nil && o.CustomerID != customerID {
+		return store.Order{}, store.ErrNotFound
+	}
+	return o, err
+}

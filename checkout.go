@@ -1,0 +1,297 @@
+package couponkit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// placeAttempts bounds how often a checkout is priced and placed again because
+// coupon or reservation changed in between.
+const placeAttempts = 5
+
+// CheckoutRequest is a cart to be paid (specification 4.5).
+type CheckoutRequest struct {
+	// Key makes the call idempotent within the customer: repeating it returns the
+	// first result and finishes what a crash left. Empty makes every call a new
+	// attempt.
+	Key string
+	// Customer who buys; required.
+	Customer eligibility.Customer
+	// Cart with the prices of the host's catalogue.
+	Cart pricing.Cart
+	// Code is a coupon's code or ID; empty is no coupon.
+	Code string
+	// Expected is what the customer was shown; nil is not compared.
+	Expected *Totals
+	// Describe names a line on the payment page; nil shows the item's ID.
+	Describe func(pricing.Line) string
+	// SuccessURL and CancelURL are where the customer goes after the session.
+	SuccessURL string
+	CancelURL  string
+	// Metadata of the host, stored with the order.
+	Metadata map[string]string
+}
+
+// Totals are the sums that a customer was shown, in minor units.
+type Totals struct {
+	Subtotal int64
+	Discount int64
+	Shipping int64
+	Total    int64
+}
+
+// SessionLink is where the customer pays.
+type SessionLink struct {
+	ID  string `json:"id"`
+	URL string `json:"url"`
+}
+
+// Checkout is an order whose payment session is open.
+type Checkout struct {
+	Order   store.Order
+	Session SessionLink
+	// Replayed tells that the key was used before and this is its result.
+	Replayed bool
+}
+
+// Checkout prices the cart again, keeps a place within the coupon's limits, stores
+// the order, and opens a payment session with adjusted amounts (specification 4.5,
+// 2.5).
+//
+// Refusals are a [*coupon.Rejection]: the coupon's, coupon.ErrCartTotalsInvalid for
+// totals that are not the expected ones, coupon.ErrBelowMinimumCharge, and
+// coupon.ErrUserRequired. A customer who has an open session that takes the last
+// place is not in his own way: that session is ended and its place moves to this
+// checkout. A key that was used for another request is store.ErrKeyReused.
+//
+// After an [ErrUnavailable], repeat the call with the same key: it goes on where it
+// stopped. Whatever is never finished is released by [Service.Sweep].
+func (s *Service) Checkout(ctx context.Context, r CheckoutRequest) (c Checkout, err error) {
+	attempt := Attempt{CustomerID: r.Customer.ID}
+	defer s.observed(ctx, OpCheckout, &attempt, &err)()
+	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
+		return Checkout{}, err
+	}
+	order, replayed, err := s.order(ctx, r)
+	attempt.CouponID, attempt.OrderID = order.CouponID, order.ID
+	if err != nil {
+		return Checkout{}, err
+	}
+	order, err = s.openSession(ctx, order, r.details())
+	attempt.SessionID = order.SessionID
+	if err != nil {
+		return Checkout{}, err
+	}
+	return newCheckout(order, replayed), nil
+}
+
+func newCheckout(o store.Order, replayed bool) Checkout {
+	return Checkout{Order: o, Session: SessionLink{ID: o.SessionID, URL: o.SessionURL}, Replayed: replayed}
+}
+
+func (r CheckoutRequest) details() sessionDetails {
+	return sessionDetails{
+		email: r.Customer.Email, describe: r.Describe, successURL: r.SuccessURL, cancelURL: r.CancelURL,
+	}
+}
+
+// order returns the order of the request: the one that its key has already, or a
+// new one with its place kept.
+func (s *Service) order(ctx context.Context, r CheckoutRequest) (store.Order, bool, error) {
+	if err := r.Cart.Validate(); err != nil {
+		return store.Order{}, false, err
+	}
+	return s.keyed(ctx, &r, requestFingerprint(r), func() (priced, error) {
+		p, err := s.price(ctx, QuoteRequest{Cart: r.Cart, Code: r.Code, Customer: r.Customer})
+		if err != nil {
+			return p, err
+		}
+		return p, r.Expected.compare(p.quote.Quote, p.couponID())
+	})
+}
+
+// keyed returns the order that the request's key has already, or prices and places
+// a new one, again and again while coupon or reservation change in between.
+func (s *Service) keyed(
+	ctx context.Context, r *CheckoutRequest, request string, price func() (priced, error),
+) (store.Order, bool, error) {
+	if r.Key == "" {
+		r.Key = s.newID("key_")
+	} else if before, err := s.replay(ctx, r.Customer.ID, r.Key, request); !errors.Is(err, store.ErrNotFound) {
+		return before, true, err
+	}
+	var conflict error
+	for range placeAttempts {
+		p, err := price()
+		if err != nil {
+			return store.Order{CouponID: p.couponID()}, false, err
+		}
+		placed, replayed, err := s.keepPlace(ctx, p, s.newOrder(r.Key, request, r.Metadata, p))
+		if !errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrKeyReused) {
+			return placed, replayed, err
+		}
+		conflict = err
+	}
+	return store.Order{}, false, fmt.Errorf("place order: %w", conflict)
+}
+
+// replay returns the order that the customer's key has already.
+func (s *Service) replay(ctx context.Context, customerID, key, request string) (store.Order, error) {
+	if customerID == "" {
+		return store.Order{}, store.ErrNotFound
+	}
+	before, err := s.store.OrderByKey(ctx, customerID, key)
+	switch {
+	case err != nil:
+		return store.Order{}, err
+	case before.Fingerprint != request:
+		return store.Order{}, store.ErrKeyReused
+	case before.State == store.OrderCancelled && before.SessionID == "":
+		return before, ErrOrderEnded
+	}
+	return before, nil
+}
+
+// requestFingerprint tells whether two requests with one key are the same. Prices
+// are left out: they are the catalogue's, and may change between the two.
+func requestFingerprint(r CheckoutRequest) string {
+	lines := slices.Clone(r.Cart.Lines)
+	for i := range lines {
+		lines[i].UnitPrice = 0
+	}
+	return digest(struct {
+		Currency pricing.Currency
+		Lines    []pricing.Line
+		Code     string
+	}{r.Cart.Currency, lines, codeKey(r.Code)})
+}
+
+// codeKey is the code in its normalised form, or as it is when it has none.
+func codeKey(typed string) string {
+	if code, err := coupon.ParseCode(typed); err == nil {
+		return code.String()
+	}
+	return typed
+}
+
+func (s *Service) newOrder(key, request string, metadata map[string]string, p priced) store.Order {
+	now := s.now()
+	order := store.Order{
+		ID: s.newID(store.OrderIDPrefix), Key: key, Fingerprint: request, CustomerID: p.customer.ID,
+		State: store.OrderOpen, Quote: p.quote.Quote, DiscountAmount: p.quote.Discount,
+		Metadata: metadata, Deadline: now.Add(s.sessionLifetime + s.grace), CreatedAt: now, UpdatedAt: now,
+	}
+	if p.quote.Coupon != nil {
+		order.CouponID, order.Coupon = p.quote.Coupon.ID, p.quote.Coupon
+		order.ReservationID = s.newID(redemption.IDPrefix)
+	}
+	return order
+}
+
+// keepPlace stores the order, with a place if it has a coupon.
+func (s *Service) keepPlace(ctx context.Context, p priced, order store.Order) (store.Order, bool, error) {
+	if order.CouponID == "" {
+		return s.store.CreateOrder(ctx, order)
+	}
+	held, holds := usable(p.found.Held)
+	if p.found.Coupon.Distribution == coupon.PointsRedeemable {
+		if !holds {
+			return order, false, coupon.Reject(order.CouponID, coupon.PointsNotRedeemed,
+				coupon.Params{PointsRequired: p.found.Coupon.PointsRequired})
+		}
+		return s.takeOver(ctx, held, order, p.found.Coupon.Revision)
+	}
+	reserved, err := s.store.Reserve(ctx, store.Reservation{
+		Redemption: redemption.Redemption{
+			ID: order.ReservationID, Key: order.Key, CouponID: order.CouponID, CustomerID: order.CustomerID,
+			State: redemption.Reserved, Origin: redemption.FromCheckout, OrderID: order.ID,
+			Deadline: order.Deadline, CreatedAt: order.CreatedAt, UpdatedAt: order.CreatedAt,
+		},
+		CouponRevision: p.found.Coupon.Revision,
+		Order:          &order,
+	})
+	full := errors.Is(err, coupon.ErrUsageLimitReached) || errors.Is(err, coupon.ErrUserUsageLimitReached)
+	if full && holds {
+		return s.takeOver(ctx, held, order, p.found.Coupon.Revision)
+	}
+	return reserved.Order, reserved.Replayed, err
+}
+
+// usable returns the reservation that a checkout of the customer uses: one that is
+// in no session, so that none has to be ended, else the oldest.
+func usable(held []redemption.Redemption) (redemption.Redemption, bool) {
+	best, found := redemption.Redemption{}, false
+	for _, r := range held {
+		if r.Usable() && (!found || best.SessionID != "" && r.SessionID == "") {
+			best, found = r, true
+		}
+	}
+	return best, found
+}
+
+// takeOver moves the customer's own reservation to the order. The session that has
+// it is ended at the processor first; if that turns out to be paid, the use counts
+// and the caller decides again with the new figures.
+func (s *Service) takeOver(
+	ctx context.Context, held redemption.Redemption, order store.Order, revision int64,
+) (store.Order, bool, error) {
+	if held.SessionID != "" {
+		ended, err := s.endSession(ctx, held)
+		if err != nil {
+			return order, false, err
+		}
+		if !ended {
+			return order, false, fmt.Errorf("session %s: %w", held.SessionID, store.ErrSuperseded)
+		}
+	}
+	order.ReservationID = held.ID
+	taken, err := s.store.TakeOver(ctx, store.TakeOver{
+		ReservationID: held.ID, FromSessionID: held.SessionID, CouponRevision: revision,
+		Order: order, Deadline: order.Deadline, At: order.CreatedAt,
+	})
+	return taken.Order, taken.Replayed, err
+}
+
+// compare refuses totals that differ from what the customer was shown.
+func (t *Totals) compare(q pricing.Quote, couponID string) error {
+	if t == nil {
+		return nil
+	}
+	var refused coupon.Rejection
+	for _, total := range [...]struct {
+		field               string
+		submitted, computed int64
+	}{
+		{"subtotal", t.Subtotal, q.Subtotal}, {"discount", t.Discount, q.Discount},
+		{"shipping", t.Shipping, q.Shipping}, {"total", t.Total, q.Total},
+	} {
+		if total.submitted != total.computed {
+			refused.Reasons = append(refused.Reasons, coupon.Reason{
+				Code: coupon.CartTotalsInvalid,
+				Params: coupon.Params{
+					Field:     total.field,
+					Submitted: coupon.Amount{Money: pricing.NewMoney(total.submitted, q.Currency)},
+					Computed:  coupon.Amount{Money: pricing.NewMoney(total.computed, q.Currency)},
+				},
+			})
+		}
+	}
+	if len(refused.Reasons) == 0 {
+		return nil
+	}
+	refused.CouponID = couponID
+	return &refused
+}
+
+// sessionEnd is when the order's session ends: the reservation outlives it by the
+// grace period.
+func (s *Service) sessionEnd(o store.Order) time.Time { return o.Deadline.Add(-s.grace) }

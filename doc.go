@@ -1,0 +1,43 @@
+// Package couponkit is the front door of a library for coupon rules and pricing.
+//
+// # Idea
+//
+// A [Service] answers three questions and keeps the answers true: may this
+// customer use this coupon on this cart, what does each line cost then, and has
+// this use been counted exactly once. It is built from a store (package store)
+// and a payment processor (package processor), both small interfaces, and holds
+// no state of its own: any number of services in any number of processes may
+// share a store.
+//
+// # A purchase
+//
+//	validation, err := service.Validate(ctx, "SUMMER10", customer)   // may I?
+//	quote, err := service.Quote(ctx, couponkit.QuoteRequest{…})      // what would it cost?
+//	checkout, err := service.Checkout(ctx, couponkit.CheckoutRequest{…})
+//	// the customer pays at checkout.Session.URL
+//	outcome, err := service.HandleEvent(ctx, event)                  // the webhook
+//
+// Validate and Quote change nothing. Checkout keeps a place within the coupon's
+// limits, stores the order with the frozen quote, and opens a payment session
+// whose amounts are already discounted. HandleEvent records the redemption and
+// counts it, in one transaction of the store. Nothing that happens to the coupon
+// after Checkout touches the order.
+//
+// # Refusals and failures
+//
+// A business "no" is a [*coupon.Rejection] with a stable code, a message for the
+// customer and parameters; errors.Is finds each reason by its sentinel. Malformed
+// input is a [*pricing.ValidationError] that names every field. Everything else is
+// a failure: [ErrUnavailable] when the processor did not answer, or an error of
+// the store. A failure never looks like a refusal.
+//
+// # Repetition
+//
+// Every call can be repeated. Checkout and ExchangePoints take an idempotency key;
+// events may arrive twice and in any order. What a crash leaves half done is
+// finished by the same call with the same key, by [Service.Sweep] (reservations,
+// orders, refunds) or by [Service.Reconcile] (mirrors at the processor); hosts run
+// both every few minutes, on as many nodes as they like.
+//
+// It carries the whole of the specification; the doc comments name the sections.
+package couponkit

@@ -1,0 +1,122 @@
+package couponkit
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// Outcome is what an event led to.
+type Outcome struct {
+	// Order and Redemption as they are now; zero when the session has none.
+	Order      store.Order
+	Redemption redemption.Redemption
+	// Changed is false when the event said nothing new.
+	Changed bool
+	// Flag tells of a payment that somebody should look at.
+	Flag Flag
+}
+
+// HandleEvent applies an event of the processor's webhook, which the adapter has
+// authenticated (specification 6). A payment completes the redemption and counts
+// it, in one transaction; a session that ended unpaid gives place and points back.
+//
+// When it returns nil the effect is durable and the delivery can be acknowledged;
+// after an error the processor should deliver again. Events may come twice, late
+// and in any order, and events that concern no order are ignored. A payment is
+// recorded in every case: over the limit, of another amount, or after its points
+// were refunded, it is flagged in the outcome and to the observer.
+func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome, err error) {
+	kind, concerns := eventKind(e)
+	if !concerns {
+		return Outcome{}, nil
+	}
+	attempt := Attempt{SessionID: e.SessionID}
+	defer s.observed(ctx, OpEvent, &attempt, &err)()
+	now := s.now()
+	settled, err := s.settle(ctx, store.Settlement{
+		Event: redemption.Event{
+			Kind: kind, At: now, SessionID: e.SessionID,
+			OrderID: e.Metadata[processor.MetadataOrderID], Deadline: now.Add(s.paymentWait),
+		},
+		ReservationID: e.Metadata[processor.MetadataReservationID],
+		CouponID:      e.Metadata[processor.MetadataCouponID],
+		CustomerID:    e.Metadata[processor.MetadataCustomerID],
+		NewID:         s.newID(redemption.IDPrefix),
+	})
+	if err != nil {
+		return Outcome{}, err
+	}
+	o = Outcome{Order: settled.Order, Redemption: settled.Redemption, Changed: settled.Changed}
+	if kind == redemption.SessionCompleted {
+		o.Flag = s.flag(ctx, e, settled)
+	}
+	attempt.OrderID, attempt.CouponID, attempt.Flag = o.Order.ID, o.Order.CouponID, o.Flag
+	attempt.CustomerID = o.Order.CustomerID
+	return o, nil
+}
+
+// eventKind maps the processor's event to that of the state machine; the second
+// result is false for an event that concerns no session of ours.
+func eventKind(e processor.Event) (redemption.EventKind, bool) {
+	if e.SessionID == "" {
+		return 0, false
+	}
+	switch e.Type {
+	case processor.Completed:
+		if e.PaymentStatus.Settled() {
+			return redemption.SessionCompleted, true
+		}
+		return redemption.SessionUnpaid, true
+	case processor.PaymentSucceeded:
+		return redemption.SessionCompleted, true
+	case processor.PaymentFailed:
+		return redemption.PaymentFailed, true
+	case processor.Expired:
+		return redemption.SessionExpired, true
+	case processor.Ignored:
+	}
+	return 0, false
+}
+
+func (s *Service) flag(ctx context.Context, e processor.Event, settled store.Settled) Flag {
+	order := settled.Order
+	flag := FlagNone
+	switch {
+	case !order.IsZero() && (e.Total != order.Quote.Total || e.Currency != order.Quote.Currency):
+		flag = FlagAmountMismatch
+		s.logger.ErrorContext(ctx, "a session charged another amount than its order",
+			slog.String("order", order.ID), slog.String("session", e.SessionID),
+			slog.String("charged", pricing.NewMoney(e.Total, e.Currency).String()),
+			slog.String("ordered", pricing.NewMoney(order.Quote.Total, order.Quote.Currency).String()))
+	case settled.Redemption.OverLimit:
+		flag = FlagOverLimit
+	case settled.Redemption.State == redemption.Completed && settled.Redemption.PointsState >= redemption.PointsRefundDue:
+		flag = FlagPointsRefunded
+	}
+	return flag
+}
+
+// settle applies a settlement and gives points back that are due. A refund that
+// fails is left to the sweep: it is recorded as due.
+func (s *Service) settle(ctx context.Context, settlement store.Settlement) (store.Settled, error) {
+	settled, err := s.store.Settle(ctx, settlement)
+	if err != nil {
+		return store.Settled{}, fmt.Errorf("settle session %s: %w", settlement.Event.SessionID, err)
+	}
+	if settled.Redemption.RefundDue() {
+		refunded, err := s.refund(ctx, settled.Redemption)
+		if err != nil {
+			s.logger.WarnContext(ctx, "a refund of points is left to the sweep",
+				slog.String("reservation", settled.Redemption.ID), slog.Any("error", err))
+			return settled, nil
+		}
+		settled.Redemption = refunded
+	}
+	return settled, nil
+}

@@ -1,0 +1,113 @@
+package couponkit
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/couponkit/couponkit/coupon"
+)
+
+// Users is the host's directory of users (specification 4.4, validation 4).
+type Users interface {
+	// User returns the user of that ID, or an error that matches ErrUserNotFound.
+	User(ctx context.Context, id string) (User, error)
+}
+
+// User is a signed-in user.
+type User struct {
+	ID    string
+	Email string
+}
+
+// Points is the host's ledger of points (specification 3.2). Both methods are
+// idempotent by the reservation's ID, and may be repeated long after they took
+// effect.
+type Points interface {
+	// Debit takes points from the customer's balance. Too small a balance is an error
+	// that matches ErrInsufficientPoints; a reservation that was refunded before is
+	// one that matches ErrReservationClosed. Both leave the balance alone.
+	Debit(ctx context.Context, customerID, reservationID string, points int64) error
+
+	// Refund gives back what Debit took for the reservation, once. When Debit took
+	// nothing, it closes the reservation, so that a Debit that arrives late is
+	// refused.
+	Refund(ctx context.Context, customerID, reservationID string) error
+}
+
+// Errors of the host's interfaces.
+var (
+	// ErrUserNotFound: the directory does not know the user.
+	ErrUserNotFound = errors.New("user not found")
+	// ErrInsufficientPoints: the balance is smaller than what is to be debited.
+	ErrInsufficientPoints = errors.New("insufficient points")
+	// ErrReservationClosed: the points of the reservation were refunded.
+	ErrReservationClosed = errors.New("reservation closed")
+)
+
+// Operation names what was attempted.
+type Operation string
+
+// The operations that an [Observer] is told of.
+const (
+	OpCreate         Operation = "create"
+	OpUpdate         Operation = "update"
+	OpSetActive      Operation = "set_active"
+	OpDelete         Operation = "delete"
+	OpValidate       Operation = "validate"
+	OpQuote          Operation = "quote"
+	OpCheckout       Operation = "checkout"
+	OpPaymentLink    Operation = "payment_link"
+	OpExchangePoints Operation = "exchange_points"
+	OpCancelExchange Operation = "cancel_exchange"
+	OpEvent          Operation = "event"
+	OpSweep          Operation = "sweep"
+	OpReconcile      Operation = "reconcile"
+)
+
+// Attempt is one call of the service, with its outcome. It holds IDs and no other
+// personal data: no e-mail address, and not the code that somebody typed.
+type Attempt struct {
+	Operation  Operation
+	CouponID   string
+	CustomerID string
+	OrderID    string
+	SessionID  string
+	// Reasons are the codes of a refusal, in their order; empty when there is none.
+	Reasons []coupon.RejectionCode
+	// Err is the error that the call returned, nil for success.
+	Err error
+	// Flag tells of a success that somebody should look at; FlagNone otherwise.
+	Flag Flag
+	// At is when the call began, Duration how long it took, by the service's clock.
+	At       time.Time
+	Duration time.Duration
+}
+
+// Flag marks a success that needs a look.
+type Flag string
+
+// The flags.
+const (
+	// FlagNone: nothing unusual.
+	FlagNone Flag = ""
+	// FlagOverLimit: a payment was recorded although no place was left.
+	FlagOverLimit Flag = "over_limit"
+	// FlagAmountMismatch: the session charged another amount than the order's total.
+	FlagAmountMismatch Flag = "amount_mismatch"
+	// FlagPointsRefunded: a payment was recorded whose points had been refunded.
+	FlagPointsRefunded Flag = "points_refunded"
+)
+
+// Observer is told of every attempt, refused and failed ones included: for metrics,
+// audit logs and limiting of guesses. Observe is called in the caller's goroutine,
+// from many at once, and should return quickly.
+type Observer interface {
+	Observe(ctx context.Context, a Attempt)
+}
+
+// ObserverFunc is a function as an Observer.
+type ObserverFunc func(ctx context.Context, a Attempt)
+
+// Observe calls f.
+func (f ObserverFunc) Observe(ctx context.Context, a Attempt) { f(ctx, a) }

@@ -1,0 +1,131 @@
+package couponkit
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// LinkMode tells what a payment link sells (specification 4.6).
+type LinkMode uint8
+
+// The modes of a payment link.
+const (
+	// SubscriptionLink discounts the eligible lines of a subscription checkout.
+	SubscriptionLink LinkMode = iota + 1
+	// ProductLink takes an amount that is already discounted.
+	ProductLink
+)
+
+// String returns "subscription" or "product".
+func (m LinkMode) String() string {
+	switch m {
+	case SubscriptionLink:
+		return "subscription"
+	case ProductLink:
+		return "product"
+	}
+	return ""
+}
+
+// ParseLinkMode is the inverse of String.
+func ParseLinkMode(text string) (LinkMode, error) {
+	for m := SubscriptionLink; m <= ProductLink; m++ {
+		if m.String() == text {
+			return m, nil
+		}
+	}
+	return 0, &pricing.ValidationError{Fields: []pricing.FieldError{{
+		Field: "mode", Code: pricing.FieldUnknown, Message: "must be subscription or product",
+	}}}
+}
+
+// PaymentLinkRequest asks for a payment link. The fields that it shares with
+// [CheckoutRequest] mean the same.
+type PaymentLinkRequest struct {
+	CheckoutRequest
+	// Mode tells whether Cart (subscription) or Amount (product) is sold.
+	Mode LinkMode
+	// Amount is what the customer pays in product mode: greater than 0, and already
+	// discounted by the caller.
+	Amount pricing.Money
+}
+
+// PaymentLink opens a payment session for the wallet flow (specification 4.6). In
+// subscription mode it is [Service.Checkout]. In product mode the amount is charged
+// as it is: the coupon, if there is one, is validated, its place is kept and the
+// use recorded, and nothing is taken off again; minimum purchase and scope are the
+// caller's business, who knows the cart.
+func (s *Service) PaymentLink(ctx context.Context, r PaymentLinkRequest) (Checkout, error) {
+	switch r.Mode {
+	case SubscriptionLink:
+		return s.Checkout(ctx, r.CheckoutRequest)
+	case ProductLink:
+		return s.productLink(ctx, r)
+	}
+	_, err := ParseLinkMode(r.Mode.String())
+	return Checkout{}, err
+}
+
+func (s *Service) productLink(ctx context.Context, r PaymentLinkRequest) (c Checkout, err error) {
+	attempt := Attempt{CustomerID: r.Customer.ID}
+	defer s.observed(ctx, OpPaymentLink, &attempt, &err)()
+	if r.Cart, err = amountCart(r.Amount); err != nil {
+		return Checkout{}, err
+	}
+	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
+		return Checkout{}, err
+	}
+	request := digest(struct {
+		Amount pricing.Cart
+		Code   string
+	}{r.Cart, codeKey(r.Code)})
+	order, replayed, err := s.keyed(ctx, &r.CheckoutRequest, request, func() (priced, error) { return s.priceAmount(ctx, r) })
+	attempt.CouponID, attempt.OrderID = order.CouponID, order.ID
+	if err != nil {
+		return Checkout{}, err
+	}
+	order, err = s.openSession(ctx, order, r.details())
+	attempt.SessionID = order.SessionID
+	if err != nil {
+		return Checkout{}, err
+	}
+	return newCheckout(order, replayed), nil
+}
+
+// amountLine is the one line of an order by amount.
+const amountLine = "amount"
+
+func amountCart(amount pricing.Money) (pricing.Cart, error) {
+	if amount.Minor() <= 0 {
+		var faults pricing.ValidationError
+		faults.Add("amount", pricing.FieldTooSmall, "an amount is greater than 0")
+		return pricing.Cart{}, faults.Err()
+	}
+	cart := pricing.Cart{Currency: amount.Currency(), Lines: []pricing.Line{{
+		ID: amountLine, Kind: pricing.Device, ItemID: amountLine, Quantity: 1, UnitPrice: amount.Minor(),
+	}}}
+	return cart, cart.Validate()
+}
+
+// priceAmount validates the coupon and takes nothing off.
+func (s *Service) priceAmount(ctx context.Context, r PaymentLinkRequest) (priced, error) {
+	p, err := s.priceWithout(QuoteRequest{Cart: r.Cart, Customer: r.Customer})
+	if err != nil || r.Code == "" {
+		return p, err
+	}
+	found, question, err := s.ask(ctx, r.Code, r.Customer)
+	if err != nil {
+		return p, fmt.Errorf("coupon of the payment link: %w", err)
+	}
+	p.found = found
+	decision := eligibility.Check(found.Coupon, question).CheckCurrency(found.Coupon, r.Cart.Currency)
+	if err := decision.Err(); err != nil {
+		return p, err
+	}
+	snapshot := found.Coupon.Snapshot()
+	p.quote.Coupon = &snapshot
+	return p, nil
+}

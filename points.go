@@ -1,0 +1,199 @@
+package couponkit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// ExchangeRequest asks for a reservation of a points-redeemable coupon.
+type ExchangeRequest struct {
+	// Key makes the call idempotent within the customer; empty makes a new attempt.
+	// Either way a customer who holds a reservation of the coupon that is in no
+	// checkout gets that one and pays no second time.
+	Key string
+	// Coupon is the coupon's ID or code.
+	Coupon string
+	// Customer who pays with points; required.
+	Customer eligibility.Customer
+}
+
+// ExchangePoints reserves a place of a points-redeemable coupon for the customer and
+// debits its price in points (specification 2.3, 3.2). The reservation has no
+// deadline until a checkout uses it.
+//
+// Refusals are those of [Service.Validate]; too few points match both
+// coupon.ErrPointsNotRedeemed and [ErrInsufficientPoints]. A coupon that is not
+// points-redeemable is a [*pricing.ValidationError]. After another error, repeat
+// the call: it goes on where it stopped, and the sweep undoes what is never
+// finished.
+func (s *Service) ExchangePoints(ctx context.Context, r ExchangeRequest) (reserved redemption.Redemption, err error) {
+	attempt := Attempt{CustomerID: r.Customer.ID}
+	defer s.observed(ctx, OpExchangePoints, &attempt, &err)()
+	if s.points == nil {
+		return redemption.Redemption{}, ErrNoLedger
+	}
+	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
+		return redemption.Redemption{}, err
+	}
+	found, question, err := s.ask(ctx, r.Coupon, r.Customer)
+	if err != nil {
+		return redemption.Redemption{}, err
+	}
+	attempt.CouponID = found.Coupon.ID
+	if held, ok := exchanged(found.Held); ok {
+		return s.debit(ctx, held)
+	}
+	if err := exchangeable(found.Coupon, question); err != nil {
+		return redemption.Redemption{}, err
+	}
+	if r.Key == "" {
+		r.Key = s.newID("key_")
+	}
+	now := s.now()
+	kept, err := s.store.Reserve(ctx, store.Reservation{
+		CouponRevision: found.Coupon.Revision,
+		Redemption: redemption.Redemption{
+			ID: s.newID(redemption.IDPrefix), Key: r.Key, CouponID: found.Coupon.ID, CustomerID: r.Customer.ID,
+			State: redemption.Reserved, Origin: redemption.FromPoints,
+			Points: found.Coupon.PointsRequired, PointsState: redemption.PointsPending,
+			Deadline: now.Add(s.exchangeTime), CreatedAt: now, UpdatedAt: now,
+		},
+	})
+	if err != nil {
+		return redemption.Redemption{}, err
+	}
+	return s.debit(ctx, kept.Redemption)
+}
+
+// exchanged returns the reservation by points that is in no checkout.
+func exchanged(held []redemption.Redemption) (redemption.Redemption, bool) {
+	for _, r := range held {
+		if r.Origin == redemption.FromPoints && r.OrderID == "" {
+			return r, true
+		}
+	}
+	return redemption.Redemption{}, false
+}
+
+func exchangeable(c coupon.Coupon, q eligibility.Question) error {
+	if c.Distribution != coupon.PointsRedeemable {
+		var faults pricing.ValidationError
+		faults.Add("coupon", pricing.FieldNotAllowed, "the coupon is not exchanged for points")
+		return faults.Err()
+	}
+	// A reservation that the customer holds in a checkout takes a place: this would
+	// be another.
+	q.Usage.CustomerHoldsReservation = false
+	return eligibility.Check(c, q).Without(coupon.PointsNotRedeemed).Err()
+}
+
+// debit takes the points of a pending reservation and confirms it.
+func (s *Service) debit(ctx context.Context, r redemption.Redemption) (redemption.Redemption, error) {
+	if r.PointsState != redemption.PointsPending {
+		return r, nil
+	}
+	err := s.points.Debit(ctx, r.CustomerID, r.ID, r.Points)
+	switch {
+	case errors.Is(err, ErrInsufficientPoints):
+		refused := coupon.Reject(r.CouponID, coupon.PointsNotRedeemed, coupon.Params{PointsRequired: r.Points})
+		return redemption.Redemption{}, errors.Join(fmt.Errorf("%w: %w", refused, err), s.release(ctx, r))
+	case errors.Is(err, ErrReservationClosed):
+		return redemption.Redemption{}, fmt.Errorf("reservation %s: %w", r.ID, err)
+	case err != nil:
+		return redemption.Redemption{}, fmt.Errorf("debit points for reservation %s: %w", r.ID, err)
+	}
+	confirmed, err := s.store.Transition(ctx, r.ID, redemption.Event{Kind: redemption.PointsExchanged, At: s.now()})
+	if errors.Is(err, redemption.ErrIllegal) {
+		return redemption.Redemption{}, s.tooLate(ctx, r.ID, err)
+	}
+	return confirmed, err
+}
+
+// tooLate gives back points that were debited for a reservation that the sweep had
+// released meanwhile.
+func (s *Service) tooLate(ctx context.Context, id string, cause error) error {
+	now, err := s.store.Redemption(ctx, id)
+	if err != nil {
+		return err
+	}
+	if now.RefundDue() {
+		if _, err := s.refund(ctx, now); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: %w", ErrReservationClosed, cause)
+}
+
+// CancelExchange gives up a reservation that the customer has bought with points,
+// and refunds them. A checkout that uses it is ended first; if that was paid
+// already, the error matches redemption.ErrIllegal. An unknown reservation, and one
+// of somebody else, is store.ErrNotFound. Repeating it is harmless.
+func (s *Service) CancelExchange(ctx context.Context, customerID, reservationID string) (err error) {
+	attempt := Attempt{CustomerID: customerID}
+	defer s.observed(ctx, OpCancelExchange, &attempt, &err)()
+	r, err := s.store.Redemption(ctx, reservationID)
+	if err != nil {
+		return err
+	}
+	if r.CustomerID != customerID || r.Origin != redemption.FromPoints {
+		return store.ErrNotFound
+	}
+	attempt.CouponID, attempt.OrderID = r.CouponID, r.OrderID
+	if r.Live() && r.SessionID != "" {
+		if _, err := s.endSession(ctx, r); err != nil {
+			return err
+		}
+	}
+	return s.release(ctx, r)
+}
+
+// release cancels the reservation and refunds its points.
+func (s *Service) release(ctx context.Context, r redemption.Redemption) error {
+	released, err := s.store.Transition(ctx, r.ID, redemption.Event{
+		Kind: redemption.Cancelled, At: s.now(), SessionID: r.SessionID,
+	})
+	if err != nil {
+		return fmt.Errorf("cancel reservation %s: %w", r.ID, err)
+	}
+	if released.RefundDue() {
+		_, err = s.refund(ctx, released)
+	}
+	return err
+}
+
+// refund gives the points of a released reservation back and records that it is
+// done. Both steps may be repeated.
+func (s *Service) refund(ctx context.Context, r redemption.Redemption) (redemption.Redemption, error) {
+	if s.points == nil {
+		return r, ErrNoLedger
+	}
+	if err := s.points.Refund(ctx, r.CustomerID, r.ID); err != nil {
+		return r, fmt.Errorf("refund points of reservation %s: %w", r.ID, err)
+	}
+	return s.store.Transition(ctx, r.ID, redemption.Event{Kind: redemption.PointsGivenBack, At: s.now()})
+}
+
+// Reservations returns the customer's live reservations bought with points, newest
+// first, at most [store.MaxPageSize].
+func (s *Service) Reservations(ctx context.Context, customerID string) ([]redemption.Redemption, error) {
+	page, err := s.store.ListRedemptions(ctx, store.RedemptionList{
+		CustomerID: customerID, State: redemption.Reserved, PageSize: store.MaxPageSize,
+	})
+	if err != nil || customerID == "" {
+		return nil, err
+	}
+	var held []redemption.Redemption
+	for _, r := range page.Items {
+		if r.Origin == redemption.FromPoints {
+			held = append(held, r)
+		}
+	}
+	return held, nil
+}

@@ -1,0 +1,181 @@
+package couponkit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/store"
+)
+
+// DriftKind tells how store and processor differ.
+type DriftKind string
+
+// The kinds of drift.
+const (
+	// DriftPending: a creation was never finished; it is undone.
+	DriftPending DriftKind = "pending"
+	// DriftDeleting: a deletion was never finished; it is finished.
+	DriftDeleting DriftKind = "deleting"
+	// DriftOutdated: the mirror shows an older revision; it is updated.
+	DriftOutdated DriftKind = "outdated"
+	// DriftMissing: the mirror is gone; it is made again.
+	DriftMissing DriftKind = "missing"
+	// DriftState: the mirror is active and should not be, or the reverse.
+	DriftState DriftKind = "state"
+	// DriftOrphan: a mirror of ours has no coupon; it is removed.
+	DriftOrphan DriftKind = "orphan"
+)
+
+// Drift is one difference between store and processor.
+type Drift struct {
+	Kind     DriftKind
+	CouponID string
+	// Repaired tells that the difference is gone.
+	Repaired bool
+	// Err is why it could not be repaired.
+	Err error
+}
+
+// ReconcileOptions configure a reconcile.
+type ReconcileOptions struct {
+	// DryRun reports and repairs nothing.
+	DryRun bool
+}
+
+// Reconcile compares every coupon with its mirror at the processor and repairs what
+// differs: what a crash or a lost answer has left half done, what somebody has
+// changed at the processor, and, where the processor can list its mirrors, those
+// whose coupon is gone. It returns what it found; drifts that could not be repaired
+// do not stop the others, and their errors are joined in the error. It may run on
+// several nodes at once, and while administrators work.
+func (s *Service) Reconcile(ctx context.Context, o ReconcileOptions) (drifts []Drift, err error) {
+	defer s.observed(ctx, OpReconcile, &Attempt{}, &err)()
+	list := store.CouponList{PageSize: store.MaxPageSize}
+	for {
+		page, err := s.store.ListCoupons(ctx, list)
+		if err != nil {
+			return drifts, fmt.Errorf("list coupons: %w", err)
+		}
+		for _, c := range page.Items {
+			if d, differs := s.reconcile(ctx, c, o.DryRun); differs {
+				drifts = append(drifts, d)
+			}
+		}
+		if page.Next == "" {
+			break
+		}
+		list.After = page.Next
+	}
+	orphans, err := s.reconcileOrphans(ctx, o.DryRun)
+	drifts = append(drifts, orphans...)
+	failures := []error{err}
+	for _, d := range drifts {
+		failures = append(failures, d.Err)
+	}
+	return drifts, errors.Join(failures...)
+}
+
+// reconcile finds and repairs what is wrong with one coupon.
+func (s *Service) reconcile(ctx context.Context, c coupon.Coupon, dryRun bool) (Drift, bool) {
+	d, repair, err := s.drift(ctx, c)
+	if err != nil {
+		d.Err = fmt.Errorf("reconcile coupon %s: %w", c.ID, err)
+		return d, true
+	}
+	if repair == nil {
+		return d, false
+	}
+	if dryRun {
+		return d, true
+	}
+	switch _, err := repair(ctx, c); {
+	case err == nil, errors.Is(err, store.ErrStaleRevision), errors.Is(err, coupon.ErrNotFound):
+		// Somebody else has changed the coupon meanwhile and takes care of the mirror.
+		d.Repaired = true
+	default:
+		d.Err = fmt.Errorf("reconcile coupon %s: %w", c.ID, err)
+	}
+	return d, true
+}
+
+type repair func(context.Context, coupon.Coupon) (coupon.Coupon, error)
+
+func (s *Service) drift(ctx context.Context, c coupon.Coupon) (Drift, repair, error) {
+	d := Drift{CouponID: c.ID}
+	switch {
+	case c.State == coupon.Pending && s.now().Sub(c.UpdatedAt) < s.pendingTime:
+		return d, nil, nil // its creation may still be under way
+	case c.State == coupon.Pending:
+		d.Kind = DriftPending
+		return d, s.remove, nil
+	case c.State == coupon.Deleting:
+		d.Kind = DriftDeleting
+		return d, s.finishDelete, nil
+	case !c.Mirrored():
+		d.Kind = DriftOutdated
+		return d, s.remirror, nil
+	}
+	status, err := s.processor.VerifyMirror(ctx, c)
+	switch {
+	case err != nil:
+		return d, nil, err
+	case status == processor.MirrorMissing:
+		d.Kind = DriftMissing
+		return d, s.remirror, nil
+	case (status == processor.MirrorValid) != c.Active():
+		d.Kind = DriftState
+		return d, func(ctx context.Context, c coupon.Coupon) (coupon.Coupon, error) {
+			return s.mirror(ctx, c, s.processor.SetMirrorActive)
+		}, nil
+	}
+	return d, nil, nil
+}
+
+// remirror brings everything of the mirror to the coupon: terms, then state.
+func (s *Service) remirror(ctx context.Context, c coupon.Coupon) (coupon.Coupon, error) {
+	if _, err := s.mirror(ctx, c, func(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
+		m, err := s.processor.UpdateMirror(ctx, c)
+		if err != nil {
+			return m, err
+		}
+		c.Mirror = m
+		return s.processor.SetMirrorActive(ctx, c)
+	}); err != nil {
+		return coupon.Coupon{}, err
+	}
+	return c, nil
+}
+
+// reconcileOrphans removes mirrors whose coupon is gone. A coupon is stored before
+// its mirror is made, so that a mirror without one has been left behind.
+func (s *Service) reconcileOrphans(ctx context.Context, dryRun bool) ([]Drift, error) {
+	lister, can := s.processor.(processor.MirrorLister)
+	if !can {
+		return nil, nil
+	}
+	var drifts []Drift
+	for ref, err := range lister.Mirrors(ctx) {
+		if err != nil {
+			return drifts, fmt.Errorf("list mirrors: %w", err)
+		}
+		_, err := s.store.Coupon(ctx, ref.CouponID)
+		if err == nil {
+			continue
+		}
+		if !errors.Is(err, coupon.ErrNotFound) {
+			return drifts, fmt.Errorf("find coupon of mirror: %w", err)
+		}
+		d := Drift{Kind: DriftOrphan, CouponID: ref.CouponID}
+		if !dryRun {
+			err := s.processor.RemoveMirror(ctx, coupon.Coupon{ID: ref.CouponID, Mirror: ref.Mirror})
+			if d.Repaired = err == nil; err != nil {
+				d.Err = fmt.Errorf("remove mirror of coupon %s: %w", ref.CouponID, err)
+			}
+		}
+		drifts = append(drifts, d)
+	}
+	return drifts, nil
+}

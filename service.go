@@ -1,0 +1,247 @@
+package couponkit
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"golang.org/x/text/language"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/store"
+)
+
+// Errors of the service, beside those of packages coupon, pricing and store.
+var (
+	// ErrUnavailable: the payment processor did not answer. Whether the call took
+	// effect there is not known; repeating it is safe.
+	ErrUnavailable = processor.ErrUnavailable
+	// ErrOrderEnded: the key belongs to an order that was cancelled before its session
+	// was opened. Start again with a new key.
+	ErrOrderEnded = errors.New("the order has ended")
+	// ErrNoLedger: the service was built without [WithPoints].
+	ErrNoLedger = errors.New("no points ledger is configured")
+)
+
+// Defaults of the options.
+const (
+	DefaultSessionLifetime = time.Hour
+	DefaultGrace           = 10 * time.Minute
+	DefaultPaymentWait     = 14 * 24 * time.Hour
+	DefaultExchangeTime    = 15 * time.Minute
+	DefaultPendingTime     = 15 * time.Minute
+)
+
+// RecurringDiscount tells how long a discount on a recurring line lasts.
+type RecurringDiscount uint8
+
+// The lasting of a discount on recurring lines.
+const (
+	// FirstPeriod takes the discount off the first payment; renewals cost the list
+	// price. It is the default.
+	FirstPeriod RecurringDiscount = iota
+	// EveryPeriod lowers the price of the plan itself, so that every renewal has the
+	// discount.
+	EveryPeriod
+)
+
+// Service is the front door; see the package documentation. It is safe for
+// concurrent use and holds no state beside its configuration.
+type Service struct {
+	store     store.Store
+	processor processor.Processor
+	abilities processor.Abilities
+
+	clock     func() time.Time
+	newID     func(prefix string) string
+	users     Users
+	points    Points
+	observer  Observer
+	logger    *slog.Logger
+	currency  pricing.Currency
+	location  *time.Location
+	locale    language.Tag
+	recurring RecurringDiscount
+
+	sessionLifetime time.Duration
+	grace           time.Duration
+	paymentWait     time.Duration
+	exchangeTime    time.Duration
+	pendingTime     time.Duration
+}
+
+// Option configures a [Service].
+type Option func(*Service)
+
+// New returns a service on a store and a processor. Both are required; the options
+// have defaults that their comments name. An option that makes no sense (no clock,
+// a session lifetime that the processor does not allow) is an error that matches
+// pricing.ErrInvalid.
+func New(s store.Store, p processor.Processor, options ...Option) (*Service, error) {
+	var faults pricing.ValidationError
+	if s == nil {
+		faults.Add("store", pricing.FieldRequired, "a store is required")
+	}
+	if p == nil {
+		faults.Add("processor", pricing.FieldRequired, "a processor is required")
+	}
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	service := &Service{
+		store: s, processor: p, abilities: p.Abilities(),
+		clock: time.Now, newID: randomID, logger: slog.New(slog.DiscardHandler),
+		observer: ObserverFunc(func(context.Context, Attempt) {}),
+		currency: pricing.EUR(), location: time.UTC, locale: language.English,
+		sessionLifetime: DefaultSessionLifetime, grace: DefaultGrace, paymentWait: DefaultPaymentWait,
+		exchangeTime: DefaultExchangeTime, pendingTime: DefaultPendingTime,
+	}
+	for _, option := range options {
+		option(service)
+	}
+	if err := service.validate(); err != nil {
+		return nil, err
+	}
+	return service, nil
+}
+
+func (s *Service) validate() error {
+	var faults pricing.ValidationError
+	require := func(field string, given bool) {
+		if !given {
+			faults.Add(field, pricing.FieldRequired, "is required")
+		}
+	}
+	require("clock", s.clock != nil)
+	require("ids", s.newID != nil)
+	require("observer", s.observer != nil)
+	require("logger", s.logger != nil)
+	require("location", s.location != nil)
+	require("currency", !s.currency.IsZero())
+	for _, d := range [...]struct {
+		field string
+		value time.Duration
+	}{
+		{"sessionLifetime", s.sessionLifetime}, {"grace", s.grace}, {"paymentWait", s.paymentWait},
+		{"exchangeTime", s.exchangeTime}, {"pendingTime", s.pendingTime},
+	} {
+		if d.value <= 0 {
+			faults.Add(d.field, pricing.FieldTooSmall, "must be longer than nothing")
+		}
+	}
+	if least := s.abilities.MinSessionLifetime; s.sessionLifetime < least {
+		faults.Add("sessionLifetime", pricing.FieldTooSmall, fmt.Sprintf("the processor's sessions live at least %v", least))
+	}
+	if most := s.abilities.MaxSessionLifetime; most > 0 && s.sessionLifetime > most {
+		faults.Add("sessionLifetime", pricing.FieldTooLarge, fmt.Sprintf("the processor's sessions live at most %v", most))
+	}
+	return faults.Err()
+}
+
+// WithClock sets the clock; the default is time.Now.
+func WithClock(now func() time.Time) Option { return func(s *Service) { s.clock = now } }
+
+// WithIDs sets the maker of IDs: it returns a new ID that begins with the prefix,
+// has at most [coupon.MaxIDLength] characters and is never made again. The default
+// appends 26 random letters and digits.
+func WithIDs(newID func(prefix string) string) Option { return func(s *Service) { s.newID = newID } }
+
+// WithUsers sets the directory in which users are looked up. Without one, the
+// customer that a caller passes is taken to exist.
+func WithUsers(u Users) Option { return func(s *Service) { s.users = u } }
+
+// WithPoints sets the ledger of points. Without one, points cannot be exchanged.
+func WithPoints(p Points) Option { return func(s *Service) { s.points = p } }
+
+// WithObserver sets who is told of every attempt; the default is nobody.
+func WithObserver(o Observer) Option { return func(s *Service) { s.observer = o } }
+
+// WithLogger sets the logger for what no caller is told: failures in the
+// background of a call that itself succeeded. The default discards.
+func WithLogger(l *slog.Logger) Option { return func(s *Service) { s.logger = l } }
+
+// WithCurrency sets the currency of coupons that name none; the default is EUR.
+func WithCurrency(c pricing.Currency) Option { return func(s *Service) { s.currency = c } }
+
+// WithLocation sets where a date without a time begins and ends; the default is
+// UTC.
+func WithLocation(loc *time.Location) Option { return func(s *Service) { s.location = loc } }
+
+// WithLocale sets whose currency symbols are shown; the default is English.
+func WithLocale(tag language.Tag) Option { return func(s *Service) { s.locale = tag } }
+
+// WithRecurringDiscount sets how long a discount on recurring lines lasts; the
+// default is [FirstPeriod].
+func WithRecurringDiscount(r RecurringDiscount) Option { return func(s *Service) { s.recurring = r } }
+
+// WithSessionLifetime sets how long a customer has to pay; the default is
+// [DefaultSessionLifetime].
+func WithSessionLifetime(d time.Duration) Option { return func(s *Service) { s.sessionLifetime = d } }
+
+// WithGrace sets how long a reservation outlives its session, so that a payment in
+// the last second still finds its place; the default is [DefaultGrace].
+func WithGrace(d time.Duration) Option { return func(s *Service) { s.grace = d } }
+
+// WithPaymentWait sets how long a reservation waits for a delayed payment before
+// the sweep asks the processor; the default is [DefaultPaymentWait].
+func WithPaymentWait(d time.Duration) Option { return func(s *Service) { s.paymentWait = d } }
+
+// WithExchangeTime sets how long an exchange of points may take before the sweep
+// undoes it; the default is [DefaultExchangeTime].
+func WithExchangeTime(d time.Duration) Option { return func(s *Service) { s.exchangeTime = d } }
+
+// WithPendingTime sets how old a half-made coupon must be before a reconcile undoes
+// it; the default is [DefaultPendingTime]. It must be longer than Create takes.
+func WithPendingTime(d time.Duration) Option { return func(s *Service) { s.pendingTime = d } }
+
+// now returns the instant in the form in which it is stored.
+func (s *Service) now() time.Time { return coupon.Instant(s.clock()) }
+
+func randomID(prefix string) string { return prefix + strings.ToLower(rand.Text()) }
+
+// observed tells the observer of an attempt; callers defer its result.
+func (s *Service) observed(ctx context.Context, op Operation, a *Attempt, err *error) func() {
+	began := s.clock()
+	return func() {
+		a.Operation, a.Err, a.At = op, *err, coupon.Instant(began)
+		a.Duration = s.clock().Sub(began)
+		var refused *coupon.Rejection
+		if errors.As(*err, &refused) {
+			a.CouponID = refused.CouponID
+			for _, r := range refused.Reasons {
+				a.Reasons = append(a.Reasons, r.Code)
+			}
+		}
+		s.observer.Observe(ctx, *a)
+	}
+}
+
+// customer looks the customer up in the directory. Nobody, and a user that does
+// not exist, is the zero value.
+func (s *Service) customer(ctx context.Context, c eligibility.Customer) (eligibility.Customer, error) {
+	if s.users == nil || c.ID == "" {
+		return c, nil
+	}
+	user, err := s.users.User(ctx, c.ID)
+	if errors.Is(err, ErrUserNotFound) {
+		return eligibility.Customer{}, nil
+	}
+	if err != nil {
+		return eligibility.Customer{}, fmt.Errorf("look up user: %w", err)
+	}
+	return eligibility.Customer{ID: user.ID, Email: user.Email}, nil
+}
+
+// detached returns a context for finishing what must not stay half done because
+// the caller has gone; it ends by itself.
+func detached(ctx context.Context) (context.Context, context.CancelFunc) {
+	const cleanup = 10 * time.Second
+	return context.WithTimeout(context.WithoutCancel(ctx), cleanup)
+}

@@ -1,0 +1,208 @@
+package couponkit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// sessionDetails are what a session shows and an order does not keep.
+type sessionDetails struct {
+	email      string
+	describe   func(pricing.Line) string
+	successURL string
+	cancelURL  string
+}
+
+// openSession makes the order's session, or returns the order with the one that it
+// has.
+func (s *Service) openSession(ctx context.Context, o store.Order, d sessionDetails) (store.Order, error) {
+	if o.SessionID != "" && o.SessionURL != "" {
+		return o, nil
+	}
+	if o.Ended() {
+		return o, ErrOrderEnded
+	}
+	session, err := s.processor.CreateSession(ctx, s.sessionRequest(o, d))
+	if err != nil {
+		if answered(err) {
+			s.abandon(ctx, o)
+		}
+		return o, fmt.Errorf("open session for order %s: %w", o.ID, err)
+	}
+	if session.Total != o.Quote.Total || session.Currency != o.Quote.Currency {
+		s.discard(ctx, session.ID)
+		s.abandon(ctx, o)
+		return o, fmt.Errorf("session %s charges %s and not %s: %w", session.ID,
+			pricing.NewMoney(session.Total, session.Currency), pricing.NewMoney(o.Quote.Total, o.Quote.Currency),
+			processor.ErrRejected)
+	}
+	attached, err := s.store.AttachSession(ctx, store.Attachment{
+		OrderID: o.ID, SessionID: session.ID, SessionURL: session.URL, Deadline: o.Deadline, At: s.now(),
+	})
+	if errors.Is(err, store.ErrSuperseded) {
+		s.discard(ctx, session.ID)
+	}
+	if err != nil {
+		return o, fmt.Errorf("attach session to order %s: %w", o.ID, err)
+	}
+	return attached, nil
+}
+
+// answered reports whether the processor has refused, as opposed to not having
+// answered.
+func answered(err error) bool {
+	return errors.Is(err, processor.ErrRejected) || errors.Is(err, processor.ErrForbidden) ||
+		errors.Is(err, processor.ErrNotFound)
+}
+
+// abandon cancels an order whose session will never be. What fails here is left to
+// the sweep.
+func (s *Service) abandon(ctx context.Context, o store.Order) {
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	_, err := s.settle(ctx, store.Settlement{
+		Event:         redemption.Event{Kind: redemption.SessionExpired, At: s.now(), OrderID: o.ID},
+		ReservationID: o.ReservationID,
+	})
+	if err != nil {
+		s.logger.WarnContext(ctx, "an abandoned order is left to the sweep",
+			slog.String("order", o.ID), slog.Any("error", err))
+	}
+}
+
+// discard ends a session that no customer will see. One that cannot be ended now
+// ends by itself, and nobody knows its address.
+func (s *Service) discard(ctx context.Context, sessionID string) {
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	if _, err := s.processor.ExpireSession(ctx, sessionID); err != nil {
+		s.logger.WarnContext(ctx, "a superseded session could not be ended",
+			slog.String("session", sessionID), slog.Any("error", err))
+	}
+}
+
+// sessionRequest is a function of the order alone, so that a repeated call asks for
+// the same session.
+func (s *Service) sessionRequest(o store.Order, d sessionDetails) processor.SessionRequest {
+	r := processor.SessionRequest{
+		Key: o.ID, OrderID: o.ID, Mode: processor.Payment, Currency: o.Quote.Currency, Total: o.Quote.Total,
+		Coupon: o.Coupon, CustomerEmail: d.email, SuccessURL: d.successURL, CancelURL: d.cancelURL,
+		ExpiresAt: s.sessionEnd(o), Metadata: sessionMetadata(o),
+	}
+	for _, l := range o.Quote.Lines {
+		if l.Recurs != pricing.Once {
+			r.Mode = processor.Subscription
+		}
+		name := l.ItemID
+		if d.describe != nil {
+			name = d.describe(l.Line)
+		}
+		if l.Recurs != pricing.Once && s.recurring == FirstPeriod {
+			r.FirstPeriodDiscount += l.Discount
+			r.Lines = append(r.Lines, sessionLine(l, name, pricing.UnitGroup{Quantity: l.Quantity, UnitPrice: l.UnitPrice}))
+			continue
+		}
+		for _, group := range l.Units() {
+			r.Lines = append(r.Lines, sessionLine(l, name, group))
+		}
+	}
+	if most := s.abilities.MaxLines; most > 0 && len(r.Lines) > most {
+		r.Lines = mergeUnits(r.Lines)
+	}
+	return r
+}
+
+func sessionLine(l pricing.QuotedLine, name string, units pricing.UnitGroup) processor.SessionLine {
+	return processor.SessionLine{
+		LineID: l.ID, Kind: l.Kind, ItemID: l.ItemID, Name: name,
+		Quantity: units.Quantity, UnitAmount: units.UnitPrice, Recurs: l.Recurs,
+	}
+}
+
+// mergeUnits joins the two unit prices of a line into one line of quantity 1 with
+// the quantity in its name, for processors that take few lines. Lines that recur
+// stay apart: their quantity is the number of seats.
+func mergeUnits(lines []processor.SessionLine) []processor.SessionLine {
+	merged := lines[:0:0]
+	for i := 0; i < len(lines); i++ {
+		l := lines[i]
+		if split := i+1 < len(lines) && l.Recurs == pricing.Once && sameLine(l, lines[i+1]); split {
+			next := lines[i+1]
+			l.Name = fmt.Sprintf("%d x %s", l.Quantity+next.Quantity, l.Name)
+			l.UnitAmount, l.Quantity = l.UnitAmount*l.Quantity+next.UnitAmount*next.Quantity, 1
+			i++
+		}
+		merged = append(merged, l)
+	}
+	return merged
+}
+
+// sameLine reports whether b is the second unit price of a's line.
+func sameLine(a, b processor.SessionLine) bool {
+	return a.LineID == b.LineID && a.Kind == b.Kind && a.ItemID == b.ItemID && a.UnitAmount == b.UnitAmount+1
+}
+
+// sessionMetadata lets an event find its order and reservation when the session was
+// never attached to them.
+func sessionMetadata(o store.Order) map[string]string {
+	m := map[string]string{
+		processor.MetadataOrderID:    o.ID,
+		processor.MetadataCustomerID: o.CustomerID,
+	}
+	if o.Coupon != nil {
+		maps.Copy(m, map[string]string{
+			processor.MetadataCouponCode:     o.Coupon.Code.String(),
+			processor.MetadataCouponID:       o.CouponID,
+			processor.MetadataReservationID:  o.ReservationID,
+			processor.MetadataDiscountAmount: o.Quote.Currency.Format(o.DiscountAmount),
+		})
+	}
+	return m
+}
+
+// endSession ends the session of a reservation at the processor and settles what it
+// turned out to be. It reports whether the session ended unpaid, so that the
+// reservation is free for another order.
+func (s *Service) endSession(ctx context.Context, held redemption.Redemption) (bool, error) {
+	session, err := s.processor.ExpireSession(ctx, held.SessionID)
+	if errors.Is(err, processor.ErrNotFound) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("end session %s: %w", held.SessionID, err)
+	}
+	if session.Status == processor.SessionExpired {
+		return true, nil
+	}
+	_, err = s.settle(ctx, s.settlement(session, held))
+	return false, err
+}
+
+// settlement says what the processor's session means for a reservation. A session
+// that is still open says nothing: it is a delayed payment at most.
+func (s *Service) settlement(session processor.Session, r redemption.Redemption) store.Settlement {
+	now := s.now()
+	kind := redemption.SessionUnpaid
+	switch {
+	case session.Status == processor.SessionExpired:
+		kind = redemption.SessionExpired
+	case session.PaymentFailed:
+		kind = redemption.PaymentFailed
+	case session.Status == processor.SessionComplete && session.PaymentStatus.Settled():
+		kind = redemption.SessionCompleted
+	}
+	return store.Settlement{
+		Event: redemption.Event{
+			Kind: kind, At: now, SessionID: session.ID, OrderID: r.OrderID, Deadline: now.Add(s.paymentWait),
+		},
+		ReservationID: r.ID, CouponID: r.CouponID, CustomerID: r.CustomerID, NewID: s.newID(redemption.IDPrefix),
+	}
+}

@@ -1,0 +1,150 @@
+package couponkit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// DefaultSweepLimit is how many records a sweep without a limit looks at.
+const DefaultSweepLimit = 1_000
+
+// SweepReport counts what a sweep has done.
+type SweepReport struct {
+	// Released reservations gave their place back.
+	Released int
+	// Completed reservations turned out to be paid.
+	Completed int
+	// Waiting reservations wait on for a delayed payment.
+	Waiting int
+	// Refunded reservations got their points back.
+	Refunded int
+	// Cancelled orders without a coupon ended unpaid.
+	Cancelled int
+	// Failed records are left to the next sweep; their errors are in the error that
+	// Sweep returns.
+	Failed int
+}
+
+// Sweep looks at what has lapsed, at most limit records of each kind (0 is
+// [DefaultSweepLimit]), and finishes it: it asks the processor whether a session is
+// still open, paid or ended before it releases a reservation (contract section
+// 5.8), and repeats refunds that are due. Call it every minute or so; several nodes
+// may sweep at once. Records that fail do not stop the others; their errors are
+// joined in the result.
+func (s *Service) Sweep(ctx context.Context, limit int) (report SweepReport, err error) {
+	defer s.observed(ctx, OpSweep, &Attempt{}, &err)()
+	if limit <= 0 {
+		limit = DefaultSweepLimit
+	}
+	due, err := s.store.Due(ctx, s.now(), limit)
+	if err != nil {
+		return report, fmt.Errorf("find lapsed reservations: %w", err)
+	}
+	var failures []error
+	for _, r := range due {
+		if err := s.sweepRedemption(ctx, r, &report); err != nil {
+			report.Failed++
+			failures = append(failures, err)
+		}
+	}
+	orders, err := s.store.OpenOrders(ctx, s.now(), limit)
+	if err != nil {
+		return report, errors.Join(append(failures, fmt.Errorf("find lapsed orders: %w", err))...)
+	}
+	for _, o := range orders {
+		if err := s.sweepOrder(ctx, o, &report); err != nil {
+			report.Failed++
+			failures = append(failures, err)
+		}
+	}
+	return report, errors.Join(failures...)
+}
+
+func (s *Service) sweepRedemption(ctx context.Context, r redemption.Redemption, report *SweepReport) error {
+	if r.Live() {
+		lapsed, err := s.lapse(ctx, r)
+		if err != nil {
+			return fmt.Errorf("sweep reservation %s: %w", r.ID, err)
+		}
+		report.count(lapsed)
+		r = lapsed
+	}
+	if r.RefundDue() {
+		if _, err := s.refund(ctx, r); err != nil {
+			return err
+		}
+		report.Refunded++
+	} else if r.PointsState == redemption.PointsRefunded {
+		report.Refunded++ // by the settlement
+	}
+	return nil
+}
+
+func (r *SweepReport) count(after redemption.Redemption) {
+	switch after.State {
+	case redemption.Released:
+		r.Released++
+	case redemption.Completed:
+		r.Completed++
+	case redemption.Reserved:
+		r.Waiting++
+	}
+}
+
+// lapse asks the processor for the session's fate and applies it.
+func (s *Service) lapse(ctx context.Context, r redemption.Redemption) (redemption.Redemption, error) {
+	session, err := s.lapsedSession(ctx, r.SessionID)
+	if err != nil {
+		return r, err
+	}
+	if session.Status == processor.SessionComplete {
+		settled, err := s.settle(ctx, s.settlement(session, r))
+		return settled.Redemption, err
+	}
+	lapsed, err := s.store.Transition(ctx, r.ID, redemption.Event{
+		Kind: redemption.Lapsed, At: s.now(), SessionID: r.SessionID,
+	})
+	if errors.Is(err, redemption.ErrIllegal) {
+		return s.store.Redemption(ctx, r.ID) // it has moved on since it was listed
+	}
+	return lapsed, err
+}
+
+// lapsedSession returns the session as it is once it can no longer be paid, or
+// complete if it was. A session that never was, or that the processor has
+// forgotten, counts as expired.
+func (s *Service) lapsedSession(ctx context.Context, id string) (processor.Session, error) {
+	if id == "" {
+		return processor.Session{Status: processor.SessionExpired}, nil
+	}
+	session, err := s.processor.Session(ctx, id)
+	if err == nil && session.Status == processor.SessionOpen {
+		session, err = s.processor.ExpireSession(ctx, id)
+	}
+	if errors.Is(err, processor.ErrNotFound) {
+		return processor.Session{ID: id, Status: processor.SessionExpired}, nil
+	}
+	return session, err
+}
+
+func (s *Service) sweepOrder(ctx context.Context, o store.Order, report *SweepReport) error {
+	session, err := s.lapsedSession(ctx, o.SessionID)
+	if err != nil {
+		return fmt.Errorf("sweep order %s: %w", o.ID, err)
+	}
+	settlement := s.settlement(session, redemption.Redemption{})
+	settlement.Event.OrderID = o.ID
+	if o.State == store.OrderAwaitingPayment && session.Status == processor.SessionExpired {
+		settlement.Event.Kind = redemption.PaymentFailed // the processor knows of no payment any more
+	}
+	settled, err := s.settle(ctx, settlement)
+	if err == nil && settled.Order.State == store.OrderCancelled {
+		report.Cancelled++
+	}
+	return err
+}

@@ -1,0 +1,249 @@
+package couponkit
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/store"
+)
+
+// Validation is what a customer learns of a coupon that he may use (specification
+// 4.4).
+type Validation struct {
+	CouponID       string               `json:"couponId"`
+	Code           coupon.Code          `json:"code"`
+	DiscountType   pricing.DiscountType `json:"discountType"`
+	DiscountValue  string               `json:"discountValue"`
+	Currency       pricing.Currency     `json:"currency"`
+	CurrencySymbol string               `json:"currencySymbol"`
+}
+
+// Validate tells whether the customer may use a coupon, by its code or ID, before
+// there is a cart (specification 4.4). It changes nothing and keeps no place. A
+// refusal is a [*coupon.Rejection] with every reason; a processor that does not
+// answer whether the mirror is valid is [ErrUnavailable].
+func (s *Service) Validate(ctx context.Context, codeOrID string, c eligibility.Customer) (v Validation, err error) {
+	attempt := Attempt{CustomerID: c.ID}
+	defer s.observed(ctx, OpValidate, &attempt, &err)()
+	if c, err = s.customer(ctx, c); err != nil {
+		return Validation{}, err
+	}
+	found, question, err := s.ask(ctx, codeOrID, c)
+	if err != nil {
+		return Validation{}, err
+	}
+	attempt.CouponID = found.Coupon.ID
+	if err := eligibility.Check(found.Coupon, question).Err(); err != nil {
+		return Validation{}, err
+	}
+	return Validation{
+		CouponID: found.Coupon.ID, Code: found.Coupon.Code,
+		DiscountType: found.Coupon.Discount.Type(), DiscountValue: found.Coupon.Discount.Value(),
+		Currency: found.Coupon.Currency, CurrencySymbol: found.Coupon.Currency.Symbol(s.locale),
+	}, nil
+}
+
+// ask resolves code or ID and gathers what a decision about the customer needs:
+// one read of the store, and one question to the processor.
+func (s *Service) ask(
+	ctx context.Context, codeOrID string, c eligibility.Customer,
+) (store.Found, eligibility.Question, error) {
+	by, err := resolve(codeOrID)
+	if err != nil {
+		return store.Found{}, eligibility.Question{}, err
+	}
+	by.CustomerID, by.Email = c.ID, c.Email
+	found, err := s.store.LookUp(ctx, by)
+	if err != nil {
+		return store.Found{}, eligibility.Question{}, err
+	}
+	if err := found.Coupon.Validate(); err != nil {
+		return store.Found{}, eligibility.Question{}, fmt.Errorf("stored coupon %s: %w", found.Coupon.ID, err)
+	}
+	question := eligibility.Question{At: s.now(), Customer: c, Usage: usage(found)}
+	question.MirrorInvalid, err = s.mirrorInvalid(ctx, found.Coupon, question.At)
+	return found, question, err
+}
+
+// resolve reads a code or ID, for preview, apply and checkout alike (contract
+// section 4.2). What cannot be a code is not found.
+func resolve(codeOrID string) (store.LookUp, error) {
+	if id := strings.TrimSpace(codeOrID); coupon.IsID(id) {
+		return store.LookUp{CouponID: id}, nil
+	}
+	code, err := coupon.ParseCode(codeOrID)
+	var fault *pricing.ValidationError
+	switch {
+	case err == nil:
+		return store.LookUp{Code: code}, nil
+	case errors.As(err, &fault) && fault.Fields[0].Code == pricing.FieldRequired:
+		return store.LookUp{}, coupon.Reject("", coupon.CodeRequired, coupon.Params{})
+	default:
+		return store.LookUp{}, coupon.Reject("", coupon.CouponNotFound, coupon.Params{})
+	}
+}
+
+// usage reads the figures. A reservation of the customer that a checkout can use
+// or take over does not stand in his own way.
+func usage(f store.Found) eligibility.Usage {
+	_, holds := usable(f.Held)
+	return eligibility.Usage{
+		Completed: f.Coupon.UsedCount, Reserved: f.Coupon.ReservedCount,
+		CompletedByCustomer: f.CompletedByCustomer, ReservedByCustomer: f.ReservedByCustomer,
+		CustomerHoldsReservation: holds,
+	}
+}
+
+// mirrorInvalid asks the processor whether the mirror is valid, where the answer
+// matters: not for a coupon without a mirror, and not for one that is off or out
+// of its dates anyway.
+func (s *Service) mirrorInvalid(ctx context.Context, c coupon.Coupon, at time.Time) (bool, error) {
+	outside := !c.StartsAt.IsZero() && at.Before(c.StartsAt) || !c.ExpiresAt.IsZero() && !at.Before(c.ExpiresAt)
+	if c.Mirror.IsZero() || !c.Active() || outside {
+		return false, nil
+	}
+	status, err := s.processor.VerifyMirror(ctx, c)
+	if err != nil {
+		return false, fmt.Errorf("verify mirror of coupon %s: %w", c.ID, err)
+	}
+	return status != processor.MirrorValid, nil
+}
+
+// QuoteRequest is a cart to be priced.
+type QuoteRequest struct {
+	// Cart with the prices of the host's catalogue.
+	Cart pricing.Cart
+	// Code is a coupon's code or ID; empty prices the cart without one.
+	Code string
+	// Customer who asks.
+	Customer eligibility.Customer
+	// AllowAnonymous lets a cart be priced before sign-in, for coupons that do not
+	// depend on the customer.
+	AllowAnonymous bool
+}
+
+// Quote is a priced cart.
+type Quote struct {
+	pricing.Quote
+	// Coupon is the coupon that was applied; nil without one.
+	Coupon *coupon.Snapshot `json:"coupon,omitempty"`
+	// At is the instant for which the quote holds.
+	At time.Time `json:"at"`
+	// Fingerprint changes when cart, currency or coupon (with its revision) do.
+	Fingerprint string `json:"fingerprint"`
+}
+
+// RequiresPayment reports whether anything is left to be paid.
+func (q Quote) RequiresPayment() bool { return q.Total > 0 }
+
+// Quote prices a cart with a coupon (specification 4.5, 4.6, 7). It changes nothing
+// and keeps no place. A malformed cart is a [*pricing.ValidationError]. A refusal
+// is a [*coupon.Rejection], and the quote beside it has the list prices.
+func (s *Service) Quote(ctx context.Context, r QuoteRequest) (q Quote, err error) {
+	attempt := Attempt{CustomerID: r.Customer.ID}
+	defer s.observed(ctx, OpQuote, &attempt, &err)()
+	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
+		return Quote{}, err
+	}
+	priced, err := s.price(ctx, r)
+	attempt.CouponID = priced.couponID()
+	return priced.quote, err
+}
+
+// priced is a quote with what a checkout needs beside it.
+type priced struct {
+	quote    Quote
+	found    store.Found
+	customer eligibility.Customer
+}
+
+func (p priced) couponID() string { return p.found.Coupon.ID }
+
+func (s *Service) price(ctx context.Context, r QuoteRequest) (priced, error) {
+	if r.Code == "" {
+		return s.priceWithout(r)
+	}
+	if err := r.Cart.Validate(); err != nil {
+		return priced{}, err
+	}
+	found, question, err := s.ask(ctx, r.Code, r.Customer)
+	if err != nil {
+		return s.listPrices(r.Cart), err
+	}
+	question.AllowAnonymous = r.AllowAnonymous
+	result, err := eligibility.Evaluate(found.Coupon, r.Cart, question)
+	if err != nil {
+		return priced{}, err
+	}
+	p := priced{quote: Quote{Quote: result.Quote, At: question.At}, found: found, customer: r.Customer}
+	if err := result.Decision.Err(); err != nil {
+		p.quote.Fingerprint = fingerprint(r.Cart, "", 0)
+		return p, err
+	}
+	snapshot := found.Coupon.Snapshot()
+	p.quote.Coupon = &snapshot
+	p.quote.Fingerprint = fingerprint(r.Cart, found.Coupon.ID, found.Coupon.Revision)
+	return p, s.chargeable(result.Quote, found.Coupon.ID)
+}
+
+func (s *Service) priceWithout(r QuoteRequest) (priced, error) {
+	quote, err := pricing.Price(r.Cart, pricing.Discount{}, nil)
+	if err != nil {
+		return priced{}, err
+	}
+	p := priced{quote: Quote{Quote: quote, At: s.now(), Fingerprint: fingerprint(r.Cart, "", 0)}, customer: r.Customer}
+	if r.Customer.ID == "" && !r.AllowAnonymous {
+		return p, coupon.Reject("", coupon.UserRequired, coupon.Params{})
+	}
+	return p, s.chargeable(quote, "")
+}
+
+// listPrices is what a customer sees whose coupon could not even be looked up.
+func (s *Service) listPrices(cart pricing.Cart) priced {
+	quote, err := pricing.Price(cart, pricing.Discount{}, nil)
+	if err != nil {
+		return priced{}
+	}
+	return priced{quote: Quote{Quote: quote, At: s.now(), Fingerprint: fingerprint(cart, "", 0)}}
+}
+
+// chargeable refuses a total that the processor cannot charge.
+func (s *Service) chargeable(q pricing.Quote, couponID string) error {
+	minimum := s.abilities.MinimumCharge[q.Currency]
+	if q.Total == 0 && !s.abilities.NoZeroTotal || q.Total > 0 && q.Total >= minimum {
+		return nil
+	}
+	return coupon.Reject(couponID, coupon.BelowMinimumCharge, coupon.Params{
+		Total:   coupon.Amount{Money: pricing.NewMoney(q.Total, q.Currency)},
+		Minimum: coupon.Amount{Money: pricing.NewMoney(max(minimum, 1), q.Currency)},
+	})
+}
+
+// fingerprint is a digest of what was priced.
+func fingerprint(cart pricing.Cart, couponID string, revision int64) string {
+	return digest(struct {
+		Cart     pricing.Cart
+		CouponID string
+		Revision int64
+	}{cart, couponID, revision})
+}
+
+// digest hashes the JSON of plain values, which cannot fail to marshal.
+func digest(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
