@@ -5,8 +5,9 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/pricing"
 )
 
 // benchmarkCart has lines of many prices, so that their shares leave remainders

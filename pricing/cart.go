@@ -20,7 +20,8 @@ const (
 	Shipping                      // shipping, never discounted
 )
 
-// String returns the wire name: "plan", "device", "accessory" or "shipping".
+// String returns the wire name: "plan", "device", "accessory" or "shipping", and
+// "" for a value that is no kind.
 func (k LineKind) String() string {
 	switch k {
 	case Plan:
@@ -35,7 +36,8 @@ func (k LineKind) String() string {
 	return ""
 }
 
-// ParseLineKind is the inverse of String.
+// ParseLineKind finds a kind by its wire name, letter by letter. Any other text,
+// the empty one too, is a [*ValidationError].
 func ParseLineKind(text string) (LineKind, error) {
 	for k := Plan; k <= Shipping; k++ {
 		if k.String() == text {
@@ -45,10 +47,16 @@ func ParseLineKind(text string) (LineKind, error) {
 	return 0, invalid("", FieldUnknown, "must be plan, device, accessory or shipping")
 }
 
-// MarshalText returns the wire name.
-func (k LineKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+// MarshalText returns the wire name. The zero value is the empty text; a value
+// that is no kind is an error.
+func (k LineKind) MarshalText() ([]byte, error) {
+	if k > Shipping {
+		return nil, invalid("", FieldUnknown, fmt.Sprintf("%d is no kind of line", k))
+	}
+	return []byte(k.String()), nil
+}
 
-// UnmarshalText is [ParseLineKind].
+// UnmarshalText is [ParseLineKind]; after an error k is zero.
 func (k *LineKind) UnmarshalText(text []byte) (err error) {
 	*k, err = ParseLineKind(string(text))
 	return err
@@ -66,7 +74,8 @@ const (
 	Yearly
 )
 
-// String returns "", "day", "week", "month" or "year".
+// String returns the wire name: "", "day", "week", "month" or "year", and "" for a
+// value that is no interval.
 func (i Interval) String() string {
 	switch i {
 	case Daily:
@@ -82,7 +91,8 @@ func (i Interval) String() string {
 	return ""
 }
 
-// ParseInterval is the inverse of String.
+// ParseInterval finds an interval by its wire name; the empty text is [Once]. Any
+// other text is a [*ValidationError].
 func ParseInterval(text string) (Interval, error) {
 	for i := Once; i <= Yearly; i++ {
 		if i.String() == text {
@@ -92,10 +102,15 @@ func ParseInterval(text string) (Interval, error) {
 	return 0, invalid("", FieldUnknown, "must be day, week, month or year")
 }
 
-// MarshalText returns the wire name.
-func (i Interval) MarshalText() ([]byte, error) { return []byte(i.String()), nil }
+// MarshalText returns the wire name; a value that is no interval is an error.
+func (i Interval) MarshalText() ([]byte, error) {
+	if i > Yearly {
+		return nil, invalid("", FieldUnknown, fmt.Sprintf("%d is no interval", i))
+	}
+	return []byte(i.String()), nil
+}
 
-// UnmarshalText is [ParseInterval].
+// UnmarshalText is [ParseInterval]; after an error i is [Once].
 func (i *Interval) UnmarshalText(text []byte) (err error) {
 	*i, err = ParseInterval(string(text))
 	return err
@@ -118,10 +133,14 @@ type Line struct {
 	Recurs Interval
 }
 
-// Cart is what a customer is about to buy, in one currency.
+// Cart is what a customer is about to buy, in one currency. Pricing reads it and
+// keeps no part of its memory.
 type Cart struct {
+	// Currency is that of every price.
 	Currency Currency
-	Lines    []Line
+	// Lines are at most [MaxLines], in the customer's order, which decides ties.
+	// A cart without lines is valid and costs nothing.
+	Lines []Line
 }
 
 // Validate returns a [*ValidationError] that lists every fault of the cart: no

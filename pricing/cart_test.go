@@ -3,11 +3,13 @@ package pricing_test
 import (
 	"errors"
 	"math"
+	"strings"
 	"testing"
 
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/pricing"
 )
 
 // validLine is a line to break one field of.
@@ -196,4 +198,44 @@ func pricingErr(t *testing.T) error {
 	_, err := pricing.ParseMoney("0.5", currency(t, "JPY"))
 	require.Error(t, err)
 	return err
+}
+
+// A value outside its set is not written as if it were the zero value.
+func TestValuesOutsideTheirSetAreNotMarshalled(t *testing.T) {
+	t.Parallel()
+	for name, marshal := range map[string]func() ([]byte, error){
+		"kind":     (pricing.Shipping + 1).MarshalText,
+		"interval": (pricing.Yearly + 1).MarshalText,
+		"type":     (pricing.FixedAmount + 1).MarshalText,
+	} {
+		text, err := marshal()
+		wantField(t, err, "", pricing.FieldUnknown)
+		if text != nil {
+			t.Errorf("%s: an error and %q", name, text)
+		}
+	}
+	for name, marshal := range map[string]func() ([]byte, error){
+		"kind": pricing.LineKind(0).MarshalText, "type": pricing.DiscountType(0).MarshalText,
+	} {
+		if text, err := marshal(); err != nil || len(text) != 0 {
+			t.Errorf("no %s: got %q, %v", name, text, err)
+		}
+	}
+}
+
+func TestValidationErrorTextIsBounded(t *testing.T) {
+	t.Parallel()
+	var e pricing.ValidationError
+	for range 20 {
+		e.Add("a", pricing.FieldUnknown, "b")
+	}
+	all := "invalid input: a: b" + strings.Repeat("; a: b", 19)
+	if got := e.Error(); got != all {
+		t.Errorf("20 faults: got %q", got)
+	}
+	e.Add("a", pricing.FieldUnknown, "b")
+	e.Add("a", pricing.FieldUnknown, "b")
+	if got, want := e.Error(), all+"; and 2 more"; got != want {
+		t.Errorf("22 faults: got %q", got)
+	}
 }

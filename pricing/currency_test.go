@@ -6,11 +6,12 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	xcurrency "golang.org/x/text/currency"
 	"golang.org/x/text/language"
+
+	"github.com/couponkit/couponkit/pricing"
 )
 
 // exponentsBesideCLDR are the exponents of ISO 4217 where golang.org/x/text has

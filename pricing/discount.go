@@ -11,7 +11,8 @@ const (
 	FixedAmount                         // an amount, capped at the eligible subtotal
 )
 
-// String returns the wire name: "PERCENTAGE" or "FIXED_AMOUNT".
+// String returns the wire name: "PERCENTAGE" or "FIXED_AMOUNT", and "" for a value
+// that is no type.
 func (t DiscountType) String() string {
 	switch t {
 	case Percentage:
@@ -22,7 +23,8 @@ func (t DiscountType) String() string {
 	return ""
 }
 
-// ParseDiscountType is the inverse of String.
+// ParseDiscountType finds a type by its wire name, letter by letter. Any other
+// text, the empty one too, is a [*ValidationError].
 func ParseDiscountType(text string) (DiscountType, error) {
 	switch text {
 	case "PERCENTAGE":
@@ -33,10 +35,16 @@ func ParseDiscountType(text string) (DiscountType, error) {
 	return 0, invalid("", FieldUnknown, "must be PERCENTAGE or FIXED_AMOUNT")
 }
 
-// MarshalText returns the wire name.
-func (t DiscountType) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+// MarshalText returns the wire name. The zero value is the empty text; a value
+// that is no type is an error.
+func (t DiscountType) MarshalText() ([]byte, error) {
+	if t > FixedAmount {
+		return nil, invalid("", FieldUnknown, fmt.Sprintf("%d is no discount type", t))
+	}
+	return []byte(t.String()), nil
+}
 
-// UnmarshalText is [ParseDiscountType].
+// UnmarshalText is [ParseDiscountType]; after an error t is zero.
 func (t *DiscountType) UnmarshalText(text []byte) (err error) {
 	*t, err = ParseDiscountType(string(text))
 	return err
@@ -98,7 +106,7 @@ func (d Discount) Value() string {
 	return ""
 }
 
-// String returns "12.5 %" or "10.00 EUR".
+// String returns "12.5 %", "10.00 EUR" or "no discount".
 func (d Discount) String() string {
 	switch d.kind {
 	case Percentage:

@@ -7,12 +7,13 @@ import (
 	"math/big"
 	"testing"
 
-	"github.com/couponkit/couponkit/pricing"
-	"github.com/couponkit/couponkit/pricing/pricingtest"
 	"github.com/google/go-cmp/cmp"
 	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/pricing/pricingtest"
 )
 
 // Contract 2.6: greater than 0, at most 100, at most four decimals.

@@ -30,7 +30,8 @@ const (
 	FieldTaken           FieldCode = "taken"             // in use elsewhere
 )
 
-// FieldError is one offending field.
+// FieldError is one offending field. Its JSON is the entry of an error list:
+// {"field":"lines[2].unitPrice","code":"too_small","message":"…"}.
 type FieldError struct {
 	// Field is the path of the field by its JSON name, such as
 	// "lines[2].unitPrice" or "allowedUserEmails[0]".
@@ -42,20 +43,29 @@ type FieldError struct {
 }
 
 // ValidationError lists every offending field of one input. It matches
-// [ErrInvalid]. The zero value is an empty list, to be filled with [Add] and
-// turned into an error with [Err].
-//
-// [Add]: ValidationError.Add
-// [Err]: ValidationError.Err
+// [ErrInvalid]. The zero value is an empty list, to be filled with [ValidationError.Add] and
+// turned into an error with [ValidationError.Err]. Filling it is not safe for
+// concurrent use; reading it is.
 type ValidationError struct {
+	// Fields are the faults in the order in which they were found. A field may
+	// occur more than once.
 	Fields []FieldError
 }
 
-// Error lists the fields and their messages.
+// maxErrorText is how many fields Error spells out: a cart of 10,000 broken lines
+// is one line in a log.
+const maxErrorText = 20
+
+// Error lists the fields and their messages; of more than twenty, the first
+// twenty and the number of the others.
 func (e *ValidationError) Error() string {
 	var b strings.Builder
 	b.WriteString(ErrInvalid.Error())
 	for i, f := range e.Fields {
+		if i == maxErrorText {
+			fmt.Fprintf(&b, "; and %d more", len(e.Fields)-i)
+			break
+		}
 		b.WriteString([...]string{": ", "; "}[min(i, 1)])
 		if f.Field != "" {
 			b.WriteString(f.Field)

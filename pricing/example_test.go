@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/shopspring/decimal"
 	"golang.org/x/text/language"
+
+	"github.com/couponkit/couponkit/pricing"
 )
 
 // The examples ignore errors of constant input only.

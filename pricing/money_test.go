@@ -7,12 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/couponkit/couponkit/pricing"
-	"github.com/couponkit/couponkit/pricing/pricingtest"
 	"github.com/google/go-cmp/cmp"
 	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/pricing/pricingtest"
 )
 
 // moneyCases are texts and what they are in minor units, or the fault.

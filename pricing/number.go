@@ -84,10 +84,7 @@ func (n Number) Decimal() (decimal.Decimal, error) {
 	if err != nil {
 		return decimal.Decimal{}, err
 	}
-	coefficient, ok := new(big.Int).SetString(scanned.whole+scanned.fraction, 10)
-	if !ok {
-		return decimal.Decimal{}, malformedNumber(string(n))
-	}
+	coefficient, _ := new(big.Int).SetString(scanned.whole+scanned.fraction, 10) // digits only, as scanned
 	if scanned.negative {
 		coefficient.Neg(coefficient)
 	}

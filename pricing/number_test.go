@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/pricing"
 )
 
 // Contract section 7: money and percent are decimal strings, numbers are

@@ -24,15 +24,24 @@ type QuotedLine struct {
 // Total = Subtotal - Discount + Shipping.
 //
 // A Quote is a value, but its lines are a slice: use [Quote.Clone] before you
-// reprice one that somebody else still reads.
+// reprice one that somebody else still reads. The zero Quote is that of no cart,
+// ready for [Quote.Reprice]. It is stored as JSON; see [Quote.MarshalJSON].
 type Quote struct {
-	Currency         Currency
-	Subtotal         int64
+	// Currency is the cart's.
+	Currency Currency
+	// Subtotal is the list price of all lines but shipping.
+	Subtotal int64
+	// EligibleSubtotal is the list price of the eligible lines: the base of the
+	// discount, and what a minimum purchase is compared with.
 	EligibleSubtotal int64
-	Discount         int64
-	Shipping         int64
-	Total            int64
-	Lines            []QuotedLine
+	// Discount is taken off the eligible lines, within [0, EligibleSubtotal].
+	Discount int64
+	// Shipping is the price of the shipping lines.
+	Shipping int64
+	// Total is what the customer pays: Subtotal - Discount + Shipping.
+	Total int64
+	// Lines are the cart's lines, in its order.
+	Lines []QuotedLine
 
 	shares []share // scratch memory that Reprice keeps
 }
@@ -138,7 +147,8 @@ func (q Quote) Clone() Quote {
 	return q
 }
 
-// Equal reports whether two quotes price the same lines the same way.
+// Equal reports whether two quotes price the same lines the same way; go-cmp
+// finds it. No lines equal an empty list of lines.
 func (q Quote) Equal(r Quote) bool {
 	return q.Currency == r.Currency && q.Subtotal == r.Subtotal && q.EligibleSubtotal == r.EligibleSubtotal &&
 		q.Discount == r.Discount && q.Shipping == r.Shipping && q.Total == r.Total && slices.Equal(q.Lines, r.Lines)
@@ -154,10 +164,10 @@ type UnitGroup struct {
 
 // Units splits the line into units of equal price: Total mod Quantity units at
 // one minor unit more than the rest. There are one or two groups, the dearer
-// first, and they sum to Total exactly.
+// first, and they sum to Total exactly. A line of no quantity has none.
 func (l QuotedLine) Units() []UnitGroup { return l.AppendUnits(nil) }
 
-// AppendUnits appends the groups of [QuotedLine.Units] to dst.
+// AppendUnits appends the groups of [QuotedLine.Units] to dst and returns it.
 func (l QuotedLine) AppendUnits(dst []UnitGroup) []UnitGroup {
 	if l.Quantity < 1 {
 		return dst

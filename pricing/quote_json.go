@@ -159,9 +159,7 @@ func readList[T any](field string, data []byte, most int) ([]T, error) {
 		return nil, invalid(field, FieldMalformed, "must be a list")
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
-	if _, err := decoder.Token(); err != nil {
-		return nil, jsonFault(err)
-	}
+	_, _ = decoder.Token() // the bracket that jsonKind saw
 	var list []T
 	for decoder.More() {
 		if len(list) == most {

@@ -5,10 +5,11 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/couponkit/couponkit/pricing"
-	"github.com/couponkit/couponkit/pricing/pricingtest"
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/pricing/pricingtest"
 )
 
 // euros is a cart of devices at these unit prices, in cents.
@@ -46,7 +47,8 @@ func TestSpreadByHand(t *testing.T) {
 		{"rounded to nothing", []int64{1, 1}, pricing.PercentOff(percent(t, "0.01")), []int64{0, 0}},
 		{
 			"products beyond 64 bits",
-			[]int64{math.MaxInt64 / 3, math.MaxInt64 / 3, math.MaxInt64 / 3}, fixed("30000000000000000.01"),
+			[]int64{math.MaxInt64 / 3, math.MaxInt64 / 3, math.MaxInt64 / 3},
+			fixed("30000000000000000.01"),
 			[]int64{1_000_000_000_000_000_001, 1_000_000_000_000_000_000, 1_000_000_000_000_000_000},
 		},
 		{"no discount", []int64{100, 200}, pricing.Discount{}, []int64{0, 0}},

@@ -6,11 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/couponkit/couponkit/pricing"
-	"github.com/couponkit/couponkit/pricing/pricingtest"
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/pricing/pricingtest"
 )
 
 // recorder is a TB that only remembers.

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/couponkit/couponkit/pricing"
 	"pgregory.net/rapid"
+
+	"github.com/couponkit/couponkit/pricing"
 )
 
 // ItemsPerKind is how many different items of each kind the generated lines

@@ -4,10 +4,11 @@ import (
 	"math"
 	"testing"
 
-	"github.com/couponkit/couponkit/pricing"
-	"github.com/couponkit/couponkit/pricing/pricingtest"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/pricing/pricingtest"
 )
 
 func TestCartsAreValidAndWithinTheirOptions(t *testing.T) {
