@@ -1,0 +1,194 @@
+package fakeprocessor
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// Coupon is a coupon object at the processor. Only name and revision can be
+// changed there; other terms need another object.
+type Coupon struct {
+	ID string
+	// Owner is the ID of our coupon that it mirrors; empty when it is somebody
+	// else's.
+	Owner string
+	Name  string
+	// Discount, Currency and MaxUses are frozen. MaxUses of 0 is no limit.
+	Discount pricing.Discount
+	Currency pricing.Currency
+	MaxUses  int64
+	// Revision is that of our coupon when the object was last written.
+	Revision int64
+}
+
+// PromotionCode is a code at the processor that stands for a coupon object. Of the
+// active ones no two have the same code, whatever its letter case.
+type PromotionCode struct {
+	ID       string
+	CouponID string // of the coupon object
+	Code     string
+	Active   bool
+	// Dead tells that the code can never be active again: its coupon object was
+	// deleted, or it has run out at the processor.
+	Dead bool
+}
+
+// The answers of the account, which the methods of the contract translate.
+var (
+	errExists = errors.New("exists already")
+	errGone   = errors.New("no such object")
+	errActive = errors.New("an active promotion code with this text exists")
+	errDead   = errors.New("the promotion code cannot be activated again")
+)
+
+// account is what the processor holds: objects and simple operations on them, none
+// of which knows what couponkit wants. It is guarded by the processor's lock.
+type account struct {
+	coupons  map[string]*Coupon
+	byOwner  map[string][]string // IDs of coupon objects, in the order of creation
+	codes    map[string]*PromotionCode
+	byCoupon map[string][]string // IDs of promotion codes, in the order of creation
+	active   map[string]string   // ID of the active promotion code by folded text
+	foreign  int
+}
+
+func newAccount() account {
+	return account{
+		coupons: map[string]*Coupon{}, byOwner: map[string][]string{},
+		codes: map[string]*PromotionCode{}, byCoupon: map[string][]string{},
+		active: map[string]string{},
+	}
+}
+
+// couponID derives the ID of the object that mirrors these terms of this coupon,
+// so that two calls for one mirror never make two objects.
+func couponID(c coupon.Coupon) string {
+	terms := fmt.Sprintf("%s|%s|%d", c.Discount, c.Currency, c.Limits.MaxUses)
+	sum := sha256.Sum256([]byte(terms))
+	return "co_" + c.ID + "_" + hex.EncodeToString(sum[:4])
+}
+
+// fold is how the processor compares codes.
+func fold(code string) string { return strings.ToUpper(code) }
+
+func (a *account) createCoupon(c Coupon) error {
+	if _, taken := a.coupons[c.ID]; taken {
+		return errExists
+	}
+	a.coupons[c.ID] = &c
+	a.byOwner[c.Owner] = append(a.byOwner[c.Owner], c.ID)
+	return nil
+}
+
+func (a *account) renameCoupon(id, name string, revision int64) error {
+	c, ok := a.coupons[id]
+	if !ok {
+		return errGone
+	}
+	c.Name, c.Revision = name, revision
+	return nil
+}
+
+// deleteCoupon deletes the object, and its promotion codes are dead for good.
+func (a *account) deleteCoupon(id string) error {
+	c, ok := a.coupons[id]
+	if !ok {
+		return errGone
+	}
+	for _, codeID := range a.byCoupon[id] {
+		a.kill(a.codes[codeID])
+	}
+	delete(a.coupons, id)
+	delete(a.byCoupon, id) // an object of the same ID made later has none of them
+	a.byOwner[c.Owner] = slices.DeleteFunc(a.byOwner[c.Owner], func(other string) bool { return other == id })
+	if len(a.byOwner[c.Owner]) == 0 {
+		delete(a.byOwner, c.Owner)
+	}
+	return nil
+}
+
+func (a *account) couponsOf(owner string) []Coupon {
+	list := make([]Coupon, 0, 1)
+	for _, id := range a.byOwner[owner] {
+		list = append(list, *a.coupons[id])
+	}
+	return list
+}
+
+func (a *account) codesOf(couponID string) []PromotionCode {
+	list := make([]PromotionCode, 0, 1)
+	for _, id := range a.byCoupon[couponID] {
+		list = append(list, *a.codes[id])
+	}
+	return list
+}
+
+// activeCode returns the active promotion code with this text and the coupon
+// object that it stands for.
+func (a *account) activeCode(code string) (PromotionCode, Coupon, bool) {
+	id, ok := a.active[fold(code)]
+	if !ok {
+		return PromotionCode{}, Coupon{}, false
+	}
+	return *a.codes[id], *a.coupons[a.codes[id].CouponID], true
+}
+
+func (a *account) createCode(couponID, code string, active bool) (PromotionCode, error) {
+	if _, ok := a.coupons[couponID]; !ok {
+		return PromotionCode{}, errGone
+	}
+	made := &PromotionCode{ID: fmt.Sprintf("promo_%06d", len(a.codes)+1), CouponID: couponID, Code: code}
+	if active {
+		if err := a.activate(made); err != nil {
+			return PromotionCode{}, err
+		}
+	}
+	a.codes[made.ID] = made
+	a.byCoupon[couponID] = append(a.byCoupon[couponID], made.ID)
+	return *made, nil
+}
+
+func (a *account) activateCode(id string) error {
+	code, ok := a.codes[id]
+	if !ok {
+		return errGone
+	}
+	return a.activate(code)
+}
+
+func (a *account) activate(code *PromotionCode) error {
+	holder, taken := a.active[fold(code.Code)]
+	switch {
+	case code.Dead:
+		return errDead
+	case taken && holder != code.ID:
+		return errActive
+	}
+	code.Active = true
+	a.active[fold(code.Code)] = code.ID
+	return nil
+}
+
+func (a *account) deactivateCode(id string) error {
+	code, ok := a.codes[id]
+	if !ok {
+		return errGone
+	}
+	if code.Active {
+		code.Active = false
+		delete(a.active, fold(code.Code))
+	}
+	return nil
+}
+
+func (a *account) kill(code *PromotionCode) {
+	_ = a.deactivateCode(code.ID) // it is there
+	code.Dead = true
+}

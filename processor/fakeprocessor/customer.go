@@ -1,0 +1,79 @@
+package fakeprocessor
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/couponkit/couponkit/processor"
+)
+
+// Pay is the customer paying an open session at once. A session of total 0 needs no
+// payment and is finished the same way. A session that is not there is
+// processor.ErrNotFound; one that is not open is processor.ErrRejected.
+func (p *Processor) Pay(id string) error {
+	return p.act("pay", id, isOpen, func(s *session, now time.Time) {
+		s.Status, s.PaymentStatus = processor.SessionComplete, processor.Paid
+		if s.Total == 0 {
+			s.PaymentStatus = processor.NoPaymentRequired
+		}
+		p.announce(sessionCompleted, s, now)
+	})
+}
+
+// Decline is a payment that the bank refuses at once: the session stays open, and no
+// webhook tells of it. Errors are those of [Processor.Pay].
+func (p *Processor) Decline(id string) error {
+	return p.act("decline", id, isOpen, func(*session, time.Time) {})
+}
+
+// PayLater is the customer finishing an open session with a delayed payment method,
+// such as a bank transfer: the session is complete and unpaid until
+// [Processor.PaymentArrives] or [Processor.PaymentFails]. A session of total 0 is
+// processor.ErrRejected: nothing can be paid later. Other errors are those of
+// [Processor.Pay].
+func (p *Processor) PayLater(id string) error {
+	return p.act("pay later", id, isPayable, func(s *session, now time.Time) {
+		s.Status = processor.SessionComplete
+		p.announce(sessionCompleted, s, now)
+	})
+}
+
+// PaymentArrives ends the wait that [Processor.PayLater] began. A session that does
+// not wait is processor.ErrRejected.
+func (p *Processor) PaymentArrives(id string) error {
+	return p.act("payment arrives", id, isWaiting, func(s *session, now time.Time) {
+		s.PaymentStatus = processor.Paid
+		p.announce(paymentSucceeded, s, now)
+	})
+}
+
+// PaymentFails ends the wait that [Processor.PayLater] began, without money. A
+// session that does not wait is processor.ErrRejected.
+func (p *Processor) PaymentFails(id string) error {
+	return p.act("payment fails", id, isWaiting, func(s *session, now time.Time) {
+		s.PaymentFailed = true
+		p.announce(paymentFailed, s, now)
+	})
+}
+
+func isOpen(s *session) bool { return s.Status == processor.SessionOpen }
+
+func isPayable(s *session) bool { return isOpen(s) && s.Total > 0 }
+
+func isWaiting(s *session) bool {
+	return s.Status == processor.SessionComplete && s.PaymentStatus == processor.Unpaid && !s.PaymentFailed
+}
+
+func (p *Processor) act(what, id string, may func(*session) bool, change func(*session, time.Time)) error {
+	now := p.lock()
+	defer p.mu.Unlock()
+	s, ok := p.sessions[id]
+	switch {
+	case !ok:
+		return fmt.Errorf("%s %q: %w", what, id, processor.ErrNotFound)
+	case !may(s):
+		return fmt.Errorf("%s %q: %w: the session is %s and %s", what, id, processor.ErrRejected, s.Status, s.PaymentStatus)
+	}
+	change(s, now)
+	return nil
+}

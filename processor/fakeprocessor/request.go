@@ -1,0 +1,128 @@
+package fakeprocessor
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"time"
+
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
+)
+
+const maxKeyLength = 255
+
+// checkRequest returns a *pricing.ValidationError with everything that is wrong
+// with a request.
+func checkRequest(r processor.SessionRequest, a processor.Abilities, now time.Time) error {
+	var faults pricing.ValidationError
+	if r.Key == "" {
+		faults.Add("key", pricing.FieldRequired, "a key is required")
+	}
+	if len(r.Key) > maxKeyLength {
+		faults.Add("key", pricing.FieldTooLong, fmt.Sprintf("a key has at most %d bytes", maxKeyLength))
+	}
+	if r.Currency.IsZero() {
+		faults.Add("currency", pricing.FieldRequired, "a session needs a currency")
+	}
+	lineFaults(r, a, &faults)
+	modeFaults(r, &faults)
+	amountFaults(r, a, &faults)
+	lifetimeFaults(r.ExpiresAt.Sub(now), a, &faults)
+	return faults.Err()
+}
+
+func lineFaults(r processor.SessionRequest, a processor.Abilities, faults *pricing.ValidationError) {
+	if len(r.Lines) == 0 {
+		faults.Add("lines", pricing.FieldRequired, "a session has at least one line")
+	}
+	if a.MaxLines > 0 && len(r.Lines) > a.MaxLines {
+		faults.Add("lines", pricing.FieldTooLong, fmt.Sprintf("at most %d lines are allowed", a.MaxLines))
+	}
+	for i, l := range r.Lines {
+		at := func(field string) string { return fmt.Sprintf("lines[%d].%s", i, field) }
+		if l.Kind < pricing.Plan || l.Kind > pricing.Shipping {
+			faults.Add(at("kind"), pricing.FieldUnknown, "must be plan, device, accessory or shipping")
+		}
+		if l.Quantity < 1 {
+			faults.Add(at("quantity"), pricing.FieldTooSmall, "a quantity is at least 1")
+		}
+		if l.UnitAmount < 0 {
+			faults.Add(at("unitAmount"), pricing.FieldTooSmall, "an amount is not negative")
+		}
+		if l.Recurs > pricing.Yearly {
+			faults.Add(at("recurs"), pricing.FieldUnknown, "must be day, week, month or year")
+		}
+		stepFault(faults, at("unitAmount"), l.UnitAmount, r.Currency, a)
+	}
+}
+
+func modeFaults(r processor.SessionRequest, faults *pricing.ValidationError) {
+	want := processor.Payment
+	for _, l := range r.Lines {
+		if l.Recurs != pricing.Once {
+			want = processor.Subscription
+		}
+	}
+	if r.Mode != want {
+		faults.Add("mode", pricing.FieldMismatch, fmt.Sprintf("these lines need the mode %s", want))
+	}
+	if r.FirstPeriodDiscount != 0 && want == processor.Payment {
+		faults.Add("firstPeriodDiscount", pricing.FieldNotAllowed, "only a subscription has a first period")
+	}
+}
+
+func amountFaults(r processor.SessionRequest, a processor.Abilities, faults *pricing.ValidationError) {
+	if r.FirstPeriodDiscount < 0 {
+		faults.Add("firstPeriodDiscount", pricing.FieldTooSmall, "a discount is not negative")
+	}
+	stepFault(faults, "firstPeriodDiscount", r.FirstPeriodDiscount, r.Currency, a)
+	switch least := a.MinimumCharge[r.Currency]; {
+	case r.Total < 0:
+		faults.Add("total", pricing.FieldTooSmall, "a total is not negative")
+	case r.Total == 0 && a.NoZeroTotal:
+		faults.Add("total", pricing.FieldTooSmall, "a total of 0 cannot be charged")
+	case r.Total > 0 && r.Total < least:
+		faults.Add("total", pricing.FieldTooSmall, fmt.Sprintf("the least charge is %s %s", r.Currency.Format(least), r.Currency))
+	}
+	sum, ok := sumOf(r.Lines)
+	if !ok {
+		faults.Add("lines", pricing.FieldOverflow, "the sum of the lines is too large")
+	} else if sum-r.FirstPeriodDiscount != r.Total {
+		faults.Add("total", pricing.FieldMismatch, fmt.Sprintf(
+			"the lines sum to %d, less %d for the first period, which is not %d", sum, r.FirstPeriodDiscount, r.Total))
+	}
+}
+
+// sumOf sums lines of quantities and amounts in bounds; lines out of bounds, which
+// are reported on their own, count as 0.
+func sumOf(lines []processor.SessionLine) (sum int64, ok bool) {
+	for _, l := range lines {
+		if l.Quantity < 1 || l.UnitAmount < 0 {
+			continue
+		}
+		high, low := bits.Mul64(uint64(l.Quantity), uint64(l.UnitAmount))
+		if high != 0 || low > uint64(math.MaxInt64-sum) {
+			return 0, false
+		}
+		sum += int64(low) //nolint:gosec // checked above
+	}
+	return sum, true
+}
+
+func stepFault(faults *pricing.ValidationError, field string, amount int64, c pricing.Currency, a processor.Abilities) {
+	if step := a.AmountStep[c]; step > 1 && amount%step != 0 {
+		faults.Add(field, pricing.FieldTooManyDecimals, fmt.Sprintf("amounts in %s are multiples of %s", c, c.Format(step)))
+	}
+}
+
+func lifetimeFaults(lifetime time.Duration, a processor.Abilities, faults *pricing.ValidationError) {
+	switch {
+	case lifetime <= 0:
+		faults.Add("expiresAt", pricing.FieldTooSmall, "a session ends in the future")
+	case lifetime < a.MinSessionLifetime:
+		faults.Add("expiresAt", pricing.FieldTooSmall, fmt.Sprintf("a session lives at least %s", a.MinSessionLifetime))
+	case a.MaxSessionLifetime > 0 && lifetime > a.MaxSessionLifetime:
+		faults.Add("expiresAt", pricing.FieldTooLarge, fmt.Sprintf("a session lives at most %s", a.MaxSessionLifetime))
+	}
+}

@@ -1,0 +1,97 @@
+package fakeprocessor
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/couponkit/couponkit/processor"
+)
+
+// Sender brings one delivery to its receiver. An error means that the receiver has
+// not acknowledged it.
+type Sender func(ctx context.Context, d Delivery) error
+
+// Post sends deliveries over HTTP to an address. Only a status of 200 to 299
+// acknowledges. A nil client is http.DefaultClient.
+func Post(client *http.Client, url string) Sender {
+	if client == nil {
+		client = http.DefaultClient
+	}
+	return func(ctx context.Context, d Delivery) error {
+		r, err := d.request(ctx, url)
+		if err != nil {
+			return err
+		}
+		answer, err := client.Do(r)
+		if err != nil {
+			return err
+		}
+		defer answer.Body.Close()
+		_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, maxBody)) // lets the connection be used again
+		return acknowledged(answer.StatusCode)
+	}
+}
+
+// Serve hands deliveries to a handler without a network. Only a status of 200 to
+// 299 acknowledges.
+func Serve(h http.Handler) Sender {
+	return func(ctx context.Context, d Delivery) error {
+		r, err := d.request(ctx, "/")
+		if err != nil {
+			return err
+		}
+		w := recorder{header: http.Header{}}
+		h.ServeHTTP(&w, r)
+		return acknowledged(max(w.status, http.StatusOK))
+	}
+}
+
+// Events hands deliveries to a function as events, as [Processor.Handler] would.
+func (p *Processor) Events(handle func(context.Context, processor.Event) error) Sender {
+	return func(ctx context.Context, d Delivery) error {
+		e, err := p.ParseEvent(d.Payload, d.Signature)
+		if err != nil || e.Type == processor.Ignored {
+			return err
+		}
+		return handle(ctx, e)
+	}
+}
+
+func (d Delivery) request(ctx context.Context, url string) (*http.Request, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(d.Payload))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set(SignatureHeader, d.Signature)
+	return r, nil
+}
+
+func acknowledged(status int) error {
+	if status < 200 || status > 299 {
+		return fmt.Errorf("the receiver answered %d %s", status, http.StatusText(status))
+	}
+	return nil
+}
+
+// recorder keeps the status of an answer and forgets the rest.
+type recorder struct {
+	header http.Header
+	status int
+}
+
+func (w *recorder) Header() http.Header { return w.header }
+
+func (w *recorder) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+}
+
+func (w *recorder) Write(b []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return len(b), nil
+}

@@ -1,0 +1,167 @@
+package fakeprocessor
+
+import (
+	"container/heap"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/processor"
+)
+
+// session is a session with what it was asked for.
+type session struct {
+	processor.Session
+	request     processor.SessionRequest
+	fingerprint [sha256.Size]byte
+}
+
+// public returns the session without sharing memory.
+func (s *session) public() processor.Session {
+	out := s.Session
+	out.Metadata = maps.Clone(out.Metadata)
+	return out
+}
+
+// CreateSession makes a session. A request whose amounts do not add up, or that
+// [processor.Abilities] rule out, is processor.ErrRejected together with a
+// *pricing.ValidationError that names every field; so is a key that was used with
+// other parameters. See the contract.
+func (p *Processor) CreateSession(ctx context.Context, r processor.SessionRequest) (out processor.Session, err error) {
+	r = cloneRequest(r)
+	call := Call{Op: CreateSession, Key: r.Key}
+	err = p.sessionCall(ctx, call, CreateSessionStep, func(now time.Time) error {
+		s, err := p.create(r, now)
+		if err != nil {
+			return fmt.Errorf("%s: %w: %w", CreateSession, processor.ErrRejected, err)
+		}
+		out = s.public()
+		return nil
+	})
+	if err != nil {
+		return processor.Session{}, err
+	}
+	return out, nil
+}
+
+// Session returns a session as it is now. See the contract.
+func (p *Processor) Session(ctx context.Context, id string) (out processor.Session, err error) {
+	return p.onSession(ctx, Call{Op: GetSession, SessionID: id}, ReadSession, func(*session, time.Time) {})
+}
+
+// ExpireSession ends an open session and returns it. See the contract.
+func (p *Processor) ExpireSession(ctx context.Context, id string) (out processor.Session, err error) {
+	return p.onSession(ctx, Call{Op: ExpireSession, SessionID: id}, ExpireSessionStep, func(s *session, now time.Time) {
+		if s.Status == processor.SessionOpen {
+			p.end(s, now)
+		}
+	})
+}
+
+func (p *Processor) onSession(
+	ctx context.Context, call Call, step Step, change func(*session, time.Time),
+) (out processor.Session, err error) {
+	err = p.sessionCall(ctx, call, step, func(now time.Time) error {
+		s, ok := p.sessions[call.SessionID]
+		if !ok {
+			return fmt.Errorf("%s %q: %w", call.Op, call.SessionID, processor.ErrNotFound)
+		}
+		change(s, now)
+		out = s.public()
+		return nil
+	})
+	if err != nil {
+		return processor.Session{}, err
+	}
+	return out, nil
+}
+
+// sessionCall is a method that needs one step.
+func (p *Processor) sessionCall(ctx context.Context, call Call, s Step, effect func(now time.Time) error) error {
+	return p.faults.run(ctx, call, func() error {
+		step := call
+		step.Step = s
+		return p.faults.run(ctx, step, func() error {
+			now := p.lock()
+			defer p.mu.Unlock()
+			return effect(now)
+		})
+	})
+}
+
+// create makes a session, or finds the one that the key has made.
+func (p *Processor) create(r processor.SessionRequest, now time.Time) (*session, error) {
+	sum, err := fingerprint(r)
+	if err != nil {
+		return nil, err
+	}
+	if s, known := p.byKey[r.Key]; known {
+		if s.fingerprint != sum {
+			return nil, fmt.Errorf("key %q was used with other parameters", r.Key)
+		}
+		return s, nil
+	}
+	if err := checkRequest(r, p.options.Abilities, now); err != nil {
+		return nil, err
+	}
+	id := fmt.Sprintf("cs_%06d", len(p.sessions)+1)
+	s := &session{request: r, fingerprint: sum, Session: processor.Session{
+		ID: id, URL: p.options.PageURL + id,
+		Status: processor.SessionOpen, PaymentStatus: processor.Unpaid,
+		Currency: r.Currency, Total: r.Total,
+		ExpiresAt: coupon.Instant(r.ExpiresAt), Metadata: maps.Clone(r.Metadata),
+	}}
+	p.sessions[id], p.byKey[r.Key] = s, s
+	heap.Push(&p.deadline, s)
+	return s, nil
+}
+
+// end lets an open session expire at an instant.
+func (p *Processor) end(s *session, at time.Time) {
+	s.Status = processor.SessionExpired
+	p.announce(sessionExpired, s, at)
+}
+
+// fingerprint is equal for equal parameters.
+func fingerprint(r processor.SessionRequest) ([sha256.Size]byte, error) {
+	r.ExpiresAt = r.ExpiresAt.UTC()
+	text, err := json.Marshal(r)
+	return sha256.Sum256(text), err
+}
+
+func cloneRequest(r processor.SessionRequest) processor.SessionRequest {
+	r.Lines = slices.Clone(r.Lines)
+	r.Metadata = maps.Clone(r.Metadata)
+	if r.Coupon != nil {
+		snapshot := *r.Coupon
+		r.Coupon = &snapshot
+	}
+	return r
+}
+
+// Sessions returns every session as it is now, in the order of their creation.
+func (p *Processor) Sessions() []processor.Session {
+	p.lock()
+	defer p.mu.Unlock()
+	list := make([]processor.Session, 0, len(p.sessions))
+	for i := range len(p.sessions) {
+		list = append(list, p.sessions[fmt.Sprintf("cs_%06d", i+1)].public())
+	}
+	return list
+}
+
+// Request returns what a session was asked for, or processor.ErrNotFound.
+func (p *Processor) Request(id string) (processor.SessionRequest, error) {
+	p.lock()
+	defer p.mu.Unlock()
+	s, ok := p.sessions[id]
+	if !ok {
+		return processor.SessionRequest{}, fmt.Errorf("request of %q: %w", id, processor.ErrNotFound)
+	}
+	return cloneRequest(s.request), nil
+}

@@ -1,0 +1,170 @@
+package fakeprocessor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
+)
+
+// The kinds of webhook event.
+const (
+	sessionCompleted = "session.completed"
+	paymentSucceeded = "session.payment_succeeded"
+	paymentFailed    = "session.payment_failed"
+	sessionExpired   = "session.expired"
+)
+
+// payload is the body of a delivery.
+type payload struct {
+	ID        string         `json:"id"`
+	Type      string         `json:"type"`
+	CreatedAt time.Time      `json:"createdAt"`
+	Session   payloadSession `json:"session"`
+}
+
+type payloadSession struct {
+	ID            string            `json:"id"`
+	Status        string            `json:"status"`
+	PaymentStatus string            `json:"paymentStatus"`
+	Currency      pricing.Currency  `json:"currency"`
+	Total         int64             `json:"total"`
+	Metadata      map[string]string `json:"metadata,omitempty"`
+}
+
+// event is a fact that was written down; every delivery of it has the same body.
+type event struct {
+	sessionID string
+	body      payload
+}
+
+// announce puts an event into the queue.
+func (p *Processor) announce(kind string, s *session, at time.Time) {
+	p.enqueue(payload{Type: kind, CreatedAt: coupon.Instant(at), Session: payloadSession{
+		ID: s.ID, Status: s.Status.String(), PaymentStatus: s.PaymentStatus.String(),
+		Currency: s.Currency, Total: s.Total, Metadata: maps.Clone(s.Metadata),
+	}})
+}
+
+func (p *Processor) enqueue(body payload) {
+	p.eventSeq++
+	body.ID = fmt.Sprintf("evt_%06d", p.eventSeq)
+	p.queue = append(p.queue, event{sessionID: body.Session.ID, body: body})
+}
+
+// Delivery is one delivery of an event: what a webhook's request holds.
+type Delivery struct {
+	// EventID is the same in every delivery of an event.
+	EventID string
+	// SessionID is the session that the event speaks of.
+	SessionID string
+	// Payload is the body of the request.
+	Payload []byte
+	// Signature is the value of the header [SignatureHeader].
+	Signature string
+}
+
+// Deliveries takes what is to be delivered, the oldest first, signed now. They do
+// not come again by themselves: the caller may deliver them late, twice, in another
+// order or not at all.
+func (p *Processor) Deliveries() []Delivery {
+	now := p.lock()
+	defer p.mu.Unlock()
+	list := p.sign(p.queue, now)
+	p.taken = append(p.taken, p.queue...)
+	p.queue = nil
+	return list
+}
+
+// Redeliveries returns every event that was taken or delivered before, the oldest
+// first, signed anew: the duplicates that a processor may send for days.
+func (p *Processor) Redeliveries() []Delivery {
+	now := p.lock()
+	defer p.mu.Unlock()
+	return p.sign(p.taken, now)
+}
+
+// Pending returns how many events wait to be taken.
+func (p *Processor) Pending() int {
+	p.lock()
+	defer p.mu.Unlock()
+	return len(p.queue)
+}
+
+// Repeat tells the last fact of a session a second time as an event of its own, with
+// another ID. A session of which nothing was told is processor.ErrNotFound.
+func (p *Processor) Repeat(sessionID string) error {
+	p.lock()
+	defer p.mu.Unlock()
+	for _, list := range [][]event{p.queue, p.taken} {
+		for _, e := range slices.Backward(list) {
+			if e.sessionID == sessionID {
+				p.enqueue(e.body)
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("repeat %q: %w", sessionID, processor.ErrNotFound)
+}
+
+// Announce puts an event of any other type, such as "coupon.deleted", into the
+// queue: what an adapter has to ignore.
+func (p *Processor) Announce(kind string) {
+	now := p.lock()
+	defer p.mu.Unlock()
+	p.enqueue(payload{Type: kind, CreatedAt: coupon.Instant(now)})
+}
+
+func (p *Processor) sign(events []event, now time.Time) []Delivery {
+	list := make([]Delivery, 0, len(events))
+	for _, e := range events {
+		body, err := json.Marshal(e.body)
+		if err != nil { // strings, integers and instants of a clock in range
+			continue
+		}
+		list = append(list, Delivery{
+			EventID: e.body.ID, SessionID: e.sessionID, Payload: body,
+			Signature: Sign(p.options.Secret, now, body),
+		})
+	}
+	return list
+}
+
+// Deliver sends what is to be delivered, the oldest first, each once. What the
+// receiver does not acknowledge waits for the next Deliver, before what is new; its
+// errors are returned together. Once ctx has ended nothing more is sent.
+func (p *Processor) Deliver(ctx context.Context, send Sender) error {
+	now := p.lock()
+	events := p.queue
+	p.queue = nil
+	deliveries := p.sign(events, now)
+	p.mu.Unlock()
+
+	var sent, kept []event
+	var failures []error
+	for i, d := range deliveries {
+		err := ctx.Err()
+		if err == nil {
+			err = send(ctx, d)
+		}
+		if err != nil {
+			failures = append(failures, fmt.Errorf("deliver %s: %w", d.EventID, err))
+			kept = append(kept, events[i])
+		} else {
+			sent = append(sent, events[i])
+		}
+	}
+
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.taken = append(p.taken, sent...)
+	p.queue = append(kept, p.queue...)
+	return errors.Join(failures...)
+}
