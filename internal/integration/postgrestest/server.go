@@ -1,0 +1,244 @@
+package postgrestest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// DSNVariable is the environment variable that names a server to use instead of a
+// throwaway one, as a URL.
+const DSNVariable = "COUPONKIT_POSTGRES_DSN"
+
+// ErrNoServer: there are no PostgreSQL binaries and no server was named.
+var ErrNoServer = errors.New("no PostgreSQL: install it (Debian: postgresql), or name a server in " + DSNVariable)
+
+// ErrForeign: the server was named by the environment and is not ours to stop.
+var ErrForeign = errors.New("the server is not a throwaway one")
+
+const (
+	startTimeout = 30 * time.Second
+	stopTimeout  = 20 * time.Second
+)
+
+// Server is a PostgreSQL server. Its methods may be called from many goroutines,
+// except those that stop and start it.
+type Server struct {
+	dsn     *url.URL
+	bin     string
+	dir     string
+	log     string
+	process *process
+	foreign bool
+	made    atomic.Int64
+}
+
+// Start returns a running server: the one that the environment names, else a new
+// throwaway one with these extra settings, such as "commit_delay=1000". Without
+// binaries it is [ErrNoServer].
+func Start(ctx context.Context, settings ...string) (*Server, error) {
+	if dsn := os.Getenv(DSNVariable); dsn != "" {
+		u, err := url.Parse(dsn)
+		if err != nil {
+			return nil, fmt.Errorf("%s is no URL: %w", DSNVariable, err)
+		}
+		return &Server{dsn: u, foreign: true}, nil
+	}
+	bin, err := findBinaries()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{bin: bin}
+	if err := s.initialise(ctx, settings); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	if err := s.Resume(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// initialise makes the cluster.
+func (s *Server) initialise(ctx context.Context, settings []string) error {
+	owner, err := unprivileged()
+	if err != nil {
+		return err
+	}
+	if s.dir, err = os.MkdirTemp("", "couponkit-postgres-"); err != nil {
+		return err
+	}
+	password, pwfile := rand.Text(), filepath.Join(s.dir, "password")
+	if err := os.WriteFile(pwfile, []byte(password+"\n"), 0o600); err != nil {
+		return err
+	}
+	if err := owner.own(s.dir, pwfile); err != nil {
+		return err
+	}
+	data := filepath.Join(s.dir, "data")
+	initdb := exec.CommandContext(ctx, filepath.Join(s.bin, "initdb"), "--pgdata", data, "--username", "postgres",
+		"--auth", "password", "--pwfile", pwfile, "--encoding", "UTF8", "--no-locale", "--no-sync")
+	initdb.Dir, initdb.Env, initdb.SysProcAttr = s.dir, cleanEnvironment(), owner.attributes()
+	if output, err := initdb.CombinedOutput(); err != nil {
+		return fmt.Errorf("initdb: %w\n%s", err, output)
+	}
+	port, err := freePort(ctx)
+	if err != nil {
+		return err
+	}
+	s.dsn = &url.URL{
+		Scheme: "postgres", User: url.UserPassword("postgres", password),
+		Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Path: "/postgres", RawQuery: "sslmode=disable",
+	}
+	s.log = filepath.Join(s.dir, "log")
+	arguments := []string{"-D", data, "-p", strconv.Itoa(port)}
+	for _, setting := range append([]string{
+		"listen_addresses=127.0.0.1", "unix_socket_directories=", "fsync=on", "synchronous_commit=on",
+		"max_connections=400", "shared_buffers=256MB", "max_wal_size=4GB", "timezone=UTC",
+	}, settings...) {
+		arguments = append(arguments, "-c", setting)
+	}
+	s.process = &process{path: filepath.Join(s.bin, "postgres"), arguments: arguments, owner: owner, dir: s.dir, log: s.log}
+	return nil
+}
+
+// DSN returns the URL of the server's own database.
+func (s *Server) DSN() string { return s.dsn.String() }
+
+// Foreign reports whether the server was named by the environment: it cannot be
+// stopped.
+func (s *Server) Foreign() bool { return s.foreign }
+
+// Database makes an empty database and returns its URL and a function that drops
+// it, whoever is connected.
+func (s *Server) Database(ctx context.Context) (dsn string, drop func(context.Context) error, err error) {
+	name := fmt.Sprintf("couponkit_%d_%d", os.Getpid(), s.made.Add(1))
+	quoted := pgx.Identifier{name}.Sanitize()
+	if err := s.exec(ctx, "CREATE DATABASE "+quoted); err != nil {
+		return "", nil, fmt.Errorf("make a database: %w", err)
+	}
+	u := *s.dsn
+	u.Path = "/" + name
+	drop = func(ctx context.Context) error { return s.exec(ctx, "DROP DATABASE IF EXISTS "+quoted+" WITH (FORCE)") }
+	return u.String(), drop, nil
+}
+
+func (s *Server) exec(ctx context.Context, sql string) error {
+	conn, err := pgx.Connect(ctx, s.DSN())
+	if err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, sql)
+	return errors.Join(err, conn.Close(ctx))
+}
+
+// Halt stops the server at once, as a crash would: sessions are cut and the next
+// start recovers from the log.
+func (s *Server) Halt() error { return s.stop(syscall.SIGQUIT) }
+
+func (s *Server) stop(signal syscall.Signal) error {
+	if s.foreign {
+		return ErrForeign
+	}
+	if s.process == nil {
+		return nil
+	}
+	return s.process.stop(signal, stopTimeout)
+}
+
+// Resume starts the server and waits until it answers.
+func (s *Server) Resume(ctx context.Context) error {
+	if s.foreign {
+		return ErrForeign
+	}
+	if err := s.process.start(); err != nil {
+		return fmt.Errorf("start PostgreSQL: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for {
+		err := s.exec(ctx, "SELECT 1")
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-s.process.ended:
+			log, _ := os.ReadFile(s.log) // what there is
+			return fmt.Errorf("PostgreSQL ended at its start: %w\n%s", err, log)
+		case <-ctx.Done():
+			return fmt.Errorf("PostgreSQL does not answer: %w", err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// Close stops the server and removes what it has written. A server that the
+// environment named is left as it is.
+func (s *Server) Close() error {
+	if s.foreign {
+		return nil
+	}
+	err := s.stop(syscall.SIGINT)
+	if s.dir != "" {
+		err = errors.Join(err, os.RemoveAll(s.dir))
+	}
+	return err
+}
+
+// findBinaries returns the directory of the newest installed server.
+func findBinaries() (string, error) {
+	if path, err := exec.LookPath("initdb"); err == nil {
+		return filepath.Dir(path), nil
+	}
+	newest, version := "", 0
+	for _, pattern := range []string{
+		"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql@*/bin", "/usr/local/opt/postgresql@*/bin",
+	} {
+		found, _ := filepath.Glob(pattern) // the patterns are well formed
+		for _, dir := range found {
+			if _, err := os.Stat(filepath.Join(dir, "initdb")); err != nil {
+				continue
+			}
+			if n := versionOf(filepath.Dir(dir)); newest == "" || n > version {
+				newest, version = dir, n
+			}
+		}
+	}
+	if newest == "" {
+		return "", ErrNoServer
+	}
+	return newest, nil
+}
+
+// versionOf reads the digits at the end of a path.
+func versionOf(path string) int {
+	begin := len(path)
+	for begin > 0 && path[begin-1] >= '0' && path[begin-1] <= '9' {
+		begin--
+	}
+	n, _ := strconv.Atoi(path[begin:]) // no digits is version 0
+	return n
+}
+
+func freePort(ctx context.Context) (int, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	port := listener.Addr().(*net.TCPAddr).Port
+	return port, listener.Close()
+}
+
+// cleanEnvironment keeps settings of the developer's own PostgreSQL away.
+func cleanEnvironment() []string { return []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC"} }
