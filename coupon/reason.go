@@ -39,6 +39,15 @@ type Params struct {
 	Minimum Amount `json:"minimum,omitzero"`
 }
 
+// Equal reports whether p and q hold the same facts; go-cmp finds it.
+func (p Params) Equal(q Params) bool {
+	if !p.StartsAt.Equal(q.StartsAt) || !p.ExpiresAt.Equal(q.ExpiresAt) {
+		return false
+	}
+	q.StartsAt, q.ExpiresAt = p.StartsAt, p.ExpiresAt
+	return p == q
+}
+
 // only returns the parameters that the code has.
 func (p Params) only(code RejectionCode) Params {
 	switch code {
@@ -85,6 +94,10 @@ type Reason struct {
 
 // Message returns the sentence that a customer may read.
 func (r Reason) Message() string { return r.Code.Message() }
+
+// Equal reports whether r and s are the same reason with the same facts; go-cmp
+// finds it.
+func (r Reason) Equal(s Reason) bool { return r.Code == s.Code && r.Params.Equal(s.Params) }
 
 // MarshalJSON returns the form that contract section 7 gives an entry of
 // rejections. params has those parameters that the code has, and no other:

@@ -7,10 +7,10 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Customer is who wants to use the coupon. The zero value is nobody: no signed-in
-// user, or one that does not exist.
+// Customer is who wants to use the coupon. Without an ID it is nobody: no
+// signed-in user, or one that does not exist.
 type Customer struct {
-	// ID counts for the per-user limit.
+	// ID is whose uses the per-user limit counts.
 	ID string
 	// Email is compared with the allow-list, in any letter case.
 	Email string
@@ -22,7 +22,8 @@ type Usage struct {
 	// Completed and Reserved count over all customers.
 	Completed int64
 	Reserved  int64
-	// CompletedByCustomer and ReservedByCustomer count this customer's.
+	// CompletedByCustomer and ReservedByCustomer count this customer's; without a
+	// customer they are not read.
 	CompletedByCustomer int64
 	ReservedByCustomer  int64
 	// CustomerHoldsReservation tells that one of the live reservations is the
@@ -48,7 +49,8 @@ type Question struct {
 }
 
 // Check decides what does not depend on a cart: state, dates, mirror, limits,
-// customer (specification 4.4). It allocates nothing.
+// customer (specification 4.4). It allocates nothing, however long the coupon's
+// allow-list is; only an e-mail address outside ASCII costs its normalising.
 func Check(c coupon.Coupon, q Question) Decision {
 	d := Decision{facts: facts{
 		couponID: c.ID, startsAt: c.StartsAt, expiresAt: c.ExpiresAt, limits: c.Limits,
@@ -66,28 +68,31 @@ func Check(c coupon.Coupon, q Question) Decision {
 	if q.MirrorInvalid {
 		d.refuse(coupon.ProcessorOutOfSync)
 	}
-	d.checkLimits(c.Limits, q.Usage)
+	d.checkLimits(c.Limits, &q)
 	d.checkCustomer(&c, &q)
 	return d
 }
 
-func (d *Decision) checkLimits(l coupon.Limits, u Usage) {
-	own := int64(0)
-	if u.CustomerHoldsReservation {
+// checkLimits compares the places taken with the limits. The customer's own
+// reservation is not among them; nobody has no reservation, and no uses that his
+// limit could count.
+func (d *Decision) checkLimits(l coupon.Limits, q *Question) {
+	known, own := q.Customer.ID != "", int64(0)
+	if known && q.Usage.CustomerHoldsReservation {
 		own = 1
 	}
-	if l.MaxUses > 0 && taken(u.Completed, u.Reserved, own) >= l.MaxUses {
+	if full(l.MaxUses, q.Usage.Completed, q.Usage.Reserved, own) {
 		d.refuse(coupon.UsageLimitReached)
 	}
-	if l.MaxUsesPerUser > 0 && taken(u.CompletedByCustomer, u.ReservedByCustomer, own) >= l.MaxUsesPerUser {
+	if known && full(l.MaxUsesPerUser, q.Usage.CompletedByCustomer, q.Usage.ReservedByCustomer, own) {
 		d.refuse(coupon.UserUsageLimitReached)
 	}
 }
 
-// taken returns how many places others take: the customer's own reservation is
-// left out, and figures of less than nothing count as nothing.
-func taken(completed, reserved, own int64) int64 {
-	return max(completed, 0) + max(reserved-own, 0)
+// full reports whether a limit, of which 0 is none, leaves no place. It subtracts
+// so that no figure overflows; figures below 0 count as 0.
+func full(limit, completed, reserved, own int64) bool {
+	return limit > 0 && max(max(reserved, 0)-own, 0) >= limit-max(completed, 0)
 }
 
 func (d *Decision) checkCustomer(c *coupon.Coupon, q *Question) {
@@ -122,8 +127,9 @@ type Result struct {
 }
 
 // Evaluate decides with the cart and prices it (specification 4.5, 4.6, 7). A
-// malformed cart is a [*pricing.ValidationError]; a refusal is no error here but
-// in the result's decision.
+// malformed cart is a [*pricing.ValidationError] that names every offending field;
+// a refusal is no error here but in the result's decision. The coupon is one that
+// [coupon.Coupon.Validate] accepts.
 func Evaluate(c coupon.Coupon, cart pricing.Cart, q Question) (Result, error) {
 	var r Result
 	if err := r.Reevaluate(c, cart, q); err != nil {
@@ -134,7 +140,8 @@ func Evaluate(c coupon.Coupon, cart pricing.Cart, q Question) (Result, error) {
 
 // Reevaluate is [Evaluate] into r, reusing its memory: once r has held a cart of
 // this many lines, nothing is allocated. It must not run while another goroutine
-// reads r or its quote.
+// reads r or its quote. After an error the quote is empty and the decision means
+// nothing.
 func (r *Result) Reevaluate(c coupon.Coupon, cart pricing.Cart, q Question) error {
 	r.Decision = Check(c, q)
 	r.eligible = AppendLines(r.eligible[:0], c.Scope, cart.Lines)

@@ -2,6 +2,7 @@ package eligibility
 
 import (
 	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -9,7 +10,8 @@ import (
 )
 
 // Decision is the answer to a question: allowed, or refused for one or more
-// reasons. The zero value is allowed. It is a comparable value.
+// reasons. The zero value is allowed. It is a value, safe to copy and to read from
+// many goroutines.
 type Decision struct {
 	reasons uint32 // bit n is set when rejection code n applies
 	facts   facts
@@ -53,6 +55,12 @@ func (d Decision) Reasons() []coupon.Reason {
 		reasons = append(reasons, coupon.Reason{Code: code, Params: d.facts.params(code)})
 	}
 	return reasons
+}
+
+// Equal reports whether both decisions have the same reasons with the same
+// parameters; go-cmp finds it.
+func (d Decision) Equal(e Decision) bool {
+	return slices.EqualFunc(d.Reasons(), e.Reasons(), coupon.Reason.Equal)
 }
 
 // Err returns nil when allowed, else a [*coupon.Rejection] with every reason.

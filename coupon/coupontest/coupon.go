@@ -1,0 +1,171 @@
+package coupontest
+
+import (
+	"math"
+	"time"
+
+	"github.com/shopspring/decimal"
+	"pgregory.net/rapid"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/pricing/pricingtest"
+)
+
+// Coupon draws a valid coupon in any state, with or without a mirror, of any
+// currency, used or not.
+func Coupon() *rapid.Generator[coupon.Coupon] {
+	return rapid.Custom(func(t *rapid.T) coupon.Coupon {
+		return fromDraft(t, Draft().Draw(t, "draft"))
+	})
+}
+
+// For draws a valid active coupon that has a chance to apply to the cart: it is in
+// the cart's currency more often than not, covers a line of it more often than
+// not (if there is one), and a minimum purchase is close to what the cart costs.
+func For(cart pricing.Cart) *rapid.Generator[coupon.Coupon] {
+	return rapid.Custom(func(t *rapid.T) coupon.Coupon {
+		d := Draft().Draw(t, "draft")
+		currency := cart.Currency
+		if rapid.IntRange(0, 4).Draw(t, "of another currency") == 0 {
+			currency = pricingtest.Currency().Draw(t, "currency")
+		}
+		d.Currency = currency.Code()
+		d.DiscountType, d.DiscountValue = discount(t, currency)
+		d.MinPurchase = nearMinimum(t, currency, cart)
+		c := fromDraft(t, d)
+		c.State = coupon.Active
+		switch {
+		case len(goods(cart)) > 0 && rapid.IntRange(0, 3).Draw(t, "covers") > 0:
+			c.Scope = Covering(cart).Draw(t, "scope")
+		case rapid.Bool().Draw(t, "covers nothing"):
+			c.Scope = NotCovering(cart).Draw(t, "scope")
+		}
+		return mustBeValid(t, c)
+	})
+}
+
+// nearMinimum draws no minimum purchase, or one within two minor units of a
+// partial sum of the lines.
+func nearMinimum(t *rapid.T, c pricing.Currency, cart pricing.Cart) decimal.Decimal {
+	if len(cart.Lines) == 0 || rapid.Bool().Draw(t, "no minimum") {
+		return decimal.Decimal{}
+	}
+	sum := int64(0)
+	for _, l := range cart.Lines {
+		if rapid.Bool().Draw(t, "counted") {
+			sum += l.UnitPrice * l.Quantity
+		}
+	}
+	return pricing.NewMoney(max(min(sum, math.MaxInt64-2)+rapid.Int64Range(-2, 2).Draw(t, "off by"), 0), c).Decimal()
+}
+
+func fromDraft(t *rapid.T, d coupon.Draft) coupon.Coupon {
+	c, err := coupon.New(d, coupon.Creation{ID: ID().Draw(t, "id"), At: Instant().Draw(t, "created")})
+	if err != nil {
+		t.Fatalf("drew an impossible draft: %v", err)
+	}
+	c.State = rapid.SampledFrom([]coupon.State{
+		coupon.Active, coupon.Active, coupon.Inactive, coupon.Pending, coupon.Deleting,
+	}).Draw(t, "state")
+	c.Revision = rapid.OneOf(rapid.Int64Range(1, 5), rapid.Int64Range(1, math.MaxInt64)).Draw(t, "revision")
+	c.UpdatedAt = c.CreatedAt.Add(time.Duration(rapid.Int64Range(0, 1_000_000).Draw(t, "age")) * time.Microsecond)
+	c.UsedCount = rapid.Int64Range(0, 1_000).Draw(t, "used")
+	c.ReservedCount = rapid.Int64Range(0, 10).Draw(t, "reserved")
+	if rapid.Bool().Draw(t, "mirrored") {
+		c.Mirror = coupon.Mirror{
+			CouponID:        rapid.StringMatching(`[A-Za-z0-9]{8}`).Draw(t, "processor coupon"),
+			PromotionCodeID: rapid.StringMatching(`promo_[A-Za-z0-9]{24}`).Draw(t, "promotion code"),
+			Revision:        rapid.Int64Range(1, c.Revision).Draw(t, "mirrored revision"),
+		}
+	}
+	return mustBeValid(t, c)
+}
+
+func mustBeValid(t *rapid.T, c coupon.Coupon) coupon.Coupon {
+	if err := c.Validate(); err != nil {
+		t.Fatalf("drew an impossible coupon: %v", err)
+	}
+	return c
+}
+
+// Patch draws a change that [coupon.Coupon.Apply] accepts for c: any part of the
+// editable fields, given or cleared, those that depend on each other together;
+// at times the fields that cannot change, with the value that they have.
+func Patch(c coupon.Coupon) *rapid.Generator[coupon.Patch] {
+	return rapid.Custom(func(t *rapid.T) coupon.Patch {
+		var p coupon.Patch
+		chosen := func(what string) bool { return rapid.Bool().Draw(t, "change "+what) }
+		if chosen("name") {
+			p.Name = coupon.Set(Text(coupon.MaxNameLength).Draw(t, "name"))
+		}
+		if chosen("description") {
+			p.Description = rapid.SampledFrom([]coupon.Optional[string]{
+				coupon.Clear[string](), coupon.Set(""), coupon.Set("another\ndescription"),
+			}).Draw(t, "description")
+		}
+		if chosen("scope") {
+			patchScope(t, &p)
+		}
+		if chosen("distribution") || c.AllowedUserEmails.Narrowed() {
+			patchAudience(t, &p)
+		}
+		p.MaxUses, p.MaxUsesPerUser = optionalLimit(t, "max uses"), optionalLimit(t, "max uses per user")
+		if chosen("minimum purchase") {
+			p.MinPurchase = coupon.Set(minimum(t, c.Currency))
+		}
+		if chosen("dates") {
+			start, end := window(t)
+			p.StartsAt, p.ExpiresAt = setOrClear(start), setOrClear(end)
+		}
+		if chosen("nothing that cannot change") {
+			patchImmutable(t, &p, c)
+		}
+		return p
+	})
+}
+
+func patchScope(t *rapid.T, p *coupon.Patch) {
+	s := Scope().Draw(t, "scope")
+	p.AppliesTo = coupon.Set(s.AppliesTo)
+	if s.AppliesTo == coupon.All && rapid.Bool().Draw(t, "default scope") {
+		p.AppliesTo = coupon.Clear[coupon.AppliesTo]()
+	}
+	p.PlanIDs, p.DeviceIDs, p.AccessoryIDs = setOrClearList(s.Plans.Slice()), setOrClearList(s.Devices.Slice()), setOrClearList(s.Accessories.Slice())
+}
+
+func patchAudience(t *rapid.T, p *coupon.Patch) {
+	var a audience
+	a.draw(t)
+	p.Distribution = coupon.Set(a.distribution)
+	if a.distribution == 0 {
+		p.Distribution = coupon.Clear[coupon.Distribution]()
+	}
+	p.AllowedUserEmails, p.PointsRequired = coupon.Set(a.emails), coupon.Set(a.points)
+}
+
+// patchImmutable gives what cannot change, and the revision.
+func patchImmutable(t *rapid.T, p *coupon.Patch, c coupon.Coupon) {
+	p.Code = coupon.Set(Spelling(c.Code).Draw(t, "code"))
+	p.DiscountType = coupon.Set(c.Discount.Type())
+	p.Currency = coupon.Set(c.Currency.Code())
+	p.DiscountValue = coupon.Set(c.Discount.Amount().Decimal())
+	if c.Discount.Type() == pricing.Percentage {
+		p.DiscountValue = coupon.Set(c.Discount.Percent().Decimal())
+	}
+	p.Revision = coupon.Set(c.Revision)
+}
+
+func setOrClear(m coupon.Moment) coupon.Optional[coupon.Moment] {
+	if m.IsZero() {
+		return coupon.Clear[coupon.Moment]()
+	}
+	return coupon.Set(m)
+}
+
+func setOrClearList(ids []string) coupon.Optional[[]string] {
+	if len(ids) == 0 {
+		return coupon.Clear[[]string]()
+	}
+	return coupon.Set(ids)
+}

@@ -1,0 +1,147 @@
+package coupontest
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/shopspring/decimal"
+	"pgregory.net/rapid"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/pricing/pricingtest"
+)
+
+// ID draws a coupon ID.
+func ID() *rapid.Generator[string] {
+	return rapid.Map(rapid.StringMatching(`[0-9A-Za-z._~-]{1,60}`), func(rest string) string {
+		return coupon.IDPrefix + rest
+	})
+}
+
+// Instant draws an instant as coupons store it, in UTC and to the microsecond:
+// of the years 1900 to 9000, in this century mostly, with and without a part of
+// a second.
+func Instant() *rapid.Generator[time.Time] {
+	return rapid.Custom(func(t *rapid.T) time.Time {
+		seconds := rapid.OneOf(
+			rapid.Int64Range(unix(2020), unix(2040)),
+			rapid.Int64Range(unix(1900), unix(9000)),
+		).Draw(t, "seconds")
+		micros := rapid.SampledFrom([]int64{0, 0, 1, 500_000, 999_999}).Draw(t, "microseconds")
+		return time.Unix(seconds, micros*1_000).UTC()
+	})
+}
+
+func unix(year int) int64 { return time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC).Unix() }
+
+// Draft draws a draft that [coupon.New] accepts, whatever currency and location
+// are the defaults, provided that the currency of a draft which names none is
+// EUR. Every option of a coupon occurs: each scope with and without selections,
+// each distribution, limits given, cleared and left out, dates and instants.
+func Draft() *rapid.Generator[coupon.Draft] {
+	return rapid.Custom(func(t *rapid.T) coupon.Draft {
+		d := coupon.Draft{Code: Spelling(Code().Draw(t, "code")).Draw(t, "typed"), Name: Text(coupon.MaxNameLength).Draw(t, "name")}
+		currency := pricing.EUR()
+		if rapid.Bool().Draw(t, "other currency") {
+			currency = pricingtest.Currency().Draw(t, "currency")
+			d.Currency = currency.Code()
+		}
+		d.DiscountType, d.DiscountValue = discount(t, currency)
+		if rapid.Bool().Draw(t, "described") {
+			d.Description = Text(coupon.MaxDescriptionLength).Draw(t, "description") + "\r\n\tsecond line"
+			d.Description = string([]rune(d.Description)[:min(len([]rune(d.Description)), coupon.MaxDescriptionLength)])
+		}
+		scope := Scope().Draw(t, "scope")
+		d.AppliesTo, d.PlanIDs, d.DeviceIDs, d.AccessoryIDs = scope.AppliesTo, scope.Plans.Slice(), scope.Devices.Slice(), scope.Accessories.Slice()
+		if d.AppliesTo == coupon.All && rapid.Bool().Draw(t, "default scope") {
+			d.AppliesTo = 0
+		}
+		var a audience
+		a.draw(t)
+		d.Distribution, d.AllowedUserEmails, d.PointsRequired = a.distribution, a.emails, a.points
+		d.MaxUses, d.MaxUsesPerUser = optionalLimit(t, "max uses"), optionalLimit(t, "max uses per user")
+		d.MinPurchase = minimum(t, currency)
+		d.StartsAt, d.ExpiresAt = window(t)
+		return d
+	})
+}
+
+func discount(t *rapid.T, c pricing.Currency) (pricing.DiscountType, decimal.Decimal) {
+	d := pricingtest.Discount(c).Draw(t, "discount")
+	if d.Type() == pricing.Percentage {
+		return d.Type(), d.Percent().Decimal()
+	}
+	return d.Type(), d.Amount().Decimal()
+}
+
+// minimum is none as often as not, else small, ordinary or beyond every cart.
+func minimum(t *rapid.T, c pricing.Currency) decimal.Decimal {
+	minor := rapid.OneOf(
+		rapid.Just[int64](0),
+		rapid.Just[int64](0),
+		rapid.Int64Range(1, 10_000),
+		rapid.Int64Range(1, math.MaxInt64),
+	).Draw(t, "minimum purchase")
+	return pricing.NewMoney(minor, c).Decimal()
+}
+
+func optionalLimit(t *rapid.T, label string) coupon.Optional[int64] {
+	switch rapid.SampledFrom([]string{"absent", "cleared", "given"}).Draw(t, label) {
+	case "cleared":
+		return coupon.Clear[int64]()
+	case "given":
+		return coupon.Set(rapid.OneOf(rapid.Int64Range(1, 5), rapid.Int64Range(1, math.MaxInt64)).Draw(t, label))
+	default:
+		return coupon.Optional[int64]{}
+	}
+}
+
+// audience is who may use a coupon.
+type audience struct {
+	distribution coupon.Distribution // zero is the default
+	emails       coupon.EmailList
+	points       int64
+}
+
+func (a *audience) draw(t *rapid.T) {
+	a.distribution = rapid.SampledFrom([]coupon.Distribution{
+		0, coupon.General, coupon.PointsRedeemable, coupon.UserSpecific,
+	}).Draw(t, "distribution")
+	switch a.distribution {
+	case coupon.UserSpecific:
+		a.emails = rapid.SliceOfN(Email(), 1, 8).Draw(t, "addresses")
+	case coupon.PointsRedeemable:
+		a.points = rapid.OneOf(rapid.Int64Range(1, 1_000), rapid.Just[int64](coupon.MaxPointsRequired)).Draw(t, "points")
+	case coupon.General:
+	}
+}
+
+// window draws bounds that are far enough apart for every location.
+func window(t *rapid.T) (start, end coupon.Moment) {
+	from := Instant().Draw(t, "from")
+	until := from.Add(3*24*time.Hour + time.Duration(rapid.Int64Range(0, 1_000_000).Draw(t, "length"))*time.Millisecond)
+	if rapid.Bool().Draw(t, "has start") {
+		start = moment(t, from)
+	}
+	if rapid.Bool().Draw(t, "has end") {
+		end = moment(t, until)
+	}
+	return start, end
+}
+
+func moment(t *rapid.T, at time.Time) coupon.Moment {
+	if rapid.Bool().Draw(t, "as a date") {
+		return coupon.On(at.Year(), at.Month(), at.Day())
+	}
+	return coupon.At(at)
+}
+
+// itemIDs draws a selection of one kind, from the vocabulary of pricingtest and at
+// times from beyond it.
+func itemIDs(t *rapid.T, kind pricing.LineKind, least int) coupon.Items {
+	known := rapid.Map(rapid.IntRange(1, pricingtest.ItemsPerKind), func(n int) string { return fmt.Sprintf("%s-%d", kind, n) })
+	ids := rapid.SliceOfN(rapid.OneOf(known, known, known, Text(coupon.MaxItemIDLength)), least, 4).Draw(t, kind.String()+" IDs")
+	return coupon.NewItems(ids...)
+}
