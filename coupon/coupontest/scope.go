@@ -98,9 +98,9 @@ func selected(s *coupon.Scope, kind pricing.LineKind) *coupon.Items {
 		return &s.Plans
 	case pricing.Device:
 		return &s.Devices
-	default:
-		return &s.Accessories
+	case pricing.Accessory, pricing.Shipping:
 	}
+	return &s.Accessories
 }
 
 // absent draws IDs that no line of this kind has. IDs of lines of another kind are

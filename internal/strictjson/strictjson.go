@@ -37,7 +37,7 @@ const (
 // valid UTF-8 is one fault without a field.
 func Object(data []byte, targets map[string]any) error {
 	if !utf8.Valid(data) {
-		return fault(pricing.FieldMalformed, "the JSON text is not valid UTF-8")
+		return fault("the JSON text is not valid UTF-8")
 	}
 	var faults pricing.ValidationError
 	seen := make(map[string]bool, len(targets))
@@ -54,7 +54,7 @@ func Object(data []byte, targets map[string]any) error {
 		seen[name] = true
 	})
 	if err != nil {
-		return fault(pricing.FieldMalformed, err.Error())
+		return fault(err.Error())
 	}
 	return faults.Err()
 }
@@ -111,6 +111,6 @@ func readable(err error) error {
 	return errors.New("the JSON text is malformed")
 }
 
-func fault(code pricing.FieldCode, message string) error {
-	return &pricing.ValidationError{Fields: []pricing.FieldError{{Code: code, Message: message}}}
+func fault(message string) error {
+	return &pricing.ValidationError{Fields: []pricing.FieldError{{Code: pricing.FieldMalformed, Message: message}}}
 }

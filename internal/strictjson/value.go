@@ -34,9 +34,9 @@ func Value(data []byte, target any) error {
 	case errors.As(err, &typed):
 		return mistyped(typed)
 	case errors.As(err, &syntax):
-		return fault(pricing.FieldMalformed, readable(err).Error())
+		return fault(readable(err).Error())
 	}
-	return fault(pricing.FieldMalformed, "must be of another form")
+	return fault("must be of another form")
 }
 
 // relative takes the name off a fault in a value that is one text: its parser
@@ -73,7 +73,7 @@ func listOf(target any) (reflect.Value, bool) {
 func entries(data []byte, list reflect.Value) error {
 	var raw []json.RawMessage
 	if err := json.Unmarshal(data, &raw); err != nil {
-		return fault(pricing.FieldMalformed, readable(err).Error())
+		return fault(readable(err).Error())
 	}
 	var faults pricing.ValidationError
 	decoded := reflect.MakeSlice(list.Type(), len(raw), len(raw))
@@ -82,7 +82,7 @@ func entries(data []byte, list reflect.Value) error {
 		into := decoded.Index(i).Addr().Interface()
 		err := Value(entry, into)
 		if err == nil && string(entry) == "null" {
-			err = fault(pricing.FieldMalformed, "must not be null")
+			err = fault("must not be null")
 		}
 		if err == nil {
 			continue
@@ -102,10 +102,14 @@ func entries(data []byte, list reflect.Value) error {
 // mistyped says what the value should have been, without the name of a Go type.
 func mistyped(err *json.UnmarshalTypeError) error {
 	code, message := pricing.FieldMalformed, "must be of another form"
-	switch kind := err.Type.Kind(); {
-	case err.Type == reflect.TypeFor[pricing.Number]() || err.Type == reflect.TypeFor[json.Number]():
+	wanted := err.Type
+	for wanted.Kind() == reflect.Pointer {
+		wanted = wanted.Elem()
+	}
+	switch kind := wanted.Kind(); {
+	case wanted == reflect.TypeFor[pricing.Number]() || wanted == reflect.TypeFor[json.Number]():
 		message = "must be a decimal number, bare or as text"
-	case isText(err.Type):
+	case isText(wanted):
 		message = "must be text"
 	case kind == reflect.Bool:
 		message = "must be true or false"

@@ -1,0 +1,263 @@
+package strictjson_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/internal/strictjson"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// target has a field of every form that the module reads.
+type target struct {
+	text     string
+	whole    int64
+	small    int8
+	yes      bool
+	list     []string
+	numbers  []int64
+	nested   [][]string
+	number   pricing.Number
+	raw      json.Number
+	kind     pricing.DiscountType
+	currency pricing.Currency
+	object   struct{ A int }
+	strange  func()
+}
+
+func (t *target) fields() map[string]any {
+	return map[string]any{
+		"text": &t.text, "whole": &t.whole, "small": &t.small, "yes": &t.yes, "list": &t.list,
+		"numbers": &t.numbers, "nested": &t.nested, "number": &t.number, "raw": &t.raw,
+		"kind": &t.kind, "currency": &t.currency, "object": &t.object, "strange": &t.strange,
+	}
+}
+
+func faults(t *testing.T, err error) map[string]pricing.FieldCode {
+	t.Helper()
+	if err == nil {
+		return nil
+	}
+	var invalid *pricing.ValidationError
+	require.ErrorAs(t, err, &invalid)
+	require.ErrorIs(t, err, pricing.ErrInvalid)
+	found := map[string]pricing.FieldCode{}
+	for _, f := range invalid.Fields {
+		if _, twice := found[f.Field]; twice {
+			t.Errorf("%q is reported twice: %v", f.Field, err)
+		}
+		found[f.Field] = f.Code
+	}
+	return found
+}
+
+func TestObjectReadsEveryForm(t *testing.T) {
+	t.Parallel()
+	var got target
+	require.NoError(t, strictjson.Object([]byte(` {"text":"a","whole":-3,"small":127,"yes":true,"list":["x","y"],
+		"numbers":[1,2],"nested":[["a"],[]],"number":12.50,"raw":7,"kind":"PERCENTAGE","currency":"eur","object":{"A":1}} `), got.fields()))
+	want := target{
+		text: "a", whole: -3, small: 127, yes: true, list: []string{"x", "y"}, numbers: []int64{1, 2},
+		nested: [][]string{{"a"}, {}}, number: "12.50", raw: "7", kind: pricing.Percentage, currency: pricing.EUR(),
+	}
+	want.object.A = 1
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(target{}), cmp.FilterPath(isStrange, cmp.Ignore())); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func isStrange(p cmp.Path) bool { return p.Last().String() == ".strange" }
+
+func TestFieldsThatAreAbsentOrNullStay(t *testing.T) {
+	t.Parallel()
+	got := target{text: "kept", whole: 3, list: []string{"gone"}}
+	require.NoError(t, strictjson.Object([]byte(`{"text":null,"list":null}`), got.fields()))
+	if got.text != "kept" || got.whole != 3 || got.list != nil {
+		t.Errorf("got %q, %d, %q", got.text, got.whole, got.list)
+	}
+}
+
+func TestOneErrorNamesEveryField(t *testing.T) {
+	t.Parallel()
+	var got target
+	err := strictjson.Object([]byte(`{"text":1,"whole":"1","Whole":1,"yes":0,"list":["a",2,null,{}],"nested":[[],["a",true]],
+		"numbers":[1.5,99999999999999999999],"number":[],"raw":true,"kind":"HALF","currency":"EUX","object":[],"extra":{"a":1},
+		"small":128,"text":"again"}`), got.fields())
+	want := map[string]pricing.FieldCode{
+		"whole": "malformed", "Whole": "unknown", "yes": "malformed",
+		"list[1]": "malformed", "list[2]": "malformed", "list[3]": "malformed", "nested[1][1]": "malformed",
+		"numbers[0]": "malformed", "numbers[1]": "too_large", "number": "malformed", "raw": "malformed",
+		"kind": "unknown", "currency": "unknown", "object": "malformed", "extra": "unknown", "small": "too_large",
+		"text": "malformed",
+	}
+	var invalid *pricing.ValidationError
+	require.ErrorAs(t, err, &invalid)
+	text := 0
+	found := map[string]pricing.FieldCode{}
+	for _, f := range invalid.Fields {
+		found[f.Field] = f.Code
+		if f.Field == "text" {
+			text++
+		}
+	}
+	if diff := cmp.Diff(want, found); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if text != 2 {
+		t.Errorf("text is reported %d times, for its form and for being given twice", text)
+	}
+}
+
+func TestMessagesAreForPeople(t *testing.T) {
+	t.Parallel()
+	for document, want := range map[string]string{
+		`{"text":1}`:                "text: must be text",
+		`{"whole":"1"}`:             "whole: must be a whole number",
+		`{"whole":1.5}`:             "whole: must be a whole number",
+		`{"whole":1e400}`:           "whole: must be a whole number",
+		`{"small":-129}`:            "small: the number is out of range",
+		`{"yes":"true"}`:            "yes: must be true or false",
+		`{"list":{}}`:               "list: must be a list",
+		`{"list":[null]}`:           "list[0]: must not be null",
+		`{"object":3}`:              "object: must be an object",
+		`{"number":true}`:           "number: must be a decimal number, bare or as text",
+		`{"raw":"x"}`:               "raw: must be of another form",
+		`{"raw":{}}`:                "raw: must be a decimal number, bare or as text",
+		`{"kind":5}`:                "kind: must be text",
+		`{"kind":""}`:               "kind: must be PERCENTAGE or FIXED_AMOUNT",
+		`{"strange":5}`:             "strange: must be of another form",
+		`{"new":5}`:                 "new: there is no such field",
+		`{"text":"","text":""}`:     "text: the field is given twice",
+		`[]`:                        "a JSON object is expected",
+		`"text"`:                    "a JSON object is expected",
+		`null`:                      "a JSON object is expected",
+		``:                          "the JSON text ends too early",
+		`{"text":`:                  "the JSON text ends too early",
+		`{"text":"a"`:               "the JSON text ends too early",
+		`{} {}`:                     "there is more after the JSON object",
+		`{} x`:                      "there is more after the JSON object",
+		`{"text":"` + "\xff" + `"}`: "the JSON text is not valid UTF-8",
+	} {
+		var got target
+		err := strictjson.Object([]byte(document), got.fields())
+		if err == nil || err.Error() != "invalid input: "+want {
+			t.Errorf("%s: got %v, want %q", document, err, want)
+		}
+	}
+	for _, document := range []string{`{"text" 1}`, `{'text':1}`, `{"text":1,}`, `{"text":tru}`, `{"list":[1 2]}`, "{\"text\":\"\x01\"}", `x`, `{1:2}`} {
+		var got target
+		err := strictjson.Object([]byte(document), got.fields())
+		if err == nil || !strings.Contains(err.Error(), "the JSON text has a fault at byte") && !strings.Contains(err.Error(), "the JSON text is malformed") {
+			t.Errorf("%s: got %v", document, err)
+		}
+	}
+}
+
+func TestValueOnItsOwn(t *testing.T) {
+	t.Parallel()
+	var list []string
+	require.NoError(t, strictjson.Value([]byte(" \n[\"a\"]"), &list))
+	for document, target := range map[string]any{`[`: &list, `["a"`: &list, `{`: new(string), ``: new(string)} {
+		if faults(t, strictjson.Value([]byte(document), target))[""] != pricing.FieldMalformed {
+			t.Errorf("%s is accepted", document)
+		}
+	}
+	if diff := cmp.Diff([]string{"a"}, list); diff != "" {
+		t.Errorf("a malformed list changes its target (-want +got):\n%s", diff)
+	}
+}
+
+// A fault in a value with fields of its own is named below the value.
+func TestFaultsInsideValuesKeepTheirPath(t *testing.T) {
+	t.Parallel()
+	var got nested
+	err := strictjson.Object([]byte(`{"inner":{"text":1,"more":2}}`), map[string]any{"inner": &got})
+	want := map[string]pricing.FieldCode{"inner.text": "malformed", "inner.more": "unknown"}
+	if diff := cmp.Diff(want, faults(t, err)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+type nested struct{ text string }
+
+func (n *nested) UnmarshalJSON(data []byte) error {
+	return strictjson.Object(data, map[string]any{"text": &n.text})
+}
+
+func TestErrorsOfAnotherKindSaySomethingAllTheSame(t *testing.T) {
+	t.Parallel()
+	if got := faults(t, strictjson.Value([]byte(`1`), new(moody)))[""]; got != pricing.FieldMalformed {
+		t.Errorf("got %q", got)
+	}
+}
+
+type moody struct{}
+
+func (*moody) UnmarshalJSON([]byte) error { return errors.New("pkg.moody: cannot") }
+
+func TestWhatAHostileTextCosts(t *testing.T) {
+	t.Parallel()
+	var many strings.Builder
+	many.WriteString(`{"f0":0`)
+	for i := range 100_000 {
+		fmt.Fprintf(&many, `,"f%d":0`, i+1)
+	}
+	many.WriteString("}")
+	tests := map[string]struct {
+		document string
+		reported int
+	}{
+		"fields":         {many.String(), 1},
+		"a long name":    {`{"` + strings.Repeat("x", 1_000_000) + `":0}`, 1},
+		"depth":          {`{"list":` + strings.Repeat("[", 1_000_000), 1},
+		"entries":        {`{"numbers":[` + strings.Repeat(`"",`, 100_000) + `""]}`, strictjson.MaxListFaults},
+		"the same field": {`{"text":""` + strings.Repeat(`,"text":""`, 300) + `}`, 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got target
+			err := strictjson.Object([]byte(test.document), got.fields())
+			var invalid *pricing.ValidationError
+			require.ErrorAs(t, err, &invalid)
+			if len(invalid.Fields) != test.reported || len(err.Error()) > 100*test.reported+100 {
+				t.Errorf("%d faults in %d bytes", len(invalid.Fields), len(err.Error()))
+			}
+		})
+	}
+}
+
+func FuzzObject(f *testing.F) {
+	for _, seed := range []string{
+		`{}`, `{"text":"a","whole":1}`, `{"list":["a",1]}`, `{"text":1,"text":2}`, `{"x":{}}`, `[]`, `{"a`, "\xff",
+		`{"number":1e400}`, `{"nested":[[],[null]]}`, `{"currency":"EUR","kind":"X"}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var got target
+		err := strictjson.Object(data, got.fields())
+		if err == nil {
+			if !json.Valid(data) || !utf8.Valid(data) {
+				t.Fatalf("%q is accepted", data)
+			}
+			return
+		}
+		var invalid *pricing.ValidationError
+		if !errors.As(err, &invalid) || len(invalid.Fields) == 0 {
+			t.Fatalf("%q: %v names no field", data, err)
+		}
+		for _, f := range invalid.Fields {
+			if f.Message == "" || f.Code == "" || strings.Contains(f.Message, "Go ") || strings.Contains(f.Message, "json:") {
+				t.Errorf("%q: %+v", data, f)
+			}
+		}
+	})
+}
