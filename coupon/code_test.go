@@ -1,0 +1,302 @@
+package coupon_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/text/unicode/norm"
+	"pgregory.net/rapid"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/coupon/coupontest"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// Contract section 4.1, clause by clause.
+func TestTheKeyOfACode(t *testing.T) {
+	t.Parallel()
+	for typed, want := range map[string]string{
+		"SUMMER10": "SUMMER10",
+		// upper-cased
+		"summer10":    "SUMMER10",
+		"dankefür100": "DANKEFÜR100",
+		"straße":      "STRASSE",
+		"STRAẞE":      "STRAẞE", // the capital sharp s is a letter of its own
+		"ﬁve":         "FIVE",
+		"ıstanbul":    "ISTANBUL",
+		"İstanbul":    "İSTANBUL",
+		"i̇stanbul":   "İSTANBUL", // the lower case of the line above
+		"ŉ":           "ʼN",
+		"ς":           "Σ",
+		"ǆ":           "DŽ",
+		// NFKC
+		"ＳＵＭＭＥＲ１０":     "SUMMER10",
+		"ｓｕｍｍｅｒ１０":     "SUMMER10",
+		"𝐒𝐔𝐌𝐌𝐄𝐑①⓪":     "SUMMER10",
+		"e\u0301TE10":  "ÉTE10",
+		"\u212Bngstro": "ÅNGSTRO", // Angstrom sign
+		"\u212Aelvin":  "KELVIN",  // Kelvin sign
+		"½":            "1⁄2",
+		// surrounding white space trimmed
+		"  SUMMER10\t\r\n":       "SUMMER10",
+		"\u00a0SUMMER10\u3000":   "SUMMER10",
+		"\u2003SUMMER10\u2028":   "SUMMER10",
+		"´" + "A":                "\u0301A", // the accent decomposes to a space with a mark
+		"OFF%_'\";--\\<script>/": "OFF%_'\";--\\<SCRIPT>/",
+		"cpn_abc":                "CPN_ABC", // no ID
+	} {
+		got, err := coupon.ParseCode(typed)
+		if err != nil || got.String() != want {
+			t.Errorf("ParseCode(%+q) = %+q, %v; want %+q", typed, got, err, want)
+		}
+	}
+}
+
+func TestWhatIsNoCode(t *testing.T) {
+	t.Parallel()
+	for typed, want := range map[string]pricing.FieldCode{
+		"":                             pricing.FieldRequired,
+		" \t\u00a0":                    pricing.FieldRequired,
+		"SUMMER 10":                    pricing.FieldMalformed,
+		"SUMMER\u00a010":               pricing.FieldMalformed,
+		"SUMMER\u300010":               pricing.FieldMalformed,
+		"A\n":                          "",
+		"A\nB":                         pricing.FieldMalformed,
+		"A¨":                           pricing.FieldMalformed, // decomposes to white space inside
+		"ﷺ":                            pricing.FieldMalformed, // a phrase of four words
+		"SUMMER\u200b10":               pricing.FieldMalformed, // zero-width
+		"\ufeffSUMMER10":               pricing.FieldMalformed,
+		"SUMMER10\u2060":               pricing.FieldMalformed,
+		"A\u200dB":                     pricing.FieldMalformed,
+		"A\u00adB":                     pricing.FieldMalformed,
+		"A\u034fB":                     pricing.FieldMalformed,
+		"A\ufe0f":                      pricing.FieldMalformed, // variation selector
+		"A\U000e0100":                  pricing.FieldMalformed,
+		"A\u3164":                      pricing.FieldMalformed, // Hangul filler: a letter
+		"A\uffa0":                      pricing.FieldMalformed, // half-width filler
+		"A\u2800":                      pricing.FieldMalformed, // Braille blank: a sign
+		"A\u180e":                      pricing.FieldMalformed,
+		"\u202eSUMMER":                 pricing.FieldMalformed, // bidirectional override
+		"\u2066A\u2069":                pricing.FieldMalformed,
+		"A\u061c":                      pricing.FieldMalformed,
+		"A\x00B":                       pricing.FieldMalformed,
+		"\x1bA":                        pricing.FieldMalformed,
+		"A\x7f":                        pricing.FieldMalformed,
+		"A\u0080":                      pricing.FieldMalformed,
+		"A\ue000":                      pricing.FieldMalformed, // private use
+		"A\u0378":                      pricing.FieldMalformed, // unassigned
+		"A\U0010ffff":                  pricing.FieldMalformed,
+		"A\ufffd":                      pricing.FieldMalformed,
+		"A\xff":                        pricing.FieldMalformed,
+		"\xed\xa0\x80":                 pricing.FieldMalformed, // half a surrogate pair
+		"\xc0\x80":                     pricing.FieldMalformed, // overlong NUL
+		strings.Repeat("A", 256):       pricing.FieldTooLong,
+		strings.Repeat("a", 256):       pricing.FieldTooLong,
+		strings.Repeat("ß", 128):       pricing.FieldTooLong, // 256 once upper-cased
+		strings.Repeat("ﬃ", 86):        pricing.FieldTooLong, // 258 once normalised
+		strings.Repeat("A", 5_000_000): pricing.FieldTooLong,
+	} {
+		_, err := coupon.ParseCode(typed)
+		if got := fieldCodes(t, err)["code"]; got != want {
+			t.Errorf("ParseCode(%+.40q) = %v; want code %q", typed, err, want)
+		}
+	}
+}
+
+// The bound counts code points of the key, not of what was typed, and not bytes.
+func TestTheBoundIsThatOfTheKey(t *testing.T) {
+	t.Parallel()
+	for name, typed := range map[string]string{
+		"ASCII":                       strings.Repeat("A", 255),
+		"four bytes a letter":         strings.Repeat("𝐀", 255),
+		"letters of several parts":    strings.Repeat("\u1100\u1161\u11a8", 255),
+		"a letter that grows":         strings.Repeat("ß", 127) + "X",
+		"much white space around":     strings.Repeat(" ", 100_000) + "A" + strings.Repeat("\u3000", 100_000),
+		"letters that cannot compose": strings.Repeat("夏", 255),
+	} {
+		code, err := coupon.ParseCode(typed)
+		require.NoError(t, err, name)
+		if n := utf8.RuneCountInString(code.String()); n > coupon.MaxCodeLength {
+			t.Errorf("%s: %d code points", name, n)
+		}
+		_, err = coupon.ParseCode(strings.TrimSpace(typed) + strings.Repeat("X", 255))
+		if fieldCodes(t, err)["code"] != pricing.FieldTooLong {
+			t.Errorf("%s and 255 more: %v", name, err)
+		}
+	}
+}
+
+// checkKey returns what is wrong with a key, if anything.
+func checkKey(key string) error {
+	again, err := coupon.ParseCode(key)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the key %+q is no code: %w", key, err)
+	case again.String() != key:
+		return fmt.Errorf("the key of the key %+q is %+q", key, again)
+	case !norm.NFKC.IsNormalString(key):
+		return fmt.Errorf("the key %+q is not NFKC", key)
+	case key == "" || utf8.RuneCountInString(key) > 255:
+		return fmt.Errorf("the key %+q has %d code points", key, utf8.RuneCountInString(key))
+	case strings.ContainsFunc(key, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }):
+		return fmt.Errorf("the key %+q has white space or control characters", key)
+	}
+	return nil
+}
+
+func TestTheKeyCheckerNotices(t *testing.T) {
+	t.Parallel()
+	for _, broken := range []string{"", "a", "A B", " A", "e\u0301", "Ａ", "ß", "A\u200b", strings.Repeat("A", 256), "\xff"} {
+		if checkKey(broken) == nil {
+			t.Errorf("%+q passes for a key", broken)
+		}
+	}
+}
+
+// Every character there is, alone and in company. Those that are unassigned,
+// private or invisible are in no key at all.
+func TestAKeyIsItsOwnKey(t *testing.T) {
+	t.Parallel()
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		if unicode.In(r, unicode.Co, unicode.Cs, unicode.Cf, unicode.Cn) {
+			if r%64 == 0 && !isRefused("A"+string(r)+"B") {
+				t.Errorf("%U is accepted", r)
+			}
+			continue
+		}
+		for _, typed := range []string{string(r), "A" + string(r), string(r) + "\u0301", string(r) + "\u0345\u0307"} {
+			if code, err := coupon.ParseCode(typed); err == nil {
+				if err := checkKey(code.String()); err != nil {
+					t.Errorf("typed %+q: %v", typed, err)
+				}
+			}
+		}
+	}
+}
+
+func isRefused(typed string) bool {
+	_, err := coupon.ParseCode(typed)
+	return err != nil
+}
+
+func TestParseCodeOnHostileText(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		typed := coupontest.Hostile().Draw(t, "typed")
+		code, err := coupon.ParseCode(typed)
+		if err != nil {
+			if !errors.Is(err, pricing.ErrInvalid) || !code.IsZero() {
+				t.Errorf("%+q: code %q, error %v", typed, code, err)
+			}
+			return
+		}
+		if err := checkKey(code.String()); err != nil {
+			t.Errorf("typed %+q: %v", typed, err)
+		}
+	})
+}
+
+// However a customer spells a code, it is the same one; another code never is.
+func TestSpellingsAreOneCode(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		code := coupontest.Code().Draw(t, "code")
+		typed := coupontest.Spelling(code).Draw(t, "typed")
+		got, err := coupon.ParseCode(typed)
+		if err != nil || got != code || !got.Equal(code) {
+			t.Errorf("%+q is %q, %v; want %q", typed, got, err, code)
+		}
+		other := code.String() + "X"
+		if len(other) < 250 {
+			if got, err := coupon.ParseCode(other); err != nil || got == code {
+				t.Errorf("%q is %q, %v", other, got, err)
+			}
+		}
+	})
+}
+
+func TestCodesAndIDsNeverMeet(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.OneOf(coupontest.ID(), coupontest.Hostile()).Draw(t, "text")
+		if code, err := coupon.ParseCode(text); err == nil && coupon.IsID(code.String()) {
+			t.Errorf("the code %q is an ID", code)
+		}
+	})
+	for text, want := range map[string]bool{
+		"cpn_1": true, "cpn_": false, "": false, "CPN_1": false, " cpn_1": false, "cpn_a b": false, "cpn_\x00": false,
+		"cpn_ü": false, "cpn_" + strings.Repeat("x", 60): true, "cpn_" + strings.Repeat("x", 61): false,
+	} {
+		if coupon.IsID(text) != want {
+			t.Errorf("IsID(%q) = %t", text, !want)
+		}
+	}
+}
+
+func TestCodeAsText(t *testing.T) {
+	t.Parallel()
+	var code coupon.Code
+	require.NoError(t, code.UnmarshalText([]byte(" ten ")))
+	text, err := code.MarshalText()
+	require.NoError(t, err)
+	if string(text) != "TEN" || code.IsZero() {
+		t.Errorf("got %q", text)
+	}
+	if code.UnmarshalText([]byte("t n")) == nil || code.String() != "TEN" {
+		t.Errorf("a malformed text is accepted or changes the code: %q", code)
+	}
+	require.NoError(t, code.UnmarshalText(nil))
+	if !code.IsZero() {
+		t.Errorf("the empty text is the code %q", code)
+	}
+}
+
+func TestAPlainCodeCostsNothing(t *testing.T) {
+	if n := testing.AllocsPerRun(100, func() { _, _ = coupon.ParseCode("SUMMER10") }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func FuzzParseCode(f *testing.F) {
+	for _, seed := range []string{"summer10", " ＴＥＮ ", "straße", "A\u200bB", "\xff", "\U000100a8\u0301", "´", "i̇", "ŉ", "a\u0345\u0307"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, typed string) {
+		code, err := coupon.ParseCode(typed)
+		if err != nil {
+			if !errors.Is(err, pricing.ErrInvalid) {
+				t.Errorf("%v", err)
+			}
+			return
+		}
+		if err := checkKey(code.String()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// fieldCodes returns the faults of a validation error by field, "" for nil.
+func fieldCodes(t testing.TB, err error) map[string]pricing.FieldCode {
+	t.Helper()
+	if err == nil {
+		return map[string]pricing.FieldCode{}
+	}
+	var invalid *pricing.ValidationError
+	require.ErrorAs(t, err, &invalid)
+	require.ErrorIs(t, err, pricing.ErrInvalid)
+	require.NotEmpty(t, invalid.Fields)
+	found := map[string]pricing.FieldCode{}
+	for _, f := range invalid.Fields {
+		if found[f.Field] == f.Code {
+			t.Errorf("%s of %q is reported twice: %v", f.Code, f.Field, err)
+		}
+		require.NotEmpty(t, f.Message)
+		found[f.Field] = f.Code
+	}
+	return found
+}

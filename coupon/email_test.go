@@ -1,0 +1,331 @@
+package coupon_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/coupon/coupontest"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// Contract section 4.4.
+func TestAddresses(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 64)
+	for text, want := range map[string]string{
+		"ann@example.org":                     "ann@example.org",
+		" Ann@Example.ORG\r\n":                "ann@example.org",
+		"\u00a0ann@example.org":               "ann@example.org",
+		"a.b+c_d-e'f!#$%&*/=?^`{|}~@x.io":     "a.b+c_d-e'f!#$%&*/=?^`{|}~@x.io",
+		"JÜRGEN@BÜCHER.example":               "jürgen@bücher.example",
+		"用户@例え.jp":                            "用户@例え.jp",
+		"a@localhost":                         "a@localhost",
+		"a@1.2":                               "a@1.2",
+		"a@xn--bcher-kva.example":             "a@xn--bcher-kva.example",
+		long + "@example.org":                 long + "@example.org",
+		"a@" + strings.Repeat("y", 63) + ".z": "a@" + strings.Repeat("y", 63) + ".z",
+		"\u212Aim@example.org":                "\u212Aim@example.org", // the Kelvin sign is not the letter
+		"\u0130da@example.org":                "\u0130da@example.org", // nor is the dotted I
+	} {
+		if got, err := coupon.ParseEmail(text); err != nil || got != want {
+			t.Errorf("ParseEmail(%q) = %q, %v; want %q", text, got, err, want)
+		}
+	}
+	for _, text := range []string{
+		"ann", "@", "ann@", "@example.org", "ann@@example.org@", "a@b@c", "ann example@example.org", "ann@exam ple.org",
+		".ann@example.org", "ann.@example.org", "a..b@example.org", `"ann"@example.org`, "Ann <ann@example.org>",
+		"ann@example.org, bob@example.org", "ann@example.org;", "ann@.org", "ann@org.", "ann@a..b", "ann@-a.org", "ann@a-.org",
+		"ann@a_b.org", "ann@[127.0.0.1]", "ann@a/b", "ann\x00@example.org", "ann\u200b@example.org", "ann\u202e@example.org",
+		"ann@exam\u200bple.org", "ann@exam\ufe0fple.org", "ann@exam\u3164ple.org", "ann@example.org\x00", "ann\xff@example.org",
+		"ann@exam\xffple.org", "ann\n@example.org", "ann@½.org", "(c)ann@example.org", `a\b@example.org`,
+		long + "x@example.org", "a@" + strings.Repeat("y", 64) + ".z",
+	} {
+		got, err := coupon.ParseEmail(text)
+		if fieldCodes(t, err)[""] != pricing.FieldMalformed || got != "" {
+			t.Errorf("ParseEmail(%q) = %q, %v", text, got, err)
+		}
+		if len(err.Error()) > 300 {
+			t.Errorf("%d bytes of error", len(err.Error()))
+		}
+	}
+	tooLong := "a@" + strings.Repeat(strings.Repeat("y", 62)+".", 4) + "z"
+	_, err := coupon.ParseEmail(tooLong)
+	require.Equal(t, pricing.FieldTooLong, fieldCodes(t, err)[""])
+	_, err = coupon.ParseEmail("  ")
+	require.Equal(t, pricing.FieldRequired, fieldCodes(t, err)[""])
+}
+
+// A letter outside ASCII whose lower case is inside it would make one person's
+// address another's.
+func TestNoForeignLetterBecomesAnASCIIOne(t *testing.T) {
+	t.Parallel()
+	for r := rune(0x80); r <= unicode.MaxRune; r++ {
+		normalised := coupon.NormaliseEmail("x" + string(r) + "x")
+		if strings.Trim(normalised, "abcdefghijklmnopqrstuvwxyz") == "" {
+			t.Errorf("%U becomes %q", r, normalised)
+		}
+		if again := coupon.NormaliseEmail(normalised); again != normalised {
+			t.Errorf("%U: %q, and again %q", r, normalised, again)
+		}
+	}
+}
+
+func TestSplitEmails(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]coupon.EmailList{
+		"":                        nil,
+		" ,\n,\r\n":               nil,
+		"a@x.org":                 {"a@x.org"},
+		"a@x.org,b@x.org":         {"a@x.org", "b@x.org"},
+		"a@x.org\nb@x.org\r\n":    {"a@x.org", "b@x.org"},
+		" a@x.org ,\n\n b@x.org,": {"a@x.org", "b@x.org"},
+		"a@x.org b@x.org":         {"a@x.org b@x.org"}, // spaces separate nothing
+		"a@x.org;b@x.org":         {"a@x.org;b@x.org"},
+		"\u00a0a@x.org\u3000":     {"a@x.org"},
+	} {
+		if diff := cmp.Diff(want, coupon.SplitEmails(text)); diff != "" {
+			t.Errorf("SplitEmails(%q) (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+func TestEmailListInJSON(t *testing.T) {
+	t.Parallel()
+	for document, want := range map[string]coupon.EmailList{
+		`["A@x.org","b@x.org"]`:         {"A@x.org", "b@x.org"},
+		`"a@x.org, b@x.org\nc@x.org"`:   {"a@x.org", "b@x.org", "c@x.org"},
+		`""`:                            nil,
+		`null`:                          nil,
+		`[]`:                            {},
+		` ["a@x.org , not split here"]`: {"a@x.org , not split here"},
+	} {
+		var got coupon.EmailList
+		require.NoError(t, json.Unmarshal([]byte(document), &got), document)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", document, diff)
+		}
+	}
+	for document, field := range map[string]string{`["a@x.org",7]`: "[1]", `{}`: "", `5`: "", `[null]`: "[0]"} {
+		var got coupon.EmailList
+		if codes := fieldCodes(t, json.Unmarshal([]byte(document), &got)); codes[field] != pricing.FieldMalformed {
+			t.Errorf("%s: %v", document, codes)
+		}
+	}
+	var l coupon.EmailList
+	if l.UnmarshalJSON([]byte(`"open`)) == nil {
+		t.Error("an unterminated text is accepted")
+	}
+}
+
+// checkLookUp compares a set with a linear scan of the addresses it was made of.
+func checkLookUp(s coupon.EmailSet, addresses []string, asked string) error {
+	scanned := slices.ContainsFunc(addresses, func(a string) bool {
+		return coupon.NormaliseEmail(a) == coupon.NormaliseEmail(asked)
+	})
+	if s.Has(asked) != scanned {
+		return fmt.Errorf("Has(%q) is %t, a scan of %q says %t", asked, s.Has(asked), addresses, scanned)
+	}
+	return nil
+}
+
+func TestLookUpEqualsALinearScan(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		addresses := rapid.SliceOfN(coupontest.Email(), 0, 20).Draw(t, "addresses")
+		set, err := coupon.NewEmailSet(addresses...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := rapid.OneOf(coupontest.Email(), coupontest.Hostile()).Draw(t, "asked")
+		if len(addresses) > 0 && rapid.Bool().Draw(t, "a member") {
+			asked = rapid.SampledFrom(addresses).Draw(t, "member")
+		}
+		asked = rapid.SampledFrom([]func(string) string{strings.ToUpper, strings.ToLower, strings.TrimSpace}).Draw(t, "form")(asked)
+		for _, s := range []coupon.EmailSet{set, set.Narrow(asked)} {
+			if err := checkLookUp(s, addresses, asked); err != nil {
+				t.Error(err)
+			}
+			if s.Len() != set.Len() {
+				t.Errorf("%d addresses narrow to %d", set.Len(), s.Len())
+			}
+		}
+	})
+}
+
+func TestTheLookUpCheckerNotices(t *testing.T) {
+	t.Parallel()
+	set, err := coupon.NewEmailSet("ann@example.org", "bob@example.org")
+	require.NoError(t, err)
+	if checkLookUp(set, []string{"ann@example.org"}, "bob@example.org") == nil ||
+		checkLookUp(coupon.EmailSet{}, []string{"ann@example.org"}, "ANN@example.org") == nil ||
+		checkLookUp(set.Narrow("bob@example.org"), []string{"ann@example.org"}, "ann@example.org") == nil {
+		t.Error("a wrong answer passes")
+	}
+}
+
+func TestEmailSet(t *testing.T) {
+	t.Parallel()
+	set, err := coupon.NewEmailSet("Bob@x.org", "ann@x.org", " BOB@X.ORG")
+	require.NoError(t, err)
+	want := []string{"bob@x.org", "ann@x.org"}
+	if diff := cmp.Diff(want, set.Slice()); diff != "" {
+		t.Errorf("duplicates collapse, the order stays (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, slices.Collect(set.All())); diff != "" {
+		t.Errorf("All (-want +got):\n%s", diff)
+	}
+	set.Slice()[0] = "changed"
+	if !set.Has("bob@x.org") || set.Slice()[0] != "bob@x.org" {
+		t.Error("the set can be changed from outside")
+	}
+	_, err = coupon.NewEmailSet("ann@x.org", "nobody", "", "bob@x.org", "nobody")
+	if diff := cmp.Diff(map[string]pricing.FieldCode{"[1]": "malformed", "[2]": "required", "[4]": "malformed"}, fieldCodes(t, err)); diff != "" {
+		t.Errorf("every one that is no address is named (-want +got):\n%s", diff)
+	}
+	_, err = coupon.NewEmailSet(make([]string, coupon.MaxAllowedEmails+1)...)
+	if diff := cmp.Diff(map[string]pricing.FieldCode{"": "too_long"}, fieldCodes(t, err)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestNarrowedEmailSet(t *testing.T) {
+	t.Parallel()
+	set, err := coupon.NewEmailSet("ann@x.org", "bob@x.org", "cid@x.org")
+	require.NoError(t, err)
+	member, stranger := set.Narrow(" ANN@x.org"), set.Narrow("dan@x.org")
+	if !member.Has("Ann@x.org") || member.Has("bob@x.org") || stranger.Has("dan@x.org") || stranger.Has("") {
+		t.Error("a narrowed set answers wrongly")
+	}
+	if member.Len() != 3 || stranger.Len() != 3 || !member.Narrowed() || !stranger.Narrowed() || set.Narrowed() {
+		t.Error("a narrowed set still tells how many addresses there are")
+	}
+	if len(member.Slice()) != 1 || len(stranger.Slice()) != 0 {
+		t.Error("a narrowed set holds only the one address")
+	}
+	if again := member.Narrow("ann@x.org"); !again.Equal(member) {
+		t.Error("narrowing again to the same address changes it")
+	}
+	if other := member.Narrow("bob@x.org"); other.Has("ann@x.org") || other.Len() != 3 {
+		t.Error("narrowing again to another address keeps the first")
+	}
+	if set.Equal(member) || member.Equal(stranger) || !set.Equal(set) {
+		t.Error("Equal ignores what was left out")
+	}
+	one, err := coupon.NewEmailSet("ann@x.org")
+	require.NoError(t, err)
+	if one.Narrow("ann@x.org").Narrowed() {
+		t.Error("a set of one is whole when narrowed to it")
+	}
+	for _, empty := range []coupon.EmailSet{coupon.NarrowedEmailSet(0, "ann@x.org"), coupon.NarrowedEmailSet(-1, ""), {}} {
+		if empty.Len() != 0 || empty.Narrowed() || empty.Has("ann@x.org") || empty.Has("") {
+			t.Errorf("%v is not empty", empty)
+		}
+	}
+	if _, err := json.Marshal(member); err == nil {
+		t.Error("a part of the list passes for the list in JSON")
+	}
+}
+
+func TestEmailSetInJSON(t *testing.T) {
+	t.Parallel()
+	var set coupon.EmailSet
+	require.NoError(t, json.Unmarshal([]byte(`"B@x.org,a@x.org"`), &set))
+	data, err := json.Marshal(set)
+	require.NoError(t, err)
+	if string(data) != `["b@x.org","a@x.org"]` {
+		t.Errorf("got %s", data)
+	}
+	if data, err = json.Marshal(coupon.EmailSet{}); err != nil || string(data) != "[]" {
+		t.Errorf("the empty set is %s, %v", data, err)
+	}
+	for _, document := range []string{`["b"]`, `5`} {
+		if json.Unmarshal([]byte(document), &set) == nil || set.Len() != 2 {
+			t.Errorf("%s is accepted or changes the set", document)
+		}
+	}
+}
+
+// Contract section 4.4: look-up must not scan, 100,000 addresses are normal.
+func TestLookUpAllocatesNothing(t *testing.T) {
+	set := manyEmails(t, 100_000)
+	for _, asked := range []string{"user-99999@example.org", " USER-1@Example.ORG ", "stranger@example.org", strings.Repeat("x", 254)} {
+		if n := testing.AllocsPerRun(100, func() { set.Has(asked) }); n != 0 {
+			t.Errorf("%v allocations for %.30q", n, asked)
+		}
+	}
+}
+
+func manyEmails(tb testing.TB, n int) coupon.EmailSet {
+	tb.Helper()
+	addresses := make([]string, n)
+	for i := range addresses {
+		addresses[i] = fmt.Sprintf("user-%d@example.org", i)
+	}
+	set, err := coupon.NewEmailSet(addresses...)
+	require.NoError(tb, err)
+	return set
+}
+
+func BenchmarkEmailSetHas(b *testing.B) {
+	for _, n := range []int{1, 100, 10_000, 100_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			set := manyEmails(b, n)
+			b.ReportAllocs()
+			for b.Loop() {
+				set.Has("USER-0@example.org")
+			}
+		})
+	}
+}
+
+func FuzzParseEmail(f *testing.F) {
+	for _, seed := range []string{"ann@example.org", " A@B ", "a@b@c", "\u212A@x", "a@\xff", "ann\u200b@x.org", "用户@例え.jp", ".a@b", "a@-b"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		address, err := coupon.ParseEmail(text)
+		if err != nil {
+			if !errors.Is(err, pricing.ErrInvalid) {
+				t.Errorf("%v", err)
+			}
+			return
+		}
+		if again, err := coupon.ParseEmail(address); err != nil || again != address {
+			t.Errorf("%q is %q, and again %q, %v", text, address, again, err)
+		}
+		set, err := coupon.NewEmailSet(address)
+		if err != nil || !set.Has(text) || !set.Has(address) {
+			t.Errorf("%q is not in a set of itself", text)
+		}
+		if strings.ContainsFunc(address, unicode.IsSpace) || strings.ContainsAny(address, ",\n\x00") || len(address) > 254 {
+			t.Errorf("%q is accepted", text)
+		}
+	})
+}
+
+func FuzzSplitEmails(f *testing.F) {
+	for _, seed := range []string{"", "a@x.org,b@x.org", "a\n\n,b\r\nc", "\xff,\x00", " , "} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		list := coupon.SplitEmails(text)
+		for _, entry := range list {
+			if entry == "" || strings.ContainsAny(entry, ",\r\n") || !strings.Contains(text, entry) {
+				t.Errorf("%q has the entry %q", text, entry)
+			}
+		}
+		if again := coupon.SplitEmails(strings.Join(list, ",\n")); !slices.Equal(again, list) {
+			t.Errorf("%q splits into %q, and again into %q", text, list, again)
+		}
+	})
+}
