@@ -26,9 +26,10 @@ func decodeCoupon(raw []byte) (coupon.Coupon, error) {
 	if err != nil {
 		return coupon.Coupon{}, err
 	}
-	f.require("code", "name", "discountType", "discountValue")
 	active := f.flag("active", true)
-	made, err := coupon.New(f.draft(), coupon.Creation{ID: documentCouponID})
+	draft := f.draft()
+	f.require("code", "name", "discountType", "discountValue")
+	made, err := coupon.New(draft, coupon.Creation{ID: documentCouponID})
 	f.checkStored()
 	f.addNew(err)
 	if !active {

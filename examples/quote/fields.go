@@ -63,13 +63,17 @@ func (f *fields) value(name string) (raw []byte, ok bool) {
 	return raw, raw != nil && raw[0] != 'n'
 }
 
-// require reports an absent field.
+// require reports fields that are absent or empty.
 func (f *fields) require(names ...string) {
 	for _, name := range names {
-		if raw, ok := f.value(name); !ok || string(raw) == `""` {
+		if raw, ok := f.value(name); (!ok || string(raw) == `""`) && !f.reported(name) {
 			f.faults.Add(name, pricing.FieldRequired, "is required")
 		}
 	}
+}
+
+func (f *fields) reported(name string) bool {
+	return slices.ContainsFunc(f.faults.Fields, func(fault pricing.FieldError) bool { return fault.Field == name })
 }
 
 func (f *fields) malformed(name, message string) {
@@ -116,15 +120,22 @@ func parseInstant(text string) (t time.Time, err error) {
 
 // number reads a decimal number from a string or a JSON number, digit by digit;
 // absent is "".
-func (f *fields) number(name string) (n pricing.Number) {
+func (f *fields) number(name string) pricing.Number {
 	raw, ok := f.value(name)
-	if !ok {
+	switch {
+	case !ok:
+		return ""
+	case raw[0] == '-' || '0' <= raw[0] && raw[0] <= '9':
+		return pricing.Number(raw)
+	case raw[0] != '"':
+		f.malformed(name, "must be a decimal number, as a string or a JSON number")
 		return ""
 	}
-	if n.UnmarshalJSON(raw) != nil {
-		f.malformed(name, "must be a decimal number, as a string or a JSON number")
+	text := unquote(raw)
+	if text == "" {
+		f.faults.Add(name, pricing.FieldRequired, "is empty")
 	}
-	return n
+	return pricing.Number(text)
 }
 
 // integer reads a whole JSON number; absent is 0.
@@ -136,6 +147,7 @@ func (f *fields) integer(name string) int64 {
 	n, err := strconv.ParseInt(string(raw), 10, 64)
 	if err != nil {
 		f.malformed(name, "must be a whole number within 64 bits")
+		return 0
 	}
 	return n
 }
@@ -162,7 +174,8 @@ func (f *fields) flag(name string, absent bool) bool {
 	return word == "true"
 }
 
-// texts reads an array of at most that many strings; absent is empty.
+// texts reads an array of at most that many strings, none empty; absent is
+// empty.
 func (f *fields) texts(name string, most int) []string {
 	raw, ok := f.value(name)
 	if !ok {
@@ -178,11 +191,13 @@ func (f *fields) texts(name string, most int) []string {
 		case i == most:
 			f.faults.Add(name, pricing.FieldTooLong, fmt.Sprintf("at most %d entries are allowed", most))
 			return nil
-		case element[0] == '"':
+		case element[0] == '"' && len(element) > len(`""`):
 			list = append(list, unquote(element))
+			continue
 		case len(f.faults.Fields) < maxFaults:
-			f.malformed(fmt.Sprintf("%s[%d]", name, i), "must be a string")
+			f.malformed(fmt.Sprintf("%s[%d]", name, i), "must be a string that is not empty")
 		}
+		list = append(list, "") // keeps the place of those behind it
 	}
 	return list
 }

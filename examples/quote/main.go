@@ -50,7 +50,8 @@
 // 0 when every document was answered, refusals included. 2 when one is
 // malformed: a message on standard error names it by number and id, with every
 // offending field; results of earlier documents are written, later documents are
-// not read. 1 when reading or writing fails.
+// not read. 1 when reading or writing fails. (go run prints the status and ends
+// with 1 itself; go build the program to see it.)
 //
 // The program streams: it holds one document at a time, of at most 16 MiB.
 package main
