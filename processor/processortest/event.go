@@ -1,0 +1,149 @@
+package processortest
+
+import (
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/couponkit/couponkit/processor"
+)
+
+func eventClauses() []clause {
+	return []clause{
+		{
+			name: "event of a payment", needs: []need{customer(), events()},
+			says: "Completed tells that the session was finished, PaymentStatus whether it is paid; Currency, Total and Metadata are the session's",
+			check: func(p *probe) {
+				r := p.request("key-1")
+				s := p.created(r)
+				p.none(0, p.events(), "of a session that is open")
+				p.hook(p.Customer.Pay(s.ID), "Pay")
+				p.tells(r, s, processor.Completed, processor.Paid)
+			},
+		},
+		{
+			name: "event of a subscription", needs: []need{customer(), events()},
+			says: "Completed tells that the session was finished, in both modes; Total is what it charges",
+			check: func(p *probe) {
+				r := p.subscription("key-1")
+				s := p.created(r)
+				p.hook(p.Customer.Pay(s.ID), "Pay")
+				p.tells(r, s, processor.Completed, processor.Paid)
+			},
+		},
+		{
+			name: "event of a session of total 0", needs: []need{customer(), events()},
+			says: "NoPaymentRequired: the total is 0",
+			check: func(p *probe) {
+				if p.Processor.Abilities().NoZeroTotal {
+					return // there is no such session, which another clause shows
+				}
+				r := p.request("key-1")
+				for i := range r.Lines {
+					r.Lines[i].UnitAmount = 0
+				}
+				r.Total = 0
+				s := p.created(r)
+				p.hook(p.Customer.Pay(s.ID), "Pay")
+				p.tells(r, s, processor.Completed, processor.NoPaymentRequired)
+			},
+		},
+		{
+			name: "events of a delayed payment", needs: []need{customer(), events()},
+			says: "Completed and Unpaid, then PaymentSucceeded when the delayed payment has arrived",
+			check: func(p *probe) {
+				r := p.request("key-1")
+				s := p.created(r)
+				p.hook(p.Customer.PayLater(s.ID), "PayLater")
+				p.tells(r, s, processor.Completed, processor.Unpaid)
+				p.hook(p.Customer.PaymentArrives(s.ID), "PaymentArrives")
+				p.tells(r, s, processor.PaymentSucceeded, processor.Paid)
+			},
+		},
+		{
+			name: "events of a payment that fails", needs: []need{customer(), events()},
+			says: "Completed and Unpaid, then PaymentFailed when the delayed payment has failed",
+			check: func(p *probe) {
+				r := p.request("key-1")
+				s := p.created(r)
+				p.hook(p.Customer.PayLater(s.ID), "PayLater")
+				p.tells(r, s, processor.Completed, processor.Unpaid)
+				p.hook(p.Customer.PaymentFails(s.ID), "PaymentFails")
+				p.tells(r, s, processor.PaymentFailed, processor.Unpaid)
+			},
+		},
+		{
+			name: "event of a session that was expired", needs: []need{events()},
+			says: "Expired: the session ended unpaid",
+			check: func(p *probe) {
+				r := p.request("key-1")
+				s := p.created(r)
+				p.ended(s.ID)
+				p.tells(r, s, processor.Expired, processor.Unpaid)
+			},
+		},
+		{
+			name: "event of a session that ended by itself", needs: []need{clock(), events()},
+			says: "Expired: the session ended unpaid",
+			check: func(p *probe) {
+				r := p.request("key-1")
+				s := p.created(r)
+				p.Advance(s.ExpiresAt.Sub(p.Now()))
+				p.tells(r, s, processor.Expired, processor.Unpaid)
+			},
+		},
+		{
+			name: "event of something else", needs: []need{announcing(), events()},
+			says: "what an adapter cannot map to another is Ignored",
+			check: func(p *probe) {
+				p.hook(p.Announce(), "Announce")
+				for _, e := range p.events() {
+					if e.Type != processor.Ignored {
+						p.broken("an event that does not concern sessions is %s", e.Type)
+					}
+				}
+			},
+		},
+	}
+}
+
+func (p *probe) events() []processor.Event {
+	p.Helper()
+	list, err := p.Events()
+	p.hook(err, "Events")
+	return list
+}
+
+// none checks that there is no event of a type; 0 stands for every type but Ignored.
+func (p *probe) none(kind processor.EventType, list []processor.Event, of string) {
+	p.Helper()
+	for _, e := range list {
+		if e.Type != processor.Ignored && (kind == 0 || e.Type == kind) {
+			p.broken("there is an event %s %s", e.Type, of)
+		}
+	}
+}
+
+// tells checks the events since the last look: one fact, once or more often, with all
+// that the session has.
+func (p *probe) tells(r processor.SessionRequest, s processor.Session, kind processor.EventType, status processor.PaymentStatus) {
+	p.Helper()
+	found := 0
+	for _, e := range p.events() {
+		if e.Type == processor.Ignored {
+			continue
+		}
+		found++
+		want := processor.Event{
+			ID: e.ID, Type: kind, SessionID: s.ID, PaymentStatus: status,
+			Currency: r.Currency, Total: r.Total, Metadata: r.Metadata, CreatedAt: e.CreatedAt,
+		}
+		if diff := cmp.Diff(want, e); diff != "" {
+			p.broken("the event is another (-want +got):\n%s", diff)
+		}
+		if e.ID == "" || e.CreatedAt.IsZero() {
+			p.broken("the event has the ID %q and was made at %s", e.ID, e.CreatedAt)
+		}
+	}
+	if found == 0 {
+		p.broken("there is no event %s", kind)
+	}
+}

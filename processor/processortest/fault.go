@@ -1,0 +1,198 @@
+package processortest
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/processor"
+)
+
+// mostRequests is more than any method sends.
+const mostRequests = 64
+
+func faultClauses() []clause {
+	return []clause{
+		mirrorFault("ensure", func(p *probe, id string) (coupon.Coupon, mirrorCall) {
+			return p.coupon(id, "SUITE"+id), p.Processor.EnsureMirror
+		}),
+		mirrorFault("update of the name", func(p *probe, id string) (coupon.Coupon, mirrorCall) {
+			return edited(p.mirrored(p.coupon(id, "SUITE"+id)), renamed("Another")), p.Processor.UpdateMirror
+		}),
+		mirrorFault("update of the limit", func(p *probe, id string) (coupon.Coupon, mirrorCall) {
+			return edited(p.mirrored(p.coupon(id, "SUITE"+id)), limited(7)), p.Processor.UpdateMirror
+		}),
+		mirrorFault("active off", func(p *probe, id string) (coupon.Coupon, mirrorCall) {
+			return edited(p.mirrored(p.coupon(id, "SUITE"+id)), switched(coupon.Inactive)), p.Processor.SetMirrorActive
+		}),
+		mirrorFault("active on", func(p *probe, id string) (coupon.Coupon, mirrorCall) {
+			c := p.activated(edited(p.mirrored(p.coupon(id, "SUITE"+id)), switched(coupon.Inactive)))
+			return edited(c, switched(coupon.Active)), p.Processor.SetMirrorActive
+		}),
+		{
+			name: "lost answers of remove", needs: []need{account(), faulty()},
+			says: "after a lost answer the same call leads to the wanted state: nothing is left",
+			check: func(p *probe) {
+				p.everyRequest(func(id string, fault func() func() bool, where string) bool {
+					c := p.mirrored(p.coupon(id, "SUITE"+id))
+					end := fault()
+					p.lost(p.Processor.RemoveMirror(p.Context(), c), "RemoveMirror "+where)
+					struck := end()
+					p.removed(c, "repeated, the first one "+where)
+					return struck
+				})
+			},
+		},
+		{
+			name: "removal of what a cut-off ensure has made", needs: []need{account(), faulty()},
+			says: "RemoveMirror removes what an EnsureMirror whose answer was lost has made",
+			check: func(p *probe) {
+				p.everyRequest(func(id string, fault func() func() bool, where string) bool {
+					c := p.coupon(id, "SUITE"+id)
+					end := fault()
+					_, err := p.Processor.EnsureMirror(p.Context(), c)
+					p.lost(err, "EnsureMirror "+where)
+					struck := end()
+					p.removed(c, "after an EnsureMirror "+where)
+					return struck
+				})
+			},
+		},
+		{
+			name: "lost answers of create", needs: []need{faulty()},
+			says: "repeating CreateSession with the same Key and parameters returns the same session",
+			check: func(p *probe) {
+				p.everyRequest(func(id string, fault func() func() bool, where string) bool {
+					r := p.subscription("key-" + id)
+					end := fault()
+					first, err := p.Processor.CreateSession(p.Context(), r)
+					p.lost(err, "CreateSession "+where)
+					struck := end()
+					second, third := p.created(r), p.created(r)
+					if second.ID != third.ID || err == nil && first.ID != second.ID {
+						p.broken("CreateSession %s, then repeated, returned the sessions %q, %q and %q", where, first.ID, second.ID, third.ID)
+					}
+					return struck
+				})
+			},
+		},
+		{
+			name: "lost answers of expire", needs: []need{faulty()},
+			says: "every method can be repeated: ExpireSession ends the session",
+			check: func(p *probe) {
+				p.everyRequest(func(id string, fault func() func() bool, where string) bool {
+					s := p.created(p.request("key-" + id))
+					end := fault()
+					_, err := p.Processor.ExpireSession(p.Context(), s.ID)
+					p.lost(err, "ExpireSession "+where)
+					struck := end()
+					p.is(p.ended(s.ID), processor.SessionExpired, processor.Unpaid, "after ExpireSession "+where+" was repeated")
+					return struck
+				})
+			},
+		},
+		{
+			name: "processor that is down", needs: []need{faulty()},
+			says: "ErrUnavailable means that the outcome is not known; VerifyMirror's error means that it could not be found out",
+			check: func(p *probe) {
+				c, s := p.mirrored(p.coupon("a", "SUITE1")), p.created(p.request("key-1"))
+				end := p.Faults.Down()
+				ctx, cancel := context.WithTimeout(p.Context(), time.Minute)
+				defer cancel()
+				for name, call := range p.calls(c, s.ID) {
+					p.fails(call(ctx), processor.ErrUnavailable, name+" while the processor is down")
+				}
+				end()
+				p.verifies(c, processor.MirrorValid, "once the processor is back")
+				p.is(p.session(s.ID), processor.SessionOpen, processor.Unpaid, "once the processor is back")
+			},
+		},
+	}
+}
+
+type mirrorCall func(context.Context, coupon.Coupon) (coupon.Mirror, error)
+
+// mirrorFault cuts off each request of a call that answers with a mirror.
+func mirrorFault(name string, prepare func(p *probe, id string) (coupon.Coupon, mirrorCall)) clause {
+	return clause{
+		name: "lost answers of " + name, needs: []need{account(), faulty()},
+		says: "after a lost answer, a crash or a refusal the same call leads to the wanted state, with one coupon and one active promotion code",
+		check: func(p *probe) {
+			p.everyRequest(func(id string, fault func() func() bool, where string) bool {
+				c, call := prepare(p, id)
+				end := fault()
+				_, err := call(p.Context(), c)
+				p.lost(err, name+" "+where)
+				struck := end()
+				m, err := call(p.Context(), c)
+				p.ok(err, name+" repeated, the first one "+where)
+				p.shows(p.accepted(c, m), "after "+name+" "+where+" was repeated")
+				return struck
+			})
+		},
+	}
+}
+
+// everyRequest runs a case for the first request of a method, the second and so on,
+// until there is none left to cut off, with both losses.
+func (p *probe) everyRequest(run func(id string, fault func() func() bool, where string) (struck bool)) {
+	p.Helper()
+	for _, loss := range []Loss{BeforeEffect, AfterEffect} {
+		for n := 1; ; n++ {
+			id := fmt.Sprintf("%c%02d", 'a'+loss, n)
+			where := fmt.Sprintf("with request %d cut off %s", n, loss)
+			if struck := run(id, func() func() bool { return p.Faults.Lose(n, loss) }, where); !struck || p.Failed() {
+				break
+			}
+			if n == mostRequests {
+				p.Fatalf("the harness reports more than %d requests for one call", mostRequests)
+			}
+		}
+	}
+}
+
+// lost checks the error of a call that was cut off. An adapter may have tried again by
+// itself.
+func (p *probe) lost(err error, call string) {
+	p.Helper()
+	if err != nil {
+		p.fails(err, processor.ErrUnavailable, call)
+	}
+}
+
+// calls are the methods of the contract by name, on a coupon with a mirror and on an
+// open session.
+func (p *probe) calls(c coupon.Coupon, sessionID string) map[string]func(context.Context) error {
+	return map[string]func(context.Context) error{
+		"EnsureMirror": func(ctx context.Context) error {
+			_, err := p.Processor.EnsureMirror(ctx, p.coupon("new", "SUITENEW"))
+			return err
+		},
+		"UpdateMirror": func(ctx context.Context) error {
+			_, err := p.Processor.UpdateMirror(ctx, edited(c, limited(9)))
+			return err
+		},
+		"SetMirrorActive": func(ctx context.Context) error {
+			_, err := p.Processor.SetMirrorActive(ctx, edited(c, switched(coupon.Inactive)))
+			return err
+		},
+		"RemoveMirror": func(ctx context.Context) error { return p.Processor.RemoveMirror(ctx, c) },
+		"VerifyMirror": func(ctx context.Context) error {
+			_, err := p.Processor.VerifyMirror(ctx, c)
+			return err
+		},
+		"CreateSession": func(ctx context.Context) error {
+			_, err := p.Processor.CreateSession(ctx, p.request("key-new"))
+			return err
+		},
+		"Session": func(ctx context.Context) error {
+			_, err := p.Processor.Session(ctx, sessionID)
+			return err
+		},
+		"ExpireSession": func(ctx context.Context) error {
+			_, err := p.Processor.ExpireSession(ctx, sessionID)
+			return err
+		},
+	}
+}

@@ -1,0 +1,167 @@
+package processortest
+
+import (
+	"errors"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
+)
+
+func ensureClauses() []clause {
+	return []clause{
+		{
+			name: "ensure makes coupon and promotion code",
+			says: "EnsureMirror makes the coupon and its promotion code, and the mirror's Revision is the coupon's",
+			check: func(p *probe) {
+				c := p.mirrored(p.coupon("a", "SUITE1"))
+				p.verifies(c, processor.MirrorValid, "after EnsureMirror")
+				p.shows(c, "after EnsureMirror")
+			},
+		},
+		{
+			name:  "ensure shows every kind of discount",
+			says:  "amounts are integer minor units of couponkit's currency; a mirror shows the coupon's terms",
+			check: checkDiscounts,
+		},
+		{
+			name: "ensure can be repeated",
+			says: "every method can be repeated; EnsureMirror adopts what an earlier call has made",
+			check: func(p *probe) {
+				c := p.coupon("a", "SUITE1")
+				first, second := p.mirrored(c), p.mirrored(c)
+				if first.Mirror != second.Mirror {
+					p.broken("the first call made %+v and the second %+v", first.Mirror, second.Mirror)
+				}
+				p.shows(p.mirrored(second), "after three calls")
+			},
+		},
+		{
+			name: "ensure adopts a deactivated code", needs: []need{account()},
+			says: "EnsureMirror adopts what an earlier call has made and brings the promotion code's active state to the coupon's",
+			check: func(p *probe) {
+				c := p.mirrored(p.coupon("a", "SUITE1"))
+				p.hook(p.Account.Deactivate(c.Mirror), "Deactivate")
+				p.shows(p.mirrored(c), "after the code was deactivated and ensured")
+			},
+		},
+		{
+			name: "ensure makes again what was deleted", needs: []need{account()},
+			says: "every method looks at what is there and does what is missing",
+			check: func(p *probe) {
+				c := p.mirrored(p.coupon("a", "SUITE1"))
+				p.hook(p.Account.Delete(c.Mirror), "Delete")
+				c = p.mirrored(c)
+				p.shows(c, "after the coupon was deleted and ensured")
+				p.verifies(c, processor.MirrorValid, "after the coupon was deleted and ensured")
+			},
+		},
+		{
+			name:  "ensure takes the active state",
+			says:  "EnsureMirror brings the promotion code's active state to c.Active(); a pending coupon counts as active",
+			check: checkStates,
+		},
+		{
+			name: "ensure takes no foreign code", needs: []need{account()},
+			says: "a code that somebody else has active is ErrCodeTaken, which matches ErrRejected; nothing of somebody else is changed",
+			check: func(p *probe) {
+				planted, untouched := p.foreign("SUITE1")
+				c := p.coupon("a", "SUITE1")
+				for range 2 {
+					_, err := p.Processor.EnsureMirror(p.Context(), c)
+					p.fails(err, processor.ErrCodeTaken, "EnsureMirror of a foreign code")
+					untouched("after the refusal")
+				}
+				p.ok(p.Processor.RemoveMirror(p.Context(), c), "RemoveMirror after the refusal")
+				untouched("after RemoveMirror of the refused coupon")
+				p.nothingOf(c, "after RemoveMirror of the refused coupon")
+
+				p.hook(p.Account.Deactivate(planted), "Deactivate")
+				p.shows(p.mirrored(c), "once the foreign code is free")
+			},
+		},
+		{
+			name: "ensure takes no code of another coupon", needs: []need{account()},
+			says: "a promotion code stands for one coupon; with one coupon and one active promotion code",
+			check: func(p *probe) {
+				first := p.mirrored(p.coupon("a", "SUITE1"))
+				_, err := p.Processor.EnsureMirror(p.Context(), p.coupon("b", "SUITE1"))
+				p.fails(err, processor.ErrCodeTaken, "EnsureMirror of another coupon with the same code")
+				p.shows(first, "after the second coupon was refused")
+				p.verifies(first, processor.MirrorValid, "after the second coupon was refused")
+			},
+		},
+		{
+			name:  "ensure holds to CheckCoupon",
+			says:  "CheckCoupon returns a *pricing.ValidationError when the processor cannot mirror the coupon; EnsureMirror is then ErrRejected",
+			check: checkUnsuitable,
+		},
+	}
+}
+
+func checkDiscounts(p *probe) {
+	for i, d := range []coupon.Draft{
+		{DiscountType: pricing.Percentage, DiscountValue: decimal.New(125, -1)},
+		{DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(100)},
+		{DiscountType: pricing.FixedAmount, DiscountValue: decimal.New(1999, -2), Currency: "EUR"},
+		{DiscountType: pricing.FixedAmount, DiscountValue: decimal.NewFromInt(500), Currency: "JPY"},
+		{DiscountType: pricing.FixedAmount, DiscountValue: decimal.New(1230, -3), Currency: "KWD"},
+	} {
+		id := string(rune('a' + i))
+		d.Code, d.Name, d.MaxUses = "SUITE"+id, "Discount "+id, coupon.Set(int64(10+i))
+		c := p.draft(id, d)
+		if check := p.Processor.Abilities().CheckCoupon; check != nil && check(c) != nil {
+			continue
+		}
+		p.shows(p.mirrored(c), "for "+c.Discount.String())
+	}
+}
+
+func checkStates(p *probe) {
+	for id, test := range map[string]struct {
+		state coupon.State
+		want  processor.MirrorStatus
+	}{
+		"a": {coupon.Pending, processor.MirrorValid},
+		"b": {coupon.Active, processor.MirrorValid},
+		"c": {coupon.Inactive, processor.MirrorInvalid},
+	} {
+		c := p.coupon(id, "SUITE"+id)
+		c.State = test.state
+		c = p.mirrored(c)
+		p.verifies(c, test.want, "of a coupon that is "+test.state.String())
+		p.shows(c, "of a coupon that is "+test.state.String())
+		switch c.State {
+		case coupon.Inactive:
+			c.State = coupon.Active
+		case coupon.Pending, coupon.Active, coupon.Deleting:
+			c.State = coupon.Inactive
+		}
+		p.shows(p.mirrored(c), "after it was ensured as "+c.State.String())
+	}
+}
+
+func checkUnsuitable(p *probe) {
+	check := p.Processor.Abilities().CheckCoupon
+	if check == nil {
+		return // every coupon is suitable, which the other clauses show
+	}
+	for i, code := range []string{"ÄÖÜ", "A/B", "A+B", "ЛЕТО", "😀", "A.B", "A_B", "A-B"} {
+		id := string(rune('a' + i))
+		c := p.coupon(id, code)
+		err := check(c)
+		if err == nil {
+			p.shows(p.mirrored(c), "for the code "+code)
+			continue
+		}
+		var faults *pricing.ValidationError
+		if !errors.As(err, &faults) {
+			p.broken("CheckCoupon of the code %s returned %v, which is no *pricing.ValidationError", code, err)
+		}
+		_, err = p.Processor.EnsureMirror(p.Context(), c)
+		p.fails(err, processor.ErrRejected, "EnsureMirror of a coupon that CheckCoupon refuses, with the code "+code)
+		p.nothingOf(c, "after it was refused")
+	}
+}

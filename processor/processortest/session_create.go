@@ -1,0 +1,288 @@
+package processortest
+
+import (
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
+)
+
+func createClauses() []clause {
+	return []clause{
+		{
+			name: "create a session",
+			says: "CreateSession makes a session that the customer pays: open, unpaid, with total, currency, end and metadata as asked",
+			check: func(p *probe) {
+				r := p.request("key-1")
+				s := p.created(r)
+				if diff := cmp.Diff(s, p.session(s.ID)); diff != "" {
+					p.broken("Session returns another than CreateSession (-created +read):\n%s", diff)
+				}
+			},
+		},
+		{
+			name: "create is idempotent by key",
+			says: "repeating CreateSession with the same Key and parameters returns the same session",
+			check: func(p *probe) {
+				first, second := p.created(p.request("key-1")), p.created(p.request("key-1"))
+				if diff := cmp.Diff(first, second); diff != "" {
+					p.broken("the second session is another (-first +second):\n%s", diff)
+				}
+				if other := p.created(p.request("key-2")); other.ID == first.ID {
+					p.broken("another key returned the same session %q", other.ID)
+				}
+			},
+		},
+		{
+			name:  "create with a used key and other parameters",
+			says:  "the same session is returned for the same Key and parameters: never one of another total",
+			check: checkKeyReuse,
+		},
+		{
+			name: "session keeps its metadata",
+			says: "Metadata is stored with the session; no map is shared with the caller",
+			check: func(p *probe) {
+				r := p.request("key-1")
+				r.Metadata[processor.MetadataCouponCode] = strings.Repeat("Ü", coupon.MaxCodeLength)
+				r.Metadata["note"] = `"quoted" <b>&amp;</b> עברית 日本 é 🎁`
+				want := maps.Clone(r.Metadata)
+				s := p.created(r)
+				r.Metadata["note"], s.Metadata["note"] = "changed by the caller", "changed by the caller"
+				read := p.session(s.ID)
+				if diff := cmp.Diff(want, read.Metadata); diff != "" {
+					p.broken("the metadata has changed (-asked +read):\n%s", diff)
+				}
+				read.Metadata["note"] = "changed by the caller"
+				if diff := cmp.Diff(want, p.session(s.ID).Metadata); diff != "" {
+					p.broken("a reader has changed the metadata (-asked +read):\n%s", diff)
+				}
+			},
+		},
+		{
+			name: "session in every currency",
+			says: "amounts are integer minor units of couponkit's currency (exponent of ISO 4217)",
+			check: func(p *probe) {
+				for _, c := range currencies("EUR", "USD", "GBP", "JPY", "KRW", "KWD", "HUF", "ISK", "UGX", "BHD") {
+					p.created(p.single("key-"+c.Code(), c, p.chargeable(c, 123450)))
+				}
+			},
+		},
+		{
+			name: "session is not discounted again",
+			says: "the amounts already have the coupon's discount; adapters must not let the processor discount again",
+			check: func(p *probe) {
+				c := p.mirrored(p.coupon("a", "TEN")) // the processor could
+				r := p.request("key-1")
+				r.Coupon, r.Metadata[processor.MetadataCouponID] = snapshotOf(c), c.ID
+				s := p.created(r)
+				if p.Customer.Pay != nil {
+					p.hook(p.Customer.Pay(s.ID), "Pay")
+					if paid := p.session(s.ID); paid.Total != r.Total {
+						p.broken("the customer paid %d, want %d", paid.Total, r.Total)
+					}
+				}
+			},
+		},
+		{
+			name: "session of a subscription",
+			says: "FirstPeriodDiscount is taken off the first payment of a subscription: Total is what the customer pays now",
+			check: func(p *probe) {
+				p.created(p.subscription("key-1"))
+				every := p.subscription("key-2") // every period at the lower price
+				every.Lines[0].UnitAmount, every.FirstPeriodDiscount = 666, 0
+				p.created(every)
+			},
+		},
+		{
+			name: "session with free lines", says: "UnitAmount is at least 0",
+			check: func(p *probe) {
+				r := p.request("key-1")
+				r.Lines[0].UnitAmount, r.Lines[1].UnitAmount, r.Total = 0, 0, 490
+				r.Lines[2].UnitAmount = p.chargeable(r.Currency, r.Total)
+				r.Total = r.Lines[2].UnitAmount
+				p.created(r)
+			},
+		},
+		{
+			name: "session is found by its ID only", says: "Session returns ErrNotFound for what is not there",
+			check: func(p *probe) {
+				for _, id := range []string{"cs_there_is_none", "", "../sessions", "\x00"} {
+					s, err := p.Processor.Session(p.Context(), id)
+					p.fails(err, processor.ErrNotFound, "Session of an unknown ID")
+					if s.ID != "" {
+						p.broken("Session of an unknown ID returned %+v", s)
+					}
+					_, err = p.Processor.ExpireSession(p.Context(), id)
+					p.fails(err, processor.ErrNotFound, "ExpireSession of an unknown ID")
+				}
+			},
+		},
+	}
+}
+
+func checkKeyReuse(p *probe) {
+	r := p.single("key-1", pricing.EUR(), 2490)
+	first := p.created(r)
+	other := p.single("key-1", pricing.EUR(), 4980)
+	switch s, err := p.Processor.CreateSession(p.Context(), other); {
+	case err != nil:
+		p.fails(err, processor.ErrRejected, "CreateSession with a used key and another total")
+	case s.ID == first.ID || s.Total != other.Total:
+		p.broken("another total with a used key returned the session %q of %d", s.ID, s.Total)
+	}
+	if again := p.session(first.ID); again.Total != r.Total {
+		p.broken("the first session now charges %d, want %d", again.Total, r.Total)
+	}
+}
+
+func boundClauses() []clause {
+	return []clause{
+		{
+			name:  "create refuses sums that are off",
+			says:  "Lines sum to Total + FirstPeriodDiscount; an amount out of bounds is ErrRejected",
+			check: checkSums,
+		},
+		{
+			name:  "create at total 0",
+			says:  "NoZeroTotal tells that a session of total 0 cannot be made; otherwise it can, and needs no payment",
+			check: checkZeroTotal,
+		},
+		{
+			name: "create at the minimum charge",
+			says: "MinimumCharge is the least total above 0 that can be charged; below it is ErrRejected",
+			check: func(p *probe) {
+				for c, least := range p.Processor.Abilities().MinimumCharge {
+					step := max(p.Processor.Abilities().AmountStep[c], 1)
+					p.created(p.single("least-"+c.Code(), c, p.chargeable(c, least)))
+					if below := (least - 1) / step * step; below > 0 {
+						p.refused(p.single("below-"+c.Code(), c, below), "below the least charge in "+c.Code())
+					}
+				}
+				free := currencies("EUR")[0]
+				if _, bound := p.Processor.Abilities().MinimumCharge[free]; !bound {
+					p.created(p.single("unbounded", free, p.chargeable(free, 1)))
+				}
+			},
+		},
+		{
+			name: "create off the step",
+			says: "AmountStep is the step of chargeable amounts; an amount out of bounds is ErrRejected",
+			check: func(p *probe) {
+				for c, step := range p.Processor.Abilities().AmountStep {
+					amount := p.chargeable(c, 100*step)
+					p.created(p.single("on-"+c.Code(), c, amount))
+					if step > 1 {
+						p.refused(p.single("off-"+c.Code(), c, amount+1), "off the step of amounts in "+c.Code())
+					}
+				}
+			},
+		},
+		{
+			name:  "create with many lines",
+			says:  "MaxLines is the most lines of a session; 0 is no bound; more is ErrRejected",
+			check: checkManyLines,
+		},
+		{
+			name:  "create with a lifetime",
+			says:  "SessionLifetime bounds how far ahead ExpiresAt may lie; beyond is ErrRejected",
+			check: checkLifetimes,
+		},
+		{
+			name: "create refuses amounts below zero",
+			says: "UnitAmount is at least 0 and Quantity at least 1; otherwise it is ErrRejected",
+			check: func(p *probe) {
+				negative := p.request("negative")
+				negative.Lines[2].UnitAmount, negative.Total = -490, 2000-490
+				p.refused(negative, "with a negative line")
+				none := p.request("none")
+				none.Lines[2].Quantity, none.Total = 0, 2000
+				p.refused(none, "with a quantity of 0")
+				total := p.single("total", pricing.EUR(), -100)
+				p.refused(total, "with a negative total")
+			},
+		},
+	}
+}
+
+func checkSums(p *probe) {
+	for name, change := range map[string]func(*processor.SessionRequest){
+		"with a total of one minor unit more": func(r *processor.SessionRequest) { r.Total++ },
+		"with a total of one minor unit less": func(r *processor.SessionRequest) { r.Total-- },
+		"without one of the lines":            func(r *processor.SessionRequest) { r.Lines = r.Lines[:2] },
+		"without lines":                       func(r *processor.SessionRequest) { r.Lines = nil },
+		"with lines that overflow": func(r *processor.SessionRequest) {
+			r.Lines[0].Quantity, r.Lines[0].UnitAmount = 1<<40, 1<<40
+		},
+	} {
+		r := p.request("key-" + name)
+		change(&r)
+		p.refused(r, name)
+	}
+	r := p.subscription("key-first-period")
+	r.FirstPeriodDiscount++
+	p.refused(r, "with a discount of the first period that does not fit the total")
+	r = p.subscription("key-too-much")
+	r.FirstPeriodDiscount, r.Total = r.FirstPeriodDiscount+r.Total+1, -1
+	p.refused(r, "with a discount of the first period above the lines")
+}
+
+func checkZeroTotal(p *probe) {
+	r := p.single("key-1", pricing.EUR(), 0)
+	if p.Processor.Abilities().NoZeroTotal {
+		p.refused(r, "with a total of 0 that the abilities rule out")
+		return
+	}
+	s := p.created(r)
+	if p.Customer.Pay == nil {
+		return
+	}
+	p.hook(p.Customer.Pay(s.ID), "Pay")
+	p.is(p.session(s.ID), processor.SessionComplete, processor.NoPaymentRequired, "after a session of total 0 was finished")
+}
+
+func checkManyLines(p *probe) {
+	many := func(key string, n int) processor.SessionRequest {
+		r := p.request(key)
+		r.Lines, r.Total = nil, 0
+		for i := range n {
+			r.Lines = append(r.Lines, processor.SessionLine{
+				LineID: "L", Kind: pricing.Accessory, ItemID: "case", Name: "Case", Quantity: 1, UnitAmount: int64(100 + i),
+			})
+			r.Total += int64(100 + i)
+		}
+		return r
+	}
+	most := p.Processor.Abilities().MaxLines
+	if most == 0 {
+		p.created(many("many", 250))
+		return
+	}
+	p.created(many("most", most))
+	p.refused(many("more", most+1), "with more lines than MaxLines")
+}
+
+func checkLifetimes(p *probe) {
+	a := p.Processor.Abilities()
+	at := func(key string, lifetime time.Duration) processor.SessionRequest {
+		r := p.request(key)
+		r.ExpiresAt = p.Now().UTC().Truncate(time.Second).Add(lifetime)
+		return r
+	}
+	p.created(at("usual", p.lifetime()))
+	p.refused(at("past", -time.Minute), "that ended in the past")
+	if a.MinSessionLifetime > time.Minute {
+		p.created(at("shortest", a.MinSessionLifetime+time.Minute))
+		p.refused(at("shorter", a.MinSessionLifetime-time.Minute), "that ends too soon")
+	}
+	if a.MaxSessionLifetime > 0 {
+		p.created(at("longest", a.MaxSessionLifetime-time.Minute))
+		p.refused(at("longer", a.MaxSessionLifetime+time.Minute), "that ends too late")
+	} else {
+		p.created(at("a year", 365*24*time.Hour))
+	}
+}
