@@ -41,8 +41,7 @@ func On(year int, month time.Month, day int) Moment {
 // ParseMoment reads an RFC 3339 instant, or a date such as "2026-12-31", of the
 // years 1 to 9999. Anything else is a [*pricing.ValidationError].
 func ParseMoment(text string) (Moment, error) {
-	var instant time.Time
-	if err := instant.UnmarshalText([]byte(text)); err == nil {
+	if instant, err := time.Parse(time.RFC3339Nano, text); err == nil && isStrict(text) {
 		if !Instant(instant).After(time.Time{}) {
 			return Moment{}, momentFault(pricing.FieldTooSmall, yearRange)
 		}
@@ -56,6 +55,14 @@ func ParseMoment(text string) (Moment, error) {
 		return Moment{}, momentFault(pricing.FieldTooSmall, yearRange)
 	}
 	return Moment{t: date, form: isDate}, nil
+}
+
+// isStrict refuses what the time package reads beyond RFC 3339: hours of one
+// digit, a comma before the fraction, offsets of a day and more.
+func isStrict(text string) bool {
+	const hour, fraction = len("2006-01-02T"), len("2006-01-02T15:04:05")
+	offset := text[len(text)-len("07:00"):]
+	return text[hour+1] != ':' && text[fraction] != ',' && (text[len(text)-1] == 'Z' || offset[:2] < "24" && offset[3:] < "60")
 }
 
 const yearRange = "the year is within 1 to 9999"

@@ -1,0 +1,223 @@
+package coupon_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+	_ "time/tzdata" // the calendar's cases must not depend on the machine
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/coupon/coupontest"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+func TestParseMoment(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"2026-12-31":                        "2026-12-31",
+		"2028-02-29":                        "2028-02-29",
+		"0001-01-01":                        "0001-01-01",
+		"9999-12-31":                        "9999-12-31",
+		"2026-11-20T12:00:00Z":              "2026-11-20T12:00:00Z",
+		"2026-11-20T12:00:00.000001Z":       "2026-11-20T12:00:00.000001Z",
+		"2026-11-20T12:00:00+14:00":         "2026-11-19T22:00:00Z",
+		"2026-11-20T00:00:00-12:00":         "2026-11-20T12:00:00Z",
+		"0001-01-01T00:00:00.000001Z":       "0001-01-01T00:00:00.000001Z",
+		"9999-12-31T23:59:59.999999999Z":    "9999-12-31T23:59:59.999999999Z",
+		"2026-11-20T12:00:00.123456789012Z": "2026-11-20T12:00:00.123456789Z",
+	} {
+		got, err := coupon.ParseMoment(text)
+		if err != nil || got.String() != want || got.IsZero() {
+			t.Errorf("ParseMoment(%q) = %q, %v; want %q", text, got, err, want)
+		}
+	}
+	for text, want := range map[string]pricing.FieldCode{
+		"": "malformed", "tomorrow": "malformed", "2026-02-30": "malformed", "2027-02-29": "malformed", "2026-13-01": "malformed",
+		"2026-1-1": "malformed", " 2026-12-31": "malformed", "31.12.2026": "malformed", "2026-12-31 12:00:00Z": "malformed",
+		"2026-11-20T12:00:00": "malformed", "2026-11-20T9:00:00Z": "malformed", "2026-11-20T12:00:00,5Z": "malformed",
+		"2026-11-20T24:00:00Z": "malformed", "2016-12-31T23:59:60Z": "malformed", "2026-11-20T12:00:00+24:00": "malformed",
+		"2026-11-20T12:00Z": "malformed", "10000-01-01": "malformed", "-001-01-01": "malformed", "1e400": "malformed", "\xff": "malformed",
+		"0000-12-31": "too_small", "0000-12-31T00:00:00Z": "too_small", "0001-01-01T00:00:00Z": "too_small",
+		"0001-01-01T00:00:00.0000009Z": "too_small", "0001-01-01T00:00:00+00:01": "too_small",
+	} {
+		got, err := coupon.ParseMoment(text)
+		if codes := fieldCodes(t, err); codes[""] != want || !got.IsZero() {
+			t.Errorf("ParseMoment(%q) = %q, %v; want %q", text, got, err, want)
+		}
+	}
+}
+
+// Contract section 4.5: a bare date given as expiry means "through the end of
+// that day" in the configured location, stored as the next local midnight.
+func TestDatesByTheCalendarOfALocation(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		about, location, date, start, end string
+	}{
+		{"no clock changes", "UTC", "2026-12-31", "2026-12-31T00:00:00Z", "2027-01-01T00:00:00Z"},
+		{"east", "Asia/Tokyo", "2026-12-31", "2026-12-30T15:00:00Z", "2026-12-31T15:00:00Z"},
+		{"half an hour", "Asia/Kolkata", "2026-12-31", "2026-12-30T18:30:00Z", "2026-12-31T18:30:00Z"},
+		{"far east", "Pacific/Kiritimati", "2026-12-31", "2026-12-30T10:00:00Z", "2026-12-31T10:00:00Z"},
+		{"far west", "Pacific/Pago_Pago", "2026-12-31", "2026-12-31T11:00:00Z", "2027-01-01T11:00:00Z"},
+		{"a day of 23 hours", "Europe/Berlin", "2026-03-29", "2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z"},
+		{"a day of 25 hours", "Europe/Berlin", "2026-10-25", "2026-10-24T22:00:00Z", "2026-10-25T23:00:00Z"},
+		{"no midnight", "America/Sao_Paulo", "2018-11-04", "2018-11-04T03:00:00Z", "2018-11-05T02:00:00Z"},
+		{"no midnight after", "America/Sao_Paulo", "2018-11-03", "2018-11-03T03:00:00Z", "2018-11-04T03:00:00Z"},
+		{"no midnight", "Asia/Beirut", "2022-03-27", "2022-03-26T22:00:00Z", "2022-03-27T21:00:00Z"},
+		{"set back at midnight", "America/Sao_Paulo", "2018-02-17", "2018-02-17T02:00:00Z", "2018-02-18T03:00:00Z"},
+		{"midnight twice", "America/Havana", "2026-11-01", "2026-11-01T04:00:00Z", "2026-11-02T05:00:00Z"},
+		{"set back into the day before", "America/St_Johns", "2010-11-06", "2010-11-06T02:30:00Z", "2010-11-07T03:30:00Z"},
+		{"a jump from before midnight", "America/Toronto", "1919-03-31", "1919-03-31T04:30:00Z", "1919-04-01T04:00:00Z"},
+		{"a day that never was", "Pacific/Apia", "2011-12-30", "2011-12-30T10:00:00Z", "2011-12-30T10:00:00Z"},
+		{"the day before it", "Pacific/Apia", "2011-12-29", "2011-12-29T10:00:00Z", "2011-12-30T10:00:00Z"},
+		{"a day that was twice", "Pacific/Kwajalein", "1969-09-30", "1969-09-29T13:00:00Z", "1969-10-01T12:00:00Z"},
+	}
+	for _, test := range tests {
+		t.Run(test.location+" "+test.date, func(t *testing.T) {
+			t.Parallel()
+			loc, err := time.LoadLocation(test.location)
+			require.NoError(t, err)
+			m, err := coupon.ParseMoment(test.date)
+			require.NoError(t, err)
+			start, end := m.Start(loc).Format(time.RFC3339), m.End(loc).Format(time.RFC3339)
+			if start != test.start || end != test.end {
+				t.Errorf("%s: from %s to %s, want from %s to %s", test.about, start, end, test.start, test.end)
+			}
+		})
+	}
+}
+
+// checkBoundary returns an error unless at is the instant from which on the
+// calendar shows the date or a later one. It knows no zones: it looks at the
+// calendar minute by minute.
+func checkBoundary(at time.Time, date string, loc *time.Location) error {
+	for minute := -50 * 60; minute <= 50*60; minute++ {
+		when := at.Add(time.Duration(minute) * time.Minute)
+		shown := when.In(loc).Format(time.DateOnly)
+		if minute == -1 && shown >= date {
+			return fmt.Errorf("%v in %v is before %v but shows %s", when, loc, at, shown)
+		}
+		if minute >= 0 && shown < date {
+			return fmt.Errorf("%v in %v is not before %v but shows %s", when, loc, at, shown)
+		}
+	}
+	return nil
+}
+
+func TestDatesInEveryKindOfLocation(t *testing.T) {
+	t.Parallel()
+	zones := []string{
+		"UTC", "Europe/Berlin", "America/New_York", "America/Sao_Paulo", "Asia/Beirut", "America/Havana", "America/St_Johns",
+		"Africa/Cairo", "Asia/Amman", "Atlantic/Azores", "Australia/Lord_Howe", "Pacific/Apia", "Pacific/Chatham",
+		"America/Asuncion", "Asia/Gaza", "Asia/Tehran", "America/Scoresbysund", "Africa/Casablanca", "Antarctica/Troll",
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		loc, err := time.LoadLocation(rapid.SampledFrom(zones).Draw(t, "zone"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		day := time.Unix(0, 0).UTC().AddDate(0, 0, rapid.IntRange(0, 25_000).Draw(t, "day"))
+		m := coupon.On(day.Date())
+		if err := checkBoundary(m.Start(loc), day.Format(time.DateOnly), loc); err != nil {
+			t.Error(err)
+		}
+		if err := checkBoundary(m.End(loc), day.AddDate(0, 0, 1).Format(time.DateOnly), loc); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestTheBoundaryCheckerNotices(t *testing.T) {
+	t.Parallel()
+	loc, err := time.LoadLocation("America/Sao_Paulo")
+	require.NoError(t, err)
+	right := time.Date(2018, 11, 4, 3, 0, 0, 0, time.UTC)
+	require.NoError(t, checkBoundary(right, "2018-11-04", loc))
+	for _, wrong := range []time.Duration{-time.Hour, -time.Minute, time.Minute, time.Hour, 24 * time.Hour} {
+		if checkBoundary(right.Add(wrong), "2018-11-04", loc) == nil {
+			t.Errorf("%v off passes", wrong)
+		}
+	}
+}
+
+func TestMomentsAsInstants(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 20, 12, 0, 0, 123456789, time.FixedZone("", 3600))
+	m := coupon.At(at)
+	want := time.Date(2026, 11, 20, 11, 0, 0, 123456000, time.UTC)
+	for _, got := range []time.Time{m.Start(nil), m.End(time.FixedZone("", 7200))} {
+		if got != want {
+			t.Errorf("got %v, want %v: in UTC, to the microsecond, whatever the location", got, want)
+		}
+	}
+	var none coupon.Moment
+	if !none.IsZero() || !none.Start(nil).IsZero() || !none.End(nil).IsZero() || none.String() != "" || coupon.At(time.Time{}) != none {
+		t.Error("the zero value is no moment")
+	}
+	if !coupon.On(2026, 2, 31).Equal(coupon.On(2026, 3, 3)) || coupon.On(2026, 3, 3).Equal(coupon.At(time.Date(2026, 3, 3, 0, 0, 0, 0, time.UTC))) {
+		t.Error("a date is normalised and is no instant")
+	}
+	if !m.Equal(coupon.At(at.UTC())) {
+		t.Error("one instant in two zones is two moments")
+	}
+	if got := coupon.On(2026, 12, 31).End(nil); got != time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC) {
+		t.Errorf("without a location a date is of UTC, not %v", got)
+	}
+}
+
+func TestMomentInJSON(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		want := rapid.OneOf(
+			rapid.Map(coupontest.Instant(), coupon.At),
+			rapid.Map(coupontest.Instant(), func(at time.Time) coupon.Moment { return coupon.On(at.Date()) }),
+			rapid.Just(coupon.Moment{}),
+		).Draw(t, "moment")
+		data, err := json.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := coupon.On(1999, 9, 9)
+		if err := json.Unmarshal(data, &got); err != nil || !got.Equal(want) {
+			t.Errorf("%v comes back from %s as %v, %v", want, data, got, err)
+		}
+	})
+	for _, document := range []string{`5`, `{}`, `"x"`, `true`} {
+		m := coupon.On(1999, 9, 9)
+		if codes := fieldCodes(t, json.Unmarshal([]byte(document), &m)); codes[""] != pricing.FieldMalformed || m != coupon.On(1999, 9, 9) {
+			t.Errorf("%s: %v, %v", document, codes, m)
+		}
+	}
+}
+
+func FuzzParseMoment(f *testing.F) {
+	for _, seed := range []string{
+		"2026-12-31", "2026-11-20T12:00:00Z", "2026-11-20T12:00:00.5+14:00", "0001-01-01T00:00:00Z", "9999-12-31", "0000-01-01", "x",
+		"9999-12-31T23:59:59-23:59",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		m, err := coupon.ParseMoment(text)
+		if err != nil {
+			if !errors.Is(err, pricing.ErrInvalid) {
+				t.Error(err)
+			}
+			return
+		}
+		if m.IsZero() || m.End(nil).IsZero() || m.Start(nil).After(m.End(nil)) {
+			t.Errorf("%q is %v", text, m)
+		}
+		if m.End(nil).Year() > 9999 {
+			return
+		}
+		if again, err := coupon.ParseMoment(m.String()); err != nil || !again.Equal(m) {
+			t.Errorf("%q is %v, and again %v, %v", text, m, again, err)
+		}
+	})
+}

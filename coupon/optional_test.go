@@ -1,0 +1,85 @@
+package coupon_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+type settings struct {
+	Limit coupon.Optional[int64]           `json:"limit,omitzero"`
+	IDs   coupon.Optional[[]string]        `json:"ids,omitzero"`
+	Price coupon.Optional[decimal.Decimal] `json:"price,omitzero"`
+}
+
+func TestAnOptionalFieldHasThreeStates(t *testing.T) {
+	t.Parallel()
+	for document, want := range map[string]struct {
+		given, has bool
+		value      int64
+	}{
+		`{}`:             {},
+		`{"limit":null}`: {given: true},
+		`{"limit":0}`:    {given: true, has: true},
+		`{"limit":5}`:    {given: true, has: true, value: 5},
+	} {
+		var s settings
+		require.NoError(t, json.Unmarshal([]byte(document), &s))
+		value, has := s.Limit.Value()
+		if s.Limit.Given() != want.given || s.Limit.IsZero() == want.given || has != want.has || value != want.value {
+			t.Errorf("%s: given %t, has %t, value %d", document, s.Limit.Given(), has, value)
+		}
+		data, err := json.Marshal(s)
+		if err != nil || string(data) != document {
+			t.Errorf("%s is written as %s, %v", document, data, err)
+		}
+	}
+}
+
+func TestOptionalsAreReadStrictly(t *testing.T) {
+	t.Parallel()
+	var s settings
+	require.NoError(t, json.Unmarshal([]byte(`{"ids":["a","b"],"price":12.50}`), &s))
+	ids, _ := s.IDs.Value()
+	price, _ := s.Price.Value()
+	if diff := cmp.Diff([]string{"a", "b"}, ids); diff != "" || !price.Equal(decimal.New(125, -1)) {
+		t.Errorf("got %q, %v", ids, price)
+	}
+	for document, field := range map[string]string{
+		`["a",1]`: "[1]", `"a"`: "", `[null]`: "[0]",
+	} {
+		o := coupon.Set([]string{"kept"})
+		codes := fieldCodes(t, json.Unmarshal([]byte(document), &o))
+		if diff := cmp.Diff(map[string]pricing.FieldCode{field: "malformed"}, codes); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", document, diff)
+		}
+		if ids, _ := o.Value(); len(ids) != 1 {
+			t.Errorf("%s changes the value: %q", document, ids)
+		}
+	}
+	for document, want := range map[string]pricing.FieldCode{
+		`1e400`: "too_large", `1e-400`: "too_many_decimals", `"abc"`: "malformed", `""`: "required", `true`: "malformed", `{}`: "malformed",
+	} {
+		var o coupon.Optional[decimal.Decimal]
+		if codes := fieldCodes(t, json.Unmarshal([]byte(document), &o)); codes[""] != want || o.Given() {
+			t.Errorf("%s: %v", document, codes)
+		}
+	}
+}
+
+// Without omitzero a field that is left alone is written as null, which clears:
+// the documentation says so, and a cleared field reads the same.
+func TestAnOptionalThatIsLeftAloneIsNullByItself(t *testing.T) {
+	t.Parallel()
+	for _, o := range []coupon.Optional[int64]{{}, coupon.Clear[int64]()} {
+		if data, err := json.Marshal(o); err != nil || string(data) != "null" {
+			t.Errorf("got %s, %v", data, err)
+		}
+	}
+}
