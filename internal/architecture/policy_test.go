@@ -39,7 +39,7 @@ var policy = []floor{
 		{path: "store/sqlstore/...", modules: core},
 		{path: "store/pgxstore/...", modules: with(core, "github.com/jackc/pgx/v5")},
 		{path: "processor/fakeprocessor", modules: core},
-		{path: "processor/stripeprocessor/...", modules: with(core, "github.com/stripe/stripe-go")},
+		{path: "processor/stripeprocessor/...", modules: with(core, "github.com/stripe/stripe-go", "golang.org/x/time")},
 	}},
 	{"5 generators and suites that hosts run in their own tests", []rule{
 		{path: "pricing/pricingtest", modules: engines, suite: true},

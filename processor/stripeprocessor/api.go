@@ -1,0 +1,202 @@
+package stripeprocessor
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/stripe/stripe-go/v86"
+
+	"github.com/couponkit/couponkit/processor"
+)
+
+// The operations at Stripe that this package uses. Each is one request, repeated by
+// [Processor.do] as often as it takes.
+const (
+	opCreateCoupon   = "create coupon"
+	opReadCoupon     = "read coupon"
+	opUpdateCoupon   = "update coupon"
+	opDeleteCoupon   = "delete coupon"
+	opListCoupons    = "list coupons"
+	opCreateCode     = "create promotion code"
+	opReadCode       = "read promotion code"
+	opUpdateCode     = "update promotion code"
+	opListCodes      = "list promotion codes"
+	opCreateSession  = "create session"
+	opReadSession    = "read session"
+	opExpireSession  = "expire session"
+	opListSessions   = "list sessions"
+	expandCoupon     = "promotion.coupon"
+	expandListCoupon = "data.promotion.coupon"
+	pageSize         = 100
+)
+
+// withID refuses an empty ID: Stripe would read the path as that of the list.
+func withID(op, id string) error {
+	if id == "" {
+		return refused(op, processor.ErrNotFound, errors.New("an empty ID"))
+	}
+	return nil
+}
+
+func (p *Processor) createCoupon(ctx context.Context, params *stripe.CouponCreateParams,
+	look func(context.Context) (bool, error),
+) (made *stripe.Coupon, err error) {
+	err = p.do(ctx, call{op: opCreateCoupon, look: look}, func(ctx context.Context, key string) (err error) {
+		params.SetIdempotencyKey(key)
+		made, err = p.client.V1Coupons.Create(ctx, params)
+		return err
+	})
+	return made, err
+}
+
+func (p *Processor) readCoupon(ctx context.Context, id string) (found *stripe.Coupon, err error) {
+	if err := withID(opReadCoupon, id); err != nil {
+		return nil, err
+	}
+	err = p.do(ctx, call{op: opReadCoupon}, func(ctx context.Context, _ string) (err error) {
+		found, err = p.client.V1Coupons.Retrieve(ctx, id, nil)
+		return err
+	})
+	return found, err
+}
+
+func (p *Processor) updateCoupon(ctx context.Context, id string, params *stripe.CouponUpdateParams) (changed *stripe.Coupon, err error) {
+	if err := withID(opUpdateCoupon, id); err != nil {
+		return nil, err
+	}
+	err = p.do(ctx, call{op: opUpdateCoupon}, func(ctx context.Context, key string) (err error) {
+		params.SetIdempotencyKey(key)
+		changed, err = p.client.V1Coupons.Update(ctx, id, params)
+		return err
+	})
+	return changed, err
+}
+
+// deleteCoupon deletes the object; one that is gone already is no error.
+func (p *Processor) deleteCoupon(ctx context.Context, id string) error {
+	if err := withID(opDeleteCoupon, id); err != nil {
+		return err
+	}
+	defer p.verified.drop(id)
+	err := p.do(ctx, call{op: opDeleteCoupon}, func(ctx context.Context, _ string) error {
+		_, err := p.client.V1Coupons.Delete(ctx, id, nil)
+		return err
+	})
+	if errors.Is(err, processor.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+func (p *Processor) createCode(ctx context.Context, params *stripe.PromotionCodeCreateParams,
+	look func(context.Context) (bool, error),
+) (made *stripe.PromotionCode, err error) {
+	err = p.do(ctx, call{op: opCreateCode, look: look}, func(ctx context.Context, key string) (err error) {
+		params.SetIdempotencyKey(key)
+		made, err = p.client.V1PromotionCodes.Create(ctx, params)
+		return err
+	})
+	return made, err
+}
+
+// readCode reads a promotion code together with its coupon.
+func (p *Processor) readCode(ctx context.Context, id string) (found *stripe.PromotionCode, err error) {
+	if err := withID(opReadCode, id); err != nil {
+		return nil, err
+	}
+	params := &stripe.PromotionCodeRetrieveParams{Expand: stripe.StringSlice([]string{expandCoupon})}
+	err = p.do(ctx, call{op: opReadCode}, func(ctx context.Context, _ string) (err error) {
+		found, err = p.client.V1PromotionCodes.Retrieve(ctx, id, params)
+		return err
+	})
+	return found, err
+}
+
+func (p *Processor) activateCode(ctx context.Context, id string, active bool) error {
+	if err := withID(opUpdateCode, id); err != nil {
+		return err
+	}
+	defer p.verified.drop(id)
+	params := &stripe.PromotionCodeUpdateParams{Active: stripe.Bool(active)}
+	return p.do(ctx, call{op: opUpdateCode}, func(ctx context.Context, key string) error {
+		params.SetIdempotencyKey(key)
+		_, err := p.client.V1PromotionCodes.Update(ctx, id, params)
+		return err
+	})
+}
+
+// codes lists promotion codes with their coupons, over all pages.
+func (p *Processor) codes(ctx context.Context, by stripe.PromotionCodeListParams) iter.Seq2[*stripe.PromotionCode, error] {
+	by.Expand = stripe.StringSlice([]string{expandListCoupon})
+	return pages(func(after *string) (data []*stripe.PromotionCode, more bool, err error) {
+		by.ListParams = stripe.ListParams{Limit: stripe.Int64(pageSize), StartingAfter: after, Single: true}
+		err = p.do(ctx, call{op: opListCodes}, func(ctx context.Context, _ string) error {
+			params := by
+			list := p.client.V1PromotionCodes.List(ctx, &params)
+			data, more = list.Data(), list.Meta().HasMore
+			return list.Err()
+		})
+		return data, more, err
+	}, func(code *stripe.PromotionCode) string { return code.ID })
+}
+
+func (p *Processor) coupons(ctx context.Context) iter.Seq2[*stripe.Coupon, error] {
+	return pages(func(after *string) (data []*stripe.Coupon, more bool, err error) {
+		page := stripe.ListParams{Limit: stripe.Int64(pageSize), StartingAfter: after, Single: true}
+		err = p.do(ctx, call{op: opListCoupons}, func(ctx context.Context, _ string) error {
+			list := p.client.V1Coupons.List(ctx, &stripe.CouponListParams{ListParams: page})
+			data, more = list.Data(), list.Meta().HasMore
+			return list.Err()
+		})
+		return data, more, err
+	}, func(object *stripe.Coupon) string { return object.ID })
+}
+
+// pages yields the items of a list. A page is fetched before the items of the one
+// before are yielded, so that a consumer may delete what it gets: Stripe goes on
+// after an item by its ID.
+func pages[T any](fetch func(after *string) ([]T, bool, error), id func(T) string) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		page, more, err := fetch(nil)
+		for {
+			var next []T
+			var nextMore bool
+			if err == nil && more && len(page) > 0 {
+				next, nextMore, err = fetch(stripe.String(id(page[len(page)-1])))
+			}
+			for _, item := range page {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			if err != nil {
+				var none T
+				yield(none, err)
+				return
+			}
+			if len(next) == 0 {
+				return
+			}
+			page, more = next, nextMore
+		}
+	}
+}
+
+// sessions lists the sessions made since an instant, newest first.
+func (p *Processor) sessions(ctx context.Context, since time.Time) iter.Seq2[*stripe.CheckoutSession, error] {
+	return pages(func(after *string) (data []*stripe.CheckoutSession, more bool, err error) {
+		params := stripe.CheckoutSessionListParams{
+			ListParams:   stripe.ListParams{Limit: stripe.Int64(pageSize), StartingAfter: after, Single: true},
+			CreatedRange: &stripe.RangeQueryParams{GreaterThanOrEqual: since.Unix()},
+		}
+		err = p.do(ctx, call{op: opListSessions}, func(ctx context.Context, _ string) error {
+			page := params
+			list := p.client.V1CheckoutSessions.List(ctx, &page)
+			data, more = list.Data(), list.Meta().HasMore
+			return list.Err()
+		})
+		return data, more, err
+	}, func(s *stripe.CheckoutSession) string { return s.ID })
+}

@@ -1,0 +1,289 @@
+package stripeprocessor
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	mathrand "math/rand/v2"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/stripe/stripe-go/v86"
+	"golang.org/x/time/rate"
+)
+
+// Retry bounds the attempts of one call. stripe-go itself repeats neither a failure
+// of Stripe (5xx) nor a conflict (409) and sleeps without looking at the context, so
+// its own attempts are switched off.
+type Retry struct {
+	// Attempts is the most attempts of one call, the first included; default 4.
+	Attempts int
+	// BaseDelay is the pause before the second attempt, which doubles with each
+	// further one; half of every pause is random. Default 250 ms.
+	BaseDelay time.Duration
+	// MaxDelay bounds one pause; default 4 s. A longer Retry-After of Stripe is cut.
+	MaxDelay time.Duration
+	// MaxTime bounds all attempts and pauses of one call: none begins after it.
+	// Default 30 s.
+	MaxTime time.Duration
+}
+
+func (r Retry) withDefaults() Retry {
+	r.Attempts = max(orDefault(r.Attempts, 4), 1)
+	r.BaseDelay = orDefault(r.BaseDelay, 250*time.Millisecond)
+	r.MaxDelay = orDefault(r.MaxDelay, 4*time.Second)
+	r.MaxTime = orDefault(r.MaxTime, 30*time.Second)
+	return r
+}
+
+// pause returns how long to wait after the n-th attempt, of which at least half is
+// certain: without the random half, clients that failed together come back
+// together.
+func (r Retry) pause(n int, wished time.Duration) time.Duration {
+	delay := r.MaxDelay
+	if shift := n - 1; shift < 20 {
+		delay = min(r.BaseDelay<<shift, r.MaxDelay)
+	}
+	half := delay / 2
+	delay = half + time.Duration(mathrand.Int64N(int64(max(half, 1)))) //nolint:gosec // spreads load, guards nothing
+	return min(max(delay, wished), r.MaxDelay)
+}
+
+// call describes one operation for the loop of attempts.
+type call struct {
+	// op names it, in errors and for the rate limit.
+	op string
+	// key returns the idempotency key of a generation; nil makes random ones. A new
+	// generation begins when Stripe has answered with a failure: Stripe replays a
+	// saved failure for the same key for a day or longer.
+	key func(generation int) string
+	// look finds out, after such a failure, whether the call has taken effect. nil for
+	// calls that only read or that set values, which are simply repeated.
+	look func(ctx context.Context) (done bool, err error)
+}
+
+// do sends until there is an answer. A lost answer is asked for again with the same
+// key and the same parameters.
+func (p *Processor) do(ctx context.Context, c call, send func(ctx context.Context, key string) error) error {
+	started, generation, key := p.options.Clock(), 0, c.keyOf(0)
+	for n := 1; ; n++ {
+		if err := p.limits.wait(ctx, c.op); err != nil {
+			return ended(c.op, err)
+		}
+		answer := &exchange{}
+		err := send(context.WithValue(ctx, exchangeKey{}, answer), key)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ended(c.op, ctx.Err())
+		}
+		failure := newError(c.op, answer.status, err)
+		if !answer.mayRepeat(failure) || n >= p.options.Retry.Attempts {
+			return failure
+		}
+		pause := p.options.Retry.pause(n, answer.retryAfter())
+		if p.options.Clock().Sub(started)+pause > p.options.Retry.MaxTime {
+			return failure
+		}
+		p.options.Logger.WarnContext(ctx, "stripe call is repeated", slog.String("op", c.op), slog.Int("attempt", n),
+			slog.Int("status", failure.Status), slog.String("code", failure.Code), slog.String("request", failure.RequestID))
+		if err := sleep(ctx, pause); err != nil {
+			return ended(c.op, err)
+		}
+		if answer.status < http.StatusInternalServerError {
+			continue
+		}
+		if c.look != nil {
+			if done, err := c.look(ctx); err != nil || done {
+				return err
+			}
+		}
+		generation++
+		key = c.keyOf(generation)
+	}
+}
+
+func (c call) keyOf(generation int) string {
+	if c.key == nil {
+		return rand.Text()
+	}
+	return c.key(generation)
+}
+
+// ended is the error of a call that the context has ended.
+func ended(op string, err error) error { return fmt.Errorf("stripe: %s: %w", op, err) }
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// exchange is what came back for one request, also when the body could not be
+// read; stripe-go does not tell then.
+type exchange struct {
+	status int
+	header http.Header
+}
+
+type exchangeKey struct{}
+
+// mayRepeat reports whether a further attempt can help. 4xx answers are final,
+// save a conflict of keys and a full house; Stripe's own word wins among the rest.
+func (x *exchange) mayRepeat(failure *Error) bool {
+	var repeatable bool
+	switch {
+	case x.status == 0, x.status < http.StatusBadRequest: // lost, in part or entirely
+		repeatable = true
+	case x.status == http.StatusConflict:
+		repeatable = failure.Code == string(stripe.ErrorCodeIdempotencyKeyInUse)
+	case x.status == http.StatusTooManyRequests:
+		repeatable = true
+	case x.status >= http.StatusInternalServerError:
+		repeatable = x.status != http.StatusNotImplemented
+	default:
+		return false
+	}
+	switch x.header.Get("Stripe-Should-Retry") {
+	case "true":
+		return true
+	case "false":
+		return false
+	}
+	return repeatable
+}
+
+func (x *exchange) retryAfter() time.Duration {
+	seconds, err := strconv.Atoi(x.header.Get("Retry-After"))
+	if err != nil || seconds < 0 || seconds > 3600 {
+		return 0
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+// replayed reports whether Stripe answered with what it has saved for the key.
+func (x *exchange) replayed() bool { return x.header.Get("Idempotent-Replayed") == "true" }
+
+// exchangeOf returns the exchange of the attempt that the context belongs to.
+func exchangeOf(ctx context.Context) *exchange {
+	x, ok := ctx.Value(exchangeKey{}).(*exchange)
+	if !ok {
+		return &exchange{}
+	}
+	return x
+}
+
+// recorder notes status and header of every answer, and bounds its body.
+type recorder struct{ next http.RoundTripper }
+
+const maxAnswer = 16 << 20
+
+func (r recorder) RoundTrip(request *http.Request) (*http.Response, error) {
+	answer := exchangeOf(request.Context())
+	*answer = exchange{}
+	response, err := r.next.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	answer.status, answer.header = response.StatusCode, response.Header
+	response.Body = &bounded{ReadCloser: response.Body, left: maxAnswer}
+	return response, nil
+}
+
+type bounded struct {
+	io.ReadCloser
+	left int64
+}
+
+var errAnswerTooLong = errors.New("answer is too long")
+
+func (b *bounded) Read(into []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errAnswerTooLong
+	}
+	n, err := b.ReadCloser.Read(into[:min(int64(len(into)), b.left)])
+	b.left -= int64(n)
+	return n, err
+}
+
+func newClient(key string, o Options) *stripe.Client {
+	hc := &http.Client{Timeout: defaultHTTPTimeout}
+	if o.HTTPClient != nil {
+		own := *o.HTTPClient
+		hc = &own
+	}
+	next := hc.Transport
+	if next == nil {
+		next = http.DefaultTransport
+		if shared, ok := next.(*http.Transport); ok {
+			next = shared.Clone()
+		}
+	}
+	hc.Transport = recorder{next: next}
+	return stripe.NewClient(key, stripe.WithBackends(stripe.NewBackendsWithConfig(&stripe.BackendConfig{
+		URL:               stripe.String(o.BaseURL),
+		HTTPClient:        hc,
+		MaxNetworkRetries: stripe.Int64(0),
+		LeveledLogger:     &stripe.LeveledLogger{Level: stripe.LevelNull},
+		EnableTelemetry:   stripe.Bool(false),
+	})))
+}
+
+// limiter keeps to Stripe's rates: all calls together, and each operation.
+type limiter struct {
+	all *rate.Limiter
+	mu  sync.Mutex
+	ops map[string]*rate.Limiter
+}
+
+// perOperation is Stripe's bound for calls of one operation in a second.
+const perOperation = 25
+
+func newLimiter(perSecond float64) *limiter {
+	if perSecond < 0 {
+		return &limiter{}
+	}
+	return &limiter{
+		all: rate.NewLimiter(rate.Limit(perSecond), max(int(perSecond), 1)),
+		ops: map[string]*rate.Limiter{},
+	}
+}
+
+// wait returns when a call of the operation may be made. The error is the
+// context's, also when the context would end before that.
+func (l *limiter) wait(ctx context.Context, op string) error {
+	if l.all == nil {
+		return ctx.Err()
+	}
+	for _, bound := range [...]*rate.Limiter{l.of(op), l.all} {
+		if err := bound.Wait(ctx); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return context.DeadlineExceeded
+		}
+	}
+	return nil
+}
+
+func (l *limiter) of(op string) *rate.Limiter {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	bound, ok := l.ops[op]
+	if !ok {
+		bound = rate.NewLimiter(perOperation, perOperation)
+		l.ops[op] = bound
+	}
+	return bound
+}

@@ -1,0 +1,152 @@
+package stripeprocessor
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// charge is how Stripe counts a currency: the exponent of its minor units and the
+// step, in them, of amounts that it charges.
+type charge struct {
+	exponent int
+	step     int64
+}
+
+// Stripe's currencies that are not plain two-decimal ones
+// (https://docs.stripe.com/currencies). HUF and TWD are two-decimal for charges.
+const (
+	zeroDecimal   = "BIF CLP DJF GNF JPY KMF KRW MGA PYG RWF VND VUV XAF XOF XPF"
+	wholeOnly     = "ISK UGX"             // two decimals, which have to be 00
+	threeDecimals = "BHD JOD KWD OMR TND" // the third has to be 0
+)
+
+// chargeOf returns how Stripe counts the currency. ok is false for currencies of
+// other than two decimals that Stripe does not list: what it would make of an
+// amount in them is not known.
+func chargeOf(c pricing.Currency) (how charge, ok bool) {
+	switch code := c.Code(); {
+	case code == "":
+		return charge{}, false
+	case strings.Contains(zeroDecimal, code):
+		return charge{exponent: 0, step: 1}, true
+	case strings.Contains(wholeOnly, code):
+		return charge{exponent: 2, step: 100}, true
+	case strings.Contains(threeDecimals, code):
+		return charge{exponent: 3, step: 10}, true
+	}
+	return charge{exponent: 2, step: 1}, c.Exponent() == 2
+}
+
+// money converts amounts of one currency between our minor units (ISO 4217) and
+// Stripe's.
+type money struct {
+	currency pricing.Currency
+	charge   charge
+}
+
+func moneyOf(c pricing.Currency) (money, error) {
+	how, ok := chargeOf(c)
+	if !ok {
+		var faults pricing.ValidationError
+		faults.Add("currency", pricing.FieldUnknown, fmt.Sprintf("Stripe does not charge in %q", c.Code()))
+		return money{}, faults.Err()
+	}
+	return money{currency: c, charge: how}, nil
+}
+
+// code returns the currency as Stripe writes it.
+func (m money) code() string { return strings.ToLower(m.currency.Code()) }
+
+// factors returns by what our minor units are multiplied and divided to make
+// Stripe's; one of them is 1.
+func (m money) factors() (multiply, divide int64) {
+	switch shift := m.charge.exponent - m.currency.Exponent(); {
+	case shift > 0:
+		return pow10(shift), 1
+	default:
+		return 1, pow10(-shift)
+	}
+}
+
+func pow10(n int) int64 {
+	result := int64(1)
+	for range n {
+		result *= 10
+	}
+	return result
+}
+
+// step returns the step of chargeable amounts in our minor units.
+func (m money) step() int64 {
+	multiply, divide := m.factors()
+	return max(m.charge.step*divide/multiply, 1)
+}
+
+// toStripe converts an amount of at least 0 that is on the step.
+func (m money) toStripe(minor int64) (int64, error) {
+	multiply, divide := m.factors()
+	var faults pricing.ValidationError
+	switch {
+	case minor%m.step() != 0:
+		faults.Add("", pricing.FieldTooManyDecimals, fmt.Sprintf("Stripe charges %s in steps of %s", m.currency, m.currency.Format(m.step())))
+	case minor > math.MaxInt64/multiply:
+		faults.Add("", pricing.FieldOverflow, "the amount is too large")
+	}
+	return minor * multiply / divide, faults.Err()
+}
+
+// fromStripe converts an amount that Stripe has told. Two amounts of Stripe never
+// become one of ours: an amount that is finer than our minor unit, which Stripe
+// does not charge, is rounded away from what was ordered, upwards.
+func (m money) fromStripe(amount int64) int64 {
+	multiply, divide := m.factors()
+	if multiply > 1 {
+		return (amount + multiply - 1) / multiply
+	}
+	return amount * divide
+}
+
+// parseCurrency reads a currency as Stripe writes it; an unknown one is zero.
+func parseCurrency(code string) money {
+	c, err := pricing.ParseCurrency(code)
+	if err != nil {
+		return money{}
+	}
+	m, err := moneyOf(c)
+	if err != nil {
+		return money{}
+	}
+	return m
+}
+
+// minimumTable holds Stripe's minimum charges in major units, by settlement
+// currency (https://docs.stripe.com/currencies).
+const minimumTable = "AED 2.00, AUD 0.50, BGN 1.00, BRL 0.50, CAD 0.50, CHF 0.50, CZK 15.00, DKK 2.50, " +
+	"EUR 0.50, GBP 0.30, HKD 4.00, HUF 175.00, INR 0.50, JPY 50, KRW 50, MXN 10, MYR 2.00, NOK 3.00, " +
+	"NZD 0.50, PLN 2.00, RON 2.00, SEK 3.00, SGD 0.50, THB 10, USD 0.50"
+
+// minimumCharges returns the minimum that is checked before a call, in our minor
+// units.
+func minimumCharges(o Options) map[pricing.Currency]int64 {
+	table := map[pricing.Currency]int64{}
+	for entry := range strings.SplitSeq(minimumTable, ", ") {
+		code, amount, _ := strings.Cut(entry, " ")
+		c, err := pricing.ParseCurrency(code)
+		if err != nil || !o.SettlementCurrency.IsZero() && c != o.SettlementCurrency {
+			continue
+		}
+		if minor, err := c.Parse(amount); err == nil {
+			table[c] = minor
+		}
+	}
+	for c, minor := range o.MinimumCharge {
+		table[c] = minor
+		if minor == 0 {
+			delete(table, c)
+		}
+	}
+	return table
+}

@@ -1,0 +1,157 @@
+package stripeprocessor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/stripe/stripe-go/v86"
+
+	"github.com/couponkit/couponkit/processor"
+)
+
+// Errors of this package. Each is a kind of an error of package processor and
+// matches it too; the other kinds are those of package processor itself:
+// ErrNotFound, ErrCodeTaken, ErrForbidden (wrong key, or one without the
+// permission), ErrSignature, and ErrUnavailable for everything else of which the
+// outcome is not known.
+var (
+	// ErrConflict: an object with our derived ID is there, but is not ours or has
+	// other terms; or an idempotency key was used for something else. It matches
+	// processor.ErrRejected.
+	ErrConflict error = &kind{"conflict with an object at Stripe", processor.ErrRejected}
+	// ErrInvalid: Stripe, or the check before the call, refuses the parameters. It
+	// matches processor.ErrRejected.
+	ErrInvalid error = &kind{"refused parameters", processor.ErrRejected}
+	// ErrTotalsMismatch: the session that Stripe has made charges something else than
+	// the order; it was expired. It matches processor.ErrRejected.
+	ErrTotalsMismatch error = &kind{"session charges another total", processor.ErrRejected}
+	// ErrWrongOrigin: a webhook delivery is signed, but comes from another account,
+	// environment or release train of the API than configured. It matches
+	// processor.ErrRejected.
+	ErrWrongOrigin error = &kind{"webhook event of another origin", processor.ErrRejected}
+	// ErrRateLimited: Stripe is too busy with our calls. It matches
+	// processor.ErrUnavailable.
+	ErrRateLimited error = &kind{"rate limited by Stripe", processor.ErrUnavailable}
+)
+
+// kind is a specific error that also matches a general one.
+type kind struct {
+	text    string
+	general error
+}
+
+func (k *kind) Error() string { return k.text }
+
+func (k *kind) Unwrap() error { return k.general }
+
+// Error is a call of Stripe that did not succeed. It matches one sentinel of
+// package processor (and the specific one of this package), and errors.As finds the
+// *stripe.Error or the transport's error behind it.
+type Error struct {
+	// Op is what was tried: "create coupon".
+	Op string
+	// Status is the HTTP status of the answer; 0 when there was none.
+	Status int
+	// Type, Code, Param and Message are Stripe's; empty when it did not tell.
+	Type    string
+	Code    string
+	Param   string
+	Message string
+	// RequestID is Stripe's, for its support.
+	RequestID string
+	// Orphan is the ID of a coupon at Stripe that this call has made and could not
+	// remove again; the sweep will. Empty mostly.
+	Orphan string
+
+	kind  error
+	cause error
+}
+
+// Error names operation, kind and what Stripe told.
+func (e *Error) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "stripe: %s: %v", e.Op, e.kind)
+	for _, part := range [...]struct{ name, value string }{
+		{"status", statusText(e.Status)}, {"type", e.Type}, {"code", e.Code}, {"param", e.Param},
+		{"request", e.RequestID}, {"orphan", e.Orphan},
+	} {
+		if part.value != "" {
+			fmt.Fprintf(&b, " %s=%s", part.name, part.value)
+		}
+	}
+	switch {
+	case e.Message != "":
+		b.WriteString(": " + e.Message)
+	case e.cause != nil:
+		b.WriteString(": " + e.cause.Error())
+	}
+	return b.String()
+}
+
+// Unwrap returns the sentinel and the cause.
+func (e *Error) Unwrap() []error {
+	if e.cause == nil {
+		return []error{e.kind}
+	}
+	return []error{e.kind, e.cause}
+}
+
+func statusText(status int) string {
+	if status == 0 {
+		return ""
+	}
+	return fmt.Sprint(status)
+}
+
+// newError wraps what stripe-go returned for an answer of this status.
+func newError(op string, status int, cause error) *Error {
+	e := &Error{Op: op, Status: status, cause: cause}
+	var answered *stripe.Error
+	if errors.As(cause, &answered) {
+		e.Type, e.Code, e.Param = string(answered.Type), string(answered.Code), answered.Param
+		e.RequestID, e.Message = answered.RequestID, answered.Msg
+		e.kind = kindOf(answered)
+		return e
+	}
+	if errors.Is(cause, context.DeadlineExceeded) || errors.Is(cause, context.Canceled) {
+		// The HTTP client's own time limit, not the caller's: callers would take it
+		// for theirs.
+		e.cause = errors.New(cause.Error())
+	}
+	e.kind = processor.ErrUnavailable
+	if status == http.StatusUnauthorized || status == http.StatusForbidden {
+		e.kind = processor.ErrForbidden
+	}
+	return e
+}
+
+// kindOf reads status, type and code, and never the text, which is for people and
+// changes.
+func kindOf(e *stripe.Error) error {
+	switch status := e.HTTPStatusCode; {
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return processor.ErrForbidden
+	case status == http.StatusNotFound, e.Code == stripe.ErrorCodeResourceMissing:
+		return processor.ErrNotFound
+	case status == http.StatusTooManyRequests:
+		return ErrRateLimited
+	case status == http.StatusConflict, status >= http.StatusInternalServerError:
+		return processor.ErrUnavailable
+	case e.Code == stripe.ErrorCodeResourceAlreadyExists, e.Type == stripe.ErrorTypeIdempotency:
+		return ErrConflict
+	}
+	return ErrInvalid
+}
+
+// refused is an error of this package's own: no call was made, or its answer is not
+// acceptable.
+func refused(op string, kind, cause error) *Error { return &Error{Op: op, kind: kind, cause: cause} }
+
+// refusal reports whether the error is Stripe's answer to what the call asks for,
+// and not a failure: repeating it as it is leads to the same answer.
+func refusal(err error) bool {
+	return errors.Is(err, processor.ErrRejected) || errors.Is(err, processor.ErrNotFound)
+}

@@ -1,0 +1,16 @@
+module github.com/couponkit/couponkit/processor/stripeprocessor
+
+go 1.25.0
+
+require (
+	github.com/couponkit/couponkit v0.0.0
+	github.com/stripe/stripe-go/v86 v86.0.0
+	golang.org/x/time v0.15.0
+)
+
+require (
+	github.com/shopspring/decimal v1.6.0 // indirect
+	golang.org/x/text v0.41.0 // indirect
+)
+
+replace github.com/couponkit/couponkit => ../..

@@ -1,0 +1,208 @@
+package stripeprocessor
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
+)
+
+// Bounds of Stripe for the lines of a session.
+const (
+	maxPaymentLines   = 100
+	maxRecurringLines = 20
+	maxOneTimeLines   = 20 // beside recurring ones
+)
+
+// sale is one line of the cart: what the customer buys and what all of it costs.
+type sale struct {
+	name     string
+	recurs   pricing.Interval
+	shipping bool
+	quantity int64
+	total    int64
+}
+
+// line is one line of a session, in Stripe's minor units.
+type line struct {
+	name       string
+	recurs     pricing.Interval
+	quantity   int64
+	unitAmount int64
+}
+
+// sessionLines turns the lines of a request into lines of a session that sum to the
+// same amount exactly. Both unit prices of a cart's line are joined and split again,
+// because Stripe may want coarser steps than minor units.
+func (m money) sessionLines(r processor.SessionRequest) ([]line, error) {
+	sales, err := sales(r.Lines)
+	if err != nil {
+		return nil, err
+	}
+	m.settle(sales)
+	lines := make([]line, 0, 2*len(sales))
+	for _, s := range sales {
+		lines = append(lines, m.split(s)...)
+	}
+	if fitsStripe(lines, r.Mode) {
+		return lines, nil
+	}
+	return m.merged(sales, r.Mode)
+}
+
+// sales joins what belongs to one line of the cart.
+func sales(lines []processor.SessionLine) ([]sale, error) {
+	joined := make([]sale, 0, len(lines))
+	var faults pricing.ValidationError
+	for i, l := range lines {
+		total, ok := multiply(l.UnitAmount, l.Quantity)
+		if !ok {
+			faults.Add(fmt.Sprintf("lines[%d].unitAmount", i), pricing.FieldOverflow, "amount times quantity is too large")
+			continue
+		}
+		if last := len(joined) - 1; i > 0 && last >= 0 && sameSale(lines[i-1], l) {
+			if joined[last].total > math.MaxInt64-total || joined[last].quantity > math.MaxInt64-l.Quantity {
+				faults.Add(fmt.Sprintf("lines[%d].unitAmount", i), pricing.FieldOverflow, "the sum of the lines is too large")
+				continue
+			}
+			joined[last].total += total
+			joined[last].quantity += l.Quantity
+			continue
+		}
+		joined = append(joined, sale{
+			name: cmp.Or(l.Name, l.ItemID, l.LineID, l.Kind.String(), "item"), recurs: l.Recurs,
+			shipping: l.Kind == pricing.Shipping, quantity: l.Quantity, total: total,
+		})
+	}
+	return joined, faults.Err()
+}
+
+// sameSale reports whether two neighbours are the two unit prices of one line: the
+// dearer units come first, by one minor unit.
+func sameSale(a, b processor.SessionLine) bool {
+	return a.LineID != "" && a.LineID == b.LineID && a.Kind == b.Kind && a.ItemID == b.ItemID &&
+		a.Name == b.Name && a.Recurs == b.Recurs && a.UnitAmount == b.UnitAmount+1
+}
+
+// multiply multiplies two numbers of at least 0.
+func multiply(a, b int64) (product int64, ok bool) {
+	if a < 0 || b < 0 {
+		return 0, false
+	}
+	high, low := bits.Mul64(uint64(a), uint64(b))
+	return int64(low), high == 0 && low <= math.MaxInt64 //nolint:gosec // checked beside
+}
+
+// settle brings every total to a multiple of the currency's step and leaves their
+// sum as it is, which is a multiple already. Whole steps go to the greatest
+// remainders, ties to the earlier line; a line that is on the step keeps its total.
+func (m money) settle(sales []sale) {
+	step := m.step()
+	if step == 1 {
+		return
+	}
+	var loose []int // lines that are off the step
+	var rest int64
+	remainder := make([]int64, len(sales))
+	for i := range sales {
+		if remainder[i] = sales[i].total % step; remainder[i] > 0 {
+			loose = append(loose, i)
+			sales[i].total -= remainder[i]
+			rest += remainder[i]
+		}
+	}
+	slices.SortStableFunc(loose, func(a, b int) int { return cmp.Compare(remainder[b], remainder[a]) })
+	for _, i := range loose {
+		if rest < step {
+			return
+		}
+		sales[i].total += step
+		rest -= step
+	}
+}
+
+// split makes one or two lines of a sale, the dearer units first: as many units as
+// there are steps left cost one step more. They sum to the total exactly.
+func (m money) split(s sale) []line {
+	steps := s.total / m.step()
+	base, dearer := steps/s.quantity, steps%s.quantity
+	lines := make([]line, 0, 2)
+	if dearer > 0 {
+		lines = append(lines, m.line(s, dearer, base+1))
+	}
+	return append(lines, m.line(s, s.quantity-dearer, base))
+}
+
+func (m money) line(s sale, quantity, steps int64) line {
+	amount, _ := m.toStripe(steps * m.step()) // on the step, and bounded by the session's total
+	return line{name: s.name, recurs: s.recurs, quantity: quantity, unitAmount: amount}
+}
+
+// merged is for carts of more lines than Stripe takes: every sale becomes one line
+// of quantity 1 with the quantity in its name; what is still too much is summed up
+// in a last line. Shipping is never summed up with goods, and recurring lines keep
+// their quantity, which is the number of seats, unless they are split.
+func (m money) merged(sales []sale, mode processor.Mode) ([]line, error) {
+	most := maxPaymentLines
+	if mode == processor.Subscription {
+		most = maxOneTimeLines
+	}
+	var recurring, goods, shipping []line
+	for _, s := range sales {
+		switch {
+		case s.recurs != pricing.Once:
+			recurring = append(recurring, m.split(s)...)
+		case s.shipping:
+			shipping = append(shipping, m.single(s))
+		default:
+			goods = append(goods, m.single(s))
+		}
+	}
+	if len(recurring) > maxRecurringLines {
+		var faults pricing.ValidationError
+		faults.Add("lines", pricing.FieldTooLong, fmt.Sprintf("Stripe takes at most %d recurring lines", maxRecurringLines))
+		return nil, faults.Err()
+	}
+	shipping = summed(shipping, max(most-len(goods), most/2), "shipping")
+	goods = summed(goods, most-len(shipping), "more items")
+	return slices.Concat(recurring, goods, shipping), nil
+}
+
+func (m money) single(s sale) line {
+	name := s.name
+	if s.quantity > 1 {
+		name = fmt.Sprintf("%d × %s", s.quantity, s.name)
+	}
+	amount, _ := m.toStripe(s.total) // on the step, and bounded by the session's total
+	return line{name: name, quantity: 1, unitAmount: amount}
+}
+
+// summed cuts lines to as many as allowed, the last of which has the sum of the
+// rest.
+func summed(lines []line, most int, what string) []line {
+	if len(lines) <= most {
+		return lines
+	}
+	rest := line{name: fmt.Sprintf("%d %s", len(lines)-most+1, what), quantity: 1}
+	for _, l := range lines[most-1:] {
+		rest.unitAmount += l.unitAmount
+	}
+	return append(slices.Clone(lines[:most-1]), rest)
+}
+
+func fitsStripe(lines []line, mode processor.Mode) bool {
+	recurring := 0
+	for _, l := range lines {
+		if l.recurs != pricing.Once {
+			recurring++
+		}
+	}
+	if mode == processor.Subscription {
+		return recurring <= maxRecurringLines && len(lines)-recurring <= maxOneTimeLines
+	}
+	return len(lines) <= maxPaymentLines
+}

@@ -1,0 +1,75 @@
+package stripeprocessor
+
+import (
+	"context"
+	"iter"
+	"strconv"
+
+	"github.com/stripe/stripe-go/v86"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/processor"
+)
+
+// Mirrors yields every mirror that carries this application's metadata: one for
+// each coupon at Stripe, with its active promotion code or, when none is active,
+// with one that is not. See the contract. It lists all promotion codes first and
+// remembers which is ours; consumers may remove what they get.
+func (p *Processor) Mirrors(ctx context.Context) iter.Seq2[processor.MirrorRef, error] {
+	return func(yield func(processor.MirrorRef, error) bool) {
+		codes, err := p.codesByCoupon(ctx)
+		if err != nil {
+			yield(processor.MirrorRef{}, err)
+			return
+		}
+		for found, err := range p.coupons(ctx) {
+			if err != nil {
+				yield(processor.MirrorRef{}, err)
+				return
+			}
+			if !p.mirrors(found) {
+				continue
+			}
+			if err := ctx.Err(); err != nil {
+				yield(processor.MirrorRef{}, ended(opListCoupons, err))
+				return
+			}
+			if !yield(mirrorRef(found, codes[found.ID].id), nil) {
+				return
+			}
+		}
+	}
+}
+
+func mirrorRef(found *stripe.Coupon, codeID string) processor.MirrorRef {
+	revision, _ := strconv.ParseInt(found.Metadata[metadataRevision], 10, 64) // ours; 0 when somebody has edited it
+	return processor.MirrorRef{
+		CouponID: found.Metadata[metadataCouponID],
+		Mirror:   coupon.Mirror{CouponID: found.ID, PromotionCodeID: codeID, Revision: revision},
+	}
+}
+
+// listedCode is a promotion code of ours.
+type listedCode struct {
+	id     string
+	active bool
+}
+
+// codesByCoupon returns, by the coupon at Stripe, our promotion code: the active one
+// if there is one.
+func (p *Processor) codesByCoupon(ctx context.Context) (map[string]listedCode, error) {
+	codes := map[string]listedCode{}
+	for code, err := range p.codes(ctx, stripe.PromotionCodeListParams{}) {
+		if err != nil {
+			return nil, err
+		}
+		if !p.owns(code.Metadata, code.Metadata[metadataCouponID]) {
+			continue
+		}
+		_, couponID := object(code)
+		if known, ok := codes[couponID]; !ok || code.Active && !known.active {
+			codes[couponID] = listedCode{id: code.ID, active: code.Active}
+		}
+	}
+	return codes, nil
+}

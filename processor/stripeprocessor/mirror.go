@@ -1,0 +1,406 @@
+package stripeprocessor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stripe/stripe-go/v86"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/processor"
+)
+
+const (
+	opMirror = "mirror coupon"
+	opRemove = "remove mirror"
+)
+
+// EnsureMirror makes or adopts coupon and promotion code. See the contract. A
+// coupon that Stripe could not mirror is refused before the first call, with an
+// [ErrInvalid] around a *pricing.ValidationError.
+func (p *Processor) EnsureMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
+	return p.converge(ctx, c)
+}
+
+// UpdateMirror brings the mirror to the coupon's terms. Name and metadata are
+// changed in place; another maxUses makes a new coupon and promotion code, another
+// expiry (where it is mirrored) a new promotion code. Code, discount and currency
+// never change: objects that show others are not ours to change and are replaced,
+// or an [ErrConflict] when they have the ID that ours needs.
+func (p *Processor) UpdateMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
+	return p.converge(ctx, c)
+}
+
+// SetMirrorActive brings the promotion code to the coupon's active state. One that
+// Stripe will not activate again is replaced, together with its coupon if need be.
+func (p *Processor) SetMirrorActive(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
+	return p.converge(ctx, c)
+}
+
+// maxRounds bounds how often a call starts over because somebody else has changed
+// the same objects meanwhile.
+const maxRounds = 4
+
+// errMoved tells that what was looked at is not there any more as it was.
+var errMoved = errors.New("changed by somebody else meanwhile")
+
+// converge is the one way to a mirror that shows all of the coupon: whatever is
+// there, and whatever an earlier call has left.
+func (p *Processor) converge(ctx context.Context, c coupon.Coupon) (m coupon.Mirror, err error) {
+	want := p.termsOf(c)
+	fault := p.CheckCoupon(c)
+	if fault != nil && (want.active || c.Mirror.IsZero()) {
+		return coupon.Mirror{}, refused(opMirror, ErrInvalid, fault)
+	}
+	defer p.verified.drop(c.Mirror.CouponID, c.Mirror.PromotionCodeID)
+	for range maxRounds {
+		m, err = p.round(ctx, want, fault)
+		if !errors.Is(err, errMoved) {
+			break
+		}
+	}
+	if errors.Is(err, errMoved) {
+		return coupon.Mirror{}, refused(opMirror, processor.ErrUnavailable, err)
+	}
+	if err != nil {
+		return coupon.Mirror{}, err
+	}
+	return m, nil
+}
+
+func (p *Processor) round(ctx context.Context, want terms, fault error) (coupon.Mirror, error) {
+	found, err := p.survey(ctx, want.coupon)
+	if err != nil {
+		return coupon.Mirror{}, err
+	}
+	switch {
+	case want.active && found.foreign != nil:
+		return coupon.Mirror{}, codeTaken(found.foreign)
+	case !want.active:
+		// First of all nobody can use the code any more, whatever fails afterwards.
+		if err := p.deactivate(ctx, found.ours, ""); err != nil {
+			return coupon.Mirror{}, err
+		}
+	}
+	if fault != nil {
+		return coupon.Mirror{}, refused(opMirror, ErrInvalid, fault)
+	}
+	object, err := p.target(ctx, want, found)
+	if err != nil {
+		return coupon.Mirror{}, err
+	}
+	code, err := p.code(ctx, want, object.ID, found)
+	if err != nil {
+		return coupon.Mirror{}, p.undo(ctx, err, want.coupon, object.ID, found)
+	}
+	if err := p.retire(ctx, want.coupon, object.ID, found, want.coupon.Revision-1); err != nil {
+		return coupon.Mirror{}, err
+	}
+	return coupon.Mirror{CouponID: object.ID, PromotionCodeID: code, Revision: want.coupon.Revision}, nil
+}
+
+func codeTaken(holder *stripe.PromotionCode) error {
+	return refused(opMirror, processor.ErrCodeTaken, fmt.Errorf("promotion code %s has it", holder.ID))
+}
+
+// undo removes a coupon that was made for a promotion code which Stripe refuses for
+// good: nobody else knows of it.
+func (p *Processor) undo(ctx context.Context, cause error, c coupon.Coupon, couponID string, found survey) error {
+	if !refusal(cause) || slices.Contains(candidates(c, found), couponID) {
+		return cause
+	}
+	if err := p.deleteCoupon(ctx, couponID); err != nil {
+		var told *Error
+		if errors.As(cause, &told) {
+			told.Orphan = couponID
+		}
+	}
+	return cause
+}
+
+// survey is what is there for one coupon of ours: every promotion code with its
+// code, of all pages, with the coupons behind them. A coupon without a code, of which
+// only the reference to the mirror is known, has those of its mirror.
+type survey struct {
+	ours    []*stripe.PromotionCode
+	foreign *stripe.PromotionCode // active, and not ours
+}
+
+func (p *Processor) survey(ctx context.Context, c coupon.Coupon) (survey, error) {
+	var found survey
+	by := stripe.PromotionCodeListParams{Code: stripe.String(c.Code.String())}
+	switch {
+	case !c.Code.IsZero():
+	case c.Mirror.CouponID != "":
+		by = stripe.PromotionCodeListParams{Coupon: stripe.String(c.Mirror.CouponID)}
+	default:
+		return found, nil
+	}
+	for code, err := range p.codes(ctx, by) {
+		switch {
+		case c.Code.IsZero() && errors.Is(err, processor.ErrNotFound):
+			return found, nil
+		case err != nil:
+			return survey{}, err
+		case !c.Code.IsZero() && !strings.EqualFold(code.Code, c.Code.String()):
+		case p.owns(code.Metadata, c.ID):
+			found.ours = append(found.ours, code)
+		case code.Active:
+			found.foreign = code
+		}
+	}
+	return found, nil
+}
+
+// object returns the coupon of a promotion code when the answer held it, and not
+// only its ID.
+func object(code *stripe.PromotionCode) (full *stripe.Coupon, id string) {
+	if code.Promotion == nil || code.Promotion.Coupon == nil {
+		return nil, ""
+	}
+	found := code.Promotion.Coupon
+	if found.Object == "" && !found.Deleted {
+		return nil, found.ID
+	}
+	return found, found.ID
+}
+
+// deactivate switches off all active codes but the one to keep.
+func (p *Processor) deactivate(ctx context.Context, codes []*stripe.PromotionCode, keep string) error {
+	for _, code := range codes {
+		if !code.Active || code.ID == keep {
+			continue
+		}
+		if err := p.activateCode(ctx, code.ID, false); err != nil && !errors.Is(err, processor.ErrNotFound) {
+			return err
+		}
+		code.Active = false
+	}
+	return nil
+}
+
+// target returns the coupon object that mirrors the terms: the one in use when it
+// fits, else the one that an earlier call has made, else a new one.
+func (p *Processor) target(ctx context.Context, want terms, found survey) (*stripe.Coupon, error) {
+	for _, id := range candidates(want.coupon, found) {
+		there, err := p.known(ctx, id, found)
+		switch {
+		case errors.Is(err, processor.ErrNotFound):
+			continue
+		case err != nil:
+			return nil, err
+		case !p.adoptable(want, there):
+			continue
+		}
+		return p.refresh(ctx, want, there)
+	}
+	return p.make(ctx, want)
+}
+
+// candidates lists the coupons that may be in use, the likeliest first.
+func candidates(c coupon.Coupon, found survey) []string {
+	var ids []string
+	if c.Mirror.CouponID != "" {
+		ids = append(ids, c.Mirror.CouponID)
+	}
+	for _, active := range [...]bool{true, false} {
+		for _, code := range found.ours {
+			if _, id := object(code); code.Active == active && id != "" && id != c.Mirror.CouponID {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
+// known returns a coupon that the survey has brought along, or reads it.
+func (p *Processor) known(ctx context.Context, id string, found survey) (*stripe.Coupon, error) {
+	for _, code := range found.ours {
+		full, of := object(code)
+		if of != id || full == nil {
+			continue
+		}
+		if full.Deleted {
+			return nil, refused(opReadCoupon, processor.ErrNotFound, fmt.Errorf("%s was deleted", id))
+		}
+		return full, nil
+	}
+	return p.readCoupon(ctx, id)
+}
+
+// refresh brings name and metadata up to date.
+func (p *Processor) refresh(ctx context.Context, want terms, there *stripe.Coupon) (*stripe.Coupon, error) {
+	if want.shows(there) {
+		return there, nil
+	}
+	changed, err := p.updateCoupon(ctx, there.ID, want.updateParams())
+	if errors.Is(err, processor.ErrNotFound) {
+		return nil, fmt.Errorf("%w: %w", errMoved, err)
+	}
+	return changed, err
+}
+
+// make creates the coupon under its derived ID, or adopts the one that is there.
+// An object of ours that is dead or has other limits is passed over.
+func (p *Processor) make(ctx context.Context, want terms) (*stripe.Coupon, error) {
+	for try := 1; try <= maxTries; try++ {
+		id := p.mirrorID(want.coupon.ID, want.coupon.Revision, try)
+		made, err := p.createCoupon(ctx, want.createParams(id), func(ctx context.Context) (bool, error) {
+			there, err := p.readCoupon(ctx, id)
+			if errors.Is(err, processor.ErrNotFound) {
+				return false, nil
+			}
+			return err == nil && p.adoptable(want, there), err
+		})
+		if err == nil && made.ID == id {
+			return made, nil
+		}
+		if err != nil && !errors.Is(err, ErrConflict) {
+			return nil, err
+		}
+		there, err := p.adopt(ctx, want, id, err)
+		if err != nil || there != nil {
+			return there, err
+		}
+	}
+	return nil, refused(opCreateCoupon, ErrConflict, errors.New("too many dead objects of this coupon"))
+}
+
+func (p *Processor) adoptable(want terms, there *stripe.Coupon) bool {
+	return p.owns(there.Metadata, want.coupon.ID) && want.fits(there)
+}
+
+// adopt looks at the object that has the derived ID. nil without an error means
+// that it is ours but of no use.
+func (p *Processor) adopt(ctx context.Context, want terms, id string, cause error) (*stripe.Coupon, error) {
+	there, err := p.readCoupon(ctx, id)
+	switch {
+	case errors.Is(err, processor.ErrNotFound):
+		return nil, nil //nolint:nilnil // there, Stripe says when asked to create, and not there when asked to read
+	case err != nil:
+		return nil, err
+	case !p.owns(there.Metadata, want.coupon.ID):
+		return nil, refused(opCreateCoupon, ErrConflict, fmt.Errorf("%s is somebody else's: %w", id, orNoAnswer(cause)))
+	case !want.sameDiscount(there):
+		return nil, refused(opCreateCoupon, ErrConflict, fmt.Errorf("%s has another discount: %w", id, orNoAnswer(cause)))
+	case !want.fits(there):
+		return nil, nil //nolint:nilnil // ours, and dead or of other limits
+	}
+	return p.refresh(ctx, want, there)
+}
+
+func orNoAnswer(cause error) error {
+	if cause == nil {
+		return errors.New("found after a failure")
+	}
+	return cause
+}
+
+// code leaves one promotion code on the coupon in the wanted state, and no other
+// active one of ours.
+func (p *Processor) code(ctx context.Context, want terms, couponID string, found survey) (string, error) {
+	usable := want.codesOn(couponID, found.ours)
+	keep := ""
+	if len(usable) > 0 && usable[0].Active {
+		keep = usable[0].ID
+	}
+	if err := p.deactivate(ctx, found.ours, keep); err != nil {
+		return "", err
+	}
+	switch {
+	case keep != "":
+		return keep, nil
+	case len(usable) > 0 && !want.active:
+		return usable[0].ID, nil
+	case want.active:
+		for _, code := range usable {
+			// Stripe refuses one that is dead for good; the next may do.
+			err := p.activateCode(ctx, code.ID, true)
+			if err == nil || !refusal(err) {
+				return code.ID, err
+			}
+		}
+	}
+	return p.newCode(ctx, want, couponID)
+}
+
+// codesOn returns our promotion codes on the coupon that could go on, the active
+// one first, then the one that is on record.
+func (t terms) codesOn(couponID string, ours []*stripe.PromotionCode) []*stripe.PromotionCode {
+	var usable []*stripe.PromotionCode
+	for _, code := range ours {
+		if _, of := object(code); of != couponID || code.ExpiresAt != t.expiresAt {
+			continue
+		}
+		if code.Active || code.ID == t.coupon.Mirror.PromotionCodeID && (len(usable) == 0 || !usable[0].Active) {
+			usable = append([]*stripe.PromotionCode{code}, usable...)
+		} else {
+			usable = append(usable, code)
+		}
+	}
+	return usable
+}
+
+func (p *Processor) newCode(ctx context.Context, want terms, couponID string) (string, error) {
+	params := &stripe.PromotionCodeCreateParams{
+		Promotion: &stripe.PromotionCodeCreatePromotionParams{
+			Type: stripe.String(string(stripe.PromotionCodePromotionTypeCoupon)), Coupon: stripe.String(couponID),
+		},
+		Code: stripe.String(want.code), Active: stripe.Bool(want.active), Metadata: want.codeMetadata(),
+	}
+	if want.expiresAt > 0 {
+		params.ExpiresAt = stripe.Int64(want.expiresAt)
+	}
+	adopted := ""
+	made, err := p.createCode(ctx, params, func(ctx context.Context) (done bool, err error) {
+		adopted, err = p.sought(ctx, want, couponID)
+		return adopted != "", err
+	})
+	switch {
+	case adopted != "":
+		return adopted, nil
+	case err == nil:
+		return made.ID, nil
+	case !refusal(err):
+		return "", err
+	}
+	return "", p.whyRefused(ctx, want, err)
+}
+
+// sought finds a promotion code that a call of unknown outcome has made.
+func (p *Processor) sought(ctx context.Context, want terms, couponID string) (string, error) {
+	found, err := p.survey(ctx, want.coupon)
+	if err != nil {
+		return "", err
+	}
+	for _, code := range want.codesOn(couponID, found.ours) {
+		if code.Active == want.active {
+			return code.ID, nil
+		}
+	}
+	return "", nil
+}
+
+// whyRefused finds out by looking, since the answer itself does not tell: somebody
+// has taken the code meanwhile, another call of ours has, or it is something else.
+func (p *Processor) whyRefused(ctx context.Context, want terms, refusal error) error {
+	found, err := p.survey(ctx, want.coupon)
+	if err != nil {
+		return err
+	}
+	if found.foreign != nil {
+		return codeTaken(found.foreign)
+	}
+	for _, code := range found.ours {
+		if code.Active {
+			return fmt.Errorf("%w: %w", errMoved, refusal)
+		}
+	}
+	if errors.Is(refusal, processor.ErrNotFound) {
+		return fmt.Errorf("%w: %w", errMoved, refusal)
+	}
+	return refusal
+}

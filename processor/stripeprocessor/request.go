@@ -1,0 +1,256 @@
+package stripeprocessor
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"net/url"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stripe/stripe-go/v86"
+
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
+)
+
+// How long a session may be open: Stripe's 30 minutes to 24 hours, less what clocks
+// and calls take.
+const (
+	minSessionLifetime = 31 * time.Minute
+	maxSessionLifetime = 24*time.Hour - time.Minute
+	// lifetimeGrace is how much later than the caller this package may look at the
+	// clock.
+	lifetimeGrace = time.Second
+)
+
+const (
+	maxKeyLength = 255
+	maxURLLength = 5000
+)
+
+// plan is a session that is ready to be made.
+type plan struct {
+	request   processor.SessionRequest
+	money     money
+	lines     []line
+	discount  int64  // for the first period, in Stripe's minor units
+	total     int64  // in Stripe's minor units
+	subtotal  int64  // before the discount for the first period
+	identity  string // equal for equal requests; in the session's metadata
+	expiresAt time.Time
+	// late tells that a new session could not end when the request wants it to: only
+	// one that was made before will do.
+	late bool
+}
+
+// plan checks a request before any call, and works out what is sent.
+func (p *Processor) plan(r processor.SessionRequest) (*plan, error) {
+	now := p.options.Clock()
+	out := &plan{request: r, expiresAt: r.ExpiresAt}
+	if r.ExpiresAt.IsZero() {
+		out.expiresAt = now.Add(p.options.SessionLifetime)
+	}
+	var faults pricing.ValidationError
+	var err error
+	out.money, err = moneyOf(r.Currency)
+	faults.Merge("", err)
+	requestFaults(&faults, r)
+	faults.Merge("metadata", metadataFaults(p.sessionMetadata(r, "")))
+	lineFaults(&faults, r)
+	if faults.Err() == nil {
+		p.amountFaults(&faults, out)
+	}
+	if faults.Err() == nil {
+		out.lines, err = out.money.sessionLines(r)
+		faults.Merge("", err)
+	}
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	lifetime := out.expiresAt.Sub(now)
+	out.late = lifetime <= minSessionLifetime-lifetimeGrace || lifetime > maxSessionLifetime
+	out.identity, err = identityOf(r)
+	return out, err
+}
+
+// identityOf is equal for requests that ask for the same session. Go writes the
+// keys of a map in order.
+func identityOf(r processor.SessionRequest) (string, error) {
+	r.ExpiresAt = r.ExpiresAt.UTC()
+	text, err := json.Marshal(r)
+	if err != nil {
+		return "", fmt.Errorf("stripe: %s: %w: %w", opCreateSession, ErrInvalid, err)
+	}
+	return shortHash(string(text)), nil
+}
+
+func requestFaults(faults *pricing.ValidationError, r processor.SessionRequest) {
+	switch {
+	case r.Key == "":
+		faults.Add("key", pricing.FieldRequired, "a key is required")
+	case len(r.Key) > maxKeyLength:
+		faults.Add("key", pricing.FieldTooLong, fmt.Sprintf("a key has at most %d bytes", maxKeyLength))
+	}
+	if utf8.RuneCountInString(r.OrderID) > maxClientRef {
+		faults.Add("orderId", pricing.FieldTooLong, fmt.Sprintf("Stripe takes at most %d characters", maxClientRef))
+	}
+	urlFaults(faults, "successUrl", r.SuccessURL, true)
+	urlFaults(faults, "cancelUrl", r.CancelURL, false)
+	want := processor.Payment
+	for _, l := range r.Lines {
+		if l.Recurs != pricing.Once {
+			want = processor.Subscription
+		}
+	}
+	if r.Mode != want {
+		faults.Add("mode", pricing.FieldMismatch, fmt.Sprintf("these lines need the mode %s", want))
+	}
+	switch {
+	case r.FirstPeriodDiscount < 0:
+		faults.Add("firstPeriodDiscount", pricing.FieldTooSmall, "a discount is not negative")
+	case r.FirstPeriodDiscount > 0 && want == processor.Payment:
+		faults.Add("firstPeriodDiscount", pricing.FieldNotAllowed, "only a subscription has a first period")
+	}
+}
+
+func urlFaults(faults *pricing.ValidationError, field, text string, required bool) {
+	if text == "" {
+		if required {
+			faults.Add(field, pricing.FieldRequired, "Stripe needs to know where the customer goes afterwards")
+		}
+		return
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		faults.Add(field, pricing.FieldMalformed, "must be an absolute http or https address")
+	}
+	if len(text) > maxURLLength {
+		faults.Add(field, pricing.FieldTooLong, fmt.Sprintf("Stripe takes at most %d characters", maxURLLength))
+	}
+}
+
+func lineFaults(faults *pricing.ValidationError, r processor.SessionRequest) {
+	if len(r.Lines) == 0 {
+		faults.Add("lines", pricing.FieldRequired, "a session has at least one line")
+	}
+	sum, summed := int64(0), true
+	for i, l := range r.Lines {
+		at := func(field string) string { return fmt.Sprintf("lines[%d].%s", i, field) }
+		if l.Quantity < 1 {
+			faults.Add(at("quantity"), pricing.FieldTooSmall, "a quantity is at least 1")
+		}
+		if l.UnitAmount < 0 {
+			faults.Add(at("unitAmount"), pricing.FieldTooSmall, "an amount is not negative")
+		}
+		if l.Recurs > pricing.Yearly {
+			faults.Add(at("recurs"), pricing.FieldUnknown, "must be day, week, month or year")
+		}
+		if l.Kind < pricing.Plan || l.Kind > pricing.Shipping {
+			faults.Add(at("kind"), pricing.FieldUnknown, "must be plan, device, accessory or shipping")
+		}
+		total, ok := multiply(max(l.UnitAmount, 0), max(l.Quantity, 0))
+		if summed = summed && ok && sum <= math.MaxInt64-total; summed {
+			sum += total
+		}
+	}
+	switch {
+	case !summed:
+		faults.Add("lines", pricing.FieldOverflow, "the sum of the lines is too large")
+	case r.FirstPeriodDiscount > sum || sum-max(r.FirstPeriodDiscount, 0) != r.Total:
+		faults.Add("total", pricing.FieldMismatch,
+			fmt.Sprintf("the lines sum to %d, less %d for the first period, which is not %d", sum, r.FirstPeriodDiscount, r.Total))
+	}
+}
+
+// amountFaults checks and converts total and discount: no amount is changed so that
+// it becomes chargeable.
+func (p *Processor) amountFaults(faults *pricing.ValidationError, out *plan) {
+	r := out.request
+	var err error
+	out.total, err = out.money.toStripe(r.Total)
+	faults.At("total", err)
+	out.discount, err = out.money.toStripe(r.FirstPeriodDiscount)
+	faults.At("firstPeriodDiscount", err)
+	if out.total > maxStripeAmount || out.discount > maxStripeAmount {
+		faults.Add("total", pricing.FieldTooLarge, "Stripe charges at most twelve digits")
+	}
+	out.subtotal = out.total + out.discount
+	if least := p.minimum[r.Currency]; r.Total > 0 && r.Total < least {
+		faults.Add("total", pricing.FieldTooSmall, fmt.Sprintf("the least charge is %s %s", r.Currency.Format(least), r.Currency))
+	}
+}
+
+// sessionMetadata is the request's, completed by what every session carries.
+func (p *Processor) sessionMetadata(r processor.SessionRequest, identity string) map[string]string {
+	metadata := maps.Clone(r.Metadata)
+	if metadata == nil {
+		metadata = map[string]string{}
+	}
+	complete := map[string]string{processor.MetadataOrderID: r.OrderID}
+	if r.Coupon != nil {
+		complete[processor.MetadataCouponID] = r.Coupon.ID
+		complete[processor.MetadataCouponCode] = r.Coupon.Code.String()
+	}
+	for key, value := range complete {
+		if _, given := metadata[key]; !given && value != "" {
+			metadata[key] = value
+		}
+	}
+	metadata[metadataRequest] = identity
+	return metadata
+}
+
+// sessionParams writes the plan in Stripe's words. What would let the customer change
+// what was priced is never set: no promotion codes, adjustable quantities, optional
+// items or recovery of an expired session.
+func (p *Processor) sessionParams(out *plan) *stripe.CheckoutSessionCreateParams {
+	r := out.request
+	metadata := p.sessionMetadata(r, out.identity)
+	params := &stripe.CheckoutSessionCreateParams{
+		Mode:       stripe.String(r.Mode.String()),
+		SuccessURL: stripe.String(r.SuccessURL),
+		ExpiresAt:  stripe.Int64(out.expiresAt.Unix()),
+		Metadata:   metadata,
+	}
+	if r.CancelURL != "" {
+		params.CancelURL = stripe.String(r.CancelURL)
+	}
+	if r.OrderID != "" {
+		params.ClientReferenceID = stripe.String(r.OrderID)
+	}
+	if r.CustomerEmail != "" {
+		params.CustomerEmail = stripe.String(r.CustomerEmail)
+	}
+	if r.Mode == processor.Subscription {
+		params.SubscriptionData = &stripe.CheckoutSessionCreateSubscriptionDataParams{Metadata: metadata}
+	} else {
+		params.PaymentIntentData = &stripe.CheckoutSessionCreatePaymentIntentDataParams{Metadata: metadata}
+	}
+	if p.options.AutomaticTax {
+		params.AutomaticTax = &stripe.CheckoutSessionCreateAutomaticTaxParams{Enabled: stripe.Bool(true)}
+	}
+	if out.discount > 0 {
+		params.Discounts = []*stripe.CheckoutSessionCreateDiscountParams{{Coupon: stripe.String(p.sessionCouponID(out))}}
+	}
+	for _, l := range out.lines {
+		params.LineItems = append(params.LineItems, p.lineParams(out.money, l))
+	}
+	return params
+}
+
+func (p *Processor) lineParams(m money, l line) *stripe.CheckoutSessionCreateLineItemParams {
+	price := &stripe.CheckoutSessionCreateLineItemPriceDataParams{
+		Currency:    stripe.String(m.code()),
+		ProductData: &stripe.CheckoutSessionCreateLineItemPriceDataProductDataParams{Name: stripe.String(l.name)},
+		UnitAmount:  stripe.Int64(l.unitAmount),
+	}
+	if p.options.TaxBehavior != "" {
+		price.TaxBehavior = stripe.String(p.options.TaxBehavior)
+	}
+	if l.recurs != pricing.Once {
+		price.Recurring = &stripe.CheckoutSessionCreateLineItemPriceDataRecurringParams{Interval: stripe.String(l.recurs.String())}
+	}
+	return &stripe.CheckoutSessionCreateLineItemParams{PriceData: price, Quantity: stripe.Int64(l.quantity)}
+}

@@ -1,0 +1,307 @@
+package stripeprocessor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/stripe/stripe-go/v86"
+
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
+)
+
+// maxSessionAttempts bounds how often a session that has ended is replaced.
+const maxSessionAttempts = 5
+
+// CreateSession makes a Checkout Session. See the contract. Besides:
+//
+//   - Everything that Stripe would refuse is refused before the first call, as an
+//     [ErrInvalid] around a *pricing.ValidationError: amounts that do not add up, a
+//     total above 0 and below the minimum charge or off the currency's step, an
+//     expiry less than 31 minutes or more than 23 h 59 min away, metadata beyond
+//     Stripe's limits.
+//   - Repeating a request returns the session that the first one has made, also when
+//     it can be paid no longer for so long; a session that has ended unpaid is
+//     replaced by a new one, and one that was paid is returned as it is.
+//   - What Stripe says the session charges is compared with the request. Where they
+//     differ the session is expired and the error is [ErrTotalsMismatch].
+func (p *Processor) CreateSession(ctx context.Context, r processor.SessionRequest) (processor.Session, error) {
+	plan, err := p.plan(r)
+	if err != nil {
+		return processor.Session{}, refused(opCreateSession, ErrInvalid, err)
+	}
+	if plan.late || r.ExpiresAt.IsZero() {
+		found, err := p.findSession(ctx, plan)
+		switch {
+		case err != nil:
+			return processor.Session{}, err
+		case found != nil:
+			return toSession(found), nil
+		case plan.late:
+			return processor.Session{}, refused(opCreateSession, ErrInvalid, expiryFault())
+		}
+	}
+	if err := p.ensureSessionCoupon(ctx, plan); err != nil {
+		return processor.Session{}, err
+	}
+	made, err := p.openSession(ctx, plan)
+	if err != nil {
+		if plan.discount > 0 && refusal(err) {
+			p.dropSessionCoupon(ctx, p.sessionCouponID(plan))
+		}
+		return processor.Session{}, err
+	}
+	return toSession(made), nil
+}
+
+func expiryFault() error {
+	var faults pricing.ValidationError
+	faults.Add("expiresAt", pricing.FieldTooSmall,
+		fmt.Sprintf("a session is open for %s to %s", minSessionLifetime, maxSessionLifetime))
+	return faults.Err()
+}
+
+// openSession makes the session, or takes the one that an earlier call has made
+// unless it has ended unpaid.
+func (p *Processor) openSession(ctx context.Context, out *plan) (*stripe.CheckoutSession, error) {
+	for attempt := 1; attempt <= maxSessionAttempts; attempt++ {
+		made, replayed, err := p.sendSession(ctx, out, attempt)
+		if err != nil {
+			return nil, err
+		}
+		if replayed {
+			// Stripe has answered with what it said then, not with what is now.
+			if made, err = p.readSession(ctx, made.ID, nil); err != nil {
+				return nil, err
+			}
+		}
+		if made.Status == stripe.CheckoutSessionStatusExpired {
+			continue
+		}
+		return made, p.compare(ctx, out, made)
+	}
+	return nil, refused(opCreateSession, ErrConflict, errors.New("every session of this key has ended"))
+}
+
+// sendSession makes the session of an attempt. After a failure of Stripe it looks
+// whether there is a session now; if not, the next one has a new key.
+func (p *Processor) sendSession(ctx context.Context, out *plan, attempt int) (made *stripe.CheckoutSession, replayed bool, err error) {
+	params := p.sessionParams(out)
+	var found *stripe.CheckoutSession
+	c := call{
+		op:  opCreateSession,
+		key: func(generation int) string { return sessionKey(out, attempt, generation) },
+		look: func(ctx context.Context) (bool, error) {
+			found, err = p.findSession(ctx, out)
+			return found != nil, err
+		},
+	}
+	err = p.do(ctx, c, func(ctx context.Context, key string) (err error) {
+		params.SetIdempotencyKey(key)
+		made, err = p.client.V1CheckoutSessions.Create(ctx, params)
+		replayed = exchangeOf(ctx).replayed()
+		return err
+	})
+	if err == nil && found != nil {
+		return found, false, nil
+	}
+	return made, replayed, err
+}
+
+// sessionKey is the idempotency key of an attempt. Its hash covers the parameters
+// (through the identity) and the expiry, so that Stripe never gets one key with two
+// sets of parameters.
+func sessionKey(out *plan, attempt, generation int) string {
+	order := out.request.OrderID
+	if !objectName.MatchString(order) || len(order) > 100 {
+		order = shortHash(order)
+	}
+	return fmt.Sprintf("session:%s:%d.%d:%s", order, attempt, generation,
+		shortHash(out.identity, fmt.Sprint(out.expiresAt.Unix())))
+}
+
+// maxSearchedPages bounds the search for a session of unknown outcome, newest first.
+const maxSearchedPages = 20
+
+// findSession finds the session of the request that is open or was paid, by the
+// identity in its metadata; nil when there is none.
+func (p *Processor) findSession(ctx context.Context, out *plan) (*stripe.CheckoutSession, error) {
+	since := out.expiresAt.Add(-24 * time.Hour)
+	if now := p.options.Clock(); since.After(now) {
+		since = now.Add(-24 * time.Hour)
+	}
+	seen := 0
+	for s, err := range p.sessions(ctx, since) {
+		if err != nil {
+			return nil, err
+		}
+		if s.Metadata[metadataRequest] == out.identity && s.Status != stripe.CheckoutSessionStatusExpired {
+			return s, nil
+		}
+		if seen++; seen >= maxSearchedPages*pageSize {
+			return nil, nil
+		}
+	}
+	return nil, nil
+}
+
+// compare reports a session that charges something else than the order, and expires
+// it. With automatic tax the total has taxes in it, so the subtotal counts.
+func (p *Processor) compare(ctx context.Context, out *plan, made *stripe.CheckoutSession) error {
+	got, want := made.AmountTotal, out.total
+	if p.options.AutomaticTax {
+		got, want = made.AmountSubtotal, out.subtotal
+	}
+	if string(made.Currency) == out.money.code() && got == want {
+		return nil
+	}
+	mismatch := fmt.Errorf("session %s charges %d %s, the order %d %s", made.ID, got, made.Currency, want, out.money.code())
+	if _, err := p.ExpireSession(ctx, made.ID); err != nil {
+		mismatch = fmt.Errorf("%w; it could not be expired (%v)", mismatch, err) //nolint:errorlint // one kind only
+	}
+	return refused(opCreateSession, ErrTotalsMismatch, mismatch)
+}
+
+// Session reads a session. A complete session that is unpaid costs a second call,
+// which finds out whether the delayed payment has failed.
+func (p *Processor) Session(ctx context.Context, id string) (processor.Session, error) {
+	s, err := p.readSession(ctx, id, nil)
+	if err != nil {
+		return processor.Session{}, err
+	}
+	return p.withPayment(ctx, s)
+}
+
+func (p *Processor) withPayment(ctx context.Context, s *stripe.CheckoutSession) (processor.Session, error) {
+	out := toSession(s)
+	if s.Status != stripe.CheckoutSessionStatusComplete || out.PaymentStatus.Settled() {
+		return out, nil
+	}
+	expand := "payment_intent"
+	if s.Mode == stripe.CheckoutSessionModeSubscription {
+		expand = "subscription"
+	}
+	full, err := p.readSession(ctx, s.ID, []string{expand})
+	if err != nil {
+		return processor.Session{}, err
+	}
+	out = toSession(full)
+	out.PaymentFailed = !out.PaymentStatus.Settled() && paymentFailed(full)
+	return out, nil
+}
+
+// paymentFailed reports whether the payment behind an unpaid session has ended
+// without money.
+func paymentFailed(s *stripe.CheckoutSession) bool {
+	if s.PaymentIntent != nil {
+		switch s.PaymentIntent.Status {
+		case stripe.PaymentIntentStatusCanceled, stripe.PaymentIntentStatusRequiresPaymentMethod:
+			return true
+		default:
+			return false
+		}
+	}
+	if s.Subscription != nil {
+		switch s.Subscription.Status {
+		case stripe.SubscriptionStatusIncompleteExpired, stripe.SubscriptionStatusCanceled, stripe.SubscriptionStatusUnpaid:
+			return true
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// ExpireSession ends an open session and removes its coupon for the first period.
+// See the contract.
+func (p *Processor) ExpireSession(ctx context.Context, id string) (processor.Session, error) {
+	s, err := p.readSession(ctx, id, nil)
+	if err != nil {
+		return processor.Session{}, err
+	}
+	if s.Status == stripe.CheckoutSessionStatusOpen {
+		s, err = p.expire(ctx, id)
+		if errors.Is(err, processor.ErrRejected) { // it has ended since
+			s, err = p.readSession(ctx, id, nil)
+		}
+		if err != nil {
+			return processor.Session{}, err
+		}
+	}
+	p.dropSessionCoupons(ctx, s)
+	return p.withPayment(ctx, s)
+}
+
+func (p *Processor) expire(ctx context.Context, id string) (ended *stripe.CheckoutSession, err error) {
+	err = p.do(ctx, call{op: opExpireSession}, func(ctx context.Context, key string) (err error) {
+		params := &stripe.CheckoutSessionExpireParams{}
+		params.SetIdempotencyKey(key)
+		ended, err = p.client.V1CheckoutSessions.Expire(ctx, id, params)
+		return err
+	})
+	return ended, err
+}
+
+func (p *Processor) readSession(ctx context.Context, id string, expand []string) (found *stripe.CheckoutSession, err error) {
+	if err := withID(opReadSession, id); err != nil {
+		return nil, err
+	}
+	params := &stripe.CheckoutSessionRetrieveParams{Expand: stripe.StringSlice(expand)}
+	err = p.do(ctx, call{op: opReadSession}, func(ctx context.Context, _ string) (err error) {
+		found, err = p.client.V1CheckoutSessions.Retrieve(ctx, id, params)
+		return err
+	})
+	return found, err
+}
+
+// toSession translates a session. Amounts in a currency that couponkit does not know
+// are left out: it is not one of ours.
+func toSession(s *stripe.CheckoutSession) processor.Session {
+	m := parseCurrency(string(s.Currency))
+	out := processor.Session{
+		ID: s.ID, URL: s.URL, Status: sessionStatus(s.Status), PaymentStatus: paymentStatus(s.PaymentStatus),
+		Currency: m.currency, Metadata: publicMetadata(s.Metadata),
+	}
+	if !m.currency.IsZero() {
+		out.Total = m.fromStripe(s.AmountTotal)
+	}
+	if s.ExpiresAt > 0 {
+		out.ExpiresAt = time.Unix(s.ExpiresAt, 0).UTC()
+	}
+	if out.Status != processor.SessionComplete {
+		out.PaymentStatus = processor.Unpaid
+	}
+	return out
+}
+
+// publicMetadata leaves out what this package adds for itself.
+func publicMetadata(metadata map[string]string) map[string]string {
+	out := maps.Clone(metadata)
+	delete(out, metadataRequest)
+	return out
+}
+
+func sessionStatus(s stripe.CheckoutSessionStatus) processor.SessionStatus {
+	switch s {
+	case stripe.CheckoutSessionStatusComplete:
+		return processor.SessionComplete
+	case stripe.CheckoutSessionStatusExpired:
+		return processor.SessionExpired
+	case stripe.CheckoutSessionStatusOpen:
+	}
+	return processor.SessionOpen
+}
+
+func paymentStatus(s stripe.CheckoutSessionPaymentStatus) processor.PaymentStatus {
+	switch s {
+	case stripe.CheckoutSessionPaymentStatusPaid:
+		return processor.Paid
+	case stripe.CheckoutSessionPaymentStatusNoPaymentRequired:
+		return processor.NoPaymentRequired
+	case stripe.CheckoutSessionPaymentStatusUnpaid:
+	}
+	return processor.Unpaid
+}

@@ -1,0 +1,155 @@
+package stripeprocessor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"time"
+
+	"github.com/stripe/stripe-go/v86"
+
+	"github.com/couponkit/couponkit/processor"
+)
+
+// sessionCouponGrace is how long after its session the coupon for the first period
+// can be redeemed: the customer may pay in the last second.
+const sessionCouponGrace = time.Hour
+
+// sessionCouponID derives the ID of the coupon that takes the discount for the first
+// period off this session.
+func (p *Processor) sessionCouponID(out *plan) string {
+	return p.options.IDPrefix + "_s_" + out.identity
+}
+
+// ensureSessionCoupon makes the coupon for the first period, or adopts the one that
+// an earlier call has made.
+func (p *Processor) ensureSessionCoupon(ctx context.Context, out *plan) error {
+	if out.discount == 0 {
+		return nil
+	}
+	id := p.sessionCouponID(out)
+	metadata := map[string]string{metadataApp: p.options.App, metadataKind: kindSession}
+	if c := out.request.Coupon; c != nil {
+		metadata[metadataCouponID] = c.ID
+	}
+	if out.request.OrderID != "" {
+		metadata[processor.MetadataOrderID] = out.request.OrderID
+	}
+	_, err := p.createCoupon(ctx, &stripe.CouponCreateParams{
+		ID: stripe.String(id), Name: stripe.String(sessionCouponName(out)), Metadata: metadata,
+		AmountOff: stripe.Int64(out.discount), Currency: stripe.String(out.money.code()),
+		Duration: stripe.String(string(stripe.CouponDurationOnce)), MaxRedemptions: stripe.Int64(1),
+		RedeemBy: stripe.Int64(out.expiresAt.Add(sessionCouponGrace).Unix()),
+	}, func(ctx context.Context) (bool, error) {
+		err := p.checkSessionCoupon(ctx, out, id)
+		if errors.Is(err, processor.ErrNotFound) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+	if errors.Is(err, ErrConflict) {
+		return p.checkSessionCoupon(ctx, out, id)
+	}
+	return err
+}
+
+// sessionCouponName is what the customer sees on the payment page.
+func sessionCouponName(out *plan) string {
+	if c := out.request.Coupon; c != nil {
+		if name, _ := stripeName(c.Name); name != "" {
+			return name
+		}
+		if name, _ := stripeName(c.Code.String()); name != "" {
+			return name
+		}
+	}
+	return "Discount"
+}
+
+func (p *Processor) checkSessionCoupon(ctx context.Context, out *plan, id string) error {
+	there, err := p.readCoupon(ctx, id)
+	if err != nil {
+		return err
+	}
+	if !p.isSessionCoupon(there) || there.AmountOff != out.discount || string(there.Currency) != out.money.code() ||
+		there.Duration != stripe.CouponDurationOnce {
+		return refused(opCreateCoupon, ErrConflict, fmt.Errorf("%s is there and takes something else off", id))
+	}
+	return nil
+}
+
+func (p *Processor) isSessionCoupon(object *stripe.Coupon) bool {
+	return object.Metadata[metadataApp] == p.options.App && object.Metadata[metadataKind] == kindSession
+}
+
+// EndSession removes what was made for a session that has ended: the coupon for the
+// first period, if it had one. [Processor.Handler] and [Processor.ExpireSession] do
+// it by themselves; hosts that call [Processor.ParseEvent] in an endpoint of their
+// own may call it after a Completed or Expired event. An open session keeps its
+// coupon. What is not removed here is left to [Processor.Sweep].
+func (p *Processor) EndSession(ctx context.Context, sessionID string) error {
+	s, err := p.readSession(ctx, sessionID, nil)
+	if err != nil || s.Status == stripe.CheckoutSessionStatusOpen {
+		return err
+	}
+	for id := range p.sessionCoupons(s) {
+		if err := p.removeSessionCoupon(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropSessionCoupons removes the coupons of a session that has ended. The sweep
+// removes what is left, so a failure is no error here.
+func (p *Processor) dropSessionCoupons(ctx context.Context, s *stripe.CheckoutSession) {
+	if s.Status == stripe.CheckoutSessionStatusOpen {
+		return
+	}
+	for id := range p.sessionCoupons(s) {
+		p.dropSessionCoupon(ctx, id)
+	}
+}
+
+func (p *Processor) dropSessionCoupon(ctx context.Context, id string) {
+	if err := p.removeSessionCoupon(ctx, id); err != nil {
+		p.options.Logger.WarnContext(ctx, "a session's coupon is left to the sweep", slog.String("coupon", id), slog.Any("error", err))
+	}
+}
+
+// sessionCoupons yields the IDs of coupons that a session carries and that may be of
+// our making.
+func (p *Processor) sessionCoupons(s *stripe.CheckoutSession) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, d := range s.Discounts {
+			if d != nil && d.Coupon != nil && p.looksLikeSessionCoupon(d.Coupon.ID) && !yield(d.Coupon.ID) {
+				return
+			}
+		}
+	}
+}
+
+func (p *Processor) looksLikeSessionCoupon(id string) bool {
+	prefix := p.options.IDPrefix + "_s_"
+	return len(id) > len(prefix) && id[:len(prefix)] == prefix
+}
+
+// removeSessionCoupon deletes a coupon for a first period, after a look at whose it
+// is.
+func (p *Processor) removeSessionCoupon(ctx context.Context, id string) error {
+	if !p.looksLikeSessionCoupon(id) {
+		return nil
+	}
+	there, err := p.readCoupon(ctx, id)
+	switch {
+	case errors.Is(err, processor.ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	case !p.isSessionCoupon(there):
+		return nil
+	}
+	return p.deleteCoupon(ctx, id)
+}

@@ -1,0 +1,233 @@
+package stripeprocessor
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/stripe/stripe-go/v86"
+	"golang.org/x/time/rate"
+
+	"github.com/couponkit/couponkit/coupon"
+)
+
+// SweepOptions configures [Processor.Sweep].
+type SweepOptions struct {
+	// Coupon returns the coupon of this ID as it is stored; known is false when there
+	// is none. Required.
+	Coupon func(ctx context.Context, couponID string) (c coupon.Coupon, known bool, err error)
+	// Repair lets the sweep change what it finds; without it, it only reports.
+	Repair bool
+	// MinAge leaves objects alone that were made at Stripe less than this ago: an
+	// unfinished call may still be at work. Default one hour; negative is none.
+	MinAge time.Duration
+	// PerSecond bounds how many objects are looked at; default 5, negative is no
+	// bound. The calls themselves keep to [Options].RequestsPerSecond besides.
+	PerSecond float64
+}
+
+// FindingKind is what is wrong with an object at Stripe.
+type FindingKind uint8
+
+// The kinds of finding.
+const (
+	// Orphan: our coupon is gone, or is mirrored by another object. Repaired by
+	// deactivating the promotion codes and deleting the coupon.
+	Orphan FindingKind = iota + 1
+	// Unrecorded: our coupon is there, and its record of the mirror is missing or of
+	// an earlier revision. Repaired by making or adopting the mirror of this one.
+	Unrecorded
+	// WrongName: name or metadata are not the coupon's.
+	WrongName
+	// WrongTerms: frozen terms are not the coupon's, or the object is dead.
+	WrongTerms
+	// CodeMissing: there is no promotion code of ours.
+	CodeMissing
+	// WrongActive: the promotion code is active and should not be, or the reverse.
+	WrongActive
+	// SessionCoupon: a coupon for the first period whose session has ended.
+	SessionCoupon
+)
+
+// String returns "orphan", "unrecorded", "wrong name", "wrong terms", "code
+// missing", "wrong active" or "session coupon".
+func (k FindingKind) String() string {
+	switch k {
+	case Orphan:
+		return "orphan"
+	case Unrecorded:
+		return "unrecorded"
+	case WrongName:
+		return "wrong name"
+	case WrongTerms:
+		return "wrong terms"
+	case CodeMissing:
+		return "code missing"
+	case WrongActive:
+		return "wrong active"
+	case SessionCoupon:
+		return "session coupon"
+	}
+	return ""
+}
+
+// Finding is an object at Stripe that is not as it should be.
+type Finding struct {
+	Kind FindingKind
+	// CouponID is the ID of our coupon that the object names; may be empty for a
+	// SessionCoupon.
+	CouponID string
+	// Mirror is the object, with its promotion code if it has one.
+	Mirror coupon.Mirror
+	// Repaired tells that the sweep has put it right. The mirror that it left is then
+	// in Now, to be stored; zero when the object was removed.
+	Repaired bool
+	Now      coupon.Mirror
+	// Err is why it could not be repaired, or nil.
+	Err error
+}
+
+const (
+	opSweep          = "sweep"
+	defaultMinAge    = time.Hour
+	defaultSweepRate = 5
+)
+
+// Sweep looks at every object of this application at Stripe and yields those that
+// are not as they should be; with Repair it puts them right first. It finds what a
+// crash, a lost answer or somebody at Stripe's dashboard has left; what is missing
+// entirely it cannot see, and VerifyMirror does. Objects without our metadata are
+// not looked at. It may run twice at once, and be left at any finding. It ends after
+// the first error of listing or of Coupon; errors of a repair are in the finding.
+func (p *Processor) Sweep(ctx context.Context, o SweepOptions) iter.Seq2[Finding, error] {
+	return func(yield func(Finding, error) bool) {
+		if o.Coupon == nil {
+			yield(Finding{}, refused(opSweep, ErrInvalid, fmt.Errorf("SweepOptions.Coupon is required")))
+			return
+		}
+		o.MinAge = orDefault(o.MinAge, defaultMinAge)
+		pace := rate.NewLimiter(rate.Limit(orDefault(o.PerSecond, defaultSweepRate)), 1)
+		if o.PerSecond < 0 {
+			pace = rate.NewLimiter(rate.Inf, 1)
+		}
+		codes, err := p.codesByCoupon(ctx)
+		if err != nil {
+			yield(Finding{}, err)
+			return
+		}
+		for object, err := range p.coupons(ctx) {
+			if err != nil {
+				yield(Finding{}, err)
+				return
+			}
+			if !p.mirrors(object) && !p.isSessionCoupon(object) {
+				continue
+			}
+			if err := pace.Wait(ctx); err != nil {
+				yield(Finding{}, ended(opSweep, contextError(ctx)))
+				return
+			}
+			found, err := p.inspect(ctx, o, object, codes[object.ID])
+			if err != nil {
+				yield(Finding{}, err)
+				return
+			}
+			if found.Kind != 0 && !yield(found, nil) {
+				return
+			}
+		}
+	}
+}
+
+// contextError is the context's error, also when the limiter has seen its end coming.
+func contextError(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return context.DeadlineExceeded
+}
+
+// inspect compares one object with the coupon that it names, and repairs it. A
+// finding of no kind is none.
+func (p *Processor) inspect(ctx context.Context, o SweepOptions, object *stripe.Coupon, code listedCode) (Finding, error) {
+	now := p.options.Clock()
+	if now.Sub(time.Unix(object.Created, 0)) < o.MinAge {
+		return Finding{}, nil
+	}
+	if p.isSessionCoupon(object) {
+		return p.inspectSessionCoupon(ctx, o, object, now), nil
+	}
+	ref := mirrorRef(object, code.id)
+	found := Finding{CouponID: ref.CouponID, Mirror: ref.Mirror}
+	c, known, err := o.Coupon(ctx, ref.CouponID)
+	if err != nil {
+		return Finding{}, fmt.Errorf("stripe: %s: coupon %s: %w", opSweep, ref.CouponID, err)
+	}
+	switch {
+	case !known:
+		found.Kind = Orphan
+		c = coupon.Coupon{ID: ref.CouponID, Mirror: ref.Mirror}
+	case c.State == coupon.Pending || c.State == coupon.Deleting:
+		return Finding{}, nil // somebody is at it, and finishes it
+	case !c.Mirrored():
+		found.Kind = Unrecorded
+	case c.Mirror.CouponID != object.ID:
+		found.Kind = Orphan
+	default:
+		found.Kind = p.termsOf(c).drift(object, code)
+	}
+	if found.Kind != 0 && o.Repair {
+		p.repair(ctx, &found, c, object.ID)
+	}
+	return found, nil
+}
+
+func (p *Processor) inspectSessionCoupon(ctx context.Context, o SweepOptions, object *stripe.Coupon, now time.Time) Finding {
+	if object.RedeemBy == 0 || now.Unix() < object.RedeemBy {
+		return Finding{}
+	}
+	found := Finding{
+		Kind: SessionCoupon, CouponID: object.Metadata[metadataCouponID], Mirror: coupon.Mirror{CouponID: object.ID},
+	}
+	if o.Repair {
+		found.Err = p.removeSessionCoupon(ctx, object.ID)
+		found.Repaired = found.Err == nil
+	}
+	return found
+}
+
+// drift tells the first difference between an object and the terms; 0 for none.
+func (t terms) drift(object *stripe.Coupon, code listedCode) FindingKind {
+	switch {
+	case !t.fits(object):
+		return WrongTerms
+	case code.id == "":
+		return CodeMissing
+	case code.active != t.active:
+		return WrongActive
+	case !t.shows(object):
+		return WrongName
+	}
+	return 0
+}
+
+// repair removes an orphan, or makes the object show its coupon.
+func (p *Processor) repair(ctx context.Context, found *Finding, c coupon.Coupon, objectID string) {
+	switch {
+	case found.Kind != Orphan:
+		found.Now, found.Err = p.converge(ctx, c)
+	case c.Mirror.CouponID == objectID:
+		found.Err = p.RemoveMirror(ctx, c)
+	default:
+		found.Err = p.removeOrphan(ctx, c.ID, objectID)
+	}
+	found.Repaired = found.Err == nil
+}
+
+// removeOrphan removes one object and its promotion codes beside the mirror that is
+// in use.
+func (p *Processor) removeOrphan(ctx context.Context, couponID, objectID string) error {
+	return p.RemoveMirror(ctx, coupon.Coupon{ID: couponID, Mirror: coupon.Mirror{CouponID: objectID}})
+}
+

@@ -1,0 +1,223 @@
+package stripeprocessor
+
+import (
+	"crypto/hmac"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stripe/stripe-go/v86"
+	"github.com/stripe/stripe-go/v86/webhook"
+
+	"github.com/couponkit/couponkit/processor"
+)
+
+// SignatureHeader is the header of a delivery that [Processor.ParseEvent] asks for.
+const SignatureHeader = "Stripe-Signature"
+
+// signatureTolerance is how far the instant of a signature may lie from the clock,
+// in the past and in the future, itself included. stripe-go looks at the past only.
+const signatureTolerance = 300 * time.Second
+
+const opWebhook = "webhook"
+
+// ParseEvent authenticates a webhook delivery and translates it: payload is the raw
+// body, unchanged, and signature the value of [SignatureHeader].
+//
+//   - checkout.session.completed is Completed; its PaymentStatus tells whether it is
+//     paid already.
+//   - checkout.session.async_payment_succeeded is PaymentSucceeded, and
+//     checkout.session.async_payment_failed PaymentFailed.
+//   - checkout.session.expired is Expired.
+//   - Everything else is Ignored, sessions that only save a payment method included.
+//     Events about coupons and promotion codes drop what the cache of VerifyMirror
+//     holds of them.
+//
+// An error is processor.ErrSignature when the delivery is not signed with one of the
+// secrets, or not within five minutes of the clock; ErrWrongOrigin, naming both
+// sides, when it comes from another account, environment or release train of the
+// API; ErrInvalid when it cannot be read. It makes no call.
+func (p *Processor) ParseEvent(payload []byte, signature string) (processor.Event, error) {
+	event, _, err := p.parse(payload, signature)
+	return event, err
+}
+
+// parse is ParseEvent; the session is nil unless the event is about one.
+func (p *Processor) parse(payload []byte, signature string) (processor.Event, *stripe.CheckoutSession, error) {
+	if err := p.authenticate(payload, signature); err != nil {
+		return processor.Event{}, nil, err
+	}
+	var event stripe.Event
+	var shape struct {
+		ID     string `json:"id"`
+		Object string `json:"object"`
+	}
+	if err := json.Unmarshal(payload, &shape); err != nil {
+		return processor.Event{}, nil, refused(opWebhook, ErrInvalid, err)
+	}
+	if shape.Object != "event" { // a notification of the second API, which has no object in it
+		return processor.Event{ID: shape.ID}, nil, nil
+	}
+	if err := json.Unmarshal(payload, &event); err != nil {
+		return processor.Event{}, nil, refused(opWebhook, ErrInvalid, err)
+	}
+	if err := p.checkOrigin(&event); err != nil {
+		return processor.Event{}, nil, err
+	}
+	out, session, err := p.translate(&event)
+	if err != nil {
+		return processor.Event{}, nil, refused(opWebhook, ErrInvalid, fmt.Errorf("event %s: %w", event.ID, err))
+	}
+	return out, session, nil
+}
+
+// authenticate checks the signature against every secret, so that one can be rolled.
+func (p *Processor) authenticate(payload []byte, header string) error {
+	stamp, signatures, ok := parseSignature(header)
+	if !ok {
+		return refused(opWebhook, processor.ErrSignature, errors.New("malformed header"))
+	}
+	distance := p.options.Clock().Sub(stamp)
+	if distance > signatureTolerance || distance < -signatureTolerance {
+		return refused(opWebhook, processor.ErrSignature, errors.New("timestamp is out of tolerance"))
+	}
+	for _, secret := range p.options.WebhookSecrets {
+		want := webhook.ComputeSignature(stamp, payload, secret)
+		for _, got := range signatures {
+			if hmac.Equal(want, got) {
+				return nil
+			}
+		}
+	}
+	return refused(opWebhook, processor.ErrSignature, errors.New("no signature matches"))
+}
+
+const (
+	maxSignatureHeader = 4096
+	maxSignatures      = 16
+)
+
+// parseSignature reads "t=1495999758,v1=5257a8…,v1=…". Schemes other than v1 do not
+// count.
+func parseSignature(header string) (stamp time.Time, signatures [][]byte, ok bool) {
+	if len(header) > maxSignatureHeader {
+		return time.Time{}, nil, false
+	}
+	stamped := false
+	for pair := range strings.SplitSeq(header, ",") {
+		name, value, found := strings.Cut(strings.TrimSpace(pair), "=")
+		switch {
+		case !found:
+			return time.Time{}, nil, false
+		case name == "t":
+			seconds, err := strconv.ParseInt(value, 10, 64)
+			if err != nil || seconds < 0 || stamped {
+				return time.Time{}, nil, false
+			}
+			stamp, stamped = time.Unix(seconds, 0), true
+		case name == "v1" && len(signatures) < maxSignatures:
+			if decoded, err := hex.DecodeString(value); err == nil {
+				signatures = append(signatures, decoded)
+			}
+		}
+	}
+	return stamp, signatures, stamped && len(signatures) > 0
+}
+
+// checkOrigin refuses events of another account, environment or release train: their
+// payload is signed, and is not about what this processor was configured for.
+func (p *Processor) checkOrigin(event *stripe.Event) error {
+	live := p.options.Environment == Live
+	switch {
+	case event.Livemode != live:
+		return refused(opWebhook, ErrWrongOrigin, fmt.Errorf("event %s has livemode %t, configured is %t", event.ID, event.Livemode, live))
+	case event.Account != p.options.Account:
+		return refused(opWebhook, ErrWrongOrigin, fmt.Errorf("event %s is of account %q, configured is %q", event.ID, event.Account, p.options.Account))
+	case !p.options.AnyAPIVersion && train(event.APIVersion) != train(stripe.APIVersion):
+		return refused(opWebhook, ErrWrongOrigin, fmt.Errorf(
+			"event %s has API version %q, this program speaks %q: create the webhook endpoint with that version", event.ID, event.APIVersion, stripe.APIVersion))
+	}
+	return nil
+}
+
+// train returns the release train of a version such as "2026-05-27.dahlia"; versions
+// before the trains have none, and fit nothing.
+func train(version string) string {
+	_, name, found := strings.Cut(version, ".")
+	if !found || name == "" {
+		return "none: " + version
+	}
+	return name
+}
+
+func (p *Processor) translate(event *stripe.Event) (processor.Event, *stripe.CheckoutSession, error) {
+	out := processor.Event{ID: event.ID, CreatedAt: time.Unix(event.Created, 0).UTC()}
+	kind, about := eventType(event.Type)
+	switch about {
+	case aboutSession:
+	case aboutCoupon:
+		p.forget(event)
+		return out, nil, nil
+	case aboutNothing:
+		return out, nil, nil
+	}
+	if event.Data == nil {
+		return out, nil, errors.New("without data")
+	}
+	session := &stripe.CheckoutSession{}
+	if err := json.Unmarshal(event.Data.Raw, session); err != nil {
+		return out, nil, err
+	}
+	if session.ID == "" {
+		return out, nil, errors.New("without a session")
+	}
+	if session.Mode == stripe.CheckoutSessionModeSetup {
+		return out, nil, nil
+	}
+	seen := toSession(session)
+	out.Type, out.SessionID, out.PaymentStatus = kind, seen.ID, paymentStatus(session.PaymentStatus)
+	out.Currency, out.Total, out.Metadata = seen.Currency, seen.Total, seen.Metadata
+	return out, session, nil
+}
+
+// subject is what an event is about.
+type subject uint8
+
+const (
+	aboutNothing subject = iota // of ours
+	aboutSession
+	aboutCoupon
+)
+
+// eventType maps Stripe's names.
+func eventType(name stripe.EventType) (processor.EventType, subject) {
+	switch name {
+	case stripe.EventTypeCheckoutSessionCompleted:
+		return processor.Completed, aboutSession
+	case stripe.EventTypeCheckoutSessionAsyncPaymentSucceeded:
+		return processor.PaymentSucceeded, aboutSession
+	case stripe.EventTypeCheckoutSessionAsyncPaymentFailed:
+		return processor.PaymentFailed, aboutSession
+	case stripe.EventTypeCheckoutSessionExpired:
+		return processor.Expired, aboutSession
+	case stripe.EventTypeCouponCreated, stripe.EventTypeCouponUpdated, stripe.EventTypeCouponDeleted,
+		stripe.EventTypePromotionCodeCreated, stripe.EventTypePromotionCodeUpdated:
+		return processor.Ignored, aboutCoupon
+	default:
+		return processor.Ignored, aboutNothing
+	}
+}
+
+// forget drops the cached verifications of the object that an event is about.
+func (p *Processor) forget(event *stripe.Event) {
+	var about struct {
+		ID string `json:"id"`
+	}
+	if event.Data != nil && json.Unmarshal(event.Data.Raw, &about) == nil {
+		p.verified.drop(about.ID)
+	}
+}
