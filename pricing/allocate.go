@@ -59,15 +59,25 @@ func allocate(lines []QuotedLine, discount, base int64, shares []share) []share 
 	return shares
 }
 
+// selectPasses is how often selectFirst may look at every claim before it turns
+// to sorting. Ordinary carts need two to three.
+const selectPasses = 8
+
 // selectFirst moves the n first claims to the front, in any order. It selects
 // and does not sort, so that the cost is linear in the number of claims; a cart
-// made to defeat the choice of pivots costs one sort of what is left.
+// made to defeat the choice of pivots costs one sort.
 func selectFirst(shares []share, n int) {
-	low, high := 0, len(shares)-1
-	for budget := selectPasses * len(shares); low < high; {
+	if !quickselect(shares, n, selectPasses*len(shares)) {
+		slices.SortFunc(shares, share.compare)
+	}
+}
+
+// quickselect is selectFirst with a budget of claims to look at. When that runs
+// out it reports false, and the claims are in no order.
+func quickselect(shares []share, n, budget int) bool {
+	for low, high := 0, len(shares)-1; low < high; {
 		if budget -= high - low; budget < 0 {
-			slices.SortFunc(shares[low:high+1], share.compare)
-			return
+			return false
 		}
 		left, right := partition(shares, low, high)
 		switch {
@@ -76,14 +86,11 @@ func selectFirst(shares []share, n int) {
 		case n > right:
 			low = right
 		default:
-			return
+			return true
 		}
 	}
+	return true
 }
-
-// selectPasses is how often selectFirst may look at every claim before it turns
-// to sorting. Ordinary carts need two to three.
-const selectPasses = 8
 
 // partition orders shares[low..high] around the middle claim: those up to left
 // come before those from right on, and a claim between the two is in its place.

@@ -112,6 +112,10 @@ func TestMoneyFromMonstrousDecimals(t *testing.T) {
 	}
 	_, err := pricing.MoneyFromDecimal(decimal.NewFromBigInt(digits, -157), pricing.EUR())
 	wantField(t, err, "", pricing.FieldTooManyDecimals)
+	// The greatest power of ten that is still multiplied out.
+	if m, err := pricing.MoneyFromDecimal(decimal.New(9, 16), pricing.EUR()); err != nil || m.Minor() != 9e18 {
+		t.Errorf("9 x 10^16: got %d, %v", m.Minor(), err)
+	}
 	for _, exponent := range []int32{math.MinInt32, 0, math.MaxInt32} {
 		if m, err := pricing.MoneyFromDecimal(decimal.New(0, exponent), pricing.EUR()); err != nil || !m.IsZero() {
 			t.Errorf("0 x 10^%d: got %s, %v", exponent, m, err)

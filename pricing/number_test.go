@@ -15,6 +15,7 @@ import (
 // accepted on input when exact.
 func TestNumberKeepsTheTextOfStringsAndNumbers(t *testing.T) {
 	t.Parallel()
+	longest := strings.Repeat("1", 64)
 	for document, want := range map[string]pricing.Number{
 		`"12.50"`:               "12.50",
 		`12.50`:                 "12.50",
@@ -27,6 +28,7 @@ func TestNumberKeepsTheTextOfStringsAndNumbers(t *testing.T) {
 		`null`:                  "",
 		`"abc"`:                 "abc", // judged by Decimal, where the field is known
 		`"12,50"`:               "12,50",
+		longest:                 pricing.Number(longest),
 		`0.1000000000000000055`: "0.1000000000000000055",
 	} {
 		var got pricing.Number

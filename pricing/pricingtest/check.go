@@ -45,9 +45,7 @@ func CheckQuote(tb TB, cart pricing.Cart, discount pricing.Discount, eligible []
 	checkTies(tb, quote)
 	checkTotals(tb, quote)
 	for _, l := range quote.Lines {
-		if l.Total >= 0 {
-			CheckUnits(tb, l, l.Units())
-		}
+		CheckUnits(tb, l, l.Units())
 	}
 }
 

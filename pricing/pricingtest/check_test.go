@@ -105,6 +105,7 @@ func TestCheckQuoteReportsEveryBrokenRule(t *testing.T) {
 		{"two cents moved", "share", func(q *pricing.Quote) { shift(q, plan, phone, 2) }},
 		{"a free line discounted", "bounds", func(q *pricing.Quote) { shift(q, plan, free, 1) }},
 		{"a line below zero", "bounds", func(q *pricing.Quote) { shift(q, plan, phone, q.Lines[phone].Subtotal) }},
+		{"units below zero", "units", func(q *pricing.Quote) { shift(q, plan, phone, q.Lines[phone].Subtotal) }},
 		{"a line dearer than before", "bounds", func(q *pricing.Quote) { shift(q, plan, phone, q.Lines[plan].Discount+1) }},
 		{"shipping discounted", "bounds", func(q *pricing.Quote) { shift(q, plan, shipping, 1) }},
 		{"an excluded line discounted", "bounds", func(q *pricing.Quote) { shift(q, plan, excluded, 1) }},
@@ -148,6 +149,24 @@ func TestCheckQuoteReportsAnAmountBeyondTheBase(t *testing.T) {
 	pricingtest.CheckQuote(&r, cart, discount, eligible, quote)
 	if !r.rules()["cap"] {
 		t.Errorf("an amount below its cap is not reported: %q", r.reports)
+	}
+}
+
+// Where shares need no rounding, a single minor unit moved is one too far.
+func TestCheckQuoteReportsOneUnitBesideAWholeShare(t *testing.T) {
+	t.Parallel()
+	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
+		{Kind: pricing.Device, Quantity: 1, UnitPrice: 100}, {Kind: pricing.Device, Quantity: 1, UnitPrice: 100},
+	}}
+	percent, err := pricing.ParsePercent("10")
+	require.NoError(t, err)
+	quote, err := pricing.Price(cart, pricing.PercentOff(percent), nil)
+	require.NoError(t, err)
+	shift(&quote, 0, 1, 1)
+	var r recorder
+	pricingtest.CheckQuote(&r, cart, pricing.PercentOff(percent), nil, quote)
+	if !r.rules()["share"] {
+		t.Errorf("not reported: %q", r.reports)
 	}
 }
 
