@@ -31,99 +31,110 @@ func together(n int, f func(i int)) {
 func concurrencyClauses() []clause {
 	return []clause{
 		{
-			name: "many ensure one coupon",
-			says: "all methods may be called from many goroutines at once, with one coupon and one active promotion code",
-			check: func(p *probe) {
-				c := p.coupon("a", "SUITE1")
-				mirrors, errs := make([]coupon.Mirror, crowd), make([]error, crowd)
-				together(crowd, func(i int) { mirrors[i], errs[i] = p.Processor.EnsureMirror(p.Context(), c) })
-				for i := range crowd {
-					p.ok(errs[i], "EnsureMirror beside others")
-					if mirrors[i] != mirrors[0] {
-						p.broken("one call made %+v and another %+v", mirrors[0], mirrors[i])
-					}
-				}
-				p.shows(p.accepted(c, mirrors[0]), "after many calls at once")
-			},
+			name:  "many ensure one coupon",
+			says:  "all methods may be called from many goroutines at once, with one coupon and one active promotion code",
+			check: manyEnsureOneCoupon,
 		},
 		{
-			name: "many coupons want one code",
-			says: "a promotion code that is active for another is ErrCodeTaken; one active promotion code",
-			check: func(p *probe) {
-				coupons, errs := make([]coupon.Coupon, crowd), make([]error, crowd)
-				for i := range crowd {
-					coupons[i] = p.coupon(fmt.Sprintf("c%02d", i), "SUITE1")
-				}
-				together(crowd, func(i int) { coupons[i].Mirror, errs[i] = p.Processor.EnsureMirror(p.Context(), coupons[i]) })
-				winners := 0
-				for i, err := range errs {
-					if err != nil {
-						p.fails(err, processor.ErrCodeTaken, "EnsureMirror beside others that want the code")
-						continue
-					}
-					winners++
-					p.shows(coupons[i], "for the coupon that got the code")
-				}
-				if winners != 1 {
-					p.broken("%d coupons got the code, want 1", winners)
-				}
-			},
+			name:  "many coupons want one code",
+			says:  "a promotion code that is active for another is ErrCodeTaken; one active promotion code",
+			check: manyCouponsWantOneCode,
 		},
 		{
-			name: "many create one session",
-			says: "repeating CreateSession with the same Key and parameters returns the same session, also at once",
-			check: func(p *probe) {
-				r := p.request("key-1")
-				sessions, errs := make([]processor.Session, crowd), make([]error, crowd)
-				together(crowd, func(i int) { sessions[i], errs[i] = p.Processor.CreateSession(p.Context(), r) })
-				for i := range crowd {
-					p.ok(errs[i], "CreateSession beside others")
-					if diff := cmp.Diff(sessions[0], sessions[i]); diff != "" {
-						p.broken("two calls returned two sessions (-one +other):\n%s", diff)
-					}
-				}
-			},
+			name:  "many create one session",
+			says:  "repeating CreateSession with the same Key and parameters returns the same session, also at once",
+			check: manyCreateOneSession,
 		},
 		{
-			name: "customer pays while the session is expired", needs: []need{customer()},
-			says: "ExpireSession ends a session so that it cannot be paid any more, or returns it paid: never both",
-			check: func(p *probe) {
-				for i := range crowd {
-					s := p.created(p.request(fmt.Sprintf("key-%d", i)))
-					var expired processor.Session
-					var errs [2]error
-					together(2, func(who int) {
-						if who == 0 {
-							errs[0] = p.Customer.Pay(s.ID)
-						} else {
-							expired, errs[1] = p.Processor.ExpireSession(p.Context(), s.ID)
-						}
-					})
-					p.ok(errs[1], "ExpireSession while the customer pays")
-					want := processor.SessionComplete
-					if errs[0] != nil {
-						want = processor.SessionExpired
-					}
-					if expired.Status != want {
-						p.broken("ExpireSession says %s, and the payment went through: %t", expired.Status, errs[0] == nil)
-					}
-					if now := p.session(s.ID); now.Status != want {
-						p.broken("the session is %s, and the payment went through: %t", now.Status, errs[0] == nil)
-					}
-				}
-			},
+			name:  "customer pays while the session is expired",
+			needs: []need{customer()},
+			says:  "ExpireSession ends a session so that it cannot be paid any more, or returns it paid: never both",
+			check: customerPaysWhileTheSessionIsExpired,
 		},
 		{
-			name: "many work on coupons and sessions of their own",
-			says: "all methods may be called from many goroutines at once",
-			check: func(p *probe) {
-				errs := make([]error, crowd)
-				together(crowd, func(i int) { errs[i] = p.life(i) })
-				if err := errors.Join(errs...); err != nil {
-					p.broken("%v", err)
-				}
-			},
+			name:  "many work on coupons and sessions of their own",
+			says:  "all methods may be called from many goroutines at once",
+			check: manyWorkOnCouponsAndSessionsOfTheirOwn,
 		},
+	}
+}
+
+func manyEnsureOneCoupon(p *probe) {
+	c := p.coupon("a", "SUITE1")
+	mirrors, errs := make([]coupon.Mirror, crowd), make([]error, crowd)
+	together(crowd, func(i int) { mirrors[i], errs[i] = p.Processor.EnsureMirror(p.Context(), c) })
+	for i := range crowd {
+		p.ok(errs[i], "EnsureMirror beside others")
+		if mirrors[i] != mirrors[0] {
+			p.broken("one call made %+v and another %+v", mirrors[0], mirrors[i])
+		}
+	}
+	p.shows(p.accepted(c, mirrors[0]), "after many calls at once")
+}
+
+func manyCouponsWantOneCode(p *probe) {
+	coupons, errs := make([]coupon.Coupon, crowd), make([]error, crowd)
+	for i := range crowd {
+		coupons[i] = p.coupon(fmt.Sprintf("c%02d", i), "SUITE1")
+	}
+	together(crowd, func(i int) { coupons[i].Mirror, errs[i] = p.Processor.EnsureMirror(p.Context(), coupons[i]) })
+	winners := 0
+	for i, err := range errs {
+		if err != nil {
+			p.fails(err, processor.ErrCodeTaken, "EnsureMirror beside others that want the code")
+			continue
+		}
+		winners++
+		p.shows(coupons[i], "for the coupon that got the code")
+	}
+	if winners != 1 {
+		p.broken("%d coupons got the code, want 1", winners)
+	}
+}
+
+func manyCreateOneSession(p *probe) {
+	r := p.request("key-1")
+	sessions, errs := make([]processor.Session, crowd), make([]error, crowd)
+	together(crowd, func(i int) { sessions[i], errs[i] = p.Processor.CreateSession(p.Context(), r) })
+	for i := range crowd {
+		p.ok(errs[i], "CreateSession beside others")
+		if diff := cmp.Diff(sessions[0], sessions[i]); diff != "" {
+			p.broken("two calls returned two sessions (-one +other):\n%s", diff)
+		}
+	}
+}
+
+func customerPaysWhileTheSessionIsExpired(p *probe) {
+	for i := range crowd {
+		s := p.created(p.request(fmt.Sprintf("key-%d", i)))
+		var expired processor.Session
+		var errs [2]error
+		together(2, func(who int) {
+			if who == 0 {
+				errs[0] = p.Customer.Pay(s.ID)
+			} else {
+				expired, errs[1] = p.Processor.ExpireSession(p.Context(), s.ID)
+			}
+		})
+		p.ok(errs[1], "ExpireSession while the customer pays")
+		want := processor.SessionComplete
+		if errs[0] != nil {
+			want = processor.SessionExpired
+		}
+		if expired.Status != want {
+			p.broken("ExpireSession says %s, and the payment went through: %t", expired.Status, errs[0] == nil)
+		}
+		if now := p.session(s.ID); now.Status != want {
+			p.broken("the session is %s, and the payment went through: %t", now.Status, errs[0] == nil)
+		}
+	}
+}
+
+func manyWorkOnCouponsAndSessionsOfTheirOwn(p *probe) {
+	errs := make([]error, crowd)
+	together(crowd, func(i int) { errs[i] = p.life(i) })
+	if err := errors.Join(errs...); err != nil {
+		p.broken("%v", err)
 	}
 }
 
@@ -140,17 +151,26 @@ func (p *probe) life(i int) error {
 		c = edited(c, limited(c.Revision))
 	}
 	if status, err := p.Processor.VerifyMirror(ctx, c); err != nil || status != processor.MirrorValid {
-		return fmt.Errorf("coupon %d is %s: %v", i, status, err)
+		return fmt.Errorf("coupon %d is %s: %w", i, status, orWrong(err))
 	}
 	s, err := p.Processor.CreateSession(ctx, p.request(fmt.Sprintf("key-%d", i)))
 	if err != nil {
 		return fmt.Errorf("session %d: %w", i, err)
 	}
 	if s, err = p.Processor.ExpireSession(ctx, s.ID); err != nil || s.Status != processor.SessionExpired {
-		return fmt.Errorf("session %d is %s: %v", i, s.Status, err)
+		return fmt.Errorf("session %d is %s: %w", i, s.Status, orWrong(err))
 	}
 	if err := p.Processor.RemoveMirror(ctx, c); err != nil {
 		return fmt.Errorf("coupon %d: %w", i, err)
 	}
 	return nil
+}
+
+var errWrong = errors.New("which is wrong")
+
+func orWrong(err error) error {
+	if err == nil {
+		return errWrong
+	}
+	return err
 }

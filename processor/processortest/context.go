@@ -11,40 +11,45 @@ import (
 func contextClauses() []clause {
 	return []clause{
 		{
-			name: "ended context",
-			says: "context is obeyed: with one that has ended every method returns its error, and nothing happens",
-			check: func(p *probe) {
-				c, s := p.mirrored(p.coupon("a", "SUITE1")), p.created(p.request("key-1"))
-				ctx, cancel := context.WithCancel(p.Context())
-				cancel()
-				for name, call := range p.calls(c, s.ID) {
-					p.fails(call(ctx), context.Canceled, name+" with an ended context")
-				}
-				p.shows(c, "after calls with an ended context")
-				p.nothingOf(p.coupon("new", "SUITENEW"), "after EnsureMirror with an ended context")
-				p.is(p.session(s.ID), processor.SessionOpen, processor.Unpaid, "after calls with an ended context")
-			},
+			name:  "ended context",
+			says:  "context is obeyed: with one that has ended every method returns its error, and nothing happens",
+			check: endedContext,
 		},
 		{
-			name: "context that ends while waiting to try again", needs: []need{faulty()},
-			says: "context is obeyed, also while waiting to try again",
-			check: func(p *probe) {
-				c, s := p.mirrored(p.coupon("a", "SUITE1")), p.created(p.request("key-1"))
-				defer p.Faults.Down()()
-				ctx, cancel := context.WithCancel(p.Context())
-				var running sync.WaitGroup
-				for name, call := range p.calls(c, s.ID) {
-					running.Go(func() {
-						err := call(ctx)
-						if !errors.Is(err, context.Canceled) && !errors.Is(err, processor.ErrUnavailable) {
-							p.broken("%s returned %s while the processor was down and the context ended", name, errorText(err))
-						}
-						p.oneKind(err, name)
-					})
-				}
-				cancel()
-				p.inTime("a method whose context has ended", running.Wait)
-			},
+			name:  "context that ends while waiting to try again",
+			needs: []need{faulty()},
+			says:  "context is obeyed, also while waiting to try again",
+			check: contextThatEndsWhileWaitingToTryAgain,
 		},
 	}
+}
+
+func endedContext(p *probe) {
+	c, s := p.mirrored(p.coupon("a", "SUITE1")), p.created(p.request("key-1"))
+	ctx, cancel := context.WithCancel(p.Context())
+	cancel()
+	for name, call := range p.calls(c, s.ID) {
+		p.fails(call(ctx), context.Canceled, name+" with an ended context")
+	}
+	p.shows(c, "after calls with an ended context")
+	p.nothingOf(p.coupon("new", "SUITENEW"), "after EnsureMirror with an ended context")
+	p.is(p.session(s.ID), processor.SessionOpen, processor.Unpaid, "after calls with an ended context")
+}
+
+func contextThatEndsWhileWaitingToTryAgain(p *probe) {
+	c, s := p.mirrored(p.coupon("a", "SUITE1")), p.created(p.request("key-1"))
+	defer p.Faults.Down()()
+	ctx, cancel := context.WithCancel(p.Context())
+	var running sync.WaitGroup
+	for name, call := range p.calls(c, s.ID) {
+		running.Go(func() {
+			err := call(ctx)
+			if !errors.Is(err, context.Canceled) && !errors.Is(err, processor.ErrUnavailable) {
+				p.broken("%s returned %s while the processor was down and the context ended", name, errorText(err))
+			}
+			p.oneKind(err, name)
+		})
+	}
+	cancel()
+	p.inTime("a method whose context has ended", running.Wait)
 }

@@ -9,99 +9,123 @@ import (
 func eventClauses() []clause {
 	return []clause{
 		{
-			name: "event of a payment", needs: []need{customer(), events()},
-			says: "Completed tells that the session was finished, PaymentStatus whether it is paid; Currency, Total and Metadata are the session's",
-			check: func(p *probe) {
-				r := p.request("key-1")
-				s := p.created(r)
-				p.none(0, p.events(), "of a session that is open")
-				p.hook(p.Customer.Pay(s.ID), "Pay")
-				p.tells(r, s, processor.Completed, processor.Paid)
-			},
+			name:  "event of a payment",
+			needs: []need{customer(), events()},
+			says:  "Completed tells that the session was finished, PaymentStatus whether it is paid; Currency, Total and Metadata are the session's",
+			check: eventOfAPayment,
 		},
 		{
-			name: "event of a subscription", needs: []need{customer(), events()},
-			says: "Completed tells that the session was finished, in both modes; Total is what it charges",
-			check: func(p *probe) {
-				r := p.subscription("key-1")
-				s := p.created(r)
-				p.hook(p.Customer.Pay(s.ID), "Pay")
-				p.tells(r, s, processor.Completed, processor.Paid)
-			},
+			name:  "event of a subscription",
+			needs: []need{customer(), events()},
+			says:  "Completed tells that the session was finished, in both modes; Total is what it charges",
+			check: eventOfASubscription,
 		},
 		{
-			name: "event of a session of total 0", needs: []need{customer(), events()},
-			says: "NoPaymentRequired: the total is 0",
-			check: func(p *probe) {
-				if p.Processor.Abilities().NoZeroTotal {
-					return // there is no such session, which another clause shows
-				}
-				r := p.request("key-1")
-				for i := range r.Lines {
-					r.Lines[i].UnitAmount = 0
-				}
-				r.Total = 0
-				s := p.created(r)
-				p.hook(p.Customer.Pay(s.ID), "Pay")
-				p.tells(r, s, processor.Completed, processor.NoPaymentRequired)
-			},
+			name:  "event of a session of total 0",
+			needs: []need{customer(), events()},
+			says:  "NoPaymentRequired: the total is 0",
+			check: eventOfASessionOfTotal0,
 		},
 		{
-			name: "events of a delayed payment", needs: []need{customer(), events()},
-			says: "Completed and Unpaid, then PaymentSucceeded when the delayed payment has arrived",
-			check: func(p *probe) {
-				r := p.request("key-1")
-				s := p.created(r)
-				p.hook(p.Customer.PayLater(s.ID), "PayLater")
-				p.tells(r, s, processor.Completed, processor.Unpaid)
-				p.hook(p.Customer.PaymentArrives(s.ID), "PaymentArrives")
-				p.tells(r, s, processor.PaymentSucceeded, processor.Paid)
-			},
+			name:  "events of a delayed payment",
+			needs: []need{customer(), events()},
+			says:  "Completed and Unpaid, then PaymentSucceeded when the delayed payment has arrived",
+			check: eventsOfADelayedPayment,
 		},
 		{
-			name: "events of a payment that fails", needs: []need{customer(), events()},
-			says: "Completed and Unpaid, then PaymentFailed when the delayed payment has failed",
-			check: func(p *probe) {
-				r := p.request("key-1")
-				s := p.created(r)
-				p.hook(p.Customer.PayLater(s.ID), "PayLater")
-				p.tells(r, s, processor.Completed, processor.Unpaid)
-				p.hook(p.Customer.PaymentFails(s.ID), "PaymentFails")
-				p.tells(r, s, processor.PaymentFailed, processor.Unpaid)
-			},
+			name:  "events of a payment that fails",
+			needs: []need{customer(), events()},
+			says:  "Completed and Unpaid, then PaymentFailed when the delayed payment has failed",
+			check: eventsOfAPaymentThatFails,
 		},
 		{
-			name: "event of a session that was expired", needs: []need{events()},
-			says: "Expired: the session ended unpaid",
-			check: func(p *probe) {
-				r := p.request("key-1")
-				s := p.created(r)
-				p.ended(s.ID)
-				p.tells(r, s, processor.Expired, processor.Unpaid)
-			},
+			name:  "event of a session that was expired",
+			needs: []need{events()},
+			says:  "Expired: the session ended unpaid",
+			check: eventOfASessionThatWasExpired,
 		},
 		{
-			name: "event of a session that ended by itself", needs: []need{clock(), events()},
-			says: "Expired: the session ended unpaid",
-			check: func(p *probe) {
-				r := p.request("key-1")
-				s := p.created(r)
-				p.Advance(s.ExpiresAt.Sub(p.Now()))
-				p.tells(r, s, processor.Expired, processor.Unpaid)
-			},
+			name:  "event of a session that ended by itself",
+			needs: []need{clock(), events()},
+			says:  "Expired: the session ended unpaid",
+			check: eventOfASessionThatEndedByItself,
 		},
 		{
-			name: "event of something else", needs: []need{announcing(), events()},
-			says: "what an adapter cannot map to another is Ignored",
-			check: func(p *probe) {
-				p.hook(p.Announce(), "Announce")
-				for _, e := range p.events() {
-					if e.Type != processor.Ignored {
-						p.broken("an event that does not concern sessions is %s", e.Type)
-					}
-				}
-			},
+			name:  "event of something else",
+			needs: []need{announcing(), events()},
+			says:  "what an adapter cannot map to another is Ignored",
+			check: eventOfSomethingElse,
 		},
+	}
+}
+
+func eventOfAPayment(p *probe) {
+	r := p.request("key-1")
+	s := p.created(r)
+	p.none(0, p.events(), "of a session that is open")
+	p.hook(p.Customer.Pay(s.ID), "Pay")
+	p.tells(r, s, processor.Completed, processor.Paid)
+}
+
+func eventOfASubscription(p *probe) {
+	r := p.subscription("key-1")
+	s := p.created(r)
+	p.hook(p.Customer.Pay(s.ID), "Pay")
+	p.tells(r, s, processor.Completed, processor.Paid)
+}
+
+func eventOfASessionOfTotal0(p *probe) {
+	if p.Processor.Abilities().NoZeroTotal {
+		return // there is no such session, which another clause shows
+	}
+	r := p.request("key-1")
+	for i := range r.Lines {
+		r.Lines[i].UnitAmount = 0
+	}
+	r.Total = 0
+	s := p.created(r)
+	p.hook(p.Customer.Pay(s.ID), "Pay")
+	p.tells(r, s, processor.Completed, processor.NoPaymentRequired)
+}
+
+func eventsOfADelayedPayment(p *probe) {
+	r := p.request("key-1")
+	s := p.created(r)
+	p.hook(p.Customer.PayLater(s.ID), "PayLater")
+	p.tells(r, s, processor.Completed, processor.Unpaid)
+	p.hook(p.Customer.PaymentArrives(s.ID), "PaymentArrives")
+	p.tells(r, s, processor.PaymentSucceeded, processor.Paid)
+}
+
+func eventsOfAPaymentThatFails(p *probe) {
+	r := p.request("key-1")
+	s := p.created(r)
+	p.hook(p.Customer.PayLater(s.ID), "PayLater")
+	p.tells(r, s, processor.Completed, processor.Unpaid)
+	p.hook(p.Customer.PaymentFails(s.ID), "PaymentFails")
+	p.tells(r, s, processor.PaymentFailed, processor.Unpaid)
+}
+
+func eventOfASessionThatWasExpired(p *probe) {
+	r := p.request("key-1")
+	s := p.created(r)
+	p.ended(s.ID)
+	p.tells(r, s, processor.Expired, processor.Unpaid)
+}
+
+func eventOfASessionThatEndedByItself(p *probe) {
+	r := p.request("key-1")
+	s := p.created(r)
+	p.Advance(s.ExpiresAt.Sub(p.Now()))
+	p.tells(r, s, processor.Expired, processor.Unpaid)
+}
+
+func eventOfSomethingElse(p *probe) {
+	p.hook(p.Announce(), "Announce")
+	for _, e := range p.events() {
+		if e.Type != processor.Ignored {
+			p.broken("an event that does not concern sessions is %s", e.Type)
+		}
 	}
 }
 

@@ -31,84 +31,99 @@ func faultClauses() []clause {
 			return edited(c, switched(coupon.Active)), p.Processor.SetMirrorActive
 		}),
 		{
-			name: "lost answers of remove", needs: []need{account(), faulty()},
-			says: "after a lost answer the same call leads to the wanted state: nothing is left",
-			check: func(p *probe) {
-				p.everyRequest(func(id string, fault func() func() bool, where string) bool {
-					c := p.mirrored(p.coupon(id, "SUITE"+id))
-					end := fault()
-					p.lost(p.Processor.RemoveMirror(p.Context(), c), "RemoveMirror "+where)
-					struck := end()
-					p.removed(c, "repeated, the first one "+where)
-					return struck
-				})
-			},
+			name:  "lost answers of remove",
+			needs: []need{account(), faulty()},
+			says:  "after a lost answer the same call leads to the wanted state: nothing is left",
+			check: lostAnswersOfRemove,
 		},
 		{
-			name: "removal of what a cut-off ensure has made", needs: []need{account(), faulty()},
-			says: "RemoveMirror removes what an EnsureMirror whose answer was lost has made",
-			check: func(p *probe) {
-				p.everyRequest(func(id string, fault func() func() bool, where string) bool {
-					c := p.coupon(id, "SUITE"+id)
-					end := fault()
-					_, err := p.Processor.EnsureMirror(p.Context(), c)
-					p.lost(err, "EnsureMirror "+where)
-					struck := end()
-					p.removed(c, "after an EnsureMirror "+where)
-					return struck
-				})
-			},
+			name:  "removal of what a cut-off ensure has made",
+			needs: []need{account(), faulty()},
+			says:  "RemoveMirror removes what an EnsureMirror whose answer was lost has made",
+			check: removalOfWhatACutOffEnsureHasMade,
 		},
 		{
-			name: "lost answers of create", needs: []need{faulty()},
-			says: "repeating CreateSession with the same Key and parameters returns the same session",
-			check: func(p *probe) {
-				p.everyRequest(func(id string, fault func() func() bool, where string) bool {
-					r := p.subscription("key-" + id)
-					end := fault()
-					first, err := p.Processor.CreateSession(p.Context(), r)
-					p.lost(err, "CreateSession "+where)
-					struck := end()
-					second, third := p.created(r), p.created(r)
-					if second.ID != third.ID || err == nil && first.ID != second.ID {
-						p.broken("CreateSession %s, then repeated, returned the sessions %q, %q and %q", where, first.ID, second.ID, third.ID)
-					}
-					return struck
-				})
-			},
+			name:  "lost answers of create",
+			needs: []need{faulty()},
+			says:  "repeating CreateSession with the same Key and parameters returns the same session",
+			check: lostAnswersOfCreate,
 		},
 		{
-			name: "lost answers of expire", needs: []need{faulty()},
-			says: "every method can be repeated: ExpireSession ends the session",
-			check: func(p *probe) {
-				p.everyRequest(func(id string, fault func() func() bool, where string) bool {
-					s := p.created(p.request("key-" + id))
-					end := fault()
-					_, err := p.Processor.ExpireSession(p.Context(), s.ID)
-					p.lost(err, "ExpireSession "+where)
-					struck := end()
-					p.is(p.ended(s.ID), processor.SessionExpired, processor.Unpaid, "after ExpireSession "+where+" was repeated")
-					return struck
-				})
-			},
+			name:  "lost answers of expire",
+			needs: []need{faulty()},
+			says:  "every method can be repeated: ExpireSession ends the session",
+			check: lostAnswersOfExpire,
 		},
 		{
-			name: "processor that is down", needs: []need{faulty()},
-			says: "ErrUnavailable means that the outcome is not known; VerifyMirror's error means that it could not be found out",
-			check: func(p *probe) {
-				c, s := p.mirrored(p.coupon("a", "SUITE1")), p.created(p.request("key-1"))
-				end := p.Faults.Down()
-				ctx, cancel := context.WithTimeout(p.Context(), time.Minute)
-				defer cancel()
-				for name, call := range p.calls(c, s.ID) {
-					p.fails(call(ctx), processor.ErrUnavailable, name+" while the processor is down")
-				}
-				end()
-				p.verifies(c, processor.MirrorValid, "once the processor is back")
-				p.is(p.session(s.ID), processor.SessionOpen, processor.Unpaid, "once the processor is back")
-			},
+			name:  "processor that is down",
+			needs: []need{faulty()},
+			says:  "ErrUnavailable means that the outcome is not known; VerifyMirror's error means that it could not be found out",
+			check: processorThatIsDown,
 		},
 	}
+}
+
+func lostAnswersOfRemove(p *probe) {
+	p.everyRequest(func(id string, fault func() func() bool, where string) bool {
+		c := p.mirrored(p.coupon(id, "SUITE"+id))
+		end := fault()
+		p.lost(p.Processor.RemoveMirror(p.Context(), c), "RemoveMirror "+where)
+		struck := end()
+		p.removed(c, "repeated, the first one "+where)
+		return struck
+	})
+}
+
+func removalOfWhatACutOffEnsureHasMade(p *probe) {
+	p.everyRequest(func(id string, fault func() func() bool, where string) bool {
+		c := p.coupon(id, "SUITE"+id)
+		end := fault()
+		_, err := p.Processor.EnsureMirror(p.Context(), c)
+		p.lost(err, "EnsureMirror "+where)
+		struck := end()
+		p.removed(c, "after an EnsureMirror "+where)
+		return struck
+	})
+}
+
+func lostAnswersOfCreate(p *probe) {
+	p.everyRequest(func(id string, fault func() func() bool, where string) bool {
+		r := p.subscription("key-" + id)
+		end := fault()
+		first, err := p.Processor.CreateSession(p.Context(), r)
+		p.lost(err, "CreateSession "+where)
+		struck := end()
+		second, third := p.created(r), p.created(r)
+		if second.ID != third.ID || err == nil && first.ID != second.ID {
+			p.broken("CreateSession %s, then repeated, returned the sessions %q, %q and %q", where, first.ID, second.ID, third.ID)
+		}
+		return struck
+	})
+}
+
+func lostAnswersOfExpire(p *probe) {
+	p.everyRequest(func(id string, fault func() func() bool, where string) bool {
+		s := p.created(p.request("key-" + id))
+		end := fault()
+		_, err := p.Processor.ExpireSession(p.Context(), s.ID)
+		p.lost(err, "ExpireSession "+where)
+		struck := end()
+		p.is(p.ended(s.ID), processor.SessionExpired, processor.Unpaid, "after ExpireSession "+where+" was repeated")
+		return struck
+	})
+}
+
+func processorThatIsDown(p *probe) {
+	c, s := p.mirrored(p.coupon("a", "SUITE1")), p.created(p.request("key-1"))
+	end := p.Faults.Down()
+	ctx, cancel := context.WithTimeout(p.Context(), time.Minute)
+	defer cancel()
+	for name, call := range p.calls(c, s.ID) {
+		p.fails(call(ctx), processor.ErrUnavailable, name+" while the processor is down")
+	}
+	end()
+	p.verifies(c, processor.MirrorValid, "once the processor is back")
+	p.is(p.session(s.ID), processor.SessionOpen, processor.Unpaid, "once the processor is back")
 }
 
 type mirrorCall func(context.Context, coupon.Coupon) (coupon.Mirror, error)

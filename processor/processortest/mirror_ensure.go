@@ -13,13 +13,9 @@ import (
 func ensureClauses() []clause {
 	return []clause{
 		{
-			name: "ensure makes coupon and promotion code",
-			says: "EnsureMirror makes the coupon and its promotion code, and the mirror's Revision is the coupon's",
-			check: func(p *probe) {
-				c := p.mirrored(p.coupon("a", "SUITE1"))
-				p.verifies(c, processor.MirrorValid, "after EnsureMirror")
-				p.shows(c, "after EnsureMirror")
-			},
+			name:  "ensure makes coupon and promotion code",
+			says:  "EnsureMirror makes the coupon and its promotion code, and the mirror's Revision is the coupon's",
+			check: ensureMakesCouponAndPromotionCode,
 		},
 		{
 			name:  "ensure shows every kind of discount",
@@ -27,36 +23,21 @@ func ensureClauses() []clause {
 			check: checkDiscounts,
 		},
 		{
-			name: "ensure can be repeated",
-			says: "every method can be repeated; EnsureMirror adopts what an earlier call has made",
-			check: func(p *probe) {
-				c := p.coupon("a", "SUITE1")
-				first, second := p.mirrored(c), p.mirrored(c)
-				if first.Mirror != second.Mirror {
-					p.broken("the first call made %+v and the second %+v", first.Mirror, second.Mirror)
-				}
-				p.shows(p.mirrored(second), "after three calls")
-			},
+			name:  "ensure can be repeated",
+			says:  "every method can be repeated; EnsureMirror adopts what an earlier call has made",
+			check: ensureCanBeRepeated,
 		},
 		{
-			name: "ensure adopts a deactivated code", needs: []need{account()},
-			says: "EnsureMirror adopts what an earlier call has made and brings the promotion code's active state to the coupon's",
-			check: func(p *probe) {
-				c := p.mirrored(p.coupon("a", "SUITE1"))
-				p.hook(p.Account.Deactivate(c.Mirror), "Deactivate")
-				p.shows(p.mirrored(c), "after the code was deactivated and ensured")
-			},
+			name:  "ensure adopts a deactivated code",
+			needs: []need{account()},
+			says:  "EnsureMirror adopts what an earlier call has made and brings the promotion code's active state to the coupon's",
+			check: ensureAdoptsADeactivatedCode,
 		},
 		{
-			name: "ensure makes again what was deleted", needs: []need{account()},
-			says: "every method looks at what is there and does what is missing",
-			check: func(p *probe) {
-				c := p.mirrored(p.coupon("a", "SUITE1"))
-				p.hook(p.Account.Delete(c.Mirror), "Delete")
-				c = p.mirrored(c)
-				p.shows(c, "after the coupon was deleted and ensured")
-				p.verifies(c, processor.MirrorValid, "after the coupon was deleted and ensured")
-			},
+			name:  "ensure makes again what was deleted",
+			needs: []need{account()},
+			says:  "every method looks at what is there and does what is missing",
+			check: ensureMakesAgainWhatWasDeleted,
 		},
 		{
 			name:  "ensure takes the active state",
@@ -64,34 +45,16 @@ func ensureClauses() []clause {
 			check: checkStates,
 		},
 		{
-			name: "ensure takes no foreign code", needs: []need{account()},
-			says: "a code that somebody else has active is ErrCodeTaken, which matches ErrRejected; nothing of somebody else is changed",
-			check: func(p *probe) {
-				planted, untouched := p.foreign("SUITE1")
-				c := p.coupon("a", "SUITE1")
-				for range 2 {
-					_, err := p.Processor.EnsureMirror(p.Context(), c)
-					p.fails(err, processor.ErrCodeTaken, "EnsureMirror of a foreign code")
-					untouched("after the refusal")
-				}
-				p.ok(p.Processor.RemoveMirror(p.Context(), c), "RemoveMirror after the refusal")
-				untouched("after RemoveMirror of the refused coupon")
-				p.nothingOf(c, "after RemoveMirror of the refused coupon")
-
-				p.hook(p.Account.Deactivate(planted), "Deactivate")
-				p.shows(p.mirrored(c), "once the foreign code is free")
-			},
+			name:  "ensure takes no foreign code",
+			needs: []need{account()},
+			says:  "a code that somebody else has active is ErrCodeTaken, which matches ErrRejected; nothing of somebody else is changed",
+			check: ensureTakesNoForeignCode,
 		},
 		{
-			name: "ensure takes no code of another coupon", needs: []need{account()},
-			says: "a promotion code stands for one coupon; with one coupon and one active promotion code",
-			check: func(p *probe) {
-				first := p.mirrored(p.coupon("a", "SUITE1"))
-				_, err := p.Processor.EnsureMirror(p.Context(), p.coupon("b", "SUITE1"))
-				p.fails(err, processor.ErrCodeTaken, "EnsureMirror of another coupon with the same code")
-				p.shows(first, "after the second coupon was refused")
-				p.verifies(first, processor.MirrorValid, "after the second coupon was refused")
-			},
+			name:  "ensure takes no code of another coupon",
+			needs: []need{account()},
+			says:  "a promotion code stands for one coupon; with one coupon and one active promotion code",
+			check: ensureTakesNoCodeOfAnotherCoupon,
 		},
 		{
 			name:  "ensure holds to CheckCoupon",
@@ -99,6 +62,59 @@ func ensureClauses() []clause {
 			check: checkUnsuitable,
 		},
 	}
+}
+
+func ensureMakesCouponAndPromotionCode(p *probe) {
+	c := p.mirrored(p.coupon("a", "SUITE1"))
+	p.verifies(c, processor.MirrorValid, "after EnsureMirror")
+	p.shows(c, "after EnsureMirror")
+}
+
+func ensureCanBeRepeated(p *probe) {
+	c := p.coupon("a", "SUITE1")
+	first, second := p.mirrored(c), p.mirrored(c)
+	if first.Mirror != second.Mirror {
+		p.broken("the first call made %+v and the second %+v", first.Mirror, second.Mirror)
+	}
+	p.shows(p.mirrored(second), "after three calls")
+}
+
+func ensureAdoptsADeactivatedCode(p *probe) {
+	c := p.mirrored(p.coupon("a", "SUITE1"))
+	p.hook(p.Account.Deactivate(c.Mirror), "Deactivate")
+	p.shows(p.mirrored(c), "after the code was deactivated and ensured")
+}
+
+func ensureMakesAgainWhatWasDeleted(p *probe) {
+	c := p.mirrored(p.coupon("a", "SUITE1"))
+	p.hook(p.Account.Delete(c.Mirror), "Delete")
+	c = p.mirrored(c)
+	p.shows(c, "after the coupon was deleted and ensured")
+	p.verifies(c, processor.MirrorValid, "after the coupon was deleted and ensured")
+}
+
+func ensureTakesNoForeignCode(p *probe) {
+	planted, untouched := p.foreign("SUITE1")
+	c := p.coupon("a", "SUITE1")
+	for range 2 {
+		_, err := p.Processor.EnsureMirror(p.Context(), c)
+		p.fails(err, processor.ErrCodeTaken, "EnsureMirror of a foreign code")
+		untouched("after the refusal")
+	}
+	p.ok(p.Processor.RemoveMirror(p.Context(), c), "RemoveMirror after the refusal")
+	untouched("after RemoveMirror of the refused coupon")
+	p.nothingOf(c, "after RemoveMirror of the refused coupon")
+
+	p.hook(p.Account.Deactivate(planted), "Deactivate")
+	p.shows(p.mirrored(c), "once the foreign code is free")
+}
+
+func ensureTakesNoCodeOfAnotherCoupon(p *probe) {
+	first := p.mirrored(p.coupon("a", "SUITE1"))
+	_, err := p.Processor.EnsureMirror(p.Context(), p.coupon("b", "SUITE1"))
+	p.fails(err, processor.ErrCodeTaken, "EnsureMirror of another coupon with the same code")
+	p.shows(first, "after the second coupon was refused")
+	p.verifies(first, processor.MirrorValid, "after the second coupon was refused")
 }
 
 func checkDiscounts(p *probe) {

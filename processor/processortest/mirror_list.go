@@ -37,74 +37,86 @@ func (p *probe) listed() map[string]coupon.Mirror {
 func listClauses() []clause {
 	return []clause{
 		{
-			name: "list is declared", says: "MirrorLister is an optional role that the harness declares",
-			check: func(p *probe) {
-				if _, ok := p.Processor.(processor.MirrorLister); ok != p.ListsMirrors {
-					p.broken("the processor is a MirrorLister: %t, declared: %t", ok, p.ListsMirrors)
-				}
-			},
+			name:  "list is declared",
+			says:  "MirrorLister is an optional role that the harness declares",
+			check: listIsDeclared,
 		},
 		{
-			name: "list yields our mirrors", needs: []need{listing(), account()},
-			says: "Mirrors yields every mirror that belongs to this application",
-			check: func(p *probe) {
-				p.foreign("FOREIGN1")
-				want := map[string]coupon.Mirror{}
-				var last coupon.Coupon
-				for i := range 25 { // more than a page of most processors
-					last = p.mirrored(p.coupon(fmt.Sprintf("c%02d", i), fmt.Sprintf("SUITE%02d", i)))
-					want[last.ID] = coupon.Mirror{CouponID: last.Mirror.CouponID, PromotionCodeID: last.Mirror.PromotionCodeID}
-				}
-				if diff := cmp.Diff(want, p.listed()); diff != "" {
-					p.broken("Mirrors yields others than were made (-made +listed):\n%s", diff)
-				}
-				p.removed(last, "of a listed coupon")
-				delete(want, last.ID)
-				if diff := cmp.Diff(want, p.listed()); diff != "" {
-					p.broken("after a removal Mirrors yields others than are left (-left +listed):\n%s", diff)
-				}
-			},
+			name:  "list yields our mirrors",
+			needs: []need{listing(), account()},
+			says:  "Mirrors yields every mirror that belongs to this application",
+			check: listYieldsOurMirrors,
 		},
 		{
-			name: "list stops when told", needs: []need{listing()},
-			says: "Mirrors is an iterator that the caller may leave",
-			check: func(p *probe) {
-				for i := range 3 {
-					p.mirrored(p.coupon(fmt.Sprintf("c%d", i), fmt.Sprintf("SUITE%d", i)))
-				}
-				seen := 0
-				for _, err := range p.lister().Mirrors(p.Context()) {
-					p.ok(err, "Mirrors")
-					seen++
-					break
-				}
-				if seen != 1 {
-					p.broken("Mirrors yielded %d mirrors to a caller that left after the first", seen)
-				}
-			},
+			name:  "list stops when told",
+			needs: []need{listing()},
+			says:  "Mirrors is an iterator that the caller may leave",
+			check: listStopsWhenTold,
 		},
 		{
-			name: "list ends after an error", needs: []need{listing()},
-			says: "Mirrors ends after the first error",
-			check: func(p *probe) {
-				p.mirrored(p.coupon("a", "SUITE1"))
-				p.mirrored(p.coupon("b", "SUITE2"))
-				ctx, cancel := context.WithCancel(p.Context())
-				cancel()
-				failures := 0
-				for _, err := range p.lister().Mirrors(ctx) {
-					if failures > 0 {
-						p.broken("Mirrors went on after an error")
-					}
-					if err != nil {
-						p.fails(err, context.Canceled, "Mirrors with an ended context")
-						failures++
-					}
-				}
-				if failures != 1 {
-					p.broken("Mirrors with an ended context yielded %d errors, want 1", failures)
-				}
-			},
+			name:  "list ends after an error",
+			needs: []need{listing()},
+			says:  "Mirrors ends after the first error",
+			check: listEndsAfterAnError,
 		},
+	}
+}
+
+func listIsDeclared(p *probe) {
+	if _, ok := p.Processor.(processor.MirrorLister); ok != p.ListsMirrors {
+		p.broken("the processor is a MirrorLister: %t, declared: %t", ok, p.ListsMirrors)
+	}
+}
+
+func listYieldsOurMirrors(p *probe) {
+	p.foreign("FOREIGN1")
+	want := map[string]coupon.Mirror{}
+	var last coupon.Coupon
+	for i := range 25 { // more than a page of most processors
+		last = p.mirrored(p.coupon(fmt.Sprintf("c%02d", i), fmt.Sprintf("SUITE%02d", i)))
+		want[last.ID] = coupon.Mirror{CouponID: last.Mirror.CouponID, PromotionCodeID: last.Mirror.PromotionCodeID}
+	}
+	if diff := cmp.Diff(want, p.listed()); diff != "" {
+		p.broken("Mirrors yields others than were made (-made +listed):\n%s", diff)
+	}
+	p.removed(last, "of a listed coupon")
+	delete(want, last.ID)
+	if diff := cmp.Diff(want, p.listed()); diff != "" {
+		p.broken("after a removal Mirrors yields others than are left (-left +listed):\n%s", diff)
+	}
+}
+
+func listStopsWhenTold(p *probe) {
+	for i := range 3 {
+		p.mirrored(p.coupon(fmt.Sprintf("c%d", i), fmt.Sprintf("SUITE%d", i)))
+	}
+	seen := 0
+	p.lister().Mirrors(p.Context())(func(_ processor.MirrorRef, err error) bool { // a range would panic
+		p.ok(err, "Mirrors")
+		seen++
+		return false
+	})
+	if seen != 1 {
+		p.broken("Mirrors yielded %d mirrors to a caller that left after the first", seen)
+	}
+}
+
+func listEndsAfterAnError(p *probe) {
+	p.mirrored(p.coupon("a", "SUITE1"))
+	p.mirrored(p.coupon("b", "SUITE2"))
+	ctx, cancel := context.WithCancel(p.Context())
+	cancel()
+	failures := 0
+	for _, err := range p.lister().Mirrors(ctx) {
+		if failures > 0 {
+			p.broken("Mirrors went on after an error")
+		}
+		if err != nil {
+			p.fails(err, context.Canceled, "Mirrors with an ended context")
+			failures++
+		}
+	}
+	if failures != 1 {
+		p.broken("Mirrors with an ended context yielded %d errors, want 1", failures)
 	}
 }

@@ -15,28 +15,14 @@ import (
 func createClauses() []clause {
 	return []clause{
 		{
-			name: "create a session",
-			says: "CreateSession makes a session that the customer pays: open, unpaid, with total, currency, end and metadata as asked",
-			check: func(p *probe) {
-				r := p.request("key-1")
-				s := p.created(r)
-				if diff := cmp.Diff(s, p.session(s.ID)); diff != "" {
-					p.broken("Session returns another than CreateSession (-created +read):\n%s", diff)
-				}
-			},
+			name:  "create a session",
+			says:  "CreateSession makes a session that the customer pays: open, unpaid, with total, currency, end and metadata as asked",
+			check: createASession,
 		},
 		{
-			name: "create is idempotent by key",
-			says: "repeating CreateSession with the same Key and parameters returns the same session",
-			check: func(p *probe) {
-				first, second := p.created(p.request("key-1")), p.created(p.request("key-1"))
-				if diff := cmp.Diff(first, second); diff != "" {
-					p.broken("the second session is another (-first +second):\n%s", diff)
-				}
-				if other := p.created(p.request("key-2")); other.ID == first.ID {
-					p.broken("another key returned the same session %q", other.ID)
-				}
-			},
+			name:  "create is idempotent by key",
+			says:  "repeating CreateSession with the same Key and parameters returns the same session",
+			check: createIsIdempotentByKey,
 		},
 		{
 			name:  "create with a used key and other parameters",
@@ -44,84 +30,116 @@ func createClauses() []clause {
 			check: checkKeyReuse,
 		},
 		{
-			name: "session keeps its metadata",
-			says: "Metadata is stored with the session; no map is shared with the caller",
-			check: func(p *probe) {
-				r := p.request("key-1")
-				r.Metadata[processor.MetadataCouponCode] = strings.Repeat("Ü", coupon.MaxCodeLength)
-				r.Metadata["note"] = `"quoted" <b>&amp;</b> עברית 日本 é 🎁`
-				want := maps.Clone(r.Metadata)
-				s := p.created(r)
-				r.Metadata["note"], s.Metadata["note"] = "changed by the caller", "changed by the caller"
-				read := p.session(s.ID)
-				if diff := cmp.Diff(want, read.Metadata); diff != "" {
-					p.broken("the metadata has changed (-asked +read):\n%s", diff)
-				}
-				read.Metadata["note"] = "changed by the caller"
-				if diff := cmp.Diff(want, p.session(s.ID).Metadata); diff != "" {
-					p.broken("a reader has changed the metadata (-asked +read):\n%s", diff)
-				}
-			},
+			name:  "session keeps its metadata",
+			says:  "Metadata is stored with the session; no map is shared with the caller",
+			check: sessionKeepsItsMetadata,
 		},
 		{
-			name: "session in every currency",
-			says: "amounts are integer minor units of couponkit's currency (exponent of ISO 4217)",
-			check: func(p *probe) {
-				for _, c := range currencies("EUR", "USD", "GBP", "JPY", "KRW", "KWD", "HUF", "ISK", "UGX", "BHD") {
-					p.created(p.single("key-"+c.Code(), c, p.chargeable(c, 123450)))
-				}
-			},
+			name:  "session in every currency",
+			says:  "amounts are integer minor units of couponkit's currency (exponent of ISO 4217)",
+			check: sessionInEveryCurrency,
 		},
 		{
-			name: "session is not discounted again",
-			says: "the amounts already have the coupon's discount; adapters must not let the processor discount again",
-			check: func(p *probe) {
-				c := p.mirrored(p.coupon("a", "TEN")) // the processor could
-				r := p.request("key-1")
-				r.Coupon, r.Metadata[processor.MetadataCouponID] = snapshotOf(c), c.ID
-				s := p.created(r)
-				if p.Customer.Pay != nil {
-					p.hook(p.Customer.Pay(s.ID), "Pay")
-					if paid := p.session(s.ID); paid.Total != r.Total {
-						p.broken("the customer paid %d, want %d", paid.Total, r.Total)
-					}
-				}
-			},
+			name:  "session is not discounted again",
+			says:  "the amounts already have the coupon's discount; adapters must not let the processor discount again",
+			check: sessionIsNotDiscountedAgain,
 		},
 		{
-			name: "session of a subscription",
-			says: "FirstPeriodDiscount is taken off the first payment of a subscription: Total is what the customer pays now",
-			check: func(p *probe) {
-				p.created(p.subscription("key-1"))
-				every := p.subscription("key-2") // every period at the lower price
-				every.Lines[0].UnitAmount, every.FirstPeriodDiscount = 666, 0
-				p.created(every)
-			},
+			name:  "session of a subscription",
+			says:  "FirstPeriodDiscount is taken off the first payment of a subscription: Total is what the customer pays now",
+			check: sessionOfASubscription,
 		},
 		{
-			name: "session with free lines", says: "UnitAmount is at least 0",
-			check: func(p *probe) {
-				r := p.request("key-1")
-				r.Lines[0].UnitAmount, r.Lines[1].UnitAmount, r.Total = 0, 0, 490
-				r.Lines[2].UnitAmount = p.chargeable(r.Currency, r.Total)
-				r.Total = r.Lines[2].UnitAmount
-				p.created(r)
-			},
+			name:  "session with free lines",
+			says:  "UnitAmount is at least 0",
+			check: sessionWithFreeLines,
 		},
 		{
-			name: "session is found by its ID only", says: "Session returns ErrNotFound for what is not there",
-			check: func(p *probe) {
-				for _, id := range []string{"cs_there_is_none", "", "../sessions", "\x00"} {
-					s, err := p.Processor.Session(p.Context(), id)
-					p.fails(err, processor.ErrNotFound, "Session of an unknown ID")
-					if s.ID != "" {
-						p.broken("Session of an unknown ID returned %+v", s)
-					}
-					_, err = p.Processor.ExpireSession(p.Context(), id)
-					p.fails(err, processor.ErrNotFound, "ExpireSession of an unknown ID")
-				}
-			},
+			name:  "session is found by its ID only",
+			says:  "Session returns ErrNotFound for what is not there",
+			check: sessionIsFoundByItsIDOnly,
 		},
+	}
+}
+
+func createASession(p *probe) {
+	r := p.request("key-1")
+	s := p.created(r)
+	if diff := cmp.Diff(s, p.session(s.ID)); diff != "" {
+		p.broken("Session returns another than CreateSession (-created +read):\n%s", diff)
+	}
+}
+
+func createIsIdempotentByKey(p *probe) {
+	first, second := p.created(p.request("key-1")), p.created(p.request("key-1"))
+	if diff := cmp.Diff(first, second); diff != "" {
+		p.broken("the second session is another (-first +second):\n%s", diff)
+	}
+	if other := p.created(p.request("key-2")); other.ID == first.ID {
+		p.broken("another key returned the same session %q", other.ID)
+	}
+}
+
+func sessionKeepsItsMetadata(p *probe) {
+	r := p.request("key-1")
+	r.Metadata[processor.MetadataCouponCode] = strings.Repeat("Ü", coupon.MaxCodeLength)
+	r.Metadata["note"] = `"quoted" <b>&amp;</b> עברית 日本 é 🎁`
+	want := maps.Clone(r.Metadata)
+	s := p.created(r)
+	r.Metadata["note"], s.Metadata["note"] = "changed by the caller", "changed by the caller"
+	read := p.session(s.ID)
+	if diff := cmp.Diff(want, read.Metadata); diff != "" {
+		p.broken("the metadata has changed (-asked +read):\n%s", diff)
+	}
+	read.Metadata["note"] = "changed by the caller"
+	if diff := cmp.Diff(want, p.session(s.ID).Metadata); diff != "" {
+		p.broken("a reader has changed the metadata (-asked +read):\n%s", diff)
+	}
+}
+
+func sessionInEveryCurrency(p *probe) {
+	for _, c := range currencies("EUR", "USD", "GBP", "JPY", "KRW", "KWD", "HUF", "ISK", "UGX", "BHD") {
+		p.created(p.single("key-"+c.Code(), c, p.chargeable(c, 123450)))
+	}
+}
+
+func sessionIsNotDiscountedAgain(p *probe) {
+	c := p.mirrored(p.coupon("a", "TEN")) // the processor could
+	r := p.request("key-1")
+	r.Coupon, r.Metadata[processor.MetadataCouponID] = snapshotOf(c), c.ID
+	s := p.created(r)
+	if p.Customer.Pay != nil {
+		p.hook(p.Customer.Pay(s.ID), "Pay")
+		if paid := p.session(s.ID); paid.Total != r.Total {
+			p.broken("the customer paid %d, want %d", paid.Total, r.Total)
+		}
+	}
+}
+
+func sessionOfASubscription(p *probe) {
+	p.created(p.subscription("key-1"))
+	every := p.subscription("key-2") // every period at the lower price
+	every.Lines[0].UnitAmount, every.FirstPeriodDiscount = 666, 0
+	p.created(every)
+}
+
+func sessionWithFreeLines(p *probe) {
+	r := p.request("key-1")
+	r.Lines[0].UnitAmount, r.Lines[1].UnitAmount, r.Total = 0, 0, 490
+	r.Lines[2].UnitAmount = p.chargeable(r.Currency, r.Total)
+	r.Total = r.Lines[2].UnitAmount
+	p.created(r)
+}
+
+func sessionIsFoundByItsIDOnly(p *probe) {
+	for _, id := range []string{"cs_there_is_none", "", "../sessions", "\x00"} {
+		s, err := p.Processor.Session(p.Context(), id)
+		p.fails(err, processor.ErrNotFound, "Session of an unknown ID")
+		if s.ID != "" {
+			p.broken("Session of an unknown ID returned %+v", s)
+		}
+		_, err = p.Processor.ExpireSession(p.Context(), id)
+		p.fails(err, processor.ErrNotFound, "ExpireSession of an unknown ID")
 	}
 }
 
@@ -153,34 +171,14 @@ func boundClauses() []clause {
 			check: checkZeroTotal,
 		},
 		{
-			name: "create at the minimum charge",
-			says: "MinimumCharge is the least total above 0 that can be charged; below it is ErrRejected",
-			check: func(p *probe) {
-				for c, least := range p.Processor.Abilities().MinimumCharge {
-					step := max(p.Processor.Abilities().AmountStep[c], 1)
-					p.created(p.single("least-"+c.Code(), c, p.chargeable(c, least)))
-					if below := (least - 1) / step * step; below > 0 {
-						p.refused(p.single("below-"+c.Code(), c, below), "below the least charge in "+c.Code())
-					}
-				}
-				free := currencies("EUR")[0]
-				if _, bound := p.Processor.Abilities().MinimumCharge[free]; !bound {
-					p.created(p.single("unbounded", free, p.chargeable(free, 1)))
-				}
-			},
+			name:  "create at the minimum charge",
+			says:  "MinimumCharge is the least total above 0 that can be charged; below it is ErrRejected",
+			check: createAtTheMinimumCharge,
 		},
 		{
-			name: "create off the step",
-			says: "AmountStep is the step of chargeable amounts; an amount out of bounds is ErrRejected",
-			check: func(p *probe) {
-				for c, step := range p.Processor.Abilities().AmountStep {
-					amount := p.chargeable(c, 100*step)
-					p.created(p.single("on-"+c.Code(), c, amount))
-					if step > 1 {
-						p.refused(p.single("off-"+c.Code(), c, amount+1), "off the step of amounts in "+c.Code())
-					}
-				}
-			},
+			name:  "create off the step",
+			says:  "AmountStep is the step of chargeable amounts; an amount out of bounds is ErrRejected",
+			check: createOffTheStep,
 		},
 		{
 			name:  "create with many lines",
@@ -193,20 +191,46 @@ func boundClauses() []clause {
 			check: checkLifetimes,
 		},
 		{
-			name: "create refuses amounts below zero",
-			says: "UnitAmount is at least 0 and Quantity at least 1; otherwise it is ErrRejected",
-			check: func(p *probe) {
-				negative := p.request("negative")
-				negative.Lines[2].UnitAmount, negative.Total = -490, 2000-490
-				p.refused(negative, "with a negative line")
-				none := p.request("none")
-				none.Lines[2].Quantity, none.Total = 0, 2000
-				p.refused(none, "with a quantity of 0")
-				total := p.single("total", pricing.EUR(), -100)
-				p.refused(total, "with a negative total")
-			},
+			name:  "create refuses amounts below zero",
+			says:  "UnitAmount is at least 0 and Quantity at least 1; otherwise it is ErrRejected",
+			check: createRefusesAmountsBelowZero,
 		},
 	}
+}
+
+func createAtTheMinimumCharge(p *probe) {
+	for c, least := range p.Processor.Abilities().MinimumCharge {
+		step := max(p.Processor.Abilities().AmountStep[c], 1)
+		p.created(p.single("least-"+c.Code(), c, p.chargeable(c, least)))
+		if below := (least - 1) / step * step; below > 0 {
+			p.refused(p.single("below-"+c.Code(), c, below), "below the least charge in "+c.Code())
+		}
+	}
+	free := currencies("EUR")[0]
+	if _, bound := p.Processor.Abilities().MinimumCharge[free]; !bound {
+		p.created(p.single("unbounded", free, p.chargeable(free, 1)))
+	}
+}
+
+func createOffTheStep(p *probe) {
+	for c, step := range p.Processor.Abilities().AmountStep {
+		amount := p.chargeable(c, 100*step)
+		p.created(p.single("on-"+c.Code(), c, amount))
+		if step > 1 {
+			p.refused(p.single("off-"+c.Code(), c, amount+1), "off the step of amounts in "+c.Code())
+		}
+	}
+}
+
+func createRefusesAmountsBelowZero(p *probe) {
+	negative := p.request("negative")
+	negative.Lines[2].UnitAmount, negative.Total = -490, 2000-490
+	p.refused(negative, "with a negative line")
+	none := p.request("none")
+	none.Lines[2].Quantity, none.Total = 0, 2000
+	p.refused(none, "with a quantity of 0")
+	total := p.single("total", pricing.EUR(), -100)
+	p.refused(total, "with a negative total")
 }
 
 func checkSums(p *probe) {

@@ -9,95 +9,114 @@ import (
 func endClauses() []clause {
 	return []clause{
 		{
-			name: "expire an open session",
-			says: "ExpireSession ends an open session, so that it cannot be paid any more, and returns it; it can be repeated",
-			check: func(p *probe) {
-				s := p.created(p.request("key-1"))
-				for range 2 {
-					p.is(p.ended(s.ID), processor.SessionExpired, processor.Unpaid, "after ExpireSession")
-				}
-				p.is(p.session(s.ID), processor.SessionExpired, processor.Unpaid, "read after ExpireSession")
-				p.unpayable(s.ID, "after ExpireSession")
-			},
+			name:  "expire an open session",
+			says:  "ExpireSession ends an open session, so that it cannot be paid any more, and returns it; it can be repeated",
+			check: expireAnOpenSession,
 		},
 		{
-			name: "expire keeps what the session is",
-			says: "ExpireSession returns the session with its total and metadata",
-			check: func(p *probe) {
-				want := p.created(p.request("key-1"))
-				got := p.ended(want.ID)
-				want.Status, want.URL, got.URL = processor.SessionExpired, "", "" // the page may be gone
-				if diff := cmp.Diff(want, got); diff != "" {
-					p.broken("the ended session is another (-made +ended):\n%s", diff)
-				}
-			},
+			name:  "expire keeps what the session is",
+			says:  "ExpireSession returns the session with its total and metadata",
+			check: expireKeepsWhatTheSessionIs,
 		},
 		{
-			name: "expire a paid session", needs: []need{customer()},
-			says: "a session that has ended already is returned as it is: the caller reads in its status whether it was paid",
-			check: func(p *probe) {
-				s := p.created(p.request("key-1"))
-				p.hook(p.Customer.Pay(s.ID), "Pay")
-				p.is(p.ended(s.ID), processor.SessionComplete, processor.Paid, "expired after it was paid")
-				p.is(p.session(s.ID), processor.SessionComplete, processor.Paid, "read after that")
-			},
+			name:  "expire a paid session",
+			needs: []need{customer()},
+			says:  "a session that has ended already is returned as it is: the caller reads in its status whether it was paid",
+			check: expireAPaidSession,
 		},
 		{
-			name: "expire a session that waits for its payment", needs: []need{customer()},
-			says: "a session that has ended already is returned as it is; Unpaid on a complete session means that a delayed payment is on its way",
-			check: func(p *probe) {
-				s := p.created(p.request("key-1"))
-				p.hook(p.Customer.PayLater(s.ID), "PayLater")
-				p.is(p.ended(s.ID), processor.SessionComplete, processor.Unpaid, "expired while it waits")
-				p.hook(p.Customer.PaymentArrives(s.ID), "PaymentArrives")
-				p.is(p.ended(s.ID), processor.SessionComplete, processor.Paid, "expired after the payment came")
-			},
+			name:  "expire a session that waits for its payment",
+			needs: []need{customer()},
+			says:  "a session that has ended already is returned as it is; Unpaid on a complete session means that a delayed payment is on its way",
+			check: expireASessionThatWaitsForItsPayment,
 		},
 		{
-			name: "payment that fails", needs: []need{customer()},
-			says: "PaymentFailed tells that the delayed payment did not arrive",
-			check: func(p *probe) {
-				s := p.created(p.request("key-1"))
-				p.hook(p.Customer.PayLater(s.ID), "PayLater")
-				if waiting := p.session(s.ID); waiting.PaymentFailed {
-					p.broken("the payment is reported as failed while it is on its way")
-				}
-				p.hook(p.Customer.PaymentFails(s.ID), "PaymentFails")
-				failed := p.session(s.ID)
-				p.is(failed, processor.SessionComplete, processor.Unpaid, "after the payment failed")
-				if !failed.PaymentFailed {
-					p.broken("PaymentFailed is false after the payment failed")
-				}
-			},
+			name:  "payment that fails",
+			needs: []need{customer()},
+			says:  "PaymentFailed tells that the delayed payment did not arrive",
+			check: paymentThatFails,
 		},
 		{
-			name: "session ends by itself", needs: []need{clock()},
-			says: "ExpiresAt is when the session ends by itself",
-			check: func(p *probe) {
-				s := p.created(p.request("key-1"))
-				p.Advance(s.ExpiresAt.Sub(p.Now()) / 2)
-				p.is(p.session(s.ID), processor.SessionOpen, processor.Unpaid, "before ExpiresAt")
-				p.Advance(s.ExpiresAt.Sub(p.Now()))
-				p.is(p.session(s.ID), processor.SessionExpired, processor.Unpaid, "at ExpiresAt")
-				p.is(p.ended(s.ID), processor.SessionExpired, processor.Unpaid, "ended after ExpiresAt")
-				p.unpayable(s.ID, "after ExpiresAt")
-			},
+			name:  "session ends by itself",
+			needs: []need{clock()},
+			says:  "ExpiresAt is when the session ends by itself",
+			check: sessionEndsByItself,
 		},
 		{
-			name: "paid session does not end by itself", needs: []need{clock(), customer()},
-			says: "Expired is for a session that ended unpaid",
-			check: func(p *probe) {
-				paid, later := p.created(p.request("key-1")), p.created(p.request("key-2"))
-				p.hook(p.Customer.Pay(paid.ID), "Pay")
-				p.hook(p.Customer.PayLater(later.ID), "PayLater")
-				p.Advance(2 * paid.ExpiresAt.Sub(p.Now()))
-				p.is(p.session(paid.ID), processor.SessionComplete, processor.Paid, "long after it was paid")
-				p.is(p.session(later.ID), processor.SessionComplete, processor.Unpaid, "while its payment is on its way")
-				if p.Events != nil {
-					p.none(processor.Expired, p.events(), "of sessions that were finished")
-				}
-			},
+			name:  "paid session does not end by itself",
+			needs: []need{clock(), customer()},
+			says:  "Expired is for a session that ended unpaid",
+			check: paidSessionDoesNotEndByItself,
 		},
+	}
+}
+
+func expireAnOpenSession(p *probe) {
+	s := p.created(p.request("key-1"))
+	for range 2 {
+		p.is(p.ended(s.ID), processor.SessionExpired, processor.Unpaid, "after ExpireSession")
+	}
+	p.is(p.session(s.ID), processor.SessionExpired, processor.Unpaid, "read after ExpireSession")
+	p.unpayable(s.ID, "after ExpireSession")
+}
+
+func expireKeepsWhatTheSessionIs(p *probe) {
+	want := p.created(p.request("key-1"))
+	got := p.ended(want.ID)
+	want.Status, want.URL, got.URL = processor.SessionExpired, "", "" // the page may be gone
+	if diff := cmp.Diff(want, got); diff != "" {
+		p.broken("the ended session is another (-made +ended):\n%s", diff)
+	}
+}
+
+func expireAPaidSession(p *probe) {
+	s := p.created(p.request("key-1"))
+	p.hook(p.Customer.Pay(s.ID), "Pay")
+	p.is(p.ended(s.ID), processor.SessionComplete, processor.Paid, "expired after it was paid")
+	p.is(p.session(s.ID), processor.SessionComplete, processor.Paid, "read after that")
+}
+
+func expireASessionThatWaitsForItsPayment(p *probe) {
+	s := p.created(p.request("key-1"))
+	p.hook(p.Customer.PayLater(s.ID), "PayLater")
+	p.is(p.ended(s.ID), processor.SessionComplete, processor.Unpaid, "expired while it waits")
+	p.hook(p.Customer.PaymentArrives(s.ID), "PaymentArrives")
+	p.is(p.ended(s.ID), processor.SessionComplete, processor.Paid, "expired after the payment came")
+}
+
+func paymentThatFails(p *probe) {
+	s := p.created(p.request("key-1"))
+	p.hook(p.Customer.PayLater(s.ID), "PayLater")
+	if waiting := p.session(s.ID); waiting.PaymentFailed {
+		p.broken("the payment is reported as failed while it is on its way")
+	}
+	p.hook(p.Customer.PaymentFails(s.ID), "PaymentFails")
+	failed := p.session(s.ID)
+	p.is(failed, processor.SessionComplete, processor.Unpaid, "after the payment failed")
+	if !failed.PaymentFailed {
+		p.broken("PaymentFailed is false after the payment failed")
+	}
+}
+
+func sessionEndsByItself(p *probe) {
+	s := p.created(p.request("key-1"))
+	p.Advance(s.ExpiresAt.Sub(p.Now()) / 2)
+	p.is(p.session(s.ID), processor.SessionOpen, processor.Unpaid, "before ExpiresAt")
+	p.Advance(s.ExpiresAt.Sub(p.Now()))
+	p.is(p.session(s.ID), processor.SessionExpired, processor.Unpaid, "at ExpiresAt")
+	p.is(p.ended(s.ID), processor.SessionExpired, processor.Unpaid, "ended after ExpiresAt")
+	p.unpayable(s.ID, "after ExpiresAt")
+}
+
+func paidSessionDoesNotEndByItself(p *probe) {
+	paid, later := p.created(p.request("key-1")), p.created(p.request("key-2"))
+	p.hook(p.Customer.Pay(paid.ID), "Pay")
+	p.hook(p.Customer.PayLater(later.ID), "PayLater")
+	p.Advance(2 * paid.ExpiresAt.Sub(p.Now()))
+	p.is(p.session(paid.ID), processor.SessionComplete, processor.Paid, "long after it was paid")
+	p.is(p.session(later.ID), processor.SessionComplete, processor.Unpaid, "while its payment is on its way")
+	if p.Events != nil {
+		p.none(processor.Expired, p.events(), "of sessions that were finished")
 	}
 }
 

@@ -1,0 +1,372 @@
+package processortest_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/processor/fakeprocessor"
+	"github.com/couponkit/couponkit/processor/processortest"
+)
+
+func percent(text string) pricing.Discount {
+	p, _ := pricing.ParsePercent(text)
+	return pricing.PercentOff(p)
+}
+
+// changed lets every answer about a session go through a function.
+func changed(change func(*processor.Session)) func(*fakeprocessor.Processor, *processortest.Harness) {
+	return with(func(f *fakeprocessor.Processor) wrapped {
+		through := func(s processor.Session, err error) (processor.Session, error) {
+			if err == nil {
+				change(&s)
+			}
+			return s, err
+		}
+		return wrapped{
+			create: func(ctx context.Context, r processor.SessionRequest) (processor.Session, error) {
+				return through(f.CreateSession(ctx, r))
+			},
+			session: func(ctx context.Context, id string) (processor.Session, error) { return through(f.Session(ctx, id)) },
+			expire: func(ctx context.Context, id string) (processor.Session, error) {
+				return through(f.ExpireSession(ctx, id))
+			},
+		}
+	})
+}
+
+// asked lets every request for a session go through a function.
+func asked(change func(*processor.SessionRequest)) func(*fakeprocessor.Processor, *processortest.Harness) {
+	return with(func(f *fakeprocessor.Processor) wrapped {
+		return wrapped{create: func(ctx context.Context, r processor.SessionRequest) (processor.Session, error) {
+			change(&r)
+			return f.CreateSession(ctx, r)
+		}}
+	})
+}
+
+// declaring is a fake without bounds that declares some.
+func declaring(f *fakeprocessor.Processor, h *processortest.Harness) {
+	declared := f.Abilities()
+	free, harness := newFake(processor.Abilities{})
+	*h = harness
+	h.Processor = wrapped{Processor: free, abilities: &declared}
+}
+
+// strict is a fake with bounds that declares none.
+func strict(_ *fakeprocessor.Processor, h *processortest.Harness) {
+	bound, harness := newFake(bounded())
+	*h = harness
+	h.Processor = wrapped{Processor: bound, abilities: &processor.Abilities{}}
+}
+
+func brokenSessions() map[string]subject {
+	return map[string]subject{
+		"create is not idempotent": {
+			how: func(f *fakeprocessor.Processor, h *processortest.Harness) {
+				var calls atomic.Int64
+				asked(func(r *processor.SessionRequest) { r.Key += strconv.FormatInt(calls.Add(1), 10) })(f, h)
+			},
+			caught: []string{"create is idempotent by key", "lost answers of create", "many create one session"},
+		},
+		"create ignores the key": {
+			how: asked(func(r *processor.SessionRequest) {
+				r.Key = "always"
+			}),
+			caught: []string{"create is idempotent by key"},
+		},
+		"create returns the first session whatever is asked": {
+			how: with(func(f *fakeprocessor.Processor) wrapped {
+				return wrapped{create: func(ctx context.Context, r processor.SessionRequest) (processor.Session, error) {
+					s, err := f.CreateSession(ctx, r)
+					if errors.Is(err, processor.ErrRejected) && len(f.Sessions()) == 1 {
+						return f.Sessions()[0], nil
+					}
+					return s, err
+				}}
+			}),
+			caught: []string{"create with a used key and other parameters"},
+		},
+		"totals are off by a cent": {
+			how:    changed(func(s *processor.Session) { s.Total++ }),
+			caught: []string{"create a session", "session in every currency", "session of a subscription"},
+		},
+		"totals are hundredths in every currency": {
+			how: changed(func(s *processor.Session) {
+				if s.Currency.Exponent() == 0 {
+					s.Total *= 100
+				}
+			}),
+			caught: []string{"session in every currency"},
+		},
+		"charges the total without the lines": {
+			how: asked(func(r *processor.SessionRequest) {
+				if len(r.Lines) > 0 && r.Mode == processor.Payment && r.Total > 0 {
+					line := r.Lines[0]
+					line.Quantity, line.UnitAmount = 1, r.Total
+					r.Lines = []processor.SessionLine{line}
+				}
+			}),
+			caught: []string{"create refuses sums that are off"},
+		},
+		"forgets the discount of the first period": {
+			how: asked(func(r *processor.SessionRequest) {
+				r.Total += r.FirstPeriodDiscount
+				r.FirstPeriodDiscount = 0
+			}),
+			caught: []string{"session of a subscription"},
+		},
+		"discounts again": {
+			how: changed(func(s *processor.Session) {
+				if s.PaymentStatus == processor.Paid {
+					s.Total -= 100
+				}
+			}),
+			caught: []string{"session is not discounted again"},
+		},
+		"metadata is dropped": {
+			how:    asked(func(r *processor.SessionRequest) { r.Metadata = nil }),
+			caught: []string{"create a session", "session keeps its metadata", "event of a payment", "event of a session that was expired"},
+		},
+		"metadata is shared": {
+			how: with(func(f *fakeprocessor.Processor) wrapped {
+				return wrapped{
+					create: func(ctx context.Context, r processor.SessionRequest) (processor.Session, error) {
+						s, err := f.CreateSession(ctx, r)
+						s.Metadata = r.Metadata
+						return s, err
+					},
+					session: func(ctx context.Context, id string) (processor.Session, error) {
+						s, err := f.Session(ctx, id)
+						if err == nil {
+							s.Metadata = map[string]string{"note": "changed by the caller"}
+						}
+						return s, err
+					},
+				}
+			}),
+			caught: []string{"session keeps its metadata"},
+		},
+		"metadata is cut": {
+			how: changed(func(s *processor.Session) {
+				for key, value := range s.Metadata {
+					s.Metadata[key] = value[:min(len(value), 40)]
+				}
+			}),
+			caught: []string{"session keeps its metadata"},
+		},
+		"unknown sessions are empty": {
+			how: with(func(f *fakeprocessor.Processor) wrapped {
+				return wrapped{session: func(ctx context.Context, id string) (processor.Session, error) {
+					s, err := f.Session(ctx, id)
+					if errors.Is(err, processor.ErrNotFound) {
+						return s, nil
+					}
+					return s, err
+				}}
+			}),
+			caught: []string{"session is found by its ID only"},
+		},
+		"end is ignored": {
+			how:    asked(func(r *processor.SessionRequest) { r.ExpiresAt = r.ExpiresAt.Add(48 * time.Hour) }),
+			caught: []string{"create a session", "session ends by itself", "event of a session that ended by itself"},
+		},
+		"expire says expired although paid": {
+			how: with(func(f *fakeprocessor.Processor) wrapped {
+				return wrapped{expire: func(ctx context.Context, id string) (processor.Session, error) {
+					s, err := f.ExpireSession(ctx, id)
+					if err == nil {
+						s.Status, s.PaymentStatus = processor.SessionExpired, processor.Unpaid
+					}
+					return s, err
+				}}
+			}),
+			caught: []string{"expire a paid session", "expire a session that waits for its payment"},
+		},
+		"expire refuses what has ended": {
+			how: with(func(f *fakeprocessor.Processor) wrapped {
+				return wrapped{expire: func(ctx context.Context, id string) (processor.Session, error) {
+					if s, err := f.Session(ctx, id); err == nil && s.Status != processor.SessionOpen {
+						return processor.Session{}, processor.ErrRejected
+					}
+					return f.ExpireSession(ctx, id)
+				}}
+			}),
+			caught: []string{"expire an open session", "expire a paid session", "lost answers of expire"},
+		},
+		"expire only looks": {
+			how: with(func(f *fakeprocessor.Processor) wrapped {
+				return wrapped{expire: func(ctx context.Context, id string) (processor.Session, error) {
+					s, err := f.Session(ctx, id)
+					if err == nil && s.Status == processor.SessionOpen {
+						s.Status = processor.SessionExpired
+					}
+					return s, err
+				}}
+			}),
+			caught: []string{"expire an open session", "event of a session that was expired"},
+		},
+		"expire forgets the session": {
+			how: with(func(f *fakeprocessor.Processor) wrapped {
+				return wrapped{expire: func(ctx context.Context, id string) (processor.Session, error) {
+					s, err := f.ExpireSession(ctx, id)
+					return processor.Session{ID: s.ID, Status: s.Status, PaymentStatus: s.PaymentStatus}, err
+				}}
+			}),
+			caught: []string{"expire keeps what the session is"},
+		},
+		"expire and payment both win": {
+			how: with(func(f *fakeprocessor.Processor) wrapped {
+				return wrapped{expire: func(ctx context.Context, id string) (processor.Session, error) {
+					before, err := f.Session(ctx, id)
+					if err != nil {
+						return before, err
+					}
+					time.Sleep(time.Millisecond) // looks, and then decides on what it saw
+					after, err := f.ExpireSession(ctx, id)
+					if before.Status == processor.SessionOpen {
+						after.Status, after.PaymentStatus = processor.SessionExpired, processor.Unpaid
+					}
+					return after, err
+				}}
+			}),
+			caught: []string{"customer pays while the session is expired"},
+		},
+		"free lines are refused": {
+			how: with(func(f *fakeprocessor.Processor) wrapped {
+				return wrapped{create: func(ctx context.Context, r processor.SessionRequest) (processor.Session, error) {
+					for _, l := range r.Lines {
+						if l.UnitAmount == 0 {
+							return processor.Session{}, processor.ErrRejected
+						}
+					}
+					return f.CreateSession(ctx, r)
+				}}
+			}),
+			caught: []string{"session with free lines", "create at total 0"},
+		},
+		"failed payments look pending": {
+			how:    changed(func(s *processor.Session) { s.PaymentFailed = false }),
+			caught: []string{"payment that fails"},
+		},
+		"bounds are only declared": {
+			bounded: true, how: declaring,
+			caught: []string{
+				"create at total 0", "create at the minimum charge", "create off the step",
+				"create with many lines", "create with a lifetime",
+			},
+		},
+		"bounds are not declared": {
+			how:    strict,
+			caught: []string{"create at total 0", "create at the minimum charge", "create with many lines", "create with a lifetime"},
+		},
+		"negative lines are dropped": {
+			how: asked(func(r *processor.SessionRequest) {
+				for i := range r.Lines {
+					if r.Lines[i].UnitAmount < 0 || r.Lines[i].Quantity < 1 {
+						r.Total -= r.Lines[i].UnitAmount * r.Lines[i].Quantity
+						r.Lines[i].Quantity, r.Lines[i].UnitAmount = 1, 0
+					}
+				}
+			}),
+			caught: []string{"create refuses amounts below zero"},
+		},
+	}
+}
+
+// told lets every event go through a function; false drops it.
+func told(change func(*processor.Event) (keep bool)) func(*fakeprocessor.Processor, *processortest.Harness) {
+	return func(_ *fakeprocessor.Processor, h *processortest.Harness) {
+		honest := h.Events
+		h.Events = func() ([]processor.Event, error) {
+			list, err := honest()
+			var kept []processor.Event
+			for _, e := range list {
+				if change(&e) {
+					kept = append(kept, e)
+				}
+			}
+			return kept, err
+		}
+	}
+}
+
+func brokenEvents() map[string]subject {
+	return map[string]subject{
+		"completed is taken for paid": {
+			how: told(func(e *processor.Event) bool {
+				if e.Type == processor.Completed {
+					e.PaymentStatus = processor.Paid
+				}
+				return true
+			}),
+			caught: []string{"events of a delayed payment", "events of a payment that fails", "event of a session of total 0"},
+		},
+		"expired is not told": {
+			how:    told(func(e *processor.Event) bool { return e.Type != processor.Expired }),
+			caught: []string{"event of a session that was expired", "event of a session that ended by itself"},
+		},
+		"delayed payments are not told": {
+			how: told(func(e *processor.Event) bool {
+				if e.Type == processor.PaymentSucceeded || e.Type == processor.PaymentFailed {
+					e.Type = processor.Ignored
+				}
+				return true
+			}),
+			caught: []string{"events of a delayed payment", "events of a payment that fails"},
+		},
+		"failure is told as expiry": {
+			how: told(func(e *processor.Event) bool {
+				if e.Type == processor.PaymentFailed {
+					e.Type = processor.Expired
+				}
+				return true
+			}),
+			caught: []string{"events of a payment that fails"},
+		},
+		"events lose their metadata": {
+			how:    told(func(e *processor.Event) bool { e.Metadata = nil; return true }),
+			caught: []string{"event of a payment", "event of a subscription"},
+		},
+		"events lose their session": {
+			how:    told(func(e *processor.Event) bool { e.SessionID = ""; return true }),
+			caught: []string{"event of a payment"},
+		},
+		"events charge something else": {
+			how:    told(func(e *processor.Event) bool { e.Total += 333; return true }),
+			caught: []string{"event of a subscription"},
+		},
+		"events have no instant": {
+			how:    told(func(e *processor.Event) bool { e.CreatedAt = time.Time{}; return true }),
+			caught: []string{"event of a payment"},
+		},
+		"unknown events complete": {
+			how: told(func(e *processor.Event) bool {
+				if e.Type == processor.Ignored {
+					e.Type = processor.Completed
+				}
+				return true
+			}),
+			caught: []string{"event of something else"},
+		},
+		"paid sessions expire": {
+			how: func(f *fakeprocessor.Processor, h *processortest.Harness) {
+				honest := h.Events
+				h.Events = func() ([]processor.Event, error) {
+					list, err := honest()
+					for _, s := range f.Sessions() {
+						if !h.Now().Before(s.ExpiresAt) {
+							list = append(list, processor.Event{ID: "evt", Type: processor.Expired, SessionID: s.ID, CreatedAt: s.ExpiresAt})
+						}
+					}
+					return list, err
+				}
+			},
+			caught: []string{"paid session does not end by itself"},
+		},
+	}
+}
