@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"os"
 	"os/exec"
 	"strings"
@@ -78,6 +79,29 @@ func TestEveryClauseCatches(t *testing.T) {
 	require.Greater(t, clauses, 50, "the clauses were not found in the output:\n%s", output)
 }
 
+// TestBareHarness runs the suite on a harness without hooks: clauses that need one are
+// skipped with its name, and the others run.
+func TestBareHarness(t *testing.T) {
+	t.Parallel()
+	executable, err := os.Executable()
+	require.NoError(t, err)
+	c := exec.CommandContext(t.Context(), executable, "-test.v", "-test.run=^TestBroken$")
+	c.Env = append(os.Environ(), subjectVariable+"=bare")
+	out, err := c.CombinedOutput()
+	output := string(out)
+	require.NoError(t, err, output)
+	for _, hook := range []string{"Advance", "Customer", "Events", "Announce", "Account", "Faults", "ListsMirrors"} {
+		if !strings.Contains(output, "the harness cannot do what this clause needs: "+hook+"\n") {
+			t.Errorf("no clause is skipped for want of %s:\n%s", hook, output)
+		}
+	}
+	for _, clause := range []string{"ensure_can_be_repeated", "remove", "create_a_session", "expire_an_open_session", "ended_context"} {
+		if !strings.Contains(output, "--- PASS: TestBroken/"+clause+" ") {
+			t.Errorf("the clause %s, which needs no hook, does not run:\n%s", clause, output)
+		}
+	}
+}
+
 // runClause runs one clause; failed reports whether it, and not the process as such,
 // has failed.
 func runClause(t *testing.T, executable, subject, clause string) (output string, failed bool) {
@@ -103,7 +127,13 @@ func runSubject(t *testing.T, name string) {
 		t.Helper()
 		breakIt := func(*fakeprocessor.Processor, *processortest.Harness) {}
 		abilities := processor.Abilities{}
-		if name != "sound" {
+		switch name {
+		case "sound":
+		case "bare":
+			breakIt = func(f *fakeprocessor.Processor, h *processortest.Harness) {
+				*h = processortest.Harness{Processor: struct{ processor.Processor }{f}, Now: h.Now}
+			}
+		default:
 			broken, ok := subjects()[name]
 			if !ok {
 				t.Fatalf("no broken processor %q", name)
@@ -132,9 +162,7 @@ func subjects() map[string]subject {
 		brokenEnsures(), brokenUpdates(), brokenRemovals(), brokenVerifications(),
 		brokenLists(), brokenSessions(), brokenEvents(), brokenErrors(),
 	} {
-		for name, s := range group {
-			all[name] = s
-		}
+		maps.Copy(all, group)
 	}
 	return all
 }
