@@ -87,8 +87,9 @@ func TestCartHasAtMostTenThousandLines(t *testing.T) {
 		cart.Lines[i] = validLine()
 	}
 	require.NoError(t, cart.Validate())
-	_, err := pricing.Price(cart, pricing.Discount{}, nil)
+	q, err := pricing.Price(cart, pricing.Discount{}, nil)
 	require.NoError(t, err)
+	require.Len(t, q.Lines, pricing.MaxLines)
 	cart.Lines = append(cart.Lines, pricing.Line{})
 	wantField(t, cart.Validate(), "lines", pricing.FieldTooLong)
 	_, err = pricing.Price(cart, pricing.Discount{}, nil)

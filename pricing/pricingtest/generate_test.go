@@ -2,6 +2,8 @@ package pricingtest_test
 
 import (
 	"math"
+	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -34,8 +36,11 @@ func TestCartsAreValidAndWithinTheirOptions(t *testing.T) {
 			t.Fatalf("%d lines", n)
 		}
 		total := int64(0)
-		for _, l := range cart.Lines {
+		for i, l := range cart.Lines {
 			total += l.UnitPrice * l.Quantity
+			if want := "L" + strconv.Itoa(i+1); l.ID != want {
+				t.Fatalf("line %d has the ID %s", i, l.ID)
+			}
 			if options.Kinds != nil && l.Kind != options.Kinds[0] && l.Kind != options.Kinds[len(options.Kinds)-1] {
 				t.Fatalf("a line of kind %s", l.Kind)
 			}
@@ -71,61 +76,97 @@ func TestACurrencyGivenIsTheCartsCurrency(t *testing.T) {
 	}
 }
 
-// The awkward inputs that the generators promise do come.
+// The awkward inputs that the generators promise do come, and often enough for a
+// hundred checks to meet them.
 func TestGeneratorsReachTheAwkwardCases(t *testing.T) {
 	t.Parallel()
 	const draws = 4000
-	seen := make(map[string]bool)
+	seen := make(census)
 	for seed := range draws {
 		cart := pricingtest.Cart(pricingtest.CartOptions{}).Example(seed)
-		note(seen, cart)
+		seen.cart(cart)
 		discount := pricingtest.Discount(cart.Currency).Example(seed)
-		seen["percentage"] = seen["percentage"] || discount.Type() == pricing.Percentage
-		seen["100 %"] = seen["100 %"] || discount.Percent().String() == "100"
-		seen["one minor unit"] = seen["one minor unit"] || discount.Amount().Minor() == 1
-		seen["greatest amount"] = seen["greatest amount"] || discount.Amount().Minor() == math.MaxInt64
-		eligible := pricingtest.Eligible(cart).Example(seed)
-		seen["eligible nil"] = seen["eligible nil"] || eligible == nil
+		seen.note("percentage", discount.Type() == pricing.Percentage)
+		seen.note("100 %", discount.Percent().String() == "100")
+		seen.note("one minor unit", discount.Amount().Minor() == 1)
+		seen.note("greatest amount", discount.Amount().Minor() == math.MaxInt64)
+		seen.eligible(pricingtest.Eligible(cart).Example(seed))
+		line := pricingtest.Line(pricingtest.LineOptions{}).Example(seed)
+		seen.note("a line that costs", line.UnitPrice > 0)
+		seen.note("a line next to the limit", line.UnitPrice > math.MaxInt64/line.Quantity-10)
+		switch pricingtest.Currency().Example(seed).Code() {
+		case "EUR", "JPY", "KWD", "CLF":
+			seen.note("currency of every exponent", true)
+		}
 	}
-	for _, want := range []string{
-		"empty cart", "exponent 0", "exponent 2", "exponent 3", "exponent 4", "free first", "free last", "free alone",
-		"quantity 999", "a cent beside a fortune", "equal lines", "more lines than minor units", "next to the limit",
-		"shipping", "recurring plan", "many lines", "percentage", "100 %", "one minor unit", "greatest amount", "eligible nil",
+	for want, perMille := range map[string]int{
+		"empty cart": 5, "exponent 0": 50, "exponent 2": 50, "exponent 3": 50, "exponent 4": 50,
+		"currency of every exponent": 450,
+		"free first":                 50, "free last": 50, "free first and last only": 60, "free alone": 1,
+		"quantity 999": 50, "a cent beside a fortune": 50, "equal lines": 50, "more lines than minor units": 1,
+		"next to the limit": 50, "several fortunes": 60, "shipping": 500, "recurring plan": 400, "many lines": 20,
+		"percentage": 400, "100 %": 20, "one minor unit": 20, "greatest amount": 50,
+		"eligible nil": 100, "eligible all": 100, "eligible none": 100, "eligible some": 100,
+		"a line that costs": 500, "a line next to the limit": 1,
 	} {
-		if !seen[want] {
-			t.Errorf("%d draws without: %s", draws, want)
+		if got := seen[want] * 1000 / draws; got < perMille {
+			t.Errorf("%s: %d of 1000 draws, want %d", want, got, perMille)
 		}
 	}
 }
 
-func note(seen map[string]bool, cart pricing.Cart) {
-	lines := cart.Lines
-	seen["exponent "+string(rune('0'+cart.Currency.Exponent()))] = true
+// census counts how many draws had what.
+type census map[string]int
+
+func (c census) note(what string, is bool) {
+	if is {
+		c[what]++
+	}
+}
+
+func (c census) eligible(eligible []bool) {
+	c.note("eligible nil", eligible == nil)
+	c.note("eligible all", len(eligible) > 2 && !slices.Contains(eligible, false))
+	c.note("eligible none", len(eligible) > 2 && !slices.Contains(eligible, true))
+	c.note("eligible some", slices.Contains(eligible, true) && slices.Contains(eligible, false))
+}
+
+func (c census) cart(cart pricing.Cart) {
+	lines, last := cart.Lines, len(cart.Lines)-1
+	c.note("exponent "+strconv.Itoa(cart.Currency.Exponent()), true)
 	if len(lines) == 0 {
-		seen["empty cart"] = true
+		c.note("empty cart", true)
 		return
 	}
-	isFree := func(l pricing.Line) bool { return l.UnitPrice == 0 }
-	total, prices := int64(0), make(map[int64]bool)
+	total, paid, fortunes := int64(0), 0, 0
+	prices, what := make(map[int64]bool), make(map[string]bool)
 	for _, l := range lines {
 		total += l.UnitPrice * l.Quantity
 		prices[l.UnitPrice] = true
-		seen["quantity 999"] = seen["quantity 999"] || l.Quantity == 999
-		seen["shipping"] = seen["shipping"] || l.Kind == pricing.Shipping
-		seen["recurring plan"] = seen["recurring plan"] || l.Recurs != pricing.Once
+		if l.UnitPrice > 0 {
+			paid++
+		}
+		if l.UnitPrice > math.MaxInt64/1000 {
+			fortunes++
+		}
+		what["quantity 999"] = what["quantity 999"] || l.Quantity == 999
+		what["shipping"] = what["shipping"] || l.Kind == pricing.Shipping
+		what["recurring plan"] = what["recurring plan"] || l.Recurs != pricing.Once
 	}
-	for name, is := range map[string]bool{
-		"free first":                  len(lines) > 1 && isFree(lines[0]) && total > 0,
-		"free last":                   len(lines) > 1 && isFree(lines[len(lines)-1]) && total > 0,
-		"free alone":                  len(lines) == 1 && isFree(lines[0]),
-		"a cent beside a fortune":     prices[1] && prices[1_000_000],
-		"equal lines":                 len(lines) > 2 && len(prices) == 1 && total > 0,
-		"more lines than minor units": total > 0 && total < int64(len(lines)),
-		"next to the limit":           total > math.MaxInt64-1000,
-		"many lines":                  len(lines) > 30,
-	} {
-		seen[name] = seen[name] || is
+	for name, is := range what {
+		c.note(name, is)
 	}
+	freeFirst, freeLast := lines[0].UnitPrice == 0, lines[last].UnitPrice == 0
+	c.note("free first", last > 0 && freeFirst && paid > 0)
+	c.note("free last", last > 0 && freeLast && paid > 0)
+	c.note("free first and last only", last > 2 && freeFirst && freeLast && paid*3 > last)
+	c.note("free alone", last == 0 && freeFirst)
+	c.note("a cent beside a fortune", prices[1] && prices[1_000_000])
+	c.note("equal lines", last > 1 && len(prices) == 1 && paid > 0)
+	c.note("more lines than minor units", paid > 0 && total < int64(len(lines)))
+	c.note("next to the limit", total > math.MaxInt64-1000)
+	c.note("several fortunes", fortunes > 2)
+	c.note("many lines", len(lines) > 30)
 }
 
 // A property of a host on the generators, as the package documentation has it.
