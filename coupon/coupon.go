@@ -158,9 +158,10 @@ func (c Coupon) Validate() error {
 
 // termFaults checks what an administrator decides.
 func (c Coupon) termFaults(faults *pricing.ValidationError) {
-	textFaults(faults, "name", c.Name, MaxNameLength, false)
-	if strings.TrimSpace(c.Name) == "" {
+	if trimSpace(c.Name) == "" {
 		faults.Add("name", pricing.FieldRequired, "a name is required")
+	} else {
+		textFaults(faults, "name", c.Name, MaxNameLength, false)
 	}
 	textFaults(faults, "description", c.Description, MaxDescriptionLength, true)
 	c.discountFaults(faults)

@@ -87,10 +87,15 @@ func (m Moment) Start(loc *time.Location) time.Time { return m.resolve(0, loc) }
 func (m Moment) End(loc *time.Location) time.Time { return m.resolve(1, loc) }
 
 func (m Moment) resolve(days int, loc *time.Location) time.Time {
-	if m.form != isDate {
-		return Instant(m.t)
+	at := m.t
+	if m.form == isDate {
+		at = firstInstant(at.AddDate(0, 0, days), location(loc))
 	}
-	return Instant(firstInstant(m.t.AddDate(0, 0, days), location(loc)))
+	at = Instant(at)
+	if at.IsZero() && !m.IsZero() {
+		return at.Add(-time.Microsecond) // the zero time would pass for no bound
+	}
+	return at
 }
 
 // firstInstant returns the instant from which on the calendar in the location
@@ -109,7 +114,7 @@ func firstInstant(date time.Time, loc *time.Location) time.Time {
 		if !end.IsZero() && end.Before(midnight) {
 			midnight = end
 		}
-		if start.Before(midnight) {
+		if start.IsZero() || start.Before(midnight) {
 			first = midnight
 		}
 		if end.IsZero() || end.After(date.Add(reach)) {

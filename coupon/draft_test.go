@@ -1,0 +1,449 @@
+package coupon_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/coupon/coupontest"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/pricing/pricingtest"
+)
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// creation is what the system adds in the tests of this package.
+var creation = coupon.Creation{ID: "cpn_1", At: noon}
+
+// ten is the least draft there is.
+func ten() coupon.Draft {
+	return coupon.Draft{Code: "ten", Name: "Ten per cent", DiscountType: pricing.Percentage, DiscountValue: decimal.New(10, 0)}
+}
+
+func TestNewFillsInTheDefaults(t *testing.T) {
+	t.Parallel()
+	at := noon.Add(1234 * time.Nanosecond).In(time.FixedZone("", 3600))
+	got, err := coupon.New(ten(), coupon.Creation{ID: "cpn_1", At: at})
+	require.NoError(t, err)
+	percent, err := pricing.ParsePercent("10")
+	require.NoError(t, err)
+	code, err := coupon.ParseCode("TEN")
+	require.NoError(t, err)
+	want := coupon.Coupon{
+		ID: "cpn_1", Code: code, Name: "Ten per cent", Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
+		Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General,
+		Limits: coupon.Limits{MaxUsesPerUser: coupon.DefaultMaxUsesPerUser}, State: coupon.Active,
+		CreatedAt: noon.Add(time.Microsecond), UpdatedAt: noon.Add(time.Microsecond), Revision: 1,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if !got.Active() || got.Mirrored() || !got.Mirror.IsZero() {
+		t.Error("a new coupon is active and not mirrored")
+	}
+}
+
+// Contract section 4.6.
+func TestTheLimitPerUserOfADraft(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		given coupon.Optional[int64]
+		want  int64
+	}{
+		"omitted becomes 1":           {coupon.Optional[int64]{}, 1},
+		"null is asked for: no limit": {coupon.Clear[int64](), 0},
+		"a number is that number":     {coupon.Set[int64](7), 7},
+	} {
+		d := ten()
+		d.MaxUsesPerUser, d.MaxUses = test.given, test.given
+		c, err := coupon.New(d, creation)
+		require.NoError(t, err)
+		if c.Limits.MaxUsesPerUser != test.want {
+			t.Errorf("%s: got %d", name, c.Limits.MaxUsesPerUser)
+		}
+		if n, _ := test.given.Value(); c.Limits.MaxUses != n {
+			t.Errorf("%s: an omitted limit of all uses is %d", name, c.Limits.MaxUses)
+		}
+	}
+}
+
+func TestTheCurrencyOfADraft(t *testing.T) {
+	t.Parallel()
+	yen, err := pricing.ParseCurrency("JPY")
+	require.NoError(t, err)
+	for name, test := range map[string]struct {
+		draft    string
+		fallback pricing.Currency
+		want     string
+	}{
+		"none is EUR":                      {"", pricing.Currency{}, "EUR"},
+		"none is the host's default":       {"", yen, "JPY"},
+		"one of its own, in any case":      {"kwd", yen, "KWD"},
+		"its own though there's a default": {"EUR", yen, "EUR"},
+	} {
+		d := ten()
+		d.Currency = test.draft
+		c, err := coupon.New(d, coupon.Creation{ID: "cpn_1", At: noon, Currency: test.fallback})
+		require.NoError(t, err)
+		if c.Currency.Code() != test.want {
+			t.Errorf("%s: got %s", name, c.Currency)
+		}
+	}
+}
+
+func TestBoundsOfTheDiscount(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		kind            pricing.DiscountType
+		value, currency string
+		want            pricing.FieldCode
+	}{
+		{pricing.Percentage, "100", "EUR", ""},
+		{pricing.Percentage, "0.0001", "EUR", ""},
+		{pricing.Percentage, "100.0001", "EUR", "too_large"},
+		{pricing.Percentage, "101", "EUR", "too_large"},
+		{pricing.Percentage, "1e400", "EUR", "too_large"},
+		{pricing.Percentage, "0.00001", "EUR", "too_many_decimals"},
+		{pricing.Percentage, "1e-400", "EUR", "too_many_decimals"},
+		{pricing.Percentage, "0", "EUR", "too_small"},
+		{pricing.Percentage, "-1", "EUR", "too_small"},
+		{pricing.FixedAmount, "0.01", "EUR", ""},
+		{pricing.FixedAmount, "92233720368547758.07", "EUR", ""},
+		{pricing.FixedAmount, "92233720368547758.08", "EUR", "too_large"},
+		{pricing.FixedAmount, "1e400", "EUR", "too_large"},
+		{pricing.FixedAmount, strings.Repeat("9", 10_000), "EUR", "too_large"},
+		{pricing.FixedAmount, "0.001", "EUR", "too_many_decimals"},
+		{pricing.FixedAmount, "0.001", "KWD", ""},
+		{pricing.FixedAmount, "0.1", "JPY", "too_many_decimals"},
+		{pricing.FixedAmount, "0." + strings.Repeat("0", 9_990) + "1", "EUR", "too_many_decimals"},
+		{pricing.FixedAmount, "0", "EUR", "too_small"},
+		{pricing.FixedAmount, "-5", "EUR", "too_small"},
+	} {
+		d := ten()
+		d.DiscountType, d.DiscountValue, d.Currency = test.kind, decimal.RequireFromString(test.value), test.currency
+		_, err := coupon.New(d, creation)
+		want := map[string]pricing.FieldCode{}
+		if test.want != "" {
+			want["discountValue"] = test.want
+		}
+		if diff := cmp.Diff(want, fieldCodes(t, err)); diff != "" {
+			t.Errorf("%s %.30s %s (-want +got):\n%s", test.kind, test.value, test.currency, diff)
+		}
+	}
+}
+
+// Contract section 3.3, spec 2.2.
+func TestSelections(t *testing.T) {
+	t.Parallel()
+	some := []string{"x"}
+	for _, test := range []struct {
+		scope                       coupon.AppliesTo
+		plans, devices, accessories []string
+		want                        map[string]pricing.FieldCode
+	}{
+		{coupon.All, nil, nil, nil, nil},
+		{coupon.All, some, some, some, map[string]pricing.FieldCode{"planIds": "not_allowed", "deviceIds": "not_allowed", "accessoryIds": "not_allowed"}},
+		{coupon.Subscription, nil, nil, nil, nil},
+		{coupon.Subscription, some, nil, nil, nil},
+		{coupon.Subscription, some, some, some, map[string]pricing.FieldCode{"deviceIds": "not_allowed", "accessoryIds": "not_allowed"}},
+		{coupon.Product, nil, nil, nil, nil},
+		{coupon.Product, nil, some, some, nil},
+		{coupon.Product, some, some, some, map[string]pricing.FieldCode{"planIds": "not_allowed"}},
+		{coupon.Specific, some, nil, nil, nil},
+		{coupon.Specific, nil, some, nil, nil},
+		{coupon.Specific, nil, nil, some, nil},
+		{coupon.Specific, nil, nil, nil, map[string]pricing.FieldCode{"appliesTo": "required"}},
+		{9, some, []string{""}, nil, map[string]pricing.FieldCode{"appliesTo": "unknown", "deviceIds[0]": "required"}},
+	} {
+		d := ten()
+		d.AppliesTo, d.PlanIDs, d.DeviceIDs, d.AccessoryIDs = test.scope, test.plans, test.devices, test.accessories
+		_, err := coupon.New(d, creation)
+		if test.want == nil {
+			test.want = map[string]pricing.FieldCode{}
+		}
+		if diff := cmp.Diff(test.want, fieldCodes(t, err)); diff != "" {
+			t.Errorf("%s with %q, %q, %q (-want +got):\n%s", test.scope, test.plans, test.devices, test.accessories, diff)
+		}
+	}
+}
+
+// A fault in a list is named by its place in the list as given, although
+// duplicates collapse.
+func TestFaultsInListsAreNamedByPosition(t *testing.T) {
+	t.Parallel()
+	d := ten()
+	d.AppliesTo = coupon.Specific
+	d.PlanIDs = []string{"a", "a", "", "b", "\x00", strings.Repeat("é", 255), strings.Repeat("é", 256), "\xff"}
+	d.DeviceIDs = make([]string, coupon.MaxSelectedItems+1)
+	d.Distribution = coupon.UserSpecific
+	d.AllowedUserEmails = coupon.EmailList{"ann@x.org", "ann@x.org", "nobody"}
+	_, err := coupon.New(d, creation)
+	want := map[string]pricing.FieldCode{
+		"planIds[2]": "required", "planIds[4]": "malformed", "planIds[6]": "too_long", "planIds[7]": "malformed",
+		"deviceIds": "too_long", "allowedUserEmails[2]": "malformed",
+	}
+	if diff := cmp.Diff(want, fieldCodes(t, err)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Spec 2.3: what belongs to which distribution.
+func TestDistributions(t *testing.T) {
+	t.Parallel()
+	ann := coupon.EmailList{"ann@x.org"}
+	for _, test := range []struct {
+		distribution coupon.Distribution
+		emails       coupon.EmailList
+		points       int64
+		want         map[string]pricing.FieldCode
+	}{
+		{coupon.General, nil, 0, map[string]pricing.FieldCode{}},
+		{coupon.General, ann, 5, map[string]pricing.FieldCode{"allowedUserEmails": "not_allowed", "pointsRequired": "not_allowed"}},
+		{coupon.General, nil, -5, map[string]pricing.FieldCode{"pointsRequired": "not_allowed"}},
+		{coupon.PointsRedeemable, nil, 1, map[string]pricing.FieldCode{}},
+		{coupon.PointsRedeemable, nil, coupon.MaxPointsRequired, map[string]pricing.FieldCode{}},
+		{coupon.PointsRedeemable, nil, coupon.MaxPointsRequired + 1, map[string]pricing.FieldCode{"pointsRequired": "too_large"}},
+		{coupon.PointsRedeemable, ann, 0, map[string]pricing.FieldCode{"allowedUserEmails": "not_allowed", "pointsRequired": "required"}},
+		{coupon.UserSpecific, ann, 0, map[string]pricing.FieldCode{}},
+		{coupon.UserSpecific, nil, 3, map[string]pricing.FieldCode{"allowedUserEmails": "required", "pointsRequired": "not_allowed"}},
+		{9, ann, 3, map[string]pricing.FieldCode{"distribution": "unknown"}},
+	} {
+		d := ten()
+		d.Distribution, d.AllowedUserEmails, d.PointsRequired = test.distribution, test.emails, test.points
+		_, err := coupon.New(d, creation)
+		if diff := cmp.Diff(test.want, fieldCodes(t, err)); diff != "" {
+			t.Errorf("%s with %q and %d points (-want +got):\n%s", test.distribution, test.emails, test.points, diff)
+		}
+	}
+}
+
+func TestNamesAndDescriptions(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, description string
+		want              map[string]pricing.FieldCode
+	}{
+		{strings.Repeat("é", 255), strings.Repeat("é", 2_000), map[string]pricing.FieldCode{}},
+		{strings.Repeat("é", 256), strings.Repeat("é", 2_001), map[string]pricing.FieldCode{"name": "too_long", "description": "too_long"}},
+		{"", "", map[string]pricing.FieldCode{"name": "required"}},
+		{" \t\u00a0", "", map[string]pricing.FieldCode{"name": "required"}},
+		{"two\nlines", "two\r\n\tlines", map[string]pricing.FieldCode{"name": "malformed"}},
+		{"x\x00", "x\x00", map[string]pricing.FieldCode{"name": "malformed", "description": "malformed"}},
+		{"x\u0085", "x\x1b[31m", map[string]pricing.FieldCode{"name": "malformed", "description": "malformed"}},
+		{"x\xff", "\xff", map[string]pricing.FieldCode{"name": "malformed", "description": "malformed"}},
+		{"'; DROP TABLE coupons; --", "עברית \u202e %_ e\u0301 👩‍👩‍👧", map[string]pricing.FieldCode{}},
+	} {
+		d := ten()
+		d.Name, d.Description = test.name, test.description
+		_, err := coupon.New(d, creation)
+		if diff := cmp.Diff(test.want, fieldCodes(t, err)); diff != "" {
+			t.Errorf("%+.20q, %+.20q (-want +got):\n%s", test.name, test.description, diff)
+		}
+	}
+}
+
+func TestTheWindow(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		start, end coupon.Moment
+		want       map[string]pricing.FieldCode
+	}{
+		{coupon.At(noon), coupon.At(noon.Add(time.Microsecond)), map[string]pricing.FieldCode{}},
+		{coupon.At(noon), coupon.At(noon), map[string]pricing.FieldCode{"expiresAt": "mismatch"}},
+		{coupon.At(noon), coupon.At(noon.Add(999)), map[string]pricing.FieldCode{"expiresAt": "mismatch"}},
+		{coupon.On(2026, 11, 20), coupon.On(2026, 11, 20), map[string]pricing.FieldCode{}}, // all of that day
+		{coupon.On(2026, 11, 20), coupon.On(2026, 11, 19), map[string]pricing.FieldCode{"expiresAt": "mismatch"}},
+		{coupon.Moment{}, coupon.At(noon.AddDate(-50, 0, 0)), map[string]pricing.FieldCode{}}, // long over
+		{coupon.Moment{}, coupon.On(9999, 12, 31), map[string]pricing.FieldCode{"expiresAt": "too_large"}},
+		{coupon.Moment{}, coupon.On(9999, 12, 30), map[string]pricing.FieldCode{}},
+		{coupon.On(-5, 1, 1), coupon.Moment{}, map[string]pricing.FieldCode{"startsAt": "too_small"}},
+		{coupon.Moment{}, coupon.On(0, 12, 31), map[string]pricing.FieldCode{"expiresAt": "too_small"}}, // not "never"
+		{coupon.Moment{}, coupon.At(time.Time{}.Add(1)), map[string]pricing.FieldCode{"expiresAt": "too_small"}},
+		{coupon.On(123456, 1, 1), coupon.Moment{}, map[string]pricing.FieldCode{"startsAt": "too_large"}},
+	} {
+		d := ten()
+		d.StartsAt, d.ExpiresAt = test.start, test.end
+		_, err := coupon.New(d, creation)
+		if diff := cmp.Diff(test.want, fieldCodes(t, err)); diff != "" {
+			t.Errorf("%s to %s (-want +got):\n%s", test.start, test.end, diff)
+		}
+	}
+}
+
+// breakages are ways to break one field of the draft ten, each independent of the
+// others, with the one fault that it makes.
+var breakages = map[string][]struct {
+	path string
+	code pricing.FieldCode
+	make func(*coupon.Draft)
+}{
+	"code": {
+		{"code", "required", func(d *coupon.Draft) { d.Code = " " }},
+		{"code", "malformed", func(d *coupon.Draft) { d.Code = "a b" }},
+		{"code", "too_long", func(d *coupon.Draft) { d.Code = strings.Repeat("a", 256) }},
+	},
+	"name": {
+		{"name", "required", func(d *coupon.Draft) { d.Name = "" }},
+		{"name", "too_long", func(d *coupon.Draft) { d.Name = strings.Repeat("n", 256) }},
+	},
+	"description": {{"description", "malformed", func(d *coupon.Draft) { d.Description = "\x00" }}},
+	"type": {
+		{"discountType", "required", func(d *coupon.Draft) { d.DiscountType = 0 }},
+		{"discountType", "unknown", func(d *coupon.Draft) { d.DiscountType = 7 }},
+	},
+	"value":    {{"discountValue", "too_small", func(d *coupon.Draft) { d.DiscountValue = decimal.New(-1, 0) }}},
+	"currency": {{"currency", "unknown", func(d *coupon.Draft) { d.Currency = "EUX" }}},
+	"plans":    {{"planIds[1]", "required", func(d *coupon.Draft) { d.AppliesTo, d.PlanIDs = coupon.Subscription, []string{"a", ""} }}},
+	"devices":  {{"deviceIds[0]", "malformed", func(d *coupon.Draft) { d.DeviceIDs = []string{"\n"} }}},
+	"audience": {
+		{"pointsRequired", "not_allowed", func(d *coupon.Draft) { d.PointsRequired = 3 }},
+		{"distribution", "unknown", func(d *coupon.Draft) { d.Distribution = 4 }},
+		{"allowedUserEmails[0]", "malformed", func(d *coupon.Draft) { d.AllowedUserEmails = coupon.EmailList{"nobody"} }},
+	},
+	"maxUses":        {{"maxUses", "too_small", func(d *coupon.Draft) { d.MaxUses = coupon.Set[int64](0) }}},
+	"maxUsesPerUser": {{"maxUsesPerUser", "too_small", func(d *coupon.Draft) { d.MaxUsesPerUser = coupon.Set[int64](-1) }}},
+	"minPurchase":    {{"minPurchase", "too_small", func(d *coupon.Draft) { d.MinPurchase = decimal.New(-1, -2) }}},
+	"window":         {{"expiresAt", "mismatch", func(d *coupon.Draft) { d.StartsAt, d.ExpiresAt = coupon.On(2027, 1, 2), coupon.On(2027, 1, 1) }}},
+}
+
+// Whatever is broken, each fault is reported, once, and nothing else is.
+func TestNewReportsAllFaults(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		d, want := ten(), map[string]pricing.FieldCode{}
+		for _, field := range []string{
+			"code", "name", "description", "type", "value", "currency", "plans", "devices", "audience",
+			"maxUses", "maxUsesPerUser", "minPurchase", "window",
+		} {
+			if rapid.Bool().Draw(rt, "break "+field) {
+				b := rapid.SampledFrom(breakages[field]).Draw(rt, field)
+				b.make(&d)
+				want[b.path] = b.code
+			}
+		}
+		if d.AppliesTo == 0 && len(d.DeviceIDs) > 0 {
+			d.AppliesTo = coupon.Product
+		}
+		if len(d.PlanIDs) > 0 && len(d.DeviceIDs) > 0 {
+			d.AppliesTo = coupon.Specific
+		}
+		c, err := coupon.New(d, creation)
+		if diff := cmp.Diff(want, fieldCodes(t, err)); diff != "" {
+			rt.Errorf("(-want +got):\n%s", diff)
+		}
+		if err != nil && c.ID != "" {
+			rt.Errorf("a refused draft yields a coupon")
+		}
+	})
+}
+
+func TestNewOnAnyDraft(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		d := hostileDraft().Draw(t, "draft")
+		c, err := coupon.New(d, coupon.Creation{
+			ID: rapid.OneOf(coupontest.ID(), coupontest.Hostile()).Draw(t, "id"), At: coupontest.Instant().Draw(t, "at"),
+		})
+		checkOutcome(t, c, err)
+	})
+}
+
+// checkOutcome holds what New and Apply promise of every input.
+func checkOutcome(t pricingtest.TB, c coupon.Coupon, err error) {
+	t.Helper()
+	if err == nil {
+		if err := c.Validate(); err != nil {
+			t.Errorf("an accepted coupon does not validate: %v", err)
+		}
+		return
+	}
+	var invalid *pricing.ValidationError
+	if !errors.As(err, &invalid) || len(invalid.Fields) == 0 || c.ID != "" {
+		t.Errorf("%v names no field, or comes with a coupon", err)
+		return
+	}
+	seen := map[string]bool{}
+	for _, f := range invalid.Fields {
+		if key := f.Field + " " + string(f.Code); seen[key] || f.Field == "" || f.Message == "" {
+			t.Errorf("the fault %+v is without a field or a message, or is there twice", f)
+		} else {
+			seen[key] = true
+		}
+	}
+}
+
+func TestTheOutcomeCheckerNotices(t *testing.T) {
+	t.Parallel()
+	valid, err := coupon.New(ten(), creation)
+	require.NoError(t, err)
+	twice := &pricing.ValidationError{}
+	twice.Add("name", pricing.FieldRequired, "a name is required")
+	twice.Add("name", pricing.FieldRequired, "a name is required")
+	for name, broken := range map[string]func(pricingtest.TB){
+		"an invalid coupon":         func(tb pricingtest.TB) { checkOutcome(tb, coupon.Coupon{}, nil) },
+		"an untyped error":          func(tb pricingtest.TB) { checkOutcome(tb, coupon.Coupon{}, errors.New("no")) },
+		"an error without fields":   func(tb pricingtest.TB) { checkOutcome(tb, coupon.Coupon{}, &pricing.ValidationError{}) },
+		"an error beside a coupon":  func(tb pricingtest.TB) { checkOutcome(tb, valid, twice) },
+		"a fault that occurs twice": func(tb pricingtest.TB) { checkOutcome(tb, coupon.Coupon{}, twice) },
+	} {
+		var r recorder
+		if broken(&r); r.reports == 0 {
+			t.Errorf("%s passes", name)
+		}
+	}
+}
+
+// recorder counts what a checker reports.
+type recorder struct{ reports int }
+
+func (*recorder) Helper() {}
+
+func (r *recorder) Errorf(string, ...any) { r.reports++ }
+
+// hostileDraft draws drafts of which any field may be anything.
+func hostileDraft() *rapid.Generator[coupon.Draft] {
+	texts := rapid.SliceOfN(coupontest.Hostile(), 0, 4)
+	amounts := rapid.Custom(func(t *rapid.T) decimal.Decimal {
+		return decimal.New(rapid.Int64().Draw(t, "coefficient"), rapid.Int32Range(-10_000, 10_000).Draw(t, "exponent"))
+	})
+	limits := rapid.OneOf(rapid.Just(coupon.Clear[int64]()), rapid.Map(rapid.Int64(), coupon.Set[int64]))
+	moments := rapid.OneOf(
+		rapid.Map(rapid.Int64(), func(seconds int64) coupon.Moment { return coupon.At(time.Unix(seconds, 0)) }),
+		rapid.Map(rapid.IntRange(-20_000, 20_000), func(year int) coupon.Moment { return coupon.On(year, 13, 40) }),
+	)
+	return rapid.Custom(func(t *rapid.T) coupon.Draft {
+		d := coupontest.Draft().Draw(t, "a valid draft")
+		spoil(t, &d.Code, coupontest.Hostile())
+		spoil(t, &d.Name, coupontest.Hostile())
+		spoil(t, &d.Description, coupontest.Hostile())
+		spoil(t, &d.DiscountType, rapid.Map(rapid.Byte(), func(b byte) pricing.DiscountType { return pricing.DiscountType(b) }))
+		spoil(t, &d.DiscountValue, amounts)
+		spoil(t, &d.Currency, coupontest.Hostile())
+		spoil(t, &d.AppliesTo, rapid.Map(rapid.Byte(), func(b byte) coupon.AppliesTo { return coupon.AppliesTo(b) }))
+		spoil(t, &d.PlanIDs, texts)
+		spoil(t, &d.DeviceIDs, texts)
+		spoil(t, &d.AccessoryIDs, texts)
+		spoil(t, &d.Distribution, rapid.Map(rapid.Byte(), func(b byte) coupon.Distribution { return coupon.Distribution(b) }))
+		spoil(t, &d.AllowedUserEmails, rapid.Map(texts, func(l []string) coupon.EmailList { return l }))
+		spoil(t, &d.PointsRequired, rapid.Int64())
+		spoil(t, &d.MaxUses, limits)
+		spoil(t, &d.MaxUsesPerUser, limits)
+		spoil(t, &d.MinPurchase, amounts)
+		spoil(t, &d.StartsAt, moments)
+		spoil(t, &d.ExpiresAt, moments)
+		return d
+	})
+}
+
+func spoil[T any](t *rapid.T, field *T, with *rapid.Generator[T]) {
+	if rapid.IntRange(0, 5).Draw(t, "spoil") == 0 {
+		*field = with.Draw(t, "spoilt")
+	}
+}
