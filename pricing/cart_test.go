@@ -90,6 +90,7 @@ func TestCartHasAtMostTenThousandLines(t *testing.T) {
 	q, err := pricing.Price(cart, pricing.Discount{}, nil)
 	require.NoError(t, err)
 	require.Len(t, q.Lines, pricing.MaxLines)
+	require.NoError(t, q.Validate())
 	cart.Lines = append(cart.Lines, pricing.Line{})
 	wantField(t, cart.Validate(), "lines", pricing.FieldTooLong)
 	_, err = pricing.Price(cart, pricing.Discount{}, nil)

@@ -224,9 +224,7 @@ func (d *quoteDocument) quote() (Quote, error) {
 		Shipping:         r.amount("shipping", d.Shipping),
 		Total:            r.amount("total", d.Total),
 	}
-	if len(d.Lines) > 0 {
-		q.Lines = make([]QuotedLine, len(d.Lines))
-	}
+	q.Lines = make([]QuotedLine, len(d.Lines))
 	for i := range d.Lines {
 		q.Lines[i] = r.line(i, &d.Lines[i])
 	}

@@ -227,7 +227,9 @@ func TestUnmarshalIsBounded(t *testing.T) {
 	lines := strings.Repeat("{},", pricing.MaxLines) + "{}"
 	var q pricing.Quote
 	wantField(t, json.Unmarshal([]byte(`{"lines":[`+lines+`]}`), &q), "lines", pricing.FieldTooLong)
-	wantField(t, q.UnmarshalJSON([]byte(`{"lines":[`+strings.Repeat(" ", 16<<20)+`]}`)), "", pricing.FieldTooLong)
+	longest := strings.Replace(storedQuote, "{", "{"+strings.Repeat(" ", 16<<20-len(storedQuote)), 1)
+	require.NoError(t, q.UnmarshalJSON([]byte(longest)))
+	wantField(t, q.UnmarshalJSON([]byte(longest+" ")), "", pricing.FieldTooLong)
 	wantField(t, q.UnmarshalJSON([]byte(`{"lines":`)), "", pricing.FieldMalformed)
 }
 
