@@ -1,0 +1,142 @@
+package stripeprocessor_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/processor/processortest"
+	"github.com/couponkit/couponkit/processor/stripeprocessor/stripefake"
+)
+
+func TestContract(t *testing.T) {
+	t.Parallel()
+	processortest.Run(t, func(t *testing.T) processortest.Harness {
+		t.Helper()
+		w := newWorld(t)
+		return processortest.Harness{
+			Processor: w.processor, ListsMirrors: true, Now: w.clock.Now, Advance: w.clock.Advance,
+			Customer: processortest.Customer{
+				Pay: w.account.Pay, PayLater: w.account.PayLater,
+				PaymentArrives: w.account.PaymentArrives, PaymentFails: w.account.PaymentFails,
+			},
+			Events:   w.newEvents(),
+			Announce: func() error { w.account.Announce("invoice.paid", map[string]any{"id": "in_1"}); return nil },
+			Account: processortest.Account{
+				Objects: w.objects, Codes: w.codes, PlantForeign: w.plantForeign,
+				Deactivate: func(m coupon.Mirror) error { return w.account.SetCodeActive(m.PromotionCodeID, false) },
+				Kill:       func(m coupon.Mirror) error { return w.account.KillCode(m.PromotionCodeID) },
+				Delete:     func(m coupon.Mirror) error { return w.account.DeleteCoupon(m.CouponID) },
+			},
+			Faults: processortest.Faults{Lose: w.lose, Down: w.down},
+		}
+	})
+}
+
+// newEvents returns a hook that parses what the account has announced since.
+func (w *world) newEvents() func() ([]processor.Event, error) {
+	var mu sync.Mutex
+	seen := 0
+	return func() ([]processor.Event, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		all := w.account.Events()
+		var out []processor.Event
+		for _, e := range all[seen:] {
+			parsed, err := w.processor.ParseEvent(e.Payload, w.account.Sign(e.Payload, w.clock.Now()))
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, parsed)
+		}
+		seen = len(all)
+		return out, nil
+	}
+}
+
+func (w *world) objects() []processortest.Object {
+	var list []processortest.Object
+	for _, c := range w.account.Coupons() {
+		o := processortest.Object{ID: c.ID, Name: c.Name, MaxUses: c.MaxRedemptions}
+		if c.Metadata["app"] == "couponkit" && c.Metadata["kind"] == "mirror" {
+			o.Owner = c.Metadata["couponId"]
+		}
+		if c.AmountOff > 0 {
+			o.Discount = w.amountOff(c.AmountOff, c.Currency)
+		} else if p, err := pricing.ParsePercent(fmt.Sprintf("%.4f", c.PercentOff)); err == nil {
+			o.Discount = pricing.PercentOff(p)
+		}
+		list = append(list, o)
+	}
+	return list
+}
+
+// amountOff reads an amount as Stripe has it: ISK and UGX with two decimals more
+// than ISO 4217, MGA with two fewer.
+func (w *world) amountOff(amount int64, code string) pricing.Discount {
+	switch code {
+	case "isk", "ugx":
+		amount /= 100
+	case "mga":
+		amount *= 100
+	}
+	c, err := pricing.ParseCurrency(code)
+	if err != nil {
+		w.Errorf("coupon in %q: %v", code, err)
+		return pricing.Discount{}
+	}
+	discount, err := pricing.AmountOff(pricing.NewMoney(amount, c))
+	if err != nil {
+		w.Errorf("coupon of %d %s: %v", amount, code, err)
+	}
+	return discount
+}
+
+func (w *world) codes() []processortest.Code {
+	var list []processortest.Code
+	for _, c := range w.account.PromotionCodes() {
+		list = append(list, processortest.Code{ID: c.ID, CouponID: c.CouponID, Text: c.Code, Active: c.Active})
+	}
+	return list
+}
+
+func (w *world) plantForeign(code string) (coupon.Mirror, error) {
+	id := "staff_" + code
+	if err := w.account.PlantCoupon(id, nil); err != nil {
+		return coupon.Mirror{}, err
+	}
+	promo, err := w.account.PlantCode(id, code, true, nil)
+	return coupon.Mirror{CouponID: id, PromotionCodeID: promo}, err
+}
+
+// lose breaks the connection of the n-th request from now on.
+func (w *world) lose(n int, when processortest.Loss) (end func() bool) {
+	var mu sync.Mutex
+	seen, struck := 0, false
+	w.account.Faults(func(stripefake.Call) stripefake.Fault {
+		mu.Lock()
+		defer mu.Unlock()
+		if seen++; seen != n {
+			return stripefake.None
+		}
+		struck = true
+		if when == processortest.BeforeEffect {
+			return stripefake.LostBefore
+		}
+		return stripefake.LostAfter
+	})
+	return func() bool {
+		w.account.Faults(nil)
+		mu.Lock()
+		defer mu.Unlock()
+		return struck
+	}
+}
+
+func (w *world) down() (end func()) {
+	w.account.Faults(func(stripefake.Call) stripefake.Fault { return stripefake.LostBefore })
+	return func() { w.account.Faults(nil) }
+}

@@ -1,0 +1,287 @@
+package stripefake
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Options configures an [Account]. The zero value is an empty account on the wall
+// clock that takes every key.
+type Options struct {
+	// Key is the secret key that callers need; empty takes every key.
+	Key string
+	// Now is the account's clock; default time.Now.
+	Now func() time.Time
+	// WebhookSecret signs events; default "whsec_stripefake".
+	WebhookSecret string
+	// APIVersion is that of the webhook endpoint and so of its events; default that of
+	// stripe-go.
+	APIVersion string
+	// Live makes objects and events of live mode.
+	Live bool
+	// ConnectedAccount is what events name as their account; empty for none.
+	ConnectedAccount string
+	// PageURL is where the payment page of a session is; its ID follows. Default
+	// "https://checkout.stripe.example/c/pay/".
+	PageURL string
+	// Validator sees every request first; an answer of 400 or more ends it. It is for
+	// stripe-mock, which knows all parameters of Stripe.
+	Validator http.Handler
+	// MinimumCharge is Stripe's least total above 0 by lower-case currency, in
+	// Stripe's minor units. Default: eur, usd, chf 50, gbp 30, jpy, krw 50, dkk 250,
+	// huf 17500.
+	MinimumCharge map[string]int64
+	// OwnWording makes the texts of errors others than Stripe's, which nobody must
+	// depend on.
+	OwnWording bool
+}
+
+// Account is a Stripe account in memory. Make it with [New].
+type Account struct {
+	options Options
+
+	mu       sync.Mutex // guards what follows
+	seq      int
+	coupons  map[string]*Coupon
+	codes    []*PromotionCode
+	sessions []*Session
+	answers  map[string]*savedAnswer
+	events   []Event
+	calls    []Call
+	fault    func(Call) Fault
+	denied   map[string]bool
+	tamper   func(*Session)
+	unexpand bool
+}
+
+// Coupon is a coupon as Stripe has it. Amounts are Stripe's minor units, times Unix
+// seconds, 0 is absent.
+type Coupon struct {
+	ID             string
+	Name           string
+	PercentOff     float64
+	AmountOff      int64
+	Currency       string
+	Duration       string
+	MaxRedemptions int64
+	RedeemBy       int64
+	TimesRedeemed  int64
+	Metadata       map[string]string
+	Created        int64
+
+	deleted bool
+	number  int
+}
+
+// PromotionCode is a promotion code as Stripe has it.
+type PromotionCode struct {
+	ID        string
+	Code      string
+	CouponID  string
+	Active    bool
+	ExpiresAt int64
+	Metadata  map[string]string
+	Created   int64
+	// Dead tells that it can never be active again.
+	Dead bool
+
+	coupon *Coupon // the object itself: another one may get the ID later
+	number int
+}
+
+// New returns an empty account.
+func New(o Options) *Account {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	o.WebhookSecret = cmp.Or(o.WebhookSecret, "whsec_stripefake")
+	o.PageURL = cmp.Or(o.PageURL, "https://checkout.stripe.example/c/pay/")
+	o.APIVersion = cmp.Or(o.APIVersion, defaultAPIVersion)
+	if o.MinimumCharge == nil {
+		o.MinimumCharge = map[string]int64{
+			"eur": 50, "usd": 50, "chf": 50, "gbp": 30, "jpy": 50, "krw": 50, "dkk": 250, "huf": 17500,
+		}
+	}
+	return &Account{
+		options: o, coupons: map[string]*Coupon{}, answers: map[string]*savedAnswer{}, denied: map[string]bool{},
+	}
+}
+
+// lock locks the account and lets time do its work: sessions and promotion codes end.
+func (a *Account) lock() (now int64) {
+	a.mu.Lock()
+	now = a.options.Now().Unix()
+	for _, s := range a.sessions {
+		if s.Status == "open" && s.ExpiresAt <= now {
+			s.Status = "expired"
+			a.announceSession("checkout.session.expired", s, s.ExpiresAt)
+		}
+	}
+	for _, code := range a.codes {
+		if !code.Dead && (!a.valid(code.coupon, now) || code.ExpiresAt > 0 && code.ExpiresAt <= now) {
+			code.Active, code.Dead = false, true
+		}
+	}
+	return now
+}
+
+func (a *Account) valid(c *Coupon, now int64) bool {
+	return !c.deleted && (c.RedeemBy == 0 || c.RedeemBy > now) &&
+		(c.MaxRedemptions == 0 || c.TimesRedeemed < c.MaxRedemptions)
+}
+
+func (a *Account) nextID(prefix string) (id string, number int) {
+	a.seq++
+	return fmt.Sprintf("%s_%08d", prefix, a.seq), a.seq
+}
+
+// Coupons returns every coupon that exists, in the order of their creation.
+func (a *Account) Coupons() []Coupon {
+	a.lock()
+	defer a.mu.Unlock()
+	list := make([]Coupon, 0, len(a.coupons))
+	for _, c := range a.coupons {
+		list = append(list, c.clone())
+	}
+	slices.SortFunc(list, func(x, y Coupon) int { return cmp.Compare(x.number, y.number) })
+	return list
+}
+
+func (c *Coupon) clone() Coupon {
+	out := *c
+	out.Metadata = maps.Clone(c.Metadata)
+	return out
+}
+
+// PromotionCodes returns every promotion code that was ever made, in the order of
+// their creation.
+func (a *Account) PromotionCodes() []PromotionCode {
+	a.lock()
+	defer a.mu.Unlock()
+	list := make([]PromotionCode, 0, len(a.codes))
+	for _, code := range a.codes {
+		out := *code
+		out.Metadata = maps.Clone(code.Metadata)
+		list = append(list, out)
+	}
+	return list
+}
+
+// PlantCoupon makes a coupon of 5 % off, as staff do by hand. metadata may be nil. An
+// ID that is taken is an error.
+func (a *Account) PlantCoupon(id string, metadata map[string]string) error {
+	now := a.lock()
+	defer a.mu.Unlock()
+	if _, taken := a.coupons[id]; taken {
+		return fmt.Errorf("stripefake: coupon %s exists", id)
+	}
+	_, number := a.nextID("planted")
+	a.coupons[id] = &Coupon{
+		ID: id, Name: "Planted", PercentOff: 5, Duration: "once", Metadata: maps.Clone(metadata), Created: now, number: number,
+	}
+	return nil
+}
+
+// PlantCode makes a promotion code on a coupon, as staff do by hand, and returns its
+// ID. metadata may be nil.
+func (a *Account) PlantCode(couponID, code string, active bool, metadata map[string]string) (string, error) {
+	now := a.lock()
+	defer a.mu.Unlock()
+	made, err := a.newCode(couponID, code, active, 0, metadata, now)
+	if err != nil {
+		return "", err
+	}
+	return made.ID, nil
+}
+
+// EditCoupon changes a coupon behind everybody's back, also what Stripe has frozen.
+func (a *Account) EditCoupon(id string, edit func(*Coupon)) error {
+	a.lock()
+	defer a.mu.Unlock()
+	c, ok := a.coupons[id]
+	if !ok {
+		return fmt.Errorf("stripefake: no coupon %s", id)
+	}
+	edit(c)
+	return nil
+}
+
+// DeleteCoupon deletes a coupon, as staff do in the dashboard.
+func (a *Account) DeleteCoupon(id string) error {
+	now := a.lock()
+	defer a.mu.Unlock()
+	if err := a.deleteCoupon(id, now); err != nil {
+		return err
+	}
+	return nil
+}
+
+// SetCodeActive switches a promotion code, as staff do in the dashboard.
+func (a *Account) SetCodeActive(id string, active bool) error {
+	now := a.lock()
+	defer a.mu.Unlock()
+	if _, err := a.switchCode(id, active, now); err != nil {
+		return err
+	}
+	return nil
+}
+
+// KillCode makes a promotion code inactive for good, as one that has run out.
+func (a *Account) KillCode(id string) error {
+	a.lock()
+	defer a.mu.Unlock()
+	code := a.code(id)
+	if code == nil {
+		return fmt.Errorf("stripefake: no promotion code %s", id)
+	}
+	code.Active, code.Dead = false, true
+	return nil
+}
+
+func (a *Account) code(id string) *PromotionCode {
+	for _, code := range a.codes {
+		if code.ID == id {
+			return code
+		}
+	}
+	return nil
+}
+
+// activeCode returns the active promotion code with this text, whatever its case.
+func (a *Account) activeCode(text string) *PromotionCode {
+	for _, code := range a.codes {
+		if code.Active && strings.EqualFold(code.Code, text) {
+			return code
+		}
+	}
+	return nil
+}
+
+// Deny takes the permission for an operation ("coupons.create") from the key; it is
+// refused with 403 then.
+func (a *Account) Deny(op string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.denied[op] = true
+}
+
+// TamperSessions lets f change every session that is made from now on, before it is
+// answered: Stripe that computes something else.
+func (a *Account) TamperSessions(f func(*Session)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.tamper = f
+}
+
+// IgnoreExpand makes the account answer with IDs where callers ask for objects.
+func (a *Account) IgnoreExpand() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.unexpand = true
+}

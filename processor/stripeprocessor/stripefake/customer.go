@@ -1,0 +1,109 @@
+package stripefake
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Errors of the payment page.
+var (
+	// ErrNotPayable: the session is not there, or cannot be paid (any more).
+	ErrNotPayable = errors.New("stripefake: the session cannot be paid")
+	// ErrNoPayment: there is no delayed payment on its way.
+	ErrNoPayment = errors.New("stripefake: no payment is on its way")
+)
+
+// Pay finishes a session with a card: it is paid at once. A total of 0 needs no
+// payment.
+func (a *Account) Pay(sessionID string) error {
+	return a.finish(sessionID, func(s *Session) {
+		s.PaymentStatus, s.payment = "paid", "succeeded"
+		if s.AmountTotal == 0 {
+			s.PaymentStatus = "no_payment_required"
+		}
+		if s.Mode == "subscription" {
+			s.payment = "active"
+		}
+	})
+}
+
+// PayLater finishes a session with a delayed payment method, such as a debit.
+func (a *Account) PayLater(sessionID string) error {
+	return a.finish(sessionID, func(s *Session) {
+		s.payment = "processing"
+		if s.Mode == "subscription" {
+			s.payment = "incomplete"
+		}
+	})
+}
+
+func (a *Account) finish(sessionID string, pay func(*Session)) error {
+	now := a.lock()
+	defer a.mu.Unlock()
+	s := a.session(sessionID)
+	if s == nil || s.Status != "open" {
+		return fmt.Errorf("%w: %s", ErrNotPayable, sessionID)
+	}
+	if s.coupon != nil {
+		if !a.valid(s.coupon, now) {
+			return fmt.Errorf("%w: no such coupon: %s", ErrNotPayable, s.CouponID)
+		}
+		s.coupon.TimesRedeemed++
+	}
+	s.Status = "complete"
+	pay(s)
+	a.announceSession("checkout.session.completed", s, now)
+	return nil
+}
+
+// PaymentArrives ends the delay of a session: the money is there.
+func (a *Account) PaymentArrives(sessionID string) error {
+	return a.endDelay(sessionID, "checkout.session.async_payment_succeeded", func(s *Session) {
+		s.PaymentStatus, s.payment = "paid", "succeeded"
+		if s.Mode == "subscription" {
+			s.payment = "active"
+		}
+	})
+}
+
+// PaymentFails ends the delay of a session without the money.
+func (a *Account) PaymentFails(sessionID string) error {
+	return a.endDelay(sessionID, "checkout.session.async_payment_failed", func(s *Session) {
+		s.payment = "requires_payment_method"
+		if s.Mode == "subscription" {
+			s.payment = "incomplete_expired"
+		}
+	})
+}
+
+func (a *Account) endDelay(sessionID, event string, end func(*Session)) error {
+	now := a.lock()
+	defer a.mu.Unlock()
+	s := a.session(sessionID)
+	if s == nil || s.Status != "complete" || s.payment != "processing" && s.payment != "incomplete" {
+		return fmt.Errorf("%w: %s", ErrNoPayment, sessionID)
+	}
+	end(s)
+	a.announceSession(event, s, now)
+	return nil
+}
+
+// Renewal returns what the subscription of a session charges for its second period:
+// the recurring lines, less a discount that lasts.
+func (a *Account) Renewal(sessionID string) (amount int64, err error) {
+	a.lock()
+	defer a.mu.Unlock()
+	s := a.session(sessionID)
+	if s == nil || s.Mode != "subscription" {
+		return 0, fmt.Errorf("stripefake: no subscription of %s", sessionID)
+	}
+	for _, l := range s.Lines {
+		if l.Interval != "" {
+			amount += l.Quantity * l.UnitAmount
+		}
+	}
+	if s.coupon != nil && s.coupon.Duration == "forever" {
+		amount -= discountOf(s.coupon, amount)
+	}
+	return amount, nil
+}

@@ -1,0 +1,114 @@
+package stripefake
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/stripe/stripe-go/v86"
+	"github.com/stripe/stripe-go/v86/webhook"
+)
+
+const defaultAPIVersion = stripe.APIVersion
+
+// Event is a fact that Stripe tells its webhooks.
+type Event struct {
+	ID      string
+	Type    string
+	Payload []byte
+	// Delivered tells that a webhook has taken it.
+	Delivered bool
+}
+
+// announce writes an event down. Its payload shows the object as it is now.
+func (a *Account) announce(kind string, object any, at int64) {
+	id, _ := a.nextID("evt")
+	body := map[string]any{
+		"id": id, "object": "event", "type": kind, "api_version": a.options.APIVersion, "created": at,
+		"livemode": a.options.Live, "data": map[string]any{"object": object}, "pending_webhooks": 1,
+	}
+	if a.options.ConnectedAccount != "" {
+		body["account"] = a.options.ConnectedAccount
+	}
+	payload, err := json.Marshal(body)
+	if err != nil {
+		panic(fmt.Sprintf("stripefake: event of plain values: %v", err)) // cannot happen: strings and numbers
+	}
+	a.events = append(a.events, Event{ID: id, Type: kind, Payload: payload})
+}
+
+func (a *Account) announceSession(kind string, s *Session, at int64) {
+	a.announce(kind, a.showSession(s, nil, at), at)
+}
+
+// Announce writes down an event of any type about any object, for what this package
+// does not simulate.
+func (a *Account) Announce(kind string, object any) {
+	now := a.lock()
+	defer a.mu.Unlock()
+	a.announce(kind, object, now)
+}
+
+// Events returns every event so far, the oldest first.
+func (a *Account) Events() []Event {
+	a.lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.events)
+}
+
+// Sign returns the signature header of a payload that is sent at an instant.
+func (a *Account) Sign(payload []byte, at time.Time) string {
+	return webhook.GenerateTestSignedPayload(&webhook.UnsignedPayload{
+		Payload: payload, Secret: a.options.WebhookSecret, Timestamp: at,
+	}).Header
+}
+
+// Deliver sends every event that no webhook has taken yet to an address, the oldest
+// first, each signed now. Events that are refused stay for the next time; how many
+// there are is returned.
+func (a *Account) Deliver(ctx context.Context, client *http.Client, address string) (refused int, err error) {
+	for i, e := range a.Events() {
+		if e.Delivered {
+			continue
+		}
+		status, err := a.Send(ctx, client, address, e)
+		switch {
+		case err != nil:
+			return refused, err
+		case status/100 != 2:
+			refused++
+		default:
+			a.taken(i)
+		}
+	}
+	return refused, nil
+}
+
+func (a *Account) taken(i int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.events[i].Delivered = true
+}
+
+// Send delivers one event, whether or not it was taken before, and returns the
+// webhook's answer.
+func (a *Account) Send(ctx context.Context, client *http.Client, address string, e Event) (status int, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(e.Payload))
+	if err != nil {
+		return 0, fmt.Errorf("stripefake: %w", err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Stripe-Signature", a.Sign(e.Payload, a.options.Now()))
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, fmt.Errorf("stripefake: %w", err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	_, err = io.Copy(io.Discard, io.LimitReader(response.Body, maxBody))
+	return response.StatusCode, err
+}

@@ -1,0 +1,360 @@
+package stripefake
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Call is a request that has reached the account.
+type Call struct {
+	// Number counts from 1.
+	Number int
+	// Op names the operation: "coupons.create".
+	Op   string
+	Path string
+	// Key is the idempotency key.
+	Key string
+	// Form holds the parameters as sent.
+	Form url.Values
+	// Header is the request's.
+	Header http.Header
+}
+
+// Fault is what goes wrong with a call.
+type Fault uint8
+
+// The faults. Where the answer is saved, the same idempotency key gets it again.
+const (
+	None        Fault = iota
+	LostBefore        // the connection breaks before the call takes effect
+	LostAfter         // the connection breaks before the answer
+	FailBefore        // 500 without an effect; saved
+	FailAfter         // 500 although it took effect; saved
+	KeyInUse          // 409: another request with the key is still running
+	RateLimited       // 429
+	LockTimeout       // 429: another request works on the object
+	BadGateway        // 502 with a body that is not JSON
+	Unavailable       // 503 with Stripe-Should-Retry: false
+)
+
+// String returns the name of the constant.
+func (f Fault) String() string {
+	names := [...]string{
+		None: "None", LostBefore: "LostBefore", LostAfter: "LostAfter", FailBefore: "FailBefore", FailAfter: "FailAfter",
+		KeyInUse: "KeyInUse", RateLimited: "RateLimited", LockTimeout: "LockTimeout", BadGateway: "BadGateway",
+		Unavailable: "Unavailable",
+	}
+	if int(f) < len(names) {
+		return names[f]
+	}
+	return ""
+}
+
+// Faults sets what goes wrong; nil is nothing. The function is called once for every
+// request, in the order of their arrival.
+func (a *Account) Faults(f func(Call) Fault) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.fault = f
+}
+
+// Calls returns every request so far.
+func (a *Account) Calls() []Call {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.calls)
+}
+
+// answer is what is sent back.
+type answer struct {
+	status int
+	body   any
+	header map[string]string
+}
+
+type savedAnswer struct {
+	fingerprint [sha256.Size]byte
+	answer      answer
+}
+
+// problem is an error as Stripe writes it.
+type problem struct {
+	Status  int    `json:"-"`
+	Type    string `json:"type"`
+	Code    string `json:"code,omitempty"`
+	Param   string `json:"param,omitempty"`
+	Message string `json:"message"`
+}
+
+func (e *problem) Error() string { return "stripefake: " + e.Message }
+
+func (e *problem) answer() answer {
+	return answer{status: e.Status, body: map[string]any{"error": e}}
+}
+
+func invalid(code, param, format string, args ...any) *problem {
+	return &problem{
+		Status: http.StatusBadRequest, Type: "invalid_request_error", Code: code, Param: param,
+		Message: fmt.Sprintf(format, args...),
+	}
+}
+
+func missing(what, id string) *problem {
+	e := invalid("resource_missing", what, "No such %s: '%s'", what, id)
+	e.Status = http.StatusNotFound
+	return e
+}
+
+const maxBody = 1 << 20
+
+// ServeHTTP answers a call of Stripe's API.
+func (a *Account) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		http.Error(w, "body", http.StatusBadRequest)
+		return
+	}
+	if refusal := a.validate(r, body); refusal != nil {
+		refusal.send(w)
+		return
+	}
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		invalid("", "", "malformed form").answer().send(w)
+		return
+	}
+	for key, values := range r.URL.Query() {
+		form[key] = append(form[key], values...)
+	}
+	a.serve(w, r, form)
+}
+
+// validate lets the validator look at the request.
+func (a *Account) validate(r *http.Request, body []byte) *answer {
+	if a.options.Validator == nil {
+		return nil
+	}
+	copied := r.Clone(r.Context())
+	copied.Body = io.NopCloser(bytes.NewReader(body))
+	recorder := httptest.NewRecorder()
+	a.options.Validator.ServeHTTP(recorder, copied)
+	if recorder.Code < http.StatusBadRequest || recorder.Code == http.StatusNotFound && r.Method == http.MethodGet {
+		return nil
+	}
+	return &answer{status: recorder.Code, body: json.RawMessage(recorder.Body.Bytes())}
+}
+
+func (a *Account) serve(w http.ResponseWriter, r *http.Request, form url.Values) {
+	now := a.lock()
+	defer a.mu.Unlock()
+	path := r.URL.EscapedPath()
+	op, ids := operationOf(r.Method, path)
+	call := Call{
+		Number: len(a.calls) + 1, Op: op.name, Path: path, Key: r.Header.Get("Idempotency-Key"),
+		Form: form, Header: r.Header.Clone(),
+	}
+	a.calls = append(a.calls, call)
+	fault := None
+	if a.fault != nil {
+		fault = a.fault(call)
+	}
+	if done := a.faultBefore(w, fault); done {
+		return
+	}
+	result := a.answer(call, op, ids, form, fault, now)
+	if fault == LostAfter {
+		panic(http.ErrAbortHandler) // the way to break the connection; net/http expects it
+	}
+	if a.options.OwnWording {
+		result = reworded(result)
+	}
+	result.send(w)
+}
+
+// faultBefore does what goes wrong before Stripe looks at the request.
+func (a *Account) faultBefore(w http.ResponseWriter, fault Fault) (done bool) {
+	switch fault {
+	case None, LostAfter, FailBefore, FailAfter:
+		return false
+	case LostBefore:
+		panic(http.ErrAbortHandler) // the way to break the connection; net/http expects it
+	case KeyInUse:
+		(&problem{
+			Status: http.StatusConflict, Type: "idempotency_error", Code: "idempotency_key_in_use",
+			Message: "There is currently another in-progress request using this Idempotent Key.",
+		}).answer().send(w)
+	case RateLimited:
+		(&problem{Status: http.StatusTooManyRequests, Type: "invalid_request_error", Code: "rate_limit", Message: "Too many requests"}).answer().send(w)
+	case LockTimeout:
+		(&problem{Status: http.StatusTooManyRequests, Type: "invalid_request_error", Code: "lock_timeout", Message: "Lock timeout"}).answer().send(w)
+	case BadGateway:
+		http.Error(w, "<html>bad gateway</html>", http.StatusBadGateway)
+	case Unavailable:
+		down := (&problem{Status: http.StatusServiceUnavailable, Type: "api_error", Message: "Down"}).answer()
+		down.header = map[string]string{"Stripe-Should-Retry": "false"}
+		down.send(w)
+	}
+	return true
+}
+
+// answer authenticates, replays what the key has saved, or runs the operation.
+func (a *Account) answer(call Call, op operation, ids []string, form url.Values, fault Fault, now int64) answer {
+	if refusal := a.authorise(call, op); refusal != nil {
+		return refusal.answer()
+	}
+	if op.run == nil {
+		return (&problem{
+			Status: http.StatusNotFound, Type: "invalid_request_error", Message: "Unrecognized request URL (" + call.Path + ").",
+		}).answer()
+	}
+	sum := sha256.Sum256([]byte(call.Path + "?" + form.Encode()))
+	keyed := op.write && call.Key != ""
+	if saved, ok := a.answers[call.Key]; ok && keyed {
+		if saved.fingerprint != sum {
+			return (&problem{
+				Status: http.StatusBadRequest, Type: "idempotency_error",
+				Message: "Keys for idempotent requests can only be used with the same parameters they were first used with.",
+			}).answer()
+		}
+		replay := saved.answer
+		replay.header = map[string]string{"Idempotent-Replayed": "true"}
+		return replay
+	}
+	result := a.run(op, ids, form, fault, now)
+	if keyed && (result.status < http.StatusBadRequest || result.status >= http.StatusInternalServerError) {
+		a.answers[call.Key] = &savedAnswer{fingerprint: sum, answer: result}
+	}
+	return result
+}
+
+func (a *Account) run(op operation, ids []string, form url.Values, fault Fault, now int64) answer {
+	failure := (&problem{Status: http.StatusInternalServerError, Type: "api_error", Message: "Something went wrong"}).answer()
+	if fault == FailBefore {
+		return failure
+	}
+	body, refusal := op.run(a, ids, form, now)
+	if refusal != nil {
+		return refusal.answer()
+	}
+	if fault == FailAfter {
+		return failure
+	}
+	// What is saved must not change with the objects.
+	text, err := json.Marshal(body)
+	if err != nil {
+		return failure
+	}
+	return answer{status: http.StatusOK, body: json.RawMessage(text)}
+}
+
+func (a *Account) authorise(call Call, op operation) *problem {
+	key, ok := strings.CutPrefix(call.Header.Get("Authorization"), "Bearer ")
+	if !ok || a.options.Key != "" && key != a.options.Key {
+		return &problem{Status: http.StatusUnauthorized, Type: "invalid_request_error", Message: "Invalid API Key provided"}
+	}
+	if a.denied[op.name] {
+		return &problem{
+			Status: http.StatusForbidden, Type: "invalid_request_error", Code: "more_permissions_required",
+			Message: "The provided key does not have the required permissions for this endpoint.",
+		}
+	}
+	return nil
+}
+
+// reworded is the same error in other words, without the code and parameter that
+// Stripe does not promise.
+func reworded(a answer) answer {
+	wrapper, ok := a.body.(map[string]any)
+	if !ok {
+		return a
+	}
+	e, ok := wrapper["error"].(*problem)
+	if !ok {
+		return a
+	}
+	changed := *e
+	changed.Message = "Request refused (reference " + strconv.Itoa(len(e.Message)) + ")."
+	return answer{status: a.status, body: map[string]any{"error": &changed}, header: a.header}
+}
+
+func (a answer) send(w http.ResponseWriter) {
+	text, err := json.Marshal(a.body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Request-Id", "req_stripefake")
+	for name, value := range a.header {
+		w.Header().Set(name, value)
+	}
+	w.WriteHeader(a.status)
+	_, _ = w.Write(text) // the caller is gone
+}
+
+// operation is one endpoint.
+type operation struct {
+	name  string
+	write bool
+	run   func(a *Account, ids []string, form url.Values, now int64) (any, *problem)
+}
+
+// operationOf finds the endpoint of a path such as /v1/coupons/abc.
+func operationOf(method, path string) (operation, []string) {
+	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	var ids []string
+	pattern := method + " "
+	for i, part := range parts {
+		if text, err := url.PathUnescape(part); err == nil && isID(parts, i) {
+			ids = append(ids, text)
+			part = "*"
+		}
+		pattern += "/" + part
+	}
+	op := endpoints()[pattern]
+	if op.name == "" {
+		op.name = pattern
+	}
+	return op, ids
+}
+
+// isID reports whether a part of a path is an ID: what follows a collection.
+func isID(parts []string, i int) bool {
+	if i == 0 || parts[i] == "" {
+		return false
+	}
+	switch parts[i-1] {
+	case "coupons", "promotion_codes":
+		return true
+	case "sessions":
+		return i >= 2 && parts[i-2] == "checkout"
+	}
+	return false
+}
+
+func endpoints() map[string]operation {
+	return map[string]operation{
+		"POST /v1/coupons":                    {"coupons.create", true, (*Account).opCreateCoupon},
+		"GET /v1/coupons":                     {"coupons.list", false, (*Account).opListCoupons},
+		"GET /v1/coupons/*":                   {"coupons.retrieve", false, (*Account).opRetrieveCoupon},
+		"POST /v1/coupons/*":                  {"coupons.update", true, (*Account).opUpdateCoupon},
+		"DELETE /v1/coupons/*":                {"coupons.delete", false, (*Account).opDeleteCoupon},
+		"POST /v1/promotion_codes":            {"promotion_codes.create", true, (*Account).opCreateCode},
+		"GET /v1/promotion_codes":             {"promotion_codes.list", false, (*Account).opListCodes},
+		"GET /v1/promotion_codes/*":           {"promotion_codes.retrieve", false, (*Account).opRetrieveCode},
+		"POST /v1/promotion_codes/*":          {"promotion_codes.update", true, (*Account).opUpdateCode},
+		"POST /v1/checkout/sessions":          {"sessions.create", true, (*Account).opCreateSession},
+		"GET /v1/checkout/sessions":           {"sessions.list", false, (*Account).opListSessions},
+		"GET /v1/checkout/sessions/*":         {"sessions.retrieve", false, (*Account).opRetrieveSession},
+		"POST /v1/checkout/sessions/*/expire": {"sessions.expire", true, (*Account).opExpireSession},
+	}
+}

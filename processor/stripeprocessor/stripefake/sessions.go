@@ -1,0 +1,349 @@
+package stripefake
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Session is a Checkout Session as Stripe has it. Amounts are Stripe's minor units,
+// times Unix seconds.
+type Session struct {
+	ID                string
+	Mode              string // payment or subscription
+	Status            string // open, complete or expired
+	PaymentStatus     string // unpaid, paid or no_payment_required
+	Currency          string
+	Lines             []Line
+	AmountSubtotal    int64
+	AmountTotal       int64
+	CouponID          string // of its discount; empty for none
+	Metadata          map[string]string
+	PaymentMetadata   map[string]string // of payment intent or subscription
+	ClientReferenceID string
+	CustomerEmail     string
+	SuccessURL        string
+	CancelURL         string
+	ExpiresAt         int64
+	Created           int64
+	// Form holds the parameters as sent.
+	Form url.Values
+
+	coupon  *Coupon
+	payment string // state of payment intent or subscription
+}
+
+// Line is one line of a session.
+type Line struct {
+	Name        string
+	Quantity    int64
+	UnitAmount  int64
+	Interval    string // empty for one that is paid once
+	TaxBehavior string
+}
+
+const (
+	shortestSession = 30 * 60
+	longestSession  = 24 * 3600
+)
+
+func (s *Session) clone() Session {
+	out := *s
+	out.Lines = slices.Clone(s.Lines)
+	out.Metadata, out.PaymentMetadata = maps.Clone(s.Metadata), maps.Clone(s.PaymentMetadata)
+	return out
+}
+
+// Sessions returns every session, in the order of their creation.
+func (a *Account) Sessions() []Session {
+	a.lock()
+	defer a.mu.Unlock()
+	list := make([]Session, 0, len(a.sessions))
+	for _, s := range a.sessions {
+		list = append(list, s.clone())
+	}
+	return list
+}
+
+// Session returns one session, or false.
+func (a *Account) Session(id string) (Session, bool) {
+	a.lock()
+	defer a.mu.Unlock()
+	if s := a.session(id); s != nil {
+		return s.clone(), true
+	}
+	return Session{}, false
+}
+
+func (a *Account) session(id string) *Session {
+	i := slices.IndexFunc(a.sessions, func(s *Session) bool { return s.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return a.sessions[i]
+}
+
+func (a *Account) opCreateSession(_ []string, form url.Values, now int64) (any, *problem) {
+	if refusal := only(form, "mode", "line_items", "success_url", "cancel_url", "client_reference_id", "customer_email",
+		"expires_at", "metadata", "payment_intent_data", "subscription_data", "discounts", "automatic_tax", "expand"); refusal != nil {
+		return nil, refusal
+	}
+	s := &Session{
+		Mode: form.Get("mode"), Status: "open", PaymentStatus: "unpaid", Form: form, Created: now,
+		ClientReferenceID: form.Get("client_reference_id"), CustomerEmail: form.Get("customer_email"),
+		SuccessURL: form.Get("success_url"), CancelURL: form.Get("cancel_url"), payment: "requires_payment_method",
+	}
+	for _, step := range []func(*Session, url.Values, int64) *problem{
+		a.sessionBasics, a.sessionLines, a.sessionDiscount, a.sessionTotal,
+	} {
+		if refusal := step(s, form, now); refusal != nil {
+			return nil, refusal
+		}
+	}
+	prefix := "cs_test"
+	if a.options.Live {
+		prefix = "cs_live"
+	}
+	s.ID, _ = a.nextID(prefix)
+	if a.tamper != nil {
+		a.tamper(s)
+	}
+	a.sessions = append(a.sessions, s)
+	return a.showSession(s, form, now), nil
+}
+
+func (a *Account) sessionBasics(s *Session, form url.Values, now int64) (refusal *problem) {
+	if s.Mode != "payment" && s.Mode != "subscription" {
+		return invalid("", "mode", "Invalid mode")
+	}
+	if s.SuccessURL == "" {
+		return invalid("parameter_missing", "success_url", "Missing required param: success_url.")
+	}
+	if utf8.RuneCountInString(s.ClientReferenceID) > 200 {
+		return invalid("", "client_reference_id", "Invalid string: must be at most 200 characters")
+	}
+	if s.ExpiresAt, refusal = integer(form, "expires_at"); refusal != nil {
+		return refusal
+	}
+	s.ExpiresAt = cmp.Or(s.ExpiresAt, now+longestSession)
+	switch {
+	case s.ExpiresAt < now+shortestSession:
+		return invalid("", "expires_at", "The `expires_at` timestamp must be at least 30 minutes from Checkout Session creation.")
+	case s.ExpiresAt > now+longestSession:
+		return invalid("", "expires_at", "The `expires_at` timestamp must be less than 24 hours from Checkout Session creation.")
+	}
+	if s.Metadata, refusal = metadata(form, "metadata"); refusal != nil {
+		return refusal
+	}
+	data, other := "payment_intent_data", "subscription_data"
+	if s.Mode == "subscription" {
+		data, other = other, data
+	}
+	for name := range form {
+		if strings.HasPrefix(name, other+"[") {
+			return invalid("", other, "You can not pass `%s` in `%s` mode.", other, s.Mode)
+		}
+	}
+	s.PaymentMetadata, refusal = metadata(form, data+"[metadata]")
+	return refusal
+}
+
+func (a *Account) sessionLines(s *Session, form url.Values, _ int64) *problem {
+	recurring := 0
+	for i := 0; ; i++ {
+		at := fmt.Sprintf("line_items[%d]", i)
+		if !form.Has(at + "[quantity]") {
+			break
+		}
+		l, refusal := sessionLine(s, form, at)
+		if refusal != nil {
+			return refusal
+		}
+		if l.Interval != "" {
+			recurring++
+		}
+		s.Lines = append(s.Lines, l)
+	}
+	switch {
+	case len(s.Lines) == 0:
+		return invalid("parameter_missing", "line_items", "You must pass line items.")
+	case s.Mode == "payment" && len(s.Lines) > 100, s.Mode == "subscription" && (recurring > 20 || len(s.Lines)-recurring > 20):
+		return invalid("", "line_items", "Too many line items")
+	case s.Mode == "payment" && recurring > 0:
+		return invalid("", "line_items", "You specified `payment` mode but passed a recurring price.")
+	case s.Mode == "subscription" && recurring == 0:
+		return invalid("", "line_items", "You must provide at least one recurring price in `subscription` mode.")
+	}
+	return nil
+}
+
+func sessionLine(s *Session, form url.Values, at string) (Line, *problem) {
+	price := at + "[price_data]"
+	l := Line{
+		Name: form.Get(price + "[product_data][name]"), Interval: form.Get(price + "[recurring][interval]"),
+		TaxBehavior: form.Get(price + "[tax_behavior]"),
+	}
+	currency := form.Get(price + "[currency]")
+	s.Currency = cmp.Or(s.Currency, currency)
+	var refusal *problem
+	if l.Quantity, refusal = integer(form, at+"[quantity]"); refusal != nil {
+		return l, refusal
+	}
+	if l.UnitAmount, refusal = integer(form, price+"[unit_amount]"); refusal != nil {
+		return l, refusal
+	}
+	switch {
+	case currency == "" || currency != s.Currency:
+		return l, invalid("", price+"[currency]", "All line items must have the same currency.")
+	case l.Name == "":
+		return l, invalid("parameter_missing", price+"[product_data][name]", "Missing required param: name.")
+	case l.Quantity < 1:
+		return l, invalid("", at+"[quantity]", "quantity must be at least 1")
+	case l.UnitAmount < 0 || !form.Has(price+"[unit_amount]"):
+		return l, invalid("", price+"[unit_amount]", "unit_amount is a non-negative integer")
+	case !slices.Contains([]string{"", "day", "week", "month", "year"}, l.Interval):
+		return l, invalid("", price+"[recurring][interval]", "Invalid interval")
+	}
+	return l, nil
+}
+
+func (a *Account) sessionDiscount(s *Session, form url.Values, now int64) *problem {
+	if form.Has("discounts[1][coupon]") {
+		return invalid("", "discounts", "Only one discount is allowed.")
+	}
+	if !form.Has("discounts[0][coupon]") {
+		return nil
+	}
+	s.CouponID = form.Get("discounts[0][coupon]")
+	c, ok := a.coupons[s.CouponID]
+	if !ok {
+		e := missing("coupon", s.CouponID)
+		e.Status = 400
+		return e
+	}
+	if !a.valid(c, now) {
+		return invalid("", "discounts[0][coupon]", "This coupon has expired.")
+	}
+	if c.AmountOff > 0 && c.Currency != s.Currency {
+		return invalid("", "discounts[0][coupon]", "The coupon's currency does not match.")
+	}
+	s.coupon = c
+	return nil
+}
+
+// steps are the currencies that Stripe charges in steps of its minor units.
+func stepOf(currency string) int64 {
+	switch currency {
+	case "isk", "ugx":
+		return 100
+	case "bhd", "jod", "kwd", "omr", "tnd":
+		return 10
+	}
+	return 1
+}
+
+func (a *Account) sessionTotal(s *Session, _ url.Values, _ int64) *problem {
+	for _, l := range s.Lines {
+		s.AmountSubtotal += l.Quantity * l.UnitAmount
+		if l.UnitAmount%stepOf(s.Currency) != 0 {
+			return invalid("invalid_charge_amount_no_decimal_compatible", "line_items", "Amounts in %s have no such decimals.", s.Currency)
+		}
+	}
+	s.AmountTotal = s.AmountSubtotal - discountOf(s.coupon, s.AmountSubtotal)
+	if least := a.options.MinimumCharge[s.Currency]; s.AmountTotal > 0 && s.AmountTotal < least {
+		return invalid("amount_too_small", "", "The Checkout Session's total amount due must add up to at least %d %s", least, s.Currency)
+	}
+	return nil
+}
+
+func discountOf(c *Coupon, base int64) int64 {
+	switch {
+	case c == nil:
+		return 0
+	case c.AmountOff > 0:
+		return min(c.AmountOff, base)
+	}
+	hundredths := int64(c.PercentOff*100 + 0.5)
+	return (base*hundredths + 5_000) / 10_000
+}
+
+func (a *Account) opRetrieveSession(ids []string, form url.Values, now int64) (any, *problem) {
+	if refusal := only(form, "expand"); refusal != nil {
+		return nil, refusal
+	}
+	s := a.session(ids[0])
+	if s == nil {
+		return nil, missing("checkout.session", ids[0])
+	}
+	return a.showSession(s, form, now), nil
+}
+
+func (a *Account) opListSessions(_ []string, form url.Values, now int64) (any, *problem) {
+	if refusal := only(form, "limit", "starting_after", "created", "status", "expand"); refusal != nil {
+		return nil, refusal
+	}
+	since, refusal := integer(form, "created[gte]")
+	if refusal != nil {
+		return nil, refusal
+	}
+	var list []*Session
+	for _, s := range slices.Backward(a.sessions) {
+		if s.Created >= since && (!form.Has("status") || form.Get("status") == s.Status) {
+			list = append(list, s)
+		}
+	}
+	return pageOf(form, "/v1/checkout/sessions", list, func(s *Session) string { return s.ID },
+		func(s *Session) any { return a.showSession(s, nil, now) })
+}
+
+func (a *Account) opExpireSession(ids []string, form url.Values, now int64) (any, *problem) {
+	s := a.session(ids[0])
+	if s == nil {
+		return nil, missing("checkout.session", ids[0])
+	}
+	if s.Status != "open" {
+		return nil, invalid("", "", "Only Checkout Sessions with a status in [\"open\"] can be expired. This Checkout Session has a status of %s.", s.Status)
+	}
+	s.Status = "expired"
+	a.announceSession("checkout.session.expired", s, now)
+	return a.showSession(s, form, now), nil
+}
+
+func (a *Account) showSession(s *Session, form url.Values, now int64) map[string]any {
+	discounts := []any{}
+	if s.CouponID != "" {
+		discounts = append(discounts, map[string]any{"coupon": s.CouponID, "promotion_code": nil})
+	}
+	var page any
+	if s.Status == "open" {
+		page = a.options.PageURL + s.ID
+	}
+	return map[string]any{
+		"id": s.ID, "object": "checkout.session", "mode": s.Mode, "status": s.Status, "payment_status": s.PaymentStatus,
+		"currency": s.Currency, "amount_subtotal": s.AmountSubtotal, "amount_total": s.AmountTotal,
+		"metadata": merge(s.Metadata, nil), "client_reference_id": orNull(s.ClientReferenceID),
+		"customer_email": orNull(s.CustomerEmail), "success_url": s.SuccessURL, "cancel_url": orNull(s.CancelURL),
+		"expires_at": s.ExpiresAt, "created": s.Created, "livemode": a.options.Live, "url": page,
+		"discounts": discounts, "payment_intent": s.showPayment("payment", form), "subscription": s.showPayment("subscription", form),
+	}
+}
+
+// showPayment shows payment intent or subscription: only sessions that were finished
+// have one, and those of total 0 have no payment intent.
+func (s *Session) showPayment(mode string, form url.Values) any {
+	if s.Mode != mode || s.Status != "complete" || mode == "payment" && s.AmountTotal == 0 {
+		return nil
+	}
+	object, id := "payment_intent", "pi_"+s.ID
+	if mode == "subscription" {
+		object, id = "subscription", "sub_"+s.ID
+	}
+	if !wants(form, object) {
+		return id
+	}
+	return map[string]any{"id": id, "object": object, "status": s.payment, "metadata": merge(s.PaymentMetadata, nil)}
+}

@@ -1,0 +1,169 @@
+package stripeprocessor_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/processor/stripeprocessor"
+	"github.com/couponkit/couponkit/processor/stripeprocessor/stripefake"
+)
+
+const (
+	testKey    = "sk_test_stripefake"
+	testSecret = "whsec_stripefake"
+)
+
+// clock is a clock that only tests move.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func newClock() *clock { return &clock{now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)} }
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) Advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// world is a processor and the account that it works on.
+type world struct {
+	*testing.T
+	clock     *clock
+	account   *stripefake.Account
+	server    *httptest.Server
+	processor *stripeprocessor.Processor
+}
+
+// newWorld makes a processor on an empty account. Its attempts follow each other
+// without a pause that a test would notice.
+func newWorld(t *testing.T, change ...func(*stripeprocessor.Options, *stripefake.Options)) *world {
+	t.Helper()
+	w := &world{T: t, clock: newClock()}
+	fake := stripefake.Options{Key: testKey, Now: w.clock.Now, WebhookSecret: testSecret}
+	options := stripeprocessor.Options{
+		WebhookSecrets: []string{testSecret}, RequestsPerSecond: -1, Clock: w.clock.Now,
+		Retry: stripeprocessor.Retry{BaseDelay: time.Microsecond, MaxDelay: time.Millisecond},
+	}
+	for _, f := range change {
+		f(&options, &fake)
+	}
+	w.account = stripefake.New(fake)
+	w.server = httptest.NewServer(w.account)
+	t.Cleanup(w.server.Close)
+	options.BaseURL = w.server.URL
+	options.HTTPClient = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 32}, Timeout: 20 * time.Second}
+	t.Cleanup(options.HTTPClient.CloseIdleConnections)
+	var err error
+	w.processor, err = stripeprocessor.New(testKey, options)
+	require.NoError(t, err)
+	return w
+}
+
+// newCoupon makes a coupon of 10.00 EUR off.
+func newCoupon(t testing.TB, id, code string, change ...func(*coupon.Draft)) coupon.Coupon {
+	t.Helper()
+	d := coupon.Draft{
+		Code: code, Name: "Ten off", DiscountType: pricing.FixedAmount, DiscountValue: decimal.NewFromInt(10),
+	}
+	for _, f := range change {
+		f(&d)
+	}
+	c, err := coupon.New(d, coupon.Creation{ID: coupon.IDPrefix + id, At: newClock().Now()})
+	require.NoError(t, err)
+	return c
+}
+
+func percentage(value string) func(*coupon.Draft) {
+	return func(d *coupon.Draft) {
+		d.DiscountType, d.DiscountValue = pricing.Percentage, decimal.RequireFromString(value)
+	}
+}
+
+// edited returns the coupon one revision on.
+func edited(c coupon.Coupon, change func(*coupon.Coupon)) coupon.Coupon {
+	change(&c)
+	c.Revision++
+	return c
+}
+
+func (w *world) mirrored(c coupon.Coupon) coupon.Coupon {
+	w.Helper()
+	m, err := w.processor.EnsureMirror(w.Context(), c)
+	require.NoError(w, err)
+	c.Mirror = m
+	return c
+}
+
+// request is a session of 24.90 EUR: 3 x 10.00 less 10.00, and 4.90 shipping.
+func (w *world) request(key string) processor.SessionRequest {
+	w.Helper()
+	snapshot := newCoupon(w, "a", "TEN").Snapshot()
+	return processor.SessionRequest{
+		Key: key, OrderID: "ord_1", Mode: processor.Payment, Currency: pricing.EUR(), Total: 2490, Coupon: &snapshot,
+		Lines: []processor.SessionLine{
+			{LineID: "A", Kind: pricing.Device, ItemID: "phone", Name: "Phone", Quantity: 2, UnitAmount: 667},
+			{LineID: "A", Kind: pricing.Device, ItemID: "phone", Name: "Phone", Quantity: 1, UnitAmount: 666},
+			{LineID: "S", Kind: pricing.Shipping, ItemID: "dhl", Name: "Shipping", Quantity: 1, UnitAmount: 490},
+		},
+		SuccessURL: "https://shop.example/thanks", CancelURL: "https://shop.example/cart",
+		ExpiresAt: w.clock.Now().Add(time.Hour),
+		Metadata: map[string]string{
+			processor.MetadataCouponCode: "TEN", processor.MetadataCouponID: "cpn_a", processor.MetadataOrderID: "ord_1",
+			processor.MetadataReservationID: "rsv_1", processor.MetadataDiscountAmount: "1000",
+		},
+	}
+}
+
+// subscription is a session of a plan of 9.99 a month with 3.33 off the first, and a
+// device of 50.00.
+func (w *world) subscription(key string) processor.SessionRequest {
+	w.Helper()
+	r := w.request(key)
+	r.Mode, r.FirstPeriodDiscount, r.Total = processor.Subscription, 333, 999+5000-333
+	r.Lines = []processor.SessionLine{
+		{LineID: "P", Kind: pricing.Plan, ItemID: "gold", Name: "Gold", Quantity: 1, UnitAmount: 999, Recurs: pricing.Monthly},
+		{LineID: "A", Kind: pricing.Device, ItemID: "phone", Name: "Phone", Quantity: 1, UnitAmount: 5000},
+	}
+	return r
+}
+
+func currencyOf(t testing.TB, code string) pricing.Currency {
+	t.Helper()
+	c, err := pricing.ParseCurrency(code)
+	require.NoError(t, err)
+	return c
+}
+
+// count returns how often an operation was called.
+func (w *world) count(op string) int {
+	n := 0
+	for _, call := range w.account.Calls() {
+		if call.Op == op {
+			n++
+		}
+	}
+	return n
+}
+
+func must[T any](t testing.TB, value T, err error) T {
+	t.Helper()
+	require.NoError(t, err)
+	return value
+}
