@@ -30,8 +30,9 @@ type Catalog interface {
 
 	// UpdateCoupon replaces everything but ID, code, discount, currency, counts and
 	// CreatedAt, when the stored revision is still c.Revision, and returns the
-	// coupon as stored, its revision one higher and the mirror as given. Otherwise
-	// it is ErrStaleRevision, or coupon.ErrNotFound.
+	// coupon as stored, its revision one higher and the mirror as given. An allow-list
+	// that is narrowed stays as it is stored. Otherwise it is ErrStaleRevision, or
+	// coupon.ErrNotFound.
 	UpdateCoupon(ctx context.Context, c coupon.Coupon) (coupon.Coupon, error)
 
 	// ConfirmMirror records the mirror of the revision that m names, and makes a
@@ -55,7 +56,8 @@ type CouponReader interface {
 	// validation needs. An unknown coupon is coupon.ErrNotFound.
 	LookUp(ctx context.Context, by LookUp) (Found, error)
 
-	// ListCoupons returns a page of coupons, newest first; see [CouponList].
+	// ListCoupons returns a page of coupons, newest first; see [CouponList]. Their
+	// allow-lists may be narrowed to no address.
 	ListCoupons(ctx context.Context, list CouponList) (CouponPage, error)
 }
 

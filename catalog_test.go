@@ -1,0 +1,327 @@
+package couponkit_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/processor/fakeprocessor"
+	"github.com/couponkit/couponkit/store"
+)
+
+func TestCreateStoresAndMirrors(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	if !c.Active() || !c.Mirrored() || c.Revision != 1 || c.Limits.MaxUsesPerUser != 1 {
+		t.Errorf("created coupon %+v is not active, mirrored, of revision 1 and once per user", c)
+	}
+	if diff := cmp.Diff(c, w.get(t, c.ID)); diff != "" {
+		t.Errorf("stored coupon differs (-returned +stored):\n%s", diff)
+	}
+	status, err := w.fake.VerifyMirror(t.Context(), c)
+	if err != nil || status != processor.MirrorValid {
+		t.Errorf("mirror is %s, %v", status, err)
+	}
+}
+
+func TestCreateRefusesATakenCode(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(t, tenOff())
+	again := tenOff()
+	again.Code = " ten "
+	if _, err := w.Create(t.Context(), again); !errors.Is(err, coupon.ErrCodeTaken) {
+		t.Errorf("second coupon of the code: %v, want code_taken", err)
+	}
+	if n := len(w.fake.Coupons()); n != 1 {
+		t.Errorf("%d objects at the processor, want 1", n)
+	}
+}
+
+func TestCreateRefusesAForeignCode(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, err := w.fake.PlantForeignCode("TEN")
+	require.NoError(t, err)
+	if _, err = w.Create(t.Context(), tenOff()); !errors.Is(err, coupon.ErrCodeTaken) || !errors.Is(err, processor.ErrCodeTaken) {
+		t.Errorf("got %v, want code_taken of coupon and processor", err)
+	}
+	w.wantNothing(t, 1)
+}
+
+// wantNothing checks that no coupon is stored, and that the processor has only
+// foreign objects.
+func (w *world) wantNothing(t *testing.T, foreign int) {
+	t.Helper()
+	page, err := w.List(t.Context(), store.CouponList{})
+	require.NoError(t, err)
+	if page.Total != 0 || len(w.fake.Coupons()) != foreign {
+		t.Errorf("%d coupons stored and %d objects at the processor, want 0 and %d", page.Total, len(w.fake.Coupons()), foreign)
+	}
+}
+
+func TestCreateOfOneCodeAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, couponkit.WithObserver(couponkit.ObserverFunc(func(context.Context, couponkit.Attempt) {})))
+	var group sync.WaitGroup
+	results := make([]error, 16)
+	for i := range results {
+		group.Go(func() { _, results[i] = w.Create(t.Context(), tenOff()) })
+	}
+	group.Wait()
+	created := 0
+	for _, err := range results {
+		if err == nil {
+			created++
+		} else if !errors.Is(err, coupon.ErrCodeTaken) {
+			t.Errorf("loser got %v, want code_taken", err)
+		}
+	}
+	if created != 1 || len(w.fake.Coupons()) != 1 {
+		t.Errorf("%d created with %d mirrors, want 1 with 1", created, len(w.fake.Coupons()))
+	}
+}
+
+// TestCreateAfterAFailureOfTheProcessor: the coupon that could not be mirrored does
+// not come to be, and its code is free for the next try.
+func TestCreateAfterAFailureOfTheProcessor(t *testing.T) {
+	t.Parallel()
+	for _, step := range []fakeprocessor.Step{"", fakeprocessor.CreateCoupon, fakeprocessor.CreateCode} {
+		for name, kind := range map[string]fakeprocessor.Kind{"before": fakeprocessor.LostBefore, "after": fakeprocessor.LostAfter} {
+			t.Run(string(step)+" "+name, func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.EnsureMirror, Step: step, Kind: kind})
+				if _, err := w.Create(t.Context(), tenOff()); !errors.Is(err, couponkit.ErrUnavailable) {
+					t.Fatalf("got %v, want ErrUnavailable", err)
+				}
+				w.wantNothing(t, 0)
+				w.create(t, tenOff())
+			})
+		}
+	}
+}
+
+// TestCreateFinishesAStuckDeletion: a code that only an unfinished deletion holds
+// is free as soon as the processor answers again.
+func TestCreateFinishesAStuckDeletion(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	down := w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.RemoveMirror, Kind: fakeprocessor.LostBefore, Times: -1})
+	require.ErrorIs(t, w.Delete(t.Context(), c.ID), couponkit.ErrUnavailable)
+	if _, err := w.Create(t.Context(), tenOff()); !errors.Is(err, coupon.ErrCodeTaken) {
+		t.Fatalf("while the processor is down: %v, want code_taken", err)
+	}
+	down.Remove()
+	if again := w.create(t, tenOff()); again.ID == c.ID {
+		t.Error("the new coupon has the ID of the deleted one")
+	}
+}
+
+func TestCreateReportsEveryFault(t *testing.T) {
+	t.Parallel()
+	w := newWorldWith(t, processor.Abilities{CheckCoupon: func(c coupon.Coupon) error {
+		var faults pricing.ValidationError
+		faults.Add("code", pricing.FieldMalformed, "not at this processor")
+		return faults.Err()
+	}})
+	var invalid *pricing.ValidationError
+	_, err := w.Create(t.Context(), coupon.Draft{})
+	require.ErrorAs(t, err, &invalid)
+	var fields []string
+	for _, f := range invalid.Fields {
+		fields = append(fields, f.Field)
+	}
+	if diff := cmp.Diff([]string{"code", "discountValue", "discountType", "name"}, fields); diff != "" {
+		t.Errorf("faults of an empty draft (-want +got):\n%s", diff)
+	}
+	_, err = w.Create(t.Context(), tenOff())
+	require.ErrorAs(t, err, &invalid)
+	w.wantNothing(t, 0)
+}
+
+func TestUpdate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	w.pass(time.Minute)
+	changed, err := w.Update(t.Context(), c.ID, coupon.Patch{Name: coupon.Set("New"), MaxUses: coupon.Set[int64](7)})
+	require.NoError(t, err)
+	if changed.Name != "New" || changed.Limits.MaxUses != 7 || changed.Revision != 2 || !changed.Mirrored() || !changed.UpdatedAt.Equal(w.now) {
+		t.Errorf("updated coupon is %+v", changed)
+	}
+	for _, object := range w.fake.Coupons() {
+		if object.Name != "New" || object.MaxUses != 7 {
+			t.Errorf("object at the processor is %+v", object)
+		}
+	}
+	_, err = w.Update(t.Context(), c.ID, coupon.Patch{Name: coupon.Set("Old"), Revision: coupon.Set[int64](1)})
+	if !errors.Is(err, store.ErrStaleRevision) || !errors.Is(err, store.ErrConflict) {
+		t.Errorf("on a stale revision: %v, want ErrStaleRevision", err)
+	}
+	_, err = w.Update(t.Context(), c.ID, coupon.Patch{Code: coupon.Set("OTHER"), DiscountValue: coupon.Set(decimal.NewFromInt(5))})
+	var invalid *pricing.ValidationError
+	require.ErrorAs(t, err, &invalid)
+	if len(invalid.Fields) != 2 || invalid.Fields[0].Code != pricing.FieldImmutable {
+		t.Errorf("changing code and value: %v", err)
+	}
+	if _, err := w.Update(t.Context(), "cpn_unknown", coupon.Patch{}); !errors.Is(err, coupon.ErrNotFound) {
+		t.Errorf("unknown coupon: %v", err)
+	}
+}
+
+// TestChangesOfManyAdministrators: no change is lost when all read and write at
+// once without naming a revision.
+func TestChangesOfManyAdministrators(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, couponkit.WithObserver(couponkit.ObserverFunc(func(context.Context, couponkit.Attempt) {})))
+	c := w.create(t, tenOff())
+	patches := []coupon.Patch{
+		{Name: coupon.Set("New")}, {Description: coupon.Set("Words")}, {MaxUses: coupon.Set[int64](9)},
+	}
+	var group sync.WaitGroup
+	for _, p := range patches {
+		group.Go(func() {
+			if _, err := w.Update(t.Context(), c.ID, p); err != nil {
+				t.Errorf("update: %v", err)
+			}
+		})
+	}
+	group.Wait()
+	_, err := w.Reconcile(t.Context(), couponkit.ReconcileOptions{})
+	require.NoError(t, err)
+	got := w.get(t, c.ID)
+	if got.Name != "New" || got.Description != "Words" || got.Limits.MaxUses != 9 || got.Revision != 4 || !got.Mirrored() {
+		t.Errorf("after three changes at once: %+v", got)
+	}
+}
+
+func TestAChangeThatTheProcessorDoesNotFollowIsTakenBack(t *testing.T) {
+	t.Parallel()
+	changes := map[string]func(w *world, id string) error{
+		"update": func(w *world, id string) error {
+			_, err := w.Update(context.Background(), id, coupon.Patch{Name: coupon.Set("New")})
+			return err
+		},
+		"switch off": func(w *world, id string) error {
+			_, err := w.SetActive(context.Background(), id, false)
+			return err
+		},
+	}
+	for name, change := range changes {
+		for _, kind := range []fakeprocessor.Kind{fakeprocessor.LostBefore, fakeprocessor.LostAfter} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				c := w.create(t, tenOff())
+				for _, op := range []fakeprocessor.Op{fakeprocessor.UpdateMirror, fakeprocessor.SetMirrorActive} {
+					w.fake.Inject(fakeprocessor.Fault{Op: op, Kind: kind})
+				}
+				require.ErrorIs(t, change(w, c.ID), couponkit.ErrUnavailable)
+				w.fake.Heal()
+				got := w.get(t, c.ID)
+				if got.Name != c.Name || got.State != c.State {
+					t.Errorf("after the failure the coupon is %+v", got)
+				}
+				_, err := w.Reconcile(t.Context(), couponkit.ReconcileOptions{})
+				require.NoError(t, err)
+				w.wantMirrored(t, c.ID, processor.MirrorValid)
+			})
+		}
+	}
+}
+
+func (w *world) wantMirrored(t *testing.T, id string, want processor.MirrorStatus) {
+	t.Helper()
+	c := w.get(t, id)
+	status, err := w.fake.VerifyMirror(t.Context(), c)
+	if err != nil || status != want || !c.Mirrored() {
+		t.Errorf("mirror is %s (%v), up to date: %t; want %s", status, err, c.Mirrored(), want)
+	}
+	for _, object := range w.fake.Coupons() {
+		if object.Owner == id && object.Name != c.Name {
+			t.Errorf("object at the processor is named %q, the coupon %q", object.Name, c.Name)
+		}
+	}
+}
+
+func TestSetActive(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	for _, active := range []bool{false, false, true, true} {
+		got, err := w.SetActive(t.Context(), c.ID, active)
+		require.NoError(t, err)
+		want := map[bool]processor.MirrorStatus{true: processor.MirrorValid, false: processor.MirrorInvalid}[active]
+		if got.Active() != active {
+			t.Errorf("coupon is active: %t, want %t", got.Active(), active)
+		}
+		w.wantMirrored(t, c.ID, want)
+	}
+	if _, err := w.SetActive(t.Context(), "cpn_unknown", true); !errors.Is(err, coupon.ErrNotFound) {
+		t.Errorf("unknown coupon: %v", err)
+	}
+}
+
+func TestDelete(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	require.NoError(t, w.Delete(t.Context(), c.ID))
+	w.wantNothing(t, 0)
+	if err := w.Delete(t.Context(), c.ID); !errors.Is(err, coupon.ErrNotFound) {
+		t.Errorf("second deletion: %v", err)
+	}
+	if again := w.create(t, tenOff()); again.Code != c.Code {
+		t.Errorf("code of the new coupon is %s", again.Code)
+	}
+}
+
+// TestDeleteWhileTheProcessorIsDown: the coupon is unusable at once, and repeating
+// the call finishes the work.
+func TestDeleteWhileTheProcessorIsDown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.RemoveMirror, Kind: fakeprocessor.LostBefore})
+	require.ErrorIs(t, w.Delete(t.Context(), c.ID), couponkit.ErrUnavailable)
+	if _, err := w.Validate(t.Context(), "TEN", ann); !errors.Is(err, coupon.ErrInactive) {
+		t.Errorf("coupon that is being deleted: %v, want coupon_inactive", err)
+	}
+	if _, err := w.Get(t.Context(), c.ID); !errors.Is(err, coupon.ErrNotFound) {
+		t.Errorf("get: %v, want coupon_not_found", err)
+	}
+	require.NoError(t, w.Delete(t.Context(), c.ID))
+	w.wantNothing(t, 0)
+}
+
+func TestListSearchesAndPages(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, code := range []string{"ONE", "TWO", "THREE"} {
+		d := tenOff()
+		d.Code, d.Description = code, "100%_"+code
+		w.create(t, d)
+		w.pass(time.Second)
+	}
+	page, err := w.List(t.Context(), store.CouponList{Search: "%_t", PageSize: 1})
+	require.NoError(t, err)
+	if page.Total != 2 || len(page.Items) != 1 || page.Items[0].Code.String() != "THREE" || page.Next == "" {
+		t.Errorf("page is %+v", page)
+	}
+	if _, err := w.List(t.Context(), store.CouponList{PageSize: 101}); !errors.Is(err, pricing.ErrInvalid) {
+		t.Errorf("page of 101: %v", err)
+	}
+}

@@ -1,0 +1,530 @@
+package couponkit_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/processor/fakeprocessor"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/memstore"
+)
+
+// TestCheckoutStoresTheOrderAndOpensTheSession holds specification 2.5 and 4.5.
+func TestCheckoutStoresTheOrderAndOpensTheSession(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	r := w.request("ten")
+	r.Metadata = map[string]string{"cart": "42"}
+	r.Describe = func(l pricing.Line) string { return "The " + l.ItemID }
+	got := w.checkout(t, r)
+
+	order := w.order(t, got.Order.ID)
+	if order.State != store.OrderOpen || order.CouponID != c.ID || order.DiscountAmount != 10_00 || order.Quote.Total != 24_90 ||
+		order.Coupon.Code != c.Code || order.Coupon.DiscountValue != "10.00" || order.Metadata["cart"] != "42" || order.SessionID != got.Session.ID {
+		t.Errorf("order is %+v", order)
+	}
+	if held := w.get(t, c.ID); held.UsedCount != 0 || held.ReservedCount != 1 {
+		t.Errorf("counts are %d used and %d reserved, want 0 and 1", held.UsedCount, held.ReservedCount)
+	}
+	request, err := w.fake.Request(got.Session.ID)
+	require.NoError(t, err)
+	wantLines := []processor.SessionLine{
+		{LineID: "A", Kind: pricing.Device, ItemID: "phone", Name: "The phone", Quantity: 2, UnitAmount: 6_67},
+		{LineID: "A", Kind: pricing.Device, ItemID: "phone", Name: "The phone", Quantity: 1, UnitAmount: 6_66},
+		{LineID: "S", Kind: pricing.Shipping, ItemID: "dhl", Name: "The dhl", Quantity: 1, UnitAmount: 4_90},
+	}
+	if diff := cmp.Diff(wantLines, request.Lines); diff != "" {
+		t.Errorf("lines of the session (-want +got):\n%s", diff)
+	}
+	wantMetadata := map[string]string{
+		"couponCode": "TEN", "couponId": c.ID, "reservationId": order.ReservationID, "orderId": order.ID,
+		"customerId": ann.ID, "discountAmount": "10.00",
+	}
+	if diff := cmp.Diff(wantMetadata, request.Metadata); diff != "" {
+		t.Errorf("metadata of the session (-want +got):\n%s", diff)
+	}
+	if request.Total != 24_90 || request.Mode != processor.Payment || !request.ExpiresAt.Equal(w.now.Add(couponkit.DefaultSessionLifetime)) ||
+		!order.Deadline.Equal(request.ExpiresAt.Add(couponkit.DefaultGrace)) || request.CustomerEmail != ann.Email {
+		t.Errorf("request is %+v", request)
+	}
+}
+
+func TestCheckoutWithoutACoupon(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	got := w.checkout(t, w.request(""))
+	require.NoError(t, w.fake.Pay(got.Session.ID))
+	outcomes := w.deliver(t)
+	if len(outcomes) != 1 || outcomes[0].Order.State != store.OrderPaid || outcomes[0].Redemption.ID != "" {
+		t.Errorf("outcomes are %+v", outcomes)
+	}
+}
+
+// TestCheckoutComparesTotals: spec 7 no. 10 names every total that differs.
+func TestCheckoutComparesTotals(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(t, tenOff())
+	r := w.request("TEN")
+	r.Expected = &couponkit.Totals{Subtotal: 30_00, Discount: 9_99, Shipping: 4_90, Total: 24_91}
+	_, err := w.Checkout(t.Context(), r)
+	var refused *coupon.Rejection
+	require.ErrorAs(t, err, &refused)
+	require.Len(t, refused.Reasons, 2)
+	first := refused.Headline()
+	if first.Code != coupon.CartTotalsInvalid || first.Params.Field != "discount" || first.Params.Submitted.Minor() != 9_99 || first.Params.Computed.Minor() != 10_00 {
+		t.Errorf("first reason is %+v", first)
+	}
+	r.Expected = &couponkit.Totals{Subtotal: 30_00, Discount: 10_00, Shipping: 4_90, Total: 24_90}
+	w.checkout(t, r)
+}
+
+// TestNothingChangesAfterCheckout holds specification 1 ("coupon changes affect only
+// future validations") and contract 4.5: the order, the session and the redemption
+// are as they were, whatever happens to the coupon.
+func TestNothingChangesAfterCheckout(t *testing.T) {
+	t.Parallel()
+	changes := map[string]func(w *world, c coupon.Coupon) error{
+		"edited": func(w *world, c coupon.Coupon) error {
+			_, err := w.Update(context.Background(), c.ID, coupon.Patch{
+				Name: coupon.Set("New"), MinPurchase: coupon.Set(pricing.NewMoney(999_00, pricing.EUR()).Decimal()),
+			})
+			return err
+		},
+		"switched off": func(w *world, c coupon.Coupon) error {
+			_, err := w.SetActive(context.Background(), c.ID, false)
+			return err
+		},
+		"deleted": func(w *world, c coupon.Coupon) error { return w.Delete(context.Background(), c.ID) },
+		"expired": func(w *world, c coupon.Coupon) error {
+			_, err := w.Update(context.Background(), c.ID, coupon.Patch{ExpiresAt: coupon.Set(coupon.At(w.now))})
+			return err
+		},
+	}
+	for name, change := range changes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			c := w.create(t, tenOff())
+			r := w.request("TEN")
+			r.Key = "once"
+			before := w.checkout(t, r)
+			require.NoError(t, change(w, c))
+			if diff := cmp.Diff(before.Order, w.order(t, before.Order.ID), opaque); diff != "" {
+				t.Errorf("the order has changed (-before +after):\n%s", diff)
+			}
+			if again := w.checkout(t, r); !again.Replayed || again.Session != before.Session {
+				t.Errorf("repeating the checkout gave %+v", again)
+			}
+			require.NoError(t, w.fake.Pay(before.Session.ID))
+			outcomes := w.deliver(t)
+			if len(outcomes) != 1 || outcomes[0].Redemption.State != redemption.Completed || outcomes[0].Redemption.OverLimit ||
+				outcomes[0].Order.State != store.OrderPaid || outcomes[0].Order.Quote.Total != 24_90 || outcomes[0].Flag != couponkit.FlagNone {
+				t.Errorf("outcomes are %+v", outcomes)
+			}
+		})
+	}
+}
+
+// opaque compares the values whose fields go-cmp must not see.
+var opaque = cmp.Options{
+	cmp.Comparer(func(a, b pricing.Currency) bool { return a == b }),
+	cmp.Comparer(func(a, b coupon.Code) bool { return a == b }),
+}
+
+func TestCheckoutIsIdempotentByKey(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	r := w.request("TEN")
+	r.Key = "cart-1"
+	first := w.checkout(t, r)
+	r.Code = " ten " // the same request, typed another way
+	second := w.checkout(t, r)
+	if first.Replayed || !second.Replayed || second.Session != first.Session || second.Order.ID != first.Order.ID {
+		t.Errorf("first %+v, second %+v", first, second)
+	}
+	r.Code = ""
+	if _, err := w.Checkout(t.Context(), r); !errors.Is(err, store.ErrKeyReused) {
+		t.Errorf("another request with the key: %v, want ErrKeyReused", err)
+	}
+	other := r
+	other.Customer = bob
+	if theirs := w.checkout(t, other); theirs.Order.ID == first.Order.ID {
+		t.Error("another customer got this customer's order by its key")
+	}
+	if held := w.get(t, c.ID); held.ReservedCount != 1 {
+		t.Errorf("%d reservations, want 1", held.ReservedCount)
+	}
+}
+
+// TestCheckoutGoesOnAfterAnyFailure: whichever call fails, before or after its
+// effect, the same key leads to one order, one session and one reservation.
+func TestCheckoutGoesOnAfterAnyFailure(t *testing.T) {
+	t.Parallel()
+	for calls := range 8 {
+		for _, after := range []bool{false, true} {
+			w, blow := newCrashingWorld(t)
+			c := w.create(t, tenOff())
+			blow.arm(calls, after)
+			r := w.request("TEN")
+			r.Key = "once"
+			_, err := w.Checkout(t.Context(), r)
+			if err != nil && !errors.Is(err, errCrash) {
+				t.Fatalf("stopped after %d calls: %v", calls, err)
+			}
+			blow.restart()
+			got := w.checkout(t, r)
+			if sessions := w.fake.Sessions(); len(sessions) != 1 || sessions[0].ID != got.Session.ID {
+				t.Errorf("stopped after %d calls (%t): %d sessions", calls, after, len(sessions))
+			}
+			if held := w.get(t, c.ID); held.ReservedCount != 1 {
+				t.Errorf("stopped after %d calls (%t): %d reservations", calls, after, held.ReservedCount)
+			}
+		}
+	}
+}
+
+// newCrashingWorld is a world whose service stops when its fuse blows.
+func newCrashingWorld(t *testing.T) (*world, *fuse) {
+	t.Helper()
+	w, blow := newWorld(t), &fuse{}
+	service, err := couponkit.New(crashingStore{w.store, blow}, crashingProcessor{w.fake, blow},
+		couponkit.WithClock(func() time.Time { return w.now }), couponkit.WithPoints(crashingPoints{w.ledger, blow}))
+	require.NoError(t, err)
+	w.Service = service
+	return w, blow
+}
+
+// TestARetryingCustomerIsNotInHisOwnWay holds contract 5.3.
+func TestARetryingCustomerIsNotInHisOwnWay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	d := tenOff()
+	d.MaxUses = coupon.Set[int64](1)
+	c := w.create(t, d)
+	first := w.checkout(t, w.request("TEN"))
+	if _, err := w.Validate(t.Context(), "TEN", ann); err != nil {
+		t.Errorf("the customer's own session stands in his way: %v", err)
+	}
+	second := w.checkout(t, w.request("TEN"))
+	if old, err := w.fake.Session(t.Context(), first.Session.ID); err != nil || old.Status != processor.SessionExpired {
+		t.Errorf("the first session is %+v, %v; want expired", old, err)
+	}
+	if o := w.order(t, first.Order.ID); o.State != store.OrderCancelled {
+		t.Errorf("the first order is %s, want cancelled", o.State)
+	}
+	require.NoError(t, w.fake.Pay(second.Session.ID))
+	w.deliver(t) // the expiry of the first session among them
+	if got := w.get(t, c.ID); got.UsedCount != 1 || got.ReservedCount != 0 {
+		t.Errorf("counts are %d used and %d reserved, want 1 and 0", got.UsedCount, got.ReservedCount)
+	}
+}
+
+// TestARetryAfterPaymentIsRefused holds contract 5.3: if the session turns out to be
+// paid, the use counts and the limit holds.
+func TestARetryAfterPaymentIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	first := w.checkout(t, w.request("TEN"))
+	require.NoError(t, w.fake.Pay(first.Session.ID)) // and the webhook is late
+	if _, err := w.Checkout(t.Context(), w.request("TEN")); !errors.Is(err, coupon.ErrUserUsageLimitReached) {
+		t.Errorf("second checkout: %v, want user_usage_limit_reached", err)
+	}
+	w.deliver(t)
+	if got := w.get(t, c.ID); got.UsedCount != 1 || got.ReservedCount != 0 {
+		t.Errorf("counts are %d used and %d reserved, want 1 and 0", got.UsedCount, got.ReservedCount)
+	}
+}
+
+// TestARetryWhileADelayedPaymentIsOnItsWay: a finished session cannot be taken over.
+func TestARetryWhileADelayedPaymentIsOnItsWay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(t, tenOff())
+	require.NoError(t, w.fake.PayLater(w.checkout(t, w.request("TEN")).Session.ID))
+	if _, err := w.Checkout(t.Context(), w.request("TEN")); !errors.Is(err, coupon.ErrUserUsageLimitReached) {
+		t.Errorf("second checkout: %v, want user_usage_limit_reached", err)
+	}
+}
+
+// TestTheLastUse: of many customers at once exactly as many get a session as there
+// are uses, and the others are told why not.
+func TestTheLastUse(t *testing.T) {
+	t.Parallel()
+	const customers, uses = 64, 5
+	fake := fakeprocessor.New(fakeprocessor.Options{})
+	service, err := couponkit.New(memstore.New(), fake)
+	require.NoError(t, err)
+	d := tenOff()
+	d.MaxUses = coupon.Set[int64](uses)
+	_, err = service.Create(t.Context(), d)
+	require.NoError(t, err)
+	var group sync.WaitGroup
+	results := make([]error, customers)
+	for i := range results {
+		group.Go(func() {
+			_, results[i] = service.Checkout(t.Context(), couponkit.CheckoutRequest{
+				Cart: phones(), Code: "TEN", Customer: eligibility.Customer{ID: customerID(i)},
+			})
+		})
+	}
+	group.Wait()
+	got := 0
+	for _, err := range results {
+		if err == nil {
+			got++
+		} else if !errors.Is(err, coupon.ErrUsageLimitReached) {
+			t.Errorf("loser got %v, want usage_limit_reached", err)
+		}
+	}
+	if got != uses {
+		t.Errorf("%d sessions, want %d", got, uses)
+	}
+}
+
+// TestOneCustomerAtManyDevices: one use for each customer is one use, however many
+// checkouts he opens at once.
+func TestOneCustomerAtManyDevices(t *testing.T) {
+	t.Parallel()
+	store, fake := memstore.New(), fakeprocessor.New(fakeprocessor.Options{})
+	service, err := couponkit.New(store, fake)
+	require.NoError(t, err)
+	c, err := service.Create(t.Context(), tenOff())
+	require.NoError(t, err)
+	var group sync.WaitGroup
+	for range 16 {
+		group.Go(func() {
+			_, err := service.Checkout(t.Context(), couponkit.CheckoutRequest{Cart: phones(), Code: "TEN", Customer: ann})
+			var refused *coupon.Rejection
+			if err != nil && !errors.As(err, &refused) && !isConflict(err) {
+				t.Errorf("checkout: %v", err)
+			}
+		})
+	}
+	group.Wait()
+	got, err := store.Coupon(t.Context(), c.ID)
+	require.NoError(t, err)
+	if got.ReservedCount != 1 {
+		t.Errorf("%d places, want 1", got.ReservedCount)
+	}
+	open := 0
+	for _, s := range fake.Sessions() {
+		if s.Status == processor.SessionOpen {
+			open++
+		}
+	}
+	if open > 1 {
+		t.Errorf("%d open sessions for one use", open)
+	}
+}
+
+func isConflict(err error) bool {
+	return errors.Is(err, store.ErrConflict) || errors.Is(err, couponkit.ErrOrderEnded)
+}
+
+// TestARefusedSessionGivesThePlaceBack: what the processor refuses for good does not
+// wait for the sweep.
+func TestARefusedSessionGivesThePlaceBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.CreateSession, Kind: fakeprocessor.Refuse})
+	r := w.request("TEN")
+	r.Key = "once"
+	if _, err := w.Checkout(t.Context(), r); !errors.Is(err, processor.ErrRejected) {
+		t.Fatalf("got %v, want ErrRejected", err)
+	}
+	if got := w.get(t, c.ID); got.ReservedCount != 0 {
+		t.Errorf("%d reservations, want 0", got.ReservedCount)
+	}
+	if _, err := w.Checkout(t.Context(), r); !errors.Is(err, couponkit.ErrOrderEnded) {
+		t.Errorf("the key again: %v, want ErrOrderEnded", err)
+	}
+	r.Key = "twice"
+	w.checkout(t, r)
+}
+
+func subscription() pricing.Cart {
+	return pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
+		{ID: "P", Kind: pricing.Plan, ItemID: "gold", Quantity: 3, UnitPrice: 10_00, Recurs: pricing.Monthly},
+		{ID: "D", Kind: pricing.Device, ItemID: "router", Quantity: 1, UnitPrice: 20_00},
+		{ID: "S", Kind: pricing.Shipping, ItemID: "dhl", Quantity: 1, UnitPrice: 5_00},
+	}}
+}
+
+// TestDiscountOnRecurringLines: the first period by default, every period on request.
+func TestDiscountOnRecurringLines(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		options     []couponkit.Option
+		wantPlan    []int64 // unit amounts
+		wantOnFirst int64
+	}{
+		"first period": {nil, []int64{10_00}, 6_00},
+		"every period": {
+			[]couponkit.Option{couponkit.WithRecurringDiscount(couponkit.EveryPeriod)}, []int64{8_00}, 0,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, tc.options...)
+			w.create(t, percentOff(20))
+			r := w.request("PERCENT")
+			r.Cart = subscription()
+			got := w.checkout(t, r)
+			request, err := w.fake.Request(got.Session.ID)
+			require.NoError(t, err)
+			var plan []int64
+			for _, l := range request.Lines {
+				if l.Kind == pricing.Plan {
+					plan = append(plan, l.UnitAmount)
+				}
+			}
+			if request.Mode != processor.Subscription || request.Total != 45_00 || request.FirstPeriodDiscount != tc.wantOnFirst {
+				t.Errorf("request is %+v", request)
+			}
+			if diff := cmp.Diff(tc.wantPlan, plan); diff != "" {
+				t.Errorf("unit amounts of the plan (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestFewLines: a processor that takes few lines gets the two unit prices of a line
+// as one line, which charges the same.
+func TestFewLines(t *testing.T) {
+	t.Parallel()
+	w := newWorldWith(t, processor.Abilities{MaxLines: 2})
+	w.create(t, tenOff())
+	request, err := w.fake.Request(w.checkout(t, w.request("TEN")).Session.ID)
+	require.NoError(t, err)
+	want := []processor.SessionLine{
+		{LineID: "A", Kind: pricing.Device, ItemID: "phone", Name: "3 x phone", Quantity: 1, UnitAmount: 20_00},
+		{LineID: "S", Kind: pricing.Shipping, ItemID: "dhl", Name: "dhl", Quantity: 1, UnitAmount: 4_90},
+	}
+	if diff := cmp.Diff(want, request.Lines); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+}
+
+func TestOrderIsItsCustomers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	got := w.checkout(t, w.request(""))
+	if _, err := w.Order(t.Context(), ann.ID, got.Order.ID); err != nil {
+		t.Errorf("the customer's own order: %v", err)
+	}
+	if _, err := w.Order(t.Context(), bob.ID, got.Order.ID); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("somebody else's order: %v, want ErrNotFound", err)
+	}
+}
+
+// TestProductLink holds specification 4.6: the amount is charged as it is, and the
+// use is recorded.
+func TestProductLink(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	d := tenOff()
+	d.MinPurchase = pricing.NewMoney(1000_00, pricing.EUR()).Decimal()
+	c := w.create(t, d)
+	r := couponkit.PaymentLinkRequest{
+		Mode: couponkit.ProductLink, Amount: pricing.NewMoney(20_00, pricing.EUR()),
+		CheckoutRequest: couponkit.CheckoutRequest{Code: "TEN", Customer: ann, Key: "link"},
+	}
+	got, err := w.PaymentLink(t.Context(), r)
+	require.NoError(t, err)
+	if got.Order.Quote.Total != 20_00 || got.Order.DiscountAmount != 0 || got.Order.CouponID != c.ID {
+		t.Errorf("order is %+v", got.Order)
+	}
+	again, err := w.PaymentLink(t.Context(), r)
+	require.NoError(t, err)
+	if !again.Replayed || again.Session != got.Session {
+		t.Errorf("the key again: %+v", again)
+	}
+	require.NoError(t, w.fake.Pay(got.Session.ID))
+	w.deliver(t)
+	if used := w.get(t, c.ID).UsedCount; used != 1 {
+		t.Errorf("%d uses, want 1", used)
+	}
+	r.Key = "another"
+	if _, err := w.PaymentLink(t.Context(), r); !errors.Is(err, coupon.ErrUserUsageLimitReached) {
+		t.Errorf("second use: %v", err)
+	}
+	usd, err := pricing.ParseCurrency("USD")
+	require.NoError(t, err)
+	r.Amount, r.Customer = pricing.NewMoney(20_00, usd), bob
+	if _, err := w.PaymentLink(t.Context(), r); !errors.Is(err, coupon.ErrCurrencyMismatch) {
+		t.Errorf("another currency: %v", err)
+	}
+	r.Amount = pricing.NewMoney(0, usd)
+	if _, err := w.PaymentLink(t.Context(), r); !errors.Is(err, pricing.ErrInvalid) {
+		t.Errorf("no amount: %v", err)
+	}
+	r.Mode = 0
+	if _, err := w.PaymentLink(t.Context(), r); !errors.Is(err, pricing.ErrInvalid) {
+		t.Errorf("no mode: %v", err)
+	}
+}
+
+// TestSubscriptionLink holds specification 4.6: eligible lines are discounted,
+// shipping is not.
+func TestSubscriptionLink(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	d := percentOff(50)
+	d.AppliesTo, d.PlanIDs = coupon.Subscription, []string{"gold"}
+	w.create(t, d)
+	got, err := w.PaymentLink(t.Context(), couponkit.PaymentLinkRequest{
+		Mode:            couponkit.SubscriptionLink,
+		CheckoutRequest: couponkit.CheckoutRequest{Cart: subscription(), Code: "PERCENT", Customer: ann},
+	})
+	require.NoError(t, err)
+	if q := got.Order.Quote; q.Discount != 15_00 || q.Total != 40_00 || q.EligibleSubtotal != 30_00 {
+		t.Errorf("quote is %+v", q)
+	}
+}
+
+func TestNewRefusesWhatMakesNoSense(t *testing.T) {
+	t.Parallel()
+	fake := fakeprocessor.New(fakeprocessor.Options{Abilities: processor.Abilities{
+		MinSessionLifetime: 30 * time.Minute, MaxSessionLifetime: 24 * time.Hour,
+	}})
+	cases := map[string][]couponkit.Option{
+		"no clock":        {couponkit.WithClock(nil)},
+		"no IDs":          {couponkit.WithIDs(nil)},
+		"no observer":     {couponkit.WithObserver(nil)},
+		"no logger":       {couponkit.WithLogger(nil)},
+		"no location":     {couponkit.WithLocation(nil)},
+		"no currency":     {couponkit.WithCurrency(pricing.Currency{})},
+		"short session":   {couponkit.WithSessionLifetime(29 * time.Minute)},
+		"long session":    {couponkit.WithSessionLifetime(25 * time.Hour)},
+		"no grace":        {couponkit.WithGrace(0)},
+		"no wait":         {couponkit.WithPaymentWait(-1)},
+		"no exchange":     {couponkit.WithExchangeTime(0)},
+		"no pending time": {couponkit.WithPendingTime(0)},
+	}
+	for name, options := range cases {
+		if _, err := couponkit.New(memstore.New(), fake, options...); !errors.Is(err, pricing.ErrInvalid) {
+			t.Errorf("%s: %v, want invalid input", name, err)
+		}
+	}
+	if _, err := couponkit.New(nil, nil); !errors.Is(err, pricing.ErrInvalid) {
+		t.Errorf("neither store nor processor: %v", err)
+	}
+}

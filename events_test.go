@@ -1,0 +1,259 @@
+package couponkit_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/processor/fakeprocessor"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// TestAPaymentIsCountedOnce holds specification 6 and contract 5.4: redelivered and
+// repeated events leave one redemption.
+func TestAPaymentIsCountedOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	got := w.checkout(t, w.request("TEN"))
+	require.NoError(t, w.fake.Pay(got.Session.ID))
+	require.NoError(t, w.fake.Repeat(got.Session.ID)) // the same fact, another event ID
+	outcomes := w.deliver(t)
+	require.Len(t, outcomes, 2)
+	if !outcomes[0].Changed || outcomes[1].Changed {
+		t.Errorf("changed: %t, then %t; want true, then false", outcomes[0].Changed, outcomes[1].Changed)
+	}
+	for _, d := range w.fake.Redeliveries() {
+		e, err := w.fake.ParseEvent(d.Payload, d.Signature)
+		require.NoError(t, err)
+		if o, err := w.HandleEvent(t.Context(), e); err != nil || o.Changed {
+			t.Errorf("redelivery: %+v, %v", o, err)
+		}
+	}
+	if after := w.get(t, c.ID); after.UsedCount != 1 || after.ReservedCount != 0 {
+		t.Errorf("counts are %d used and %d reserved, want 1 and 0", after.UsedCount, after.ReservedCount)
+	}
+}
+
+// TestCompletedWins holds contract 5.4: whichever of paid and expired comes first.
+func TestCompletedWins(t *testing.T) {
+	t.Parallel()
+	for _, order := range [][]processor.EventType{
+		{processor.Completed, processor.Expired}, {processor.Expired, processor.Completed},
+	} {
+		w := newWorld(t)
+		c := w.create(t, tenOff())
+		got := w.checkout(t, w.request("TEN"))
+		for _, kind := range order {
+			_, err := w.HandleEvent(t.Context(), w.event(got, kind, processor.Paid))
+			require.NoError(t, err)
+		}
+		if after := w.get(t, c.ID); after.UsedCount != 1 || after.ReservedCount != 0 {
+			t.Errorf("%v: counts are %d used and %d reserved, want 1 and 0", order, after.UsedCount, after.ReservedCount)
+		}
+		if o := w.order(t, got.Order.ID); o.State != store.OrderPaid {
+			t.Errorf("%v: the order is %s, want paid", order, o.State)
+		}
+	}
+}
+
+// event is what a processor says of the checkout's session.
+func (w *world) event(c couponkit.Checkout, kind processor.EventType, status processor.PaymentStatus) processor.Event {
+	return processor.Event{
+		ID: "evt", Type: kind, SessionID: c.Session.ID, PaymentStatus: status,
+		Currency: c.Order.Quote.Currency, Total: c.Order.Quote.Total, CreatedAt: w.now,
+		Metadata: map[string]string{
+			processor.MetadataOrderID: c.Order.ID, processor.MetadataReservationID: c.Order.ReservationID,
+			processor.MetadataCouponID: c.Order.CouponID, processor.MetadataCustomerID: c.Order.CustomerID,
+		},
+	}
+}
+
+func TestDelayedPayments(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		end       func(w *world, id string) error
+		wantUsed  int64
+		wantOrder store.OrderState
+	}{
+		"arrives": {func(w *world, id string) error { return w.fake.PaymentArrives(id) }, 1, store.OrderPaid},
+		"fails":   {func(w *world, id string) error { return w.fake.PaymentFails(id) }, 0, store.OrderCancelled},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			c := w.create(t, tenOff())
+			got := w.checkout(t, w.request("TEN"))
+			require.NoError(t, w.fake.PayLater(got.Session.ID))
+			w.deliver(t)
+			if o := w.order(t, got.Order.ID); o.State != store.OrderAwaitingPayment {
+				t.Errorf("the order is %s, want awaiting_payment", o.State)
+			}
+			w.pass(couponkit.DefaultSessionLifetime + couponkit.DefaultGrace)
+			_, err := w.Sweep(t.Context(), 0)
+			require.NoError(t, err)
+			if held := w.get(t, c.ID); held.ReservedCount != 1 || held.UsedCount != 0 {
+				t.Errorf("while it waits: %d used and %d reserved, want 0 and 1", held.UsedCount, held.ReservedCount)
+			}
+			require.NoError(t, tc.end(w, got.Session.ID))
+			w.deliver(t)
+			after := w.get(t, c.ID)
+			if o := w.order(t, got.Order.ID); after.UsedCount != tc.wantUsed || after.ReservedCount != 0 || o.State != tc.wantOrder {
+				t.Errorf("at the end: %d used, %d reserved, order %s", after.UsedCount, after.ReservedCount, o.State)
+			}
+		})
+	}
+}
+
+// TestAPaymentIsNeverDropped holds contract 5.6: a payment whose place is gone is
+// recorded and flagged.
+func TestAPaymentIsNeverDropped(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	d := tenOff()
+	d.MaxUses = coupon.Set[int64](1)
+	c := w.create(t, d)
+	late := w.checkout(t, w.request("TEN"))
+	_, err := w.HandleEvent(t.Context(), w.event(late, processor.Expired, processor.Unpaid))
+	require.NoError(t, err)
+	r := w.request("TEN")
+	r.Customer = bob
+	w.checkout(t, r)
+	o, err := w.HandleEvent(t.Context(), w.event(late, processor.Completed, processor.Paid))
+	require.NoError(t, err)
+	if !o.Redemption.OverLimit || o.Redemption.State != redemption.Completed || o.Flag != couponkit.FlagOverLimit || o.Order.State != store.OrderPaid {
+		t.Errorf("outcome is %+v", o)
+	}
+	if after := w.get(t, c.ID); after.UsedCount != 1 || after.ReservedCount != 1 {
+		t.Errorf("counts are %d used and %d reserved, want 1 and 1", after.UsedCount, after.ReservedCount)
+	}
+	if last := w.attempts[len(w.attempts)-1]; last.Flag != couponkit.FlagOverLimit || last.OrderID != late.Order.ID {
+		t.Errorf("the observer was told %+v", last)
+	}
+}
+
+// TestAPaymentOfAnotherAmountIsFlagged: it counts, and somebody is told.
+func TestAPaymentOfAnotherAmountIsFlagged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(t, tenOff())
+	got := w.checkout(t, w.request("TEN"))
+	e := w.event(got, processor.Completed, processor.Paid)
+	e.Total--
+	o, err := w.HandleEvent(t.Context(), e)
+	require.NoError(t, err)
+	if o.Flag != couponkit.FlagAmountMismatch || o.Redemption.State != redemption.Completed {
+		t.Errorf("outcome is %+v", o)
+	}
+}
+
+// TestEventsOfOthersAreIgnored: sessions that are not ours, and events without one.
+func TestEventsOfOthersAreIgnored(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(t, tenOff())
+	for _, e := range []processor.Event{
+		{}, {Type: processor.Ignored, SessionID: "sess"}, {Type: processor.Completed, PaymentStatus: processor.Paid},
+		{Type: processor.Completed, SessionID: "theirs", PaymentStatus: processor.Paid, Total: 1, Currency: pricing.EUR()},
+		{Type: processor.Expired, SessionID: "theirs"},
+	} {
+		if o, err := w.HandleEvent(t.Context(), e); err != nil || o.Changed || !o.Order.IsZero() || o.Redemption.ID != "" {
+			t.Errorf("%+v: %+v, %v", e, o, err)
+		}
+	}
+}
+
+// TestAStoreThatIsDownMakesTheProcessorDeliverAgain: an error, and the event counts
+// when it comes again.
+func TestAStoreThatIsDownMakesTheProcessorDeliverAgain(t *testing.T) {
+	t.Parallel()
+	w, blow := newCrashingWorld(t)
+	c := w.create(t, tenOff())
+	got := w.checkout(t, w.request("TEN"))
+	require.NoError(t, w.fake.Pay(got.Session.ID))
+	handler := fakeprocessor.Serve(w.fake.Handler(w.handle))
+	blow.arm(0, false)
+	require.Error(t, w.fake.Deliver(t.Context(), handler))
+	blow.restart()
+	require.NoError(t, w.fake.Deliver(t.Context(), handler))
+	if after := w.get(t, c.ID); after.UsedCount != 1 {
+		t.Errorf("%d uses, want 1", after.UsedCount)
+	}
+}
+
+func TestSweepReleasesWhatHasLapsed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	got := w.checkout(t, w.request("TEN"))
+	plain := w.request("")
+	plain.Customer = bob
+	without := w.checkout(t, plain)
+	w.pass(couponkit.DefaultSessionLifetime + couponkit.DefaultGrace - time.Microsecond)
+	report, err := w.Sweep(t.Context(), 0)
+	require.NoError(t, err)
+	if report != (couponkit.SweepReport{}) {
+		t.Errorf("an instant too early: %+v", report)
+	}
+	w.pass(time.Microsecond)
+	report, err = w.Sweep(t.Context(), 0)
+	require.NoError(t, err)
+	if want := (couponkit.SweepReport{Released: 1, Cancelled: 1}); report != want {
+		t.Errorf("report is %+v, want %+v", report, want)
+	}
+	if held := w.get(t, c.ID); held.ReservedCount != 0 {
+		t.Errorf("%d reservations, want 0", held.ReservedCount)
+	}
+	for _, id := range []string{got.Order.ID, without.Order.ID} {
+		if o := w.order(t, id); o.State != store.OrderCancelled {
+			t.Errorf("order %s is %s, want cancelled", id, o.State)
+		}
+	}
+}
+
+// TestSweepAsksTheProcessorFirst holds contract 5.8: a lapsed reservation whose
+// session was paid is completed.
+func TestSweepAsksTheProcessorFirst(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	got := w.checkout(t, w.request("TEN"))
+	require.NoError(t, w.fake.Pay(got.Session.ID)) // and the event is lost
+	w.pass(couponkit.DefaultSessionLifetime + couponkit.DefaultGrace)
+	down := w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.GetSession, Kind: fakeprocessor.LostBefore, Times: -1})
+	report, err := w.Sweep(t.Context(), 0)
+	if !errors.Is(err, couponkit.ErrUnavailable) || report.Failed != 1 || w.get(t, c.ID).ReservedCount != 1 {
+		t.Errorf("while the processor is down: %+v, %v", report, err)
+	}
+	down.Remove()
+	report, err = w.Sweep(t.Context(), 0)
+	require.NoError(t, err)
+	if after := w.get(t, c.ID); report.Completed != 1 || after.UsedCount != 1 || after.ReservedCount != 0 {
+		t.Errorf("report is %+v, %d used and %d reserved", report, after.UsedCount, after.ReservedCount)
+	}
+}
+
+// TestSweepEndsAnOpenSession: a session that the processor has not ended cannot be
+// paid once its place is free.
+func TestSweepEndsAnOpenSession(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(t, tenOff())
+	got := w.checkout(t, w.request("TEN"))
+	service, err := couponkit.New(w.store, w.fake, couponkit.WithClock(func() time.Time { return w.now.Add(2 * time.Hour) }))
+	require.NoError(t, err) // a node whose clock is ahead of the processor's
+	report, err := service.Sweep(t.Context(), 0)
+	require.NoError(t, err)
+	session, err := w.fake.Session(t.Context(), got.Session.ID)
+	if report.Released != 1 || err != nil || session.Status != processor.SessionExpired {
+		t.Errorf("report is %+v, session %+v, %v", report, session, err)
+	}
+}

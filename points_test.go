@@ -1,0 +1,297 @@
+package couponkit_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// forPoints is a draft of 10 EUR off for 60 points, of which Ann has 100.
+func forPoints() coupon.Draft {
+	d := tenOff()
+	d.Distribution, d.PointsRequired = coupon.PointsRedeemable, 60
+	return d
+}
+
+func (w *world) exchange(t *testing.T, c coupon.Coupon) redemption.Redemption {
+	t.Helper()
+	r, err := w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: c.ID, Customer: ann})
+	require.NoError(t, err)
+	return r
+}
+
+func (w *world) wantBalance(t *testing.T, want int64) {
+	t.Helper()
+	if got := w.ledger.Balance(ann.ID); got != want {
+		t.Errorf("the balance is %d, want %d", got, want)
+	}
+}
+
+// TestPointsAreExchangedForAPlace holds specification 2.3 and 3.2 from the exchange
+// to the payment.
+func TestPointsAreExchangedForAPlace(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, forPoints())
+	if _, err := w.Checkout(t.Context(), w.request("TEN")); !errors.Is(err, coupon.ErrPointsNotRedeemed) {
+		t.Errorf("before the exchange: %v, want points_not_redeemed", err)
+	}
+	held := w.exchange(t, c)
+	if held.State != redemption.Reserved || held.PointsState != redemption.PointsDebited || !held.Deadline.IsZero() || held.Points != 60 {
+		t.Errorf("the reservation is %+v", held)
+	}
+	w.wantBalance(t, 40)
+	if again := w.exchange(t, c); again.ID != held.ID {
+		t.Errorf("a second exchange made reservation %s", again.ID)
+	}
+	w.wantBalance(t, 40)
+	if _, err := w.Validate(t.Context(), "TEN", ann); err != nil {
+		t.Errorf("after the exchange: %v", err)
+	}
+	list, err := w.Reservations(t.Context(), ann.ID)
+	require.NoError(t, err)
+	if len(list) != 1 || list[0].ID != held.ID {
+		t.Errorf("reservations are %+v", list)
+	}
+	got := w.checkout(t, w.request("TEN"))
+	if got.Order.ReservationID != held.ID {
+		t.Errorf("the checkout uses %s, not the reservation %s", got.Order.ReservationID, held.ID)
+	}
+	require.NoError(t, w.fake.Pay(got.Session.ID))
+	outcomes := w.deliver(t)
+	if o := outcomes[0].Redemption; o.ID != held.ID || o.State != redemption.Completed || o.SessionID != got.Session.ID {
+		t.Errorf("the redemption is %+v", o)
+	}
+	w.wantBalance(t, 40)
+	if after := w.get(t, c.ID); after.UsedCount != 1 || after.ReservedCount != 0 {
+		t.Errorf("counts are %d used and %d reserved, want 1 and 0", after.UsedCount, after.ReservedCount)
+	}
+}
+
+// TestPointsComeBackOnce holds specification 3.2: the session expires, the points
+// are refunded and the reservation is gone.
+func TestPointsComeBackOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, forPoints())
+	w.exchange(t, c)
+	got := w.checkout(t, w.request("TEN"))
+	for range 2 {
+		o, err := w.HandleEvent(t.Context(), w.event(got, processor.Expired, processor.Unpaid))
+		require.NoError(t, err)
+		if o.Redemption.State != redemption.Released || o.Redemption.PointsState != redemption.PointsRefunded {
+			t.Errorf("the redemption is %+v", o.Redemption)
+		}
+		w.wantBalance(t, 100)
+	}
+	if after := w.get(t, c.ID); after.ReservedCount != 0 {
+		t.Errorf("%d reservations, want 0", after.ReservedCount)
+	}
+	late, err := w.HandleEvent(t.Context(), w.event(got, processor.Completed, processor.Paid))
+	require.NoError(t, err)
+	if late.Redemption.State != redemption.Completed || late.Flag != couponkit.FlagPointsRefunded {
+		t.Errorf("a payment after the refund: %+v", late)
+	}
+	w.wantBalance(t, 100)
+}
+
+func TestTooFewPoints(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	d := forPoints()
+	d.PointsRequired = 101
+	c := w.create(t, d)
+	_, err := w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: "ten", Customer: ann})
+	var refused *coupon.Rejection
+	if !errors.As(err, &refused) || refused.Headline().Params.PointsRequired != 101 || !errors.Is(err, couponkit.ErrInsufficientPoints) {
+		t.Errorf("got %v, want points_not_redeemed and ErrInsufficientPoints", err)
+	}
+	w.wantBalance(t, 100)
+	if after := w.get(t, c.ID); after.ReservedCount != 0 {
+		t.Errorf("%d reservations, want 0", after.ReservedCount)
+	}
+}
+
+func TestExchangeRefuses(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(t, tenOff())
+	_, err := w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: "TEN", Customer: ann})
+	if !errors.Is(err, pricing.ErrInvalid) {
+		t.Errorf("a coupon that costs no points: %v, want invalid input", err)
+	}
+	d := forPoints()
+	d.Code, d.MaxUses = "POINTS", coupon.Set[int64](1)
+	c := w.create(t, d)
+	_, err = w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: c.ID, Customer: eligibility.Customer{}})
+	if !errors.Is(err, coupon.ErrUserRequired) {
+		t.Errorf("nobody: %v, want user_required", err)
+	}
+	w.ledger.Credit(bob.ID, 100)
+	w.exchange(t, c)
+	_, err = w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: c.ID, Customer: bob})
+	if !errors.Is(err, coupon.ErrUsageLimitReached) || w.ledger.Balance(bob.ID) != 100 {
+		t.Errorf("the last place is taken: %v, balance %d", err, w.ledger.Balance(bob.ID))
+	}
+	service, err := couponkit.New(w.store, w.fake)
+	require.NoError(t, err)
+	if _, err := service.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: c.ID, Customer: ann}); !errors.Is(err, couponkit.ErrNoLedger) {
+		t.Errorf("without a ledger: %v", err)
+	}
+}
+
+// TestExchangeGoesOnAfterAnyFailure: whichever call fails, the next try ends with
+// one reservation and one debit, and what is never tried again is undone.
+func TestExchangeGoesOnAfterAnyFailure(t *testing.T) {
+	t.Parallel()
+	for calls := range 6 {
+		for _, after := range []bool{false, true} {
+			for _, tryAgain := range []bool{true, false} {
+				w, blow := newCrashingWorld(t)
+				c := w.create(t, forPoints())
+				blow.arm(calls, after)
+				_, err := w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: c.ID, Customer: ann})
+				if err != nil && !errors.Is(err, errCrash) {
+					t.Fatalf("stopped after %d calls: %v", calls, err)
+				}
+				blow.restart()
+				if tryAgain || err == nil {
+					w.exchange(t, c)
+					w.wantBalance(t, 40)
+					continue
+				}
+				w.pass(couponkit.DefaultExchangeTime)
+				_, err = w.Sweep(t.Context(), 0)
+				require.NoError(t, err)
+				confirmed := w.get(t, c.ID).ReservedCount
+				w.wantBalance(t, 100-60*confirmed)
+			}
+		}
+	}
+}
+
+func TestExchangeAtManyDevices(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, forPoints())
+	service, err := couponkit.New(w.store, w.fake, couponkit.WithPoints(w.ledger))
+	require.NoError(t, err)
+	var group sync.WaitGroup
+	for range 32 {
+		group.Go(func() {
+			if _, err := service.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: c.ID, Customer: ann}); err != nil {
+				t.Errorf("exchange: %v", err)
+			}
+		})
+	}
+	group.Wait()
+	w.wantBalance(t, 40)
+	if held := w.get(t, c.ID); held.ReservedCount != 1 {
+		t.Errorf("%d reservations, want 1", held.ReservedCount)
+	}
+}
+
+func TestCancelExchange(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, forPoints())
+	held := w.exchange(t, c)
+	if err := w.CancelExchange(t.Context(), bob.ID, held.ID); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("somebody else's reservation: %v, want ErrNotFound", err)
+	}
+	if err := w.CancelExchange(t.Context(), ann.ID, "rsv_none"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("unknown reservation: %v, want ErrNotFound", err)
+	}
+	for range 2 {
+		require.NoError(t, w.CancelExchange(t.Context(), ann.ID, held.ID))
+		w.wantBalance(t, 100)
+	}
+
+	held = w.exchange(t, c)
+	got := w.checkout(t, w.request("TEN"))
+	require.NoError(t, w.CancelExchange(t.Context(), ann.ID, held.ID))
+	session, err := w.fake.Session(t.Context(), got.Session.ID)
+	if err != nil || session.Status != processor.SessionExpired || w.order(t, got.Order.ID).State != store.OrderCancelled {
+		t.Errorf("the open checkout is %+v, %v", session, err)
+	}
+	w.wantBalance(t, 100)
+
+	held = w.exchange(t, c)
+	got = w.checkout(t, w.request("TEN"))
+	require.NoError(t, w.fake.Pay(got.Session.ID))
+	if err := w.CancelExchange(t.Context(), ann.ID, held.ID); !errors.Is(err, redemption.ErrIllegal) {
+		t.Errorf("a paid reservation: %v, want ErrIllegal", err)
+	}
+	w.wantBalance(t, 40)
+}
+
+// TestSweepRepeatsARefund: a ledger that was down when the session expired.
+func TestSweepRepeatsARefund(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, forPoints())
+	w.exchange(t, c)
+	got := w.checkout(t, w.request("TEN"))
+	blow := &fuse{}
+	blow.arm(0, false)
+	down, err := couponkit.New(w.store, w.fake, couponkit.WithPoints(crashingPoints{w.ledger, blow}))
+	require.NoError(t, err)
+	o, err := down.HandleEvent(t.Context(), w.event(got, processor.Expired, processor.Unpaid))
+	require.NoError(t, err) // the release is durable, and the refund is recorded as due
+	if !o.Redemption.RefundDue() {
+		t.Errorf("the redemption is %+v", o.Redemption)
+	}
+	w.wantBalance(t, 40)
+	report, err := w.Sweep(t.Context(), 0)
+	require.NoError(t, err)
+	if report.Refunded != 1 {
+		t.Errorf("report is %+v", report)
+	}
+	w.wantBalance(t, 100)
+}
+
+// slowLedger takes so long to debit that a sweep undoes the exchange meanwhile.
+type slowLedger struct {
+	couponkit.Points
+	meanwhile func()
+}
+
+func (l slowLedger) Debit(ctx context.Context, customerID, reservationID string, points int64) error {
+	l.meanwhile()
+	return l.Points.Debit(ctx, customerID, reservationID, points)
+}
+
+// TestADebitThatArrivesTooLate: the reservation was released before the ledger
+// answered; the customer keeps his points.
+func TestADebitThatArrivesTooLate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, forPoints())
+	slow, err := couponkit.New(w.store, w.fake, couponkit.WithClock(func() time.Time { return w.now }),
+		couponkit.WithPoints(slowLedger{w.ledger, func() {
+			w.pass(couponkit.DefaultExchangeTime)
+			_, err := w.Sweep(t.Context(), 0)
+			require.NoError(t, err)
+		}}))
+	require.NoError(t, err)
+	_, err = slow.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: c.ID, Customer: ann})
+	if !errors.Is(err, couponkit.ErrReservationClosed) {
+		t.Errorf("got %v, want ErrReservationClosed", err)
+	}
+	w.wantBalance(t, 100)
+	if held := w.get(t, c.ID); held.ReservedCount != 0 {
+		t.Errorf("%d reservations, want 0", held.ReservedCount)
+	}
+}

@@ -1,0 +1,112 @@
+package couponkit_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/processor/fakeprocessor"
+)
+
+// TestReconcileRepairsEveryDrift: each kind is found, reported in a dry run without
+// a change, repaired, and gone.
+func TestReconcileRepairsEveryDrift(t *testing.T) {
+	t.Parallel()
+	cases := map[couponkit.DriftKind]func(t *testing.T, w *world, c coupon.Coupon){
+		couponkit.DriftMissing: func(t *testing.T, w *world, c coupon.Coupon) {
+			require.NoError(t, w.fake.TamperDelete(c.Mirror))
+		},
+		couponkit.DriftState: func(t *testing.T, w *world, c coupon.Coupon) {
+			require.NoError(t, w.fake.TamperDeactivate(c.Mirror))
+		},
+		couponkit.DriftOutdated: func(t *testing.T, w *world, c coupon.Coupon) {
+			c.Name = "Changed behind the service"
+			_, err := w.store.UpdateCoupon(t.Context(), c)
+			require.NoError(t, err)
+		},
+		couponkit.DriftDeleting: func(t *testing.T, w *world, c coupon.Coupon) {
+			c.State = coupon.Deleting
+			_, err := w.store.UpdateCoupon(t.Context(), c)
+			require.NoError(t, err)
+		},
+		couponkit.DriftPending: func(t *testing.T, w *world, c coupon.Coupon) {
+			c.State = coupon.Pending
+			_, err := w.store.UpdateCoupon(t.Context(), c)
+			require.NoError(t, err)
+			w.pass(couponkit.DefaultPendingTime)
+		},
+		couponkit.DriftOrphan: func(t *testing.T, w *world, c coupon.Coupon) {
+			require.NoError(t, w.store.DeleteCoupon(t.Context(), c.ID, c.Revision))
+		},
+	}
+	for kind, arrange := range cases {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			_, err := w.fake.PlantForeignCode("THEIRS")
+			require.NoError(t, err)
+			c := w.create(t, tenOff())
+			arrange(t, w, c)
+			for _, dry := range []bool{true, false} {
+				drifts, err := w.Reconcile(t.Context(), couponkit.ReconcileOptions{DryRun: dry})
+				require.NoError(t, err)
+				want := []couponkit.Drift{{Kind: kind, CouponID: c.ID, Repaired: !dry}}
+				if diff := cmp.Diff(want, drifts); diff != "" {
+					t.Errorf("dry run %t (-want +got):\n%s", dry, diff)
+				}
+			}
+			drifts, err := w.Reconcile(t.Context(), couponkit.ReconcileOptions{})
+			if err != nil || len(drifts) > 0 {
+				t.Errorf("afterwards: %+v, %v", drifts, err)
+			}
+			if after, err := w.store.Coupon(t.Context(), c.ID); err == nil {
+				w.wantMirrored(t, after.ID, processor.MirrorValid)
+			} else if len(w.fake.Coupons()) != 1 {
+				t.Errorf("%d objects at the processor, want the foreign one", len(w.fake.Coupons()))
+			}
+		})
+	}
+}
+
+// TestReconcileLeavesAYoungCreationAlone: it may still be under way.
+func TestReconcileLeavesAYoungCreationAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	c.State = coupon.Pending
+	_, err := w.store.UpdateCoupon(t.Context(), c)
+	require.NoError(t, err)
+	w.pass(couponkit.DefaultPendingTime - time.Microsecond)
+	if drifts, err := w.Reconcile(t.Context(), couponkit.ReconcileOptions{}); err != nil || len(drifts) > 0 {
+		t.Errorf("got %+v, %v; want nothing", drifts, err)
+	}
+}
+
+// TestReconcileGoesOnAfterAFailure: one coupon that cannot be repaired does not stop
+// the others, and its error is told.
+func TestReconcileGoesOnAfterAFailure(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, code := range []string{"ONE", "TWO", "THREE"} {
+		d := tenOff()
+		d.Code = code
+		require.NoError(t, w.fake.TamperDeactivate(w.create(t, d).Mirror))
+	}
+	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.SetMirrorActive, Kind: fakeprocessor.LostBefore})
+	drifts, err := w.Reconcile(t.Context(), couponkit.ReconcileOptions{})
+	repaired := 0
+	for _, d := range drifts {
+		if d.Repaired {
+			repaired++
+		}
+	}
+	if !errors.Is(err, couponkit.ErrUnavailable) || len(drifts) != 3 || repaired != 2 {
+		t.Errorf("%d of %d repaired, %v; want 2 of 3 and ErrUnavailable", repaired, len(drifts), err)
+	}
+}

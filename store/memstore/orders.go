@@ -1,0 +1,81 @@
+package memstore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/couponkit/couponkit/store"
+)
+
+// CreateOrder stores an order without a coupon; see store.Orders.
+func (s *Store) CreateOrder(ctx context.Context, o store.Order) (store.Order, bool, error) {
+	if err := s.enter(ctx); err != nil {
+		return store.Order{}, false, err
+	}
+	if err := o.Validate(); err != nil {
+		return store.Order{}, false, err
+	}
+	customer, stripe := s.customers.of(o.CustomerID)
+	customer.Lock()
+	defer customer.Unlock()
+	if before, used := s.keyed.get(keyOf(o.CustomerID, o.Key)); used {
+		first, err := before.replay("", &o)
+		return first.Order, err == nil, err
+	}
+	if _, known := s.orders.get(o.ID); known {
+		return store.Order{}, false, fmt.Errorf("order %s exists already: %w", o.ID, store.ErrConflict)
+	}
+	b := s.plain[stripe]
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s.putOrder(b, o)
+	s.keyed.put(keyOf(o.CustomerID, o.Key), use{book: b, orderID: o.ID})
+	return o.Clone(), false, nil
+}
+
+// Order returns one order; see store.Orders.
+func (s *Store) Order(ctx context.Context, id string) (store.Order, error) {
+	if err := s.enter(ctx); err != nil {
+		return store.Order{}, err
+	}
+	b, known := s.orders.get(id)
+	if !known {
+		return store.Order{}, store.ErrNotFound
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.orders[id].Clone(), nil
+}
+
+// OrderByKey returns the order of a customer's key; see store.Orders.
+func (s *Store) OrderByKey(ctx context.Context, customerID, key string) (store.Order, error) {
+	if err := s.enter(ctx); err != nil {
+		return store.Order{}, err
+	}
+	used, known := s.keyed.get(keyOf(customerID, key))
+	if !known || used.orderID == "" {
+		return store.Order{}, store.ErrNotFound
+	}
+	return s.Order(ctx, used.orderID)
+}
+
+// OpenOrders returns orders for the sweep; see store.Orders.
+func (s *Store) OpenOrders(ctx context.Context, at time.Time, limit int) ([]store.Order, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	var open []store.Order
+	for _, b := range s.plain {
+		b.mu.Lock()
+		for _, o := range b.orders {
+			if !o.Ended() && !o.Deadline.IsZero() && !o.Deadline.After(at) {
+				open = append(open, o.Clone())
+			}
+		}
+		b.mu.Unlock()
+	}
+	slices.SortFunc(open, func(a, b store.Order) int { return inOrder(a.CreatedAt, a.ID, b.CreatedAt, b.ID) })
+	return open[:min(len(open), max(limit, 0))], nil
+}

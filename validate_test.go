@@ -1,0 +1,260 @@
+package couponkit_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/text/language"
+
+	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/processor/fakeprocessor"
+)
+
+// TestValidateAnswers holds the success response of specification 4.4.
+func TestValidateAnswers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, couponkit.WithLocale(language.German))
+	c := w.create(t, tenOff())
+	want := couponkit.Validation{
+		CouponID: c.ID, Code: c.Code, DiscountType: pricing.FixedAmount, DiscountValue: "10.00",
+		Currency: pricing.EUR(), CurrencySymbol: "€",
+	}
+	for _, typed := range []string{"TEN", " ten ", "ＴＥＮ", c.ID, " " + c.ID + "\n"} {
+		got, err := w.Validate(t.Context(), typed, ann)
+		require.NoError(t, err, typed)
+		if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b coupon.Code) bool { return a == b }), cmp.Comparer(func(a, b pricing.Currency) bool { return a == b })); diff != "" {
+			t.Errorf("Validate(%q) (-want +got):\n%s", typed, diff)
+		}
+	}
+	text, err := json.Marshal(want)
+	require.NoError(t, err)
+	wire := `{"couponId":"` + c.ID + `","code":"TEN","discountType":"FIXED_AMOUNT","discountValue":"10.00","currency":"EUR","currencySymbol":"€"}`
+	if string(text) != wire {
+		t.Errorf("JSON is %s, want %s", text, wire)
+	}
+}
+
+// TestValidateRefuses holds the eight validations of specification 4.4 through the
+// front door.
+func TestValidateRefuses(t *testing.T) {
+	t.Parallel()
+	in := func(w *world, d time.Duration) coupon.Moment { return coupon.At(w.now.Add(d)) }
+	cases := map[string]struct {
+		arrange  func(t *testing.T, w *world) (typed string)
+		customer eligibility.Customer
+		want     error
+	}{
+		"nothing typed": {func(*testing.T, *world) string { return " \t" }, ann, coupon.ErrCodeRequired},
+		"unknown code":  {func(*testing.T, *world) string { return "NONE" }, ann, coupon.ErrNotFound},
+		"unknown ID":    {func(*testing.T, *world) string { return "cpn_none" }, ann, coupon.ErrNotFound},
+		"no code at all": {func(*testing.T, *world) string {
+			return "two words"
+		}, ann, coupon.ErrNotFound},
+		"too long": {func(*testing.T, *world) string { return strings.Repeat("X", 256) }, ann, coupon.ErrNotFound},
+		"switched off": {func(t *testing.T, w *world) string {
+			_, err := w.SetActive(t.Context(), w.create(t, tenOff()).ID, false)
+			require.NoError(t, err)
+			return "TEN"
+		}, ann, coupon.ErrInactive},
+		"not started": {func(t *testing.T, w *world) string {
+			d := tenOff()
+			d.StartsAt = in(w, time.Microsecond)
+			w.create(t, d)
+			return "TEN"
+		}, ann, coupon.ErrNotStarted},
+		"expired at this instant": {func(t *testing.T, w *world) string {
+			d := tenOff()
+			d.ExpiresAt = in(w, time.Hour)
+			w.create(t, d)
+			w.pass(time.Hour)
+			return "TEN"
+		}, ann, coupon.ErrExpired},
+		"used up": {func(t *testing.T, w *world) string {
+			d := tenOff()
+			d.MaxUses = coupon.Set[int64](1)
+			w.create(t, d)
+			r := w.request("TEN")
+			r.Customer = bob
+			w.checkout(t, r)
+			return "TEN"
+		}, ann, coupon.ErrUsageLimitReached},
+		"used by the customer": {func(t *testing.T, w *world) string {
+			w.create(t, tenOff())
+			require.NoError(t, w.fake.Pay(w.checkout(t, w.request("TEN")).Session.ID))
+			w.deliver(t)
+			return "TEN"
+		}, ann, coupon.ErrUserUsageLimitReached},
+		"nobody signed in": {func(t *testing.T, w *world) string {
+			w.create(t, tenOff())
+			return "TEN"
+		}, eligibility.Customer{}, coupon.ErrUserRequired},
+		"unknown user": {func(t *testing.T, w *world) string {
+			w.create(t, tenOff())
+			return "TEN"
+		}, eligibility.Customer{ID: "ghost"}, coupon.ErrUserRequired},
+		"not on the list": {func(t *testing.T, w *world) string {
+			d := tenOff()
+			d.Distribution, d.AllowedUserEmails = coupon.UserSpecific, coupon.EmailList{bob.Email}
+			w.create(t, d)
+			return "TEN"
+		}, ann, coupon.ErrUserNotAllowed},
+		"points not exchanged": {func(t *testing.T, w *world) string {
+			d := tenOff()
+			d.Distribution, d.PointsRequired = coupon.PointsRedeemable, 10
+			w.create(t, d)
+			return "TEN"
+		}, ann, coupon.ErrPointsNotRedeemed},
+		"mirror switched off": {func(t *testing.T, w *world) string {
+			require.NoError(t, w.fake.TamperDeactivate(w.create(t, tenOff()).Mirror))
+			return "TEN"
+		}, ann, coupon.ErrProcessorOutOfSync},
+		"mirror gone": {func(t *testing.T, w *world) string {
+			require.NoError(t, w.fake.TamperDelete(w.create(t, tenOff()).Mirror))
+			return "TEN"
+		}, ann, coupon.ErrProcessorOutOfSync},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			typed := tc.arrange(t, w)
+			_, err := w.Validate(t.Context(), typed, tc.customer)
+			var refused *coupon.Rejection
+			if !errors.As(err, &refused) || len(refused.Reasons) != 1 || !errors.Is(err, tc.want) {
+				t.Errorf("Validate(%q) = %v, want only %v", typed, err, tc.want)
+			}
+			q, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), Code: typed, Customer: tc.customer})
+			if typed == " \t" || !errors.Is(err, tc.want) {
+				if !errors.Is(err, tc.want) {
+					t.Errorf("Quote(%q) = %v, want %v", typed, err, tc.want)
+				}
+			}
+			if q.Total != 34_90 || q.Discount != 0 {
+				t.Errorf("the refused quote has total %d and discount %d, want the list prices", q.Total, q.Discount)
+			}
+			if _, err := w.Checkout(t.Context(), couponkit.CheckoutRequest{Cart: phones(), Code: typed, Customer: tc.customer}); !errors.Is(err, tc.want) {
+				t.Errorf("Checkout(%q) = %v, want %v", typed, err, tc.want)
+			}
+		})
+	}
+}
+
+// TestAProcessorThatDoesNotAnswerIsNoRefusal: contract section 6.
+func TestAProcessorThatDoesNotAnswerIsNoRefusal(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(t, tenOff())
+	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.VerifyMirror, Kind: fakeprocessor.LostBefore})
+	_, err := w.Validate(t.Context(), "TEN", ann)
+	var refused *coupon.Rejection
+	if !errors.Is(err, couponkit.ErrUnavailable) || errors.As(err, &refused) {
+		t.Errorf("got %v, want ErrUnavailable and no rejection", err)
+	}
+}
+
+func TestQuote(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	q, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), Code: "ten", Customer: ann})
+	require.NoError(t, err)
+	if q.Subtotal != 30_00 || q.Discount != 10_00 || q.Shipping != 4_90 || q.Total != 24_90 || !q.RequiresPayment() || q.Coupon.ID != c.ID {
+		t.Errorf("quote is %+v", q)
+	}
+	plain, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), AllowAnonymous: true})
+	require.NoError(t, err)
+	if plain.Total != 34_90 || plain.Coupon != nil || plain.Fingerprint == q.Fingerprint {
+		t.Errorf("quote without a coupon is %+v", plain)
+	}
+	if _, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones()}); !errors.Is(err, coupon.ErrUserRequired) {
+		t.Errorf("anonymous quote: %v, want user_required", err)
+	}
+	if _, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), Code: "TEN", AllowAnonymous: true}); err != nil {
+		t.Errorf("anonymous preview of a general coupon: %v", err)
+	}
+	if _, err := w.Quote(t.Context(), couponkit.QuoteRequest{Code: "TEN", Customer: ann}); !errors.Is(err, pricing.ErrInvalid) {
+		t.Errorf("cart without a currency: %v, want invalid input", err)
+	}
+}
+
+// TestFingerprintFollowsTheCoupon: the same cart has another fingerprint once the
+// coupon has another revision.
+func TestFingerprintFollowsTheCoupon(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	ask := func() string {
+		q, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), Code: "TEN", Customer: ann})
+		require.NoError(t, err)
+		return q.Fingerprint
+	}
+	first := ask()
+	w.pass(time.Minute)
+	if ask() != first {
+		t.Error("time alone changed the fingerprint")
+	}
+	_, err := w.Update(t.Context(), c.ID, coupon.Patch{Name: coupon.Set("New")})
+	require.NoError(t, err)
+	if ask() == first {
+		t.Error("a change of the coupon did not change the fingerprint")
+	}
+}
+
+func TestTotalsThatCannotBeCharged(t *testing.T) {
+	t.Parallel()
+	cheap := func(cents int64) pricing.Cart {
+		return pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
+			{ID: "1", Kind: pricing.Device, ItemID: "case", Quantity: 1, UnitPrice: cents},
+		}}
+	}
+	ask := func(w *world, cart pricing.Cart, code string) error {
+		_, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: cart, Code: code, Customer: ann})
+		return err
+	}
+	w := newWorld(t)
+	w.create(t, tenOff())
+	var refused *coupon.Rejection
+	require.ErrorAs(t, ask(w, cheap(10_49), "TEN"), &refused)
+	if p := refused.Headline().Params; refused.Headline().Code != coupon.BelowMinimumCharge || p.Total.Minor() != 49 || p.Minimum.Minor() != 50 {
+		t.Errorf("49 cents: %v with %+v", refused, p)
+	}
+	for _, cents := range []int64{10_50, 10_00} {
+		if err := ask(w, cheap(cents), "TEN"); err != nil {
+			t.Errorf("%d cents: %v", cents, err)
+		}
+	}
+	never := newWorldWith(t, processor.Abilities{NoZeroTotal: true})
+	never.create(t, tenOff())
+	if err := ask(never, cheap(10_00), "TEN"); !errors.Is(err, coupon.ErrBelowMinimumCharge) {
+		t.Errorf("total 0 where it cannot be charged: %v", err)
+	}
+}
+
+// TestObserver: every attempt is told, refused ones with their reasons, and nothing
+// of it is personal but the ID.
+func TestObserver(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	w.attempts = nil
+	_, err := w.Validate(t.Context(), "TEN", eligibility.Customer{})
+	require.Error(t, err)
+	_, err = w.Validate(t.Context(), "TEN", ann)
+	require.NoError(t, err)
+	want := []couponkit.Attempt{
+		{Operation: couponkit.OpValidate, CouponID: c.ID, Reasons: []coupon.RejectionCode{coupon.UserRequired}, Err: w.attempts[0].Err, At: w.now},
+		{Operation: couponkit.OpValidate, CouponID: c.ID, CustomerID: ann.ID, At: w.now},
+	}
+	if diff := cmp.Diff(want, w.attempts, cmp.Comparer(func(a, b error) bool { return errors.Is(a, b) })); diff != "" {
+		t.Errorf("attempts (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,136 @@
+package couponkit_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/examples/host"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/processor/fakeprocessor"
+	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/memstore"
+)
+
+// world is a service with everything around it, and a clock that only tests move.
+type world struct {
+	*couponkit.Service
+	now      time.Time
+	store    store.Store
+	fake     *fakeprocessor.Processor
+	ledger   *host.Ledger
+	attempts []couponkit.Attempt
+}
+
+var (
+	ann = eligibility.Customer{ID: "ann", Email: "ann@example.org"}
+	bob = eligibility.Customer{ID: "bob", Email: "bob@example.org"}
+)
+
+func newWorld(t *testing.T, options ...couponkit.Option) *world {
+	t.Helper()
+	return newWorldWith(t, processor.Abilities{MinimumCharge: map[pricing.Currency]int64{pricing.EUR(): 50}}, options...)
+}
+
+func newWorldWith(t *testing.T, abilities processor.Abilities, options ...couponkit.Option) *world {
+	t.Helper()
+	w := &world{now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), store: memstore.New(), ledger: &host.Ledger{}}
+	clock := func() time.Time { return w.now }
+	w.fake = fakeprocessor.New(fakeprocessor.Options{Now: clock, Abilities: abilities, Tolerance: 1000 * time.Hour})
+	w.ledger.Credit(ann.ID, 100)
+	service, err := couponkit.New(w.store, w.fake, append([]couponkit.Option{
+		couponkit.WithClock(clock),
+		couponkit.WithPoints(w.ledger),
+		couponkit.WithUsers(host.Directory{
+			ann.ID: {ID: ann.ID, Email: ann.Email}, bob.ID: {ID: bob.ID, Email: bob.Email},
+		}),
+		couponkit.WithObserver(couponkit.ObserverFunc(func(_ context.Context, a couponkit.Attempt) {
+			w.attempts = append(w.attempts, a)
+		})),
+	}, options...)...)
+	require.NoError(t, err)
+	w.Service = service
+	return w
+}
+
+// pass lets time pass.
+func (w *world) pass(d time.Duration) { w.now = w.now.Add(d) }
+
+// tenOff is a draft of 10 EUR off, for a test to change.
+func tenOff() coupon.Draft {
+	return coupon.Draft{
+		Code: "TEN", Name: "Ten off", DiscountType: pricing.FixedAmount, DiscountValue: decimal.NewFromInt(10),
+	}
+}
+
+func percentOff(percent int64) coupon.Draft {
+	return coupon.Draft{
+		Code: "PERCENT", Name: "Percent off", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(percent),
+	}
+}
+
+func (w *world) create(t *testing.T, d coupon.Draft) coupon.Coupon {
+	t.Helper()
+	c, err := w.Create(t.Context(), d)
+	require.NoError(t, err)
+	return c
+}
+
+// phones is three phones at 10.00 and shipping of 4.90.
+func phones() pricing.Cart {
+	return pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
+		{ID: "A", Kind: pricing.Device, ItemID: "phone", Quantity: 3, UnitPrice: 10_00},
+		{ID: "S", Kind: pricing.Shipping, ItemID: "dhl", Quantity: 1, UnitPrice: 4_90},
+	}}
+}
+
+func (w *world) request(code string) couponkit.CheckoutRequest {
+	return couponkit.CheckoutRequest{Cart: phones(), Code: code, Customer: ann}
+}
+
+func (w *world) checkout(t *testing.T, r couponkit.CheckoutRequest) couponkit.Checkout {
+	t.Helper()
+	c, err := w.Checkout(t.Context(), r)
+	require.NoError(t, err)
+	return c
+}
+
+// deliver lets the webhook receive what is queued.
+func (w *world) deliver(t *testing.T) []couponkit.Outcome {
+	t.Helper()
+	var outcomes []couponkit.Outcome
+	handler := w.fake.Handler(func(ctx context.Context, e processor.Event) error {
+		o, err := w.HandleEvent(ctx, e)
+		outcomes = append(outcomes, o)
+		return err
+	})
+	require.NoError(t, w.fake.Deliver(t.Context(), fakeprocessor.Serve(handler)))
+	return outcomes
+}
+
+func (w *world) get(t *testing.T, id string) coupon.Coupon {
+	t.Helper()
+	c, err := w.store.Coupon(t.Context(), id)
+	require.NoError(t, err)
+	return c
+}
+
+func (w *world) order(t *testing.T, id string) store.Order {
+	t.Helper()
+	o, err := w.store.Order(t.Context(), id)
+	require.NoError(t, err)
+	return o
+}
+
+// handle is HandleEvent as a webhook's handler has it.
+func (w *world) handle(ctx context.Context, e processor.Event) error {
+	_, err := w.HandleEvent(ctx, e)
+	return err
+}
