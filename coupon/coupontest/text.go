@@ -94,7 +94,9 @@ func Spelling(code coupon.Code) *rapid.Generator[string] {
 		text := []rune(code.String())
 		switch rapid.SampledFrom([]string{"as it is", "lower", "mixed", "wide"}).Draw(t, "spelling") {
 		case "lower":
-			text = []rune(strings.ToLower(code.String()))
+			for i, r := range text {
+				text[i] = lower(r)
+			}
 		case "mixed":
 			for i, r := range text {
 				if rapid.Bool().Draw(t, "lower") {

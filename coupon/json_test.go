@@ -1,0 +1,377 @@
+package coupon_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/coupon/coupontest"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// Contract section 7: these names, and no other.
+const fullJSON = `{"id":"cpn_1","code":"TEN","name":"Ten per cent","discountType":"FIXED_AMOUNT","discountValue":"12.50",` +
+	`"currency":"EUR","description":"for regulars","appliesTo":"PRODUCT","planIds":[],"deviceIds":["phone"],` +
+	`"accessoryIds":["case","cable"],"distribution":"USER_SPECIFIC","allowedUserEmails":["ann@x.org","bob@x.org"],` +
+	`"pointsRequired":null,"maxUses":100,"maxUsesPerUser":2,"minPurchase":"50.00","startsAt":"2026-11-01T00:00:00Z",` +
+	`"expiresAt":"2026-12-01T00:00:00Z","active":true,"usedCount":7,"reservedCount":1,"processorCouponId":"co_1",` +
+	`"promotionCodeId":"promo_1","createdAt":"2026-11-20T12:00:00Z","updatedAt":"2026-11-20T12:00:00Z","revision":3}`
+
+func TestACouponInJSON(t *testing.T) {
+	t.Parallel()
+	c := full(t)
+	c.UsedCount, c.ReservedCount, c.Revision = 7, 1, 3
+	c.Mirror = coupon.Mirror{CouponID: "co_1", PromotionCodeID: "promo_1"}
+	data, err := json.Marshal(c)
+	require.NoError(t, err)
+	if diff := cmp.Diff(fullJSON, string(data)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	var got coupon.Coupon
+	require.NoError(t, json.Unmarshal([]byte(fullJSON), &got))
+	if diff := cmp.Diff(c, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	data, err = json.Marshal(mustNew(t, ten()))
+	require.NoError(t, err)
+	for _, part := range []string{
+		`"discountValue":"10"`, `"planIds":[]`, `"allowedUserEmails":[]`, `"pointsRequired":null`, `"maxUses":null`,
+		`"maxUsesPerUser":1`, `"minPurchase":null`, `"startsAt":null`, `"expiresAt":null`, `"processorCouponId":""`,
+	} {
+		if !strings.Contains(string(data), part) {
+			t.Errorf("%s is not in %s", part, data)
+		}
+	}
+}
+
+// checkRoundTrip writes want as JSON and reads it, which must yield want.
+func checkRoundTrip[T any](want T, options ...cmp.Option) error {
+	data, err := json.Marshal(want)
+	if err != nil {
+		return err
+	}
+	var got T
+	if err := json.Unmarshal(data, &got); err != nil {
+		return fmt.Errorf("%s: %w", data, err)
+	}
+	if diff := cmp.Diff(want, got, options...); diff != "" {
+		return fmt.Errorf("%s comes back changed (-want +got):\n%s", data, diff)
+	}
+	return nil
+}
+
+// Active and inactive coupons come back without loss, but for the revision that
+// the mirror shows, which is not among the names of the contract.
+func TestCouponsComeBackFromJSON(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		c := coupontest.Coupon().Draw(t, "coupon")
+		c.Mirror.Revision = 0
+		if c.State != coupon.Active {
+			c.State = coupon.Inactive
+		}
+		if err := checkRoundTrip(c); err != nil {
+			t.Error(err)
+		}
+		if err := checkRoundTrip(c.Snapshot()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// readable compares drafts and patches by what can be read of them.
+var readable = cmp.Options{
+	cmp.Comparer(func(a, b coupon.Optional[string]) bool { return sameOptional(a, b) }),
+	cmp.Comparer(func(a, b coupon.Optional[int64]) bool { return sameOptional(a, b) }),
+	cmp.Comparer(func(a, b coupon.Optional[[]string]) bool { return sameOptional(a, b) }),
+	cmp.Comparer(func(a, b coupon.Optional[coupon.EmailList]) bool { return sameOptional(a, b) }),
+	cmp.Comparer(func(a, b coupon.Optional[coupon.AppliesTo]) bool { return sameOptional(a, b) }),
+	cmp.Comparer(func(a, b coupon.Optional[coupon.Distribution]) bool { return sameOptional(a, b) }),
+	cmp.Comparer(func(a, b coupon.Optional[pricing.DiscountType]) bool { return sameOptional(a, b) }),
+	cmp.Comparer(func(a, b coupon.Optional[coupon.Moment]) bool { return sameOptional(a, b) }),
+	cmp.Comparer(func(a, b coupon.Optional[decimal.Decimal]) bool { return sameOptional(a, b) }),
+	cmp.Comparer(func(a, b []string) bool { return slices.Equal(a, b) }), // nil is empty
+}
+
+func sameOptional[T any](a, b coupon.Optional[T]) bool {
+	v, hasV := a.Value()
+	w, hasW := b.Value()
+	empty := fmt.Sprint(v) == "[]" // a nil list is written as null, which clears to the same
+	return a.Given() == b.Given() && (hasV == hasW || empty) && fmt.Sprint(v) == fmt.Sprint(w)
+}
+
+func TestDraftsAndPatchesComeBackFromJSON(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		d := coupontest.Draft().Draw(t, "draft")
+		if err := checkRoundTrip(d, readable); err != nil {
+			t.Error(err)
+		}
+		p := coupontest.Patch(coupontest.Coupon().Draw(t, "coupon")).Draw(t, "patch")
+		if err := checkRoundTrip(p, readable); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// forgetful loses a field on the way through JSON.
+type forgetful struct {
+	Kept string
+	Lost string `json:"-"`
+}
+
+func TestTheRoundTripCheckerNotices(t *testing.T) {
+	t.Parallel()
+	if checkRoundTrip(forgetful{Kept: "a", Lost: "b"}) == nil {
+		t.Error("a lost field passes")
+	}
+	inactive := full(t)
+	inactive.State = coupon.Deleting
+	if checkRoundTrip(inactive) == nil {
+		t.Error("a state that JSON does not have passes")
+	}
+	if checkRoundTrip(coupon.Coupon{}) == nil {
+		t.Error("an invalid coupon is read")
+	}
+}
+
+func TestReadingACouponIsStrict(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		replace, with string
+		want          map[string]pricing.FieldCode
+	}{
+		"unknown field":          {`"revision":3`, `"revision":3,"state":"active"`, map[string]pricing.FieldCode{"state": "unknown"}},
+		"another letter case":    {`"revision"`, `"Revision"`, map[string]pricing.FieldCode{"Revision": "unknown"}},
+		"no ID":                  {`"id":"cpn_1",`, ``, map[string]pricing.FieldCode{"id": "malformed"}},
+		"no word on active":      {`"active":true,`, ``, map[string]pricing.FieldCode{"active": "required"}},
+		"null for active":        {`"active":true`, `"active":null`, map[string]pricing.FieldCode{"active": "required"}},
+		"a malformed code":       {`"TEN"`, `"T N"`, map[string]pricing.FieldCode{"code": "malformed"}},
+		"no code":                {`"TEN"`, `""`, map[string]pricing.FieldCode{"code": "required"}},
+		"no revision":            {`,"revision":3`, ``, map[string]pricing.FieldCode{"revision": "too_small"}},
+		"an unknown currency":    {`"EUR"`, `"EUX"`, map[string]pricing.FieldCode{"currency": "unknown"}},
+		"no currency":            {`"EUR"`, `""`, map[string]pricing.FieldCode{"currency": "required"}},
+		"an impossible discount": {`"12.50"`, `"12.505"`, map[string]pricing.FieldCode{"discountValue": "too_many_decimals"}},
+		"no discount type":       {`"FIXED_AMOUNT"`, `null`, map[string]pricing.FieldCode{"discountType": "required"}},
+		"a negative count":       {`"usedCount":7,"reservedCount":1`, `"usedCount":-7,"reservedCount":-1`, map[string]pricing.FieldCode{"usedCount": "too_small", "reservedCount": "too_small"}},
+		"a limit of 0":           {`"maxUses":100`, `"maxUses":0`, map[string]pricing.FieldCode{"maxUses": "too_small"}},
+		"a bad address":          {`"bob@x.org"`, `"bob"`, map[string]pricing.FieldCode{"allowedUserEmails[1]": "malformed"}},
+		"a date for an instant":  {`"2026-12-01T00:00:00Z"`, `"2026-12-01"`, map[string]pricing.FieldCode{"expiresAt": "malformed"}},
+		"a date of creation":     {`"createdAt":"2026-11-20T12:00:00Z"`, `"createdAt":"2026-11-20"`, map[string]pricing.FieldCode{"createdAt": "malformed"}},
+		"an empty item":          {`"cable"`, `""`, map[string]pricing.FieldCode{"accessoryIds[1]": "required"}},
+		"an item that is none":   {`"cable"`, `7`, map[string]pricing.FieldCode{"accessoryIds[1]": "malformed"}},
+		"many at once":           {`"currency":"EUR"`, `"currency":1,"a":1,"b":2`, map[string]pricing.FieldCode{"currency": "malformed", "a": "unknown", "b": "unknown"}},
+		"out of the window":      {`"2026-12-01`, `"2026-10-01`, map[string]pricing.FieldCode{"expiresAt": "mismatch"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			document := strings.Replace(fullJSON, test.replace, test.with, 1)
+			require.NotEqual(t, fullJSON, document)
+			kept := mustNew(t, ten())
+			got := kept
+			if diff := cmp.Diff(test.want, fieldCodes(t, json.Unmarshal([]byte(document), &got))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(kept, got); diff != "" {
+				t.Errorf("an error changes the coupon (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestADraftInJSON(t *testing.T) {
+	t.Parallel()
+	var d coupon.Draft
+	require.NoError(t, json.Unmarshal([]byte(`{"code":"ten","name":"Ten","discountType":"FIXED_AMOUNT","discountValue":10.50,
+		"currency":"eur","appliesTo":"SPECIFIC","planIds":["a"],"distribution":"USER_SPECIFIC",
+		"allowedUserEmails":"ann@x.org\nbob@x.org","maxUses":3,"maxUsesPerUser":null,"minPurchase":"20","pointsRequired":null,
+		"description":null,"expiresAt":"2026-12-31"}`), &d))
+	c, err := coupon.New(d, creation)
+	require.NoError(t, err)
+	if c.Discount.Value() != "10.50" || c.MinPurchase != 2000 || c.Limits != (coupon.Limits{MaxUses: 3}) || c.AllowedUserEmails.Len() != 2 ||
+		!c.ExpiresAt.Equal(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)) {
+		t.Errorf("got %+v", c)
+	}
+	data, err := json.Marshal(ten())
+	require.NoError(t, err)
+	if want := `{"code":"ten","name":"Ten per cent","discountType":"PERCENTAGE","discountValue":"10"}`; string(data) != want {
+		t.Errorf("a draft of defaults is %s", data)
+	}
+}
+
+func TestEveryFaultOfADraftInJSONIsNamed(t *testing.T) {
+	t.Parallel()
+	got := ten()
+	err := json.Unmarshal([]byte(`{"code":5,"name":[],"discountType":"HALF","discountValue":"1e400","currency":{},"appliesTo":"",
+		"planIds":["a",null,3],"deviceIds":"a","accessoryIds":{},"distribution":1,"allowedUserEmails":["a@x.org",{}],
+		"pointsRequired":1.5,"maxUses":"3","maxUsesPerUser":9223372036854775808,"minPurchase":"12,50","startsAt":"soon",
+		"expiresAt":1767225600,"usedCount":3,"active":true}`), &got)
+	want := map[string]pricing.FieldCode{
+		"code": "malformed", "name": "malformed", "discountType": "unknown", "discountValue": "too_large", "currency": "malformed",
+		"appliesTo": "unknown", "planIds[1]": "malformed", "planIds[2]": "malformed", "deviceIds": "malformed",
+		"accessoryIds": "malformed", "distribution": "malformed", "allowedUserEmails[1]": "malformed", "pointsRequired": "malformed",
+		"maxUses": "malformed", "maxUsesPerUser": "too_large", "minPurchase": "malformed", "startsAt": "malformed",
+		"expiresAt": "malformed", "usedCount": "unknown", "active": "unknown",
+	}
+	if diff := cmp.Diff(want, fieldCodes(t, err)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got.Code != "ten" {
+		t.Error("an error changes the draft")
+	}
+	for _, word := range []string{"Go ", "json", "int64", "decimal.", "coupon.", "pricing.", "struct", "cannot unmarshal"} {
+		if strings.Contains(err.Error(), word) {
+			t.Errorf("%q in the message for people: %v", word, err)
+		}
+	}
+}
+
+func TestAPatchInJSON(t *testing.T) {
+	t.Parallel()
+	var p coupon.Patch
+	require.NoError(t, json.Unmarshal([]byte(`{"maxUses":null,"name":"New","expiresAt":null,"revision":4,"minPurchase":1.50}`), &p))
+	name, _ := p.Name.Value()
+	revision, _ := p.Revision.Value()
+	minimum, _ := p.MinPurchase.Value()
+	_, limited := p.MaxUses.Value()
+	_, expires := p.ExpiresAt.Value()
+	if name != "New" || revision != 4 || minimum.String() != "1.5" || limited || !p.MaxUses.Given() || expires || !p.ExpiresAt.Given() ||
+		p.StartsAt.Given() || p.Description.Given() || p.Code.Given() {
+		t.Errorf("got %+v", p)
+	}
+	data, err := json.Marshal(p)
+	require.NoError(t, err)
+	if want := `{"name":"New","maxUses":null,"minPurchase":"1.5","expiresAt":null,"revision":4}`; string(data) != want {
+		t.Errorf("got %s", data)
+	}
+	err = json.Unmarshal([]byte(`{"planIds":[1],"usedCount":4,"minPurchase":"x","discountValue":1e999}`), &p)
+	want := map[string]pricing.FieldCode{"planIds[0]": "malformed", "usedCount": "unknown", "minPurchase": "malformed", "discountValue": "too_large"}
+	if diff := cmp.Diff(want, fieldCodes(t, err)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A digit costs a digit: no number of any length or exponent is computed with.
+func TestNumbersOfAnySize(t *testing.T) {
+	t.Parallel()
+	for _, number := range []string{
+		"1e400", "1e-400", "1e9999999", `"1e2147483648"`, strings.Repeat("9", 10_000), `"` + strings.Repeat("9", 10_000) + `"`,
+		"0." + strings.Repeat("1", 10_000), fmt.Sprint(uint64(math.MaxUint64)),
+	} {
+		var d coupon.Draft
+		if err := json.Unmarshal([]byte(`{"discountValue":`+number+`,"minPurchase":`+number+`}`), &d); err == nil {
+			d.Code, d.Name, d.DiscountType = "x", "x", pricing.FixedAmount
+			_, err = coupon.New(d, creation)
+			require.Error(t, err)
+		} else if codes := fieldCodes(t, err); codes["discountValue"] == "" || codes["minPurchase"] == "" || len(err.Error()) > 1_000 {
+			t.Errorf("%.30s: %.200v", number, err)
+		}
+	}
+}
+
+func TestASnapshotHoldsNoAddress(t *testing.T) {
+	t.Parallel()
+	data, err := json.Marshal(full(t).Snapshot())
+	require.NoError(t, err)
+	want := `{"id":"cpn_1","code":"TEN","name":"Ten per cent","discountType":"FIXED_AMOUNT","discountValue":"12.50","currency":"EUR",` +
+		`"appliesTo":"PRODUCT","planIds":[],"deviceIds":["phone"],"accessoryIds":["case","cable"],"distribution":"USER_SPECIFIC",` +
+		`"minPurchase":"50.00","startsAt":"2026-11-01T00:00:00Z","expiresAt":"2026-12-01T00:00:00Z","revision":1}`
+	if diff := cmp.Diff(want, string(data)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestItemsInJSON(t *testing.T) {
+	t.Parallel()
+	items := coupon.NewItems("kept")
+	codes := fieldCodes(t, json.Unmarshal([]byte(`["a",1]`), &items))
+	if codes["[1]"] != pricing.FieldMalformed || !items.Has("kept") {
+		t.Errorf("got %v, %v", codes, items.Slice())
+	}
+	require.NoError(t, json.Unmarshal([]byte(`null`), &items))
+	if items.Len() != 0 {
+		t.Error("null is the empty set")
+	}
+}
+
+func FuzzDraftJSON(f *testing.F) {
+	for _, seed := range []string{
+		`{"code":"ten","name":"Ten","discountType":"PERCENTAGE","discountValue":"10"}`,
+		`{"code":"","discountValue":1e400,"planIds":["a",1],"x":0}`, `{"allowedUserEmails":"a@x.org,b","expiresAt":"2026-12-31"}`, `[]`, `{"maxUses":null}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var d coupon.Draft
+		if err := json.Unmarshal(data, &d); err != nil {
+			checkReadError(t, data, err)
+			return
+		}
+		c, err := coupon.New(d, creation)
+		checkOutcome(t, c, err)
+		again, err := json.Marshal(d)
+		require.NoError(t, err)
+		var back coupon.Draft
+		if err := json.Unmarshal(again, &back); err != nil {
+			t.Errorf("%s is written as %s, which is not read: %v", data, again, err)
+		}
+	})
+}
+
+func FuzzPatchJSON(f *testing.F) {
+	for _, seed := range []string{`{}`, `{"name":null,"maxUses":5}`, `{"code":"TEN","discountValue":10.50}`, `{"planIds":null,"appliesTo":"SPECIFIC"}`, `{"revision":-1}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var p coupon.Patch
+		if err := json.Unmarshal(data, &p); err != nil {
+			checkReadError(t, data, err)
+			return
+		}
+		before := full(t)
+		after, err := before.Apply(p, coupon.Edit{At: noon})
+		checkOutcome(t, after, err)
+		if err == nil {
+			require.NoError(t, checkKept(before, after))
+		}
+	})
+}
+
+func FuzzCouponJSON(f *testing.F) {
+	f.Add([]byte(fullJSON))
+	f.Add([]byte(`{}`))
+	f.Add([]byte(strings.Replace(fullJSON, "12.50", "1e-9", 1)))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var c coupon.Coupon
+		if err := json.Unmarshal(data, &c); err != nil {
+			checkReadError(t, data, err)
+			return
+		}
+		require.NoError(t, c.Validate())
+		require.NoError(t, checkRoundTrip(c))
+	})
+}
+
+// checkReadError accepts errors of the JSON decoder about syntax and our own with
+// fields.
+func checkReadError(t *testing.T, data []byte, err error) {
+	t.Helper()
+	var (
+		syntax  *json.SyntaxError
+		invalid *pricing.ValidationError
+	)
+	if !errors.As(err, &syntax) && (!errors.As(err, &invalid) || len(invalid.Fields) == 0) {
+		t.Errorf("%q: %v", data, err)
+	}
+}

@@ -1,0 +1,314 @@
+package coupon_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// section6 is the table of contract section 6, row by row: code and parameters.
+var section6 = []struct {
+	code     string
+	sentinel error
+	params   string
+}{
+	{"code_required", coupon.ErrCodeRequired, ``},
+	{"coupon_not_found", coupon.ErrNotFound, ``},
+	{"coupon_inactive", coupon.ErrInactive, ``},
+	{"coupon_not_started", coupon.ErrNotStarted, `"startsAt":"2026-11-20T12:00:00Z"`},
+	{"coupon_expired", coupon.ErrExpired, `"expiresAt":"2026-11-21T12:00:00.5Z"`},
+	{"processor_out_of_sync", coupon.ErrProcessorOutOfSync, ``},
+	{"usage_limit_reached", coupon.ErrUsageLimitReached, `"maxUses":3`},
+	{"user_usage_limit_reached", coupon.ErrUserUsageLimitReached, `"maxUsesPerUser":1`},
+	{"minimum_purchase_not_met", coupon.ErrMinimumPurchaseNotMet, `"minPurchase":"50.00","eligibleSubtotal":"0.00","missing":"50.00"`},
+	{"user_required", coupon.ErrUserRequired, ``},
+	{"user_not_allowed", coupon.ErrUserNotAllowed, ``},
+	{"points_not_redeemed", coupon.ErrPointsNotRedeemed, `"pointsRequired":500`},
+	{"no_eligible_items", coupon.ErrNoEligibleItems, ``},
+	{"no_discount", coupon.ErrNoDiscount, ``},
+	{"currency_mismatch", coupon.ErrCurrencyMismatch, `"couponCurrency":"EUR","cartCurrency":"USD"`},
+	{"code_taken", coupon.ErrCodeTaken, ``},
+	{"cart_totals_invalid", coupon.ErrCartTotalsInvalid, `"field":"discount","submitted":"1.00","computed":"12.50"`},
+	{"below_minimum_charge", coupon.ErrBelowMinimumCharge, `"total":"0.10","minimum":"0.50"`},
+}
+
+// everything is every parameter that there is.
+func everything(tb testing.TB) coupon.Params {
+	tb.Helper()
+	usd, err := pricing.ParseCurrency("USD")
+	require.NoError(tb, err)
+	amount := func(minor int64) coupon.Amount {
+		return coupon.Amount{Money: pricing.NewMoney(minor, pricing.EUR())}
+	}
+	return coupon.Params{
+		StartsAt: noon, ExpiresAt: noon.Add(24*time.Hour + 500*time.Millisecond), MaxUses: 3, MaxUsesPerUser: 1,
+		MinPurchase: amount(5000), EligibleSubtotal: amount(0), Missing: amount(5000), PointsRequired: 500,
+		CouponCurrency: pricing.EUR(), CartCurrency: usd, Field: "discount", Submitted: amount(100), Computed: amount(1250),
+		Total: amount(10), Minimum: amount(50),
+	}
+}
+
+func TestTheSetOfRejectionCodesIsClosed(t *testing.T) {
+	t.Parallel()
+	codes := coupon.RejectionCodes()
+	got, want := make([]string, len(codes)), make([]string, len(section6))
+	for i, c := range codes {
+		got[i] = c.String()
+	}
+	for i, row := range section6 {
+		want[i] = row.code
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("codes and their order (-contract +got):\n%s", diff)
+	}
+	if !slices.IsSorted(codes) || codes[0] != 1 {
+		t.Errorf("the numbers are not in the order of the contract: %v", codes)
+	}
+	for _, none := range []coupon.RejectionCode{0, codes[len(codes)-1] + 1, 255} {
+		if none.String() != "" || none.Message() != "" || none.Sentinel() != nil {
+			t.Errorf("%d is a code", none)
+		}
+	}
+}
+
+func TestEachRowOfTheRejections(t *testing.T) {
+	t.Parallel()
+	messages := map[string]string{}
+	for i, code := range coupon.RejectionCodes() {
+		row := section6[i]
+		t.Run(row.code, func(t *testing.T) {
+			if code.Sentinel() != row.sentinel || row.sentinel.Error() != row.code { //nolint:errorlint // the very value is meant
+				t.Errorf("the sentinel is %v", code.Sentinel())
+			}
+			if parsed, err := coupon.ParseRejectionCode(row.code); err != nil || parsed != code {
+				t.Errorf("ParseRejectionCode gives %v, %v", parsed, err)
+			}
+			message := code.Message()
+			if other, taken := messages[message]; taken || !strings.HasSuffix(message, ".") {
+				t.Errorf("the message %q is no sentence or is that of %s, too", message, other)
+			}
+			messages[message] = row.code
+			data, err := json.Marshal(coupon.Reason{Code: code, Params: everything(t)})
+			require.NoError(t, err)
+			want := fmt.Sprintf(`{"code":%q,"message":%q,"params":{%s}}`, row.code, message, row.params)
+			if diff := cmp.Diff(want, string(data)); diff != "" {
+				t.Errorf("only the parameters of the row (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Each parameter belongs to at least one row: none is dead.
+func TestEveryParameterIsUsed(t *testing.T) {
+	t.Parallel()
+	all := ""
+	for _, row := range section6 {
+		all += row.params
+	}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[coupon.Params]()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if !strings.Contains(all, `"`+name+`":`) {
+			t.Errorf("no code has the parameter %s", name)
+		}
+	}
+}
+
+// errors.Is for every reason of a rejection, headline or not, and for no other.
+func TestARejectionMatchesEachOfItsReasons(t *testing.T) {
+	t.Parallel()
+	codes := coupon.RejectionCodes()
+	for i, headline := range codes {
+		for _, second := range codes[i+1:] {
+			err := fmt.Errorf("checkout: %w", fmt.Errorf("apply: %w", &coupon.Rejection{
+				CouponID: "cpn_1", Reasons: []coupon.Reason{{Code: headline}, {Code: second}},
+			}))
+			for _, code := range codes {
+				if want := code == headline || code == second; errors.Is(err, code.Sentinel()) != want {
+					t.Errorf("errors.Is(%v, %s) is %t", err, code, !want)
+				}
+			}
+			var rejection *coupon.Rejection
+			if !errors.As(err, &rejection) || rejection.Headline().Code != headline || !rejection.Has(second) || rejection.CouponID != "cpn_1" {
+				t.Errorf("errors.As finds %+v in %v", rejection, err)
+			}
+			if errors.Is(err, pricing.ErrInvalid) {
+				t.Errorf("%v is taken for malformed input", err)
+			}
+		}
+	}
+}
+
+func TestRejection(t *testing.T) {
+	t.Parallel()
+	r := coupon.Reject("cpn_1", coupon.CouponExpired, coupon.Params{ExpiresAt: noon})
+	if r.Error() != "coupon refused: coupon_expired" || r.Headline().Message() != "This coupon has expired." ||
+		r.Has(coupon.CouponInactive) || !r.Headline().Params.ExpiresAt.Equal(noon) {
+		t.Errorf("got %v, %+v", r, r)
+	}
+	r.Reasons = append(r.Reasons, coupon.Reason{Code: coupon.NoDiscount})
+	if r.Error() != "coupon refused: coupon_expired, no_discount" {
+		t.Errorf("got %v", r)
+	}
+	odd := &coupon.Rejection{Reasons: []coupon.Reason{{}}}
+	if len(odd.Unwrap()) != 0 || (&coupon.Rejection{}).Headline() != (coupon.Reason{}) {
+		t.Error("a reason that is none has a sentinel")
+	}
+}
+
+func TestParametersAreComparedByWhatTheyMean(t *testing.T) {
+	t.Parallel()
+	utc := coupon.Reason{Code: coupon.CouponExpired, Params: everything(t)}
+	local := utc
+	local.Params.ExpiresAt = utc.Params.ExpiresAt.In(time.FixedZone("", 3600))
+	if !utc.Equal(local) {
+		t.Error("one instant in two zones is two reasons")
+	}
+	for _, change := range []func(*coupon.Reason){
+		func(r *coupon.Reason) { r.Code = coupon.CouponInactive },
+		func(r *coupon.Reason) { r.Params.MaxUses++ },
+		func(r *coupon.Reason) { r.Params.StartsAt = noon.Add(1) },
+		func(r *coupon.Reason) { r.Params.ExpiresAt = noon },
+		func(r *coupon.Reason) { r.Params.Missing = coupon.Amount{} },
+	} {
+		other := utc
+		if change(&other); utc.Equal(other) {
+			t.Errorf("%+v equals %+v", utc, other)
+		}
+	}
+	if !(coupon.Amount{}).IsZero() || (coupon.Amount{Money: pricing.NewMoney(0, pricing.EUR())}).IsZero() {
+		t.Error("an amount of 0 is an amount, none is none")
+	}
+	if !utc.Params.Missing.Equal(utc.Params.MinPurchase) || utc.Params.Missing.Equal(utc.Params.Total) {
+		t.Error("amounts are compared wrongly")
+	}
+}
+
+// text is an enumeration in its text form.
+type text interface {
+	fmt.Stringer
+	MarshalText() ([]byte, error)
+}
+
+func TestEnumerationsAsText(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		names string
+		value func(uint8) text
+		parse func(string) (text, error)
+		read  func(string) (text, error)
+	}{
+		{
+			"ALL SUBSCRIPTION PRODUCT SPECIFIC",
+			func(n uint8) text { return coupon.AppliesTo(n) },
+			func(s string) (text, error) { return coupon.ParseAppliesTo(s) },
+			func(s string) (text, error) { var v coupon.AppliesTo; err := v.UnmarshalText([]byte(s)); return v, err },
+		},
+		{
+			"GENERAL POINTS_REDEEMABLE USER_SPECIFIC",
+			func(n uint8) text { return coupon.Distribution(n) },
+			func(s string) (text, error) { return coupon.ParseDistribution(s) },
+			func(s string) (text, error) {
+				var v coupon.Distribution
+				err := v.UnmarshalText([]byte(s))
+				return v, err
+			},
+		},
+		{
+			"pending active inactive deleting",
+			func(n uint8) text { return coupon.State(n) },
+			func(s string) (text, error) { return coupon.ParseState(s) },
+			func(s string) (text, error) { var v coupon.State; err := v.UnmarshalText([]byte(s)); return v, err },
+		},
+		{
+			"code_required coupon_not_found",
+			func(n uint8) text { return coupon.RejectionCode(n) },
+			func(s string) (text, error) { return coupon.ParseRejectionCode(s) },
+			func(s string) (text, error) {
+				var v coupon.RejectionCode
+				err := v.UnmarshalText([]byte(s))
+				return v, err
+			},
+		},
+	} {
+		for i, name := range strings.Fields(test.names) {
+			want := test.value(uint8(i + 1))
+			written, err := want.MarshalText()
+			parsed, parseErr := test.parse(name)
+			read, readErr := test.read(name)
+			if err != nil || parseErr != nil || readErr != nil || want.String() != name || string(written) != name || parsed != want || read != want {
+				t.Errorf("%s: %v, %s, %v, %v", name, want, written, parsed, read)
+			}
+		}
+		for _, none := range []string{"", "all", "Active", "ALL ", "GENERIC", "\xff"} {
+			if _, err := test.parse(none); fieldCodes(t, err)[""] != pricing.FieldUnknown {
+				t.Errorf("%q is accepted for one of %s", none, test.names)
+			}
+			if _, err := test.read(none); !errors.Is(err, pricing.ErrInvalid) {
+				t.Errorf("%q is read as one of %s", none, test.names)
+			}
+		}
+		if test.value(0).String() != "" || test.value(99).String() != "" {
+			t.Errorf("a value that is none of %s has a name", test.names)
+		}
+	}
+}
+
+// Coupon.Validate checks what a store returns, whatever it returns.
+func TestValidateFindsEveryFault(t *testing.T) {
+	t.Parallel()
+	usd, err := pricing.ParseCurrency("USD")
+	require.NoError(t, err)
+	for name, test := range map[string]struct {
+		spoil func(*coupon.Coupon)
+		want  map[string]pricing.FieldCode
+	}{
+		"nothing":          {func(*coupon.Coupon) {}, map[string]pricing.FieldCode{}},
+		"an ID that is no": {func(c *coupon.Coupon) { c.ID = "x" }, map[string]pricing.FieldCode{"id": "malformed"}},
+		"a state":          {func(c *coupon.Coupon) { c.State = 9 }, map[string]pricing.FieldCode{"state": "unknown"}},
+		"no state":         {func(c *coupon.Coupon) { c.State = 0 }, map[string]pricing.FieldCode{"state": "unknown"}},
+		"counts": {
+			func(c *coupon.Coupon) { c.UsedCount, c.ReservedCount, c.Revision = -1, -1, 0 },
+			map[string]pricing.FieldCode{"usedCount": "too_small", "reservedCount": "too_small", "revision": "too_small"},
+		},
+		"a currency beside the amount": {func(c *coupon.Coupon) { c.Currency = usd }, map[string]pricing.FieldCode{"currency": "mismatch"}},
+		"amounts and limits": {
+			func(c *coupon.Coupon) { c.MinPurchase, c.Limits = -1, coupon.Limits{MaxUses: -1, MaxUsesPerUser: -1} },
+			map[string]pricing.FieldCode{"minPurchase": "too_small", "maxUses": "too_small", "maxUsesPerUser": "too_small"},
+		},
+		"years": {
+			func(c *coupon.Coupon) {
+				c.CreatedAt, c.UpdatedAt = noon.AddDate(-3000, 0, 0), noon.AddDate(9000, 0, 0)
+			},
+			map[string]pricing.FieldCode{"createdAt": "too_small", "updatedAt": "too_large"},
+		},
+		"everything": {
+			func(c *coupon.Coupon) { *c = coupon.Coupon{} },
+			map[string]pricing.FieldCode{
+				"id": "malformed", "code": "required", "state": "unknown", "revision": "too_small", "name": "required",
+				"currency": "required", "discountValue": "required", "appliesTo": "unknown", "distribution": "unknown",
+			},
+		},
+	} {
+		c := full(t)
+		test.spoil(&c)
+		if diff := cmp.Diff(test.want, fieldCodes(t, c.Validate())); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	many := full(t)
+	many.AllowedUserEmails = coupon.NarrowedEmailSet(coupon.MaxAllowedEmails+1, "ann@x.org")
+	if diff := cmp.Diff(map[string]pricing.FieldCode{"allowedUserEmails": "too_long"}, fieldCodes(t, many.Validate())); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
