@@ -20,7 +20,8 @@ const (
 // on the wall clock.
 type Options struct {
 	// Now is the processor's clock: sessions expire and deliveries are signed by it.
-	// It is called from many goroutines. nil is time.Now.
+	// It is called from many goroutines and must not call the processor. nil is
+	// time.Now.
 	Now func() time.Time
 	// Abilities are what the processor declares, and what it holds callers to.
 	Abilities processor.Abilities

@@ -96,18 +96,18 @@ func (p *Processor) sessionCall(ctx context.Context, call Call, s Step, effect f
 
 // create makes a session, or finds the one that the key has made.
 func (p *Processor) create(r processor.SessionRequest, now time.Time) (*session, error) {
-	sum, err := fingerprint(r)
-	if err != nil {
-		return nil, err
-	}
+	sum, unreadable := fingerprint(r)
 	if s, known := p.byKey[r.Key]; known {
-		if s.fingerprint != sum {
+		if unreadable != nil || s.fingerprint != sum {
 			return nil, fmt.Errorf("key %q was used with other parameters", r.Key)
 		}
 		return s, nil
 	}
 	if err := checkRequest(r, p.options.Abilities, now); err != nil {
 		return nil, err
+	}
+	if unreadable != nil {
+		return nil, unreadable
 	}
 	id := fmt.Sprintf("cs_%06d", len(p.sessions)+1)
 	s := &session{request: r, fingerprint: sum, Session: processor.Session{
@@ -127,7 +127,8 @@ func (p *Processor) end(s *session, at time.Time) {
 	p.announce(sessionExpired, s, at)
 }
 
-// fingerprint is equal for equal parameters.
+// fingerprint is equal for equal parameters. Values that no enumeration has are an
+// error.
 func fingerprint(r processor.SessionRequest) ([sha256.Size]byte, error) {
 	r.ExpiresAt = r.ExpiresAt.UTC()
 	text, err := json.Marshal(r)

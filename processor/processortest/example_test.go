@@ -12,7 +12,9 @@ import (
 // fake, and the harness has the hooks of the customer and of the webhook.
 func ExampleRun() {
 	testContract := func(t *testing.T) {
+		t.Helper()
 		processortest.Run(t, func(t *testing.T) processortest.Harness {
+			t.Helper()
 			clock := newClock()
 			fake := fakeprocessor.New(fakeprocessor.Options{Now: clock.Now})
 			return processortest.Harness{

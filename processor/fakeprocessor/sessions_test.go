@@ -1,0 +1,362 @@
+package fakeprocessor_test
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/processor/fakeprocessor"
+)
+
+func abilities(t *testing.T) processor.Abilities {
+	t.Helper()
+	return processor.Abilities{
+		MinimumCharge: map[pricing.Currency]int64{pricing.EUR(): 50},
+		AmountStep:    map[pricing.Currency]int64{currency(t, "KWD"): 10},
+		NoZeroTotal:   true, MaxLines: 3,
+		MinSessionLifetime: 30 * time.Minute, MaxSessionLifetime: 24 * time.Hour,
+	}
+}
+
+// TestRefusedRequests: a refusal is ErrRejected and names every offending field.
+func TestRefusedRequests(t *testing.T) {
+	t.Parallel()
+	kwd := currency(t, "KWD")
+	tests := map[string]struct {
+		change func(*processor.SessionRequest)
+		want   []string
+	}{
+		"no key":       {func(r *processor.SessionRequest) { r.Key = "" }, []string{"key required"}},
+		"a long key":   {func(r *processor.SessionRequest) { r.Key = strings.Repeat("k", 256) }, []string{"key too_long"}},
+		"no currency":  {func(r *processor.SessionRequest) { r.Currency = pricing.Currency{} }, []string{"currency required"}},
+		"no lines":     {func(r *processor.SessionRequest) { r.Lines = nil }, []string{"lines required", "total mismatch"}},
+		"no mode":      {func(r *processor.SessionRequest) { r.Mode = 0 }, []string{"mode mismatch"}},
+		"another mode": {func(r *processor.SessionRequest) { r.Mode = processor.Subscription }, []string{"mode mismatch"}},
+		"payment of a plan": {func(r *processor.SessionRequest) {
+			r.Lines[0].Kind, r.Lines[0].Recurs = pricing.Plan, pricing.Monthly
+		}, []string{"mode mismatch"}},
+		"many lines": {func(r *processor.SessionRequest) {
+			r.Lines = slices.Concat(r.Lines, r.Lines)
+			r.Total *= 2
+		}, []string{"lines too_long"}},
+		"no kind":           {func(r *processor.SessionRequest) { r.Lines[1].Kind = 0 }, []string{"lines[1].kind unknown"}},
+		"an unknown kind":   {func(r *processor.SessionRequest) { r.Lines[1].Kind = pricing.Shipping + 1 }, []string{"lines[1].kind unknown"}},
+		"a negative amount": {func(r *processor.SessionRequest) { r.Lines[1].UnitAmount = -1 }, []string{"lines[1].unitAmount too_small", "total mismatch"}},
+		"no quantity":       {func(r *processor.SessionRequest) { r.Lines[1].Quantity = 0 }, []string{"lines[1].quantity too_small", "total mismatch"}},
+		"an unknown interval": {func(r *processor.SessionRequest) {
+			r.Mode, r.Lines[1].Recurs = processor.Subscription, pricing.Yearly+1
+		}, []string{"lines[1].recurs unknown"}},
+		"a product that overflows": {func(r *processor.SessionRequest) {
+			r.Lines[0].Quantity, r.Lines[0].UnitAmount = math.MaxInt64, 2
+		}, []string{"lines overflow"}},
+		"a sum that overflows": {func(r *processor.SessionRequest) {
+			r.Lines[0].Quantity, r.Lines[0].UnitAmount = 1, math.MaxInt64
+		}, []string{"lines overflow"}},
+		"a cent too much":   {func(r *processor.SessionRequest) { r.Total++ }, []string{"total mismatch"}},
+		"a cent too little": {func(r *processor.SessionRequest) { r.Total-- }, []string{"total mismatch"}},
+		"a first period that is none": {func(r *processor.SessionRequest) {
+			r.FirstPeriodDiscount, r.Total = 90, 2400
+		}, []string{"firstPeriodDiscount not_allowed"}},
+		"a negative discount": {func(r *processor.SessionRequest) {
+			r.Mode, r.Lines[0].Kind, r.Lines[0].Recurs = processor.Subscription, pricing.Plan, pricing.Daily
+			r.FirstPeriodDiscount, r.Total = -10, 2500
+		}, []string{"firstPeriodDiscount too_small"}},
+		"a negative total": {func(r *processor.SessionRequest) { r.Total = -1 }, []string{"total too_small", "total mismatch"}},
+		"a total of 0": {func(r *processor.SessionRequest) {
+			r.Lines, r.Total = r.Lines[1:], 0
+			r.Lines[0].UnitAmount = 0
+		}, []string{"total too_small"}},
+		"a total below the minimum": {func(r *processor.SessionRequest) {
+			r.Lines, r.Total = r.Lines[1:], 49
+			r.Lines[0].UnitAmount = 49
+		}, []string{"total too_small"}},
+		"amounts off the step": {func(r *processor.SessionRequest) {
+			r.Currency, r.Lines, r.Total = kwd, r.Lines[1:], 495
+			r.Lines[0].UnitAmount = 495
+		}, []string{"lines[0].unitAmount too_many_decimals"}},
+		"no end":              {func(r *processor.SessionRequest) { r.ExpiresAt = time.Time{} }, []string{"expiresAt too_small"}},
+		"an end now":          {func(r *processor.SessionRequest) { r.ExpiresAt = noon() }, []string{"expiresAt too_small"}},
+		"an end too soon":     {func(r *processor.SessionRequest) { r.ExpiresAt = noon().Add(30*time.Minute - 1) }, []string{"expiresAt too_small"}},
+		"an end too far away": {func(r *processor.SessionRequest) { r.ExpiresAt = noon().Add(24*time.Hour + 1) }, []string{"expiresAt too_large"}},
+		"everything": {func(r *processor.SessionRequest) {
+			*r = processor.SessionRequest{Total: 5, FirstPeriodDiscount: -1}
+		}, []string{
+			"key required", "currency required", "lines required", "mode mismatch",
+			"firstPeriodDiscount not_allowed", "firstPeriodDiscount too_small", "total mismatch", "expiresAt too_small",
+		}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, _ := newFake(t, fakeprocessor.Options{Abilities: abilities(t)})
+			r := request("key-1")
+			test.change(&r)
+			_, err := p.CreateSession(t.Context(), r)
+			wantError(t, err, processor.ErrRejected)
+			var faults *pricing.ValidationError
+			require.ErrorAs(t, err, &faults)
+			var got []string
+			for _, f := range faults.Fields {
+				got = append(got, f.Field+" "+string(f.Code))
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("offending fields (-want +got):\n%s", diff)
+			}
+			if sessions := p.Sessions(); len(sessions) > 0 {
+				t.Errorf("a session was made all the same: %+v", sessions)
+			}
+		})
+	}
+}
+
+func TestBoundsAreInclusive(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*processor.SessionRequest){
+		"least charge": func(r *processor.SessionRequest) {
+			r.Lines, r.Total = r.Lines[1:], 50
+			r.Lines[0].UnitAmount = 50
+		},
+		"most lines": func(r *processor.SessionRequest) {
+			r.Lines = append(r.Lines, r.Lines[1])
+			r.Total += 490
+		},
+		"shortest life": func(r *processor.SessionRequest) { r.ExpiresAt = noon().Add(30 * time.Minute) },
+		"longest life":  func(r *processor.SessionRequest) { r.ExpiresAt = noon().Add(24 * time.Hour) },
+		"longest key":   func(r *processor.SessionRequest) { r.Key = strings.Repeat("k", 255) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, _ := newFake(t, fakeprocessor.Options{Abilities: abilities(t)})
+			r := request("key-1")
+			change(&r)
+			created(t, p, r)
+		})
+	}
+}
+
+// TestKeys: a key belongs to its parameters for good.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	snapshot := newCoupon(t, "a", "TEN").Snapshot()
+	for name, change := range map[string]func(*processor.SessionRequest){
+		"order":    func(r *processor.SessionRequest) { r.OrderID = "order-2" },
+		"metadata": func(r *processor.SessionRequest) { r.Metadata["more"] = "x" },
+		"name":     func(r *processor.SessionRequest) { r.Lines[0].Name = "Telephone" },
+		"end":      func(r *processor.SessionRequest) { r.ExpiresAt = r.ExpiresAt.Add(time.Second) },
+		"coupon":   func(r *processor.SessionRequest) { r.Coupon = &snapshot },
+		"e-mail":   func(r *processor.SessionRequest) { r.CustomerEmail = "ann@example.org" },
+		"page":     func(r *processor.SessionRequest) { r.SuccessURL = "https://shop.example/" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, _ := newFake(t, fakeprocessor.Options{})
+			first := created(t, p, request("key-1"))
+			other := request("key-1")
+			change(&other)
+			_, err := p.CreateSession(t.Context(), other)
+			wantError(t, err, processor.ErrRejected)
+			other.Key = "key-2"
+			if s := created(t, p, other); s.ID == first.ID {
+				t.Error("another key returned the first session")
+			}
+		})
+	}
+}
+
+func TestKeyOutlivesItsSession(t *testing.T) {
+	t.Parallel()
+	p, c := newFake(t, fakeprocessor.Options{})
+	s := created(t, p, request("key-1"))
+	c.Advance(2 * time.Hour)
+	again := request("key-1")
+	again.ExpiresAt = again.ExpiresAt.In(time.FixedZone("elsewhere", 3600)) // the same instant
+	got := created(t, p, again)
+	want := s
+	want.Status = processor.SessionExpired
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the repeated call (-want +got):\n%s", diff)
+	}
+}
+
+// TestCallersKeepTheirMemory: what callers change afterwards does not reach the fake.
+func TestCallersKeepTheirMemory(t *testing.T) {
+	t.Parallel()
+	declared := abilities(t)
+	p, _ := newFake(t, fakeprocessor.Options{Abilities: declared})
+	declared.MinimumCharge[pricing.EUR()] = 1_000_000
+	p.Abilities().MinimumCharge[pricing.EUR()] = 1_000_000
+	if got := p.Abilities().MinimumCharge[pricing.EUR()]; got != 50 {
+		t.Errorf("the least charge became %d", got)
+	}
+	snapshot := newCoupon(t, "a", "TEN").Snapshot()
+	r := request("key-1")
+	r.Coupon = &snapshot
+	s := created(t, p, r)
+	r.Lines[0].UnitAmount, r.Coupon.Name, r.Metadata["x"] = 7, "changed", "changed"
+	kept, err := p.Request(s.ID)
+	require.NoError(t, err)
+	kept.Lines[0].UnitAmount, kept.Coupon.Name = 8, "changed"
+	kept, err = p.Request(s.ID)
+	require.NoError(t, err)
+	want := request("key-1")
+	unchanged := newCoupon(t, "a", "TEN").Snapshot()
+	want.Coupon = &unchanged
+	if diff := cmp.Diff(want, kept, cmp.Comparer(func(a, b coupon.Code) bool { return a == b })); diff != "" {
+		t.Errorf("the request (-asked +kept):\n%s", diff)
+	}
+	_, err = p.Request("cs_none")
+	wantError(t, err, processor.ErrNotFound)
+}
+
+func TestSessionsEndInOrder(t *testing.T) {
+	t.Parallel()
+	p, c := newFake(t, fakeprocessor.Options{PageURL: "http://127.0.0.1/pay/"})
+	ends := []time.Duration{3 * time.Hour, time.Hour, 2 * time.Hour, time.Hour}
+	for i, end := range ends {
+		r := request("key-" + string(rune('a'+i)))
+		r.ExpiresAt = noon().Add(end)
+		if s := created(t, p, r); s.URL != "http://127.0.0.1/pay/"+s.ID {
+			t.Errorf("the page is %q", s.URL)
+		}
+	}
+	require.NoError(t, p.Pay("cs_000003"))
+	c.Advance(time.Hour - 1)
+	if got := len(p.Deliveries()); got != 1 { // the payment
+		t.Errorf("%d events before the first session ends, want 1", got)
+	}
+	c.Advance(4 * time.Hour)
+	var got []string
+	for _, d := range p.Deliveries() {
+		e, err := p.ParseEvent(d.Payload, d.Signature)
+		require.NoError(t, err)
+		got = append(got, e.SessionID+" "+e.Type.String()+" "+e.CreatedAt.Format(time.TimeOnly))
+	}
+	want := []string{"cs_000002 expired 13:00:00", "cs_000004 expired 13:00:00", "cs_000001 expired 15:00:00"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// TestCustomer tries every act in every state.
+func TestCustomer(t *testing.T) {
+	t.Parallel()
+	acts := map[string]func(*fakeprocessor.Processor, string) error{
+		"pay":     (*fakeprocessor.Processor).Pay,
+		"decline": (*fakeprocessor.Processor).Decline,
+		"later":   (*fakeprocessor.Processor).PayLater,
+		"arrives": (*fakeprocessor.Processor).PaymentArrives,
+		"fails":   (*fakeprocessor.Processor).PaymentFails,
+		"expire": func(p *fakeprocessor.Processor, id string) error {
+			_, err := p.ExpireSession(t.Context(), id)
+			return err
+		},
+	}
+	for before, allowed := range map[string][]string{
+		"":              {"pay", "decline", "later", "expire"},
+		"decline":       {"pay", "decline", "later", "expire"},
+		"pay":           {"expire"},
+		"later":         {"arrives", "fails", "expire"},
+		"later arrives": {"expire"},
+		"later fails":   {"expire"},
+		"expire":        {"expire"},
+	} {
+		for name, act := range acts {
+			p, _ := newFake(t, fakeprocessor.Options{})
+			s := created(t, p, request("key-1"))
+			for earlier := range strings.FieldsSeq(before) {
+				require.NoError(t, acts[earlier](p, s.ID))
+			}
+			err := act(p, s.ID)
+			if slices.Contains(allowed, name) && err != nil {
+				t.Errorf("%q after %q: %v", name, before, err)
+			}
+			if !slices.Contains(allowed, name) && !errors.Is(err, processor.ErrRejected) {
+				t.Errorf("%q after %q: %v, want ErrRejected", name, before, err)
+			}
+			if err := act(p, "cs_none"); !errors.Is(err, processor.ErrNotFound) {
+				t.Errorf("%q of no session: %v, want ErrNotFound", name, err)
+			}
+		}
+	}
+	p, _ := newFake(t, fakeprocessor.Options{})
+	free := request("free")
+	free.Lines, free.Total = free.Lines[1:], 0
+	free.Lines[0].UnitAmount = 0
+	wantError(t, p.PayLater(created(t, p, free).ID), processor.ErrRejected)
+}
+
+// TestLifeOfASession drives a session by random acts and compares it with what its
+// events tell: the last word of the events is where the session is.
+func TestLifeOfASession(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		c := &clock{now: noon()}
+		p := fakeprocessor.New(fakeprocessor.Options{Now: c.Now})
+		r := request("key-1")
+		s, err := p.CreateSession(t.Context(), r)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		rt.Repeat(map[string]func(*rapid.T){
+			"pay":     func(*rapid.T) { _ = p.Pay(s.ID) },
+			"decline": func(*rapid.T) { _ = p.Decline(s.ID) },
+			"later":   func(*rapid.T) { _ = p.PayLater(s.ID) },
+			"arrives": func(*rapid.T) { _ = p.PaymentArrives(s.ID) },
+			"fails":   func(*rapid.T) { _ = p.PaymentFails(s.ID) },
+			"expire":  func(*rapid.T) { _, _ = p.ExpireSession(t.Context(), s.ID) },
+			"wait": func(rt *rapid.T) {
+				c.Advance(time.Duration(rapid.Int64Range(0, int64(20*time.Minute)).Draw(rt, "wait")))
+			},
+			"": func(rt *rapid.T) {
+				now, err := p.Session(t.Context(), s.ID)
+				if err != nil {
+					rt.Fatal(err)
+				}
+				p.Deliveries()
+				want := told(rt, p, r)
+				got := processor.Session{Status: now.Status, PaymentStatus: now.PaymentStatus, PaymentFailed: now.PaymentFailed}
+				if diff := cmp.Diff(want, got); diff != "" {
+					rt.Fatalf("the session is not where its events are (-events +session):\n%s", diff)
+				}
+				if now.Status == processor.SessionOpen && !c.Now().Before(now.ExpiresAt) {
+					rt.Fatal("the session is open after its end")
+				}
+			},
+		})
+	})
+}
+
+// told replays the events of a session.
+func told(rt *rapid.T, p *fakeprocessor.Processor, r processor.SessionRequest) processor.Session {
+	s := processor.Session{Status: processor.SessionOpen, PaymentStatus: processor.Unpaid}
+	for _, d := range p.Redeliveries() {
+		e, err := p.ParseEvent(d.Payload, d.Signature)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if e.Total != r.Total || e.Currency != r.Currency || !cmp.Equal(e.Metadata, r.Metadata) {
+			rt.Fatalf("the event %+v is not of this session", e)
+		}
+		s.PaymentStatus = e.PaymentStatus
+		switch e.Type {
+		case processor.Completed, processor.PaymentSucceeded:
+			s.Status = processor.SessionComplete
+		case processor.PaymentFailed:
+			s.PaymentFailed = true
+		case processor.Expired:
+			s.Status = processor.SessionExpired
+		case processor.Ignored:
+		}
+	}
+	return s
+}
