@@ -1,0 +1,141 @@
+package eligibility_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// Contract section 6: the parameters of each reason.
+func TestTheParametersOfEachReason(t *testing.T) {
+	t.Parallel()
+	for want, change := range map[string]func(*situation){
+		`coupon_inactive {}`: func(s *situation) { s.coupon.State = coupon.Inactive },
+		`coupon_not_started {"startsAt":"2026-11-20T12:00:00Z"}`:                                       func(s *situation) { s.question.At = noon.Add(-1) },
+		`coupon_expired {"expiresAt":"2026-11-20T13:00:00Z"}`:                                          func(s *situation) { s.question.At = noon.Add(time.Hour) },
+		`processor_out_of_sync {}`:                                                                     func(s *situation) { s.question.MirrorInvalid = true },
+		`usage_limit_reached {"maxUses":10}`:                                                           func(s *situation) { s.question.Usage.Completed = 10 },
+		`user_usage_limit_reached {"maxUsesPerUser":2}`:                                                func(s *situation) { s.question.Usage.CompletedByCustomer = 2 },
+		`minimum_purchase_not_met {"minPurchase":"50.01","eligibleSubtotal":"50.00","missing":"0.01"}`: func(s *situation) { s.coupon.MinPurchase = 5001 },
+		`user_required {}`:    func(s *situation) { s.question.Customer.ID = "" },
+		`user_not_allowed {}`: func(s *situation) { s.question.Customer.Email = "x" },
+		`points_not_redeemed {"pointsRequired":300}`: func(s *situation) {
+			s.coupon.Distribution, s.coupon.PointsRequired = coupon.PointsRedeemable, 300
+		},
+		`no_eligible_items {}`: func(s *situation) { s.coupon.Scope.Devices, s.coupon.MinPurchase = coupon.NewItems("watch"), 0 },
+		`no_discount {}`:       func(s *situation) { s.cart.Lines[0].UnitPrice, s.coupon.MinPurchase = 0, 0 },
+		`currency_mismatch {"couponCurrency":"USD","cartCurrency":"EUR"}`: func(s *situation) { s.coupon.Currency = usd },
+	} {
+		s := sound()
+		change(&s)
+		result, err := eligibility.Evaluate(s.coupon, s.cart, s.question)
+		require.NoError(t, err)
+		reasons := result.Decision.Reasons()
+		require.Len(t, reasons, 1, want)
+		params, err := json.Marshal(reasons[0].Params)
+		require.NoError(t, err)
+		if diff := cmp.Diff(want, fmt.Sprintf("%s %s", reasons[0].Code, params)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		var rejection *coupon.Rejection
+		require.ErrorAs(t, result.Decision.Err(), &rejection)
+		if rejection.CouponID != "cpn_1" {
+			t.Errorf("the rejection is of %q", rejection.CouponID)
+		}
+	}
+}
+
+func TestCheckCurrencyTellsBoth(t *testing.T) {
+	t.Parallel()
+	s := sound()
+	d := eligibility.Check(s.coupon, s.question)
+	with := d.CheckCurrency(s.coupon, usd)
+	want := []coupon.Reason{{Code: coupon.CurrencyMismatch, Params: coupon.Params{CouponCurrency: pricing.EUR(), CartCurrency: usd}}}
+	if diff := cmp.Diff(want, with.Reasons()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if !d.Allowed() || !d.CheckCurrency(s.coupon, pricing.EUR()).Allowed() {
+		t.Error("the decision before is changed, or the coupon's own currency refused")
+	}
+}
+
+func TestDecisionsAreComparedByTheirReasons(t *testing.T) {
+	t.Parallel()
+	s := sound()
+	s.question.At = s.coupon.ExpiresAt
+	d := eligibility.Check(s.coupon, s.question)
+	s.coupon.ExpiresAt = s.coupon.ExpiresAt.In(time.FixedZone("", 3600))
+	if same := eligibility.Check(s.coupon, s.question); !d.Equal(same) || cmp.Diff(d, same) != "" {
+		t.Error("one refusal told in two zones is two")
+	}
+	s.coupon.ExpiresAt = s.coupon.ExpiresAt.Add(-1)
+	if d.Equal(eligibility.Check(s.coupon, s.question)) || d.Equal(eligibility.Decision{}) {
+		t.Error("refusals with other parameters are equal")
+	}
+	if none := (eligibility.Decision{}); !none.Allowed() || none.Headline() != 0 || none.Reasons() != nil || none.Err() != nil || none.Has(0) {
+		t.Error("the zero value is not simply allowed")
+	}
+}
+
+// A malformed cart is no refusal.
+func TestAMalformedCart(t *testing.T) {
+	t.Parallel()
+	s := sound()
+	s.cart.Lines[0].Quantity, s.cart.Lines[1].UnitPrice = 0, -1
+	result, err := eligibility.Evaluate(s.coupon, s.cart, s.question)
+	var invalid *pricing.ValidationError
+	require.ErrorAs(t, err, &invalid)
+	if len(invalid.Fields) != 2 || invalid.Fields[0].Field != "lines[0].quantity" || invalid.Fields[1].Field != "lines[1].unitPrice" {
+		t.Errorf("got %v", err)
+	}
+	if len(result.Quote.Lines) != 0 {
+		t.Errorf("an error comes with a quote: %+v", result.Quote)
+	}
+	var reused eligibility.Result
+	require.NoError(t, reused.Reevaluate(sound().coupon, sound().cart, sound().question))
+	require.ErrorIs(t, reused.Reevaluate(s.coupon, s.cart, s.question), pricing.ErrInvalid)
+	if len(reused.Quote.Lines) != 0 || reused.Quote.Total != 0 {
+		t.Errorf("an error leaves the quote before: %+v", reused.Quote)
+	}
+	require.NoError(t, reused.Reevaluate(sound().coupon, sound().cart, sound().question))
+	if !reused.Decision.Allowed() || reused.Quote.Discount != 500 {
+		t.Errorf("after an error: %+v", reused)
+	}
+}
+
+// A refused coupon leaves the list prices, and tells what it would have covered.
+func TestARefusedCartHasItsListPrices(t *testing.T) {
+	t.Parallel()
+	s := sound()
+	s.coupon.MinPurchase = 5001
+	result, err := eligibility.Evaluate(s.coupon, s.cart, s.question)
+	require.NoError(t, err)
+	q := result.Quote
+	if q.Discount != 0 || q.Total != 95490 || q.EligibleSubtotal != 5000 || !q.Lines[0].Eligible || q.Lines[1].Eligible || q.Lines[2].Eligible {
+		t.Errorf("got %+v", q)
+	}
+}
+
+// The result of Evaluate shares no memory with a later one.
+func TestResultsAreTheCallersOwn(t *testing.T) {
+	t.Parallel()
+	s := sound()
+	first, err := eligibility.Evaluate(s.coupon, s.cart, s.question)
+	require.NoError(t, err)
+	kept := first.Quote.Clone()
+	s.cart.Lines[0].UnitPrice = 1_000_000
+	require.NoError(t, first.Reevaluate(s.coupon, s.cart, s.question))
+	second, err := eligibility.Evaluate(sound().coupon, sound().cart, sound().question)
+	require.NoError(t, err)
+	if diff := cmp.Diff(kept, second.Quote); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,192 @@
+package eligibility_test
+
+import (
+	"math/big"
+	"slices"
+	"time"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// The oracle answers a question by the words of the contract, slowly: it walks
+// the rejections of section 6 one by one, scans every list and computes in big
+// numbers. It was written from the contract and shares no code with the package.
+
+type situation struct {
+	coupon   coupon.Coupon
+	cart     pricing.Cart
+	question eligibility.Question
+}
+
+// rejections returns the codes that apply, by name, in the order of section 6.
+// Section 6 has codes that are not for this package: those about finding and
+// naming coupons, and those of checkout.
+func (s situation) rejections() []string {
+	rules := []struct {
+		code    string
+		applies func() bool
+	}{
+		{"coupon_inactive", func() bool { return s.coupon.State.String() != "active" }},
+		{"coupon_not_started", s.notStarted},
+		{"coupon_expired", s.expired},
+		{"processor_out_of_sync", func() bool { return s.question.MirrorInvalid }},
+		{"usage_limit_reached", s.usedUp},
+		{"user_usage_limit_reached", s.usedUpByCustomer},
+		{"minimum_purchase_not_met", s.belowMinimum},
+		{"user_required", s.lacksUser},
+		{"user_not_allowed", s.notAllowed},
+		{"points_not_redeemed", s.pointsNotRedeemed},
+		{"no_eligible_items", func() bool { return len(s.eligible()) == 0 }},
+		{"no_discount", s.takesNothing},
+		{"currency_mismatch", s.otherCurrency},
+	}
+	var codes []string
+	for _, rule := range rules {
+		if rule.applies() {
+			codes = append(codes, rule.code)
+		}
+	}
+	return codes
+}
+
+// Section 4.5: valid in the half-open window [startsAt, expiresAt).
+func (s situation) notStarted() bool {
+	return s.coupon.StartsAt != time.Time{} && earlier(s.question.At, s.coupon.StartsAt)
+}
+
+func (s situation) expired() bool {
+	return s.coupon.ExpiresAt != time.Time{} && !earlier(s.question.At, s.coupon.ExpiresAt)
+}
+
+func earlier(a, b time.Time) bool {
+	return a.Unix() < b.Unix() || a.Unix() == b.Unix() && a.Nanosecond() < b.Nanosecond()
+}
+
+// Section 1, "place": completed redemptions and live reservations each take one.
+// Section 5.2: the caller's own reservation never counts against itself.
+func (s situation) usedUp() bool {
+	u := s.question.Usage
+	return s.noPlace(s.coupon.Limits.MaxUses, u.Completed, u.Reserved)
+}
+
+// Section 4.8: per-user limits count by user ID; nobody has none.
+func (s situation) usedUpByCustomer() bool {
+	u := s.question.Usage
+	return s.question.Customer.ID != "" && s.noPlace(s.coupon.Limits.MaxUsesPerUser, u.CompletedByCustomer, u.ReservedByCustomer)
+}
+
+func (s situation) noPlace(limit, completed, reserved int64) bool {
+	if limit == 0 {
+		return false
+	}
+	taken := new(big.Int).Add(big.NewInt(completed), big.NewInt(reserved))
+	if s.question.Customer.ID != "" && s.question.Usage.CustomerHoldsReservation && reserved > 0 {
+		taken.Sub(taken, big.NewInt(1))
+	}
+	return taken.Cmp(big.NewInt(limit)) >= 0
+}
+
+// Section 2.7: a minimum purchase is compared with the eligible subtotal, >=.
+// Section 2.8: only in the coupon's currency.
+func (s situation) belowMinimum() bool {
+	return s.coupon.MinPurchase > 0 && s.coupon.Currency.Code() == s.cart.Currency.Code() &&
+		s.subtotal().Cmp(big.NewInt(s.coupon.MinPurchase)) < 0
+}
+
+// Section 4.8: a request without a user is user_required. Section 7: a preview
+// needs none, except that USER_SPECIFIC and POINTS_REDEEMABLE coupons do.
+func (s situation) lacksUser() bool {
+	preview := s.question.AllowAnonymous && s.coupon.Distribution.String() == "GENERAL"
+	return s.question.Customer.ID == "" && !preview
+}
+
+// Spec 2.3: users not listed are rejected. Section 4.4: compared
+// case-insensitively, trimmed.
+func (s situation) notAllowed() bool {
+	return s.question.Customer.ID != "" && s.coupon.Distribution.String() == "USER_SPECIFIC" &&
+		!slices.Contains(s.coupon.AllowedUserEmails.Slice(), coupon.NormaliseEmail(s.question.Customer.Email))
+}
+
+// Spec 2.3: the user must already hold a reservation.
+func (s situation) pointsNotRedeemed() bool {
+	return s.question.Customer.ID != "" && s.coupon.Distribution.String() == "POINTS_REDEEMABLE" &&
+		!s.question.Usage.CustomerHoldsReservation
+}
+
+// Section 2.9. A cart without eligible lines, and one whose currency does not fit,
+// have a reason of their own.
+func (s situation) takesNothing() bool {
+	return len(s.eligible()) > 0 && !s.otherCurrency() && s.discount().Sign() == 0
+}
+
+// Section 2.8: FIXED_AMOUNT and minimum purchase apply only to carts of the
+// coupon's currency; a percentage without a minimum works in any.
+func (s situation) otherCurrency() bool {
+	bound := s.coupon.Discount.Type().String() == "FIXED_AMOUNT" || s.coupon.MinPurchase != 0
+	return bound && s.coupon.Currency.Code() != s.cart.Currency.Code()
+}
+
+// Section 2.2: base times percent, computed exactly, rounded once, half-up; or the
+// amount, at most the base.
+func (s situation) discount() *big.Int {
+	base := s.subtotal()
+	if s.coupon.Discount.Type().String() == "PERCENTAGE" {
+		percent, _ := new(big.Rat).SetString(s.coupon.Discount.Value())
+		exact := percent.Mul(percent, new(big.Rat).SetFrac(base, big.NewInt(100)))
+		exact.Add(exact, big.NewRat(1, 2))
+		return new(big.Int).Quo(exact.Num(), exact.Denom())
+	}
+	if amount := big.NewInt(s.coupon.Discount.Amount().Minor()); amount.Cmp(base) < 0 {
+		return amount
+	}
+	return base
+}
+
+func (s situation) subtotal() *big.Int {
+	sum := new(big.Int)
+	for _, i := range s.eligible() {
+		l := s.cart.Lines[i]
+		sum.Add(sum, new(big.Int).Mul(big.NewInt(l.UnitPrice), big.NewInt(l.Quantity)))
+	}
+	return sum
+}
+
+// eligible returns the positions of the covered lines.
+func (s situation) eligible() []int {
+	var covered []int
+	for i, l := range s.cart.Lines {
+		if slices.Contains(s.coveredKinds(), l.Kind.String()) && s.selected(l) {
+			covered = append(covered, i)
+		}
+	}
+	return covered
+}
+
+// Spec 2.2.
+func (s situation) coveredKinds() []string {
+	return map[string][]string{
+		"ALL":          {"plan", "device", "accessory"},
+		"SUBSCRIPTION": {"plan"},
+		"PRODUCT":      {"device", "accessory"},
+		"SPECIFIC":     {"plan", "device", "accessory"},
+	}[s.coupon.Scope.AppliesTo.String()]
+}
+
+// Section 3.1, 3.2: lists are read per kind; empty means all of the kind, except
+// with SPECIFIC; ALL takes no selection.
+func (s situation) selected(l pricing.Line) bool {
+	list := map[string][]string{
+		"plan":      s.coupon.Scope.Plans.Slice(),
+		"device":    s.coupon.Scope.Devices.Slice(),
+		"accessory": s.coupon.Scope.Accessories.Slice(),
+	}[l.Kind.String()]
+	switch s.coupon.Scope.AppliesTo.String() {
+	case "ALL":
+		return true
+	case "SPECIFIC":
+		return slices.Contains(list, l.ItemID)
+	}
+	return len(list) == 0 || slices.Contains(list, l.ItemID)
+}
