@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -129,31 +130,34 @@ func TestResultsBeforeAMalformedDocumentAreWritten(t *testing.T) {
 }
 
 // TestPrompt answers over pipes: a program that waits for each result before it
-// sends the next document must not wait for ever.
+// sends the next document must not wait for ever. In a bubble, waiting for ever is
+// a failure at once.
 func TestPrompt(t *testing.T) {
 	t.Parallel()
-	documents, send := io.Pipe()
-	receive, results := io.Pipe()
-	done := make(chan int)
-	go func() {
-		status := run(documents, results, io.Discard, noon)
-		results.Close()
-		done <- status
-	}()
-	for _, id := range []string{"a", "b", "c"} {
-		_, err := send.Write([]byte(small(id) + "\n"))
-		require.NoError(t, err)
-		got := make([]byte, len(smallResult(id)))
-		_, err = io.ReadFull(receive, got)
-		require.NoError(t, err)
-		if diff := cmp.Diff(smallResult(id), string(got)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", id, diff)
+	synctest.Test(t, func(t *testing.T) {
+		documents, send := io.Pipe()
+		receive, results := io.Pipe()
+		done := make(chan int, 1)
+		go func() {
+			status := run(documents, results, io.Discard, noon)
+			results.Close()
+			done <- status
+		}()
+		for _, id := range []string{"a", "b", "c"} {
+			_, err := send.Write([]byte(small(id) + "\n"))
+			require.NoError(t, err)
+			got := make([]byte, len(smallResult(id)))
+			_, err = io.ReadFull(receive, got)
+			require.NoError(t, err)
+			if diff := cmp.Diff(smallResult(id), string(got)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", id, diff)
+			}
 		}
-	}
-	require.NoError(t, send.Close())
-	if status := <-done; status != statusDone {
-		t.Errorf("status %d", status)
-	}
+		require.NoError(t, send.Close())
+		if status := <-done; status != statusDone {
+			t.Errorf("status %d", status)
+		}
+	})
 }
 
 func TestReadingInSmallPieces(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 )
@@ -77,22 +76,11 @@ func (q *quoter) appendLine(dst []byte, l *pricing.QuotedLine) []byte {
 	return append(dst, `]}`...)
 }
 
-// rejection is a reason as the contract has it.
-type rejection struct {
-	Code    coupon.RejectionCode `json:"code"`
-	Message string               `json:"message"`
-	Params  coupon.Params        `json:"params"`
-}
-
 func appendReasons(dst []byte, d eligibility.Decision) ([]byte, error) {
 	if d.Allowed() {
 		return append(dst, `[]`...), nil
 	}
-	var reasons []rejection
-	for _, r := range d.Reasons() {
-		reasons = append(reasons, rejection{Code: r.Code, Message: r.Message(), Params: r.Params})
-	}
-	text, err := json.Marshal(reasons)
+	text, err := json.Marshal(d.Reasons())
 	return append(dst, text...), err
 }
 
