@@ -65,12 +65,17 @@ type call struct {
 	// look finds out, after such a failure, whether the call has taken effect. nil for
 	// calls that only read or that set values, which are simply repeated.
 	look func(ctx context.Context) (done bool, err error)
+	// keepKey tries the same key once more after a failure. It is for objects that
+	// another process finds by the key alone: were they made under a second key
+	// although the first is unused, that process would make another one. A failure that
+	// Stripe has saved comes back as a replay, and then the key is given up.
+	keepKey bool
 }
 
 // do sends until there is an answer. A lost answer is asked for again with the same
 // key and the same parameters.
 func (p *Processor) do(ctx context.Context, c call, send func(ctx context.Context, key string) error) error {
-	started, generation, key := p.options.Clock(), 0, c.keyOf(0)
+	started, generation, key, failures := p.options.Clock(), 0, c.keyOf(0), 0
 	for n := 1; ; n++ {
 		if err := p.limits.wait(ctx, c.op); err != nil {
 			return ended(c.op, err)
@@ -104,6 +109,10 @@ func (p *Processor) do(ctx context.Context, c call, send func(ctx context.Contex
 				return err
 			}
 		}
+		if failures++; c.keepKey && failures == 1 && !answer.replayed() {
+			continue
+		}
+		failures = 0
 		generation++
 		key = c.keyOf(generation)
 	}

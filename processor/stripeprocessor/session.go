@@ -87,12 +87,12 @@ func (p *Processor) openSession(ctx context.Context, out *plan) (*stripe.Checkou
 }
 
 // sendSession makes the session of an attempt. After a failure of Stripe it looks
-// whether there is a session now; if not, the next one has a new key.
+// whether there is a session now; a failure that Stripe has saved costs the key.
 func (p *Processor) sendSession(ctx context.Context, out *plan, attempt int) (made *stripe.CheckoutSession, replayed bool, err error) {
 	params := p.sessionParams(out)
 	var found *stripe.CheckoutSession
 	c := call{
-		op:  opCreateSession,
+		op: opCreateSession, keepKey: true,
 		key: func(generation int) string { return sessionKey(out, attempt, generation) },
 		look: func(ctx context.Context) (bool, error) {
 			found, err = p.findSession(ctx, out)

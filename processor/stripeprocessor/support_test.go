@@ -161,9 +161,3 @@ func (w *world) count(op string) int {
 	}
 	return n
 }
-
-func must[T any](t testing.TB, value T, err error) T {
-	t.Helper()
-	require.NoError(t, err)
-	return value
-}
