@@ -160,6 +160,20 @@ func TestPrompt(t *testing.T) {
 	})
 }
 
+// TestTextIsWrittenAsEncodingJSON tries each character by itself and beside others.
+func TestTextIsWrittenAsEncodingJSON(t *testing.T) {
+	t.Parallel()
+	for r := range rune(0x2100) {
+		for _, text := range []string{string(r), "a" + string(r) + "b"} {
+			want, err := json.Marshal(text)
+			require.NoError(t, err)
+			if got := appendText(nil, text); string(got) != string(want) {
+				t.Errorf("%U: got %s, want %s", r, got, want)
+			}
+		}
+	}
+}
+
 func TestReadingInSmallPieces(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,6 +67,31 @@ func checkVector(t *testing.T, v *vector) {
 	}
 	if diff := cmp.Diff(string(v.Expected)+"\n", out); diff != "" {
 		t.Errorf("%s (contract section %s) (-want +got):\n%s", v.Name, v.Clause, diff)
+	}
+}
+
+// TestAnswersDoNotDependOnEachOther sends all vectors in one stream, forwards and
+// backwards: nothing of a document may be left when the next is answered.
+func TestAnswersDoNotDependOnEachOther(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob(filepath.Join("testdata", "vectors", "*.json"))
+	require.NoError(t, err)
+	var all []vector
+	for _, file := range files {
+		all = append(all, readVectors(t, file)...)
+	}
+	backwards := slices.Clone(all)
+	slices.Reverse(backwards)
+	for _, vectors := range [][]vector{all, backwards} {
+		var input, want strings.Builder
+		for _, v := range vectors {
+			input.Write(v.Input)
+			want.WriteString(string(v.Expected) + "\n")
+		}
+		out, diagnostics, status := runOn(input.String())
+		if diff := cmp.Diff(want.String(), out); diff != "" || status != statusDone {
+			t.Errorf("status %d, %s (-want +got):\n%s", status, diagnostics, diff)
+		}
 	}
 }
 
