@@ -281,21 +281,21 @@ func FuzzParseCode(f *testing.F) {
 }
 
 // fieldCodes returns the faults of a validation error by field, "" for nil.
-func fieldCodes(t testing.TB, err error) map[string]pricing.FieldCode {
-	t.Helper()
+func fieldCodes(tb testing.TB, err error) map[string]pricing.FieldCode {
+	tb.Helper()
 	if err == nil {
 		return map[string]pricing.FieldCode{}
 	}
 	var invalid *pricing.ValidationError
-	require.ErrorAs(t, err, &invalid)
-	require.ErrorIs(t, err, pricing.ErrInvalid)
-	require.NotEmpty(t, invalid.Fields)
+	require.ErrorAs(tb, err, &invalid)
+	require.ErrorIs(tb, err, pricing.ErrInvalid)
+	require.NotEmpty(tb, invalid.Fields)
 	found := map[string]pricing.FieldCode{}
 	for _, f := range invalid.Fields {
 		if found[f.Field] == f.Code {
-			t.Errorf("%s of %q is reported twice: %v", f.Code, f.Field, err)
+			tb.Errorf("%s of %q is reported twice: %v", f.Code, f.Field, err)
 		}
-		require.NotEmpty(t, f.Message)
+		require.NotEmpty(tb, f.Message)
 		found[f.Field] = f.Code
 	}
 	return found

@@ -151,7 +151,7 @@ func TestMomentsAsInstants(t *testing.T) {
 	m := coupon.At(at)
 	want := time.Date(2026, 11, 20, 11, 0, 0, 123456000, time.UTC)
 	for _, got := range []time.Time{m.Start(nil), m.End(time.FixedZone("", 7200))} {
-		if got != want {
+		if !got.Equal(want) || got.Location() != time.UTC {
 			t.Errorf("got %v, want %v: in UTC, to the microsecond, whatever the location", got, want)
 		}
 	}

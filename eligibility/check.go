@@ -131,11 +131,11 @@ type Result struct {
 // a refusal is no error here but in the result's decision. The coupon is one that
 // [coupon.Coupon.Validate] accepts.
 func Evaluate(c coupon.Coupon, cart pricing.Cart, q Question) (Result, error) {
-	var r Result
+	r := Result{eligible: make([]bool, 0, min(len(cart.Lines), pricing.MaxLines))}
 	if err := r.Reevaluate(c, cart, q); err != nil {
 		return Result{}, err
 	}
-	return Result{Decision: r.Decision, Quote: r.Quote.Clone()}, nil
+	return r, nil
 }
 
 // Reevaluate is [Evaluate] into r, reusing its memory: once r has held a cart of

@@ -1,0 +1,135 @@
+package eligibility_test
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// tenOnPhones is 10 % off phones from 50 EUR, once per customer.
+func tenOnPhones() coupon.Coupon {
+	c, err := coupon.New(coupon.Draft{
+		Code: "TEN", Name: "Ten off", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10),
+		AppliesTo: coupon.Product, DeviceIDs: []string{"phone"}, MinPurchase: decimal.NewFromInt(50),
+		ExpiresAt: coupon.On(2026, 12, 31),
+	}, coupon.Creation{ID: "cpn_1", At: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)})
+	if err != nil {
+		panic(err)
+	}
+	return c
+}
+
+func ExampleCovers() {
+	scope := tenOnPhones().Scope
+	for _, l := range []pricing.Line{
+		{Kind: pricing.Device, ItemID: "phone"},
+		{Kind: pricing.Device, ItemID: "tablet"},
+		{Kind: pricing.Accessory, ItemID: "phone"}, // devices narrow devices only
+		{Kind: pricing.Shipping, ItemID: "phone"},
+	} {
+		fmt.Println(l.Kind, l.ItemID, eligibility.Covers(scope, l))
+	}
+	// Output:
+	// device phone true
+	// device tablet false
+	// accessory phone true
+	// shipping phone false
+}
+
+func ExampleLines() {
+	lines := []pricing.Line{{Kind: pricing.Device, ItemID: "phone"}, {Kind: pricing.Plan, ItemID: "gold"}}
+	fmt.Println(eligibility.Lines(tenOnPhones().Scope, lines))
+	// Output:
+	// [true false]
+}
+
+func ExampleCheck() {
+	question := eligibility.Question{
+		At:       time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC), // the first instant after the last day
+		Customer: eligibility.Customer{ID: "ann", Email: "ann@example.org"},
+		Usage:    eligibility.Usage{Completed: 7, CompletedByCustomer: 1},
+	}
+	decision := eligibility.Check(tenOnPhones(), question)
+	fmt.Println(decision.Allowed(), decision.Headline())
+	for _, reason := range decision.Reasons() {
+		fmt.Println(reason.Code, reason.Message())
+	}
+	fmt.Println(errors.Is(decision.Err(), coupon.ErrUserUsageLimitReached))
+	// Output:
+	// false coupon_expired
+	// coupon_expired This coupon has expired.
+	// user_usage_limit_reached You have used this coupon as often as it allows.
+	// true
+}
+
+func ExampleEvaluate() {
+	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
+		{ID: "A", Kind: pricing.Device, ItemID: "phone", Quantity: 2, UnitPrice: 2500},
+		{ID: "B", Kind: pricing.Plan, ItemID: "gold", Quantity: 1, UnitPrice: 1000},
+		{ID: "S", Kind: pricing.Shipping, ItemID: "dhl", Quantity: 1, UnitPrice: 490},
+	}}
+	question := eligibility.Question{
+		At:       time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC),
+		Customer: eligibility.Customer{ID: "ann", Email: "ann@example.org"},
+	}
+	result, err := eligibility.Evaluate(tenOnPhones(), cart, question)
+	if err != nil {
+		fmt.Println(err) // a malformed cart
+		return
+	}
+	eur := pricing.EUR()
+	fmt.Println(result.Decision.Allowed(), eur.Format(result.Quote.Discount), eur.Format(result.Quote.Total))
+
+	cart.Lines[0].Quantity = 1
+	result, err = eligibility.Evaluate(tenOnPhones(), cart, question)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	missing := result.Decision.Reasons()[0].Params.Missing
+	fmt.Println(result.Decision.Err(), "by", missing, "total", eur.Format(result.Quote.Total))
+	// Output:
+	// true 5.00 59.90
+	// coupon refused: minimum_purchase_not_met by 25.00 EUR total 39.90
+}
+
+// A preview before sign-in, of many carts, without allocating.
+func ExampleResult_Reevaluate() {
+	var result eligibility.Result
+	question := eligibility.Question{At: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), AllowAnonymous: true}
+	for _, price := range []int64{4999, 5000} {
+		cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
+			{Kind: pricing.Device, ItemID: "phone", Quantity: 1, UnitPrice: price},
+		}}
+		if err := result.Reevaluate(tenOnPhones(), cart, question); err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(result.Decision.Allowed(), result.Quote.Total)
+	}
+	// Output:
+	// false 4999
+	// true 4500
+}
+
+func ExampleDecision_CheckCurrency() {
+	question := eligibility.Question{
+		At:       time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC),
+		Customer: eligibility.Customer{ID: "ann"},
+	}
+	dollar, err := pricing.ParseCurrency("USD")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	c := tenOnPhones()
+	fmt.Println(eligibility.Check(c, question).CheckCurrency(c, dollar).Err())
+	// Output:
+	// coupon refused: currency_mismatch
+}
