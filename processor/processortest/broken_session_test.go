@@ -226,7 +226,12 @@ func brokenSessions() map[string]subject {
 					if err != nil {
 						return before, err
 					}
-					time.Sleep(time.Millisecond) // looks, and then decides on what it saw
+					for range 5000 { // looks, is slow, and then decides on what it saw
+						if now, err := f.Session(ctx, id); err != nil || now.Status != processor.SessionOpen {
+							break
+						}
+						time.Sleep(time.Millisecond)
+					}
 					after, err := f.ExpireSession(ctx, id)
 					if before.Status == processor.SessionOpen {
 						after.Status, after.PaymentStatus = processor.SessionExpired, processor.Unpaid

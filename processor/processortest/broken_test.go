@@ -40,9 +40,6 @@ func TestBroken(t *testing.T) {
 				if output, failed := runClause(t, executable, name, clause); !failed {
 					t.Errorf("the clause %q does not notice it:\n%s", clause, output)
 				}
-				if output, failed := runClause(t, executable, "sound", clause); failed {
-					t.Errorf("the clause %q fails on a sound processor:\n%s", clause, output)
-				}
 			}
 		})
 	}
@@ -54,9 +51,7 @@ func TestEveryClauseCatches(t *testing.T) {
 	t.Parallel()
 	executable, err := os.Executable()
 	require.NoError(t, err)
-	c := exec.CommandContext(t.Context(), executable, "-test.v", "-test.run=^TestBroken$")
-	c.Env = append(os.Environ(), subjectVariable+"=sound")
-	output, err := c.CombinedOutput()
+	output, err := runSuite(t, executable, "sound", "^TestBroken$")
 	require.NoError(t, err, "the suite fails on a sound processor:\n%s", output)
 
 	caught := map[string]bool{}
@@ -66,7 +61,7 @@ func TestEveryClauseCatches(t *testing.T) {
 		}
 	}
 	clauses := 0
-	for line := range strings.Lines(string(output)) {
+	for line := range strings.Lines(output) {
 		clause, isRun := strings.CutPrefix(strings.TrimSpace(line), "=== RUN   TestBroken/")
 		if !isRun {
 			continue
@@ -85,10 +80,7 @@ func TestBareHarness(t *testing.T) {
 	t.Parallel()
 	executable, err := os.Executable()
 	require.NoError(t, err)
-	c := exec.CommandContext(t.Context(), executable, "-test.v", "-test.run=^TestBroken$")
-	c.Env = append(os.Environ(), subjectVariable+"=bare")
-	out, err := c.CombinedOutput()
-	output := string(out)
+	output, err := runSuite(t, executable, "bare", "^TestBroken$")
 	require.NoError(t, err, output)
 	for _, hook := range []string{"Advance", "Customer", "Events", "Announce", "Account", "Faults", "ListsMirrors"} {
 		if !strings.Contains(output, "the harness cannot do what this clause needs: "+hook+"\n") {
@@ -107,10 +99,7 @@ func TestBareHarness(t *testing.T) {
 func runClause(t *testing.T, executable, subject, clause string) (output string, failed bool) {
 	t.Helper()
 	clause = strings.ReplaceAll(clause, " ", "_")
-	c := exec.CommandContext(t.Context(), executable, "-test.v", "-test.run=^TestBroken$/^"+clause+"$")
-	c.Env = append(os.Environ(), subjectVariable+"="+subject)
-	out, err := c.CombinedOutput()
-	output = string(out)
+	output, err := runSuite(t, executable, subject, "^TestBroken$/^"+clause+"$")
 	if !strings.Contains(output, "=== RUN   TestBroken/"+clause) {
 		t.Fatalf("there is no clause %q: %v\n%s", clause, err, output)
 	}
@@ -119,6 +108,16 @@ func runClause(t *testing.T, executable, subject, clause string) (output string,
 		t.Errorf("the failure does not say what the contract asks for:\n%s", output)
 	}
 	return output, failed
+}
+
+// runSuite runs this test again, as the suite on one subject. Under the race detector a
+// process sleeps a second before it ends, which a hundred of them need not.
+func runSuite(t *testing.T, executable, subject, pattern string) (output string, err error) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), executable, "-test.v", "-test.run="+pattern)
+	c.Env = append(os.Environ(), subjectVariable+"="+subject, "GORACE=atexit_sleep_ms=0")
+	out, err := c.CombinedOutput()
+	return string(out), err
 }
 
 func runSubject(t *testing.T, name string) {
