@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -159,28 +158,6 @@ func (s *Service) replay(ctx context.Context, customerID, key, request string) (
 		return before, ErrOrderEnded
 	}
 	return before, nil
-}
-
-// requestFingerprint tells whether two requests with one key are the same. Prices
-// are left out: they are the catalogue's, and may change between the two.
-func requestFingerprint(r CheckoutRequest) string {
-	lines := slices.Clone(r.Cart.Lines)
-	for i := range lines {
-		lines[i].UnitPrice = 0
-	}
-	return digest(struct {
-		Currency pricing.Currency
-		Lines    []pricing.Line
-		Code     string
-	}{r.Cart.Currency, lines, codeKey(r.Code)})
-}
-
-// codeKey is the code in its normalised form, or as it is when it has none.
-func codeKey(typed string) string {
-	if code, err := coupon.ParseCode(typed); err == nil {
-		return code.String()
-	}
-	return typed
 }
 
 func (s *Service) newOrder(key, request string, metadata map[string]string, p priced) store.Order {

@@ -78,10 +78,7 @@ func (s *Service) productLink(ctx context.Context, r PaymentLinkRequest) (c Chec
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
 		return Checkout{}, err
 	}
-	request := digest(struct {
-		Amount pricing.Cart
-		Code   string
-	}{r.Cart, codeKey(r.Code)})
+	request := amountFingerprint(r.Amount, r.Code)
 	order, replayed, err := s.keyed(ctx, &r.CheckoutRequest, request, func() (priced, error) { return s.priceAmount(ctx, r) })
 	attempt.CouponID, attempt.OrderID = order.CouponID, order.ID
 	if err != nil {

@@ -2,9 +2,6 @@ package couponkit
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -187,12 +184,12 @@ func (s *Service) price(ctx context.Context, r QuoteRequest) (priced, error) {
 	}
 	p := priced{quote: Quote{Quote: result.Quote, At: question.At}, found: found, customer: r.Customer}
 	if err := result.Decision.Err(); err != nil {
-		p.quote.Fingerprint = fingerprint(r.Cart, "", 0)
+		p.quote.Fingerprint = quoteFingerprint(r.Cart, "", 0)
 		return p, err
 	}
 	snapshot := found.Coupon.Snapshot()
 	p.quote.Coupon = &snapshot
-	p.quote.Fingerprint = fingerprint(r.Cart, found.Coupon.ID, found.Coupon.Revision)
+	p.quote.Fingerprint = quoteFingerprint(r.Cart, found.Coupon.ID, found.Coupon.Revision)
 	return p, s.chargeable(result.Quote, found.Coupon.ID)
 }
 
@@ -201,7 +198,7 @@ func (s *Service) priceWithout(r QuoteRequest) (priced, error) {
 	if err != nil {
 		return priced{}, err
 	}
-	p := priced{quote: Quote{Quote: quote, At: s.now(), Fingerprint: fingerprint(r.Cart, "", 0)}, customer: r.Customer}
+	p := priced{quote: Quote{Quote: quote, At: s.now(), Fingerprint: quoteFingerprint(r.Cart, "", 0)}, customer: r.Customer}
 	if r.Customer.ID == "" && !r.AllowAnonymous {
 		return p, coupon.Reject("", coupon.UserRequired, coupon.Params{})
 	}
@@ -214,7 +211,7 @@ func (s *Service) listPrices(cart pricing.Cart) priced {
 	if err != nil {
 		return priced{}
 	}
-	return priced{quote: Quote{Quote: quote, At: s.now(), Fingerprint: fingerprint(cart, "", 0)}}
+	return priced{quote: Quote{Quote: quote, At: s.now(), Fingerprint: quoteFingerprint(cart, "", 0)}}
 }
 
 // chargeable refuses a total that the processor cannot charge.
@@ -227,23 +224,4 @@ func (s *Service) chargeable(q pricing.Quote, couponID string) error {
 		Total:   coupon.Amount{Money: pricing.NewMoney(q.Total, q.Currency)},
 		Minimum: coupon.Amount{Money: pricing.NewMoney(max(minimum, 1), q.Currency)},
 	})
-}
-
-// fingerprint is a digest of what was priced.
-func fingerprint(cart pricing.Cart, couponID string, revision int64) string {
-	return digest(struct {
-		Cart     pricing.Cart
-		CouponID string
-		Revision int64
-	}{cart, couponID, revision})
-}
-
-// digest hashes the JSON of plain values, which cannot fail to marshal.
-func digest(v any) string {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return ""
-	}
-	sum := sha256.Sum256(text)
-	return base64.RawURLEncoding.EncodeToString(sum[:])
 }

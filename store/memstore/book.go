@@ -24,6 +24,7 @@ type book struct {
 	records  map[string]redemption.Redemption
 	sessions map[string]string // redemption ID by session ID
 	orders   map[string]store.Order
+	paidBy   map[string]string // order ID by session ID
 	uses     map[string]*customerUse
 	// watched are the records that a sweep may have to look at.
 	watched map[string]struct{}
@@ -39,7 +40,7 @@ type customerUse struct {
 func newBook() *book {
 	return &book{
 		records: make(map[string]redemption.Redemption), sessions: make(map[string]string),
-		orders: make(map[string]store.Order), uses: make(map[string]*customerUse),
+		orders: make(map[string]store.Order), paidBy: make(map[string]string), uses: make(map[string]*customerUse),
 		watched: make(map[string]struct{}),
 	}
 }
@@ -119,7 +120,12 @@ func (b *book) limits(customerID string) error {
 }
 
 // putOrder stores a copy of the order.
-func (b *book) putOrder(o store.Order) { b.orders[o.ID] = o.Clone() }
+func (b *book) putOrder(o store.Order) {
+	b.orders[o.ID] = o.Clone()
+	if o.SessionID != "" {
+		b.paidBy[o.SessionID] = o.ID
+	}
+}
 
 // advance applies an event to an order, if the book has it, and reports whether it
 // changed.
@@ -129,7 +135,7 @@ func (b *book) advance(orderID string, e redemption.Event) (store.Order, bool) {
 		return store.Order{}, false
 	}
 	after := before.After(e)
-	b.orders[orderID] = after
+	b.putOrder(after)
 	changed := after.State != before.State || after.SessionID != before.SessionID || !after.Deadline.Equal(before.Deadline)
 	return after.Clone(), changed
 }

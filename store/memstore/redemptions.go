@@ -257,15 +257,7 @@ func (b *book) orderOf(e redemption.Event) string {
 	if _, known := b.orders[e.OrderID]; known {
 		return e.OrderID
 	}
-	if e.SessionID == "" {
-		return ""
-	}
-	for id, o := range b.orders {
-		if o.SessionID == e.SessionID {
-			return id
-		}
-	}
-	return ""
+	return b.paidBy[e.SessionID]
 }
 
 // Transition applies an event to one redemption; see store.Redemptions.

@@ -1,0 +1,284 @@
+package couponkit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/examples/host"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor/fakeprocessor"
+	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/memstore"
+)
+
+// shop is what the examples stand in: a service with a coupon of 10 EUR off, a
+// customer with 100 points, and a clock that they move.
+type shop struct {
+	*couponkit.Service
+	payments *fakeprocessor.Processor
+	coupon   coupon.Coupon
+	customer eligibility.Customer
+	ledger   *host.Ledger
+	now      time.Time
+}
+
+func openShop(change func(*coupon.Draft)) *shop {
+	s := &shop{
+		customer: eligibility.Customer{ID: "ann", Email: "ann@example.org"}, ledger: &host.Ledger{},
+		now: time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC),
+	}
+	clock := func() time.Time { return s.now }
+	s.payments = fakeprocessor.New(fakeprocessor.Options{Now: clock})
+	s.ledger.Credit("ann", 100)
+	var err error
+	s.Service, err = couponkit.New(memstore.New(), s.payments,
+		couponkit.WithClock(clock),
+		couponkit.WithPoints(s.ledger),
+		couponkit.WithUsers(host.Directory{"ann": {ID: "ann", Email: "ann@example.org"}}),
+	)
+	if err != nil {
+		panic(err)
+	}
+	draft := coupon.Draft{
+		Code: "TEN", Name: "Ten off", DiscountType: pricing.FixedAmount, DiscountValue: decimal.NewFromInt(10),
+	}
+	if change != nil {
+		change(&draft)
+	}
+	if s.coupon, err = s.Create(context.Background(), draft); err != nil {
+		panic(err)
+	}
+	return s
+}
+
+func exampleCart() pricing.Cart {
+	return pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
+		{ID: "1", Kind: pricing.Device, ItemID: "phone", Quantity: 2, UnitPrice: 24_99},
+		{ID: "2", Kind: pricing.Shipping, ItemID: "parcel", Quantity: 1, UnitPrice: 4_90},
+	}}
+}
+
+// All faults of a draft are reported at once, by the JSON names of the fields.
+func ExampleService_Create() {
+	shop := openShop(nil)
+	_, err := shop.Create(context.Background(), coupon.Draft{
+		Code: "two words", Name: "Broken", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(101),
+	})
+	var invalid *pricing.ValidationError
+	if errors.As(err, &invalid) {
+		for _, f := range invalid.Fields {
+			fmt.Println(f.Field, f.Code)
+		}
+	}
+	_, err = shop.Create(context.Background(), coupon.Draft{
+		Code: "ten", Name: "Again", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(5),
+	})
+	fmt.Println(errors.Is(err, coupon.ErrCodeTaken))
+	// Output:
+	// code malformed
+	// discountValue too_large
+	// true
+}
+
+// A patch changes what it gives, and clears what it clears.
+func ExampleService_Update() {
+	shop := openShop(nil)
+	changed, err := shop.Update(context.Background(), shop.coupon.ID, coupon.Patch{
+		Name:           coupon.Set("Ten off for all"),
+		MaxUsesPerUser: coupon.Clear[int64](),
+		Revision:       coupon.Set(shop.coupon.Revision),
+	})
+	fmt.Println(changed.Name, changed.Limits.MaxUsesPerUser, changed.Revision, err)
+	_, err = shop.Update(context.Background(), shop.coupon.ID, coupon.Patch{
+		Name: coupon.Set("Too late"), Revision: coupon.Set(shop.coupon.Revision),
+	})
+	fmt.Println(errors.Is(err, store.ErrStaleRevision))
+	// Output:
+	// Ten off for all 0 2 <nil>
+	// true
+}
+
+func ExampleService_SetActive() {
+	shop := openShop(nil)
+	off, err := shop.SetActive(context.Background(), shop.coupon.ID, false)
+	fmt.Println(off.State, err)
+	_, err = shop.Validate(context.Background(), "TEN", shop.customer)
+	fmt.Println(err)
+	// Output:
+	// inactive <nil>
+	// coupon refused: coupon_inactive
+}
+
+func ExampleService_Delete() {
+	shop := openShop(nil)
+	fmt.Println(shop.Delete(context.Background(), shop.coupon.ID))
+	_, err := shop.Get(context.Background(), shop.coupon.ID)
+	fmt.Println(errors.Is(err, coupon.ErrNotFound))
+	// Output:
+	// <nil>
+	// true
+}
+
+func ExampleService_List() {
+	shop := openShop(nil)
+	page, err := shop.List(context.Background(), store.CouponList{Search: "ten", PageSize: 10})
+	fmt.Println(page.Total, page.Items[0].Name, err)
+	// Output: 1 Ten off <nil>
+}
+
+// Validate answers before there is a cart; the code may be typed in any form.
+func ExampleService_Validate() {
+	shop := openShop(nil)
+	v, err := shop.Validate(context.Background(), " ten ", shop.customer)
+	fmt.Println(v.Code, v.DiscountType, v.DiscountValue, v.CurrencySymbol, err)
+
+	_, err = shop.Validate(context.Background(), "ELEVEN", shop.customer)
+	var refused *coupon.Rejection
+	if errors.As(err, &refused) {
+		fmt.Println(refused.Headline().Code, "-", refused.Headline().Message())
+	}
+	// Output:
+	// TEN FIXED_AMOUNT 10.00 € <nil>
+	// coupon_not_found - This coupon code does not exist.
+}
+
+// A refused quote has the list prices, and every reason.
+func ExampleService_Quote() {
+	shop := openShop(func(d *coupon.Draft) { d.MinPurchase = decimal.NewFromInt(60) })
+	quote, err := shop.Quote(context.Background(), couponkit.QuoteRequest{
+		Cart: exampleCart(), Code: "TEN", Customer: shop.customer,
+	})
+	fmt.Println(quote.Currency.Format(quote.Total))
+	var refused *coupon.Rejection
+	if errors.As(err, &refused) {
+		fmt.Println(refused.Headline().Code, "missing", refused.Headline().Params.Missing)
+	}
+	// Output:
+	// 54.88
+	// minimum_purchase_not_met missing 10.02 EUR
+}
+
+// A checkout is repeated with its key, and compared with what the customer saw.
+func ExampleService_Checkout() {
+	shop := openShop(nil)
+	request := couponkit.CheckoutRequest{
+		Key: "cart-1", Cart: exampleCart(), Code: "TEN", Customer: shop.customer,
+		Expected: &couponkit.Totals{Subtotal: 49_98, Discount: 10_00, Shipping: 4_90, Total: 44_88},
+	}
+	first, err := shop.Checkout(context.Background(), request)
+	fmt.Println(first.Order.State, first.Order.Quote.Total, err)
+	second, err := shop.Checkout(context.Background(), request)
+	fmt.Println(second.Session == first.Session, second.Replayed, err)
+
+	request.Key, request.Expected = "cart-2", &couponkit.Totals{}
+	_, err = shop.Checkout(context.Background(), request)
+	fmt.Println(errors.Is(err, coupon.ErrCartTotalsInvalid))
+	// Output:
+	// open 4488 <nil>
+	// true true <nil>
+	// true
+}
+
+// In product mode the amount is already discounted: the use is recorded, and
+// nothing is taken off again.
+func ExampleService_PaymentLink() {
+	shop := openShop(nil)
+	link, err := shop.PaymentLink(context.Background(), couponkit.PaymentLinkRequest{
+		Mode: couponkit.ProductLink, Amount: pricing.NewMoney(39_98, pricing.EUR()),
+		CheckoutRequest: couponkit.CheckoutRequest{Code: "TEN", Customer: shop.customer},
+	})
+	fmt.Println(link.Order.Quote.Total, link.Order.Coupon.Code, err)
+	// Output: 3998 TEN <nil>
+}
+
+// The webhook's events are handed to HandleEvent; the same one twice counts once.
+func ExampleService_HandleEvent() {
+	shop := openShop(nil)
+	checkout, err := shop.Checkout(context.Background(), couponkit.CheckoutRequest{
+		Cart: exampleCart(), Code: "TEN", Customer: shop.customer,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := shop.payments.Pay(checkout.Session.ID); err != nil {
+		fmt.Println(err)
+		return
+	}
+	delivery := shop.payments.Deliveries()[0]
+	for range 2 {
+		event, err := shop.payments.ParseEvent(delivery.Payload, delivery.Signature)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		outcome, err := shop.HandleEvent(context.Background(), event)
+		fmt.Println(outcome.Order.State, outcome.Redemption.State, outcome.Changed, err)
+	}
+	// Output:
+	// paid completed true <nil>
+	// paid completed false <nil>
+}
+
+func ExampleService_ExchangePoints() {
+	shop := openShop(func(d *coupon.Draft) { d.Distribution, d.PointsRequired = coupon.PointsRedeemable, 60 })
+	_, err := shop.Validate(context.Background(), "TEN", shop.customer)
+	fmt.Println(errors.Is(err, coupon.ErrPointsNotRedeemed))
+	held, err := shop.ExchangePoints(context.Background(), couponkit.ExchangeRequest{Coupon: "TEN", Customer: shop.customer})
+	fmt.Println(held.State, held.PointsState, shop.ledger.Balance("ann"), err)
+	_, err = shop.Validate(context.Background(), "TEN", shop.customer)
+	fmt.Println(err)
+	// Output:
+	// true
+	// reserved debited 40 <nil>
+	// <nil>
+}
+
+func ExampleService_CancelExchange() {
+	shop := openShop(func(d *coupon.Draft) { d.Distribution, d.PointsRequired = coupon.PointsRedeemable, 60 })
+	held, err := shop.ExchangePoints(context.Background(), couponkit.ExchangeRequest{Coupon: "TEN", Customer: shop.customer})
+	fmt.Println(shop.ledger.Balance("ann"), err)
+	err = shop.CancelExchange(context.Background(), "ann", held.ID)
+	fmt.Println(shop.ledger.Balance("ann"), err)
+	// Output:
+	// 40 <nil>
+	// 100 <nil>
+}
+
+// A sweep gives the places of abandoned checkouts back.
+func ExampleService_Sweep() {
+	shop := openShop(nil)
+	if _, err := shop.Checkout(context.Background(), couponkit.CheckoutRequest{
+		Cart: exampleCart(), Code: "TEN", Customer: shop.customer,
+	}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	shop.now = shop.now.Add(couponkit.DefaultSessionLifetime + couponkit.DefaultGrace)
+	report, err := shop.Sweep(context.Background(), 0)
+	fmt.Println(report.Released, err)
+	// Output: 1 <nil>
+}
+
+// A reconcile repairs what somebody has changed at the processor.
+func ExampleService_Reconcile() {
+	shop := openShop(nil)
+	if err := shop.payments.TamperDeactivate(shop.coupon.Mirror); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for range 2 {
+		drifts, err := shop.Reconcile(context.Background(), couponkit.ReconcileOptions{})
+		fmt.Println(len(drifts), err)
+	}
+	// Output:
+	// 1 <nil>
+	// 0 <nil>
+}
