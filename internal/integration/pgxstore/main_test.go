@@ -1,0 +1,116 @@
+// Package pgxstore_test holds store/pgxstore to its contract on a real PostgreSQL.
+package pgxstore_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/integration/postgrestest"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/pgxstore"
+)
+
+var shared postgrestest.Shared
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if err := shared.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+// newDatabase returns a pool on an empty database with the schema.
+func newDatabase(t testing.TB, in pgxstore.Namespace, configure ...func(*pgxpool.Config)) *pgxpool.Pool {
+	t.Helper()
+	pool := postgrestest.NewPool(t, shared.Need(t).NewDatabase(t), configure...)
+	if err := pgxstore.Migrate(t.Context(), pool, in); err != nil {
+		t.Fatal(err)
+	}
+	return pool
+}
+
+// newStore returns a store on the pool that is closed when the test ends.
+func newStore(t testing.TB, pool *pgxpool.Pool, options pgxstore.Options) *pgxstore.Store {
+	t.Helper()
+	s, err := pgxstore.New(pool, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// epoch is the instant at which the tests begin.
+var epoch = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// newCoupon returns an active coupon without limits, changed as the test likes.
+func newCoupon(t testing.TB, id string, change ...func(*coupon.Coupon)) coupon.Coupon {
+	t.Helper()
+	c, err := coupon.New(coupon.Draft{
+		Code: id, Name: "Coupon " + id, DiscountType: pricing.Percentage, DiscountValue: ten,
+		MaxUsesPerUser: coupon.Clear[int64](),
+	}, coupon.Creation{ID: coupon.IDPrefix + id, At: epoch})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, apply := range change {
+		apply(&c)
+	}
+	return c
+}
+
+// create stores the coupon.
+func create(t testing.TB, s store.Catalog, c coupon.Coupon) coupon.Coupon {
+	t.Helper()
+	if err := s.CreateCoupon(context.WithoutCancel(t.Context()), c); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// quote is what the orders of the tests cost.
+func quote(t testing.TB) pricing.Quote {
+	t.Helper()
+	percent, err := pricing.PercentFromDecimal(ten)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := pricing.Price(pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
+		{ID: "A", Kind: pricing.Device, ItemID: "phone", Quantity: 1, UnitPrice: 1000},
+	}}, pricing.PercentOff(percent), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+// checkout returns a reservation with its order: attempt key of the customer.
+func checkout(c coupon.Coupon, q pricing.Quote, customer, key string, at time.Time) store.Reservation {
+	id, orderID := redemption.IDPrefix+customer+"-"+key, store.OrderIDPrefix+customer+"-"+key
+	snapshot := c.Snapshot()
+	return store.Reservation{
+		Redemption: redemption.Redemption{
+			ID: id, Key: key, CouponID: c.ID, CustomerID: customer, State: redemption.Reserved,
+			Origin: redemption.FromCheckout, OrderID: orderID, Deadline: at.Add(time.Hour), CreatedAt: at, UpdatedAt: at,
+		},
+		Order: &store.Order{
+			ID: orderID, Key: key, Fingerprint: "f", CustomerID: customer, State: store.OrderOpen,
+			CouponID: c.ID, Coupon: &snapshot, ReservationID: id, DiscountAmount: q.Discount, Quote: q,
+			Metadata: map[string]string{"channel": "test"}, Deadline: at.Add(time.Hour), CreatedAt: at, UpdatedAt: at,
+		},
+	}
+}

@@ -1,0 +1,99 @@
+package pgxstore
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// Defaults and bounds of [BatchOptions].
+const (
+	DefaultBatchWorkers = 4
+	DefaultBatchSize    = 512
+	MaxBatchSize        = 1_024
+	DefaultBatchQueue   = 16_384
+	DefaultBatchTimeout = 30 * time.Second
+)
+
+// BatchOptions bound the group commit: concurrent calls of Reserve, Settle and
+// Transition in one process are joined into one transaction and one round trip.
+// Each caller gets his own exact answer, and a call that meets no other runs at
+// once and alone. The limits do not depend on it: processes with and without it,
+// and transactions of hosts, may all write at once. The zero value is the default.
+type BatchOptions struct {
+	// Off runs every call by itself.
+	Off bool
+	// Workers is how many batches of one kind are run at once; the coupon decides
+	// which worker. 0 is [DefaultBatchWorkers], or fewer on a small pool.
+	Workers int
+	// MaxSize bounds a batch, at most [MaxBatchSize]; 0 is [DefaultBatchSize].
+	MaxSize int
+	// MaxQueue bounds the calls that wait for one worker; others wait for a place in
+	// its queue, as long as their context lives. 0 is [DefaultBatchQueue].
+	MaxQueue int
+	// Timeout bounds one batch, whatever the contexts of its callers; 0 is
+	// [DefaultBatchTimeout].
+	Timeout time.Duration
+	// OnBatch, when given, hears of every transaction, also of those with one call.
+	// It is called by many goroutines at once and must return quickly.
+	OnBatch func(BatchReport)
+}
+
+// BatchReport tells of one transaction.
+type BatchReport struct {
+	// Operation is "reserve", "settle" or "transition".
+	Operation string
+	// Size is how many calls it had.
+	Size int
+	// Waited is how long the oldest of them waited for it to begin, and Took how long
+	// it ran, retries included.
+	Waited time.Duration
+	Took   time.Duration
+	// Err is what failed for some or all of its calls; business rejections do not
+	// count.
+	Err error
+}
+
+func (o Options) validate() error {
+	var faults pricing.ValidationError
+	faults.Merge("", o.Namespace.validate())
+	for _, bound := range [...]struct {
+		field string
+		value int64
+		most  int64
+	}{
+		{"batch.workers", int64(o.Batch.Workers), 64},
+		{"batch.maxSize", int64(o.Batch.MaxSize), MaxBatchSize},
+		{"batch.maxQueue", int64(o.Batch.MaxQueue), 1 << 24},
+		{"batch.timeout", int64(o.Batch.Timeout), int64(time.Hour)},
+	} {
+		switch {
+		case bound.value < 0:
+			faults.Add(bound.field, pricing.FieldTooSmall, "must not be negative")
+		case bound.value > bound.most:
+			faults.Add(bound.field, pricing.FieldTooLarge, fmt.Sprintf("at most %d", bound.most))
+		}
+	}
+	return faults.Err()
+}
+
+// withDefaults fills in what is not given. Half of the pool is left to other work.
+func (o BatchOptions) withDefaults(pool *pgxpool.Pool) BatchOptions {
+	if o.Workers == 0 {
+		o.Workers = max(1, min(DefaultBatchWorkers, int(pool.Config().MaxConns)/2))
+	}
+	o.MaxSize = orDefault(o.MaxSize, DefaultBatchSize)
+	o.MaxQueue = orDefault(o.MaxQueue, DefaultBatchQueue)
+	o.Timeout = orDefault(o.Timeout, DefaultBatchTimeout)
+	return o
+}
+
+func orDefault[T int | time.Duration](value, fallback T) T {
+	if value == 0 {
+		return fallback
+	}
+	return value
+}

@@ -1,0 +1,45 @@
+// Package pgxstore is a store.Store in PostgreSQL 14 or later, on pgx, for any
+// number of machines.
+//
+// # Idea
+//
+// Every method is one round trip: a statement, or a call of a function in the
+// database that locks, decides and writes. The functions come with the migrations
+// ([Migrate], or [Migrations] for hosts that run their own). The state machine of
+// package redemption is written there a second time; a test holds both together
+// over all states and events.
+//
+// # Exactness
+//
+// A reservation locks the coupon's row first, and counts in a second statement,
+// whose snapshot, at READ COMMITTED, is younger than the lock. A coupon without a
+// limit over all customers has no row that its customers share: its uses are
+// counted in rows of which each transaction takes one that is free, and two
+// concurrent uses of one customer meet in a unique index.
+//
+// # Speed
+//
+// One lock is held by one transaction at a time, so a hot coupon would go no faster
+// than the disk commits. Concurrent calls in one process are therefore joined into
+// one transaction (group commit, see [BatchOptions]), without a timer: whoever
+// waits when a transaction returns is the next batch.
+//
+// # Transactions of the host
+//
+// [Store.WithTx] is the store within a transaction of the host, so that redeeming
+// and the host's own writes are committed together.
+//
+// # Proxies
+//
+// The store keeps no state in sessions and works behind a proxy that pools
+// transactions; [Options].QueryExecMode then decides whether statements are
+// prepared.
+//
+// # Errors
+//
+// Errors of the contract are those of package store and the rejections of package
+// coupon. What PostgreSQL or the connection reports is passed on wrapped, so that
+// errors.As finds a *pgconn.PgError. Serialisation failures, deadlocks and
+// connections that were lost before anything was sent are retried within the call;
+// after any other lost connection the caller repeats the call, which does no harm.
+package pgxstore

@@ -1,0 +1,164 @@
+package pgxstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// CreateOrder implements store.Orders.
+func (s *Store) CreateOrder(ctx context.Context, o store.Order) (stored store.Order, replayed bool, err error) {
+	if err := s.ready(ctx); err != nil {
+		return store.Order{}, false, err
+	}
+	order := storedOrder(o.Clone())
+	docs, err := documents(order)
+	if err != nil {
+		return store.Order{}, false, err
+	}
+	arguments := []any{
+		order.ID, order.Key, order.Fingerprint, order.CustomerID, order.State.String(), order.CouponID, order.ReservationID,
+		order.DiscountAmount, order.SessionID, order.SessionURL, orNull(&order.Deadline), order.CreatedAt, order.UpdatedAt,
+		docs.quote, docs.snapshot, docs.metadata,
+	}
+	var created int64
+	err = s.retry(ctx, func() (err error) {
+		created, err = s.execOn(ctx, s.db, s.sql.createOrder, arguments...)
+		return err
+	})
+	switch {
+	case err != nil:
+		return store.Order{}, false, fmt.Errorf("create order: %w", err)
+	case created == 1:
+		return order, false, nil
+	}
+	asked := redemption.Redemption{Key: order.Key, CustomerID: order.CustomerID}
+	first, err := s.firstResult(ctx, store.Reservation{Redemption: asked, Order: &order})
+	if errors.Is(err, store.ErrNotFound) {
+		err = fmt.Errorf("order %s exists: %w", order.ID, store.ErrConflict)
+	}
+	return first.Order, err == nil, err
+}
+
+// AttachSession implements store.Orders in one round trip.
+func (s *Store) AttachSession(ctx context.Context, a store.Attachment) (store.Order, error) {
+	if err := s.ready(ctx); err != nil {
+		return store.Order{}, err
+	}
+	if !storable(a.OrderID) {
+		return store.Order{}, unknownOrder([]string{a.OrderID})
+	}
+	if err := attachable(a); err != nil {
+		return store.Order{}, err
+	}
+	deadline := instant(a.Deadline)
+	var outcome string
+	var row orderRow
+	err := s.retry(ctx, func() error {
+		row = orderRow{}
+		return s.queryRow(ctx, s.sql.attach, append([]any{&outcome}, row.targets()...),
+			a.OrderID, a.SessionID, a.SessionURL, orNull(&deadline), instant(a.At))
+	})
+	switch {
+	case err != nil:
+		return store.Order{}, fmt.Errorf("attach session: %w", err)
+	case outcome == "missing":
+		return store.Order{}, unknownOrder([]string{a.OrderID})
+	case outcome == "superseded":
+		return store.Order{}, fmt.Errorf("order %s: %w", a.OrderID, store.ErrSuperseded)
+	}
+	return row.order()
+}
+
+// Order implements store.Orders.
+func (s *Store) Order(ctx context.Context, id string) (store.Order, error) {
+	if err := s.ready(ctx); err != nil {
+		return store.Order{}, err
+	}
+	return s.oneOrder(ctx, s.sql.order, id)
+}
+
+// OrderByKey implements store.Orders.
+func (s *Store) OrderByKey(ctx context.Context, customerID, key string) (store.Order, error) {
+	if err := s.ready(ctx); err != nil {
+		return store.Order{}, err
+	}
+	return s.oneOrder(ctx, s.sql.orderByKey, customerID, key)
+}
+
+// oneOrder reads the order that the statement finds, or it is store.ErrNotFound.
+func (s *Store) oneOrder(ctx context.Context, statement string, keys ...string) (store.Order, error) {
+	if !storable(keys...) {
+		return store.Order{}, unknownOrder(keys)
+	}
+	arguments := make([]any, len(keys))
+	for i, key := range keys {
+		arguments[i] = key
+	}
+	var row orderRow
+	err := s.retry(ctx, func() error {
+		row = orderRow{}
+		return s.queryRow(ctx, statement, row.targets(), arguments...)
+	})
+	switch {
+	case missing(err):
+		return store.Order{}, unknownOrder(keys)
+	case err != nil:
+		return store.Order{}, fmt.Errorf("read order: %w", err)
+	}
+	return row.order()
+}
+
+func unknownOrder(keys []string) error {
+	return fmt.Errorf("order %q: %w", strings.Join(keys, " "), store.ErrNotFound)
+}
+
+// OpenOrders implements store.Orders.
+func (s *Store) OpenOrders(ctx context.Context, at time.Time, limit int) ([]store.Order, error) {
+	if err := s.ready(ctx); err != nil {
+		return nil, err
+	}
+	if limit < 1 {
+		return nil, nil
+	}
+	var open []store.Order
+	err := s.retry(ctx, func() error {
+		open = nil
+		return s.query(ctx, s.sql.openOrders, func(rows pgx.Rows) error {
+			var row orderRow
+			if err := rows.Scan(row.targets()...); err != nil {
+				return err
+			}
+			o, err := row.order()
+			open = append(open, o)
+			return err
+		}, instant(at), limit)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list open orders: %w", err)
+	}
+	return open, nil
+}
+
+// attachable refuses a session that could not be stored.
+func attachable(a store.Attachment) error {
+	var faults pricing.ValidationError
+	if len(a.SessionID) > redemption.MaxIDLength {
+		faults.Add("sessionId", pricing.FieldTooLong, fmt.Sprintf("at most %d bytes", redemption.MaxIDLength))
+	}
+	if !storable(a.SessionID) {
+		faults.Add("sessionId", pricing.FieldMalformed, "must be valid UTF-8 text without NUL")
+	}
+	if !storable(a.SessionURL) {
+		faults.Add("sessionUrl", pricing.FieldMalformed, "must be valid UTF-8 text without NUL")
+	}
+	return faults.Err()
+}

@@ -1,0 +1,60 @@
+package pgxstore
+
+// queue holds the jobs of a lane: first come, first served within a turn (a
+// coupon), and one job of each turn after the other, so that a hot coupon does not
+// keep the others waiting. The zero value is empty.
+type queue[Q, A any] struct {
+	turns map[string][]*job[Q, A]
+	ring  []string // the turns that have jobs, the next first
+}
+
+func (q *queue[Q, A]) empty() bool { return len(q.ring) == 0 }
+
+func (q *queue[Q, A]) push(j *job[Q, A]) {
+	if q.turns == nil {
+		q.turns = make(map[string][]*job[Q, A])
+	}
+	if len(q.turns[j.turn]) == 0 {
+		q.ring = append(q.ring, j.turn)
+	}
+	q.turns[j.turn] = append(q.turns[j.turn], j)
+}
+
+// take removes the next batch of at most size jobs, in which no two clash, and
+// marks them as taken. It also removes jobs whose caller has left, and returns how
+// many.
+func (q *queue[Q, A]) take(size int) (batch []*job[Q, A], left int) {
+	clashes := make(map[string]bool)
+	postponed := make(map[string][]*job[Q, A])
+	for len(batch) < size && len(q.ring) > 0 {
+		turn := q.ring[0]
+		q.ring = q.ring[1:]
+		jobs := q.turns[turn]
+		j := jobs[0]
+		jobs[0] = nil
+		jobs = jobs[1:]
+		switch {
+		case j.gone:
+			left++
+		case j.clash != "" && clashes[j.clash]:
+			postponed[turn] = append(postponed[turn], j)
+		default:
+			j.taken = true
+			clashes[j.clash] = true
+			batch = append(batch, j)
+		}
+		if len(jobs) > 0 {
+			q.turns[turn] = jobs
+			q.ring = append(q.ring, turn)
+		} else {
+			delete(q.turns, turn)
+		}
+	}
+	for turn, jobs := range postponed {
+		if len(q.turns[turn]) == 0 {
+			q.ring = append(q.ring, turn)
+		}
+		q.turns[turn] = append(jobs, q.turns[turn]...)
+	}
+	return batch, left
+}

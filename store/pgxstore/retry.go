@@ -1,0 +1,51 @@
+package pgxstore
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+const (
+	maxAttempts  = 10
+	firstBackoff = 2 * time.Millisecond
+	maxBackoff   = 200 * time.Millisecond
+)
+
+// Error codes of PostgreSQL after which a transaction may be run again.
+const (
+	serializationFailure = "40001"
+	deadlockDetected     = "40P01"
+)
+
+// retry runs work, which is one transaction of the store's own, again while
+// PostgreSQL says that this may help: after a serialisation failure or a deadlock,
+// or when the connection was lost before anything was sent. Within a transaction
+// of the host it runs once.
+func (s *Store) retry(ctx context.Context, work func() error) error {
+	backoff := firstBackoff
+	for attempt := 1; ; attempt++ {
+		err := work()
+		if err == nil || s.pool == nil || attempt == maxAttempts || !retryable(err) {
+			return err
+		}
+		pause := time.NewTimer(backoff/2 + rand.N(backoff)) //nolint:gosec // not a secret
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return errors.Join(ctx.Err(), err)
+		}
+		backoff = min(2*backoff, maxBackoff)
+	}
+}
+
+func retryable(err error) bool {
+	if server := (*pgconn.PgError)(nil); errors.As(err, &server) {
+		return server.Code == serializationFailure || server.Code == deadlockDetected
+	}
+	return pgconn.SafeToRetry(err)
+}

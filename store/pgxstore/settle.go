@@ -1,0 +1,147 @@
+package pgxstore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
+
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+type (
+	settleRequest = store.Settlement
+	settlement    = store.Settled
+)
+
+// Settle implements store.Redemptions in one round trip.
+func (s *Store) Settle(ctx context.Context, request store.Settlement) (store.Settled, error) {
+	if err := s.ready(ctx); err != nil {
+		return store.Settled{}, err
+	}
+	if err := settleable(request); err != nil {
+		return store.Settled{}, err
+	}
+	if !storable(request.Event.SessionID, request.Event.OrderID, request.ReservationID, request.CouponID, request.CustomerID, request.NewID) {
+		return store.Settled{}, nil // concerns nothing that is stored
+	}
+	settled, err := s.settle(ctx, request)
+	if err != nil {
+		return store.Settled{}, fmt.Errorf("settle: %w", err)
+	}
+	return settled, nil
+}
+
+// settleable refuses what is no event of a session, and a payment that could not
+// be recorded.
+func settleable(s store.Settlement) error {
+	e := s.Event
+	ofSession := e.Kind == redemption.SessionCompleted || e.Kind == redemption.SessionUnpaid ||
+		e.Kind == redemption.PaymentFailed || e.Kind == redemption.SessionExpired
+	if !ofSession || e.Kind == redemption.SessionCompleted && e.SessionID == "" {
+		return &redemption.TransitionError{ID: s.ReservationID, Kind: e.Kind, Cause: redemption.ErrIllegal}
+	}
+	if e.Kind == redemption.SessionCompleted && s.CouponID != "" {
+		payment := paymentOf(s)
+		if payment.ID == "" {
+			payment.ID, payment.Key = "later", "later" // needed only if there is no record
+		}
+		return payment.Validate()
+	}
+	return nil
+}
+
+// paymentOf is the record of a payment for which there is none.
+func paymentOf(s store.Settlement) redemption.Redemption {
+	return redemption.Redemption{
+		ID: s.NewID, Key: s.NewID, CouponID: s.CouponID, CustomerID: s.CustomerID,
+		State: redemption.Completed, Origin: redemption.FromPayment, OrderID: s.Event.OrderID,
+		SessionID: s.Event.SessionID, CreatedAt: s.Event.At, UpdatedAt: s.Event.At, CompletedAt: s.Event.At,
+	}
+}
+
+func (s *Store) settle(ctx context.Context, request settleRequest) (settlement, error) {
+	if s.pool == nil || s.shared.groups == nil {
+		answers, err := s.settleAll(ctx, []settleRequest{request})
+		if err != nil {
+			return settlement{}, err
+		}
+		return answers[0].value, answers[0].err
+	}
+	route := request.CouponID
+	if route == "" {
+		route = request.Event.SessionID
+	}
+	return s.shared.groups.settle.do(ctx, request, route, "")
+}
+
+// settleAll runs the settlements in one transaction and one round trip.
+func (s *Store) settleAll(ctx context.Context, requests []settleRequest) ([]answer[settlement], error) {
+	n := len(requests)
+	reservations, coupons, customers, ids := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
+	events := make([]redemption.Event, n)
+	for i, r := range requests {
+		reservations[i], coupons[i], customers[i], ids[i], events[i] = r.ReservationID, r.CouponID, r.CustomerID, r.NewID, r.Event
+	}
+	arguments := append(eventArguments(events), reservations, coupons, customers, ids)
+	var answers []answer[settlement]
+	err := s.retry(ctx, func() error {
+		answers = make([]answer[settlement], n)
+		seen := 0
+		err := s.query(ctx, s.sql.settle, func(rows pgx.Rows) error {
+			seen++
+			return scanSettled(rows, requests, answers)
+		}, arguments...)
+		if err == nil && seen != n {
+			return fmt.Errorf("%d answers for %d settlements", seen, n)
+		}
+		return err
+	})
+	return answers, err
+}
+
+func scanSettled(rows pgx.Rows, requests []settleRequest, answers []answer[settlement]) error {
+	var n int64
+	var problem zeronull.Text
+	var r redemptionRow
+	var o orderRow
+	var settled store.Settled
+	targets := append([]any{&n, &problem, &settled.Changed}, r.targets()...)
+	if err := rows.Scan(append(targets, o.targets()...)...); err != nil {
+		return err
+	}
+	if n < 1 || n > int64(len(answers)) {
+		return fmt.Errorf("an answer for settlement %d", n)
+	}
+	to := &answers[n-1]
+	switch problem {
+	case "unnamed":
+		to.err = paymentOf(requests[n-1]).Validate()
+		return nil
+	case "conflict":
+		to.err = fmt.Errorf("the new redemption's ID exists: %w", store.ErrConflict)
+		return nil
+	}
+	var err error
+	if settled.Redemption, err = r.redemption(); err == nil {
+		settled.Order, err = o.order()
+	}
+	to.value, to.err = settled, err
+	return nil
+}
+
+// eventArguments turns events into the columns of couponkit_event.
+func eventArguments(events []redemption.Event) []any {
+	n := len(events)
+	kinds, sessions, orders := make([]string, n), make([]string, n), make([]string, n)
+	ats, deadlines := make([]time.Time, n), make([]*time.Time, n)
+	for i, e := range events {
+		kinds[i], sessions[i], orders[i], ats[i] = e.Kind.String(), e.SessionID, e.OrderID, instant(e.At)
+		deadline := instant(e.Deadline)
+		deadlines[i] = orNull(&deadline)
+	}
+	return []any{kinds, ats, sessions, orders, deadlines}
+}

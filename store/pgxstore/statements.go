@@ -1,0 +1,150 @@
+package pgxstore
+
+import (
+	"fmt"
+	"strings"
+)
+
+// statements are the SQL texts of a store, with the names of its namespace.
+type statements struct {
+	createCoupon, addEmails, replaceEmails        string
+	couponIDByCode, lockCoupon, updateCoupon      string
+	confirmMirror, deleteCoupon, couponRevision   string
+	coupon, couponTerms, lookUpByID, lookUpByCode string
+	reserve, takeOver, settle, transition, attach string
+	redemption, due                               string
+	createOrder, order, orderByKey, openOrders    string
+	redemptionByKey                               string
+}
+
+func newStatements(in Namespace) *statements {
+	held := columnsOf("r", redemptionColumns)
+	s := &statements{
+		createCoupon:   insertCoupon(),
+		addEmails:      `INSERT INTO {coupon_allowed_emails} (coupon_id, email, position) SELECT $1, e.email, e.n FROM unnest($2::text[]) WITH ORDINALITY AS e (email, n)`,
+		replaceEmails:  replaceEmails,
+		couponIDByCode: `SELECT id FROM {coupons} WHERE code = $1`,
+		lockCoupon:     `SELECT revision FROM {coupons} WHERE id = $1 FOR UPDATE`,
+		updateCoupon:   updateCoupon(),
+		confirmMirror: `UPDATE {coupons} SET processor_coupon_id = $3, promotion_code_id = $4, mirror_revision = $2,
+			state = CASE state WHEN 'pending' THEN 'active' ELSE state END WHERE id = $1 AND revision = $2`,
+		deleteCoupon:   `DELETE FROM {coupons} WHERE id = $1 AND revision = $2`,
+		couponRevision: `SELECT revision FROM {coupons} WHERE id = $1`,
+		coupon:         selectWhole + ` WHERE c.id = $1`,
+		couponTerms:    selectTerms + ` WHERE c.id = $1`,
+		lookUpByID:     lookUp("c.id"),
+		lookUpByCode:   lookUp("c.code"),
+		redemption:     `SELECT ` + held + ` FROM {coupon_redemptions} r WHERE r.id = $1`,
+		order:          `SELECT ` + orderColumns + ` FROM {orders} WHERE id = $1`,
+		orderByKey:     `SELECT ` + orderColumns + ` FROM {orders} WHERE customer_id = $1 AND key = $2`,
+		openOrders: `SELECT ` + orderColumns + ` FROM {orders} WHERE state IN ('open', 'awaiting_payment')
+			AND reservation_id = '' AND deadline <= $1 ORDER BY created_at, id LIMIT $2`,
+		due: `SELECT ` + held + ` FROM (
+				SELECT * FROM {coupon_redemptions} d WHERE d.state = 'reserved' AND d.deadline <= $1
+				UNION ALL
+				SELECT * FROM {coupon_redemptions} d WHERE d.points_state = 'refund_due'
+			) r ORDER BY r.created_at, r.id LIMIT $2`,
+		createOrder: `INSERT INTO {orders} (` + orderColumns + `)
+			SELECT $1, $2::text, $3, $4::text, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14::text::jsonb, $15::text::jsonb, $16::text::jsonb
+			WHERE NOT EXISTS (SELECT FROM {coupon_redemptions} r WHERE r.customer_id = $4 AND r.key = $2)
+			ON CONFLICT DO NOTHING`,
+		reserve: `SELECT * FROM {couponkit_reserve}(` + parameters(reserveTypes) + `)`,
+		settle: `SELECT f.n, f.problem, f.changed, ` + columnsOf("(f.redemption)", redemptionColumns) + `, ` +
+			columnsOf("(f.ordered)", orderColumns) + ` FROM {couponkit_settle}(` + parameters(settleTypes) + `) f`,
+		transition: `SELECT f.n, f.refusal, ` + columnsOf("(f.redemption)", redemptionColumns) +
+			` FROM {couponkit_transition}(` + parameters(transitionTypes) + `) f`,
+		takeOver: `SELECT f.outcome, ` + columnsOf("(f.redemption)", redemptionColumns) +
+			` FROM {couponkit_take_over}(` + parameters(takeOverTypes) + `) f`,
+		attach: `SELECT f.outcome, ` + columnsOf("(f.ordered)", orderColumns) +
+			` FROM {couponkit_attach}(` + parameters(attachTypes) + `) f`,
+		redemptionByKey: `SELECT ` + held + ` FROM {coupon_redemptions} r WHERE r.customer_id = $1 AND r.key = $2`,
+	}
+	for _, statement := range []*string{
+		&s.createCoupon, &s.addEmails, &s.replaceEmails, &s.couponIDByCode, &s.lockCoupon, &s.updateCoupon,
+		&s.confirmMirror, &s.deleteCoupon, &s.couponRevision, &s.coupon, &s.couponTerms, &s.lookUpByID, &s.lookUpByCode,
+		&s.reserve, &s.takeOver, &s.settle, &s.transition, &s.attach,
+	} {
+		*statement = in.expand(*statement)
+	}
+	return s
+}
+
+// The types of the functions' parameters, in their order.
+const (
+	reserveTypes = "text[] text[] text[] text[] text[] text[] bigint[] text[] text[] text[] timestamptz[] timestamptz[] " +
+		"timestamptz[] bigint[] text[] text[] text[] text[] bigint[] timestamptz[] timestamptz[] timestamptz[] " +
+		"text[] text[] text[]"
+	settleTypes     = "text[] timestamptz[] text[] text[] timestamptz[] text[] text[] text[] text[]"
+	transitionTypes = "text[] text[] timestamptz[] text[] text[] timestamptz[]"
+	takeOverTypes   = "text text bigint timestamptz timestamptz text text text text text text bigint text text " +
+		"timestamptz timestamptz timestamptz text text text"
+	attachTypes = "text text text timestamptz timestamptz"
+)
+
+// parameters returns "$1::text, $2::bigint, ...": with their types, a function is
+// found in every mode of sending statements.
+func parameters(types string) string {
+	list := strings.Fields(types)
+	for i, name := range list {
+		list[i] = fmt.Sprintf("$%d::%s", i+1, name)
+	}
+	return strings.Join(list, ", ")
+}
+
+// placeholders returns "$first, ..., $last".
+func placeholders(first, count int) string {
+	list := make([]string, count)
+	for i := range list {
+		list[i] = fmt.Sprintf("$%d", first+i)
+	}
+	return strings.Join(list, ", ")
+}
+
+func insertCoupon() string {
+	columns := len(strings.Split(identityColumns+","+termColumns, ","))
+	values := strings.Replace(placeholders(1, columns), "$4", "$4::text::numeric", 1)
+	return `INSERT INTO {coupons} (` + identityColumns + `, ` + termColumns + `) SELECT ` + values + `
+		WHERE NOT EXISTS (SELECT FROM {coupon_redemptions} r WHERE r.coupon_id = $1) ON CONFLICT DO NOTHING`
+}
+
+// updateCoupon sets the terms of coupon $1, all but the revision, which counts up.
+func updateCoupon() string {
+	columns := strings.Split(termColumns, ",")
+	for i, column := range columns[:len(columns)-1] {
+		columns[i] = fmt.Sprintf("%s = $%d", strings.TrimSpace(column), i+2)
+	}
+	revision := len(columns) - 1
+	columns[revision] = fmt.Sprintf("revision = $%d + 1", revision+2)
+	return `UPDATE {coupons} SET ` + strings.Join(columns, ", ") + ` WHERE id = $1`
+}
+
+// replaceEmails touches only what differs: most edits leave a list of a hundred
+// thousand addresses as it is.
+const replaceEmails = `WITH wanted AS MATERIALIZED (
+		SELECT e.email, e.n FROM unnest($2::text[]) WITH ORDINALITY AS e (email, n)
+	), gone AS (
+		DELETE FROM {coupon_allowed_emails} m WHERE m.coupon_id = $1
+			AND NOT EXISTS (SELECT FROM wanted w WHERE w.email = m.email)
+	)
+	INSERT INTO {coupon_allowed_emails} AS m (coupon_id, email, position) SELECT $1, w.email, w.n FROM wanted w
+	ON CONFLICT (coupon_id, email) DO UPDATE SET position = excluded.position WHERE m.position <> excluded.position`
+
+// lookUp finds a coupon by one column: with its counts, whether the address $3 is
+// allowed, and the uses of the customer $2; all in one snapshot. It has a row for
+// each reservation that the customer holds, at most $4, or one without.
+func lookUp(column string) string {
+	return `SELECT ` + couponColumns + `,
+		EXISTS (SELECT FROM {coupon_allowed_emails} e WHERE e.coupon_id = c.id AND e.email = $3),
+		u.completed, u.reserved, ` + columnsOf("h", redemptionColumns) + `
+	FROM ` + couponSource + `
+	CROSS JOIN LATERAL (
+		SELECT count(*) FILTER (WHERE r.state = 'completed') AS completed,
+			count(*) FILTER (WHERE r.state = 'reserved') AS reserved
+		FROM {coupon_redemptions} r WHERE r.coupon_id = c.id AND r.customer_id = $2 AND $2 <> '') u
+	LEFT JOIN LATERAL (
+		SELECT * FROM {coupon_redemptions} r
+		WHERE u.reserved > 0 AND r.coupon_id = c.id AND r.customer_id = $2 AND r.state = 'reserved'
+		ORDER BY r.created_at, r.id LIMIT $4) h ON true
+	WHERE ` + column + ` = $1
+	ORDER BY h.created_at, h.id`
+}

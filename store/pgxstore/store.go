@@ -1,0 +1,157 @@
+package pgxstore
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/couponkit/couponkit/store"
+)
+
+// Options of a [Store]. The zero value is the default.
+type Options struct {
+	// Namespace tells where the tables are; see [Migrate].
+	Namespace
+	// QueryExecMode tells pgx how to send statements; 0 leaves it to the
+	// configuration of the pool. Behind a proxy that pools transactions use
+	// pgx.QueryExecModeExec, unless the proxy knows prepared statements.
+	QueryExecMode pgx.QueryExecMode
+	// Batch bounds the group commit.
+	Batch BatchOptions
+}
+
+// Store is a store.Store in PostgreSQL. It is safe for concurrent use by many
+// goroutines, and many processes may use one database at once.
+type Store struct {
+	db     session
+	pool   *pgxpool.Pool // nil in a transaction of the host
+	mode   pgx.QueryExecMode
+	names  Namespace
+	sql    *statements
+	shared *shared
+}
+
+var _ store.Store = (*Store)(nil)
+
+// session is what a pool and a transaction have in common.
+type session interface {
+	Begin(ctx context.Context) (pgx.Tx, error)
+	Exec(ctx context.Context, sql string, arguments ...any) (pgconn.CommandTag, error)
+	Query(ctx context.Context, sql string, arguments ...any) (pgx.Rows, error)
+}
+
+// shared is what a store and its views within transactions have in common.
+type shared struct {
+	closed atomic.Bool
+	groups *groups // nil without group commit
+}
+
+// New returns a store on the pool, which stays the host's: [Store.Close] does not
+// close it. The schema must be there; see [Migrate]. A namespace that cannot be
+// quoted, or a negative bound, is a pricing.ErrInvalid.
+func New(pool *pgxpool.Pool, options Options) (*Store, error) {
+	if err := options.validate(); err != nil {
+		return nil, err
+	}
+	s := &Store{db: pool, pool: pool, mode: options.QueryExecMode, names: options.Namespace, sql: newStatements(options.Namespace), shared: &shared{}}
+	if !options.Batch.Off {
+		s.shared.groups = newGroups(s, options.Batch.withDefaults(pool))
+	}
+	return s, nil
+}
+
+// WithTx returns a view of the store within a transaction of the host: what it
+// writes is committed or rolled back with it. It must not be used after the
+// transaction has ended, nor, as the transaction itself, by two goroutines at once.
+//
+// The transaction should run at READ COMMITTED. At a stricter level the store is
+// as exact, but a call may fail because of a concurrent change; PostgreSQL then
+// requires that the host runs its transaction again. Nothing is retried here and
+// calls are not joined into batches. A coupon with a limit over all customers stays
+// locked until the transaction ends: reserve late in it.
+func (s *Store) WithTx(tx pgx.Tx) *Store {
+	view := *s
+	view.db, view.pool = tx, nil
+	return &view
+}
+
+// Close ends the store: calls that are under way are finished, later ones are
+// store.ErrClosed. The pool stays open.
+func (s *Store) Close() error {
+	s.shared.closed.Store(true)
+	if s.shared.groups != nil {
+		s.shared.groups.close()
+	}
+	return nil
+}
+
+// ready is called first by every method.
+func (s *Store) ready(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if s.shared.closed.Load() {
+		return store.ErrClosed
+	}
+	return nil
+}
+
+// query runs a statement and hands each of its rows to scan.
+func (s *Store) query(ctx context.Context, statement string, scan func(pgx.Rows) error, arguments ...any) error {
+	return queryOn(ctx, s.db, s.mode, statement, scan, arguments...)
+}
+
+func queryOn(ctx context.Context, on session, mode pgx.QueryExecMode, statement string, scan func(pgx.Rows) error, arguments ...any) error {
+	if mode != 0 {
+		arguments = append([]any{mode}, arguments...)
+	}
+	rows, err := on.Query(ctx, statement, arguments...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// queryRow runs a statement that has at most one row, and scans it; without one it
+// is pgx.ErrNoRows.
+func (s *Store) queryRow(ctx context.Context, statement string, into []any, arguments ...any) error {
+	return queryRowOn(ctx, s.db, s.mode, statement, into, arguments...)
+}
+
+func queryRowOn(ctx context.Context, on session, mode pgx.QueryExecMode, statement string, into []any, arguments ...any) error {
+	found := false
+	err := queryOn(ctx, on, mode, statement, func(rows pgx.Rows) error {
+		found = true
+		return rows.Scan(into...)
+	}, arguments...)
+	if err == nil && !found {
+		return pgx.ErrNoRows
+	}
+	return err
+}
+
+// missing reports whether a query has found no row.
+func missing(err error) bool { return errors.Is(err, pgx.ErrNoRows) }
+
+// storable reports whether PostgreSQL can hold the texts; one that it cannot hold
+// is not stored and so cannot be found.
+func storable(texts ...string) bool {
+	for _, text := range texts {
+		if !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 {
+			return false
+		}
+	}
+	return true
+}
