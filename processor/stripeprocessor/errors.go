@@ -75,8 +75,12 @@ func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "stripe: %s: %v", e.Op, e.kind)
 	for _, part := range [...]struct{ name, value string }{
-		{"status", statusText(e.Status)}, {"type", e.Type}, {"code", e.Code}, {"param", e.Param},
-		{"request", e.RequestID}, {"orphan", e.Orphan},
+		{"status", statusText(e.Status)},
+		{"type", e.Type},
+		{"code", e.Code},
+		{"param", e.Param},
+		{"request", e.RequestID},
+		{"orphan", e.Orphan},
 	} {
 		if part.value != "" {
 			fmt.Fprintf(&b, " %s=%s", part.name, part.value)

@@ -109,7 +109,8 @@ func codeTaken(holder *stripe.PromotionCode) error {
 // undo removes a coupon that was made for a promotion code which Stripe refuses for
 // good: nobody else knows of it.
 func (p *Processor) undo(ctx context.Context, cause error, c coupon.Coupon, couponID string, found survey) error {
-	if errors.Is(cause, errMoved) || !refusal(cause) || slices.Contains(candidates(c, found), couponID) {
+	final := refusal(cause) && !errors.Is(cause, errMoved) || errors.Is(cause, processor.ErrForbidden)
+	if !final || slices.Contains(candidates(c, found), couponID) {
 		return cause
 	}
 	if err := p.deleteCoupon(ctx, couponID); err != nil {

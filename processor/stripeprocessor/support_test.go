@@ -1,6 +1,7 @@
 package stripeprocessor_test
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -160,4 +161,53 @@ func (w *world) count(op string) int {
 		}
 	}
 	return n
+}
+
+// must returns a function that stops the test on an error.
+func must(t testing.TB) func(*http.Response, error) *http.Response {
+	t.Helper()
+	return func(r *http.Response, err error) *http.Response {
+		t.Helper()
+		require.NoError(t, err)
+		return r
+	}
+}
+
+// requireField checks that an error is a *pricing.ValidationError that names a field.
+func requireField(t testing.TB, err error, field string) {
+	t.Helper()
+	var faults *pricing.ValidationError
+	require.ErrorAs(t, err, &faults)
+	for _, f := range faults.Fields {
+		if f.Field == field && f.Code != "" && f.Message != "" {
+			return
+		}
+	}
+	t.Errorf("no fault of %q in: %v", field, err)
+}
+
+// webhook starts an endpoint that hands events to a function, and returns its
+// address.
+func (w *world) webhook(handle func(context.Context, processor.Event) error) string {
+	w.Helper()
+	if handle == nil {
+		handle = func(context.Context, processor.Event) error { return nil }
+	}
+	server := httptest.NewServer(w.processor.Handler(handle))
+	w.Cleanup(server.Close)
+	return server.URL
+}
+
+func mustDecimal(text string) decimal.Decimal { return decimal.RequireFromString(text) }
+
+// newWorldOn makes another processor on the same account, with every permission: the
+// process after a crash.
+func newWorldOn(t *testing.T, w *world) *stripeprocessor.Processor {
+	t.Helper()
+	w.account.Allow()
+	again, err := stripeprocessor.New(testKey, stripeprocessor.Options{
+		BaseURL: w.server.URL, Clock: w.clock.Now, RequestsPerSecond: -1, HTTPClient: w.server.Client(),
+	})
+	require.NoError(t, err)
+	return again
 }

@@ -230,4 +230,3 @@ func (p *Processor) repair(ctx context.Context, found *Finding, c coupon.Coupon,
 func (p *Processor) removeOrphan(ctx context.Context, couponID, objectID string) error {
 	return p.RemoveMirror(ctx, coupon.Coupon{ID: couponID, Mirror: coupon.Mirror{CouponID: objectID}})
 }
-

@@ -49,7 +49,10 @@ func (p *Processor) verify(ctx context.Context, m coupon.Mirror) (processor.Mirr
 		// Only the ID has come back, whose fields are all empty: it must not be read as
 		// an invalid coupon.
 		full, err = p.readCoupon(ctx, id)
-		if err != nil && !errors.Is(err, processor.ErrNotFound) {
+		switch {
+		case errors.Is(err, processor.ErrNotFound):
+			full = nil
+		case err != nil:
 			return 0, err
 		}
 	}

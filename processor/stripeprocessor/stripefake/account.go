@@ -285,3 +285,10 @@ func (a *Account) IgnoreExpand() {
 	defer a.mu.Unlock()
 	a.unexpand = true
 }
+
+// Allow gives all permissions back that [Account.Deny] has taken.
+func (a *Account) Allow() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	clear(a.denied)
+}

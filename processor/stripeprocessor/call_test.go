@@ -1,0 +1,421 @@
+package stripeprocessor_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"github.com/stripe/stripe-go/v86"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/processor/stripeprocessor"
+	"github.com/couponkit/couponkit/processor/stripeprocessor/stripefake"
+)
+
+// always fails every call.
+func always(f stripefake.Fault) func(stripefake.Call) stripefake.Fault {
+	return func(stripefake.Call) stripefake.Fault { return f }
+}
+
+// firstly fails the first n calls.
+func firstly(n int, f stripefake.Fault) func(stripefake.Call) stripefake.Fault {
+	first := 0
+	return func(c stripefake.Call) stripefake.Fault {
+		if first == 0 {
+			first = c.Number
+		}
+		if c.Number < first+n {
+			return f
+		}
+		return stripefake.None
+	}
+}
+
+// TestRetries: which answers are asked for again, and what the error is otherwise.
+func TestRetries(t *testing.T) {
+	t.Parallel()
+	tests := map[stripefake.Fault]struct {
+		attempts int
+		want     error
+	}{
+		stripefake.LostBefore:  {4, processor.ErrUnavailable},
+		stripefake.FailBefore:  {4, processor.ErrUnavailable},
+		stripefake.KeyInUse:    {4, processor.ErrUnavailable},
+		stripefake.RateLimited: {4, stripeprocessor.ErrRateLimited},
+		stripefake.LockTimeout: {4, stripeprocessor.ErrRateLimited},
+		stripefake.BadGateway:  {4, processor.ErrUnavailable},
+		stripefake.Unavailable: {1, processor.ErrUnavailable}, // Stripe-Should-Retry: false
+	}
+	for fault, test := range tests {
+		t.Run(fault.String(), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			c := w.mirrored(newCoupon(t, "a", "TEN"))
+			before := w.count("promotion_codes.retrieve")
+			w.account.Faults(always(fault))
+			_, err := w.processor.VerifyMirror(t.Context(), c)
+			if !errors.Is(err, test.want) || !errors.Is(err, processor.ErrUnavailable) {
+				t.Errorf("got %v, want %v", err, test.want)
+			}
+			// net/http itself asks again when a kept-alive connection breaks.
+			if got := w.count("promotion_codes.retrieve") - before; got < test.attempts || got > 2*test.attempts {
+				t.Errorf("%d requests, want %d attempts", got, test.attempts)
+			}
+			w.account.Faults(firstly(test.attempts-1, fault))
+			if status, err := w.processor.VerifyMirror(t.Context(), c); err != nil || status != processor.MirrorValid {
+				t.Errorf("when the last attempt gets through: %s, %v", status, err)
+			}
+		})
+	}
+}
+
+func TestAnswersThatAreFinal(t *testing.T) {
+	t.Parallel()
+	t.Run("401", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, func(_ *stripeprocessor.Options, f *stripefake.Options) { f.Key = "sk_test_another" })
+		_, err := w.processor.EnsureMirror(t.Context(), newCoupon(t, "a", "TEN"))
+		w.final(err, processor.ErrForbidden, http.StatusUnauthorized, 1)
+	})
+	t.Run("403", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		w.account.Deny("coupons.create")
+		_, err := w.processor.EnsureMirror(t.Context(), newCoupon(t, "a", "TEN"))
+		w.final(err, processor.ErrForbidden, http.StatusForbidden, 2)
+	})
+	t.Run("404", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		_, err := w.processor.Session(t.Context(), "cs_none")
+		w.final(err, processor.ErrNotFound, http.StatusNotFound, 1)
+	})
+	t.Run("400", func(t *testing.T) {
+		t.Parallel()
+		// The minimum is the one that this processor does not know of.
+		w := newWorld(t, func(_ *stripeprocessor.Options, f *stripefake.Options) {
+			f.MinimumCharge = map[string]int64{"eur": 5000}
+		})
+		_, err := w.processor.CreateSession(t.Context(), w.request("key"))
+		w.final(err, stripeprocessor.ErrInvalid, http.StatusBadRequest, 1)
+	})
+}
+
+// final checks an error of Stripe and that nothing was repeated.
+func (w *world) final(err, want error, status, calls int) {
+	w.Helper()
+	var told *stripeprocessor.Error
+	var answered *stripe.Error
+	switch {
+	case !errors.Is(err, want):
+		w.Errorf("got %v, want %v", err, want)
+	case !errors.As(err, &told) || told.Status != status || told.RequestID == "" || told.Op == "":
+		w.Errorf("the error does not tell operation, status and request: %+v", told)
+	case !errors.As(err, &answered) || answered.HTTPStatusCode != status:
+		w.Errorf("the error holds no *stripe.Error of status %d", status)
+	}
+	if got := len(w.account.Calls()); got != calls {
+		w.Errorf("%d calls, want %d: a final answer is not asked for again", got, calls)
+	}
+}
+
+// TestErrorsMatchOneSentinel holds requirement 39 for every kind.
+func TestErrorsMatchOneSentinel(t *testing.T) {
+	t.Parallel()
+	kinds := map[error]error{
+		stripeprocessor.ErrConflict: processor.ErrRejected, stripeprocessor.ErrInvalid: processor.ErrRejected,
+		stripeprocessor.ErrTotalsMismatch: processor.ErrRejected, stripeprocessor.ErrWrongOrigin: processor.ErrRejected,
+		stripeprocessor.ErrRateLimited: processor.ErrUnavailable,
+	}
+	general := []error{
+		processor.ErrUnavailable, processor.ErrRejected, processor.ErrNotFound, processor.ErrForbidden, processor.ErrSignature,
+	}
+	for kind, want := range kinds {
+		for _, g := range general {
+			if got := errors.Is(kind, g); got != (g == want) {
+				t.Errorf("%v matches %v: %t", kind, g, got)
+			}
+		}
+	}
+}
+
+// TestRetryKeepsTheKeyOfALostAnswer: same key and same parameters, so that Stripe
+// does it once.
+func TestRetryKeepsTheKeyOfALostAnswer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.account.Faults(firstly(1, stripefake.LostAfter))
+	_, err := w.processor.CreateSession(t.Context(), w.request("key"))
+	require.NoError(t, err)
+	calls := w.account.Calls()
+	var keys []string
+	var forms []string
+	for _, c := range calls {
+		if c.Op == "sessions.create" {
+			keys, forms = append(keys, c.Key), append(forms, c.Form.Encode())
+		}
+	}
+	require.GreaterOrEqual(t, len(keys), 2)
+	for i := range keys {
+		if keys[i] != keys[0] || forms[i] != forms[0] {
+			t.Errorf("attempt %d has another key or other parameters: %s\n%s", i+1, keys[i], cmp.Diff(forms[0], forms[i]))
+		}
+	}
+	if n := len(w.account.Sessions()); n != 1 {
+		t.Errorf("%d sessions, want 1", n)
+	}
+}
+
+// TestSavedFailureDoesNotBlock: Stripe replays a saved 500 for the same key for a day;
+// the state is looked up, and the next write has a new key.
+func TestSavedFailureDoesNotBlock(t *testing.T) {
+	t.Parallel()
+	for _, op := range []string{"coupons.create", "promotion_codes.create", "sessions.create"} {
+		for _, fault := range []stripefake.Fault{stripefake.FailBefore, stripefake.FailAfter} {
+			t.Run(op+"/"+fault.String(), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				struck := false
+				w.account.Faults(func(c stripefake.Call) stripefake.Fault {
+					if c.Op == op && !struck {
+						struck = true
+						return fault
+					}
+					return stripefake.None
+				})
+				c, err := newCoupon(t, "a", "TEN"), error(nil)
+				c.Mirror, err = w.processor.EnsureMirror(t.Context(), c)
+				require.NoError(t, err)
+				_, err = w.processor.CreateSession(t.Context(), w.request("key"))
+				require.NoError(t, err)
+				require.True(t, struck)
+				w.showsExactly(c, false, "after a saved failure")
+				if n := len(w.account.Sessions()); n != 1 {
+					t.Errorf("%d sessions, want 1", n)
+				}
+			})
+		}
+	}
+}
+
+// TestLookBeforeNewKey: after a received failure the object is read before the next
+// write, which has another key.
+func TestLookBeforeNewKey(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.account.Faults(func(c stripefake.Call) stripefake.Fault {
+		if c.Number == 2 {
+			return stripefake.FailBefore
+		}
+		return stripefake.None
+	})
+	w.mirrored(newCoupon(t, "a", "TEN"))
+	w.account.Faults(nil)
+	var ops, keys []string
+	for _, c := range w.account.Calls() {
+		ops = append(ops, c.Op)
+		if c.Op == "coupons.create" {
+			keys = append(keys, c.Key)
+		}
+	}
+	want := []string{"promotion_codes.list", "coupons.create", "coupons.retrieve", "coupons.create", "promotion_codes.create"}
+	if diff := cmp.Diff(want, ops); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+	if len(keys) == 2 && keys[0] == keys[1] {
+		t.Errorf("the second write has the key of the first: %s", keys[0])
+	}
+}
+
+// TestContextEndsAWait: a call returns at once when its context ends, also while it
+// waits for its next attempt or for the rate limit.
+func TestContextEndsAWait(t *testing.T) {
+	t.Parallel()
+	c := newCoupon(t, "a", "TEN")
+	c.Mirror = coupon.Mirror{CouponID: "ck_cpn_a_r1", PromotionCodeID: "promo_1"}
+	calls := map[string]func(*stripeprocessor.Options){
+		"between attempts": func(o *stripeprocessor.Options) {
+			o.Retry = stripeprocessor.Retry{BaseDelay: time.Hour, MaxDelay: time.Hour, MaxTime: 24 * time.Hour}
+		},
+		"for the rate limit": func(o *stripeprocessor.Options) { o.RequestsPerSecond = 0.0001 },
+	}
+	for name, change := range calls {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, func(o *stripeprocessor.Options, _ *stripefake.Options) { change(o) })
+			w.account.Faults(always(stripefake.RateLimited))
+			ctx, cancel := context.WithCancel(t.Context())
+			var running sync.WaitGroup
+			ended := make(chan error, 2)
+			for range 2 { // the first takes the only token of the rate limit
+				running.Go(func() {
+					_, err := w.processor.VerifyMirror(ctx, c)
+					ended <- err
+				})
+			}
+			for len(w.account.Calls()) == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			cancel()
+			running.Wait() // an hour, were the wait deaf
+			for range 2 {
+				if err := <-ended; !errors.Is(err, context.Canceled) && !errors.Is(err, processor.ErrUnavailable) {
+					t.Errorf("got %v, want the context's error", err)
+				}
+			}
+		})
+	}
+}
+
+// TestDeadlineBeforeTheRateLimit: a wait that cannot end in time is not begun.
+func TestDeadlineBeforeTheRateLimit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(o *stripeprocessor.Options, _ *stripefake.Options) { o.RequestsPerSecond = 0.0001 })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, err := w.processor.Session(ctx, "cs_1")
+	require.ErrorIs(t, err, processor.ErrNotFound)
+	_, err = w.processor.Session(ctx, "cs_1")
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+// TestAttemptsAreBounded in number and in time.
+func TestAttemptsAreBounded(t *testing.T) {
+	t.Parallel()
+	for name, retry := range map[string]stripeprocessor.Retry{
+		"number": {Attempts: 2, BaseDelay: time.Microsecond},
+		"time":   {Attempts: 1000, BaseDelay: time.Second, MaxDelay: time.Second, MaxTime: time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, func(o *stripeprocessor.Options, _ *stripefake.Options) { o.Retry = retry })
+			w.account.Faults(always(stripefake.RateLimited))
+			_, err := w.processor.Session(t.Context(), "cs_1")
+			require.ErrorIs(t, err, stripeprocessor.ErrRateLimited)
+			if got := len(w.account.Calls()); got > 2 {
+				t.Errorf("%d calls", got)
+			}
+		})
+	}
+}
+
+// TestEmptyIDsAreNotSent: Stripe would read the path of an empty ID as that of the
+// list.
+func TestEmptyIDsAreNotSent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, err := w.processor.Session(t.Context(), "")
+	require.ErrorIs(t, err, processor.ErrNotFound)
+	_, err = w.processor.ExpireSession(t.Context(), "")
+	require.ErrorIs(t, err, processor.ErrNotFound)
+	require.ErrorIs(t, w.processor.RemoveMirror(t.Context(), coupon.Coupon{}), stripeprocessor.ErrInvalid)
+	status, err := w.processor.VerifyMirror(t.Context(), coupon.Coupon{})
+	require.NoError(t, err)
+	require.Equal(t, processor.MirrorMissing, status)
+	if calls := w.account.Calls(); len(calls) != 0 {
+		t.Errorf("calls were made: %+v", calls)
+	}
+}
+
+// TestNothingSecretIsLogged: neither keys, secrets nor bodies.
+func TestNothingSecretIsLogged(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	w := newWorld(t, func(o *stripeprocessor.Options, _ *stripefake.Options) {
+		o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
+	w.account.Faults(firstly(2, stripefake.FailBefore))
+	w.mirrored(newCoupon(t, "a", "TEN"))
+	response := must(t)(http.Post(w.webhook(nil), "application/json", strings.NewReader(`{"card":"4242424242424242"}`)))
+	require.NoError(t, response.Body.Close())
+	text := log.String()
+	for _, secret := range []string{testKey, testSecret, "4242", "Bearer"} {
+		if strings.Contains(text, secret) {
+			t.Errorf("the log holds %q:\n%s", secret, text)
+		}
+	}
+	if !strings.Contains(text, "stripe call is repeated") || !strings.Contains(text, "webhook delivery is refused") {
+		t.Errorf("the log does not tell of repeated calls and refused deliveries:\n%s", text)
+	}
+}
+
+// TestTwoProcessors with different keys work side by side: stripe-go's global key is
+// never set.
+func TestTwoProcessors(t *testing.T) {
+	t.Parallel()
+	worlds := []*world{
+		newWorld(t),
+		newWorld(t, func(o *stripeprocessor.Options, f *stripefake.Options) { o.App, o.IDPrefix = "other", "other" }),
+	}
+	var running sync.WaitGroup
+	for _, w := range worlds {
+		running.Go(func() {
+			for i := range 20 {
+				c := newCoupon(t, "a", "TEN")
+				c.Revision = int64(i + 1)
+				if _, err := w.processor.EnsureMirror(t.Context(), c); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	running.Wait()
+	if stripe.Key != "" {
+		t.Error("the global key of stripe-go is set")
+	}
+	for _, w := range worlds {
+		for _, c := range w.account.Calls() {
+			if got := c.Header.Get("Authorization"); got != "Bearer "+testKey {
+				t.Errorf("a call was authorised with %q", got)
+			}
+			if c.Header.Get("X-Stripe-Client-Telemetry") != "" {
+				t.Error("telemetry is sent")
+			}
+		}
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		key     string
+		options stripeprocessor.Options
+		field   string
+	}{
+		"no key":              {"", stripeprocessor.Options{}, "key"},
+		"key with a line end": {"sk_test_x\n", stripeprocessor.Options{}, "key"},
+		"key of neither":      {"secret", stripeprocessor.Options{}, "environment"},
+		"app":                 {testKey, stripeprocessor.Options{App: "a b"}, "app"},
+		"prefix":              {testKey, stripeprocessor.Options{IDPrefix: strings.Repeat("x", 21)}, "idPrefix"},
+		"empty secret":        {testKey, stripeprocessor.Options{WebhookSecrets: []string{""}}, "webhookSecrets"},
+		"short session":       {testKey, stripeprocessor.Options{SessionLifetime: time.Minute}, "sessionLifetime"},
+		"long session":        {testKey, stripeprocessor.Options{SessionLifetime: 25 * time.Hour}, "sessionLifetime"},
+		"tax behaviour":       {testKey, stripeprocessor.Options{TaxBehavior: "maybe"}, "taxBehavior"},
+		"negative cache":      {testKey, stripeprocessor.Options{VerifyCacheTTL: -1}, "verifyCacheTTL"},
+		"unknown environment": {testKey, stripeprocessor.Options{Environment: 9}, "environment"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := stripeprocessor.New(test.key, test.options)
+			requireField(t, err, test.field)
+			if test.key != "" && strings.Contains(err.Error(), test.key) {
+				t.Errorf("the error tells the key: %v", err)
+			}
+		})
+	}
+	for _, key := range []string{"sk_test_1", "rk_test_1", "sk_live_1", "rk_live_1"} {
+		if _, err := stripeprocessor.New(key, stripeprocessor.Options{}); err != nil {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+}
