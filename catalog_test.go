@@ -212,11 +212,11 @@ func TestAChangeThatTheProcessorDoesNotFollowIsTakenBack(t *testing.T) {
 	t.Parallel()
 	changes := map[string]func(w *world, id string) error{
 		"update": func(w *world, id string) error {
-			_, err := w.Update(context.Background(), id, coupon.Patch{Name: coupon.Set("New")})
+			_, err := w.Update(w.t.Context(), id, coupon.Patch{Name: coupon.Set("New")})
 			return err
 		},
 		"switch off": func(w *world, id string) error {
-			_, err := w.SetActive(context.Background(), id, false)
+			_, err := w.SetActive(w.t.Context(), id, false)
 			return err
 		},
 	}

@@ -248,8 +248,10 @@ func (t *Totals) compare(q pricing.Quote, couponID string) error {
 		field               string
 		submitted, computed int64
 	}{
-		{"subtotal", t.Subtotal, q.Subtotal}, {"discount", t.Discount, q.Discount},
-		{"shipping", t.Shipping, q.Shipping}, {"total", t.Total, q.Total},
+		{"subtotal", t.Subtotal, q.Subtotal},
+		{"discount", t.Discount, q.Discount},
+		{"shipping", t.Shipping, q.Shipping},
+		{"total", t.Total, q.Total},
 	} {
 		if total.submitted != total.computed {
 			refused.Reasons = append(refused.Reasons, coupon.Reason{

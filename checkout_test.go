@@ -1,7 +1,6 @@
 package couponkit_test
 
 import (
-	"context"
 	"errors"
 	"sync"
 	"testing"
@@ -99,18 +98,18 @@ func TestNothingChangesAfterCheckout(t *testing.T) {
 	t.Parallel()
 	changes := map[string]func(w *world, c coupon.Coupon) error{
 		"edited": func(w *world, c coupon.Coupon) error {
-			_, err := w.Update(context.Background(), c.ID, coupon.Patch{
+			_, err := w.Update(w.t.Context(), c.ID, coupon.Patch{
 				Name: coupon.Set("New"), MinPurchase: coupon.Set(pricing.NewMoney(999_00, pricing.EUR()).Decimal()),
 			})
 			return err
 		},
 		"switched off": func(w *world, c coupon.Coupon) error {
-			_, err := w.SetActive(context.Background(), c.ID, false)
+			_, err := w.SetActive(w.t.Context(), c.ID, false)
 			return err
 		},
-		"deleted": func(w *world, c coupon.Coupon) error { return w.Delete(context.Background(), c.ID) },
+		"deleted": func(w *world, c coupon.Coupon) error { return w.Delete(w.t.Context(), c.ID) },
 		"expired": func(w *world, c coupon.Coupon) error {
-			_, err := w.Update(context.Background(), c.ID, coupon.Patch{ExpiresAt: coupon.Set(coupon.At(w.now))})
+			_, err := w.Update(w.t.Context(), c.ID, coupon.Patch{ExpiresAt: coupon.Set(coupon.At(w.now))})
 			return err
 		},
 	}

@@ -161,7 +161,9 @@ func TestEventsOfOthersAreIgnored(t *testing.T) {
 	w := newWorld(t)
 	w.create(t, tenOff())
 	for _, e := range []processor.Event{
-		{}, {Type: processor.Ignored, SessionID: "sess"}, {Type: processor.Completed, PaymentStatus: processor.Paid},
+		{},
+		{Type: processor.Ignored, SessionID: "sess"},
+		{Type: processor.Completed, PaymentStatus: processor.Paid},
 		{Type: processor.Completed, SessionID: "theirs", PaymentStatus: processor.Paid, Total: 1, Currency: pricing.EUR()},
 		{Type: processor.Expired, SessionID: "theirs"},
 	} {

@@ -18,31 +18,31 @@ import (
 // a change, repaired, and gone.
 func TestReconcileRepairsEveryDrift(t *testing.T) {
 	t.Parallel()
-	cases := map[couponkit.DriftKind]func(t *testing.T, w *world, c coupon.Coupon){
-		couponkit.DriftMissing: func(t *testing.T, w *world, c coupon.Coupon) {
-			require.NoError(t, w.fake.TamperDelete(c.Mirror))
+	cases := map[couponkit.DriftKind]func(w *world, c coupon.Coupon){
+		couponkit.DriftMissing: func(w *world, c coupon.Coupon) {
+			require.NoError(w.t, w.fake.TamperDelete(c.Mirror))
 		},
-		couponkit.DriftState: func(t *testing.T, w *world, c coupon.Coupon) {
-			require.NoError(t, w.fake.TamperDeactivate(c.Mirror))
+		couponkit.DriftState: func(w *world, c coupon.Coupon) {
+			require.NoError(w.t, w.fake.TamperDeactivate(c.Mirror))
 		},
-		couponkit.DriftOutdated: func(t *testing.T, w *world, c coupon.Coupon) {
+		couponkit.DriftOutdated: func(w *world, c coupon.Coupon) {
 			c.Name = "Changed behind the service"
-			_, err := w.store.UpdateCoupon(t.Context(), c)
-			require.NoError(t, err)
+			_, err := w.store.UpdateCoupon(w.t.Context(), c)
+			require.NoError(w.t, err)
 		},
-		couponkit.DriftDeleting: func(t *testing.T, w *world, c coupon.Coupon) {
+		couponkit.DriftDeleting: func(w *world, c coupon.Coupon) {
 			c.State = coupon.Deleting
-			_, err := w.store.UpdateCoupon(t.Context(), c)
-			require.NoError(t, err)
+			_, err := w.store.UpdateCoupon(w.t.Context(), c)
+			require.NoError(w.t, err)
 		},
-		couponkit.DriftPending: func(t *testing.T, w *world, c coupon.Coupon) {
+		couponkit.DriftPending: func(w *world, c coupon.Coupon) {
 			c.State = coupon.Pending
-			_, err := w.store.UpdateCoupon(t.Context(), c)
-			require.NoError(t, err)
+			_, err := w.store.UpdateCoupon(w.t.Context(), c)
+			require.NoError(w.t, err)
 			w.pass(couponkit.DefaultPendingTime)
 		},
-		couponkit.DriftOrphan: func(t *testing.T, w *world, c coupon.Coupon) {
-			require.NoError(t, w.store.DeleteCoupon(t.Context(), c.ID, c.Revision))
+		couponkit.DriftOrphan: func(w *world, c coupon.Coupon) {
+			require.NoError(w.t, w.store.DeleteCoupon(w.t.Context(), c.ID, c.Revision))
 		},
 	}
 	for kind, arrange := range cases {
@@ -52,7 +52,7 @@ func TestReconcileRepairsEveryDrift(t *testing.T) {
 			_, err := w.fake.PlantForeignCode("THEIRS")
 			require.NoError(t, err)
 			c := w.create(t, tenOff())
-			arrange(t, w, c)
+			arrange(w, c)
 			for _, dry := range []bool{true, false} {
 				drifts, err := w.Reconcile(t.Context(), couponkit.ReconcileOptions{DryRun: dry})
 				require.NoError(t, err)

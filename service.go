@@ -129,8 +129,11 @@ func (s *Service) validate() error {
 		field string
 		value time.Duration
 	}{
-		{"sessionLifetime", s.sessionLifetime}, {"grace", s.grace}, {"paymentWait", s.paymentWait},
-		{"exchangeTime", s.exchangeTime}, {"pendingTime", s.pendingTime},
+		{"sessionLifetime", s.sessionLifetime},
+		{"grace", s.grace},
+		{"paymentWait", s.paymentWait},
+		{"exchangeTime", s.exchangeTime},
+		{"pendingTime", s.pendingTime},
 	} {
 		if d.value <= 0 {
 			faults.Add(d.field, pricing.FieldTooSmall, "must be longer than nothing")

@@ -675,8 +675,8 @@ type againLedger struct{ couponkit.Points }
 func (l againLedger) Refund(ctx context.Context, customerID, reservationID string) error {
 	err := l.Points.Refund(ctx, customerID, reservationID)
 	if ledger, ok := l.Points.(crashingPoints); ok && err == nil {
-		if real, ok := ledger.Points.(*host.Ledger); ok {
-			real.Credit(customerID, 1)
+		if inner, ok := ledger.Points.(*host.Ledger); ok {
+			inner.Credit(customerID, 1)
 		}
 	}
 	return err

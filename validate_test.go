@@ -49,76 +49,76 @@ func TestValidateRefuses(t *testing.T) {
 	t.Parallel()
 	in := func(w *world, d time.Duration) coupon.Moment { return coupon.At(w.now.Add(d)) }
 	cases := map[string]struct {
-		arrange  func(t *testing.T, w *world) (typed string)
+		arrange  func(w *world) (typed string)
 		customer eligibility.Customer
 		want     error
 	}{
-		"nothing typed": {func(*testing.T, *world) string { return " \t" }, ann, coupon.ErrCodeRequired},
-		"unknown code":  {func(*testing.T, *world) string { return "NONE" }, ann, coupon.ErrNotFound},
-		"unknown ID":    {func(*testing.T, *world) string { return "cpn_none" }, ann, coupon.ErrNotFound},
-		"no code at all": {func(*testing.T, *world) string {
+		"nothing typed": {func(*world) string { return " \t" }, ann, coupon.ErrCodeRequired},
+		"unknown code":  {func(*world) string { return "NONE" }, ann, coupon.ErrNotFound},
+		"unknown ID":    {func(*world) string { return "cpn_none" }, ann, coupon.ErrNotFound},
+		"no code at all": {func(*world) string {
 			return "two words"
 		}, ann, coupon.ErrNotFound},
-		"too long": {func(*testing.T, *world) string { return strings.Repeat("X", 256) }, ann, coupon.ErrNotFound},
-		"switched off": {func(t *testing.T, w *world) string {
-			_, err := w.SetActive(t.Context(), w.create(t, tenOff()).ID, false)
-			require.NoError(t, err)
+		"too long": {func(*world) string { return strings.Repeat("X", 256) }, ann, coupon.ErrNotFound},
+		"switched off": {func(w *world) string {
+			_, err := w.SetActive(w.t.Context(), w.create(w.t, tenOff()).ID, false)
+			require.NoError(w.t, err)
 			return "TEN"
 		}, ann, coupon.ErrInactive},
-		"not started": {func(t *testing.T, w *world) string {
+		"not started": {func(w *world) string {
 			d := tenOff()
 			d.StartsAt = in(w, time.Microsecond)
-			w.create(t, d)
+			w.create(w.t, d)
 			return "TEN"
 		}, ann, coupon.ErrNotStarted},
-		"expired at this instant": {func(t *testing.T, w *world) string {
+		"expired at this instant": {func(w *world) string {
 			d := tenOff()
 			d.ExpiresAt = in(w, time.Hour)
-			w.create(t, d)
+			w.create(w.t, d)
 			w.pass(time.Hour)
 			return "TEN"
 		}, ann, coupon.ErrExpired},
-		"used up": {func(t *testing.T, w *world) string {
+		"used up": {func(w *world) string {
 			d := tenOff()
 			d.MaxUses = coupon.Set[int64](1)
-			w.create(t, d)
+			w.create(w.t, d)
 			r := w.request("TEN")
 			r.Customer = bob
-			w.checkout(t, r)
+			w.checkout(w.t, r)
 			return "TEN"
 		}, ann, coupon.ErrUsageLimitReached},
-		"used by the customer": {func(t *testing.T, w *world) string {
-			w.create(t, tenOff())
-			require.NoError(t, w.fake.Pay(w.checkout(t, w.request("TEN")).Session.ID))
-			w.deliver(t)
+		"used by the customer": {func(w *world) string {
+			w.create(w.t, tenOff())
+			require.NoError(w.t, w.fake.Pay(w.checkout(w.t, w.request("TEN")).Session.ID))
+			w.deliver(w.t)
 			return "TEN"
 		}, ann, coupon.ErrUserUsageLimitReached},
-		"nobody signed in": {func(t *testing.T, w *world) string {
-			w.create(t, tenOff())
+		"nobody signed in": {func(w *world) string {
+			w.create(w.t, tenOff())
 			return "TEN"
 		}, eligibility.Customer{}, coupon.ErrUserRequired},
-		"unknown user": {func(t *testing.T, w *world) string {
-			w.create(t, tenOff())
+		"unknown user": {func(w *world) string {
+			w.create(w.t, tenOff())
 			return "TEN"
 		}, eligibility.Customer{ID: "ghost"}, coupon.ErrUserRequired},
-		"not on the list": {func(t *testing.T, w *world) string {
+		"not on the list": {func(w *world) string {
 			d := tenOff()
 			d.Distribution, d.AllowedUserEmails = coupon.UserSpecific, coupon.EmailList{bob.Email}
-			w.create(t, d)
+			w.create(w.t, d)
 			return "TEN"
 		}, ann, coupon.ErrUserNotAllowed},
-		"points not exchanged": {func(t *testing.T, w *world) string {
+		"points not exchanged": {func(w *world) string {
 			d := tenOff()
 			d.Distribution, d.PointsRequired = coupon.PointsRedeemable, 10
-			w.create(t, d)
+			w.create(w.t, d)
 			return "TEN"
 		}, ann, coupon.ErrPointsNotRedeemed},
-		"mirror switched off": {func(t *testing.T, w *world) string {
-			require.NoError(t, w.fake.TamperDeactivate(w.create(t, tenOff()).Mirror))
+		"mirror switched off": {func(w *world) string {
+			require.NoError(w.t, w.fake.TamperDeactivate(w.create(w.t, tenOff()).Mirror))
 			return "TEN"
 		}, ann, coupon.ErrProcessorOutOfSync},
-		"mirror gone": {func(t *testing.T, w *world) string {
-			require.NoError(t, w.fake.TamperDelete(w.create(t, tenOff()).Mirror))
+		"mirror gone": {func(w *world) string {
+			require.NoError(w.t, w.fake.TamperDelete(w.create(w.t, tenOff()).Mirror))
 			return "TEN"
 		}, ann, coupon.ErrProcessorOutOfSync},
 	}
@@ -126,7 +126,7 @@ func TestValidateRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			typed := tc.arrange(t, w)
+			typed := tc.arrange(w)
 			_, err := w.Validate(t.Context(), typed, tc.customer)
 			var refused *coupon.Rejection
 			if !errors.As(err, &refused) || len(refused.Reasons) != 1 || !errors.Is(err, tc.want) {

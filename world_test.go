@@ -22,6 +22,7 @@ import (
 // world is a service with everything around it, and a clock that only tests move.
 type world struct {
 	*couponkit.Service
+	t        *testing.T
 	now      time.Time
 	store    store.Store
 	fake     *fakeprocessor.Processor
@@ -41,7 +42,7 @@ func newWorld(t *testing.T, options ...couponkit.Option) *world {
 
 func newWorldWith(t *testing.T, abilities processor.Abilities, options ...couponkit.Option) *world {
 	t.Helper()
-	w := &world{now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), store: memstore.New(), ledger: &host.Ledger{}}
+	w := &world{t: t, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), store: memstore.New(), ledger: &host.Ledger{}}
 	clock := func() time.Time { return w.now }
 	w.fake = fakeprocessor.New(fakeprocessor.Options{Now: clock, Abilities: abilities, Tolerance: 1000 * time.Hour})
 	w.ledger.Credit(ann.ID, 100)

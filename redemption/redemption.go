@@ -227,8 +227,11 @@ func (r Redemption) Validate() error {
 		field, value string
 		required     bool
 	}{
-		{"id", r.ID, true}, {"key", r.Key, true}, {"couponId", r.CouponID, true},
-		{"customerId", r.CustomerID, r.Origin != FromPayment}, {"orderId", r.OrderID, r.Origin == FromCheckout},
+		{"id", r.ID, true},
+		{"key", r.Key, true},
+		{"couponId", r.CouponID, true},
+		{"customerId", r.CustomerID, r.Origin != FromPayment},
+		{"orderId", r.OrderID, r.Origin == FromCheckout},
 		{"sessionId", r.SessionID, r.State == Completed},
 	} {
 		idFaults(&faults, id.field, id.value, id.required)

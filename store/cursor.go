@@ -18,7 +18,7 @@ type Cursor struct {
 
 // String returns the opaque text.
 func (c Cursor) String() string {
-	buf := binary.BigEndian.AppendUint64(nil, uint64(c.CreatedAt.UnixMicro())) //nolint:gosec // read back as it was
+	buf := binary.BigEndian.AppendUint64(nil, uint64(c.CreatedAt.UnixMicro()))
 	return base64.RawURLEncoding.EncodeToString(append(buf, c.ID...))
 }
 

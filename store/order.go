@@ -127,9 +127,13 @@ func (o Order) Validate() error {
 		field, value string
 		required     bool
 	}{
-		{"id", o.ID, true}, {"key", o.Key, true}, {"customerId", o.CustomerID, true},
-		{"fingerprint", o.Fingerprint, false}, {"couponId", o.CouponID, o.Coupon != nil},
-		{"reservationId", o.ReservationID, o.CouponID != ""}, {"sessionId", o.SessionID, false},
+		{"id", o.ID, true},
+		{"key", o.Key, true},
+		{"customerId", o.CustomerID, true},
+		{"fingerprint", o.Fingerprint, false},
+		{"couponId", o.CouponID, o.Coupon != nil},
+		{"reservationId", o.ReservationID, o.CouponID != ""},
+		{"sessionId", o.SessionID, false},
 	} {
 		textFaults(&faults, text.field, text.value, redemption.MaxIDLength)
 		if text.value == "" && text.required {
