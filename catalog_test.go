@@ -325,3 +325,15 @@ func TestListSearchesAndPages(t *testing.T) {
 		t.Errorf("page of 101: %v", err)
 	}
 }
+
+func TestRedemptionsOfACoupon(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	got := w.checkout(t, w.request("TEN"))
+	page, err := w.Redemptions(t.Context(), store.RedemptionList{CouponID: c.ID})
+	require.NoError(t, err)
+	if page.Total != 1 || page.Items[0].ID != got.Order.ReservationID {
+		t.Errorf("page is %+v", page)
+	}
+}
