@@ -14,6 +14,8 @@ import (
 // book holds everything of one coupon. Its lock guards all of it.
 type book struct {
 	mu sync.Mutex
+	// number is the book's place in the order in which several are locked.
+	number uint64
 
 	// coupon is meaningful while exists is true; its counts are kept up to date.
 	coupon coupon.Coupon
@@ -21,11 +23,13 @@ type book struct {
 	// folded is what a search looks in.
 	folded string
 
-	records  map[string]redemption.Redemption
-	sessions map[string]string // redemption ID by session ID
-	orders   map[string]store.Order
-	paidBy   map[string]string // order ID by session ID
-	uses     map[string]*customerUse
+	records map[string]redemption.Redemption
+	orders  map[string]store.Order
+	uses    map[string]*customerUse
+	// sessions and orderSessions find the redemption, and the order, that a session
+	// is attached to now.
+	sessions      map[string]string
+	orderSessions map[string]string
 	// watched are the records that a sweep may have to look at.
 	watched map[string]struct{}
 }
@@ -37,11 +41,12 @@ type customerUse struct {
 	live      []string // redemption IDs, the oldest first
 }
 
-func newBook() *book {
+func newBook(number uint64) *book {
 	return &book{
+		number:  number,
 		records: make(map[string]redemption.Redemption), sessions: make(map[string]string),
-		orders: make(map[string]store.Order), paidBy: make(map[string]string), uses: make(map[string]*customerUse),
-		watched: make(map[string]struct{}),
+		orders: make(map[string]store.Order), orderSessions: make(map[string]string),
+		uses: make(map[string]*customerUse), watched: make(map[string]struct{}),
 	}
 }
 
@@ -61,6 +66,9 @@ func fold(text string) string { return strings.ToLower(text) }
 func (b *book) put(r redemption.Redemption) {
 	before := b.records[r.ID]
 	b.records[r.ID] = r
+	if before.SessionID != r.SessionID && b.sessions[before.SessionID] == r.ID {
+		delete(b.sessions, before.SessionID) // what comes of that session is no longer about this record
+	}
 	if r.SessionID != "" && (b.sessions[r.SessionID] == "" || r.State == redemption.Completed) {
 		b.sessions[r.SessionID] = r.ID
 	}
@@ -113,7 +121,7 @@ func (b *book) limits(customerID string) error {
 		return nil
 	}
 	var byCustomer int64
-	if use := b.uses[customerID]; use != nil {
+	if use := b.uses[customerID]; use != nil && customerID != "" {
 		byCustomer = use.completed + use.reserved
 	}
 	return store.WithinLimits(b.coupon.ID, b.coupon.Limits, b.coupon.UsedCount+b.coupon.ReservedCount, byCustomer)
@@ -122,21 +130,19 @@ func (b *book) limits(customerID string) error {
 // putOrder stores a copy of the order.
 func (b *book) putOrder(o store.Order) {
 	b.orders[o.ID] = o.Clone()
-	if o.SessionID != "" {
-		b.paidBy[o.SessionID] = o.ID
+	if o.SessionID != "" && b.orderSessions[o.SessionID] == "" {
+		b.orderSessions[o.SessionID] = o.ID
 	}
 }
 
-// advance applies an event to an order, if the book has it, and reports whether it
-// changed.
-func (b *book) advance(orderID string, e redemption.Event) (store.Order, bool) {
+// advanced returns an order of the book after an event, and whether that changes it.
+func (b *book) advanced(orderID string, e redemption.Event) (order store.Order, changed bool) {
 	before, known := b.orders[orderID]
 	if !known {
 		return store.Order{}, false
 	}
 	after := before.After(e)
-	b.putOrder(after)
-	changed := after.State != before.State || after.SessionID != before.SessionID || !after.Deadline.Equal(before.Deadline)
+	changed = after.State != before.State || after.SessionID != before.SessionID || !after.Deadline.Equal(before.Deadline)
 	return after.Clone(), changed
 }
 

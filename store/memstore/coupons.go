@@ -14,20 +14,23 @@ func (s *Store) CreateCoupon(ctx context.Context, c coupon.Coupon) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
-	if err := c.Validate(); err != nil {
+	c = storedCoupon(c)
+	if err := validCoupon(c); err != nil {
 		return err
 	}
 	s.catalog.mu.Lock()
 	defer s.catalog.mu.Unlock()
-	if _, taken := s.catalog.codes[c.Code]; taken {
+	if _, taken := s.codes.get(c.Code.String()); taken {
 		return coupon.Reject(c.ID, coupon.CodeTaken, coupon.Params{})
 	}
-	if _, known := s.catalog.books[c.ID]; known {
+	if s.book(c.ID) != nil {
 		return fmt.Errorf("coupon %s exists already: %w", c.ID, store.ErrConflict)
 	}
-	b := newBook()
+	b := s.addBook(c.ID)
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.write(c)
-	s.catalog.books[c.ID], s.catalog.codes[c.Code] = b, b
+	s.codes.put(c.Code.String(), b)
 	at, _ := slices.BinarySearchFunc(s.catalog.listed, c, func(l listing, c coupon.Coupon) int {
 		return inOrder(l.createdAt, l.id, c.CreatedAt, c.ID)
 	})
@@ -43,7 +46,8 @@ func (s *Store) UpdateCoupon(ctx context.Context, c coupon.Coupon) (coupon.Coupo
 		if c.AllowedUserEmails.Narrowed() {
 			c.AllowedUserEmails = stored.AllowedUserEmails
 		}
-		return c, c.Validate()
+		c = storedCoupon(c)
+		return c, validCoupon(c)
 	})
 }
 
@@ -54,7 +58,7 @@ func (s *Store) ConfirmMirror(ctx context.Context, id string, m coupon.Mirror) (
 		if stored.State == coupon.Pending {
 			stored.State = coupon.Active
 		}
-		return stored, nil
+		return stored, validCoupon(stored)
 	})
 }
 
@@ -91,7 +95,7 @@ func (s *Store) DeleteCoupon(ctx context.Context, id string, revision int64) err
 	}
 	s.catalog.mu.Lock()
 	defer s.catalog.mu.Unlock()
-	b := s.catalog.books[id]
+	b := s.book(id)
 	if b == nil {
 		return notFound(id)
 	}
@@ -104,7 +108,7 @@ func (s *Store) DeleteCoupon(ctx context.Context, id string, revision int64) err
 		return store.ErrStaleRevision
 	}
 	b.exists = false
-	delete(s.catalog.codes, b.coupon.Code)
+	s.codes.remove(b.coupon.Code.String())
 	s.catalog.listed = slices.DeleteFunc(s.catalog.listed, func(l listing) bool { return l.book == b })
 	return nil
 }
@@ -149,10 +153,9 @@ func (s *Store) LookUp(ctx context.Context, by store.LookUp) (store.Found, error
 }
 
 func (s *Store) named(by store.LookUp) *book {
-	s.catalog.mu.RLock()
-	defer s.catalog.mu.RUnlock()
 	if by.CouponID != "" {
-		return s.catalog.books[by.CouponID]
+		return s.book(by.CouponID)
 	}
-	return s.catalog.codes[by.Code]
+	b, _ := s.codes.get(by.Code.String())
+	return b
 }

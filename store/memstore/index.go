@@ -48,6 +48,13 @@ func (x *index[V]) put(key string, v V) {
 	part.m[key] = v
 }
 
+func (x *index[V]) remove(key string) {
+	part := &x.parts[stripe(seed(&x.once, &x.seed), key)]
+	part.mu.Lock()
+	defer part.mu.Unlock()
+	delete(part.m, key)
+}
+
 // locks is a set of locks by name. The zero value is ready to use.
 type locks struct {
 	once  sync.Once

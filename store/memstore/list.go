@@ -2,6 +2,7 @@ package memstore
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -20,14 +21,20 @@ func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.C
 	if err != nil {
 		return store.CouponPage{}, err
 	}
-	from := place{skip: (list.Page - 1) * list.PageSize}
+	from := place{skip: math.MaxInt}
+	if list.Page <= math.MaxInt/list.PageSize {
+		from.skip = (list.Page - 1) * list.PageSize
+	}
 	if list.After != "" {
 		if from, err = after(list.After); err != nil {
 			return store.CouponPage{}, err
 		}
 	}
-	search := fold(list.Search)
 	var page store.CouponPage
+	if !isText(list.Search) {
+		return page, nil
+	}
+	search := fold(list.Search)
 	s.catalog.mu.RLock()
 	defer s.catalog.mu.RUnlock()
 	for _, l := range slices.Backward(s.catalog.listed) {
@@ -52,7 +59,7 @@ func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.C
 func (b *book) search(text string) (coupon.Coupon, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.coupon, !strings.Contains(text, "\x00") && strings.Contains(b.folded, text)
+	return b.coupon, strings.Contains(b.folded, text)
 }
 
 // place is where a page begins: after a number of records, or after a cursor.
@@ -163,17 +170,13 @@ func (s *Store) find(couponID string, in func(*book) []redemption.Redemption) []
 }
 
 func (s *Store) books(couponID string) []*book {
-	s.catalog.mu.RLock()
-	defer s.catalog.mu.RUnlock()
 	if couponID != "" {
-		if b := s.catalog.books[couponID]; b != nil {
+		if b := s.book(couponID); b != nil {
 			return []*book{b}
 		}
 		return nil
 	}
-	books := make([]*book, 0, len(s.catalog.books))
-	for _, b := range s.catalog.books {
-		books = append(books, b)
-	}
-	return books
+	s.catalog.mu.RLock()
+	defer s.catalog.mu.RUnlock()
+	return slices.Clone(s.catalog.books)
 }

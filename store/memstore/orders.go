@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
 
@@ -14,8 +16,12 @@ func (s *Store) CreateOrder(ctx context.Context, o store.Order) (store.Order, bo
 	if err := s.enter(ctx); err != nil {
 		return store.Order{}, false, err
 	}
-	if err := o.Validate(); err != nil {
+	o = storedOrder(o.Clone())
+	if err := validOrder(o); err != nil {
 		return store.Order{}, false, err
+	}
+	if o.CouponID != "" {
+		return store.Order{}, false, invalid("couponId", "an order with a coupon is stored with its reservation")
 	}
 	customer, stripe := s.customers.of(o.CustomerID)
 	customer.Lock()
@@ -32,7 +38,39 @@ func (s *Store) CreateOrder(ctx context.Context, o store.Order) (store.Order, bo
 	defer b.mu.Unlock()
 	s.putOrder(b, o)
 	s.keyed.put(keyOf(o.CustomerID, o.Key), use{book: b, orderID: o.ID})
-	return o.Clone(), false, nil
+	return o, false, nil
+}
+
+// AttachSession joins a session to an order; see store.Orders.
+func (s *Store) AttachSession(ctx context.Context, a store.Attachment) (store.Order, error) {
+	if err := s.enter(ctx); err != nil {
+		return store.Order{}, err
+	}
+	b, known := s.orders.get(a.OrderID)
+	if !known {
+		return store.Order{}, store.ErrNotFound
+	}
+	a.At, a.Deadline = coupon.Instant(a.At), coupon.Instant(a.Deadline)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	attached, err := b.orders[a.OrderID].Attach(a)
+	if err != nil {
+		return store.Order{}, err
+	}
+	if err := validOrder(attached); err != nil {
+		return store.Order{}, err
+	}
+	if record, reserved := b.records[attached.ReservationID]; reserved {
+		after, err := redemption.Apply(record, redemption.Event{
+			Kind: redemption.SessionAttached, At: a.At, SessionID: a.SessionID, OrderID: a.OrderID, Deadline: a.Deadline,
+		})
+		if err != nil {
+			return store.Order{}, fmt.Errorf("%w: %w", store.ErrSuperseded, err)
+		}
+		s.put(b, after)
+	}
+	s.putOrder(b, attached)
+	return attached.Clone(), nil
 }
 
 // Order returns one order; see store.Orders.

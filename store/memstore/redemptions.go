@@ -2,7 +2,6 @@ package memstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -15,10 +14,10 @@ func (s *Store) Reserve(ctx context.Context, r store.Reservation) (store.Reserve
 	if err := s.enter(ctx); err != nil {
 		return store.Reserved{}, err
 	}
-	if err := validate(r); err != nil {
+	record := storedRedemption(r.Redemption)
+	if err := validReservation(record, r.Order); err != nil {
 		return store.Reserved{}, err
 	}
-	record := r.Redemption
 	customer, _ := s.customers.of(record.CustomerID)
 	customer.Lock()
 	defer customer.Unlock()
@@ -48,23 +47,12 @@ func (s *Store) Reserve(ctx context.Context, r store.Reservation) (store.Reserve
 		if _, known := s.orders.get(r.Order.ID); known {
 			return store.Reserved{}, fmt.Errorf("order %s exists already: %w", r.Order.ID, store.ErrConflict)
 		}
-		s.putOrder(b, *r.Order)
-		reserved.Order = r.Order.Clone()
+		reserved.Order = storedOrder(r.Order.Clone())
+		s.putOrder(b, reserved.Order)
 	}
 	s.put(b, record)
 	s.keyed.put(keyOf(record.CustomerID, record.Key), use{book: b, orderID: record.OrderID, reservationID: record.ID})
 	return reserved, nil
-}
-
-// validate checks a request before anything is locked.
-func validate(r store.Reservation) error {
-	if err := r.Redemption.Validate(); err != nil {
-		return err
-	}
-	if r.Order != nil {
-		return r.Order.Validate()
-	}
-	return nil
 }
 
 // open reports whether the coupon can be reserved at the revision.
@@ -124,7 +112,7 @@ func (s *Store) putOrder(b *book, o store.Order) {
 	b.putOrder(o)
 	s.orders.put(o.ID, b)
 	if o.SessionID != "" {
-		s.sessions.put(o.SessionID, b)
+		s.orderSessions.put(o.SessionID, b)
 	}
 }
 
@@ -133,14 +121,15 @@ func (s *Store) TakeOver(ctx context.Context, t store.TakeOver) (store.Reserved,
 	if err := s.enter(ctx); err != nil {
 		return store.Reserved{}, err
 	}
-	if err := t.Order.Validate(); err != nil {
+	order := storedOrder(t.Order.Clone())
+	if err := validOrder(order); err != nil {
 		return store.Reserved{}, err
 	}
-	customer, _ := s.customers.of(t.Order.CustomerID)
+	customer, _ := s.customers.of(order.CustomerID)
 	customer.Lock()
 	defer customer.Unlock()
-	if before, used := s.keyed.get(keyOf(t.Order.CustomerID, t.Order.Key)); used {
-		return before.replay(t.Order.CouponID, &t.Order)
+	if before, used := s.keyed.get(keyOf(order.CustomerID, order.Key)); used {
+		return before.replay(order.CouponID, &order)
 	}
 	b, known := s.redemptions.get(t.ReservationID)
 	if !known {
@@ -149,115 +138,37 @@ func (s *Store) TakeOver(ctx context.Context, t store.TakeOver) (store.Reserved,
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	record := b.records[t.ReservationID]
+	if record.CustomerID != order.CustomerID || record.CouponID != order.CouponID || record.ID != order.ReservationID {
+		return store.Reserved{}, store.ErrNotFound
+	}
 	if err := b.open(record.CouponID, t.CouponRevision); err != nil {
 		return store.Reserved{}, err
 	}
-	if record.CustomerID != t.Order.CustomerID {
-		return store.Reserved{}, store.ErrNotFound
+	if _, known := s.orders.get(order.ID); known {
+		return store.Reserved{}, fmt.Errorf("order %s exists already: %w", order.ID, store.ErrConflict)
 	}
-	e := redemption.Event{
-		Kind: redemption.TakenOver, At: t.At, SessionID: t.FromSessionID, OrderID: t.Order.ID, Deadline: t.Deadline,
-	}
+	e := storedEvent(redemption.Event{
+		Kind: redemption.TakenOver, At: t.At, SessionID: t.FromSessionID, OrderID: order.ID, Deadline: t.Deadline,
+	})
 	taken, err := redemption.Apply(record, e)
 	if err != nil {
 		return store.Reserved{}, fmt.Errorf("%w: %w", store.ErrSuperseded, err)
 	}
-	b.advance(record.OrderID, e)
+	s.advance(b, record.OrderID, e)
 	s.put(b, taken)
-	s.putOrder(b, t.Order)
-	s.keyed.put(keyOf(t.Order.CustomerID, t.Order.Key), use{book: b, orderID: t.Order.ID, reservationID: taken.ID})
-	return store.Reserved{Redemption: taken, Order: t.Order.Clone()}, nil
+	s.putOrder(b, order)
+	s.keyed.put(keyOf(order.CustomerID, order.Key), use{book: b, orderID: order.ID, reservationID: taken.ID})
+	return store.Reserved{Redemption: taken, Order: order}, nil
 }
 
-// Settle applies what the processor says of a session; see store.Redemptions.
-func (s *Store) Settle(ctx context.Context, t store.Settlement) (store.Settled, error) {
-	if err := s.enter(ctx); err != nil {
-		return store.Settled{}, err
+// advance applies an event to an order of the book, if it has that, and reports
+// whether it changed.
+func (s *Store) advance(b *book, orderID string, e redemption.Event) (store.Order, bool) {
+	order, changed := b.advanced(orderID, e)
+	if changed {
+		s.putOrder(b, order)
 	}
-	b := s.concerned(t)
-	if b == nil {
-		return store.Settled{}, nil
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	var settled store.Settled
-	if record, found := b.concerned(t); found {
-		e := t.Event
-		e.NoPlaceLeft = record.State == redemption.Released && b.limits(record.CustomerID) != nil
-		after, err := redemption.Apply(record, e)
-		if err != nil {
-			return store.Settled{}, err
-		}
-		settled.Redemption, settled.Changed = after, after != record
-	} else if payment, due := b.unreserved(t); due {
-		if err := payment.Validate(); err != nil {
-			return store.Settled{}, err
-		}
-		settled.Redemption, settled.Changed = payment, true
-	}
-	if settled.Changed {
-		s.put(b, settled.Redemption)
-	}
-	order, changed := b.advance(b.orderOf(t.Event), t.Event)
-	if changed && order.SessionID != "" {
-		s.sessions.put(order.SessionID, b)
-	}
-	settled.Order, settled.Changed = order, settled.Changed || changed
-	return settled, nil
-}
-
-// concerned finds the book that a settlement is about.
-func (s *Store) concerned(t store.Settlement) *book {
-	if t.Event.SessionID != "" {
-		if b, known := s.sessions.get(t.Event.SessionID); known {
-			return b
-		}
-	}
-	if b, known := s.redemptions.get(t.ReservationID); known {
-		return b
-	}
-	if b, known := s.orders.get(t.Event.OrderID); known {
-		return b
-	}
-	if t.Event.Kind == redemption.SessionCompleted && t.CouponID != "" {
-		return s.anyBook(t.CouponID)
-	}
-	return nil
-}
-
-// concerned finds the redemption that a settlement is about: the session's, or the
-// named one if it is free for this session. A reservation without a session belongs
-// to the order that it names, and to no other order's late session.
-func (b *book) concerned(t store.Settlement) (redemption.Redemption, bool) {
-	if t.Event.SessionID != "" {
-		if id, known := b.sessions[t.Event.SessionID]; known {
-			return b.records[id], true
-		}
-	}
-	r, known := b.records[t.ReservationID]
-	free := known && r.SessionID == "" && r.OrderID == t.Event.OrderID
-	return r, free
-}
-
-// unreserved is the record of a payment for which there is no redemption.
-func (b *book) unreserved(t store.Settlement) (redemption.Redemption, bool) {
-	if t.Event.Kind != redemption.SessionCompleted || t.Event.SessionID == "" || t.CouponID == "" {
-		return redemption.Redemption{}, false
-	}
-	return redemption.Redemption{
-		ID: t.NewID, Key: t.NewID, CouponID: t.CouponID, CustomerID: t.CustomerID,
-		State: redemption.Completed, Origin: redemption.FromPayment,
-		OrderID: t.Event.OrderID, SessionID: t.Event.SessionID, OverLimit: b.limits(t.CustomerID) != nil,
-		CreatedAt: t.Event.At, UpdatedAt: t.Event.At, CompletedAt: t.Event.At,
-	}, true
-}
-
-// orderOf returns the order that an event of a session is about.
-func (b *book) orderOf(e redemption.Event) string {
-	if _, known := b.orders[e.OrderID]; known {
-		return e.OrderID
-	}
-	return b.paidBy[e.SessionID]
+	return order, changed
 }
 
 // Transition applies an event to one redemption; see store.Redemptions.
@@ -269,6 +180,7 @@ func (s *Store) Transition(ctx context.Context, id string, e redemption.Event) (
 	if !known {
 		return redemption.Redemption{}, store.ErrNotFound
 	}
+	e = storedEvent(e)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	before := b.records[id]
@@ -276,40 +188,12 @@ func (s *Store) Transition(ctx context.Context, id string, e redemption.Event) (
 	if err != nil {
 		return redemption.Redemption{}, err
 	}
+	if err := after.Validate(); err != nil { // an event can bring text that cannot be kept
+		return redemption.Redemption{}, err
+	}
 	s.put(b, after)
 	if before.State != redemption.Released && after.State == redemption.Released {
-		b.advance(before.OrderID, e)
+		s.advance(b, before.OrderID, e)
 	}
 	return after, nil
-}
-
-// AttachSession joins a session to an order; see store.Orders.
-func (s *Store) AttachSession(ctx context.Context, a store.Attachment) (store.Order, error) {
-	if err := s.enter(ctx); err != nil {
-		return store.Order{}, err
-	}
-	b, known := s.orders.get(a.OrderID)
-	if !known {
-		return store.Order{}, store.ErrNotFound
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	attached, err := b.orders[a.OrderID].Attach(a)
-	if err != nil {
-		return store.Order{}, err
-	}
-	if err := attached.Validate(); err != nil {
-		return store.Order{}, err
-	}
-	if record, reserved := b.records[attached.ReservationID]; reserved {
-		after, err := redemption.Apply(record, redemption.Event{
-			Kind: redemption.SessionAttached, At: a.At, SessionID: a.SessionID, OrderID: a.OrderID, Deadline: a.Deadline,
-		})
-		if errors.Is(err, redemption.ErrIllegal) {
-			return store.Order{}, fmt.Errorf("%w: %w", store.ErrSuperseded, err)
-		}
-		s.put(b, after)
-	}
-	s.putOrder(b, attached)
-	return attached.Clone(), nil
 }

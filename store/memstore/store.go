@@ -14,8 +14,9 @@
 // # Locks
 //
 // Locks are taken in this order, and never the other way round: the customer's
-// (which makes idempotency keys exact), the catalog's, a book's, an index's. No
-// method holds a lock while it waits for anything else.
+// (which makes idempotency keys exact), the catalog's, a book's (of several books, in
+// the order of their numbers), an index's. No method holds a lock while it waits for
+// anything else.
 package memstore
 
 import (
@@ -38,21 +39,26 @@ type Store struct {
 	customers locks
 	// keyed finds what a customer's key was used for, by keyOf.
 	keyed index[use]
-	// redemptions, orders and sessions tell which book a record is in.
+	// coupons tells which book a coupon ID has, also that of a deleted coupon, and
+	// codes that of a coupon which exists.
+	coupons index[*book]
+	codes   index[*book]
+	// redemptions and orders tell which book a record is in.
 	redemptions index[*book]
 	orders      index[*book]
-	sessions    index[*book]
+	// sessions and orderSessions tell in which book a session was ever attached to a
+	// redemption, and to an order.
+	sessions      index[*book]
+	orderSessions index[*book]
 	// plain holds the orders without a coupon, spread by customer.
 	plain [stripes]*book
 }
 
-// catalog knows the coupons that exist, and the books of those that did.
+// catalog serialises the creation and deletion of coupons, and lists them.
 type catalog struct {
 	mu sync.RWMutex
-	// books by coupon ID, also of deleted coupons.
-	books map[string]*book
-	// codes of the coupons that exist.
-	codes map[coupon.Code]*book
+	// books of the coupons that exist, and of those that did.
+	books []*book
 	// listed are the coupons that exist, the oldest first.
 	listed []listing
 }
@@ -76,9 +82,9 @@ var _ store.Store = (*Store)(nil)
 
 // New returns an empty store.
 func New() *Store {
-	s := &Store{catalog: catalog{books: make(map[string]*book), codes: make(map[coupon.Code]*book)}}
+	s := &Store{}
 	for i := range s.plain {
-		s.plain[i] = newBook()
+		s.plain[i] = newBook(uint64(i))
 	}
 	return s
 }
@@ -102,9 +108,8 @@ func (s *Store) enter(ctx context.Context) error {
 
 // book returns the book of a coupon, or nil for one that never existed.
 func (s *Store) book(couponID string) *book {
-	s.catalog.mu.RLock()
-	defer s.catalog.mu.RUnlock()
-	return s.catalog.books[couponID]
+	b, _ := s.coupons.get(couponID)
+	return b
 }
 
 // anyBook returns the book of a coupon, and makes it for one that never existed: a
@@ -115,11 +120,17 @@ func (s *Store) anyBook(couponID string) *book {
 	}
 	s.catalog.mu.Lock()
 	defer s.catalog.mu.Unlock()
-	b := s.catalog.books[couponID]
-	if b == nil {
-		b = newBook()
-		s.catalog.books[couponID] = b
+	if b := s.book(couponID); b != nil {
+		return b
 	}
+	return s.addBook(couponID)
+}
+
+// addBook makes the book of a coupon. The catalog is locked.
+func (s *Store) addBook(couponID string) *book {
+	b := newBook(uint64(stripes + len(s.catalog.books)))
+	s.catalog.books = append(s.catalog.books, b)
+	s.coupons.put(couponID, b)
 	return b
 }
 

@@ -1,0 +1,143 @@
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// Settle applies what the processor says of a session; see store.Redemptions.
+func (s *Store) Settle(ctx context.Context, t store.Settlement) (store.Settled, error) {
+	if err := s.enter(ctx); err != nil {
+		return store.Settled{}, err
+	}
+	if !ofSession(t.Event) {
+		return store.Settled{}, &redemption.TransitionError{ID: t.ReservationID, Kind: t.Event.Kind, Cause: redemption.ErrIllegal}
+	}
+	t.Event = storedEvent(t.Event)
+	books := s.concerned(t)
+	for _, b := range books {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+	}
+	var settled store.Settled
+	b, before := concerned(books, t)
+	after, err := before, error(nil)
+	if b != nil {
+		after, err = b.settled(before, t.Event)
+	} else if t.Event.Kind == redemption.SessionCompleted && t.CouponID != "" {
+		b = s.book(t.CouponID)
+		after, err = s.payment(b, t)
+	}
+	if err != nil {
+		return store.Settled{}, err
+	}
+	if settled.Redemption, settled.Changed = after, after != before; settled.Changed {
+		s.put(b, after)
+	}
+	if b, id := orderConcerned(books, t.Event); b != nil {
+		order, changed := s.advance(b, id, t.Event)
+		settled.Order, settled.Changed = order, settled.Changed || changed
+	}
+	return settled, nil
+}
+
+// ofSession reports whether the event can come from a session.
+func ofSession(e redemption.Event) bool {
+	switch e.Kind {
+	case redemption.SessionCompleted:
+		return e.SessionID != ""
+	case redemption.SessionUnpaid, redemption.PaymentFailed, redemption.SessionExpired:
+		return true
+	case redemption.PointsExchanged, redemption.SessionAttached, redemption.TakenOver, redemption.Cancelled,
+		redemption.Lapsed, redemption.PointsGivenBack:
+	}
+	return false
+}
+
+// concerned returns the books that a settlement may be about, in the order in which
+// they are locked: nearly always one.
+func (s *Store) concerned(t store.Settlement) []*book {
+	books := make([]*book, 0, 5)
+	for _, place := range [...]struct {
+		in  *index[*book]
+		key string
+	}{
+		{&s.sessions, t.Event.SessionID}, {&s.redemptions, t.ReservationID},
+		{&s.orders, t.Event.OrderID}, {&s.orderSessions, t.Event.SessionID},
+	} {
+		if b, known := place.in.get(place.key); known {
+			books = append(books, b)
+		}
+	}
+	if t.Event.Kind == redemption.SessionCompleted && t.CouponID != "" {
+		books = append(books, s.anyBook(t.CouponID))
+	}
+	slices.SortFunc(books, func(a, b *book) int { return cmp.Compare(a.number, b.number) })
+	return slices.Compact(books)
+}
+
+// concerned finds the redemption that a settlement is about: the session's, or the
+// named one if it is free for this session. A reservation without a session belongs
+// to the order that it names, and to no other order's late session.
+func concerned(books []*book, t store.Settlement) (*book, redemption.Redemption) {
+	for _, b := range books {
+		if id, known := b.sessions[t.Event.SessionID]; known {
+			return b, b.records[id]
+		}
+	}
+	for _, b := range books {
+		r, known := b.records[t.ReservationID]
+		if known && r.SessionID == "" && r.OrderID == t.Event.OrderID {
+			return b, r
+		}
+	}
+	return nil, redemption.Redemption{}
+}
+
+// settled is the record after an event of its session.
+func (b *book) settled(before redemption.Redemption, e redemption.Event) (redemption.Redemption, error) {
+	e.NoPlaceLeft = before.State == redemption.Released && b.limits(before.CustomerID) != nil
+	after, err := redemption.Apply(before, e)
+	if err != nil {
+		return redemption.Redemption{}, err
+	}
+	return after, after.Validate() // an event can bring text that cannot be kept
+}
+
+// payment is the record of a payment for which there is no redemption.
+func (s *Store) payment(b *book, t store.Settlement) (redemption.Redemption, error) {
+	r := redemption.Redemption{
+		ID: t.NewID, Key: t.NewID, CouponID: t.CouponID, CustomerID: t.CustomerID,
+		State: redemption.Completed, Origin: redemption.FromPayment,
+		OrderID: t.Event.OrderID, SessionID: t.Event.SessionID, OverLimit: b.limits(t.CustomerID) != nil,
+		CreatedAt: t.Event.At, UpdatedAt: t.Event.At, CompletedAt: t.Event.At,
+	}
+	if err := r.Validate(); err != nil {
+		return redemption.Redemption{}, err
+	}
+	if _, known := s.redemptions.get(r.ID); known {
+		return redemption.Redemption{}, fmt.Errorf("redemption %s exists already: %w", r.ID, store.ErrConflict)
+	}
+	return r, nil
+}
+
+// orderConcerned finds the order that an event of a session is about: the one that
+// it names, or that which has the session.
+func orderConcerned(books []*book, e redemption.Event) (*book, string) {
+	for _, b := range books {
+		if _, known := b.orders[e.OrderID]; known {
+			return b, e.OrderID
+		}
+	}
+	for _, b := range books {
+		if id, known := b.orderSessions[e.SessionID]; known {
+			return b, id
+		}
+	}
+	return nil, ""
+}

@@ -1,0 +1,93 @@
+package memstore
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// The values that are kept have instants in UTC, to the microsecond, and text that
+// every store can keep.
+
+func storedCoupon(c coupon.Coupon) coupon.Coupon {
+	c.StartsAt, c.ExpiresAt = coupon.Instant(c.StartsAt), coupon.Instant(c.ExpiresAt)
+	c.CreatedAt, c.UpdatedAt = coupon.Instant(c.CreatedAt), coupon.Instant(c.UpdatedAt)
+	return c
+}
+
+func storedRedemption(r redemption.Redemption) redemption.Redemption {
+	r.Deadline, r.CreatedAt, r.UpdatedAt = coupon.Instant(r.Deadline), coupon.Instant(r.CreatedAt), coupon.Instant(r.UpdatedAt)
+	r.CompletedAt, r.ReleasedAt = coupon.Instant(r.CompletedAt), coupon.Instant(r.ReleasedAt)
+	return r
+}
+
+func storedOrder(o store.Order) store.Order {
+	o.Deadline, o.CreatedAt, o.UpdatedAt = coupon.Instant(o.Deadline), coupon.Instant(o.CreatedAt), coupon.Instant(o.UpdatedAt)
+	return o
+}
+
+func storedEvent(e redemption.Event) redemption.Event {
+	e.At, e.Deadline = coupon.Instant(e.At), coupon.Instant(e.Deadline)
+	return e
+}
+
+// isText reports whether every store could hold the text.
+func isText(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsRune(text, 0)
+}
+
+func validCoupon(c coupon.Coupon) error {
+	var faults pricing.ValidationError
+	faults.Merge("", c.Validate())
+	textFault(&faults, "processorCouponId", c.Mirror.CouponID)
+	textFault(&faults, "promotionCodeId", c.Mirror.PromotionCodeID)
+	return faults.Err()
+}
+
+func validOrder(o store.Order) error {
+	var faults pricing.ValidationError
+	faults.Merge("", o.Validate())
+	textFault(&faults, "sessionUrl", o.SessionURL)
+	for i := range o.Quote.Lines {
+		textFault(&faults, "quote.lines.id", o.Quote.Lines[i].ID)
+		textFault(&faults, "quote.lines.itemId", o.Quote.Lines[i].ItemID)
+	}
+	return faults.Err()
+}
+
+// validReservation checks that the record is at the beginning of its life and that
+// the order is its own.
+func validReservation(r redemption.Redemption, o *store.Order) error {
+	var faults pricing.ValidationError
+	faults.Merge("", r.Validate())
+	if r.State != redemption.Reserved || r.OverLimit || r.AwaitingPayment || !r.CompletedAt.IsZero() || !r.ReleasedAt.IsZero() {
+		faults.Add("state", pricing.FieldMismatch, "a reservation begins reserved")
+	}
+	if o == nil {
+		if r.Origin == redemption.FromCheckout {
+			faults.Add("order", pricing.FieldRequired, "a checkout has an order")
+		}
+		return faults.Err()
+	}
+	faults.Merge("order", validOrder(*o))
+	if o.ID != r.OrderID || o.ReservationID != r.ID || o.CouponID != r.CouponID || o.CustomerID != r.CustomerID || o.Key != r.Key {
+		faults.Add("order", pricing.FieldMismatch, "the order is not that of the redemption")
+	}
+	return faults.Err()
+}
+
+func textFault(faults *pricing.ValidationError, field, text string) {
+	if !isText(text) {
+		faults.Add(field, pricing.FieldMalformed, "must be valid UTF-8 text without NUL")
+	}
+}
+
+func invalid(field, message string) error {
+	var faults pricing.ValidationError
+	faults.Add(field, pricing.FieldNotAllowed, message)
+	return faults.Err()
+}
