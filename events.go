@@ -1,6 +1,7 @@
 package couponkit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -56,8 +57,9 @@ func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome
 	if kind == redemption.SessionCompleted {
 		o.Flag = s.flag(ctx, e, settled)
 	}
-	attempt.OrderID, attempt.CouponID, attempt.Flag = o.Order.ID, o.Order.CouponID, o.Flag
-	attempt.CustomerID = o.Order.CustomerID
+	attempt.OrderID, attempt.Flag = o.Order.ID, o.Flag
+	attempt.CouponID = cmp.Or(o.Redemption.CouponID, o.Order.CouponID)
+	attempt.CustomerID = cmp.Or(o.Order.CustomerID, o.Redemption.CustomerID)
 	return o, nil
 }
 

@@ -259,3 +259,30 @@ func TestSweepEndsAnOpenSession(t *testing.T) {
 		t.Errorf("report is %+v, session %+v, %v", report, session, err)
 	}
 }
+
+// TestAPaymentOfASessionThatWasLeftCounts: the reservation has moved to another
+// session, and the first one is paid all the same. Both customers' payments are
+// recorded.
+func TestAPaymentOfASessionThatWasLeftCounts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	first := w.checkout(t, w.request("TEN"))
+	second := w.checkout(t, w.request("TEN")) // takes the reservation over
+	for range 2 {
+		for _, paid := range []couponkit.Checkout{first, second} {
+			_, err := w.HandleEvent(t.Context(), w.event(paid, processor.Completed, processor.Paid))
+			require.NoError(t, err)
+		}
+	}
+	page, err := w.Redemptions(t.Context(), store.RedemptionList{CouponID: c.ID, State: redemption.Completed})
+	require.NoError(t, err)
+	if page.Total != 2 || w.get(t, c.ID).UsedCount != 2 {
+		t.Errorf("%d redemptions and a count of %d, want 2", page.Total, w.get(t, c.ID).UsedCount)
+	}
+	for _, r := range page.Items {
+		if wantOver := r.SessionID == first.Session.ID; r.OverLimit != wantOver {
+			t.Errorf("redemption of session %s is over the limit: %t", r.SessionID, r.OverLimit)
+		}
+	}
+}
