@@ -1,0 +1,193 @@
+package sqlstore
+
+import (
+	"context"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// condition is the WHERE of a list, built of fixed texts.
+type condition struct {
+	terms []string
+	args  []any
+}
+
+func (c *condition) and(term string, args ...any) {
+	c.terms = append(c.terms, term)
+	c.args = append(c.args, args...)
+}
+
+func (c *condition) where() string {
+	if len(c.terms) == 0 {
+		return ""
+	}
+	return " WHERE " + strings.Join(c.terms, " AND ")
+}
+
+// after narrows to what comes after the cursor in a list that is newest first.
+func (c *condition) after(text, alias string) error {
+	cursor, err := store.ParseCursor(text)
+	if err != nil {
+		return err
+	}
+	if !storable(cursor.ID) {
+		return invalidField("after", pricing.FieldMalformed, "is no cursor of this list")
+	}
+	at := micros(cursor.CreatedAt)
+	c.and(alias+".created_at <= ?", at)
+	c.and("("+alias+".created_at < ? OR "+alias+".id < ?)", at, cursor.ID)
+	return nil
+}
+
+// ListCoupons implements [store.CouponReader]. Allow-lists tell their size only.
+func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (page store.CouponPage, err error) {
+	list, err = list.Normalise()
+	if err != nil {
+		return store.CouponPage{}, err
+	}
+	var all, some condition
+	if list.Search != "" {
+		all.and("INSTR(c.search_text, ?) > 0", fold(list.Search))
+		some = condition{terms: all.terms[:1:1], args: all.args[:1:1]}
+	}
+	skip := 0
+	if list.After != "" {
+		if err := some.after(list.After, "c"); err != nil {
+			return store.CouponPage{}, err
+		}
+	} else if skip = math.MaxInt; list.Page <= math.MaxInt/list.PageSize {
+		skip = (list.Page - 1) * list.PageSize
+	}
+	err = s.snapshot(ctx, "list coupons", func(ctx context.Context, t *tx) error {
+		page = store.CouponPage{}
+		if !storable(list.Search) || strings.Contains(list.Search, fieldSeparator) {
+			return nil
+		}
+		if err := t.row(ctx, "SELECT COUNT(*) FROM {coupons} c"+all.where(), all.args...).Scan(&page.Total); err != nil {
+			return err
+		}
+		return t.listCoupons(ctx, some, list.PageSize, skip, &page)
+	})
+	return page, err
+}
+
+func (t *tx) listCoupons(ctx context.Context, some condition, size, skip int, page *store.CouponPage) error {
+	rows, err := t.query(ctx, `SELECT `+couponColumns+` FROM {coupons} c`+some.where()+
+		` ORDER BY c.created_at DESC, c.id DESC LIMIT ? OFFSET ?`, append(some.args, size+1, skip)...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var row couponRow
+		if err := rows.Scan(row.targets()...); err != nil {
+			return err
+		}
+		if len(page.Items) == size {
+			last := page.Items[size-1]
+			page.Next = store.Cursor{CreatedAt: last.CreatedAt, ID: last.ID}.String()
+			continue
+		}
+		c, err := row.coupon()
+		if err != nil {
+			return err
+		}
+		c.AllowedUserEmails = coupon.NarrowedEmailSet(int(row.emails), "")
+		page.Items = append(page.Items, c)
+	}
+	return rows.Err()
+}
+
+// Redemption implements [store.RedemptionReader].
+func (s *Store) Redemption(ctx context.Context, id string) (r redemption.Redemption, err error) {
+	err = s.read(ctx, "read redemption", func(ctx context.Context, t *tx) error {
+		if !findable(id) {
+			return store.ErrNotFound
+		}
+		r, err = scanRedemption(t.row(ctx, redemptionByID, id))
+		return orElse(err, store.ErrNotFound)
+	})
+	return r, err
+}
+
+// ListRedemptions implements [store.RedemptionReader].
+func (s *Store) ListRedemptions(ctx context.Context, list store.RedemptionList) (page store.RedemptionPage, err error) {
+	list, err = list.Normalise()
+	if err != nil {
+		return store.RedemptionPage{}, err
+	}
+	var all condition
+	for _, by := range [...]struct{ column, value string }{
+		{"r.coupon_id", list.CouponID}, {"r.customer_id", list.CustomerID}, {"r.state", list.State.String()},
+	} {
+		if by.value != "" {
+			all.and(by.column+" = ?", by.value)
+		}
+	}
+	some := condition{terms: append([]string{}, all.terms...), args: append([]any{}, all.args...)}
+	if list.After != "" {
+		if err := some.after(list.After, "r"); err != nil {
+			return store.RedemptionPage{}, err
+		}
+	}
+	known := list.State == 0 || list.State.String() != ""
+	err = s.snapshot(ctx, "list redemptions", func(ctx context.Context, t *tx) error {
+		page = store.RedemptionPage{}
+		if !known || !storable(list.CouponID) || !storable(list.CustomerID) {
+			return nil
+		}
+		if err := t.row(ctx, "SELECT COUNT(*) FROM {coupon_redemptions} r"+all.where(), all.args...).Scan(&page.Total); err != nil {
+			return err
+		}
+		found, err := t.redemptions(ctx, `SELECT `+redemptionColumns+` FROM {coupon_redemptions} r`+some.where()+
+			` ORDER BY r.created_at DESC, r.id DESC LIMIT ?`, append(some.args, list.PageSize+1)...)
+		if err != nil {
+			return err
+		}
+		if page.Items = found; len(found) > list.PageSize {
+			page.Items = found[:list.PageSize]
+			last := page.Items[list.PageSize-1]
+			page.Next = store.Cursor{CreatedAt: last.CreatedAt, ID: last.ID}.String()
+		}
+		return nil
+	})
+	return page, err
+}
+
+// dueRedemptions finds each kind by an index of its own.
+const dueRedemptions = `SELECT ` + redemptionColumns + ` FROM {coupon_redemptions} r JOIN (
+		SELECT d.id FROM {coupon_redemptions} d WHERE d.state = 'reserved' AND d.deadline IS NOT NULL AND d.deadline <= ?
+		UNION SELECT d.id FROM {coupon_redemptions} d WHERE d.points_state = 'refund_due'
+	) due ON due.id = r.id ORDER BY r.created_at, r.id LIMIT ?`
+
+// Due implements [store.RedemptionReader].
+func (s *Store) Due(ctx context.Context, at time.Time, limit int) (due []redemption.Redemption, err error) {
+	err = s.read(ctx, "list due redemptions", func(ctx context.Context, t *tx) error {
+		due, err = t.redemptions(ctx, dueRedemptions, micros(coupon.Instant(at)), max(limit, 0))
+		return err
+	})
+	return due, err
+}
+
+func (t *tx) redemptions(ctx context.Context, statement string, args ...any) ([]redemption.Redemption, error) {
+	rows, err := t.query(ctx, statement, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var found []redemption.Redemption
+	for rows.Next() {
+		r, err := scanRedemption(rows)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, r)
+	}
+	return found, rows.Err()
+}

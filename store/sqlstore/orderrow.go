@@ -1,0 +1,140 @@
+package sqlstore
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/store"
+)
+
+const orderColumns = `o.id, o.idempotency_key, o.fingerprint, o.customer_id, o.state, o.coupon_id, o.reservation_id,
+	o.discount_amount, o.session_id, o.session_url, o.deadline, o.created_at, o.updated_at, o.quote, o.coupon, o.metadata`
+
+const insertOrder = `INSERT INTO {orders} (id, idempotency_key, fingerprint, customer_id, state, coupon_id, reservation_id,
+	discount_amount, session_id, session_url, deadline, created_at, updated_at, quote, coupon, metadata)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?){or_nothing}`
+
+// What is frozen is left out.
+const updateOrder = `UPDATE {orders} SET state = ?, session_id = ?, session_url = ?, deadline = ?, updated_at = ? WHERE id = ?`
+
+// storedOrder is an order whose documents are still text: a transaction needs only
+// the rest, and the caller reads them when it has ended.
+type storedOrder struct {
+	store.Order
+	quote, snapshot, metadata string
+}
+
+func scanOrder(row scanner) (storedOrder, error) {
+	var (
+		o                storedOrder
+		state            string
+		deadline         optional
+		created, updated int64
+		snapshot, meta   sql.Null[string]
+	)
+	err := row.Scan(&o.ID, &o.Key, &o.Fingerprint, &o.CustomerID, &state, &o.CouponID, &o.ReservationID,
+		&o.DiscountAmount, &o.SessionID, &o.SessionURL, &deadline, &created, &updated, &o.quote, &snapshot, &meta)
+	if err != nil {
+		return storedOrder{}, err
+	}
+	if o.State, err = store.ParseOrderState(state); err != nil {
+		return storedOrder{}, fmt.Errorf("state of order %s: %w", o.ID, corrupt(err))
+	}
+	o.Deadline, o.CreatedAt, o.UpdatedAt = optionalInstant(deadline), instant(created), instant(updated)
+	o.snapshot, o.metadata = snapshot.V, meta.V
+	return o, nil
+}
+
+// whole reads the documents. The zero value is no order.
+func (o storedOrder) whole() (store.Order, error) {
+	if o.IsZero() {
+		return store.Order{}, nil
+	}
+	if o.quote == "" {
+		return o.Order, nil // it did not come from the database
+	}
+	if err := json.Unmarshal([]byte(o.quote), &o.Quote); err != nil {
+		return store.Order{}, fmt.Errorf("quote of order %s: %w", o.ID, corrupt(err))
+	}
+	if o.snapshot != "" {
+		o.Coupon = new(coupon.Snapshot)
+		if err := json.Unmarshal([]byte(o.snapshot), o.Coupon); err != nil {
+			return store.Order{}, fmt.Errorf("coupon of order %s: %w", o.ID, corrupt(err))
+		}
+	}
+	if o.metadata != "" {
+		if err := json.Unmarshal([]byte(o.metadata), &o.Metadata); err != nil {
+			return store.Order{}, fmt.Errorf("metadata of order %s: %w", o.ID, corrupt(err))
+		}
+	}
+	return o.Order, nil
+}
+
+// newOrder is an order to be stored.
+type newOrder struct {
+	store.Order
+	values []any
+}
+
+// prepareOrder checks the order and makes the arguments of insertOrder, before any
+// lock is taken.
+func prepareOrder(o store.Order) (newOrder, error) {
+	if err := o.Validate(); err != nil {
+		return newOrder{}, err
+	}
+	if err := checkText("sessionUrl", o.SessionURL); err != nil {
+		return newOrder{}, err
+	}
+	o = o.Clone()
+	o.Deadline, o.CreatedAt, o.UpdatedAt = coupon.Instant(o.Deadline), coupon.Instant(o.CreatedAt), coupon.Instant(o.UpdatedAt)
+	quote, err := document("quote", o.Quote)
+	if err != nil {
+		return newOrder{}, err
+	}
+	var snapshot, metadata sql.Null[string]
+	if o.Coupon != nil {
+		if snapshot.V, err = document("coupon", *o.Coupon); err != nil {
+			return newOrder{}, err
+		}
+		snapshot.Valid = true
+	}
+	if o.Metadata != nil {
+		if metadata.V, err = document("metadata", o.Metadata); err != nil {
+			return newOrder{}, err
+		}
+		metadata.Valid = true
+	}
+	return newOrder{Order: o, values: []any{
+		o.ID, o.Key, o.Fingerprint, o.CustomerID, o.State.String(), o.CouponID, o.ReservationID,
+		o.DiscountAmount, o.SessionID, o.SessionURL, optionalMicros(o.Deadline), micros(o.CreatedAt), micros(o.UpdatedAt),
+		quote, snapshot, metadata,
+	}}, nil
+}
+
+// document returns the JSON of a value; one that has none is a fault of the field.
+func document(field string, value any) (string, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		var faults pricing.ValidationError
+		faults.Add(field, pricing.FieldMalformed, err.Error())
+		return "", faults.Err()
+	}
+	return string(text), nil
+}
+
+// orderChanges returns the arguments of updateOrder.
+func orderChanges(o store.Order) []any {
+	return []any{o.State.String(), o.SessionID, o.SessionURL, optionalMicros(o.Deadline), micros(o.UpdatedAt), o.ID}
+}
+
+func checkText(field, text string) error {
+	if storable(text) {
+		return nil
+	}
+	var faults pricing.ValidationError
+	faults.Add(field, pricing.FieldMalformed, "must be valid UTF-8 text without NUL")
+	return faults.Err()
+}

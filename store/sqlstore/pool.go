@@ -1,0 +1,120 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// maxAttempts is how often a transaction is tried that the database undoes because
+// of others.
+const maxAttempts = 10
+
+// pool runs each intent in a transaction of its own.
+type pool struct {
+	schema     *schema
+	db         *sql.DB
+	statements *statementCache
+}
+
+func (p *pool) on(tx *sql.Tx) prepared {
+	if tx == nil {
+		return prepared{statementCache: p.statements, fallback: p.db}
+	}
+	return prepared{statementCache: p.statements, fallback: tx, tx: tx}
+}
+
+func (p *pool) single(ctx context.Context, run intent) error {
+	return run(ctx, newTx(p.schema, p.on(nil)))
+}
+
+func (p *pool) change(ctx context.Context, run intent) error {
+	for attempt := 1; ; attempt++ {
+		err := p.attempt(ctx, run, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+		if err == nil || attempt == maxAttempts || !p.schema.transient(err) {
+			return err
+		}
+		if err := pause(ctx, time.Duration(rand.Int64N(int64(attempt*attempt)))*time.Millisecond); err != nil { //nolint:gosec // no secret
+			return err
+		}
+	}
+}
+
+func (p *pool) snapshot(ctx context.Context, run intent) error {
+	return p.attempt(ctx, run, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+}
+
+func (p *pool) attempt(ctx context.Context, run intent, options *sql.TxOptions) error {
+	tx, err := p.db.BeginTx(ctx, options)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	t := newTx(p.schema, p.on(tx))
+	if err := run(ctx, t); err != nil {
+		return err
+	}
+	if err := t.flush(ctx); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+func (p *pool) close() error { return p.statements.close() }
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// hosted runs intents within a transaction of the host.
+type hosted struct {
+	schema *schema
+	on     querier
+}
+
+const savepoint = "couponkit"
+
+func (h *hosted) change(ctx context.Context, run intent) error {
+	t := newTx(h.schema, h.on)
+	t.joined = true
+	return within(ctx, t, func(ctx context.Context) error {
+		if err := run(ctx, t); err != nil {
+			return err
+		}
+		return t.flush(ctx)
+	})
+}
+
+// within undoes what the function has written when it fails.
+func within(ctx context.Context, t *tx, run func(context.Context) error) error {
+	if _, err := t.on.exec(ctx, "SAVEPOINT "+savepoint); err != nil {
+		return err
+	}
+	failed := run(ctx)
+	if failed != nil {
+		if _, err := t.on.exec(context.WithoutCancel(ctx), "ROLLBACK TO SAVEPOINT "+savepoint); err != nil {
+			return fmt.Errorf("%w, and the transaction has ended: %w", failed, err)
+		}
+	}
+	if _, err := t.on.exec(context.WithoutCancel(ctx), "RELEASE SAVEPOINT "+savepoint); err != nil {
+		return err
+	}
+	return failed
+}
+
+func (h *hosted) single(ctx context.Context, run intent) error {
+	return run(ctx, newTx(h.schema, h.on))
+}
+
+func (h *hosted) snapshot(ctx context.Context, run intent) error { return h.single(ctx, run) }
+
+func (h *hosted) close() error { return nil }

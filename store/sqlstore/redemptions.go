@@ -1,0 +1,385 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+const (
+	redemptionByID  = `SELECT ` + redemptionColumns + ` FROM {coupon_redemptions} r WHERE r.id = ?`
+	redemptionByKey = `SELECT ` + redemptionColumns + ` FROM {coupon_redemptions} r WHERE r.customer_id = ? AND r.idempotency_key = ?`
+	orderByID       = `SELECT ` + orderColumns + ` FROM {orders} o WHERE o.id = ?`
+	orderByKey      = `SELECT ` + orderColumns + ` FROM {orders} o WHERE o.customer_id = ? AND o.idempotency_key = ?`
+	exchangedByHim  = `SELECT ` + redemptionColumns + ` FROM {coupon_redemptions} r
+	WHERE r.coupon_id = ? AND r.customer_id = ? AND r.state = 'reserved' AND r.origin = 'points' AND r.order_id = ''
+	ORDER BY r.created_at, r.id LIMIT 1`
+)
+
+// reservation is a request that was checked.
+type reservation struct {
+	record   redemption.Redemption
+	values   []any
+	revision int64
+	order    *newOrder
+}
+
+// Reserve implements [store.Redemptions].
+func (s *Store) Reserve(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+	asked, err := prepareReservation(r)
+	if err != nil {
+		return store.Reserved{}, err
+	}
+	var reserved store.Reserved
+	var first storedOrder
+	err = s.change(ctx, "reserve", func(ctx context.Context, t *tx) error {
+		var err error
+		reserved, first, err = asked.run(ctx, t)
+		return err
+	})
+	if err != nil {
+		return store.Reserved{}, err
+	}
+	if reserved.Replayed {
+		reserved.Order, err = first.whole()
+	}
+	return reserved, err
+}
+
+func prepareReservation(r store.Reservation) (reservation, error) {
+	record := atMicrosecond(r.Redemption)
+	var faults pricing.ValidationError
+	faults.Merge("", record.Validate())
+	if record.State != redemption.Reserved || record.OverLimit || record.AwaitingPayment ||
+		!record.CompletedAt.IsZero() || !record.ReleasedAt.IsZero() {
+		faults.Add("state", pricing.FieldMismatch, "a reservation begins reserved")
+	}
+	asked := reservation{record: record, values: redemptionValues(record), revision: r.CouponRevision}
+	if r.Order != nil {
+		order, err := prepareOrder(*r.Order)
+		faults.Merge("order", err)
+		if r.Order.ID != record.OrderID || r.Order.ReservationID != record.ID || r.Order.CouponID != record.CouponID ||
+			r.Order.CustomerID != record.CustomerID || r.Order.Key != record.Key {
+			faults.Add("order", pricing.FieldMismatch, "the order is not that of the redemption")
+		}
+		asked.order = &order
+	} else if record.Origin == redemption.FromCheckout {
+		faults.Add("order", pricing.FieldRequired, "a checkout has an order")
+	}
+	return asked, faults.Err()
+}
+
+// run stores record and order when nothing refuses them, which is the usual case
+// and takes the fewest statements. Whether the key was used before is found out by
+// the insert, or before a refusal.
+func (r reservation) run(ctx context.Context, t *tx) (store.Reserved, storedOrder, error) {
+	if r.order == nil {
+		return r.exchange(ctx, t)
+	}
+	refused, err := r.refusal(ctx, t)
+	if err != nil {
+		return store.Reserved{}, storedOrder{}, err
+	}
+	if refused == nil {
+		inserted, err := t.insert(ctx, insertOrder, r.order.values...)
+		if err != nil {
+			return store.Reserved{}, storedOrder{}, err
+		}
+		if inserted {
+			return store.Reserved{Redemption: r.record, Order: r.order.Order.Clone()}, storedOrder{}, r.insert(ctx, t)
+		}
+		refused = fmt.Errorf("order %s exists already: %w", r.order.ID, store.ErrConflict)
+	}
+	return t.replay(ctx, r.record.CustomerID, r.record.Key, r.record.CouponID, r.order.Fingerprint, refused)
+}
+
+// refusal is why the coupon cannot be used now; the second error is a failure.
+func (r reservation) refusal(ctx context.Context, t *tx) (refused, err error) {
+	c, err := t.hold(ctx, r.record.CouponID)
+	if err != nil {
+		return nil, err
+	}
+	if refused := c.acceptable(r.record.CouponID, r.revision); refused != nil {
+		return refused, nil
+	}
+	if err = t.room(ctx, c, r.record.CouponID, r.record.CustomerID); rejected(err) {
+		return err, nil
+	}
+	return nil, err
+}
+
+// rejected reports whether the error is a business "no".
+func rejected(err error) bool {
+	var rejection *coupon.Rejection
+	return errors.As(err, &rejection)
+}
+
+// insert stores the record and counts it.
+func (r reservation) insert(ctx context.Context, t *tx) error {
+	inserted, err := t.insert(ctx, insertRedemption, r.values...)
+	if err != nil {
+		return err
+	}
+	if !inserted {
+		used, err := t.keyed(ctx, r.record.CustomerID, r.record.Key)
+		if err != nil {
+			return err
+		}
+		if used.ID != "" {
+			return store.ErrKeyReused
+		}
+		return fmt.Errorf("redemption %s exists already: %w", r.record.ID, store.ErrConflict)
+	}
+	t.count(redemption.Redemption{}, r.record)
+	return nil
+}
+
+// exchange reserves by points. It is not frequent: everything is looked up first.
+func (r reservation) exchange(ctx context.Context, t *tx) (store.Reserved, storedOrder, error) {
+	c, err := t.hold(ctx, r.record.CouponID)
+	if err == nil {
+		err = t.lockCustomer(ctx, c, r.record.CouponID, r.record.CustomerID)
+	}
+	if err != nil {
+		return store.Reserved{}, storedOrder{}, err
+	}
+	first, err := t.keyed(ctx, r.record.CustomerID, r.record.Key)
+	if err != nil {
+		return store.Reserved{}, storedOrder{}, err
+	}
+	order, err := t.orderOf(ctx, orderByKey, r.record.CustomerID, r.record.Key)
+	if err != nil {
+		return store.Reserved{}, storedOrder{}, err
+	}
+	switch {
+	case !order.IsZero() || first.ID != "" && (first.Origin != redemption.FromPoints || first.CouponID != r.record.CouponID):
+		return store.Reserved{}, storedOrder{}, store.ErrKeyReused
+	case first.ID != "":
+		return store.Reserved{Redemption: first, Replayed: true}, storedOrder{}, nil
+	}
+	if err := c.acceptable(r.record.CouponID, r.revision); err != nil {
+		return store.Reserved{}, storedOrder{}, err
+	}
+	held, err := t.redemptionOf(ctx, exchangedByHim, r.record.CouponID, r.record.CustomerID)
+	if err != nil || held.ID != "" {
+		return store.Reserved{Redemption: held, Replayed: true}, storedOrder{}, err
+	}
+	if err := t.room(ctx, c, r.record.CouponID, r.record.CustomerID); err != nil {
+		return store.Reserved{}, storedOrder{}, err
+	}
+	return store.Reserved{Redemption: r.record}, storedOrder{}, r.insert(ctx, t)
+}
+
+// replay returns the first result of a key, or why there is none.
+func (t *tx) replay(
+	ctx context.Context, customerID, key, couponID, fingerprint string, otherwise error,
+) (store.Reserved, storedOrder, error) {
+	order, err := t.orderOf(ctx, orderByKey, customerID, key)
+	if err != nil {
+		return store.Reserved{}, storedOrder{}, err
+	}
+	if order.IsZero() {
+		used, err := t.keyed(ctx, customerID, key)
+		if err == nil && used.ID != "" {
+			err = store.ErrKeyReused
+		}
+		if err == nil {
+			err = otherwise
+		}
+		return store.Reserved{}, storedOrder{}, err
+	}
+	if order.CouponID != couponID || order.Fingerprint != fingerprint {
+		return store.Reserved{}, storedOrder{}, store.ErrKeyReused
+	}
+	first := store.Reserved{Replayed: true}
+	if order.ReservationID != "" {
+		first.Redemption, err = t.redemptionOf(ctx, redemptionByID, order.ReservationID)
+	}
+	return first, order, err
+}
+
+// keyed returns the redemption that the customer's key made.
+func (t *tx) keyed(ctx context.Context, customerID, key string) (redemption.Redemption, error) {
+	return t.redemptionOf(ctx, redemptionByKey, customerID, key)
+}
+
+// redemptionOf returns the redemption that the statement finds, or the zero value.
+func (t *tx) redemptionOf(ctx context.Context, statement string, args ...any) (redemption.Redemption, error) {
+	r, err := scanRedemption(t.latest(ctx, statement, args...))
+	if err != nil {
+		return redemption.Redemption{}, missing(err, "read redemption")
+	}
+	return r, nil
+}
+
+// orderOf returns the order that the statement finds, or the zero value.
+func (t *tx) orderOf(ctx context.Context, statement string, args ...any) (storedOrder, error) {
+	o, err := scanOrder(t.latest(ctx, statement, args...))
+	if err != nil {
+		return storedOrder{}, missing(err, "read order")
+	}
+	return o, nil
+}
+
+// missing turns the lack of a row into no error.
+func missing(err error, what string) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// lockRedemption returns the redemption, which nobody else changes until the
+// transaction ends, or the zero value. It comes before lockOrder.
+func (t *tx) lockRedemption(ctx context.Context, id string) (redemption.Redemption, error) {
+	r, err := scanRedemption(t.row(ctx, redemptionByID+"{for_update}", id))
+	if err != nil {
+		return redemption.Redemption{}, missing(err, "lock redemption")
+	}
+	return r, nil
+}
+
+func (t *tx) lockOrder(ctx context.Context, id string) (storedOrder, error) {
+	o, err := scanOrder(t.row(ctx, orderByID+"{for_update}", id))
+	if err != nil {
+		return storedOrder{}, missing(err, "lock order")
+	}
+	return o, nil
+}
+
+// replace writes a changed redemption and counts the change.
+func (t *tx) replace(ctx context.Context, before, after redemption.Redemption) error {
+	if after == before {
+		return nil
+	}
+	if _, err := t.write(ctx, updateRedemption, redemptionChanges(after)...); err != nil {
+		return fmt.Errorf("write redemption: %w", err)
+	}
+	t.count(before, after)
+	return nil
+}
+
+// advance applies an event to a locked order and reports whether it changed.
+func (t *tx) advance(ctx context.Context, o *storedOrder, e redemption.Event) (bool, error) {
+	after := o.After(e)
+	if after.State == o.State && after.SessionID == o.SessionID && after.Deadline.Equal(o.Deadline) {
+		return false, nil
+	}
+	o.Order = after
+	if _, err := t.write(ctx, updateOrder, orderChanges(after)...); err != nil {
+		return false, fmt.Errorf("write order: %w", err)
+	}
+	return true, nil
+}
+
+// Transition implements [store.Redemptions].
+func (s *Store) Transition(ctx context.Context, id string, e redemption.Event) (after redemption.Redemption, err error) {
+	e = eventAtMicrosecond(e)
+	err = s.change(ctx, "transition", func(ctx context.Context, t *tx) error {
+		if !findable(id) {
+			return store.ErrNotFound
+		}
+		before, err := t.lockRedemption(ctx, id)
+		if err != nil {
+			return err
+		}
+		if before.ID == "" {
+			return store.ErrNotFound
+		}
+		if after, err = redemption.Apply(before, e); err != nil {
+			return err
+		}
+		if err := after.Validate(); err != nil { // an event can bring text that cannot be stored
+			return err
+		}
+		if err := t.replace(ctx, before, after); err != nil || before.OrderID == "" {
+			return err
+		}
+		if before.State == redemption.Released || after.State != redemption.Released {
+			return nil
+		}
+		order, err := t.lockOrder(ctx, before.OrderID)
+		if err == nil && !order.IsZero() {
+			_, err = t.advance(ctx, &order, e)
+		}
+		return err
+	})
+	return after, err
+}
+
+// TakeOver implements [store.Redemptions].
+func (s *Store) TakeOver(ctx context.Context, takeOver store.TakeOver) (store.Reserved, error) {
+	order, err := prepareOrder(takeOver.Order)
+	if err != nil {
+		return store.Reserved{}, err
+	}
+	var taken store.Reserved
+	var first storedOrder
+	err = s.change(ctx, "take over", func(ctx context.Context, t *tx) error {
+		var err error
+		taken, first, err = t.replay(ctx, order.CustomerID, order.Key, order.CouponID, order.Fingerprint, errNewKey)
+		if errors.Is(err, errNewKey) {
+			taken, err = t.takeOver(ctx, takeOver, order)
+		}
+		return err
+	})
+	if err != nil {
+		return store.Reserved{}, err
+	}
+	if taken.Replayed {
+		taken.Order, err = first.whole()
+	}
+	return taken, err
+}
+
+// errNewKey: the key was not used before.
+var errNewKey = errors.New("new key")
+
+func (t *tx) takeOver(ctx context.Context, takeOver store.TakeOver, order newOrder) (store.Reserved, error) {
+	if !findable(takeOver.ReservationID) {
+		return store.Reserved{}, store.ErrNotFound
+	}
+	c, err := t.hold(ctx, order.CouponID)
+	if err != nil {
+		return store.Reserved{}, err
+	}
+	before, err := t.lockRedemption(ctx, takeOver.ReservationID)
+	if err != nil {
+		return store.Reserved{}, err
+	}
+	if before.ID == "" || before.CustomerID != order.CustomerID || before.CouponID != order.CouponID ||
+		order.ReservationID != before.ID {
+		return store.Reserved{}, store.ErrNotFound
+	}
+	if err := c.acceptable(order.CouponID, takeOver.CouponRevision); err != nil {
+		return store.Reserved{}, err
+	}
+	e := eventAtMicrosecond(redemption.Event{
+		Kind: redemption.TakenOver, At: takeOver.At, SessionID: takeOver.FromSessionID, OrderID: order.ID, Deadline: takeOver.Deadline,
+	})
+	after, err := redemption.Apply(before, e)
+	if err != nil {
+		return store.Reserved{}, fmt.Errorf("%w: %w", store.ErrSuperseded, err)
+	}
+	previous, err := t.lockOrder(ctx, before.OrderID)
+	if err != nil {
+		return store.Reserved{}, err
+	}
+	if inserted, err := t.insert(ctx, insertOrder, order.values...); err != nil {
+		return store.Reserved{}, err
+	} else if !inserted {
+		return store.Reserved{}, fmt.Errorf("order %s exists already: %w", order.ID, store.ErrConflict)
+	}
+	if !previous.IsZero() {
+		if _, err := t.advance(ctx, &previous, e); err != nil {
+			return store.Reserved{}, err
+		}
+	}
+	return store.Reserved{Redemption: after, Order: order.Order.Clone()}, t.replace(ctx, before, after)
+}

@@ -1,0 +1,223 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+const (
+	// The completed redemption of a session comes first.
+	redemptionBySession = `SELECT ` + redemptionColumns + ` FROM {coupon_redemptions} r
+	WHERE r.session_id = ? AND r.session_id <> '' ORDER BY CASE r.state WHEN 'completed' THEN 0 ELSE 1 END, r.created_at LIMIT 1`
+	orderBySession = `SELECT ` + orderColumns + ` FROM {orders} o
+	WHERE o.session_id = ? AND o.session_id <> '' ORDER BY o.created_at LIMIT 1`
+)
+
+// Settle implements [store.Redemptions].
+func (s *Store) Settle(ctx context.Context, t store.Settlement) (store.Settled, error) {
+	if err := checkSettlement(t); err != nil {
+		return store.Settled{}, err
+	}
+	t.Event = eventAtMicrosecond(t.Event)
+	var settled store.Settled
+	var order storedOrder
+	err := s.change(ctx, "settle", func(ctx context.Context, x *tx) error {
+		var err error
+		settled, order, err = x.settle(ctx, t)
+		return err
+	})
+	if err != nil {
+		return store.Settled{}, err
+	}
+	settled.Order, err = order.whole()
+	return settled, err
+}
+
+// checkSettlement refuses what is no event of a session, and texts that could
+// neither be stored nor found.
+func checkSettlement(t store.Settlement) error {
+	e := t.Event
+	ofSession := e.Kind == redemption.SessionCompleted && e.SessionID != "" || e.Kind == redemption.SessionUnpaid ||
+		e.Kind == redemption.PaymentFailed || e.Kind == redemption.SessionExpired
+	if !ofSession {
+		return &redemption.TransitionError{ID: t.ReservationID, Kind: e.Kind, Cause: redemption.ErrIllegal}
+	}
+	var faults pricing.ValidationError
+	for _, text := range [...]struct{ field, value string }{
+		{"sessionId", e.SessionID},
+		{"orderId", e.OrderID},
+		{"reservationId", t.ReservationID},
+		{"couponId", t.CouponID},
+		{"customerId", t.CustomerID},
+		{"id", t.NewID},
+	} {
+		if text.value != "" && !findable(text.value) {
+			faults.Add(text.field, pricing.FieldMalformed,
+				fmt.Sprintf("must be valid UTF-8 text without NUL of at most %d bytes", redemption.MaxIDLength))
+		}
+	}
+	return faults.Err()
+}
+
+func (t *tx) settle(ctx context.Context, s store.Settlement) (settled store.Settled, order storedOrder, err error) {
+	before, err := t.concerned(ctx, s)
+	if err != nil {
+		return store.Settled{}, storedOrder{}, err
+	}
+	if before.ID != "" {
+		settled.Redemption, err = t.settleRecord(ctx, before, s)
+	} else {
+		settled.Redemption, err = t.unreserved(ctx, s)
+	}
+	if err != nil {
+		return store.Settled{}, storedOrder{}, err
+	}
+	settled.Changed = settled.Redemption != before
+	if order, err = t.orderConcerned(ctx, s.Event); err != nil || order.IsZero() {
+		return settled, order, err
+	}
+	changed, err := t.advance(ctx, &order, s.Event)
+	settled.Changed = settled.Changed || changed
+	return settled, order, err
+}
+
+// concerned locks the redemption that a settlement is about: the session's, or the
+// named one if no other session or order has it. When a payment may need a place
+// again, its coupon is locked first.
+func (t *tx) concerned(ctx context.Context, s store.Settlement) (redemption.Redemption, error) {
+	found, err := t.find(ctx, s)
+	if err != nil {
+		return redemption.Redemption{}, err
+	}
+	needsPlace := found.ID == "" && s.CouponID != "" || found.State == redemption.Released
+	if s.Event.Kind != redemption.SessionCompleted {
+		needsPlace = false
+	}
+	if needsPlace {
+		id := found.CouponID
+		if found.ID == "" {
+			id = s.CouponID
+		}
+		if _, err := t.hold(ctx, id); err != nil {
+			return redemption.Redemption{}, err
+		}
+	}
+	if !t.rowLocks {
+		return found, nil
+	}
+	if found.ID == "" { // somebody may have settled it until the coupon was locked
+		if found, err = t.find(ctx, s); err != nil || found.ID == "" {
+			return found, err
+		}
+	}
+	locked, err := t.lockRedemption(ctx, found.ID)
+	if err == nil && !concerns(locked, s) {
+		return redemption.Redemption{}, nil // another order has it since
+	}
+	return locked, err
+}
+
+// find looks for the redemption without a lock.
+func (t *tx) find(ctx context.Context, s store.Settlement) (redemption.Redemption, error) {
+	if s.Event.SessionID != "" {
+		r, err := t.redemptionOf(ctx, redemptionBySession, s.Event.SessionID)
+		if err != nil || r.ID != "" {
+			return r, err
+		}
+	}
+	if s.ReservationID == "" {
+		return redemption.Redemption{}, nil
+	}
+	r, err := t.redemptionOf(ctx, redemptionByID, s.ReservationID)
+	if err != nil || !concerns(r, s) {
+		return redemption.Redemption{}, err
+	}
+	return r, nil
+}
+
+// concerns reports whether the settlement is about the record.
+func concerns(r redemption.Redemption, s store.Settlement) bool {
+	if r.SessionID != "" {
+		return r.SessionID == s.Event.SessionID
+	}
+	return r.ID == s.ReservationID && r.OrderID == s.Event.OrderID
+}
+
+func (t *tx) settleRecord(ctx context.Context, before redemption.Redemption, s store.Settlement) (redemption.Redemption, error) {
+	e := s.Event
+	if e.Kind == redemption.SessionCompleted && before.State == redemption.Released {
+		over, err := t.over(ctx, before.CouponID, before.CustomerID)
+		if err != nil {
+			return redemption.Redemption{}, err
+		}
+		e.NoPlaceLeft = over
+	}
+	after, err := redemption.Apply(before, e)
+	if err != nil {
+		return redemption.Redemption{}, err
+	}
+	return after, t.replace(ctx, before, after)
+}
+
+// over reports whether the limits leave no place. A coupon that is gone has none.
+func (t *tx) over(ctx context.Context, couponID, customerID string) (bool, error) {
+	c, err := t.hold(ctx, couponID)
+	if err != nil || !c.found {
+		return false, err
+	}
+	err = t.room(ctx, c, couponID, customerID)
+	if rejected(err) {
+		return true, nil
+	}
+	return false, err
+}
+
+// unreserved records a payment for which there is no redemption but a coupon.
+func (t *tx) unreserved(ctx context.Context, s store.Settlement) (redemption.Redemption, error) {
+	e := s.Event
+	if e.Kind != redemption.SessionCompleted || s.CouponID == "" {
+		return redemption.Redemption{}, nil
+	}
+	over, err := t.over(ctx, s.CouponID, s.CustomerID)
+	if err != nil {
+		return redemption.Redemption{}, err
+	}
+	payment := redemption.Redemption{
+		ID: s.NewID, Key: s.NewID, CouponID: s.CouponID, CustomerID: s.CustomerID,
+		State: redemption.Completed, Origin: redemption.FromPayment, OrderID: e.OrderID, SessionID: e.SessionID,
+		OverLimit: over, CreatedAt: e.At, UpdatedAt: e.At, CompletedAt: e.At,
+	}
+	if err := payment.Validate(); err != nil {
+		return redemption.Redemption{}, err
+	}
+	inserted, err := t.insert(ctx, insertRedemption, redemptionValues(payment)...)
+	switch {
+	case err != nil:
+		return redemption.Redemption{}, err
+	case !inserted:
+		return redemption.Redemption{}, fmt.Errorf("redemption %s exists already: %w", payment.ID, store.ErrConflict)
+	}
+	t.count(redemption.Redemption{}, payment)
+	return payment, nil
+}
+
+// orderConcerned locks the order that an event of a session is about.
+func (t *tx) orderConcerned(ctx context.Context, e redemption.Event) (storedOrder, error) {
+	if e.OrderID != "" {
+		if o, err := t.lockOrder(ctx, e.OrderID); err != nil || !o.IsZero() {
+			return o, err
+		}
+	}
+	if e.SessionID == "" {
+		return storedOrder{}, nil
+	}
+	o, err := t.orderOf(ctx, orderBySession, e.SessionID)
+	if err != nil || o.IsZero() || !t.rowLocks {
+		return o, err
+	}
+	return t.lockOrder(ctx, o.ID)
+}

@@ -1,0 +1,71 @@
+package sqlstore
+
+import (
+	"database/sql"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/redemption"
+)
+
+// scanner is a row.
+type scanner interface{ Scan(into ...any) error }
+
+// optional instants and limits are NULL when they are absent.
+type optional = sql.Null[int64]
+
+// micros returns the instant as it is stored, the zero time too.
+func micros(t time.Time) int64 { return t.UnixMicro() }
+
+func instant(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
+
+func optionalMicros(t time.Time) optional {
+	if t.IsZero() {
+		return optional{}
+	}
+	return optional{V: t.UnixMicro(), Valid: true}
+}
+
+func optionalInstant(o optional) time.Time {
+	if !o.Valid {
+		return time.Time{}
+	}
+	return instant(o.V)
+}
+
+// orNull returns NULL for 0.
+func orNull(n int64) optional { return optional{V: n, Valid: n != 0} }
+
+// findable reports whether a record can have the text as ID or key at all.
+// Databases disagree on what NUL and malformed text mean.
+func findable(text string) bool {
+	return text != "" && len(text) <= redemption.MaxIDLength && storable(text)
+}
+
+// storable reports whether text comes back as it was written.
+func storable(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }
+
+// fieldSeparator stands between the fields in the search text. No name has it, for
+// it is a control character.
+const fieldSeparator = "\x1f"
+
+func searchText(c coupon.Coupon) string {
+	return fold(strings.Join([]string{c.Name, c.Code.String(), c.Description}, fieldSeparator))
+}
+
+// fold makes texts equal that differ in letter case only, in every script. The
+// fold of a part is a part of the fold.
+func fold(text string) string { return strings.Map(foldRune, text) }
+
+// foldRune returns the least of the letters that are the same but for their case.
+func foldRune(r rune) rune {
+	r = unicode.ToLower(unicode.ToUpper(r))
+	least := r
+	for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
+		least = min(least, other)
+	}
+	return least
+}

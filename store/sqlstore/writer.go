@@ -1,0 +1,351 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/couponkit/couponkit/store"
+)
+
+// writer is the one goroutine through which a process writes to a SQLite database,
+// and the readers beside it. SQLite lets one transaction write at a time and waits
+// for the disk at its end: whoever waits when the last one has ended is joined into
+// the next. There is no timer; a call that is alone is a transaction of its own.
+type writer struct {
+	pool
+	options Options
+
+	queue  chan *request
+	mu     sync.RWMutex // held to send, and to close the queue
+	closed bool
+	start  sync.Once
+	done   chan struct{}
+
+	// What follows belongs to the goroutine.
+	conn      *sql.Conn
+	cache     *statementCache
+	polls     bool
+	contended int // transactions for which to leave others a chance
+	batch     []*request
+}
+
+// request is a call that waits for the writer. Whoever changes its state from
+// waiting decides: the writer claims it, or the caller withdraws it.
+type request struct {
+	run   intent
+	state atomic.Int32
+	err   error
+	done  chan struct{}
+}
+
+const (
+	waiting = iota
+	claimed
+	withdrawn
+)
+
+func newWriter(p pool, o Options) *writer {
+	return &writer{pool: p, options: o, queue: make(chan *request, o.MaxBatch), done: make(chan struct{})}
+}
+
+// change waits until the intent is committed. A context that ends before its turn
+// has come withdraws it; afterwards the outcome is near, and the truth.
+func (w *writer) change(ctx context.Context, run intent) error {
+	r := &request{run: run, done: make(chan struct{})}
+	if err := w.send(ctx, r); err != nil {
+		return err
+	}
+	select {
+	case <-r.done:
+	case <-ctx.Done():
+		if r.state.CompareAndSwap(waiting, withdrawn) {
+			return ctx.Err()
+		}
+		<-r.done
+	}
+	return r.err
+}
+
+func (w *writer) send(ctx context.Context, r *request) error {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if w.closed {
+		return store.ErrClosed
+	}
+	w.start.Do(func() { go w.work() })
+	select {
+	case w.queue <- r:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// close lets the goroutine finish what has been sent.
+func (w *writer) close() error {
+	w.mu.Lock()
+	w.closed = true
+	close(w.queue)
+	w.mu.Unlock()
+	w.start.Do(func() { close(w.done) })
+	<-w.done
+	return w.pool.close()
+}
+
+func (w *writer) work() {
+	defer close(w.done)
+	for r := range w.queue {
+		w.batch = append(w.batch[:0], r)
+		w.serve()
+	}
+	w.release(true)
+}
+
+// serve runs one transaction for those who wait.
+func (w *writer) serve() {
+	ctx := context.Background() //nolint:usetesting // no caller ends a batch of several
+	if err := w.begin(ctx); err != nil {
+		w.answer(w.claim(), err)
+		return
+	}
+	requests := w.claim()
+	switch err := w.together(ctx, requests); {
+	case err == nil:
+		w.answer(requests, w.commit(ctx))
+	case len(requests) == 1:
+		w.rollback(ctx)
+		w.answer(requests, err)
+	default:
+		w.rollback(ctx)
+		w.apart(ctx, requests)
+	}
+	w.release(false)
+}
+
+// claim takes whoever waits now and has not gone.
+func (w *writer) claim() []*request {
+	for more := true; more && len(w.batch) < w.options.MaxBatch; {
+		select {
+		case r, open := <-w.queue:
+			if more = open; open {
+				w.batch = append(w.batch, r)
+			}
+		default:
+			more = false
+		}
+	}
+	staying := w.batch[:0]
+	for _, r := range w.batch {
+		if r.state.CompareAndSwap(waiting, claimed) {
+			staying = append(staying, r)
+		}
+	}
+	return staying
+}
+
+// together runs all intents without a way back for one of them: an intent is
+// refused before it writes, save in rare cases. In these it reports the error.
+func (w *writer) together(ctx context.Context, requests []*request) error {
+	t := newTx(w.schema, w.writing())
+	for _, r := range requests {
+		t.dirty = false
+		if r.err = r.run(ctx, t); r.err != nil && t.dirty {
+			return r.err
+		}
+	}
+	return t.flush(ctx)
+}
+
+// apart runs the intents again, each with a way back, so that one that fails fails
+// alone.
+func (w *writer) apart(ctx context.Context, requests []*request) {
+	if err := w.begin(ctx); err != nil {
+		w.answer(requests, err)
+		return
+	}
+	for _, r := range requests {
+		t := newTx(w.schema, w.writing())
+		r.err = within(ctx, t, func(ctx context.Context) error {
+			if err := r.run(ctx, t); err != nil {
+				return err
+			}
+			return t.flush(ctx)
+		})
+	}
+	w.answer(requests, w.commit(ctx))
+}
+
+// answer tells the callers: their own error, or that of the whole transaction.
+func (w *writer) answer(requests []*request, err error) {
+	for _, r := range requests {
+		if err != nil && (r.err == nil || !ofContract(r.err)) {
+			r.err = err
+		}
+		close(r.done)
+	}
+}
+
+func (w *writer) writing() querier {
+	if w.cache == nil {
+		return unprepared{w.conn}
+	}
+	return prepared{statementCache: w.cache, fallback: w.conn}
+}
+
+// alone reports whether the pool has only one connection. Then it goes back after
+// each transaction.
+func (w *writer) alone() bool { return w.db.Stats().MaxOpenConnections == 1 }
+
+// acquire takes a connection and sets it up.
+func (w *writer) acquire(ctx context.Context) error {
+	if w.conn != nil {
+		return nil
+	}
+	conn, err := w.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	if err := w.setUp(ctx, conn); err != nil {
+		_ = conn.Close()
+		return err
+	}
+	if w.conn = conn; !w.alone() {
+		w.cache = newStatementCache(conn)
+	}
+	return nil
+}
+
+func (w *writer) setUp(ctx context.Context, conn *sql.Conn) error {
+	timeout := fmt.Sprintf("PRAGMA busy_timeout = %d", w.options.BusyTimeout.Milliseconds())
+	if _, err := conn.ExecContext(ctx, timeout); err != nil {
+		return fmt.Errorf("set busy timeout: %w", err)
+	}
+	var mode string
+	if err := conn.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode); err != nil {
+		return fmt.Errorf("set journal mode: %w", err)
+	}
+	synchronous := "PRAGMA synchronous = FULL"
+	if w.options.Synchronous == Normal {
+		synchronous = "PRAGMA synchronous = NORMAL"
+	}
+	if _, err := conn.ExecContext(ctx, synchronous); err != nil {
+		return fmt.Errorf("set synchronous: %w", err)
+	}
+	// In WAL mode nothing but the beginning of a transaction waits for others, and
+	// lock does that better.
+	if w.polls = strings.EqualFold(mode, "wal") && !w.alone(); w.polls {
+		if _, err := conn.ExecContext(ctx, "PRAGMA busy_timeout = 0"); err != nil {
+			return fmt.Errorf("set busy timeout: %w", err)
+		}
+	}
+	return nil
+}
+
+// release gives the connection back when it is the only one, or at the end.
+func (w *writer) release(always bool) {
+	if w.conn == nil || !always && w.cache != nil {
+		return
+	}
+	if w.cache != nil {
+		_ = w.cache.close()
+	}
+	_ = w.conn.Close()
+	w.conn, w.cache = nil, nil
+}
+
+// discard takes a connection out of use whose state is not known.
+func (w *writer) discard() {
+	if w.conn != nil {
+		spoil(w.conn)
+	}
+	w.release(true)
+}
+
+func (w *writer) begin(ctx context.Context) error {
+	err := w.acquire(ctx)
+	if err == nil {
+		err = w.lock(ctx)
+	}
+	if err != nil {
+		if w.schema.transient(err) {
+			w.release(false)
+		} else {
+			w.discard()
+		}
+		return fmt.Errorf("begin transaction: %w", err)
+	}
+	return nil
+}
+
+// How to wait for the lock of another process. SQLite's own waiting backs off to a
+// tenth of a second, in which a busy process takes the lock again a hundred times.
+const (
+	firstPoll = 200 * time.Microsecond
+	lastPoll  = 2 * time.Millisecond
+	courtesy  = 32 // transactions
+)
+
+// lock takes the database's write lock. As long as other processes were seen to
+// want it, it leaves them a moment to take it first.
+func (w *writer) lock(ctx context.Context) error {
+	if w.contended > 0 {
+		w.contended--
+		if err := pause(ctx, rand.N(lastPoll)); err != nil { //nolint:gosec // no secret
+			return err
+		}
+	}
+	left := w.options.BusyTimeout
+	for poll := firstPoll; ; poll = min(2*poll, lastPoll) {
+		_, err := w.writing().exec(ctx, "BEGIN IMMEDIATE")
+		if err == nil || !w.polls || !w.schema.transient(err) || left <= 0 {
+			return err
+		}
+		w.contended = courtesy
+		wait := poll/2 + rand.N(poll) //nolint:gosec // no secret
+		if err := pause(ctx, wait); err != nil {
+			return err
+		}
+		left -= wait
+	}
+}
+
+func (w *writer) commit(ctx context.Context) error {
+	if _, err := w.writing().exec(ctx, "COMMIT"); err != nil {
+		w.rollback(ctx)
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
+}
+
+func (w *writer) rollback(ctx context.Context) {
+	_, err := w.writing().exec(ctx, "ROLLBACK")
+	if err != nil && !strings.Contains(err.Error(), "no transaction is active") {
+		w.discard()
+	}
+}
+
+// snapshot reads on a connection of its own.
+func (w *writer) snapshot(ctx context.Context, run intent) (err error) {
+	c, err := w.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close() //nolint:errcheck // it goes back to the pool
+	if _, err := c.ExecContext(ctx, "BEGIN"); err != nil {
+		return err
+	}
+	defer func() {
+		if _, failed := c.ExecContext(context.WithoutCancel(ctx), "ROLLBACK"); failed != nil {
+			spoil(c)
+			err = errors.Join(err, failed)
+		}
+	}()
+	return run(ctx, newTx(w.schema, unprepared{c}))
+}
