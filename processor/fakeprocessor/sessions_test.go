@@ -132,7 +132,10 @@ func TestBoundsAreInclusive(t *testing.T) {
 		},
 		"shortest life": func(r *processor.SessionRequest) { r.ExpiresAt = noon().Add(30 * time.Minute) },
 		"longest life":  func(r *processor.SessionRequest) { r.ExpiresAt = noon().Add(24 * time.Hour) },
-		"longest key":   func(r *processor.SessionRequest) { r.Key = strings.Repeat("k", 255) },
+		"longest interval": func(r *processor.SessionRequest) {
+			r.Mode, r.Lines[0].Kind, r.Lines[0].Recurs = processor.Subscription, pricing.Plan, pricing.Yearly
+		},
+		"longest key": func(r *processor.SessionRequest) { r.Key = strings.Repeat("k", 255) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
