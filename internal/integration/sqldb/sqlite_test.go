@@ -1,0 +1,45 @@
+package sqldb_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	_ "github.com/go-sql-driver/mysql"
+	_ "github.com/ncruces/go-sqlite3/driver"
+	"github.com/stretchr/testify/require"
+	_ "modernc.org/sqlite"
+
+	"go.uber.org/goleak"
+
+	"github.com/couponkit/couponkit/store/sqlstore"
+)
+
+var _ = goleak.VerifyNone
+
+// sqliteDrivers are the drivers that the tests run with, by their names in
+// database/sql.
+var sqliteDrivers = map[string]string{"modernc": "sqlite", "ncruces": "sqlite3"}
+
+func openSQLite(ctx context.Context, driver, file string) (*sql.DB, error) {
+	dsn := fmt.Sprintf("file:%s?_pragma=busy_timeout(10000)", file)
+	db, err := sql.Open(driver, dsn)
+	if err != nil {
+		return nil, err
+	}
+	return db, db.PingContext(ctx)
+}
+
+func newSQLite(t testing.TB, driver string, o sqlstore.Options) *sqlstore.Store {
+	t.Helper()
+	db, err := openSQLite(t.Context(), driver, filepath.Join(t.TempDir(), "coupons.db"))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = db.Close() })
+	require.NoError(t, sqlstore.Migrate(t.Context(), db, sqlstore.SQLite, o.TablePrefix))
+	s, err := sqlstore.New(db, sqlstore.SQLite, o)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
