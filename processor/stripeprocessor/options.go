@@ -54,8 +54,8 @@ type Options struct {
 	// SessionLifetime is how long a session without ExpiresAt is open; default one
 	// hour. Stripe allows 30 minutes to 24 hours.
 	SessionLifetime time.Duration
-	// AutomaticTax lets Stripe add taxes to sessions. The order's total is then
-	// compared with the session's subtotal.
+	// AutomaticTax lets Stripe add taxes to sessions. The totals of sessions and events
+	// are then those without what Stripe has added, which are the order's.
 	AutomaticTax bool
 	// TaxBehavior is "inclusive" or "exclusive" and is put on every line; empty leaves
 	// it to the account.

@@ -37,7 +37,7 @@ type plan struct {
 	lines     []line
 	discount  int64  // for the first period, in Stripe's minor units
 	total     int64  // in Stripe's minor units
-	subtotal  int64  // before the discount for the first period
+	subtotal  int64  // before that discount: what the lines sum to
 	identity  string // equal for equal requests; in the session's metadata
 	expiresAt time.Time
 	// late tells that a new session could not end when the request wants it to: only

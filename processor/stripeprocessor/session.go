@@ -39,7 +39,7 @@ func (p *Processor) CreateSession(ctx context.Context, r processor.SessionReques
 		case err != nil:
 			return processor.Session{}, err
 		case found != nil:
-			return toSession(found), nil
+			return p.toSession(found), nil
 		case plan.late:
 			return processor.Session{}, refused(opCreateSession, ErrInvalid, expiryFault())
 		}
@@ -54,7 +54,7 @@ func (p *Processor) CreateSession(ctx context.Context, r processor.SessionReques
 		}
 		return processor.Session{}, err
 	}
-	return toSession(made), nil
+	return p.toSession(made), nil
 }
 
 func expiryFault() error {
@@ -148,17 +148,27 @@ func (p *Processor) findSession(ctx context.Context, out *plan) (*stripe.Checkou
 	return nil, nil
 }
 
-// compare reports a session that charges something else than the order, and expires
-// it. With automatic tax the total has taxes in it, so the subtotal counts.
-func (p *Processor) compare(ctx context.Context, out *plan, made *stripe.CheckoutSession) error {
-	got, want := made.AmountTotal, out.total
-	if p.options.AutomaticTax {
-		got, want = made.AmountSubtotal, out.subtotal
+// charged returns what a session charges, in Stripe's minor units. With automatic
+// tax the total may have taxes in it that the order does not know of, so what counts
+// is the subtotal less the discount for the first period.
+func (p *Processor) charged(s *stripe.CheckoutSession) int64 {
+	if !p.options.AutomaticTax {
+		return s.AmountTotal
 	}
-	if string(made.Currency) == out.money.code() && got == want {
+	if s.TotalDetails == nil {
+		return s.AmountSubtotal
+	}
+	return s.AmountSubtotal - s.TotalDetails.AmountDiscount
+}
+
+// compare reports a session that charges something else than the order, and expires
+// it.
+func (p *Processor) compare(ctx context.Context, out *plan, made *stripe.CheckoutSession) error {
+	got := p.charged(made)
+	if string(made.Currency) == out.money.code() && got == out.total {
 		return nil
 	}
-	mismatch := fmt.Errorf("session %s charges %d %s, the order %d %s", made.ID, got, made.Currency, want, out.money.code())
+	mismatch := fmt.Errorf("session %s charges %d %s, the order %d %s", made.ID, got, made.Currency, out.total, out.money.code())
 	if _, err := p.ExpireSession(ctx, made.ID); err != nil {
 		mismatch = fmt.Errorf("%w; it could not be expired (%v)", mismatch, err) //nolint:errorlint // one kind only
 	}
@@ -176,7 +186,7 @@ func (p *Processor) Session(ctx context.Context, id string) (processor.Session, 
 }
 
 func (p *Processor) withPayment(ctx context.Context, s *stripe.CheckoutSession) (processor.Session, error) {
-	out := toSession(s)
+	out := p.toSession(s)
 	if s.Status != stripe.CheckoutSessionStatusComplete || out.PaymentStatus.Settled() {
 		return out, nil
 	}
@@ -188,7 +198,7 @@ func (p *Processor) withPayment(ctx context.Context, s *stripe.CheckoutSession) 
 	if err != nil {
 		return processor.Session{}, err
 	}
-	out = toSession(full)
+	out = p.toSession(full)
 	out.PaymentFailed = !out.PaymentStatus.Settled() && paymentFailed(full)
 	return out, nil
 }
@@ -259,14 +269,14 @@ func (p *Processor) readSession(ctx context.Context, id string, expand []string)
 
 // toSession translates a session. Amounts in a currency that couponkit does not know
 // are left out: it is not one of ours.
-func toSession(s *stripe.CheckoutSession) processor.Session {
+func (p *Processor) toSession(s *stripe.CheckoutSession) processor.Session {
 	m := parseCurrency(string(s.Currency))
 	out := processor.Session{
 		ID: s.ID, URL: s.URL, Status: sessionStatus(s.Status), PaymentStatus: paymentStatus(s.PaymentStatus),
 		Currency: m.currency, Metadata: publicMetadata(s.Metadata),
 	}
 	if !m.currency.IsZero() {
-		out.Total = m.fromStripe(s.AmountTotal)
+		out.Total = m.fromStripe(p.charged(s))
 	}
 	if s.ExpiresAt > 0 {
 		out.ExpiresAt = time.Unix(s.ExpiresAt, 0).UTC()

@@ -178,7 +178,7 @@ func (p *Processor) translate(event *stripe.Event) (processor.Event, *stripe.Che
 	if session.Mode == stripe.CheckoutSessionModeSetup {
 		return out, nil, nil
 	}
-	seen := toSession(session)
+	seen := p.toSession(session)
 	out.Type, out.SessionID, out.PaymentStatus = kind, seen.ID, paymentStatus(session.PaymentStatus)
 	out.Currency, out.Total, out.Metadata = seen.Currency, seen.Total, seen.Metadata
 	return out, session, nil

@@ -37,6 +37,8 @@ type Options struct {
 	// Stripe's minor units. Default: eur, usd, chf 50, gbp 30, jpy, krw 50, dkk 250,
 	// huf 17500.
 	MinimumCharge map[string]int64
+	// TaxPercent is what automatic tax adds to lines of the tax behaviour "exclusive".
+	TaxPercent int64
 	// OwnWording makes the texts of errors others than Stripe's, which nobody must
 	// depend on.
 	OwnWording bool

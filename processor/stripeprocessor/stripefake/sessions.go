@@ -21,6 +21,8 @@ type Session struct {
 	Lines             []Line
 	AmountSubtotal    int64
 	AmountTotal       int64
+	AmountDiscount    int64
+	AmountTax         int64  // what automatic tax has added
 	CouponID          string // of its discount; empty for none
 	Metadata          map[string]string
 	PaymentMetadata   map[string]string // of payment intent or subscription
@@ -246,14 +248,22 @@ func stepOf(currency string) int64 {
 	return 1
 }
 
-func (a *Account) sessionTotal(s *Session, _ url.Values, _ int64) *problem {
+func (a *Account) sessionTotal(s *Session, form url.Values, _ int64) *problem {
+	taxed := int64(0)
 	for _, l := range s.Lines {
 		s.AmountSubtotal += l.Quantity * l.UnitAmount
+		if l.TaxBehavior == "exclusive" {
+			taxed += l.Quantity * l.UnitAmount
+		}
 		if l.UnitAmount%stepOf(s.Currency) != 0 {
 			return invalid("invalid_charge_amount_no_decimal_compatible", "line_items", "Amounts in %s have no such decimals.", s.Currency)
 		}
 	}
-	s.AmountTotal = s.AmountSubtotal - discountOf(s.coupon, s.AmountSubtotal)
+	s.AmountDiscount = discountOf(s.coupon, s.AmountSubtotal)
+	if form.Get("automatic_tax[enabled]") == "true" {
+		s.AmountTax = taxed * a.options.TaxPercent / 100
+	}
+	s.AmountTotal = s.AmountSubtotal - s.AmountDiscount + s.AmountTax
 	if least := a.options.MinimumCharge[s.Currency]; s.AmountTotal > 0 && s.AmountTotal < least {
 		return invalid("amount_too_small", "", "The Checkout Session's total amount due must add up to at least %d %s", least, s.Currency)
 	}
@@ -325,7 +335,8 @@ func (a *Account) showSession(s *Session, form url.Values, now int64) map[string
 	return map[string]any{
 		"id": s.ID, "object": "checkout.session", "mode": s.Mode, "status": s.Status, "payment_status": s.PaymentStatus,
 		"currency": s.Currency, "amount_subtotal": s.AmountSubtotal, "amount_total": s.AmountTotal,
-		"metadata": merge(s.Metadata, nil), "client_reference_id": orNull(s.ClientReferenceID),
+		"total_details": map[string]any{"amount_discount": s.AmountDiscount, "amount_tax": s.AmountTax, "amount_shipping": 0},
+		"metadata":      merge(s.Metadata, nil), "client_reference_id": orNull(s.ClientReferenceID),
 		"customer_email": orNull(s.CustomerEmail), "success_url": s.SuccessURL, "cancel_url": orNull(s.CancelURL),
 		"expires_at": s.ExpiresAt, "created": s.Created, "livemode": a.options.Live, "url": page,
 		"discounts": discounts, "payment_intent": s.showPayment("payment", form), "subscription": s.showPayment("subscription", form),

@@ -1,0 +1,452 @@
+package stripeprocessor_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/processor/stripeprocessor"
+	"github.com/couponkit/couponkit/processor/stripeprocessor/stripefake"
+)
+
+// TestSessionParameters: what is sent, and what never is.
+func TestSessionParameters(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, r := range []processor.SessionRequest{w.request("payment"), w.subscription("subscription")} {
+		r.CustomerEmail = "ann@example.org"
+		_, err := w.processor.CreateSession(t.Context(), r)
+		require.NoError(t, err)
+	}
+	data := map[string]string{"payment": "payment_intent_data", "subscription": "subscription_data"}
+	for _, s := range w.account.Sessions() {
+		for name, want := range map[string]string{
+			"mode": s.Mode, "success_url": "https://shop.example/thanks", "cancel_url": "https://shop.example/cart",
+			"client_reference_id": "ord_1", "customer_email": "ann@example.org",
+			"expires_at": fmt.Sprint(w.clock.Now().Add(time.Hour).Unix()),
+		} {
+			if got := s.Form.Get(name); got != want {
+				t.Errorf("%s: %s is %q, want %q", s.Mode, name, got, want)
+			}
+		}
+		for key, want := range map[string]string{
+			"couponCode": "TEN", "couponId": "cpn_a", "orderId": "ord_1", "reservationId": "rsv_1", "discountAmount": "1000",
+		} {
+			if s.Metadata[key] != want || s.PaymentMetadata[key] != want {
+				t.Errorf("%s: metadata %s is %q and %q, want %q", s.Mode, key, s.Metadata[key], s.PaymentMetadata[key], want)
+			}
+			if s.Form.Get(data[s.Mode]+"[metadata]["+key+"]") != want {
+				t.Errorf("%s: %s is not in %s", s.Mode, key, data[s.Mode])
+			}
+		}
+		for name := range s.Form {
+			for _, never := range []string{
+				"allow_promotion_codes", "adjustable_quantity", "optional_items", "after_expiration", "unit_amount_decimal",
+			} {
+				if strings.Contains(name, never) {
+					t.Errorf("%s: %s is sent", s.Mode, name)
+				}
+			}
+		}
+		if discounted := s.Form.Has("discounts[0][coupon]"); discounted != (s.Mode == "subscription") {
+			t.Errorf("%s: a discount of Stripe's is sent: %t", s.Mode, discounted)
+		}
+	}
+}
+
+// TestMetadataIsCompleted where the caller leaves it out.
+func TestMetadataIsCompleted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.request("key")
+	r.Metadata = nil
+	s, err := w.processor.CreateSession(t.Context(), r)
+	require.NoError(t, err)
+	want := map[string]string{"couponCode": "TEN", "couponId": "cpn_a", "orderId": "ord_1"}
+	if diff := cmp.Diff(want, s.Metadata); diff != "" {
+		t.Errorf("metadata (-want +got):\n%s", diff)
+	}
+}
+
+// TestFirstPeriod: list prices and a coupon of the session for the first payment; the
+// renewal costs the list price, and the coupon goes when the session ends.
+func TestFirstPeriod(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s, err := w.processor.CreateSession(t.Context(), w.subscription("key"))
+	require.NoError(t, err)
+	made := w.account.Sessions()[0]
+	if made.AmountTotal != 5666 || made.AmountSubtotal != 5999 || made.Lines[0].UnitAmount != 999 {
+		t.Errorf("the session charges %d of %d, the plan costs %d", made.AmountTotal, made.AmountSubtotal, made.Lines[0].UnitAmount)
+	}
+	coupons := w.account.Coupons()
+	require.Len(t, coupons, 1)
+	want := stripefake.Coupon{
+		ID: made.CouponID, Name: "Ten off", AmountOff: 333, Currency: "eur", Duration: "once", MaxRedemptions: 1,
+		RedeemBy: s.ExpiresAt.Add(time.Hour).Unix(), Created: w.clock.Now().Unix(),
+		Metadata: map[string]string{"app": "couponkit", "kind": "session", "couponId": "cpn_a", "orderId": "ord_1"},
+	}
+	if diff := cmp.Diff(want, coupons[0], cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".deleted" || p.Last().String() == ".number" }, cmp.Ignore())); diff != "" {
+		t.Errorf("the coupon of the session (-want +got):\n%s", diff)
+	}
+	require.NoError(t, w.account.Pay(s.ID))
+	if renewal, err := w.account.Renewal(s.ID); err != nil || renewal != 999 {
+		t.Errorf("the renewal costs %d, %v, want the list price 999", renewal, err)
+	}
+	require.NoError(t, w.processor.EndSession(t.Context(), s.ID))
+	require.NoError(t, w.processor.EndSession(t.Context(), s.ID))
+	require.Empty(t, w.account.Coupons(), "the session's coupon is left")
+}
+
+// TestEveryPeriod: the caller lowers the unit amount himself, and nothing else is
+// taken off.
+func TestEveryPeriod(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.subscription("key")
+	r.Lines[0].UnitAmount, r.FirstPeriodDiscount = 666, 0
+	s, err := w.processor.CreateSession(t.Context(), r)
+	require.NoError(t, err)
+	require.NoError(t, w.account.Pay(s.ID))
+	renewal, err := w.account.Renewal(s.ID)
+	require.NoError(t, err)
+	if renewal != 666 || len(w.account.Coupons()) != 0 {
+		t.Errorf("the renewal costs %d with %d coupons", renewal, len(w.account.Coupons()))
+	}
+}
+
+// TestSessionCouponGoes with every end of a session.
+func TestSessionCouponGoes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s, err := w.processor.CreateSession(t.Context(), w.subscription("expired"))
+	require.NoError(t, err)
+	require.NoError(t, w.processor.EndSession(t.Context(), s.ID))
+	require.Len(t, w.account.Coupons(), 1, "an open session keeps its coupon")
+	_, err = w.processor.ExpireSession(t.Context(), s.ID)
+	require.NoError(t, err)
+	require.Empty(t, w.account.Coupons())
+
+	// A refused session leaves nothing.
+	w = newWorld(t, func(_ *stripeprocessor.Options, f *stripefake.Options) { f.MinimumCharge = map[string]int64{"eur": 1e6} })
+	_, err = w.processor.CreateSession(t.Context(), w.subscription("refused"))
+	require.ErrorIs(t, err, stripeprocessor.ErrInvalid)
+	require.Empty(t, w.account.Coupons())
+}
+
+// TestSessionCouponConflict: an object of somebody else with the ID of our session's
+// coupon is not used.
+func TestSessionCouponConflict(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, err := w.processor.CreateSession(t.Context(), w.subscription("key"))
+	require.NoError(t, err)
+	id := w.account.Sessions()[0].CouponID
+	w = newWorld(t)
+	require.NoError(t, w.account.PlantCoupon(id, nil))
+	_, err = w.processor.CreateSession(t.Context(), w.subscription("key"))
+	require.ErrorIs(t, err, stripeprocessor.ErrConflict)
+	require.Empty(t, w.account.Sessions())
+}
+
+// TestTotalBounds: 0 is a session without payment, below the minimum is refused before
+// the call, and nothing is made chargeable by changing it.
+func TestTotalBounds(t *testing.T) {
+	t.Parallel()
+	total := func(w *world, minor int64) processor.SessionRequest {
+		r := w.request(fmt.Sprint("key", minor))
+		r.Lines = []processor.SessionLine{{LineID: "A", Kind: pricing.Device, Name: "Phone", Quantity: 1, UnitAmount: minor}}
+		r.Total = minor
+		return r
+	}
+	w := newWorld(t)
+	s, err := w.processor.CreateSession(t.Context(), total(w, 0))
+	require.NoError(t, err)
+	require.NoError(t, w.account.Pay(s.ID))
+	s, err = w.processor.Session(t.Context(), s.ID)
+	require.NoError(t, err)
+	if s.PaymentStatus != processor.NoPaymentRequired || s.Status != processor.SessionComplete {
+		t.Errorf("a session of 0: %s, %s", s.Status, s.PaymentStatus)
+	}
+	before := len(w.account.Calls())
+	for _, minor := range []int64{1, 49} {
+		_, err = w.processor.CreateSession(t.Context(), total(w, minor))
+		require.ErrorIs(t, err, processor.ErrRejected)
+		requireField(t, err, "total")
+	}
+	require.Len(t, w.account.Calls(), before, "a total below the minimum costs no call")
+	_, err = w.processor.CreateSession(t.Context(), total(w, 50))
+	require.NoError(t, err)
+	_, err = w.processor.CreateSession(t.Context(), total(w, 1_000_000_000_000))
+	requireField(t, err, "total")
+
+	// Settled in another currency the minimum is not known here, and Stripe refuses.
+	w = newWorld(t, func(o *stripeprocessor.Options, _ *stripefake.Options) { o.SettlementCurrency = currencyOf(t, "USD") })
+	_, err = w.processor.CreateSession(t.Context(), total(w, 49))
+	require.ErrorIs(t, err, stripeprocessor.ErrInvalid)
+	if w.count("sessions.create") != 1 {
+		t.Error("the total was refused without asking Stripe")
+	}
+}
+
+// TestRequestIsChecked before any call, every field by name.
+func TestRequestIsChecked(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		change func(*processor.SessionRequest)
+		field  string
+	}{
+		"key":            {func(r *processor.SessionRequest) { r.Key = "" }, "key"},
+		"long key":       {func(r *processor.SessionRequest) { r.Key = strings.Repeat("k", 256) }, "key"},
+		"long order":     {func(r *processor.SessionRequest) { r.OrderID = strings.Repeat("o", 201) }, "orderId"},
+		"no success":     {func(r *processor.SessionRequest) { r.SuccessURL = "" }, "successUrl"},
+		"relative":       {func(r *processor.SessionRequest) { r.SuccessURL = "/thanks" }, "successUrl"},
+		"script":         {func(r *processor.SessionRequest) { r.CancelURL = "javascript:alert(1)" }, "cancelUrl"},
+		"mode":           {func(r *processor.SessionRequest) { r.Mode = processor.Subscription }, "mode"},
+		"currency":       {func(r *processor.SessionRequest) { r.Currency = pricing.Currency{} }, "currency"},
+		"first period":   {func(r *processor.SessionRequest) { r.FirstPeriodDiscount = 1 }, "firstPeriodDiscount"},
+		"long metadata":  {func(r *processor.SessionRequest) { r.Metadata["a"] = strings.Repeat("x", 501) }, "metadata.a"},
+		"brackets":       {func(r *processor.SessionRequest) { r.Metadata["a[b]"] = "x" }, "metadata.a[b]"},
+		"long key of it": {func(r *processor.SessionRequest) { r.Metadata[strings.Repeat("k", 41)] = "x" }, "metadata." + strings.Repeat("k", 41)},
+		"too much of it": {func(r *processor.SessionRequest) {
+			for i := range 50 {
+				r.Metadata[fmt.Sprint("k", i)] = "x"
+			}
+		}, "metadata"},
+		"kind":         {func(r *processor.SessionRequest) { r.Lines[0].Kind = 9 }, "lines[0].kind"},
+		"interval":     {func(r *processor.SessionRequest) { r.Lines[0].Recurs = 9 }, "lines[0].recurs"},
+		"expires soon": {func(r *processor.SessionRequest) { r.ExpiresAt = r.ExpiresAt.Add(-30 * time.Minute) }, "expiresAt"},
+		"expires late": {func(r *processor.SessionRequest) { r.ExpiresAt = r.ExpiresAt.Add(23 * time.Hour) }, "expiresAt"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			r := w.request("key")
+			test.change(&r)
+			_, err := w.processor.CreateSession(t.Context(), r)
+			require.ErrorIs(t, err, stripeprocessor.ErrInvalid)
+			requireField(t, err, test.field)
+			if n := w.count("sessions.create"); n != 0 {
+				t.Errorf("%d sessions were asked for", n)
+			}
+		})
+	}
+}
+
+// TestExpiryWindow: 31 minutes to 23 hours 59 from the clock, an hour unless asked for.
+func TestExpiryWindow(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for lifetime, ok := range map[time.Duration]bool{
+		30 * time.Minute: false, 31 * time.Minute: true, 23*time.Hour + 59*time.Minute: true, 24 * time.Hour: false, -time.Hour: false,
+	} {
+		r := w.request(lifetime.String())
+		r.ExpiresAt = w.clock.Now().Add(lifetime)
+		_, err := w.processor.CreateSession(t.Context(), r)
+		if (err == nil) != ok {
+			t.Errorf("a lifetime of %s: %v", lifetime, err)
+		}
+	}
+	r := w.request("default")
+	r.ExpiresAt = time.Time{}
+	first, err := w.processor.CreateSession(t.Context(), r)
+	require.NoError(t, err)
+	if got := first.ExpiresAt.Sub(w.clock.Now()); got != time.Hour {
+		t.Errorf("the default lifetime is %s", got)
+	}
+	w.clock.Advance(10 * time.Minute)
+	again, err := w.processor.CreateSession(t.Context(), r)
+	require.NoError(t, err)
+	if again.ID != first.ID {
+		t.Error("without an expiry, the second call made another session")
+	}
+}
+
+// TestKeys: of bounded length, without personal data, other for other parameters.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	one := w.request("ann@example.org")
+	one.OrderID, one.CustomerEmail = strings.Repeat("ö", 200), "ann@example.org"
+	other := one
+	other.CustomerEmail = "bob@example.org"
+	for _, r := range []processor.SessionRequest{one, other, w.request("key")} {
+		_, err := w.processor.CreateSession(t.Context(), r)
+		require.NoError(t, err)
+	}
+	seen := map[string]bool{}
+	for _, c := range w.account.Calls() {
+		if len(c.Key) > 255 || strings.Contains(c.Key, "example.org") || seen[c.Key] {
+			t.Errorf("key %q", c.Key)
+		}
+		seen[c.Key] = true
+	}
+	if !strings.HasPrefix(w.account.Calls()[2].Key, "session:ord_1:1.0:") {
+		t.Errorf("key %q does not name order and attempt", w.account.Calls()[2].Key)
+	}
+}
+
+// TestRepeatedSession returns what the first call has made as it is now: replaced
+// when it has ended unpaid, found when it could not be made any more, and never made
+// twice when it was paid.
+func TestRepeatedSession(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.subscription("key")
+	first, err := w.processor.CreateSession(t.Context(), r)
+	require.NoError(t, err)
+	again, err := w.processor.CreateSession(t.Context(), r)
+	require.NoError(t, err)
+	require.Equal(t, first, again)
+
+	_, err = w.processor.ExpireSession(t.Context(), first.ID)
+	require.NoError(t, err)
+	second, err := w.processor.CreateSession(t.Context(), r)
+	require.NoError(t, err)
+	if second.ID == first.ID || second.Status != processor.SessionOpen {
+		t.Errorf("after the session was expired: %+v", second)
+	}
+
+	w.clock.Advance(40 * time.Minute) // too late for a new one
+	late, err := w.processor.CreateSession(t.Context(), r)
+	require.NoError(t, err)
+	if late.ID != second.ID {
+		t.Errorf("late, the session is %s, want %s", late.ID, second.ID)
+	}
+	require.NoError(t, w.account.Pay(second.ID))
+	for _, when := range []time.Duration{0, 2 * time.Hour} {
+		w.clock.Advance(when)
+		paid, err := w.processor.CreateSession(t.Context(), r)
+		require.NoError(t, err)
+		if paid.ID != second.ID || paid.PaymentStatus != processor.Paid {
+			t.Errorf("once paid: %+v", paid)
+		}
+	}
+	if n := len(w.account.Sessions()); n != 2 {
+		t.Errorf("%d sessions, want 2", n)
+	}
+}
+
+// TestTotalsAreCompared: a session that charges something else is expired.
+func TestTotalsAreCompared(t *testing.T) {
+	t.Parallel()
+	for name, tamper := range map[string]func(*stripefake.Session){
+		"total":    func(s *stripefake.Session) { s.AmountTotal++ },
+		"currency": func(s *stripefake.Session) { s.Currency = "usd" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.account.TamperSessions(tamper)
+			_, err := w.processor.CreateSession(t.Context(), w.subscription("key"))
+			require.ErrorIs(t, err, stripeprocessor.ErrTotalsMismatch)
+			require.ErrorIs(t, err, processor.ErrRejected)
+			if s := w.account.Sessions()[0]; s.Status != "expired" {
+				t.Errorf("the session is %s", s.Status)
+			}
+			require.Empty(t, w.account.Coupons())
+		})
+	}
+}
+
+// TestAutomaticTax: what Stripe adds is not part of the order's total.
+func TestAutomaticTax(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(o *stripeprocessor.Options, f *stripefake.Options) {
+		o.AutomaticTax, o.TaxBehavior, f.TaxPercent = true, "exclusive", 19
+	})
+	for _, r := range []processor.SessionRequest{w.request("payment"), w.subscription("subscription")} {
+		s, err := w.processor.CreateSession(t.Context(), r)
+		require.NoError(t, err)
+		if s.Total != r.Total {
+			t.Errorf("the session's total is %d, want %d", s.Total, r.Total)
+		}
+	}
+	for _, s := range w.account.Sessions() {
+		if s.AmountTax == 0 || s.AmountTotal == s.AmountSubtotal-s.AmountDiscount {
+			t.Errorf("no tax was added: %+v", s)
+		}
+		for _, l := range s.Lines {
+			if l.TaxBehavior != "exclusive" {
+				t.Errorf("line %+v", l)
+			}
+		}
+	}
+	w.account.TamperSessions(func(s *stripefake.Session) { s.AmountSubtotal++ })
+	_, err := w.processor.CreateSession(t.Context(), w.request("other"))
+	require.ErrorIs(t, err, stripeprocessor.ErrTotalsMismatch)
+}
+
+// TestDelayedPaymentOfASubscription is read from the subscription.
+func TestDelayedPaymentOfASubscription(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s, err := w.processor.CreateSession(t.Context(), w.subscription("key"))
+	require.NoError(t, err)
+	require.NoError(t, w.account.PayLater(s.ID))
+	s, err = w.processor.Session(t.Context(), s.ID)
+	require.NoError(t, err)
+	if s.PaymentFailed || s.PaymentStatus != processor.Unpaid || s.Status != processor.SessionComplete {
+		t.Errorf("on its way: %+v", s)
+	}
+	require.NoError(t, w.account.PaymentFails(s.ID))
+	s, err = w.processor.Session(t.Context(), s.ID)
+	require.NoError(t, err)
+	if !s.PaymentFailed {
+		t.Errorf("failed: %+v", s)
+	}
+}
+
+// TestExpireRace: a customer who pays between look and expiry keeps his session.
+func TestExpireRace(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s, err := w.processor.CreateSession(t.Context(), w.request("key"))
+	require.NoError(t, err)
+	paid := make(chan error, 1)
+	w.account.Faults(func(c stripefake.Call) stripefake.Fault {
+		if c.Op == "sessions.expire" && len(paid) == 0 {
+			go func() { paid <- w.account.Pay(s.ID) }() // the account is locked meanwhile
+			return stripefake.RateLimited
+		}
+		return stripefake.None
+	})
+	for range 20 { // whoever is first, the answer is true
+		got, err := w.processor.ExpireSession(t.Context(), s.ID)
+		require.NoError(t, err)
+		now, err := w.processor.Session(t.Context(), s.ID)
+		require.NoError(t, err)
+		require.Equal(t, now.Status, got.Status)
+	}
+	if err := <-paid; err != nil && !errors.Is(err, stripefake.ErrNotPayable) {
+		t.Error(err)
+	}
+}
+
+// TestSessionsKeepTheirAmounts whatever becomes of the coupon.
+func TestSessionsKeepTheirAmounts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.mirrored(newCoupon(t, "a", "TEN"))
+	s, err := w.processor.CreateSession(t.Context(), w.request("key"))
+	require.NoError(t, err)
+	_, err = w.processor.UpdateMirror(t.Context(), edited(c, func(c *coupon.Coupon) { c.Limits.MaxUses = 1 }))
+	require.NoError(t, err)
+	require.NoError(t, w.processor.RemoveMirror(t.Context(), c))
+	require.NoError(t, w.account.Pay(s.ID))
+	paid, err := w.processor.Session(t.Context(), s.ID)
+	require.NoError(t, err)
+	if paid.Total != s.Total || !maps.Equal(paid.Metadata, s.Metadata) {
+		t.Errorf("the session has changed: %s", cmp.Diff(s, paid))
+	}
+}
