@@ -17,6 +17,23 @@
 // shown, so "summer10", " SUMMER10 " and full-width "ＳＵＭＭＥＲ１０" are one
 // code everywhere.
 //
+// # People and time
+//
+// An [EmailSet] holds normalised addresses and answers in the same time whatever
+// its size; a store may hand out one that is narrowed to one address. Validity is
+// the half-open window [StartsAt, ExpiresAt) of instants. A [Moment] is how
+// somebody gives a bound: an instant, or a date, which as expiry means through the
+// end of that day in a location.
+//
+// # JSON
+//
+// [Draft], [Patch] and [Coupon] read and write the field names of contract section
+// 7. Reading is strict and finds every fault: unknown fields, values of the wrong
+// form and, in a coupon, values that break a rule. Amounts and percentages are
+// decimal strings, and exact numbers on input; no floating point is involved. An
+// [Optional] field of a patch tells null, which clears, from absent, which leaves
+// alone.
+//
 // # Refusals
 //
 // A refusal is a [*Rejection]: an error with one or more [Reason] values in a

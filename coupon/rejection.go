@@ -12,24 +12,24 @@ type RejectionCode uint8
 
 // The rejection codes, in the order in which they are reported.
 const (
-	CodeRequired RejectionCode = iota + 1
-	CouponNotFound
-	CouponInactive
-	CouponNotStarted
-	CouponExpired
-	ProcessorOutOfSync
-	UsageLimitReached
-	UserUsageLimitReached
-	MinimumPurchaseNotMet
-	UserRequired
-	UserNotAllowed
-	PointsNotRedeemed
-	NoEligibleItems
-	NoDiscount
-	CurrencyMismatch
-	CodeTaken
-	CartTotalsInvalid
-	BelowMinimumCharge
+	CodeRequired          RejectionCode = iota + 1 // no code was given
+	CouponNotFound                                 // no coupon has this code or ID
+	CouponInactive                                 // switched off, or not ready yet
+	CouponNotStarted                               // before StartsAt
+	CouponExpired                                  // at or after ExpiresAt
+	ProcessorOutOfSync                             // the mirror at the processor is missing or not active
+	UsageLimitReached                              // no place within MaxUses is left
+	UserUsageLimitReached                          // no place within MaxUsesPerUser is left
+	MinimumPurchaseNotMet                          // the eligible subtotal is below MinPurchase
+	UserRequired                                   // nobody is signed in, or the user does not exist
+	UserNotAllowed                                 // the e-mail address is not in AllowedUserEmails
+	PointsNotRedeemed                              // no reservation was made by exchanging points
+	NoEligibleItems                                // the coupon covers no line of the cart
+	NoDiscount                                     // the discount on this cart is 0
+	CurrencyMismatch                               // the coupon's amounts are in another currency than the cart
+	CodeTaken                                      // creation: another coupon has this code
+	CartTotalsInvalid                              // checkout: the customer saw other totals
+	BelowMinimumCharge                             // checkout: the processor charges no amount this small
 )
 
 // rejectionCount is the number of rejection codes.

@@ -172,7 +172,7 @@ func (r *Result) checkCart(c *coupon.Coupon, fits bool) {
 	for _, e := range r.eligible {
 		covered = covered || e
 	}
-	if fits && c.MinPurchase > 0 && base < c.MinPurchase {
+	if fits && base < c.MinPurchase {
 		d.refuse(coupon.MinimumPurchaseNotMet)
 	}
 	if !covered {

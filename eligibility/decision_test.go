@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
@@ -83,6 +84,26 @@ func TestDecisionsAreComparedByTheirReasons(t *testing.T) {
 	if none := (eligibility.Decision{}); !none.Allowed() || none.Headline() != 0 || none.Reasons() != nil || none.Err() != nil || none.Has(0) {
 		t.Error("the zero value is not simply allowed")
 	}
+}
+
+func TestWithoutTakesOneReasonAway(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSituation(t)
+		before := eligibility.Check(s.coupon, s.question)
+		code := rapid.SampledFrom(coupon.RejectionCodes()).Draw(t, "code")
+		after := before.Without(code)
+		checkDecision(t, after)
+		var want []coupon.Reason
+		for _, r := range before.Reasons() {
+			if r.Code != code {
+				want = append(want, r)
+			}
+		}
+		if diff := cmp.Diff(want, after.Reasons()); diff != "" {
+			t.Errorf("without %s (-want +got):\n%s", code, diff)
+		}
+	})
 }
 
 // A malformed cart is no refusal.
