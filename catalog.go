@@ -152,11 +152,31 @@ func (s *Service) change(
 	case err == nil:
 		return mirrored, nil
 	case errors.Is(err, store.ErrStaleRevision):
-		// Somebody has changed the coupon once more and brings the mirror along.
-		return after, nil
+		return s.catchUp(ctx, after)
 	}
 	s.takeBack(ctx, before, after)
 	return coupon.Coupon{}, taken(after, err)
+}
+
+// catchUp brings the mirror to the newest revision. Somebody has changed the coupon
+// once more, and has perhaps mirrored it before the older terms arrived at the
+// processor. If that cannot be mended now, the mirror is marked as out of date.
+func (s *Service) catchUp(ctx context.Context, stored coupon.Coupon) (coupon.Coupon, error) {
+	for range changeAttempts {
+		newest, err := s.Get(ctx, stored.ID)
+		if err != nil {
+			return stored, err
+		}
+		mirrored, err := s.remirror(ctx, newest)
+		if err == nil {
+			return mirrored, nil
+		}
+		if !errors.Is(err, store.ErrStaleRevision) {
+			s.takeBack(ctx, newest, newest)
+			return newest, nil
+		}
+	}
+	return stored, nil
 }
 
 func (s *Service) storeChange(

@@ -200,11 +200,38 @@ func TestChangesOfManyAdministrators(t *testing.T) {
 		})
 	}
 	group.Wait()
-	_, err := w.Reconcile(t.Context(), couponkit.ReconcileOptions{})
-	require.NoError(t, err)
 	got := w.get(t, c.ID)
-	if got.Name != "New" || got.Description != "Words" || got.Limits.MaxUses != 9 || got.Revision != 4 || !got.Mirrored() {
+	if got.Name != "New" || got.Description != "Words" || got.Limits.MaxUses != 9 || got.Revision != 4 {
 		t.Errorf("after three changes at once: %+v", got)
+	}
+	w.wantMirrored(t, c.ID, processor.MirrorValid)
+}
+
+// TestAnOlderChangeThatReachesTheProcessorLast: the terms of the newer one are what
+// the mirror shows in the end, also when the processor fails in between.
+func TestAnOlderChangeThatReachesTheProcessorLast(t *testing.T) {
+	t.Parallel()
+	for _, down := range []bool{false, true} {
+		w := newWorld(t)
+		c := w.create(t, tenOff())
+		w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.UpdateMirror, Kind: fakeprocessor.Hook, Do: func(fakeprocessor.Call) {
+			// A second administrator is faster all the way.
+			_, err := w.Update(w.t.Context(), c.ID, coupon.Patch{Name: coupon.Set("Newer")})
+			require.NoError(w.t, err)
+			if down {
+				w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.UpdateMirror, Kind: fakeprocessor.LostBefore, Skip: 1})
+			}
+		}})
+		_, err := w.Update(t.Context(), c.ID, coupon.Patch{Name: coupon.Set("Older")})
+		require.NoError(t, err)
+		if down {
+			_, err = w.Reconcile(t.Context(), couponkit.ReconcileOptions{})
+			require.NoError(t, err)
+		}
+		w.wantMirrored(t, c.ID, processor.MirrorValid)
+		if got := w.get(t, c.ID); got.Name != "Newer" {
+			t.Errorf("the coupon is named %q, want the newer name", got.Name)
+		}
 	}
 }
 

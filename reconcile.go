@@ -136,17 +136,14 @@ func (s *Service) drift(ctx context.Context, c coupon.Coupon) (Drift, repair, er
 
 // remirror brings everything of the mirror to the coupon: terms, then state.
 func (s *Service) remirror(ctx context.Context, c coupon.Coupon) (coupon.Coupon, error) {
-	if _, err := s.mirror(ctx, c, func(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
+	return s.mirror(ctx, c, func(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
 		m, err := s.processor.UpdateMirror(ctx, c)
 		if err != nil {
 			return m, err
 		}
 		c.Mirror = m
 		return s.processor.SetMirrorActive(ctx, c)
-	}); err != nil {
-		return coupon.Coupon{}, err
-	}
-	return c, nil
+	})
 }
 
 // reconcileOrphans removes mirrors whose coupon is gone. A coupon is stored before

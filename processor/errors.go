@@ -10,8 +10,8 @@ var (
 	// ErrRejected: the processor refused the call for what it asks: an unsuitable
 	// code, an amount out of bounds, a mirror of other terms.
 	ErrRejected = errors.New("rejected by the processor")
-	// ErrCodeTaken: the promotion code is active for a coupon that is not ours. It is
-	// a kind of rejection and matches ErrRejected too.
+	// ErrCodeTaken: the promotion code is active for another coupon. It is a kind of
+	// rejection and matches ErrRejected too.
 	ErrCodeTaken error = &kind{"promotion code taken at the processor", ErrRejected}
 	// ErrNotFound: the object does not exist at the processor.
 	ErrNotFound = errors.New("not found at the processor")

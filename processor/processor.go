@@ -18,12 +18,14 @@ type Processor interface {
 }
 
 // Mirror keeps the processor's copy of a coupon (specification 4.2, 4.3). The
-// methods that return a [coupon.Mirror] set its Revision to the coupon's.
+// methods that return a [coupon.Mirror] set its Revision to the coupon's, and so
+// promise that name, terms and active state are those of that revision, whichever
+// of them the method is named for: an earlier call may not have arrived.
 type Mirror interface {
 	// EnsureMirror makes the coupon and its promotion code, or adopts those that an
 	// earlier call has made, and brings the promotion code's active state to
-	// c.Active(); a pending coupon counts as active. A code that somebody else has
-	// active is ErrCodeTaken.
+	// c.Active(); a pending coupon counts as active. A code that is active for
+	// another coupon, somebody else's or our own, is ErrCodeTaken.
 	EnsureMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error)
 
 	// UpdateMirror brings name and terms of the mirror c.Mirror to those of c. Where
@@ -87,7 +89,9 @@ type MirrorRef struct {
 // Sessions runs payment sessions (specification 4.5, 4.6).
 type Sessions interface {
 	// CreateSession makes a session that the customer pays. Repeating it with the
-	// same Key and parameters returns the same session.
+	// same Key and parameters, ExpiresAt among them, returns the same session; with
+	// other parameters it never returns a session of another total. Lines that do not
+	// sum are ErrRejected.
 	CreateSession(ctx context.Context, r SessionRequest) (Session, error)
 
 	// Session returns a session as it is now, or ErrNotFound.
