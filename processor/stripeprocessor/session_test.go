@@ -137,7 +137,9 @@ func TestSessionCouponGoes(t *testing.T) {
 	require.Empty(t, w.account.Coupons())
 
 	// A refused session leaves nothing.
-	w = newWorld(t, func(_ *stripeprocessor.Options, f *stripefake.Options) { f.MinimumCharge = map[string]int64{"eur": 1e6} })
+	w = newWorld(t, func(_ *stripeprocessor.Options, f *stripefake.Options) {
+		f.MinimumCharge = map[string]int64{"eur": 1e6}
+	})
 	_, err = w.processor.CreateSession(t.Context(), w.subscription("refused"))
 	require.ErrorIs(t, err, stripeprocessor.ErrInvalid)
 	require.Empty(t, w.account.Coupons())

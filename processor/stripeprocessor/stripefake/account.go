@@ -294,3 +294,11 @@ func (a *Account) Allow() {
 	defer a.mu.Unlock()
 	clear(a.denied)
 }
+
+// DropCode makes a promotion code disappear, which Stripe never does: it stands for a
+// call that was cut off before the promotion code was made.
+func (a *Account) DropCode(id string) {
+	a.lock()
+	defer a.mu.Unlock()
+	a.codes = slices.DeleteFunc(a.codes, func(code *PromotionCode) bool { return code.ID == id })
+}

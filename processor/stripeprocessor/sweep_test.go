@@ -1,0 +1,222 @@
+package stripeprocessor_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/processor/stripeprocessor"
+	"github.com/couponkit/couponkit/processor/stripeprocessor/stripefake"
+)
+
+// records is the host's table of coupons.
+type records struct {
+	mu   sync.Mutex
+	byID map[string]coupon.Coupon
+}
+
+func (r *records) put(list ...coupon.Coupon) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.byID == nil {
+		r.byID = map[string]coupon.Coupon{}
+	}
+	for _, c := range list {
+		r.byID[c.ID] = c
+	}
+}
+
+func (r *records) coupon(_ context.Context, id string) (coupon.Coupon, bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c, known := r.byID[id]
+	return c, known, nil
+}
+
+// damaged is an account in which everything has gone wrong that the sweep knows of,
+// and the kind of finding by coupon.
+func damaged(w *world) (*records, map[string]stripeprocessor.FindingKind) {
+	w.Helper()
+	hosts, want := &records{}, map[string]stripeprocessor.FindingKind{}
+	make := func(id string, kind stripeprocessor.FindingKind) coupon.Coupon {
+		c := w.mirrored(newCoupon(w, id, "CODE-"+id))
+		if kind != 0 {
+			want[c.ID] = kind
+		}
+		hosts.put(c)
+		return c
+	}
+	for i := range 120 {
+		make(fmt.Sprintf("fine%d", i), 0)
+	}
+	require.NoError(w, w.account.PlantCoupon("staff", nil))
+	_, err := w.account.PlantCode("staff", "STAFF", true, nil)
+	require.NoError(w, err)
+
+	gone := w.mirrored(newCoupon(w, "gone", "CODE-gone"))
+	want[gone.ID] = stripeprocessor.Orphan
+	make("off", stripeprocessor.WrongActive)
+	require.NoError(w, w.account.SetCodeActive(hosts.byID["cpn_off"].Mirror.PromotionCodeID, false))
+	make("renamed", stripeprocessor.WrongName)
+	require.NoError(w, w.account.EditCoupon("ck_cpn_renamed_r1", func(o *stripefake.Coupon) { o.Name = "By hand" }))
+	codeless := make("codeless", stripeprocessor.CodeMissing)
+	w.account.DropCode(codeless.Mirror.PromotionCodeID)
+	make("dead", stripeprocessor.WrongTerms)
+	require.NoError(w, w.account.EditCoupon("ck_cpn_dead_r1", func(o *stripefake.Coupon) { o.RedeemBy = w.clock.Now().Unix() }))
+	lost := make("lost", stripeprocessor.Unrecorded)
+	hosts.put(edited(lost, func(c *coupon.Coupon) { c.Limits.MaxUses = 4 }))
+	pending := edited(make("pending", 0), func(c *coupon.Coupon) { c.State, c.Mirror = coupon.Pending, coupon.Mirror{} })
+	hosts.put(pending)
+
+	_, err = w.processor.CreateSession(w.Context(), w.subscription("key"))
+	require.NoError(w, err)
+	return hosts, want
+}
+
+// sweep collects the findings.
+func (w *world) sweep(o stripeprocessor.SweepOptions) []stripeprocessor.Finding {
+	w.Helper()
+	o.PerSecond = -1
+	var found []stripeprocessor.Finding
+	for f, err := range w.processor.Sweep(w.Context(), o) {
+		require.NoError(w, err)
+		found = append(found, f)
+	}
+	return found
+}
+
+func kinds(found []stripeprocessor.Finding) map[string]stripeprocessor.FindingKind {
+	out := map[string]stripeprocessor.FindingKind{}
+	for _, f := range found {
+		if f.Kind != stripeprocessor.SessionCoupon {
+			out[f.CouponID] = f.Kind
+		}
+	}
+	return out
+}
+
+// TestSweepReports and changes nothing.
+func TestSweepReports(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	hosts, want := damaged(w)
+	require.Empty(t, w.sweep(stripeprocessor.SweepOptions{Coupon: hosts.coupon}), "young objects may be at work")
+	w.clock.Advance(3 * time.Hour)
+	before := len(w.account.Calls())
+	found := w.sweep(stripeprocessor.SweepOptions{Coupon: hosts.coupon})
+	if diff := cmp.Diff(want, kinds(found)); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+	sessions := 0
+	for _, f := range found {
+		if f.Repaired || f.Err != nil {
+			t.Errorf("a dry run has changed something: %+v", f)
+		}
+		if f.Kind == stripeprocessor.SessionCoupon {
+			sessions++
+		}
+	}
+	if sessions != 1 {
+		t.Errorf("%d coupons of ended sessions, want 1", sessions)
+	}
+	for _, call := range w.account.Calls()[before:] {
+		if call.Op != "coupons.list" && call.Op != "promotion_codes.list" {
+			t.Errorf("a dry run has called %s", call.Op)
+		}
+	}
+}
+
+// TestSweepRepairs what it finds, also when two sweeps run at once; then there is
+// nothing left to find, and nothing foreign has changed.
+func TestSweepRepairs(t *testing.T) {
+	t.Parallel()
+	for _, sweeps := range []int{1, 2} {
+		w := newWorld(t)
+		hosts, _ := damaged(w)
+		w.clock.Advance(3 * time.Hour)
+		var running sync.WaitGroup
+		for range sweeps {
+			running.Go(func() {
+				o := stripeprocessor.SweepOptions{Coupon: hosts.coupon, Repair: true, PerSecond: -1}
+				for f, err := range w.processor.Sweep(w.Context(), o) {
+					if err != nil || sweeps == 1 && (f.Err != nil || !f.Repaired) {
+						t.Errorf("finding %+v: %v", f, err)
+					}
+					if c, known, _ := hosts.coupon(t.Context(), f.CouponID); known && f.Repaired && f.Now.CouponID != "" {
+						c.Mirror = f.Now
+						hosts.put(c)
+					}
+				}
+			})
+		}
+		running.Wait()
+		w.clock.Advance(3 * time.Hour)
+		if left := w.sweep(stripeprocessor.SweepOptions{Coupon: hosts.coupon}); len(left) != 0 {
+			t.Errorf("%d sweeps have left %+v", sweeps, left)
+		}
+		for id, c := range hosts.byID {
+			if c.State == coupon.Pending {
+				continue
+			}
+			status, err := w.processor.VerifyMirror(t.Context(), c)
+			if err != nil || status != processor.MirrorValid {
+				t.Errorf("%s is %s, %v", id, status, err)
+			}
+		}
+		staff := 0
+		for _, c := range w.account.Coupons() {
+			if c.ID == "staff" {
+				staff++
+			}
+		}
+		if _, known := hosts.byID["cpn_gone"]; known || staff != 1 {
+			t.Error("the foreign coupon is gone")
+		}
+	}
+}
+
+// TestSweepEnds with the context, with an error of the host, and when told.
+func TestSweepEnds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	hosts, _ := damaged(w)
+	w.clock.Advance(3 * time.Hour)
+	ctx, cancel := context.WithCancel(t.Context())
+	last := error(nil)
+	for _, err := range w.processor.Sweep(ctx, stripeprocessor.SweepOptions{Coupon: hosts.coupon, PerSecond: 0.0001}) {
+		last = err
+		cancel() // or the next object is looked at in three hours
+	}
+	require.ErrorIs(t, last, context.Canceled)
+
+	down := errors.New("store is down")
+	failures := 0
+	for _, err := range w.processor.Sweep(t.Context(), stripeprocessor.SweepOptions{
+		Coupon: func(context.Context, string) (coupon.Coupon, bool, error) { return coupon.Coupon{}, false, down }, PerSecond: -1,
+	}) {
+		if err != nil { // the session's coupon needs no record
+			require.ErrorIs(t, err, down)
+			failures++
+		}
+	}
+	require.Equal(t, 1, failures)
+
+	seen := 0
+	for range w.processor.Sweep(t.Context(), stripeprocessor.SweepOptions{Coupon: hosts.coupon, PerSecond: -1}) {
+		seen++
+		break
+	}
+	require.Equal(t, 1, seen)
+
+	for _, err := range w.processor.Sweep(t.Context(), stripeprocessor.SweepOptions{}) {
+		require.ErrorIs(t, err, stripeprocessor.ErrInvalid)
+	}
+}
