@@ -1,0 +1,189 @@
+package coupon_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/coupon/coupontest"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/pricing/pricingtest"
+)
+
+// breakages are ways to break one field of the draft ten, each independent of the
+// others, with the one fault that it makes.
+var breakages = map[string][]struct {
+	path string
+	code pricing.FieldCode
+	make func(*coupon.Draft)
+}{
+	"code": {
+		{"code", "required", func(d *coupon.Draft) { d.Code = " " }},
+		{"code", "malformed", func(d *coupon.Draft) { d.Code = "a b" }},
+		{"code", "too_long", func(d *coupon.Draft) { d.Code = strings.Repeat("a", 256) }},
+	},
+	"name": {
+		{"name", "required", func(d *coupon.Draft) { d.Name = "" }},
+		{"name", "too_long", func(d *coupon.Draft) { d.Name = strings.Repeat("n", 256) }},
+	},
+	"description": {{"description", "malformed", func(d *coupon.Draft) { d.Description = "\x00" }}},
+	"type": {
+		{"discountType", "required", func(d *coupon.Draft) { d.DiscountType = 0 }},
+		{"discountType", "unknown", func(d *coupon.Draft) { d.DiscountType = 7 }},
+	},
+	"value":    {{"discountValue", "too_small", func(d *coupon.Draft) { d.DiscountValue = decimal.New(-1, 0) }}},
+	"currency": {{"currency", "unknown", func(d *coupon.Draft) { d.Currency = "EUX" }}},
+	"plans":    {{"planIds[1]", "required", func(d *coupon.Draft) { d.AppliesTo, d.PlanIDs = coupon.Subscription, []string{"a", ""} }}},
+	"devices":  {{"deviceIds[0]", "malformed", func(d *coupon.Draft) { d.DeviceIDs = []string{"\n"} }}},
+	"audience": {
+		{"pointsRequired", "not_allowed", func(d *coupon.Draft) { d.PointsRequired = 3 }},
+		{"distribution", "unknown", func(d *coupon.Draft) { d.Distribution = 4 }},
+		{"allowedUserEmails[0]", "malformed", func(d *coupon.Draft) { d.AllowedUserEmails = coupon.EmailList{"nobody"} }},
+	},
+	"maxUses":        {{"maxUses", "too_small", func(d *coupon.Draft) { d.MaxUses = coupon.Set[int64](0) }}},
+	"maxUsesPerUser": {{"maxUsesPerUser", "too_small", func(d *coupon.Draft) { d.MaxUsesPerUser = coupon.Set[int64](-1) }}},
+	"minPurchase":    {{"minPurchase", "too_small", func(d *coupon.Draft) { d.MinPurchase = decimal.New(-1, -2) }}},
+	"window":         {{"expiresAt", "mismatch", func(d *coupon.Draft) { d.StartsAt, d.ExpiresAt = coupon.On(2027, 1, 2), coupon.On(2027, 1, 1) }}},
+}
+
+// Whatever is broken, each fault is reported, once, and nothing else is.
+func TestNewReportsAllFaults(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		d, want := ten(), map[string]pricing.FieldCode{}
+		for _, field := range []string{
+			"code", "name", "description", "type", "value", "currency", "plans", "devices", "audience",
+			"maxUses", "maxUsesPerUser", "minPurchase", "window",
+		} {
+			if rapid.Bool().Draw(rt, "break "+field) {
+				b := rapid.SampledFrom(breakages[field]).Draw(rt, field)
+				b.make(&d)
+				want[b.path] = b.code
+			}
+		}
+		if d.AppliesTo == 0 && len(d.DeviceIDs) > 0 {
+			d.AppliesTo = coupon.Product
+		}
+		if len(d.PlanIDs) > 0 && len(d.DeviceIDs) > 0 {
+			d.AppliesTo = coupon.Specific
+		}
+		c, err := coupon.New(d, creation)
+		if diff := cmp.Diff(want, fieldCodes(t, err)); diff != "" {
+			rt.Errorf("(-want +got):\n%s", diff)
+		}
+		if err != nil && c.ID != "" {
+			rt.Errorf("a refused draft yields a coupon")
+		}
+	})
+}
+
+func TestNewOnAnyDraft(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		d := hostileDraft().Draw(t, "draft")
+		c, err := coupon.New(d, coupon.Creation{
+			ID: rapid.OneOf(coupontest.ID(), coupontest.Hostile()).Draw(t, "id"), At: coupontest.Instant().Draw(t, "at"),
+		})
+		checkOutcome(t, c, err)
+	})
+}
+
+// checkOutcome holds what New and Apply promise of every input.
+func checkOutcome(t pricingtest.TB, c coupon.Coupon, err error) {
+	t.Helper()
+	if err == nil {
+		if err := c.Validate(); err != nil {
+			t.Errorf("an accepted coupon does not validate: %v", err)
+		}
+		return
+	}
+	var invalid *pricing.ValidationError
+	if !errors.As(err, &invalid) || len(invalid.Fields) == 0 || c.ID != "" {
+		t.Errorf("%v names no field, or comes with a coupon", err)
+		return
+	}
+	seen := map[string]bool{}
+	for _, f := range invalid.Fields {
+		if key := f.Field + " " + string(f.Code); seen[key] || f.Field == "" || f.Message == "" {
+			t.Errorf("the fault %+v is without a field or a message, or is there twice", f)
+		} else {
+			seen[key] = true
+		}
+	}
+}
+
+func TestTheOutcomeCheckerNotices(t *testing.T) {
+	t.Parallel()
+	valid, err := coupon.New(ten(), creation)
+	require.NoError(t, err)
+	twice := &pricing.ValidationError{}
+	twice.Add("name", pricing.FieldRequired, "a name is required")
+	twice.Add("name", pricing.FieldRequired, "a name is required")
+	for name, broken := range map[string]func(pricingtest.TB){
+		"an invalid coupon":         func(tb pricingtest.TB) { checkOutcome(tb, coupon.Coupon{}, nil) },
+		"an untyped error":          func(tb pricingtest.TB) { checkOutcome(tb, coupon.Coupon{}, errors.New("no")) },
+		"an error without fields":   func(tb pricingtest.TB) { checkOutcome(tb, coupon.Coupon{}, &pricing.ValidationError{}) },
+		"an error beside a coupon":  func(tb pricingtest.TB) { checkOutcome(tb, valid, twice) },
+		"a fault that occurs twice": func(tb pricingtest.TB) { checkOutcome(tb, coupon.Coupon{}, twice) },
+	} {
+		var r recorder
+		if broken(&r); r.reports == 0 {
+			t.Errorf("%s passes", name)
+		}
+	}
+}
+
+// recorder counts what a checker reports.
+type recorder struct{ reports int }
+
+func (*recorder) Helper() {}
+
+func (r *recorder) Errorf(string, ...any) { r.reports++ }
+
+// hostileDraft draws drafts of which any field may be anything.
+func hostileDraft() *rapid.Generator[coupon.Draft] {
+	texts := rapid.SliceOfN(coupontest.Hostile(), 0, 4)
+	amounts := rapid.Custom(func(t *rapid.T) decimal.Decimal {
+		return decimal.New(rapid.Int64().Draw(t, "coefficient"), rapid.Int32Range(-10_000, 10_000).Draw(t, "exponent"))
+	})
+	limits := rapid.OneOf(rapid.Just(coupon.Clear[int64]()), rapid.Map(rapid.Int64(), coupon.Set[int64]))
+	moments := rapid.OneOf(
+		rapid.Map(rapid.Int64(), func(seconds int64) coupon.Moment { return coupon.At(time.Unix(seconds, 0)) }),
+		rapid.Map(rapid.IntRange(-20_000, 20_000), func(year int) coupon.Moment { return coupon.On(year, 13, 40) }),
+	)
+	return rapid.Custom(func(t *rapid.T) coupon.Draft {
+		d := coupontest.Draft().Draw(t, "a valid draft")
+		spoil(t, &d.Code, coupontest.Hostile())
+		spoil(t, &d.Name, coupontest.Hostile())
+		spoil(t, &d.Description, coupontest.Hostile())
+		spoil(t, &d.DiscountType, rapid.Map(rapid.Byte(), func(b byte) pricing.DiscountType { return pricing.DiscountType(b) }))
+		spoil(t, &d.DiscountValue, amounts)
+		spoil(t, &d.Currency, coupontest.Hostile())
+		spoil(t, &d.AppliesTo, rapid.Map(rapid.Byte(), func(b byte) coupon.AppliesTo { return coupon.AppliesTo(b) }))
+		spoil(t, &d.PlanIDs, texts)
+		spoil(t, &d.DeviceIDs, texts)
+		spoil(t, &d.AccessoryIDs, texts)
+		spoil(t, &d.Distribution, rapid.Map(rapid.Byte(), func(b byte) coupon.Distribution { return coupon.Distribution(b) }))
+		spoil(t, &d.AllowedUserEmails, rapid.Map(texts, func(l []string) coupon.EmailList { return l }))
+		spoil(t, &d.PointsRequired, rapid.Int64())
+		spoil(t, &d.MaxUses, limits)
+		spoil(t, &d.MaxUsesPerUser, limits)
+		spoil(t, &d.MinPurchase, amounts)
+		spoil(t, &d.StartsAt, moments)
+		spoil(t, &d.ExpiresAt, moments)
+		return d
+	})
+}
+
+func spoil[T any](t *rapid.T, field *T, with *rapid.Generator[T]) {
+	if rapid.IntRange(0, 5).Draw(t, "spoil") == 0 {
+		*field = with.Draw(t, "spoilt")
+	}
+}
