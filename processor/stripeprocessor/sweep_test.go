@@ -190,6 +190,7 @@ func TestSweepEnds(t *testing.T) {
 	hosts, _ := damaged(w)
 	w.clock.Advance(3 * time.Hour)
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	last := error(nil)
 	for _, err := range w.processor.Sweep(ctx, stripeprocessor.SweepOptions{Coupon: hosts.coupon, PerSecond: 0.0001}) {
 		last = err
