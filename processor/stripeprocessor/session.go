@@ -259,7 +259,10 @@ func (p *Processor) readSession(ctx context.Context, id string, expand []string)
 	if err := withID(opReadSession, id); err != nil {
 		return nil, err
 	}
-	params := &stripe.CheckoutSessionRetrieveParams{Expand: stripe.StringSlice(expand)}
+	params := &stripe.CheckoutSessionRetrieveParams{}
+	if len(expand) > 0 { // stripe-go sends an empty list as a parameter that Stripe refuses
+		params.Expand = stripe.StringSlice(expand)
+	}
 	err = p.do(ctx, call{op: opReadSession}, func(ctx context.Context, _ string) (err error) {
 		found, err = p.client.V1CheckoutSessions.Retrieve(ctx, id, params)
 		return err
