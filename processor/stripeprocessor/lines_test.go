@@ -261,8 +261,11 @@ func TestSteps(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, int64(12_510), sum)
 	require.Equal(t, []stripeprocessor.PlannedLine{
-		{Name: "A", Quantity: 1, UnitAmount: 3340}, {Name: "A", Quantity: 2, UnitAmount: 3330},
-		{Name: "B", Quantity: 1, UnitAmount: 1010}, {Name: "C", Quantity: 1, UnitAmount: 1000}, {Name: "S", Quantity: 1, UnitAmount: 500},
+		{Name: "A", Quantity: 1, UnitAmount: 3340},
+		{Name: "A", Quantity: 2, UnitAmount: 3330},
+		{Name: "B", Quantity: 1, UnitAmount: 1010},
+		{Name: "C", Quantity: 1, UnitAmount: 1000},
+		{Name: "S", Quantity: 1, UnitAmount: 500},
 	}, lines)
 	r.Lines[2].UnitAmount, r.Total = 1007, r.Total+1
 	_, _, err = w.processor.PlanLines(r)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/stripe/stripe-go/v86"
@@ -206,23 +207,13 @@ func (p *Processor) withPayment(ctx context.Context, s *stripe.CheckoutSession) 
 // paymentFailed reports whether the payment behind an unpaid session has ended
 // without money.
 func paymentFailed(s *stripe.CheckoutSession) bool {
-	if s.PaymentIntent != nil {
-		switch s.PaymentIntent.Status {
-		case stripe.PaymentIntentStatusCanceled, stripe.PaymentIntentStatusRequiresPaymentMethod:
-			return true
-		default:
-			return false
-		}
+	if payment := s.PaymentIntent; payment != nil {
+		return payment.Status == stripe.PaymentIntentStatusCanceled ||
+			payment.Status == stripe.PaymentIntentStatusRequiresPaymentMethod
 	}
-	if s.Subscription != nil {
-		switch s.Subscription.Status {
-		case stripe.SubscriptionStatusIncompleteExpired, stripe.SubscriptionStatusCanceled, stripe.SubscriptionStatusUnpaid:
-			return true
-		default:
-			return false
-		}
-	}
-	return false
+	return s.Subscription != nil && slices.Contains([]stripe.SubscriptionStatus{
+		stripe.SubscriptionStatusIncompleteExpired, stripe.SubscriptionStatusCanceled, stripe.SubscriptionStatusUnpaid,
+	}, s.Subscription.Status)
 }
 
 // ExpireSession ends an open session and removes its coupon for the first period.

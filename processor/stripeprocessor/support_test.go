@@ -78,8 +78,8 @@ func newWorld(t *testing.T, change ...func(*stripeprocessor.Options, *stripefake
 }
 
 // newCoupon makes a coupon of 10.00 EUR off.
-func newCoupon(t testing.TB, id, code string, change ...func(*coupon.Draft)) coupon.Coupon {
-	t.Helper()
+func newCoupon(tb testing.TB, id, code string, change ...func(*coupon.Draft)) coupon.Coupon {
+	tb.Helper()
 	d := coupon.Draft{
 		Code: code, Name: "Ten off", DiscountType: pricing.FixedAmount, DiscountValue: decimal.NewFromInt(10),
 	}
@@ -87,7 +87,7 @@ func newCoupon(t testing.TB, id, code string, change ...func(*coupon.Draft)) cou
 		f(&d)
 	}
 	c, err := coupon.New(d, coupon.Creation{ID: coupon.IDPrefix + id, At: newClock().Now()})
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return c
 }
 
@@ -145,10 +145,10 @@ func (w *world) subscription(key string) processor.SessionRequest {
 	return r
 }
 
-func currencyOf(t testing.TB, code string) pricing.Currency {
-	t.Helper()
+func currencyOf(tb testing.TB, code string) pricing.Currency {
+	tb.Helper()
 	c, err := pricing.ParseCurrency(code)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return c
 }
 
@@ -163,27 +163,17 @@ func (w *world) count(op string) int {
 	return n
 }
 
-// must returns a function that stops the test on an error.
-func must(t testing.TB) func(*http.Response, error) *http.Response {
-	t.Helper()
-	return func(r *http.Response, err error) *http.Response {
-		t.Helper()
-		require.NoError(t, err)
-		return r
-	}
-}
-
 // requireField checks that an error is a *pricing.ValidationError that names a field.
-func requireField(t testing.TB, err error, field string) {
-	t.Helper()
+func requireField(tb testing.TB, err error, field string) {
+	tb.Helper()
 	var faults *pricing.ValidationError
-	require.ErrorAs(t, err, &faults)
+	require.ErrorAs(tb, err, &faults)
 	for _, f := range faults.Fields {
 		if f.Field == field && f.Code != "" && f.Message != "" {
 			return
 		}
 	}
-	t.Errorf("no fault of %q in: %v", field, err)
+	tb.Errorf("no fault of %q in: %v", field, err)
 }
 
 // webhook starts an endpoint that hands events to a function, and returns its

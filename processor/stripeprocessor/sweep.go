@@ -80,8 +80,8 @@ type Finding struct {
 	CouponID string
 	// Mirror is the object, with its promotion code if it has one.
 	Mirror coupon.Mirror
-	// Repaired tells that the sweep has put it right. The mirror that it left is then
-	// in Now, to be stored; zero when the object was removed.
+	// Repaired tells that the sweep has put it right. The coupon's mirror is then in
+	// Now, to be stored; zero when there is no such coupon.
 	Repaired bool
 	Now      coupon.Mirror
 	// Err is why it could not be repaired, or nil.
@@ -167,7 +167,7 @@ func (p *Processor) inspect(ctx context.Context, o SweepOptions, object *stripe.
 	switch {
 	case !known:
 		found.Kind = Orphan
-		c = coupon.Coupon{ID: ref.CouponID, Mirror: ref.Mirror}
+		c = coupon.Coupon{ID: ref.CouponID}
 	case c.State == coupon.Pending || c.State == coupon.Deleting:
 		return Finding{}, nil // somebody is at it, and finishes it
 	case !c.Mirrored():
@@ -178,7 +178,7 @@ func (p *Processor) inspect(ctx context.Context, o SweepOptions, object *stripe.
 		found.Kind = p.termsOf(c).drift(object, code)
 	}
 	if found.Kind != 0 && o.Repair {
-		p.repair(ctx, &found, c, object.ID)
+		p.repair(ctx, &found, c, known, object.ID)
 	}
 	return found, nil
 }
@@ -213,20 +213,14 @@ func (t terms) drift(object *stripe.Coupon, code listedCode) FindingKind {
 }
 
 // repair removes an orphan, or makes the object show its coupon.
-func (p *Processor) repair(ctx context.Context, found *Finding, c coupon.Coupon, objectID string) {
-	switch {
-	case found.Kind != Orphan:
+func (p *Processor) repair(ctx context.Context, found *Finding, c coupon.Coupon, known bool, objectID string) {
+	if known {
+		// Also for an orphan: what the record names may be gone, and this one in use.
 		found.Now, found.Err = p.converge(ctx, c)
-	case c.Mirror.CouponID == objectID:
-		found.Err = p.RemoveMirror(ctx, c)
-	default:
-		found.Err = p.removeOrphan(ctx, c.ID, objectID)
+	}
+	if found.Err == nil && found.Kind == Orphan && found.Now.CouponID != objectID {
+		// Without a code, so that nothing but this object and its codes is removed.
+		found.Err = p.RemoveMirror(ctx, coupon.Coupon{ID: c.ID, Mirror: coupon.Mirror{CouponID: objectID}})
 	}
 	found.Repaired = found.Err == nil
-}
-
-// removeOrphan removes one object and its promotion codes beside the mirror that is
-// in use.
-func (p *Processor) removeOrphan(ctx context.Context, couponID, objectID string) error {
-	return p.RemoveMirror(ctx, coupon.Coupon{ID: couponID, Mirror: coupon.Mirror{CouponID: objectID}})
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"math"
 	"strconv"
 	"strings"
@@ -147,9 +148,7 @@ func (t terms) shows(object *stripe.Coupon) bool {
 // updateParams brings name and metadata up to date. An empty value unsets a key.
 func (t terms) updateParams() *stripe.CouponUpdateParams {
 	metadata := map[string]string{nameMetadataField: ""}
-	for key, value := range t.metadata {
-		metadata[key] = value
-	}
+	maps.Copy(metadata, t.metadata)
 	return &stripe.CouponUpdateParams{Name: stripe.String(t.name), Metadata: metadata}
 }
 

@@ -193,23 +193,22 @@ const (
 	aboutCoupon
 )
 
-// eventType maps Stripe's names.
+// eventType maps Stripe's names. Names that it does not know, and those that Stripe
+// will think of, are about nothing of ours.
 func eventType(name stripe.EventType) (processor.EventType, subject) {
-	switch name {
-	case stripe.EventTypeCheckoutSessionCompleted:
-		return processor.Completed, aboutSession
-	case stripe.EventTypeCheckoutSessionAsyncPaymentSucceeded:
-		return processor.PaymentSucceeded, aboutSession
-	case stripe.EventTypeCheckoutSessionAsyncPaymentFailed:
-		return processor.PaymentFailed, aboutSession
-	case stripe.EventTypeCheckoutSessionExpired:
-		return processor.Expired, aboutSession
-	case stripe.EventTypeCouponCreated, stripe.EventTypeCouponUpdated, stripe.EventTypeCouponDeleted,
-		stripe.EventTypePromotionCodeCreated, stripe.EventTypePromotionCodeUpdated:
+	kind := map[string]processor.EventType{
+		string(stripe.EventTypeCheckoutSessionCompleted):             processor.Completed,
+		string(stripe.EventTypeCheckoutSessionAsyncPaymentSucceeded): processor.PaymentSucceeded,
+		string(stripe.EventTypeCheckoutSessionAsyncPaymentFailed):    processor.PaymentFailed,
+		string(stripe.EventTypeCheckoutSessionExpired):               processor.Expired,
+	}[string(name)]
+	switch {
+	case kind != processor.Ignored:
+		return kind, aboutSession
+	case strings.HasPrefix(string(name), "coupon."), strings.HasPrefix(string(name), "promotion_code."):
 		return processor.Ignored, aboutCoupon
-	default:
-		return processor.Ignored, aboutNothing
 	}
+	return processor.Ignored, aboutNothing
 }
 
 // forget drops the cached verifications of the object that an event is about.

@@ -61,7 +61,8 @@ func (w *world) post(address string, payload []byte, header string) (status int,
 	if header != "" {
 		request.Header.Set(stripeprocessor.SignatureHeader, header)
 	}
-	response := must(w)(w.server.Client().Do(request))
+	response, err := w.server.Client().Do(request)
+	require.NoError(w, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	require.NoError(w, err)
@@ -150,7 +151,8 @@ func TestHandlerBounds(t *testing.T) {
 	})
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
 	require.NoError(t, err)
-	response := must(t)(w.server.Client().Do(request))
+	response, err := w.server.Client().Do(request)
+	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
 	require.Equal(t, http.StatusMethodNotAllowed, response.StatusCode)
 

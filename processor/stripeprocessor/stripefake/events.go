@@ -43,7 +43,7 @@ func (a *Account) announce(kind string, object any, at int64) {
 }
 
 func (a *Account) announceSession(kind string, s *Session, at int64) {
-	a.announce(kind, a.showSession(s, nil, at), at)
+	a.announce(kind, a.showSession(s, nil), at)
 }
 
 // Announce writes down an event of any type about any object, for what this package

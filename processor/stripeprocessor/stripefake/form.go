@@ -1,6 +1,7 @@
 package stripefake
 
 import (
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -23,6 +24,9 @@ func integer(form url.Values, name string) (int64, *problem) {
 // only refuses parameters whose first part is not in the list.
 func only(form url.Values, allowed ...string) *problem {
 	for name := range form {
+		if name == "expand" {
+			return invalid("", name, "expand is a list")
+		}
 		first, _, _ := strings.Cut(name, "[")
 		if !slices.Contains(allowed, first) {
 			return invalid("parameter_unknown", name, "Received unknown parameter: %s", name)
@@ -59,9 +63,7 @@ func metadata(form url.Values, prefix string) (map[string]string, *problem) {
 // merge applies an update: an empty value unsets the key.
 func merge(old, update map[string]string) map[string]string {
 	out := map[string]string{}
-	for key, value := range old {
-		out[key] = value
-	}
+	maps.Copy(out, old)
 	for key, value := range update {
 		if value == "" {
 			delete(out, key)
@@ -75,7 +77,7 @@ func merge(old, update map[string]string) map[string]string {
 // wants reports whether expand[] names the field.
 func wants(form url.Values, field string) bool {
 	for name, values := range form {
-		if (name == "expand" || strings.HasPrefix(name, "expand[")) && slices.Contains(values, field) {
+		if strings.HasPrefix(name, "expand[") && slices.Contains(values, field) {
 			return true
 		}
 	}

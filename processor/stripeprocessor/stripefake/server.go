@@ -312,17 +312,18 @@ type operation struct {
 func operationOf(method, path string) (operation, []string) {
 	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	var ids []string
-	pattern := method + " "
+	pattern := make([]string, len(parts))
 	for i, part := range parts {
 		if text, err := url.PathUnescape(part); err == nil && isID(parts, i) {
 			ids = append(ids, text)
 			part = "*"
 		}
-		pattern += "/" + part
+		pattern[i] = part
 	}
-	op := endpoints()[pattern]
+	name := method + " /" + strings.Join(pattern, "/")
+	op := endpoints()[name]
 	if op.name == "" {
-		op.name = pattern
+		op.name = name
 	}
 	return op, ids
 }

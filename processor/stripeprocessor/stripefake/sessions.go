@@ -115,7 +115,7 @@ func (a *Account) opCreateSession(_ []string, form url.Values, now int64) (any, 
 		a.tamper(s)
 	}
 	a.sessions = append(a.sessions, s)
-	return a.showSession(s, form, now), nil
+	return a.showSession(s, form), nil
 }
 
 func (a *Account) sessionBasics(s *Session, form url.Values, now int64) (refusal *problem) {
@@ -281,7 +281,7 @@ func discountOf(c *Coupon, base int64) int64 {
 	return (base*hundredths + 5_000) / 10_000
 }
 
-func (a *Account) opRetrieveSession(ids []string, form url.Values, now int64) (any, *problem) {
+func (a *Account) opRetrieveSession(ids []string, form url.Values, _ int64) (any, *problem) {
 	if refusal := only(form, "expand"); refusal != nil {
 		return nil, refusal
 	}
@@ -289,10 +289,10 @@ func (a *Account) opRetrieveSession(ids []string, form url.Values, now int64) (a
 	if s == nil {
 		return nil, missing("checkout.session", ids[0])
 	}
-	return a.showSession(s, form, now), nil
+	return a.showSession(s, form), nil
 }
 
-func (a *Account) opListSessions(_ []string, form url.Values, now int64) (any, *problem) {
+func (a *Account) opListSessions(_ []string, form url.Values, _ int64) (any, *problem) {
 	if refusal := only(form, "limit", "starting_after", "created", "status", "expand"); refusal != nil {
 		return nil, refusal
 	}
@@ -307,7 +307,7 @@ func (a *Account) opListSessions(_ []string, form url.Values, now int64) (any, *
 		}
 	}
 	return pageOf(form, "/v1/checkout/sessions", list, func(s *Session) string { return s.ID },
-		func(s *Session) any { return a.showSession(s, nil, now) })
+		func(s *Session) any { return a.showSession(s, nil) })
 }
 
 func (a *Account) opExpireSession(ids []string, form url.Values, now int64) (any, *problem) {
@@ -320,10 +320,10 @@ func (a *Account) opExpireSession(ids []string, form url.Values, now int64) (any
 	}
 	s.Status = "expired"
 	a.announceSession("checkout.session.expired", s, now)
-	return a.showSession(s, form, now), nil
+	return a.showSession(s, form), nil
 }
 
-func (a *Account) showSession(s *Session, form url.Values, now int64) map[string]any {
+func (a *Account) showSession(s *Session, form url.Values) map[string]any {
 	discounts := []any{}
 	if s.CouponID != "" {
 		discounts = append(discounts, map[string]any{"coupon": s.CouponID, "promotion_code": nil})
