@@ -44,22 +44,57 @@ type preparer interface {
 
 // statementCache keeps a prepared statement for each text. The texts are those of
 // this package: their number is bounded. It is safe for use by many goroutines.
+//
+// To prepare takes a connection of the pool, and so must not happen in a
+// transaction, which has one already: where all connections are in transactions,
+// all would wait. A transaction runs a statement that is not known as it is, and
+// has it prepared before the next one.
 type statementCache struct {
 	on preparer
 
-	mu    sync.RWMutex
-	known map[string]*sql.Stmt
+	mu     sync.RWMutex
+	known  map[string]*sql.Stmt
+	wanted map[string]struct{}
 }
 
 func newStatementCache(on preparer) *statementCache {
-	return &statementCache{on: on, known: make(map[string]*sql.Stmt)}
+	return &statementCache{on: on, known: make(map[string]*sql.Stmt), wanted: make(map[string]struct{})}
+}
+
+func (c *statementCache) find(query string) *sql.Stmt {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.known[query]
+}
+
+func (c *statementCache) want(query string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wanted[query] = struct{}{}
+}
+
+// prime prepares what was wanted.
+func (c *statementCache) prime(ctx context.Context) error {
+	c.mu.RLock()
+	missing := len(c.wanted)
+	c.mu.RUnlock()
+	if missing == 0 {
+		return nil
+	}
+	c.mu.Lock()
+	wanted := c.wanted
+	c.wanted = make(map[string]struct{})
+	c.mu.Unlock()
+	for query := range wanted {
+		if _, err := c.prepare(ctx, query); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *statementCache) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
-	c.mu.RLock()
-	stmt := c.known[query]
-	c.mu.RUnlock()
-	if stmt != nil {
+	if stmt := c.find(query); stmt != nil {
 		return stmt, nil
 	}
 	stmt, err := c.on.PrepareContext(ctx, query)
@@ -86,23 +121,14 @@ func (c *statementCache) close() error {
 	return errors.Join(failures...)
 }
 
-// prepared runs cached statements, in the transaction if there is one.
+// prepared runs cached statements outside of transactions of the pool.
 type prepared struct {
 	*statementCache
-	fallback plain // reports the error of a statement that cannot be prepared
-	tx       *sql.Tx
-}
-
-func (p prepared) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
-	stmt, err := p.prepare(ctx, query)
-	if err == nil && p.tx != nil {
-		stmt = p.tx.StmtContext(ctx, stmt)
-	}
-	return stmt, err
+	plain // reports the error of a statement that cannot be prepared
 }
 
 func (p prepared) exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	stmt, err := p.stmt(ctx, query)
+	stmt, err := p.prepare(ctx, query)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +136,7 @@ func (p prepared) exec(ctx context.Context, query string, args ...any) (sql.Resu
 }
 
 func (p prepared) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	stmt, err := p.stmt(ctx, query)
+	stmt, err := p.prepare(ctx, query)
 	if err != nil {
 		return nil, err
 	}
@@ -118,11 +144,48 @@ func (p prepared) query(ctx context.Context, query string, args ...any) (*sql.Ro
 }
 
 func (p prepared) queryRow(ctx context.Context, query string, args ...any) *sql.Row {
-	stmt, err := p.stmt(ctx, query)
+	stmt, err := p.prepare(ctx, query)
 	if err != nil {
-		return p.fallback.QueryRowContext(ctx, query, args...)
+		return p.QueryRowContext(ctx, query, args...)
 	}
 	return stmt.QueryRowContext(ctx, args...)
+}
+
+// pooled runs statements in a transaction of the pool.
+type pooled struct {
+	*statementCache
+	tx *sql.Tx
+}
+
+// stmt returns the statement for the transaction, or nil.
+func (p pooled) stmt(ctx context.Context, query string) *sql.Stmt {
+	stmt := p.find(query)
+	if stmt == nil {
+		p.want(query)
+		return nil
+	}
+	return p.tx.StmtContext(ctx, stmt)
+}
+
+func (p pooled) exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	if stmt := p.stmt(ctx, query); stmt != nil {
+		return stmt.ExecContext(ctx, args...)
+	}
+	return p.tx.ExecContext(ctx, query, args...)
+}
+
+func (p pooled) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if stmt := p.stmt(ctx, query); stmt != nil {
+		return stmt.QueryContext(ctx, args...)
+	}
+	return p.tx.QueryContext(ctx, query, args...)
+}
+
+func (p pooled) queryRow(ctx context.Context, query string, args ...any) *sql.Row {
+	if stmt := p.stmt(ctx, query); stmt != nil {
+		return stmt.QueryRowContext(ctx, args...)
+	}
+	return p.tx.QueryRowContext(ctx, query, args...)
 }
 
 // spoil takes a connection whose state is unknown out of the pool.

@@ -19,15 +19,8 @@ type pool struct {
 	statements *statementCache
 }
 
-func (p *pool) on(tx *sql.Tx) prepared {
-	if tx == nil {
-		return prepared{statementCache: p.statements, fallback: p.db}
-	}
-	return prepared{statementCache: p.statements, fallback: tx, tx: tx}
-}
-
 func (p *pool) single(ctx context.Context, run intent) error {
-	return run(ctx, newTx(p.schema, p.on(nil)))
+	return run(ctx, newTx(p.schema, prepared{p.statements, p.db}))
 }
 
 func (p *pool) change(ctx context.Context, run intent) error {
@@ -47,12 +40,15 @@ func (p *pool) snapshot(ctx context.Context, run intent) error {
 }
 
 func (p *pool) attempt(ctx context.Context, run intent, options *sql.TxOptions) error {
+	if err := p.statements.prime(ctx); err != nil {
+		return err
+	}
 	tx, err := p.db.BeginTx(ctx, options)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback()
-	t := newTx(p.schema, p.on(tx))
+	t := newTx(p.schema, pooled{p.statements, tx})
 	if err := run(ctx, t); err != nil {
 		return err
 	}

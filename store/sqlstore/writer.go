@@ -196,7 +196,7 @@ func (w *writer) writing() querier {
 	if w.cache == nil {
 		return unprepared{w.conn}
 	}
-	return prepared{statementCache: w.cache, fallback: w.conn}
+	return prepared{w.cache, w.conn}
 }
 
 // alone reports whether the pool has only one connection. Then it goes back after

@@ -70,6 +70,11 @@ func TestExactlyTheAllowedUsesSucceed(t *testing.T) {
 	}
 }
 
+func TestExactlyTheAllowedUsesSucceedOnMariaDB(t *testing.T) {
+	t.Parallel()
+	exhaust(t, newMariaDB(t), 1500, 450)
+}
+
 func exhaust(t *testing.T, s store.Store, attempts, allowed int) {
 	t.Helper()
 	c := limitedCoupon("HOT", int64(allowed), 1)

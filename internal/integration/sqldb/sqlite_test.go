@@ -7,17 +7,12 @@ import (
 	"path/filepath"
 	"testing"
 
-	_ "github.com/go-sql-driver/mysql"
 	_ "github.com/ncruces/go-sqlite3/driver"
 	"github.com/stretchr/testify/require"
 	_ "modernc.org/sqlite"
 
-	"go.uber.org/goleak"
-
 	"github.com/couponkit/couponkit/store/sqlstore"
 )
-
-var _ = goleak.VerifyNone
 
 // sqliteDrivers are the drivers that the tests run with, by their names in
 // database/sql.

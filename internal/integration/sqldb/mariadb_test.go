@@ -1,0 +1,48 @@
+package sqldb_test
+
+import (
+	"database/sql"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/couponkit/couponkit/internal/integration/sqldb/mariadbtest"
+	"github.com/couponkit/couponkit/store/sqlstore"
+)
+
+// mariadb is the server that all tests share.
+var mariadb mariadbtest.Shared
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if err := mariadb.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	if err := goleak.Find(); code == 0 && err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func openMariaDB(t testing.TB, dsn string) *sql.DB {
+	t.Helper()
+	db := mariadbtest.Open(t, dsn)
+	db.SetMaxOpenConns(32)
+	db.SetMaxIdleConns(32)
+	return db
+}
+
+func newMariaDB(t testing.TB) *sqlstore.Store {
+	t.Helper()
+	db := openMariaDB(t, mariadb.Need(t).NewDatabase(t))
+	require.NoError(t, sqlstore.Migrate(t.Context(), db, sqlstore.MySQL, ""))
+	s, err := sqlstore.New(db, sqlstore.MySQL, sqlstore.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
