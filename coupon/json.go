@@ -44,8 +44,7 @@ type wireCoupon struct {
 // MarshalJSON returns the coupon by the names of contract section 7: money and
 // percentages as decimal strings, instants in RFC 3339, null where there is no
 // limit, minimum, price in points or date. Whether the mirror is up to date is not
-// part of it. A coupon with a narrowed allow-list (see [EmailSet]) has no JSON
-// form.
+// part of it. A narrowed allow-list (see [EmailSet]) is null.
 func (c Coupon) MarshalJSON() ([]byte, error) {
 	w := wireCoupon{
 		ID: c.ID, Code: c.Code, Name: c.Name, Description: c.Description,

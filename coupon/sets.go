@@ -2,7 +2,6 @@ package coupon
 
 import (
 	"encoding/json"
-	"errors"
 	"iter"
 	"slices"
 	"unicode/utf8"
@@ -163,20 +162,22 @@ func (s EmailSet) Equal(t EmailSet) bool {
 	return s.missing == t.missing && slices.Equal(s.set.list, t.set.list)
 }
 
-// MarshalJSON returns the addresses as a JSON array. A narrowed set has no JSON
-// form: what looks like the whole list must be the whole list.
+// MarshalJSON returns the addresses as a JSON array. A narrowed set is null, "not
+// told here": what looks like the whole list is the whole list.
 func (s EmailSet) MarshalJSON() ([]byte, error) {
 	if s.Narrowed() {
-		return nil, errNarrowed
+		return []byte("null"), nil
 	}
 	return s.set.marshal()
 }
 
-var errNarrowed = errors.New("coupon: only a part of the allowed addresses was loaded")
-
 // UnmarshalJSON reads what an [EmailList] has in JSON and makes a set of it as
-// [NewEmailSet] does.
+// [NewEmailSet] does. null is a narrowed set that holds no address.
 func (s *EmailSet) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		*s = EmailSet{missing: 1}
+		return nil
+	}
 	var list EmailList
 	if err := list.UnmarshalJSON(data); err != nil {
 		return err
