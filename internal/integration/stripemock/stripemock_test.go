@@ -2,6 +2,7 @@ package stripemock_test
 
 import (
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -67,9 +68,7 @@ func (c *checker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.refused = append(c.refused, verdict{r.Method, r.URL.Path, seen.Code, seen.Body.String()})
 		c.mu.Unlock()
 	}
-	for name, values := range seen.Header() {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), seen.Header())
 	w.WriteHeader(seen.Code)
 	_, _ = w.Write(seen.Body.Bytes())
 }

@@ -1,0 +1,20 @@
+module github.com/couponkit/couponkit/examples/stripe
+
+go 1.25.0
+
+require (
+	github.com/couponkit/couponkit v0.0.0
+	github.com/couponkit/couponkit/processor/stripeprocessor v0.0.0
+	github.com/shopspring/decimal v1.6.0
+)
+
+require (
+	github.com/stripe/stripe-go/v86 v86.0.0 // indirect
+	golang.org/x/text v0.41.0 // indirect
+	golang.org/x/time v0.15.0 // indirect
+)
+
+replace (
+	github.com/couponkit/couponkit => ../..
+	github.com/couponkit/couponkit/processor/stripeprocessor => ../../processor/stripeprocessor
+)
