@@ -9,7 +9,7 @@ import (
 type statements struct {
 	createCoupon, addEmails, replaceEmails        string
 	couponIDByCode, lockCoupon, updateCoupon      string
-	confirmMirror, deleteCoupon, couponRevision   string
+	confirmMirror, deleteCoupon                   string
 	coupon, couponTerms, lookUpByID, lookUpByCode string
 	reserve, takeOver, settle, transition, attach string
 	redemption, due                               string
@@ -19,54 +19,46 @@ type statements struct {
 
 func newStatements(in Namespace) *statements {
 	held := columnsOf("r", redemptionColumns)
-	s := &statements{
-		createCoupon:   insertCoupon(),
-		addEmails:      `INSERT INTO {coupon_allowed_emails} (coupon_id, email, position) SELECT $1, e.email, e.n FROM unnest($2::text[]) WITH ORDINALITY AS e (email, n)`,
-		replaceEmails:  replaceEmails,
-		couponIDByCode: `SELECT id FROM {coupons} WHERE code = $1`,
-		lockCoupon:     `SELECT revision FROM {coupons} WHERE id = $1 FOR UPDATE`,
-		updateCoupon:   updateCoupon(),
-		confirmMirror: `UPDATE {coupons} SET processor_coupon_id = $3, promotion_code_id = $4, mirror_revision = $2,
-			state = CASE state WHEN 'pending' THEN 'active' ELSE state END WHERE id = $1 AND revision = $2`,
-		deleteCoupon:   `DELETE FROM {coupons} WHERE id = $1 AND revision = $2`,
-		couponRevision: `SELECT revision FROM {coupons} WHERE id = $1`,
-		coupon:         selectWhole + ` WHERE c.id = $1`,
-		couponTerms:    selectTerms + ` WHERE c.id = $1`,
-		lookUpByID:     lookUp("c.id"),
-		lookUpByCode:   lookUp("c.code"),
-		redemption:     `SELECT ` + held + ` FROM {coupon_redemptions} r WHERE r.id = $1`,
-		order:          `SELECT ` + orderColumns + ` FROM {orders} WHERE id = $1`,
-		orderByKey:     `SELECT ` + orderColumns + ` FROM {orders} WHERE customer_id = $1 AND key = $2`,
-		openOrders: `SELECT ` + orderColumns + ` FROM {orders} WHERE state IN ('open', 'awaiting_payment')
-			AND reservation_id = '' AND deadline <= $1 ORDER BY created_at, id LIMIT $2`,
-		due: `SELECT ` + held + ` FROM (
+	e := in.expand
+	return &statements{
+		createCoupon:   e(insertCoupon()),
+		addEmails:      e(`INSERT INTO {coupon_allowed_emails} (coupon_id, email, position) SELECT $1, e.email, e.n FROM unnest($2::text[]) WITH ORDINALITY AS e (email, n)`),
+		replaceEmails:  e(replaceEmails),
+		couponIDByCode: e(`SELECT id FROM {coupons} WHERE code = $1`),
+		lockCoupon:     e(`SELECT revision FROM {coupons} WHERE id = $1 FOR UPDATE`),
+		updateCoupon:   e(updateCoupon()),
+		confirmMirror: e(`UPDATE {coupons} SET processor_coupon_id = $3, promotion_code_id = $4, mirror_revision = $2,
+			state = CASE state WHEN 'pending' THEN 'active' ELSE state END WHERE id = $1 AND revision = $2`),
+		deleteCoupon: e(`DELETE FROM {coupons} WHERE id = $1 AND revision = $2`),
+		coupon:       e(selectWhole + ` WHERE c.id = $1`),
+		couponTerms:  e(selectTerms + ` WHERE c.id = $1`),
+		lookUpByID:   e(lookUp("c.id")),
+		lookUpByCode: e(lookUp("c.code")),
+		redemption:   e(`SELECT ` + held + ` FROM {coupon_redemptions} r WHERE r.id = $1`),
+		order:        e(`SELECT ` + orderColumns + ` FROM {orders} WHERE id = $1`),
+		orderByKey:   e(`SELECT ` + orderColumns + ` FROM {orders} WHERE customer_id = $1 AND key = $2`),
+		openOrders: e(`SELECT ` + orderColumns + ` FROM {orders} WHERE state IN ('open', 'awaiting_payment')
+			AND reservation_id = '' AND deadline <= $1 ORDER BY created_at, id LIMIT $2`),
+		due: e(`SELECT ` + held + ` FROM (
 				SELECT * FROM {coupon_redemptions} d WHERE d.state = 'reserved' AND d.deadline <= $1
 				UNION ALL
 				SELECT * FROM {coupon_redemptions} d WHERE d.points_state = 'refund_due'
-			) r ORDER BY r.created_at, r.id LIMIT $2`,
-		createOrder: `INSERT INTO {orders} (` + orderColumns + `)
+			) r ORDER BY r.created_at, r.id LIMIT $2`),
+		createOrder: e(`INSERT INTO {orders} (` + orderColumns + `)
 			SELECT $1, $2::text, $3, $4::text, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14::text::jsonb, $15::text::jsonb, $16::text::jsonb
 			WHERE NOT EXISTS (SELECT FROM {coupon_redemptions} r WHERE r.customer_id = $4 AND r.key = $2)
-			ON CONFLICT DO NOTHING`,
-		reserve: `SELECT * FROM {couponkit_reserve}(` + parameters(reserveTypes) + `)`,
-		settle: `SELECT f.n, f.problem, f.changed, ` + columnsOf("(f.redemption)", redemptionColumns) + `, ` +
-			columnsOf("(f.ordered)", orderColumns) + ` FROM {couponkit_settle}(` + parameters(settleTypes) + `) f`,
-		transition: `SELECT f.n, f.refusal, ` + columnsOf("(f.redemption)", redemptionColumns) +
-			` FROM {couponkit_transition}(` + parameters(transitionTypes) + `) f`,
-		takeOver: `SELECT f.outcome, ` + columnsOf("(f.redemption)", redemptionColumns) +
-			` FROM {couponkit_take_over}(` + parameters(takeOverTypes) + `) f`,
-		attach: `SELECT f.outcome, ` + columnsOf("(f.ordered)", orderColumns) +
-			` FROM {couponkit_attach}(` + parameters(attachTypes) + `) f`,
-		redemptionByKey: `SELECT ` + held + ` FROM {coupon_redemptions} r WHERE r.customer_id = $1 AND r.key = $2`,
+			ON CONFLICT DO NOTHING`),
+		reserve: e(`SELECT * FROM {couponkit_reserve}(` + parameters(reserveTypes) + `)`),
+		settle: e(`SELECT f.n, f.problem, f.changed, ` + columnsOf("(f.redemption)", redemptionColumns) + `, ` +
+			columnsOf("(f.ordered)", orderColumns) + ` FROM {couponkit_settle}(` + parameters(settleTypes) + `) f`),
+		transition: e(`SELECT f.n, f.refusal, ` + columnsOf("(f.redemption)", redemptionColumns) +
+			` FROM {couponkit_transition}(` + parameters(transitionTypes) + `) f`),
+		takeOver: e(`SELECT f.outcome, ` + columnsOf("(f.redemption)", redemptionColumns) +
+			` FROM {couponkit_take_over}(` + parameters(takeOverTypes) + `) f`),
+		attach: e(`SELECT f.outcome, ` + columnsOf("(f.ordered)", orderColumns) +
+			` FROM {couponkit_attach}(` + parameters(attachTypes) + `) f`),
+		redemptionByKey: e(`SELECT ` + held + ` FROM {coupon_redemptions} r WHERE r.customer_id = $1 AND r.key = $2`),
 	}
-	for _, statement := range []*string{
-		&s.createCoupon, &s.addEmails, &s.replaceEmails, &s.couponIDByCode, &s.lockCoupon, &s.updateCoupon,
-		&s.confirmMirror, &s.deleteCoupon, &s.couponRevision, &s.coupon, &s.couponTerms, &s.lookUpByID, &s.lookUpByCode,
-		&s.reserve, &s.takeOver, &s.settle, &s.transition, &s.attach,
-	} {
-		*statement = in.expand(*statement)
-	}
-	return s
 }
 
 // The types of the functions' parameters, in their order.
@@ -107,14 +99,12 @@ func insertCoupon() string {
 		WHERE NOT EXISTS (SELECT FROM {coupon_redemptions} r WHERE r.coupon_id = $1) ON CONFLICT DO NOTHING`
 }
 
-// updateCoupon sets the terms of coupon $1, all but the revision, which counts up.
+// updateCoupon sets the terms of coupon $1.
 func updateCoupon() string {
 	columns := strings.Split(termColumns, ",")
-	for i, column := range columns[:len(columns)-1] {
+	for i, column := range columns {
 		columns[i] = fmt.Sprintf("%s = $%d", strings.TrimSpace(column), i+2)
 	}
-	revision := len(columns) - 1
-	columns[revision] = fmt.Sprintf("revision = $%d + 1", revision+2)
 	return `UPDATE {coupons} SET ` + strings.Join(columns, ", ") + ` WHERE id = $1`
 }
 

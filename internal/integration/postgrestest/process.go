@@ -79,7 +79,7 @@ func (p *process) start() error {
 	if err != nil {
 		return err
 	}
-	defer log.Close() //nolint:errcheck // the server has its own handle
+	defer log.Close()                               //nolint:errcheck // the server has its own handle
 	command := exec.Command(p.path, p.arguments...) //nolint:noctx // it outlives the call
 	command.Dir, command.Env, command.Stdout, command.Stderr = p.dir, cleanEnvironment(), log, log
 	command.SysProcAttr = p.owner.attributes()

@@ -70,7 +70,7 @@ func start(owner account, dir, logFile, path string, arguments ...string) (*proc
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close() //nolint:errcheck // the server has its own handle
+	defer log.Close()                           //nolint:errcheck // the server has its own handle
 	command := exec.Command(path, arguments...) //nolint:noctx // it outlives the call
 	command.Dir, command.Env, command.Stdout, command.Stderr = dir, cleanEnvironment(), log, log
 	command.SysProcAttr = owner.attributes()
