@@ -138,12 +138,11 @@ func eventOf(row []string) redemption.Event {
 	if e.OrderID == "-" {
 		e.OrderID = ""
 	}
-	switch e.Kind {
-	case redemption.SessionAttached, redemption.TakenOver:
+	if e.Kind == redemption.SessionAttached || e.Kind == redemption.TakenOver {
 		e.Deadline = minute(90)
-	case redemption.SessionUnpaid:
+	}
+	if e.Kind == redemption.SessionUnpaid {
 		e.Deadline = minute(30)
-	default:
 	}
 	return e
 }

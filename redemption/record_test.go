@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
@@ -97,8 +98,9 @@ func TestEqualComparesEveryField(t *testing.T) {
 		case reflect.Bool:
 			field.SetBool(!field.Bool())
 		default:
-			later := field.Interface().(time.Time).Add(time.Microsecond) //nolint:errcheck,forcetypeassert // the only other kind
-			field.Set(reflect.ValueOf(later))
+			instant, ok := reflect.TypeAssert[time.Time](field)
+			require.True(t, ok)
+			field.Set(reflect.ValueOf(instant.Add(time.Microsecond)))
 		}
 		if a.Equal(b) || b.Equal(a) {
 			t.Errorf("records that differ in %s are equal", reflect.TypeFor[redemption.Redemption]().Field(i).Name)

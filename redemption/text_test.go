@@ -27,16 +27,25 @@ func enumerations() map[string][]struct {
 	}
 	return map[string][]word{
 		"state": {
-			{redemption.Reserved, "reserved"}, {redemption.Completed, "completed"}, {redemption.Released, "released"},
-			{redemption.State(0), ""}, {redemption.Released + 1, ""},
+			{redemption.Reserved, "reserved"},
+			{redemption.Completed, "completed"},
+			{redemption.Released, "released"},
+			{redemption.State(0), ""},
+			{redemption.Released + 1, ""},
 		},
 		"origin": {
-			{redemption.FromCheckout, "checkout"}, {redemption.FromPoints, "points"}, {redemption.FromPayment, "payment"},
-			{redemption.Origin(0), ""}, {redemption.FromPayment + 1, ""},
+			{redemption.FromCheckout, "checkout"},
+			{redemption.FromPoints, "points"},
+			{redemption.FromPayment, "payment"},
+			{redemption.Origin(0), ""},
+			{redemption.FromPayment + 1, ""},
 		},
 		"points": {
-			{redemption.NoPoints, "none"}, {redemption.PointsPending, "pending"}, {redemption.PointsDebited, "debited"},
-			{redemption.PointsRefundDue, "refund_due"}, {redemption.PointsRefunded, "refunded"},
+			{redemption.NoPoints, "none"},
+			{redemption.PointsPending, "pending"},
+			{redemption.PointsDebited, "debited"},
+			{redemption.PointsRefundDue, "refund_due"},
+			{redemption.PointsRefunded, "refunded"},
 			{redemption.PointsRefunded + 1, ""},
 		},
 	}
