@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -11,6 +12,9 @@ import (
 // maxAttempts is how often a transaction is tried that the database undoes because
 // of others.
 const maxAttempts = 10
+
+// errExists: a row was there that was not seen before. The next attempt sees it.
+var errExists = errors.New("exists already")
 
 // pool runs each intent in a transaction of its own.
 type pool struct {
@@ -26,7 +30,7 @@ func (p *pool) single(ctx context.Context, run intent) error {
 func (p *pool) change(ctx context.Context, run intent) error {
 	for attempt := 1; ; attempt++ {
 		err := p.attempt(ctx, run, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
-		if err == nil || attempt == maxAttempts || !p.schema.transient(err) {
+		if err == nil || attempt == maxAttempts || !p.schema.transient(err) && (attempt > 1 || !errors.Is(err, errExists)) {
 			return err
 		}
 		if err := pause(ctx, time.Duration(rand.Int64N(int64(attempt*attempt)))*time.Millisecond); err != nil { //nolint:gosec // no secret

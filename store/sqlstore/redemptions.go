@@ -271,6 +271,9 @@ func (t *tx) advance(ctx context.Context, o *storedOrder, e redemption.Event) (b
 	if after.State == o.State && after.SessionID == o.SessionID && after.Deadline.Equal(o.Deadline) {
 		return false, nil
 	}
+	if after.SessionID != "" && !findable(after.SessionID) {
+		return false, invalidField("sessionId", pricing.FieldMalformed, "must be valid UTF-8 text without NUL, not too long")
+	}
 	o.Order = after
 	if _, err := t.write(ctx, updateOrder, orderChanges(after)...); err != nil {
 		return false, fmt.Errorf("write order: %w", err)

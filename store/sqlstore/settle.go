@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -19,8 +18,8 @@ const (
 
 // Settle implements [store.Redemptions].
 func (s *Store) Settle(ctx context.Context, t store.Settlement) (store.Settled, error) {
-	if err := checkSettlement(t); err != nil {
-		return store.Settled{}, err
+	if !ofSession(t.Event) {
+		return store.Settled{}, &redemption.TransitionError{ID: t.ReservationID, Kind: t.Event.Kind, Cause: redemption.ErrIllegal}
 	}
 	t.Event = eventAtMicrosecond(t.Event)
 	var settled store.Settled
@@ -37,33 +36,27 @@ func (s *Store) Settle(ctx context.Context, t store.Settlement) (store.Settled, 
 	return settled, err
 }
 
-// checkSettlement refuses what is no event of a session, and texts that could
-// neither be stored nor found.
-func checkSettlement(t store.Settlement) error {
-	e := t.Event
-	ofSession := e.Kind == redemption.SessionCompleted && e.SessionID != "" || e.Kind == redemption.SessionUnpaid ||
-		e.Kind == redemption.PaymentFailed || e.Kind == redemption.SessionExpired
-	if !ofSession {
-		return &redemption.TransitionError{ID: t.ReservationID, Kind: e.Kind, Cause: redemption.ErrIllegal}
+// ofSession reports whether the event can come from a session.
+func ofSession(e redemption.Event) bool {
+	switch e.Kind {
+	case redemption.SessionCompleted:
+		return e.SessionID != ""
+	case redemption.SessionUnpaid, redemption.PaymentFailed, redemption.SessionExpired:
+		return true
+	case redemption.PointsExchanged, redemption.SessionAttached, redemption.TakenOver, redemption.Cancelled,
+		redemption.Lapsed, redemption.PointsGivenBack:
 	}
-	var faults pricing.ValidationError
-	for _, text := range [...]struct{ field, value string }{
-		{"sessionId", e.SessionID},
-		{"orderId", e.OrderID},
-		{"reservationId", t.ReservationID},
-		{"couponId", t.CouponID},
-		{"customerId", t.CustomerID},
-		{"id", t.NewID},
-	} {
-		if text.value != "" && !findable(text.value) {
-			faults.Add(text.field, pricing.FieldMalformed,
-				fmt.Sprintf("must be valid UTF-8 text without NUL of at most %d bytes", redemption.MaxIDLength))
-		}
-	}
-	return faults.Err()
+	return false
 }
 
 func (t *tx) settle(ctx context.Context, s store.Settlement) (settled store.Settled, order storedOrder, err error) {
+	if s.ReservationID == "" && s.Event.SessionID == "" && findable(s.Event.OrderID) {
+		alone, err := t.orderOf(ctx, orderByID, s.Event.OrderID)
+		if err != nil {
+			return store.Settled{}, storedOrder{}, err
+		}
+		s.ReservationID = alone.ReservationID
+	}
 	before, err := t.concerned(ctx, s)
 	if err != nil {
 		return store.Settled{}, storedOrder{}, err
@@ -93,16 +86,8 @@ func (t *tx) concerned(ctx context.Context, s store.Settlement) (redemption.Rede
 	if err != nil {
 		return redemption.Redemption{}, err
 	}
-	needsPlace := found.ID == "" && s.CouponID != "" || found.State == redemption.Released
-	if s.Event.Kind != redemption.SessionCompleted {
-		needsPlace = false
-	}
-	if needsPlace {
-		id := found.CouponID
-		if found.ID == "" {
-			id = s.CouponID
-		}
-		if _, err := t.hold(ctx, id); err != nil {
+	if couponID := placeNeeded(found, s); couponID != "" {
+		if _, err := t.hold(ctx, couponID); err != nil {
 			return redemption.Redemption{}, err
 		}
 	}
@@ -121,15 +106,28 @@ func (t *tx) concerned(ctx context.Context, s store.Settlement) (redemption.Rede
 	return locked, err
 }
 
+// placeNeeded returns the coupon of which a payment may need another place.
+func placeNeeded(found redemption.Redemption, s store.Settlement) string {
+	switch {
+	case s.Event.Kind != redemption.SessionCompleted:
+		return ""
+	case found.State == redemption.Released:
+		return found.CouponID
+	case found.ID == "" && findable(s.CouponID):
+		return s.CouponID
+	}
+	return ""
+}
+
 // find looks for the redemption without a lock.
 func (t *tx) find(ctx context.Context, s store.Settlement) (redemption.Redemption, error) {
-	if s.Event.SessionID != "" {
+	if findable(s.Event.SessionID) {
 		r, err := t.redemptionOf(ctx, redemptionBySession, s.Event.SessionID)
 		if err != nil || r.ID != "" {
 			return r, err
 		}
 	}
-	if s.ReservationID == "" {
+	if !findable(s.ReservationID) {
 		return redemption.Redemption{}, nil
 	}
 	r, err := t.redemptionOf(ctx, redemptionByID, s.ReservationID)
@@ -160,6 +158,9 @@ func (t *tx) settleRecord(ctx context.Context, before redemption.Redemption, s s
 	if err != nil {
 		return redemption.Redemption{}, err
 	}
+	if err := after.Validate(); err != nil { // an event can bring text that cannot be stored
+		return redemption.Redemption{}, err
+	}
 	return after, t.replace(ctx, before, after)
 }
 
@@ -182,24 +183,24 @@ func (t *tx) unreserved(ctx context.Context, s store.Settlement) (redemption.Red
 	if e.Kind != redemption.SessionCompleted || s.CouponID == "" {
 		return redemption.Redemption{}, nil
 	}
-	over, err := t.over(ctx, s.CouponID, s.CustomerID)
-	if err != nil {
-		return redemption.Redemption{}, err
-	}
 	payment := redemption.Redemption{
 		ID: s.NewID, Key: s.NewID, CouponID: s.CouponID, CustomerID: s.CustomerID,
 		State: redemption.Completed, Origin: redemption.FromPayment, OrderID: e.OrderID, SessionID: e.SessionID,
-		OverLimit: over, CreatedAt: e.At, UpdatedAt: e.At, CompletedAt: e.At,
+		CreatedAt: e.At, UpdatedAt: e.At, CompletedAt: e.At,
 	}
 	if err := payment.Validate(); err != nil {
+		return redemption.Redemption{}, err
+	}
+	var err error
+	if payment.OverLimit, err = t.over(ctx, s.CouponID, s.CustomerID); err != nil {
 		return redemption.Redemption{}, err
 	}
 	inserted, err := t.insert(ctx, insertRedemption, redemptionValues(payment)...)
 	switch {
 	case err != nil:
 		return redemption.Redemption{}, err
-	case !inserted:
-		return redemption.Redemption{}, fmt.Errorf("redemption %s exists already: %w", payment.ID, store.ErrConflict)
+	case !inserted: // by its ID, or somebody has recorded the same payment meanwhile
+		return redemption.Redemption{}, fmt.Errorf("redemption %s %w: %w", payment.ID, errExists, store.ErrConflict)
 	}
 	t.count(redemption.Redemption{}, payment)
 	return payment, nil
@@ -207,12 +208,12 @@ func (t *tx) unreserved(ctx context.Context, s store.Settlement) (redemption.Red
 
 // orderConcerned locks the order that an event of a session is about.
 func (t *tx) orderConcerned(ctx context.Context, e redemption.Event) (storedOrder, error) {
-	if e.OrderID != "" {
+	if findable(e.OrderID) {
 		if o, err := t.lockOrder(ctx, e.OrderID); err != nil || !o.IsZero() {
 			return o, err
 		}
 	}
-	if e.SessionID == "" {
+	if !findable(e.SessionID) {
 		return storedOrder{}, nil
 	}
 	o, err := t.orderOf(ctx, orderBySession, e.SessionID)
