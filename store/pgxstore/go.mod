@@ -4,7 +4,9 @@ go 1.25.0
 
 require (
 	github.com/couponkit/couponkit v0.0.0
+	github.com/google/go-cmp v0.7.0
 	github.com/jackc/pgx/v5 v5.9.2
+	go.uber.org/goleak v1.3.0
 )
 
 require (

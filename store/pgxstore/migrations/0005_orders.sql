@@ -26,7 +26,7 @@ BEGIN
         outcome := 'known';
         RETURN;
     END IF;
-    IF r.id IS NULL THEN
+    IF r.id IS NULL OR r.customer_id <> customer THEN
         outcome := 'missing';
         RETURN;
     END IF;
@@ -35,8 +35,6 @@ BEGIN
     FROM {coupons} c WHERE c.id = r.coupon_id FOR KEY SHARE;
     IF NOT FOUND THEN
         outcome := 'unknown';
-    ELSIF outcome IS NULL AND r.customer_id <> customer THEN
-        outcome := 'missing';
     ELSIF outcome IS NULL AND r.coupon_id <> coupon THEN
         outcome := 'superseded';
     END IF;

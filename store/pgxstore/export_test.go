@@ -1,0 +1,47 @@
+package pgxstore
+
+import "context"
+
+// Group opens the group commit to the tests: requests and answers are numbers.
+type Group struct{ g *group[int, int] }
+
+// NewGroup returns a group whose batches run answers: by request, an answer and an
+// error of its own; the last error is that of the whole batch.
+func NewGroup(options BatchOptions, run func(context.Context, []int) (map[int]int, map[int]error, error)) *Group {
+	options.Workers = orDefault(options.Workers, 1)
+	options.MaxSize = orDefault(options.MaxSize, DefaultBatchSize)
+	options.MaxQueue = orDefault(options.MaxQueue, DefaultBatchQueue)
+	options.Timeout = orDefault(options.Timeout, DefaultBatchTimeout)
+	return &Group{newGroup("test", options, func(ctx context.Context, requests []int) ([]answer[int], error) {
+		values, errs, err := run(ctx, requests)
+		answers := make([]answer[int], len(requests))
+		for i, r := range requests {
+			answers[i] = answer[int]{values[r], errs[r]}
+		}
+		return answers, err
+	})}
+}
+
+// Do runs a request.
+func (g *Group) Do(ctx context.Context, request int, route, clash string) (int, error) {
+	return g.g.do(ctx, request, route, clash)
+}
+
+// Waiting returns how many calls wait for a batch.
+func (g *Group) Waiting() int {
+	waiting := 0
+	for _, l := range g.g.lanes {
+		l.mu.Lock()
+		for _, jobs := range l.waiting.turns {
+			waiting += len(jobs)
+		}
+		l.mu.Unlock()
+	}
+	return waiting
+}
+
+// Close ends the group.
+func (g *Group) Close() { g.g.close() }
+
+// Expand writes the names of a namespace into a statement.
+func (n Namespace) Expand(statement string) string { return n.expand(statement) }

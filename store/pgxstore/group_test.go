@@ -1,0 +1,346 @@
+package pgxstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5/pgconn"
+	"go.uber.org/goleak"
+
+	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/pgxstore"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// bench is a group whose batches wait until the test lets them go on.
+type bench struct {
+	t       *testing.T
+	group   *pgxstore.Group
+	begun   chan []int    // the requests of each batch, as it begins
+	proceed chan struct{} // one for each batch that may end
+	refuse  func(requests []int) error
+	calls   sync.WaitGroup
+
+	mu      sync.Mutex
+	answers map[int]int
+	errs    map[int]error
+}
+
+func newBench(t *testing.T, options pgxstore.BatchOptions) *bench {
+	t.Helper()
+	b := &bench{
+		t: t, begun: make(chan []int, 1000), proceed: make(chan struct{}, 1000),
+		answers: make(map[int]int), errs: make(map[int]error),
+	}
+	b.group = pgxstore.NewGroup(options, func(ctx context.Context, requests []int) (map[int]int, map[int]error, error) {
+		b.begun <- slices.Clone(requests)
+		select {
+		case <-b.proceed:
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		}
+		if b.refuse != nil {
+			if err := b.refuse(requests); err != nil {
+				return nil, nil, err
+			}
+		}
+		answers := make(map[int]int)
+		for _, r := range requests {
+			answers[r] = 10 * r
+		}
+		return answers, nil, nil
+	})
+	return b
+}
+
+// call makes a request and waits until it runs or is in the queue.
+func (b *bench) call(ctx context.Context, request int, route, clash string) {
+	b.t.Helper()
+	waiting := b.group.Waiting()
+	first := make(chan struct{})
+	b.calls.Go(func() {
+		close(first)
+		answer, err := b.group.Do(ctx, request, route, clash)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.answers[request], b.errs[request] = answer, err
+	})
+	<-first
+	for b.group.Waiting() == waiting && len(b.begun) == 0 {
+		runtime.Gosched()
+	}
+}
+
+// occupy makes the lane busy with request 1.
+func (b *bench) occupy(route string) {
+	b.t.Helper()
+	b.call(b.t.Context(), 1, route, "")
+	b.wantBatch(1)
+}
+
+// wantBatch waits for the next batch.
+func (b *bench) wantBatch(want ...int) {
+	b.t.Helper()
+	if diff := cmp.Diff(want, <-b.begun); diff != "" {
+		b.t.Fatalf("next batch (-want +got):\n%s", diff)
+	}
+}
+
+// release lets batches end.
+func (b *bench) release(batches int) {
+	for range batches {
+		b.proceed <- struct{}{}
+	}
+}
+
+// wantAnswers waits until all calls have returned.
+func (b *bench) wantAnswers(requests ...int) {
+	b.t.Helper()
+	b.calls.Wait()
+	for _, r := range requests {
+		if b.errs[r] != nil || b.answers[r] != 10*r {
+			b.t.Errorf("request %d: answer %d, error %v; want %d", r, b.answers[r], b.errs[r], 10*r)
+		}
+	}
+}
+
+// TestGroupAlone: a call that meets no other runs at once, under its own context.
+func TestGroupAlone(t *testing.T) {
+	t.Parallel()
+	type key struct{}
+	own := context.WithValue(t.Context(), key{}, "mine")
+	group := pgxstore.NewGroup(pgxstore.BatchOptions{}, func(ctx context.Context, requests []int) (map[int]int, map[int]error, error) {
+		if ctx.Value(key{}) != "mine" || len(requests) != 1 {
+			t.Errorf("requests %v run under a foreign context", requests)
+		}
+		return map[int]int{7: 70}, nil, nil
+	})
+	defer group.Close()
+	if got, err := group.Do(own, 7, "a", ""); got != 70 || err != nil {
+		t.Errorf("got %d, %v", got, err)
+	}
+}
+
+// TestGroupNaturalBatches: whoever waits when a batch returns is the next batch, up
+// to its bound.
+func TestGroupNaturalBatches(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, pgxstore.BatchOptions{MaxSize: 3})
+	defer b.group.Close()
+	b.occupy("a")
+	for r := 2; r <= 6; r++ {
+		b.call(t.Context(), r, "a", "")
+	}
+	b.release(1)
+	b.wantBatch(2, 3, 4)
+	b.release(1)
+	b.wantBatch(5, 6)
+	b.release(1)
+	b.wantAnswers(1, 2, 3, 4, 5, 6)
+}
+
+// TestGroupFairness: a hot coupon does not keep the others waiting.
+func TestGroupFairness(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, pgxstore.BatchOptions{MaxSize: 4})
+	defer b.group.Close()
+	b.occupy("hot")
+	for r := 2; r <= 9; r++ {
+		b.call(t.Context(), r, "hot", "")
+	}
+	b.call(t.Context(), 10, "cold", "")
+	b.call(t.Context(), 11, "cool", "")
+	b.release(1)
+	b.wantBatch(2, 10, 11, 3)
+	b.release(2)
+	b.wantBatch(4, 5, 6, 7)
+	b.wantBatch(8, 9)
+	b.release(1)
+	b.wantAnswers(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
+}
+
+// TestGroupClashes: two calls of one customer are never in one batch, and keep
+// their order.
+func TestGroupClashes(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, pgxstore.BatchOptions{})
+	defer b.group.Close()
+	b.occupy("a")
+	b.call(t.Context(), 2, "a", "ann")
+	b.call(t.Context(), 3, "a", "ann")
+	b.call(t.Context(), 4, "a", "bob")
+	b.call(t.Context(), 5, "a", "ann")
+	b.release(1)
+	b.wantBatch(2, 4)
+	b.release(1)
+	b.wantBatch(3)
+	b.release(1)
+	b.wantBatch(5)
+	b.release(1)
+	b.wantAnswers(1, 2, 3, 4, 5)
+}
+
+// TestGroupCancellation: a caller who leaves while he waits changes nothing; one
+// who leaves while his batch runs returns at once; neither harms the others.
+func TestGroupCancellation(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, pgxstore.BatchOptions{})
+	defer b.group.Close()
+	b.occupy("a")
+	waiting, leave := context.WithCancelCause(t.Context())
+	running, give := context.WithCancelCause(t.Context())
+	b.call(waiting, 2, "a", "")
+	b.call(t.Context(), 3, "a", "")
+	b.call(running, 4, "a", "")
+	leave(nil)
+	b.wantError(2, context.Canceled)
+	b.release(1)
+	b.wantBatch(3, 4)
+	give(nil)
+	b.wantError(4, context.Canceled)
+	b.release(1)
+	b.wantAnswers(1, 3)
+}
+
+func (b *bench) wantError(request int, want error) {
+	b.t.Helper()
+	for {
+		b.mu.Lock()
+		err, returned := b.errs[request]
+		b.mu.Unlock()
+		if returned {
+			if !errors.Is(err, want) {
+				b.t.Errorf("request %d: error %v, want %v", request, err, want)
+			}
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
+// TestGroupBackPressure: a full queue makes the next caller wait for a place, as
+// long as his context lives.
+func TestGroupBackPressure(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, pgxstore.BatchOptions{MaxQueue: 2})
+	defer b.group.Close()
+	b.occupy("a")
+	b.call(t.Context(), 2, "a", "")
+	b.call(t.Context(), 3, "a", "")
+	full, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := b.group.Do(full, 4, "a", ""); !errors.Is(err, context.Canceled) {
+		t.Errorf("a call beyond the bound returns %v", err)
+	}
+	b.release(1)
+	b.wantBatch(2, 3)
+	b.release(1)
+	b.wantAnswers(1, 2, 3)
+}
+
+// TestGroupHalves: what the server refuses is run again in halves, so that a bad
+// request fails alone; a connection that is lost fails all, for nobody knows.
+func TestGroupHalves(t *testing.T) {
+	t.Parallel()
+	bad := &pgconn.PgError{Severity: "ERROR", SeverityUnlocalized: "ERROR", Code: "23514"}
+	b := newBench(t, pgxstore.BatchOptions{})
+	defer b.group.Close()
+	b.refuse = func(requests []int) error {
+		if slices.Contains(requests, 4) {
+			return fmt.Errorf("wrapped: %w", bad)
+		}
+		return nil
+	}
+	b.occupy("a")
+	for r := 2; r <= 6; r++ {
+		b.call(t.Context(), r, "a", "")
+	}
+	b.release(20)
+	b.calls.Wait()
+	if !errors.Is(b.errs[4], bad) {
+		t.Errorf("the bad request: %v", b.errs[4])
+	}
+	b.wantAnswers(1, 2, 3, 5, 6)
+}
+
+func TestGroupLostConnection(t *testing.T) {
+	t.Parallel()
+	lost := errors.New("connection reset")
+	b := newBench(t, pgxstore.BatchOptions{})
+	defer b.group.Close()
+	b.occupy("a")
+	b.call(t.Context(), 2, "a", "")
+	b.call(t.Context(), 3, "a", "")
+	runs := 0
+	b.refuse = func(requests []int) error {
+		runs++
+		if runs > 1 {
+			return lost
+		}
+		return nil
+	}
+	b.release(2)
+	b.calls.Wait()
+	if !errors.Is(b.errs[2], lost) || !errors.Is(b.errs[3], lost) || runs != 2 {
+		t.Errorf("%d runs, errors %v and %v", runs, b.errs[2], b.errs[3])
+	}
+}
+
+// TestGroupTimeout: a batch is bounded even when all its callers have left.
+func TestGroupTimeout(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, pgxstore.BatchOptions{Timeout: time.Nanosecond})
+	defer b.group.Close()
+	b.occupy("a")
+	b.call(t.Context(), 2, "a", "")
+	b.release(1)
+	b.calls.Wait()
+	if !errors.Is(b.errs[2], context.DeadlineExceeded) {
+		t.Errorf("error %v", b.errs[2])
+	}
+}
+
+// TestGroupClose: calls under way are finished, later ones refused, and no
+// goroutine is left (TestMain looks).
+func TestGroupClose(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, pgxstore.BatchOptions{})
+	b.occupy("a")
+	b.call(t.Context(), 2, "a", "")
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		b.group.Close()
+	}()
+	b.release(2)
+	<-closed
+	b.wantAnswers(1, 2)
+	if _, err := b.group.Do(t.Context(), 3, "a", ""); !errors.Is(err, store.ErrClosed) {
+		t.Errorf("a call after Close: %v", err)
+	}
+	b.group.Close() // again
+}
+
+// TestGroupReports: the hook hears of every batch.
+func TestGroupReports(t *testing.T) {
+	t.Parallel()
+	var sizes []int
+	b := newBench(t, pgxstore.BatchOptions{OnBatch: func(r pgxstore.BatchReport) { sizes = append(sizes, r.Size) }})
+	b.occupy("a")
+	b.call(t.Context(), 2, "a", "")
+	b.call(t.Context(), 3, "a", "")
+	b.release(2)
+	b.calls.Wait()
+	b.group.Close()
+	if diff := cmp.Diff([]int{1, 2}, sizes); diff != "" {
+		t.Errorf("sizes (-want +got):\n%s", diff)
+	}
+}
