@@ -217,17 +217,14 @@ func candidates(c coupon.Coupon, found survey) []string {
 	return ids
 }
 
-// known returns a coupon that the survey has brought along, or reads it.
+// known returns a coupon that the survey has brought along, or reads it. That a
+// promotion code's coupon was deleted says nothing of its ID, which another object
+// may have by now.
 func (p *Processor) known(ctx context.Context, id string, found survey) (*stripe.Coupon, error) {
 	for _, code := range found.ours {
-		full, of := object(code)
-		if of != id || full == nil {
-			continue
+		if full, of := object(code); of == id && full != nil && !full.Deleted {
+			return full, nil
 		}
-		if full.Deleted {
-			return nil, refused(opReadCoupon, processor.ErrNotFound, fmt.Errorf("%s was deleted", id))
-		}
-		return full, nil
 	}
 	return p.readCoupon(ctx, id)
 }

@@ -171,6 +171,17 @@ func TestAmountsAreExact(t *testing.T) {
 	}
 }
 
+// TestTooFineAmounts are refused, never rounded.
+func TestTooFineAmounts(t *testing.T) {
+	t.Parallel()
+	for currency, amount := range map[string]string{"EUR": "8.165", "JPY": "0.5", "KWD": "1.2345"} {
+		_, err := coupon.New(coupon.Draft{
+			Code: "TEN", Name: "Ten", DiscountType: pricing.FixedAmount, DiscountValue: mustDecimal(amount), Currency: currency,
+		}, coupon.Creation{ID: "cpn_a", At: newClock().Now()})
+		requireField(t, err, "discountValue")
+	}
+}
+
 // TestNamesAreCut to forty code points between letters as people see them, with the
 // whole name in the metadata.
 func TestNamesAreCut(t *testing.T) {
