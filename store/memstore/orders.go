@@ -17,7 +17,7 @@ func (s *Store) CreateOrder(ctx context.Context, o store.Order) (store.Order, bo
 		return store.Order{}, false, err
 	}
 	o = storedOrder(o.Clone())
-	if err := validOrder(o); err != nil {
+	if err := o.Validate(); err != nil {
 		return store.Order{}, false, err
 	}
 	if o.CouponID != "" {
@@ -57,7 +57,7 @@ func (s *Store) AttachSession(ctx context.Context, a store.Attachment) (store.Or
 	if err != nil {
 		return store.Order{}, err
 	}
-	if err := validOrder(attached); err != nil {
+	if err := attached.Validate(); err != nil {
 		return store.Order{}, err
 	}
 	if record, reserved := b.records[attached.ReservationID]; reserved {

@@ -122,7 +122,7 @@ func (s *Store) TakeOver(ctx context.Context, t store.TakeOver) (store.Reserved,
 		return store.Reserved{}, err
 	}
 	order := storedOrder(t.Order.Clone())
-	if err := validOrder(order); err != nil {
+	if err := order.Validate(); err != nil {
 		return store.Reserved{}, err
 	}
 	customer, _ := s.customers.of(order.CustomerID)

@@ -67,8 +67,10 @@ func (s *Store) concerned(t store.Settlement) []*book {
 		in  *index[*book]
 		key string
 	}{
-		{&s.sessions, t.Event.SessionID}, {&s.redemptions, t.ReservationID},
-		{&s.orders, t.Event.OrderID}, {&s.orderSessions, t.Event.SessionID},
+		{&s.sessions, t.Event.SessionID},
+		{&s.redemptions, t.ReservationID},
+		{&s.orders, t.Event.OrderID},
+		{&s.orderSessions, t.Event.SessionID},
 	} {
 		if b, known := place.in.get(place.key); known {
 			books = append(books, b)

@@ -48,17 +48,6 @@ func validCoupon(c coupon.Coupon) error {
 	return faults.Err()
 }
 
-func validOrder(o store.Order) error {
-	var faults pricing.ValidationError
-	faults.Merge("", o.Validate())
-	textFault(&faults, "sessionUrl", o.SessionURL)
-	for i := range o.Quote.Lines {
-		textFault(&faults, "quote.lines.id", o.Quote.Lines[i].ID)
-		textFault(&faults, "quote.lines.itemId", o.Quote.Lines[i].ItemID)
-	}
-	return faults.Err()
-}
-
 // validReservation checks that the record is at the beginning of its life and that
 // the order is its own.
 func validReservation(r redemption.Redemption, o *store.Order) error {
@@ -73,7 +62,7 @@ func validReservation(r redemption.Redemption, o *store.Order) error {
 		}
 		return faults.Err()
 	}
-	faults.Merge("order", validOrder(*o))
+	faults.Merge("order", o.Validate())
 	if o.ID != r.OrderID || o.ReservationID != r.ID || o.CouponID != r.CouponID || o.CustomerID != r.CustomerID || o.Key != r.Key {
 		faults.Add("order", pricing.FieldMismatch, "the order is not that of the redemption")
 	}

@@ -1,0 +1,23 @@
+// Package storetest checks that a store keeps the contract of package store. Hosts
+// that bring a database of their own run it in their tests.
+//
+// # Idea
+//
+// [Run] checks the contract clause by clause, each in a subtest of its own with a
+// new, empty store. A failure quotes the sentence of the contract that does not
+// hold, and tells what was seen instead:
+//
+//	func TestStore(t *testing.T) {
+//		storetest.Run(t, func(t *testing.T) store.Store { return open(t) }, storetest.Capabilities{})
+//	}
+//
+// Where the contract leaves the decision to a pure function (redemption.Apply,
+// store.Order.After, store.WithinLimits), the suite compares the store's answer with
+// that function, so that a store which has the rules in SQL is held to the same ones.
+//
+// [CheckInvariants] checks what must be true of any store at any quiet moment,
+// whatever was done to it: after a test under load, or in production on a replica.
+//
+// Nothing depends on the time of day, and nothing waits. The clauses about
+// concurrency use up to [DefaultGoroutines] goroutines at once.
+package storetest

@@ -1,0 +1,211 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+func machineClauses() []clause {
+	return []clause{
+		{"the machine decides", "every method applies redemption.Apply and store.Order.After under the store's lock, and changes record, counts and order together or not at all", machineDecides},
+	}
+}
+
+func transitionClauses() []clause {
+	return []clause{
+		{"transition", "Transition applies an event to one redemption, and cancels its order when it is released; repeating it changes nothing", transition},
+		{"illegal transitions change nothing", "an illegal event is an error that matches redemption.ErrIllegal; an unknown ID is ErrNotFound", illegalTransitions},
+	}
+}
+
+// scene brings a reservation into one of its states.
+type scene struct {
+	name   string
+	points bool
+	stage  func(p *probe, c coupon.Coupon) store.Reserved
+}
+
+func scenes() []scene {
+	settled := func(kinds ...redemption.EventKind) func(*probe, coupon.Coupon) store.Reserved {
+		return func(p *probe, c coupon.Coupon) store.Reserved {
+			r := p.opened(c, p.key())
+			for _, kind := range kinds {
+				p.settleSession(kind, r)
+			}
+			return r
+		}
+	}
+	pending := func(p *probe, c coupon.Coupon) store.Reserved { return p.place(p.exchange(c, p.key(), p.key())) }
+	exchanged := func(p *probe, c coupon.Coupon) store.Reserved {
+		return store.Reserved{Redemption: p.exchanged(c, p.key())}
+	}
+	checkedOut := func(p *probe, c coupon.Coupon) store.Reserved {
+		taken, err := p.s.TakeOver(p.Context(), p.takeOver(c, exchanged(p, c).Redemption, p.key()))
+		p.ok(err, "TakeOver")
+		return p.open(taken)
+	}
+	return []scene{
+		{"new", false, func(p *probe, c coupon.Coupon) store.Reserved { return p.reserve(c, p.key()) }},
+		{"in a session", false, settled()},
+		{"awaiting its payment", false, settled(redemption.SessionUnpaid)},
+		{"completed", false, settled(redemption.SessionCompleted)},
+		{"released", false, settled(redemption.SessionExpired)},
+		{"completed after all", false, settled(redemption.SessionExpired, redemption.SessionCompleted)},
+		{"cancelled before its session", false, func(p *probe, c coupon.Coupon) store.Reserved {
+			r := p.reserve(c, p.key())
+			p.transition(r.Redemption.ID, redemption.Event{Kind: redemption.Cancelled, At: at(900)})
+			return r
+		}},
+		{"for points to be debited", true, pending},
+		{"for points", true, exchanged},
+		{"for points, in a session", true, checkedOut},
+		{"for points, cancelled", true, func(p *probe, c coupon.Coupon) store.Reserved {
+			r := exchanged(p, c)
+			p.transition(r.Redemption.ID, redemption.Event{Kind: redemption.Cancelled, At: at(900)})
+			return r
+		}},
+		{"for points, refunded", true, func(p *probe, c coupon.Coupon) store.Reserved {
+			r := checkedOut(p, c)
+			p.settleSession(redemption.SessionExpired, r)
+			p.transition(r.Redemption.ID, redemption.Event{Kind: redemption.PointsGivenBack, At: at(900)})
+			return r
+		}},
+	}
+}
+
+// machineDecides applies every event to every state, and compares the outcome with
+// the machine's. Every reservation has a customer of its own.
+func machineDecides(p *probe) {
+	plain, points := p.coupon(), p.coupon(forPoints)
+	for _, scene := range scenes() {
+		c := plain
+		if scene.points {
+			c = points
+		}
+		for _, kind := range []redemption.EventKind{
+			redemption.SessionCompleted, redemption.SessionUnpaid, redemption.PaymentFailed, redemption.SessionExpired,
+		} {
+			r := scene.stage(p, c)
+			before := p.state(r)
+			session := before.Redemption.SessionID
+			if session == "" {
+				session = p.session()
+			}
+			event := p.settlement(kind, before, session)
+			settled := p.settle(event)
+			p.decided(before, event.Event, nil, scene.name)
+			same(p, settled.Redemption, p.redemption(before.Redemption.ID), "what Settle returns for %q of one that is %s", kind, scene.name)
+		}
+		for _, kind := range []redemption.EventKind{
+			redemption.PointsExchanged, redemption.Cancelled, redemption.Lapsed, redemption.PointsGivenBack,
+		} {
+			for _, seen := range []bool{true, false} {
+				r := scene.stage(p, c)
+				before := p.state(r)
+				e := redemption.Event{Kind: kind, At: at(6000), SessionID: "cs_other"}
+				if seen {
+					e.SessionID = before.Redemption.SessionID
+				}
+				_, err := p.s.Transition(p.Context(), before.Redemption.ID, e)
+				p.decided(before, e, err, scene.name)
+			}
+		}
+	}
+	p.invariants()
+}
+
+// state reads a reservation and its order, if it has one.
+func (p *probe) state(r store.Reserved) store.Reserved {
+	p.Helper()
+	now := store.Reserved{Redemption: p.redemption(r.Redemption.ID)}
+	if now.Redemption.OrderID != "" {
+		now.Order = p.order(now.Redemption.OrderID)
+	}
+	return now
+}
+
+// decided compares what is stored after an event with what the machine makes of it.
+func (p *probe) decided(before store.Reserved, e redemption.Event, failure error, name string) {
+	p.Helper()
+	what := fmt.Sprintf("%q of one that is %s", e.Kind, name)
+	want, err := redemption.Apply(before.Redemption, e)
+	if err != nil {
+		if cause := errors.Unwrap(err); !errors.Is(failure, cause) {
+			p.broken("%s returned the error %v, and not %v", what, failure, cause)
+		}
+		same(p, p.state(before), before, "what is stored after %s", what)
+		return
+	}
+	p.ok(failure, "%s", what)
+	order := before.Order
+	released := before.Redemption.State != redemption.Released && want.State == redemption.Released
+	ofSession := e.Kind >= redemption.SessionCompleted && e.Kind <= redemption.SessionExpired
+	if !order.IsZero() && (released || ofSession) {
+		order = order.After(e)
+	}
+	same(p, p.state(before), store.Reserved{Redemption: want, Order: order}, "what is stored after %s", what)
+}
+
+func transition(p *probe) {
+	c := p.coupon(limits(10, 0))
+	for _, kind := range []redemption.EventKind{redemption.Cancelled, redemption.Lapsed} {
+		for _, r := range []store.Reserved{p.reserve(c, "ann"), p.opened(c, "ann")} {
+			p.counts(c.ID, 0, int64(len(p.redemptions(store.RedemptionList{State: redemption.Reserved}))))
+			e := redemption.Event{Kind: kind, At: at(2000), SessionID: r.Redemption.SessionID}
+			want, err := redemption.Apply(r.Redemption, e)
+			p.own(err)
+			order := r.Order.After(e)
+			for range 2 {
+				same(p, p.transition(want.ID, e), want, "what Transition (%s) returns", kind)
+				same(p, p.redemption(want.ID), want, "the reservation")
+				same(p, p.order(order.ID), order, "its order")
+				e.At = at(2001)
+			}
+			same(p, order.State, store.OrderCancelled, "the state of its order")
+		}
+	}
+	p.counts(c.ID, 0, 0)
+	p.invariants()
+}
+
+func illegalTransitions(p *probe) {
+	c := p.coupon()
+	bare, opened, paid := p.reserve(c, "ann"), p.opened(c, "ann"), p.opened(c, "ann")
+	p.settleSession(redemption.SessionCompleted, paid)
+	paid = p.reread(paid)
+	for _, test := range []struct {
+		what string
+		r    store.Reserved
+		e    redemption.Event
+		want error
+	}{
+		{"cancel after the payment", paid, redemption.Event{Kind: redemption.Cancelled, SessionID: paid.Order.SessionID}, redemption.ErrIllegal},
+		{"lapse after the payment", paid, redemption.Event{Kind: redemption.Lapsed, SessionID: paid.Order.SessionID}, redemption.ErrIllegal},
+		{"lapse before the deadline", bare, redemption.Event{Kind: redemption.Lapsed, At: at(1000).Add(-1000)}, redemption.ErrNotLapsed},
+		{"cancel with a session that is not attached", bare, redemption.Event{Kind: redemption.Cancelled, SessionID: "cs"}, redemption.ErrOtherSession},
+		{"cancel without the session that is attached", opened, redemption.Event{Kind: redemption.Cancelled}, redemption.ErrOtherSession},
+		{"lapse without the session that is attached", opened, redemption.Event{Kind: redemption.Lapsed}, redemption.ErrOtherSession},
+		{"debit points of a coupon without", bare, redemption.Event{Kind: redemption.PointsExchanged}, redemption.ErrIllegal},
+		{"refund points of a coupon without", bare, redemption.Event{Kind: redemption.PointsGivenBack}, redemption.ErrIllegal},
+		{"do nothing that is known", bare, redemption.Event{Kind: 99}, redemption.ErrIllegal},
+	} {
+		if test.e.At.IsZero() {
+			test.e.At = at(9000)
+		}
+		_, err := p.s.Transition(p.Context(), test.r.Redemption.ID, test.e)
+		p.fails(err, test.want, "Transition to %s", test.what)
+		p.fails(err, redemption.ErrIllegal, "Transition to %s", test.what)
+		same(p, p.reread(test.r), test.r, "the reservation, and its order, after the attempt to %s", test.what)
+	}
+	_, err := p.s.Transition(p.Context(), "rsv_unknown", redemption.Event{Kind: redemption.Cancelled, At: at(900)})
+	p.fails(err, store.ErrNotFound, "Transition of an unknown redemption")
+	if errors.Is(err, redemption.ErrIllegal) {
+		p.broken("the error of an unknown redemption matches redemption.ErrIllegal: %v", err)
+	}
+	p.counts(c.ID, 1, 2)
+	p.invariants()
+}

@@ -1,0 +1,217 @@
+package storetest
+
+import (
+	"context"
+
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+func orderClauses() []clause {
+	return []clause{
+		{"create an order", "CreateOrder stores an order without a coupon; values that go in come out the same", createOrder},
+		{"create an order again", "a key that the customer used before returns the first order, replayed; ErrKeyReused as in Reserve", createOrderAgain},
+		{"create an order in a race", "of many calls at once with one key one stores its order, and the others return it", createOrderInARace},
+		{"orders by key", "OrderByKey returns the customer's order of that key, or ErrNotFound", ordersByKey},
+	}
+}
+
+func createOrder(p *probe) {
+	o := p.plain("ann", p.key())
+	o.Quote.Lines[0].ItemID = `it's "ünïcode" \ <b>`
+	want := o.Clone()
+	got, replayed, err := p.s.CreateOrder(p.Context(), o)
+	p.ok(err, "CreateOrder")
+	same(p, replayed, false, "whether a new order was replayed")
+	same(p, got, want, "what CreateOrder returns")
+	same(p, p.order(o.ID), want, "the order")
+	bare := store.Order{ID: "ord_bare", Key: "bare", CustomerID: "ann", State: store.OrderOpen, CreatedAt: at(1), UpdatedAt: at(1)}
+	bare.Quote = pricing.Quote{Currency: o.Quote.Currency}
+	_, _, err = p.s.CreateOrder(p.Context(), bare)
+	p.ok(err, "CreateOrder of an order with few fields")
+	same(p, p.order(bare.ID), bare, "an order with few fields")
+	bare.Key, bare.ID = "", "ord_none"
+	_, _, err = p.s.CreateOrder(p.Context(), bare)
+	p.fails(err, pricing.ErrInvalid, "CreateOrder without a key")
+	_, err = p.s.Order(p.Context(), "ord_none")
+	p.fails(err, store.ErrNotFound, "Order of one that was refused")
+}
+
+func createOrderAgain(p *probe) {
+	first, _, err := p.s.CreateOrder(p.Context(), p.plain("ann", "key"))
+	p.ok(err, "CreateOrder")
+	session := p.session()
+	for _, step := range []func(){
+		func() {}, func() { p.attach(first.ID, session) },
+		func() { p.settle(p.settlement(redemption.SessionExpired, store.Reserved{Order: first}, session)) },
+		func() { p.settle(p.settlement(redemption.SessionCompleted, store.Reserved{Order: first}, session)) },
+	} {
+		step()
+		again := p.plain("ann", "key")
+		got, replayed, err := p.s.CreateOrder(p.Context(), again)
+		p.ok(err, "CreateOrder with the same key")
+		same(p, got, p.order(first.ID), "the order of the key")
+		same(p, replayed, true, "whether the order was replayed")
+		_, err = p.s.Order(p.Context(), again.ID)
+		p.fails(err, store.ErrNotFound, "Order of a repeated request")
+	}
+	other := p.plain("ann", "key")
+	other.Fingerprint = "another cart"
+	_, _, err = p.s.CreateOrder(p.Context(), other)
+	p.fails(err, store.ErrKeyReused, "CreateOrder with the same key for another cart")
+	_, replayed, err := p.s.CreateOrder(p.Context(), p.plain("bob", "key"))
+	p.ok(err, "CreateOrder of another customer with the same key")
+	same(p, replayed, false, "whether another customer's order was replayed")
+}
+
+func createOrderInARace(p *probe) {
+	orders := make([]store.Order, p.can.Goroutines)
+	for i := range orders {
+		orders[i] = p.plain("ann", "key")
+	}
+	results, replays := make([]store.Order, len(orders)), make([]bool, len(orders))
+	errs := p.together(len(orders), func(ctx context.Context, s store.Store, i int) (err error) {
+		results[i], replays[i], err = s.CreateOrder(ctx, orders[i])
+		return err
+	})
+	p.succeeded(errs, nil, "CreateOrder with one key")
+	stored := 0
+	for i, o := range results {
+		if !replays[i] {
+			stored++
+		}
+		same(p, o, results[0], "the order of the key")
+	}
+	same(p, stored, 1, "the number of orders that were stored")
+}
+
+func ordersByKey(p *probe) {
+	plain, _, err := p.s.CreateOrder(p.Context(), p.plain("ann", "plain"))
+	p.ok(err, "CreateOrder")
+	reserved := p.place(p.checkout(p.coupon(), "ann", "reserved")).Order
+	points := p.place(p.exchange(p.coupon(forPoints), "ann", "points"))
+	for key, want := range map[string]store.Order{"plain": plain, "reserved": reserved} {
+		got, err := p.s.OrderByKey(p.Context(), "ann", key)
+		p.ok(err, "OrderByKey")
+		same(p, got, want, "the order of the key %q", key)
+	}
+	for _, test := range []struct{ customer, key string }{
+		{"bob", "plain"}, {"ann", "Plain"}, {"ann", "unknown"}, {"ann", ""}, {"", "plain"}, {"ann", points.Redemption.Key},
+	} {
+		_, err := p.s.OrderByKey(p.Context(), test.customer, test.key)
+		p.fails(err, store.ErrNotFound, "OrderByKey(%q, %q)", test.customer, test.key)
+	}
+	for _, id := range []string{"ord_unknown", "", points.Redemption.ID, "plain"} {
+		_, err := p.s.Order(p.Context(), id)
+		p.fails(err, store.ErrNotFound, "Order(%q)", id)
+	}
+	for _, id := range []string{"rsv_unknown", "", plain.ID} {
+		_, err := p.s.Redemption(p.Context(), id)
+		p.fails(err, store.ErrNotFound, "Redemption(%q)", id)
+	}
+}
+
+func attachClauses() []clause {
+	return []clause{
+		{"attach", "AttachSession records the processor's session in the order, and in its reservation with the new deadline; repeating it is harmless", attach},
+		{"attach to what has moved on", "an order that has ended, has another session, or whose reservation another order has taken over, is ErrSuperseded", attachSuperseded},
+		{"attach after the payment", "an order that the session has paid for already is no error", attachAfterPayment},
+		{"attach in a race", "an order that has another session is ErrSuperseded: of many sessions at once exactly one is attached", attachInARace},
+	}
+}
+
+func attach(p *probe) {
+	plain, _, err := p.s.CreateOrder(p.Context(), p.plain("ann", p.key()))
+	p.ok(err, "CreateOrder")
+	for _, r := range []store.Reserved{p.reserve(p.coupon(), "ann"), {Order: plain}} {
+		a := attachment(r.Order.ID, p.session())
+		want, err := r.Order.Attach(a)
+		p.own(err)
+		for range 2 {
+			got, err := p.s.AttachSession(p.Context(), a)
+			p.ok(err, "AttachSession")
+			same(p, got, want, "what AttachSession returns")
+			same(p, p.order(want.ID), want, "the order")
+			if r.Redemption.ID == "" {
+				continue
+			}
+			reservation, err := redemption.Apply(r.Redemption, redemption.Event{
+				Kind: redemption.SessionAttached, At: a.At, SessionID: a.SessionID, OrderID: a.OrderID, Deadline: a.Deadline,
+			})
+			p.own(err)
+			same(p, p.redemption(reservation.ID), reservation, "the reservation")
+		}
+	}
+	_, err = p.s.AttachSession(p.Context(), attachment("ord_unknown", p.session()))
+	p.fails(err, store.ErrNotFound, "AttachSession to an unknown order")
+	p.invariants()
+}
+
+func attachSuperseded(p *probe) {
+	c := p.coupon()
+	attached, cancelled, left := p.opened(c, "ann"), p.reserve(c, "ann"), p.reserve(c, "ann")
+	p.transition(cancelled.Redemption.ID, redemption.Event{Kind: redemption.Cancelled, At: at(900)})
+	over := p.takeOver(c, left.Redemption, p.key())
+	_, err := p.s.TakeOver(p.Context(), over)
+	p.ok(err, "TakeOver")
+	paid, expired := p.opened(c, "ann"), p.opened(c, "ann")
+	p.settleSession(redemption.SessionCompleted, paid)
+	p.settleSession(redemption.SessionExpired, expired)
+	for what, r := range map[string]store.Reserved{
+		"has another session": attached, "was cancelled": cancelled, "has lost its reservation": left, "was paid": paid,
+	} {
+		before := p.reread(r)
+		_, err := p.s.AttachSession(p.Context(), attachment(r.Order.ID, p.session()))
+		p.fails(err, store.ErrSuperseded, "AttachSession to an order that %s", what)
+		p.fails(err, store.ErrConflict, "AttachSession to an order that %s", what)
+		same(p, p.reread(r), before, "an order that %s, and its reservation", what)
+	}
+	_, err = p.s.AttachSession(p.Context(), attachment(expired.Order.ID, expired.Order.SessionID))
+	p.fails(err, store.ErrSuperseded, "AttachSession to an order whose session has expired")
+	same(p, p.redemption(over.ReservationID).SessionID, "", "the session of the reservation that was taken over")
+	p.invariants()
+}
+
+func attachAfterPayment(p *probe) {
+	plain, _, err := p.s.CreateOrder(p.Context(), p.plain("ann", p.key()))
+	p.ok(err, "CreateOrder")
+	for _, r := range []store.Reserved{p.reserve(p.coupon(), "ann"), {Order: plain}} {
+		for _, kind := range []redemption.EventKind{redemption.SessionUnpaid, redemption.SessionCompleted} {
+			a := attachment(r.Order.ID, "cs_early_"+r.Order.ID)
+			settled := p.settle(p.settlement(kind, r, a.SessionID))
+			want, err := settled.Order.Attach(a)
+			p.own(err)
+			got, err := p.s.AttachSession(p.Context(), a)
+			p.ok(err, "AttachSession after %q of the session", kind)
+			same(p, got, want, "what AttachSession returns after %q of the session", kind)
+			same(p, p.order(want.ID), want, "the order")
+			same(p, got.SessionURL, a.SessionURL, "the URL of the session")
+			if r.Redemption.ID != "" {
+				same(p, p.redemption(r.Redemption.ID), settled.Redemption, "the redemption")
+			}
+		}
+	}
+	p.invariants()
+}
+
+func attachInARace(p *probe) {
+	r := p.reserve(p.coupon(), "ann")
+	sessions := make([]string, p.can.Goroutines)
+	for i := range sessions {
+		sessions[i] = p.session()
+	}
+	errs := p.together(len(sessions), func(ctx context.Context, s store.Store, i int) error {
+		_, err := s.AttachSession(ctx, attachment(r.Order.ID, sessions[i]))
+		return err
+	})
+	if n := p.succeeded(errs, store.ErrSuperseded, "AttachSession"); n != 1 {
+		p.broken("of %d sessions %d were attached", len(sessions), n)
+	}
+	for i, err := range errs {
+		if err == nil {
+			same(p, p.order(r.Order.ID).SessionID, sessions[i], "the session of the order")
+			same(p, p.redemption(r.Redemption.ID).SessionID, sessions[i], "the session of the reservation")
+		}
+	}
+}

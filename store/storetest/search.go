@@ -1,0 +1,90 @@
+package storetest
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/store"
+)
+
+func searchClauses() []clause {
+	return []clause{
+		{"search", "Search finds coupons whose name, code or description holds the text, whatever the letter case; empty finds all", search},
+		{"search takes signs literally", "% and _ mean themselves", searchLiterally},
+	}
+}
+
+// shelf stores coupons with these names and returns their IDs by name.
+func (p *probe) shelf(names ...string) map[string]string {
+	p.Helper()
+	ids := map[string]string{}
+	for _, name := range names {
+		ids[p.coupon(named(name)).ID] = name
+	}
+	return ids
+}
+
+// found searches through pages of two, and returns the names of what is found.
+func (p *probe) found(text string, names map[string]string) []string {
+	p.Helper()
+	var found []string
+	list := store.CouponList{Search: text, PageSize: 2}
+	total := int64(0)
+	for {
+		page, err := p.s.ListCoupons(p.Context(), list)
+		p.ok(err, "ListCoupons with the search %q", text)
+		for _, c := range page.Items {
+			found = append(found, names[c.ID])
+		}
+		total = page.Total
+		if page.Next == "" {
+			break
+		}
+		list.After = page.Next
+	}
+	if total != int64(len(found)) {
+		p.broken("the search %q finds %d coupons and a total of %d", text, len(found), total)
+	}
+	slices.Sort(found)
+	return found
+}
+
+func search(p *probe) {
+	names := p.shelf("Summer Sale", "WINTER", "Frühling", "скидка", "ΤΙΜΗ", "tail", "x")
+	described := p.coupon(named("plain"), func(c *coupon.Coupon) { c.Description = "For the summer\nof ÉTÉ" })
+	coded := p.coupon(named("head"), coded(p.code("XSUMMERX")))
+	names[described.ID], names[coded.ID] = "described", "coded"
+	inactive := p.coupon(named("Wintersport"), inState(coupon.Inactive))
+	names[inactive.ID] = "inactive"
+	for text, want := range map[string][]string{
+		"summer": {"Summer Sale", "coded", "described"}, "SUMMER": {"Summer Sale", "coded", "described"},
+		"mer sa": {"Summer Sale"}, "winter": {"WINTER", "inactive"}, "FRÜHLING": {"Frühling"}, "frühling": {"Frühling"},
+		"fruhling": nil, "СКИД": {"скидка"}, "τιμη": {"ΤΙΜΗ"}, "été": {"described"}, "the summer\nof": {"described"},
+		"summersale": nil, " ": {"Summer Sale", "described"}, "headXSUMMERX": nil, "xsummerx": {"coded"}, "nothing": nil,
+		inactive.ID: nil, "winters": {"inactive"},
+	} {
+		want = slices.Clone(want)
+		slices.Sort(want)
+		same(p, p.found(text, names), want, "what the search %q finds", text)
+	}
+	same(p, len(p.found("", names)), len(names), "the number of coupons that the empty search finds")
+}
+
+func searchLiterally(p *probe) {
+	all := []string{"100% off", "100 off", "a_b", "axb", `c\d`, "c/d", `it's`, `say "x"`, "[a-z]", "a*b?", "end%", "$1", `\%`, "--", ";"}
+	names := p.shelf(all...)
+	for _, text := range []string{
+		"%", "_", "0%", "%o", "a_b", "_b", `\`, `\%`, `\_`, `c\d`, `'`, `''`, `"`, "[a-z]", "[", "*", "?", "a*b?", ".*", "$1", "--", ";", "%%", "__", "^", "|", "%off", "1_0",
+	} {
+		var want []string
+		for _, name := range all {
+			if strings.Contains(name, text) {
+				want = append(want, name)
+			}
+		}
+		// The codes of these coupons have letters, digits and "-" only.
+		slices.Sort(want)
+		same(p, p.found(text, names), want, "what the search %q finds", text)
+	}
+}

@@ -1,0 +1,434 @@
+package storetest
+
+import (
+	"context"
+	"slices"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+func settleClauses() []clause {
+	return []clause{
+		{"complete", "Settle applies the event to redemption and order, together with the counts; repeating it changes nothing", complete},
+		{"complete in a race", "a payment that is delivered many times at once is counted once", completeInARace},
+		{"every order of events ends the same", "redelivered and reordered events do no harm; completed wins over expired in whichever order they arrive, with exactly one redemption and one use", everyOrderOfEvents},
+		{"unpaid waits", "completed but unpaid is not a redemption: it extends the deadline and waits for the later success or failure", unpaidWaits},
+		{"settle finds by metadata", "Settle finds the redemption by the session, else by ReservationID if no other session or order has it", settleFindsByMetadata},
+		{"settle minds whose session it is", "Settle finds the redemption by ReservationID only if no other session or order has it", settleMindsTheSession},
+		{"a session that never came to be", "SessionExpired may name the order alone: it cancels the order if that has no session, and releases its reservation if that has none; nothing is found by an empty session ID", sessionThatNeverCame},
+		{"events about nothing", "an event that changes nothing, or that concerns nothing in the store, is no error", eventsAboutNothing},
+		{"settle an order without a coupon", "Settle applies the event to the order of the session, also where there is no redemption", settlePlainOrder},
+	}
+}
+
+func complete(p *probe) {
+	c := p.coupon(limits(2, 1))
+	r := p.opened(c, "ann")
+	paid := p.settlement(redemption.SessionCompleted, r, r.Order.SessionID)
+	want, err := redemption.Apply(r.Redemption, paid.Event)
+	p.own(err)
+	order := r.Order.After(paid.Event)
+	settled := p.settle(paid)
+	same(p, settled, store.Settled{Redemption: want, Order: order, Changed: true}, "what Settle returns")
+	for range 2 {
+		same(p, p.redemption(want.ID), want, "the redemption")
+		same(p, p.order(order.ID), order, "the order")
+		p.counts(c.ID, 1, 0)
+		settled = p.settleSession(redemption.SessionCompleted, r)
+		same(p, settled, store.Settled{Redemption: want, Order: order}, "what Settle returns when it is repeated")
+	}
+	same(p, order.State, store.OrderPaid, "the state of the order")
+	p.invariants()
+}
+
+func completeInARace(p *probe) {
+	c := p.coupon(limits(1, 1))
+	r := p.opened(c, "ann")
+	payments := make([]store.Settlement, p.can.Goroutines)
+	for i := range payments {
+		payments[i] = p.settlement(redemption.SessionCompleted, r, r.Order.SessionID)
+	}
+	changed := make([]bool, len(payments))
+	errs := p.together(len(payments), func(ctx context.Context, s store.Store, i int) error {
+		settled, err := s.Settle(ctx, payments[i])
+		changed[i] = settled.Changed
+		return err
+	})
+	p.succeeded(errs, nil, "Settle of one payment")
+	changed = slices.DeleteFunc(changed, func(c bool) bool { return !c })
+	same(p, len(changed), 1, "the number of calls that changed something")
+	p.counts(c.ID, 1, 0)
+	same(p, len(p.redemptions(store.RedemptionList{})), 1, "the number of redemptions")
+	p.invariants()
+}
+
+// everyOrderOfEvents delivers the events of a session in every order, each once or
+// twice, with the session attached before or never.
+func everyOrderOfEvents(p *probe) {
+	c := p.coupon()
+	kinds := []redemption.EventKind{
+		redemption.SessionCompleted, redemption.SessionExpired, redemption.SessionUnpaid, redemption.PaymentFailed,
+	}
+	used := int64(0)
+	for i, order := range permutations(kinds) {
+		r := p.reserve(c, "ann")
+		session := p.session()
+		if i%2 == 0 {
+			r.Order = p.attach(r.Order.ID, session)
+		}
+		r = p.reread(r)
+		want, wantOrder := r.Redemption, r.Order
+		for j, kind := range order {
+			for range 1 + (i+j)%2 {
+				event := p.settlement(kind, r, session)
+				event.Event.NoPlaceLeft = false
+				after, err := redemption.Apply(want, event.Event)
+				p.own(err)
+				settled := p.settle(event)
+				changed := !after.Equal(want) || !sameOrder(wantOrder.After(event.Event), wantOrder)
+				want, wantOrder = after, wantOrder.After(event.Event)
+				same(p, settled, store.Settled{Redemption: want, Order: wantOrder, Changed: changed}, "what Settle returns for %q of %v", kind, order)
+			}
+		}
+		used++
+		same(p, p.redemption(want.ID), want, "the redemption after %v", order)
+		same(p, p.order(wantOrder.ID), wantOrder, "the order after %v", order)
+		same(p, want.State, redemption.Completed, "the state after %v", order)
+		p.counts(c.ID, used, 0)
+	}
+	p.invariants()
+}
+
+func sameOrder(a, b store.Order) bool {
+	return a.State == b.State && a.SessionID == b.SessionID && a.Deadline.Equal(b.Deadline)
+}
+
+func permutations(kinds []redemption.EventKind) [][]redemption.EventKind {
+	if len(kinds) == 0 {
+		return [][]redemption.EventKind{nil}
+	}
+	var all [][]redemption.EventKind
+	for i, first := range kinds {
+		rest := slices.Delete(slices.Clone(kinds), i, i+1)
+		for _, tail := range permutations(rest) {
+			all = append(all, append([]redemption.EventKind{first}, tail...))
+		}
+	}
+	return all
+}
+
+func unpaidWaits(p *probe) {
+	c := p.coupon(limits(2, 0))
+	for _, end := range []redemption.EventKind{redemption.SessionCompleted, redemption.PaymentFailed} {
+		r := p.opened(c, "ann")
+		settled := p.settleSession(redemption.SessionUnpaid, r)
+		if got := settled.Redemption; !got.AwaitingPayment || got.State != redemption.Reserved || !got.Deadline.Equal(at(5000)) {
+			p.broken("after an unpaid completion the reservation is %+v", got)
+		}
+		same(p, settled.Order.State, store.OrderAwaitingPayment, "the state of the order")
+		same(p, p.redemption(r.Redemption.ID), settled.Redemption, "the reservation")
+		p.settleSession(redemption.SessionExpired, r)
+		same(p, p.redemption(r.Redemption.ID), settled.Redemption, "the reservation after an expiry that cannot be")
+		due, err := p.s.Due(p.Context(), at(4999), 10)
+		p.ok(err, "Due")
+		same(p, due, nil, "what is due before the new deadline")
+		p.settleSession(end, r)
+	}
+	p.counts(c.ID, 1, 0)
+	p.invariants()
+}
+
+func settleFindsByMetadata(p *probe) {
+	c := p.coupon(forPoints)
+	for _, kind := range []redemption.EventKind{
+		redemption.SessionCompleted, redemption.SessionExpired, redemption.SessionUnpaid, redemption.PaymentFailed,
+	} {
+		r := p.reserve(c, "ann") // the session was never attached
+		event := p.settlement(kind, r, p.session())
+		want, err := redemption.Apply(r.Redemption, event.Event)
+		p.own(err)
+		settled := p.settle(event)
+		same(p, settled, store.Settled{Redemption: want, Order: r.Order.After(event.Event), Changed: true}, "what Settle returns for %q", kind)
+		same(p, p.redemption(want.ID), want, "the redemption after %q", kind)
+		same(p, want.SessionID, event.Event.SessionID, "the session of the redemption")
+
+		// Now the session is known, and finds the redemption.
+		event = p.settlement(redemption.SessionCompleted, store.Reserved{Order: r.Order}, event.Event.SessionID)
+		settled = p.settle(event)
+		same(p, settled.Redemption.ID, want.ID, "the redemption that the session finds")
+		same(p, settled.Redemption.State, redemption.Completed, "its state")
+	}
+	points := p.exchanged(c, "bob") // no order
+	event := p.settlement(redemption.SessionCompleted, store.Reserved{Redemption: points}, p.session())
+	same(p, p.settle(event).Redemption.ID, points.ID, "the reservation without an order that the metadata name")
+	p.invariants()
+}
+
+func settleMindsTheSession(p *probe) {
+	c := p.coupon()
+	attached, bare := p.opened(c, "ann"), p.reserve(c, "ann")
+	other := p.reserve(c, "ann")
+	for _, victim := range []store.Reserved{attached, bare} {
+		victim = p.reread(victim)
+		for _, kind := range []redemption.EventKind{redemption.SessionExpired, redemption.PaymentFailed, redemption.SessionUnpaid} {
+			foreign := p.settlement(kind, other, p.session())
+			foreign.ReservationID, foreign.Event.OrderID = victim.Redemption.ID, "ord_other"
+			settled := p.settle(foreign)
+			same(p, settled, store.Settled{}, "what Settle returns for %q of another order's session", kind)
+			same(p, p.reread(victim), victim, "the reservation after %q of another order's session", kind)
+		}
+		paid := p.settlement(redemption.SessionCompleted, victim, p.session())
+		paid.Event.OrderID = "ord_other"
+		settled := p.settle(paid)
+		same(p, settled.Redemption, payment(paid, false), "the redemption of another order's session")
+		same(p, p.reread(victim), victim, "the reservation after another order's payment")
+	}
+	p.counts(c.ID, 2, 3)
+	p.invariants()
+}
+
+func sessionThatNeverCame(p *probe) {
+	c := p.coupon()
+	bystander := p.reserve(c, "ann") // has no session either
+	r := p.reserve(c, "ann")
+	abandoned := store.Settlement{
+		Event:         redemption.Event{Kind: redemption.SessionExpired, At: at(700), OrderID: r.Order.ID},
+		ReservationID: r.Redemption.ID,
+	}
+	want, err := redemption.Apply(r.Redemption, abandoned.Event)
+	p.own(err)
+	settled := p.settle(abandoned)
+	same(p, settled, store.Settled{Redemption: want, Order: r.Order.After(abandoned.Event), Changed: true}, "what Settle returns")
+	same(p, p.redemption(want.ID).State, redemption.Released, "the state of the reservation")
+	same(p, p.order(r.Order.ID).State, store.OrderCancelled, "the state of the order")
+
+	plain, _, err := p.s.CreateOrder(p.Context(), p.plain("ann", p.key()))
+	p.ok(err, "CreateOrder")
+	settled = p.settle(store.Settlement{Event: redemption.Event{Kind: redemption.SessionExpired, At: at(700), OrderID: plain.ID}})
+	same(p, settled.Order.State, store.OrderCancelled, "the state of an order without a coupon")
+
+	opened := p.opened(c, "ann")
+	abandoned.Event.OrderID, abandoned.ReservationID = opened.Order.ID, opened.Redemption.ID
+	settled = p.settle(abandoned)
+	if settled.Changed {
+		p.broken("an expiry without a session changed something of an order that has one")
+	}
+	same(p, p.reread(opened), opened, "a reservation with a session, and its order")
+	same(p, p.reread(bystander), bystander, "a reservation without a session, and its order")
+	p.counts(c.ID, 0, 2)
+	p.invariants()
+}
+
+func eventsAboutNothing(p *probe) {
+	c := p.coupon()
+	r := p.opened(c, "ann")
+	for _, kind := range []redemption.EventKind{
+		redemption.SessionExpired, redemption.SessionUnpaid, redemption.PaymentFailed, redemption.SessionCompleted,
+	} {
+		unknown := store.Settlement{
+			Event:         redemption.Event{Kind: kind, At: at(700), SessionID: "cs_unknown", OrderID: "ord_unknown", Deadline: at(5000)},
+			ReservationID: "rsv_unknown", CustomerID: "ann", NewID: "rsv_new",
+		}
+		same(p, p.settle(unknown), store.Settled{}, "what Settle returns for %q of a session that nobody knows", kind)
+		unknown.Event.OrderID, unknown.ReservationID = "", ""
+		same(p, p.settle(unknown), store.Settled{}, "what Settle returns for %q without metadata", kind)
+		if kind != redemption.SessionCompleted {
+			unknown.CouponID = c.ID
+			same(p, p.settle(unknown), store.Settled{}, "what Settle returns for %q of a session that names a coupon", kind)
+		}
+	}
+	p.settleSession(redemption.SessionExpired, r)
+	settled := p.settleSession(redemption.SessionExpired, r)
+	same(p, settled.Changed, false, "whether a repeated event changed something")
+	same(p, len(p.redemptions(store.RedemptionList{})), 1, "the number of redemptions")
+	p.invariants()
+}
+
+func settlePlainOrder(p *probe) {
+	for kinds, want := range map[[2]redemption.EventKind]store.OrderState{
+		{redemption.SessionCompleted, redemption.SessionExpired}: store.OrderPaid,
+		{redemption.SessionExpired, redemption.SessionCompleted}: store.OrderPaid,
+		{redemption.SessionExpired, redemption.SessionExpired}:   store.OrderCancelled,
+		{redemption.SessionUnpaid, redemption.SessionExpired}:    store.OrderAwaitingPayment,
+		{redemption.SessionUnpaid, redemption.PaymentFailed}:     store.OrderCancelled,
+	} {
+		for _, attached := range []bool{true, false} {
+			o, _, err := p.s.CreateOrder(p.Context(), p.plain("ann", p.key()))
+			p.ok(err, "CreateOrder")
+			session := p.session()
+			if attached {
+				o = p.attach(o.ID, session)
+			}
+			for _, kind := range kinds {
+				event := p.settlement(kind, store.Reserved{Order: o}, session)
+				if attached {
+					event.Event.OrderID = "" // the session finds it
+				}
+				after := o.After(event.Event)
+				settled := p.settle(event)
+				same(p, settled, store.Settled{Order: after, Changed: !sameOrder(after, o)}, "what Settle returns for %q", kind)
+				o = after
+			}
+			same(p, p.order(o.ID), o, "the order")
+			same(p, o.State, want, "the state of the order after %v", kinds)
+		}
+	}
+	same(p, p.redemptions(store.RedemptionList{}), nil, "the list of redemptions")
+}
+
+func paymentClauses() []clause {
+	return []clause{
+		{"payment after release", "a payment that arrives after its reservation was released completes it; when no place is left it is recorded and flagged, never dropped", paymentAfterRelease},
+		{"payment without a reservation", "a completed session for which no redemption is found, but whose metadata names a coupon, is recorded as a new redemption, over the limit if no place is left", paymentWithoutReservation},
+		{"payment without a reservation in a race", "a payment that is delivered many times at once is recorded once, whatever ID each delivery brings", paymentInARace},
+		{"payment of a deleted coupon", "a reservation made in time completes even if the coupon is deleted before the payment arrives, and a payment for a coupon that is gone is recorded", paymentOfADeletedCoupon},
+		{"payment with a used ID", "a new record never takes the place of another", paymentWithAUsedID},
+	}
+}
+
+func paymentAfterRelease(p *probe) {
+	for _, test := range []struct {
+		limits   terms
+		another  string // takes the place that was released
+		flagged  bool
+		describe string
+	}{
+		{limits(1, 0), "", false, "a place is left"},
+		{limits(0, 1), "", false, "a place of the customer is left"},
+		{limits(0, 0), "bob", false, "there is no limit"},
+		{limits(2, 0), "bob", false, "one of two places is left"},
+		{limits(1, 0), "bob", true, "somebody else has the place"},
+		{limits(0, 1), "ann", true, "the customer has used his place again"},
+		{limits(0, 1), "bob", false, "another customer has used his own place"},
+	} {
+		for _, attached := range []bool{true, false} {
+			c := p.coupon(test.limits)
+			r := p.reserve(c, "ann")
+			session := p.session()
+			if attached {
+				p.attach(r.Order.ID, session)
+			}
+			p.settle(p.settlement(redemption.SessionExpired, r, session))
+			taken := int64(0)
+			if test.another != "" {
+				p.reserve(c, test.another)
+				taken = 1
+			}
+			before := p.redemption(r.Redemption.ID)
+			paid := p.settlement(redemption.SessionCompleted, r, session)
+			e := paid.Event
+			e.NoPlaceLeft = test.flagged
+			want, err := redemption.Apply(before, e)
+			p.own(err)
+			settled := p.settle(paid)
+			same(p, settled.Redemption, want, "the redemption when %s", test.describe)
+			same(p, settled.Redemption.OverLimit, test.flagged, "the flag when %s", test.describe)
+			same(p, settled.Order.State, store.OrderPaid, "the state of the order when %s", test.describe)
+			same(p, p.settle(p.settlement(redemption.SessionCompleted, r, session)).Redemption, want, "the redemption after a second delivery")
+			p.counts(c.ID, 1, taken)
+		}
+	}
+	p.invariants()
+}
+
+func paymentWithoutReservation(p *probe) {
+	for _, test := range []struct {
+		limits   terms
+		taken    []string
+		flagged  bool
+		describe string
+	}{
+		{limits(0, 0), nil, false, "there is no limit"},
+		{limits(1, 1), nil, false, "a place is left"},
+		{limits(1, 0), []string{"bob"}, true, "no place is left"},
+		{limits(0, 1), []string{"ann"}, true, "no place of the customer is left"},
+		{limits(0, 1), []string{"bob"}, false, "another customer has used his place"},
+	} {
+		c := p.coupon(test.limits)
+		for _, customer := range test.taken {
+			p.reserve(c, customer)
+		}
+		paid := p.settlement(redemption.SessionCompleted, store.Reserved{
+			Redemption: redemption.Redemption{ID: "rsv_lost", CouponID: c.ID, CustomerID: "ann"},
+			Order:      store.Order{ID: "ord_lost"},
+		}, p.session())
+		want := payment(paid, test.flagged)
+		same(p, p.settle(paid), store.Settled{Redemption: want, Changed: true}, "what Settle returns when %s", test.describe)
+		same(p, p.redemption(want.ID), want, "the redemption when %s", test.describe)
+		paid.NewID += "-again"
+		same(p, p.settle(paid), store.Settled{Redemption: want}, "what Settle returns for a second delivery when %s", test.describe)
+		late := p.settlement(redemption.SessionExpired, store.Reserved{}, paid.Event.SessionID)
+		same(p, p.settle(late), store.Settled{Redemption: want}, "what Settle returns for an expiry after the payment")
+		p.counts(c.ID, 1, int64(len(test.taken)))
+		found, err := p.s.LookUp(p.Context(), store.LookUp{CouponID: c.ID, CustomerID: "ann"})
+		p.ok(err, "LookUp")
+		same(p, found.CompletedByCustomer, int64(1), "the completed redemptions of the customer")
+	}
+	p.invariants()
+}
+
+func paymentInARace(p *probe) {
+	c := p.coupon(limits(1, 1))
+	session := p.session()
+	payments := make([]store.Settlement, p.can.Goroutines)
+	for i := range payments {
+		payments[i] = p.settlement(redemption.SessionCompleted, store.Reserved{
+			Redemption: redemption.Redemption{ID: "rsv_lost", CouponID: c.ID, CustomerID: "ann"},
+		}, session)
+	}
+	errs := p.together(len(payments), func(ctx context.Context, s store.Store, i int) error {
+		_, err := s.Settle(ctx, payments[i])
+		return err
+	})
+	p.succeeded(errs, nil, "Settle of one payment")
+	all := p.redemptions(store.RedemptionList{})
+	if len(all) != 1 || all[0].OverLimit {
+		p.broken("one payment left %d redemptions: %+v", len(all), all)
+	}
+	p.counts(c.ID, 1, 0)
+	p.invariants()
+}
+
+func paymentOfADeletedCoupon(p *probe) {
+	c := p.coupon(limits(3, 1))
+	held, lapsed := p.opened(c, "ann"), p.opened(c, "bob")
+	p.settleSession(redemption.SessionExpired, lapsed)
+	p.ok(p.s.DeleteCoupon(p.Context(), c.ID, c.Revision), "DeleteCoupon")
+	for _, r := range []store.Reserved{held, lapsed} {
+		before := p.redemption(r.Redemption.ID)
+		paid := p.settlement(redemption.SessionCompleted, r, r.Order.SessionID)
+		want, err := redemption.Apply(before, paid.Event)
+		p.own(err)
+		same(p, p.settle(paid).Redemption, want, "the redemption of a deleted coupon")
+		same(p, p.order(r.Order.ID).State, store.OrderPaid, "the state of its order")
+	}
+	for _, id := range []string{c.ID, "cpn_never_was"} {
+		paid := p.settlement(redemption.SessionCompleted, store.Reserved{
+			Redemption: redemption.Redemption{CouponID: id, CustomerID: "cem"},
+		}, p.session())
+		same(p, p.settle(paid), store.Settled{Redemption: payment(paid, false), Changed: true}, "what Settle returns for a payment of a coupon that is gone")
+	}
+	same(p, len(p.redemptions(store.RedemptionList{CouponID: c.ID})), 3, "the number of redemptions of the deleted coupon")
+	_, err := p.s.Coupon(p.Context(), c.ID)
+	p.fails(err, coupon.ErrNotFound, "Coupon of a deleted one, after its payments")
+	p.invariants()
+}
+
+func paymentWithAUsedID(p *probe) {
+	c := p.coupon()
+	r := p.opened(c, "ann")
+	paid := p.settlement(redemption.SessionCompleted, store.Reserved{
+		Redemption: redemption.Redemption{CouponID: c.ID, CustomerID: "bob"},
+	}, p.session())
+	paid.NewID = r.Redemption.ID
+	if _, err := p.s.Settle(p.Context(), paid); err == nil {
+		p.broken("a payment was recorded under the ID of another redemption")
+	}
+	same(p, p.reread(r), r, "the redemption that had the ID, and its order")
+	p.counts(c.ID, 0, 1)
+	paid.NewID = "rsv_new"
+	same(p, p.settle(paid).Redemption, payment(paid, false), "the redemption under an ID of its own")
+	p.invariants()
+}

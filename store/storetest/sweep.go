@@ -1,0 +1,116 @@
+package storetest
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+func sweepClauses() []clause {
+	return []clause{
+		{"due", "Due returns live reservations whose deadline is not after at, and records whose points are still to be refunded, the oldest first, at most limit records", due},
+		{"open orders", "OpenOrders returns orders without a redemption that have not ended and whose deadline is not after at, the oldest first, at most limit", openOrders},
+	}
+}
+
+func due(p *probe) {
+	c, points := p.coupon(), p.coupon(forPoints)
+	// The older a reservation, the later its deadline.
+	var want []redemption.Redemption
+	for i := range 4 {
+		r := p.checkout(c, "ann", p.key())
+		r.Redemption.CreatedAt, r.Redemption.Deadline = at(100-i), at(1000+i)
+		want = append([]redemption.Redemption{p.place(r).Redemption}, want...)
+	}
+	never := p.checkout(c, "ann", p.key())
+	never.Redemption.Deadline = time.Time{}
+	p.place(never)
+	later := p.checkout(c, "ann", p.key())
+	later.Redemption.Deadline = at(1003).Add(time.Microsecond)
+	p.place(later)
+	p.settleSession(redemption.SessionCompleted, p.opened(c, "ann"))
+	p.settleSession(redemption.SessionExpired, p.opened(c, "ann"))
+	p.exchanged(points, "ann") // paid in points, so that it waits
+	pending := p.exchange(points, "bob", p.key())
+	pending.Redemption.CreatedAt, pending.Redemption.Deadline = at(-5), at(1)
+	want = append([]redemption.Redemption{p.place(pending).Redemption}, want...)
+	refund := p.exchange(points, "cem", p.key())
+	refund.Redemption.CreatedAt = at(-4)
+	p.place(refund)
+	want = slices.Insert(want, 1, p.transition(refund.Redemption.ID, redemption.Event{Kind: redemption.Cancelled, At: at(2)}))
+	closed := p.place(p.exchange(points, "dan", p.key()))
+	p.transition(closed.Redemption.ID, redemption.Event{Kind: redemption.Cancelled, At: at(2)})
+	p.transition(closed.Redemption.ID, redemption.Event{Kind: redemption.PointsGivenBack, At: at(3)})
+
+	for _, test := range []struct {
+		at    time.Time
+		limit int
+		want  []redemption.Redemption
+	}{
+		{at(1003), 100, want}, {at(1003), 3, want[:3]}, {at(1003), 1, want[:1]}, {at(1003), 0, nil},
+		{at(1), 10, want[:2]}, {at(1).Add(-time.Microsecond), 10, want[1:2]},
+		{at(1000), 10, append(slices.Clone(want[:2]), want[5])}, {at(1001), 10, append(slices.Clone(want[:2]), want[4:]...)},
+	} {
+		got, err := p.s.Due(p.Context(), test.at, test.limit)
+		p.ok(err, "Due")
+		same(p, got, test.want, "what is due at %s, at most %d", test.at, test.limit)
+	}
+	p.transition(want[0].ID, redemption.Event{Kind: redemption.Lapsed, At: at(1003)})
+	p.transition(want[0].ID, redemption.Event{Kind: redemption.PointsGivenBack, At: at(1003)})
+	p.transition(want[2].ID, redemption.Event{Kind: redemption.Lapsed, At: at(1003)})
+	got, err := p.s.Due(p.Context(), at(1003), 100)
+	p.ok(err, "Due")
+	same(p, got, append(slices.Clone(want[1:2]), want[3:]...), "what is due after the oldest was dealt with")
+}
+
+func openOrders(p *probe) {
+	var all []store.Order
+	for i := range 5 {
+		o := p.plain("ann", p.key())
+		o.CreatedAt, o.UpdatedAt, o.Deadline = at(100-i*i), at(100-i*i), at(1000+i)
+		created, _, err := p.s.CreateOrder(p.Context(), o)
+		p.ok(err, "CreateOrder")
+		all = append(all, created)
+	}
+	slices.SortFunc(all, func(a, b store.Order) int {
+		if c := a.CreatedAt.Compare(b.CreatedAt); c != 0 {
+			return c
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	never := p.plain("ann", p.key())
+	never.Deadline = time.Time{}
+	_, _, err := p.s.CreateOrder(p.Context(), never)
+	p.ok(err, "CreateOrder")
+	p.reserve(p.coupon(), "ann") // has a redemption, and Due lists that
+	for _, kind := range []redemption.EventKind{redemption.SessionCompleted, redemption.SessionExpired} {
+		ended, _, err := p.s.CreateOrder(p.Context(), p.plain("ann", p.key()))
+		p.ok(err, "CreateOrder")
+		p.settle(p.settlement(kind, store.Reserved{Order: ended}, p.session()))
+	}
+	for _, test := range []struct {
+		at    time.Time
+		limit int
+		want  []store.Order
+	}{
+		{at(1004), 100, all}, {at(1004), 2, all[:2]}, {at(1004), 0, nil}, {at(1004).Add(-time.Microsecond), 100, all[1:]},
+		{at(1000), 100, all[4:]}, {at(999), 100, nil},
+	} {
+		got, err := p.s.OpenOrders(p.Context(), test.at, test.limit)
+		p.ok(err, "OpenOrders")
+		same(p, got, test.want, "the open orders at %s, at most %d", test.at, test.limit)
+	}
+	// One that is attached or waits for a delayed payment has not ended.
+	oldest := p.attach(all[0].ID, p.session())
+	waiting := p.settleSession(redemption.SessionUnpaid, store.Reserved{Order: all[1], Redemption: redemption.Redemption{}}).Order
+	if waiting.IsZero() {
+		waiting = p.settle(p.settlement(redemption.SessionUnpaid, store.Reserved{Order: all[1]}, p.session())).Order
+	}
+	same(p, waiting.State, store.OrderAwaitingPayment, "the state of an order with a delayed payment")
+	got, err := p.s.OpenOrders(p.Context(), at(9999), 2)
+	p.ok(err, "OpenOrders")
+	same(p, got, []store.Order{oldest, waiting}, "the open orders that have a session")
+}
