@@ -1,0 +1,206 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/examples/service/internal/shop"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/store"
+)
+
+// Options configure an [API]. Service, Orders, Shop, Catalog and Webhook are
+// required.
+type Options struct {
+	// Service decides about coupons.
+	Service *couponkit.Service
+	// Orders finds the order that a customer comes back from paying.
+	Orders store.Orders
+	// Shop knows users, sessions and points.
+	Shop *shop.DB
+	// Catalog has the prices.
+	Catalog shop.Catalog
+	// Webhook makes the endpoint that authenticates the processor's deliveries.
+	Webhook func(handle func(context.Context, processor.Event) error) http.Handler
+	// BaseURL is where customers reach the service, without a slash at the end.
+	BaseURL string
+	// Metrics counts requests; nil makes its own.
+	Metrics *Metrics
+	// Logger hears of failures; nil discards.
+	Logger *slog.Logger
+	// Now is the clock of the limits; nil is time.Now.
+	Now func() time.Time
+	// Limits bound attempts; see [Limits] for the defaults.
+	Limits Limits
+	// ClientAddress tells who asks; nil is the address of the connection.
+	ClientAddress func(*http.Request) string
+	// InsecureCookies lets browsers send the session over plain HTTP.
+	InsecureCookies bool
+}
+
+// API serves the HTTP interface. Make it with [New]; it is safe for concurrent use.
+type API struct {
+	Options
+	attempts limiters
+	logins   limiters
+	origins  *http.CrossOriginProtection
+}
+
+// New returns the interface. An origin in BaseURL that cannot be read is an error.
+func New(o Options) (*API, error) {
+	if o.Service == nil || o.Orders == nil || o.Shop == nil || o.Webhook == nil {
+		return nil, errors.New("api: Service, Orders, Shop and Webhook are required")
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Metrics == nil {
+		o.Metrics = NewMetrics()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.ClientAddress == nil {
+		o.ClientAddress = connectionAddress
+	}
+	o.BaseURL = strings.TrimSuffix(o.BaseURL, "/")
+	o.Limits = o.Limits.orDefaults()
+	a := &API{
+		Options:  o,
+		attempts: newLimiters(o.Limits.AttemptsPerUser, o.Limits.AttemptsPerAddress, o.Now),
+		logins:   newLimiters(o.Limits.LoginsPerUser, o.Limits.LoginsPerAddress, o.Now),
+		origins:  http.NewCrossOriginProtection(),
+	}
+	a.origins.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		writeProblem(w, problem{Status: http.StatusForbidden, Code: "cross_origin", Title: "This request comes from another site."})
+	}))
+	if o.BaseURL != "" {
+		if err := a.origins.AddTrustedOrigin(o.BaseURL); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+// access tells who may call.
+type access uint8
+
+const (
+	anyone access = iota
+	signedIn
+	administrator
+)
+
+// Sizes of request bodies.
+const (
+	smallBody = 64 << 10
+	// couponBody has room for an allow-list of a hundred thousand addresses.
+	couponBody = 8 << 20
+)
+
+// call is one line of the table of calls.
+type call struct {
+	pattern string
+	access  access
+	maxBody int64
+	handle  func(*API, http.ResponseWriter, *http.Request) error
+}
+
+// calls is the HTTP interface.
+var calls = []call{
+	{"GET /session", anyone, 0, (*API).session},
+	{"POST /login", anyone, smallBody, (*API).login},
+	{"POST /logout", signedIn, 0, (*API).logout},
+	{"GET /catalog", anyone, 0, (*API).catalog},
+
+	{"GET /admin/coupon/all", administrator, 0, (*API).listCoupons},
+	{"POST /admin/coupon", administrator, couponBody, (*API).createCoupon},
+	{"POST /admin/coupon/generate-code", administrator, 0, (*API).generateCode},
+	{"GET /admin/coupon/{id}", administrator, 0, (*API).getCoupon},
+	{"PATCH /admin/coupon/{id}", administrator, couponBody, (*API).updateCoupon},
+	{"PATCH /admin/coupon/{id}/status", administrator, smallBody, (*API).setStatus},
+	{"DELETE /admin/coupon/{id}", administrator, 0, (*API).deleteCoupon},
+	{"GET /admin/coupon/{id}/redemptions", administrator, 0, (*API).redemptions},
+	{"GET /admin/coupon/{id}/usage", administrator, 0, (*API).usage},
+	{"GET /admin/catalog/search", administrator, 0, (*API).searchCatalog},
+
+	{"GET /payment/apply-coupon/{codeOrId}", signedIn, 0, (*API).applyCoupon},
+	{"POST /payment/quote", anyone, smallBody, (*API).quote},
+	{"POST /payment/cart-checkout", signedIn, smallBody, (*API).cartCheckout},
+	{"POST /payment/payment-link", signedIn, smallBody, (*API).paymentLink},
+	{"GET /payment/return", signedIn, 0, (*API).comeBack},
+	{"GET /order/{id}", signedIn, 0, (*API).order},
+
+	{"GET /points", signedIn, 0, (*API).points},
+	{"POST /points/redeem/{couponId}", signedIn, 0, (*API).redeemPoints},
+	{"DELETE /points/reservation/{id}", signedIn, 0, (*API).cancelReservation},
+}
+
+// Register adds every call to a mux, the webhook and the pages for operators
+// included.
+func (a *API) Register(mux *http.ServeMux) {
+	for _, c := range calls {
+		mux.HandleFunc(c.pattern, func(w http.ResponseWriter, r *http.Request) { a.serve(c, w, r) })
+	}
+	mux.Handle("POST /payment/webhook", a.webhook())
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, status{"ok"}) })
+	mux.HandleFunc("GET /readyz", a.ready)
+	mux.Handle("GET /metrics", a.Metrics.handler())
+	mux.HandleFunc("GET /openapi.json", serveOpenAPI)
+	mux.HandleFunc("GET /docs", serveDocs)
+}
+
+// serve guards one call.
+func (a *API) serve(c call, w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
+	r, err := a.admit(c, r)
+	if err == nil {
+		r.Body = http.MaxBytesReader(w, r.Body, c.maxBody)
+		err = c.handle(a, w, r)
+	}
+	if err != nil {
+		a.fail(w, r, err)
+	}
+}
+
+// customerOf returns who is signed in; only calls that require it may ask.
+func customerOf(r *http.Request) shop.User {
+	s, _ := sessionFrom(r.Context())
+	return s.User
+}
+
+func (a *API) webhook() http.Handler {
+	return withProblems(a.Webhook(func(ctx context.Context, e processor.Event) error {
+		_, err := a.Service.HandleEvent(ctx, e)
+		if err != nil {
+			a.Logger.ErrorContext(ctx, "an event could not be recorded and will come again",
+				slog.String("session", e.SessionID), slog.String("type", e.Type.String()), slog.Any("error", err))
+		}
+		return err
+	}))
+}
+
+type status struct {
+	Status string `json:"status"`
+}
+
+func (a *API) ready(w http.ResponseWriter, r *http.Request) {
+	const patience = 2 * time.Second
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	_, err := a.Service.List(ctx, store.CouponList{PageSize: 1})
+	if err := cmp.Or(err, a.Shop.Ping(ctx)); err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, status{"ready"})
+}
+
+func (a *API) currency() pricing.Currency { return a.Catalog.Currency }

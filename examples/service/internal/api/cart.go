@@ -1,0 +1,134 @@
+package api
+
+import (
+	"fmt"
+
+	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/internal/strictjson"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// Bounds of a cart, far above what a person buys.
+const (
+	maxCartLines = 100
+	maxQuantity  = 9_999
+)
+
+// cartRequest is a cart as a browser sends it: without prices.
+type cartRequest struct {
+	lines      []lineRequest
+	shippingID string
+	code       string
+}
+
+func (c *cartRequest) targets() map[string]any {
+	return map[string]any{"lines": &c.lines, "shippingOptionId": &c.shippingID, "couponCode": &c.code}
+}
+
+type lineRequest struct {
+	kind     pricing.LineKind
+	itemID   string
+	quantity int64
+}
+
+// UnmarshalJSON reads a line strictly.
+func (l *lineRequest) UnmarshalJSON(data []byte) error {
+	return strictjson.Object(data, map[string]any{"kind": &l.kind, "itemId": &l.itemID, "quantity": &l.quantity})
+}
+
+// cart puts the catalogue's prices on the lines and adds the shipping. What the
+// catalogue does not have is a fault of the field that names it.
+func (a *API) cart(c cartRequest, faults *pricing.ValidationError) pricing.Cart {
+	cart := pricing.Cart{Currency: a.currency()}
+	if len(c.lines) == 0 {
+		faults.Add("lines", pricing.FieldRequired, "the cart is empty")
+	}
+	if len(c.lines) > maxCartLines {
+		faults.Add("lines", pricing.FieldTooLong, fmt.Sprintf("at most %d lines", maxCartLines))
+		return cart
+	}
+	goods := false
+	for i, l := range c.lines {
+		cart.Lines = append(cart.Lines, a.line(i, l, faults))
+		goods = goods || l.kind == pricing.Device || l.kind == pricing.Accessory
+	}
+	switch option, known := a.Catalog.Find(pricing.Shipping, c.shippingID); {
+	case c.shippingID == "":
+	case !known:
+		faults.Add("shippingOptionId", pricing.FieldUnknown, "there is no such shipping option")
+	case !goods:
+		faults.Add("shippingOptionId", pricing.FieldNotAllowed, "nothing in the cart is shipped")
+	default:
+		cart.Lines = append(cart.Lines, pricing.Line{
+			ID: "shipping", Kind: pricing.Shipping, ItemID: option.ID, Quantity: 1, UnitPrice: option.Price,
+		})
+	}
+	return cart
+}
+
+func (a *API) line(i int, l lineRequest, faults *pricing.ValidationError) pricing.Line {
+	path := func(field string) string { return fmt.Sprintf("lines[%d].%s", i, field) }
+	item, known := a.Catalog.Find(l.kind, l.itemID)
+	switch {
+	case l.kind == 0:
+		faults.Add(path("kind"), pricing.FieldRequired, "must be plan, device or accessory")
+	case l.kind == pricing.Shipping:
+		faults.Add(path("kind"), pricing.FieldNotAllowed, "shipping is chosen by shippingOptionId")
+	case l.itemID == "":
+		faults.Add(path("itemId"), pricing.FieldRequired, "an ID is required")
+	case !known:
+		faults.Add(path("itemId"), pricing.FieldUnknown, "there is no such "+l.kind.String())
+	}
+	switch {
+	case l.quantity < 1:
+		faults.Add(path("quantity"), pricing.FieldTooSmall, "a quantity is at least 1")
+	case l.quantity > maxQuantity:
+		faults.Add(path("quantity"), pricing.FieldTooLarge, fmt.Sprintf("a quantity is at most %d", maxQuantity))
+	}
+	return pricing.Line{
+		ID: fmt.Sprintf("line-%d", i+1), Kind: l.kind, ItemID: l.itemID, Quantity: l.quantity,
+		UnitPrice: item.Price, Recurs: item.Recurs,
+	}
+}
+
+// needsShipping reports whether a cart has goods and no way for them to leave.
+func needsShipping(cart pricing.Cart) bool {
+	goods := false
+	for _, l := range cart.Lines {
+		if l.Kind == pricing.Shipping {
+			return false
+		}
+		goods = goods || l.Kind == pricing.Device || l.Kind == pricing.Accessory
+	}
+	return goods
+}
+
+// totalsRequest is what the customer was shown.
+type totalsRequest struct {
+	given                               bool
+	subtotal, discount, shipping, total pricing.Number
+}
+
+// UnmarshalJSON reads the totals strictly.
+func (t *totalsRequest) UnmarshalJSON(data []byte) error {
+	t.given = true
+	return strictjson.Object(data, map[string]any{
+		"subtotal": &t.subtotal, "discount": &t.discount, "shipping": &t.shipping, "total": &t.total,
+	})
+}
+
+func (t *totalsRequest) totals(c pricing.Currency, faults *pricing.ValidationError) *couponkit.Totals {
+	if !t.given {
+		faults.Add("expected", pricing.FieldRequired, "the totals that the customer was shown are required")
+		return nil
+	}
+	read := func(field string, n pricing.Number) int64 {
+		amount, err := pricing.ParseMoney(string(n), c)
+		faults.At("expected."+field, err)
+		return amount.Minor()
+	}
+	return &couponkit.Totals{
+		Subtotal: read("subtotal", t.subtotal), Discount: read("discount", t.discount),
+		Shipping: read("shipping", t.shipping), Total: read("total", t.total),
+	}
+}

@@ -1,0 +1,143 @@
+package api
+
+import (
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Limit bounds attempts: Burst at once, and one more every Every.
+type Limit struct {
+	Burst int
+	Every time.Duration
+}
+
+// Limits bound guessing. Zero fields are the defaults. The limits of one process
+// are its own; a service on several machines multiplies them, or keeps them where
+// all machines see them.
+type Limits struct {
+	// AttemptsPerUser and AttemptsPerAddress bound look-ups of coupon codes that do
+	// not exist. Default: 20, one more every 6 seconds; and 120, one every second.
+	AttemptsPerUser    Limit
+	AttemptsPerAddress Limit
+	// LoginsPerUser and LoginsPerAddress bound wrong passwords. Default: 10, one
+	// more every 30 seconds; and 50, one every 5 seconds.
+	LoginsPerUser    Limit
+	LoginsPerAddress Limit
+}
+
+func (l Limits) orDefaults() Limits {
+	set := func(l *Limit, fallback Limit) {
+		if l.Burst == 0 {
+			*l = fallback
+		}
+	}
+	set(&l.AttemptsPerUser, Limit{20, 6 * time.Second})
+	set(&l.AttemptsPerAddress, Limit{120, time.Second})
+	set(&l.LoginsPerUser, Limit{10, 30 * time.Second})
+	set(&l.LoginsPerAddress, Limit{50, 5 * time.Second})
+	return l
+}
+
+// limiter counts attempts by name. An attempt is taken before it is made, so that
+// many at once do not slip through, and given back when it was no guess.
+type limiter struct {
+	limit Limit
+	now   func() time.Time
+
+	mu      sync.Mutex
+	buckets map[string]*bucket
+	// sweepAt is how many buckets there are before the full ones are dropped.
+	sweepAt int
+}
+
+// bucket is empty at the instant empty, and has gained one attempt every
+// limit.Every since.
+type bucket struct{ empty time.Time }
+
+const fewBuckets = 1 << 12
+
+func newLimiter(l Limit, now func() time.Time) *limiter {
+	return &limiter{limit: l, now: now, buckets: map[string]*bucket{}, sweepAt: fewBuckets}
+}
+
+// take takes one attempt. When there is none left it returns how long until there
+// is.
+func (l *limiter) take(name string) (wait time.Duration, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.now()
+	fullSince := now.Add(-time.Duration(l.limit.Burst) * l.limit.Every)
+	b, known := l.buckets[name]
+	if !known {
+		l.sweep(fullSince)
+		b = &bucket{empty: fullSince}
+		l.buckets[name] = b
+	}
+	if b.empty.Before(fullSince) {
+		b.empty = fullSince
+	}
+	if wait := b.empty.Add(l.limit.Every).Sub(now); wait > 0 {
+		return wait, false
+	}
+	b.empty = b.empty.Add(l.limit.Every)
+	return 0, true
+}
+
+// giveBack returns an attempt that was no guess.
+func (l *limiter) giveBack(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if b, known := l.buckets[name]; known {
+		b.empty = b.empty.Add(-l.limit.Every)
+	}
+}
+
+// sweep drops buckets that are full, so that the memory is bounded by who has
+// guessed lately.
+func (l *limiter) sweep(fullSince time.Time) {
+	if len(l.buckets) < l.sweepAt {
+		return
+	}
+	for name, b := range l.buckets {
+		if !b.empty.After(fullSince) {
+			delete(l.buckets, name)
+		}
+	}
+	l.sweepAt = max(fewBuckets, 2*len(l.buckets))
+}
+
+// limiters bound attempts by user and by address.
+type limiters struct{ user, address *limiter }
+
+func newLimiters(user, address Limit, now func() time.Time) limiters {
+	return limiters{newLimiter(user, now), newLimiter(address, now)}
+}
+
+// take takes an attempt of both; an empty user is not counted. The result gives it
+// back, and is to be called when the attempt was no guess.
+func (l limiters) take(user, address string) (giveBack func(), err error) {
+	address = network(address)
+	wait, ok := l.address.take(address)
+	if !ok {
+		return nil, tooMany(wait)
+	}
+	if user == "" {
+		return func() { l.address.giveBack(address) }, nil
+	}
+	if wait, ok = l.user.take(user); !ok {
+		l.address.giveBack(address)
+		return nil, tooMany(wait)
+	}
+	return func() {
+		l.address.giveBack(address)
+		l.user.giveBack(user)
+	}, nil
+}
+
+func tooMany(wait time.Duration) error {
+	return problem{
+		Status: http.StatusTooManyRequests, Code: "too_many_attempts", Title: "Too many attempts; try again later.",
+		retryAfter: wait,
+	}
+}

@@ -1,0 +1,51 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/store"
+)
+
+type orderView struct {
+	ID             string           `json:"id"`
+	State          store.OrderState `json:"state"`
+	CouponID       string           `json:"couponId,omitempty"`
+	Coupon         *coupon.Snapshot `json:"coupon"`
+	DiscountAmount pricing.Money    `json:"discountAmount"`
+	Quote          pricing.Quote    `json:"quote"`
+	Names          []lineName       `json:"names"`
+	SessionID      string           `json:"sessionId,omitempty"`
+	// PaymentURL is where an open order can still be paid.
+	PaymentURL string    `json:"paymentUrl,omitempty"`
+	CreatedAt  time.Time `json:"createdAt"`
+	UpdatedAt  time.Time `json:"updatedAt"`
+}
+
+// lineName names a line of the quote for people.
+type lineName struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+func (a *API) order(w http.ResponseWriter, r *http.Request) error {
+	o, err := a.Service.Order(r.Context(), customerOf(r).ID, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	view := orderView{
+		ID: o.ID, State: o.State, CouponID: o.CouponID, Coupon: o.Coupon,
+		DiscountAmount: pricing.NewMoney(o.DiscountAmount, o.Quote.Currency), Quote: o.Quote, Names: []lineName{},
+		SessionID: o.SessionID, CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt,
+	}
+	if o.State == store.OrderOpen {
+		view.PaymentURL = o.SessionURL
+	}
+	for _, l := range o.Quote.Lines {
+		view.Names = append(view.Names, lineName{l.ID, a.describe(l.Line)})
+	}
+	writeJSON(w, http.StatusOK, view)
+	return nil
+}

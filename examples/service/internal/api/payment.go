@@ -1,0 +1,277 @@
+package api
+
+import (
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/store"
+)
+
+// keyPrefix begins the keys that this service makes when a client sends none. The
+// key is in the address that a customer comes back to, so that every order has one.
+const keyPrefix = "auto-"
+
+// guess makes an attempt to find a coupon by a code. The result is told what came
+// of it: only a code that does not exist counts.
+func (a *API) guess(r *http.Request, code string) (func(error), error) {
+	if strings.TrimSpace(code) == "" {
+		return func(error) {}, nil
+	}
+	giveBack, err := a.attempts.take(customerOf(r).ID, a.ClientAddress(r))
+	if err != nil {
+		return nil, err
+	}
+	return func(err error) {
+		if !errors.Is(err, coupon.ErrNotFound) {
+			giveBack()
+		}
+	}, nil
+}
+
+func customer(r *http.Request) eligibility.Customer {
+	u := customerOf(r)
+	return eligibility.Customer{ID: u.ID, Email: u.Email}
+}
+
+func (a *API) applyCoupon(w http.ResponseWriter, r *http.Request) error {
+	code := r.PathValue("codeOrId")
+	outcome, err := a.guess(r, code)
+	if err != nil {
+		return err
+	}
+	validation, err := a.Service.Validate(r.Context(), code, customer(r))
+	outcome(err)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, validation)
+	return nil
+}
+
+type quoteView struct {
+	Quote      pricing.Quote    `json:"quote"`
+	Coupon     *coupon.Snapshot `json:"coupon"`
+	Rejections []coupon.Reason  `json:"rejections"`
+}
+
+// quote prices a cart; a coupon that is refused is part of the answer, beside the
+// list prices.
+func (a *API) quote(w http.ResponseWriter, r *http.Request) error {
+	var request cartRequest
+	if err := readObject(r, request.targets()); err != nil {
+		return err
+	}
+	var faults pricing.ValidationError
+	cart := a.cart(request, &faults)
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	outcome, err := a.guess(r, request.code)
+	if err != nil {
+		return err
+	}
+	quote, err := a.Service.Quote(r.Context(), couponkit.QuoteRequest{
+		Cart: cart, Code: request.code, Customer: customer(r), AllowAnonymous: true,
+	})
+	outcome(err)
+	view := quoteView{Quote: quote.Quote, Coupon: quote.Coupon, Rejections: []coupon.Reason{}}
+	var refused *coupon.Rejection
+	switch {
+	case errors.As(err, &refused):
+		view.Rejections = refused.Reasons
+	case err != nil:
+		return err
+	}
+	writeJSON(w, http.StatusOK, view)
+	return nil
+}
+
+type checkoutView struct {
+	OrderID   string        `json:"orderId"`
+	SessionID string        `json:"sessionId"`
+	URL       string        `json:"url"`
+	Quote     pricing.Quote `json:"quote"`
+}
+
+func (a *API) cartCheckout(w http.ResponseWriter, r *http.Request) error {
+	var (
+		request  cartRequest
+		expected totalsRequest
+	)
+	targets := request.targets()
+	targets["expected"] = &expected
+	if err := readObject(r, targets); err != nil {
+		return err
+	}
+	var faults pricing.ValidationError
+	cart := a.cart(request, &faults)
+	if needsShipping(cart) && request.shippingID == "" {
+		faults.Add("shippingOptionId", pricing.FieldRequired, "choose a shipping option")
+	}
+	totals := expected.totals(cart.Currency, &faults)
+	checkout, err := a.checkoutRequest(r, request.code, "/cart", &faults)
+	if err != nil {
+		return err
+	}
+	checkout.Cart, checkout.Expected = cart, totals
+	outcome, err := a.guess(r, request.code)
+	if err != nil {
+		return err
+	}
+	done, err := a.Service.Checkout(r.Context(), checkout)
+	outcome(err)
+	if err != nil {
+		return err
+	}
+	replayed(w, done)
+	writeJSON(w, http.StatusCreated, checkoutView{
+		OrderID: done.Order.ID, SessionID: done.Session.ID, URL: done.Session.URL, Quote: done.Order.Quote,
+	})
+	return nil
+}
+
+// checkoutRequest is what all checkouts have in common. It also reports the faults
+// that were found so far.
+func (a *API) checkoutRequest(
+	r *http.Request, code, cancelPath string, faults *pricing.ValidationError,
+) (couponkit.CheckoutRequest, error) {
+	key, err := idempotencyKey(r)
+	faults.Merge("", err)
+	if err := faults.Err(); err != nil {
+		return couponkit.CheckoutRequest{}, err
+	}
+	if key == "" {
+		key = keyPrefix + rand.Text()
+	}
+	return couponkit.CheckoutRequest{
+		Key: key, Customer: customer(r), Code: code, Describe: a.describe,
+		SuccessURL: a.BaseURL + "/payment/return?key=" + url.QueryEscape(key),
+		CancelURL:  a.BaseURL + cancelPath,
+	}, nil
+}
+
+// replayed tells a client that its key has brought back an earlier answer.
+func replayed(w http.ResponseWriter, c couponkit.Checkout) {
+	if c.Replayed {
+		w.Header().Set("Idempotency-Replayed", "true")
+	}
+}
+
+type linkView struct {
+	SessionID string `json:"sessionId"`
+	URL       string `json:"url"`
+}
+
+// linkRequest is the request of both modes; which fields it may have depends on the
+// mode.
+type linkRequest struct {
+	cartRequest
+	mode     string
+	amount   pricing.Number
+	currency pricing.Currency
+}
+
+func (a *API) paymentLink(w http.ResponseWriter, r *http.Request) error {
+	var request linkRequest
+	targets := request.targets()
+	targets["mode"], targets["amount"], targets["currency"] = &request.mode, &request.amount, &request.currency
+	if err := readObject(r, targets); err != nil {
+		return err
+	}
+	var faults pricing.ValidationError
+	mode, err := couponkit.ParseLinkMode(request.mode)
+	faults.Merge("", err)
+	link := couponkit.PaymentLinkRequest{Mode: mode}
+	cancelPath := "/plans"
+	var cart pricing.Cart
+	switch mode {
+	case couponkit.SubscriptionLink:
+		cart = a.subscription(request, &faults)
+	case couponkit.ProductLink:
+		cancelPath = "/accessories"
+		link.Amount = request.price(&faults)
+	}
+	link.CheckoutRequest, err = a.checkoutRequest(r, request.code, cancelPath, &faults)
+	if err != nil {
+		return err
+	}
+	link.Cart = cart
+	outcome, err := a.guess(r, request.code)
+	if err != nil {
+		return err
+	}
+	done, err := a.Service.PaymentLink(r.Context(), link)
+	outcome(err)
+	if err != nil {
+		return err
+	}
+	replayed(w, done)
+	writeJSON(w, http.StatusCreated, linkView{SessionID: done.Session.ID, URL: done.Session.URL})
+	return nil
+}
+
+// subscription is the cart of a subscription checkout: at least one plan, and what
+// is bought along with it.
+func (a *API) subscription(request linkRequest, faults *pricing.ValidationError) pricing.Cart {
+	if request.amount != "" {
+		faults.Add("amount", pricing.FieldNotAllowed, "the price of a subscription comes from the catalogue")
+	}
+	if !request.currency.IsZero() {
+		faults.Add("currency", pricing.FieldNotAllowed, "the currency of a subscription comes from the catalogue")
+	}
+	cart := a.cart(request.cartRequest, faults)
+	plans := false
+	for _, l := range cart.Lines {
+		plans = plans || l.Kind == pricing.Plan
+	}
+	if !plans && len(cart.Lines) > 0 {
+		faults.Add("lines", pricing.FieldRequired, "a subscription has at least one plan")
+	}
+	if needsShipping(cart) && request.shippingID == "" {
+		faults.Add("shippingOptionId", pricing.FieldRequired, "choose a shipping option")
+	}
+	return cart
+}
+
+// price is the amount of a product link.
+func (request linkRequest) price(faults *pricing.ValidationError) pricing.Money {
+	if len(request.lines) > 0 {
+		faults.Add("lines", pricing.FieldNotAllowed, "a product link has an amount and no lines")
+	}
+	if request.shippingID != "" {
+		faults.Add("shippingOptionId", pricing.FieldNotAllowed, "a product link has an amount and no shipping option")
+	}
+	if request.currency.IsZero() {
+		faults.Add("currency", pricing.FieldRequired, "a currency is required")
+		return pricing.Money{}
+	}
+	amount, err := pricing.ParseMoney(string(request.amount), request.currency)
+	faults.At("amount", err)
+	if err == nil && amount.Minor() <= 0 {
+		faults.Add("amount", pricing.FieldTooSmall, "an amount is greater than 0")
+	}
+	return amount
+}
+
+// comeBack sends a customer who has left the payment page to his order. The page
+// is asked for by the key of the checkout, because its address was needed before
+// there was an order.
+func (a *API) comeBack(w http.ResponseWriter, r *http.Request) error {
+	order, err := a.Orders.OrderByKey(r.Context(), customerOf(r).ID, r.URL.Query().Get("key"))
+	if errors.Is(err, store.ErrNotFound) {
+		http.Redirect(w, r, "/cart", http.StatusSeeOther)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	http.Redirect(w, r, "/orders/"+url.PathEscape(order.ID), http.StatusSeeOther)
+	return nil
+}

@@ -1,0 +1,83 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/redemption"
+)
+
+type pointsView struct {
+	Balance      int64             `json:"balance"`
+	Reservations []reservationView `json:"reservations"`
+}
+
+type reservationView struct {
+	ID         string           `json:"id"`
+	CouponID   string           `json:"couponId"`
+	CouponCode string           `json:"couponCode,omitempty"`
+	CouponName string           `json:"couponName,omitempty"`
+	State      redemption.State `json:"state"`
+	Points     int64            `json:"points"`
+	OrderID    string           `json:"orderId,omitempty"`
+	CreatedAt  time.Time        `json:"createdAt"`
+}
+
+// reservation shows a reservation with the coupon's code and name, unless the
+// coupon is gone.
+func (a *API) reservation(r *http.Request, held redemption.Redemption) reservationView {
+	view := reservationView{
+		ID: held.ID, CouponID: held.CouponID, State: held.State, Points: held.Points,
+		OrderID: held.OrderID, CreatedAt: held.CreatedAt,
+	}
+	if c, err := a.Service.Get(r.Context(), held.CouponID); err == nil {
+		view.CouponCode, view.CouponName = c.Code.String(), c.Name
+	}
+	return view
+}
+
+func (a *API) points(w http.ResponseWriter, r *http.Request) error {
+	user := customerOf(r)
+	balance, err := a.Shop.Balance(r.Context(), user.ID)
+	if err != nil {
+		return err
+	}
+	held, err := a.Service.Reservations(r.Context(), user.ID)
+	if err != nil {
+		return err
+	}
+	view := pointsView{Balance: balance, Reservations: make([]reservationView, len(held))}
+	for i, h := range held {
+		view.Reservations[i] = a.reservation(r, h)
+	}
+	writeJSON(w, http.StatusOK, view)
+	return nil
+}
+
+func (a *API) redeemPoints(w http.ResponseWriter, r *http.Request) error {
+	key, err := idempotencyKey(r)
+	if err != nil {
+		return err
+	}
+	code := r.PathValue("couponId")
+	outcome, err := a.guess(r, code)
+	if err != nil {
+		return err
+	}
+	held, err := a.Service.ExchangePoints(r.Context(), couponkit.ExchangeRequest{Key: key, Coupon: code, Customer: customer(r)})
+	outcome(err)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusCreated, a.reservation(r, held))
+	return nil
+}
+
+func (a *API) cancelReservation(w http.ResponseWriter, r *http.Request) error {
+	if err := a.Service.CancelExchange(r.Context(), customerOf(r).ID, r.PathValue("id")); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

@@ -1,0 +1,201 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/examples/service/internal/shop"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// problem is a problem document of RFC 9457, with the members that the contract
+// adds (section 8).
+type problem struct {
+	// Status is the HTTP status.
+	Status int `json:"status"`
+	// Code is stable and for programs; Title says the same for people, and Detail
+	// says it of this request.
+	Code   string `json:"code"`
+	Title  string `json:"title"`
+	Detail string `json:"detail"`
+	// Params are the facts behind a refusal.
+	Params *json.RawMessage `json:"params,omitempty"`
+	// Rejections are all reasons of a refusal; the first is the headline.
+	Rejections []coupon.Reason `json:"rejections,omitempty"`
+	// Errors name the fields of invalid input.
+	Errors []pricing.FieldError `json:"errors,omitempty"`
+
+	retryAfter time.Duration
+}
+
+// Error makes a problem an error, so that handlers return it.
+func (p problem) Error() string { return p.Code + ": " + p.Title }
+
+// retryUnavailable is when clients may ask again after a failure.
+const retryUnavailable = 5 * time.Second
+
+// fail answers with the problem that an error is.
+func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
+	p := problemOf(err)
+	if p.Status >= http.StatusInternalServerError && !errors.Is(err, context.Canceled) {
+		a.Logger.ErrorContext(r.Context(), "a request failed", slog.String("route", r.Pattern), slog.Any("error", err))
+	}
+	writeProblem(w, p)
+}
+
+func writeProblem(w http.ResponseWriter, p problem) {
+	if p.Detail == "" {
+		p.Detail = p.Title
+	}
+	if p.retryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(p.retryAfter.Seconds()))))
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	writeAs(w, "application/problem+json", p.Status, p)
+}
+
+// problemOf maps an error to its problem. A business "no" and invalid input are the
+// client's; all else is a failure of something that this service depends on.
+func problemOf(err error) problem {
+	var (
+		own     problem
+		refused *coupon.Rejection
+		invalid *pricing.ValidationError
+		large   *http.MaxBytesError
+	)
+	switch {
+	case errors.As(err, &own):
+		return own
+	case errors.As(err, &large):
+		return problem{
+			Status: http.StatusRequestEntityTooLarge, Code: "too_large", Title: "The request is too large.",
+			Detail: "At most " + strconv.FormatInt(large.Limit, 10) + " bytes are read.",
+		}
+	case errors.Is(err, couponkit.ErrUnavailable):
+		return unavailable("processor_unavailable", "The payment processor does not answer at the moment.")
+	case errors.As(err, &refused):
+		return refusal(refused, err)
+	case errors.As(err, &invalid):
+		return problem{
+			Status: http.StatusUnprocessableEntity, Code: "invalid_input", Title: "The input is invalid.",
+			Detail: invalid.Error(), Errors: invalid.Fields,
+		}
+	}
+	if p, known := conflictOf(err); known {
+		return p
+	}
+	if errors.Is(err, processor.ErrRejected) || errors.Is(err, processor.ErrForbidden) {
+		return problem{Status: http.StatusBadGateway, Code: "processor_refused", Title: "The payment processor refused the request."}
+	}
+	return unavailable("unavailable", "The service is not available at the moment.")
+}
+
+func conflictOf(err error) (problem, bool) {
+	for _, known := range [...]struct {
+		is     error
+		status int
+		code   string
+		title  string
+	}{
+		{store.ErrStaleRevision, http.StatusConflict, "stale_revision", "The coupon was changed by somebody else since it was read."},
+		{store.ErrKeyReused, http.StatusUnprocessableEntity, "idempotency_key_reused", "The Idempotency-Key was used for another request."},
+		{couponkit.ErrOrderEnded, http.StatusConflict, "order_ended", "The order has ended; start again with a new Idempotency-Key."},
+		{couponkit.ErrReservationClosed, http.StatusConflict, "reservation_closed", "The reservation was given up; exchange points again."},
+		{redemption.ErrIllegal, http.StatusConflict, "conflict", "That is not possible any more."},
+		{store.ErrConflict, http.StatusConflict, "conflict", "The record was changed at the same time; try again."},
+		{store.ErrNotFound, http.StatusNotFound, "not_found", "There is no such thing."},
+		{shop.ErrNotFound, http.StatusNotFound, "not_found", "There is no such thing."},
+	} {
+		if errors.Is(err, known.is) {
+			return problem{Status: known.status, Code: known.code, Title: known.title}, true
+		}
+	}
+	return problem{}, false
+}
+
+func unavailable(code, title string) problem {
+	return problem{Status: http.StatusServiceUnavailable, Code: code, Title: title, retryAfter: retryUnavailable}
+}
+
+// refusal is the problem of a business "no".
+func refusal(refused *coupon.Rejection, err error) problem {
+	headline := refused.Headline()
+	p := problem{
+		Status: http.StatusUnprocessableEntity, Code: headline.Code.String(),
+		Title: headline.Message(), Detail: detail(headline), Rejections: refused.Reasons, Params: paramsOf(headline),
+	}
+	switch headline.Code { //nolint:exhaustive // the others are 422
+	case coupon.CouponNotFound:
+		p.Status = http.StatusNotFound
+	case coupon.CodeTaken:
+		p.Status = http.StatusConflict
+		p.Errors = []pricing.FieldError{{Field: "code", Code: pricing.FieldTaken, Message: headline.Message()}}
+	case coupon.UserRequired:
+		p.Status = http.StatusUnauthorized
+	}
+	if errors.Is(err, couponkit.ErrInsufficientPoints) {
+		p.Detail = "You do not have enough points for this coupon."
+	}
+	return p
+}
+
+// paramsOf returns the parameters in the form that the library gives them.
+func paramsOf(r coupon.Reason) *json.RawMessage {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return nil
+	}
+	var parts struct {
+		Params json.RawMessage `json:"params"`
+	}
+	if json.Unmarshal(text, &parts) != nil {
+		return nil
+	}
+	return &parts.Params
+}
+
+// detail says a reason with its facts.
+func detail(r coupon.Reason) string {
+	p := r.Params
+	switch r.Code { //nolint:exhaustive // the others have no facts
+	case coupon.CouponNotStarted:
+		return "This coupon is valid from " + p.StartsAt.Format(time.RFC1123) + " on."
+	case coupon.CouponExpired:
+		return "This coupon has expired on " + p.ExpiresAt.Format(time.RFC1123) + "."
+	case coupon.MinimumPurchaseNotMet:
+		return "This coupon needs a purchase of " + p.MinPurchase.String() + "; " + p.Missing.String() + " are missing."
+	case coupon.PointsNotRedeemed:
+		return "Exchange " + strconv.FormatInt(p.PointsRequired, 10) + " points for this coupon first."
+	case coupon.CurrencyMismatch:
+		return "This coupon is for " + p.CouponCurrency.Code() + ", the cart is in " + p.CartCurrency.Code() + "."
+	case coupon.CartTotalsInvalid:
+		return "The " + p.Field + " is " + p.Computed.String() + " and not " + p.Submitted.String() + "."
+	case coupon.BelowMinimumCharge:
+		return "The total of " + p.Total.String() + " is below the least amount that can be charged, " + p.Minimum.String() + "."
+	}
+	return r.Message()
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) { writeAs(w, "application/json", status, v) }
+
+func writeAs(w http.ResponseWriter, contentType string, status int, v any) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		status, contentType = http.StatusInternalServerError, "application/problem+json"
+		body = []byte(`{"status":500,"code":"internal","title":"The answer could not be written.","detail":"The answer could not be written."}`)
+	}
+	w.Header().Set("Content-Type", contentType)
+	w.WriteHeader(status)
+	_, _ = w.Write(append(body, '\n')) // a client that has gone is no concern
+}

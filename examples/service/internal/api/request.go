@@ -1,0 +1,116 @@
+package api
+
+import (
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+
+	"github.com/couponkit/couponkit/internal/strictjson"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/redemption"
+)
+
+// readBody returns the body of a request, which has to be JSON.
+func readBody(r *http.Request) ([]byte, error) {
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || media != "application/json" {
+		return nil, problem{Status: http.StatusUnsupportedMediaType, Code: "json_required", Title: "The body has to be application/json."}
+	}
+	return io.ReadAll(r.Body)
+}
+
+// readObject reads a JSON object strictly: unknown, repeated and malformed fields
+// are all named in one *pricing.ValidationError.
+func readObject(r *http.Request, targets map[string]any) error {
+	body, err := readBody(r)
+	if err != nil {
+		return err
+	}
+	return strictjson.Object(body, targets)
+}
+
+// readInto reads a body into a value that decodes itself strictly.
+func readInto(r *http.Request, target interface{ UnmarshalJSON([]byte) error }) error {
+	body, err := readBody(r)
+	if err != nil {
+		return err
+	}
+	return target.UnmarshalJSON(body)
+}
+
+// idempotencyKey reads the header that makes a call repeatable.
+func idempotencyKey(r *http.Request) (string, error) {
+	key := r.Header.Get("Idempotency-Key")
+	var faults pricing.ValidationError
+	if len(key) > redemption.MaxIDLength-len(keyPrefix) {
+		faults.Add("Idempotency-Key", pricing.FieldTooLong, fmt.Sprintf("at most %d characters", redemption.MaxIDLength-len(keyPrefix)))
+	}
+	for _, c := range []byte(key) {
+		if c <= ' ' || c > '~' {
+			faults.Add("Idempotency-Key", pricing.FieldMalformed, "printable ASCII without white space")
+			break
+		}
+	}
+	return key, faults.Err()
+}
+
+// query reads the parameters of a request's address.
+type query struct {
+	r      *http.Request
+	faults pricing.ValidationError
+}
+
+// only refuses parameters that the call does not have.
+func (q *query) only(names ...string) {
+	known := make(map[string]bool, len(names))
+	for _, name := range names {
+		known[name] = true
+	}
+	for name, values := range q.r.URL.Query() {
+		switch {
+		case !known[name]:
+			q.faults.Add(name, pricing.FieldUnknown, "there is no such parameter")
+		case len(values) > 1:
+			q.faults.Add(name, pricing.FieldMalformed, "the parameter is given twice")
+		}
+	}
+}
+
+func (q *query) text(name string) string { return q.r.URL.Query().Get(name) }
+
+// number reads a whole number within bounds; absent is the fallback.
+func (q *query) number(name string, fallback, least, most int) int {
+	text := q.text(name)
+	if text == "" {
+		return fallback
+	}
+	n, err := strconv.Atoi(text)
+	switch {
+	case err != nil:
+		q.faults.Add(name, pricing.FieldMalformed, "must be a whole number")
+	case n < least:
+		q.faults.Add(name, pricing.FieldTooSmall, fmt.Sprintf("must be at least %d", least))
+	case n > most:
+		q.faults.Add(name, pricing.FieldTooLarge, fmt.Sprintf("must be at most %d", most))
+	default:
+		return n
+	}
+	return fallback
+}
+
+// choice reads one of several words; absent is the first.
+func (q *query) choice(name string, words ...string) string {
+	text := q.text(name)
+	if text == "" {
+		return words[0]
+	}
+	for _, word := range words {
+		if text == word {
+			return text
+		}
+	}
+	q.faults.Add(name, pricing.FieldUnknown, fmt.Sprintf("must be one of %v", words))
+	return words[0]
+}

@@ -1,0 +1,107 @@
+package api
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+
+	"github.com/couponkit/couponkit/examples/service/internal/shop"
+)
+
+// SessionCookie is the name of the cookie that holds a sign-in.
+const SessionCookie = "couponkit_session"
+
+// CSRFHeader is the header that a request with a session has to repeat the
+// session's token in, if it changes something.
+const CSRFHeader = "X-CSRF-Token"
+
+type sessionKey struct{}
+
+// sessionFrom returns the session that admit has found.
+func sessionFrom(ctx context.Context) (shop.Session, bool) {
+	s, ok := ctx.Value(sessionKey{}).(shop.Session)
+	return s, ok
+}
+
+// Session returns the session of a request; ok is false when nobody is signed in.
+func (a *API) Session(r *http.Request) (s shop.Session, ok bool, err error) {
+	cookie, err := r.Cookie(SessionCookie)
+	if err != nil {
+		return shop.Session{}, false, nil //nolint:nilerr // no cookie is no failure
+	}
+	s, err = a.Shop.Session(r.Context(), cookie.Value)
+	if errors.Is(err, shop.ErrNotFound) {
+		return shop.Session{}, false, nil
+	}
+	return s, err == nil, err
+}
+
+// admit decides whether a request may reach its call, and puts the session into its
+// context.
+func (a *API) admit(c call, r *http.Request) (*http.Request, error) {
+	session, known, err := a.Session(r)
+	if err != nil {
+		return r, err
+	}
+	if known {
+		r = r.WithContext(context.WithValue(r.Context(), sessionKey{}, session))
+	}
+	if c.access > anyone && !known {
+		return r, problem{Status: http.StatusUnauthorized, Code: "user_required", Title: "Sign in first."}
+	}
+	if c.access == administrator && session.User.Role != shop.Administrator {
+		return r, problem{Status: http.StatusForbidden, Code: "administrator_required", Title: "Only administrators may do this."}
+	}
+	if c.access > anyone && changes(r.Method) && !sameToken(r.Header.Get(CSRFHeader), session.CSRFToken) {
+		return r, problem{Status: http.StatusForbidden, Code: "csrf_token_invalid", Title: "The header " + CSRFHeader + " is missing or wrong."}
+	}
+	return r, nil
+}
+
+func changes(method string) bool {
+	return method != http.MethodGet && method != http.MethodHead && method != http.MethodOptions
+}
+
+func sameToken(given, want string) bool {
+	return want != "" && subtle.ConstantTimeCompare([]byte(given), []byte(want)) == 1
+}
+
+// setCookie gives the browser a session, or takes it away.
+func (a *API) setCookie(w http.ResponseWriter, token string) {
+	age := 0 // as long as the browser runs
+	if token == "" {
+		age = -1
+	}
+	http.SetCookie(w, &http.Cookie{
+		Name: SessionCookie, Value: token, Path: "/", MaxAge: age,
+		HttpOnly: true, Secure: !a.InsecureCookies, SameSite: http.SameSiteLaxMode,
+	})
+}
+
+// connectionAddress is the address that the connection comes from.
+func connectionAddress(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}
+
+// network is what counts as one client: an IPv4 address, or the network of 64 bits
+// that one customer of an IPv6 provider has to himself.
+func network(address string) string {
+	ip, err := netip.ParseAddr(address)
+	if err != nil {
+		return address
+	}
+	if ip = ip.Unmap().WithZone(""); ip.Is6() {
+		const subnet = 64
+		if prefix, err := ip.Prefix(subnet); err == nil {
+			return prefix.String()
+		}
+	}
+	return ip.String()
+}

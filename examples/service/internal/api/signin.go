@@ -1,0 +1,97 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/examples/service/internal/shop"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+type sessionView struct {
+	User      *userView `json:"user"`
+	CSRFToken string    `json:"csrfToken"`
+}
+
+type userView struct {
+	ID     string    `json:"id"`
+	Email  string    `json:"email"`
+	Name   string    `json:"name"`
+	Role   shop.Role `json:"role"`
+	Points int64     `json:"points"`
+}
+
+func (a *API) session(w http.ResponseWriter, r *http.Request) error {
+	s, known := sessionFrom(r.Context())
+	if !known {
+		writeJSON(w, http.StatusOK, sessionView{})
+		return nil
+	}
+	return a.writeSession(w, r, s)
+}
+
+func (a *API) writeSession(w http.ResponseWriter, r *http.Request, s shop.Session) error {
+	points, err := a.Shop.Balance(r.Context(), s.User.ID)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, sessionView{
+		User:      &userView{ID: s.User.ID, Email: s.User.Email, Name: s.User.Name, Role: s.User.Role, Points: points},
+		CSRFToken: s.CSRFToken,
+	})
+	return nil
+}
+
+func (a *API) login(w http.ResponseWriter, r *http.Request) error {
+	var email, password string
+	if err := readObject(r, map[string]any{"email": &email, "password": &password}); err != nil {
+		return err
+	}
+	var faults pricing.ValidationError
+	if email == "" {
+		faults.Add("email", pricing.FieldRequired, "an e-mail address is required")
+	}
+	if password == "" {
+		faults.Add("password", pricing.FieldRequired, "a password is required")
+	}
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	giveBack, err := a.logins.take(coupon.NormaliseEmail(email), a.ClientAddress(r))
+	if err != nil {
+		return err
+	}
+	user, err := a.Shop.Authenticate(r.Context(), email, password)
+	if errors.Is(err, shop.ErrWrongPassword) {
+		return problem{Status: http.StatusUnauthorized, Code: "wrong_password", Title: "The e-mail address or the password is wrong."}
+	}
+	giveBack()
+	if err != nil {
+		return err
+	}
+	if old, err := r.Cookie(SessionCookie); err == nil {
+		if err := a.Shop.SignOut(r.Context(), old.Value); err != nil {
+			return err
+		}
+	}
+	token, session, err := a.Shop.SignIn(r.Context(), user)
+	if err != nil {
+		return err
+	}
+	a.setCookie(w, token)
+	return a.writeSession(w, r, session)
+}
+
+func (a *API) logout(w http.ResponseWriter, r *http.Request) error {
+	cookie, err := r.Cookie(SessionCookie)
+	if err != nil {
+		return err
+	}
+	if err := a.Shop.SignOut(r.Context(), cookie.Value); err != nil {
+		return err
+	}
+	a.setCookie(w, "")
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

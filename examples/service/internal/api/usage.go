@@ -1,0 +1,137 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+type redemptionPage struct {
+	Items []redemptionView `json:"items"`
+	Total int64            `json:"total"`
+	Next  string           `json:"next"`
+}
+
+// redemptionView is a redemption as administrators see it.
+type redemptionView struct {
+	ID            string            `json:"id"`
+	CustomerID    string            `json:"customerId"`
+	CustomerEmail string            `json:"customerEmail"`
+	State         redemption.State  `json:"state"`
+	Origin        redemption.Origin `json:"origin"`
+	OrderID       string            `json:"orderId,omitempty"`
+	SessionID     string            `json:"sessionId,omitempty"`
+	Points        int64             `json:"points"`
+	// AwaitingPayment and OverLimit are what somebody may have to look at.
+	AwaitingPayment bool      `json:"awaitingPayment"`
+	OverLimit       bool      `json:"overLimit"`
+	CreatedAt       time.Time `json:"createdAt"`
+	CompletedAt     time.Time `json:"completedAt,omitzero"`
+	ReleasedAt      time.Time `json:"releasedAt,omitzero"`
+}
+
+func (a *API) redemptions(w http.ResponseWriter, r *http.Request) error {
+	q := query{r: r}
+	q.only("after", "pageSize")
+	list := store.RedemptionList{
+		CouponID: r.PathValue("id"), After: q.text("after"),
+		PageSize: q.number("pageSize", store.DefaultPageSize, 1, store.MaxPageSize),
+	}
+	if err := q.faults.Err(); err != nil {
+		return err
+	}
+	page, err := a.Service.Redemptions(r.Context(), list)
+	if err != nil {
+		return err
+	}
+	customers := make([]string, len(page.Items))
+	for i, item := range page.Items {
+		customers[i] = item.CustomerID
+	}
+	emails, err := a.Shop.Emails(r.Context(), customers)
+	if err != nil {
+		return err
+	}
+	view := redemptionPage{Items: make([]redemptionView, len(page.Items)), Total: page.Total, Next: page.Next}
+	for i, item := range page.Items {
+		view.Items[i] = redemptionView{
+			ID: item.ID, CustomerID: item.CustomerID, CustomerEmail: emails[item.CustomerID],
+			State: item.State, Origin: item.Origin, OrderID: item.OrderID, SessionID: item.SessionID, Points: item.Points,
+			AwaitingPayment: item.AwaitingPayment, OverLimit: item.OverLimit,
+			CreatedAt: item.CreatedAt, CompletedAt: item.CompletedAt, ReleasedAt: item.ReleasedAt,
+		}
+	}
+	writeJSON(w, http.StatusOK, view)
+	return nil
+}
+
+type usageView struct {
+	Days []usageDay `json:"days"`
+	// Complete is false when there were too many redemptions to count them all; the
+	// oldest are missing then.
+	Complete bool `json:"complete"`
+}
+
+// usageDay counts one day in UTC: redemptions completed on it, and reservations
+// made on it that are still live.
+type usageDay struct {
+	Date      string `json:"date"`
+	Completed int    `json:"completed"`
+	Reserved  int    `json:"reserved"`
+}
+
+const (
+	usageDays = 30
+	// maxUsagePages bounds how many pages of redemptions one chart reads.
+	maxUsagePages = 100
+)
+
+// usage counts the last days, also those on which nothing happened.
+func (a *API) usage(w http.ResponseWriter, r *http.Request) error {
+	q := query{r: r}
+	q.only("days")
+	days := q.number("days", usageDays, 1, 366)
+	if err := q.faults.Err(); err != nil {
+		return err
+	}
+	today := a.Now().UTC().Truncate(24 * time.Hour)
+	view := usageView{Days: make([]usageDay, days), Complete: true}
+	for i := range view.Days {
+		view.Days[i].Date = today.AddDate(0, 0, i+1-days).Format(time.DateOnly)
+	}
+	count := func(at time.Time) *usageDay {
+		i := days - 1 - int(today.Sub(at.UTC().Truncate(24*time.Hour))/(24*time.Hour))
+		if at.IsZero() || i < 0 || i >= days {
+			return new(usageDay)
+		}
+		return &view.Days[i]
+	}
+	list := store.RedemptionList{CouponID: r.PathValue("id"), PageSize: store.MaxPageSize}
+	for pages := 0; ; pages++ {
+		page, err := a.Service.Redemptions(r.Context(), list)
+		if err != nil {
+			return err
+		}
+		for _, item := range page.Items {
+			switch item.State {
+			case redemption.Completed:
+				count(item.CompletedAt).Completed++
+			case redemption.Reserved:
+				count(item.CreatedAt).Reserved++
+			case redemption.Released:
+			}
+		}
+		list.After = page.Next
+		if page.Next == "" {
+			break
+		}
+		if pages+1 == maxUsagePages {
+			view.Complete = false
+			break
+		}
+	}
+	writeJSON(w, http.StatusOK, view)
+	return nil
+}

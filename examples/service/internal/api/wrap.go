@@ -1,0 +1,127 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+)
+
+// requestTime bounds how long one request is worked on.
+const requestTime = 20 * time.Second
+
+// contentPolicy lets pages load what this service serves, and nothing else. No
+// script and no style is written into a page.
+const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
+	"connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// Wrap puts around a mux what every request of the service gets, whoever registered
+// its handler: security headers, the refusal of requests from other sites, a
+// deadline, a log line, metrics, and an answer when a handler panics.
+func (a *API) Wrap(mux *http.ServeMux) http.Handler {
+	guarded := a.origins.Handler(withProblems(mux))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		_, route := mux.Handler(r)
+		secure(w.Header())
+		ctx, cancel := context.WithTimeout(r.Context(), requestTime)
+		defer cancel()
+		recorded := &recorder{ResponseWriter: w}
+		defer func() {
+			if failure := recover(); failure != nil {
+				if failure == http.ErrAbortHandler {
+					panic(failure)
+				}
+				a.Logger.ErrorContext(ctx, "a handler panicked", slog.String("route", route), slog.Any("panic", failure))
+				if recorded.status == 0 {
+					writeProblem(recorded, problem{Status: http.StatusInternalServerError, Code: "internal", Title: "Something went wrong here."})
+				}
+			}
+			took := time.Since(began)
+			a.Metrics.request(route, recorded.status, took)
+			// The path is not logged: it may hold a code that somebody typed.
+			a.Logger.InfoContext(ctx, "request", slog.String("method", r.Method), slog.String("route", route),
+				slog.Int("status", recorded.status), slog.Duration("took", took))
+		}()
+		guarded.ServeHTTP(recorded, r.WithContext(ctx))
+	})
+}
+
+func secure(h http.Header) {
+	h.Set("Content-Security-Policy", contentPolicy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=()")
+}
+
+// recorder remembers the status of an answer.
+type recorder struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *recorder) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *recorder) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// withProblems writes a problem where a handler answers with an error status and
+// plain text or nothing, as the mux does for an unknown path.
+func withProblems(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(&problemWriter{ResponseWriter: w}, r)
+	})
+}
+
+type problemWriter struct {
+	http.ResponseWriter
+	replaced bool
+}
+
+func (w *problemWriter) WriteHeader(status int) {
+	content := w.Header().Get("Content-Type")
+	if status < http.StatusBadRequest || content != "" && content != "text/plain; charset=utf-8" {
+		w.ResponseWriter.WriteHeader(status)
+		return
+	}
+	w.replaced = true
+	p := problem{Status: status, Code: "internal", Title: http.StatusText(status)}
+	switch status {
+	case http.StatusBadRequest:
+		p.Code, p.Title = "bad_request", "The request could not be understood."
+	case http.StatusNotFound:
+		p.Code, p.Title = "not_found", "There is no such page."
+	case http.StatusMethodNotAllowed:
+		p.Code, p.Title = "method_not_allowed", "The page does not know this method."
+	case http.StatusRequestEntityTooLarge:
+		p.Code, p.Title = "too_large", "The request is too large."
+	case http.StatusServiceUnavailable:
+		p = unavailable("unavailable", "The service is not available at the moment.")
+	}
+	writeProblem(w.ResponseWriter, p)
+}
+
+func (w *problemWriter) Write(b []byte) (int, error) {
+	if w.replaced {
+		return len(b), nil
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *problemWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -1,0 +1,100 @@
+package app
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/couponkit/couponkit/examples/service/internal/api"
+)
+
+// Config of a service. The zero value listens on a free loopback port, keeps
+// everything in memory and seeds nothing.
+type Config struct {
+	// Addr is where to listen; empty is a free port of 127.0.0.1.
+	Addr string
+	// Store is "memory", the path of an SQLite file, or a postgres:// address; empty
+	// is memory.
+	Store string
+	// Seed makes the demo's users, catalogue and coupons when the store is empty.
+	Seed bool
+	// PublicURL is where customers reach the service; empty is http:// and the
+	// address that is listened on.
+	PublicURL string
+	// StripeKey and StripeWebhookSecret switch to Stripe; both or none.
+	StripeKey           string
+	StripeWebhookSecret string
+
+	// InsecureCookies lets browsers send sessions over plain HTTP to other hosts than
+	// their own machine.
+	InsecureCookies bool
+	// BehindProxy takes the client's address from the last entry of X-Forwarded-For,
+	// which the proxy in front has written.
+	BehindProxy bool
+	// Limits of attempts; zero fields are the defaults of package api.
+	Limits api.Limits
+
+	// Logger hears what happens; nil discards.
+	Logger *slog.Logger
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+	// PasswordCost is bcrypt's work factor; 0 is its default.
+	PasswordCost int
+	// Sweep, Reconcile and Deliver are how often what has lapsed is released, mirrors
+	// are compared, and webhooks of the simulated processor are delivered at the
+	// latest; 0 is the default.
+	Sweep     time.Duration
+	Reconcile time.Duration
+	Deliver   time.Duration
+}
+
+// Defaults of Config.
+const (
+	DefaultAddr      = "127.0.0.1:8080"
+	DefaultSweep     = 30 * time.Second
+	DefaultReconcile = 5 * time.Minute
+	DefaultDeliver   = time.Second
+)
+
+// Memory is the Store that keeps everything in memory.
+const Memory = "memory"
+
+func (c Config) orDefaults() Config {
+	if c.Addr == "" {
+		c.Addr = "127.0.0.1:0"
+	}
+	if c.Store == "" {
+		c.Store = Memory
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	for _, d := range [...]struct {
+		value    *time.Duration
+		fallback time.Duration
+	}{{&c.Sweep, DefaultSweep}, {&c.Reconcile, DefaultReconcile}, {&c.Deliver, DefaultDeliver}} {
+		if *d.value <= 0 {
+			*d.value = d.fallback
+		}
+	}
+	return c
+}
+
+// DefaultStore is the SQLite file in the user's cache directory, or in the
+// directory for temporary files where there is none.
+func DefaultStore() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		dir = os.TempDir()
+	}
+	return filepath.Join(dir, "couponkit", "couponkit.db")
+}
+
+func isPostgres(store string) bool {
+	return strings.HasPrefix(store, "postgres://") || strings.HasPrefix(store, "postgresql://")
+}

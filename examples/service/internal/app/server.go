@@ -1,0 +1,233 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/examples/service/internal/api"
+	"github.com/couponkit/couponkit/examples/service/internal/payments"
+	"github.com/couponkit/couponkit/examples/service/internal/shop"
+)
+
+// Server is a running service.
+type Server struct {
+	// URL is where it is reached, without a slash at the end.
+	URL string
+	// Service and Shop are what the HTTP interface calls.
+	Service *couponkit.Service
+	Shop    *shop.DB
+	// Simulator is the simulated processor; nil with Stripe.
+	Simulator *payments.Simulator
+
+	config   Config
+	storage  *storage
+	provider provider
+	http     *http.Server
+	listener net.Listener
+	stop     context.CancelFunc
+	running  sync.WaitGroup
+	failed   chan error
+}
+
+// Bounds of connections.
+const (
+	headerTime     = 5 * time.Second
+	readTime       = 20 * time.Second
+	writeTime      = 30 * time.Second
+	idleTime       = time.Minute
+	maxHeaderBytes = 64 << 10
+)
+
+// Start starts a service: it opens the store, seeds it, repairs the mirrors of an
+// earlier run, and then serves. Close ends it.
+func Start(ctx context.Context, c Config) (_ *Server, err error) {
+	s := &Server{config: c.orDefaults(), failed: make(chan error, 1)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.release())
+		}
+	}()
+	if s.storage, err = openStorage(ctx, s.config.Store); err != nil {
+		return nil, err
+	}
+	var listen net.ListenConfig
+	if s.listener, err = listen.Listen(ctx, "tcp", s.config.Addr); err != nil {
+		return nil, err
+	}
+	local := "http://" + s.listener.Addr().String()
+	if s.URL = strings.TrimSuffix(s.config.PublicURL, "/"); s.URL == "" {
+		s.URL = local
+	}
+	handler, err := s.assemble(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.http = &http.Server{
+		Handler: handler, ReadHeaderTimeout: headerTime, ReadTimeout: readTime, WriteTimeout: writeTime,
+		IdleTimeout: idleTime, MaxHeaderBytes: maxHeaderBytes,
+		ErrorLog: slog.NewLogLogger(s.config.Logger.Handler(), slog.LevelWarn),
+	}
+	s.run(local)
+	return s, nil
+}
+
+// assemble builds everything on the storage and returns the handler.
+func (s *Server) assemble(ctx context.Context) (http.Handler, error) {
+	c := s.config
+	var err error
+	if s.Shop, err = shop.Open(ctx, s.storage.shop, shop.Options{Now: c.Now, PasswordCost: c.PasswordCost}); err != nil {
+		return nil, err
+	}
+	if s.provider, err = newProvider(c, s.URL); err != nil {
+		return nil, err
+	}
+	s.Simulator = s.provider.simulator
+	metrics := api.NewMetrics()
+	s.Service, err = couponkit.New(s.storage.coupons, s.provider.processor,
+		couponkit.WithUsers(s.Shop), couponkit.WithPoints(s.Shop), couponkit.WithObserver(metrics),
+		couponkit.WithLogger(c.Logger), couponkit.WithClock(c.Now))
+	if err != nil {
+		return nil, err
+	}
+	if err := s.prepare(ctx); err != nil {
+		return nil, err
+	}
+	catalog, err := s.Shop.Catalog(ctx)
+	if err != nil {
+		return nil, err
+	}
+	calls, err := api.New(api.Options{
+		Service: s.Service, Orders: s.storage.coupons, Shop: s.Shop, Catalog: catalog, Webhook: s.provider.webhook,
+		BaseURL: s.URL, Metrics: metrics, Logger: c.Logger, Now: c.Now, Limits: c.Limits,
+		ClientAddress: clientAddress(c), InsecureCookies: c.InsecureCookies,
+	})
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	calls.Register(mux)
+	if s.Simulator != nil {
+		pages, err := payments.NewPages(s.Simulator)
+		if err != nil {
+			return nil, err
+		}
+		pages.Register(mux)
+	}
+	registerPages(mux)
+	return calls.Wrap(mux), nil
+}
+
+// prepare seeds an empty store, and brings the mirrors back that a simulated
+// processor has forgotten with its process.
+func (s *Server) prepare(ctx context.Context) error {
+	if s.Simulator != nil {
+		if _, err := s.Service.Reconcile(ctx, couponkit.ReconcileOptions{}); err != nil {
+			return fmt.Errorf("bring the mirrors back: %w", err)
+		}
+	}
+	if !s.config.Seed {
+		return nil
+	}
+	if err := s.Shop.Seed(ctx); err != nil {
+		return err
+	}
+	return seedCoupons(ctx, s.Service, s.config.Now())
+}
+
+// run serves and does what has to be done in the background.
+func (s *Server) run(local string) {
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	s.running.Go(func() {
+		if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+			s.failed <- err
+		}
+	})
+	s.running.Go(func() { s.provider.deliver(ctx, s.config, local+"/payment/webhook") })
+	s.running.Go(func() { s.every(ctx, s.config.Sweep, s.sweep) })
+	s.running.Go(func() { s.every(ctx, s.config.Reconcile, s.reconcile) })
+}
+
+// every runs work again and again until the context ends.
+func (s *Server) every(ctx context.Context, interval time.Duration, work func(context.Context)) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			work(ctx)
+		}
+	}
+}
+
+func (s *Server) sweep(ctx context.Context) {
+	report, err := s.Service.Sweep(ctx, 0)
+	if err != nil && ctx.Err() == nil {
+		s.config.Logger.ErrorContext(ctx, "a sweep has left work", slog.Any("error", err))
+	}
+	if report != (couponkit.SweepReport{}) {
+		s.config.Logger.InfoContext(ctx, "swept", slog.Any("report", report))
+	}
+}
+
+func (s *Server) reconcile(ctx context.Context) {
+	drifts, err := s.Service.Reconcile(ctx, couponkit.ReconcileOptions{})
+	if err != nil && ctx.Err() == nil {
+		s.config.Logger.ErrorContext(ctx, "a reconcile has left work", slog.Any("error", err))
+	}
+	for _, d := range drifts {
+		s.config.Logger.InfoContext(ctx, "a mirror differed",
+			slog.String("coupon", d.CouponID), slog.String("kind", string(d.Kind)), slog.Bool("repaired", d.Repaired))
+	}
+}
+
+// Failed tells when the service has stopped serving by itself.
+func (s *Server) Failed() <-chan error { return s.failed }
+
+// Close ends the service: requests that are under way are finished as long as the
+// context lives, then the background work, then the store.
+func (s *Server) Close(ctx context.Context) error {
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		err = errors.Join(err, s.http.Close())
+	}
+	s.stop()
+	s.running.Wait()
+	return errors.Join(err, s.release())
+}
+
+// release frees what was opened.
+func (s *Server) release() error {
+	if s.listener != nil {
+		_ = s.listener.Close() // after a shutdown it is closed already
+	}
+	if s.storage == nil {
+		return nil
+	}
+	return s.storage.Close()
+}
+
+// clientAddress tells who asks behind a proxy.
+func clientAddress(c Config) func(*http.Request) string {
+	if !c.BehindProxy {
+		return nil
+	}
+	return func(r *http.Request) string {
+		entries := r.Header.Values("X-Forwarded-For")
+		if len(entries) == 0 {
+			return r.RemoteAddr
+		}
+		list := strings.Split(entries[len(entries)-1], ",")
+		return strings.TrimSpace(list[len(list)-1])
+	}
+}

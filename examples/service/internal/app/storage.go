@@ -1,0 +1,122 @@
+package app
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/memstore"
+	"github.com/couponkit/couponkit/store/pgxstore"
+	"github.com/couponkit/couponkit/store/sqlstore"
+)
+
+// storage is the coupon store and, in the same place, the shop's database.
+type storage struct {
+	coupons store.Store
+	shop    *sql.DB
+	close   []func() error
+}
+
+// Close frees everything, the last opened first.
+func (s *storage) Close() error {
+	var failures []error
+	for i := len(s.close) - 1; i >= 0; i-- {
+		failures = append(failures, s.close[i]())
+	}
+	s.close = nil
+	return errors.Join(failures...)
+}
+
+func (s *storage) closes(f func() error) { s.close = append(s.close, f) }
+
+// openStorage opens what Config.Store names and brings its tables up.
+func openStorage(ctx context.Context, where string) (_ *storage, err error) {
+	s := &storage{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("open the store: %w", err), s.Close())
+		}
+	}()
+	switch {
+	case where == Memory:
+		return s, s.openMemory()
+	case isPostgres(where):
+		return s, s.openPostgres(ctx, where)
+	}
+	return s, s.openSQLite(ctx, where)
+}
+
+// openMemory keeps coupons in memstore, and the shop in a database that lives as
+// long as its one connection.
+func (s *storage) openMemory() (err error) {
+	s.coupons = memstore.New()
+	s.closes(s.coupons.Close)
+	if s.shop, err = sql.Open("sqlite", "file::memory:?_pragma=foreign_keys(1)"); err != nil {
+		return err
+	}
+	s.closes(s.shop.Close)
+	s.shop.SetMaxOpenConns(1)
+	s.shop.SetConnMaxIdleTime(0)
+	return nil
+}
+
+func (s *storage) openSQLite(ctx context.Context, file string) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	// Two pools on one file: transactions of the shop take the write lock when they
+	// begin, so that none has to be undone because another one was faster.
+	coupons, err := s.openFile(file, "")
+	if err != nil {
+		return err
+	}
+	if s.shop, err = s.openFile(file, "&_txlock=immediate"); err != nil {
+		return err
+	}
+	if err := sqlstore.Migrate(ctx, coupons, sqlstore.SQLite, ""); err != nil {
+		return err
+	}
+	if s.coupons, err = sqlstore.New(coupons, sqlstore.SQLite, sqlstore.Options{}); err != nil {
+		return err
+	}
+	s.closes(s.coupons.Close)
+	return nil
+}
+
+func (s *storage) openFile(file, more string) (*sql.DB, error) {
+	const options = "?_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)&_pragma=journal_mode(WAL)"
+	path := (&url.URL{Path: filepath.ToSlash(file)}).EscapedPath()
+	db, err := sql.Open("sqlite", "file:"+path+options+more)
+	if err != nil {
+		return nil, err
+	}
+	s.closes(db.Close)
+	return db, nil
+}
+
+func (s *storage) openPostgres(ctx context.Context, address string) error {
+	pool, err := pgxpool.New(ctx, address)
+	if err != nil {
+		return err
+	}
+	s.closes(func() error { pool.Close(); return nil })
+	if err := pgxstore.Migrate(ctx, pool, pgxstore.Namespace{}); err != nil {
+		return err
+	}
+	if s.coupons, err = pgxstore.New(pool, pgxstore.Options{}); err != nil {
+		return err
+	}
+	s.closes(s.coupons.Close)
+	s.shop = stdlib.OpenDBFromPool(pool)
+	s.closes(s.shop.Close)
+	return nil
+}

@@ -1,0 +1,199 @@
+package payments
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"errors"
+	"html/template"
+	"io/fs"
+	"net/http"
+
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
+)
+
+//go:embed templates static
+var files embed.FS
+
+// maxForm is the most bytes of a form of the payment page.
+const maxForm = 4 << 10
+
+// Pages serves the payment pages and their style sheet.
+type Pages struct {
+	simulator *Simulator
+	templates *template.Template
+	static    http.Handler
+}
+
+// NewPages returns the payment pages of a simulator.
+func NewPages(s *Simulator) (*Pages, error) {
+	templates, err := template.ParseFS(files, "templates/*.html")
+	if err != nil {
+		return nil, err
+	}
+	static, err := fs.Sub(files, "static")
+	if err != nil {
+		return nil, err
+	}
+	return &Pages{simulator: s, templates: templates, static: http.FileServerFS(static)}, nil
+}
+
+// Register adds the pages to a mux.
+func (p *Pages) Register(mux *http.ServeMux) {
+	mux.HandleFunc("GET "+PagePrefix+"{session}", p.show)
+	mux.HandleFunc("POST "+PagePrefix+"{session}", p.act)
+	mux.Handle("GET /simulator/static/", http.StripPrefix("/simulator/static/", p.static))
+}
+
+// view is what the page shows.
+type view struct {
+	ID      string
+	Title   string
+	Message string
+
+	Open    bool
+	Payable bool // later
+	Waiting bool
+	Paid    bool
+	Failed  bool
+	Expired bool
+
+	Currency   string
+	Lines      []viewLine
+	Discount   string // of the first period; empty for none
+	CouponCode string
+	Total      string
+	Email      string
+	SuccessURL string
+	CancelURL  string
+	ExpiresAt  string
+}
+
+type viewLine struct {
+	Name       string
+	Quantity   int64
+	UnitAmount string
+	Total      string
+	Recurs     string
+}
+
+func (p *Pages) show(w http.ResponseWriter, r *http.Request) { p.render(w, r, http.StatusOK, "") }
+
+func (p *Pages) act(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		p.render(w, r, http.StatusBadRequest, "The form could not be read.")
+		return
+	}
+	done, err := p.simulator.act(r.Context(), r.PathValue("session"), r.PostForm.Get("action"))
+	switch {
+	case errors.Is(err, processor.ErrNotFound):
+		p.render(w, r, http.StatusNotFound, "")
+	case errors.Is(err, errAction):
+		p.render(w, r, http.StatusBadRequest, "There is no such action.")
+	case err != nil:
+		p.render(w, r, http.StatusConflict, "That is not possible any more.")
+	case done != "":
+		http.Redirect(w, r, done, http.StatusSeeOther)
+	default:
+		p.render(w, r, http.StatusOK, "Your bank declined the payment. Nothing was charged; you can try again.")
+	}
+}
+
+var errAction = errors.New("unknown action")
+
+// act does what the customer, or the bank, does. It returns where the customer goes
+// then, or nothing when he stays.
+func (s *Simulator) act(ctx context.Context, id, action string) (string, error) {
+	inner := s.inwardID(id)
+	request, err := s.fake.Request(inner)
+	if err != nil {
+		return "", err
+	}
+	defer s.nudge()
+	switch action {
+	case "pay":
+		return request.SuccessURL, s.fake.Pay(inner)
+	case "later":
+		return request.SuccessURL, s.fake.PayLater(inner)
+	case "arrives":
+		return request.SuccessURL, s.fake.PaymentArrives(inner)
+	case "fails":
+		return request.SuccessURL, s.fake.PaymentFails(inner)
+	case "decline":
+		return "", s.fake.Decline(inner)
+	case "expire":
+		return request.SuccessURL, s.expire(ctx, inner)
+	}
+	return "", errAction
+}
+
+// expire lets an open session end now and not when its time is over.
+func (s *Simulator) expire(ctx context.Context, inner string) error {
+	session, err := s.fake.ExpireSession(ctx, inner)
+	if err == nil && session.Status != processor.SessionExpired {
+		return processor.ErrRejected
+	}
+	return err
+}
+
+func (p *Pages) render(w http.ResponseWriter, r *http.Request, status int, message string) {
+	v, err := p.view(r, message)
+	if errors.Is(err, processor.ErrNotFound) {
+		status, v = http.StatusNotFound, view{Title: "No such payment"}
+	} else if err != nil {
+		status, v = http.StatusServiceUnavailable, view{Title: "The payment page is out of order"}
+	}
+	name := "pay.html"
+	if err != nil {
+		name = "gone.html"
+	}
+	var page bytes.Buffer
+	if err := p.templates.ExecuteTemplate(&page, name, v); err != nil {
+		http.Error(w, "the page could not be rendered", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = page.WriteTo(w)
+}
+
+func (p *Pages) view(r *http.Request, message string) (view, error) {
+	id := r.PathValue("session")
+	inner := p.simulator.inwardID(id)
+	request, err := p.simulator.fake.Request(inner)
+	if err != nil {
+		return view{}, err
+	}
+	session, err := p.simulator.fake.Session(r.Context(), inner)
+	if err != nil {
+		return view{}, err
+	}
+	complete := session.Status == processor.SessionComplete
+	v := view{
+		ID: id, Title: "Pay " + pricing.NewMoney(session.Total, session.Currency).String(), Message: message,
+		Open:    session.Status == processor.SessionOpen,
+		Payable: session.Status == processor.SessionOpen && session.Total > 0,
+		Waiting: complete && !session.PaymentStatus.Settled() && !session.PaymentFailed,
+		Paid:    complete && session.PaymentStatus.Settled(),
+		Failed:  session.PaymentFailed, Expired: session.Status == processor.SessionExpired,
+		Currency: session.Currency.Code(), Total: session.Currency.Format(session.Total),
+		Email: request.CustomerEmail, SuccessURL: request.SuccessURL, CancelURL: request.CancelURL,
+		ExpiresAt: session.ExpiresAt.Format("2 January 2006, 15:04 MST"),
+	}
+	if request.Coupon != nil {
+		v.CouponCode = request.Coupon.Code.String()
+	}
+	if request.FirstPeriodDiscount > 0 {
+		v.Discount = session.Currency.Format(request.FirstPeriodDiscount)
+	}
+	for _, l := range request.Lines {
+		v.Lines = append(v.Lines, viewLine{
+			Name: l.Name, Quantity: l.Quantity, Recurs: l.Recurs.String(),
+			UnitAmount: session.Currency.Format(l.UnitAmount), Total: session.Currency.Format(l.UnitAmount * l.Quantity),
+		})
+	}
+	return v, nil
+}

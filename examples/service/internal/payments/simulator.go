@@ -1,0 +1,174 @@
+package payments
+
+import (
+	"context"
+	"crypto/rand"
+	"iter"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/processor/fakeprocessor"
+)
+
+// PagePrefix begins the paths of the payment pages; the session's ID follows.
+const PagePrefix = "/simulator/pay/"
+
+// Simulator is the simulated payment processor: a fakeprocessor whose sessions
+// have IDs that nobody can guess and that no other run of the program has used. It
+// forgets everything with its process; what a persistent store remembers of an
+// earlier run is then repaired by a reconcile and released by the sweep.
+type Simulator struct {
+	fake *fakeprocessor.Processor
+	wake chan struct{}
+
+	mu sync.Mutex
+	// outer and inner translate session IDs.
+	outer map[string]string
+	inner map[string]string
+}
+
+var (
+	_ processor.Processor    = (*Simulator)(nil)
+	_ processor.MirrorLister = (*Simulator)(nil)
+)
+
+// NewSimulator returns a simulator on a clock (nil is time.Now) whose payment pages
+// are below a base URL.
+func NewSimulator(baseURL string, now func() time.Time) *Simulator {
+	return &Simulator{
+		fake: fakeprocessor.New(fakeprocessor.Options{
+			Now: now, Secret: rand.Text(), PageURL: strings.TrimSuffix(baseURL, "/") + PagePrefix,
+			Abilities: processor.Abilities{MinimumCharge: map[pricing.Currency]int64{pricing.EUR(): 50}},
+		}),
+		wake:  make(chan struct{}, 1),
+		outer: map[string]string{}, inner: map[string]string{},
+	}
+}
+
+// Fake is the processor behind the simulator, for tests that let calls fail or
+// tamper with mirrors. Its sessions have other IDs than the simulator's.
+func (s *Simulator) Fake() *fakeprocessor.Processor { return s.fake }
+
+// Abilities is part of processor.Processor.
+func (s *Simulator) Abilities() processor.Abilities { return s.fake.Abilities() }
+
+// EnsureMirror is part of processor.Mirror.
+func (s *Simulator) EnsureMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
+	return s.fake.EnsureMirror(ctx, c)
+}
+
+// UpdateMirror is part of processor.Mirror.
+func (s *Simulator) UpdateMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
+	return s.fake.UpdateMirror(ctx, c)
+}
+
+// SetMirrorActive is part of processor.Mirror.
+func (s *Simulator) SetMirrorActive(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
+	return s.fake.SetMirrorActive(ctx, c)
+}
+
+// RemoveMirror is part of processor.Mirror.
+func (s *Simulator) RemoveMirror(ctx context.Context, c coupon.Coupon) error {
+	return s.fake.RemoveMirror(ctx, c)
+}
+
+// VerifyMirror is part of processor.Mirror.
+func (s *Simulator) VerifyMirror(ctx context.Context, c coupon.Coupon) (processor.MirrorStatus, error) {
+	return s.fake.VerifyMirror(ctx, c)
+}
+
+// Mirrors is processor.MirrorLister.
+func (s *Simulator) Mirrors(ctx context.Context) iter.Seq2[processor.MirrorRef, error] {
+	return s.fake.Mirrors(ctx)
+}
+
+// CreateSession is part of processor.Sessions.
+func (s *Simulator) CreateSession(ctx context.Context, r processor.SessionRequest) (processor.Session, error) {
+	session, err := s.fake.CreateSession(ctx, r)
+	return s.outward(session), err
+}
+
+// Session is part of processor.Sessions.
+func (s *Simulator) Session(ctx context.Context, id string) (processor.Session, error) {
+	session, err := s.fake.Session(ctx, s.inwardID(id))
+	return s.outward(session), err
+}
+
+// ExpireSession is part of processor.Sessions.
+func (s *Simulator) ExpireSession(ctx context.Context, id string) (processor.Session, error) {
+	session, err := s.fake.ExpireSession(ctx, s.inwardID(id))
+	s.nudge()
+	return s.outward(session), err
+}
+
+// Webhook authenticates deliveries and hands their events on.
+func (s *Simulator) Webhook(handle func(context.Context, processor.Event) error) http.Handler {
+	return s.fake.Handler(func(ctx context.Context, e processor.Event) error {
+		e.SessionID = s.outwardID(e.SessionID)
+		return handle(ctx, e)
+	})
+}
+
+// outward gives a session the ID and the address that the world knows it by.
+func (s *Simulator) outward(session processor.Session) processor.Session {
+	if session.ID == "" {
+		return session
+	}
+	inner := session.ID
+	session.ID = s.outwardID(inner)
+	session.URL = strings.TrimSuffix(session.URL, inner) + session.ID
+	return session
+}
+
+func (s *Simulator) outwardID(inner string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	outer, known := s.outer[inner]
+	if !known {
+		outer = "sim_" + strings.ToLower(rand.Text())
+		s.outer[inner], s.inner[outer] = outer, inner
+	}
+	return outer
+}
+
+// inwardID returns the processor's own ID; for a session of another run it is one
+// that the processor does not know.
+func (s *Simulator) inwardID(outer string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.inner[outer]
+}
+
+// nudge lets [Simulator.Run] deliver what is queued.
+func (s *Simulator) nudge() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run delivers webhooks to an address until the context ends: at once after
+// something has happened, and every interval, which also lets sessions expire and
+// repeats deliveries that were not acknowledged.
+func (s *Simulator) Run(ctx context.Context, client *http.Client, url string, interval time.Duration, failed func(error)) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	send := fakeprocessor.Post(client, url)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		case <-s.wake:
+		}
+		if err := s.fake.Deliver(ctx, send); err != nil && ctx.Err() == nil {
+			failed(err)
+		}
+		s.fake.ForgetCalls() // nobody reads the log, and it would grow
+	}
+}

@@ -1,0 +1,125 @@
+package shop
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/couponkit/couponkit"
+)
+
+// ErrNotFound: there is no such user, session or item.
+var ErrNotFound = errors.New("not found in the shop")
+
+// Options of a [DB]. The zero value is the default.
+type Options struct {
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+	// PasswordCost is bcrypt's work factor; 0 is its default. Tests lower it.
+	PasswordCost int
+	// SessionLifetime is how long somebody stays signed in; 0 is
+	// [DefaultSessionLifetime].
+	SessionLifetime time.Duration
+}
+
+// DefaultSessionLifetime is how long somebody stays signed in.
+const DefaultSessionLifetime = 12 * time.Hour
+
+// DB is the shop's tables. It is safe for concurrent use, and many processes may
+// share one database.
+type DB struct {
+	db      *sql.DB
+	options Options
+	// decoy is compared when there is no such user, so that an answer takes as long.
+	decoy []byte
+}
+
+var (
+	_ couponkit.Users  = (*DB)(nil)
+	_ couponkit.Points = (*DB)(nil)
+)
+
+// Open returns the shop in a database, making its tables if they are missing. The
+// database stays the caller's.
+func Open(ctx context.Context, db *sql.DB, o Options) (*DB, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.SessionLifetime == 0 {
+		o.SessionLifetime = DefaultSessionLifetime
+	}
+	for _, statement := range schema {
+		if _, err := db.ExecContext(ctx, statement); err != nil {
+			return nil, fmt.Errorf("make the tables of the shop: %w", err)
+		}
+	}
+	d := &DB{db: db, options: o}
+	var err error
+	d.decoy, err = d.hash("nobody has this password")
+	return d, err
+}
+
+// schema is read by SQLite and PostgreSQL alike. Instants are microseconds since
+// 1970, prices minor units of the shop's currency.
+var schema = []string{
+	`CREATE TABLE IF NOT EXISTS shop_users (
+		id TEXT PRIMARY KEY,
+		email TEXT NOT NULL UNIQUE,
+		name TEXT NOT NULL,
+		role TEXT NOT NULL CHECK (role IN ('customer', 'administrator')),
+		password_hash TEXT NOT NULL
+	)`,
+	`CREATE TABLE IF NOT EXISTS shop_sessions (
+		token_hash TEXT PRIMARY KEY,
+		user_id TEXT NOT NULL REFERENCES shop_users (id) ON DELETE CASCADE,
+		csrf_token TEXT NOT NULL,
+		expires_at BIGINT NOT NULL
+	)`,
+	`CREATE TABLE IF NOT EXISTS shop_points (
+		user_id TEXT PRIMARY KEY REFERENCES shop_users (id) ON DELETE CASCADE,
+		balance BIGINT NOT NULL CHECK (balance >= 0)
+	)`,
+	`CREATE TABLE IF NOT EXISTS shop_point_entries (
+		reservation_id TEXT PRIMARY KEY,
+		user_id TEXT NOT NULL,
+		debited BIGINT NOT NULL,
+		closed INTEGER NOT NULL,
+		changed_at BIGINT NOT NULL
+	)`,
+	`CREATE TABLE IF NOT EXISTS shop_items (
+		kind TEXT NOT NULL CHECK (kind IN ('plan', 'device', 'accessory', 'shipping')),
+		id TEXT NOT NULL,
+		name TEXT NOT NULL,
+		description TEXT NOT NULL,
+		price BIGINT NOT NULL CHECK (price >= 0),
+		recurs TEXT NOT NULL,
+		position BIGINT NOT NULL,
+		PRIMARY KEY (kind, id)
+	)`,
+}
+
+// Ping reports whether the database answers.
+func (d *DB) Ping(ctx context.Context) error { return d.db.PingContext(ctx) }
+
+// within runs work in a transaction, which is kept when work returns nil.
+func (d *DB) within(ctx context.Context, work func(*sql.Tx) error) error {
+	tx, err := d.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() // after a commit it does nothing
+	if err := work(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+func changed(result sql.Result, err error) (bool, error) {
+	if err != nil {
+		return false, err
+	}
+	n, err := result.RowsAffected()
+	return n > 0, err
+}

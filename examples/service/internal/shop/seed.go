@@ -1,0 +1,58 @@
+package shop
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// DemoUser is somebody who can sign in to try the service.
+type DemoUser struct {
+	User
+	Password string
+	Points   int64
+}
+
+// DemoUsers returns the administrators and customers that [DB.Seed] makes.
+func DemoUsers() []DemoUser {
+	return []DemoUser{
+		{User{"usr_admin", "admin@example.org", "Ada Admin", Administrator}, "admin-demo-1", 0},
+		{User{"usr_mod", "mod@example.org", "Moritz Moderator", Administrator}, "mod-demo-1", 0},
+		{User{"usr_ann", "ann@example.org", "Ann Archer", Customer}, "ann-demo-1", 1_500},
+		{User{"usr_ben", "ben@example.org", "Ben Baker", Customer}, "ben-demo-1", 250},
+		{User{"usr_cleo", "cleo@example.org", "Cleo Carter", Customer}, "cleo-demo-1", 0},
+	}
+}
+
+// DemoItems returns the catalogue that [DB.Seed] makes.
+func DemoItems() []Item {
+	return []Item{
+		{pricing.Plan, "basic", "Basic", "One line, 5 GB, for light use.", 9_99, pricing.Monthly},
+		{pricing.Plan, "plus", "Plus", "One line, 50 GB, roaming included.", 19_99, pricing.Monthly},
+		{pricing.Plan, "family", "Family", "Four lines that share 200 GB.", 49_00, pricing.Monthly},
+		{pricing.Plan, "plus-yearly", "Plus, yearly", "Plus, paid once a year.", 199_00, pricing.Yearly},
+		{pricing.Device, "phone-s", "Phone S", "Compact phone with 128 GB.", 349_00, pricing.Once},
+		{pricing.Device, "phone-x", "Phone X", "Large phone with 256 GB.", 899_00, pricing.Once},
+		{pricing.Device, "tablet", "Tablet", "Eleven inches, 128 GB.", 449_90, pricing.Once},
+		{pricing.Device, "watch", "Watch", "Follows your day for a week.", 229_00, pricing.Once},
+		{pricing.Accessory, "case", "Case", "Keeps a phone in one piece.", 24_90, pricing.Once},
+		{pricing.Accessory, "charger", "Charger", "65 watts, two ports.", 39_90, pricing.Once},
+		{pricing.Accessory, "cable", "Cable", "Two metres, USB-C.", 12_50, pricing.Once},
+		{pricing.Accessory, "earbuds", "Earbuds", "With noise cancelling.", 99_00, pricing.Once},
+		{pricing.Accessory, "sim-tool", "SIM tool", "Comes free with everything.", 0, pricing.Once},
+		{pricing.Shipping, "pickup", "Pick up in the shop", "Ready in two hours.", 0, pricing.Once},
+		{pricing.Shipping, "standard", "Standard delivery", "Two to three days.", 4_90, pricing.Once},
+		{pricing.Shipping, "express", "Express delivery", "The next day.", 12_90, pricing.Once},
+	}
+}
+
+// Seed makes the demo's users and catalogue. It may be repeated.
+func (d *DB) Seed(ctx context.Context) error {
+	for _, u := range DemoUsers() {
+		if err := d.AddUser(ctx, u.User, u.Password, u.Points); err != nil {
+			return fmt.Errorf("add user %s: %w", u.Email, err)
+		}
+	}
+	return d.AddItems(ctx, DemoItems())
+}

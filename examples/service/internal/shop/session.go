@@ -1,0 +1,58 @@
+package shop
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+)
+
+// Session is somebody's sign-in.
+type Session struct {
+	User User
+	// CSRFToken is what requests that change something have to repeat.
+	CSRFToken string
+}
+
+// SignIn starts a session and returns the secret that the browser keeps. Only its
+// hash is stored.
+func (d *DB) SignIn(ctx context.Context, u User) (token string, s Session, err error) {
+	token = rand.Text()
+	s = Session{User: u, CSRFToken: rand.Text()}
+	now := d.options.Now()
+	if _, err := d.db.ExecContext(ctx, `DELETE FROM shop_sessions WHERE expires_at <= $1`, now.UnixMicro()); err != nil {
+		return "", Session{}, err
+	}
+	_, err = d.db.ExecContext(ctx,
+		`INSERT INTO shop_sessions (token_hash, user_id, csrf_token, expires_at) VALUES ($1, $2, $3, $4)`,
+		tokenHash(token), u.ID, s.CSRFToken, now.Add(d.options.SessionLifetime).UnixMicro())
+	return token, s, err
+}
+
+// Session returns the session of a secret, or [ErrNotFound] when it has ended, was
+// never there, or its user is gone.
+func (d *DB) Session(ctx context.Context, token string) (Session, error) {
+	var s Session
+	err := d.db.QueryRowContext(ctx,
+		`SELECT u.id, u.email, u.name, u.role, s.csrf_token
+		 FROM shop_sessions s JOIN shop_users u ON u.id = s.user_id
+		 WHERE s.token_hash = $1 AND s.expires_at > $2`, tokenHash(token), d.options.Now().UnixMicro()).
+		Scan(&s.User.ID, &s.User.Email, &s.User.Name, &s.User.Role, &s.CSRFToken)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Session{}, ErrNotFound
+	}
+	return s, err
+}
+
+// SignOut ends the session of a secret.
+func (d *DB) SignOut(ctx context.Context, token string) error {
+	_, err := d.db.ExecContext(ctx, `DELETE FROM shop_sessions WHERE token_hash = $1`, tokenHash(token))
+	return err
+}
+
+func tokenHash(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,123 @@
+package shop
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"golang.org/x/crypto/bcrypt"
+
+	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/coupon"
+)
+
+// Role tells what a user may do.
+type Role string
+
+// The roles.
+const (
+	// Customer may buy.
+	Customer Role = "customer"
+	// Administrator may also manage coupons.
+	Administrator Role = "administrator"
+)
+
+// User is somebody who can sign in.
+type User struct {
+	ID    string
+	Email string
+	Name  string
+	Role  Role
+}
+
+// ErrWrongPassword: no user has this e-mail address and password.
+var ErrWrongPassword = errors.New("wrong e-mail address or password")
+
+// maxPassword is what bcrypt reads.
+const maxPassword = 72
+
+// AddUser stores a user with a password and a balance of points. An address that is
+// stored already is left as it is.
+func (d *DB) AddUser(ctx context.Context, u User, password string, points int64) error {
+	hash, err := d.hash(password)
+	if err != nil {
+		return err
+	}
+	return d.within(ctx, func(tx *sql.Tx) error {
+		added, err := changed(tx.ExecContext(ctx,
+			`INSERT INTO shop_users (id, email, name, role, password_hash) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`,
+			u.ID, coupon.NormaliseEmail(u.Email), u.Name, string(u.Role), string(hash)))
+		if err != nil || !added {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `INSERT INTO shop_points (user_id, balance) VALUES ($1, $2)`, u.ID, points)
+		return err
+	})
+}
+
+func (d *DB) hash(password string) ([]byte, error) {
+	hash, err := bcrypt.GenerateFromPassword([]byte(password), cmp.Or(d.options.PasswordCost, bcrypt.DefaultCost))
+	if err != nil {
+		return nil, fmt.Errorf("hash password: %w", err)
+	}
+	return hash, nil
+}
+
+// User returns the user of that ID, for couponkit.
+func (d *DB) User(ctx context.Context, id string) (couponkit.User, error) {
+	u, err := d.UserByID(ctx, id)
+	if errors.Is(err, ErrNotFound) {
+		return couponkit.User{}, couponkit.ErrUserNotFound
+	}
+	return couponkit.User{ID: u.ID, Email: u.Email}, err
+}
+
+// UserByID returns the user of that ID, or [ErrNotFound].
+func (d *DB) UserByID(ctx context.Context, id string) (User, error) {
+	var u User
+	err := d.db.QueryRowContext(ctx, `SELECT id, email, name, role FROM shop_users WHERE id = $1`, id).
+		Scan(&u.ID, &u.Email, &u.Name, &u.Role)
+	if errors.Is(err, sql.ErrNoRows) {
+		return User{}, ErrNotFound
+	}
+	return u, err
+}
+
+// Emails returns the e-mail addresses of the users with these IDs, as far as they
+// exist, by ID.
+func (d *DB) Emails(ctx context.Context, ids []string) (map[string]string, error) {
+	emails := make(map[string]string, len(ids))
+	for _, id := range ids {
+		if _, known := emails[id]; known || id == "" {
+			continue
+		}
+		u, err := d.UserByID(ctx, id)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return nil, err
+		}
+		emails[id] = u.Email
+	}
+	return emails, nil
+}
+
+// Authenticate returns the user who has this e-mail address and password, or
+// [ErrWrongPassword]. The answer takes as long for an address that nobody has.
+func (d *DB) Authenticate(ctx context.Context, email, password string) (User, error) {
+	var (
+		u    User
+		hash = d.decoy
+	)
+	err := d.db.QueryRowContext(ctx,
+		`SELECT id, email, name, role, password_hash FROM shop_users WHERE email = $1`, coupon.NormaliseEmail(email)).
+		Scan(&u.ID, &u.Email, &u.Name, &u.Role, &hash)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return User{}, err
+	}
+	wrong := len(password) > maxPassword || bcrypt.CompareHashAndPassword(hash, []byte(password)) != nil
+	if wrong || err != nil {
+		return User{}, ErrWrongPassword
+	}
+	return u, nil
+}

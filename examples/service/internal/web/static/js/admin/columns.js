@@ -1,0 +1,76 @@
+// The columns of the table of coupons: how a coupon is shown and sorted.
+import { el, icon } from "../dom.js";
+import { day, discount, lastDay, number } from "../format.js";
+
+const scopes = { ALL: "Everything", SUBSCRIPTION: "Subscriptions", PRODUCT: "Products", SPECIFIC: "Specific items" };
+
+// cell makes a table cell; the label is shown beside it where the table becomes
+// cards. The roles keep it a table for screen readers there.
+const cell = (label, className, ...children) => el("td", { role: "cell", class: className, "data-label": label }, ...children);
+
+// row shows one coupon. The handlers are edit, toggle and remove.
+function row(coupon, handlers) {
+  return el("tr", { role: "row", "data-id": coupon.id, "data-code": coupon.code },
+    cell(null, "cell-code", el("a", { href: `/admin/coupons/${encodeURIComponent(coupon.id)}`, title: coupon.code }, coupon.code)),
+    cell(null, "cell-name", el("div", {}, coupon.name), audience(coupon)),
+    cell("Discount", "nowrap", discount(coupon)),
+    cell("Scope", "", el("div", {}, scopes[coupon.appliesTo] ?? coupon.appliesTo), selection(coupon)),
+    cell("Usage", "cell-usage", usage(coupon)),
+    cell("Points", "", coupon.pointsRequired ? number(coupon.pointsRequired) : el("span", { class: "muted" }, "None")),
+    cell("Expiry", "nowrap", expiry(coupon)),
+    cell("Status", "", toggle(coupon, handlers.toggle)),
+    cell(null, "cell-actions", ...actions(coupon, handlers)));
+}
+
+function audience(coupon) {
+  if (coupon.distribution === "USER_SPECIFIC") return el("div", { class: "sub muted" }, "Listed customers");
+  if (coupon.distribution === "POINTS_REDEEMABLE") return el("div", { class: "sub muted" }, "For points");
+  return null;
+}
+
+function selection(coupon) {
+  const count = (coupon.planIds?.length ?? 0) + (coupon.deviceIds?.length ?? 0) + (coupon.accessoryIds?.length ?? 0);
+  return count === 0 ? null : el("div", { class: "muted" }, `${number(count)} selected`);
+}
+
+function usage(coupon) {
+  const limit = coupon.maxUses;
+  const reserved = coupon.reservedCount > 0 ? `, ${number(coupon.reservedCount)} reserved` : "";
+  const figures = el("div", { class: "usage-figures" },
+    el("span", {}, `${number(coupon.usedCount)}${limit ? ` / ${number(limit)}` : ""}`),
+    el("span", { class: "of" }, limit ? reserved.slice(2) : `no limit${reserved}`));
+  if (!limit) return figures;
+  const taken = Math.min(coupon.usedCount + coupon.reservedCount, limit);
+  return el("div", {}, figures, el("progress", {
+    class: taken >= limit ? "bar full" : "bar", max: limit, value: taken,
+    "aria-label": `Usage of ${coupon.code}: ${coupon.usedCount} of ${limit}${reserved}`,
+  }));
+}
+
+function expiry(coupon) {
+  if (!coupon.expiresAt) return el("span", { class: "muted" }, "Never");
+  const shown = day(lastDay(coupon.expiresAt));
+  return new Date(coupon.expiresAt) <= new Date() ? el("span", { class: "badge badge-danger" }, `Expired ${shown}`) : shown;
+}
+
+function toggle(coupon, onToggle) {
+  return el("button", {
+    class: "switch", type: "button", role: "switch", "data-action": "toggle",
+    "aria-checked": String(coupon.active), "aria-label": `${coupon.code} is active`, onclick: () => onToggle(coupon),
+  }, el("span", { class: "switch-track" }), el("span", { "aria-hidden": "true" }, coupon.active ? "Active" : "Inactive"));
+}
+
+function actions(coupon, handlers) {
+  const link = el("a", { class: "button button-icon", href: `/admin/coupons/${encodeURIComponent(coupon.id)}`, "aria-label": `Redemptions of ${coupon.code}`, title: "Redemptions" }, icon("chart"));
+  const button = (name, label, call, action) => el("button", {
+    class: "button button-icon", type: "button", "data-action": action, "aria-label": `${label} ${coupon.code}`, title: label, onclick: () => call(coupon),
+  }, icon(name));
+  return [link, button("edit", "Edit", handlers.edit, "edit"), button("remove", "Delete", handlers.remove, "delete")];
+}
+
+// skeleton is a row that waits for its coupon.
+function skeleton() {
+  return el("tr", { role: "row", "aria-hidden": "true" }, ...Array.from({ length: 9 }, () => el("td", { role: "cell" }, el("span", { class: "skeleton" }))));
+}
+
+export { row, scopes, skeleton };

@@ -1,0 +1,77 @@
+// One coupon: its figures, how its use went over time, and every redemption.
+import { get, signInAddress } from "../api.js";
+import { byId, el } from "../dom.js";
+import { day, discount, lastDay, moment, money, number, plural } from "../format.js";
+import { isAdministrator, showState, start, toast } from "../shell.js";
+import { chart } from "./chart.js";
+import { scopes } from "./columns.js";
+
+const id = location.pathname.split("/").at(-1);
+const origins = { checkout: "Checkout", points: "Points", payment: "Payment" };
+const badges = { completed: "badge badge-good", reserved: "badge badge-notice", released: "badge" };
+let next = "";
+let shown = 0;
+
+const user = await start();
+if (isAdministrator(user)) await show();
+else showState(byId("state"), "Administrators only", "Sign in as an administrator to see redemptions.", el("a", { class: "button button-primary", href: signInAddress() }, "Sign in"));
+
+async function show() {
+  try {
+    const [coupon, usage] = await Promise.all([get(`/admin/coupon/${id}`), get(`/admin/coupon/${id}/usage`)]);
+    showCoupon(coupon);
+    byId("chart").replaceChildren(...(usage.days.length > 0 ? chart(usage.days) : [el("p", { class: "muted" }, "Not used yet.")]));
+    byId("content").hidden = false;
+    await showRedemptions();
+    byId("more").addEventListener("click", showRedemptions);
+  } catch (error) {
+    byId("content").hidden = true;
+    showState(byId("state"), "The coupon could not be loaded", error.message);
+  }
+}
+
+function showCoupon(coupon) {
+  document.title = `${coupon.code} · couponkit`;
+  byId("title").textContent = coupon.code;
+  byId("title").classList.add("code");
+  byId("subtitle").textContent = coupon.description ? `${coupon.name}. ${coupon.description}` : coupon.name;
+  const limit = (value) => (value ? number(value) : "no limit");
+  const facts = [
+    ["Discount", discount(coupon)],
+    ["Scope", scopes[coupon.appliesTo]],
+    ["Used", `${number(coupon.usedCount)} of ${limit(coupon.maxUses)}`],
+    ["Reserved", number(coupon.reservedCount)],
+    ["Per customer", limit(coupon.maxUsesPerUser)],
+    ["Minimum purchase", coupon.minPurchase ? money(coupon.minPurchase, coupon.currency) : "None"],
+    ["Expiry", coupon.expiresAt ? day(lastDay(coupon.expiresAt)) : "Never"],
+    ["Status", coupon.active ? "Active" : "Inactive"],
+  ];
+  byId("facts").replaceChildren(...facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
+}
+
+async function showRedemptions() {
+  try {
+    const page = await get(`/admin/coupon/${id}/redemptions?${new URLSearchParams({ pageSize: 50, ...(next && { after: next }) })}`);
+    next = page.next ?? "";
+    shown += page.items.length;
+    byId("redemption-rows").append(...page.items.map(row));
+    byId("redemptions").hidden = shown === 0;
+    byId("redemptions-empty").hidden = shown > 0;
+    byId("redemptions-count").textContent = shown > 0 ? plural(page.total ?? shown, "redemption", "redemptions") : "";
+    byId("more-row").hidden = next === "";
+  } catch (error) {
+    toast(error.message, "danger");
+  }
+}
+
+function row(redemption) {
+  const cell = (label, className, ...children) => el("td", { role: "cell", class: className, "data-label": label }, ...children);
+  return el("tr", { role: "row" },
+    cell("Customer", "", redemption.customerEmail ?? redemption.customerId),
+    cell("State", "", el("span", { class: badges[redemption.state] ?? "badge" }, redemption.state),
+      redemption.overLimit && el("span", { class: "badge badge-danger" }, "over limit")),
+    cell("Made by", "", origins[redemption.origin] ?? redemption.origin),
+    cell("Points", "", redemption.points ? number(redemption.points) : "None"),
+    cell("Payment session", "cell-code span", redemption.sessionId ?? "None"),
+    cell("When", "nowrap", moment(redemption.completedAt ?? redemption.releasedAt ?? redemption.createdAt)));
+}

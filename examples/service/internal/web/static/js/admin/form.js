@@ -1,0 +1,306 @@
+// The dialog that creates and edits a coupon (specification 2.1): which fields are
+// shown, what is checked before it is sent, and where the server's answers appear.
+import { get, patch, post } from "../api.js";
+import { byId, el } from "../dom.js";
+import { lastDay } from "../format.js";
+import * as emails from "./emails.js";
+import { picker } from "./picker.js";
+
+const dialog = byId("coupon-dialog");
+const form = byId("coupon-form");
+const inputs = form.elements;
+const pickers = Object.fromEntries([...form.querySelectorAll("[data-picker]")].map((host) => [host.closest("[data-field]").dataset.field, picker(host)]));
+
+const scopeHints = {
+  ALL: "Subscriptions, devices and accessories. Shipping is never discounted.",
+  SUBSCRIPTION: "Select plans to narrow it. None selected means all plans.",
+  PRODUCT: "Select devices or accessories to narrow it. None selected means all of them.",
+  SPECIFIC: "Only what you select. Select at least one plan, device or accessory.",
+};
+
+let editing = null; // the coupon that is edited, null while one is created
+let onSaved = () => {};
+let busy = false;
+
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  save();
+});
+form.addEventListener("change", showFields);
+inputs.code.addEventListener("input", upperCase);
+inputs.discountValue.addEventListener("input", checkValue);
+for (const radio of form.querySelectorAll('input[name="discountType"]')) radio.addEventListener("change", checkValue);
+byId("generate").addEventListener("click", generate);
+
+// openForm opens the dialog; coupon is null to create one. The callback is told of
+// the coupon that the server has stored, and whether it is new.
+async function openForm(coupon, saved) {
+  onSaved = saved;
+  editing = null;
+  form.reset();
+  clearErrors();
+  for (const each of Object.values(pickers)) each.set([]);
+  if (coupon) {
+    try {
+      editing = await get(`/admin/coupon/${encodeURIComponent(coupon.id)}`); // the list may be old
+    } catch (error) {
+      editing = coupon;
+      showFormError(error.message);
+    }
+    await fill(editing);
+  } else {
+    inputs.maxUsesPerUser.value = "1";
+  }
+  byId("coupon-dialog-title").textContent = editing ? `Edit ${editing.code}` : "New coupon";
+  byId("save").textContent = editing ? "Save changes" : "Create coupon";
+  lock(editing !== null);
+  showFields();
+  dialog.showModal();
+  form.querySelector(".dialog-body").scrollTop = 0;
+  (editing ? inputs.name : inputs.code).focus();
+}
+
+// lock disables what never changes after creation.
+function lock(locked) {
+  inputs.code.disabled = locked;
+  inputs.discountValue.disabled = locked;
+  for (const radio of form.querySelectorAll('input[name="discountType"]')) radio.disabled = locked;
+  byId("generate").hidden = locked;
+  byId("f-code-hint").hidden = locked;
+}
+
+async function fill(coupon) {
+  inputs.code.value = coupon.code;
+  inputs.name.value = coupon.name;
+  inputs.discountType.value = coupon.discountType;
+  inputs.discountValue.value = coupon.discountValue;
+  inputs.description.value = coupon.description ?? "";
+  inputs.appliesTo.value = coupon.appliesTo;
+  inputs.distribution.value = coupon.distribution;
+  inputs.allowedUserEmails.value = (coupon.allowedUserEmails ?? []).join("\n");
+  inputs.pointsRequired.value = coupon.pointsRequired ?? "";
+  inputs.maxUses.value = coupon.maxUses ?? "";
+  inputs.maxUsesPerUser.value = coupon.maxUsesPerUser ?? "";
+  inputs.minPurchase.value = coupon.minPurchase ?? "";
+  inputs.expiresAt.value = lastDay(coupon.expiresAt);
+  const names = await itemNames();
+  const items = (kind, ids) => (ids ?? []).map((id) => ({ id, name: names.get(`${kind} ${id}`) ?? id }));
+  pickers.planIds.set(items("plans", coupon.planIds));
+  pickers.deviceIds.set(items("devices", coupon.deviceIds));
+  pickers.accessoryIds.set(items("accessories", coupon.accessoryIds));
+}
+
+async function itemNames() {
+  const names = new Map();
+  try {
+    const catalog = await get("/catalog");
+    for (const kind of ["plans", "devices", "accessories"]) for (const item of catalog[kind]) names.set(`${kind} ${item.id}`, item.name);
+  } catch {
+    return names; // the IDs are shown then
+  }
+  return names;
+}
+
+// showFields shows the fields that belong to the scope and the distribution.
+function showFields() {
+  const scope = inputs.appliesTo.value;
+  const distribution = inputs.distribution.value;
+  for (const field of form.querySelectorAll("[data-scopes]")) field.hidden = !field.dataset.scopes.split(" ").includes(scope);
+  for (const field of form.querySelectorAll("[data-distributions]")) field.hidden = field.dataset.distributions !== distribution;
+  byId("f-scope-hint").textContent = scopeHints[scope];
+  const percentage = inputs.discountType.value === "PERCENTAGE";
+  byId("f-value-unit").textContent = percentage ? "%" : "€";
+  byId("f-value-hint").textContent = percentage ? "More than 0, at most 100." : "In EUR.";
+  byId("f-value-hint").hidden = editing !== null;
+}
+
+function upperCase() {
+  const { value, selectionStart } = inputs.code;
+  const upper = value.toUpperCase();
+  if (upper === value) return;
+  inputs.code.value = upper;
+  inputs.code.setSelectionRange(selectionStart, selectionStart);
+}
+
+const decimal = (text) => text.trim().replace(",", ".");
+
+// checkValue blocks percentages above 100 while they are typed.
+function checkValue() {
+  showError("discountValue", aboveHundred() ? "A percentage is at most 100." : "");
+}
+
+const aboveHundred = () => inputs.discountType.value === "PERCENTAGE" && Number(decimal(inputs.discountValue.value)) > 100;
+
+async function generate() {
+  byId("generate").disabled = true;
+  try {
+    inputs.code.value = (await post("/admin/coupon/generate-code")).code;
+    showError("code", "");
+  } catch (error) {
+    showError("code", error.message);
+  } finally {
+    byId("generate").disabled = false;
+    inputs.code.focus();
+  }
+}
+
+// check returns the faults that need no server, by field.
+function check() {
+  const faults = {};
+  const shown = (name) => !form.querySelector(`[data-field="${name}"]`).hidden;
+  const positive = (text) => /^\d+$/.test(text.trim()) && Number(text) > 0;
+  if (!editing) {
+    if (inputs.code.value.trim() === "") faults.code = "Enter a code.";
+    const value = decimal(inputs.discountValue.value);
+    if (!/^\d+(\.\d+)?$/.test(value) || Number(value) <= 0) faults.discountValue = "Enter a number greater than 0.";
+    else if (aboveHundred()) faults.discountValue = "A percentage is at most 100.";
+  }
+  if (inputs.name.value.trim() === "") faults.name = "Enter a name.";
+  if (shown("pointsRequired") && !positive(inputs.pointsRequired.value)) faults.pointsRequired = "Enter the number of points.";
+  for (const name of ["maxUses", "maxUsesPerUser"]) {
+    if (inputs[name].value.trim() !== "" && !positive(inputs[name].value)) faults[name] = "Enter a whole number of at least 1, or nothing for no limit.";
+  }
+  if (inputs.minPurchase.value.trim() !== "" && !/^\d+(\.\d+)?$/.test(decimal(inputs.minPurchase.value))) faults.minPurchase = "Enter an amount in EUR, such as 20.00.";
+  if (inputs.appliesTo.value === "SPECIFIC" && Object.values(pickers).every((each) => each.value().length === 0)) {
+    faults.appliesTo = "Select at least one plan, device or accessory.";
+  }
+  if (shown("allowedUserEmails")) {
+    const addresses = emails.split(inputs.allowedUserEmails.value);
+    const wrong = emails.bad(addresses);
+    if (addresses.length === 0) faults.allowedUserEmails = "Enter at least one e-mail address.";
+    else if (wrong.length > 0) faults.allowedUserEmails = wrong.map((address) => `“${address}” is no e-mail address.`);
+  }
+  return faults;
+}
+
+// terms returns the fields that can be edited, as the API names them. What the scope
+// or the distribution does not use is empty.
+function terms() {
+  const distribution = inputs.distribution.value;
+  const wholeOrNull = (text) => (text.trim() === "" ? null : Number(text));
+  const selected = (name) => (form.querySelector(`[data-field="${name}"]`).hidden ? [] : pickers[name].value());
+  return {
+    name: inputs.name.value.trim(),
+    description: inputs.description.value.trim(),
+    appliesTo: inputs.appliesTo.value,
+    planIds: selected("planIds"),
+    deviceIds: selected("deviceIds"),
+    accessoryIds: selected("accessoryIds"),
+    distribution,
+    allowedUserEmails: distribution === "USER_SPECIFIC" ? emails.split(inputs.allowedUserEmails.value) : [],
+    pointsRequired: distribution === "POINTS_REDEEMABLE" ? Number(inputs.pointsRequired.value) : null,
+    maxUses: wholeOrNull(inputs.maxUses.value),
+    maxUsesPerUser: wholeOrNull(inputs.maxUsesPerUser.value),
+    minPurchase: inputs.minPurchase.value.trim() === "" ? null : decimal(inputs.minPurchase.value),
+    expiresAt: inputs.expiresAt.value || null,
+  };
+}
+
+// changes returns the terms that differ from the coupon. An expiry that was not
+// touched is not sent, for it may be an instant that the day does not tell.
+function changes(coupon, wanted) {
+  const before = { ...coupon, expiresAt: lastDay(coupon.expiresAt) || null, minPurchase: coupon.minPurchase ?? null, description: coupon.description ?? "" };
+  const same = (a, b) => JSON.stringify(a ?? null) === JSON.stringify(b ?? null);
+  return Object.fromEntries(Object.entries(wanted).filter(([name, value]) => !same(Array.isArray(value) ? before[name] ?? [] : before[name], value)));
+}
+
+async function save() {
+  if (busy) return;
+  clearErrors();
+  inputs.code.value = inputs.code.value.trim().toUpperCase();
+  const faults = check();
+  if (Object.keys(faults).length > 0) {
+    showFaults(faults);
+    return;
+  }
+  setBusy(true);
+  try {
+    const created = editing === null;
+    onSaved(created ? await create() : await update(), created);
+    dialog.close();
+  } catch (error) {
+    showProblem(error);
+  } finally {
+    setBusy(false);
+  }
+}
+
+function create() {
+  const given = Object.entries(terms()).filter(([name, value]) => name === "maxUsesPerUser" || (value !== null && value !== "" && value.length !== 0));
+  return post("/admin/coupon", {
+    code: inputs.code.value,
+    discountType: inputs.discountType.value,
+    discountValue: decimal(inputs.discountValue.value),
+    ...Object.fromEntries(given),
+  });
+}
+
+async function update() {
+  const changed = changes(editing, terms());
+  if (Object.keys(changed).length === 0) return editing;
+  return patch(`/admin/coupon/${encodeURIComponent(editing.id)}`, { ...changed, revision: editing.revision });
+}
+
+function setBusy(on) {
+  busy = on;
+  byId("save").setAttribute("aria-disabled", String(on));
+}
+
+// showProblem puts what the server says at the fields that it names.
+function showProblem(error) {
+  const faults = {};
+  const rest = [];
+  for (const { field, message } of error.errors ?? []) {
+    const [, name, index] = /^([^[.]+)(?:\[(\d+)\])?/.exec(field) ?? [];
+    if (!form.querySelector(`[data-field="${name}"]`)) {
+      rest.push(`${field}: ${message}`);
+      continue;
+    }
+    const entry = index === undefined ? "" : `“${entryAt(name, Number(index))}”: `;
+    faults[name] = [...(faults[name] ?? []), entry + message];
+  }
+  if (error.code === "code_taken") faults.code = [error.message];
+  showFaults(faults);
+  if (rest.length > 0 || Object.keys(faults).length === 0) showFormError([error.message, ...rest].join(" "));
+}
+
+// entryAt names the entry of a list that an index of the server means.
+function entryAt(name, index) {
+  const list = name === "allowedUserEmails" ? emails.split(inputs.allowedUserEmails.value) : pickers[name]?.value() ?? [];
+  return list[index] ?? index;
+}
+
+function showFaults(faults) {
+  for (const [name, text] of Object.entries(faults)) showError(name, text);
+  const first = form.querySelector('[aria-invalid="true"]');
+  first?.focus();
+  first?.closest("[data-field]").scrollIntoView({ block: "nearest" });
+}
+
+// showError shows a text, or a list of texts, at a field; empty takes it away.
+function showError(name, text) {
+  const field = form.querySelector(`[data-field="${name}"]`);
+  const control = field.querySelector(".input, .textarea, [role=combobox], input");
+  field.querySelector(".field-error")?.remove();
+  control.removeAttribute("aria-invalid");
+  control.removeAttribute("aria-describedby");
+  if (text.length === 0) return;
+  const id = `error-${name}`;
+  const texts = [text].flat();
+  field.append(el("div", { class: "field-error", id }, texts.length === 1 ? texts[0] : el("ul", {}, ...texts.map((each) => el("li", {}, each)))));
+  control.setAttribute("aria-invalid", "true");
+  control.setAttribute("aria-describedby", id);
+}
+
+function showFormError(text) {
+  byId("form-error").textContent = text;
+  byId("form-error").hidden = false;
+  byId("form-error").scrollIntoView({ block: "nearest" });
+}
+
+function clearErrors() {
+  byId("form-error").hidden = true;
+  for (const field of form.querySelectorAll("[data-field]")) showError(field.dataset.field, "");
+}
+
+export { openForm };

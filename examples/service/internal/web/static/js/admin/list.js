@@ -1,0 +1,202 @@
+// The table of coupons: search, pages and sorting in the address; status, edit and
+// delete on each row.
+import { patch, remove, signInAddress } from "../api.js";
+import { byId, debounce, el, icon } from "../dom.js";
+import { plural } from "../format.js";
+import { isAdministrator, showState, start, toast } from "../shell.js";
+import { row, skeleton } from "./columns.js";
+import { openForm } from "./form.js";
+import * as address from "./query.js";
+import { load } from "./sorting.js";
+
+let query = address.read();
+let items = [];
+let total = 0;
+let loading = new AbortController();
+
+const user = await start();
+if (isAdministrator(user)) {
+  listen();
+  await refresh();
+} else {
+  turnAway();
+}
+
+function turnAway() {
+  byId("coupons").hidden = true;
+  byId("coupons").setAttribute("aria-busy", "false");
+  byId("search").disabled = true;
+  const action = el("a", { class: "button button-primary", href: signInAddress() }, "Sign in");
+  if (user) showState(byId("state"), "Administrators only", "Your account cannot manage coupons.", action);
+  else showState(byId("state"), "Sign in to continue", "Coupons are managed by administrators.", action);
+}
+
+function listen() {
+  byId("new-coupon").hidden = false;
+  byId("new-coupon").addEventListener("click", () => openForm(null, saved));
+  const search = debounce((text) => change({ search: text.trim(), page: 1 }, { replace: true }), 200);
+  byId("search").addEventListener("input", (event) => search(event.target.value));
+  byId("page-size").addEventListener("change", (event) => change({ pageSize: Number(event.target.value), page: 1 }));
+  byId("previous").addEventListener("click", () => change({ page: query.page - 1 }));
+  byId("next").addEventListener("click", () => change({ page: query.page + 1 }));
+  for (const heading of document.querySelectorAll("th[data-sort]")) {
+    const button = el("button", { class: "sort", type: "button", onclick: () => sortBy(heading.dataset.sort) }, heading.textContent, icon("up"));
+    heading.replaceChildren(button);
+  }
+  addEventListener("popstate", () => {
+    query = address.read();
+    refresh();
+  });
+}
+
+// sortBy goes through ascending, descending, and back to newest first.
+function sortBy(sort) {
+  if (query.sort !== sort) change({ sort, order: "ascending", page: 1 });
+  else if (query.order === "ascending") change({ order: "descending", page: 1 });
+  else change({ sort: "", order: "ascending", page: 1 });
+}
+
+function change(part, options) {
+  query = { ...query, ...part };
+  address.write(query, options);
+  refresh();
+}
+
+// refresh asks for what the query says. A newer request ends an older one, so that
+// answers never overtake each other.
+async function refresh() {
+  loading.abort();
+  loading = new AbortController();
+  const { signal } = loading;
+  showControls();
+  byId("state").hidden = true;
+  byId("coupons").hidden = false;
+  byId("coupons").setAttribute("aria-busy", "true");
+  if (items.length === 0) byId("rows").replaceChildren(...Array.from({ length: 6 }, skeleton));
+  try {
+    const answer = await load(query, signal);
+    ({ items, total } = answer);
+    if (items.length === 0 && total > 0 && query.page > 1) {
+      change({ page: Math.ceil(total / query.pageSize) }, { replace: true });
+      return;
+    }
+    show(answer.partial);
+  } catch (error) {
+    if (error.name !== "AbortError") showFailure(error);
+  }
+}
+
+function showControls() {
+  if (document.activeElement !== byId("search")) byId("search").value = query.search;
+  byId("page-size").value = String(query.pageSize);
+  for (const heading of document.querySelectorAll("th[data-sort]")) {
+    if (heading.dataset.sort === query.sort) heading.setAttribute("aria-sort", query.order);
+    else heading.removeAttribute("aria-sort");
+  }
+}
+
+function show(partial) {
+  byId("rows").replaceChildren(...items.map((coupon) => row(coupon, handlers)));
+  byId("coupons").setAttribute("aria-busy", "false");
+  byId("count").textContent = partial ? `The newest ${total} coupons, sorted` : plural(total, "coupon", "coupons");
+  showPager();
+  if (items.length > 0) return;
+  byId("coupons").hidden = true;
+  if (query.search) {
+    const clear = el("button", { class: "button", type: "button", onclick: clearSearch }, "Clear the search");
+    showState(byId("state"), "Nothing found", `No name, code or description contains “${query.search}”.`, clear);
+  } else {
+    const create = el("button", { class: "button button-primary", type: "button", onclick: () => openForm(null, saved) }, "New coupon");
+    showState(byId("state"), "No coupons yet", "Create the first one, and customers can use it at once.", create);
+  }
+}
+
+function clearSearch() {
+  byId("search").value = "";
+  change({ search: "", page: 1 });
+  byId("search").focus();
+}
+
+function showFailure(error) {
+  items = [];
+  byId("rows").replaceChildren();
+  byId("coupons").hidden = true;
+  byId("coupons").setAttribute("aria-busy", "false");
+  byId("pager").hidden = true;
+  byId("count").textContent = "";
+  const again = el("button", { class: "button", type: "button", onclick: refresh }, "Try again");
+  showState(byId("state"), "The coupons could not be loaded", error.message, again);
+}
+
+function showPager() {
+  const pages = Math.max(1, Math.ceil(total / query.pageSize));
+  byId("pager").hidden = total <= 10;
+  byId("page-label").textContent = `Page ${query.page} of ${pages}`;
+  byId("previous").disabled = query.page <= 1;
+  byId("next").disabled = query.page >= pages;
+}
+
+const handlers = { toggle, edit, remove: askToRemove };
+
+// replace puts a newer version of a coupon into the table and keeps the focus.
+function replace(coupon) {
+  items = items.map((each) => (each.id === coupon.id ? coupon : each));
+  const old = rowOf(coupon);
+  if (!old) return;
+  const fresh = row(coupon, handlers);
+  const focused = old.contains(document.activeElement) ? document.activeElement.dataset.action : null;
+  old.replaceWith(fresh);
+  if (focused) fresh.querySelector(`[data-action="${focused}"]`)?.focus();
+}
+
+const rowOf = (coupon) => document.querySelector(`#rows tr[data-id="${CSS.escape(coupon.id)}"]`);
+
+// toggle shows the new status at once and takes it back when the API refuses.
+async function toggle(coupon) {
+  const wanted = { ...coupon, active: !coupon.active };
+  replace(wanted);
+  const button = rowOf(wanted).querySelector('[data-action="toggle"]');
+  button.disabled = true; // until the answer is there, or two clicks would race
+  button.setAttribute("aria-busy", "true");
+  try {
+    replace(await patch(`/admin/coupon/${encodeURIComponent(coupon.id)}/status`, { active: wanted.active }));
+  } catch (error) {
+    replace(coupon);
+    toast(`${coupon.code} is still ${coupon.active ? "active" : "inactive"}. ${error.message}`, "danger");
+  }
+  rowOf(coupon)?.querySelector('[data-action="toggle"]').focus();
+}
+
+async function edit(coupon) {
+  openForm(coupon, saved);
+}
+
+// saved is told of a coupon that the form has created or changed.
+async function saved(coupon, created) {
+  toast(created ? `${coupon.code} is ready to use.` : `${coupon.code} was saved.`);
+  if (created) change({ page: 1, search: "", sort: "", order: "ascending" });
+  else replace(coupon);
+}
+
+function askToRemove(coupon) {
+  const dialog = byId("delete-dialog");
+  byId("delete-text").textContent = `${coupon.code} (${coupon.name}) stops working at once. Orders that used it stay as they are.`;
+  const confirm = byId("confirm-delete");
+  confirm.onclick = async () => {
+    confirm.disabled = true;
+    try {
+      await remove(`/admin/coupon/${encodeURIComponent(coupon.id)}`);
+      dialog.close();
+      toast(`${coupon.code} was deleted.`);
+      await refresh();
+      byId("search").focus();
+    } catch (error) {
+      dialog.close();
+      toast(`${coupon.code} was not deleted. ${error.message}`, "danger");
+    } finally {
+      confirm.disabled = false;
+    }
+  };
+  dialog.showModal();
+}
+

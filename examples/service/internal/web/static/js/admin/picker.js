@@ -1,0 +1,128 @@
+// A combobox that searches the catalogue and collects what is chosen
+// (https://www.w3.org/WAI/ARIA/apg/patterns/combobox/).
+import { get } from "../api.js";
+import { debounce, el, icon } from "../dom.js";
+
+const nouns = { plan: "plans", device: "devices", accessory: "accessories" };
+
+// picker fills a host element and returns {value, set, clear}.
+function picker(host) {
+  const kind = host.dataset.picker;
+  const id = host.dataset.id;
+  const chips = el("ul", { class: "picker-chips", role: "list", "aria-label": `Selected ${nouns[kind]}` });
+  const input = el("input", {
+    id, type: "text", role: "combobox", autocomplete: "off", spellcheck: "false", placeholder: `All ${nouns[kind]}. Search to narrow`,
+    "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": `${id}-list`,
+  });
+  const list = el("ul", { class: "picker-list", id: `${id}-list`, role: "listbox", "aria-label": `Matching ${nouns[kind]}`, hidden: true });
+  const status = el("span", { class: "visually-hidden", role: "status" });
+  host.replaceChildren(el("div", { class: "picker-box" }, chips, input), list, status);
+
+  let chosen = []; // {id, name}
+  let options = [];
+  let current = -1;
+  let asked = 0;
+
+  const isOpen = () => !list.hidden;
+
+  function close() {
+    asked += 1; // an answer that is under way comes too late
+    list.hidden = true;
+    current = -1;
+    input.setAttribute("aria-expanded", "false");
+    input.removeAttribute("aria-activedescendant");
+  }
+
+  function choose(item) {
+    chosen = [...chosen, item];
+    input.value = "";
+    close();
+    showChips();
+    input.focus();
+  }
+
+  function drop(item) {
+    chosen = chosen.filter((each) => each.id !== item.id);
+    showChips();
+    status.textContent = `${item.name} removed`;
+    input.focus();
+  }
+
+  function showChips() {
+    chips.replaceChildren(...chosen.map((item) => el("li", { class: "chip", "data-value": item.id }, item.name,
+      el("button", { type: "button", "aria-label": `Remove ${item.name}`, onclick: () => drop(item) }, icon("close")))));
+    input.placeholder = chosen.length === 0 ? `Search ${nouns[kind]}` : "Add another";
+  }
+
+  function highlight(index) {
+    current = index;
+    [...list.children].forEach((option, i) => option.setAttribute("aria-selected", String(i === index)));
+    input.setAttribute("aria-activedescendant", `${id}-option-${index}`);
+    list.children[index].scrollIntoView({ block: "nearest" });
+  }
+
+  async function search() {
+    const ask = (asked += 1);
+    let found;
+    try {
+      const answer = await get(`/admin/catalog/search?${new URLSearchParams({ kind, q: input.value.trim() })}`);
+      found = answer.items.filter((item) => !chosen.some((each) => each.id === item.id));
+    } catch (error) {
+      if (ask === asked) showEmpty(error.message);
+      return;
+    }
+    if (ask !== asked) return; // something newer was typed
+    options = found;
+    if (options.length === 0) {
+      showEmpty(`No ${nouns[kind]} match`);
+      return;
+    }
+    list.replaceChildren(...options.map((item, index) => el("li", {
+      id: `${id}-option-${index}`, role: "option", "aria-selected": "false", "data-value": item.id,
+      onmousedown: (event) => event.preventDefault(), onclick: () => choose(item),
+    }, item.name)));
+    open(`${options.length} found`);
+    highlight(0);
+  }
+
+  function showEmpty(text) {
+    options = [];
+    current = -1;
+    list.replaceChildren(el("li", { class: "empty", role: "option", "aria-disabled": "true", "aria-selected": "false" }, text));
+    input.removeAttribute("aria-activedescendant");
+    open(text);
+  }
+
+  function open(text) {
+    list.hidden = false;
+    input.setAttribute("aria-expanded", "true");
+    status.textContent = text;
+  }
+
+  input.addEventListener("input", debounce(search, 150));
+  input.addEventListener("click", search);
+  input.addEventListener("blur", close);
+  input.addEventListener("keydown", (event) => {
+    const last = options.length - 1;
+    if (event.key === "ArrowDown") isOpen() ? last >= 0 && highlight(current >= last ? 0 : current + 1) : search();
+    else if (event.key === "ArrowUp" && isOpen() && last >= 0) highlight(current <= 0 ? last : current - 1);
+    else if (event.key === "Enter") isOpen() && current >= 0 && choose(options[current]);
+    else if (event.key === "Escape" && isOpen()) close();
+    else if (event.key === "Backspace" && input.value === "" && chosen.length > 0) return drop(chosen.at(-1));
+    else return undefined;
+    event.preventDefault(); // Enter must not send the form, Escape must not close the dialog
+    return undefined;
+  });
+
+  return {
+    value: () => chosen.map((item) => item.id),
+    set(items) {
+      chosen = items;
+      input.value = "";
+      close();
+      showChips();
+    },
+  };
+}
+
+export { picker };

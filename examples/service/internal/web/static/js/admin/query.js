@@ -1,0 +1,32 @@
+// What the list shows, as it stands in the address: a page can be reloaded,
+// bookmarked and sent to a colleague.
+
+const defaults = { search: "", page: 1, pageSize: 20, sort: "", order: "ascending" };
+const sizes = [10, 20, 50, 100];
+const sorts = ["code", "name", "discount", "scope", "usage", "points", "expiry", "status"];
+
+function read() {
+  const given = new URLSearchParams(location.search);
+  const page = Number(given.get("page"));
+  const pageSize = Number(given.get("pageSize"));
+  return {
+    search: given.get("search") ?? "",
+    page: Number.isInteger(page) && page > 0 ? page : defaults.page,
+    pageSize: sizes.includes(pageSize) ? pageSize : defaults.pageSize,
+    sort: sorts.includes(given.get("sort")) ? given.get("sort") : "",
+    order: given.get("order") === "descending" ? "descending" : "ascending",
+  };
+}
+
+// write puts the query into the address. Typing replaces the entry in the history,
+// everything else adds one.
+function write(query, { replace = false } = {}) {
+  const address = new URL(location.pathname, location.origin);
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== defaults[name] && !(name === "order" && !query.sort)) address.searchParams.set(name, value);
+  }
+  if (address.href === location.href) return;
+  history[replace ? "replaceState" : "pushState"](null, "", address);
+}
+
+export { read, write };

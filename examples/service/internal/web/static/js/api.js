@@ -1,0 +1,59 @@
+// Talks to the API. Errors are problem documents (RFC 9457) as ApiError.
+
+class ApiError extends Error {
+  constructor(status, problem) {
+    super(problem.detail || problem.title || "Something went wrong.");
+    this.status = status;
+    this.code = problem.code || "";
+    this.params = problem.params || {};
+    this.errors = problem.errors || [];
+  }
+}
+
+let signedIn; // the promise of GET /session
+
+// session returns {user, csrfToken}; user is null when nobody is signed in.
+function session() {
+  signedIn ??= request("GET", "/session");
+  return signedIn;
+}
+
+// request returns the parsed body of the answer, null when it has none.
+async function request(method, path, { body, headers = {}, signal } = {}) {
+  const init = { method, signal, credentials: "same-origin", headers: { Accept: "application/json", ...headers } };
+  if (method !== "GET") init.headers["X-CSRF-Token"] = (await session()).csrfToken ?? "";
+  if (body !== undefined) {
+    init.headers["Content-Type"] = "application/json";
+    init.body = JSON.stringify(body);
+  }
+  let response;
+  try {
+    response = await fetch(path, init);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new ApiError(0, { code: "unreachable", detail: "The server cannot be reached. Check the connection and try again." });
+  }
+  return read(response);
+}
+
+async function read(response) {
+  const text = await response.text();
+  let value = null;
+  try {
+    value = text ? JSON.parse(text) : null;
+  } catch {
+    value = null; // a proxy's error page, for example
+  }
+  if (response.ok) return value;
+  throw new ApiError(response.status, value ?? { detail: `The server answered ${response.status}. Try again in a moment.` });
+}
+
+const get = (path, options) => request("GET", path, options);
+const post = (path, body, options) => request("POST", path, { body, ...options });
+const patch = (path, body) => request("PATCH", path, { body });
+const remove = (path) => request("DELETE", path);
+
+// signInAddress is where to sign in and come back from.
+const signInAddress = () => `/login?next=${encodeURIComponent(location.pathname + location.search)}`;
+
+export { ApiError, get, patch, post, remove, session, signInAddress };

@@ -1,0 +1,57 @@
+// Builds elements. Text is always text: nothing here reads HTML.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+const byId = (id) => document.getElementById(id);
+
+// el makes an element. Attributes with a function are listeners, true is an empty
+// attribute, and false, null and undefined are left out.
+function el(tag, attributes = {}, ...children) {
+  return fill(document.createElement(tag), attributes, children);
+}
+
+// svg is el for SVG.
+function svg(tag, attributes = {}, ...children) {
+  return fill(document.createElementNS(SVG, tag), attributes, children);
+}
+
+function fill(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === false || value === null || value === undefined) continue;
+    if (typeof value === "function") element.addEventListener(name.replace(/^on/, ""), value);
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+const paths = {
+  edit: "M4 16h3l8.5-8.5a2.1 2.1 0 0 0-3-3L4 13v3ZM11 6l3 3",
+  chart: "M4 16V10M8 16V5M12 16V8M16 16V3",
+  remove: "M4 6h12M8 6V4h4v2M6 6l.7 10h6.6L14 6M8.5 9v4M11.5 9v4",
+  close: "m5 5 10 10M15 5 5 15",
+  up: "m5 12 5-5 5 5",
+  check: "m4 10.5 4 4 8-9",
+  clock: "M10 5.5V10l3 2M10 2.5a7.5 7.5 0 1 0 0 15 7.5 7.5 0 0 0 0-15Z",
+  device: "M6.5 2.5h7a1 1 0 0 1 1 1v13a1 1 0 0 1-1 1h-7a1 1 0 0 1-1-1v-13a1 1 0 0 1 1-1ZM9 15h2",
+  accessory: "M7 2.5v4M13 2.5v4M5 6.5h10V10a5 5 0 0 1-10 0V6.5ZM10 15v2.5",
+};
+
+// icon draws one of a small set; it is decoration, so what it means has to be said
+// beside it.
+function icon(name) {
+  return svg("svg", { viewBox: "0 0 20 20", "aria-hidden": "true" }, svg("path", {
+    d: paths[name], fill: "none", stroke: "currentColor", "stroke-width": "1.6", "stroke-linecap": "round", "stroke-linejoin": "round",
+  }));
+}
+
+// debounce calls the function once things have been quiet for that long.
+function debounce(call, milliseconds) {
+  let timer;
+  return (...values) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => call(...values), milliseconds);
+  };
+}
+
+export { byId, debounce, el, icon, svg };

@@ -1,0 +1,35 @@
+// Shows what the API sends. Amounts are decimal strings and stay strings: Intl
+// formats them exactly, and nothing here calculates.
+
+function money(amount, currency) {
+  return new Intl.NumberFormat("en", { style: "currency", currency }).format(amount);
+}
+
+const isZero = (amount) => /^0*(\.0*)?$/.test(amount);
+
+function discount(coupon) {
+  if (coupon.discountType === "PERCENTAGE") return `${trimmed(coupon.discountValue)} %`;
+  return money(coupon.discountValue, coupon.currency);
+}
+
+// trimmed drops the zeros behind the decimal point.
+const trimmed = (value) => (value.includes(".") ? value.replace(/\.?0+$/, "") : value);
+
+const number = (value) => new Intl.NumberFormat("en").format(value);
+
+// day shows an instant as the day that it falls on, in UTC, the location in which
+// the service reads dates.
+const day = (instant) => new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric", timeZone: "UTC" }).format(new Date(instant));
+
+const moment = (instant) => new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" }).format(new Date(instant));
+
+// lastDay is the last day on which a coupon is valid, as YYYY-MM-DD: expiresAt is
+// the first instant at which it no longer is.
+const lastDay = (expiresAt) => (expiresAt ? new Date(new Date(expiresAt).getTime() - 1).toISOString().slice(0, 10) : "");
+
+const plural = (count, one, many) => `${number(count)} ${count === 1 ? one : many}`;
+
+const intervals = { month: "a month", monthly: "a month", year: "a year", yearly: "a year" };
+const interval = (name) => intervals[name] ?? "";
+
+export { day, discount, interval, isZero, lastDay, moment, money, number, plural, trimmed };

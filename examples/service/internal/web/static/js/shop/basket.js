@@ -1,0 +1,39 @@
+// The cart: which items and how many. It lives in the browser and knows no prices.
+const KEY = "cart";
+
+function lines() {
+  try {
+    const stored = JSON.parse(localStorage.getItem(KEY) ?? "[]");
+    return Array.isArray(stored) ? stored.filter((line) => line.kind && line.itemId && Number.isInteger(line.quantity) && line.quantity > 0) : [];
+  } catch {
+    return [];
+  }
+}
+
+function save(list) {
+  localStorage.setItem(KEY, JSON.stringify(list));
+  dispatchEvent(new Event("basket"));
+}
+
+const same = (kind, itemId) => (line) => line.kind === kind && line.itemId === itemId;
+
+function add(kind, itemId) {
+  const list = lines();
+  const line = list.find(same(kind, itemId));
+  if (line) line.quantity += 1;
+  else list.push({ kind, itemId, quantity: 1 });
+  save(list);
+}
+
+// set changes a quantity; 0 removes the line.
+function set(kind, itemId, quantity) {
+  const list = lines();
+  const line = list.find(same(kind, itemId));
+  if (line) line.quantity = quantity;
+  save(list.filter((each) => each.quantity > 0));
+}
+
+const clear = () => save([]);
+const count = () => lines().reduce((sum, line) => sum + line.quantity, 0);
+
+export { add, clear, count, lines, set };

@@ -1,0 +1,70 @@
+// The cart: quantities here, prices from the API (specification 4.5).
+import { post } from "../api.js";
+import { byId, el } from "../dom.js";
+import { showState, start } from "../shell.js";
+import * as basket from "./basket.js";
+import { catalog, checkout, lineDiscount, linePrice } from "./checkout.js";
+
+const lists = { plan: "plans", device: "devices", accessory: "accessories" };
+const user = await start();
+let summary;
+let names = new Map();
+
+try {
+  const shop = await catalog();
+  names = new Map(Object.entries(lists).flatMap(([kind, list]) => shop[list].map((item) => [`${kind} ${item.id}`, item.name])));
+  for (const line of basket.lines()) if (!names.has(`${line.kind} ${line.itemId}`)) basket.set(line.kind, line.itemId, 0); // no longer sold
+  open(shop);
+} catch (error) {
+  showState(byId("state"), "The cart could not be loaded", error.message);
+}
+
+function open(shop) {
+  summary = checkout(byId("checkout"), {
+    user,
+    currency: shop.currency,
+    shippingOptions: shop.shippingOptions,
+    lines: basket.lines,
+    onQuote: showLines,
+    pay: payCart,
+  });
+  refresh();
+}
+
+function refresh() {
+  const empty = basket.count() === 0;
+  byId("cart").hidden = empty;
+  byId("state").hidden = !empty;
+  if (empty) showState(byId("state"), "The cart is empty", "Devices and accessories that you add appear here.", el("a", { class: "button button-primary", href: "/accessories" }, "Look around"));
+  else summary.requote();
+}
+
+// showLines shows the lines of a quote with buttons for their quantities.
+function showLines(quote) {
+  const focused = document.activeElement?.dataset?.focus;
+  const lines = quote.lines.filter((line) => line.kind !== "shipping");
+  byId("lines").replaceChildren(...lines.map((line) => item(line, quote.currency)));
+  if (focused) document.querySelector(`[data-focus="${CSS.escape(focused)}"]`)?.focus();
+}
+
+function item(line, currency) {
+  const name = names.get(`${line.kind} ${line.itemId}`) ?? line.itemId;
+  const change = (quantity) => () => {
+    basket.set(line.kind, line.itemId, quantity);
+    refresh();
+  };
+  const button = (label, text, quantity) => el("button", { type: "button", "aria-label": `${label} ${name}`, "data-focus": `${label} ${line.kind} ${line.itemId}`, onclick: change(quantity) }, text);
+  return el("li", { class: "line", "data-line": line.id, "data-item": line.itemId },
+    el("span", { class: "line-name" }, name), linePrice(line, currency),
+    el("span", { class: "line-meta" },
+      el("span", { class: "stepper" }, button("One less:", "−", line.quantity - 1), el("output", { "aria-label": `Quantity of ${name}` }, String(line.quantity)), button("One more:", "+", line.quantity + 1)),
+      el("button", { class: "link-button", type: "button", "aria-label": `Remove ${name}`, onclick: change(0) }, "Remove")),
+    lineDiscount(line, currency));
+}
+
+async function payCart({ quote, ...body }, key) {
+  const { subtotal, discount, shipping, total } = quote;
+  const answer = await post("/payment/cart-checkout", { ...body, expected: { subtotal, discount, shipping, total } }, { headers: { "Idempotency-Key": key } });
+  sessionStorage.setItem("cart-order", answer.orderId); // the order page empties the cart once it is paid
+  return answer;
+}

@@ -1,0 +1,152 @@
+// The summary of a checkout, the same in all three flows: coupon, shipping, totals
+// and the button that leads to the payment page. All amounts are the API's.
+import { ApiError, get, post, signInAddress } from "../api.js";
+import { el } from "../dom.js";
+import { isZero, money } from "../format.js";
+import { couponBox } from "./coupon_box.js";
+
+// Rejections that belong to the coupon; all others are about the checkout.
+const aboutCoupon = new Set(["code_required", "coupon_not_found", "coupon_inactive", "coupon_not_started", "coupon_expired", "processor_out_of_sync",
+  "usage_limit_reached", "user_usage_limit_reached", "minimum_purchase_not_met", "user_not_allowed", "points_not_redeemed", "no_eligible_items", "no_discount", "currency_mismatch"]);
+
+let catalogAnswer;
+
+// catalog returns what the shop sells; asked for once.
+function catalog() {
+  catalogAnswer ??= get("/catalog");
+  return catalogAnswer;
+}
+
+// checkout fills a host with the summary. Options:
+//   currency          of the shop
+//   shippingOptions   to choose from; empty for what is not shipped
+//   user              who is signed in, null for nobody
+//   lines()           what is bought
+//   onQuote(quote)    is told of every new quote
+//   pay(state, key)   asks the API for the payment and returns {url}; state is
+//                     {lines, shippingOptionId, couponCode, quote}
+//   showLines         whether the lines are listed in the summary
+function checkout(host, options) {
+  let shipping = options.shippingOptions[0]?.id;
+  let quote = null;
+  let asked = 0;
+  let attempt = { key: "", body: "" };
+
+  const couponHost = el("div");
+  const linesHost = el("ul", { class: "lines summary-lines", role: "list", hidden: !options.showLines });
+  const totals = el("dl", { class: "totals", "aria-live": "polite" });
+  const message = el("div", { role: "alert" });
+  const payButton = el("button", { class: "button button-primary button-wide", type: "button", id: "pay-now", onclick: pay, disabled: true }, "Continue to payment");
+  const signIn = el("a", { class: "button button-primary button-wide", href: signInAddress() }, "Sign in to pay");
+  host.replaceChildren(couponHost, ...shippingChoice(), linesHost, totals, message, options.user ? payButton : signIn);
+  const box = couponBox(couponHost, requote);
+
+  function shippingChoice() {
+    if (options.shippingOptions.length === 0) return [];
+    return [el("fieldset", { class: "choices" }, el("legend", { class: "label" }, "Shipping"),
+      ...options.shippingOptions.map((option, index) => el("label", { class: "choice" },
+        el("input", { type: "radio", name: "shipping", value: option.id, checked: index === 0, onchange: () => { shipping = option.id; requote(); } }),
+        el("span", {}, option.name), el("span", { class: "amount" }, isZero(option.price) ? "Free" : money(option.price, options.currency)))))];
+  }
+
+  function request() {
+    const body = { lines: options.lines() };
+    if (shipping) body.shippingOptionId = shipping;
+    if (box.code()) body.couponCode = box.code();
+    return body;
+  }
+
+  // requote prices what is bought. Only the newest answer is shown.
+  async function requote() {
+    const ask = (asked += 1);
+    totals.classList.add("busy");
+    payButton.disabled = true;
+    try {
+      const answer = await post("/payment/quote", request());
+      if (ask !== asked) return;
+      quote = answer.quote;
+      box.show(answer);
+      showQuote();
+      message.replaceChildren();
+      payButton.disabled = answer.rejections.length > 0;
+    } catch (error) {
+      if (ask !== asked) return;
+      quote = null;
+      totals.replaceChildren();
+      showProblem(error);
+    } finally {
+      if (ask === asked) totals.classList.remove("busy");
+    }
+  }
+
+  function showQuote() {
+    const amount = (value) => money(value, quote.currency);
+    const entry = (name, text, className = "") => [el("dt", { class: className }, name), el("dd", { class: className, "data-total": name.toLowerCase() }, text)];
+    totals.replaceChildren(
+      ...entry("Subtotal", amount(quote.subtotal)),
+      ...(isZero(quote.discount) ? [] : entry("Discount", `−${amount(quote.discount)}`, "discount")),
+      ...(options.shippingOptions.length > 0 ? entry("Shipping", amount(quote.shipping)) : []),
+      ...entry("Total", amount(quote.total), "total"));
+    if (options.showLines) linesHost.replaceChildren(...lineItems(quote, options.nameOf));
+    options.onQuote?.(quote);
+  }
+
+  function showProblem(error) {
+    message.replaceChildren(el("p", { class: "note note-danger", "data-code": error.code }, el("span", {}, error.message),
+      error.status === 401 && el("a", { href: signInAddress() }, "Sign in")));
+  }
+
+  // pay repeats the same key for the same request, so that a second try after a lost
+  // answer cannot buy twice.
+  async function pay() {
+    if (payButton.disabled || quote === null) return;
+    payButton.disabled = true;
+    payButton.textContent = "One moment";
+    message.replaceChildren();
+    const state = { ...request(), quote };
+    const body = JSON.stringify(state);
+    if (attempt.body !== body) attempt = { key: crypto.randomUUID(), body };
+    try {
+      const { url } = await options.pay(state, attempt.key);
+      location.assign(url);
+    } catch (error) {
+      if (error instanceof ApiError && error.status !== 0 && error.status < 500) attempt = { key: "", body: "" };
+      await refused(error);
+      payButton.textContent = "Continue to payment";
+    }
+  }
+
+  async function refused(error) {
+    if (error.code === "cart_totals_invalid") {
+      await requote(); // the customer sees the new totals before he pays
+      showProblem(error);
+    } else if (aboutCoupon.has(error.code)) {
+      box.problem(error);
+    } else {
+      showProblem(error);
+      payButton.disabled = false;
+    }
+  }
+
+  return { requote };
+}
+
+// lineItems shows the lines of a quote with each line's discount; shipping is among
+// the totals.
+function lineItems(quote, nameOf) {
+  return quote.lines.filter((line) => line.kind !== "shipping").map((line) => el("li", { class: "line", "data-line": line.id },
+    el("span", { class: "line-name" }, nameOf(line), line.quantity > 1 && ` × ${line.quantity}`),
+    linePrice(line, quote.currency), lineDiscount(line, quote.currency)));
+}
+
+function linePrice(line, currency) {
+  const reduced = !isZero(line.discount);
+  return el("span", { class: "line-price" }, reduced && el("s", {}, el("span", { class: "visually-hidden" }, "instead of "), money(line.subtotal, currency)), money(line.total, currency));
+}
+
+function lineDiscount(line, currency) {
+  if (isZero(line.discount)) return null;
+  return el("span", { class: "line-discount" }, `Coupon −${money(line.discount, currency)}`);
+}
+
+export { catalog, checkout, lineDiscount, lineItems, linePrice };

@@ -1,0 +1,31 @@
+// Sign-in, and back to where the visitor came from.
+import { post } from "../api.js";
+import { byId } from "../dom.js";
+import { start } from "../shell.js";
+
+// target is the page to go to: one of this site, whatever the address says.
+function target(user) {
+  const next = new URL(new URLSearchParams(location.search).get("next") ?? "", location.href);
+  if (next.origin === location.origin && next.pathname !== location.pathname) return next.pathname + next.search;
+  return user.role === "administrator" ? "/admin/coupons" : "/plans";
+}
+
+async function signIn(event) {
+  event.preventDefault();
+  const { email, password } = event.target.elements;
+  const button = event.target.querySelector('[type="submit"]');
+  byId("form-error").hidden = true;
+  button.disabled = true;
+  try {
+    const { user } = await post("/login", { email: email.value.trim(), password: password.value });
+    location.assign(target(user));
+  } catch (error) {
+    byId("form-error").textContent = error.message;
+    byId("form-error").hidden = false;
+    button.disabled = false;
+    (email.value ? password : email).focus();
+  }
+}
+
+await start();
+byId("login-form").addEventListener("submit", signIn);

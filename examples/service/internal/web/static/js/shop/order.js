@@ -1,0 +1,75 @@
+// An order: it asks again until the payment processor has told what became of the
+// payment.
+import { get, signInAddress } from "../api.js";
+import { byId, el, icon } from "../dom.js";
+import { isZero, money } from "../format.js";
+import { refreshPoints, showState, start } from "../shell.js";
+import * as basket from "./basket.js";
+import { lineItems } from "./checkout.js";
+
+const id = decodeURIComponent(location.pathname.split("/").at(-1));
+const pace = [500, 500, 1000, 1000, 2000, 3000, 5000]; // milliseconds between questions; the last one repeats
+
+const states = {
+  open: ["clock", "", "Waiting for the payment", "This page shows the result as soon as the payment processor has reported it."],
+  awaiting_payment: ["clock", "", "The payment is on its way", "Your bank transfer was started. The order is complete when it arrives."],
+  paid: ["check", "good", "Paid", "Thank you. Your payment has arrived."],
+  cancelled: ["close", "bad", "Not paid", "The payment was not made and nothing was charged. Your coupon and points are free again."],
+};
+
+const user = await start();
+let shown = "";
+if (user) await follow(0);
+else turnAway();
+
+function turnAway() {
+  showState(byId("state"), "Sign in to see this order", "Orders are shown to those who placed them.", el("a", { class: "button button-primary", href: signInAddress() }, "Sign in"));
+}
+
+async function follow(round) {
+  let order = null;
+  try {
+    order = await get(`/order/${encodeURIComponent(id)}`);
+    show(order);
+  } catch (error) {
+    if (error.status === 401) return turnAway();
+    if (error.status === 404) return showState(byId("state"), "There is no such order", "It may belong to another account.");
+    if (!shown) showState(byId("state"), "The order could not be loaded", error.message);
+  }
+  if (order?.state === "paid" || order?.state === "cancelled") return undefined;
+  setTimeout(() => follow(round + 1), pace[Math.min(round, pace.length - 1)]);
+  return undefined;
+}
+
+function show(order) {
+  if (order.state === shown) return;
+  shown = order.state;
+  byId("state").hidden = true;
+  byId("order").hidden = false;
+  showOrderState(order);
+  const { quote } = order;
+  const name = (line) => order.names?.find((each) => each.id === line.id)?.name ?? line.itemId;
+  byId("lines").replaceChildren(...lineItems(quote, name));
+  const amount = (value) => money(value, quote.currency);
+  const entry = (label, text, className = "") => [el("dt", { class: className }, label), el("dd", { class: className, "data-total": label.toLowerCase() }, text)];
+  byId("totals").replaceChildren(
+    ...entry("Subtotal", amount(quote.subtotal)),
+    ...(isZero(quote.discount) ? [] : entry("Discount", `−${amount(quote.discount)}`, "discount")),
+    ...(order.coupon ? entry("Coupon", order.coupon.code, "discount") : []),
+    ...(isZero(quote.shipping) ? [] : entry("Shipping", amount(quote.shipping))),
+    ...entry("Total", amount(quote.total), "total"));
+  if (order.state === "paid" && sessionStorage.getItem("cart-order") === order.id) {
+    sessionStorage.removeItem("cart-order");
+    basket.clear();
+  }
+  if (order.state === "paid" || order.state === "cancelled") refreshPoints();
+}
+
+function showOrderState(order) {
+  const [sign, kind, title, text] = states[order.state] ?? ["clock", "", order.state, ""];
+  const host = byId("order-state");
+  host.dataset.state = order.state;
+  host.replaceChildren(el("span", { class: `order-mark ${kind}` }, icon(sign)),
+    el("div", {}, el("h2", {}, title), el("p", { class: "muted" }, text),
+      order.state === "open" && order.paymentUrl && el("p", {}, el("a", { href: order.paymentUrl, id: "resume" }, "Go back to the payment page"))));
+}

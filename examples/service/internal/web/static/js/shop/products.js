@@ -1,0 +1,54 @@
+// Devices and accessories: buy one at once by a payment link (specification 4.6), or
+// collect several in the cart.
+import { post } from "../api.js";
+import { byId, el, icon } from "../dom.js";
+import { money } from "../format.js";
+import { showState, start, toast } from "../shell.js";
+import * as basket from "./basket.js";
+import { catalog, checkout } from "./checkout.js";
+
+const user = await start();
+try {
+  const shop = await catalog();
+  byId("goods").replaceChildren(section("Devices", "device", shop.devices, shop), section("Accessories", "accessory", shop.accessories, shop));
+} catch (error) {
+  showState(byId("state"), "The products could not be loaded", error.message);
+}
+byId("goods").setAttribute("aria-busy", "false");
+
+function section(title, kind, items, shop) {
+  return el("section", { class: "shop-section", "aria-label": title }, el("h2", {}, title),
+    el("div", { class: "goods" }, ...items.map((item) => card(kind, item, shop))));
+}
+
+function card(kind, item, shop) {
+  return el("article", { class: "card good", "data-item": item.id },
+    el("div", { class: "good-art" }, icon(kind)),
+    el("h3", {}, item.name), el("p", {}, item.description),
+    el("div", { class: "price" }, money(item.price, shop.currency)),
+    el("div", { class: "good-actions" },
+      el("button", { class: "button", type: "button", "data-action": "add", "aria-label": `Add ${item.name} to the cart`, onclick: () => add(kind, item) }, "Add to cart"),
+      el("button", { class: "button button-primary", type: "button", "data-action": "buy", "aria-label": `Buy ${item.name} now`, onclick: () => buy(kind, item, shop) }, "Buy now")));
+}
+
+function add(kind, item) {
+  basket.add(kind, item.id);
+  toast(`${item.name} is in the cart.`);
+}
+
+// buy charges what the quote says: the amount of a product link is already
+// discounted, and the API does not discount it again.
+function buy(kind, item, shop) {
+  byId("checkout-title").textContent = `Buy ${item.name}`;
+  const summary = checkout(byId("checkout"), {
+    user,
+    currency: shop.currency,
+    shippingOptions: shop.shippingOptions,
+    showLines: true,
+    nameOf: () => item.name,
+    lines: () => [{ kind, itemId: item.id, quantity: 1 }],
+    pay: ({ quote, couponCode }, key) => post("/payment/payment-link", { mode: "product", amount: quote.total, currency: quote.currency, couponCode }, { headers: { "Idempotency-Key": key } }),
+  });
+  byId("checkout-dialog").showModal();
+  summary.requote();
+}

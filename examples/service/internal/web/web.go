@@ -1,0 +1,178 @@
+// Package web serves the pages of the reference service: the administration of
+// coupons, the three checkout flows, the order page and the sign-in.
+//
+// # Idea
+//
+// A page is a template that holds everything that does not depend on data, and
+// an ES module that fills in what the API answers. The pages compute nothing
+// about money and decide nothing about coupons: every price, discount, total and
+// reason is a string that came from the API (specification 1).
+//
+// There is no build step. Templates and static files are embedded. The address
+// of a static file begins with a digest of all of them, so that browsers may
+// keep a file for a year and never mix files of two versions. The content
+// security policy allows no inline script or style and nothing from elsewhere.
+package web
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+)
+
+//go:embed templates static
+var files embed.FS
+
+// ContentSecurityPolicy is the policy of every page: only the service's own
+// files and its own API, nothing inline, in no frame.
+const ContentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
+	"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// page is one of the pages: where it is, what it is called, and what it loads.
+type page struct {
+	pattern  string // of http.ServeMux
+	template string // file in templates, without extension
+	title    string
+	script   string // static file
+	style    string // static file beside the common ones
+	section  string // entry of the navigation that is marked
+}
+
+func pages() []page {
+	return []page{
+		{"/admin/coupons", "admin_coupons", "Coupons", "js/admin/list.js", "css/admin.css", "coupons"},
+		{"/admin/coupons/{id}", "admin_coupon", "Redemptions", "js/admin/detail.js", "css/admin.css", "coupons"},
+		{"/plans", "plans", "Plans", "js/shop/plans.js", "css/shop.css", "plans"},
+		{"/accessories", "accessories", "Devices and accessories", "js/shop/products.js", "css/shop.css", "accessories"},
+		{"/cart", "cart", "Cart", "js/shop/cart.js", "css/shop.css", "cart"},
+		{"/orders/{id}", "order", "Order", "js/shop/order.js", "css/shop.css", ""},
+		{"/login", "login", "Sign in", "js/shop/login.js", "css/shop.css", ""},
+	}
+}
+
+// view is what a template sees.
+type view struct {
+	Title   string
+	Script  string
+	Style   string
+	Section string
+}
+
+// Site is the set of pages. Make it with [New]. It is safe for concurrent use.
+type Site struct {
+	digest string
+	pages  map[string]http.Handler // by pattern
+	static http.Handler
+}
+
+// New parses the embedded templates. An error means that the program was built
+// from broken files.
+func New() (*Site, error) {
+	digest, err := digestOf(files)
+	if err != nil {
+		return nil, err
+	}
+	static, err := fs.Sub(files, "static")
+	if err != nil {
+		return nil, err
+	}
+	site := &Site{
+		digest: digest,
+		pages:  map[string]http.Handler{},
+		static: http.StripPrefix("/static/"+digest+"/", http.FileServerFS(static)),
+	}
+	for _, p := range pages() {
+		body, err := site.render(p)
+		if err != nil {
+			return nil, fmt.Errorf("page %s: %w", p.pattern, err)
+		}
+		site.pages[p.pattern] = document(body)
+	}
+	return site, nil
+}
+
+// Register adds the pages and their files to a mux: GET of each page, of "/",
+// which leads to the plans, and of everything below /static/.
+func (s *Site) Register(mux *http.ServeMux) {
+	for pattern, handler := range s.pages {
+		mux.Handle("GET "+pattern, handler)
+	}
+	mux.Handle("GET /static/", http.HandlerFunc(s.serveStatic))
+	mux.Handle("GET /{$}", http.RedirectHandler("/plans", http.StatusFound))
+}
+
+// ServeHTTP serves the site alone, without an API.
+func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	mux := http.NewServeMux()
+	s.Register(mux)
+	mux.ServeHTTP(w, r)
+}
+
+// Asset returns the address of a static file, such as "css/base.css": for pages
+// that other packages render in the same clothes.
+func (s *Site) Asset(name string) string { return path.Join("/static", s.digest, name) }
+
+func (s *Site) render(p page) ([]byte, error) {
+	t, err := template.New("layout.html").
+		Funcs(template.FuncMap{"asset": s.Asset}).
+		ParseFS(files, "templates/layout.html", "templates/"+p.template+".html")
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	if err := t.Execute(&out, view{p.title, p.script, p.style, p.section}); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// document answers with a finished page. Pages hold nothing of a user, but they
+// name the files of one version, so browsers ask again each time.
+func document(body []byte) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Type", "text/html; charset=utf-8")
+		h.Set("Content-Security-Policy", ContentSecurityPolicy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "same-origin")
+		h.Set("Cache-Control", "no-cache")
+		if r.Method != http.MethodHead {
+			_, _ = w.Write(body) // the browser went away; nobody is left to tell
+		}
+	})
+}
+
+func (s *Site) serveStatic(w http.ResponseWriter, r *http.Request) {
+	if strings.HasSuffix(r.URL.Path, "/") || !strings.HasPrefix(r.URL.Path, "/static/"+s.digest+"/") {
+		http.NotFound(w, r) // no listings, and no files of another version
+		return
+	}
+	h := w.Header()
+	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	h.Set("X-Content-Type-Options", "nosniff")
+	s.static.ServeHTTP(w, r)
+}
+
+// digestOf names a version of the files.
+func digestOf(fsys fs.FS) (string, error) {
+	sum := sha256.New()
+	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		body, err := fs.ReadFile(fsys, name)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(sum, "%s %d\n%s", name, len(body), body)
+		return err
+	})
+	return hex.EncodeToString(sum.Sum(nil))[:12], err
+}

@@ -1,0 +1,112 @@
+// Command service is couponkit's reference service: the specification's HTTP
+// interface, admin panel and checkout pages, on an SQLite file and a simulated
+// payment processor unless told otherwise.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/couponkit/couponkit/examples/service/internal/app"
+	"github.com/couponkit/couponkit/examples/service/internal/shop"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "service:", err)
+		os.Exit(1)
+	}
+}
+
+// closing is how long requests that are under way may take when the service ends.
+const closing = 15 * time.Second
+
+// run starts the service, says where it is, and ends it when the context does.
+func run(ctx context.Context, args []string, env func(string) string, out, logs io.Writer) error {
+	config, err := readConfig(args, env, logs)
+	if err != nil {
+		return err
+	}
+	server, err := app.Start(ctx, config)
+	if err != nil {
+		return err
+	}
+	announce(out, server.URL, config)
+	select {
+	case <-ctx.Done():
+	case err = <-server.Failed():
+	}
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+	defer cancel()
+	if closeErr := server.Close(ending); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		fmt.Fprintln(out, "stopped")
+	}
+	return err
+}
+
+// readConfig reads flags and environment.
+func readConfig(args []string, env func(string) string, logs io.Writer) (app.Config, error) {
+	c := app.Config{StripeKey: env("STRIPE_SECRET_KEY"), StripeWebhookSecret: env("STRIPE_WEBHOOK_SECRET")}
+	flags := flag.NewFlagSet("service", flag.ContinueOnError)
+	flags.SetOutput(logs)
+	flags.StringVar(&c.Addr, "addr", app.DefaultAddr, "where to listen; port 0 is a free one")
+	flags.StringVar(&c.Store, "store", app.DefaultStore(), "an SQLite file, memory, or postgres://…")
+	flags.BoolVar(&c.Seed, "seed", true, "make demo users, a catalogue and coupons when the store is empty")
+	flags.StringVar(&c.PublicURL, "public-url", "", "where customers reach the service; default is where it listens")
+	flags.BoolVar(&c.InsecureCookies, "insecure-cookies", false, "let browsers send sign-ins over plain HTTP; for browsers that do not trust their own machine")
+	flags.BoolVar(&c.BehindProxy, "behind-proxy", false, "take the client's address from X-Forwarded-For")
+	flags.IntVar(&c.Limits.AttemptsPerUser.Burst, "attempts-per-user", 0, "codes that one user may look up at once in vain; 0 is the default")
+	flags.IntVar(&c.Limits.AttemptsPerAddress.Burst, "attempts-per-address", 0, "codes that one address may look up at once in vain; 0 is the default")
+	level := slog.LevelInfo
+	flags.TextVar(&level, "log", slog.LevelInfo, "the least severe level that is logged: debug, info, warn, error")
+	if err := flags.Parse(args); err != nil {
+		return app.Config{}, err
+	}
+	if flags.NArg() > 0 {
+		return app.Config{}, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	c.Logger = slog.New(slog.NewJSONHandler(logs, &slog.HandlerOptions{Level: level}))
+	return c, nil
+}
+
+// announce prints where to look and who can sign in.
+func announce(out io.Writer, at string, c app.Config) {
+	processor := "simulated"
+	if c.StripeKey != "" {
+		processor = "Stripe"
+	}
+	fmt.Fprintf(out, "couponkit is listening on %s (store: %s, processor: %s)\n\n", at, storeName(c.Store), processor)
+	fmt.Fprintf(out, "  shop         %s/plans, /accessories, /cart\n", at)
+	fmt.Fprintf(out, "  admin panel  %s/admin/coupons\n", at)
+	fmt.Fprintf(out, "  HTTP API     %s/docs, /openapi.json\n", at)
+	fmt.Fprintf(out, "  operations   %s/healthz, /readyz, /metrics\n\n", at)
+	if !c.Seed {
+		return
+	}
+	fmt.Fprintln(out, "  sign in as")
+	for _, u := range shop.DemoUsers() {
+		fmt.Fprintf(out, "    %-20s %-15s %s, %d points\n", u.Email, u.Password, u.Role, u.Points)
+	}
+	fmt.Fprintln(out)
+}
+
+// storeName is the store without the password that a database address may hold.
+func storeName(store string) string {
+	if u, err := url.Parse(store); err == nil && u.User != nil {
+		return u.Redacted()
+	}
+	return store
+}
