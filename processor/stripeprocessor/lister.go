@@ -12,9 +12,9 @@ import (
 )
 
 // Mirrors yields every mirror that carries this application's metadata: one for
-// each coupon at Stripe, with its active promotion code or, when none is active,
-// with one that is not. See the contract. It lists all promotion codes first and
-// remembers which is ours; consumers may remove what they get.
+// each coupon at Stripe, with its promotion code if one is active. See the contract.
+// It lists all promotion codes first and remembers which are ours; consumers may
+// remove what they get.
 func (p *Processor) Mirrors(ctx context.Context) iter.Seq2[processor.MirrorRef, error] {
 	return func(yield func(processor.MirrorRef, error) bool) {
 		codes, err := p.codesByCoupon(ctx)
@@ -34,7 +34,11 @@ func (p *Processor) Mirrors(ctx context.Context) iter.Seq2[processor.MirrorRef, 
 				yield(processor.MirrorRef{}, ended(opListCoupons, err))
 				return
 			}
-			if !yield(mirrorRef(found, codes[found.ID].id), nil) {
+			active := ""
+			if code := codes[found.ID]; code.active {
+				active = code.id
+			}
+			if !yield(mirrorRef(found, active), nil) {
 				return
 			}
 		}
