@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/redemption"
 )
 
 // Cursor is a place in a list that is ordered newest first: after the record that
@@ -22,15 +23,23 @@ func (c Cursor) String() string {
 	return base64.RawURLEncoding.EncodeToString(append(buf, c.ID...))
 }
 
-// ParseCursor reads the opaque text; what it did not write is a
-// [*pricing.ValidationError] for the field after.
+// ParseCursor reads the opaque text; what String does not write for a record that
+// can be stored is a [*pricing.ValidationError] for the field after.
 func ParseCursor(text string) (Cursor, error) {
 	buf, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || len(buf) < 8 || len(text) > 4*MaxSearchLength {
-		return Cursor{}, invalidField("after", pricing.FieldMalformed, "is no cursor of this list")
+	if err != nil || len(buf) < 8 || len(buf) > 8+redemption.MaxIDLength {
+		return Cursor{}, noCursor()
 	}
-	micros := int64(binary.BigEndian.Uint64(buf)) //nolint:gosec // as it was written
-	return Cursor{CreatedAt: time.UnixMicro(micros).UTC(), ID: string(buf[8:])}, nil
+	micros := int64(binary.BigEndian.Uint64(buf))
+	c := Cursor{CreatedAt: time.UnixMicro(micros).UTC(), ID: string(buf[8:])}
+	if year := c.CreatedAt.Year(); year < 1 || year > 9999 || !isText(c.ID) || c.String() != text {
+		return Cursor{}, noCursor()
+	}
+	return c, nil
+}
+
+func noCursor() error {
+	return invalidField("after", pricing.FieldMalformed, "is no cursor of this list")
 }
 
 // Before reports whether a record comes after the cursor in the list: it is older,

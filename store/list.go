@@ -12,7 +12,8 @@ import (
 const (
 	DefaultPageSize = 20
 	MaxPageSize     = 100
-	MaxSearchLength = 255 // bytes
+	MaxPage         = 10_000_000 // of those asked for by their number
+	MaxSearchLength = 255        // bytes
 )
 
 // CouponList asks for a page of coupons, newest first (by creation, then by ID).
@@ -25,7 +26,7 @@ type CouponList struct {
 	// Search finds coupons whose name, code or description holds the text, whatever
 	// the letter case; % and _ mean themselves. Empty finds all.
 	Search string
-	// Page counts from 1; 0 is 1. It is ignored when After is given.
+	// Page counts from 1 to [MaxPage]; 0 is 1. It is ignored when After is given.
 	Page int
 	// After is [CouponPage.Next] of the page before.
 	After string
@@ -49,8 +50,11 @@ func (l CouponList) Normalise() (CouponList, error) {
 	if len(l.Search) > MaxSearchLength {
 		faults.Add("search", pricing.FieldTooLong, fmt.Sprintf("at most %d bytes", MaxSearchLength))
 	}
-	if l.Page < 0 {
+	switch {
+	case l.Page < 0:
 		faults.Add("page", pricing.FieldTooSmall, "pages count from 1")
+	case l.Page > MaxPage:
+		faults.Add("page", pricing.FieldTooLarge, fmt.Sprintf("at most page %d", MaxPage))
 	}
 	l.Page = max(l.Page, 1)
 	l.PageSize = pageSize(l.PageSize, &faults)
@@ -89,11 +93,15 @@ func (l RedemptionList) Normalise() (RedemptionList, error) {
 }
 
 func pageSize(size int, faults *pricing.ValidationError) int {
-	if size == 0 {
+	switch {
+	case size == 0:
 		return DefaultPageSize
-	}
-	if size < 1 || size > MaxPageSize {
-		faults.Add("pageSize", pricing.FieldTooLarge, fmt.Sprintf("a page has 1 to %d entries", MaxPageSize))
+	case size < 1:
+		faults.Add("pageSize", pricing.FieldTooSmall, pageBounds())
+	case size > MaxPageSize:
+		faults.Add("pageSize", pricing.FieldTooLarge, pageBounds())
 	}
 	return size
 }
+
+func pageBounds() string { return fmt.Sprintf("a page has 1 to %d entries", MaxPageSize) }

@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -146,14 +147,37 @@ func (o Order) Validate() error {
 	if o.DiscountAmount != o.Quote.Discount {
 		faults.Add("discountAmount", pricing.FieldMismatch, "is not the quote's discount")
 	}
+	textFaults(&faults, "sessionUrl", o.SessionURL, MaxMetadataLength)
+	o.metadataFaults(&faults)
+	o.pricedFaults(&faults)
+	return faults.Err()
+}
+
+func (o Order) metadataFaults(faults *pricing.ValidationError) {
 	if len(o.Metadata) > MaxMetadata {
 		faults.Add("metadata", pricing.FieldTooLong, fmt.Sprintf("at most %d entries", MaxMetadata))
 	}
-	for k, v := range o.Metadata {
-		textFaults(&faults, "metadata", k, redemption.MaxIDLength)
-		textFaults(&faults, "metadata."+k, v, MaxMetadataLength)
+	for _, k := range slices.Sorted(maps.Keys(o.Metadata)) {
+		textFaults(faults, "metadata", k, redemption.MaxIDLength)
+		textFaults(faults, "metadata."+k, o.Metadata[k], MaxMetadataLength)
 	}
-	return faults.Err()
+}
+
+// pricedFaults checks what was priced: a quote that does not add up is not frozen.
+func (o Order) pricedFaults(faults *pricing.ValidationError) {
+	faults.Merge("quote", o.Quote.Validate())
+	for i := range o.Quote.Lines {
+		l := &o.Quote.Lines[i]
+		if !isText(l.ID) {
+			faults.Add(fmt.Sprintf("quote.lines[%d].id", i), pricing.FieldMalformed, notText)
+		}
+		if !isText(l.ItemID) {
+			faults.Add(fmt.Sprintf("quote.lines[%d].itemId", i), pricing.FieldMalformed, notText)
+		}
+	}
+	if o.Coupon != nil {
+		textFaults(faults, "coupon.name", o.Coupon.Name, MaxMetadataLength)
+	}
 }
 
 // After returns the order after an event of its redemption or session. It is the
@@ -210,13 +234,20 @@ func (o Order) Attach(a Attachment) (Order, error) {
 	return o, nil
 }
 
+const notText = "must be valid UTF-8 text without NUL"
+
 func textFaults(faults *pricing.ValidationError, field, value string, most int) {
 	switch {
 	case len(value) > most:
 		faults.Add(field, pricing.FieldTooLong, fmt.Sprintf("at most %d bytes", most))
-	case !utf8.ValidString(value) || strings.ContainsRune(value, 0):
-		faults.Add(field, pricing.FieldMalformed, "must be valid UTF-8 text without NUL")
+	case !isText(value):
+		faults.Add(field, pricing.FieldMalformed, notText)
 	}
+}
+
+// isText reports whether every database keeps the text as it is.
+func isText(value string) bool {
+	return utf8.ValidString(value) && !strings.ContainsRune(value, 0)
 }
 
 func invalidField(field string, code pricing.FieldCode, message string) error {
