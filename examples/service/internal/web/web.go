@@ -23,6 +23,7 @@ import (
 	"html/template"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"path"
 	"strings"
 )
@@ -65,8 +66,16 @@ type view struct {
 	Section string
 }
 
+// Options configure a [Site].
+type Options struct {
+	// Who tells who asks: whether somebody is signed in, and as an administrator.
+	// The pages of the administration send others to sign in. nil is nobody.
+	Who func(r *http.Request) (signedIn, administrator bool)
+}
+
 // Site is the set of pages. Make it with [New]. It is safe for concurrent use.
 type Site struct {
+	who    func(r *http.Request) (signedIn, administrator bool)
 	digest string
 	pages  map[string]http.Handler // by pattern
 	static http.Handler
@@ -74,7 +83,10 @@ type Site struct {
 
 // New parses the embedded templates. An error means that the program was built
 // from broken files.
-func New() (*Site, error) {
+func New(options Options) (*Site, error) {
+	if options.Who == nil {
+		options.Who = func(*http.Request) (bool, bool) { return false, false }
+	}
 	digest, err := digestOf(files)
 	if err != nil {
 		return nil, err
@@ -84,6 +96,7 @@ func New() (*Site, error) {
 		return nil, err
 	}
 	site := &Site{
+		who:    options.Who,
 		digest: digest,
 		pages:  map[string]http.Handler{},
 		static: http.StripPrefix("/static/"+digest+"/", http.FileServerFS(static)),
@@ -94,6 +107,9 @@ func New() (*Site, error) {
 			return nil, fmt.Errorf("page %s: %w", p.pattern, err)
 		}
 		site.pages[p.pattern] = document(body)
+		if strings.HasPrefix(p.pattern, "/admin/") {
+			site.pages[p.pattern] = site.administration(body)
+		}
 	}
 	return site, nil
 }
@@ -133,9 +149,28 @@ func (s *Site) render(p page) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
+// administration answers administrators with a page and sends everybody else to
+// sign in. The API guards itself; this spares people a page that they cannot use.
+func (s *Site) administration(body []byte) http.Handler {
+	admitted := document(body)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		signedIn, administrator := s.who(r)
+		switch {
+		case administrator:
+			admitted.ServeHTTP(w, r)
+		case signedIn:
+			documentWith(http.StatusForbidden, body).ServeHTTP(w, r)
+		default:
+			http.Redirect(w, r, "/login?next="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
+		}
+	})
+}
+
 // document answers with a finished page. Pages hold nothing of a user, but they
 // name the files of one version, so browsers ask again each time.
-func document(body []byte) http.Handler {
+func document(body []byte) http.Handler { return documentWith(http.StatusOK, body) }
+
+func documentWith(status int, body []byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Type", "text/html; charset=utf-8")
@@ -143,6 +178,7 @@ func document(body []byte) http.Handler {
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "same-origin")
 		h.Set("Cache-Control", "no-cache")
+		w.WriteHeader(status)
 		if r.Method != http.MethodHead {
 			_, _ = w.Write(body) // the browser went away; nobody is left to tell
 		}

@@ -3,6 +3,7 @@
 import { get, patch, post } from "../api.js";
 import { byId, el } from "../dom.js";
 import { lastDay } from "../format.js";
+import { toast } from "../shell.js";
 import * as emails from "./emails.js";
 import { picker } from "./picker.js";
 
@@ -42,10 +43,10 @@ async function openForm(coupon, saved) {
   for (const each of Object.values(pickers)) each.set([]);
   if (coupon) {
     try {
-      editing = await get(`/admin/coupon/${encodeURIComponent(coupon.id)}`); // the list may be old
+      editing = await get(`/admin/coupon/${encodeURIComponent(coupon.id)}`); // the list may be old, and leaves the addresses out
     } catch (error) {
-      editing = coupon;
-      showFormError(error.message);
+      toast(`${coupon.code} cannot be edited now. ${error.message}`, "danger");
+      return;
     }
     await fill(editing);
   } else {

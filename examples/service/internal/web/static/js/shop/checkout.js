@@ -39,7 +39,7 @@ function checkout(host, options) {
   const payButton = el("button", { class: "button button-primary button-wide", type: "button", id: "pay-now", onclick: pay, disabled: true }, "Continue to payment");
   const signIn = el("a", { class: "button button-primary button-wide", href: signInAddress() }, "Sign in to pay");
   host.replaceChildren(couponHost, ...shippingChoice(), linesHost, totals, message, options.user ? payButton : signIn);
-  const box = couponBox(couponHost, requote);
+  const box = couponBox(couponHost, options.currency, requote);
 
   function shippingChoice() {
     if (options.shippingOptions.length === 0) return [];

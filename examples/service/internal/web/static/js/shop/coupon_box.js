@@ -8,7 +8,7 @@ import { refreshPoints } from "../shell.js";
 
 // couponBox fills a host. changed is called whenever the code that the cart is to be
 // priced with changes; it returns when the new quote is shown.
-function couponBox(host, changed) {
+function couponBox(host, currency, changed) {
   let applied = null; // the API's answer to apply-coupon
   let pending = ""; // a code that is refused for now, shown with its reasons
 
@@ -100,7 +100,7 @@ function couponBox(host, changed) {
     show({ rejections }) {
       clearMessage();
       showChip(applied, rejections);
-      if (rejections.length > 0) refuse(rejections.map((each) => ({ ...each, text: sentence(each) })), pending);
+      if (rejections.length > 0) refuse(rejections.map((each) => ({ ...each, text: sentence(each, currency) })), pending);
     },
     // problem shows a refusal that came at the checkout itself.
     problem: (error) => refuse([{ code: error.code, text: error.message, params: error.params }], pending),
@@ -108,8 +108,8 @@ function couponBox(host, changed) {
 }
 
 // sentence is the API's message, with the amount that is missing if it told one.
-function sentence({ code, message, params }) {
-  if (code === "minimum_purchase_not_met" && params?.missing) return `${message} ${money(params.missing, "EUR")} is missing.`;
+function sentence({ code, message, params }, currency) {
+  if (code === "minimum_purchase_not_met" && params?.missing) return `${message} ${money(params.missing, currency)} is missing.`;
   return message;
 }
 
