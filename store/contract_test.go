@@ -32,7 +32,7 @@ func TestSpecificConflictsMatchTheGeneralOne(t *testing.T) {
 				t.Errorf("%v matches %v", err, other)
 			}
 		}
-		if errors.Is(store.ErrConflict, err) {
+		if general := fmt.Errorf("create order: %w", store.ErrConflict); errors.Is(general, err) {
 			t.Errorf("the general conflict matches %v", err)
 		}
 	}
@@ -103,7 +103,8 @@ func TestNormaliseCouponList(t *testing.T) {
 		},
 		{"too small", store.CouponList{Page: -1, PageSize: -1}, store.CouponList{}, []string{"page too_small", "pageSize too_small"}},
 		{
-			"too large", store.CouponList{Search: strings.Repeat("x", store.MaxSearchLength+1), Page: store.MaxPage + 1, PageSize: store.MaxPageSize + 1},
+			"too large",
+			store.CouponList{Search: strings.Repeat("x", store.MaxSearchLength+1), Page: store.MaxPage + 1, PageSize: store.MaxPageSize + 1},
 			store.CouponList{},
 			[]string{"search too_long", "page too_large", "pageSize too_large"},
 		},

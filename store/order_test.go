@@ -23,12 +23,12 @@ func minute(n int) time.Time {
 	return time.Date(2026, time.November, 20, 12, n, 0, 0, time.UTC)
 }
 
-func summer(t testing.TB) coupon.Coupon {
-	t.Helper()
+func summer(tb testing.TB) coupon.Coupon {
+	tb.Helper()
 	code, err := coupon.ParseCode("SUMMER")
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	percent, err := pricing.ParsePercent("33.3333")
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return coupon.Coupon{
 		ID: "cpn_1", Code: code, Name: "Summer", Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
 		Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General, MinPurchase: 1999,
@@ -36,14 +36,14 @@ func summer(t testing.TB) coupon.Coupon {
 	}
 }
 
-func order(t testing.TB) store.Order {
-	t.Helper()
-	c := summer(t)
+func order(tb testing.TB) store.Order {
+	tb.Helper()
+	c := summer(tb)
 	quote, err := pricing.Price(pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
 		{ID: "1", Kind: pricing.Plan, ItemID: "basic", Quantity: 1, UnitPrice: 9_007_199_254_740_993, Recurs: pricing.Monthly},
 		{ID: "2", Kind: pricing.Shipping, ItemID: "post", Quantity: 1, UnitPrice: 490},
 	}}, c.Discount, nil)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	snapshot := c.Snapshot()
 	return store.Order{
 		ID: "o1", Key: "key", Fingerprint: "cart", CustomerID: "ann", State: store.OrderOpen,
@@ -53,10 +53,10 @@ func order(t testing.TB) store.Order {
 }
 
 // orders are all the kinds of orders, by their names in the matrix.
-func orders(t testing.TB) map[string]store.Order {
-	t.Helper()
+func orders(tb testing.TB) map[string]store.Order {
+	tb.Helper()
 	in := func(state store.OrderState, session string) store.Order {
-		o := order(t)
+		o := order(tb)
 		o.State, o.SessionID = state, session
 		if o.Ended() {
 			o.Deadline = time.Time{}
@@ -379,7 +379,7 @@ func TestOrderStates(t *testing.T) {
 			t.Errorf("Ended of %s is %t", state, !ended)
 		}
 	}
-	for _, text := range []string{"", "Open", "open ", "payed"} {
+	for _, text := range []string{"", "Open", "open ", "payd"} {
 		if state, err := store.ParseOrderState(text); !errors.Is(err, pricing.ErrInvalid) || state != 0 {
 			t.Errorf("%q is read as %v: %v", text, state, err)
 		}
