@@ -205,7 +205,7 @@ func TestDelayedPaymentExtendsTheOrdersDeadline(t *testing.T) {
 			if !o.Deadline.Equal(want) {
 				t.Errorf("the deadline of %s is %s, want %s", name, o.Deadline, want)
 			}
-			if changed := name != "waits" || want == minute(40); o.UpdatedAt.Equal(minute(9)) != changed {
+			if changed := name != "waits" || want.Equal(minute(40)); o.UpdatedAt.Equal(minute(9)) != changed {
 				t.Errorf("UpdatedAt of %s with the deadline %s is %s", name, given, o.UpdatedAt)
 			}
 		}
