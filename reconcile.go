@@ -19,7 +19,7 @@ const (
 	DriftPending DriftKind = "pending"
 	// DriftDeleting: a deletion was never finished; it is finished.
 	DriftDeleting DriftKind = "deleting"
-	// DriftOutdated: the mirror shows an older revision; it is updated.
+	// DriftOutdated: the mirror shows another revision; it is updated.
 	DriftOutdated DriftKind = "outdated"
 	// DriftMissing: the mirror is gone; it is made again.
 	DriftMissing DriftKind = "missing"
@@ -69,8 +69,8 @@ func (s *Service) Reconcile(ctx context.Context, o ReconcileOptions) (drifts []D
 		}
 		list.After = page.Next
 	}
-	orphans, err := s.reconcileOrphans(ctx, o.DryRun)
-	drifts = append(drifts, orphans...)
+	listed, err := s.reconcileListed(ctx, o.DryRun)
+	drifts = append(drifts, listed...)
 	failures := []error{err}
 	for _, d := range drifts {
 		failures = append(failures, d.Err)
@@ -88,17 +88,22 @@ func (s *Service) reconcile(ctx context.Context, c coupon.Coupon, dryRun bool) (
 	if repair == nil {
 		return d, false
 	}
+	return s.mend(ctx, c, d, repair, dryRun), true
+}
+
+// mend repairs a drift, unless nothing is to be changed.
+func (s *Service) mend(ctx context.Context, c coupon.Coupon, d Drift, repair repair, dryRun bool) Drift {
 	if dryRun {
-		return d, true
+		return d
 	}
 	switch _, err := repair(ctx, c); {
 	case err == nil, errors.Is(err, store.ErrStaleRevision), errors.Is(err, coupon.ErrNotFound):
 		// Somebody else has changed the coupon meanwhile and takes care of the mirror.
 		d.Repaired = true
 	default:
-		d.Err = fmt.Errorf("reconcile coupon %s: %w", c.ID, err)
+		d.Err = fmt.Errorf("reconcile coupon %s: %w", d.CouponID, err)
 	}
-	return d, true
+	return d
 }
 
 type repair func(context.Context, coupon.Coupon) (coupon.Coupon, error)
@@ -146,9 +151,11 @@ func (s *Service) remirror(ctx context.Context, c coupon.Coupon) (coupon.Coupon,
 	})
 }
 
-// reconcileOrphans removes mirrors whose coupon is gone. A coupon is stored before
-// its mirror is made, so that a mirror without one has been left behind.
-func (s *Service) reconcileOrphans(ctx context.Context, dryRun bool) ([]Drift, error) {
+// reconcileListed goes the other way round: through the mirrors that the processor
+// has. A coupon is stored before its mirror is made, so that a mirror without one has
+// been left behind; and one that is not what the store believes was changed by a call
+// that arrived after a newer one.
+func (s *Service) reconcileListed(ctx context.Context, dryRun bool) ([]Drift, error) {
 	lister, can := s.processor.(processor.MirrorLister)
 	if !can {
 		return nil, nil
@@ -158,21 +165,34 @@ func (s *Service) reconcileOrphans(ctx context.Context, dryRun bool) ([]Drift, e
 		if err != nil {
 			return drifts, fmt.Errorf("list mirrors: %w", err)
 		}
-		_, err := s.store.Coupon(ctx, ref.CouponID)
-		if err == nil {
-			continue
-		}
-		if !errors.Is(err, coupon.ErrNotFound) {
+		c, err := s.store.Coupon(ctx, ref.CouponID)
+		var d Drift
+		switch {
+		case errors.Is(err, coupon.ErrNotFound):
+			d = s.removeOrphan(ctx, ref, dryRun)
+		case err != nil:
 			return drifts, fmt.Errorf("find coupon of mirror: %w", err)
-		}
-		d := Drift{Kind: DriftOrphan, CouponID: ref.CouponID}
-		if !dryRun {
-			err := s.processor.RemoveMirror(ctx, coupon.Coupon{ID: ref.CouponID, Mirror: ref.Mirror})
-			if d.Repaired = err == nil; err != nil {
-				d.Err = fmt.Errorf("remove mirror of coupon %s: %w", ref.CouponID, err)
-			}
+		case shows(ref.Mirror, c.Mirror) || !c.Mirrored() || c.State == coupon.Deleting:
+			continue // as it should be, or what goes through the coupons takes care of
+		default:
+			d = s.mend(ctx, c, Drift{Kind: DriftOutdated, CouponID: c.ID}, s.remirror, dryRun)
 		}
 		drifts = append(drifts, d)
 	}
 	return drifts, nil
+}
+
+// shows reports whether a listed mirror is the one that the store believes in: the
+// same coupon of the same revision, and no other active promotion code.
+func shows(listed, stored coupon.Mirror) bool {
+	return listed.CouponID == stored.CouponID && listed.Revision == stored.Revision &&
+		(listed.PromotionCodeID == "" || listed.PromotionCodeID == stored.PromotionCodeID)
+}
+
+func (s *Service) removeOrphan(ctx context.Context, ref processor.MirrorRef, dryRun bool) Drift {
+	orphan := coupon.Coupon{ID: ref.CouponID, Mirror: ref.Mirror}
+	return s.mend(ctx, orphan, Drift{Kind: DriftOrphan, CouponID: ref.CouponID},
+		func(ctx context.Context, c coupon.Coupon) (coupon.Coupon, error) {
+			return c, s.processor.RemoveMirror(ctx, c)
+		}, dryRun)
 }

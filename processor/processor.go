@@ -72,7 +72,9 @@ func (s MirrorStatus) String() string {
 }
 
 // MirrorLister is an optional role: a processor that can list the mirrors that
-// couponkit has made lets a reconcile find those whose coupon is gone.
+// couponkit has made lets a reconcile find those whose coupon is gone, and those
+// that show another revision than the store believes, because a call that was long
+// under way arrived after a newer one.
 type MirrorLister interface {
 	// Mirrors yields every mirror that belongs to this application. It ends after the
 	// first error.
@@ -83,7 +85,9 @@ type MirrorLister interface {
 type MirrorRef struct {
 	// CouponID is the ID of our coupon that the mirror names.
 	CouponID string
-	Mirror   coupon.Mirror
+	// Mirror names the objects. The promotion code is the active one; it is empty when
+	// none is. Revision is the one that was last written to the coupon.
+	Mirror coupon.Mirror
 }
 
 // Sessions runs payment sessions (specification 4.5, 4.6).

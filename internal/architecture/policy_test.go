@@ -54,9 +54,14 @@ var policy = []floor{
 	{"6 programs", []rule{
 		{path: "examples/...", modules: anything},
 	}},
-	{"proof: engines and peers, never tagged", []rule{
+	{"proof: a world for the whole service", []rule{
+		{path: "internal/simulation", modules: core},
+	}},
+	{"proof: engines, never tagged", []rule{
 		{path: "internal/architecture"},
 		{path: "internal/integration/...", modules: anything, suite: true},
+	}},
+	{"proof: peers, never tagged", []rule{
 		{path: "internal/benchmarks/...", modules: anything, suite: true},
 	}},
 }

@@ -303,8 +303,8 @@ func (a *account) status(c coupon.Coupon) processor.MirrorStatus {
 	return processor.MirrorValid
 }
 
-// Mirrors yields our coupon objects, each with its active promotion code or, when
-// none is, its last one, in the order of their IDs. See the contract.
+// Mirrors yields our coupon objects, each with its active promotion code, in the
+// order of their IDs. See the contract.
 func (p *Processor) Mirrors(ctx context.Context) iter.Seq2[processor.MirrorRef, error] {
 	return func(yield func(processor.MirrorRef, error) bool) {
 		in := &mirroring{p: p, call: Call{Op: Mirrors}}
@@ -341,8 +341,6 @@ func (a *account) refs() []processor.MirrorRef {
 		codes := a.codesOf(c.ID)
 		if i := slices.IndexFunc(codes, func(code PromotionCode) bool { return code.Active }); i >= 0 {
 			ref.Mirror.PromotionCodeID = codes[i].ID
-		} else if len(codes) > 0 {
-			ref.Mirror.PromotionCodeID = codes[len(codes)-1].ID
 		}
 		refs = append(refs, ref)
 	}

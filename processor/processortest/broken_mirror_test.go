@@ -487,6 +487,20 @@ func brokenLists() map[string]subject {
 			}),
 			caught: []string{"list yields our mirrors", "list ends after an error"},
 		},
+		"list tells the first revision": {
+			how: with(func(f *fakeprocessor.Processor) wrapped {
+				return wrapped{mirrors: func(ctx context.Context) iter.Seq2[processor.MirrorRef, error] {
+					return func(yield func(processor.MirrorRef, error) bool) {
+						for ref, err := range f.Mirrors(ctx) {
+							if ref.Mirror.Revision = 1; !yield(ref, err) {
+								return
+							}
+						}
+					}
+				}}
+			}),
+			caught: []string{"list tells revision and state"},
+		},
 		"list does not stop": {
 			how: with(func(f *fakeprocessor.Processor) wrapped {
 				return wrapped{mirrors: func(ctx context.Context) iter.Seq2[processor.MirrorRef, error] {

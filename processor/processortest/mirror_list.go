@@ -29,7 +29,7 @@ func (p *probe) listed() map[string]coupon.Mirror {
 		if _, twice := found[ref.CouponID]; twice {
 			p.broken("Mirrors yields the mirror of %q twice", ref.CouponID)
 		}
-		found[ref.CouponID] = coupon.Mirror{CouponID: ref.Mirror.CouponID, PromotionCodeID: ref.Mirror.PromotionCodeID}
+		found[ref.CouponID] = ref.Mirror
 	}
 	return found
 }
@@ -46,6 +46,12 @@ func listClauses() []clause {
 			needs: []need{listing(), account()},
 			says:  "Mirrors yields every mirror that belongs to this application",
 			check: listYieldsOurMirrors,
+		},
+		{
+			name:  "list tells revision and state",
+			needs: []need{listing()},
+			says:  "MirrorRef has the revision that was last written, and the promotion code that is active",
+			check: listTellsRevisionAndState,
 		},
 		{
 			name:  "list stops when told",
@@ -74,7 +80,7 @@ func listYieldsOurMirrors(p *probe) {
 	var last coupon.Coupon
 	for i := range 25 { // more than a page of most processors
 		last = p.mirrored(p.coupon(fmt.Sprintf("c%02d", i), fmt.Sprintf("SUITE%02d", i)))
-		want[last.ID] = coupon.Mirror{CouponID: last.Mirror.CouponID, PromotionCodeID: last.Mirror.PromotionCodeID}
+		want[last.ID] = last.Mirror
 	}
 	if diff := cmp.Diff(want, p.listed()); diff != "" {
 		p.broken("Mirrors yields others than were made (-made +listed):\n%s", diff)
@@ -83,6 +89,23 @@ func listYieldsOurMirrors(p *probe) {
 	delete(want, last.ID)
 	if diff := cmp.Diff(want, p.listed()); diff != "" {
 		p.broken("after a removal Mirrors yields others than are left (-left +listed):\n%s", diff)
+	}
+}
+
+func listTellsRevisionAndState(p *probe) {
+	c := p.mirrored(p.coupon("listed", "LISTED"))
+	c.Name, c.State = "Another name", coupon.Inactive
+	for _, bring := range []func(context.Context, coupon.Coupon) (coupon.Mirror, error){
+		p.Processor.UpdateMirror, p.Processor.SetMirrorActive,
+	} {
+		c.Revision++
+		m, err := bring(p.Context(), c)
+		p.ok(err, "bringing the mirror to a coupon that is switched off")
+		c.Mirror = m
+		want := coupon.Mirror{CouponID: m.CouponID, Revision: c.Revision}
+		if got := p.listed()[c.ID]; got != want {
+			p.broken("Mirrors yields %+v for a coupon that is switched off, at revision %d; want %+v", got, c.Revision, want)
+		}
 	}
 }
 
