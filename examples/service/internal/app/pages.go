@@ -1,15 +1,25 @@
 package app
 
 import (
-	"io"
 	"net/http"
+
+	"github.com/couponkit/couponkit/examples/service/internal/api"
+	"github.com/couponkit/couponkit/examples/service/internal/shop"
+	"github.com/couponkit/couponkit/examples/service/internal/web"
 )
 
 // registerPages adds the pages that people use.
-func registerPages(mux *http.ServeMux) {
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = io.WriteString(w, `<!doctype html><html lang="en"><meta charset="utf-8"><title>couponkit</title>`+
-			`<h1>couponkit</h1><p>The interface is described at <a href="/docs">/docs</a>.</p></html>`)
-	})
+func registerPages(mux *http.ServeMux, calls *api.API) error {
+	site, err := web.New(web.Options{Who: func(r *http.Request) (signedIn, administrator bool) {
+		session, known, err := calls.Session(r)
+		if err != nil || !known {
+			return false, false // the page that is shown then asks the API and reports the failure
+		}
+		return true, session.User.Role == shop.Administrator
+	}})
+	if err != nil {
+		return err
+	}
+	site.Register(mux)
+	return nil
 }

@@ -121,7 +121,9 @@ func (s *Server) assemble(ctx context.Context) (http.Handler, error) {
 		}
 		pages.Register(mux)
 	}
-	registerPages(mux)
+	if err := registerPages(mux, calls); err != nil {
+		return nil, err
+	}
 	return calls.Wrap(mux), nil
 }
 
