@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -26,7 +27,7 @@ func (s *Store) Settle(ctx context.Context, request store.Settlement) (store.Set
 		return store.Settled{}, err
 	}
 	if !storable(request.Event.SessionID, request.Event.OrderID, request.ReservationID, request.CouponID, request.CustomerID, request.NewID) {
-		return store.Settled{}, nil // concerns nothing that is stored
+		return store.Settled{}, nil // it concerns nothing that is stored
 	}
 	settled, err := s.settle(ctx, request)
 	if err != nil {
@@ -50,6 +51,11 @@ func settleable(s store.Settlement) error {
 			payment.ID, payment.Key = "later", "later" // needed only if there is no record
 		}
 		return payment.Validate()
+	}
+	if s.ReservationID != "" && (len(e.SessionID) > redemption.MaxIDLength || !storable(e.SessionID)) {
+		var faults pricing.ValidationError
+		faults.Add("sessionId", pricing.FieldMalformed, "cannot be kept")
+		return faults.Err()
 	}
 	return nil
 }

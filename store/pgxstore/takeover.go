@@ -26,9 +26,13 @@ func (s *Store) TakeOver(ctx context.Context, t store.TakeOver) (store.Reserved,
 	if !storable(t.FromSessionID) {
 		return store.Reserved{}, fmt.Errorf("reservation %s has another session: %w", t.ReservationID, store.ErrSuperseded)
 	}
+	reservation := t.ReservationID
+	if order.ReservationID != reservation {
+		reservation = "" // it finds none, unless the key was used before
+	}
 	deadline := instant(t.Deadline)
 	arguments := []any{
-		t.ReservationID, t.FromSessionID, t.CouponRevision, orNull(&deadline), instant(t.At),
+		reservation, t.FromSessionID, t.CouponRevision, orNull(&deadline), instant(t.At),
 		order.ID, order.Key, order.Fingerprint, order.CustomerID, order.State.String(), order.CouponID,
 		order.DiscountAmount, order.SessionID, order.SessionURL, orNull(&order.Deadline), order.CreatedAt, order.UpdatedAt,
 		docs.quote, docs.snapshot, docs.metadata,

@@ -154,14 +154,12 @@ BEGIN
         o := NULL;
         ordered := NULL;
         IF w.order_id <> '' THEN
-            SELECT x.* INTO o FROM {orders} x
-            WHERE x.id = w.order_id AND x.coupon_id = coalesce(redemption.coupon_id, x.coupon_id) FOR UPDATE;
+            SELECT x.* INTO o FROM {orders} x WHERE x.id = w.order_id FOR UPDATE;
         END IF;
         IF o.id IS NULL AND w.session_id <> '' THEN
             SELECT x.* INTO o FROM {orders} x
             WHERE x.session_id = w.session_id AND x.session_id <> ''
-                AND x.coupon_id = coalesce(redemption.coupon_id, x.coupon_id)
-            LIMIT 1 FOR UPDATE;
+            ORDER BY x.updated_at DESC LIMIT 1 FOR UPDATE;
         END IF;
         IF o.id IS NOT NULL AND problem IS NULL THEN
             ordered := {couponkit_order_after}(o, e);

@@ -26,7 +26,7 @@ BEGIN
         outcome := 'known';
         RETURN;
     END IF;
-    IF r.id IS NULL OR r.customer_id <> customer THEN
+    IF r.id IS NULL OR r.customer_id <> customer OR r.coupon_id <> coupon THEN
         outcome := 'missing';
         RETURN;
     END IF;
@@ -35,8 +35,8 @@ BEGIN
     FROM {coupons} c WHERE c.id = r.coupon_id FOR KEY SHARE;
     IF NOT FOUND THEN
         outcome := 'unknown';
-    ELSIF outcome IS NULL AND r.coupon_id <> coupon THEN
-        outcome := 'superseded';
+    ELSIF outcome IS NULL AND EXISTS (SELECT FROM {orders} x WHERE x.id = order_id) THEN
+        outcome := 'conflict';
     END IF;
     IF outcome IS NOT NULL THEN
         RETURN;

@@ -1,0 +1,25 @@
+module github.com/couponkit/couponkit/internal/benchmarks
+
+go 1.25.0
+
+require (
+	github.com/couponkit/couponkit v0.0.0
+	github.com/couponkit/couponkit/internal/integration v0.0.0
+	github.com/couponkit/couponkit/store/pgxstore v0.0.0
+	github.com/jackc/pgx/v5 v5.9.2
+)
+
+require (
+	github.com/jackc/pgpassfile v1.0.0 // indirect
+	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
+	github.com/jackc/puddle/v2 v2.2.2 // indirect
+	github.com/shopspring/decimal v1.6.0 // indirect
+	golang.org/x/sync v0.22.0 // indirect
+	golang.org/x/text v0.41.0 // indirect
+)
+
+replace (
+	github.com/couponkit/couponkit => ../..
+	github.com/couponkit/couponkit/internal/integration => ../integration
+	github.com/couponkit/couponkit/store/pgxstore => ../../store/pgxstore
+)
