@@ -155,6 +155,7 @@ func (a *API) Register(mux *http.ServeMux) {
 	mux.Handle("GET /metrics", a.Metrics.handler())
 	mux.HandleFunc("GET /openapi.json", serveOpenAPI)
 	mux.HandleFunc("GET /docs", serveDocs)
+	mux.HandleFunc("GET /docs/docs.css", serveDocsStyle)
 }
 
 // serve guards one call.

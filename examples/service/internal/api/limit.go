@@ -28,8 +28,11 @@ type Limits struct {
 
 func (l Limits) orDefaults() Limits {
 	set := func(l *Limit, fallback Limit) {
-		if l.Burst == 0 {
-			*l = fallback
+		if l.Burst <= 0 {
+			l.Burst = fallback.Burst
+		}
+		if l.Every <= 0 {
+			l.Every = fallback.Every
 		}
 	}
 	set(&l.AttemptsPerUser, Limit{20, 6 * time.Second})

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/shopspring/decimal"
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/examples/service/internal/shop"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/store"
 )
@@ -17,18 +19,45 @@ import (
 // pausedCode is the demo coupon that is switched off after it was made.
 const pausedCode = "PAUSED"
 
-// seedCoupons makes the demo's coupons when the store has none: every kind of
-// discount, scope and distribution, and one for each reason to refuse that depends
-// on the coupon.
-func seedCoupons(ctx context.Context, service *couponkit.Service, now time.Time) error {
-	page, err := service.List(ctx, store.CouponList{PageSize: 1})
-	if err != nil || page.Total > 0 {
+// seed makes the demo in an empty store: coupons first, then users and catalogue in
+// one transaction, so that a seeding that was cut off goes on at the next start.
+// Nothing is seeded beside users or coupons that are somebody's own.
+func (s *Server) seed(ctx context.Context) error {
+	drafts := demoCoupons(s.config.Now())
+	empty, err := s.Shop.Empty(ctx)
+	if err != nil || !empty {
 		return err
 	}
-	for _, draft := range demoCoupons(now) {
+	if empty, err = onlyDemo(ctx, s.Service, drafts); err != nil || !empty {
+		return err
+	}
+	if err := seedCoupons(ctx, s.Service, drafts); err != nil {
+		return err
+	}
+	return s.Shop.Seed(ctx, shop.DemoUsers(), shop.DemoItems())
+}
+
+// onlyDemo reports whether the store has no coupons but those of the demo.
+func onlyDemo(ctx context.Context, service *couponkit.Service, drafts []coupon.Draft) (bool, error) {
+	page, err := service.List(ctx, store.CouponList{PageSize: store.MaxPageSize})
+	if err != nil || page.Total > int64(len(drafts)) {
+		return false, err
+	}
+	for _, c := range page.Items {
+		if !slices.ContainsFunc(drafts, func(d coupon.Draft) bool { return d.Code == c.Code.String() }) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// seedCoupons makes every kind of discount, scope and distribution, and one coupon
+// for each reason to refuse that depends on the coupon.
+func seedCoupons(ctx context.Context, service *couponkit.Service, drafts []coupon.Draft) error {
+	for _, draft := range drafts {
 		c, err := service.Create(ctx, draft)
 		if errors.Is(err, coupon.ErrCodeTaken) {
-			continue // another node seeds the same store
+			continue // from a seeding that was cut off, or by another node
 		}
 		if err != nil {
 			return fmt.Errorf("seed coupon %s: %w", draft.Code, err)

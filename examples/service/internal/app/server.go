@@ -138,10 +138,7 @@ func (s *Server) prepare(ctx context.Context) error {
 	if !s.config.Seed {
 		return nil
 	}
-	if err := s.Shop.Seed(ctx); err != nil {
-		return err
-	}
-	return seedCoupons(ctx, s.Service, s.config.Now())
+	return s.seed(ctx)
 }
 
 // run serves and does what has to be done in the background.

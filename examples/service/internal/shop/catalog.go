@@ -80,21 +80,12 @@ func (c Catalog) Search(kind pricing.LineKind, text string, most int) []Item {
 	return found
 }
 
-// AddItems stores items behind those that are there. One that is there already is
-// left as it is.
-func (d *DB) AddItems(ctx context.Context, items []Item) error {
-	return d.within(ctx, func(tx *sql.Tx) error {
-		for i, item := range items {
-			_, err := tx.ExecContext(ctx,
-				`INSERT INTO shop_items (kind, id, name, description, price, recurs, position)
-				 VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`,
-				item.Kind.String(), item.ID, item.Name, item.Description, item.Price, item.Recurs.String(), i)
-			if err != nil {
-				return fmt.Errorf("add item %s: %w", item.ID, err)
-			}
-		}
-		return nil
-	})
+func addItem(ctx context.Context, tx *sql.Tx, position int, item Item) error {
+	_, err := tx.ExecContext(ctx,
+		`INSERT INTO shop_items (kind, id, name, description, price, recurs, position)
+		 VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`,
+		item.Kind.String(), item.ID, item.Name, item.Description, item.Price, item.Recurs.String(), position)
+	return err
 }
 
 // Catalog reads the catalogue.

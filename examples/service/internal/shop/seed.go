@@ -2,6 +2,7 @@ package shop
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 
 	"github.com/couponkit/couponkit/pricing"
@@ -14,7 +15,7 @@ type DemoUser struct {
 	Points   int64
 }
 
-// DemoUsers returns the administrators and customers that [DB.Seed] makes.
+// DemoUsers returns the administrators and customers of the demo.
 func DemoUsers() []DemoUser {
 	return []DemoUser{
 		{User{"usr_admin", "admin@example.org", "Ada Admin", Administrator}, "admin-demo-1", 0},
@@ -25,7 +26,7 @@ func DemoUsers() []DemoUser {
 	}
 }
 
-// DemoItems returns the catalogue that [DB.Seed] makes.
+// DemoItems returns the catalogue of the demo.
 func DemoItems() []Item {
 	return []Item{
 		{pricing.Plan, "basic", "Basic", "One line, 5 GB, for light use.", 9_99, pricing.Monthly},
@@ -47,12 +48,33 @@ func DemoItems() []Item {
 	}
 }
 
-// Seed makes the demo's users and catalogue. It may be repeated.
-func (d *DB) Seed(ctx context.Context) error {
-	for _, u := range DemoUsers() {
-		if err := d.AddUser(ctx, u.User, u.Password, u.Points); err != nil {
-			return fmt.Errorf("add user %s: %w", u.Email, err)
+// Empty reports whether nobody can sign in yet.
+func (d *DB) Empty(ctx context.Context) (bool, error) {
+	var users int64
+	err := d.db.QueryRowContext(ctx, `SELECT COUNT(*) FROM shop_users`).Scan(&users)
+	return users == 0, err
+}
+
+// Seed stores users and a catalogue, all or nothing.
+func (d *DB) Seed(ctx context.Context, users []DemoUser, items []Item) error {
+	hashes := make([][]byte, len(users)) // before the transaction: they take long
+	for i, u := range users {
+		var err error
+		if hashes[i], err = d.hash(u.Password); err != nil {
+			return err
 		}
 	}
-	return d.AddItems(ctx, DemoItems())
+	return d.within(ctx, func(tx *sql.Tx) error {
+		for i, u := range users {
+			if err := addUser(ctx, tx, u.User, hashes[i], u.Points); err != nil {
+				return fmt.Errorf("add user %s: %w", u.Email, err)
+			}
+		}
+		for i, item := range items {
+			if err := addItem(ctx, tx, i, item); err != nil {
+				return fmt.Errorf("add item %s: %w", item.ID, err)
+			}
+		}
+		return nil
+	})
 }

@@ -38,23 +38,17 @@ var ErrWrongPassword = errors.New("wrong e-mail address or password")
 // maxPassword is what bcrypt reads.
 const maxPassword = 72
 
-// AddUser stores a user with a password and a balance of points. An address that is
-// stored already is left as it is.
-func (d *DB) AddUser(ctx context.Context, u User, password string, points int64) error {
-	hash, err := d.hash(password)
-	if err != nil {
+// addUser stores a user with a balance of points. An address or ID that is stored
+// already is left as it is.
+func addUser(ctx context.Context, tx *sql.Tx, u User, hash []byte, points int64) error {
+	added, err := changed(tx.ExecContext(ctx,
+		`INSERT INTO shop_users (id, email, name, role, password_hash) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`,
+		u.ID, coupon.NormaliseEmail(u.Email), u.Name, string(u.Role), string(hash)))
+	if err != nil || !added {
 		return err
 	}
-	return d.within(ctx, func(tx *sql.Tx) error {
-		added, err := changed(tx.ExecContext(ctx,
-			`INSERT INTO shop_users (id, email, name, role, password_hash) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`,
-			u.ID, coupon.NormaliseEmail(u.Email), u.Name, string(u.Role), string(hash)))
-		if err != nil || !added {
-			return err
-		}
-		_, err = tx.ExecContext(ctx, `INSERT INTO shop_points (user_id, balance) VALUES ($1, $2)`, u.ID, points)
-		return err
-	})
+	_, err = tx.ExecContext(ctx, `INSERT INTO shop_points (user_id, balance) VALUES ($1, $2)`, u.ID, points)
+	return err
 }
 
 func (d *DB) hash(password string) ([]byte, error) {

@@ -1,0 +1,177 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/store"
+)
+
+type couponPage struct {
+	Items    []listedCoupon `json:"items"`
+	Page     int            `json:"page"`
+	PageSize int            `json:"pageSize"`
+	Total    int64          `json:"total"`
+	// SortedWithin is "all", or "page" when there were too many coupons to sort and
+	// only this page is in order.
+	SortedWithin string `json:"sortedWithin"`
+}
+
+// listedCoupon is a coupon in a list: everything but the addresses of its
+// allow-list, of which it tells how many there are.
+type listedCoupon struct{ coupon.Coupon }
+
+// MarshalJSON writes the coupon without the addresses.
+func (l listedCoupon) MarshalJSON() ([]byte, error) {
+	c := l.Coupon
+	c.AllowedUserEmails = coupon.EmailSet{}
+	text, err := json.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return nil, err
+	}
+	delete(fields, "allowedUserEmails")
+	if fields["allowedUserCount"], err = json.Marshal(l.AllowedUserEmails.Len()); err != nil {
+		return nil, err
+	}
+	return json.Marshal(fields)
+}
+
+func (a *API) listCoupons(w http.ResponseWriter, r *http.Request) error {
+	const maxPage = 1_000_000
+	q := query{r: r}
+	q.only("page", "pageSize", "search", "sort", "order")
+	list := store.CouponList{
+		Search: q.text("search"), Page: q.number("page", 1, 1, maxPage),
+		PageSize: q.number("pageSize", store.DefaultPageSize, 1, store.MaxPageSize),
+	}
+	by := q.choice("sort", byCreation, "code", "name", "discount", "scope", "used", "points", "expires", "status")
+	order := q.choice("order", "", "asc", "desc")
+	if err := q.faults.Err(); err != nil {
+		return err
+	}
+	page, within, err := a.sorted(r.Context(), list, by, order)
+	if err != nil {
+		return err
+	}
+	view := couponPage{
+		Items: make([]listedCoupon, len(page.Items)), Page: list.Page, PageSize: list.PageSize,
+		Total: page.Total, SortedWithin: within,
+	}
+	for i, c := range page.Items {
+		view.Items[i] = listedCoupon{c}
+	}
+	writeJSON(w, http.StatusOK, view)
+	return nil
+}
+
+const (
+	byCreation = "createdAt"
+	descending = "desc"
+	// maxSorted is how many coupons are sorted as a whole. The store lists by
+	// creation only, so that another order needs all of them.
+	maxSorted = 1_000
+)
+
+// sorted returns the page in the order that was asked for.
+func (a *API) sorted(ctx context.Context, list store.CouponList, by, order string) (store.CouponPage, string, error) {
+	page, err := a.Service.List(ctx, list)
+	if err != nil || by == byCreation && order != "asc" {
+		return page, "all", err
+	}
+	if page.Total > maxSorted {
+		sortCoupons(page.Items, by, order)
+		return page, "page", nil
+	}
+	all, err := a.everyCoupon(ctx, list.Search)
+	if err != nil {
+		return page, "all", err
+	}
+	sortCoupons(all, by, order)
+	begin := min((list.Page-1)*list.PageSize, len(all))
+	page.Items = all[begin:min(begin+list.PageSize, len(all))]
+	page.Total = int64(len(all))
+	return page, "all", nil
+}
+
+func (a *API) everyCoupon(ctx context.Context, search string) ([]coupon.Coupon, error) {
+	var all []coupon.Coupon
+	list := store.CouponList{Search: search, PageSize: store.MaxPageSize}
+	for {
+		page, err := a.Service.List(ctx, list)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page.Items...)
+		if page.Next == "" || len(all) > 2*maxSorted {
+			return all, nil
+		}
+		list.After = page.Next
+	}
+}
+
+// sortCoupons sorts stably, so that coupons that are alike stay newest first.
+func sortCoupons(coupons []coupon.Coupon, by, order string) {
+	slices.SortStableFunc(coupons, func(x, y coupon.Coupon) int {
+		c := compareBy(by, x, y)
+		if order == descending {
+			return -c
+		}
+		return c
+	})
+}
+
+func compareBy(by string, x, y coupon.Coupon) int {
+	switch by {
+	case "code":
+		return cmp.Compare(x.Code.String(), y.Code.String())
+	case "name":
+		return cmp.Compare(x.Name, y.Name)
+	case "discount":
+		return cmp.Or(cmp.Compare(x.Discount.Type(), y.Discount.Type()), discountValue(x).Cmp(discountValue(y)))
+	case "scope":
+		return cmp.Compare(x.Scope.AppliesTo, y.Scope.AppliesTo)
+	case "used":
+		return cmp.Compare(x.UsedCount, y.UsedCount)
+	case "points":
+		return cmp.Compare(x.PointsRequired, y.PointsRequired)
+	case "expires":
+		return compareExpiry(x, y)
+	case "status":
+		return cmp.Compare(x.State, y.State)
+	}
+	return x.CreatedAt.Compare(y.CreatedAt)
+}
+
+func discountValue(c coupon.Coupon) decimal.Decimal {
+	if amount := c.Discount.Amount(); !amount.IsZero() {
+		return amount.Decimal()
+	}
+	return c.Discount.Percent().Decimal()
+}
+
+// compareExpiry puts coupons that never expire last.
+func compareExpiry(x, y coupon.Coupon) int {
+	switch {
+	case x.ExpiresAt.IsZero() || y.ExpiresAt.IsZero():
+		return cmp.Compare(boolInt(x.ExpiresAt.IsZero()), boolInt(y.ExpiresAt.IsZero()))
+	default:
+		return x.ExpiresAt.Compare(y.ExpiresAt)
+	}
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
