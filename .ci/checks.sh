@@ -26,12 +26,13 @@ step_lint() {
   each_module golangci-lint run --config "$ROOT/.golangci.yml" ./...
 }
 
-# step_deadcode asks what neither a program nor a test of the root module can
-# reach. An unexported function of that kind fails the step; an exported one is
-# a hint that a test is missing, since hosts may well call it.
+# step_deadcode asks what neither a program nor a test of any module can reach. An
+# unexported function of that kind fails the step; an exported one is a hint that
+# a test is missing, since hosts may well call it.
 step_deadcode() {
-  local report="$WORK/deadcode"
-  GOWORK=off go run "golang.org/x/tools/cmd/deadcode@v$DEADCODE_VERSION" -test ./... >"$report"
+  local report="$WORK/deadcode" patterns
+  mapfile -t patterns < <(sed -e 's|^|./|' -e 's|$|/...|' <<<"$MODULES")
+  go run "golang.org/x/tools/cmd/deadcode@v$DEADCODE_VERSION" -test "${patterns[@]}" >"$report"
   awk '
     { name = $NF; dead = name ~ /^[a-z]/ || name ~ /\.[a-z]/ || $1 ~ /^internal\// }
     dead { print "unreachable: " $0; failed = 1; next }
