@@ -3,8 +3,8 @@ module github.com/couponkit/couponkit/examples/service
 go 1.25.0
 
 require (
-	github.com/chromedp/cdproto v0.0.0-20250724212937-08a3db8b4327
-	github.com/chromedp/chromedp v0.14.2
+	github.com/chromedp/cdproto v0.159.0
+	github.com/chromedp/chromedp v0.22.1
 	github.com/couponkit/couponkit v0.0.0
 	github.com/couponkit/couponkit/processor/stripeprocessor v0.0.0
 	github.com/couponkit/couponkit/store/pgxstore v0.0.0
