@@ -3,11 +3,13 @@ package pgxstore_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -113,4 +115,10 @@ func checkout(c coupon.Coupon, q pricing.Quote, customer, key string, at time.Ti
 			Metadata: map[string]string{"channel": "test"}, Deadline: at.Add(time.Hour), CreatedAt: at, UpdatedAt: at,
 		},
 	}
+}
+
+// again reports whether PostgreSQL asks a host to run its transaction again.
+func again(err error) bool {
+	var server *pgconn.PgError
+	return errors.As(err, &server) && (server.Code == "40001" || server.Code == "40P01")
 }
