@@ -115,7 +115,8 @@ func listCouponsByCursor(p *probe) {
 				p.ok(p.s.DeleteCoupon(p.Context(), c.ID, c.Revision), "DeleteCoupon")
 			}
 		}
-		p.coupon(createdAt(at(100+round)), named("new"))
+		p.coupon(createdAt(at(100+2*round)), named("new"))
+		p.coupon(createdAt(at(101+2*round)), named("new"))
 		p.coupon(createdAt(at(-100-round)), named("old"))
 	}
 	var kept []coupon.Coupon

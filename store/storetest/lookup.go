@@ -154,6 +154,9 @@ func (p *probe) useUp(ctx context.Context, s store.Store, requests []store.Reser
 		if err != nil {
 			return err
 		}
+		if err := consistent(ctx, s, r.Redemption.CouponID); err != nil {
+			return err
+		}
 		kind := redemption.SessionExpired
 		if i%2 == 0 {
 			kind = redemption.SessionCompleted

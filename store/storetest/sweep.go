@@ -50,9 +50,14 @@ func due(p *probe) {
 		limit int
 		want  []redemption.Redemption
 	}{
-		{at(1003), 100, want}, {at(1003), 3, want[:3]}, {at(1003), 1, want[:1]}, {at(1003), 0, nil},
-		{at(1), 10, want[:2]}, {at(1).Add(-time.Microsecond), 10, want[1:2]},
-		{at(1000), 10, append(slices.Clone(want[:2]), want[5])}, {at(1001), 10, append(slices.Clone(want[:2]), want[4:]...)},
+		{at(1003), 100, want},
+		{at(1003), 3, want[:3]},
+		{at(1003), 1, want[:1]},
+		{at(1003), 0, nil},
+		{at(1), 10, want[:2]},
+		{at(1).Add(-time.Microsecond), 10, want[1:2]},
+		{at(1000), 10, append(slices.Clone(want[:2]), want[5])},
+		{at(1001), 10, append(slices.Clone(want[:2]), want[4:]...)},
 	} {
 		got, err := p.s.Due(p.Context(), test.at, test.limit)
 		p.ok(err, "Due")
@@ -96,8 +101,12 @@ func openOrders(p *probe) {
 		limit int
 		want  []store.Order
 	}{
-		{at(1004), 100, all}, {at(1004), 2, all[:2]}, {at(1004), 0, nil}, {at(1004).Add(-time.Microsecond), 100, all[1:]},
-		{at(1000), 100, all[4:]}, {at(999), 100, nil},
+		{at(1004), 100, all},
+		{at(1004), 2, all[:2]},
+		{at(1004), 0, nil},
+		{at(1004).Add(-time.Microsecond), 100, all[1:]},
+		{at(1000), 100, all[4:]},
+		{at(999), 100, nil},
 	} {
 		got, err := p.s.OpenOrders(p.Context(), test.at, test.limit)
 		p.ok(err, "OpenOrders")

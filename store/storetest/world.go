@@ -85,7 +85,7 @@ func (p *probe) quote(c coupon.Coupon) pricing.Quote {
 	p.Helper()
 	quote, err := pricing.Price(pricing.Cart{Currency: c.Currency, Lines: []pricing.Line{
 		{ID: "1", Kind: pricing.Device, ItemID: "phone", Quantity: 3, UnitPrice: 333},
-		{ID: "2", Kind: pricing.Plan, ItemID: "basic", Quantity: 1, UnitPrice: 9_007_199_254_740_993, Recurs: pricing.Monthly},
+		{ID: "2", Kind: pricing.Plan, ItemID: "basic", Quantity: 1, UnitPrice: 36_028_797_018_963_971, Recurs: pricing.Monthly},
 		{ID: "3", Kind: pricing.Shipping, ItemID: "dhl", Quantity: 1, UnitPrice: 490},
 	}}, c.Discount, nil)
 	p.own(err)
