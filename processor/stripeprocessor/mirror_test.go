@@ -328,6 +328,59 @@ func TestAdoption(t *testing.T) {
 	require.NoError(t, w.account.EditCoupon("ck_cpn_a_r1", func(o *stripefake.Coupon) { o.Duration = "once" }))
 	c = w.mirrored(c)
 	w.showsExactly(c, false, "after adoption")
+
+	// One that will end by itself cannot go on mirroring a coupon that does not.
+	require.NoError(t, w.account.EditCoupon("ck_cpn_a_r1", func(o *stripefake.Coupon) { o.RedeemBy = w.clock.Now().Unix() + 60 }))
+	c = w.mirrored(c)
+	require.Equal(t, "ck_cpn_a_r1-2", c.Mirror.CouponID)
+	w.showsExactly(c, false, "after a coupon that ends by itself")
+}
+
+// TestOffTwice: what is off already is not switched off again.
+func TestOffTwice(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := edited(w.mirrored(newCoupon(t, "a", "TEN")), func(c *coupon.Coupon) { c.State = coupon.Inactive })
+	for range 3 {
+		m, err := w.processor.SetMirrorActive(t.Context(), c)
+		require.NoError(t, err)
+		require.Equal(t, c.Mirror.PromotionCodeID, m.PromotionCodeID)
+	}
+	require.Equal(t, 1, w.count("promotion_codes.update"))
+}
+
+// TestVerifyLooksAtBothReferences: a promotion code of another coupon is no mirror.
+func TestVerifyLooksAtBothReferences(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.mirrored(newCoupon(t, "a", "TEN"))
+	c.Mirror.CouponID = "ck_cpn_b_r1"
+	status, err := w.processor.VerifyMirror(t.Context(), c)
+	require.NoError(t, err)
+	require.Equal(t, processor.MirrorInvalid, status)
+}
+
+// TestVerifyCacheForgetsAnswersUnderWay: an answer that was asked for before a change
+// was told of is not kept after it.
+func TestVerifyCacheForgetsAnswersUnderWay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(o *stripeprocessor.Options, _ *stripefake.Options) { o.VerifyCacheTTL = time.Minute })
+	c := w.mirrored(newCoupon(t, "a", "TEN"))
+	changed := w.event(func(body map[string]any) {
+		body["type"], body["data"] = "coupon.updated", map[string]any{"object": map[string]any{"id": c.Mirror.CouponID}}
+	})
+	w.account.Faults(func(call stripefake.Call) stripefake.Fault {
+		if call.Op == "promotion_codes.retrieve" {
+			_, err := w.processor.ParseEvent(changed, signed(changed, testSecret, w.clock.Now()))
+			require.NoError(t, err)
+		}
+		return stripefake.None
+	})
+	for range 2 {
+		_, err := w.processor.VerifyMirror(t.Context(), c)
+		require.NoError(t, err)
+	}
+	require.Equal(t, 2, w.count("promotion_codes.retrieve"), "an answer from before the change was kept")
 }
 
 // TestExpiryIsNotMirrored unless asked for, so that a coupon can be prolonged.

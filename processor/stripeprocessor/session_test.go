@@ -158,6 +158,15 @@ func TestSessionCouponConflict(t *testing.T) {
 	_, err = w.processor.CreateSession(t.Context(), w.subscription("key"))
 	require.ErrorIs(t, err, stripeprocessor.ErrConflict)
 	require.Empty(t, w.account.Sessions())
+
+	w = newWorld(t) // ours, and of another amount
+	require.NoError(t, w.account.PlantCoupon(id, map[string]string{"app": "couponkit", "kind": "session"}))
+	require.NoError(t, w.account.EditCoupon(id, func(o *stripefake.Coupon) { o.PercentOff, o.AmountOff, o.Currency = 0, 334, "eur" }))
+	_, err = w.processor.CreateSession(t.Context(), w.subscription("key"))
+	require.ErrorIs(t, err, stripeprocessor.ErrConflict)
+	require.NoError(t, w.account.EditCoupon(id, func(o *stripefake.Coupon) { o.AmountOff = 333 }))
+	_, err = w.processor.CreateSession(t.Context(), w.subscription("key"))
+	require.NoError(t, err)
 }
 
 // TestTotalBounds: 0 is a session without payment, below the minimum is refused before

@@ -63,7 +63,7 @@ func mirrorStatus(m coupon.Mirror, code *stripe.PromotionCode, full *stripe.Coup
 	switch {
 	case full == nil || full.Deleted:
 		return processor.MirrorMissing
-	case !code.Active || !full.Valid:
+	case full.ID != m.CouponID || !code.Active || !full.Valid:
 		return processor.MirrorInvalid
 	}
 	return processor.MirrorValid
