@@ -62,7 +62,7 @@ func payment(r store.Reservation, session, newID string) store.Settlement {
 func TestNobodyWaitsForEver(t *testing.T) {
 	t.Parallel()
 	s := memstore.New()
-	const coupons, goroutines, calls = 6, 16, 300
+	const coupons, goroutines, calls = 6, 16, 150
 	var running sync.WaitGroup
 	for g := range goroutines {
 		running.Go(func() {
@@ -105,7 +105,7 @@ func shake(t *testing.T, s *memstore.Store, r *rand.Rand, c, other coupon.Coupon
 	case 4:
 		if _, err := s.Reserve(ctx, request); err == nil {
 			stray := payment(request, "cs_stray_"+n, "rsv_stray_"+n)
-			stray.CouponID, stray.ReservationID = other.ID, fmt.Sprintf("rsv_%d-%d", r.IntN(16), r.IntN(300))
+			stray.CouponID, stray.ReservationID = other.ID, fmt.Sprintf("rsv_%d-%d", r.IntN(16), r.IntN(150))
 			_, _ = s.Settle(ctx, stray)
 		}
 	default:
@@ -134,7 +134,7 @@ func TestPaymentsBesideAChangingCatalogue(t *testing.T) {
 	for i := range 300 { // listed before it, so that listing takes its time
 		require.NoError(t, s.CreateCoupon(t.Context(), newCoupon(t, fmt.Sprint("unpaid-", i), coupon.Limits{})))
 	}
-	const rounds = 10_000
+	const rounds = 4_000
 	var paid atomic.Bool
 	var running sync.WaitGroup
 	running.Go(func() {
