@@ -3,8 +3,7 @@
 import { el, svg } from "../dom.js";
 import { day, number, plural } from "../format.js";
 
-const width = 720;
-const height = 220;
+const height = 240;
 const margin = { top: 12, right: 8, bottom: 28, left: 36 };
 
 // steps returns round numbers that divide the axis: at most four.
@@ -16,8 +15,9 @@ function steps(most) {
   return marks;
 }
 
-// chart draws days of {date, completed, reserved}, the oldest first.
-function chart(days) {
+// chart draws days of {date, completed, reserved}, the oldest first, in a width of
+// CSS pixels, so that its text has the size of all text.
+function chart(days, width) {
   const completed = days.reduce((sum, each) => sum + each.completed, 0);
   const marks = steps(Math.max(1, ...days.map((each) => each.completed + each.reserved)));
   const top = marks.at(-1);
@@ -25,7 +25,7 @@ function chart(days) {
   const slot = (width - margin.left - margin.right) / days.length;
   const bar = Math.min(slot * 0.7, 32);
   const x = (index) => margin.left + slot * index + (slot - bar) / 2;
-  const every = Math.ceil(days.length / 6);
+  const every = Math.ceil(days.length / Math.max(2, Math.floor(width / 110)));
 
   const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${plural(completed, "use", "uses")} in ${plural(days.length, "day", "days")}` },
     ...marks.map((mark) => [

@@ -20,14 +20,26 @@ async function show() {
   try {
     const [coupon, usage] = await Promise.all([get(`/admin/coupon/${id}`), get(`/admin/coupon/${id}/usage`)]);
     showCoupon(coupon);
-    byId("chart").replaceChildren(...(usage.days.length > 0 ? chart(usage.days) : [el("p", { class: "muted" }, "Not used yet.")]));
     byId("content").hidden = false;
+    showChart(usage.days);
     await showRedemptions();
     byId("more").addEventListener("click", showRedemptions);
   } catch (error) {
     byId("content").hidden = true;
     showState(byId("state"), "The coupon could not be loaded", error.message);
   }
+}
+
+// showChart draws the chart in the width that there is, again when that changes.
+function showChart(days) {
+  const host = byId("chart");
+  let width = 0;
+  new ResizeObserver(([entry]) => {
+    const now = Math.round(entry.contentRect.width);
+    if (now === width || now === 0) return;
+    width = now;
+    host.replaceChildren(...chart(days, width));
+  }).observe(host);
 }
 
 function showCoupon(coupon) {
@@ -42,7 +54,7 @@ function showCoupon(coupon) {
     ["Used", `${number(coupon.usedCount)} of ${limit(coupon.maxUses)}`],
     ["Reserved", number(coupon.reservedCount)],
     ["Per customer", limit(coupon.maxUsesPerUser)],
-    ["Minimum purchase", coupon.minPurchase ? money(coupon.minPurchase, coupon.currency) : "None"],
+    ["Min purchase", coupon.minPurchase ? money(coupon.minPurchase, coupon.currency) : "None"],
     ["Expiry", coupon.expiresAt ? day(lastDay(coupon.expiresAt)) : "Never"],
     ["Status", coupon.active ? "Active" : "Inactive"],
   ];

@@ -13,6 +13,7 @@ let query = address.read();
 let items = [];
 let total = 0;
 let loading = new AbortController();
+const handlers = { toggle, edit, remove: askToRemove };
 
 const user = await start();
 if (isAdministrator(user)) {
@@ -136,8 +137,6 @@ function showPager() {
   byId("next").disabled = query.page >= pages;
 }
 
-const handlers = { toggle, edit, remove: askToRemove };
-
 // replace puts a newer version of a coupon into the table and keeps the focus.
 function replace(coupon) {
   items = items.map((each) => (each.id === coupon.id ? coupon : each));
@@ -167,7 +166,7 @@ async function toggle(coupon) {
   rowOf(coupon)?.querySelector('[data-action="toggle"]').focus();
 }
 
-async function edit(coupon) {
+function edit(coupon) {
   openForm(coupon, saved);
 }
 

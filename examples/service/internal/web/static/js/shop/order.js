@@ -13,8 +13,8 @@ const pace = [500, 500, 1000, 1000, 2000, 3000, 5000]; // milliseconds between q
 const states = {
   open: ["clock", "", "Waiting for the payment", "This page shows the result as soon as the payment processor has reported it."],
   awaiting_payment: ["clock", "", "The payment is on its way", "Your bank transfer was started. The order is complete when it arrives."],
-  paid: ["check", "good", "Paid", "Thank you. Your payment has arrived."],
-  cancelled: ["close", "bad", "Not paid", "The payment was not made and nothing was charged. Your coupon and points are free again."],
+  paid: ["check", "is-good", "Paid", "Thank you. Your payment has arrived."],
+  cancelled: ["close", "is-bad", "Not paid", "The payment was not made and nothing was charged. Your coupon and points are free again."],
 };
 
 const user = await start();

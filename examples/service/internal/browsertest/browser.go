@@ -1,0 +1,306 @@
+// Package browsertest drives the reference service's pages in headless Chromium.
+//
+// # Idea
+//
+// A [Browser] is one Chromium process. Each [Tab] is in a profile of its own, so
+// that two tabs are two customers. A tab does what a person does: it goes to an
+// address, clicks what can be seen and reached, types, and waits until a condition
+// holds. Nothing ever sleeps for a fixed time, and whatever the page complains about
+// (an exception, a violation of the content security policy) is kept for the test.
+//
+// The tests beside this file and the command in screenshots use it.
+package browsertest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+)
+
+// ErrNoBrowser: there is no Chromium to drive.
+var ErrNoBrowser = errors.New("no Chromium or Chrome was found; CHROMIUM names one")
+
+// patience is how long a tab waits for a condition.
+const patience = 15 * time.Second
+
+// Browser is a Chromium process. Make it with [Start].
+type Browser struct {
+	ctx   context.Context
+	close []func()
+}
+
+// Executable returns the browser that is used: that of the environment variable
+// CHROMIUM, or the first one in PATH.
+func Executable() (string, error) {
+	if named := os.Getenv("CHROMIUM"); named != "" {
+		return named, nil
+	}
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", ErrNoBrowser
+}
+
+// Start starts Chromium with an empty profile. Close ends it.
+func Start(ctx context.Context) (*Browser, error) {
+	path, err := Executable()
+	if err != nil {
+		return nil, err
+	}
+	profile, err := os.MkdirTemp("", "couponkit-browser-")
+	if err != nil {
+		return nil, err
+	}
+	b := &Browser{close: []func(){func() { _ = os.RemoveAll(profile) }}}
+	flags := []chromedp.ExecAllocatorOption{
+		chromedp.ExecPath(path), chromedp.UserDataDir(profile), chromedp.Headless, chromedp.NoSandbox,
+		chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck,
+		chromedp.WSURLReadTimeout(time.Minute), chromedp.WindowSize(1280, 900),
+	}
+	for _, name := range []string{
+		"disable-quic", "disable-background-networking", "disable-component-update", "disable-sync",
+		"disable-default-apps", "disable-extensions", "disable-dev-shm-usage", "disable-background-timer-throttling",
+		"disable-renderer-backgrounding", "disable-backgrounding-occluded-windows", "hide-scrollbars", "mute-audio",
+	} {
+		flags = append(flags, chromedp.Flag(name, true))
+	}
+	allocator, stop := chromedp.NewExecAllocator(ctx, flags...)
+	b.close = append(b.close, stop)
+	var cancel context.CancelFunc
+	b.ctx, cancel = chromedp.NewContext(allocator)
+	b.close = append(b.close, cancel)
+	if err := chromedp.Do(b.ctx); err != nil {
+		b.Close()
+		return nil, fmt.Errorf("start %s: %w", path, err)
+	}
+	return b, nil
+}
+
+// Close ends the process and removes its profile.
+func (b *Browser) Close() {
+	if b.ctx != nil {
+		_ = chromedp.Cancel(b.ctx) // waits until the process has gone
+	}
+	for i := len(b.close) - 1; i >= 0; i-- {
+		b.close[i]()
+	}
+}
+
+// Tab is one customer's or administrator's browser window.
+type Tab struct {
+	ctx   context.Context
+	close context.CancelFunc
+	base  string
+
+	listening  sync.WaitGroup
+	mu         sync.Mutex
+	complaints []string
+}
+
+// Open opens a tab with a profile of its own on a service.
+func (b *Browser) Open(base string) (*Tab, error) {
+	t := &Tab{base: base}
+	t.ctx, t.close = chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
+	if err := chromedp.Do(t.ctx); err != nil { // without a deadline, for it is the tab's life
+		t.close()
+		return nil, err
+	}
+	messages := chromedp.Console(t.ctx)
+	t.listening.Go(func() { t.listen(messages) })
+	return t, nil
+}
+
+// Close closes the tab.
+func (t *Tab) Close() {
+	t.close()
+	t.listening.Wait()
+}
+
+// listen keeps what the page complains about. Answers with an error status are no
+// complaint: pages ask for things that may be refused.
+func (t *Tab) listen(messages iter.Seq2[chromedp.ConsoleMessage, error]) {
+	for message, err := range messages {
+		if err != nil {
+			return // the tab was closed
+		}
+		if message.IsException() || message.Type == "error" && message.Source != "network" {
+			t.mu.Lock()
+			t.complaints = append(t.complaints, message.String())
+			t.mu.Unlock()
+		}
+	}
+}
+
+// Complaints returns the exceptions and violations that the tab has seen.
+func (t *Tab) Complaints() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return append([]string(nil), t.complaints...)
+}
+
+func (t *Tab) do(actions ...chromedp.Action[chromedp.Void]) error {
+	ctx, cancel := context.WithTimeout(t.ctx, 2*patience)
+	defer cancel()
+	return chromedp.Do(ctx, actions...)
+}
+
+// evaluate returns the JSON of an expression's value, which is awaited.
+func (t *Tab) evaluate(expression string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(t.ctx, 2*patience)
+	defer cancel()
+	return chromedp.Run(ctx, chromedp.Evaluate[[]byte](expression, chromedp.EvalAwaitPromise))
+}
+
+// Go opens a path of the service and waits until it is loaded.
+func (t *Tab) Go(path string) error {
+	if err := t.do(chromedp.Navigate(t.base + path)); err != nil {
+		return fmt.Errorf("go to %s: %w", path, err)
+	}
+	return nil
+}
+
+// SetCookie gives the tab a cookie of the service.
+func (t *Tab) SetCookie(name, value string) error {
+	on := true
+	_, err := chromedp.Call(t.ctx, network.SetCookie, network.SetCookieParams{Name: name, Value: value, URL: t.base, HTTPOnly: &on})
+	return err
+}
+
+// Eval evaluates an expression, which may be a promise, into out. out may be nil.
+func (t *Tab) Eval(expression string, out any) error {
+	raw, err := t.evaluate(expression)
+	if err != nil || out == nil {
+		return err
+	}
+	return json.Unmarshal(raw, out)
+}
+
+// Wait waits until an expression is true in the page, across loads of other pages.
+func (t *Tab) Wait(expression string) error { return t.waitFor(expression, nil) }
+
+// waitFor waits until an expression has a value that is neither false nor null, and
+// reads it into out.
+func (t *Tab) waitFor(expression string, out any) error {
+	const pause = 20 * time.Millisecond
+	deadline := time.Now().Add(patience)
+	for {
+		raw, err := t.evaluate(expression)
+		if value := string(raw); err == nil && value != "" && value != "false" && value != "null" && value != "undefined" {
+			if out == nil {
+				return nil
+			}
+			return json.Unmarshal(raw, out)
+		}
+		if t.ctx.Err() != nil {
+			return t.ctx.Err()
+		}
+		if time.Now().After(deadline) {
+			return errors.Join(fmt.Errorf("waited in vain for %s; %s", expression, t.situation()), err)
+		}
+		select {
+		case <-time.After(pause): // between two looks at the condition
+		case <-t.ctx.Done():
+		}
+	}
+}
+
+// situation describes the page for the message of a test.
+func (t *Tab) situation() string {
+	var text string
+	if err := t.Eval(`location.href + "\n" + document.body.innerText.slice(0, 2000)`, &text); err != nil {
+		return err.Error()
+	}
+	if complaints := t.Complaints(); len(complaints) > 0 {
+		text += "\n" + strings.Join(complaints, "\n")
+	}
+	return "the page is " + text
+}
+
+// point is where an element can be clicked.
+type point struct{ X, Y float64 }
+
+// reach finds the middle of an element that is visible, enabled, at rest and not
+// covered by another one.
+const reach = `(() => {
+  const element = document.querySelector(%[1]s);
+  if (!element || element.disabled || element.getAnimations({subtree: false}).length > 0) return null;
+  element.scrollIntoView({block: "center", inline: "center", behavior: "instant"});
+  const box = element.getBoundingClientRect();
+  const x = box.x + box.width / 2, y = box.y + box.height / 2;
+  const hit = document.elementFromPoint(x, y);
+  return box.width > 0 && hit && (element.contains(hit) || hit.contains(element) && hit.tagName === "LABEL") ? {X: x, Y: y} : null;
+})()`
+
+// Click clicks an element with the mouse as soon as a person could.
+func (t *Tab) Click(selector string) error {
+	var at point
+	if err := t.waitFor(fmt.Sprintf(reach, quoted(selector)), &at); err != nil {
+		return fmt.Errorf("click %s: %w", selector, err)
+	}
+	return t.do(chromedp.MouseClickXY(at.X, at.Y))
+}
+
+// Type replaces what is in a field, key by key.
+func (t *Tab) Type(selector, text string) error {
+	if err := t.Click(selector); err != nil {
+		return err
+	}
+	if err := t.Eval(`document.activeElement.select?.()`, nil); err != nil {
+		return err
+	}
+	if text == "" {
+		return t.Press("\b")
+	}
+	// New lines are inserted, for Enter may send a form.
+	if strings.Contains(text, "\n") {
+		return t.insert(text)
+	}
+	return t.do(chromedp.KeyEvent(text))
+}
+
+// Press sends keys to what has the focus.
+func (t *Tab) Press(keys string) error { return t.do(chromedp.KeyEvent(keys)) }
+
+// Text returns the text of an element as soon as there is one.
+func (t *Tab) Text(selector string) (string, error) {
+	var text string
+	err := t.waitFor(fmt.Sprintf(`document.querySelector(%s)?.innerText?.trim() || null`, quoted(selector)), &text)
+	return text, err
+}
+
+// WaitText waits until an element holds a text.
+func (t *Tab) WaitText(selector, text string) error {
+	return t.Wait(fmt.Sprintf(`document.querySelector(%s)?.innerText?.includes(%s) ?? false`, quoted(selector), quoted(text)))
+}
+
+// WaitVisible waits until an element can be seen.
+func (t *Tab) WaitVisible(selector string) error {
+	return t.Wait(fmt.Sprintf(`document.querySelector(%s)?.checkVisibility() ?? false`, quoted(selector)))
+}
+
+// WaitGone waits until no such element can be seen.
+func (t *Tab) WaitGone(selector string) error {
+	return t.Wait(fmt.Sprintf(`![...document.querySelectorAll(%s)].some((each) => each.checkVisibility())`, quoted(selector)))
+}
+
+// Count returns how many elements match.
+func (t *Tab) Count(selector string) (int, error) {
+	var count int
+	err := t.Eval(fmt.Sprintf(`document.querySelectorAll(%s).length`, quoted(selector)), &count)
+	return count, err
+}
+
+// Screenshot returns what can be seen as PNG.
+func (t *Tab) Screenshot() ([]byte, error) { return chromedp.Run(t.ctx, chromedp.CaptureScreenshot()) }

@@ -1,0 +1,81 @@
+// Command screenshots takes the pictures of the README: it starts the service in
+// memory, lets a customer buy a few things, and photographs the main pages.
+//
+//	go run ./examples/service/internal/browsertest/screenshots
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/couponkit/couponkit/examples/service/internal/api"
+	"github.com/couponkit/couponkit/examples/service/internal/app"
+	"github.com/couponkit/couponkit/examples/service/internal/browsertest"
+)
+
+func main() {
+	dir := flag.String("dir", filepath.Join("examples", "service", "docs"), "where the pictures go")
+	flag.Parse()
+	if err := run(context.Background(), *dir); err != nil {
+		fmt.Fprintln(os.Stderr, "screenshots:", err)
+		os.Exit(1)
+	}
+}
+
+// studio is where pictures are taken.
+type studio struct {
+	server *app.Server
+	tab    *browsertest.Tab
+	dir    string
+}
+
+func run(ctx context.Context, dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // the pictures are for everybody
+		return err
+	}
+	server, err := app.Start(ctx, app.Config{Seed: true, PasswordCost: 4})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = server.Close(ctx) }()
+	browser, err := browsertest.Start(ctx)
+	if err != nil {
+		return err
+	}
+	defer browser.Close()
+	tab, err := browser.Open(server.URL)
+	if err != nil {
+		return err
+	}
+	s := studio{server: server, tab: tab, dir: dir}
+	for _, scene := range scenes() {
+		if err := scene.play(ctx, s); err != nil {
+			return fmt.Errorf("%s: %w", scene.name, err)
+		}
+	}
+	return nil
+}
+
+// signIn gives the tab a session of a demo user.
+func (s studio) signIn(ctx context.Context, id string) error {
+	user, err := s.server.Shop.UserByID(ctx, id)
+	if err != nil {
+		return err
+	}
+	token, _, err := s.server.Shop.SignIn(ctx, user)
+	if err != nil {
+		return err
+	}
+	return s.tab.SetCookie(api.SessionCookie, token)
+}
+
+func (s studio) picture(name string) error {
+	body, err := s.tab.Screenshot()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(s.dir, name+".png"), body, 0o644) //nolint:gosec // the pictures are for everybody
+}
