@@ -85,7 +85,8 @@ func (s *Store) concerned(t store.Settlement) []*book {
 
 // concerned finds the redemption that a settlement is about: the session's, or the
 // named one if it is free for this session. A reservation without a session belongs
-// to the order that it names, and to no other order's late session.
+// to the order that it names, and to no other order's late session. When the order
+// alone is named, its session never came to be, and it names its reservation.
 func concerned(books []*book, t store.Settlement) (*book, redemption.Redemption) {
 	for _, b := range books {
 		if id, known := b.sessions[t.Event.SessionID]; known {
@@ -93,7 +94,11 @@ func concerned(books []*book, t store.Settlement) (*book, redemption.Redemption)
 		}
 	}
 	for _, b := range books {
-		r, known := b.records[t.ReservationID]
+		id := t.ReservationID
+		if id == "" && t.Event.SessionID == "" {
+			id = b.orders[t.Event.OrderID].ReservationID
+		}
+		r, known := b.records[id]
 		if known && r.SessionID == "" && r.OrderID == t.Event.OrderID {
 			return b, r
 		}

@@ -204,6 +204,11 @@ func sessionThatNeverCame(p *probe) {
 	same(p, p.redemption(want.ID).State, redemption.Released, "the state of the reservation")
 	same(p, p.order(r.Order.ID).State, store.OrderCancelled, "the state of the order")
 
+	unnamed := p.reserve(c, "ann")
+	p.settle(store.Settlement{Event: redemption.Event{Kind: redemption.SessionExpired, At: at(700), OrderID: unnamed.Order.ID}})
+	same(p, p.redemption(unnamed.Redemption.ID).State, redemption.Released, "the state of a reservation that only its order names")
+	same(p, p.order(unnamed.Order.ID).State, store.OrderCancelled, "the state of that order")
+
 	plain, _, err := p.s.CreateOrder(p.Context(), p.plain("ann", p.key()))
 	p.ok(err, "CreateOrder")
 	settled = p.settle(store.Settlement{Event: redemption.Event{Kind: redemption.SessionExpired, At: at(700), OrderID: plain.ID}})

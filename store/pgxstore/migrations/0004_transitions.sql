@@ -105,6 +105,10 @@ BEGIN
                 WHERE x.session_id = w.session_id AND x.session_id <> ''
                 ORDER BY x.state = 'completed' DESC LIMIT 1 FOR UPDATE;
             END IF;
+            IF r.id IS NULL AND w.reservation_id = '' AND w.session_id = '' AND w.order_id <> '' THEN
+                -- the session never came to be, and the order names its reservation
+                SELECT x.reservation_id INTO w.reservation_id FROM {orders} x WHERE x.id = w.order_id;
+            END IF;
             IF r.id IS NULL AND w.reservation_id <> '' THEN
                 SELECT x.* INTO r FROM {coupon_redemptions} x
                 WHERE x.id = w.reservation_id
