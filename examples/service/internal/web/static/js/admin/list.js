@@ -1,13 +1,12 @@
 // The table of coupons: search, pages and sorting in the address; status, edit and
 // delete on each row.
-import { patch, remove, signInAddress } from "../api.js";
+import { get, patch, remove, signInAddress } from "../api.js";
 import { byId, debounce, el, icon } from "../dom.js";
 import { plural } from "../format.js";
 import { isAdministrator, showState, start, toast } from "../shell.js";
 import { row, skeleton } from "./columns.js";
 import { openForm } from "./form.js";
 import * as address from "./query.js";
-import { load } from "./sorting.js";
 
 let query = address.read();
 let items = [];
@@ -52,9 +51,9 @@ function listen() {
 
 // sortBy goes through ascending, descending, and back to newest first.
 function sortBy(sort) {
-  if (query.sort !== sort) change({ sort, order: "ascending", page: 1 });
-  else if (query.order === "ascending") change({ order: "descending", page: 1 });
-  else change({ sort: "", order: "ascending", page: 1 });
+  if (query.sort !== sort) change({ sort, order: "asc", page: 1 });
+  else if (query.order === "asc") change({ order: "desc", page: 1 });
+  else change({ sort: "", order: "asc", page: 1 });
 }
 
 function change(part, options) {
@@ -75,13 +74,13 @@ async function refresh() {
   byId("coupons").setAttribute("aria-busy", "true");
   if (items.length === 0) byId("rows").replaceChildren(...Array.from({ length: 6 }, skeleton));
   try {
-    const answer = await load(query, signal);
+    const answer = await get(`/admin/coupon/all?${address.parameters(query)}`, { signal });
     ({ items, total } = answer);
     if (items.length === 0 && total > 0 && query.page > 1) {
       change({ page: Math.ceil(total / query.pageSize) }, { replace: true });
       return;
     }
-    show(answer.partial);
+    show(answer.sortedWithin === "page");
   } catch (error) {
     if (error.name !== "AbortError") showFailure(error);
   }
@@ -91,15 +90,15 @@ function showControls() {
   if (document.activeElement !== byId("search")) byId("search").value = query.search;
   byId("page-size").value = String(query.pageSize);
   for (const heading of document.querySelectorAll("th[data-sort]")) {
-    if (heading.dataset.sort === query.sort) heading.setAttribute("aria-sort", query.order);
+    if (heading.dataset.sort === query.sort) heading.setAttribute("aria-sort", query.order === "asc" ? "ascending" : "descending");
     else heading.removeAttribute("aria-sort");
   }
 }
 
-function show(partial) {
+function show(onlyPage) {
   byId("rows").replaceChildren(...items.map((coupon) => row(coupon, handlers)));
   byId("coupons").setAttribute("aria-busy", "false");
-  byId("count").textContent = partial ? `The newest ${total} coupons, sorted` : plural(total, "coupon", "coupons");
+  byId("count").textContent = plural(total, "coupon", "coupons") + (onlyPage ? ", each page sorted by itself" : "");
   showPager();
   if (items.length > 0) return;
   byId("coupons").hidden = true;
@@ -173,7 +172,7 @@ function edit(coupon) {
 // saved is told of a coupon that the form has created or changed.
 async function saved(coupon, created) {
   toast(created ? `${coupon.code} is ready to use.` : `${coupon.code} was saved.`);
-  if (created) change({ page: 1, search: "", sort: "", order: "ascending" });
+  if (created) change({ page: 1, search: "", sort: "", order: "asc" });
   else replace(coupon);
 }
 

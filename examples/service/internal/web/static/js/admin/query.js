@@ -1,9 +1,9 @@
 // What the list shows, as it stands in the address: a page can be reloaded,
 // bookmarked and sent to a colleague.
 
-const defaults = { search: "", page: 1, pageSize: 20, sort: "", order: "ascending" };
+const defaults = { search: "", page: 1, pageSize: 20, sort: "", order: "asc" };
 const sizes = [10, 20, 50, 100];
-const sorts = ["code", "name", "discount", "scope", "usage", "points", "expiry", "status"];
+const sorts = ["code", "name", "discount", "scope", "used", "points", "expires", "status"];
 
 function read() {
   const given = new URLSearchParams(location.search);
@@ -14,8 +14,14 @@ function read() {
     page: Number.isInteger(page) && page > 0 ? page : defaults.page,
     pageSize: sizes.includes(pageSize) ? pageSize : defaults.pageSize,
     sort: sorts.includes(given.get("sort")) ? given.get("sort") : "",
-    order: given.get("order") === "descending" ? "descending" : "ascending",
+    order: given.get("order") === "desc" ? "desc" : "asc",
   };
+}
+
+// parameters are the query as the API wants it; without a sort it lists the newest
+// first.
+function parameters({ search, page, pageSize, sort, order }) {
+  return new URLSearchParams({ search, page, pageSize, ...(sort && { sort, order }) });
 }
 
 // write puts the query into the address. Typing replaces the entry in the history,
@@ -29,4 +35,4 @@ function write(query, { replace = false } = {}) {
   history[replace ? "replaceState" : "pushState"](null, "", address);
 }
 
-export { read, write };
+export { parameters, read, write };
