@@ -300,6 +300,19 @@ func TestOrphanIsReported(t *testing.T) {
 	}
 }
 
+// TestRefusalKeepsWhatIsOnRecord: only a coupon that nobody else knows of is deleted
+// when its promotion code is refused.
+func TestRefusalKeepsWhatIsOnRecord(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.mirrored(newCoupon(t, "a", "TEN"))
+	require.NoError(t, w.account.KillCode(c.Mirror.PromotionCodeID))
+	w.account.Deny("promotion_codes.create")
+	_, err := w.processor.SetMirrorActive(t.Context(), c)
+	require.ErrorIs(t, err, processor.ErrForbidden)
+	require.Len(t, w.account.Coupons(), 1, "the coupon on record is gone")
+}
+
 // TestAdoption: an object with our ID is adopted when it is ours and of equal terms,
 // and a conflict otherwise.
 func TestAdoption(t *testing.T) {
@@ -308,6 +321,9 @@ func TestAdoption(t *testing.T) {
 	ours := map[string]string{"app": "couponkit", "couponId": "cpn_a", "rev": "1", "kind": "mirror"}
 	w := newWorld(t)
 	require.NoError(t, w.account.PlantCoupon("ck_cpn_a_r1", nil))
+	require.NoError(t, w.account.EditCoupon("ck_cpn_a_r1", func(o *stripefake.Coupon) {
+		o.PercentOff, o.AmountOff, o.Currency = 0, 1000, "eur" // equal, and still not ours
+	}))
 	_, err := w.processor.EnsureMirror(t.Context(), c)
 	require.ErrorIs(t, err, stripeprocessor.ErrConflict, "somebody else's object")
 	require.ErrorIs(t, err, processor.ErrRejected)
