@@ -135,12 +135,13 @@ func apply(r Redemption, e Event) (Redemption, error) {
 }
 
 // concerns reports whether an event of a session is about this record: it names
-// the attached session, or none is attached and it names the order.
+// the attached session, or none is attached and it names the order. An event that
+// names neither is about no record, also not about one that has neither.
 func (r Redemption) concerns(e Event) bool {
 	if r.SessionID != "" {
 		return r.SessionID == e.SessionID
 	}
-	return r.OrderID == e.OrderID
+	return r.OrderID == e.OrderID && (e.OrderID != "" || e.SessionID != "")
 }
 
 func (r Redemption) exchanged() (Redemption, error) {

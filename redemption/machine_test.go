@@ -103,6 +103,10 @@ expired     s1      o1    | R   R    =     =    =     =    | =    =    R    R   
 expired     s2      o1    | R   =    =     =    =     =    | =    =    R    =     =     =     =   =    =    =
 expired     s1      o2    | =   R    =     =    =     =    | =    =    =    R     =     =     =   =    =    =
 expired     -       o1    | R   =    =     =    =     =    | =    =    R    =     =     =     =   =    =    =
+failed      -       -     | =   =    =     =    =     =    | =    =    =    =     =     =     =   =    =    =
+expired     -       -     | =   =    =     =    =     =    | =    =    =    =     =     =     =   =    =    =
+expired     s1      -     | =   R    =     =    =     =    | R    R    =    R     =     =     =   =    =    =
+completed   s1      -     | o   C    C     =    C     o    | C    C    o    C     C     =     C   C    =    =
 cancelled   -       -     | R   o    o     x    =     =    | R    R    R    o     o     x     =   =    x    x
 cancelled   s1      -     | o   R    R     x    =     =    | o    o    o    R     R     x     =   =    x    x
 cancelled   s2      -     | o   o    o     x    =     =    | o    o    o    o     o     x     =   =    x    x

@@ -222,6 +222,10 @@ func sessionThatNeverCame(p *probe) {
 	}
 	same(p, p.reread(opened), opened, "a reservation with a session, and its order")
 	same(p, p.reread(bystander), bystander, "a reservation without a session, and its order")
+	held := p.exchanged(p.coupon(forPoints), "ann")
+	abandoned.Event.OrderID, abandoned.ReservationID = "", held.ID
+	same(p, p.settle(abandoned).Changed, false, "whether an expiry that names neither session nor order changed something")
+	same(p, p.redemption(held.ID), held, "a reservation with neither session nor order")
 	p.counts(c.ID, 0, 2)
 	p.invariants()
 }

@@ -37,7 +37,8 @@ CREATE FUNCTION {couponkit_apply}(r {coupon_redemptions}, e {couponkit_event},
 LANGUAGE plpgsql STABLE
 AS $couponkit$
 DECLARE
-    concerns boolean := CASE WHEN r.session_id <> '' THEN r.session_id = e.session_id ELSE r.order_id = e.order_id END;
+    concerns boolean := CASE WHEN r.session_id <> '' THEN r.session_id = e.session_id
+        ELSE r.order_id = e.order_id AND (e.order_id <> '' OR e.session_id <> '') END;
 BEGIN
     result := r;
     CASE e.kind
