@@ -115,7 +115,7 @@ func runSubject(t *testing.T, name string) {
 		storetest.Run(t, open, storetest.Capabilities{Reopen: reopen})
 		return
 	case forgetful:
-		storetest.Run(t, open, storetest.Capabilities{Reopen: func(t *testing.T, _ store.Store) store.Store { return open(t) }})
+		storetest.Run(t, open, storetest.Capabilities{Reopen: func(*testing.T, store.Store) store.Store { return on(memstore.New()) }})
 		return
 	}
 	broken, known := subjects()[name]

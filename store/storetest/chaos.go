@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"testing"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/redemption"
@@ -25,7 +24,7 @@ func everythingAtOnce(p *probe) {
 	callers := min(p.can.Goroutines, 12)
 	scripts := make([]*script, callers)
 	for i := range scripts {
-		scripts[i] = &script{p: p, random: rand.New(rand.NewPCG(7, uint64(i))), coupons: coupons} //nolint:gosec // a reproducible test needs no secret
+		scripts[i] = &script{p: p, random: rand.New(rand.NewPCG(7, uint64(i))), coupons: coupons}
 		scripts[i].prepare(steps)
 	}
 	errs := p.together(callers, func(ctx context.Context, s store.Store, i int) error {
@@ -136,7 +135,7 @@ func outlives(p *probe) {
 	p.ok(p.s.Close(), "Close")
 
 	other := p.reopen()
-	next := &probe{T: testOf(p), s: other, can: p.can, says: p.says}
+	next := &probe{T: p.T, s: other, can: p.can, says: p.says}
 	next.made.Store(p.made.Load())
 	same(next, next.everything(), before, "what another store has")
 	same(next, next.order(plain.ID), plain, "the order without a coupon")
@@ -148,5 +147,3 @@ func outlives(p *probe) {
 	next.counts(c.ID, 2, 1)
 	next.invariants()
 }
-
-func testOf(p *probe) *testing.T { return p.T }

@@ -215,15 +215,6 @@ func latePayment(p *probe) {
 	p.invariants()
 }
 
-// payment is the record of a payment for which there was none.
-func payment(t store.Settlement, overLimit bool) redemption.Redemption {
-	return redemption.Redemption{
-		ID: t.NewID, Key: t.NewID, CouponID: t.CouponID, CustomerID: t.CustomerID, State: redemption.Completed,
-		Origin: redemption.FromPayment, OrderID: t.Event.OrderID, SessionID: t.Event.SessionID, OverLimit: overLimit,
-		CreatedAt: t.Event.At, UpdatedAt: t.Event.At, CompletedAt: t.Event.At,
-	}
-}
-
 func takeOverRaceClauses() []clause {
 	return []clause{
 		{"one take-over in a race", "when the reservation is not attached to FromSessionID any more it is ErrSuperseded: of many take-overs at once exactly one succeeds", takeOversInARace},

@@ -195,10 +195,12 @@ func impossibleTextIsNotFound(p *probe) {
 		p.fails(err, store.ErrNotFound, "Transition of %q", text)
 		_, err = p.s.AttachSession(p.Context(), attachment(text, "cs"))
 		p.fails(err, store.ErrNotFound, "AttachSession to %q", text)
-		late := p.settlement(redemption.SessionExpired, bare, text)
-		if _, err := p.s.Settle(p.Context(), late); err == nil || strings.Contains(err.Error(), "found") {
-			late.Event.OrderID, late.ReservationID = text, text
-			_, _ = p.s.Settle(p.Context(), late) // ignored or refused; what counts is what is stored
+		late, lost := p.settlement(redemption.SessionExpired, bare, text), p.settlement(redemption.SessionExpired, bare, "cs_lost")
+		lost.Event.OrderID, lost.ReservationID = text, text
+		for _, event := range []store.Settlement{late, lost} {
+			if _, err := p.s.Settle(p.Context(), event); err != nil { // refused, or about nothing
+				p.fails(err, pricing.ErrInvalid, "Settle of an expiry with the text %q", text)
+			}
 		}
 	}
 	same(p, p.everything(), before, "what is stored after looking for text that cannot be kept")

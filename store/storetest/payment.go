@@ -1,0 +1,173 @@
+package storetest
+
+import (
+	"context"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+func paymentClauses() []clause {
+	return []clause{
+		{"payment after release", "a payment that arrives after its reservation was released completes it; when no place is left it is recorded and flagged, never dropped", paymentAfterRelease},
+		{"payment without a reservation", "a completed session for which no redemption is found, but whose metadata names a coupon, is recorded as a new redemption, over the limit if no place is left", paymentWithoutReservation},
+		{"payment without a reservation in a race", "a payment that is delivered many times at once is recorded once, whatever ID each delivery brings", paymentInARace},
+		{"payment of a deleted coupon", "a reservation made in time completes even if the coupon is deleted before the payment arrives, and a payment for a coupon that is gone is recorded", paymentOfADeletedCoupon},
+		{"payment with a used ID", "a new record never takes the place of another", paymentWithAUsedID},
+	}
+}
+
+func paymentAfterRelease(p *probe) {
+	for _, test := range []struct {
+		limits   terms
+		another  string // takes the place that was released
+		flagged  bool
+		describe string
+	}{
+		{limits(1, 0), "", false, "a place is left"},
+		{limits(0, 1), "", false, "a place of the customer is left"},
+		{limits(0, 0), "bob", false, "there is no limit"},
+		{limits(2, 0), "bob", false, "one of two places is left"},
+		{limits(1, 0), "bob", true, "somebody else has the place"},
+		{limits(0, 1), "ann", true, "the customer has used his place again"},
+		{limits(0, 1), "bob", false, "another customer has used his own place"},
+	} {
+		for _, attached := range []bool{true, false} {
+			c := p.coupon(test.limits)
+			r := p.reserve(c, "ann")
+			session := p.session()
+			if attached {
+				p.attach(r.Order.ID, session)
+			}
+			p.settle(p.settlement(redemption.SessionExpired, r, session))
+			taken := int64(0)
+			if test.another != "" {
+				p.reserve(c, test.another)
+				taken = 1
+			}
+			before := p.redemption(r.Redemption.ID)
+			paid := p.settlement(redemption.SessionCompleted, r, session)
+			e := paid.Event
+			e.NoPlaceLeft = test.flagged
+			want, err := redemption.Apply(before, e)
+			p.own(err)
+			settled := p.settle(paid)
+			same(p, settled.Redemption, want, "the redemption when %s", test.describe)
+			same(p, settled.Redemption.OverLimit, test.flagged, "the flag when %s", test.describe)
+			same(p, settled.Order.State, store.OrderPaid, "the state of the order when %s", test.describe)
+			same(p, p.settle(p.settlement(redemption.SessionCompleted, r, session)).Redemption, want, "the redemption after a second delivery")
+			p.counts(c.ID, 1, taken)
+		}
+	}
+	p.invariants()
+}
+
+func paymentWithoutReservation(p *probe) {
+	for _, test := range []struct {
+		limits   terms
+		taken    []string
+		flagged  bool
+		describe string
+	}{
+		{limits(0, 0), nil, false, "there is no limit"},
+		{limits(1, 1), nil, false, "a place is left"},
+		{limits(1, 0), []string{"bob"}, true, "no place is left"},
+		{limits(0, 1), []string{"ann"}, true, "no place of the customer is left"},
+		{limits(0, 1), []string{"bob"}, false, "another customer has used his place"},
+	} {
+		c := p.coupon(test.limits)
+		for _, customer := range test.taken {
+			p.reserve(c, customer)
+		}
+		paid := p.settlement(redemption.SessionCompleted, store.Reserved{
+			Redemption: redemption.Redemption{ID: "rsv_lost", CouponID: c.ID, CustomerID: "ann"},
+			Order:      store.Order{ID: "ord_lost"},
+		}, p.session())
+		want := payment(paid, test.flagged)
+		same(p, p.settle(paid), store.Settled{Redemption: want, Changed: true}, "what Settle returns when %s", test.describe)
+		same(p, p.redemption(want.ID), want, "the redemption when %s", test.describe)
+		paid.NewID += "-again"
+		same(p, p.settle(paid), store.Settled{Redemption: want}, "what Settle returns for a second delivery when %s", test.describe)
+		late := p.settlement(redemption.SessionExpired, store.Reserved{}, paid.Event.SessionID)
+		same(p, p.settle(late), store.Settled{Redemption: want}, "what Settle returns for an expiry after the payment")
+		p.counts(c.ID, 1, int64(len(test.taken)))
+		found, err := p.s.LookUp(p.Context(), store.LookUp{CouponID: c.ID, CustomerID: "ann"})
+		p.ok(err, "LookUp")
+		same(p, found.CompletedByCustomer, int64(1), "the completed redemptions of the customer")
+	}
+	p.invariants()
+}
+
+func paymentInARace(p *probe) {
+	c := p.coupon(limits(1, 1))
+	session := p.session()
+	payments := make([]store.Settlement, p.can.Goroutines)
+	for i := range payments {
+		payments[i] = p.settlement(redemption.SessionCompleted, store.Reserved{
+			Redemption: redemption.Redemption{ID: "rsv_lost", CouponID: c.ID, CustomerID: "ann"},
+		}, session)
+	}
+	errs := p.together(len(payments), func(ctx context.Context, s store.Store, i int) error {
+		_, err := s.Settle(ctx, payments[i])
+		return err
+	})
+	p.succeeded(errs, nil, "Settle of one payment")
+	all := p.redemptions(store.RedemptionList{})
+	if len(all) != 1 || all[0].OverLimit {
+		p.broken("one payment left %d redemptions: %+v", len(all), all)
+	}
+	p.counts(c.ID, 1, 0)
+	p.invariants()
+}
+
+func paymentOfADeletedCoupon(p *probe) {
+	c := p.coupon(limits(3, 1))
+	held, lapsed := p.opened(c, "ann"), p.opened(c, "bob")
+	p.settleSession(redemption.SessionExpired, lapsed)
+	p.ok(p.s.DeleteCoupon(p.Context(), c.ID, c.Revision), "DeleteCoupon")
+	for _, r := range []store.Reserved{held, lapsed} {
+		before := p.redemption(r.Redemption.ID)
+		paid := p.settlement(redemption.SessionCompleted, r, r.Order.SessionID)
+		want, err := redemption.Apply(before, paid.Event)
+		p.own(err)
+		same(p, p.settle(paid).Redemption, want, "the redemption of a deleted coupon")
+		same(p, p.order(r.Order.ID).State, store.OrderPaid, "the state of its order")
+	}
+	for _, id := range []string{c.ID, "cpn_never_was"} {
+		paid := p.settlement(redemption.SessionCompleted, store.Reserved{
+			Redemption: redemption.Redemption{CouponID: id, CustomerID: "cem"},
+		}, p.session())
+		same(p, p.settle(paid), store.Settled{Redemption: payment(paid, false), Changed: true}, "what Settle returns for a payment of a coupon that is gone")
+	}
+	same(p, len(p.redemptions(store.RedemptionList{CouponID: c.ID})), 3, "the number of redemptions of the deleted coupon")
+	_, err := p.s.Coupon(p.Context(), c.ID)
+	p.fails(err, coupon.ErrNotFound, "Coupon of a deleted one, after its payments")
+	p.invariants()
+}
+
+func paymentWithAUsedID(p *probe) {
+	c := p.coupon()
+	r := p.opened(c, "ann")
+	paid := p.settlement(redemption.SessionCompleted, store.Reserved{
+		Redemption: redemption.Redemption{CouponID: c.ID, CustomerID: "bob"},
+	}, p.session())
+	paid.NewID = r.Redemption.ID
+	if _, err := p.s.Settle(p.Context(), paid); err == nil {
+		p.broken("a payment was recorded under the ID of another redemption")
+	}
+	same(p, p.reread(r), r, "the redemption that had the ID, and its order")
+	p.counts(c.ID, 0, 1)
+	paid.NewID = "rsv_new"
+	same(p, p.settle(paid).Redemption, payment(paid, false), "the redemption under an ID of its own")
+	p.invariants()
+}
+
+// payment is the record of a payment for which there was none.
+func payment(t store.Settlement, overLimit bool) redemption.Redemption {
+	return redemption.Redemption{
+		ID: t.NewID, Key: t.NewID, CouponID: t.CouponID, CustomerID: t.CustomerID, State: redemption.Completed,
+		Origin: redemption.FromPayment, OrderID: t.Event.OrderID, SessionID: t.Event.SessionID, OverLimit: overLimit,
+		CreatedAt: t.Event.At, UpdatedAt: t.Event.At, CompletedAt: t.Event.At,
+	}
+}
