@@ -101,23 +101,34 @@ func (c *statementCache) prepare(ctx context.Context, query string) (*sql.Stmt, 
 	if err != nil {
 		return nil, err
 	}
+	if before := c.keep(query, stmt); before != nil {
+		// Not under the lock: to close waits for the connection, which may be busy
+		// with a statement that waits for somebody who wants the lock.
+		return before, stmt.Close()
+	}
+	return stmt, nil
+}
+
+// keep remembers the statement, or returns the one that is known already.
+func (c *statementCache) keep(query string, stmt *sql.Stmt) *sql.Stmt {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if before := c.known[query]; before != nil {
-		return before, stmt.Close()
+		return before
 	}
 	c.known[query] = stmt
-	return stmt, nil
+	return nil
 }
 
 func (c *statementCache) close() error {
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	known := c.known
+	c.known = make(map[string]*sql.Stmt)
+	c.mu.Unlock()
 	var failures []error
-	for _, stmt := range c.known {
+	for _, stmt := range known {
 		failures = append(failures, stmt.Close())
 	}
-	clear(c.known)
 	return errors.Join(failures...)
 }
 

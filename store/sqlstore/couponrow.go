@@ -114,11 +114,11 @@ func (row *couponRow) discount(c pricing.Currency) (pricing.Discount, error) {
 	return pricing.PercentOff(percent), err
 }
 
-func discountValues(d pricing.Discount) (percent, amount optional) {
+func discountValues(d pricing.Discount) (percent, amount any) {
 	if d.Type() == pricing.FixedAmount {
-		return optional{}, optional{V: d.Amount().Minor(), Valid: true}
+		return nil, d.Amount().Minor()
 	}
-	return optional{V: d.Percent().Decimal().Shift(percentPlaces).IntPart(), Valid: true}, optional{}
+	return d.Percent().Decimal().Shift(percentPlaces).IntPart(), nil
 }
 
 // newCoupon is a coupon to be written.

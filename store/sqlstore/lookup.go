@@ -81,8 +81,11 @@ func (s *Store) LookUp(ctx context.Context, by store.LookUp) (found store.Found,
 }
 
 // nullable returns NULL, which equals nothing, for text that finds nothing.
-func nullable(text string) sql.Null[string] {
-	return sql.Null[string]{V: text, Valid: findable(text)}
+func nullable(text string) any {
+	if !findable(text) {
+		return nil
+	}
+	return text
 }
 
 func scanFound(into *store.Found, rows *sql.Rows, email string) error {

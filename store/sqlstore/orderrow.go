@@ -94,18 +94,16 @@ func prepareOrder(o store.Order) (newOrder, error) {
 	if err != nil {
 		return newOrder{}, err
 	}
-	var snapshot, metadata sql.Null[string]
+	var snapshot, metadata any // NULL where there is none
 	if o.Coupon != nil {
-		if snapshot.V, err = document("coupon", *o.Coupon); err != nil {
+		if snapshot, err = document("coupon", *o.Coupon); err != nil {
 			return newOrder{}, err
 		}
-		snapshot.Valid = true
 	}
 	if o.Metadata != nil {
-		if metadata.V, err = document("metadata", o.Metadata); err != nil {
+		if metadata, err = document("metadata", o.Metadata); err != nil {
 			return newOrder{}, err
 		}
-		metadata.Valid = true
 	}
 	return newOrder{Order: o, values: []any{
 		o.ID, o.Key, o.Fingerprint, o.CustomerID, o.State.String(), o.CouponID, o.ReservationID,

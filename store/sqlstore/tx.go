@@ -190,7 +190,7 @@ func (t *tx) lockCustomer(ctx context.Context, c *heldCoupon, couponID, customer
 }
 
 const countByCustomer = `SELECT COUNT(*) FROM {coupon_redemptions} r
-	WHERE r.coupon_id = ? AND r.customer_id = ? AND r.state IN ('reserved', 'completed')`
+	WHERE r.coupon_id = ? AND r.customer_id = ? AND r.state <> 'released'`
 
 // room returns nil when one more use fits within the limits of the held coupon.
 func (t *tx) room(ctx context.Context, c *heldCoupon, couponID, customerID string) error {

@@ -14,7 +14,7 @@ import (
 // scanner is a row.
 type scanner interface{ Scan(into ...any) error }
 
-// optional instants and limits are NULL when they are absent.
+// optional receives what is NULL when it is absent.
 type optional = sql.Null[int64]
 
 // micros returns the instant as it is stored, the zero time too.
@@ -22,11 +22,12 @@ func micros(t time.Time) int64 { return t.UnixMicro() }
 
 func instant(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
 
-func optionalMicros(t time.Time) optional {
+// optionalMicros returns an argument: NULL for no instant.
+func optionalMicros(t time.Time) any {
 	if t.IsZero() {
-		return optional{}
+		return nil
 	}
-	return optional{V: t.UnixMicro(), Valid: true}
+	return t.UnixMicro()
 }
 
 func optionalInstant(o optional) time.Time {
@@ -36,8 +37,13 @@ func optionalInstant(o optional) time.Time {
 	return instant(o.V)
 }
 
-// orNull returns NULL for 0.
-func orNull(n int64) optional { return optional{V: n, Valid: n != 0} }
+// orNull returns an argument: NULL for 0.
+func orNull(n int64) any {
+	if n == 0 {
+		return nil
+	}
+	return n
+}
 
 // findable reports whether a record can have the text as ID or key at all.
 // Databases disagree on what NUL and malformed text mean.
