@@ -33,7 +33,8 @@ type CheckoutRequest struct {
 	Expected *Totals
 	// Describe names a line on the payment page; nil shows the item's ID.
 	Describe func(pricing.Line) string
-	// SuccessURL and CancelURL are where the customer goes after the session.
+	// SuccessURL and CancelURL are where the customer goes after the session. Some
+	// processors need the first.
 	SuccessURL string
 	CancelURL  string
 	// Metadata of the host, stored with the order.
@@ -123,6 +124,11 @@ func (s *Service) order(ctx context.Context, r CheckoutRequest) (store.Order, bo
 func (s *Service) keyed(
 	ctx context.Context, r *CheckoutRequest, request string, price func() (priced, error),
 ) (store.Order, bool, error) {
+	if s.abilities.NeedsSuccessURL && r.SuccessURL == "" {
+		var faults pricing.ValidationError
+		faults.Add("successUrl", pricing.FieldRequired, "the processor needs an address to return to")
+		return store.Order{}, false, faults.Err()
+	}
 	if r.Key == "" {
 		r.Key = s.newID("key_")
 	} else if before, err := s.replay(ctx, r.Customer.ID, r.Key, request); !errors.Is(err, store.ErrNotFound) {

@@ -50,7 +50,7 @@ func TestCheckoutStoresTheOrderAndOpensTheSession(t *testing.T) {
 	}
 	wantMetadata := map[string]string{
 		"couponCode": "TEN", "couponId": c.ID, "reservationId": order.ReservationID, "orderId": order.ID,
-		"customerId": ann.ID, "discountAmount": "10.00",
+		"customerId": ann.ID, "discountAmount": "1000",
 	}
 	if diff := cmp.Diff(wantMetadata, request.Metadata); diff != "" {
 		t.Errorf("metadata of the session (-want +got):\n%s", diff)
@@ -334,6 +334,23 @@ func TestOneCustomerAtManyDevices(t *testing.T) {
 
 func isConflict(err error) bool {
 	return errors.Is(err, store.ErrConflict) || errors.Is(err, couponkit.ErrOrderEnded)
+}
+
+// TestAProcessorThatNeedsAnAddressToReturnTo: the fault is named before anything is
+// stored.
+func TestAProcessorThatNeedsAnAddressToReturnTo(t *testing.T) {
+	t.Parallel()
+	w := newWorldWith(t, processor.Abilities{NeedsSuccessURL: true})
+	c := w.create(t, tenOff())
+	r := w.request("TEN")
+	_, err := w.Checkout(t.Context(), r)
+	var invalid *pricing.ValidationError
+	require.ErrorAs(t, err, &invalid)
+	if invalid.Fields[0].Field != "successUrl" || w.get(t, c.ID).ReservedCount != 0 {
+		t.Errorf("got %v, %d reservations", err, w.get(t, c.ID).ReservedCount)
+	}
+	r.SuccessURL = "https://shop.example/thanks"
+	w.checkout(t, r)
 }
 
 // TestARefusedSessionGivesThePlaceBack: what the processor refuses for good does not

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"strconv"
 
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
@@ -162,7 +163,7 @@ func sessionMetadata(o store.Order) map[string]string {
 			processor.MetadataCouponCode:     o.Coupon.Code.String(),
 			processor.MetadataCouponID:       o.CouponID,
 			processor.MetadataReservationID:  o.ReservationID,
-			processor.MetadataDiscountAmount: o.Quote.Currency.Format(o.DiscountAmount),
+			processor.MetadataDiscountAmount: strconv.FormatInt(o.DiscountAmount, 10),
 		})
 	}
 	return m

@@ -73,6 +73,8 @@ type Abilities struct {
 	// SessionLifetime bounds how far ahead ExpiresAt may lie; zero is no bound.
 	MinSessionLifetime time.Duration
 	MaxSessionLifetime time.Duration
+	// NeedsSuccessURL tells that a session cannot be made without a SuccessURL.
+	NeedsSuccessURL bool
 	// CheckCoupon returns a *pricing.ValidationError when the processor cannot mirror
 	// the coupon: its code has a letter, or its percentage a decimal, that is not
 	// allowed there. nil accepts every coupon.

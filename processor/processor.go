@@ -250,5 +250,5 @@ const (
 	MetadataReservationID  = "reservationId"
 	MetadataOrderID        = "orderId"
 	MetadataCustomerID     = "customerId"
-	MetadataDiscountAmount = "discountAmount"
+	MetadataDiscountAmount = "discountAmount" // in minor units: "1000" for 10.00 EUR
 )

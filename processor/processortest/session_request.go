@@ -28,7 +28,7 @@ func (p *probe) request(key string) processor.SessionRequest {
 		Metadata: map[string]string{
 			processor.MetadataCouponCode: "TEN", processor.MetadataCouponID: "cpn_snapshot",
 			processor.MetadataReservationID: "rsv_1", processor.MetadataOrderID: "order-1",
-			processor.MetadataCustomerID: "customer-1", processor.MetadataDiscountAmount: "10.00",
+			processor.MetadataCustomerID: "customer-1", processor.MetadataDiscountAmount: "1000",
 		},
 	}
 }
