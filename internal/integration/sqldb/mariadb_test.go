@@ -6,6 +6,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -17,6 +18,18 @@ import (
 var mariadb mariadbtest.Shared
 
 func TestMain(m *testing.M) {
+	if text := os.Getenv(workVariable); text != "" {
+		if err := runWorker(text); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	// Servers that are killed on purpose would fill the log.
+	if err := mysql.SetLogger(&mysql.NopLogger{}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	code := m.Run()
 	if err := mariadb.Close(); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -18,9 +18,10 @@ import (
 // database/sql.
 var sqliteDrivers = map[string]string{"modernc": "sqlite", "ncruces": "sqlite3"}
 
+func sqliteDSN(file string) string { return fmt.Sprintf("file:%s?_pragma=busy_timeout(10000)", file) }
+
 func openSQLite(ctx context.Context, driver, file string) (*sql.DB, error) {
-	dsn := fmt.Sprintf("file:%s?_pragma=busy_timeout(10000)", file)
-	db, err := sql.Open(driver, dsn)
+	db, err := sql.Open(driver, sqliteDSN(file))
 	if err != nil {
 		return nil, err
 	}
