@@ -104,13 +104,18 @@ type Redemptions interface {
 	//     order) it is ErrKeyReused.
 	//   - A reservation by points returns, Replayed, the one that the customer holds
 	//     for this coupon already and has not yet taken into a checkout.
+	//   - A record that is not at its beginning, a checkout without its own order, and
+	//     whatever does not validate, is pricing.ErrInvalid. The ID of another record
+	//     or order is ErrConflict.
 	Reserve(ctx context.Context, r Reservation) (Reserved, error)
 
 	// TakeOver gives a live reservation to another order of its customer and stores
 	// that order; the order before, if it is not paid, is cancelled. It needs no
 	// place, for the reservation has one. When the reservation is not attached to
-	// FromSessionID any more, or cannot be used, it is ErrSuperseded. The order's
-	// key is idempotent as in Reserve.
+	// FromSessionID any more, or cannot be used, it is ErrSuperseded. The coupon is
+	// asked as in Reserve, and the order's key is idempotent as there. An unknown
+	// reservation, and one of another customer or coupon than the order's, is
+	// ErrNotFound.
 	TakeOver(ctx context.Context, t TakeOver) (Reserved, error)
 
 	// Settle applies what the processor says of a session: completed, completed
@@ -119,7 +124,9 @@ type Redemptions interface {
 	// event to redemption and order. A completed session for which no redemption is
 	// found, but whose metadata names a coupon, is recorded as a new redemption,
 	// over the limit if no place is left: the customer has paid. An event that
-	// changes nothing, or that concerns nothing in the store, is no error.
+	// changes nothing, or that concerns nothing in the store, is no error; one of
+	// another kind, or a payment that names no session, is an error that matches
+	// redemption.ErrIllegal.
 	Settle(ctx context.Context, s Settlement) (Settled, error)
 
 	// Transition applies an event that does not come from a session (points
@@ -201,16 +208,17 @@ type RedemptionReader interface {
 	// ListRedemptions returns a page of redemptions, newest first.
 	ListRedemptions(ctx context.Context, list RedemptionList) (RedemptionPage, error)
 
-	// Due returns work for the sweep, the oldest first, at most limit records: live
-	// reservations whose deadline is not after at, and records whose points are
-	// still to be refunded.
+	// Due returns work for the sweep, the oldest first (by creation, then by ID), at
+	// most limit records: live reservations whose deadline is not after at, and
+	// records whose points are still to be refunded.
 	Due(ctx context.Context, at time.Time, limit int) ([]redemption.Redemption, error)
 }
 
 // Orders keeps orders (specification 2.5).
 type Orders interface {
-	// CreateOrder stores an order without a coupon. A key that the customer used
-	// before returns the first order, replayed; ErrKeyReused as in Reserve.
+	// CreateOrder stores an order without a coupon; one with a coupon or reservation
+	// is pricing.ErrInvalid, for it needs a place. A key that the customer used before
+	// returns the first order, replayed; ErrKeyReused as in Reserve.
 	CreateOrder(ctx context.Context, o Order) (stored Order, replayed bool, err error)
 
 	// AttachSession records the processor's session in the order, and in its
@@ -226,8 +234,9 @@ type Orders interface {
 	// OrderByKey returns the customer's order of that key, or ErrNotFound.
 	OrderByKey(ctx context.Context, customerID, key string) (Order, error)
 
-	// OpenOrders returns orders without a redemption that are open and whose
-	// deadline is not after at, the oldest first, at most limit: work for the sweep.
+	// OpenOrders returns orders without a redemption that have not ended and whose
+	// deadline is not after at, the oldest first (by creation, then by ID), at most
+	// limit: work for the sweep.
 	OpenOrders(ctx context.Context, at time.Time, limit int) ([]Order, error)
 }
 

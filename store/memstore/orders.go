@@ -20,7 +20,7 @@ func (s *Store) CreateOrder(ctx context.Context, o store.Order) (store.Order, bo
 	if err := o.Validate(); err != nil {
 		return store.Order{}, false, err
 	}
-	if o.CouponID != "" {
+	if o.CouponID != "" || o.ReservationID != "" {
 		return store.Order{}, false, invalid("couponId", "an order with a coupon is stored with its reservation")
 	}
 	customer, stripe := s.customers.of(o.CustomerID)

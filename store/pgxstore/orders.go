@@ -24,6 +24,11 @@ func (s *Store) CreateOrder(ctx context.Context, o store.Order) (stored store.Or
 	if err != nil {
 		return store.Order{}, false, err
 	}
+	if order.CouponID != "" || order.ReservationID != "" {
+		var faults pricing.ValidationError
+		faults.Add("couponId", pricing.FieldNotAllowed, "an order with a coupon is stored with its reservation")
+		return store.Order{}, false, faults.Err()
+	}
 	arguments := []any{
 		order.ID, order.Key, order.Fingerprint, order.CustomerID, order.State.String(), order.CouponID, order.ReservationID,
 		order.DiscountAmount, order.SessionID, order.SessionURL, orNull(&order.Deadline), order.CreatedAt, order.UpdatedAt,

@@ -39,6 +39,12 @@ func brokenRest() map[string]subject {
 				return o
 			}}
 		}, []string{"create an order", "reserve keeps every field"}},
+		"orders with a coupon need no place": {func(in store.Store) *faulty {
+			return &faulty{Store: in, createOrder: func(ctx context.Context, o store.Order) (store.Order, bool, error) {
+				o.CouponID, o.Coupon, o.ReservationID = "", nil, ""
+				return in.CreateOrder(ctx, o)
+			}}
+		}, []string{"an order with a coupon needs its place"}},
 		"a repeated order is a conflict": {func(in store.Store) *faulty {
 			return &faulty{Store: in, createOrder: func(ctx context.Context, o store.Order) (store.Order, bool, error) {
 				got, replayed, err := in.CreateOrder(ctx, o)

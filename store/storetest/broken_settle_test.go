@@ -60,6 +60,10 @@ func brokenSettlements() map[string]subject {
 			return in.Settle(ctx, t)
 		}), []string{"late events of a session that was left", "settle minds whose session it is"}},
 		"an old session keeps its reservation": {oldSessions, []string{"late events of a session that was left", "late payment of a session that was left"}},
+		"any event is of a session": {settling(func(ctx context.Context, in store.Store, t store.Settlement) (store.Settled, error) {
+			s, err := in.Settle(ctx, t)
+			return s, without(err, redemption.ErrIllegal)
+		}), []string{"settle takes events of sessions"}},
 		"an event needs a session": {settling(func(ctx context.Context, in store.Store, t store.Settlement) (store.Settled, error) {
 			if t.Event.SessionID == "" {
 				return store.Settled{}, nil

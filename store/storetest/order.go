@@ -13,6 +13,7 @@ func orderClauses() []clause {
 		{"create an order", "CreateOrder stores an order without a coupon; values that go in come out the same", createOrder},
 		{"create an order again", "a key that the customer used before returns the first order, replayed; ErrKeyReused as in Reserve", createOrderAgain},
 		{"create an order in a race", "of many calls at once with one key one stores its order, and the others return it", createOrderInARace},
+		{"an order with a coupon needs its place", "CreateOrder stores an order without a coupon; one with a coupon is stored by Reserve or TakeOver, which keep its place, and else is pricing.ErrInvalid", orderWithACoupon},
 		{"orders by key", "OrderByKey returns the customer's order of that key, or ErrNotFound", ordersByKey},
 	}
 }
@@ -36,6 +37,22 @@ func createOrder(p *probe) {
 	p.fails(err, pricing.ErrInvalid, "CreateOrder without a key")
 	_, err = p.s.Order(p.Context(), "ord_none")
 	p.fails(err, store.ErrNotFound, "Order of one that was refused")
+}
+
+func orderWithACoupon(p *probe) {
+	c := p.coupon(limits(1, 1))
+	r := p.reserve(c, "ann")
+	for what, o := range map[string]store.Order{
+		"a place that it does not have": p.discounted(c, "bob", p.key(), "rsv_none"),
+		"the place of another order":    p.discounted(c, "ann", p.key(), r.Redemption.ID),
+	} {
+		_, _, err := p.s.CreateOrder(p.Context(), o)
+		p.fails(err, pricing.ErrInvalid, "CreateOrder with a coupon and %s", what)
+		_, err = p.s.Order(p.Context(), o.ID)
+		p.fails(err, store.ErrNotFound, "Order of one with a coupon and %s", what)
+	}
+	p.counts(c.ID, 0, 1)
+	p.invariants()
 }
 
 func createOrderAgain(p *probe) {

@@ -17,6 +17,7 @@ func settleClauses() []clause {
 		{"settle finds by metadata", "Settle finds the redemption by the session, else by ReservationID if no other session or order has it", settleFindsByMetadata},
 		{"settle minds whose session it is", "Settle finds the redemption by ReservationID only if no other session or order has it", settleMindsTheSession},
 		{"a session that never came to be", "SessionExpired may name the order alone: it cancels the order if that has no session, and releases its reservation if that has none; nothing is found by an empty session ID", sessionThatNeverCame},
+		{"settle takes events of sessions", "Event is of one of the kinds SessionCompleted, SessionUnpaid, PaymentFailed and SessionExpired, and names the session; anything else is redemption.ErrIllegal and changes nothing", settleTakesEventsOfSessions},
 		{"events about nothing", "an event that changes nothing, or that concerns nothing in the store, is no error", eventsAboutNothing},
 		{"settle an order without a coupon", "Settle applies the event to the order of the session, also where there is no redemption", settlePlainOrder},
 	}
@@ -227,6 +228,22 @@ func sessionThatNeverCame(p *probe) {
 	same(p, p.redemption(held.ID), held, "a reservation with neither session nor order")
 	p.counts(c.ID, 0, 2)
 	p.invariants()
+}
+
+func settleTakesEventsOfSessions(p *probe) {
+	c := p.coupon()
+	bare, opened := p.reserve(c, "ann"), p.opened(c, "ann")
+	for _, kind := range []redemption.EventKind{
+		0, redemption.PointsExchanged, redemption.SessionAttached, redemption.TakenOver, redemption.Cancelled, redemption.Lapsed, redemption.PointsGivenBack, 99,
+	} {
+		_, err := p.s.Settle(p.Context(), p.settlement(kind, opened, opened.Order.SessionID))
+		p.fails(err, redemption.ErrIllegal, "Settle of %q", kind)
+	}
+	_, err := p.s.Settle(p.Context(), p.settlement(redemption.SessionCompleted, bare, ""))
+	p.fails(err, redemption.ErrIllegal, "Settle of a payment without a session")
+	same(p, p.reread(bare), bare, "a reservation without a session, and its order")
+	same(p, p.reread(opened), opened, "a reservation in a session, and its order")
+	p.counts(c.ID, 0, 2)
 }
 
 func eventsAboutNothing(p *probe) {
