@@ -231,13 +231,16 @@ func (t *Tab) situation() string {
 // point is where an element can be clicked.
 type point struct{ X, Y float64 }
 
-// reach finds the middle of an element that is visible, enabled, at rest and not
-// covered by another one.
-const reach = `(() => {
+// reach finds the middle of an element that is visible, enabled, at rest for two
+// frames and not covered by another one.
+const reach = `(async () => {
   const element = document.querySelector(%[1]s);
-  if (!element || element.disabled || element.getAnimations({subtree: false}).length > 0) return null;
+  if (!element || element.disabled) return null;
   element.scrollIntoView({block: "center", inline: "center", behavior: "instant"});
+  const before = element.getBoundingClientRect();
+  await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
   const box = element.getBoundingClientRect();
+  if (box.x !== before.x || box.y !== before.y || box.width !== before.width) return null;
   const x = box.x + box.width / 2, y = box.y + box.height / 2;
   const hit = document.elementFromPoint(x, y);
   return box.width > 0 && hit && (element.contains(hit) || hit.contains(element) && hit.tagName === "LABEL") ? {X: x, Y: y} : null;
@@ -255,6 +258,9 @@ func (t *Tab) Click(selector string) error {
 // Type replaces what is in a field, key by key.
 func (t *Tab) Type(selector, text string) error {
 	if err := t.Click(selector); err != nil {
+		return err
+	}
+	if err := t.Wait(fmt.Sprintf(`document.activeElement === document.querySelector(%s)`, quoted(selector))); err != nil {
 		return err
 	}
 	if err := t.Eval(`document.activeElement.select?.()`, nil); err != nil {

@@ -29,3 +29,4 @@ async function signIn(event) {
 
 await start();
 byId("login-form").addEventListener("submit", signIn);
+byId("login-form").querySelector('[type="submit"]').disabled = false; // before, the browser itself would send the form

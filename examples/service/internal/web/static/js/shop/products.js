@@ -27,8 +27,8 @@ function card(kind, item, shop) {
     el("h3", {}, item.name), el("p", {}, item.description),
     el("div", { class: "price" }, money(item.price, shop.currency)),
     el("div", { class: "good-actions" },
-      el("button", { class: "button", type: "button", "data-action": "add", "aria-label": `Add ${item.name} to the cart`, onclick: () => add(kind, item) }, "Add to cart"),
-      el("button", { class: "button button-primary", type: "button", "data-action": "buy", "aria-label": `Buy ${item.name} now`, onclick: () => buy(kind, item, shop) }, "Buy now")));
+      el("button", { class: "button", type: "button", "data-action": "add", "aria-label": `Add to cart: ${item.name}`, onclick: () => add(kind, item) }, "Add to cart"),
+      el("button", { class: "button button-primary", type: "button", "data-action": "buy", "aria-label": `Buy now: ${item.name}`, onclick: () => buy(kind, item, shop) }, "Buy now")));
 }
 
 function add(kind, item) {

@@ -1,0 +1,164 @@
+package browsertest_test
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// axe is axe-core; its licence lies beside it.
+//
+//go:embed testdata/axe/axe.min.js
+var axe string
+
+// violation is what axe-core reports.
+type violation struct {
+	ID     string
+	Impact string
+	Help   string
+	Nodes  []string
+}
+
+const runAxe = `axe.run(document, {resultTypes: ["violations"]}).then((result) => result.violations.map((each) =>
+	({ID: each.id, Impact: each.impact, Help: each.help, Nodes: each.nodes.map((node) => node.html + " " + node.failureSummary)})))`
+
+// accessible fails the test for every violation that is serious or critical.
+func (p page) accessible(where string) {
+	p.t.Helper()
+	p.eval(axe+";undefined", nil)
+	var found []violation
+	p.eval(runAxe, &found)
+	for _, v := range found {
+		if v.Impact == "serious" || v.Impact == "critical" {
+			p.t.Errorf("%s: %s (%s): %s\n  %s", where, v.ID, v.Impact, v.Help, strings.Join(v.Nodes, "\n  "))
+		}
+	}
+}
+
+// fits fails the test when the page is wider than the window.
+func (p page) fits(where string) {
+	p.t.Helper()
+	var over float64
+	p.eval(`document.documentElement.scrollWidth - innerWidth`, &over)
+	if over > 0 {
+		p.t.Errorf("%s is %v pixels too wide", where, over)
+	}
+}
+
+// situation is a page in a state that has to be usable by everybody.
+type situation struct {
+	name  string
+	user  string
+	reach func(page)
+}
+
+func situations() []situation {
+	return []situation{
+		{"sign-in with an error", "", func(p page) {
+			p.visit("/login")
+			p.click("[type=submit]")
+			p.visible("#form-error")
+		}},
+		{"plans", ann, func(p page) { p.visit("/plans"); p.visible("[data-item=plus]") }},
+		{"plan checkout", ann, func(p page) {
+			p.visit("/plans")
+			p.click("[data-item=plus] button")
+			p.visible("#checkout [data-total=total]")
+			p.apply("PLAN20")
+			p.visible(".line-discount")
+		}},
+		{"accessories", ann, func(p page) { p.visit("/accessories"); p.visible("[data-item=cable]") }},
+		{"empty cart", ann, func(p page) {
+			p.visit("/login")
+			p.eval("localStorage.clear()", nil)
+			p.visit("/cart")
+			p.visible("#state")
+		}},
+		{"cart with a refused coupon", ann, func(p page) {
+			p.fillCart(earbuds(), item{"device", "phone-x", 2})
+			p.apply("POINTS25")
+			p.visible("#exchange-points")
+		}},
+		{"cart with a coupon", ann, func(p page) {
+			p.fillCart(earbuds(), item{"device", "phone-x", 2})
+			p.apply("SUMMER10")
+			p.visible(".line-discount")
+		}},
+		{"order", ann, func(p page) {
+			p.fillCart(earbuds())
+			p.visible("#pay-now:enabled")
+			p.click("#pay-now")
+			p.pay()
+		}},
+		{"coupons", ada, func(p page) { p.visit("/admin/coupons"); p.visible("#rows tr[data-id]") }},
+		{"nothing found", ada, func(p page) { p.visit("/admin/coupons?search=nothing%20like%20this"); p.visible("#state") }},
+		{"coupon form with errors", ada, func(p page) {
+			p.visit("/admin/coupons")
+			p.click("#new-coupon")
+			p.click("input[name=appliesTo][value=SPECIFIC]")
+			p.click("input[name=distribution][value=USER_SPECIFIC]")
+			p.fill("#f-devices", "phone")
+			p.visible("#f-devices-list [data-value]")
+			p.click("#save")
+			p.visible(".field-error")
+		}},
+		{"delete dialog", ada, func(p page) {
+			p.visit("/admin/coupons")
+			p.click("tr[data-code=OLD] [data-action=delete]")
+			p.visible("#delete-dialog")
+		}},
+		{"redemptions", ada, func(p page) {
+			p.visit("/admin/coupons?search=summer10")
+			p.click("tr[data-code=SUMMER10] .cell-code a")
+			p.visible("#chart svg")
+		}},
+	}
+}
+
+// Every page, in light and dark, at the width of a desk and of a phone.
+func TestPagesAreUsableByEverybody(t *testing.T) {
+	t.Parallel()
+	for _, look := range []struct {
+		name  string
+		width int64
+		dark  bool
+	}{{"wide and light", 1280, false}, {"phone and dark", 360, true}} {
+		t.Run(look.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			tabs := map[string]page{"": w.visitor(), ann: w.as(ann), ada: w.as(ada)}
+			for _, p := range tabs {
+				p.must(p.Dark(look.dark))
+				p.must(p.Resize(look.width, 800, 1))
+			}
+			for _, s := range situations() {
+				p := tabs[s.user]
+				s.reach(p)
+				where := fmt.Sprintf("%s (%s)", s.name, look.name)
+				p.accessible(where)
+				p.fits(where)
+			}
+		})
+	}
+}
+
+// The appearance can be chosen against the system's, and is remembered.
+func TestTheAppearanceCanBeChosen(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.visitor()
+	p.visit("/plans")
+	p.visible("[data-item=plus]")
+	var before, after string
+	const ground = `getComputedStyle(document.body).backgroundColor`
+	p.eval(ground, &before)
+	p.click("#theme-toggle")
+	p.hold(`document.querySelector("#theme-toggle").getAttribute("aria-pressed") === "true"`)
+	p.eval(ground, &after)
+	if before == after {
+		t.Errorf("the ground stays %s", before)
+	}
+	p.visit("/accessories")
+	p.hold(`document.documentElement.dataset.theme === "dark"`)
+}
