@@ -153,9 +153,8 @@ func paymentWithAUsedID(p *probe) {
 		Redemption: redemption.Redemption{CouponID: c.ID, CustomerID: "bob"},
 	}, p.session())
 	paid.NewID = r.Redemption.ID
-	if _, err := p.s.Settle(p.Context(), paid); err == nil {
-		p.broken("a payment was recorded under the ID of another redemption")
-	}
+	_, err := p.s.Settle(p.Context(), paid)
+	p.fails(err, store.ErrConflict, "Settle of a payment with the ID of another redemption")
 	same(p, p.reread(r), r, "the redemption that had the ID, and its order")
 	p.counts(c.ID, 0, 1)
 	paid.NewID = "rsv_new"

@@ -21,7 +21,7 @@ func reserveClauses() []clause {
 		{"reserve asks the stored coupon", "the coupon's stored revision and state count, not the caller's copy: an unknown coupon is coupon.ErrNotFound, one that is not active coupon.ErrInactive, one whose revision differs from a given CouponRevision ErrStaleRevision", reserveAsksTheStoredCoupon},
 		{"a refused reservation stores nothing", "a call that returns an error has changed nothing", refusedReservationStoresNothing},
 		{"malformed reservations are refused", "the record to store is a reservation, and the order's ReservationID, CouponID, CustomerID and Key are the redemption's; anything else is pricing.ErrInvalid", malformedReservations},
-		{"existing IDs are not overwritten", "a reservation never takes the place of another record or order", existingIDs},
+		{"existing IDs are not overwritten", "the ID of another record or order is ErrConflict", existingIDs},
 	}
 }
 
@@ -160,21 +160,18 @@ func existingIDs(p *probe) {
 	order := p.checkout(c, "bob", p.key())
 	order.Redemption.OrderID, order.Order.ID = first.Order.ID, first.Order.ID
 	for what, r := range map[string]store.Reservation{"redemption": record, "order": order} {
-		if _, err := p.s.Reserve(p.Context(), r); err == nil {
-			p.broken("Reserve with the ID of another %s succeeded", what)
-		}
+		_, err := p.s.Reserve(p.Context(), r)
+		p.fails(err, store.ErrConflict, "Reserve with the ID of another %s", what)
 	}
 	plain := p.plain("bob", p.key())
 	plain.ID = first.Order.ID
-	if _, _, err := p.s.CreateOrder(p.Context(), plain); err == nil {
-		p.broken("CreateOrder with the ID of another order succeeded")
-	}
+	_, _, err := p.s.CreateOrder(p.Context(), plain)
+	p.fails(err, store.ErrConflict, "CreateOrder with the ID of another order")
 	other := p.reserve(c, "bob")
 	over := p.takeOver(c, other.Redemption, p.key())
 	over.Order.ID = first.Order.ID
-	if _, err := p.s.TakeOver(p.Context(), over); err == nil {
-		p.broken("TakeOver with the ID of another order succeeded")
-	}
+	_, err = p.s.TakeOver(p.Context(), over)
+	p.fails(err, store.ErrConflict, "TakeOver with the ID of another order")
 	same(p, p.redemption(first.Redemption.ID), first.Redemption, "the first redemption")
 	same(p, p.order(first.Order.ID), first.Order, "the first order")
 	same(p, p.redemption(other.Redemption.ID), other.Redemption, "the reservation that was not taken over")

@@ -13,7 +13,7 @@ func takeOverClauses() []clause {
 	return []clause{
 		{"take over", "TakeOver gives a live reservation to another order of its customer and stores that order; the order before, if it is not paid, is cancelled; it needs no place, for the reservation has one", takeOver},
 		{"take over of what has moved on", "when the reservation is not attached to FromSessionID any more, or cannot be used, it is ErrSuperseded", takeOverSuperseded},
-		{"take over of a coupon that changed", "CouponRevision is the revision that was quoted; 0 accepts any", takeOverAsksTheCoupon},
+		{"take over of a coupon that changed", "the coupon is asked as in Reserve: CouponRevision is the revision that was quoted, and 0 accepts any; one that is not active is coupon.ErrInactive, one that is gone coupon.ErrNotFound", takeOverAsksTheCoupon},
 		{"take over is repeated by its key", "the order's key is idempotent as in Reserve", takeOverRepeated},
 		{"take over by somebody else", "TakeOver gives a reservation to another order of its customer, and to nobody else's", takeOverBySomebodyElse},
 		{"late events of a session that was left", "what is said of a session that a reservation has left does not touch the reservation", lateEvents},
@@ -91,9 +91,7 @@ func takeOverSuperseded(p *probe) {
 		p.fails(err, store.ErrNotFound, "Order of a take-over from %s", test.what)
 	}
 	_, err = p.s.TakeOver(p.Context(), p.takeOver(c, redemption.Redemption{ID: "rsv_unknown", CustomerID: "ann"}, p.key()))
-	if err == nil {
-		p.broken("TakeOver of an unknown reservation succeeded")
-	}
+	p.fails(err, store.ErrNotFound, "TakeOver of an unknown reservation")
 	p.invariants()
 }
 
@@ -111,8 +109,17 @@ func takeOverAsksTheCoupon(p *probe) {
 	over.CouponRevision = 0
 	taken, err := p.s.TakeOver(p.Context(), over)
 	p.ok(err, "TakeOver at any revision")
-	_, err = p.s.TakeOver(p.Context(), p.takeOver(changed, taken.Redemption, p.key()))
+	taken, err = p.s.TakeOver(p.Context(), p.takeOver(changed, taken.Redemption, p.key()))
 	p.ok(err, "TakeOver at the revision of the coupon")
+	changed.State = coupon.Inactive
+	changed, err = p.s.UpdateCoupon(p.Context(), changed)
+	p.ok(err, "UpdateCoupon")
+	_, err = p.s.TakeOver(p.Context(), p.takeOver(changed, taken.Redemption, p.key()))
+	p.fails(err, coupon.ErrInactive, "TakeOver of a coupon that was switched off")
+	p.ok(p.s.DeleteCoupon(p.Context(), changed.ID, changed.Revision), "DeleteCoupon")
+	_, err = p.s.TakeOver(p.Context(), p.takeOver(changed, taken.Redemption, p.key()))
+	p.fails(err, coupon.ErrNotFound, "TakeOver of a coupon that was deleted")
+	same(p, p.redemption(taken.Redemption.ID), taken.Redemption, "the reservation")
 }
 
 func takeOverRepeated(p *probe) {
@@ -150,9 +157,8 @@ func takeOverBySomebodyElse(p *probe) {
 	r := p.reserve(c, "ann")
 	over := p.takeOver(c, r.Redemption, p.key())
 	over.Order.CustomerID = "bob"
-	if _, err := p.s.TakeOver(p.Context(), over); err == nil {
-		p.broken("a customer took the reservation of another over")
-	}
+	_, err := p.s.TakeOver(p.Context(), over)
+	p.fails(err, store.ErrNotFound, "TakeOver of another customer's reservation")
 	same(p, p.redemption(r.Redemption.ID), r.Redemption, "the reservation")
 	same(p, p.order(r.Order.ID), r.Order, "the order")
 }
