@@ -26,7 +26,11 @@ func TestThreeProcessesShareSQLite(t *testing.T) {
 	for name, driver := range sqliteDrivers {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			shareLimit(t, sqliteShop(t, driver), 3_334, 3_000)
+			attempts, allowed := 3_334, 3_000
+			if name != "modernc" { // one at full size is enough
+				attempts, allowed = 1_000, 900
+			}
+			shareLimit(t, sqliteShop(t, driver), attempts, allowed)
 		})
 	}
 }
@@ -151,7 +155,7 @@ func TestCopyInMidRun(t *testing.T) {
 			require.NoError(t, opened.CreateCoupon(t.Context(), c))
 			ended := make(chan error, 1)
 			go func() {
-				_, err := useUp(t.Context(), opened, c, "copied", 1_500)
+				_, err := useUp(t.Context(), opened, c, "copied", 800)
 				ended <- err
 			}()
 			files := make([]string, 3)

@@ -7,6 +7,7 @@ replace github.com/couponkit/couponkit => ../../..
 require (
 	github.com/couponkit/couponkit v0.0.0
 	github.com/go-sql-driver/mysql v1.10.0
+	github.com/google/go-cmp v0.7.0
 	github.com/ncruces/go-sqlite3 v0.35.3
 	github.com/stretchr/testify v1.12.1
 	go.uber.org/goleak v1.3.0
@@ -29,4 +30,5 @@ require (
 	modernc.org/libc v1.75.7 // indirect
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
+	pgregory.net/rapid v1.3.0 // indirect
 )
