@@ -3,6 +3,7 @@ module github.com/couponkit/couponkit/internal/integration
 go 1.25.0
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/couponkit/couponkit v0.0.0
 	github.com/couponkit/couponkit/store/pgxstore v0.0.0
 	github.com/google/go-cmp v0.7.0

@@ -14,7 +14,7 @@ type statements struct {
 	reserve, takeOver, settle, transition, attach string
 	redemption, due                               string
 	createOrder, order, orderByKey, openOrders    string
-	redemptionByKey                               string
+	firstOfKey                                    string
 }
 
 func newStatements(in Namespace) *statements {
@@ -57,7 +57,11 @@ func newStatements(in Namespace) *statements {
 			` FROM {couponkit_take_over}(` + parameters(takeOverTypes) + `) f`),
 		attach: e(`SELECT f.outcome, ` + columnsOf("(f.ordered)", orderColumns) +
 			` FROM {couponkit_attach}(` + parameters(attachTypes) + `) f`),
-		redemptionByKey: e(`SELECT ` + held + ` FROM {coupon_redemptions} r WHERE r.customer_id = $1 AND r.key = $2`),
+		firstOfKey: e(`SELECT ` + columnsOf("r", redemptionColumns) + `, ` + columnsOf("o", orderColumns) + `
+			FROM (SELECT $1::text AS customer, $2::text AS key) k
+			LEFT JOIN {orders} o ON o.customer_id = k.customer AND o.key = k.key
+			LEFT JOIN {coupon_redemptions} r ON r.id = coalesce(o.reservation_id,
+				(SELECT x.id FROM {coupon_redemptions} x WHERE x.customer_id = k.customer AND x.key = k.key))`),
 	}
 }
 

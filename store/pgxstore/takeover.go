@@ -2,7 +2,6 @@ package pgxstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -81,16 +80,23 @@ func takeOverRefused(t store.TakeOver, outcome string) error {
 func (s *Store) firstResult(ctx context.Context, asked store.Reservation) (store.Reserved, error) {
 	customer, key := asked.Redemption.CustomerID, asked.Redemption.Key
 	first := store.Reserved{Replayed: true}
-	var err error
-	first.Order, err = s.oneOrder(ctx, s.sql.orderByKey, customer, key)
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		first.Redemption, err = s.oneRedemption(ctx, s.sql.redemptionByKey, customer, key)
-	case err == nil && first.Order.ReservationID != "":
-		first.Redemption, err = s.oneRedemption(ctx, s.sql.redemption, first.Order.ReservationID)
-	}
+	var r redemptionRow
+	var o orderRow
+	err := s.retry(ctx, func() error {
+		r, o = redemptionRow{}, orderRow{}
+		return s.queryRow(ctx, s.sql.firstOfKey, append(r.targets(), o.targets()...), customer, key)
+	})
 	if err != nil {
 		return store.Reserved{}, fmt.Errorf("first result of the key: %w", err)
+	}
+	if first.Redemption, err = r.redemption(); err != nil {
+		return store.Reserved{}, err
+	}
+	if first.Order, err = o.order(); err != nil {
+		return store.Reserved{}, err
+	}
+	if first.Redemption.ID == "" && first.Order.IsZero() {
+		return store.Reserved{}, fmt.Errorf("key %q of customer %s: %w", key, customer, store.ErrNotFound)
 	}
 	same := first.Redemption.CouponID == asked.Redemption.CouponID && (asked.Order == nil) == first.Order.IsZero() &&
 		(asked.Order == nil || asked.Order.Fingerprint == first.Order.Fingerprint)

@@ -68,6 +68,25 @@ BEGIN
 END
 $couponkit$;
 
+-- couponkit_order_of finds the order that an event of a session is about: the one
+-- that it names, or that which has the session.
+CREATE FUNCTION {couponkit_order_of}(named text, session text) RETURNS text
+LANGUAGE plpgsql VOLATILE -- which sees what was committed meanwhile
+AS $couponkit$
+DECLARE
+    found_id text;
+BEGIN
+    IF named <> '' THEN
+        SELECT x.id INTO found_id FROM {orders} x WHERE x.id = named;
+    END IF;
+    IF found_id IS NULL AND session <> '' THEN
+        SELECT x.id INTO found_id FROM {orders} x WHERE x.session_id = session AND x.session_id <> ''
+        ORDER BY x.updated_at DESC LIMIT 1;
+    END IF;
+    RETURN found_id;
+END
+$couponkit$;
+
 -- couponkit_settle applies what the processor says of sessions. Entry i of every
 -- array is settlement i. It returns for each the records after it; problem tells
 -- that a payment without a record came without a new ID (unnamed), or with one that
@@ -88,6 +107,8 @@ DECLARE
     applied record;
     place   record;
     late    boolean; -- a payment after the place was given back
+    placed  boolean; -- place is known, under the coupon's lock
+    ordered_id text;
 BEGIN
     FOR w IN
         SELECT * FROM unnest(kinds, ats, sessions, order_ids, deadlines, reservation_ids, coupon_ids, customer_ids, new_ids)
@@ -98,16 +119,15 @@ BEGIN
         problem := NULL;
         changed := false;
         e := ROW(w.kind, w.at, w.session_id, w.order_id, w.deadline, false);
-        FOR attempt IN 1 .. 4 LOOP
+        ordered_id := NULL;
+        redemption := NULL;
+        placed := false;
+        LOOP
             r := NULL;
             IF w.session_id <> '' THEN
                 SELECT x.* INTO r FROM {coupon_redemptions} x
                 WHERE x.session_id = w.session_id AND x.session_id <> ''
                 ORDER BY x.state = 'completed' DESC LIMIT 1 FOR UPDATE;
-            END IF;
-            IF r.id IS NULL AND w.reservation_id = '' AND w.session_id = '' AND w.order_id <> '' THEN
-                -- the session never came to be, and the order names its reservation
-                SELECT x.reservation_id INTO w.reservation_id FROM {orders} x WHERE x.id = w.order_id;
             END IF;
             IF r.id IS NULL AND w.reservation_id <> '' THEN
                 SELECT x.* INTO r FROM {coupon_redemptions} x
@@ -130,15 +150,25 @@ BEGIN
                     PERFORM {couponkit_keep}(r, redemption);
                     changed := true;
                 END IF;
+                ordered_id := {couponkit_order_of}(w.order_id, w.session_id);
                 EXIT;
             END IF;
-            redemption := NULL;
+            -- An order that appears only now may have come with a redemption.
+            IF ordered_id IS NULL THEN
+                ordered_id := {couponkit_order_of}(w.order_id, w.session_id);
+                CONTINUE WHEN ordered_id IS NOT NULL;
+            END IF;
             EXIT WHEN w.kind <> 'session completed' OR w.coupon_id = '';
             IF w.new_id = '' THEN
                 problem := 'unnamed';
                 EXIT;
             END IF;
-            place := {couponkit_place}(w.coupon_id, w.customer_id);
+            -- So may a redemption while the coupon's lock was waited for.
+            IF NOT placed THEN
+                place := {couponkit_place}(w.coupon_id, w.customer_id);
+                placed := true;
+                CONTINUE;
+            END IF;
             INSERT INTO {coupon_redemptions} AS x (id, key, coupon_id, customer_id, state, origin, order_id, session_id,
                 over_limit, created_at, updated_at, completed_at, customer_turn)
             VALUES (w.new_id, w.new_id, w.coupon_id, w.customer_id, 'completed', 'payment', w.order_id, w.session_id,
@@ -150,20 +180,18 @@ BEGIN
                 changed := true;
                 EXIT;
             END IF;
-            IF attempt = 4 THEN -- else somebody was faster
+            IF EXISTS (SELECT FROM {coupon_redemptions} x WHERE x.id = w.new_id
+                OR x.customer_id = w.customer_id AND x.key = w.new_id) THEN
                 problem := 'conflict';
+                EXIT;
             END IF;
+            placed := false; -- somebody was faster with this session or this customer
         END LOOP;
 
         o := NULL;
         ordered := NULL;
-        IF w.order_id <> '' THEN
-            SELECT x.* INTO o FROM {orders} x WHERE x.id = w.order_id FOR UPDATE;
-        END IF;
-        IF o.id IS NULL AND w.session_id <> '' THEN
-            SELECT x.* INTO o FROM {orders} x
-            WHERE x.session_id = w.session_id AND x.session_id <> ''
-            ORDER BY x.updated_at DESC LIMIT 1 FOR UPDATE;
+        IF ordered_id IS NOT NULL THEN
+            SELECT x.* INTO o FROM {orders} x WHERE x.id = ordered_id FOR UPDATE;
         END IF;
         IF o.id IS NOT NULL AND problem IS NULL THEN
             ordered := {couponkit_order_after}(o, e);

@@ -85,14 +85,14 @@ DECLARE
     o       {orders};
     applied record;
 BEGIN
-    -- The redemption before its order, as everywhere.
-    SELECT x.* INTO r FROM {coupon_redemptions} x
-    WHERE x.id = (SELECT y.reservation_id FROM {orders} y WHERE y.id = order_id) FOR UPDATE;
-    SELECT x.* INTO o FROM {orders} x WHERE x.id = order_id FOR UPDATE;
+    SELECT x.* INTO o FROM {orders} x WHERE x.id = order_id;
     IF NOT FOUND THEN
         outcome := 'missing';
         RETURN;
     END IF;
+    -- The redemption before its order, as everywhere.
+    SELECT x.* INTO r FROM {coupon_redemptions} x WHERE x.id = o.reservation_id FOR UPDATE;
+    SELECT x.* INTO o FROM {orders} x WHERE x.id = order_id FOR UPDATE;
     ordered := o;
     outcome := 'superseded';
     IF o.session_id = session AND o.state <> 'cancelled' THEN

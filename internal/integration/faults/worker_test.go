@@ -1,0 +1,190 @@
+package faults_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/pgxstore"
+)
+
+// workerVariable makes the test binary a client process; its value is the database.
+const workerVariable = "COUPONKIT_TEST_WORKER"
+
+// task is what a client process is told on its standard input.
+type task struct {
+	Coupons    []string
+	Calls      int // of each goroutine
+	Goroutines int
+	Seed       uint64
+	Mode       string // batched, alone or transactions
+}
+
+// line is what a client process writes: each call before it is made and when it has
+// ended, so that a process which is killed leaves its open calls behind.
+type line struct {
+	Number int
+	Call   call
+	Done   bool // the task is done
+}
+
+// worker is the main function of a client process.
+func worker(dsn string, in io.Reader, out io.Writer) error {
+	config, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		return err
+	}
+	config.MaxConns = 12
+	config.ConnConfig.RuntimeParams["application_name"] = "worker"
+	pool, err := pgxpool.NewWithConfig(context.Background(), config)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	w := &client{pool: pool, out: json.NewEncoder(out), quote: cheapQuote()}
+	tasks := json.NewDecoder(bufio.NewReader(in))
+	for {
+		var t task
+		if err := tasks.Decode(&t); err != nil {
+			return nil //nolint:nilerr // the test has closed the input
+		}
+		if err := w.run(t); err != nil {
+			return err
+		}
+		if err := w.say(line{Done: true}); err != nil {
+			return err
+		}
+	}
+}
+
+// patience is how often a call is repeated: longer than a server needs to recover.
+const patience = 1_000
+
+type client struct {
+	pool  *pgxpool.Pool
+	quote pricing.Quote
+
+	mu     sync.Mutex
+	out    *json.Encoder
+	number int
+}
+
+func (w *client) say(l line) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.out.Encode(l)
+}
+
+func (w *client) run(t task) error {
+	s, err := pgxstore.New(w.pool, pgxstore.Options{Batch: pgxstore.BatchOptions{Off: t.Mode == "alone"}})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	var running sync.WaitGroup
+	for g := range t.Goroutines {
+		running.Go(func() {
+			random := rand.New(rand.NewPCG(t.Seed, uint64(g)))
+			for range t.Calls {
+				w.make(s, t, random)
+			}
+		})
+	}
+	running.Wait()
+	return nil
+}
+
+// make makes one call, again if its answer was lost, and records it.
+func (w *client) make(s *pgxstore.Store, t task, random *rand.Rand) {
+	w.mu.Lock()
+	w.number++
+	number := w.number
+	w.mu.Unlock()
+	c := call{Operation: choose(random, t.Coupons, fmt.Sprintf("new-%d-%d-%d", os.Getpid(), t.Seed, number)), Began: time.Now().UnixNano()}
+	if err := w.say(line{Number: number, Call: c}); err != nil {
+		return
+	}
+	for range patience {
+		out, err := w.once(s, t.Mode, c.Operation)
+		if err == nil {
+			c.Outcome, c.Ended = out, time.Now().UnixNano()
+			_ = w.say(line{Number: number, Call: c})
+			return
+		}
+		c.Failure, c.Loose = err.Error(), true
+		time.Sleep(time.Duration(1+random.IntN(20)) * time.Millisecond)
+	}
+	_ = w.say(line{Number: number, Call: c})
+}
+
+func (w *client) once(s *pgxstore.Store, mode string, o operation) (out outcome, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if mode != "transactions" {
+		return o.make(ctx, s, w.quote)
+	}
+	tx, err := w.pool.Begin(ctx)
+	if err != nil {
+		return outcome{}, err
+	}
+	defer tx.Rollback(ctx) //nolint:errcheck // it was committed, or the error is known
+	if out, err = o.make(ctx, s.WithTx(tx), w.quote); err != nil {
+		return outcome{}, err
+	}
+	return out, tx.Commit(ctx)
+}
+
+var _ store.Store = (*pgxstore.Store)(nil)
+
+// choose makes an operation. There are few customers and keys, so that the
+// processes meet on the same records.
+func choose(random *rand.Rand, coupons []string, newID string) operation {
+	n := random.IntN(len(coupons))
+	o := operation{
+		Coupon: coupons[n], Limits: limitsOf(n), NewID: newID,
+		Customer: fmt.Sprintf("%s-c%d", coupons[n], random.IntN(5)), Key: fmt.Sprintf("k%d", random.IntN(3)),
+	}
+	o.ID = redemptionID(o.Coupon, o.Customer, o.Key)
+	o.Order = store.OrderIDPrefix + o.ID
+	second := o.Order + "-second"
+	if o.Call = pick(random, "reserve", "reserve", "reserve", "attach", "settle", "settle", "transition", "takeOver", "lookUp"); o.Call == "takeOver" {
+		if random.IntN(2) == 0 {
+			o.Session = "cs_" + o.Order
+		}
+		o.Order, o.Key = second, o.Key+"-second"
+		return o
+	}
+	switch o.Call {
+	case "reserve", "lookUp":
+		return o
+	case "transition":
+		o.Event = pick(random, redemption.Cancelled, redemption.Lapsed)
+		if random.IntN(2) == 0 {
+			o.Session = "cs_" + o.Order
+		}
+		return o
+	case "settle":
+		o.Event = pick(random, redemption.SessionCompleted, redemption.SessionCompleted, redemption.SessionExpired,
+			redemption.SessionUnpaid, redemption.PaymentFailed)
+	}
+	if random.IntN(4) == 0 {
+		o.Order = second
+	}
+	o.Session = "cs_" + o.Order
+	return o
+}
+
+func pick[T any](random *rand.Rand, from ...T) T { return from[random.IntN(len(from))] }
+
+func cheapQuote() pricing.Quote { return pricing.Quote{} }
