@@ -149,12 +149,9 @@ func (a *API) Register(mux *http.ServeMux) {
 	for _, c := range calls {
 		mux.HandleFunc(c.pattern, func(w http.ResponseWriter, r *http.Request) { a.serve(c, w, r) })
 	}
-	mux.Handle("POST /payment/webhook", a.webhook())
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, status{"ok"}) })
-	mux.HandleFunc("GET /readyz", a.ready)
-	mux.Handle("GET /metrics", a.Metrics.handler())
-	mux.HandleFunc("GET /openapi.json", serveOpenAPI)
-	mux.HandleFunc("GET /docs", serveDocs)
+	for pattern, handler := range a.operations() {
+		mux.Handle(pattern, handler)
+	}
 	mux.HandleFunc("GET /docs/docs.css", serveDocsStyle)
 }
 
@@ -205,3 +202,35 @@ func (a *API) ready(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *API) currency() pricing.Currency { return a.Catalog.Currency }
+
+// operations are the endpoints that no table line guards: the webhook authenticates
+// itself, the others are for operators and readers.
+func (a *API) operations() map[string]http.Handler {
+	return map[string]http.Handler{
+		"POST /payment/webhook": a.webhook(),
+		"GET /healthz":          http.HandlerFunc(alive),
+		"GET /readyz":           http.HandlerFunc(a.ready),
+		"GET /metrics":          a.Metrics.handler(),
+		"GET /openapi.json":     http.HandlerFunc(serveOpenAPI),
+		"GET /docs":             http.HandlerFunc(serveDocs),
+	}
+}
+
+// Patterns returns method and path of every call, for comparison with the OpenAPI
+// document.
+func Patterns() []string {
+	var patterns []string
+	for _, c := range calls {
+		patterns = append(patterns, c.pattern)
+	}
+	empty := &API{Options: Options{
+		Metrics: NewMetrics(),
+		Webhook: func(func(context.Context, processor.Event) error) http.Handler { return http.NotFoundHandler() },
+	}}
+	for pattern := range empty.operations() {
+		patterns = append(patterns, pattern)
+	}
+	return patterns
+}
+
+func alive(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, status{"ok"}) }

@@ -1,0 +1,248 @@
+package app_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/examples/service/internal/app"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/processor/fakeprocessor"
+)
+
+func unseeded(c *app.Config) { c.Seed = false }
+
+// TestACouponsLife: contract section 8, the calls of the administration.
+func TestACouponsLife(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	admin := w.as(t, "admin")
+	created := admin.post("/admin/coupon", object{
+		"code": " spring-15 ", "name": "Spring", "discountType": "PERCENTAGE", "discountValue": 12.5,
+		"appliesTo": "PRODUCT", "deviceIds": []string{"watch"}, "maxUses": 5, "minPurchase": "20.00", "expiresAt": "2026-12-31",
+	}).is(http.StatusCreated)
+	at := "/admin/coupon/" + created.text("id")
+	require.Equal(t, at, created.header.Get("Location"))
+	for field, want := range map[string]any{
+		"code": "SPRING-15", "discountValue": "12.5", "currency": "EUR", "distribution": "GENERAL", "active": true,
+		"maxUses": 5.0, "maxUsesPerUser": 1.0, "minPurchase": "20.00", "usedCount": 0.0, "revision": 1.0,
+		"expiresAt": "2027-01-01T00:00:00Z", "startsAt": nil, "pointsRequired": nil,
+	} {
+		if diff := cmp.Diff(want, created.value(field)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", field, diff)
+		}
+	}
+	require.NotEmpty(t, created.text("processorCouponId"))
+	require.NotEmpty(t, created.text("promotionCodeId"))
+	require.JSONEq(t, string(created.body), string(admin.get(at).is(http.StatusOK).body))
+
+	edited := admin.patch(at, object{"name": "Spring again", "maxUses": nil, "revision": 1}).is(http.StatusOK)
+	require.Equal(t, "Spring again", edited.text("name"))
+	require.Nil(t, edited.value("maxUses"))
+	require.Equal(t, 2, edited.number("revision"))
+	admin.patch(at, object{"name": "Too late", "revision": 1}).refused(http.StatusConflict, "stale_revision")
+
+	require.Equal(t, false, admin.patch(at+"/status", object{"active": false}).is(http.StatusOK).value("active"))
+	w.as(t, "ann").get("/payment/apply-coupon/spring-15").refused(http.StatusUnprocessableEntity, "coupon_inactive")
+	require.Equal(t, true, admin.patch(at+"/status", object{"active": true}).is(http.StatusOK).value("active"))
+
+	admin.delete(at).is(http.StatusNoContent)
+	admin.get(at).refused(http.StatusNotFound, "coupon_not_found")
+	admin.delete(at).refused(http.StatusNotFound, "coupon_not_found")
+	admin.patch(at, object{"name": "Gone"}).refused(http.StatusNotFound, "coupon_not_found")
+	admin.patch(at+"/status", object{"active": true}).refused(http.StatusNotFound, "coupon_not_found")
+	admin.creates(object{"code": "SPRING-15"}) // a deleted code may be used again
+}
+
+// TestEveryFaultOfACouponIsNamed: spec 2.1, 8; contract section 8.
+func TestEveryFaultOfACouponIsNamed(t *testing.T) {
+	t.Parallel()
+	admin := newWorld(t).as(t, "admin")
+	good := object{"code": "GOOD", "name": "Good", "discountType": "PERCENTAGE", "discountValue": "10"}
+	for name, test := range map[string]struct {
+		change object
+		want   map[string]string
+	}{
+		"over 100 %":       {object{"discountValue": "100.01"}, map[string]string{"discountValue": "too_large"}},
+		"nothing off":      {object{"discountValue": "0"}, map[string]string{"discountValue": "too_small"}},
+		"too fine":         {object{"discountType": "FIXED_AMOUNT", "discountValue": "1.005"}, map[string]string{"discountValue": "too_many_decimals"}},
+		"no code, no name": {object{"code": "", "name": " "}, map[string]string{"code": "required", "name": "required"}},
+		"long code":        {object{"code": strings.Repeat("X", 256)}, map[string]string{"code": "too_long"}},
+		"unknown field":    {object{"usedCount": 3}, map[string]string{"usedCount": "unknown"}},
+		"addresses": {
+			object{"distribution": "USER_SPECIFIC", "allowedUserEmails": "ann@example.org, nobody\nben@example.org,@"},
+			map[string]string{"allowedUserEmails[1]": "malformed", "allowedUserEmails[3]": "malformed"},
+		},
+		"no addresses":     {object{"distribution": "USER_SPECIFIC"}, map[string]string{"allowedUserEmails": "required"}},
+		"no points":        {object{"distribution": "POINTS_REDEEMABLE"}, map[string]string{"pointsRequired": "required"}},
+		"nothing selected": {object{"appliesTo": "SPECIFIC"}, map[string]string{"appliesTo": "required"}},
+		"wrong selection":  {object{"appliesTo": "SUBSCRIPTION", "deviceIds": []string{"watch"}}, map[string]string{"deviceIds": "not_allowed"}},
+		"limits":           {object{"maxUses": 0, "maxUsesPerUser": -1}, map[string]string{"maxUses": "too_small", "maxUsesPerUser": "too_small"}},
+		"another kind":     {object{"discountType": "HALF"}, map[string]string{"discountType": "unknown"}},
+	} {
+		a := admin.post("/admin/coupon", with(good, test.change))
+		a.refused(http.StatusUnprocessableEntity, "invalid_input")
+		if diff := cmp.Diff(test.want, a.fields()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	created := admin.creates(object{"code": "FIXED"})
+	locked := admin.patch("/admin/coupon/"+created.text("id"), object{"code": "OTHER", "discountType": "FIXED_AMOUNT", "discountValue": "9"})
+	locked.refused(http.StatusUnprocessableEntity, "invalid_input")
+	want := map[string]string{"code": "immutable", "discountType": "immutable", "discountValue": "immutable"}
+	if diff := cmp.Diff(want, locked.fields()); diff != "" {
+		t.Errorf("locked (-want +got):\n%s", diff)
+	}
+	nothing := admin.patch("/admin/coupon/"+created.text("id")+"/status", object{}).refused(http.StatusUnprocessableEntity, "invalid_input")
+	require.Equal(t, map[string]string{"active": "required"}, nothing.fields())
+}
+
+// TestTheList: spec 4.1; contract section 8.
+func TestTheList(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	admin := w.as(t, "admin")
+	before := admin.get("/admin/coupon/all").is(http.StatusOK).number("total")
+	for i := range 25 {
+		w.clock.advance(time.Second)
+		admin.creates(object{"code": fmt.Sprintf("PAGE-%02d", i), "name": "100% of_it", "description": "Für Ümit"})
+	}
+	codes := func(query string) []string {
+		t.Helper()
+		var found []string
+		for _, item := range admin.get("/admin/coupon/all?" + query).is(http.StatusOK).list("items") {
+			found = append(found, item.(map[string]any)["code"].(string))
+		}
+		return found
+	}
+	all := admin.get("/admin/coupon/all").is(http.StatusOK)
+	require.Equal(t, before+25, all.number("total"))
+	require.Len(t, all.list("items"), 20)
+	require.Equal(t, 1, all.number("page"))
+	require.Equal(t, 20, all.number("pageSize"))
+	require.Equal(t, []string{"PAGE-24", "PAGE-23"}, codes("pageSize=2"))
+	require.Equal(t, []string{"PAGE-22", "PAGE-21"}, codes("page=2&pageSize=2"))
+	require.Equal(t, []string{"PAGE-00", "PAGE-01"}, codes("pageSize=2&search=page-&sort=code"))
+	require.Equal(t, []string{"PAGE-24", "PAGE-23"}, codes("pageSize=2&search=page-&sort=code&order=desc"))
+	require.Len(t, codes("pageSize=100&search="+url.QueryEscape("0% OF_")), 25)
+	require.Empty(t, codes("search="+url.QueryEscape("0%of")), "a % means itself")
+	require.Len(t, codes("pageSize=100&search="+url.QueryEscape("für ü")), 25)
+	require.Empty(t, codes("page=3&pageSize=100"))
+	for query, field := range map[string]string{
+		"page=0": "page", "pageSize=101": "pageSize", "pageSize=x": "pageSize", "sort=colour": "sort", "order=up": "order", "q=1": "q", "page=1&page=2": "page",
+	} {
+		a := admin.get("/admin/coupon/all?"+query).refused(http.StatusUnprocessableEntity, "invalid_input")
+		require.Contains(t, a.fields(), field)
+	}
+}
+
+// TestAListShowsNoAddresses: an allow-list may have a hundred thousand addresses; a
+// list tells how many, and the coupon itself has them.
+func TestAListShowsNoAddresses(t *testing.T) {
+	t.Parallel()
+	admin := newWorld(t).as(t, "admin")
+	c := admin.creates(object{"code": "CLUB", "distribution": "USER_SPECIFIC", "allowedUserEmails": "Zoe@example.org\nyves@example.org"})
+	listed := admin.get("/admin/coupon/all?search=club").is(http.StatusOK)
+	require.Equal(t, 2, listed.number("items.0.allowedUserCount"))
+	require.NotContains(t, string(listed.body), "@")
+	require.Equal(t, []any{"zoe@example.org", "yves@example.org"}, admin.get("/admin/coupon/"+c.text("id")).list("allowedUserEmails"))
+}
+
+// TestAHundredThousandAddresses: contract section 4.4.
+func TestAHundredThousandAddresses(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *app.Config) { c.Store = app.Memory })
+	admin := w.as(t, "admin")
+	var text strings.Builder
+	for i := range 99_999 {
+		fmt.Fprintf(&text, "customer-%d@example.org\n", i)
+	}
+	text.WriteString("ann@example.org")
+	admin.loose = true // half a second of schema for one answer
+	admin.creates(object{"code": "MANY", "distribution": "USER_SPECIFIC", "allowedUserEmails": text.String()})
+	w.as(t, "ann").get("/payment/apply-coupon/MANY").is(http.StatusOK)
+	w.as(t, "ben").get("/payment/apply-coupon/MANY").refused(http.StatusUnprocessableEntity, "user_not_allowed")
+}
+
+// TestGeneratedCodesAreLongAndDiffer: a generator for codes that nobody guesses.
+func TestGeneratedCodesAreLongAndDiffer(t *testing.T) {
+	t.Parallel()
+	admin := newWorld(t).as(t, "admin")
+	seen := map[string]bool{}
+	for range 20 {
+		code := admin.post("/admin/coupon/generate-code", nil).is(http.StatusOK).text("code")
+		if len(code) < 12 || seen[code] {
+			t.Errorf("code %q", code)
+		}
+		seen[code] = true
+	}
+	for code := range seen {
+		require.Equal(t, code, admin.creates(object{"code": code}).text("code"))
+		break
+	}
+}
+
+// TestTheCatalogueIsSearched: the pickers of the panel.
+func TestTheCatalogueIsSearched(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	admin := w.as(t, "admin")
+	found := admin.get("/admin/catalog/search?kind=device&q=PHONE").is(http.StatusOK)
+	require.Len(t, found.list("items"), 2)
+	require.Equal(t, "phone-s", found.text("items.0.id"))
+	require.Empty(t, admin.get("/admin/catalog/search?kind=plan&q=phone").is(http.StatusOK).list("items"))
+	admin.get("/admin/catalog/search?kind=shipping").refused(http.StatusUnprocessableEntity, "invalid_input")
+	catalog := w.browser(t).get("/catalog").is(http.StatusOK)
+	require.Equal(t, "€", catalog.text("currencySymbol"))
+	for _, kind := range []string{"plans", "devices", "accessories", "shippingOptions"} {
+		require.NotEmpty(t, catalog.list(kind))
+	}
+}
+
+// TestAnUnreachableProcessorIs503: the change is taken back, and can be repeated.
+func TestAnUnreachableProcessorIs503(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	admin := w.as(t, "admin")
+	c := admin.creates(object{"code": "STEADY"})
+	at := "/admin/coupon/" + c.text("id")
+	fake := w.Simulator.Fake()
+	down := fake.Inject(fakeprocessor.Fault{Kind: fakeprocessor.LostBefore, Times: -1})
+	for _, a := range []answer{
+		admin.post("/admin/coupon", object{"code": "NEW", "name": "New", "discountType": "PERCENTAGE", "discountValue": "1"}),
+		admin.patch(at+"/status", object{"active": false}),
+		admin.patch(at, object{"name": "Other"}),
+		w.as(t, "ann").get("/payment/apply-coupon/STEADY"),
+	} {
+		a.refused(http.StatusServiceUnavailable, "processor_unavailable")
+		require.NotEmpty(t, a.header.Get("Retry-After"))
+	}
+	down.Remove()
+	after := admin.get(at).is(http.StatusOK)
+	require.Equal(t, true, after.value("active"))
+	require.Equal(t, "Test", after.text("name"))
+	admin.creates(object{"code": "NEW"})
+
+	fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.EnsureMirror, Kind: fakeprocessor.Refuse, Err: processor.ErrRejected})
+	admin.post("/admin/coupon", object{"code": "ODD", "name": "Odd", "discountType": "PERCENTAGE", "discountValue": "1"}).
+		refused(http.StatusBadGateway, "processor_refused")
+	_, err := fake.PlantForeignCode("FOREIGN")
+	require.NoError(t, err)
+	admin.post("/admin/coupon", object{"code": "FOREIGN", "name": "F", "discountType": "PERCENTAGE", "discountValue": "1"}).
+		refused(http.StatusConflict, "code_taken")
+}
+
+// TestAnEmptyShop: without -seed there are no users, so nobody can sign in.
+func TestAnEmptyShop(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, unseeded)
+	w.browser(t).post("/login", object{"email": "admin@example.org", "password": "admin-demo-1"}).
+		refused(http.StatusUnauthorized, "wrong_password")
+	require.Empty(t, w.browser(t).get("/catalog").is(http.StatusOK).list("plans"))
+}

@@ -1,0 +1,127 @@
+package app_test
+
+import (
+	"context"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/examples/service/internal/app"
+)
+
+// TestARestart: what is in the store survives; what the simulated processor has
+// forgotten is repaired (mirrors) or released (sessions that nobody can pay any
+// more).
+func TestARestart(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "couponkit.db")
+	at := func(c *app.Config) { c.Store = file }
+	before := newWorld(t, at)
+	ann := before.as(t, "ann")
+	cart := object{"lines": []object{line("plan", "basic", 1)}, "couponCode": "SUMMER10"}
+	paid := ann.checkout(cart).is(http.StatusCreated)
+	ann.pays(paid)
+	open := ann.checkout(with(cart, object{"couponCode": "LASTONE"})).is(http.StatusCreated)
+	before.as(t, "admin").creates(object{"code": "MINE"})
+	require.NoError(t, before.Close(context.WithoutCancel(t.Context())))
+
+	after := newWorld(t, at, func(c *app.Config) { c.Sweep = 20 * time.Millisecond })
+	again := *ann // the same cookie
+	again.world = after
+	require.Equal(t, "paid", again.get("/order/"+paid.text("orderId")).text("state"))
+	again.get("/payment/apply-coupon/MINE").is(http.StatusOK) // its mirror is back
+	second := again.checkout(cart).is(http.StatusCreated)
+	require.NotEqual(t, paid.text("sessionId"), second.text("sessionId"))
+	again.pays(second)
+	admin := after.as(t, "admin")
+	require.Equal(t, 2, admin.get("/admin/coupon/all?search=SUMMER10").number("items.0.usedCount"))
+
+	page := again
+	page.loose = true
+	gone := strings.TrimPrefix(open.text("url"), before.URL)
+	require.Contains(t, string(page.get(gone).is(http.StatusNotFound).body), "No such payment")
+	after.clock.advance(2 * time.Hour)
+	again.reaches(open.text("orderId"), "cancelled")
+	again.get("/payment/apply-coupon/LASTONE").is(http.StatusOK)
+}
+
+// TestSeedingOnce: an empty store gets the demo; somebody's own users or coupons do
+// not.
+func TestSeedingOnce(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "couponkit.db")
+	at := func(c *app.Config) { c.Store = file }
+	first := newWorld(t, at)
+	admin := first.as(t, "admin")
+	total := admin.get("/admin/coupon/all").number("total")
+	require.Positive(t, total)
+	admin.delete("/admin/coupon/" + admin.get("/admin/coupon/all").text("items.0.id")).is(http.StatusNoContent)
+	require.NoError(t, first.Close(context.WithoutCancel(t.Context())))
+	require.Equal(t, total-1, newWorld(t, at).as(t, "admin").get("/admin/coupon/all").number("total"), "what was deleted stays so")
+}
+
+// TestEveryKindIsSeeded: the demo has a coupon of every discount, scope and
+// distribution.
+func TestEveryKindIsSeeded(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, item := range newWorld(t).as(t, "admin").get("/admin/coupon/all?pageSize=100").list("items") {
+		for _, field := range []string{"discountType", "appliesTo", "distribution"} {
+			seen[item.(map[string]any)[field].(string)] = true
+		}
+	}
+	for _, kind := range []string{"PERCENTAGE", "FIXED_AMOUNT", "ALL", "SUBSCRIPTION", "PRODUCT", "SPECIFIC", "GENERAL", "POINTS_REDEEMABLE", "USER_SPECIFIC"} {
+		require.True(t, seen[kind], kind)
+	}
+}
+
+// TestOperations: health, readiness and metrics.
+func TestOperations(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.browser(t)
+	require.Equal(t, "ok", b.get("/healthz").is(http.StatusOK).text("status"))
+	require.Equal(t, "ready", b.get("/readyz").is(http.StatusOK).text("status"))
+	w.as(t, "ann").get("/payment/apply-coupon/NEVER").is(http.StatusNotFound)
+	metrics := string(b.get("/metrics").is(http.StatusOK).body)
+	for _, series := range []string{
+		`couponkit_attempts_total{operation="validate",outcome="coupon_not_found"} 1`,
+		`http_request_duration_seconds_count{route="GET /payment/apply-coupon/{codeOrId}",status="404"} 1`,
+		"go_goroutines",
+	} {
+		require.Contains(t, metrics, series)
+	}
+	require.NotContains(t, metrics, "NEVER", "no code that somebody typed")
+}
+
+// TestAStoreThatIsDownIs503: contract section 8.
+func TestAStoreThatIsDownIs503(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ann := w.as(t, "ann")
+	require.NoError(t, w.BreakStore())
+	for _, path := range []string{"/payment/apply-coupon/SUMMER10", "/points", "/readyz"} {
+		require.NotEmpty(t, ann.get(path).refused(http.StatusServiceUnavailable, "unavailable").header.Get("Retry-After"))
+	}
+	ann.get("/healthz").is(http.StatusOK)
+}
+
+// TestNothingStartsHalf: a service that cannot start frees what it has opened.
+func TestNothingStartsHalf(t *testing.T) {
+	t.Parallel()
+	running := newWorld(t)
+	for name, config := range map[string]app.Config{
+		"the address is taken": {Addr: strings.TrimPrefix(running.URL, "http://")},
+		"half of Stripe":       {StripeKey: "sk_test_x"},
+		"no database":          {Store: "postgres://127.0.0.1:1/none?connect_timeout=1"},
+		"no file":              {Store: "/dev/null/couponkit.db"},
+		"no origin":            {PublicURL: "::"},
+	} {
+		_, err := app.Start(t.Context(), config)
+		require.Error(t, err, name)
+	}
+}

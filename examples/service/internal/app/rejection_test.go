@@ -1,0 +1,160 @@
+package app_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/processor/fakeprocessor"
+)
+
+// TestEveryRejection: every row of contract section 6 over HTTP, with its status,
+// its message and its parameters.
+func TestEveryRejection(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	admin := w.as(t, "admin")
+	phone := object{"lines": []object{line("device", "phone-s", 1)}, "shippingOptionId": "standard"}
+	buys := func(b *browser, code string) answer { // apart from the quote, which carries the refusal
+		return b.post("/payment/cart-checkout", with(phone, object{"couponCode": code, "expected": object{
+			"subtotal": "349.00", "discount": "0.00", "shipping": "4.90", "total": "353.90",
+		}}))
+	}
+	applies := func(name, code string) func() answer {
+		return func() answer { return w.as(t, name).get("/payment/apply-coupon/" + code) }
+	}
+	tests := map[coupon.RejectionCode]struct {
+		refuse func() answer
+		status int
+		params object
+	}{
+		coupon.CodeRequired:     {applies("ann", "%20"), 422, object{}},
+		coupon.CouponNotFound:   {applies("ann", "NEVER"), 404, object{}},
+		coupon.CouponInactive:   {applies("ann", "PAUSED"), 422, object{}},
+		coupon.CouponNotStarted: {applies("ann", "soon"), 422, object{"startsAt": "2026-11-27T12:00:00Z"}},
+		coupon.CouponExpired:    {applies("ann", "OLD"), 422, object{"expiresAt": "2026-11-19T12:00:00Z"}},
+		coupon.ProcessorOutOfSync: {func() answer {
+			c, err := w.Service.Get(t.Context(), admin.creates(object{"code": "TAMPERED"}).text("id"))
+			require.NoError(t, err)
+			require.NoError(t, w.Simulator.Fake().TamperDeactivate(c.Mirror))
+			return w.as(t, "ann").get("/payment/apply-coupon/TAMPERED")
+		}, 422, object{}},
+		coupon.UsageLimitReached: {func() answer {
+			cleo := w.as(t, "cleo")
+			cleo.pays(cleo.checkout(with(phone, object{"couponCode": "LASTONE"})))
+			return w.as(t, "ann").get("/payment/apply-coupon/LASTONE")
+		}, 422, object{"maxUses": 1.0}},
+		coupon.UserUsageLimitReached: {func() answer {
+			cleo := w.as(t, "cleo")
+			cleo.pays(cleo.checkout(with(phone, object{"couponCode": "GADGET25"})))
+			return cleo.get("/payment/apply-coupon/gadget25")
+		}, 422, object{"maxUsesPerUser": 1.0}},
+		coupon.MinimumPurchaseNotMet: {func() answer {
+			return w.as(t, "ann").post("/payment/cart-checkout", object{
+				"lines": []object{line("accessory", "case", 2)}, "shippingOptionId": "pickup", "couponCode": "TENOFF",
+				"expected": object{"subtotal": "49.80", "discount": "10", "shipping": "0", "total": "39.80"},
+			})
+		}, 422, object{"minPurchase": "50.00", "eligibleSubtotal": "49.80", "missing": "0.20"}},
+		coupon.UserRequired:      {func() answer { return w.browser(t).get("/payment/apply-coupon/SUMMER10") }, 401, nil},
+		coupon.UserNotAllowed:    {applies("cleo", "VIP15"), 422, object{}},
+		coupon.PointsNotRedeemed: {applies("ann", "POINTS25"), 422, object{"pointsRequired": 500.0}},
+		coupon.NoEligibleItems:   {func() answer { return buys(w.as(t, "ann"), "PLAN20") }, 422, object{}},
+		coupon.NoDiscount: {func() answer {
+			return w.as(t, "ann").post("/payment/cart-checkout", object{
+				"lines": []object{line("accessory", "sim-tool", 1)}, "shippingOptionId": "standard", "couponCode": "SUMMER10",
+				"expected": object{"subtotal": "0", "discount": "0", "shipping": "4.90", "total": "4.90"},
+			})
+		}, 422, object{}},
+		coupon.CurrencyMismatch: {func() answer {
+			admin.creates(object{"code": "DOLLARS", "discountType": "FIXED_AMOUNT", "discountValue": "5", "currency": "USD"})
+			return buys(w.as(t, "ann"), "DOLLARS")
+		}, 422, object{"couponCurrency": "USD", "cartCurrency": "EUR"}},
+		coupon.CodeTaken: {func() answer {
+			return admin.post("/admin/coupon", object{"code": "summer10", "name": "Again", "discountType": "PERCENTAGE", "discountValue": 5})
+		}, 409, object{}},
+		coupon.CartTotalsInvalid: {func() answer { return buys(w.as(t, "ann"), "SUMMER10") }, 422,
+			object{"field": "discount", "submitted": "0.00", "computed": "34.90"}},
+		coupon.BelowMinimumCharge: {func() answer {
+			admin.creates(object{"code": "NEARLY", "discountType": "FIXED_AMOUNT", "discountValue": "12.49"})
+			return w.as(t, "ann").post("/payment/cart-checkout", object{
+				"lines": []object{line("accessory", "cable", 1)}, "shippingOptionId": "pickup", "couponCode": "NEARLY",
+				"expected": object{"subtotal": "12.50", "discount": "12.49", "shipping": "0", "total": "0.01"},
+			})
+		}, 422, object{"total": "0.01", "minimum": "0.50"}},
+	}
+	for _, code := range coupon.RejectionCodes() {
+		test, known := tests[code]
+		if !known {
+			t.Errorf("no test of %s", code)
+			continue
+		}
+		a := test.refuse().refused(test.status, code.String())
+		if test.params == nil {
+			continue // refused before the library is asked
+		}
+		require.Equal(t, code.Message(), a.text("title"))
+		if diff := cmp.Diff(map[string]any(test.params), a.value("params")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", code, diff)
+		}
+		require.Equal(t, code.String(), a.text("rejections.0.code"))
+	}
+}
+
+// TestAQuoteCarriesItsRefusal: a refused coupon leaves the list prices, and every
+// reason is told (contract section 7).
+func TestAQuoteCarriesItsRefusal(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.as(t, "admin").creates(object{"code": "BOTH", "appliesTo": "SUBSCRIPTION", "minPurchase": "50", "distribution": "USER_SPECIFIC", "allowedUserEmails": "x@example.org"})
+	cart := object{"lines": []object{line("device", "watch", 2)}, "couponCode": "BOTH"}
+	a := w.as(t, "ann").post("/payment/quote", cart).is(http.StatusOK)
+	require.Nil(t, a.value("coupon"))
+	require.Equal(t, "458.00", a.text("quote.total"))
+	var codes []string
+	for _, r := range a.list("rejections") {
+		codes = append(codes, r.(map[string]any)["code"].(string))
+	}
+	require.Equal(t, []string{"minimum_purchase_not_met", "user_not_allowed", "no_eligible_items"}, codes)
+	nobody := w.browser(t).post("/payment/quote", cart).is(http.StatusOK)
+	require.Contains(t, string(nobody.body), "user_required")
+	anonymous := w.browser(t).post("/payment/quote", with(cart, object{"couponCode": "SUMMER10"})).is(http.StatusOK)
+	require.Empty(t, anonymous.list("rejections"))
+	require.Equal(t, "412.20", anonymous.text("quote.total"))
+	require.Equal(t, "SUMMER10", anonymous.text("coupon.code"))
+}
+
+// TestAReservationOutlivesItsCoupon: what was reserved in time is completed although
+// the coupon expires before the payment arrives (contract section 4.5).
+func TestAReservationOutlivesItsCoupon(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.as(t, "admin").creates(object{"code": "BRIEF", "expiresAt": noon().Add(10 * time.Minute)})
+	ann := w.as(t, "ann")
+	bought := ann.checkout(object{"lines": []object{line("plan", "basic", 1)}, "couponCode": "BRIEF"}).is(http.StatusCreated)
+	w.clock.advance(20 * time.Minute)
+	ann.get("/payment/apply-coupon/BRIEF").refused(http.StatusUnprocessableEntity, "coupon_expired")
+	ann.pays(bought)
+	require.Equal(t, 1, w.as(t, "admin").get("/admin/coupon/"+c.text("id")).number("usedCount"))
+}
+
+// TestACheckoutIsFinishedWhenTheProcessorIsBack: after a 503 the same key goes on
+// where it stopped.
+func TestACheckoutIsFinishedWhenTheProcessorIsBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ann := w.as(t, "ann").withKey("attempt-1")
+	body := object{
+		"lines": []object{line("plan", "basic", 1)}, "couponCode": "LASTONE",
+		"expected": object{"subtotal": "9.99", "discount": "4.00", "shipping": "0", "total": "5.99"},
+	}
+	w.Simulator.Fake().Inject(fakeprocessor.Fault{Op: fakeprocessor.CreateSession, Kind: fakeprocessor.LostAfter})
+	ann.post("/payment/cart-checkout", body).refused(http.StatusServiceUnavailable, "processor_unavailable")
+	again := ann.post("/payment/cart-checkout", body).is(http.StatusCreated)
+	require.Equal(t, "true", again.header.Get("Idempotency-Replayed"))
+	require.Len(t, w.Simulator.Fake().Sessions(), 1)
+	ann.pays(again)
+}

@@ -1,0 +1,290 @@
+package app_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/examples/service/internal/api"
+	"github.com/couponkit/couponkit/examples/service/internal/app"
+	"github.com/couponkit/couponkit/processor/fakeprocessor"
+)
+
+// guarded are the calls that need a sign-in; those of the administration need an
+// administrator.
+func guarded() []string {
+	var calls []string
+	for _, pattern := range api.Patterns() {
+		switch method, path, _ := strings.Cut(pattern, " "); {
+		case path == "/session", path == "/login", path == "/catalog", path == "/payment/quote", path == "/payment/webhook",
+			path == "/healthz", path == "/readyz", path == "/metrics", path == "/openapi.json", path == "/docs":
+		default:
+			calls = append(calls, method+" "+path)
+		}
+	}
+	return calls
+}
+
+// TestWhoMayCall: every call but the public ones needs a sign-in, the
+// administration an administrator, and everything that changes something the
+// session's token.
+func TestWhoMayCall(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	nobody, ann, forgetful := w.browser(t), w.as(t, "ann"), w.as(t, "admin")
+	forgetful.csrf = ""
+	guessing := w.as(t, "admin")
+	guessing.csrf = ann.csrf // somebody else's
+	calls := guarded()
+	require.Len(t, calls, 19, "a new call: is it guarded?")
+	for _, pattern := range calls {
+		method, path, _ := strings.Cut(pattern, " ")
+		path = strings.NewReplacer("{id}", "cpn_x", "{codeOrId}", "SUMMER10", "{couponId}", "POINTS25").Replace(path)
+		nobody.do(method, path, nil).refused(http.StatusUnauthorized, "user_required")
+		if strings.HasPrefix(path, "/admin/") {
+			ann.do(method, path, nil).refused(http.StatusForbidden, "administrator_required")
+		}
+		if method != http.MethodGet {
+			forgetful.do(method, path, nil).refused(http.StatusForbidden, "csrf_token_invalid")
+			guessing.do(method, path, nil).refused(http.StatusForbidden, "csrf_token_invalid")
+		}
+	}
+	w.as(t, "admin").get("/admin/coupon/all").is(http.StatusOK)
+	require.NotEmpty(t, w.as(t, "admin").get("/session").text("csrfToken"))
+}
+
+// TestRequestsFromOtherSites: the browser tells where a request comes from.
+func TestRequestsFromOtherSites(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, header := range []http.Header{
+		{"Sec-Fetch-Site": {"cross-site"}},
+		{"Sec-Fetch-Site": {"same-site"}},
+		{"Origin": {"https://evil.example"}},
+	} {
+		b := w.as(t, "admin")
+		b.header = header
+		b.post("/admin/coupon/generate-code", nil).refused(http.StatusForbidden, "cross_origin")
+		b.post("/login", object{"email": "ann@example.org", "password": "ann-demo-1"}).refused(http.StatusForbidden, "cross_origin")
+		b.get("/session").is(http.StatusOK)
+	}
+	own := w.as(t, "admin")
+	own.header = http.Header{"Origin": {w.URL}, "Sec-Fetch-Site": {"same-origin"}}
+	own.post("/admin/coupon/generate-code", nil).is(http.StatusOK)
+}
+
+// TestTheSession: the cookie cannot be read by scripts, is sent to this site only,
+// is another one after each sign-in, and means nothing after the sign-out.
+func TestTheSession(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.browser(t)
+	require.Nil(t, b.get("/session").value("user"))
+	in := b.post("/login", object{"email": "Ann@Example.org", "password": "ann-demo-1"}).is(http.StatusOK)
+	for _, attribute := range []string{"HttpOnly", "Secure", "SameSite=Lax", "Path=/"} {
+		require.Contains(t, in.header.Get("Set-Cookie"), attribute)
+	}
+	require.Equal(t, "usr_ann", in.text("user.id"))
+	require.Equal(t, "customer", in.text("user.role"))
+	first := *b
+	b.signIn("ann@example.org", "ann-demo-1")
+	require.NotEqual(t, first.cookie, b.cookie)
+	require.Nil(t, first.get("/session").value("user"), "the session before has ended")
+	kept := *b
+	b.post("/logout", nil).is(http.StatusNoContent)
+	require.Nil(t, kept.get("/session").value("user"))
+	kept.get("/points").refused(http.StatusUnauthorized, "user_required")
+
+	old := w.as(t, "ben")
+	w.clock.advance(13 * time.Hour)
+	old.get("/points").refused(http.StatusUnauthorized, "user_required")
+}
+
+// TestSomebodyElsesOrder: an order is its customer's own, for administrators too.
+func TestSomebodyElsesOrder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	bought := w.as(t, "ann").checkout(object{"lines": []object{line("plan", "basic", 1)}}).is(http.StatusCreated)
+	for _, name := range []string{"ben", "admin"} {
+		w.as(t, name).get("/order/"+bought.text("orderId")).refused(http.StatusNotFound, "not_found")
+	}
+	w.as(t, "ann").get("/order/ord_none").refused(http.StatusNotFound, "not_found")
+}
+
+// TestTheWebhookIsSigned: spec 6, contract section 8.
+func TestTheWebhookIsSigned(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *app.Config) { c.Deliver = time.Hour })
+	ann := w.as(t, "ann")
+	bought := ann.checkout(object{"lines": []object{line("plan", "basic", 1)}, "couponCode": "LASTONE"}).is(http.StatusCreated)
+	fake := w.Simulator.Fake()
+	require.NoError(t, fake.Pay(fake.Sessions()[0].ID)) // not by the page, so that nothing is delivered yet
+	delivery := fake.Deliveries()[0]
+	sender := w.browser(t)
+	for name, signature := range map[string]string{
+		"none": "", "nonsense": "v1=00", "another secret": fakeprocessor.Sign("whsec_guess", noon(), delivery.Payload),
+	} {
+		sender.header = http.Header{fakeprocessor.SignatureHeader: {signature}}
+		sender.post("/payment/webhook", string(delivery.Payload)).refused(http.StatusBadRequest, "bad_request")
+		require.Equal(t, "open", ann.get("/order/"+bought.text("orderId")).text("state"), name)
+	}
+	sender.header = http.Header{fakeprocessor.SignatureHeader: {delivery.Signature}}
+	sender.post("/payment/webhook", strings.Replace(string(delivery.Payload), "599", "1", 1)).refused(http.StatusBadRequest, "bad_request")
+	for range 3 { // delivered again and again, counted once
+		sender.post("/payment/webhook", string(delivery.Payload)).is(http.StatusOK)
+	}
+	require.Equal(t, "paid", ann.get("/order/"+bought.text("orderId")).text("state"))
+	require.Equal(t, 1, w.as(t, "admin").get("/admin/coupon/all?search=LASTONE").number("items.0.usedCount"))
+	w.clock.advance(10 * time.Minute)
+	sender.post("/payment/webhook", string(delivery.Payload)).refused(http.StatusBadRequest, "bad_request") // too old
+}
+
+// TestBoundsOfRequests: body, content type, method, path.
+func TestBoundsOfRequests(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	admin := w.as(t, "admin")
+	large := `{"couponCode":"` + strings.Repeat("A", 70_000) + `"}`
+	w.as(t, "ann").post("/payment/quote", large).refused(http.StatusRequestEntityTooLarge, "too_large")
+	admin.post("/admin/coupon", `{"name":"`+strings.Repeat("A", 9<<20)+`"}`).refused(http.StatusRequestEntityTooLarge, "too_large")
+	w.browser(t).post("/payment/webhook", strings.Repeat("A", 2<<20)).refused(http.StatusRequestEntityTooLarge, "too_large")
+	admin.header = http.Header{"Content-Type": {"text/plain"}}
+	admin.post("/admin/coupon", `{}`).refused(http.StatusUnsupportedMediaType, "json_required")
+	admin.header = http.Header{}
+	admin.do("PUT", "/admin/coupon", "{}").refused(http.StatusMethodNotAllowed, "method_not_allowed")
+	admin.get("/no/such/page").refused(http.StatusNotFound, "not_found")
+	deep := strings.Repeat(`{"lines":[`, 5_000)
+	w.as(t, "ann").post("/payment/quote", deep).refused(http.StatusUnprocessableEntity, "invalid_input")
+}
+
+// TestCodesCannotBeGuessed: misses are limited by user and by address, and
+// Retry-After tells when it is worth to go on; codes that exist cost nothing.
+func TestCodesCannotBeGuessed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *app.Config) {
+		c.Limits.AttemptsPerUser = api.Limit{Burst: 5, Every: time.Minute}
+		c.Limits.AttemptsPerAddress = api.Limit{Burst: 8, Every: time.Minute}
+	})
+	ann, ben, nobody := w.as(t, "ann"), w.as(t, "ben"), w.browser(t)
+	for range 50 {
+		ann.get("/payment/apply-coupon/SUMMER10").is(http.StatusOK)
+	}
+	body := func(code string) object {
+		return object{"lines": []object{line("plan", "basic", 1)}, "couponCode": code}
+	}
+	totals := object{"subtotal": "9.99", "discount": "0", "shipping": "0", "total": "9.99"}
+	guesses := []func(b *browser, code string) answer{ // all ways to ask for a code share one limit
+		func(b *browser, code string) answer { return b.get("/payment/apply-coupon/" + code) },
+		func(b *browser, code string) answer {
+			return b.post("/payment/cart-checkout", with(body(code), object{"expected": totals}))
+		},
+		func(b *browser, code string) answer {
+			return b.post("/payment/payment-link", with(body(code), object{"mode": "subscription"}))
+		},
+		func(b *browser, code string) answer { return b.post("/points/redeem/"+code, nil) },
+	}
+	for i, guess := range guesses {
+		guess(ann, fmt.Sprint("GUESS-", i)).refused(http.StatusNotFound, "coupon_not_found")
+	}
+	ann.post("/payment/quote", body("GUESS-9")).is(http.StatusOK)
+	for _, guess := range guesses {
+		limited := guess(ann, "SUMMER10").refused(http.StatusTooManyRequests, "too_many_attempts")
+		require.Equal(t, "60", limited.header.Get("Retry-After"))
+	}
+	for i := range 3 {
+		ben.get(fmt.Sprint("/payment/apply-coupon/GUESS-", i)).refused(http.StatusNotFound, "coupon_not_found")
+	}
+	ben.get("/payment/apply-coupon/GUESS").refused(http.StatusTooManyRequests, "too_many_attempts") // the address
+	nobody.post("/payment/quote", body("SUMMER10")).refused(http.StatusTooManyRequests, "too_many_attempts")
+	nobody.post("/payment/quote", object{"lines": []object{line("plan", "basic", 1)}}).is(http.StatusOK)
+	w.clock.advance(time.Minute)
+	ben.get("/payment/apply-coupon/SUMMER10").is(http.StatusOK)
+	ben.get("/payment/apply-coupon/GUESS").refused(http.StatusNotFound, "coupon_not_found")
+	ben.get("/payment/apply-coupon/SUMMER10").refused(http.StatusTooManyRequests, "too_many_attempts")
+}
+
+// TestManyGuessesAtOnce: a crowd of requests does not slip through the limit.
+func TestManyGuessesAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *app.Config) { c.Limits.AttemptsPerUser = api.Limit{Burst: 4, Every: time.Hour} })
+	ann := w.as(t, "ann")
+	const crowd = 40
+	statuses := make(chan int, crowd)
+	for i := range crowd {
+		go func() { statuses <- ann.get(fmt.Sprint("/payment/apply-coupon/GUESS-", i)).status }()
+	}
+	found := map[int]int{}
+	for range crowd {
+		found[<-statuses]++
+	}
+	require.Equal(t, map[int]int{http.StatusNotFound: 4, http.StatusTooManyRequests: crowd - 4}, found)
+}
+
+// TestPasswordsCannotBeGuessed: wrong passwords are limited by account and address;
+// whether an account exists is not told.
+func TestPasswordsCannotBeGuessed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *app.Config) { c.Limits.LoginsPerUser = api.Limit{Burst: 3, Every: time.Minute} })
+	b := w.browser(t)
+	for range 10 {
+		b.signIn("ann@example.org", "ann-demo-1")
+	}
+	var answers []string
+	for _, email := range []string{"ann@example.org", "nobody@example.org"} {
+		for range 3 {
+			a := w.browser(t).post("/login", object{"email": email, "password": "guess"})
+			answers = append(answers, string(a.refused(http.StatusUnauthorized, "wrong_password").body))
+		}
+		w.browser(t).post("/login", object{"email": strings.ToUpper(email), "password": "ann-demo-1"}).
+			refused(http.StatusTooManyRequests, "too_many_attempts")
+	}
+	for _, a := range answers {
+		require.Equal(t, answers[0], a)
+	}
+	empty := w.browser(t).post("/login", object{}).refused(http.StatusUnprocessableEntity, "invalid_input")
+	require.Equal(t, map[string]string{"email": "required", "password": "required"}, empty.fields())
+	w.browser(t).post("/login", object{"email": "ben@example.org", "password": strings.Repeat("x", 100)}).
+		refused(http.StatusUnauthorized, "wrong_password")
+}
+
+// TestSecurityHeaders: on the interface, on pages, and on refusals.
+func TestSecurityHeaders(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.browser(t)
+	b.loose = true
+	for _, path := range []string{"/catalog", "/docs", "/plans", "/nowhere", "/admin/coupon/all", "/simulator/pay/none"} {
+		h := b.get(path).header
+		policy := h.Get("Content-Security-Policy")
+		require.Contains(t, policy, "default-src 'none'", path)
+		require.NotContains(t, policy, "unsafe", path)
+		require.Contains(t, policy, "frame-ancestors 'none'", path)
+		require.Equal(t, "nosniff", h.Get("X-Content-Type-Options"), path)
+		require.Equal(t, "same-origin", h.Get("Referrer-Policy"), path)
+	}
+}
+
+// TestBehindAProxy: the address is what the proxy has written, and not what the
+// client says of himself.
+func TestBehindAProxy(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *app.Config) {
+		c.BehindProxy = true
+		c.Limits.AttemptsPerAddress = api.Limit{Burst: 1, Every: time.Hour}
+	})
+	quote := object{"lines": []object{line("plan", "basic", 1)}, "couponCode": "GUESS"}
+	from := func(addresses ...string) answer {
+		b := w.browser(t)
+		b.header = http.Header{"X-Forwarded-For": addresses}
+		return b.post("/payment/quote", quote)
+	}
+	from("203.0.113.7").is(http.StatusOK)
+	from("198.51.100.1, 203.0.113.7").refused(http.StatusTooManyRequests, "too_many_attempts")
+	from("203.0.113.8").is(http.StatusOK)
+	from("2001:db8::1").is(http.StatusOK)
+	from("2001:db8::2").refused(http.StatusTooManyRequests, "too_many_attempts") // one customer's network
+}
