@@ -1,0 +1,158 @@
+package shop_test
+
+import (
+	"database/sql"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/crypto/bcrypt"
+	_ "modernc.org/sqlite"
+
+	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/examples/service/internal/shop"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+func open(t *testing.T, now func() time.Time) *shop.DB {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "shop.db")+"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_txlock=immediate")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	for range 2 { // opening again does no harm
+		_, err = shop.Open(t.Context(), db, shop.Options{PasswordCost: bcrypt.MinCost})
+		require.NoError(t, err)
+	}
+	s, err := shop.Open(t.Context(), db, shop.Options{PasswordCost: bcrypt.MinCost, Now: now})
+	require.NoError(t, err)
+	empty, err := s.Empty(t.Context())
+	require.NoError(t, err)
+	require.True(t, empty)
+	for range 2 { // so does seeding
+		require.NoError(t, s.Seed(t.Context(), shop.DemoUsers(), shop.DemoItems()))
+	}
+	return s
+}
+
+const ann = "usr_ann" // has 1,500 points
+
+// TestTheLedger: the promises of couponkit.Points.
+func TestTheLedger(t *testing.T) {
+	t.Parallel()
+	s, ctx := open(t, nil), t.Context()
+	balance := func() int64 {
+		t.Helper()
+		n, err := s.Balance(ctx, ann)
+		require.NoError(t, err)
+		return n
+	}
+	for range 3 { // a debit that is repeated
+		require.NoError(t, s.Debit(ctx, ann, "rsv_1", 1_000))
+		require.EqualValues(t, 500, balance())
+	}
+	require.ErrorIs(t, s.Debit(ctx, ann, "rsv_2", 501), couponkit.ErrInsufficientPoints)
+	require.EqualValues(t, 500, balance())
+	require.NoError(t, s.Debit(ctx, ann, "rsv_2", 500), "what was refused may be tried again")
+	require.EqualValues(t, 0, balance())
+	for range 3 {
+		require.NoError(t, s.Refund(ctx, ann, "rsv_1"))
+		require.EqualValues(t, 1_000, balance())
+	}
+	require.ErrorIs(t, s.Debit(ctx, ann, "rsv_1", 1), couponkit.ErrReservationClosed)
+	require.NoError(t, s.Refund(ctx, ann, "rsv_3"), "nothing was debited")
+	require.ErrorIs(t, s.Debit(ctx, ann, "rsv_3", 1), couponkit.ErrReservationClosed, "a debit that arrives late")
+	require.EqualValues(t, 1_000, balance())
+	require.ErrorIs(t, s.Debit(ctx, "usr_nobody", "rsv_4", 1), couponkit.ErrInsufficientPoints)
+	nobody, err := s.Balance(ctx, "usr_nobody")
+	require.NoError(t, err)
+	require.Zero(t, nobody)
+}
+
+// TestManyDebitsAtOnce: one reservation is debited once, and a balance is never
+// overdrawn.
+func TestManyDebitsAtOnce(t *testing.T) {
+	t.Parallel()
+	s := open(t, nil)
+	var (
+		running sync.WaitGroup
+		mu      sync.Mutex
+		paid    int
+	)
+	for i := range 40 {
+		running.Go(func() {
+			id := "rsv_" + string(rune('a'+i%20)) // each twice
+			if s.Debit(t.Context(), ann, id, 100) == nil {
+				mu.Lock()
+				paid++
+				mu.Unlock()
+			}
+		})
+	}
+	running.Wait()
+	balance, err := s.Balance(t.Context(), ann)
+	require.NoError(t, err)
+	require.Zero(t, balance, "fifteen reservations of 100 points fit")
+	require.LessOrEqual(t, paid, 30, "each of the fifteen is told at most twice")
+}
+
+// TestUsersForCouponkit: the directory.
+func TestUsersForCouponkit(t *testing.T) {
+	t.Parallel()
+	s := open(t, nil)
+	u, err := s.User(t.Context(), ann)
+	require.NoError(t, err)
+	if diff := cmp.Diff(couponkit.User{ID: ann, Email: "ann@example.org"}, u); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	_, err = s.User(t.Context(), "usr_nobody")
+	require.ErrorIs(t, err, couponkit.ErrUserNotFound)
+	emails, err := s.Emails(t.Context(), []string{ann, "", "usr_nobody", ann})
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{ann: "ann@example.org", "usr_nobody": ""}, emails)
+}
+
+// TestSessionsEnd: by the clock and by the sign-out; only a hash is stored.
+func TestSessionsEnd(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	s, ctx := open(t, func() time.Time { return now }), t.Context()
+	u, err := s.Authenticate(ctx, " ANN@example.org ", "ann-demo-1")
+	require.NoError(t, err)
+	token, session, err := s.SignIn(ctx, u)
+	require.NoError(t, err)
+	again, err := s.Session(ctx, token)
+	require.NoError(t, err)
+	require.Equal(t, session, again)
+	now = now.Add(shop.DefaultSessionLifetime)
+	_, err = s.Session(ctx, token)
+	require.ErrorIs(t, err, shop.ErrNotFound)
+	for _, wrong := range []string{"", "ann-demo-2"} {
+		_, err = s.Authenticate(ctx, "ann@example.org", wrong)
+		require.ErrorIs(t, err, shop.ErrWrongPassword)
+	}
+	token, _, err = s.SignIn(ctx, u)
+	require.NoError(t, err)
+	require.NoError(t, s.SignOut(ctx, token))
+	_, err = s.Session(ctx, token)
+	require.ErrorIs(t, err, shop.ErrNotFound)
+}
+
+// TestTheCatalogueComesBack: as it was stored, in its order.
+func TestTheCatalogueComesBack(t *testing.T) {
+	t.Parallel()
+	catalog, err := open(t, nil).Catalog(t.Context())
+	require.NoError(t, err)
+	var all []shop.Item
+	for _, kind := range []pricing.LineKind{pricing.Plan, pricing.Device, pricing.Accessory, pricing.Shipping} {
+		all = append(all, catalog.Items(kind)...)
+	}
+	if diff := cmp.Diff(shop.DemoItems(), all); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	_, found := catalog.Find(pricing.Device, "basic")
+	require.False(t, found, "a plan is no device")
+	require.Len(t, catalog.Search(pricing.Accessory, " C", 2), 2)
+}

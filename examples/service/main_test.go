@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"io"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/examples/service/internal/shop"
+)
+
+// output is what a program has written so far.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+func noEnvironment(string) string { return "" }
+
+// TestTheProgramStartsAndStops: it says where to look and who can sign in, serves,
+// and ends when it is told to.
+func TestTheProgramStartsAndStops(t *testing.T) {
+	t.Parallel()
+	for _, store := range []string{"memory", filepath.Join(t.TempDir(), "deep", "coupon kit.db")} {
+		ctx, stop := context.WithCancel(t.Context())
+		var out output
+		ended := make(chan error, 1)
+		go func() {
+			ended <- run(ctx, []string{"-addr", "127.0.0.1:0", "-store", store, "-log", "error"}, noEnvironment, &out, io.Discard)
+		}()
+		address := regexp.MustCompile(`listening on (http://127\.0\.0\.1:\d+) `)
+		require.Eventually(t, func() bool { return address.MatchString(out.String()) }, 30*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return strings.Contains(out.String(), "cleo@example.org") }, time.Second, 10*time.Millisecond)
+		for _, u := range shop.DemoUsers() {
+			require.Contains(t, out.String(), u.Email)
+			require.Contains(t, out.String(), u.Password)
+		}
+		base := address.FindStringSubmatch(out.String())[1]
+		answer, err := http.Get(base + "/readyz") //nolint:noctx // a client of a moment
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		require.Equal(t, http.StatusOK, answer.StatusCode)
+
+		stop()
+		require.NoError(t, <-ended)
+		require.Contains(t, out.String(), "stopped")
+		_, err = http.Get(base + "/readyz") //nolint:noctx,bodyclose // nobody answers
+		require.Error(t, err)
+	}
+}
+
+// TestArguments: what makes no sense is refused before anything is opened.
+func TestArguments(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"extra"}, {"-nonsense"}, {"-log", "loud"}} {
+		require.Error(t, run(t.Context(), args, noEnvironment, io.Discard, io.Discard))
+	}
+	err := run(t.Context(), []string{"-help"}, noEnvironment, io.Discard, io.Discard)
+	require.True(t, errors.Is(err, flag.ErrHelp))
+	half := func(name string) string {
+		if name == "STRIPE_SECRET_KEY" {
+			return "sk_test_123"
+		}
+		return ""
+	}
+	err = run(t.Context(), []string{"-addr", "127.0.0.1:0", "-store", "memory"}, half, io.Discard, io.Discard)
+	require.ErrorContains(t, err, "stripe")
+	require.NotContains(t, err.Error(), "sk_test")
+}
+
+// TestNoPasswordIsPrinted: a database address may hold one.
+func TestNoPasswordIsPrinted(t *testing.T) {
+	t.Parallel()
+	require.NotContains(t, storeName("postgres://shop:secret@db/coupons"), "secret")
+	require.Equal(t, "memory", storeName("memory"))
+}
