@@ -277,6 +277,7 @@ func (t *Totals) compare(q pricing.Quote, couponID string) error {
 	return &refused
 }
 
-// sessionEnd is when the order's session ends: the reservation outlives it by the
-// grace period.
-func (s *Service) sessionEnd(o store.Order) time.Time { return o.Deadline.Add(-s.grace) }
+// sessionEnd is when the order's session ends. It depends on nothing that changes,
+// so that a repeated call asks for the same session: the deadline does change, when
+// a delayed payment is on its way.
+func (s *Service) sessionEnd(o store.Order) time.Time { return o.CreatedAt.Add(s.sessionLifetime) }

@@ -544,3 +544,35 @@ func TestNewRefusesWhatMakesNoSense(t *testing.T) {
 		t.Errorf("neither store nor processor: %v", err)
 	}
 }
+
+// TestAnEventThatIsFasterThanTheAttachment: the customer has paid, or will, before
+// the order knows of its session; the repeated checkout still has one session.
+func TestAnEventThatIsFasterThanTheAttachment(t *testing.T) {
+	t.Parallel()
+	for name, finish := range map[string]func(*fakeprocessor.Processor, string) error{
+		"paid": (*fakeprocessor.Processor).Pay, "to be paid later": (*fakeprocessor.Processor).PayLater,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, blow := newCrashingWorld(t)
+			c := w.create(t, tenOff())
+			r := w.request("TEN")
+			r.Key = "once"
+			const beforeAttaching = 5 // OrderByKey, LookUp, VerifyMirror, Reserve, CreateSession
+			blow.arm(beforeAttaching, false)
+			_, err := w.Checkout(t.Context(), r)
+			require.ErrorIs(t, err, errCrash)
+			blow.restart()
+			require.NoError(t, finish(w.fake, w.fake.Sessions()[0].ID))
+			w.pass(time.Minute)
+			w.deliver(t)
+			got := w.checkout(t, r)
+			if sessions := w.fake.Sessions(); len(sessions) != 1 || got.Session.ID != sessions[0].ID || !got.Replayed {
+				t.Errorf("%d sessions, checkout %+v", len(sessions), got)
+			}
+			if n := w.get(t, c.ID); n.UsedCount+n.ReservedCount != 1 {
+				t.Errorf("%d used and %d reserved, want 1 in all", n.UsedCount, n.ReservedCount)
+			}
+		})
+	}
+}

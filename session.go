@@ -25,10 +25,10 @@ type sessionDetails struct {
 // openSession makes the order's session, or returns the order with the one that it
 // has.
 func (s *Service) openSession(ctx context.Context, o store.Order, d sessionDetails) (store.Order, error) {
-	if o.SessionID != "" && o.SessionURL != "" {
+	switch {
+	case o.SessionID != "" && o.SessionURL != "", o.State == store.OrderPaid:
 		return o, nil
-	}
-	if o.Ended() {
+	case o.State == store.OrderCancelled:
 		return o, ErrOrderEnded
 	}
 	session, err := s.processor.CreateSession(ctx, s.sessionRequest(o, d))
