@@ -227,8 +227,8 @@ func (w *writer) setUp(ctx context.Context, conn *sql.Conn) error {
 	if _, err := conn.ExecContext(ctx, timeout); err != nil {
 		return fmt.Errorf("set busy timeout: %w", err)
 	}
-	var mode string
-	if err := conn.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode); err != nil {
+	mode, err := w.journal(ctx, conn)
+	if err != nil {
 		return fmt.Errorf("set journal mode: %w", err)
 	}
 	synchronous := "PRAGMA synchronous = FULL"
@@ -246,6 +246,18 @@ func (w *writer) setUp(ctx context.Context, conn *sql.Conn) error {
 		}
 	}
 	return nil
+}
+
+// journal sets the journal mode, which the file keeps. SQLite does not wait for
+// others when it changes the mode.
+func (w *writer) journal(ctx context.Context, conn *sql.Conn) (mode string, err error) {
+	if err := conn.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&mode); err != nil || strings.EqualFold(mode, "wal") {
+		return mode, err
+	}
+	err = w.patiently(ctx, func() error {
+		return conn.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode)
+	})
+	return mode, err
 }
 
 // release gives the connection back when it is the only one, or at the end.
@@ -295,19 +307,37 @@ const (
 // lock takes the database's write lock. As long as other processes were seen to
 // want it, it leaves them a moment to take it first.
 func (w *writer) lock(ctx context.Context) error {
+	begin := func() error {
+		_, err := w.writing().exec(ctx, "BEGIN IMMEDIATE")
+		return err
+	}
+	if !w.polls {
+		return begin()
+	}
 	if w.contended > 0 {
 		w.contended--
 		if err := pause(ctx, rand.N(lastPoll)); err != nil { //nolint:gosec // no secret
 			return err
 		}
 	}
+	return w.patiently(ctx, func() error {
+		err := begin()
+		if err != nil {
+			w.contended = courtesy
+		}
+		return err
+	})
+}
+
+// patiently repeats what others keep from succeeding, as long as the busy timeout
+// allows.
+func (w *writer) patiently(ctx context.Context, try func() error) error {
 	left := w.options.BusyTimeout
 	for poll := firstPoll; ; poll = min(2*poll, lastPoll) {
-		_, err := w.writing().exec(ctx, "BEGIN IMMEDIATE")
-		if err == nil || !w.polls || !w.schema.transient(err) || left <= 0 {
+		err := try()
+		if err == nil || !w.schema.transient(err) || left <= 0 {
 			return err
 		}
-		w.contended = courtesy
 		wait := poll/2 + rand.N(poll) //nolint:gosec // no secret
 		if err := pause(ctx, wait); err != nil {
 			return err

@@ -178,7 +178,7 @@ func writeDump(t *testing.T, s shop) {
 		writeRows(t.Context(), t, db, s.dialect, table, &out)
 	}
 	require.NoError(t, os.MkdirAll("testdata", 0o755))
-	require.NoError(t, os.WriteFile(schema1(s.dialect), []byte(out.String()), 0o600))
+	require.NoError(t, os.WriteFile(schema1(s.dialect), []byte(out.String()), 0o644))
 }
 
 func writeRows(ctx context.Context, t *testing.T, db *sql.DB, d sqlstore.Dialect, table string, out *strings.Builder) {
