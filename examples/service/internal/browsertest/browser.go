@@ -25,6 +25,7 @@ import (
 
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // ErrNoBrowser: there is no Chromium to drive.
@@ -188,11 +189,11 @@ func (t *Tab) Eval(expression string, out any) error {
 }
 
 // Wait waits until an expression is true in the page, across loads of other pages.
-func (t *Tab) Wait(expression string) error { return t.waitFor(expression, nil) }
+func (t *Tab) Wait(expression string) error { return t.waitFor(expression, expression, nil) }
 
 // waitFor waits until an expression has a value that is neither false nor null, and
-// reads it into out.
-func (t *Tab) waitFor(expression string, out any) error {
+// reads it into out. what says in words what is waited for.
+func (t *Tab) waitFor(what, expression string, out any) error {
 	const pause = 20 * time.Millisecond
 	deadline := time.Now().Add(patience)
 	for {
@@ -207,7 +208,7 @@ func (t *Tab) waitFor(expression string, out any) error {
 			return t.ctx.Err()
 		}
 		if time.Now().After(deadline) {
-			return errors.Join(fmt.Errorf("waited in vain for %s; %s", expression, t.situation()), err)
+			return errors.Join(fmt.Errorf("waited in vain for %s; %s", what, t.situation()), err)
 		}
 		select {
 		case <-time.After(pause): // between two looks at the condition
@@ -219,7 +220,7 @@ func (t *Tab) waitFor(expression string, out any) error {
 // situation describes the page for the message of a test.
 func (t *Tab) situation() string {
 	var text string
-	if err := t.Eval(`location.href + "\n" + document.body.innerText.slice(0, 2000)`, &text); err != nil {
+	if err := t.Eval(`location.href + "\n" + document.body.innerText.replace(/\s+/g, " ").slice(0, 700)`, &text); err != nil {
 		return err.Error()
 	}
 	if complaints := t.Complaints(); len(complaints) > 0 {
@@ -249,8 +250,8 @@ const reach = `(async () => {
 // Click clicks an element with the mouse as soon as a person could.
 func (t *Tab) Click(selector string) error {
 	var at point
-	if err := t.waitFor(fmt.Sprintf(reach, quoted(selector)), &at); err != nil {
-		return fmt.Errorf("click %s: %w", selector, err)
+	if err := t.waitFor("a place to click "+selector, fmt.Sprintf(reach, quoted(selector)), &at); err != nil {
+		return err
 	}
 	return t.do(chromedp.MouseClickXY(at.X, at.Y))
 }
@@ -277,12 +278,17 @@ func (t *Tab) Type(selector, text string) error {
 }
 
 // Press sends keys to what has the focus.
-func (t *Tab) Press(keys string) error { return t.do(chromedp.KeyEvent(keys)) }
+func (t *Tab) Press(keys string) error {
+	if keys == kb.Enter {
+		return t.enter()
+	}
+	return t.do(chromedp.KeyEvent(keys))
+}
 
 // Text returns the text of an element as soon as there is one.
 func (t *Tab) Text(selector string) (string, error) {
 	var text string
-	err := t.waitFor(fmt.Sprintf(`document.querySelector(%s)?.innerText?.trim() || null`, quoted(selector)), &text)
+	err := t.waitFor("a text in "+selector, fmt.Sprintf(`document.querySelector(%s)?.innerText?.trim() || null`, quoted(selector)), &text)
 	return text, err
 }
 

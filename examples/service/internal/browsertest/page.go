@@ -23,6 +23,22 @@ func (t *Tab) insert(text string) error {
 	return err
 }
 
+// enter presses Enter as a keyboard does: one event that is the key and its
+// character, so that a page that refuses the key never sees the character, which
+// would send a form.
+func (t *Tab) enter() error {
+	const enterKey = 13
+	for _, event := range []input.DispatchKeyEventParams{
+		{Type: input.DispatchKeyEventTypeKeyDown, Text: "\r", UnmodifiedText: "\r"}, {Type: input.DispatchKeyEventTypeKeyUp},
+	} {
+		event.Key, event.Code, event.WindowsVirtualKeyCode = "Enter", "Enter", enterKey
+		if _, err := chromedp.Call(t.ctx, input.DispatchKeyEvent, event); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Resize gives the tab a size in CSS pixels, and the resolution of the pictures.
 func (t *Tab) Resize(width, height int64, scale float64) error {
 	return t.do(chromedp.EmulateViewport(width, height, chromedp.EmulateScale(scale)))

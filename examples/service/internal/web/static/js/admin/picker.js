@@ -61,7 +61,10 @@ function picker(host) {
     list.children[index].scrollIntoView({ block: "nearest" });
   }
 
-  async function search() {
+  // search shows what matches. A ticket is that of the typing that led to it: when
+  // something was chosen meanwhile, there is nothing to search any more.
+  async function search(ticket) {
+    if (ticket !== undefined && ticket !== asked) return;
     const ask = (asked += 1);
     let found;
     try {
@@ -99,8 +102,9 @@ function picker(host) {
     status.textContent = text;
   }
 
-  input.addEventListener("input", debounce(search, 150));
-  input.addEventListener("click", search);
+  const searchSoon = debounce(search, 150);
+  input.addEventListener("input", () => searchSoon((asked += 1)));
+  input.addEventListener("click", () => search());
   input.addEventListener("blur", close);
   input.addEventListener("keydown", (event) => {
     const last = options.length - 1;

@@ -1,0 +1,161 @@
+package web_test
+
+import (
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/examples/service/internal/web"
+)
+
+type role int
+
+const (
+	nobody role = iota
+	customer
+	administrator
+)
+
+func newSite(t *testing.T, as role) *web.Site {
+	t.Helper()
+	site, err := web.New(web.Options{Who: func(*http.Request) (bool, bool) { return as != nobody, as == administrator }})
+	require.NoError(t, err)
+	return site
+}
+
+func get(t *testing.T, site http.Handler, address string) (*http.Response, string) {
+	t.Helper()
+	recorder := httptest.NewRecorder()
+	site.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody))
+	answer := recorder.Result()
+	body, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	return answer, string(body)
+}
+
+var pages = []string{"/admin/coupons", "/admin/coupons/cpn_1", "/plans", "/accessories", "/cart", "/orders/ord_1", "/login"}
+
+var (
+	asset  = regexp.MustCompile(`(?:src|href)="(/static/[^"]+)"`)
+	inline = regexp.MustCompile(`(?i)<style|\sstyle=|\son[a-z]+=|<script(?:\s[^>]*)?>[^<]|javascript:`)
+)
+
+func TestEachPageIsServedUnderAStrictPolicy(t *testing.T) {
+	t.Parallel()
+	site := newSite(t, administrator)
+	for _, address := range pages {
+		answer, body := get(t, site, address)
+		if answer.StatusCode != http.StatusOK {
+			t.Errorf("%s: status %d", address, answer.StatusCode)
+		}
+		policy := answer.Header.Get("Content-Security-Policy")
+		if !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") || strings.Contains(policy, "*") {
+			t.Errorf("%s: the policy is %q", address, policy)
+		}
+		if found := inline.FindString(body); found != "" {
+			t.Errorf("%s: %q is inline", address, found)
+		}
+		if !strings.Contains(body, `<html lang="en">`) || !strings.Contains(body, "<h1") || !strings.Contains(body, `id="main"`) {
+			t.Errorf("%s: language, heading or main part is missing", address)
+		}
+		for _, match := range asset.FindAllStringSubmatch(body, -1) {
+			if file, _ := get(t, site, match[1]); file.StatusCode != http.StatusOK {
+				t.Errorf("%s: %s has status %d", address, match[1], file.StatusCode)
+			}
+		}
+		for _, match := range regexp.MustCompile(`(?:src|href)="(https?:)?//[^"]*"`).FindAllString(body, -1) {
+			t.Errorf("%s: %s is somebody else's", address, match)
+		}
+	}
+}
+
+func TestTheAdministrationIsForAdministrators(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		as     role
+		status int
+		to     string
+	}{
+		{nobody, http.StatusSeeOther, "/login?next=%2Fadmin%2Fcoupons%3Fsearch%3Da"},
+		{customer, http.StatusForbidden, ""},
+		{administrator, http.StatusOK, ""},
+	} {
+		answer, _ := get(t, newSite(t, row.as), "/admin/coupons?search=a")
+		if answer.StatusCode != row.status || answer.Header.Get("Location") != row.to {
+			t.Errorf("role %d: status %d to %q", row.as, answer.StatusCode, answer.Header.Get("Location"))
+		}
+	}
+	site, err := web.New(web.Options{})
+	require.NoError(t, err)
+	if answer, _ := get(t, site, "/admin/coupons"); answer.StatusCode != http.StatusSeeOther {
+		t.Errorf("without Who: status %d", answer.StatusCode)
+	}
+}
+
+func TestFilesAreKeptByBrowsersAndNotListed(t *testing.T) {
+	t.Parallel()
+	site := newSite(t, nobody)
+	answer, body := get(t, site, site.Asset("css/base.css"))
+	if got := answer.Header.Get("Cache-Control"); !strings.Contains(got, "immutable") || !strings.Contains(body, "body") {
+		t.Errorf("the file has Cache-Control %q", got)
+	}
+	for _, address := range []string{"/static/", "/static/other/css/base.css", path.Dir(site.Asset("css/base.css")) + "/", site.Asset("none.css")} {
+		if answer, _ := get(t, site, address); answer.StatusCode != http.StatusNotFound {
+			t.Errorf("%s: status %d", address, answer.StatusCode)
+		}
+	}
+	if answer, _ := get(t, site, "/"); answer.Header.Get("Location") != "/plans" {
+		t.Errorf("/ leads to %q", answer.Header.Get("Location"))
+	}
+}
+
+// Every import of a module is a file, every module is strict about text, and every
+// colour comes from the scale.
+func TestTheStaticFilesKeepTheirRules(t *testing.T) {
+	t.Parallel()
+	files := os.DirFS("static")
+	imports := regexp.MustCompile(`(?m)^import .* from "([^"]+)";$|^import "([^"]+)";$`)
+	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(files, name)
+		if err != nil {
+			return err
+		}
+		switch path.Ext(name) {
+		case ".js":
+			for _, match := range imports.FindAllStringSubmatch(string(text), -1) {
+				target := path.Join(path.Dir(name), match[1]+match[2])
+				if _, err := fs.Stat(files, target); err != nil {
+					t.Errorf("%s imports %s: %v", name, target, err)
+				}
+			}
+			for _, banned := range []string{"innerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "parseFloat", "setAttribute(\"style\""} {
+				if strings.Contains(string(text), banned) {
+					t.Errorf("%s uses %s", name, banned)
+				}
+			}
+		case ".css":
+			if name != "css/tokens.css" {
+				for _, colour := range regexp.MustCompile(`#[0-9a-fA-F]{6}\b`).FindAllString(string(text), -1) {
+					t.Errorf("%s has the colour %s of its own", name, colour)
+				}
+			}
+			if strings.Contains(string(text), "@import") || strings.Contains(string(text), "url(") {
+				t.Errorf("%s loads something else", name)
+			}
+		}
+		return nil
+	})
+	require.NoError(t, err)
+}
