@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -46,7 +47,7 @@ func run(ctx context.Context, args []string, env func(string) string, out, logs 
 	if err != nil {
 		return err
 	}
-	announce(out, server.URL, config)
+	say(out, announcement(server.URL, config))
 	select {
 	case <-ctx.Done():
 	case err = <-server.Failed():
@@ -57,7 +58,7 @@ func run(ctx context.Context, args []string, env func(string) string, out, logs 
 		err = closeErr
 	}
 	if err == nil {
-		fmt.Fprintln(out, "stopped")
+		say(out, "stopped\n")
 	}
 	return err
 }
@@ -87,25 +88,29 @@ func readConfig(args []string, env func(string) string, logs io.Writer) (app.Con
 	return c, nil
 }
 
-// announce prints where to look and who can sign in.
-func announce(out io.Writer, at string, c app.Config) {
+// say writes for people; nobody is left to tell when that fails.
+func say(out io.Writer, text string) { _, _ = io.WriteString(out, text) }
+
+// announcement tells where to look and who can sign in.
+func announcement(at string, c app.Config) string {
 	processor := "simulated"
 	if c.StripeKey != "" {
 		processor = "Stripe"
 	}
-	fmt.Fprintf(out, "couponkit is listening on %s (store: %s, processor: %s)\n\n", at, storeName(c.Store), processor)
-	fmt.Fprintf(out, "  shop         %s/plans, /accessories, /cart\n", at)
-	fmt.Fprintf(out, "  admin panel  %s/admin/coupons\n", at)
-	fmt.Fprintf(out, "  HTTP API     %s/docs, /openapi.json\n", at)
-	fmt.Fprintf(out, "  operations   %s/healthz, /readyz, /metrics\n\n", at)
-	if !c.Seed {
-		return
+	var b strings.Builder
+	fmt.Fprintf(&b, "couponkit is listening on %s (store: %s, processor: %s)\n\n", at, storeName(c.Store), processor)
+	fmt.Fprintf(&b, "  shop         %s/plans, /accessories, /cart\n", at)
+	fmt.Fprintf(&b, "  admin panel  %s/admin/coupons\n", at)
+	fmt.Fprintf(&b, "  HTTP API     %s/docs, /openapi.json\n", at)
+	fmt.Fprintf(&b, "  operations   %s/healthz, /readyz, /metrics\n\n", at)
+	if c.Seed {
+		b.WriteString("  the demo's users, if the store was empty\n")
+		for _, u := range shop.DemoUsers() {
+			fmt.Fprintf(&b, "    %-20s %-15s %s, %d points\n", u.Email, u.Password, u.Role, u.Points)
+		}
+		b.WriteString("\n")
 	}
-	fmt.Fprintln(out, "  sign in as")
-	for _, u := range shop.DemoUsers() {
-		fmt.Fprintf(out, "    %-20s %-15s %s, %d points\n", u.Email, u.Password, u.Role, u.Points)
-	}
-	fmt.Fprintln(out)
+	return b.String()
 }
 
 // storeName is the store without the password that a database address may hold.

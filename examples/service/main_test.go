@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"flag"
 	"io"
 	"net/http"
@@ -78,7 +77,7 @@ func TestArguments(t *testing.T) {
 		require.Error(t, run(t.Context(), args, noEnvironment, io.Discard, io.Discard))
 	}
 	err := run(t.Context(), []string{"-help"}, noEnvironment, io.Discard, io.Discard)
-	require.True(t, errors.Is(err, flag.ErrHelp))
+	require.ErrorIs(t, err, flag.ErrHelp)
 	half := func(name string) string {
 		if name == "STRIPE_SECRET_KEY" {
 			return "sk_test_123"

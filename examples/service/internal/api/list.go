@@ -51,8 +51,8 @@ func (a *API) listCoupons(w http.ResponseWriter, r *http.Request) error {
 	q := query{r: r}
 	q.only("page", "pageSize", "search", "sort", "order")
 	list := store.CouponList{
-		Search: q.text("search"), Page: q.number("page", 1, 1, maxPage),
-		PageSize: q.number("pageSize", store.DefaultPageSize, 1, store.MaxPageSize),
+		Search: q.text("search"), Page: q.number("page", 1, maxPage),
+		PageSize: q.number("pageSize", store.DefaultPageSize, store.MaxPageSize),
 	}
 	by := q.choice("sort", byCreation, "code", "name", "discount", "scope", "used", "points", "expires", "status")
 	order := q.choice("order", "", "asc", "desc")

@@ -5,6 +5,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/couponkit/couponkit/internal/strictjson"
@@ -80,8 +81,8 @@ func (q *query) only(names ...string) {
 
 func (q *query) text(name string) string { return q.r.URL.Query().Get(name) }
 
-// number reads a whole number within bounds; absent is the fallback.
-func (q *query) number(name string, fallback, least, most int) int {
+// number reads a whole number from 1 to most; absent is the fallback.
+func (q *query) number(name string, fallback, most int) int {
 	text := q.text(name)
 	if text == "" {
 		return fallback
@@ -90,8 +91,8 @@ func (q *query) number(name string, fallback, least, most int) int {
 	switch {
 	case err != nil:
 		q.faults.Add(name, pricing.FieldMalformed, "must be a whole number")
-	case n < least:
-		q.faults.Add(name, pricing.FieldTooSmall, fmt.Sprintf("must be at least %d", least))
+	case n < 1:
+		q.faults.Add(name, pricing.FieldTooSmall, "must be at least 1")
 	case n > most:
 		q.faults.Add(name, pricing.FieldTooLarge, fmt.Sprintf("must be at most %d", most))
 	default:
@@ -106,10 +107,8 @@ func (q *query) choice(name string, words ...string) string {
 	if text == "" {
 		return words[0]
 	}
-	for _, word := range words {
-		if text == word {
-			return text
-		}
+	if slices.Contains(words, text) {
+		return text
 	}
 	q.faults.Add(name, pricing.FieldUnknown, fmt.Sprintf("must be one of %v", words))
 	return words[0]

@@ -75,7 +75,7 @@ func (a *API) setCookie(w http.ResponseWriter, token string) {
 	if token == "" {
 		age = -1
 	}
-	http.SetCookie(w, &http.Cookie{
+	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Secure unless the operator has asked for plain HTTP
 		Name: SessionCookie, Value: token, Path: "/", MaxAge: age,
 		HttpOnly: true, Secure: !a.InsecureCookies, SameSite: http.SameSiteLaxMode,
 	})

@@ -37,7 +37,7 @@ func (a *API) redemptions(w http.ResponseWriter, r *http.Request) error {
 	q.only("after", "pageSize")
 	list := store.RedemptionList{
 		CouponID: r.PathValue("id"), After: q.text("after"),
-		PageSize: q.number("pageSize", store.DefaultPageSize, 1, store.MaxPageSize),
+		PageSize: q.number("pageSize", store.DefaultPageSize, store.MaxPageSize),
 	}
 	if err := q.faults.Err(); err != nil {
 		return err
@@ -92,7 +92,7 @@ const (
 func (a *API) usage(w http.ResponseWriter, r *http.Request) error {
 	q := query{r: r}
 	q.only("days")
-	days := q.number("days", usageDays, 1, 366)
+	days := q.number("days", usageDays, 366)
 	if err := q.faults.Err(); err != nil {
 		return err
 	}

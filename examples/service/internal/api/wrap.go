@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"time"
@@ -29,7 +30,7 @@ func (a *API) Wrap(mux *http.ServeMux) http.Handler {
 		recorded := &recorder{ResponseWriter: w}
 		defer func() {
 			if failure := recover(); failure != nil {
-				if failure == http.ErrAbortHandler {
+				if err, is := failure.(error); is && errors.Is(err, http.ErrAbortHandler) {
 					panic(failure)
 				}
 				a.Logger.ErrorContext(ctx, "a handler panicked", slog.String("route", route), slog.Any("panic", failure))

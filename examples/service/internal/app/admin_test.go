@@ -246,3 +246,14 @@ func TestAnEmptyShop(t *testing.T) {
 		refused(http.StatusUnauthorized, "wrong_password")
 	require.Empty(t, w.browser(t).get("/catalog").is(http.StatusOK).list("plans"))
 }
+
+// TestOddCodes: whatever a code may hold can be asked for in a path.
+func TestOddCodes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	admin, ann := w.as(t, "admin"), w.as(t, "ann")
+	for typed, key := range map[string]string{"half/50%": "HALF/50%", "straße": "STRASSE", "ｆｕｌｌ": "FULL", "a?b#c": "A?B#C", "x+y&z": "X+Y&Z"} {
+		require.Equal(t, key, admin.creates(object{"code": typed}).text("code"))
+		require.Equal(t, key, ann.get("/payment/apply-coupon/"+url.PathEscape(typed)).is(http.StatusOK).text("code"))
+	}
+}

@@ -26,6 +26,7 @@ func onEveryStore(t *testing.T, test func(t *testing.T, w *world)) {
 func TestACartIsBought(t *testing.T) {
 	t.Parallel()
 	onEveryStore(t, func(t *testing.T, w *world) {
+		t.Helper()
 		ann, admin := w.as(t, "ann"), w.as(t, "admin")
 		applied := ann.get("/payment/apply-coupon/tenoff").is(http.StatusOK)
 		require.Equal(t, "10.00", applied.text("discountValue"))
@@ -83,6 +84,7 @@ func TestTheCustomerComesBack(t *testing.T) {
 func TestPlaceAndPointsComeBack(t *testing.T) {
 	t.Parallel()
 	onEveryStore(t, func(t *testing.T, w *world) {
+		t.Helper()
 		ann, ben := w.as(t, "ann"), w.as(t, "ben")
 		cart := object{"lines": []object{line("plan", "basic", 1)}, "couponCode": "LASTONE"}
 		for _, end := range [][]string{{"decline", "expire"}, {"later", "fails"}} {
@@ -113,6 +115,7 @@ func TestPlaceAndPointsComeBack(t *testing.T) {
 func TestPoints(t *testing.T) {
 	t.Parallel()
 	onEveryStore(t, func(t *testing.T, w *world) {
+		t.Helper()
 		ann := w.as(t, "ann")
 		require.Equal(t, 1_500, ann.get("/points").is(http.StatusOK).number("balance"))
 		id := w.as(t, "admin").get("/admin/coupon/all?search=POINTS25").text("items.0.id")
@@ -259,6 +262,7 @@ func TestAFreeOrderNeedsNoMoney(t *testing.T) {
 func TestTheLastUse(t *testing.T) {
 	t.Parallel()
 	onEveryStore(t, func(t *testing.T, w *world) {
+		t.Helper()
 		admin := w.as(t, "admin")
 		admin.creates(object{"code": "RACE", "maxUses": 3, "maxUsesPerUser": nil})
 		body := object{

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/examples/service/internal/app"
+	"github.com/couponkit/couponkit/processor/fakeprocessor"
 )
 
 // TestARestart: what is in the store survives; what the simulated processor has
@@ -124,4 +125,40 @@ func TestNothingStartsHalf(t *testing.T) {
 		_, err := app.Start(t.Context(), config)
 		require.Error(t, err, name)
 	}
+}
+
+// TestAShutdownWaits: a request that is under way when the service is stopped gets
+// its answer, and what it did is kept.
+func TestAShutdownWaits(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "couponkit.db")
+	at := func(c *app.Config) { c.Store = file }
+	w := newWorld(t, at)
+	admin := w.as(t, "admin")
+	reached := make(chan struct{})
+	w.Simulator.Fake().Inject(fakeprocessor.Fault{
+		Op: fakeprocessor.EnsureMirror, Kind: fakeprocessor.Hook, Do: func(fakeprocessor.Call) { close(reached) },
+	})
+	w.Simulator.Fake().Inject(fakeprocessor.Fault{
+		Op: fakeprocessor.EnsureMirror, Kind: fakeprocessor.Delay, Latency: 300 * time.Millisecond,
+	})
+	created := make(chan answer, 1)
+	go func() {
+		created <- admin.post("/admin/coupon", object{"code": "LATE", "name": "Late", "discountType": "PERCENTAGE", "discountValue": 5})
+	}()
+	<-reached
+	require.NoError(t, w.Close(context.WithoutCancel(t.Context())))
+	(<-created).is(http.StatusCreated)
+	newWorld(t, at).as(t, "ann").get("/payment/apply-coupon/LATE").is(http.StatusOK)
+}
+
+// TestWorkInTheBackground: mirrors that were changed at the processor are put right.
+func TestWorkInTheBackground(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *app.Config) { c.Reconcile = 20 * time.Millisecond })
+	c, err := w.Service.Get(t.Context(), w.as(t, "admin").creates(object{"code": "STEADY"}).text("id"))
+	require.NoError(t, err)
+	require.NoError(t, w.Simulator.Fake().TamperDeactivate(c.Mirror))
+	ann := w.as(t, "ann")
+	eventually(t, "the mirror is back", func() bool { return ann.get("/payment/apply-coupon/STEADY").status == http.StatusOK })
 }

@@ -2,12 +2,14 @@ package app
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -29,8 +31,8 @@ type storage struct {
 // Close frees everything, the last opened first.
 func (s *storage) Close() error {
 	var failures []error
-	for i := len(s.close) - 1; i >= 0; i-- {
-		failures = append(failures, s.close[i]())
+	for _, end := range slices.Backward(s.close) {
+		failures = append(failures, end())
 	}
 	s.close = nil
 	return errors.Join(failures...)
@@ -48,24 +50,30 @@ func openStorage(ctx context.Context, where string) (_ *storage, err error) {
 	}()
 	switch {
 	case where == Memory:
-		return s, s.openMemory()
+		return s, s.openMemory(ctx)
 	case isPostgres(where):
 		return s, s.openPostgres(ctx, where)
 	}
 	return s, s.openSQLite(ctx, where)
 }
 
-// openMemory keeps coupons in memstore, and the shop in a database that lives as
-// long as its one connection.
-func (s *storage) openMemory() (err error) {
+// openMemory keeps coupons in memstore, and the shop in a database in memory. That
+// lives as long as a connection to it: one is held aside, because others may be
+// closed when a request is cut off.
+func (s *storage) openMemory(ctx context.Context) (err error) {
 	s.coupons = memstore.New()
 	s.closes(s.coupons.Close)
-	if s.shop, err = sql.Open("sqlite", "file::memory:?_pragma=foreign_keys(1)"); err != nil {
+	s.shop, err = sql.Open("sqlite", "file:"+rand.Text()+"?mode=memory&cache=shared&_pragma=foreign_keys(1)&_txlock=immediate")
+	if err != nil {
 		return err
 	}
 	s.closes(s.shop.Close)
-	s.shop.SetMaxOpenConns(1)
-	s.shop.SetConnMaxIdleTime(0)
+	keeper, err := s.shop.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	s.closes(keeper.Close)
+	s.shop.SetMaxOpenConns(1 + 1) // connections that share a cache would lock each other out
 	return nil
 }
 

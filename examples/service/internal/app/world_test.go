@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -148,9 +149,7 @@ func (b *browser) do(method, path string, body any) answer {
 	if b.csrf != "" {
 		r.Header.Set("X-CSRF-Token", b.csrf)
 	}
-	for name, values := range b.header {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, b.header)
 	response, err := direct.Do(r)
 	require.NoError(b.t, err)
 	defer response.Body.Close()
@@ -190,7 +189,7 @@ func (a answer) value(path string) any {
 	a.t.Helper()
 	var v any
 	require.NoErrorf(a.t, json.Unmarshal(a.body, &v), "%s: %s", a.of, a.body)
-	for _, step := range strings.Split(path, ".") {
+	for step := range strings.SplitSeq(path, ".") {
 		switch at := v.(type) {
 		case map[string]any:
 			v = at[step]
@@ -303,12 +302,8 @@ func expected(quoted answer) object {
 // with is an object with more members.
 func with(o object, more object) object {
 	merged := object{}
-	for k, v := range o {
-		merged[k] = v
-	}
-	for k, v := range more {
-		merged[k] = v
-	}
+	maps.Copy(merged, o)
+	maps.Copy(merged, more)
 	return merged
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/couponkit/couponkit"
 )
 
-// ErrNotFound: there is no such user, session or item.
+// ErrNotFound tells that there is no such user or session.
 var ErrNotFound = errors.New("not found in the shop")
 
 // Options of a [DB]. The zero value is the default.

@@ -32,7 +32,7 @@ type User struct {
 	Role  Role
 }
 
-// ErrWrongPassword: no user has this e-mail address and password.
+// ErrWrongPassword tells that no user has this e-mail address and password.
 var ErrWrongPassword = errors.New("wrong e-mail address or password")
 
 // maxPassword is what bcrypt reads.

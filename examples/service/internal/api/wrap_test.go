@@ -1,0 +1,68 @@
+package api_test
+
+import (
+	"context"
+	"database/sql"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	_ "modernc.org/sqlite"
+
+	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/examples/service/internal/api"
+	"github.com/couponkit/couponkit/examples/service/internal/shop"
+	"github.com/couponkit/couponkit/processor/fakeprocessor"
+	"github.com/couponkit/couponkit/store/memstore"
+)
+
+func newAPI(t *testing.T) *api.API {
+	t.Helper()
+	db, err := sql.Open("sqlite", ":memory:")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	db.SetMaxOpenConns(1)
+	s, err := shop.Open(t.Context(), db, shop.Options{PasswordCost: 4})
+	require.NoError(t, err)
+	coupons, payments := memstore.New(), fakeprocessor.New(fakeprocessor.Options{})
+	service, err := couponkit.New(coupons, payments)
+	require.NoError(t, err)
+	a, err := api.New(api.Options{Service: service, Orders: coupons, Shop: s, Webhook: payments.Handler})
+	require.NoError(t, err)
+	return a
+}
+
+// TestWhatIsRequired: an interface without its parts is not made.
+func TestWhatIsRequired(t *testing.T) {
+	t.Parallel()
+	_, err := api.New(api.Options{})
+	require.Error(t, err)
+}
+
+// TestAPanicIsAnAnswer: the client gets a problem, and the process lives.
+func TestAPanicIsAnAnswer(t *testing.T) {
+	t.Parallel()
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /panic", func(http.ResponseWriter, *http.Request) { panic("mistake") })
+	mux.HandleFunc("GET /abort", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	handler := newAPI(t).Wrap(mux)
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/panic", nil))
+	require.Equal(t, http.StatusInternalServerError, w.Code)
+	require.Contains(t, w.Body.String(), `"code":"internal"`)
+	require.NotContains(t, w.Body.String(), "mistake")
+	require.Panics(t, func() {
+		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/abort", nil))
+	})
+}
+
+// TestEveryRequestHasADeadline: a handler that waits for something is told to stop.
+func TestEveryRequestHasADeadline(t *testing.T) {
+	t.Parallel()
+	mux := http.NewServeMux()
+	var bounded bool
+	mux.HandleFunc("GET /", func(_ http.ResponseWriter, r *http.Request) { _, bounded = r.Context().Deadline() })
+	newAPI(t).Wrap(mux).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/", nil))
+	require.True(t, bounded)
+}
