@@ -256,7 +256,8 @@ func (t *Tab) Click(selector string) error {
 	return t.do(chromedp.MouseClickXY(at.X, at.Y))
 }
 
-// Type replaces what is in a field, key by key.
+// Type replaces what is in a field, as if the text was pasted. Press types key by
+// key.
 func (t *Tab) Type(selector, text string) error {
 	if err := t.Click(selector); err != nil {
 		return err
@@ -270,11 +271,7 @@ func (t *Tab) Type(selector, text string) error {
 	if text == "" {
 		return t.Press("\b")
 	}
-	// New lines are inserted, for Enter may send a form.
-	if strings.Contains(text, "\n") {
-		return t.insert(text)
-	}
-	return t.do(chromedp.KeyEvent(text))
+	return t.insert(text)
 }
 
 // Press sends keys to what has the focus.
