@@ -6,6 +6,7 @@ require (
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.22.1
 	github.com/couponkit/couponkit v0.0.0
+	github.com/couponkit/couponkit/internal/integration v0.0.0
 	github.com/couponkit/couponkit/processor/stripeprocessor v0.0.0
 	github.com/couponkit/couponkit/store/pgxstore v0.0.0
 	github.com/google/go-cmp v0.7.0
@@ -50,6 +51,7 @@ require (
 
 replace (
 	github.com/couponkit/couponkit => ../..
+	github.com/couponkit/couponkit/internal/integration => ../../internal/integration
 	github.com/couponkit/couponkit/processor/stripeprocessor => ../../processor/stripeprocessor
 	github.com/couponkit/couponkit/store/pgxstore => ../../store/pgxstore
 )

@@ -11,13 +11,18 @@ import (
 	"github.com/couponkit/couponkit/examples/service/internal/app"
 )
 
-// onEveryStore runs a test on the SQLite file and in memory.
+// onEveryStore runs a test on the SQLite file, in memory and on PostgreSQL.
 func onEveryStore(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) { t.Parallel(); test(t, newWorld(t)) })
 	t.Run("memory", func(t *testing.T) {
 		t.Parallel()
 		test(t, newWorld(t, func(c *app.Config) { c.Store = app.Memory }))
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		address := postgres.Need(t).NewDatabase(t)
+		test(t, newWorld(t, func(c *app.Config) { c.Store = address }))
 	})
 }
 
