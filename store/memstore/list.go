@@ -2,7 +2,6 @@ package memstore
 
 import (
 	"context"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -21,10 +20,7 @@ func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.C
 	if err != nil {
 		return store.CouponPage{}, err
 	}
-	from := place{skip: math.MaxInt}
-	if list.Page <= math.MaxInt/list.PageSize {
-		from.skip = (list.Page - 1) * list.PageSize
-	}
+	from := place{skip: (list.Page - 1) * list.PageSize}
 	if list.After != "" {
 		if from, err = after(list.After); err != nil {
 			return store.CouponPage{}, err
