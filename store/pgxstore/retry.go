@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -19,11 +21,17 @@ const (
 const (
 	serializationFailure = "40001"
 	deadlockDetected     = "40P01"
+	uniqueViolation      = "23505"
 )
 
+// meetings are the unique indexes in which two calls about one customer or one
+// session meet that were made at once; the next attempt sees what the other has
+// done.
+var meetings = []string{"coupon_redemptions_session_key", "coupon_redemptions_usage_key", "orders_key_key"}
+
 // retry runs work, which is one transaction of the store's own, again while
-// PostgreSQL says that this may help: after a serialisation failure or a deadlock,
-// or when the connection was lost before anything was sent. Within a transaction
+// PostgreSQL says that this may help: after a serialisation failure, a deadlock or
+// a meeting of two calls, or when the connection was lost before anything was sent. Within a transaction
 // of the host it runs once.
 func (s *Store) retry(ctx context.Context, work func() error) error {
 	backoff := firstBackoff
@@ -45,7 +53,8 @@ func (s *Store) retry(ctx context.Context, work func() error) error {
 
 func retryable(err error) bool {
 	if server := (*pgconn.PgError)(nil); errors.As(err, &server) {
-		return server.Code == serializationFailure || server.Code == deadlockDetected
+		return server.Code == serializationFailure || server.Code == deadlockDetected || server.Code == uniqueViolation &&
+			slices.ContainsFunc(meetings, func(index string) bool { return strings.HasSuffix(server.ConstraintName, index) })
 	}
 	return pgconn.SafeToRetry(err)
 }

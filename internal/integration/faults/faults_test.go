@@ -279,7 +279,7 @@ func (h *harness) readBack(history []call, coupons []string) []call {
 	for _, c := range history {
 		o := c.Operation
 		o.Call = "read"
-		if !seen[o.ID] {
+		if o.ID != "" && !seen[o.ID] {
 			seen[o.ID] = true
 			read(o)
 		}

@@ -192,12 +192,26 @@ func (b book) settle(o operation) (book, outcome) {
 		out.Changed = true
 		b = b.withRecord(payment)
 	}
-	if order, known := b.orders[o.Order]; known {
+	if id, known := b.orderOf(o); known {
+		order := b.orders[id]
 		after := order.with(order.full().After(e))
 		out.OrderState, out.Changed = after.state.String(), out.Changed || after != order
-		b = b.withOrder(o.Order, after)
+		b = b.withOrder(id, after)
 	}
 	return b, out
+}
+
+// orderOf finds the order that is named, or that has the session.
+func (b book) orderOf(o operation) (string, bool) {
+	if _, known := b.orders[o.Order]; known {
+		return o.Order, true
+	}
+	for id, order := range b.orders {
+		if order.session == o.Session && o.Session != "" {
+			return id, true
+		}
+	}
+	return "", false
 }
 
 func (b book) concerned(o operation) (redemption.Redemption, bool) {

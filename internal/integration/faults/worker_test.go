@@ -78,6 +78,9 @@ type client struct {
 	mu     sync.Mutex
 	out    *json.Encoder
 	number int
+	// Only orders that exist are paid, and only an attached session is enough to find
+	// one: known made an order, and attached joined one with its session.
+	known, attached []operation
 }
 
 func (w *client) say(l line) error {
@@ -92,6 +95,7 @@ func (w *client) run(t task) error {
 		return err
 	}
 	defer s.Close()
+	w.known, w.attached = nil, nil
 	var running sync.WaitGroup
 	for g := range t.Goroutines {
 		running.Go(func() {
@@ -110,8 +114,10 @@ func (w *client) make(s *pgxstore.Store, t task, random *rand.Rand) {
 	w.mu.Lock()
 	w.number++
 	number := w.number
+	o := choose(random, t.Coupons, w.known, w.attached)
 	w.mu.Unlock()
-	c := call{Operation: choose(random, t.Coupons, fmt.Sprintf("new-%d-%d-%d", os.Getpid(), t.Seed, number)), Began: time.Now().UnixNano()}
+	o.NewID = fmt.Sprintf("new-%d-%d-%d", os.Getpid(), t.Seed, number)
+	c := call{Operation: o, Began: time.Now().UnixNano()}
 	if err := w.say(line{Number: number, Call: c}); err != nil {
 		return
 	}
@@ -120,12 +126,26 @@ func (w *client) make(s *pgxstore.Store, t task, random *rand.Rand) {
 		if err == nil {
 			c.Outcome, c.Ended = out, time.Now().UnixNano()
 			_ = w.say(line{Number: number, Call: c})
+			w.learn(c)
 			return
 		}
 		c.Failure, c.Loose = err.Error(), true
 		time.Sleep(time.Duration(1+random.IntN(20)) * time.Millisecond)
 	}
 	_ = w.say(line{Number: number, Call: c})
+}
+
+// learn remembers what a call has made.
+func (w *client) learn(c call) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case c.Outcome.Err != "":
+	case c.Operation.Call == "attach":
+		w.attached = append(w.attached, c.Operation)
+	case c.Operation.Call == "reserve" || c.Operation.Call == "takeOver":
+		w.known = append(w.known, c.Operation)
+	}
 }
 
 func (w *client) once(s *pgxstore.Store, mode string, o operation) (out outcome, err error) {
@@ -149,16 +169,29 @@ var _ store.Store = (*pgxstore.Store)(nil)
 
 // choose makes an operation. There are few customers and keys, so that the
 // processes meet on the same records.
-func choose(random *rand.Rand, coupons []string, newID string) operation {
+func choose(random *rand.Rand, coupons []string, known, attached []operation) operation {
+	if len(attached) > 0 && random.IntN(12) == 0 {
+		o := attached[random.IntN(len(attached))]
+		o.Call, o.Event = "settle", pick(random, redemption.SessionCompleted, redemption.SessionExpired)
+		o.ID, o.Order = "", "" // the metadata was lost
+		return o
+	}
+	if len(known) > 0 && random.IntN(3) == 0 {
+		o := known[random.IntN(len(known))]
+		o.Call, o.Session = "settle", "cs_"+o.Order
+		o.Event = pick(random, redemption.SessionCompleted, redemption.SessionCompleted, redemption.SessionExpired,
+			redemption.SessionUnpaid, redemption.PaymentFailed)
+		return o
+	}
 	n := random.IntN(len(coupons))
 	o := operation{
-		Coupon: coupons[n], Limits: limitsOf(n), NewID: newID,
+		Coupon: coupons[n], Limits: limitsOf(n),
 		Customer: fmt.Sprintf("%s-c%d", coupons[n], random.IntN(5)), Key: fmt.Sprintf("k%d", random.IntN(3)),
 	}
 	o.ID = redemptionID(o.Coupon, o.Customer, o.Key)
 	o.Order = store.OrderIDPrefix + o.ID
 	second := o.Order + "-second"
-	if o.Call = pick(random, "reserve", "reserve", "reserve", "attach", "settle", "settle", "transition", "takeOver", "lookUp"); o.Call == "takeOver" {
+	if o.Call = pick(random, "reserve", "reserve", "attach", "transition", "takeOver", "lookUp"); o.Call == "takeOver" {
 		if random.IntN(2) == 0 {
 			o.Session = "cs_" + o.Order
 		}
@@ -174,9 +207,6 @@ func choose(random *rand.Rand, coupons []string, newID string) operation {
 			o.Session = "cs_" + o.Order
 		}
 		return o
-	case "settle":
-		o.Event = pick(random, redemption.SessionCompleted, redemption.SessionCompleted, redemption.SessionExpired,
-			redemption.SessionUnpaid, redemption.PaymentFailed)
 	}
 	if random.IntN(4) == 0 {
 		o.Order = second

@@ -2,6 +2,7 @@ package sqldb_test
 
 import (
 	"database/sql"
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -24,6 +25,14 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		return
+	}
+	// The tests wait for disks and servers more than they compute.
+	flag.Parse()
+	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
+		if err := parallel.Value.Set("6"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 	}
 	// Servers that are killed on purpose would fill the log.
 	if err := mysql.SetLogger(&mysql.NopLogger{}); err != nil {

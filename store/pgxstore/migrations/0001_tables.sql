@@ -135,9 +135,8 @@ CREATE TABLE {coupon_redemptions} (
         ELSE false END)
 );
 
--- One completed redemption for a session, and the look-up by session.
-CREATE UNIQUE INDEX {=coupon_redemptions_paid_key} ON {coupon_redemptions} (session_id) WHERE state = 'completed';
-CREATE INDEX {=coupon_redemptions_session_idx} ON {coupon_redemptions} (session_id) WHERE session_id <> '';
+-- A session belongs to one redemption, which it completes at most once.
+CREATE UNIQUE INDEX {=coupon_redemptions_session_key} ON {coupon_redemptions} (session_id) WHERE session_id <> '';
 -- The uses of one customer, and their mutual exclusion.
 CREATE UNIQUE INDEX {=coupon_redemptions_usage_key} ON {coupon_redemptions} (coupon_id, customer_id, customer_turn);
 -- Work for the sweep.

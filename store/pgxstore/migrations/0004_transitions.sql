@@ -40,31 +40,39 @@ $couponkit$;
 
 -- couponkit_place locks a coupon for one that needs a place, and tells whether one
 -- is left; and the customer's turn, where a coupon bounds only uses per customer. A
--- coupon that was deleted bounds nothing.
+-- coupon that was deleted bounds nothing. When no place is left, it looks again with
+-- all counters held: nobody gives a place back any more until the payment that is
+-- about to be recorded over the limit is committed.
 CREATE FUNCTION {couponkit_place}(coupon text, customer text, OUT no_place boolean, OUT turn bigint)
 LANGUAGE plpgsql VOLATILE
 AS $couponkit$
 DECLARE
     limited text[] := {couponkit_lock}(ARRAY[coupon]);
     terms   record;
-    uses    bigint := 0;
+    uses    bigint;
 BEGIN
-    SELECT c.max_uses, c.max_uses_per_user, c.used_count + c.reserved_count + k.taken AS taken INTO terms
-    FROM {coupons} c CROSS JOIN LATERAL (
-        SELECT coalesce(sum(s.completed + s.reserved), 0) AS taken
-        FROM {coupon_counters} s WHERE s.coupon_id = c.id) k
-    WHERE c.id = coupon;
-    IF terms.max_uses IS NOT NULL AND cardinality(limited) = 0 THEN
-        RAISE EXCEPTION 'the coupon was given its first limit meanwhile' USING ERRCODE = 'serialization_failure';
-    END IF;
-    IF terms.max_uses_per_user IS NOT NULL AND customer <> '' THEN
-        SELECT count(*) FILTER (WHERE r.state <> 'released'),
-            CASE WHEN terms.max_uses IS NULL THEN coalesce(max(r.customer_turn), 0) + 1 END
-        INTO uses, turn
-        FROM {coupon_redemptions} r WHERE r.coupon_id = coupon AND r.customer_id = customer;
-        no_place := uses >= terms.max_uses_per_user;
-    END IF;
-    no_place := coalesce(no_place, false) OR coalesce(terms.taken >= terms.max_uses, false);
+    FOR attempt IN 1 .. 2 LOOP
+        no_place := false;
+        SELECT c.max_uses, c.max_uses_per_user, c.used_count + c.reserved_count + k.taken AS taken INTO terms
+        FROM {coupons} c CROSS JOIN LATERAL (
+            SELECT coalesce(sum(s.completed + s.reserved), 0) AS taken
+            FROM {coupon_counters} s WHERE s.coupon_id = c.id) k
+        WHERE c.id = coupon;
+        IF terms.max_uses IS NOT NULL AND cardinality(limited) = 0 THEN
+            RAISE EXCEPTION 'the coupon was given its first limit meanwhile' USING ERRCODE = 'serialization_failure';
+        END IF;
+        IF terms.max_uses_per_user IS NOT NULL AND customer <> '' THEN
+            SELECT count(*) FILTER (WHERE r.state <> 'released'),
+                CASE WHEN terms.max_uses IS NULL THEN coalesce(max(r.customer_turn), 0) + 1 END
+            INTO uses, turn
+            FROM {coupon_redemptions} r WHERE r.coupon_id = coupon AND r.customer_id = customer;
+            no_place := uses >= terms.max_uses_per_user;
+        END IF;
+        no_place := no_place OR coalesce(terms.taken >= terms.max_uses, false);
+        EXIT WHEN NOT no_place OR attempt = 2;
+        PERFORM FROM {coupons} c WHERE c.id = coupon FOR UPDATE;
+        PERFORM FROM {coupon_counters} s WHERE s.coupon_id = coupon ORDER BY s.stripe FOR UPDATE;
+    END LOOP;
 END
 $couponkit$;
 
@@ -108,6 +116,7 @@ DECLARE
     place   record;
     late    boolean; -- a payment after the place was given back
     placed  boolean; -- place is known, under the coupon's lock
+    payment boolean; -- it may need a record of its own
     ordered_id text;
 BEGIN
     FOR w IN
@@ -126,8 +135,7 @@ BEGIN
             r := NULL;
             IF w.session_id <> '' THEN
                 SELECT x.* INTO r FROM {coupon_redemptions} x
-                WHERE x.session_id = w.session_id AND x.session_id <> ''
-                ORDER BY x.state = 'completed' DESC LIMIT 1 FOR UPDATE;
+                WHERE x.session_id = w.session_id AND x.session_id <> '' FOR UPDATE;
             END IF;
             IF r.id IS NULL AND w.reservation_id <> '' THEN
                 SELECT x.* INTO r FROM {coupon_redemptions} x
@@ -153,21 +161,26 @@ BEGIN
                 ordered_id := {couponkit_order_of}(w.order_id, w.session_id);
                 EXIT;
             END IF;
-            -- An order that appears only now may have come with a redemption.
-            IF ordered_id IS NULL THEN
-                ordered_id := {couponkit_order_of}(w.order_id, w.session_id);
-                CONTINUE WHEN ordered_id IS NOT NULL;
-            END IF;
-            EXIT WHEN w.kind <> 'session completed' OR w.coupon_id = '';
-            IF w.new_id = '' THEN
-                problem := 'unnamed';
-                EXIT;
-            END IF;
-            -- So may a redemption while the coupon's lock was waited for.
-            IF NOT placed THEN
+            -- There is none. A payment without a record needs a place, and both it and
+            -- the order are looked at under their locks; what was done by those who
+            -- held them is looked for once more.
+            payment := w.kind = 'session completed' AND w.coupon_id <> '';
+            IF payment AND NOT placed THEN
                 place := {couponkit_place}(w.coupon_id, w.customer_id);
                 placed := true;
                 CONTINUE;
+            END IF;
+            IF ordered_id IS NULL THEN
+                ordered_id := {couponkit_order_of}(w.order_id, w.session_id);
+                IF ordered_id IS NOT NULL THEN
+                    PERFORM FROM {orders} x WHERE x.id = ordered_id FOR UPDATE;
+                    CONTINUE;
+                END IF;
+            END IF;
+            EXIT WHEN NOT payment;
+            IF w.new_id = '' THEN
+                problem := 'unnamed';
+                EXIT;
             END IF;
             INSERT INTO {coupon_redemptions} AS x (id, key, coupon_id, customer_id, state, origin, order_id, session_id,
                 over_limit, created_at, updated_at, completed_at, customer_turn)

@@ -111,6 +111,9 @@ BEGIN
             RETURN;
         END IF;
         IF applied.result IS DISTINCT FROM r THEN
+            IF EXISTS (SELECT FROM {coupon_redemptions} x WHERE x.session_id = session AND x.session_id <> '' AND x.id <> r.id) THEN
+                RETURN; -- it is the session of another redemption
+            END IF;
             PERFORM {couponkit_keep}(r, applied.result);
         END IF;
     END IF;
