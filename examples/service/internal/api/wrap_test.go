@@ -1,11 +1,13 @@
 package api_test
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	_ "modernc.org/sqlite"
@@ -13,11 +15,18 @@ import (
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/examples/service/internal/api"
 	"github.com/couponkit/couponkit/examples/service/internal/shop"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/store/memstore"
 )
 
 func newAPI(t *testing.T) *api.API {
+	t.Helper()
+	return newAPIOn(t, memstore.New(), fakeprocessor.New(fakeprocessor.Options{}))
+}
+
+func newAPIOn(t *testing.T, coupons *memstore.Store, payments *fakeprocessor.Processor) *api.API {
 	t.Helper()
 	db, err := sql.Open("sqlite", ":memory:")
 	require.NoError(t, err)
@@ -25,7 +34,6 @@ func newAPI(t *testing.T) *api.API {
 	db.SetMaxOpenConns(1)
 	s, err := shop.Open(t.Context(), db, shop.Options{PasswordCost: 4})
 	require.NoError(t, err)
-	coupons, payments := memstore.New(), fakeprocessor.New(fakeprocessor.Options{})
 	service, err := couponkit.New(coupons, payments)
 	require.NoError(t, err)
 	a, err := api.New(api.Options{Service: service, Orders: coupons, Shop: s, Webhook: payments.Handler})
@@ -65,4 +73,32 @@ func TestEveryRequestHasADeadline(t *testing.T) {
 	mux.HandleFunc("GET /", func(_ http.ResponseWriter, r *http.Request) { _, bounded = r.Context().Deadline() })
 	newAPI(t).Wrap(mux).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/", nil))
 	require.True(t, bounded)
+}
+
+// TestAnEventThatCannotBeRecorded: the processor is asked to deliver again, and the
+// customer's payment waits there until the store is back.
+func TestAnEventThatCannotBeRecorded(t *testing.T) {
+	t.Parallel()
+	coupons, payments := memstore.New(), fakeprocessor.New(fakeprocessor.Options{})
+	mux := http.NewServeMux()
+	a := newAPIOn(t, coupons, payments)
+	a.Register(mux)
+	session, err := payments.CreateSession(t.Context(), processor.SessionRequest{
+		Key: "ord_1", OrderID: "ord_1", Mode: processor.Payment, Currency: pricing.EUR(), Total: 500,
+		Lines:     []processor.SessionLine{{LineID: "1", Kind: pricing.Device, ItemID: "case", Name: "Case", Quantity: 1, UnitAmount: 500}},
+		ExpiresAt: time.Now().Add(time.Hour), Metadata: map[string]string{processor.MetadataOrderID: "ord_1"},
+	})
+	require.NoError(t, err)
+	require.NoError(t, payments.Pay(session.ID))
+	require.NoError(t, coupons.Close())
+
+	delivery := payments.Deliveries()[0]
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/payment/webhook", bytes.NewReader(delivery.Payload))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set(fakeprocessor.SignatureHeader, delivery.Signature)
+	w := httptest.NewRecorder()
+	a.Wrap(mux).ServeHTTP(w, r)
+	require.GreaterOrEqual(t, w.Code, http.StatusInternalServerError)
+	require.Equal(t, "application/problem+json", w.Header().Get("Content-Type"))
+	require.NotContains(t, w.Body.String(), "store", "what failed is for the log")
 }

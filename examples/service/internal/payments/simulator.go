@@ -21,7 +21,8 @@ const PagePrefix = "/simulator/pay/"
 // Simulator is the simulated payment processor: a fakeprocessor whose sessions
 // have IDs that nobody can guess and that no other run of the program has used. It
 // forgets everything with its process; what a persistent store remembers of an
-// earlier run is then repaired by a reconcile and released by the sweep.
+// earlier run is then repaired by a reconcile and released by the sweep. It serves
+// one process: services that share a database need a processor that they share.
 type Simulator struct {
 	fake *fakeprocessor.Processor
 	wake chan struct{}

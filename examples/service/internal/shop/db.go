@@ -50,15 +50,32 @@ func Open(ctx context.Context, db *sql.DB, o Options) (*DB, error) {
 	if o.SessionLifetime == 0 {
 		o.SessionLifetime = DefaultSessionLifetime
 	}
-	for _, statement := range schema {
-		if _, err := db.ExecContext(ctx, statement); err != nil {
-			return nil, fmt.Errorf("make the tables of the shop: %w", err)
-		}
+	if err := migrate(ctx, db); err != nil {
+		return nil, fmt.Errorf("make the tables of the shop: %w", err)
 	}
 	d := &DB{db: db, options: o}
 	var err error
 	d.decoy, err = d.hash("nobody has this password")
 	return d, err
+}
+
+// migrate makes the tables. PostgreSQL refuses one of two processes that make a
+// table at the same instant, although it is told to make it only if it is missing;
+// by the next attempt it is there.
+func migrate(ctx context.Context, db *sql.DB) error {
+	const attempts = 3
+	for _, statement := range schema {
+		var err error
+		for range attempts {
+			if _, err = db.ExecContext(ctx, statement); err == nil {
+				break
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // schema is read by SQLite and PostgreSQL alike. Instants are microseconds since
