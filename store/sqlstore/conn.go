@@ -42,6 +42,13 @@ type preparer interface {
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 }
 
+// statement is a prepared statement.
+type statement interface {
+	ExecContext(ctx context.Context, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, args ...any) *sql.Row
+}
+
 // statementCache keeps a prepared statement for each text. The texts are those of
 // this package: their number is bounded. It is safe for use by many goroutines.
 //
@@ -61,10 +68,11 @@ func newStatementCache(on preparer) *statementCache {
 	return &statementCache{on: on, known: make(map[string]*sql.Stmt), wanted: make(map[string]struct{})}
 }
 
-func (c *statementCache) find(query string) *sql.Stmt {
+func (c *statementCache) find(query string) (*sql.Stmt, bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.known[query]
+	stmt, known := c.known[query]
+	return stmt, known
 }
 
 func (c *statementCache) want(query string) {
@@ -93,8 +101,8 @@ func (c *statementCache) prime(ctx context.Context) error {
 	return nil
 }
 
-func (c *statementCache) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
-	if stmt := c.find(query); stmt != nil {
+func (c *statementCache) prepare(ctx context.Context, query string) (statement, error) {
+	if stmt, known := c.find(query); known {
 		return stmt, nil
 	}
 	stmt, err := c.on.PrepareContext(ctx, query)
@@ -104,7 +112,7 @@ func (c *statementCache) prepare(ctx context.Context, query string) (*sql.Stmt, 
 	if before := c.keep(query, stmt); before != nil {
 		// Not under the lock: to close waits for the connection, which may be busy
 		// with a statement that waits for somebody who wants the lock.
-		return before, stmt.Close()
+		return before, stmt.Close() //nolint:sqlclosecheck // what is kept is closed with the cache
 	}
 	return stmt, nil
 }
@@ -168,10 +176,10 @@ type pooled struct {
 	tx *sql.Tx
 }
 
-// stmt returns the statement for the transaction, or nil.
-func (p pooled) stmt(ctx context.Context, query string) *sql.Stmt {
-	stmt := p.find(query)
-	if stmt == nil {
+// stmt returns the statement for the transaction, which closes it, or nil.
+func (p pooled) stmt(ctx context.Context, query string) statement {
+	stmt, known := p.find(query)
+	if !known {
 		p.want(query)
 		return nil
 	}

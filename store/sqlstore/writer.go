@@ -110,7 +110,7 @@ func (w *writer) work() {
 
 // serve runs one transaction for those who wait.
 func (w *writer) serve() {
-	ctx := context.Background() //nolint:usetesting // no caller ends a batch of several
+	ctx := context.Background() // no caller ends a batch of several
 	if err := w.begin(ctx); err != nil {
 		w.answer(w.claim(), err)
 		return

@@ -147,7 +147,7 @@ func newHand(b *testing.B, db *sql.DB, synchronous sqlstore.Synchronous) *hand {
 	for _, text := range []string{
 		handBegin, handCommit, handRollback, handKnown, handTerms, handByCustomer, handRedemption, handOrder, handCount,
 	} {
-		h.stmts[text], err = conn.PrepareContext(b.Context(), text)
+		h.stmts[text], err = conn.PrepareContext(b.Context(), text) //nolint:sqlclosecheck // closed with the connection
 		require.NoError(b, err)
 	}
 	b.Cleanup(func() { _ = conn.Close() })
@@ -276,7 +276,7 @@ func newUnchecked(b *testing.B, db *sql.DB, synchronous sqlstore.Synchronous) un
 }
 
 func (u unchecked) together(batch []*waitingRow) error {
-	ctx := context.Background() //nolint:usetesting // it outlives the calls
+	ctx := context.Background()
 	if err := u.exec(ctx, handBegin); err != nil {
 		return err
 	}

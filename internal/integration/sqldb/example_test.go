@@ -15,7 +15,7 @@ import (
 
 // exampleDatabase opens a new SQLite file, as a host does at its start.
 func exampleDatabase() (db *sql.DB, remove func()) {
-	dir, err := os.MkdirTemp("", "shop") //nolint:usetesting // an example has no test
+	dir, err := os.MkdirTemp("", "shop")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func exampleDatabase() (db *sql.DB, remove func()) {
 
 // A host migrates at every start, and keeps the store until it ends.
 func Example() {
-	ctx := context.Background() //nolint:usetesting // an example has no test
+	ctx := context.Background()
 	db, remove := exampleDatabase()
 	defer remove()
 	if err := sqlstore.Migrate(ctx, db, sqlstore.SQLite, ""); err != nil {
@@ -64,7 +64,7 @@ func Example() {
 
 // The use of a coupon and a row of the host are committed together.
 func ExampleStore_WithTx() {
-	ctx := context.Background() //nolint:usetesting // an example has no test
+	ctx := context.Background()
 	db, remove := exampleDatabase()
 	defer remove()
 	if err := sqlstore.Migrate(ctx, db, sqlstore.SQLite, ""); err != nil {

@@ -51,20 +51,20 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func openMariaDB(t testing.TB, dsn string) *sql.DB {
-	t.Helper()
-	db := mariadbtest.Open(t, dsn)
+func openMariaDB(tb testing.TB, dsn string) *sql.DB {
+	tb.Helper()
+	db := mariadbtest.Open(tb, dsn)
 	db.SetMaxOpenConns(32)
 	db.SetMaxIdleConns(32)
 	return db
 }
 
-func newMariaDB(t testing.TB) *sqlstore.Store {
-	t.Helper()
-	db := openMariaDB(t, mariadb.Need(t).NewDatabase(t))
-	require.NoError(t, sqlstore.Migrate(t.Context(), db, sqlstore.MySQL, ""))
+func newMariaDB(tb testing.TB) *sqlstore.Store {
+	tb.Helper()
+	db := openMariaDB(tb, mariadb.Need(tb).NewDatabase(tb))
+	require.NoError(tb, sqlstore.Migrate(tb.Context(), db, sqlstore.MySQL, ""))
 	s, err := sqlstore.New(db, sqlstore.MySQL, sqlstore.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
+	require.NoError(tb, err)
+	tb.Cleanup(func() { _ = s.Close() })
 	return s
 }

@@ -28,14 +28,14 @@ func openSQLite(ctx context.Context, driver, file string) (*sql.DB, error) {
 	return db, db.PingContext(ctx)
 }
 
-func newSQLite(t testing.TB, driver string, o sqlstore.Options) *sqlstore.Store {
-	t.Helper()
-	db, err := openSQLite(t.Context(), driver, filepath.Join(t.TempDir(), "coupons.db"))
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = db.Close() })
-	require.NoError(t, sqlstore.Migrate(t.Context(), db, sqlstore.SQLite, o.TablePrefix))
+func newSQLite(tb testing.TB, driver string, o sqlstore.Options) *sqlstore.Store {
+	tb.Helper()
+	db, err := openSQLite(tb.Context(), driver, filepath.Join(tb.TempDir(), "coupons.db"))
+	require.NoError(tb, err)
+	tb.Cleanup(func() { _ = db.Close() })
+	require.NoError(tb, sqlstore.Migrate(tb.Context(), db, sqlstore.SQLite, o.TablePrefix))
 	s, err := sqlstore.New(db, sqlstore.SQLite, o)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
+	require.NoError(tb, err)
+	tb.Cleanup(func() { _ = s.Close() })
 	return s
 }

@@ -44,6 +44,7 @@ func (s shop) begin(t *testing.T, db *sql.DB) *sql.Tx {
 func TestWithTxIsCommittedWithTheHost(t *testing.T) {
 	t.Parallel()
 	forEachDatabase(t, func(t *testing.T, s shop) {
+		t.Helper()
 		opened, db := s.open(t)
 		_, err := db.ExecContext(t.Context(), "CREATE TABLE shop_orders (id VARCHAR(100) PRIMARY KEY)")
 		require.NoError(t, err)
@@ -82,6 +83,7 @@ func TestWithTxIsCommittedWithTheHost(t *testing.T) {
 func TestWithTxUndoesOnlyWhatFails(t *testing.T) {
 	t.Parallel()
 	forEachDatabase(t, func(t *testing.T, s shop) {
+		t.Helper()
 		opened, db := s.open(t)
 		c := limitedCoupon("TX", 0, 1)
 		require.NoError(t, opened.CreateCoupon(t.Context(), c))
@@ -156,6 +158,7 @@ func TestWithTxRefusesAnOlderState(t *testing.T) {
 func TestABadCallFailsAlone(t *testing.T) {
 	t.Parallel()
 	forEachDatabase(t, func(t *testing.T, s shop) {
+		t.Helper()
 		opened, db := s.open(t)
 		c := limitedCoupon("BATCH", 1_000, 0)
 		require.NoError(t, opened.CreateCoupon(t.Context(), c))
@@ -282,6 +285,7 @@ func TestOneConnection(t *testing.T) {
 func TestLookUpNarrowsTheAllowList(t *testing.T) {
 	t.Parallel()
 	forEachDatabase(t, func(t *testing.T, s shop) {
+		t.Helper()
 		opened, _ := s.open(t)
 		addresses := make([]string, 20_000)
 		for i := range addresses {
@@ -319,6 +323,7 @@ func TestLookUpNarrowsTheAllowList(t *testing.T) {
 func TestTheDatabaseHoldsTheLimitsThatItCan(t *testing.T) {
 	t.Parallel()
 	forEachDatabase(t, func(t *testing.T, s shop) {
+		t.Helper()
 		opened, db := s.open(t)
 		c := limitedCoupon("CHECK", 5, 1)
 		require.NoError(t, opened.CreateCoupon(t.Context(), c))
@@ -350,6 +355,7 @@ func TestTheDatabaseHoldsTheLimitsThatItCan(t *testing.T) {
 func TestMigrateAtOnceAndAgain(t *testing.T) {
 	t.Parallel()
 	forEachDatabase(t, func(t *testing.T, s shop) {
+		t.Helper()
 		db, err := sql.Open(s.driver, s.dsn)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, db.Close()) })

@@ -138,6 +138,7 @@ func (w tour) find(t *testing.T, s store.Store) {
 func TestUpgradeFromTheFirstSchema(t *testing.T) {
 	t.Parallel()
 	forEachDatabase(t, func(t *testing.T, s shop) {
+		t.Helper()
 		if *writeSchema1 {
 			writeDump(t, s)
 			s = map[sqlstore.Dialect]func() shop{

@@ -17,14 +17,14 @@ type Shared struct {
 }
 
 // Need returns the server. Without MariaDB the test is skipped.
-func (s *Shared) Need(t testing.TB) *Server {
-	t.Helper()
-	s.once.Do(func() { s.server, s.err = Start(context.WithoutCancel(t.Context())) })
+func (s *Shared) Need(tb testing.TB) *Server {
+	tb.Helper()
+	s.once.Do(func() { s.server, s.err = Start(context.WithoutCancel(tb.Context())) })
 	switch {
 	case errors.Is(s.err, ErrNoServer):
-		t.Skip(s.err)
+		tb.Skip(s.err)
 	case s.err != nil:
-		t.Fatal(s.err)
+		tb.Fatal(s.err)
 	}
 	return s.server
 }
@@ -38,30 +38,30 @@ func (s *Shared) Close() error {
 }
 
 // NewDatabase makes an empty database, and drops it when the test ends.
-func (s *Server) NewDatabase(t testing.TB) (dsn string) {
-	t.Helper()
-	dsn, drop, err := s.Database(t.Context())
+func (s *Server) NewDatabase(tb testing.TB) (dsn string) {
+	tb.Helper()
+	dsn, drop, err := s.Database(tb.Context())
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := drop(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
+	tb.Cleanup(func() {
+		if err := drop(context.WithoutCancel(tb.Context())); err != nil {
+			tb.Error(err)
 		}
 	})
 	return dsn
 }
 
 // Open connects to the database and disconnects when the test ends.
-func Open(t testing.TB, dsn string) *sql.DB {
-	t.Helper()
+func Open(tb testing.TB, dsn string) *sql.DB {
+	tb.Helper()
 	db, err := sql.Open("mysql", dsn)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := db.Close(); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	})
 	return db

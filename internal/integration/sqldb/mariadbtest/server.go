@@ -19,7 +19,7 @@ import (
 // throwaway one.
 const DSNVariable = "COUPONKIT_MARIADB_DSN"
 
-// ErrNoServer: there are no MariaDB programs and no server was named.
+// ErrNoServer tells that there are no MariaDB programs and no server was named.
 var ErrNoServer = errors.New("no MariaDB: install it (Debian: mariadb-server), or name a server in " + DSNVariable)
 
 const (

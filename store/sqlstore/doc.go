@@ -1,0 +1,80 @@
+// Package sqlstore is a store behind database/sql: SQLite for a service on one
+// machine, MySQL or MariaDB for several. The host brings the driver.
+//
+//	db, err := sql.Open("sqlite", "file:shop.db?_pragma=busy_timeout(10000)")
+//	err = sqlstore.Migrate(ctx, db, sqlstore.SQLite, "")
+//	coupons, err := sqlstore.New(db, sqlstore.SQLite, sqlstore.Options{})
+//
+// # Idea
+//
+// Every method is one transaction. It takes its locks, reads, lets the functions of
+// packages store and redemption decide, and writes: no rule is written a second
+// time in SQL. What differs between databases is a [Dialect]: how rows are locked,
+// and what its errors mean. Tables have names that a host can read in (coupons,
+// coupon_redemptions, orders, and four that begin with coupon), with constraints
+// for what SQL can state; instants are integers of microseconds, money is in minor
+// units, and text is compared byte by byte.
+//
+// # Choosing a dialect
+//
+// [SQLite] needs no server and is exact and fast as long as all processes are on
+// one machine: several may use one file. One transaction writes at a time, which
+// the store turns into an advantage: calls that wait while another transaction is
+// written to the disk are joined into the next one, so that a crowd on one coupon
+// costs few waits for the disk. Each call has its own answer; a call that fails
+// does so alone; one that is alone does not wait for company.
+//
+// [MySQL] is for services on several machines. Calls about one coupon that has a
+// limit over all customers wait for each other; a coupon without one has no row
+// that all customers write. Deadlocks and lock timeouts are tried again, and
+// nothing else is. PostgreSQL, by package pgxstore, is the faster choice where it is
+// to be had.
+//
+// # Settings of SQLite
+//
+// The store switches the file to write-ahead logging (WAL), once and for good, and
+// keeps one connection of the pool for writing, from its first write to
+// [Store.Close]; reads take others and wait for nobody. It sets synchronous for
+// that connection: [Full] by default, so that what was acknowledged survives a loss
+// of power, whatever default the driver has. The file must be on a local disk: WAL
+// does not work over a network.
+//
+// Give the connections of the host a busy timeout (modernc.org/sqlite and
+// github.com/ncruces/go-sqlite3: _pragma=busy_timeout(10000)), and begin the
+// host's own transactions that write as such (_txlock=immediate): the store writes
+// often, and a transaction that reads first and then writes is refused by SQLite
+// when somebody else has written in between. A database in memory belongs to its
+// connection: call SetMaxOpenConns(1), and the store shares that one.
+//
+// To copy a database in use, run VACUUM INTO on any connection, or the backup
+// interface of the driver; never copy the file alone.
+//
+// # Settings of MySQL and MariaDB
+//
+// Tables are InnoDB. The DSN of github.com/go-sql-driver/mysql needs nothing but
+// the database; utf8mb4 is its default. Statements that repeat are prepared, so
+// that interpolateParams brings little. Bound the pool with SetMaxOpenConns: calls
+// beyond it wait for a connection and not for a lock. Keep
+// innodb_flush_log_at_trx_commit at 1, lest a crash takes acknowledged uses back.
+//
+// # What is guaranteed
+//
+// Whatever the interleaving of goroutines, processes and transactions of the host,
+// with batches and without: no limit is exceeded, no acknowledged use is lost, a
+// session completes one redemption, counts equal records, and a call that returned
+// an error has changed nothing, unless the connection was lost; then repeat it with
+// the same key. The suite of package storetest, runs in which processes and servers
+// are killed, and copies made in mid-run show it, in internal/integration/sqldb.
+//
+// # Transactions of the host
+//
+// [Store.WithTx] joins a transaction of the host, so that the use of a coupon and
+// the host's own rows are committed together. A limit is exact at every isolation
+// level.
+//
+// # Migrations
+//
+// [Migrate] brings the tables up under a lock, at every start and from any number
+// of processes; [Migrations] returns the statements for a tool of the host. Tables
+// can have a prefix.
+package sqlstore

@@ -1,0 +1,70 @@
+package sqlstore
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func TestFoldIgnoresLetterCaseInEveryScript(t *testing.T) {
+	t.Parallel()
+	for _, same := range [][]string{
+		{"Straße", "STRAßE", "straẞe"}, {"ΣΊΣΥΦΟΣ", "σίσυφος"}, {"Ğ", "ğ"}, {"İ", "i", "I", "ı"}, {"K", "k", "K"}, {"50 %_", "50 %_"},
+	} {
+		for _, text := range same {
+			require.Equal(t, fold(same[0]), fold(text), text)
+		}
+	}
+	require.NotEqual(t, fold("e"), fold("é"))
+}
+
+// A search looks for the fold of a part in the fold of the whole.
+func TestFoldOfAPartIsAPartOfTheFold(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		before, part, after := rapid.String().Draw(t, "before"), rapid.String().Draw(t, "part"), rapid.String().Draw(t, "after")
+		whole := before + part + after
+		if !strings.Contains(fold(whole), fold(part)) {
+			t.Fatalf("fold(%q) = %q does not hold fold(%q) = %q", whole, fold(whole), part, fold(part))
+		}
+		if other := strings.ToUpper(part); strings.EqualFold(part, other) && fold(part) != fold(other) {
+			t.Fatalf("%q and %q differ", part, other)
+		}
+	})
+}
+
+func TestInstantsKeepTheMicrosecond(t *testing.T) {
+	t.Parallel()
+	require.True(t, instant(micros(time.Time{})).IsZero(), "the zero time comes back as itself")
+	rapid.Check(t, func(t *rapid.T) {
+		at := time.Unix(rapid.Int64Range(-62_135_596_800, 253_402_300_799).Draw(t, "seconds"),
+			rapid.Int64Range(0, 999_999).Draw(t, "micros")*1000).UTC()
+		if got := instant(micros(at)); !got.Equal(at) {
+			t.Fatalf("%v came back as %v", at, got)
+		}
+	})
+}
+
+func TestErrorsAreKnownByTheirNumber(t *testing.T) {
+	t.Parallel()
+	sqlite, mysql := sqliteGrammar(), mysqlGrammar()
+	for text, want := range map[string]bool{
+		"database is locked (5) (SQLITE_BUSY)": true, "sqlite3: database is locked": true,
+		"constraint failed: UNIQUE constraint failed: orders.id (1555)": false, "disk I/O error": false,
+	} {
+		require.Equal(t, want, sqlite.transient(errors.New(text)), text)
+	}
+	for text, want := range map[string]bool{
+		"Error 1213 (40001): Deadlock found": true, "Error 1205 (HY000): Lock wait timeout exceeded": true,
+		"Error 1205: Lock wait timeout exceeded": true,
+		"Error 1062 (23000): Duplicate entry":    false, "Error 12130 (HY000): another": false, "invalid connection": false,
+	} {
+		require.Equal(t, want, mysql.transient(errors.New(text)), text)
+	}
+	require.True(t, mysql.duplicate(errors.New("Error 1062 (23000): Duplicate entry 'a'")))
+	require.False(t, mysql.duplicate(errors.New("Error 1064 (42000): syntax")))
+}
