@@ -276,7 +276,7 @@ func TestRedemptionsAreShown(t *testing.T) {
 	p.visible("#redemptions-empty")
 }
 
-// manyCoupons makes coupons BULK01, BULK02, …
+// manyCoupons makes coupons BULK01, BULK02 and so on.
 func (w *world) manyCoupons(count int) {
 	w.t.Helper()
 	for i := range count {

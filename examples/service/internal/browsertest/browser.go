@@ -19,6 +19,7 @@ import (
 	"iter"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,7 +29,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// ErrNoBrowser: there is no Chromium to drive.
+// ErrNoBrowser tells that there is no Chromium to drive.
 var ErrNoBrowser = errors.New("no Chromium or Chrome was found; CHROMIUM names one")
 
 // patience is how long a tab waits for a condition.
@@ -94,8 +95,8 @@ func (b *Browser) Close() {
 	if b.ctx != nil {
 		_ = chromedp.Cancel(b.ctx) // waits until the process has gone
 	}
-	for i := len(b.close) - 1; i >= 0; i-- {
-		b.close[i]()
+	for _, end := range slices.Backward(b.close) {
+		end()
 	}
 }
 

@@ -1,7 +1,6 @@
 package web_test
 
 import (
-	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -31,15 +30,11 @@ func newSite(t *testing.T, as role) *web.Site {
 	return site
 }
 
-func get(t *testing.T, site http.Handler, address string) (*http.Response, string) {
+func get(t *testing.T, site http.Handler, address string) (answer *httptest.ResponseRecorder, body string) {
 	t.Helper()
-	recorder := httptest.NewRecorder()
-	site.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody))
-	answer := recorder.Result()
-	body, err := io.ReadAll(answer.Body)
-	require.NoError(t, err)
-	require.NoError(t, answer.Body.Close())
-	return answer, string(body)
+	answer = httptest.NewRecorder()
+	site.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody))
+	return answer, answer.Body.String()
 }
 
 var pages = []string{"/admin/coupons", "/admin/coupons/cpn_1", "/plans", "/accessories", "/cart", "/orders/ord_1", "/login"}
@@ -54,10 +49,10 @@ func TestEachPageIsServedUnderAStrictPolicy(t *testing.T) {
 	site := newSite(t, administrator)
 	for _, address := range pages {
 		answer, body := get(t, site, address)
-		if answer.StatusCode != http.StatusOK {
-			t.Errorf("%s: status %d", address, answer.StatusCode)
+		if answer.Code != http.StatusOK {
+			t.Errorf("%s: status %d", address, answer.Code)
 		}
-		policy := answer.Header.Get("Content-Security-Policy")
+		policy := answer.Header().Get("Content-Security-Policy")
 		if !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") || strings.Contains(policy, "*") {
 			t.Errorf("%s: the policy is %q", address, policy)
 		}
@@ -68,8 +63,8 @@ func TestEachPageIsServedUnderAStrictPolicy(t *testing.T) {
 			t.Errorf("%s: language, heading or main part is missing", address)
 		}
 		for _, match := range asset.FindAllStringSubmatch(body, -1) {
-			if file, _ := get(t, site, match[1]); file.StatusCode != http.StatusOK {
-				t.Errorf("%s: %s has status %d", address, match[1], file.StatusCode)
+			if file, _ := get(t, site, match[1]); file.Code != http.StatusOK {
+				t.Errorf("%s: %s has status %d", address, match[1], file.Code)
 			}
 		}
 		for _, match := range regexp.MustCompile(`(?:src|href)="(https?:)?//[^"]*"`).FindAllString(body, -1) {
@@ -90,14 +85,14 @@ func TestTheAdministrationIsForAdministrators(t *testing.T) {
 		{administrator, http.StatusOK, ""},
 	} {
 		answer, _ := get(t, newSite(t, row.as), "/admin/coupons?search=a")
-		if answer.StatusCode != row.status || answer.Header.Get("Location") != row.to {
-			t.Errorf("role %d: status %d to %q", row.as, answer.StatusCode, answer.Header.Get("Location"))
+		if answer.Code != row.status || answer.Header().Get("Location") != row.to {
+			t.Errorf("role %d: status %d to %q", row.as, answer.Code, answer.Header().Get("Location"))
 		}
 	}
 	site, err := web.New(web.Options{})
 	require.NoError(t, err)
-	if answer, _ := get(t, site, "/admin/coupons"); answer.StatusCode != http.StatusSeeOther {
-		t.Errorf("without Who: status %d", answer.StatusCode)
+	if answer, _ := get(t, site, "/admin/coupons"); answer.Code != http.StatusSeeOther {
+		t.Errorf("without Who: status %d", answer.Code)
 	}
 }
 
@@ -105,16 +100,16 @@ func TestFilesAreKeptByBrowsersAndNotListed(t *testing.T) {
 	t.Parallel()
 	site := newSite(t, nobody)
 	answer, body := get(t, site, site.Asset("css/base.css"))
-	if got := answer.Header.Get("Cache-Control"); !strings.Contains(got, "immutable") || !strings.Contains(body, "body") {
+	if got := answer.Header().Get("Cache-Control"); !strings.Contains(got, "immutable") || !strings.Contains(body, "body") {
 		t.Errorf("the file has Cache-Control %q", got)
 	}
 	for _, address := range []string{"/static/", "/static/other/css/base.css", path.Dir(site.Asset("css/base.css")) + "/", site.Asset("none.css")} {
-		if answer, _ := get(t, site, address); answer.StatusCode != http.StatusNotFound {
-			t.Errorf("%s: status %d", address, answer.StatusCode)
+		if answer, _ := get(t, site, address); answer.Code != http.StatusNotFound {
+			t.Errorf("%s: status %d", address, answer.Code)
 		}
 	}
-	if answer, _ := get(t, site, "/"); answer.Header.Get("Location") != "/plans" {
-		t.Errorf("/ leads to %q", answer.Header.Get("Location"))
+	if answer, _ := get(t, site, "/"); answer.Header().Get("Location") != "/plans" {
+		t.Errorf("/ leads to %q", answer.Header().Get("Location"))
 	}
 }
 
