@@ -27,7 +27,7 @@ const (
 // meetings are the unique indexes in which two calls about one customer or one
 // session meet that were made at once; the next attempt sees what the other has
 // done.
-var meetings = []string{"coupon_redemptions_session_key", "coupon_redemptions_usage_key", "orders_key_key"}
+var meetings = []string{"coupon_redemptions_session_key", "coupon_redemptions_usage_key", "orders_key_key", "orders_pkey"}
 
 // retry runs work, which is one transaction of the store's own, again while
 // PostgreSQL says that this may help: after a serialisation failure, a deadlock or

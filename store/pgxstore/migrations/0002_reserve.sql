@@ -120,6 +120,7 @@ BEGIN
                     WHEN t.id IS NULL THEN 'unknown'
                     WHEN t.state <> 'active' THEN 'inactive'
                     WHEN w.revision <> 0 AND w.revision <> t.revision THEN 'stale'
+                    WHEN (SELECT o.id FROM {orders} o WHERE o.id = w.order_id) IS NOT NULL THEN 'conflict'
                     WHEN u.uses >= t.max_uses_per_user THEN 'user_used_up'
                     ELSE 'reserved'
                 END AS outcome

@@ -137,6 +137,10 @@ BEGIN
                 SELECT x.* INTO r FROM {coupon_redemptions} x
                 WHERE x.session_id = w.session_id AND x.session_id <> '' FOR UPDATE;
             END IF;
+            IF r.id IS NULL AND w.reservation_id = '' AND w.session_id = '' AND w.order_id <> '' THEN
+                -- The session never came to be, and the order names its reservation.
+                w.reservation_id := coalesce((SELECT x.reservation_id FROM {orders} x WHERE x.id = w.order_id), '');
+            END IF;
             IF r.id IS NULL AND w.reservation_id <> '' THEN
                 SELECT x.* INTO r FROM {coupon_redemptions} x
                 WHERE x.id = w.reservation_id
