@@ -36,11 +36,16 @@ func run(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // the pictures are for everybody
 		return err
 	}
-	server, err := app.Start(ctx, app.Config{Seed: true, PasswordCost: 4})
+	var past past
+	past.set(historyDays)
+	server, err := app.Start(ctx, app.Config{Seed: true, PasswordCost: 4, Now: past.now})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = server.Close(ctx) }()
+	if err := past.fill(ctx, server); err != nil {
+		return fmt.Errorf("make a history: %w", err)
+	}
 	browser, err := browsertest.Start(ctx)
 	if err != nil {
 		return err
