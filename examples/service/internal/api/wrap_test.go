@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"bytes"
-	"context"
 	"database/sql"
 	"net/http"
 	"net/http/httptest"
@@ -71,7 +70,7 @@ func TestEveryRequestHasADeadline(t *testing.T) {
 	mux := http.NewServeMux()
 	var bounded bool
 	mux.HandleFunc("GET /", func(_ http.ResponseWriter, r *http.Request) { _, bounded = r.Context().Deadline() })
-	newAPI(t).Wrap(mux).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/", nil))
+	newAPI(t).Wrap(mux).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
 	require.True(t, bounded)
 }
 

@@ -20,7 +20,8 @@ import (
 	"github.com/couponkit/couponkit/examples/service/internal/api"
 )
 
-// openAPISchema is the OpenAPI initiative's own schema of a 3.1 document.
+// openAPISchema is the OpenAPI Initiative's own schema of a 3.1 document, from
+// spec.openapis.org, under the Apache License 2.0.
 //
 //go:embed testdata/openapi-3.1-schema.json
 var openAPISchema []byte
