@@ -3,6 +3,7 @@ package pgxstore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -156,7 +157,7 @@ func (s *Store) ListRedemptions(ctx context.Context, list store.RedemptionList) 
 
 // counting returns a function that counts the rows that the filter finds.
 func (s *Store) counting(source string, f *filter) func(context.Context, session, *int64) error {
-	statement, arguments := s.names.expand(`SELECT count(*) FROM `+source+f.where()), f.arguments[:len(f.arguments):len(f.arguments)]
+	statement, arguments := s.names.expand(`SELECT count(*) FROM `+source+f.where()), slices.Clip(f.arguments)
 	return func(ctx context.Context, on session, total *int64) error {
 		return queryRowOn(ctx, on, s.mode, statement, []any{total}, arguments...)
 	}

@@ -14,6 +14,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -26,44 +27,35 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "redeem:", err)
-		stop()
-		os.Exit(1) //nolint:gocritic // stop was called
-	}
-}
-
-func run(ctx context.Context) (err error) {
+	var p plan
 	ways := flag.String("ways", "", "which ways, by name, with commas; empty is all")
 	clients := flag.String("clients", "1,2,8,64,256", "how many clients call at once, with commas")
-	coupons := flag.Int("coupons", 1, "over how many coupons the calls are spread")
-	duration := flag.Duration("for", 3*time.Second, "how long each cell runs, after a third of that to warm up")
-	network := flag.Duration("network", 0, "what a round trip to the server takes longer")
+	flag.IntVar(&p.coupons, "coupons", 1, "over how many coupons the calls are spread")
+	flag.DurationVar(&p.duration, "for", 3*time.Second, "how long each cell runs, after a third of that to warm up")
+	flag.DurationVar(&p.network, "network", 0, "what a round trip to the server takes longer")
 	commit := flag.Duration("commit-delay", 0, "what a commit takes longer, as on a slow disk")
-	seeded := flag.Int("seeded", 200_000, "redemptions that are in the table before")
+	flag.IntVar(&p.seeded, "seeded", 200_000, "redemptions that are in the table before")
 	flag.Parse()
-
-	counts, err := numbers(*clients)
-	if err != nil {
-		return err
-	}
-	server, err := postgrestest.Start(ctx, slowDisk(*commit)...)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if closeErr := server.Close(); err == nil {
-			err = closeErr
-		}
-	}()
-	p := plan{
-		server: server, clients: counts, coupons: *coupons, duration: *duration, network: *network, seeded: *seeded,
-	}
 	if *ways != "" {
 		p.only = strings.Split(*ways, ",")
 	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, p, *clients, *commit)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "redeem:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, p plan, clients string, commit time.Duration) (err error) {
+	if p.clients, err = numbers(clients); err != nil {
+		return err
+	}
+	if p.server, err = postgrestest.Start(ctx, slowDisk(commit)...); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.server.Close()) }()
 	return p.run(ctx, os.Stdout)
 }
 

@@ -34,30 +34,30 @@ type cell struct {
 }
 
 func (p plan) run(ctx context.Context, out io.Writer) error {
-	fmt.Fprintf(out, "%d coupon(s), %d redemptions before, network +%s, %s a cell\n", p.coupons, p.seeded, p.network, p.duration)
+	_, _ = fmt.Fprintf(out, "%d coupon(s), %d redemptions before, network +%s, %s a cell\n", p.coupons, p.seeded, p.network, p.duration)
 	table := tabwriter.NewWriter(out, 2, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(table, "way")
+	_, _ = fmt.Fprint(table, "way")
 	for _, n := range p.clients {
-		fmt.Fprintf(table, "\t%d: per s\tp50\tp99", n)
+		_, _ = fmt.Fprintf(table, "\t%d: per s\tp50\tp99", n)
 	}
-	fmt.Fprintln(table, "\t")
+	_, _ = fmt.Fprintln(table, "\t")
 	for _, w := range ways() {
 		if p.only != nil && !slices.Contains(p.only, w.name) {
 			continue
 		}
-		fmt.Fprint(table, w.name)
+		_, _ = fmt.Fprint(table, w.name)
 		for _, n := range p.clients {
 			measured, err := p.cell(ctx, w, n)
 			switch {
 			case errors.Is(err, errAbsent):
-				fmt.Fprint(table, "\tabsent\t\t")
+				_, _ = fmt.Fprint(table, "\tabsent\t\t")
 			case err != nil:
 				return fmt.Errorf("%s with %d clients: %w", w.name, n, err)
 			default:
-				fmt.Fprintf(table, "\t%.0f\t%s\t%s", measured.perSecond, rounded(measured.p50), rounded(measured.p99))
+				_, _ = fmt.Fprintf(table, "\t%.0f\t%s\t%s", measured.perSecond, rounded(measured.p50), rounded(measured.p99))
 			}
 		}
-		fmt.Fprintln(table, "\t")
+		_, _ = fmt.Fprintln(table, "\t")
 		if err := table.Flush(); err != nil {
 			return err
 		}
@@ -111,7 +111,7 @@ func connect(ctx context.Context, dsn string, clients int) (*pgxpool.Pool, error
 	if err != nil {
 		return nil, err
 	}
-	config.MaxConns, config.MinConns = int32(max(clients, 16)), int32(min(clients, 16)) //nolint:gosec // a few hundred
+	config.MaxConns, config.MinConns = int32(max(clients, 16)), int32(min(clients, 16))
 	return pgxpool.NewWithConfig(ctx, config)
 }
 

@@ -21,13 +21,13 @@ const (
 // next is request n of a client: a customer and a coupon that look random and are
 // the same in every run.
 func next(client, n, coupons int) request {
-	x := uint64(client)*0x9e3779b97f4a7c15 + uint64(n)*0xbf58476d1ce4e5b9 //nolint:gosec // a hash
+	x := uint64(client)*0x9e3779b97f4a7c15 + uint64(n)*0xbf58476d1ce4e5b9
 	x ^= x >> 31
 	x *= 0x94d049bb133111eb
 	x ^= x >> 29
 	id := fmt.Sprintf("rsv_%016x%08x", x, client<<24|n&0xffffff)
 	return request{
-		id: id, key: id[4:], coupon: couponID(int(x % uint64(coupons))), //nolint:gosec // in range
+		id: id, key: id[4:], coupon: couponID(int(x % uint64(coupons))),
 		customer: fmt.Sprintf("customer-%016x", x), at: time.Now(),
 	}
 }

@@ -175,7 +175,7 @@ func (h *harness) judge(number int, what fault, history []call) {
 	case porcupine.Ok:
 	case porcupine.Unknown:
 		h.undecided++
-	default:
+	case porcupine.Illegal:
 		for _, c := range history {
 			if c.Operation.Coupon == where {
 				h.t.Log(c)

@@ -158,7 +158,7 @@ func (w *client) once(s *pgxstore.Store, mode string, o operation) (out outcome,
 	if err != nil {
 		return outcome{}, err
 	}
-	defer tx.Rollback(ctx) //nolint:errcheck // it was committed, or the error is known
+	defer tx.Rollback(ctx)
 	if out, err = o.make(ctx, s.WithTx(tx), w.quote); err != nil {
 		return outcome{}, err
 	}

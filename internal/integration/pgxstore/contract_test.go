@@ -50,6 +50,7 @@ func TestContract(t *testing.T) {
 				return &opened{Store: s, options: options}
 			}
 			storetest.Run(t, func(t *testing.T) store.Store {
+				t.Helper()
 				options := way.options
 				options.Schema = fmt.Sprintf("clause_%d", made.Add(1))
 				if err := pgxstore.Migrate(t.Context(), pool, options.Namespace); err != nil {
@@ -57,6 +58,7 @@ func TestContract(t *testing.T) {
 				}
 				return open(t, options)
 			}, storetest.Capabilities{Reopen: func(t *testing.T, s store.Store) store.Store {
+				t.Helper()
 				switch s := s.(type) {
 				case *opened:
 					return open(t, s.options)

@@ -80,6 +80,7 @@ type history struct {
 }
 
 func newHistory(t *testing.T, seed uint64, prefix string, tested store.Store) *history {
+	t.Helper()
 	return &history{
 		t: t, random: rand.New(rand.NewPCG(seed, 7)), prefix: prefix, now: epoch, quote: quote(t),
 		model: memstore.New(), tested: tested, gone: make(map[string]bool),
@@ -95,7 +96,7 @@ func (h *history) inTransaction(pool *pgxpool.Pool, s *pgxstore.Store) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	defer tx.Rollback(context.WithoutCancel(h.t.Context())) //nolint:errcheck // it was committed, or the test has failed
+	defer tx.Rollback(context.WithoutCancel(h.t.Context()))
 	h.tested = s.WithTx(tx)
 	for range 1 + h.random.IntN(3) {
 		h.step()

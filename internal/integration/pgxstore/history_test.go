@@ -228,7 +228,7 @@ func (h *history) read() {
 	h.compare("order "+order, func(s store.Store) (any, error) { return s.Order(h.ctx(), order) })
 	key := fmt.Sprintf("k%d", h.random.IntN(h.made))
 	h.compare("order by key "+key, func(s store.Store) (any, error) { return s.OrderByKey(h.ctx(), customer, key) })
-	for page := 0; page < 4; page++ {
+	for range 4 {
 		var next string
 		h.compare(fmt.Sprintf("list %+v", list), func(s store.Store) (any, error) {
 			answer, err := s.ListRedemptions(h.ctx(), list)

@@ -2,7 +2,6 @@
 package pgxstore_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -32,25 +31,25 @@ func TestMain(m *testing.M) {
 }
 
 // newDatabase returns a pool on an empty database with the schema.
-func newDatabase(t testing.TB, in pgxstore.Namespace, configure ...func(*pgxpool.Config)) *pgxpool.Pool {
-	t.Helper()
-	pool := postgrestest.NewPool(t, shared.Need(t).NewDatabase(t), configure...)
-	if err := pgxstore.Migrate(t.Context(), pool, in); err != nil {
-		t.Fatal(err)
+func newDatabase(tb testing.TB, in pgxstore.Namespace, configure ...func(*pgxpool.Config)) *pgxpool.Pool {
+	tb.Helper()
+	pool := postgrestest.NewPool(tb, shared.Need(tb).NewDatabase(tb), configure...)
+	if err := pgxstore.Migrate(tb.Context(), pool, in); err != nil {
+		tb.Fatal(err)
 	}
 	return pool
 }
 
 // newStore returns a store on the pool that is closed when the test ends.
-func newStore(t testing.TB, pool *pgxpool.Pool, options pgxstore.Options) *pgxstore.Store {
-	t.Helper()
+func newStore(tb testing.TB, pool *pgxpool.Pool, options pgxstore.Options) *pgxstore.Store {
+	tb.Helper()
 	s, err := pgxstore.New(pool, options)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := s.Close(); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	})
 	return s
@@ -60,14 +59,14 @@ func newStore(t testing.TB, pool *pgxpool.Pool, options pgxstore.Options) *pgxst
 var epoch = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // newCoupon returns an active coupon without limits, changed as the test likes.
-func newCoupon(t testing.TB, id string, change ...func(*coupon.Coupon)) coupon.Coupon {
-	t.Helper()
+func newCoupon(tb testing.TB, id string, change ...func(*coupon.Coupon)) coupon.Coupon {
+	tb.Helper()
 	c, err := coupon.New(coupon.Draft{
 		Code: id, Name: "Coupon " + id, DiscountType: pricing.Percentage, DiscountValue: ten,
 		MaxUsesPerUser: coupon.Clear[int64](),
 	}, coupon.Creation{ID: coupon.IDPrefix + id, At: epoch})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	for _, apply := range change {
 		apply(&c)
@@ -75,27 +74,18 @@ func newCoupon(t testing.TB, id string, change ...func(*coupon.Coupon)) coupon.C
 	return c
 }
 
-// create stores the coupon.
-func create(t testing.TB, s store.Catalog, c coupon.Coupon) coupon.Coupon {
-	t.Helper()
-	if err := s.CreateCoupon(context.WithoutCancel(t.Context()), c); err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 // quote is what the orders of the tests cost.
-func quote(t testing.TB) pricing.Quote {
-	t.Helper()
+func quote(tb testing.TB) pricing.Quote {
+	tb.Helper()
 	percent, err := pricing.PercentFromDecimal(ten)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	q, err := pricing.Price(pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
 		{ID: "A", Kind: pricing.Device, ItemID: "phone", Quantity: 1, UnitPrice: 1000},
 	}}, pricing.PercentOff(percent), nil)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return q
 }

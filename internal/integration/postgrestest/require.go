@@ -21,14 +21,14 @@ type Shared struct {
 }
 
 // Need returns the server. Without PostgreSQL the test is skipped.
-func (s *Shared) Need(t testing.TB) *Server {
-	t.Helper()
-	s.once.Do(func() { s.server, s.err = Start(context.WithoutCancel(t.Context()), s.Settings...) })
+func (s *Shared) Need(tb testing.TB) *Server {
+	tb.Helper()
+	s.once.Do(func() { s.server, s.err = Start(context.WithoutCancel(tb.Context()), s.Settings...) })
 	switch {
 	case errors.Is(s.err, ErrNoServer):
-		t.Skip(s.err)
+		tb.Skip(s.err)
 	case s.err != nil:
-		t.Fatal(s.err)
+		tb.Fatal(s.err)
 	}
 	return s.server
 }
@@ -42,34 +42,34 @@ func (s *Shared) Close() error {
 }
 
 // NewDatabase makes an empty database and drops it when the test ends.
-func (s *Server) NewDatabase(t testing.TB) (dsn string) {
-	t.Helper()
-	dsn, drop, err := s.Database(t.Context())
+func (s *Server) NewDatabase(tb testing.TB) (dsn string) {
+	tb.Helper()
+	dsn, drop, err := s.Database(tb.Context())
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := drop(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
+	tb.Cleanup(func() {
+		if err := drop(context.WithoutCancel(tb.Context())); err != nil {
+			tb.Error(err)
 		}
 	})
 	return dsn
 }
 
 // NewPool connects to the database and disconnects when the test ends.
-func NewPool(t testing.TB, dsn string, configure ...func(*pgxpool.Config)) *pgxpool.Pool {
-	t.Helper()
+func NewPool(tb testing.TB, dsn string, configure ...func(*pgxpool.Config)) *pgxpool.Pool {
+	tb.Helper()
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	for _, apply := range configure {
 		apply(config)
 	}
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	pool, err := pgxpool.NewWithConfig(tb.Context(), config)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(pool.Close)
+	tb.Cleanup(pool.Close)
 	return pool
 }

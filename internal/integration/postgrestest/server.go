@@ -22,10 +22,10 @@ import (
 // throwaway one, as a URL.
 const DSNVariable = "COUPONKIT_POSTGRES_DSN"
 
-// ErrNoServer: there are no PostgreSQL binaries and no server was named.
+// ErrNoServer tells that there are no PostgreSQL binaries and no server was named.
 var ErrNoServer = errors.New("no PostgreSQL: install it (Debian: postgresql), or name a server in " + DSNVariable)
 
-// ErrForeign: the server was named by the environment and is not ours to stop.
+// ErrForeign tells that the server was named by the environment and is not ours to stop.
 var ErrForeign = errors.New("the server is not a throwaway one")
 
 const (
