@@ -73,7 +73,7 @@ func Start(ctx context.Context) (*Browser, error) {
 	}
 	for _, name := range []string{
 		"disable-quic", "disable-background-networking", "disable-component-update", "disable-sync",
-		"disable-default-apps", "disable-extensions", "disable-dev-shm-usage", "disable-background-timer-throttling",
+		"disable-default-apps", "disable-breakpad", "disable-crash-reporter", "disable-extensions", "disable-dev-shm-usage", "disable-background-timer-throttling",
 		"disable-renderer-backgrounding", "disable-backgrounding-occluded-windows", "hide-scrollbars", "mute-audio",
 	} {
 		flags = append(flags, chromedp.Flag(name, true))
