@@ -27,7 +27,7 @@ func (p *pool) single(ctx context.Context, run intent) error {
 	return run(ctx, newTx(p.schema, prepared{p.statements, p.db}))
 }
 
-func (p *pool) change(ctx context.Context, run intent) error {
+func (p *pool) change(ctx context.Context, _ wish, run intent) error {
 	for attempt := 1; ; attempt++ {
 		err := p.attempt(ctx, run, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 		if err == nil || attempt == maxAttempts || !p.schema.transient(err) && (attempt > 1 || !errors.Is(err, errExists)) {
@@ -83,7 +83,7 @@ type hosted struct {
 
 const savepoint = "couponkit"
 
-func (h *hosted) change(ctx context.Context, run intent) error {
+func (h *hosted) change(ctx context.Context, _ wish, run intent) error {
 	t := newTx(h.schema, h.on)
 	t.joined = true
 	return within(ctx, t, func(ctx context.Context) error {

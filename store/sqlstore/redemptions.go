@@ -38,7 +38,8 @@ func (s *Store) Reserve(ctx context.Context, r store.Reservation) (store.Reserve
 	}
 	var reserved store.Reserved
 	var first storedOrder
-	err = s.change(ctx, "reserve", func(ctx context.Context, t *tx) error {
+	of := wish{asked.record.CouponID, asked.record.CustomerID}
+	err = s.changeFor(ctx, "reserve", of, func(ctx context.Context, t *tx) error {
 		var err error
 		reserved, first, err = asked.run(ctx, t)
 		return err

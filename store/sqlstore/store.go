@@ -89,8 +89,8 @@ var _ store.Store = (*Store)(nil)
 // the host.
 type runner interface {
 	// change runs the intent in a transaction that writes. When it returns an error
-	// nothing is changed.
-	change(ctx context.Context, run intent) error
+	// nothing is changed. The wish is that of an intent that reserves.
+	change(ctx context.Context, of wish, run intent) error
 	// single runs an intent that reads with one statement.
 	single(ctx context.Context, run intent) error
 	// snapshot runs an intent that reads, all of one state of the database.
@@ -162,7 +162,11 @@ func (s *Store) ready(ctx context.Context) error {
 }
 
 func (s *Store) change(ctx context.Context, what string, run intent) error {
-	return s.call(ctx, what, run, s.run.change)
+	return s.changeFor(ctx, what, wish{}, run)
+}
+
+func (s *Store) changeFor(ctx context.Context, what string, of wish, run intent) error {
+	return s.call(ctx, what, run, func(ctx context.Context, run intent) error { return s.run.change(ctx, of, run) })
 }
 
 func (s *Store) read(ctx context.Context, what string, run intent) error {

@@ -40,6 +40,7 @@ type writer struct {
 // waiting decides: the writer claims it, or the caller withdraws it.
 type request struct {
 	run   intent
+	wish  wish
 	state atomic.Int32
 	err   error
 	done  chan struct{}
@@ -57,8 +58,8 @@ func newWriter(p pool, o Options) *writer {
 
 // change waits until the intent is committed. A context that ends before its turn
 // has come withdraws it; afterwards the outcome is near, and the truth.
-func (w *writer) change(ctx context.Context, run intent) error {
-	r := &request{run: run, done: make(chan struct{})}
+func (w *writer) change(ctx context.Context, of wish, run intent) error {
+	r := &request{run: run, wish: of, done: make(chan struct{})}
 	if err := w.send(ctx, r); err != nil {
 		return err
 	}
@@ -154,6 +155,9 @@ func (w *writer) claim() []*request {
 // refused before it writes, save in rare cases. In these it reports the error.
 func (w *writer) together(ctx context.Context, requests []*request) error {
 	t := newTx(w.schema, w.writing())
+	if err := t.foresee(ctx, requests); err != nil {
+		return err
+	}
 	for _, r := range requests {
 		t.dirty = false
 		if r.err = r.run(ctx, t); r.err != nil && t.dirty {
