@@ -65,7 +65,8 @@ func (s *Service) ask(
 		return store.Found{}, eligibility.Question{}, err
 	}
 	if err := found.Coupon.Validate(); err != nil {
-		return store.Found{}, eligibility.Question{}, fmt.Errorf("stored coupon %s: %w", found.Coupon.ID, err)
+		// No fault of the caller's input, and so no error that looks like one.
+		return store.Found{}, eligibility.Question{}, fmt.Errorf("stored coupon %s is corrupt: %s", found.Coupon.ID, err.Error())
 	}
 	question := eligibility.Question{At: s.now(), Customer: c, Usage: usage(found)}
 	question.MirrorInvalid, err = s.mirrorInvalid(ctx, found.Coupon, question.At)
