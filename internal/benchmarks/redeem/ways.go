@@ -28,15 +28,10 @@ type way struct {
 	name string
 	// unchecked ways know no limits and no counts.
 	unchecked bool
-	// elsewhere ways do not write to PostgreSQL.
-	elsewhere bool
 	open      func(context.Context, *pgxpool.Pool) (redeemer, func() error, error)
 }
 
-var (
-	errAbsent = errors.New("not installed")
-	errFull   = errors.New("no place is left")
-)
+var errFull = errors.New("no place is left")
 
 func nothing() error { return nil }
 
@@ -49,7 +44,6 @@ func ways() []way {
 		{name: "single", open: ours(pgxstore.BatchOptions{Off: true})},
 		{name: "batched", open: ours(pgxstore.BatchOptions{})},
 		{name: "ceiling", unchecked: true, open: ceiling},
-		{name: "redis", elsewhere: true, open: redis},
 	}
 }
 

@@ -236,8 +236,11 @@ func freePort(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	return port, listener.Close()
+	address, ok := listener.Addr().(*net.TCPAddr)
+	if !ok {
+		return 0, errors.Join(fmt.Errorf("%s has no port", listener.Addr()), listener.Close())
+	}
+	return address.Port, listener.Close()
 }
 
 // cleanEnvironment keeps settings of the developer's own PostgreSQL away.
