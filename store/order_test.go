@@ -142,8 +142,9 @@ func TestEveryEventOnEveryOrder(t *testing.T) {
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("the order differs (-want +got):\n%s", diff)
 				}
-				e.At = minute(10)
-				if diff := cmp.Diff(want, got.After(e)); diff != "" {
+				later := e
+				later.At = minute(10)
+				if diff := cmp.Diff(want, got.After(later)); diff != "" {
 					t.Errorf("the event, repeated, changed the order (-want +got):\n%s", diff)
 				}
 			})
