@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/sqlstore"
 )
@@ -43,6 +44,34 @@ func BenchmarkReserve(b *testing.B) {
 					benchmarkReserve(b, way, synchronous, callers)
 				})
 			}
+		}
+	}
+}
+
+// BenchmarkReserveAndComplete measures a whole use: the place is kept, and the
+// payment arrives; with batches and without.
+func BenchmarkReserveAndComplete(b *testing.B) {
+	for _, synchronous := range []sqlstore.Synchronous{sqlstore.Full, sqlstore.Normal} {
+		name := map[sqlstore.Synchronous]string{sqlstore.Full: "full", sqlstore.Normal: "normal"}[synchronous]
+		for way, batch := range map[string]int{"store": 0, "single": 1} {
+			b.Run(name+"/64/"+way, func(b *testing.B) {
+				db, err := openSQLite(b.Context(), "sqlite", filepath.Join(b.TempDir(), "coupons.db"))
+				require.NoError(b, err)
+				b.Cleanup(func() { _ = db.Close() })
+				require.NoError(b, sqlstore.Migrate(b.Context(), db, sqlstore.SQLite, ""))
+				s, err := sqlstore.New(db, sqlstore.SQLite, sqlstore.Options{Synchronous: synchronous, MaxBatch: batch})
+				require.NoError(b, err)
+				b.Cleanup(func() { require.NoError(b, s.Close()) })
+				c := limitedCoupon("HOT", 1_000_000_000, 5)
+				require.NoError(b, s.CreateCoupon(b.Context(), c))
+				measure(b, c, 64, func(ctx context.Context, r store.Reservation) error {
+					if _, err := s.Reserve(ctx, r); err != nil {
+						return err
+					}
+					_, err := s.Settle(ctx, settlementOf(redemption.SessionCompleted, r.Redemption, "cs_"+r.Redemption.ID))
+					return err
+				})
+			})
 		}
 	}
 }
