@@ -91,7 +91,7 @@ func (s *Server) initialise(ctx context.Context, install string) (err error) {
 	if err := s.owner.own(s.dir); err != nil {
 		return err
 	}
-	command := exec.CommandContext(ctx, install, "--no-defaults", "--datadir="+s.data(),
+	command := exec.CommandContext(ctx, install, "--no-defaults", "--datadir="+s.data(), s.temporary(),
 		"--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve")
 	command.Dir, command.Env, command.SysProcAttr = s.dir, cleanEnvironment(), s.owner.attributes()
 	if output, err := command.CombinedOutput(); err != nil {
@@ -101,6 +101,10 @@ func (s *Server) initialise(ctx context.Context, install string) (err error) {
 	s.config.User, s.config.Net, s.config.Addr = "root", "unix", filepath.Join(s.dir, "socket")
 	return nil
 }
+
+// temporary keeps the server's temporary tables to itself: one that starts removes
+// those of every other that it finds in the same folder.
+func (s *Server) temporary() string { return "--tmpdir=" + s.dir }
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
@@ -150,7 +154,7 @@ func (s *Server) Resume(ctx context.Context) error {
 		return errors.New("the server is not a throwaway one")
 	}
 	log := filepath.Join(s.dir, "log")
-	started, err := start(s.owner, s.dir, log, s.daemon, "--no-defaults", "--datadir="+s.data(),
+	started, err := start(s.owner, s.dir, log, s.daemon, "--no-defaults", "--datadir="+s.data(), s.temporary(),
 		"--socket="+s.config.Addr, "--pid-file="+filepath.Join(s.dir, "pid"), "--skip-networking", "--skip-name-resolve",
 		"--max-connections=300", "--innodb-buffer-pool-size=128M", "--innodb-flush-log-at-trx-commit=1", "--skip-log-bin",
 		"--innodb-file-per-table=OFF") // a file for each table of each test costs more than the tests
