@@ -201,8 +201,8 @@ func TestCheckoutGoesOnAfterAnyFailure(t *testing.T) {
 func newCrashingWorld(t *testing.T) (*world, *fuse) {
 	t.Helper()
 	w, blow := newWorld(t), &fuse{}
-	service, err := couponkit.New(crashingStore{w.store, blow}, crashingProcessor{w.fake, blow},
-		couponkit.WithClock(func() time.Time { return w.now }), couponkit.WithPoints(crashingPoints{w.ledger, blow}))
+	service, err := couponkit.New(crashingStore(w.store, blow), crashingProcessor(w.fake, blow),
+		couponkit.WithClock(func() time.Time { return w.now }), couponkit.WithPoints(crashingPoints(w.ledger, blow)))
 	require.NoError(t, err)
 	w.Service = service
 	return w, blow

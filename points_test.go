@@ -246,7 +246,7 @@ func TestSweepRepeatsARefund(t *testing.T) {
 	got := w.checkout(t, w.request("TEN"))
 	blow := &fuse{}
 	blow.arm(0, false)
-	down, err := couponkit.New(w.store, w.fake, couponkit.WithPoints(crashingPoints{w.ledger, blow}))
+	down, err := couponkit.New(w.store, w.fake, couponkit.WithPoints(crashingPoints(w.ledger, blow)))
 	require.NoError(t, err)
 	o, err := down.HandleEvent(t.Context(), w.event(got, processor.Expired, processor.Unpaid))
 	require.NoError(t, err) // the release is durable, and the refund is recorded as due

@@ -16,6 +16,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/examples/host"
+	"github.com/couponkit/couponkit/internal/simulation"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
@@ -76,9 +77,9 @@ func newMachine(broken parts) *machine {
 		users[id] = couponkit.User{ID: id, Email: id + "@example.org"}
 		m.ledger.Credit(id, machinePoints)
 	}
-	var used store.Store = crashingStore{m.store, m.fuse}
-	var payments processor.Processor = crashingProcessor{m.fake, m.fuse}
-	var points couponkit.Points = crashingPoints{m.ledger, m.fuse}
+	var used store.Store = crashingStore(m.store, m.fuse)
+	var payments processor.Processor = crashingProcessor(m.fake, m.fuse)
+	var points couponkit.Points = crashingPoints(m.ledger, m.fuse)
 	if broken.store != nil {
 		used = broken.store(used)
 	}
@@ -673,8 +674,8 @@ type againLedger struct{ couponkit.Points }
 
 func (l againLedger) Refund(ctx context.Context, customerID, reservationID string) error {
 	err := l.Points.Refund(ctx, customerID, reservationID)
-	if ledger, ok := l.Points.(crashingPoints); ok && err == nil {
-		if inner, ok := ledger.Points.(*host.Ledger); ok {
+	if ledger, ok := l.Points.(simulation.Points); ok && err == nil {
+		if inner, ok := ledger.Inner.(*host.Ledger); ok {
 			inner.Credit(customerID, 1)
 		}
 	}
