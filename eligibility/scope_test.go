@@ -1,6 +1,7 @@
 package eligibility_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -75,25 +76,91 @@ func TestWhatAScopeCovers(t *testing.T) {
 func TestLinesAreCoveredOneByOne(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		cart := pricingtest.Cart(pricingtest.CartOptions{MaxLines: 8}).Draw(t, "cart")
-		scope := rapid.OneOf(coupontest.Scope(), coupontest.NotCovering(cart)).Draw(t, "scope")
-		got := eligibility.Lines(scope, cart.Lines)
-		s := situation{coupon: coupon.Coupon{Scope: scope}, cart: cart}
-		want := make([]bool, len(cart.Lines))
-		for _, i := range s.eligible() {
-			want[i] = true
-		}
+		scope, cart := anyScopeAndCart(t)
+		got, want := eligibility.Lines(scope, cart.Lines), oracleLines(scope, cart)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-oracle +got):\n%s", diff)
 		}
-		for i, l := range cart.Lines {
-			if got[i] != eligibility.Covers(scope, l) || got[i] && l.Kind == pricing.Shipping {
-				t.Errorf("line %d is covered: %t", i, got[i])
-			}
+		if fault := scopeFault(scope, cart, eligibility.Covers); fault != "" {
+			t.Error(fault)
 		}
 		appended := eligibility.AppendLines([]bool{true}, scope, cart.Lines)
 		if diff := cmp.Diff(append([]bool{true}, want...), appended); diff != "" {
 			t.Errorf("AppendLines (-oracle +got):\n%s", diff)
 		}
 	})
+}
+
+// anyScopeAndCart draws the two; half of the time items of every kind share two IDs,
+// so that a rule which mixes the kinds up is found out.
+func anyScopeAndCart(t *rapid.T) (coupon.Scope, pricing.Cart) {
+	cart := pricingtest.Cart(pricingtest.CartOptions{MaxLines: 8}).Draw(t, "cart")
+	if rapid.Bool().Draw(t, "IDs of their own") {
+		return rapid.OneOf(coupontest.Scope(), coupontest.NotCovering(cart)).Draw(t, "scope"), cart
+	}
+	id := rapid.SampledFrom([]string{"x", "y"})
+	for i := range cart.Lines {
+		cart.Lines[i].ItemID = id.Draw(t, "item")
+	}
+	items := func(of string) coupon.Items { return coupon.NewItems(rapid.SliceOfN(id, 0, 2).Draw(t, of)...) }
+	return coupon.Scope{
+		AppliesTo: rapid.SampledFrom([]coupon.AppliesTo{coupon.All, coupon.Subscription, coupon.Product, coupon.Specific}).Draw(t, "applies to"),
+		Plans:     items("plans"), Devices: items("devices"), Accessories: items("accessories"),
+	}, cart
+}
+
+// oracleLines is what the contract says of each line.
+func oracleLines(scope coupon.Scope, cart pricing.Cart) []bool {
+	s := situation{coupon: coupon.Coupon{Scope: scope}, cart: cart}
+	want := make([]bool, len(cart.Lines))
+	for _, i := range s.eligible() {
+		want[i] = true
+	}
+	return want
+}
+
+// scopeFault compares a rule with the contract, line by line.
+func scopeFault(scope coupon.Scope, cart pricing.Cart, covers func(coupon.Scope, pricing.Line) bool) string {
+	for i, want := range oracleLines(scope, cart) {
+		if l := cart.Lines[i]; covers(scope, l) != want || want && l.Kind == pricing.Shipping {
+			return fmt.Sprintf("scope %+v: line %d, %s %q, is covered: %t, want %t", scope, i, l.Kind, l.ItemID, covers(scope, l), want)
+		}
+	}
+	return ""
+}
+
+// TestTheScopePropertyNotices: rules that read section 3 in another way do not pass.
+func TestTheScopePropertyNotices(t *testing.T) {
+	t.Parallel()
+	for name, covers := range map[string]func(coupon.Scope, pricing.Line) bool{
+		"ALL covers shipping": func(s coupon.Scope, l pricing.Line) bool {
+			return eligibility.Covers(s, l) || s.AppliesTo == coupon.All && l.Kind == pricing.Shipping
+		},
+		"SUBSCRIPTION takes every plan": func(s coupon.Scope, l pricing.Line) bool {
+			return eligibility.Covers(s, l) || s.AppliesTo == coupon.Subscription && l.Kind == pricing.Plan
+		},
+		"selected devices leave no accessory": func(s coupon.Scope, l pricing.Line) bool {
+			joined := s.AppliesTo == coupon.Product && l.Kind == pricing.Accessory && s.Accessories.Len() == 0 && s.Devices.Len() > 0
+			return eligibility.Covers(s, l) && !joined
+		},
+		"SPECIFIC reads an empty list as all": func(s coupon.Scope, l pricing.Line) bool {
+			return eligibility.Covers(s, l) || s.AppliesTo == coupon.Specific && l.Kind == pricing.Plan && s.Plans.Len() == 0
+		},
+		"an ID of another kind counts": func(s coupon.Scope, l pricing.Line) bool {
+			other := s.AppliesTo == coupon.Specific && l.Kind != pricing.Shipping && (s.Plans.Has(l.ItemID) || s.Devices.Has(l.ItemID))
+			return eligibility.Covers(s, l) || other
+		},
+	} {
+		fault := ""
+		draw := rapid.Custom(func(t *rapid.T) string {
+			scope, cart := anyScopeAndCart(t)
+			return scopeFault(scope, cart, covers)
+		})
+		for seed := 0; seed < 2000 && fault == ""; seed++ {
+			fault = draw.Example(seed)
+		}
+		if fault == "" {
+			t.Errorf("a rule by which %s passes", name)
+		}
+	}
 }

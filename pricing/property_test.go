@@ -2,6 +2,7 @@ package pricing_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -236,32 +237,85 @@ func TestAGreaterDiscountNeverRaisesTheTotal(t *testing.T) {
 func TestOverflowIsAnErrorNeverAWrap(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		amount := rapid.OneOf(rapid.Int64Range(0, 10), rapid.Int64Range(0, math.MaxInt64), rapid.Just[int64](math.MaxInt64))
-		cart := pricing.Cart{Currency: pricing.EUR()}
-		sum, limit, overflowing := new(big.Int), big.NewInt(math.MaxInt64), map[string]bool{}
-		for i := range rapid.IntRange(1, 5).Draw(t, "lines") {
-			l := pricing.Line{
-				Kind:     rapid.SampledFrom([]pricing.LineKind{pricing.Device, pricing.Shipping}).Draw(t, "kind"),
-				Quantity: max(1, amount.Draw(t, "quantity")), UnitPrice: amount.Draw(t, "unit price"),
-			}
-			cart.Lines = append(cart.Lines, l)
-			subtotal := new(big.Int).Mul(big.NewInt(l.Quantity), big.NewInt(l.UnitPrice))
-			if subtotal.Cmp(limit) > 0 {
-				overflowing[fmt.Sprintf("lines[%d].unitPrice", i)] = true
-				continue
-			}
-			if sum.Cmp(limit) <= 0 && sum.Add(sum, subtotal).Cmp(limit) > 0 {
-				overflowing[fmt.Sprintf("lines[%d].unitPrice", i)] = true
-			}
-		}
-		q, err := pricing.Price(cart, pricing.Discount{}, nil)
-		if diff := cmp.Diff(overflowing, overflows(err)); diff != "" {
-			t.Fatalf("overflowing fields (-want +got):\n%s", diff)
-		}
-		if err == nil && big.NewInt(q.Total).Cmp(sum) != 0 {
-			t.Fatalf("total %d, want %s", q.Total, sum)
+		if fault := overflowFault(t, atListPrices); fault != "" {
+			t.Fatal(fault)
 		}
 	})
+}
+
+func atListPrices(c pricing.Cart) (pricing.Quote, error) {
+	return pricing.Price(c, pricing.Discount{}, nil)
+}
+
+// overflowFault draws a cart around the bounds of 64 bits and compares what price
+// makes of it with arithmetic that has no bounds.
+func overflowFault(t *rapid.T, price func(pricing.Cart) (pricing.Quote, error)) string {
+	amount := rapid.OneOf(rapid.Int64Range(0, 10), rapid.Int64Range(0, math.MaxInt64), rapid.Just[int64](math.MaxInt64))
+	cart := pricing.Cart{Currency: pricing.EUR()}
+	sum, limit, overflowing := new(big.Int), big.NewInt(math.MaxInt64), map[string]bool{}
+	for i := range rapid.IntRange(1, 5).Draw(t, "lines") {
+		l := pricing.Line{
+			Kind:     rapid.SampledFrom([]pricing.LineKind{pricing.Device, pricing.Shipping}).Draw(t, "kind"),
+			Quantity: max(1, amount.Draw(t, "quantity")), UnitPrice: amount.Draw(t, "unit price"),
+		}
+		cart.Lines = append(cart.Lines, l)
+		subtotal := new(big.Int).Mul(big.NewInt(l.Quantity), big.NewInt(l.UnitPrice))
+		if subtotal.Cmp(limit) > 0 {
+			overflowing[fmt.Sprintf("lines[%d].unitPrice", i)] = true
+			continue
+		}
+		if sum.Cmp(limit) <= 0 && sum.Add(sum, subtotal).Cmp(limit) > 0 {
+			overflowing[fmt.Sprintf("lines[%d].unitPrice", i)] = true
+		}
+	}
+	q, err := price(cart)
+	if diff := cmp.Diff(overflowing, overflows(err)); diff != "" {
+		return "overflowing fields (-want +got):\n" + diff
+	}
+	if err == nil && big.NewInt(q.Total).Cmp(sum) != 0 {
+		return fmt.Sprintf("total %d, want %s", q.Total, sum)
+	}
+	return ""
+}
+
+// TestTheOverflowPropertyNotices: arithmetic that wraps, that stops at the bound, and
+// that names another line does not pass.
+func TestTheOverflowPropertyNotices(t *testing.T) {
+	t.Parallel()
+	for name, price := range map[string]func(pricing.Cart) (pricing.Quote, error){
+		"wraps": func(c pricing.Cart) (pricing.Quote, error) {
+			var q pricing.Quote
+			for _, l := range c.Lines {
+				q.Total += l.Quantity * l.UnitPrice
+			}
+			return q, nil
+		},
+		"stops at the bound": func(c pricing.Cart) (pricing.Quote, error) {
+			q, err := atListPrices(c)
+			if err != nil {
+				return pricing.Quote{Total: math.MaxInt64}, nil
+			}
+			return q, nil
+		},
+		"names the first line": func(c pricing.Cart) (pricing.Quote, error) {
+			q, err := atListPrices(c)
+			var faults *pricing.ValidationError
+			if errors.As(err, &faults) {
+				faults.Fields = faults.Fields[:1]
+				faults.Fields[0].Field = "lines[0].unitPrice"
+			}
+			return q, err
+		},
+	} {
+		fault := ""
+		life := rapid.Custom(func(t *rapid.T) string { return overflowFault(t, price) })
+		for seed := 0; seed < 200 && fault == ""; seed++ {
+			fault = life.Example(seed)
+		}
+		if fault == "" {
+			t.Errorf("arithmetic that %s passes", name)
+		}
+	}
 }
 
 // Price refuses exactly what Validate refuses, whatever is wrong with the cart.
