@@ -2,18 +2,28 @@ module github.com/couponkit/couponkit/internal/benchmarks
 
 go 1.25.0
 
+tool golang.org/x/perf/cmd/benchstat
+
 require (
+	github.com/Rhymond/go-money v1.0.15
 	github.com/couponkit/couponkit v0.0.0
 	github.com/couponkit/couponkit/internal/integration v0.0.0
 	github.com/couponkit/couponkit/store/pgxstore v0.0.0
+	github.com/google/go-cmp v0.7.0
+	github.com/govalues/decimal v0.1.36
 	github.com/jackc/pgx/v5 v5.9.2
+	github.com/shopspring/decimal v1.6.0
+	github.com/stretchr/testify v1.12.1
+	pgregory.net/rapid v1.3.0
 )
 
 require (
+	github.com/aclements/go-moremath v0.0.0-20210112150236-f10218a38794 // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/jackc/puddle/v2 v2.2.2 // indirect
-	github.com/shopspring/decimal v1.6.0 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
+	golang.org/x/perf v0.0.0-20260112171951-5abaabe9f1bd // indirect
 	golang.org/x/sync v0.22.0 // indirect
 	golang.org/x/text v0.41.0 // indirect
 )
