@@ -24,8 +24,10 @@ type Store interface {
 type Catalog interface {
 	// CreateCoupon stores a new coupon with its counts at 0, whatever they are in c.
 	// A code that another coupon has, in whatever state, is coupon.ErrCodeTaken; an
-	// ID that exists already is ErrConflict; a coupon that does not validate is
-	// pricing.ErrInvalid. Of concurrent calls with one code exactly one succeeds.
+	// ID that exists already is ErrConflict, and so is that of a deleted coupon whose
+	// redemptions stay, for they would count for the new one; a coupon that does not
+	// validate is pricing.ErrInvalid. Of concurrent calls with one code exactly one
+	// succeeds.
 	CreateCoupon(ctx context.Context, c coupon.Coupon) error
 
 	// UpdateCoupon replaces everything but ID, code, discount, currency, counts and
@@ -103,7 +105,8 @@ type Redemptions interface {
 	//     first request was another one (another coupon, another fingerprint of the
 	//     order) it is ErrKeyReused.
 	//   - A reservation by points returns, Replayed, the one that the customer holds
-	//     for this coupon already and has not yet taken into a checkout.
+	//     for this coupon already and has not yet taken into a checkout. That does
+	//     not use the key up: when the one held is gone, the key reserves anew.
 	//   - A record that is not at its beginning, a checkout without its own order, and
 	//     whatever does not validate, is pricing.ErrInvalid. The ID of another record
 	//     or order is ErrConflict.
@@ -136,7 +139,7 @@ type Redemptions interface {
 	Transition(ctx context.Context, id string, e redemption.Event) (redemption.Redemption, error)
 }
 
-// Reservation is a request for a place.
+// Reservation is a request for a place; see [Reservation.Validate].
 type Reservation struct {
 	// Redemption is the record to store; its state is redemption.Reserved.
 	Redemption redemption.Redemption

@@ -23,12 +23,16 @@ func (s *Store) CreateCoupon(ctx context.Context, c coupon.Coupon) error {
 	if _, taken := s.codes.get(c.Code.String()); taken {
 		return coupon.Reject(c.ID, coupon.CodeTaken, coupon.Params{})
 	}
-	if s.book(c.ID) != nil {
-		return fmt.Errorf("coupon %s exists already: %w", c.ID, store.ErrConflict)
+	b := s.book(c.ID)
+	if b == nil {
+		b = s.addBook(c.ID)
 	}
-	b := s.addBook(c.ID)
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.exists || len(b.records) > 0 {
+		return fmt.Errorf("coupon %s exists already, or its redemptions do: %w", c.ID, store.ErrConflict)
+	}
+	b.coupon = coupon.Coupon{}
 	b.write(c)
 	s.codes.put(c.Code.String(), b)
 	at, _ := slices.BinarySearchFunc(s.catalog.listed, c, func(l listing, c coupon.Coupon) int {

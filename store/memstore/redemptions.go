@@ -14,10 +14,11 @@ func (s *Store) Reserve(ctx context.Context, r store.Reservation) (store.Reserve
 	if err := s.enter(ctx); err != nil {
 		return store.Reserved{}, err
 	}
-	record := storedRedemption(r.Redemption)
-	if err := validReservation(record, r.Order); err != nil {
+	r.Redemption = storedRedemption(r.Redemption)
+	if err := r.Validate(); err != nil {
 		return store.Reserved{}, err
 	}
+	record := r.Redemption
 	customer, _ := s.customers.of(record.CustomerID)
 	customer.Lock()
 	defer customer.Unlock()

@@ -48,27 +48,6 @@ func validCoupon(c coupon.Coupon) error {
 	return faults.Err()
 }
 
-// validReservation checks that the record is at the beginning of its life and that
-// the order is its own.
-func validReservation(r redemption.Redemption, o *store.Order) error {
-	var faults pricing.ValidationError
-	faults.Merge("", r.Validate())
-	if r.State != redemption.Reserved || r.OverLimit || r.AwaitingPayment || !r.CompletedAt.IsZero() || !r.ReleasedAt.IsZero() {
-		faults.Add("state", pricing.FieldMismatch, "a reservation begins reserved")
-	}
-	if o == nil {
-		if r.Origin == redemption.FromCheckout {
-			faults.Add("order", pricing.FieldRequired, "a checkout has an order")
-		}
-		return faults.Err()
-	}
-	faults.Merge("order", o.Validate())
-	if o.ID != r.OrderID || o.ReservationID != r.ID || o.CouponID != r.CouponID || o.CustomerID != r.CustomerID || o.Key != r.Key {
-		faults.Add("order", pricing.FieldMismatch, "the order is not that of the redemption")
-	}
-	return faults.Err()
-}
-
 func textFault(faults *pricing.ValidationError, field, text string) {
 	if !isText(text) {
 		faults.Add(field, pricing.FieldMalformed, "must be valid UTF-8 text without NUL")

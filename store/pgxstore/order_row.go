@@ -75,6 +75,11 @@ func documents(o store.Order) (orderDocuments, error) {
 	if err := o.Validate(); err != nil {
 		return orderDocuments{}, err
 	}
+	return validDocuments(o)
+}
+
+// validDocuments is documents for an order that was checked.
+func validDocuments(o store.Order) (orderDocuments, error) {
 	var docs orderDocuments
 	var faults pricing.ValidationError
 	if !storable(o.SessionURL) {

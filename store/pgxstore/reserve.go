@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -51,27 +50,20 @@ func (s *Store) Reserve(ctx context.Context, r store.Reservation) (store.Reserve
 
 // newReserveRequest checks and normalises what is about to be stored.
 func newReserveRequest(r store.Reservation) (reserveRequest, error) {
-	v := stored(r.Redemption)
-	var faults pricing.ValidationError
-	faults.Merge("", v.Validate())
-	if v.State != redemption.Reserved || v.OverLimit || v.AwaitingPayment || !v.CompletedAt.IsZero() || !v.ReleasedAt.IsZero() {
-		faults.Add("state", pricing.FieldMismatch, "a reservation begins reserved")
+	r.Redemption = stored(r.Redemption)
+	if err := r.Validate(); err != nil {
+		return reserveRequest{}, err
 	}
-	request := reserveRequest{Reservation: store.Reservation{Redemption: v, CouponRevision: r.CouponRevision}}
+	request := reserveRequest{Reservation: r}
 	if r.Order != nil {
 		order := storedOrder(r.Order.Clone())
-		if order.ID != v.OrderID || order.ReservationID != v.ID || order.CouponID != v.CouponID ||
-			order.CustomerID != v.CustomerID || order.Key != v.Key {
-			faults.Add("order", pricing.FieldMismatch, "the order is not that of the redemption")
-		}
 		var err error
-		request.documents, err = documents(order)
-		faults.Merge("order", err)
+		if request.documents, err = validDocuments(order); err != nil {
+			return reserveRequest{}, err
+		}
 		request.Order = &order
-	} else if v.Origin == redemption.FromCheckout {
-		faults.Add("order", pricing.FieldRequired, "a checkout has an order")
 	}
-	return request, faults.Err()
+	return request, nil
 }
 
 // reserve asks for a place, in a batch where that is possible.

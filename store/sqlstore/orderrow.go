@@ -85,9 +85,11 @@ func prepareOrder(o store.Order) (newOrder, error) {
 	if err := o.Validate(); err != nil {
 		return newOrder{}, err
 	}
-	if err := checkText("sessionUrl", o.SessionURL); err != nil {
-		return newOrder{}, err
-	}
+	return encodeOrder(o)
+}
+
+// encodeOrder is prepareOrder for an order that was checked.
+func encodeOrder(o store.Order) (newOrder, error) {
 	o = o.Clone()
 	o.Deadline, o.CreatedAt, o.UpdatedAt = coupon.Instant(o.Deadline), coupon.Instant(o.CreatedAt), coupon.Instant(o.UpdatedAt)
 	quote, err := document("quote", o.Quote)

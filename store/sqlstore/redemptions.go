@@ -54,26 +54,19 @@ func (s *Store) Reserve(ctx context.Context, r store.Reservation) (store.Reserve
 }
 
 func prepareReservation(r store.Reservation) (reservation, error) {
-	record := atMicrosecond(r.Redemption)
-	var faults pricing.ValidationError
-	faults.Merge("", record.Validate())
-	if record.State != redemption.Reserved || record.OverLimit || record.AwaitingPayment ||
-		!record.CompletedAt.IsZero() || !record.ReleasedAt.IsZero() {
-		faults.Add("state", pricing.FieldMismatch, "a reservation begins reserved")
+	r.Redemption = atMicrosecond(r.Redemption)
+	if err := r.Validate(); err != nil {
+		return reservation{}, err
 	}
-	asked := reservation{record: record, values: redemptionValues(record), revision: r.CouponRevision}
+	asked := reservation{record: r.Redemption, values: redemptionValues(r.Redemption), revision: r.CouponRevision}
 	if r.Order != nil {
-		order, err := prepareOrder(*r.Order)
-		faults.Merge("order", err)
-		if r.Order.ID != record.OrderID || r.Order.ReservationID != record.ID || r.Order.CouponID != record.CouponID ||
-			r.Order.CustomerID != record.CustomerID || r.Order.Key != record.Key {
-			faults.Add("order", pricing.FieldMismatch, "the order is not that of the redemption")
+		order, err := encodeOrder(*r.Order)
+		if err != nil {
+			return reservation{}, err
 		}
 		asked.order = &order
-	} else if record.Origin == redemption.FromCheckout {
-		faults.Add("order", pricing.FieldRequired, "a checkout has an order")
 	}
-	return asked, faults.Err()
+	return asked, nil
 }
 
 // run stores record and order when nothing refuses them, which is the usual case

@@ -99,6 +99,27 @@ func brokenCoupons() map[string]subject {
 				return in.CreateCoupon(ctx, c)
 			}}
 		}, []string{"deleted codes are free"}},
+		"deleted IDs stay claimed": {func(in store.Store) *faulty {
+			var deleted memory[bool]
+			return &faulty{Store: in, deleteCoupon: func(ctx context.Context, id string, revision int64) error {
+				deleted.put(id, true)
+				return in.DeleteCoupon(ctx, id, revision)
+			}, createCoupon: func(ctx context.Context, c coupon.Coupon) error {
+				if claimed, _ := deleted.get(c.ID); claimed {
+					return store.ErrConflict
+				}
+				return in.CreateCoupon(ctx, c)
+			}}
+		}, []string{"the ID of a deleted coupon"}},
+		"deleted IDs are free": {func(in store.Store) *faulty {
+			return &faulty{Store: in, createCoupon: func(ctx context.Context, c coupon.Coupon) error {
+				err := in.CreateCoupon(ctx, c)
+				if _, unknown := in.Coupon(ctx, c.ID); errors.Is(unknown, coupon.ErrNotFound) {
+					return without(err, store.ErrConflict)
+				}
+				return err
+			}}
+		}, []string{"the ID of a deleted coupon"}},
 		"the last change wins":        {lastChangeWins, []string{"delete needs the revision", "update needs the revision", "one update of a revision succeeds", "confirm needs the revision"}},
 		"an update writes the counts": {updatingCounts, []string{"update keeps the counts"}},
 		"narrowed lists are stored": {func(in store.Store) *faulty {

@@ -198,6 +198,20 @@ func brokenKeys() map[string]subject {
 				return got, err
 			}}
 		}, []string{"keys are the customer's"}},
+		"a reservation that is held uses the key up": {func(in store.Store) *faulty {
+			var first memory[string]
+			return &faulty{Store: in, reserve: func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+				if id, used := first.get(r.Redemption.Key); used {
+					before, err := in.Redemption(ctx, id)
+					return store.Reserved{Redemption: before, Replayed: true}, err
+				}
+				got, err := in.Reserve(ctx, r)
+				if err == nil && r.Redemption.Origin == redemption.FromPoints {
+					first.put(r.Redemption.Key, got.Redemption.ID)
+				}
+				return got, err
+			}}
+		}, []string{"the key of a reservation that is held"}},
 		"any reservation by points will do": {func(in store.Store) *faulty {
 			return &faulty{Store: in, reserve: func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
 				found, err := in.LookUp(ctx, store.LookUp{CouponID: r.Redemption.CouponID, CustomerID: r.Redemption.CustomerID})

@@ -24,6 +24,7 @@ func createClauses() []clause {
 		{"coupon IDs are unique", "an ID that exists already is ErrConflict", couponIDsAreUnique},
 		{"malformed coupons are refused", "a coupon that does not validate is pricing.ErrInvalid, and a call that returns an error has changed nothing", malformedCouponsAreRefused},
 		{"deleted codes are free", "DeleteCoupon removes the coupon; its redemptions and orders stay, and its code may be used again", deletedCodesAreFree},
+		{"the ID of a deleted coupon", "the ID of a deleted coupon whose redemptions stay is ErrConflict, for they would count for the new one", deletedIDs},
 		{"delete needs the revision", "DeleteCoupon removes the coupon when its revision is still the given one; otherwise it is ErrStaleRevision, or coupon.ErrNotFound", deleteNeedsTheRevision},
 	}
 }
@@ -254,6 +255,28 @@ func deletedCodesAreFree(p *probe) {
 	p.ok(err, "LookUp")
 	same(p, found, store.Found{Coupon: second}, "the new coupon of the code")
 	p.reserve(second, "ann") // its limits know nothing of the deleted coupon
+	p.invariants()
+}
+
+func deletedIDs(p *probe) {
+	used, released, unused := p.coupon(limits(1, 1)), p.coupon(), p.coupon(limits(1, 1))
+	p.settleSession(redemption.SessionCompleted, p.opened(used, "ann"))
+	p.transition(p.reserve(released, "ann").Redemption.ID, redemption.Event{Kind: redemption.Cancelled, At: at(900)})
+	for _, c := range []coupon.Coupon{used, released, unused} {
+		p.ok(p.s.DeleteCoupon(p.Context(), c.ID, c.Revision), "DeleteCoupon")
+	}
+	for what, id := range map[string]string{"used": used.ID, "reserved": released.ID} {
+		again := p.draft(func(c *coupon.Coupon) { c.ID = id })
+		p.fails(p.s.CreateCoupon(p.Context(), again), store.ErrConflict, "CreateCoupon with the ID of a deleted coupon that was %s", what)
+		_, err := p.s.Coupon(p.Context(), id)
+		p.fails(err, coupon.ErrNotFound, "Coupon with the ID of a deleted one that was %s", what)
+		p.coupon(coded(again.Code)) // the code was not claimed by the call that failed
+	}
+	again := p.coupon(func(c *coupon.Coupon) { c.ID = unused.ID }, limits(1, 1))
+	got, err := p.s.Coupon(p.Context(), unused.ID)
+	p.ok(err, "Coupon")
+	same(p, got, again, "the coupon with the ID of one that was never used")
+	p.reserve(again, "ann")
 	p.invariants()
 }
 

@@ -152,6 +152,7 @@ func keysAreTheCustomers(p *probe) {
 func pointsClauses() []clause {
 	return []clause{
 		{"one reservation by points at a time", "a reservation by points returns, Replayed, the one that the customer holds for this coupon already and has not yet taken into a checkout", oneByPoints},
+		{"the key of a reservation that is held", "a reservation by points that returns the one held does not use its key up: when the one held is gone, the key reserves anew", keyOfTheHeld},
 		{"one reservation by points in a race", "a reservation by points returns, Replayed, the one that the customer holds already: of many calls at once, each with its own key, one reserves", oneByPointsInARace},
 		{"points go one way", "points are debited once, and refunded once when the reservation is released", pointsGoOneWay},
 		{"points reservation into a checkout", "TakeOver gives a live reservation to an order of its customer, also one that was exchanged for points and has no order", pointsIntoACheckout},
@@ -183,6 +184,22 @@ func oneByPoints(p *probe) {
 	p.counts(c.ID, 0, 3)
 	p.transition(second.Redemption.ID, redemption.Event{Kind: redemption.Cancelled, At: at(900)})
 	p.place(p.exchange(c, "ann", p.key())) // the second is given up
+	p.invariants()
+}
+
+func keyOfTheHeld(p *probe) {
+	c := p.coupon(forPoints)
+	first := p.place(p.exchange(c, "ann", "first")).Redemption
+	held, err := p.s.Reserve(p.Context(), p.exchange(c, "ann", "second"))
+	p.ok(err, "Reserve by points with a second key")
+	same(p, held, store.Reserved{Redemption: first, Replayed: true}, "the reservation that the customer holds")
+	gone := p.transition(first.ID, redemption.Event{Kind: redemption.Cancelled, At: at(900)})
+	asked := p.exchange(c, "ann", "second")
+	same(p, p.place(asked), store.Reserved{Redemption: asked.Redemption}, "what the second key reserves when the first is gone")
+	again, err := p.s.Reserve(p.Context(), p.exchange(c, "ann", "first"))
+	p.ok(err, "Reserve by points with the key of one that is gone")
+	same(p, again, store.Reserved{Redemption: gone, Replayed: true}, "the first result of a key")
+	p.counts(c.ID, 0, 1)
 	p.invariants()
 }
 

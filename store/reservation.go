@@ -1,0 +1,32 @@
+package store
+
+import (
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/redemption"
+)
+
+// Validate checks that the record is at the beginning of its life and that the
+// order beside it is its own: a checkout has one, and both agree on what they
+// share. What is wrong is a [*pricing.ValidationError], the record's fields by their
+// names and the order's under order. Stores call it before they look at anything
+// else, on the values as they will be kept.
+func (r Reservation) Validate() error {
+	var faults pricing.ValidationError
+	record := &r.Redemption
+	faults.Merge("", record.Validate())
+	if record.State != redemption.Reserved || record.OverLimit || record.AwaitingPayment ||
+		!record.CompletedAt.IsZero() || !record.ReleasedAt.IsZero() {
+		faults.Add("state", pricing.FieldMismatch, "a reservation begins reserved")
+	}
+	switch o := r.Order; {
+	case o == nil && record.Origin == redemption.FromCheckout:
+		faults.Add("order", pricing.FieldRequired, "a checkout has an order")
+	case o != nil:
+		faults.Merge("order", o.Validate())
+		if o.ID != record.OrderID || o.ReservationID != record.ID || o.CouponID != record.CouponID ||
+			o.CustomerID != record.CustomerID || o.Key != record.Key {
+			faults.Add("order", pricing.FieldMismatch, "the order is not that of the redemption")
+		}
+	}
+	return faults.Err()
+}

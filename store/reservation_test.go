@@ -1,0 +1,81 @@
+package store_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+func reservation(tb testing.TB) store.Reservation {
+	tb.Helper()
+	o := order(tb)
+	return store.Reservation{
+		Redemption: redemption.Redemption{
+			ID: o.ReservationID, Key: o.Key, CouponID: o.CouponID, CustomerID: o.CustomerID, State: redemption.Reserved,
+			Origin: redemption.FromCheckout, OrderID: o.ID, Deadline: minute(30), CreatedAt: minute(0), UpdatedAt: minute(0),
+		},
+		CouponRevision: 3, Order: &o,
+	}
+}
+
+func TestReservationValidate(t *testing.T) {
+	t.Parallel()
+	byPoints := func(r *store.Reservation) {
+		r.Order, r.Redemption.OrderID = nil, ""
+		r.Redemption.Origin, r.Redemption.Points, r.Redemption.PointsState = redemption.FromPoints, 250, redemption.PointsPending
+	}
+	for name, test := range map[string]struct {
+		change func(*store.Reservation)
+		fields []string // that are at fault
+	}{
+		"a checkout":               {func(*store.Reservation) {}, nil},
+		"by points":                {byPoints, nil},
+		"a checkout alone":         {func(r *store.Reservation) { r.Order = nil }, []string{"order"}},
+		"over the limit":           {func(r *store.Reservation) { r.Redemption.OverLimit = true }, []string{"state"}},
+		"waiting for its payment":  {func(r *store.Reservation) { r.Redemption.AwaitingPayment = true }, []string{"state"}},
+		"another order's":          {func(r *store.Reservation) { r.Redemption.OrderID = "o2" }, []string{"order"}},
+		"another reservation's":    {func(r *store.Reservation) { r.Order.ReservationID = "rsv_2" }, []string{"order"}},
+		"another coupon's order":   {func(r *store.Reservation) { r.Order.CouponID = "cpn_2" }, []string{"order"}},
+		"another customer's order": {func(r *store.Reservation) { r.Order.CustomerID = "bob" }, []string{"order"}},
+		"an order of another key":  {func(r *store.Reservation) { r.Order.Key = "k2" }, []string{"order"}},
+		"an order of no state":     {func(r *store.Reservation) { r.Order.State = 0 }, []string{"order.state"}},
+		"record and order at fault": {func(r *store.Reservation) {
+			r.Redemption.ID, r.Order.DiscountAmount = "", r.Order.DiscountAmount+1
+		}, []string{"id", "order.discountAmount", "order"}},
+		"completed": {func(r *store.Reservation) {
+			r.Redemption.State, r.Redemption.SessionID = redemption.Completed, "cs_1"
+			r.Redemption.CompletedAt, r.Redemption.Deadline = minute(1), r.Redemption.CompletedAt
+		}, []string{"state"}},
+		"released": {func(r *store.Reservation) {
+			r.Redemption.State, r.Redemption.ReleasedAt = redemption.Released, minute(1)
+			r.Redemption.Deadline = r.Redemption.CompletedAt
+		}, []string{"state"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := reservation(t)
+			test.change(&r)
+			err := r.Validate()
+			if test.fields == nil {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, pricing.ErrInvalid)
+			var faults *pricing.ValidationError
+			require.True(t, errors.As(err, &faults))
+			var fields []string
+			for _, f := range faults.Fields {
+				fields = append(fields, f.Field)
+			}
+			if diff := cmp.Diff(test.fields, fields); diff != "" {
+				t.Errorf("fields at fault (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
