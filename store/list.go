@@ -16,6 +16,10 @@ const (
 	MaxSearchLength = 255        // bytes
 )
 
+// ExactTotal is up to where the total of a list is exact in every store. What is
+// more a store need not count, for that would take the longer the more there is.
+const ExactTotal = 1_000
+
 // CouponList asks for a page of coupons, newest first (by creation, then by ID).
 //
 // A page is asked for either by Page, for a table with page numbers, or by After,
@@ -37,8 +41,10 @@ type CouponList struct {
 // CouponPage is a page of coupons.
 type CouponPage struct {
 	Items []coupon.Coupon
-	// Total is how many coupons the search finds in all.
-	Total int64
+	// Total is how many coupons the search finds in all. When AtLeast is set there are
+	// more, and the store stopped counting at Total, which is [ExactTotal] or higher.
+	Total   int64
+	AtLeast bool
 	// Next is the cursor of the next page, empty at the end.
 	Next string
 }
@@ -78,8 +84,10 @@ type RedemptionList struct {
 // RedemptionPage is a page of redemptions.
 type RedemptionPage struct {
 	Items []redemption.Redemption
-	// Total is how many redemptions there are in all.
-	Total int64
+	// Total is how many redemptions there are in all. When AtLeast is set there are
+	// more, and the store stopped counting at Total, which is [ExactTotal] or higher.
+	Total   int64
+	AtLeast bool
 	// Next is the cursor of the next page, empty at the end.
 	Next string
 }

@@ -21,7 +21,9 @@ const couponColumns = `c.id, c.code, c.name, c.description, c.discount_type, c.p
 	c.mirror_revision, c.created_at, c.updated_at, c.revision`
 
 // couponSource is the coupon c with its summed counters k.
-const couponSource = `{coupons} c CROSS JOIN LATERAL (
+const couponSource = `{coupons} c ` + couponCounts
+
+const couponCounts = `CROSS JOIN LATERAL (
 	SELECT coalesce(sum(s.completed), 0)::bigint AS completed, coalesce(sum(s.reserved), 0)::bigint AS reserved
 	FROM {coupon_counters} s WHERE s.coupon_id = c.id) k`
 

@@ -51,13 +51,24 @@ func (f *filter) after(row, cursor string) error {
 	return nil
 }
 
-// page returns the end of a statement for a page, newest first, and one entry
-// more, which tells whether there is a next page.
-func (f *filter) page(row string, size, offset int) string {
-	f.arguments = append(f.arguments, size+1, offset)
-	return fmt.Sprintf("%s ORDER BY %s.created_at DESC, %s.id DESC LIMIT $%d OFFSET $%d",
-		f.where(), row, row, len(f.arguments)-1, len(f.arguments))
+// The totals of lists are counted up to here, so that a page takes as long on a
+// large database as on a small one. Redemptions are counted in an index, and
+// searched coupons one by one.
+const (
+	maxCountedRedemptions = 10_000
+	maxCountedCoupons     = store.ExactTotal
+)
+
+// newest orders the rows and takes the first of them; one entry more than the page
+// has tells whether there is a next one. The bound is written out: for one that it
+// does not know, PostgreSQL plans as if a tenth of the table were wanted.
+func newest(row string, most int) string {
+	return fmt.Sprintf(" ORDER BY %s.created_at DESC, %s.id DESC LIMIT %d", row, row, most)
 }
+
+// total returns a counted number, and whether there are more than the most that are
+// counted.
+func total(counted, most int64) (n int64, atLeast bool) { return min(counted, most), counted > most }
 
 // ListCoupons implements store.CouponReader. The allow-lists of its coupons are
 // narrowed to none.
@@ -69,33 +80,28 @@ func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.C
 	if err != nil {
 		return store.CouponPage{}, err
 	}
-	var f filter
-	if list.Search != "" {
-		if !storable(list.Search) || strings.Contains(list.Search, fieldSeparator) {
-			return store.CouponPage{}, nil
-		}
-		f.add("c.search_text LIKE ?", likePattern(list.Search))
+	if !storable(list.Search) || strings.Contains(list.Search, fieldSeparator) {
+		return store.CouponPage{}, nil
 	}
-	total := s.counting("{coupons} c", &f)
-	if err := f.after("c", list.After); err != nil {
+	statements, err := s.couponList(list)
+	if err != nil {
 		return store.CouponPage{}, err
 	}
-	offset := 0
-	if list.After == "" {
-		offset = (list.Page - 1) * list.PageSize
-	}
-	statement := s.names.expand(selectTerms + f.page("c", list.PageSize, offset))
 	var page store.CouponPage
 	err = s.snapshot(ctx, func(on session) error {
 		page = store.CouponPage{}
-		if err := total(ctx, on, &page.Total); err != nil {
+		var counted int64
+		if err := queryRowOn(ctx, on, statements.mode, statements.count, []any{&counted}, statements.counted...); err != nil {
 			return err
 		}
-		return queryOn(ctx, on, s.mode, statement, func(rows pgx.Rows) error {
+		if page.Total = counted; list.Search != "" {
+			page.Total, page.AtLeast = total(counted, maxCountedCoupons)
+		}
+		return queryOn(ctx, on, statements.mode, statements.page, func(rows pgx.Rows) error {
 			c, err := scanCoupon(rows)
 			page.Items = append(page.Items, c)
 			return err
-		}, f.arguments...)
+		}, statements.paged...)
 	})
 	if err != nil {
 		return store.CouponPage{}, fmt.Errorf("list coupons: %w", err)
@@ -106,6 +112,42 @@ func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.C
 		page.Next = cursorText(last.CreatedAt, last.ID)
 	}
 	return page, nil
+}
+
+// listStatements count and read a page.
+type listStatements struct {
+	mode           pgx.QueryExecMode
+	count, page    string
+	counted, paged []any
+}
+
+// couponList returns the statements of a list of coupons. How a search is best done
+// depends on how often its text occurs, which PostgreSQL estimates only when it
+// plans with the text at hand: such a statement is not prepared.
+func (s *Store) couponList(list store.CouponList) (listStatements, error) {
+	l := listStatements{mode: s.mode, count: `SELECT coalesce(sum(t.coupons), 0)::bigint FROM {couponkit_totals} t`}
+	var f filter
+	if list.Search != "" {
+		if l.mode == 0 || l.mode == pgx.QueryExecModeCacheStatement {
+			l.mode = pgx.QueryExecModeExec
+		}
+		f.add("c.search_text LIKE ?", likePattern(list.Search))
+		l.count = `SELECT count(*) FROM (SELECT FROM {coupons} c` + f.where() + newest("c", maxCountedCoupons+1) + `) f`
+		l.counted = slices.Clone(f.arguments)
+	}
+	if err := f.after("c", list.After); err != nil {
+		return listStatements{}, err
+	}
+	rows := `SELECT c.* FROM {coupons} c` + f.where() + newest("c", list.PageSize+1)
+	if list.After == "" && list.Page > 1 {
+		f.arguments = append(f.arguments, (list.Page-1)*list.PageSize)
+		rows += fmt.Sprintf(" OFFSET $%d", len(f.arguments))
+	}
+	l.count = s.names.expand(l.count)
+	l.page = s.names.expand(`SELECT ` + couponColumns + `, NULL::text[] FROM (` + rows + `) c ` + couponCounts +
+		` ORDER BY c.created_at DESC, c.id DESC`)
+	l.paged = f.arguments
+	return l, nil
 }
 
 // ListRedemptions implements store.RedemptionReader.
@@ -120,28 +162,18 @@ func (s *Store) ListRedemptions(ctx context.Context, list store.RedemptionList) 
 	if !storable(list.CouponID, list.CustomerID) {
 		return store.RedemptionPage{}, nil
 	}
-	var f filter
-	if list.CouponID != "" {
-		f.add("r.coupon_id = ?", list.CouponID)
-	}
-	if list.CustomerID != "" {
-		f.add("r.customer_id = ?", list.CustomerID)
-	}
-	if list.State != 0 {
-		f.add("r.state = ?", list.State.String())
-	}
-	total := s.counting("{coupon_redemptions} r", &f)
-	if err := f.after("r", list.After); err != nil {
+	statements, err := s.redemptionList(list)
+	if err != nil {
 		return store.RedemptionPage{}, err
 	}
-	statement := s.names.expand(`SELECT ` + columnsOf("r", redemptionColumns) + ` FROM {coupon_redemptions} r` +
-		f.page("r", list.PageSize, 0))
 	var page store.RedemptionPage
 	err = s.snapshot(ctx, func(on session) (err error) {
-		if err := total(ctx, on, &page.Total); err != nil {
+		var counted int64
+		if err := queryRowOn(ctx, on, statements.mode, statements.count, []any{&counted}, statements.counted...); err != nil {
 			return err
 		}
-		page.Items, err = s.redemptionsOn(ctx, on, statement, f.arguments...)
+		page.Total, page.AtLeast = total(counted, maxCountedRedemptions)
+		page.Items, err = s.redemptionsOn(ctx, on, statements.page, statements.paged...)
 		return err
 	})
 	if err != nil {
@@ -155,12 +187,51 @@ func (s *Store) ListRedemptions(ctx context.Context, list store.RedemptionList) 
 	return page, nil
 }
 
-// counting returns a function that counts the rows that the filter finds.
-func (s *Store) counting(source string, f *filter) func(context.Context, session, *int64) error {
-	statement, arguments := s.names.expand(`SELECT count(*) FROM `+source+f.where()), slices.Clip(f.arguments)
-	return func(ctx context.Context, on session, total *int64) error {
-		return queryRowOn(ctx, on, s.mode, statement, []any{total}, arguments...)
+// redemptionList returns the statements of a list of redemptions. The records of a
+// customer are few. All others are found in the order of the list: the indexes have
+// the state first, and the beginnings of its lists are put together.
+func (s *Store) redemptionList(list store.RedemptionList) (listStatements, error) {
+	const every = maxCountedRedemptions + 1
+	var f filter
+	source, rest := `{coupon_redemptions} r`, ``
+	if list.CustomerID != "" {
+		f.add("r.customer_id = ?", list.CustomerID)
+		if list.State != 0 {
+			f.add("r.state = ?", list.State.String())
+		}
+	} else {
+		f.arguments = []any{states(list.State)}
+		f.add("r.state = s.state")
+		source, rest = `unnest($1::text[]) AS s (state) CROSS JOIN LATERAL (SELECT r.* FROM {coupon_redemptions} r`, `) r`
 	}
+	if list.CouponID != "" {
+		f.add("r.coupon_id = ?", list.CouponID)
+	}
+	l := listStatements{mode: s.mode, counted: slices.Clone(f.arguments)}
+	limit := fmt.Sprintf(" LIMIT %d", every)
+	l.count = `SELECT count(*) FROM (SELECT FROM ` + source + f.where()
+	if rest != "" {
+		l.count += limit + rest
+	}
+	l.count = s.names.expand(l.count + limit + `) f`)
+	if err := f.after("r", list.After); err != nil {
+		return listStatements{}, err
+	}
+	l.page = `SELECT ` + columnsOf("r", redemptionColumns) + ` FROM ` + source + f.where()
+	if rest != "" {
+		l.page += newest("r", list.PageSize+1) + rest
+	}
+	l.page = s.names.expand(l.page + newest("r", list.PageSize+1))
+	l.paged = f.arguments
+	return l, nil
+}
+
+// states are the names of one state, or of all.
+func states(only redemption.State) []string {
+	if only != 0 {
+		return []string{only.String()}
+	}
+	return []string{redemption.Reserved.String(), redemption.Completed.String(), redemption.Released.String()}
 }
 
 // snapshot runs reading work in which all statements see the same state; within a
