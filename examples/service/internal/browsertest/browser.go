@@ -105,6 +105,7 @@ type Tab struct {
 	ctx   context.Context
 	close context.CancelFunc
 	base  string
+	mend  context.CancelFunc // ends what Cut has begun
 
 	listening  sync.WaitGroup
 	mu         sync.Mutex
@@ -126,6 +127,9 @@ func (b *Browser) Open(base string) (*Tab, error) {
 
 // Close closes the tab.
 func (t *Tab) Close() {
+	if t.mend != nil {
+		t.mend()
+	}
 	t.close()
 	t.listening.Wait()
 }

@@ -18,152 +18,152 @@ func (p page) fault(field, text string) {
 
 // Specification 2.1: fields are shown by scope and distribution.
 func TestFieldsAreShownByScopeAndDistribution(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	p := w.administer()
-	p.click("#new-coupon")
-	p.visible("#f-code")
-	p.hold(`document.querySelector("#f-max-per-user").value === "1"`)
-	for _, row := range []struct {
-		name, value string
-		shown       string
-	}{
-		{"appliesTo", "ALL", ""},
-		{"appliesTo", "SUBSCRIPTION", "planIds"},
-		{"appliesTo", "PRODUCT", "deviceIds accessoryIds"},
-		{"appliesTo", "SPECIFIC", "planIds deviceIds accessoryIds"},
-		{"appliesTo", "ALL", ""},
-		{"distribution", "POINTS_REDEEMABLE", "pointsRequired"},
-		{"distribution", "USER_SPECIFIC", "allowedUserEmails"},
-		{"distribution", "GENERAL", ""},
-	} {
-		p.click(radio(row.name, row.value))
-		p.hold(fmt.Sprintf(`[...document.querySelectorAll("[data-scopes], [data-distributions]")].filter((each) => each.checkVisibility())
+	onEveryStore(t, func(w *world) {
+		p := w.administer()
+		p.click("#new-coupon")
+		p.visible("#f-code")
+		p.hold(`document.querySelector("#f-max-per-user").value === "1"`)
+		for _, row := range []struct {
+			name, value string
+			shown       string
+		}{
+			{"appliesTo", "ALL", ""},
+			{"appliesTo", "SUBSCRIPTION", "planIds"},
+			{"appliesTo", "PRODUCT", "deviceIds accessoryIds"},
+			{"appliesTo", "SPECIFIC", "planIds deviceIds accessoryIds"},
+			{"appliesTo", "ALL", ""},
+			{"distribution", "POINTS_REDEEMABLE", "pointsRequired"},
+			{"distribution", "USER_SPECIFIC", "allowedUserEmails"},
+			{"distribution", "GENERAL", ""},
+		} {
+			p.click(radio(row.name, row.value))
+			p.hold(fmt.Sprintf(`[...document.querySelectorAll("[data-scopes], [data-distributions]")].filter((each) => each.checkVisibility())
 			.map((each) => each.dataset.field).join(" ") === %q`, row.shown))
-	}
+		}
+	})
 }
 
 // Specification 8: percentages above 100 are blocked while typing, and nothing is
 // sent.
 func TestPercentagesAboveAHundredAreBlocked(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	p := w.administer()
-	p.begin("TOOMUCH", "PERCENTAGE", "100.5")
-	p.fault("discountValue", "A percentage is at most 100.")
-	p.click("#save")
-	p.fault("discountValue", "A percentage is at most 100.")
-	p.hold(`document.activeElement.id === "f-value"`)
-	p.click(radio("discountType", "FIXED_AMOUNT"))
-	p.gone("[data-field=discountValue] .field-error") // 100.50 EUR is fine
-	p.click(radio("discountType", "PERCENTAGE"))
-	p.fault("discountValue", "A percentage is at most 100.")
-	p.fill("#f-value", "100")
-	p.finish("TOOMUCH")
+	onEveryStore(t, func(w *world) {
+		p := w.administer()
+		p.begin("TOOMUCH", "PERCENTAGE", "100.5")
+		p.fault("discountValue", "A percentage is at most 100.")
+		p.click("#save")
+		p.fault("discountValue", "A percentage is at most 100.")
+		p.hold(`document.activeElement.id === "f-value"`)
+		p.click(radio("discountType", "FIXED_AMOUNT"))
+		p.gone("[data-field=discountValue] .field-error") // 100.50 EUR is fine
+		p.click(radio("discountType", "PERCENTAGE"))
+		p.fault("discountValue", "A percentage is at most 100.")
+		p.fill("#f-value", "100")
+		p.finish("TOOMUCH")
+	})
 }
 
 // What is missing or malformed is said at its field, by the page where it is plain
 // and by the server where only it knows.
 func TestErrorsAreShownAtTheirFields(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	p := w.administer()
-	p.click("#new-coupon")
-	p.click("#save")
-	p.fault("code", "Enter a code.")
-	p.fault("name", "Enter a name.")
-	p.fault("discountValue", "Enter a number greater than 0.")
-	p.hold(`document.activeElement.id === "f-code"`)
-	p.hold(`document.querySelector("#f-code").getAttribute("aria-describedby") === "error-code"`)
+	onEveryStore(t, func(w *world) {
+		p := w.administer()
+		p.click("#new-coupon")
+		p.click("#save")
+		p.fault("code", "Enter a code.")
+		p.fault("name", "Enter a name.")
+		p.fault("discountValue", "Enter a number greater than 0.")
+		p.hold(`document.activeElement.id === "f-code"`)
+		p.hold(`document.querySelector("#f-code").getAttribute("aria-describedby") === "error-code"`)
 
-	p.fill("#f-code", "summer10") // is taken
-	p.fill("#f-name", "Again")
-	p.fill("#f-value", "5")
-	p.click(radio("appliesTo", "SPECIFIC"))
-	p.click(radio("distribution", "POINTS_REDEEMABLE"))
-	p.fill("#f-max-uses", "0")
-	p.fill("#f-min", "much")
-	p.click("#save")
-	p.fault("appliesTo", "Select at least one plan, device or accessory.")
-	p.fault("pointsRequired", "Enter the number of points.")
-	p.fault("maxUses", "at least 1")
-	p.fault("minPurchase", "Enter an amount in EUR")
+		p.fill("#f-code", "summer10") // is taken
+		p.fill("#f-name", "Again")
+		p.fill("#f-value", "5")
+		p.click(radio("appliesTo", "SPECIFIC"))
+		p.click(radio("distribution", "POINTS_REDEEMABLE"))
+		p.fill("#f-max-uses", "0")
+		p.fill("#f-min", "much")
+		p.click("#save")
+		p.fault("appliesTo", "Select at least one plan, device or accessory.")
+		p.fault("pointsRequired", "Enter the number of points.")
+		p.fault("maxUses", "at least 1")
+		p.fault("minPurchase", "Enter an amount in EUR")
 
-	p.click(radio("appliesTo", "ALL"))
-	p.click(radio("distribution", "GENERAL"))
-	p.fill("#f-max-uses", "")
-	p.fill("#f-min", "1.005") // the server's rule: at most the currency's decimals
-	p.click("#save")
-	p.visible("[data-field=minPurchase] .field-error")
-	p.fill("#f-min", "")
-	p.click("#save")
-	p.fault("code", "A coupon with this code exists already.") // section 7, no. 9
-	p.fill("#f-code", "white space")
-	p.click("#save")
-	p.visible("[data-field=code] .field-error")
-	p.fill("#f-code", "fine")
-	p.finish("FINE")
+		p.click(radio("appliesTo", "ALL"))
+		p.click(radio("distribution", "GENERAL"))
+		p.fill("#f-max-uses", "")
+		p.fill("#f-min", "1.005") // the server's rule: at most the currency's decimals
+		p.click("#save")
+		p.visible("[data-field=minPurchase] .field-error")
+		p.fill("#f-min", "")
+		p.click("#save")
+		p.fault("code", "A coupon with this code exists already.") // section 7, no. 9
+		p.fill("#f-code", "white space")
+		p.click("#save")
+		p.visible("[data-field=code] .field-error")
+		p.fill("#f-code", "fine")
+		p.finish("FINE")
+	})
 }
 
 // Specification 2.1: addresses by comma or new line, each bad one is named.
 func TestEachBadAddressIsNamed(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	p := w.administer()
-	p.begin("LISTED", "PERCENTAGE", "10")
-	p.click(radio("distribution", "USER_SPECIFIC"))
-	p.click("#save")
-	p.fault("allowedUserEmails", "Enter at least one e-mail address.")
-	p.fill("#f-emails", "ann@example.org, nobody\nben@example.org\nno body@example.org,@example.org")
-	p.click("#save")
-	for _, bad := range []string{"“nobody”", "“no body@example.org”", "“@example.org”"} {
-		p.fault("allowedUserEmails", bad)
-	}
-	// What passes here and not there is named by the server's position.
-	p.fill("#f-emails", "ann@example.org\na..b@example.org,ben@example.org")
-	p.click("#save")
-	p.fault("allowedUserEmails", "“a..b@example.org”")
-	p.fill("#f-emails", "ann@example.org\nben@example.org")
-	p.finish("LISTED")
+	onEveryStore(t, func(w *world) {
+		p := w.administer()
+		p.begin("LISTED", "PERCENTAGE", "10")
+		p.click(radio("distribution", "USER_SPECIFIC"))
+		p.click("#save")
+		p.fault("allowedUserEmails", "Enter at least one e-mail address.")
+		p.fill("#f-emails", "ann@example.org, nobody\nben@example.org\nno body@example.org,@example.org")
+		p.click("#save")
+		for _, bad := range []string{"“nobody”", "“no body@example.org”", "“@example.org”"} {
+			p.fault("allowedUserEmails", bad)
+		}
+		// What passes here and not there is named by the server's position.
+		p.fill("#f-emails", "ann@example.org\na..b@example.org,ben@example.org")
+		p.click("#save")
+		p.fault("allowedUserEmails", "“a..b@example.org”")
+		p.fill("#f-emails", "ann@example.org\nben@example.org")
+		p.finish("LISTED")
+	})
 }
 
 // The generator makes codes that nobody can guess.
 func TestCodesAreGenerated(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	p := w.administer()
-	p.begin("", "PERCENTAGE", "10")
-	seen := map[string]bool{}
-	for range 3 {
-		before := ""
-		p.eval(`document.querySelector("#f-code").value`, &before)
-		p.click("#generate")
-		p.hold(fmt.Sprintf(`document.querySelector("#f-code").value !== %q`, before))
+	onEveryStore(t, func(w *world) {
+		p := w.administer()
+		p.begin("", "PERCENTAGE", "10")
+		seen := map[string]bool{}
+		for range 3 {
+			before := ""
+			p.eval(`document.querySelector("#f-code").value`, &before)
+			p.click("#generate")
+			p.hold(fmt.Sprintf(`document.querySelector("#f-code").value !== %q`, before))
+			var code string
+			p.eval(`document.querySelector("#f-code").value`, &code)
+			if !regexp.MustCompile(`^[A-Z0-9]{12,}$`).MatchString(code) || seen[code] {
+				w.t.Errorf("the code is %q, after %v", code, seen)
+			}
+			seen[code] = true
+		}
 		var code string
 		p.eval(`document.querySelector("#f-code").value`, &code)
-		if !regexp.MustCompile(`^[A-Z0-9]{12,}$`).MatchString(code) || seen[code] {
-			t.Errorf("the code is %q, after %v", code, seen)
-		}
-		seen[code] = true
-	}
-	var code string
-	p.eval(`document.querySelector("#f-code").value`, &code)
-	p.finish(code)
+		p.finish(code)
+	})
 }
 
 // A form that is closed leaves nothing behind.
 func TestACancelledFormCreatesNothing(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	p := w.administer()
-	p.begin("NEVER", "PERCENTAGE", "10")
-	p.click("#coupon-dialog .dialog-foot [data-close]")
-	p.gone("#coupon-dialog")
-	p.click("#new-coupon")
-	p.hold(`document.querySelector("#f-code").value === "" && document.querySelector("#f-value").value === ""`)
-	list, err := w.Service.List(t.Context(), store.CouponList{Search: "NEVER"})
-	require.NoError(t, err)
-	if list.Total != 0 {
-		t.Errorf("%d coupons were created", list.Total)
-	}
+	onEveryStore(t, func(w *world) {
+		p := w.administer()
+		p.begin("NEVER", "PERCENTAGE", "10")
+		p.click("#coupon-dialog .dialog-foot [data-close]")
+		p.gone("#coupon-dialog")
+		p.click("#new-coupon")
+		p.hold(`document.querySelector("#f-code").value === "" && document.querySelector("#f-value").value === ""`)
+		list, err := w.Service.List(w.t.Context(), store.CouponList{Search: "NEVER"})
+		require.NoError(w.t, err)
+		if list.Total != 0 {
+			w.t.Errorf("%d coupons were created", list.Total)
+		}
+	})
 }

@@ -1,10 +1,14 @@
 package browsertest
 
 import (
+	"context"
 	"encoding/json"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/fetch"
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 )
 
@@ -53,5 +57,40 @@ func (t *Tab) Dark(on bool) error {
 	_, err := chromedp.Call(t.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
 		{Name: "prefers-color-scheme", Value: value}, {Name: "prefers-reduced-motion", Value: "reduce"},
 	}})
+	return err
+}
+
+// Hold lets requests to addresses that begin with a path wait for [Tab.Release].
+func (t *Tab) Hold(path string) error {
+	_, err := chromedp.Call(t.ctx, fetch.Enable, fetch.EnableParams{Patterns: []*fetch.RequestPattern{{URLPattern: t.base + path + "*"}}})
+	return err
+}
+
+// Cut lets requests to addresses that begin with a path fail, as if there was no
+// network, until [Tab.Release].
+func (t *Tab) Cut(path string) error {
+	ctx, stop := context.WithCancel(t.ctx)
+	t.mend = stop
+	paused := chromedp.Events(ctx, fetch.RequestPaused)
+	t.listening.Go(func() {
+		for request, err := range paused {
+			if err != nil {
+				return
+			}
+			_, _ = chromedp.Call(ctx, fetch.FailRequest, fetch.FailRequestParams{ // it may have been aborted by the page
+				RequestID: request.RequestID, ErrorReason: network.ErrorReasonInternetDisconnected,
+			})
+		}
+	})
+	return t.Hold(path)
+}
+
+// Release ends what [Tab.Hold] or [Tab.Cut] has begun: what waits goes on.
+func (t *Tab) Release() error {
+	_, err := chromedp.Call(t.ctx, fetch.Disable, cdp.Empty{})
+	if t.mend != nil {
+		t.mend()
+		t.mend = nil
+	}
 	return err
 }

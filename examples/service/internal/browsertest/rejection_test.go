@@ -35,130 +35,130 @@ func (w *world) create(d coupon.Draft) coupon.Coupon {
 // Specification 7 and contract 6: every reason that a coupon can be refused for
 // appears in the coupon box with the API's message, and nothing is taken off.
 func TestEachReasonForARefusalIsShown(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.buy(ben, "LASTONE")
-	w.buy(ann, "GADGET25")
-	stale := w.create(coupon.Draft{Code: "STALE", Name: "Changed at the processor", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(5)})
-	require.NoError(t, w.Simulator.Fake().TamperDeactivate(stale.Mirror))
-	w.create(coupon.Draft{Code: "DOLLARS", Name: "In dollars", DiscountType: pricing.FixedAmount, DiscountValue: decimal.NewFromInt(5), Currency: "USD"})
+	onEveryStore(t, func(w *world) {
+		w.buy(ben, "LASTONE")
+		w.buy(ann, "GADGET25")
+		stale := w.create(coupon.Draft{Code: "STALE", Name: "Changed at the processor", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(5)})
+		require.NoError(w.t, w.Simulator.Fake().TamperDeactivate(stale.Mirror))
+		w.create(coupon.Draft{Code: "DOLLARS", Name: "In dollars", DiscountType: pricing.FixedAmount, DiscountValue: decimal.NewFromInt(5), Currency: "USD"})
 
-	p, cable := w.as(ann), item{"accessory", "cable", 1}
-	for _, row := range []struct {
-		section7 string
-		code     string
-		cart     item
-		reason   string
-		message  string
-	}{
-		{"1", "", earbuds(), "code_required", "Enter a coupon code."},
-		{"1", "NOSUCHCODE", earbuds(), "coupon_not_found", "This coupon code does not exist."},
-		{"2", "PAUSED", earbuds(), "coupon_inactive", "This coupon is not active."},
-		{"2", "OLD", earbuds(), "coupon_expired", "This coupon has expired on"},
-		{"contract", "SOON", earbuds(), "coupon_not_started", "This coupon is valid from"},
-		{"3", "STALE", earbuds(), "processor_out_of_sync", "This coupon cannot be used for payment at the moment."},
-		{"4", "LASTONE", earbuds(), "usage_limit_reached", "This coupon has been used up."},
-		{"4", "GADGET25", earbuds(), "user_usage_limit_reached", "You have used this coupon as often as it allows."},
-		{"5", "TENOFF", cable, "minimum_purchase_not_met", "The minimum purchase for this coupon is not met. €37.50 is missing."},
-		{"7", "POINTS25", earbuds(), "points_not_redeemed", "Exchange 500 points for this coupon first."},
-		{"8", "SELECTED", cable, "no_eligible_items", "Nothing in the cart is covered by this coupon."},
-		{"contract", "FAMILY50", cable, "no_eligible_items", "Nothing in the cart is covered by this coupon."},
-		{"contract", "SUMMER10", item{"accessory", "sim-tool", 1}, "no_discount", "This coupon takes nothing off this cart."},
-		{"contract", "DOLLARS", earbuds(), "currency_mismatch", "This coupon is for another currency."},
-	} {
-		p.fillCart(row.cart)
-		p.apply(row.code)
-		p.see(fmt.Sprintf("#coupon-message [data-code=%s]", row.reason), row.message)
-		if count, err := p.Count("[data-total=discount]"); err != nil || count != 0 {
-			t.Errorf("section 7, no. %s: %s is refused and takes something off (%v)", row.section7, row.code, err)
+		p, cable := w.as(ann), item{"accessory", "cable", 1}
+		for _, row := range []struct {
+			section7 string
+			code     string
+			cart     item
+			reason   string
+			message  string
+		}{
+			{"1", "", earbuds(), "code_required", "Enter a coupon code."},
+			{"1", "NOSUCHCODE", earbuds(), "coupon_not_found", "This coupon code does not exist."},
+			{"2", "PAUSED", earbuds(), "coupon_inactive", "This coupon is not active."},
+			{"2", "OLD", earbuds(), "coupon_expired", "This coupon has expired on"},
+			{"contract", "SOON", earbuds(), "coupon_not_started", "This coupon is valid from"},
+			{"3", "STALE", earbuds(), "processor_out_of_sync", "This coupon cannot be used for payment at the moment."},
+			{"4", "LASTONE", earbuds(), "usage_limit_reached", "This coupon has been used up."},
+			{"4", "GADGET25", earbuds(), "user_usage_limit_reached", "You have used this coupon as often as it allows."},
+			{"5", "TENOFF", cable, "minimum_purchase_not_met", "The minimum purchase for this coupon is not met. €37.50 is missing."},
+			{"7", "POINTS25", earbuds(), "points_not_redeemed", "Exchange 500 points for this coupon first."},
+			{"8", "SELECTED", cable, "no_eligible_items", "Nothing in the cart is covered by this coupon."},
+			{"contract", "FAMILY50", cable, "no_eligible_items", "Nothing in the cart is covered by this coupon."},
+			{"contract", "SUMMER10", item{"accessory", "sim-tool", 1}, "no_discount", "This coupon takes nothing off this cart."},
+			{"contract", "DOLLARS", earbuds(), "currency_mismatch", "This coupon is for another currency."},
+		} {
+			p.fillCart(row.cart)
+			p.apply(row.code)
+			p.see(fmt.Sprintf("#coupon-message [data-code=%s]", row.reason), row.message)
+			if count, err := p.Count("[data-total=discount]"); err != nil || count != 0 {
+				w.t.Errorf("section 7, no. %s: %s is refused and takes something off (%v)", row.section7, row.code, err)
+			}
 		}
-	}
-	w.expectUses("GADGET25", uses{Used: 1, Completed: 1})
+		w.expectUses("GADGET25", uses{Used: 1, Completed: 1})
+	})
 }
 
 // Section 7, no. 6, and contract 4.8.
 func TestACouponOfSomebodyElseIsRefused(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	for _, row := range []struct {
-		p               page
-		reason, message string
-	}{
-		{w.as(cleo), "user_not_allowed", "This coupon is not meant for your account."},
-		{w.visitor(), "user_required", "Sign in first."},
-	} {
-		row.p.fillCart(earbuds())
-		row.p.apply("VIP15")
-		row.p.see(fmt.Sprintf("#coupon-message [data-code=%s]", row.reason), row.message)
-	}
-	p := w.as(ben) // who is listed
-	p.fillCart(earbuds())
-	p.apply("VIP15")
-	p.applied("VIP15", "€15.00", "€84.00")
+	onEveryStore(t, func(w *world) {
+		for _, row := range []struct {
+			p               page
+			reason, message string
+		}{
+			{w.as(cleo), "user_not_allowed", "This coupon is not meant for your account."},
+			{w.visitor(), "user_required", "Sign in first."},
+		} {
+			row.p.fillCart(earbuds())
+			row.p.apply("VIP15")
+			row.p.see(fmt.Sprintf("#coupon-message [data-code=%s]", row.reason), row.message)
+		}
+		p := w.as(ben) // who is listed
+		p.fillCart(earbuds())
+		p.apply("VIP15")
+		p.applied("VIP15", "€15.00", "€84.00")
+	})
 }
 
 // Section 7, no. 7: without enough points there is no exchange either.
 func TestTooFewPointsAreNotExchanged(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	p := w.as(ben)
-	p.fillCart(earbuds())
-	p.apply("POINTS25")
-	p.click("#exchange-points")
-	p.see("#coupon-message", "You do not have enough points for this coupon.")
-	p.see("#account-points", "250 points")
-	w.expectUses("POINTS25", uses{})
+	onEveryStore(t, func(w *world) {
+		p := w.as(ben)
+		p.fillCart(earbuds())
+		p.apply("POINTS25")
+		p.click("#exchange-points")
+		p.see("#coupon-message", "You do not have enough points for this coupon.")
+		p.see("#account-points", "250 points")
+		w.expectUses("POINTS25", uses{})
+	})
 }
 
 // Section 7, no. 10: the coupon changes between the quote and the checkout, so the
 // customer would pay something else than he was shown. He sees the new totals first.
 func TestTotalsThatHaveChangedAreShownBeforePaying(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	p := w.as(ann)
-	p.fillCart(earbuds(), item{"accessory", "cable", 2})
-	p.apply("SUMMER10")
-	p.applied("SUMMER10", "€12.40", "€111.60")
+	onEveryStore(t, func(w *world) {
+		p := w.as(ann)
+		p.fillCart(earbuds(), item{"accessory", "cable", 2})
+		p.apply("SUMMER10")
+		p.applied("SUMMER10", "€12.40", "€111.60")
 
-	var patch coupon.Patch
-	require.NoError(t, patch.UnmarshalJSON([]byte(`{"appliesTo":"SPECIFIC","accessoryIds":["earbuds"]}`)))
-	_, err := w.Service.Update(t.Context(), w.coupon("SUMMER10").ID, patch)
-	require.NoError(t, err)
+		var patch coupon.Patch
+		require.NoError(w.t, patch.UnmarshalJSON([]byte(`{"appliesTo":"SPECIFIC","accessoryIds":["earbuds"]}`)))
+		_, err := w.Service.Update(w.t.Context(), w.coupon("SUMMER10").ID, patch)
+		require.NoError(w.t, err)
 
-	p.click("#pay-now")
-	p.visible("[data-code=cart_totals_invalid]")
-	p.applied("SUMMER10", "€9.90", "€114.10")
-	w.expectUses("SUMMER10", uses{})
-	p.toPayment("114.10 EUR")
-	p.pay()
+		p.click("#pay-now")
+		p.visible("[data-code=cart_totals_invalid]")
+		p.applied("SUMMER10", "€9.90", "€114.10")
+		w.expectUses("SUMMER10", uses{})
+		p.toPayment("114.10 EUR")
+		p.pay()
+	})
 }
 
 // A coupon that stops working between the quote and the checkout.
 func TestARefusalAtTheCheckoutIsShown(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	p := w.as(ann)
-	p.fillCart(earbuds())
-	p.apply("SUMMER10")
-	p.applied("SUMMER10", "€9.90", "€89.10")
-	_, err := w.Service.SetActive(t.Context(), w.coupon("SUMMER10").ID, false)
-	require.NoError(t, err)
-	p.click("#pay-now")
-	p.see("#coupon-message [data-code=coupon_inactive]", "This coupon is not active.")
+	onEveryStore(t, func(w *world) {
+		p := w.as(ann)
+		p.fillCart(earbuds())
+		p.apply("SUMMER10")
+		p.applied("SUMMER10", "€9.90", "€89.10")
+		_, err := w.Service.SetActive(w.t.Context(), w.coupon("SUMMER10").ID, false)
+		require.NoError(w.t, err)
+		p.click("#pay-now")
+		p.see("#coupon-message [data-code=coupon_inactive]", "This coupon is not active.")
+	})
 }
 
 // Contract 6: the processor does not charge so little.
 func TestATotalBelowTheMinimumChargeIsRefused(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.create(coupon.Draft{Code: "NEARLY", Name: "Nearly free", DiscountType: pricing.FixedAmount, DiscountValue: decimal.RequireFromString("12.20")})
-	p := w.as(ann)
-	p.fillCart(item{"accessory", "cable", 1})
-	p.apply("NEARLY")
-	p.visible("[data-total=discount]")
-	if count, _ := p.Count("[data-code=below_minimum_charge]"); count == 0 {
-		p.click("#pay-now")
-	}
-	p.visible("[data-code=below_minimum_charge]")
-	w.expectUses("NEARLY", uses{})
+	onEveryStore(t, func(w *world) {
+		w.create(coupon.Draft{Code: "NEARLY", Name: "Nearly free", DiscountType: pricing.FixedAmount, DiscountValue: decimal.RequireFromString("12.20")})
+		p := w.as(ann)
+		p.fillCart(item{"accessory", "cable", 1})
+		p.apply("NEARLY")
+		p.visible("[data-total=discount]")
+		if count, _ := p.Count("[data-code=below_minimum_charge]"); count == 0 {
+			p.click("#pay-now")
+		}
+		p.visible("[data-code=below_minimum_charge]")
+		w.expectUses("NEARLY", uses{})
+	})
 }

@@ -3,17 +3,15 @@ package browsertest_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"os"
-	"path/filepath"
+	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/crypto/bcrypt"
 
@@ -21,13 +19,10 @@ import (
 	"github.com/couponkit/couponkit/examples/service/internal/api"
 	"github.com/couponkit/couponkit/examples/service/internal/app"
 	"github.com/couponkit/couponkit/examples/service/internal/browsertest"
+	"github.com/couponkit/couponkit/internal/integration/postgrestest"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
-
-// The store on which the suite runs: an SQLite file, or databases of its own on the
-// PostgreSQL server that this variable names.
-const postgresVariable = "COUPONKIT_SERVICE_TEST_POSTGRES"
 
 // The demo's users.
 const (
@@ -41,18 +36,42 @@ const (
 var browser *browsertest.Browser
 
 func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		var err error
-		browser, err = browsertest.Start(context.Background())
-		if err != nil && !errors.Is(err, browsertest.ErrNoBrowser) {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
+	status, err := suite(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		status = max(status, 1)
+	}
+	os.Exit(status)
+}
+
+// worldsAtOnce is how many tests run beside each other. They mostly wait, for the
+// browser to draw and for the service to answer.
+const worldsAtOnce = 4
+
+// suite runs the tests with what they share, and frees it.
+func suite(m *testing.M) (status int, err error) {
+	ctx := context.Background()
+	if dsn := os.Getenv(postgresVariable); dsn != "" {
+		if err := os.Setenv(postgrestest.DSNVariable, dsn); err != nil {
+			return 1, err
 		}
-		if browser != nil {
-			defer browser.Close()
-		}
-		return m.Run()
-	}())
+	}
+	if scratch, err = os.MkdirTemp("", "couponkit-browsertest-"); err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	browser, err = browsertest.Start(ctx)
+	if err != nil && !errors.Is(err, browsertest.ErrNoBrowser) {
+		return 1, err
+	}
+	if browser != nil {
+		defer browser.Close()
+	}
+	if err := flag.Set("test.parallel", strconv.Itoa(worldsAtOnce)); err != nil { // unless the command line says otherwise
+		return 1, err
+	}
+	status = m.Run()
+	return status, errors.Join(seededDatabase.drop(ctx), postgres.Close())
 }
 
 // world is a service that was just seeded.
@@ -61,13 +80,13 @@ type world struct {
 	t *testing.T
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, s kind) *world {
 	t.Helper()
 	if browser == nil {
 		t.Skip(browsertest.ErrNoBrowser)
 	}
 	server, err := app.Start(t.Context(), app.Config{
-		Store: newStore(t), Seed: true, PasswordCost: bcrypt.MinCost,
+		Store: s.fresh(t), Seed: true, PasswordCost: bcrypt.MinCost,
 		Logger: slog.New(slog.NewTextHandler(testLog{t}, &slog.HandlerOptions{Level: slog.LevelError})),
 	})
 	require.NoError(t, err)
@@ -87,31 +106,6 @@ type testLog struct{ t *testing.T }
 func (l testLog) Write(b []byte) (int, error) {
 	l.t.Log(strings.TrimSpace(string(b)))
 	return len(b), nil
-}
-
-var databases atomic.Int64
-
-func newStore(t *testing.T) string {
-	t.Helper()
-	address := os.Getenv(postgresVariable)
-	if address == "" {
-		return filepath.Join(t.TempDir(), "couponkit.db")
-	}
-	name := fmt.Sprintf("couponkit_browser_%d_%d", os.Getpid(), databases.Add(1))
-	statement := func(text string) {
-		ctx := context.WithoutCancel(t.Context())
-		server, err := pgx.Connect(ctx, address)
-		require.NoError(t, err)
-		defer func() { _ = server.Close(ctx) }()
-		_, err = server.Exec(ctx, text)
-		require.NoError(t, err)
-	}
-	statement("CREATE DATABASE " + name)
-	t.Cleanup(func() { statement("DROP DATABASE " + name + " WITH (FORCE)") })
-	database, err := url.Parse(address)
-	require.NoError(t, err)
-	database.Path = "/" + name
-	return database.String()
 }
 
 // page is a tab that ends the test when something does not happen.

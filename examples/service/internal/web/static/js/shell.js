@@ -111,4 +111,7 @@ function showState(host, title, text, action) {
   host.hidden = false;
 }
 
-export { isAdministrator, refreshPoints, showState, start, toast };
+// retry is a button that tries again.
+const retry = (call) => el("button", { class: "button", type: "button", onclick: call }, "Try again");
+
+export { isAdministrator, refreshPoints, retry, showState, start, toast };

@@ -2,7 +2,7 @@
 import { get, signInAddress } from "../api.js";
 import { byId, el } from "../dom.js";
 import { day, discount, lastDay, moment, money, number, plural } from "../format.js";
-import { isAdministrator, showState, start, toast } from "../shell.js";
+import { isAdministrator, retry, showState, start, toast } from "../shell.js";
 import { chart } from "./chart.js";
 import { scopes } from "./columns.js";
 
@@ -14,9 +14,15 @@ let shown = 0;
 
 const user = await start();
 if (isAdministrator(user)) await show();
-else showState(byId("state"), "Administrators only", "Sign in as an administrator to see redemptions.", el("a", { class: "button button-primary", href: signInAddress() }, "Sign in"));
+else turnAway();
+
+function turnAway() {
+  byId("loading").remove();
+  showState(byId("state"), "Administrators only", "Sign in as an administrator to see redemptions.", el("a", { class: "button button-primary", href: signInAddress() }, "Sign in"));
+}
 
 async function show() {
+  byId("state").hidden = true;
   try {
     const [coupon, usage] = await Promise.all([get(`/admin/coupon/${id}`), get(`/admin/coupon/${id}/usage`)]);
     showCoupon(coupon);
@@ -26,8 +32,9 @@ async function show() {
     byId("more").addEventListener("click", showRedemptions);
   } catch (error) {
     byId("content").hidden = true;
-    showState(byId("state"), "The coupon could not be loaded", error.message);
+    showState(byId("state"), "The coupon could not be loaded", error.message, retry(show));
   }
+  byId("loading")?.remove();
 }
 
 // showChart draws the chart in the width that there is, again when that changes.

@@ -1,7 +1,7 @@
 // The cart: quantities here, prices from the API (specification 4.5).
 import { post } from "../api.js";
 import { byId, el } from "../dom.js";
-import { showState, start } from "../shell.js";
+import { retry, showState, start } from "../shell.js";
 import * as basket from "./basket.js";
 import { catalog, checkout, lineDiscount, linePrice } from "./checkout.js";
 
@@ -9,14 +9,19 @@ const lists = { plan: "plans", device: "devices", accessory: "accessories" };
 const user = await start();
 let summary;
 let names = new Map();
+await load();
 
-try {
-  const shop = await catalog();
-  names = new Map(Object.entries(lists).flatMap(([kind, list]) => shop[list].map((item) => [`${kind} ${item.id}`, item.name])));
-  for (const line of basket.lines()) if (!names.has(`${line.kind} ${line.itemId}`)) basket.set(line.kind, line.itemId, 0); // no longer sold
-  open(shop);
-} catch (error) {
-  showState(byId("state"), "The cart could not be loaded", error.message);
+async function load() {
+  byId("state").hidden = true;
+  try {
+    const shop = await catalog();
+    names = new Map(Object.entries(lists).flatMap(([kind, list]) => shop[list].map((item) => [`${kind} ${item.id}`, item.name])));
+    for (const line of basket.lines()) if (!names.has(`${line.kind} ${line.itemId}`)) basket.set(line.kind, line.itemId, 0); // no longer sold
+    open(shop);
+  } catch (error) {
+    showState(byId("state"), "The cart could not be loaded", error.message, retry(load));
+  }
+  byId("loading")?.remove();
 }
 
 function open(shop) {

@@ -11,9 +11,9 @@ const aboutCoupon = new Set(["code_required", "coupon_not_found", "coupon_inacti
 
 let catalogAnswer;
 
-// catalog returns what the shop sells; asked for once.
-function catalog() {
-  catalogAnswer ??= get("/catalog");
+// catalog returns what the shop sells; asked for until there is an answer.
+async function catalog() {
+  catalogAnswer ??= await get("/catalog");
   return catalogAnswer;
 }
 

@@ -8,7 +8,7 @@ import * as basket from "./basket.js";
 import { lineItems } from "./checkout.js";
 
 const id = decodeURIComponent(location.pathname.split("/").at(-1));
-const pace = [500, 500, 1000, 1000, 2000, 3000, 5000]; // milliseconds between questions; the last one repeats
+const pace = [150, 250, 500, 1000, 1000, 2000, 3000, 5000]; // milliseconds between questions; the last one repeats
 
 const states = {
   open: ["clock", "", "Waiting for the payment", "This page shows the result as soon as the payment processor has reported it."],

@@ -2,17 +2,23 @@
 import { post } from "../api.js";
 import { byId, el } from "../dom.js";
 import { interval, money } from "../format.js";
-import { showState, start } from "../shell.js";
+import { retry, showState, start } from "../shell.js";
 import { catalog, checkout } from "./checkout.js";
 
 const user = await start();
-try {
-  const shop = await catalog();
-  byId("plans").replaceChildren(...shop.plans.map((plan) => card(plan, shop)));
-} catch (error) {
-  showState(byId("state"), "The plans could not be loaded", error.message);
+await load();
+
+async function load() {
+  byId("state").hidden = true;
+  try {
+    const shop = await catalog();
+    byId("plans").replaceChildren(...shop.plans.map((plan) => card(plan, shop)));
+  } catch (error) {
+    byId("plans").replaceChildren();
+    showState(byId("state"), "The plans could not be loaded", error.message, retry(load));
+  }
+  byId("plans").setAttribute("aria-busy", "false");
 }
-byId("plans").setAttribute("aria-busy", "false");
 
 function card(plan, shop) {
   return el("article", { class: "card plan", "data-item": plan.id },

@@ -3,18 +3,24 @@
 import { post } from "../api.js";
 import { byId, el, icon } from "../dom.js";
 import { money } from "../format.js";
-import { showState, start, toast } from "../shell.js";
+import { retry, showState, start, toast } from "../shell.js";
 import * as basket from "./basket.js";
 import { catalog, checkout } from "./checkout.js";
 
 const user = await start();
-try {
-  const shop = await catalog();
-  byId("goods").replaceChildren(section("Devices", "device", shop.devices, shop), section("Accessories", "accessory", shop.accessories, shop));
-} catch (error) {
-  showState(byId("state"), "The products could not be loaded", error.message);
+await load();
+
+async function load() {
+  byId("state").hidden = true;
+  try {
+    const shop = await catalog();
+    byId("goods").replaceChildren(section("Devices", "device", shop.devices, shop), section("Accessories", "accessory", shop.accessories, shop));
+  } catch (error) {
+    byId("goods").replaceChildren();
+    showState(byId("state"), "The products could not be loaded", error.message, retry(load));
+  }
+  byId("goods").setAttribute("aria-busy", "false");
 }
-byId("goods").setAttribute("aria-busy", "false");
 
 function section(title, kind, items, shop) {
   return el("section", { class: "shop-section", "aria-label": title }, el("h2", {}, title),
