@@ -1,0 +1,138 @@
+package validity
+
+import (
+	"fmt"
+	"reflect"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/common/types/traits"
+	"cel.dev/cel-go/ext"
+)
+
+var celDialect = dialect{
+	field: func(name string) string { return "l." + name },
+	sum: func(condition string) string {
+		return "sum(lines.map(l, " + condition + ", l.price * l.quantity))"
+	},
+}
+
+// celEnvironment declares the variables. CEL has no sum; the function is the one
+// that Kubernetes adds to it.
+func celEnvironment() (*cel.Env, error) {
+	return cel.NewEnv(
+		ext.NativeTypes(reflect.TypeFor[line](), ext.ParseStructTags(true)),
+		cel.Variable("active", cel.BoolType), cel.Variable("mirrorInvalid", cel.BoolType),
+		cel.Variable("anonymous", cel.BoolType), cel.Variable("holds", cel.BoolType),
+		cel.Variable("now", cel.IntType), cel.Variable("completed", cel.IntType), cel.Variable("reserved", cel.IntType),
+		cel.Variable("completedByCustomer", cel.IntType), cel.Variable("reservedByCustomer", cel.IntType),
+		cel.Variable("customer", cel.StringType), cel.Variable("email", cel.StringType), cel.Variable("currency", cel.StringType),
+		cel.Variable("allowed", cel.MapType(cel.StringType, cel.BoolType)),
+		cel.Variable("lines", cel.ListType(cel.ObjectType("validity.line"))),
+		cel.Function("sum", cel.Overload("sum_list_int", []*cel.Type{cel.ListType(cel.IntType)}, cel.IntType, cel.UnaryBinding(sum))),
+	)
+}
+
+func sum(list ref.Val) ref.Val {
+	l, ok := list.(traits.Lister)
+	if !ok {
+		return types.MaybeNoSuchOverloadErr(list)
+	}
+	total := types.Int(0)
+	for it := l.Iterator(); it.HasNext() == types.True; {
+		n, ok := it.Next().(types.Int)
+		if !ok {
+			return types.MaybeNoSuchOverloadErr(list)
+		}
+		total += n
+	}
+	return total
+}
+
+// celRule evaluates a compiled rule over variables that are CEL's values already.
+type celRule struct {
+	program   cel.Program
+	variables any
+}
+
+func newCEL(s Situation) (Decider, error) {
+	env, program, err := compileCEL(s)
+	if err != nil {
+		return nil, err
+	}
+	values := celVariables(build(&s, nil), celAddresses(env, s))
+	for name, value := range values {
+		values[name] = env.CELTypeAdapter().NativeToValue(value)
+	}
+	activation, err := cel.NewActivation(values)
+	return &celRule{program: program, variables: activation}, err
+}
+
+func compileCEL(s Situation) (*cel.Env, cel.Program, error) {
+	env, err := celEnvironment()
+	if err != nil {
+		return nil, nil, err
+	}
+	ast, issues := env.Compile(celDialect.rule(s))
+	if err := issues.Err(); err != nil {
+		return nil, nil, err
+	}
+	program, err := env.Program(ast, cel.EvalOptions(cel.OptOptimize))
+	return env, program, err
+}
+
+// celAddresses is the allow-list in the form that CEL finds an address in fastest.
+func celAddresses(env *cel.Env, s Situation) ref.Val {
+	set := make(map[ref.Val]ref.Val, s.Coupon.AllowedUserEmails.Len())
+	for address := range s.Coupon.AllowedUserEmails.All() {
+		set[types.String(address)] = types.True
+	}
+	return types.NewRefValMap(env.CELTypeAdapter(), set)
+}
+
+func celVariables(v variables, allowed ref.Val) map[string]any {
+	return map[string]any{
+		"active": v.Active, "mirrorInvalid": v.MirrorInvalid, "anonymous": v.Anonymous, "holds": v.Holds,
+		"now": v.Now, "completed": v.Completed, "reserved": v.Reserved,
+		"completedByCustomer": v.CompletedByCustomer, "reservedByCustomer": v.ReservedByCustomer,
+		"customer": v.Customer, "email": v.Email, "currency": v.Currency,
+		"allowed": allowed, "lines": v.Lines,
+	}
+}
+
+func (r *celRule) Allowed() (bool, error) {
+	answer, _, err := r.program.Eval(r.variables)
+	return celAnswer(answer, err)
+}
+
+func celAnswer(answer ref.Val, err error) (bool, error) {
+	if err != nil {
+		return false, err
+	}
+	allowed, ok := answer.(types.Bool)
+	if !ok {
+		return false, fmt.Errorf("cel-go answers %v", answer)
+	}
+	return bool(allowed), nil
+}
+
+// celBuilding makes the variables of each call, as a service does for each request.
+type celBuilding struct {
+	program   cel.Program
+	situation Situation
+	allowed   ref.Val
+}
+
+func newCELBuilding(s Situation) (Decider, error) {
+	env, program, err := compileCEL(s)
+	if err != nil {
+		return nil, err
+	}
+	return &celBuilding{program: program, situation: s, allowed: celAddresses(env, s)}, nil
+}
+
+func (r *celBuilding) Allowed() (bool, error) {
+	answer, _, err := r.program.Eval(celVariables(build(&r.situation, nil), r.allowed))
+	return celAnswer(answer, err)
+}

@@ -1,0 +1,113 @@
+package validity_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/coupon/coupontest"
+	"github.com/couponkit/couponkit/internal/benchmarks/validity"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/pricing/pricingtest"
+)
+
+// situations draws coupons, carts and questions, about as many of them allowed as
+// not. Counts and prices are within what the engines can add up.
+func situations() *rapid.Generator[validity.Situation] {
+	return rapid.Custom(func(t *rapid.T) validity.Situation {
+		cart := pricingtest.Cart(pricingtest.CartOptions{MaxLines: 12, MaxTotal: 1_000_000_000}).Draw(t, "cart")
+		s := validity.Situation{Coupon: coupontest.For(cart).Draw(t, "coupon")}
+		if rapid.IntRange(0, 9).Draw(t, "off") == 0 {
+			s.Coupon.State = coupon.Inactive
+		}
+		s.Question = coupontest.Question(s.Coupon).Draw(t, "question")
+		if rapid.IntRange(0, 3).Draw(t, "without a cart") > 0 {
+			s.Cart = &cart
+		}
+		return s
+	})
+}
+
+func decided(t *rapid.T, w validity.Way, s validity.Situation) bool {
+	d, err := w.Prepare(s)
+	require.NoError(t, err, w.Name)
+	allowed, err := d.Allowed()
+	require.NoError(t, err, w.Name)
+	again, err := d.Allowed() // as the benchmark does: over and over
+	require.NoError(t, err, w.Name)
+	require.Equal(t, allowed, again, w.Name)
+	return allowed
+}
+
+func TestAllWaysGiveTheSameAnswers(t *testing.T) {
+	t.Parallel()
+	answers := make(map[bool]int)
+	rapid.Check(t, func(t *rapid.T) {
+		s := situations().Draw(t, "situation")
+		want := decided(t, validity.Ways()[0], s)
+		answers[want]++
+		for _, w := range validity.Ways()[1:] {
+			if got := decided(t, w, s); got != want {
+				t.Errorf("%s: allowed %t, couponkit says %t", w.Name, got, want)
+			}
+		}
+	})
+	if min(answers[true], answers[false]) < 20 {
+		t.Errorf("the answers are too much alike to show anything: %v", answers)
+	}
+}
+
+// The lists of the benchmarks, and addresses as people type them.
+func TestAllLookupsGiveTheSameAnswers(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		address := rapid.StringMatching(`[a-z0-9]{1,8}@[a-z]{1,8}\.(org|com)`)
+		list := rapid.SliceOfNDistinct(address, 1, 40, rapid.ID[string]).Draw(t, "list")
+		typed := rapid.OneOf(rapid.SampledFrom(list), address).Draw(t, "address")
+		want := false
+		for _, listed := range list {
+			want = want || listed == typed
+		}
+		if rapid.Bool().Draw(t, "shouting") {
+			typed = " " + strings.ToUpper(typed) + "\t"
+		}
+		for _, l := range validity.Lookups() {
+			has, err := l.Prepare(list)
+			require.NoError(t, err, l.Name)
+			if got := has(typed); got != want {
+				t.Errorf("%s: %q listed %t, want %t", l.Name, typed, got, want)
+			}
+		}
+	})
+}
+
+// The measured situations are what the benchmarks say that they are.
+func TestTheMeasuredSituations(t *testing.T) {
+	t.Parallel()
+	for _, m := range measured(t) {
+		for _, w := range validity.Ways() {
+			d, err := w.Prepare(m.situation)
+			require.NoError(t, err)
+			allowed, err := d.Allowed()
+			require.NoError(t, err)
+			require.Equal(t, m.allowed, allowed, "%s: %s", m.name, w.Name)
+		}
+	}
+	require.Equal(t, pricing.EUR(), measured(t)[0].situation.Coupon.Currency)
+}
+
+// The goal of the repository for its own way.
+func TestDecidingAllocatesNothing(t *testing.T) {
+	for _, m := range measured(t) {
+		d, err := validity.Ways()[0].Prepare(m.situation)
+		require.NoError(t, err)
+		_, err = d.Allowed()
+		require.NoError(t, err)
+		if n := testing.AllocsPerRun(100, func() { _, _ = d.Allowed() }); n != 0 {
+			t.Errorf("%s: %v allocations", m.name, n)
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package validity
+
+import (
+	"github.com/couponkit/couponkit/coupon"
+)
+
+// variables are what the rules of both engines read. The names are the rules'; the
+// integers are int, which expr computes with fastest and cel-go takes as well.
+type variables struct {
+	Active              bool                `expr:"active"`
+	MirrorInvalid       bool                `expr:"mirrorInvalid"`
+	Anonymous           bool                `expr:"anonymous"`
+	Holds               bool                `expr:"holds"`
+	Now                 int                 `expr:"now"`
+	Completed           int                 `expr:"completed"`
+	Reserved            int                 `expr:"reserved"`
+	CompletedByCustomer int                 `expr:"completedByCustomer"`
+	ReservedByCustomer  int                 `expr:"reservedByCustomer"`
+	Customer            string              `expr:"customer"`
+	Email               string              `expr:"email"`
+	Currency            string              `expr:"currency"`
+	Allowed             map[string]struct{} `expr:"allowed"`
+	Lines               []line              `expr:"lines"`
+}
+
+// line is a line of the cart as the rules read it.
+type line struct {
+	Kind     string `cel:"kind" expr:"kind"`
+	Item     string `cel:"item" expr:"item"`
+	Price    int    `cel:"price" expr:"price"`
+	Quantity int    `cel:"quantity" expr:"quantity"`
+}
+
+// build makes the variables of a situation. allowed is the coupon's allow-list,
+// which a team would keep with its compiled rule.
+func build(s *Situation, allowed map[string]struct{}) variables {
+	q := &s.Question
+	v := variables{
+		Active: s.Coupon.State == coupon.Active, MirrorInvalid: q.MirrorInvalid, Anonymous: q.AllowAnonymous,
+		Holds: q.Customer.ID != "" && q.Usage.CustomerHoldsReservation,
+		Now:   int(q.At.UnixMicro()), Completed: int(q.Usage.Completed), Reserved: int(q.Usage.Reserved),
+		CompletedByCustomer: int(q.Usage.CompletedByCustomer), ReservedByCustomer: int(q.Usage.ReservedByCustomer),
+		Customer: q.Customer.ID, Email: coupon.NormaliseEmail(q.Customer.Email), Allowed: allowed,
+	}
+	if s.Cart == nil {
+		return v
+	}
+	v.Currency, v.Lines = s.Cart.Currency.Code(), make([]line, len(s.Cart.Lines))
+	for i := range s.Cart.Lines {
+		l := &s.Cart.Lines[i]
+		v.Lines[i] = line{Kind: l.Kind.String(), Item: l.ItemID, Price: int(l.UnitPrice), Quantity: int(l.Quantity)}
+	}
+	return v
+}
