@@ -178,7 +178,7 @@ func (r *Result) checkCart(c *coupon.Coupon, fits bool) {
 	if !covered {
 		d.refuse(coupon.NoEligibleItems)
 	}
-	if fits && covered && c.Discount.Of(base) == 0 {
+	if fits && covered && c.Discount.InSteps(base, r.Quote.Step) == 0 {
 		d.refuse(coupon.NoDiscount)
 	}
 	if !fits {

@@ -272,6 +272,16 @@ func TestTheCart(t *testing.T) {
 			s.coupon.MinPurchase = 0
 			s.cart.Lines[0].UnitPrice = 25
 		}, ""},
+		{"2.10 less than half a step", func(s *situation) {
+			*s = withDiscount(*s, "12.4999")
+			s.coupon.MinPurchase, s.cart.Step = 0, 10
+			s.cart.Lines[0].UnitPrice = 20
+		}, "no_discount"},
+		{"2.10 half a step is a step", func(s *situation) {
+			*s = withDiscount(*s, "12.5")
+			s.coupon.MinPurchase, s.cart.Step = 0, 10
+			s.cart.Lines[0].UnitPrice = 20
+		}, ""},
 		{"2.9 an amount on a free line", func(s *situation) {
 			fixed(100, pricing.EUR())(s)
 			s.coupon.MinPurchase, s.cart.Lines[0].UnitPrice = 0, 0

@@ -129,14 +129,16 @@ func (s situation) otherCurrency() bool {
 }
 
 // Section 2.2: base times percent, computed exactly, rounded once, half-up; or the
-// amount, at most the base.
+// amount, at most the base. Section 2.10: to a whole step, where there is one.
 func (s situation) discount() *big.Int {
 	base := s.subtotal()
 	if s.coupon.Discount.Type().String() == "PERCENTAGE" {
 		percent, _ := new(big.Rat).SetString(s.coupon.Discount.Value())
-		exact := percent.Mul(percent, new(big.Rat).SetFrac(base, big.NewInt(100)))
+		step := max(s.cart.Step, 1)
+		exact := percent.Mul(percent, new(big.Rat).SetFrac(base, big.NewInt(100*step)))
 		exact.Add(exact, big.NewRat(1, 2))
-		return new(big.Int).Quo(exact.Num(), exact.Denom())
+		steps := new(big.Int).Quo(exact.Num(), exact.Denom())
+		return steps.Mul(steps, big.NewInt(step))
 	}
 	if amount := big.NewInt(s.coupon.Discount.Amount().Minor()); amount.Cmp(base) < 0 {
 		return amount

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// share is one line's claim to a spare minor unit: the remainder that flooring
-// its exact share left, and the line's position.
+// share is one line's claim to a spare step: the remainder that flooring its exact
+// share left, and the line's position.
 type share struct {
 	remainder uint64
 	line      int
@@ -26,12 +26,18 @@ func (s share) compare(t share) int {
 
 // allocate spreads discount (0 < discount < base) over the eligible lines by
 // largest remainder and stores each line's part. base is the sum of their
-// subtotals. shares is scratch memory, returned for reuse.
-func allocate(lines []QuotedLine, discount, base int64, shares []share) []share {
+// subtotals. Every amount is a multiple of step, which is 1 where there is none:
+// parts and spares are counted in steps, and a line's share of the discount is the
+// same whether its subtotal and base are. shares is scratch memory, returned for
+// reuse.
+func allocate(lines []QuotedLine, discount, base, step int64, shares []share) []share {
 	shares = shares[:0]
-	d, b := uint64(discount), uint64(base) //nolint:gosec // both positive
-	narrow := bits.Len64(d)+bits.Len64(b) <= 64
 	spare := discount
+	if step > 1 { // a division is worth a branch
+		spare /= step
+	}
+	d, b := uint64(spare), uint64(base) //nolint:gosec // both positive
+	narrow := bits.Len64(d)+bits.Len64(b) <= 64
 	for i := range lines {
 		l := &lines[i]
 		if !l.Eligible || l.Subtotal == 0 {
@@ -45,16 +51,16 @@ func allocate(lines []QuotedLine, discount, base int64, shares []share) []share 
 			// d < b, so that the high word is below b and Div64 cannot overflow.
 			part, remainder = bits.Div64(high, low, b)
 		}
-		l.Discount = int64(part) //nolint:gosec // part <= subtotal
+		spare -= int64(part)            //nolint:gosec // part <= subtotal
+		l.Discount = int64(part) * step //nolint:gosec // <= subtotal
 		l.Total = l.Subtotal - l.Discount
-		spare -= l.Discount
 		shares = append(shares, share{remainder: remainder, line: i})
 	}
 	selectFirst(shares, int(spare))
 	for _, s := range shares[:spare] {
 		l := &lines[s.line]
-		l.Discount++
-		l.Total--
+		l.Discount += step
+		l.Total -= step
 	}
 	return shares
 }

@@ -2,6 +2,7 @@ package pricing_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -41,6 +42,34 @@ func BenchmarkQuote(b *testing.B) {
 		for _, size := range benchmarkSizes {
 			b.Run(fmt.Sprintf("%s/%d", kind, size), func(b *testing.B) {
 				cart, discount := benchmarkCart(size), discounts[kind]
+				var q pricing.Quote
+				b.ReportAllocs()
+				for b.Loop() {
+					if err := q.Reprice(cart, discount, nil); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// inSteps is the cart with prices that are multiples of a step.
+func inSteps(cart pricing.Cart, step int64) pricing.Cart {
+	cart.Step, cart.Lines = step, slices.Clone(cart.Lines)
+	for i := range cart.Lines {
+		cart.Lines[i].UnitPrice *= step
+	}
+	return cart
+}
+
+// BenchmarkQuoteInSteps is BenchmarkQuote for a processor that charges in steps.
+func BenchmarkQuoteInSteps(b *testing.B) {
+	discounts := benchmarkDiscounts(b)
+	for _, kind := range []string{"percentage", "fixed"} {
+		for _, size := range benchmarkSizes {
+			b.Run(fmt.Sprintf("%s/%d", kind, size), func(b *testing.B) {
+				cart, discount := inSteps(benchmarkCart(size), 7), discounts[kind]
 				var q pricing.Quote
 				b.ReportAllocs()
 				for b.Loop() {

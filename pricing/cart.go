@@ -138,20 +138,27 @@ type Line struct {
 type Cart struct {
 	// Currency is that of every price.
 	Currency Currency
+	// Step is the step of chargeable amounts in minor units, for currencies that a
+	// payment processor does not charge to the last decimal: 10 where the third
+	// decimal of a dinar has to be 0. 0 and 1 are no step. With a step every price
+	// is a multiple of it, and so is every amount of the quote: the discount is
+	// rounded to it and spread in it.
+	Step int64
 	// Lines are at most [MaxLines], in the customer's order, which decides ties.
 	// A cart without lines is valid and costs nothing.
 	Lines []Line
 }
 
 // Validate returns a [*ValidationError] that lists every fault of the cart: no
-// currency, too many lines, an unknown kind, a quantity below 1, a negative
-// price, an interval on something that is no plan, a line or a sum that
-// overflows 64 bits.
+// currency, a negative step, too many lines, an unknown kind, a quantity below 1,
+// a price that is negative or off the step, an interval on something that is no
+// plan, a line or a sum that overflows 64 bits.
 func (c Cart) Validate() error {
 	var faults ValidationError
 	if c.Currency.IsZero() {
 		faults.Add("currency", FieldRequired, "a cart needs a currency")
 	}
+	stepFaults(c.Step, &faults)
 	if len(c.Lines) > MaxLines {
 		faults.Add("lines", FieldTooLong, tooManyLines())
 		return faults.Err()
@@ -160,6 +167,7 @@ func (c Cart) Validate() error {
 	for i := range c.Lines {
 		l := &c.Lines[i]
 		l.faults(i, &faults)
+		offStep(linePath(i, "unitPrice"), l.UnitPrice, c.Currency, c.Step, &faults)
 		subtotal, ok := l.subtotal()
 		if !ok || !summed {
 			continue

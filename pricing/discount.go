@@ -133,12 +133,35 @@ func (d Discount) Of(base int64) int64 {
 	return 0
 }
 
+// InSteps is [Discount.Of] in whole steps of amounts (see [Cart].Step): a percentage
+// of a base on the step is rounded half-up once, to a whole step; base and amount
+// are multiples of the step already. A step of 1 or less is no step.
+func (d Discount) InSteps(base, step int64) int64 {
+	if step <= 1 || d.kind != Percentage {
+		return d.Of(base)
+	}
+	return d.percent.Of(base/step) * step
+}
+
 // Fits reports, as a [*ValidationError], when a fixed amount is of another
 // currency than c. A percentage fits every currency.
 func (d Discount) Fits(c Currency) error {
 	if d.kind == FixedAmount && d.amount.currency != c {
 		return invalid("currency", FieldMismatch,
 			fmt.Sprintf("a discount in %s cannot be taken off a cart in %s", d.amount.currency, c))
+	}
+	return nil
+}
+
+// FitsCart reports, as a [*ValidationError], when a fixed amount cannot be taken off
+// the cart: it is of another currency, or off the cart's step. A percentage fits
+// every cart.
+func (d Discount) FitsCart(c Cart) error {
+	if err := d.Fits(c.Currency); err != nil {
+		return err
+	}
+	if d.kind == FixedAmount && c.Step > 1 && d.amount.minor%c.Step != 0 {
+		return invalid("discount", FieldTooManyDecimals, stepMessage(c.Currency, c.Step))
 	}
 	return nil
 }

@@ -32,6 +32,14 @@
 // discount, ties go to the earlier line, and a line of total 0 gets 0. Inside a
 // line at most two unit prices occur, one minor unit apart.
 //
+// Where a processor charges only in steps of an amount ([Cart].Step: ten fils of a
+// dinar), all of this is counted in steps: prices are multiples of the step, the
+// discount is rounded half-up to a whole step once, every line is within one step
+// of its exact share, and the two unit prices of a line are one step apart. So no
+// amount of a quote is off the step. A price or a fixed amount off the step is an
+// error that names it: it could not be charged as it stands, and charging another
+// price than the catalogue's is not for this package to decide.
+//
 // Largest remainder is not monotone per line: a greater discount never makes the
 // cart dearer, but it may make a single line one minor unit dearer. A refund
 // therefore uses the recorded line totals, never a second computation.

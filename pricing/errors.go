@@ -22,7 +22,7 @@ const (
 	FieldTooSmall        FieldCode = "too_small"         // below the least allowed value
 	FieldTooLarge        FieldCode = "too_large"         // above the greatest allowed value
 	FieldTooLong         FieldCode = "too_long"          // more characters or entries than allowed
-	FieldTooManyDecimals FieldCode = "too_many_decimals" // finer than the currency or percent allows
+	FieldTooManyDecimals FieldCode = "too_many_decimals" // finer than the currency, its step or a percentage allows
 	FieldOverflow        FieldCode = "overflow"          // the arithmetic leaves 64 bits
 	FieldMismatch        FieldCode = "mismatch"          // does not fit another field
 	FieldNotAllowed      FieldCode = "not_allowed"       // has no meaning beside another field

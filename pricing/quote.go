@@ -16,6 +16,9 @@ type QuotedLine struct {
 	Discount int64
 	// Total is Subtotal - Discount.
 	Total int64
+	// Step is the quote's: the amounts of the line and the prices of its units are
+	// multiples of it.
+	Step int64
 }
 
 // Quote is a priced cart. Amounts are minor units of Currency. These hold by
@@ -29,6 +32,8 @@ type QuotedLine struct {
 type Quote struct {
 	// Currency is the cart's.
 	Currency Currency
+	// Step is the cart's: every amount is a multiple of it. 0 is no step.
+	Step int64
 	// Subtotal is the list price of all lines but shipping.
 	Subtotal int64
 	// EligibleSubtotal is the list price of the eligible lines: the base of the
@@ -50,9 +55,9 @@ type Quote struct {
 // one entry a line; nil means every line. A shipping line is never discounted,
 // whatever eligible says. The zero [Discount] prices the cart at list prices.
 //
-// A malformed cart (see [Cart.Validate]), a fixed amount in another currency
-// than the cart's and an eligible slice of another length than the lines are a
-// [*ValidationError] that lists every fault, and the quote is empty.
+// A malformed cart (see [Cart.Validate]), a fixed amount that does not fit it (see
+// [Discount.FitsCart]) and an eligible slice of another length than the lines are
+// a [*ValidationError] that lists every fault, and the quote is empty.
 func Price(cart Cart, discount Discount, eligible []bool) (Quote, error) {
 	q := Quote{Lines: make([]QuotedLine, 0, min(len(cart.Lines), MaxLines))}
 	if err := q.Reprice(cart, discount, eligible); err != nil {
@@ -67,21 +72,22 @@ func Price(cart Cart, discount Discount, eligible []bool) (Quote, error) {
 // while another goroutine reads q or a copy of it.
 func (q *Quote) Reprice(cart Cart, discount Discount, eligible []bool) error {
 	q.reset(cart)
-	if !q.take(cart, eligible) || discount.Fits(cart.Currency) != nil {
+	if !q.take(cart, eligible) || discount.FitsCart(cart) != nil {
 		q.reset(Cart{})
 		return faultsOf(cart, discount, eligible)
 	}
-	q.apply(discount.Of(q.EligibleSubtotal))
+	q.apply(discount.InSteps(q.EligibleSubtotal, q.Step))
 	return nil
 }
 
 func (q *Quote) reset(cart Cart) {
-	*q = Quote{Currency: cart.Currency, Lines: q.Lines[:0], shares: q.shares[:0]}
+	*q = Quote{Currency: cart.Currency, Step: normalStep(cart.Step), Lines: q.Lines[:0], shares: q.shares[:0]}
 }
 
 // take copies the lines and sums them; it reports whether all is well formed.
 func (q *Quote) take(cart Cart, eligible []bool) bool {
-	if cart.Currency.IsZero() || len(cart.Lines) > MaxLines || eligible != nil && len(eligible) != len(cart.Lines) {
+	if cart.Currency.IsZero() || cart.Step < 0 || len(cart.Lines) > MaxLines ||
+		eligible != nil && len(eligible) != len(cart.Lines) {
 		return false
 	}
 	q.Lines = slices.Grow(q.Lines, len(cart.Lines))[:len(cart.Lines)]
@@ -89,7 +95,7 @@ func (q *Quote) take(cart Cart, eligible []bool) bool {
 	for i := range cart.Lines {
 		line, quoted := &cart.Lines[i], &q.Lines[i]
 		subtotal, ok := line.subtotal()
-		if !ok || !line.wellFormed() {
+		if !ok || !line.wellFormed() || !onStep(line.UnitPrice, q.Step) {
 			return false
 		}
 		if all, ok = addAmounts(all, subtotal); !ok {
@@ -98,6 +104,7 @@ func (q *Quote) take(cart Cart, eligible []bool) bool {
 		covered := line.Kind != Shipping && (eligible == nil || eligible[i])
 		quoted.Line = *line
 		quoted.Eligible, quoted.Subtotal, quoted.Discount, quoted.Total = covered, subtotal, 0, subtotal
+		quoted.Step = q.Step
 		if line.Kind == Shipping {
 			q.Shipping += subtotal
 		}
@@ -117,12 +124,12 @@ func faultsOf(cart Cart, discount Discount, eligible []bool) error {
 		faults.Add("eligible", FieldMismatch, fmt.Sprintf("%d entries for %d lines", len(eligible), len(cart.Lines)))
 	}
 	if !cart.Currency.IsZero() {
-		faults.Merge("", discount.Fits(cart.Currency))
+		faults.Merge("", discount.FitsCart(cart))
 	}
 	return faults.Err()
 }
 
-// apply spreads the discount, which is within [0, EligibleSubtotal].
+// apply spreads the discount, which is within [0, EligibleSubtotal] and on the step.
 func (q *Quote) apply(discount int64) {
 	q.Discount = discount
 	q.Total = q.Subtotal - discount + q.Shipping
@@ -137,7 +144,7 @@ func (q *Quote) apply(discount int64) {
 		}
 		return
 	}
-	q.shares = allocate(q.Lines, discount, q.EligibleSubtotal, q.shares)
+	q.shares = allocate(q.Lines, discount, q.EligibleSubtotal, max(q.Step, 1), q.shares)
 }
 
 // Clone returns a quote that shares no memory with q.
@@ -150,7 +157,7 @@ func (q Quote) Clone() Quote {
 // Equal reports whether two quotes price the same lines the same way; go-cmp
 // finds it. No lines equal an empty list of lines.
 func (q Quote) Equal(r Quote) bool {
-	return q.Currency == r.Currency && q.Subtotal == r.Subtotal && q.EligibleSubtotal == r.EligibleSubtotal &&
+	return q.Currency == r.Currency && q.Step == r.Step && q.Subtotal == r.Subtotal && q.EligibleSubtotal == r.EligibleSubtotal &&
 		q.Discount == r.Discount && q.Shipping == r.Shipping && q.Total == r.Total && slices.Equal(q.Lines, r.Lines)
 }
 
@@ -162,9 +169,11 @@ type UnitGroup struct {
 	UnitPrice int64
 }
 
-// Units splits the line into units of equal price: Total mod Quantity units at
-// one minor unit more than the rest. There are one or two groups, the dearer
-// first, and they sum to Total exactly. A line of no quantity has none.
+// Units splits the line into units of equal price: with Total counted in steps, Total
+// mod Quantity units at one step more than the rest, and without a step at one
+// minor unit more. There are one or two groups, the dearer first, and they sum to
+// Total exactly, in minor units where Total is off the step. A line of no quantity
+// has none.
 func (l QuotedLine) Units() []UnitGroup { return l.AppendUnits(nil) }
 
 // AppendUnits appends the groups of [QuotedLine.Units] to dst and returns it.
@@ -172,9 +181,14 @@ func (l QuotedLine) AppendUnits(dst []UnitGroup) []UnitGroup {
 	if l.Quantity < 1 {
 		return dst
 	}
-	price, dearer := l.Total/l.Quantity, l.Total%l.Quantity
+	step := int64(1)
+	if l.Step > 1 && l.Total%l.Step == 0 {
+		step = l.Step
+	}
+	total := l.Total / step
+	price, dearer := total/l.Quantity*step, total%l.Quantity
 	if dearer > 0 {
-		dst = append(dst, UnitGroup{Quantity: dearer, UnitPrice: price + 1})
+		dst = append(dst, UnitGroup{Quantity: dearer, UnitPrice: price + step})
 	}
 	return append(dst, UnitGroup{Quantity: l.Quantity - dearer, UnitPrice: price})
 }

@@ -17,6 +17,7 @@ const maxQuoteDocument = 16 << 20
 // its own are kept as text, so that each fault is reported with its path.
 type quoteDocument struct {
 	Currency         string        `json:"currency"`
+	Step             Number        `json:"step,omitempty"`
 	Subtotal         Number        `json:"subtotal"`
 	EligibleSubtotal Number        `json:"eligibleSubtotal"`
 	Discount         Number        `json:"discount"`
@@ -76,7 +77,8 @@ type unitDocument struct {
 //	   "units":[{"quantity":2,"unitPrice":"6.67"},{"quantity":1,"unitPrice":"6.66"}]}]}
 //
 // Amounts are in major units, as strings with exactly the currency's decimals;
-// recurs is left out for [Once]. A quote that is not valid (see [Quote.Validate])
+// recurs is left out for [Once]. A quote with a step has it as an amount behind the
+// currency, "step":"0.010"; without one there is no such field. A quote that is not valid (see [Quote.Validate])
 // or whose names are not UTF-8 is refused, so that nothing is stored that could
 // not be loaded.
 func (q Quote) MarshalJSON() ([]byte, error) {
@@ -101,6 +103,9 @@ func (q Quote) document() quoteDocument {
 		Currency: q.Currency.Code(), Subtotal: amount(q.Subtotal), EligibleSubtotal: amount(q.EligibleSubtotal),
 		Discount: amount(q.Discount), Shipping: amount(q.Shipping), Total: amount(q.Total),
 		Lines: make([]lineDocument, len(q.Lines)),
+	}
+	if q.Step != 0 {
+		d.Step = amount(q.Step)
 	}
 	var groups []UnitGroup
 	for i := range q.Lines {
@@ -224,9 +229,13 @@ func (d *quoteDocument) quote() (Quote, error) {
 		Shipping:         r.amount("shipping", d.Shipping),
 		Total:            r.amount("total", d.Total),
 	}
+	if d.Step != "" {
+		q.Step = r.amount("step", d.Step)
+	}
 	q.Lines = make([]QuotedLine, len(d.Lines))
 	for i := range d.Lines {
 		q.Lines[i] = r.line(i, &d.Lines[i])
+		q.Lines[i].Step = q.Step
 	}
 	return q, r.faults.Err()
 }

@@ -129,15 +129,16 @@ func TestUnits(t *testing.T) {
 }
 
 func TestRepriceAllocatesNothing(t *testing.T) {
-	cart := benchmarkCart(10)
-	for name, discount := range benchmarkDiscounts(t) {
-		var q pricing.Quote
-		if allocs := testing.AllocsPerRun(100, func() {
-			if err := q.Reprice(cart, discount, nil); err != nil {
-				t.Fatal(err)
+	for _, cart := range []pricing.Cart{benchmarkCart(10), inSteps(benchmarkCart(10), 7)} {
+		for name, discount := range benchmarkDiscounts(t) {
+			var q pricing.Quote
+			if allocs := testing.AllocsPerRun(100, func() {
+				if err := q.Reprice(cart, discount, nil); err != nil {
+					t.Fatal(err)
+				}
+			}); allocs != 0 {
+				t.Errorf("%s, step %d: %v allocations", name, cart.Step, allocs)
 			}
-		}); allocs != 0 {
-			t.Errorf("%s: %v allocations", name, allocs)
 		}
 	}
 }
@@ -154,6 +155,7 @@ func TestQuoteEqualSeesEveryField(t *testing.T) {
 	require.True(t, price().Equal(price()))
 	for name, change := range map[string]func(*pricing.Quote){
 		"currency": func(q *pricing.Quote) { q.Currency = pricing.Currency{} },
+		"step":     func(q *pricing.Quote) { q.Step = 10 },
 		"subtotal": func(q *pricing.Quote) { q.Subtotal++ },
 		"eligible": func(q *pricing.Quote) { q.EligibleSubtotal++ },
 		"discount": func(q *pricing.Quote) { q.Discount++ },

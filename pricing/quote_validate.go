@@ -6,7 +6,8 @@ import "fmt"
 // its JSON name, what cannot be a priced cart: a malformed line, a subtotal,
 // discount or total that is not what the lines add up to, a line discount
 // outside [0, subtotal], a discount on a line that is not eligible, an eligible
-// shipping line. A quote that comes from a store is checked with it again.
+// shipping line, a price or discount off the step, a line of another step than the
+// quote. A quote that comes from a store is checked with it again.
 //
 // How a discount was spread is not judged: a quote is frozen, and a stored one
 // stays valid. The zero Quote, the quote of no cart, is valid.
@@ -15,6 +16,7 @@ func (q Quote) Validate() error {
 	if q.Currency.IsZero() && !q.Equal(Quote{}) {
 		faults.Add("currency", FieldRequired, "a quote needs a currency")
 	}
+	stepFaults(q.Step, &faults)
 	if len(q.Lines) > MaxLines {
 		faults.Add("lines", FieldTooLong, tooManyLines())
 		return faults.Err()
@@ -24,6 +26,7 @@ func (q Quote) Validate() error {
 		l := &q.Lines[i]
 		before := len(faults.Fields)
 		l.quotedFaults(i, &faults)
+		l.stepFaults(i, &q, &faults)
 		fits = fits && len(faults.Fields) == before && sums.add(l)
 	}
 	if fits {
@@ -54,6 +57,16 @@ func (l *QuotedLine) quotedFaults(i int, faults *ValidationError) {
 	if l.Total != l.Subtotal-l.Discount {
 		faults.Add(linePath(i, "total"), FieldMismatch, "must be the subtotal less the discount")
 	}
+}
+
+// stepFaults looks at price and discount; the other amounts are their multiples,
+// sums and differences.
+func (l *QuotedLine) stepFaults(i int, q *Quote, faults *ValidationError) {
+	if l.Step != q.Step {
+		faults.Add(linePath(i, "step"), FieldMismatch, "must be the quote's step")
+	}
+	offStep(linePath(i, "unitPrice"), l.UnitPrice, q.Currency, q.Step, faults)
+	offStep(linePath(i, "discount"), l.Discount, q.Currency, q.Step, faults)
 }
 
 // add adds a faultless line to the sums of q; ok is false on overflow.

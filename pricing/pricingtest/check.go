@@ -1,6 +1,7 @@
 package pricingtest
 
 import (
+	"fmt"
 	"math/big"
 	"slices"
 
@@ -24,21 +25,24 @@ type TB interface {
 //   - eligible: the covered lines are those that the caller named, never shipping;
 //   - subtotal: line subtotals are price times quantity, and sum to the quote's;
 //   - rounding: a percentage is taken off the eligible subtotal and rounded once,
-//     half-up;
+//     half-up, to a whole step;
 //   - cap: an amount is capped at the eligible subtotal;
 //   - sum: the line discounts sum to the discount;
-//   - share: each is within one minor unit of its exact share;
+//   - share: each is within one step of its exact share;
 //   - bounds: each is within [0, subtotal], and 0 on a line that is free or not
 //     eligible;
-//   - tie: spare minor units go to the greatest remainders, then to the earlier
-//     line;
+//   - tie: spare steps go to the greatest remainders, then to the earlier line;
 //   - total: totals are subtotal - discount, plus shipping for the cart;
+//   - step: the step is the cart's, and every amount a multiple of it;
 //   - units: see [CheckUnits].
+//
+// A cart without a step has one of one minor unit.
 func CheckQuote(tb TB, cart pricing.Cart, discount pricing.Discount, eligible []bool, quote pricing.Quote) {
 	tb.Helper()
 	if !checkCart(tb, cart, eligible, quote) {
 		return
 	}
+	checkSteps(tb, cart, quote)
 	checkSubtotals(tb, quote)
 	checkDiscount(tb, discount, quote)
 	checkSpread(tb, quote)
@@ -75,6 +79,31 @@ func checkCart(tb TB, cart pricing.Cart, eligible []bool, quote pricing.Quote) b
 	return true
 }
 
+// stepOf returns the step in which the quote's amounts are counted.
+func stepOf(quote pricing.Quote) int64 { return max(quote.Step, 1) }
+
+func checkSteps(tb TB, cart pricing.Cart, quote pricing.Quote) {
+	tb.Helper()
+	step := stepOf(quote)
+	if step != max(cart.Step, 1) {
+		tb.Errorf("step: the quote has %d, the cart %d", quote.Step, cart.Step)
+	}
+	whole := func(what string, amount int64) {
+		if amount%step != 0 {
+			tb.Errorf("step: %s is %d, which is no multiple of %d", what, amount, step)
+		}
+	}
+	whole("the discount", quote.Discount)
+	whole("the total", quote.Total)
+	for i, l := range quote.Lines {
+		if l.Step != quote.Step {
+			tb.Errorf("step: line %d has %d, the quote %d", i, l.Step, quote.Step)
+		}
+		whole(fmt.Sprintf("the price of line %d", i), l.UnitPrice)
+		whole(fmt.Sprintf("the discount of line %d", i), l.Discount)
+	}
+}
+
 func checkSubtotals(tb TB, quote pricing.Quote) {
 	tb.Helper()
 	subtotal, eligible, shipping := new(big.Int), new(big.Int), new(big.Int)
@@ -100,7 +129,8 @@ func checkDiscount(tb TB, discount pricing.Discount, quote pricing.Quote) {
 	switch base := big.NewInt(quote.EligibleSubtotal); discount.Type() {
 	case pricing.Percentage:
 		exact := new(big.Rat).Mul(new(big.Rat).SetInt(base), discount.Percent().Decimal().Rat())
-		equal(tb, "rounding", quote.Discount, halfUp(exact.Quo(exact, big.NewRat(100, 1))))
+		steps := halfUp(exact.Quo(exact, big.NewRat(100, 1)).Quo(exact, big.NewRat(stepOf(quote), 1)))
+		equal(tb, "rounding", quote.Discount, steps.Mul(steps, big.NewInt(stepOf(quote))))
 	case pricing.FixedAmount:
 		if amount := big.NewInt(discount.Amount().Minor()); amount.Cmp(base) < 0 {
 			base = amount
@@ -116,8 +146,7 @@ func halfUp(exact *big.Rat) *big.Int { return floor(new(big.Rat).Add(exact, big.
 
 func floor(exact *big.Rat) *big.Int { return new(big.Int).Div(exact.Num(), exact.Denom()) }
 
-// exactShare is what a line would get of the discount if minor units could be
-// divided.
+// exactShare is what a line would get of the discount if steps could be divided.
 func exactShare(quote pricing.Quote, l pricing.QuotedLine) *big.Rat {
 	if !l.Eligible || l.Subtotal == 0 || quote.EligibleSubtotal == 0 {
 		return new(big.Rat)
@@ -139,26 +168,27 @@ func checkSpread(tb TB, quote pricing.Quote) {
 		}
 		share := exactShare(quote, l)
 		off := new(big.Rat).Sub(new(big.Rat).SetInt64(l.Discount), share)
-		if off.Abs(off).Cmp(big.NewRat(1, 1)) >= 0 {
+		if off.Abs(off).Cmp(big.NewRat(stepOf(quote), 1)) >= 0 {
 			tb.Errorf("share: line %d has a discount of %d, exactly it would be %s", i, l.Discount, share.FloatString(4))
 		}
 	}
 	equal(tb, "sum: of the line discounts", quote.Discount, sum)
 }
 
-// checkTies hands out the spare minor units by the rule and compares.
+// checkTies hands out the spare steps by the rule and compares.
 func checkTies(tb TB, quote pricing.Quote) {
 	tb.Helper()
 	type claim struct {
 		line      int
 		remainder *big.Rat
-		floor     int64
+		floor     int64 // in steps, as is what is spare
 	}
 	var claims []claim
-	spare := quote.Discount
+	step := stepOf(quote)
+	spare := quote.Discount / step
 	for i, l := range quote.Lines {
 		share := exactShare(quote, l)
-		whole := floor(share)
+		whole := floor(share.Quo(share, big.NewRat(step, 1)))
 		spare -= whole.Int64()
 		claims = append(claims, claim{i, share.Sub(share, new(big.Rat).SetInt(whole)), whole.Int64()})
 	}
@@ -168,9 +198,9 @@ func checkTies(tb TB, quote pricing.Quote) {
 		if int64(place) < spare {
 			want++
 		}
-		if got := quote.Lines[c.line].Discount; got != want {
+		if got := quote.Lines[c.line].Discount; got != want*step {
 			tb.Errorf("tie: line %d has a discount of %d, want %d: its remainder is %s, in place %d for %d spare units",
-				c.line, got, want, c.remainder.RatString(), place+1, spare)
+				c.line, got, want*step, c.remainder.RatString(), place+1, spare)
 		}
 	}
 }
@@ -189,17 +219,21 @@ func checkTotals(tb TB, quote pricing.Quote) {
 
 // CheckUnits reports to tb when the groups are not a split of the line into
 // units: they hold exactly the line's quantity, cost exactly its total, have at
-// most two prices, one minor unit apart and the dearer first, and none is empty
-// or negative. Use it on what you send to a payment processor.
+// most two prices, one step apart and the dearer first, and none is empty,
+// negative or off the step. Use it on what you send to a payment processor.
 func CheckUnits(tb TB, line pricing.QuotedLine, groups []pricing.UnitGroup) {
 	tb.Helper()
 	quantity, total := new(big.Int), new(big.Int)
+	step := max(line.Step, 1)
 	for i, g := range groups {
 		if g.Quantity < 1 || g.UnitPrice < 0 {
 			tb.Errorf("units: group %d is %d units at %d", i, g.Quantity, g.UnitPrice)
 		}
-		if i > 0 && g.UnitPrice != groups[i-1].UnitPrice-1 {
-			tb.Errorf("units: group %d costs %d after %d, want one minor unit less", i, g.UnitPrice, groups[i-1].UnitPrice)
+		if g.UnitPrice%step != 0 {
+			tb.Errorf("units: group %d costs %d, which is no multiple of %d", i, g.UnitPrice, step)
+		}
+		if i > 0 && g.UnitPrice != groups[i-1].UnitPrice-step {
+			tb.Errorf("units: group %d costs %d after %d, want %d less", i, g.UnitPrice, groups[i-1].UnitPrice, step)
 		}
 		quantity.Add(quantity, big.NewInt(g.Quantity))
 		total.Add(total, new(big.Int).Mul(big.NewInt(g.Quantity), big.NewInt(g.UnitPrice)))

@@ -3,6 +3,7 @@ package pricingtest_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -137,6 +138,73 @@ func TestCheckQuoteReportsEveryBrokenRule(t *testing.T) {
 	}
 }
 
+// The rules of a cart with a step are broken too: by the arithmetic of minor units,
+// and by as little as one of them.
+func TestCheckQuoteReportsEveryBrokenStep(t *testing.T) {
+	t.Parallel()
+	plain, eligible := mutantCart()
+	cart := pricing.Cart{Currency: plain.Currency, Step: 10, Lines: slices.Clone(plain.Lines)}
+	for i := range cart.Lines {
+		cart.Lines[i].UnitPrice *= 10
+	}
+	percent, err := pricing.ParsePercent("10")
+	require.NoError(t, err)
+	discount := pricing.PercentOff(percent)
+	for _, m := range []struct {
+		name   string
+		rule   string
+		mutate func(*pricing.Quote)
+	}{
+		{"another step", "step", func(q *pricing.Quote) { q.Step = 5 }},
+		{"no step", "step", func(q *pricing.Quote) { q.Step = 0 }},
+		{"a line without a step", "step", func(q *pricing.Quote) { q.Lines[phone].Step = 0 }},
+		{"rounded to a minor unit", "step", func(q *pricing.Quote) { more(q, phone, -5) }},
+		{"rounded to another step", "rounding", func(q *pricing.Quote) { more(q, phone, -10) }},
+		{"a minor unit moved", "step", func(q *pricing.Quote) { shift(q, plan, phone, 1) }},
+		{"two steps moved", "share", func(q *pricing.Quote) { shift(q, plan, phone, 20) }},
+		{"one step moved", "tie", func(q *pricing.Quote) { shift(q, phone, plan, 10) }},
+		{"the tie to the later line", "tie", func(q *pricing.Quote) { shift(q, phone, phoneAgain, 10) }},
+		{"spread in minor units", "tie", func(q *pricing.Quote) {
+			fine, err := pricing.Price(pricing.Cart{Currency: cart.Currency, Lines: cart.Lines}, discount, eligible)
+			require.NoError(t, err)
+			for i := range q.Lines {
+				q.Lines[i].Discount, q.Lines[i].Total = fine.Lines[i].Discount, fine.Lines[i].Total
+			}
+			q.Discount, q.Total = fine.Discount, fine.Total
+		}},
+	} {
+		quote, err := pricing.Price(cart, discount, eligible)
+		require.NoError(t, err)
+		var before, after recorder
+		pricingtest.CheckQuote(&before, cart, discount, eligible, quote)
+		require.Empty(t, before.reports, "the intact quote")
+		m.mutate(&quote)
+		pricingtest.CheckQuote(&after, cart, discount, eligible, quote)
+		if !after.rules()[m.rule] {
+			t.Errorf("%s: rule %q not reported, only %q", m.name, m.rule, after.reports)
+		}
+	}
+}
+
+func TestCheckUnitsReportsSplitsOffTheStep(t *testing.T) {
+	t.Parallel()
+	line := pricing.QuotedLine{Line: pricing.Line{Quantity: 3}, Total: 2000, Step: 10}
+	for name, groups := range map[string][]pricing.UnitGroup{
+		"a minor unit apart": {{Quantity: 2, UnitPrice: 667}, {Quantity: 1, UnitPrice: 666}},
+		"a cent moved":       {{Quantity: 2, UnitPrice: 669}, {Quantity: 1, UnitPrice: 662}},
+		"two steps apart":    {{Quantity: 1, UnitPrice: 680}, {Quantity: 2, UnitPrice: 660}},
+	} {
+		var r recorder
+		pricingtest.CheckUnits(&r, line, groups)
+		if !r.rules()["units"] {
+			t.Errorf("%s: not reported", name)
+		}
+	}
+	var r recorder
+	pricingtest.CheckUnits(&r, line, line.Units())
+	require.Empty(t, r.reports)
+}
+
 func TestCheckQuoteReportsAnAmountBeyondTheBase(t *testing.T) {
 	t.Parallel()
 	cart, eligible := mutantCart()
@@ -228,8 +296,9 @@ func TestCheckUnitsReportsWrongSplits(t *testing.T) {
 func TestCheckQuoteReportsEveryChangedAmount(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		cart := pricingtest.Cart(pricingtest.CartOptions{MinLines: 1, MaxLines: 8}).Draw(t, "cart")
-		discount := pricingtest.Discount(cart.Currency).Draw(t, "discount")
+		step := pricingtest.Step().Draw(t, "step")
+		cart := pricingtest.Cart(pricingtest.CartOptions{MinLines: 1, MaxLines: 8, Step: step}).Draw(t, "cart")
+		discount := pricingtest.DiscountFor(cart).Draw(t, "discount")
 		eligible := pricingtest.Eligible(cart).Draw(t, "eligible")
 		quote, err := pricing.Price(cart, discount, eligible)
 		if err != nil {

@@ -15,6 +15,9 @@
 //		})
 //	}
 //
+// Carts for a processor that charges in steps have CartOptions.Step, and discounts
+// for them are drawn with [DiscountFor].
+//
 // Everything generated is valid: pricing it never fails. The generators hold no
 // state and may be used from many goroutines.
 package pricingtest

@@ -42,16 +42,30 @@ func Percent() *rapid.Generator[pricing.Percent] {
 	})
 }
 
+// Step draws a step of amounts, none as often as any: 10 as it is for dinars, 1,
+// which is none, and steps that divide nothing evenly.
+func Step() *rapid.Generator[int64] {
+	return rapid.OneOf(rapid.Just[int64](0), rapid.SampledFrom([]int64{1, 5, 7, 10, 100, 1000}))
+}
+
 // Discount draws a percentage, or an amount of the currency from a single minor
 // unit to the greatest there is. It never draws the zero discount.
 func Discount(c pricing.Currency) *rapid.Generator[pricing.Discount] {
+	return DiscountFor(pricing.Cart{Currency: c})
+}
+
+// DiscountFor is [Discount] for a cart that may have a step: amounts are multiples
+// of it.
+func DiscountFor(cart pricing.Cart) *rapid.Generator[pricing.Discount] {
+	c, step := cart.Currency, max(cart.Step, 1)
+	most := math.MaxInt64 / step
 	percentage := rapid.Map(Percent(), pricing.PercentOff)
 	amount := rapid.Custom(func(t *rapid.T) pricing.Discount {
-		minor := rapid.OneOf(
+		minor := step * rapid.OneOf(
 			rapid.Int64Range(1, 10),
 			rapid.Int64Range(1, 1_000_000),
-			rapid.Int64Range(1, math.MaxInt64),
-			rapid.Just[int64](math.MaxInt64),
+			rapid.Int64Range(1, most),
+			rapid.Just(most),
 		).Draw(t, "amount")
 		d, err := pricing.AmountOff(pricing.NewMoney(minor, c))
 		if err != nil {
@@ -119,6 +133,8 @@ func product(kinds []pricing.LineKind) *rapid.Generator[pricing.Line] {
 type CartOptions struct {
 	// Currency of the cart; zero draws one with [Currency].
 	Currency pricing.Currency
+	// Step of the cart (see [Step]); prices are multiples of it. 0 is none.
+	Step int64
 	// Kinds are the kinds of line to draw from; none means all four.
 	Kinds []pricing.LineKind
 	// MinLines is the least number of lines, 0 unless set.
@@ -148,22 +164,26 @@ func (o CartOptions) maxTotal() int64 {
 // Cart draws a valid cart. Beside carts of ordinary lines it draws those on
 // which discounts go wrong: lines of price 0 first, last, alone or everywhere;
 // one minor unit beside a million; quantities of 999; more lines than minor
-// units of price; equal lines; totals next to the limit. Lines have the IDs
-// "L1", "L2" and so on.
+// units of price; equal lines; totals next to the limit. With a step they are as
+// awkward in steps. Lines have the IDs "L1", "L2" and so on.
 func Cart(o CartOptions) *rapid.Generator[pricing.Cart] {
 	return rapid.Custom(func(t *rapid.T) pricing.Cart {
-		cart := pricing.Cart{Currency: o.Currency}
+		cart := pricing.Cart{Currency: o.Currency, Step: o.Step}
 		if cart.Currency.IsZero() {
 			cart.Currency = Currency().Draw(t, "currency")
 		}
 		lineCount := rapid.IntRange(o.MinLines, o.maxLines()).Draw(t, "line count")
+		// Shapes draw prices in steps, so that a step leaves them as awkward as they are.
+		step := max(o.Step, 1)
+		left := o.maxTotal() / step
+		o.MaxTotal = left
 		priced := rapid.SampledFrom(shapes).Draw(t, "shape")(o, lineCount)
-		left := o.maxTotal()
 		for i := range lineCount {
 			l := priced(t, i)
 			l.ID = fmt.Sprintf("L%d", i+1)
 			l.UnitPrice = min(l.UnitPrice, left/l.Quantity)
 			left -= l.UnitPrice * l.Quantity
+			l.UnitPrice *= step
 			cart.Lines = append(cart.Lines, l)
 		}
 		return cart

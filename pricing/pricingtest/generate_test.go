@@ -23,6 +23,7 @@ func TestCartsAreValidAndWithinTheirOptions(t *testing.T) {
 			MinLines: rapid.IntRange(0, 3).Draw(t, "min lines"),
 			MaxLines: rapid.IntRange(0, 6).Draw(t, "max lines"),
 			MaxTotal: rapid.SampledFrom([]int64{0, 1, 5000}).Draw(t, "max total"),
+			Step:     pricingtest.Step().Draw(t, "step"),
 		}
 		cart := pricingtest.Cart(options).Draw(t, "cart")
 		if err := cart.Validate(); err != nil {
@@ -47,6 +48,12 @@ func TestCartsAreValidAndWithinTheirOptions(t *testing.T) {
 		}
 		if options.MaxTotal > 0 && total > options.MaxTotal {
 			t.Fatalf("total %d", total)
+		}
+		if cart.Step != options.Step { // Validate has seen that the prices are on it
+			t.Fatalf("step %d, want %d", cart.Step, options.Step)
+		}
+		if err := pricingtest.DiscountFor(cart).Draw(t, "discount").FitsCart(cart); err != nil {
+			t.Fatalf("the discount does not fit the cart: %v", err)
 		}
 		if eligible := pricingtest.Eligible(cart).Draw(t, "eligible"); eligible != nil && len(eligible) != len(cart.Lines) {
 			t.Fatalf("%d eligible entries for %d lines", len(eligible), len(cart.Lines))
@@ -94,6 +101,7 @@ func TestGeneratorsReachTheAwkwardCases(t *testing.T) {
 		line := pricingtest.Line(pricingtest.LineOptions{}).Example(seed)
 		seen.note("a line that costs", line.UnitPrice > 0)
 		seen.note("a line next to the limit", line.UnitPrice > math.MaxInt64/line.Quantity-10)
+		seen.steps(seed)
 		switch pricingtest.Currency().Example(seed).Code() {
 		case "EUR", "JPY", "KWD", "CLF":
 			seen.note("currency of every exponent", true)
@@ -107,6 +115,9 @@ func TestGeneratorsReachTheAwkwardCases(t *testing.T) {
 		"next to the limit": 50, "several fortunes": 60, "shipping": 500, "recurring plan": 400, "many lines": 20,
 		"percentage": 400, "100 %": 20, "one minor unit": 20, "greatest amount": 50,
 		"eligible nil": 100, "eligible all": 100, "eligible none": 100, "eligible some": 200,
+		"no step": 400, "step 1": 50, "step 10": 50, "step 1000": 50,
+		"in steps: equal lines": 50, "in steps: a step beside a fortune": 50, "in steps: a discount of one step": 20,
+		"in steps: next to the limit": 50, "in steps: more lines than steps": 1,
 		"a line that costs": 500, "a line next to the limit": 1,
 	} {
 		if got := seen[want] * 1000 / draws; got < perMille {
@@ -122,6 +133,28 @@ func (c census) note(what string, is bool) {
 	if is {
 		c[what]++
 	}
+}
+
+// steps looks at carts in steps of ten: in steps they are what others are in minor
+// units.
+func (c census) steps(seed int) {
+	switch step := pricingtest.Step().Example(seed); step {
+	case 0:
+		c.note("no step", true)
+	default:
+		c.note("step "+strconv.FormatInt(step, 10), true)
+	}
+	cart := pricingtest.Cart(pricingtest.CartOptions{Step: 10}).Example(seed)
+	total, prices := int64(0), make(map[int64]bool)
+	for _, l := range cart.Lines {
+		total += l.UnitPrice * l.Quantity
+		prices[l.UnitPrice] = true
+	}
+	c.note("in steps: equal lines", len(cart.Lines) > 1 && len(prices) == 1 && total > 0)
+	c.note("in steps: a step beside a fortune", prices[10] && prices[10_000_000])
+	c.note("in steps: more lines than steps", total > 0 && total/10 < int64(len(cart.Lines)))
+	c.note("in steps: next to the limit", total > math.MaxInt64-1000)
+	c.note("in steps: a discount of one step", pricingtest.DiscountFor(cart).Example(seed).Amount().Minor() == 10)
 }
 
 func (c census) eligible(eligible []bool) {
