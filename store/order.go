@@ -176,7 +176,26 @@ func (o Order) pricedFaults(faults *pricing.ValidationError) {
 		}
 	}
 	if o.Coupon != nil {
-		textFaults(faults, "coupon.name", o.Coupon.Name, MaxMetadataLength)
+		snapshotFaults(faults, *o.Coupon)
+	}
+}
+
+// snapshotFaults refuses terms that could not be read back once they are stored.
+func snapshotFaults(faults *pricing.ValidationError, s coupon.Snapshot) {
+	textFaults(faults, "coupon.name", s.Name, MaxMetadataLength)
+	for _, word := range [...]struct {
+		field string
+		given bool
+	}{
+		{"coupon.code", !s.Code.IsZero()},
+		{"coupon.discountType", s.DiscountType != 0},
+		{"coupon.currency", !s.Currency.IsZero()},
+		{"coupon.appliesTo", s.AppliesTo != 0},
+		{"coupon.distribution", s.Distribution != 0},
+	} {
+		if !word.given {
+			faults.Add(word.field, pricing.FieldRequired, "is required")
+		}
 	}
 }
 
