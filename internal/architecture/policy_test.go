@@ -59,6 +59,7 @@ var policy = []floor{
 	}},
 	{"proof: engines, never tagged", []rule{
 		{path: "internal/architecture"},
+		{path: "internal/fuzzing"},
 		{path: "internal/integration/...", modules: anything, suite: true},
 	}},
 	{"proof: peers, never tagged", []rule{

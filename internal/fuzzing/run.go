@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// run gives slices to the target with the least time, until all have the goal.
+// A target with a finding, and one that does not build, sits out.
+func run(ctx context.Context, o options, targets []target, out io.Writer) error {
+	sitting := map[string]bool{}
+	for ctx.Err() == nil {
+		entries, err := readLog(o.root)
+		if err != nil {
+			return err
+		}
+		next, left := choose(targets, totals(entries), sitting, int64(o.goal.Seconds()))
+		if !left {
+			break
+		}
+		result, err := o.fuzz(ctx, next)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil || result.findings > 0 {
+			sitting[next.String()] = true
+		}
+		if err != nil {
+			fmt.Fprintf(out, "%s\t%v\n", next, err)
+			continue
+		}
+		fmt.Fprintf(out, "%s\t%d s\t%d executions\t%d new\t%d findings\n", next, result.seconds, result.executions, result.interesting, result.findings)
+		if err := record(o.root, next, time.Now(), result); err != nil {
+			return err
+		}
+	}
+	if len(sitting) > 0 {
+		return fmt.Errorf("%d targets sat out after a finding or a failure", len(sitting))
+	}
+	return nil
+}
+
+// choose returns the first of the targets that have had the least time.
+func choose(targets []target, sums map[string]counts, out map[string]bool, goal int64) (least target, left bool) {
+	for _, t := range targets {
+		seconds := sums[t.String()].seconds
+		if out[t.String()] || seconds >= goal {
+			continue
+		}
+		if !left || seconds < sums[least.String()].seconds {
+			least, left = t, true
+		}
+	}
+	return least, left
+}
+
+// instrumented lets the fuzzer see which code of the repository an input reaches.
+// The -fuzz flag of go test would do that for all packages that are linked; with an
+// SDK of a processor among them, that is a thousand times slower.
+const instrumented = "-gcflags=" + module + "/...=-d=libfuzzer"
+
+const module = "github.com/couponkit/couponkit"
+
+// fuzz runs one slice.
+func (o options) fuzz(ctx context.Context, t target) (counts, error) {
+	program, err := o.build(ctx, t, instrumented)
+	if err != nil {
+		return counts{}, err
+	}
+	inputs := filepath.Join(o.cache, "inputs", filepath.FromSlash(t.folder))
+	if err := os.MkdirAll(inputs, 0o700); err != nil {
+		return counts{}, err
+	}
+	text, err := o.command(ctx, filepath.Join(o.root, filepath.FromSlash(t.folder)), program,
+		"-test.run=^$", "-test.fuzz=^"+t.name+"$", "-test.fuzztime="+o.slice.String(), "-test.fuzzcachedir="+inputs,
+		"-test.parallel="+strconv.Itoa(o.workers), "-test.fuzzminimizetime=10s")
+	result := readReport(text)
+	switch {
+	case err == nil, result.findings > 0:
+		return result, nil
+	case strings.Contains(text, "context deadline exceeded"):
+		return result, nil // go test reports the end of its own time now and then
+	}
+	return counts{}, fmt.Errorf("%w\n%s", err, text)
+}
+
+var (
+	progress = regexp.MustCompile(`fuzz: elapsed: ([0-9hms]+), execs: ([0-9]+) .*new interesting: ([0-9]+)`)
+	finding  = regexp.MustCompile(`Failing input written to |failure while testing seed corpus entry`)
+)
+
+// readReport reads what the fuzzer tells.
+func readReport(text string) counts {
+	var c counts
+	for _, found := range progress.FindAllStringSubmatch(text, -1) {
+		elapsed, err := time.ParseDuration(found[1])
+		if err != nil {
+			continue
+		}
+		c.seconds = int64(elapsed.Seconds())
+		c.executions, _ = strconv.ParseInt(found[2], 10, 64)  // digits
+		c.interesting, _ = strconv.ParseInt(found[3], 10, 64) // digits
+	}
+	if finding.MatchString(text) {
+		c.findings = 1
+	}
+	return c
+}
+
+// build compiles the tests of a target's package. A package that does not compile
+// at the moment is run as it was when it last did.
+func (o options) build(ctx context.Context, t target, flags ...string) (string, error) {
+	name := t.folder + strings.Join(flags, "")
+	program := filepath.Join(o.cache, "programs", strings.NewReplacer("/", "_", "=", "", ".", "").Replace(name)+".test")
+	if err := os.MkdirAll(filepath.Dir(program), 0o700); err != nil {
+		return "", err
+	}
+	args := append([]string{"test", "-c", "-o", program}, flags...)
+	text, err := o.command(ctx, filepath.Join(o.root, filepath.FromSlash(t.folder)), "go", append(args, ".")...)
+	if err == nil {
+		return program, nil
+	}
+	if _, missing := os.Stat(program); missing == nil {
+		return program, nil
+	}
+	return "", fmt.Errorf("does not build: %w\n%s", err, text)
+}
+
+// command runs a program in a folder and returns what it printed. Once the context
+// ends it is told to stop, as by a terminal.
+func (o options) command(ctx context.Context, folder, program string, args ...string) (string, error) {
+	words := append(append(strings.Fields(o.prefix), program), args...)
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...) //nolint:gosec // words of the one who calls
+	cmd.Dir = folder
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOMAXPROCS="+strconv.Itoa(o.workers))
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
+	cmd.WaitDelay = 10 * time.Second
+	var text bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &text, &text
+	err := cmd.Run()
+	if errors.Is(err, exec.ErrWaitDelay) {
+		err = nil
+	}
+	return text.String(), err
+}
