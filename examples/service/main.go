@@ -65,12 +65,15 @@ func run(ctx context.Context, args []string, env func(string) string, out, logs 
 
 // readConfig reads flags and environment.
 func readConfig(args []string, env func(string) string, logs io.Writer) (app.Config, error) {
-	c := app.Config{StripeKey: env("STRIPE_SECRET_KEY"), StripeWebhookSecret: env("STRIPE_WEBHOOK_SECRET")}
+	c := app.Config{
+		StripeKey: env("STRIPE_SECRET_KEY"), StripeWebhookSecret: env("STRIPE_WEBHOOK_SECRET"), StripeURL: env("STRIPE_API_URL"),
+	}
 	flags := flag.NewFlagSet("service", flag.ContinueOnError)
 	flags.SetOutput(logs)
 	flags.StringVar(&c.Addr, "addr", app.DefaultAddr, "where to listen; port 0 is a free one")
 	flags.StringVar(&c.Store, "store", app.DefaultStore(), "an SQLite file, memory, or postgres://…")
 	flags.BoolVar(&c.Seed, "seed", true, "make demo users, a catalogue and coupons when the store is empty")
+	flags.IntVar(&c.Crowd, "crowd", 0, "how many more customers the demo has")
 	flags.StringVar(&c.PublicURL, "public-url", "", "where customers reach the service; default is where it listens")
 	flags.BoolVar(&c.InsecureCookies, "insecure-cookies", false, "let browsers send sign-ins over plain HTTP; for browsers that do not trust their own machine")
 	flags.BoolVar(&c.BehindProxy, "behind-proxy", false, "take the client's address from X-Forwarded-For")
@@ -83,6 +86,9 @@ func readConfig(args []string, env func(string) string, logs io.Writer) (app.Con
 	}
 	if flags.NArg() > 0 {
 		return app.Config{}, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	if c.Crowd < 0 {
+		return app.Config{}, fmt.Errorf("a crowd of %d", c.Crowd)
 	}
 	c.Logger = slog.New(slog.NewJSONHandler(logs, &slog.HandlerOptions{Level: level}))
 	return c, nil
@@ -107,6 +113,10 @@ func announcement(at string, c app.Config) string {
 		b.WriteString("  the demo's users, if the store was empty\n")
 		for _, u := range shop.DemoUsers() {
 			fmt.Fprintf(&b, "    %-20s %-15s %s, %d points\n", u.Email, u.Password, u.Role, u.Points)
+		}
+		if crowd := shop.DemoCrowd(c.Crowd); len(crowd) > 0 {
+			first, last := crowd[0], crowd[len(crowd)-1]
+			fmt.Fprintf(&b, "    %s to %s, %s\n", first.Email, last.Email, first.Password)
 		}
 		b.WriteString("\n")
 	}

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/examples/service/internal/shop"
+	"github.com/couponkit/couponkit/processor/stripeprocessor/stripefake"
 )
 
 // output is what a program has written so far.
@@ -68,6 +70,51 @@ func TestTheProgramStartsAndStops(t *testing.T) {
 		_, err = http.Get(base + "/readyz") //nolint:noctx,bodyclose // nobody answers
 		require.Error(t, err)
 	}
+}
+
+// TestTheEnvironmentSwitchesToStripe: with Stripe's key and secret in the environment
+// the demo's coupons are made at Stripe.
+func TestTheEnvironmentSwitchesToStripe(t *testing.T) {
+	t.Parallel()
+	account := stripefake.New(stripefake.Options{Key: "sk_test_switch", WebhookSecret: "whsec_switch"})
+	stripe := httptest.NewServer(account)
+	t.Cleanup(stripe.Close)
+	environment := map[string]string{"STRIPE_SECRET_KEY": "sk_test_switch", "STRIPE_WEBHOOK_SECRET": "whsec_switch", "STRIPE_API_URL": stripe.URL}
+	ctx, stop := context.WithCancel(t.Context())
+	var out output
+	ended := make(chan error, 1)
+	go func() {
+		ended <- run(ctx, []string{"-addr", "127.0.0.1:0", "-store", "memory", "-log", "error"},
+			func(name string) string { return environment[name] }, &out, io.Discard)
+	}()
+	require.Eventually(t, func() bool { return strings.Contains(out.String(), "processor: Stripe") }, time.Minute, 10*time.Millisecond)
+	require.NotContains(t, out.String(), "switch")
+	require.NotEmpty(t, account.PromotionCodes())
+	stop()
+	require.NoError(t, <-ended)
+}
+
+// TestDefaults: without arguments the service listens where people look for it, keeps
+// an SQLite file, and seeds the demo.
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	c, err := readConfig(nil, noEnvironment, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, "127.0.0.1:8080", c.Addr)
+	require.Equal(t, "couponkit.db", filepath.Base(c.Store))
+	require.True(t, c.Seed)
+	require.False(t, c.InsecureCookies || c.BehindProxy)
+	require.Empty(t, c.StripeKey)
+}
+
+// TestTheCrowd: the demo has as many more customers as it is told to.
+func TestTheCrowd(t *testing.T) {
+	t.Parallel()
+	require.ErrorContains(t, run(t.Context(), []string{"-crowd", "-1"}, noEnvironment, io.Discard, io.Discard), "crowd")
+	require.Empty(t, shop.DemoCrowd(0))
+	crowd := shop.DemoCrowd(3)
+	require.Len(t, crowd, 3)
+	require.Equal(t, "crowd-3@example.org", crowd[2].Email)
 }
 
 // TestArguments: what makes no sense is refused before anything is opened.

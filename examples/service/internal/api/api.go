@@ -152,6 +152,10 @@ func (a *API) Register(mux *http.ServeMux) {
 		mux.Handle(pattern, handler)
 	}
 	mux.HandleFunc("GET /docs/docs.css", serveDocsStyle)
+	// A look-up without a code is refused as one, and not as an unknown page.
+	mux.HandleFunc("GET /payment/apply-coupon/{$}", func(w http.ResponseWriter, r *http.Request) {
+		a.serve(call{access: signedIn, handle: (*API).applyCoupon}, w, r)
+	})
 }
 
 // serve guards one call.

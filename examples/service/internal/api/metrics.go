@@ -44,6 +44,9 @@ func NewMetrics() *Metrics {
 	return m
 }
 
+// Register adds what else of a service is measured.
+func (m *Metrics) Register(c prometheus.Collector) { m.registry.MustRegister(c) }
+
 // Observe counts an attempt.
 func (m *Metrics) Observe(_ context.Context, a couponkit.Attempt) {
 	outcome := "ok"

@@ -142,6 +142,73 @@ func TestTheList(t *testing.T) {
 	}
 }
 
+// TestEveryColumnSorts: the admin table's headings, in both directions, over all
+// pages.
+func TestEveryColumnSorts(t *testing.T) {
+	t.Parallel()
+	admin := newWorld(t).as(t, "admin")
+	admin.creates(object{"code": "DATED", "expiresAt": "2027-03-01", "discountType": "FIXED_AMOUNT", "discountValue": "3.50"})
+	// key puts what is compared in the order of its text; the empty text is last.
+	keys := map[string]func(c object) string{
+		"code": func(c object) string { return c["code"].(string) },
+		"name": func(c object) string { return c["name"].(string) },
+		"used": func(c object) string { return fmt.Sprintf("%09.0f", c["usedCount"]) },
+		"points": func(c object) string {
+			points, _ := c["pointsRequired"].(float64)
+			return fmt.Sprintf("%09.0f", points)
+		},
+		"expires": func(c object) string {
+			if c["expiresAt"] == nil {
+				return "never"
+			}
+			return c["expiresAt"].(string)
+		},
+		"createdAt": func(c object) string { return c["createdAt"].(string) },
+	}
+	for _, sort := range []string{"code", "name", "discount", "scope", "used", "points", "expires", "status", "createdAt"} {
+		read := func(query string) []any {
+			return admin.get("/admin/coupon/all?sort=" + sort + query).is(http.StatusOK).list("items")
+		}
+		for _, order := range []string{"asc", "desc"} {
+			all := read("&pageSize=100&order=" + order)
+			paged := append(read("&pageSize=10&order="+order), read("&pageSize=10&page=2&order="+order)...)
+			if diff := cmp.Diff(all, paged); diff != "" {
+				t.Errorf("%s %s: pages differ from the whole (-want +got):\n%s", sort, order, diff)
+			}
+			key, known := keys[sort]
+			if !known {
+				continue // sorted by rank, not by text
+			}
+			for i := 1; i < len(all); i++ {
+				before, after := key(all[i-1].(object)), key(all[i].(object))
+				if order == "asc" && before > after || order == "desc" && before < after {
+					t.Errorf("%s %s: %q stands before %q", sort, order, before, after)
+				}
+			}
+		}
+	}
+}
+
+// TestTheAllowListIsWhole: whatever a call answers with of one coupon, its allow-list
+// is a list and is the whole one.
+func TestTheAllowListIsWhole(t *testing.T) {
+	t.Parallel()
+	onEveryStore(t, func(t *testing.T, w *world) {
+		t.Helper()
+		admin := w.as(t, "admin")
+		want := []any{"ann@example.org", "zoe@example.org"}
+		c := admin.creates(object{"code": "CLUB", "distribution": "USER_SPECIFIC", "allowedUserEmails": "ann@example.org,zoe@example.org"})
+		at := "/admin/coupon/" + c.text("id")
+		for name, a := range map[string]answer{
+			"create": c, "get": admin.get(at), "status": admin.patch(at+"/status", object{"active": false}), "update": admin.patch(at, object{"name": "Members"}),
+		} {
+			require.Equal(t, want, a.list("allowedUserEmails"), name)
+		}
+		general := admin.creates(object{"code": "ALL"})
+		require.Equal(t, []any{}, general.list("allowedUserEmails"), "nobody is listed")
+	})
+}
+
 // TestAListShowsNoAddresses: an allow-list may have a hundred thousand addresses; a
 // list tells how many, and the coupon itself has them.
 func TestAListShowsNoAddresses(t *testing.T) {

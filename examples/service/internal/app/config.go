@@ -20,12 +20,16 @@ type Config struct {
 	Store string
 	// Seed makes the demo's users, catalogue and coupons when the store is empty.
 	Seed bool
+	// Crowd is how many more customers the demo has, see shop.DemoCrowd.
+	Crowd int
 	// PublicURL is where customers reach the service; empty is http:// and the
 	// address that is listened on.
 	PublicURL string
 	// StripeKey and StripeWebhookSecret switch to Stripe; both or none.
 	StripeKey           string
 	StripeWebhookSecret string
+	// StripeURL is where Stripe's API is, for a stand-in; empty is Stripe.
+	StripeURL string
 
 	// InsecureCookies lets browsers send sessions over plain HTTP to other hosts than
 	// their own machine.

@@ -1,4 +1,9 @@
 package app
 
+import "net/http"
+
 // BreakStore closes the store behind a running service.
 func (s *Server) BreakStore() error { return s.storage.Close() }
+
+// HTTP is the server of a running service.
+func (s *Server) HTTP() *http.Server { return s.http }

@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/examples/service/internal/app"
+	"github.com/couponkit/couponkit/examples/service/internal/shop"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 )
 
@@ -77,6 +79,37 @@ func TestEveryKindIsSeeded(t *testing.T) {
 	}
 	for _, kind := range []string{"PERCENTAGE", "FIXED_AMOUNT", "ALL", "SUBSCRIPTION", "PRODUCT", "SPECIFIC", "GENERAL", "POINTS_REDEEMABLE", "USER_SPECIFIC"} {
 		require.True(t, seen[kind], kind)
+	}
+}
+
+// TestACrowdSignsIn: more customers of the demo are real ones.
+func TestACrowdSignsIn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *app.Config) { c.Crowd = 2 })
+	for _, u := range shop.DemoCrowd(2) {
+		b := w.browser(t)
+		b.signIn(u.Email, u.Password)
+		b.get("/payment/apply-coupon/SUMMER10").is(http.StatusOK)
+		b.get("/admin/coupon/all").refused(http.StatusForbidden, "administrator_required")
+	}
+	w.browser(t).post("/login", object{"email": "crowd-3@example.org", "password": "crowd-demo-1"}).refused(http.StatusUnauthorized, "wrong_password")
+}
+
+// TestTheProcessorsMetrics: an operator sees how many sessions were paid.
+func TestTheProcessorsMetrics(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ann := w.as(t, "ann")
+	plan := object{"lines": []object{line("plan", "basic", 1)}}
+	for _, end := range []string{"pay", "expire", "later", ""} {
+		bought := ann.checkout(plan).is(http.StatusCreated)
+		if end != "" {
+			ann.onPaymentPage(bought.text("url"), end).is(http.StatusSeeOther)
+		}
+	}
+	metrics := string(ann.get("/metrics").is(http.StatusOK).body)
+	for _, state := range []string{"open", "paid", "unpaid", "expired"} {
+		require.Contains(t, metrics, fmt.Sprintf("simulator_sessions{state=%q} 1\n", state))
 	}
 }
 

@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/examples/service/internal/app"
+	"github.com/couponkit/couponkit/processor/stripeprocessor/stripefake"
 )
 
 // TestThePaymentPage: what the customer can do there, and what not.
@@ -72,6 +74,49 @@ func TestTwoNodes(t *testing.T) {
 	created := nodes[0].as(t, "admin").creates(object{"code": "SHARED"})
 	listed := nodes[1].as(t, "admin").get("/admin/coupon/all?search=SHARED").is(http.StatusOK)
 	require.Equal(t, created.text("id"), listed.text("items.0.id"))
+}
+
+// TestACartIsBoughtOnStripe: with Stripe's keys coupons are mirrored there, the
+// customer is sent to Stripe's page to pay the discounted amount, and Stripe's signed
+// webhook counts the use once.
+func TestACartIsBoughtOnStripe(t *testing.T) {
+	t.Parallel()
+	const key, secret = "sk_test_reference", "whsec_reference"
+	account := stripefake.New(stripefake.Options{Key: key, WebhookSecret: secret, Now: noon})
+	stripe := httptest.NewServer(account)
+	t.Cleanup(stripe.Close)
+	w := newWorld(t, func(c *app.Config) {
+		c.Store, c.StripeKey, c.StripeWebhookSecret, c.StripeURL = app.Memory, key, secret, stripe.URL
+	})
+	require.Nil(t, w.Simulator)
+	ann, admin := w.as(t, "ann"), w.as(t, "admin")
+	created := admin.creates(object{"code": "ONSTRIPE", "discountType": "FIXED_AMOUNT", "discountValue": "20", "maxUses": 3})
+	mirrored := false
+	for _, c := range account.Coupons() {
+		mirrored = mirrored || c.ID == created.text("processorCouponId") && c.AmountOff == 20_00
+	}
+	require.True(t, mirrored, "the coupon is not at Stripe")
+
+	cart := object{"lines": []object{line("accessory", "earbuds", 2)}, "shippingOptionId": "standard", "couponCode": "onstripe"}
+	bought := ann.checkout(cart).is(http.StatusCreated)
+	session, known := account.Session(bought.text("sessionId"))
+	require.True(t, known)
+	require.EqualValues(t, 2*99_00-20_00+4_90, session.AmountTotal)
+	require.Equal(t, session.URL, bought.text("url"))
+	require.NoError(t, account.Pay(session.ID))
+	for range 2 { // the second time there is nothing new
+		refused, err := account.Deliver(t.Context(), stripe.Client(), w.URL+"/payment/webhook")
+		require.NoError(t, err)
+		require.Zero(t, refused)
+	}
+	require.Equal(t, "paid", ann.get("/order/"+bought.text("orderId")).text("state"))
+	counted := admin.get("/admin/coupon/" + created.text("id"))
+	require.Equal(t, 1, counted.number("usedCount"))
+	require.Equal(t, 0, counted.number("reservedCount"))
+	require.Equal(t, false, admin.patch("/admin/coupon/"+created.text("id")+"/status", object{"active": false}).is(http.StatusOK).value("active"))
+	for _, c := range account.PromotionCodes() {
+		require.False(t, c.Code == "ONSTRIPE" && c.Active, "the code is still active at Stripe")
+	}
 }
 
 // TestTheStripeSwitch: with Stripe's keys the webhook asks for Stripe's signature,

@@ -29,7 +29,7 @@ func newProvider(c Config, baseURL string) (provider, error) {
 		return provider{processor: simulator, webhook: simulator.Webhook, simulator: simulator}, nil
 	}
 	stripe, err := stripeprocessor.New(c.StripeKey, stripeprocessor.Options{
-		WebhookSecrets: []string{c.StripeWebhookSecret}, Logger: c.Logger,
+		WebhookSecrets: []string{c.StripeWebhookSecret}, BaseURL: c.StripeURL, Clock: c.Now, Logger: c.Logger,
 	})
 	if err != nil {
 		return provider{}, err

@@ -106,6 +106,22 @@ func TestEveryRejection(t *testing.T) {
 	}
 }
 
+// TestALookUpWithoutACode: spec 7, no. 1: "missing" is told as a refusal, whichever
+// way the code is missing from the path.
+func TestALookUpWithoutACode(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, path := range []string{"/payment/apply-coupon/", "/payment/apply-coupon/%20", "/payment/apply-coupon/%09%20"} {
+		b := w.as(t, "ann")
+		b.loose = path == "/payment/apply-coupon/" // the document has no path parameter that is empty
+		a := b.get(path).refused(http.StatusUnprocessableEntity, "code_required")
+		require.Equal(t, coupon.CodeRequired.Message(), a.text("title"))
+		nobody := w.browser(t)
+		nobody.loose = b.loose
+		nobody.get(path).refused(http.StatusUnauthorized, "user_required")
+	}
+}
+
 // TestAQuoteCarriesItsRefusal: a refused coupon leaves the list prices, and every
 // reason is told (contract section 7).
 func TestAQuoteCarriesItsRefusal(t *testing.T) {

@@ -1,9 +1,13 @@
 package app_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -159,6 +163,71 @@ func TestBoundsOfRequests(t *testing.T) {
 	admin.get("/no/such/page").refused(http.StatusNotFound, "not_found")
 	deep := strings.Repeat(`{"lines":[`, 5_000)
 	w.as(t, "ann").post("/payment/quote", deep).refused(http.StatusUnprocessableEntity, "invalid_input")
+}
+
+// TestNoConnectionIsHeldForEver: every part of a request and of an answer has a
+// bound, so that slow clients do not use the connections up.
+func TestNoConnectionIsHeldForEver(t *testing.T) {
+	t.Parallel()
+	server := newWorld(t).HTTP()
+	for name, bound := range map[string]time.Duration{
+		"header": server.ReadHeaderTimeout, "request": server.ReadTimeout, "answer": server.WriteTimeout, "pause": server.IdleTimeout,
+	} {
+		if bound <= 0 || bound > time.Minute {
+			t.Errorf("the time for the %s is %s", name, bound)
+		}
+	}
+	if server.MaxHeaderBytes <= 0 || server.MaxHeaderBytes > 1<<20 {
+		t.Errorf("a header may have %d bytes", server.MaxHeaderBytes)
+	}
+}
+
+// TestTheLog: one JSON record a request, which tells the route and never a code,
+// a password, a session or an address that somebody sent.
+func TestTheLog(t *testing.T) {
+	t.Parallel()
+	var log records
+	w := newWorld(t, func(c *app.Config) { c.Logger = slog.New(slog.NewJSONHandler(&log, nil)) })
+	ann := w.as(t, "ann")
+	ann.get("/payment/apply-coupon/SECRETCODE").is(http.StatusNotFound)
+	w.browser(t).post("/login", object{"email": "ann@example.org", "password": "wrong-secret"}).is(http.StatusUnauthorized)
+	ann.pays(ann.checkout(object{"lines": []object{line("plan", "basic", 1)}, "couponCode": "SUMMER10"}).is(http.StatusCreated))
+	routes := map[string]bool{}
+	for text := range strings.Lines(log.String()) {
+		var record map[string]any
+		require.NoError(t, json.Unmarshal([]byte(text), &record), text)
+		if record["msg"] == "request" {
+			route, _ := record["route"].(string)
+			routes[route] = true
+			require.Contains(t, record, "status")
+			require.Contains(t, record, "took")
+		}
+	}
+	for _, route := range []string{"GET /payment/apply-coupon/{codeOrId}", "POST /login", "POST /payment/cart-checkout", "POST /payment/webhook"} {
+		require.True(t, routes[route], route)
+	}
+	_, session, _ := strings.Cut(ann.cookie, "=")
+	for _, secret := range []string{"SECRETCODE", "wrong-secret", "ann-demo-1", session, ann.csrf, "ann@example.org"} {
+		require.NotContains(t, log.String(), secret)
+	}
+}
+
+// records are what was logged.
+type records struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (r *records) Write(b []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.text.Write(b)
+}
+
+func (r *records) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.text.String()
 }
 
 // TestCodesCannotBeGuessed: misses are limited by user and by address, and

@@ -34,7 +34,8 @@ func (s *Server) seed(ctx context.Context) error {
 	if err := seedCoupons(ctx, s.Service, drafts); err != nil {
 		return err
 	}
-	return s.Shop.Seed(ctx, shop.DemoUsers(), shop.DemoItems())
+	users := append(shop.DemoUsers(), shop.DemoCrowd(s.config.Crowd)...)
+	return s.Shop.Seed(ctx, users, shop.DemoItems())
 }
 
 // onlyDemo reports whether the store has no coupons but those of the demo.

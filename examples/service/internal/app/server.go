@@ -91,6 +91,9 @@ func (s *Server) assemble(ctx context.Context) (http.Handler, error) {
 	}
 	s.Simulator = s.provider.simulator
 	metrics := api.NewMetrics()
+	if s.Simulator != nil {
+		metrics.Register(payments.NewCollector(s.Simulator))
+	}
 	s.Service, err = couponkit.New(s.storage.coupons, s.provider.processor,
 		couponkit.WithUsers(s.Shop), couponkit.WithPoints(s.Shop), couponkit.WithObserver(metrics),
 		couponkit.WithLogger(c.Logger), couponkit.WithClock(c.Now))

@@ -263,6 +263,8 @@ func TestRedemptionsAreShown(t *testing.T) {
 		w.buy(ben, "SUMMER10")
 		p := w.administer()
 		p.see(rowOf("SUMMER10"), "2 / 1,000")
+		p.hold(fmt.Sprintf(`(({value, max}) => value === 2 && max === 1000)(document.querySelector(%q))`, rowOf("SUMMER10")+" progress"))
+		p.hold(`[...document.querySelectorAll("#coupons th")].map((each) => each.innerText.trim()).join() === "Code,Name,Discount,Scope,Usage,Points,Expiry,Status,Actions"`)
 		p.click(rowOf("SUMMER10") + " .cell-code a")
 		p.see("#facts", "2 of 1,000")
 		p.see("#redemptions-count", "2 redemptions")

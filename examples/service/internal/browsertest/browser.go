@@ -2,8 +2,9 @@
 //
 // # Idea
 //
-// A [Browser] is one Chromium process. Each [Tab] is in a profile of its own, so
-// that two tabs are two customers. A tab does what a person does: it goes to an
+// A [Browser] is one Chromium process. Each open [Tab] is in a profile of its own, so
+// that two tabs are two customers. To open a profile costs more than most tests do, so
+// a tab that was closed is emptied and opened again. A tab does what a person does: it goes to an
 // address, clicks what can be seen and reached, types, and waits until a condition
 // holds. Nothing ever sleeps for a fixed time, and whatever the page complains about
 // (an exception, a violation of the content security policy) is kept for the test.
@@ -39,6 +40,17 @@ const patience = 15 * time.Second
 type Browser struct {
 	ctx   context.Context
 	close []func()
+
+	mu   sync.Mutex
+	idle []*Tab
+}
+
+// unneeded are features of Chromium that cost time and show nothing here: processes
+// that are started in advance, pages of its own, and questions to servers.
+var unneeded = []string{
+	"SpareRendererForSitePerProcess", "PreloadTopChromeWebUI", "PaintHolding", "BackForwardCache", "Translate",
+	"OptimizationHints", "MediaRouter", "DialMediaRouteProvider", "AutofillServerCommunication",
+	"CertificateTransparencyComponentUpdater", "InterestFeedContentSuggestions", "GlobalMediaControls",
 }
 
 // Executable returns the browser that is used: that of the environment variable
@@ -78,6 +90,7 @@ func Start(ctx context.Context) (*Browser, error) {
 	} {
 		flags = append(flags, chromedp.Flag(name, true))
 	}
+	flags = append(flags, chromedp.Flag("disable-features", strings.Join(unneeded, ",")))
 	allocator, stop := chromedp.NewExecAllocator(ctx, flags...)
 	b.close = append(b.close, stop)
 	var cancel context.CancelFunc
@@ -102,10 +115,11 @@ func (b *Browser) Close() {
 
 // Tab is one customer's or administrator's browser window.
 type Tab struct {
-	ctx   context.Context
-	close context.CancelFunc
-	base  string
-	mend  context.CancelFunc // ends what Cut has begun
+	browser *Browser
+	ctx     context.Context
+	end     context.CancelFunc
+	base    string
+	mend    context.CancelFunc // ends what Cut has begun
 
 	listening  sync.WaitGroup
 	mu         sync.Mutex
@@ -114,10 +128,31 @@ type Tab struct {
 
 // Open opens a tab with a profile of its own on a service.
 func (b *Browser) Open(base string) (*Tab, error) {
-	t := &Tab{base: base}
-	t.ctx, t.close = chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
+	t, err := b.tab()
+	if err != nil {
+		return nil, err
+	}
+	t.base = base
+	t.mu.Lock()
+	t.complaints = nil
+	t.mu.Unlock()
+	return t, nil
+}
+
+// tab returns a tab that has nothing in it.
+func (b *Browser) tab() (*Tab, error) {
+	b.mu.Lock()
+	if last := len(b.idle) - 1; last >= 0 {
+		t := b.idle[last]
+		b.idle = b.idle[:last]
+		b.mu.Unlock()
+		return t, nil
+	}
+	b.mu.Unlock()
+	t := &Tab{browser: b}
+	t.ctx, t.end = chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
 	if err := chromedp.Do(t.ctx); err != nil { // without a deadline, for it is the tab's life
-		t.close()
+		t.end()
 		return nil, err
 	}
 	messages := chromedp.Console(t.ctx)
@@ -125,13 +160,16 @@ func (b *Browser) Open(base string) (*Tab, error) {
 	return t, nil
 }
 
-// Close closes the tab.
+// Close closes the tab. Nothing of what was done in it is left.
 func (t *Tab) Close() {
-	if t.mend != nil {
-		t.mend()
+	if err := t.empty(); err != nil {
+		t.end()
+		t.listening.Wait()
+		return
 	}
-	t.close()
-	t.listening.Wait()
+	t.browser.mu.Lock()
+	defer t.browser.mu.Unlock()
+	t.browser.idle = append(t.browser.idle, t)
 }
 
 // listen keeps what the page complains about. Answers with an error status are no

@@ -9,6 +9,7 @@ import (
 	"github.com/chromedp/cdproto/fetch"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 )
 
@@ -57,6 +58,25 @@ func (t *Tab) Dark(on bool) error {
 	_, err := chromedp.Call(t.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
 		{Name: "prefers-color-scheme", Value: value}, {Name: "prefers-reduced-motion", Value: "reduce"},
 	}})
+	return err
+}
+
+// empty forgets everything: what the service has stored in the tab, cookies, where it
+// has been, and how it looks.
+func (t *Tab) empty() error {
+	if err := t.Release(); err != nil {
+		return err
+	}
+	if err := t.Eval(`location.protocol === "http:" && (localStorage.clear(), sessionStorage.clear())`, nil); err != nil {
+		return err
+	}
+	if err := t.do(chromedp.Navigate("about:blank"), chromedp.ResetViewport()); err != nil {
+		return err
+	}
+	if _, err := chromedp.Call(t.ctx, page.ResetNavigationHistory, cdp.Empty{}); err != nil {
+		return err
+	}
+	_, err := chromedp.Call(t.ctx, network.ClearBrowserCookies, cdp.Empty{})
 	return err
 }
 

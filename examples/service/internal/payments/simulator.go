@@ -153,6 +153,10 @@ func (s *Simulator) nudge() {
 	}
 }
 
+// senders is how many deliveries are under way at most. Processors deliver events
+// beside each other and promise no order.
+const senders = 8
+
 // Run delivers webhooks to an address until the context ends: at once after
 // something has happened, and every interval, which also lets sessions expire and
 // repeats deliveries that were not acknowledged.
@@ -160,11 +164,20 @@ func (s *Simulator) Run(ctx context.Context, client *http.Client, url string, in
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	send := fakeprocessor.Post(client, url)
+	var running sync.WaitGroup
+	for range senders {
+		running.Go(func() { s.deliver(ctx, ticker.C, send, failed) })
+	}
+	running.Wait()
+}
+
+// deliver sends what is queued whenever there is something, or it is time to look.
+func (s *Simulator) deliver(ctx context.Context, tick <-chan time.Time, send fakeprocessor.Sender, failed func(error)) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
+		case <-tick:
 		case <-s.wake:
 		}
 		if err := s.fake.Deliver(ctx, send); err != nil && ctx.Err() == nil {

@@ -26,6 +26,23 @@ func DemoUsers() []DemoUser {
 	}
 }
 
+// crowdPassword is that of everybody in a crowd.
+const crowdPassword = "crowd-demo-1"
+
+// DemoCrowd returns more customers without points, for those who want to see many of
+// them at once: crowd-1@example.org and so on, who share a password.
+func DemoCrowd(size int) []DemoUser {
+	crowd := make([]DemoUser, size)
+	for i := range crowd {
+		name := fmt.Sprintf("crowd-%d", i+1)
+		crowd[i] = DemoUser{
+			User:     User{"usr_" + name, name + "@example.org", fmt.Sprintf("Customer %d", i+1), Customer},
+			Password: crowdPassword,
+		}
+	}
+	return crowd
+}
+
 // DemoItems returns the catalogue of the demo.
 func DemoItems() []Item {
 	return []Item{
@@ -57,16 +74,20 @@ func (d *DB) Empty(ctx context.Context) (bool, error) {
 
 // Seed stores users and a catalogue, all or nothing.
 func (d *DB) Seed(ctx context.Context, users []DemoUser, items []Item) error {
-	hashes := make([][]byte, len(users)) // before the transaction: they take long
-	for i, u := range users {
-		var err error
-		if hashes[i], err = d.hash(u.Password); err != nil {
+	hashes := map[string][]byte{} // by password; before the transaction, for they take long
+	for _, u := range users {
+		if _, made := hashes[u.Password]; made {
+			continue
+		}
+		hash, err := d.hash(u.Password)
+		if err != nil {
 			return err
 		}
+		hashes[u.Password] = hash
 	}
 	return d.within(ctx, func(tx *sql.Tx) error {
-		for i, u := range users {
-			if err := addUser(ctx, tx, u.User, hashes[i], u.Points); err != nil {
+		for _, u := range users {
+			if err := addUser(ctx, tx, u.User, hashes[u.Password], u.Points); err != nil {
 				return fmt.Errorf("add user %s: %w", u.Email, err)
 			}
 		}

@@ -34,14 +34,21 @@ const paths = {
   check: "m4 10.5 4 4 8-9",
   clock: "M10 5.5V10l3 2M10 2.5a7.5 7.5 0 1 0 0 15 7.5 7.5 0 0 0 0-15Z",
   device: "M6.5 2.5h7a1 1 0 0 1 1 1v13a1 1 0 0 1-1 1h-7a1 1 0 0 1-1-1v-13a1 1 0 0 1 1-1ZM9 15h2",
+  "phone-x": "M5.5 1.5h9a1 1 0 0 1 1 1v15a1 1 0 0 1-1 1h-9a1 1 0 0 1-1-1v-15a1 1 0 0 1 1-1ZM9 16h2",
+  tablet: "M4.5 2.5h11a1 1 0 0 1 1 1v13a1 1 0 0 1-1 1h-11a1 1 0 0 1-1-1v-13a1 1 0 0 1 1-1ZM9 15h2",
+  watch: "M6.5 6h7a1 1 0 0 1 1 1v6a1 1 0 0 1-1 1h-7a1 1 0 0 1-1-1V7a1 1 0 0 1 1-1ZM7.5 6 8 2.5h4l.5 3.5M7.5 14l.5 3.5h4l.5-3.5M10 8.5v2l1.5 1",
+  case: "M6.5 2.5h7a2 2 0 0 1 2 2v11a2 2 0 0 1-2 2h-7a2 2 0 0 1-2-2v-11a2 2 0 0 1 2-2ZM7 5h3.5v4H7Z",
+  cable: "M5 2.5h4v4H5ZM7 6.5v7a3 3 0 0 0 6 0v-7M11 2.5h4v4h-4Z",
+  earbuds: "M5 3.5A2.5 2.5 0 0 1 7.5 6v9.5M5 3.5a2.5 2.5 0 0 0 0 5h2.5M15 3.5A2.5 2.5 0 0 0 12.5 6v9.5M15 3.5a2.5 2.5 0 0 1 0 5h-2.5",
+  "sim-tool": "M6 2.5h5l4 4v11H6ZM8.5 10.5h4v4h-4Z",
   accessory: "M7 2.5v4M13 2.5v4M5 6.5h10V10a5 5 0 0 1-10 0V6.5ZM10 15v2.5",
 };
 
-// icon draws one of a small set; it is decoration, so what it means has to be said
-// beside it.
-function icon(name) {
+// icon draws one of a small set, the second where there is none of the first name. It
+// is decoration, so what it means has to be said beside it.
+function icon(name, otherwise) {
   return svg("svg", { viewBox: "0 0 20 20", "aria-hidden": "true" }, svg("path", {
-    d: paths[name], fill: "none", stroke: "currentColor", "stroke-width": "1.6", "stroke-linecap": "round", "stroke-linejoin": "round",
+    d: paths[name] ?? paths[otherwise], fill: "none", stroke: "currentColor", "stroke-width": "1.6", "stroke-linecap": "round", "stroke-linejoin": "round",
   }));
 }
 

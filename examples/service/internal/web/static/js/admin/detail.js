@@ -54,11 +54,12 @@ function showCoupon(coupon) {
   byId("title").textContent = coupon.code;
   byId("title").classList.add("code");
   byId("subtitle").textContent = coupon.description ? `${coupon.name}. ${coupon.description}` : coupon.name;
-  const limit = (value) => (value ? number(value) : "no limit");
+  const limit = (value) => (value ? number(value) : "No limit");
   const facts = [
     ["Discount", discount(coupon)],
     ["Scope", scopes[coupon.appliesTo]],
-    ["Used", `${number(coupon.usedCount)} of ${limit(coupon.maxUses)}`],
+    ["Used", coupon.maxUses ? `${number(coupon.usedCount)} of ${number(coupon.maxUses)}` : number(coupon.usedCount)],
+    ["Max uses", limit(coupon.maxUses)],
     ["Reserved", number(coupon.reservedCount)],
     ["Per customer", limit(coupon.maxUsesPerUser)],
     ["Min purchase", coupon.minPurchase ? money(coupon.minPurchase, coupon.currency) : "None"],

@@ -29,7 +29,7 @@ function section(title, kind, items, shop) {
 
 function card(kind, item, shop) {
   return el("article", { class: "card good", "data-item": item.id },
-    el("div", { class: "good-art" }, icon(kind)),
+    el("div", { class: "good-art" }, icon(item.id, kind)),
     el("h3", {}, item.name), el("p", {}, item.description),
     el("div", { class: "price" }, money(item.price, shop.currency)),
     el("div", { class: "good-actions" },

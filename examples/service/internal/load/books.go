@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+	_ "modernc.org/sqlite"             // the driver "sqlite"
+)
+
+// books are what was compared, for the report.
+type books struct {
+	paid, completed, reserved, refused, scarce int64
+}
+
+// use is what the administration tells of one coupon.
+type use struct {
+	used, reserved             int64
+	completed, held, overLimit int64
+	sessions, orders           map[string]bool
+}
+
+// check compares the redemptions and counts of every coupon with each other, with
+// what the processor was paid, and with what the customers saw.
+func (b *bench) check(ctx context.Context, admin *customer, store, where string, cells []cell) (books, error) {
+	var k books
+	var err error
+	if k.paid, err = settled(ctx, admin, cells); err != nil {
+		return k, fmt.Errorf("wait for the webhooks: %w", err)
+	}
+	var wrong []error
+	sessions := map[string]bool{}
+	for _, c := range cells {
+		measured, err := readUse(ctx, admin, c.measured)
+		if err != nil {
+			return k, err
+		}
+		scarce, err := readUse(ctx, admin, c.scarce)
+		if err != nil {
+			return k, err
+		}
+		wrong = append(wrong, b.compare(c, measured, scarce)...)
+		for _, u := range []use{measured, scarce} {
+			k.completed += u.completed
+			k.reserved += u.held
+			for s := range u.sessions {
+				if sessions[s] {
+					wrong = append(wrong, fmt.Errorf("session %s is redeemed twice", s))
+				}
+				sessions[s] = true
+			}
+		}
+		k.scarce += scarce.completed
+		k.refused += c.checkout.Refused
+	}
+	if k.paid != k.completed {
+		wrong = append(wrong, fmt.Errorf("%d sessions were paid and %d redemptions completed", k.paid, k.completed))
+	}
+	wrong = append(wrong, checkDatabase(ctx, store, where, k)...)
+	return k, errors.Join(wrong...)
+}
+
+// compare is the part of the check that concerns one number of connections.
+func (b *bench) compare(c cell, measured, scarce use) []error {
+	var wrong []error
+	fail := func(format string, values ...any) {
+		wrong = append(wrong, fmt.Errorf("%d connections: "+format, append([]any{c.connections}, values...)...))
+	}
+	for name, u := range map[string]use{"measured": measured, "scarce": scarce} {
+		if u.used != u.completed || u.reserved != u.held {
+			fail("the %s coupon counts %d used and %d reserved, and has %d redemptions and %d reservations", name, u.used, u.reserved, u.completed, u.held)
+		}
+		if int64(len(u.sessions)) != u.completed || int64(len(u.orders)) != u.completed+u.held {
+			fail("the %s coupon has %d redemptions of %d sessions, and %d orders", name, u.completed, len(u.sessions), len(u.orders))
+		}
+		if u.overLimit > 0 {
+			fail("the %s coupon has %d redemptions over its limit", name, u.overLimit)
+		}
+	}
+	// A customer who was cut off has paid and not seen it, or has not come to pay.
+	seen, cut := c.checkout.Done-c.checkout.Scarce, int64(c.connections)
+	if measured.completed < seen || measured.completed > seen+cut || measured.held > cut {
+		fail("customers saw %d paid orders; there are %d redemptions and %d reservations", seen, measured.completed, measured.held)
+	}
+	limit := int64(b.settings.scarce)
+	if scarce.completed != limit || c.checkout.Refused == 0 {
+		fail("the coupon with %d uses has %d redemptions, and %d customers were refused", limit, scarce.completed, c.checkout.Refused)
+	}
+	return wrong
+}
+
+// settled waits until what was paid is recorded and returns how many sessions that
+// are.
+func settled(ctx context.Context, admin *customer, cells []cell) (paid int64, err error) {
+	err = eventually(ctx, time.Minute, func() (bool, error) {
+		var used int64
+		for _, c := range cells {
+			for _, id := range []string{c.measured, c.scarce} {
+				var coupon struct {
+					UsedCount int64 `json:"usedCount"`
+				}
+				if err := admin.call(ctx, http.MethodGet, "/admin/coupon/"+id, nil, &coupon); err != nil {
+					return false, err
+				}
+				used += coupon.UsedCount
+			}
+		}
+		paid, err = metric(ctx, admin.base, `simulator_sessions{state="paid"}`)
+		return paid == used, err
+	})
+	return paid, err
+}
+
+// readUse reads a coupon and all its redemptions.
+func readUse(ctx context.Context, admin *customer, id string) (use, error) {
+	u := use{sessions: map[string]bool{}, orders: map[string]bool{}}
+	var coupon struct {
+		UsedCount     int64 `json:"usedCount"`
+		ReservedCount int64 `json:"reservedCount"`
+	}
+	if err := admin.call(ctx, http.MethodGet, "/admin/coupon/"+id, nil, &coupon); err != nil {
+		return u, err
+	}
+	u.used, u.reserved = coupon.UsedCount, coupon.ReservedCount
+	for after := ""; ; {
+		var page struct {
+			Items []struct {
+				State, OrderID, SessionID string
+				OverLimit                 bool
+			} `json:"items"`
+			Next string `json:"next"`
+		}
+		query := url.Values{"pageSize": {"100"}}
+		if after != "" {
+			query.Set("after", after)
+		}
+		if err := admin.call(ctx, http.MethodGet, "/admin/coupon/"+id+"/redemptions?"+query.Encode(), nil, &page); err != nil {
+			return u, err
+		}
+		for _, item := range page.Items {
+			u.orders[item.OrderID] = true
+			switch item.State {
+			case "completed":
+				u.completed++
+				u.sessions[item.SessionID] = true
+			case "reserved":
+				u.held++
+			}
+			if item.OverLimit {
+				u.overLimit++
+			}
+		}
+		if after = page.Next; after == "" {
+			return u, nil
+		}
+	}
+}
+
+// checkDatabase looks into the tables themselves, where there are any.
+func checkDatabase(ctx context.Context, store, where string, k books) []error {
+	drivers := map[string]string{"sqlite": "sqlite", "postgres": "pgx"}
+	driver, is := drivers[store]
+	if !is {
+		return nil
+	}
+	db, err := sql.Open(driver, where)
+	if err != nil {
+		return []error{err}
+	}
+	defer func() { _ = db.Close() }()
+	var wrong []error
+	for statement, want := range map[string]int64{
+		`SELECT COUNT(*) FROM coupon_redemptions WHERE state = 'completed'`:                                                                                             k.completed,
+		`SELECT COUNT(DISTINCT session_id) FROM coupon_redemptions WHERE state = 'completed'`:                                                                           k.paid,
+		`SELECT COUNT(*) FROM orders WHERE state = 'paid'`:                                                                                                              k.paid,
+		`SELECT COUNT(DISTINCT session_id) FROM orders WHERE state = 'paid'`:                                                                                            k.paid,
+		`SELECT COUNT(*) FROM orders o JOIN coupon_redemptions r ON r.order_id = o.id AND r.session_id = o.session_id WHERE o.state = 'paid' AND r.state = 'completed'`: k.paid,
+		`SELECT COUNT(*) FROM coupon_redemptions WHERE over_limit`:                                                                                                      0,
+	} {
+		var got int64
+		if err := db.QueryRowContext(ctx, statement).Scan(&got); err != nil {
+			wrong = append(wrong, fmt.Errorf("%s: %w", statement, err))
+		} else if got != want {
+			wrong = append(wrong, fmt.Errorf("%s: %d, and not %d", statement, got, want))
+		}
+	}
+	return wrong
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/couponkit/couponkit/examples/service/internal/shop"
+)
+
+// customer is somebody who has signed in.
+type customer struct {
+	base, cookie, csrf, address string
+}
+
+// client is that of the preparations and checks; wrk has its own.
+var client = &http.Client{
+	Timeout:       time.Minute,
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
+
+// signIn signs a demo user in from an address of his own.
+func signIn(ctx context.Context, base string, user shop.DemoUser, address string) (*customer, error) {
+	c := &customer{base: base, address: address}
+	var session struct {
+		CSRFToken string `json:"csrfToken"`
+	}
+	err := c.call(ctx, http.MethodPost, "/login", map[string]string{"email": user.Email, "password": user.Password}, &session)
+	if err != nil {
+		return nil, fmt.Errorf("sign %s in: %w", user.Email, err)
+	}
+	c.csrf = session.CSRFToken
+	return c, nil
+}
+
+// signInCrowd signs many customers in, some at once, for a password takes a while.
+func signInCrowd(ctx context.Context, base string, size int) ([]*customer, error) {
+	crowd, failures := make([]*customer, size), make([]error, size)
+	var running sync.WaitGroup
+	next := make(chan int)
+	const atOnce = 4
+	for range atOnce {
+		running.Go(func() {
+			for i := range next {
+				const perNetwork = 250
+				address := fmt.Sprintf("198.51.%d.%d", i/perNetwork, 1+i%perNetwork)
+				crowd[i], failures[i] = signIn(ctx, base, shop.DemoCrowd(size)[i], address)
+			}
+		})
+	}
+	for i := range size {
+		next <- i
+	}
+	close(next)
+	running.Wait()
+	for _, err := range failures {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return crowd, nil
+}
+
+// call sends JSON and reads the answer into a value; either may be nil.
+func (c *customer) call(ctx context.Context, method, path string, body, into any) error {
+	var sent io.Reader
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		sent = bytes.NewReader(text)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, c.base+path, sent)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Cookie", c.cookie)
+	r.Header.Set("X-Csrf-Token", c.csrf)
+	r.Header.Set("X-Forwarded-For", c.address)
+	answer, err := client.Do(r)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return err
+	}
+	if answer.StatusCode >= http.StatusMultipleChoices {
+		return fmt.Errorf("%s %s: %s: %s", method, path, answer.Status, text)
+	}
+	for _, cookie := range answer.Cookies() {
+		c.cookie = cookie.Name + "=" + cookie.Value
+	}
+	if into == nil {
+		return nil
+	}
+	return json.Unmarshal(text, into)
+}
+
+// writeCrowd writes the sessions where wrk's scripts read them, a line each.
+func writeCrowd(dir string, crowd []*customer) (string, error) {
+	var text strings.Builder
+	for _, c := range crowd {
+		fmt.Fprintf(&text, "%s %s %s\n", c.cookie, c.csrf, c.address)
+	}
+	file := filepath.Join(dir, "sessions")
+	return file, os.WriteFile(file, []byte(text.String()), 0o600)
+}
