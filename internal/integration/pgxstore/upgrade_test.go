@@ -1,0 +1,271 @@
+package pgxstore_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/couponkit/couponkit/internal/integration/postgrestest"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/memstore"
+	"github.com/couponkit/couponkit/store/pgxstore"
+	"github.com/couponkit/couponkit/store/storetest"
+)
+
+// writeDump writes the database of the present schema down. It is done once, by the
+// code that a schema is released with; later code cannot, and must read it.
+var writeDump = flag.Bool("write-dump", false, "write testdata/schema-N.sql, where N is the last migration")
+
+func dumpFile(version int) string {
+	return filepath.Join("testdata", fmt.Sprintf("schema-%d.sql", version))
+}
+
+// dumps are the databases that former schemas have written, by version.
+func dumps(t *testing.T) map[int]string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("testdata", "schema-*.sql"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("no databases of former schemas: ", err)
+	}
+	texts := map[int]string{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		version, err := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "schema-"), ".sql"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[version] = string(text)
+	}
+	return texts
+}
+
+// restore loads a dump into an empty database, on a connection of its own: a dump
+// changes settings of it.
+func restore(t *testing.T, dsn, text string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec(t.Context(), text, pgx.QueryExecModeSimpleProtocol); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// schemaOf is the schema of a database as pg_dump writes it.
+func schemaOf(t *testing.T, dsn string, options ...string) string {
+	t.Helper()
+	text, err := shared.Need(t).Dump(t.Context(), dsn, append([]string{"--schema-only"}, options...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// newSchema is the schema of a database that never had another.
+func newSchema(t *testing.T, options ...string) string {
+	t.Helper()
+	dsn := shared.Need(t).NewDatabase(t)
+	if err := pgxstore.Migrate(t.Context(), postgrestest.NewPool(t, dsn), pgxstore.Namespace{}); err != nil {
+		t.Fatal(err)
+	}
+	return schemaOf(t, dsn, options...)
+}
+
+// A database that a former schema has written is migrated, has the schema of a new
+// one, holds every row as it was, and is used on.
+func TestUpgrade(t *testing.T) {
+	t.Parallel()
+	if *writeDump {
+		writeDatabase(t)
+	}
+	want := tour{t: t, s: memstore.New()}
+	want.fill()
+	for version, text := range dumps(t) {
+		t.Run(fmt.Sprintf("from schema %d", version), func(t *testing.T) {
+			t.Parallel()
+			dsn := shared.Need(t).NewDatabase(t)
+			restore(t, dsn, text)
+			pool := postgrestest.NewPool(t, dsn)
+			if got := versionOf(t, pool); got != version {
+				t.Fatalf("the dump has version %d", got)
+			}
+			if err := pgxstore.Migrate(t.Context(), pool, pgxstore.Namespace{}); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(newSchema(t), schemaOf(t, dsn)); diff != "" {
+				t.Errorf("the schema is not that of a new database (-want +got):\n%s", diff)
+			}
+			s := newStore(t, pool, pgxstore.Options{})
+			got := tour{t: t, s: s}
+			got.same(want.contents())
+			got.goOn()
+			if err := storetest.CheckInvariants(t.Context(), s); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// goOn uses what was there before.
+func (w tour) goOn() {
+	w.t.Helper()
+	coupons := w.coupons()
+	percent, unlimited := coupons[0], coupons[5]
+	again := w.reserve(percent, "open")
+	if !again.Replayed {
+		w.t.Error("a key of before is not known")
+	}
+	w.settle(w.attach(again), redemption.SessionCompleted)
+	open, err := w.s.Redemption(w.t.Context(), again.Redemption.ID)
+	w.ok(err)
+	if open.State != redemption.Completed {
+		w.t.Errorf("a reservation of before is %s after its payment", open.State)
+	}
+	w.settle(w.attach(w.reserve(unlimited, "newcomer")), redemption.SessionCompleted)
+	after, err := w.s.Coupon(w.t.Context(), unlimited.ID)
+	w.ok(err)
+	if after.UsedCount != 2 {
+		w.t.Errorf("a coupon that was used before and after was used %d times", after.UsedCount)
+	}
+	page, err := w.s.ListCoupons(w.t.Context(), store.CouponList{Search: "«QUOTED» \\"})
+	w.ok(err)
+	if page.Total != 1 || page.Items[0].ID != percent.ID {
+		w.t.Errorf("the search finds %d coupons", page.Total)
+	}
+	w.ok(w.s.DeleteCoupon(w.t.Context(), unlimited.ID, 1))
+}
+
+// writeDatabase fills an empty database and writes it down.
+func writeDatabase(t *testing.T) {
+	t.Helper()
+	server := shared.Need(t)
+	dsn := server.NewDatabase(t)
+	pool := postgrestest.NewPool(t, dsn)
+	if err := pgxstore.Migrate(t.Context(), pool, pgxstore.Namespace{}); err != nil {
+		t.Fatal(err)
+	}
+	tour{t: t, s: newStore(t, pool, pgxstore.Options{})}.fill()
+	text, err := server.Dump(t.Context(), dsn, "--inserts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll("testdata", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(dumpFile(versionOf(t, pool)), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// versionOf is the last migration that a database has.
+func versionOf(t *testing.T, pool *pgxpool.Pool) int {
+	t.Helper()
+	var version int
+	err := pool.QueryRow(t.Context(), "SELECT coalesce(max(version), 0) FROM couponkit_migrations").Scan(&version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return version
+}
+
+// The printed migrations, run one by one by a tool of the host, make the same schema
+// as Migrate.
+func TestPrintedMigrations(t *testing.T) {
+	t.Parallel()
+	dsn := shared.Need(t).NewDatabase(t)
+	steps, err := pgxstore.Migrations(pgxstore.Namespace{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range steps {
+		restore(t, dsn, step.SQL)
+	}
+	index, err := pgxstore.SearchIndex(pgxstore.Namespace{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	restore(t, dsn, index)
+	const versions = "--exclude-table=couponkit_migrations"
+	if diff := cmp.Diff(newSchema(t, versions), schemaOf(t, dsn, versions)); diff != "" {
+		t.Errorf("printed migrations make another schema (-Migrate +printed):\n%s", diff)
+	}
+}
+
+// A migration that is cut off in the middle has done nothing, and is done by the
+// next start.
+func TestInterruptedMigration(t *testing.T) {
+	t.Parallel()
+	for version, text := range dumps(t) {
+		t.Run(fmt.Sprintf("from schema %d", version), func(t *testing.T) {
+			t.Parallel()
+			dsn := shared.Need(t).NewDatabase(t)
+			restore(t, dsn, text)
+			pool := postgrestest.NewPool(t, dsn)
+			before := schemaOf(t, dsn)
+			interrupt(t, pool)
+			if diff := cmp.Diff(before, schemaOf(t, dsn)); diff != "" || versionOf(t, pool) != version {
+				t.Fatalf("a part of the migration stays, version %d (-before +after):\n%s", versionOf(t, pool), diff)
+			}
+			if err := pgxstore.Migrate(t.Context(), pool, pgxstore.Namespace{}); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(newSchema(t), schemaOf(t, dsn)); diff != "" {
+				t.Errorf("the schema is not that of a new database (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// interrupt lets a migration wait for a lock on the last table that it changes, with
+// its steps done but for the end, and kills its connection.
+func interrupt(t *testing.T, pool *pgxpool.Pool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	tx, err := pool.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(context.WithoutCancel(ctx)) //nolint:errcheck // it only holds a lock
+	if _, err := tx.Exec(ctx, "LOCK TABLE coupons IN ACCESS SHARE MODE; LOCK TABLE coupon_redemptions IN ROW EXCLUSIVE MODE",
+		pgx.QueryExecModeSimpleProtocol); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- pgxstore.Migrate(ctx, pool, pgxstore.Namespace{}) }()
+	for {
+		// Not in the transaction: that would see one state of the activity all the time.
+		if _, err := pool.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock'`); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case err := <-ended:
+			if err == nil {
+				t.Fatal("the migration did not wait for the table")
+			}
+			return
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			t.Fatal(ctx.Err())
+		}
+	}
+}
