@@ -102,7 +102,7 @@ func TestACartIsBoughtOnStripe(t *testing.T) {
 	session, known := account.Session(bought.text("sessionId"))
 	require.True(t, known)
 	require.EqualValues(t, 2*99_00-20_00+4_90, session.AmountTotal)
-	require.Equal(t, session.URL, bought.text("url"))
+	require.Contains(t, bought.text("url"), session.ID)
 	require.NoError(t, account.Pay(session.ID))
 	for range 2 { // the second time there is nothing new
 		refused, err := account.Deliver(t.Context(), stripe.Client(), w.URL+"/payment/webhook")

@@ -113,6 +113,7 @@ func demoCoupons(now time.Time) []coupon.Draft {
 			change(&drafts[i])
 		}
 	}
+	slices.Reverse(drafts) // the table shows the newest first
 	return drafts
 }
 
