@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/store"
 )
@@ -18,8 +19,8 @@ const changeAttempts = 5
 // Create makes a coupon (specification 4.2): it claims the code in the store, makes
 // the mirror at the processor, and only then lets the coupon be used.
 //
-// Faults of the draft, and a code or percentage that the processor cannot mirror,
-// are a [*pricing.ValidationError]; a code that exists is a rejection that matches
+// Faults of the draft, and a code, percentage or amount that the processor cannot
+// mirror, are a [*pricing.ValidationError]; a code that exists is a rejection that matches
 // coupon.ErrCodeTaken. When the processor fails, the coupon does not come to be:
 // the error matches [ErrUnavailable] or the processor's own, and what was half made
 // is undone, at the latest by [Service.Reconcile].
@@ -32,10 +33,8 @@ func (s *Service) Create(ctx context.Context, d coupon.Draft) (c coupon.Coupon, 
 	if err != nil {
 		return coupon.Coupon{}, err
 	}
-	if check := s.abilities.CheckCoupon; check != nil {
-		if err := check(c); err != nil {
-			return coupon.Coupon{}, err
-		}
+	if err := s.mirrorable(c); err != nil {
+		return coupon.Coupon{}, err
 	}
 	c.State = coupon.Pending
 	if err := s.claim(ctx, c); err != nil {
@@ -114,11 +113,26 @@ func (s *Service) Update(ctx context.Context, id string, p coupon.Patch) (c coup
 		if err != nil {
 			return coupon.Coupon{}, err
 		}
-		if check := s.abilities.CheckCoupon; check != nil {
-			err = check(changed)
-		}
-		return changed, err
+		return changed, s.mirrorable(changed)
 	})
+}
+
+// mirrorable refuses a coupon that the processor cannot mirror, and a fixed amount
+// that it cannot take off because it charges in steps.
+func (s *Service) mirrorable(c coupon.Coupon) error {
+	if check := s.abilities.CheckCoupon; check != nil {
+		if err := check(c); err != nil {
+			return err
+		}
+	}
+	step := s.abilities.AmountStep[c.Currency]
+	if step > 1 && c.Discount.Amount().Minor()%step != 0 {
+		var faults pricing.ValidationError
+		faults.Add("discountValue", pricing.FieldTooManyDecimals, fmt.Sprintf(
+			"the processor charges %s in steps of %s", c.Currency, c.Currency.Format(step)))
+		return faults.Err()
+	}
+	return nil
 }
 
 // SetActive switches a coupon on or off (specification 3.1, 4.3), in the store and

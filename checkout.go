@@ -25,7 +25,7 @@ type CheckoutRequest struct {
 	Key string
 	// Customer who buys; required.
 	Customer eligibility.Customer
-	// Cart with the prices of the host's catalogue.
+	// Cart with the prices of the host's catalogue; see [QuoteRequest].
 	Cart pricing.Cart
 	// Code is a coupon's code or ID; empty is no coupon.
 	Code string

@@ -46,6 +46,9 @@ func quoteFingerprint(c pricing.Cart, couponID string, revision int64) string {
 	d.cart(c, true)
 	d.text(couponID)
 	d.number(revision)
+	if c.Step > 1 {
+		d.number(c.Step)
+	}
 	return d.sum()
 }
 

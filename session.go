@@ -116,7 +116,7 @@ func (s *Service) sessionRequest(o store.Order, d sessionDetails) processor.Sess
 		}
 	}
 	if most := s.abilities.MaxLines; most > 0 && len(r.Lines) > most {
-		r.Lines = mergeUnits(r.Lines)
+		r.Lines = mergeUnits(r.Lines, max(o.Quote.Step, 1))
 	}
 	return r
 }
@@ -131,11 +131,11 @@ func sessionLine(l pricing.QuotedLine, name string, units pricing.UnitGroup) pro
 // mergeUnits joins the two unit prices of a line into one line of quantity 1 with
 // the quantity in its name, for processors that take few lines. Lines that recur
 // stay apart: their quantity is the number of seats.
-func mergeUnits(lines []processor.SessionLine) []processor.SessionLine {
+func mergeUnits(lines []processor.SessionLine, step int64) []processor.SessionLine {
 	merged := lines[:0:0]
 	for i := 0; i < len(lines); i++ {
 		l := lines[i]
-		if split := i+1 < len(lines) && l.Recurs == pricing.Once && sameLine(l, lines[i+1]); split {
+		if split := i+1 < len(lines) && l.Recurs == pricing.Once && sameLine(l, lines[i+1], step); split {
 			next := lines[i+1]
 			l.Name = fmt.Sprintf("%d x %s", l.Quantity+next.Quantity, l.Name)
 			l.UnitAmount, l.Quantity = l.UnitAmount*l.Quantity+next.UnitAmount*next.Quantity, 1
@@ -146,9 +146,10 @@ func mergeUnits(lines []processor.SessionLine) []processor.SessionLine {
 	return merged
 }
 
-// sameLine reports whether b is the second unit price of a's line.
-func sameLine(a, b processor.SessionLine) bool {
-	return a.LineID == b.LineID && a.Kind == b.Kind && a.ItemID == b.ItemID && a.UnitAmount == b.UnitAmount+1
+// sameLine reports whether b is the second unit price of a's line, a step below the
+// first.
+func sameLine(a, b processor.SessionLine, step int64) bool {
+	return a.LineID == b.LineID && a.Kind == b.Kind && a.ItemID == b.ItemID && a.UnitAmount == b.UnitAmount+step
 }
 
 // sessionMetadata lets an event find its order and reservation when the session was

@@ -119,7 +119,9 @@ func (s *Service) mirrorInvalid(ctx context.Context, c coupon.Coupon, at time.Ti
 
 // QuoteRequest is a cart to be priced.
 type QuoteRequest struct {
-	// Cart with the prices of the host's catalogue.
+	// Cart with the prices of the host's catalogue. In a currency that the processor
+	// charges only in steps (processor.Abilities.AmountStep) it is priced in these:
+	// its Step need not be set, and its prices have to be multiples.
 	Cart pricing.Cart
 	// Code is a coupon's code or ID; empty prices the cart without one.
 	Code string
@@ -168,6 +170,10 @@ type priced struct {
 func (p priced) couponID() string { return p.found.Coupon.ID }
 
 func (s *Service) price(ctx context.Context, r QuoteRequest) (priced, error) {
+	var err error
+	if r.Cart, err = s.inSteps(r.Cart); err != nil {
+		return priced{}, err
+	}
 	if r.Code == "" {
 		return s.priceWithout(r)
 	}
@@ -192,6 +198,27 @@ func (s *Service) price(ctx context.Context, r QuoteRequest) (priced, error) {
 	p.quote.Coupon = &snapshot
 	p.quote.Fingerprint = quoteFingerprint(r.Cart, found.Coupon.ID, found.Coupon.Revision)
 	return p, s.chargeable(result.Quote, found.Coupon.ID)
+}
+
+// inSteps gives the cart the step in which the processor charges its currency, so
+// that whatever is quoted can be charged. A host that has a step of its own keeps it
+// if it is a multiple of the processor's.
+func (s *Service) inSteps(cart pricing.Cart) (pricing.Cart, error) {
+	step := s.abilities.AmountStep[cart.Currency]
+	if step <= 1 || cart.Step < 0 {
+		return cart, nil
+	}
+	if cart.Step <= 1 {
+		cart.Step = step
+		return cart, nil
+	}
+	if cart.Step%step != 0 {
+		var faults pricing.ValidationError
+		faults.Add("step", pricing.FieldMismatch, fmt.Sprintf(
+			"the processor charges %s in steps of %s", cart.Currency, cart.Currency.Format(step)))
+		return pricing.Cart{}, faults.Err()
+	}
+	return cart, nil
 }
 
 func (s *Service) priceWithout(r QuoteRequest) (priced, error) {

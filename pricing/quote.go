@@ -72,11 +72,16 @@ func Price(cart Cart, discount Discount, eligible []bool) (Quote, error) {
 // while another goroutine reads q or a copy of it.
 func (q *Quote) Reprice(cart Cart, discount Discount, eligible []bool) error {
 	q.reset(cart)
-	if !q.take(cart, eligible) || discount.FitsCart(cart) != nil {
+	if !q.take(cart, eligible) || discount.Fits(cart.Currency) != nil ||
+		discount.kind == FixedAmount && !onStep(discount.amount.minor, cart.Step) {
 		q.reset(Cart{})
 		return faultsOf(cart, discount, eligible)
 	}
-	q.apply(discount.InSteps(q.EligibleSubtotal, q.Step))
+	if q.Step == 0 { // saves a copy of the discount
+		q.apply(discount.Of(q.EligibleSubtotal))
+	} else {
+		q.apply(discount.InSteps(q.EligibleSubtotal, q.Step))
+	}
 	return nil
 }
 
@@ -91,11 +96,11 @@ func (q *Quote) take(cart Cart, eligible []bool) bool {
 		return false
 	}
 	q.Lines = slices.Grow(q.Lines, len(cart.Lines))[:len(cart.Lines)]
-	all := int64(0)
+	all, step := int64(0), q.Step
 	for i := range cart.Lines {
 		line, quoted := &cart.Lines[i], &q.Lines[i]
 		subtotal, ok := line.subtotal()
-		if !ok || !line.wellFormed() || !onStep(line.UnitPrice, q.Step) {
+		if !ok || !line.wellFormed() || !onStep(line.UnitPrice, step) {
 			return false
 		}
 		if all, ok = addAmounts(all, subtotal); !ok {
@@ -104,7 +109,7 @@ func (q *Quote) take(cart Cart, eligible []bool) bool {
 		covered := line.Kind != Shipping && (eligible == nil || eligible[i])
 		quoted.Line = *line
 		quoted.Eligible, quoted.Subtotal, quoted.Discount, quoted.Total = covered, subtotal, 0, subtotal
-		quoted.Step = q.Step
+		quoted.Step = step
 		if line.Kind == Shipping {
 			q.Shipping += subtotal
 		}

@@ -48,7 +48,8 @@ func TestStepsByHand(t *testing.T) {
 		{"free lines first and last", []int64{0, 500, 500, 0}, fixed("0.030"), []int64{0, 20, 10, 0}},
 		{"a step beside a fortune", []int64{10, 10_000_000}, fixed("5000"), []int64{0, 5_000_000}},
 		{
-			"products beyond 64 bits", []int64{most / 30 * 10, most / 30 * 10, most / 30 * 10},
+			"products beyond 64 bits",
+			[]int64{most / 30 * 10, most / 30 * 10, most / 30 * 10},
 			fixed("3000000000000000.010"),
 			[]int64{1_000_000_000_000_000_010, 1_000_000_000_000_000_000, 1_000_000_000_000_000_000},
 		},

@@ -68,7 +68,10 @@ type Abilities struct {
 	// to merge lines; then it declares none.
 	MaxLines int
 	// AmountStep is the step of chargeable amounts in minor units by currency, where
-	// it is not 1 (10 for currencies of three decimals at some processors).
+	// it is not 1 (10 for currencies of three decimals at some processors). The
+	// service prices carts in these steps, so that totals, unit amounts and
+	// FirstPeriodDiscount of its requests are multiples; a Total that is not is
+	// ErrRejected.
 	AmountStep map[pricing.Currency]int64
 	// SessionLifetime bounds how far ahead ExpiresAt may lie; zero is no bound.
 	MinSessionLifetime time.Duration

@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	documentFields = []string{"id", "at", "currency", "customer", "lines", "coupon", "usage"}
+	documentFields = []string{"id", "at", "currency", "step", "customer", "lines", "coupon", "usage"}
 	customerFields = []string{"id", "email"}
 	lineFields     = []string{"id", "kind", "itemId", "quantity", "unitPrice"}
 	usageFields    = []string{"completed", "reserved", "completedByCustomer", "reservedByCustomer", "customerHoldsReservation"}
@@ -42,6 +42,7 @@ func (d *document) decode(raw []byte, now func() time.Time) error {
 	d.id = f.text("id")
 	d.question = eligibility.Question{At: parsed(&f, "at", parseInstant), AllowAnonymous: true}
 	d.cart.Currency = parsed(&f, "currency", pricing.ParseCurrency)
+	d.cart.Step = f.amount("step", d.cart.Currency)
 	f.require("id", "currency", "lines")
 	if customer, ok := f.value("customer"); ok {
 		f.faults.Merge("customer", d.decodeCustomer(customer))
@@ -56,11 +57,24 @@ func (d *document) decode(raw []byte, now func() time.Time) error {
 		d.coupon, err = decodeCoupon(terms)
 		d.couponed = true
 		f.faults.Merge("coupon", err)
+		d.checkStep(&f)
 	}
 	if d.question.At.IsZero() {
 		d.question.At = now()
 	}
 	return f.err()
+}
+
+// checkStep reports a fixed amount that is off the cart's step, whether or not it
+// would be taken off: the coupon cannot be one for this cart.
+func (d *document) checkStep(f *fields) {
+	var off *pricing.ValidationError
+	if d.coupon.Discount.Amount().Currency() != d.cart.Currency || !errors.As(d.coupon.Discount.FitsCart(d.cart), &off) {
+		return
+	}
+	for _, fault := range off.Fields {
+		f.faults.Add("coupon.discountValue", fault.Code, fault.Message)
+	}
 }
 
 func (d *document) decodeCustomer(raw []byte) error {

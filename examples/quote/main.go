@@ -9,6 +9,9 @@
 //	id        names the document in its result
 //	at        the instant of the question, RFC 3339; absent: now
 //	currency  any code of ISO 4217
+//	step      the step of amounts, where a payment processor does not charge to the
+//	          last decimal ("0.010" for its dinars); absent: none. Prices and a fixed
+//	          amount have to be multiples of it, and every amount of the result is
 //	customer  {"id","email"}; absent: nobody, which is a preview (see below)
 //	lines     [{"id","kind","itemId","quantity","unitPrice"}], kind being plan,
 //	          device, accessory or shipping, which alone may go without itemId

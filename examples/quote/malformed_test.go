@@ -25,6 +25,11 @@ func withTerms(terms string) string {
 	return strings.Replace(withLine(goodLine), `"TEN",`, `"TEN",`+terms+`,`, 1)
 }
 
+// withStep has amounts in steps.
+func withStep(step, lines string) string {
+	return strings.Replace(withLine(lines), `"lines"`, `"step":`+step+`,"lines"`, 1)
+}
+
 // withCode has a coupon of this code, a JSON string.
 func withCode(code string) string { return strings.Replace(withLine(goodLine), `"TEN"`, code, 1) }
 
@@ -75,6 +80,12 @@ func TestMalformed(t *testing.T) {
 		"a third decimal of a euro":      {withLine(strings.Replace(goodLine, "10.00", "10.005", 1)), []string{"lines[0].unitPrice"}},
 		"a decimal of a yen":             {strings.Replace(withLine(strings.Replace(goodLine, "10.00", "10.5", 1)), "EUR", "JPY", 1), []string{"lines[0].unitPrice"}},
 		"a fourth decimal of a dinar":    {strings.Replace(withLine(strings.Replace(goodLine, "10.00", "1.0005", 1)), "EUR", "KWD", 1), []string{"lines[0].unitPrice"}},
+		"a step of words":                {withStep(`"ten"`, goodLine), []string{"step"}},
+		"a step of a list":               {withStep(`[]`, goodLine), []string{"step"}},
+		"a negative step":                {withStep(`"-0.01"`, goodLine), []string{"step"}},
+		"a step finer than the currency": {withStep(`"0.005"`, goodLine), []string{"step"}},
+		"prices off the step":            {withStep(`"0.05"`, goodLine+`,`+strings.Replace(goodLine, "10.00", "10.01", 1)), []string{"lines[1].unitPrice"}},
+		"an amount off the step":         {strings.Replace(withDiscount("FIXED_AMOUNT", `"0.07"`), `"lines"`, `"step":"0.05","lines"`, 1), []string{"coupon.discountValue"}},
 		"a price of words":               {withLine(strings.Replace(goodLine, "10.00", "ten", 1)), []string{"lines[0].unitPrice"}},
 		"a price with a comma":           {withLine(strings.Replace(goodLine, "10.00", "10,00", 1)), []string{"lines[0].unitPrice"}},
 		"a price of a huge exponent":     {withLine(strings.Replace(goodLine, `"10.00"`, "1e9999999", 1)), []string{"lines[0].unitPrice"}},

@@ -176,8 +176,9 @@ func Cart(o CartOptions) *rapid.Generator[pricing.Cart] {
 		// Shapes draw prices in steps, so that a step leaves them as awkward as they are.
 		step := max(o.Step, 1)
 		left := o.maxTotal() / step
-		o.MaxTotal = left
-		priced := rapid.SampledFrom(shapes).Draw(t, "shape")(o, lineCount)
+		inSteps := o
+		inSteps.MaxTotal = left
+		priced := rapid.SampledFrom(shapes).Draw(t, "shape")(inSteps, lineCount)
 		for i := range lineCount {
 			l := priced(t, i)
 			l.ID = fmt.Sprintf("L%d", i+1)

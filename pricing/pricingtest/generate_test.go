@@ -61,6 +61,28 @@ func TestCartsAreValidAndWithinTheirOptions(t *testing.T) {
 	})
 }
 
+// A generator is drawn from many times, and holds no state.
+func TestTheThousandthCartIsAsBoundedAsTheFirst(t *testing.T) {
+	t.Parallel()
+	carts := pricingtest.Cart(pricingtest.CartOptions{Step: 10, MaxTotal: 5000})
+	paid := 0
+	for seed := range 1000 {
+		total := int64(0)
+		for _, l := range carts.Example(seed).Lines {
+			total += l.UnitPrice * l.Quantity
+		}
+		if total > 5000 || total < 0 {
+			t.Fatalf("cart %d costs %d", seed, total)
+		}
+		if total > 0 {
+			paid++
+		}
+	}
+	if paid < 500 {
+		t.Errorf("only %d of 1000 carts cost something", paid)
+	}
+}
+
 func TestLinesAreValidAndWithinTheirOptions(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -51,6 +51,8 @@ var (
 // account is what the processor holds: objects and simple operations on them, none
 // of which knows what couponkit wants. It is guarded by the processor's lock.
 type account struct {
+	newID func(kind string, n int) string
+
 	coupons  map[string]*Coupon
 	byOwner  map[string][]string // IDs of coupon objects, in the order of creation
 	codes    map[string]*PromotionCode
@@ -59,8 +61,9 @@ type account struct {
 	foreign  int
 }
 
-func newAccount() account {
+func newAccount(newID func(kind string, n int) string) account {
 	return account{
+		newID:   newID,
 		coupons: map[string]*Coupon{}, byOwner: map[string][]string{},
 		codes: map[string]*PromotionCode{}, byCoupon: map[string][]string{},
 		active: map[string]string{},
@@ -144,7 +147,7 @@ func (a *account) createCode(couponID, code string, active bool) (PromotionCode,
 	if _, ok := a.coupons[couponID]; !ok {
 		return PromotionCode{}, errGone
 	}
-	made := &PromotionCode{ID: fmt.Sprintf("promo_%06d", len(a.codes)+1), CouponID: couponID, Code: code}
+	made := &PromotionCode{ID: a.newID("promo", len(a.codes)+1), CouponID: couponID, Code: code}
 	if active {
 		if err := a.activate(made); err != nil {
 			return PromotionCode{}, err

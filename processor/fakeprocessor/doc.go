@@ -14,7 +14,8 @@
 //	err = fake.Pay(session.ID)                      // the customer
 //	err = fake.Deliver(ctx, fakeprocessor.Serve(h)) // the webhook
 //
-// The same calls in the same order make the same IDs.
+// The same calls in the same order make the same IDs; Options.IDPrefix tells those
+// of two runs apart.
 //
 // # The customer
 //

@@ -2,6 +2,7 @@ package fakeprocessor
 
 import (
 	"container/heap"
+	"fmt"
 	"maps"
 	"sync"
 	"time"
@@ -33,7 +34,15 @@ type Options struct {
 	// PageURL is what the URL of a session begins with, its ID follows; empty is
 	// [DefaultPageURL].
 	PageURL string
+	// IDPrefix stands in the IDs of sessions, promotion codes and events behind their
+	// kind, as in cs_<prefix>000001; empty is none. A processor forgets everything
+	// with its process and counts from 1 again: where a store outlives it, give every
+	// process a prefix of its own, or the IDs of two runs are the same.
+	IDPrefix string
 }
+
+// id returns the ID of the n-th object of a kind.
+func (o *Options) id(kind string, n int) string { return fmt.Sprintf("%s_%s%06d", kind, o.IDPrefix, n) }
 
 // Processor is a payment processor in memory. Make it with [New]. All methods may
 // be called from many goroutines at once.
@@ -73,7 +82,7 @@ func New(options Options) *Processor {
 	options.Abilities = cloneAbilities(options.Abilities)
 	return &Processor{
 		options:  options,
-		account:  newAccount(),
+		account:  newAccount(options.id),
 		sessions: map[string]*session{},
 		byKey:    map[string]*session{},
 	}

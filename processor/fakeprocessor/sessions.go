@@ -109,7 +109,7 @@ func (p *Processor) create(r processor.SessionRequest, now time.Time) (*session,
 	if unreadable != nil {
 		return nil, unreadable
 	}
-	id := fmt.Sprintf("cs_%06d", len(p.sessions)+1)
+	id := p.options.id("cs", len(p.sessions)+1)
 	s := &session{request: r, fingerprint: sum, Session: processor.Session{
 		ID: id, URL: p.options.PageURL + id,
 		Status: processor.SessionOpen, PaymentStatus: processor.Unpaid,
@@ -151,7 +151,7 @@ func (p *Processor) Sessions() []processor.Session {
 	defer p.mu.Unlock()
 	list := make([]processor.Session, 0, len(p.sessions))
 	for i := range len(p.sessions) {
-		list = append(list, p.sessions[fmt.Sprintf("cs_%06d", i+1)].public())
+		list = append(list, p.sessions[p.options.id("cs", i+1)].public())
 	}
 	return list
 }

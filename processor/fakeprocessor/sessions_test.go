@@ -363,3 +363,29 @@ func told(rt *rapid.T, p *fakeprocessor.Processor, r processor.SessionRequest) p
 	}
 	return s
 }
+
+// TestIDsOfTwoRunsDiffer: where a store outlives the process, IDs must not come
+// again.
+func TestIDsOfTwoRunsDiffer(t *testing.T) {
+	t.Parallel()
+	ids := func(prefix string) []string {
+		p, _ := newFake(t, fakeprocessor.Options{IDPrefix: prefix})
+		mirror, err := p.EnsureMirror(t.Context(), newCoupon(t, "a", "TEN"))
+		require.NoError(t, err)
+		s, err := p.CreateSession(t.Context(), request("key-1"))
+		require.NoError(t, err)
+		require.NoError(t, p.Pay(s.ID))
+		require.Equal(t, s.ID, p.Sessions()[0].ID)
+		deliveries := p.Deliveries()
+		require.Len(t, deliveries, 1)
+		return []string{s.ID, mirror.PromotionCodeID, deliveries[0].EventID}
+	}
+	for prefix, want := range map[string][]string{
+		"":      {"cs_000001", "promo_000001", "evt_000001"},
+		"run7_": {"cs_run7_000001", "promo_run7_000001", "evt_run7_000001"},
+	} {
+		if diff := cmp.Diff(want, ids(prefix)); diff != "" {
+			t.Errorf("prefix %q (-want +got):\n%s", prefix, diff)
+		}
+	}
+}

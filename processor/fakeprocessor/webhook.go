@@ -55,7 +55,7 @@ func (p *Processor) announce(kind string, s *session, at time.Time) {
 
 func (p *Processor) enqueue(body payload) {
 	p.eventSeq++
-	body.ID = fmt.Sprintf("evt_%06d", p.eventSeq)
+	body.ID = p.options.id("evt", p.eventSeq)
 	p.queue = append(p.queue, event{sessionID: body.Session.ID, body: body})
 }
 

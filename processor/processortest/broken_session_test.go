@@ -103,6 +103,30 @@ func brokenSessions() map[string]subject {
 			}),
 			caught: []string{"session in every currency"},
 		},
+		"charges whole tens of steps": {
+			bounded: true,
+			how: asked(func(r *processor.SessionRequest) {
+				if r.Currency.Code() != "KWD" {
+					return
+				}
+				r.Total = -r.FirstPeriodDiscount
+				for i := range r.Lines {
+					r.Lines[i].UnitAmount -= r.Lines[i].UnitAmount % 100
+					r.Total += r.Lines[i].UnitAmount * r.Lines[i].Quantity
+				}
+			}),
+			caught: []string{"session in steps of the currency"},
+		},
+		"forgets the step of a first period": {
+			bounded: true,
+			how: asked(func(r *processor.SessionRequest) {
+				if off := r.FirstPeriodDiscount % 10; r.Currency.Code() == "KWD" && off > 0 {
+					r.FirstPeriodDiscount -= off
+					r.Total += off
+				}
+			}),
+			caught: []string{"session in steps of the currency"},
+		},
 		"charges the total without the lines": {
 			how: asked(func(r *processor.SessionRequest) {
 				if len(r.Lines) > 0 && r.Mode == processor.Payment && r.Total > 0 {

@@ -40,6 +40,11 @@ func createClauses() []clause {
 			check: sessionInEveryCurrency,
 		},
 		{
+			name:  "session in steps of the currency",
+			says:  "AmountStep is the step of chargeable amounts: what is priced in it is charged to the last minor unit",
+			check: sessionInSteps,
+		},
+		{
 			name:  "session is not discounted again",
 			says:  "the amounts already have the coupon's discount; adapters must not let the processor discount again",
 			check: sessionIsNotDiscountedAgain,
@@ -100,6 +105,31 @@ func sessionKeepsItsMetadata(p *probe) {
 func sessionInEveryCurrency(p *probe) {
 	for _, c := range currencies("EUR", "USD", "GBP", "JPY", "KRW", "KWD", "HUF", "ISK", "UGX", "BHD") {
 		p.created(p.single("key-"+c.Code(), c, p.chargeable(c, 123450)))
+	}
+}
+
+// sessionInSteps asks for what the service does in a currency with a step: units of
+// one line that cost two prices a step apart, and a first period.
+func sessionInSteps(p *probe) {
+	for c, step := range p.Processor.Abilities().AmountStep {
+		price := p.chargeable(c, 66*step)
+		r := p.request("units-" + c.Code())
+		r.Currency, r.Coupon = c, nil
+		r.Lines[0].UnitAmount, r.Lines[1].UnitAmount, r.Lines[2].UnitAmount = price+step, price, 7*step
+		r.Total = 3*price + 9*step
+		p.created(r)
+		r = p.subscription("period-" + c.Code())
+		r.Currency, r.Coupon = c, nil
+		r.Lines[0].UnitAmount, r.Lines[1].UnitAmount, r.FirstPeriodDiscount = 5*step, price, 3*step
+		r.Total = price + 2*step
+		p.created(r)
+		if step > 1 {
+			r = p.subscription("off-period-" + c.Code())
+			r.Currency, r.Coupon = c, nil
+			r.Lines[0].UnitAmount, r.Lines[1].UnitAmount, r.FirstPeriodDiscount = 5*step, price, 3*step-1
+			r.Total = price + 2*step + 1
+			p.refused(r, "with a discount of the first period off the step in "+c.Code())
+		}
 	}
 }
 

@@ -36,10 +36,11 @@ type line struct {
 }
 
 // sessionLines turns the lines of a request into lines of a session that sum to the
-// same amount exactly. Both unit prices of a cart's line are joined and split again,
-// because Stripe may want coarser steps than minor units.
+// same amount exactly. Both unit prices of a cart's line are joined and split again:
+// more lines than Stripe takes are merged, and a request that was priced without
+// Stripe's steps (an order from before they were known) is brought to them.
 func (m money) sessionLines(r processor.SessionRequest) ([]line, error) {
-	sales, err := sales(r.Lines)
+	sales, err := m.sales(r.Lines)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +56,7 @@ func (m money) sessionLines(r processor.SessionRequest) ([]line, error) {
 }
 
 // sales joins what belongs to one line of the cart.
-func sales(lines []processor.SessionLine) ([]sale, error) {
+func (m money) sales(lines []processor.SessionLine) ([]sale, error) {
 	joined := make([]sale, 0, len(lines))
 	var faults pricing.ValidationError
 	for i, l := range lines {
@@ -64,7 +65,7 @@ func sales(lines []processor.SessionLine) ([]sale, error) {
 			faults.Add(fmt.Sprintf("lines[%d].unitAmount", i), pricing.FieldOverflow, "amount times quantity is too large")
 			continue
 		}
-		if last := len(joined) - 1; i > 0 && last >= 0 && sameSale(lines[i-1], l) {
+		if last := len(joined) - 1; i > 0 && last >= 0 && m.sameSale(lines[i-1], l) {
 			if joined[last].total > math.MaxInt64-total || joined[last].quantity > math.MaxInt64-l.Quantity {
 				faults.Add(fmt.Sprintf("lines[%d].unitAmount", i), pricing.FieldOverflow, "the sum of the lines is too large")
 				continue
@@ -82,10 +83,12 @@ func sales(lines []processor.SessionLine) ([]sale, error) {
 }
 
 // sameSale reports whether two neighbours are the two unit prices of one line: the
-// dearer units come first, by one minor unit.
-func sameSale(a, b processor.SessionLine) bool {
+// dearer units come first, by one step, or by one minor unit where the request was
+// priced without steps.
+func (m money) sameSale(a, b processor.SessionLine) bool {
+	apart := a.UnitAmount - b.UnitAmount
 	return a.LineID != "" && a.LineID == b.LineID && a.Kind == b.Kind && a.ItemID == b.ItemID &&
-		a.Name == b.Name && a.Recurs == b.Recurs && a.UnitAmount == b.UnitAmount+1
+		a.Name == b.Name && a.Recurs == b.Recurs && (apart == 1 || apart == m.step())
 }
 
 // multiply multiplies two numbers of at least 0.

@@ -33,13 +33,19 @@ type bought struct {
 }
 
 // purchase draws a cart with a discount, as the service makes a session of it:
-// recurring lines at list price with the discount beside them, or lowered.
+// recurring lines at list price with the discount beside them, or lowered; priced in
+// Stripe's steps, or in minor units as before they were known.
 func purchase(at time.Time) *rapid.Generator[bought] {
 	return rapid.Custom(func(t *rapid.T) bought {
-		cart := pricingtest.Cart(pricingtest.CartOptions{
+		options := pricingtest.CartOptions{
+			Currency: pricingtest.Currency().Draw(t, "currency"),
 			MinLines: 1, MaxLines: rapid.SampledFrom([]int{3, 12, 140}).Draw(t, "most lines"), MaxTotal: 9_000_000_000,
-		}).Draw(t, "cart")
-		discount := pricingtest.Discount(cart.Currency).Draw(t, "discount")
+		}
+		if rapid.Bool().Draw(t, "in steps") {
+			options.Step, _ = stepAndExponent(options.Currency)
+		}
+		cart := pricingtest.Cart(options).Draw(t, "cart")
+		discount := pricingtest.DiscountFor(cart).Draw(t, "discount")
 		quote, err := pricing.Price(cart, discount, pricingtest.Eligible(cart).Draw(t, "eligible"))
 		if err != nil {
 			t.Fatalf("the cart cannot be priced: %v", err)
@@ -112,6 +118,8 @@ func refusedForGood(b bought, err error) bool {
 	step, exponent := stepAndExponent(b.quote.Currency)
 	for _, f := range faults.Fields {
 		switch {
+		case b.quote.Step == step && exponent >= 0 && f.Field != "lines": // priced to be charged
+			return false
 		case f.Field == "currency" && exponent < 0:
 		case f.Field == "total" && b.request.Total%step != 0:
 		case f.Field == "firstPeriodDiscount" && b.request.FirstPeriodDiscount%step != 0:
@@ -219,11 +227,22 @@ func perLineFault(b bought, lines []stripeprocessor.PlannedLine, factor int64) s
 			}
 			return fmt.Sprintf("line %s of quantity %d became %+v", q.ID, q.Quantity, parts)
 		}
-		if step, _ := stepAndExponent(b.quote.Currency); step == 1 && q.Kind == pricing.Shipping && total != q.Subtotal*factor {
-			return fmt.Sprintf("shipping line %s of %d became %d", q.ID, q.Subtotal, total)
+		if step, _ := stepAndExponent(b.quote.Currency); step == max(b.quote.Step, 1) && total != asked(b.request, q.ID)*factor/divisor(b.quote.Currency) {
+			return fmt.Sprintf("line %s of %d became %d", q.ID, asked(b.request, q.ID), total)
 		}
 	}
 	return ""
+}
+
+// asked is what the request wants for a line of the cart.
+func asked(r processor.SessionRequest, lineID string) int64 {
+	sum := int64(0)
+	for _, l := range r.Lines {
+		if l.LineID == lineID {
+			sum += l.UnitAmount * l.Quantity
+		}
+	}
+	return sum
 }
 
 // TestSplit: three times 8.99 less 5.00 is 21.97, which three does not divide.
