@@ -2,7 +2,7 @@ package pgxstore
 
 // groups are the calls that are joined into batches.
 type groups struct {
-	reserve    *group[reserveRequest, verdict]
+	reserve    *group[*reserveRequest, verdict]
 	settle     *group[settleRequest, settlement]
 	transition *group[transitionRequest, transitioned]
 }

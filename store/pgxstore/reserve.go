@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
 
@@ -19,7 +18,13 @@ type reserveRequest struct {
 	documents orderDocuments
 }
 
-// verdict is what couponkit_reserve says of one request.
+// Outcomes of couponkit_reserve_batch that mean something to the batch.
+const (
+	outcomeReserved = "reserved" // it was stored
+	outcomeLater    = "later"    // it is to be asked again after the commit
+)
+
+// verdict is what couponkit_reserve_batch says of one request.
 type verdict struct {
 	outcome string
 	held    string // the reservation by points that the customer holds
@@ -49,17 +54,17 @@ func (s *Store) Reserve(ctx context.Context, r store.Reservation) (store.Reserve
 }
 
 // newReserveRequest checks and normalises what is about to be stored.
-func newReserveRequest(r store.Reservation) (reserveRequest, error) {
+func newReserveRequest(r store.Reservation) (*reserveRequest, error) {
 	r.Redemption = stored(r.Redemption)
 	if err := r.Validate(); err != nil {
-		return reserveRequest{}, err
+		return nil, err
 	}
-	request := reserveRequest{Reservation: r}
+	request := &reserveRequest{Reservation: r}
 	if r.Order != nil {
 		order := storedOrder(r.Order.Clone())
 		var err error
 		if request.documents, err = validDocuments(order); err != nil {
-			return reserveRequest{}, err
+			return nil, err
 		}
 		request.Order = &order
 	}
@@ -67,23 +72,19 @@ func newReserveRequest(r store.Reservation) (reserveRequest, error) {
 }
 
 // reserve asks for a place, in a batch where that is possible.
-func (s *Store) reserve(ctx context.Context, r reserveRequest) (verdict, error) {
+func (s *Store) reserve(ctx context.Context, r *reserveRequest) (verdict, error) {
 	if s.pool == nil || s.shared.groups == nil {
-		answers, err := s.reserveAll(ctx, []reserveRequest{r})
-		if err != nil {
-			return verdict{}, err
-		}
-		return answers[0].value, nil
+		return s.reserveOne(ctx, r)
 	}
 	return s.shared.groups.reserve.do(ctx, r, r.Redemption.CouponID, r.Redemption.CustomerID)
 }
 
 // reserved turns a verdict into the result. It is not done when the reservation
 // that the customer held has gone meanwhile.
-func (s *Store) reserved(ctx context.Context, r reserveRequest, v verdict) (result store.Reserved, done bool, err error) {
+func (s *Store) reserved(ctx context.Context, r *reserveRequest, v verdict) (result store.Reserved, done bool, err error) {
 	id := r.Redemption.CouponID
 	switch v.outcome {
-	case "reserved":
+	case outcomeReserved:
 		result.Redemption = r.Redemption
 		if r.Order != nil {
 			result.Order = *r.Order
@@ -118,87 +119,192 @@ func (s *Store) reserved(ctx context.Context, r reserveRequest, v verdict) (resu
 
 // reserveAll runs the requests in one transaction and one round trip. No customer
 // has two.
-func (s *Store) reserveAll(ctx context.Context, requests []reserveRequest) ([]answer[verdict], error) {
-	arguments := reserveArguments(requests)
+func (s *Store) reserveAll(ctx context.Context, requests []*reserveRequest) ([]answer[verdict], error) {
+	answers := make([]answer[verdict], len(requests))
+	if len(requests) == 1 {
+		v, err := s.reserveOne(ctx, requests[0])
+		answers[0].value = v
+		return answers, err
+	}
+	b := newReserveBatch(requests)
 	var outcomes []string
 	var held []zeronull.Text
-	var maxUses, maxUsesPerUser []zeronull.Int8
+	var limits, limitsPerUser []zeronull.Int8
 	err := s.retry(ctx, func() error {
-		return s.queryRow(ctx, s.sql.reserve, []any{&outcomes, &held, &maxUses, &maxUsesPerUser}, arguments...)
+		outcomes, held, limits, limitsPerUser = nil, nil, nil, nil
+		return s.queryRow(ctx, s.sql.reserveBatch, []any{&outcomes, &held, &limits, &limitsPerUser}, b.arguments()...)
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if len(outcomes) != len(requests) {
+	case len(limits) != len(b.coupons) || len(limitsPerUser) != len(b.coupons):
+		return nil, fmt.Errorf("the limits of %d coupons for %d", len(limits), len(b.coupons))
+	case outcomes == nil: // as nearly always
+		for i := range answers {
+			answers[i].value.outcome = outcomeReserved
+		}
+		return answers, nil
+	case len(outcomes) != len(requests) || len(held) != len(requests):
 		return nil, fmt.Errorf("%d outcomes for %d requests", len(outcomes), len(requests))
 	}
-	answers := make([]answer[verdict], len(requests))
+	var later []int
 	for i := range answers {
+		if outcomes[i] == outcomeLater {
+			later = append(later, i)
+		}
+		place := b.places[i] - 1
 		answers[i].value = verdict{
 			outcome: outcomes[i], held: string(held[i]),
-			limits: coupon.Limits{MaxUses: int64(maxUses[i]), MaxUsesPerUser: int64(maxUsesPerUser[i])},
+			limits: coupon.Limits{MaxUses: int64(limits[place]), MaxUsesPerUser: int64(limitsPerUser[place])},
 		}
 	}
+	s.reserveLater(ctx, requests, answers, later)
 	return answers, nil
 }
 
-// reserveArguments turns the requests into the columns that couponkit_reserve
-// takes. Without any order the columns of orders are empty.
-func reserveArguments(requests []reserveRequest) []any {
-	column := func(value func(redemption.Redemption) string) []string {
-		list := make([]string, len(requests))
-		for i := range requests {
-			list[i] = value(requests[i].Redemption)
+// reserveLater asks again for those whose answer depends on what is committed now.
+// Each time, some of them get a place or all of one coupon get none.
+func (s *Store) reserveLater(ctx context.Context, requests []*reserveRequest, answers []answer[verdict], later []int) {
+	if len(later) == 0 {
+		return
+	}
+	rest := make([]*reserveRequest, len(later))
+	for i, n := range later {
+		rest[i] = requests[n]
+	}
+	decided, err := s.reserveAll(ctx, rest)
+	for i, n := range later {
+		if err != nil {
+			answers[n] = answer[verdict]{err: err}
+		} else {
+			answers[n] = decided[i]
 		}
-		return list
 	}
-	coupons := column(func(r redemption.Redemption) string { return r.CouponID })
-	distinct := slices.Clone(coupons)
-	slices.Sort(distinct)
-	points, revisions := make([]int64, len(requests)), make([]int64, len(requests))
-	deadlines := make([]*time.Time, len(requests))
-	created, updated := make([]time.Time, len(requests)), make([]time.Time, len(requests))
-	for i := range requests {
-		r := &requests[i].Redemption
-		points[i], revisions[i] = r.Points, requests[i].CouponRevision
-		deadlines[i], created[i], updated[i] = orNull(&r.Deadline), r.CreatedAt, r.UpdatedAt
-	}
-	return append([]any{
-		slices.Compact(distinct),
-		column(func(r redemption.Redemption) string { return r.ID }),
-		column(func(r redemption.Redemption) string { return r.Key }),
-		coupons,
-		column(func(r redemption.Redemption) string { return r.CustomerID }),
-		column(func(r redemption.Redemption) string { return r.Origin.String() }),
-		points,
-		column(func(r redemption.Redemption) string { return r.PointsState.String() }),
-		column(func(r redemption.Redemption) string { return r.OrderID }),
-		column(func(r redemption.Redemption) string { return r.SessionID }),
-		deadlines, created, updated, revisions,
-	}, orderArguments(requests)...)
 }
 
-// orderArguments are the columns of the orders.
-func orderArguments(requests []reserveRequest) []any {
-	n := 0
-	if slices.ContainsFunc(requests, func(r reserveRequest) bool { return r.Order != nil }) {
-		n = len(requests)
+// reserveOne runs one request, without what it takes to run many.
+func (s *Store) reserveOne(ctx context.Context, q *reserveRequest) (verdict, error) {
+	r, o := &q.Redemption, q.Order
+	if o == nil {
+		o = new(store.Order)
 	}
-	fingerprints, states, sessions, urls := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
-	discounts := make([]int64, n)
-	deadlines, created, updated := make([]*time.Time, n), make([]*time.Time, n), make([]*time.Time, n)
-	quotes, snapshots, metadata := make([]*string, n), make([]*string, n), make([]*string, n)
-	for i := range n {
-		o := requests[i].Order
+	var v verdict
+	var held zeronull.Text
+	var limit, limitPerUser zeronull.Int8
+	err := s.retry(ctx, func() error {
+		return s.queryRow(ctx, s.sql.reserveOne, []any{&v.outcome, &held, &limit, &limitPerUser},
+			r.ID, r.Key, r.CouponID, r.CustomerID, r.Origin.String(), r.Points, r.PointsState.String(), r.OrderID,
+			r.SessionID, orNull(&r.Deadline), r.CreatedAt, r.UpdatedAt, q.CouponRevision,
+			o.Fingerprint, o.State.String(), o.SessionID, o.SessionURL, o.DiscountAmount,
+			orNull(&o.Deadline), orNull(&o.CreatedAt), orNull(&o.UpdatedAt),
+			q.documents.quote, q.documents.snapshot, q.documents.metadata)
+	})
+	v.held, v.limits = string(held), coupon.Limits{MaxUses: int64(limit), MaxUsesPerUser: int64(limitPerUser)}
+	return v, err
+}
+
+// reserveBatch holds requests as the columns that couponkit_reserve_batch takes.
+type reserveBatch struct {
+	coupons []string // each once, sorted
+	demands []int64  // how many requests each coupon has
+	places  []int32  // of the request's coupon in coupons, from 1
+
+	ids, keys, customers, origins, pointsStates, orderIDs, sessions []string
+	points, revisions                                               []int64
+	deadlines                                                       []*time.Time
+	created, updated                                                []time.Time
+
+	orders orderBatch
+}
+
+// orderBatch holds the orders of the requests; without any its columns are empty.
+type orderBatch struct {
+	fingerprints, states, sessions, urls []string
+	discounts                            []int64
+	deadlines, created, updated          []*time.Time
+	quotes, snapshots, metadata          []*string
+}
+
+func newReserveBatch(requests []*reserveRequest) *reserveBatch {
+	b := new(reserveBatch)
+	n := len(requests)
+	b.addCoupons(requests)
+	texts := make([]string, 7*n)
+	for _, column := range []*[]string{&b.ids, &b.keys, &b.customers, &b.origins, &b.pointsStates, &b.orderIDs, &b.sessions} {
+		*column, texts = texts[:n:n], texts[n:]
+	}
+	b.points, b.revisions = make([]int64, n), make([]int64, n)
+	b.deadlines, b.created, b.updated = make([]*time.Time, n), make([]time.Time, n), make([]time.Time, n)
+	ordered := false
+	for i, q := range requests {
+		r := &q.Redemption
+		b.ids[i], b.keys[i], b.customers[i], b.origins[i] = r.ID, r.Key, r.CustomerID, r.Origin.String()
+		b.pointsStates[i], b.orderIDs[i], b.sessions[i] = r.PointsState.String(), r.OrderID, r.SessionID
+		b.points[i], b.revisions[i] = r.Points, q.CouponRevision
+		b.deadlines[i], b.created[i], b.updated[i] = orNull(&r.Deadline), r.CreatedAt, r.UpdatedAt
+		ordered = ordered || q.Order != nil
+	}
+	if ordered {
+		b.orders = newOrderBatch(requests)
+	}
+	return b
+}
+
+// addCoupons fills in the coupons and which of them each request is about.
+func (b *reserveBatch) addCoupons(requests []*reserveRequest) {
+	place := make(map[string]int32, 1)
+	for _, q := range requests {
+		if _, seen := place[q.Redemption.CouponID]; !seen {
+			place[q.Redemption.CouponID] = 0
+			b.coupons = append(b.coupons, q.Redemption.CouponID)
+		}
+	}
+	slices.Sort(b.coupons)
+	for i, id := range b.coupons {
+		place[id] = int32(i + 1) //nolint:gosec // a batch is bounded
+	}
+	b.demands, b.places = make([]int64, len(b.coupons)), make([]int32, len(requests))
+	for i, q := range requests {
+		b.places[i] = place[q.Redemption.CouponID]
+		b.demands[b.places[i]-1]++
+	}
+}
+
+func newOrderBatch(requests []*reserveRequest) (b orderBatch) {
+	n := len(requests)
+	b.fingerprints, b.states, b.sessions, b.urls = make([]string, n), make([]string, n), make([]string, n), make([]string, n)
+	b.discounts = make([]int64, n)
+	b.deadlines, b.created, b.updated = make([]*time.Time, n), make([]*time.Time, n), make([]*time.Time, n)
+	b.quotes, b.snapshots, b.metadata = make([]*string, n), make([]*string, n), make([]*string, n)
+	for i, q := range requests {
+		o := q.Order
 		if o == nil {
 			continue
 		}
-		fingerprints[i], states[i], sessions[i], urls[i] = o.Fingerprint, o.State.String(), o.SessionID, o.SessionURL
-		discounts[i] = o.DiscountAmount
-		deadlines[i], created[i], updated[i] = orNull(&o.Deadline), &o.CreatedAt, &o.UpdatedAt
-		quotes[i], snapshots[i], metadata[i] = requests[i].documents.quote, requests[i].documents.snapshot, requests[i].documents.metadata
+		b.fingerprints[i], b.states[i], b.sessions[i], b.urls[i] = o.Fingerprint, o.State.String(), o.SessionID, o.SessionURL
+		b.discounts[i] = o.DiscountAmount
+		b.deadlines[i], b.created[i], b.updated[i] = orNull(&o.Deadline), &o.CreatedAt, &o.UpdatedAt
+		b.quotes[i], b.snapshots[i], b.metadata[i] = q.documents.quote, q.documents.snapshot, q.documents.metadata
 	}
-	return []any{fingerprints, states, sessions, urls, discounts, deadlines, created, updated, quotes, snapshots, metadata}
+	return b
+}
+
+func (b *reserveBatch) arguments() []any {
+	o := &b.orders
+	return []any{
+		b.coupons, b.demands, b.places, b.ids, b.keys, b.customers, b.origins, b.points, b.pointsStates, b.orderIDs,
+		b.sessions, b.deadlines, b.created, b.updated, b.revisions,
+		or(o.fingerprints), or(o.states), or(o.sessions), or(o.urls), or(o.discounts), or(o.deadlines), or(o.created), or(o.updated),
+		or(o.quotes), or(o.snapshots), or(o.metadata),
+	}
+}
+
+// or is an empty array, and not NULL, for no column.
+func or[T any](column []T) []T {
+	if column == nil {
+		return []T{}
+	}
+	return column
 }
 
 // orNull is nil, which is NULL, for no instant.

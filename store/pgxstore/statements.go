@@ -11,7 +11,8 @@ type statements struct {
 	couponIDByCode, lockCoupon, updateCoupon      string
 	confirmMirror, deleteCoupon                   string
 	coupon, couponTerms, lookUpByID, lookUpByCode string
-	reserve, takeOver, settle, transition, attach string
+	reserveOne, reserveBatch                      string
+	takeOver, settle, transition, attach          string
 	redemption, due                               string
 	createOrder, order, orderByKey, openOrders    string
 	firstOfKey                                    string
@@ -48,7 +49,8 @@ func newStatements(in Namespace) *statements {
 			SELECT $1, $2::text, $3, $4::text, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14::text::jsonb, $15::text::jsonb, $16::text::jsonb
 			WHERE NOT EXISTS (SELECT FROM {coupon_redemptions} r WHERE r.customer_id = $4 AND r.key = $2)
 			ON CONFLICT DO NOTHING`),
-		reserve: e(`SELECT * FROM {couponkit_reserve}(` + parameters(reserveTypes) + `)`),
+		reserveOne:   e(`SELECT * FROM {couponkit_reserve_one}(` + parameters(reserveOneTypes) + `)`),
+		reserveBatch: e(`SELECT * FROM {couponkit_reserve_batch}(` + parameters(reserveBatchTypes) + `)`),
 		settle: e(`SELECT f.n, f.problem, f.changed, ` + columnsOf("(f.redemption)", redemptionColumns) + `, ` +
 			columnsOf("(f.ordered)", orderColumns) + ` FROM {couponkit_settle}(` + parameters(settleTypes) + `) f`),
 		transition: e(`SELECT f.n, f.refusal, ` + columnsOf("(f.redemption)", redemptionColumns) +
@@ -67,8 +69,10 @@ func newStatements(in Namespace) *statements {
 
 // The types of the functions' parameters, in their order.
 const (
-	reserveTypes = "text[] text[] text[] text[] text[] text[] bigint[] text[] text[] text[] timestamptz[] timestamptz[] " +
-		"timestamptz[] bigint[] text[] text[] text[] text[] bigint[] timestamptz[] timestamptz[] timestamptz[] " +
+	reserveOneTypes = "text text text text text bigint text text text timestamptz timestamptz timestamptz bigint " +
+		"text text text text bigint timestamptz timestamptz timestamptz text text text"
+	reserveBatchTypes = "text[] bigint[] integer[] text[] text[] text[] text[] bigint[] text[] text[] text[] timestamptz[] " +
+		"timestamptz[] timestamptz[] bigint[] text[] text[] text[] text[] bigint[] timestamptz[] timestamptz[] timestamptz[] " +
 		"text[] text[] text[]"
 	settleTypes     = "text[] timestamptz[] text[] text[] timestamptz[] text[] text[] text[] text[]"
 	transitionTypes = "text[] text[] timestamptz[] text[] text[] timestamptz[]"
