@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -22,13 +23,26 @@ import (
 // workerVariable makes the test binary a client process; its value is the database.
 const workerVariable = "COUPONKIT_TEST_WORKER"
 
+// How a client process calls the store.
+const (
+	batched        = "batched"
+	alone          = "alone"
+	inTransactions = "transactions"
+	forgetful      = "forgetful" // planted: some transactions are acknowledged and not committed
+)
+
 // task is what a client process is told on its standard input.
 type task struct {
-	Coupons    []string
+	Coupons    []roundCoupon
 	Calls      int // of each goroutine
 	Goroutines int
 	Seed       uint64
-	Mode       string // batched, alone or transactions
+	Mode       string
+	// Reconnect forgets connections that a fault before may have cut.
+	Reconnect bool
+	// From and To make it an exhaustion: every use from From to before To of the one
+	// coupon is wanted once.
+	From, To int
 }
 
 // line is what a client process writes: each call before it is made and when it has
@@ -37,6 +51,7 @@ type line struct {
 	Number int
 	Call   call
 	Done   bool // the task is done
+	Uses   uses // of an exhaustion that is done
 }
 
 // worker is the main function of a client process.
@@ -45,7 +60,7 @@ func worker(dsn string, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	config.MaxConns = 12
+	config.MaxConns = 8
 	config.ConnConfig.RuntimeParams["application_name"] = "worker"
 	pool, err := pgxpool.NewWithConfig(context.Background(), config)
 	if err != nil {
@@ -59,10 +74,11 @@ func worker(dsn string, in io.Reader, out io.Writer) error {
 		if err := tasks.Decode(&t); err != nil {
 			return nil //nolint:nilerr // the test has closed the input
 		}
-		if err := w.run(t); err != nil {
+		done, err := w.run(t)
+		if err != nil {
 			return err
 		}
-		if err := w.say(line{Done: true}); err != nil {
+		if err := w.say(done); err != nil {
 			return err
 		}
 	}
@@ -89,12 +105,18 @@ func (w *client) say(l line) error {
 	return w.out.Encode(l)
 }
 
-func (w *client) run(t task) error {
-	s, err := pgxstore.New(w.pool, pgxstore.Options{Batch: pgxstore.BatchOptions{Off: t.Mode == "alone"}})
+func (w *client) run(t task) (done line, err error) {
+	s, err := pgxstore.New(w.pool, pgxstore.Options{Batch: pgxstore.BatchOptions{Off: t.Mode == alone}})
 	if err != nil {
-		return err
+		return line{}, err
 	}
-	defer s.Close()
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if t.Reconnect {
+		w.pool.Reset()
+	}
+	if t.To > 0 {
+		return line{Done: true, Uses: w.useUp(s, t)}, nil
+	}
 	w.known, w.attached = nil, nil
 	var running sync.WaitGroup
 	for g := range t.Goroutines {
@@ -106,7 +128,7 @@ func (w *client) run(t task) error {
 		})
 	}
 	running.Wait()
-	return nil
+	return line{Done: true}, nil
 }
 
 // make makes one call, again if its answer was lost, and records it.
@@ -122,7 +144,7 @@ func (w *client) make(s *pgxstore.Store, t task, random *rand.Rand) {
 		return
 	}
 	for range patience {
-		out, err := w.once(s, t.Mode, c.Operation)
+		out, err := w.once(s, t.Mode, c.Operation, random)
 		if err == nil {
 			c.Outcome, c.Ended = out, time.Now().UnixNano()
 			_ = w.say(line{Number: number, Call: c})
@@ -148,10 +170,10 @@ func (w *client) learn(c call) {
 	}
 }
 
-func (w *client) once(s *pgxstore.Store, mode string, o operation) (out outcome, err error) {
+func (w *client) once(s *pgxstore.Store, mode string, o operation, random *rand.Rand) (out outcome, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	if mode != "transactions" {
+	if mode == batched || mode == alone {
 		return o.make(ctx, s, w.quote)
 	}
 	tx, err := w.pool.Begin(ctx)
@@ -162,6 +184,9 @@ func (w *client) once(s *pgxstore.Store, mode string, o operation) (out outcome,
 	if out, err = o.make(ctx, s.WithTx(tx), w.quote); err != nil {
 		return outcome{}, err
 	}
+	if mode == forgetful && random.IntN(4) == 0 {
+		return out, nil
+	}
 	return out, tx.Commit(ctx)
 }
 
@@ -169,7 +194,7 @@ var _ store.Store = (*pgxstore.Store)(nil)
 
 // choose makes an operation. There are few customers and keys, so that the
 // processes meet on the same records.
-func choose(random *rand.Rand, coupons []string, known, attached []operation) operation {
+func choose(random *rand.Rand, coupons []roundCoupon, known, attached []operation) operation {
 	if len(attached) > 0 && random.IntN(12) == 0 {
 		o := attached[random.IntN(len(attached))]
 		o.Call, o.Event = "settle", pick(random, redemption.SessionCompleted, redemption.SessionExpired)
@@ -183,10 +208,10 @@ func choose(random *rand.Rand, coupons []string, known, attached []operation) op
 			redemption.SessionUnpaid, redemption.PaymentFailed)
 		return o
 	}
-	n := random.IntN(len(coupons))
+	c := coupons[random.IntN(len(coupons))]
 	o := operation{
-		Coupon: coupons[n], Limits: limitsOf(n),
-		Customer: fmt.Sprintf("%s-c%d", coupons[n], random.IntN(5)), Key: fmt.Sprintf("k%d", random.IntN(3)),
+		Coupon: c.ID, Limits: c.Limits,
+		Customer: fmt.Sprintf("%s-c%d", c.ID, random.IntN(4)), Key: fmt.Sprintf("k%d", random.IntN(2)),
 	}
 	o.ID = redemptionID(o.Coupon, o.Customer, o.Key)
 	o.Order = store.OrderIDPrefix + o.ID
