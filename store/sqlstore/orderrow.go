@@ -27,25 +27,39 @@ type storedOrder struct {
 	quote, snapshot, metadata string
 }
 
-func scanOrder(row scanner) (storedOrder, error) {
-	var (
-		o                storedOrder
-		state            string
-		deadline         optional
-		created, updated int64
-		snapshot, meta   sql.Null[string]
-	)
-	err := row.Scan(&o.ID, &o.Key, &o.Fingerprint, &o.CustomerID, &state, &o.CouponID, &o.ReservationID,
-		&o.DiscountAmount, &o.SessionID, &o.SessionURL, &deadline, &created, &updated, &o.quote, &snapshot, &meta)
-	if err != nil {
-		return storedOrder{}, err
+// orderRow receives a row.
+type orderRow struct {
+	o                storedOrder
+	state            string
+	deadline         optional
+	created, updated int64
+	snapshot, meta   sql.Null[string]
+}
+
+func (row *orderRow) targets() []any {
+	o := &row.o
+	return []any{
+		&o.ID, &o.Key, &o.Fingerprint, &o.CustomerID, &row.state, &o.CouponID, &o.ReservationID,
+		&o.DiscountAmount, &o.SessionID, &o.SessionURL, &row.deadline, &row.created, &row.updated, &o.quote, &row.snapshot, &row.meta,
 	}
-	if o.State, err = store.ParseOrderState(state); err != nil {
+}
+
+func (row *orderRow) order() (o storedOrder, err error) {
+	o = row.o
+	if o.State, err = store.ParseOrderState(row.state); err != nil {
 		return storedOrder{}, fmt.Errorf("state of order %s: %w", o.ID, corrupt(err))
 	}
-	o.Deadline, o.CreatedAt, o.UpdatedAt = optionalInstant(deadline), instant(created), instant(updated)
-	o.snapshot, o.metadata = snapshot.V, meta.V
+	o.Deadline, o.CreatedAt, o.UpdatedAt = optionalInstant(row.deadline), instant(row.created), instant(row.updated)
+	o.snapshot, o.metadata = row.snapshot.V, row.meta.V
 	return o, nil
+}
+
+func scanOrder(row scanner) (storedOrder, error) {
+	var into orderRow
+	if err := row.Scan(into.targets()...); err != nil {
+		return storedOrder{}, err
+	}
+	return into.order()
 }
 
 // whole reads the documents. The zero value is no order.

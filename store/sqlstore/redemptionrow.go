@@ -11,8 +11,10 @@ import (
 const redemptionColumns = `r.id, r.idempotency_key, r.coupon_id, r.customer_id, r.state, r.origin, r.order_id, r.session_id,
 	r.points, r.points_state, r.awaiting_payment, r.over_limit, r.deadline, r.created_at, r.updated_at, r.completed_at, r.released_at`
 
-const insertRedemption = `INSERT INTO {coupon_redemptions} (id, idempotency_key, coupon_id, customer_id, state, origin, order_id,
-	session_id, points, points_state, awaiting_payment, over_limit, deadline, created_at, updated_at, completed_at, released_at)
+const insertedColumns = `id, idempotency_key, coupon_id, customer_id, state, origin, order_id,
+	session_id, points, points_state, awaiting_payment, over_limit, deadline, created_at, updated_at, completed_at, released_at`
+
+const insertRedemption = `INSERT INTO {coupon_redemptions} (` + insertedColumns + `)
 	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?){or_nothing}`
 
 // What never changes is left out.

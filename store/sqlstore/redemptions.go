@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
@@ -134,8 +135,41 @@ func (r reservation) insert(ctx context.Context, t *tx) error {
 	return nil
 }
 
-// exchange reserves by points. It is not frequent: everything is looked up first.
+// insertExchange stores a reservation by points if the customer holds no other and
+// has used the key for no order. That he used it for a redemption is the unique
+// index's to tell.
+const insertExchange = `INSERT INTO {coupon_redemptions} (` + insertedColumns + `)
+	SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
+	WHERE NOT EXISTS (SELECT 1 FROM {orders} o WHERE o.customer_id = ? AND o.idempotency_key = ?)
+	AND NOT EXISTS (SELECT 1 FROM {coupon_redemptions} r
+		WHERE r.coupon_id = ? AND r.customer_id = ? AND r.state = 'reserved' AND r.origin = 'points' AND r.order_id = ''){or_nothing}`
+
+// exchange reserves by points.
 func (r reservation) exchange(ctx context.Context, t *tx) (store.Reserved, storedOrder, error) {
+	if !t.rowLocks {
+		if stored, err := r.exchangeAtOnce(ctx, t); stored || err != nil {
+			return store.Reserved{Redemption: r.record}, storedOrder{}, err
+		}
+	}
+	return r.exchangeByLooking(ctx, t)
+}
+
+// exchangeAtOnce stores the record in one statement when nothing speaks against it,
+// which is the usual case. It needs the database to itself.
+func (r reservation) exchangeAtOnce(ctx context.Context, t *tx) (stored bool, err error) {
+	if refused, err := r.refusal(ctx, t); refused != nil || err != nil {
+		return false, err
+	}
+	v := r.record
+	stored, err = t.insert(ctx, insertExchange, slices.Concat(r.values, []any{v.CustomerID, v.Key, v.CouponID, v.CustomerID})...)
+	if stored {
+		t.count(redemption.Redemption{}, v)
+	}
+	return stored, err
+}
+
+// exchangeByLooking looks everything up first.
+func (r reservation) exchangeByLooking(ctx context.Context, t *tx) (store.Reserved, storedOrder, error) {
 	c, err := t.hold(ctx, r.record.CouponID)
 	if err == nil {
 		err = t.lockCustomer(ctx, c, r.record.CouponID, r.record.CustomerID)

@@ -14,6 +14,11 @@ const (
 	WHERE r.session_id = ? AND r.session_id <> '' ORDER BY CASE r.state WHEN 'completed' THEN 0 ELSE 1 END, r.created_at LIMIT 1`
 	orderBySession = `SELECT ` + orderColumns + ` FROM {orders} o
 	WHERE o.session_id = ? AND o.session_id <> '' ORDER BY o.created_at LIMIT 1`
+	// What a settlement is usually about: the redemption and the order that it names,
+	// when no other redemption has the session.
+	namedTogether = `SELECT ` + redemptionColumns + `, ` + orderColumns + ` FROM {coupon_redemptions} r JOIN {orders} o ON o.id = ?
+	WHERE r.id = ? AND NOT EXISTS (SELECT 1 FROM {coupon_redemptions} x
+		WHERE x.session_id = ? AND x.session_id <> '' AND x.id <> r.id)`
 )
 
 // Settle implements [store.Redemptions].
@@ -57,7 +62,10 @@ func (t *tx) settle(ctx context.Context, s store.Settlement) (settled store.Sett
 		}
 		s.ReservationID = alone.ReservationID
 	}
-	before, err := t.concerned(ctx, s)
+	before, order, err := t.named(ctx, s)
+	if err == nil && before.ID == "" {
+		before, err = t.concerned(ctx, s)
+	}
 	if err != nil {
 		return store.Settled{}, storedOrder{}, err
 	}
@@ -70,12 +78,35 @@ func (t *tx) settle(ctx context.Context, s store.Settlement) (settled store.Sett
 		return store.Settled{}, storedOrder{}, err
 	}
 	settled.Changed = settled.Redemption != before
-	if order, err = t.orderConcerned(ctx, s.Event); err != nil || order.IsZero() {
-		return settled, order, err
+	if order.IsZero() {
+		if order, err = t.orderConcerned(ctx, s.Event); err != nil || order.IsZero() {
+			return settled, order, err
+		}
 	}
 	changed, err := t.advance(ctx, &order, s.Event)
 	settled.Changed = settled.Changed || changed
 	return settled, order, err
+}
+
+// named returns the redemption and the order that the settlement names, in one
+// statement, if it is about both; otherwise neither. It needs the database to itself.
+func (t *tx) named(ctx context.Context, s store.Settlement) (redemption.Redemption, storedOrder, error) {
+	if t.rowLocks || !findable(s.ReservationID) || !findable(s.Event.OrderID) {
+		return redemption.Redemption{}, storedOrder{}, nil
+	}
+	var record redemptionRow
+	var order orderRow
+	err := t.row(ctx, namedTogether, s.Event.OrderID, s.ReservationID, nullable(s.Event.SessionID)).
+		Scan(append(record.targets(), order.targets()...)...)
+	if err != nil {
+		return redemption.Redemption{}, storedOrder{}, missing(err, "read redemption and order")
+	}
+	r, err := record.redemption()
+	if err != nil || !concerns(r, s) {
+		return redemption.Redemption{}, storedOrder{}, err
+	}
+	o, err := order.order()
+	return r, o, err
 }
 
 // concerned locks the redemption that a settlement is about: the session's, or the
