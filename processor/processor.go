@@ -91,11 +91,19 @@ type MirrorRef struct {
 }
 
 // Sessions runs payment sessions (specification 4.5, 4.6).
+//
+// No call is needed when a session has ended. What an adapter has made for a session
+// beside it (a discount for the first period) it removes by itself: when it is asked
+// to expire the session, when its webhook learns of the end, or in a sweep of its own.
+// An adapter may offer a method for hosts that read events without its webhook, as
+// stripeprocessor does with EndSession; calling it is never required.
 type Sessions interface {
 	// CreateSession makes a session that the customer pays. Repeating it with the
-	// same Key and parameters, ExpiresAt among them, returns the same session; with
-	// other parameters it never returns a session of another total. Lines that do not
-	// sum are ErrRejected.
+	// same Key and parameters, ExpiresAt among them, returns the same session, one
+	// that was paid as it is now; with other parameters it never returns a session of
+	// another total. Where the session has ended unpaid meanwhile, the answer is that
+	// one or, while ExpiresAt allows it, a new one in its place: read the Status, and
+	// attach the ID that is returned. Lines that do not sum are ErrRejected.
 	CreateSession(ctx context.Context, r SessionRequest) (Session, error)
 
 	// Session returns a session as it is now, or ErrNotFound.

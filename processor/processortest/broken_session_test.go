@@ -73,6 +73,31 @@ func brokenSessions() map[string]subject {
 			},
 			caught: []string{"create is idempotent by key", "lost answers of create", "many create one session"},
 		},
+		"create says open of what has ended": {
+			how: with(func(f *fakeprocessor.Processor) wrapped {
+				return wrapped{create: func(ctx context.Context, r processor.SessionRequest) (processor.Session, error) {
+					s, err := f.CreateSession(ctx, r)
+					if err == nil {
+						s.Status, s.PaymentStatus = processor.SessionOpen, processor.Unpaid
+					}
+					return s, err
+				}}
+			}),
+			caught: []string{"create again when the session has ended unpaid", "create again when the session was paid"},
+		},
+		"create sells a paid order again": {
+			how: with(func(f *fakeprocessor.Processor) wrapped {
+				return wrapped{create: func(ctx context.Context, r processor.SessionRequest) (processor.Session, error) {
+					s, err := f.CreateSession(ctx, r)
+					if err == nil && s.Status == processor.SessionComplete {
+						r.Key += " again"
+						return f.CreateSession(ctx, r)
+					}
+					return s, err
+				}}
+			}),
+			caught: []string{"create again when the session was paid"},
+		},
 		"create ignores the key": {
 			how: asked(func(r *processor.SessionRequest) {
 				r.Key = "always"

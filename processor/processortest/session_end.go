@@ -19,6 +19,17 @@ func endClauses() []clause {
 			check: expireKeepsWhatTheSessionIs,
 		},
 		{
+			name:  "create again when the session has ended unpaid",
+			says:  "CreateSession returns the session that has ended unpaid as it is, or a new one in its place",
+			check: createAgainAfterTheEnd,
+		},
+		{
+			name:  "create again when the session was paid",
+			needs: []need{customer()},
+			says:  "repeating CreateSession returns the same session, one that was paid as it is now",
+			check: createAgainAfterThePayment,
+		},
+		{
 			name:  "expire a paid session",
 			needs: []need{customer()},
 			says:  "a session that has ended already is returned as it is: the caller reads in its status whether it was paid",
@@ -49,6 +60,32 @@ func endClauses() []clause {
 			check: paidSessionDoesNotEndByItself,
 		},
 	}
+}
+
+func createAgainAfterTheEnd(p *probe) {
+	r := p.request("key-1")
+	first := p.ended(p.created(r).ID)
+	again, err := p.Processor.CreateSession(p.Context(), r)
+	p.ok(err, "CreateSession after the session was expired")
+	if again.ID != first.ID {
+		p.matches(again, r)
+		return
+	}
+	if diff := cmp.Diff(first, again); diff != "" {
+		p.broken("the session that has ended is another now (-ended +again):\n%s", diff)
+	}
+}
+
+func createAgainAfterThePayment(p *probe) {
+	r := p.request("key-1")
+	s := p.created(r)
+	p.hook(p.Customer.Pay(s.ID), "Pay")
+	again, err := p.Processor.CreateSession(p.Context(), r)
+	p.ok(err, "CreateSession after the session was paid")
+	if again.ID != s.ID {
+		p.broken("the session %q was paid, and there is another %q to be paid", s.ID, again.ID)
+	}
+	p.is(again, processor.SessionComplete, processor.Paid, "created again after the payment")
 }
 
 func expireAnOpenSession(p *probe) {

@@ -43,8 +43,9 @@
 //
 // Amounts are integers all the way. Stripe's minor units differ from those of ISO
 // 4217 for some currencies (ISK, UGX, MGA); [Processor] converts. Currencies that
-// Stripe charges in steps (BHD, JOD, KWD, OMR, TND: ten; MGA: hundred) are spread
-// over the lines in such steps; a total that is off the step is refused.
+// Stripe charges in steps (BHD, JOD, KWD, OMR, TND: ten; MGA: hundred) are declared
+// in [Processor.Abilities], in which couponkit's service prices carts; a total that
+// is off the step is refused.
 //
 // # Webhooks
 //
