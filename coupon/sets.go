@@ -30,7 +30,13 @@ func newStringSet(values []string) stringSet {
 	return s
 }
 
+// fewStrings is up to how many strings a look at each is quicker than a hash.
+const fewStrings = 8
+
 func (s stringSet) has(v string) bool {
+	if len(s.list) <= fewStrings {
+		return slices.Contains(s.list, v)
+	}
 	_, ok := s.index[v]
 	return ok
 }

@@ -8,7 +8,10 @@ import (
 // Covers reports whether the scope covers the line (specification 2.2, contract
 // section 3). The selections narrow one kind each: with PRODUCT, selected devices
 // narrow devices and leave accessories alone. Nothing covers shipping.
-func Covers(s coupon.Scope, l pricing.Line) bool {
+func Covers(s coupon.Scope, l pricing.Line) bool { return covers(&s, &l) }
+
+// covers is Covers for a loop, without copies.
+func covers(s *coupon.Scope, l *pricing.Line) bool {
 	switch s.AppliesTo {
 	case coupon.All:
 		return l.Kind >= pricing.Plan && l.Kind < pricing.Shipping
@@ -39,7 +42,7 @@ func Lines(s coupon.Scope, lines []pricing.Line) []bool {
 // AppendLines appends the result of [Lines] to dst.
 func AppendLines(dst []bool, s coupon.Scope, lines []pricing.Line) []bool {
 	for i := range lines {
-		dst = append(dst, Covers(s, lines[i]))
+		dst = append(dst, covers(&s, &lines[i]))
 	}
 	return dst
 }
