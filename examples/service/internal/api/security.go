@@ -47,7 +47,7 @@ func (a *API) admit(c call, r *http.Request) (*http.Request, error) {
 		return r, err
 	}
 	if known {
-		r = r.WithContext(context.WithValue(r.Context(), sessionKey{}, session))
+		r = r.WithContext(shop.Known(context.WithValue(r.Context(), sessionKey{}, session), session.User))
 	}
 	if c.access > anyone && !known {
 		return r, problem{Status: http.StatusUnauthorized, Code: "user_required", Title: "Sign in first."}

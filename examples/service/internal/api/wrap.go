@@ -23,12 +23,16 @@ func (a *API) Wrap(mux *http.ServeMux) http.Handler {
 	guarded := a.origins.Handler(withProblems(mux))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
-		_, route := mux.Handler(r)
 		secure(w.Header())
 		ctx, cancel := context.WithTimeout(r.Context(), requestTime)
 		defer cancel()
 		recorded := &recorder{ResponseWriter: w}
+		r = r.WithContext(ctx)
 		defer func() {
+			route := r.Pattern
+			if route == "" { // it did not get as far as the mux
+				_, route = mux.Handler(r)
+			}
 			if failure := recover(); failure != nil {
 				if err, is := failure.(error); is && errors.Is(err, http.ErrAbortHandler) {
 					panic(failure)
@@ -44,7 +48,7 @@ func (a *API) Wrap(mux *http.ServeMux) http.Handler {
 			a.Logger.InfoContext(ctx, "request", slog.String("method", r.Method), slog.String("route", route),
 				slog.Int("status", recorded.status), slog.Duration("took", took))
 		}()
-		guarded.ServeHTTP(recorded, r.WithContext(ctx))
+		guarded.ServeHTTP(recorded, r)
 	})
 }
 

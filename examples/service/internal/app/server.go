@@ -83,9 +83,10 @@ func Start(ctx context.Context, c Config) (_ *Server, err error) {
 func (s *Server) assemble(ctx context.Context) (http.Handler, error) {
 	c := s.config
 	var err error
-	if s.Shop, err = shop.Open(ctx, s.storage.shop, shop.Options{Now: c.Now, PasswordCost: c.PasswordCost}); err != nil {
+	if s.Shop, err = shop.Open(ctx, s.storage.shop, shop.Options{Now: c.Now, PasswordCost: c.PasswordCost, Prepare: !isPostgres(c.Store)}); err != nil {
 		return nil, err
 	}
+	s.storage.closes(s.Shop.Close)
 	if s.provider, err = newProvider(c, s.URL); err != nil {
 		return nil, err
 	}

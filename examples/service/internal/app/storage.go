@@ -9,7 +9,9 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -108,11 +110,30 @@ func (s *storage) openFile(file, more string) (*sql.DB, error) {
 		return nil, err
 	}
 	s.closes(db.Close)
+	// A connection costs more than most queries: it reads the schema and prepares its
+	// statements anew. So as many are kept as may be open.
+	connections := max(fileConnections, runtime.GOMAXPROCS(0))
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections)
 	return db, nil
 }
 
+// How many connections there are: to a file, of which one writes at a time, and to
+// PostgreSQL, where transactions that wait for the disk at once share the wait.
+const (
+	fileConnections     = 4
+	postgresConnections = 24
+)
+
 func (s *storage) openPostgres(ctx context.Context, address string) error {
-	pool, err := pgxpool.New(ctx, address)
+	config, err := pgxpool.ParseConfig(address)
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(address, "pool_max_conns=") { // which pgx reads from the address
+		config.MaxConns = postgresConnections
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return err
 	}

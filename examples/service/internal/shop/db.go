@@ -19,6 +19,9 @@ type Options struct {
 	Now func() time.Time
 	// PasswordCost is bcrypt's work factor; 0 is its default. Tests lower it.
 	PasswordCost int
+	// Prepare keeps what most requests ask prepared, for drivers that otherwise read the
+	// text every time, as SQLite's does. pgx remembers statements by itself.
+	Prepare bool
 	// SessionLifetime is how long somebody stays signed in; 0 is
 	// [DefaultSessionLifetime].
 	SessionLifetime time.Duration
@@ -32,6 +35,9 @@ const DefaultSessionLifetime = 12 * time.Hour
 type DB struct {
 	db      *sql.DB
 	options Options
+	session query
+	user    query
+	balance query
 	// decoy is compared when there is no such user, so that an answer takes as long.
 	decoy []byte
 }
@@ -53,10 +59,44 @@ func Open(ctx context.Context, db *sql.DB, o Options) (*DB, error) {
 	if err := migrate(ctx, db); err != nil {
 		return nil, fmt.Errorf("make the tables of the shop: %w", err)
 	}
-	d := &DB{db: db, options: o}
+	d := &DB{db: db, options: o, session: query{text: sessionQuery}, user: query{text: userQuery}, balance: query{text: balanceQuery}}
 	var err error
-	d.decoy, err = d.hash("nobody has this password")
-	return d, err
+	if d.decoy, err = d.hash("nobody has this password"); err != nil || !o.Prepare {
+		return d, err
+	}
+	for _, q := range d.queries() {
+		if q.prepared, err = db.PrepareContext(ctx, q.text); err != nil {
+			return nil, errors.Join(fmt.Errorf("prepare the queries of the shop: %w", err), d.Close())
+		}
+	}
+	return d, nil
+}
+
+// query is a query that most requests make.
+type query struct {
+	text     string
+	prepared *sql.Stmt // may be nil
+}
+
+// row asks for one row.
+func (q query) row(ctx context.Context, db *sql.DB, values ...any) *sql.Row {
+	if q.prepared != nil {
+		return q.prepared.QueryRowContext(ctx, values...)
+	}
+	return db.QueryRowContext(ctx, q.text, values...)
+}
+
+func (d *DB) queries() []*query { return []*query{&d.session, &d.user, &d.balance} }
+
+// Close frees what Open has prepared. The database stays open.
+func (d *DB) Close() error {
+	var failures []error
+	for _, q := range d.queries() {
+		if q.prepared != nil {
+			failures = append(failures, q.prepared.Close())
+		}
+	}
+	return errors.Join(failures...)
 }
 
 // migrate makes the tables. PostgreSQL refuses one of two processes that make a

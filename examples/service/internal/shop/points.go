@@ -9,10 +9,12 @@ import (
 	"github.com/couponkit/couponkit"
 )
 
+const balanceQuery = `SELECT balance FROM shop_points WHERE user_id = $1`
+
 // Balance returns the customer's points; somebody unknown has none.
 func (d *DB) Balance(ctx context.Context, userID string) (int64, error) {
 	var balance int64
-	err := d.db.QueryRowContext(ctx, `SELECT balance FROM shop_points WHERE user_id = $1`, userID).Scan(&balance)
+	err := d.balance.row(ctx, d.db, userID).Scan(&balance)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
 	}

@@ -31,14 +31,15 @@ func (d *DB) SignIn(ctx context.Context, u User) (token string, s Session, err e
 	return token, s, err
 }
 
+const sessionQuery = `SELECT u.id, u.email, u.name, u.role, s.csrf_token
+	FROM shop_sessions s JOIN shop_users u ON u.id = s.user_id
+	WHERE s.token_hash = $1 AND s.expires_at > $2`
+
 // Session returns the session of a secret, or [ErrNotFound] when it has ended, was
 // never there, or its user is gone.
 func (d *DB) Session(ctx context.Context, token string) (Session, error) {
 	var s Session
-	err := d.db.QueryRowContext(ctx,
-		`SELECT u.id, u.email, u.name, u.role, s.csrf_token
-		 FROM shop_sessions s JOIN shop_users u ON u.id = s.user_id
-		 WHERE s.token_hash = $1 AND s.expires_at > $2`, tokenHash(token), d.options.Now().UnixMicro()).
+	err := d.session.row(ctx, d.db, tokenHash(token), d.options.Now().UnixMicro()).
 		Scan(&s.User.ID, &s.User.Email, &s.User.Name, &s.User.Role, &s.CSRFToken)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Session{}, ErrNotFound

@@ -26,8 +26,9 @@ func open(t *testing.T, now func() time.Time) *shop.DB {
 		_, err = shop.Open(t.Context(), db, shop.Options{PasswordCost: bcrypt.MinCost})
 		require.NoError(t, err)
 	}
-	s, err := shop.Open(t.Context(), db, shop.Options{PasswordCost: bcrypt.MinCost, Now: now})
+	s, err := shop.Open(t.Context(), db, shop.Options{PasswordCost: bcrypt.MinCost, Now: now, Prepare: true})
 	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	empty, err := s.Empty(t.Context())
 	require.NoError(t, err)
 	require.True(t, empty)
@@ -109,6 +110,13 @@ func TestUsersForCouponkit(t *testing.T) {
 	}
 	_, err = s.User(t.Context(), "usr_nobody")
 	require.ErrorIs(t, err, couponkit.ErrUserNotFound)
+	known := shop.Known(t.Context(), shop.User{ID: "usr_new", Email: "new@example.org"}) // who signed in a moment ago
+	u, err = s.User(known, "usr_new")
+	require.NoError(t, err)
+	require.Equal(t, couponkit.User{ID: "usr_new", Email: "new@example.org"}, u)
+	u, err = s.User(known, ann)
+	require.NoError(t, err)
+	require.Equal(t, "ann@example.org", u.Email, "one user is taken for another")
 	emails, err := s.Emails(t.Context(), []string{ann, "", "usr_nobody", ann})
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{ann: "ann@example.org", "usr_nobody": ""}, emails)

@@ -18,7 +18,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/couponkit/couponkit/examples/service/internal/shop"
 	"github.com/couponkit/couponkit/internal/integration/postgrestest"
 )
 
@@ -74,12 +73,12 @@ func (b *bench) measure(ctx context.Context, store string) (_ report, err error)
 	}
 	defer func() { err = errors.Join(err, running.stop()) }()
 
-	admin, err := signIn(ctx, running.url, administrator(), "203.0.113.1")
+	admin, err := signIn(ctx, running.url, running.admin, "203.0.113.1")
 	if err != nil {
 		return r, err
 	}
 	b.note("%s: signing %d customers in", store, b.most())
-	crowd, err := signInCrowd(ctx, running.url, b.most())
+	crowd, err := signInCrowd(ctx, running.url, running.crowd, b.most())
 	if err != nil {
 		return r, err
 	}
@@ -114,15 +113,6 @@ func (b *bench) openStore(ctx context.Context, store string) (where string, end 
 		return dsn, server.Close, nil
 	}
 	return store, nothing, nil
-}
-
-func administrator() shop.DemoUser {
-	for _, u := range shop.DemoUsers() {
-		if u.Role == shop.Administrator {
-			return u
-		}
-	}
-	return shop.DemoUser{}
 }
 
 // cell is what was measured with one number of connections.

@@ -12,9 +12,10 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/couponkit/couponkit/examples/service/internal/shop"
 )
+
+// login is who signs in with what.
+type login struct{ email, password string }
 
 // customer is somebody who has signed in.
 type customer struct {
@@ -28,21 +29,21 @@ var client = &http.Client{
 }
 
 // signIn signs a demo user in from an address of his own.
-func signIn(ctx context.Context, base string, user shop.DemoUser, address string) (*customer, error) {
+func signIn(ctx context.Context, base string, user login, address string) (*customer, error) {
 	c := &customer{base: base, address: address}
 	var session struct {
 		CSRFToken string `json:"csrfToken"`
 	}
-	err := c.call(ctx, http.MethodPost, "/login", map[string]string{"email": user.Email, "password": user.Password}, &session)
+	err := c.call(ctx, http.MethodPost, "/login", map[string]string{"email": user.email, "password": user.password}, &session)
 	if err != nil {
-		return nil, fmt.Errorf("sign %s in: %w", user.Email, err)
+		return nil, fmt.Errorf("sign %s in: %w", user.email, err)
 	}
 	c.csrf = session.CSRFToken
 	return c, nil
 }
 
-// signInCrowd signs many customers in, some at once, for a password takes a while.
-func signInCrowd(ctx context.Context, base string, size int) ([]*customer, error) {
+// signInCrowd signs many customers in, whose addresses end alike, some at once, for a password takes a while.
+func signInCrowd(ctx context.Context, base string, everybody login, size int) ([]*customer, error) {
 	crowd, failures := make([]*customer, size), make([]error, size)
 	var running sync.WaitGroup
 	next := make(chan int)
@@ -52,7 +53,7 @@ func signInCrowd(ctx context.Context, base string, size int) ([]*customer, error
 			for i := range next {
 				const perNetwork = 250
 				address := fmt.Sprintf("198.51.%d.%d", i/perNetwork, 1+i%perNetwork)
-				crowd[i], failures[i] = signIn(ctx, base, shop.DemoCrowd(size)[i], address)
+				crowd[i], failures[i] = signIn(ctx, base, login{fmt.Sprintf("crowd-%d%s", i+1, everybody.email), everybody.password}, address)
 			}
 		})
 	}

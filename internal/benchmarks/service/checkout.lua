@@ -22,7 +22,7 @@ function setup(thread)
 end
 
 local headers, prefix, bodies
-local step, began, scarce, order, page, wait = "checkout", 0, false, nil, nil, 0
+local step, began, asked, scarce, order, page, wait = "checkout", 0, 0, false, nil, nil, 0
 local started = 0
 took, paid, scarcePaid, refused, calls, complaint = {}, 0, 0, 0, 0, ""
 
@@ -83,6 +83,7 @@ function response(status, _, body)
     refused = refused + 1
   elseif step == "pay" and status == 303 then
     step = "look"
+    asked = now()
   elseif step == "look" and status == 200 then
     if body:find('"state":"paid"', 1, true) then
       took[#took + 1] = math.floor(now() - began)
@@ -90,7 +91,8 @@ function response(status, _, body)
       if scarce then scarcePaid = scarcePaid + 1 end
       step = "checkout"
     elseif body:find('"state":"open"', 1, true) then
-      wait = 1 -- the webhook is on its way
+      -- The webhook is on its way. He looks again when a fifth more time has gone by.
+      wait = math.ceil((now() - asked) / 5000)
     else
       complain(status, body)
     end

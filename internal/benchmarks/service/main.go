@@ -1,10 +1,10 @@
-// Command load puts the reference service under load and then looks whether it has
+// Command service puts the reference service under load and then looks whether it has
 // kept its books. It builds the service, starts it as an operator would, signs
 // customers in, and lets wrk (https://github.com/wg/wrk) look coupons up and check
 // out, each time with more connections.
 //
-//	go run ./examples/service/internal/load                     # every store
-//	go run ./examples/service/internal/load -store sqlite -for 10s
+//	go run ./internal/benchmarks/service                     # every store
+//	go run ./internal/benchmarks/service -store sqlite -for 10s
 //
 // # What is measured
 //
@@ -43,7 +43,7 @@ import (
 
 // echoVariable lets this program be the handler that only echoes, at the address that
 // it names.
-const echoVariable = "COUPONKIT_LOAD_ECHO"
+const echoVariable = "COUPONKIT_BENCHMARK_ECHO"
 
 // settings of a run.
 type settings struct {
@@ -70,7 +70,7 @@ func main() {
 	if err == nil || errors.Is(err, flag.ErrHelp) {
 		return
 	}
-	fmt.Fprintln(os.Stderr, "load:", err)
+	fmt.Fprintln(os.Stderr, "service:", err)
 	stop()
 	os.Exit(1) //nolint:gocritic // what is deferred was done
 }
@@ -106,7 +106,7 @@ func run(ctx context.Context, args []string, out, notes io.Writer) error {
 
 func readSettings(args []string, notes io.Writer) (settings, error) {
 	var s settings
-	flags := flag.NewFlagSet("load", flag.ContinueOnError)
+	flags := flag.NewFlagSet("service", flag.ContinueOnError)
 	flags.SetOutput(notes)
 	stores := flags.String("store", "echo,memory,sqlite,postgres", "what is measured, with commas; echo is the handler that only echoes")
 	connections := flags.String("connections", "1,8,64,256", "how many connections there are, with commas")

@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/crypto/bcrypt"
-
-	"github.com/couponkit/couponkit/examples/service/internal/app"
 )
 
 // buy is one checkout as checkout.lua plays it, up to the payment.
@@ -43,12 +41,15 @@ func (j jsonText) MarshalJSON() ([]byte, error) { return []byte(j), nil }
 func TestTheBooks(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "load.db")
-	server, err := app.Start(t.Context(), app.Config{Store: file, Seed: true, Crowd: 2, PasswordCost: bcrypt.MinCost, BehindProxy: true})
+	service, err := build(t.Context(), t.TempDir())
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, server.Close(context.WithoutCancel(t.Context()))) })
-	admin, err := signIn(t.Context(), server.URL, administrator(), "203.0.113.1")
+	ctx := context.WithoutCancel(t.Context()) // it is stopped after the test
+	running, err := start(ctx, exec.CommandContext(ctx, service, "-addr", "127.0.0.1:0", "-store", file, "-crowd", "2", "-behind-proxy", "-log", "error"))
 	require.NoError(t, err)
-	crowd, err := signInCrowd(t.Context(), server.URL, 2)
+	t.Cleanup(func() { require.NoError(t, running.stop()) })
+	admin, err := signIn(t.Context(), running.url, running.admin, "203.0.113.1")
+	require.NoError(t, err)
+	crowd, err := signInCrowd(t.Context(), running.url, running.crowd, 2)
 	require.NoError(t, err)
 
 	c := cell{connections: len(crowd)}

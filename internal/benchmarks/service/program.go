@@ -25,10 +25,13 @@ const (
 
 // program is a process that this one has started.
 type program struct {
-	url     string
-	command *exec.Cmd
-	ended   chan error
-	output  *tail
+	url string
+	// admin and crowd are who can sign in, as the service says: an administrator, and
+	// the addresses of the first and last of many customers with their password.
+	admin, crowd login
+	command      *exec.Cmd
+	ended        chan error
+	output       *tail
 }
 
 // tail keeps what a program has said, for the message when something goes wrong.
@@ -51,10 +54,16 @@ func (t *tail) String() string {
 	return text[max(0, len(text)-most):]
 }
 
-// build builds the service as an operator would.
+// build builds the service in its own module, as an operator would.
 func build(ctx context.Context, dir string) (string, error) {
+	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/couponkit/couponkit").Output()
+	if err != nil {
+		return "", fmt.Errorf("find the repository: %w", err)
+	}
 	binary := filepath.Join(dir, "service")
-	command := exec.CommandContext(ctx, "go", "build", "-o", binary, "github.com/couponkit/couponkit/examples/service")
+	command := exec.CommandContext(ctx, "go", "build", "-o", binary, ".")
+	command.Dir = filepath.Join(strings.TrimSpace(string(root)), "examples", "service")
+	command.Env = append(os.Environ(), "GOWORK=off")
 	if output, err := command.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the service: %w\n%s", err, output)
 	}
@@ -72,19 +81,18 @@ func start(ctx context.Context, command *exec.Cmd) (*program, error) {
 	if err := command.Start(); err != nil {
 		return nil, err
 	}
-	found := make(chan string, 1)
+	ready := make(chan struct{})
 	go func() {
-		address := regexp.MustCompile(`listening on (http://[^ ]+)`)
 		lines := bufio.NewScanner(io.TeeReader(said, p.output))
 		for lines.Scan() {
-			if match := address.FindStringSubmatch(lines.Text()); match != nil {
-				found <- match[1]
+			if p.read(lines.Text()) {
+				close(ready)
 			}
 		}
 		p.ended <- command.Wait()
 	}()
 	select {
-	case p.url = <-found:
+	case <-ready:
 		return p, nil
 	case err = <-p.ended:
 	case <-time.After(startTime):
@@ -93,6 +101,28 @@ func start(ctx context.Context, command *exec.Cmd) (*program, error) {
 		err = errors.Join(ctx.Err(), command.Process.Kill())
 	}
 	return nil, fmt.Errorf("start %s: %w\n%s", command.Path, err, p.output)
+}
+
+var (
+	addressLine = regexp.MustCompile(`listening on (http://[^ ]+)`)
+	adminLine   = regexp.MustCompile(`^ +(\S+@\S+) +(\S+) +administrator,`)
+	crowdLine   = regexp.MustCompile(`^ +crowd-1(@\S+) to \S+, (\S+)$`)
+)
+
+// read reads a line of what the service says at its start, and reports whether it was
+// the last one that is needed.
+func (p *program) read(line string) (last bool) {
+	if match := addressLine.FindStringSubmatch(line); match != nil {
+		p.url = match[1]
+	}
+	if match := adminLine.FindStringSubmatch(line); match != nil {
+		p.admin = login{match[1], match[2]}
+	}
+	if match := crowdLine.FindStringSubmatch(line); match != nil {
+		p.crowd = login{match[1], match[2]}
+		return true
+	}
+	return false
 }
 
 // stop asks the program to end, and tells when it did not end well.
