@@ -1,251 +1,141 @@
 package simulation
 
 import (
-	"fmt"
-
-	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/processor"
-	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/redemption"
-	"github.com/couponkit/couponkit/store"
 )
 
-// check fails the life when something is that must not be, at any moment.
-func (w *World) check() {
-	rows, coupons := w.redemptions(), w.allCoupons()
-	codes := make(map[coupon.Code]string)
-	for _, c := range coupons {
-		if other, twice := codes[c.Code]; twice {
-			w.fail("coupons %s and %s have one code", other, c.ID)
-		}
-		codes[c.Code] = c.ID
-		w.checkCounts(c, rows)
-	}
-	w.checkSessions(rows)
-}
-
-// checkCounts compares a coupon's counts with its rows, and its rows with its
-// limits.
-func (w *World) checkCounts(c coupon.Coupon, rows []redemption.Redemption) {
-	var completed, live int64
-	places := make(map[string]int64) // by customer; "" for all
-	for _, r := range rows {
-		if r.CouponID != c.ID {
-			continue
-		}
-		used, reserved := r.Counts()
-		completed, live = completed+used, live+reserved
-		if !r.OverLimit {
-			places[""] += used + reserved
-			places["of "+r.CustomerID] += used + reserved
-		}
-	}
-	if c.UsedCount != completed || c.ReservedCount != live {
-		w.fail("coupon %s counts %d used and %d reserved, its rows %d and %d", c.ID, c.UsedCount, c.ReservedCount, completed, live)
-	}
-	most := w.most(c)
-	for whose, n := range places {
-		limit := most.MaxUsesPerUser
-		if whose == "" {
-			limit = most.MaxUses
-		}
-		if limit > 0 && n > limit {
-			w.fail("coupon %s: %d places %s, at most %d", c.ID, n, whose, limit)
-		}
+// checkCounts compares a coupon's counts with its rows.
+func (w *world) checkCounts(s *shop, id string) {
+	c, there := s.book.coupons[id]
+	if t := s.book.tally(id); there && (c.UsedCount != t.completed || c.ReservedCount != t.live) {
+		w.fail(CountsEqualRows, "coupon %s counts %d used and %d reserved, its rows %d and %d",
+			id, c.UsedCount, c.ReservedCount, t.completed, t.live)
 	}
 }
 
-// most remembers the greatest limits of a coupon: lowering one below what is used
-// is allowed.
-func (w *World) most(c coupon.Coupon) coupon.Limits {
-	most, known := w.greatest[c.ID]
-	if !known {
-		most = c.Limits
+// checkPlace holds a row that takes a place to the limits as they are at that moment.
+// Lowering a limit below what is used is allowed, and takes no place.
+func (w *world) checkPlace(s *shop, before, now redemption.Redemption) {
+	takes := func(r redemption.Redemption) bool {
+		return r.State == redemption.Reserved || r.State == redemption.Completed
 	}
-	most.MaxUses = greater(most.MaxUses, c.Limits.MaxUses)
-	most.MaxUsesPerUser = greater(most.MaxUsesPerUser, c.Limits.MaxUsesPerUser)
-	w.greatest[c.ID] = most
-	return most
-}
-
-// greater compares limits, of which 0 is none and so the greatest.
-func greater(a, b int64) int64 {
-	if a == 0 || b == 0 {
-		return 0
+	if !takes(now) || takes(before) {
+		return
 	}
-	return max(a, b)
-}
-
-func (w *World) checkSessions(rows []redemption.Redemption) {
-	completed := make(map[string]string)
-	for _, r := range rows {
-		if r.State != redemption.Completed {
-			continue
-		}
-		if other, twice := completed[r.SessionID]; twice {
-			w.fail("session %s has two redemptions, %s and %s", r.SessionID, other, r.ID)
-		}
-		completed[r.SessionID] = r.ID
-		session, err := w.fake.Session(background(), r.SessionID)
-		if err != nil || !session.PaymentStatus.Settled() {
-			w.fail("redemption %s is completed, its session %q is not paid (%v)", r.ID, r.SessionID, err)
-		}
+	c, there := s.book.coupons[now.CouponID]
+	if before.ID == "" && now.State == redemption.Reserved && (!there || c.State != coupon.Active) {
+		w.fail(OnlyActiveReserves, "%s was reserved of coupon %s, which is %q", now.ID, now.CouponID, c.State)
+	}
+	if !there {
+		return
+	}
+	t, l := s.book.tally(c.ID), c.Limits
+	all, own := t.completed+t.live, t.byCustomer[now.CustomerID]
+	over := l.MaxUses > 0 && all > l.MaxUses || l.MaxUsesPerUser > 0 && own > l.MaxUsesPerUser
+	switch {
+	case over && !now.OverLimit:
+		w.fail(LimitsHold, "%s is use %d of coupon %s and use %d of %s, at most %d and %d are allowed",
+			now.ID, all, c.ID, own, now.CustomerID, l.MaxUses, l.MaxUsesPerUser)
+	case !over && now.OverLimit:
+		w.fail(OverLimitIsFlagged, "%s is flagged, and is use %d of coupon %s and use %d of %s, at most %d and %d are allowed",
+			now.ID, all, c.ID, own, now.CustomerID, l.MaxUses, l.MaxUsesPerUser)
 	}
 }
 
-func (w *World) allCoupons() []coupon.Coupon {
-	var all []coupon.Coupon
-	list := store.CouponList{PageSize: store.MaxPageSize}
-	for {
-		page, err := w.store.ListCoupons(background(), list)
-		if err != nil {
-			w.fail("list coupons: %v", err)
-			return nil
-		}
-		all = append(all, page.Items...)
-		if list.After = page.Next; list.After == "" {
-			return all
-		}
+// checkTransition holds a row to the state machine.
+func (w *world) checkTransition(before, now redemption.Redemption) {
+	fresh := before.ID == ""
+	switch {
+	case fresh && now.State == redemption.Released,
+		fresh && (now.State == redemption.Completed) != (now.Origin == redemption.FromPayment),
+		before.State == redemption.Completed && now.State != redemption.Completed,
+		before.State == redemption.Released && now.State == redemption.Reserved:
+		w.fail(StatesMoveForward, "redemption %s was %q, and is %s", now.ID, before.State, now.State)
+	case !fresh && now.PointsState < before.PointsState:
+		w.fail(StatesMoveForward, "points of %s were %s, and are %s", now.ID, before.PointsState, now.PointsState)
+	case now.State == redemption.Released && (now.PointsState == redemption.PointsDebited || now.PointsState == redemption.PointsPending):
+		w.fail(PointsAreBounded, "%s is released, and its points are %s", now.ID, now.PointsState)
+	case fresh:
+	case before.CouponID != now.CouponID || before.CustomerID != now.CustomerID || before.Origin != now.Origin ||
+		before.Points != now.Points || before.Key != now.Key || !before.CreatedAt.Equal(now.CreatedAt):
+		w.fail(RowsStay, "redemption %s is not the one that was made", now.ID)
+	case before.State == redemption.Completed && (before.SessionID != now.SessionID || before.OverLimit != now.OverLimit ||
+		!before.CompletedAt.Equal(now.CompletedAt)):
+		w.fail(RowsStay, "redemption %s was completed by session %s, and is by %s", now.ID, before.SessionID, now.SessionID)
 	}
 }
 
-func (w *World) redemptions() []redemption.Redemption {
-	var all []redemption.Redemption
-	list := store.RedemptionList{PageSize: store.MaxPageSize}
-	for {
-		page, err := w.store.ListRedemptions(background(), list)
-		if err != nil {
-			w.fail("list redemptions: %v", err)
-			return nil
-		}
-		all = append(all, page.Items...)
-		if list.After = page.Next; list.After == "" {
-			return all
-		}
+// checkReleased asks the processor whether what is released was left unpaid.
+func (w *world) checkReleased(s *shop, before, now redemption.Redemption) {
+	if now.State != redemption.Released || before.State == redemption.Released || before.SessionID == "" || s.contradicted[before.SessionID] {
+		return
+	}
+	session, err := s.fake.Session(background(), before.SessionID)
+	if err == nil && session.Status == processor.SessionComplete && session.PaymentStatus.Settled() {
+		w.fail(OnlyUnpaidIsReleased, "reservation %s is released, and its session %s is paid", now.ID, session.ID)
 	}
 }
 
-// rest lets everything end well: what is under way is finished, delayed payments
-// arrive, every event comes twice, and enough time passes for the sweeps.
-func (w *World) rest() {
-	w.finish()
-	for _, s := range w.fake.Sessions() {
-		if s.Status == processor.SessionComplete && s.PaymentStatus == processor.Unpaid && !s.PaymentFailed {
-			w.expect("payment arrives", w.fake.PaymentArrives(s.ID))
-		}
+// checkCompleted asks the processor whether what is completed was paid.
+func (w *world) checkCompleted(s *shop, before, now redemption.Redemption) {
+	if now.State != redemption.Completed || before.State == redemption.Completed {
+		return
 	}
-	w.fake.Deliveries()
-	service := w.nodes[0].service
-	const rounds = 3
-	for round := 1; round <= rounds; round++ {
-		for _, d := range w.fake.Redeliveries() {
-			if err := w.hand(service, d); err != nil {
-				w.fail("at rest, deliver %s: %v", d.EventID, err)
-			}
-		}
-		w.now = w.now.Add(couponkit.DefaultSessionLifetime + couponkit.DefaultGrace + couponkit.DefaultPaymentWait)
-		if _, err := service.Sweep(background(), 0); err != nil {
-			w.fail("at rest, sweep: %v", err)
-		}
-		if drifts, err := service.Reconcile(background(), couponkit.ReconcileOptions{}); round == rounds && (err != nil || len(drifts) > 0) {
-			w.fail("at rest, reconcile: %v, %v", drifts, err)
-		}
+	if other, twice := s.book.completed[now.SessionID]; twice && other != now.ID {
+		w.fail(OneRedemptionForEachSession, "session %s has two redemptions, %s and %s", now.SessionID, other, now.ID)
 	}
-	w.check()
-	w.checkAtRest()
-}
-
-// checkAtRest fails the life when something is that must not be once everything
-// has ended.
-func (w *World) checkAtRest() {
-	completed := make(map[string]redemption.Redemption)
-	debited := make(map[string]int64)
-	for _, r := range w.redemptions() {
-		if r.State == redemption.Completed {
-			completed[r.SessionID] = r
-		}
-		if r.State == redemption.Reserved && (r.OrderID != "" || r.PointsState != redemption.PointsDebited) {
-			w.fail("reservation %s lives for ever", r.ID)
-		}
-		switch r.PointsState {
-		case redemption.PointsDebited:
-			debited[r.CustomerID] += r.Points
-		case redemption.PointsPending, redemption.PointsRefundDue:
-			w.fail("points of %s are still %s", r.ID, r.PointsState)
-		case redemption.NoPoints, redemption.PointsRefunded:
-		}
-	}
-	for id := range w.credited {
-		if sum := w.ledger.Balance(id) + debited[id]; sum != startingPoints {
-			w.fail("%s: balance and debited points are %d, not %d", id, sum, startingPoints)
-		}
-	}
-	w.used = len(completed)
-	w.checkPayments(completed)
-	w.checkMirror()
-}
-
-// checkPayments compares sessions with orders and redemptions: each that was paid
-// and has a coupon has one redemption, and nothing else has.
-func (w *World) checkPayments(completed map[string]redemption.Redemption) {
-	paid := 0
-	for _, s := range w.fake.Sessions() {
-		settled := s.Status == processor.SessionComplete && s.PaymentStatus.Settled()
-		order, err := w.store.Order(background(), s.Metadata[processor.MetadataOrderID])
-		switch {
-		case err != nil:
-			w.fail("order of session %s: %v", s.ID, err)
-		case order.Quote.Total != s.Total:
-			w.fail("session %s charges %d, its order %d", s.ID, s.Total, order.Quote.Total)
-		case settled && order.State != store.OrderPaid:
-			w.fail("session %s is paid, its order is %s", s.ID, order.State)
-		case !settled && order.State != store.OrderCancelled:
-			w.fail("session %s is not paid, its order is %s", s.ID, order.State)
-		}
-		if !settled || s.Metadata[processor.MetadataCouponID] == "" {
-			continue
-		}
-		paid++
-		if r, counted := completed[s.ID]; !counted || r.CouponID != s.Metadata[processor.MetadataCouponID] {
-			w.fail("paid session %s has no redemption", s.ID)
-		}
-	}
-	if paid != len(completed) {
-		w.fail("%d paid sessions with a coupon, %d completed redemptions", paid, len(completed))
+	s.book.completed[now.SessionID] = now.ID
+	session, err := s.fake.Session(background(), now.SessionID)
+	if err != nil || session.Status != processor.SessionComplete || !session.PaymentStatus.Settled() {
+		w.fail(OnlyPaidCompletes, "redemption %s is completed, and its session %q is %s and %s (%v)",
+			now.ID, now.SessionID, session.Status, session.PaymentStatus, err)
 	}
 }
 
-// checkMirror compares the processor with the store.
-func (w *World) checkMirror() {
-	active := make(map[string]int)
-	for _, code := range w.fake.PromotionCodes() {
-		if code.Active {
-			active[code.Code]++
-		}
+// checkPoints holds a balance between what is surely debited and what may be.
+func (w *world) checkPoints(s *shop, customerID string) {
+	a := s.book.account(customerID)
+	if !a.credited {
+		return
 	}
-	objects := make(map[string][]fakeprocessor.Coupon)
-	for _, object := range w.fake.Coupons() {
-		objects[object.Owner] = append(objects[object.Owner], object)
+	most := startingPoints - a.debited
+	if balance := s.ledger.Balance(customerID); balance > most || balance < most-a.pending {
+		w.fail(PointsAreBounded, "%s has %d points; %d of %d are debited and %d on their way",
+			customerID, balance, a.debited, int64(startingPoints), a.pending)
 	}
-	stored := w.allCoupons()
-	for _, c := range stored {
-		status, err := w.fake.VerifyMirror(background(), c)
-		if err != nil || (status == processor.MirrorValid) != c.Active() || !c.Mirrored() {
-			w.fail("mirror of %s coupon %s is %s, up to date: %t (%v)", c.State, c.ID, status, c.Mirrored(), err)
-		}
-		want := 0
-		if c.Active() {
-			want = 1
-		}
-		if got := active[c.Code.String()]; got != want {
-			w.fail("%s coupon %s has %d active codes", c.State, c.ID, got)
-		}
-		if own := objects[c.ID]; len(own) != 1 || own[0].Name != c.Name || own[0].MaxUses != c.Limits.MaxUses || own[0].Discount != c.Discount {
-			w.fail("coupon %s (%q, %d uses) is mirrored as %s", c.ID, c.Name, c.Limits.MaxUses, fmt.Sprint(own))
-		}
+}
+
+// checkSession compares a session with the order that it is for.
+func (w *world) checkSession(s *shop, id string) {
+	request, err := s.fake.Request(id)
+	if err != nil {
+		w.fail(NoSurprise, "session %s: %v", id, err)
+		return
 	}
-	if len(objects) != len(stored) {
-		w.fail("%d mirrors for %d coupons", len(objects), len(stored))
+	order, err := s.eyes.Order(background(), request.Metadata[processor.MetadataOrderID])
+	if err != nil {
+		w.fail(SessionsChargeQuotes, "session %s has no order (%v)", id, err)
+		return
+	}
+	sum := make(map[string]int64)
+	for _, l := range request.Lines {
+		sum[l.LineID] += l.Quantity * l.UnitAmount
+	}
+	firstPeriod := int64(0)
+	for _, l := range order.Quote.Lines {
+		if sum[l.ID] == l.Subtotal && l.Recurs != 0 {
+			firstPeriod += l.Discount
+			sum[l.ID] = l.Total
+		}
+		if sum[l.ID] != l.Total {
+			w.fail(SessionsChargeQuotes, "session %s charges %d for line %s of order %s, which costs %d", id, sum[l.ID], l.ID, order.ID, l.Total)
+		}
+		delete(sum, l.ID)
+	}
+	if request.Total != order.Quote.Total || request.Currency != order.Quote.Currency || request.FirstPeriodDiscount != firstPeriod || len(sum) > 0 {
+		w.fail(SessionsChargeQuotes, "session %s charges %d, %d off the first period, for order %s; it costs %d, %d off",
+			id, request.Total, request.FirstPeriodDiscount, order.ID, order.Quote.Total, firstPeriod)
 	}
 }

@@ -1,384 +1,179 @@
 package simulation_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/couponkit/couponkit"
-	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/simulation"
 	"github.com/couponkit/couponkit/processor"
-	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
-	"github.com/couponkit/couponkit/store/memstore"
 )
 
-// planted are worlds with one broken part each. Every one has to be found, or the
-// simulation proves nothing.
-var planted = map[string]simulation.Parts{
-	"limits are checked, and the place is taken afterwards": brokenStore(func(s store.Store, pause func()) store.Store {
-		return &checkThenAct{Store: s, limits: map[string]coupon.Limits{}, pause: pause}
-	}),
-	"the limit of each customer is ignored": brokenStore(func(s store.Store, _ func()) store.Store {
-		return &noUserLimit{Store: s, limits: map[string]int64{}}
-	}),
-	"every event of a payment counts":        brokenStore(func(s store.Store, _ func()) store.Store { return &eventIsKey{Store: s} }),
-	"a payment after the release is dropped": brokenStore(func(s store.Store, _ func()) store.Store { return dropsLatePayments{s} }),
-	"a finished session is a paid one":       brokenStore(func(s store.Store, _ func()) store.Store { return trustsFinished{s} }),
-	"the sweep forgets refunds":              brokenStore(func(s store.Store, _ func()) store.Store { return forgetsRefunds{s} }),
-	"the sweep forgets reservations":         brokenStore(func(s store.Store, _ func()) store.Store { return forgetsDeadlines{s} }),
-	"keys are shared between customers": brokenStore(func(s store.Store, _ func()) store.Store {
-		return &sharedKeys{Store: s, owner: map[string]string{}}
-	}),
-	"redemptions go with their coupon": brokenStore(func(s store.Store, _ func()) store.Store {
-		return &cascadingDelete{Store: s, gone: map[string]bool{}}
-	}),
-	"a payment releases the place before it takes it": brokenStore(func(s store.Store, pause func()) store.Store {
-		return settlesInTwoSteps{s, pause}
-	}),
-	"points are debited again when a call is repeated":  brokenLedger(func(p simulation.Points) couponkit.Points { return debitsAgain{p, new(int)} }),
-	"points are debited after the refund":               brokenLedger(func(p simulation.Points) couponkit.Points { return debitsClosed{p} }),
-	"points are refunded again when a call is repeated": brokenLedger(func(p simulation.Points) couponkit.Points { return refundsAgain{p} }),
-	"points are refunded in words":                      brokenLedger(func(p simulation.Points) couponkit.Points { return refundsNothing{p} }),
-	"removing a mirror leaves it":                       brokenProcessor(func(p processor.Processor) processor.Processor { return removesNothing{p} }),
-	"switching off leaves the code active":              brokenProcessor(func(p processor.Processor) processor.Processor { return switchesNothing{p} }),
-	"an update of the mirror is answered and not done":  brokenProcessor(func(p processor.Processor) processor.Processor { return updatesNothing{p} }),
-	"a session that is made again is another one":       brokenProcessor(func(p processor.Processor) processor.Processor { return &forgetsKeys{Processor: p} }),
-	"a session charges the list prices":                 brokenProcessor(func(p processor.Processor) processor.Processor { return chargesMore{p} }),
+var beginning = time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC)
+
+// plant is a world with one broken part, and what has to find it.
+type plant struct {
+	name string
+	by   []simulation.Invariant
+	// parts makes the part anew for each life: a broken part may remember things.
+	parts func() simulation.Parts
 }
 
-func brokenStore(wrap func(s store.Store, pause func()) store.Store) simulation.Parts {
-	return simulation.Parts{Store: func(pause func()) store.Store { return wrap(memstore.New(), pause) }}
+func inStore(wrap func(store.Store, func()) store.Store) func() simulation.Parts {
+	return func() simulation.Parts { return simulation.Parts{Database: simulation.Memory(wrap)} }
 }
 
-func brokenLedger(wrap func(simulation.Points) couponkit.Points) simulation.Parts {
-	return simulation.Parts{Store: memory, Points: func(p couponkit.Points) couponkit.Points {
-		gated, ok := p.(simulation.Points)
-		if !ok {
-			panic("the ledger is not behind a gate")
-		}
-		return wrap(gated)
-	}}
+func inLedger(wrap func() func(simulation.Points) couponkit.Points) func() simulation.Parts {
+	return func() simulation.Parts { return simulation.Parts{Points: wrap()} }
 }
 
-func brokenProcessor(wrap func(processor.Processor) processor.Processor) simulation.Parts {
-	return simulation.Parts{Store: memory, Processor: wrap}
+func inProcessor(wrap func(simulation.Processor) processor.Processor) func() simulation.Parts {
+	return func() simulation.Parts { return simulation.Parts{Processor: wrap} }
 }
 
-// TestPlantedFaultsAreFound shows for each planted fault the seed that finds it.
+func by(i ...simulation.Invariant) []simulation.Invariant { return i }
+
+// planted are the broken worlds. Each has to be found by an invariant that it breaks,
+// and each invariant has to find one, or the simulation proves nothing.
+var planted = []plant{
+	{"check-then-act", by(simulation.LimitsHold), inStore(newCheckThenAct)},
+	{"counting before recording", by(simulation.CountsEqualRows), inStore(newCountsFirst)},
+	{"releasing a completed session", by(simulation.StatesMoveForward), inStore(newReleasesCompleted)},
+	{"refunding twice", by(simulation.PointsAreBounded, simulation.PointsAreConserved), inLedger(func() func(simulation.Points) couponkit.Points {
+		debited, refunds := make(map[string]int64), make(map[string]int)
+		return func(p simulation.Points) couponkit.Points { return refundsAgain{p, debited, refunds} }
+	})},
+	{"trusting event order", by(simulation.AnswersAreTrue), inStore(newDropsLatePayments)},
+	{"forgetting the crash between session and attach", by(simulation.AnswersAreTrue), inStore(newAttachedOnly)},
+	{"matching by event ID", by(simulation.OneRedemptionForEachSession), inStore(newByEventID)},
+	{"noting an event before its effect", by(simulation.AnswersAreTrue, simulation.EveryPaymentCounts), func() simulation.Parts {
+		return simulation.Parts{Webhook: notesFirst()}
+	}},
+	{"ignoring the limit of each customer", by(simulation.LimitsHold), inStore(newNoUserLimit)},
+	{"flagging no use over the limit", by(simulation.LimitsHold), inStore(newFlagsNothing)},
+	{"flagging every late payment", by(simulation.OverLimitIsFlagged), inStore(newFlagsLate)},
+	{"taking what is finished for paid", by(simulation.OnlyPaidCompletes), inStore(newTrustsFinished)},
+	{"releasing before completing", by(simulation.OnlyUnpaidIsReleased), inStore(newSettlesInTwoSteps)},
+	{"dropping payments without a reservation", by(simulation.EveryPaymentCounts), inStore(newNeedsReservation)},
+	{"answering before committing", by(simulation.AnswersAreTrue), inStore(newAnswersFirst)},
+	{"forgetting refunds in the sweep", by(simulation.PointsAreConserved), inStore(newForgetsRefunds)},
+	{"forgetting reservations in the sweep", by(simulation.NothingLivesForever), inStore(newForgetsDeadlines)},
+	{"forgetting orders in the sweep", by(simulation.OrdersEnd), inStore(newForgetsOrders)},
+	{"sharing keys between customers", by(simulation.OrdersAreTheirs), inStore(newSharedKeys)},
+	{"forgetting keys", by(simulation.OneOrderForEachKey), inStore(newForgetsKeys)},
+	{"deleting redemptions with their coupon", by(simulation.RowsStay), inStore(newCascadingDelete)},
+	{"editing orders with their coupon", by(simulation.RowsStay, simulation.QuotesAddUp), inStore(newEditsOrders)},
+	{"rounding percentages in the store", by(simulation.QuotesAddUp), inStore(newRoundsPercent)},
+	{"failing after the commit", by(simulation.ErrorsChangeNothing), inStore(newFailsAfterCommit)},
+	{"letting two coupons have one code", by(simulation.CodesAreUnique), inStore(newTwoOfACode)},
+	{"reserving what was switched off", by(simulation.OnlyActiveReserves), inStore(newReservesInactive)},
+	{"counting uses twice", by(simulation.PlacesAreOpen), inStore(newCountsTwice)},
+	{"leaking a driver's error", by(simulation.NoSurprise), inStore(newLeaksErrors)},
+	{"debiting again when a call is repeated", by(simulation.PointsAreBounded), inLedger(func() func(simulation.Points) couponkit.Points {
+		debits := 0
+		return func(p simulation.Points) couponkit.Points { return debitsAgain{p, &debits} }
+	})},
+	{"debiting after the refund", by(simulation.PointsAreBounded), inLedger(func() func(simulation.Points) couponkit.Points {
+		return func(p simulation.Points) couponkit.Points { return debitsClosed{p} }
+	})},
+	{"refunding in words", by(simulation.PointsAreBounded, simulation.PointsAreConserved), inLedger(func() func(simulation.Points) couponkit.Points {
+		return func(p simulation.Points) couponkit.Points { return refundsNothing{p} }
+	})},
+	{"leaving the mirror of a deleted coupon", by(simulation.RestIsQuiet), inProcessor(func(p simulation.Processor) processor.Processor { return removesNothing{p} })},
+	{"leaving the code of a coupon that is off active", by(simulation.MirrorEqualsStore), inProcessor(func(p simulation.Processor) processor.Processor { return switchesNothing{p} })},
+	{"updating the mirror in words", by(simulation.RestIsQuiet, simulation.MirrorEqualsStore), inProcessor(func(p simulation.Processor) processor.Processor { return updatesNothing{p} })},
+	{"mending a mirror in a preview", by(simulation.PreviewsChangeNothing), inProcessor(func(p simulation.Processor) processor.Processor { return repairs{p} })},
+	{"opening another session for a repeated call", by(simulation.EveryPaymentCounts, simulation.OrdersEnd), func() simulation.Parts {
+		made := 0
+		return simulation.Parts{Processor: func(p simulation.Processor) processor.Processor { return anotherSession{p, &made} }}
+	}},
+	{"charging a cent more", by(simulation.SessionsChargeQuotes), inProcessor(func(p simulation.Processor) processor.Processor { return chargesMore{p} })},
+	{"believing unsigned events", by(simulation.ForgeriesAreRefused), func() simulation.Parts {
+		return simulation.Parts{Webhook: believesAll}
+	}},
+	{"not comparing totals", by(simulation.TotalsAreCompared), func() simulation.Parts {
+		return simulation.Parts{Checkout: trustsTotals}
+	}},
+}
+
+// TestPlantedFaultsAreFound looks for every planted fault within CI's seeds and
+// prints what has found it, by which seed, and how many steps it takes.
 func TestPlantedFaultsAreFound(t *testing.T) {
 	t.Parallel()
-	for name, parts := range planted {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			for s := uint64(1); s <= *seeds; s++ {
-				_, err := simulation.Run(simulation.Config{Seed: s, Parts: parts, KeepTrace: true})
-				var failure *simulation.FaultError
-				if errors.As(err, &failure) {
-					t.Logf("seed %d: %s", s, failure.Fault)
+	rows, others := make([]string, len(planted)), make([]string, len(planted))
+	caught := make(map[simulation.Invariant]bool)
+	var mu sync.Mutex
+	each(uint64(len(planted)), func(n uint64) {
+		p := planted[n-1]
+		found, other := find(p)
+		mu.Lock()
+		defer mu.Unlock()
+		others[n-1] = other
+		if found == nil {
+			t.Errorf("%s: %d lives have not shown it by %q; %s", p.name, *seeds, p.by, other)
+			return
+		}
+		caught[found.Invariant] = true
+		rows[n-1] = fmt.Sprintf("%-50s %-36s %5d %5d", p.name, found.Invariant, found.Seed, found.Steps)
+		t.Logf("%s: %s", p.name, found)
+	})
+	for _, i := range simulation.Invariants() {
+		if !caught[i] {
+			t.Errorf("no planted fault is found by %q", i)
+		}
+	}
+	t.Logf("%d planted faults, found within %d seeds:\n%-50s %-36s %5s %5s\n%s", len(planted), *seeds,
+		"planted fault", "found by", "seed", "steps", strings.Join(rows, "\n"))
+}
+
+// find lives the first lives until one ends with an invariant that the fault has to
+// break, and then looks for the shortest such life.
+func find(p plant) (*simulation.FaultError, string) {
+	others := make(map[simulation.Invariant]int)
+	for s := uint64(1); s <= *seeds; s++ {
+		_, err := simulation.Run(simulation.Config{Seed: s, Parts: p.parts, KeepTrace: true})
+		var failure *simulation.FaultError
+		if !errors.As(err, &failure) {
+			continue
+		}
+		if !slices.Contains(p.by, failure.Invariant) {
+			others[failure.Invariant]++
+			continue
+		}
+		if *shorten {
+			_, err = simulation.Run(simulation.Config{Seed: s, Parts: p.parts})
+			errors.As(err, &failure)
+		}
+		return failure, fmt.Sprint(others)
+	}
+	return nil, fmt.Sprint(others)
+}
+
+// each calls f with 1 to n, on all processors.
+func each(n uint64, f func(uint64)) {
+	var mu sync.Mutex
+	next := uint64(0)
+	var all sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		all.Go(func() {
+			for {
+				mu.Lock()
+				next++
+				mine := next
+				mu.Unlock()
+				if mine > n {
 					return
 				}
+				f(mine)
 			}
-			t.Errorf("%d lives have not shown the fault", *seeds)
 		})
 	}
-}
-
-// checkThenAct counts, and takes the place without looking again.
-type checkThenAct struct {
-	store.Store
-	limits map[string]coupon.Limits
-	pause  func()
-}
-
-func (s *checkThenAct) hide(c coupon.Coupon) coupon.Coupon {
-	s.limits[c.ID] = c.Limits
-	c.Limits = coupon.Limits{}
-	return c
-}
-
-func (s *checkThenAct) show(c coupon.Coupon) coupon.Coupon {
-	c.Limits = s.limits[c.ID]
-	return c
-}
-
-func (s *checkThenAct) CreateCoupon(ctx context.Context, c coupon.Coupon) error {
-	return s.Store.CreateCoupon(ctx, s.hide(c))
-}
-
-func (s *checkThenAct) UpdateCoupon(ctx context.Context, c coupon.Coupon) (coupon.Coupon, error) {
-	before := s.limits[c.ID]
-	updated, err := s.Store.UpdateCoupon(ctx, s.hide(c))
-	if err != nil {
-		s.limits[c.ID] = before
-	}
-	return s.show(updated), err
-}
-
-func (s *checkThenAct) ConfirmMirror(ctx context.Context, id string, m coupon.Mirror) (coupon.Coupon, error) {
-	c, err := s.Store.ConfirmMirror(ctx, id, m)
-	return s.show(c), err
-}
-
-func (s *checkThenAct) Coupon(ctx context.Context, id string) (coupon.Coupon, error) {
-	c, err := s.Store.Coupon(ctx, id)
-	return s.show(c), err
-}
-
-func (s *checkThenAct) LookUp(ctx context.Context, by store.LookUp) (store.Found, error) {
-	f, err := s.Store.LookUp(ctx, by)
-	f.Coupon = s.show(f.Coupon)
-	return f, err
-}
-
-func (s *checkThenAct) ListCoupons(ctx context.Context, l store.CouponList) (store.CouponPage, error) {
-	page, err := s.Store.ListCoupons(ctx, l)
-	for i := range page.Items {
-		page.Items[i] = s.show(page.Items[i])
-	}
-	return page, err
-}
-
-func (s *checkThenAct) Reserve(ctx context.Context, r store.Reservation) (store.Reserved, error) {
-	f, err := s.LookUp(ctx, store.LookUp{CouponID: r.Redemption.CouponID, CustomerID: r.Redemption.CustomerID})
-	if err != nil {
-		return store.Reserved{}, err
-	}
-	if err := store.WithinLimits(f.Coupon.ID, f.Coupon.Limits, f.Coupon.UsedCount+f.Coupon.ReservedCount, f.CompletedByCustomer+f.ReservedByCustomer); err != nil {
-		return store.Reserved{}, err
-	}
-	s.pause()
-	return s.Store.Reserve(ctx, r)
-}
-
-// noUserLimit keeps the limit of each customer to itself.
-type noUserLimit struct {
-	store.Store
-	limits map[string]int64
-}
-
-func (s *noUserLimit) show(c coupon.Coupon) coupon.Coupon {
-	c.Limits.MaxUsesPerUser = s.limits[c.ID]
-	return c
-}
-
-func (s *noUserLimit) CreateCoupon(ctx context.Context, c coupon.Coupon) error {
-	s.limits[c.ID] = c.Limits.MaxUsesPerUser
-	c.Limits.MaxUsesPerUser = 0
-	return s.Store.CreateCoupon(ctx, c)
-}
-
-func (s *noUserLimit) UpdateCoupon(ctx context.Context, c coupon.Coupon) (coupon.Coupon, error) {
-	c.Limits.MaxUsesPerUser = 0
-	c, err := s.Store.UpdateCoupon(ctx, c)
-	return s.show(c), err
-}
-
-func (s *noUserLimit) Coupon(ctx context.Context, id string) (coupon.Coupon, error) {
-	c, err := s.Store.Coupon(ctx, id)
-	return s.show(c), err
-}
-
-func (s *noUserLimit) ListCoupons(ctx context.Context, l store.CouponList) (store.CouponPage, error) {
-	page, err := s.Store.ListCoupons(ctx, l)
-	for i := range page.Items {
-		page.Items[i] = s.show(page.Items[i])
-	}
-	return page, err
-}
-
-// eventIsKey takes every event for a payment of its own.
-type eventIsKey struct {
-	store.Store
-	events int
-}
-
-func (s *eventIsKey) Settle(ctx context.Context, t store.Settlement) (store.Settled, error) {
-	if t.Event.Kind == redemption.SessionCompleted {
-		s.events++
-		t.Event.SessionID = fmt.Sprintf("%s#%d", t.Event.SessionID, s.events)
-	}
-	return s.Store.Settle(ctx, t)
-}
-
-// dropsLatePayments trusts the order of events: released is released.
-type dropsLatePayments struct{ store.Store }
-
-func (s dropsLatePayments) Settle(ctx context.Context, t store.Settlement) (store.Settled, error) {
-	if t.Event.Kind == redemption.SessionCompleted {
-		if r, err := s.Redemption(ctx, t.ReservationID); err == nil && r.State == redemption.Released {
-			return store.Settled{Redemption: r}, nil
-		}
-	}
-	return s.Store.Settle(ctx, t)
-}
-
-// trustsFinished does not know of delayed payments.
-type trustsFinished struct{ store.Store }
-
-func (s trustsFinished) Settle(ctx context.Context, t store.Settlement) (store.Settled, error) {
-	if t.Event.Kind == redemption.SessionUnpaid {
-		t.Event.Kind = redemption.SessionCompleted
-	}
-	return s.Store.Settle(ctx, t)
-}
-
-// forgetsRefunds tells the sweep of reservations alone.
-type forgetsRefunds struct{ store.Store }
-
-func (s forgetsRefunds) Due(ctx context.Context, at time.Time, limit int) ([]redemption.Redemption, error) {
-	due, err := s.Store.Due(ctx, at, limit)
-	return slices.DeleteFunc(due, redemption.Redemption.RefundDue), err
-}
-
-// forgetsDeadlines tells the sweep of refunds alone.
-type forgetsDeadlines struct{ store.Store }
-
-func (s forgetsDeadlines) Due(ctx context.Context, at time.Time, limit int) ([]redemption.Redemption, error) {
-	due, err := s.Store.Due(ctx, at, limit)
-	return slices.DeleteFunc(due, redemption.Redemption.Live), err
-}
-
-// sharedKeys looks orders up by key, whoever asks.
-type sharedKeys struct {
-	store.Store
-	owner map[string]string
-}
-
-func (s *sharedKeys) OrderByKey(ctx context.Context, customerID, key string) (store.Order, error) {
-	if s.owner[key] == "" {
-		s.owner[key] = customerID
-	}
-	return s.Store.OrderByKey(ctx, s.owner[key], key)
-}
-
-// cascadingDelete takes the redemptions along with the coupon.
-type cascadingDelete struct {
-	store.Store
-	gone map[string]bool
-}
-
-func (s *cascadingDelete) DeleteCoupon(ctx context.Context, id string, revision int64) error {
-	err := s.Store.DeleteCoupon(ctx, id, revision)
-	s.gone[id] = s.gone[id] || err == nil
-	return err
-}
-
-func (s *cascadingDelete) ListRedemptions(ctx context.Context, l store.RedemptionList) (store.RedemptionPage, error) {
-	page, err := s.Store.ListRedemptions(ctx, l)
-	page.Items = slices.DeleteFunc(page.Items, func(r redemption.Redemption) bool { return s.gone[r.CouponID] })
-	return page, err
-}
-
-// settlesInTwoSteps ends the session before it records the payment.
-type settlesInTwoSteps struct {
-	store.Store
-	pause func()
-}
-
-func (s settlesInTwoSteps) Settle(ctx context.Context, t store.Settlement) (store.Settled, error) {
-	if t.Event.Kind != redemption.SessionCompleted {
-		return s.Store.Settle(ctx, t)
-	}
-	settled, err := s.Store.Settle(ctx, store.Settlement{Event: redemption.Event{
-		Kind: redemption.SessionExpired, At: t.Event.At, SessionID: t.Event.SessionID, OrderID: t.Event.OrderID,
-	}, ReservationID: t.ReservationID})
-	if err != nil || settled.Redemption.State == redemption.Released {
-		return settled, err
-	}
-	s.pause()
-	return s.Store.Settle(ctx, t)
-}
-
-// debitsAgain does not remember what it has debited.
-type debitsAgain struct {
-	simulation.Points
-	debits *int
-}
-
-func (p debitsAgain) Debit(ctx context.Context, customerID, reservationID string, points int64) error {
-	return p.Gate("Debit", func() error {
-		if *p.debits++; *p.debits > 1 {
-			reservationID = fmt.Sprintf("%s#%d", reservationID, *p.debits)
-		}
-		return p.Inner.Debit(ctx, customerID, reservationID, points)
-	})
-}
-
-// debitsClosed does not remember what it has refunded.
-type debitsClosed struct{ simulation.Points }
-
-func (p debitsClosed) Debit(ctx context.Context, customerID, reservationID string, points int64) error {
-	return p.Gate("Debit", func() error {
-		err := p.Inner.Debit(ctx, customerID, reservationID, points)
-		if errors.Is(err, couponkit.ErrReservationClosed) {
-			return p.Inner.Debit(ctx, customerID, reservationID+"#late", points)
-		}
-		return err
-	})
-}
-
-// refundsAgain gives points back each time it is asked.
-type refundsAgain struct{ simulation.Points }
-
-func (p refundsAgain) Refund(ctx context.Context, customerID, reservationID string) error {
-	return p.Gate("Refund", func() error {
-		if credit, ok := p.Inner.(interface{ Credit(string, int64) }); ok {
-			defer credit.Credit(customerID, 1)
-		}
-		return p.Inner.Refund(ctx, customerID, reservationID)
-	})
-}
-
-// refundsNothing says that it has.
-type refundsNothing struct{ simulation.Points }
-
-func (p refundsNothing) Refund(context.Context, string, string) error { return nil }
-
-// removesNothing says that it has.
-type removesNothing struct{ processor.Processor }
-
-func (removesNothing) RemoveMirror(context.Context, coupon.Coupon) error { return nil }
-
-// switchesNothing leaves promotion codes as they are.
-type switchesNothing struct{ processor.Processor }
-
-func (p switchesNothing) SetMirrorActive(_ context.Context, c coupon.Coupon) (coupon.Mirror, error) {
-	return c.Mirror, nil
-}
-
-// updatesNothing says that it has.
-type updatesNothing struct{ processor.Processor }
-
-func (p updatesNothing) UpdateMirror(_ context.Context, c coupon.Coupon) (coupon.Mirror, error) {
-	c.Mirror.Revision = c.Revision
-	return c.Mirror, nil
-}
-
-// forgetsKeys makes a new session each time.
-type forgetsKeys struct {
-	processor.Processor
-	made int
-}
-
-func (p *forgetsKeys) CreateSession(ctx context.Context, r processor.SessionRequest) (processor.Session, error) {
-	p.made++
-	r.Key = fmt.Sprintf("%s#%d", r.Key, p.made)
-	return p.Processor.CreateSession(ctx, r)
-}
-
-// chargesMore charges a cent more, and says that it does not.
-type chargesMore struct{ processor.Processor }
-
-func (p chargesMore) CreateSession(ctx context.Context, r processor.SessionRequest) (processor.Session, error) {
-	total := r.Total
-	r.Total++
-	r.Lines = append(slices.Clone(r.Lines), processor.SessionLine{Kind: r.Lines[0].Kind, Name: "fee", Quantity: 1, UnitAmount: 1})
-	session, err := p.Processor.CreateSession(ctx, r)
-	session.Total = total
-	return session, err
+	all.Wait()
 }

@@ -1,7 +1,8 @@
 package simulation
 
 import (
-	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,86 +12,137 @@ import (
 type FaultError struct {
 	// Seed leads to it again.
 	Seed uint64
-	// Fault is what must not be.
+	// Invariant is what does not hold.
+	Invariant Invariant
+	// Fault is how.
 	Fault string
-	// Trace is the shortest life that was found to end with a fault, or the life as it
-	// was if it is not to be shortened.
+	// Trace is what happened: without any step that could be left out, unless it was
+	// to be left as it is.
 	Trace []string
+	// Steps is how many steps the trace has.
+	Steps int
 }
 
 // Error shows seed, fault and trace.
 func (f *FaultError) Error() string {
-	return fmt.Sprintf("seed %d: %s\n%s", f.Seed, f.Fault, strings.Join(f.Trace, "\n"))
+	return fmt.Sprintf("seed %d: %s: %s\n%s", f.Seed, f.Invariant, f.Fault, strings.Join(f.Trace, "\n"))
 }
 
-// Stats tell how much has happened in a life.
-type Stats struct {
-	Coupons     int
-	Sessions    int
-	Redemptions int
+// Life is what a life was like.
+type Life struct {
+	Coupons, Sessions, Redemptions int
+	Coverage                       Coverage
+	// Trace is what happened, when it was asked for.
+	Trace []string
+	// Final names everything that is there at the end, when a trace was asked for.
+	Final []string
 }
 
-// Add sums up.
-func (s *Stats) Add(t Stats) {
-	s.Coupons += t.Coupons
-	s.Sessions += t.Sessions
-	s.Redemptions += t.Redemptions
+// Digest is a fingerprint of trace and final state.
+func (l Life) Digest() string {
+	sum := sha256.Sum256([]byte(strings.Join(l.Trace, "\n") + "\n\n" + strings.Join(l.Final, "\n")))
+	return hex.EncodeToString(sum[:8])
 }
 
 // Run lives one life and returns a [*FaultError], or nil when all was well.
-func Run(c Config) (Stats, error) {
-	c.Steps = cmp.Or(c.Steps, defaultSteps)
-	c.Customers = cmp.Or(c.Customers, defaultCustomers)
-	c.Nodes = cmp.Or(c.Nodes, defaultNodes)
-	steps := make([]int, c.Steps)
+func Run(c Config) (Life, error) {
+	steps := make([]int, max(c.Steps, 0))
+	if len(steps) == 0 {
+		steps = make([]int, defaultSteps)
+	}
 	for i := range steps {
 		steps[i] = i
 	}
 	w := live(c, steps)
-	if w.fault == "" {
-		return w.stats(), nil
+	if w.fault == nil {
+		return w.life(), nil
 	}
-	if c.KeepTrace {
-		return w.stats(), &FaultError{Seed: c.Seed, Fault: w.fault, Trace: w.trace}
+	if !c.KeepTrace {
+		steps = shorten(c, steps, w.fault.invariant)
 	}
-	return w.stats(), shorten(c, steps, w)
+	return w.life(), tell(c, steps)
+}
+
+// tell lives the life once more, and writes down what happens.
+func tell(c Config, steps []int) *FaultError {
+	c.Trace = true
+	w := live(c, steps)
+	f := &FaultError{Seed: c.Seed, Trace: w.trace, Steps: len(steps)}
+	if w.fault != nil {
+		f.Invariant, f.Fault = w.fault.invariant, w.fault.text
+	}
+	return f
 }
 
 // live lives a life of these steps.
-func live(c Config, steps []int) *World {
-	w := newWorld(c)
-	defer func() { _ = w.store.Close() }()
+func live(c Config, steps []int) (w *world) {
+	w = newWorld(c)
+	defer w.end()
+	defer func() {
+		if r := recover(); r != nil {
+			w.fail(NoSurprise, "panic: %v", r)
+		}
+	}()
 	for _, i := range steps {
-		if w.fault != "" {
-			break
+		if w.fault != nil {
+			return w
 		}
 		w.step(i)
-		w.check()
 	}
-	if w.fault == "" {
+	if w.fault == nil {
 		w.rest()
-	} else {
-		w.finish() // so that no goroutine is left behind
+	}
+	if w.fault == nil && w.tracing {
+		w.finals()
 	}
 	return w
 }
 
-func (w *World) stats() Stats {
-	return Stats{Coupons: len(w.coupons), Sessions: len(w.fake.Sessions()), Redemptions: w.used}
+// end leaves no coroutine and no open file behind.
+func (w *world) end() {
+	for _, n := range w.nodes {
+		w.bury(n)
+	}
+	for _, h := range w.idle {
+		h.stop()
+	}
+	if w.database != nil {
+		if err := w.database.Close(); err != nil {
+			w.fail(NoSurprise, "close the database: %v", err)
+		}
+	}
 }
 
-// shorten leaves out one stretch of steps after the other, as long as the life
-// still ends with a fault.
-func shorten(c Config, steps []int, failed *World) *FaultError {
-	for stretch := len(steps) / 2; stretch > 0; stretch /= 2 {
+func (w *world) life() Life {
+	l := Life{Coverage: w.coverage, Trace: w.trace, Final: w.final}
+	for _, s := range w.shops {
+		l.Coupons += len(s.coupons)
+		l.Sessions += len(s.sessions)
+		l.Redemptions += s.used
+	}
+	return l
+}
+
+// shorten leaves out one stretch of steps after the other, as long as the life still
+// ends with the same invariant broken, until no single step can be left out.
+func shorten(c Config, steps []int, broken Invariant) []int {
+	c.Trace = false
+	fails := func(steps []int) bool {
+		w := live(c, steps)
+		return w.fault != nil && w.fault.invariant == broken
+	}
+	for stretch := max(len(steps)/2, 1); ; {
+		before := len(steps)
 		for at := 0; at+stretch <= len(steps); {
-			fewer := slices.Concat(steps[:at], steps[at+stretch:])
-			if w := live(c, fewer); w.fault != "" {
-				steps, failed = fewer, w
+			if fewer := slices.Concat(steps[:at], steps[at+stretch:]); fails(fewer) {
+				steps = fewer
 			} else {
 				at += stretch
 			}
 		}
+		if stretch == 1 && len(steps) == before {
+			return steps
+		}
+		stretch = max(stretch/2, 1)
 	}
-	return &FaultError{Seed: c.Seed, Fault: failed.fault, Trace: failed.trace}
 }

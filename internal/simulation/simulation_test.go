@@ -1,54 +1,122 @@
 package simulation_test
 
 import (
+	"errors"
 	"flag"
 	"fmt"
+	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/couponkit/couponkit/internal/simulation"
-	"github.com/couponkit/couponkit/store"
-	"github.com/couponkit/couponkit/store/memstore"
 )
 
 var (
-	seeds = flag.Uint64("seeds", 500, "how many lives are lived")
-	seed  = flag.Uint64("seed", 0, "the one life to live; 0 lives as many as -seeds tells")
+	seeds   = flag.Uint64("seeds", defaultSeeds, "how many lives are lived")
+	seed    = flag.Uint64("seed", 0, "the one life to live, with its trace when it fails; 0 lives as many as -seeds tells")
+	large   = flag.Uint64("large", defaultLarge, "how many lives of thousands of customers, administrators and processors are lived")
+	shorten = flag.Bool("shorten", shortest, "look for the shortest life of every planted fault")
 )
 
-func memory(func()) store.Store { return memstore.New() }
-
 // TestNothingImpossibleHappens lives many lives; a failure names the seed that
-// leads to it again.
+// leads to it again, and the shortest life that shows it.
 func TestNothingImpossibleHappens(t *testing.T) {
 	t.Parallel()
-	first, last := uint64(1), *seeds
 	if *seed != 0 {
-		first, last = *seed, *seed
-	}
-	var all simulation.Stats
-	for s := first; s <= last; s++ {
-		stats, err := simulation.Run(simulation.Config{Seed: s, Parts: simulation.Parts{Store: memory}})
+		life, err := simulation.Run(simulation.Config{Seed: *seed})
 		if err != nil {
 			t.Fatal(err)
 		}
-		all.Add(stats)
+		t.Logf("seed %d: %d coupons, %d sessions, %d redemptions; nothing impossible", *seed, life.Coupons, life.Sessions, life.Redemptions)
+		return
 	}
-	t.Logf("%d lives: %+v", last-first+1, all)
+	all := lives(t, 1, *seeds, simulation.Config{})
+	t.Logf("what has happened in %d lives:\n%s", *seeds, all)
+	if *seeds >= 3_000 {
+		checkCoverage(t, all)
+	}
 }
 
-// TestASeedDecidesEverything: the same seed leads to the same life, and a failure to
-// the same trace.
+// TestNothingImpossibleHappensInLargeWorlds: thousands of customers, administrators
+// and processors, each with a shop, share a few processes.
+func TestNothingImpossibleHappensInLargeWorlds(t *testing.T) {
+	t.Parallel()
+	if *seed != 0 {
+		return
+	}
+	all := lives(t, 1, *large, simulation.Config{
+		Steps: 60_000, Customers: 3_000, Administrators: 1_000, Shops: 1_000, Nodes: 8, InFlight: 64, ScanEvery: 200, KeepTrace: true,
+	})
+	t.Logf("%d checkouts, %d payments, %d stops in %d worlds", all.Of("step", "checkout", ""),
+		all.Of("redemption", "reserved", "completed"), all.Of("step", "process stops", ""), *large)
+}
+
+// lives lives lives on all processors and adds up what happens in them.
+func lives(t *testing.T, first, last uint64, c simulation.Config) simulation.Coverage {
+	t.Helper()
+	var mu sync.Mutex
+	all, sum := make(simulation.Coverage), simulation.Life{}
+	each(last+1-first, func(n uint64) {
+		if t.Failed() {
+			return
+		}
+		c := c
+		c.Seed = first + n - 1
+		life, err := simulation.Run(c)
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil {
+			t.Error(err)
+		}
+		all.Add(life.Coverage)
+		sum.Coupons, sum.Sessions, sum.Redemptions = sum.Coupons+life.Coupons, sum.Sessions+life.Sessions, sum.Redemptions+life.Redemptions
+	})
+	t.Logf("%d lives: %d coupons, %d sessions, %d redemptions", last+1-first, sum.Coupons, sum.Sessions, sum.Redemptions)
+	return all
+}
+
+// TestASeedDecidesEverything: the same seed leads to the same life, step by step, and
+// a failure to the same trace.
 func TestASeedDecidesEverything(t *testing.T) {
 	t.Parallel()
 	for s := uint64(1); s <= 20; s++ {
-		for name, parts := range map[string]simulation.Parts{
-			"sound": {Store: memory}, "broken": planted["a finished session is a paid one"],
-		} {
-			first, firstErr := simulation.Run(simulation.Config{Seed: s, Parts: parts})
-			second, secondErr := simulation.Run(simulation.Config{Seed: s, Parts: parts})
-			if first != second || fmt.Sprint(firstErr) != fmt.Sprint(secondErr) {
-				t.Errorf("seed %d, %s: %+v, %v; the second time %+v, %v", s, name, first, firstErr, second, secondErr)
+		for _, p := range []plant{{name: "sound"}, planted[0], planted[4]} {
+			c := simulation.Config{Seed: s, Parts: p.parts, Trace: true, KeepTrace: true}
+			first, firstErr := simulation.Run(c)
+			second, secondErr := simulation.Run(c)
+			if diff := cmp.Diff(first.Trace, second.Trace); diff != "" {
+				t.Errorf("seed %d, %s: the second life differs (-first +second):\n%s", s, p.name, diff)
+			}
+			if first.Digest() != second.Digest() || fmt.Sprint(firstErr) != fmt.Sprint(secondErr) {
+				t.Errorf("seed %d, %s: %s, %v; the second time %s, %v", s, p.name, first.Digest(), firstErr, second.Digest(), secondErr)
 			}
 		}
+	}
+}
+
+// TestAFailureIsReplayed: the seed in a failure leads to the failure, word for word,
+// and no step of its trace can be left out.
+func TestAFailureIsReplayed(t *testing.T) {
+	t.Parallel()
+	p := planted[0]
+	found, others := find(p)
+	if found == nil {
+		t.Fatal(others)
+	}
+	var first, second *simulation.FaultError
+	_, err := simulation.Run(simulation.Config{Seed: found.Seed, Parts: p.parts})
+	if !errors.As(err, &first) {
+		t.Fatalf("seed %d does not fail again", found.Seed)
+	}
+	_, err = simulation.Run(simulation.Config{Seed: first.Seed, Parts: p.parts})
+	if !errors.As(err, &second) {
+		t.Fatalf("seed %d does not fail again", first.Seed)
+	}
+	if diff := cmp.Diff(first, second); diff != "" {
+		t.Errorf("the second failure differs (-first +second):\n%s", diff)
+	}
+	if most := 25; first.Steps > most {
+		t.Errorf("the trace of a check-then-act has %d steps, at most %d are needed:\n%v", first.Steps, most, first)
 	}
 }

@@ -17,179 +17,293 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// Config describes a life. The zero value of a field is the default that its
-// comment names.
-type Config struct {
-	// Seed decides everything.
-	Seed uint64
-	// Steps is how many things happen before the world comes to rest; 400.
-	Steps int
-	// Customers is how many there are; 2,000. A few of them buy most of the time.
-	Customers int
-	// Nodes is how many processes run the service; 3.
-	Nodes int
-	// KeepTrace leaves the trace of a failure as it is, which saves the search for a
-	// short one.
-	KeepTrace bool
-	// Parts are what the world is made of; the zero value is a world of sound parts,
-	// which needs a store.
-	Parts Parts
+// world is one life in progress. One goroutine owns it; operations are coroutines
+// that run one at a time.
+type world struct {
+	config  Config
+	parts   Parts
+	temper  temper
+	tracing bool
+	source  *rand.PCG
+	random  *rand.Rand // of the step that is going on
+	now     time.Time
+
+	database Database
+	shops    []*shop
+	nodes    []*node
+	started  int     // processes
+	tasks    []*task // in flight, in the order of their beginning
+	idle     []*hand
+	late     []late
+	active   *task
+	arriving bool
+	cutAfter int // statements
+	ids      int
+
+	coverage Coverage
+	trace    []string
+	final    []string
+	place    string // of the trace: step and time
+	fault    *fault
 }
 
-// Parts make the world. A test that wants to see the simulation find a fault breaks
-// one.
-type Parts struct {
-	// Store makes an empty store. pause lets something else happen before it
-	// returns: a store that calls it between two accesses is not atomic.
-	Store func(pause func()) store.Store
-	// Processor and Points wrap what the service sees of the two; nil is no wrapping.
-	Processor func(processor.Processor) processor.Processor
-	Points    func(couponkit.Points) couponkit.Points
+// fault is what must not be.
+type fault struct {
+	invariant Invariant
+	text      string
 }
 
-const (
-	defaultSteps     = 400
-	defaultCustomers = 2_000
-	defaultNodes     = 3
-	hotCustomers     = 4
-	startingPoints   = 500
-	maxInFlight      = 6
-)
-
-// World is one life in progress.
-type World struct {
-	config Config
-	now    time.Time
-	random *rand.Rand // of the step that is going on
-
-	store  store.Store // as it really is
+// shop is one host: its processor, its ledger, its tables.
+type shop struct {
+	number int
+	secret string
 	fake   *fakeprocessor.Processor
 	ledger *host.Ledger
-	nodes  []*node
-	tasks  []*task // in flight, in the order of their beginning
-	parked chan struct{}
-	active *task
+	eyes   store.Store // reads for the checks, past all gates
 
-	ids        int
-	keys       int
-	coupons    []string
-	credited   map[string]bool
-	deliveries []fakeprocessor.Delivery
-	greatest   map[string]coupon.Limits
+	coupons      []string // that were made at some time
+	deleted      map[string]bool
+	contradicted map[string]bool // sessions
+	requests     []request
+	keys         int
+	sessions     []string
+	deliveries   []delivery
+	seen         map[sight]int64 // revisions, by whom
 
-	used  int // completed redemptions at rest
-	trace []string
-	fault string
+	book    book
+	touched touched
+	used    int // completed redemptions at rest
 }
 
-// node is a process that runs the service. A stopped process never gets an answer
-// again; its successor is another process.
+// sight is what an administrator has looked at.
+type sight struct {
+	administrator int
+	coupon        string
+}
+
+// node is a process that runs the services of all shops. A stopped process never
+// gets an answer again; its successor is another process.
 type node struct {
-	service *couponkit.Service
-	stopped bool
+	number   int
+	process  Process // nil once it was killed
+	services []*couponkit.Service
+	webhook  Webhook
+	stopped  bool
+	torn     bool // stopped in the middle of a call, and not buried yet
 }
 
-func newWorld(c Config) *World {
-	w := &World{
-		config: c, now: time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC),
-		ledger: &host.Ledger{}, parked: make(chan struct{}),
-		credited: make(map[string]bool), greatest: make(map[string]coupon.Limits),
+var beginning = time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC)
+
+func newWorld(c Config) *world {
+	w := &world{now: beginning, source: rand.NewPCG(c.Seed, 0), tracing: c.Trace, coverage: make(Coverage)}
+	w.random = rand.New(w.source) //nolint:gosec // a simulation wants to be predictable
+	w.config = c.withDefaults(w.random)
+	if c.Parts != nil {
+		w.parts = c.Parts()
 	}
-	w.store = c.Parts.Store(func() { w.pause("pause") })
-	w.fake = fakeprocessor.New(fakeprocessor.Options{
-		Now: w.clock, Tolerance: 100_000 * time.Hour,
-		Abilities: processor.Abilities{MinimumCharge: map[pricing.Currency]int64{pricing.EUR(): 50}},
-	})
-	for range c.Nodes {
+	if w.parts.Database == nil {
+		w.parts.Database = Memory(nil)
+	}
+	w.temper = newTemper(w.random)
+	var err error
+	if w.database, err = w.parts.Database(w.config.Shops, w.pause); err != nil {
+		w.fail(NoSurprise, "make the database: %v", err)
+		return w
+	}
+	for i := range w.config.Shops {
+		w.shops = append(w.shops, w.newShop(i))
+	}
+	w.look()
+	for range w.config.Nodes {
 		w.nodes = append(w.nodes, w.newNode())
+	}
+	w.place = "at first"
+	for _, s := range w.shops {
+		if w.fault == nil {
+			w.found(s, w.nodes[0])
+		}
 	}
 	return w
 }
 
-func (w *World) clock() time.Time { return w.now }
+func (w *world) newShop(number int) *shop {
+	s := &shop{
+		number: number, secret: fmt.Sprintf("whsec_%d", number), ledger: &host.Ledger{},
+		deleted: make(map[string]bool), contradicted: make(map[string]bool), seen: make(map[sight]int64), book: newBook(),
+	}
+	s.fake = fakeprocessor.New(fakeprocessor.Options{
+		Now: w.clock, Secret: s.secret,
+		Abilities: processor.Abilities{MinimumCharge: map[pricing.Currency]int64{pricing.EUR(): 50}},
+	})
+	return s
+}
 
-func (w *World) newID(prefix string) string {
+// look opens the database for the checks.
+func (w *world) look() {
+	eyes, err := w.database.Open()
+	if err != nil {
+		w.fail(NoSurprise, "open the database: %v", err)
+		return
+	}
+	for _, s := range w.shops {
+		s.eyes = eyes.Store(s.number)
+	}
+}
+
+func (w *world) clock() time.Time { return w.now }
+
+func (w *world) newID(prefix string) string {
 	w.ids++
 	return fmt.Sprintf("%s%06d", prefix, w.ids)
 }
 
 // newNode starts a process.
-func (w *World) newNode() *node {
-	n := &node{}
-	gate := func(call string, effect func() error) error { return w.gate(n, call, effect) }
-	var payments processor.Processor = Processor{Inner: w.fake, Gate: gate}
-	if wrap := w.config.Parts.Processor; wrap != nil {
-		payments = wrap(payments)
+func (w *world) newNode() *node {
+	w.started++
+	n := &node{number: w.started, webhook: receive}
+	if wrap := w.parts.Webhook; wrap != nil {
+		n.webhook = wrap(n.webhook)
 	}
-	var points couponkit.Points = Points{Inner: w.ledger, Gate: gate}
-	if wrap := w.config.Parts.Points; wrap != nil {
-		points = wrap(points)
+	var err error
+	if n.process, err = w.database.Open(); err != nil {
+		w.fail(NoSurprise, "open the database: %v", err)
+		n.stopped = true
+		return n
 	}
-	service, err := couponkit.New(Store{Inner: w.store, Gate: gate}, payments,
-		couponkit.WithClock(w.clock), couponkit.WithIDs(w.newID), couponkit.WithPoints(points))
-	if err != nil {
-		w.fail("start a node: %v", err)
+	for _, s := range w.shops {
+		n.services = append(n.services, w.newService(n, s))
 	}
-	n.service = service
 	return n
 }
 
+func (w *world) newService(n *node, s *shop) *couponkit.Service {
+	payments := Processor{Inner: watchedProcessor{w, s}, Gate: w.gate(n, s, ofProcessor)}
+	points := Points{Inner: watchedLedger{w, s}, Gate: w.gate(n, s, ofLedger)}
+	var (
+		behind processor.Processor = payments
+		ledger couponkit.Points    = points
+	)
+	if wrap := w.parts.Processor; wrap != nil {
+		behind = wrap(payments)
+	}
+	if wrap := w.parts.Points; wrap != nil {
+		ledger = wrap(points)
+	}
+	service, err := couponkit.New(Store{Inner: watchedStore{w, s, n}, Gate: w.gate(n, s, ofStore)}, behind,
+		couponkit.WithClock(w.clock), couponkit.WithIDs(w.newID), couponkit.WithPoints(ledger))
+	if err != nil {
+		w.fail(NoSurprise, "start a node: %v", err)
+	}
+	return service
+}
+
 // fail records the first fault of the life.
-func (w *World) fail(format string, args ...any) {
-	if w.fault == "" {
-		w.fault = fmt.Sprintf(format, args...)
+func (w *world) fail(i Invariant, format string, args ...any) {
+	if w.fault == nil {
+		w.fault = &fault{invariant: i, text: fmt.Sprintf(format, args...)}
 	}
 }
 
-func (w *World) log(format string, args ...any) {
-	w.trace = append(w.trace, fmt.Sprintf(format, args...))
+// log writes a line of the trace. Lines that are indented belong to the one before.
+func (w *world) log(format string, args ...any) {
+	if !w.tracing {
+		return
+	}
+	if w.place != "" {
+		w.trace = append(w.trace, w.place)
+		w.place = ""
+	}
+	w.trace = append(w.trace, "    "+fmt.Sprintf(format, args...))
 }
 
 // expect fails the life unless the error is one that a caller of the service has to
 // expect.
-func (w *World) expect(what string, err error) {
+func (w *world) expect(what string, err error) {
 	var refused *coupon.Rejection
 	var invalid *pricing.ValidationError
 	switch {
-	case err == nil, errors.As(err, &refused), errors.As(err, &invalid), errors.Is(err, errLost), errors.Is(err, errStopped):
+	case err == nil, errors.As(err, &refused), errors.As(err, &invalid):
+	case errors.Is(err, errLost), errors.Is(err, errRefused), errors.Is(err, errStopped), errors.Is(err, context.Canceled):
 	case errors.Is(err, couponkit.ErrUnavailable), errors.Is(err, processor.ErrRejected), errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrNotFound):
 	case errors.Is(err, redemption.ErrIllegal), errors.Is(err, couponkit.ErrOrderEnded), errors.Is(err, couponkit.ErrReservationClosed):
+	case errors.Is(err, processor.ErrSignature):
 	default:
-		w.fail("%s: unexpected error: %v", what, err)
+		w.fail(NoSurprise, "%s: unexpected error: %v", what, err)
 	}
 }
 
+func (w *world) countRejections(err error) {
+	var refused *coupon.Rejection
+	if errors.As(err, &refused) {
+		for _, r := range refused.Reasons {
+			w.coverage.count("rejection", r.Code.String(), "")
+		}
+	}
+}
+
+// odds is true once in n times.
+func (w *world) odds(n int) bool { return w.random.IntN(n) == 0 }
+
+// shop draws a shop; the first few are busy.
+func (w *world) shop() *shop {
+	if busy := min(len(w.shops), 3); !w.odds(3) {
+		return w.shops[w.random.IntN(busy)]
+	}
+	return w.shops[w.random.IntN(len(w.shops))]
+}
+
+// node draws a process that runs, or none.
+func (w *world) node() *node {
+	n := w.nodes[w.random.IntN(len(w.nodes))]
+	for i := 0; n.stopped && i < len(w.nodes); i++ {
+		n = w.nodes[i]
+	}
+	return n
+}
+
 // customer draws a customer; a few buy most of the time.
-func (w *World) customer() string {
-	n := w.random.IntN(hotCustomers)
-	if w.random.IntN(5) == 0 {
+func (w *world) customer(s *shop) string {
+	n := w.random.IntN(w.temper.hot)
+	if w.odds(5) {
 		n = w.random.IntN(w.config.Customers)
 	}
 	id := fmt.Sprintf("customer%d", n)
-	if !w.credited[id] {
-		w.credited[id] = true
-		w.ledger.Credit(id, startingPoints)
+	if a := s.book.account(id); !a.credited {
+		a.credited = true
+		s.ledger.Credit(id, startingPoints)
 	}
 	return id
 }
 
+func email(customer string) string { return customer + "@example.org" }
+
 // anyCoupon draws a coupon that was made at some time, a recent one mostly.
-func (w *World) anyCoupon() string {
-	if len(w.coupons) == 0 {
+func (w *world) anyCoupon(s *shop) string {
+	if len(s.coupons) == 0 {
 		return coupon.IDPrefix + "none"
 	}
-	recent := w.coupons[max(0, len(w.coupons)-4):]
-	return recent[w.random.IntN(len(recent))]
-}
-
-// key draws an idempotency key, now and then one that was used before.
-func (w *World) key() string {
-	if w.keys > 0 && w.random.IntN(4) == 0 {
-		return fmt.Sprintf("key%d", w.random.IntN(w.keys))
+	recent := s.coupons
+	if !w.odds(8) {
+		recent = s.coupons[max(0, len(s.coupons)-4):]
 	}
-	w.keys++
-	return fmt.Sprintf("key%d", w.keys-1)
+	id := recent[w.random.IntN(len(recent))]
+	for range 3 {
+		if _, there := s.book.coupons[id]; there {
+			break
+		}
+		id = recent[w.random.IntN(len(recent))]
+	}
+	return id
 }
 
-// background is the context of every call: nobody waits in a simulation.
-func background() context.Context { return context.Background() }
+// anySession draws a session, a recent one mostly.
+func (w *world) anySession(s *shop) (string, bool) {
+	if len(s.sessions) == 0 {
+		return "", false
+	}
+	recent := s.sessions
+	if !w.odds(6) {
+		recent = s.sessions[max(0, len(s.sessions)-5):]
+	}
+	return recent[w.random.IntN(len(recent))], true
+}
