@@ -3,10 +3,11 @@ import { post } from "../api.js";
 import { byId } from "../dom.js";
 import { start } from "../shell.js";
 
-// target is the page to go to: one of this site, whatever the address says.
+// target is the page to go to: one of this site, whatever the address says. It is
+// returned whole, for a path of its own may begin with two slashes and lead elsewhere.
 function target(user) {
   const next = new URL(new URLSearchParams(location.search).get("next") ?? "", location.href);
-  if (next.origin === location.origin && next.pathname !== location.pathname) return next.pathname + next.search;
+  if (next.origin === location.origin && next.pathname !== location.pathname) return next.origin + next.pathname + next.search;
   return user.role === "administrator" ? "/admin/coupons" : "/plans";
 }
 
