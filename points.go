@@ -133,7 +133,8 @@ func (s *Service) tooLate(ctx context.Context, id string, cause error) error {
 
 // CancelExchange gives up a reservation that the customer has bought with points,
 // and refunds them. A checkout that uses it is ended first; if that was paid
-// already, the error matches redemption.ErrIllegal. An unknown reservation, and one
+// already, or finished with a payment that is still on its way, the error matches
+// redemption.ErrIllegal. An unknown reservation, and one
 // of somebody else, is store.ErrNotFound. Repeating it is harmless.
 func (s *Service) CancelExchange(ctx context.Context, customerID, reservationID string) (err error) {
 	attempt := Attempt{CustomerID: customerID}
@@ -147,11 +148,26 @@ func (s *Service) CancelExchange(ctx context.Context, customerID, reservationID 
 	}
 	attempt.CouponID, attempt.OrderID = r.CouponID, r.OrderID
 	if r.Live() && r.SessionID != "" {
-		if _, err := s.endSession(ctx, r); err != nil {
+		if r, err = s.endCheckout(ctx, r); err != nil {
 			return err
 		}
 	}
 	return s.release(ctx, r)
+}
+
+// endCheckout ends the session that uses the reservation and returns the reservation
+// as it is then. One whose session the customer has finished with a delayed payment
+// method cannot be given up: the points would be back, and the payment might arrive.
+func (s *Service) endCheckout(ctx context.Context, r redemption.Redemption) (redemption.Redemption, error) {
+	ended, err := s.endSession(ctx, r)
+	if err != nil || ended {
+		return r, err
+	}
+	now, err := s.store.Redemption(ctx, r.ID)
+	if err == nil && now.AwaitingPayment {
+		err = fmt.Errorf("reservation %s: a payment is on its way: %w", r.ID, redemption.ErrIllegal)
+	}
+	return now, err
 }
 
 // release cancels the reservation and refunds its points.

@@ -295,3 +295,39 @@ func TestADebitThatArrivesTooLate(t *testing.T) {
 		t.Errorf("%d reservations, want 0", held.ReservedCount)
 	}
 }
+
+// TestCancelExchangeWaitsForADelayedPayment: whoever has finished the checkout cannot
+// have the points back and the discount too. The simulation found it (its seed 546).
+func TestCancelExchangeWaitsForADelayedPayment(t *testing.T) {
+	t.Parallel()
+	for name, decide := range map[string]func(w *world, session string) error{
+		"arrives": func(w *world, session string) error { return w.fake.PaymentArrives(session) },
+		"fails":   func(w *world, session string) error { return w.fake.PaymentFails(session) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			held := w.exchange(t, w.create(t, forPoints()))
+			session := w.checkout(t, w.request("TEN")).Session.ID
+			require.NoError(t, w.fake.PayLater(session))
+			for range 2 { // before the event and after it
+				if err := w.CancelExchange(t.Context(), ann.ID, held.ID); !errors.Is(err, redemption.ErrIllegal) {
+					t.Errorf("with a payment on its way: %v, want redemption.ErrIllegal", err)
+				}
+				w.wantBalance(t, 40)
+				w.deliver(t)
+			}
+			require.NoError(t, decide(w, session))
+			err := w.CancelExchange(t.Context(), ann.ID, held.ID)
+			if name == "fails" {
+				require.NoError(t, err)
+				w.wantBalance(t, 100)
+				return
+			}
+			if !errors.Is(err, redemption.ErrIllegal) {
+				t.Errorf("once the payment has arrived: %v, want redemption.ErrIllegal", err)
+			}
+			w.wantBalance(t, 40)
+		})
+	}
+}
