@@ -31,7 +31,7 @@ func (s share) compare(t share) int {
 // same whether its subtotal and base are. shares is scratch memory, returned for
 // reuse.
 func allocate(lines []QuotedLine, discount, base, step int64, shares []share) []share {
-	shares = shares[:0]
+	shares = slices.Grow(shares[:0], len(lines))
 	spare := discount
 	if step > 1 { // a division is worth a branch
 		spare /= step
@@ -56,7 +56,9 @@ func allocate(lines []QuotedLine, discount, base, step int64, shares []share) []
 		l.Total = l.Subtotal - l.Discount
 		shares = append(shares, share{remainder: remainder, line: i})
 	}
-	selectFirst(shares, int(spare))
+	if spare > 0 { // nothing is left of a single line, nor of round numbers
+		selectFirst(shares, int(spare))
+	}
 	for _, s := range shares[:spare] {
 		l := &lines[s.line]
 		l.Discount += step

@@ -71,10 +71,10 @@ func Price(cart Cart, discount Discount, eligible []bool) (Quote, error) {
 // many lines, nothing is allocated. After an error q is empty. It must not run
 // while another goroutine reads q or a copy of it.
 func (q *Quote) Reprice(cart Cart, discount Discount, eligible []bool) error {
-	q.reset(cart)
+	q.reset(cart.Currency, cart.Step)
 	if !q.take(cart, eligible) || discount.Fits(cart.Currency) != nil ||
 		discount.kind == FixedAmount && !onStep(discount.amount.minor, cart.Step) {
-		q.reset(Cart{})
+		q.reset(Currency{}, 0)
 		return faultsOf(cart, discount, eligible)
 	}
 	if q.Step == 0 { // saves a copy of the discount
@@ -85,8 +85,11 @@ func (q *Quote) Reprice(cart Cart, discount Discount, eligible []bool) error {
 	return nil
 }
 
-func (q *Quote) reset(cart Cart) {
-	*q = Quote{Currency: cart.Currency, Step: normalStep(cart.Step), Lines: q.Lines[:0], shares: q.shares[:0]}
+// reset empties q field by field: a new Quote would be made beside and copied.
+func (q *Quote) reset(currency Currency, step int64) {
+	q.Currency, q.Step = currency, normalStep(step)
+	q.Subtotal, q.EligibleSubtotal, q.Discount, q.Shipping, q.Total = 0, 0, 0, 0, 0
+	q.Lines, q.shares = q.Lines[:0], q.shares[:0]
 }
 
 // take copies the lines and sums them; it reports whether all is well formed.
