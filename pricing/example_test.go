@@ -368,3 +368,31 @@ func ExampleValidationError() {
 	// cart.lines[0].quantity too_small
 	// true
 }
+
+// A processor that charges dinars only in tens of fils: ten per cent of 5.550 is
+// rounded to one of them, and units cost prices that are multiples.
+func ExamplePrice_steps() {
+	dinar, _ := pricing.ParseCurrency("KWD")
+	cart := pricing.Cart{Currency: dinar, Step: 10, Lines: []pricing.Line{
+		{Kind: pricing.Device, ItemID: "phone", Quantity: 3, UnitPrice: 1_110},
+		{Kind: pricing.Accessory, ItemID: "case", Quantity: 1, UnitPrice: 2_220},
+	}}
+	percent, _ := pricing.ParsePercent("10")
+	quote, _ := pricing.Price(cart, pricing.PercentOff(percent), nil)
+	fmt.Println("discount", dinar.Format(quote.Discount))
+	for _, l := range quote.Lines {
+		for _, u := range l.Units() {
+			fmt.Printf("%d %s at %s\n", u.Quantity, l.ItemID, dinar.Format(u.UnitPrice))
+		}
+	}
+
+	cart.Lines[1].UnitPrice = 2_225
+	_, err := pricing.Price(cart, pricing.PercentOff(percent), nil)
+	fmt.Println(err)
+	// Output:
+	// discount 0.560
+	// 2 phone at 1.000
+	// 1 phone at 0.990
+	// 1 case at 2.000
+	// invalid input: lines[1].unitPrice: amounts are multiples of 0.010 here
+}

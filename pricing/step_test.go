@@ -144,10 +144,17 @@ func TestDiscountInSteps(t *testing.T) {
 		discount         pricing.Discount
 		base, step, want int64
 	}{
-		{third, 1000, 0, 333}, {third, 1000, 1, 333}, {third, 1000, 10, 330}, {third, 1000, 100, 300}, {third, 1000, 1000, 0},
+		{third, 1000, 0, 333},
+		{third, 1000, 1, 333},
+		{third, 1000, 10, 330},
+		{third, 1000, 100, 300},
+		{third, 1000, 1000, 0},
 		{pricing.PercentOff(percent(t, "50")), 1000, 1000, 1000},
-		{third, 0, 10, 0}, {third, -10, 10, 0}, {third, 1000, -10, 333},
-		{amountOff(t, "0.1", "KWD"), 1000, 10, 100}, {amountOff(t, "10", "KWD"), 1000, 10, 1000},
+		{third, 0, 10, 0},
+		{third, -10, 10, 0},
+		{third, 1000, -10, 333},
+		{amountOff(t, "0.1", "KWD"), 1000, 10, 100},
+		{amountOff(t, "10", "KWD"), 1000, 10, 1000},
 		{pricing.Discount{}, 1000, 10, 0},
 	} {
 		if got := c.discount.InSteps(c.base, c.step); got != c.want {

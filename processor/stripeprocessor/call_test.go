@@ -312,6 +312,61 @@ func TestAttemptsAreBounded(t *testing.T) {
 
 // TestEmptyIDsAreNotSent: Stripe would read the path of an empty ID as that of the
 // list.
+// TestPauses: they double, half of each is random so that clients that failed together
+// do not come back together, and none is longer than the bound, whatever Stripe asks
+// for.
+func TestPauses(t *testing.T) {
+	t.Parallel()
+	r := stripeprocessor.Retry{BaseDelay: time.Second, MaxDelay: 10 * time.Second}
+	for n, most := range map[int]time.Duration{
+		1: time.Second, 2: 2 * time.Second, 3: 4 * time.Second, 4: 8 * time.Second, 5: 10 * time.Second, 64: 10 * time.Second,
+	} {
+		least, greatest := most, time.Duration(0)
+		for range 200 {
+			pause := stripeprocessor.Pause(r, n, 0)
+			least, greatest = min(least, pause), max(greatest, pause)
+		}
+		if least < most/2 || greatest > most {
+			t.Errorf("after attempt %d: %s to %s, want %s to %s", n, least, greatest, most/2, most)
+		}
+		if greatest-least < most/10 {
+			t.Errorf("after attempt %d: %s to %s: clients come back together", n, least, greatest)
+		}
+	}
+	if got := stripeprocessor.Pause(r, 1, 7*time.Second); got != 7*time.Second {
+		t.Errorf("Retry-After of 7 s: %s", got)
+	}
+	if got := stripeprocessor.Pause(r, 1, time.Hour); got != 10*time.Second {
+		t.Errorf("Retry-After of an hour: %s", got)
+	}
+	if got := stripeprocessor.Pause(stripeprocessor.Retry{}, 100, 0); got < 2*time.Second || got > 4*time.Second {
+		t.Errorf("by default, after attempt 100: %s", got)
+	}
+}
+
+// TestRateOfOneOperation: no operation is called more often than Stripe allows each,
+// and the calls of one do not hold up another.
+func TestRateOfOneOperation(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(o *stripeprocessor.Options, _ *stripefake.Options) { o.RequestsPerSecond = 100 })
+	c := w.mirrored(newCoupon(t, "a", "TEN"))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	for range 200 { // 25 at once, and 25 come back in a second
+		if _, err := w.processor.VerifyMirror(ctx, c); err != nil {
+			break
+		}
+	}
+	if n := w.count("promotion_codes.retrieve"); n < 25 || n > 60 {
+		t.Errorf("%d calls of one operation in a second, want 25 to 50", n)
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if _, err := w.processor.Session(ctx, "cs_none"); !errors.Is(err, processor.ErrNotFound) {
+		t.Errorf("another operation: %v", err)
+	}
+}
+
 func TestEmptyIDsAreNotSent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -1,6 +1,10 @@
 package stripeprocessor
 
-import "github.com/couponkit/couponkit/processor"
+import (
+	"time"
+
+	"github.com/couponkit/couponkit/processor"
+)
 
 // PlannedLine is a line as it would be sent, in Stripe's minor units.
 type PlannedLine struct {
@@ -31,3 +35,8 @@ func ParseSignature(header string) bool {
 
 // StripeName cuts a name as for Stripe.
 func StripeName(name string) (string, bool) { return stripeName(name) }
+
+// Pause is the pause after the n-th attempt, with the defaults filled in.
+func Pause(r Retry, n int, wished time.Duration) time.Duration {
+	return r.withDefaults().pause(n, wished)
+}
