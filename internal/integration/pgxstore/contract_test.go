@@ -25,26 +25,33 @@ func TestContract(t *testing.T) {
 	for _, way := range []struct {
 		name    string
 		options pgxstore.Options
-		inTx    bool
+		inTx    bool // every call in a transaction of the host
+		beside  bool // and others at the same time without one
+		proxy   bool
 	}{
 		{name: "batched"},
 		{name: "alone", options: pgxstore.Options{Batch: pgxstore.BatchOptions{Off: true}}},
-		{name: "in transactions", inTx: true},
-		{name: "behind a proxy", options: pgxstore.Options{QueryExecMode: pgx.QueryExecModeExec}},
+		{name: "in transactions", inTx: true, options: pgxstore.Options{Batch: pgxstore.BatchOptions{Off: true}}},
+		{name: "in transactions beside batches", inTx: true, beside: true},
+		{name: "behind a proxy", proxy: true, options: pgxstore.Options{QueryExecMode: pgx.QueryExecModeExec}},
 	} {
 		t.Run(way.name, func(t *testing.T) {
 			t.Parallel()
 			// One database for all clauses, and a schema for each: the clauses do not
 			// see each other.
-			pool := postgrestest.NewPool(t, shared.Need(t).NewDatabase(t), func(c *pgxpool.Config) { c.MaxConns = 20 })
+			dsn := shared.Need(t).NewDatabase(t)
+			if way.proxy {
+				dsn = shared.Need(t).NewProxy(t, 10).Through(t, dsn)
+			}
+			pool := postgrestest.NewPool(t, dsn, func(c *pgxpool.Config) { c.MaxConns = 20 })
 			var made atomic.Int64
-			open := func(t *testing.T, options pgxstore.Options) store.Store {
+			open := func(t *testing.T, options pgxstore.Options, inTx bool) store.Store {
 				t.Helper()
 				s, err := pgxstore.New(pool, options)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if way.inTx {
+				if inTx {
 					return &inTransactions{pool: pool, s: s, options: options}
 				}
 				return &opened{Store: s, options: options}
@@ -56,14 +63,14 @@ func TestContract(t *testing.T) {
 				if err := pgxstore.Migrate(t.Context(), pool, options.Namespace); err != nil {
 					t.Fatal(err)
 				}
-				return open(t, options)
+				return open(t, options, way.inTx)
 			}, storetest.Capabilities{Reopen: func(t *testing.T, s store.Store) store.Store {
 				t.Helper()
 				switch s := s.(type) {
 				case *opened:
-					return open(t, s.options)
+					return open(t, s.options, way.inTx && !way.beside)
 				case *inTransactions:
-					return open(t, s.options)
+					return open(t, s.options, way.inTx && !way.beside)
 				}
 				t.Fatalf("a store of type %T", s)
 				return nil

@@ -212,12 +212,17 @@ type priced struct {
 	quote    string
 }
 
-func price(discount pricing.Discount) (priced, error) {
-	q, err := pricing.Price(pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
+// cart is what everybody buys.
+func cart() pricing.Cart {
+	return pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
 		{ID: "1", Kind: pricing.Device, ItemID: "phone", Quantity: 1, UnitPrice: 499_00},
 		{ID: "2", Kind: pricing.Accessory, ItemID: "case", Quantity: 3, UnitPrice: 9_99},
 		{ID: "3", Kind: pricing.Shipping, ItemID: "parcel", Quantity: 1, UnitPrice: 4_90},
-	}}, discount, nil)
+	}}
+}
+
+func price(discount pricing.Discount) (priced, error) {
+	q, err := pricing.Price(cart(), discount, nil)
 	if err != nil {
 		return priced{}, err
 	}

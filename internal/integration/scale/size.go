@@ -70,8 +70,15 @@ func CustomerID(n int) string { return fmt.Sprintf("user-%08d", n) }
 // CouponID returns coupon n, counted from 0 in the order of creation.
 func CouponID(n int) string { return fmt.Sprintf("cpn_%010d", n) }
 
-// Code returns the code of coupon n.
-func Code(n int) string { return fmt.Sprintf("%s-%07d", campaigns[n%len(campaigns)], n) }
+// Code returns the code of coupon n: a campaign and what nobody can guess.
+func Code(n int) string {
+	const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+	suffix, x := make([]byte, 9), mix(0, uint64(n)+1)
+	for i := range suffix {
+		suffix[i] = alphabet[x>>(5*i)&31]
+	}
+	return campaigns[n%len(campaigns)] + "-" + string(suffix)
+}
 
 // Email returns address n of an allow-list, counted from 0.
 func Email(n int) string { return fmt.Sprintf("customer%06d@example.org", n) }

@@ -1,0 +1,142 @@
+// Command scale compares a large shop with a small one: how long everything takes
+// that store/pgxstore is asked for, and whether the process grows.
+//
+// Both shops are in one PostgreSQL, and the calls alternate between them, so that
+// what disturbs one disturbs the other. It prints the median and the 99th percentile
+// of each call and their ratios; then it lets many clients use the large shop and
+// prints the resident memory of the process all the while.
+//
+//	go run ./scale                                   # 20,000 coupons beside 1,000,000; loads both
+//	go run ./scale -coupons 100000 -redemptions 2000000
+//	go run ./scale -small URL -large URL             # on databases that were loaded before
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/couponkit/couponkit/internal/integration/postgrestest"
+	"github.com/couponkit/couponkit/internal/integration/scale"
+	"github.com/couponkit/couponkit/store/pgxstore"
+)
+
+// plan is what is measured.
+type plan struct {
+	small, large       scale.Size
+	smallDSN, largeDSN string
+	samples, clients   int
+	load               time.Duration
+}
+
+func main() {
+	p := plan{small: scale.Size{Seed: 1}, large: scale.Size{Seed: 1}}
+	flag.IntVar(&p.small.Coupons, "small-coupons", 20_000, "coupons of the small shop")
+	flag.IntVar(&p.small.Redemptions, "small-redemptions", 400_000, "redemptions of the small shop")
+	flag.IntVar(&p.large.Coupons, "coupons", 1_000_000, "coupons of the large shop")
+	flag.IntVar(&p.large.Redemptions, "redemptions", 20_000_000, "redemptions of the large shop")
+	flag.StringVar(&p.smallDSN, "small", "", "the small shop, loaded before; empty loads it into a throwaway server")
+	flag.StringVar(&p.largeDSN, "large", "", "the large shop likewise")
+	flag.IntVar(&p.samples, "samples", 1_000, "how often each call is made on each shop")
+	flag.IntVar(&p.clients, "clients", 64, "how many clients use the large shop at the end")
+	flag.DurationVar(&p.load, "for", 20*time.Second, "for how long")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, p)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "scale:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, p plan) (err error) {
+	if p.smallDSN == "" || p.largeDSN == "" {
+		// Nothing that was loaded is missed after a crash: it is not in the log.
+		server, startErr := postgrestest.Start(ctx, "wal_level=minimal", "max_wal_senders=0")
+		if startErr != nil {
+			return startErr
+		}
+		defer func() { err = errors.Join(err, server.Close()) }()
+		if p.smallDSN, err = load(ctx, server, p.small); err != nil {
+			return err
+		}
+		if p.largeDSN, err = load(ctx, server, p.large); err != nil {
+			return err
+		}
+	}
+	small, err := open(ctx, p.smallDSN)
+	if err != nil {
+		return err
+	}
+	defer small.close()
+	large, err := open(ctx, p.largeDSN)
+	if err != nil {
+		return err
+	}
+	defer large.close()
+	return p.measure(ctx, small, large)
+}
+
+// load makes a database with a shop of that size.
+func load(ctx context.Context, server *postgrestest.Server, size scale.Size) (string, error) {
+	dsn, _, err := server.Database(ctx) // it goes with the server
+	if err != nil {
+		return "", err
+	}
+	pool, err := pgxpool.New(ctx, dsn)
+	if err != nil {
+		return "", err
+	}
+	defer pool.Close()
+	if _, err := pool.Exec(ctx, "CREATE EXTENSION IF NOT EXISTS pg_trgm"); err != nil {
+		return "", err
+	}
+	begun := time.Now()
+	err = scale.Load(ctx, dsn, size, func(what string) {
+		fmt.Fprintf(os.Stderr, "%6.0fs %s\n", time.Since(begun).Seconds(), what)
+	})
+	return dsn, err
+}
+
+// database is a shop and the store on it.
+type database struct {
+	pool *pgxpool.Pool
+	*pgxstore.Store
+}
+
+func open(ctx context.Context, dsn string) (database, error) {
+	config, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		return database{}, err
+	}
+	config.MaxConns = 16
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return database{}, err
+	}
+	if err := pgxstore.Migrate(ctx, pool, pgxstore.Namespace{}); err != nil {
+		pool.Close()
+		return database{}, err
+	}
+	s, err := pgxstore.New(pool, pgxstore.Options{})
+	return database{pool: pool, Store: s}, err
+}
+
+func (d database) close() {
+	_ = d.Close() // nothing of it can fail
+	d.pool.Close()
+}
+
+// bytes is how large the database is.
+func (d database) bytes(ctx context.Context) (size string, err error) {
+	err = d.pool.QueryRow(ctx, "SELECT pg_size_pretty(pg_database_size(current_database()))", pgx.QueryExecModeExec).Scan(&size)
+	return size, err
+}
