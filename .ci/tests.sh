@@ -16,9 +16,9 @@ step_prepare() {
     case $module in
       store/pgxstore) need_debian postgresql:initdb ;;
       examples/service) need_debian postgresql:initdb chromium:chromium ;;
-      internal/integration) need_debian postgresql:initdb ;;
+      internal/integration) need_debian postgresql:initdb pgbouncer:pgbouncer ;;
       internal/integration/sqldb) need_debian mariadb-server:mariadbd ;;
-      internal/benchmarks) need_debian postgresql:initdb mariadb-server:mariadbd redis-server:redis-server ;;
+      internal/benchmarks) need_debian postgresql:initdb mariadb-server:mariadbd redis-server:redis-server wrk:wrk ;;
     esac
   done
 }
