@@ -267,3 +267,58 @@ func TestCrashMatrixOfSessions(t *testing.T) {
 		})
 	}
 }
+
+// TestCrashMatrixOfPayments: a session without a coupon of its own is one request.
+func TestCrashMatrixOfPayments(t *testing.T) {
+	t.Parallel()
+	for _, tr := range troubles() {
+		t.Run(tr.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			r := w.request("key")
+			create := operation{call: func(ctx context.Context, p *stripeprocessor.Processor, _ coupon.Coupon) (coupon.Mirror, error) {
+				_, err := p.CreateSession(ctx, r)
+				return coupon.Mirror{}, err
+			}}
+			require.True(t, w.meets(create, tr, coupon.Coupon{}, 1))
+			made, err := w.processor.CreateSession(t.Context(), r)
+			require.NoError(t, err)
+			if sessions := w.account.Sessions(); len(sessions) != 1 || sessions[0].ID != made.ID {
+				t.Errorf("%d sessions, want the one that was returned", len(sessions))
+			}
+		})
+	}
+}
+
+// TestCrashMatrixOfExpiry: whatever happens to any request, the repeated call ends the
+// session and removes its coupon.
+func TestCrashMatrixOfExpiry(t *testing.T) {
+	t.Parallel()
+	for _, tr := range troubles() {
+		t.Run(tr.name, func(t *testing.T) {
+			t.Parallel()
+			struck := 0
+			for n := 1; ; n++ {
+				w := newWorld(t)
+				s, err := w.processor.CreateSession(t.Context(), w.subscription("key"))
+				require.NoError(t, err)
+				expire := operation{call: func(ctx context.Context, p *stripeprocessor.Processor, _ coupon.Coupon) (coupon.Mirror, error) {
+					_, err := p.ExpireSession(ctx, s.ID)
+					return coupon.Mirror{}, err
+				}}
+				if !w.meets(expire, tr, coupon.Coupon{}, n) {
+					break
+				}
+				struck++
+				ended, err := w.processor.ExpireSession(t.Context(), s.ID)
+				require.NoError(t, err)
+				if ended.Status != processor.SessionExpired || len(w.account.Coupons()) != 0 {
+					t.Errorf("request %d: the session is %s, and %d coupons are left", n, ended.Status, len(w.account.Coupons()))
+				}
+			}
+			if struck < 4 {
+				t.Errorf("only %d requests, want a look, the expiry, and the coupon's look and removal", struck)
+			}
+		})
+	}
+}
