@@ -114,9 +114,14 @@ func validityGoals() []goal {
 		allocations.Unit = "allocs/op"
 		goals = append(goals,
 			goal{about: about("allocations"), of: allocations, bound: atMost(0)},
+			goal{about: about("100,000 addresses, times 1 address"), of: ours.With("addresses", "100000"), to: &ours, bound: atMost(1.5)},
+		)
+		if lines == "0" {
+			continue // the goal was set for a cart; the table has the figures without one
+		}
+		goals = append(goals,
 			goal{about: about("cel-go takes times as long"), of: cell.With("way", "cel-go"), to: &ours, bound: atLeast(12)},
 			goal{about: about("expr takes times as long"), of: cell.With("way", "expr"), to: &ours, bound: atLeast(12)},
-			goal{about: about("100,000 addresses, times 1 address"), of: ours.With("addresses", "100000"), to: &ours, bound: atMost(1.5)},
 		)
 	}
 	list := record.Cell{Name: "AllowList", Unit: "ns/op"}.With("way", "couponkit").With("asked", "last").With("addresses", "1")
