@@ -3,6 +3,8 @@ package couponkit_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/examples/host"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
@@ -258,6 +261,56 @@ func TestSweepRepeatsARefund(t *testing.T) {
 	require.NoError(t, err)
 	if report.Refunded != 1 {
 		t.Errorf("report is %+v", report)
+	}
+	w.wantBalance(t, 100)
+}
+
+// closedAccounts is a ledger that takes no refund of some customers, ever.
+type closedAccounts struct {
+	couponkit.Points
+	closed string // the beginning of their IDs
+}
+
+func (l closedAccounts) Refund(ctx context.Context, customerID, reservationID string) error {
+	if strings.HasPrefix(customerID, l.closed) {
+		return errors.New("the account is closed")
+	}
+	return l.Points.Refund(ctx, customerID, reservationID)
+}
+
+// TestRefundsThatFailForEverStarveNobody: what is newer has its turn all the same,
+// whatever the limit of the sweep.
+func TestRefundsThatFailForEverStarveNobody(t *testing.T) {
+	t.Parallel()
+	const gone = 7
+	w := newWorld(t)
+	directory := host.Directory{ann.ID: {ID: ann.ID, Email: ann.Email}}
+	for i := range gone {
+		id := fmt.Sprintf("gone%d", i)
+		directory[id] = couponkit.User{ID: id, Email: id + "@example.org"}
+		w.ledger.Credit(id, 100)
+	}
+	s, err := couponkit.New(w.store, w.fake, couponkit.WithClock(func() time.Time { return w.now }), couponkit.WithUsers(directory),
+		couponkit.WithPoints(closedAccounts{w.ledger, "gone"}))
+	require.NoError(t, err)
+	c := w.create(t, forPoints())
+	for i := range gone {
+		r, err := s.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: c.ID, Customer: eligibility.Customer{ID: fmt.Sprintf("gone%d", i)}})
+		require.NoError(t, err)
+		_, err = w.store.Transition(t.Context(), r.ID, redemption.Event{Kind: redemption.Cancelled, At: w.now})
+		require.NoError(t, err)
+		w.pass(time.Second)
+	}
+	held, err := s.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: c.ID, Customer: ann})
+	require.NoError(t, err)
+	_, err = w.store.Transition(t.Context(), held.ID, redemption.Event{Kind: redemption.Cancelled, At: w.now})
+	require.NoError(t, err)
+	w.wantBalance(t, 40)
+
+	report, err := s.Sweep(t.Context(), 2)
+	require.Error(t, err)
+	if want := (couponkit.SweepReport{Refunded: 1, Failed: gone}); report != want {
+		t.Errorf("report is %+v, want %+v", report, want)
 	}
 	w.wantBalance(t, 100)
 }

@@ -10,8 +10,12 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// DefaultSweepLimit is how many records a sweep without a limit looks at.
+// DefaultSweepLimit is how many records of each kind a sweep without a limit
+// finishes.
 const DefaultSweepLimit = 1_000
+
+// sweepPatience is how many times its limit a sweep may fail.
+const sweepPatience = 10
 
 // SweepReport counts what a sweep has done.
 type SweepReport struct {
@@ -30,39 +34,70 @@ type SweepReport struct {
 	Failed int
 }
 
-// Sweep looks at what has lapsed, at most limit records of each kind (0 is
-// [DefaultSweepLimit]), and finishes it: it asks the processor whether a session is
-// still open, paid or ended before it releases a reservation (contract section
-// 5.8), and repeats refunds that are due. Call it every minute or so; several nodes
-// may sweep at once. Records that fail do not stop the others; their errors are
-// joined in the result.
+// Sweep looks at what has lapsed, and finishes at most limit records of each kind (0
+// is [DefaultSweepLimit]): it asks the processor whether a session is still open,
+// paid or ended before it releases a reservation (contract section 5.8), and repeats
+// refunds that are due. Call it every minute or so; several nodes may sweep at once.
+// Records that fail, for ever even, do not keep others from their turn, up to ten
+// times limit of them; their errors are joined in the result.
 func (s *Service) Sweep(ctx context.Context, limit int) (report SweepReport, err error) {
 	defer s.observed(ctx, OpSweep, &Attempt{}, &err)()
 	if limit <= 0 {
 		limit = DefaultSweepLimit
 	}
-	due, err := s.store.Due(ctx, s.now(), limit)
+	failures, err := pastFailures(limit, func(most int) ([]redemption.Redemption, error) {
+		return s.store.Due(ctx, s.now(), most)
+	}, redemptionID, func(r redemption.Redemption) error { return s.sweepRedemption(ctx, r, &report) })
+	report.Failed = len(failures)
 	if err != nil {
-		return report, fmt.Errorf("find lapsed reservations: %w", err)
+		return report, errors.Join(append(failures, fmt.Errorf("find lapsed reservations: %w", err))...)
 	}
-	var failures []error
-	for _, r := range due {
-		if err := s.sweepRedemption(ctx, r, &report); err != nil {
-			report.Failed++
-			failures = append(failures, err)
-		}
-	}
-	orders, err := s.store.OpenOrders(ctx, s.now(), limit)
+	failedOrders, err := pastFailures(limit, func(most int) ([]store.Order, error) {
+		return s.store.OpenOrders(ctx, s.now(), most)
+	}, orderID, func(o store.Order) error { return s.sweepOrder(ctx, o, &report) })
+	report.Failed += len(failedOrders)
+	failures = append(failures, failedOrders...)
 	if err != nil {
-		return report, errors.Join(append(failures, fmt.Errorf("find lapsed orders: %w", err))...)
-	}
-	for _, o := range orders {
-		if err := s.sweepOrder(ctx, o, &report); err != nil {
-			report.Failed++
-			failures = append(failures, err)
-		}
+		failures = append(failures, fmt.Errorf("find lapsed orders: %w", err))
 	}
 	return report, errors.Join(failures...)
+}
+
+func redemptionID(r redemption.Redemption) string { return r.ID }
+
+func orderID(o store.Order) string { return o.ID }
+
+// pastFailures looks at each record that the list has, the oldest first, until limit
+// of them are finished. Those that fail stay at the front of the list, which is then
+// asked for as many more.
+func pastFailures[T any](
+	limit int, list func(most int) ([]T, error), id func(T) string, look func(T) error,
+) (failures []error, err error) {
+	failed := make(map[string]bool)
+	for finished := 0; ; {
+		most, before := limit+len(failures), len(failures)
+		records, err := list(most)
+		if err != nil {
+			return failures, err
+		}
+		for _, r := range records {
+			switch {
+			case failed[id(r)]:
+				continue
+			case finished == limit:
+				return failures, nil
+			}
+			if err := look(r); err != nil {
+				failed[id(r)] = true
+				failures = append(failures, err)
+				continue
+			}
+			finished++
+		}
+		if len(failures) == before || len(records) < most || len(failures) >= sweepPatience*limit {
+			return failures, nil
+		}
+	}
 }
 
 func (s *Service) sweepRedemption(ctx context.Context, r redemption.Redemption, report *SweepReport) error {
