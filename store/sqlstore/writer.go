@@ -226,6 +226,14 @@ func (w *writer) acquire(ctx context.Context) error {
 	return nil
 }
 
+// Rows come in the random order of their IDs, so that a batch changes a page of
+// several indexes for each: they stay in memory, and are copied from the log into the
+// database once for many batches.
+const (
+	cacheSize       = "PRAGMA cache_size = -65536"       // KiB, at most
+	checkpointEvery = "PRAGMA wal_autocheckpoint = 8192" // pages of 4 KiB
+)
+
 func (w *writer) setUp(ctx context.Context, conn *sql.Conn) error {
 	timeout := fmt.Sprintf("PRAGMA busy_timeout = %d", w.options.BusyTimeout.Milliseconds())
 	if _, err := conn.ExecContext(ctx, timeout); err != nil {
@@ -241,6 +249,11 @@ func (w *writer) setUp(ctx context.Context, conn *sql.Conn) error {
 	}
 	if _, err := conn.ExecContext(ctx, synchronous); err != nil {
 		return fmt.Errorf("set synchronous: %w", err)
+	}
+	for _, pragma := range [...]string{cacheSize, checkpointEvery} {
+		if _, err := conn.ExecContext(ctx, pragma); err != nil {
+			return fmt.Errorf("%s: %w", pragma, err)
+		}
 	}
 	// In WAL mode nothing but the beginning of a transaction waits for others, and
 	// lock does that better.
@@ -278,6 +291,10 @@ func (w *writer) release(always bool) {
 
 // discard takes a connection out of use whose state is not known.
 func (w *writer) discard() {
+	if w.cache != nil { // first: modernc.org/sqlite panics over a statement of a closed connection
+		_ = w.cache.close()
+		w.cache = nil
+	}
 	if w.conn != nil {
 		spoil(w.conn)
 	}

@@ -1,0 +1,162 @@
+// Command redeem measures how many uses of one hot coupon a second SQLite takes, in
+// every way that people count them, side by side on files on the same disk:
+//
+//   - place: a place is kept, in exchange for points. One call, one row.
+//   - use: a place is kept, with its order, and the payment completes both. Two
+//     calls that write two rows each.
+//
+// Every way keeps a limit over all customers and one per customer exactly, and is
+// idempotent by key; it writes the same rows with the same indexes by prepared
+// statements. The ceiling writes the same rows in batches and checks nothing.
+// Nothing but ratios between rows of one run means anything on another machine.
+//
+//	go run ./redeem                                  # everything, and the goals
+//	go run ./redeem -drivers modernc -synchronous full -clients 64 -for 5s
+//	go run ./redeem -what use -ways textbook,batched
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	_ "github.com/ncruces/go-sqlite3/driver"
+	_ "modernc.org/sqlite"
+
+	"github.com/couponkit/couponkit/store/sqlstore"
+)
+
+// plan is what is measured.
+type plan struct {
+	what        []string
+	drivers     []string
+	synchronous []string
+	ways        []string
+	clients     []int
+	duration    time.Duration
+	seeded      int
+	dir         string
+}
+
+// drivers are the names of the drivers in database/sql.
+var drivers = map[string]string{"modernc": "sqlite", "ncruces": "sqlite3"}
+
+var settings = map[string]sqlstore.Synchronous{"full": sqlstore.Full, "normal": sqlstore.Normal}
+
+func main() {
+	var p plan
+	what := flag.String("what", "place,use", "what the clients do, with commas")
+	driverNames := flag.String("drivers", "modernc,ncruces", "which drivers, with commas")
+	synchronous := flag.String("synchronous", "full,normal", "which settings of synchronous, with commas")
+	wayNames := flag.String("ways", "", "which ways, by name, with commas; empty is all")
+	clients := flag.String("clients", "1,8,64", "how many clients call at once, with commas")
+	flag.DurationVar(&p.duration, "for", 2*time.Second, "how long each cell runs, after a quarter of that to warm up")
+	flag.IntVar(&p.seeded, "seeded", 100_000, "uses that are in the tables before")
+	dir := flag.String("dir", "", "where the files are made; empty is the system's place for temporary files")
+	flag.Parse()
+	p.what, p.drivers, p.synchronous, p.ways = list(*what), list(*driverNames), list(*synchronous), list(*wayNames)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := p.execute(ctx, *clients, *dir, os.Stdout)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "redeem:", err)
+		os.Exit(1)
+	}
+}
+
+func list(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, ",")
+}
+
+func (p plan) execute(ctx context.Context, clients, dir string, out io.Writer) (err error) {
+	for _, text := range list(clients) {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return fmt.Errorf("%q is no number of clients", text)
+		}
+		p.clients = append(p.clients, n)
+	}
+	if p.dir, err = os.MkdirTemp(dir, "couponkit-redeem-"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(p.dir)) }()
+	_, _ = fmt.Fprintf(out, "1 coupon, %d uses before, %s a cell\n", p.seeded, p.duration)
+	var met goals
+	for _, what := range p.what {
+		if what != place && what != use {
+			return fmt.Errorf("there is nothing called %q to do", what)
+		}
+		for _, driver := range p.drivers {
+			if drivers[driver] == "" {
+				return fmt.Errorf("there is no driver %q", driver)
+			}
+			for _, synchronous := range p.synchronous {
+				if settings[synchronous] == 0 {
+					return fmt.Errorf("there is no setting %q of synchronous", synchronous)
+				}
+				if err := p.table(ctx, setting{what, driver, synchronous}, &met, out); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return met.print(out)
+}
+
+// What the clients do.
+const (
+	place = "place"
+	use   = "use"
+)
+
+// setting is what a table is about.
+type setting struct{ what, driver, synchronous string }
+
+func (s setting) String() string {
+	return fmt.Sprintf("%s, %s, synchronous %s", s.what, s.driver, strings.ToUpper(s.synchronous))
+}
+
+// table measures all ways in one setting.
+func (p plan) table(ctx context.Context, in setting, met *goals, out io.Writer) error {
+	template, err := p.template(ctx, in.driver)
+	if err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintf(out, "\n%s\n", in)
+	table := tabwriter.NewWriter(out, 2, 0, 2, ' ', tabwriter.AlignRight)
+	_, _ = fmt.Fprint(table, "way")
+	for _, n := range p.clients {
+		_, _ = fmt.Fprintf(table, "\t%d: per s\tp50\tp99", n)
+	}
+	_, _ = fmt.Fprintln(table, "\t")
+	for _, w := range ways() {
+		if p.ways != nil && !slices.Contains(p.ways, w.name) {
+			continue
+		}
+		_, _ = fmt.Fprint(table, w.name)
+		for _, n := range p.clients {
+			c, err := p.cell(ctx, template, in, w, n)
+			if err != nil {
+				return fmt.Errorf("%s with %d clients: %w", w.name, n, err)
+			}
+			met.note(in, n, w.name, c.perSecond)
+			_, _ = fmt.Fprintf(table, "\t%.0f\t%s\t%s", c.perSecond, rounded(c.p50), rounded(c.p99))
+		}
+		_, _ = fmt.Fprintln(table, "\t")
+	}
+	return table.Flush()
+}
+
+func rounded(d time.Duration) time.Duration { return d.Round(d / 100).Round(10 * time.Microsecond) }
