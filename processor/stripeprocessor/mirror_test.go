@@ -114,8 +114,10 @@ func TestPreflight(t *testing.T) {
 		"cents of ariary": {newCoupon(t, "a", "TEN", func(d *coupon.Draft) {
 			d.Currency, d.DiscountValue = "MGA", mustDecimal("5.20")
 		}), "discountValue"},
-		"nothing": {coupon.Coupon{}, "discountType"},
-		"no name": {edited(newCoupon(t, "a", "TEN"), func(c *coupon.Coupon) { c.Name = " \t" }), "name"},
+		"third decimal of a percentage": {newCoupon(t, "a", "TEN", percentage("33.333")), "discountValue"},
+		"thousandth of a percent":       {newCoupon(t, "a", "TEN", percentage("0.001")), "discountValue"},
+		"nothing":                       {coupon.Coupon{}, "discountType"},
+		"no name":                       {edited(newCoupon(t, "a", "TEN"), func(c *coupon.Coupon) { c.Name = " \t" }), "name"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -136,6 +138,29 @@ func TestPreflight(t *testing.T) {
 	for _, code := range []string{"A", "A-B_C9", strings.Repeat("X", 255)} {
 		require.NoError(t, w.processor.CheckCoupon(newCoupon(t, "a", code)))
 	}
+}
+
+// TestEveryCharacterOfCodes: letters, digits, dash and underscore, and of all others
+// that couponkit lets into a code not one.
+func TestEveryCharacterOfCodes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+	tried := 0
+	for r := rune(0); r < 0x250; r++ {
+		code, err := coupon.ParseCode("X" + string(r) + "X")
+		if err != nil {
+			continue
+		}
+		tried++
+		c := newCoupon(t, "a", code.String())
+		if fits := strings.Trim(code.String(), allowed) == ""; fits {
+			require.NoError(t, w.processor.CheckCoupon(c), "%U", r)
+		} else {
+			requireField(t, w.processor.CheckCoupon(c), "code")
+		}
+	}
+	require.Greater(t, tried, 300)
 }
 
 // TestAmountsAreExact: minor units of couponkit become those of Stripe.
