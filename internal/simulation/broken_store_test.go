@@ -146,7 +146,8 @@ type byEventID struct {
 }
 
 func newByEventID(s store.Store, _ func()) store.Store {
-	return &byEventID{seenBefore: make(map[string]store.Settled), overlay: overlay{Store: s,
+	return &byEventID{seenBefore: make(map[string]store.Settled), overlay: overlay{
+		Store: s,
 		redemption: func(r redemption.Redemption) redemption.Redemption {
 			r.SessionID, _, _ = strings.Cut(r.SessionID, "#")
 			return r

@@ -115,11 +115,14 @@ func (c Config) withDefaults(random *rand.Rand) Config {
 	return c
 }
 
-func newTemper(random *rand.Rand) temper {
+func newTemper(c Config, random *rand.Rand) temper {
 	t := temper{
 		hot: 1 + random.IntN(5), codes: 1 + random.IntN(5),
 		faultOdds: []int{0, 40, 12, 12, 5, 3}[random.IntN(6)],
 		hurry:     5 + random.IntN(3), longTimes: 5 + random.IntN(30), most: 3,
+	}
+	if c.Steps >= 10_000 {
+		t.most = 400
 	}
 	if random.IntN(2) == 0 { // half of the worlds leave out some things and overdo others
 		t.weights = make(map[string]int)

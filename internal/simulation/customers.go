@@ -269,8 +269,8 @@ func (w *world) cancelExchange() bool {
 // act does something to a session, if it is in a state that allows it.
 func (w *world) act(name string, what func(s *shop, id string) error) bool {
 	s := w.shop()
-	id, any := w.anySession(s)
-	if !any {
+	id, there := w.anySession(s)
+	if !there {
 		return false
 	}
 	err := what(s, id)

@@ -3,6 +3,7 @@ package simulation_test
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -176,4 +177,40 @@ func each(n uint64, f func(uint64)) {
 		})
 	}
 	all.Wait()
+}
+
+// TestTheTableOfInvariantsIsTrue holds the package documentation to the code: every
+// invariant is in it, with a planted fault that it finds.
+func TestTheTableOfInvariantsIsTrue(t *testing.T) {
+	t.Parallel()
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := make(map[simulation.Invariant]string)
+	for line := range strings.Lines(string(doc)) {
+		name, rest, found := strings.Cut(strings.TrimPrefix(line, "//\t"), "  ")
+		if found && strings.HasPrefix(line, "//\t") {
+			rows[simulation.Invariant(name)] = strings.TrimSpace(rest)
+		}
+	}
+	for _, i := range simulation.Invariants() {
+		finds := slices.ContainsFunc(planted, func(p plant) bool {
+			return slices.Contains(p.by, i) && strings.HasSuffix(rows[i], "  "+p.name)
+		})
+		if !finds {
+			t.Errorf("the table says of %q: %q; its last column is to be a planted fault that it finds", i, rows[i])
+		}
+	}
+}
+
+// BenchmarkLife tells how long a life takes.
+func BenchmarkLife(b *testing.B) {
+	seed := uint64(0)
+	for b.Loop() {
+		seed++
+		if _, err := simulation.Run(simulation.Config{Seed: seed}); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

@@ -56,7 +56,7 @@ func is(n int64, want *big.Int) bool { return want.IsInt64() && want.Int64() == 
 // covers reads the selections per kind (contract section 3).
 func covers(c coupon.Snapshot, l pricing.Line) bool {
 	selected := map[pricing.LineKind]coupon.Items{
-		pricing.Plan: c.PlanIDs, pricing.Device: c.DeviceIDs, pricing.Accessory: c.AccessoryIDs,
+		pricing.Plan: c.PlanIDs, pricing.Device: c.DeviceIDs, pricing.Accessory: c.AccessoryIDs, pricing.Shipping: {},
 	}[l.Kind]
 	switch c.AppliesTo {
 	case coupon.All:

@@ -4,6 +4,6 @@ package simulation_test
 
 const (
 	defaultSeeds = 3_000
-	defaultLarge = 3
+	defaultLarge = 2
 	shortest     = true
 )

@@ -6,6 +6,6 @@ package simulation_test
 // depend on the seed.
 const (
 	defaultSeeds = 250
-	defaultLarge = 1
+	defaultLarge = 0
 	shortest     = false
 )

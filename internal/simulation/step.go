@@ -1,6 +1,9 @@
 package simulation
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // happening is something that may happen in a step; weight is how often, beside the
 // others. It reports whether anything did.
@@ -19,7 +22,7 @@ var (
 		{"delete", 1, (*world).remove},
 		{"preview", 1, (*world).preview},
 		{"exchange", 4, (*world).exchange},
-		{"cancel exchange", 1, (*world).cancelExchange},
+		{"cancel exchange", 2, (*world).cancelExchange},
 		{"checkout", 12, (*world).checkout},
 		{"payment link", 2, (*world).paymentLink},
 		{"retry", 5, (*world).retry},
@@ -112,18 +115,9 @@ func (w *world) advance() {
 		w.log("  %s: %s, %s", t.name, t.call, f)
 	}
 	w.run(t, f)
-	for t.call == paused && w.waits(t) && w.odds(2) {
+	for t.call == paused && slices.Contains(w.tasks, t) && w.odds(2) {
 		w.run(t, arrives)
 	}
-}
-
-func (w *world) waits(t *task) bool {
-	for _, other := range w.tasks {
-		if other == t {
-			return true
-		}
-	}
-	return false
 }
 
 func (w *world) fate(t *task) fate {

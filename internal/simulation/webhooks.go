@@ -91,8 +91,8 @@ func (w *world) acknowledged(s *shop, e processor.Event) {
 func (w *world) forge() bool {
 	s, n := w.shop(), w.node()
 	w.collect(s)
-	id, any := w.anySession(s)
-	if !any || n.stopped {
+	id, there := w.anySession(s)
+	if !there || n.stopped {
 		return false
 	}
 	d := w.crafted(s, id, "session.completed", "complete", "paid")
@@ -148,8 +148,8 @@ func (w *world) crafted(s *shop, sessionID, kind, status, payment string) fakepr
 // contradict lets the processor tell of the expiry of a session that was finished.
 func (w *world) contradict() bool {
 	s := w.shop()
-	id, any := w.anySession(s)
-	if !any {
+	id, there := w.anySession(s)
+	if !there {
 		return false
 	}
 	if session, err := s.fake.Session(background(), id); err != nil || session.Status != processor.SessionComplete {
@@ -165,8 +165,8 @@ func (w *world) contradict() bool {
 // tellAgain lets the processor tell a fact a second time, under another ID.
 func (w *world) tellAgain() bool {
 	s := w.shop()
-	id, any := w.anySession(s)
-	if !any || s.fake.Repeat(id) != nil {
+	id, there := w.anySession(s)
+	if !there || s.fake.Repeat(id) != nil {
 		return false
 	}
 	w.log("the processor will tell again what became of session %s", id)

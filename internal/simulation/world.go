@@ -104,7 +104,7 @@ func newWorld(c Config) *world {
 	if w.parts.Database == nil {
 		w.parts.Database = Memory(nil)
 	}
-	w.temper = newTemper(w.random)
+	w.temper = newTemper(w.config, w.random)
 	var err error
 	if w.database, err = w.parts.Database(w.config.Shops, w.pause); err != nil {
 		w.fail(NoSurprise, "make the database: %v", err)

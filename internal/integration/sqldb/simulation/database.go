@@ -47,7 +47,9 @@ type database struct {
 	processes []*process
 }
 
-func (d *database) file() string { return filepath.Join(d.folder, fmt.Sprintf("shops%d.db", d.crashes)) }
+func (d *database) file() string {
+	return filepath.Join(d.folder, fmt.Sprintf("shops%d.db", d.crashes))
+}
 
 func prefix(shop int) string { return fmt.Sprintf("shop%d_", shop) }
 
@@ -97,7 +99,7 @@ func (d *database) Crash() error {
 }
 
 func copyFile(to, from string) error {
-	content, err := os.ReadFile(from) //nolint:gosec // a file of this package
+	content, err := os.ReadFile(from)
 	if err != nil {
 		return err
 	}

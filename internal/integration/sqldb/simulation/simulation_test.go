@@ -99,7 +99,7 @@ var planted = []struct {
 }{
 	{"every statement is a transaction", lives.CountsEqualRows, simulation.Faults{Rewrite: func(s string) string {
 		switch {
-		case s == "BEGIN IMMEDIATE", s == "COMMIT", s == "ROLLBACK":
+		case s == "BEGIN", s == "BEGIN IMMEDIATE", s == "COMMIT", s == "ROLLBACK":
 			return "SELECT 1"
 		}
 		return s
@@ -118,7 +118,7 @@ func TestPlantedFaultsAreFoundOnSQLite(t *testing.T) {
 	var rows []string
 	for _, p := range planted {
 		parts := on(t, p.faults)
-		found, others := (*lives.FaultError)(nil), map[lives.Invariant]int{}
+		found, others := (*lives.FaultError)(nil), make(map[lives.Invariant]int)
 		for s := uint64(1); s <= max(*seeds, 60) && found == nil; s++ {
 			_, err := bubble(t, lives.Config{Seed: s, Parts: parts, KeepTrace: true})
 			var failure *lives.FaultError
