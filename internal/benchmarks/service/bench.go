@@ -36,7 +36,10 @@ type bench struct {
 	wrk     string
 }
 
-func (b *bench) note(format string, values ...any) { fmt.Fprintf(b.notes, format+"\n", values...) }
+// note tells how far it is; nobody is left to tell when that fails.
+func (b *bench) note(format string, values ...any) {
+	_, _ = fmt.Fprintf(b.notes, format+"\n", values...)
+}
 
 // prepare builds what is measured and writes what wrk reads.
 func (b *bench) prepare(ctx context.Context) (err error) {
@@ -240,7 +243,7 @@ func (b *bench) measureEcho(ctx context.Context, r *report) (err error) {
 	}
 	defer func() { // it is told to end by a signal that it does not handle
 		_ = running.command.Process.Kill()
-		<-running.ended
+		<-running.ended //nolint:errcheck // it was killed
 	}()
 	crowd := make([]*customer, b.most())
 	for i := range crowd {

@@ -62,7 +62,7 @@ func (b *lockedBuffer) take() string {
 }
 
 func newHostile() (*hostile, error) {
-	ctx := context.Background() //nolint:usetesting // it outlives one input
+	ctx := context.Background() // it outlives one input
 	h := &hostile{coupons: memstore.New(), sessions: map[string][2]string{}, logged: &lockedBuffer{}}
 	var err error
 	if h.db, err = sql.Open("sqlite", ":memory:"); err != nil {
@@ -223,7 +223,7 @@ func (h *hostile) attack(t *testing.T, who, method, target string, body []byte, 
 		r.Header.Set(fakeprocessor.SignatureHeader, fakeprocessor.Sign(webhookSecret, fuzzNoon(), body))
 	}
 	if s, known := h.sessions[who]; known {
-		r.AddCookie(&http.Cookie{Name: api.SessionCookie, Value: s[0]}) //nolint:gosec // a request's
+		r.AddCookie(&http.Cookie{Name: api.SessionCookie, Value: s[0]})
 		r.Header.Set(api.CSRFHeader, s[1])
 	}
 	before := h.count(t)
