@@ -23,10 +23,7 @@ func (r request) values() []any {
 
 // statements makes a way of a function that runs on a pool.
 func statements(redeem func(context.Context, *pgxpool.Pool, request) error) func(context.Context, *pgxpool.Pool) (redeemer, func() error, error) {
-	return func(ctx context.Context, pool *pgxpool.Pool) (redeemer, func() error, error) {
-		if err := prepareSlots(ctx, pool); err != nil {
-			return nil, nil, err
-		}
+	return func(_ context.Context, pool *pgxpool.Pool) (redeemer, func() error, error) {
 		return func(ctx context.Context, r request) error { return redeem(ctx, pool, r) }, nothing, nil
 	}
 }

@@ -1,15 +1,16 @@
-// Command redeem measures how many redemptions a second PostgreSQL takes, in every
-// way that people count them, side by side on one throwaway server with fsync on.
+// Command redeem measures how many redemptions a second a store takes, in every way
+// that people count them, side by side in one run, and says of each of the goals of
+// this repository whether that run has met it.
 //
-// Every way keeps a limit over all customers and one per customer exactly, and is
-// idempotent by key; it writes the same table with the same indexes. The ceiling
-// writes the same rows in batches and checks nothing. Nothing but ratios between
-// rows of one run means anything on another machine.
+// On PostgreSQL every way works on one throwaway server with fsync on, writes the
+// same table with the same indexes, keeps a limit over all customers and one for
+// each exactly, and is idempotent by key. The ceiling writes the same rows in
+// batches and checks nothing. Where redis-server is installed, a Lua script on Redis
+// with appendfsync always does the same work. Figures of one run can be compared
+// with each other; on another machine only their ratios mean something.
 //
-//	go run ./redeem                     # everything
-//	go run ./redeem -ways textbook,batched -clients 64,256 -for 5s
-//	go run ./redeem -coupons 10000
-//	go run ./redeem -network 500us -commit-delay 1ms
+//	go run ./redeem                              # everything, about six minutes
+//	go run ./redeem -parts hot -ways textbook,batched -clients 64 -for 5s
 package main
 
 import (
@@ -17,30 +18,33 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/couponkit/couponkit/internal/benchmarks/record"
 	"github.com/couponkit/couponkit/internal/integration/postgrestest"
 )
 
 func main() {
-	var p plan
-	ways := flag.String("ways", "", "which ways, by name, with commas; empty is all")
-	clients := flag.String("clients", "1,2,8,64,256", "how many clients call at once, with commas")
-	flag.IntVar(&p.coupons, "coupons", 1, "over how many coupons the calls are spread")
-	flag.DurationVar(&p.duration, "for", 3*time.Second, "how long each cell runs, after a third of that to warm up")
-	flag.DurationVar(&p.network, "network", 0, "what a round trip to the server takes longer")
-	commit := flag.Duration("commit-delay", 0, "what a commit takes longer, as on a slow disk")
-	flag.IntVar(&p.seeded, "seeded", 200_000, "redemptions that are in the table before")
+	var p program
+	flag.StringVar(&p.parts, "parts", "", "which parts, by name, with commas; empty is all")
+	flag.StringVar(&p.ways, "ways", "", "which ways, by name, with commas; empty is all of a part")
+	flag.StringVar(&p.clients, "clients", "", "how many clients call at once, with commas; empty is what the part says")
+	flag.DurationVar(&p.duration, "for", 2*time.Second, "how long each cell runs, after half of that to warm up")
+	flag.StringVar(&p.record, "record", "", "the file to which the cells are written in Go's benchmark format")
+	work := flag.String("worker", "", "used by the program itself: the task of one of several processes")
 	flag.Parse()
-	if *ways != "" {
-		p.only = strings.Split(*ways, ",")
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, p, *clients, *commit)
+	var err error
+	if *work != "" {
+		err = worker(ctx, *work, os.Stdout)
+	} else {
+		err = p.run(ctx, os.Stdout)
+	}
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "redeem:", err)
@@ -48,15 +52,92 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, p plan, clients string, commit time.Duration) (err error) {
-	if p.clients, err = numbers(clients); err != nil {
+// program is what the command line asks for.
+type program struct {
+	parts, ways, clients string
+	duration             time.Duration
+	record               string
+}
+
+func (p program) run(ctx context.Context, out io.Writer) (err error) {
+	chosen, err := p.chosen()
+	if err != nil {
 		return err
 	}
-	if p.server, err = postgrestest.Start(ctx, slowDisk(commit)...); err != nil {
+	server, err := postgrestest.Start(ctx)
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.server.Close()) }()
-	return p.run(ctx, os.Stdout)
+	defer func() { err = errors.Join(err, server.Close()) }()
+	b := &bench{server: server, duration: p.duration, out: out, templates: make(map[content]string)}
+	if err := b.start(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	for _, s := range chosen {
+		if err := b.measure(ctx, s); err != nil {
+			return err
+		}
+	}
+	writeGoals(out, b.cells)
+	return p.write(ctx, b)
+}
+
+// write records the cells.
+func (p program) write(ctx context.Context, b *bench) (err error) {
+	if p.record == "" {
+		return nil
+	}
+	file, err := os.Create(p.record)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	err = record.Header(ctx, file, "github.com/couponkit/couponkit/internal/benchmarks/redeem",
+		"postgresql: "+b.version+", fsync on", "redis: "+b.redisVersion+", appendfsync always")
+	if err != nil {
+		return err
+	}
+	if _, err = fmt.Fprintln(file, "Unit redemptions/s better=higher"); err != nil {
+		return err
+	}
+	for _, c := range b.cells {
+		if _, err := fmt.Fprintln(file, c.line()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chosen are the parts that the command line names, narrowed as it says.
+func (p program) chosen() ([]part, error) {
+	wanted := func(list, name string) bool {
+		return list == "" || strings.Contains(","+list+",", ","+name+",")
+	}
+	var chosen []part
+	for _, s := range parts() {
+		if !wanted(p.parts, s.name) {
+			continue
+		}
+		var ways []string
+		for _, name := range s.ways {
+			if wanted(p.ways, name) {
+				ways = append(ways, name)
+			}
+		}
+		s.ways = ways
+		if p.clients != "" {
+			var err error
+			if s.clients, err = numbers(p.clients); err != nil {
+				return nil, err
+			}
+		}
+		chosen = append(chosen, s)
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("there is no part %q", p.parts)
+	}
+	return chosen, nil
 }
 
 func numbers(list string) ([]int, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -25,15 +26,68 @@ func next(client, n, coupons int) request {
 	x ^= x >> 31
 	x *= 0x94d049bb133111eb
 	x ^= x >> 29
-	id := fmt.Sprintf("rsv_%016x%08x", x, client<<24|n&0xffffff)
+	id := fmt.Sprintf("rsv_%016x%08x", x, client<<20|n&0xfffff)
 	return request{
 		id: id, key: id[4:], coupon: couponID(int(x % uint64(coupons))),
 		customer: fmt.Sprintf("customer-%016x", x), at: time.Now(),
 	}
 }
 
-// seed makes the tables, the coupons, and redemptions that are there before.
-func seed(ctx context.Context, dsn string, coupons, redemptions int) (err error) {
+// database returns a database with the content, and what drops it. It is a copy of
+// a template, in which commits take longer by the delay.
+func (b *bench) database(ctx context.Context, c content, commit time.Duration) (dsn string, drop func(context.Context) error, err error) {
+	template, made := b.templates[c]
+	if !made {
+		template = fmt.Sprintf("couponkit_redeem_%d", len(b.templates))
+		if err := b.makeTemplate(ctx, template, c); err != nil {
+			return "", nil, fmt.Errorf("seed: %w", err)
+		}
+		b.templates[c] = template
+	}
+	b.made++
+	name := fmt.Sprintf("couponkit_redeem_%d_%d", len(b.templates), b.made+1000)
+	statement := fmt.Sprintf(`CREATE DATABASE %s TEMPLATE %s`, name, template)
+	if b.fileCopy {
+		statement += ` STRATEGY file_copy`
+	}
+	if _, err := b.admin.Exec(ctx, statement); err != nil {
+		return "", nil, err
+	}
+	if commit > 0 {
+		for _, setting := range []string{fmt.Sprintf("commit_delay = %d", commit.Microseconds()), "commit_siblings = 0"} {
+			if _, err := b.admin.Exec(ctx, fmt.Sprintf("ALTER DATABASE %s SET %s", name, setting)); err != nil {
+				return "", nil, err
+			}
+		}
+	}
+	drop = func(ctx context.Context) error {
+		_, err := b.admin.Exec(ctx, fmt.Sprintf(`DROP DATABASE %s WITH (FORCE)`, name))
+		return err
+	}
+	dsn, err = b.dsn(name)
+	return dsn, drop, err
+}
+
+// dsn is the URL of a database of the server.
+func (b *bench) dsn(name string) (string, error) {
+	u, err := url.Parse(b.server.DSN())
+	if err != nil {
+		return "", err
+	}
+	u.Path = "/" + name
+	return u.String(), nil
+}
+
+// makeTemplate makes a database with the tables, the coupons, and redemptions that
+// are there before.
+func (b *bench) makeTemplate(ctx context.Context, name string, c content) error {
+	if _, err := b.admin.Exec(ctx, "CREATE DATABASE "+name); err != nil {
+		return err
+	}
+	dsn, err := b.dsn(name)
+	if err != nil {
+		return err
+	}
 	pool, err := pgxpool.New(ctx, dsn)
 	if err != nil {
 		return err
@@ -52,30 +106,39 @@ func seed(ctx context.Context, dsn string, coupons, redemptions int) (err error)
 		SELECT 'rsv_' || md5(n::text), 'k' || n, 'cpn_' || lpad((n %% %d)::text, 5, '0'),
 			'customer-' || lpad((hashint4(n) & 2147483647)::bigint %% %d || '', 6, '0'), 'completed', 'checkout', 'ord_' || n, 'cs_' || n,
 			now() - n * interval '1 second', now(), now() FROM generate_series(1, %d) n;
-		UPDATE coupons c SET used_count = (SELECT count(*) FROM coupon_redemptions r WHERE r.coupon_id = c.id);
-		`, places, coupons-1, coupons, customers, redemptions), pgx.QueryExecModeSimpleProtocol)
+		UPDATE coupons c SET used_count = g.uses FROM (SELECT coupon_id, count(*) AS uses FROM coupon_redemptions GROUP BY 1) g
+			WHERE g.coupon_id = c.id;
+		`, places, c.coupons-1, c.coupons, customers, c.redemptions), pgx.QueryExecModeSimpleProtocol)
 	if err != nil {
-		return fmt.Errorf("seed: %w", err)
+		return err
+	}
+	if err := prepareSlots(ctx, pool); err != nil {
+		return err
+	}
+	if c.redemptions == 0 {
+		return nil // as a new database is
 	}
 	_, err = pool.Exec(ctx, `VACUUM ANALYZE`)
-	if err == nil {
-		_, err = pool.Exec(ctx, `CHECKPOINT`)
-	}
 	return err
 }
 
 // verify checks that every redemption that was acknowledged is there and counted.
-func verify(ctx context.Context, pool *pgxpool.Pool, seeded int, made int64, unchecked bool) error {
+func verify(ctx context.Context, dsn string, before int, made int64, unchecked bool) error {
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(ctx) }()
 	var rows, counted int64
-	if err := pool.QueryRow(ctx, `SELECT (SELECT count(*) FROM coupon_redemptions),
+	if err := conn.QueryRow(ctx, `SELECT (SELECT count(*) FROM coupon_redemptions),
 		(SELECT sum(used_count + reserved_count) FROM coupons) + (SELECT coalesce(sum(completed + reserved), 0) FROM coupon_counters)`).Scan(&rows, &counted); err != nil {
 		return err
 	}
-	want := int64(seeded) + made
+	want := int64(before) + made
 	if rows != want {
 		return fmt.Errorf("%d rows for %d acknowledged redemptions", rows, want)
 	}
-	if !unchecked && counted != want && counted != int64(seeded) { // slots count elsewhere
+	if !unchecked && counted != want && counted != int64(before) { // slots count elsewhere
 		return errors.New("the counts are not those of the rows")
 	}
 	return nil

@@ -2,21 +2,12 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net"
 	"net/url"
 	"sync"
 	"time"
 )
-
-// slowDisk returns the settings that make every commit take longer, alone or not.
-func slowDisk(delay time.Duration) []string {
-	if delay <= 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("commit_delay=%d", delay.Microseconds()), "commit_siblings=0"}
-}
 
 // proxy stands before the server and delays both directions, as a network does:
 // what is sent later does not wait for what was sent before.

@@ -25,25 +25,30 @@ type redeemer func(context.Context, request) error
 
 // way is one way of redeeming.
 type way struct {
-	name string
 	// unchecked ways know no limits and no counts.
 	unchecked bool
 	open      func(context.Context, *pgxpool.Pool) (redeemer, func() error, error)
+	// redis tells that it is a way on Redis, and pipelined that it sends many calls at
+	// once there.
+	redis, pipelined bool
 }
 
 var errFull = errors.New("no place is left")
 
 func nothing() error { return nil }
 
-func ways() []way {
-	return []way{
-		{name: "textbook", open: statements(textbook)},
-		{name: "serializable", open: statements(serializable)},
-		{name: "conditional", open: statements(conditional)},
-		{name: "slots", open: statements(slots)},
-		{name: "single", open: ours(pgxstore.BatchOptions{Off: true})},
-		{name: "batched", open: ours(pgxstore.BatchOptions{})},
-		{name: "ceiling", unchecked: true, open: ceiling},
+// ways are all by their names.
+func ways() map[string]way {
+	return map[string]way{
+		"textbook":        {open: statements(textbook)},
+		"serializable":    {open: statements(serializable)},
+		"conditional":     {open: statements(conditional)},
+		"slots":           {open: statements(slots)},
+		"single":          {open: ours(pgxstore.BatchOptions{Off: true})},
+		"batched":         {open: ours(pgxstore.BatchOptions{})},
+		"ceiling":         {unchecked: true, open: ceiling},
+		"redis":           {redis: true},
+		"redis-pipelined": {redis: true, pipelined: true},
 	}
 }
 
