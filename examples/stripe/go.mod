@@ -6,6 +6,7 @@ require (
 	github.com/couponkit/couponkit v0.0.0
 	github.com/couponkit/couponkit/processor/stripeprocessor v0.0.0
 	github.com/shopspring/decimal v1.6.0
+	go.uber.org/goleak v1.3.0
 )
 
 require (

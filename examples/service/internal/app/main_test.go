@@ -5,6 +5,8 @@ import (
 	"os"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/couponkit/couponkit/internal/integration/postgrestest"
 )
 
@@ -14,6 +16,11 @@ var postgres postgrestest.Shared
 func TestMain(m *testing.M) {
 	status := m.Run()
 	if err := postgres.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		status = 1
+	}
+	direct.CloseIdleConnections()
+	if err := goleak.Find(); err != nil && status == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		status = 1
 	}
