@@ -43,7 +43,8 @@ func (p provider) deliver(ctx context.Context, c Config, url string) {
 		return
 	}
 	const patience = 15 * time.Second
-	client := &http.Client{Timeout: patience}
+	connections := &http.Transport{MaxIdleConnsPerHost: payments.Senders} // by default all but two are closed after each delivery
+	client := &http.Client{Timeout: patience, Transport: connections}
 	defer client.CloseIdleConnections()
 	p.simulator.Run(ctx, client, url, c.Deliver, func(err error) {
 		c.Logger.WarnContext(ctx, "a webhook was not acknowledged and will come again", slog.Any("error", err))

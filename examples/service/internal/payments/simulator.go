@@ -153,9 +153,9 @@ func (s *Simulator) nudge() {
 	}
 }
 
-// senders is how many deliveries are under way at most. Processors deliver events
+// Senders is how many deliveries are under way at most. Processors deliver events
 // beside each other and promise no order.
-const senders = 8
+const Senders = 32
 
 // Run delivers webhooks to an address until the context ends: at once after
 // something has happened, and every interval, which also lets sessions expire and
@@ -165,7 +165,7 @@ func (s *Simulator) Run(ctx context.Context, client *http.Client, url string, in
 	defer ticker.Stop()
 	send := fakeprocessor.Post(client, url)
 	var running sync.WaitGroup
-	for range senders {
+	for range Senders {
 		running.Go(func() { s.deliver(ctx, ticker.C, send, failed) })
 	}
 	running.Wait()
