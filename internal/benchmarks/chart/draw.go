@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -18,7 +19,7 @@ var figureTemplate string
 const (
 	width      = 880
 	margin     = 28
-	labelWidth = 176 // names of the ways, beside the first panel of each row
+	labelWidth = 186 // names of the ways, beside the first panel of each row
 	gap        = 24  // between panels
 	rowHeight  = 24
 	headHeight = 34 // a panel's title
@@ -35,6 +36,9 @@ type drawing struct {
 	Texts         []text
 	Panels        []drawnPanel
 }
+
+// Page is the drawing without the pixel that its edge takes.
+func (d drawing) Page() drawing { return drawing{Width: d.Width - 1, Height: d.Height - 1} }
 
 type text struct {
 	X, Y   float64
@@ -73,16 +77,18 @@ func (f figure) draw(results record.Results) ([]byte, error) {
 	top := y + titleSpace - 10 + float64(len(f.legend)*lineHeight)
 	height := float64(headHeight + len(f.rows)*rowHeight + axisHeight)
 	each := (width - 2*margin - labelWidth - float64(f.columns-1)*gap) / float64(f.columns)
-	runs := math.MaxInt
+	values, runs, err := f.values(results)
+	if err != nil {
+		return nil, err
+	}
 	for i, p := range f.panels {
 		column, line := i%f.columns, i/f.columns
 		box := area{left: margin + labelWidth + float64(column)*(each+gap), top: top + float64(line)*height, width: each}
-		drawn, n, err := f.panel(results, p, box, column == 0)
-		if err != nil {
-			return nil, err
+		spanned := values[i]
+		if f.common {
+			spanned = slices.Concat(values...)
 		}
-		runs = min(runs, n)
-		d.Panels = append(d.Panels, drawn)
+		d.Panels = append(d.Panels, f.panel(p, values[i], f.scale.axis(spanned, box), box, column == 0))
 	}
 	lines := (len(f.panels) + f.columns - 1) / f.columns
 	below := top + float64(lines)*height + 10
@@ -91,7 +97,7 @@ func (f figure) draw(results record.Results) ([]byte, error) {
 		d.Height = int(below) + i*16 + margin - 8
 	}
 	var out bytes.Buffer
-	err := template.Must(template.New("figure").Parse(figureTemplate)).Execute(&out, d)
+	err = template.Must(template.New("figure").Parse(figureTemplate)).Execute(&out, d)
 	return out.Bytes(), err
 }
 
@@ -111,20 +117,35 @@ func notes(results record.Results, runs int) []string {
 // area is where a panel's marks go.
 type area struct{ left, top, width float64 }
 
-func (f figure) panel(results record.Results, p panel, box area, labelled bool) (drawnPanel, int, error) {
-	values := make([]float64, len(f.rows))
-	runs, base := math.MaxInt, 0.0
-	for i, r := range f.rows {
-		figure, err := results.Figure(p.cell.With("way", r.way))
-		if err != nil {
-			return drawnPanel{}, 0, err
+// values are the medians by panel and row, and the least number of runs.
+func (f figure) values(results record.Results) (values [][]float64, runs int, err error) {
+	runs = math.MaxInt
+	for _, p := range f.panels {
+		var panel []float64
+		for _, r := range f.rows {
+			measured, err := results.Figure(p.cell.With("way", r.way))
+			if err != nil {
+				return nil, 0, err
+			}
+			panel, runs = append(panel, measured.Median), min(runs, measured.Runs)
 		}
-		values[i], runs = figure.Median, min(runs, figure.Runs)
-		if r.mark == ours && base == 0 {
-			base = figure.Median
+		values = append(values, panel)
+	}
+	return values, runs, nil
+}
+
+// base is the figure of this repository's first row.
+func (f figure) base(values []float64) float64 {
+	for i, r := range f.rows {
+		if r.mark == ours {
+			return values[i]
 		}
 	}
-	axis := f.scale.axis(values, box)
+	return 0
+}
+
+func (f figure) panel(p panel, values []float64, axis axis, box area, labelled bool) drawnPanel {
+	base := f.base(values)
 	d := drawnPanel{Texts: []text{{X: box.left, Y: box.top + 16, Class: "panel", Text: p.title}}}
 	rowsTop := box.top + headHeight
 	bottom := rowsTop + float64(len(f.rows)*rowHeight)
@@ -144,7 +165,7 @@ func (f figure) panel(results record.Results, p panel, box area, labelled bool) 
 			d.Texts = append(d.Texts, text{X: margin, Y: y + 4, Class: "label " + r.mark.class(), Text: r.label})
 		}
 	}
-	return d, runs, nil
+	return d
 }
 
 func (m mark) class() string {

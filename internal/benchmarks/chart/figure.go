@@ -13,6 +13,8 @@ type figure struct {
 	panels  []panel
 	rows    []row
 	scale   scale
+	// common gives all panels one axis, so that they can be compared.
+	common bool
 }
 
 type panel struct {
@@ -96,7 +98,7 @@ func validityFigure() figure {
 
 func allowListFigure() figure {
 	f := figure{
-		name: "allowlist", results: "validity.txt", title: "Finding one address in an allow-list", columns: 2,
+		name: "allowlist", results: "validity.txt", title: "Finding one address in an allow-list", columns: 2, common: true,
 		legend: []string{
 			"Time to look up an address as a customer types it, all parts of the list in turn, logarithmic; less is better.",
 			"Beside it, how many times couponkit's.",
@@ -118,7 +120,7 @@ func allowListFigure() figure {
 
 func redeemFigure() figure {
 	f := figure{
-		name: "redeem", results: "redeem.txt", title: "Redeeming one hot coupon on PostgreSQL", columns: 3, scale: rate,
+		name: "redeem", results: "redeem.txt", title: "Redeeming one hot coupon on PostgreSQL", columns: 3, scale: rate, common: true,
 		legend: []string{
 			"Redemptions a second with exact limits, idempotent by key, durable; more is better.",
 			"Unchecked batches: the same rows written with no limit looked at, a bound.",
@@ -126,6 +128,8 @@ func redeemFigure() figure {
 		rows: []row{
 			{"batched", "couponkit", ours},
 			{"single", "couponkit, no batches", ours},
+			{"redis-pipelined", "Redis, fsync, pipelined", other},
+			{"redis", "Redis, fsync", other},
 			{"slots", "slot rows", other},
 			{"conditional", "conditional UPDATE", other},
 			{"textbook", "SELECT FOR UPDATE", other},
