@@ -2,8 +2,10 @@ package couponkit
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -141,6 +143,47 @@ type Quote struct {
 	At time.Time `json:"at"`
 	// Fingerprint changes when cart, currency or coupon (with its revision) do.
 	Fingerprint string `json:"fingerprint"`
+}
+
+// quoteDetails are what a Quote has beside the prices.
+type quoteDetails struct {
+	Coupon      *coupon.Snapshot `json:"coupon,omitempty"`
+	At          time.Time        `json:"at"`
+	Fingerprint string           `json:"fingerprint"`
+}
+
+// MarshalJSON returns the form of [pricing.Quote.MarshalJSON] with coupon, at and
+// fingerprint beside it. Without it the method of the embedded quote would be used,
+// which knows nothing of these.
+func (q Quote) MarshalJSON() ([]byte, error) {
+	prices, err := q.Quote.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	details, err := json.Marshal(quoteDetails{Coupon: q.Coupon, At: q.At, Fingerprint: q.Fingerprint})
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(prices[:len(prices)-1], []byte{','}, details[1:]), nil
+}
+
+// UnmarshalJSON restores what MarshalJSON has written and checks the prices again; see
+// [pricing.Quote.UnmarshalJSON]. null, and a document that is refused, leave q as it
+// is.
+func (q *Quote) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		return nil
+	}
+	var prices pricing.Quote
+	if err := prices.UnmarshalJSON(data); err != nil {
+		return err
+	}
+	var details quoteDetails
+	if err := json.Unmarshal(data, &details); err != nil {
+		return err
+	}
+	*q = Quote{Quote: prices, Coupon: details.Coupon, At: details.At, Fingerprint: details.Fingerprint}
+	return nil
 }
 
 // RequiresPayment reports whether anything is left to be paid.

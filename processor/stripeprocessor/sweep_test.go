@@ -229,3 +229,22 @@ func TestSweepEnds(t *testing.T) {
 		require.ErrorIs(t, err, stripeprocessor.ErrInvalid)
 	}
 }
+
+// TestSweepKeepsItsPace: at one object in three hours and an hour to go, the first is
+// looked at, and the second is known to come too late.
+func TestSweepKeepsItsPace(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	hosts, _ := damaged(w)
+	w.clock.Advance(3 * time.Hour)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	found, last := 0, error(nil)
+	for _, err := range w.processor.Sweep(ctx, stripeprocessor.SweepOptions{Coupon: hosts.coupon, PerSecond: 0.0001}) {
+		if last = err; err == nil {
+			found++
+		}
+	}
+	require.LessOrEqual(t, found, 1)
+	require.ErrorIs(t, last, context.DeadlineExceeded)
+}
