@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -68,7 +67,7 @@ func TestReservationValidate(t *testing.T) {
 			}
 			require.ErrorIs(t, err, pricing.ErrInvalid)
 			var faults *pricing.ValidationError
-			require.True(t, errors.As(err, &faults))
+			require.ErrorAs(t, err, &faults)
 			var fields []string
 			for _, f := range faults.Fields {
 				fields = append(fields, f.Field)

@@ -1,6 +1,8 @@
 package sqldb_test
 
 import (
+	"database/sql"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -8,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	ncruces "github.com/ncruces/go-sqlite3/driver"
 	"github.com/stretchr/testify/require"
+	"modernc.org/sqlite"
 
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -17,7 +21,14 @@ import (
 )
 
 // rounds of the tests that kill processes; a night's run takes thousands.
-var rounds = flag.Int("rounds", 4, "rounds of killed processes")
+var rounds = flag.Int("rounds", 4, "rounds of killed processes, of which half under the race detector")
+
+func roundsNow() int {
+	if underRace {
+		return (*rounds + 1) / 2
+	}
+	return *rounds
+}
 
 const workers = 3
 
@@ -29,6 +40,9 @@ func TestThreeProcessesShareSQLite(t *testing.T) {
 			attempts, allowed := 3_334, 3_000
 			if name != "modernc" { // one at full size is enough
 				attempts, allowed = 1_000, 900
+			}
+			if underRace {
+				attempts, allowed = 400, 360
 			}
 			shareLimit(t, sqliteShop(t, driver), attempts, allowed)
 		})
@@ -64,7 +78,7 @@ func TestKilledProcessesLoseNothingOnSQLite(t *testing.T) {
 	for name, driver := range sqliteDrivers {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for round := range *rounds {
+			for round := range roundsNow() {
 				killWorkers(t, sqliteShop(t, driver), uint64(round), nil)
 			}
 		})
@@ -73,7 +87,7 @@ func TestKilledProcessesLoseNothingOnSQLite(t *testing.T) {
 
 func TestKilledProcessesLoseNothingOnMariaDB(t *testing.T) {
 	t.Parallel()
-	for round := range *rounds / 2 {
+	for round := range (roundsNow() + 1) / 2 {
 		killWorkers(t, mariadbShop(t), uint64(round), nil)
 	}
 }
@@ -155,18 +169,22 @@ func TestCopyInMidRun(t *testing.T) {
 			require.NoError(t, opened.CreateCoupon(t.Context(), c))
 			ended := make(chan error, 1)
 			go func() {
-				_, err := useUp(t.Context(), opened, c, "copied", 800)
+				_, err := useUp(t.Context(), opened, c, "copied", 400)
 				ended <- err
 			}()
-			files := make([]string, 3)
-			for i := range files {
+			var files []string
+			for i, copyInto := range []func(*testing.T, *sql.DB, string){vacuumInto, backup, vacuumInto, backup} {
 				require.Eventually(t, func() bool {
 					found, err := opened.Coupon(t.Context(), c.ID)
-					return err == nil && found.UsedCount > int64(100*(i+1))
+					return err == nil && found.UsedCount > int64(50*(i+1))
 				}, time.Minute, time.Millisecond)
-				files[i] = filepath.Join(t.TempDir(), fmt.Sprintf("copy%d.db", i))
-				_, err := db.ExecContext(t.Context(), "VACUUM INTO ?", files[i])
-				require.NoError(t, err)
+				files = append(files, filepath.Join(t.TempDir(), fmt.Sprintf("copy%d.db", i)))
+				copyInto(t, db, files[i])
+			}
+			select {
+			case err := <-ended:
+				t.Fatalf("the run was over before the last copy: %v", err)
+			default:
 			}
 			require.NoError(t, <-ended)
 			for _, file := range files {
@@ -175,6 +193,36 @@ func TestCopyInMidRun(t *testing.T) {
 			require.NoError(t, storetest.CheckInvariants(t.Context(), opened))
 		})
 	}
+}
+
+func vacuumInto(t *testing.T, db *sql.DB, file string) {
+	t.Helper()
+	_, err := db.ExecContext(t.Context(), "VACUUM INTO ?", file)
+	require.NoError(t, err)
+}
+
+// backup copies by the backup interface of the driver.
+func backup(t *testing.T, db *sql.DB, file string) {
+	t.Helper()
+	conn, err := db.Conn(t.Context())
+	require.NoError(t, err)
+	defer conn.Close()
+	require.NoError(t, conn.Raw(func(raw any) error {
+		switch c := raw.(type) {
+		case interface {
+			NewBackup(file string) (*sqlite.Backup, error)
+		}:
+			copying, err := c.NewBackup(file)
+			if err != nil {
+				return err
+			}
+			_, err = copying.Step(-1)
+			return errors.Join(err, copying.Finish())
+		case ncruces.Conn:
+			return c.Raw().Backup("main", "file:"+file)
+		}
+		return fmt.Errorf("%T has no backup", raw)
+	}))
 }
 
 func checkCopy(t *testing.T, driver, file string) {

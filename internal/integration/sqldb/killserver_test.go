@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,10 +38,12 @@ func killServer(t *testing.T) {
 	s, err := sqlstore.New(db, sqlstore.MySQL, sqlstore.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	const callers, each = 16, 60
-	c := limitedCoupon("HOT", callers*each, each)
+	const callers = 16
+	each := inFull(60)
+	c := limitedCoupon("HOT", int64(callers*each), int64(each))
 	require.NoError(t, s.CreateCoupon(t.Context(), c))
 
+	var acknowledged atomic.Int64
 	var all sync.WaitGroup
 	for caller := range callers {
 		all.Go(func() {
@@ -52,6 +55,7 @@ func killServer(t *testing.T) {
 						err = errors.New("no place for the own repeated key")
 					}
 					if err == nil {
+						acknowledged.Add(1)
 						break
 					}
 					if time.Now().After(deadline) {
@@ -63,8 +67,10 @@ func killServer(t *testing.T) {
 			}
 		})
 	}
-	for range 2 {
-		time.Sleep(150 * time.Millisecond)
+	for kills := range 2 { // in the middle, however fast the machine is
+		for acknowledged.Load() < int64(callers*each*(kills+1)/4) && !t.Failed() {
+			time.Sleep(time.Millisecond)
+		}
 		require.NoError(t, server.Kill())
 		require.NoError(t, server.Resume(t.Context()))
 	}

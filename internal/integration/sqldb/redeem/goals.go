@@ -28,8 +28,9 @@ func (g *goals) note(in setting, clients int, way string, perSecond float64) {
 
 // print says which goals are met, of those whose rows were measured.
 func (g *goals) print(out io.Writer) error {
-	_, _ = fmt.Fprintf(out, "\ngoals: batched with %d clients at FULL\n", goalClients)
+	_, _ = fmt.Fprintln(out)
 	table := tabwriter.NewWriter(out, 2, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "goal\twanted\tmeasured\t")
 	for _, what := range []string{place, use} {
 		for _, driver := range []string{"modernc", "ncruces"} {
 			in := setting{what, driver, "full"}
@@ -46,8 +47,8 @@ func (g *goals) print(out io.Writer) error {
 				if ours < goal.least*other {
 					verdict = "MISSED"
 				}
-				_, _ = fmt.Fprintf(table, "%s\t%s\tat least %.2f times %s\t%.2f times\t%s\n",
-					what, driver, goal.least, goal.way, ours/other, verdict)
+				_, _ = fmt.Fprintf(table, "%s, %d clients: batched / %s\tat least %.2f\t%.2f\t%s\n",
+					in, goalClients, goal.way, goal.least, ours/other, verdict)
 			}
 		}
 	}

@@ -92,7 +92,8 @@ func (p plan) execute(ctx context.Context, clients, dir string, out io.Writer) (
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(p.dir)) }()
-	_, _ = fmt.Fprintf(out, "1 coupon, %d uses before, %s a cell\n", p.seeded, p.duration)
+	_, _ = fmt.Fprintf(out, "1 coupon; %d uses before, %s a cell: uses per second, times the first way, median and 99th percentile\n",
+		p.seeded, p.duration)
 	var met goals
 	for _, what := range p.what {
 		if what != place && what != use {
@@ -138,9 +139,10 @@ func (p plan) table(ctx context.Context, in setting, met *goals, out io.Writer) 
 	table := tabwriter.NewWriter(out, 2, 0, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprint(table, "way")
 	for _, n := range p.clients {
-		_, _ = fmt.Fprintf(table, "\t%d: per s\tp50\tp99", n)
+		_, _ = fmt.Fprintf(table, "\t%d\tx\tp50\tp99", n)
 	}
 	_, _ = fmt.Fprintln(table, "\t")
+	first := make(map[int]float64) // by the number of clients
 	for _, w := range ways() {
 		if p.ways != nil && !slices.Contains(p.ways, w.name) {
 			continue
@@ -152,7 +154,10 @@ func (p plan) table(ctx context.Context, in setting, met *goals, out io.Writer) 
 				return fmt.Errorf("%s with %d clients: %w", w.name, n, err)
 			}
 			met.note(in, n, w.name, c.perSecond)
-			_, _ = fmt.Fprintf(table, "\t%.0f\t%s\t%s", c.perSecond, rounded(c.p50), rounded(c.p99))
+			if first[n] == 0 {
+				first[n] = c.perSecond
+			}
+			_, _ = fmt.Fprintf(table, "\t%.0f\t%.1f\t%s\t%s", c.perSecond, c.perSecond/first[n], rounded(c.p50), rounded(c.p99))
 		}
 		_, _ = fmt.Fprintln(table, "\t")
 	}
