@@ -17,12 +17,21 @@
 // counted in rows of which each transaction takes one that is free, and two
 // concurrent uses of one customer meet in a unique index.
 //
+// One thing is left to the caller: the key of a reservation by points and that of an
+// order without a coupon are in different tables. Used by one customer for both, one
+// after the other, the second is store.ErrKeyReused; used at the same instant, both
+// may be stored. No limit is exceeded by it. Keys that are made for one request each
+// never meet so.
+//
 // # Speed
 //
 // One lock is held by one transaction at a time, so a hot coupon would go no faster
 // than the disk commits. Concurrent calls in one process are therefore joined into
 // one transaction (group commit, see [BatchOptions]), without a timer: whoever
-// waits when a transaction returns is the next batch.
+// waits when a transaction returns is the next batch. Nearly every request of a
+// batch is plain: the coupon has places for all, the customer is new to it. Plain
+// ones are found with one probe of an index each and stored by one statement; the
+// others are judged one by one in the same transaction.
 //
 // # Transactions of the host
 //

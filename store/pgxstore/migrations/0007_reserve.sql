@@ -30,7 +30,9 @@ AS $couponkit$
 #variable_conflict use_variable
 DECLARE
     requests  integer := cardinality(places);
-    locked    text[] := {couponkit_lock}(coupons);
+    locked    text[];
+    counted   boolean := false; -- before it was looked
+    term      record;
     limited   bigint; -- how many of the coupons bound all uses
     states    text[]; -- of each coupon, NULL if there is none
     versions  bigint[];
@@ -43,18 +45,39 @@ DECLARE
     holds     text[];
     turns     bigint[];
 BEGIN
+    IF cardinality(coupons) = 1 THEN
+        -- Most often one hot coupon: one statement locks and counts, and the next one
+        -- sees what those who held the lock have done.
+        UPDATE {coupons} c SET reserved_count = c.reserved_count + requests
+        WHERE c.id = coupons[1] AND c.max_uses IS NOT NULL AND c.state = 'active'
+        RETURNING c.revision, c.max_uses, c.max_uses_per_user, c.used_count + c.reserved_count - requests AS taken INTO term;
+        counted := FOUND;
+    END IF;
+    IF counted THEN
+        locked := coupons;
+        states := ARRAY['active'];
+        versions := ARRAY[term.revision];
+        limits := ARRAY[term.max_uses];
+        limits_per_user := ARRAY[term.max_uses_per_user];
+        taken := ARRAY[term.taken + coalesce((SELECT sum(s.completed + s.reserved) FROM {coupon_counters} s
+            WHERE s.coupon_id = coupons[1]), 0)::bigint];
+    ELSE
+        locked := {couponkit_lock}(coupons);
+    END IF;
     FOR attempt IN 0 .. 4 LOOP
-        SELECT array_agg(t.state), array_agg(t.revision), array_agg(t.max_uses), array_agg(t.max_uses_per_user),
-            array_agg(t.taken), count(t.max_uses)
-        INTO states, versions, limits, limits_per_user, taken, limited
-        FROM (
-            SELECT c.state, c.revision, c.max_uses, c.max_uses_per_user, c.used_count + c.reserved_count
-                + coalesce((SELECT sum(s.completed + s.reserved) FROM {coupon_counters} s
-                    WHERE s.coupon_id = c.id AND c.max_uses IS NOT NULL), 0)::bigint AS taken
-            FROM unnest(coupons) WITH ORDINALITY AS d (id, place) LEFT JOIN {coupons} c ON c.id = d.id
-            ORDER BY d.place) t;
-        IF limited > cardinality(locked) THEN
-            RAISE EXCEPTION 'a coupon was given its first limit meanwhile' USING ERRCODE = 'serialization_failure';
+        IF attempt > 0 OR NOT counted THEN
+            SELECT array_agg(t.state), array_agg(t.revision), array_agg(t.max_uses), array_agg(t.max_uses_per_user),
+                array_agg(t.taken), count(t.max_uses)
+            INTO states, versions, limits, limits_per_user, taken, limited
+            FROM (
+                SELECT c.state, c.revision, c.max_uses, c.max_uses_per_user, c.used_count + c.reserved_count
+                    + coalesce((SELECT sum(s.completed + s.reserved) FROM {coupon_counters} s
+                        WHERE s.coupon_id = c.id AND c.max_uses IS NOT NULL), 0)::bigint AS taken
+                FROM unnest(coupons) WITH ORDINALITY AS d (id, place) LEFT JOIN {coupons} c ON c.id = d.id
+                ORDER BY d.place) t;
+            IF limited > cardinality(locked) THEN
+                RAISE EXCEPTION 'a coupon was given its first limit meanwhile' USING ERRCODE = 'serialization_failure';
+            END IF;
         END IF;
 
         IF attempt = 0 THEN
@@ -71,6 +94,9 @@ BEGIN
                     OR (SELECT o.id FROM {orders} o
                         WHERE o.customer_id = customer_ids[n] AND o.key = keys[n]) IS NOT NULL
                 ORDER BY n);
+            IF counted AND cardinality(again) > 0 THEN
+                UPDATE {coupons} c SET reserved_count = c.reserved_count - cardinality(again) WHERE c.id = coupons[1];
+            END IF;
             CONTINUE WHEN cardinality(again) = requests;
             uses := demands;
             FOR i IN 1 .. cardinality(again) LOOP
@@ -96,9 +122,15 @@ BEGIN
                 END IF;
             EXCEPTION WHEN unique_violation THEN
                 -- Somebody was faster, or a key or an ID was used for something else.
+                IF counted THEN
+                    UPDATE {coupons} c SET reserved_count = c.reserved_count - requests + cardinality(again)
+                    WHERE c.id = coupons[1];
+                END IF;
                 again := ARRAY(SELECT n FROM generate_series(1, requests) AS n ORDER BY n);
                 CONTINUE;
             END;
+            EXIT WHEN counted AND cardinality(again) = 0;
+            CONTINUE WHEN counted;
         ELSE
             WITH probed AS MATERIALIZED (
                 SELECT n, places[n] AS place, taken[places[n]] AS taken, limits[places[n]] AS max_uses, u.turn,
