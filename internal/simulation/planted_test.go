@@ -118,7 +118,7 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 		defer mu.Unlock()
 		others[n-1] = other
 		if found == nil {
-			t.Errorf("%s: %d lives have not shown it by %q; %s", p.name, *seeds, p.by, other)
+			t.Errorf("%s: %d lives have not shown it by %q; %s", p.name, plantedSeeds(), p.by, other)
 			return
 		}
 		caught[found.Invariant] = true
@@ -130,15 +130,18 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 			t.Errorf("no planted fault is found by %q", i)
 		}
 	}
-	t.Logf("%d planted faults, found within %d seeds:\n%-50s %-36s %5s %5s\n%s", len(planted), *seeds,
+	t.Logf("%d planted faults, found within %d seeds:\n%-50s %-36s %5s %5s\n%s", len(planted), plantedSeeds(),
 		"planted fault", "found by", "seed", "steps", strings.Join(rows, "\n"))
 }
+
+// plantedSeeds are never more than CI's, and enough under the race detector.
+func plantedSeeds() uint64 { return max(*seeds, 1_000) }
 
 // find lives the first lives until one ends with an invariant that the fault has to
 // break, and then looks for the shortest such life.
 func find(p plant) (*simulation.FaultError, string) {
 	others := make(map[simulation.Invariant]int)
-	for s := uint64(1); s <= *seeds; s++ {
+	for s := uint64(1); s <= plantedSeeds(); s++ {
 		_, err := simulation.Run(simulation.Config{Seed: s, Parts: p.parts, KeepTrace: true})
 		var failure *simulation.FaultError
 		if !errors.As(err, &failure) {

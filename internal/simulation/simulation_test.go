@@ -14,6 +14,7 @@ import (
 
 var (
 	seeds   = flag.Uint64("seeds", defaultSeeds, "how many lives are lived")
+	first   = flag.Uint64("first", 1, "the seed of the first of them")
 	seed    = flag.Uint64("seed", 0, "the one life to live, with its trace when it fails; 0 lives as many as -seeds tells")
 	large   = flag.Uint64("large", defaultLarge, "how many lives of thousands of customers, administrators and processors are lived")
 	shorten = flag.Bool("shorten", shortest, "look for the shortest life of every planted fault")
@@ -31,8 +32,8 @@ func TestNothingImpossibleHappens(t *testing.T) {
 		t.Logf("seed %d: %d coupons, %d sessions, %d redemptions; nothing impossible", *seed, life.Coupons, life.Sessions, life.Redemptions)
 		return
 	}
-	all := lives(t, 1, *seeds, simulation.Config{})
-	t.Logf("what has happened in %d lives:\n%s", *seeds, all)
+	all := lives(t, *first, *first+*seeds-1, simulation.Config{})
+	t.Logf("what has happened in the lives %d to %d:\n%s", *first, *first+*seeds-1, all)
 	if *seeds >= 3_000 {
 		checkCoverage(t, all)
 	}
