@@ -59,8 +59,8 @@ func main() {
 
 func run(ctx context.Context, p plan) (err error) {
 	if p.smallDSN == "" || p.largeDSN == "" {
-		// Nothing that was loaded is missed after a crash: it is not in the log.
-		server, startErr := postgrestest.Start(ctx, "wal_level=minimal", "max_wal_senders=0")
+		// As much memory as PostgreSQL's manual gives to a machine of 16 GB.
+		server, startErr := postgrestest.Start(ctx, "shared_buffers=4GB")
 		if startErr != nil {
 			return startErr
 		}

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -244,7 +245,7 @@ func interrupt(t *testing.T, pool *pgxpool.Pool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tx.Rollback(context.WithoutCancel(ctx)) //nolint:errcheck // it only holds a lock
+	defer tx.Rollback(context.WithoutCancel(ctx)) // it only holds a lock
 	if _, err := tx.Exec(ctx, "LOCK TABLE coupons IN ACCESS SHARE MODE; LOCK TABLE coupon_redemptions IN ROW EXCLUSIVE MODE",
 		pgx.QueryExecModeSimpleProtocol); err != nil {
 		t.Fatal(err)
@@ -267,5 +268,64 @@ func interrupt(t *testing.T, pool *pgxpool.Pool) {
 		case <-ctx.Done():
 			t.Fatal(ctx.Err())
 		}
+	}
+}
+
+// migrateVariable names the database that a child process migrates.
+const migrateVariable = "COUPONKIT_MIGRATE_DSN"
+
+// TestMigratingProcess is one of the processes of TestMigrateAtOnce; by itself it
+// does nothing.
+func TestMigratingProcess(t *testing.T) {
+	dsn := os.Getenv(migrateVariable)
+	if dsn == "" {
+		return
+	}
+	pool := postgrestest.NewPool(t, dsn)
+	if err := pgxstore.Migrate(t.Context(), pool, pgxstore.Namespace{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Several processes that start at once on one database, empty or of a former schema,
+// all succeed, and every step is done once.
+func TestMigrateAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{"empty": "", "from schema 5": dumps(t)[5]} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dsn := shared.Need(t).NewDatabase(t)
+			restore(t, dsn, text)
+			const processes = 4
+			ended := make(chan error, processes)
+			for range processes {
+				go func() {
+					child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMigratingProcess$")
+					child.Env = append(os.Environ(), migrateVariable+"="+dsn)
+					output, err := child.CombinedOutput()
+					if err != nil {
+						err = fmt.Errorf("%w\n%s", err, output)
+					}
+					ended <- err
+				}()
+			}
+			for range processes {
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+			}
+			if diff := cmp.Diff(newSchema(t), schemaOf(t, dsn)); diff != "" {
+				t.Errorf("the schema is not that of a new database (-want +got):\n%s", diff)
+			}
+			steps, err := pgxstore.Migrations(pgxstore.Namespace{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var done int
+			err = postgrestest.NewPool(t, dsn).QueryRow(t.Context(), "SELECT count(*) FROM couponkit_migrations").Scan(&done)
+			if err != nil || done != len(steps) {
+				t.Errorf("%d steps are recorded, want %d; %v", done, len(steps), err)
+			}
+		})
 	}
 }

@@ -113,13 +113,15 @@ func (c *caller) lists() []Call {
 	}
 	middle := store.Cursor{CreatedAt: Now().Add(-history - 180*24*time.Hour), ID: "cpn_"}.String()
 	past := store.Cursor{CreatedAt: Now().Add(-history / 2), ID: "rsv_"}.String()
-	hot := c.hot(HotUnlimited)
+	hot, whole := c.hot(HotUnlimited), Code(c.size.Coupons/2)
+	_, own, _ := strings.Cut(whole, "-")
 	return []Call{
 		{"first page of coupons", 200, coupons(store.CouponList{})},
 		{"page of coupons by cursor", 200, coupons(store.CouponList{After: middle, PageSize: 50})},
 		{"page 20 of coupons", 500, coupons(store.CouponList{Page: 20})},
 		{"search for a rare word", 200, coupons(store.CouponList{Search: strings.ToLower(RareWord)})},
-		{"search for a code", 200, coupons(store.CouponList{Search: Code(c.size.Coupons / 2)})},
+		{"search for a code's own part", 200, coupons(store.CouponList{Search: own})},
+		{"search for a whole code", 200, coupons(store.CouponList{Search: whole})},
 		{"search for a frequent word", 20_000, coupons(store.CouponList{Search: FrequentWord})},
 		{"first page of redemptions", 10_500, redemptions(func() store.RedemptionList { return store.RedemptionList{} })},
 		{"page of redemptions by cursor", 10_500, redemptions(func() store.RedemptionList { return store.RedemptionList{After: past} })},
