@@ -103,22 +103,29 @@ func prepareSlots(ctx context.Context, pool *pgxpool.Pool) error {
 }
 
 // slots takes a place from any row that nobody holds.
-func slots(ctx context.Context, pool *pgxpool.Pool, r request) error {
-	for {
-		tag, err := pool.Exec(ctx, `WITH slot AS (
-				SELECT s.slot FROM slots s WHERE s.coupon_id = $3 AND s.places > 0 AND s.slot >= $7
-				ORDER BY s.slot LIMIT 1 FOR UPDATE SKIP LOCKED
-			), place AS (
-				UPDATE slots s SET places = s.places - 1 FROM slot WHERE s.coupon_id = $3 AND s.slot = slot.slot
-					AND (SELECT count(*) FROM coupon_redemptions x WHERE x.coupon_id = $3 AND x.customer_id = $4
-						AND x.state <> 'released') < 1000000
-				RETURNING s.coupon_id)
-			INSERT INTO coupon_redemptions (id, key, coupon_id, customer_id, state, origin, points,
-			points_state, deadline, created_at, updated_at)
-			SELECT $1, $2, place.coupon_id, $4, 'reserved', 'points', 50, 'pending', $5, $6, $6 FROM place`,
-			append(r.values(), rand.IntN(slotsPerCoupon))...)
-		if err != nil || tag.RowsAffected() == 1 {
-			return err
-		}
+func slots(ctx context.Context, pool *pgxpool.Pool) (redeemer, func() error, error) {
+	var rows int
+	if err := pool.QueryRow(ctx, `SELECT max(slot) FROM slots`).Scan(&rows); err != nil {
+		return nil, nil, err
 	}
+	return func(ctx context.Context, r request) error {
+		for from := 1 + rand.IntN(rows); ; from = 1 {
+			tag, err := pool.Exec(ctx, takeSlot, append(r.values(), from)...)
+			if err != nil || tag.RowsAffected() == 1 {
+				return err
+			}
+		}
+	}, nothing, nil
 }
+
+const takeSlot = `WITH slot AS (
+		SELECT s.slot FROM slots s WHERE s.coupon_id = $3 AND s.places > 0 AND s.slot >= $7
+		ORDER BY s.slot LIMIT 1 FOR UPDATE SKIP LOCKED
+	), place AS (
+		UPDATE slots s SET places = s.places - 1 FROM slot WHERE s.coupon_id = $3 AND s.slot = slot.slot
+			AND (SELECT count(*) FROM coupon_redemptions x WHERE x.coupon_id = $3 AND x.customer_id = $4
+				AND x.state <> 'released') < 1000000
+		RETURNING s.coupon_id)
+	INSERT INTO coupon_redemptions (id, key, coupon_id, customer_id, state, origin, points,
+		points_state, deadline, created_at, updated_at)
+	SELECT $1, $2, place.coupon_id, $4, 'reserved', 'points', 50, 'pending', $5, $6, $6 FROM place`

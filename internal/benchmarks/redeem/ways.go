@@ -43,7 +43,7 @@ func ways() map[string]way {
 		"textbook":        {open: statements(textbook)},
 		"serializable":    {open: statements(serializable)},
 		"conditional":     {open: statements(conditional)},
-		"slots":           {open: statements(slots)},
+		"slots":           {open: slots},
 		"single":          {open: ours(pgxstore.BatchOptions{Off: true})},
 		"batched":         {open: ours(pgxstore.BatchOptions{})},
 		"ceiling":         {unchecked: true, open: ceiling},
