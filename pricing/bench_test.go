@@ -35,7 +35,8 @@ func benchmarkDiscounts(tb testing.TB) map[string]pricing.Discount {
 
 var benchmarkSizes = []int{1, 10, 100, 1000}
 
-// BenchmarkQuote prices a cart into a reused quote.
+// BenchmarkQuote prices a cart into a reused quote. internal/benchmarks/quote has it
+// beside the bare sums and what other libraries take.
 func BenchmarkQuote(b *testing.B) {
 	discounts := benchmarkDiscounts(b)
 	for _, kind := range []string{"percentage", "fixed"} {
@@ -80,33 +81,6 @@ func BenchmarkQuoteInSteps(b *testing.B) {
 			})
 		}
 	}
-}
-
-// BenchmarkFloor does the sums of BenchmarkQuote without its checks.
-func BenchmarkFloor(b *testing.B) {
-	for _, kind := range []string{"percentage", "fixed"} {
-		for _, size := range benchmarkSizes {
-			b.Run(fmt.Sprintf("%s/%d", kind, size), func(b *testing.B) {
-				lines, pricer := floorLines(benchmarkCart(size)), newFloorPricer(size)
-				b.ReportAllocs()
-				for b.Loop() {
-					if kind == "fixed" {
-						pricer.fixed(lines, 777)
-					} else {
-						pricer.percentage(lines, 125_000)
-					}
-				}
-			})
-		}
-	}
-}
-
-func floorLines(cart pricing.Cart) []floorLine {
-	lines := make([]floorLine, len(cart.Lines))
-	for i, l := range cart.Lines {
-		lines[i] = floorLine{price: l.UnitPrice, quantity: l.Quantity}
-	}
-	return lines
 }
 
 // adversarialCart has unit prices laid out so that, with one spare minor unit to

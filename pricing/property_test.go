@@ -155,25 +155,3 @@ func TestTheOverflowPropertyNotices(t *testing.T) {
 		}
 	}
 }
-
-// The plain computation of the benchmarks agrees, where its products fit.
-func TestTheFloorAgrees(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		cart := pricingtest.Cart(pricingtest.CartOptions{
-			Kinds: []pricing.LineKind{pricing.Device}, MinLines: 1, MaxTotal: 1_000_000_000,
-		}).Filter(func(c pricing.Cart) bool { return c.Lines[0].UnitPrice > 0 }).Draw(t, "cart")
-		tenThousandths := rapid.Int64Range(1, 1_000_000).Draw(t, "percent")
-		discount := pricing.PercentOff(percent(t, fmt.Sprintf("%de-4", tenThousandths)))
-		q := purchase{cart: cart, discount: discount}.price(t)
-		floor := newFloorPricer(len(cart.Lines))
-		if total := floor.percentage(floorLines(cart), tenThousandths); total != q.Total {
-			t.Fatalf("total %d, the floor has %d", q.Total, total)
-		}
-		for i, l := range q.Lines {
-			if l.Discount != floor.discounts[i] {
-				t.Fatalf("line %d: discount %d, the floor has %d", i, l.Discount, floor.discounts[i])
-			}
-		}
-	})
-}
