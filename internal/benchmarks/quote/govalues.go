@@ -7,8 +7,7 @@ import (
 )
 
 // goValues is govalues/decimal: 19 digits without allocations, and an error beside
-// every result. A quotient of 19 digits orders the claims wrongly when equal
-// remainders stand behind different numbers of digits, so that remainders are
+// every result. Quotients are rounded to those digits, so that remainders are
 // computed back from the products, which are exact.
 type goValues struct {
 	lines           []goValuesLine

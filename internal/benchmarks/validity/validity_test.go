@@ -10,7 +10,6 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/coupon/coupontest"
 	"github.com/couponkit/couponkit/internal/benchmarks/validity"
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/pricing/pricingtest"
 )
 
@@ -87,7 +86,7 @@ func TestAllLookupsGiveTheSameAnswers(t *testing.T) {
 // The measured situations are what the benchmarks say that they are.
 func TestTheMeasuredSituations(t *testing.T) {
 	t.Parallel()
-	for _, m := range measured(t) {
+	for _, m := range measured(t, listSizes[:3]) {
 		for _, w := range validity.Ways() {
 			d, err := w.Prepare(m.situation)
 			require.NoError(t, err)
@@ -96,12 +95,11 @@ func TestTheMeasuredSituations(t *testing.T) {
 			require.Equal(t, m.allowed, allowed, "%s: %s", m.name, w.Name)
 		}
 	}
-	require.Equal(t, pricing.EUR(), measured(t)[0].situation.Coupon.Currency)
 }
 
 // The goal of the repository for its own way.
 func TestDecidingAllocatesNothing(t *testing.T) {
-	for _, m := range measured(t) {
+	for _, m := range measured(t, listSizes) {
 		d, err := validity.Ways()[0].Prepare(m.situation)
 		require.NoError(t, err)
 		_, err = d.Allowed()
