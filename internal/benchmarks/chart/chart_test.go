@@ -66,7 +66,7 @@ func TestAChartSaysItsFigures(t *testing.T) {
 	for _, want := range []string{
 		"|Ours & <theirs>|", "|less is better|", "|small|", "|large|", "|our way|", "|their way|", "|nobody's way|",
 		"|100 ns|", "|4 µs · 40×|", "|50 ns · 0.5×|", "|900 ns|", "|36 µs · 40×|",
-		"go1.26 on a processor, 2 cores; medians of 1 runs",
+		"go1.26 on a processor, 2 cores; one run",
 	} {
 		if !strings.Contains(said, want) {
 			t.Errorf("the chart does not say %q:\n%s", want, said)

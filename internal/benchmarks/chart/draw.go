@@ -107,7 +107,11 @@ func notes(results record.Results, runs int) []string {
 	if server := results.Config("postgresql"); server != "" {
 		where += "; PostgreSQL " + server
 	}
-	list := []string{fmt.Sprintf("%s; medians of %d runs, %s", where, runs, results.Config("date"))}
+	figures := "one run"
+	if runs > 1 {
+		figures = fmt.Sprintf("medians of %d runs", runs)
+	}
+	list := []string{fmt.Sprintf("%s; %s, %s", where, figures, results.Config("date"))}
 	if peers := results.Config("peers"); peers != "" {
 		list = append(list, peers)
 	}
