@@ -261,7 +261,7 @@ func (b *reserveBatch) addCoupons(requests []*reserveRequest) {
 	}
 	slices.Sort(b.coupons)
 	for i, id := range b.coupons {
-		place[id] = int32(i + 1) //nolint:gosec // a batch is bounded
+		place[id] = int32(i + 1)
 	}
 	b.demands, b.places = make([]int64, len(b.coupons)), make([]int32, len(requests))
 	for i, q := range requests {

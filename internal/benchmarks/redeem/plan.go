@@ -231,7 +231,7 @@ func connect(ctx context.Context, dsn string, clients int) (*pgxpool.Pool, error
 	if err != nil {
 		return nil, err
 	}
-	config.MaxConns, config.MinConns = int32(max(clients, 16)), int32(min(clients, 16)) //nolint:gosec // few
+	config.MaxConns, config.MinConns = int32(max(clients, 16)), int32(min(clients, 16))
 	return pgxpool.NewWithConfig(ctx, config)
 }
 

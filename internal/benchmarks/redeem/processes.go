@@ -66,7 +66,7 @@ func delegate(ctx context.Context, self string, t task) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	command := exec.CommandContext(ctx, self, "-worker", string(description)) //nolint:gosec // this program itself
+	command := exec.CommandContext(ctx, self, "-worker", string(description))
 	command.Stderr = os.Stderr
 	output, err := command.Output()
 	if err != nil {

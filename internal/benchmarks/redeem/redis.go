@@ -45,7 +45,7 @@ func startRedis(ctx context.Context) (_ *redisServer, version string, err error)
 	if err != nil {
 		return nil, "", err
 	}
-	s.command = exec.Command(path, "--port", port, "--bind", "127.0.0.1", "--dir", s.dir, "--save", "", //nolint:noctx,gosec // stopped by stop
+	s.command = exec.Command(path, "--port", port, "--bind", "127.0.0.1", "--dir", s.dir, "--save", "", //nolint:noctx // stopped by stop
 		"--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-percentage", "0")
 	if err := s.command.Start(); err != nil {
 		return nil, "", errors.Join(err, os.RemoveAll(s.dir))
@@ -72,7 +72,7 @@ func (s *redisServer) await(ctx context.Context) (string, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return "", fmt.Errorf("Redis does not answer: %w", err)
+			return "", fmt.Errorf("redis-server does not answer: %w", err)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
