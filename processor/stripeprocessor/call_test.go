@@ -6,8 +6,10 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -110,6 +112,30 @@ func TestAnswersThatAreFinal(t *testing.T) {
 		_, err := w.processor.CreateSession(t.Context(), w.request("key"))
 		w.final(err, stripeprocessor.ErrInvalid, http.StatusBadRequest, 1)
 	})
+}
+
+// TestConflictIsRepeatedByItsCode: a key that is in use may be free the next time; any
+// other conflict is an answer.
+func TestConflictIsRepeatedByItsCode(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]int64{"idempotency_key_in_use": 3, "resource_conflict": 1} {
+		var calls atomic.Int64
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			calls.Add(1)
+			w.WriteHeader(http.StatusConflict)
+			_, _ = w.Write([]byte(`{"error":{"type":"invalid_request_error","code":"` + code + `","message":"conflict"}}`))
+		}))
+		p, err := stripeprocessor.New(testKey, stripeprocessor.Options{
+			BaseURL: server.URL, RequestsPerSecond: -1, Retry: stripeprocessor.Retry{Attempts: 3, BaseDelay: time.Microsecond},
+		})
+		require.NoError(t, err)
+		_, err = p.Session(t.Context(), "cs_1")
+		require.ErrorIs(t, err, processor.ErrUnavailable)
+		if got := calls.Load(); got != want {
+			t.Errorf("%s: %d calls, want %d", code, got, want)
+		}
+		server.Close()
+	}
 }
 
 // final checks an error of Stripe and that nothing was repeated.

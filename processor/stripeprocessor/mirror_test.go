@@ -147,7 +147,7 @@ func TestEveryCharacterOfCodes(t *testing.T) {
 	w := newWorld(t)
 	const allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 	tried := 0
-	for r := rune(0); r < 0x250; r++ {
+	for r := range rune(0x250) {
 		code, err := coupon.ParseCode("X" + string(r) + "X")
 		if err != nil {
 			continue

@@ -154,8 +154,12 @@ func TestServiceQuotesWhatStripeCharges(t *testing.T) {
 		code      string
 		recurring couponkit.RecurringDiscount
 	}{
-		{"KWD", couponkit.FirstPeriod}, {"KWD", couponkit.EveryPeriod}, {"BHD", couponkit.FirstPeriod},
-		{"ISK", couponkit.FirstPeriod}, {"JPY", couponkit.EveryPeriod}, {"EUR", couponkit.FirstPeriod},
+		{"KWD", couponkit.FirstPeriod},
+		{"KWD", couponkit.EveryPeriod},
+		{"BHD", couponkit.FirstPeriod},
+		{"ISK", couponkit.FirstPeriod},
+		{"JPY", couponkit.EveryPeriod},
+		{"EUR", couponkit.FirstPeriod},
 		{"MGA", couponkit.EveryPeriod},
 	}
 	for i, shop := range shops {
