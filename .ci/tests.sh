@@ -74,6 +74,12 @@ check_skips() {
   return "$refused"
 }
 
+# step_simulation: readme has run thousands of lives in memory; under the race
+# detector, which race uses, only a few are lived on SQLite.
+step_simulation() {
+  (cd internal/integration/sqldb && GOWORK=off go test -count=1 -timeout 15m ./simulation)
+}
+
 step_coverage() {
   local package line percent short=0
   for package in $PURE_PACKAGES; do
