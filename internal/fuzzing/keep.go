@@ -23,7 +23,7 @@ func keep(ctx context.Context, o options, targets []target, out io.Writer) error
 		if err != nil {
 			return fmt.Errorf("%s: %w", t, err)
 		}
-		fmt.Fprintf(out, "%s\t%d files kept\n", t, kept)
+		_, _ = fmt.Fprintf(out, "%s\t%d files kept\n", t, kept)
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func (o options) try(ctx context.Context, t target, program, input, corpus strin
 	if _, err := os.Stat(file); err == nil {
 		return false, nil
 	}
-	text, err := os.ReadFile(input)
+	text, err := os.ReadFile(input) //nolint:gosec // an input of the cache
 	if err != nil {
 		return false, err
 	}
@@ -137,7 +137,7 @@ func (o options) reach(ctx context.Context, t target, program, pattern string) (
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	reached := map[string]bool{}
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		if block, times, found := strings.Cut(lines.Text(), " "); found && !strings.HasSuffix(times, " 0") && !strings.HasPrefix(block, "mode:") {

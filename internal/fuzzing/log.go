@@ -38,7 +38,7 @@ func (c *counts) add(more counts) {
 }
 
 func readLog(root string) ([]entry, error) {
-	text, err := os.ReadFile(filepath.Join(root, logFile))
+	text, err := os.ReadFile(filepath.Join(root, logFile)) //nolint:gosec // the log of this repository
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

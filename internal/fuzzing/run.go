@@ -37,10 +37,10 @@ func run(ctx context.Context, o options, targets []target, out io.Writer) error 
 			sitting[next.String()] = true
 		}
 		if err != nil {
-			fmt.Fprintf(out, "%s\t%v\n", next, err)
+			_, _ = fmt.Fprintf(out, "%s\t%v\n", next, err)
 			continue
 		}
-		fmt.Fprintf(out, "%s\t%d s\t%d executions\t%d new\t%d findings\n", next, result.seconds, result.executions, result.interesting, result.findings)
+		_, _ = fmt.Fprintf(out, "%s\t%d s\t%d executions\t%d new\t%d findings\n", next, result.seconds, result.executions, result.interesting, result.findings)
 		if err := record(o.root, next, time.Now(), result); err != nil {
 			return err
 		}
