@@ -91,4 +91,3 @@ func TestLivesLeaveNothing(t *testing.T) {
 		t.Error(err)
 	}
 }
-
