@@ -104,8 +104,15 @@ func FuzzOrderDocuments(f *testing.F) {
 // schema and one of a table, whatever signs it holds.
 func FuzzNamespace(f *testing.F) {
 	for _, seed := range [][2]string{
-		{"", ""}, {"public", "shop_"}, {`a"b`, `c"."d`}, {"ä", "ß"}, {"a;DROP", "--"}, {"$$", "$1"}, {"a\x00", "\xff"},
-		{strings.Repeat("s", 63), strings.Repeat("p", 40)}, {"{coupons}", "{=x}"},
+		{"", ""},
+		{"public", "shop_"},
+		{`a"b`, `c"."d`},
+		{"ä", "ß"},
+		{"a;DROP", "--"},
+		{"$$", "$1"},
+		{"a\x00", "\xff"},
+		{strings.Repeat("s", 63), strings.Repeat("p", 40)},
+		{"{coupons}", "{=x}"},
 	} {
 		f.Add(seed[0], seed[1])
 	}

@@ -39,7 +39,7 @@ func (p plan) measure(ctx context.Context, small, large database) error {
 				}
 			}
 		}
-		print(call.Name, of)
+		printRow(call.Name, of)
 		if i%8 == 7 {
 			memory = append(memory, resident())
 		}
@@ -55,7 +55,7 @@ func (p plan) measure(ctx context.Context, small, large database) error {
 	return p.crowd(ctx, large, scale.Calls(p.large, "c"+base))
 }
 
-func print(name string, of [2][]time.Duration) {
+func printRow(name string, of [2][]time.Duration) {
 	var figures [2][2]time.Duration
 	for i, list := range of {
 		slices.Sort(list)
