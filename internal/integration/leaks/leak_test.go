@@ -9,14 +9,12 @@ import (
 	"net/http/httptest"
 	"os"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/couponkit/couponkit/internal/simulation"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
-	"github.com/couponkit/couponkit/processor/processortest"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/memstore"
 	"github.com/couponkit/couponkit/store/storetest"
@@ -55,16 +53,6 @@ func TestAPlantedLeakIsNoticed(t *testing.T) {
 // TestTheSuiteOfStoresLeavesNothing: crowds of goroutines on the store in memory.
 func TestTheSuiteOfStoresLeavesNothing(t *testing.T) {
 	storetest.Run(t, func(*testing.T) store.Store { return memstore.New() }, storetest.Capabilities{})
-}
-
-// TestTheSuiteOfProcessorsLeavesNothing: rivals and cancelled calls on the simulated
-// processor.
-func TestTheSuiteOfProcessorsLeavesNothing(t *testing.T) {
-	processortest.Run(t, func(*testing.T) processortest.Harness {
-		now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-		fake := fakeprocessor.New(fakeprocessor.Options{Now: func() time.Time { return now }})
-		return processortest.Harness{Processor: fake, ListsMirrors: true, Now: func() time.Time { return now }}
-	})
 }
 
 // TestDeliveriesLeaveNothing: webhooks over HTTP, answered and not.
