@@ -101,7 +101,8 @@ const (
 	maxSignatures      = 16
 )
 
-// parseSignature reads "t=1495999758,v1=5257a8…,v1=…". Schemes other than v1 do not
+// parseSignature reads "t=1495999758,v1=5257a8…,v1=…", and nothing that stripe-go
+// would not read: no white space, one "=" in each part. Schemes other than v1 do not
 // count.
 func parseSignature(header string) (stamp time.Time, signatures [][]byte, ok bool) {
 	if len(header) > maxSignatureHeader {
@@ -109,9 +110,9 @@ func parseSignature(header string) (stamp time.Time, signatures [][]byte, ok boo
 	}
 	stamped := false
 	for pair := range strings.SplitSeq(header, ",") {
-		name, value, found := strings.Cut(strings.TrimSpace(pair), "=")
+		name, value, found := strings.Cut(pair, "=")
 		switch {
-		case !found:
+		case !found || strings.Contains(value, "="):
 			return time.Time{}, nil, false
 		case name == "t":
 			seconds, err := strconv.ParseInt(value, 10, 64)

@@ -369,7 +369,7 @@ func FuzzSignatureHeader(f *testing.F) {
 		ours := stripeprocessor.ParseSignature(header)
 		_, err := webhook.ConstructEventWithOptions([]byte("{}"), header, testSecret, webhook.ConstructEventOptions{IgnoreTolerance: true})
 		// What we can read stripe-go can read too: it gets as far as the signature itself.
-		if ours && (errors.Is(err, webhook.ErrInvalidHeader) || errors.Is(err, webhook.ErrNotSigned)) && !strings.ContainsAny(header, " ") && strings.Count(header, "=") == strings.Count(header, ",")+1 {
+		if ours && (errors.Is(err, webhook.ErrInvalidHeader) || errors.Is(err, webhook.ErrNotSigned)) {
 			t.Fatalf("%q is read here and not by stripe-go: %v", header, err)
 		}
 	})
