@@ -232,13 +232,15 @@ func (t *Tab) Eval(expression string, out any) error {
 }
 
 // Wait waits until an expression is true in the page, across loads of other pages.
-func (t *Tab) Wait(expression string) error { return t.waitFor(expression, expression, nil) }
+func (t *Tab) Wait(expression string) error {
+	return t.waitFor(expression, expression, nil, patience)
+}
 
 // waitFor waits until an expression has a value that is neither false nor null, and
 // reads it into out. what says in words what is waited for.
-func (t *Tab) waitFor(what, expression string, out any) error {
+func (t *Tab) waitFor(what, expression string, out any, most time.Duration) error {
 	const pause = 20 * time.Millisecond
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(most)
 	for {
 		raw, err := t.evaluate(expression)
 		if value := string(raw); err == nil && value != "" && value != "false" && value != "null" && value != "undefined" {
@@ -293,7 +295,7 @@ const reach = `(async () => {
 // Click clicks an element with the mouse as soon as a person could.
 func (t *Tab) Click(selector string) error {
 	var at point
-	if err := t.waitFor("a place to click "+selector, fmt.Sprintf(reach, quoted(selector)), &at); err != nil {
+	if err := t.waitFor("a place to click "+selector, fmt.Sprintf(reach, quoted(selector)), &at, patience); err != nil {
 		return err
 	}
 	return t.do(chromedp.MouseClickXY(at.X, at.Y))
@@ -302,10 +304,7 @@ func (t *Tab) Click(selector string) error {
 // Type replaces what is in a field, as if the text was pasted. Press types key by
 // key.
 func (t *Tab) Type(selector, text string) error {
-	if err := t.Click(selector); err != nil {
-		return err
-	}
-	if err := t.Wait(fmt.Sprintf(`document.activeElement === document.querySelector(%s)`, quoted(selector))); err != nil {
+	if err := t.focus(selector); err != nil {
 		return err
 	}
 	if err := t.Eval(`document.activeElement.select?.()`, nil); err != nil {
@@ -315,6 +314,22 @@ func (t *Tab) Type(selector, text string) error {
 		return t.Press("\b")
 	}
 	return t.insert(text)
+}
+
+// focus clicks a field until it has the focus, as a person does whose click missed
+// because an answer that arrived just then has moved the field.
+func (t *Tab) focus(selector string) error {
+	focused := fmt.Sprintf(`document.activeElement === document.querySelector(%s)`, quoted(selector))
+	var err error
+	for range 5 {
+		if err = t.Click(selector); err != nil {
+			return err
+		}
+		if err = t.waitFor(focused, focused, nil, time.Second); err == nil {
+			return nil
+		}
+	}
+	return err
 }
 
 // Press sends keys to what has the focus.
@@ -328,7 +343,7 @@ func (t *Tab) Press(keys string) error {
 // Text returns the text of an element as soon as there is one.
 func (t *Tab) Text(selector string) (string, error) {
 	var text string
-	err := t.waitFor("a text in "+selector, fmt.Sprintf(`document.querySelector(%s)?.innerText?.trim() || null`, quoted(selector)), &text)
+	err := t.waitFor("a text in "+selector, fmt.Sprintf(`document.querySelector(%s)?.innerText?.trim() || null`, quoted(selector)), &text, patience)
 	return text, err
 }
 

@@ -34,6 +34,7 @@ func TestNamesAreTextOnEveryPage(t *testing.T) {
 		customer := w.as(ann)
 		customer.visit("/plans")
 		customer.click("[data-item=family] button")
+		customer.see("[data-total=total]", "€49.00")
 		customer.apply(code)
 		customer.see("#main", code)
 		customer.sound()
