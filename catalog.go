@@ -125,14 +125,21 @@ func (s *Service) mirrorable(c coupon.Coupon) error {
 			return err
 		}
 	}
-	step := s.abilities.AmountStep[c.Currency]
-	if step > 1 && c.Discount.Amount().Minor()%step != 0 {
-		var faults pricing.ValidationError
-		faults.Add("discountValue", pricing.FieldTooManyDecimals, fmt.Sprintf(
-			"the processor charges %s in steps of %s", c.Currency, c.Currency.Format(step)))
-		return faults.Err()
+	return s.onStep("discountValue", c.Discount.Amount())
+}
+
+// onStep refuses an amount of money that is off the step in which the processor
+// charges its currency.
+func (s *Service) onStep(field string, amount pricing.Money) error {
+	currency := amount.Currency()
+	step := s.abilities.AmountStep[currency]
+	if step <= 1 || amount.Minor()%step == 0 {
+		return nil
 	}
-	return nil
+	var faults pricing.ValidationError
+	faults.Add(field, pricing.FieldTooManyDecimals, fmt.Sprintf(
+		"the processor charges %s in steps of %s", currency, currency.Format(step)))
+	return faults.Err()
 }
 
 // SetActive switches a coupon on or off (specification 3.1, 4.3), in the store and

@@ -72,7 +72,7 @@ func (s *Service) PaymentLink(ctx context.Context, r PaymentLinkRequest) (Checko
 func (s *Service) productLink(ctx context.Context, r PaymentLinkRequest) (c Checkout, err error) {
 	attempt := Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, OpPaymentLink, &attempt, &err)()
-	if r.Cart, err = amountCart(r.Amount, s.abilities.AmountStep[r.Amount.Currency()]); err != nil {
+	if r.Cart, err = s.amountCart(r.Amount); err != nil {
 		return Checkout{}, err
 	}
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
@@ -95,22 +95,22 @@ func (s *Service) productLink(ctx context.Context, r PaymentLinkRequest) (c Chec
 // amountLine is the one line of an order by amount.
 const amountLine = "amount"
 
-// amountCart is the cart of an amount, which the processor charges in steps.
-func amountCart(amount pricing.Money, step int64) (pricing.Cart, error) {
-	var faults pricing.ValidationError
-	switch {
-	case amount.Minor() <= 0:
+// amountCart is the cart of an amount, which has to be chargeable.
+func (s *Service) amountCart(amount pricing.Money) (pricing.Cart, error) {
+	if amount.Minor() <= 0 {
+		var faults pricing.ValidationError
 		faults.Add("amount", pricing.FieldTooSmall, "an amount is greater than 0")
-	case step > 1 && amount.Minor()%step != 0:
-		faults.Add("amount", pricing.FieldTooManyDecimals,
-			"the processor charges multiples of "+amount.Currency().Format(step))
+		return pricing.Cart{}, faults.Err()
 	}
-	if err := faults.Err(); err != nil {
+	if err := s.onStep("amount", amount); err != nil {
 		return pricing.Cart{}, err
 	}
-	cart := pricing.Cart{Currency: amount.Currency(), Step: step, Lines: []pricing.Line{{
+	cart, err := s.inSteps(pricing.Cart{Currency: amount.Currency(), Lines: []pricing.Line{{
 		ID: amountLine, Kind: pricing.Device, ItemID: amountLine, Quantity: 1, UnitPrice: amount.Minor(),
-	}}}
+	}}})
+	if err != nil {
+		return pricing.Cart{}, err
+	}
 	return cart, cart.Validate()
 }
 

@@ -86,6 +86,7 @@ func listCouponsByPage(p *probe) {
 		p.ok(err, "ListCoupons of page %d of %d", test.page, test.size)
 		same(p, page.Items, test.want, "page %d of %d", test.page, test.size)
 		same(p, page.Total, int64(len(all)), "the total on page %d of %d", test.page, test.size)
+		same(p, page.AtLeast, false, "a total of up to store.ExactTotal is exact, page %d of %d", test.page, test.size)
 		if more := page.Next != ""; more != test.more {
 			p.broken("page %d of %d says that there are more: %t", test.page, test.size, more)
 		}
@@ -223,6 +224,7 @@ func listRedemptions(p *probe) {
 			page, err := p.s.ListRedemptions(p.Context(), list)
 			p.ok(err, "ListRedemptions")
 			same(p, page.Total, int64(len(want)), "the total of the list %+v", list)
+			same(p, page.AtLeast, false, "a total of up to store.ExactTotal is exact, list %+v", list)
 			same(p, page.Items, want[:min(len(want), store.DefaultPageSize)], "the first page of the list %+v", list)
 			if more := len(want) > store.DefaultPageSize; more != (page.Next != "") {
 				p.broken("the first page of %d redemptions says that there are more: %t", len(want), !more)

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/couponkit/couponkit/internal/integration/scale"
+	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/pgxstore"
 )
 
@@ -66,6 +67,7 @@ func TestPlans(t *testing.T) {
 	})
 	pool := open(t)
 	s := newStore(t, pool, pgxstore.Options{})
+	t.Run("totals", func(t *testing.T) { saysWhenItStoppedCounting(t, s) })
 	for _, drop := range drops {
 		t.Run("without "+drop.index, func(t *testing.T) {
 			call := callNamed(t, drop.call, "dropped")
@@ -110,6 +112,28 @@ func holdsInBatches(t *testing.T, s *pgxstore.Store, plans *recorder) {
 		}
 	}
 	t.Error("no calls were joined into a batch")
+}
+
+// saysWhenItStoppedCounting: a total is exact, or it is ExactTotal or more and said
+// to be less than there are.
+func saysWhenItStoppedCounting(t *testing.T, s *pgxstore.Store) {
+	t.Helper()
+	all, err := s.ListCoupons(t.Context(), store.CouponList{})
+	if err != nil || all.AtLeast || all.Total != int64(shop().Coupons) {
+		t.Errorf("all coupons: total %d, at least: %t, %v", all.Total, all.AtLeast, err)
+	}
+	found, err := s.ListCoupons(t.Context(), store.CouponList{Search: scale.FrequentWord})
+	if err != nil || !found.AtLeast || found.Total < store.ExactTotal {
+		t.Errorf("a frequent word: total %d, at least: %t, %v", found.Total, found.AtLeast, err)
+	}
+	rare, err := s.ListCoupons(t.Context(), store.CouponList{Search: scale.Code(shop().Coupons / 2)})
+	if err != nil || rare.AtLeast || rare.Total != 1 {
+		t.Errorf("one code: total %d, at least: %t, %v", rare.Total, rare.AtLeast, err)
+	}
+	uses, err := s.ListRedemptions(t.Context(), store.RedemptionList{})
+	if err != nil || !uses.AtLeast || uses.Total < store.ExactTotal {
+		t.Errorf("all redemptions: total %d, at least: %t, %v", uses.Total, uses.AtLeast, err)
+	}
 }
 
 // dropped is an index, or the constraint that it belongs to.

@@ -18,6 +18,8 @@ type couponPage struct {
 	Page     int            `json:"page"`
 	PageSize int            `json:"pageSize"`
 	Total    int64          `json:"total"`
+	// AtLeast is whether there are more than Total: the store stopped counting.
+	AtLeast bool `json:"atLeast"`
 	// SortedWithin is "all", or "page" when there were too many coupons to sort and
 	// only this page is in order.
 	SortedWithin string `json:"sortedWithin"`
@@ -63,15 +65,30 @@ func (a *API) listCoupons(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	page = countedUpTo(list, page)
 	view := couponPage{
 		Items: make([]listedCoupon, len(page.Items)), Page: list.Page, PageSize: list.PageSize,
-		Total: page.Total, SortedWithin: within,
+		Total: page.Total, AtLeast: page.AtLeast, SortedWithin: within,
 	}
 	for i, c := range page.Items {
 		view.Items[i] = listedCoupon{c}
 	}
 	writeJSON(w, http.StatusOK, view)
 	return nil
+}
+
+// countedUpTo says of a total that the store has not counted to the end what this
+// page knows of it: that it is the last one, or that there is one after it.
+func countedUpTo(list store.CouponList, page store.CouponPage) store.CouponPage {
+	seen := int64(list.Page-1)*int64(list.PageSize) + int64(len(page.Items))
+	switch {
+	case !page.AtLeast || len(page.Items) == 0:
+	case page.Next == "":
+		page.Total, page.AtLeast = seen, false
+	default:
+		page.Total = max(page.Total, seen+1)
+	}
+	return page
 }
 
 const (
@@ -88,7 +105,7 @@ func (a *API) sorted(ctx context.Context, list store.CouponList, by, order strin
 	if err != nil || by == byCreation && order != "asc" {
 		return page, "all", err
 	}
-	if page.Total > maxSorted {
+	if page.AtLeast || page.Total > maxSorted {
 		sortCoupons(page.Items, by, order)
 		return page, "page", nil
 	}

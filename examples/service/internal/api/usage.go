@@ -11,7 +11,9 @@ import (
 type redemptionPage struct {
 	Items []redemptionView `json:"items"`
 	Total int64            `json:"total"`
-	Next  string           `json:"next"`
+	// AtLeast is whether there are more than Total: the store stopped counting.
+	AtLeast bool   `json:"atLeast"`
+	Next    string `json:"next"`
 }
 
 // redemptionView is a redemption as administrators see it.
@@ -54,7 +56,7 @@ func (a *API) redemptions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	view := redemptionPage{Items: make([]redemptionView, len(page.Items)), Total: page.Total, Next: page.Next}
+	view := redemptionPage{Items: make([]redemptionView, len(page.Items)), Total: page.Total, AtLeast: page.AtLeast, Next: page.Next}
 	for i, item := range page.Items {
 		view.Items[i] = redemptionView{
 			ID: item.ID, CustomerID: item.CustomerID, CustomerEmail: emails[item.CustomerID],

@@ -9,9 +9,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
+	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/examples/service/internal/app"
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 )
@@ -187,6 +190,37 @@ func TestEveryColumnSorts(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestManyCoupons: up to a thousand are sorted as a whole; of more, only the page is,
+// and the answer says so, also where the store stops counting.
+func TestManyCoupons(t *testing.T) {
+	t.Parallel()
+	onEveryStore(t, func(t *testing.T, w *world) {
+		create := func(n int) {
+			_, err := w.Service.Create(t.Context(), coupon.Draft{
+				Code: fmt.Sprintf("CROWD%d", n), Name: "Crowd", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10),
+			})
+			require.NoError(t, err)
+		}
+		for n := range 1_000 {
+			create(n)
+		}
+		admin := w.as(t, "admin")
+		sorted := admin.get("/admin/coupon/all?search=crowd&sort=code&page=50").is(http.StatusOK)
+		require.Equal(t, 1_000, sorted.number("total"))
+		require.Equal(t, "all", sorted.value("sortedWithin"))
+		require.Equal(t, false, sorted.value("atLeast"))
+		create(1_000)
+		paged := admin.get("/admin/coupon/all?search=crowd&sort=code").is(http.StatusOK)
+		require.Equal(t, "page", paged.value("sortedWithin"))
+		if counted := paged.number("total"); paged.value("atLeast") != (counted == 1_000) || counted < 1_000 || counted > 1_001 {
+			t.Errorf("total %d, at least: %v", counted, paged.value("atLeast"))
+		}
+		last := admin.get("/admin/coupon/all?search=crowd&page=51").is(http.StatusOK)
+		require.Equal(t, 1_001, last.number("total"))
+		require.Equal(t, false, last.value("atLeast"))
+	})
 }
 
 // TestTheAllowListIsWhole: whatever a call answers with of one coupon, its allow-list

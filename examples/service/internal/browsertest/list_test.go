@@ -2,6 +2,7 @@ package browsertest_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
@@ -73,6 +74,33 @@ func TestTheTableIsSortedAndPaged(t *testing.T) {
 
 		p.visit("/admin/coupons?page=99") // behind the end
 		p.see("#page-label", "Page 2 of 2")
+	})
+}
+
+// Where the store stops counting, the table says that there are more, and every page
+// is reached all the same. In a file everything is counted.
+func TestEveryPageOfManyIsReached(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		const many = 1_005
+		w.manyCoupons(many)
+		p := w.administer()
+		p.visit("/admin/coupons?search=bulk&pageSize=100&page=10")
+		p.firstRow("BULK105")
+		var count string
+		p.eval(`document.querySelector("#count").innerText`, &count)
+		stops := count == "1,001+ coupons"
+		if !stops {
+			p.see("#count", "1,005 coupons")
+			p.see("#page-label", "Page 10 of 11")
+		}
+		p.click("#next")
+		p.firstRow("BULK05")
+		p.see("#page-label", "Page 11 of 11")
+		p.see("#count", "1,005 coupons")
+		p.hold(`document.querySelector("#next").disabled`)
+		if postgres := strings.HasSuffix(w.t.Name(), "/postgres"); stops != postgres {
+			w.t.Errorf("the store stops counting: %t", stops)
+		}
 	})
 }
 

@@ -27,7 +27,8 @@ const moment = (instant) => new Intl.DateTimeFormat("en-GB", { dateStyle: "mediu
 // the first instant at which it no longer is.
 const lastDay = (expiresAt) => (expiresAt ? new Date(new Date(expiresAt).getTime() - 1).toISOString().slice(0, 10) : "");
 
-const plural = (count, one, many) => `${number(count)} ${count === 1 ? one : many}`;
+// plural counts things; atLeast says that there are more.
+const plural = (count, one, many, atLeast = false) => `${number(count)}${atLeast ? "+" : ""} ${count === 1 ? one : many}`;
 
 const intervals = { month: "a month", monthly: "a month", year: "a year", yearly: "a year" };
 const interval = (name) => intervals[name] ?? "";

@@ -77,7 +77,7 @@ async function showRedemptions() {
     byId("redemption-rows").append(...page.items.map(row));
     byId("redemptions").hidden = shown === 0;
     byId("redemptions-empty").hidden = shown > 0;
-    byId("redemptions-count").textContent = shown > 0 ? plural(page.total ?? shown, "redemption", "redemptions") : "";
+    byId("redemptions-count").textContent = shown > 0 ? plural(page.total ?? shown, "redemption", "redemptions", page.atLeast) : "";
     byId("more-row").hidden = next === "";
   } catch (error) {
     toast(error.message, "danger");

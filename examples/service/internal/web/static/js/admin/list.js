@@ -11,6 +11,7 @@ import * as address from "./query.js";
 let query = address.read();
 let items = [];
 let total = 0;
+let atLeast = false; // there are more than total
 let loading = new AbortController();
 const handlers = { toggle, edit, remove: askToRemove };
 
@@ -75,7 +76,7 @@ async function refresh() {
   if (items.length === 0) byId("rows").replaceChildren(...Array.from({ length: 6 }, skeleton));
   try {
     const answer = await get(`/admin/coupon/all?${address.parameters(query)}`, { signal });
-    ({ items, total } = answer);
+    ({ items, total, atLeast } = answer);
     if (items.length === 0 && total > 0 && query.page > 1) {
       change({ page: Math.ceil(total / query.pageSize) }, { replace: true });
       return;
@@ -98,7 +99,7 @@ function showControls() {
 function show(onlyPage) {
   byId("rows").replaceChildren(...items.map((coupon) => row(coupon, handlers)));
   byId("coupons").setAttribute("aria-busy", "false");
-  byId("count").textContent = plural(total, "coupon", "coupons") + (onlyPage ? ", each page sorted by itself" : "");
+  byId("count").textContent = plural(total, "coupon", "coupons", atLeast) + (onlyPage ? ", each page sorted by itself" : "");
   showPager();
   if (items.length > 0) return;
   byId("coupons").hidden = true;
@@ -131,7 +132,7 @@ function showFailure(error) {
 function showPager() {
   const pages = Math.max(1, Math.ceil(total / query.pageSize));
   byId("pager").hidden = total <= 10;
-  byId("page-label").textContent = `Page ${query.page} of ${pages}`;
+  byId("page-label").textContent = atLeast ? `Page ${query.page}` : `Page ${query.page} of ${pages}`;
   byId("previous").disabled = query.page <= 1;
   byId("next").disabled = query.page >= pages;
 }
