@@ -128,7 +128,7 @@ func (o options) smallest(folder string) ([]string, error) {
 // reach runs tests and returns the blocks of statements that they reached.
 func (o options) reach(ctx context.Context, t target, program, pattern string) (map[string]bool, error) {
 	profile := filepath.Join(o.cache, "reach.out")
-	text, err := o.command(ctx, filepath.Join(o.root, filepath.FromSlash(t.folder)), program,
+	text, _, err := o.command(ctx, filepath.Join(o.root, filepath.FromSlash(t.folder)), program,
 		"-test.run="+pattern, "-test.coverprofile="+profile)
 	if err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, text)

@@ -9,12 +9,14 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := command(ctx, os.Args[1:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "fuzzing:", err)
@@ -69,7 +71,7 @@ func readOptions(args []string, out io.Writer) (options, error) {
 	flags.DurationVar(&o.slice, "slice", time.Minute, "run: time of a target before it is the next one's turn")
 	flags.IntVar(&o.workers, "workers", 1, "run: processes that fuzz at the same time")
 	flags.StringVar(&o.prefix, "exec", "", `run: words before every program that is run, such as "nice -n 19"`)
-	flags.StringVar(&o.only, "only", "", "only targets that hold this text")
+	flags.StringVar(&o.only, "only", "", "only targets that hold one of these texts, with commas between them")
 	flags.IntVar(&o.most, "most", 8, "keep: files that a target gets at most")
 	flags.Int64Var(&o.largest, "largest", 1<<10, "keep: bytes of a file at most")
 	if err := flags.Parse(args[1:]); err != nil {
@@ -87,10 +89,12 @@ func readOptions(args []string, out io.Writer) (options, error) {
 	return o, err
 }
 
-func matching(all []target, text string) []target {
+// matching returns the targets that hold one of the texts, in the order of the list.
+func matching(all []target, texts string) []target {
 	var some []target
 	for _, t := range all {
-		if strings.Contains(t.String(), text) {
+		holds := func(text string) bool { return strings.Contains(t.String(), text) }
+		if slices.ContainsFunc(strings.Split(texts, ","), holds) {
 			some = append(some, t)
 		}
 	}

@@ -30,7 +30,7 @@ func run(ctx context.Context, o options, targets []target, out io.Writer) error 
 			break
 		}
 		result, err := o.fuzz(ctx, next)
-		if ctx.Err() != nil {
+		if err != nil && ctx.Err() != nil {
 			return nil
 		}
 		if err != nil || result.findings > 0 {
@@ -41,7 +41,7 @@ func run(ctx context.Context, o options, targets []target, out io.Writer) error 
 			continue
 		}
 		_, _ = fmt.Fprintf(out, "%s\t%d s\t%d executions\t%d new\t%d findings\n", next, result.seconds, result.executions, result.interesting, result.findings)
-		if err := record(o.root, next, time.Now(), result); err != nil {
+		if err := o.write(next, result); err != nil {
 			return err
 		}
 	}
@@ -49,6 +49,19 @@ func run(ctx context.Context, o options, targets []target, out io.Writer) error 
 		return fmt.Errorf("%d targets sat out after a finding or a failure", len(sitting))
 	}
 	return nil
+}
+
+// write records a slice, and the document with it: whoever stops the run leaves no
+// log that the document does not tell.
+func (o options) write(t target, result counts) error {
+	if err := record(o.root, t, time.Now(), result); err != nil {
+		return err
+	}
+	all, err := readTargets(filepath.Join(o.root, targetsFile))
+	if err != nil {
+		return err
+	}
+	return writeTable(o.root, all)
 }
 
 // choose returns the first of the targets that have had the least time.
@@ -72,7 +85,7 @@ const instrumented = "-gcflags=" + module + "/...=-d=libfuzzer"
 
 const module = "github.com/couponkit/couponkit"
 
-// fuzz runs one slice.
+// fuzz runs one slice. One that is interrupted counts for what it was.
 func (o options) fuzz(ctx context.Context, t target) (counts, error) {
 	program, err := o.build(ctx, t, instrumented)
 	if err != nil {
@@ -82,12 +95,13 @@ func (o options) fuzz(ctx context.Context, t target) (counts, error) {
 	if err := os.MkdirAll(inputs, 0o700); err != nil {
 		return counts{}, err
 	}
-	text, err := o.command(ctx, filepath.Join(o.root, filepath.FromSlash(t.folder)), program,
+	text, busy, err := o.command(ctx, filepath.Join(o.root, filepath.FromSlash(t.folder)), program,
 		"-test.run=^$", "-test.fuzz=^"+t.name+"$", "-test.fuzztime="+o.slice.String(), "-test.fuzzcachedir="+inputs,
 		"-test.parallel="+strconv.Itoa(o.workers), "-test.fuzzminimizetime=10s")
 	result := readReport(text)
+	result.seconds = min(result.seconds, int64(busy.Seconds()))
 	switch {
-	case err == nil, result.findings > 0:
+	case err == nil, result.findings > 0, ctx.Err() != nil:
 		return result, nil
 	case strings.Contains(text, "context deadline exceeded"):
 		return result, nil // go test reports the end of its own time now and then
@@ -127,7 +141,7 @@ func (o options) build(ctx context.Context, t target, flags ...string) (string, 
 		return "", err
 	}
 	args := append([]string{"test", "-c", "-o", program}, flags...)
-	text, err := o.command(ctx, filepath.Join(o.root, filepath.FromSlash(t.folder)), "go", append(args, ".")...)
+	text, _, err := o.command(ctx, filepath.Join(o.root, filepath.FromSlash(t.folder)), "go", append(args, ".")...)
 	if err == nil {
 		return program, nil
 	}
@@ -137,9 +151,10 @@ func (o options) build(ctx context.Context, t target, flags ...string) (string, 
 	return "", fmt.Errorf("does not build: %w\n%s", err, text)
 }
 
-// command runs a program in a folder and returns what it printed. Once the context
-// ends it is told to stop, as by a terminal.
-func (o options) command(ctx context.Context, folder, program string, args ...string) (string, error) {
+// command runs a program in a folder and returns what it printed, and how long it
+// and its children had a processor. Once the context ends it is told to stop, as by a
+// terminal.
+func (o options) command(ctx context.Context, folder, program string, args ...string) (string, time.Duration, error) {
 	words := append(append(strings.Fields(o.prefix), program), args...)
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...) //nolint:gosec // words of the one who calls
 	cmd.Dir = folder
@@ -152,5 +167,9 @@ func (o options) command(ctx context.Context, folder, program string, args ...st
 	if errors.Is(err, exec.ErrWaitDelay) {
 		err = nil
 	}
-	return text.String(), err
+	var busy time.Duration
+	if cmd.ProcessState != nil {
+		busy = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	}
+	return text.String(), busy, err
 }

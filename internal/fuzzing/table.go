@@ -20,8 +20,9 @@ time below was gathered in slices with
     go run ./internal/fuzzing run -goal 1h
 
 on one worker, often beside other work, so that the executions are no measure of
-speed. The goal is an hour for each target; the table says how far it is. It is
-written by ` + "`go run ./internal/fuzzing table`" + ` from ` + "`internal/fuzzing/log.tsv`" + `.
+speed. The time is that of a processor, where the clock has gone further (except for
+the first half hour of the sum, which is the clock's). The goal is an hour for each
+target; the table says how far it is. It is written by ` + "`go run ./internal/fuzzing table`" + ` from ` + "`internal/fuzzing/log.tsv`" + `.
 
 An input that was a finding stays in ` + "`testdata/fuzz`" + ` of its package, beside inputs
 that reach what the seeds do not.
