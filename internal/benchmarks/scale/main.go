@@ -3,15 +3,19 @@
 //
 // Both shops are in one PostgreSQL, and the calls alternate between them, so that
 // what disturbs one disturbs the other. It prints the median and the 99th percentile
-// of each call and their ratios; then it lets many clients use the large shop and
-// prints the resident memory of the process all the while.
+// of each call and their ratios; then it lets many clients use the one shop and the
+// other, and prints the resident memory of the process all the while. It ends with
+// status 1 if a call takes more than twice as long on the large shop, or if the
+// process grows.
 //
 //	go run ./scale                                   # 20,000 coupons beside 1,000,000; loads both
 //	go run ./scale -coupons 100000 -redemptions 2000000
 //	go run ./scale -small URL -large URL             # on databases that were loaded before
+//	go run ./scale -wait -record results/scale.txt   # measures when told to; records what it measured
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"flag"
@@ -34,6 +38,8 @@ type plan struct {
 	smallDSN, largeDSN string
 	samples, clients   int
 	load               time.Duration
+	wait               bool
+	record             string
 }
 
 func main() {
@@ -45,8 +51,10 @@ func main() {
 	flag.StringVar(&p.smallDSN, "small", "", "the small shop, loaded before; empty loads it into a throwaway server")
 	flag.StringVar(&p.largeDSN, "large", "", "the large shop likewise")
 	flag.IntVar(&p.samples, "samples", 1_000, "how often each call is made on each shop")
-	flag.IntVar(&p.clients, "clients", 64, "how many clients use the large shop at the end")
-	flag.DurationVar(&p.load, "for", 20*time.Second, "for how long")
+	flag.IntVar(&p.clients, "clients", 64, "how many clients use each shop at the end")
+	flag.DurationVar(&p.load, "for", 20*time.Second, "for how long they use it")
+	flag.BoolVar(&p.wait, "wait", false, "after loading wait for a line on the standard input, until the machine has nothing else to do")
+	flag.StringVar(&p.record, "record", "", "the file to which the cells are written in Go's benchmark format")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := run(ctx, p)
@@ -72,17 +80,44 @@ func run(ctx context.Context, p plan) (err error) {
 			return err
 		}
 	}
-	small, err := open(ctx, p.smallDSN)
+	if p.wait {
+		if err := told(p); err != nil {
+			return err
+		}
+	}
+	r, err := measured(ctx, p)
 	if err != nil {
 		return err
+	}
+	r.print(os.Stdout)
+	if p.record != "" {
+		if err := r.write(ctx, p); err != nil {
+			return err
+		}
+	}
+	return r.missed()
+}
+
+// told waits for a line on the standard input.
+func told(p plan) error {
+	fmt.Fprintf(os.Stderr, "loaded: -small %s -large %s; waiting for a line\n", p.smallDSN, p.largeDSN)
+	_, err := bufio.NewReader(os.Stdin).ReadString('\n')
+	return err
+}
+
+// measured opens both shops and measures.
+func measured(ctx context.Context, p plan) (results, error) {
+	small, err := open(ctx, p.smallDSN)
+	if err != nil {
+		return results{}, err
 	}
 	defer small.close()
 	large, err := open(ctx, p.largeDSN)
 	if err != nil {
-		return err
+		return results{}, err
 	}
 	defer large.close()
-	return p.measure(ctx, small, large)
+	return p.measure(ctx, [2]database{small, large})
 }
 
 // load makes a database with a shop of that size.
@@ -139,4 +174,11 @@ func (d database) close() {
 func (d database) bytes(ctx context.Context) (size string, err error) {
 	err = d.pool.QueryRow(ctx, "SELECT pg_size_pretty(pg_database_size(current_database()))", pgx.QueryExecModeExec).Scan(&size)
 	return size, err
+}
+
+// version is that of PostgreSQL, and what matters of its settings.
+func (d database) version(ctx context.Context) (version string, err error) {
+	err = d.pool.QueryRow(ctx, `SELECT format('%s, fsync %s, shared_buffers %s',
+		current_setting('server_version'), current_setting('fsync'), current_setting('shared_buffers'))`, pgx.QueryExecModeExec).Scan(&version)
+	return version, err
 }

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,60 +13,90 @@ import (
 	"github.com/couponkit/couponkit/internal/integration/scale"
 )
 
-// measure prints the tables.
-func (p plan) measure(ctx context.Context, small, large database) error {
+// shops are small and large, in this order everywhere.
+var shops = [2]string{"small", "large"}
+
+// cell is how long a call took on one shop.
+type cell struct {
+	calls    int
+	p50, p99 time.Duration
+}
+
+func cellOf(list []time.Duration) cell {
+	slices.Sort(list)
+	return cell{calls: len(list), p50: list[len(list)/2], p99: list[len(list)*99/100]}
+}
+
+// row is a call on both shops.
+type row struct {
+	call string
+	on   [2]cell
+}
+
+func (r row) median() float64 { return float64(r.on[1].p50) / float64(r.on[0].p50) }
+func (r row) tail() float64   { return float64(r.on[1].p99) / float64(r.on[0].p99) }
+
+// crowd is what many clients did at once, and the memory of the process meanwhile.
+type crowd struct {
+	calls  int64
+	memory []int
+}
+
+// results are a run.
+type results struct {
+	rows     []row
+	sizes    [2]string
+	memory   []int // before the calls, in between and after them
+	crowds   [2]crowd
+	versions string // of PostgreSQL
+}
+
+// measure makes all calls in turn, then lets a crowd use each shop.
+func (p plan) measure(ctx context.Context, on [2]database) (r results, err error) {
+	if r.versions, err = on[1].version(ctx); err != nil {
+		return r, err
+	}
 	base := strconv.FormatInt(time.Now().UnixNano(), 36) // other customers in every run
-	fmt.Printf("| %s each | small p50 | small p99 | large p50 | large p99 | p50 ratio | p99 ratio |\n|---|---|---|---|---|---|---|\n",
-		fmt.Sprintf("%d calls", p.samples))
-	smallCalls, largeCalls := scale.Calls(p.small, "s"+base), scale.Calls(p.large, "l"+base)
-	memory := []string{resident()}
-	for i, call := range largeCalls {
-		of := [2][]time.Duration{}
-		warm := max(p.samples/10, 10)
-		for n := range warm + p.samples {
-			for j, run := range []func() error{
-				func() error { return smallCalls[i].Run(ctx, small) }, func() error { return call.Run(ctx, large) },
-			} {
-				begun := time.Now()
-				if err := run(); err != nil {
-					return fmt.Errorf("%s: %w", call.Name, err)
-				}
-				if n >= warm {
-					of[j] = append(of[j], time.Since(begun))
-				}
+	calls := [2][]scale.Call{scale.Calls(p.small, "s"+base), scale.Calls(p.large, "l"+base)}
+	r.memory = []int{resident()}
+	for i := range calls[0] {
+		measured, err := p.alternate(ctx, on, [2]scale.Call{calls[0][i], calls[1][i]})
+		if err != nil {
+			return r, err
+		}
+		r.rows, r.memory = append(r.rows, measured), append(r.memory, resident())
+	}
+	for i, shop := range [2]scale.Size{p.small, p.large} {
+		if r.sizes[i], err = on[i].bytes(ctx); err != nil {
+			return r, err
+		}
+		if r.crowds[i], err = p.crowd(ctx, on[i], scale.Calls(shop, shops[i]+base)); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// alternate makes a call on one shop and on the other, over and over.
+func (p plan) alternate(ctx context.Context, on [2]database, call [2]scale.Call) (row, error) {
+	var took [2][]time.Duration
+	warm := max(p.samples/10, 10)
+	for n := range warm + p.samples {
+		for i := range on {
+			begun := time.Now()
+			if err := call[i].Run(ctx, on[i]); err != nil {
+				return row{}, fmt.Errorf("%s: %w", call[i].Name, err)
+			}
+			if n >= warm {
+				took[i] = append(took[i], time.Since(begun))
 			}
 		}
-		printRow(call.Name, of)
-		if i%8 == 7 {
-			memory = append(memory, resident())
-		}
 	}
-	for _, d := range []database{small, large} {
-		size, err := d.bytes(ctx)
-		if err != nil {
-			return err
-		}
-		fmt.Println("\ndatabase:", size)
-	}
-	fmt.Println("\nresident memory of the process during the calls:", strings.Join(memory, ", "))
-	return p.crowd(ctx, large, scale.Calls(p.large, "c"+base))
+	return row{call[0].Name, [2]cell{cellOf(took[0]), cellOf(took[1])}}, nil
 }
 
-func printRow(name string, of [2][]time.Duration) {
-	var figures [2][2]time.Duration
-	for i, list := range of {
-		slices.Sort(list)
-		figures[i] = [2]time.Duration{list[len(list)/2], list[len(list)*99/100]}
-	}
-	small, large := figures[0], figures[1]
-	fmt.Printf("| %s | %s | %s | %s | %s | %.2f | %.2f |\n", name, ms(small[0]), ms(small[1]), ms(large[0]), ms(large[1]),
-		float64(large[0])/float64(small[0]), float64(large[1])/float64(small[1]))
-}
-
-func ms(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond)) }
-
-// crowd lets clients make all calls at once, and prints the memory ten times.
-func (p plan) crowd(ctx context.Context, large database, calls []scale.Call) error {
+// crowd lets clients make all calls at once, and looks at the memory ten times.
+func (p plan) crowd(ctx context.Context, shop database, calls []scale.Call) (crowd, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.load)
 	defer cancel()
 	var made atomic.Int64
@@ -78,7 +105,7 @@ func (p plan) crowd(ctx context.Context, large database, calls []scale.Call) err
 	for client := range p.clients {
 		running.Go(func() {
 			for n := client; ctx.Err() == nil; n++ {
-				if err := calls[n%len(calls)].Run(ctx, large); err != nil && ctx.Err() == nil {
+				if err := calls[n%len(calls)].Run(ctx, shop); err != nil && ctx.Err() == nil {
 					failed <- fmt.Errorf("%s: %w", calls[n%len(calls)].Name, err)
 					return
 				}
@@ -86,10 +113,10 @@ func (p plan) crowd(ctx context.Context, large database, calls []scale.Call) err
 			}
 		})
 	}
-	memory := []string{resident()}
+	var c crowd
 	for range 10 {
 		time.Sleep(p.load / 10)
-		memory = append(memory, resident())
+		c.memory = append(c.memory, resident())
 	}
 	running.Wait()
 	close(failed)
@@ -97,22 +124,6 @@ func (p plan) crowd(ctx context.Context, large database, calls []scale.Call) err
 	for err := range failed {
 		faults = append(faults, err)
 	}
-	fmt.Printf("\n%d clients made %d calls in %s; resident memory of the process: %s\n", p.clients, made.Load(), p.load, strings.Join(memory, ", "))
-	return errors.Join(faults...)
-}
-
-// resident is the memory of the process, as Linux counts it.
-func resident() string {
-	status, err := os.Open("/proc/self/status")
-	if err != nil {
-		return "unknown"
-	}
-	defer status.Close() //nolint:errcheck // it was only read
-	for lines := bufio.NewScanner(status); lines.Scan(); {
-		if text, found := strings.CutPrefix(lines.Text(), "VmRSS:"); found {
-			kilobytes, _ := strconv.Atoi(strings.Fields(text)[0]) // the kernel writes a number
-			return fmt.Sprintf("%d MB", kilobytes>>10)
-		}
-	}
-	return "unknown"
+	c.calls = made.Load()
+	return c, errors.Join(faults...)
 }
