@@ -1,10 +1,10 @@
 // Package faults_test holds store/pgxstore to its contract while things break: many
 // processes call at once, connections are killed, the server crashes, a client
-// dies in the middle. What the processes saw is then checked for linearizability,
-// and the database for what must be true of it.
+// dies in the middle, or is stopped and goes on. What the processes saw is then
+// checked for linearizability, and the database for what must be true of it.
 //
 //	go test -race -v ./faults                    # what CI runs: more than 200 rounds with faults
-//	go test -v ./faults -rounds 3000 -seed 7     # a night's run
+//	go test -v ./faults -rounds 3000 -seed 7 -timeout 0   # a night's run
 //	go test -v ./faults -run Planted             # the harness notices what is broken on purpose
 package faults_test
 
@@ -47,6 +47,7 @@ const (
 	calm      fault = "nothing"
 	terminate fault = "connections terminated"
 	kill      fault = "client killed"
+	pause     fault = "client stopped for a while"
 	crash     fault = "server crashed"
 )
 
@@ -59,6 +60,8 @@ func faultOf(round int) fault {
 		return calm
 	case round%2 == 1:
 		return terminate
+	case round%10 == 4:
+		return pause
 	}
 	return kill
 }
@@ -80,6 +83,9 @@ func TestFaults(t *testing.T) {
 		h.round(round, what)
 		if t.Failed() {
 			break
+		}
+		if done := round + 1; done%500 == 0 && done < count {
+			t.Logf("after %d rounds of seed %d:\n%s", done, *seed, h.summary())
 		}
 	}
 	if err := storetest.CheckInvariants(t.Context(), h.store); err != nil {
@@ -148,7 +154,7 @@ func (h *harness) summary() string {
 	}
 	_, _ = fmt.Fprintln(table, "fault\trounds\tcalls\tacknowledged\tafter repeating\tunanswered\thistories linearizable\tundecided\tviolations\t")
 	var all, faulty tally
-	for _, what := range []fault{calm, terminate, kill, crash} {
+	for _, what := range []fault{calm, terminate, kill, pause, crash} {
 		if n := h.tallies[what]; n != nil {
 			row(string(what), *n)
 			all.add(*n)

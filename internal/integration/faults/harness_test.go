@@ -130,7 +130,7 @@ func (h *harness) judge(number int, what fault, history []call) {
 			h.violation("round %d (%s): %s of %s failed: %s", number, what, c.Operation.Call, c.Operation.ID, c.Failure)
 		}
 	}
-	for id, result := range linearizable(history, 20*time.Second) {
+	for id, result := range linearizable(history, time.Minute) {
 		switch result {
 		case porcupine.Ok:
 			h.current.linearizable++
@@ -193,6 +193,11 @@ func (h *harness) inflict(what fault, running *sync.WaitGroup) {
 		victim := h.random.IntN(len(h.clients))
 		if h.hear(done, 1+h.random.IntN(*calls**goroutines*3/2), victim) {
 			h.clients[victim].kill()
+		}
+	case pause:
+		victim := h.random.IntN(len(h.clients))
+		if h.hear(done, 1+h.random.IntN(*calls**goroutines), victim) {
+			h.clients[victim].pause(time.Duration(h.random.IntN(300)) * time.Millisecond)
 		}
 	case crash:
 		if h.hear(done, 1+h.random.IntN(cap(h.heard)*2/3), anyClient) {

@@ -285,7 +285,7 @@ func (b book) admits(o operation, told outcome) bool {
 }
 
 // linearizable checks the history of each coupon.
-func linearizable(history []call, patience time.Duration) map[string]porcupine.CheckResult {
+func linearizable(history []call, limit time.Duration) map[string]porcupine.CheckResult {
 	model := (&porcupine.NondeterministicModel{
 		Init:  func() []any { return []any{book{map[string]redemption.Redemption{}, map[string]lightOrder{}}} },
 		Step:  step,
@@ -300,7 +300,7 @@ func linearizable(history []call, patience time.Duration) map[string]porcupine.C
 	}
 	results := make(map[string]porcupine.CheckResult)
 	for id, operations := range perCoupon {
-		results[id] = porcupine.CheckOperationsTimeout(model, operations, patience)
+		results[id] = porcupine.CheckOperationsTimeout(model, operations, limit)
 	}
 	return results
 }

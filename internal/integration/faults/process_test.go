@@ -8,7 +8,9 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // process is a client process.
@@ -87,6 +89,16 @@ func (p *process) converse(t task, heard func(line)) line {
 
 func (p *process) kill() {
 	if err := p.command.Process.Kill(); err != nil {
+		p.t.Error(err)
+	}
+}
+
+// pause stops the process, as a machine does that is moved or out of memory, and lets
+// it go on. What it has locked in the database stays locked meanwhile.
+func (p *process) pause(lasting time.Duration) {
+	err := p.command.Process.Signal(syscall.SIGSTOP)
+	time.Sleep(lasting)
+	if err = errors.Join(err, p.command.Process.Signal(syscall.SIGCONT)); err != nil {
 		p.t.Error(err)
 	}
 }

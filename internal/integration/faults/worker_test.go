@@ -14,6 +14,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/couponkit/couponkit/internal/integration/patience"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -84,8 +85,14 @@ func worker(dsn string, in io.Reader, out io.Writer) error {
 	}
 }
 
-// patience is how often a call is repeated: longer than a server needs to recover.
-const patience = 1_000
+const (
+	// hang is how long one attempt of a call may take. Only a store that has locked
+	// itself out needs so long, however busy the machine is.
+	hang = time.Minute
+	// recovery is how long a call is repeated: longer than a server needs to start
+	// again after a crash.
+	recovery = 3 * time.Minute
+)
 
 type client struct {
 	pool  *pgxpool.Pool
@@ -106,7 +113,9 @@ func (w *client) say(l line) error {
 }
 
 func (w *client) run(t task) (done line, err error) {
-	s, err := pgxstore.New(w.pool, pgxstore.Options{Batch: pgxstore.BatchOptions{Off: t.Mode == alone}})
+	s, err := pgxstore.New(w.pool, pgxstore.Options{Batch: pgxstore.BatchOptions{
+		Off: t.Mode == alone, Timeout: time.Hour, // hang is the limit here
+	}})
 	if err != nil {
 		return line{}, err
 	}
@@ -143,8 +152,10 @@ func (w *client) make(s *pgxstore.Store, t task, random *rand.Rand) {
 	if err := w.say(line{Number: number, Call: c}); err != nil {
 		return
 	}
-	for range patience {
-		out, err := w.once(s, t.Mode, c.Operation, random)
+	ctx, cancel := patience.WithTimeout(context.Background(), recovery)
+	defer cancel()
+	for ctx.Err() == nil {
+		out, err := w.once(ctx, s, t.Mode, c.Operation, random)
 		if err == nil {
 			c.Outcome, c.Ended = out, time.Now().UnixNano()
 			_ = w.say(line{Number: number, Call: c})
@@ -170,8 +181,8 @@ func (w *client) learn(c call) {
 	}
 }
 
-func (w *client) once(s *pgxstore.Store, mode string, o operation, random *rand.Rand) (out outcome, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+func (w *client) once(ctx context.Context, s *pgxstore.Store, mode string, o operation, random *rand.Rand) (out outcome, err error) {
+	ctx, cancel := patience.WithTimeout(ctx, hang)
 	defer cancel()
 	if mode == batched || mode == alone {
 		return o.make(ctx, s, w.quote)

@@ -1,6 +1,7 @@
 package postgrestest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/couponkit/couponkit/internal/integration/patience"
 )
 
 // account is the user that the server runs as; zero is the user of the test.
@@ -104,7 +107,7 @@ func (p *process) start() error {
 }
 
 // stop sends the signal and waits; a process that does not obey is killed.
-func (p *process) stop(signal syscall.Signal, patience time.Duration) error {
+func (p *process) stop(signal syscall.Signal, limit time.Duration) error {
 	if p.command == nil {
 		return nil
 	}
@@ -112,12 +115,14 @@ func (p *process) stop(signal syscall.Signal, patience time.Duration) error {
 	if err := p.command.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
+	ctx, cancel := patience.WithTimeout(context.Background(), limit)
+	defer cancel()
 	select {
 	case <-p.ended:
 		return nil
-	case <-time.After(patience):
+	case <-ctx.Done():
 	}
 	err := p.command.Process.Kill()
 	<-p.ended
-	return errors.Join(fmt.Errorf("%s did not stop within %s", p.path, patience), err)
+	return errors.Join(fmt.Errorf("%s did not stop within %s", p.path, limit), err)
 }

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/couponkit/couponkit/internal/integration/patience"
 )
 
 // ErrNoProxy tells that there is no pgbouncer.
@@ -99,7 +101,7 @@ max_client_conn = 1000
 
 // wait waits until a database can be reached.
 func (p *Proxy) wait(ctx context.Context, dsn string) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	ctx, cancel := patience.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	through, err := p.DSN(dsn)
 	if err != nil {

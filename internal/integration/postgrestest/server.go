@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/couponkit/couponkit/internal/integration/patience"
 )
 
 // DSNVariable is the environment variable that names a server to use instead of a
@@ -29,8 +31,8 @@ var ErrNoServer = errors.New("no PostgreSQL: install it (Debian: postgresql), or
 var ErrForeign = errors.New("the server is not a throwaway one")
 
 const (
-	startTimeout = 30 * time.Second
-	stopTimeout  = 20 * time.Second
+	startTimeout = time.Minute // both as package patience counts
+	stopTimeout  = time.Minute
 )
 
 // Server is a PostgreSQL server. Its methods may be called from many goroutines,
@@ -165,7 +167,7 @@ func (s *Server) Resume(ctx context.Context) error {
 	if err := s.process.start(); err != nil {
 		return fmt.Errorf("start PostgreSQL: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	ctx, cancel := patience.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	for {
 		err := s.exec(ctx, "SELECT 1")
