@@ -29,7 +29,7 @@ func run(ctx context.Context, o options, targets []target, out io.Writer) error 
 		if !left {
 			break
 		}
-		result, err := o.fuzz(ctx, next)
+		result, err := o.fuzz(ctx, next, out)
 		if err != nil && ctx.Err() != nil {
 			return nil
 		}
@@ -86,7 +86,7 @@ const instrumented = "-gcflags=" + module + "/...=-d=libfuzzer"
 const module = "github.com/couponkit/couponkit"
 
 // fuzz runs one slice. One that is interrupted counts for what it was.
-func (o options) fuzz(ctx context.Context, t target) (counts, error) {
+func (o options) fuzz(ctx context.Context, t target, out io.Writer) (counts, error) {
 	program, err := o.build(ctx, t, instrumented)
 	if err != nil {
 		return counts{}, err
@@ -95,11 +95,20 @@ func (o options) fuzz(ctx context.Context, t target) (counts, error) {
 	if err := os.MkdirAll(inputs, 0o700); err != nil {
 		return counts{}, err
 	}
-	text, busy, err := o.command(ctx, filepath.Join(o.root, filepath.FromSlash(t.folder)), program,
+	folder := filepath.Join(o.root, filepath.FromSlash(t.folder))
+	text, busy, err := o.command(ctx, folder, program,
 		"-test.run=^$", "-test.fuzz=^"+t.name+"$", "-test.fuzztime="+o.slice.String(), "-test.fuzzcachedir="+inputs,
 		"-test.parallel="+strconv.Itoa(o.workers), "-test.fuzzminimizetime=10s")
 	result := readReport(text)
 	result.seconds = min(result.seconds, int64(busy.Seconds()))
+	if input, hung := hangOf(text); hung {
+		if result.findings, err = o.again(ctx, folder, program, t, input); err != nil {
+			return counts{}, err
+		}
+	}
+	if result.findings > 0 {
+		_, _ = fmt.Fprintln(out, text)
+	}
 	switch {
 	case err == nil, result.findings > 0, ctx.Err() != nil:
 		return result, nil
@@ -107,6 +116,32 @@ func (o options) fuzz(ctx context.Context, t target) (counts, error) {
 		return result, nil // go test reports the end of its own time now and then
 	}
 	return counts{}, fmt.Errorf("%w\n%s", err, text)
+}
+
+var hang = regexp.MustCompile(`hung or terminated unexpectedly(?s:.*)Failing input written to testdata/fuzz/(\S+)`)
+
+// hangOf returns the input of a fuzzer that was ended in the middle of one. Go does
+// so after ten seconds by the clock, also when the fuzzer was stopped meanwhile or had
+// no processor.
+func hangOf(text string) (input string, hung bool) {
+	found := hang.FindStringSubmatch(text)
+	if found == nil {
+		return "", false
+	}
+	return found[1], true
+}
+
+// again runs an input alone, a few times. Only one that fails again is a finding; the
+// others are removed.
+func (o options) again(ctx context.Context, folder, program string, t target, input string) (findings int64, err error) {
+	_, _, err = o.command(ctx, folder, program, "-test.run=^"+t.name+"$/^"+filepath.Base(input)+"$", "-test.count=5", "-test.timeout=10m")
+	switch {
+	case err == nil:
+		return 0, os.Remove(filepath.Join(folder, "testdata", "fuzz", filepath.FromSlash(input)))
+	case ctx.Err() != nil:
+		return 0, fmt.Errorf("interrupted, %s is to be looked at: %w", input, ctx.Err())
+	}
+	return 1, nil
 }
 
 var (
