@@ -137,7 +137,7 @@ func (o options) again(ctx context.Context, folder, program string, t target, in
 	_, _, err = o.command(ctx, folder, program, "-test.run=^"+t.name+"$/^"+filepath.Base(input)+"$", "-test.count=5", "-test.timeout=10m")
 	switch {
 	case err == nil:
-		return 0, os.Remove(filepath.Join(folder, "testdata", "fuzz", filepath.FromSlash(input)))
+		return 0, os.Remove(filepath.Join(folder, "testdata", "fuzz", filepath.FromSlash(input))) //nolint:gosec // a file that the fuzzer has made
 	case ctx.Err() != nil:
 		return 0, fmt.Errorf("interrupted, %s is to be looked at: %w", input, ctx.Err())
 	}

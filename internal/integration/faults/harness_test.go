@@ -16,6 +16,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/integration/patience"
 	"github.com/couponkit/couponkit/internal/integration/postgrestest"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
@@ -106,6 +107,7 @@ func (h *harness) round(number int, what fault) {
 		running.Go(func() { histories[i] = c.run(work, func() { h.heard <- i }) })
 	}
 	h.inflict(what, &running)
+	h.settleDown()
 	history := slices.Concat(histories...)
 	history = append(history, h.readBack(history, coupons)...)
 	h.judge(number, what, history)
@@ -213,6 +215,25 @@ func (h *harness) inflict(what fault, running *sync.WaitGroup) {
 			c.end()
 			h.clients[i] = startProcess(h.t, h.dsn)
 		}
+	}
+}
+
+// settleDown waits until the server has ended what a client that is gone has begun: a
+// call that is acknowledged to nobody may still take effect.
+func (h *harness) settleDown() {
+	h.t.Helper()
+	ctx, cancel := patience.WithTimeout(h.t.Context(), hang)
+	defer cancel()
+	for {
+		var busy int
+		if err := h.pool.QueryRow(ctx, `SELECT count(*) FROM pg_stat_activity
+				WHERE application_name = 'worker' AND datname = current_database() AND state <> 'idle'`).Scan(&busy); err != nil {
+			h.t.Fatalf("wait for calls of clients that are gone: %v", err)
+		}
+		if busy == 0 {
+			return
+		}
+		time.Sleep(time.Millisecond)
 	}
 }
 
