@@ -164,7 +164,7 @@ func TestValueOnItsOwn(t *testing.T) {
 	t.Parallel()
 	var list []string
 	require.NoError(t, strictjson.Value([]byte(" \n[\"a\"]"), &list))
-	for document, target := range map[string]any{`[`: &list, `["a"`: &list, `{`: new(string), ``: new(string)} {
+	for document, target := range map[string]any{`[`: &list, `["a"`: &list, `{`: new(string), ``: new(string), " \n": &list} {
 		if faults(t, strictjson.Value([]byte(document), target))[""] != pricing.FieldMalformed {
 			t.Errorf("%s is accepted", document)
 		}
@@ -231,6 +231,53 @@ func TestWhatAHostileTextCosts(t *testing.T) {
 				t.Errorf("%d faults in %d bytes", len(invalid.Fields), len(err.Error()))
 			}
 		})
+	}
+}
+
+// The bounds are inclusive: what is exactly as much as allowed is read.
+func TestWhatIsJustAllowed(t *testing.T) {
+	t.Parallel()
+	targets, members := map[string]any{}, []string{}
+	for i := range strictjson.MaxFields {
+		name := fmt.Sprintf("f%d", i)
+		targets[name], members = new(int64), append(members, `"`+name+`":7`)
+	}
+	require.NoError(t, strictjson.Object([]byte("{"+strings.Join(members, ",")+"}"), targets))
+	if last := *targets["f255"].(*int64); last != 7 {
+		t.Errorf("the last field is %d", last)
+	}
+	for length, shown := range map[int]string{
+		64: strings.Repeat("x", 64),
+		65: strings.Repeat("x", 64) + "…",
+	} {
+		got := faults(t, strictjson.Object([]byte(`{"`+strings.Repeat("x", length)+`":0}`), nil))
+		if diff := cmp.Diff(map[string]pricing.FieldCode{shown: pricing.FieldUnknown}, got); diff != "" {
+			t.Errorf("a name of %d characters (-want +got):\n%s", length, diff)
+		}
+	}
+}
+
+func TestEveryKindOfWholeNumberIsCalledOne(t *testing.T) {
+	t.Parallel()
+	for _, whole := range []any{
+		new(int), new(int8), new(int16), new(int32), new(int64),
+		new(uint), new(uint8), new(uint16), new(uint32), new(uint64),
+	} {
+		err := strictjson.Value([]byte(`"1"`), whole)
+		if want := "invalid input: must be a whole number"; err == nil || err.Error() != want {
+			t.Errorf("%T: got %v, want %q", whole, err, want)
+		}
+	}
+}
+
+// What is no pointer, or points nowhere, cannot be decoded into: an error, and no
+// panic in the server that asks for it.
+func TestATargetThatCannotBeSet(t *testing.T) {
+	t.Parallel()
+	for _, target := range []any{nil, 3, []string{}, struct{}{}, (*[]string)(nil), (*int)(nil)} {
+		if got := faults(t, strictjson.Value([]byte(`["a"]`), target)); got[""] != pricing.FieldMalformed {
+			t.Errorf("%T: got %v", target, got)
+		}
 	}
 }
 

@@ -61,8 +61,8 @@ func listOf(target any) (reflect.Value, bool) {
 		return reflect.Value{}, false
 	}
 	pointer := reflect.ValueOf(target)
-	if pointer.Kind() != reflect.Pointer || pointer.IsNil() || pointer.Elem().Kind() != reflect.Slice {
-		return reflect.Value{}, false
+	if pointer.Kind() != reflect.Pointer || pointer.Elem().Kind() != reflect.Slice {
+		return reflect.Value{}, false // also for nil, which points to nothing
 	}
 	return pointer.Elem(), true
 }
@@ -88,7 +88,7 @@ func entries(data []byte, list reflect.Value) error {
 			continue
 		}
 		if faulty++; faulty > MaxListFaults {
-			break
+			return faults.Err()
 		}
 		faults.Merge(fmt.Sprintf("[%d]", i), err)
 	}
