@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -35,8 +36,12 @@ const (
 // browser is shared: each tab has a profile of its own.
 var browser *browsertest.Browser
 
+// TestMain requires that neither the services nor the browser leave a goroutine.
 func TestMain(m *testing.M) {
 	status, err := suite(m)
+	if err == nil {
+		err = goleak.Find()
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		status = max(status, 1)
