@@ -83,13 +83,13 @@ func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.C
 	if !storable(list.Search) || strings.Contains(list.Search, fieldSeparator) {
 		return store.CouponPage{}, nil
 	}
-	statements, err := s.couponList(list)
-	if err != nil {
-		return store.CouponPage{}, err
-	}
 	var page store.CouponPage
 	err = s.snapshot(ctx, func(on session) error {
 		page = store.CouponPage{}
+		statements, err := s.couponList(ctx, on, list)
+		if err != nil {
+			return err
+		}
 		var counted int64
 		if err := queryRowOn(ctx, on, statements.mode, statements.count, []any{&counted}, statements.counted...); err != nil {
 			return err
@@ -121,17 +121,18 @@ type listStatements struct {
 	counted, paged []any
 }
 
-// couponList returns the statements of a list of coupons. How a search is best done
-// depends on how often its text occurs, which PostgreSQL estimates only when it
-// plans with the text at hand: such a statement is not prepared.
-func (s *Store) couponList(list store.CouponList) (listStatements, error) {
+// couponList returns the statements of a list of coupons.
+func (s *Store) couponList(ctx context.Context, on session, list store.CouponList) (listStatements, error) {
 	l := listStatements{mode: s.mode, count: `SELECT coalesce(sum(t.coupons), 0)::bigint FROM {couponkit_totals} t`}
 	var f filter
 	if list.Search != "" {
-		if l.mode == 0 || l.mode == pgx.QueryExecModeCacheStatement {
-			l.mode = pgx.QueryExecModeExec
+		text := fold(list.Search)
+		part, err := s.lookFor(ctx, on, text)
+		if err != nil {
+			return listStatements{}, err
 		}
-		f.add("c.search_text LIKE ?", likePattern(list.Search))
+		f.addSearch(text, part)
+		l.mode = s.searchMode()
 		l.count = `SELECT count(*) FROM (SELECT FROM {coupons} c` + f.where() + newest("c", maxCountedCoupons+1) + `) f`
 		l.counted = slices.Clone(f.arguments)
 	}
