@@ -38,6 +38,7 @@ type plan struct {
 	smallDSN, largeDSN string
 	samples, clients   int
 	load               time.Duration
+	only               string
 	wait               bool
 	record             string
 }
@@ -53,6 +54,7 @@ func main() {
 	flag.IntVar(&p.samples, "samples", 1_000, "how often each call is made on each shop")
 	flag.IntVar(&p.clients, "clients", 64, "how many clients use each shop at the end")
 	flag.DurationVar(&p.load, "for", 20*time.Second, "for how long they use it")
+	flag.StringVar(&p.only, "calls", "", "only the calls with this text in their name")
 	flag.BoolVar(&p.wait, "wait", false, "after loading wait for a line on the standard input, until the machine has nothing else to do")
 	flag.StringVar(&p.record, "record", "", "the file to which the cells are written in Go's benchmark format")
 	flag.Parse()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,6 +61,9 @@ func (p plan) measure(ctx context.Context, on [2]database) (r results, err error
 	calls := [2][]scale.Call{scale.Calls(p.small, "s"+base), scale.Calls(p.large, "l"+base)}
 	r.memory = []int{resident()}
 	for i := range calls[0] {
+		if !strings.Contains(calls[0][i].Name, p.only) {
+			continue
+		}
 		measured, err := p.alternate(ctx, on, [2]scale.Call{calls[0][i], calls[1][i]})
 		if err != nil {
 			return r, err
