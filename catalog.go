@@ -133,7 +133,7 @@ func (s *Service) mirrorable(c coupon.Coupon) error {
 func (s *Service) onStep(field string, amount pricing.Money) error {
 	currency := amount.Currency()
 	step := s.abilities.AmountStep[currency]
-	if step <= 1 || amount.Minor()%step == 0 {
+	if step == 0 || amount.Minor()%step == 0 {
 		return nil
 	}
 	var faults pricing.ValidationError

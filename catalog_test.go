@@ -152,6 +152,41 @@ func TestCreateReportsEveryFault(t *testing.T) {
 	w.wantNothing(t, 0)
 }
 
+// TestWhatCannotBeMirroredIsNotTried: the processor is not asked for a coupon that it
+// is known to refuse, whether by its own check or by the steps in which it charges.
+func TestWhatCannotBeMirroredIsNotTried(t *testing.T) {
+	t.Parallel()
+	dinar, err := pricing.ParseCurrency("KWD")
+	require.NoError(t, err)
+	w := newWorldWith(t, processor.Abilities{
+		AmountStep: map[pricing.Currency]int64{dinar: 10},
+		CheckCoupon: func(c coupon.Coupon) error {
+			var faults pricing.ValidationError
+			if c.Name == "Refused" {
+				faults.Add("name", pricing.FieldMalformed, "not at this processor")
+			}
+			return faults.Err()
+		},
+	})
+	d := tenOff()
+	d.Currency, d.DiscountValue = "KWD", decimal.RequireFromString("1.005")
+	_, err = w.Create(t.Context(), d)
+	require.ErrorIs(t, err, pricing.ErrInvalid)
+	d = tenOff()
+	d.Name = "Refused"
+	_, err = w.Create(t.Context(), d)
+	require.ErrorIs(t, err, pricing.ErrInvalid)
+	require.Empty(t, w.fake.Calls())
+	c := w.create(t, tenOff())
+	w.fake.ForgetCalls()
+	_, err = w.Update(t.Context(), c.ID, coupon.Patch{Name: coupon.Set("Refused")})
+	require.ErrorIs(t, err, pricing.ErrInvalid)
+	require.Empty(t, w.fake.Calls())
+	if got := w.get(t, c.ID); got.Name != c.Name || got.Revision != c.Revision {
+		t.Errorf("the coupon is %+v", got)
+	}
+}
+
 func TestUpdate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -160,8 +160,6 @@ func (s *Service) replay(ctx context.Context, customerID, key, request string) (
 		return store.Order{}, err
 	case before.Fingerprint != request:
 		return store.Order{}, store.ErrKeyReused
-	case before.State == store.OrderCancelled && before.SessionID == "":
-		return before, ErrOrderEnded
 	}
 	return before, nil
 }

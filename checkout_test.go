@@ -261,6 +261,104 @@ func TestARetryWhileADelayedPaymentIsOnItsWay(t *testing.T) {
 	}
 }
 
+// TestAKeyKeepsItsFirstResult: also once its session has ended unpaid. Whoever wants
+// to try again takes a new key.
+func TestAKeyKeepsItsFirstResult(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(t, tenOff())
+	r := w.request("TEN")
+	r.Key = "once"
+	first := w.checkout(t, r)
+	require.NoError(t, w.handle(t.Context(), w.event(first, processor.Expired, processor.Unpaid)))
+	again := w.checkout(t, r)
+	if again.Session != first.Session || !again.Replayed || again.Order.State != store.OrderCancelled {
+		t.Errorf("the key again: %+v", again)
+	}
+}
+
+// openSessions returns which of the checkouts' sessions can still be paid.
+func (w *world) openSessions(t *testing.T, checkouts ...couponkit.Checkout) []bool {
+	t.Helper()
+	var open []bool
+	for _, c := range checkouts {
+		session, err := w.fake.Session(t.Context(), c.Session.ID)
+		require.NoError(t, err)
+		open = append(open, session.Status == processor.SessionOpen)
+	}
+	return open
+}
+
+// TestASessionIsNotEndedWithoutNeed holds contract 5.3: a customer's open session is
+// ended when it alone stands in his way, and then the oldest, and not at all while he
+// holds a place that no session uses.
+func TestASessionIsNotEndedWithoutNeed(t *testing.T) {
+	t.Parallel()
+	several := func(t *testing.T) *world {
+		w := newWorld(t)
+		d := tenOff()
+		d.MaxUsesPerUser = coupon.Set[int64](2)
+		w.create(t, d)
+		return w
+	}
+	t.Run("two uses are two sessions", func(t *testing.T) {
+		t.Parallel()
+		w := several(t)
+		first, second := w.checkout(t, w.request("TEN")), w.checkout(t, w.request("TEN"))
+		if diff := cmp.Diff([]bool{true, true}, w.openSessions(t, first, second)); diff != "" {
+			t.Errorf("open sessions (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("the oldest is ended", func(t *testing.T) {
+		t.Parallel()
+		w := several(t)
+		first := w.checkout(t, w.request("TEN"))
+		w.pass(time.Second)
+		second := w.checkout(t, w.request("TEN"))
+		w.pass(time.Second)
+		third := w.checkout(t, w.request("TEN"))
+		if diff := cmp.Diff([]bool{false, true, true}, w.openSessions(t, first, second, third)); diff != "" {
+			t.Errorf("open sessions (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("a place without a session is used first", func(t *testing.T) {
+		t.Parallel()
+		w := several(t)
+		first := w.checkout(t, w.request("TEN"))
+		w.pass(time.Second)
+		w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.CreateSession, Kind: fakeprocessor.LostBefore})
+		_, err := w.Checkout(t.Context(), w.request("TEN"))
+		require.ErrorIs(t, err, couponkit.ErrUnavailable)
+		w.pass(time.Second)
+		third := w.checkout(t, w.request("TEN"))
+		if diff := cmp.Diff([]bool{true, true}, w.openSessions(t, first, third)); diff != "" {
+			t.Errorf("open sessions (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestTheLastPlaceGoesWhileACheckoutIsPriced: whoever has none is told that the limit
+// is reached, by the store that counts, and not by what was read before.
+func TestTheLastPlaceGoesWhileACheckoutIsPriced(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	d := tenOff()
+	d.MaxUses = coupon.Set[int64](1)
+	w.create(t, d)
+	other, meanwhile := w.Service, w.request("TEN")
+	meanwhile.Customer = bob
+	w.behind(func(call string, effect func() error) error {
+		if call == "Reserve" {
+			_, err := other.Checkout(t.Context(), meanwhile)
+			require.NoError(t, err)
+		}
+		return effect()
+	})
+	if _, err := w.Checkout(t.Context(), w.request("TEN")); !errors.Is(err, coupon.ErrUsageLimitReached) {
+		t.Errorf("got %v, want usage_limit_reached", err)
+	}
+}
+
 // TestTheLastUse: of many customers at once exactly as many get a session as there
 // are uses, and the others are told why not.
 func TestTheLastUse(t *testing.T) {
@@ -495,6 +593,25 @@ func TestProductLink(t *testing.T) {
 	r.Mode = 0
 	if _, err := w.PaymentLink(t.Context(), r); !errors.Is(err, pricing.ErrInvalid) {
 		t.Errorf("no mode: %v", err)
+	}
+}
+
+// TestLinkModesInWords: the two words of specification 4.6, and no others.
+func TestLinkModesInWords(t *testing.T) {
+	t.Parallel()
+	for word, want := range map[string]couponkit.LinkMode{
+		"subscription": couponkit.SubscriptionLink, "product": couponkit.ProductLink,
+	} {
+		got, err := couponkit.ParseLinkMode(word)
+		if err != nil || got != want || want.String() != word {
+			t.Errorf("%q is %v, %v, and written %q", word, got, err, want)
+		}
+	}
+	for _, word := range []string{"", "PRODUCT", "both"} {
+		var invalid *pricing.ValidationError
+		_, err := couponkit.ParseLinkMode(word)
+		require.ErrorAs(t, err, &invalid)
+		require.Equal(t, "mode", invalid.Fields[0].Field)
 	}
 }
 

@@ -155,6 +155,41 @@ func TestAPaymentOfAnotherAmountIsFlagged(t *testing.T) {
 	}
 }
 
+// TestAPaymentOfASessionInAnotherCurrencyIsFlagged: the same number of another
+// currency is another amount.
+func TestAPaymentOfASessionInAnotherCurrencyIsFlagged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(t, tenOff())
+	e := w.event(w.checkout(t, w.request("TEN")), processor.Completed, processor.Paid)
+	usd, err := pricing.ParseCurrency("USD")
+	require.NoError(t, err)
+	e.Currency = usd
+	o, err := w.HandleEvent(t.Context(), e)
+	require.NoError(t, err)
+	require.Equal(t, couponkit.FlagAmountMismatch, o.Flag)
+}
+
+// TestAPaymentAfterARefundIsFlagged: from the moment in which the refund is due, the
+// ledger may have made it, whether it has answered or not.
+func TestAPaymentAfterARefundIsFlagged(t *testing.T) {
+	t.Parallel()
+	for _, down := range []bool{false, true} {
+		w := newWorld(t)
+		w.exchange(t, w.create(t, forPoints()))
+		got := w.checkout(t, w.request("TEN"))
+		if down {
+			w.behind((&refusal{call: "Refund", err: errDown}).gate)
+		}
+		require.NoError(t, w.handle(t.Context(), w.event(got, processor.Expired, processor.Unpaid)))
+		o, err := w.HandleEvent(t.Context(), w.event(got, processor.Completed, processor.Paid))
+		require.NoError(t, err)
+		if o.Flag != couponkit.FlagPointsRefunded || o.Redemption.RefundDue() != down {
+			t.Errorf("ledger down: %t; outcome is %+v", down, o)
+		}
+	}
+}
+
 // TestEventsOfOthersAreIgnored: sessions that are not ours, and events without one.
 func TestEventsOfOthersAreIgnored(t *testing.T) {
 	t.Parallel()

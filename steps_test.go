@@ -1,6 +1,8 @@
 package couponkit_test
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -170,13 +172,16 @@ func TestADiscountBelowTheStepIsNone(t *testing.T) {
 func TestTheFingerprintKnowsTheStep(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	prints := map[string]bool{}
-	for _, step := range []int64{0, 1, 5, 10} {
+	prints := map[int64]string{}
+	for _, step := range []int64{0, 1, 2, 5, 10} {
 		cart := phones()
 		cart.Step = step
 		q, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: cart, Customer: ann})
 		require.NoError(t, err)
-		prints[q.Fingerprint] = true
+		prints[step] = q.Fingerprint
 	}
-	require.Len(t, prints, 3, "0 and 1 are the same")
+	require.Equal(t, prints[0], prints[1], "no step is a step of 1")
+	delete(prints, 0)
+	distinct := slices.Compact(slices.Sorted(maps.Values(prints)))
+	require.Len(t, distinct, 4, "each other step has its own")
 }
