@@ -68,6 +68,7 @@ func sqliteGrammar() grammar {
 		words: map[string]string{
 			"for_update":   "",
 			"for_share":    "",
+			"or_fail":      "OR FAIL ", // of one row the same, without a copy of every page beforehand
 			"or_nothing":   " ON CONFLICT DO NOTHING",
 			"or_add_count": " ON CONFLICT (coupon_id, slot) DO UPDATE SET completed = completed + excluded.completed, reserved = reserved + excluded.reserved",
 		},
@@ -90,6 +91,7 @@ func mysqlGrammar() grammar {
 		words: map[string]string{
 			"for_update":   " FOR UPDATE",
 			"for_share":    " LOCK IN SHARE MODE",
+			"or_fail":      "",
 			"or_nothing":   "",
 			"or_add_count": " ON DUPLICATE KEY UPDATE completed = completed + VALUES(completed), reserved = reserved + VALUES(reserved)",
 		},

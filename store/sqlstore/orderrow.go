@@ -13,8 +13,10 @@ import (
 const orderColumns = `o.id, o.idempotency_key, o.fingerprint, o.customer_id, o.state, o.coupon_id, o.reservation_id,
 	o.discount_amount, o.session_id, o.session_url, o.deadline, o.created_at, o.updated_at, o.quote, o.coupon, o.metadata`
 
-const insertOrder = `INSERT INTO {orders} (id, idempotency_key, fingerprint, customer_id, state, coupon_id, reservation_id,
-	discount_amount, session_id, session_url, deadline, created_at, updated_at, quote, coupon, metadata)
+const orderInserted = `id, idempotency_key, fingerprint, customer_id, state, coupon_id, reservation_id,
+	discount_amount, session_id, session_url, deadline, created_at, updated_at, quote, coupon, metadata`
+
+const insertOrder = `INSERT INTO {orders} (` + orderInserted + `)
 	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?){or_nothing}`
 
 // What is frozen is left out.

@@ -39,7 +39,7 @@ func (s *Store) Reserve(ctx context.Context, r store.Reservation) (store.Reserve
 	}
 	var reserved store.Reserved
 	var first storedOrder
-	of := wish{asked.record.CouponID, asked.record.CustomerID}
+	of := wish{reserve: &asked, reserved: &reserved}
 	err = s.changeFor(ctx, "reserve", of, func(ctx context.Context, t *tx) error {
 		var err error
 		reserved, first, err = asked.run(ctx, t)
@@ -70,6 +70,14 @@ func prepareReservation(r store.Reservation) (reservation, error) {
 	return asked, nil
 }
 
+// reserved is the answer to a reservation that was stored.
+func (r reservation) reserved() store.Reserved {
+	if r.order == nil {
+		return store.Reserved{Redemption: r.record}
+	}
+	return store.Reserved{Redemption: r.record, Order: r.order.Order.Clone()}
+}
+
 // run stores record and order when nothing refuses them, which is the usual case
 // and takes the fewest statements. Whether the key was used before is found out by
 // the insert, or before a refusal.
@@ -87,7 +95,7 @@ func (r reservation) run(ctx context.Context, t *tx) (store.Reserved, storedOrde
 			return store.Reserved{}, storedOrder{}, err
 		}
 		if inserted {
-			return store.Reserved{Redemption: r.record, Order: r.order.Order.Clone()}, storedOrder{}, r.insert(ctx, t)
+			return r.reserved(), storedOrder{}, r.insert(ctx, t)
 		}
 		refused = fmt.Errorf("order %s exists already: %w", r.order.ID, store.ErrConflict)
 	}
@@ -138,7 +146,7 @@ func (r reservation) insert(ctx context.Context, t *tx) error {
 // insertExchange stores a reservation by points if the customer holds no other and
 // has used the key for no order. That he used it for a redemption is the unique
 // index's to tell.
-const insertExchange = `INSERT INTO {coupon_redemptions} (` + insertedColumns + `)
+const insertExchange = `INSERT {or_fail}INTO {coupon_redemptions} (` + insertedColumns + `)
 	SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
 	WHERE NOT EXISTS (SELECT 1 FROM {orders} o WHERE o.customer_id = ? AND o.idempotency_key = ?)
 	AND NOT EXISTS (SELECT 1 FROM {coupon_redemptions} r
@@ -148,7 +156,7 @@ const insertExchange = `INSERT INTO {coupon_redemptions} (` + insertedColumns + 
 func (r reservation) exchange(ctx context.Context, t *tx) (store.Reserved, storedOrder, error) {
 	if !t.rowLocks {
 		if stored, err := r.exchangeAtOnce(ctx, t); stored || err != nil {
-			return store.Reserved{Redemption: r.record}, storedOrder{}, err
+			return r.reserved(), storedOrder{}, err
 		}
 	}
 	return r.exchangeByLooking(ctx, t)
@@ -201,7 +209,7 @@ func (r reservation) exchangeByLooking(ctx context.Context, t *tx) (store.Reserv
 	if err := t.room(ctx, c, r.record.CouponID, r.record.CustomerID); err != nil {
 		return store.Reserved{}, storedOrder{}, err
 	}
-	return store.Reserved{Redemption: r.record}, storedOrder{}, r.insert(ctx, t)
+	return r.reserved(), storedOrder{}, r.insert(ctx, t)
 }
 
 // replay returns the first result of a key, or why there is none.

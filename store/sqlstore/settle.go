@@ -29,7 +29,11 @@ func (s *Store) Settle(ctx context.Context, t store.Settlement) (store.Settled, 
 	t.Event = eventAtMicrosecond(t.Event)
 	var settled store.Settled
 	var order storedOrder
-	err := s.change(ctx, "settle", func(ctx context.Context, x *tx) error {
+	of := wish{settled: func(to store.Settled, o storedOrder) { settled, order = to, o }}
+	if t.Event.Kind == redemption.SessionCompleted && findable(t.ReservationID) && findable(t.Event.OrderID) && findable(t.Event.SessionID) {
+		of.settle = &t
+	}
+	err := s.changeFor(ctx, "settle", of, func(ctx context.Context, x *tx) error {
 		var err error
 		settled, order, err = x.settle(ctx, t)
 		return err
@@ -62,7 +66,7 @@ func (t *tx) settle(ctx context.Context, s store.Settlement) (settled store.Sett
 		}
 		s.ReservationID = alone.ReservationID
 	}
-	before, order, err := t.named(ctx, s)
+	before, order, err := t.about(ctx, s)
 	if err == nil && before.ID == "" {
 		before, err = t.concerned(ctx, s)
 	}
@@ -88,9 +92,9 @@ func (t *tx) settle(ctx context.Context, s store.Settlement) (settled store.Sett
 	return settled, order, err
 }
 
-// named returns the redemption and the order that the settlement names, in one
+// about returns the redemption and the order that the settlement names, in one
 // statement, if it is about both; otherwise neither. It needs the database to itself.
-func (t *tx) named(ctx context.Context, s store.Settlement) (redemption.Redemption, storedOrder, error) {
+func (t *tx) about(ctx context.Context, s store.Settlement) (redemption.Redemption, storedOrder, error) {
 	if t.rowLocks || !findable(s.ReservationID) || !findable(s.Event.OrderID) {
 		return redemption.Redemption{}, storedOrder{}, nil
 	}

@@ -89,7 +89,7 @@ var _ store.Store = (*Store)(nil)
 // the host.
 type runner interface {
 	// change runs the intent in a transaction that writes. When it returns an error
-	// nothing is changed. The wish is that of an intent that reserves.
+	// nothing is changed. The wish lets a batch do without running it.
 	change(ctx context.Context, of wish, run intent) error
 	// single runs an intent that reads with one statement.
 	single(ctx context.Context, run intent) error

@@ -49,9 +49,6 @@ func (s *schema) slot(customerID string) int64 {
 // is undone.
 type intent func(ctx context.Context, t *tx) error
 
-// wish is whose use of which coupon an intent is about, for intents that reserve.
-type wish struct{ couponID, customerID string }
-
 // tx is a transaction that serves one or, where one writer has the database to
 // itself, several intents. What it has locked it remembers; what it counts it
 // writes at the end, once for each coupon.
@@ -61,8 +58,7 @@ type tx struct {
 	joined  bool // the transaction is the host's, of an isolation that is not known
 	coupons map[string]*heldCoupon
 	counted []use
-	taken   map[wish]int64 // by customers, where it was asked for many at once
-	dirty   bool           // something was written
+	dirty   bool // something was written
 }
 
 // use is what one intent adds to the counts of a coupon.
@@ -201,21 +197,18 @@ func (t *tx) room(ctx context.Context, c *heldCoupon, couponID, customerID strin
 	var byCustomer int64
 	if c.limits.MaxUsesPerUser > 0 {
 		var err error
-		if byCustomer, err = t.byCustomer(ctx, c, wish{couponID, customerID}); err != nil {
+		if byCustomer, err = t.byCustomer(ctx, c, couponID, customerID); err != nil {
 			return err
 		}
 	}
 	return store.WithinLimits(couponID, c.limits, c.taken, byCustomer)
 }
 
-func (t *tx) byCustomer(ctx context.Context, c *heldCoupon, of wish) (taken int64, err error) {
-	if taken, known := t.taken[of]; known {
-		return taken, nil
-	}
-	if err := t.lockCustomer(ctx, c, of.couponID, of.customerID); err != nil {
+func (t *tx) byCustomer(ctx context.Context, c *heldCoupon, couponID, customerID string) (taken int64, err error) {
+	if err := t.lockCustomer(ctx, c, couponID, customerID); err != nil {
 		return 0, fmt.Errorf("lock customer: %w", err)
 	}
-	if err := t.latest(ctx, countByCustomer, of.couponID, of.customerID).Scan(&taken); err != nil {
+	if err := t.latest(ctx, countByCustomer, couponID, customerID).Scan(&taken); err != nil {
 		return 0, fmt.Errorf("count uses of customer: %w", err)
 	}
 	return taken, nil
@@ -250,10 +243,6 @@ func (t *tx) count(before, after redemption.Redemption) {
 	t.counted = append(t.counted, u)
 	if c := t.coupons[u.couponID]; c != nil {
 		c.taken += u.completed + u.reserved
-	}
-	by := wish{after.CouponID, after.CustomerID}
-	if _, known := t.taken[by]; known {
-		t.taken[by] += u.completed + u.reserved
 	}
 }
 

@@ -151,14 +151,15 @@ func (w *writer) claim() []*request {
 	return staying
 }
 
-// together runs all intents without a way back for one of them: an intent is
+// together serves all requests without a way back for one of them: an intent is
 // refused before it writes, save in rare cases. In these it reports the error.
 func (w *writer) together(ctx context.Context, requests []*request) error {
 	t := newTx(w.schema, w.writing())
-	if err := t.foresee(ctx, requests); err != nil {
+	rest, err := t.together(ctx, requests)
+	if err != nil {
 		return err
 	}
-	for _, r := range requests {
+	for _, r := range rest {
 		t.dirty = false
 		if r.err = r.run(ctx, t); r.err != nil && t.dirty {
 			return r.err

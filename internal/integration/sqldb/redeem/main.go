@@ -23,6 +23,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/pprof"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,16 +62,34 @@ func main() {
 	clients := flag.String("clients", "1,8,64", "how many clients call at once, with commas")
 	flag.DurationVar(&p.duration, "for", 2*time.Second, "how long each cell runs, after a quarter of that to warm up")
 	flag.IntVar(&p.seeded, "seeded", 100_000, "uses that are in the tables before")
+	profile := flag.String("cpuprofile", "", "write a profile of the processor to this file, of all cells together")
 	dir := flag.String("dir", "", "where the files are made; empty is the system's place for temporary files")
 	flag.Parse()
 	p.what, p.drivers, p.synchronous, p.ways = list(*what), list(*driverNames), list(*synchronous), list(*wayNames)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := p.execute(ctx, *clients, *dir, os.Stdout)
+	err := profiled(*profile, func() error { return p.execute(ctx, *clients, *dir, os.Stdout) })
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "redeem:", err)
 		os.Exit(1)
 	}
+}
+
+// profiled runs the function, and writes its profile if a file is named.
+func profiled(file string, run func() error) (err error) {
+	if file == "" {
+		return run()
+	}
+	f, err := os.Create(file) //nolint:gosec // the user names it
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return err
+	}
+	defer pprof.StopCPUProfile()
+	return run()
 }
 
 func list(text string) []string {

@@ -1,0 +1,353 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// Calls that wait together and want the same are decided together: what they need is
+// read in one statement for many of them, nothing is asked again, and the rows are
+// written several to a statement. Only the usual case is: a reservation that nothing
+// speaks against, and the payment of what is reserved. Everything else, and whoever
+// meets another call of the batch in the same customer, redemption, order or session,
+// is left over and runs by itself afterwards, in the order of arrival. All of them
+// wait at the same time, so that any order is as good.
+
+// wish is what a call wants of its batch, where it is of a kind that can be decided
+// together with others. Settled, it does not run.
+type wish struct {
+	reserve  *reservation
+	reserved *store.Reserved
+	settle   *store.Settlement
+	settled  func(store.Settled, storedOrder)
+}
+
+// together decides what can be decided together, and returns the rest. It needs the
+// database to itself.
+func (t *tx) together(ctx context.Context, requests []*request) (rest []*request, err error) {
+	if rest, err = t.reserveTogether(ctx, requests); err != nil {
+		return nil, err
+	}
+	return t.settleTogether(ctx, rest)
+}
+
+// divide separates the requests that have a wish from the rest. Nothing is gained for
+// a single one.
+func divide(requests []*request, wanted func(*request) bool) (chosen, rest []*request) {
+	for _, r := range requests {
+		if wanted(r) {
+			chosen = append(chosen, r)
+		} else {
+			rest = append(rest, r)
+		}
+	}
+	if len(chosen) < 2 {
+		return nil, requests
+	}
+	return chosen, rest
+}
+
+// remaining returns the requests without those that are answered.
+func remaining(requests []*request, answered map[*request]struct{}) []*request {
+	if len(answered) == 0 {
+		return requests
+	}
+	rest := make([]*request, 0, len(requests)-len(answered))
+	for _, r := range requests {
+		if _, done := answered[r]; !done {
+			rest = append(rest, r)
+		}
+	}
+	return rest
+}
+
+// foreseen is what was read for a reservation before it is decided.
+type foreseen struct {
+	taken int64 // by the customer, of the coupon
+	known bool  // the key was used before
+}
+
+func (t *tx) reserveTogether(ctx context.Context, requests []*request) ([]*request, error) {
+	wishes, _ := divide(requests, func(r *request) bool { return r.wish.reserve != nil })
+	if len(wishes) == 0 {
+		return requests, nil
+	}
+	seen, err := t.foresee(ctx, wishes)
+	if err != nil {
+		return nil, fmt.Errorf("read keys and uses of customers: %w", err)
+	}
+	answered := make(map[*request]struct{}, len(wishes))
+	customers := make(map[string]struct{}, len(wishes))
+	var records, orders [][]any
+	for i, r := range wishes {
+		asked := r.wish.reserve
+		if _, met := customers[asked.record.CustomerID]; met {
+			continue
+		}
+		fits, err := t.fits(ctx, asked, seen[i])
+		if err != nil {
+			return nil, err
+		}
+		if !fits {
+			continue
+		}
+		if asked.order != nil {
+			orders = append(orders, asked.order.values)
+		}
+		records = append(records, reservedValues(asked.record))
+		customers[asked.record.CustomerID] = struct{}{}
+		answered[r] = struct{}{}
+		t.count(redemption.Redemption{}, asked.record)
+		*r.wish.reserved, r.err = asked.reserved(), nil
+	}
+	if err := t.writeMany(ctx, insertOrders, orders); err != nil {
+		return nil, err
+	}
+	return remaining(requests, answered), t.writeMany(ctx, insertReserved, records)
+}
+
+// fits reports whether nothing speaks against the reservation.
+func (t *tx) fits(ctx context.Context, r *reservation, seen foreseen) (bool, error) {
+	if seen.known || r.order == nil && seen.taken > 0 { // he may hold an exchange
+		return false, nil
+	}
+	c, err := t.hold(ctx, r.record.CouponID)
+	if err != nil || c.acceptable(r.record.CouponID, r.revision) != nil {
+		return false, err
+	}
+	return store.WithinLimits(r.record.CouponID, c.limits, c.taken, seen.taken) == nil, nil
+}
+
+// foresee reads what is to be known of the keys and customers of reservations.
+func (t *tx) foresee(ctx context.Context, wishes []*request) ([]foreseen, error) {
+	seen := make([]foreseen, len(wishes))
+	return seen, t.readMany(ctx, selectForeseen, len(wishes), func(i int) []any {
+		v := &wishes[i].wish.reserve.record
+		return []any{v.CouponID, v.CustomerID, v.Key}
+	}, func(rows *sql.Rows, offset int) error {
+		var i int
+		var found foreseen
+		if err := rows.Scan(&i, &found.taken, &found.known); err != nil {
+			return err
+		}
+		seen[offset+i] = found
+		return nil
+	})
+}
+
+// payment is a settlement with what it is about.
+type payment struct {
+	record redemption.Redemption
+	order  storedOrder
+}
+
+func (t *tx) settleTogether(ctx context.Context, requests []*request) ([]*request, error) {
+	wishes, _ := divide(requests, func(r *request) bool { return r.wish.settle != nil })
+	if len(wishes) == 0 {
+		return requests, nil
+	}
+	found, err := t.named(ctx, wishes)
+	if err != nil {
+		return nil, fmt.Errorf("read redemptions and orders: %w", err)
+	}
+	answered := make(map[*request]struct{}, len(wishes))
+	met := make(map[string]struct{}, 3*len(wishes))
+	for i, r := range wishes {
+		s := r.wish.settle
+		if found[i].record.ID == "" || found[i].record.State != redemption.Reserved ||
+			!firstMet(met, "r"+s.ReservationID, "o"+s.Event.OrderID, "s"+s.Event.SessionID) {
+			continue
+		}
+		paid, ok, err := t.pay(ctx, found[i], *s)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			answered[r] = struct{}{}
+			r.err = nil
+			r.wish.settled(store.Settled{Redemption: paid.record, Changed: true}, paid.order)
+		}
+	}
+	return remaining(requests, answered), nil
+}
+
+// firstMet reports whether none of the names was there, and adds them.
+func firstMet(met map[string]struct{}, names ...string) bool {
+	first := true
+	for _, name := range names {
+		_, there := met[name]
+		first = first && !there
+		met[name] = struct{}{}
+	}
+	return first
+}
+
+// pay completes a reserved redemption and its order, or reports that it is not the
+// usual case and has changed nothing.
+func (t *tx) pay(ctx context.Context, p payment, s store.Settlement) (paid payment, ok bool, err error) {
+	if !concerns(p.record, s) {
+		return payment{}, false, nil
+	}
+	after, refused := redemption.Apply(p.record, s.Event)
+	if refused != nil || after.Validate() != nil {
+		return payment{}, false, nil
+	}
+	if err := t.replace(ctx, p.record, after); err != nil {
+		return payment{}, false, err
+	}
+	_, err = t.advance(ctx, &p.order, s.Event)
+	return payment{after, p.order}, err == nil, err
+}
+
+// named reads the redemption and the order that each settlement names, as [tx.about]
+// does for one.
+func (t *tx) named(ctx context.Context, wishes []*request) ([]payment, error) {
+	found := make([]payment, len(wishes))
+	return found, t.readMany(ctx, selectNamed, len(wishes), func(i int) []any {
+		s := wishes[i].wish.settle
+		return []any{s.ReservationID, s.Event.OrderID, s.Event.SessionID}
+	}, func(rows *sql.Rows, offset int) error {
+		var i int
+		var record redemptionRow
+		var order orderRow
+		err := rows.Scan(append(append([]any{&i}, record.targets()...), order.targets()...)...)
+		if err != nil {
+			return err
+		}
+		var p payment
+		if p.record, err = record.redemption(); err != nil {
+			return err
+		}
+		if p.order, err = order.order(); err != nil {
+			return err
+		}
+		found[offset+i] = p
+		return nil
+	})
+}
+
+// Statements that take many are prepared in few sizes. A driver that looks for every
+// argument among all makes large ones slow.
+const (
+	manyAsked = 32
+	fewAsked  = 8
+	manyRows  = 8 // a power of two: and all smaller ones
+)
+
+// asking is a statement that reads for many: it has a row of arguments for each, after
+// its number.
+type asking struct{ few, many string }
+
+func ask(statement string, width int) asking {
+	of := func(n int) string {
+		rows := make([]string, n)
+		for i := range rows {
+			rows[i] = fmt.Sprintf("(%d%s)", i, strings.Repeat(", ?", width))
+		}
+		return strings.Replace(statement, "{asked}", strings.Join(rows, ", "), 1)
+	}
+	return asking{of(fewAsked), of(manyAsked)}
+}
+
+// readMany reads for n of them; what is left over of a statement is filled up with
+// NULL, which finds nothing. Rows begin with the number of whom they are for, counted
+// from the offset.
+func (t *tx) readMany(ctx context.Context, a asking, n int, args func(i int) []any, row func(rows *sql.Rows, offset int) error) error {
+	for offset := 0; offset < n; {
+		statement, size := a.few, fewAsked
+		if n-offset > fewAsked {
+			statement, size = a.many, manyAsked
+		}
+		var all []any
+		width := 0
+		for i := offset; i < min(offset+size, n); i++ {
+			one := args(i)
+			width = len(one)
+			all = append(all, one...)
+		}
+		all = append(all, make([]any, size*width-len(all))...)
+		if err := t.readRows(ctx, statement, all, func(rows *sql.Rows) error { return row(rows, offset) }); err != nil {
+			return err
+		}
+		offset += size
+	}
+	return nil
+}
+
+func (t *tx) readRows(ctx context.Context, statement string, args []any, row func(*sql.Rows) error) error {
+	rows, err := t.query(ctx, statement, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := row(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// inserting is a statement that writes 1, 2, 4 or 8 rows. It fails with the first row
+// that cannot be written, and leaves those before it: SQLite need not remember how
+// pages were.
+type inserting [4]string
+
+func insertMany(table, columns, row string) (i inserting) {
+	for k := range i {
+		i[k] = "INSERT OR FAIL INTO {" + table + "} (" + columns + ") VALUES " + strings.Repeat(row+", ", 1<<k-1) + row
+	}
+	return i
+}
+
+// writeMany writes the rows in as few statements as there are sizes for.
+func (t *tx) writeMany(ctx context.Context, statements inserting, rows [][]any) error {
+	for k := len(statements) - 1; k >= 0; k-- {
+		for size := 1 << k; len(rows) >= size; rows = rows[size:] {
+			args := make([]any, 0, size*len(rows[0]))
+			for _, row := range rows[:size] {
+				args = append(args, row...)
+			}
+			if _, err := t.write(ctx, statements[k], args...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+var (
+	// Customers who have used neither the coupon nor the key have no row.
+	selectForeseen = ask(`WITH asked (n, coupon_id, customer_id, idempotency_key) AS (VALUES {asked})
+	SELECT f.n, f.taken, f.known FROM (SELECT a.n,
+		(SELECT COUNT(*) FROM {coupon_redemptions} r
+			WHERE r.coupon_id = a.coupon_id AND r.customer_id = a.customer_id AND r.state <> 'released') AS taken,
+		EXISTS (SELECT 1 FROM {coupon_redemptions} r WHERE r.customer_id = a.customer_id AND r.idempotency_key = a.idempotency_key)
+		OR EXISTS (SELECT 1 FROM {orders} o WHERE o.customer_id = a.customer_id AND o.idempotency_key = a.idempotency_key) AS known
+		FROM asked a) f WHERE f.taken > 0 OR f.known`, 3)
+
+	selectNamed = ask(`WITH asked (n, reservation_id, order_id, session_id) AS (VALUES {asked})
+	SELECT a.n, `+redemptionColumns+`, `+orderColumns+` FROM asked a
+	CROSS JOIN {coupon_redemptions} r ON r.id = a.reservation_id CROSS JOIN {orders} o ON o.id = a.order_id
+	WHERE NOT EXISTS (SELECT 1 FROM {coupon_redemptions} x
+		WHERE x.session_id = a.session_id AND x.session_id <> '' AND x.id <> r.id)`, 3)
+
+	insertOrders = insertMany("orders", orderInserted, "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+
+	// What every reservation begins with is written out.
+	insertReserved = insertMany("coupon_redemptions", insertedColumns,
+		"(?, ?, ?, ?, 'reserved', ?, ?, ?, ?, ?, 0, 0, ?, ?, ?, NULL, NULL)")
+)
+
+// reservedValues returns the arguments of insertReserved.
+func reservedValues(r redemption.Redemption) []any {
+	return []any{
+		r.ID, r.Key, r.CouponID, r.CustomerID, r.Origin.String(), r.OrderID, r.SessionID,
+		r.Points, r.PointsState.String(), optionalMicros(r.Deadline), micros(r.CreatedAt), micros(r.UpdatedAt),
+	}
+}
