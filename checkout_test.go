@@ -1,6 +1,7 @@
 package couponkit_test
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"testing"
@@ -295,6 +296,7 @@ func (w *world) openSessions(t *testing.T, checkouts ...couponkit.Checkout) []bo
 func TestASessionIsNotEndedWithoutNeed(t *testing.T) {
 	t.Parallel()
 	several := func(t *testing.T) *world {
+		t.Helper()
 		w := newWorld(t)
 		d := tenOff()
 		d.MaxUsesPerUser = coupon.Set[int64](2)
@@ -451,6 +453,24 @@ func TestAProcessorThatNeedsAnAddressToReturnTo(t *testing.T) {
 	w.checkout(t, r)
 }
 
+// TestOnlyAnAnswerGivesThePlaceBack: a session that the processor has not refused may
+// have been made, and paid.
+func TestOnlyAnAnswerGivesThePlaceBack(t *testing.T) {
+	t.Parallel()
+	for err, want := range map[error]int64{
+		processor.ErrRejected: 0, processor.ErrForbidden: 0, processor.ErrNotFound: 0, processor.ErrUnavailable: 1,
+	} {
+		w := newWorld(t)
+		c := w.create(t, tenOff())
+		w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.CreateSession, Kind: fakeprocessor.Refuse, Err: err})
+		_, got := w.Checkout(t.Context(), w.request("TEN"))
+		require.ErrorIs(t, got, err)
+		if kept := w.get(t, c.ID).ReservedCount; kept != want {
+			t.Errorf("%v: %d reservations, want %d", err, kept, want)
+		}
+	}
+}
+
 // TestARefusedSessionGivesThePlaceBack: what the processor refuses for good does not
 // wait for the sweep.
 func TestARefusedSessionGivesThePlaceBack(t *testing.T) {
@@ -534,6 +554,92 @@ func TestFewLines(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, request.Lines); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+}
+
+// TestAsManyLinesAsAllowed: nothing is merged that need not be.
+func TestAsManyLinesAsAllowed(t *testing.T) {
+	t.Parallel()
+	w := newWorldWith(t, processor.Abilities{MaxLines: 3})
+	w.create(t, tenOff())
+	request, err := w.fake.Request(w.checkout(t, w.request("TEN")).Session.ID)
+	require.NoError(t, err)
+	require.Len(t, request.Lines, 3)
+}
+
+// TestOnlyUnitsOfOneLineAreMerged: lines of a cart need no IDs, and goods may cost a
+// cent less than those before them.
+func TestOnlyUnitsOfOneLineAreMerged(t *testing.T) {
+	t.Parallel()
+	w := newWorldWith(t, processor.Abilities{MaxLines: 3})
+	d := tenOff()
+	d.AppliesTo = coupon.Subscription
+	w.create(t, d)
+	r := w.request("TEN")
+	r.Cart = pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
+		{Kind: pricing.Plan, ItemID: "gold", Quantity: 7, UnitPrice: 10_00},
+		{Kind: pricing.Device, ItemID: "phone", Quantity: 1, UnitPrice: 10_01},
+		{Kind: pricing.Device, ItemID: "tablet", Quantity: 1, UnitPrice: 10_00},
+	}}
+	request, err := w.fake.Request(w.checkout(t, r).Session.ID)
+	require.NoError(t, err)
+	want := []processor.SessionLine{
+		{Kind: pricing.Plan, ItemID: "gold", Name: "7 x gold", Quantity: 1, UnitAmount: 60_00},
+		{Kind: pricing.Device, ItemID: "phone", Name: "phone", Quantity: 1, UnitAmount: 10_01},
+		{Kind: pricing.Device, ItemID: "tablet", Name: "tablet", Quantity: 1, UnitAmount: 10_00},
+	}
+	if diff := cmp.Diff(want, request.Lines); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+}
+
+// TestTheFirstPeriodOfSeveralPlans: their discounts come off together.
+func TestTheFirstPeriodOfSeveralPlans(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(t, percentOff(20))
+	r := w.request("PERCENT")
+	r.Cart = subscription()
+	r.Cart.Lines = append(r.Cart.Lines, pricing.Line{
+		ID: "Q", Kind: pricing.Plan, ItemID: "backup", Quantity: 1, UnitPrice: 5_00, Recurs: pricing.Monthly,
+	})
+	request, err := w.fake.Request(w.checkout(t, r).Session.ID)
+	require.NoError(t, err)
+	if request.FirstPeriodDiscount != 7_00 || request.Total != 49_00 {
+		t.Errorf("request is %+v", request)
+	}
+}
+
+// miscounting is a processor whose sessions charge something else than was asked.
+type miscounting struct {
+	processor.Processor
+	change func(*processor.Session)
+}
+
+func (p miscounting) CreateSession(ctx context.Context, r processor.SessionRequest) (processor.Session, error) {
+	s, err := p.Processor.CreateSession(ctx, r)
+	p.change(&s)
+	return s, err
+}
+
+// TestASessionThatChargesSomethingElseIsEnded: nobody pays what was not quoted, and
+// the place is free again.
+func TestASessionThatChargesSomethingElseIsEnded(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*processor.Session){
+		"another total":    func(s *processor.Session) { s.Total++ },
+		"another currency": func(s *processor.Session) { s.Currency = pricing.Currency{} },
+	} {
+		w := newWorld(t)
+		c := w.create(t, tenOff())
+		service, err := couponkit.New(w.store, miscounting{w.fake, change}, couponkit.WithClock(clockOf(w)))
+		require.NoError(t, err)
+		if _, err := service.Checkout(t.Context(), w.request("TEN")); !errors.Is(err, processor.ErrRejected) {
+			t.Errorf("%s: got %v, want ErrRejected", name, err)
+		}
+		if s := w.fake.Sessions(); len(s) != 1 || s[0].Status != processor.SessionExpired || w.get(t, c.ID).ReservedCount != 0 {
+			t.Errorf("%s: sessions are %+v, %d reservations", name, s, w.get(t, c.ID).ReservedCount)
+		}
 	}
 }
 
@@ -657,6 +763,11 @@ func TestNewRefusesWhatMakesNoSense(t *testing.T) {
 			t.Errorf("%s: %v, want invalid input", name, err)
 		}
 	}
+	for _, just := range []time.Duration{30 * time.Minute, 24 * time.Hour} {
+		if _, err := couponkit.New(memstore.New(), fake, couponkit.WithSessionLifetime(just)); err != nil {
+			t.Errorf("a session of %v, which is just allowed: %v", just, err)
+		}
+	}
 	if _, err := couponkit.New(nil, nil); !errors.Is(err, pricing.ErrInvalid) {
 		t.Errorf("neither store nor processor: %v", err)
 	}
@@ -686,6 +797,9 @@ func TestAnEventThatIsFasterThanTheAttachment(t *testing.T) {
 			got := w.checkout(t, r)
 			if sessions := w.fake.Sessions(); len(sessions) != 1 || got.Session.ID != sessions[0].ID || !got.Replayed {
 				t.Errorf("%d sessions, checkout %+v", len(sessions), got)
+			}
+			if got.Order.State != store.OrderPaid && got.Session.URL == "" {
+				t.Errorf("the customer is not told where to pay: %+v", got)
 			}
 			if n := w.get(t, c.ID); n.UsedCount+n.ReservedCount != 1 {
 				t.Errorf("%d used and %d reserved, want 1 in all", n.UsedCount, n.ReservedCount)

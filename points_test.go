@@ -17,6 +17,7 @@ import (
 	"github.com/couponkit/couponkit/examples/host"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -383,4 +384,108 @@ func TestCancelExchangeWaitsForADelayedPayment(t *testing.T) {
 			w.wantBalance(t, 40)
 		})
 	}
+}
+
+// TestPointsOfALateDebitComeBack: the sweep has released the reservation and could not
+// close it at the ledger, which debits it all the same.
+func TestPointsOfALateDebitComeBack(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		refuse refusal // of a call after the debit
+		want   error
+		left   int64
+	}{
+		"at once":                       {refusal{}, couponkit.ErrReservationClosed, 100},
+		"unless the ledger is down":     {refusal{call: "Refund", err: errDown}, errDown, 40},
+		"unless the store is down":      {refusal{call: "Redemption", err: errDown}, errDown, 40},
+		"unless the store loses a step": {refusal{call: "Transition", err: errDown}, errDown, 40},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			c := w.create(t, forPoints())
+			sweeper, err := couponkit.New(w.store, w.fake, couponkit.WithPoints(closedAccounts{w.ledger, ann.ID}),
+				couponkit.WithClock(func() time.Time { return w.now.Add(couponkit.DefaultExchangeTime) }))
+			require.NoError(t, err)
+			w.behind(func(call string, effect func() error) error {
+				if call == "Debit" {
+					_, err := sweeper.Sweep(t.Context(), 0)
+					require.ErrorContains(t, err, "the account is closed")
+				}
+				return tc.refuse.gate(call, effect)
+			}, couponkit.WithClock(func() time.Time { return w.now }))
+			_, err = w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: c.ID, Customer: ann})
+			require.ErrorIs(t, err, tc.want)
+			w.wantBalance(t, tc.left)
+			service, err := couponkit.New(w.store, w.fake, couponkit.WithPoints(w.ledger))
+			require.NoError(t, err)
+			w.Service = service // all is up again
+			w.pass(couponkit.DefaultExchangeTime)
+			_, err = w.Sweep(t.Context(), 0)
+			require.NoError(t, err)
+			w.wantBalance(t, 100)
+		})
+	}
+}
+
+// TestASecondUseForPointsCostsThemAgain: a reservation that a checkout uses is spent,
+// also while it is not paid.
+func TestASecondUseForPointsCostsThemAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.ledger.Credit(ann.ID, 100)
+	d := forPoints()
+	d.MaxUsesPerUser = coupon.Set[int64](2)
+	c := w.create(t, d)
+	first := w.exchange(t, c)
+	w.checkout(t, w.request("TEN"))
+	if second := w.exchange(t, c); second.ID == first.ID {
+		t.Error("the reservation in the checkout was given out again")
+	}
+	w.wantBalance(t, 200-2*60)
+}
+
+// TestCancelExchangeAsksTheProcessorOnlyWhileASessionIsOpen: then an answer is needed,
+// else none is.
+func TestCancelExchangeAsksTheProcessorOnlyWhileASessionIsOpen(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, forPoints())
+	held := w.exchange(t, c)
+	w.fake.ForgetCalls()
+	require.NoError(t, w.CancelExchange(t.Context(), ann.ID, held.ID))
+	require.Empty(t, w.fake.Calls())
+
+	held = w.exchange(t, c)
+	w.checkout(t, w.request("TEN"))
+	down := w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.ExpireSession, Kind: fakeprocessor.LostBefore, Times: -1})
+	require.ErrorIs(t, w.CancelExchange(t.Context(), ann.ID, held.ID), couponkit.ErrUnavailable)
+	w.wantBalance(t, 40)
+	down.Remove()
+	require.NoError(t, w.CancelExchange(t.Context(), ann.ID, held.ID))
+	w.fake.ForgetCalls()
+	require.NoError(t, w.CancelExchange(t.Context(), ann.ID, held.ID))
+	require.Empty(t, w.fake.Calls())
+	w.wantBalance(t, 100)
+}
+
+// TestReservationsAreTheirCustomers: nobody's are none, and a store that is down is an
+// error and not an empty list.
+func TestReservationsAreTheirCustomers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.exchange(t, w.create(t, forPoints()))
+	plain := tenOff()
+	plain.Code = "PLAIN"
+	w.create(t, plain)
+	w.checkout(t, w.request("PLAIN"))
+	for id, want := range map[string]int{ann.ID: 1, bob.ID: 0, "": 0} {
+		held, err := w.Reservations(t.Context(), id)
+		require.NoError(t, err)
+		require.Len(t, held, want, "of %q", id)
+	}
+	w.behind((&refusal{call: "ListRedemptions", err: errDown}).gate)
+	_, err := w.Reservations(t.Context(), ann.ID)
+	require.ErrorIs(t, err, errDown)
 }

@@ -139,16 +139,10 @@ func (s *Service) drift(ctx context.Context, c coupon.Coupon) (Drift, repair, er
 	return d, nil, nil
 }
 
-// remirror brings everything of the mirror to the coupon: terms, then state.
+// remirror brings everything of the mirror to the coupon: name, terms and state, as
+// every method of [processor.Mirror] promises.
 func (s *Service) remirror(ctx context.Context, c coupon.Coupon) (coupon.Coupon, error) {
-	return s.mirror(ctx, c, func(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
-		m, err := s.processor.UpdateMirror(ctx, c)
-		if err != nil {
-			return m, err
-		}
-		c.Mirror = m
-		return s.processor.SetMirrorActive(ctx, c)
-	})
+	return s.mirror(ctx, c, s.processor.UpdateMirror)
 }
 
 // reconcileListed goes the other way round: through the mirrors that the processor
@@ -172,7 +166,7 @@ func (s *Service) reconcileListed(ctx context.Context, dryRun bool) ([]Drift, er
 			d = s.removeOrphan(ctx, ref, dryRun)
 		case err != nil:
 			return drifts, fmt.Errorf("find coupon of mirror: %w", err)
-		case shows(ref.Mirror, c.Mirror) || !c.Mirrored() || c.State == coupon.Deleting:
+		case shows(ref.Mirror, c.Mirror) || !c.Mirrored():
 			continue // as it should be, or what goes through the coupons takes care of
 		default:
 			d = s.mend(ctx, c, Drift{Kind: DriftOutdated, CouponID: c.ID}, s.remirror, dryRun)

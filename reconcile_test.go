@@ -74,6 +74,66 @@ func TestReconcileRepairsEveryDrift(t *testing.T) {
 	}
 }
 
+// TestReconcileFindsAChangeThatArrivedLate: a call that was long under way has put
+// older terms over the newer ones, of which the store believes that they are shown.
+func TestReconcileFindsAChangeThatArrivedLate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	older := w.create(t, tenOff())
+	_, err := w.Update(t.Context(), older.ID, coupon.Patch{Name: coupon.Set("Newer")})
+	require.NoError(t, err)
+	_, err = w.fake.UpdateMirror(t.Context(), older)
+	require.NoError(t, err)
+	for _, dry := range []bool{true, false} {
+		drifts, err := w.Reconcile(t.Context(), couponkit.ReconcileOptions{DryRun: dry})
+		require.NoError(t, err)
+		want := []couponkit.Drift{{Kind: couponkit.DriftOutdated, CouponID: older.ID, Repaired: !dry}}
+		if diff := cmp.Diff(want, drifts); diff != "" {
+			t.Errorf("dry run %t (-want +got):\n%s", dry, diff)
+		}
+	}
+	w.wantMirrored(t, older.ID, processor.MirrorValid)
+}
+
+// TestReconcileReportsADriftOnce: a coupon whose mirror is known to be out of date, or
+// to be removed, is no second drift because the processor shows something else.
+func TestReconcileReportsADriftOnce(t *testing.T) {
+	t.Parallel()
+	for state, kind := range map[coupon.State]couponkit.DriftKind{ //nolint:exhaustive // the states with a mirror that is not right
+		coupon.Active: couponkit.DriftOutdated, coupon.Deleting: couponkit.DriftDeleting,
+	} {
+		w := newWorld(t)
+		c := w.create(t, tenOff())
+		c.State, c.Name = state, "Changed"
+		c, err := w.store.UpdateCoupon(t.Context(), c)
+		require.NoError(t, err)
+		_, err = w.fake.UpdateMirror(t.Context(), c) // whose answer was lost
+		require.NoError(t, err)
+		drifts, err := w.Reconcile(t.Context(), couponkit.ReconcileOptions{DryRun: true})
+		require.NoError(t, err)
+		if diff := cmp.Diff([]couponkit.Drift{{Kind: kind, CouponID: c.ID}}, drifts); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
+// TestReconcileTellsOfAProcessorThatIsDown: what could not be compared, or not be
+// repaired, is not said to be right.
+func TestReconcileTellsOfAProcessorThatIsDown(t *testing.T) {
+	t.Parallel()
+	for _, op := range []fakeprocessor.Op{fakeprocessor.VerifyMirror, fakeprocessor.UpdateMirror, fakeprocessor.Mirrors} {
+		w := newWorld(t)
+		require.NoError(t, w.fake.TamperDelete(w.create(t, tenOff()).Mirror))
+		w.fake.Inject(fakeprocessor.Fault{Op: op, Kind: fakeprocessor.LostBefore})
+		drifts, err := w.Reconcile(t.Context(), couponkit.ReconcileOptions{})
+		require.ErrorIs(t, err, couponkit.ErrUnavailable)
+		require.Len(t, drifts, 1)
+		if got := drifts[0]; got.Repaired != (op == fakeprocessor.Mirrors) || got.Repaired != (got.Err == nil) {
+			t.Errorf("%s is down: %+v", op, got)
+		}
+	}
+}
+
 // TestReconcileLeavesAYoungCreationAlone: it may still be under way.
 func TestReconcileLeavesAYoungCreationAlone(t *testing.T) {
 	t.Parallel()

@@ -158,6 +158,21 @@ func TestAStepOfTheHost(t *testing.T) {
 	require.Equal(t, int64(5), q.Step)
 }
 
+// A processor that charges every minor unit may say so with a step of 1.
+func TestAStepOfOneIsNone(t *testing.T) {
+	t.Parallel()
+	var quotes []couponkit.Quote
+	for _, steps := range []map[pricing.Currency]int64{nil, {pricing.EUR(): 1}} {
+		q, err := newWorldWith(t, processor.Abilities{AmountStep: steps}).Quote(
+			t.Context(), couponkit.QuoteRequest{Cart: phones(), Customer: ann})
+		require.NoError(t, err)
+		quotes = append(quotes, q)
+	}
+	if diff := cmp.Diff(quotes[0], quotes[1]); diff != "" {
+		t.Errorf("(-none +one):\n%s", diff)
+	}
+}
+
 // A discount of less than half a step is none, and takes no place.
 func TestADiscountBelowTheStepIsNone(t *testing.T) {
 	t.Parallel()

@@ -90,9 +90,9 @@ func pastFailures[T any](
 			if err := look(r); err != nil {
 				failed[id(r)] = true
 				failures = append(failures, err)
-				continue
+			} else {
+				finished++
 			}
-			finished++
 		}
 		if len(failures) == before || len(records) < most || len(failures) >= sweepPatience*limit {
 			return failures, nil

@@ -108,7 +108,7 @@ func usage(f store.Found) eligibility.Usage {
 // matters: not for a coupon without a mirror, and not for one that is off or out
 // of its dates anyway.
 func (s *Service) mirrorInvalid(ctx context.Context, c coupon.Coupon, at time.Time) (bool, error) {
-	outside := !c.StartsAt.IsZero() && at.Before(c.StartsAt) || !c.ExpiresAt.IsZero() && !at.Before(c.ExpiresAt)
+	outside := at.Before(c.StartsAt) || !c.ExpiresAt.IsZero() && !at.Before(c.ExpiresAt)
 	if c.Mirror.IsZero() || !c.Active() || outside {
 		return false, nil
 	}

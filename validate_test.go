@@ -161,6 +161,45 @@ func TestAProcessorThatDoesNotAnswerIsNoRefusal(t *testing.T) {
 	}
 }
 
+// TestTheMirrorIsVerifiedWhereItMatters: of a coupon that is on and within its dates.
+// One that is refused anyway needs no answer of the processor.
+func TestTheMirrorIsVerifiedWhereItMatters(t *testing.T) {
+	t.Parallel()
+	at := func(w *world, d time.Duration) coupon.Moment { return coupon.At(w.now.Add(d)) }
+	cases := map[string]struct {
+		change func(w *world, d *coupon.Draft)
+		off    bool
+		want   error
+	}{
+		"no dates":    {func(*world, *coupon.Draft) {}, false, couponkit.ErrUnavailable},
+		"has started": {func(w *world, d *coupon.Draft) { d.StartsAt = at(w, 0) }, false, couponkit.ErrUnavailable},
+		"has started and will end": {func(w *world, d *coupon.Draft) {
+			d.StartsAt, d.ExpiresAt = at(w, 0), at(w, time.Hour)
+		}, false, couponkit.ErrUnavailable},
+		"will end":        {func(w *world, d *coupon.Draft) { d.ExpiresAt = at(w, time.Hour) }, false, couponkit.ErrUnavailable},
+		"has not started": {func(w *world, d *coupon.Draft) { d.StartsAt = at(w, time.Hour) }, false, coupon.ErrNotStarted},
+		"has ended":       {func(w *world, d *coupon.Draft) { d.ExpiresAt = at(w, 0) }, false, coupon.ErrExpired},
+		"is off":          {func(*world, *coupon.Draft) {}, true, coupon.ErrInactive},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			d := tenOff()
+			tc.change(w, &d)
+			c := w.create(t, d)
+			if tc.off {
+				_, err := w.SetActive(t.Context(), c.ID, false)
+				require.NoError(t, err)
+			}
+			w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.VerifyMirror, Kind: fakeprocessor.LostBefore})
+			if _, err := w.Validate(t.Context(), "TEN", ann); !errors.Is(err, tc.want) {
+				t.Errorf("got %v, want %v", err, tc.want)
+			}
+		})
+	}
+}
+
 func TestQuote(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -228,8 +267,9 @@ func TestTotalsThatCannotBeCharged(t *testing.T) {
 		t.Errorf("49 cents: %v with %+v", refused, p)
 	}
 	for _, cents := range []int64{10_50, 10_00} {
-		if err := ask(w, cheap(cents), "TEN"); err != nil {
-			t.Errorf("%d cents: %v", cents, err)
+		q, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: cheap(cents), Code: "TEN", Customer: ann})
+		if err != nil || q.RequiresPayment() != (cents > 10_00) {
+			t.Errorf("%d cents: payment required: %t, %v", cents, q.RequiresPayment(), err)
 		}
 	}
 	never := newWorldWith(t, processor.Abilities{NoZeroTotal: true})

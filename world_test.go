@@ -43,7 +43,7 @@ func newWorld(t *testing.T, options ...couponkit.Option) *world {
 func newWorldWith(t *testing.T, abilities processor.Abilities, options ...couponkit.Option) *world {
 	t.Helper()
 	w := &world{t: t, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), store: memstore.New(), ledger: &host.Ledger{}}
-	clock := func() time.Time { return w.now }
+	clock := clockOf(w)
 	w.fake = fakeprocessor.New(fakeprocessor.Options{Now: clock, Abilities: abilities, Tolerance: 1000 * time.Hour})
 	w.ledger.Credit(ann.ID, 100)
 	service, err := couponkit.New(w.store, w.fake, append([]couponkit.Option{
@@ -60,6 +60,9 @@ func newWorldWith(t *testing.T, abilities processor.Abilities, options ...coupon
 	w.Service = service
 	return w
 }
+
+// clockOf is the world's clock, for another service in it.
+func clockOf(w *world) func() time.Time { return func() time.Time { return w.now } }
 
 // pass lets time pass.
 func (w *world) pass(d time.Duration) { w.now = w.now.Add(d) }

@@ -1,0 +1,241 @@
+package couponkit_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/processor/fakeprocessor"
+	"github.com/couponkit/couponkit/store"
+)
+
+// lapsed is a world with reservations, and with orders that have no coupon, whose
+// deadline has passed. The processor does not answer for the sessions of the first
+// ones of each.
+func lapsed(t *testing.T, reservations, orders, failing int) *world {
+	t.Helper()
+	w := newWorld(t, couponkit.WithUsers(nil))
+	w.create(t, tenOff())
+	silent := map[string]bool{}
+	for code, n := range map[string]int{"TEN": reservations, "": orders} {
+		for i := range n {
+			r := w.request(code)
+			r.Customer = eligibility.Customer{ID: fmt.Sprintf("customer%s%d", code, i)}
+			if got := w.checkout(t, r); i < failing {
+				silent[got.Session.ID] = true
+			}
+			w.pass(1e6)
+		}
+	}
+	w.pass(couponkit.DefaultSessionLifetime + couponkit.DefaultGrace)
+	w.fake.Inject(fakeprocessor.Fault{
+		Op: fakeprocessor.GetSession, Kind: fakeprocessor.LostBefore, Times: -1,
+		Match: func(c fakeprocessor.Call) bool { return silent[c.SessionID] },
+	})
+	return w
+}
+
+// TestASweepHasALimit: so many records of each kind are finished; what fails takes
+// nobody's turn, until it is ten times as much.
+func TestASweepHasALimit(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reservations, orders, failing, limit int
+		want                                 couponkit.SweepReport
+	}{
+		"fewer than the limit":   {2, 2, 0, 3, couponkit.SweepReport{Released: 2, Cancelled: 2}},
+		"more than the limit":    {5, 4, 0, 3, couponkit.SweepReport{Released: 3, Cancelled: 3}},
+		"failures in front":      {5, 5, 2, 2, couponkit.SweepReport{Released: 2, Cancelled: 2, Failed: 4}},
+		"nothing but failures":   {3, 2, 3, 9, couponkit.SweepReport{Failed: 5}},
+		"too many failures":      {14, 0, 12, 1, couponkit.SweepReport{Failed: 10}},
+		"just not too many":      {10, 0, 9, 1, couponkit.SweepReport{Released: 1, Failed: 9}},
+		"a limit below 1 is all": {3, 3, 0, -1, couponkit.SweepReport{Released: 3, Cancelled: 3}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := lapsed(t, tc.reservations, tc.orders, tc.failing)
+			got, err := w.Sweep(t.Context(), tc.limit)
+			if tc.want.Failed > 0 {
+				require.ErrorIs(t, err, couponkit.ErrUnavailable)
+			} else {
+				require.NoError(t, err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestASweepAsksTheStoreNoMoreThanItMust: once, unless what failed has taken the turn
+// of something that may come behind it.
+func TestASweepAsksTheStoreNoMoreThanItMust(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct{ due, failing, limit, want int }{
+		"nothing":              {0, 0, 2, 1},
+		"all that there is":    {1, 0, 2, 1},
+		"just the limit":       {2, 0, 2, 1},
+		"more than the limit":  {3, 0, 2, 1},
+		"a failure, and less":  {2, 1, 3, 1},
+		"failures in a row":    {3, 2, 3, 2},
+		"failures, then more":  {4, 2, 2, 2},
+		"failures and no more": {2, 2, 2, 2},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, asked := lapsed(t, tc.due, 0, tc.failing), 0
+			w.behind(func(call string, effect func() error) error {
+				if call == "Due" {
+					asked++
+				}
+				return effect()
+			}, couponkit.WithClock(clockOf(w)))
+			_, err := w.Sweep(t.Context(), tc.limit)
+			if (err != nil) != (tc.failing > 0) {
+				t.Errorf("got %v", err)
+			}
+			if asked != tc.want {
+				t.Errorf("the store was asked %d times, want %d", asked, tc.want)
+			}
+		})
+	}
+}
+
+// TestASweepTellsWhatItCouldNotFind: an error of either list is told with what was
+// done before it.
+func TestASweepTellsWhatItCouldNotFind(t *testing.T) {
+	t.Parallel()
+	for call, want := range map[string]couponkit.SweepReport{"Due": {}, "OpenOrders": {Released: 1, Failed: 1}} {
+		w := lapsed(t, 2, 1, 1)
+		w.behind((&refusal{call: call, err: errDown}).gate, couponkit.WithClock(clockOf(w)))
+		got, err := w.Sweep(t.Context(), 0)
+		require.ErrorIs(t, err, errDown)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", call, diff)
+		}
+	}
+}
+
+// TestASweepCountsEachRefundOnce: of points that it gives back itself, and of those
+// that the release has given back with it.
+func TestASweepCountsEachRefundOnce(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		customer func(w *world, session string) error
+		want     couponkit.SweepReport
+	}{
+		"an abandoned session":     {func(*world, string) error { return nil }, couponkit.SweepReport{Released: 1, Refunded: 1}},
+		"a payment that failed":    {failLater, couponkit.SweepReport{Released: 1, Refunded: 1}},
+		"a payment on its way":     {func(w *world, id string) error { return w.fake.PayLater(id) }, couponkit.SweepReport{Waiting: 1}},
+		"a payment that has come":  {func(w *world, id string) error { return w.fake.Pay(id) }, couponkit.SweepReport{Completed: 1}},
+		"a session that is nobody": {nil, couponkit.SweepReport{Released: 1, Refunded: 1}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.exchange(t, w.create(t, forPoints()))
+			if tc.customer == nil { // its session was never made
+				w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.CreateSession, Kind: fakeprocessor.LostBefore})
+				_, err := w.Checkout(t.Context(), w.request("TEN"))
+				require.ErrorIs(t, err, couponkit.ErrUnavailable)
+			} else {
+				require.NoError(t, tc.customer(w, w.checkout(t, w.request("TEN")).Session.ID))
+			}
+			w.pass(couponkit.DefaultSessionLifetime + couponkit.DefaultGrace) // and every event is lost
+			got, err := w.Sweep(t.Context(), 0)
+			require.NoError(t, err)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			again, err := w.Sweep(t.Context(), 0)
+			require.NoError(t, err)
+			require.Equal(t, couponkit.SweepReport{}, again)
+		})
+	}
+}
+
+func failLater(w *world, session string) error {
+	if err := w.fake.PayLater(session); err != nil {
+		return err
+	}
+	return w.fake.PaymentFails(session)
+}
+
+// TestASweepOfOrdersWithoutACoupon: their state follows the session's, also when all
+// that is known of a delayed payment is that the processor has forgotten it.
+func TestASweepOfOrdersWithoutACoupon(t *testing.T) {
+	t.Parallel()
+	told := func(w *world, session string) error {
+		err := w.fake.PayLater(session)
+		w.deliver(w.t)
+		return err
+	}
+	cases := map[string]struct {
+		customer  func(w *world, session string) error
+		forgotten bool
+		want      couponkit.SweepReport
+		state     store.OrderState
+	}{
+		"abandoned":      {func(*world, string) error { return nil }, false, couponkit.SweepReport{Cancelled: 1}, store.OrderCancelled},
+		"paid":           {func(w *world, id string) error { return w.fake.Pay(id) }, false, couponkit.SweepReport{}, store.OrderPaid},
+		"payment failed": {failLater, false, couponkit.SweepReport{Cancelled: 1}, store.OrderCancelled},
+		"payment on its way": {
+			func(w *world, id string) error { return w.fake.PayLater(id) }, false, couponkit.SweepReport{}, store.OrderAwaitingPayment,
+		},
+		"payment arrived": {func(w *world, id string) error {
+			require.NoError(w.t, told(w, id))
+			return w.fake.PaymentArrives(id)
+		}, false, couponkit.SweepReport{}, store.OrderPaid},
+		"payment forgotten": {told, true, couponkit.SweepReport{Cancelled: 1}, store.OrderCancelled},
+		"session forgotten": {
+			func(*world, string) error { return nil }, true, couponkit.SweepReport{Cancelled: 1}, store.OrderCancelled,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			got := w.checkout(t, w.request(""))
+			require.NoError(t, tc.customer(w, got.Session.ID))
+			w.pass(couponkit.DefaultPaymentWait)
+			if tc.forgotten {
+				w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.GetSession, Kind: fakeprocessor.Refuse, Err: processor.ErrNotFound})
+			}
+			report, err := w.Sweep(t.Context(), 0)
+			require.NoError(t, err)
+			if diff := cmp.Diff(tc.want, report); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if o := w.order(t, got.Order.ID); o.State != tc.state {
+				t.Errorf("the order is %s, want %s", o.State, tc.state)
+			}
+		})
+	}
+}
+
+// TestCouponsOfSweptReservationsAreFree is what the sweep is for.
+func TestCouponsOfSweptReservationsAreFree(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	d := tenOff()
+	d.MaxUses = coupon.Set[int64](1)
+	c := w.create(t, d)
+	w.checkout(t, w.request("TEN"))
+	w.pass(couponkit.DefaultSessionLifetime + couponkit.DefaultGrace)
+	_, err := w.Sweep(t.Context(), 0)
+	require.NoError(t, err)
+	r := w.request("TEN")
+	r.Customer = bob
+	got := w.checkout(t, r)
+	require.NoError(t, w.handle(t.Context(), w.event(got, processor.Completed, processor.Paid)))
+	require.Equal(t, int64(1), w.get(t, c.ID).UsedCount)
+}
