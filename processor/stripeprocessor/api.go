@@ -3,6 +3,7 @@ package stripeprocessor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"time"
 
@@ -40,13 +41,25 @@ func withID(op, id string) error {
 	return nil
 }
 
+// about refuses an answer that is no object, but an ID alone or nothing, or not the one
+// that was asked for: something stands between Stripe and this program, and what Stripe
+// has done is not known.
+func about(object, got, want string) error {
+	if object == "" || got == "" || got != want {
+		return fmt.Errorf("the answer is %.64q %.64q, not %q", object, got, want)
+	}
+	return nil
+}
+
 func (p *Processor) createCoupon(ctx context.Context, params *stripe.CouponCreateParams,
 	look func(context.Context) (bool, error),
 ) (made *stripe.Coupon, err error) {
 	err = p.do(ctx, call{op: opCreateCoupon, look: look}, func(ctx context.Context, key string) (err error) {
 		params.SetIdempotencyKey(key)
-		made, err = p.client.V1Coupons.Create(ctx, params)
-		return err
+		if made, err = p.client.V1Coupons.Create(ctx, params); err != nil {
+			return err
+		}
+		return about(made.Object, made.ID, stripe.StringValue(params.ID))
 	})
 	return made, err
 }
@@ -56,8 +69,10 @@ func (p *Processor) readCoupon(ctx context.Context, id string) (found *stripe.Co
 		return nil, err
 	}
 	err = p.do(ctx, call{op: opReadCoupon}, func(ctx context.Context, _ string) (err error) {
-		found, err = p.client.V1Coupons.Retrieve(ctx, id, nil)
-		return err
+		if found, err = p.client.V1Coupons.Retrieve(ctx, id, nil); err != nil {
+			return err
+		}
+		return about(found.Object, found.ID, id)
 	})
 	return found, err
 }
@@ -68,8 +83,10 @@ func (p *Processor) updateCoupon(ctx context.Context, id string, params *stripe.
 	}
 	err = p.do(ctx, call{op: opUpdateCoupon}, func(ctx context.Context, key string) (err error) {
 		params.SetIdempotencyKey(key)
-		changed, err = p.client.V1Coupons.Update(ctx, id, params)
-		return err
+		if changed, err = p.client.V1Coupons.Update(ctx, id, params); err != nil {
+			return err
+		}
+		return about(changed.Object, changed.ID, id)
 	})
 	return changed, err
 }
@@ -95,8 +112,10 @@ func (p *Processor) createCode(ctx context.Context, params *stripe.PromotionCode
 ) (made *stripe.PromotionCode, err error) {
 	err = p.do(ctx, call{op: opCreateCode, look: look}, func(ctx context.Context, key string) (err error) {
 		params.SetIdempotencyKey(key)
-		made, err = p.client.V1PromotionCodes.Create(ctx, params)
-		return err
+		if made, err = p.client.V1PromotionCodes.Create(ctx, params); err != nil {
+			return err
+		}
+		return about(made.Object, made.ID, made.ID)
 	})
 	return made, err
 }
@@ -108,8 +127,10 @@ func (p *Processor) readCode(ctx context.Context, id string) (found *stripe.Prom
 	}
 	params := &stripe.PromotionCodeRetrieveParams{Expand: stripe.StringSlice([]string{expandCoupon})}
 	err = p.do(ctx, call{op: opReadCode}, func(ctx context.Context, _ string) (err error) {
-		found, err = p.client.V1PromotionCodes.Retrieve(ctx, id, params)
-		return err
+		if found, err = p.client.V1PromotionCodes.Retrieve(ctx, id, params); err != nil {
+			return err
+		}
+		return about(found.Object, found.ID, id)
 	})
 	return found, err
 }
@@ -156,15 +177,22 @@ func (p *Processor) coupons(ctx context.Context) iter.Seq2[*stripe.Coupon, error
 
 // pages yields the items of a list. A page is fetched before the items of the one
 // before are yielded, so that a consumer may delete what it gets: Stripe goes on
-// after an item by its ID.
+// after an item by its ID. A list that would begin again is an error.
 func pages[T any](fetch func(after *string) ([]T, bool, error), id func(T) string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
+		after := ""
 		page, more, err := fetch(nil)
 		for {
 			var next []T
 			var nextMore bool
 			if err == nil && more && len(page) > 0 {
-				next, nextMore, err = fetch(stripe.String(id(page[len(page)-1])))
+				last := id(page[len(page)-1])
+				if last == "" || last == after {
+					err = fmt.Errorf("stripe: %w: a list does not go on after %q", processor.ErrUnavailable, last)
+				} else {
+					after = last
+					next, nextMore, err = fetch(stripe.String(after))
+				}
 			}
 			for _, item := range page {
 				if !yield(item, nil) {

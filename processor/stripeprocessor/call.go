@@ -81,7 +81,7 @@ func (p *Processor) do(ctx context.Context, c call, send func(ctx context.Contex
 			return ended(c.op, err)
 		}
 		answer := &exchange{}
-		err := send(context.WithValue(ctx, exchangeKey{}, answer), key)
+		err := attempt(context.WithValue(ctx, exchangeKey{}, answer), key, send)
 		if err == nil {
 			return nil
 		}
@@ -116,6 +116,17 @@ func (p *Processor) do(ctx context.Context, c call, send func(ctx context.Contex
 		generation++
 		key = c.keyOf(generation)
 	}
+}
+
+// attempt sends once. stripe-go panics on some answers that Stripe does not give, such
+// as a list with a null in it; that is an answer that could not be read.
+func attempt(ctx context.Context, key string, send func(ctx context.Context, key string) error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the answer could not be read: %v", r)
+		}
+	}()
+	return send(ctx, key)
 }
 
 func (c call) keyOf(generation int) string {

@@ -98,13 +98,24 @@ func (m money) toStripe(minor int64) (int64, error) {
 	return minor * multiply / divide, faults.Err()
 }
 
-// fromStripe converts an amount that Stripe has told. Two amounts of Stripe never
-// become one of ours: an amount that is finer than our minor unit, which Stripe
-// does not charge, is rounded away from what was ordered, upwards.
+// fromStripe converts an amount that Stripe has told. An amount that is finer than our
+// minor unit, which Stripe does not charge, is rounded upwards. One that we cannot
+// count becomes the greatest or least that we can, which is off every step above 1: it
+// must not wrap around into an amount that was ordered.
 func (m money) fromStripe(amount int64) int64 {
 	multiply, divide := m.factors()
 	if multiply > 1 {
-		return (amount + multiply - 1) / multiply
+		up := amount / multiply // upwards already below 0
+		if amount%multiply > 0 {
+			up++
+		}
+		return up
+	}
+	switch {
+	case amount > math.MaxInt64/divide:
+		return math.MaxInt64
+	case amount < math.MinInt64/divide:
+		return math.MinInt64
 	}
 	return amount * divide
 }

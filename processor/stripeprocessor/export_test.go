@@ -3,6 +3,7 @@ package stripeprocessor
 import (
 	"time"
 
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 )
 
@@ -35,6 +36,26 @@ func ParseSignature(header string) bool {
 
 // StripeName cuts a name as for Stripe.
 func StripeName(name string) (string, bool) { return stripeName(name) }
+
+// ToStripe returns an amount in Stripe's minor units. charged is false for currencies
+// that Stripe does not charge.
+func ToStripe(c pricing.Currency, minor int64) (amount int64, charged bool, err error) {
+	m, err := moneyOf(c)
+	if err != nil {
+		return 0, false, nil //nolint:nilerr // that is what charged tells
+	}
+	amount, err = m.toStripe(minor)
+	return amount, true, err
+}
+
+// FromStripe returns an amount of Stripe's in our minor units.
+func FromStripe(c pricing.Currency, amount int64) int64 {
+	m, err := moneyOf(c)
+	if err != nil {
+		return 0
+	}
+	return m.fromStripe(amount)
+}
 
 // Pause is the pause after the n-th attempt, with the defaults filled in.
 func Pause(r Retry, n int, wished time.Duration) time.Duration {

@@ -104,7 +104,10 @@ func (p *Processor) sendSession(ctx context.Context, out *plan, attempt int) (ma
 		params.SetIdempotencyKey(key)
 		made, err = p.client.V1CheckoutSessions.Create(ctx, params)
 		replayed = exchangeOf(ctx).replayed()
-		return err
+		if err != nil {
+			return err
+		}
+		return about(made.Object, made.ID, made.ID)
 	})
 	if err == nil && found != nil {
 		return found, false, nil
@@ -240,8 +243,10 @@ func (p *Processor) expire(ctx context.Context, id string) (ended *stripe.Checko
 	err = p.do(ctx, call{op: opExpireSession}, func(ctx context.Context, key string) (err error) {
 		params := &stripe.CheckoutSessionExpireParams{}
 		params.SetIdempotencyKey(key)
-		ended, err = p.client.V1CheckoutSessions.Expire(ctx, id, params)
-		return err
+		if ended, err = p.client.V1CheckoutSessions.Expire(ctx, id, params); err != nil {
+			return err
+		}
+		return about(ended.Object, ended.ID, id)
 	})
 	return ended, err
 }
@@ -255,8 +260,10 @@ func (p *Processor) readSession(ctx context.Context, id string, expand []string)
 		params.Expand = stripe.StringSlice(expand)
 	}
 	err = p.do(ctx, call{op: opReadSession}, func(ctx context.Context, _ string) (err error) {
-		found, err = p.client.V1CheckoutSessions.Retrieve(ctx, id, params)
-		return err
+		if found, err = p.client.V1CheckoutSessions.Retrieve(ctx, id, params); err != nil {
+			return err
+		}
+		return about(found.Object, found.ID, id)
 	})
 	return found, err
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 
 	"github.com/couponkit/couponkit/examples/service/internal/shop"
 )
@@ -91,9 +92,13 @@ func connectionAddress(r *http.Request) string {
 }
 
 // network is what counts as one client: an IPv4 address, or the network of 64 bits
-// that one customer of an IPv6 provider has to himself.
+// that one customer of an IPv6 provider has to himself. Some proxies write an address
+// with its port, which is another one with each connection, or in brackets.
 func network(address string) string {
-	ip, err := netip.ParseAddr(address)
+	ip, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(address, "["), "]"))
+	if with, withPort := netip.ParseAddrPort(address); withPort == nil {
+		ip, err = with.Addr(), nil
+	}
 	if err != nil {
 		return address
 	}

@@ -226,11 +226,10 @@ func clientAddress(c Config) func(*http.Request) string {
 		return nil
 	}
 	return func(r *http.Request) string {
-		entries := r.Header.Values("X-Forwarded-For")
-		if len(entries) == 0 {
-			return r.RemoteAddr
+		entries := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+		if last := strings.TrimSpace(entries[len(entries)-1]); last != "" {
+			return last
 		}
-		list := strings.Split(entries[len(entries)-1], ",")
-		return strings.TrimSpace(list[len(list)-1])
+		return r.RemoteAddr
 	}
 }
