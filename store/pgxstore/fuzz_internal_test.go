@@ -2,6 +2,7 @@ package pgxstore
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -180,6 +181,46 @@ func FuzzLikePattern(f *testing.F) {
 		escaped := pgx.Identifier{text}.Sanitize()
 		if names, rest := quotedNames(escaped); len(names) != 1 || names[0] != text || rest != "" {
 			t.Errorf("%q is quoted as %s", text, escaped)
+		}
+	})
+}
+
+// FuzzSearchPart: the part of a text by which the index is asked is the longest that is
+// made of adjacent rare pieces; seed draws which are rare.
+func FuzzSearchPart(f *testing.F) {
+	for _, text := range []string{"summer-jnp2g9wva", "winter sale", "größe größe größe", "日本語日本語日本語", "abcdefghijkl", "a-b-c-d-e-f"} {
+		f.Add(text, uint64(1))
+		f.Add(text, uint64(0b1010))
+		f.Add(text, ^uint64(0))
+	}
+	f.Fuzz(func(t *testing.T, search string, seed uint64) {
+		text := fold(search)
+		pieces := piecesOf(text)
+		rare, rareAt := make([]bool, len(pieces)), make([]bool, len(text))
+		end := 0
+		for i, p := range pieces {
+			if p.from < end || p.to > len(text) || p.to-p.from < trigram {
+				t.Fatalf("%q has the piece %v after %d", text, p, end)
+			}
+			end, rare[i] = p.to, seed>>(i%64)&1 == 1
+			for at := p.from; at < p.to; at++ {
+				if rareAt[at] = rare[i]; !inWord(text[at]) {
+					t.Fatalf("the piece %v of %q is in no word", p, text)
+				}
+			}
+		}
+		longest, run := 0, 0
+		for _, is := range rareAt {
+			if run++; !is {
+				run = 0
+			}
+			longest = max(longest, run)
+		}
+		if longest < shortPart || !slices.Contains(rare, false) {
+			longest = len(text)
+		}
+		if part := rarest(text, pieces, rare); len(part) != longest || !strings.Contains(text, part) {
+			t.Errorf("%q in pieces %v, rare %v, is looked for as %q", text, pieces, rare, part)
 		}
 	})
 }

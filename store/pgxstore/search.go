@@ -4,21 +4,22 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// A trigram index finds a text by reading the lists of all its trigrams. One that only
-// a few coupons have is read at once; but of the code SUMMER-JNP2G9WVA it reads the
-// lists of "summer" too, which are long where many codes begin so. Such a text is
-// looked for by its rare part alone, and what was found is held to the whole.
+// A trigram index finds a text by reading the lists of all its trigrams. Short lists
+// are read at once; but of the code SUMMER-JNP2G9WVA it reads those of "summer" too,
+// which are long where many codes begin so. Such a text is looked for by its rare part
+// alone, and what was found is held to the whole.
 const (
 	shortText = 10 // a text of fewer letters is looked for as a whole
 	trigram   = 3
 	maxPieces = 12
-	shortPart = 4  // a part of fewer letters is not rare
-	frequent  = 30 // times as many rows as the rarest piece has
+	shortPart = 4     // a part of fewer letters is not rare
+	rareShare = 1_000 // a piece that more than one in so many coupons has is not rare
 )
 
 // addSearch narrows a list to the coupons whose search text holds the folded text.
@@ -51,11 +52,11 @@ func (s *Store) lookFor(ctx context.Context, on session, text string) (string, e
 	if len(pieces) < 2 {
 		return text, nil
 	}
-	rows, err := s.expected(ctx, on, text, pieces)
+	rare, err := s.expectedRare(ctx, on, text, pieces)
 	if err != nil {
 		return "", err
 	}
-	return rarest(text, pieces, rows), nil
+	return rarest(text, pieces, rare), nil
 }
 
 // piece is a part of a text, in bytes: from inclusive, to exclusive.
@@ -91,18 +92,12 @@ func piecesOf(text string) []piece {
 
 func inWord(b byte) bool { return '0' <= b && b <= '9' || 'a' <= b && b <= 'z' }
 
-// rarest returns the longest part of the text that is made of adjacent pieces without
-// a frequent one; the whole text if no piece is frequent, or if the part is too short
-// to be rare.
-func rarest(text string, pieces []piece, rows []float64) string {
-	least := rows[0]
-	for _, n := range rows {
-		least = min(least, n)
-	}
-	none, best, run := true, piece{}, piece{}
+// rarest returns the longest part of the text that is made of adjacent rare pieces; the
+// whole text if all pieces are rare, or if the part is too short.
+func rarest(text string, pieces []piece, rare []bool) string {
+	best, run := piece{}, piece{}
 	for i, p := range pieces {
-		if rows[i] > frequent*least {
-			none, run = false, piece{}
+		if !rare[i] {
 			continue
 		}
 		if run.to != p.from {
@@ -113,18 +108,18 @@ func rarest(text string, pieces []piece, rows []float64) string {
 			best = run
 		}
 	}
-	if none || best.to-best.from < shortPart {
+	if !slices.Contains(rare, false) || best.to-best.from < shortPart {
 		return text
 	}
 	return text[best.from:best.to]
 }
 
-// expected returns for each piece how many coupons PostgreSQL expects to have it. The
+// expectedRare tells of each piece whether PostgreSQL expects few coupons to have it. The
 // limits keep the plan cheap, so that it is neither compiled nor split among workers.
-func (s *Store) expected(ctx context.Context, on session, text string, pieces []piece) ([]float64, error) {
-	branches, patterns := make([]string, len(pieces)), make([]any, len(pieces))
+func (s *Store) expectedRare(ctx context.Context, on session, text string, pieces []piece) ([]bool, error) {
+	branches, patterns := []string{"(SELECT FROM {coupons} every LIMIT 1)"}, make([]any, len(pieces))
 	for i, p := range pieces {
-		branches[i] = fmt.Sprintf("(SELECT FROM {coupons} p%d WHERE p%d.search_text LIKE $%d LIMIT 1)", i, i, i+1)
+		branches = append(branches, fmt.Sprintf("(SELECT FROM {coupons} p%d WHERE p%d.search_text LIKE $%d LIMIT 1)", i, i, i+1))
 		patterns[i] = likePattern(text[p.from:p.to])
 	}
 	var document []byte
@@ -136,13 +131,15 @@ func (s *Store) expected(ctx context.Context, on session, text string, pieces []
 	if err := json.Unmarshal(document, &plans); err != nil {
 		return nil, fmt.Errorf("read a plan: %w", err)
 	}
-	rows := make([]float64, len(pieces))
-	for _, p := range plans {
-		for i := range rows {
-			rows[i] = max(rows[i], p.Plan.rowsOf(fmt.Sprintf("p%d", i)))
-		}
+	if len(plans) != 1 {
+		return nil, fmt.Errorf("%d plans for one statement", len(plans))
 	}
-	return rows, nil
+	most := max(plans[0].Plan.rowsOf("every")/rareShare, 1)
+	rare := make([]bool, len(pieces))
+	for i := range pieces {
+		rare[i] = plans[0].Plan.rowsOf(fmt.Sprintf("p%d", i)) <= most
+	}
+	return rare, nil
 }
 
 // planNode is a step of a plan of PostgreSQL.

@@ -83,7 +83,7 @@ func run(ctx context.Context, p plan) (err error) {
 		}
 	}
 	if p.wait {
-		if err := told(p); err != nil {
+		if err := told(ctx, p); err != nil {
 			return err
 		}
 	}
@@ -101,10 +101,19 @@ func run(ctx context.Context, p plan) (err error) {
 }
 
 // told waits for a line on the standard input.
-func told(p plan) error {
+func told(ctx context.Context, p plan) error {
 	fmt.Fprintf(os.Stderr, "loaded: -small %s -large %s; waiting for a line\n", p.smallDSN, p.largeDSN)
-	_, err := bufio.NewReader(os.Stdin).ReadString('\n')
-	return err
+	line := make(chan error, 1)
+	go func() {
+		_, err := bufio.NewReader(os.Stdin).ReadString('\n')
+		line <- err
+	}()
+	select {
+	case err := <-line:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // measured opens both shops and measures.
