@@ -109,7 +109,7 @@ func New(d Draft, by Creation) (Coupon, error) {
 // are not judged: a field that could not be read at all would only be reported a
 // second time.
 func (c Coupon) addFaults(faults *pricing.ValidationError, judged ...string) {
-	skip := make(map[string]bool, len(faults.Fields)+len(judged))
+	skip := map[string]bool{}
 	for _, field := range judged {
 		skip[field] = true
 	}

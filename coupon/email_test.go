@@ -122,8 +122,10 @@ func TestEmailListInJSON(t *testing.T) {
 		}
 	}
 	var l coupon.EmailList
-	if l.UnmarshalJSON([]byte(`"open`)) == nil {
-		t.Error("an unterminated text is accepted")
+	for _, document := range []string{"", `"`, `"open`} {
+		if l.UnmarshalJSON([]byte(document)) == nil {
+			t.Errorf("%q is accepted", document)
+		}
 	}
 }
 

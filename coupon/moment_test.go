@@ -41,6 +41,7 @@ func TestParseMoment(t *testing.T) {
 		"2026-1-1": "malformed", " 2026-12-31": "malformed", "31.12.2026": "malformed", "2026-12-31 12:00:00Z": "malformed",
 		"2026-11-20T12:00:00": "malformed", "2026-11-20T9:00:00Z": "malformed", "2026-11-20T12:00:00,5Z": "malformed",
 		"2026-11-20T24:00:00Z": "malformed", "2016-12-31T23:59:60Z": "malformed", "2026-11-20T12:00:00+24:00": "malformed",
+		"2026-11-20T12:00:00+01:60": "malformed", "2026-11-20T12:00:00-23:60": "malformed",
 		"2026-11-20T12:00Z": "malformed", "10000-01-01": "malformed", "-001-01-01": "malformed", "1e400": "malformed", "\xff": "malformed",
 		"0000-12-31": "too_small", "0000-12-31T00:00:00Z": "too_small", "0001-01-01T00:00:00Z": "too_small",
 		"0001-01-01T00:00:00.0000009Z": "too_small", "0001-01-01T00:00:00+00:01": "too_small",

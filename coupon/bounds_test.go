@@ -1,0 +1,158 @@
+package coupon_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// Every bound is inclusive: what is exactly as much as allowed is accepted, and one
+// more is named.
+
+func TestTheMostItemsOfASelection(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]map[string]pricing.FieldCode{
+		coupon.MaxSelectedItems:     {},
+		coupon.MaxSelectedItems + 1: {"planIds": pricing.FieldTooLong},
+	} {
+		d := ten()
+		d.AppliesTo = coupon.Subscription
+		for i := range n {
+			d.PlanIDs = append(d.PlanIDs, fmt.Sprint(i))
+		}
+		_, err := coupon.New(d, creation)
+		if diff := cmp.Diff(want, fieldCodes(t, err)); diff != "" {
+			t.Errorf("%d plans (-want +got):\n%s", n, diff)
+		}
+	}
+}
+
+func TestTheMostAddresses(t *testing.T) {
+	t.Parallel()
+	set, err := coupon.NewEmailSet(slices.Repeat([]string{"a@x.org"}, coupon.MaxAllowedEmails)...)
+	require.NoError(t, err)
+	require.Equal(t, 1, set.Len())
+	for n, want := range map[int]map[string]pricing.FieldCode{
+		coupon.MaxAllowedEmails:     {},
+		coupon.MaxAllowedEmails + 1: {"allowedUserEmails": pricing.FieldTooLong},
+	} {
+		c := full(t)
+		c.AllowedUserEmails = coupon.NarrowedEmailSet(n, "")
+		if diff := cmp.Diff(want, fieldCodes(t, c.Validate())); diff != "" {
+			t.Errorf("%d addresses (-want +got):\n%s", n, diff)
+		}
+	}
+}
+
+func TestTheLongestAddress(t *testing.T) {
+	t.Parallel()
+	domain := strings.Repeat(strings.Repeat("y", 62)+".", 4)
+	longest := "a@" + domain[:coupon.MaxEmailLength-3] + "z"
+	require.Len(t, longest, coupon.MaxEmailLength)
+	got, err := coupon.ParseEmail(longest)
+	require.NoError(t, err)
+	require.Equal(t, longest, got)
+	set, err := coupon.NewEmailSet(longest)
+	require.NoError(t, err)
+	require.True(t, set.Has(strings.ToUpper(longest)))
+	_, err = coupon.ParseEmail("b" + longest)
+	require.Equal(t, pricing.FieldTooLong, fieldCodes(t, err)[""])
+}
+
+// Of every letter and sign of a keyboard, at the ends of their ranges too.
+func TestEveryASCIISignInACode(t *testing.T) {
+	t.Parallel()
+	for b := byte('!'); b <= '~'; b++ {
+		got, err := coupon.ParseCode(string(b))
+		require.NoError(t, err)
+		require.Equal(t, strings.ToUpper(string(b)), got.String())
+	}
+}
+
+func TestEveryLetterOfAnAddressInEitherCase(t *testing.T) {
+	t.Parallel()
+	for b := byte('a'); b <= 'z'; b++ {
+		lower := string(b) + "@x.org"
+		set, err := coupon.NewEmailSet(lower)
+		require.NoError(t, err)
+		require.True(t, set.Has(strings.ToUpper(lower)), lower)
+	}
+	set, err := coupon.NewEmailSet("zoë@bücher.example")
+	require.NoError(t, err)
+	require.True(t, set.Has("ZOË@BÜCHER.EXAMPLE"))
+}
+
+// Some fault is named for every required field of a draft in which nothing is given.
+func TestAnEmptyDraft(t *testing.T) {
+	t.Parallel()
+	_, err := coupon.New(coupon.Draft{}, creation)
+	want := map[string]pricing.FieldCode{
+		"code": pricing.FieldRequired, "name": pricing.FieldRequired,
+		"discountType": pricing.FieldRequired, "discountValue": pricing.FieldTooSmall,
+	}
+	if diff := cmp.Diff(want, fieldCodes(t, err)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A mirror is there as soon as one of its objects is; the coupon is mirrored when it
+// is there and of the coupon's revision.
+func TestMirrors(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		mirror        coupon.Mirror
+		zero, current bool
+	}{
+		{coupon.Mirror{}, true, false},
+		{coupon.Mirror{Revision: 1}, true, false},
+		{coupon.Mirror{CouponID: "co", Revision: 1}, false, true},
+		{coupon.Mirror{PromotionCodeID: "pc", Revision: 1}, false, true},
+		{coupon.Mirror{CouponID: "co", PromotionCodeID: "pc", Revision: 1}, false, true},
+		{coupon.Mirror{CouponID: "co", PromotionCodeID: "pc", Revision: 2}, false, false},
+	} {
+		c := coupon.Coupon{Mirror: test.mirror, Revision: 1}
+		if test.mirror.IsZero() != test.zero || c.Mirrored() != test.current {
+			t.Errorf("%+v: zero %t, of revision 1 %t", test.mirror, test.mirror.IsZero(), c.Mirrored())
+		}
+	}
+}
+
+func TestEmailSetsAreComparedByAllThatTheyTell(t *testing.T) {
+	t.Parallel()
+	whole, err := coupon.NewEmailSet("ann@x.org")
+	require.NoError(t, err)
+	other, err := coupon.NewEmailSet("bob@x.org")
+	require.NoError(t, err)
+	sets := []coupon.EmailSet{
+		{}, whole, other, coupon.NarrowedEmailSet(2, "ann@x.org"), coupon.NarrowedEmailSet(3, "ann@x.org"), coupon.NarrowedEmailSet(3, ""),
+	}
+	for i, a := range sets {
+		for j, b := range sets {
+			if a.Equal(b) != (i == j) {
+				t.Errorf("%d and %d are equal: %t", i, j, a.Equal(b))
+			}
+		}
+	}
+}
+
+// What is wrong with an address is said of the part in which it is.
+func TestFaultsOfAddressesAreForPeople(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"ann":              "the @ is missing",
+		"@example.org":     "the part before the @ has 1 to 64 characters",
+		".ann@x.org":       "the part before the @ is malformed",
+		"ann@":             "the part after the @ is no domain",
+		"\xff@example.org": "it is not valid UTF-8",
+	} {
+		_, err := coupon.ParseEmail(text)
+		require.ErrorContains(t, err, want)
+	}
+}
