@@ -76,7 +76,8 @@ func statementsOf(script string) []string {
 
 // Migrate brings the tables up: it runs the steps that the database has not, under
 // a lock. Any number of processes may call it at once, at every start. A database
-// that a later version has migrated is left as it is: steps only add.
+// that a later version has migrated is left as it is: steps take no table or column
+// away.
 func Migrate(ctx context.Context, db *sql.DB, d Dialect, tablePrefix string) (err error) {
 	steps, err := Migrations(d, tablePrefix)
 	if err != nil {

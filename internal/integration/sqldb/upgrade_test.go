@@ -170,6 +170,7 @@ func writeDump(t *testing.T, s shop) {
 	newTour().fill(t, opened)
 	steps, err := sqlstore.Migrations(s.dialect, "")
 	require.NoError(t, err)
+	require.Len(t, steps, 1, "the first schema is frozen")
 	var out strings.Builder
 	out.WriteString("CREATE TABLE couponkit_migrations (version INTEGER NOT NULL PRIMARY KEY, name VARCHAR(100) NOT NULL);\n\n")
 	out.WriteString(steps[0].SQL())

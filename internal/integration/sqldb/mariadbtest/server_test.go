@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/couponkit/couponkit/internal/integration/sqldb/mariadbtest"
 )
@@ -16,6 +17,10 @@ var shared mariadbtest.Shared
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if err := shared.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	if err := goleak.Find(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}

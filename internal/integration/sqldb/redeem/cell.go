@@ -48,6 +48,11 @@ func (p plan) template(ctx context.Context, driver string) (file string, err err
 	if err := sqlstore.Migrate(ctx, db, sqlstore.SQLite, ""); err != nil {
 		return "", err
 	}
+	for _, index := range p.drop {
+		if _, err := db.ExecContext(ctx, "DROP INDEX "+index); err != nil {
+			return "", err
+		}
+	}
 	c, err := hotCoupon()
 	if err != nil {
 		return "", err
@@ -99,12 +104,13 @@ func hotCoupon() (coupon.Coupon, error) {
 // checkout makes the requests of the clients: each is another customer's.
 type checkout struct {
 	what     string
+	ordered  bool
 	coupon   coupon.Coupon
 	snapshot coupon.Snapshot
 	quote    pricing.Quote
 }
 
-func newCheckout(what string) (checkout, error) {
+func (p plan) newCheckout(what string) (checkout, error) {
 	c, err := hotCoupon()
 	if err != nil {
 		return checkout{}, err
@@ -113,7 +119,7 @@ func newCheckout(what string) (checkout, error) {
 		{ID: "1", Kind: pricing.Device, ItemID: "phone", Quantity: 3, UnitPrice: 9999},
 		{ID: "2", Kind: pricing.Shipping, ItemID: "post", Quantity: 1, UnitPrice: 490},
 	}}, c.Discount, nil)
-	return checkout{what: what, coupon: c, snapshot: c.Snapshot(), quote: quote}, err
+	return checkout{what: what, ordered: p.ordered, coupon: c, snapshot: c.Snapshot(), quote: quote}, err
 }
 
 // request is request n of a client. IDs are as random as those of a service.
@@ -123,8 +129,12 @@ func (c checkout) request(client, n int) store.Reservation {
 	x *= 0x94d049bb133111eb
 	name := fmt.Sprintf("%016x%04x%06x", x^x>>29, client, n)
 	now := time.Now().UTC().Truncate(time.Microsecond)
+	id := name
+	if c.ordered {
+		id = fmt.Sprintf("%014x%s", now.UnixMicro(), name[14:])
+	}
 	r := store.Reservation{Redemption: redemption.Redemption{
-		ID: redemption.IDPrefix + name, Key: name, CouponID: c.coupon.ID, CustomerID: "customer-" + name,
+		ID: redemption.IDPrefix + id, Key: name, CouponID: c.coupon.ID, CustomerID: "customer-" + name,
 		State: redemption.Reserved, Deadline: now.Add(time.Hour), CreatedAt: now, UpdatedAt: now,
 	}}
 	v := &r.Redemption
@@ -132,7 +142,7 @@ func (c checkout) request(client, n int) store.Reservation {
 		v.Origin, v.Points, v.PointsState = redemption.FromPoints, 50, redemption.PointsPending
 		return r
 	}
-	v.Origin, v.OrderID = redemption.FromCheckout, store.OrderIDPrefix+name
+	v.Origin, v.OrderID = redemption.FromCheckout, store.OrderIDPrefix+id
 	r.Order = &store.Order{
 		ID: v.OrderID, Key: v.Key, Fingerprint: "cart", CustomerID: v.CustomerID, State: store.OrderOpen,
 		CouponID: v.CouponID, Coupon: &c.snapshot, ReservationID: v.ID, DiscountAmount: c.quote.Discount, Quote: c.quote,
@@ -187,7 +197,7 @@ func (p plan) cell(ctx context.Context, template string, in setting, w way, clie
 // measure lets the clients use the coupon as fast as they can, and times the uses
 // after a warm-up. It returns how many there were in all.
 func (p plan) measure(ctx context.Context, what string, u user, clients int) (cell, int64, error) {
-	shop, err := newCheckout(what)
+	shop, err := p.newCheckout(what)
 	if err != nil {
 		return cell{}, 0, err
 	}

@@ -37,7 +37,7 @@ func (g *goals) print(out io.Writer) error {
 			for _, goal := range []struct {
 				way   string
 				least float64
-			}{{"textbook", 5}, {"ceiling", 0.75}} {
+			}{{"textbook", 5}, {"single", 5}, {"ceiling", 0.75}} {
 				ours, measured := g.rates[cellName{in, goalClients, "batched"}]
 				other, too := g.rates[cellName{in, goalClients, goal.way}]
 				if !measured || !too {

@@ -45,6 +45,8 @@ type plan struct {
 	clients     []int
 	duration    time.Duration
 	seeded      int
+	ordered     bool
+	drop        []string
 	dir         string
 }
 
@@ -62,9 +64,12 @@ func main() {
 	clients := flag.String("clients", "1,8,64", "how many clients call at once, with commas")
 	flag.DurationVar(&p.duration, "for", 2*time.Second, "how long each cell runs, after a quarter of that to warm up")
 	flag.IntVar(&p.seeded, "seeded", 100_000, "uses that are in the tables before")
+	flag.BoolVar(&p.ordered, "ordered", false, "IDs begin with the time, so that they are written to the end of their index")
+	drop := flag.String("drop", "", "indexes to do without, with commas, to see what they cost")
 	profile := flag.String("cpuprofile", "", "write a profile of the processor to this file, of all cells together")
 	dir := flag.String("dir", "", "where the files are made; empty is the system's place for temporary files")
 	flag.Parse()
+	p.drop = list(*drop)
 	p.what, p.drivers, p.synchronous, p.ways = list(*what), list(*driverNames), list(*synchronous), list(*wayNames)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := profiled(*profile, func() error { return p.execute(ctx, *clients, *dir, os.Stdout) })
