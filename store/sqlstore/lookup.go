@@ -24,17 +24,19 @@ func (s *Store) Coupon(ctx context.Context, id string) (c coupon.Coupon, err err
 
 // lookUp reads everything in one statement, and so in one state of the database:
 // the coupon, the figures, and one row for each reservation that the customer
-// holds, or one without a reservation.
+// holds, or one without a reservation. The customer's rows are read once, and again
+// only if there is a reservation.
 var (
 	lookUpByID   = fmt.Sprintf(lookUp, "c.id")
 	lookUpByCode = fmt.Sprintf(lookUp, "c.code")
 	lookUp       = `SELECT ` + couponColumns + `,
 	(SELECT COUNT(*) FROM {coupon_allowed_emails} e WHERE e.coupon_id = c.id AND e.email = ?),
-	(SELECT COUNT(*) FROM {coupon_redemptions} u WHERE u.coupon_id = c.id AND u.customer_id = ? AND u.state = 'completed'),
-	(SELECT COUNT(*) FROM {coupon_redemptions} u WHERE u.coupon_id = c.id AND u.customer_id = ? AND u.state = 'reserved'),
-	` + outerJoined(redemptionColumns) + `
-	FROM {coupons} c LEFT JOIN {coupon_redemptions} r ON r.coupon_id = c.id AND r.customer_id = ? AND r.state = 'reserved'
-	WHERE %s = ? ORDER BY r.created_at, r.id LIMIT ?`
+	h.completed, h.reserved, ` + outerJoined(redemptionColumns) + `
+	FROM {coupons} c CROSS JOIN (
+		SELECT COUNT(CASE u.state WHEN 'completed' THEN 1 END) AS completed, COUNT(CASE u.state WHEN 'reserved' THEN 1 END) AS reserved
+		FROM {coupon_redemptions} u WHERE u.customer_id = ? AND u.coupon_id = (SELECT c.id FROM {coupons} c WHERE %[1]s = ?)) h
+	LEFT JOIN {coupon_redemptions} r ON h.reserved > 0 AND r.coupon_id = c.id AND r.customer_id = ? AND r.state = 'reserved'
+	WHERE %[1]s = ? ORDER BY r.created_at, r.id LIMIT ?`
 )
 
 // outerJoined makes the columns of a row that is not there readable.
@@ -58,7 +60,7 @@ func (s *Store) LookUp(ctx context.Context, by store.LookUp) (found store.Found,
 			return unknown
 		}
 		customer := nullable(by.CustomerID)
-		rows, err := t.query(ctx, statement, nullable(email), customer, customer, customer, name, store.MaxHeld)
+		rows, err := t.query(ctx, statement, nullable(email), customer, name, customer, name, store.MaxHeld)
 		if err != nil {
 			return err
 		}
