@@ -22,11 +22,13 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/couponkit/couponkit/internal/benchmarks/record"
 	"github.com/couponkit/couponkit/internal/integration/postgrestest"
 	"github.com/couponkit/couponkit/internal/integration/scale"
 	"github.com/couponkit/couponkit/store/pgxstore"
@@ -68,6 +70,10 @@ func main() {
 }
 
 func run(ctx context.Context, p plan) (err error) {
+	var head strings.Builder // of the commit that was built, not of one that came while the shops were loaded
+	if err := record.Header(ctx, &head, "github.com/couponkit/couponkit/internal/benchmarks/scale"); err != nil {
+		return err
+	}
 	if p.smallDSN == "" || p.largeDSN == "" {
 		// As much memory as PostgreSQL's manual gives to a machine of 16 GB.
 		server, startErr := postgrestest.Start(ctx, "shared_buffers=4GB")
@@ -93,7 +99,7 @@ func run(ctx context.Context, p plan) (err error) {
 	}
 	r.print(os.Stdout)
 	if p.record != "" {
-		if err := r.write(ctx, p); err != nil {
+		if err := r.write(p, head.String()); err != nil {
 			return err
 		}
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/couponkit/couponkit/internal/benchmarks/record"
 )
 
 // Goals: what a call on the large shop may take, times the same on the small one, and
@@ -67,19 +64,17 @@ func (r results) missed() error {
 	return errors.Join(faults...)
 }
 
-// write records the run in Go's benchmark format.
-func (r results) write(ctx context.Context, p plan) (err error) {
+// write records the run in Go's benchmark format, below a header.
+func (r results) write(p plan, head string) (err error) {
 	file, err := os.Create(p.record)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	if err := record.Header(ctx, file, "github.com/couponkit/couponkit/internal/benchmarks/scale",
-		"postgresql: "+r.versions, shopLine("small", p.small.Coupons, p.small.Redemptions, r.sizes[0]),
-		shopLine("large", p.large.Coupons, p.large.Redemptions, r.sizes[1])); err != nil {
-		return err
-	}
 	out := bufio.NewWriter(file)
+	_, _ = fmt.Fprintf(out, "%spostgresql: %s\n%s\n%s\n", head, r.versions, // an error is told by Flush
+		shopLine("small", p.small.Coupons, p.small.Redemptions, r.sizes[0]),
+		shopLine("large", p.large.Coupons, p.large.Redemptions, r.sizes[1]))
 	for _, m := range r.rows {
 		name := strings.NewReplacer(" ", "-", ",", "", "'", "").Replace(m.call)
 		for i, c := range m.on {
