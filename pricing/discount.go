@@ -160,7 +160,7 @@ func (d Discount) FitsCart(c Cart) error {
 	if err := d.Fits(c.Currency); err != nil {
 		return err
 	}
-	if d.kind == FixedAmount && c.Step > 1 && d.amount.minor%c.Step != 0 {
+	if d.kind == FixedAmount && !onStep(d.amount.minor, c.Step) {
 		return invalid("discount", FieldTooManyDecimals, stepMessage(c.Currency, c.Step))
 	}
 	return nil
