@@ -85,7 +85,7 @@ func profiled(file string, run func() error) (err error) {
 	if file == "" {
 		return run()
 	}
-	f, err := os.Create(file) //nolint:gosec // the user names it
+	f, err := os.Create(file)
 	if err != nil {
 		return err
 	}
