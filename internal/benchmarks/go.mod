@@ -17,6 +17,7 @@ require (
 	github.com/redis/go-redis/v9 v9.17.0
 	github.com/shopspring/decimal v1.6.0
 	github.com/stretchr/testify v1.12.1
+	go.uber.org/goleak v1.3.0
 	golang.org/x/perf v0.0.0-20260112171951-5abaabe9f1bd
 	modernc.org/sqlite v1.59.0
 	pgregory.net/rapid v1.3.0

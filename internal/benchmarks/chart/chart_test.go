@@ -86,11 +86,23 @@ func TestBarsForRates(t *testing.T) {
 	require.NotContains(t, string(svg), "<circle")
 }
 
+// Rates of any order are dots, and their ticks are rates too.
+func TestDotsForRatesOfAnyOrder(t *testing.T) {
+	t.Parallel()
+	svg, err := sample(rateOfAnyOrder).draw(sampleResults(t))
+	require.NoError(t, err)
+	said := texts(t, svg)
+	require.Contains(t, said, "|36,000|")
+	require.Contains(t, said, "|1,000|")
+	require.NotContains(t, said, " ns|")
+	require.Contains(t, string(svg), "<circle")
+}
+
 // Marks are in the order of the values, within the panel, with room for the text.
 func TestPositions(t *testing.T) {
 	t.Parallel()
 	box := area{left: 200, top: 0, width: 300}
-	for _, s := range []scale{duration, rate} {
+	for _, s := range []scale{duration, rate, rateOfAnyOrder} {
 		values := []float64{10, 75, 9_400, 120_000, 999_999}
 		a := s.axis(values, box)
 		before := box.left

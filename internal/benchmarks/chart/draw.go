@@ -225,7 +225,7 @@ func niceStep(most float64) float64 {
 }
 
 func (s scale) tick(value float64) string {
-	if s == rate {
+	if s != duration {
 		return thousands(value)
 	}
 	return nanoseconds(value)
@@ -233,7 +233,7 @@ func (s scale) tick(value float64) string {
 
 // value writes a figure, and for a duration how many times ours it is.
 func (s scale) value(value, base float64) string {
-	if s == rate {
+	if s != duration {
 		return thousands(value)
 	}
 	times := value / base

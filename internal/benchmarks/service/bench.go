@@ -67,8 +67,11 @@ func (b *bench) measure(ctx context.Context, store string) (_ report, err error)
 		return r, err
 	}
 	defer func() { err = errors.Join(err, closeStore()) }()
+	if r.versions, err = versions(ctx, store, where); err != nil {
+		return r, err
+	}
 	arguments := append([]string{
-		"-addr", "127.0.0.1:0", "-store", where, "-crowd", strconv.Itoa(b.most()), "-behind-proxy", "-log", "error",
+		"-addr", "127.0.0.1:0", "-store", where, "-crowd", strconv.Itoa(crowdSize), "-behind-proxy", "-log", "error",
 	}, b.settings.service...)
 	running, err := start(ctx, exec.CommandContext(ctx, b.service, arguments...))
 	if err != nil {
@@ -80,13 +83,13 @@ func (b *bench) measure(ctx context.Context, store string) (_ report, err error)
 	if err != nil {
 		return r, err
 	}
-	b.note("%s: signing %d customers in", store, b.most())
-	crowd, err := signInCrowd(ctx, running.url, running.crowd, b.most())
+	b.note("%s: signing %d customers in", store, crowdSize)
+	crowd, err := signInCrowd(ctx, running.url, running.crowd, crowdSize)
 	if err != nil {
 		return r, err
 	}
 	for _, connections := range b.connections {
-		cell, err := b.cell(ctx, admin, crowd[:connections])
+		cell, err := b.cell(ctx, admin, crowd, connections)
 		if err != nil {
 			return r, fmt.Errorf("%d connections: %w", connections, err)
 		}
@@ -155,9 +158,9 @@ func milliseconds(microseconds int64) string {
 }
 
 // cell makes two coupons and lets the customers look up and buy.
-func (b *bench) cell(ctx context.Context, admin *customer, crowd []*customer) (cell, error) {
-	c := cell{connections: len(crowd)}
-	measured, scarce := fmt.Sprintf("LOAD-%d", len(crowd)), fmt.Sprintf("SCARCE-%d", len(crowd))
+func (b *bench) cell(ctx context.Context, admin *customer, crowd []*customer, connections int) (cell, error) {
+	c := cell{connections: connections}
+	measured, scarce := fmt.Sprintf("LOAD-%d", connections), fmt.Sprintf("SCARCE-%d", connections)
 	var err error
 	if c.measured, err = createCoupon(ctx, admin, measured, 10, 1_000_000); err != nil {
 		return c, err
@@ -169,7 +172,7 @@ func (b *bench) cell(ctx context.Context, admin *customer, crowd []*customer) (c
 	if err != nil {
 		return c, err
 	}
-	if c.apply, err = b.apply(ctx, admin.base, len(crowd), sessions, "GET", "/payment/apply-coupon/"+measured); err != nil {
+	if c.apply, err = b.apply(ctx, admin.base, connections, sessions, "GET", "/payment/apply-coupon/"+measured); err != nil {
 		return c, err
 	}
 	bodies := make([]string, 2)
@@ -179,8 +182,8 @@ func (b *bench) cell(ctx context.Context, admin *customer, crowd []*customer) (c
 			return c, err
 		}
 	}
-	prefix := fmt.Sprintf("load-%d-", len(crowd))
-	c.checkout, err = b.run(ctx, admin.base, len(crowd), len(crowd), "checkout.lua", sessions, prefix, bodies[0], bodies[1])
+	prefix := fmt.Sprintf("load-%d-", connections)
+	c.checkout, err = b.run(ctx, admin.base, connections, connections, "checkout.lua", sessions, prefix, bodies[0], bodies[1], strconv.Itoa(connections))
 	return c, err
 }
 
@@ -245,7 +248,7 @@ func (b *bench) measureEcho(ctx context.Context, r *report) (err error) {
 		_ = running.command.Process.Kill()
 		<-running.ended //nolint:errcheck // it was killed
 	}()
-	crowd := make([]*customer, b.most())
+	crowd := make([]*customer, crowdSize)
 	for i := range crowd {
 		crowd[i] = &customer{cookie: "couponkit_session=" + strings.Repeat("x", 26), csrf: strings.Repeat("x", 26), address: "198.51.100.1"}
 	}
@@ -253,11 +256,11 @@ func (b *bench) measureEcho(ctx context.Context, r *report) (err error) {
 	if err := os.WriteFile(body, []byte(checkoutBody("LOAD-1", "9.90", "94.00")), 0o600); err != nil {
 		return err
 	}
+	sessions, err := writeCrowd(b.dir, crowd)
+	if err != nil {
+		return err
+	}
 	for _, connections := range b.connections {
-		sessions, err := writeCrowd(b.dir, crowd[:connections])
-		if err != nil {
-			return err
-		}
 		c := cell{connections: connections}
 		if c.apply, err = b.apply(ctx, running.url, connections, sessions, "GET", "/payment/apply-coupon/LOAD-1"); err != nil {
 			return err

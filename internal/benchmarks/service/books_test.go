@@ -5,13 +5,26 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 )
+
+// TestMain requires that what was started has ended.
+func TestMain(m *testing.M) {
+	status := m.Run()
+	client.CloseIdleConnections()
+	if err := goleak.Find(); err != nil && status == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		status = 1
+	}
+	os.Exit(status)
+}
 
 // buy is one checkout as checkout.lua plays it, up to the payment.
 func buy(t *testing.T, c *customer, body string) error {
@@ -128,14 +141,14 @@ func TestEachDifferenceIsTold(t *testing.T) {
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
-		{"-store", "oracle"}, {"-connections", "many"}, {"-connections", "0"}, {"-for", "1ms"}, {"-scarce", "0"}, {"-nonsense"},
+		{"-store", "oracle"}, {"-connections", "many"}, {"-connections", "0"}, {"-connections", "257"}, {"-for", "1ms"}, {"-scarce", "0"}, {"-nonsense"},
 	} {
 		_, err := readSettings(args, &tail{})
 		require.Error(t, err, args)
 	}
 	s, err := readSettings([]string{"-connections", "1,64,8", "-service", "-log debug"}, &tail{})
 	require.NoError(t, err)
-	require.Equal(t, 64, s.most())
+	require.Equal(t, []int{1, 64, 8}, s.connections)
 	require.Equal(t, []string{"-log", "debug"}, s.service)
 	require.Equal(t, []string{"echo", "memory", "sqlite", "postgres"}, s.stores)
 }

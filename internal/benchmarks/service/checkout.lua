@@ -1,6 +1,8 @@
--- Buys: wrk -t N -c N ... -s checkout.lua URL -- SESSIONS PREFIX BODY SCARCEBODY
--- A thread has one connection and is one customer, who checks out, pays, and looks at
--- his order until it is paid. Every fifth time he tries the coupon that runs out.
+-- Buys: wrk -t N -c N ... -s checkout.lua URL -- SESSIONS PREFIX BODY SCARCEBODY N
+-- A thread has one connection. On it one customer after the other checks out, pays, and
+-- looks at his order until it is paid; every fifth of them tries the coupon that runs
+-- out. The threads divide the customers of the file, and begin again when all had
+-- their turn.
 local ffi = require("ffi")
 ffi.cdef [[
   typedef struct { long seconds; long nanoseconds; } couponkit_time;
@@ -21,7 +23,7 @@ function setup(thread)
   threads[#threads + 1] = thread
 end
 
-local headers, prefix, bodies
+local customers, headers, prefix, bodies = {}, nil, nil, nil
 local step, began, asked, scarce, order, page, wait = "checkout", 0, 0, false, nil, nil, 0
 local started = 0
 took, paid, scarcePaid, refused, calls, complaint = {}, 0, 0, 0, 0, ""
@@ -34,13 +36,14 @@ local function read(name)
 end
 
 function init(args)
-  local line, at = nil, 0
-  for each in io.lines(args[1]) do
+  local at = 0
+  for line in io.lines(args[1]) do
     at = at + 1
-    if at == number then line = each end
+    if (at - number) % tonumber(args[5]) == 0 then
+      local cookie, csrf, address = line:match("(%S+) (%S+) (%S+)")
+      customers[#customers + 1] = { ["Cookie"] = cookie, ["X-CSRF-Token"] = csrf, ["X-Forwarded-For"] = address }
+    end
   end
-  local cookie, csrf, address = line:match("(%S+) (%S+) (%S+)")
-  headers = { ["Cookie"] = cookie, ["X-CSRF-Token"] = csrf, ["X-Forwarded-For"] = address }
   prefix, bodies = args[2], { [false] = read(args[3]), [true] = read(args[4]) }
 end
 
@@ -57,6 +60,7 @@ end
 
 function request()
   if step == "checkout" then
+    headers = customers[started % #customers + 1]
     started = started + 1
     scarce = started % 5 == 1
     began = now()

@@ -3,8 +3,10 @@
 // customers in, and lets wrk (https://github.com/wg/wrk) look coupons up and check
 // out, each time with more connections.
 //
-//	go run ./internal/benchmarks/service                     # every store
-//	go run ./internal/benchmarks/service -store sqlite -for 10s
+//	go run ./service                                     # every store
+//	go run ./service -store sqlite -for 10s
+//	go run ./service -for 6s -record results/service.txt # for the chart
+//	go run ./service -recorded results/service.txt       # the tables of what is recorded
 //
 // # What is measured
 //
@@ -14,8 +16,8 @@
 // service by HTTP, has made the order paid. Beside both runs a handler that does
 // nothing but answer with what it was sent.
 //
-// Nothing is switched off. Every connection is a customer with a session and a CSRF
-// token of his own, who signed in with his password. The service believes a proxy
+// Nothing is switched off. The customers take turns; each has a session and a CSRF
+// token of his own and signed in with his password. The service believes a proxy
 // about addresses, which wrk plays, so that each customer has his own; the attempt
 // limits are the default ones.
 //
@@ -52,16 +54,14 @@ type settings struct {
 	duration    time.Duration
 	scarce      int
 	service     []string // more arguments for the service
+	record      string   // where the figures are written; empty is nowhere
+	recorded    string   // whose figures are shown instead of measuring; empty is nobody's
 }
 
-// most is how many customers there are.
-func (s settings) most() int {
-	most := 0
-	for _, n := range s.connections {
-		most = max(most, n)
-	}
-	return most
-}
+// crowdSize is how many customers there are, and the most connections. They are the
+// same for every number of connections: a customer who uses one coupon a thousand
+// times is nobody whom a shop would know.
+const crowdSize = 256
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -83,6 +83,9 @@ func run(ctx context.Context, args []string, out, notes io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if s.recorded != "" {
+		return showRecorded(out, s.recorded)
+	}
 	dir, err := os.MkdirTemp("", "couponkit-load-")
 	if err != nil {
 		return err
@@ -92,6 +95,7 @@ func run(ctx context.Context, args []string, out, notes io.Writer) error {
 	if err := b.prepare(ctx); err != nil {
 		return err
 	}
+	var reports []report
 	for _, store := range s.stores {
 		report, err := b.measure(ctx, store)
 		if err != nil {
@@ -100,8 +104,12 @@ func run(ctx context.Context, args []string, out, notes io.Writer) error {
 		if _, err := io.WriteString(out, report.String()); err != nil {
 			return err
 		}
+		reports = append(reports, report)
 	}
-	return nil
+	if s.record == "" {
+		return nil
+	}
+	return writeRecord(ctx, s.record, reports)
 }
 
 func readSettings(args []string, notes io.Writer) (settings, error) {
@@ -112,6 +120,8 @@ func readSettings(args []string, notes io.Writer) (settings, error) {
 	connections := flags.String("connections", "1,8,64,256", "how many connections there are, with commas")
 	flags.DurationVar(&s.duration, "for", 8*time.Second, "how long each number of connections is measured")
 	flags.IntVar(&s.scarce, "scarce", 40, "how many uses the coupon has that runs out")
+	flags.StringVar(&s.record, "record", "", "the file that the figures are written to")
+	flags.StringVar(&s.recorded, "recorded", "", "a file of figures, whose tables are shown instead of measuring")
 	service := flags.String("service", "", "more arguments for the service, separated by spaces")
 	if err := flags.Parse(args); err != nil {
 		return settings{}, err
@@ -126,7 +136,7 @@ func readSettings(args []string, notes io.Writer) (settings, error) {
 	}
 	for text := range strings.SplitSeq(*connections, ",") {
 		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 {
+		if err != nil || n < 1 || n > crowdSize {
 			return settings{}, fmt.Errorf("%q is no number of connections", text)
 		}
 		s.connections = append(s.connections, n)

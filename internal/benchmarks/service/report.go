@@ -12,8 +12,15 @@ type report struct {
 	store    string
 	machine  string
 	duration time.Duration
+	versions []string // configuration lines of a record
 	cells    []cell
 	books    books
+}
+
+// generator is the load generator with its version.
+func (r report) generator() string {
+	_, name, _ := strings.Cut(r.machine, ", ")
+	return name
 }
 
 // String is the report as Markdown.
