@@ -1,0 +1,153 @@
+package pgxstore_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/pgxstore"
+)
+
+// TestATurnThatWasLeft: a call that has found a customer without a use, and is slow to
+// store what it takes, meets what the same customer has done meanwhile, also when that
+// was a reservation which was given back and paid after all. The rounds with faults
+// have found it once in thousands.
+func TestATurnThatWasLeft(t *testing.T) {
+	t.Parallel()
+	for name, slow := range map[string]struct {
+		before func(*turns)
+		call   func(*turns) (overLimit bool, err error)
+	}{
+		"a reservation": {func(*turns) {}, func(w *turns) (bool, error) {
+			_, err := w.slow.Reserve(w.Context(), checkout(w.coupon, w.quote, "ann", "slow", epoch))
+			if rejection := (*coupon.Rejection)(nil); errors.As(err, &rejection) && rejection.Reasons[0].Code == coupon.UserUsageLimitReached {
+				return true, nil
+			}
+			return false, err
+		}},
+		"a payment without a record": {func(*turns) {}, func(w *turns) (bool, error) {
+			settled, err := w.slow.Settle(w.Context(), store.Settlement{
+				Event:    redemption.Event{Kind: redemption.SessionCompleted, At: epoch, SessionID: "cs_slow"},
+				CouponID: w.coupon.ID, CustomerID: "ann", NewID: "slow",
+			})
+			return settled.Redemption.OverLimit, err
+		}},
+		"a late payment": {func(w *turns) { w.lose("slow") }, func(w *turns) (bool, error) {
+			settled, err := w.settle(w.slow, "slow", redemption.SessionCompleted)
+			return settled.Redemption.OverLimit, err
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newTurns(t)
+			slow.before(w)
+			proceed := w.hold()
+			defer proceed()
+			type answer struct {
+				overLimit bool
+				err       error
+			}
+			answers := make(chan answer, 1)
+			go func() {
+				overLimit, err := slow.call(w)
+				answers <- answer{overLimit, err}
+			}()
+			w.held()
+			w.lose("quick")
+			if settled, err := w.settle(w.quick, "quick", redemption.SessionCompleted); err != nil || settled.Redemption.State != redemption.Completed || settled.Redemption.OverLimit {
+				t.Fatalf("%+v, %v", settled.Redemption, err)
+			}
+			proceed()
+			if got := <-answers; got.err != nil || !got.overLimit {
+				t.Errorf("beyond the limit: %t, %v", got.overLimit, got.err)
+			}
+			var within int
+			if err := w.pool.QueryRow(t.Context(), `SELECT count(*) FROM coupon_redemptions WHERE state <> 'released' AND NOT over_limit`).Scan(&within); err != nil || within != 1 {
+				t.Errorf("%d uses within a limit of 1, %v", within, err)
+			}
+		})
+	}
+}
+
+// turns is a coupon that every customer may use once, and two processes.
+type turns struct {
+	*testing.T
+	pool        *pgxpool.Pool
+	slow, quick *pgxstore.Store
+	coupon      coupon.Coupon
+	quote       pricing.Quote
+}
+
+// newTurns lets whatever is stored for the key slow wait while the lock is held.
+func newTurns(t *testing.T) *turns {
+	t.Helper()
+	pool := newDatabase(t, pgxstore.Namespace{})
+	alone := pgxstore.Options{Batch: pgxstore.BatchOptions{Off: true}}
+	w := &turns{T: t, pool: pool, slow: newStore(t, pool, alone), quick: newStore(t, pool, alone), quote: quote(t)}
+	w.coupon = newCoupon(t, "once", func(c *coupon.Coupon) { c.Limits.MaxUsesPerUser = 1 })
+	if err := w.quick.CreateCoupon(t.Context(), w.coupon); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pool.Exec(t.Context(), `
+		CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			PERFORM pg_advisory_xact_lock_shared(4711);
+			RETURN new;
+		END $$;
+		CREATE TRIGGER dawdle BEFORE INSERT OR UPDATE ON coupon_redemptions FOR EACH ROW WHEN (new.key = 'slow') EXECUTE FUNCTION dawdle()`); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// hold takes the lock until the function is called.
+func (w *turns) hold() (proceed func()) {
+	w.Helper()
+	tx, err := w.pool.Begin(w.Context())
+	if err != nil {
+		w.Fatal(err)
+	}
+	if _, err := tx.Exec(w.Context(), `SELECT pg_advisory_xact_lock(4711)`); err != nil {
+		w.Fatal(err)
+	}
+	return sync.OnceFunc(func() {
+		if err := tx.Rollback(w.Context()); err != nil {
+			w.Error(err)
+		}
+	})
+}
+
+// held waits until somebody waits for the lock.
+func (w *turns) held() {
+	w.Helper()
+	for waiting := 0; waiting == 0; time.Sleep(time.Millisecond) {
+		if err := w.pool.QueryRow(w.Context(), `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+				AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`).Scan(&waiting); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+// lose reserves a use whose payment fails.
+func (w *turns) lose(key string) {
+	w.Helper()
+	if _, err := w.quick.Reserve(w.Context(), checkout(w.coupon, w.quote, "ann", key, epoch)); err != nil {
+		w.Fatal(err)
+	}
+	if settled, err := w.settle(w.quick, key, redemption.PaymentFailed); err != nil || settled.Redemption.State != redemption.Released {
+		w.Fatalf("%+v, %v", settled.Redemption, err)
+	}
+}
+
+func (w *turns) settle(s *pgxstore.Store, key string, kind redemption.EventKind) (store.Settled, error) {
+	return s.Settle(w.Context(), store.Settlement{
+		Event:         redemption.Event{Kind: kind, At: epoch, SessionID: "cs_" + key, OrderID: store.OrderIDPrefix + "ann-" + key},
+		ReservationID: redemption.IDPrefix + "ann-" + key, CouponID: w.coupon.ID, CustomerID: "ann", NewID: "new-" + key,
+	})
+}
