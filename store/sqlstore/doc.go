@@ -21,8 +21,10 @@
 // one machine: several may use one file. One transaction writes at a time, which
 // the store turns into an advantage: calls that wait while another transaction is
 // written to the disk are joined into the next one, so that a crowd on one coupon
-// costs few waits for the disk and few statements. Each call has its own answer; a call that fails
-// does so alone; one that is alone does not wait for company.
+// costs few waits for the disk, and few statements: what they need is read for many
+// at once, and their rows are written several to a statement. Each call has its own
+// answer; a call that fails does so alone; one that is alone does not wait for
+// company.
 //
 // [MySQL] is for services on several machines. Calls about one coupon that has a
 // limit over all customers wait for each other; a coupon without one has no row
