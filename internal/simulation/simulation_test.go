@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -53,28 +54,45 @@ func TestNothingImpossibleHappensInLargeWorlds(t *testing.T) {
 		all.Of("redemption", "reserved", "completed"), all.Of("step", "process stops", ""), *large)
 }
 
+// stretch is after how many lives there is word of them: whoever stops a run of millions
+// can go on after the last stretch.
+const stretch = 10_000
+
 // lives lives lives on all processors and adds up what happens in them.
 func lives(t *testing.T, first, last uint64, c simulation.Config) simulation.Coverage {
 	t.Helper()
 	var mu sync.Mutex
 	all, sum := make(simulation.Coverage), simulation.Life{}
-	each(last+1-first, func(n uint64) {
-		if t.Failed() {
-			return
+	for from := first; from <= last && !t.Failed(); from += stretch {
+		until := min(from+stretch-1, last)
+		each(until+1-from, func(n uint64) {
+			if t.Failed() {
+				return
+			}
+			c := c
+			c.Seed = from + n - 1
+			life, err := simulation.Run(c)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				t.Error(err)
+			}
+			all.Add(life.Coverage)
+			sum.Coupons, sum.Sessions, sum.Redemptions = sum.Coupons+life.Coupons, sum.Sessions+life.Sessions, sum.Redemptions+life.Redemptions
+		})
+		if until < last && !t.Failed() {
+			t.Logf("lived up to seed %d with %d MiB of memory; -first %d goes on", until, memory(), until+1)
 		}
-		c := c
-		c.Seed = first + n - 1
-		life, err := simulation.Run(c)
-		mu.Lock()
-		defer mu.Unlock()
-		if err != nil {
-			t.Error(err)
-		}
-		all.Add(life.Coverage)
-		sum.Coupons, sum.Sessions, sum.Redemptions = sum.Coupons+life.Coupons, sum.Sessions+life.Sessions, sum.Redemptions+life.Redemptions
-	})
+	}
 	t.Logf("%d lives: %d coupons, %d sessions, %d redemptions", last+1-first, sum.Coupons, sum.Sessions, sum.Redemptions)
 	return all
+}
+
+// memory is what the program has from the system and uses, in MiB.
+func memory() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return (m.Sys - m.HeapReleased) >> 20
 }
 
 // TestASeedDecidesEverything: the same seed leads to the same life, step by step, and

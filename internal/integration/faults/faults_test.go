@@ -18,6 +18,8 @@ import (
 	"testing"
 	"text/tabwriter"
 
+	"go.uber.org/goleak"
+
 	"github.com/couponkit/couponkit/internal/integration/postgrestest"
 	"github.com/couponkit/couponkit/store/storetest"
 )
@@ -37,7 +39,12 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
 }
 
 // fault is what happens during a round.

@@ -1,8 +1,11 @@
 package postgrestest_test
 
 import (
+	"fmt"
 	"os"
 	"testing"
+
+	"go.uber.org/goleak"
 
 	"github.com/couponkit/couponkit/internal/integration/postgrestest"
 )
@@ -13,6 +16,10 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	if err := shared.Close(); err != nil {
 		code = max(code, 1)
+	}
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
 	}
 	os.Exit(code)
 }

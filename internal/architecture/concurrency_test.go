@@ -1,0 +1,111 @@
+package architecture_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// measuring are folders of programs that measure or load: they end with their
+// goroutines.
+var measuring = []string{"internal/benchmarks/", "internal/integration/scale", "internal/integration/sqldb/redeem"}
+
+// TestConcurrencyNamesRealTests: every race and every package of docs/concurrency.md is
+// held by tests that are there, and no package that starts goroutines is missing.
+func TestConcurrencyNamesRealTests(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..")
+	text, err := os.ReadFile(filepath.Join(root, "docs", "concurrency.md"))
+	require.NoError(t, err)
+	starting := packagesThatStartGoroutines(t, root)
+	require.Contains(t, starting, "store/pgxstore", "goroutines are not seen")
+	for _, fault := range concurrencyFaults(root, string(text), starting) {
+		t.Error(fault)
+	}
+}
+
+// TestConcurrencyCheckNotices plants what must not be in such a document.
+func TestConcurrencyCheckNotices(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..")
+	const sound = "| package | tests |\n|---|---|\n" +
+		"| `internal/architecture` | `internal/architecture/concurrency_test.go TestConcurrencyCheckNotices` |\n"
+	starting := []string{"internal/architecture"}
+	require.Empty(t, concurrencyFaults(root, sound, starting))
+	require.NotEmpty(t, concurrencyFaults(root, strings.Replace(sound, "CheckNotices", "CheckSleeps", 1), starting), "a test that is not there")
+	require.NotEmpty(t, concurrencyFaults(root, sound, append(starting, "pricing")), "a package without a row")
+	require.NotEmpty(t, concurrencyFaults(root, sound+"| `pricing` | a good feeling |\n", starting), "a row without a test")
+}
+
+func concurrencyFaults(root, text string, starting []string) []string {
+	faults := securityFaults(root, withoutHeads(text))
+	for _, folder := range starting {
+		if !strings.Contains(text, "| `"+folder+"` |") {
+			faults = append(faults, fmt.Sprintf("%s starts goroutines and has no row", folder))
+		}
+	}
+	return faults
+}
+
+// withoutHeads leaves out the heads of tables, which name no test.
+func withoutHeads(text string) string {
+	lines := strings.SplitAfter(text, "\n")
+	var kept strings.Builder
+	for i, line := range lines {
+		if i+1 < len(lines) && strings.HasPrefix(lines[i+1], "|---") {
+			continue
+		}
+		kept.WriteString(line)
+	}
+	return kept.String()
+}
+
+// packagesThatStartGoroutines finds go statements and calls of a method Go with a
+// function, outside of tests.
+func packagesThatStartGoroutines(t *testing.T, root string) []string {
+	t.Helper()
+	var folders []string
+	require.NoError(t, filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		relative, err := filepath.Rel(root, filepath.Dir(name))
+		folder := filepath.ToSlash(relative)
+		isMeasuring := slices.ContainsFunc(measuring, func(prefix string) bool { return strings.HasPrefix(folder, prefix) })
+		if err != nil || isMeasuring || slices.Contains(folders, folder) {
+			return err
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err == nil && startsGoroutines(parsed) {
+			folders = append(folders, folder)
+		}
+		return err
+	}))
+	return folders
+}
+
+func startsGoroutines(file *ast.File) (starts bool) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			starts = true
+		case *ast.CallExpr:
+			method, is := n.Fun.(*ast.SelectorExpr)
+			if is && method.Sel.Name == "Go" && len(n.Args) == 1 {
+				_, function := n.Args[0].(*ast.FuncLit)
+				starts = starts || function
+			}
+		}
+		return !starts
+	})
+	return starts
+}
