@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,6 +55,8 @@ var becomes = map[state]map[string]struct {
 	},
 	waiting: {"arrives": {paid, http.StatusSeeOther}, "fails": {failed, http.StatusSeeOther}},
 	expired: {"expire": {expired, http.StatusSeeOther}},
+	paid:    {},
+	failed:  {},
 }
 
 var actions = []string{"pay", "later", "arrives", "fails", "decline", "expire"}
@@ -84,13 +87,13 @@ func FuzzPaymentForm(f *testing.F) {
 		id := w.open(t, costs, name)
 		from := leadTo[int(before)%len(leadTo)]
 		for _, action := range from.actions {
-			w.post(id, "application/x-www-form-urlencoded", "action="+action)
+			w.post(t, id, "application/x-www-form-urlencoded", "action="+action)
 		}
 		was := w.state(t, id)
 		if costs && was != from.state {
 			t.Fatalf("%q lead to %s, want %s", from.actions, was, from.state)
 		}
-		answer := w.post(id, contentType, body)
+		answer := w.post(t, id, contentType, body)
 		action, legible := actionOf(contentType, body)
 		want, possible := becomes[was][action]
 		if !legible || !possible || action == "later" && !costs {
@@ -106,14 +109,7 @@ func FuzzPaymentForm(f *testing.F) {
 	})
 }
 
-func known(action string) bool {
-	for _, a := range actions {
-		if a == action {
-			return true
-		}
-	}
-	return false
-}
+func known(action string) bool { return slices.Contains(actions, action) }
 
 // actionOf reads a form; legible is false when a page may refuse it.
 func actionOf(contentType, body string) (action string, legible bool) {
@@ -182,8 +178,9 @@ func (p *page) open(t *testing.T, costs bool, name string) (id string) {
 	return session.ID
 }
 
-func (p *page) post(id, contentType, body string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(http.MethodPost, payments.PagePrefix+id, strings.NewReader(body))
+func (p *page) post(t *testing.T, id, contentType, body string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, payments.PagePrefix+id, strings.NewReader(body))
 	r.Header["Content-Type"] = []string{contentType}
 	w := httptest.NewRecorder()
 	p.mux.ServeHTTP(w, r)
@@ -214,7 +211,7 @@ func TestNoSuchPayment(t *testing.T) {
 	t.Parallel()
 	p := newPage(t)
 	for _, action := range actions {
-		if answer := p.post("sim_none", "application/x-www-form-urlencoded", "action="+action); answer.Code != http.StatusNotFound {
+		if answer := p.post(t, "sim_none", "application/x-www-form-urlencoded", "action="+action); answer.Code != http.StatusNotFound {
 			t.Errorf("%s: %d", action, answer.Code)
 		}
 	}
