@@ -571,7 +571,7 @@ func TestAsManyLinesAsAllowed(t *testing.T) {
 // cent less than those before them.
 func TestOnlyUnitsOfOneLineAreMerged(t *testing.T) {
 	t.Parallel()
-	w := newWorldWith(t, processor.Abilities{MaxLines: 3})
+	w := newWorldWith(t, processor.Abilities{MaxLines: 4})
 	d := tenOff()
 	d.AppliesTo = coupon.Subscription
 	w.create(t, d)
@@ -580,6 +580,7 @@ func TestOnlyUnitsOfOneLineAreMerged(t *testing.T) {
 		{Kind: pricing.Plan, ItemID: "gold", Quantity: 7, UnitPrice: 10_00},
 		{Kind: pricing.Device, ItemID: "phone", Quantity: 1, UnitPrice: 10_01},
 		{Kind: pricing.Device, ItemID: "tablet", Quantity: 1, UnitPrice: 10_00},
+		{Kind: pricing.Accessory, ItemID: "tablet", Quantity: 1, UnitPrice: 9_99},
 	}}
 	request, err := w.fake.Request(w.checkout(t, r).Session.ID)
 	require.NoError(t, err)
@@ -587,6 +588,7 @@ func TestOnlyUnitsOfOneLineAreMerged(t *testing.T) {
 		{Kind: pricing.Plan, ItemID: "gold", Name: "7 x gold", Quantity: 1, UnitAmount: 60_00},
 		{Kind: pricing.Device, ItemID: "phone", Name: "phone", Quantity: 1, UnitAmount: 10_01},
 		{Kind: pricing.Device, ItemID: "tablet", Name: "tablet", Quantity: 1, UnitAmount: 10_00},
+		{Kind: pricing.Accessory, ItemID: "tablet", Name: "tablet", Quantity: 1, UnitAmount: 9_99},
 	}
 	if diff := cmp.Diff(want, request.Lines); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)

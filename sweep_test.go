@@ -151,8 +151,14 @@ func TestASweepCountsEachRefundOnce(t *testing.T) {
 				require.NoError(t, tc.customer(w, w.checkout(t, w.request("TEN")).Session.ID))
 			}
 			w.pass(couponkit.DefaultSessionLifetime + couponkit.DefaultGrace) // and every event is lost
+			w.fake.ForgetCalls()
 			got, err := w.Sweep(t.Context(), 0)
 			require.NoError(t, err)
+			for _, call := range w.fake.Calls() {
+				if call.Op == fakeprocessor.ExpireSession {
+					t.Error("a session that has ended was to be ended again")
+				}
+			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
