@@ -138,12 +138,12 @@ func kindOf(e *stripe.Error) error {
 	switch status := e.HTTPStatusCode; {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		return processor.ErrForbidden
-	case status == http.StatusNotFound, e.Code == stripe.ErrorCodeResourceMissing:
-		return processor.ErrNotFound
 	case status == http.StatusTooManyRequests:
 		return ErrRateLimited
 	case status == http.StatusConflict, status >= http.StatusInternalServerError:
 		return processor.ErrUnavailable
+	case status == http.StatusNotFound, e.Code == stripe.ErrorCodeResourceMissing:
+		return processor.ErrNotFound
 	case e.Code == stripe.ErrorCodeResourceAlreadyExists, e.Type == stripe.ErrorTypeIdempotency:
 		return ErrConflict
 	}
