@@ -52,6 +52,7 @@ func TestASweepHasALimit(t *testing.T) {
 		"fewer than the limit":   {2, 2, 0, 3, couponkit.SweepReport{Released: 2, Cancelled: 2}},
 		"more than the limit":    {5, 4, 0, 3, couponkit.SweepReport{Released: 3, Cancelled: 3}},
 		"failures in front":      {5, 5, 2, 2, couponkit.SweepReport{Released: 2, Cancelled: 2, Failed: 4}},
+		"a failure among them":   {5, 5, 1, 2, couponkit.SweepReport{Released: 2, Cancelled: 2, Failed: 2}},
 		"nothing but failures":   {3, 2, 3, 9, couponkit.SweepReport{Failed: 5}},
 		"too many failures":      {14, 0, 12, 1, couponkit.SweepReport{Failed: 10}},
 		"just not too many":      {10, 0, 9, 1, couponkit.SweepReport{Released: 1, Failed: 9}},
