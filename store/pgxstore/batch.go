@@ -26,13 +26,16 @@ const (
 type BatchOptions struct {
 	// Off runs every call by itself.
 	Off bool
-	// Workers is how many batches of one kind are run at once; the coupon decides
-	// which worker. 0 is [DefaultBatchWorkers], or fewer on a small pool.
+	// Workers is how many batches of one kind are run at once, at most. A second one
+	// begins only when the first takes longer than 10 ms, as when it waits for a coupon
+	// that a transaction of a host holds, and has other coupons. With 2 or more, two
+	// calls that meet nobody else are both sent at once. 0 is [DefaultBatchWorkers], or
+	// fewer on a small pool.
 	Workers int
 	// MaxSize bounds a batch, at most [MaxBatchSize]; 0 is [DefaultBatchSize].
 	MaxSize int
-	// MaxQueue bounds the calls that wait for one worker; others wait for a place in
-	// its queue, as long as their context lives. 0 is [DefaultBatchQueue].
+	// MaxQueue bounds the calls of one kind that wait for a batch; others wait for a
+	// place in the queue, as long as their context lives. 0 is [DefaultBatchQueue].
 	MaxQueue int
 	// Timeout bounds one batch, whatever the contexts of its callers; 0 is
 	// [DefaultBatchTimeout].

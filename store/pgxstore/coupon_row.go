@@ -17,7 +17,7 @@ import (
 const couponColumns = `c.id, c.code, c.name, c.description, c.discount_type, c.percent_off::text, c.amount_off,
 	c.currency, c.applies_to, c.plan_ids, c.device_ids, c.accessory_ids, c.distribution, c.allowed_emails,
 	c.points_required, c.max_uses, c.max_uses_per_user, c.min_purchase, c.starts_at, c.expires_at, c.state,
-	c.used_count + k.completed, c.reserved_count + k.reserved, c.processor_coupon_id, c.promotion_code_id,
+	k.completed, k.reserved, c.processor_coupon_id, c.promotion_code_id,
 	c.mirror_revision, c.created_at, c.updated_at, c.revision`
 
 // couponSource is the coupon c with its summed counters k.

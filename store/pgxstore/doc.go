@@ -11,8 +11,9 @@
 //
 // # Exactness
 //
-// A reservation locks the coupon's row first, and counts in a second statement,
-// whose snapshot, at READ COMMITTED, is younger than the lock. A coupon without a
+// A reservation locks the coupon's gate first, a short row beside the coupon that has
+// its limits and counts, and looks in a second statement, whose snapshot, at READ
+// COMMITTED, is younger than the lock. A coupon without a
 // limit over all customers has no row that its customers share: its uses are
 // counted in rows of which each transaction takes one that is free, and two
 // concurrent uses of one customer meet in a unique index.

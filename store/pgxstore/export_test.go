@@ -29,15 +29,9 @@ func (g *Group) Do(ctx context.Context, request int, route, clash string) (int, 
 
 // Waiting returns how many calls wait for a batch.
 func (g *Group) Waiting() int {
-	waiting := 0
-	for _, l := range g.g.lanes {
-		l.mu.Lock()
-		for _, jobs := range l.waiting.turns {
-			waiting += len(jobs)
-		}
-		l.mu.Unlock()
-	}
-	return waiting
+	g.g.mu.Lock()
+	defer g.g.mu.Unlock()
+	return g.g.waiting.length
 }
 
 // Close ends the group.

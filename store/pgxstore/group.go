@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
+	"runtime"
 	"sync"
 	"time"
 
@@ -14,36 +14,44 @@ import (
 )
 
 // group joins concurrent calls of one kind into batches: natural batching. A call
-// that finds its lane idle runs alone, at once, in its own goroutine. Calls that
+// that finds the group idle runs alone, at once, in its own goroutine. Calls that
 // arrive meanwhile wait; when the running one returns, all that wait are the next
 // batch. No timer delays anything, no goroutine exists while nothing waits, and
 // the batches grow just as the database needs them.
 //
-// A call's route decides its lane: what contends for the same row should share
-// one, since two batches on one row would only queue for it.
+// One batch at a time is fastest: two share neither their transactions nor the
+// flushes of the log, and for the same row they queue. There are two exceptions. Of
+// two calls, the second is sent while the first is being committed. And a batch may
+// have to wait for a row that somebody else holds: when it takes longer than a
+// moment, another worker takes the calls about whatever is not in it.
 type group[Q, A any] struct {
 	operation string
 	options   BatchOptions
 	run       func(ctx context.Context, requests []Q) ([]answer[A], error)
-	lanes     []*lane[Q, A]
-	seed      maphash.Seed
-	running   sync.WaitGroup // counts busy lanes
+	slots     chan struct{}  // one for each call that waits: the bound of the queue
+	working   sync.WaitGroup // counts busy workers
+
+	mu      sync.Mutex
+	busy    map[*worker]bool
+	held    map[string]int // how many calls of a turn are run
+	closed  bool
+	waiting queue[Q, A]
 }
+
+// worker runs a batch, or a call alone.
+type worker struct {
+	alone bool
+	begun time.Time
+	turns []string
+}
+
+// patience is how long calls wait for a batch before another worker takes them.
+const patience = 10 * time.Millisecond
 
 // answer is what became of one request of a batch.
 type answer[A any] struct {
 	value A
 	err   error
-}
-
-// lane runs one batch at a time.
-type lane[Q, A any] struct {
-	slots chan struct{} // one for each call that waits: the bound of the queue
-
-	mu      sync.Mutex
-	busy    bool
-	closed  bool
-	waiting queue[Q, A]
 }
 
 // job is a call that waits for its batch.
@@ -52,8 +60,8 @@ type job[Q, A any] struct {
 	turn    string // jobs of different turns take turns
 	clash   string // jobs of the same clash are never in one batch; "" clashes with none
 	queued  time.Time
-	gone    bool // the caller has left; guarded by the lane's lock until taken
-	taken   bool // in a batch; guarded by the lane's lock
+	gone    bool // the caller has left; guarded by the group's lock until taken
+	taken   bool // in a batch; guarded by the group's lock
 	result  answer[A]
 	done    chan struct{}
 }
@@ -61,88 +69,157 @@ type job[Q, A any] struct {
 func newGroup[Q, A any](operation string, options BatchOptions,
 	run func(context.Context, []Q) ([]answer[A], error),
 ) *group[Q, A] {
-	g := &group[Q, A]{operation: operation, options: options, run: run, seed: maphash.MakeSeed()}
-	for range options.Workers {
-		g.lanes = append(g.lanes, &lane[Q, A]{slots: make(chan struct{}, options.MaxQueue)})
+	return &group[Q, A]{
+		operation: operation, options: options, run: run, slots: make(chan struct{}, options.MaxQueue),
+		busy: make(map[*worker]bool), held: make(map[string]int),
 	}
-	return g
 }
 
 // do runs the request, alone or in a batch.
-func (g *group[Q, A]) do(ctx context.Context, request Q, route, clash string) (A, error) {
-	l := g.lanes[maphash.String(g.seed, route)%uint64(len(g.lanes))]
-	alone, err := g.enter(l)
+func (g *group[Q, A]) do(ctx context.Context, request Q, turn, clash string) (A, error) {
+	alone, err := g.enter(turn)
 	if err != nil {
 		return *new(A), err
 	}
-	if alone {
-		return g.alone(ctx, l, request)
+	if alone != nil {
+		return g.alone(ctx, alone, request)
 	}
 	select {
-	case l.slots <- struct{}{}:
+	case g.slots <- struct{}{}:
 	case <-ctx.Done():
 		return *new(A), ctx.Err()
 	}
-	j := &job[Q, A]{request: request, turn: route, clash: clash, queued: time.Now(), done: make(chan struct{})}
-	if err := g.enqueue(l, j); err != nil {
-		<-l.slots
+	j := &job[Q, A]{request: request, turn: turn, clash: clash, queued: time.Now(), done: make(chan struct{})}
+	if err := g.enqueue(j); err != nil {
+		<-g.slots
 		return *new(A), err
 	}
-	select {
-	case <-j.done:
-		return j.result.value, j.result.err
-	case <-ctx.Done():
-		return *new(A), l.leave(j, ctx.Err())
+	return g.wait(ctx, j)
+}
+
+// wait returns what became of the job.
+func (g *group[Q, A]) wait(ctx context.Context, j *job[Q, A]) (A, error) {
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	for {
+		select {
+		case <-j.done:
+			return j.result.value, j.result.err
+		case <-ctx.Done():
+			return *new(A), g.leave(j, ctx.Err())
+		case <-late.C:
+			g.relieve()
+			late.Reset(patience)
+		}
 	}
 }
 
-// enter reports whether the caller has the lane for itself.
-func (g *group[Q, A]) enter(l *lane[Q, A]) (alone bool, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// enter returns a worker for the caller himself, if the group is idle, or as good as
+// idle.
+func (g *group[Q, A]) enter(turn string) (*worker, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	switch {
-	case l.closed:
-		return false, store.ErrClosed
-	case l.busy:
-		return false, nil
+	case g.closed:
+		return nil, store.ErrClosed
+	case len(g.busy) > 0 && !g.one():
+		return nil, nil
 	}
-	l.busy = true
-	g.running.Add(1)
-	return true, nil
+	w := g.hire()
+	w.alone = true
+	g.hold(w, turn)
+	return w, nil
+}
+
+// one reports whether there is but one call, and a worker for another.
+func (g *group[Q, A]) one() bool {
+	if len(g.busy) != 1 || g.options.Workers == 1 || !g.waiting.empty() {
+		return false
+	}
+	for w := range g.busy {
+		return w.alone
+	}
+	return false
+}
+
+// hire makes a worker busy.
+func (g *group[Q, A]) hire() *worker {
+	w := &worker{begun: time.Now()}
+	g.busy[w] = true
+	g.working.Add(1)
+	return w
+}
+
+// dismiss makes it idle.
+func (g *group[Q, A]) dismiss(w *worker) {
+	delete(g.busy, w)
+	g.working.Done()
+}
+
+// hold notes that the worker runs a call of the turn.
+func (g *group[Q, A]) hold(w *worker, turn string) {
+	g.held[turn]++
+	w.turns = append(w.turns, turn)
+}
+
+// letGo notes that the worker's batch has returned.
+func (g *group[Q, A]) letGo(w *worker) {
+	for _, turn := range w.turns {
+		if g.held[turn]--; g.held[turn] == 0 {
+			delete(g.held, turn)
+		}
+	}
+	w.turns = w.turns[:0]
+}
+
+// relieve hires another worker when all that are busy have been so for long.
+func (g *group[Q, A]) relieve() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.waiting.empty() && len(g.busy) < g.options.Workers && g.allLate() {
+		go g.drain(g.hire())
+	}
+}
+
+// allLate reports whether no busy worker is about to return.
+func (g *group[Q, A]) allLate() bool {
+	for w := range g.busy {
+		if time.Since(w.begun) < patience {
+			return false
+		}
+	}
+	return true
 }
 
 // alone runs one request in the goroutine and under the context of its caller.
-func (g *group[Q, A]) alone(ctx context.Context, l *lane[Q, A], request Q) (A, error) {
-	defer g.proceed(l)
-	begun := time.Now()
+func (g *group[Q, A]) alone(ctx context.Context, w *worker, request Q) (A, error) {
+	defer g.proceed(w)
 	answers, err := g.run(ctx, []Q{request})
-	g.report(1, begun, begun, err)
+	g.report(1, w.begun, w.begun, err)
 	if err != nil {
 		return *new(A), err
 	}
 	return answers[0].value, answers[0].err
 }
 
-// enqueue adds the job; should the lane have become idle meanwhile, it starts.
-func (g *group[Q, A]) enqueue(l *lane[Q, A], j *job[Q, A]) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
+// enqueue adds the job; should the group have become idle meanwhile, it starts.
+func (g *group[Q, A]) enqueue(j *job[Q, A]) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
 		return store.ErrClosed
 	}
-	l.waiting.push(j)
-	if !l.busy {
-		l.busy = true
-		g.running.Add(1)
-		go g.drain(l)
+	g.waiting.push(j)
+	if len(g.busy) == 0 {
+		go g.drain(g.hire())
 	}
 	return nil
 }
 
 // leave ends the wait of one caller; the others of its batch are not concerned.
-func (l *lane[Q, A]) leave(j *job[Q, A], cause error) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (g *group[Q, A]) leave(j *job[Q, A], cause error) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	if j.taken {
 		return fmt.Errorf("the outcome is unknown, repeat the call with the same key: %w", cause)
 	}
@@ -150,43 +227,52 @@ func (l *lane[Q, A]) leave(j *job[Q, A], cause error) error {
 	return cause
 }
 
-// proceed hands a lane on after a call that ran alone.
-func (g *group[Q, A]) proceed(l *lane[Q, A]) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.waiting.empty() {
-		l.busy = false
-		g.running.Done()
+// proceed hands a worker on after a call that ran alone.
+func (g *group[Q, A]) proceed(w *worker) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.letGo(w)
+	if g.waiting.empty() {
+		g.dismiss(w)
 		return
 	}
-	go g.drain(l)
+	go g.drain(w)
 }
 
 // drain runs batches until nobody waits.
-func (g *group[Q, A]) drain(l *lane[Q, A]) {
-	for {
-		l.mu.Lock()
-		batch, left := l.waiting.take(g.options.MaxSize)
-		if len(batch) == 0 && l.waiting.empty() {
-			l.busy = false
-			g.running.Done()
-			l.mu.Unlock()
-			l.free(left)
-			return
-		}
-		l.mu.Unlock()
-		l.free(left + len(batch))
-		if len(batch) > 0 {
-			g.execute(batch)
-		}
+func (g *group[Q, A]) drain(w *worker) {
+	for batch := g.next(w); len(batch) > 0; batch = g.next(w) {
+		g.execute(batch)
+		// Those who were answered and call again at once are to be in the next batch.
+		runtime.Gosched()
 	}
 }
 
-// free gives places in the queue back.
-func (l *lane[Q, A]) free(places int) {
-	for range places {
-		<-l.slots
+// next takes the worker's next batch. It dismisses him when there is none: nobody
+// waits, or only for what others run, or another one can do with the rest.
+func (g *group[Q, A]) next(w *worker) []*job[Q, A] {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.letGo(w)
+	delete(g.busy, w)
+	var batch []*job[Q, A]
+	if g.allLate() {
+		var left int
+		batch, left = g.waiting.take(g.options.MaxSize, g.held)
+		for range left + len(batch) {
+			<-g.slots
+		}
 	}
+	if len(batch) == 0 {
+		g.working.Done()
+		return nil
+	}
+	w.alone, w.begun = false, time.Now()
+	g.busy[w] = true
+	for _, j := range batch {
+		g.hold(w, j.turn)
+	}
+	return batch
 }
 
 // execute runs a batch, apart from the contexts of its callers.
@@ -230,12 +316,10 @@ func divisible(err error) bool {
 
 // close refuses new calls and waits for those that are under way.
 func (g *group[Q, A]) close() {
-	for _, l := range g.lanes {
-		l.mu.Lock()
-		l.closed = true
-		l.mu.Unlock()
-	}
-	g.running.Wait()
+	g.mu.Lock()
+	g.closed = true
+	g.mu.Unlock()
+	g.working.Wait()
 }
 
 func (g *group[Q, A]) report(size int, queued, begun time.Time, err error) {

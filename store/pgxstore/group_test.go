@@ -147,6 +147,48 @@ func TestGroupNaturalBatches(t *testing.T) {
 	b.wantAnswers(1, 2, 3, 4, 5, 6)
 }
 
+// TestGroupTwoCalls: of two calls both run alone; only then a batch is collected.
+func TestGroupTwoCalls(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, pgxstore.BatchOptions{Workers: 2})
+	defer b.group.Close()
+	b.occupy("a")
+	b.call(t.Context(), 2, "a", "")
+	b.wantBatch(2)
+	for r := 3; r <= 5; r++ {
+		b.call(t.Context(), r, "a", "")
+	}
+	if waiting := b.group.Waiting(); waiting != 3 {
+		t.Errorf("%d calls wait, want 3", waiting)
+	}
+	b.release(2)
+	b.wantBatch(3, 4, 5)
+	b.release(1)
+	b.wantAnswers(1, 2, 3, 4, 5)
+}
+
+// TestGroupPatience: when a batch does not return, calls about other coupons are run
+// by another worker; those about its own coupons wait, whoever they meet.
+func TestGroupPatience(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, pgxstore.BatchOptions{Workers: 2})
+	defer b.group.Close()
+	b.occupy("slow")
+	b.call(t.Context(), 2, "slow", "")
+	b.wantBatch(2) // two calls are as good as none
+	b.call(t.Context(), 3, "slow", "")
+	b.call(t.Context(), 4, "slow", "")
+	b.release(2)
+	b.wantBatch(3, 4)
+	b.call(t.Context(), 5, "slow", "")
+	b.call(t.Context(), 6, "other", "")
+	b.wantBatch(6) // while 3 and 4 are run
+	b.call(t.Context(), 7, "other", "")
+	b.release(4)
+	b.calls.Wait()
+	b.wantAnswers(1, 2, 3, 4, 5, 6, 7)
+}
+
 // TestGroupFairness: a hot coupon does not keep the others waiting.
 func TestGroupFairness(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,8 @@ package pgxstore
 type queue[Q, A any] struct {
 	turns map[string][]*job[Q, A]
 	ring  []string // the turns that have jobs, the next first
+
+	length int // jobs of all turns
 }
 
 func (q *queue[Q, A]) empty() bool { return len(q.ring) == 0 }
@@ -18,18 +20,24 @@ func (q *queue[Q, A]) push(j *job[Q, A]) {
 		q.ring = append(q.ring, j.turn)
 	}
 	q.turns[j.turn] = append(q.turns[j.turn], j)
+	q.length++
 }
 
-// take removes the next batch of at most size jobs, in which no two clash, and
-// marks them as taken. It also removes jobs whose caller has left, and returns how
-// many.
-func (q *queue[Q, A]) take(size int) (batch []*job[Q, A], left int) {
+// take removes the next batch of at most size jobs, in which no two clash and none
+// is of a turn that is held, and marks them as taken. It also removes jobs whose
+// caller has left, and returns how many.
+func (q *queue[Q, A]) take(size int, held map[string]int) (batch []*job[Q, A], left int) {
 	clashes := make(map[string]bool)
 	postponed := make(map[string][]*job[Q, A])
 	for len(batch) < size && len(q.ring) > 0 {
 		turn := q.ring[0]
 		q.ring = q.ring[1:]
 		jobs := q.turns[turn]
+		if held[turn] > 0 {
+			postponed[turn] = jobs
+			delete(q.turns, turn)
+			continue
+		}
 		j := jobs[0]
 		jobs[0] = nil
 		jobs = jobs[1:]
@@ -56,5 +64,6 @@ func (q *queue[Q, A]) take(size int) (batch []*job[Q, A], left int) {
 		}
 		q.turns[turn] = append(jobs, q.turns[turn]...)
 	}
+	q.length -= len(batch) + left
 	return batch, left
 }

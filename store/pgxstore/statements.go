@@ -26,7 +26,7 @@ func newStatements(in Namespace) *statements {
 		addEmails:      e(`INSERT INTO {coupon_allowed_emails} (coupon_id, email, position) SELECT $1, e.email, e.n FROM unnest($2::text[]) WITH ORDINALITY AS e (email, n)`),
 		replaceEmails:  e(replaceEmails),
 		couponIDByCode: e(`SELECT id FROM {coupons} WHERE code = $1`),
-		lockCoupon:     e(`SELECT revision FROM {coupons} WHERE id = $1 FOR UPDATE`),
+		lockCoupon:     e(lockCoupon),
 		updateCoupon:   e(updateCoupon()),
 		confirmMirror: e(`UPDATE {coupons} SET processor_coupon_id = $3, promotion_code_id = $4, mirror_revision = $2,
 			state = CASE state WHEN 'pending' THEN 'active' ELSE state END WHERE id = $1 AND revision = $2`),
@@ -106,6 +106,13 @@ func insertCoupon() string {
 	return `INSERT INTO {coupons} (` + identityColumns + `, ` + termColumns + `) SELECT ` + values + `
 		WHERE NOT EXISTS (SELECT FROM {coupon_redemptions} r WHERE r.coupon_id = $1) ON CONFLICT DO NOTHING`
 }
+
+// lockCoupon locks coupon $1 against everybody: its gate, at which places are taken,
+// before the coupon.
+const lockCoupon = `WITH gate AS MATERIALIZED (
+		SELECT s.stripe FROM {coupon_counters} s WHERE s.coupon_id = $1 AND s.stripe = 0 FOR UPDATE
+	)
+	SELECT c.revision FROM gate, {coupons} c WHERE c.id = $1 FOR UPDATE OF c`
 
 // updateCoupon sets the terms of coupon $1.
 func updateCoupon() string {

@@ -11,7 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// The alternatives work on the store's own tables. Each keeps both limits and is
+// The alternatives work on the store's own tables, with the uses of a coupon in a
+// column of its own row, as one has them. Each keeps both limits and is
 // idempotent by the unique index over customer and key.
 
 const insertRedemption = `INSERT INTO coupon_redemptions (id, key, coupon_id, customer_id, state, origin, points,
@@ -37,7 +38,7 @@ func textbook(ctx context.Context, pool *pgxpool.Pool, r request) error {
 
 func lockCountInsertUpdate(ctx context.Context, tx pgx.Tx, r request, lock string) error {
 	var most, mostPerUser, used, usedByUser int64
-	if err := tx.QueryRow(ctx, `SELECT max_uses, max_uses_per_user, used_count + reserved_count FROM coupons WHERE id = $1`+lock,
+	if err := tx.QueryRow(ctx, `SELECT max_uses, max_uses_per_user, uses FROM coupons WHERE id = $1`+lock,
 		r.coupon).Scan(&most, &mostPerUser, &used); err != nil {
 		return err
 	}
@@ -51,7 +52,7 @@ func lockCountInsertUpdate(ctx context.Context, tx pgx.Tx, r request, lock strin
 	if _, err := tx.Exec(ctx, insertRedemption, r.values()...); err != nil {
 		return err
 	}
-	_, err := tx.Exec(ctx, `UPDATE coupons SET reserved_count = reserved_count + 1 WHERE id = $1`, r.coupon)
+	_, err := tx.Exec(ctx, `UPDATE coupons SET uses = uses + 1 WHERE id = $1`, r.coupon)
 	return err
 }
 
@@ -71,8 +72,8 @@ func serializable(ctx context.Context, pool *pgxpool.Pool, r request) error {
 // conditional is one statement: count up if there is a place, insert if it did.
 func conditional(ctx context.Context, pool *pgxpool.Pool, r request) error {
 	tag, err := pool.Exec(ctx, `WITH place AS (
-			UPDATE coupons c SET reserved_count = reserved_count + 1
-			WHERE c.id = $3 AND c.used_count + c.reserved_count < c.max_uses
+			UPDATE coupons c SET uses = uses + 1
+			WHERE c.id = $3 AND c.uses < c.max_uses
 				AND (SELECT count(*) FROM coupon_redemptions x WHERE x.coupon_id = $3 AND x.customer_id = $4
 					AND x.state <> 'released') < c.max_uses_per_user
 			RETURNING c.id)

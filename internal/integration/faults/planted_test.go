@@ -11,13 +11,14 @@ func TestPlantedFaultsAreNoticed(t *testing.T) {
 	server := newServer(t)
 	for name, plant := range map[string]func(*harness){
 		"no coupon is locked": func(h *harness) {
-			h.rewriteFunctions(" FOR NO KEY UPDATE", "")
+			h.rewriteFunctions("s.max_uses IS NOT NULL AND s.active", "false") // nobody passes by its gate
+			h.rewriteFunctions("AND NOT gates[t.place]", "AND false")
 		},
 		"acknowledged before it is committed": func(h *harness) { h.modes = []string{forgetful} },
 		"a release keeps the place": func(h *harness) {
 			h.exec(`CREATE FUNCTION keep_places() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 				IF new.state = 'released' AND old.state = 'reserved' THEN
-					UPDATE coupons SET reserved_count = reserved_count + 1 WHERE id = new.coupon_id;
+					UPDATE coupon_counters SET reserved = reserved + 1 WHERE coupon_id = new.coupon_id AND stripe = 0;
 				END IF;
 				RETURN new;
 			END $$`)

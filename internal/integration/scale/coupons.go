@@ -129,11 +129,6 @@ func (s Size) couponRow(w *copier, n int, kind couponKind, t tally, hot bool) {
 	w.maybe(kind.maxUses, s.maxUses(n, t, hot))
 	w.maybe(kind.oncePerCustomer, 1)
 	w.texts(s.state(n, hot))
-	reserved := 0
-	if kind.maxUses {
-		reserved = t.all() // what was reserved under the lock; the rest is in the counters
-	}
-	w.integer(reserved)
 	w.texts(strings.ToLower(code + "\x01" + name + "\x01" + about))
 	created := Now().Add(-history - 365*24*time.Hour + time.Duration(n)*(365*24*time.Hour/time.Duration(s.Coupons)))
 	w.instant(created)
@@ -143,7 +138,7 @@ func (s Size) couponRow(w *copier, n int, kind couponKind, t tally, hot bool) {
 }
 
 const couponColumns = `id, code, name, description, discount_type, percent_off, amount_off, currency, applies_to,
-	distribution, allowed_emails, points_required, max_uses, max_uses_per_user, state, reserved_count, search_text,
+	distribution, allowed_emails, points_required, max_uses, max_uses_per_user, state, search_text,
 	created_at, updated_at, revision`
 
 // maxUses is the limit of coupon n: one in twenty is used up.
@@ -171,11 +166,8 @@ func (s Size) state(n int, hot bool) string {
 }
 
 // counterRows writes what coupon_counters has of coupon n, on up to four rows.
-func counterRows(w *copier, n int, kind couponKind, t tally) {
+func counterRows(w *copier, n int, t tally) {
 	completed, reserved := int(t.completed), int(t.reserved)
-	if kind.maxUses {
-		reserved -= t.all()
-	}
 	if completed == 0 && reserved == 0 {
 		return
 	}

@@ -143,7 +143,7 @@ func (g *generator) copyCoupons(ctx context.Context, pool *pgxpool.Pool) error {
 		counters := copyInto(ctx, first, "coupon_counters", "coupon_id, completed, reserved")
 		emails := copyInto(ctx, second, "coupon_allowed_emails", "coupon_id, email, position")
 		for n, kind := range g.kinds {
-			counterRows(counters, n, kind, g.tallies[n])
+			counterRows(counters, n, g.tallies[n])
 			emailRows(emails, n, kind)
 		}
 		return errors.Join(counters.close(), emails.close())

@@ -126,17 +126,6 @@ BEGIN
                     FROM generate_series(1, requests) AS n WHERE n <> ALL (again) AND quotes[n] IS NOT NULL
                     ORDER BY customer_ids[n];
                 END IF;
-                -- A late payment leaves the turn that its reservation had: one that was
-                -- probed before and is stored after it meets nobody. So it is looked
-                -- again who is there.
-                IF limited < cardinality(coupons) AND EXISTS (
-                    SELECT FROM generate_series(1, requests) AS n
-                    WHERE n <> ALL (again) AND limits[places[n]] IS NULL
-                        AND (limits_per_user[places[n]] IS NOT NULL OR origins[n] = 'points')
-                        AND (SELECT r.id FROM {coupon_redemptions} r WHERE r.coupon_id = coupons[places[n]]
-                            AND r.customer_id = customer_ids[n] AND r.id <> ids[n] LIMIT 1) IS NOT NULL) THEN
-                    RAISE unique_violation;
-                END IF;
             EXCEPTION WHEN unique_violation THEN
                 -- Somebody was faster, or a key or an ID was used for something else.
                 IF counted THEN
@@ -223,18 +212,6 @@ BEGIN
                     FROM unnest(judged, verdicts) AS j (n, verdict)
                     WHERE j.verdict = 'reserved' AND n <> ALL (again) AND quotes[n] IS NOT NULL
                     ORDER BY customer_ids[n];
-                END IF;
-                IF limited < cardinality(coupons) AND EXISTS (
-                    SELECT FROM unnest(judged, verdicts) AS j (n, verdict)
-                    WHERE j.verdict = 'reserved' AND j.n <> ALL (again) AND limits[places[j.n]] IS NULL
-                        AND (limits_per_user[places[j.n]] IS NOT NULL AND limits_per_user[places[j.n]] < (
-                                SELECT count(*) FROM {coupon_redemptions} r WHERE r.coupon_id = coupons[places[j.n]]
-                                    AND r.customer_id = customer_ids[j.n] AND r.state <> 'released')
-                            OR origins[j.n] = 'points' AND (
-                                SELECT count(*) FROM {coupon_redemptions} r WHERE r.coupon_id = coupons[places[j.n]]
-                                    AND r.customer_id = customer_ids[j.n] AND r.origin = 'points'
-                                    AND r.state || '' = 'reserved' AND r.order_id = '') > 1)) THEN
-                    RAISE unique_violation; -- as above
                 END IF;
             EXCEPTION WHEN unique_violation THEN
                 again := judged;
@@ -331,20 +308,6 @@ BEGIN
 END
 $couponkit$;
 
--- couponkit_turn_left reports whether a use that was stored within the limit per
--- customer is beyond it: its turn was found free because a late payment has left it
--- since it was probed.
-CREATE FUNCTION {couponkit_turn_left}(coupon text, customer text, turn bigint, no_place boolean) RETURNS boolean
-LANGUAGE plpgsql VOLATILE -- which sees what was committed meanwhile
-AS $couponkit$
-BEGIN
-    RETURN turn IS NOT NULL AND NOT no_place AND coalesce(
-        (SELECT count(*) FROM {coupon_redemptions} r
-            WHERE r.coupon_id = coupon AND r.customer_id = customer AND r.state <> 'released')
-        > (SELECT c.max_uses_per_user FROM {coupons} c WHERE c.id = coupon), false);
-END
-$couponkit$;
-
 -- couponkit_settle applies what the processor says of sessions. Entry i of every
 -- array is settlement i. It returns for each the records after it; problem tells
 -- that a payment without a record came without a new ID (unnamed), or with one that
@@ -413,11 +376,6 @@ BEGIN
                 IF redemption IS DISTINCT FROM r THEN
                     BEGIN
                         PERFORM {couponkit_keep}(r, redemption);
-                        IF late THEN
-                            IF {couponkit_turn_left}(r.coupon_id, r.customer_id, place.turn, place.no_place) THEN
-                                RAISE unique_violation;
-                            END IF;
-                        END IF;
                     EXCEPTION WHEN unique_violation THEN
                         -- Somebody has taken the customer's turn meanwhile.
                         tries := tries + 1;
@@ -458,12 +416,6 @@ BEGIN
                 place.no_place, w.at, w.at, w.at, place.turn)
             ON CONFLICT DO NOTHING
             RETURNING x.* INTO redemption;
-            IF redemption.id IS NOT NULL AND {couponkit_turn_left}(w.coupon_id, w.customer_id, place.turn, place.no_place) THEN
-                DELETE FROM {coupon_redemptions} x WHERE x.id = w.new_id;
-                redemption := NULL;
-                placed := false;
-                CONTINUE;
-            END IF;
             IF redemption.id IS NOT NULL THEN
                 PERFORM {couponkit_count}(ARRAY[w.coupon_id], ARRAY[1::bigint], ARRAY[0::bigint]);
                 changed := true;
