@@ -123,6 +123,7 @@ func TestAmountsOffTheProcessorsStep(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, int64(1010), link.Order.Quote.Total)
+	require.Equal(t, int64(10), link.Order.Quote.Step)
 
 	d := tenOff()
 	d.Currency, d.DiscountValue = "KWD", decimal.RequireFromString("1.005")
