@@ -197,6 +197,7 @@ func TestEveryColumnSorts(t *testing.T) {
 func TestManyCoupons(t *testing.T) {
 	t.Parallel()
 	onEveryStore(t, func(t *testing.T, w *world) {
+		t.Helper()
 		create := func(n int) {
 			_, err := w.Service.Create(t.Context(), coupon.Draft{
 				Code: fmt.Sprintf("CROWD%d", n), Name: "Crowd", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10),

@@ -192,6 +192,9 @@ func TestTheLog(t *testing.T) {
 	ann.get("/payment/apply-coupon/SECRETCODE").is(http.StatusNotFound)
 	w.browser(t).post("/login", object{"email": "ann@example.org", "password": "wrong-secret"}).is(http.StatusUnauthorized)
 	ann.pays(ann.checkout(object{"lines": []object{line("plan", "basic", 1)}, "couponCode": "SUMMER10"}).is(http.StatusCreated))
+	require.Eventually(t, func() bool { // the webhook is logged after it has paid the order
+		return strings.Contains(log.String(), "POST /payment/webhook")
+	}, time.Minute, 10*time.Millisecond)
 	routes := map[string]bool{}
 	for text := range strings.Lines(log.String()) {
 		var record map[string]any
