@@ -101,7 +101,7 @@ func (g *group[Q, A]) do(ctx context.Context, request Q, turn, clash string) (A,
 func (g *group[Q, A]) wait(ctx context.Context, j *job[Q, A]) (A, error) {
 	late := time.NewTimer(patience)
 	defer late.Stop()
-	for {
+	for pause := patience; ; {
 		select {
 		case <-j.done:
 			return j.result.value, j.result.err
@@ -109,7 +109,8 @@ func (g *group[Q, A]) wait(ctx context.Context, j *job[Q, A]) (A, error) {
 			return *new(A), g.leave(j, ctx.Err())
 		case <-late.C:
 			g.relieve()
-			late.Reset(patience)
+			pause *= 2 // thousands may wait for a server that does not answer
+			late.Reset(pause)
 		}
 	}
 }
