@@ -9,14 +9,12 @@ import (
 	"net/http/httptest"
 	"os"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/couponkit/couponkit/internal/simulation"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
-	"github.com/couponkit/couponkit/processor/processortest"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/memstore"
 	"github.com/couponkit/couponkit/store/storetest"
@@ -55,20 +53,6 @@ func TestAPlantedLeakIsNoticed(t *testing.T) {
 // TestTheSuiteOfStoresLeavesNothing: crowds of goroutines on the store in memory.
 func TestTheSuiteOfStoresLeavesNothing(t *testing.T) {
 	storetest.Run(t, func(*testing.T) store.Store { return memstore.New() }, storetest.Capabilities{})
-}
-
-// TestTheSuiteOfProcessorsLeavesNothing: crowds of goroutines on the fake processor, and
-// calls whose context ends.
-func TestTheSuiteOfProcessorsLeavesNothing(t *testing.T) {
-	processortest.Run(t, func(*testing.T) processortest.Harness {
-		fake := fakeprocessor.New(fakeprocessor.Options{})
-		return processortest.Harness{
-			Processor: fake, ListsMirrors: true, Now: time.Now,
-			Customer: processortest.Customer{
-				Pay: fake.Pay, PayLater: fake.PayLater, PaymentArrives: fake.PaymentArrives, PaymentFails: fake.PaymentFails,
-			},
-		}
-	})
 }
 
 // TestDeliveriesLeaveNothing: webhooks over HTTP, answered and not.
