@@ -7,12 +7,6 @@
 --
 -- couponkit_reserve stays for processes that were built before these.
 
--- In an empty table all indexes that begin with the coupon look alike, and a plan
--- that was made then would count one customer's uses by reading all of the coupon's.
--- The index of lists, which always name a state, begins with that instead.
-DROP INDEX {coupon_redemptions_coupon_idx};
-CREATE INDEX {=coupon_redemptions_coupon_idx} ON {coupon_redemptions} (state, coupon_id, created_at, id);
-
 -- couponkit_reserve_batch keeps places. Entry i of the arrays from places on is
 -- request i; a request without an order has no quote. No customer has two requests.
 -- outcomes is NULL if all are reserved; else it has for each what
@@ -142,7 +136,7 @@ BEGIN
                 SELECT n, places[n] AS place, taken[places[n]] AS taken, limits[places[n]] AS max_uses, u.turn,
                     (SELECT r.id FROM {coupon_redemptions} r
                         WHERE origins[n] = 'points' AND r.coupon_id = coupons[places[n]] AND r.customer_id = customer_ids[n]
-                            AND r.origin = 'points' AND r.state || '' = 'reserved' AND r.order_id = '' -- by customer, not by state
+                            AND r.origin = 'points' AND r.state = 'reserved' AND r.order_id = ''
                         ORDER BY r.created_at, r.id LIMIT 1) AS held,
                     CASE
                         WHEN (SELECT r.id FROM {coupon_redemptions} r
