@@ -62,7 +62,9 @@ function show(order) {
     sessionStorage.removeItem("cart-order");
     basket.clear();
   }
-  if (order.state === "paid" || order.state === "cancelled") refreshPoints();
+  if (order.state === "paid") refreshPoints();
+  // The points of a cancelled order come back after its place, and may take a moment.
+  if (order.state === "cancelled") [0, 1000, 5000].forEach((pause) => setTimeout(refreshPoints, pause));
 }
 
 function showOrderState(order) {
