@@ -53,36 +53,6 @@ func (s *Store) CreateOrder(ctx context.Context, o store.Order) (stored store.Or
 	return first.Order, err == nil, err
 }
 
-// AttachSession implements store.Orders in one round trip.
-func (s *Store) AttachSession(ctx context.Context, a store.Attachment) (store.Order, error) {
-	if err := s.ready(ctx); err != nil {
-		return store.Order{}, err
-	}
-	if !storable(a.OrderID) {
-		return store.Order{}, unknownOrder([]string{a.OrderID})
-	}
-	if err := attachable(a); err != nil {
-		return store.Order{}, err
-	}
-	deadline := instant(a.Deadline)
-	var outcome string
-	var row orderRow
-	err := s.retry(ctx, func() error {
-		row = orderRow{}
-		return s.queryRow(ctx, s.sql.attach, append([]any{&outcome}, row.targets()...),
-			a.OrderID, a.SessionID, a.SessionURL, orNull(&deadline), instant(a.At))
-	})
-	switch {
-	case err != nil:
-		return store.Order{}, fmt.Errorf("attach session: %w", err)
-	case outcome == "missing":
-		return store.Order{}, unknownOrder([]string{a.OrderID})
-	case outcome == "superseded":
-		return store.Order{}, fmt.Errorf("order %s: %w", a.OrderID, store.ErrSuperseded)
-	}
-	return row.order()
-}
-
 // Order implements store.Orders.
 func (s *Store) Order(ctx context.Context, id string) (store.Order, error) {
 	if err := s.ready(ctx); err != nil {
@@ -151,19 +121,4 @@ func (s *Store) OpenOrders(ctx context.Context, at time.Time, limit int) ([]stor
 		return nil, fmt.Errorf("list open orders: %w", err)
 	}
 	return open, nil
-}
-
-// attachable refuses a session that could not be stored.
-func attachable(a store.Attachment) error {
-	var faults pricing.ValidationError
-	if len(a.SessionID) > redemption.MaxIDLength {
-		faults.Add("sessionId", pricing.FieldTooLong, fmt.Sprintf("at most %d bytes", redemption.MaxIDLength))
-	}
-	if !storable(a.SessionID) {
-		faults.Add("sessionId", pricing.FieldMalformed, "must be valid UTF-8 text without NUL")
-	}
-	if !storable(a.SessionURL) {
-		faults.Add("sessionUrl", pricing.FieldMalformed, "must be valid UTF-8 text without NUL")
-	}
-	return faults.Err()
 }

@@ -71,7 +71,7 @@ func paymentOf(s store.Settlement) redemption.Redemption {
 
 func (s *Store) settle(ctx context.Context, request settleRequest) (settlement, error) {
 	if s.pool == nil || s.shared.groups == nil {
-		answers, err := s.settleAll(ctx, []settleRequest{request})
+		answers, err := s.settleOne(ctx, []settleRequest{request})
 		if err != nil {
 			return settlement{}, err
 		}
@@ -84,29 +84,51 @@ func (s *Store) settle(ctx context.Context, request settleRequest) (settlement, 
 	return s.shared.groups.settle.do(ctx, request, route, "")
 }
 
-// settleAll runs the settlements in one transaction and one round trip.
+// settleAll runs the settlements in one transaction and one round trip, but for those
+// that need one of their own.
 func (s *Store) settleAll(ctx context.Context, requests []settleRequest) ([]answer[settlement], error) {
-	n := len(requests)
-	reservations, coupons, customers, ids := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
-	events := make([]redemption.Event, n)
-	for i, r := range requests {
-		reservations[i], coupons[i], customers[i], ids[i], events[i] = r.ReservationID, r.CouponID, r.CustomerID, r.NewID, r.Event
+	if len(requests) == 1 {
+		return s.settleOne(ctx, requests)
 	}
-	arguments := append(eventArguments(events), reservations, coupons, customers, ids)
+	answers, err := s.settleWith(ctx, s.sql.settleBatch, requests, settleColumns(requests))
+	return leftAlone(ctx, requests, answers, err, s.settleOne)
+}
+
+// settleOne runs a settlement, whatever it is.
+func (s *Store) settleOne(ctx context.Context, requests []settleRequest) ([]answer[settlement], error) {
+	customers, ids := make([]string, len(requests)), make([]string, len(requests))
+	for i, r := range requests {
+		customers[i], ids[i] = r.CustomerID, r.NewID
+	}
+	return s.settleWith(ctx, s.sql.settleEach, requests, append(settleColumns(requests), customers, ids))
+}
+
+func (s *Store) settleWith(ctx context.Context, statement string, requests []settleRequest, arguments []any) ([]answer[settlement], error) {
 	var answers []answer[settlement]
 	err := s.retry(ctx, func() error {
-		answers = make([]answer[settlement], n)
+		answers = make([]answer[settlement], len(requests))
 		seen := 0
-		err := s.query(ctx, s.sql.settle, func(rows pgx.Rows) error {
+		err := s.query(ctx, statement, func(rows pgx.Rows) error {
 			seen++
 			return scanSettled(rows, requests, answers)
 		}, arguments...)
-		if err == nil && seen != n {
-			return fmt.Errorf("%d answers for %d settlements", seen, n)
+		if err == nil && seen != len(requests) {
+			return fmt.Errorf("%d answers for %d settlements", seen, len(requests))
 		}
 		return err
 	})
 	return answers, err
+}
+
+// settleColumns are the arguments of couponkit_settle_batch, with which those of
+// couponkit_settle_each begin.
+func settleColumns(requests []settleRequest) []any {
+	n := len(requests)
+	reservations, coupons, events := make([]string, n), make([]string, n), make([]redemption.Event, n)
+	for i, r := range requests {
+		reservations[i], coupons[i], events[i] = r.ReservationID, r.CouponID, r.Event
+	}
+	return append(eventArguments(events), reservations, coupons)
 }
 
 func scanSettled(rows pgx.Rows, requests []settleRequest, answers []answer[settlement]) error {
@@ -124,6 +146,9 @@ func scanSettled(rows pgx.Rows, requests []settleRequest, answers []answer[settl
 	}
 	to := &answers[n-1]
 	switch problem {
+	case "alone":
+		to.err = errAlone
+		return nil
 	case "unnamed":
 		to.err = paymentOf(requests[n-1]).Validate()
 		return nil

@@ -12,7 +12,10 @@ type statements struct {
 	confirmMirror, deleteCoupon                   string
 	coupon, couponTerms, lookUpByID, lookUpByCode string
 	reserveOne, reserveBatch                      string
-	takeOver, settle, transition, attach          string
+	takeOver                                      string
+	settleEach, settleBatch                       string
+	transition, transitionBatch                   string
+	attach, attachBatch                           string
 	redemption, due                               string
 	createOrder, order, orderByKey, openOrders    string
 	firstOfKey                                    string
@@ -49,16 +52,18 @@ func newStatements(in Namespace) *statements {
 			SELECT $1, $2::text, $3, $4::text, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14::text::jsonb, $15::text::jsonb, $16::text::jsonb
 			WHERE NOT EXISTS (SELECT FROM {coupon_redemptions} r WHERE r.customer_id = $4 AND r.key = $2)
 			ON CONFLICT DO NOTHING`),
-		reserveOne:   e(`SELECT * FROM {couponkit_reserve_one}(` + parameters(reserveOneTypes) + `)`),
-		reserveBatch: e(`SELECT * FROM {couponkit_reserve_batch}(` + parameters(reserveBatchTypes) + `)`),
-		settle: e(`SELECT f.n, f.problem, f.changed, ` + columnsOf("(f.redemption)", redemptionColumns) + `, ` +
-			columnsOf("(f.ordered)", orderColumns) + ` FROM {couponkit_settle}(` + parameters(settleTypes) + `) f`),
-		transition: e(`SELECT f.n, f.refusal, ` + columnsOf("(f.redemption)", redemptionColumns) +
-			` FROM {couponkit_transition}(` + parameters(transitionTypes) + `) f`),
+		reserveOne:      e(`SELECT * FROM {couponkit_reserve_one}(` + parameters(reserveOneTypes) + `)`),
+		reserveBatch:    e(`SELECT * FROM {couponkit_reserve_batch}(` + parameters(reserveBatchTypes) + `)`),
+		settleEach:      e(settle("{couponkit_settle_each}", settleTypes)),
+		settleBatch:     e(settle("{couponkit_settle_batch}", settleBatchTypes)),
+		transition:      e(transition("{couponkit_transition}")),
+		transitionBatch: e(transition("{couponkit_transition_batch}")),
 		takeOver: e(`SELECT f.outcome, ` + columnsOf("(f.redemption)", redemptionColumns) +
 			` FROM {couponkit_take_over}(` + parameters(takeOverTypes) + `) f`),
 		attach: e(`SELECT f.outcome, ` + columnsOf("(f.ordered)", orderColumns) +
 			` FROM {couponkit_attach}(` + parameters(attachTypes) + `) f`),
+		attachBatch: e(`SELECT f.n, f.outcome, ` + columnsOf("(f.ordered)", orderColumns) +
+			` FROM {couponkit_attach_batch}(` + parameters(attachBatchTypes) + `) f`),
 		firstOfKey: e(`SELECT ` + columnsOf("r", redemptionColumns) + `, ` + columnsOf("o", orderColumns) + `
 			FROM (SELECT $1::text AS customer, $2::text AS key) k
 			LEFT JOIN {orders} o ON o.customer_id = k.customer AND o.key = k.key
@@ -74,12 +79,24 @@ const (
 	reserveBatchTypes = "text[] bigint[] integer[] text[] text[] text[] text[] bigint[] text[] text[] text[] timestamptz[] " +
 		"timestamptz[] timestamptz[] bigint[] text[] text[] text[] text[] bigint[] timestamptz[] timestamptz[] timestamptz[] " +
 		"text[] text[] text[]"
-	settleTypes     = "text[] timestamptz[] text[] text[] timestamptz[] text[] text[] text[] text[]"
-	transitionTypes = "text[] text[] timestamptz[] text[] text[] timestamptz[]"
-	takeOverTypes   = "text text bigint timestamptz timestamptz text text text text text text bigint text text " +
+	settleTypes      = settleBatchTypes + " text[] text[]"
+	settleBatchTypes = "text[] timestamptz[] text[] text[] timestamptz[] text[] text[]"
+	transitionTypes  = "text[] text[] timestamptz[] text[] text[] timestamptz[]"
+	takeOverTypes    = "text text bigint timestamptz timestamptz text text text text text text bigint text text " +
 		"timestamptz timestamptz timestamptz text text text"
-	attachTypes = "text text text timestamptz timestamptz"
+	attachTypes      = "text text text timestamptz timestamptz"
+	attachBatchTypes = "text[] text[] text[] timestamptz[] timestamptz[]"
 )
+
+func settle(function, types string) string {
+	return `SELECT f.n, f.problem, f.changed, ` + columnsOf("(f.redemption)", redemptionColumns) + `, ` +
+		columnsOf("(f.ordered)", orderColumns) + ` FROM ` + function + `(` + parameters(types) + `) f`
+}
+
+func transition(function string) string {
+	return `SELECT f.n, f.refusal, ` + columnsOf("(f.redemption)", redemptionColumns) +
+		` FROM ` + function + `(` + parameters(transitionTypes) + `) f`
+}
 
 // parameters returns "$1::text, $2::bigint, ...": with their types, a function is
 // found in every mode of sending statements.

@@ -30,15 +30,28 @@ func (s *Store) Transition(ctx context.Context, id string, e redemption.Event) (
 	if s.pool != nil && s.shared.groups != nil {
 		return s.shared.groups.transition.do(ctx, request, id, "")
 	}
-	answers, err := s.transitionAll(ctx, []transitionRequest{request})
+	answers, err := s.transitionOne(ctx, []transitionRequest{request})
 	if err != nil {
 		return redemption.Redemption{}, err
 	}
 	return answers[0].value, answers[0].err
 }
 
-// transitionAll runs the events in one transaction and one round trip.
+// transitionAll runs the events in one transaction and one round trip, but for the
+// second of one redemption.
 func (s *Store) transitionAll(ctx context.Context, requests []transitionRequest) ([]answer[transitioned], error) {
+	if len(requests) == 1 {
+		return s.transitionOne(ctx, requests)
+	}
+	answers, err := s.transitionWith(ctx, s.sql.transitionBatch, requests)
+	return leftAlone(ctx, requests, answers, err, s.transitionOne)
+}
+
+func (s *Store) transitionOne(ctx context.Context, requests []transitionRequest) ([]answer[transitioned], error) {
+	return s.transitionWith(ctx, s.sql.transition, requests)
+}
+
+func (s *Store) transitionWith(ctx context.Context, statement string, requests []transitionRequest) ([]answer[transitioned], error) {
 	n := len(requests)
 	ids, events := make([]string, n), make([]redemption.Event, n)
 	for i, r := range requests {
@@ -49,7 +62,7 @@ func (s *Store) transitionAll(ctx context.Context, requests []transitionRequest)
 	err := s.retry(ctx, func() error {
 		answers = make([]answer[transitioned], n)
 		seen := 0
-		err := s.query(ctx, s.sql.transition, func(rows pgx.Rows) error {
+		err := s.query(ctx, statement, func(rows pgx.Rows) error {
 			seen++
 			return scanTransitioned(rows, requests, answers)
 		}, arguments...)
@@ -75,6 +88,10 @@ func scanTransitioned(rows pgx.Rows, requests []transitionRequest, answers []ans
 		return fmt.Errorf("an answer for event %d", n)
 	}
 	to, request := &answers[n-1], requests[n-1]
+	if refusal == "alone" {
+		to.err = errAlone
+		return nil
+	}
 	now, err := row.redemption()
 	if err == nil && refusal != "" {
 		err = refused(request, now, string(refusal))
