@@ -41,7 +41,8 @@ var (
 	ErrUserNotFound = errors.New("user not found")
 	// ErrInsufficientPoints: the balance is smaller than what is to be debited.
 	ErrInsufficientPoints = errors.New("insufficient points")
-	// ErrReservationClosed: the points of the reservation were refunded.
+	// ErrReservationClosed: the reservation was given up, and its points, if any were
+	// debited, are refunded.
 	ErrReservationClosed = errors.New("reservation closed")
 )
 

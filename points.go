@@ -30,9 +30,10 @@ type ExchangeRequest struct {
 //
 // Refusals are those of [Service.Validate]; too few points match both
 // coupon.ErrPointsNotRedeemed and [ErrInsufficientPoints]. A coupon that is not
-// points-redeemable is a [*pricing.ValidationError]. After another error, repeat
-// the call: it goes on where it stopped, and the sweep undoes what is never
-// finished.
+// points-redeemable is a [*pricing.ValidationError]. A key whose reservation was
+// given up since, be it for too few points, is [ErrReservationClosed]: exchange with a
+// new key. After another error, repeat the call: it goes on where it stopped, and the
+// sweep undoes what is never finished.
 func (s *Service) ExchangePoints(ctx context.Context, r ExchangeRequest) (reserved redemption.Redemption, err error) {
 	attempt := Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, OpExchangePoints, &attempt, &err)()
@@ -96,7 +97,10 @@ func exchangeable(c coupon.Coupon, q eligibility.Question) error {
 
 // debit takes the points of a pending reservation and confirms it.
 func (s *Service) debit(ctx context.Context, r redemption.Redemption) (redemption.Redemption, error) {
-	if r.PointsState != redemption.PointsPending {
+	switch {
+	case r.State == redemption.Released: // no answer that the customer holds one
+		return redemption.Redemption{}, fmt.Errorf("reservation %s: %w", r.ID, ErrReservationClosed)
+	case r.PointsState != redemption.PointsPending:
 		return r, nil
 	}
 	err := s.points.Debit(ctx, r.CustomerID, r.ID, r.Points)
@@ -199,10 +203,13 @@ func (s *Service) refund(ctx context.Context, r redemption.Redemption) (redempti
 // Reservations returns the customer's live reservations bought with points, newest
 // first, at most [store.MaxPageSize].
 func (s *Service) Reservations(ctx context.Context, customerID string) ([]redemption.Redemption, error) {
+	if customerID == "" {
+		return nil, nil // the list would be everybody's
+	}
 	page, err := s.store.ListRedemptions(ctx, store.RedemptionList{
 		CustomerID: customerID, State: redemption.Reserved, PageSize: store.MaxPageSize,
 	})
-	if err != nil || customerID == "" {
+	if err != nil {
 		return nil, err
 	}
 	var held []redemption.Redemption

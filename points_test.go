@@ -128,6 +128,31 @@ func TestTooFewPoints(t *testing.T) {
 	}
 }
 
+// TestAKeyOfAnExchangeThatWasGivenUp: repeating it is no reservation, for which somebody
+// would take an answer without an error; a new key makes one.
+func TestAKeyOfAnExchangeThatWasGivenUp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	d := forPoints()
+	d.PointsRequired = 101
+	c := w.create(t, d)
+	exchange := func(key string) (redemption.Redemption, error) {
+		return w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Key: key, Coupon: c.ID, Customer: ann})
+	}
+	if _, err := exchange("first"); !errors.Is(err, couponkit.ErrInsufficientPoints) {
+		t.Errorf("too few points: %v", err)
+	}
+	w.ledger.Credit(ann.ID, 50)
+	if r, err := exchange("first"); !errors.Is(err, couponkit.ErrReservationClosed) || r.ID != "" {
+		t.Errorf("the same key: %+v, %v; want ErrReservationClosed", r, err)
+	}
+	w.wantBalance(t, 150)
+	if r, err := exchange("second"); err != nil || r.State != redemption.Reserved || r.PointsState != redemption.PointsDebited {
+		t.Errorf("a new key: %+v, %v", r, err)
+	}
+	w.wantBalance(t, 49)
+}
+
 func TestExchangeRefuses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
