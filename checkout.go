@@ -25,7 +25,8 @@ type CheckoutRequest struct {
 	Key string
 	// Customer who buys; required.
 	Customer eligibility.Customer
-	// Cart with the prices of the host's catalogue; see [QuoteRequest].
+	// Cart with the prices of the host's catalogue, of at least one line; see
+	// [QuoteRequest].
 	Cart pricing.Cart
 	// Code is a coupon's code or ID; empty is no coupon.
 	Code string
@@ -67,11 +68,13 @@ type Checkout struct {
 // the order, and opens a payment session with adjusted amounts (specification 4.5,
 // 2.5).
 //
-// Refusals are a [*coupon.Rejection]: the coupon's, coupon.ErrCartTotalsInvalid for
+// A malformed or empty cart is a [*pricing.ValidationError]. Refusals are a
+// [*coupon.Rejection]: the coupon's, coupon.ErrCartTotalsInvalid for
 // totals that are not the expected ones, coupon.ErrBelowMinimumCharge, and
 // coupon.ErrUserRequired. A customer who has an open session that takes the last
 // place is not in his own way: that session is ended and its place moves to this
-// checkout. A key that was used for another request is store.ErrKeyReused.
+// checkout. A key that was used for another request is store.ErrKeyReused, and one
+// whose order ended before it had a session that can be paid is [ErrOrderEnded].
 //
 // After an [ErrUnavailable], repeat the call with the same key: it goes on where it
 // stopped. Whatever is never finished is released by [Service.Sweep].
@@ -107,7 +110,7 @@ func (r CheckoutRequest) details() sessionDetails {
 // order returns the order of the request: the one that its key has already, or a
 // new one with its place kept.
 func (s *Service) order(ctx context.Context, r CheckoutRequest) (store.Order, bool, error) {
-	if err := r.Cart.Validate(); err != nil {
+	if err := checkCart(r.Cart); err != nil {
 		return store.Order{}, false, err
 	}
 	return s.keyed(ctx, &r, requestFingerprint(r), func() (priced, error) {
@@ -117,6 +120,16 @@ func (s *Service) order(ctx context.Context, r CheckoutRequest) (store.Order, bo
 		}
 		return p, r.Expected.compare(p.quote.Quote, p.couponID())
 	})
+}
+
+// checkCart refuses what cannot be priced, and what can and sells nothing.
+func checkCart(cart pricing.Cart) error {
+	var faults pricing.ValidationError
+	faults.Merge("", cart.Validate())
+	if len(cart.Lines) == 0 {
+		faults.Add("lines", pricing.FieldRequired, "the cart is empty")
+	}
+	return faults.Err()
 }
 
 // keyed returns the order that the request's key has already, or prices and places

@@ -73,6 +73,55 @@ func TestCheckoutWithoutACoupon(t *testing.T) {
 	}
 }
 
+// TestCheckoutOfAnEmptyCart: there is nothing to pay for, and nothing is stored.
+func TestCheckoutOfAnEmptyCart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(t, tenOff())
+	for _, code := range []string{"", "TEN"} {
+		r := w.request(code)
+		r.Key, r.Cart.Lines = "cart-1", nil
+		_, err := w.Checkout(t.Context(), r)
+		var invalid *pricing.ValidationError
+		if !errors.As(err, &invalid) || invalid.Fields[0].Field != "lines" {
+			t.Errorf("code %q: %v, want a fault of the lines", code, err)
+		}
+		if _, err := w.store.OrderByKey(t.Context(), ann.ID, "cart-1"); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("code %q: there is an order (%v)", code, err)
+		}
+	}
+}
+
+// TestARepeatedCheckoutWhoseSessionHasEnded: the answer of the processor was lost, and
+// the customer comes back when the session that he never saw can be paid no longer.
+func TestARepeatedCheckoutWhoseSessionHasEnded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.CreateSession, Kind: fakeprocessor.LostAfter})
+	r := w.request("TEN")
+	r.Key = "cart-1"
+	if _, err := w.Checkout(t.Context(), r); !errors.Is(err, couponkit.ErrUnavailable) {
+		t.Fatalf("a lost answer: %v", err)
+	}
+	w.pass(couponkit.DefaultSessionLifetime)
+	for range 2 {
+		if got, err := w.Checkout(t.Context(), r); !errors.Is(err, couponkit.ErrOrderEnded) {
+			t.Errorf("got %+v, %v; want ErrOrderEnded", got, err)
+		}
+	}
+	if held := w.get(t, c.ID); held.ReservedCount != 0 {
+		t.Errorf("%d places are kept, want none", held.ReservedCount)
+	}
+	r.Key = "cart-2"
+	got := w.checkout(t, r)
+	require.NoError(t, w.fake.Pay(got.Session.ID))
+	w.deliver(t)
+	if used := w.get(t, c.ID); used.UsedCount != 1 {
+		t.Errorf("%d uses, want 1", used.UsedCount)
+	}
+}
+
 // TestCheckoutComparesTotals: spec 7 no. 10 names every total that differs.
 func TestCheckoutComparesTotals(t *testing.T) {
 	t.Parallel()

@@ -38,6 +38,10 @@ func (s *Service) openSession(ctx context.Context, o store.Order, d sessionDetai
 		}
 		return o, fmt.Errorf("open session for order %s: %w", o.ID, err)
 	}
+	if session.Status == processor.SessionExpired { // an earlier call has made it, whose answer was lost
+		s.abandon(ctx, o)
+		return o, ErrOrderEnded
+	}
 	if session.Total != o.Quote.Total || session.Currency != o.Quote.Currency {
 		s.discard(ctx, session.ID)
 		s.abandon(ctx, o)
@@ -90,8 +94,8 @@ func (s *Service) discard(ctx context.Context, sessionID string) {
 	}
 }
 
-// sessionRequest is a function of the order alone, so that a repeated call asks for
-// the same session.
+// sessionRequest is a function of the order, and of what the caller shows beside it:
+// a repeated call asks for the same session.
 func (s *Service) sessionRequest(o store.Order, d sessionDetails) processor.SessionRequest {
 	r := processor.SessionRequest{
 		Key: o.ID, OrderID: o.ID, Mode: processor.Payment, Currency: o.Quote.Currency, Total: o.Quote.Total,
