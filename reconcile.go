@@ -31,6 +31,7 @@ const (
 
 // Drift is one difference between store and processor.
 type Drift struct {
+	// Kind is empty when the processor did not tell what it has.
 	Kind     DriftKind
 	CouponID string
 	// Repaired tells that the difference is gone.
@@ -130,6 +131,8 @@ func (s *Service) drift(ctx context.Context, c coupon.Coupon) (Drift, repair, er
 	case status == processor.MirrorMissing:
 		d.Kind = DriftMissing
 		return d, s.remirror, nil
+	case status == processor.MirrorInvalid && s.abilities.MirrorsExpiry && expired(c, s.now()):
+		return d, nil, nil
 	case (status == processor.MirrorValid) != c.Active():
 		d.Kind = DriftState
 		return d, func(ctx context.Context, c coupon.Coupon) (coupon.Coupon, error) {

@@ -108,8 +108,7 @@ func usage(f store.Found) eligibility.Usage {
 // matters: not for a coupon without a mirror, and not for one that is off or out
 // of its dates anyway.
 func (s *Service) mirrorInvalid(ctx context.Context, c coupon.Coupon, at time.Time) (bool, error) {
-	outside := at.Before(c.StartsAt) || !c.ExpiresAt.IsZero() && !at.Before(c.ExpiresAt)
-	if c.Mirror.IsZero() || !c.Active() || outside {
+	if c.Mirror.IsZero() || !c.Active() || at.Before(c.StartsAt) || expired(c, at) {
 		return false, nil
 	}
 	status, err := s.processor.VerifyMirror(ctx, c)
@@ -117,6 +116,10 @@ func (s *Service) mirrorInvalid(ctx context.Context, c coupon.Coupon, at time.Ti
 		return false, fmt.Errorf("verify mirror of coupon %s: %w", c.ID, err)
 	}
 	return status != processor.MirrorValid, nil
+}
+
+func expired(c coupon.Coupon, at time.Time) bool {
+	return !c.ExpiresAt.IsZero() && !at.Before(c.ExpiresAt)
 }
 
 // QuoteRequest is a cart to be priced.
@@ -191,7 +194,8 @@ func (q Quote) RequiresPayment() bool { return q.Total > 0 }
 
 // Quote prices a cart with a coupon (specification 4.5, 4.6, 7). It changes nothing
 // and keeps no place. A malformed cart is a [*pricing.ValidationError]. A refusal
-// is a [*coupon.Rejection], and the quote beside it has the list prices.
+// is a [*coupon.Rejection], and the quote beside it has the list prices; only that of
+// coupon.ErrBelowMinimumCharge has the prices that are too low to be charged.
 func (s *Service) Quote(ctx context.Context, r QuoteRequest) (q Quote, err error) {
 	attempt := Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, OpQuote, &attempt, &err)()

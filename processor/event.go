@@ -76,6 +76,10 @@ type Abilities struct {
 	// SessionLifetime bounds how far ahead ExpiresAt may lie; zero is no bound.
 	MinSessionLifetime time.Duration
 	MaxSessionLifetime time.Duration
+	// MirrorsExpiry tells that a promotion code ends with its coupon: the mirror of a
+	// coupon that has expired is MirrorInvalid, which a reconcile does not take for a
+	// difference.
+	MirrorsExpiry bool
 	// NeedsSuccessURL tells that a session cannot be made without a SuccessURL.
 	NeedsSuccessURL bool
 	// CheckCoupon returns a *pricing.ValidationError when the processor cannot mirror

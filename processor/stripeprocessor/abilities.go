@@ -18,6 +18,7 @@ func (p *Processor) Abilities() processor.Abilities {
 		AmountStep:         amountSteps(),
 		MinSessionLifetime: minSessionLifetime,
 		MaxSessionLifetime: maxSessionLifetime,
+		MirrorsExpiry:      p.options.MirrorExpiry,
 		NeedsSuccessURL:    true,
 		CheckCoupon:        p.CheckCoupon,
 	}

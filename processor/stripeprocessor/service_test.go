@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
@@ -16,9 +17,9 @@ import (
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
-	"github.com/couponkit/couponkit/store/memstore"
-
+	"github.com/couponkit/couponkit/processor/stripeprocessor"
 	"github.com/couponkit/couponkit/processor/stripeprocessor/stripefake"
+	"github.com/couponkit/couponkit/store/memstore"
 )
 
 // shop is couponkit's service on Stripe, with its webhook.
@@ -28,9 +29,9 @@ type shop struct {
 	address string
 }
 
-func newShop(t *testing.T) *shop {
+func newShop(t *testing.T, change ...func(*stripeprocessor.Options, *stripefake.Options)) *shop {
 	t.Helper()
-	w := newWorld(t)
+	w := newWorld(t, change...)
 	service, err := couponkit.New(memstore.New(), w.processor, couponkit.WithClock(w.clock.Now))
 	require.NoError(t, err)
 	s := &shop{world: w, service: service}
@@ -102,6 +103,29 @@ func TestSubscriptionPurchase(t *testing.T) {
 	_, err = s.account.Deliver(t.Context(), s.server.Client(), s.address)
 	require.NoError(t, err)
 	require.Len(t, s.account.Coupons(), 1, "the session's coupon is left")
+}
+
+// TestReconcileOfAnExpiredCoupon: a promotion code that has ended with its coupon is
+// as it should be, however often one looks; prolonging the coupon makes another.
+func TestReconcileOfAnExpiredCoupon(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, func(o *stripeprocessor.Options, _ *stripefake.Options) { o.MirrorExpiry = true })
+	c := s.create("summer", 5)
+	c, err := s.service.Update(t.Context(), c.ID, coupon.Patch{ExpiresAt: coupon.Set(coupon.At(s.clock.Now().Add(time.Hour)))})
+	require.NoError(t, err)
+	s.clock.Advance(2 * time.Hour)
+	drifts, err := s.service.Reconcile(t.Context(), couponkit.ReconcileOptions{})
+	require.NoError(t, err)
+	require.Empty(t, drifts)
+
+	c, err = s.service.Update(t.Context(), c.ID, coupon.Patch{ExpiresAt: coupon.Clear[coupon.Moment]()})
+	require.NoError(t, err)
+	s.oneActive(c.Mirror.PromotionCodeID)
+	_, err = s.service.Validate(t.Context(), "SUMMER", eligibility.Customer{ID: "ann"})
+	require.NoError(t, err)
+	drifts, err = s.service.Reconcile(t.Context(), couponkit.ReconcileOptions{})
+	require.NoError(t, err)
+	require.Empty(t, drifts)
 }
 
 // TestEventsInAnyOrder: any permutation and duplication of what Stripe may tell of one
