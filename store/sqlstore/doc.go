@@ -11,7 +11,7 @@
 // packages store and redemption decide, and writes: no rule is written a second
 // time in SQL. What differs between databases is a [Dialect]: how rows are locked,
 // and what its errors mean. Tables have names that a host can read in (coupons,
-// coupon_redemptions, orders, and four that begin with coupon), with constraints
+// coupon_redemptions, orders, and three that begin with coupon), with constraints
 // for what SQL can state; instants are integers of microseconds, money is in minor
 // units, and text is compared byte by byte.
 //
@@ -36,8 +36,8 @@
 //
 // The store switches the file to write-ahead logging (WAL), once and for good, and
 // keeps one connection of the pool for writing, from its first write to
-// [Store.Close]; reads take others and wait for nobody. It sets synchronous for
-// that connection: [Full] by default, so that what was acknowledged survives a loss
+// [Store.Close], which gives it back with the settings that it had; reads take
+// others and wait for nobody. It sets synchronous for that connection: [Full] by default, so that what was acknowledged survives a loss
 // of power, whatever default the driver has. That connection keeps up to 64 MiB of
 // pages in memory (cache_size), and copies the log into the file when it has grown by
 // 32 MiB (wal_autocheckpoint): the file beside the database with the ending -wal is

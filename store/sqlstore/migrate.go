@@ -140,11 +140,19 @@ func schemaVersion(ctx context.Context, c *sql.Conn, expand func(string) string)
 
 // lockSQLite holds the database: its schema changes in the same transaction.
 func lockSQLite(ctx context.Context, c *sql.Conn, _ string) (func(context.Context, bool) error, error) {
-	if _, err := c.ExecContext(ctx, "PRAGMA busy_timeout = 60000"); err != nil {
+	var before int64 // the connection goes back to the host's pool
+	if err := c.QueryRowContext(ctx, "PRAGMA busy_timeout").Scan(&before); err != nil {
+		return nil, err
+	}
+	wait := func(ctx context.Context, milliseconds int64) error {
+		_, err := c.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", milliseconds))
+		return err
+	}
+	if err := wait(ctx, 60_000); err != nil {
 		return nil, err
 	}
 	if _, err := c.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
-		return nil, err
+		return nil, errors.Join(err, wait(context.WithoutCancel(ctx), before))
 	}
 	return func(ctx context.Context, ok bool) error {
 		end := "ROLLBACK"
@@ -152,7 +160,7 @@ func lockSQLite(ctx context.Context, c *sql.Conn, _ string) (func(context.Contex
 			end = "COMMIT"
 		}
 		_, err := c.ExecContext(ctx, end)
-		return err
+		return errors.Join(err, wait(ctx, before))
 	}, nil
 }
 

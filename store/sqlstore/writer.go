@@ -30,6 +30,7 @@ type writer struct {
 
 	// What follows belongs to the goroutine.
 	conn      *sql.Conn
+	before    map[string]int64 // settings of conn as the host had them
 	cache     *statementCache
 	polls     bool
 	contended int // transactions for which to leave others a chance
@@ -187,10 +188,11 @@ func (w *writer) apart(ctx context.Context, requests []*request) {
 	w.answer(requests, w.commit(ctx))
 }
 
-// answer tells the callers: their own error, or that of the whole transaction.
+// answer tells the callers: their own error, or that of the whole transaction. A
+// refusal may have been for a use in the same batch, which then was not stored either.
 func (w *writer) answer(requests []*request, err error) {
 	for _, r := range requests {
-		if err != nil && (r.err == nil || !ofContract(r.err)) {
+		if err != nil {
 			r.err = err
 		}
 		close(r.done)
@@ -218,6 +220,7 @@ func (w *writer) acquire(ctx context.Context) error {
 		return err
 	}
 	if err := w.setUp(ctx, conn); err != nil {
+		spoil(conn)
 		_ = conn.Close()
 		return err
 	}
@@ -235,7 +238,12 @@ const (
 	checkpointEvery = "PRAGMA wal_autocheckpoint = 8192" // pages of 4 KiB
 )
 
-func (w *writer) setUp(ctx context.Context, conn *sql.Conn) error {
+func (w *writer) setUp(ctx context.Context, conn *sql.Conn) (err error) {
+	if !w.alone() {
+		if w.before, err = settingsOf(ctx, conn); err != nil {
+			return err
+		}
+	}
 	timeout := fmt.Sprintf("PRAGMA busy_timeout = %d", w.options.BusyTimeout.Milliseconds())
 	if _, err := conn.ExecContext(ctx, timeout); err != nil {
 		return fmt.Errorf("set busy timeout: %w", err)
@@ -266,6 +274,30 @@ func (w *writer) setUp(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
+// settingsOf returns those settings of a connection that setUp changes.
+func settingsOf(ctx context.Context, conn *sql.Conn) (map[string]int64, error) {
+	settings := map[string]int64{"busy_timeout": 0, "synchronous": 0, "cache_size": 0, "wal_autocheckpoint": 0}
+	for name := range settings {
+		var value int64
+		if err := conn.QueryRowContext(ctx, "PRAGMA "+name).Scan(&value); err != nil {
+			return nil, fmt.Errorf("read %s: %w", name, err)
+		}
+		settings[name] = value
+	}
+	return settings, nil
+}
+
+// giveBack leaves the connection as the host had it: with the store's settings, a
+// statement of the host would not wait for a lock at all.
+func (w *writer) giveBack(ctx context.Context) {
+	for name, value := range w.before {
+		if _, err := w.conn.ExecContext(ctx, fmt.Sprintf("PRAGMA %s = %d", name, value)); err != nil {
+			spoil(w.conn)
+			return
+		}
+	}
+}
+
 // journal sets the journal mode, which the file keeps. SQLite does not wait for
 // others when it changes the mode.
 func (w *writer) journal(ctx context.Context, conn *sql.Conn) (mode string, err error) {
@@ -285,6 +317,7 @@ func (w *writer) release(always bool) {
 	}
 	if w.cache != nil {
 		_ = w.cache.close()
+		w.giveBack(context.Background())
 	}
 	_ = w.conn.Close()
 	w.conn, w.cache = nil, nil

@@ -1,0 +1,142 @@
+package sqldb_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/store/sqlstore"
+	"github.com/couponkit/couponkit/store/storetest"
+)
+
+// fullDisk is a driver whose commits fail while it is full.
+type fullDisk struct {
+	of   driver.Driver
+	dsn  string
+	full atomic.Bool
+}
+
+var _ driver.Connector = (*fullDisk)(nil)
+
+var errFull = errors.New("database or disk is full")
+
+// Connect opens a connection of the driver.
+func (d *fullDisk) Connect(context.Context) (driver.Conn, error) {
+	c, err := d.of.Open(d.dsn)
+	if err != nil {
+		return nil, err
+	}
+	return fullConn{c, d}, nil
+}
+
+type fullConn struct {
+	driver.Conn
+	disk *fullDisk
+}
+
+// Driver is the driver itself.
+func (d *fullDisk) Driver() driver.Driver { return d.of }
+
+// Prepare lets commits pass by the disk.
+func (c fullConn) Prepare(query string) (driver.Stmt, error) {
+	stmt, err := c.Conn.Prepare(query)
+	if err == nil && query == "COMMIT" {
+		return commit{stmt, c.disk}, nil
+	}
+	return stmt, err
+}
+
+type commit struct {
+	driver.Stmt
+	disk *fullDisk
+}
+
+// Exec fails while the disk is full.
+func (c commit) Exec(args []driver.Value) (driver.Result, error) {
+	if c.disk.full.Load() {
+		return nil, errFull
+	}
+	return c.Stmt.Exec(args) //nolint:staticcheck // what every driver has
+}
+
+// A batch that cannot be committed has refused nobody: the use for which the last place
+// was not there is not stored either.
+func TestARefusalFallsWithItsBatch(t *testing.T) {
+	t.Parallel()
+	forEachSQLite(t, func(t *testing.T, s shop) {
+		t.Helper()
+		_, db := s.open(t)
+		failing := &fullDisk{of: db.Driver(), dsn: s.dsn}
+		mine := sql.OpenDB(failing)
+		t.Cleanup(func() { require.NoError(t, mine.Close()) })
+		opened, err := sqlstore.New(mine, sqlstore.SQLite, sqlstore.Options{})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, opened.Close()) })
+		c := limitedCoupon("LAST", 1, 1)
+		require.NoError(t, opened.CreateCoupon(t.Context(), c))
+
+		failing.full.Store(true)
+		requests := []string{"ann", "bob", "cara", "dora"}
+		host := s.begin(t, db)
+		_, err = host.ExecContext(t.Context(), "DELETE FROM orders WHERE id = 'none'") // all of them wait for one batch
+		require.NoError(t, err)
+		errs := make([]error, len(requests))
+		var calls sync.WaitGroup
+		for i, name := range requests {
+			calls.Go(func() { _, errs[i] = opened.Reserve(t.Context(), checkoutOf(c, name, name)) })
+		}
+		time.Sleep(100 * time.Millisecond)
+		require.NoError(t, host.Rollback())
+		calls.Wait()
+		for i, err := range errs {
+			require.ErrorIs(t, err, errFull, requests[i])
+		}
+		failing.full.Store(false)
+		_, err = opened.Reserve(t.Context(), checkoutOf(c, "bob", "bob"))
+		require.NoError(t, err)
+		require.NoError(t, storetest.CheckInvariants(t.Context(), opened))
+	})
+}
+
+// What the store sets on a connection of the host's pool ends with the store.
+func TestConnectionsGoBackAsTheyWere(t *testing.T) {
+	t.Parallel()
+	forEachSQLite(t, func(t *testing.T, s shop) {
+		t.Helper()
+		opened, db := s.open(t)
+		want := settings(t, db)
+		require.EqualValues(t, []int64{10_000}, want["busy_timeout"], "after Migrate")
+		require.NoError(t, opened.CreateCoupon(t.Context(), limitedCoupon("ONE", 1, 1)))
+		require.NoError(t, opened.Close())
+		for name, values := range settings(t, db) {
+			for _, value := range values {
+				require.Equal(t, want[name][0], value, name)
+			}
+		}
+	})
+}
+
+// settings reads the settings of every connection that the pool has.
+func settings(t *testing.T, db *sql.DB) map[string][]int64 {
+	t.Helper()
+	found := map[string][]int64{}
+	for range db.Stats().OpenConnections {
+		c, err := db.Conn(t.Context())
+		require.NoError(t, err)
+		defer c.Close()
+		for _, name := range []string{"busy_timeout", "synchronous", "cache_size", "wal_autocheckpoint"} {
+			var value int64
+			require.NoError(t, c.QueryRowContext(t.Context(), fmt.Sprint("PRAGMA ", name)).Scan(&value))
+			found[name] = append(found[name], value)
+		}
+	}
+	return found
+}
