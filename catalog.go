@@ -233,9 +233,9 @@ func (s *Service) takeBack(ctx context.Context, before, after coupon.Coupon) {
 
 // Delete removes a coupon (specification 3.1): it can no longer be used from the
 // first step on, then its mirror is removed, then the coupon itself, whose code may
-// then be used again. Orders, redemptions and open sessions stay. When the
-// processor fails the coupon stays unusable; repeating Delete or a reconcile
-// finishes the work.
+// then be used again. Orders, redemptions and open sessions stay. An unknown coupon
+// matches coupon.ErrNotFound. When the processor fails the coupon stays unusable;
+// repeating Delete or a reconcile finishes the work.
 func (s *Service) Delete(ctx context.Context, id string) (err error) {
 	attempt := Attempt{CouponID: id}
 	defer s.observed(ctx, OpDelete, &attempt, &err)()
@@ -285,12 +285,13 @@ func (s *Service) Get(ctx context.Context, id string) (coupon.Coupon, error) {
 }
 
 // List returns a page of coupons for administrators, newest first (specification
-// 4.1). It shows coupons that are half made or being deleted too, as inactive.
+// 4.1); a list out of bounds is a [*pricing.ValidationError]. It shows coupons that are half made or being deleted too, as inactive.
 func (s *Service) List(ctx context.Context, list store.CouponList) (store.CouponPage, error) {
 	return s.store.ListCoupons(ctx, list)
 }
 
-// Redemptions returns a page of redemptions, newest first.
+// Redemptions returns a page of redemptions, newest first; a list out of bounds is a
+// [*pricing.ValidationError].
 func (s *Service) Redemptions(ctx context.Context, list store.RedemptionList) (store.RedemptionPage, error) {
 	return s.store.ListRedemptions(ctx, list)
 }

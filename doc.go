@@ -37,7 +37,7 @@
 // events may arrive twice and in any order. What a crash leaves half done is
 // finished by the same call with the same key, by [Service.Sweep] (reservations,
 // orders, refunds) or by [Service.Reconcile] (mirrors at the processor); hosts run
-// both every few minutes, on as many nodes as they like.
+// the first every minute and the second every few, on as many nodes as they like.
 //
 // It carries the whole of the specification; the doc comments name the sections.
 package couponkit

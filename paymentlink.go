@@ -30,7 +30,8 @@ func (m LinkMode) String() string {
 	return ""
 }
 
-// ParseLinkMode is the inverse of String.
+// ParseLinkMode is the inverse of String; another text is a [*pricing.ValidationError]
+// for the field mode.
 func ParseLinkMode(text string) (LinkMode, error) {
 	for m := SubscriptionLink; m <= ProductLink; m++ {
 		if m.String() == text {
@@ -45,6 +46,7 @@ func ParseLinkMode(text string) (LinkMode, error) {
 // PaymentLinkRequest asks for a payment link. The fields that it shares with
 // [CheckoutRequest] mean the same.
 type PaymentLinkRequest struct {
+	// CheckoutRequest; its Cart and Expected are of subscription mode only.
 	CheckoutRequest
 	// Mode tells whether Cart (subscription) or Amount (product) is sold.
 	Mode LinkMode
