@@ -63,6 +63,14 @@ func (d Decision) Equal(e Decision) bool {
 	return slices.EqualFunc(d.Reasons(), e.Reasons(), coupon.Reason.Equal)
 }
 
+// Without returns the decision as if the code did not apply, for a caller that is
+// about to remove that reason: exchanging points asks everything of a coupon but
+// that points were exchanged.
+func (d Decision) Without(code coupon.RejectionCode) Decision {
+	d.reasons &^= 1 << code
+	return d
+}
+
 // Err returns nil when allowed, else a [*coupon.Rejection] with every reason.
 func (d Decision) Err() error {
 	if d.Allowed() {
