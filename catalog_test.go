@@ -3,6 +3,8 @@ package couponkit_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -17,6 +19,7 @@ import (
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/memstore"
 )
 
 func TestCreateStoresAndMirrors(t *testing.T) {
@@ -397,5 +400,35 @@ func TestRedemptionsOfACoupon(t *testing.T) {
 	require.NoError(t, err)
 	if page.Total != 1 || page.Items[0].ID != got.Order.ReservationID {
 		t.Errorf("page is %+v", page)
+	}
+}
+
+// Databases write IDs that sort by time to the end of their indexes.
+func TestIDsSortByTime(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	service, err := couponkit.New(memstore.New(), fakeprocessor.New(fakeprocessor.Options{}),
+		couponkit.WithClock(func() time.Time { return now }))
+	require.NoError(t, err)
+	var last string
+	for i := range 100 {
+		draft := tenOff()
+		draft.Code = fmt.Sprintf("TEN%d", i)
+		c, err := service.Create(t.Context(), draft)
+		require.NoError(t, err)
+		if len(c.ID) != len(coupon.IDPrefix)+26 || !strings.HasPrefix(c.ID, coupon.IDPrefix) || c.ID <= last {
+			t.Errorf("ID %q, a millisecond after %q", c.ID, last)
+		}
+		last = c.ID
+		now = now.Add(time.Millisecond)
+	}
+	first, second := tenOff(), tenOff()
+	first.Code, second.Code = "ONE", "OTHER"
+	a, err := service.Create(t.Context(), first)
+	require.NoError(t, err)
+	b, err := service.Create(t.Context(), second)
+	require.NoError(t, err)
+	if a.ID == b.ID || a.ID[:13] != b.ID[:13] {
+		t.Errorf("IDs %q and %q of one millisecond: want them different, after the time", a.ID, b.ID)
 	}
 }

@@ -20,16 +20,16 @@ const (
 )
 
 // next is request n of a client: a customer and a coupon that look random and are
-// the same in every run.
+// the same in every run. IDs begin with the time, as those of the library.
 func next(client, n, coupons int) request {
 	x := uint64(client)*0x9e3779b97f4a7c15 + uint64(n)*0xbf58476d1ce4e5b9
 	x ^= x >> 31
 	x *= 0x94d049bb133111eb
 	x ^= x >> 29
-	id := fmt.Sprintf("rsv_%016x%08x", x, client<<20|n&0xfffff)
+	key, at := fmt.Sprintf("%016x%08x", x, client<<20|n&0xfffff), time.Now()
 	return request{
-		id: id, key: id[4:], coupon: couponID(int(x % uint64(coupons))),
-		customer: fmt.Sprintf("customer-%016x", x), at: time.Now(),
+		id: fmt.Sprintf("rsv_%010x%s", at.UnixMilli(), key[8:]), key: key, coupon: couponID(int(x % uint64(coupons))),
+		customer: fmt.Sprintf("customer-%016x", x), at: at,
 	}
 }
 
@@ -103,14 +103,14 @@ func (b *bench) makeTemplate(ctx context.Context, name string, c content) error 
 			1000000, 'active', 'code' || n, now(), now(), 1 FROM generate_series(0, %d) n;
 		INSERT INTO coupon_redemptions (id, key, coupon_id, customer_id, state, origin, order_id, session_id, created_at,
 			updated_at, completed_at)
-		SELECT 'rsv_' || md5(n::text), 'k' || n, 'cpn_' || lpad((n %% %d)::text, 5, '0'),
-			'customer-' || lpad((hashint4(n) & 2147483647)::bigint %% %d || '', 6, '0'), 'completed', 'checkout', 'ord_' || n, 'cs_' || n,
+		SELECT 'rsv_' || lpad(to_hex(%d - n), 10, '0') || left(md5(n::text), 16), 'k' || n, 'cpn_' || lpad((n %% %d)::text, 5, '0'),
+			'customer-' || lpad((hashint8(n) & 2147483647)::bigint %% %d || '', 6, '0'), 'completed', 'checkout', 'ord_' || n, 'cs_' || n,
 			now() - n * interval '1 second', now(), now() FROM generate_series(1, %d) n;
 		ALTER TABLE coupons ADD COLUMN uses bigint NOT NULL DEFAULT 0;
 		UPDATE coupons c SET uses = g.uses FROM (SELECT coupon_id, count(*) AS uses FROM coupon_redemptions GROUP BY 1) g
 			WHERE g.coupon_id = c.id;
 		UPDATE coupon_counters s SET completed = c.uses FROM coupons c WHERE s.coupon_id = c.id AND s.stripe = 0;
-		`, places, c.coupons-1, c.coupons, customers, c.redemptions), pgx.QueryExecModeSimpleProtocol)
+		`, places, c.coupons-1, time.Now().UnixMilli(), c.coupons, customers, c.redemptions), pgx.QueryExecModeSimpleProtocol)
 	if err != nil {
 		return err
 	}

@@ -104,7 +104,7 @@ func hotCoupon() (coupon.Coupon, error) {
 // checkout makes the requests of the clients: each is another customer's.
 type checkout struct {
 	what     string
-	ordered  bool
+	random   bool
 	coupon   coupon.Coupon
 	snapshot coupon.Snapshot
 	quote    pricing.Quote
@@ -119,19 +119,19 @@ func (p plan) newCheckout(what string) (checkout, error) {
 		{ID: "1", Kind: pricing.Device, ItemID: "phone", Quantity: 3, UnitPrice: 9999},
 		{ID: "2", Kind: pricing.Shipping, ItemID: "post", Quantity: 1, UnitPrice: 490},
 	}}, c.Discount, nil)
-	return checkout{what: what, ordered: p.ordered, coupon: c, snapshot: c.Snapshot(), quote: quote}, err
+	return checkout{what: what, random: p.random, coupon: c, snapshot: c.Snapshot(), quote: quote}, err
 }
 
-// request is request n of a client. IDs are as random as those of a service.
+// request is request n of a client. IDs begin with the time, as those of a service.
 func (c checkout) request(client, n int) store.Reservation {
 	x := uint64(client)*0x9e3779b97f4a7c15 + uint64(n)*0xbf58476d1ce4e5b9
 	x ^= x >> 31
 	x *= 0x94d049bb133111eb
 	name := fmt.Sprintf("%016x%04x%06x", x^x>>29, client, n)
 	now := time.Now().UTC().Truncate(time.Microsecond)
-	id := name
-	if c.ordered {
-		id = fmt.Sprintf("%014x%s", now.UnixMicro(), name[14:])
+	id := fmt.Sprintf("%014x%s", now.UnixMicro(), name[14:])
+	if c.random {
+		id = name
 	}
 	r := store.Reservation{Redemption: redemption.Redemption{
 		ID: redemption.IDPrefix + id, Key: name, CouponID: c.coupon.ID, CustomerID: "customer-" + name,

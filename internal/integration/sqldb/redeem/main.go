@@ -45,7 +45,7 @@ type plan struct {
 	clients     []int
 	duration    time.Duration
 	seeded      int
-	ordered     bool
+	random      bool
 	drop        []string
 	dir         string
 }
@@ -64,7 +64,7 @@ func main() {
 	clients := flag.String("clients", "1,8,64", "how many clients call at once, with commas")
 	flag.DurationVar(&p.duration, "for", 2*time.Second, "how long each cell runs, after a quarter of that to warm up")
 	flag.IntVar(&p.seeded, "seeded", 100_000, "uses that are in the tables before")
-	flag.BoolVar(&p.ordered, "ordered", false, "IDs begin with the time, so that they are written to the end of their index")
+	flag.BoolVar(&p.random, "random", false, "IDs are random, so that each is written to a page of its own")
 	drop := flag.String("drop", "", "indexes to do without, with commas, to see what they cost")
 	profile := flag.String("cpuprofile", "", "write a profile of the processor to this file, of all cells together")
 	dir := flag.String("dir", "", "where the files are made; empty is the system's place for temporary files")
