@@ -307,6 +307,16 @@ func TestValidateOrderNamesEveryFault(t *testing.T) {
 	}
 }
 
+// TestAnOrderIsValidAllItsLife: whatever events have made of an order, it can be kept.
+func TestAnOrderIsValidAllItsLife(t *testing.T) {
+	t.Parallel()
+	for name, o := range orders(t) {
+		if err := o.Validate(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // faultsIn lists field and code of every fault.
 func faultsIn(err error) []string {
 	var faults *pricing.ValidationError

@@ -33,17 +33,19 @@ func TestReservationValidate(t *testing.T) {
 		change func(*store.Reservation)
 		fields []string // that are at fault
 	}{
-		"a checkout":               {func(*store.Reservation) {}, nil},
-		"by points":                {byPoints, nil},
-		"a checkout alone":         {func(r *store.Reservation) { r.Order = nil }, []string{"order"}},
-		"over the limit":           {func(r *store.Reservation) { r.Redemption.OverLimit = true }, []string{"state"}},
-		"waiting for its payment":  {func(r *store.Reservation) { r.Redemption.AwaitingPayment = true }, []string{"state"}},
-		"another order's":          {func(r *store.Reservation) { r.Redemption.OrderID = "o2" }, []string{"order"}},
-		"another reservation's":    {func(r *store.Reservation) { r.Order.ReservationID = "rsv_2" }, []string{"order"}},
-		"another coupon's order":   {func(r *store.Reservation) { r.Order.CouponID = "cpn_2" }, []string{"order"}},
-		"another customer's order": {func(r *store.Reservation) { r.Order.CustomerID = "bob" }, []string{"order"}},
-		"an order of another key":  {func(r *store.Reservation) { r.Order.Key = "k2" }, []string{"order"}},
-		"an order of no state":     {func(r *store.Reservation) { r.Order.State = 0 }, []string{"order.state"}},
+		"a checkout":                {func(*store.Reservation) {}, nil},
+		"by points":                 {byPoints, nil},
+		"a checkout alone":          {func(r *store.Reservation) { r.Order = nil }, []string{"order"}},
+		"over the limit":            {func(r *store.Reservation) { r.Redemption.OverLimit = true }, []string{"state"}},
+		"waiting for its payment":   {func(r *store.Reservation) { r.Redemption.AwaitingPayment = true }, []string{"state"}},
+		"completed before it began": {func(r *store.Reservation) { r.Redemption.CompletedAt = minute(1) }, []string{"state"}},
+		"released before it began":  {func(r *store.Reservation) { r.Redemption.ReleasedAt = minute(1) }, []string{"state"}},
+		"another order's":           {func(r *store.Reservation) { r.Redemption.OrderID = "o2" }, []string{"order"}},
+		"another reservation's":     {func(r *store.Reservation) { r.Order.ReservationID = "rsv_2" }, []string{"order"}},
+		"another coupon's order":    {func(r *store.Reservation) { r.Order.CouponID = "cpn_2" }, []string{"order"}},
+		"another customer's order":  {func(r *store.Reservation) { r.Order.CustomerID = "bob" }, []string{"order"}},
+		"an order of another key":   {func(r *store.Reservation) { r.Order.Key = "k2" }, []string{"order"}},
+		"an order of no state":      {func(r *store.Reservation) { r.Order.State = 0 }, []string{"order.state"}},
 		"record and order at fault": {func(r *store.Reservation) {
 			r.Redemption.ID, r.Order.DiscountAmount = "", r.Order.DiscountAmount+1
 		}, []string{"id", "order.discountAmount", "order"}},

@@ -94,6 +94,7 @@ func TestCheckQuoteReportsEveryBrokenRule(t *testing.T) {
 		{"a subtotal off by one", "subtotal", func(q *pricing.Quote) { q.Lines[plan].Subtotal++; q.Lines[plan].Total++; q.Subtotal++; q.Total++ }},
 		{"the quote's subtotal off by one", "subtotal", func(q *pricing.Quote) { q.Subtotal--; q.Total-- }},
 		{"the base off by one", "subtotal", func(q *pricing.Quote) { q.EligibleSubtotal++ }},
+		{"no base at all", "subtotal", func(q *pricing.Quote) { q.EligibleSubtotal = 0 }},
 		{"shipping counted as goods", "subtotal", func(q *pricing.Quote) { q.Subtotal += q.Shipping; q.Shipping = 0 }},
 		{"rounded down", "rounding", func(q *pricing.Quote) { more(q, phone, -1) }},
 		{"rounded up", "rounding", func(q *pricing.Quote) { more(q, phoneAgain, 1) }},
