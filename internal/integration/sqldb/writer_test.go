@@ -113,7 +113,7 @@ func TestConnectionsGoBackAsTheyWere(t *testing.T) {
 		t.Helper()
 		opened, db := s.open(t)
 		want := settings(t, db)
-		require.EqualValues(t, []int64{10_000}, want["busy_timeout"], "after Migrate")
+		require.Equal(t, []int64{10_000}, want["busy_timeout"], "after Migrate")
 		require.NoError(t, opened.CreateCoupon(t.Context(), limitedCoupon("ONE", 1, 1)))
 		require.NoError(t, opened.Close())
 		for name, values := range settings(t, db) {
