@@ -26,8 +26,8 @@ type Catalog interface {
 	// A code that another coupon has, in whatever state, is coupon.ErrCodeTaken; an
 	// ID that exists already is ErrConflict, and so is that of a deleted coupon whose
 	// redemptions stay, for they would count for the new one; a coupon that does not
-	// validate is pricing.ErrInvalid. Of concurrent calls with one code exactly one
-	// succeeds.
+	// validate, or whose allow-list is narrowed, is pricing.ErrInvalid. Of concurrent
+	// calls with one code exactly one succeeds.
 	CreateCoupon(ctx context.Context, c coupon.Coupon) error
 
 	// UpdateCoupon replaces everything but ID, code, discount, currency, counts and

@@ -18,6 +18,9 @@ func (s *Store) CreateCoupon(ctx context.Context, c coupon.Coupon) error {
 	if err := validCoupon(c); err != nil {
 		return err
 	}
+	if c.AllowedUserEmails.Narrowed() {
+		return invalid("allowedUserEmails", "the whole allow-list is stored, and not a part of it")
+	}
 	s.catalog.mu.Lock()
 	defer s.catalog.mu.Unlock()
 	if _, taken := s.codes.get(c.Code.String()); taken {

@@ -22,7 +22,7 @@ func createClauses() []clause {
 		{"codes are unique in a race", "of concurrent calls with one code exactly one succeeds", codesAreUniqueInARace},
 		{"codes are compared by byte", "text is compared byte by byte, case-sensitively; a coupon's code arrives as its normalised key", codesAreComparedByByte},
 		{"coupon IDs are unique", "an ID that exists already is ErrConflict", couponIDsAreUnique},
-		{"malformed coupons are refused", "a coupon that does not validate is pricing.ErrInvalid, and a call that returns an error has changed nothing", malformedCouponsAreRefused},
+		{"malformed coupons are refused", "a coupon that does not validate, or whose allow-list is narrowed, is pricing.ErrInvalid, and a call that returns an error has changed nothing", malformedCouponsAreRefused},
 		{"deleted codes are free", "DeleteCoupon removes the coupon; its redemptions and orders stay, and its code may be used again", deletedCodesAreFree},
 		{"the ID of a deleted coupon", "the ID of a deleted coupon whose redemptions stay is ErrConflict, for they would count for the new one", deletedIDs},
 		{"delete needs the revision", "DeleteCoupon removes the coupon when its revision is still the given one; otherwise it is ErrStaleRevision, or coupon.ErrNotFound", deleteNeedsTheRevision},
@@ -222,6 +222,9 @@ func malformedCouponsAreRefused(p *probe) {
 		p.ok(err, "Coupon")
 		same(p, got, sound, "the coupon after an update that was refused")
 	}
+	part := p.draft()
+	part.Distribution, part.AllowedUserEmails = coupon.UserSpecific, coupon.NarrowedEmailSet(2, "ann@example.org")
+	p.fails(p.s.CreateCoupon(p.Context(), part), pricing.ErrInvalid, "CreateCoupon of a coupon with a part of its allow-list")
 }
 
 func deletedCodesAreFree(p *probe) {
