@@ -808,6 +808,7 @@ func TestNewRefusesWhatMakesNoSense(t *testing.T) {
 		"no wait":         {couponkit.WithPaymentWait(-1)},
 		"no exchange":     {couponkit.WithExchangeTime(0)},
 		"no pending time": {couponkit.WithPendingTime(0)},
+		"no such lasting": {couponkit.WithRecurringDiscount(couponkit.EveryPeriod + 1)},
 	}
 	for name, options := range cases {
 		if _, err := couponkit.New(memstore.New(), fake, options...); !errors.Is(err, pricing.ErrInvalid) {

@@ -25,8 +25,8 @@ var (
 	// ErrUnavailable: the payment processor did not answer. Whether the call took
 	// effect there is not known; repeating it is safe.
 	ErrUnavailable = processor.ErrUnavailable
-	// ErrOrderEnded: the key belongs to an order that was cancelled before its session
-	// was opened. Start again with a new key.
+	// ErrOrderEnded: the key belongs to an order that ended before the customer had a
+	// session to pay. Start again with a new key.
 	ErrOrderEnded = errors.New("the order has ended")
 	// ErrNoLedger: the service was built without [WithPoints].
 	ErrNoLedger = errors.New("no points ledger is configured")
@@ -141,6 +141,9 @@ func (s *Service) validate() error {
 		if d.value <= 0 {
 			faults.Add(d.field, pricing.FieldTooSmall, "must be longer than nothing")
 		}
+	}
+	if s.recurring > EveryPeriod {
+		faults.Add("recurringDiscount", pricing.FieldUnknown, "must be FirstPeriod or EveryPeriod")
 	}
 	if least := s.abilities.MinSessionLifetime; s.sessionLifetime < least {
 		faults.Add("sessionLifetime", pricing.FieldTooSmall, fmt.Sprintf("the processor's sessions live at least %v", least))
