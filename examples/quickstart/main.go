@@ -76,8 +76,11 @@ func run(ctx context.Context) error {
 	}
 
 	summer, err = service.Get(ctx, summer.ID)
+	if err != nil {
+		return err
+	}
 	fmt.Printf("counted   %d of %d uses\n", summer.UsedCount, summer.Limits.MaxUses)
 	_, refused := service.Validate(ctx, "SUMMER10", ann)
 	fmt.Println("again     ", refused)
-	return err
+	return nil
 }
