@@ -187,6 +187,25 @@ func TestCheckQuoteReportsEveryBrokenStep(t *testing.T) {
 	}
 }
 
+// TestATieIsReportedWithThePlaces: the report says who was the first in line for the one
+// spare cent, and who had it.
+func TestATieIsReportedWithThePlaces(t *testing.T) {
+	t.Parallel()
+	cart, eligible := mutantCart()
+	percent, err := pricing.ParsePercent("10")
+	require.NoError(t, err)
+	quote, err := pricing.Price(cart, pricing.PercentOff(percent), eligible)
+	require.NoError(t, err)
+	shift(&quote, phone, phoneAgain, 1)
+	var r recorder
+	pricingtest.CheckQuote(&r, cart, pricing.PercentOff(percent), eligible, quote)
+	require.Len(t, r.reports, 2)
+	for place, report := range r.reports {
+		require.Contains(t, report, fmt.Sprintf("tie: line %d has a discount", phone+place))
+		require.Contains(t, report, fmt.Sprintf("in place %d for 1 spare units", place+1))
+	}
+}
+
 func TestCheckUnitsReportsSplitsOffTheStep(t *testing.T) {
 	t.Parallel()
 	line := pricing.QuotedLine{Line: pricing.Line{Quantity: 3}, Total: 2000, Step: 10}

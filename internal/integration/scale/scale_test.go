@@ -1,11 +1,14 @@
 package scale_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"go.uber.org/goleak"
 
 	"github.com/couponkit/couponkit/internal/integration/postgrestest"
 	"github.com/couponkit/couponkit/internal/integration/scale"
@@ -15,11 +18,16 @@ import (
 
 var shared postgrestest.Shared
 
+// TestMain requires that what copies rows has ended, with its database or before.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if err := shared.Close(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = max(code, 1)
+	}
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
 	}
 	os.Exit(code)
 }
@@ -63,6 +71,29 @@ func TestShopIsValid(t *testing.T) {
 		t.Error(err)
 	}
 	if err := scale.Check(t.Context(), pool); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAnInterruptedLoadEnds: a load that is stopped while it copies says so, and what
+// copies ends, as TestMain requires.
+func TestAnInterruptedLoadEnds(t *testing.T) {
+	t.Parallel()
+	dsn := shared.Need(t).NewDatabase(t)
+	pool := postgrestest.NewPool(t, dsn)
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	loaded := make(chan error, 1)
+	go func() {
+		loaded <- scale.Load(ctx, dsn, scale.Size{Coupons: 500, Redemptions: 10_000_000, Seed: 7}, nil)
+	}()
+	for copies := 0; copies == 0 && len(loaded) == 0; {
+		if err := pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_progress_copy WHERE tuples_processed > 0").Scan(&copies); err != nil {
+			t.Fatal(err)
+		}
+	}
+	interrupt()
+	if err := <-loaded; !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

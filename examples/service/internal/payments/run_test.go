@@ -1,0 +1,49 @@
+package payments_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+// TestMain requires that whoever delivers webhooks has ended with his context.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestRunEndsWithItsContext: a delivery to a shop that does not answer, and all who
+// wait for something to deliver, end with the context, and none of them has failed.
+func TestRunEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	delivered := make(chan struct{})
+	shop := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		delivered <- struct{}{}
+		<-r.Context().Done()
+	}))
+	defer shop.Close()
+	client := &http.Client{}
+	defer client.CloseIdleConnections()
+	w := newPage(t)
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		w.simulator.Run(ctx, client, shop.URL, time.Hour, func(err error) { t.Error(err) })
+	}()
+	answer := w.post(t, w.open(t, true, "Phone"), "application/x-www-form-urlencoded", "action=pay")
+	require.Equal(t, http.StatusSeeOther, answer.Code)
+	<-delivered
+	select {
+	case <-ended:
+		t.Fatal("it has ended by itself")
+	default:
+	}
+	end()
+	<-ended
+}
