@@ -25,6 +25,7 @@ func TestConcurrencyNamesRealTests(t *testing.T) {
 	require.NoError(t, err)
 	starting := packagesThatStartGoroutines(t, root)
 	require.Contains(t, starting, "store/pgxstore", "goroutines are not seen")
+	require.Contains(t, starting, "internal/simulation", "coroutines are not seen")
 	for _, fault := range concurrencyFaults(root, string(text), starting) {
 		t.Error(fault)
 	}
@@ -95,8 +96,8 @@ func withoutHeads(text string) string {
 	return kept.String()
 }
 
-// packagesThatStartGoroutines finds go statements and calls of a method Go with a
-// function, outside of tests.
+// packagesThatStartGoroutines finds go statements, calls of a method Go with a function,
+// and iterators that are pulled, outside of tests.
 func packagesThatStartGoroutines(t *testing.T, root string) []string {
 	t.Helper()
 	var folders []string
@@ -128,6 +129,10 @@ func startsGoroutines(file *ast.File) (starts bool) {
 			if is && method.Sel.Name == "Go" && len(n.Args) == 1 {
 				_, function := n.Args[0].(*ast.FuncLit)
 				starts = starts || function
+			}
+			if is && strings.HasPrefix(method.Sel.Name, "Pull") {
+				from, named := method.X.(*ast.Ident)
+				starts = starts || named && from.Name == "iter"
 			}
 		}
 		return !starts
