@@ -20,8 +20,9 @@ const placeAttempts = 5
 // CheckoutRequest is a cart to be paid (specification 4.5).
 type CheckoutRequest struct {
 	// Key makes the call idempotent within the customer: repeating it returns the
-	// first result and finishes what a crash left. Empty makes every call a new
-	// attempt.
+	// first result and finishes what a crash left. Repeat it with the same names and
+	// addresses: a processor may refuse a session that is asked for again with others.
+	// Empty makes every call a new attempt.
 	Key string
 	// Customer who buys; required.
 	Customer eligibility.Customer
