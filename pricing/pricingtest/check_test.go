@@ -188,22 +188,28 @@ func TestCheckQuoteReportsEveryBrokenStep(t *testing.T) {
 }
 
 // TestATieIsReportedWithThePlaces: the report says who was the first in line for the one
-// spare cent, and who had it.
+// spare step, who had it, and what both should have, in minor units.
 func TestATieIsReportedWithThePlaces(t *testing.T) {
 	t.Parallel()
 	cart, eligible := mutantCart()
+	cart.Step = 10
+	for i := range cart.Lines {
+		cart.Lines[i].UnitPrice *= cart.Step
+	}
 	percent, err := pricing.ParsePercent("10")
 	require.NoError(t, err)
 	quote, err := pricing.Price(cart, pricing.PercentOff(percent), eligible)
 	require.NoError(t, err)
-	shift(&quote, phone, phoneAgain, 1)
+	first, second := quote.Lines[phone].Discount, quote.Lines[phoneAgain].Discount
+	require.Equal(t, second+cart.Step, first)
+	shift(&quote, phone, phoneAgain, cart.Step)
 	var r recorder
 	pricingtest.CheckQuote(&r, cart, pricing.PercentOff(percent), eligible, quote)
 	require.Len(t, r.reports, 2)
-	for place, report := range r.reports {
-		require.Contains(t, report, fmt.Sprintf("tie: line %d has a discount", phone+place))
-		require.Contains(t, report, fmt.Sprintf("in place %d for 1 spare units", place+1))
-	}
+	require.Contains(t, r.reports[0], fmt.Sprintf("tie: line %d has a discount of %d, want %d:", phone, second, first))
+	require.Contains(t, r.reports[0], "in place 1 for 1 spare units")
+	require.Contains(t, r.reports[1], fmt.Sprintf("tie: line %d has a discount of %d, want %d:", phoneAgain, first, second))
+	require.Contains(t, r.reports[1], "in place 2 for 1 spare units")
 }
 
 func TestCheckUnitsReportsSplitsOffTheStep(t *testing.T) {
