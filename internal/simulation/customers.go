@@ -228,8 +228,9 @@ func (w *world) exchange() bool {
 		if err != nil || n.stopped {
 			return err
 		}
-		if held.PointsState == redemption.PointsPending || held.CustomerID != r.Customer.ID {
-			w.fail(AnswersAreTrue, "%s got reservation %s of %s, its points %s", r.Customer.ID, held.ID, held.CustomerID, held.PointsState)
+		if held.PointsState == redemption.PointsPending || held.State == redemption.Released || held.CustomerID != r.Customer.ID {
+			w.fail(AnswersAreTrue, "%s got %s reservation %s of %s, its points %s",
+				r.Customer.ID, held.State, held.ID, held.CustomerID, held.PointsState)
 		}
 		return nil
 	})
