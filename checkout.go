@@ -57,11 +57,12 @@ type SessionLink struct {
 	URL string `json:"url"`
 }
 
-// Checkout is an order whose payment session is open.
+// Checkout is an order with its payment session, which is open unless Replayed.
 type Checkout struct {
 	Order   store.Order
 	Session SessionLink
-	// Replayed tells that the key was used before and this is its result.
+	// Replayed tells that the key was used before and this is its result: Order.State
+	// tells whether it can still be paid.
 	Replayed bool
 }
 
