@@ -51,7 +51,8 @@ type ReconcileOptions struct {
 // changed at the processor, and, where the processor can list its mirrors, those
 // whose coupon is gone. It returns what it found; drifts that could not be repaired
 // do not stop the others, and their errors are joined in the error. It may run on
-// several nodes at once, and while administrators work.
+// several nodes at once, and while administrators work. It asks the processor about
+// each coupon: with many thousands of them run it less often.
 func (s *Service) Reconcile(ctx context.Context, o ReconcileOptions) (drifts []Drift, err error) {
 	defer s.observed(ctx, OpReconcile, &Attempt{}, &err)()
 	list := store.CouponList{PageSize: store.MaxPageSize}
