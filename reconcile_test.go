@@ -74,6 +74,44 @@ func TestReconcileRepairsEveryDrift(t *testing.T) {
 	}
 }
 
+// TestReconcileOfAnExpiredCoupon: its promotion code has ended with it where the
+// processor mirrors the expiry. Before the expiry, elsewhere, and when the mirror is
+// gone, a mirror that cannot be used is a drift all the same.
+func TestReconcileOfAnExpiredCoupon(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		mirrors bool
+		pass    time.Duration
+		tamper  func(*world, coupon.Coupon) error
+		want    couponkit.DriftKind
+	}{
+		"expired":           {mirrors: true, pass: time.Hour},
+		"not yet":           {true, time.Hour - 1, func(w *world, c coupon.Coupon) error { return w.fake.TamperDeactivate(c.Mirror) }, couponkit.DriftState},
+		"gone":              {true, time.Hour, func(w *world, c coupon.Coupon) error { return w.fake.TamperDelete(c.Mirror) }, couponkit.DriftMissing},
+		"without an expiry": {pass: time.Hour},
+		"off without one":   {false, time.Hour, func(w *world, c coupon.Coupon) error { return w.fake.TamperDeactivate(c.Mirror) }, couponkit.DriftState},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorldWith(t, processor.Abilities{MirrorsExpiry: test.mirrors})
+			d := tenOff()
+			d.ExpiresAt = coupon.At(w.now.Add(time.Hour))
+			c := w.create(t, d)
+			w.pass(test.pass)
+			var want []couponkit.Drift
+			if test.tamper != nil {
+				require.NoError(t, test.tamper(w, c))
+				want = []couponkit.Drift{{Kind: test.want, CouponID: c.ID, Repaired: true}}
+			}
+			drifts, err := w.Reconcile(t.Context(), couponkit.ReconcileOptions{})
+			require.NoError(t, err)
+			if diff := cmp.Diff(want, drifts); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestReconcileFindsAChangeThatArrivedLate: a call that was long under way has put
 // older terms over the newer ones, of which the store believes that they are shown.
 func TestReconcileFindsAChangeThatArrivedLate(t *testing.T) {

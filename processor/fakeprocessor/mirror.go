@@ -282,7 +282,9 @@ func (p *Processor) VerifyMirror(ctx context.Context, c coupon.Coupon) (status p
 	in := &mirroring{p: p, call: Call{Op: VerifyMirror, CouponID: c.ID}, c: c}
 	err = p.faults.run(ctx, in.call, func() error {
 		return in.step(ctx, ReadMirror, func(a *account) error {
-			status = a.status(c)
+			if status = a.status(c); status == processor.MirrorValid && p.ended(c) {
+				status = processor.MirrorInvalid
+			}
 			return nil
 		})
 	})
@@ -290,6 +292,12 @@ func (p *Processor) VerifyMirror(ctx context.Context, c coupon.Coupon) (status p
 		return 0, err
 	}
 	return status, nil
+}
+
+// ended reports whether the coupon's promotion code has ended with it, for a processor
+// that mirrors the expiry.
+func (p *Processor) ended(c coupon.Coupon) bool {
+	return p.options.Abilities.MirrorsExpiry && !c.ExpiresAt.IsZero() && !p.options.Now().Before(c.ExpiresAt)
 }
 
 func (a *account) status(c coupon.Coupon) processor.MirrorStatus {

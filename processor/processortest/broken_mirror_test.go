@@ -443,6 +443,15 @@ func brokenVerifications() map[string]subject {
 			}),
 			caught: []string{"verify changes nothing"},
 		},
+		"expiry is only declared": {
+			bounded: true,
+			how:     declaring,
+			caught:  []string{"verify after the expiry"},
+		},
+		"expiry is mirrored undeclared": {
+			how:    strict,
+			caught: []string{"verify after the expiry"},
+		},
 	}
 }
 

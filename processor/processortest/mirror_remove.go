@@ -1,6 +1,8 @@
 package processortest
 
 import (
+	"time"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -124,6 +126,12 @@ func verifyClauses() []clause {
 			check: verifySeesTampering,
 		},
 		{
+			name:  "verify after the expiry",
+			needs: []need{clock()},
+			says:  "the mirror of a coupon that has expired is MirrorInvalid where MirrorsExpiry tells that its promotion code ends with it, and valid elsewhere",
+			check: verifyAfterTheExpiry,
+		},
+		{
 			name:  "verify changes nothing",
 			needs: []need{account()},
 			says:  "VerifyMirror tells",
@@ -145,6 +153,19 @@ func verifySeesTampering(p *probe) {
 	p.verifies(p.mirrored(c), processor.MirrorValid, "after it was ensured again")
 	p.hook(p.Account.Delete(c.Mirror), "Delete")
 	p.verifies(c, processor.MirrorMissing, "after the coupon was deleted")
+}
+
+func verifyAfterTheExpiry(p *probe) {
+	c := p.coupon("a", "SUITE1")
+	c.ExpiresAt = p.Now().Add(time.Hour)
+	c = p.mirrored(c)
+	p.verifies(c, processor.MirrorValid, "before the coupon expires")
+	p.Advance(time.Hour)
+	want := processor.MirrorValid
+	if p.Processor.Abilities().MirrorsExpiry {
+		want = processor.MirrorInvalid
+	}
+	p.verifies(c, want, "once the coupon has expired")
 }
 
 func verifyChangesNothing(p *probe) {
