@@ -52,7 +52,8 @@ type ReconcileOptions struct {
 // whose coupon is gone. It returns what it found; drifts that could not be repaired
 // do not stop the others, and their errors are joined in the error. It may run on
 // several nodes at once, and while administrators work. It asks the processor about
-// each coupon: with many thousands of them run it less often.
+// each coupon: with many thousands of them run it less often, and bound it by its
+// context, for while the processor does not answer each costs the adapter's patience.
 func (s *Service) Reconcile(ctx context.Context, o ReconcileOptions) (drifts []Drift, err error) {
 	defer s.observed(ctx, OpReconcile, &Attempt{}, &err)()
 	list := store.CouponList{PageSize: store.MaxPageSize}

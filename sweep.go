@@ -39,7 +39,8 @@ type SweepReport struct {
 // paid or ended before it releases a reservation (contract section 5.8), and repeats
 // refunds that are due. Call it every minute or so; several nodes may sweep at once.
 // Records that fail, for ever even, do not keep others from their turn, up to ten
-// times limit of them; their errors are joined in the result.
+// times limit of them; their errors are joined in the result. While the processor does
+// not answer, every record costs the adapter's patience: bound the call by its context.
 func (s *Service) Sweep(ctx context.Context, limit int) (report SweepReport, err error) {
 	defer s.observed(ctx, OpSweep, &Attempt{}, &err)()
 	if limit <= 0 {
