@@ -4,14 +4,14 @@
 -- writes each table once.
 --
 -- Nobody waits in a circle. Whoever needs several rows locks them in this order:
--- redemptions by ID; then what counts the uses of their coupons, coupon by coupon;
--- then orders by ID. A batch locks all redemptions that it is about with one statement,
--- all orders with another, and counts in between. It never needs a place of a coupon:
--- what does is left alone, to be settled by itself in a transaction of its own, and so
--- is what would need a row that another call of the batch changes. Calls by themselves
--- lock one redemption, then one coupon, then its order. Two of them may still wait for
--- each other if the processor says of one session that it belongs to two orders;
--- PostgreSQL ends that and the store tries again.
+-- redemptions by ID; then what counts the uses of their coupons, coupon by coupon; then
+-- orders by ID. A batch locks all redemptions that it is about with one statement and all
+-- orders with another, and counts in between. It never needs a place of a coupon: what
+-- does is left alone, to be settled by itself in a transaction of its own, and so is what
+-- would need a row that another call of the batch changes. A call by itself locks one
+-- redemption, then its coupon, then one order. What it stores meets another call that has
+-- stored the same session only if the processor names two orders for one session; should
+-- they wait for each other, PostgreSQL ends that and the store tries again.
 --
 -- What is decided is decided on rows that were read as they were locked, and only
 -- statements after that, whose snapshots are younger than the locks, look for other rows.
@@ -44,10 +44,148 @@ BEGIN
 END
 $couponkit$;
 
--- couponkit_settle_each settles one by one, whatever is said. It is what
--- couponkit_settle was.
-ALTER FUNCTION {couponkit_settle}(text[], timestamptz[], text[], text[], timestamptz[], text[], text[], text[], text[])
-    RENAME TO {=couponkit_settle_each};
+-- couponkit_settle_each settles one by one, whatever is said. It is what couponkit_settle
+-- was, but that it locks no redemption while it holds a coupon or an order.
+CREATE FUNCTION {couponkit_settle_each}(
+    kinds text[], ats timestamptz[], sessions text[], order_ids text[], deadlines timestamptz[],
+    reservation_ids text[], coupon_ids text[], customer_ids text[], new_ids text[])
+RETURNS TABLE (n bigint, problem text, changed boolean, redemption {coupon_redemptions}, ordered {orders})
+LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
+AS $couponkit$
+#variable_conflict use_column
+DECLARE
+    w       record;
+    e       {couponkit_event};
+    r       {coupon_redemptions};
+    o       {orders};
+    applied record;
+    place   record;
+    late    boolean; -- a payment after the place was given back
+    payment boolean; -- it may need a record of its own
+    ordered_id text;
+    tries   integer;
+BEGIN
+    FOR w IN
+        SELECT * FROM unnest(kinds, ats, sessions, order_ids, deadlines, reservation_ids, coupon_ids, customer_ids, new_ids)
+            WITH ORDINALITY AS w (kind, at, session_id, order_id, deadline, reservation_id, coupon_id, customer_id, new_id, n)
+        ORDER BY w.session_id, w.order_id, w.n -- the same for all, lest they wait in a circle
+    LOOP
+        n := w.n;
+        problem := NULL;
+        changed := false;
+        e := ROW(w.kind, w.at, w.session_id, w.order_id, w.deadline, false);
+        ordered_id := NULL;
+        redemption := NULL;
+        tries := 0;
+        LOOP
+            r := NULL;
+            IF w.session_id <> '' THEN
+                SELECT x.* INTO r FROM {coupon_redemptions} x
+                WHERE x.session_id = w.session_id AND x.session_id <> '' FOR UPDATE;
+            END IF;
+            IF r.id IS NULL AND w.reservation_id = '' AND w.session_id = '' AND w.order_id <> '' THEN
+                -- The session never came to be, and the order names its reservation.
+                w.reservation_id := coalesce((SELECT x.reservation_id FROM {orders} x WHERE x.id = w.order_id), '');
+            END IF;
+            IF r.id IS NULL AND w.reservation_id <> '' THEN
+                SELECT x.* INTO r FROM {coupon_redemptions} x
+                WHERE x.id = w.reservation_id
+                    AND (x.session_id = '' AND x.order_id = w.order_id OR x.session_id <> '' AND x.session_id = w.session_id)
+                FOR UPDATE;
+            END IF;
+            IF r.id IS NOT NULL THEN
+                late := w.kind = 'session completed' AND r.state = 'released';
+                IF late THEN
+                    place := {couponkit_place}(r.coupon_id, r.customer_id);
+                    e.no_place := place.no_place;
+                END IF;
+                applied := {couponkit_apply}(r, e);
+                redemption := applied.result;
+                IF late THEN
+                    redemption.customer_turn := coalesce(place.turn, redemption.customer_turn);
+                END IF;
+                changed := redemption IS DISTINCT FROM r;
+                IF changed AND NOT late THEN
+                    PERFORM {couponkit_keep}(r, redemption);
+                ELSIF changed THEN
+                    BEGIN
+                        PERFORM {couponkit_keep}(r, redemption);
+                        IF {couponkit_turn_left}(r.coupon_id, r.customer_id, place.turn, place.no_place) THEN
+                            RAISE unique_violation;
+                        END IF;
+                    EXCEPTION WHEN unique_violation THEN
+                        -- Somebody has taken the customer's turn meanwhile.
+                        tries := tries + 1;
+                        IF tries = 10 THEN
+                            RAISE;
+                        END IF;
+                        CONTINUE;
+                    END;
+                END IF;
+                ordered_id := {couponkit_order_of}(w.order_id, w.session_id);
+                EXIT;
+            END IF;
+            -- There is none. A payment without a record needs a place, and both it and
+            -- the order are looked at under their locks. What was done by those who held
+            -- them is looked for once more: then the locks are given back, for a redemption
+            -- is locked before them.
+            payment := w.kind = 'session completed' AND w.coupon_id <> '';
+            BEGIN
+                IF payment THEN
+                    place := {couponkit_place}(w.coupon_id, w.customer_id);
+                END IF;
+                ordered_id := {couponkit_order_of}(w.order_id, w.session_id);
+                IF ordered_id IS NOT NULL THEN
+                    PERFORM FROM {orders} x WHERE x.id = ordered_id FOR UPDATE;
+                END IF;
+                IF (payment OR ordered_id IS NOT NULL) AND (
+                    EXISTS (SELECT FROM {coupon_redemptions} x WHERE x.session_id = w.session_id AND x.session_id <> '')
+                    OR EXISTS (SELECT FROM {coupon_redemptions} x
+                        WHERE x.id = w.reservation_id AND x.session_id = '' AND x.order_id = w.order_id)) THEN
+                    RAISE SQLSTATE 'CK001';
+                END IF;
+                EXIT WHEN NOT payment;
+                IF w.new_id = '' THEN
+                    problem := 'unnamed';
+                    EXIT;
+                END IF;
+                INSERT INTO {coupon_redemptions} AS x (id, key, coupon_id, customer_id, state, origin, order_id, session_id,
+                    over_limit, created_at, updated_at, completed_at, customer_turn)
+                VALUES (w.new_id, w.new_id, w.coupon_id, w.customer_id, 'completed', 'payment', w.order_id, w.session_id,
+                    place.no_place, w.at, w.at, w.at, place.turn)
+                ON CONFLICT DO NOTHING
+                RETURNING x.* INTO redemption;
+                IF redemption.id IS NULL AND EXISTS (SELECT FROM {coupon_redemptions} x WHERE x.id = w.new_id
+                    OR x.customer_id = w.customer_id AND x.key = w.new_id) THEN
+                    problem := 'conflict';
+                    EXIT;
+                END IF;
+                IF redemption.id IS NULL -- somebody was faster with this session or this customer
+                    OR {couponkit_turn_left}(w.coupon_id, w.customer_id, place.turn, place.no_place) THEN
+                    RAISE SQLSTATE 'CK001';
+                END IF;
+                PERFORM {couponkit_count}(ARRAY[w.coupon_id], ARRAY[1::bigint], ARRAY[0::bigint]);
+                changed := true;
+                EXIT;
+            EXCEPTION WHEN SQLSTATE 'CK001' THEN
+                redemption := NULL;
+            END;
+        END LOOP;
+
+        o := NULL;
+        ordered := NULL;
+        IF ordered_id IS NOT NULL THEN
+            SELECT x.* INTO o FROM {orders} x WHERE x.id = ordered_id FOR UPDATE;
+        END IF;
+        IF o.id IS NOT NULL AND problem IS NULL THEN
+            ordered := {couponkit_order_after}(o, e);
+            changed := {couponkit_keep_order}(o, ordered) OR changed;
+        END IF;
+        RETURN NEXT;
+    END LOOP;
+END
+$couponkit$;
 
 -- couponkit_settle_batch settles what is nearly all that happens: a session was paid or
 -- not, and its place is still reserved; or that changes nothing; or it has no redemption
@@ -184,7 +322,7 @@ END
 $couponkit$;
 
 -- couponkit_settle is what processes call that were built before this step.
-CREATE FUNCTION {couponkit_settle}(
+CREATE OR REPLACE FUNCTION {couponkit_settle}(
     kinds text[], ats timestamptz[], sessions text[], order_ids text[], deadlines timestamptz[],
     reservation_ids text[], coupon_ids text[], customer_ids text[], new_ids text[])
 RETURNS TABLE (n bigint, problem text, changed boolean, redemption {coupon_redemptions}, ordered {orders})
@@ -310,9 +448,9 @@ BEGIN
 END
 $couponkit$;
 
--- couponkit_attach_batch is couponkit_attach for several orders. What is about an order,
--- a reservation or a session that another one of the batch is about is returned with the
--- outcome alone, and nothing is done for it.
+-- couponkit_attach_batch is couponkit_attach for several orders. What is about an order
+-- or a session that one before in the batch is about is returned with the outcome alone,
+-- and nothing is done for it.
 CREATE FUNCTION {couponkit_attach_batch}(
     order_ids text[], sessions text[], urls text[], deadlines timestamptz[], ats timestamptz[])
 RETURNS TABLE (n bigint, outcome text, ordered {orders})
@@ -334,7 +472,6 @@ BEGIN
             WHEN a.reservation_id IS NULL THEN 'missing'
             WHEN row_number() OVER (PARTITION BY a.order_id ORDER BY a.n) > 1
                 OR a.session_id <> '' AND row_number() OVER (PARTITION BY a.session_id ORDER BY a.n) > 1
-                OR a.reservation_id <> '' AND row_number() OVER (PARTITION BY a.reservation_id ORDER BY a.n) > 1
                 THEN 'alone' ELSE 'attached' END AS outcome
         FROM asked a
     ), held AS MATERIALIZED (
