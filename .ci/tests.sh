@@ -98,22 +98,35 @@ step_coverage() {
   return "$short"
 }
 
+# step_fuzz runs as many targets at once as there are processors, each on one of
+# them: reading the corpus in, with which every target begins, is done by one.
 step_fuzz() {
-  local targets="$WORK/fuzz.targets" count seconds module package target
+  local targets="$WORK/fuzz.targets" count seconds lanes lane lane_pids=() module package target status=0
+  lanes=$(nproc)
   : >"$targets"
   for module in $MODULES; do
     (cd "$module" && GOWORK=off list_fuzz_targets "$module") >>"$targets"
   done
   count=$(wc -l <"$targets")
   ((count > 0)) || die 'no fuzz targets'
-  seconds=$((FUZZ_SECONDS_IN_TOTAL / count))
+  seconds=$((lanes * FUZZ_SECONDS_IN_TOTAL / count))
   ((seconds <= FUZZ_SECONDS_PER_TARGET)) || seconds=$FUZZ_SECONDS_PER_TARGET
   ((seconds >= 1)) || seconds=1
-  printf '%d targets, %d s each\n' "$count" "$seconds"
+  printf '%d targets, %d s each, %d at once\n' "$count" "$seconds" "$lanes"
   mkdir -p "$WORK/fuzz"
   while read -r module package target; do
-    fuzz_one "$module" "$package" "$target" "$seconds" </dev/null
+    fuzz_program "$module" "$package" >/dev/null </dev/null
   done <"$targets"
+  for ((lane = 0; lane < lanes; lane++)); do
+    (awk -v lanes="$lanes" -v lane="$lane" 'NR % lanes == lane' "$targets" | while read -r module package target; do
+      fuzz_one "$lane" "$module" "$package" "$target" "$seconds" </dev/null
+    done) &
+    lane_pids+=($!)
+  done
+  for lane in "${lane_pids[@]}"; do
+    wait "$lane" || status=1
+  done
+  return "$status"
 }
 
 # list_fuzz_targets prints "module package target"; go test -list prints the
@@ -141,11 +154,11 @@ fuzz_program() {
 # fuzz_one runs one target. Go sometimes reports its own deadline at the end of
 # the fuzzing time as a failure without an input; that run is made once more.
 fuzz_one() {
-  local module=$1 package=$2 target=$3 seconds=$4 log="$WORK/fuzz.log" program attempt
+  local lane=$1 module=$2 package=$3 target=$4 seconds=$5 log="$WORK/fuzz.$1.log" program attempt
   program=$(fuzz_program "$module" "$package")
   for attempt in 1 2; do
     if (cd "$ROOT/${package#"$MODULE"/}" && "$program" -test.run '^$' -test.fuzz "^$target\$" \
-      -test.fuzztime "${seconds}s" -test.fuzzcachedir "$WORK/fuzz/inputs") >"$log" 2>&1; then
+      -test.parallel 1 -test.fuzztime "${seconds}s" -test.fuzzcachedir "$WORK/fuzz/inputs") >"$log" 2>&1; then
       printf 'ok\t%s %s, %s\n' "$package" "$target" "$(sed -n -E 's/.*(execs: [0-9]+).*/\1/p' "$log" | tail -1)"
       return
     fi
