@@ -75,13 +75,19 @@ func (r *couponRow) coupon() (coupon.Coupon, error) {
 	v.State, err = coupon.ParseState(r.state)
 	faults.At("state", err)
 	if err := faults.Err(); err != nil {
-		return coupon.Coupon{}, fmt.Errorf("coupon %s in the database: %w", v.ID, err)
+		return coupon.Coupon{}, corrupt("coupon", v.ID, err)
 	}
 	v.Scope.Plans, v.Scope.Devices = coupon.NewItems(r.plans...), coupon.NewItems(r.devices...)
 	v.Scope.Accessories = coupon.NewItems(r.accessories...)
 	v.StartsAt, v.ExpiresAt = coupon.Instant(v.StartsAt), coupon.Instant(v.ExpiresAt)
 	v.CreatedAt, v.UpdatedAt = coupon.Instant(v.CreatedAt), coupon.Instant(v.UpdatedAt)
 	return v, nil
+}
+
+// corrupt hides what would look like the caller's mistake: it is the database that
+// holds something else than this package wrote.
+func corrupt(record, id string, err error) error {
+	return fmt.Errorf("%s %s in the database: %s", record, id, err) //nolint:errorlint // see above
 }
 
 // scanCoupon reads a coupon and its addresses, NULL for a set that is narrowed to
@@ -100,7 +106,7 @@ func scanCoupon(rows pgx.Rows) (coupon.Coupon, error) {
 		c.AllowedUserEmails = coupon.NarrowedEmailSet(row.emails, "")
 	default:
 		if c.AllowedUserEmails, err = coupon.NewEmailSet(addresses...); err != nil {
-			return coupon.Coupon{}, fmt.Errorf("coupon %s in the database: %w", c.ID, err)
+			return coupon.Coupon{}, corrupt("coupon", c.ID, err)
 		}
 	}
 	return c, nil

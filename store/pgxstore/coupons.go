@@ -54,7 +54,7 @@ func (s *Store) creationConflict(ctx context.Context, tx pgx.Tx, c coupon.Coupon
 	case err != nil:
 		return fmt.Errorf("create coupon: %w", err)
 	}
-	return coupon.Reject(id, coupon.CodeTaken, coupon.Params{})
+	return coupon.Reject(c.ID, coupon.CodeTaken, coupon.Params{})
 }
 
 // UpdateCoupon implements store.Catalog.

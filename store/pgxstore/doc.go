@@ -3,8 +3,9 @@
 //
 // # Idea
 //
-// Every method is one round trip: a statement, or a call of a function in the
-// database that locks, decides and writes. The functions come with the migrations
+// A look-up, a reservation, a payment is one round trip: a statement, or a call of a
+// function in the database that locks, decides and writes. What administrators do,
+// and lists, take a few. The functions come with the migrations
 // ([Migrate], or [Migrations] for hosts that run their own). The state machine of
 // package redemption is written there a second time; a test holds both together
 // over all states and events.

@@ -43,7 +43,7 @@ func (r *orderRow) order() (store.Order, error) {
 	}
 	var err error
 	if v.State, err = store.ParseOrderState(r.state); err != nil {
-		return store.Order{}, fmt.Errorf("order %s: state: %w", v.ID, err)
+		return store.Order{}, corrupt("order", v.ID, err)
 	}
 	for _, document := range [...]struct {
 		name string
@@ -54,7 +54,7 @@ func (r *orderRow) order() (store.Order, error) {
 			continue
 		}
 		if err := json.Unmarshal(document.text, document.into); err != nil {
-			return store.Order{}, fmt.Errorf("order %s: %s: %w", v.ID, document.name, err)
+			return store.Order{}, corrupt("order", v.ID, fmt.Errorf("%s: %w", document.name, err))
 		}
 	}
 	return storedOrder(v), nil

@@ -1,7 +1,6 @@
 package pgxstore
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
@@ -49,13 +48,13 @@ func (r *redemptionRow) redemption() (redemption.Redemption, error) {
 	}
 	var err error
 	if v.State, err = redemption.ParseState(r.state); err != nil {
-		return redemption.Redemption{}, fmt.Errorf("redemption %s: state: %w", v.ID, err)
+		return redemption.Redemption{}, corrupt("redemption", v.ID, err)
 	}
 	if v.Origin, err = redemption.ParseOrigin(r.origin); err != nil {
-		return redemption.Redemption{}, fmt.Errorf("redemption %s: origin: %w", v.ID, err)
+		return redemption.Redemption{}, corrupt("redemption", v.ID, err)
 	}
 	if v.PointsState, err = redemption.ParsePointsState(r.pointsState); err != nil {
-		return redemption.Redemption{}, fmt.Errorf("redemption %s: points: %w", v.ID, err)
+		return redemption.Redemption{}, corrupt("redemption", v.ID, err)
 	}
 	v.AwaitingPayment, v.OverLimit = r.awaiting != nil && *r.awaiting, r.overLimit != nil && *r.overLimit
 	return stored(v), nil

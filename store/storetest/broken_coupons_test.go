@@ -52,6 +52,14 @@ func brokenCoupons() map[string]subject {
 				return in.CreateCoupon(ctx, c)
 			}}
 		}, []string{"codes are unique"}},
+		"the owner of a code is told": {func(in store.Store) *faulty {
+			return &faulty{Store: in, createCoupon: func(ctx context.Context, c coupon.Coupon) error {
+				if owner, err := in.LookUp(ctx, store.LookUp{Code: c.Code}); err == nil {
+					return coupon.Reject(owner.Coupon.ID, coupon.CodeTaken, coupon.Params{})
+				}
+				return in.CreateCoupon(ctx, c)
+			}}
+		}, []string{"codes are unique"}},
 		"codes are checked, then written": {func(in store.Store) *faulty {
 			var gap gates
 			return &faulty{Store: in, createCoupon: func(ctx context.Context, c coupon.Coupon) error {

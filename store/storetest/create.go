@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -18,7 +19,7 @@ func createClauses() []clause {
 	return []clause{
 		{"create keeps every field", "values that go in come out the same: amounts and percentages exactly, instants to the microsecond, lists in their order", createKeepsEveryField},
 		{"create begins at zero", "CreateCoupon stores a new coupon with its counts at 0, whatever they are in c", createBeginsAtZero},
-		{"codes are unique", "a code that another coupon has, in whatever state, is coupon.ErrCodeTaken", codesAreUnique},
+		{"codes are unique", "a code that another coupon has, in whatever state, is coupon.ErrCodeTaken, in the name of the one that is refused", codesAreUnique},
 		{"codes are unique in a race", "of concurrent calls with one code exactly one succeeds", codesAreUniqueInARace},
 		{"codes are compared by byte", "text is compared byte by byte, case-sensitively; a coupon's code arrives as its normalised key", codesAreComparedByByte},
 		{"coupon IDs are unique", "an ID that exists already is ErrConflict", couponIDsAreUnique},
@@ -126,8 +127,12 @@ func codesAreUnique(p *probe) {
 	for _, state := range []coupon.State{coupon.Pending, coupon.Active, coupon.Inactive, coupon.Deleting} {
 		first := p.coupon(inState(state))
 		second := p.draft(coded(first.Code))
-		p.fails(p.s.CreateCoupon(p.Context(), second), coupon.ErrCodeTaken, "CreateCoupon with the code of a coupon that is %s", state)
-		_, err := p.s.Coupon(p.Context(), second.ID)
+		err := p.s.CreateCoupon(p.Context(), second)
+		p.fails(err, coupon.ErrCodeTaken, "CreateCoupon with the code of a coupon that is %s", state)
+		if rejection := (*coupon.Rejection)(nil); errors.As(err, &rejection) && rejection.CouponID != second.ID {
+			p.broken("CreateCoupon of %s is refused in the name of %s", second.ID, rejection.CouponID)
+		}
+		_, err = p.s.Coupon(p.Context(), second.ID)
 		p.fails(err, coupon.ErrNotFound, "Coupon of the one that was refused")
 		got, err := p.s.Coupon(p.Context(), first.ID)
 		p.ok(err, "Coupon")
