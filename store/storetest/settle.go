@@ -129,11 +129,18 @@ func unpaidWaits(p *probe) {
 		}
 		same(p, settled.Order.State, store.OrderAwaitingPayment, "the state of the order")
 		same(p, p.redemption(r.Redemption.ID), settled.Redemption, "the reservation")
+		same(p, p.order(r.Order.ID), settled.Order, "the order")
 		p.settleSession(redemption.SessionExpired, r)
 		same(p, p.redemption(r.Redemption.ID), settled.Redemption, "the reservation after an expiry that cannot be")
 		due, err := p.s.Due(p.Context(), at(4999), 10)
 		p.ok(err, "Due")
 		same(p, due, nil, "what is due before the new deadline")
+		longer := p.settlement(redemption.SessionUnpaid, r, r.Order.SessionID)
+		longer.Event.Deadline = at(6000)
+		p.settle(longer)
+		if got := p.reread(r); !got.Redemption.Deadline.Equal(at(6000)) || !got.Order.Deadline.Equal(at(6000)) {
+			p.broken("a payment that takes longer is waited for until %v and %v", got.Redemption.Deadline, got.Order.Deadline)
+		}
 		p.settleSession(end, r)
 	}
 	p.counts(c.ID, 1, 0)
@@ -226,6 +233,9 @@ func sessionThatNeverCame(p *probe) {
 	abandoned.Event.OrderID, abandoned.ReservationID = "", held.ID
 	same(p, p.settle(abandoned).Changed, false, "whether an expiry that names neither session nor order changed something")
 	same(p, p.redemption(held.ID), held, "a reservation with neither session nor order")
+	abandoned.ReservationID = bystander.Redemption.ID
+	same(p, p.settle(abandoned), store.Settled{}, "what Settle returns for an expiry that names a reservation, and not its order")
+	same(p, p.reread(bystander), bystander, "a reservation without a session that was named, and its order")
 	p.counts(c.ID, 0, 2)
 	p.invariants()
 }
