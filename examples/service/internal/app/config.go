@@ -52,6 +52,10 @@ type Config struct {
 	Sweep     time.Duration
 	Reconcile time.Duration
 	Deliver   time.Duration
+	// SweepTime and ReconcileTime bound one such run; 0 is the default. What a run does
+	// not come to is left to the next.
+	SweepTime     time.Duration
+	ReconcileTime time.Duration
 }
 
 // Defaults of Config.
@@ -60,6 +64,14 @@ const (
 	DefaultSweep     = 30 * time.Second
 	DefaultReconcile = 5 * time.Minute
 	DefaultDeliver   = time.Second
+
+	// DefaultSweepTime is enough for a thousand sessions at Stripe's rate. While the
+	// processor does not answer, each costs its adapter's patience, and a run without a
+	// bound would take hours.
+	DefaultSweepTime = 5 * time.Minute
+	// DefaultReconcileTime is enough for tens of thousands of coupons, for a run always
+	// begins with the newest.
+	DefaultReconcileTime = time.Hour
 )
 
 // Memory is the Store that keeps everything in memory.
@@ -81,7 +93,7 @@ func (c Config) orDefaults() Config {
 	for _, d := range [...]struct {
 		value    *time.Duration
 		fallback time.Duration
-	}{{&c.Sweep, DefaultSweep}, {&c.Reconcile, DefaultReconcile}, {&c.Deliver, DefaultDeliver}} {
+	}{{&c.Sweep, DefaultSweep}, {&c.Reconcile, DefaultReconcile}, {&c.Deliver, DefaultDeliver}, {&c.SweepTime, DefaultSweepTime}, {&c.ReconcileTime, DefaultReconcileTime}} {
 		if *d.value <= 0 {
 			*d.value = d.fallback
 		}

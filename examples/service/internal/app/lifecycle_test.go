@@ -195,3 +195,36 @@ func TestWorkInTheBackground(t *testing.T) {
 	ann := w.as(t, "ann")
 	eventually(t, "the mirror is back", func() bool { return ann.get("/payment/apply-coupon/STEADY").status == http.StatusOK })
 }
+
+// TestNoRunInTheBackgroundLastsForEver: a processor that does not answer costs a run
+// its time, and the next one does the work.
+func TestNoRunInTheBackgroundLastsForEver(t *testing.T) {
+	t.Parallel()
+	const soon = 50 * time.Millisecond
+	silent := func(w *world, op fakeprocessor.Op) (asked chan struct{}) {
+		asked = make(chan struct{})
+		w.Simulator.Fake().Inject(fakeprocessor.Fault{Op: op, Kind: fakeprocessor.Hook, Do: func(fakeprocessor.Call) { close(asked) }})
+		w.Simulator.Fake().Inject(fakeprocessor.Fault{Op: op, Kind: fakeprocessor.Delay, Latency: time.Hour})
+		return asked
+	}
+	t.Run("sweep", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, func(c *app.Config) { c.Sweep, c.SweepTime, c.Deliver = soon, soon, time.Hour })
+		ann := w.as(t, "ann")
+		open := ann.checkout(object{"lines": []object{line("plan", "basic", 1)}}).is(http.StatusCreated)
+		asked := silent(w, fakeprocessor.GetSession)
+		w.clock.advance(2 * time.Hour)
+		<-asked
+		ann.reaches(open.text("orderId"), "cancelled")
+	})
+	t.Run("reconcile", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, func(c *app.Config) { c.Reconcile, c.ReconcileTime = soon, 10*soon })
+		c, err := w.Service.Get(t.Context(), w.as(t, "admin").creates(object{"code": "STEADY"}).text("id"))
+		require.NoError(t, err)
+		ann := w.as(t, "ann")
+		<-silent(w, fakeprocessor.Mirrors)
+		require.NoError(t, w.Simulator.Fake().TamperDeactivate(c.Mirror))
+		eventually(t, "the mirror is back", func() bool { return ann.get("/payment/apply-coupon/STEADY").status == http.StatusOK })
+	})
+}

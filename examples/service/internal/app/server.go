@@ -174,7 +174,9 @@ func (s *Server) every(ctx context.Context, interval time.Duration, work func(co
 }
 
 func (s *Server) sweep(ctx context.Context) {
-	report, err := s.Service.Sweep(ctx, 0)
+	bounded, cancel := context.WithTimeout(ctx, s.config.SweepTime)
+	defer cancel()
+	report, err := s.Service.Sweep(bounded, 0)
 	if err != nil && ctx.Err() == nil {
 		s.config.Logger.ErrorContext(ctx, "a sweep has left work", slog.Any("error", err))
 	}
@@ -184,7 +186,9 @@ func (s *Server) sweep(ctx context.Context) {
 }
 
 func (s *Server) reconcile(ctx context.Context) {
-	drifts, err := s.Service.Reconcile(ctx, couponkit.ReconcileOptions{})
+	bounded, cancel := context.WithTimeout(ctx, s.config.ReconcileTime)
+	defer cancel()
+	drifts, err := s.Service.Reconcile(bounded, couponkit.ReconcileOptions{})
 	if err != nil && ctx.Err() == nil {
 		s.config.Logger.ErrorContext(ctx, "a reconcile has left work", slog.Any("error", err))
 	}
