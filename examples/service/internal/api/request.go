@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -19,7 +20,14 @@ func readBody(r *http.Request) ([]byte, error) {
 	if err != nil || media != "application/json" {
 		return nil, problem{Status: http.StatusUnsupportedMediaType, Code: "json_required", Title: "The body has to be application/json."}
 	}
-	return io.ReadAll(r.Body)
+	body, err := io.ReadAll(r.Body)
+	var large *http.MaxBytesError
+	if err == nil || errors.As(err, &large) {
+		return body, err
+	}
+	return nil, problem{ // cut off, too slow, or in broken chunks
+		Status: http.StatusBadRequest, Code: "bad_request", Title: "The body of the request did not arrive whole.",
+	}
 }
 
 // readObject reads a JSON object strictly: unknown, repeated and malformed fields

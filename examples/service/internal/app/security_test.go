@@ -1,10 +1,12 @@
 package app_test
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -163,6 +165,35 @@ func TestBoundsOfRequests(t *testing.T) {
 	admin.get("/no/such/page").refused(http.StatusNotFound, "not_found")
 	deep := strings.Repeat(`{"lines":[`, 5_000)
 	w.as(t, "ann").post("/payment/quote", deep).refused(http.StatusUnprocessableEntity, "invalid_input")
+}
+
+// TestABodyThatDoesNotArriveWhole: it is the client's fault, who is not told to try
+// again later, and no failure in the log.
+func TestABodyThatDoesNotArriveWhole(t *testing.T) {
+	t.Parallel()
+	var log records
+	w := newWorld(t, unseeded, func(c *app.Config) {
+		c.Logger = slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelError}))
+	})
+	for name, rest := range map[string]string{
+		"cut off":       "Content-Length: 100\r\n\r\n{\"lines\":",
+		"broken chunks": "Transfer-Encoding: chunked\r\n\r\nnonsense\r\n{}",
+	} {
+		host := strings.TrimPrefix(w.URL, "http://")
+		connection, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", host)
+		require.NoError(t, err)
+		_, err = fmt.Fprintf(connection, "POST /payment/quote HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n%s", host, rest)
+		require.NoError(t, err)
+		require.NoError(t, connection.(*net.TCPConn).CloseWrite())
+		answer, err := http.ReadResponse(bufio.NewReader(connection), nil)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		require.NoError(t, connection.Close())
+		require.Equal(t, http.StatusBadRequest, answer.StatusCode, name)
+		require.Equal(t, "application/problem+json", answer.Header.Get("Content-Type"))
+		require.Empty(t, answer.Header.Get("Retry-After"))
+	}
+	require.Empty(t, log.String())
 }
 
 // TestNoConnectionIsHeldForEver: every part of a request and of an answer has a
