@@ -130,7 +130,9 @@ func (a *API) cartCheckout(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	replayed(w, done)
+	if err := replayed(w, done); err != nil {
+		return err
+	}
 	writeJSON(w, http.StatusCreated, checkoutView{
 		OrderID: done.Order.ID, SessionID: done.Session.ID, URL: done.Session.URL, Quote: done.Order.Quote,
 	})
@@ -157,11 +159,17 @@ func (a *API) checkoutRequest(
 	}, nil
 }
 
-// replayed tells a client that its key has brought back an earlier answer.
-func replayed(w http.ResponseWriter, c couponkit.Checkout) {
-	if c.Replayed {
-		w.Header().Set("Idempotency-Replayed", "true")
+// replayed tells a client that its key has brought back an earlier answer. That of an
+// order which has ended unpaid leads nowhere, and is couponkit.ErrOrderEnded.
+func replayed(w http.ResponseWriter, c couponkit.Checkout) error {
+	if !c.Replayed {
+		return nil
 	}
+	if c.Order.State == store.OrderCancelled {
+		return couponkit.ErrOrderEnded
+	}
+	w.Header().Set("Idempotency-Replayed", "true")
+	return nil
 }
 
 type linkView struct {
@@ -212,7 +220,9 @@ func (a *API) paymentLink(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	replayed(w, done)
+	if err := replayed(w, done); err != nil {
+		return err
+	}
 	writeJSON(w, http.StatusCreated, linkView{SessionID: done.Session.ID, URL: done.Session.URL})
 	return nil
 }

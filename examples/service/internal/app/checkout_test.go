@@ -175,6 +175,30 @@ func TestAKeyBringsTheFirstAnswerBack(t *testing.T) {
 	ann.withKey(strings.Repeat("k", 300)).checkout(cart).refused(http.StatusUnprocessableEntity, "invalid_input")
 }
 
+// TestAKeyOfAnOrderThatHasEnded: its link leads nowhere, so that the first answer is
+// not given again; that of an order which was paid is.
+func TestAKeyOfAnOrderThatHasEnded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ann := w.as(t, "ann")
+	cart := object{"lines": []object{line("plan", "basic", 1)}}
+	paid := ann.withKey("paid").checkout(cart).is(http.StatusCreated)
+	ann.pays(paid)
+	require.JSONEq(t, string(paid.body), string(ann.withKey("paid").checkout(cart).is(http.StatusCreated).body))
+
+	ended := ann.withKey("ended").checkout(cart).is(http.StatusCreated)
+	ann.onPaymentPage(ended.text("url"), "expire").is(http.StatusSeeOther)
+	ann.reaches(ended.text("orderId"), "cancelled")
+	ann.withKey("ended").checkout(cart).refused(http.StatusConflict, "order_ended")
+
+	link := object{"mode": "subscription", "lines": cart["lines"]}
+	linked := ann.withKey("link").post("/payment/payment-link", link).is(http.StatusCreated)
+	ann.onPaymentPage(linked.text("url"), "expire").is(http.StatusSeeOther)
+	eventually(t, "the link has ended", func() bool {
+		return ann.withKey("link").post("/payment/payment-link", link).status == http.StatusConflict
+	})
+}
+
 // TestPricesComeFromTheCatalogue: a browser cannot send one, and what it expects is
 // only compared (spec 4.5, 7 no. 10).
 func TestPricesComeFromTheCatalogue(t *testing.T) {
