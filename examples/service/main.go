@@ -87,11 +87,26 @@ func readConfig(args []string, env func(string) string, logs io.Writer) (app.Con
 	if flags.NArg() > 0 {
 		return app.Config{}, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
-	if c.Crowd < 0 {
-		return app.Config{}, fmt.Errorf("a crowd of %d", c.Crowd)
+	if err := contradiction(c); err != nil {
+		return app.Config{}, err
 	}
 	c.Logger = slog.New(slog.NewJSONHandler(logs, &slog.HandlerOptions{Level: level}))
 	return c, nil
+}
+
+// contradiction reports what was asked for and would be ignored.
+func contradiction(c app.Config) error {
+	switch {
+	case c.Crowd < 0:
+		return fmt.Errorf("a crowd of %d", c.Crowd)
+	case c.Crowd > 0 && !c.Seed:
+		return errors.New("a crowd is part of the demo, which -seed=false leaves out")
+	case c.Limits.AttemptsPerUser.Burst < 0 || c.Limits.AttemptsPerAddress.Burst < 0:
+		return errors.New("a limit of attempts is not negative")
+	case c.StripeURL != "" && c.StripeKey == "":
+		return errors.New("STRIPE_API_URL needs STRIPE_SECRET_KEY: without it payments are simulated")
+	}
+	return nil
 }
 
 // say writes for people; nobody is left to tell when that fails.
@@ -123,10 +138,17 @@ func announcement(at string, c app.Config) string {
 	return b.String()
 }
 
-// storeName is the store without the password that a database address may hold.
+// storeName is the store without the passwords that a database address may hold: that
+// of the user, and those among its parameters.
 func storeName(store string) string {
-	if u, err := url.Parse(store); err == nil && u.User != nil {
-		return u.Redacted()
+	scheme, _, address := strings.Cut(store, "://")
+	if !address {
+		return store
 	}
-	return store
+	u, err := url.Parse(store)
+	if err != nil {
+		return scheme
+	}
+	u.RawQuery, u.Fragment = "", ""
+	return u.Redacted()
 }

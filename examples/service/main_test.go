@@ -140,9 +140,35 @@ func TestArguments(t *testing.T) {
 	require.NotContains(t, err.Error(), "sk_test")
 }
 
+// TestNothingIsIgnored: a setting that could not take effect is refused, lest somebody
+// believes that it has.
+func TestNothingIsIgnored(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		args        []string
+		environment map[string]string
+	}{
+		"a crowd without a demo":        {args: []string{"-crowd", "3", "-seed=false"}},
+		"a limit for users below 0":     {args: []string{"-attempts-per-user", "-1"}},
+		"a limit for addresses below 0": {args: []string{"-attempts-per-address", "-1"}},
+		"Stripe's address alone":        {environment: map[string]string{"STRIPE_API_URL": "http://127.0.0.1:1"}},
+	} {
+		_, err := readConfig(test.args, func(name string) string { return test.environment[name] }, io.Discard)
+		require.Error(t, err, name)
+	}
+}
+
 // TestNoPasswordIsPrinted: a database address may hold one.
 func TestNoPasswordIsPrinted(t *testing.T) {
 	t.Parallel()
-	require.NotContains(t, storeName("postgres://shop:secret@db/coupons"), "secret")
+	for _, store := range []string{
+		"postgres://shop:secret@db/coupons", "postgresql://db/coupons?user=shop&password=secret&sslmode=disable",
+		"postgres://shop:secret@db/coupons?sslpassword=secret", "postgres://db/coupons?sslkey=k&PassWord=secret&%zz",
+		"postgres://db/coupons?password=%73ecret", "postgres://db/coupons?p%61ssword=secret",
+	} {
+		name := storeName(store)
+		require.NotContains(t, name, "ecret", store)
+		require.Contains(t, name, "db/coupons", store)
+	}
 	require.Equal(t, "memory", storeName("memory"))
 }

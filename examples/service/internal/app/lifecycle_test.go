@@ -154,6 +154,7 @@ func TestNothingStartsHalf(t *testing.T) {
 		"no database":          {Store: "postgres://127.0.0.1:1/none?connect_timeout=1"},
 		"no file":              {Store: "/dev/null/couponkit.db"},
 		"no origin":            {PublicURL: "::"},
+		"another database":     {Store: "mysql://shop:secret@127.0.0.1/coupons"},
 	} {
 		_, err := app.Start(t.Context(), config)
 		require.Error(t, err, name)

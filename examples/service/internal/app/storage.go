@@ -55,6 +55,8 @@ func openStorage(ctx context.Context, where string) (_ *storage, err error) {
 		return s, s.openMemory(ctx)
 	case isPostgres(where):
 		return s, s.openPostgres(ctx, where)
+	case strings.Contains(where, "://"): // which would become the name of a file, password and all
+		return s, errors.New("a store is a file, memory, or postgres://…")
 	}
 	return s, s.openSQLite(ctx, where)
 }
