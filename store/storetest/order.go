@@ -51,6 +51,10 @@ func orderWithACoupon(p *probe) {
 		_, err = p.s.Order(p.Context(), o.ID)
 		p.fails(err, store.ErrNotFound, "Order of one with a coupon and %s", what)
 	}
+	bare := p.plain("ann", p.key())
+	bare.ReservationID = r.Redemption.ID
+	_, _, err := p.s.CreateOrder(p.Context(), bare)
+	p.fails(err, pricing.ErrInvalid, "CreateOrder without a coupon, and with the place of another order")
 	p.counts(c.ID, 0, 1)
 	p.invariants()
 }

@@ -159,6 +159,12 @@ func takeOverBySomebodyElse(p *probe) {
 	over.Order.CustomerID = "bob"
 	_, err := p.s.TakeOver(p.Context(), over)
 	p.fails(err, store.ErrNotFound, "TakeOver of another customer's reservation")
+	_, err = p.s.TakeOver(p.Context(), p.takeOver(p.coupon(), r.Redemption, p.key()))
+	p.fails(err, store.ErrNotFound, "TakeOver of another coupon's reservation")
+	over = p.takeOver(c, r.Redemption, p.key())
+	over.Order.ReservationID = p.reserve(c, "ann").Redemption.ID
+	_, err = p.s.TakeOver(p.Context(), over)
+	p.fails(err, store.ErrNotFound, "TakeOver for an order that names another reservation")
 	same(p, p.redemption(r.Redemption.ID), r.Redemption, "the reservation")
 	same(p, p.order(r.Order.ID), r.Order, "the order")
 }
