@@ -40,6 +40,19 @@ func TestAProductIsBoughtWithACoupon(t *testing.T) {
 	})
 }
 
+// Browsers keep a page as it was left for Back: its button would say "One moment" for
+// ever.
+func TestBackFromThePayment(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.as(ann)
+		p.fillCart(item{"accessory", "earbuds", 1})
+		p.eval(`document.getElementById("pay-now").textContent = "One moment"`, nil)
+		p.eval(`dispatchEvent(new PageTransitionEvent("pageshow", { persisted: true }))`, nil)
+		p.see("#pay-now", "Continue to payment")
+		p.toPayment("99.00 EUR")
+	})
+}
+
 // Specification 4.5: the cart, with the discount of each line and totals that follow
 // every change.
 func TestACartIsBoughtWithACoupon(t *testing.T) {

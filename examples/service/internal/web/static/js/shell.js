@@ -12,6 +12,9 @@ async function start() {
   dialogs();
   showCount();
   addEventListener("basket", showCount);
+  // A page that the browser has kept for Back shows what was: a checkout under way,
+  // somebody who has signed out since.
+  addEventListener("pageshow", (event) => event.persisted && location.reload());
   byId("sign-out").addEventListener("click", signOut);
   let user = null;
   try {
