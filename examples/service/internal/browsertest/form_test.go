@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/store"
 )
 
@@ -40,6 +41,44 @@ func TestFieldsAreShownByScopeAndDistribution(t *testing.T) {
 			p.hold(fmt.Sprintf(`[...document.querySelectorAll("[data-scopes], [data-distributions]")].filter((each) => each.checkVisibility())
 			.map((each) => each.dataset.field).join(" ") === %q`, row.shown))
 		}
+	})
+}
+
+// Amounts are in the coupon's currency, which is EUR unless it was made otherwise.
+func TestTheFormNamesTheCouponsCurrency(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		var draft coupon.Draft
+		require.NoError(w.t, draft.UnmarshalJSON([]byte(
+			`{"code":"YEN","name":"Yen","discountType":"FIXED_AMOUNT","discountValue":"500","currency":"JPY","minPurchase":"2000"}`)))
+		_, err := w.Service.Create(w.t.Context(), draft)
+		require.NoError(w.t, err)
+		p := w.administer()
+		p.click(rowOf("YEN") + " [data-action=edit]")
+		p.see("#f-value-unit", "¥")
+		p.see("#f-min-unit", "¥")
+		p.see("[data-field=minPurchase] label", "Min Purchase (JPY)")
+		p.click("#coupon-dialog [data-close]")
+		p.click("#new-coupon")
+		p.see("#f-min-unit", "€")
+		p.see("[data-field=minPurchase] label", "Min Purchase (EUR)")
+	})
+}
+
+// A comma may be a decimal point, but 1,000 is not 1.
+func TestThousandsAreNotTakenForDecimals(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.administer()
+		p.begin("COMMA", "FIXED_AMOUNT", "1,000")
+		p.fill("#f-min", "12,000")
+		p.click("#save")
+		p.fault("discountValue", "thousands separator")
+		p.fault("minPurchase", "thousands separator")
+		p.fill("#f-value", "12,50")
+		p.fill("#f-min", "20,5")
+		p.finish("COMMA")
+		c := w.coupon("COMMA")
+		require.EqualValues(w.t, 12_50, c.Discount.Amount().Minor())
+		require.EqualValues(w.t, 20_50, c.MinPurchase)
 	})
 }
 

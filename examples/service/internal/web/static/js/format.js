@@ -5,6 +5,9 @@ function money(amount, currency) {
   return new Intl.NumberFormat("en", { style: "currency", currency }).format(amount);
 }
 
+// symbol is how a currency is written beside an amount.
+const symbol = (currency) => new Intl.NumberFormat("en", { style: "currency", currency, currencyDisplay: "narrowSymbol" }).formatToParts(0).find((part) => part.type === "currency").value;
+
 const isZero = (amount) => /^0*(\.0*)?$/.test(amount);
 
 function discount(coupon) {
@@ -33,4 +36,4 @@ const plural = (count, one, many, atLeast = false) => `${number(count)}${atLeast
 const intervals = { month: "a month", monthly: "a month", year: "a year", yearly: "a year" };
 const interval = (name) => intervals[name] ?? "";
 
-export { day, discount, interval, isZero, lastDay, moment, money, number, plural, trimmed };
+export { day, discount, interval, isZero, lastDay, moment, money, number, plural, symbol, trimmed };

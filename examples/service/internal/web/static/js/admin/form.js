@@ -2,7 +2,7 @@
 // shown, what is checked before it is sent, and where the server's answers appear.
 import { get, patch, post } from "../api.js";
 import { byId, el } from "../dom.js";
-import { lastDay } from "../format.js";
+import { lastDay, symbol } from "../format.js";
 import { toast } from "../shell.js";
 import * as emails from "./emails.js";
 import { picker } from "./picker.js";
@@ -110,7 +110,9 @@ function showFields() {
   for (const field of form.querySelectorAll("[data-distributions]")) field.hidden = field.dataset.distributions !== distribution;
   byId("f-scope-hint").textContent = scopeHints[scope];
   const percentage = inputs.discountType.value === "PERCENTAGE";
-  byId("f-value-unit").textContent = percentage ? "%" : "€";
+  byId("f-value-unit").textContent = percentage ? "%" : symbol(currency());
+  byId("f-min-currency").textContent = currency();
+  byId("f-min-unit").textContent = symbol(currency());
   byId("f-value-hint").textContent = percentage ? "More than 0, at most 100." : "In EUR.";
   byId("f-value-hint").hidden = editing !== null;
 }
@@ -123,7 +125,13 @@ function upperCase() {
   inputs.code.setSelectionRange(selectionStart, selectionStart);
 }
 
+// currency is that of the coupon; new ones are in EUR (specification 2.1).
+const currency = () => editing?.currency ?? "EUR";
+
 const decimal = (text) => text.trim().replace(",", ".");
+
+// grouped tells amounts such as 1,000 apart, which would be read as 1.
+const grouped = (text) => /^\d{1,3}(,\d{3})+$/.test(text.trim());
 
 // checkValue blocks percentages above 100 while they are typed.
 function checkValue() {
@@ -145,6 +153,8 @@ async function generate() {
   }
 }
 
+const noGroups = "Leave the thousands separator out: 1000 or 1000.00.";
+
 // check returns the faults that need no server, by field.
 function check() {
   const faults = {};
@@ -155,13 +165,15 @@ function check() {
     const value = decimal(inputs.discountValue.value);
     if (!/^\d+(\.\d+)?$/.test(value) || Number(value) <= 0) faults.discountValue = "Enter a number greater than 0.";
     else if (aboveHundred()) faults.discountValue = "A percentage is at most 100.";
+    else if (inputs.discountType.value === "FIXED_AMOUNT" && grouped(inputs.discountValue.value)) faults.discountValue = noGroups;
   }
   if (inputs.name.value.trim() === "") faults.name = "Enter a name.";
   if (shown("pointsRequired") && !positive(inputs.pointsRequired.value)) faults.pointsRequired = "Enter the number of points.";
   for (const name of ["maxUses", "maxUsesPerUser"]) {
     if (inputs[name].value.trim() !== "" && !positive(inputs[name].value)) faults[name] = "Enter a whole number of at least 1, or nothing for no limit.";
   }
-  if (inputs.minPurchase.value.trim() !== "" && !/^\d+(\.\d+)?$/.test(decimal(inputs.minPurchase.value))) faults.minPurchase = "Enter an amount in EUR, such as 20.00.";
+  if (grouped(inputs.minPurchase.value)) faults.minPurchase = noGroups;
+  else if (inputs.minPurchase.value.trim() !== "" && !/^\d+(\.\d+)?$/.test(decimal(inputs.minPurchase.value))) faults.minPurchase = `Enter an amount in ${currency()}, such as 20.00.`;
   if (inputs.appliesTo.value === "SPECIFIC" && Object.values(pickers).every((each) => each.value().length === 0)) {
     faults.appliesTo = "Select at least one plan, device or accessory.";
   }
