@@ -18,8 +18,10 @@ const (
 	DefaultBatchTimeout = 30 * time.Second
 )
 
-// BatchOptions bound the group commit: concurrent calls of Reserve, Settle and
-// Transition in one process are joined into one transaction and one round trip.
+// BatchOptions bound the group commit: concurrent calls of Reserve, Settle, Transition
+// and AttachSession in one process are joined, each kind by itself, into one transaction
+// and one round trip. Calls that would meet others of their batch, and settlements that
+// need a place of a coupon, follow in transactions of their own.
 // Each caller gets his own exact answer, and a call that meets no other runs at
 // once and alone. The limits do not depend on it: processes with and without it,
 // and transactions of hosts, may all write at once. The zero value is the default.
@@ -47,7 +49,7 @@ type BatchOptions struct {
 
 // BatchReport tells of one transaction.
 type BatchReport struct {
-	// Operation is "reserve", "settle" or "transition".
+	// Operation is "reserve", "settle", "transition" or "attach".
 	Operation string
 	// Size is how many calls it had.
 	Size int
