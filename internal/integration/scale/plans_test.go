@@ -84,16 +84,20 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// holdsInBatches makes calls at once, until some of them were joined.
+// holdsInBatches makes calls at once, until some of every kind were joined.
 func holdsInBatches(t *testing.T, s *pgxstore.Store, plans *recorder) {
 	t.Helper()
 	const callers, rows = 32, 20
-	reserve := callNamed(t, "reserve, pay", "batched")
+	calls := []scale.Call{
+		callNamed(t, "reserve, pay", "paid"), callNamed(t, "reserve, attach, expire", "expired"),
+		callNamed(t, "reserve, take over, cancel", "cancelled"),
+	}
+	missing := []string{"couponkit_reserve_batch", "couponkit_settle_batch", "couponkit_attach_batch", "couponkit_transition_batch"}
 	for range 20 {
 		work, err := plans.during(func() error {
 			faults := make(chan error, callers)
-			for range callers {
-				go func() { faults <- reserve.Run(t.Context(), s) }()
+			for i := range callers {
+				go func() { faults <- calls[i%len(calls)].Run(t.Context(), s) }()
 			}
 			var err error
 			for range callers {
@@ -107,11 +111,11 @@ func holdsInBatches(t *testing.T, s *pgxstore.Store, plans *recorder) {
 		for _, fault := range work.beyond(callers * rows) {
 			t.Error(fault)
 		}
-		if work.asked("couponkit_reserve_batch") && work.asked("couponkit_settle") {
+		if missing = slices.DeleteFunc(missing, work.asked); len(missing) == 0 {
 			return
 		}
 	}
-	t.Error("no calls were joined into a batch")
+	t.Errorf("no calls were joined into %v", missing)
 }
 
 // saysWhenItStoppedCounting: a total is exact, or it is ExactTotal or more and said
