@@ -48,7 +48,7 @@ func (s *Service) ExchangePoints(ctx context.Context, r ExchangeRequest) (reserv
 		return redemption.Redemption{}, err
 	}
 	attempt.CouponID = found.Coupon.ID
-	if held, ok := exchanged(found.Held); ok {
+	if held, ok := exchanged(found.Held, r.Key); ok {
 		return s.debit(ctx, held)
 	}
 	if err := exchangeable(found.Coupon, question); err != nil {
@@ -73,14 +73,19 @@ func (s *Service) ExchangePoints(ctx context.Context, r ExchangeRequest) (reserv
 	return s.debit(ctx, kept.Redemption)
 }
 
-// exchanged returns the reservation by points that is in no checkout.
-func exchanged(held []redemption.Redemption) (redemption.Redemption, bool) {
+// exchanged returns the reservation by points that the key has made, also when a
+// checkout uses it by now; else one that is in no checkout.
+func exchanged(held []redemption.Redemption, key string) (free redemption.Redemption, ok bool) {
 	for _, r := range held {
-		if r.Origin == redemption.FromPoints && r.OrderID == "" {
+		switch {
+		case r.Origin != redemption.FromPoints:
+		case key != "" && r.Key == key:
 			return r, true
+		case r.OrderID == "" && !ok:
+			free, ok = r, true
 		}
 	}
-	return redemption.Redemption{}, false
+	return free, ok
 }
 
 func exchangeable(c coupon.Coupon, q eligibility.Question) error {

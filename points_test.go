@@ -153,6 +153,27 @@ func TestAKeyOfAnExchangeThatWasGivenUp(t *testing.T) {
 	w.wantBalance(t, 49)
 }
 
+// TestAKeyOfAnExchangeThatIsInACheckout: repeating it is the first answer, also where
+// the customer has no further use.
+func TestAKeyOfAnExchangeThatIsInACheckout(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, forPoints())
+	again := couponkit.ExchangeRequest{Key: "first", Coupon: c.ID, Customer: ann}
+	first, err := w.ExchangePoints(t.Context(), again)
+	require.NoError(t, err)
+	w.checkout(t, w.request("TEN"))
+	if r, err := w.ExchangePoints(t.Context(), again); err != nil || r.ID != first.ID {
+		t.Errorf("the same key: %+v, %v; want reservation %s", r, err, first.ID)
+	}
+	w.wantBalance(t, 40)
+	again.Key = "second"
+	if r, err := w.ExchangePoints(t.Context(), again); !errors.Is(err, coupon.ErrUserUsageLimitReached) {
+		t.Errorf("another key: %+v, %v; want user_usage_limit_reached", r, err)
+	}
+	w.wantBalance(t, 40)
+}
+
 func TestExchangeRefuses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
