@@ -338,6 +338,7 @@ func (w *staged) session(c call) string {
 		return fmt.Sprintf("cs_%s%d", w.prefix, c.Other)
 	case unknown:
 		return fmt.Sprintf("cs_%sx%d", w.prefix, w.calls)
+	case nothing:
 	}
 	return ""
 }
@@ -357,6 +358,7 @@ func (w *staged) named(whose part, c call, of []string) string {
 		return of[c.Other]
 	case unknown:
 		return w.prefix + "unknown"
+	case nothing, second:
 	}
 	return ""
 }
@@ -453,7 +455,10 @@ func (w *staged) settlement(c call) []any {
 	if c.Coupon == unknown {
 		customer = ""
 	}
-	id := map[part]string{own: fmt.Sprintf("%s%snew%d", redemption.IDPrefix, w.prefix, w.calls), ofOther: w.records[c.Other]}[c.ID]
+	id := fmt.Sprintf("%s%snew%d", redemption.IDPrefix, w.prefix, w.calls)
+	if c.ID != own {
+		id = w.named(c.ID, c, w.records)
+	}
 	return []any{happened.String(), w.now, w.session(c), w.order(c), w.deadline(c), w.named(c.Reservation, c, w.records), couponID, customer, id}
 }
 
