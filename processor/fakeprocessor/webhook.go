@@ -123,48 +123,64 @@ func (p *Processor) Announce(kind string) {
 }
 
 func (p *Processor) sign(events []event, now time.Time) []Delivery {
-	list := make([]Delivery, 0, len(events))
-	for _, e := range events {
-		body, err := json.Marshal(e.body)
-		if err != nil { // strings, integers and instants of a clock in range
-			continue
-		}
-		list = append(list, Delivery{
-			EventID: e.body.ID, SessionID: e.sessionID, Payload: body,
-			Signature: Sign(p.options.Secret, now, body),
-		})
+	list := make([]Delivery, len(events))
+	for i, e := range events {
+		list[i] = p.signed(e, now)
 	}
 	return list
 }
 
+func (p *Processor) signed(e event, now time.Time) Delivery {
+	body, _ := json.Marshal(e.body) // strings, integers and instants of a clock in range cannot fail
+	return Delivery{EventID: e.body.ID, SessionID: e.sessionID, Payload: body, Signature: Sign(p.options.Secret, now, body)}
+}
+
 // Deliver sends what is to be delivered, the oldest first, each once. What the
 // receiver does not acknowledge waits for the next Deliver, before what is new; its
-// errors are returned together. Once ctx has ended nothing more is sent.
+// errors are returned together. Once ctx has ended nothing more is sent. Several at
+// once share what waits.
 func (p *Processor) Deliver(ctx context.Context, send Sender) error {
-	now := p.lock()
-	events := p.queue
-	p.queue = nil
-	deliveries := p.sign(events, now)
-	p.mu.Unlock()
-
-	var sent, kept []event
+	var kept []event
 	var failures []error
-	for i, d := range deliveries {
+	for range p.waiting() {
+		e, d, ok := p.next()
+		if !ok {
+			break
+		}
 		err := ctx.Err()
 		if err == nil {
 			err = send(ctx, d)
 		}
 		if err != nil {
 			failures = append(failures, fmt.Errorf("deliver %s: %w", d.EventID, err))
-			kept = append(kept, events[i])
-		} else {
-			sent = append(sent, events[i])
+			kept = append(kept, e)
+			continue
 		}
+		p.mu.Lock()
+		p.taken = append(p.taken, e)
+		p.mu.Unlock()
 	}
-
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.taken = append(p.taken, sent...)
 	p.queue = append(kept, p.queue...)
 	return errors.Join(failures...)
+}
+
+// waiting is how many events are to be delivered.
+func (p *Processor) waiting() int {
+	p.lock()
+	defer p.mu.Unlock()
+	return len(p.queue)
+}
+
+// next takes the oldest event from the queue.
+func (p *Processor) next() (event, Delivery, bool) {
+	now := p.lock()
+	defer p.mu.Unlock()
+	if len(p.queue) == 0 {
+		return event{}, Delivery{}, false
+	}
+	e := p.queue[0]
+	p.queue = p.queue[1:]
+	return e, p.signed(e, now), true
 }

@@ -187,6 +187,40 @@ func TestDeliverStopsWithItsContext(t *testing.T) {
 	require.Equal(t, "2:2 3:3", ids(p.Deliveries()), "in the old order")
 }
 
+// TestDeliversAtOnce: a receiver that is slow with one event does not keep back the
+// others, and none is sent twice.
+func TestDeliversAtOnce(t *testing.T) {
+	t.Parallel()
+	p, _ := newFake(t, fakeprocessor.Options{})
+	paid(t, p, "a", "b", "c")
+	held, proceed := make(chan struct{}), make(chan struct{})
+	first, sent := make(chan error), make(chan string, 3)
+	go func() {
+		first <- p.Deliver(t.Context(), func(_ context.Context, d fakeprocessor.Delivery) error {
+			sent <- d.EventID
+			close(held)
+			<-proceed
+			return nil
+		})
+	}()
+	<-held
+	require.NoError(t, p.Deliver(t.Context(), func(_ context.Context, d fakeprocessor.Delivery) error {
+		sent <- d.EventID
+		return nil
+	}))
+	close(proceed)
+	require.NoError(t, <-first)
+	close(sent)
+	var order []string
+	for id := range sent {
+		order = append(order, id)
+	}
+	if diff := cmp.Diff([]string{"evt_000001", "evt_000002", "evt_000003"}, order); diff != "" {
+		t.Errorf("sent (-want +got):\n%s", diff)
+	}
+	require.Zero(t, p.Pending())
+}
+
 func TestSendersReportWhatWentWrong(t *testing.T) {
 	t.Parallel()
 	d := fakeprocessor.Delivery{EventID: "evt", Payload: []byte("{}")}
