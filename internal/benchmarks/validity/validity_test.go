@@ -54,7 +54,7 @@ func TestAllWaysGiveTheSameAnswers(t *testing.T) {
 			}
 		}
 	})
-	if min(answers[true], answers[false]) < 20 {
+	if min(answers[true], answers[false]) < 5 {
 		t.Errorf("the answers are too much alike to show anything: %v", answers)
 	}
 }
