@@ -50,7 +50,7 @@ var few = content{coupons: 2, redemptions: 50}
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{server: postgres.Need(t), duration: 500 * time.Millisecond, out: io.Discard, templates: make(map[content]string)}
+	b := &bench{server: postgres.Need(t), duration: 1200 * time.Millisecond, out: io.Discard, templates: make(map[content]string)}
 	require.NoError(t, b.start(t.Context()))
 	t.Cleanup(func() {
 		for _, name := range b.templates {
