@@ -3,7 +3,7 @@
 
 readonly COVERAGE_FLOOR=95
 readonly PURE_PACKAGES="pricing coupon eligibility redemption"
-readonly FUZZ_SECONDS_PER_TARGET=3
+readonly FUZZ_SECONDS_PER_TARGET=4
 readonly FUZZ_SECONDS_IN_TOTAL=120
 
 # Servers and browsers are installed once a module is there whose tests start

@@ -14,8 +14,21 @@ import (
 )
 
 // situations draws coupons, carts and questions, about as many of them allowed as
-// not. Counts and prices are within what the engines can add up.
+// not: few are by themselves, so that a third is sought among those.
 func situations() *rapid.Generator[validity.Situation] {
+	allowed := anySituation().Filter(func(s validity.Situation) bool {
+		d, err := validity.Ways()[0].Prepare(s)
+		if err != nil {
+			return true // which the test tells
+		}
+		yes, err := d.Allowed()
+		return yes || err != nil
+	})
+	return rapid.OneOf(anySituation(), anySituation(), allowed)
+}
+
+// anySituation has counts and prices within what the engines can add up.
+func anySituation() *rapid.Generator[validity.Situation] {
 	return rapid.Custom(func(t *rapid.T) validity.Situation {
 		cart := pricingtest.Cart(pricingtest.CartOptions{MaxLines: 12, MaxTotal: 1_000_000_000}).Draw(t, "cart")
 		s := validity.Situation{Coupon: coupontest.For(cart).Draw(t, "coupon")}
@@ -54,7 +67,7 @@ func TestAllWaysGiveTheSameAnswers(t *testing.T) {
 			}
 		}
 	})
-	if min(answers[true], answers[false]) < 5 {
+	if min(answers[true], answers[false]) < 20 {
 		t.Errorf("the answers are too much alike to show anything: %v", answers)
 	}
 }
