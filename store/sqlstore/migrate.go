@@ -148,20 +148,22 @@ func lockSQLite(ctx context.Context, c *sql.Conn, _ string) (func(context.Contex
 		_, err := c.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", milliseconds))
 		return err
 	}
+	unlock := func(ctx context.Context, ok bool) (err error) {
+		if ok {
+			_, err = c.ExecContext(ctx, "COMMIT")
+		}
+		if !ok || err != nil {
+			err = errors.Join(err, leave(ctx, c))
+		}
+		return errors.Join(err, wait(ctx, before))
+	}
 	if err := wait(ctx, 60_000); err != nil {
-		return nil, err
+		return nil, errors.Join(err, unlock(context.WithoutCancel(ctx), false))
 	}
 	if _, err := c.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
-		return nil, errors.Join(err, wait(context.WithoutCancel(ctx), before))
+		return nil, errors.Join(err, unlock(context.WithoutCancel(ctx), false))
 	}
-	return func(ctx context.Context, ok bool) error {
-		end := "ROLLBACK"
-		if ok {
-			end = "COMMIT"
-		}
-		_, err := c.ExecContext(ctx, end)
-		return errors.Join(err, wait(ctx, before))
-	}, nil
+	return unlock, nil
 }
 
 // lockMySQL holds a named lock of the server, which the end of the connection frees.

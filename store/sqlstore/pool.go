@@ -94,6 +94,9 @@ func (h *hosted) change(ctx context.Context, _ wish, run intent) error {
 	})
 }
 
+// errEnded: the database has ended a transaction at a statement that failed.
+var errEnded = errors.New("the transaction has ended")
+
 // within undoes what the function has written when it fails.
 func within(ctx context.Context, t *tx, run func(context.Context) error) error {
 	if _, err := t.on.exec(ctx, "SAVEPOINT "+savepoint); err != nil {
@@ -102,11 +105,11 @@ func within(ctx context.Context, t *tx, run func(context.Context) error) error {
 	failed := run(ctx)
 	if failed != nil {
 		if _, err := t.on.exec(context.WithoutCancel(ctx), "ROLLBACK TO SAVEPOINT "+savepoint); err != nil {
-			return fmt.Errorf("%w, and the transaction has ended: %w", failed, err)
+			return fmt.Errorf("%w, and %w: %w", failed, errEnded, err)
 		}
 	}
 	if _, err := t.on.exec(context.WithoutCancel(ctx), "RELEASE SAVEPOINT "+savepoint); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errEnded, err)
 	}
 	return failed
 }

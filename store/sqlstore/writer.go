@@ -54,7 +54,8 @@ const (
 )
 
 func newWriter(p pool, o Options) *writer {
-	return &writer{pool: p, options: o, queue: make(chan *request, o.MaxBatch), done: make(chan struct{})}
+	// Whoever finds the queue full waits to be received from, as the batch grows.
+	return &writer{pool: p, options: o, queue: make(chan *request, min(o.MaxBatch, DefaultMaxBatch)), done: make(chan struct{})}
 }
 
 // change waits until the intent is committed. A context that ends before its turn
@@ -153,7 +154,8 @@ func (w *writer) claim() []*request {
 }
 
 // together serves all requests without a way back for one of them: an intent is
-// refused before it writes, save in rare cases. In these it reports the error.
+// refused before it writes, save in rare cases. In these it reports the error, and so
+// it does where one fails otherwise: the database may have ended the transaction.
 func (w *writer) together(ctx context.Context, requests []*request) error {
 	t := newTx(w.schema, w.writing())
 	rest, err := t.together(ctx, requests)
@@ -162,7 +164,7 @@ func (w *writer) together(ctx context.Context, requests []*request) error {
 	}
 	for _, r := range rest {
 		t.dirty = false
-		if r.err = r.run(ctx, t); r.err != nil && t.dirty {
+		if r.err = r.run(ctx, t); r.err != nil && (t.dirty || !ofContract(r.err)) {
 			return r.err
 		}
 	}
@@ -170,7 +172,8 @@ func (w *writer) together(ctx context.Context, requests []*request) error {
 }
 
 // apart runs the intents again, each with a way back, so that one that fails fails
-// alone.
+// alone. One that ends the transaction, as a full disk does, undoes those before it:
+// then each has a transaction of its own.
 func (w *writer) apart(ctx context.Context, requests []*request) {
 	if err := w.begin(ctx); err != nil {
 		w.answer(requests, err)
@@ -184,8 +187,31 @@ func (w *writer) apart(ctx context.Context, requests []*request) {
 			}
 			return t.flush(ctx)
 		})
+		if errors.Is(r.err, errEnded) {
+			w.rollback(ctx)
+			w.alone(ctx, requests)
+			return
+		}
 	}
 	w.answer(requests, w.commit(ctx))
+}
+
+// alone runs each intent in a transaction of its own.
+func (w *writer) alone(ctx context.Context, requests []*request) {
+	for i := range requests {
+		if err := w.begin(ctx); err != nil {
+			w.answer(requests[i:], err)
+			return
+		}
+		one := requests[i : i+1]
+		err := w.together(ctx, one)
+		if err == nil {
+			err = w.commit(ctx)
+		} else {
+			w.rollback(ctx)
+		}
+		w.answer(one, err)
+	}
 }
 
 // answer tells the callers: their own error, or that of the whole transaction. A
@@ -206,9 +232,9 @@ func (w *writer) writing() querier {
 	return prepared{w.cache, w.conn}
 }
 
-// alone reports whether the pool has only one connection. Then it goes back after
+// shares reports whether the pool has only one connection. Then it goes back after
 // each transaction.
-func (w *writer) alone() bool { return w.db.Stats().MaxOpenConnections == 1 }
+func (w *writer) shares() bool { return w.db.Stats().MaxOpenConnections == 1 }
 
 // acquire takes a connection and sets it up.
 func (w *writer) acquire(ctx context.Context) error {
@@ -224,7 +250,7 @@ func (w *writer) acquire(ctx context.Context) error {
 		_ = conn.Close()
 		return err
 	}
-	if w.conn = conn; !w.alone() {
+	if w.conn = conn; !w.shares() {
 		w.cache = newStatementCache(conn)
 	}
 	return nil
@@ -239,7 +265,7 @@ const (
 )
 
 func (w *writer) setUp(ctx context.Context, conn *sql.Conn) (err error) {
-	if !w.alone() {
+	if !w.shares() {
 		if w.before, err = settingsOf(ctx, conn); err != nil {
 			return err
 		}
@@ -266,7 +292,7 @@ func (w *writer) setUp(ctx context.Context, conn *sql.Conn) (err error) {
 	}
 	// In WAL mode nothing but the beginning of a transaction waits for others, and
 	// lock does that better.
-	if w.polls = strings.EqualFold(mode, "wal") && !w.alone(); w.polls {
+	if w.polls = strings.EqualFold(mode, "wal") && !w.shares(); w.polls {
 		if _, err := conn.ExecContext(ctx, "PRAGMA busy_timeout = 0"); err != nil {
 			return fmt.Errorf("set busy timeout: %w", err)
 		}
@@ -411,9 +437,24 @@ func (w *writer) commit(ctx context.Context) error {
 
 func (w *writer) rollback(ctx context.Context) {
 	_, err := w.writing().exec(ctx, "ROLLBACK")
-	if err != nil && !strings.Contains(err.Error(), "no transaction is active") {
+	if err != nil && !inNone(err) {
 		w.discard()
 	}
+}
+
+// inNone recognises the error of an end of a transaction where there is none.
+func inNone(err error) bool { return strings.Contains(err.Error(), "no transaction is active") }
+
+// leave ends whatever transaction a connection of SQLite is in, before it goes back to
+// the pool of the host. A driver may have begun one and report that the context has
+// ended.
+func leave(ctx context.Context, c *sql.Conn) error {
+	_, err := c.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+	if err == nil || inNone(err) {
+		return nil
+	}
+	spoil(c)
+	return err
 }
 
 // snapshot reads on a connection of its own.
@@ -423,14 +464,9 @@ func (w *writer) snapshot(ctx context.Context, run intent) (err error) {
 		return err
 	}
 	defer c.Close() //nolint:errcheck // it goes back to the pool
+	defer func() { err = errors.Join(err, leave(ctx, c)) }()
 	if _, err := c.ExecContext(ctx, "BEGIN"); err != nil {
 		return err
 	}
-	defer func() {
-		if _, failed := c.ExecContext(context.WithoutCancel(ctx), "ROLLBACK"); failed != nil {
-			spoil(c)
-			err = errors.Join(err, failed)
-		}
-	}()
 	return run(ctx, newTx(w.schema, unprepared{c}))
 }

@@ -1,0 +1,332 @@
+package sqldb_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/sqlstore"
+	"github.com/couponkit/couponkit/store/storetest"
+)
+
+// tripwire is a driver of which one statement fails, once.
+type tripwire struct {
+	of  driver.Driver
+	dsn string
+	// at reports whether a statement is the one; instead is run in its place, and then it
+	// fails.
+	at      func(query string) bool
+	instead string
+	with    error
+	armed   atomic.Bool
+}
+
+var _ driver.Connector = (*tripwire)(nil)
+
+// Connect opens a connection of the driver.
+func (d *tripwire) Connect(context.Context) (driver.Conn, error) {
+	c, err := d.of.Open(d.dsn)
+	if err != nil {
+		return nil, err
+	}
+	return trippedConn{c, d}, nil
+}
+
+// Driver is the driver itself.
+func (d *tripwire) Driver() driver.Driver { return d.of }
+
+type trippedConn struct {
+	driver.Conn
+	wire *tripwire
+}
+
+// Prepare lets the statement pass by the wire.
+func (c trippedConn) Prepare(query string) (driver.Stmt, error) {
+	stmt, err := c.Conn.Prepare(query)
+	if err == nil && c.wire.at(query) {
+		return tripped{stmt, c}, nil
+	}
+	return stmt, err
+}
+
+type tripped struct {
+	driver.Stmt
+	conn trippedConn
+}
+
+func (s tripped) trip() error {
+	if !s.conn.wire.armed.CompareAndSwap(true, false) {
+		return nil
+	}
+	if s.conn.wire.instead != "" {
+		other, err := s.conn.Conn.Prepare(s.conn.wire.instead)
+		if err != nil {
+			return err
+		}
+		defer other.Close()
+		if _, err := other.Exec(nil); err != nil { //nolint:staticcheck // what every driver has
+			return err
+		}
+	}
+	return s.conn.wire.with
+}
+
+// Exec fails when it is tripped over.
+func (s tripped) Exec(args []driver.Value) (driver.Result, error) {
+	if err := s.trip(); err != nil {
+		return nil, err
+	}
+	return s.Stmt.Exec(args) //nolint:staticcheck // what every driver has
+}
+
+// Query fails when it is tripped over.
+func (s tripped) Query(args []driver.Value) (driver.Rows, error) {
+	if err := s.trip(); err != nil {
+		return nil, err
+	}
+	return s.Stmt.Query(args) //nolint:staticcheck // what every driver has
+}
+
+// tripping opens the shop's database through the wire.
+func (s shop) tripping(t *testing.T, wire *tripwire) *sql.DB {
+	t.Helper()
+	_, db := s.open(t)
+	wire.of, wire.dsn = db.Driver(), s.dsn
+	mine := sql.OpenDB(wire)
+	t.Cleanup(func() { require.NoError(t, mine.Close()) })
+	return mine
+}
+
+func plainOrder(customer, name string, metadata map[string]string) store.Order {
+	o := *checkoutOf(limitedCoupon("NONE", 0, 0), customer, name).Order
+	o.CouponID, o.Coupon, o.ReservationID = "", nil, ""
+	o.Quote = must(pricing.Price(shopCart(), pricing.Discount{}, nil))
+	o.DiscountAmount, o.Metadata = 0, metadata
+	return o
+}
+
+// created creates the orders in one batch beside the other call; an order is stored if
+// and only if its call has said so.
+func (s shop) created(t *testing.T, opened store.Store, orders []store.Order, other func()) (stored int) {
+	t.Helper()
+	errs := make([]error, len(orders))
+	var calls []func()
+	for i, o := range orders {
+		if i == len(orders)/2 {
+			calls = append(calls, other)
+		}
+		calls = append(calls, func() { _, _, errs[i] = opened.CreateOrder(t.Context(), o) })
+	}
+	_, db := s.open(t)
+	host := s.begin(t, db)
+	_, err := host.ExecContext(t.Context(), "DELETE FROM orders WHERE id = 'none'") // takes the lock
+	require.NoError(t, err)
+	var running sync.WaitGroup
+	for _, call := range calls {
+		running.Go(call)
+		time.Sleep(5 * time.Millisecond) // in this order
+	}
+	time.Sleep(50 * time.Millisecond)
+	require.NoError(t, host.Rollback())
+	running.Wait()
+	for i, o := range orders {
+		_, err := opened.Order(t.Context(), o.ID)
+		if errs[i] == nil {
+			stored++
+			require.NoError(t, err, "the call of order %d has succeeded", i)
+		} else {
+			require.ErrorIs(t, err, store.ErrNotFound, "the call of order %d has returned %v", i, errs[i])
+		}
+	}
+	require.NoError(t, storetest.CheckInvariants(t.Context(), opened))
+	return stored
+}
+
+func fewOrders() []store.Order {
+	var orders []store.Order
+	for i := range 10 {
+		orders = append(orders, plainOrder(customer(i), fmt.Sprint("few", i), nil))
+	}
+	return orders
+}
+
+// SQLite ends a transaction when the disk cannot be read. What a batch has written
+// before is gone then, and what it would write after that would be kept one by one.
+func TestAReadThatFailsEndsItsBatch(t *testing.T) {
+	t.Parallel()
+	forEachSQLite(t, func(t *testing.T, s shop) {
+		t.Helper()
+		wire := &tripwire{
+			at:      func(query string) bool { return strings.Contains(query, "emails_digest FROM") },
+			instead: "ROLLBACK", with: errors.New("disk I/O error"),
+		}
+		opened, err := sqlstore.New(s.tripping(t, wire), sqlstore.SQLite, sqlstore.Options{})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, opened.Close()) })
+		c := limitedCoupon("GONE", 0, 0)
+		require.NoError(t, opened.CreateCoupon(t.Context(), c))
+		wire.armed.Store(true)
+		stored := s.created(t, opened, fewOrders(), func() { _ = opened.DeleteCoupon(t.Context(), c.ID, c.Revision) })
+		require.False(t, wire.armed.Load())
+		require.Equal(t, 10, stored)
+	})
+}
+
+// A disk that is full for one large order is not for the others of its batch.
+func TestAFullDiskFailsOneCallOfABatch(t *testing.T) {
+	t.Parallel()
+	forEachSQLite(t, func(t *testing.T, s shop) {
+		t.Helper()
+		_, db := s.open(t)
+		var pages int
+		require.NoError(t, db.QueryRowContext(t.Context(), "PRAGMA page_count").Scan(&pages))
+		limited := must(sql.Open(sqliteDrivers[t.Name()[strings.LastIndexByte(t.Name(), '/')+1:]],
+			fmt.Sprintf("%s&_pragma=max_page_count(%d)", s.dsn, pages+40)))
+		t.Cleanup(func() { require.NoError(t, limited.Close()) })
+		opened, err := sqlstore.New(limited, sqlstore.SQLite, sqlstore.Options{})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, opened.Close()) })
+		large := map[string]string{}
+		for i := range store.MaxMetadata {
+			large[fmt.Sprint(i)] = strings.Repeat("x", store.MaxMetadataLength)
+		}
+		var failed error
+		stored := s.created(t, opened, fewOrders(), func() {
+			_, _, failed = opened.CreateOrder(t.Context(), plainOrder("zoe", "large", large))
+		})
+		require.Error(t, failed)
+		require.Equal(t, 10, stored)
+	})
+}
+
+// canWrite fails when a connection of the pool was left in a transaction, or keeps
+// others from writing.
+func canWrite(t *testing.T, pools ...*sql.DB) {
+	t.Helper()
+	for _, db := range pools {
+		for range db.Stats().OpenConnections {
+			c, err := db.Conn(t.Context())
+			require.NoError(t, err)
+			defer c.Close()
+			_, err = c.ExecContext(t.Context(), "BEGIN IMMEDIATE")
+			require.NoError(t, err)
+			_, err = c.ExecContext(t.Context(), "ROLLBACK")
+			require.NoError(t, err)
+		}
+	}
+}
+
+// A driver may report the end of a context for a statement that it has run.
+func TestAReadThatWasGivenUpLeavesNoTransaction(t *testing.T) {
+	t.Parallel()
+	forEachSQLite(t, func(t *testing.T, s shop) {
+		t.Helper()
+		wire := &tripwire{at: func(query string) bool { return query == "BEGIN" }, instead: "BEGIN", with: context.Canceled}
+		mine := s.tripping(t, wire)
+		opened, err := sqlstore.New(mine, sqlstore.SQLite, sqlstore.Options{})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, opened.Close()) })
+		wire.armed.Store(true)
+		_, err = opened.ListCoupons(t.Context(), store.CouponList{})
+		require.ErrorIs(t, err, context.Canceled)
+		require.NotZero(t, mine.Stats().OpenConnections, "a database in memory would be gone with its connection")
+		canWrite(t, mine)
+	})
+}
+
+func TestAMigrationThatFailsLeavesNoTransaction(t *testing.T) {
+	t.Parallel()
+	forEachSQLite(t, func(t *testing.T, s shop) {
+		t.Helper()
+		for name, wire := range map[string]*tripwire{
+			"at its beginning": {
+				at:      func(query string) bool { return query == "BEGIN IMMEDIATE" },
+				instead: "BEGIN IMMEDIATE", with: context.Canceled,
+			},
+			"at its end": {
+				at:   func(query string) bool { return query == "COMMIT" },
+				with: errors.New("database is locked"),
+			},
+			"before it": {
+				at:      func(query string) bool { return query == "PRAGMA busy_timeout = 60000" },
+				instead: "PRAGMA busy_timeout = 60000", with: context.Canceled,
+			},
+		} {
+			mine := s.tripping(t, wire)
+			wire.armed.Store(true)
+			err := sqlstore.Migrate(t.Context(), mine, sqlstore.SQLite, "other_")
+			require.ErrorIs(t, err, wire.with, name)
+			require.NotZero(t, mine.Stats().OpenConnections, name)
+			_, db := s.open(t)
+			canWrite(t, db, mine)
+			require.Equal(t, []int64{10_000}, settings(t, mine)["busy_timeout"], name)
+			require.NoError(t, sqlstore.Migrate(t.Context(), mine, sqlstore.SQLite, "other_"), name)
+		}
+	})
+}
+
+// However many calls a batch may have, the store does not make room for them all.
+func TestAnyNumberOfCallsInABatch(t *testing.T) {
+	t.Parallel()
+	forEachSQLite(t, func(t *testing.T, s shop) {
+		t.Helper()
+		_, db := s.open(t)
+		opened, err := sqlstore.New(db, sqlstore.SQLite, sqlstore.Options{MaxBatch: math.MaxInt})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, opened.Close()) })
+		require.NoError(t, opened.CreateCoupon(t.Context(), limitedCoupon("ANY", 0, 0)))
+	})
+}
+
+// Close waits for the calls that are under way, and later ones are ErrClosed: no call
+// meets a statement that was closed.
+func TestCloseLetsCallsFinish(t *testing.T) {
+	t.Parallel()
+	forEachDatabase(t, func(t *testing.T, s shop) {
+		t.Helper()
+		_, db := s.open(t)
+		db.SetMaxOpenConns(4)
+		c := limitedCoupon("CLOSE", 0, 0)
+		for round := range 10 {
+			opened, err := sqlstore.New(db, s.dialect, sqlstore.Options{})
+			require.NoError(t, err)
+			if round == 0 {
+				require.NoError(t, opened.CreateCoupon(t.Context(), c))
+			}
+			var callers sync.WaitGroup
+			errs := make([]error, 8)
+			for i := range errs {
+				callers.Go(func() {
+					for n := 0; errs[i] == nil; n++ {
+						if i%2 == 0 {
+							_, errs[i] = opened.LookUp(t.Context(), store.LookUp{Code: c.Code, CustomerID: customer(i)})
+							continue
+						}
+						name := fmt.Sprintf("%d-%d-%d", round, i, n)
+						_, errs[i] = opened.Reserve(t.Context(), checkoutOf(c, customer(i), name))
+					}
+				})
+			}
+			time.Sleep(time.Duration(10+3*round) * time.Millisecond)
+			require.NoError(t, opened.Close())
+			callers.Wait()
+			for _, err := range errs {
+				require.ErrorIs(t, err, store.ErrClosed)
+				require.NotErrorIs(t, err, coupon.ErrNotFound)
+			}
+		}
+	})
+}
