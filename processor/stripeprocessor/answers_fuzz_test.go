@@ -280,3 +280,31 @@ func FuzzListAnswer(f *testing.F) {
 		}
 	})
 }
+
+// removable is a list of one promotion code of ours, and no answer to a request that
+// changes something.
+const removable = `{"object":"list","has_more":false,"url":"/v1/promotion_codes","data":[` + answeredCode + `]}`
+
+// TestAnswersAboutSomethingElse: what was not confirmed is not taken for done.
+func TestAnswersAboutSomethingElse(t *testing.T) {
+	t.Parallel()
+	stripe, p := newAnswering(t)
+	stripe.text = []byte(removable)
+	c := newCoupon(t, "a", "TEN")
+	c.Mirror = coupon.Mirror{CouponID: "ck_1", PromotionCodeID: "promo_1", Revision: c.Revision}
+	require.ErrorIs(t, p.RemoveMirror(t.Context(), c), processor.ErrUnavailable, "the promotion code was not switched off")
+	stripe.text = []byte(strings.Replace(removable, `"active":true`, `"active":false`, 1))
+	require.ErrorIs(t, p.RemoveMirror(t.Context(), c), processor.ErrUnavailable, "the coupon was not deleted")
+}
+
+// TestListThatBeginsAgain is an error of this package like every other.
+func TestListThatBeginsAgain(t *testing.T) {
+	t.Parallel()
+	stripe, p := newAnswering(t)
+	stripe.text = []byte(strings.Replace(removable, `"has_more":false`, `"has_more":true`, 1))
+	_, err := p.EnsureMirror(t.Context(), newCoupon(t, "a", "TEN"))
+	require.ErrorIs(t, err, processor.ErrUnavailable)
+	var told *stripeprocessor.Error
+	require.ErrorAs(t, err, &told)
+	require.NotEmpty(t, told.Op)
+}

@@ -28,6 +28,7 @@ const (
 	opReadSession    = "read session"
 	opExpireSession  = "expire session"
 	opListSessions   = "list sessions"
+	opList           = "list" // any
 	expandCoupon     = "promotion.coupon"
 	expandListCoupon = "data.promotion.coupon"
 	pageSize         = 100
@@ -98,8 +99,11 @@ func (p *Processor) deleteCoupon(ctx context.Context, id string) error {
 	}
 	defer p.verified.drop(id)
 	err := p.do(ctx, call{op: opDeleteCoupon}, func(ctx context.Context, _ string) error {
-		_, err := p.client.V1Coupons.Delete(ctx, id, nil)
-		return err
+		gone, err := p.client.V1Coupons.Delete(ctx, id, nil)
+		if err != nil {
+			return err
+		}
+		return about(gone.Object, gone.ID, id)
 	})
 	if errors.Is(err, processor.ErrNotFound) {
 		return nil
@@ -143,8 +147,11 @@ func (p *Processor) activateCode(ctx context.Context, id string, active bool) er
 	params := &stripe.PromotionCodeUpdateParams{Active: stripe.Bool(active)}
 	return p.do(ctx, call{op: opUpdateCode}, func(ctx context.Context, key string) error {
 		params.SetIdempotencyKey(key)
-		_, err := p.client.V1PromotionCodes.Update(ctx, id, params)
-		return err
+		changed, err := p.client.V1PromotionCodes.Update(ctx, id, params)
+		if err != nil {
+			return err
+		}
+		return about(changed.Object, changed.ID, id)
 	})
 }
 
@@ -188,7 +195,7 @@ func pages[T any](fetch func(after *string) ([]T, bool, error), id func(T) strin
 			if err == nil && more && len(page) > 0 {
 				last := id(page[len(page)-1])
 				if last == "" || last == after {
-					err = fmt.Errorf("stripe: %w: a list does not go on after %q", processor.ErrUnavailable, last)
+					err = refused(opList, processor.ErrUnavailable, fmt.Errorf("a list does not go on after %q", last))
 				} else {
 					after = last
 					next, nextMore, err = fetch(stripe.String(after))

@@ -56,7 +56,8 @@
 // # Errors
 //
 // Every error of a call is an [*Error] that matches one sentinel of package
-// processor and, through errors.As, the *stripe.Error behind it.
+// processor and, through errors.As, the *stripe.Error behind it; or it is the
+// context's.
 //
 // A Processor is safe for use by many goroutines, and two of them do not share
 // anything: no package of stripe-go is configured globally. The README of this

@@ -63,7 +63,8 @@ func (p *Processor) converge(ctx context.Context, c coupon.Coupon) (m coupon.Mir
 		}
 	}
 	if errors.Is(err, errMoved) {
-		return coupon.Mirror{}, refused(opMirror, processor.ErrUnavailable, err)
+		// Its text only: the refusal behind it is not the answer to this call.
+		return coupon.Mirror{}, refused(opMirror, processor.ErrUnavailable, errors.New(err.Error()))
 	}
 	if err != nil {
 		return coupon.Mirror{}, err

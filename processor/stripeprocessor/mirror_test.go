@@ -3,6 +3,7 @@ package stripeprocessor_test
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -770,5 +771,30 @@ func TestAbilities(t *testing.T) {
 	want := map[pricing.Currency]int64{gbp: 30, eur: 60}
 	if diff := cmp.Diff(want, settled.MinimumCharge); diff != "" {
 		t.Errorf("settled in GBP (-want +got):\n%s", diff)
+	}
+}
+
+// TestObjectsThatAlwaysMove: where somebody is always faster, the call can be repeated
+// later, and is no refusal.
+func TestObjectsThatAlwaysMove(t *testing.T) {
+	t.Parallel()
+	var w *world
+	ours := map[string]string{"app": "couponkit", "couponId": "cpn_a"}
+	w = newWorld(t, func(_ *stripeprocessor.Options, f *stripefake.Options) {
+		f.Validator = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost && r.URL.Path == "/v1/promotion_codes" {
+				if _, err := w.account.PlantCode("staff", "TEN", true, ours); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	})
+	require.NoError(t, w.account.PlantCoupon("staff", nil))
+	_, err := w.processor.EnsureMirror(t.Context(), newCoupon(t, "a", "TEN"))
+	require.ErrorIs(t, err, processor.ErrUnavailable)
+	for _, other := range []error{processor.ErrRejected, processor.ErrNotFound, processor.ErrForbidden} {
+		if errors.Is(err, other) {
+			t.Errorf("the error is %q and matches %q beside ErrUnavailable", err, other)
+		}
 	}
 }

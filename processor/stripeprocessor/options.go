@@ -70,9 +70,10 @@ type Options struct {
 
 	// Retry bounds the attempts of one call.
 	Retry Retry
-	// RequestsPerSecond bounds all calls; default 25, which is what a sandbox allows.
-	// A live account may do 100. Negative is no bound. Besides, no single operation is
-	// called more than 25 times a second, which is Stripe's bound for each.
+	// RequestsPerSecond bounds all calls, after a burst of as many; default 25, which is
+	// what a sandbox allows. A live account may do 100. Negative is no bound. Besides,
+	// each operation is bounded in the same way by 25, which is what Stripe allows it. A
+	// call that is too many all the same is repeated.
 	RequestsPerSecond float64
 
 	// BaseURL of the API; default Stripe's.

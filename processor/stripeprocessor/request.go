@@ -205,7 +205,7 @@ func (p *Processor) sessionMetadata(r processor.SessionRequest, identity string)
 // sessionParams writes the plan in Stripe's words. What would let the customer change
 // what was priced is never set: no promotion codes, adjustable quantities, optional
 // items or recovery of an expired session.
-func (p *Processor) sessionParams(out *plan) *stripe.CheckoutSessionCreateParams {
+func (p *Processor) sessionParams(out *plan, attempt int) *stripe.CheckoutSessionCreateParams {
 	r := out.request
 	metadata := p.sessionMetadata(r, out.identity)
 	params := &stripe.CheckoutSessionCreateParams{
@@ -232,7 +232,7 @@ func (p *Processor) sessionParams(out *plan) *stripe.CheckoutSessionCreateParams
 		params.AutomaticTax = &stripe.CheckoutSessionCreateAutomaticTaxParams{Enabled: stripe.Bool(true)}
 	}
 	if out.discount > 0 {
-		params.Discounts = []*stripe.CheckoutSessionCreateDiscountParams{{Coupon: stripe.String(p.sessionCouponID(out))}}
+		params.Discounts = []*stripe.CheckoutSessionCreateDiscountParams{{Coupon: stripe.String(p.sessionCouponID(out, attempt))}}
 	}
 	for _, l := range out.lines {
 		params.LineItems = append(params.LineItems, p.lineParams(out.money, l))

@@ -19,14 +19,14 @@ const maxSessionAttempts = 5
 
 // CreateSession makes a Checkout Session. See the contract. Besides:
 //
-//   - Everything that Stripe would refuse is refused before the first call, as an
-//     [ErrInvalid] around a *pricing.ValidationError: amounts that do not add up, a
-//     total above 0 and below the minimum charge or off the currency's step, an
-//     expiry less than 31 minutes or more than 23 h 59 min away, metadata beyond
-//     Stripe's limits.
-//   - Repeating a request returns the session that the first one has made, also when
-//     it can be paid no longer for so long; a session that has ended unpaid is
-//     replaced by a new one, and one that was paid is returned as it is.
+//   - What Stripe would refuse is refused before the first call, as an [ErrInvalid]
+//     around a *pricing.ValidationError: amounts that do not add up, a total above 0
+//     and below the minimum charge or off the currency's step, metadata beyond
+//     Stripe's limits. So is an expiry less than 31 minutes or more than 23 h 59 min
+//     away, after a look whether an earlier call has made the session.
+//   - Repeating a request returns the session that the first one has made as it is
+//     now. One that has ended unpaid is replaced by a new one, a few times and while
+//     the expiry is far enough ahead; then the one that ended last is returned.
 //   - What Stripe says the session charges is compared with the request. Where they
 //     differ the session is expired and the error is [ErrTotalsMismatch].
 func (p *Processor) CreateSession(ctx context.Context, r processor.SessionRequest) (processor.Session, error) {
@@ -35,27 +35,21 @@ func (p *Processor) CreateSession(ctx context.Context, r processor.SessionReques
 		return processor.Session{}, refused(opCreateSession, ErrInvalid, err)
 	}
 	if plan.late || r.ExpiresAt.IsZero() {
-		found, err := p.findSession(ctx, plan)
+		found, err := p.findSession(ctx, plan, plan.late)
 		switch {
 		case err != nil:
 			return processor.Session{}, err
 		case found != nil:
-			return p.toSession(found), nil
+			return p.withPayment(ctx, found)
 		case plan.late:
 			return processor.Session{}, refused(opCreateSession, ErrInvalid, expiryFault())
 		}
 	}
-	if err := p.ensureSessionCoupon(ctx, plan); err != nil {
-		return processor.Session{}, err
-	}
 	made, err := p.openSession(ctx, plan)
 	if err != nil {
-		if plan.discount > 0 && refusal(err) {
-			p.dropSessionCoupon(ctx, p.sessionCouponID(plan))
-		}
 		return processor.Session{}, err
 	}
-	return p.toSession(made), nil
+	return p.withPayment(ctx, made)
 }
 
 func expiryFault() error {
@@ -65,38 +59,53 @@ func expiryFault() error {
 	return faults.Err()
 }
 
-// openSession makes the session, or takes the one that an earlier call has made
-// unless it has ended unpaid.
-func (p *Processor) openSession(ctx context.Context, out *plan) (*stripe.CheckoutSession, error) {
+// openSession makes the session, or takes the one that an earlier call has made. One
+// that has ended unpaid is replaced; the last is returned all the same.
+func (p *Processor) openSession(ctx context.Context, out *plan) (made *stripe.CheckoutSession, err error) {
 	for attempt := 1; attempt <= maxSessionAttempts; attempt++ {
-		made, replayed, err := p.sendSession(ctx, out, attempt)
-		if err != nil {
+		if err := p.ensureSessionCoupon(ctx, out, attempt); err != nil {
 			return nil, err
 		}
-		if replayed {
-			// Stripe has answered with what it said then, not with what is now.
-			if made, err = p.readSession(ctx, made.ID, nil); err != nil {
-				return nil, err
+		if made, err = p.sessionNow(ctx, out, attempt); err != nil {
+			if out.discount > 0 && refusal(err) {
+				p.dropSessionCoupon(ctx, p.sessionCouponID(out, attempt))
 			}
+			return nil, err
 		}
-		if made.Status == stripe.CheckoutSessionStatusExpired {
-			continue
+		p.dropSessionCoupons(ctx, made)
+		if made.Status != stripe.CheckoutSessionStatusExpired {
+			break
 		}
-		return made, p.compare(ctx, out, made)
 	}
-	return nil, refused(opCreateSession, ErrConflict, errors.New("every session of this key has ended"))
+	return made, nil
+}
+
+// sessionNow returns the session of an attempt as it is now.
+func (p *Processor) sessionNow(ctx context.Context, out *plan, attempt int) (*stripe.CheckoutSession, error) {
+	made, replayed, err := p.sendSession(ctx, out, attempt)
+	if err == nil && replayed {
+		// Stripe has answered with what it said then, not with what is now.
+		made, err = p.readSession(ctx, made.ID, nil)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case made.Status == stripe.CheckoutSessionStatusExpired:
+		return made, nil
+	}
+	return made, p.compare(ctx, out, made)
 }
 
 // sendSession makes the session of an attempt. After a failure of Stripe it looks
 // whether there is a session now; a failure that Stripe has saved costs the key.
 func (p *Processor) sendSession(ctx context.Context, out *plan, attempt int) (made *stripe.CheckoutSession, replayed bool, err error) {
-	params := p.sessionParams(out)
+	params := p.sessionParams(out, attempt)
 	var found *stripe.CheckoutSession
 	c := call{
 		op: opCreateSession, keepKey: true,
 		key: func(generation int) string { return sessionKey(out, attempt, generation) },
 		look: func(ctx context.Context) (bool, error) {
-			found, err = p.findSession(ctx, out)
+			found, err = p.findSession(ctx, out, false)
 			return found != nil, err
 		},
 	}
@@ -131,25 +140,30 @@ func sessionKey(out *plan, attempt, generation int) string {
 const maxSearchedPages = 20
 
 // findSession finds the session of the request that is open or was paid, by the
-// identity in its metadata; nil when there is none.
-func (p *Processor) findSession(ctx context.Context, out *plan) (*stripe.CheckoutSession, error) {
+// identity in its metadata; nil when there is none. With ended, the newest that has
+// ended unpaid will do then.
+func (p *Processor) findSession(ctx context.Context, out *plan, ended bool) (*stripe.CheckoutSession, error) {
 	since := out.expiresAt.Add(-24 * time.Hour)
 	if now := p.options.Clock(); since.After(now) {
 		since = now.Add(-24 * time.Hour)
 	}
+	var last *stripe.CheckoutSession
 	seen := 0
 	for s, err := range p.sessions(ctx, since) {
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		if s.Metadata[metadataRequest] == out.identity && s.Status != stripe.CheckoutSessionStatusExpired {
+		case s.Metadata[metadataRequest] != out.identity:
+		case s.Status != stripe.CheckoutSessionStatusExpired:
 			return s, nil
+		case ended && last == nil:
+			last = s
 		}
 		if seen++; seen >= maxSearchedPages*pageSize {
-			return nil, nil
+			break
 		}
 	}
-	return nil, nil
+	return last, nil
 }
 
 // charged returns what a session charges, in Stripe's minor units. With automatic
@@ -219,19 +233,16 @@ func paymentFailed(s *stripe.CheckoutSession) bool {
 	}, s.Subscription.Status)
 }
 
-// ExpireSession ends an open session and removes its coupon for the first period.
-// See the contract.
+// ExpireSession ends an open session and removes its coupon for the first period. One
+// that Stripe will not expire now, as while a payment is being processed, is an
+// [ErrInvalid] and can still be paid. See the contract.
 func (p *Processor) ExpireSession(ctx context.Context, id string) (processor.Session, error) {
 	s, err := p.readSession(ctx, id, nil)
 	if err != nil {
 		return processor.Session{}, err
 	}
 	if s.Status == stripe.CheckoutSessionStatusOpen {
-		s, err = p.expire(ctx, id)
-		if errors.Is(err, processor.ErrRejected) { // it has ended since
-			s, err = p.readSession(ctx, id, nil)
-		}
-		if err != nil {
+		if s, err = p.expire(ctx, id); err != nil {
 			return processor.Session{}, err
 		}
 	}
@@ -239,7 +250,23 @@ func (p *Processor) ExpireSession(ctx context.Context, id string) (processor.Ses
 	return p.withPayment(ctx, s)
 }
 
-func (p *Processor) expire(ctx context.Context, id string) (ended *stripe.CheckoutSession, err error) {
+// expire ends a session, or returns it as it is when it has ended meanwhile.
+func (p *Processor) expire(ctx context.Context, id string) (*stripe.CheckoutSession, error) {
+	ended, err := p.sendExpire(ctx, id)
+	if !errors.Is(err, processor.ErrRejected) {
+		return ended, err
+	}
+	now, unread := p.readSession(ctx, id, nil)
+	switch {
+	case unread != nil:
+		return nil, unread
+	case now.Status == stripe.CheckoutSessionStatusOpen:
+		return nil, err
+	}
+	return now, nil
+}
+
+func (p *Processor) sendExpire(ctx context.Context, id string) (ended *stripe.CheckoutSession, err error) {
 	err = p.do(ctx, call{op: opExpireSession}, func(ctx context.Context, key string) (err error) {
 		params := &stripe.CheckoutSessionExpireParams{}
 		params.SetIdempotencyKey(key)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -459,5 +460,152 @@ func TestSessionsKeepTheirAmounts(t *testing.T) {
 	require.NoError(t, err)
 	if paid.Total != s.Total || !maps.Equal(paid.Metadata, s.Metadata) {
 		t.Errorf("the session has changed: %s", cmp.Diff(s, paid))
+	}
+}
+
+// TestExpiryThatIsRefused: a session that Stripe will not expire, as one whose payment is
+// being processed, can still be paid. It must not be taken for one that has ended.
+func TestExpiryThatIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(_ *stripeprocessor.Options, f *stripefake.Options) {
+		f.Validator = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "/expire") {
+				w.WriteHeader(http.StatusBadRequest)
+				_, _ = w.Write([]byte(`{"error":{"type":"invalid_request_error","message":"A payment is being processed."}}`))
+			}
+		})
+	})
+	open, err := w.processor.CreateSession(t.Context(), w.subscription("key"))
+	require.NoError(t, err)
+	s, err := w.processor.ExpireSession(t.Context(), open.ID)
+	require.ErrorIs(t, err, processor.ErrRejected)
+	require.Zero(t, s)
+	require.NoError(t, w.account.Pay(open.ID), "the session has lost its discount")
+	s, err = w.processor.ExpireSession(t.Context(), open.ID)
+	require.NoError(t, err)
+	if s.PaymentStatus != processor.Paid {
+		t.Errorf("once paid: %+v", s)
+	}
+}
+
+// TestSessionInPlaceOfAnother: what is told of the session that has ended, again and
+// late, does not take the discount from the one in its place.
+func TestSessionInPlaceOfAnother(t *testing.T) {
+	t.Parallel()
+	for name, tell := range map[string]func(w *world, ended processor.Session) error{
+		"expired again": func(w *world, ended processor.Session) error {
+			_, err := w.processor.ExpireSession(w.Context(), ended.ID)
+			return err
+		},
+		"ended by the host": func(w *world, ended processor.Session) error {
+			return w.processor.EndSession(w.Context(), ended.ID)
+		},
+		"told by the webhook": func(w *world, _ processor.Session) error {
+			_, err := w.account.Deliver(w.Context(), w.server.Client(), w.webhook(nil))
+			return err
+		},
+		"created again": func(w *world, _ processor.Session) error {
+			_, err := w.processor.CreateSession(w.Context(), w.subscription("key"))
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			r := w.subscription("key")
+			first, err := w.processor.CreateSession(t.Context(), r)
+			require.NoError(t, err)
+			_, err = w.processor.ExpireSession(t.Context(), first.ID)
+			require.NoError(t, err)
+			second, err := w.processor.CreateSession(t.Context(), r)
+			require.NoError(t, err)
+			require.NotEqual(t, first.ID, second.ID)
+			require.NoError(t, tell(w, first))
+			require.NoError(t, w.account.Pay(second.ID))
+			if paid := w.account.Sessions()[1]; paid.AmountTotal != r.Total {
+				t.Errorf("the customer paid %d, want %d", paid.AmountTotal, r.Total)
+			}
+			again, err := w.processor.CreateSession(t.Context(), r)
+			require.NoError(t, err)
+			require.Equal(t, second.ID, again.ID)
+			require.NoError(t, w.processor.EndSession(t.Context(), second.ID))
+			require.Empty(t, w.account.Coupons(), "coupons of sessions that have ended are left")
+		})
+	}
+}
+
+// TestRepeatedTooLate: of a session that has ended unpaid, and that cannot be replaced
+// any more, the repeated call tells what became of it.
+func TestRepeatedTooLate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, r := range []processor.SessionRequest{w.request("payment"), w.subscription("subscription")} {
+		first, err := w.processor.CreateSession(t.Context(), r)
+		require.NoError(t, err)
+		_, err = w.processor.ExpireSession(t.Context(), first.ID)
+		require.NoError(t, err)
+		second, err := w.processor.CreateSession(t.Context(), r)
+		require.NoError(t, err)
+		w.clock.Advance(2 * time.Hour)
+		late, err := w.processor.CreateSession(t.Context(), r)
+		require.NoError(t, err)
+		if late.ID != second.ID || late.Status != processor.SessionExpired || late.Total != r.Total {
+			t.Errorf("late: %+v, want %s as it has ended", late, second.ID)
+		}
+		w.clock.Advance(-2 * time.Hour)
+	}
+	never := w.request("never made")
+	never.ExpiresAt = w.clock.Now().Add(-time.Hour)
+	_, err := w.processor.CreateSession(t.Context(), never)
+	require.ErrorIs(t, err, processor.ErrRejected)
+	requireField(t, err, "expiresAt")
+}
+
+// TestRepeatedOften: however often a session has ended and was replaced, the answer is
+// the last of them and no refusal.
+func TestRepeatedOften(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.subscription("key")
+	for range 10 {
+		s, err := w.processor.CreateSession(t.Context(), r)
+		require.NoError(t, err)
+		s, err = w.processor.ExpireSession(t.Context(), s.ID)
+		require.NoError(t, err)
+		require.Equal(t, processor.SessionExpired, s.Status)
+	}
+	all := w.account.Sessions()
+	s, err := w.processor.CreateSession(t.Context(), r)
+	require.NoError(t, err)
+	if s.ID != all[len(all)-1].ID || s.Status != processor.SessionExpired {
+		t.Errorf("the answer is %+v, want %s as it has ended", s, all[len(all)-1].ID)
+	}
+	require.Empty(t, w.account.Coupons())
+}
+
+// TestRepeatedAfterAFailedPayment: the answer tells that the money did not arrive.
+func TestRepeatedAfterAFailedPayment(t *testing.T) {
+	t.Parallel()
+	for _, late := range []bool{false, true} {
+		for _, request := range []func(*world, string) processor.SessionRequest{(*world).request, (*world).subscription} {
+			w := newWorld(t)
+			r := request(w, "key")
+			s, err := w.processor.CreateSession(t.Context(), r)
+			require.NoError(t, err)
+			require.NoError(t, w.account.PayLater(s.ID))
+			again, err := w.processor.CreateSession(t.Context(), r)
+			require.NoError(t, err)
+			require.Equal(t, s.ID, again.ID)
+			require.False(t, again.PaymentFailed, "while it is on its way")
+			require.NoError(t, w.account.PaymentFails(s.ID))
+			if late {
+				w.clock.Advance(50 * time.Minute)
+			}
+			again, err = w.processor.CreateSession(t.Context(), r)
+			require.NoError(t, err)
+			if again.ID != s.ID || !again.PaymentFailed {
+				t.Errorf("%s, late: %t: %+v, want %s with a failed payment", r.Mode, late, again, s.ID)
+			}
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"strconv"
 	"time"
 
 	"github.com/stripe/stripe-go/v86"
@@ -18,18 +19,23 @@ import (
 const sessionCouponGrace = time.Hour
 
 // sessionCouponID derives the ID of the coupon that takes the discount for the first
-// period off this session.
-func (p *Processor) sessionCouponID(out *plan) string {
-	return p.options.IDPrefix + "_s_" + out.identity
+// period off the session of an attempt. Each has its own: what is told of a session
+// that has ended, perhaps days later, must not touch the one in its place.
+func (p *Processor) sessionCouponID(out *plan, attempt int) string {
+	id := p.options.IDPrefix + "_s_" + out.identity
+	if attempt > 1 {
+		id += "-" + strconv.Itoa(attempt)
+	}
+	return id
 }
 
 // ensureSessionCoupon makes the coupon for the first period, or adopts the one that
 // an earlier call has made.
-func (p *Processor) ensureSessionCoupon(ctx context.Context, out *plan) error {
+func (p *Processor) ensureSessionCoupon(ctx context.Context, out *plan, attempt int) error {
 	if out.discount == 0 {
 		return nil
 	}
-	id := p.sessionCouponID(out)
+	id := p.sessionCouponID(out, attempt)
 	metadata := map[string]string{metadataApp: p.options.App, metadataKind: kindSession}
 	if c := out.request.Coupon; c != nil {
 		metadata[metadataCouponID] = c.ID
