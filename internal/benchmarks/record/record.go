@@ -18,6 +18,7 @@ import (
 	"maps"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"golang.org/x/perf/benchfmt"
@@ -137,11 +138,21 @@ func (r *Results) add(line *benchfmt.Result) {
 // Config returns the last value of a configuration key, or "".
 func (r Results) Config(key string) string { return r.config[key] }
 
-// Figure returns the figure of a cell, or an error that matches [ErrNotRecorded].
-func (r Results) Figure(c Cell) (Figure, error) {
+// Runs returns what each run of a cell has measured, in the order of the files, or an
+// error that matches [ErrNotRecorded].
+func (r Results) Runs(c Cell) ([]float64, error) {
 	values := r.values[c.String()]
 	if len(values) == 0 {
-		return Figure{}, fmt.Errorf("%s: %w", c, ErrNotRecorded)
+		return nil, fmt.Errorf("%s: %w", c, ErrNotRecorded)
+	}
+	return slices.Clone(values), nil
+}
+
+// Figure returns the figure of a cell, or an error that matches [ErrNotRecorded].
+func (r Results) Figure(c Cell) (Figure, error) {
+	values, err := r.Runs(c)
+	if err != nil {
+		return Figure{}, err
 	}
 	sample := benchmath.NewSample(values, &benchmath.DefaultThresholds)
 	summary := benchmath.AssumeNothing.Summary(sample, 0.95)

@@ -9,8 +9,15 @@
 // with appendfsync always does the same work. Figures of one run can be compared
 // with each other; on another machine only their ratios mean something.
 //
-//	go run ./redeem                              # everything, about six minutes
+// It measures in rounds, each cell once in every round and the ways in turns, so that
+// a disk that pauses or gets slower meets neighbours alike. What is told is the median
+// of the rounds, and of ratios the median of the rounds' ratios.
+//
+//	go run ./redeem                              # everything, five minutes
 //	go run ./redeem -parts hot -ways textbook,batched -clients 64 -for 5s
+//	go run ./redeem -parts hot -record results/redeem.txt       # a record in pieces
+//	go run ./redeem -parts many -record results/redeem.txt -add
+//	go run ./redeem -recorded results/redeem.txt # the tables of what is recorded
 package main
 
 import (
@@ -19,8 +26,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,16 +43,22 @@ func main() {
 	flag.StringVar(&p.parts, "parts", "", "which parts, by name, with commas; empty is all")
 	flag.StringVar(&p.ways, "ways", "", "which ways, by name, with commas; empty is all of a part")
 	flag.StringVar(&p.clients, "clients", "", "how many clients call at once, with commas; empty is what the part says")
-	flag.DurationVar(&p.duration, "for", 2*time.Second, "how long each cell runs, after half of that to warm up")
-	flag.StringVar(&p.record, "record", "", "the file to which the cells are written in Go's benchmark format")
+	flag.IntVar(&p.rounds, "rounds", 3, "how often each cell is measured")
+	flag.DurationVar(&p.duration, "for", 300*time.Millisecond, "how long each cell is measured in a round, after half of that to warm up")
+	flag.StringVar(&p.record, "record", "", "the file to which all rounds are written in Go's benchmark format")
+	flag.BoolVar(&p.add, "add", false, "with -record: keep what the file has, and add other parts or more rounds")
+	flag.StringVar(&p.recorded, "recorded", "", "a file of that kind, whose tables are shown instead of measuring")
 	work := flag.String("worker", "", "used by the program itself: the task of one of several processes")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	var err error
-	if *work != "" {
+	switch {
+	case *work != "":
 		err = worker(ctx, *work, os.Stdout)
-	} else {
-		err = p.run(ctx, os.Stdout)
+	case p.recorded != "":
+		err = p.show(os.Stdout)
+	default:
+		err = p.run(ctx, os.Stdout, os.Stderr)
 	}
 	stop()
 	if err != nil {
@@ -55,58 +70,96 @@ func main() {
 // program is what the command line asks for.
 type program struct {
 	parts, ways, clients string
+	rounds               int
 	duration             time.Duration
 	record               string
+	add                  bool
+	recorded             string
 }
 
-func (p program) run(ctx context.Context, out io.Writer) (err error) {
+// run measures, and prints and records each part when it is done.
+func (p program) run(ctx context.Context, out, notes io.Writer) (err error) {
 	chosen, err := p.chosen()
 	if err != nil {
 		return err
 	}
-	server, err := postgrestest.Start(ctx)
+	if p.rounds < 1 || p.duration <= 0 {
+		return errors.New("measure for some time, in one round or more")
+	}
+	server, err := postgrestest.Start(ctx, "autovacuum=off") // it would fall on some of the cells
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, server.Close()) }()
-	b := &bench{server: server, duration: p.duration, out: out, templates: make(map[content]string)}
+	b := &bench{server: server, rounds: p.rounds, duration: p.duration, notes: notes, templates: make(map[content]string)}
 	if err := b.start(ctx); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
-	for _, s := range chosen {
-		if err := b.measure(ctx, s); err != nil {
+	all := make(results)
+	for _, part := range chosen {
+		measured, err := b.measure(ctx, part)
+		if err != nil {
 			return err
 		}
+		maps.Copy(all, measured)
+		if _, err := fmt.Fprintln(out, measured.table(part)); err != nil {
+			return err
+		}
+		if err := p.keep(ctx, b, measured.lines(part)); err != nil {
+			return err
+		}
+		p.add = true
 	}
-	writeGoals(out, b.cells)
-	return p.write(ctx, b)
+	_, err = io.WriteString(out, all.goalTable())
+	return err
 }
 
-// write records the cells.
-func (p program) write(ctx context.Context, b *bench) (err error) {
+// keep records a part.
+func (p program) keep(ctx context.Context, b *bench, lines string) error {
 	if p.record == "" {
 		return nil
 	}
-	file, err := os.Create(p.record)
+	write := record.Save
+	if p.add {
+		write = record.Add
+	}
+	return write(ctx, p.record, record.Measured{
+		Package: "github.com/couponkit/couponkit/internal/benchmarks/redeem",
+		Extra: []string{
+			"postgresql: " + b.version + ", fsync on", "redis: " + b.redisVersion + ", appendfsync always",
+			fmt.Sprintf("peers: %s a cell and round, clients, program and servers on one machine", p.duration),
+		},
+		Unit: unitRate + " better=higher", Lines: lines,
+	})
+}
+
+// show prints what is recorded of the chosen parts.
+func (p program) show(out io.Writer) error {
+	chosen, err := p.chosen()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	err = record.Header(ctx, file, "github.com/couponkit/couponkit/internal/benchmarks/redeem",
-		"postgresql: "+b.version+", fsync on", "redis: "+b.redisVersion+", appendfsync always")
+	recorded, found, err := readFile(p.recorded, chosen)
 	if err != nil {
 		return err
 	}
-	if _, err = fmt.Fprintln(file, "Unit redemptions/s better=higher"); err != nil {
-		return err
+	if len(found) == 0 {
+		return fmt.Errorf("%s has nothing of what was asked for", p.recorded)
 	}
-	for _, c := range b.cells {
-		if _, err := fmt.Fprintln(file, c.line()); err != nil {
-			return err
+	var text strings.Builder
+	for _, key := range []string{"go", "cpu", "cores", "commit", "date", "postgresql", "redis", "peers"} {
+		if value := recorded.Config(key); value != "" {
+			fmt.Fprintf(&text, "%s: %s\n", key, value)
 		}
 	}
-	return nil
+	for _, part := range chosen {
+		if table := found.table(part); table != "" {
+			text.WriteString("\n" + table)
+		}
+	}
+	_, err = io.WriteString(out, text.String()+"\n"+found.goalTable())
+	return err
 }
 
 // chosen are the parts that the command line names, narrowed as it says.
@@ -119,13 +172,10 @@ func (p program) chosen() ([]part, error) {
 		if !wanted(p.parts, s.name) {
 			continue
 		}
-		var ways []string
-		for _, name := range s.ways {
-			if wanted(p.ways, name) {
-				ways = append(ways, name)
-			}
+		s.rows = slices.DeleteFunc(s.rows, func(r row) bool { return !wanted(p.ways, r.way) })
+		if len(s.rows) == 0 {
+			continue
 		}
-		s.ways = ways
 		if p.clients != "" {
 			var err error
 			if s.clients, err = numbers(p.clients); err != nil {
@@ -135,7 +185,7 @@ func (p program) chosen() ([]part, error) {
 		chosen = append(chosen, s)
 	}
 	if len(chosen) == 0 {
-		return nil, fmt.Errorf("there is no part %q", p.parts)
+		return nil, fmt.Errorf("there is no part %q with a way %q", p.parts, p.ways)
 	}
 	return chosen, nil
 }

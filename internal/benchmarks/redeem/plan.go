@@ -1,30 +1,59 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
-	"slices"
-	"sync"
-	"sync/atomic"
-	"text/tabwriter"
+	"strconv"
+	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
-	"github.com/couponkit/couponkit/internal/integration/postgrestest"
+	"github.com/couponkit/couponkit/internal/benchmarks/record"
 )
 
 // part is a table: ways beside each other under one condition.
 type part struct {
 	name, title string
-	ways        []string
+	rows        []row
 	clients     []int
-	processes   int // that share the clients, unless 0
 	network     time.Duration
 	commit      time.Duration
 	content
+}
+
+// row is one line of a table: a way, under the part's condition and one of its own.
+// The first row is what the others are compared with.
+type row struct {
+	way       string
+	processes int    // that share the clients, unless 0
+	filled    filled // what the database has before, unless the part says it
+}
+
+// filled compares a database that has redemptions with one that has none.
+type filled string
+
+const (
+	asSeeded filled = "seeded"
+	asEmpty  filled = "empty"
+)
+
+// label names the row in its table.
+func (r row) label() string {
+	switch {
+	case r.processes == 1:
+		return r.way + ", one process"
+	case r.processes > 1:
+		return fmt.Sprintf("%s, %d processes", r.way, r.processes)
+	case r.filled != "":
+		return r.way + ", " + string(r.filled)
+	}
+	return r.way
+}
+
+func rowsOf(ways ...string) []row {
+	rows := make([]row, len(ways))
+	for i, way := range ways {
+		rows[i].way = way
+	}
+	return rows
 }
 
 // content is what a database has before.
@@ -38,241 +67,97 @@ func parts() []part {
 	return []part{
 		{
 			name: "hot", title: "One hot coupon", content: hot, clients: []int{1, 2, 8, 64, 256},
-			ways: []string{"textbook", "serializable", "conditional", "slots", "single", "batched", "ceiling", "redis", "redis-pipelined"},
+			rows: rowsOf("textbook", "serializable", "conditional", "slots", "single", "batched", "ceiling", "redis", "redis-pipelined"),
 		},
 		{
 			name: "many", title: "10,000 coupons", content: many, clients: []int{2, 8, 64},
-			ways: []string{"textbook", "serializable", "conditional", "slots", "single", "batched", "ceiling"},
+			rows: rowsOf("textbook", "serializable", "conditional", "slots", "single", "batched", "ceiling"),
 		},
 		{
 			name: "slow", title: "One hot coupon, slow disk and network (fsync +1 ms, round trip +0.5 ms)", content: hot,
 			clients: []int{64, 256}, network: 500 * time.Microsecond, commit: time.Millisecond,
-			ways: []string{"textbook", "conditional", "batched", "ceiling"},
+			rows: rowsOf("textbook", "conditional", "batched", "ceiling"),
 		},
 		{
-			name: "processes", title: "One hot coupon, four processes", content: hot, clients: []int{64, 256}, processes: 4,
-			ways: []string{"batched"},
+			name: "processes", title: "One hot coupon, from several processes", content: hot, clients: []int{64, 256},
+			rows: []row{{way: "batched", processes: 1}, {way: "batched", processes: 4}},
 		},
 		{
-			name: "empty", title: "One hot coupon, a database filled from empty", content: content{1, 0}, clients: []int{64, 256},
-			ways: []string{"batched", "ceiling"},
+			name: "empty", title: "One hot coupon, a database filled from empty", content: hot, clients: []int{64, 256},
+			rows: []row{{way: "batched", filled: asSeeded}, {way: "batched", filled: asEmpty}, {way: "ceiling", filled: asEmpty}},
 		},
 	}
 }
 
-// cell is one measurement.
+// cell is what is measured once in every round.
 type cell struct {
-	part      string
-	content   content
-	network   time.Duration
-	commit    time.Duration
-	processes int
-	way       string
-	clients   int
-
-	calls     int
-	perSecond float64
-	p50, p99  time.Duration
+	row
+	clients int
+	network time.Duration
+	commit  time.Duration
+	content content
 }
 
-// line is the cell in Go's benchmark format.
-func (c cell) line() string {
-	processes := ""
-	if c.processes > 1 {
-		processes = fmt.Sprintf("/processes=%d", c.processes)
+func (p part) cell(r row, clients int) cell {
+	c := cell{row: r, clients: clients, network: p.network, commit: p.commit, content: p.content}
+	if r.filled == asEmpty {
+		c.content.redemptions = 0
 	}
-	if c.content.redemptions == 0 {
-		processes += "/filled=empty"
-	}
-	return fmt.Sprintf("BenchmarkRedeem/coupons=%d/network=%s/commit-delay=%s%s/clients=%d/way=%s %d %.0f redemptions/s %d p50-ns %d p99-ns",
-		c.content.coupons, c.network, c.commit, processes, c.clients, c.way, c.calls, c.perSecond, c.p50.Nanoseconds(), c.p99.Nanoseconds())
+	return c
 }
 
-// bench measures on one server.
-type bench struct {
-	server       *postgrestest.Server
-	duration     time.Duration
-	out          io.Writer
-	admin        *pgxpool.Pool
-	version      string
-	fileCopy     bool // databases can be copied as files
-	templates    map[content]string
-	made         int
-	redis        *redisServer // nil if there is none
-	redisVersion string
-	cells        []cell
-}
-
-func (b *bench) start(ctx context.Context) (err error) {
-	if b.admin, err = pgxpool.New(ctx, b.server.DSN()); err != nil {
-		return err
-	}
-	var number int
-	if err := b.admin.QueryRow(ctx, `SELECT current_setting('server_version'), current_setting('server_version_num')::int`).
-		Scan(&b.version, &number); err != nil {
-		return err
-	}
-	b.fileCopy = number >= 150_000
-	b.redis, b.redisVersion, err = startRedis(ctx)
-	return err
-}
-
-func (b *bench) close() error {
-	b.admin.Close()
-	if b.redis == nil {
-		return nil
-	}
-	return b.redis.stop()
-}
-
-// measure prints the table of one part.
-func (b *bench) measure(ctx context.Context, s part) error {
-	_, _ = fmt.Fprintf(b.out, "%s; %d redemptions before, %s a cell: redemptions per second, times the first way, median and 99th percentile\n",
-		s.title, s.redemptions, b.duration)
-	table := tabwriter.NewWriter(b.out, 2, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprint(table, "clients")
-	for _, n := range s.clients {
-		_, _ = fmt.Fprintf(table, "\t%d\tx\tp50\tp99", n)
-	}
-	_, _ = fmt.Fprintln(table, "\t")
-	first := make(map[int]float64)
-	for _, name := range s.ways {
-		w, known := ways()[name]
-		if !known {
-			return fmt.Errorf("there is no way %q", name)
-		}
-		if w.redis && b.redis == nil {
-			continue
-		}
-		_, _ = fmt.Fprint(table, name)
-		for _, n := range s.clients {
-			c := cell{
-				part: s.name, content: s.content, network: s.network, commit: s.commit, processes: s.processes, way: name, clients: n,
+// planned finds a cell by the name of its part and the label of its row.
+func planned(name, label string, clients int) cell {
+	for _, p := range parts() {
+		for _, r := range p.rows {
+			if p.name == name && r.label() == label {
+				return p.cell(r, clients)
 			}
-			if err := b.fill(ctx, w, &c); err != nil {
-				return fmt.Errorf("%s with %d clients: %w", name, n, err)
-			}
-			b.cells = append(b.cells, c)
-			if first[n] == 0 {
-				first[n] = c.perSecond
-			}
-			_, _ = fmt.Fprintf(table, "\t%.0f\t%.1f\t%s\t%s", c.perSecond, c.perSecond/first[n], rounded(c.p50), rounded(c.p99))
 		}
-		_, _ = fmt.Fprintln(table, "\t")
 	}
-	_, _ = fmt.Fprintln(table)
-	return table.Flush()
+	return cell{}
 }
 
-func rounded(d time.Duration) time.Duration { return d.Round(d / 100).Round(10 * time.Microsecond) }
+// benchmark is the name that all cells have in recorded results, before their keys.
+const benchmark = "Redeem"
 
-// fill measures one cell on a database of its own.
-func (b *bench) fill(ctx context.Context, w way, c *cell) (err error) {
-	if w.redis {
-		return b.fillRedis(ctx, w, c)
+// keys tell the cell from all others, in the order in which they are written.
+func (c cell) keys() [][2]string {
+	keys := [][2]string{
+		{"coupons", strconv.Itoa(c.content.coupons)}, {"network", c.network.String()}, {"commit-delay", c.commit.String()},
 	}
-	dsn, drop, err := b.database(ctx, c.content, c.commit)
-	if err != nil {
-		return err
+	if c.processes > 0 {
+		keys = append(keys, [2]string{"processes", strconv.Itoa(c.processes)})
 	}
-	defer func() { err = errors.Join(err, drop(context.WithoutCancel(ctx))) }()
-	direct := dsn
-	if c.network > 0 {
-		proxy, slow, err := startProxy(ctx, dsn, c.network/2)
-		if err != nil {
-			return err
-		}
-		defer proxy.close()
-		dsn = slow
+	if c.filled != "" {
+		keys = append(keys, [2]string{"filled", string(c.filled)})
 	}
-	var counted int64
-	if c.processes > 1 {
-		counted, err = b.fillFromProcesses(ctx, dsn, c)
-	} else {
-		counted, err = fillFromHere(ctx, w, dsn, b.duration, c)
-	}
-	if err != nil {
-		return err
-	}
-	return verify(ctx, direct, c.content.redemptions, counted, w.unchecked)
+	return append(keys, [2]string{"clients", strconv.Itoa(c.clients)}, [2]string{"way", c.way})
 }
 
-// fillFromHere measures in this process.
-func fillFromHere(ctx context.Context, w way, dsn string, duration time.Duration, c *cell) (counted int64, err error) {
-	pool, err := connect(ctx, dsn, c.clients)
-	if err != nil {
-		return 0, err
+// line is a round of the cell in Go's benchmark format.
+func (c cell) line(s sample) string {
+	var name strings.Builder
+	name.WriteString("Benchmark" + benchmark)
+	for _, k := range c.keys() {
+		name.WriteString("/" + k[0] + "=" + k[1])
 	}
-	defer pool.Close()
-	redeem, finish, err := w.open(ctx, pool)
-	if err != nil {
-		return 0, err
-	}
-	times, counted, err := run(ctx, redeem, load{
-		clients: c.clients, coupons: c.content.coupons, begin: time.Now().Add(duration / 2), duration: duration,
-	})
-	if finishErr := finish(); err == nil {
-		err = finishErr
-	}
-	if err == nil {
-		c.summarise(times, duration)
-	}
-	return counted, err
+	return fmt.Sprintf("%s %d %.2f %s %d %s %d %s\n", name.String(), s.calls, s.perSecond, unitRate,
+		s.p50.Nanoseconds(), unitP50, s.p99.Nanoseconds(), unitP99)
 }
 
-func (c *cell) summarise(times []time.Duration, duration time.Duration) {
-	slices.Sort(times)
-	c.calls, c.perSecond = len(times), float64(len(times))/duration.Seconds()
-	c.p50, c.p99 = times[len(times)/2], times[len(times)*99/100]
-}
+// Units of recorded results.
+const (
+	unitRate = "redemptions/s"
+	unitP50  = "p50-ns"
+	unitP99  = "p99-ns"
+)
 
-func connect(ctx context.Context, dsn string, clients int) (*pgxpool.Pool, error) {
-	config, err := pgxpool.ParseConfig(dsn)
-	if err != nil {
-		return nil, err
+// recorded is the cell's name in recorded results.
+func (c cell) recorded(unit string) record.Cell {
+	name := record.Cell{Name: benchmark, Unit: unit}
+	for _, k := range c.keys() {
+		name = name.With(k[0], k[1])
 	}
-	config.MaxConns, config.MinConns = int32(max(clients, 16)), int32(min(clients, 16))
-	return pgxpool.NewWithConfig(ctx, config)
-}
-
-// load is who calls, and when it is measured.
-type load struct {
-	first, clients int // the clients have the numbers from first on
-	coupons        int
-	begin          time.Time // until then it warms up
-	duration       time.Duration
-}
-
-// run lets the clients redeem as fast as they can. It returns how long the calls
-// took that ended in the measured time, and how many redemptions there were in all.
-func run(ctx context.Context, redeem redeemer, l load) ([]time.Duration, int64, error) {
-	var counted atomic.Int64
-	end := l.begin.Add(l.duration)
-	times := make([][]time.Duration, l.clients)
-	failures := make([]error, l.clients)
-	var running sync.WaitGroup
-	for client := range l.clients {
-		running.Go(func() {
-			for n := 0; ctx.Err() == nil; n++ {
-				started := time.Now()
-				if started.After(end) {
-					return
-				}
-				if failures[client] = redeem(ctx, next(l.first+client, n, l.coupons)); failures[client] != nil {
-					return
-				}
-				counted.Add(1)
-				if now := time.Now(); now.After(l.begin) && now.Before(end) {
-					times[client] = append(times[client], now.Sub(started))
-				}
-			}
-		})
-	}
-	running.Wait()
-	all := slices.Concat(times...)
-	err := errors.Join(failures...)
-	if err == nil && len(all) == 0 {
-		err = errors.Join(ctx.Err(), errors.New("not one redemption ended in time"))
-	}
-	return all, counted.Load(), err
+	return name
 }

@@ -23,19 +23,13 @@ type task struct {
 	Duration       time.Duration
 }
 
-// answer is what it has seen.
-type answer struct {
-	Times   []time.Duration
-	Counted int64
-}
-
 // fillFromProcesses shares the clients of a cell between processes.
-func (b *bench) fillFromProcesses(ctx context.Context, dsn string, c *cell) (counted int64, err error) {
+func (b *bench) fillFromProcesses(ctx context.Context, dsn string, c cell, first int) (observed, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return 0, err
+		return observed{}, err
 	}
-	answers := make([]answer, c.processes)
+	answers := make([]observed, c.processes)
 	failures := make([]error, c.processes)
 	begin := time.Now().Add(time.Second + b.duration/2) // a process takes a while to start
 	var running sync.WaitGroup
@@ -43,37 +37,33 @@ func (b *bench) fillFromProcesses(ctx context.Context, dsn string, c *cell) (cou
 		share := c.clients / c.processes
 		running.Go(func() {
 			answers[i], failures[i] = delegate(ctx, self, task{
-				DSN: dsn, Way: c.way, First: i * share, Clients: share, Coupons: c.content.coupons, Begin: begin, Duration: b.duration,
+				DSN: dsn, Way: c.way, First: first + i*share, Clients: share, Coupons: c.content.coupons, Begin: begin, Duration: b.duration,
 			})
 		})
 	}
 	running.Wait()
-	var times []time.Duration
-	for _, a := range answers {
-		times = append(times, a.Times...)
-		counted += a.Counted
+	var all observed
+	for _, o := range answers {
+		all.add(o)
 	}
-	if err := errors.Join(failures...); err != nil {
-		return 0, err
-	}
-	c.summarise(times, b.duration)
-	return counted, nil
+	return all, errors.Join(failures...)
 }
 
 // delegate starts this program as another process and waits for its answer.
-func delegate(ctx context.Context, self string, t task) (answer, error) {
+func delegate(ctx context.Context, self string, t task) (observed, error) {
 	description, err := json.Marshal(t)
 	if err != nil {
-		return answer{}, err
+		return observed{}, err
 	}
 	command := exec.CommandContext(ctx, self, "-worker", string(description))
 	command.Stderr = os.Stderr
 	output, err := command.Output()
 	if err != nil {
-		return answer{}, fmt.Errorf("process: %w", err)
+		return observed{}, fmt.Errorf("process: %w", err)
 	}
-	var a answer
-	return a, json.NewDecoder(bytes.NewReader(output)).Decode(&a)
+	var o observed
+	err = json.NewDecoder(bytes.NewReader(output)).Decode(&o)
+	return o, err
 }
 
 // worker is the other process.
@@ -82,20 +72,11 @@ func worker(ctx context.Context, description string, out io.Writer) error {
 	if err := json.Unmarshal([]byte(description), &t); err != nil {
 		return err
 	}
-	pool, err := connect(ctx, t.DSN, t.Clients)
-	if err != nil {
-		return err
-	}
-	defer pool.Close()
-	redeem, finish, err := ways()[t.Way].open(ctx, pool)
-	if err != nil {
-		return err
-	}
-	times, counted, err := run(ctx, redeem, load{
-		first: t.First, clients: t.Clients, coupons: t.Coupons, begin: t.Begin, duration: t.Duration,
+	o, err := fillFromHere(ctx, ways()[t.Way], t.DSN, t.Clients, func() load {
+		return load{first: t.First, clients: t.Clients, coupons: t.Coupons, begin: t.Begin, latest: t.Begin, duration: t.Duration}
 	})
-	if err := errors.Join(err, finish()); err != nil {
+	if err != nil {
 		return err
 	}
-	return json.NewEncoder(out).Encode(answer{times, counted})
+	return json.NewEncoder(out).Encode(o)
 }

@@ -50,7 +50,7 @@ var few = content{coupons: 2, redemptions: 50}
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{server: postgres.Need(t), duration: 1200 * time.Millisecond, out: io.Discard, templates: make(map[content]string)}
+	b := &bench{server: postgres.Need(t), rounds: 2, duration: 300 * time.Millisecond, notes: io.Discard, templates: make(map[content]string)}
 	require.NoError(t, b.start(t.Context()))
 	t.Cleanup(func() {
 		for _, name := range b.templates {
@@ -73,45 +73,60 @@ func left(t *testing.T, b *bench) (names []string) {
 }
 
 // TestEveryWayKeepsItsBooks: whatever is compared has stored and counted all that it
-// has acknowledged (a cell is an error otherwise), over a slow network and from several
-// processes too, and leaves no database behind.
+// has acknowledged in every round (it is an error otherwise), over a slow network and
+// from several processes too, and leaves no database behind.
 func TestEveryWayKeepsItsBooks(t *testing.T) {
 	b := newBench(t)
 	every := slices.Sorted(maps.Keys(ways()))
 	for _, p := range []part{
-		{name: "here", ways: every, clients: []int{2}, content: few},
-		{name: "slow", ways: []string{"batched", "ceiling"}, clients: []int{2}, content: few, network: time.Millisecond, commit: time.Millisecond},
-		{name: "processes", ways: []string{"batched"}, clients: []int{4}, content: few, processes: 2},
+		{name: "here", rows: rowsOf(every...), clients: []int{1, 2}, content: few},
+		{name: "slow", rows: rowsOf("batched", "ceiling"), clients: []int{2}, content: few, network: time.Millisecond, commit: time.Millisecond},
+		{name: "processes", rows: []row{{way: "batched", processes: 1}, {way: "batched", processes: 2}}, clients: []int{4}, content: few},
+		{name: "empty", rows: []row{{way: "batched", filled: asSeeded}, {way: "batched", filled: asEmpty}}, clients: []int{2}, content: few},
 	} {
-		require.NoError(t, b.measure(t.Context(), p), p.name)
-		for _, name := range p.ways {
-			if ways()[name].redis && b.redis == nil {
+		measured, err := b.measure(t.Context(), p)
+		require.NoError(t, err, p.name)
+		for _, r := range p.rows {
+			if ways()[r.way].redis && b.redis == nil {
 				continue
 			}
-			c, measured := results(b.cells).find(p.name, name, p.clients[0])
-			require.True(t, measured, "%s: %s", p.name, name)
-			require.Positive(t, c.calls, "%s: %s", p.name, name)
+			for _, clients := range p.clients {
+				requireRounds(t, b, measured[p.cell(r, clients)], p.name+": "+r.label())
+			}
 		}
 	}
 	require.Empty(t, left(t, b))
+}
+
+func requireRounds(t *testing.T, b *bench, rounds []sample, of string) {
+	t.Helper()
+	require.Len(t, rounds, b.rounds, of)
+	for _, s := range rounds {
+		require.Positive(t, s.calls, of)
+		require.Positive(t, s.perSecond, of)
+		require.Positive(t, s.p50, of)
+		require.GreaterOrEqual(t, s.p99, s.p50, of)
+	}
 }
 
 // TestALostRedemptionIsNoticed: fewer rows, or other counts, than were acknowledged are
 // no measurement.
 func TestALostRedemptionIsNoticed(t *testing.T) {
 	b := newBench(t)
-	dsn, drop, err := b.database(t.Context(), few, 0)
+	d, err := b.database(t.Context(), few, 0)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, drop(context.WithoutCancel(t.Context()))) })
-	require.NoError(t, verify(t.Context(), dsn, few.redemptions, 0, false))
-	require.ErrorContains(t, verify(t.Context(), dsn, few.redemptions, 1, false), "50 rows for 51")
-	conn, err := pgx.Connect(t.Context(), dsn)
+	t.Cleanup(func() { require.NoError(t, d.drop(context.WithoutCancel(t.Context()))) })
+	require.NoError(t, d.verify(t.Context(), false))
+	d.made++
+	require.ErrorContains(t, d.verify(t.Context(), false), "50 rows for 51")
+	d.made--
+	conn, err := pgx.Connect(t.Context(), d.dsn)
 	require.NoError(t, err)
 	_, err = conn.Exec(t.Context(), "UPDATE coupon_counters SET reserved = reserved + 1 WHERE coupon_id = $1 AND stripe = 0", couponID(0))
 	require.NoError(t, err)
 	require.NoError(t, conn.Close(t.Context()))
-	require.ErrorContains(t, verify(t.Context(), dsn, few.redemptions, 0, false), "counts")
-	require.NoError(t, verify(t.Context(), dsn, few.redemptions, 0, true), "what checks nothing counts nothing")
+	require.ErrorContains(t, d.verify(t.Context(), false), "counts")
+	require.NoError(t, d.verify(t.Context(), true), "what checks nothing counts nothing")
 }
 
 // TestAnInterruptedRunLeavesNothing: whoever stops the program in the middle of a cell
@@ -120,12 +135,15 @@ func TestAnInterruptedRunLeavesNothing(t *testing.T) {
 	b := newBench(t)
 	b.duration = time.Hour
 	for _, p := range []part{
-		{name: "here", ways: []string{"batched"}, clients: []int{4}, content: few, network: time.Millisecond},
-		{name: "processes", ways: []string{"batched"}, clients: []int{4}, content: few, processes: 2},
+		{name: "here", rows: rowsOf("batched"), clients: []int{4}, content: few, network: time.Millisecond},
+		{name: "processes", rows: []row{{way: "batched", processes: 2}}, clients: []int{4}, content: few},
 	} {
 		ctx, interrupt := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- b.measure(ctx, p) }()
+		go func() {
+			_, err := b.measure(ctx, p)
+			ended <- err
+		}()
 		for redeemed := 0; redeemed == 0 && len(ended) == 0; {
 			require.NoError(t, b.admin.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
 				WHERE datname ~ '^couponkit_redeem_\d+_' AND query LIKE '%coupon%'`).Scan(&redeemed))
@@ -146,15 +164,17 @@ func TestWhatTheCommandLineAsks(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, chosen, 2)
 	for _, p := range chosen {
-		require.Equal(t, []string{"textbook", "batched"}, p.ways)
+		require.Equal(t, rowsOf("textbook", "batched"), p.rows)
 		require.Equal(t, []int{1, 64}, p.clients)
 	}
 	all, err := program{}.chosen()
 	require.NoError(t, err)
 	require.Len(t, all, len(parts()))
-	for _, wrong := range []program{{parts: "cold"}, {clients: "0"}, {clients: "many"}} {
+	for _, wrong := range []program{{parts: "cold"}, {ways: "luck"}, {clients: "0"}, {clients: "many"}} {
 		_, err := wrong.chosen()
 		require.Error(t, err)
 	}
-	require.Error(t, program{parts: "cold"}.run(t.Context(), io.Discard))
+	for _, wrong := range []program{{parts: "cold", rounds: 1, duration: 1}, {duration: 1}, {rounds: 1}} {
+		require.Error(t, wrong.run(t.Context(), io.Discard, io.Discard))
+	}
 }

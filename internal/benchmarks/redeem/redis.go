@@ -113,36 +113,50 @@ func scriptArguments(r request) []any {
 }
 
 // fillRedis measures one cell on an emptied Redis.
-func (b *bench) fillRedis(ctx context.Context, w way, c *cell) error {
+func (b *bench) fillRedis(ctx context.Context, w way, c cell) (observed, error) {
 	client := redis.NewClient(&redis.Options{Addr: b.redis.address, PoolSize: max(c.clients, 4), ReadTimeout: time.Minute})
 	defer func() { _ = client.Close() }()
-	if err := client.FlushAll(ctx).Err(); err != nil {
-		return err
-	}
-	for n := range c.content.coupons {
-		if err := client.HSet(ctx, "coupon:"+couponID(n), "max_uses", places, "max_uses_per_user", 1_000_000, "used", 0).Err(); err != nil {
-			return err
-		}
-	}
-	if err := redeemScript.Load(ctx, client).Err(); err != nil {
-		return err
+	if err := prepareRedis(ctx, client, c.content.coupons); err != nil {
+		return observed{}, err
 	}
 	redeem, finish := redisEach(client), nothing
 	if w.pipelined {
 		redeem, finish = redisPipelined(client)
 	}
-	times, counted, err := run(ctx, redeem, load{
-		clients: c.clients, coupons: c.content.coupons, begin: time.Now().Add(b.duration / 2), duration: b.duration,
-	})
+	o, err := run(ctx, redeem, b.now(c, 0))
 	if err := errors.Join(err, finish()); err != nil {
+		return observed{}, err
+	}
+	used, err := countRedis(ctx, client, c.content.coupons)
+	if err == nil && used != o.Counted {
+		err = fmt.Errorf("%d uses for %d acknowledged redemptions", used, o.Counted)
+	}
+	return o, err
+}
+
+// prepareRedis leaves nothing but coupons and the script.
+func prepareRedis(ctx context.Context, client *redis.Client, coupons int) error {
+	if err := client.FlushAll(ctx).Err(); err != nil {
 		return err
 	}
-	c.summarise(times, b.duration)
-	used, err := client.HGet(ctx, "coupon:"+couponID(0), "used").Int64()
-	if err == nil && c.content.coupons == 1 && used != counted {
-		err = fmt.Errorf("%d uses for %d acknowledged redemptions", used, counted)
+	for n := range coupons {
+		if err := client.HSet(ctx, "coupon:"+couponID(n), "max_uses", places, "max_uses_per_user", 1_000_000, "used", 0).Err(); err != nil {
+			return err
+		}
 	}
-	return err
+	return redeemScript.Load(ctx, client).Err()
+}
+
+// countRedis is how often the coupons were used.
+func countRedis(ctx context.Context, client *redis.Client, coupons int) (sum int64, err error) {
+	for n := range coupons {
+		used, err := client.HGet(ctx, "coupon:"+couponID(n), "used").Int64()
+		if err != nil {
+			return 0, err
+		}
+		sum += used
+	}
+	return sum, nil
 }
 
 // redisEach sends every call by itself, on a connection of the client.

@@ -33,14 +33,49 @@ func next(client, n, coupons int) request {
 	}
 }
 
-// database returns a database with the content, and what drops it. It is a copy of
-// a template, in which commits take longer by the delay.
-func (b *bench) database(ctx context.Context, c content, commit time.Duration) (dsn string, drop func(context.Context) error, err error) {
+// database is what a row redeems on.
+type database struct {
+	dsn     string
+	drop    func(context.Context) error
+	before  int   // redemptions that the template has
+	made    int64 // acknowledged since
+	clients int   // that have redeemed here; the next ones have other numbers and keys
+}
+
+// databases are those of one round, by row.
+type databases map[row]*database
+
+// of returns the row's database, and makes it when it is asked for first.
+func (all *databases) of(ctx context.Context, b *bench, c cell) (*database, error) {
+	if d, made := (*all)[c.row]; made {
+		return d, nil
+	}
+	d, err := b.database(ctx, c.content, c.commit)
+	if err != nil {
+		return nil, err
+	}
+	if *all == nil {
+		*all = make(databases)
+	}
+	(*all)[c.row] = d
+	return d, nil
+}
+
+func (all databases) drop(ctx context.Context) (err error) {
+	for _, d := range all {
+		err = errors.Join(err, d.drop(ctx))
+	}
+	return err
+}
+
+// database makes a database with the content, a copy of a template, in which commits
+// take longer by the delay.
+func (b *bench) database(ctx context.Context, c content, commit time.Duration) (*database, error) {
 	template, made := b.templates[c]
 	if !made {
 		template = fmt.Sprintf("couponkit_redeem_%d", len(b.templates))
 		if err := b.makeTemplate(ctx, template, c); err != nil {
-			return "", nil, fmt.Errorf("seed: %w", err)
+			return nil, fmt.Errorf("seed: %w", err)
 		}
 		b.templates[c] = template
 	}
@@ -51,21 +86,29 @@ func (b *bench) database(ctx context.Context, c content, commit time.Duration) (
 		statement += ` STRATEGY file_copy`
 	}
 	if _, err := b.admin.Exec(ctx, statement); err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	if commit > 0 {
-		for _, setting := range []string{fmt.Sprintf("commit_delay = %d", commit.Microseconds()), "commit_siblings = 0"} {
-			if _, err := b.admin.Exec(ctx, fmt.Sprintf("ALTER DATABASE %s SET %s", name, setting)); err != nil {
-				return "", nil, err
-			}
-		}
-	}
-	drop = func(ctx context.Context) error {
+	d := &database{before: c.redemptions, drop: func(ctx context.Context) error {
 		_, err := b.admin.Exec(ctx, fmt.Sprintf(`DROP DATABASE %s WITH (FORCE)`, name))
 		return err
+	}}
+	var err error
+	if d.dsn, err = b.dsn(name); err == nil && commit > 0 {
+		err = b.delayCommits(ctx, name, commit)
 	}
-	dsn, err = b.dsn(name)
-	return dsn, drop, err
+	if err != nil {
+		return nil, errors.Join(err, d.drop(context.WithoutCancel(ctx)))
+	}
+	return d, nil
+}
+
+func (b *bench) delayCommits(ctx context.Context, name string, delay time.Duration) error {
+	for _, setting := range []string{fmt.Sprintf("commit_delay = %d", delay.Microseconds()), "commit_siblings = 0"} {
+		if _, err := b.admin.Exec(ctx, fmt.Sprintf("ALTER DATABASE %s SET %s", name, setting)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // dsn is the URL of a database of the server.
@@ -125,8 +168,8 @@ func (b *bench) makeTemplate(ctx context.Context, name string, c content) error 
 }
 
 // verify checks that every redemption that was acknowledged is there and counted.
-func verify(ctx context.Context, dsn string, before int, made int64, unchecked bool) error {
-	conn, err := pgx.Connect(ctx, dsn)
+func (d *database) verify(ctx context.Context, unchecked bool) error {
+	conn, err := pgx.Connect(ctx, d.dsn)
 	if err != nil {
 		return err
 	}
@@ -136,12 +179,13 @@ func verify(ctx context.Context, dsn string, before int, made int64, unchecked b
 		(SELECT sum(uses) FROM coupons) + (SELECT sum(completed + reserved) FROM coupon_counters)`).Scan(&rows, &counted); err != nil {
 		return err
 	}
-	want := int64(before) + made
+	before := int64(d.before)
+	want := before + d.made
 	if rows != want {
 		return fmt.Errorf("%d rows for %d acknowledged redemptions", rows, want)
 	}
-	counted -= int64(before)                                       // which both have, the coupon's row and its gate
-	if !unchecked && counted != want && counted != int64(before) { // slots count elsewhere
+	counted -= before                                       // which both have, the coupon's row and its gate
+	if !unchecked && counted != want && counted != before { // slots count elsewhere
 		return errors.New("the counts are not those of the rows")
 	}
 	return nil

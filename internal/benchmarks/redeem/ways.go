@@ -27,7 +27,9 @@ type redeemer func(context.Context, request) error
 type way struct {
 	// unchecked ways know no limits and no counts.
 	unchecked bool
-	open      func(context.Context, *pgxpool.Pool) (redeemer, func() error, error)
+	// batches need few connections for many clients.
+	batches bool
+	open    func(context.Context, *pgxpool.Pool) (redeemer, func() error, error)
 	// redis tells that it is a way on Redis, and pipelined that it sends many calls at
 	// once there.
 	redis, pipelined bool
@@ -45,8 +47,8 @@ func ways() map[string]way {
 		"conditional":     {open: statements(conditional)},
 		"slots":           {open: slots},
 		"single":          {open: ours(pgxstore.BatchOptions{Off: true})},
-		"batched":         {open: ours(pgxstore.BatchOptions{})},
-		"ceiling":         {unchecked: true, open: ceiling},
+		"batched":         {batches: true, open: ours(pgxstore.BatchOptions{})},
+		"ceiling":         {unchecked: true, batches: true, open: ceiling},
 		"redis":           {redis: true},
 		"redis-pipelined": {redis: true, pipelined: true},
 	}

@@ -6,6 +6,7 @@
 //	go run ./service                                     # every store
 //	go run ./service -store sqlite -for 10s
 //	go run ./service -for 6s -record results/service.txt # for the chart
+//	go run ./service -for 6s -store postgres -record results/service.txt -add
 //	go run ./service -recorded results/service.txt       # the tables of what is recorded
 //
 // # What is measured
@@ -55,6 +56,7 @@ type settings struct {
 	scarce      int
 	service     []string // more arguments for the service
 	record      string   // where the figures are written; empty is nowhere
+	add         bool     // whether what is there stays
 	recorded    string   // whose figures are shown instead of measuring; empty is nobody's
 }
 
@@ -95,7 +97,6 @@ func run(ctx context.Context, args []string, out, notes io.Writer) error {
 	if err := b.prepare(ctx); err != nil {
 		return err
 	}
-	var reports []report
 	for _, store := range s.stores {
 		report, err := b.measure(ctx, store)
 		if err != nil {
@@ -104,12 +105,15 @@ func run(ctx context.Context, args []string, out, notes io.Writer) error {
 		if _, err := io.WriteString(out, report.String()); err != nil {
 			return err
 		}
-		reports = append(reports, report)
+		if s.record == "" {
+			continue
+		}
+		if err := report.keep(ctx, s.record, s.add); err != nil {
+			return err
+		}
+		s.add = true
 	}
-	if s.record == "" {
-		return nil
-	}
-	return writeRecord(ctx, s.record, reports)
+	return nil
 }
 
 func readSettings(args []string, notes io.Writer) (settings, error) {
@@ -121,6 +125,7 @@ func readSettings(args []string, notes io.Writer) (settings, error) {
 	flags.DurationVar(&s.duration, "for", 8*time.Second, "how long each number of connections is measured")
 	flags.IntVar(&s.scarce, "scarce", 40, "how many uses the coupon has that runs out")
 	flags.StringVar(&s.record, "record", "", "the file that the figures are written to")
+	flags.BoolVar(&s.add, "add", false, "with -record: keep what the file has, and add other stores or more runs")
 	flags.StringVar(&s.recorded, "recorded", "", "a file of figures, whose tables are shown instead of measuring")
 	service := flags.String("service", "", "more arguments for the service, separated by spaces")
 	if err := flags.Parse(args); err != nil {

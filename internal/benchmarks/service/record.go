@@ -3,11 +3,10 @@ package main
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,32 +52,18 @@ func versions(ctx context.Context, store, where string) ([]string, error) {
 	return []string{fmt.Sprintf(ask.line, version)}, nil
 }
 
-// writeRecord writes the figures of all stores.
-func writeRecord(ctx context.Context, name string, reports []report) (err error) {
-	file, err := os.Create(name)
-	if err != nil {
-		return err
+// keep records a store: below what the file has, or in its place.
+func (r report) keep(ctx context.Context, file string, add bool) error {
+	write := record.Save
+	if add {
+		write = record.Add
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	var extra []string
-	for _, r := range reports {
-		extra = append(extra, r.versions...)
-	}
-	if len(reports) > 0 {
-		extra = append(extra, fmt.Sprintf("peers: %s; %s a cell, generator, service and database on one machine", reports[0].generator(), reports[0].duration))
-	}
-	if err := record.Header(ctx, file, "github.com/couponkit/couponkit/internal/benchmarks/service", extra...); err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintln(file, "Unit requests/s better=higher"); err != nil {
-		return err
-	}
-	for _, r := range reports {
-		if _, err := io.WriteString(file, r.lines()); err != nil {
-			return err
-		}
-	}
-	return nil
+	return write(ctx, file, record.Measured{
+		Package: "github.com/couponkit/couponkit/internal/benchmarks/service",
+		Extra: append(slices.Clone(r.versions), fmt.Sprintf("peers: %s; %s a cell, generator, service and database on one machine",
+			r.generator(), r.duration)),
+		Unit: "requests/s better=higher", Lines: r.lines(),
+	})
 }
 
 // lines are the cells as benchmark results: rates, and latencies in nanoseconds.
@@ -93,7 +78,60 @@ func (r report) lines() string {
 				each.request, c.connections, wayOf(r.store), max(each.Done, 1), each.rate(), 1000*each.P50, 1000*each.P90, 1000*each.P99)
 		}
 	}
+	if r.store != "echo" {
+		fmt.Fprintf(&b, "Benchmark%s/way=%s %d", booksName, wayOf(r.store), max(r.books.paid, 1))
+		for i, amount := range []int64{r.books.paid, r.books.completed, r.books.reserved, r.books.scarce, r.books.refused} {
+			fmt.Fprintf(&b, " %d %s", amount, booksColumns[i].unit)
+		}
+		b.WriteString("\n")
+	}
 	return b.String()
+}
+
+// booksName is the benchmark that records the books of a store.
+const booksName = "ServiceBooks"
+
+// booksColumns are what is compared afterwards.
+var booksColumns = [...]struct{ unit, title string }{
+	{"paid", "sessions paid"},
+	{"redeemed", "redemptions"},
+	{"held", "held by customers who were cut off"},
+	{"scarce", "scarce coupons used"},
+	{"refused", "customers refused"},
+}
+
+// booksTable is the table of the books, or nothing where they are not recorded. What
+// was measured several times is added up.
+func booksTable(results record.Results) string {
+	var b strings.Builder
+	for _, w := range ways {
+		cell := record.Cell{Name: booksName}.With("way", w.way)
+		row := "| " + w.title
+		for _, column := range booksColumns {
+			cell.Unit = column.unit
+			amounts, err := results.Runs(cell)
+			if err != nil {
+				row = ""
+				break
+			}
+			var sum float64
+			for _, n := range amounts {
+				sum += n
+			}
+			row += " | " + grouped(sum)
+		}
+		if row != "" {
+			b.WriteString(row + " |\n")
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	head := "| |"
+	for _, column := range booksColumns {
+		head += " " + column.title + " |"
+	}
+	return head + "\n|---|" + strings.Repeat("---:|", len(booksColumns)) + "\n" + b.String()
 }
 
 // showRecorded writes the tables of a file of figures.
@@ -116,7 +154,10 @@ func showRecorded(out io.Writer, name string) error {
 			return err
 		}
 	}
-	return nil
+	if books := booksTable(results); books != "" {
+		_, err = fmt.Fprintf(out, "\nWhat was paid and what was redeemed afterwards:\n\n%s", books)
+	}
+	return err
 }
 
 // columns are the numbers of connections in the tables.
