@@ -113,10 +113,15 @@ func TestARoundWithoutAnAnswer(t *testing.T) {
 		want sample
 	}{
 		{
-			"in time", observed{Times: []time.Duration{4 * ms, 2 * ms, 9 * ms}, Late: &late{Took: time.Hour, After: time.Hour}},
+			"in time",
+			observed{Times: []time.Duration{4 * ms, 2 * ms, 9 * ms}, Late: &late{Took: time.Hour, After: time.Hour}},
 			sample{calls: 3, perSecond: 6, p50: 4 * ms, p99: 9 * ms},
 		},
-		{"late", observed{Late: &late{Took: 3 * time.Second, After: 2 * time.Second}}, sample{calls: 1, perSecond: 0.5, p50: 3 * time.Second, p99: 3 * time.Second}},
+		{
+			"late",
+			observed{Late: &late{Took: 3 * time.Second, After: 2 * time.Second}},
+			sample{calls: 1, perSecond: 0.5, p50: 3 * time.Second, p99: 3 * time.Second},
+		},
 	} {
 		got, err := c.summarise(500 * ms)
 		require.NoError(t, err, c.name)

@@ -127,11 +127,12 @@ func booksTable(results record.Results) string {
 	if b.Len() == 0 {
 		return ""
 	}
-	head := "| |"
+	var head strings.Builder
+	head.WriteString("| |")
 	for _, column := range booksColumns {
-		head += " " + column.title + " |"
+		head.WriteString(" " + column.title + " |")
 	}
-	return head + "\n|---|" + strings.Repeat("---:|", len(booksColumns)) + "\n" + b.String()
+	return head.String() + "\n|---|" + strings.Repeat("---:|", len(booksColumns)) + "\n" + b.String()
 }
 
 // showRecorded writes the tables of a file of figures.
