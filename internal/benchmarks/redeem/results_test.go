@@ -106,7 +106,6 @@ func TestARatioIsOfTheSameRounds(t *testing.T) {
 // TestARoundWithoutAnAnswer lasts until the first one has come.
 func TestARoundWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
-	const ms = time.Millisecond
 	for _, c := range []struct {
 		name string
 		observed
