@@ -25,6 +25,9 @@ const (
 
 // CreateCoupon implements [store.Catalog].
 func (s *Store) CreateCoupon(ctx context.Context, c coupon.Coupon) error {
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
 	n, err := prepareCoupon(c, emailsDigest(c.AllowedUserEmails))
 	if err != nil {
 		return err
@@ -51,7 +54,7 @@ func (s *Store) CreateCoupon(ctx context.Context, c coupon.Coupon) error {
 // they would count for the new one.
 func (t *tx) neverUsed(ctx context.Context, id string) error {
 	var one int
-	err := t.row(ctx, anyRedemption, id).Scan(&one)
+	err := t.latest(ctx, anyRedemption, id).Scan(&one)
 	switch {
 	case err == nil:
 		return fmt.Errorf("coupon %s existed before: %w", id, store.ErrConflict)
@@ -64,7 +67,7 @@ func (t *tx) neverUsed(ctx context.Context, id string) error {
 // whyNotCreated is the reason for which a coupon could not be inserted.
 func (t *tx) whyNotCreated(ctx context.Context, c coupon.Coupon) error {
 	var id string
-	err := t.row(ctx, idByCode, c.Code.String()).Scan(&id)
+	err := t.latest(ctx, idByCode, c.Code.String()).Scan(&id)
 	switch {
 	case err == nil:
 		return coupon.Reject(c.ID, coupon.CodeTaken, coupon.Params{})
@@ -162,6 +165,9 @@ func (t *tx) coupon(ctx context.Context, id string) (coupon.Coupon, error) {
 
 // ConfirmMirror implements [store.Catalog].
 func (s *Store) ConfirmMirror(ctx context.Context, id string, m coupon.Mirror) (confirmed coupon.Coupon, err error) {
+	if err := s.ready(ctx); err != nil {
+		return coupon.Coupon{}, err
+	}
 	if err := mirrorFaults(m); err != nil {
 		return coupon.Coupon{}, err
 	}

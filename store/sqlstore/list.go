@@ -47,6 +47,9 @@ func (c *condition) after(text, alias string) error {
 
 // ListCoupons implements [store.CouponReader]. Allow-lists tell their size only.
 func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (page store.CouponPage, err error) {
+	if err := s.ready(ctx); err != nil {
+		return store.CouponPage{}, err
+	}
 	list, err = list.Normalise()
 	if err != nil {
 		return store.CouponPage{}, err
@@ -118,6 +121,9 @@ func (s *Store) Redemption(ctx context.Context, id string) (r redemption.Redempt
 
 // ListRedemptions implements [store.RedemptionReader].
 func (s *Store) ListRedemptions(ctx context.Context, list store.RedemptionList) (page store.RedemptionPage, err error) {
+	if err := s.ready(ctx); err != nil {
+		return store.RedemptionPage{}, err
+	}
 	list, err = list.Normalise()
 	if err != nil {
 		return store.RedemptionPage{}, err

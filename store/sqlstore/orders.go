@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -18,6 +17,9 @@ const openOrders = `SELECT ` + orderColumns + ` FROM {orders} o
 
 // CreateOrder implements [store.Orders].
 func (s *Store) CreateOrder(ctx context.Context, o store.Order) (stored store.Order, replayed bool, err error) {
+	if err := s.ready(ctx); err != nil {
+		return store.Order{}, false, err
+	}
 	order, err := prepareOrder(o)
 	if err != nil {
 		return store.Order{}, false, err
@@ -54,6 +56,9 @@ func (s *Store) CreateOrder(ctx context.Context, o store.Order) (stored store.Or
 
 // AttachSession implements [store.Orders].
 func (s *Store) AttachSession(ctx context.Context, a store.Attachment) (store.Order, error) {
+	if err := s.ready(ctx); err != nil {
+		return store.Order{}, err
+	}
 	for _, text := range [...]struct{ field, value string }{{"sessionId", a.SessionID}, {"sessionUrl", a.SessionURL}} {
 		if err := checkText(text.field, text.value); err != nil {
 			return store.Order{}, err
@@ -62,6 +67,10 @@ func (s *Store) AttachSession(ctx context.Context, a store.Attachment) (store.Or
 	if a.SessionID == "" || len(a.SessionID) > redemption.MaxIDLength {
 		return store.Order{}, invalidField("sessionId", pricing.FieldMalformed,
 			fmt.Sprintf("must have 1 to %d bytes", redemption.MaxIDLength))
+	}
+	if len(a.SessionURL) > store.MaxMetadataLength {
+		return store.Order{}, invalidField("sessionUrl", pricing.FieldTooLong,
+			fmt.Sprintf("at most %d bytes", store.MaxMetadataLength))
 	}
 	a.Deadline, a.At = coupon.Instant(a.Deadline), coupon.Instant(a.At)
 	var order storedOrder
@@ -106,7 +115,7 @@ func (t *tx) attach(ctx context.Context, a store.Attachment) (storedOrder, error
 		after, err := redemption.Apply(record, redemption.Event{
 			Kind: redemption.SessionAttached, At: a.At, SessionID: a.SessionID, OrderID: a.OrderID, Deadline: a.Deadline,
 		})
-		if errors.Is(err, redemption.ErrIllegal) {
+		if err != nil { // it matches redemption.ErrIllegal
 			return storedOrder{}, fmt.Errorf("%w: %w", store.ErrSuperseded, err)
 		}
 		if err := t.replace(ctx, record, after); err != nil {

@@ -33,6 +33,9 @@ type reservation struct {
 
 // Reserve implements [store.Redemptions].
 func (s *Store) Reserve(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+	if err := s.ready(ctx); err != nil {
+		return store.Reserved{}, err
+	}
 	asked, err := prepareReservation(r)
 	if err != nil {
 		return store.Reserved{}, err
@@ -354,6 +357,9 @@ func (s *Store) Transition(ctx context.Context, id string, e redemption.Event) (
 
 // TakeOver implements [store.Redemptions].
 func (s *Store) TakeOver(ctx context.Context, takeOver store.TakeOver) (store.Reserved, error) {
+	if err := s.ready(ctx); err != nil {
+		return store.Reserved{}, err
+	}
 	order, err := prepareOrder(takeOver.Order)
 	if err != nil {
 		return store.Reserved{}, err

@@ -23,6 +23,9 @@ const (
 
 // Settle implements [store.Redemptions].
 func (s *Store) Settle(ctx context.Context, t store.Settlement) (store.Settled, error) {
+	if err := s.ready(ctx); err != nil {
+		return store.Settled{}, err
+	}
 	if !ofSession(t.Event) {
 		return store.Settled{}, &redemption.TransitionError{ID: t.ReservationID, Kind: t.Event.Kind, Cause: redemption.ErrIllegal}
 	}

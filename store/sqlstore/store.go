@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/couponkit/couponkit/pricing"
@@ -80,7 +80,10 @@ func (o Options) withDefaults() Options {
 type Store struct {
 	schema *schema
 	run    runner
-	closed atomic.Bool
+
+	mu     sync.RWMutex // held to enter, and to close
+	closed bool
+	calls  sync.WaitGroup
 }
 
 var _ store.Store = (*Store)(nil)
@@ -141,9 +144,14 @@ func (s *Store) WithTx(tx *sql.Tx) *Store {
 // Close ends the store: calls that are under way are finished, later ones are
 // store.ErrClosed. The database stays open. It may be called again.
 func (s *Store) Close() error {
-	if s.closed.Swap(true) {
+	s.mu.Lock()
+	again := s.closed
+	s.closed = true
+	s.mu.Unlock()
+	if again {
 		return nil
 	}
+	s.calls.Wait()
 	return s.run.close()
 }
 
@@ -153,9 +161,26 @@ func (s *Store) Close() error {
 // a transaction of its own ([Store.WithTx]) begins that anew.
 func (s *Store) Retryable(err error) bool { return err != nil && s.schema.transient(err) }
 
-// ready is called first by every method.
+// ready is what a method asks before it looks at what it was given.
 func (s *Store) ready(ctx context.Context) error {
-	if s.closed.Load() {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.open(ctx)
+}
+
+// enter is ready for a call that Close waits for.
+func (s *Store) enter(ctx context.Context) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	err := s.open(ctx)
+	if err == nil {
+		s.calls.Add(1)
+	}
+	return err
+}
+
+func (s *Store) open(ctx context.Context) error {
+	if s.closed {
 		return store.ErrClosed
 	}
 	return ctx.Err()
@@ -178,9 +203,10 @@ func (s *Store) snapshot(ctx context.Context, what string, run intent) error {
 }
 
 func (s *Store) call(ctx context.Context, what string, run intent, by func(context.Context, intent) error) error {
-	if err := s.ready(ctx); err != nil {
+	if err := s.enter(ctx); err != nil {
 		return err
 	}
+	defer s.calls.Done()
 	err := by(ctx, run)
 	switch {
 	case err == nil || ofContract(err):

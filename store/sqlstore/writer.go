@@ -265,10 +265,8 @@ const (
 )
 
 func (w *writer) setUp(ctx context.Context, conn *sql.Conn) (err error) {
-	if !w.shares() {
-		if w.before, err = settingsOf(ctx, conn); err != nil {
-			return err
-		}
+	if w.before, err = settingsOf(ctx, conn, w.changed()...); err != nil {
+		return err
 	}
 	timeout := fmt.Sprintf("PRAGMA busy_timeout = %d", w.options.BusyTimeout.Milliseconds())
 	if _, err := conn.ExecContext(ctx, timeout); err != nil {
@@ -285,9 +283,11 @@ func (w *writer) setUp(ctx context.Context, conn *sql.Conn) (err error) {
 	if _, err := conn.ExecContext(ctx, synchronous); err != nil {
 		return fmt.Errorf("set synchronous: %w", err)
 	}
-	for _, pragma := range [...]string{cacheSize, checkpointEvery} {
-		if _, err := conn.ExecContext(ctx, pragma); err != nil {
-			return fmt.Errorf("%s: %w", pragma, err)
+	if !w.shares() {
+		for _, pragma := range [...]string{cacheSize, checkpointEvery} {
+			if _, err := conn.ExecContext(ctx, pragma); err != nil {
+				return fmt.Errorf("%s: %w", pragma, err)
+			}
 		}
 	}
 	// In WAL mode nothing but the beginning of a transaction waits for others, and
@@ -300,10 +300,19 @@ func (w *writer) setUp(ctx context.Context, conn *sql.Conn) (err error) {
 	return nil
 }
 
-// settingsOf returns those settings of a connection that setUp changes.
-func settingsOf(ctx context.Context, conn *sql.Conn) (map[string]int64, error) {
-	settings := map[string]int64{"busy_timeout": 0, "synchronous": 0, "cache_size": 0, "wal_autocheckpoint": 0}
-	for name := range settings {
+// changed are the names of the settings that setUp changes: of a connection that the
+// host uses too, no more than has to be.
+func (w *writer) changed() []string {
+	if w.shares() {
+		return []string{"busy_timeout", "synchronous"}
+	}
+	return []string{"busy_timeout", "synchronous", "cache_size", "wal_autocheckpoint"}
+}
+
+// settingsOf returns these settings of a connection.
+func settingsOf(ctx context.Context, conn *sql.Conn, names ...string) (map[string]int64, error) {
+	settings := make(map[string]int64, len(names))
+	for _, name := range names {
 		var value int64
 		if err := conn.QueryRowContext(ctx, "PRAGMA "+name).Scan(&value); err != nil {
 			return nil, fmt.Errorf("read %s: %w", name, err)
@@ -343,8 +352,8 @@ func (w *writer) release(always bool) {
 	}
 	if w.cache != nil {
 		_ = w.cache.close()
-		w.giveBack(context.Background())
 	}
+	w.giveBack(context.Background())
 	_ = w.conn.Close()
 	w.conn, w.cache = nil, nil
 }
@@ -357,8 +366,9 @@ func (w *writer) discard() {
 	}
 	if w.conn != nil {
 		spoil(w.conn)
+		_ = w.conn.Close()
+		w.conn = nil
 	}
-	w.release(true)
 }
 
 func (w *writer) begin(ctx context.Context) error {

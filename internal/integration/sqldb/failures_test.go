@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -32,6 +33,8 @@ type tripwire struct {
 	instead string
 	with    error
 	armed   atomic.Bool
+	// reached and goOn, if there are any, hold it up.
+	reached, goOn chan struct{}
 }
 
 var _ driver.Connector = (*tripwire)(nil)
@@ -70,6 +73,10 @@ type tripped struct {
 func (s tripped) trip() error {
 	if !s.conn.wire.armed.CompareAndSwap(true, false) {
 		return nil
+	}
+	if s.conn.wire.reached != nil {
+		close(s.conn.wire.reached)
+		<-s.conn.wire.goOn
 	}
 	if s.conn.wire.instead != "" {
 		other, err := s.conn.Conn.Prepare(s.conn.wire.instead)
@@ -328,5 +335,65 @@ func TestCloseLetsCallsFinish(t *testing.T) {
 				require.NotErrorIs(t, err, coupon.ErrNotFound)
 			}
 		}
+	})
+}
+
+// TestCloseWaits holds a call up in the driver.
+func TestCloseWaits(t *testing.T) {
+	t.Parallel()
+	forEachSQLite(t, func(t *testing.T, s shop) {
+		t.Helper()
+		wire := &tripwire{
+			at:      func(query string) bool { return strings.Contains(query, "FROM coupons") },
+			reached: make(chan struct{}), goOn: make(chan struct{}),
+		}
+		opened, err := sqlstore.New(s.tripping(t, wire), sqlstore.SQLite, sqlstore.Options{})
+		require.NoError(t, err)
+		c := limitedCoupon("WAIT", 0, 0)
+		require.NoError(t, opened.CreateCoupon(t.Context(), c))
+		wire.armed.Store(true)
+		found, closed := make(chan error, 1), make(chan struct{})
+		go func() {
+			_, err := opened.ListCoupons(t.Context(), store.CouponList{})
+			found <- err
+		}()
+		<-wire.reached
+		go func() {
+			defer close(closed)
+			assert.NoError(t, opened.Close())
+		}()
+		require.Eventually(t, func() bool { // later calls are refused meanwhile
+			_, err := opened.Order(t.Context(), "ord_none")
+			return errors.Is(err, store.ErrClosed)
+		}, 10*time.Second, time.Millisecond)
+		select {
+		case <-closed:
+			t.Error("the store is closed, and a call is under way")
+		case <-time.After(20 * time.Millisecond):
+		}
+		close(wire.goOn)
+		require.NoError(t, <-found)
+		<-closed
+	})
+}
+
+// A pool of one connection is the host's between two transactions of the store.
+func TestASharedConnectionIsTheHosts(t *testing.T) {
+	t.Parallel()
+	forEachSQLite(t, func(t *testing.T, s shop) {
+		t.Helper()
+		_, db := s.open(t)
+		db.SetMaxOpenConns(1)
+		_, err := db.ExecContext(t.Context(), "PRAGMA synchronous = OFF")
+		require.NoError(t, err)
+		_, err = db.ExecContext(t.Context(), "PRAGMA cache_size = -1234")
+		require.NoError(t, err)
+		want := settings(t, db)
+		opened, err := sqlstore.New(db, sqlstore.SQLite, sqlstore.Options{BusyTimeout: 3 * time.Second})
+		require.NoError(t, err)
+		require.NoError(t, opened.CreateCoupon(t.Context(), limitedCoupon("SHARED", 0, 0)))
+		require.Equal(t, want, settings(t, db), "while the store is open")
+		require.NoError(t, opened.Close())
+		require.Equal(t, want, settings(t, db), "when it is closed")
 	})
 }

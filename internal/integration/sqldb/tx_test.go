@@ -154,6 +154,30 @@ func TestWithTxRefusesAnOlderState(t *testing.T) {
 	}
 }
 
+// A transaction of the host that reads an older state has the same refusals: the code
+// that was taken meanwhile, and the coupon whose redemptions stay.
+func TestWithTxRefusesCouponsOfAnOlderState(t *testing.T) {
+	t.Parallel()
+	s := mariadbShop(t)
+	opened, db := s.open(t)
+	tx, err := db.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
+	require.NoError(t, err)
+	defer tx.Rollback()
+	view := opened.WithTx(tx)
+	_, err = view.ListCoupons(t.Context(), store.CouponList{}) // the state that it reads from now on
+	require.NoError(t, err)
+	taken, deleted := limitedCoupon("TAKEN", 0, 0), limitedCoupon("DELETED", 0, 0)
+	for _, c := range []coupon.Coupon{taken, deleted} {
+		require.NoError(t, opened.CreateCoupon(t.Context(), c))
+	}
+	_, err = opened.Reserve(t.Context(), checkoutOf(deleted, "ann", "stays"))
+	require.NoError(t, err)
+	require.NoError(t, opened.DeleteCoupon(t.Context(), deleted.ID, 1))
+	taken.ID += "-again"
+	require.ErrorIs(t, view.CreateCoupon(t.Context(), taken), coupon.ErrCodeTaken)
+	require.ErrorIs(t, view.CreateCoupon(t.Context(), deleted), store.ErrConflict)
+}
+
 // One call in a batch that fails after it has written fails alone.
 func TestABadCallFailsAlone(t *testing.T) {
 	t.Parallel()
