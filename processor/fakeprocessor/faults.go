@@ -77,7 +77,8 @@ type Fault struct {
 	Step Step
 	// Kind tells what happens. It is required.
 	Kind Kind
-	// Match narrows to calls for which it returns true; nil is all.
+	// Match narrows to calls for which it returns true; nil is all. It must not call the
+	// processor.
 	Match func(Call) bool
 	// Skip is how many matching calls go well first.
 	Skip int

@@ -55,8 +55,9 @@ type Processor struct {
 	sessions map[string]*session
 	byKey    map[string]*session
 	deadline deadlines
-	queue    []event
+	queue    []event // the oldest first
 	taken    []event
+	last     map[string]payload // the last fact by session
 	eventSeq int
 }
 
@@ -85,6 +86,7 @@ func New(options Options) *Processor {
 		account:  newAccount(options.id),
 		sessions: map[string]*session{},
 		byKey:    map[string]*session{},
+		last:     map[string]payload{},
 	}
 }
 

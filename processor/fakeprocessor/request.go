@@ -25,6 +25,9 @@ func checkRequest(r processor.SessionRequest, a processor.Abilities, now time.Ti
 	if r.Currency.IsZero() {
 		faults.Add("currency", pricing.FieldRequired, "a session needs a currency")
 	}
+	if a.NeedsSuccessURL && r.SuccessURL == "" {
+		faults.Add("successUrl", pricing.FieldRequired, "an address to return to is required")
+	}
 	lineFaults(r, a, &faults)
 	modeFaults(r, &faults)
 	amountFaults(r, a, &faults)

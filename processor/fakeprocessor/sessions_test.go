@@ -389,3 +389,19 @@ func TestIDsOfTwoRunsDiffer(t *testing.T) {
 		}
 	}
 }
+
+// TestNeededSuccessURL is held where it is declared, and only there.
+func TestNeededSuccessURL(t *testing.T) {
+	t.Parallel()
+	p, _ := newFake(t, fakeprocessor.Options{Abilities: processor.Abilities{NeedsSuccessURL: true}})
+	r := request("key-1")
+	_, err := p.CreateSession(t.Context(), r)
+	wantError(t, err, processor.ErrRejected)
+	var faults *pricing.ValidationError
+	require.ErrorAs(t, err, &faults)
+	require.Equal(t, "successUrl", faults.Fields[0].Field)
+	r.SuccessURL = "https://shop.example/thanks"
+	created(t, p, r)
+	free, _ := newFake(t, fakeprocessor.Options{})
+	created(t, free, request("key-1"))
+}

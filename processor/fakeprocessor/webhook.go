@@ -1,6 +1,7 @@
 package fakeprocessor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,8 +42,15 @@ type payloadSession struct {
 
 // event is a fact that was written down; every delivery of it has the same body.
 type event struct {
+	number    int
 	sessionID string
 	body      payload
+}
+
+// inOrder puts events into the order in which they happened.
+func inOrder(events []event) []event {
+	slices.SortFunc(events, func(a, b event) int { return cmp.Compare(a.number, b.number) })
+	return events
 }
 
 // announce puts an event into the queue.
@@ -56,7 +64,10 @@ func (p *Processor) announce(kind string, s *session, at time.Time) {
 func (p *Processor) enqueue(body payload) {
 	p.eventSeq++
 	body.ID = p.options.id("evt", p.eventSeq)
-	p.queue = append(p.queue, event{sessionID: body.Session.ID, body: body})
+	p.queue = append(p.queue, event{number: p.eventSeq, sessionID: body.Session.ID, body: body})
+	if body.Session.ID != "" {
+		p.last[body.Session.ID] = body
+	}
 }
 
 // Delivery is one delivery of an event: what a webhook's request holds.
@@ -88,7 +99,7 @@ func (p *Processor) Deliveries() []Delivery {
 func (p *Processor) Redeliveries() []Delivery {
 	now := p.lock()
 	defer p.mu.Unlock()
-	return p.sign(p.taken, now)
+	return p.sign(inOrder(p.taken), now)
 }
 
 // Pending returns how many events wait to be taken.
@@ -103,15 +114,12 @@ func (p *Processor) Pending() int {
 func (p *Processor) Repeat(sessionID string) error {
 	p.lock()
 	defer p.mu.Unlock()
-	for _, list := range [][]event{p.queue, p.taken} {
-		for _, e := range slices.Backward(list) {
-			if e.sessionID == sessionID {
-				p.enqueue(e.body)
-				return nil
-			}
-		}
+	last, told := p.last[sessionID]
+	if !told {
+		return fmt.Errorf("repeat %q: %w", sessionID, processor.ErrNotFound)
 	}
-	return fmt.Errorf("repeat %q: %w", sessionID, processor.ErrNotFound)
+	p.enqueue(last)
+	return nil
 }
 
 // Announce puts an event of any other type, such as "coupon.deleted", into the
@@ -162,7 +170,7 @@ func (p *Processor) Deliver(ctx context.Context, send Sender) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.queue = append(kept, p.queue...)
+	p.queue = inOrder(append(kept, p.queue...))
 	return errors.Join(failures...)
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -332,5 +333,71 @@ func TestNoCurrencyIsLost(t *testing.T) {
 		if e.Currency != c || e.Total != r.Total {
 			t.Errorf("%s %d became %s %d", c, r.Total, e.Currency, e.Total)
 		}
+	}
+}
+
+// TestRepeatTellsTheLastFact of a session, wherever its events are: one that was refused
+// waits longer than a later one.
+func TestRepeatTellsTheLastFact(t *testing.T) {
+	t.Parallel()
+	p, _ := newFake(t, fakeprocessor.Options{})
+	s := created(t, p, request("a"))
+	require.NoError(t, p.PayLater(s.ID))
+	require.NoError(t, p.PaymentArrives(s.ID))
+	r := &receiver{fail: map[string]bool{"evt_000001": true}}
+	require.Error(t, p.Deliver(t.Context(), p.Events(r.handle)))
+	require.NoError(t, p.Repeat(s.ID)) // the first event waits, the second was delivered
+	r.fail = nil
+	require.NoError(t, p.Deliver(t.Context(), p.Events(r.handle)))
+	require.NoError(t, p.Repeat(s.ID)) // the first event was delivered last
+	require.NoError(t, p.Deliver(t.Context(), func(ctx context.Context, d fakeprocessor.Delivery) error {
+		if d.EventID == "evt_000004" {
+			require.NoError(t, p.Repeat(s.ID), "while an event is on its way")
+		}
+		return p.Events(r.handle)(ctx, d)
+	}))
+	require.NoError(t, p.Deliver(t.Context(), p.Events(r.handle)))
+	want := []string{
+		"evt_000002 payment_succeeded", "evt_000001 completed", "evt_000003 payment_succeeded",
+		"evt_000004 payment_succeeded", "evt_000005 payment_succeeded",
+	}
+	if diff := cmp.Diff(want, r.seen); diff != "" {
+		t.Errorf("received (-want +got):\n%s", diff)
+	}
+	require.Equal(t, "1:1 2:1 3:1 4:1 5:1", ids(p.Redeliveries()), "the oldest first")
+
+	p.Announce("coupon.deleted")
+	wantError(t, p.Repeat(""), processor.ErrNotFound)
+}
+
+// TestRefusedAtOnceInOrder: what two deliveries at once could not bring waits in the
+// order in which it happened, whichever of them ends first.
+func TestRefusedAtOnceInOrder(t *testing.T) {
+	t.Parallel()
+	for _, first := range []string{"the older ends first", "the younger ends first"} {
+		p, _ := newFake(t, fakeprocessor.Options{})
+		paid(t, p, "a", "b")
+		held := map[string]chan struct{}{"evt_000001": make(chan struct{}), "evt_000002": make(chan struct{})}
+		arrived, ended := make(chan string, 3), make(chan error, 2) // the older may meet what the younger has put back
+		deliver := func() {
+			ended <- p.Deliver(t.Context(), func(_ context.Context, d fakeprocessor.Delivery) error {
+				arrived <- d.EventID
+				<-held[d.EventID]
+				return errors.New("not now")
+			})
+		}
+		go deliver()
+		require.Equal(t, "evt_000001", <-arrived)
+		go deliver()
+		require.Equal(t, "evt_000002", <-arrived)
+		order := []string{"evt_000001", "evt_000002"}
+		if first == "the younger ends first" {
+			slices.Reverse(order)
+		}
+		for _, id := range order {
+			close(held[id])
+			require.Error(t, <-ended)
+		}
+		require.Equal(t, "1:1 2:2", ids(p.Deliveries()), first)
 	}
 }
