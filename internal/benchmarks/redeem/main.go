@@ -13,10 +13,10 @@
 // a disk that pauses or gets slower meets neighbours alike. What is told is the median
 // of the rounds, and of ratios the median of the rounds' ratios.
 //
-//	go run ./redeem                              # everything, five minutes
+//	go run ./redeem                              # everything in two rounds, five minutes
 //	go run ./redeem -parts hot -ways textbook,batched -clients 64 -for 5s
-//	go run ./redeem -parts hot -record results/redeem.txt       # a record in pieces
-//	go run ./redeem -parts many -record results/redeem.txt -add
+//	go run ./redeem -rounds 5 -parts hot -record results/redeem.txt        # a record
+//	go run ./redeem -rounds 5 -parts many -record results/redeem.txt -add  # in pieces
 //	go run ./redeem -recorded results/redeem.txt # the tables of what is recorded
 package main
 
@@ -43,7 +43,7 @@ func main() {
 	flag.StringVar(&p.parts, "parts", "", "which parts, by name, with commas; empty is all")
 	flag.StringVar(&p.ways, "ways", "", "which ways, by name, with commas; empty is all of a part")
 	flag.StringVar(&p.clients, "clients", "", "how many clients call at once, with commas; empty is what the part says")
-	flag.IntVar(&p.rounds, "rounds", 3, "how often each cell is measured")
+	flag.IntVar(&p.rounds, "rounds", 2, "how often each cell is measured; for a record 5")
 	flag.DurationVar(&p.duration, "for", 300*time.Millisecond, "how long each cell is measured in a round, after half of that to warm up")
 	flag.StringVar(&p.record, "record", "", "the file to which all rounds are written in Go's benchmark format")
 	flag.BoolVar(&p.add, "add", false, "with -record: keep what the file has, and add other parts or more rounds")

@@ -83,7 +83,7 @@ func parts() []part {
 			rows: []row{{way: "batched", processes: 1}, {way: "batched", processes: 4}},
 		},
 		{
-			name: "empty", title: "One hot coupon, a database filled from empty", content: hot, clients: []int{64, 256},
+			name: "empty", title: "One hot coupon, a database filled from empty and a seeded one", content: hot, clients: []int{64, 256},
 			rows: []row{{way: "batched", filled: asSeeded}, {way: "batched", filled: asEmpty}, {way: "ceiling", filled: asEmpty}},
 		},
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -14,8 +15,11 @@ func (r results) table(p part) string {
 		return ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "**%s**, %s redemptions before. %s\n\n| |", p.title, thousands(float64(p.redemptions)),
-		legend(len(r[p.cell(rows[0], clients[0])]), rows[0].label()))
+	before := thousands(float64(p.redemptions)) + " redemptions before"
+	if rows[0].filled != "" {
+		before += " where it is seeded"
+	}
+	fmt.Fprintf(&b, "**%s**, %s. %s\n\n| |", p.title, before, r.legend(p, clients, rows))
 	for _, n := range clients {
 		fmt.Fprintf(&b, " %d client%s |", n, plural(n))
 	}
@@ -46,12 +50,26 @@ func (r results) measured(p part) (clients []int, rows []row) {
 }
 
 // legend says how to read a table.
-func legend(rounds int, first string) string {
-	if rounds == 1 {
+func (r results) legend(p part, clients []int, rows []row) string {
+	first := rows[0].label()
+	var rounds []int
+	for _, n := range clients {
+		for _, row := range rows {
+			if done := len(r[p.cell(row, n)]); done > 0 {
+				rounds = append(rounds, done)
+			}
+		}
+	}
+	least, most := slices.Min(rounds), slices.Max(rounds)
+	if most == 1 {
 		return fmt.Sprintf("Each cell, one round: **redemptions a second** (times %s), p50 / p99.", first)
 	}
-	return fmt.Sprintf("Each cell, of %d rounds: median of the **redemptions a second** (median of the rounds' ratios to %s), "+
-		"slowest to fastest round, medians of p50 / p99.", rounds, first)
+	count := strconv.Itoa(most)
+	if least < most {
+		count = fmt.Sprintf("%d to %d", least, most)
+	}
+	return fmt.Sprintf("Each cell, of %s rounds: median of the **redemptions a second** (median of the rounds' ratios to %s), "+
+		"slowest to fastest round, medians of p50 / p99.", count, first)
 }
 
 func plural(n int) string {
