@@ -181,10 +181,16 @@ func drawScenario(t *rapid.T) scenario {
 		return rapid.SampledFrom(append(make([]part, often), others...))
 	}
 	of := rapid.IntRange(0, len(s.Checkouts)-1)
+	ordinary := whose(12, second, second, ofOther, nothing, nothing, unknown)
+	meeting := whose(4, ofOther, ofOther, ofOther, ofOther, second, nothing, unknown)
 	for range rapid.SampledFrom([]int{4, 5, 3, 2, 1}).Draw(t, "steps") {
 		one := step{
-			Joined: rapid.SampledFrom([]int{0, 0, 0, 0, 1, 2, 2, 3}).Draw(t, "joined"),
+			Joined: rapid.SampledFrom([]int{0, 0, 1, 2, 0, 0, 2, 3}).Draw(t, "joined"),
 			Old:    rapid.IntRange(0, 3).Draw(t, "old") == 0,
+		}
+		session, other := ordinary, of
+		if rapid.SampledFrom([]bool{false, true, false}).Draw(t, "meeting") { // calls about several checkouts name the session of one
+			session, other = meeting, rapid.Just(of.Draw(t, "met"))
 		}
 		for i := range rapid.SampledFrom([]int{4, 6, 5, 3, 2, 1}).Draw(t, "calls") {
 			about := i % len(s.Checkouts)
@@ -192,9 +198,9 @@ func drawScenario(t *rapid.T) scenario {
 				about = of.Draw(t, "of")
 			}
 			c := call{
-				Of: about, Other: of.Draw(t, "other"),
+				Of: about, Other: other.Draw(t, "other"),
 				Kind:        part(rapid.IntRange(0, 5).Draw(t, "kind")),
-				Session:     whose(12, second, second, ofOther, nothing, nothing, unknown).Draw(t, "session"),
+				Session:     session.Draw(t, "session"),
 				Order:       whose(12, ofOther, nothing, unknown, second, second).Draw(t, "order"),
 				Reservation: whose(12, ofOther, nothing, unknown).Draw(t, "reservation"),
 				Coupon:      whose(8, ofOther, nothing, unknown).Draw(t, "metadata"),

@@ -3,7 +3,7 @@ package pgxstore_test
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"time"
 
@@ -37,14 +37,14 @@ func TestContract(t *testing.T) {
 	} {
 		t.Run(way.name, func(t *testing.T) {
 			t.Parallel()
-			// One database for all clauses, and a schema for each: the clauses do not
-			// see each other.
+			// One database for all clauses, and a schema for each that is being checked:
+			// the clauses do not see each other.
 			dsn := shared.Need(t).NewDatabase(t)
 			if way.proxy {
 				dsn = shared.Need(t).NewProxy(t, 10).Through(t, dsn)
 			}
 			pool := postgrestest.NewPool(t, dsn, func(c *pgxpool.Config) { c.MaxConns = 20 })
-			var made atomic.Int64
+			vacant := schemas{pool: pool}
 			open := func(t *testing.T, options pgxstore.Options, inTx bool) store.Store {
 				t.Helper()
 				s, err := pgxstore.New(pool, options)
@@ -59,10 +59,7 @@ func TestContract(t *testing.T) {
 			storetest.Run(t, func(t *testing.T) store.Store {
 				t.Helper()
 				options := way.options
-				options.Schema = fmt.Sprintf("clause_%d", made.Add(1))
-				if err := pgxstore.Migrate(t.Context(), pool, options.Namespace); err != nil {
-					t.Fatal(err)
-				}
+				options.Namespace = vacant.take(t)
 				return open(t, options, way.inTx)
 			}, storetest.Capabilities{Reopen: func(t *testing.T, s store.Store) store.Store {
 				t.Helper()
@@ -77,6 +74,65 @@ func TestContract(t *testing.T) {
 			}})
 		})
 	}
+}
+
+// schemas are those of a database. To make one takes longer than most clauses, so one
+// whose clause has ended is emptied, and the next clause has it.
+type schemas struct {
+	pool *pgxpool.Pool
+
+	mu   sync.Mutex
+	made int
+	free []pgxstore.Namespace
+}
+
+// take returns a schema with empty tables that is the test's own until it ends.
+func (s *schemas) take(t *testing.T) pgxstore.Namespace {
+	t.Helper()
+	in, vacant := s.vacant()
+	if !vacant {
+		if err := pgxstore.Migrate(t.Context(), s.pool, in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			return // whatever has happened is not handed on
+		}
+		if err := s.empty(context.WithoutCancel(t.Context()), in); err != nil {
+			t.Error(err)
+			return
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.free = append(s.free, in)
+	})
+	return in
+}
+
+// vacant returns an empty schema, or the name of a new one.
+func (s *schemas) vacant() (in pgxstore.Namespace, vacant bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if last := len(s.free) - 1; last >= 0 {
+		in, s.free = s.free[last], s.free[:last]
+		return in, true
+	}
+	s.made++
+	return pgxstore.Namespace{Schema: fmt.Sprintf("clause_%d", s.made)}, false
+}
+
+// empty leaves no row in any table but the list of migrations, which is all that the
+// store knows of a clause: it keeps nothing else in the database. By then the clause has
+// closed its stores.
+func (s *schemas) empty(ctx context.Context, in pgxstore.Namespace) error {
+	var tables string
+	if err := s.pool.QueryRow(ctx, `SELECT string_agg(format('%I.%I', schemaname, tablename), ', ')
+		FROM pg_tables WHERE schemaname = $1 AND tablename <> 'couponkit_migrations'`, in.Schema).Scan(&tables); err != nil {
+		return err
+	}
+	_, err := s.pool.Exec(ctx, "TRUNCATE "+tables+" RESTART IDENTITY")
+	return err
 }
 
 // opened remembers how a store was opened.
