@@ -128,10 +128,11 @@ func (s *schemas) vacant() (in pgxstore.Namespace, vacant bool) {
 func (s *schemas) empty(ctx context.Context, in pgxstore.Namespace) error {
 	var tables string
 	if err := s.pool.QueryRow(ctx, `SELECT string_agg(format('%I.%I', schemaname, tablename), ', ')
-		FROM pg_tables WHERE schemaname = $1 AND tablename <> 'couponkit_migrations'`, in.Schema).Scan(&tables); err != nil {
+		FROM pg_tables WHERE schemaname = $1 AND tablename <> 'couponkit_migrations'`,
+		pgx.QueryExecModeExec, in.Schema).Scan(&tables); err != nil {
 		return err
 	}
-	_, err := s.pool.Exec(ctx, "TRUNCATE "+tables+" RESTART IDENTITY")
+	_, err := s.pool.Exec(ctx, "TRUNCATE "+tables+" RESTART IDENTITY", pgx.QueryExecModeExec)
 	return err
 }
 
