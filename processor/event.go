@@ -73,7 +73,8 @@ type Abilities struct {
 	// FirstPeriodDiscount of its requests are multiples; a Total that is not is
 	// ErrRejected.
 	AmountStep map[pricing.Currency]int64
-	// SessionLifetime bounds how far ahead ExpiresAt may lie; zero is no bound.
+	// MinSessionLifetime and MaxSessionLifetime bound how far ahead ExpiresAt may lie;
+	// zero is no bound.
 	MinSessionLifetime time.Duration
 	MaxSessionLifetime time.Duration
 	// MirrorsExpiry tells that a promotion code ends with its coupon: the mirror of a

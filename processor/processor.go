@@ -111,7 +111,8 @@ type Sessions interface {
 
 	// ExpireSession ends an open session, so that it cannot be paid any more, and
 	// returns it. A session that has ended already is returned as it is: the caller
-	// reads in its status whether it was paid.
+	// reads in its status whether it was paid. One that cannot be ended now is an error:
+	// an open session is never returned.
 	ExpireSession(ctx context.Context, id string) (Session, error)
 }
 

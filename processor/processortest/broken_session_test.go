@@ -85,6 +85,78 @@ func brokenSessions() map[string]subject {
 			}),
 			caught: []string{"create again when the session has ended unpaid", "create again when the session was paid"},
 		},
+		"create refuses what has ended": {
+			how: with(func(f *fakeprocessor.Processor) wrapped {
+				return wrapped{create: func(ctx context.Context, r processor.SessionRequest) (processor.Session, error) {
+					s, err := f.CreateSession(ctx, r)
+					if err == nil && s.Status == processor.SessionExpired {
+						return processor.Session{}, processor.ErrRejected
+					}
+					return s, err
+				}}
+			}),
+			caught: []string{"create again when the session has ended by itself", "create again when the session has ended unpaid"},
+		},
+		"create takes a failed payment for one on its way": {
+			how: with(func(f *fakeprocessor.Processor) wrapped {
+				return wrapped{create: func(ctx context.Context, r processor.SessionRequest) (processor.Session, error) {
+					s, err := f.CreateSession(ctx, r)
+					s.PaymentFailed = false
+					return s, err
+				}}
+			}),
+			caught: []string{"create again when the payment has failed"},
+		},
+		"end reaches the session in its place": {
+			how: func(f *fakeprocessor.Processor, h *processortest.Harness) {
+				again := processor.Session{} // in place of one that has ended
+				with(func(f *fakeprocessor.Processor) wrapped {
+					return wrapped{
+						create: func(ctx context.Context, r processor.SessionRequest) (processor.Session, error) {
+							s, err := f.CreateSession(ctx, r)
+							if err == nil && s.Status == processor.SessionExpired {
+								r.Key += " again"
+								again, err = f.CreateSession(ctx, r)
+								return again, err
+							}
+							return s, err
+						},
+						expire: func(ctx context.Context, id string) (processor.Session, error) {
+							if again.ID != "" {
+								_, _ = f.ExpireSession(ctx, again.ID)
+							}
+							return f.ExpireSession(ctx, id)
+						},
+					}
+				})(f, h)
+			},
+			caught: []string{"create again and end the first again"},
+		},
+		"create needs an e-mail": {
+			how: with(func(f *fakeprocessor.Processor) wrapped {
+				return wrapped{create: func(ctx context.Context, r processor.SessionRequest) (processor.Session, error) {
+					if r.CustomerEmail == "" {
+						return processor.Session{}, processor.ErrRejected
+					}
+					return f.CreateSession(ctx, r)
+				}}
+			}),
+			caught: []string{"create with what is required only"},
+		},
+		"success URL is only declared": {
+			how: with(func(*fakeprocessor.Processor) wrapped {
+				return wrapped{abilities: &processor.Abilities{NeedsSuccessURL: true}}
+			}),
+			caught: []string{"create with what is required only"},
+		},
+		"success URL is needed undeclared": {
+			how: func(_ *fakeprocessor.Processor, h *processortest.Harness) {
+				needs, harness := newFake(processor.Abilities{NeedsSuccessURL: true})
+				*h = harness
+				h.Processor = wrapped{Processor: needs, abilities: &processor.Abilities{}}
+			},
+			caught: []string{"create with what is required only"},
+		},
 		"create sells a paid order again": {
 			how: with(func(f *fakeprocessor.Processor) wrapped {
 				return wrapped{create: func(ctx context.Context, r processor.SessionRequest) (processor.Session, error) {
@@ -315,8 +387,11 @@ func brokenSessions() map[string]subject {
 			},
 		},
 		"bounds are not declared": {
-			how:    strict,
-			caught: []string{"create at total 0", "create at the minimum charge", "create with many lines", "create with a lifetime"},
+			how: strict,
+			caught: []string{
+				"create at total 0", "create at the minimum charge", "create with many lines", "create with a lifetime",
+				"session in every currency",
+			},
 		},
 		"negative lines are dropped": {
 			how: asked(func(r *processor.SessionRequest) {

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -287,6 +288,18 @@ func brokenErrors() map[string]subject {
 				}}
 			}),
 			caught: []string{"context that ends while waiting to try again", "processor that is down", "ended context"},
+		},
+		"sleeps before it tries again": {
+			how: with(func(f *fakeprocessor.Processor) wrapped {
+				return wrapped{session: func(ctx context.Context, id string) (processor.Session, error) {
+					s, err := f.Session(ctx, id)
+					if errors.Is(err, processor.ErrUnavailable) {
+						time.Sleep(time.Hour) // whatever becomes of the context
+					}
+					return s, err
+				}}
+			}),
+			caught: []string{"context that ends while waiting to try again"},
 		},
 		"errors without a sentinel": {
 			how: with(func(f *fakeprocessor.Processor) wrapped {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/couponkit/couponkit/processor"
 )
@@ -36,13 +37,21 @@ func endedContext(p *probe) {
 	p.is(p.session(s.ID), processor.SessionOpen, processor.Unpaid, "after calls with an ended context")
 }
 
+// firstAttempt is what an adapter gets before the context ends, so that it waits to try
+// again by then. Nothing is measured: one that is slower is only held to less.
+const firstAttempt = 20 * time.Millisecond
+
 func contextThatEndsWhileWaitingToTryAgain(p *probe) {
 	c, s := p.mirrored(p.coupon("a", "SUITE1")), p.created(p.request("key-1"))
 	defer p.Faults.Down()()
 	ctx, cancel := context.WithCancel(p.Context())
-	var running sync.WaitGroup
-	for name, call := range p.calls(c, s.ID) {
+	defer cancel()
+	var calling, running sync.WaitGroup
+	calls := p.calls(c, s.ID)
+	calling.Add(len(calls))
+	for name, call := range calls {
 		running.Go(func() {
+			calling.Done()
 			err := call(ctx)
 			if !errors.Is(err, context.Canceled) && !errors.Is(err, processor.ErrUnavailable) {
 				p.broken("%s returned %s while the processor was down and the context ended", name, errorText(err))
@@ -50,6 +59,8 @@ func contextThatEndsWhileWaitingToTryAgain(p *probe) {
 			p.oneKind(err, name)
 		})
 	}
+	calling.Wait()
+	time.Sleep(firstAttempt)
 	cancel()
 	p.inTime("a method whose context has ended", running.Wait)
 }

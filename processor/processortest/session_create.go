@@ -104,7 +104,7 @@ func sessionKeepsItsMetadata(p *probe) {
 
 func sessionInEveryCurrency(p *probe) {
 	for _, c := range currencies("EUR", "USD", "GBP", "JPY", "KRW", "KWD", "HUF", "ISK", "UGX", "BHD") {
-		p.created(p.single("key-"+c.Code(), c, p.chargeable(c, 123450)))
+		p.created(p.single("key-"+c.Code(), c, p.chargeable(c, 123457))) // off every step that is not declared
 	}
 }
 
@@ -217,8 +217,13 @@ func boundClauses() []clause {
 		},
 		{
 			name:  "create with a lifetime",
-			says:  "SessionLifetime bounds how far ahead ExpiresAt may lie; beyond is ErrRejected",
+			says:  "MinSessionLifetime and MaxSessionLifetime bound how far ahead ExpiresAt may lie; beyond is ErrRejected",
 			check: checkLifetimes,
+		},
+		{
+			name:  "create with what is required only",
+			says:  "NeedsSuccessURL tells that a session cannot be made without a SuccessURL, which is ErrRejected then; coupon, e-mail, CancelURL and metadata may be empty",
+			check: createWithWhatIsRequiredOnly,
 		},
 		{
 			name:  "create refuses amounts below zero",
@@ -250,6 +255,19 @@ func createOffTheStep(p *probe) {
 			p.refused(p.single("off-"+c.Code(), c, amount+1), "off the step of amounts in "+c.Code())
 		}
 	}
+}
+
+func createWithWhatIsRequiredOnly(p *probe) {
+	r := p.single("key-1", pricing.EUR(), 2490)
+	r.CustomerEmail, r.CancelURL, r.SuccessURL, r.Metadata = "", "", "", nil
+	if p.Processor.Abilities().NeedsSuccessURL {
+		p.refused(r, "without a SuccessURL")
+		r.SuccessURL = "https://shop.example/thanks"
+	}
+	s, err := p.Processor.CreateSession(p.Context(), r)
+	p.ok(err, "CreateSession with what is required only")
+	r.Metadata = s.Metadata // an adapter may complete it
+	p.matches(s, r)
 }
 
 func createRefusesAmountsBelowZero(p *probe) {

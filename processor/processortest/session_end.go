@@ -24,6 +24,24 @@ func endClauses() []clause {
 			check: createAgainAfterTheEnd,
 		},
 		{
+			name:  "create again when the session has ended by itself",
+			needs: []need{clock()},
+			says:  "CreateSession returns the session that has ended unpaid as it is, or a new one while ExpiresAt allows it",
+			check: createAgainTooLate,
+		},
+		{
+			name:  "create again and end the first again",
+			needs: []need{customer()},
+			says:  "a new session in place of one that has ended can be paid, whatever is repeated of the one that has ended",
+			check: createAgainAndEndTheFirstAgain,
+		},
+		{
+			name:  "create again when the payment has failed",
+			needs: []need{customer()},
+			says:  "repeating CreateSession returns the same session; PaymentFailed tells that the delayed payment did not arrive",
+			check: createAgainAfterAFailedPayment,
+		},
+		{
 			name:  "create again when the session was paid",
 			needs: []need{customer()},
 			says:  "repeating CreateSession returns the same session, one that was paid as it is now",
@@ -73,6 +91,60 @@ func createAgainAfterTheEnd(p *probe) {
 	}
 	if diff := cmp.Diff(first, again); diff != "" {
 		p.broken("the session that has ended is another now (-ended +again):\n%s", diff)
+	}
+}
+
+func createAgainTooLate(p *probe) {
+	p.againTooLate(p.request("key-1"))
+	p.againTooLate(p.subscription("key-2"))
+}
+
+func (p *probe) againTooLate(r processor.SessionRequest) {
+	p.Helper()
+	first := p.created(r)
+	p.Advance(first.ExpiresAt.Sub(p.Now()))
+	again, err := p.Processor.CreateSession(p.Context(), r)
+	p.ok(err, "CreateSession after the session has ended by itself")
+	if again.ID != first.ID {
+		p.broken("after its end the session %q is answered with another, %q, whose end is over too", first.ID, again.ID)
+	}
+	p.is(again, processor.SessionExpired, processor.Unpaid, "created again after its end")
+}
+
+func createAgainAndEndTheFirstAgain(p *probe) {
+	for _, r := range []processor.SessionRequest{p.request("key-1"), p.subscription("key-2")} {
+		first := p.ended(p.created(r).ID)
+		again, err := p.Processor.CreateSession(p.Context(), r)
+		p.ok(err, "CreateSession after the session was expired")
+		if again.ID == first.ID {
+			continue // there is none in its place
+		}
+		p.is(p.ended(first.ID), processor.SessionExpired, processor.Unpaid, "ended again")
+		if err := p.Customer.Pay(again.ID); err != nil {
+			p.broken("the session in place of one that has ended cannot be paid: %v", err)
+		}
+		paid := p.session(again.ID)
+		p.is(paid, processor.SessionComplete, processor.Paid, "paid in place of one that has ended")
+		if paid.Total != r.Total {
+			p.broken("the customer paid %d, want %d", paid.Total, r.Total)
+		}
+	}
+}
+
+func createAgainAfterAFailedPayment(p *probe) {
+	r := p.request("key-1")
+	s := p.created(r)
+	p.hook(p.Customer.PayLater(s.ID), "PayLater")
+	again, err := p.Processor.CreateSession(p.Context(), r)
+	p.ok(err, "CreateSession while the payment is on its way")
+	if again.ID != s.ID || again.PaymentFailed {
+		p.broken("while the payment of %q is on its way the answer is %q, failed: %t", s.ID, again.ID, again.PaymentFailed)
+	}
+	p.hook(p.Customer.PaymentFails(s.ID), "PaymentFails")
+	again, err = p.Processor.CreateSession(p.Context(), r)
+	p.ok(err, "CreateSession after the payment has failed")
+	if again.ID == s.ID && !again.PaymentFailed {
+		p.broken("PaymentFailed is false after the payment failed: the session is %s and %s", again.Status, again.PaymentStatus)
 	}
 }
 
