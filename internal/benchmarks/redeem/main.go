@@ -32,6 +32,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/couponkit/couponkit/internal/benchmarks/record"
@@ -50,7 +51,7 @@ func main() {
 	flag.StringVar(&p.recorded, "recorded", "", "a file of that kind, whose tables are shown instead of measuring")
 	work := flag.String("worker", "", "used by the program itself: the task of one of several processes")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	var err error
 	switch {
 	case *work != "":

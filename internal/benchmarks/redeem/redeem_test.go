@@ -30,6 +30,13 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if len(os.Args) == 2 && os.Args[1] == redisAlone {
+		if err := startRedisAlone(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	status := m.Run()
 	if err := postgres.Close(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -45,12 +52,31 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
+// redisAlone is the argument with which the test is a program that starts Redis, says
+// its process ID and waits to be killed.
+const redisAlone = "-redis"
+
+func startRedisAlone() error {
+	s, _, err := startRedis(context.Background())
+	if err != nil {
+		return err
+	}
+	if s == nil {
+		_, err = fmt.Println(0)
+		return err
+	}
+	if _, err := fmt.Println(s.command.Process.Pid, s.dir); err != nil {
+		return err
+	}
+	select {}
+}
+
 // few are uses that are there before, so that the counts do not begin at 0.
 var few = content{coupons: 2, redemptions: 50}
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{server: postgres.Need(t), rounds: 2, duration: 300 * time.Millisecond, notes: io.Discard, templates: make(map[content]string)}
+	b := &bench{server: postgres.Need(t), rounds: 2, duration: 200 * time.Millisecond, notes: io.Discard, templates: make(map[content]string)}
 	require.NoError(t, b.start(t.Context()))
 	t.Cleanup(func() {
 		for _, name := range b.templates {

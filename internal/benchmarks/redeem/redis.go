@@ -7,8 +7,10 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -17,6 +19,7 @@ import (
 // redisServer is a throwaway server that acknowledges what is on the disk.
 type redisServer struct {
 	command *exec.Cmd
+	ended   chan struct{} // closed when it has
 	dir     string
 	address string
 }
@@ -47,7 +50,9 @@ func startRedis(ctx context.Context) (_ *redisServer, version string, err error)
 	}
 	s.command = exec.Command(path, "--port", port, "--bind", "127.0.0.1", "--dir", s.dir, "--save", "", //nolint:noctx // stopped by stop
 		"--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-percentage", "0")
-	if err := s.command.Start(); err != nil {
+	s.command.SysProcAttr = new(syscall.SysProcAttr)
+	dieWithParent(s.command.SysProcAttr)
+	if err := s.start(); err != nil {
 		return nil, "", errors.Join(err, os.RemoveAll(s.dir))
 	}
 	version, err = s.await(ctx)
@@ -55,6 +60,25 @@ func startRedis(ctx context.Context) (_ *redisServer, version string, err error)
 		return nil, "", errors.Join(err, s.stop())
 	}
 	return s, version, nil
+}
+
+// start starts the server from a thread that lives as long as it: where the system
+// can, the death of that thread ends the server, so that a program which is killed
+// leaves none behind.
+func (s *redisServer) start() error {
+	started := make(chan error)
+	s.ended = make(chan struct{})
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer close(s.ended)
+		err := s.command.Start()
+		started <- err
+		if err == nil {
+			_ = s.command.Wait() // it is killed
+		}
+	}()
+	return <-started
 }
 
 // await waits until the server answers, and asks for its version.
@@ -80,7 +104,7 @@ func (s *redisServer) await(ctx context.Context) (string, error) {
 
 func (s *redisServer) stop() error {
 	err := s.command.Process.Kill()
-	_ = s.command.Wait() // it was killed
+	<-s.ended
 	return errors.Join(err, os.RemoveAll(s.dir))
 }
 
