@@ -57,6 +57,8 @@ func (l CouponList) Normalise() (CouponList, error) {
 		faults.Add("search", pricing.FieldTooLong, fmt.Sprintf("at most %d bytes", MaxSearchLength))
 	}
 	switch {
+	case l.After != "" && (l.Page < 0 || l.Page > MaxPage):
+		l.Page = 1 // nobody reads it
 	case l.Page < 0:
 		faults.Add("page", pricing.FieldTooSmall, "pages count from 1")
 	case l.Page > MaxPage:

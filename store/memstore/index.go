@@ -48,6 +48,30 @@ func (x *index[V]) put(key string, v V) {
 	part.m[key] = v
 }
 
+// add puts the value unless the key has one, and reports whether it did.
+func (x *index[V]) add(key string, v V) bool {
+	added := false
+	x.change(key, func(before V, known bool) V {
+		if added = !known; added {
+			return v
+		}
+		return before
+	})
+	return added
+}
+
+// change replaces the value of a key, if it has one, by a function of it.
+func (x *index[V]) change(key string, by func(before V, known bool) V) {
+	part := &x.parts[stripe(seed(&x.once, &x.seed), key)]
+	part.mu.Lock()
+	defer part.mu.Unlock()
+	if part.m == nil {
+		part.m = make(map[string]V)
+	}
+	before, known := part.m[key]
+	part.m[key] = by(before, known)
+}
+
 func (x *index[V]) remove(key string) {
 	part := &x.parts[stripe(seed(&x.once, &x.seed), key)]
 	part.mu.Lock()

@@ -89,7 +89,11 @@ func (s *Store) Redemption(ctx context.Context, id string) (redemption.Redemptio
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.records[id], nil
+	r, known := b.records[id]
+	if !known {
+		return redemption.Redemption{}, store.ErrNotFound
+	}
+	return r, nil
 }
 
 // ListRedemptions returns a page of redemptions; see store.RedemptionReader.

@@ -30,12 +30,12 @@ func (s *Store) CreateOrder(ctx context.Context, o store.Order) (store.Order, bo
 		first, err := before.replay("", &o)
 		return first.Order, err == nil, err
 	}
-	if _, known := s.orders.get(o.ID); known {
-		return store.Order{}, false, fmt.Errorf("order %s exists already: %w", o.ID, store.ErrConflict)
-	}
 	b := s.plain[stripe]
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if !s.orders.add(o.ID, b) {
+		return store.Order{}, false, fmt.Errorf("order %s exists already: %w", o.ID, store.ErrConflict)
+	}
 	s.putOrder(b, o)
 	s.keyed.put(keyOf(o.CustomerID, o.Key), use{book: b, orderID: o.ID})
 	return o, false, nil
@@ -53,7 +53,14 @@ func (s *Store) AttachSession(ctx context.Context, a store.Attachment) (store.Or
 	a.At, a.Deadline = coupon.Instant(a.At), coupon.Instant(a.Deadline)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	attached, err := b.orders[a.OrderID].Attach(a)
+	order, known := b.orders[a.OrderID]
+	if !known {
+		return store.Order{}, store.ErrNotFound
+	}
+	if a.SessionID == "" {
+		return store.Order{}, invalid("sessionId", "a session has an ID")
+	}
+	attached, err := order.Attach(a)
 	if err != nil {
 		return store.Order{}, err
 	}
@@ -84,7 +91,11 @@ func (s *Store) Order(ctx context.Context, id string) (store.Order, error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.orders[id].Clone(), nil
+	order, known := b.orders[id]
+	if !known {
+		return store.Order{}, store.ErrNotFound
+	}
+	return order.Clone(), nil
 }
 
 // OrderByKey returns the order of a customer's key; see store.Orders.

@@ -3,6 +3,7 @@ package memstore
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/redemption"
@@ -43,17 +44,30 @@ func (s *Store) Reserve(ctx context.Context, r store.Reservation) (store.Reserve
 	if err := b.limits(record.CustomerID); err != nil {
 		return store.Reserved{}, err
 	}
+	if err := s.claim(b, record.ID, r.Order); err != nil {
+		return store.Reserved{}, err
+	}
 	reserved := store.Reserved{Redemption: record}
 	if r.Order != nil {
-		if _, known := s.orders.get(r.Order.ID); known {
-			return store.Reserved{}, fmt.Errorf("order %s exists already: %w", r.Order.ID, store.ErrConflict)
-		}
 		reserved.Order = storedOrder(r.Order.Clone())
 		s.putOrder(b, reserved.Order)
 	}
 	s.put(b, record)
 	s.keyed.put(keyOf(record.CustomerID, record.Key), use{book: b, orderID: record.OrderID, reservationID: record.ID})
 	return reserved, nil
+}
+
+// claim takes the IDs of a new record and its order, if it has one: both or none,
+// whoever else asks for them in another book.
+func (s *Store) claim(b *book, id string, o *store.Order) error {
+	if !s.redemptions.add(id, b) {
+		return fmt.Errorf("redemption %s exists already: %w", id, store.ErrConflict)
+	}
+	if o != nil && !s.orders.add(o.ID, b) {
+		s.redemptions.remove(id)
+		return fmt.Errorf("order %s exists already: %w", o.ID, store.ErrConflict)
+	}
+	return nil
 }
 
 // open reports whether the coupon can be reserved at the revision.
@@ -104,7 +118,12 @@ func (s *Store) put(b *book, r redemption.Redemption) {
 	b.put(r)
 	s.redemptions.put(r.ID, b)
 	if r.SessionID != "" {
-		s.sessions.put(r.SessionID, b)
+		s.sessions.change(r.SessionID, func(books []*book, _ bool) []*book {
+			if slices.Contains(books, b) {
+				return books
+			}
+			return append(slices.Clip(books), b) // others may be reading it
+		})
 	}
 }
 
@@ -145,15 +164,15 @@ func (s *Store) TakeOver(ctx context.Context, t store.TakeOver) (store.Reserved,
 	if err := b.open(record.CouponID, t.CouponRevision); err != nil {
 		return store.Reserved{}, err
 	}
-	if _, known := s.orders.get(order.ID); known {
-		return store.Reserved{}, fmt.Errorf("order %s exists already: %w", order.ID, store.ErrConflict)
-	}
 	e := storedEvent(redemption.Event{
 		Kind: redemption.TakenOver, At: t.At, SessionID: t.FromSessionID, OrderID: order.ID, Deadline: t.Deadline,
 	})
 	taken, err := redemption.Apply(record, e)
 	if err != nil {
 		return store.Reserved{}, fmt.Errorf("%w: %w", store.ErrSuperseded, err)
+	}
+	if !s.orders.add(order.ID, b) {
+		return store.Reserved{}, fmt.Errorf("order %s exists already: %w", order.ID, store.ErrConflict)
 	}
 	s.advance(b, record.OrderID, e)
 	s.put(b, taken)
@@ -184,7 +203,10 @@ func (s *Store) Transition(ctx context.Context, id string, e redemption.Event) (
 	e = storedEvent(e)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	before := b.records[id]
+	before, known := b.records[id]
+	if !known {
+		return redemption.Redemption{}, store.ErrNotFound
+	}
 	after, err := redemption.Apply(before, e)
 	if err != nil {
 		return redemption.Redemption{}, err

@@ -63,11 +63,12 @@ func ofSession(e redemption.Event) bool {
 // they are locked: nearly always one.
 func (s *Store) concerned(t store.Settlement) []*book {
 	books := make([]*book, 0, 5)
+	ofSession, _ := s.sessions.get(t.Event.SessionID)
+	books = append(books, ofSession...)
 	for _, place := range [...]struct {
 		in  *index[*book]
 		key string
 	}{
-		{&s.sessions, t.Event.SessionID},
 		{&s.redemptions, t.ReservationID},
 		{&s.orders, t.Event.OrderID},
 		{&s.orderSessions, t.Event.SessionID},
@@ -88,10 +89,15 @@ func (s *Store) concerned(t store.Settlement) []*book {
 // to the order that it names, and to no other order's late session. When the order
 // alone is named, its session never came to be, and it names its reservation.
 func concerned(books []*book, t store.Settlement) (*book, redemption.Redemption) {
+	var in *book
+	var found redemption.Redemption
 	for _, b := range books {
-		if id, known := b.sessions[t.Event.SessionID]; known {
-			return b, b.records[id]
+		if id, known := b.sessions[t.Event.SessionID]; known && (in == nil || paidOrOlder(b.records[id], found)) {
+			in, found = b, b.records[id]
 		}
+	}
+	if in != nil {
+		return in, found
 	}
 	for _, b := range books {
 		id := t.ReservationID
@@ -104,6 +110,15 @@ func concerned(books []*book, t store.Settlement) (*book, redemption.Redemption)
 		}
 	}
 	return nil, redemption.Redemption{}
+}
+
+// paidOrOlder tells which of two redemptions of one session an event is about: the one
+// that the session has completed, else the older one.
+func paidOrOlder(r, than redemption.Redemption) bool {
+	if paid := r.State == redemption.Completed; paid != (than.State == redemption.Completed) {
+		return paid
+	}
+	return oldest(r, than) < 0
 }
 
 // settled is the record after an event of its session.
@@ -127,7 +142,7 @@ func (s *Store) payment(b *book, t store.Settlement) (redemption.Redemption, err
 	if err := r.Validate(); err != nil {
 		return redemption.Redemption{}, err
 	}
-	if _, known := s.redemptions.get(r.ID); known {
+	if !s.redemptions.add(r.ID, b) {
 		return redemption.Redemption{}, fmt.Errorf("redemption %s exists already: %w", r.ID, store.ErrConflict)
 	}
 	return r, nil

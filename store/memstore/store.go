@@ -46,9 +46,10 @@ type Store struct {
 	// redemptions and orders tell which book a record is in.
 	redemptions index[*book]
 	orders      index[*book]
-	// sessions and orderSessions tell in which book a session was ever attached to a
-	// redemption, and to an order.
-	sessions      index[*book]
+	// sessions tells in which books a session was ever attached to a redemption: in one,
+	// unless a host attaches it to reservations of several coupons. orderSessions tells
+	// in which book it was last attached to an order.
+	sessions      index[[]*book]
 	orderSessions index[*book]
 	// plain holds the orders without a coupon, spread by customer.
 	plain [stripes]*book

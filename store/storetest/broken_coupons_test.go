@@ -82,7 +82,7 @@ func brokenCoupons() map[string]subject {
 				got, err := in.Settle(ctx, t)
 				return got, without(err, store.ErrConflict)
 			}}
-		}, []string{"coupon IDs are unique", "existing IDs are not overwritten", "payment with a used ID"}},
+		}, []string{"coupon IDs are unique", "existing IDs are not overwritten", "payment with a used ID", "IDs are unique in a race"}},
 		"nothing is validated": {func(in store.Store) *faulty {
 			return &faulty{Store: in, createCoupon: func(ctx context.Context, c coupon.Coupon) error {
 				return without(in.CreateCoupon(ctx, c), pricing.ErrInvalid)

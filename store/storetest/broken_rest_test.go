@@ -83,6 +83,15 @@ func brokenRest() map[string]subject {
 				return in.AttachSession(ctx, a)
 			}}
 		}, []string{"attach after the payment"}},
+		"a payment completes what it names": {payingWhatIsNamed, []string{"a session pays once"}},
+		"what is malformed is refused first": {func(in store.Store) *faulty {
+			return &faulty{Store: in, createOrder: func(ctx context.Context, o store.Order) (store.Order, bool, error) {
+				if err := o.Validate(); err != nil {
+					return store.Order{}, false, err
+				}
+				return in.CreateOrder(ctx, o)
+			}}
+		}, []string{"closed stores", "ended contexts"}},
 		"the context is forgotten": {forgettingContext, []string{"ended contexts"}},
 		"a closed store goes on": {func(in store.Store) *faulty {
 			return &faulty{Store: in, close: func() error { return nil }}
@@ -163,5 +172,24 @@ func forgettingContext(in store.Store) *faulty {
 		return in.Reserve(context.WithoutCancel(ctx), r)
 	}, coupon: func(ctx context.Context, id string) (coupon.Coupon, error) {
 		return in.Coupon(context.WithoutCancel(ctx), id)
+	}}
+}
+
+// payingWhatIsNamed looks for no other redemption of the session.
+func payingWhatIsNamed(in store.Store) *faulty {
+	var paid memory[time.Time]
+	return &faulty{Store: in, settle: func(ctx context.Context, t store.Settlement) (store.Settled, error) {
+		if t.Event.Kind == redemption.SessionCompleted {
+			paid.put(t.ReservationID, t.Event.At)
+		}
+		return in.Settle(ctx, t)
+	}, outRecord: func(r redemption.Redemption) redemption.Redemption {
+		if at, named := paid.get(r.ID); named && r.Live() {
+			r.State, r.CompletedAt, r.Deadline = redemption.Completed, at, time.Time{}
+		}
+		return r
+	}, listRedemptions: func(ctx context.Context, list store.RedemptionList) (store.RedemptionPage, error) {
+		list.State = 0 // what was paid is listed as such
+		return in.ListRedemptions(ctx, list)
 	}}
 }

@@ -123,6 +123,44 @@ func (p *probe) reads() []call {
 	}
 }
 
+// malformed are all methods of the store with arguments that they refuse or that find
+// nothing.
+func (p *probe) malformed() []call {
+	none := func(name string, do func(ctx context.Context) (any, error)) call {
+		return call{name + " of what is malformed", func(ctx context.Context) error {
+			_, err := do(ctx)
+			return err
+		}}
+	}
+	s, no := p.s, "a\x00"
+	return []call{
+		none("CreateCoupon", func(ctx context.Context) (any, error) { return nil, s.CreateCoupon(ctx, coupon.Coupon{}) }),
+		none("UpdateCoupon", func(ctx context.Context) (any, error) { return s.UpdateCoupon(ctx, coupon.Coupon{}) }),
+		none("ConfirmMirror", func(ctx context.Context) (any, error) { return s.ConfirmMirror(ctx, no, coupon.Mirror{CouponID: no}) }),
+		none("DeleteCoupon", func(ctx context.Context) (any, error) { return nil, s.DeleteCoupon(ctx, no, 0) }),
+		none("Coupon", func(ctx context.Context) (any, error) { return s.Coupon(ctx, no) }),
+		none("LookUp", func(ctx context.Context) (any, error) { return s.LookUp(ctx, store.LookUp{}) }),
+		none("ListCoupons", func(ctx context.Context) (any, error) { return s.ListCoupons(ctx, store.CouponList{Page: -1}) }),
+		none("Reserve", func(ctx context.Context) (any, error) { return s.Reserve(ctx, store.Reservation{}) }),
+		none("TakeOver", func(ctx context.Context) (any, error) { return s.TakeOver(ctx, store.TakeOver{}) }),
+		none("Settle", func(ctx context.Context) (any, error) { return s.Settle(ctx, store.Settlement{}) }),
+		none("Transition", func(ctx context.Context) (any, error) { return s.Transition(ctx, no, redemption.Event{}) }),
+		none("Redemption", func(ctx context.Context) (any, error) { return s.Redemption(ctx, no) }),
+		none("ListRedemptions", func(ctx context.Context) (any, error) {
+			return s.ListRedemptions(ctx, store.RedemptionList{PageSize: -1})
+		}),
+		none("Due", func(ctx context.Context) (any, error) { return s.Due(ctx, at(0), -1) }),
+		none("CreateOrder", func(ctx context.Context) (any, error) {
+			o, _, err := s.CreateOrder(ctx, store.Order{})
+			return o, err
+		}),
+		none("AttachSession", func(ctx context.Context) (any, error) { return s.AttachSession(ctx, store.Attachment{OrderID: no}) }),
+		none("Order", func(ctx context.Context) (any, error) { return s.Order(ctx, no) }),
+		none("OrderByKey", func(ctx context.Context) (any, error) { return s.OrderByKey(ctx, no, no) }),
+		none("OpenOrders", func(ctx context.Context) (any, error) { return s.OpenOrders(ctx, at(0), -1) }),
+	}
+}
+
 // everything is what the store holds, for a comparison.
 type everything struct {
 	Coupons     []coupon.Coupon
@@ -162,6 +200,9 @@ func endedContexts(p *probe) {
 			same(p, p.everything(), before, "what is stored after %s with a context that has ended", call.name)
 		}
 	}
+	for _, call := range p.malformed() {
+		p.fails(call.do(cancelled), context.Canceled, "%s with a context that has ended", call.name)
+	}
 	for _, call := range p.reads() {
 		p.ok(call.do(p.Context()), "%s after a context had ended", call.name)
 	}
@@ -170,7 +211,7 @@ func endedContexts(p *probe) {
 func closedStores(p *probe) {
 	calls := p.calls()
 	p.ok(p.s.Close(), "Close")
-	for _, call := range calls {
+	for _, call := range append(calls, p.malformed()...) {
 		err := call.do(p.Context())
 		p.fails(err, store.ErrClosed, "%s after Close", call.name)
 		if errors.Is(err, store.ErrNotFound) || errors.Is(err, coupon.ErrNotFound) {

@@ -59,9 +59,15 @@ func listCouponsNewestFirst(p *probe) {
 	if page.Next == "" {
 		p.stop("there is no cursor of the second page")
 	}
-	page, err = p.s.ListCoupons(p.Context(), store.CouponList{After: page.Next, Page: 9})
+	first := page.Next
+	page, err = p.s.ListCoupons(p.Context(), store.CouponList{After: first, Page: 9})
 	p.ok(err, "ListCoupons")
 	same(p, page, store.CouponPage{Items: all[store.DefaultPageSize:], Total: int64(len(all))}, "the last page")
+	for _, ignored := range []int{-1, store.MaxPage + 1} {
+		again, err := p.s.ListCoupons(p.Context(), store.CouponList{After: first, Page: ignored})
+		p.ok(err, "ListCoupons after a cursor, with the page %d, which is ignored", ignored)
+		same(p, again, page, "the last page")
+	}
 }
 
 func listCouponsByPage(p *probe) {

@@ -22,6 +22,7 @@ func reserveClauses() []clause {
 		{"a refused reservation stores nothing", "a call that returns an error has changed nothing", refusedReservationStoresNothing},
 		{"malformed reservations are refused", "the record to store is a reservation, and the order's ReservationID, CouponID, CustomerID and Key are the redemption's; anything else is pricing.ErrInvalid", malformedReservations},
 		{"existing IDs are not overwritten", "the ID of another record or order is ErrConflict", existingIDs},
+		{"IDs are unique in a race", "the ID of another record or order is ErrConflict: of many customers at once with one ID one has it", idsInARace},
 	}
 }
 
@@ -176,6 +177,42 @@ func existingIDs(p *probe) {
 	same(p, p.order(first.Order.ID), first.Order, "the first order")
 	same(p, p.redemption(other.Redemption.ID), other.Redemption, "the reservation that was not taken over")
 	p.counts(c.ID, 0, 2)
+	p.invariants()
+}
+
+// idsInARace lets customers of several coupons, and some without one, ask for one ID.
+func idsInARace(p *probe) {
+	coupons := []coupon.Coupon{p.coupon(), p.coupon(), p.coupon()}
+	callers := min(p.can.Goroutines, 12)
+	for range 6 {
+		records, orders, plain := make([]store.Reservation, callers), make([]store.Reservation, callers), make([]store.Order, callers)
+		for i := range callers {
+			records[i] = p.checkout(coupons[i%len(coupons)], numbered(i), p.key())
+			records[i].Redemption.ID, records[i].Order.ReservationID = records[0].Redemption.ID, records[0].Redemption.ID
+			orders[i] = p.checkout(coupons[i%len(coupons)], numbered(i), p.key())
+			orders[i].Redemption.OrderID, orders[i].Order.ID = orders[0].Order.ID, orders[0].Order.ID
+			plain[i] = p.plain(numbered(i), p.key())
+			plain[i].ID = plain[0].ID
+		}
+		for what, do := range map[string]func(ctx context.Context, s store.Store, i int) error{
+			"redemptions": func(ctx context.Context, s store.Store, i int) error {
+				_, err := s.Reserve(ctx, records[i])
+				return err
+			},
+			"orders": func(ctx context.Context, s store.Store, i int) error {
+				_, err := s.Reserve(ctx, orders[i])
+				return err
+			},
+			"orders without a coupon": func(ctx context.Context, s store.Store, i int) error {
+				_, _, err := s.CreateOrder(ctx, plain[i])
+				return err
+			},
+		} {
+			if n := p.succeeded(p.together(callers, do), store.ErrConflict, "calls with one ID"); n != 1 {
+				p.broken("of %d %s with one ID %d were stored", callers, what, n)
+			}
+		}
+	}
 	p.invariants()
 }
 

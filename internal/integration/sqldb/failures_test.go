@@ -397,3 +397,27 @@ func TestASharedConnectionIsTheHosts(t *testing.T) {
 		require.Equal(t, want, settings(t, db), "when it is closed")
 	})
 }
+
+// A session that an order could not be stored with is not attached to it.
+func TestAttachRefusesWhatNoOrderHas(t *testing.T) {
+	t.Parallel()
+	forEachDatabase(t, func(t *testing.T, s shop) {
+		t.Helper()
+		opened, _ := s.open(t)
+		order, _, err := opened.CreateOrder(t.Context(), plainOrder("ann", "attach", nil))
+		require.NoError(t, err)
+		for _, a := range []store.Attachment{
+			{SessionURL: "https://pay.example"},
+			{SessionID: strings.Repeat("x", 256), SessionURL: "https://pay.example"},
+			{SessionID: "cs_1", SessionURL: "https://pay.example/" + strings.Repeat("x", store.MaxMetadataLength)},
+		} {
+			a.OrderID, a.At, a.Deadline = order.ID, noon().Add(time.Minute), noon().Add(time.Hour)
+			_, err := opened.AttachSession(t.Context(), a)
+			require.ErrorIs(t, err, pricing.ErrInvalid)
+		}
+		stored, err := opened.Order(t.Context(), order.ID)
+		require.NoError(t, err)
+		require.NoError(t, stored.Validate())
+		require.Empty(t, stored.SessionURL)
+	})
+}
