@@ -112,13 +112,13 @@ func purchase(
 	fmt.Printf("created    %s: %s off, at Stripe %s\n", sale.Code, sale.Discount, sale.Mirror.CouponID)
 	checkout, err := service.Checkout(ctx, order(sale.Code.String()))
 	if err != nil {
-		return errors.Join(err, service.Delete(ctx, sale.ID))
+		return errors.Join(err, service.Delete(context.WithoutCancel(ctx), sale.ID))
 	}
 	format := checkout.Order.Quote.Currency.Format
 	fmt.Printf("checkout   %s - %s + %s shipping = %s\n", format(checkout.Order.Quote.Subtotal),
 		format(checkout.Order.Quote.Discount), format(checkout.Order.Quote.Shipping), format(checkout.Order.Quote.Total))
 	if err := pay(ctx, checkout); err != nil {
-		return errors.Join(err, service.Delete(ctx, sale.ID))
+		return errors.Join(err, service.Delete(context.WithoutCancel(ctx), sale.ID))
 	}
 	return errors.Join(settled(ctx, service, sale, checkout, outcomes), service.Delete(context.WithoutCancel(ctx), sale.ID))
 }
