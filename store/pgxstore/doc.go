@@ -12,9 +12,11 @@
 //
 // # Exactness
 //
-// A reservation locks the coupon's gate first, a short row beside the coupon that has
-// its limits and counts, and looks in a second statement, whose snapshot, at READ
-// COMMITTED, is younger than the lock. A coupon without a
+// A reservation is stored first and counted last, at the coupon's gate, a short row
+// beside the coupon that has its limits and counts. What was done by those who held the
+// gate before is looked at in a later statement, whose snapshot, at READ COMMITTED, is
+// younger than the lock; a reservation for which there is no place is removed again in
+// the same transaction. A coupon without a
 // limit over all customers has no row that its customers share: its uses are
 // counted in rows of which each transaction takes one that is free, and two
 // concurrent uses of one customer meet in a unique index.
@@ -27,13 +29,16 @@
 //
 // # Speed
 //
-// One lock is held by one transaction at a time, so a hot coupon would go no faster
-// than the disk commits. Concurrent calls in one process are therefore joined into
+// The gate is held by one transaction at a time, from counting to the end of its commit:
+// a hot coupon would go no faster than the disk commits. Concurrent calls in one process
+// are therefore joined into
 // one transaction (group commit, see [BatchOptions]), without a timer: whoever
 // waits when a transaction returns is the next batch. Nearly every request of a
 // batch is plain: the coupon has places for all, the customer is new to it. Plain
 // ones are found with one probe of an index each and stored by one statement; the
-// others are judged one by one in the same transaction.
+// others are judged one by one before. Processes wait for each other at the gate only,
+// not while they store. A coupon that is used up is not locked at all, and those who ask
+// for it write nothing.
 //
 // # Transactions of the host
 //

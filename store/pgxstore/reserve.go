@@ -18,13 +18,13 @@ type reserveRequest struct {
 	documents orderDocuments
 }
 
-// Outcomes of couponkit_reserve_batch that mean something to the batch.
+// Outcomes of couponkit_claim_batch that mean something to the batch.
 const (
 	outcomeReserved = "reserved" // it was stored
 	outcomeLater    = "later"    // it is to be asked again after the commit
 )
 
-// verdict is what couponkit_reserve_batch says of one request.
+// verdict is what couponkit_claim_batch says of one request.
 type verdict struct {
 	outcome string
 	held    string // the reservation by points that the customer holds
@@ -92,6 +92,8 @@ func (s *Store) reserved(ctx context.Context, r *reserveRequest, v verdict) (res
 		return result, true, nil
 	case "known":
 		result, err = s.firstResult(ctx, r.Reservation)
+	case outcomeLater:
+		return result, false, nil
 	case "held":
 		result.Replayed = true
 		result.Redemption, err = s.Redemption(ctx, v.held)
@@ -203,7 +205,7 @@ func (s *Store) reserveOne(ctx context.Context, q *reserveRequest) (verdict, err
 	return v, err
 }
 
-// reserveBatch holds requests as the columns that couponkit_reserve_batch takes.
+// reserveBatch holds requests as the columns that couponkit_claim_batch takes.
 type reserveBatch struct {
 	coupons []string // each once, sorted
 	demands []int64  // how many requests each coupon has

@@ -52,8 +52,8 @@ func newStatements(in Namespace) *statements {
 			SELECT $1, $2::text, $3, $4::text, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14::text::jsonb, $15::text::jsonb, $16::text::jsonb
 			WHERE NOT EXISTS (SELECT FROM {coupon_redemptions} r WHERE r.customer_id = $4 AND r.key = $2)
 			ON CONFLICT DO NOTHING`),
-		reserveOne:      e(`SELECT * FROM {couponkit_reserve_one}(` + parameters(reserveOneTypes) + `)`),
-		reserveBatch:    e(`SELECT * FROM {couponkit_reserve_batch}(` + parameters(reserveBatchTypes) + `)`),
+		reserveOne:      e(`SELECT * FROM {couponkit_claim}(` + parameters(reserveOneTypes) + `)`),
+		reserveBatch:    e(`SELECT * FROM {couponkit_claim_batch}(` + parameters(reserveBatchTypes) + `, false)`),
 		settleEach:      e(settle("{couponkit_settle_each}", settleTypes)),
 		settleBatch:     e(settle("{couponkit_settle_batch}", settleBatchTypes)),
 		transition:      e(transition("{couponkit_transition}")),
