@@ -1,8 +1,10 @@
 package couponkit_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -13,6 +15,7 @@ import (
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/memstore"
 )
 
 // lapsed is a world with reservations, and with orders that have no coupon, whose
@@ -245,4 +248,31 @@ func TestCouponsOfSweptReservationsAreFree(t *testing.T) {
 	got := w.checkout(t, r)
 	require.NoError(t, w.handle(t.Context(), w.event(got, processor.Completed, processor.Paid)))
 	require.Equal(t, int64(1), w.get(t, c.ID).UsedCount)
+}
+
+// unending answers the end of a session with the session as it is: still open.
+type unending struct{ *fakeprocessor.Processor }
+
+func (p unending) ExpireSession(ctx context.Context, id string) (processor.Session, error) {
+	return p.Session(ctx, id)
+}
+
+// TestASessionThatStaysOpenKeepsItsPlace: an open session can still be paid.
+func TestASessionThatStaysOpenKeepsItsPlace(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	late := now // the processor's clock lags behind
+	fake := fakeprocessor.New(fakeprocessor.Options{Now: func() time.Time { return late }})
+	service, err := couponkit.New(memstore.New(), unending{fake}, couponkit.WithClock(func() time.Time { return now }))
+	require.NoError(t, err)
+	_, err = service.Create(t.Context(), tenOff())
+	require.NoError(t, err)
+	c, err := service.Checkout(t.Context(), couponkit.CheckoutRequest{Cart: phones(), Code: "TEN", Customer: ann})
+	require.NoError(t, err)
+	now = now.Add(couponkit.DefaultSessionLifetime + couponkit.DefaultGrace)
+	report, err := service.Sweep(t.Context(), 0)
+	require.NoError(t, fake.Pay(c.Session.ID), "the session was open all the time")
+	if report.Released != 0 || report.Failed != 1 || err == nil {
+		t.Errorf("the sweep reports %+v and %v, want one that failed", report, err)
+	}
 }
