@@ -38,8 +38,14 @@ func (s *Store) AttachSession(ctx context.Context, a store.Attachment) (store.Or
 // attachable refuses a session that could not be stored.
 func attachable(a store.Attachment) error {
 	var faults pricing.ValidationError
-	if len(a.SessionID) > redemption.MaxIDLength {
+	switch {
+	case a.SessionID == "":
+		faults.Add("sessionId", pricing.FieldRequired, "a session has an ID")
+	case len(a.SessionID) > redemption.MaxIDLength:
 		faults.Add("sessionId", pricing.FieldTooLong, fmt.Sprintf("at most %d bytes", redemption.MaxIDLength))
+	}
+	if len(a.SessionURL) > store.MaxMetadataLength {
+		faults.Add("sessionUrl", pricing.FieldTooLong, fmt.Sprintf("at most %d bytes", store.MaxMetadataLength))
 	}
 	if !storable(a.SessionID) {
 		faults.Add("sessionId", pricing.FieldMalformed, "must be valid UTF-8 text without NUL")

@@ -75,6 +75,14 @@ func brokenRest() map[string]subject {
 				return r
 			}}
 		}, []string{"attach"}},
+		"a session needs no name": {func(in store.Store) *faulty {
+			return &faulty{Store: in, attachSession: func(ctx context.Context, a store.Attachment) (store.Order, error) {
+				if a.SessionID == "" {
+					return in.Order(ctx, a.OrderID)
+				}
+				return in.AttachSession(ctx, a)
+			}}
+		}, []string{"attach needs a session"}},
 		"a paid order takes no session": {func(in store.Store) *faulty {
 			return &faulty{Store: in, attachSession: func(ctx context.Context, a store.Attachment) (store.Order, error) {
 				if o, err := in.Order(ctx, a.OrderID); err == nil && o.Ended() {

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"strings"
 
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
@@ -136,6 +137,7 @@ func ordersByKey(p *probe) {
 func attachClauses() []clause {
 	return []clause{
 		{"attach", "AttachSession records the processor's session in the order, and in its reservation with the new deadline; repeating it is harmless", attach},
+		{"attach needs a session", "an attachment without a session ID, or with a URL longer than an order may have, is pricing.ErrInvalid, and a call that returns an error has changed nothing", attachNeedsASession},
 		{"attach to what has moved on", "an order that has ended, has another session, or whose reservation another order has taken over, is ErrSuperseded", attachSuperseded},
 		{"attach after the payment", "an order that the session has paid for already is no error", attachAfterPayment},
 		{"attach in a race", "an order that has another session is ErrSuperseded: of many sessions at once exactly one is attached", attachInARace},
@@ -166,6 +168,24 @@ func attach(p *probe) {
 	}
 	_, err = p.s.AttachSession(p.Context(), attachment("ord_unknown", p.session()))
 	p.fails(err, store.ErrNotFound, "AttachSession to an unknown order")
+	p.invariants()
+}
+
+func attachNeedsASession(p *probe) {
+	plain, _, err := p.s.CreateOrder(p.Context(), p.plain("ann", p.key()))
+	p.ok(err, "CreateOrder")
+	for _, r := range []store.Reserved{p.reserve(p.coupon(), "ann"), {Order: plain}} {
+		nameless, long := attachment(r.Order.ID, ""), attachment(r.Order.ID, p.session())
+		long.SessionURL = strings.Repeat("x", store.MaxMetadataLength+1)
+		for what, a := range map[string]store.Attachment{"without a session ID": nameless, "with a URL that is too long": long} {
+			_, err := p.s.AttachSession(p.Context(), a)
+			p.fails(err, pricing.ErrInvalid, "AttachSession %s", what)
+			same(p, p.order(r.Order.ID), r.Order, "the order after AttachSession %s", what)
+			if r.Redemption.ID != "" {
+				same(p, p.redemption(r.Redemption.ID), r.Redemption, "the reservation after AttachSession %s", what)
+			}
+		}
+	}
 	p.invariants()
 }
 
