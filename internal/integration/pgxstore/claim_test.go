@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -150,6 +151,7 @@ func TestWhatHappensBeforeTheGate(t *testing.T) {
 				w.check(<-answer)
 				if batched {
 					w.checkNeighbour(<-neighbour)
+					require.Eventually(t, func() bool { return len(w.sizes()) == 2 }, 10*time.Second, time.Millisecond)
 					if !slices.Contains(w.sizes(), 2) {
 						t.Errorf("batches of %v", w.sizes())
 					}
