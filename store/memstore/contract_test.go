@@ -3,7 +3,6 @@ package memstore_test
 import (
 	"testing"
 
-
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/memstore"
 	"github.com/couponkit/couponkit/store/storetest"
