@@ -27,6 +27,7 @@ import (
 // the gate, and what becomes of the reservation.
 type meanwhile struct {
 	limits coupon.Limits
+	points bool                       // the coupon is for points
 	ask    func(*store.Reservation)   // changes what is asked
 	do     func(*claims) error        // what is done meanwhile
 	want   func(store.Reserved) error // nil if a rejection or an error is wanted
@@ -96,7 +97,7 @@ var meanwhiles = map[string]meanwhile{
 		code: coupon.CouponNotFound,
 	},
 	"the customer exchanges points": {
-		limits: coupon.Limits{MaxUses: 10}, ask: byPointsInstead, do: func(w *claims) error {
+		limits: coupon.Limits{MaxUses: 10}, points: true, ask: byPointsInstead, do: func(w *claims) error {
 			_, err := w.others.Reserve(w.Context(), w.exchange("ann", "k"))
 			return err
 		}, want: func(got store.Reserved) error {
@@ -162,6 +163,39 @@ func TestWhatHappensBeforeTheGate(t *testing.T) {
 	}
 }
 
+// TestAKeyOfAnOrderIsNotReservedWith: nothing that a reservation without an order stores
+// would meet an order without a coupon that has its key.
+func TestAKeyOfAnOrderIsNotReservedWith(t *testing.T) {
+	t.Parallel()
+	for name, limits := range map[string]coupon.Limits{"unlimited": {}, "limited": {MaxUses: 10}, "limited per customer": {MaxUsesPerUser: 1}} {
+		for _, batched := range []bool{false, true} {
+			t.Run(name+map[bool]string{false: ", alone", true: ", in a batch"}[batched], func(t *testing.T) {
+				t.Parallel()
+				w := newClaims(t, meanwhile{limits: limits, points: true, ask: byPointsInstead, err: store.ErrKeyReused})
+				o := *checkout(w.coupon, w.quote, "ann", "slow", epoch).Order
+				o.CouponID, o.Coupon, o.ReservationID = "", nil, ""
+				_, _, err := w.others.CreateOrder(t.Context(), o)
+				require.NoError(t, err)
+				w.proceed(gateOfSlow)
+				if !batched {
+					w.check(<-w.start("ann", "slow", byPointsInstead))
+					w.checkRows()
+					return
+				}
+				w.join()
+				answer, neighbour := w.start("ann", "slow", byPointsInstead), w.start("zoe", "slow", byPointsInstead)
+				w.waitUntilQueued()
+				w.proceed(gateOfFirst)
+				w.check(<-answer)
+				got := <-neighbour
+				require.NoError(t, got.err)
+				w.note(got)
+				w.checkRows()
+			})
+		}
+	}
+}
+
 // claims is a coupon with one process whose reservations wait before they are stored,
 // and another one.
 type claims struct {
@@ -204,7 +238,7 @@ func newClaims(t *testing.T, m meanwhile) *claims {
 	}}})
 	w.coupon = newCoupon(t, "hot", func(c *coupon.Coupon) {
 		c.Limits = m.limits
-		if m.ask != nil && m.err == nil {
+		if m.points {
 			c.Distribution, c.PointsRequired = coupon.PointsRedeemable, 50
 		}
 	})
@@ -375,7 +409,8 @@ func (w *claims) checkRows() {
 		w.Errorf("rows (-acknowledged +stored):\n%s", diff)
 	}
 	var orders int
-	if err := w.pool.QueryRow(w.Context(), `SELECT count(*) FROM orders o WHERE NOT EXISTS (SELECT FROM coupon_redemptions r WHERE r.id = o.reservation_id)`).Scan(&orders); err != nil || orders > 0 {
+	if err := w.pool.QueryRow(w.Context(), `SELECT count(*) FROM orders o
+			WHERE o.reservation_id <> '' AND NOT EXISTS (SELECT FROM coupon_redemptions r WHERE r.id = o.reservation_id)`).Scan(&orders); err != nil || orders > 0 {
 		w.Errorf("%d orders without their reservation, %v", orders, err)
 	}
 	if _, err := w.others.Coupon(w.Context(), w.coupon.ID); errors.Is(err, store.ErrNotFound) {

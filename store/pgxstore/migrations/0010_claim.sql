@@ -93,6 +93,9 @@ BEGIN
                             WHERE r.coupon_id = coupons[places[n]] AND r.customer_id = customer_ids[n] LIMIT 1)
                         ELSE (SELECT r.id FROM {coupon_redemptions} r
                             WHERE r.customer_id = customer_ids[n] AND r.key = keys[n]) END IS NOT NULL
+                    -- Nothing of it would meet an order that has its key.
+                    OR quotes[n] IS NULL AND (SELECT o.id FROM {orders} o
+                        WHERE o.customer_id = customer_ids[n] AND o.key = keys[n]) IS NOT NULL
                 ORDER BY n);
         ELSE
             doubtful := pending;
@@ -156,9 +159,8 @@ BEGIN
                 END IF;
             END LOOP;
         END IF;
-        EXIT WHEN holding;
+        EXIT WHEN holding OR cardinality(wanted) = 0;
 
-        EXIT WHEN cardinality(wanted) = 0;
         BEGIN
             INSERT INTO {coupon_redemptions} (id, key, coupon_id, customer_id, state, origin, order_id, session_id,
                 points, points_state, deadline, created_at, updated_at, customer_turn)
@@ -303,7 +305,8 @@ BEGIN
         AND (SELECT sum(k.completed + k.reserved) FROM {coupon_counters} k WHERE k.coupon_id = coupon) < s.max_uses
         AND CASE WHEN s.max_uses_per_user IS NOT NULL OR origin = 'points'
             THEN (SELECT r.id FROM {coupon_redemptions} r WHERE r.coupon_id = coupon AND r.customer_id = customer LIMIT 1) IS NULL
-            ELSE true END;
+            ELSE true END
+        AND (quote IS NOT NULL OR (SELECT o.id FROM {orders} o WHERE o.customer_id = customer AND o.key = key) IS NULL);
     IF FOUND THEN
         INSERT INTO {coupon_redemptions} (id, key, coupon_id, customer_id, state, origin, order_id, session_id,
             points, points_state, deadline, created_at, updated_at)
