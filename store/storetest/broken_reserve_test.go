@@ -184,6 +184,18 @@ func brokenKeys() map[string]subject {
 				return got, err
 			}}
 		}, []string{"a key for something else"}},
+		"points mind no order": {func(in store.Store) *faulty {
+			return &faulty{Store: in, reserve: func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+				got, err := in.Reserve(ctx, r)
+				if errors.Is(err, store.ErrKeyReused) && r.Redemption.Origin == redemption.FromPoints {
+					if _, other := in.OrderByKey(ctx, r.Redemption.CustomerID, r.Redemption.Key); other == nil {
+						r.Redemption.Key += "'"
+						return in.Reserve(ctx, r)
+					}
+				}
+				return got, err
+			}}
+		}, []string{"a key for something else"}},
 		"keys are shared between customers": {func(in store.Store) *faulty {
 			var first memory[store.Reserved]
 			return &faulty{Store: in, reserve: func(ctx context.Context, r store.Reservation) (store.Reserved, error) {

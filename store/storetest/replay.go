@@ -120,6 +120,11 @@ func keyForSomethingElse(p *probe) {
 	p.ok(err, "CreateOrder")
 	_, err = p.s.Reserve(p.Context(), p.checkout(c, "ann", "plain"))
 	p.fails(err, store.ErrKeyReused, "Reserve with the key of an order without a coupon")
+	for what, costing := range map[string]coupon.Coupon{"no limit": p.coupon(forPoints), "a limit": p.coupon(forPoints, limits(9, 9))} {
+		_, err = p.s.Reserve(p.Context(), p.exchange(costing, "ann", "plain"))
+		p.fails(err, store.ErrKeyReused, "Reserve by points of a coupon with %s and the key of an order without a coupon", what)
+		p.counts(costing.ID, 0, 0)
+	}
 	points := p.place(p.exchange(p.coupon(forPoints), "ann", "points"))
 	_, err = p.s.Reserve(p.Context(), p.checkout(c, "ann", "points"))
 	p.fails(err, store.ErrKeyReused, "Reserve with the key of a reservation by points")
