@@ -4,7 +4,7 @@
 readonly COVERAGE_FLOOR=95
 readonly PURE_PACKAGES="pricing coupon eligibility redemption"
 readonly RACE_LANES=2
-readonly RACE_ALONE=internal/benchmarks
+readonly RACE_ALONE="examples/service internal/benchmarks"
 readonly FUZZ_SECONDS_PER_TARGET=4
 readonly FUZZ_SECONDS_IN_TOTAL=120
 
@@ -39,10 +39,14 @@ step_readme() {
 }
 
 # step_race runs the modules in two lanes: for a third of their time they wait for
-# disks, servers and browsers. What measures has the machine for itself afterwards.
+# disks and servers. What measures, or answers requests within a time, has the machine
+# for itself.
 step_race() {
   local dir lane lane_pids=() module logs=() status=0
   dir=$(mktemp -d "$WORK/race.XXXXXX")
+  for module in $RACE_ALONE; do
+    race_tests "$dir" "$module" || status=1
+  done
   for ((lane = 0; lane < RACE_LANES; lane++)); do
     race_lane "$dir" &
     lane_pids+=($!)
@@ -50,7 +54,6 @@ step_race() {
   for lane in "${lane_pids[@]}"; do
     wait "$lane" || status=1
   done
-  race_tests "$dir" "$RACE_ALONE" || status=1
   for module in $MODULES; do
     logs+=("$(race_log "$dir" "$module")")
   done
@@ -66,7 +69,7 @@ step_race() {
 race_lane() {
   local dir=$1 module status=0
   for module in $MODULES; do
-    if [[ $module != "$RACE_ALONE" ]] && mkdir "$dir/${module//\//_}.begun" 2>/dev/null; then
+    if [[ " $RACE_ALONE " != *" $module "* ]] && mkdir "$dir/${module//\//_}.begun" 2>/dev/null; then
       race_tests "$dir" "$module" || status=1
     fi
   done
