@@ -10,9 +10,9 @@ import (
 func TestPlantedFaultsAreNoticed(t *testing.T) {
 	server := newServer(t)
 	for name, plant := range map[string]func(*harness){
-		"no coupon is locked": func(h *harness) {
-			h.rewriteFunctions("s.max_uses IS NOT NULL AND s.active", "false") // nobody passes by its gate
-			h.rewriteFunctions("AND NOT gates[t.place]", "AND false")
+		"what others took before the gate is not minded": func(h *harness) {
+			h.rewriteFunctions("k.coupon_id = coupon) <= limit_of_all", "k.coupon_id = coupon) >= 0")
+			h.rewriteFunctions("> limits[l.place] AS beyond", "> limits[l.place] AND false AS beyond")
 		},
 		"acknowledged before it is committed": func(h *harness) { h.modes = []string{forgetful} },
 		"a release keeps the place": func(h *harness) {
