@@ -3,8 +3,6 @@
 
 readonly COVERAGE_FLOOR=95
 readonly PURE_PACKAGES="pricing coupon eligibility redemption"
-readonly RACE_LANES=2
-readonly RACE_ALONE="examples/service internal/benchmarks"
 readonly FUZZ_SECONDS_PER_TARGET=4
 readonly FUZZ_SECONDS_IN_TOTAL=120
 
@@ -38,62 +36,33 @@ step_readme() {
   bash -euo pipefail -c "$command"
 }
 
-# step_race runs the modules in two lanes: for a third of their time they wait for
-# disks and servers. What measures, or answers requests within a time, has the machine
-# for itself.
 step_race() {
-  local dir lane lane_pids=() module logs=() status=0
-  dir=$(mktemp -d "$WORK/race.XXXXXX")
-  for module in $RACE_ALONE; do
-    race_tests "$dir" "$module" || status=1
-  done
-  for ((lane = 0; lane < RACE_LANES; lane++)); do
-    race_lane "$dir" &
-    lane_pids+=($!)
-  done
-  for lane in "${lane_pids[@]}"; do
-    wait "$lane" || status=1
-  done
-  for module in $MODULES; do
-    logs+=("$(race_log "$dir" "$module")")
-  done
-  if ((status != 0)); then
-    # Everything but what has passed.
-    cat "${logs[@]}" | grep -v -E '^=== (RUN|PAUSE|CONT|NAME)|^ *--- PASS|OK, passed [0-9]+ tests|^(ok|\?|PASS)' >&2
+  local log="$WORK/race.log"
+  : >"$log"
+  each_module race_tests "$log"
+  check_skips "$log"
+}
+
+# race_tests shows the summary lines of go test, and everything when it fails.
+race_tests() {
+  local log=$1 part="$WORK/race.part" status
+  set +e
+  go test -race -count=1 -timeout 15m -v ./... >"$part" 2>&1
+  status=$?
+  set -e
+  cat "$part" >>"$log"
+  if [[ $status -ne 0 ]]; then
+    grep -v -E '^=== (RUN|PAUSE|CONT|NAME)|^ *--- PASS|OK, passed [0-9]+ tests' "$part" >&2
     return "$status"
   fi
-  check_skips "${logs[@]}"
-}
-
-# race_lane tests every module that no other lane has begun: that has made its folder.
-race_lane() {
-  local dir=$1 module status=0
-  for module in $MODULES; do
-    if [[ " $RACE_ALONE " != *" $module "* ]] && mkdir "$dir/${module//\//_}.begun" 2>/dev/null; then
-      race_tests "$dir" "$module" || status=1
-    fi
-  done
-  return "$status"
-}
-
-race_log() { printf '%s/%s.log\n' "$1" "${2//\//_}"; }
-
-# race_tests shows the summary lines of go test for a module when it has ended, all at
-# once: so they stay together.
-race_tests() {
-  local dir=$1 module=$2 log lines status=0
-  log=$(race_log "$dir" "$module")
-  (cd "$module" && GOWORK=off go test -race -count=1 -timeout 15m -v ./...) >"$log" 2>&1 || status=$?
-  lines=$(grep -E '^(ok|\?|FAIL) ' "$log" || true)
-  printf -- '-- module %s\n%s\n' "$module" "$lines"
-  return "$status"
+  grep -E '^(ok|\?) ' "$part" || true
 }
 
 # check_skips fails on every skipped test that .ci/allowed-skips.txt does not
-# name: a test that found no server has shown nothing. Every log must be there.
+# name: a test that found no server has shown nothing.
 check_skips() {
   local skipped test refused=0
-  skipped=$(sed -n -E 's/^ *--- SKIP: ([^ ]+) .*/\1/p' "$@" | sort -u)
+  skipped=$(sed -n -E 's/^ *--- SKIP: ([^ ]+) .*/\1/p' "$1" | sort -u)
   for test in $skipped; do
     if awk -v test="$test" '$1 == test { found = 1 } END { exit !found }' .ci/allowed-skips.txt; then
       printf 'skipped, as .ci/allowed-skips.txt says: %s\n' "$test"

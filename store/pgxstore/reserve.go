@@ -50,7 +50,7 @@ func (s *Store) Reserve(ctx context.Context, r store.Reservation) (store.Reserve
 			return reserved, err
 		}
 	}
-	return store.Reserved{}, fmt.Errorf("reserve: the customer's reservation changes all the time: %w", store.ErrConflict)
+	return store.Reserved{}, fmt.Errorf("reserve: the coupon, or what the customer holds of it, changes all the time: %w", store.ErrConflict)
 }
 
 // newReserveRequest checks and normalises what is about to be stored.
@@ -176,10 +176,13 @@ func (s *Store) reserveLater(ctx context.Context, requests []*reserveRequest, an
 	}
 	decided, err := s.reserveAll(ctx, rest)
 	for i, n := range later {
-		if err != nil {
-			answers[n] = answer[verdict]{err: err}
-		} else {
+		switch {
+		case err == nil:
 			answers[n] = decided[i]
+		case divisible(err) && len(rest) > 1: // two of them are in each other's way
+			answers[n].value, answers[n].err = s.reserveOne(ctx, rest[i])
+		default:
+			answers[n] = answer[verdict]{err: err}
 		}
 	}
 }

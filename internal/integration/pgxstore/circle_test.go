@@ -30,32 +30,14 @@ import (
 func TestNobodyWaitsInACircle(t *testing.T) {
 	t.Parallel()
 	rush := newRush(t, "")
-	for range 10 {
-		rush.round()
-	}
-	if met := rush.deadlocks.Load(); met > 0 {
-		t.Errorf("%d deadlocks", met)
-	}
-	t.Logf("%d calls, %d in batches of several", rush.calls.Load(), rush.joined.Load())
-	if rush.joined.Load() < rush.calls.Load()/4 {
-		t.Error("few calls were joined")
-	}
-	if err := storetest.CheckInvariants(t.Context(), rush.stores[0]); err != nil {
-		t.Error(err)
-	}
+	rush.withoutDeadlock(10, rush.round)
 }
 
 // TestNobodyWaitsInACircleNotices lets batches lock redemptions in any order.
 func TestNobodyWaitsInACircleNotices(t *testing.T) {
 	t.Parallel()
 	rush := newRush(t, `ORDER BY md5(random()::text || redemption_id)`)
-	for range 50 {
-		rush.round()
-		if rush.deadlocks.Load() > 0 {
-			return
-		}
-	}
-	t.Error("no deadlock")
+	rush.untilDeadlock(50, rush.round)
 }
 
 // rush is a database that several processes use, and how often they met in a deadlock.
@@ -141,6 +123,35 @@ func (d deadlockTracer) TraceQueryEnd(_ context.Context, _ *pgx.Conn, data pgx.T
 		d.r.deadlocks.Add(1)
 		d.r.Logf("%s\n%s\n%s", server.Message, server.Detail, server.Where)
 	}
+}
+
+// withoutDeadlock wants no deadlock in so many rounds, in which calls were joined.
+func (r *rush) withoutDeadlock(rounds int, round func()) {
+	r.Helper()
+	for range rounds {
+		round()
+	}
+	if met := r.deadlocks.Load(); met > 0 {
+		r.Errorf("%d deadlocks", met)
+	}
+	r.Logf("%d calls, %d in batches of several", r.calls.Load(), r.joined.Load())
+	if r.joined.Load() < r.calls.Load()/4 {
+		r.Error("few calls were joined")
+	}
+	if err := storetest.CheckInvariants(r.Context(), r.stores[0]); err != nil {
+		r.Error(err)
+	}
+}
+
+// untilDeadlock wants one in so many rounds.
+func (r *rush) untilDeadlock(rounds int, round func()) {
+	r.Helper()
+	for range rounds {
+		if round(); r.deadlocks.Load() > 0 {
+			return
+		}
+	}
+	r.Error("no deadlock")
 }
 
 // round makes checkouts, and lets everybody do something with all of them.

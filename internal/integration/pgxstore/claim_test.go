@@ -1,7 +1,6 @@
 package pgxstore_test
 
 import (
-	"context"
 	"errors"
 	"math/rand/v2"
 	"slices"
@@ -29,6 +28,7 @@ type meanwhile struct {
 	limits coupon.Limits
 	points bool                       // the coupon is for points
 	ask    func(*store.Reservation)   // changes what is asked
+	before func(*claims) error        // what is done before, if anything
 	do     func(*claims) error        // what is done meanwhile
 	want   func(store.Reserved) error // nil if a rejection or an error is wanted
 	code   coupon.RejectionCode
@@ -130,36 +130,30 @@ func byPointsInstead(r *store.Reservation) {
 func TestWhatHappensBeforeTheGate(t *testing.T) {
 	t.Parallel()
 	for name, m := range meanwhiles {
-		for _, batched := range []bool{false, true} {
-			t.Run(name+map[bool]string{false: ", alone", true: ", in a batch"}[batched], func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			t.Run("alone", func(t *testing.T) {
 				t.Parallel()
 				w := newClaims(t, m)
-				if batched {
-					w.join()
-				}
-				answer := w.start("ann", "slow", m.ask)
-				var neighbour <-chan claimed
-				if batched {
-					neighbour = w.start("zoe", "slow", m.ask)
-					w.waitUntilQueued()
-				}
-				w.proceed(gateOfFirst)
-				w.waitUntilHeld(gateOfSlow)
-				if err := m.do(w); err != nil {
-					t.Fatal(err)
-				}
-				w.proceed(gateOfSlow)
+				answer := w.start("ann")
+				w.last.reached()
+				require.NoError(t, m.do(w))
+				w.last.open()
 				w.check(<-answer)
-				if batched {
-					w.checkNeighbour(<-neighbour)
-					require.Eventually(t, func() bool { return len(w.sizes()) == 2 }, 10*time.Second, time.Millisecond)
-					if !slices.Contains(w.sizes(), 2) {
-						t.Errorf("batches of %v", w.sizes())
-					}
-				}
 				w.checkRows()
 			})
-		}
+			t.Run("in a batch", func(t *testing.T) {
+				t.Parallel()
+				joined(t, m, []string{"ann", "zoe"}, func(w *claims, answers []<-chan claimed) {
+					w.last.reached()
+					require.NoError(t, m.do(w))
+					w.last.open()
+					w.check(<-answers[0])
+					w.checkNeighbour(<-answers[1])
+					w.checkRows()
+				})
+			})
+		})
 	}
 }
 
@@ -168,32 +162,88 @@ func TestWhatHappensBeforeTheGate(t *testing.T) {
 func TestAKeyOfAnOrderIsNotReservedWith(t *testing.T) {
 	t.Parallel()
 	for name, limits := range map[string]coupon.Limits{"unlimited": {}, "limited": {MaxUses: 10}, "limited per customer": {MaxUsesPerUser: 1}} {
-		for _, batched := range []bool{false, true} {
-			t.Run(name+map[bool]string{false: ", alone", true: ", in a batch"}[batched], func(t *testing.T) {
-				t.Parallel()
-				w := newClaims(t, meanwhile{limits: limits, points: true, ask: byPointsInstead, err: store.ErrKeyReused})
-				o := *checkout(w.coupon, w.quote, "ann", "slow", epoch).Order
-				o.CouponID, o.Coupon, o.ReservationID = "", nil, ""
-				_, _, err := w.others.CreateOrder(t.Context(), o)
-				require.NoError(t, err)
-				w.proceed(gateOfSlow)
-				if !batched {
-					w.check(<-w.start("ann", "slow", byPointsInstead))
-					w.checkRows()
-					return
-				}
-				w.join()
-				answer, neighbour := w.start("ann", "slow", byPointsInstead), w.start("zoe", "slow", byPointsInstead)
-				w.waitUntilQueued()
-				w.proceed(gateOfFirst)
-				w.check(<-answer)
-				got := <-neighbour
+		m := meanwhile{limits: limits, points: true, ask: byPointsInstead, err: store.ErrKeyReused, before: func(w *claims) error {
+			o := *checkout(w.coupon, w.quote, "ann", "slow", epoch).Order
+			o.CouponID, o.Coupon, o.ReservationID = "", nil, ""
+			_, _, err := w.others.CreateOrder(t.Context(), o)
+			return err
+		}}
+		t.Run(name+", alone", func(t *testing.T) {
+			t.Parallel()
+			w := newClaims(t, m)
+			w.last.open()
+			w.check(<-w.start("ann"))
+			w.checkRows()
+		})
+		t.Run(name+", in a batch", func(t *testing.T) {
+			t.Parallel()
+			joined(t, m, []string{"ann", "zoe"}, func(w *claims, answers []<-chan claimed) {
+				w.last.open()
+				w.check(<-answers[0])
+				got := <-answers[1]
 				require.NoError(t, got.err)
 				w.note(got)
 				w.checkRows()
 			})
+		})
+	}
+}
+
+// TestTwoOfABatchWithOneID: one of them is stored, and the other fails alone, whether
+// there is a place for them at first or only when the one before them has fallen.
+func TestTwoOfABatchWithOneID(t *testing.T) {
+	t.Parallel()
+	same := func(r *store.Reservation) {
+		if r.Redemption.CustomerID != "ann" {
+			r.Redemption.ID, r.Order.ReservationID = redemption.IDPrefix+"same", redemption.IDPrefix+"same"
 		}
 	}
+	t.Run("at first", func(t *testing.T) {
+		t.Parallel()
+		joined(t, meanwhile{limits: coupon.Limits{MaxUses: 10}, ask: same}, []string{"yan", "zoe"}, func(w *claims, answers []<-chan claimed) {
+			w.last.open()
+			w.checkOneOf(<-answers[0], <-answers[1])
+			w.checkRows()
+		})
+	})
+	t.Run("when there is a place", func(t *testing.T) {
+		t.Parallel()
+		m := meanwhile{limits: coupon.Limits{MaxUses: 3, MaxUsesPerUser: 1}, ask: same, code: coupon.UserUsageLimitReached, before: func(w *claims) error {
+			return errors.Join(w.reserve("bob", "k"), w.reserve("carl", "k"))
+		}}
+		joined(t, m, []string{"ann", "yan", "zoe"}, func(w *claims, answers []<-chan claimed) {
+			w.last.reached()
+			require.NoError(t, errors.Join(w.cancel("bob", "k"), w.cancel("carl", "k"), w.reserve("ann", "k")))
+			w.last.open()
+			w.check(<-answers[0])
+			w.checkOneOf(<-answers[1], <-answers[2])
+			w.checkRows()
+		})
+	})
+}
+
+// joined lets customers ask one after another of a process that is busy, so that they
+// are a batch. Should they not have been queued in time, it is done again with more
+// patience.
+func joined(t *testing.T, m meanwhile, customers []string, then func(w *claims, answers []<-chan claimed)) {
+	t.Helper()
+	for patience := 10 * time.Millisecond; patience < 5*time.Second; patience *= 2 {
+		w := newClaims(t, m)
+		w.beBusy()
+		var answers []<-chan claimed
+		for _, customer := range customers {
+			answers = append(answers, w.start(customer))
+			time.Sleep(patience)
+		}
+		w.first.open()
+		then(w, answers)
+		require.NoError(t, (<-w.busy).err)
+		require.NoError(t, w.slow.Close()) // after its reports
+		if w.batches[1] == len(customers) || t.Failed() {
+			return
+		}
+	}
+	t.Error("they were never one batch")
 }
 
 // claims is a coupon with one process whose reservations wait before they are stored,
@@ -206,19 +256,13 @@ type claims struct {
 	slow, others *pgxstore.Store
 	coupon       coupon.Coupon
 	quote        pricing.Quote
-	first        <-chan claimed
-	held         map[int]func()
+	first, last  *barrier // before reservations with the keys first and slow are stored
+	busy         <-chan claimed
 	stored       map[string]bool // reservations, by ID
 
 	mu      sync.Mutex
 	batches []int
 }
-
-// The advisory locks that reservations of the keys first and slow wait for.
-const (
-	gateOfFirst = 4711
-	gateOfSlow  = 4712
-)
 
 // claimed is what became of a reservation.
 type claimed struct {
@@ -229,7 +273,7 @@ type claimed struct {
 func newClaims(t *testing.T, m meanwhile) *claims {
 	t.Helper()
 	pool := newDatabase(t, pgxstore.Namespace{})
-	w := &claims{T: t, meanwhile: m, pool: pool, quote: quote(t), held: map[int]func(){}, stored: map[string]bool{}}
+	w := &claims{T: t, meanwhile: m, pool: pool, quote: quote(t), stored: map[string]bool{}}
 	w.others = newStore(t, pool, pgxstore.Options{Batch: pgxstore.BatchOptions{Off: true}})
 	w.slow = newStore(t, pool, pgxstore.Options{Batch: pgxstore.BatchOptions{Workers: 1, OnBatch: func(b pgxstore.BatchReport) {
 		w.mu.Lock()
@@ -245,53 +289,20 @@ func newClaims(t *testing.T, m meanwhile) *claims {
 	if err := w.others.CreateCoupon(t.Context(), w.coupon); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := pool.Exec(t.Context(), `
-		CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-			PERFORM pg_advisory_xact_lock_shared(CASE new.key WHEN 'first' THEN 4711 ELSE 4712 END);
-			RETURN new;
-		END $$;
-		CREATE TRIGGER dawdle BEFORE INSERT ON coupon_redemptions FOR EACH ROW WHEN (new.key IN ('first', 'slow')) EXECUTE FUNCTION dawdle()`); err != nil {
-		t.Fatal(err)
+	w.first, w.last = newBarrier(t, pool, "first", 1), newBarrier(t, pool, "slow", 2)
+	w.last.close()
+	if m.before != nil {
+		if err := m.before(w); err != nil {
+			t.Fatal(err)
+		}
 	}
-	w.hold(gateOfSlow)
 	return w
 }
 
-// hold takes a lock until proceed is called.
-func (w *claims) hold(lock int) {
+// beBusy lets a reservation of another coupon wait.
+func (w *claims) beBusy() {
 	w.Helper()
-	tx, err := w.pool.Begin(w.Context())
-	if err != nil {
-		w.Fatal(err)
-	}
-	if _, err := tx.Exec(w.Context(), `SELECT pg_advisory_xact_lock($1)`, lock); err != nil {
-		w.Fatal(err)
-	}
-	w.held[lock] = sync.OnceFunc(func() { _ = tx.Rollback(context.WithoutCancel(w.Context())) })
-	w.Cleanup(w.held[lock])
-}
-
-func (w *claims) proceed(lock int) {
-	if free := w.held[lock]; free != nil {
-		free()
-	}
-}
-
-// waitUntilHeld waits until somebody waits for the lock.
-func (w *claims) waitUntilHeld(lock int) {
-	w.Helper()
-	for waiting := 0; waiting == 0; time.Sleep(time.Millisecond) {
-		if err := w.pool.QueryRow(w.Context(), `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND objid = $1
-				AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`, lock).Scan(&waiting); err != nil {
-			w.Fatal(err)
-		}
-	}
-}
-
-// join makes the process busy, so that those who come now are a batch.
-func (w *claims) join() {
-	w.Helper()
-	w.hold(gateOfFirst)
+	w.first.close()
 	other := newCoupon(w.T, "other")
 	if err := w.others.CreateCoupon(w.Context(), other); err != nil {
 		w.Fatal(err)
@@ -301,17 +312,15 @@ func (w *claims) join() {
 		result, err := w.slow.Reserve(w.Context(), checkout(other, w.quote, "yves", "first", epoch))
 		answer <- claimed{result, err}
 	}()
-	w.first = answer
-	w.waitUntilHeld(gateOfFirst)
+	w.busy = answer
+	w.first.reached()
 }
 
-// waitUntilQueued gives calls that have begun the time to be queued.
-func (w *claims) waitUntilQueued() { time.Sleep(300 * time.Millisecond) }
-
-func (w *claims) start(customer, key string, ask func(*store.Reservation)) <-chan claimed {
-	r := checkout(w.coupon, w.quote, customer, key, epoch)
-	if ask != nil {
-		ask(&r)
+// start reserves with the key slow.
+func (w *claims) start(customer string) <-chan claimed {
+	r := checkout(w.coupon, w.quote, customer, "slow", epoch)
+	if w.ask != nil {
+		w.ask(&r)
 	}
 	answer := make(chan claimed, 1)
 	go func() {
@@ -369,9 +378,6 @@ func (w *claims) check(got claimed) {
 // coupon's.
 func (w *claims) checkNeighbour(got claimed) {
 	w.Helper()
-	if first := <-w.first; first.err != nil {
-		w.Error(first.err)
-	}
 	ofCustomer := w.code == coupon.UserUsageLimitReached
 	if failed := got.err != nil; failed != (w.want == nil && !ofCustomer) {
 		w.Errorf("the other one of the batch: %v", got.err)
@@ -379,16 +385,22 @@ func (w *claims) checkNeighbour(got claimed) {
 	w.note(got)
 }
 
+// checkOneOf wants one of two stored, and the other one refused for what the first has.
+func (w *claims) checkOneOf(stored, refused claimed) {
+	w.Helper()
+	if stored.err != nil {
+		stored, refused = refused, stored
+	}
+	if stored.err != nil || !errors.Is(refused.err, store.ErrConflict) {
+		w.Errorf("%v and %v, want one ErrConflict", stored.err, refused.err)
+	}
+	w.note(stored)
+}
+
 func (w *claims) note(got claimed) {
 	if got.err == nil {
 		w.stored[got.result.Redemption.ID] = true
 	}
-}
-
-func (w *claims) sizes() []int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.batches)
 }
 
 // checkRows wants a row and an order for each slow reservation that was acknowledged and
@@ -428,19 +440,7 @@ func TestNobodyWaitsInACircleReserving(t *testing.T) {
 	t.Parallel()
 	rush := newRush(t, "")
 	rush.slowly()
-	for range 6 {
-		rush.reservations()
-	}
-	if met := rush.deadlocks.Load(); met > 0 {
-		t.Errorf("%d deadlocks", met)
-	}
-	t.Logf("%d calls, %d in batches of several", rush.calls.Load(), rush.joined.Load())
-	if rush.joined.Load() < rush.calls.Load()/4 {
-		t.Error("few calls were joined")
-	}
-	if err := storetest.CheckInvariants(t.Context(), rush.stores[0]); err != nil {
-		t.Error(err)
-	}
+	rush.withoutDeadlock(6, rush.reservations)
 }
 
 // TestNobodyWaitsInACircleReservingNotices lets batches store in any order, and lets
@@ -451,22 +451,15 @@ func TestNobodyWaitsInACircleReservingNotices(t *testing.T) {
 		"stored in any order": {"couponkit_claim_batch", "ORDER BY customer_ids[n]; -- the same for all", "ORDER BY md5(random()::text || n); -- the same for all"},
 		"gates held before": {
 			"couponkit_claim_batch", "pending := ARRAY(SELECT generate_series(1, requests));",
-			"pending := ARRAY(SELECT generate_series(1, requests)); PERFORM {couponkit_lock}(coupons);",
+			"pending := ARRAY(SELECT generate_series(1, requests)); PERFORM public.couponkit_lock(coupons);",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rush := newRush(t, "")
 			rush.slowly()
-			wrong := strings.ReplaceAll(plant.wrong, "{couponkit_lock}", "public.couponkit_lock")
-			change(t, rush.pool, plant.function, "public", plant.correct, wrong)
-			for range 30 {
-				rush.reservations()
-				if rush.deadlocks.Load() > 0 {
-					return
-				}
-			}
-			t.Error("no deadlock")
+			change(t, rush.pool, plant.function, "public", plant.correct, plant.wrong)
+			rush.untilDeadlock(30, rush.reservations)
 		})
 	}
 }

@@ -2,9 +2,7 @@ package pgxstore_test
 
 import (
 	"errors"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -48,8 +46,7 @@ func TestATurnThatWasLeft(t *testing.T) {
 			t.Parallel()
 			w := newTurns(t)
 			slow.before(w)
-			proceed := w.hold()
-			defer proceed()
+			w.barrier.close()
 			type answer struct {
 				overLimit bool
 				err       error
@@ -59,12 +56,12 @@ func TestATurnThatWasLeft(t *testing.T) {
 				overLimit, err := slow.call(w)
 				answers <- answer{overLimit, err}
 			}()
-			w.held()
+			w.barrier.reached()
 			w.lose("quick")
 			if settled, err := w.settle(w.quick, "quick", redemption.SessionCompleted); err != nil || settled.Redemption.State != redemption.Completed || settled.Redemption.OverLimit {
 				t.Fatalf("%+v, %v", settled.Redemption, err)
 			}
-			proceed()
+			w.barrier.open()
 			if got := <-answers; got.err != nil || !got.overLimit {
 				t.Errorf("beyond the limit: %t, %v", got.overLimit, got.err)
 			}
@@ -83,9 +80,10 @@ type turns struct {
 	slow, quick *pgxstore.Store
 	coupon      coupon.Coupon
 	quote       pricing.Quote
+	barrier     *barrier
 }
 
-// newTurns lets whatever is stored for the key slow wait while the lock is held.
+// newTurns has a barrier for whatever is stored with the key slow.
 func newTurns(t *testing.T) *turns {
 	t.Helper()
 	pool := newDatabase(t, pgxstore.Namespace{})
@@ -95,43 +93,8 @@ func newTurns(t *testing.T) *turns {
 	if err := w.quick.CreateCoupon(t.Context(), w.coupon); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := pool.Exec(t.Context(), `
-		CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-			PERFORM pg_advisory_xact_lock_shared(4711);
-			RETURN new;
-		END $$;
-		CREATE TRIGGER dawdle BEFORE INSERT OR UPDATE ON coupon_redemptions FOR EACH ROW WHEN (new.key = 'slow') EXECUTE FUNCTION dawdle()`); err != nil {
-		t.Fatal(err)
-	}
+	w.barrier = newBarrier(t, pool, "slow", 1)
 	return w
-}
-
-// hold takes the lock until the function is called.
-func (w *turns) hold() (proceed func()) {
-	w.Helper()
-	tx, err := w.pool.Begin(w.Context())
-	if err != nil {
-		w.Fatal(err)
-	}
-	if _, err := tx.Exec(w.Context(), `SELECT pg_advisory_xact_lock(4711)`); err != nil {
-		w.Fatal(err)
-	}
-	return sync.OnceFunc(func() {
-		if err := tx.Rollback(w.Context()); err != nil {
-			w.Error(err)
-		}
-	})
-}
-
-// held waits until somebody waits for the lock.
-func (w *turns) held() {
-	w.Helper()
-	for waiting := 0; waiting == 0; time.Sleep(time.Millisecond) {
-		if err := w.pool.QueryRow(w.Context(), `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
-				AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`).Scan(&waiting); err != nil {
-			w.Fatal(err)
-		}
-	}
 }
 
 // lose reserves a use whose payment fails.
