@@ -85,8 +85,9 @@ func plainCode(typed string) (string, bool) {
 // with a mark, which is trimmed off. A handful of rounds settles every text.
 func codeKey(typed string) (key string, stable bool) {
 	key = trimSpace(norm.NFKC.String(typed))
+	upper := cases.Upper(language.Und)
 	for range 8 {
-		next := trimSpace(norm.NFKC.String(cases.Upper(language.Und).String(key)))
+		next := trimSpace(norm.NFKC.String(upper.String(key)))
 		if next == key {
 			return key, true
 		}

@@ -15,8 +15,8 @@ import (
 	"github.com/couponkit/couponkit/store/storetest"
 )
 
-// joined runs the calls so that they are one batch: the host holds the write lock
-// until all of them wait.
+// joined runs the calls so that they are one batch, in this order: the host holds the
+// write lock until all of them wait.
 func (s shop) joined(t *testing.T, opened store.Store, calls ...func()) {
 	t.Helper()
 	_, db := s.open(t)
@@ -26,6 +26,7 @@ func (s shop) joined(t *testing.T, opened store.Store, calls ...func()) {
 	var running sync.WaitGroup
 	for _, call := range calls {
 		running.Go(call)
+		time.Sleep(2 * time.Millisecond)
 	}
 	time.Sleep(100 * time.Millisecond)
 	require.NoError(t, host.Rollback())

@@ -19,7 +19,6 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/sqlstore"
-	"github.com/couponkit/couponkit/store/storetest"
 )
 
 // tripwire is a driver of which one statement fails, once.
@@ -136,18 +135,7 @@ func (s shop) created(t *testing.T, opened store.Store, orders []store.Order, ot
 		}
 		calls = append(calls, func() { _, _, errs[i] = opened.CreateOrder(t.Context(), o) })
 	}
-	_, db := s.open(t)
-	host := s.begin(t, db)
-	_, err := host.ExecContext(t.Context(), "DELETE FROM orders WHERE id = 'none'") // takes the lock
-	require.NoError(t, err)
-	var running sync.WaitGroup
-	for _, call := range calls {
-		running.Go(call)
-		time.Sleep(5 * time.Millisecond) // in this order
-	}
-	time.Sleep(50 * time.Millisecond)
-	require.NoError(t, host.Rollback())
-	running.Wait()
+	s.joined(t, opened, calls...)
 	for i, o := range orders {
 		_, err := opened.Order(t.Context(), o.ID)
 		if errs[i] == nil {
@@ -157,7 +145,6 @@ func (s shop) created(t *testing.T, opened store.Store, orders []store.Order, ot
 			require.ErrorIs(t, err, store.ErrNotFound, "the call of order %d has returned %v", i, errs[i])
 		}
 	}
-	require.NoError(t, storetest.CheckInvariants(t.Context(), opened))
 	return stored
 }
 
@@ -199,8 +186,7 @@ func TestAFullDiskFailsOneCallOfABatch(t *testing.T) {
 		_, db := s.open(t)
 		var pages int
 		require.NoError(t, db.QueryRowContext(t.Context(), "PRAGMA page_count").Scan(&pages))
-		limited := must(sql.Open(sqliteDrivers[t.Name()[strings.LastIndexByte(t.Name(), '/')+1:]],
-			fmt.Sprintf("%s&_pragma=max_page_count(%d)", s.dsn, pages+40)))
+		limited := must(sql.Open(s.driver, fmt.Sprintf("%s&_pragma=max_page_count(%d)", s.dsn, pages+40)))
 		t.Cleanup(func() { require.NoError(t, limited.Close()) })
 		opened, err := sqlstore.New(limited, sqlstore.SQLite, sqlstore.Options{})
 		require.NoError(t, err)
