@@ -211,17 +211,21 @@ func (s *Service) Reservations(ctx context.Context, customerID string) ([]redemp
 	if customerID == "" {
 		return nil, nil // the list would be everybody's
 	}
-	page, err := s.store.ListRedemptions(ctx, store.RedemptionList{
-		CustomerID: customerID, State: redemption.Reserved, PageSize: store.MaxPageSize,
-	})
-	if err != nil {
-		return nil, err
-	}
+	list := store.RedemptionList{CustomerID: customerID, State: redemption.Reserved, PageSize: store.MaxPageSize}
 	var held []redemption.Redemption
-	for _, r := range page.Items {
-		if r.Origin == redemption.FromPoints {
-			held = append(held, r)
+	for len(held) < store.MaxPageSize {
+		page, err := s.store.ListRedemptions(ctx, list)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range page.Items {
+			if r.Origin == redemption.FromPoints {
+				held = append(held, r)
+			}
+		}
+		if list.After = page.Next; list.After == "" {
+			break
 		}
 	}
-	return held, nil
+	return held[:min(len(held), store.MaxPageSize)], nil
 }

@@ -535,3 +535,22 @@ func TestReservationsAreTheirCustomers(t *testing.T) {
 	_, err := w.Reservations(t.Context(), ann.ID)
 	require.ErrorIs(t, err, errDown)
 }
+
+// TestReservationsBehindManyCheckouts: checkouts that are open, however many, hide no
+// exchange.
+func TestReservationsBehindManyCheckouts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	held := w.exchange(t, w.create(t, forPoints()))
+	w.pass(time.Minute) // the checkouts are newer
+	for i := range store.MaxPageSize + 1 {
+		d := tenOff()
+		d.Code = fmt.Sprint("OTHER", i)
+		w.create(t, d)
+		w.checkout(t, w.request(d.Code))
+	}
+	list, err := w.Reservations(t.Context(), ann.ID)
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+	require.Equal(t, held.ID, list[0].ID)
+}

@@ -18,6 +18,9 @@ func (r Reservation) Validate() error {
 		!record.CompletedAt.IsZero() || !record.ReleasedAt.IsZero() {
 		faults.Add("state", pricing.FieldMismatch, "a reservation begins reserved")
 	}
+	if record.PointsState > redemption.PointsPending {
+		faults.Add("pointsState", pricing.FieldMismatch, "points are debited after a reservation has begun")
+	}
 	switch o := r.Order; {
 	case o == nil && record.Origin == redemption.FromCheckout:
 		faults.Add("order", pricing.FieldRequired, "a checkout has an order")

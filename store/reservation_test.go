@@ -33,8 +33,16 @@ func TestReservationValidate(t *testing.T) {
 		change func(*store.Reservation)
 		fields []string // that are at fault
 	}{
-		"a checkout":                {func(*store.Reservation) {}, nil},
-		"by points":                 {byPoints, nil},
+		"a checkout": {func(*store.Reservation) {}, nil},
+		"by points":  {byPoints, nil},
+		"by points that were debited": {func(r *store.Reservation) {
+			byPoints(r)
+			r.Redemption.PointsState = redemption.PointsDebited
+		}, []string{"pointsState"}},
+		"by points that are due back": {func(r *store.Reservation) {
+			byPoints(r)
+			r.Redemption.PointsState = redemption.PointsRefundDue
+		}, []string{"pointsState"}},
 		"a checkout alone":          {func(r *store.Reservation) { r.Order = nil }, []string{"order"}},
 		"over the limit":            {func(r *store.Reservation) { r.Redemption.OverLimit = true }, []string{"state"}},
 		"waiting for its payment":   {func(r *store.Reservation) { r.Redemption.AwaitingPayment = true }, []string{"state"}},

@@ -141,8 +141,12 @@ func malformedReservations(p *probe) {
 		"an order of another key":      func(r *store.Reservation) { r.Order.Key += "x" },
 		"an order of no state":         func(r *store.Reservation) { r.Order.State = 0 },
 		"an order of another discount": func(r *store.Reservation) { r.Order.DiscountAmount++ },
-		"a checkout without an order":  func(r *store.Reservation) { r.Order = nil },
-		"an ID that is too long":       func(r *store.Reservation) { r.Redemption.CustomerID = strings.Repeat("x", redemption.MaxIDLength+1) },
+		"points debited before": func(r *store.Reservation) {
+			*r = p.exchange(p.coupon(forPoints), "ann", p.key())
+			r.Redemption.PointsState = redemption.PointsDebited
+		},
+		"a checkout without an order": func(r *store.Reservation) { r.Order = nil },
+		"an ID that is too long":      func(r *store.Reservation) { r.Redemption.CustomerID = strings.Repeat("x", redemption.MaxIDLength+1) },
 	} {
 		r := p.checkout(c, "ann", p.key())
 		spoil(&r)

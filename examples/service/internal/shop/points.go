@@ -45,8 +45,8 @@ func (d *DB) Debit(ctx context.Context, userID, reservationID string, points int
 	return nil
 }
 
-// Refund gives the points of a reservation back, once, and closes it; see
-// [couponkit.Points].
+// Refund gives the points of a reservation back to whom they were taken from, once,
+// and closes it; see [couponkit.Points].
 func (d *DB) Refund(ctx context.Context, userID, reservationID string) error {
 	err := d.within(ctx, func(tx *sql.Tx) error {
 		fresh, err := d.enter(ctx, tx, userID, reservationID, 0, true)
@@ -56,7 +56,7 @@ func (d *DB) Refund(ctx context.Context, userID, reservationID string) error {
 		var debited int64
 		err = tx.QueryRowContext(ctx,
 			`UPDATE shop_point_entries SET closed = 1, changed_at = $2 WHERE reservation_id = $1 AND closed = 0
-			 RETURNING debited`, reservationID, d.options.Now().UnixMicro()).Scan(&debited)
+			 RETURNING user_id, debited`, reservationID, d.options.Now().UnixMicro()).Scan(&userID, &debited)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil // refunded before
 		}

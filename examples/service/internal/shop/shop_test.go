@@ -63,6 +63,9 @@ func TestTheLedger(t *testing.T) {
 		require.EqualValues(t, 1_000, balance())
 	}
 	require.ErrorIs(t, s.Debit(ctx, ann, "rsv_1", 1), couponkit.ErrReservationClosed)
+	require.NoError(t, s.Refund(ctx, "usr_ben", "rsv_2"), "whoever is named")
+	require.EqualValues(t, 1_500, balance())
+	require.NoError(t, s.Debit(ctx, ann, "rsv_5", 500))
 	require.NoError(t, s.Refund(ctx, ann, "rsv_3"), "nothing was debited")
 	require.ErrorIs(t, s.Debit(ctx, ann, "rsv_3", 1), couponkit.ErrReservationClosed, "a debit that arrives late")
 	require.EqualValues(t, 1_000, balance())
