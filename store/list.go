@@ -28,7 +28,7 @@ const ExactTotal = 1_000
 // between.
 type CouponList struct {
 	// Search finds coupons whose name, code or description holds the text, whatever
-	// the letter case; % and _ mean themselves. Empty finds all.
+	// the letter case, as [FoldCase] has it; % and _ mean themselves. Empty finds all.
 	Search string
 	// Page counts from 1 to [MaxPage]; 0 is 1. It is ignored when After is given.
 	Page int

@@ -54,13 +54,10 @@ func newBook(number uint64) *book {
 func (b *book) write(c coupon.Coupon) coupon.Coupon {
 	c.UsedCount, c.ReservedCount = b.coupon.UsedCount, b.coupon.ReservedCount
 	b.coupon, b.exists = c, true
-	b.folded = fold(c.Name + "\x00" + c.Code.String() + "\x00" + c.Description)
+	// NUL is in no search.
+	b.folded = store.FoldCase(c.Name + "\x00" + c.Code.String() + "\x00" + c.Description)
 	return c
 }
-
-// fold is the form in which text is searched whatever its letter case. Fields are
-// joined with NUL, which no search holds.
-func fold(text string) string { return strings.ToLower(text) }
 
 // put stores a record, new or changed, and everything that follows from it.
 func (b *book) put(r redemption.Redemption) {

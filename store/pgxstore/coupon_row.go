@@ -10,6 +10,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/store"
 )
 
 // couponColumns are read in this order by couponRow, from a row c of coupons and
@@ -165,13 +166,10 @@ const fieldSeparator = "\x01"
 
 // searchText is what the search looks through.
 func searchText(c coupon.Coupon) string {
-	return fold(c.Code.String() + fieldSeparator + c.Name + fieldSeparator + c.Description)
+	return store.FoldCase(c.Code.String() + fieldSeparator + c.Name + fieldSeparator + c.Description)
 }
-
-// fold makes letter case meaningless.
-func fold(text string) string { return strings.ToLower(text) }
 
 // likePattern finds text anywhere, and takes what LIKE gives a meaning literally.
 func likePattern(text string) string {
-	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(fold(text)) + "%"
+	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(store.FoldCase(text)) + "%"
 }

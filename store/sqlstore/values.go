@@ -9,6 +9,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
 )
 
 // scanner is a row.
@@ -62,13 +63,11 @@ func searchText(c coupon.Coupon) string {
 	return fold(strings.Join([]string{c.Name, c.Code.String(), c.Description}, fieldSeparator))
 }
 
-// fold makes texts equal that differ in letter case only, in every script. The
-// fold of a part is a part of the fold.
-func fold(text string) string { return strings.Map(foldRune, text) }
+// fold is [store.FoldCase] in the letters that rows have held since the first schema.
+func fold(text string) string { return strings.Map(leastLetter, store.FoldCase(text)) }
 
-// foldRune returns the least of the letters that are the same but for their case.
-func foldRune(r rune) rune {
-	r = unicode.ToLower(unicode.ToUpper(r))
+// leastLetter returns the least of the letters that are the same but for their case.
+func leastLetter(r rune) rune {
 	least := r
 	for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
 		least = min(least, other)

@@ -306,6 +306,9 @@ func brokenReaders() map[string]subject {
 		"the search minds the letter case": {searching(func(text, search string) bool {
 			return strings.Contains(text, search)
 		}), []string{"search"}},
+		"the search is in lower case": {searching(func(text, search string) bool {
+			return strings.Contains(strings.ToLower(text), strings.ToLower(search))
+		}), []string{"search"}},
 		"the search takes % and _ as wildcards": {searching(func(text, search string) bool {
 			return like(strings.ToLower(text), "%"+strings.ToLower(search)+"%")
 		}), []string{"search takes signs literally"}},

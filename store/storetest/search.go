@@ -10,7 +10,7 @@ import (
 
 func searchClauses() []clause {
 	return []clause{
-		{"search", "Search finds coupons whose name, code or description holds the text, whatever the letter case; empty finds all", search},
+		{"search", "Search finds coupons whose name, code or description holds the text, whatever the letter case, as FoldCase has it; empty finds all", search},
 		{"search takes signs literally", "% and _ mean themselves", searchLiterally},
 	}
 }
@@ -51,7 +51,7 @@ func (p *probe) found(text string, names map[string]string) []string {
 }
 
 func search(p *probe) {
-	names := p.shelf("Summer Sale", "WINTER", "Frühling", "скидка", "ΤΙΜΗ", "tail", "x")
+	names := p.shelf("Summer Sale", "WINTER", "Frühling", "скидка", "ΤΙΜΗ", "Σίσυφος", "Maſse", "tail", "x")
 	described := p.coupon(named("plain"), func(c *coupon.Coupon) { c.Description = "For the summer\nof ÉTÉ" })
 	coded := p.coupon(named("head"), coded(p.code("XSUMMERX")))
 	names[described.ID], names[coded.ID] = "described", "coded"
@@ -62,6 +62,7 @@ func search(p *probe) {
 		"mer sa": {"Summer Sale"}, "winter": {"WINTER", "inactive"}, "FRÜHLING": {"Frühling"}, "frühling": {"Frühling"},
 		"fruhling": nil, "СКИД": {"скидка"}, "τιμη": {"ΤΙΜΗ"}, "été": {"described"}, "the summer\nof": {"described"},
 		"summersale": nil, " ": {"Summer Sale", "described"}, "headXSUMMERX": nil, "xsummerx": {"coded"}, "nothing": nil,
+		"ΣΊΣΥΦΟΣ": {"Σίσυφος"}, "σίσυφος": {"Σίσυφος"}, "φοσ": {"Σίσυφος"}, "φος": {"Σίσυφος"}, "MASSE": {"Maſse"}, "masse": {"Maſse"}, "maße": nil,
 		inactive.ID: nil, "winters": {"inactive"},
 	} {
 		want = slices.Clone(want)

@@ -11,11 +11,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/integration/postgrestest"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -327,5 +329,56 @@ func TestMigrateAtOnce(t *testing.T) {
 				t.Errorf("%d steps are recorded, want %d; %v", done, len(steps), err)
 			}
 		})
+	}
+}
+
+// TestSearchTextsAreFoldedAnew: search texts were in lower case before step 11, and are
+// what the search looks for afterwards, whatever letters they have.
+func TestSearchTextsAreFoldedAnew(t *testing.T) {
+	t.Parallel()
+	pool := newDatabase(t, pgxstore.Namespace{})
+	s := newStore(t, pool, pgxstore.Options{})
+	var others []rune // that are no longer as they were
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		if lower := strings.ToLower(string(r)); lower != store.FoldCase(string(r)) {
+			others = append(others, r)
+		}
+	}
+	if len(others) < 20 {
+		t.Fatalf("only %+q", others)
+	}
+	for id, name := range map[string]string{"others": string(others), "plain": "Summer ÉTÉ %"} {
+		if err := s.CreateCoupon(t.Context(), newCoupon(t, id, func(c *coupon.Coupon) { c.Name = name })); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := pool.Exec(t.Context(), `UPDATE coupons SET search_text = replace(search_text, $2, $3) WHERE id = $1`,
+			coupon.IDPrefix+id, store.FoldCase(name), strings.ToLower(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := pool.Exec(t.Context(), `DELETE FROM couponkit_migrations WHERE version >= 11`); err != nil {
+		t.Fatal(err)
+	}
+	found := func(text string) (ids []string) {
+		t.Helper()
+		page, err := s.ListCoupons(t.Context(), store.CouponList{Search: text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range page.Items {
+			ids = append(ids, c.ID)
+		}
+		return ids
+	}
+	if diff := cmp.Diff([]string(nil), found(string(others))); diff != "" {
+		t.Errorf("before (-want +got):\n%s", diff)
+	}
+	if err := pgxstore.Migrate(t.Context(), pool, pgxstore.Namespace{}); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{string(others): "others", store.FoldCase(string(others)): "others", "summer été %": "plain"} {
+		if diff := cmp.Diff([]string{coupon.IDPrefix + want}, found(text)); diff != "" {
+			t.Errorf("%q afterwards (-want +got):\n%s", text, diff)
+		}
 	}
 }
