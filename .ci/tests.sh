@@ -111,20 +111,16 @@ step_coverage() {
 step_fuzz() {
   local targets="$WORK/fuzz.targets" count seconds lanes lane lane_pids=() module package target status=0
   lanes=$(nproc)
-  : >"$targets"
+  mkdir -p "$WORK/fuzz"
   for module in $MODULES; do
-    (cd "$module" && GOWORK=off list_fuzz_targets "$module") >>"$targets"
-  done
+    list_fuzz_targets "$module"
+  done >"$targets"
   count=$(wc -l <"$targets")
   ((count > 0)) || die 'no fuzz targets'
   seconds=$((lanes * FUZZ_SECONDS_IN_TOTAL / count))
   ((seconds <= FUZZ_SECONDS_PER_TARGET)) || seconds=$FUZZ_SECONDS_PER_TARGET
   ((seconds >= 1)) || seconds=1
   printf '%d targets, %d s each, %d at once\n' "$count" "$seconds" "$lanes"
-  mkdir -p "$WORK/fuzz"
-  while read -r module package target; do
-    fuzz_program "$module" "$package" >/dev/null </dev/null
-  done <"$targets"
   for ((lane = 0; lane < lanes; lane++)); do
     (awk -v lanes="$lanes" -v lane="$lane" 'NR % lanes == lane' "$targets" | while read -r module package target; do
       fuzz_one "$lane" "$module" "$package" "$target" "$seconds" </dev/null
@@ -137,14 +133,16 @@ step_fuzz() {
   return "$status"
 }
 
-# list_fuzz_targets prints "module package target"; go test -list prints the
-# targets of a package before the line that names it.
+# list_fuzz_targets prints "module package target" for each target of a module.
 list_fuzz_targets() {
-  local listing
-  listing=$(go test -list '^Fuzz' ./...) || { printf '%s\n' "$listing" >&2; return 1; }
-  awk -v module="$1" '
-    /^Fuzz/ { targets[++n] = $1; next }
-    { for (i = 1; i <= n; i++) print module, $2, targets[i]; n = 0 }' <<<"$listing"
+  local module=$1 packages package dir program
+  packages=$(cd "$module" && GOWORK=off go list -f '{{.ImportPath}} {{.Dir}}' ./...)
+  while read -r package dir; do
+    if grep -q -s '^func Fuzz' "$dir"/*_test.go; then
+      program=$(fuzz_program "$module" "$package" </dev/null)
+      (cd "$dir" && "$program" -test.list '^Fuzz' </dev/null) | sed "s|^|$module $package |"
+    fi
+  done <<<"$packages"
 }
 
 # fuzz_program compiles the tests of a package once and prints the program. Only
@@ -154,7 +152,7 @@ fuzz_program() {
   local module=$1 package=$2 program
   program="$WORK/fuzz/${package//\//_}.test"
   if [[ ! -x $program ]]; then
-    (cd "$module" && GOWORK=off go test -c -gcflags="$MODULE/...=-d=libfuzzer" -o "$program" "$package")
+    (cd "$module" && GOWORK=off go test -c -vet=off -ldflags=-w -gcflags="$MODULE/...=-d=libfuzzer" -o "$program" "$package")
   fi
   printf '%s\n' "$program"
 }

@@ -17,11 +17,14 @@ func TestEveryLetterFoldsAsItsOtherCases(t *testing.T) {
 	for r := rune(0); r <= unicode.MaxRune; r++ {
 		folded := store.FoldCase(string(r))
 		for _, other := range []rune{unicode.SimpleFold(r), unicode.ToUpper(r), unicode.ToLower(r), unicode.ToTitle(r)} {
+			if other == r {
+				continue // as nearly all
+			}
 			if got := store.FoldCase(string(other)); got != folded {
 				t.Errorf("%U folds to %+q and %U to %+q", r, folded, other, got)
 			}
 		}
-		if again := store.FoldCase(folded); again != folded {
+		if again := store.FoldCase(folded); folded != string(r) && again != folded {
 			t.Errorf("%U folds to %+q, and that to %+q", r, folded, again)
 		}
 	}

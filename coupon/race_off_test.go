@@ -1,0 +1,6 @@
+//go:build !race
+
+package coupon_test
+
+// everyNthCharacter is how many of Unicode's characters are tried: all.
+const everyNthCharacter = 1
