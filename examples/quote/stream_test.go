@@ -13,11 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestBoundedMemory sends many documents. Between the thousandth and the last
+// TestBoundedMemory sends 100,000 documents. Between the thousandth and the last
 // the memory in use must not have grown by what a hundred of them take.
 func TestBoundedMemory(t *testing.T) { // not parallel: it looks at the memory of the process
 	const (
-		documents = manyDocuments
+		documents = 100_000
 		early     = 1_000
 		slack     = 64 << 10
 	)

@@ -85,7 +85,7 @@ func (s *Store) attachAll(ctx context.Context, requests []store.Attachment) ([]a
 	if err != nil {
 		err = fmt.Errorf("attach sessions: %w", err)
 	}
-	return leftAlone(ctx, requests, answers, err, s.attachOne)
+	return answers, err
 }
 
 func scanAttached(rows pgx.Rows, requests []store.Attachment, answers []answer[attached]) error {

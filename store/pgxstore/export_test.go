@@ -22,6 +22,12 @@ func NewGroup(options BatchOptions, run func(context.Context, []int) (map[int]in
 	})}
 }
 
+// What a batch answers to calls that it has left.
+var (
+	ErrAlone = errAlone
+	ErrLater = errLater
+)
+
 // Do runs a request.
 func (g *Group) Do(ctx context.Context, request int, route, clash string) (int, error) {
 	return g.g.do(ctx, request, route, clash)

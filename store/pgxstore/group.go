@@ -285,8 +285,16 @@ func (g *group[Q, A]) execute(batch []*job[Q, A]) {
 	g.report(len(batch), oldest(batch), begun, err)
 }
 
+// errAlone and errLater are the answers to calls for which a batch has done nothing: to
+// be run by themselves, and to be run again together.
+var (
+	errAlone = errors.New("left alone by a batch")
+	errLater = errors.New("left for later by a batch")
+)
+
 // settle gives every job of the batch its answer. When PostgreSQL refuses the
 // whole batch, the halves are run by themselves, so that a bad request fails alone.
+// What the batch has left follows when the others have their answers.
 func (g *group[Q, A]) settle(ctx context.Context, batch []*job[Q, A]) error {
 	requests := make([]Q, len(batch))
 	for i, j := range batch {
@@ -297,13 +305,27 @@ func (g *group[Q, A]) settle(ctx context.Context, batch []*job[Q, A]) error {
 		half := len(batch) / 2
 		return errors.Join(g.settle(ctx, batch[:half]), g.settle(ctx, batch[half:]))
 	}
+	var alone, later []*job[Q, A]
 	for i, j := range batch {
-		if err != nil {
+		switch {
+		case err != nil:
 			j.result.err = err
-		} else {
+		case errors.Is(answers[i].err, errAlone) && len(batch) > 1:
+			alone = append(alone, j)
+			continue
+		case errors.Is(answers[i].err, errLater) && len(batch) > 1:
+			later = append(later, j)
+			continue
+		default:
 			j.result = answers[i]
 		}
 		close(j.done)
+	}
+	for i := range alone {
+		err = errors.Join(err, g.settle(ctx, alone[i:i+1]))
+	}
+	if len(later) > 0 {
+		err = errors.Join(err, g.settle(ctx, later))
 	}
 	return err
 }

@@ -27,6 +27,7 @@ type bench struct {
 	begun   chan []int    // the requests of each batch, as it begins
 	proceed chan struct{} // one for each batch that may end
 	refuse  func(requests []int) error
+	leave   func(requests []int) map[int]error // what a batch does nothing for
 	calls   sync.WaitGroup
 
 	mu      sync.Mutex
@@ -55,6 +56,9 @@ func newBench(t *testing.T, options pgxstore.BatchOptions) *bench {
 		answers := make(map[int]int)
 		for _, r := range requests {
 			answers[r] = 10 * r
+		}
+		if b.leave != nil {
+			return answers, b.leave(requests), nil
 		}
 		return answers, nil, nil
 	})
@@ -311,6 +315,81 @@ func TestGroupHalves(t *testing.T) {
 		t.Errorf("the bad request: %v", b.errs[4])
 	}
 	b.wantAnswers(1, 2, 3, 5, 6)
+}
+
+// TestGroupLeft: what a batch has left follows, by itself or together as it was left, and
+// what goes wrong with some of it is not the others'.
+func TestGroupLeft(t *testing.T) {
+	t.Parallel()
+	bad := &pgconn.PgError{Severity: "ERROR", SeverityUnlocalized: "ERROR", Code: "23505"}
+	for name, refused := range map[string][]int{"nothing is refused": nil, "what was left together is refused": {4, 5, 6}, "one of it is": {5}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, pgxstore.BatchOptions{})
+			defer b.group.Close()
+			b.refuse = func(requests []int) error {
+				if refused != nil && (slices.Equal(requests, refused) || len(refused) == 1 && slices.Contains(requests, refused[0]) && len(requests) < 7) {
+					return bad
+				}
+				return nil
+			}
+			b.leave = func(requests []int) map[int]error {
+				if len(requests) < 7 {
+					return nil
+				}
+				return map[int]error{3: pgxstore.ErrAlone, 4: pgxstore.ErrLater, 5: pgxstore.ErrLater, 6: pgxstore.ErrLater, 7: pgxstore.ErrAlone}
+			}
+			b.occupy("a")
+			for r := 2; r <= 8; r++ {
+				b.call(t.Context(), r, "a", "")
+			}
+			b.release(20)
+			b.wantBatch(2, 3, 4, 5, 6, 7, 8)
+			b.wantBatch(3)
+			b.wantBatch(7)
+			b.wantBatch(4, 5, 6)
+			b.calls.Wait()
+			if len(refused) == 1 {
+				if !errors.Is(b.errs[5], bad) {
+					t.Errorf("the bad request: %v", b.errs[5])
+				}
+				b.wantAnswers(1, 2, 3, 4, 6, 7, 8)
+				return
+			}
+			b.wantAnswers(1, 2, 3, 4, 5, 6, 7, 8)
+		})
+	}
+}
+
+// TestGroupLeftLast: whoever is answered does not wait for those who were left.
+func TestGroupLeftLast(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, pgxstore.BatchOptions{})
+	defer b.group.Close()
+	b.leave = func(requests []int) map[int]error {
+		if len(requests) == 1 {
+			return nil
+		}
+		return map[int]error{3: pgxstore.ErrAlone}
+	}
+	b.occupy("a")
+	answered := make(chan error, 1)
+	go func() {
+		_, err := b.group.Do(t.Context(), 2, "a", "")
+		answered <- err
+	}()
+	for b.group.Waiting() == 0 {
+		runtime.Gosched()
+	}
+	b.call(t.Context(), 3, "a", "")
+	b.release(2)
+	b.wantBatch(2, 3)
+	b.wantBatch(3) // which waits
+	if err := <-answered; err != nil {
+		t.Error(err)
+	}
+	b.release(1)
+	b.wantAnswers(1, 3)
 }
 
 func TestGroupLostConnection(t *testing.T) {

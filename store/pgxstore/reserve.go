@@ -119,8 +119,9 @@ func (s *Store) reserved(ctx context.Context, r *reserveRequest, v verdict) (res
 	return result, true, err
 }
 
-// reserveAll runs the requests in one transaction and one round trip. No customer
-// has two.
+// reserveAll runs the requests in one transaction and one round trip, but for those whose
+// answer depends on what is committed then: asked again, some of these get a place each
+// time, or all of one coupon get none. No customer has two.
 func (s *Store) reserveAll(ctx context.Context, requests []*reserveRequest) ([]answer[verdict], error) {
 	answers := make([]answer[verdict], len(requests))
 	if len(requests) == 1 {
@@ -149,10 +150,10 @@ func (s *Store) reserveAll(ctx context.Context, requests []*reserveRequest) ([]a
 	case len(outcomes) != len(requests) || len(held) != len(requests):
 		return nil, fmt.Errorf("%d outcomes for %d requests", len(outcomes), len(requests))
 	}
-	var later []int
 	for i := range answers {
 		if outcomes[i] == outcomeLater {
-			later = append(later, i)
+			answers[i].err = errLater
+			continue
 		}
 		place := b.places[i] - 1
 		answers[i].value = verdict{
@@ -160,31 +161,7 @@ func (s *Store) reserveAll(ctx context.Context, requests []*reserveRequest) ([]a
 			limits: coupon.Limits{MaxUses: int64(limits[place]), MaxUsesPerUser: int64(limitsPerUser[place])},
 		}
 	}
-	s.reserveLater(ctx, requests, answers, later)
 	return answers, nil
-}
-
-// reserveLater asks again for those whose answer depends on what is committed now.
-// Each time, some of them get a place or all of one coupon get none.
-func (s *Store) reserveLater(ctx context.Context, requests []*reserveRequest, answers []answer[verdict], later []int) {
-	if len(later) == 0 {
-		return
-	}
-	rest := make([]*reserveRequest, len(later))
-	for i, n := range later {
-		rest[i] = requests[n]
-	}
-	decided, err := s.reserveAll(ctx, rest)
-	for i, n := range later {
-		switch {
-		case err == nil:
-			answers[n] = decided[i]
-		case divisible(err) && len(rest) > 1: // two of them are in each other's way
-			answers[n].value, answers[n].err = s.reserveOne(ctx, rest[i])
-		default:
-			answers[n] = answer[verdict]{err: err}
-		}
-	}
 }
 
 // reserveOne runs one request, without what it takes to run many.

@@ -90,8 +90,7 @@ func (s *Store) settleAll(ctx context.Context, requests []settleRequest) ([]answ
 	if len(requests) == 1 {
 		return s.settleOne(ctx, requests)
 	}
-	answers, err := s.settleWith(ctx, s.sql.settleBatch, requests, settleColumns(requests))
-	return leftAlone(ctx, requests, answers, err, s.settleOne)
+	return s.settleWith(ctx, s.sql.settleBatch, requests, settleColumns(requests))
 }
 
 // settleOne runs a settlement, whatever it is.

@@ -43,8 +43,7 @@ func (s *Store) transitionAll(ctx context.Context, requests []transitionRequest)
 	if len(requests) == 1 {
 		return s.transitionOne(ctx, requests)
 	}
-	answers, err := s.transitionWith(ctx, s.sql.transitionBatch, requests)
-	return leftAlone(ctx, requests, answers, err, s.transitionOne)
+	return s.transitionWith(ctx, s.sql.transitionBatch, requests)
 }
 
 func (s *Store) transitionOne(ctx context.Context, requests []transitionRequest) ([]answer[transitioned], error) {
