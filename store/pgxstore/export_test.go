@@ -1,6 +1,9 @@
 package pgxstore
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Group opens the group commit to the tests: requests and answers are numbers.
 type Group struct{ g *group[int, int] }
@@ -39,6 +42,16 @@ func (g *Group) Waiting() int {
 	defer g.g.mu.Unlock()
 	return g.g.waiting.length
 }
+
+// Busy returns how many workers run calls.
+func (g *Group) Busy() int {
+	g.g.mu.Lock()
+	defer g.g.mu.Unlock()
+	return len(g.g.busy)
+}
+
+// Patient makes the group wait for its batches as long as a test may take.
+func (g *Group) Patient() { g.g.patience = time.Hour }
 
 // Close ends the group.
 func (g *Group) Close() { g.g.close() }

@@ -19,21 +19,24 @@ import (
 // batch. No timer delays anything, no goroutine exists while nothing waits, and
 // the batches grow just as the database needs them.
 //
-// One batch at a time is fastest: two share neither their transactions nor the
-// flushes of the log, and for the same row they queue. There are two exceptions. Of
-// two calls, the second is sent while the first is being committed. And a batch may
-// have to wait for a row that somebody else holds: when it takes longer than a
-// moment, another worker takes the calls about whatever is not in it.
+// Two batches at a time are fastest: one is carried out while the other is being
+// committed. The second one begins when enough calls wait, for two small batches cost
+// more than one; of two calls, the second is sent at once. A batch may have to wait for
+// a row that somebody else holds: while one takes longer than a moment, no second one is
+// begun about the same, and when all do, another worker takes the calls about whatever
+// is in none of them.
 type group[Q, A any] struct {
 	operation string
 	options   BatchOptions
 	run       func(ctx context.Context, requests []Q) ([]answer[A], error)
+	patience  time.Duration  // how long calls wait for a batch before another worker takes them
 	slots     chan struct{}  // one for each call that waits: the bound of the queue
 	working   sync.WaitGroup // counts busy workers
 
 	mu      sync.Mutex
 	busy    map[*worker]bool
-	held    map[string]int // how many calls of a turn are run
+	turns   map[string]int // how many calls of a turn are run
+	clashes map[string]int // how many calls of a clash are run
 	closed  bool
 	waiting queue[Q, A]
 }
@@ -42,11 +45,20 @@ type group[Q, A any] struct {
 type worker struct {
 	alone bool
 	begun time.Time
-	turns []string
+	calls []call
 }
 
-// patience is how long calls wait for a batch before another worker takes them.
-const patience = 10 * time.Millisecond
+// call is what others that wait may not meet.
+type call struct{ turn, clash string }
+
+const (
+	defaultPatience = 10 * time.Millisecond
+	// overlap is how many batches are under way if none takes longer.
+	overlap = 2
+	// fewest is how many calls are worth a second batch, and half as many as the first
+	// one has.
+	fewest = 4
+)
 
 // answer is what became of one request of a batch.
 type answer[A any] struct {
@@ -70,14 +82,14 @@ func newGroup[Q, A any](operation string, options BatchOptions,
 	run func(context.Context, []Q) ([]answer[A], error),
 ) *group[Q, A] {
 	return &group[Q, A]{
-		operation: operation, options: options, run: run, slots: make(chan struct{}, options.MaxQueue),
-		busy: make(map[*worker]bool), held: make(map[string]int),
+		operation: operation, options: options, run: run, patience: defaultPatience, slots: make(chan struct{}, options.MaxQueue),
+		busy: make(map[*worker]bool), turns: make(map[string]int), clashes: make(map[string]int),
 	}
 }
 
 // do runs the request, alone or in a batch.
 func (g *group[Q, A]) do(ctx context.Context, request Q, turn, clash string) (A, error) {
-	alone, err := g.enter(turn)
+	alone, err := g.enter(call{turn, clash})
 	if err != nil {
 		return *new(A), err
 	}
@@ -99,9 +111,9 @@ func (g *group[Q, A]) do(ctx context.Context, request Q, turn, clash string) (A,
 
 // wait returns what became of the job.
 func (g *group[Q, A]) wait(ctx context.Context, j *job[Q, A]) (A, error) {
-	late := time.NewTimer(patience)
+	late := time.NewTimer(g.patience)
 	defer late.Stop()
-	for pause := patience; ; {
+	for pause := g.patience; ; {
 		select {
 		case <-j.done:
 			return j.result.value, j.result.err
@@ -117,7 +129,7 @@ func (g *group[Q, A]) wait(ctx context.Context, j *job[Q, A]) (A, error) {
 
 // enter returns a worker for the caller himself, if the group is idle, or as good as
 // idle.
-func (g *group[Q, A]) enter(turn string) (*worker, error) {
+func (g *group[Q, A]) enter(c call) (*worker, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
@@ -128,7 +140,7 @@ func (g *group[Q, A]) enter(turn string) (*worker, error) {
 	}
 	w := g.hire()
 	w.alone = true
-	g.hold(w, turn)
+	g.hold(w, c)
 	return w, nil
 }
 
@@ -157,20 +169,24 @@ func (g *group[Q, A]) dismiss(w *worker) {
 	g.working.Done()
 }
 
-// hold notes that the worker runs a call of the turn.
-func (g *group[Q, A]) hold(w *worker, turn string) {
-	g.held[turn]++
-	w.turns = append(w.turns, turn)
+// hold notes that the worker runs the call.
+func (g *group[Q, A]) hold(w *worker, c call) {
+	g.turns[c.turn]++
+	g.clashes[c.clash]++
+	w.calls = append(w.calls, c)
 }
 
 // letGo notes that the worker's batch has returned.
 func (g *group[Q, A]) letGo(w *worker) {
-	for _, turn := range w.turns {
-		if g.held[turn]--; g.held[turn] == 0 {
-			delete(g.held, turn)
+	for _, c := range w.calls {
+		if g.turns[c.turn]--; g.turns[c.turn] == 0 {
+			delete(g.turns, c.turn)
+		}
+		if g.clashes[c.clash]--; g.clashes[c.clash] == 0 {
+			delete(g.clashes, c.clash)
 		}
 	}
-	w.turns = w.turns[:0]
+	w.calls = w.calls[:0]
 }
 
 // relieve hires another worker when all that are busy have been so for long.
@@ -185,7 +201,23 @@ func (g *group[Q, A]) relieve() {
 // allLate reports whether no busy worker is about to return.
 func (g *group[Q, A]) allLate() bool {
 	for w := range g.busy {
-		if time.Since(w.begun) < patience {
+		if !g.late(w) {
+			return false
+		}
+	}
+	return true
+}
+
+func (g *group[Q, A]) late(w *worker) bool { return time.Since(w.begun) >= g.patience }
+
+// worthwhile reports whether another batch is to be begun beside one that is about to
+// return.
+func (g *group[Q, A]) worthwhile() bool {
+	if len(g.busy) >= min(overlap, g.options.Workers) {
+		return false
+	}
+	for w := range g.busy {
+		if g.late(w) || g.waiting.length < max(fewest, len(w.calls)/2) {
 			return false
 		}
 	}
@@ -203,7 +235,8 @@ func (g *group[Q, A]) alone(ctx context.Context, w *worker, request Q) (A, error
 	return answers[0].value, answers[0].err
 }
 
-// enqueue adds the job; should the group have become idle meanwhile, it starts.
+// enqueue adds the job. Should the group have become idle meanwhile, it starts; should
+// enough wait, so does another worker.
 func (g *group[Q, A]) enqueue(j *job[Q, A]) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -211,7 +244,7 @@ func (g *group[Q, A]) enqueue(j *job[Q, A]) error {
 		return store.ErrClosed
 	}
 	g.waiting.push(j)
-	if len(g.busy) == 0 {
+	if g.worthwhile() {
 		go g.drain(g.hire())
 	}
 	return nil
@@ -256,14 +289,7 @@ func (g *group[Q, A]) next(w *worker) []*job[Q, A] {
 	defer g.mu.Unlock()
 	g.letGo(w)
 	delete(g.busy, w)
-	var batch []*job[Q, A]
-	if g.allLate() {
-		var left int
-		batch, left = g.waiting.take(g.options.MaxSize, g.held)
-		for range left + len(batch) {
-			<-g.slots
-		}
-	}
+	batch := g.take()
 	if len(batch) == 0 {
 		g.working.Done()
 		return nil
@@ -271,7 +297,22 @@ func (g *group[Q, A]) next(w *worker) []*job[Q, A] {
 	w.alone, w.begun = false, time.Now()
 	g.busy[w] = true
 	for _, j := range batch {
-		g.hold(w, j.turn)
+		g.hold(w, call{j.turn, j.clash})
+	}
+	return batch
+}
+
+// take takes what may be run beside those who are busy.
+func (g *group[Q, A]) take() (batch []*job[Q, A]) {
+	var left int
+	switch {
+	case g.allLate(): // they may be waiting, and whoever meets them would wait as well
+		batch, left = g.waiting.take(g.options.MaxSize, g.turns, nil)
+	case g.worthwhile():
+		batch, left = g.waiting.take(g.options.MaxSize, nil, g.clashes)
+	}
+	for range left + len(batch) {
+		<-g.slots
 	}
 	return batch
 }

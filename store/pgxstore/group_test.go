@@ -171,6 +171,105 @@ func TestGroupTwoCalls(t *testing.T) {
 	b.wantAnswers(1, 2, 3, 4, 5)
 }
 
+// TestGroupSecondBatch: a second batch is begun beside the first when enough calls wait,
+// a third is not.
+func TestGroupSecondBatch(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, pgxstore.BatchOptions{Workers: 4})
+	b.group.Patient()
+	defer b.group.Close()
+	b.occupy("a")
+	for r := 2; r <= 13; r++ {
+		b.call(t.Context(), r, "a", "")
+		if r == 2 { // of two calls both run alone
+			b.wantBatch(2)
+		}
+	}
+	b.release(1)
+	b.wantBatch(3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13)
+	b.release(1)        // the other call that was alone
+	b.wantWaiting(1, 0) // and has gone
+	for r := 14; r <= 17; r++ {
+		b.call(t.Context(), r, "a", "")
+	}
+	b.wantWaiting(1, 4) // less than half of eleven
+	b.call(t.Context(), 18, "b", "")
+	b.wantBatch(14, 18, 15, 16, 17)
+	for r := 19; r <= 40; r++ {
+		b.call(t.Context(), r, "a", "")
+	}
+	b.wantWaiting(2, 22)
+	b.release(3)
+	b.calls.Wait()
+	b.wantAnswers(1, 2, 3, 13, 14, 17, 18, 19, 40)
+}
+
+// TestGroupFewCalls: less than four calls do not make a second batch.
+func TestGroupFewCalls(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, pgxstore.BatchOptions{Workers: 4})
+	b.group.Patient()
+	defer b.group.Close()
+	b.occupy("a")
+	b.call(t.Context(), 2, "a", "")
+	b.wantBatch(2)
+	b.call(t.Context(), 3, "a", "")
+	b.call(t.Context(), 4, "a", "")
+	b.wantWaiting(2, 2)
+	b.release(1)
+	b.wantWaiting(1, 2)
+	b.release(1)
+	b.wantBatch(3, 4)
+	for r := 5; r <= 7; r++ {
+		b.call(t.Context(), r, "a", "")
+	}
+	b.wantWaiting(1, 3)
+	b.call(t.Context(), 8, "a", "")
+	b.wantBatch(5, 6, 7, 8)
+	b.release(2)
+	b.wantAnswers(1, 2, 3, 4, 5, 6, 7, 8)
+}
+
+// TestGroupNobodyMeetsHimself: calls of a customer are not in two batches at once.
+func TestGroupNobodyMeetsHimself(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, pgxstore.BatchOptions{Workers: 4})
+	b.group.Patient()
+	defer b.group.Close()
+	b.call(t.Context(), 1, "a", "ann")
+	b.wantBatch(1)
+	for r, customer := range []string{2: "ann", 3: "bob", 4: "ann", 5: "cat"} {
+		if customer != "" {
+			b.call(t.Context(), r, "a", customer)
+		}
+		if r == 2 {
+			b.wantBatch(2) // a call alone is sent, whoever he is
+		}
+	}
+	b.call(t.Context(), 6, "a", "dan")
+	b.wantWaiting(2, 4)
+	b.release(1)
+	b.wantBatch(3, 5, 6)
+	b.release(1)
+	b.wantWaiting(1, 1) // until a batch has returned
+	b.release(1)
+	b.wantBatch(4)
+	b.release(1)
+	b.wantAnswers(1, 2, 3, 4, 5, 6)
+}
+
+// wantWaiting waits until so many workers are busy and so many calls wait; no batch may
+// have begun.
+func (b *bench) wantWaiting(busy, calls int) {
+	b.t.Helper()
+	for b.group.Busy() != busy || b.group.Waiting() != calls {
+		runtime.Gosched()
+	}
+	if len(b.begun) > 0 {
+		b.t.Errorf("batch %v begins, while %d calls are to wait", <-b.begun, calls)
+	}
+}
+
 // TestGroupPatience: when a batch does not return, calls about other coupons are run
 // by another worker; those about its own coupons wait, whoever they meet.
 func TestGroupPatience(t *testing.T) {

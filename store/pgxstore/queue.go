@@ -23,17 +23,17 @@ func (q *queue[Q, A]) push(j *job[Q, A]) {
 	q.length++
 }
 
-// take removes the next batch of at most size jobs, in which no two clash and none
-// is of a turn that is held, and marks them as taken. It also removes jobs whose
-// caller has left, and returns how many.
-func (q *queue[Q, A]) take(size int, held map[string]int) (batch []*job[Q, A], left int) {
-	clashes := make(map[string]bool)
+// take removes the next batch of at most size jobs, in which no two clash, and marks
+// them as taken. None is of the given turns or clashes, which are run. It also removes
+// jobs whose caller has left, and returns how many.
+func (q *queue[Q, A]) take(size int, turns, clashes map[string]int) (batch []*job[Q, A], left int) {
+	met := make(map[string]bool)
 	postponed := make(map[string][]*job[Q, A])
 	for len(batch) < size && len(q.ring) > 0 {
 		turn := q.ring[0]
 		q.ring = q.ring[1:]
 		jobs := q.turns[turn]
-		if held[turn] > 0 {
+		if turns[turn] > 0 {
 			postponed[turn] = jobs
 			delete(q.turns, turn)
 			continue
@@ -44,11 +44,11 @@ func (q *queue[Q, A]) take(size int, held map[string]int) (batch []*job[Q, A], l
 		switch {
 		case j.gone:
 			left++
-		case j.clash != "" && clashes[j.clash]:
+		case j.clash != "" && (met[j.clash] || clashes[j.clash] > 0):
 			postponed[turn] = append(postponed[turn], j)
 		default:
 			j.taken = true
-			clashes[j.clash] = true
+			met[j.clash] = true
 			batch = append(batch, j)
 		}
 		if len(jobs) > 0 {

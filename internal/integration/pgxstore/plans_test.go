@@ -1,0 +1,80 @@
+package pgxstore_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/integration/postgrestest"
+	"github.com/couponkit/couponkit/store/pgxstore"
+)
+
+// A connection that has planned its batches while the tables were empty keeps these plans.
+// They read what belongs to the customers of a batch, however many others there are
+// later: a page here may be read several times, but not once for every redemption.
+func TestPlansThatWereMadeForEmptyTables(t *testing.T) {
+	t.Parallel()
+	const others = 5_000
+	one, two := "ARRAY['cpn_hot']", "ARRAY['cpn_cold', 'cpn_hot']"
+	for name, test := range map[string]struct {
+		coupons string
+		limits  coupon.Limits
+	}{
+		"one coupon, both limits":    {one, coupon.Limits{MaxUses: 1_000_000, MaxUsesPerUser: 2}},
+		"one coupon, limit of all":   {one, coupon.Limits{MaxUses: 1_000_000}},
+		"one coupon, limit of each":  {one, coupon.Limits{MaxUsesPerUser: 2}},
+		"one coupon, no limit":       {one, coupon.Limits{}},
+		"two coupons, both limits":   {two, coupon.Limits{MaxUses: 1_000_000, MaxUsesPerUser: 2}},
+		"two coupons, limit of each": {two, coupon.Limits{MaxUsesPerUser: 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := postgrestest.NewPool(t, shared.Need(t).NewDatabase(t), func(c *pgxpool.Config) { c.MaxConns = 1 })
+			require.NoError(t, pgxstore.Migrate(t.Context(), pool, pgxstore.Namespace{}))
+			s := newStore(t, pool, pgxstore.Options{})
+			for _, id := range []string{"cold", "hot"} {
+				require.NoError(t, s.CreateCoupon(t.Context(), newCoupon(t, id, func(c *coupon.Coupon) { c.Limits = test.limits })))
+			}
+			claimTen(t, pool, test.coupons, "first") // plans are made now
+			_, err := pool.Exec(t.Context(), `INSERT INTO coupon_redemptions (id, key, coupon_id, customer_id, state, origin, order_id, created_at, updated_at)
+				SELECT 'rsv_' || n, 'k', 'cpn_hot', 'other' || n, 'reserved', 'checkout', 'ord_' || n, now(), now() FROM generate_series(1, $1) n`, others)
+			require.NoError(t, err)
+			if pages := claimTen(t, pool, test.coupons, "later"); pages > others/10 {
+				t.Errorf("a batch of ten reads %d pages with %d redemptions of others", pages, others)
+			}
+		})
+	}
+}
+
+// claimTen reserves for ten customers in one batch and returns how many pages that reads.
+func claimTen(t *testing.T, pool *pgxpool.Pool, coupons, batch string) (pages int) {
+	t.Helper()
+	ten := func(value string) string { return fmt.Sprintf("array_fill(%s, ARRAY[10])", value) }
+	named := func(prefix string) string {
+		return fmt.Sprintf("ARRAY(SELECT '%s%s' || n FROM generate_series(0, 9) n)", prefix, batch)
+	}
+	none := "'{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}'"
+	var plan []struct {
+		Plan struct {
+			Hit  int `json:"Shared Hit Blocks"`
+			Read int `json:"Shared Read Blocks"`
+			Rows int `json:"Actual Rows"`
+		}
+	}
+	err := pool.QueryRow(t.Context(), fmt.Sprintf(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)
+		SELECT couponkit_claim_batch(%[1]s, array_fill(10::bigint / cardinality(%[1]s), ARRAY[cardinality(%[1]s)]),
+			ARRAY(SELECT 1 + n %% cardinality(%[1]s) FROM generate_series(0, 9) n),
+			%[2]s, %[3]s, %[4]s, %[5]s, %[6]s, %[7]s, %[8]s, %[9]s, %[10]s, %[10]s, %[10]s, %[6]s, %[11]s, false)`,
+		coupons, named("rsv_"), named("key"), named("customer"), ten("'checkout'::text"), ten("0::bigint"), ten("'none'::text"),
+		named("ord_"), ten("''::text"), ten("now()"), none)).Scan(&plan)
+	require.NoError(t, err)
+	require.Len(t, plan, 1)
+	require.Equal(t, 1, plan[0].Plan.Rows)
+	var stored int
+	require.NoError(t, pool.QueryRow(t.Context(), `SELECT count(*) FROM coupon_redemptions WHERE starts_with(customer_id, $1)`, "customer"+batch).Scan(&stored))
+	require.Equal(t, 10, stored)
+	return plan[0].Plan.Hit + plan[0].Plan.Read
+}
