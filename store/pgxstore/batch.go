@@ -28,12 +28,13 @@ const (
 type BatchOptions struct {
 	// Off runs every call by itself.
 	Off bool
-	// Workers is how many batches of one kind are run at once, at most. A second one
-	// begins when enough calls wait, so that it is carried out while the first one is
-	// being committed; further ones only when all take longer than 10 ms, as when they
-	// wait for a coupon that a transaction of a host holds, and have other coupons. Two
-	// calls that meet nobody else are both sent at once. With 1, batches follow each
-	// other. 0 is [DefaultBatchWorkers], or fewer on a small pool.
+	// Workers is how many batches of one kind are run at once, at most. With 3 or more, a
+	// second one begins when enough calls wait, so that it is carried out while the first
+	// one is being committed. Further ones begin only when all take longer than 10 ms, as
+	// when they wait for a coupon that a transaction of a host holds, and have other
+	// coupons. With 2 or more, two calls that meet nobody else are both sent at once. 0 is
+	// [DefaultBatchWorkers], or half of the pool's connections if that is less: a pool
+	// of six is enough for two batches.
 	Workers int
 	// MaxSize bounds a batch, at most [MaxBatchSize]; 0 is [DefaultBatchSize].
 	MaxSize int

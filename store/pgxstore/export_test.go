@@ -50,8 +50,8 @@ func (g *Group) Busy() int {
 	return len(g.g.busy)
 }
 
-// Patient makes the group wait for its batches as long as a test may take.
-func (g *Group) Patient() { g.g.patience = time.Hour }
+// Patience makes the group wait for its batches so long. It is set before any call.
+func (g *Group) Patience(patience time.Duration) { g.g.patience = patience }
 
 // Close ends the group.
 func (g *Group) Close() { g.g.close() }

@@ -211,9 +211,9 @@ func (g *group[Q, A]) allLate() bool {
 func (g *group[Q, A]) late(w *worker) bool { return time.Since(w.begun) >= g.patience }
 
 // worthwhile reports whether another batch is to be begun beside one that is about to
-// return.
+// return. One worker is left to the calls that these would keep waiting.
 func (g *group[Q, A]) worthwhile() bool {
-	if len(g.busy) >= min(overlap, g.options.Workers) {
+	if len(g.busy) >= max(1, min(overlap, g.options.Workers-1)) {
 		return false
 	}
 	for w := range g.busy {

@@ -176,7 +176,7 @@ func TestGroupTwoCalls(t *testing.T) {
 func TestGroupSecondBatch(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, pgxstore.BatchOptions{Workers: 4})
-	b.group.Patient()
+	b.group.Patience(time.Hour)
 	defer b.group.Close()
 	b.occupy("a")
 	for r := 2; r <= 13; r++ {
@@ -208,7 +208,7 @@ func TestGroupSecondBatch(t *testing.T) {
 func TestGroupFewCalls(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, pgxstore.BatchOptions{Workers: 4})
-	b.group.Patient()
+	b.group.Patience(time.Hour)
 	defer b.group.Close()
 	b.occupy("a")
 	b.call(t.Context(), 2, "a", "")
@@ -234,7 +234,7 @@ func TestGroupFewCalls(t *testing.T) {
 func TestGroupNobodyMeetsHimself(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, pgxstore.BatchOptions{Workers: 4})
-	b.group.Patient()
+	b.group.Patience(time.Hour)
 	defer b.group.Close()
 	b.call(t.Context(), 1, "a", "ann")
 	b.wantBatch(1)
@@ -290,6 +290,33 @@ func TestGroupPatience(t *testing.T) {
 	b.release(4)
 	b.calls.Wait()
 	b.wantAnswers(1, 2, 3, 4, 5, 6, 7)
+}
+
+// TestGroupPatienceWithTwo: when two batches do not return, there is a worker left for the
+// calls about other coupons.
+func TestGroupPatienceWithTwo(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, pgxstore.BatchOptions{Workers: 3})
+	b.group.Patience(2 * time.Second)
+	defer b.group.Close()
+	b.occupy("slow")
+	for r := 2; r <= 10; r++ {
+		b.call(t.Context(), r, "slow", "")
+		switch r {
+		case 2:
+			b.wantBatch(2)
+		case 6:
+			b.release(2)
+			b.wantBatch(3, 4, 5, 6)
+		case 10:
+			b.wantBatch(7, 8, 9, 10)
+		}
+	}
+	b.call(t.Context(), 11, "slow", "")
+	b.call(t.Context(), 12, "other", "")
+	b.wantBatch(12) // while the others are run
+	b.release(4)
+	b.wantAnswers(1, 2, 3, 6, 7, 10, 11, 12)
 }
 
 // TestGroupFairness: a hot coupon does not keep the others waiting.
