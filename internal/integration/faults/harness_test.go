@@ -122,7 +122,7 @@ func (h *harness) judge(number int, what fault, history []call) {
 		switch {
 		case c.Ended == math.MaxInt64:
 			h.current.unanswered++
-		case c.Loose:
+		case c.Failure != "":
 			h.current.acknowledged++
 			h.current.repeated++
 		default:

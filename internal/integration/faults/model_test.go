@@ -250,38 +250,15 @@ func step(state, input, output any) []any {
 	b, o, c := state.(book), input.(operation), output.(call)
 	after, expected := b.do(o)
 	switch {
-	case c.Ended == math.MaxInt64: // no answer at all
+	case c.Ended == math.MaxInt64: // no answer
 		if after.equal(b) {
 			return []any{b}
 		}
 		return []any{b, after}
-	case !c.Loose:
-		if expected != c.Outcome {
-			return nil
-		}
-		return []any{after}
+	case expected != c.Outcome:
+		return nil
 	}
-	// The answer is that of a repetition; the effect came at any time before.
-	var possible []any
-	for _, candidate := range []book{b, after} {
-		if candidate.admits(o, c.Outcome) {
-			possible = append(possible, candidate)
-		}
-	}
-	return possible
-}
-
-// admits reports whether what a repeated call has told can be true.
-func (b book) admits(o operation, told outcome) bool {
-	switch {
-	case o.Call == "reserve" && told.Err == "":
-		_, known := b.replay(o)
-		return known
-	case o.Call == "settle" && told.State == redemption.Completed.String():
-		r, known := b.concerned(o)
-		return known && r.State == redemption.Completed
-	}
-	return true
+	return []any{after}
 }
 
 // linearizable checks the history of each coupon.
@@ -294,9 +271,14 @@ func linearizable(history []call, limit time.Duration) map[string]porcupine.Chec
 	perCoupon := make(map[string][]porcupine.Operation)
 	for i, c := range history {
 		id := c.Operation.Coupon
-		perCoupon[id] = append(perCoupon[id], porcupine.Operation{
-			ClientId: i, Input: c.Operation, Call: c.Began, Output: c, Return: c.Ended,
-		})
+		made := porcupine.Operation{ClientId: i, Input: c.Operation, Call: c.Began, Output: c, Return: c.Ended}
+		perCoupon[id] = append(perCoupon[id], made)
+		for _, began := range c.Lost { // each may have had its effect until the call was over
+			unanswered := c
+			unanswered.Ended = math.MaxInt64
+			made.Call, made.Output = began, unanswered
+			perCoupon[id] = append(perCoupon[id], made)
+		}
 	}
 	results := make(map[string]porcupine.CheckResult)
 	for id, operations := range perCoupon {

@@ -48,9 +48,9 @@ type outcome struct {
 type call struct {
 	Operation operation
 	Outcome   outcome
-	// Loose tells that the call was repeated after an answer was lost: whether the
-	// lost one had an effect is not known.
-	Loose bool
+	// Lost is when it was made before, each time that the answer was lost: whether that
+	// had an effect is not known.
+	Lost []int64 `json:",omitempty"`
 	// Failure is the last error that was no answer.
 	Failure      string `json:",omitempty"`
 	Began, Ended int64
@@ -64,7 +64,11 @@ func (c call) String() string {
 		text += fmt.Sprintf(" %q", o.Event)
 	}
 	second := strings.HasSuffix(o.Order, "-second")
-	text += fmt.Sprintf(" second=%t session=%t loose=%t:", second, o.Session != "", c.Loose)
+	text += fmt.Sprintf(" second=%t session=%t", second, o.Session != "")
+	for _, began := range c.Lost {
+		text += fmt.Sprintf(" lost=%d", began/1000%1e9)
+	}
+	text += ":"
 	return text + strings.ReplaceAll(fmt.Sprintf(" %+v", c.Outcome), o.ID, "_")
 }
 

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/couponkit/couponkit/internal/integration/patience"
@@ -162,8 +163,12 @@ func (w *client) make(s *pgxstore.Store, t task, random *rand.Rand) {
 			w.learn(c)
 			return
 		}
-		c.Failure, c.Loose = err.Error(), true
+		c.Failure = err.Error()
+		if connect := (*pgconn.ConnectError)(nil); !errors.As(err, &connect) {
+			c.Lost = append(c.Lost, c.Began)
+		}
 		time.Sleep(time.Duration(1+random.IntN(20)) * time.Millisecond)
+		c.Began = time.Now().UnixNano()
 	}
 	_ = w.say(line{Number: number, Call: c})
 }
