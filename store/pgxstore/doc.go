@@ -33,7 +33,8 @@
 // a hot coupon would go no faster than the disk commits. Concurrent calls in one process
 // are therefore joined into
 // one transaction (group commit, see [BatchOptions]), without a timer: whoever
-// waits when a transaction returns is the next batch. Nearly every request of a
+// waits when a transaction returns is the next batch, and one batch is carried out while
+// another is being committed. Nearly every request of a
 // batch is plain: the coupon has places for all, the customer is new to it. Plain
 // ones are found with one probe of an index each and stored by one statement; the
 // others are judged one by one before. Processes wait for each other at the gate only,
