@@ -31,15 +31,13 @@
 //
 // The gate is held by one transaction at a time, from counting to the end of its commit:
 // a hot coupon would go no faster than the disk commits. Concurrent calls in one process
-// are therefore joined into
-// one transaction (group commit, see [BatchOptions]), without a timer: whoever
-// waits when a transaction returns is the next batch, and one batch is carried out while
-// another is being committed. Nearly every request of a
-// batch is plain: the coupon has places for all, the customer is new to it. Plain
-// ones are found with one probe of an index each and stored by one statement; the
-// others are judged one by one before. Processes wait for each other at the gate only,
-// not while they store. A coupon that is used up is not locked at all, and those who ask
-// for it write nothing.
+// are therefore joined into one transaction (group commit, see [BatchOptions]), without a
+// timer: whoever waits when a transaction returns is the next batch, and one batch is
+// carried out while another is being committed. Nearly every request of a batch is plain:
+// the coupon has places for all, the customer is new to it. Plain ones are found with one
+// probe of an index each and stored by one statement; the others are judged one by one
+// before. Processes wait for each other at the gate only, not while they store. A coupon
+// that is used up is not locked at all, and those who ask for it write nothing.
 //
 // # Transactions of the host
 //
