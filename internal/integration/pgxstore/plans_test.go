@@ -61,7 +61,6 @@ func claimTen(t *testing.T, pool *pgxpool.Pool, coupons, batch string) (pages in
 		Plan struct {
 			Hit  int `json:"Shared Hit Blocks"`
 			Read int `json:"Shared Read Blocks"`
-			Rows int `json:"Actual Rows"`
 		}
 	}
 	err := pool.QueryRow(t.Context(), fmt.Sprintf(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)
@@ -72,7 +71,6 @@ func claimTen(t *testing.T, pool *pgxpool.Pool, coupons, batch string) (pages in
 		named("ord_"), ten("''::text"), ten("now()"), none)).Scan(&plan)
 	require.NoError(t, err)
 	require.Len(t, plan, 1)
-	require.Equal(t, 1, plan[0].Plan.Rows)
 	var stored int
 	require.NoError(t, pool.QueryRow(t.Context(), `SELECT count(*) FROM coupon_redemptions WHERE starts_with(customer_id, $1)`, "customer"+batch).Scan(&stored))
 	require.Equal(t, 10, stored)
