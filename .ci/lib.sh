@@ -80,6 +80,14 @@ need_debian() {
   fi
 }
 
+# need_program names what is missing of programs that nothing here installs.
+need_program() {
+  local program
+  for program in "$@"; do
+    command -v "$program" >/dev/null || die "please install: $program"
+  done
+}
+
 # has_program also looks where Debian keeps servers that are not on the PATH.
 has_program() {
   command -v "$1" >/dev/null || compgen -G "/usr/sbin/$1" >/dev/null ||

