@@ -1,6 +1,7 @@
 -- IDs, keys and codes are VARBINARY: compared byte by byte, trailing spaces
 -- included, with keys whose length is known. Instants are microseconds since 1970
--- in UTC. Absent text is '', anything else absent is NULL.
+-- in UTC. Absent text is '', anything else absent is NULL. To MySQL a CASE is no condition
+-- until it is compared.
 
 CREATE TABLE IF NOT EXISTS {coupons} (
     id                  VARBINARY(64) NOT NULL,
@@ -40,13 +41,13 @@ CREATE TABLE IF NOT EXISTS {coupons} (
     CONSTRAINT {coupons_discount_check} CHECK (CASE discount_type
         WHEN 'PERCENTAGE' THEN amount_off IS NULL AND percent_off BETWEEN 1 AND 1000000
         WHEN 'FIXED_AMOUNT' THEN percent_off IS NULL AND amount_off >= 1
-        ELSE 0 END),
+        ELSE FALSE END = TRUE),
     CONSTRAINT {coupons_scope_check} CHECK (applies_to IN ('ALL', 'SUBSCRIPTION', 'PRODUCT', 'SPECIFIC')),
     CONSTRAINT {coupons_distribution_check} CHECK (CASE distribution
         WHEN 'GENERAL' THEN allowed_emails = 0 AND points_required = 0
         WHEN 'POINTS_REDEEMABLE' THEN allowed_emails = 0 AND points_required >= 1
         WHEN 'USER_SPECIFIC' THEN allowed_emails >= 1 AND points_required = 0
-        ELSE 0 END),
+        ELSE FALSE END = TRUE),
     CONSTRAINT {coupons_limits_check} CHECK (max_uses >= 1),
     CONSTRAINT {coupons_user_limits_check} CHECK (max_uses_per_user >= 1),
     CONSTRAINT {coupons_min_purchase_check} CHECK (min_purchase >= 0),
@@ -110,12 +111,12 @@ CREATE TABLE IF NOT EXISTS {coupon_redemptions} (
             AND deadline IS NULL AND awaiting_payment = 0
         WHEN 'released' THEN released_at IS NOT NULL AND completed_at IS NULL AND over_limit = 0
             AND deadline IS NULL AND awaiting_payment = 0
-        ELSE 0 END),
+        ELSE FALSE END = TRUE),
     CONSTRAINT {coupon_redemptions_origin_check} CHECK (CASE origin
         WHEN 'checkout' THEN customer_id <> '' AND order_id <> '' AND points_state = 'none'
         WHEN 'points' THEN customer_id <> '' AND points >= 1 AND points_state IN ('pending', 'debited', 'refund_due', 'refunded')
         WHEN 'payment' THEN points_state = 'none'
-        ELSE 0 END)
+        ELSE FALSE END = TRUE)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
 CREATE TABLE IF NOT EXISTS {orders} (
