@@ -101,6 +101,8 @@ func TestNormaliseCouponList(t *testing.T) {
 			store.CouponList{Search: strings.Repeat("x", store.MaxSearchLength), Page: store.MaxPage, PageSize: store.MaxPageSize, After: "a"},
 			nil,
 		},
+		{"no such page, and a cursor", store.CouponList{Page: -1, After: "a"}, store.CouponList{Page: 1, PageSize: store.DefaultPageSize, After: "a"}, nil},
+		{"no page so far, and a cursor", store.CouponList{Page: store.MaxPage + 1, After: "a"}, store.CouponList{Page: 1, PageSize: store.DefaultPageSize, After: "a"}, nil},
 		{"too small", store.CouponList{Page: -1, PageSize: -1}, store.CouponList{}, []string{"page too_small", "pageSize too_small"}},
 		{
 			"too large",
