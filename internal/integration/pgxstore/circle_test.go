@@ -40,6 +40,84 @@ func TestNobodyWaitsInACircleNotices(t *testing.T) {
 	rush.untilDeadlock(50, rush.round)
 }
 
+// TestLatePaymentsOverTheLimitOfEach: those who pay late, where a coupon bounds nothing
+// but each customer's uses, all find that no place is left and look again with the coupon
+// to themselves.
+func TestLatePaymentsOverTheLimitOfEach(t *testing.T) {
+	t.Parallel()
+	rush := newRush(t, "")
+	for number := range 3 {
+		rush.latePayments(number)
+	}
+	if met := rush.deadlocks.Load(); met > 0 {
+		t.Errorf("%d deadlocks", met)
+	}
+	if err := storetest.CheckInvariants(t.Context(), rush.stores[0]); err != nil {
+		t.Error(err)
+	}
+}
+
+// latePayments lets customers who have used all that they may pay at once for what they
+// had given up.
+func (r *rush) latePayments(number int) {
+	r.Helper()
+	const customers = 12
+	single := r.stores[3]
+	c := newCoupon(r.T, fmt.Sprint("late", number), func(c *coupon.Coupon) { c.Limits.MaxUsesPerUser = 1 })
+	if err := single.CreateCoupon(r.Context(), c); err != nil {
+		r.Fatal(err)
+	}
+	pay := func(o store.Order) error {
+		settled, err := single.Settle(r.Context(), store.Settlement{
+			Event:         redemption.Event{Kind: redemption.SessionCompleted, At: epoch.Add(time.Minute), SessionID: "cs_" + o.ID, OrderID: o.ID},
+			ReservationID: o.ReservationID, CouponID: c.ID, CustomerID: o.CustomerID,
+		})
+		if err == nil && settled.Redemption.State != redemption.Completed {
+			return fmt.Errorf("%s is %s", o.ID, settled.Redemption.State)
+		}
+		return err
+	}
+	var late []store.Order
+	for i := range customers {
+		customer := fmt.Sprintf("late%d_%d", number, i)
+		given, used := checkout(c, quote(r.T), customer, "given up", epoch), checkout(c, quote(r.T), customer, "used", epoch)
+		for _, step := range []func() error{
+			func() error { _, err := single.Reserve(r.Context(), given); return err },
+			func() error {
+				_, err := single.Transition(r.Context(), given.Redemption.ID, redemption.Event{Kind: redemption.Cancelled, At: epoch})
+				return err
+			},
+			func() error { _, err := single.Reserve(r.Context(), used); return err },
+			func() error { return pay(*used.Order) },
+		} {
+			if err := step(); err != nil {
+				r.Fatal(err)
+			}
+		}
+		late = append(late, *given.Order)
+	}
+	var everybody errgroup.Group
+	for _, o := range late {
+		everybody.Go(func() error { return pay(o) })
+	}
+	if err := everybody.Wait(); err != nil {
+		r.Fatal(err)
+	}
+	list, err := single.ListRedemptions(r.Context(), store.RedemptionList{CouponID: c.ID, State: redemption.Completed, PageSize: store.MaxPageSize})
+	if err != nil {
+		r.Fatal(err)
+	}
+	over := 0
+	for _, each := range list.Items {
+		if each.OverLimit {
+			over++
+		}
+	}
+	if over != customers || len(list.Items) != 2*customers {
+		r.Errorf("%d of %d payments are over the limit, want %d of %d", over, len(list.Items), customers, 2*customers)
+	}
+}
+
 // rush is a database that several processes use, and how often they met in a deadlock.
 type rush struct {
 	*testing.T

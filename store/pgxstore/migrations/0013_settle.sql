@@ -133,3 +133,53 @@ BEGIN
     FROM unnest(alone, altered, moved, found) WITH ORDINALITY AS w (alone, altered, moved, ordered_id, n);
 END
 $couponkit$;
+
+-- couponkit_place gives what it has locked back before it looks again with all counters
+-- held: two who shared a coupon without a limit over all customers, and both found no
+-- place left, waited for each other. It locks the gate first then, as whoever changes the
+-- coupon does. All else is as in step 4.
+CREATE OR REPLACE FUNCTION {couponkit_place}(coupon text, customer text, OUT no_place boolean, OUT turn bigint)
+LANGUAGE plpgsql VOLATILE
+AS $couponkit$
+DECLARE
+    limited text[];
+    terms   record;
+    uses    bigint;
+BEGIN
+    FOR attempt IN 1 .. 2 LOOP
+        BEGIN
+            IF attempt = 1 THEN
+                limited := {couponkit_lock}(ARRAY[coupon]);
+            ELSE
+                PERFORM FROM {coupon_counters} s WHERE s.coupon_id = coupon AND s.stripe = 0 FOR UPDATE;
+                PERFORM FROM {coupons} c WHERE c.id = coupon FOR UPDATE;
+                PERFORM FROM {coupon_counters} s WHERE s.coupon_id = coupon ORDER BY s.stripe FOR UPDATE;
+            END IF;
+            no_place := false;
+            turn := NULL;
+            SELECT c.max_uses, c.max_uses_per_user, c.used_count + c.reserved_count + k.taken AS taken INTO terms
+            FROM {coupons} c CROSS JOIN LATERAL (
+                SELECT coalesce(sum(s.completed + s.reserved), 0) AS taken
+                FROM {coupon_counters} s WHERE s.coupon_id = c.id) k
+            WHERE c.id = coupon;
+            IF attempt = 1 AND terms.max_uses IS NOT NULL AND cardinality(limited) = 0 THEN
+                RAISE EXCEPTION 'the coupon was given its first limit meanwhile' USING ERRCODE = 'serialization_failure';
+            END IF;
+            IF terms.max_uses_per_user IS NOT NULL AND customer <> '' THEN
+                SELECT count(*) FILTER (WHERE r.state <> 'released'),
+                    CASE WHEN terms.max_uses IS NULL THEN coalesce(max(r.customer_turn), 0) + 1 END
+                INTO uses, turn
+                FROM {coupon_redemptions} r WHERE r.coupon_id = coupon AND r.customer_id = customer;
+                no_place := uses >= terms.max_uses_per_user;
+            END IF;
+            no_place := no_place OR coalesce(terms.taken >= terms.max_uses, false);
+            IF no_place AND attempt = 1 THEN
+                RAISE SQLSTATE 'CK002';
+            END IF;
+            EXIT;
+        EXCEPTION WHEN SQLSTATE 'CK002' THEN
+            NULL; -- the locks are given back
+        END;
+    END LOOP;
+END
+$couponkit$;
