@@ -1,6 +1,7 @@
 -- The search minds no letter case in any script. Until now search texts were in lower
 -- case, which keeps letters apart that have one upper case, such as the two small sigmas
 -- of Greek. Where there is one of these, a text is written anew as store.FoldCase does.
+-- A process that was built before still writes lower case, until the coupon is updated.
 UPDATE {coupons} c SET search_text = folded.search_text
 FROM (
     SELECT id, translate(

@@ -200,14 +200,11 @@ BEGIN
                 FROM held h WHERE s.coupon_id = h.coupon_id AND s.stripe = 0
                 RETURNING h.place, s.revision, s.max_uses, s.max_uses_per_user
             )
-            SELECT array_agg(t.active), array_agg(t.revision), array_agg(t.max_uses), array_agg(t.max_uses_per_user)
+            SELECT array_agg(CASE WHEN g.gate THEN k.place IS NOT NULL ELSE active[g.place] END),
+                array_agg(coalesce(k.revision, versions[g.place])), array_agg(coalesce(k.max_uses, limits[g.place])),
+                array_agg(CASE WHEN k.place IS NULL THEN limits_per_user[g.place] ELSE k.max_uses_per_user END)
             INTO active, versions, limits, limits_per_user
-            FROM (
-                SELECT CASE WHEN g.gate THEN k.place IS NOT NULL ELSE active[g.place] END AS active,
-                    coalesce(k.revision, versions[g.place]) AS revision, coalesce(k.max_uses, limits[g.place]) AS max_uses,
-                    CASE WHEN k.place IS NULL THEN limits_per_user[g.place] ELSE k.max_uses_per_user END AS max_uses_per_user
-                FROM unnest(gated) WITH ORDINALITY AS g (gate, place) LEFT JOIN counted k ON k.place = g.place
-                ORDER BY g.place) t;
+            FROM (SELECT * FROM unnest(gated) WITH ORDINALITY AS g (gate, place) ORDER BY place) g LEFT JOIN counted k ON k.place = g.place;
         END IF;
         -- What those who held the gates before have done is seen from here on.
         taken := ARRAY(SELECT CASE WHEN g.gate THEN (SELECT sum(k.completed + k.reserved)

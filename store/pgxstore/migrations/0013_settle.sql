@@ -3,9 +3,6 @@
 -- of those, whatever order a subquery gives them, and what else it aggregates has that
 -- order too: settlements of one batch changed and returned each other's orders. All else
 -- is as in step 9.
---
--- What is gathered into arrays comes from a sorted subquery, and the query that gathers
--- it neither joins nor aggregates anything that has an order of its own.
 CREATE OR REPLACE FUNCTION {couponkit_settle_batch}(
     kinds text[], ats timestamptz[], sessions text[], order_ids text[], deadlines timestamptz[],
     reservation_ids text[], coupon_ids text[])
