@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/couponkit/couponkit/pricing"
@@ -98,13 +99,17 @@ func mysqlGrammar() grammar {
 		rowLocks:       true,
 		slots:          16,
 		duplicate:      func(err error) bool { return mysqlError(err, duplicateEntry) },
-		transient:      func(err error) bool { return mysqlError(err, deadlock) || mysqlError(err, lockTimeout) },
+		transient:      func(err error) bool { return mysqlError(err, deadlock, lockTimeout, changedSince) },
 		lockMigrations: lockMySQL,
 	}
 }
 
 // Errors of MySQL and MariaDB.
 const (
+	// changedSince: MariaDB has ended a transaction that reads an older state, since it
+	// wanted to lock a row that was changed (innodb_snapshot_isolation, on by default
+	// from 11.6.2).
+	changedSince   = 1020
 	duplicateEntry = 1062
 	lockTimeout    = 1205
 	deadlock       = 1213
@@ -112,7 +117,9 @@ const (
 
 // mysqlError recognises an error by its number, with which drivers begin the text:
 // "Error 1062 (23000): Duplicate entry …".
-func mysqlError(err error, number int) bool {
+func mysqlError(err error, numbers ...int) bool {
 	text := err.Error()
-	return strings.Contains(text, fmt.Sprintf("Error %d (", number)) || strings.Contains(text, fmt.Sprintf("Error %d: ", number))
+	return slices.ContainsFunc(numbers, func(number int) bool {
+		return strings.Contains(text, fmt.Sprintf("Error %d (", number)) || strings.Contains(text, fmt.Sprintf("Error %d: ", number))
+	})
 }

@@ -75,7 +75,10 @@
 //
 // [Store.WithTx] joins a transaction of the host, so that the use of a coupon and
 // the host's own rows are committed together. A limit is exact at every isolation
-// level.
+// level. On MySQL and MariaDB let it be READ COMMITTED: at their default, REPEATABLE
+// READ, MariaDB 11.6.2 or later ends a transaction that comes to a coupon which others
+// have used since it began to read (innodb_snapshot_isolation). [Store.Retryable] tells,
+// and the host begins anew.
 //
 // # Migrations
 //

@@ -175,7 +175,10 @@ const dueRedemptions = `SELECT ` + redemptionColumns + ` FROM {coupon_redemption
 // Due implements [store.RedemptionReader].
 func (s *Store) Due(ctx context.Context, at time.Time, limit int) (due []redemption.Redemption, err error) {
 	err = s.read(ctx, "list due redemptions", func(ctx context.Context, t *tx) error {
-		due, err = t.redemptions(ctx, dueRedemptions, micros(coupon.Instant(at)), max(limit, 0))
+		if limit <= 0 { // MySQL 8.0.19 crashes when a prepared UNION runs again after LIMIT 0
+			return nil
+		}
+		due, err = t.redemptions(ctx, dueRedemptions, micros(coupon.Instant(at)), limit)
 		return err
 	})
 	return due, err

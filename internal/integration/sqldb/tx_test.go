@@ -3,9 +3,14 @@ package sqldb_test
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
@@ -109,24 +114,130 @@ func TestWithTxUndoesOnlyWhatFails(t *testing.T) {
 	})
 }
 
+// onOlderStates runs a test on MariaDB with innodb_snapshot_isolation off, and on where
+// the server has it: from 11.6.2 that is the default. With it a repeatable-read
+// transaction ends when it would lock a row that was changed since it began to read.
+func onOlderStates(t *testing.T, test func(t *testing.T, s shop, ends bool)) {
+	t.Helper()
+	for name, ends := range map[string]bool{"locks": false, "ends": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := mariadbShop(t)
+			var setting, now string
+			err := openMariaDB(t, s.dsn).QueryRowContext(t.Context(), "SHOW VARIABLES LIKE 'innodb_snapshot_isolation'").Scan(&setting, &now)
+			switch {
+			case errors.Is(err, sql.ErrNoRows) && ends:
+				t.Skip("the server has no innodb_snapshot_isolation")
+			case err == nil:
+				config := must(mysql.ParseDSN(s.dsn))
+				config.Params = map[string]string{setting: fmt.Sprint(ends)}
+				s.dsn = config.FormatDSN()
+			case !errors.Is(err, sql.ErrNoRows):
+				require.NoError(t, err)
+			}
+			test(t, s, ends)
+		})
+	}
+}
+
+func (s shop) beginAt(t *testing.T, db *sql.DB, level sql.IsolationLevel) *sql.Tx {
+	t.Helper()
+	tx, err := db.BeginTx(t.Context(), &sql.TxOptions{Isolation: level})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = tx.Rollback() })
+	return tx
+}
+
 // The host's transaction may read an older state than the one that counts: the
 // default of MySQL is repeatable read. Limits are exact all the same.
 func TestWithTxCountsWhatOthersHaveCommitted(t *testing.T) {
 	t.Parallel()
-	s := mariadbShop(t)
-	opened, db := s.open(t)
-	c := limitedCoupon("TX", 1, 1)
-	require.NoError(t, opened.CreateCoupon(t.Context(), c))
-	tx, err := db.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
-	require.NoError(t, err)
+	onOlderStates(t, func(t *testing.T, s shop, ends bool) {
+		t.Helper()
+		opened, db := s.open(t)
+		c := limitedCoupon("TX", 1, 1)
+		require.NoError(t, opened.CreateCoupon(t.Context(), c))
+		tx := s.beginAt(t, db, sql.LevelRepeatableRead)
+		var n int64
+		require.NoError(t, tx.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM coupon_redemptions").Scan(&n))
+		require.Zero(t, n, "the transaction has its state now")
+		_, err := opened.Reserve(t.Context(), checkoutOf(c, "ann", "other"))
+		require.NoError(t, err)
+		_, err = opened.WithTx(tx).Reserve(t.Context(), checkoutOf(c, "bob", "mine"))
+		if ends {
+			require.True(t, opened.Retryable(err), "got: %v", err)
+			require.NoError(t, tx.Rollback())
+			_, err = opened.WithTx(s.beginAt(t, db, sql.LevelRepeatableRead)).Reserve(t.Context(), checkoutOf(c, "bob", "mine"))
+		}
+		require.ErrorIs(t, err, coupon.ErrUsageLimitReached)
+	})
+}
+
+// Hosts that begin anew when they are told to use a coupon up exactly, each use with a
+// row of their own. At READ COMMITTED nobody has to.
+func TestHostsUseUpACoupon(t *testing.T) {
+	t.Parallel()
+	const hosts, each, allowed = 8, 5, 25
+	for _, level := range []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead} {
+		t.Run(level.String(), func(t *testing.T) {
+			t.Parallel()
+			onOlderStates(t, func(t *testing.T, s shop, _ bool) {
+				t.Helper()
+				opened, db := s.open(t)
+				_, err := db.ExecContext(t.Context(), "CREATE TABLE shop_orders (id VARCHAR(100) PRIMARY KEY)")
+				require.NoError(t, err)
+				c := limitedCoupon("HOT", allowed, 1)
+				require.NoError(t, opened.CreateCoupon(t.Context(), c))
+				var kept, anew atomic.Int64
+				var all sync.WaitGroup
+				errs := make([]error, hosts)
+				for host := range hosts {
+					all.Go(func() {
+						for i := 0; i < each && errs[host] == nil; i++ {
+							name := customer(host*each + i)
+							err := hostUses(t.Context(), opened, db, level, c, name)
+							for opened.Retryable(err) {
+								anew.Add(1)
+								err = hostUses(t.Context(), opened, db, level, c, name)
+							}
+							if err == nil {
+								kept.Add(1)
+							} else if !errors.Is(err, coupon.ErrUsageLimitReached) {
+								errs[host] = err
+							}
+						}
+					})
+				}
+				all.Wait()
+				require.NoError(t, errors.Join(errs...))
+				require.EqualValues(t, allowed, kept.Load())
+				if level == sql.LevelReadCommitted {
+					require.Zero(t, anew.Load(), "transactions that were begun anew")
+				}
+				var rows int64
+				require.NoError(t, db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM shop_orders").Scan(&rows))
+				require.EqualValues(t, allowed, rows, "the hosts' rows and the uses exist together")
+				require.NoError(t, storetest.CheckInvariants(t.Context(), opened))
+				t.Logf("%d transactions were begun anew", anew.Load())
+			})
+		})
+	}
+}
+
+// hostUses uses the coupon in a transaction of the host.
+func hostUses(ctx context.Context, s *sqlstore.Store, db *sql.DB, level sql.IsolationLevel, c coupon.Coupon, name string) error {
+	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: level})
+	if err != nil {
+		return err
+	}
 	defer tx.Rollback()
-	var n int64
-	require.NoError(t, tx.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM coupon_redemptions").Scan(&n))
-	require.Zero(t, n, "the transaction has its state now")
-	_, err = opened.Reserve(t.Context(), checkoutOf(c, "ann", "other"))
-	require.NoError(t, err)
-	_, err = opened.WithTx(tx).Reserve(t.Context(), checkoutOf(c, "bob", "mine"))
-	require.ErrorIs(t, err, coupon.ErrUsageLimitReached)
+	if _, err := tx.ExecContext(ctx, "INSERT INTO shop_orders VALUES (?)", name); err != nil {
+		return err
+	}
+	if _, err := s.WithTx(tx).Reserve(ctx, checkoutOf(c, name, name)); err != nil {
+		return err
+	}
+	return tx.Commit()
 }
 
 // On SQLite a transaction that has read an older state cannot write any more, and
@@ -158,24 +269,30 @@ func TestWithTxRefusesAnOlderState(t *testing.T) {
 // that was taken meanwhile, and the coupon whose redemptions stay.
 func TestWithTxRefusesCouponsOfAnOlderState(t *testing.T) {
 	t.Parallel()
-	s := mariadbShop(t)
-	opened, db := s.open(t)
-	tx, err := db.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
-	require.NoError(t, err)
-	defer tx.Rollback()
-	view := opened.WithTx(tx)
-	_, err = view.ListCoupons(t.Context(), store.CouponList{}) // the state that it reads from now on
-	require.NoError(t, err)
-	taken, deleted := limitedCoupon("TAKEN", 0, 0), limitedCoupon("DELETED", 0, 0)
-	for _, c := range []coupon.Coupon{taken, deleted} {
-		require.NoError(t, opened.CreateCoupon(t.Context(), c))
-	}
-	_, err = opened.Reserve(t.Context(), checkoutOf(deleted, "ann", "stays"))
-	require.NoError(t, err)
-	require.NoError(t, opened.DeleteCoupon(t.Context(), deleted.ID, 1))
-	taken.ID += "-again"
-	require.ErrorIs(t, view.CreateCoupon(t.Context(), taken), coupon.ErrCodeTaken)
-	require.ErrorIs(t, view.CreateCoupon(t.Context(), deleted), store.ErrConflict)
+	onOlderStates(t, func(t *testing.T, s shop, ends bool) {
+		t.Helper()
+		opened, db := s.open(t)
+		tx := s.beginAt(t, db, sql.LevelRepeatableRead)
+		view := opened.WithTx(tx)
+		_, err := view.ListCoupons(t.Context(), store.CouponList{}) // the state that it reads from now on
+		require.NoError(t, err)
+		taken, deleted := limitedCoupon("TAKEN", 0, 0), limitedCoupon("DELETED", 0, 0)
+		for _, c := range []coupon.Coupon{taken, deleted} {
+			require.NoError(t, opened.CreateCoupon(t.Context(), c))
+		}
+		_, err = opened.Reserve(t.Context(), checkoutOf(deleted, "ann", "stays"))
+		require.NoError(t, err)
+		require.NoError(t, opened.DeleteCoupon(t.Context(), deleted.ID, 1))
+		taken.ID += "-again"
+		require.ErrorIs(t, view.CreateCoupon(t.Context(), taken), coupon.ErrCodeTaken)
+		err = view.CreateCoupon(t.Context(), deleted)
+		if ends {
+			require.True(t, opened.Retryable(err), "got: %v", err)
+			require.NoError(t, tx.Rollback())
+			err = opened.WithTx(s.beginAt(t, db, sql.LevelRepeatableRead)).CreateCoupon(t.Context(), deleted)
+		}
+		require.ErrorIs(t, err, store.ErrConflict)
+	})
 }
 
 // One call in a batch that fails after it has written fails alone.

@@ -151,7 +151,7 @@ func TestUpgradeFromTheFirstSchema(t *testing.T) {
 		db, err := sql.Open(s.driver, s.dsn)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, db.Close()) })
-		for statement := range strings.SplitSeq(string(text), ";\n") {
+		for statement := range strings.SplitSeq(takenBy(t, s, db, string(text)), ";\n") {
 			if strings.TrimSpace(statement) == "" {
 				continue
 			}
@@ -161,6 +161,21 @@ func TestUpgradeFromTheFirstSchema(t *testing.T) {
 		opened, _ := s.open(t)
 		newTour().find(t, opened)
 	})
+}
+
+// takenBy returns the first schema as the server took it. MySQL takes no CASE for a
+// condition: what it has had from the beginning is compared, as in the present schema.
+func takenBy(t *testing.T, s shop, db *sql.DB, text string) string {
+	t.Helper()
+	if s.dialect != sqlstore.MySQL {
+		return text
+	}
+	var version string
+	require.NoError(t, db.QueryRowContext(t.Context(), "SELECT VERSION()").Scan(&version))
+	if strings.Contains(version, "MariaDB") {
+		return text
+	}
+	return strings.ReplaceAll(text, "ELSE 0 END", "ELSE FALSE END = TRUE")
 }
 
 // writeDump fills an empty database and writes it down.
