@@ -76,6 +76,15 @@ func faultOf(round int) fault {
 // TestFaults runs rounds of calls from three processes.
 func TestFaults(t *testing.T) {
 	server := newServer(t)
+	defer func() {
+		if t.Failed() {
+			log, err := server.LogTail(1 << 16)
+			if err != nil {
+				t.Error(err)
+			}
+			t.Logf("what the server has logged last:\n%s", log)
+		}
+	}()
 	h := newHarness(t, server)
 	defer h.close()
 	count := *rounds

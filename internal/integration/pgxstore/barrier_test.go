@@ -55,10 +55,17 @@ func (b *barrier) close() {
 // reached waits until somebody waits for it.
 func (b *barrier) reached() {
 	b.tb.Helper()
-	for waiting := 0; waiting == 0; time.Sleep(time.Millisecond) {
-		if err := b.pool.QueryRow(b.tb.Context(), `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND objid = $1
-				AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`, b.lock).Scan(&waiting); err != nil {
-			b.tb.Fatal(err)
-		}
+	for !b.isReached() {
+		time.Sleep(time.Millisecond)
 	}
+}
+
+// isReached reports whether somebody waits for it.
+func (b *barrier) isReached() (waits bool) {
+	b.tb.Helper()
+	if err := b.pool.QueryRow(b.tb.Context(), `SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND objid = $1
+			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`, b.lock).Scan(&waits); err != nil {
+		b.tb.Fatal(err)
+	}
+	return waits
 }

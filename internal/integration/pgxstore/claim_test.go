@@ -1,6 +1,7 @@
 package pgxstore_test
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
@@ -27,7 +29,7 @@ import (
 type meanwhile struct {
 	limits coupon.Limits
 	points bool                       // the coupon is for points
-	ask    func(*store.Reservation)   // changes what is asked
+	adapt  func(*store.Reservation)   // changes what is asked
 	before func(*claims) error        // what is done before, if anything
 	do     func(*claims) error        // what is done meanwhile
 	want   func(store.Reserved) error // nil if a rejection or an error is wanted
@@ -64,13 +66,24 @@ var meanwhiles = map[string]meanwhile{
 			return errors.Join(w.reserve("ann", "k"), w.cancel("ann", "k"))
 		}, want: fresh,
 	},
+	"the customer's only use is taken, of a coupon without another limit": {
+		limits: coupon.Limits{MaxUsesPerUser: 1}, do: func(w *claims) error { return w.reserve("ann", "k") }, code: coupon.UserUsageLimitReached,
+	},
+	"one of the customer's uses is taken, of a coupon without another limit": {
+		limits: coupon.Limits{MaxUsesPerUser: 2}, do: func(w *claims) error { return w.reserve("ann", "k") }, want: fresh,
+	},
+	"the customer's only use is taken and given back, of a coupon without another limit": {
+		limits: coupon.Limits{MaxUsesPerUser: 1}, do: func(w *claims) error {
+			return errors.Join(w.reserve("ann", "k"), w.cancel("ann", "k"))
+		}, want: fresh,
+	},
 	"the coupon is switched off": {
 		limits: coupon.Limits{MaxUses: 10}, do: func(w *claims) error {
 			return w.update(func(c *coupon.Coupon) { c.State = coupon.Inactive })
 		}, code: coupon.CouponInactive,
 	},
 	"the coupon is edited": {
-		limits: coupon.Limits{MaxUses: 10}, ask: func(r *store.Reservation) { r.CouponRevision = 1 },
+		limits: coupon.Limits{MaxUses: 10}, adapt: func(r *store.Reservation) { r.CouponRevision = 1 },
 		do: func(w *claims) error { return w.update(func(c *coupon.Coupon) { c.Name = "another" }) }, err: store.ErrStaleRevision,
 	},
 	"the coupon is edited, which is nothing to the call": {
@@ -96,8 +109,15 @@ var meanwhiles = map[string]meanwhile{
 		limits: coupon.Limits{MaxUses: 10}, do: func(w *claims) error { return w.others.DeleteCoupon(w.Context(), w.coupon.ID, 1) },
 		code: coupon.CouponNotFound,
 	},
-	"the customer exchanges points": {
-		limits: coupon.Limits{MaxUses: 10}, points: true, ask: byPointsInstead, do: func(w *claims) error {
+	"the customer exchanges points":                           exchanged(coupon.Limits{MaxUses: 10}),
+	"the customer exchanges points for an unlimited coupon":   exchanged(coupon.Limits{}),
+	"the customer exchanges points, once is what each may do": exchanged(coupon.Limits{MaxUsesPerUser: 1}),
+}
+
+// exchanged is the same customer's exchange of points meanwhile.
+func exchanged(limits coupon.Limits) meanwhile {
+	return meanwhile{
+		limits: limits, points: true, adapt: byPointsInstead, do: func(w *claims) error {
 			_, err := w.others.Reserve(w.Context(), w.exchange("ann", "k"))
 			return err
 		}, want: func(got store.Reserved) error {
@@ -106,7 +126,7 @@ var meanwhiles = map[string]meanwhile{
 			}
 			return nil
 		},
-	},
+	}
 }
 
 // fresh accepts a reservation that is new.
@@ -124,9 +144,9 @@ func byPointsInstead(r *store.Reservation) {
 }
 
 // TestWhatHappensBeforeTheGate: a reservation is stored before its turn at the coupon's
-// gate, and what others have done meanwhile counts all the same, whether it comes alone
-// or in a batch. Nothing is left of one that has fallen, and the others of its batch are
-// stored.
+// gate, and what others have done meanwhile counts all the same, whether it comes alone,
+// in a batch or in one of several coupons. Nothing is left of one that has fallen, and the
+// others of its batch are stored.
 func TestWhatHappensBeforeTheGate(t *testing.T) {
 	t.Parallel()
 	for name, m := range meanwhiles {
@@ -144,12 +164,26 @@ func TestWhatHappensBeforeTheGate(t *testing.T) {
 			})
 			t.Run("in a batch", func(t *testing.T) {
 				t.Parallel()
-				joined(t, m, []string{"ann", "zoe"}, func(w *claims, answers []<-chan claimed) {
+				joined(t, m, hot("ann", "zoe"), func(w *claims, answers []<-chan claimed) {
 					w.last.reached()
 					require.NoError(t, m.do(w))
 					w.last.open()
 					w.check(<-answers[0])
 					w.checkNeighbour(<-answers[1])
+					w.checkRows()
+				})
+			})
+			t.Run("beside other coupons", func(t *testing.T) {
+				t.Parallel()
+				all := append(hot("ann"), another("yan", coupon.Limits{MaxUses: 1}), another("zoe", coupon.Limits{MaxUsesPerUser: 1}))
+				joined(t, m, all, func(w *claims, answers []<-chan claimed) {
+					w.last.reached()
+					require.NoError(t, m.do(w))
+					w.last.open()
+					w.check(<-answers[0])
+					for _, answer := range answers[1:] {
+						w.checkStored(<-answer)
+					}
 					w.checkRows()
 				})
 			})
@@ -162,7 +196,7 @@ func TestWhatHappensBeforeTheGate(t *testing.T) {
 func TestAKeyOfAnOrderIsNotReservedWith(t *testing.T) {
 	t.Parallel()
 	for name, limits := range map[string]coupon.Limits{"unlimited": {}, "limited": {MaxUses: 10}, "limited per customer": {MaxUsesPerUser: 1}} {
-		m := meanwhile{limits: limits, points: true, ask: byPointsInstead, err: store.ErrKeyReused, before: func(w *claims) error {
+		m := meanwhile{limits: limits, points: true, adapt: byPointsInstead, err: store.ErrKeyReused, before: func(w *claims) error {
 			o := *checkout(w.coupon, w.quote, "ann", "slow", epoch).Order
 			o.CouponID, o.Coupon, o.ReservationID = "", nil, ""
 			_, _, err := w.others.CreateOrder(t.Context(), o)
@@ -177,12 +211,10 @@ func TestAKeyOfAnOrderIsNotReservedWith(t *testing.T) {
 		})
 		t.Run(name+", in a batch", func(t *testing.T) {
 			t.Parallel()
-			joined(t, m, []string{"ann", "zoe"}, func(w *claims, answers []<-chan claimed) {
+			joined(t, m, hot("ann", "zoe"), func(w *claims, answers []<-chan claimed) {
 				w.last.open()
 				w.check(<-answers[0])
-				got := <-answers[1]
-				require.NoError(t, got.err)
-				w.note(got)
+				w.checkStored(<-answers[1])
 				w.checkRows()
 			})
 		})
@@ -200,7 +232,7 @@ func TestTwoOfABatchWithOneID(t *testing.T) {
 	}
 	t.Run("at first", func(t *testing.T) {
 		t.Parallel()
-		joined(t, meanwhile{limits: coupon.Limits{MaxUses: 10}, ask: same}, []string{"yan", "zoe"}, func(w *claims, answers []<-chan claimed) {
+		joined(t, meanwhile{limits: coupon.Limits{MaxUses: 10}, adapt: same}, hot("yan", "zoe"), func(w *claims, answers []<-chan claimed) {
 			w.last.open()
 			w.checkOneOf(<-answers[0], <-answers[1])
 			w.checkRows()
@@ -208,10 +240,10 @@ func TestTwoOfABatchWithOneID(t *testing.T) {
 	})
 	t.Run("when there is a place", func(t *testing.T) {
 		t.Parallel()
-		m := meanwhile{limits: coupon.Limits{MaxUses: 3, MaxUsesPerUser: 1}, ask: same, code: coupon.UserUsageLimitReached, before: func(w *claims) error {
+		m := meanwhile{limits: coupon.Limits{MaxUses: 3, MaxUsesPerUser: 1}, adapt: same, code: coupon.UserUsageLimitReached, before: func(w *claims) error {
 			return errors.Join(w.reserve("bob", "k"), w.reserve("carl", "k"))
 		}}
-		joined(t, m, []string{"ann", "yan", "zoe"}, func(w *claims, answers []<-chan claimed) {
+		joined(t, m, hot("ann", "yan", "zoe"), func(w *claims, answers []<-chan claimed) {
 			w.last.reached()
 			require.NoError(t, errors.Join(w.cancel("bob", "k"), w.cancel("carl", "k"), w.reserve("ann", "k")))
 			w.last.open()
@@ -222,24 +254,44 @@ func TestTwoOfABatchWithOneID(t *testing.T) {
 	})
 }
 
-// joined lets customers ask one after another of a process that is busy, so that they
-// are a batch. Should they not have been queued in time, it is done again with more
-// patience.
-func joined(t *testing.T, m meanwhile, customers []string, then func(w *claims, answers []<-chan claimed)) {
+// asking begins a reservation.
+type asking func(*claims) <-chan claimed
+
+// hot asks for the coupon, for each of the customers.
+func hot(customers ...string) (all []asking) {
+	for _, customer := range customers {
+		all = append(all, func(w *claims) <-chan claimed { return w.start(customer) })
+	}
+	return all
+}
+
+// another asks for a coupon of its own, of which there is a use.
+func another(customer string, limits coupon.Limits) asking {
+	return func(w *claims) <-chan claimed {
+		w.Helper()
+		c := newCoupon(w.T, "of-"+customer, func(c *coupon.Coupon) { c.Limits = limits })
+		require.NoError(w, w.others.CreateCoupon(w.Context(), c))
+		return w.ask(checkout(c, w.quote, customer, "slow", epoch))
+	}
+}
+
+// joined lets several ask one after another of a process that is busy, so that they are a
+// batch. Should they not have been queued in time, it is done again with more patience.
+func joined(t *testing.T, m meanwhile, all []asking, then func(w *claims, answers []<-chan claimed)) {
 	t.Helper()
 	for patience := 10 * time.Millisecond; patience < 5*time.Second; patience *= 2 {
 		w := newClaims(t, m)
 		w.beBusy()
 		var answers []<-chan claimed
-		for _, customer := range customers {
-			answers = append(answers, w.start(customer))
+		for _, ask := range all {
+			answers = append(answers, ask(w))
 			time.Sleep(patience)
 		}
 		w.first.open()
 		then(w, answers)
 		require.NoError(t, (<-w.busy).err)
 		require.NoError(t, w.slow.Close()) // after its reports
-		if w.batches[1] == len(customers) || t.Failed() {
+		if w.batches[1] == len(all) || t.Failed() {
 			return
 		}
 	}
@@ -319,9 +371,13 @@ func (w *claims) beBusy() {
 // start reserves with the key slow.
 func (w *claims) start(customer string) <-chan claimed {
 	r := checkout(w.coupon, w.quote, customer, "slow", epoch)
-	if w.ask != nil {
-		w.ask(&r)
+	if w.adapt != nil {
+		w.adapt(&r)
 	}
+	return w.ask(r)
+}
+
+func (w *claims) ask(r store.Reservation) <-chan claimed {
 	answer := make(chan claimed, 1)
 	go func() {
 		result, err := w.slow.Reserve(w.Context(), r)
@@ -385,6 +441,13 @@ func (w *claims) checkNeighbour(got claimed) {
 	w.note(got)
 }
 
+// checkStored wants a reservation stored, whatever becomes of ann's.
+func (w *claims) checkStored(got claimed) {
+	w.Helper()
+	require.NoError(w, got.err)
+	w.note(got)
+}
+
 // checkOneOf wants one of two stored, and the other one refused for what the first has.
 func (w *claims) checkOneOf(stored, refused claimed) {
 	w.Helper()
@@ -430,6 +493,117 @@ func (w *claims) checkRows() {
 	}
 	if err := storetest.CheckInvariants(w.Context(), w.others); err != nil {
 		w.Error(err)
+	}
+}
+
+// TestTermsStayWhileAReservationIsStored: a coupon without a limit over all customers has
+// no gate. Whoever changes it waits for the reservations that are being stored.
+func TestTermsStayWhileAReservationIsStored(t *testing.T) {
+	t.Parallel()
+	for name, limits := range map[string]coupon.Limits{"unlimited": {}, "limited per customer": {MaxUsesPerUser: 1}} {
+		m := meanwhile{limits: limits, want: fresh}
+		changed := func(w *claims, answers ...<-chan claimed) {
+			w.last.reached()
+			done := make(chan claimed, 1)
+			go func() { done <- claimed{err: w.update(func(c *coupon.Coupon) { c.State = coupon.Inactive })} }()
+			w.waits(done, func() bool { return false })
+			w.last.open()
+			for _, answer := range answers {
+				w.check(<-answer)
+			}
+			require.NoError(w, (<-done).err)
+			w.checkRows()
+		}
+		t.Run(name+", alone", func(t *testing.T) {
+			t.Parallel()
+			w := newClaims(t, m)
+			changed(w, w.start("ann"))
+		})
+		t.Run(name+", in a batch", func(t *testing.T) {
+			t.Parallel()
+			joined(t, m, hot("ann", "zoe"), func(w *claims, answers []<-chan claimed) { changed(w, answers...) })
+		})
+	}
+}
+
+// TestTheFirstLimitComesWhileAReservationLooks: it has seen a coupon without a limit, and
+// then waits for the one who gives it the first. It is in line for the places all the same.
+func TestTheFirstLimitComesWhileAReservationLooks(t *testing.T) {
+	t.Parallel()
+	m := meanwhile{code: coupon.UsageLimitReached}
+	inTransaction(t, m, hot("ann", "zoe"), func(w *claims, in *pgxstore.Store) error {
+		c := w.coupon
+		c.Limits.MaxUses = 1
+		_, err := in.UpdateCoupon(w.Context(), c)
+		return err
+	}, func(w *claims) {
+		w.last.reached()
+		require.NoError(w, w.reserve("bob", "k"))
+	})
+}
+
+// TestTwoReservationsOfACustomerAtOnce: where a coupon has no limit but that of each
+// customer, nobody has a gate to pass. A customer's reservations wait for each other.
+func TestTwoReservationsOfACustomerAtOnce(t *testing.T) {
+	t.Parallel()
+	m := meanwhile{limits: coupon.Limits{MaxUsesPerUser: 1}, code: coupon.UserUsageLimitReached}
+	inTransaction(t, m, hot("ann"), func(w *claims, in *pgxstore.Store) error {
+		w.last.open() // the others come as far as storing, and wait there
+		_, err := in.Reserve(w.Context(), checkout(w.coupon, w.quote, "ann", "k", epoch))
+		return err
+	}, func(*claims) {})
+}
+
+// inTransaction lets somebody do something in a transaction that he commits, and goes on
+// once the reservations wait for it. What all of them get is what the first one gets.
+func inTransaction(t *testing.T, m meanwhile, all []asking, do func(*claims, *pgxstore.Store) error, then func(*claims)) {
+	t.Helper()
+	for name, some := range map[string][]asking{"alone": all[:1], "in a batch": append(slices.Clip(all), another("yan", coupon.Limits{}))} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var others pgx.Tx
+			m := m
+			m.before = func(w *claims) error {
+				own, err := pgx.ConnectConfig(w.Context(), w.pool.Config().ConnConfig) // the pool has few
+				require.NoError(w, err)
+				w.Cleanup(func() { require.NoError(w, own.Close(context.WithoutCancel(w.Context()))) })
+				others, err = own.Begin(w.Context())
+				require.NoError(w, err)
+				return do(w, w.others.WithTx(others))
+			}
+			joined(t, m, some, func(w *claims, answers []<-chan claimed) {
+				w.waits(answers[0], w.last.isReached)
+				require.NoError(w, others.Commit(w.Context()))
+				then(w)
+				w.last.open()
+				for i, answer := range answers {
+					if i < len(all) {
+						w.check(<-answer)
+						continue
+					}
+					got := <-answer
+					require.NoError(w, got.err)
+					w.note(got)
+				}
+				w.checkRows()
+			})
+		})
+	}
+}
+
+// waits waits until somebody waits for what others do with rows. It fails when that is
+// done, or has gone too far, instead.
+func (w *claims) waits(done <-chan claimed, tooFar func() bool) {
+	w.Helper()
+	for waiting := false; !waiting; time.Sleep(time.Millisecond) {
+		select {
+		case got := <-done:
+			w.Fatalf("it was done while others were at it: %v", got.err)
+		default:
+			require.False(w, tooFar(), "it went on while others were at it")
+		}
+		require.NoError(w, w.pool.QueryRow(w.Context(), `SELECT count(*) > 0 FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock' AND wait_event <> 'advisory'`).Scan(&waiting))
 	}
 }
 

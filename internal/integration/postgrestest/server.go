@@ -1,10 +1,12 @@
 package postgrestest
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"os"
@@ -183,6 +185,31 @@ func (s *Server) Resume(ctx context.Context) error {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// LogTail returns the last lines of what the server has logged, at most so many bytes.
+// Of a server that the environment named there is nothing.
+func (s *Server) LogTail(most int64) (string, error) {
+	if s.log == "" {
+		return "", nil
+	}
+	log, err := os.Open(s.log)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = log.Close() }() // it was only read
+	size, err := log.Seek(0, io.SeekEnd)
+	if err != nil {
+		return "", err
+	}
+	tail := make([]byte, min(most, size))
+	if _, err := log.ReadAt(tail, size-int64(len(tail))); err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	if int64(len(tail)) < size {
+		_, tail, _ = bytes.Cut(tail, []byte("\n"))
+	}
+	return string(tail), nil
 }
 
 // Close stops the server and removes what it has written. A server that the

@@ -3,6 +3,7 @@ package postgrestest_test
 import (
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -61,5 +62,33 @@ func TestServerSurvivesHalt(t *testing.T) {
 	}
 	if fsync != "on" || sum != 1 {
 		t.Errorf("fsync is %s and the rows sum to %d, want on and 1", fsync, sum)
+	}
+}
+
+// TestLogTail: the end of the log is told in whole lines.
+func TestLogTail(t *testing.T) {
+	server := shared.Need(t)
+	if server.Foreign() {
+		t.Skip("a server named by " + postgrestest.DSNVariable + " does not show its log")
+	}
+	pool := postgrestest.NewPool(t, server.NewDatabase(t))
+	for _, name := range []string{"first_of_all", "last_of_all"} {
+		if _, err := pool.Exec(t.Context(), "SELECT "+name); err == nil {
+			t.Fatalf("%s is a column", name)
+		}
+	}
+	whole, err := server.LogTail(1 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(whole, "first_of_all") || !strings.Contains(whole, "last_of_all") {
+		t.Errorf("the log does not tell of two failures:\n%s", whole)
+	}
+	end, err := server.LogTail(int64(len("STATEMENT:  SELECT last_of_all") + 60))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasSuffix(whole, "\n"+end) || !strings.Contains(end, "last_of_all") || strings.Contains(end, "first_of_all") {
+		t.Errorf("the last lines of the log are %q", end)
 	}
 }
