@@ -31,7 +31,8 @@ type verdict struct {
 	limits  coupon.Limits
 }
 
-// Reserve implements store.Redemptions in one round trip.
+// Reserve implements store.Redemptions in one round trip; to find what a key was used for
+// before, or what the customer holds of a coupon for points, is another.
 func (s *Store) Reserve(ctx context.Context, r store.Reservation) (store.Reserved, error) {
 	if err := s.ready(ctx); err != nil {
 		return store.Reserved{}, err

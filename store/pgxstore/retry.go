@@ -31,8 +31,8 @@ var meetings = []string{"coupon_redemptions_session_key", "coupon_redemptions_us
 
 // retry runs work, which is one transaction of the store's own, again while
 // PostgreSQL says that this may help: after a serialisation failure, a deadlock or
-// a meeting of two calls, or when the connection was lost before anything was sent. Within a transaction
-// of the host it runs once.
+// a meeting of two calls, or when the connection was lost before anything was sent.
+// Within a transaction of the host it runs once.
 func (s *Store) retry(ctx context.Context, work func() error) error {
 	backoff := firstBackoff
 	for attempt := 1; ; attempt++ {

@@ -18,7 +18,8 @@ type (
 	settlement    = store.Settled
 )
 
-// Settle implements store.Redemptions in one round trip.
+// Settle implements store.Redemptions in one round trip; a payment that needs a place of
+// its coupon takes another where calls are joined ([BatchOptions]).
 func (s *Store) Settle(ctx context.Context, request store.Settlement) (store.Settled, error) {
 	if err := s.ready(ctx); err != nil {
 		return store.Settled{}, err
