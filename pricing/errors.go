@@ -105,6 +105,9 @@ func (e *ValidationError) Merge(prefix string, err error) {
 // At is [ValidationError.Merge] for a parser that names its own value: the
 // fields of err are reported at exactly this path.
 func (e *ValidationError) At(field string, err error) {
+	if err == nil {
+		return
+	}
 	var inner *ValidationError
 	if !errors.As(err, &inner) {
 		e.Merge(field, err)

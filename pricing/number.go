@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/big"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/shopspring/decimal"
@@ -42,7 +43,8 @@ func (n *Number) UnmarshalJSON(data []byte) error {
 		return nil
 	case "number":
 	case "string":
-		if err := json.Unmarshal(data, &text); err != nil {
+		var err error
+		if text, err = jsonText(data); err != nil {
 			return err
 		}
 	default:
@@ -53,6 +55,17 @@ func (n *Number) UnmarshalJSON(data []byte) error {
 	}
 	*n = Number(text)
 	return nil
+}
+
+// jsonText reads a JSON string. One that is what it looks like, as every number is, is
+// read without the decoder.
+func jsonText(data []byte) (text string, err error) {
+	special := func(b byte) bool { return b < ' ' || b > '~' || b == '\\' || b == '"' }
+	if last := len(data) - 1; last > 0 && data[last] == '"' && !slices.ContainsFunc(data[1:last], special) {
+		return string(data[1:last]), nil
+	}
+	err = json.Unmarshal(data, &text)
+	return text, err
 }
 
 // jsonKind names the JSON type of a value by its first byte, in the words of

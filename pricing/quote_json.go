@@ -234,46 +234,53 @@ func (d *quoteDocument) quote() (Quote, error) {
 	}
 	q.Lines = make([]QuotedLine, len(d.Lines))
 	for i := range d.Lines {
-		q.Lines[i] = r.line(i, &d.Lines[i])
+		of := quoteReader{currency: r.currency}
+		q.Lines[i] = of.line(&d.Lines[i])
 		q.Lines[i].Step = q.Step
+		if err := of.faults.Err(); err != nil {
+			r.faults.Merge(fmt.Sprintf("lines[%d]", i), err)
+		}
 	}
 	return q, r.faults.Err()
 }
 
-func (r *quoteReader) line(i int, d *lineDocument) QuotedLine {
+func (r *quoteReader) line(d *lineDocument) QuotedLine {
 	kind, err := ParseLineKind(d.Kind)
-	r.faults.At(linePath(i, "kind"), err)
+	r.faults.At("kind", err)
 	recurs, err := ParseInterval(d.Recurs)
-	r.faults.At(linePath(i, "recurs"), err)
+	r.faults.At("recurs", err)
 	return QuotedLine{
 		Line: Line{
 			ID: d.ID, Kind: kind, ItemID: d.ItemID, Recurs: recurs,
-			Quantity:  r.integer(linePath(i, "quantity"), d.Quantity),
-			UnitPrice: r.amount(linePath(i, "unitPrice"), d.UnitPrice),
+			Quantity:  r.integer("quantity", d.Quantity),
+			UnitPrice: r.amount("unitPrice", d.UnitPrice),
 		},
 		Eligible: d.Eligible,
-		Subtotal: r.amount(linePath(i, "subtotal"), d.Subtotal),
-		Discount: r.amount(linePath(i, "discount"), d.Discount),
-		Total:    r.amount(linePath(i, "total"), d.Total),
+		Subtotal: r.amount("subtotal", d.Subtotal),
+		Discount: r.amount("discount", d.Discount),
+		Total:    r.amount("total", d.Total),
 	}
 }
 
 // checkUnits compares the stored units with those of the loaded lines.
 func (d *quoteDocument) checkUnits(loaded Quote) error {
-	r := quoteReader{currency: loaded.Currency}
+	var faults ValidationError
 	var stored, computed []UnitGroup
 	for i := range d.Lines {
 		stored, computed = stored[:0], loaded.Lines[i].AppendUnits(computed[:0])
 		for j, u := range d.Lines[i].Units {
-			path := fmt.Sprintf("lines[%d].units[%d].", i, j)
+			of := quoteReader{currency: loaded.Currency}
 			stored = append(stored, UnitGroup{
-				Quantity:  r.integer(path+"quantity", u.Quantity),
-				UnitPrice: r.amount(path+"unitPrice", u.UnitPrice),
+				Quantity:  of.integer("quantity", u.Quantity),
+				UnitPrice: of.amount("unitPrice", u.UnitPrice),
 			})
+			if err := of.faults.Err(); err != nil {
+				faults.Merge(fmt.Sprintf("lines[%d].units[%d]", i, j), err)
+			}
 		}
 		if !slices.Equal(stored, computed) {
-			r.faults.Add(linePath(i, "units"), FieldMismatch, "the units are not those of the line's total")
+			faults.Add(linePath(i, "units"), FieldMismatch, "the units are not those of the line's total")
 		}
 	}
-	return r.faults.Err()
+	return faults.Err()
 }
