@@ -229,7 +229,7 @@ const answeredList = `{"object":"list","has_more":true,"data":[{"id":"ck_1","obj
 // mirrors.
 func FuzzListAnswer(f *testing.F) {
 	for _, text := range []string{
-		answeredList, `{}`, `null`, `[]`, `{"data":null}`, `{"data":[null],"has_more":true}`, `{"data":[{}],"has_more":true}`, `<html>`,
+		answeredList, `{}`, `null`, `[]`, `{"data":null}`, `{"data":[null],"has_more":true}`, `{"data":[null,{"id":"ck_1"}]}`, `{"data":[{}],"has_more":true}`, `<html>`,
 		strings.Replace(answeredList, `"mirror"`, `"session"`, 1), strings.Replace(answeredList, `"app":"couponkit"`, `"app":"other"`, 1),
 		strings.Replace(answeredList, `"duration"`, `"redeem_by":1,"duration"`, 1), strings.Replace(answeredList, `"metadata":{`, `"metadata":null,"x":{`, 1),
 		strings.Replace(answeredList, `[{`, `[null,{`, 1), strings.Replace(answeredList, `}]}`, `},null]}`, 1),

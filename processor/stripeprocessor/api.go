@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/stripe/stripe-go/v86"
@@ -160,11 +161,11 @@ func (p *Processor) codes(ctx context.Context, by stripe.PromotionCodeListParams
 	by.Expand = stripe.StringSlice([]string{expandListCoupon})
 	return pages(func(after *string) (data []*stripe.PromotionCode, more bool, err error) {
 		by.ListParams = stripe.ListParams{Limit: stripe.Int64(pageSize), StartingAfter: after, Single: true}
-		err = p.do(ctx, call{op: opListCodes}, func(ctx context.Context, _ string) error {
+		err = p.do(ctx, call{op: opListCodes}, func(ctx context.Context, _ string) (err error) {
 			params := by
 			list := p.client.V1PromotionCodes.List(ctx, &params)
-			data, more = list.Data(), list.Meta().HasMore
-			return list.Err()
+			data, more, err = pageOf(list)
+			return err
 		})
 		return data, more, err
 	}, func(code *stripe.PromotionCode) string { return code.ID })
@@ -173,13 +174,23 @@ func (p *Processor) codes(ctx context.Context, by stripe.PromotionCodeListParams
 func (p *Processor) coupons(ctx context.Context) iter.Seq2[*stripe.Coupon, error] {
 	return pages(func(after *string) (data []*stripe.Coupon, more bool, err error) {
 		page := stripe.ListParams{Limit: stripe.Int64(pageSize), StartingAfter: after, Single: true}
-		err = p.do(ctx, call{op: opListCoupons}, func(ctx context.Context, _ string) error {
+		err = p.do(ctx, call{op: opListCoupons}, func(ctx context.Context, _ string) (err error) {
 			list := p.client.V1Coupons.List(ctx, &stripe.CouponListParams{ListParams: page})
-			data, more = list.Data(), list.Meta().HasMore
-			return list.Err()
+			data, more, err = pageOf(list)
+			return err
 		})
 		return data, more, err
 	}, func(object *stripe.Coupon) string { return object.ID })
+}
+
+// pageOf returns what a page of a list has, and whether there are more. Where one of its
+// items is null, it is an answer that could not be read.
+func pageOf[T any](list *stripe.V1List[*T]) (data []*T, more bool, err error) {
+	data, more = list.Data(), list.Meta().HasMore
+	if slices.Contains(data, nil) {
+		return nil, false, errors.New("a list has null for an item")
+	}
+	return data, more, list.Err()
 }
 
 // pages yields the items of a list. A page is fetched before the items of the one
@@ -226,11 +237,11 @@ func (p *Processor) sessions(ctx context.Context, since time.Time) iter.Seq2[*st
 			ListParams:   stripe.ListParams{Limit: stripe.Int64(pageSize), StartingAfter: after, Single: true},
 			CreatedRange: &stripe.RangeQueryParams{GreaterThanOrEqual: since.Unix()},
 		}
-		err = p.do(ctx, call{op: opListSessions}, func(ctx context.Context, _ string) error {
+		err = p.do(ctx, call{op: opListSessions}, func(ctx context.Context, _ string) (err error) {
 			page := params
 			list := p.client.V1CheckoutSessions.List(ctx, &page)
-			data, more = list.Data(), list.Meta().HasMore
-			return list.Err()
+			data, more, err = pageOf(list)
+			return err
 		})
 		return data, more, err
 	}, func(s *stripe.CheckoutSession) string { return s.ID })
