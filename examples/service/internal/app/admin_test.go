@@ -332,13 +332,39 @@ func TestAnUnreachableProcessorIs503(t *testing.T) {
 	require.Equal(t, "Test", after.text("name"))
 	admin.creates(object{"code": "NEW"})
 
-	fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.EnsureMirror, Kind: fakeprocessor.Refuse, Err: processor.ErrRejected})
-	admin.post("/admin/coupon", object{"code": "ODD", "name": "Odd", "discountType": "PERCENTAGE", "discountValue": "1"}).
-		refused(http.StatusBadGateway, "processor_refused")
 	_, err := fake.PlantForeignCode("FOREIGN")
 	require.NoError(t, err)
 	admin.post("/admin/coupon", object{"code": "FOREIGN", "name": "F", "discountType": "PERCENTAGE", "discountValue": "1"}).
 		refused(http.StatusConflict, "code_taken")
+}
+
+// TestAProcessorThatRefusesIs502: every call that asks the processor tells that it was
+// refused, as with credentials that were withdrawn: asking again later is no help.
+func TestAProcessorThatRefusesIs502(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ann, admin := w.as(t, "ann"), w.as(t, "admin")
+	at := "/admin/coupon/" + admin.creates(object{"code": "STEADY"}).text("id")
+	held := ann.post("/points/redeem/POINTS25", nil).is(http.StatusCreated)
+	plan := object{"lines": []object{line("plan", "family", 1)}}
+	ann.checkout(with(plan, object{"couponCode": "POINTS25"})).is(http.StatusCreated) // a session to be ended
+	w.Simulator.Fake().Inject(fakeprocessor.Fault{Kind: fakeprocessor.Refuse, Err: processor.ErrForbidden, Times: -1})
+	totals := object{"subtotal": "49.00", "discount": "0", "shipping": "0", "total": "49.00"}
+	for _, a := range []answer{
+		admin.post("/admin/coupon", object{"code": "ODD", "name": "Odd", "discountType": "PERCENTAGE", "discountValue": "1"}),
+		admin.patch(at, object{"name": "Other"}),
+		admin.patch(at+"/status", object{"active": false}),
+		admin.delete(at),
+		ann.get("/payment/apply-coupon/SUMMER10"),
+		ann.post("/payment/quote", with(plan, object{"couponCode": "SUMMER10"})),
+		ann.post("/payment/cart-checkout", with(plan, object{"expected": totals})),
+		ann.post("/payment/payment-link", with(plan, object{"mode": "subscription"})),
+		ann.post("/points/redeem/POINTS25", nil),
+		ann.delete("/points/reservation/" + held.text("id")),
+	} {
+		a.refused(http.StatusBadGateway, "processor_refused")
+		require.Empty(t, a.header.Get("Retry-After"))
+	}
 }
 
 // TestAnEmptyShop: without -seed there are no users, so nobody can sign in.
