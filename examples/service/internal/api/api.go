@@ -80,6 +80,7 @@ func New(o Options) (*API, error) {
 	a.origins.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		writeProblem(w, problem{Status: http.StatusForbidden, Code: "cross_origin", Title: "This request comes from another site."})
 	}))
+	a.origins.AddInsecureBypassPattern(webhookPattern) // signed, and no browser's session counts there
 	if o.BaseURL != "" {
 		if err := a.origins.AddTrustedOrigin(o.BaseURL); err != nil {
 			return nil, err
@@ -213,16 +214,18 @@ func (a *API) ready(w http.ResponseWriter, r *http.Request) {
 
 func (a *API) currency() pricing.Currency { return a.Catalog.Currency }
 
+const webhookPattern = "POST /payment/webhook"
+
 // operations are the endpoints that no table line guards: the webhook authenticates
 // itself, the others are for operators and readers.
 func (a *API) operations() map[string]http.Handler {
 	return map[string]http.Handler{
-		"POST /payment/webhook": a.webhook(),
-		"GET /healthz":          http.HandlerFunc(alive),
-		"GET /readyz":           http.HandlerFunc(a.ready),
-		"GET /metrics":          a.Metrics.handler(),
-		"GET /openapi.json":     http.HandlerFunc(serveOpenAPI),
-		"GET /docs":             http.HandlerFunc(serveDocs),
+		webhookPattern:      a.webhook(),
+		"GET /healthz":      http.HandlerFunc(alive),
+		"GET /readyz":       http.HandlerFunc(a.ready),
+		"GET /metrics":      a.Metrics.handler(),
+		"GET /openapi.json": http.HandlerFunc(serveOpenAPI),
+		"GET /docs":         http.HandlerFunc(serveDocs),
 	}
 }
 

@@ -138,7 +138,9 @@ func TestTheWebhookIsSigned(t *testing.T) {
 		sender.post("/payment/webhook", string(delivery.Payload)).refused(http.StatusBadRequest, "bad_request")
 		require.Equal(t, "open", ann.get("/order/"+bought.text("orderId")).text("state"), name)
 	}
-	sender.header = http.Header{fakeprocessor.SignatureHeader: {delivery.Signature}}
+	sender.header = http.Header{"Origin": {"https://gateway.example"}}
+	sender.post("/payment/webhook", string(delivery.Payload)).refused(http.StatusBadRequest, "bad_request")
+	sender.header.Set(fakeprocessor.SignatureHeader, delivery.Signature) // the signature counts, not where it comes from
 	sender.post("/payment/webhook", strings.Replace(string(delivery.Payload), "599", "1", 1)).refused(http.StatusBadRequest, "bad_request")
 	for range 3 { // delivered again and again, counted once
 		sender.post("/payment/webhook", string(delivery.Payload)).is(http.StatusOK)
