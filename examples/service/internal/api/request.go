@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 
@@ -71,13 +72,18 @@ type query struct {
 	faults pricing.ValidationError
 }
 
-// only refuses parameters that the call does not have.
+// only refuses parameters that the call does not have, and a query that cannot be
+// read: what is left of it would ask for something else.
 func (q *query) only(names ...string) {
+	given, err := url.ParseQuery(q.r.URL.RawQuery)
+	if err != nil {
+		q.faults.Add("", pricing.FieldMalformed, "the query of the address is malformed")
+	}
 	known := make(map[string]bool, len(names))
 	for _, name := range names {
 		known[name] = true
 	}
-	for name, values := range q.r.URL.Query() {
+	for name, values := range given {
 		switch {
 		case !known[name]:
 			q.faults.Add(name, pricing.FieldUnknown, "there is no such parameter")

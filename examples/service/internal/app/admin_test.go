@@ -139,6 +139,7 @@ func TestTheList(t *testing.T) {
 	require.Empty(t, codes("page=3&pageSize=100"))
 	for query, field := range map[string]string{
 		"page=0": "page", "pageSize=101": "pageSize", "pageSize=x": "pageSize", "sort=colour": "sort", "order=up": "order", "q=1": "q", "page=1&page=2": "page",
+		"search=100%": "", "page=2;pageSize=5": "",
 	} {
 		a := admin.get("/admin/coupon/all?"+query).refused(http.StatusUnprocessableEntity, "invalid_input")
 		require.Contains(t, a.fields(), field)
