@@ -260,13 +260,17 @@ func (request linkRequest) price(faults *pricing.ValidationError) pricing.Money 
 	}
 	if request.currency.IsZero() {
 		faults.Add("currency", pricing.FieldRequired, "a currency is required")
-		return pricing.Money{}
 	}
-	amount, err := pricing.ParseMoney(string(request.amount), request.currency)
-	faults.At("amount", err)
-	if err == nil && amount.Minor() <= 0 {
+	var amount pricing.Money
+	value, err := request.amount.Decimal()
+	switch {
+	case err != nil:
+	case value.Sign() <= 0:
 		faults.Add("amount", pricing.FieldTooSmall, "an amount is greater than 0")
+	case !request.currency.IsZero():
+		amount, err = pricing.MoneyFromDecimal(value, request.currency)
 	}
+	faults.At("amount", err)
 	return amount
 }
 

@@ -266,6 +266,8 @@ func TestPaymentLinks(t *testing.T) {
 		"a product with lines":     {with(product, object{"lines": []object{line("plan", "plus", 1)}, "shippingOptionId": "pickup"}), map[string]string{"lines": "not_allowed", "shippingOptionId": "not_allowed"}},
 		"a product for nothing":    {with(product, object{"amount": "0"}), map[string]string{"amount": "too_small"}},
 		"a product of no currency": {object{"mode": "product", "amount": "5"}, map[string]string{"currency": "required"}},
+		"a product of nothing":     {object{"mode": "product"}, map[string]string{"amount": "required", "currency": "required"}},
+		"less than nothing":        {object{"mode": "product", "amount": "-5.001"}, map[string]string{"amount": "too_small", "currency": "required"}},
 		"too fine":                 {with(product, object{"amount": "5.001"}), map[string]string{"amount": "too_many_decimals"}},
 	} {
 		a := ann.post("/payment/payment-link", test.body).refused(http.StatusUnprocessableEntity, "invalid_input")
