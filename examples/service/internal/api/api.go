@@ -154,9 +154,11 @@ func (a *API) Register(mux *http.ServeMux) {
 	}
 	mux.HandleFunc("GET /docs/docs.css", serveDocsStyle)
 	// A look-up without a code is refused as one, and not as an unknown page.
-	mux.HandleFunc("GET /payment/apply-coupon/{$}", func(w http.ResponseWriter, r *http.Request) {
-		a.serve(call{access: signedIn, handle: (*API).applyCoupon}, w, r)
-	})
+	for _, pattern := range []string{"GET /payment/apply-coupon", "GET /payment/apply-coupon/{$}"} {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			a.serve(call{access: signedIn, handle: (*API).applyCoupon}, w, r)
+		})
+	}
 }
 
 // serve guards one call.

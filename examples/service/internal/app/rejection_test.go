@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -111,9 +112,9 @@ func TestEveryRejection(t *testing.T) {
 func TestALookUpWithoutACode(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	for _, path := range []string{"/payment/apply-coupon/", "/payment/apply-coupon/%20", "/payment/apply-coupon/%09%20"} {
+	for _, path := range []string{"/payment/apply-coupon", "/payment/apply-coupon/", "/payment/apply-coupon/%20", "/payment/apply-coupon/%09%20"} {
 		b := w.as(t, "ann")
-		b.loose = path == "/payment/apply-coupon/" // the document has no path parameter that is empty
+		b.loose = !strings.HasSuffix(path, "%20") // the document has no path parameter that is empty
 		a := b.get(path).refused(http.StatusUnprocessableEntity, "code_required")
 		require.Equal(t, coupon.CodeRequired.Message(), a.text("title"))
 		nobody := w.browser(t)
