@@ -1,0 +1,196 @@
+package app_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/require"
+)
+
+// allows reports whether the document allows a request with this body.
+func (d *description) allows(t *testing.T, method, path string, body object) bool {
+	t.Helper()
+	sent, err := json.Marshal(body)
+	require.NoError(t, err)
+	err = d.valid([]string{"paths", path, strings.ToLower(method), "requestBody", "content", "application/json", "schema"}, sent)
+	var mistake *jsonschema.ValidationError
+	if err != nil {
+		require.ErrorAs(t, err, &mistake)
+	}
+	return err == nil
+}
+
+// agrees sends a body and requires that it is taken if the document allows it, and
+// refused if not. The path is that of the document.
+func (b *browser) agrees(method, path, id string, body object) {
+	b.t.Helper()
+	d, err := described()
+	require.NoError(b.t, err)
+	a := b.do(method, strings.Replace(path, "{id}", id, 1), body)
+	taken, allowed := a.status < http.StatusBadRequest, d.allows(b.t, method, path, body)
+	if taken != allowed {
+		b.t.Errorf("%s of %.200s is %d, and allowed by the document: %v", a.of, fmt.Sprint(body), a.status, allowed)
+	}
+}
+
+// terms are one field of a coupon each, at the edge of what it may be. Where a field
+// depends on another, that one fits.
+func terms() []object {
+	selected := func(ids ...any) object { return object{"appliesTo": "SPECIFIC", "planIds": ids} }
+	points := func(n int64) object { return object{"distribution": "POINTS_REDEEMABLE", "pointsRequired": n} }
+	changes := []object{
+		selected("plus"), selected(nil), selected(""), selected(strings.Repeat("ü", 255)), selected(strings.Repeat("ü", 256)),
+		selected(slices.Repeat([]any{"plus"}, 10_000)...), selected(slices.Repeat([]any{"plus"}, 10_001)...),
+		points(1_000_000_000_000), points(1_000_000_000_001),
+	}
+	for field, values := range map[string][]any{
+		"name":              {nil, "", strings.Repeat("ü", 255), strings.Repeat("ü", 256)},
+		"description":       {nil, strings.Repeat("ü", 2_000), strings.Repeat("ü", 2_001)},
+		"appliesTo":         {nil, "", "all"},
+		"planIds":           {nil, []string{}, "plus"},
+		"deviceIds":         {nil, []string{}, "watch"},
+		"accessoryIds":      {nil, []string{}, "case"},
+		"distribution":      {nil, "", "general"},
+		"allowedUserEmails": {nil, "", []string{}, []any{nil}},
+		"pointsRequired":    {nil, 0, -1, "5"},
+		"maxUses":           {nil, 0, 1, "1", 1.5},
+		"maxUsesPerUser":    {nil, 0, 1, "1", 1.5},
+		"minPurchase":       {nil, "", 0, "1e1", "1,50", true, strings.Repeat("0", 62) + ".5", strings.Repeat("0", 63) + ".5"},
+		"startsAt":          {nil, "", "2026-11-20", "2026-02-30", "20.11.2026", "2026-11-20T12:00:00+01:00", "2026-11-20T12:00:00"},
+		"expiresAt":         {nil, "", "2026-12-31", "2026-12-31T12:00:00Z", "2026-12-31 12:00:00Z", 5},
+	} {
+		for _, value := range values {
+			changes = append(changes, object{field: value})
+		}
+	}
+	return changes
+}
+
+// TestTheDocumentTellsWhatADraftMayBe: null, empty values, letter case and bounds.
+func TestTheDocumentTellsWhatADraftMayBe(t *testing.T) {
+	t.Parallel()
+	admin := newWorld(t).as(t, "admin")
+	for i, change := range append(
+		terms(),
+		object{"code": nil}, object{"code": ""}, object{"discountType": nil}, object{"discountType": "percentage"},
+		object{"discountValue": nil}, object{"discountValue": ""}, object{"discountValue": 12.5}, object{"discountValue": "12.50"},
+		object{"currency": nil}, object{"currency": ""}, object{"currency": "usd"}, object{"currency": "EURO"},
+		object{"id": "cpn_1"}, object{"active": true}, object{"revision": 1},
+	) {
+		draft := object{"code": fmt.Sprint("DRAFT-", i), "name": "Draft", "discountType": "PERCENTAGE", "discountValue": "10"}
+		admin.agrees("POST", "/admin/coupon", "", with(draft, change))
+	}
+}
+
+// TestTheDocumentTellsWhatAChangeMayBe: the same for a coupon that there is.
+func TestTheDocumentTellsWhatAChangeMayBe(t *testing.T) {
+	t.Parallel()
+	admin := newWorld(t).as(t, "admin")
+	id := admin.creates(object{"code": "CHANGED"}).text("id")
+	plain := object{"appliesTo": nil, "planIds": nil, "distribution": nil, "pointsRequired": nil}
+	for _, change := range append(
+		terms(),
+		object{}, object{"code": "changed"}, object{"code": nil}, object{"discountType": nil}, object{"discountValue": "10.0"}, object{"discountValue": nil},
+		object{"currency": "eur"}, object{"currency": nil}, object{"revision": nil}, object{"revision": "1"}, object{"active": true},
+	) {
+		admin.agrees("PATCH", "/admin/coupon/{id}", id, change)
+		admin.patch("/admin/coupon/"+id, plain).is(http.StatusOK)
+	}
+	for _, change := range []object{{"active": true}, {"active": false}, {"active": nil}, {"active": "true"}, {}, {"active": true, "revision": 1}} {
+		admin.agrees("PATCH", "/admin/coupon/{id}/status", id, change)
+	}
+}
+
+// TestACouponIsCopied: what an answer tells of a coupon's terms makes another one.
+func TestACouponIsCopied(t *testing.T) {
+	t.Parallel()
+	admin := newWorld(t).as(t, "admin")
+	original := admin.creates(object{"code": "ORIGINAL"})
+	draft := object{"code": "COPY"}
+	for _, field := range []string{
+		"name", "discountType", "discountValue", "currency", "description", "appliesTo", "planIds", "deviceIds", "accessoryIds", "distribution",
+		"allowedUserEmails", "pointsRequired", "maxUses", "maxUsesPerUser", "minPurchase", "startsAt", "expiresAt",
+	} {
+		draft[field] = original.value(field)
+	}
+	admin.post("/admin/coupon", draft).is(http.StatusCreated)
+}
+
+// TestTheDocumentTellsWhatACartMayBe: with each call that takes one.
+func TestTheDocumentTellsWhatACartMayBe(t *testing.T) {
+	t.Parallel()
+	ann := newWorld(t).as(t, "ann")
+	plan, watch := []object{line("plan", "basic", 1)}, []object{line("device", "watch", 1)}
+	totals := object{"subtotal": "9.99", "discount": "0", "shipping": 0, "total": 9.99}
+	for _, cart := range []object{
+		{"lines": plan},
+		{"lines": nil},
+		{"lines": []object{}},
+		{},
+		{"lines": plan, "couponCode": nil},
+		{"lines": plan, "couponCode": ""},
+		{"lines": plan, "couponCode": 5},
+		{"lines": plan, "shippingOptionId": nil},
+		{"lines": plan, "shippingOptionId": ""},
+		{"lines": plan, "shippingOptionId": 5},
+		{"lines": []object{line("plan", "", 1)}},
+		{"lines": []object{line("Plan", "basic", 1)}},
+		{"lines": []object{line("shipping", "pickup", 1)}},
+		{"lines": []object{line("plan", "basic", 0)}},
+		{"lines": []object{line("plan", "basic", 10_000)}},
+		{"lines": []object{{"kind": "plan", "itemId": "basic", "quantity": "1"}}},
+		{"lines": []object{{"kind": "plan", "itemId": "basic"}}},
+		{"lines": slices.Repeat(plan, 101)},
+		{"lines": []any{nil}},
+		{"lines": plan, "currency": "EUR"},
+	} {
+		ann.agrees("POST", "/payment/quote", "", cart)
+		ann.agrees("POST", "/payment/cart-checkout", "", with(cart, object{"expected": totals}))
+		ann.agrees("POST", "/payment/payment-link", "", with(cart, object{"mode": "subscription"}))
+	}
+	ann.agrees("POST", "/payment/quote", "", object{"lines": watch})
+	ann.agrees("POST", "/payment/quote", "", object{"lines": watch, "shippingOptionId": "pickup"})
+	for _, change := range []object{{}, {"total": nil}, {"total": ""}, {"total": "9,99"}, {"total": "9.990"}, {"total": true}, {"tax": "0"}} {
+		ann.agrees("POST", "/payment/cart-checkout", "", object{"lines": plan, "expected": with(totals, change)})
+	}
+	for _, checkout := range []object{{"lines": plan}, {"lines": plan, "expected": nil}, {"lines": plan, "expected": object{}}} {
+		ann.agrees("POST", "/payment/cart-checkout", "", checkout)
+	}
+}
+
+// TestTheDocumentTellsWhatAPaymentLinkMayBe: each mode has its own fields.
+func TestTheDocumentTellsWhatAPaymentLinkMayBe(t *testing.T) {
+	t.Parallel()
+	ann := newWorld(t).as(t, "ann")
+	plan := []object{line("plan", "basic", 1)}
+	product := object{"mode": "product", "amount": "80.00", "currency": "EUR"}
+	for _, change := range []object{
+		{},
+		{"mode": nil},
+		{"mode": "Product"},
+		{"mode": "subscription"},
+		{"amount": 80, "currency": "jpy"},
+		{"amount": nil},
+		{"amount": ""},
+		{"currency": nil},
+		{"currency": ""},
+		{"currency": "EURO"},
+		{"couponCode": nil},
+		{"couponCode": ""},
+		{"couponCode": 5},
+		{"lines": plan},
+		{"shippingOptionId": "pickup"},
+		{"expected": object{}},
+	} {
+		ann.agrees("POST", "/payment/payment-link", "", with(product, change))
+	}
+	subscription := object{"mode": "subscription", "lines": plan}
+	for _, change := range []object{{}, {"amount": "80"}, {"currency": "EUR"}, {"expected": object{}}} {
+		ann.agrees("POST", "/payment/payment-link", "", with(subscription, change))
+	}
+}
