@@ -2,6 +2,7 @@ package coupon
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/shopspring/decimal"
 
@@ -11,9 +12,9 @@ import (
 
 // UnmarshalJSON reads the fields by their names in contract section 7. Amounts and
 // percentages are JSON strings or numbers, read exactly. Unknown and malformed
-// fields are all named in one [*pricing.ValidationError]; after an error d is as
-// it was. The text is read field by field, so that its length is the caller's to
-// bound.
+// fields are all named in one [*pricing.ValidationError], and beside them what [New]
+// would refuse in the other fields; after an error d is as it was. The text is read
+// field by field, so that its length is the caller's to bound.
 func (d *Draft) UnmarshalJSON(data []byte) error {
 	var draft Draft
 	err := strictjson.Object(data, map[string]any{
@@ -28,10 +29,53 @@ func (d *Draft) UnmarshalJSON(data []byte) error {
 		"startsAt": &draft.StartsAt, "expiresAt": &draft.ExpiresAt,
 	})
 	if err != nil {
-		return err
+		return draft.refusedBeside(err)
 	}
 	*d = draft
 	return nil
+}
+
+// refusedBeside adds to the faults of a text what [New] finds in the fields that could
+// be read, so that whoever mends the text need not come back for it. What may only seem
+// so is not told: what depends on a field that could not be read, on the currency of the
+// catalogue, or on where its dates are.
+func (d Draft) refusedBeside(unread error) error {
+	var faults pricing.ValidationError
+	faults.Merge("", unread)
+	skip := map[string]bool{"currency": d.Currency == "", "startsAt": true, "expiresAt": true}
+	for _, f := range faults.Fields {
+		if f.Field == "" { // there are no fields
+			return unread
+		}
+		for _, field := range judgedWith(rootField(f.Field)) {
+			skip[field] = true
+		}
+	}
+	if d.Currency == "" {
+		d.Currency = "?" // amounts are judged by their sign
+	}
+	_, err := New(d, Creation{ID: IDPrefix + "draft", At: time.Unix(0, 0)})
+	var rules pricing.ValidationError
+	rules.Merge("", err)
+	for _, f := range rules.Fields {
+		if !skip[rootField(f.Field)] {
+			faults.Fields = append(faults.Fields, f)
+		}
+	}
+	return faults.Err()
+}
+
+// judgedWith returns the fields of a draft that cannot be judged without this one.
+func judgedWith(field string) []string {
+	switch field {
+	case "discountType":
+		return []string{field, "discountValue"}
+	case "appliesTo", "planIds", "deviceIds", "accessoryIds":
+		return []string{"appliesTo", "planIds", "deviceIds", "accessoryIds"}
+	case "distribution", "pointsRequired", "allowedUserEmails":
+		return []string{"distribution", "pointsRequired", "allowedUserEmails"}
+	}
+	return []string{field}
 }
 
 // MarshalJSON returns what UnmarshalJSON reads, without the fields that have their

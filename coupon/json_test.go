@@ -237,6 +237,51 @@ func TestEveryFaultOfADraftInJSONIsNamed(t *testing.T) {
 	}
 }
 
+// What is wrong with the fields that can be read is told beside those that cannot, and
+// nothing that only seems wrong without these.
+func TestFaultsOfFormHideNoFaultsOfRule(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]map[string]pricing.FieldCode{
+		`{"code":5,"name":"","discountType":"PERCENTAGE","discountValue":"1000"}`: {
+			"code": "malformed", "name": "required", "discountValue": "too_large",
+		},
+		`{"surprise":1}`: {"surprise": "unknown", "code": "required", "name": "required", "discountType": "required", "discountValue": "too_small"},
+		`{"code":"A","name":"A","discountType":5,"discountValue":"-1"}`: {"discountType": "malformed"},
+		`{"code":"A B","name":"A","discountType":"FIXED_AMOUNT","discountValue":"1.234","minPurchase":"-1","currency":5}`: {
+			"code": "malformed", "currency": "malformed", "minPurchase": "too_small",
+		},
+		`{"code":"A","name":"A","discountType":"FIXED_AMOUNT","discountValue":"1.234","minPurchase":"1.234","active":true}`: {
+			"active": "unknown", // the catalogue's currency may have three decimals
+		},
+		`{"code":"A","name":"A","discountType":"FIXED_AMOUNT","discountValue":"1.234","currency":"EUR","active":true}`: {
+			"active": "unknown", "discountValue": "too_many_decimals",
+		},
+		`{"code":"A","name":"A","discountType":"PERCENTAGE","discountValue":"10","currency":"EURO","active":true}`: {
+			"active": "unknown", "currency": "unknown",
+		},
+		`{"code":"A","name":"A","discountType":"PERCENTAGE","discountValue":"10","appliesTo":1,"planIds":["basic"],"maxUses":0}`: {
+			"appliesTo": "malformed", "maxUses": "too_small",
+		},
+		`{"code":"A","name":"A","discountType":"PERCENTAGE","discountValue":"10","distribution":[],"pointsRequired":5,"planIds":["basic"]}`: {
+			"distribution": "malformed", "planIds": "not_allowed",
+		},
+		`{"code":"A","name":"A","discountType":"PERCENTAGE","discountValue":"10","startsAt":"2026-01-02","expiresAt":"2026-01-01T20:00:00Z","maxUses":"1"}`: {
+			"maxUses": "malformed", // in Tokyo it ends after it begins
+		},
+		`{"code":"A","code":"B","name":"A","discountType":"PERCENTAGE","discountValue":"10"}`: {"code": "malformed"},
+		`[]`:         {"": "malformed"},
+		`{"name":""`: {"": "malformed"},
+	} {
+		got := ten()
+		if diff := cmp.Diff(want, fieldCodes(t, got.UnmarshalJSON([]byte(text)))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+		if got.Code != "ten" {
+			t.Errorf("%s changes the draft", text)
+		}
+	}
+}
+
 func TestAPatchInJSON(t *testing.T) {
 	t.Parallel()
 	var p coupon.Patch
