@@ -36,15 +36,16 @@ type wireCoupon struct {
 	ReservedCount     int64                `json:"reservedCount"`
 	ProcessorCouponID string               `json:"processorCouponId"`
 	PromotionCodeID   string               `json:"promotionCodeId"`
-	CreatedAt         time.Time            `json:"createdAt"`
-	UpdatedAt         time.Time            `json:"updatedAt"`
+	CreatedAt         time.Time            `json:"createdAt,omitzero"`
+	UpdatedAt         time.Time            `json:"updatedAt,omitzero"`
 	Revision          int64                `json:"revision"`
 }
 
 // MarshalJSON returns the coupon by the names of contract section 7: money and
 // percentages as decimal strings, instants in RFC 3339, null where there is no
 // limit, minimum, price in points or date. Whether the mirror is up to date is not
-// part of it. A narrowed allow-list (see [EmailSet]) is null.
+// part of it. A narrowed allow-list (see [EmailSet]) is null. The instants of creation and
+// change are left out where they are zero: no date is, so that none could be read.
 func (c Coupon) MarshalJSON() ([]byte, error) {
 	w := wireCoupon{
 		ID: c.ID, Code: c.Code, Name: c.Name, Description: c.Description,

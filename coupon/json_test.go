@@ -397,6 +397,7 @@ func FuzzCouponJSON(f *testing.F) {
 	f.Add([]byte(fullJSON))
 	f.Add([]byte(`{}`))
 	f.Add([]byte(strings.Replace(fullJSON, "12.50", "1e-9", 1)))
+	f.Add([]byte(strings.Replace(fullJSON, `"createdAt":"2026-11-20T12:00:00Z",`, "", 1)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var c coupon.Coupon
 		if err := json.Unmarshal(data, &c); err != nil {

@@ -46,14 +46,17 @@ func (a *API) updateCoupon(w http.ResponseWriter, r *http.Request) error {
 
 func (a *API) setStatus(w http.ResponseWriter, r *http.Request) error {
 	var active coupon.Optional[bool]
-	if err := readObject(r, map[string]any{"active": &active}); err != nil {
+	read, err := readForm(r, map[string]any{"active": &active})
+	if err != nil {
 		return err
 	}
+	var faults pricing.ValidationError
 	on, given := active.Value()
 	if !given {
-		var faults pricing.ValidationError
 		faults.Add("active", pricing.FieldRequired, "must be true or false")
-		return faults.Err()
+	}
+	if err := read.besides(faults); err != nil {
+		return err
 	}
 	c, err := a.Service.SetActive(r.Context(), r.PathValue("id"), on)
 	if err != nil {

@@ -56,6 +56,7 @@ func (a *API) cart(c cartRequest, faults *pricing.ValidationError) pricing.Cart 
 	case c.shippingID == "":
 	case !known:
 		faults.Add("shippingOptionId", pricing.FieldUnknown, "there is no such shipping option")
+	case !goods && len(c.lines) == 0: // whatever is shipped, it is not known
 	case !goods:
 		faults.Add("shippingOptionId", pricing.FieldNotAllowed, "nothing in the cart is shipped")
 	default:

@@ -65,12 +65,13 @@ type quoteView struct {
 // list prices.
 func (a *API) quote(w http.ResponseWriter, r *http.Request) error {
 	var request cartRequest
-	if err := readObject(r, request.targets()); err != nil {
+	read, err := readForm(r, request.targets())
+	if err != nil {
 		return err
 	}
 	var faults pricing.ValidationError
 	cart := a.cart(request, &faults)
-	if err := faults.Err(); err != nil {
+	if err := read.besides(faults); err != nil {
 		return err
 	}
 	outcome, err := a.guess(r, request.code)
@@ -107,7 +108,8 @@ func (a *API) cartCheckout(w http.ResponseWriter, r *http.Request) error {
 	)
 	targets := request.targets()
 	targets["expected"] = &expected
-	if err := readObject(r, targets); err != nil {
+	read, err := readForm(r, targets)
+	if err != nil {
 		return err
 	}
 	var faults pricing.ValidationError
@@ -116,7 +118,7 @@ func (a *API) cartCheckout(w http.ResponseWriter, r *http.Request) error {
 		faults.Add("shippingOptionId", pricing.FieldRequired, "choose a shipping option")
 	}
 	totals := expected.totals(cart.Currency, &faults)
-	checkout, err := a.checkoutRequest(r, request.code, "/cart", &faults)
+	checkout, err := a.checkoutRequest(r, request.code, "/cart", read, faults)
 	if err != nil {
 		return err
 	}
@@ -142,11 +144,11 @@ func (a *API) cartCheckout(w http.ResponseWriter, r *http.Request) error {
 // checkoutRequest is what all checkouts have in common. It also reports the faults
 // that were found so far.
 func (a *API) checkoutRequest(
-	r *http.Request, code, cancelPath string, faults *pricing.ValidationError,
+	r *http.Request, code, cancelPath string, read form, faults pricing.ValidationError,
 ) (couponkit.CheckoutRequest, error) {
 	key, err := idempotencyKey(r)
 	faults.Merge("", err)
-	if err := faults.Err(); err != nil {
+	if err := read.besides(faults); err != nil {
 		return couponkit.CheckoutRequest{}, err
 	}
 	if key == "" {
@@ -190,7 +192,8 @@ func (a *API) paymentLink(w http.ResponseWriter, r *http.Request) error {
 	var request linkRequest
 	targets := request.targets()
 	targets["mode"], targets["amount"], targets["currency"] = &request.mode, &request.amount, &request.currency
-	if err := readObject(r, targets); err != nil {
+	read, err := readForm(r, targets)
+	if err != nil {
 		return err
 	}
 	var faults pricing.ValidationError
@@ -206,7 +209,7 @@ func (a *API) paymentLink(w http.ResponseWriter, r *http.Request) error {
 		cancelPath = "/accessories"
 		link.Amount = request.price(&faults)
 	}
-	link.CheckoutRequest, err = a.checkoutRequest(r, request.code, cancelPath, &faults)
+	link.CheckoutRequest, err = a.checkoutRequest(r, request.code, cancelPath, read, faults)
 	if err != nil {
 		return err
 	}

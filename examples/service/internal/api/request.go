@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
@@ -39,6 +40,39 @@ func readObject(r *http.Request, targets map[string]any) error {
 		return err
 	}
 	return strictjson.Object(body, targets)
+}
+
+// form is what could not be read of a request whose other fields are judged all the same.
+type form struct{ unread []pricing.FieldError }
+
+// readForm is readObject, but that the fields that cannot be read come back as the form.
+func readForm(r *http.Request, targets map[string]any) (form, error) {
+	err := readObject(r, targets)
+	var invalid *pricing.ValidationError
+	if !errors.As(err, &invalid) || slices.ContainsFunc(invalid.Fields, func(f pricing.FieldError) bool { return f.Field == "" }) {
+		return form{}, err
+	}
+	return form{invalid.Fields}, nil
+}
+
+// besides is what could not be read and what rules refuse in the other fields, in one
+// error, or nil.
+func (f form) besides(rules pricing.ValidationError) error {
+	all := pricing.ValidationError{Fields: slices.Clone(f.unread)}
+	for _, refused := range rules.Fields {
+		if !slices.ContainsFunc(f.unread, func(u pricing.FieldError) bool { return rootField(u.Field) == rootField(refused.Field) }) {
+			all.Fields = append(all.Fields, refused)
+		}
+	}
+	return all.Err()
+}
+
+// rootField is the field of the request that a path is in: "lines" of "lines[2].kind".
+func rootField(path string) string {
+	if end := strings.IndexAny(path, ".["); end >= 0 {
+		return path[:end]
+	}
+	return path
 }
 
 // readInto reads a body into a value that decodes itself strictly.

@@ -45,7 +45,8 @@ func (a *API) writeSession(w http.ResponseWriter, r *http.Request, s shop.Sessio
 
 func (a *API) login(w http.ResponseWriter, r *http.Request) error {
 	var email, password string
-	if err := readObject(r, map[string]any{"email": &email, "password": &password}); err != nil {
+	read, err := readForm(r, map[string]any{"email": &email, "password": &password})
+	if err != nil {
 		return err
 	}
 	var faults pricing.ValidationError
@@ -55,7 +56,7 @@ func (a *API) login(w http.ResponseWriter, r *http.Request) error {
 	if password == "" {
 		faults.Add("password", pricing.FieldRequired, "a password is required")
 	}
-	if err := faults.Err(); err != nil {
+	if err := read.besides(faults); err != nil {
 		return err
 	}
 	giveBack, err := a.logins.take(coupon.NormaliseEmail(email), a.ClientAddress(r))

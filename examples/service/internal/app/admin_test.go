@@ -88,6 +88,7 @@ func TestEveryFaultOfACouponIsNamed(t *testing.T) {
 		"wrong selection":  {object{"appliesTo": "SUBSCRIPTION", "deviceIds": []string{"watch"}}, map[string]string{"deviceIds": "not_allowed"}},
 		"limits":           {object{"maxUses": 0, "maxUsesPerUser": -1}, map[string]string{"maxUses": "too_small", "maxUsesPerUser": "too_small"}},
 		"another kind":     {object{"discountType": "HALF"}, map[string]string{"discountType": "unknown"}},
+		"rules too":        {object{"code": 5, "name": "", "discountValue": "1000"}, map[string]string{"code": "malformed", "name": "required", "discountValue": "too_large"}},
 	} {
 		a := admin.post("/admin/coupon", with(good, test.change))
 		a.refused(http.StatusUnprocessableEntity, "invalid_input")
@@ -104,6 +105,8 @@ func TestEveryFaultOfACouponIsNamed(t *testing.T) {
 	}
 	nothing := admin.patch("/admin/coupon/"+created.text("id")+"/status", object{}).refused(http.StatusUnprocessableEntity, "invalid_input")
 	require.Equal(t, map[string]string{"active": "required"}, nothing.fields())
+	other := admin.patch("/admin/coupon/"+created.text("id")+"/status", object{"on": true}).refused(http.StatusUnprocessableEntity, "invalid_input")
+	require.Equal(t, map[string]string{"on": "unknown", "active": "required"}, other.fields())
 }
 
 // TestTheList: spec 4.1; contract section 8.

@@ -220,7 +220,9 @@ func TestPricesComeFromTheCatalogue(t *testing.T) {
 		"an empty cart":   {object{"lines": []object{}, "expected": totals}, map[string]string{"lines": "required"}},
 		"too many":        {object{"lines": []object{line("plan", "basic", 10_000)}, "expected": totals}, map[string]string{"lines[0].quantity": "too_large"}},
 		"no JSON":         {`{"lines":`, map[string]string{"": "malformed"}},
-		"twice":           {`{"couponCode":"A","couponCode":"B"}`, map[string]string{"couponCode": "malformed"}},
+		"twice":           {`{"couponCode":"A","couponCode":"B"}`, map[string]string{"couponCode": "malformed", "lines": "required", "expected": "required"}},
+		"rules too":       {object{"lines": []object{line("plan", "gold", 1)}, "expected": totals, "tip": "1", "couponCode": 5}, map[string]string{"lines[0].itemId": "unknown", "tip": "unknown", "couponCode": "malformed"}},
+		"lines of sorts":  {object{"lines": []any{line("plan", "gold", 1), 5}, "expected": object{"subtotal": "9.999", "discount": "0", "shipping": "0", "total": "0"}, "shippingOptionId": "standard"}, map[string]string{"lines[1]": "malformed", "expected.subtotal": "too_many_decimals"}},
 	} {
 		a := ann.post("/payment/cart-checkout", test.body).refused(http.StatusUnprocessableEntity, "invalid_input")
 		require.Equal(t, test.want, a.fields(), name)
@@ -268,6 +270,7 @@ func TestPaymentLinks(t *testing.T) {
 		"a product of no currency": {object{"mode": "product", "amount": "5"}, map[string]string{"currency": "required"}},
 		"a product of nothing":     {object{"mode": "product"}, map[string]string{"amount": "required", "currency": "required"}},
 		"less than nothing":        {object{"mode": "product", "amount": "-5.001"}, map[string]string{"amount": "too_small", "currency": "required"}},
+		"rules too":                {with(product, object{"amount": "-5", "currency": 5, "tip": "1"}), map[string]string{"amount": "too_small", "currency": "malformed", "tip": "unknown"}},
 		"too fine":                 {with(product, object{"amount": "5.001"}), map[string]string{"amount": "too_many_decimals"}},
 	} {
 		a := ann.post("/payment/payment-link", test.body).refused(http.StatusUnprocessableEntity, "invalid_input")

@@ -352,6 +352,8 @@ func TestPasswordsCannotBeGuessed(t *testing.T) {
 	}
 	empty := w.browser(t).post("/login", object{}).refused(http.StatusUnprocessableEntity, "invalid_input")
 	require.Equal(t, map[string]string{"email": "required", "password": "required"}, empty.fields())
+	half := w.browser(t).post("/login", object{"email": 5, "user": "ann"}).refused(http.StatusUnprocessableEntity, "invalid_input")
+	require.Equal(t, map[string]string{"email": "malformed", "user": "unknown", "password": "required"}, half.fields())
 	w.browser(t).post("/login", object{"email": "ben@example.org", "password": strings.Repeat("x", 100)}).
 		refused(http.StatusUnauthorized, "wrong_password")
 }
