@@ -162,7 +162,10 @@ func (s *Store) oneOrder(ctx context.Context, statement string, names ...string)
 func (s *Store) OpenOrders(ctx context.Context, at time.Time, limit int) (open []store.Order, err error) {
 	err = s.read(ctx, "list open orders", func(ctx context.Context, t *tx) error {
 		open = nil
-		rows, err := t.query(ctx, openOrders, micros(coupon.Instant(at)), max(limit, 0))
+		if limit <= 0 {
+			return nil
+		}
+		rows, err := t.query(ctx, openOrders, micros(coupon.Instant(at)), limit)
 		if err != nil {
 			return err
 		}
