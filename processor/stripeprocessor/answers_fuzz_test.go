@@ -221,7 +221,7 @@ func saysMissing(status int, text []byte) bool {
 	return status == http.StatusNotFound || refuses && answer.Error.Code == "resource_missing"
 }
 
-const answeredList = `{"object":"list","has_more":true,"data":[{"id":"ck_1","object":"coupon","created":1795000000,"valid":true,"duration":"once",` +
+const answeredList = `{"object":"list","has_more":true,"url":"/v1/coupons","data":[{"id":"ck_1","object":"coupon","created":1795000000,"valid":true,"duration":"once",` +
 	`"amount_off":1000,"currency":"eur","metadata":{"app":"couponkit","couponId":"cpn_a","kind":"mirror","rev":"1"},"promotion":{"coupon":"ck_1"}}]}`
 
 // FuzzListAnswer: a sweep over any lists ends, finds nothing of which the list does not
@@ -229,7 +229,8 @@ const answeredList = `{"object":"list","has_more":true,"data":[{"id":"ck_1","obj
 // mirrors.
 func FuzzListAnswer(f *testing.F) {
 	for _, text := range []string{
-		answeredList, `{}`, `null`, `[]`, `{"data":null}`, `{"data":[null],"has_more":true}`, `{"data":[null,{"id":"ck_1"}]}`, `{"data":[{}],"has_more":true}`, `<html>`,
+		answeredList, `{}`, `null`, `[]`, `{"data":null}`, `{"data":[null],"has_more":true}`, `{"data":[{}],"has_more":true}`, `<html>`,
+		`{"url":"/v1/coupons","data":[null]}`, `{"url":"/v1/coupons","data":[null,{"id":"ck_1"}]}`, `{"url":"/v1/coupons","data":[{}],"has_more":true}`,
 		strings.Replace(answeredList, `"mirror"`, `"session"`, 1), strings.Replace(answeredList, `"app":"couponkit"`, `"app":"other"`, 1),
 		strings.Replace(answeredList, `"duration"`, `"redeem_by":1,"duration"`, 1), strings.Replace(answeredList, `"metadata":{`, `"metadata":null,"x":{`, 1),
 		strings.Replace(answeredList, `[{`, `[null,{`, 1), strings.Replace(answeredList, `}]}`, `},null]}`, 1),
@@ -295,6 +296,24 @@ func TestAnswersAboutSomethingElse(t *testing.T) {
 	require.ErrorIs(t, p.RemoveMirror(t.Context(), c), processor.ErrUnavailable, "the promotion code was not switched off")
 	stripe.text = []byte(strings.Replace(removable, `"active":true`, `"active":false`, 1))
 	require.ErrorIs(t, p.RemoveMirror(t.Context(), c), processor.ErrUnavailable, "the coupon was not deleted")
+}
+
+// TestAnswersThatAreNoLists: what is no list of ours is not an empty one.
+func TestAnswersThatAreNoLists(t *testing.T) {
+	t.Parallel()
+	stripe, p := newAnswering(t)
+	for text, want := range map[string]error{
+		`{"object":"list","url":"/v1/coupons","has_more":false,"data":[]}`: nil,
+		`{}`: processor.ErrUnavailable, `{"object":"coupon","id":"ck_1"}`: processor.ErrUnavailable, `{"data":[]}`: processor.ErrUnavailable,
+		`{"object":"list","url":"/v1/coupons","data":[null,{"id":"ck_1"}]}`: processor.ErrUnavailable,
+	} {
+		stripe.text = []byte(text)
+		var last error
+		for _, err := range p.Mirrors(t.Context()) {
+			last = err
+		}
+		require.ErrorIs(t, last, want, text)
+	}
 }
 
 // TestListThatBeginsAgain is an error of this package like every other.

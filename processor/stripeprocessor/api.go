@@ -183,14 +183,21 @@ func (p *Processor) coupons(ctx context.Context) iter.Seq2[*stripe.Coupon, error
 	}, func(object *stripe.Coupon) string { return object.ID })
 }
 
-// pageOf returns what a page of a list has, and whether there are more. Where one of its
-// items is null, it is an answer that could not be read.
+// pageOf returns what a page of a list has, and whether there are more. Without the
+// address that every list has, or with null for an item, it is an answer that could not be
+// read: an object that is no list would be an empty one.
 func pageOf[T any](list *stripe.V1List[*T]) (data []*T, more bool, err error) {
+	if err := list.Err(); err != nil {
+		return nil, false, err
+	}
 	data, more = list.Data(), list.Meta().HasMore
-	if slices.Contains(data, nil) {
+	switch {
+	case list.Meta().URL == "":
+		return nil, false, errors.New("the answer is no list")
+	case slices.Contains(data, nil):
 		return nil, false, errors.New("a list has null for an item")
 	}
-	return data, more, list.Err()
+	return data, more, nil
 }
 
 // pages yields the items of a list. A page is fetched before the items of the one
