@@ -234,7 +234,7 @@ type staged struct {
 
 // run returns the first difference that the scenario makes.
 func (p *pair) run(s scenario) string {
-	w := &staged{pair: p, scenario: s, prefix: fmt.Sprintf("p%d_", p.scenarios.Add(1)), now: epoch}
+	w := p.staged(s)
 	if difference := w.begin(); difference != "" {
 		return difference
 	}
@@ -244,6 +244,10 @@ func (p *pair) run(s scenario) string {
 		}
 	}
 	return ""
+}
+
+func (p *pair) staged(s scenario) *staged {
+	return &staged{pair: p, scenario: s, prefix: fmt.Sprintf("p%d_", p.scenarios.Add(1)), now: epoch}
 }
 
 // both makes a call in both schemas, where it has the same outcome.
@@ -275,7 +279,10 @@ func (w *staged) begin() string {
 }
 
 // checkout reserves, as far as there is a place.
-func (w *staged) checkout(i int) string {
+func (w *staged) checkout(i int) string { return w.both(w.reserving(i)) }
+
+// reserving is the call that makes a checkout.
+func (w *staged) reserving(i int) func(store.Store) error {
 	ctx, c := w.tb.Context(), w.Checkouts[i]
 	r := checkout(w.coupons[min(c.Coupon, byPoints)], w.quote, fmt.Sprintf("%sc%d", w.prefix, c.Customer), fmt.Sprintf("k%d", i), epoch)
 	order, record := r.Order.ID, r.Redemption.ID
@@ -291,7 +298,7 @@ func (w *staged) checkout(i int) string {
 		call = func(s store.Store) error { _, _, err := s.CreateOrder(ctx, *r.Order); return err }
 	}
 	w.orders, w.seconds, w.records = append(w.orders, order), append(w.seconds, order), append(w.records, record)
-	return w.both(call)
+	return call
 }
 
 func (w *staged) step(s step) string {
@@ -306,8 +313,6 @@ func (w *staged) takeOver(c call) string {
 	ctx := w.tb.Context()
 	w.tick()
 	now, _ := w.single.Redemption(ctx, w.records[c.Of])
-	r := checkout(w.coupons[min(w.Checkouts[c.Of].Coupon, byPoints)], w.quote, now.CustomerID, fmt.Sprintf("t%d", w.calls), w.now)
-	r.Order.ReservationID = w.records[c.Of]
 	if now.CustomerID == "" {
 		return "" // there is no reservation
 	}
@@ -317,15 +322,19 @@ func (w *staged) takeOver(c call) string {
 			return difference
 		}
 	}
+	return w.both(w.takingOver(c, now)) + w.compare()
+}
+
+// takingOver is the call that gives the reservation of a checkout to another order.
+func (w *staged) takingOver(c call, now redemption.Redemption) func(store.Store) error {
+	r := checkout(w.coupons[min(w.Checkouts[c.Of].Coupon, byPoints)], w.quote, now.CustomerID, fmt.Sprintf("t%d", w.calls), w.now)
+	r.Order.ReservationID = now.ID
 	w.seconds[c.Of] = r.Order.ID // and the order before is still spoken of
 	if c.Order == own {
 		w.orders[c.Of], w.seconds[c.Of] = w.seconds[c.Of], w.orders[c.Of]
 	}
-	difference := w.both(func(s store.Store) error {
-		_, err := s.TakeOver(ctx, store.TakeOver{ReservationID: now.ID, FromSessionID: now.SessionID, Order: *r.Order, Deadline: w.now.Add(time.Hour), At: w.now})
-		return err
-	})
-	return difference + w.compare()
+	over := store.TakeOver{ReservationID: now.ID, FromSessionID: now.SessionID, Order: *r.Order, Deadline: w.now.Add(time.Hour), At: w.now}
+	return func(s store.Store) error { _, err := s.TakeOver(w.tb.Context(), over); return err }
 }
 
 // tick counts calls; each has an instant of its own.
@@ -489,13 +498,7 @@ type reply struct{ Verdict, Answer string }
 
 // joined makes a batch in one schema and its calls by themselves in the other.
 func (w *staged) joined(j joinedCall, s step) string {
-	calls := make(columns, len(strings.Fields(j.types)))
-	for _, c := range s.Calls {
-		w.tick()
-		for i, value := range j.make(w, c) {
-			calls[i] = append(calls[i], value)
-		}
-	}
+	calls := w.made(j, s.Calls)
 	old := s.Old && j.old != ""
 	got, left, err := w.batch(j, calls, old)
 	if err != nil {
@@ -518,6 +521,18 @@ func (w *staged) joined(j joinedCall, s step) string {
 	return ""
 }
 
+// made are the arguments of the calls.
+func (w *staged) made(j joinedCall, all []call) columns {
+	calls := make(columns, len(strings.Fields(j.types)))
+	for _, c := range all {
+		w.tick()
+		for i, value := range j.make(w, c) {
+			calls[i] = append(calls[i], value)
+		}
+	}
+	return calls
+}
+
 // inOrder is 1 to n, those at the end that were left alone.
 func inOrder(n int, left []int) []int {
 	last := make(map[int]bool, len(left))
@@ -537,19 +552,22 @@ func inOrder(n int, left []int) []int {
 func (w *staged) batch(j joinedCall, calls columns, old bool) (got map[int]reply, left []int, err error) {
 	ctx := w.tb.Context()
 	undo := errors.New("undo")
-	err = pgx.BeginFunc(ctx, w.pool, func(tx pgx.Tx) error {
-		if got, err = query(ctx, tx, "batched", j.batch, j.types, calls); err != nil {
-			return err
-		}
-		for n := 1; n <= len(calls[0]); n++ {
-			if got[n].Verdict == "alone" {
-				left = append(left, n)
+	err = repeatedly(func() error {
+		left = nil
+		return pgx.BeginFunc(ctx, w.pool, func(tx pgx.Tx) error {
+			if got, err = query(ctx, tx, "batched", j.batch, j.types, calls); err != nil {
+				return err
 			}
-		}
-		if old {
-			return undo
-		}
-		return nil
+			for n := 1; n <= len(calls[0]); n++ {
+				if got[n].Verdict == "alone" {
+					left = append(left, n)
+				}
+			}
+			if old {
+				return undo
+			}
+			return nil
+		})
 	})
 	switch {
 	case old && errors.Is(err, undo):
@@ -580,8 +598,22 @@ func (w *staged) call(schema string, j joinedCall, calls columns, n int) (reply,
 	for i, column := range calls {
 		one[i] = column[n-1 : n]
 	}
-	got, err := query(w.tb.Context(), w.pool, schema, j.alone, j.types, one)
+	var got map[int]reply
+	err := repeatedly(func() (err error) {
+		got, err = query(w.tb.Context(), w.pool, schema, j.alone, j.types, one)
+		return err
+	})
 	return got[1], err
+}
+
+// repeatedly runs a transaction again while PostgreSQL asks for it, as often as the store.
+func repeatedly(work func() error) (err error) {
+	for range 10 {
+		if err = work(); !again(err) {
+			return err
+		}
+	}
+	return err
 }
 
 type querier interface {

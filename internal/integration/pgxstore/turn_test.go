@@ -73,6 +73,23 @@ func TestATurnThatWasLeft(t *testing.T) {
 	}
 }
 
+// TestALatePaymentNeedsAPlaceOfItsRecord: whatever is said of its coupon and its customer.
+func TestALatePaymentNeedsAPlaceOfItsRecord(t *testing.T) {
+	t.Parallel()
+	w := newTurns(t)
+	w.lose("late")
+	if _, err := w.quick.Reserve(t.Context(), checkout(w.coupon, w.quote, "ann", "used", epoch)); err != nil {
+		t.Fatal(err)
+	}
+	settled, err := w.quick.Settle(t.Context(), store.Settlement{
+		Event:         redemption.Event{Kind: redemption.SessionCompleted, At: epoch, SessionID: "cs_late", OrderID: store.OrderIDPrefix + "ann-late"},
+		ReservationID: redemption.IDPrefix + "ann-late",
+	})
+	if r := settled.Redemption; err != nil || r.State != redemption.Completed || !r.OverLimit {
+		t.Errorf("%+v, %v; want it completed beyond the limit", r, err)
+	}
+}
+
 // turns is a coupon that every customer may use once, and two processes.
 type turns struct {
 	*testing.T
