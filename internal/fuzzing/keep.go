@@ -16,7 +16,7 @@ import (
 
 // keep copies inputs that the fuzzer has found into testdata/fuzz: those that reach
 // a statement of the repository that neither the seeds nor the files before reach,
-// the smallest first.
+// the smallest first. Those whose test is skipped are left out.
 func keep(ctx context.Context, o options, targets []target, out io.Writer) error {
 	for _, t := range targets {
 		kept, err := o.keepInputs(ctx, t)
@@ -42,7 +42,7 @@ func (o options) keepInputs(ctx context.Context, t target) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	reached, err := o.reach(ctx, t, program, "^"+t.name+"$")
+	reached, _, err := o.reach(ctx, t, program, "^"+t.name+"$")
 	if err != nil {
 		return 0, err
 	}
@@ -82,14 +82,16 @@ func (o options) try(ctx context.Context, t target, program, input, corpus strin
 	if err := os.WriteFile(file, text, 0o644); err != nil { //nolint:gosec // a file of the repository
 		return false, err
 	}
-	more, err := o.reach(ctx, t, program, "^"+t.name+"$/^"+filepath.Base(input)+"$")
+	more, skipped, err := o.reach(ctx, t, program, "^"+t.name+"$/^"+filepath.Base(input)+"$")
 	if err != nil {
 		return false, errors.Join(err, os.Remove(file))
 	}
 	useful := false
 	for block := range more {
-		useful = useful || !reached[block]
-		reached[block] = true
+		if !skipped { // else it shows nothing, whatever it reaches
+			useful = useful || !reached[block]
+			reached[block] = true
+		}
 	}
 	if !useful {
 		return false, os.Remove(file)
@@ -125,24 +127,25 @@ func (o options) smallest(folder string) ([]string, error) {
 	return names[:min(len(names), most)], nil
 }
 
-// reach runs tests and returns the blocks of statements that they reached.
-func (o options) reach(ctx context.Context, t target, program, pattern string) (map[string]bool, error) {
+// reach runs tests and returns the blocks of statements that they reached, and whether
+// any was skipped.
+func (o options) reach(ctx context.Context, t target, program, pattern string) (reached map[string]bool, skipped bool, err error) {
 	profile := filepath.Join(o.cache, "reach.out")
 	text, _, err := o.command(ctx, filepath.Join(o.root, filepath.FromSlash(t.folder)), program,
-		"-test.run="+pattern, "-test.coverprofile="+profile)
+		"-test.run="+pattern, "-test.coverprofile="+profile, "-test.v")
 	if err != nil {
-		return nil, fmt.Errorf("%w\n%s", err, text)
+		return nil, false, fmt.Errorf("%w\n%s", err, text)
 	}
 	file, err := os.Open(profile) //nolint:gosec // the one that was just written
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer func() { _ = file.Close() }()
-	reached := map[string]bool{}
+	reached = map[string]bool{}
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		if block, times, found := strings.Cut(lines.Text(), " "); found && !strings.HasSuffix(times, " 0") && !strings.HasPrefix(block, "mode:") {
 			reached[block] = true
 		}
 	}
-	return reached, nil
+	return reached, strings.Contains(text, "--- SKIP: "), nil
 }

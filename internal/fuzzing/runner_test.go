@@ -185,6 +185,19 @@ func TestKeepTakesNoMoreThanTheMost(t *testing.T) {
 	require.Equal(t, []string{"b"}, corpus(t, o, "FuzzSound"))
 }
 
+// TestKeepLeavesOutWhatIsSkipped: it would be a test that shows nothing.
+func TestKeepLeavesOutWhatIsSkipped(t *testing.T) {
+	t.Parallel()
+	o, targets := newSample(t, "FuzzSkips")
+	learnt := filepath.Join(o.cache, "inputs", "sample", "FuzzSkips")
+	require.NoError(t, os.MkdirAll(learnt, 0o750))
+	for _, name := range []string{"b", "c1"} {
+		require.NoError(t, os.WriteFile(filepath.Join(learnt, name), []byte("go test fuzz v1\nstring(\""+name+"\")\n"), 0o600))
+	}
+	require.NoError(t, keep(t.Context(), o, targets, t.Output()))
+	require.Equal(t, []string{"c1"}, corpus(t, o, "FuzzSkips"))
+}
+
 // TestKeepOfAnInputThatFails tells it, and leaves nothing behind.
 func TestKeepOfAnInputThatFails(t *testing.T) {
 	t.Parallel()
