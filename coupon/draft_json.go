@@ -55,13 +55,7 @@ func (d Draft) refusedBeside(unread error) error {
 		d.Currency = "?" // amounts are judged by their sign
 	}
 	_, err := New(d, Creation{ID: IDPrefix + "draft", At: time.Unix(0, 0)})
-	var rules pricing.ValidationError
-	rules.Merge("", err)
-	for _, f := range rules.Fields {
-		if !skip[rootField(f.Field)] {
-			faults.Fields = append(faults.Fields, f)
-		}
-	}
+	addUnskipped(&faults, err, skip)
 	return faults.Err()
 }
 

@@ -77,8 +77,9 @@ func orNull[T comparable](v T) *T {
 }
 
 // UnmarshalJSON reads what MarshalJSON writes, for clients of an API that answers
-// with coupons. The result is checked with [Coupon.Validate]; unknown, malformed
-// and invalid fields are all named in one [*pricing.ValidationError]. A coupon
+// with coupons. Unknown and malformed fields are all named in one
+// [*pricing.ValidationError]; where there are none, the result is checked with
+// [Coupon.Validate] and its invalid fields are named in one. A coupon
 // that is not active is read as [Inactive], and its mirror as one that shows no
 // revision: the JSON does not tell more.
 func (c *Coupon) UnmarshalJSON(data []byte) error {

@@ -53,6 +53,17 @@ func corpus(t *testing.T, o options, name string) []string {
 	return files
 }
 
+// learn puts inputs, by the names of their files, where the fuzzer keeps what it has found.
+func learn(t *testing.T, o options, name string, inputs map[string]string) {
+	t.Helper()
+	learnt := filepath.Join(o.cache, "inputs", "sample", name)
+	require.NoError(t, os.MkdirAll(learnt, 0o750))
+	for file, text := range inputs {
+		text = "go test fuzz v1\nstring(\"" + text + "\")\n"
+		require.NoError(t, os.WriteFile(filepath.Join(learnt, file), []byte(text), 0o600))
+	}
+}
+
 // logged is the sum of a target's slices, and the document's line of it.
 func logged(t *testing.T, o options, name string) counts {
 	t.Helper()
@@ -156,12 +167,7 @@ func TestKeep(t *testing.T) {
 		"4large":   "c" + strings.Repeat("x", 200),
 		"5another": "c2345",
 	}
-	learnt := filepath.Join(o.cache, "inputs", "sample", "FuzzSound")
-	require.NoError(t, os.MkdirAll(learnt, 0o750))
-	for name, text := range inputs {
-		text = "go test fuzz v1\nstring(\"" + text + "\")\n"
-		require.NoError(t, os.WriteFile(filepath.Join(learnt, name), []byte(text), 0o600))
-	}
+	learn(t, o, "FuzzSound", inputs)
 	require.NoError(t, keep(t.Context(), o, targets, t.Output()))
 	if diff := cmp.Diff([]string{"2new", "5another"}, corpus(t, o, "FuzzSound")); diff != "" {
 		t.Errorf("kept (-want +got):\n%s", diff)
@@ -176,11 +182,7 @@ func TestKeepTakesNoMoreThanTheMost(t *testing.T) {
 	t.Parallel()
 	o, targets := newSample(t, "FuzzSound")
 	o.most = 1
-	learnt := filepath.Join(o.cache, "inputs", "sample", "FuzzSound")
-	require.NoError(t, os.MkdirAll(learnt, 0o750))
-	for _, name := range []string{"b", "c1"} {
-		require.NoError(t, os.WriteFile(filepath.Join(learnt, name), []byte("go test fuzz v1\nstring(\""+name+"\")\n"), 0o600))
-	}
+	learn(t, o, "FuzzSound", map[string]string{"b": "b", "c1": "c1"})
 	require.NoError(t, keep(t.Context(), o, targets, t.Output()))
 	require.Equal(t, []string{"b"}, corpus(t, o, "FuzzSound"))
 }
@@ -189,11 +191,7 @@ func TestKeepTakesNoMoreThanTheMost(t *testing.T) {
 func TestKeepLeavesOutWhatIsSkipped(t *testing.T) {
 	t.Parallel()
 	o, targets := newSample(t, "FuzzSkips")
-	learnt := filepath.Join(o.cache, "inputs", "sample", "FuzzSkips")
-	require.NoError(t, os.MkdirAll(learnt, 0o750))
-	for _, name := range []string{"b", "c1"} {
-		require.NoError(t, os.WriteFile(filepath.Join(learnt, name), []byte("go test fuzz v1\nstring(\""+name+"\")\n"), 0o600))
-	}
+	learn(t, o, "FuzzSkips", map[string]string{"b": "b", "c1": "c1"})
 	require.NoError(t, keep(t.Context(), o, targets, t.Output()))
 	require.Equal(t, []string{"c1"}, corpus(t, o, "FuzzSkips"))
 }
@@ -202,9 +200,7 @@ func TestKeepLeavesOutWhatIsSkipped(t *testing.T) {
 func TestKeepOfAnInputThatFails(t *testing.T) {
 	t.Parallel()
 	o, targets := newSample(t, "FuzzWrong")
-	learnt := filepath.Join(o.cache, "inputs", "sample", "FuzzWrong")
-	require.NoError(t, os.MkdirAll(learnt, 0o750))
-	require.NoError(t, os.WriteFile(filepath.Join(learnt, "b"), []byte("go test fuzz v1\nstring(\"b\")\n"), 0o600))
+	learn(t, o, "FuzzWrong", map[string]string{"b": "b"})
 	require.ErrorContains(t, keep(t.Context(), o, targets, t.Output()), "FuzzWrong/b")
 	require.Empty(t, corpus(t, o, "FuzzWrong"))
 }

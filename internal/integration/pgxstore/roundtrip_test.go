@@ -216,6 +216,37 @@ func migrated(t *testing.T) (dsn string) {
 	return dsn
 }
 
+// batchSizes are those of the batches that were reported.
+type batchSizes struct {
+	mu    sync.Mutex
+	sizes []int
+}
+
+func (b *batchSizes) note(r pgxstore.BatchReport) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sizes = append(b.sizes, r.Size)
+}
+
+// take returns the batches of so many calls, once all are reported, which is after they
+// were answered.
+func (b *batchSizes) take(t *testing.T, calls int) (taken []int) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		reported := 0
+		for _, size := range b.sizes {
+			reported += size
+		}
+		if reported == calls {
+			taken, b.sizes = b.sizes, nil
+		}
+		return reported == calls
+	}, time.Minute, time.Millisecond)
+	return taken
+}
+
 // TestABatchIsOneRoundTrip: calls that wait for a connection together are sent together,
 // and there are as many round trips as batches.
 func TestABatchIsOneRoundTrip(t *testing.T) {
@@ -225,58 +256,47 @@ func TestABatchIsOneRoundTrip(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var wire conversation
+			var batches batchSizes
 			pool := wire.on(t, dsn)
-			var mu sync.Mutex
-			var sizes []int
-			s := newStore(t, pool, pgxstore.Options{QueryExecMode: pgx.QueryExecModeExec, Batch: pgxstore.BatchOptions{
-				OnBatch: func(b pgxstore.BatchReport) {
-					mu.Lock()
-					defer mu.Unlock()
-					sizes = append(sizes, b.Size)
-				},
-			}})
+			s := newStore(t, pool, pgxstore.Options{
+				QueryExecMode: pgx.QueryExecModeExec, Batch: pgxstore.BatchOptions{OnBatch: batches.note},
+			})
 			c := newCoupon(t, rand.Text(), func(c *coupon.Coupon) { c.Limits = limits })
 			require.NoError(t, s.CreateCoupon(t.Context(), c))
 			customers := make([]*traveller, 16)
 			for i := range customers {
 				customers[i] = &traveller{coupon: c, quote: quote(t), name: fmt.Sprint(c.ID, "-", i)}
 			}
-			calls := 0
 			for _, step := range trips() {
-				switch step.name {
-				case "reserve", "attach", "complete":
-				default:
+				if !slices.Contains([]string{"reserve", "attach", "complete"}, step.name) {
 					continue
 				}
-				held, err := pool.Acquire(t.Context())
-				require.NoError(t, err)
-				var all errgroup.Group
-				for _, w := range customers {
-					all.Go(func() error { return step.call(t.Context(), s, w) })
-				}
-				time.Sleep(50 * time.Millisecond) // most of them wait by then
-				count, err := wire.during(func() error {
-					held.Release()
-					return all.Wait()
-				})
-				require.NoError(t, err, step.name)
-				calls += len(customers)
-				require.Eventually(t, func() bool { // a batch is reported after its calls are answered
-					mu.Lock()
-					defer mu.Unlock()
-					reported := 0
-					for _, size := range sizes {
-						reported += size
-					}
-					return reported == calls
-				}, time.Minute, time.Millisecond)
-				if count != len(sizes) || slices.Max(sizes) == 1 {
+				count := wire.together(t, pool, customers, func(w *traveller) error { return step.call(t.Context(), s, w) })
+				if sizes := batches.take(t, len(customers)); count != len(sizes) || slices.Max(sizes) == 1 {
 					t.Errorf("%q of %d customers took %d round trips in batches of %v", step.name, len(customers), count, sizes)
 				}
-				calls, sizes = 0, nil
 			}
 		})
 	}
+}
+
+// together lets all customers call while the connection is taken, and returns how many
+// round trips it took them once it is free.
+func (c *conversation) together(t *testing.T, pool *pgxpool.Pool, customers []*traveller, call func(*traveller) error) int {
+	t.Helper()
+	held, err := pool.Acquire(t.Context())
+	require.NoError(t, err)
+	var all errgroup.Group
+	for _, w := range customers {
+		all.Go(func() error { return call(w) })
+	}
+	time.Sleep(50 * time.Millisecond) // most of them wait by then
+	count, err := c.during(func() error {
+		held.Release()
+		return all.Wait()
+	})
+	require.NoError(t, err)
+	return count
 }
 
 // TestValidateIsOneRoundTrip: what a customer asks before he has a cart is one read,
