@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
@@ -18,13 +19,40 @@ type reserveRequest struct {
 	documents orderDocuments
 }
 
-// Outcomes of couponkit_claim_batch that mean something to the batch.
+// Outcomes of couponkit_claim_many that mean something to the batch or the next ones.
 const (
 	outcomeReserved = "reserved" // it was stored
 	outcomeLater    = "later"    // it is to be asked again after the commit
+	outcomeKnown    = "known"    // its key was used
+	outcomeConflict = "conflict" // its ID or session, or that of its order, was used
 )
 
-// verdict is what couponkit_claim_batch says of one request.
+// repeats tells whether batches are likely to have requests that were stored before, as
+// when clients ask again after a time-out: a batch that does not expect one and has one
+// stores its others twice.
+type repeats struct {
+	left atomic.Int64 // batches that expect one
+}
+
+// repeatsLast is for how many batches one is expected after the last.
+const repeatsLast = 16
+
+func (r *repeats) expected() bool { return r.left.Load() > 0 }
+
+// seen tells what became of a batch. Of several at once each counts, more or less.
+func (r *repeats) seen(any bool) {
+	switch {
+	case any:
+		r.left.Store(repeatsLast)
+	case r.expected():
+		r.left.Add(-1)
+	}
+}
+
+// wasStored tells whether storing a request would have met what is stored.
+func wasStored(outcome string) bool { return outcome == outcomeKnown || outcome == outcomeConflict }
+
+// verdict is what couponkit_claim_many says of one request.
 type verdict struct {
 	outcome string
 	held    string // the reservation by points that the customer holds
@@ -91,7 +119,7 @@ func (s *Store) reserved(ctx context.Context, r *reserveRequest, v verdict) (res
 			result.Order = *r.Order
 		}
 		return result, true, nil
-	case "known":
+	case outcomeKnown:
 		result, err = s.firstResult(ctx, r.Reservation)
 	case outcomeLater:
 		return result, false, nil
@@ -112,7 +140,7 @@ func (s *Store) reserved(ctx context.Context, r *reserveRequest, v verdict) (res
 		err = store.WithinLimits(id, v.limits, 0, v.limits.MaxUsesPerUser)
 	case "both_used_up":
 		err = store.WithinLimits(id, v.limits, v.limits.MaxUses, v.limits.MaxUsesPerUser)
-	case "conflict":
+	case outcomeConflict:
 		err = fmt.Errorf("redemption %s or order %s exists: %w", r.Redemption.ID, r.Redemption.OrderID, store.ErrConflict)
 	default:
 		err = fmt.Errorf("unknown outcome %q", v.outcome)
@@ -130,14 +158,15 @@ func (s *Store) reserveAll(ctx context.Context, requests []*reserveRequest) ([]a
 		answers[0].value = v
 		return answers, err
 	}
-	b := newReserveBatch(requests)
+	b, cautious := newReserveBatch(requests), s.shared.repeat.expected()
 	var outcomes []string
 	var held []zeronull.Text
 	var limits, limitsPerUser []zeronull.Int8
 	err := s.retry(ctx, func() error {
 		outcomes, held, limits, limitsPerUser = nil, nil, nil, nil
-		return s.queryRow(ctx, s.sql.reserveBatch, []any{&outcomes, &held, &limits, &limitsPerUser}, b.arguments()...)
+		return s.queryRow(ctx, s.sql.reserveBatch, []any{&outcomes, &held, &limits, &limitsPerUser}, append(b.arguments(), cautious)...)
 	})
+	s.shared.repeat.seen(slices.ContainsFunc(outcomes, wasStored))
 	switch {
 	case err != nil:
 		return nil, err
@@ -186,7 +215,7 @@ func (s *Store) reserveOne(ctx context.Context, q *reserveRequest) (verdict, err
 	return v, err
 }
 
-// reserveBatch holds requests as the columns that couponkit_claim_batch takes.
+// reserveBatch holds requests as the columns that couponkit_claim_many takes.
 type reserveBatch struct {
 	coupons []string // each once, sorted
 	demands []int64  // how many requests each coupon has

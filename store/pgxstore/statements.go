@@ -53,7 +53,7 @@ func newStatements(in Namespace) *statements {
 			WHERE NOT EXISTS (SELECT FROM {coupon_redemptions} r WHERE r.customer_id = $4 AND r.key = $2)
 			ON CONFLICT DO NOTHING`),
 		reserveOne:      e(`SELECT * FROM {couponkit_claim}(` + parameters(reserveOneTypes) + `)`),
-		reserveBatch:    e(`SELECT * FROM {couponkit_claim_batch}(` + parameters(reserveBatchTypes) + `, false)`),
+		reserveBatch:    e(`SELECT * FROM {couponkit_claim_many}(` + parameters(reserveBatchTypes) + `, false)`),
 		settleEach:      e(settle("{couponkit_settle_each}", settleTypes)),
 		settleBatch:     e(settle("{couponkit_settle_batch}", settleBatchTypes)),
 		transition:      e(transition("{couponkit_transition}")),
@@ -78,7 +78,7 @@ const (
 		"text text text text bigint timestamptz timestamptz timestamptz text text text"
 	reserveBatchTypes = "text[] bigint[] integer[] text[] text[] text[] text[] bigint[] text[] text[] text[] timestamptz[] " +
 		"timestamptz[] timestamptz[] bigint[] text[] text[] text[] text[] bigint[] timestamptz[] timestamptz[] timestamptz[] " +
-		"text[] text[] text[]"
+		"text[] text[] text[] boolean"
 	settleTypes      = settleBatchTypes + " text[] text[]"
 	settleBatchTypes = "text[] timestamptz[] text[] text[] timestamptz[] text[] text[]"
 	transitionTypes  = "text[] text[] timestamptz[] text[] text[] timestamptz[]"

@@ -50,6 +50,7 @@ type session interface {
 type shared struct {
 	closed atomic.Bool
 	groups *groups // nil without group commit
+	repeat repeats
 }
 
 // New returns a store on the pool, which stays the host's: [Store.Close] does not

@@ -622,9 +622,9 @@ func TestNobodyWaitsInACircleReserving(t *testing.T) {
 func TestNobodyWaitsInACircleReservingNotices(t *testing.T) {
 	t.Parallel()
 	for name, plant := range map[string]plant{
-		"stored in any order": {"couponkit_claim_batch", "ORDER BY customer_ids[n]; -- the same for all", "ORDER BY md5(random()::text || n); -- the same for all"},
+		"stored in any order": {"couponkit_claim_many", "ORDER BY customer_ids[n]; -- the same for all", "ORDER BY md5(random()::text || n); -- the same for all"},
 		"gates held before": {
-			"couponkit_claim_batch", "pending := ARRAY(SELECT generate_series(1, requests));",
+			"couponkit_claim_many", "pending := ARRAY(SELECT generate_series(1, requests));",
 			"pending := ARRAY(SELECT generate_series(1, requests)); PERFORM public.couponkit_lock(coupons);",
 		},
 	} {

@@ -64,9 +64,9 @@ func claimTen(t *testing.T, pool *pgxpool.Pool, coupons, batch string) (pages in
 		}
 	}
 	err := pool.QueryRow(t.Context(), fmt.Sprintf(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)
-		SELECT couponkit_claim_batch(%[1]s, array_fill(10::bigint / cardinality(%[1]s), ARRAY[cardinality(%[1]s)]),
+		SELECT couponkit_claim_many(%[1]s, array_fill(10::bigint / cardinality(%[1]s), ARRAY[cardinality(%[1]s)]),
 			ARRAY(SELECT 1 + n %% cardinality(%[1]s) FROM generate_series(0, 9) n),
-			%[2]s, %[3]s, %[4]s, %[5]s, %[6]s, %[7]s, %[8]s, %[9]s, %[10]s, %[10]s, %[10]s, %[6]s, %[11]s, false)`,
+			%[2]s, %[3]s, %[4]s, %[5]s, %[6]s, %[7]s, %[8]s, %[9]s, %[10]s, %[10]s, %[10]s, %[6]s, %[11]s, false, false)`,
 		coupons, named("rsv_"), named("key"), named("customer"), ten("'checkout'::text"), ten("0::bigint"), ten("'none'::text"),
 		named("ord_"), ten("''::text"), ten("now()"), none)).Scan(&plan)
 	require.NoError(t, err)

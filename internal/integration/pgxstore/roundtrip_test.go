@@ -35,16 +35,16 @@ import (
 type conversation struct{ trips atomic.Int64 }
 
 // on is a pool whose only connection is listened to.
-func (c *conversation) on(tb testing.TB, dsn string) *pgxpool.Pool {
+func (c *conversation) on(tb testing.TB, dsn string, configure ...func(*pgxpool.Config)) *pgxpool.Pool {
 	tb.Helper()
-	return postgrestest.NewPool(tb, dsn, func(config *pgxpool.Config) {
+	return postgrestest.NewPool(tb, dsn, append(configure, func(config *pgxpool.Config) {
 		config.MaxConns = 1
 		config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
 		config.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 			conn, err := new(net.Dialer).DialContext(ctx, network, address)
 			return &heard{Conn: conn, in: c}, err
 		}
-	})
+	})...)
 }
 
 // during returns how many round trips a call takes.

@@ -28,7 +28,7 @@ func TestRowsThatCannotBeRead(t *testing.T) {
 			_, err := w.quick.Coupon(ctx, w.coupon.ID)
 			return err
 		}},
-		"a redemption": {`ALTER TABLE coupon_redemptions DROP CONSTRAINT coupon_redemptions_state_check;
+		"a redemption": {`ALTER TABLE coupon_redemptions DROP CONSTRAINT coupon_redemptions_check;
 			UPDATE coupon_redemptions SET state = 'gone'`, func(ctx context.Context) error {
 			_, err := w.quick.Redemption(ctx, reserved.Redemption.ID)
 			return err

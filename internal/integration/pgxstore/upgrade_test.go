@@ -356,7 +356,8 @@ func TestSearchTextsAreFoldedAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := pool.Exec(t.Context(), `DELETE FROM couponkit_migrations WHERE version >= 11`); err != nil {
+	steps, err := pgxstore.Migrations(pgxstore.Namespace{})
+	if err != nil {
 		t.Fatal(err)
 	}
 	found := func(text string) (ids []string) {
@@ -373,7 +374,7 @@ func TestSearchTextsAreFoldedAnew(t *testing.T) {
 	if diff := cmp.Diff([]string(nil), found(string(others))); diff != "" {
 		t.Errorf("before (-want +got):\n%s", diff)
 	}
-	if err := pgxstore.Migrate(t.Context(), pool, pgxstore.Namespace{}); err != nil {
+	if _, err := pool.Exec(t.Context(), steps[10].SQL, pgx.QueryExecModeSimpleProtocol); err != nil {
 		t.Fatal(err)
 	}
 	for text, want := range map[string]string{string(others): "others", store.FoldCase(string(others)): "others", "summer été %": "plain"} {
