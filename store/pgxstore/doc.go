@@ -33,10 +33,12 @@
 // a hot coupon would go no faster than the disk commits. Concurrent calls in one process
 // are therefore joined into one transaction (group commit, see [BatchOptions]), without a
 // timer: whoever waits when a transaction returns is the next batch, and one batch is
-// carried out while another is being committed. Nearly every request of a batch is plain:
-// the coupon has places for all, the customer is new to it. Plain ones are found with one
-// probe of an index each and stored by one statement; the others are judged one by one
-// before. Processes wait for each other at the gate only, not while they store. A coupon
+// carried out while another is being committed. Nearly every reservation of a batch is
+// plain: the coupon has places for all, the key is new. They are stored by one statement
+// without being looked for; a key that is not new comes to light then. Where one does, for
+// some batches after that, and for coupons without a limit over all, they are looked for
+// first, with one probe of an index each, and what is not plain is judged one by one.
+// Processes wait for each other at the gate only, not while they store. A coupon
 // that is used up is not locked at all, and those who ask for it write nothing.
 //
 // # Transactions of the host

@@ -39,10 +39,11 @@ const repeatsLast = 16
 
 func (r *repeats) expected() bool { return r.left.Load() > 0 }
 
-// seen tells what became of a batch. Of several at once each counts, more or less.
-func (r *repeats) seen(any bool) {
+// seen notes whether a batch had one. It is a guess for the next ones, so that it does no
+// harm when two batches note at once.
+func (r *repeats) seen(one bool) {
 	switch {
-	case any:
+	case one:
 		r.left.Store(repeatsLast)
 	case r.expected():
 		r.left.Add(-1)

@@ -1,0 +1,73 @@
+package pgxstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/integration/postgrestest"
+	"github.com/couponkit/couponkit/store/pgxstore"
+)
+
+// TestTheRefusedWaitForNobody: reservations of a coupon that is used up or switched off are
+// refused without their turn at its gate, alone, in a batch of their own and in one with
+// others, which are stored.
+func TestTheRefusedWaitForNobody(t *testing.T) {
+	t.Parallel()
+	for name, code := range map[string]coupon.RejectionCode{"used up": coupon.UsageLimitReached, "switched off": coupon.CouponInactive} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dsn := migrated(t)
+			var wire conversation
+			var batches batchSizes
+			pool := wire.on(t, dsn, func(c *pgxpool.Config) {
+				c.ConnConfig.RuntimeParams["lock_timeout"] = "10s" // for those who wait after all
+			})
+			s := newStore(t, pool, pgxstore.Options{Batch: pgxstore.BatchOptions{OnBatch: batches.note}})
+			refused := newCoupon(t, "refused", func(c *coupon.Coupon) { c.Limits.MaxUses = 1 })
+			other := newCoupon(t, "other", func(c *coupon.Coupon) { c.Limits.MaxUses = 1_000 })
+			require.NoError(t, errors.Join(s.CreateCoupon(t.Context(), refused), s.CreateCoupon(t.Context(), other)))
+			_, err := s.Reserve(t.Context(), checkout(refused, quote(t), "first", "k", epoch))
+			require.NoError(t, err)
+			if code == coupon.CouponInactive {
+				now, err := s.Coupon(t.Context(), refused.ID)
+				require.NoError(t, err)
+				now.State, now.Limits.MaxUses = coupon.Inactive, 1_000
+				_, err = s.UpdateCoupon(t.Context(), now)
+				require.NoError(t, err)
+			}
+			batches.take(t, 1)
+
+			tx, err := postgrestest.NewPool(t, dsn).Begin(t.Context())
+			require.NoError(t, err)
+			tag, err := tx.Exec(t.Context(), `SELECT FROM coupon_counters WHERE coupon_id = $1 FOR UPDATE`, refused.ID)
+			require.NoError(t, err)
+			require.EqualValues(t, 1, tag.RowsAffected())
+			defer func() { require.NoError(t, tx.Rollback(context.WithoutCancel(t.Context()))) }()
+
+			for i, others := range []int{0, 0, 8} {
+				customers := make([]*traveller, 1+15*min(i, 1))
+				for n := range customers {
+					customers[n] = &traveller{coupon: refused, quote: quote(t), name: fmt.Sprint(i, "-", n)}
+					if n < others {
+						customers[n].coupon = other
+					}
+				}
+				wire.together(t, pool, customers, func(w *traveller) error {
+					_, err := s.Reserve(t.Context(), checkout(w.coupon, w.quote, w.name, "k", epoch))
+					rejection := (*coupon.Rejection)(nil)
+					if w.coupon.ID == refused.ID && errors.As(err, &rejection) && rejection.Has(code) {
+						return nil
+					}
+					return err
+				})
+				batches.take(t, len(customers))
+			}
+		})
+	}
+}
