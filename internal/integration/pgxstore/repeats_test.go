@@ -2,10 +2,12 @@ package pgxstore_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -15,6 +17,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/pgxstore"
+	"github.com/couponkit/couponkit/store/storetest"
 )
 
 // cautions notes which batches of reservations ask to be looked for before they are
@@ -45,58 +48,100 @@ func (c *cautions) take() (taken []bool) {
 	return taken
 }
 
+// repeating is a process whose batches are watched, and the coupons that they are about.
+type repeating struct {
+	*testing.T
+
+	pool    *pgxpool.Pool
+	wire    conversation
+	asked   cautions
+	batches batchSizes
+	failed  atomic.Int64
+	store   *pgxstore.Store
+	coupons []coupon.Coupon
+}
+
+func newRepeating(t *testing.T, coupons int) *repeating {
+	t.Helper()
+	w := &repeating{T: t}
+	w.pool = w.wire.on(t, migrated(t), func(config *pgxpool.Config) { config.ConnConfig.Tracer = &w.asked })
+	w.store = newStore(t, w.pool, pgxstore.Options{Batch: pgxstore.BatchOptions{OnBatch: func(b pgxstore.BatchReport) {
+		if b.Err != nil {
+			w.failed.Add(1)
+		}
+		w.batches.note(b)
+	}}})
+	for n := range coupons {
+		c := newCoupon(t, fmt.Sprint("hot-", n), func(c *coupon.Coupon) { c.Limits = coupon.Limits{MaxUses: 1_000, MaxUsesPerUser: 1} })
+		require.NoError(t, w.store.CreateCoupon(t.Context(), c))
+		w.coupons = append(w.coupons, c)
+	}
+	return w
+}
+
+// group lets sixteen customers reserve at once. So many of the first are those of the
+// first group, with their keys or with other keys and the same IDs.
+func (w *repeating) group(name string, keys, ids int) {
+	w.Helper()
+	var customers []*traveller
+	for i := range 16 {
+		customer := &traveller{coupon: w.coupons[i%len(w.coupons)], quote: quote(w.T), name: fmt.Sprint(name, "-", i)}
+		if i < keys {
+			customer.name = fmt.Sprint("first-", i)
+		}
+		customers = append(customers, customer)
+	}
+	w.wire.together(w.T, w.pool, customers, func(c *traveller) (err error) {
+		asked := checkout(c.coupon, c.quote, c.name, "k", epoch)
+		if i := slices.Index(customers, c); i >= keys && i < keys+ids {
+			id := checkout(c.coupon, c.quote, fmt.Sprint("first-", i), "k", epoch).Redemption.ID
+			asked.Redemption.ID, asked.Order.ReservationID = id, id
+			if _, err = w.store.Reserve(w.Context(), asked); errors.Is(err, store.ErrConflict) {
+				return nil
+			}
+			return fmt.Errorf("the ID of another: %w", err)
+		}
+		c.reserved, err = w.store.Reserve(w.Context(), asked)
+		return err
+	})
+	for i, c := range customers {
+		if c.reserved.Replayed != (i < keys) {
+			w.Errorf("%s: replayed is %t", c.name, c.reserved.Replayed)
+		}
+	}
+	w.batches.take(w.T, len(customers))
+}
+
+// all reports whether all batches since it was asked last were cautious, or none.
+func (w *repeating) all(cautious bool) bool {
+	asked := w.asked.take()
+	return len(asked) > 0 && !slices.Contains(asked, !cautious)
+}
+
 // TestBatchesExpectRepeats: a batch with requests that were stored before answers each as
-// a single call does, expected or not; for a while they are expected then.
+// a single call does, in one go, expected or not; for a while they are expected then.
 func TestBatchesExpectRepeats(t *testing.T) {
 	t.Parallel()
-	var wire conversation
-	var asked cautions
-	pool := wire.on(t, migrated(t), func(config *pgxpool.Config) { config.ConnConfig.Tracer = &asked })
-	s := newStore(t, pool, pgxstore.Options{})
-	c := newCoupon(t, "hot", func(c *coupon.Coupon) { c.Limits = coupon.Limits{MaxUses: 1_000, MaxUsesPerUser: 1} })
-	require.NoError(t, s.CreateCoupon(t.Context(), c))
-
-	group := func(name string, known int) {
-		t.Helper()
-		var customers []*traveller
-		for i := range 16 {
-			w := &traveller{coupon: c, quote: quote(t), name: fmt.Sprint(name, "-", i)}
-			if i < known {
-				w.name = fmt.Sprint("first-", i)
-			}
-			customers = append(customers, w)
-		}
-		wire.together(t, pool, customers, func(w *traveller) (err error) {
-			w.reserved, err = s.Reserve(t.Context(), checkout(w.coupon, w.quote, w.name, "k", epoch))
-			return err
-		})
-		for i, w := range customers {
-			if w.reserved.Replayed != (i < known) {
-				t.Errorf("%s: replayed is %t", w.name, w.reserved.Replayed)
-			}
+	for _, coupons := range []int{1, 3} {
+		for name, repeat := range map[string]struct{ keys, ids int }{"keys": {keys: 4}, "IDs": {ids: 4}, "both": {2, 2}} {
+			t.Run(fmt.Sprintf("%s, %d coupons", name, coupons), func(t *testing.T) {
+				t.Parallel()
+				w := newRepeating(t, coupons)
+				w.group("first", 0, 0)
+				w.group("new", 0, 0)
+				require.True(t, w.all(false), "without a repeat")
+				w.group("unexpected", repeat.keys, repeat.ids)
+				w.asked.take()
+				w.group("expected", repeat.keys, repeat.ids)
+				require.True(t, w.all(true), "after a repeat")
+				for batches := 0; batches <= 16; batches += len(w.asked.take()) {
+					w.group(fmt.Sprint("later-", batches), 0, 0)
+				}
+				w.group("last", 0, 0)
+				require.True(t, w.all(false), "a long time after")
+				require.Zero(t, w.failed.Load(), "batches that were run again in parts")
+				require.NoError(t, storetest.CheckInvariants(t.Context(), w.store))
+			})
 		}
 	}
-	group("first", 0)
-	group("new", 0)
-	if got := asked.take(); len(got) == 0 || slices.Contains(got, true) {
-		t.Errorf("without a repeat: %t", got)
-	}
-	group("unexpected", 4)
-	asked.take()
-	group("expected", 4)
-	if got := asked.take(); len(got) == 0 || slices.Contains(got, false) {
-		t.Errorf("after a repeat: %t", got)
-	}
-	for batches := 0; batches <= 16; batches += len(asked.take()) {
-		group(fmt.Sprint("later-", batches), 0)
-	}
-	group("last", 0)
-	if got := asked.take(); len(got) == 0 || slices.Contains(got, true) {
-		t.Errorf("a long time after: %t", got)
-	}
-	page, err := s.ListRedemptions(t.Context(), store.RedemptionList{CouponID: c.ID})
-	require.NoError(t, err)
-	used, err := s.Coupon(t.Context(), c.ID)
-	require.NoError(t, err)
-	require.Equal(t, used.ReservedCount, page.Total)
 }
