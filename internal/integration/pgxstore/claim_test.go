@@ -29,6 +29,7 @@ import (
 type meanwhile struct {
 	limits coupon.Limits
 	points bool                       // the coupon is for points
+	once   bool                       // a batch answers all in one go
 	adapt  func(*store.Reservation)   // changes what is asked
 	before func(*claims) error        // what is done before, if anything
 	do     func(*claims) error        // what is done meanwhile
@@ -39,7 +40,41 @@ type meanwhile struct {
 
 var meanwhiles = map[string]meanwhile{
 	"nothing": {
-		limits: coupon.Limits{MaxUses: 10, MaxUsesPerUser: 1}, do: func(*claims) error { return nil }, want: fresh,
+		limits: coupon.Limits{MaxUses: 10, MaxUsesPerUser: 1}, once: true, do: func(*claims) error { return nil }, want: fresh,
+	},
+	"nothing, and there are as many places as are asked for": {
+		limits: coupon.Limits{MaxUses: 2, MaxUsesPerUser: 1}, once: true, do: func(*claims) error { return nil }, want: fresh,
+	},
+	"nothing, and the customer has uses of this coupon and of another": {
+		limits: coupon.Limits{MaxUses: 10, MaxUsesPerUser: 2}, once: true, before: func(w *claims) error {
+			elsewhere := newCoupon(w.T, "elsewhere")
+			err := errors.Join(w.others.CreateCoupon(w.Context(), elsewhere), w.reserve("ann", "k"))
+			for _, key := range []string{"e1", "e2"} {
+				_, failed := w.others.Reserve(w.Context(), checkout(elsewhere, w.quote, "ann", key, epoch))
+				err = errors.Join(err, failed)
+			}
+			return err
+		}, do: func(*claims) error { return nil }, want: fresh,
+	},
+	"nothing, and the customer has given points back": {
+		limits: coupon.Limits{MaxUses: 10}, points: true, once: true, adapt: byPointsInstead, before: func(w *claims) error {
+			return errors.Join(w.exchanged("ann", "k"), w.cancel("ann", "k"))
+		}, do: func(*claims) error { return nil }, want: fresh,
+	},
+	"nothing, and the customer is paying with points": {
+		limits: coupon.Limits{MaxUses: 10}, points: true, once: true, adapt: byPointsInstead, before: func(w *claims) error {
+			if err := w.exchanged("ann", "k"); err != nil {
+				return err
+			}
+			over := store.TakeOver{ReservationID: redemption.IDPrefix + "ann-k", Deadline: epoch.Add(time.Hour), At: epoch}
+			over.Order = *checkout(w.coupon, w.quote, "ann", "k", epoch).Order
+			over.Order.Key = "paid"
+			_, err := w.others.Transition(w.Context(), over.ReservationID, redemption.Event{Kind: redemption.PointsExchanged, At: epoch})
+			if err == nil {
+				_, err = w.others.TakeOver(w.Context(), over)
+			}
+			return err
+		}, do: func(*claims) error { return nil }, want: fresh,
 	},
 	"others take places": {
 		limits: coupon.Limits{MaxUses: 10, MaxUsesPerUser: 1}, do: func(w *claims) error { return w.reserve("bob", "k") }, want: fresh,
@@ -254,6 +289,43 @@ func TestTwoOfABatchWithOneID(t *testing.T) {
 	})
 }
 
+// TestTheLastPlaceOfABatch: who asked first has it, and whoever may not have it leaves it
+// to the next one, all in one go.
+func TestTheLastPlaceOfABatch(t *testing.T) {
+	t.Parallel()
+	m := meanwhile{limits: coupon.Limits{MaxUses: 4, MaxUsesPerUser: 1}, once: true}
+	refused := func(w *claims, got claimed, code coupon.RejectionCode) {
+		w.Helper()
+		rejection := (*coupon.Rejection)(nil)
+		if !errors.As(got.err, &rejection) || !rejection.Has(code) {
+			w.Errorf("%v, want %s", got.err, code)
+		}
+	}
+	t.Run("of those who may", func(t *testing.T) {
+		t.Parallel()
+		joined(t, m, hot("ann", "yan", "zoe"), func(w *claims, answers []<-chan claimed) {
+			w.last.reached()
+			require.NoError(t, errors.Join(w.reserve("bob", "k"), w.reserve("carl", "k"), w.reserve("dora", "k")))
+			w.last.open()
+			w.checkStored(<-answers[0])
+			refused(w, <-answers[1], coupon.UsageLimitReached)
+			refused(w, <-answers[2], coupon.UsageLimitReached)
+			w.checkRows()
+		})
+	})
+	t.Run("beside one who may not", func(t *testing.T) {
+		t.Parallel()
+		joined(t, m, hot("ann", "zoe"), func(w *claims, answers []<-chan claimed) {
+			w.last.reached()
+			require.NoError(t, errors.Join(w.reserve("bob", "k"), w.reserve("carl", "k"), w.reserve("ann", "k")))
+			w.last.open()
+			refused(w, <-answers[0], coupon.UserUsageLimitReached)
+			w.checkStored(<-answers[1])
+			w.checkRows()
+		})
+	})
+}
+
 // asking begins a reservation.
 type asking func(*claims) <-chan claimed
 
@@ -292,6 +364,9 @@ func joined(t *testing.T, m meanwhile, all []asking, then func(w *claims, answer
 		require.NoError(t, (<-w.busy).err)
 		require.NoError(t, w.slow.Close()) // after its reports
 		if w.batches[1] == len(all) || t.Failed() {
+			if m.once && len(w.batches) != 2 {
+				t.Errorf("some of the batch were asked again: %d", w.batches)
+			}
 			return
 		}
 	}
@@ -390,6 +465,13 @@ func (w *claims) exchange(customer, key string) store.Reservation {
 	r := checkout(w.coupon, w.quote, customer, key, epoch)
 	byPointsInstead(&r)
 	return r
+}
+
+// exchanged is an exchange of points before.
+func (w *claims) exchanged(customer, key string) error {
+	r, err := w.others.Reserve(w.Context(), w.exchange(customer, key))
+	w.note(claimed{r, err})
+	return err
 }
 
 func (w *claims) reserve(customer, key string) error {
