@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/integration/postgrestest"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -364,8 +365,8 @@ func joined(t *testing.T, m meanwhile, all []asking, then func(w *claims, answer
 		require.NoError(t, (<-w.busy).err)
 		require.NoError(t, w.slow.Close()) // after its reports
 		if w.batches[1] == len(all) || t.Failed() {
-			if m.once && len(w.batches) != 2 {
-				t.Errorf("some of the batch were asked again: %d", w.batches)
+			if m.once && w.asked.asked != 2 {
+				t.Error("some of the batch were asked again")
 			}
 			return
 		}
@@ -380,6 +381,7 @@ type claims struct {
 	meanwhile
 
 	pool         *pgxpool.Pool
+	asked        cautions // by slow
 	slow, others *pgxstore.Store
 	coupon       coupon.Coupon
 	quote        pricing.Quote
@@ -402,7 +404,8 @@ func newClaims(t *testing.T, m meanwhile) *claims {
 	pool := newDatabase(t, pgxstore.Namespace{})
 	w := &claims{T: t, meanwhile: m, pool: pool, quote: quote(t), stored: map[string]bool{}}
 	w.others = newStore(t, pool, pgxstore.Options{Batch: pgxstore.BatchOptions{Off: true}})
-	w.slow = newStore(t, pool, pgxstore.Options{Batch: pgxstore.BatchOptions{Workers: 1, OnBatch: func(b pgxstore.BatchReport) {
+	listened := postgrestest.NewPool(t, pool.Config().ConnString(), func(c *pgxpool.Config) { c.ConnConfig.Tracer = &w.asked })
+	w.slow = newStore(t, listened, pgxstore.Options{Batch: pgxstore.BatchOptions{Workers: 1, OnBatch: func(b pgxstore.BatchReport) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.batches = append(w.batches, b.Size)

@@ -15,8 +15,8 @@ import (
 )
 
 // TestTheRefusedWaitForNobody: reservations of a coupon that is used up or switched off are
-// refused without their turn at its gate, alone, in a batch of their own and in one with
-// others, which are stored.
+// refused without their turn at its gate and without a write, alone, in a batch of their own
+// and in one with others, which are stored.
 func TestTheRefusedWaitForNobody(t *testing.T) {
 	t.Parallel()
 	for name, code := range map[string]coupon.RejectionCode{"used up": coupon.UsageLimitReached, "switched off": coupon.CouponInactive} {
@@ -42,6 +42,10 @@ func TestTheRefusedWaitForNobody(t *testing.T) {
 				require.NoError(t, err)
 			}
 			batches.take(t, 1)
+			_, err = pool.Exec(t.Context(), `
+				CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'a write of the refused'; END $$;
+				CREATE TRIGGER refuse BEFORE INSERT ON coupon_redemptions FOR EACH ROW WHEN (new.coupon_id = 'cpn_refused') EXECUTE FUNCTION refuse()`)
+			require.NoError(t, err)
 
 			tx, err := postgrestest.NewPool(t, dsn).Begin(t.Context())
 			require.NoError(t, err)

@@ -20,19 +20,23 @@ import (
 	"github.com/couponkit/couponkit/store/storetest"
 )
 
-// cautions notes which batches of reservations ask to be looked for before they are
-// stored.
+// cautions notes how often a store asks to reserve, and which of its batches ask to be
+// looked for before they are stored.
 type cautions struct {
-	mu  sync.Mutex
-	all []bool
+	mu    sync.Mutex
+	asked int
+	all   []bool
 }
 
 // TraceQueryStart implements pgx.QueryTracer.
 func (c *cautions) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
-	if strings.Contains(data.SQL, "couponkit_claim_many") {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		cautious, _ := data.Args[len(data.Args)-1].(bool)
+	if !strings.Contains(data.SQL, "couponkit_claim") {
+		return ctx
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked++
+	if cautious, batch := data.Args[len(data.Args)-1].(bool); batch {
 		c.all = append(c.all, cautious)
 	}
 	return ctx
