@@ -365,7 +365,7 @@ func joined(t *testing.T, m meanwhile, all []asking, then func(w *claims, answer
 		require.NoError(t, (<-w.busy).err)
 		require.NoError(t, w.slow.Close()) // after its reports
 		if w.batches[1] == len(all) || t.Failed() {
-			if m.once && w.asked.asked != 2 {
+			if m.once && w.asked.calls() != 2 {
 				t.Error("some of the batch were asked again")
 			}
 			return
