@@ -30,9 +30,10 @@ type BatchOptions struct {
 	Off bool
 	// Workers is how many batches of one kind are run at once, at most. With 3 or more, a
 	// second one begins when enough calls wait, so that it is carried out while the first
-	// one is being committed. Further ones begin only when all take longer than 10 ms, as
-	// when they wait for a coupon that a transaction of a host holds, and have other
-	// coupons. With 2 or more, two calls that meet nobody else are both sent at once. 0 is
+	// one is being committed; reservations have no second one for a while after other
+	// processes were met at their coupons. Further ones begin only when all take longer
+	// than 10 ms, as when they wait for a coupon that a transaction of a host holds, and
+	// have other coupons. With 2 or more, two calls that meet nobody else are both sent at once. 0 is
 	// [DefaultBatchWorkers], or half of the pool's connections if that is less: a pool
 	// of six is enough for two batches.
 	Workers int

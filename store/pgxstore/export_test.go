@@ -53,6 +53,10 @@ func (g *Group) Busy() int {
 // Patience makes the group wait for its batches so long. It is set before any call.
 func (g *Group) Patience(patience time.Duration) { g.g.patience = patience }
 
+// Meanwhile tells from an answer what others did while its batch was carried out. It is set
+// before any call.
+func (g *Group) Meanwhile(others func(int) int) { g.g.meanwhile = others }
+
 // Close ends the group.
 func (g *Group) Close() { g.g.close() }
 

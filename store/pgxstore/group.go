@@ -25,6 +25,10 @@ import (
 // a row that somebody else holds: while one takes longer than a moment, no second one is
 // begun about the same, and when all do, another worker takes the calls about whatever
 // is in none of them.
+//
+// Where other processes are at the same rows, one of their batches is carried out while one
+// of ours is being committed: a second one of ours would only make all of them smaller. A
+// batch whose answers tell of them is followed by some that are alone.
 type group[Q, A any] struct {
 	operation string
 	options   BatchOptions
@@ -32,11 +36,14 @@ type group[Q, A any] struct {
 	patience  time.Duration  // how long calls wait for a batch before another worker takes them
 	slots     chan struct{}  // one for each call that waits: the bound of the queue
 	working   sync.WaitGroup // counts busy workers
+	meanwhile func(A) int    // what others did at a batch's rows while it was carried out, if answers tell
 
 	mu      sync.Mutex
 	busy    map[*worker]bool
 	turns   map[string]int // how many calls of a turn are run
 	clashes map[string]int // how many calls of a clash are run
+	handed  int            // calls that were ever run
+	crowded int            // batches that are to be alone
 	closed  bool
 	waiting queue[Q, A]
 }
@@ -46,6 +53,9 @@ type worker struct {
 	alone bool
 	begun time.Time
 	calls []call
+	// ours are the calls that other workers ran when this one began, less those that were
+	// ever run: with those at its end, all that were run beside it.
+	ours int
 }
 
 // call is what others that wait may not meet.
@@ -58,6 +68,8 @@ const (
 	// fewest is how many calls are worth a second batch, and half as many as the first
 	// one has.
 	fewest = 4
+	// crowdedLast is for how many batches others are expected after they were met.
+	crowdedLast = 16
 )
 
 // answer is what became of one request of a batch.
@@ -173,6 +185,7 @@ func (g *group[Q, A]) dismiss(w *worker) {
 func (g *group[Q, A]) hold(w *worker, c call) {
 	g.turns[c.turn]++
 	g.clashes[c.clash]++
+	g.handed++
 	w.calls = append(w.calls, c)
 }
 
@@ -213,7 +226,7 @@ func (g *group[Q, A]) late(w *worker) bool { return time.Since(w.begun) >= g.pat
 // worthwhile reports whether another batch is to be begun beside one that is about to
 // return. One worker is left to the calls that these would keep waiting.
 func (g *group[Q, A]) worthwhile() bool {
-	if len(g.busy) >= max(1, min(overlap, g.options.Workers-1)) {
+	if len(g.busy) >= max(1, min(overlap, g.options.Workers-1)) || len(g.busy) > 0 && g.crowded > 0 {
 		return false
 	}
 	for w := range g.busy {
@@ -277,6 +290,7 @@ func (g *group[Q, A]) proceed(w *worker) {
 func (g *group[Q, A]) drain(w *worker) {
 	for batch := g.next(w); len(batch) > 0; batch = g.next(w) {
 		g.execute(batch)
+		g.look(w, batch)
 		// Those who were answered and call again at once are to be in the next batch.
 		runtime.Gosched()
 	}
@@ -294,12 +308,33 @@ func (g *group[Q, A]) next(w *worker) []*job[Q, A] {
 		g.working.Done()
 		return nil
 	}
-	w.alone, w.begun = false, time.Now()
+	w.alone, w.begun, w.ours = false, time.Now(), 0
+	for other := range g.busy {
+		w.ours += len(other.calls)
+	}
 	g.busy[w] = true
 	for _, j := range batch {
 		g.hold(w, call{j.turn, j.clash})
 	}
+	w.ours -= g.handed
 	return batch
+}
+
+// look notes whether others than this group's own were at the batch's rows, enough of them
+// to matter.
+func (g *group[Q, A]) look(w *worker, batch []*job[Q, A]) {
+	if g.meanwhile == nil {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	others := g.meanwhile(batch[0].result.value) - (w.ours + g.handed)
+	switch {
+	case 2*others >= len(batch):
+		g.crowded = crowdedLast
+	case g.crowded > 0:
+		g.crowded--
+	}
 }
 
 // take takes what may be run beside those who are busy.

@@ -212,6 +212,54 @@ func TestGroupSecondBatch(t *testing.T) {
 	b.wantAnswers(1, 2, 3, 13, 14, 17, 18, 19, 40)
 }
 
+// TestGroupAmongOthers: after a batch at whose rows others than this group's own were,
+// enough of them to matter, there is no second one for a while.
+func TestGroupAmongOthers(t *testing.T) {
+	t.Parallel()
+	b := newPatientBench(t)
+	defer b.group.Close()
+	meanwhile := map[int]int{
+		3:  1 + 4 + 1, // 2 was under way, 7 to 10 began, and somebody else was there
+		7:  4 + 4 + 2, // 3 to 6 and 11 to 14, and two others
+		11: 4 + 0 + 1, // 7 to 10, and one other
+	}
+	b.group.Meanwhile(func(answer int) int { return meanwhile[answer/10] })
+	next := 1
+	four := func() (calls []int) {
+		for range 4 {
+			b.call(t.Context(), next, "a", "")
+			calls = append(calls, next)
+			next++
+		}
+		return calls
+	}
+	b.call(t.Context(), 1, "a", "")
+	b.wantBatch(1)
+	b.call(t.Context(), 2, "a", "")
+	b.wantBatch(2)
+	next = 3
+	waiting := four()
+	b.release(1)
+	b.wantBatch(waiting...)
+	b.release(1) // 2
+	b.wantWaiting(1, 0)
+	b.wantBatch(four()...)
+	b.release(1) // 3 to 6
+	b.wantWaiting(1, 0)
+	b.wantBatch(four()...)
+	b.release(1) // 7 to 10
+	for range 16 {
+		b.wantWaiting(1, 0)
+		waiting = four()
+		b.wantWaiting(1, 4)
+		b.release(1)
+		b.wantBatch(waiting...)
+	}
+	b.wantBatch(four()...)
+	b.release(2)
+	b.wantAnswers(1, 2, 3, 7, 11, next-1)
+}
+
 // TestGroupFewCalls: less than four calls do not make a second batch.
 func TestGroupFewCalls(t *testing.T) {
 	t.Parallel()

@@ -11,8 +11,10 @@ type groups struct {
 }
 
 func newGroups(s *Store, options BatchOptions) *groups {
+	reserve := newGroup("reserve", options, s.reserveAll)
+	reserve.meanwhile = func(v verdict) int { return v.meanwhile }
 	return &groups{
-		reserve:    newGroup("reserve", options, s.reserveAll),
+		reserve:    reserve,
 		settle:     newGroup("settle", options, s.settleAll),
 		transition: newGroup("transition", options, s.transitionAll),
 		attach:     newGroup("attach", options, s.attachAll),

@@ -58,6 +58,8 @@ type verdict struct {
 	outcome string
 	held    string // the reservation by points that the customer holds
 	limits  coupon.Limits
+
+	meanwhile int // places that others took at the gates of the whole batch
 }
 
 // Reserve implements store.Redemptions in one round trip; to find what a key was used for
@@ -163,9 +165,11 @@ func (s *Store) reserveAll(ctx context.Context, requests []*reserveRequest) ([]a
 	var outcomes []string
 	var held []zeronull.Text
 	var limits, limitsPerUser []zeronull.Int8
+	var meanwhile zeronull.Int8
 	err := s.retry(ctx, func() error {
 		outcomes, held, limits, limitsPerUser = nil, nil, nil, nil
-		return s.queryRow(ctx, s.sql.reserveBatch, []any{&outcomes, &held, &limits, &limitsPerUser}, append(b.arguments(), cautious)...)
+		into := []any{&outcomes, &held, &limits, &limitsPerUser, &meanwhile}
+		return s.queryRow(ctx, s.sql.reserveBatch, into, append(b.arguments(), cautious)...)
 	})
 	s.shared.repeat.seen(slices.ContainsFunc(outcomes, wasStored))
 	switch {
@@ -175,7 +179,7 @@ func (s *Store) reserveAll(ctx context.Context, requests []*reserveRequest) ([]a
 		return nil, fmt.Errorf("the limits of %d coupons for %d", len(limits), len(b.coupons))
 	case outcomes == nil: // as nearly always
 		for i := range answers {
-			answers[i].value.outcome = outcomeReserved
+			answers[i].value = verdict{outcome: outcomeReserved, meanwhile: int(meanwhile)}
 		}
 		return answers, nil
 	case len(outcomes) != len(requests) || len(held) != len(requests):
@@ -189,7 +193,8 @@ func (s *Store) reserveAll(ctx context.Context, requests []*reserveRequest) ([]a
 		place := b.places[i] - 1
 		answers[i].value = verdict{
 			outcome: outcomes[i], held: string(held[i]),
-			limits: coupon.Limits{MaxUses: int64(limits[place]), MaxUsesPerUser: int64(limitsPerUser[place])},
+			limits:    coupon.Limits{MaxUses: int64(limits[place]), MaxUsesPerUser: int64(limitsPerUser[place])},
+			meanwhile: int(meanwhile),
 		}
 	}
 	return answers, nil

@@ -3,6 +3,7 @@ package pgxstore_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -770,4 +771,33 @@ func (r *rush) reserveAll(s *pgxstore.Store, asked []store.Reservation, round, w
 		}
 	}
 	return nil
+}
+
+// TestABatchTellsOfOthers: how many places others took between its look at the coupons and
+// its turn at their gates, less what they gave back.
+func TestABatchTellsOfOthers(t *testing.T) {
+	t.Parallel()
+	for name, coupons := range map[string]string{"one coupon": "ARRAY['cpn_hot']", "several": "ARRAY['cpn_also', 'cpn_hot']"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newClaims(t, meanwhile{limits: coupon.Limits{MaxUses: 10}, before: func(w *claims) error { return w.reserve("early", "k") }})
+			require.NoError(t, w.others.CreateCoupon(t.Context(), newCoupon(t, "also", func(c *coupon.Coupon) { c.Limits.MaxUses = 10 })))
+			told := make(chan int64, 1)
+			go func() {
+				var meanwhile int64
+				err := w.pool.QueryRow(t.Context(), fmt.Sprintf(`SELECT meanwhile FROM couponkit_claim_many(%[1]s, array_fill(2 / cardinality(%[1]s)::bigint, ARRAY[cardinality(%[1]s)]),
+					ARRAY[1, cardinality(%[1]s)], ARRAY['rsv_a', 'rsv_b'], ARRAY['k', 'slow'], ARRAY['a', 'b'], ARRAY['checkout', 'checkout'], ARRAY[0, 0]::bigint[],
+					ARRAY['none', 'none'], ARRAY['ord_a', 'ord_b'], ARRAY['', ''], ARRAY[now(), now()], ARRAY[now(), now()], ARRAY[now(), now()], ARRAY[0, 0]::bigint[],
+					'{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', false, false)`, coupons)).Scan(&meanwhile)
+				if err != nil {
+					t.Error(err)
+				}
+				told <- meanwhile
+			}()
+			w.last.reached()
+			require.NoError(t, errors.Join(w.reserve("bob", "k"), w.reserve("carl", "k"), w.reserve("dora", "k"), w.cancel("carl", "k")))
+			w.last.open()
+			require.EqualValues(t, 2, <-told)
+		})
+	}
 }

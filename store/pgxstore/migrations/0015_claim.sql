@@ -3,6 +3,9 @@
 -- light when it is stored. Where there is room for everybody, a batch is six statements
 -- instead of eight, and lighter ones for one coupon.
 --
+-- It tells how many places others took while it stored, so that a process learns when it is
+-- not alone at its coupons' gates.
+--
 -- A batch with a request that was stored before stores its others twice. Who has reason to
 -- expect one, as when clients ask again after a time-out, is cautious: they are looked for.
 --
@@ -19,7 +22,8 @@ CREATE FUNCTION {couponkit_claim_many}(
     quotes text[], snapshots text[], metadata text[],
     cautious boolean,
     holding boolean, -- nothing is stored: they only want to be told why there is no place for them
-    OUT outcomes text[], OUT held text[], OUT limits bigint[], OUT limits_per_user bigint[])
+    OUT outcomes text[], OUT held text[], OUT limits bigint[], OUT limits_per_user bigint[],
+    OUT meanwhile bigint) -- places that others took between the look and the gates
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
 AS $couponkit$
@@ -255,12 +259,14 @@ BEGIN
                 ORDER BY n);
         END IF;
         IF cardinality(coupons) = 1 THEN
+            meanwhile := -taken[1];
             taken := ARRAY[CASE WHEN gated[1] THEN (SELECT sum(k.completed + k.reserved)
                 FROM {coupon_counters} k WHERE k.coupon_id = coupons[1])::bigint - uses[1] END];
+            meanwhile := meanwhile + taken[1];
             beyond := coalesce(taken[1] + uses[1] > limits[1], false);
         ELSE
-            SELECT array_agg(t.taken), coalesce(bool_or(t.taken + uses[t.place] > limits[t.place]), false)
-            INTO taken, beyond
+            SELECT array_agg(t.taken), coalesce(bool_or(t.taken + uses[t.place] > limits[t.place]), false), sum(t.taken - taken[t.place])
+            INTO taken, beyond, meanwhile
             FROM (
                 SELECT g.place, CASE WHEN g.gate THEN (SELECT sum(k.completed + k.reserved)
                     FROM {coupon_counters} k WHERE k.coupon_id = coupons[g.place])::bigint - uses[g.place] END AS taken
