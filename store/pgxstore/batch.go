@@ -33,9 +33,9 @@ type BatchOptions struct {
 	// one is being committed; reservations have no second one for a while after other
 	// processes were met at their coupons. Further ones begin only when all take longer
 	// than 10 ms, as when they wait for a coupon that a transaction of a host holds, and
-	// have other coupons. With 2 or more, two calls that meet nobody else are both sent at once. 0 is
-	// [DefaultBatchWorkers], or half of the pool's connections if that is less: a pool
-	// of six is enough for two batches.
+	// have other coupons. With 2 or more, two calls that meet nobody else are both sent at
+	// once. 0 is [DefaultBatchWorkers], or half of the pool's connections if that is less:
+	// a pool of six is enough for two batches.
 	Workers int
 	// MaxSize bounds a batch, at most [MaxBatchSize]; 0 is [DefaultBatchSize].
 	MaxSize int

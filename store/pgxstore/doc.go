@@ -35,11 +35,11 @@
 // timer: whoever waits when a transaction returns is the next batch, and one batch is
 // carried out while another is being committed. Nearly every reservation of a batch is
 // plain: the coupon has places for all, the key is new. They are stored by one statement
-// without being looked for; a key that is not new comes to light then. Where one does, for
-// some batches after that, and for coupons without a limit over all, they are looked for
-// first, with one probe of an index each, and what is not plain is judged one by one.
-// Processes wait for each other at the gate only, not while they store. A coupon
-// that is used up is not locked at all, and those who ask for it write nothing.
+// without being looked for; a key that is not new comes to light then. In the batches after
+// such a one, and for coupons without a limit over all, they are looked for first, with one
+// probe of an index each, and what is not plain is judged one by one. Processes wait for
+// each other at the gate only, not while they store. A coupon that is used up is not locked
+// at all, and those who ask for it write nothing.
 //
 // # Transactions of the host
 //

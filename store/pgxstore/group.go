@@ -43,7 +43,7 @@ type group[Q, A any] struct {
 	turns   map[string]int // how many calls of a turn are run
 	clashes map[string]int // how many calls of a clash are run
 	handed  int            // calls that were ever run
-	crowded int            // batches that are to be alone
+	crowded lately         // others than this group at the same rows: batches are alone
 	closed  bool
 	waiting queue[Q, A]
 }
@@ -68,8 +68,6 @@ const (
 	// fewest is how many calls are worth a second batch, and half as many as the first
 	// one has.
 	fewest = 4
-	// crowdedLast is for how many batches others are expected after they were met.
-	crowdedLast = 16
 )
 
 // answer is what became of one request of a batch.
@@ -226,7 +224,7 @@ func (g *group[Q, A]) late(w *worker) bool { return time.Since(w.begun) >= g.pat
 // worthwhile reports whether another batch is to be begun beside one that is about to
 // return. One worker is left to the calls that these would keep waiting.
 func (g *group[Q, A]) worthwhile() bool {
-	if len(g.busy) >= max(1, min(overlap, g.options.Workers-1)) || len(g.busy) > 0 && g.crowded > 0 {
+	if len(g.busy) >= max(1, min(overlap, g.options.Workers-1)) || len(g.busy) > 0 && g.crowded.met() {
 		return false
 	}
 	for w := range g.busy {
@@ -321,7 +319,7 @@ func (g *group[Q, A]) next(w *worker) []*job[Q, A] {
 }
 
 // look notes whether others than this group's own were at the batch's rows, enough of them
-// to matter.
+// to matter. Any of the answers tells it.
 func (g *group[Q, A]) look(w *worker, batch []*job[Q, A]) {
 	if g.meanwhile == nil {
 		return
@@ -329,12 +327,7 @@ func (g *group[Q, A]) look(w *worker, batch []*job[Q, A]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	others := g.meanwhile(batch[0].result.value) - (w.ours + g.handed)
-	switch {
-	case 2*others >= len(batch):
-		g.crowded = crowdedLast
-	case g.crowded > 0:
-		g.crowded--
-	}
+	g.crowded.note(2*others >= len(batch))
 }
 
 // take takes what may be run beside those who are busy.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
@@ -26,29 +25,6 @@ const (
 	outcomeKnown    = "known"    // its key was used
 	outcomeConflict = "conflict" // its ID or session, or that of its order, was used
 )
-
-// repeats tells whether batches are likely to have requests that were stored before, as
-// when clients ask again after a time-out: a batch that does not expect one and has one
-// stores its others twice.
-type repeats struct {
-	left atomic.Int64 // batches that expect one
-}
-
-// repeatsLast is for how many batches one is expected after the last.
-const repeatsLast = 16
-
-func (r *repeats) expected() bool { return r.left.Load() > 0 }
-
-// seen notes whether a batch had one. It is a guess for the next ones, so that it does no
-// harm when two batches note at once.
-func (r *repeats) seen(one bool) {
-	switch {
-	case one:
-		r.left.Store(repeatsLast)
-	case r.expected():
-		r.left.Add(-1)
-	}
-}
 
 // wasStored tells whether storing a request would have met what is stored.
 func wasStored(outcome string) bool { return outcome == outcomeKnown || outcome == outcomeConflict }
@@ -161,7 +137,7 @@ func (s *Store) reserveAll(ctx context.Context, requests []*reserveRequest) ([]a
 		answers[0].value = v
 		return answers, err
 	}
-	b, cautious := newReserveBatch(requests), s.shared.repeat.expected()
+	b, cautious := newReserveBatch(requests), s.shared.repeats.met()
 	var outcomes []string
 	var held []zeronull.Text
 	var limits, limitsPerUser []zeronull.Int8
@@ -171,7 +147,7 @@ func (s *Store) reserveAll(ctx context.Context, requests []*reserveRequest) ([]a
 		into := []any{&outcomes, &held, &limits, &limitsPerUser, &meanwhile}
 		return s.queryRow(ctx, s.sql.reserveBatch, into, append(b.arguments(), cautious)...)
 	})
-	s.shared.repeat.seen(slices.ContainsFunc(outcomes, wasStored))
+	s.shared.repeats.note(slices.ContainsFunc(outcomes, wasStored))
 	switch {
 	case err != nil:
 		return nil, err

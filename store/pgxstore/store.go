@@ -50,7 +50,9 @@ type session interface {
 type shared struct {
 	closed atomic.Bool
 	groups *groups // nil without group commit
-	repeat repeats
+	// repeats are reservations that were stored before, as when clients ask again after a
+	// time-out: a batch that does not expect one and has one stores its others twice.
+	repeats lately
 }
 
 // New returns a store on the pool, which stays the host's: [Store.Close] does not

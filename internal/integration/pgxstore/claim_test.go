@@ -42,10 +42,10 @@ type meanwhile struct {
 
 var meanwhiles = map[string]meanwhile{
 	"nothing": {
-		limits: coupon.Limits{MaxUses: 10, MaxUsesPerUser: 1}, once: true, do: func(*claims) error { return nil }, want: fresh,
+		limits: coupon.Limits{MaxUses: 10, MaxUsesPerUser: 1}, once: true, do: nobody, want: fresh,
 	},
 	"nothing, and there are as many places as are asked for": {
-		limits: coupon.Limits{MaxUses: 2, MaxUsesPerUser: 1}, once: true, do: func(*claims) error { return nil }, want: fresh,
+		limits: coupon.Limits{MaxUses: 2, MaxUsesPerUser: 1}, once: true, do: nobody, want: fresh,
 	},
 	"nothing, and the customer has uses of this coupon and of another": {
 		limits: coupon.Limits{MaxUses: 10, MaxUsesPerUser: 2}, once: true, before: func(w *claims) error {
@@ -56,12 +56,12 @@ var meanwhiles = map[string]meanwhile{
 				err = errors.Join(err, failed)
 			}
 			return err
-		}, do: func(*claims) error { return nil }, want: fresh,
+		}, do: nobody, want: fresh,
 	},
 	"nothing, and the customer has given points back": {
 		limits: coupon.Limits{MaxUses: 10}, points: true, once: true, adapt: byPointsInstead, before: func(w *claims) error {
 			return errors.Join(w.exchanged("ann", "k"), w.cancel("ann", "k"))
-		}, do: func(*claims) error { return nil }, want: fresh,
+		}, do: nobody, want: fresh,
 	},
 	"nothing, and the customer is paying with points": {
 		limits: coupon.Limits{MaxUses: 10}, points: true, once: true, adapt: byPointsInstead, before: func(w *claims) error {
@@ -76,7 +76,7 @@ var meanwhiles = map[string]meanwhile{
 				_, err = w.others.TakeOver(w.Context(), over)
 			}
 			return err
-		}, do: func(*claims) error { return nil }, want: fresh,
+		}, do: nobody, want: fresh,
 	},
 	"others take places": {
 		limits: coupon.Limits{MaxUses: 10, MaxUsesPerUser: 1}, do: func(w *claims) error { return w.reserve("bob", "k") }, want: fresh,
@@ -150,6 +150,9 @@ var meanwhiles = map[string]meanwhile{
 	"the customer exchanges points for an unlimited coupon":   exchanged(coupon.Limits{}),
 	"the customer exchanges points, once is what each may do": exchanged(coupon.Limits{MaxUsesPerUser: 1}),
 }
+
+// nobody does anything meanwhile.
+func nobody(*claims) error { return nil }
 
 // exchanged is the same customer's exchange of points meanwhile.
 func exchanged(limits coupon.Limits) meanwhile {
@@ -382,7 +385,7 @@ type claims struct {
 	meanwhile
 
 	pool         *pgxpool.Pool
-	asked        cautions // by slow
+	asked        claimCalls // by slow
 	slow, others *pgxstore.Store
 	coupon       coupon.Coupon
 	quote        pricing.Quote

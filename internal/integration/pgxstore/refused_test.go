@@ -25,7 +25,7 @@ func TestTheRefusedWaitForNobody(t *testing.T) {
 			dsn := migrated(t)
 			var wire conversation
 			var batches batchSizes
-			var asked cautions
+			var asked claimCalls
 			pool := wire.on(t, dsn, func(c *pgxpool.Config) {
 				c.ConnConfig.RuntimeParams["lock_timeout"] = "10s" // for those who wait after all
 				c.ConnConfig.Tracer = &asked

@@ -19,16 +19,16 @@ import (
 	"github.com/couponkit/couponkit/store/storetest"
 )
 
-// cautions notes how often a store asks to reserve, and which of its batches ask to be
+// claimCalls notes how often a store asks to reserve, and which of its batches ask to be
 // looked for before they are stored.
-type cautions struct {
+type claimCalls struct {
 	mu    sync.Mutex
 	asked int
 	all   []bool
 }
 
 // TraceQueryStart implements pgx.QueryTracer.
-func (c *cautions) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+func (c *claimCalls) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
 	if !strings.Contains(data.SQL, "couponkit_claim") {
 		return ctx
 	}
@@ -42,10 +42,10 @@ func (c *cautions) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.Tr
 }
 
 // TraceQueryEnd implements pgx.QueryTracer.
-func (*cautions) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+func (*claimCalls) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
 // take returns what the batches since it was asked last were.
-func (c *cautions) take() (taken []bool) {
+func (c *claimCalls) take() (taken []bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	taken, c.all, c.asked = c.all, nil, 0
@@ -53,7 +53,7 @@ func (c *cautions) take() (taken []bool) {
 }
 
 // calls returns how often was asked since it was asked last.
-func (c *cautions) calls() (asked int) {
+func (c *claimCalls) calls() (asked int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	asked, c.asked = c.asked, 0
@@ -66,7 +66,7 @@ type repeating struct {
 
 	pool    *pgxpool.Pool
 	wire    conversation
-	asked   cautions
+	asked   claimCalls
 	batches batchSizes
 	store   *pgxstore.Store
 	coupons []coupon.Coupon
