@@ -192,10 +192,11 @@ func (t *tx) lockCustomer(ctx context.Context, c *heldCoupon, couponID, customer
 const countByCustomer = `SELECT COUNT(*) FROM {coupon_redemptions} r
 	WHERE r.coupon_id = ? AND r.customer_id = ? AND r.state <> 'released'`
 
-// room returns nil when one more use fits within the limits of the held coupon.
+// room returns nil when one more use fits within the limits of the held coupon. Who
+// nobody knows has no limit of his own.
 func (t *tx) room(ctx context.Context, c *heldCoupon, couponID, customerID string) error {
 	var byCustomer int64
-	if c.limits.MaxUsesPerUser > 0 {
+	if c.limits.MaxUsesPerUser > 0 && customerID != "" {
 		var err error
 		if byCustomer, err = t.byCustomer(ctx, c, couponID, customerID); err != nil {
 			return err

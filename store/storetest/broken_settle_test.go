@@ -93,6 +93,19 @@ func brokenSettlements() map[string]subject {
 				return r
 			}}
 		}, []string{"payment after release", "payment without a reservation", "late payment of a session that was left"}},
+		"nobody is a customer": {func(in store.Store) *faulty {
+			return &faulty{Store: in, settle: func(ctx context.Context, t store.Settlement) (store.Settled, error) {
+				if t.CustomerID == "" && t.CouponID != "" {
+					t.CustomerID = "nobody"
+				}
+				return in.Settle(ctx, t)
+			}, outRecord: func(r redemption.Redemption) redemption.Redemption {
+				if r.CustomerID == "nobody" {
+					r.CustomerID = ""
+				}
+				return r
+			}}
+		}, []string{"payment of nobody"}},
 		"payments are told apart by delivery": {func(in store.Store) *faulty {
 			var deliveries atomic.Int64
 			return &faulty{Store: in, settle: func(ctx context.Context, t store.Settlement) (store.Settled, error) {

@@ -12,6 +12,7 @@ func paymentClauses() []clause {
 	return []clause{
 		{"payment after release", "a payment that arrives after its reservation was released completes it; when no place is left it is recorded and flagged, never dropped", paymentAfterRelease},
 		{"payment without a reservation", "a completed session for which no redemption is found, but whose metadata names a coupon, is recorded as a new redemption, over the limit if no place is left", paymentWithoutReservation},
+		{"payment of nobody", "a payment whose customer is not known takes a place of the coupon, and none of a customer", paymentOfNobody},
 		{"payment without a reservation in a race", "a payment that is delivered many times at once is recorded once, whatever ID each delivery brings", paymentInARace},
 		{"payment of a deleted coupon", "a reservation made in time completes even if the coupon is deleted before the payment arrives, and a payment for a coupon that is gone is recorded", paymentOfADeletedCoupon},
 		{"payment with a used ID", "a new record never takes the place of another", paymentWithAUsedID},
@@ -96,6 +97,19 @@ func paymentWithoutReservation(p *probe) {
 		p.ok(err, "LookUp")
 		same(p, found.CompletedByCustomer, int64(1), "the completed redemptions of the customer")
 	}
+	p.invariants()
+}
+
+func paymentOfNobody(p *probe) {
+	c := p.coupon(limits(2, 1))
+	for i, flagged := range []bool{false, false, true} {
+		paid := p.settlement(redemption.SessionCompleted, store.Reserved{Redemption: redemption.Redemption{CouponID: c.ID}}, p.session())
+		same(p, p.settle(paid).Redemption, payment(paid, flagged), "payment %d of three for two places", i+1)
+	}
+	p.counts(c.ID, 3, 0)
+	found, err := p.s.LookUp(p.Context(), store.LookUp{CouponID: c.ID})
+	p.ok(err, "LookUp")
+	same(p, found.CompletedByCustomer, int64(0), "the completed redemptions of nobody")
 	p.invariants()
 }
 
