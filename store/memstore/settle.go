@@ -36,14 +36,29 @@ func (s *Store) Settle(ctx context.Context, t store.Settlement) (store.Settled, 
 	if err != nil {
 		return store.Settled{}, err
 	}
+	in, orderID := orderConcerned(books, t.Event)
+	if in != nil {
+		if err := in.keeps(orderID, t.Event); err != nil {
+			return store.Settled{}, err
+		}
+	}
 	if settled.Redemption, settled.Changed = after, after != before; settled.Changed {
 		s.put(b, after)
 	}
-	if b, id := orderConcerned(books, t.Event); b != nil {
-		order, changed := s.advance(b, id, t.Event)
+	if in != nil {
+		order, changed := s.advance(in, orderID, t.Event)
 		settled.Order, settled.Changed = order, settled.Changed || changed
 	}
 	return settled, nil
+}
+
+// keeps refuses an event that brings an order a session that it cannot keep.
+func (b *book) keeps(orderID string, e redemption.Event) error {
+	before := b.orders[orderID]
+	if after := before.After(e); after.SessionID != before.SessionID {
+		return after.Validate()
+	}
+	return nil
 }
 
 // ofSession reports whether the event can come from a session.

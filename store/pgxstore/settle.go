@@ -8,7 +8,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -24,11 +23,12 @@ func (s *Store) Settle(ctx context.Context, request store.Settlement) (store.Set
 	if err := s.ready(ctx); err != nil {
 		return store.Settled{}, err
 	}
-	if err := settleable(request); err != nil {
+	if err := ofSession(request); err != nil {
 		return store.Settled{}, err
 	}
-	if !storable(request.Event.SessionID, request.Event.OrderID, request.ReservationID, request.CouponID, request.CustomerID, request.NewID) {
-		return store.Settled{}, nil // it concerns nothing that is stored
+	request, err := s.soughtSettlement(ctx, request)
+	if err != nil {
+		return store.Settled{}, err
 	}
 	settled, err := s.settle(ctx, request)
 	if err != nil {
@@ -37,26 +37,13 @@ func (s *Store) Settle(ctx context.Context, request store.Settlement) (store.Set
 	return settled, nil
 }
 
-// settleable refuses what is no event of a session, and a payment that could not
-// be recorded.
-func settleable(s store.Settlement) error {
+// ofSession refuses what is no event of a session.
+func ofSession(s store.Settlement) error {
 	e := s.Event
 	ofSession := e.Kind == redemption.SessionCompleted || e.Kind == redemption.SessionUnpaid ||
 		e.Kind == redemption.PaymentFailed || e.Kind == redemption.SessionExpired
 	if !ofSession || e.Kind == redemption.SessionCompleted && e.SessionID == "" {
 		return &redemption.TransitionError{ID: s.ReservationID, Kind: e.Kind, Cause: redemption.ErrIllegal}
-	}
-	if e.Kind == redemption.SessionCompleted && s.CouponID != "" {
-		payment := paymentOf(s)
-		if payment.ID == "" {
-			payment.ID, payment.Key = "later", "later" // needed only if there is no record
-		}
-		return payment.Validate()
-	}
-	if s.ReservationID != "" && (len(e.SessionID) > redemption.MaxIDLength || !storable(e.SessionID)) {
-		var faults pricing.ValidationError
-		faults.Add("sessionId", pricing.FieldMalformed, "cannot be kept")
-		return faults.Err()
 	}
 	return nil
 }

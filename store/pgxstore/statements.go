@@ -16,7 +16,7 @@ type statements struct {
 	settleEach, settleBatch                       string
 	transition, transitionBatch                   string
 	attach, attachBatch                           string
-	redemption, due                               string
+	redemption, concerned, due                    string
 	createOrder, order, orderByKey, openOrders    string
 	firstOfKey                                    string
 }
@@ -39,8 +39,11 @@ func newStatements(in Namespace) *statements {
 		lookUpByID:   e(lookUp("c.id")),
 		lookUpByCode: e(lookUp("c.code")),
 		redemption:   e(`SELECT ` + held + ` FROM {coupon_redemptions} r WHERE r.id = $1`),
-		order:        e(`SELECT ` + orderColumns + ` FROM {orders} WHERE id = $1`),
-		orderByKey:   e(`SELECT ` + orderColumns + ` FROM {orders} WHERE customer_id = $1 AND key = $2`),
+		concerned: e(`SELECT ` + held + ` FROM {coupon_redemptions} r WHERE r.session_id = $1 AND r.session_id <> ''
+			UNION ALL
+			SELECT ` + held + ` FROM {coupon_redemptions} r WHERE r.id = $2 AND r.session_id = '' AND r.order_id = $3 LIMIT 1`),
+		order:      e(`SELECT ` + orderColumns + ` FROM {orders} WHERE id = $1`),
+		orderByKey: e(`SELECT ` + orderColumns + ` FROM {orders} WHERE customer_id = $1 AND key = $2`),
 		openOrders: e(`SELECT ` + orderColumns + ` FROM {orders} WHERE state IN ('open', 'awaiting_payment')
 			AND reservation_id = '' AND deadline <= $1 ORDER BY created_at, id LIMIT $2`),
 		due: e(`SELECT ` + held + ` FROM (

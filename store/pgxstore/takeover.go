@@ -19,19 +19,13 @@ func (s *Store) TakeOver(ctx context.Context, t store.TakeOver) (store.Reserved,
 	if err != nil {
 		return store.Reserved{}, err
 	}
-	if !storable(t.ReservationID) {
-		return store.Reserved{}, unknownRedemption([]string{t.ReservationID})
-	}
-	if !storable(t.FromSessionID) {
-		return store.Reserved{}, fmt.Errorf("reservation %s has another session: %w", t.ReservationID, store.ErrSuperseded)
-	}
-	reservation := t.ReservationID
+	reservation := sought(t.ReservationID)
 	if order.ReservationID != reservation {
 		reservation = "" // it finds none, unless the key was used before
 	}
 	deadline := instant(t.Deadline)
 	arguments := []any{
-		reservation, t.FromSessionID, t.CouponRevision, orNull(&deadline), instant(t.At),
+		reservation, sought(t.FromSessionID), t.CouponRevision, orNull(&deadline), instant(t.At),
 		order.ID, order.Key, order.Fingerprint, order.CustomerID, order.State.String(), order.CouponID,
 		order.DiscountAmount, order.SessionID, order.SessionURL, orNull(&order.Deadline), order.CreatedAt, order.UpdatedAt,
 		docs.quote, docs.snapshot, docs.metadata,

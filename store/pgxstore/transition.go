@@ -26,6 +26,10 @@ func (s *Store) Transition(ctx context.Context, id string, e redemption.Event) (
 	if !storable(id) {
 		return redemption.Redemption{}, unknownRedemption([]string{id})
 	}
+	e, err := s.soughtTransition(ctx, id, e)
+	if err != nil {
+		return redemption.Redemption{}, err
+	}
 	request := transitionRequest{id: id, event: e}
 	if s.pool != nil && s.shared.groups != nil {
 		return s.shared.groups.transition.do(ctx, request, id, "")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -93,6 +94,12 @@ func brokenSettlements() map[string]subject {
 				return r
 			}}
 		}, []string{"payment after release", "payment without a reservation", "late payment of a session that was left"}},
+		"payments with text that cannot be kept are dropped": {settling(func(ctx context.Context, in store.Store, t store.Settlement) (store.Settled, error) {
+			if strings.ContainsRune(t.Event.OrderID, 0) {
+				return store.Settled{}, nil
+			}
+			return in.Settle(ctx, t)
+		}), []string{"text that cannot be kept hides nothing"}},
 		"nobody is a customer": {func(in store.Store) *faulty {
 			return &faulty{Store: in, settle: func(ctx context.Context, t store.Settlement) (store.Settled, error) {
 				if t.CustomerID == "" && t.CouponID != "" {

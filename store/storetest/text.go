@@ -16,6 +16,7 @@ func textClauses() []clause {
 		{"text is compared by byte", "text is compared byte by byte, case-sensitively", textIsComparedByByte},
 		{"text that cannot be kept is refused", "text with a NUL or that is not UTF-8 is refused as pricing.ErrInvalid where it would be written", impossibleTextIsRefused},
 		{"text that cannot be kept is not found", "text with a NUL or that is not UTF-8 finds nothing where it is looked for", impossibleTextIsNotFound},
+		{"text that cannot be kept hides nothing", "a payment of a known session counts, whatever text it names beside", impossibleTextHidesNothing},
 	}
 }
 
@@ -204,4 +205,25 @@ func impossibleTextIsNotFound(p *probe) {
 		}
 	}
 	same(p, p.everything(), before, "what is stored after looking for text that cannot be kept")
+}
+
+func impossibleTextHidesNothing(p *probe) {
+	c := p.coupon()
+	for _, text := range append(impossible(), strings.Repeat("x", redemption.MaxIDLength+1)) {
+		r := p.opened(c, "ann")
+		_, err := p.s.Transition(p.Context(), r.Redemption.ID, redemption.Event{Kind: redemption.Cancelled, At: at(900), SessionID: text})
+		p.fails(err, redemption.ErrOtherSession, "Transition of a redemption with the session %q", text)
+		over := p.takeOver(c, r.Redemption, p.key())
+		over.FromSessionID = text
+		_, err = p.s.TakeOver(p.Context(), over)
+		p.fails(err, store.ErrSuperseded, "TakeOver from the session %q", text)
+		paid := p.settlement(redemption.SessionCompleted, store.Reserved{
+			Redemption: redemption.Redemption{ID: text, CouponID: text, CustomerID: text}, Order: store.Order{ID: text},
+		}, r.Order.SessionID)
+		settled := p.settle(paid)
+		same(p, settled.Redemption.State, redemption.Completed, "the redemption after a payment that names %q", text)
+		same(p, settled.Order.State, store.OrderPaid, "the order after a payment that names %q", text)
+	}
+	p.counts(c.ID, int64(len(impossible())+1), 0)
+	p.invariants()
 }
