@@ -122,7 +122,12 @@ func runSubject(t *testing.T, name string) {
 	if !known {
 		t.Fatalf("no broken store %q", name)
 	}
-	storetest.Run(t, func(*testing.T) store.Store { return broken.how(memstore.New()) }, storetest.Capabilities{})
+	newStore := func(*testing.T) store.Store { return broken.how(memstore.New()) }
+	t.Run(agreement, func(t *testing.T) {
+		t.Parallel()
+		storetest.Agree(t, newStore, reference, storetest.Histories{Count: 24})
+	})
+	storetest.Run(t, newStore, storetest.Capabilities{})
 }
 
 // forgetful is the subject whose data is gone when it is opened again.

@@ -15,6 +15,9 @@
 // store.Order.After, store.WithinLimits), the suite compares the store's answer with
 // that function, so that a store which has the rules in SQL is held to the same ones.
 //
+// [Agree] looks for what no clause has thought of: it plays random histories on the
+// store and on a reference, memstore for instance, and compares every answer.
+//
 // [CheckInvariants] checks what must be true of any store at any quiet moment,
 // whatever was done to it: after a test under load, or in production on a replica.
 //

@@ -22,6 +22,15 @@ func ExampleRun() {
 	_ = testing.InternalTest{Name: "TestContract", F: testContract} // go test finds func TestContract
 }
 
+// Another test compares the store with the reference, call by call.
+func ExampleAgree() {
+	testAgreement := func(t *testing.T) {
+		t.Helper()
+		storetest.Agree(t, open, reference, storetest.Histories{})
+	}
+	_ = testing.InternalTest{Name: "TestAgreement", F: testAgreement} // go test finds func TestAgreement
+}
+
 // After a run under load the store is checked as a whole.
 func ExampleCheckInvariants() {
 	ctx := context.Background()

@@ -681,3 +681,32 @@ func (w *staged) rows(schema string) []string {
 	}
 	return all
 }
+
+// kind is what the contract says of an error.
+func kind(err error) []string {
+	var kinds []string
+	for name, sentinel := range map[string]error{
+		"not found": store.ErrNotFound, "conflict": store.ErrConflict, "stale": store.ErrStaleRevision,
+		"superseded": store.ErrSuperseded, "key reused": store.ErrKeyReused, "closed": store.ErrClosed,
+		"coupon not found": coupon.ErrNotFound, "inactive": coupon.ErrInactive, "taken": coupon.ErrCodeTaken,
+		"invalid": pricing.ErrInvalid, "illegal": redemption.ErrIllegal,
+	} {
+		if errors.Is(err, sentinel) {
+			kinds = append(kinds, name)
+		}
+	}
+	if rejection := (*coupon.Rejection)(nil); errors.As(err, &rejection) {
+		for _, reason := range rejection.Reasons {
+			kinds = append(kinds, fmt.Sprintf("%s %d %d", reason.Code, reason.Params.MaxUses, reason.Params.MaxUsesPerUser))
+		}
+	}
+	if err != nil && kinds == nil {
+		kinds = append(kinds, "failure: "+err.Error())
+	}
+	// An illegal event that makes a call superseded is a detail.
+	if errors.Is(err, store.ErrSuperseded) {
+		return []string{"superseded"}
+	}
+	slices.Sort(kinds)
+	return kinds
+}

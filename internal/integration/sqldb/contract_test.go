@@ -93,15 +93,16 @@ func TestContractOneByOne(t *testing.T) {
 
 func TestContractOnMariaDB(t *testing.T) {
 	t.Parallel()
-	server := mariadb.Need(t)
-	(&databases{dialect: sqlstore.MySQL, fresh: func(t *testing.T) func(t *testing.T) *sql.DB {
+	(&databases{dialect: sqlstore.MySQL, fresh: mariadbDatabases}).run(t)
+}
+
+func mariadbDatabases(t *testing.T) func(t *testing.T) *sql.DB {
+	t.Helper()
+	dsn := mariadb.Need(t).NewDatabase(t)
+	return func(t *testing.T) *sql.DB {
 		t.Helper()
-		dsn := server.NewDatabase(t)
-		return func(t *testing.T) *sql.DB {
-			t.Helper()
-			db := openMariaDB(t, dsn)
-			db.SetMaxOpenConns(8)
-			return db
-		}
-	}}).run(t)
+		db := openMariaDB(t, dsn)
+		db.SetMaxOpenConns(8)
+		return db
+	}
 }

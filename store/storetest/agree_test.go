@@ -1,0 +1,51 @@
+package storetest_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/memstore"
+	"github.com/couponkit/couponkit/store/storetest"
+)
+
+func reference(*testing.T) store.Store { return memstore.New() }
+
+func TestAgree(t *testing.T) {
+	t.Parallel()
+	storetest.Agree(t, open, reference, storetest.Histories{})
+}
+
+// agreement is the subtest of [TestBroken] that compares the store with the reference.
+const agreement = "random histories"
+
+// TestAgreeNotices: histories that know no sentence of the contract find what breaks one,
+// save what is beyond calls that follow each other on one store, and what their few names
+// and texts never meet.
+func TestAgreeNotices(t *testing.T) {
+	t.Parallel()
+	beyond := map[string]bool{}
+	for _, name := range []string{
+		"a race is a conflict", "codes are checked, then written", "limits are checked, then used",
+		"the counter is read, then written", // at once
+		"a closed store goes on", "a restart loses everything", "the context is forgotten",
+		"orders share their metadata", "the caller's order is kept", // what the caller does with values
+		"codes are folded", "keys are folded", "text is normalised", "text is repaired", "nothing is validated",
+		"what is malformed is refused first", "pages are clamped", "orders with a coupon need no place",
+		"deleted IDs are free", "deleted IDs stay claimed", "the code comes before the ID", "the owner of a code is told",
+	} {
+		beyond[name] = true
+	}
+	for name := range subjects() {
+		if beyond[name] {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			output := runSuite(t, name, agreement)
+			if !strings.Contains(output, "--- FAIL: TestBroken/random_histories ") {
+				t.Errorf("no history notices it:\n%s", output)
+			}
+		})
+	}
+}
