@@ -20,9 +20,11 @@ const placeAttempts = 5
 // CheckoutRequest is a cart to be paid (specification 4.5).
 type CheckoutRequest struct {
 	// Key makes the call idempotent within the customer: repeating it returns the
-	// first result and finishes what a crash left. Repeat it with the same names and
-	// addresses: a processor may refuse a session that is asked for again with others.
-	// Empty makes every call a new attempt.
+	// first result and finishes what a crash left. Prices are no part of the request: the
+	// first order is the answer, at what it costs, whatever the catalogue says by now, so
+	// make a key for each attempt to pay and not for a cart. Repeat it with the same
+	// names and addresses: a processor may refuse a session that is asked for again with
+	// others. Empty makes every call a new attempt.
 	Key string
 	// Customer who buys; required.
 	Customer eligibility.Customer
@@ -31,7 +33,8 @@ type CheckoutRequest struct {
 	Cart pricing.Cart
 	// Code is a coupon's code or ID; empty is no coupon.
 	Code string
-	// Expected is what the customer was shown; nil is not compared.
+	// Expected is what the customer was shown; nil is not compared. A repeated key
+	// compares it with the order of the first call, as long as that can be paid.
 	Expected *Totals
 	// Describe names a line on the payment page; nil shows the item's ID.
 	Describe func(pricing.Line) string
@@ -75,8 +78,9 @@ type Checkout struct {
 // totals that are not the expected ones, coupon.ErrBelowMinimumCharge, and
 // coupon.ErrUserRequired. A customer who has an open session that takes the last
 // place is not in his own way: that session is ended and its place moves to this
-// checkout. A key that was used for another request is store.ErrKeyReused, and one
-// whose order ended before it had a session that can be paid is [ErrOrderEnded].
+// checkout. A key that was used for another request, or whose open order has other
+// totals than the expected ones, is store.ErrKeyReused, and one whose order ended
+// before it had a session that can be paid is [ErrOrderEnded].
 //
 // After an [ErrUnavailable], repeat the call with the same key: it goes on where it
 // stopped. Whatever is never finished is released by [Service.Sweep].
@@ -115,13 +119,17 @@ func (s *Service) order(ctx context.Context, r CheckoutRequest) (store.Order, bo
 	if err := checkCart(r.Cart); err != nil {
 		return store.Order{}, false, err
 	}
-	return s.keyed(ctx, &r, requestFingerprint(r), func() (priced, error) {
+	order, replayed, err := s.keyed(ctx, &r, requestFingerprint(r), func() (priced, error) {
 		p, err := s.price(ctx, QuoteRequest{Cart: r.Cart, Code: r.Code, Customer: r.Customer})
 		if err != nil {
 			return p, err
 		}
 		return p, r.Expected.compare(p.quote.Quote, p.couponID())
 	})
+	if err == nil && replayed && order.State == store.OrderOpen && !r.Expected.are(order.Quote) {
+		err = fmt.Errorf("order %s has other totals than expected: %w", order.ID, store.ErrKeyReused)
+	}
+	return order, replayed, err
 }
 
 // checkCart refuses what cannot be priced, and what can and sells nothing.
@@ -255,6 +263,11 @@ func (s *Service) takeOver(
 		Order: order, Deadline: order.Deadline, At: order.CreatedAt,
 	})
 	return taken.Order, taken.Replayed, err
+}
+
+// are reports whether the quote has the totals that the customer was shown.
+func (t *Totals) are(q pricing.Quote) bool {
+	return t == nil || *t == Totals{Subtotal: q.Subtotal, Discount: q.Discount, Shipping: q.Shipping, Total: q.Total}
 }
 
 // compare refuses totals that differ from what the customer was shown.

@@ -141,6 +141,36 @@ func TestCheckoutComparesTotals(t *testing.T) {
 	w.checkout(t, r)
 }
 
+// TestARepeatedKeyComparesTotals: prices may change between two calls with one key. Who
+// was shown the new ones is not sent to pay the old ones; who was shown the old ones
+// goes on.
+func TestARepeatedKeyComparesTotals(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(t, tenOff())
+	r := w.request("TEN")
+	r.Key = "once"
+	r.Expected = &couponkit.Totals{Subtotal: 30_00, Discount: 10_00, Shipping: 4_90, Total: 24_90}
+	first := w.checkout(t, r)
+
+	dearer := r
+	dearer.Cart = phones()
+	dearer.Cart.Lines[0].UnitPrice += 5_00
+	if again := w.checkout(t, dearer); again.Session != first.Session || !again.Replayed {
+		t.Errorf("who was shown the first totals got %+v", again)
+	}
+	dearer.Expected = &couponkit.Totals{Subtotal: 45_00, Discount: 10_00, Shipping: 4_90, Total: 39_90}
+	if got, err := w.Checkout(t.Context(), dearer); !errors.Is(err, store.ErrKeyReused) {
+		t.Errorf("who was shown 39.90 got a session of %s, %v", got.Order.Quote.Currency.Format(got.Order.Quote.Total), err)
+	}
+
+	require.NoError(t, w.fake.Pay(first.Session.ID))
+	w.deliver(t)
+	if paid := w.checkout(t, dearer); paid.Order.State != store.OrderPaid || paid.Order.ID != first.Order.ID {
+		t.Errorf("a key whose order is paid has nothing more to charge, and answered %+v", paid)
+	}
+}
+
 // TestNothingChangesAfterCheckout holds specification 1 ("coupon changes affect only
 // future validations") and contract 4.5: the order, the session and the redemption
 // are as they were, whatever happens to the coupon.
