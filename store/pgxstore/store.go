@@ -35,6 +35,7 @@ type Store struct {
 	names  Namespace
 	sql    *statements
 	shared *shared
+	closed *atomic.Bool // a view has one of its own
 }
 
 var _ store.Store = (*Store)(nil)
@@ -63,6 +64,7 @@ func New(pool *pgxpool.Pool, options Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{db: pool, pool: pool, mode: options.QueryExecMode, names: options.Namespace, sql: newStatements(options.Namespace), shared: &shared{}}
+	s.closed = &s.shared.closed
 	if !options.Batch.Off {
 		s.shared.groups = newGroups(s, options.Batch.withDefaults(pool))
 	}
@@ -77,18 +79,19 @@ func New(pool *pgxpool.Pool, options Options) (*Store, error) {
 // as exact, but a call may fail because of a concurrent change; PostgreSQL then
 // requires that the host runs its transaction again. Nothing is retried here and
 // calls are not joined into batches. A coupon with a limit over all customers stays
-// locked until the transaction ends: reserve late in it.
+// locked until the transaction ends: reserve late in it. Closing the view does not
+// close the store; a store that is closed closes its views.
 func (s *Store) WithTx(tx pgx.Tx) *Store {
 	view := *s
-	view.db, view.pool = tx, nil
+	view.db, view.pool, view.closed = tx, nil, new(atomic.Bool)
 	return &view
 }
 
 // Close ends the store: calls that are under way are finished, later ones are
 // store.ErrClosed. The pool stays open.
 func (s *Store) Close() error {
-	s.shared.closed.Store(true)
-	if s.shared.groups != nil {
+	s.closed.Store(true)
+	if s.pool != nil && s.shared.groups != nil {
 		s.shared.groups.close()
 	}
 	return nil
@@ -99,7 +102,7 @@ func (s *Store) ready(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if s.shared.closed.Load() {
+	if s.closed.Load() || s.shared.closed.Load() {
 		return store.ErrClosed
 	}
 	return nil
