@@ -14,6 +14,45 @@ import (
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 )
 
+// sessionsOnly is a processor that keeps no coupons.
+type sessionsOnly struct {
+	processor.NoMirror
+	processor.Sessions
+}
+
+func (sessionsOnly) Abilities() processor.Abilities { return processor.Abilities{} }
+
+// TestAProcessorWithoutCoupons: what administrators do is done in the store alone, and
+// there is never anything to repair.
+func TestAProcessorWithoutCoupons(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	service, err := couponkit.New(w.store, sessionsOnly{Sessions: w.fake}, couponkit.WithClock(clockOf(w)))
+	require.NoError(t, err)
+	c, err := service.Create(t.Context(), tenOff())
+	require.NoError(t, err)
+	nothingToRepair := func(when string) {
+		drifts, err := service.Reconcile(t.Context(), couponkit.ReconcileOptions{})
+		if err != nil || len(drifts) != 0 {
+			t.Errorf("%s: drifts %+v, %v", when, drifts, err)
+		}
+	}
+	nothingToRepair("created")
+	_, err = service.Update(t.Context(), c.ID, coupon.Patch{Name: coupon.Set("New")})
+	require.NoError(t, err)
+	nothingToRepair("edited")
+	_, err = service.SetActive(t.Context(), c.ID, false)
+	require.NoError(t, err)
+	nothingToRepair("switched off")
+	_, err = service.SetActive(t.Context(), c.ID, true)
+	require.NoError(t, err)
+	nothingToRepair("switched on")
+	made, err := service.Checkout(t.Context(), w.request("TEN"))
+	require.NoError(t, err)
+	require.EqualValues(t, 24_90, made.Order.Quote.Total)
+	require.NoError(t, service.Delete(t.Context(), c.ID))
+}
+
 // TestReconcileRepairsEveryDrift: each kind is found, reported in a dry run without
 // a change, repaired, and gone.
 func TestReconcileRepairsEveryDrift(t *testing.T) {

@@ -8,6 +8,8 @@
 // payment session that the customer pays, with amounts that are already adjusted
 // for the discount, and tells later, in an [Event], what became of it.
 //
+// A processor that keeps no coupons has no copy to show: its adapter embeds [NoMirror].
+//
 // Usage is not counted at the processor: with adjusted amounts it never sees a
 // discount. The store counts.
 //

@@ -413,6 +413,16 @@ func brokenRemovals() map[string]subject {
 
 func brokenVerifications() map[string]subject {
 	return map[string]subject{
+		"keeps coupons and declares that it does not": {
+			how:    func(_ *fakeprocessor.Processor, h *processortest.Harness) { h.NoMirror = true },
+			caught: []string{"no mirror is declared"},
+		},
+		"keeps no coupons and does not declare it": {
+			how: func(f *fakeprocessor.Processor, h *processortest.Harness) {
+				h.Processor = sessionsOnly{Sessions: f, abilities: f.Abilities()}
+			},
+			caught: []string{"no mirror is declared"},
+		},
 		"verify is always valid": {
 			how: with(func(*fakeprocessor.Processor) wrapped {
 				return wrapped{verify: func(ctx context.Context, _ coupon.Coupon) (processor.MirrorStatus, error) {

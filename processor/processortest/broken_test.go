@@ -95,6 +95,27 @@ func TestBareHarness(t *testing.T) {
 	}
 }
 
+// TestAProcessorWithoutCoupons runs the suite on one that has sessions only: the clauses
+// about mirrors that are kept are skipped, and everything else holds.
+func TestAProcessorWithoutCoupons(t *testing.T) {
+	t.Parallel()
+	executable, err := os.Executable()
+	require.NoError(t, err)
+	output, err := runSuite(t, executable, "without coupons", "^TestBroken$")
+	require.NoError(t, err, output)
+	if !strings.Contains(output, "the harness cannot do what this clause needs: a mirror that is kept\n") {
+		t.Errorf("no clause is skipped for want of a mirror:\n%s", output)
+	}
+	for _, clause := range []string{
+		"no_mirror_is_declared", "create_a_session", "lost_answers_of_create", "processor_that_is_down", "ended_context",
+		"many_ensure_one_coupon", "session_is_not_discounted_again",
+	} {
+		if !strings.Contains(output, "--- PASS: TestBroken/"+clause+" ") {
+			t.Errorf("the clause %s does not run:\n%s", clause, output)
+		}
+	}
+}
+
 // runClause runs one clause; failed reports whether it, and not the process as such,
 // has failed.
 func runClause(t *testing.T, executable, subject, clause string) (output string, failed bool) {
@@ -132,6 +153,11 @@ func runSubject(t *testing.T, name string) {
 		case "bare":
 			breakIt = func(f *fakeprocessor.Processor, h *processortest.Harness) {
 				*h = processortest.Harness{Processor: struct{ processor.Processor }{f}, Now: h.Now}
+			}
+		case "without coupons":
+			breakIt = func(f *fakeprocessor.Processor, h *processortest.Harness) {
+				h.Processor, h.NoMirror = sessionsOnly{Sessions: f, abilities: f.Abilities()}, true
+				h.ListsMirrors, h.Account = false, processortest.Account{}
 			}
 		default:
 			broken, ok := subjects()[name]

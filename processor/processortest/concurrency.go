@@ -37,6 +37,7 @@ func concurrencyClauses() []clause {
 		},
 		{
 			name:  "many coupons want one code",
+			needs: []need{keeping()},
 			says:  "a promotion code that is active for another is ErrCodeTaken; one active promotion code",
 			check: manyCouponsWantOneCode,
 		},

@@ -47,7 +47,7 @@ func contextThatEndsWhileWaitingToTryAgain(p *probe) {
 	ctx, cancel := context.WithCancel(p.Context())
 	defer cancel()
 	var calling, running sync.WaitGroup
-	calls := p.calls(c, s.ID)
+	calls := p.requests(c, s.ID)
 	calling.Add(len(calls))
 	for name, call := range calls {
 		running.Go(func() {

@@ -31,8 +31,8 @@
 // that has them all; for a service beyond the test's reach, write a stateful stand-in.
 //
 // Differences between processors that the contract allows are read from
-// processor.Abilities and [Harness].ListsMirrors: the suite checks what is declared,
-// in both directions.
+// processor.Abilities, [Harness].ListsMirrors and [Harness].NoMirror: the suite checks
+// what is declared, in both directions.
 //
 // # Faults
 //

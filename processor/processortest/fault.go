@@ -3,6 +3,8 @@ package processortest
 import (
 	"context"
 	"fmt"
+	"maps"
+	"strings"
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -118,7 +120,7 @@ func processorThatIsDown(p *probe) {
 	end := p.Faults.Down()
 	ctx, cancel := context.WithTimeout(p.Context(), time.Minute)
 	defer cancel()
-	for name, call := range p.calls(c, s.ID) {
+	for name, call := range p.requests(c, s.ID) {
 		p.fails(call(ctx), processor.ErrUnavailable, name+" while the processor is down")
 	}
 	end()
@@ -210,4 +212,13 @@ func (p *probe) calls(c coupon.Coupon, sessionID string) map[string]func(context
 			return err
 		},
 	}
+}
+
+// requests are the calls that ask the processor: without a mirror only those of sessions.
+func (p *probe) requests(c coupon.Coupon, sessionID string) map[string]func(context.Context) error {
+	calls := p.calls(c, sessionID)
+	if p.NoMirror {
+		maps.DeleteFunc(calls, func(name string, _ func(context.Context) error) bool { return strings.Contains(name, "Mirror") })
+	}
+	return calls
 }

@@ -1,6 +1,7 @@
 package processortest
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -17,6 +18,10 @@ type Harness struct {
 	Processor processor.Processor
 	// ListsMirrors declares that Processor is a processor.MirrorLister.
 	ListsMirrors bool
+	// NoMirror declares that the processor keeps no coupons, and that Processor answers
+	// for them as [processor.NoMirror], which it embeds. The clauses about mirrors that
+	// are kept are skipped; Account stays nil.
+	NoMirror bool
 	// Now is the processor's clock.
 	Now func() time.Time
 	// Advance moves the clock on.
@@ -154,6 +159,10 @@ func listing() need {
 	return need{"ListsMirrors", func(h Harness) bool { return h.ListsMirrors }}
 }
 
+func keeping() need {
+	return need{"a mirror that is kept", func(h Harness) bool { return !h.NoMirror }}
+}
+
 // clause is one sentence of the contract and how it is checked.
 type clause struct {
 	name  string
@@ -167,8 +176,8 @@ type clause struct {
 func Run(t *testing.T, newHarness func(t *testing.T) Harness) {
 	t.Helper()
 	for _, group := range [][]clause{
-		ensureClauses(), updateClauses(), activeClauses(), removeClauses(), verifyClauses(), listClauses(),
-		createClauses(), boundClauses(), endClauses(), eventClauses(),
+		ofMirrors(ensureClauses(), updateClauses(), activeClauses(), removeClauses(), verifyClauses(), listClauses()),
+		noMirrorClauses(), createClauses(), boundClauses(), endClauses(), eventClauses(),
 		faultClauses(), contextClauses(), concurrencyClauses(),
 	} {
 		for _, c := range group {
@@ -187,4 +196,13 @@ func Run(t *testing.T, newHarness func(t *testing.T) Harness) {
 			})
 		}
 	}
+}
+
+// ofMirrors are clauses about a mirror that is kept.
+func ofMirrors(groups ...[]clause) []clause {
+	clauses := slices.Concat(groups...)
+	for i := range clauses {
+		clauses[i].needs = append([]need{keeping()}, clauses[i].needs...)
+	}
+	return clauses
 }

@@ -142,6 +142,16 @@ func TestFakeProcessorWithBounds(t *testing.T) {
 	})
 }
 
+// sessionsOnly is a processor that keeps no coupons: the fake's sessions, and no mirror.
+type sessionsOnly struct {
+	processor.NoMirror
+	processor.Sessions
+
+	abilities processor.Abilities
+}
+
+func (s sessionsOnly) Abilities() processor.Abilities { return s.abilities }
+
 // TestRepeatingCaller is a fake of which every second new code loses its answer, behind a caller
 // that repeats: the suite's clauses hold all the same.
 func TestRepeatingCaller(t *testing.T) {
