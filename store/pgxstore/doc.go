@@ -44,7 +44,13 @@
 // # Transactions of the host
 //
 // [Store.WithTx] is the store within a transaction of the host, so that redeeming
-// and the host's own writes are committed together.
+// and the host's own writes are committed together. A couponkit.Service on that view
+// costs next to nothing to make and does its whole work there. Do so with HandleEvent,
+// which records a payment: the host's own order is paid with it or not at all. Checkout
+// asks the processor while the transaction is open, so that everybody else waits that
+// long for a coupon with a limit over all customers, and the session that it opens is
+// there also when the transaction is not committed. Commit the host's order before
+// instead, and name it in the Metadata of the checkout, which Outcome.Order brings back.
 //
 // # Proxies
 //

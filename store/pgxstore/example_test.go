@@ -4,13 +4,16 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"net/http"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/pgxstore"
 )
@@ -101,7 +104,8 @@ func ExampleSearchIndex() {
 	// Output: true
 }
 
-// What the host writes and the change of the redemption are committed together.
+// A webhook counts the use of a coupon and marks the host's own order as paid, both or
+// neither: the host named its order in the metadata of the checkout.
 func ExampleStore_WithTx() {
 	ctx := context.Background()
 	pool, err := pgxpool.New(ctx, "postgres://shop@db.example.org/shop")
@@ -114,18 +118,22 @@ func ExampleStore_WithTx() {
 		log.Fatal(err)
 	}
 	defer coupons.Close()
-	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-		_, err := coupons.WithTx(tx).Settle(ctx, store.Settlement{
-			Event:         redemption.Event{Kind: redemption.SessionCompleted, SessionID: "cs_1", OrderID: "ord_1", At: time.Now()},
-			ReservationID: "rsv_1",
-		})
-		if err != nil {
+	payments := fakeprocessor.New(fakeprocessor.Options{})
+	webhook := payments.Handler(func(ctx context.Context, e processor.Event) error {
+		return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+			service, err := couponkit.New(coupons.WithTx(tx), payments)
+			if err != nil {
+				return err
+			}
+			outcome, err := service.HandleEvent(ctx, e)
+			if err != nil || outcome.Order.State != store.OrderPaid {
+				return err
+			}
+			_, err = tx.Exec(ctx, `UPDATE shop_orders SET paid = true WHERE id = $1`, outcome.Order.Metadata["shopOrder"])
 			return err
-		}
-		_, err = tx.Exec(ctx, `INSERT INTO parcels (order_id) VALUES ($1)`, "ord_1")
-		return err
+		})
 	})
-	if err != nil {
+	if err := http.ListenAndServe("localhost:8080", webhook); err != nil {
 		log.Fatal(err)
 	}
 }
