@@ -83,7 +83,11 @@ func (s *Service) mirror(
 		return coupon.Coupon{}, fmt.Errorf("mirror coupon %s: %w", c.ID, err)
 	}
 	m.Revision = c.Revision
-	return s.store.ConfirmMirror(ctx, c.ID, m)
+	confirmed, err := s.store.ConfirmMirror(ctx, c.ID, m)
+	if errors.Is(err, pricing.ErrInvalid) {
+		err = fmt.Errorf("mirror coupon %s: %w", c.ID, unfit(err))
+	}
+	return confirmed, err
 }
 
 // undoCreate removes what a failed Create has made. What it cannot remove now is

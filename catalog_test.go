@@ -22,6 +22,28 @@ import (
 	"github.com/couponkit/couponkit/store/memstore"
 )
 
+// garbling is a processor whose mirrors have IDs that no store keeps.
+type garbling struct{ processor.Processor }
+
+func (p garbling) EnsureMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
+	m, err := p.Processor.EnsureMirror(ctx, c)
+	m.CouponID = "\x00"
+	return m, err
+}
+
+// TestAMirrorThatCannotBeKept: what the processor answers is not the administrator's
+// input, and no error says so.
+func TestAMirrorThatCannotBeKept(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	service, err := couponkit.New(w.store, garbling{w.fake}, couponkit.WithClock(clockOf(w)))
+	require.NoError(t, err)
+	if _, err := service.Create(t.Context(), tenOff()); !errors.Is(err, processor.ErrRejected) || errors.Is(err, pricing.ErrInvalid) {
+		t.Errorf("got %v, want ErrRejected and no fault of the input", err)
+	}
+	w.create(t, tenOff()) // the code is free
+}
+
 func TestCreateStoresAndMirrors(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -3,6 +3,7 @@ package couponkit_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -720,6 +721,33 @@ func TestASessionThatChargesSomethingElseIsEnded(t *testing.T) {
 		}
 		if s := w.fake.Sessions(); len(s) != 1 || s[0].Status != processor.SessionExpired || w.get(t, c.ID).ReservedCount != 0 {
 			t.Errorf("%s: sessions are %+v, %d reservations", name, s, w.get(t, c.ID).ReservedCount)
+		}
+	}
+}
+
+// TestAnAnswerThatCannotBeKept: what the processor answers is not the customer's input,
+// and no error says so. Nobody pays that session, and the place is free again.
+func TestAnAnswerThatCannotBeKept(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*processor.Session){
+		"no ID":           func(s *processor.Session) { s.ID = "" },
+		"a huge ID":       func(s *processor.Session) { s.ID = strings.Repeat("x", redemption.MaxIDLength+1) },
+		"a huge URL":      func(s *processor.Session) { s.URL = strings.Repeat("x", store.MaxMetadataLength+1) },
+		"a malformed URL": func(s *processor.Session) { s.URL = "\x00" },
+	} {
+		w := newWorld(t)
+		c := w.create(t, tenOff())
+		service, err := couponkit.New(w.store, miscounting{w.fake, change}, couponkit.WithClock(clockOf(w)))
+		require.NoError(t, err)
+		_, err = service.Checkout(t.Context(), w.request("TEN"))
+		if !errors.Is(err, processor.ErrRejected) || errors.Is(err, pricing.ErrInvalid) {
+			t.Errorf("a session with %s: got %v, want ErrRejected and no fault of the input", name, err)
+		}
+		if n := w.get(t, c.ID).ReservedCount; n != 0 {
+			t.Errorf("a session with %s: %d reservations", name, n)
+		}
+		if s := w.fake.Sessions(); strings.HasSuffix(name, "URL") && s[0].Status != processor.SessionExpired {
+			t.Errorf("a session with %s is %s", name, s[0].Status)
 		}
 	}
 }

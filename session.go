@@ -52,13 +52,25 @@ func (s *Service) openSession(ctx context.Context, o store.Order, d sessionDetai
 	attached, err := s.store.AttachSession(ctx, store.Attachment{
 		OrderID: o.ID, SessionID: session.ID, SessionURL: session.URL, Deadline: o.Deadline, At: s.now(),
 	})
-	if errors.Is(err, store.ErrSuperseded) {
+	switch {
+	case errors.Is(err, store.ErrSuperseded):
 		s.discard(ctx, session.ID)
+	case errors.Is(err, pricing.ErrInvalid):
+		s.discard(ctx, session.ID)
+		s.abandon(ctx, o)
+		err = unfit(err)
 	}
 	if err != nil {
 		return o, fmt.Errorf("attach session to order %s: %w", o.ID, err)
 	}
 	return attached, nil
+}
+
+// unfit is the error for an answer of the processor that the store does not take, as
+// when it has no ID. That is no fault of the caller's input, and so no error that looks
+// like one.
+func unfit(err error) error {
+	return fmt.Errorf("%w, whose answer is unfit: %s", processor.ErrRejected, err.Error())
 }
 
 // answered reports whether the processor has refused, as opposed to not having
@@ -86,6 +98,9 @@ func (s *Service) abandon(ctx context.Context, o store.Order) {
 // discard ends a session that no customer will see. One that cannot be ended now
 // ends by itself, and nobody knows its address.
 func (s *Service) discard(ctx context.Context, sessionID string) {
+	if sessionID == "" {
+		return
+	}
 	ctx, cancel := detached(ctx)
 	defer cancel()
 	if _, err := s.processor.ExpireSession(ctx, sessionID); err != nil {
