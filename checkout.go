@@ -20,11 +20,12 @@ const placeAttempts = 5
 // CheckoutRequest is a cart to be paid (specification 4.5).
 type CheckoutRequest struct {
 	// Key makes the call idempotent within the customer: repeating it returns the
-	// first result and finishes what a crash left. Prices are no part of the request: the
-	// first order is the answer, at what it costs, whatever the catalogue says by now, so
-	// make a key for each attempt to pay and not for a cart. Repeat it with the same
-	// names and addresses: a processor may refuse a session that is asked for again with
-	// others. Empty makes every call a new attempt.
+	// first result and finishes what a crash left. Make one for each attempt to pay and
+	// not for a cart: prices are no part of the request, so that the first order is the
+	// answer whatever the catalogue says by now, and it is so when its session has ended
+	// unpaid, see Checkout.Replayed. Repeat it with the same names and addresses: a
+	// processor may refuse a session that is asked for again with others. Empty makes
+	// every call a new attempt.
 	Key string
 	// Customer who buys; required.
 	Customer eligibility.Customer

@@ -169,7 +169,7 @@ func ExampleService_Quote() {
 func ExampleService_Checkout() {
 	shop := openShop(nil)
 	request := couponkit.CheckoutRequest{
-		Key: "cart-1", Cart: exampleCart(), Code: "TEN", Customer: shop.customer,
+		Key: "attempt-1", Cart: exampleCart(), Code: "TEN", Customer: shop.customer,
 		Expected: &couponkit.Totals{Subtotal: 49_98, Discount: 10_00, Shipping: 4_90, Total: 44_88},
 	}
 	first, err := shop.Checkout(context.Background(), request)

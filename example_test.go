@@ -49,7 +49,7 @@ func Example() {
 
 	// Checking out keeps a place and opens a payment session.
 	checkout, err := service.Checkout(ctx, couponkit.CheckoutRequest{
-		Key: "cart-1", Cart: cart, Code: "Summer10", Customer: ann,
+		Key: "attempt-1", Cart: cart, Code: "Summer10", Customer: ann,
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -62,7 +62,8 @@ type Abilities struct {
 	// MinimumCharge is the least total above 0 that can be charged, in minor units by
 	// currency; a currency that is not listed has no minimum.
 	MinimumCharge map[pricing.Currency]int64
-	// NoZeroTotal tells that a session of total 0 cannot be made.
+	// NoZeroTotal tells that a session of total 0 cannot be made: a cart that costs
+	// nothing, as with a coupon of 100 %, is then refused as coupon.ErrBelowMinimumCharge.
 	NoZeroTotal bool
 	// MaxLines is the most lines of a session; 0 is no bound. An adapter may be able
 	// to merge lines; then it declares none.

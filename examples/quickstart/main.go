@@ -57,7 +57,7 @@ func run(ctx context.Context) error {
 		fmt.Printf("          %d x phone at %s\n", units.Quantity, show(units.UnitPrice))
 	}
 
-	checkout, err := service.Checkout(ctx, couponkit.CheckoutRequest{Cart: cart, Code: "Summer10", Customer: ann, Key: "cart-1"})
+	checkout, err := service.Checkout(ctx, couponkit.CheckoutRequest{Cart: cart, Code: "Summer10", Customer: ann, Key: "attempt-1"})
 	if err != nil {
 		return err
 	}
