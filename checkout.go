@@ -23,9 +23,10 @@ type CheckoutRequest struct {
 	// first result and finishes what a crash left. Make one for each attempt to pay and
 	// not for a cart: prices are no part of the request, so that the first order is the
 	// answer whatever the catalogue says by now, and it is so when its session has ended
-	// unpaid, see Checkout.Replayed. Repeat it with the same names and addresses: a
-	// processor may refuse a session that is asked for again with others. Empty makes
-	// every call a new attempt.
+	// unpaid, see Checkout.Replayed. Repeat it with the same lines, their IDs included,
+	// or it is another request, and with the same names and addresses: a processor may
+	// refuse a session that is asked for again with others. Empty makes every call a new
+	// attempt.
 	Key string
 	// Customer who buys; required.
 	Customer eligibility.Customer

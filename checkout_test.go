@@ -873,6 +873,8 @@ func TestNewRefusesWhatMakesNoSense(t *testing.T) {
 			t.Errorf("%s: %v, want invalid input", name, err)
 		}
 	}
+	_, err := couponkit.New(memstore.New(), fake, nil)
+	require.NoError(t, err, "an option that is none")
 	for _, just := range []time.Duration{30 * time.Minute, 24 * time.Hour} {
 		if _, err := couponkit.New(memstore.New(), fake, couponkit.WithSessionLifetime(just)); err != nil {
 			t.Errorf("a session of %v, which is just allowed: %v", just, err)

@@ -85,7 +85,7 @@ type Option func(*Service)
 // New returns a service on a store and a processor. Both are required; the options
 // have defaults that their comments name. An option that makes no sense (no clock,
 // a session lifetime that the processor does not allow) is an error that matches
-// pricing.ErrInvalid.
+// pricing.ErrInvalid; a nil option is none.
 func New(s store.Store, p processor.Processor, options ...Option) (*Service, error) {
 	var faults pricing.ValidationError
 	if s == nil {
@@ -107,7 +107,9 @@ func New(s store.Store, p processor.Processor, options ...Option) (*Service, err
 	}
 	service.newID = service.idByTime
 	for _, option := range options {
-		option(service)
+		if option != nil { // as of a host that has one only sometimes
+			option(service)
+		}
 	}
 	if err := service.validate(); err != nil {
 		return nil, err
