@@ -165,7 +165,11 @@ func (s *Service) keyed(
 		if err != nil {
 			return store.Order{CouponID: p.couponID()}, false, err
 		}
-		placed, replayed, err := s.keepPlace(ctx, p, s.newOrder(r.Key, request, r.Metadata, p))
+		order := s.newOrder(r.Key, request, r.Metadata, p)
+		if err := order.Validate(); err != nil { // its faults are the request's, and not a reservation's
+			return store.Order{CouponID: p.couponID()}, false, err
+		}
+		placed, replayed, err := s.keepPlace(ctx, p, order)
 		if !errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrKeyReused) {
 			return placed, replayed, err
 		}

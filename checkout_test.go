@@ -848,6 +848,29 @@ func TestSubscriptionLink(t *testing.T) {
 	}
 }
 
+// TestFaultsOfACheckoutAreNamedAlike: the fields of a request have one name, whether it
+// brings a coupon or not.
+func TestFaultsOfACheckoutAreNamedAlike(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(t, tenOff())
+	for _, code := range []string{"", "TEN"} {
+		r := w.request(code)
+		r.Key = strings.Repeat("k", redemption.MaxIDLength+1)
+		r.Metadata = map[string]string{"note": "\x00"}
+		_, err := w.Checkout(t.Context(), r)
+		var invalid *pricing.ValidationError
+		require.ErrorAs(t, err, &invalid, "code %q", code)
+		var paths []string
+		for _, f := range invalid.Fields {
+			paths = append(paths, f.Field)
+		}
+		if diff := cmp.Diff([]string{"key", "metadata.note"}, paths); diff != "" {
+			t.Errorf("code %q, the fields (-want +got):\n%s", code, diff)
+		}
+	}
+}
+
 func TestNewRefusesWhatMakesNoSense(t *testing.T) {
 	t.Parallel()
 	fake := fakeprocessor.New(fakeprocessor.Options{Abilities: processor.Abilities{
