@@ -204,14 +204,22 @@ func exchangeOf(ctx context.Context) *exchange {
 	return x
 }
 
-// recorder notes status and header of every answer, and bounds its body.
-type recorder struct{ next http.RoundTripper }
+// recorder notes status and header of every answer, and bounds its body. It names the
+// connected account in every request, so that no call can be without.
+type recorder struct {
+	next    http.RoundTripper
+	account string
+}
 
 const maxAnswer = 16 << 20
 
 func (r recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 	answer := exchangeOf(request.Context())
 	*answer = exchange{}
+	if r.account != "" {
+		request = request.Clone(request.Context())
+		request.Header.Set("Stripe-Account", r.account)
+	}
 	response, err := r.next.RoundTrip(request)
 	if err != nil {
 		return nil, err
@@ -250,7 +258,7 @@ func newClient(key string, o Options) *stripe.Client {
 			next = shared.Clone()
 		}
 	}
-	hc.Transport = recorder{next: next}
+	hc.Transport = recorder{next: next, account: o.Account}
 	return stripe.NewClient(key, stripe.WithBackends(stripe.NewBackendsWithConfig(&stripe.BackendConfig{
 		URL:               stripe.String(o.BaseURL),
 		HTTPClient:        hc,

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -467,6 +468,30 @@ func TestTwoProcessors(t *testing.T) {
 	}
 }
 
+// TestConnectedAccount: what a platform's key makes belongs to the connected account,
+// whose events are the ones that are accepted.
+func TestConnectedAccount(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(o *stripeprocessor.Options, f *stripefake.Options) {
+		o.Account, f.ConnectedAccount = "acct_1", "acct_1"
+	})
+	c := w.mirrored(newCoupon(t, "a", "TEN"))
+	if status, err := w.processor.VerifyMirror(t.Context(), c); err != nil || status != processor.MirrorValid {
+		t.Errorf("the mirror is %s, %v", status, err)
+	}
+	s, err := w.processor.CreateSession(t.Context(), w.request("key"))
+	require.NoError(t, err)
+	require.NoError(t, w.account.Pay(s.ID))
+	refused, err := w.account.Deliver(t.Context(), w.server.Client(), w.webhook(nil))
+	require.NoError(t, err)
+	require.Zero(t, refused, "deliveries are refused")
+	for _, call := range w.account.Calls() {
+		if got := call.Header.Values("Stripe-Account"); !slices.Equal(got, []string{"acct_1"}) {
+			t.Errorf("%s is made for %q", call.Op, got)
+		}
+	}
+}
+
 func TestOptionsAreChecked(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -483,6 +508,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		"short session":       {testKey, stripeprocessor.Options{SessionLifetime: time.Minute}, "sessionLifetime"},
 		"long session":        {testKey, stripeprocessor.Options{SessionLifetime: 25 * time.Hour}, "sessionLifetime"},
 		"tax behaviour":       {testKey, stripeprocessor.Options{TaxBehavior: "maybe"}, "taxBehavior"},
+		"account":             {testKey, stripeprocessor.Options{Account: "acct_1\r\n"}, "account"},
 		"negative cache":      {testKey, stripeprocessor.Options{VerifyCacheTTL: -1}, "verifyCacheTTL"},
 		"unknown environment": {testKey, stripeprocessor.Options{Environment: 9}, "environment"},
 	}

@@ -24,8 +24,9 @@ type Options struct {
 	// Environment tells whether the account's live or sandbox data is meant; events
 	// of the other are refused. Zero reads it from the prefix of the key.
 	Environment Environment
-	// Account is the connected account that the events come from; empty accepts only
-	// events of the account that the key belongs to.
+	// Account is the connected account (acct_…) for which a platform's key is used: calls
+	// are made in its name, and only its events are accepted. Empty is the account that
+	// the key belongs to.
 	Account string
 	// AnyAPIVersion accepts webhook deliveries of another release train of Stripe's
 	// API than that of stripe-go. Fields may then be missing or mean something else.
@@ -205,6 +206,9 @@ func (o Options) faults(key string) error {
 	}
 	if o.Environment > Live {
 		faults.Add("environment", pricing.FieldUnknown, "must be Sandbox or Live")
+	}
+	if o.Account != "" && !objectName.MatchString(o.Account) {
+		faults.Add("account", pricing.FieldMalformed, "the ID of a connected account, such as acct_1")
 	}
 	if !objectName.MatchString(o.App) || len(o.App) > maxAppLength {
 		faults.Add("app", pricing.FieldMalformed, fmt.Sprintf("letters, digits, dash and underscore, at most %d", maxAppLength))

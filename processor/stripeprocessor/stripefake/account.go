@@ -25,7 +25,8 @@ type Options struct {
 	APIVersion string
 	// Live makes objects and events of live mode.
 	Live bool
-	// ConnectedAccount is what events name as their account; empty for none.
+	// ConnectedAccount makes this a connected account of a platform, whose key it is:
+	// calls have to be made in its name, and events name it. Empty for none.
 	ConnectedAccount string
 	// PageURL is where the payment page of a session is; its ID follows. Default
 	// "https://checkout.stripe.example/c/pay/".

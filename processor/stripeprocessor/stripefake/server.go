@@ -261,6 +261,12 @@ func (a *Account) authorise(call Call, op operation) *problem {
 	if !ok || a.options.Key != "" && key != a.options.Key {
 		return &problem{Status: http.StatusUnauthorized, Type: "invalid_request_error", Message: "Invalid API Key provided"}
 	}
+	if name := call.Header.Get("Stripe-Account"); name != a.options.ConnectedAccount {
+		return &problem{
+			Status: http.StatusForbidden, Type: "invalid_request_error", Code: "account_invalid",
+			Message: fmt.Sprintf("The provided key does not have access to account '%s' (or that account does not exist).", name),
+		}
+	}
 	if a.denied[op.name] {
 		return &problem{
 			Status: http.StatusForbidden, Type: "invalid_request_error", Code: "more_permissions_required",
