@@ -139,6 +139,78 @@ func TestConflictIsRepeatedByItsCode(t *testing.T) {
 	}
 }
 
+// TestWhichAnswersAreRepeated: Stripe's own word wins, save among answers that are
+// final, and what could not be read is not known.
+func TestWhichAnswersAreRepeated(t *testing.T) {
+	t.Parallel()
+	refusal := `{"error":{"type":"invalid_request_error","message":"no"}}`
+	for name, test := range map[string]struct {
+		status      int
+		shouldRetry string
+		body        string
+		calls       int64
+	}{
+		"not implemented":          {http.StatusNotImplemented, "", refusal, 1},
+		"not implemented, yet try": {http.StatusNotImplemented, "true", refusal, 3},
+		"conflict, yet try":        {http.StatusConflict, "true", refusal, 3},
+		"busy, do not try":         {http.StatusTooManyRequests, "false", refusal, 1},
+		"failed, do not try":       {http.StatusInternalServerError, "false", refusal, 1},
+		"refused, yet try":         {http.StatusBadRequest, "true", refusal, 1},
+		"forbidden, yet try":       {http.StatusForbidden, "true", refusal, 1},
+		"cut in the middle":        {http.StatusOK, "", `{"id":"cs_1","object":"checkout.`, 3},
+		"another page":             {http.StatusOK, "", `<html>`, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var calls atomic.Int64
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				calls.Add(1)
+				if test.shouldRetry != "" {
+					w.Header().Set("Stripe-Should-Retry", test.shouldRetry)
+				}
+				w.WriteHeader(test.status)
+				_, _ = w.Write([]byte(test.body))
+			}))
+			t.Cleanup(server.Close)
+			p, err := stripeprocessor.New(testKey, stripeprocessor.Options{
+				BaseURL: server.URL, RequestsPerSecond: -1, HTTPClient: server.Client(),
+				Retry: stripeprocessor.Retry{Attempts: 3, BaseDelay: time.Microsecond},
+			})
+			require.NoError(t, err)
+			if _, err = p.Session(t.Context(), "cs_1"); err == nil {
+				t.Error("it is taken for an answer")
+			}
+			if got := calls.Load(); got != test.calls {
+				t.Errorf("%d calls, want %d", got, test.calls)
+			}
+		})
+	}
+}
+
+// TestRetryAfterIsHeld: a pause that Stripe wishes for is not made shorter, so one that
+// goes beyond the time of the call ends it.
+func TestRetryAfterIsHeld(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		calls.Add(1)
+		w.Header().Set("Retry-After", "60")
+		w.WriteHeader(http.StatusTooManyRequests)
+		_, _ = w.Write([]byte(`{"error":{"type":"invalid_request_error","code":"rate_limit"}}`))
+	}))
+	t.Cleanup(server.Close)
+	p, err := stripeprocessor.New(testKey, stripeprocessor.Options{
+		BaseURL: server.URL, RequestsPerSecond: -1, HTTPClient: server.Client(),
+		Retry: stripeprocessor.Retry{Attempts: 3, BaseDelay: time.Microsecond, MaxDelay: time.Minute},
+	})
+	require.NoError(t, err)
+	_, err = p.Session(t.Context(), "cs_1")
+	require.ErrorIs(t, err, stripeprocessor.ErrRateLimited)
+	if got := calls.Load(); got != 1 {
+		t.Errorf("%d calls, though Stripe asked for a minute and the call has half of one", got)
+	}
+}
+
 // final checks an error of Stripe and that nothing was repeated.
 func (w *world) final(err, want error, status, calls int) {
 	w.Helper()
@@ -455,6 +527,14 @@ func TestTwoProcessors(t *testing.T) {
 	running.Wait()
 	if stripe.Key != "" {
 		t.Error("the global key of stripe-go is set")
+	}
+	shared := &http.Client{}
+	for _, key := range []string{"sk_test_1", "sk_test_2"} {
+		_, err := stripeprocessor.New(key, stripeprocessor.Options{HTTPClient: shared})
+		require.NoError(t, err)
+	}
+	if shared.Transport != nil {
+		t.Error("the client that both were given is changed")
 	}
 	for _, w := range worlds {
 		for _, c := range w.account.Calls() {

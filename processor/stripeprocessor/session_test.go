@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -200,6 +201,16 @@ func TestTotalBounds(t *testing.T) {
 	require.NoError(t, err)
 	_, err = w.processor.CreateSession(t.Context(), total(w, 1_000_000_000_000))
 	requireField(t, err, "total")
+	discounted := func(currency string, unit, discount int64) processor.SessionRequest {
+		r := w.subscription("discounted")
+		r.Currency, r.Lines = currencyOf(t, currency), r.Lines[:1]
+		r.Lines[0].UnitAmount, r.FirstPeriodDiscount, r.Total = unit, discount, unit-discount
+		return r
+	}
+	_, err = w.processor.CreateSession(t.Context(), discounted("EUR", 1_000_000_000_100, 1_000_000_000_000))
+	requireField(t, err, "total")
+	_, err = w.processor.CreateSession(t.Context(), discounted("KWD", 9_995, 5))
+	requireField(t, err, "firstPeriodDiscount")
 
 	// Settled in another currency the minimum is not known here, and Stripe refuses.
 	w = newWorld(t, func(o *stripeprocessor.Options, _ *stripefake.Options) { o.SettlementCurrency = currencyOf(t, "USD") })
@@ -234,10 +245,22 @@ func TestRequestIsChecked(t *testing.T) {
 				r.Metadata[fmt.Sprint("k", i)] = "x"
 			}
 		}, "metadata"},
-		"kind":         {func(r *processor.SessionRequest) { r.Lines[0].Kind = 9 }, "lines[0].kind"},
-		"interval":     {func(r *processor.SessionRequest) { r.Lines[0].Recurs = 9 }, "lines[0].recurs"},
-		"expires soon": {func(r *processor.SessionRequest) { r.ExpiresAt = r.ExpiresAt.Add(-30 * time.Minute) }, "expiresAt"},
-		"expires late": {func(r *processor.SessionRequest) { r.ExpiresAt = r.ExpiresAt.Add(23 * time.Hour) }, "expiresAt"},
+		"no host":        {func(r *processor.SessionRequest) { r.SuccessURL = "https:///thanks" }, "successUrl"},
+		"another scheme": {func(r *processor.SessionRequest) { r.CancelURL = "ftp://shop.example/cart" }, "cancelUrl"},
+		"long address":   {func(r *processor.SessionRequest) { r.CancelURL += strings.Repeat("x", 5000) }, "cancelUrl"},
+		"no lines":       {func(r *processor.SessionRequest) { r.Lines, r.Total = nil, 0 }, "lines"},
+		"total":          {func(r *processor.SessionRequest) { r.Total++ }, "total"},
+		"negative unit": {func(r *processor.SessionRequest) {
+			r.Lines[2].UnitAmount = -490
+			r.Total -= 980
+		}, "lines[2].unitAmount"},
+		"large line":     {func(r *processor.SessionRequest) { r.Lines[0].UnitAmount = math.MaxInt64 }, "lines"},
+		"large sum":      {func(r *processor.SessionRequest) { r.Lines[2].UnitAmount = math.MaxInt64 }, "lines"},
+		"given, not off": {func(r *processor.SessionRequest) { r.FirstPeriodDiscount, r.Total = -10, r.Total+10 }, "firstPeriodDiscount"},
+		"kind":           {func(r *processor.SessionRequest) { r.Lines[0].Kind = 9 }, "lines[0].kind"},
+		"interval":       {func(r *processor.SessionRequest) { r.Lines[0].Recurs = 9 }, "lines[0].recurs"},
+		"expires soon":   {func(r *processor.SessionRequest) { r.ExpiresAt = r.ExpiresAt.Add(-30 * time.Minute) }, "expiresAt"},
+		"expires late":   {func(r *processor.SessionRequest) { r.ExpiresAt = r.ExpiresAt.Add(23 * time.Hour) }, "expiresAt"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -416,6 +439,61 @@ func TestDelayedPaymentOfASubscription(t *testing.T) {
 	require.NoError(t, err)
 	if !s.PaymentFailed {
 		t.Errorf("failed: %+v", s)
+	}
+}
+
+// TestWhenAPaymentHasFailed: what ended without money, and what may still bring it.
+func TestWhenAPaymentHasFailed(t *testing.T) {
+	t.Parallel()
+	for mode, statuses := range map[string]map[string]bool{
+		"payment": {
+			"canceled": true, "requires_payment_method": true, "processing": false, "requires_action": false, "requires_capture": false,
+		},
+		"subscription": {
+			"incomplete_expired": true, "canceled": true, "unpaid": true, "incomplete": false, "active": false, "past_due": false,
+		},
+	} {
+		for status, failed := range statuses {
+			stripe, p := newAnswering(t)
+			behind := map[string]string{"payment": "payment_intent", "subscription": "subscription"}[mode]
+			stripe.text = fmt.Appendf(nil, `{"id":"cs_1","object":"checkout.session","mode":%q,"status":"complete","payment_status":"unpaid",`+
+				`"currency":"eur","amount_total":2490,%q:{"id":"x_1","object":%q,"status":%q}}`, mode, behind, behind, status)
+			s, err := p.Session(t.Context(), "cs_1")
+			require.NoError(t, err)
+			if s.PaymentFailed != failed || s.PaymentStatus != processor.Unpaid {
+				t.Errorf("%s of status %s: %+v", behind, status, s)
+			}
+		}
+	}
+}
+
+// TestRepeatedInAnotherZone: an instant is the same however it is written.
+func TestRepeatedInAnotherZone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.request("key")
+	first, err := w.processor.CreateSession(t.Context(), r)
+	require.NoError(t, err)
+	r.ExpiresAt = r.ExpiresAt.In(time.FixedZone("elsewhere", 5*3600))
+	again, err := w.processor.CreateSession(t.Context(), r)
+	require.NoError(t, err)
+	require.Equal(t, first.ID, again.ID)
+}
+
+// TestRepeatedWithoutExpiry: a session that ended unpaid is replaced by one that ends
+// later.
+func TestRepeatedWithoutExpiry(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.request("key")
+	r.ExpiresAt = time.Time{}
+	first, err := w.processor.CreateSession(t.Context(), r)
+	require.NoError(t, err)
+	w.clock.Advance(2 * time.Hour)
+	again, err := w.processor.CreateSession(t.Context(), r)
+	require.NoError(t, err)
+	if again.ID == first.ID || again.Status != processor.SessionOpen || !again.ExpiresAt.After(first.ExpiresAt) {
+		t.Errorf("first %+v, then %+v", first, again)
 	}
 }
 
