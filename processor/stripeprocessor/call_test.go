@@ -579,18 +579,21 @@ func TestOptionsAreChecked(t *testing.T) {
 		options stripeprocessor.Options
 		field   string
 	}{
-		"no key":              {"", stripeprocessor.Options{}, "key"},
-		"key with a line end": {"sk_test_x\n", stripeprocessor.Options{}, "key"},
-		"key of neither":      {"secret", stripeprocessor.Options{}, "environment"},
-		"app":                 {testKey, stripeprocessor.Options{App: "a b"}, "app"},
-		"prefix":              {testKey, stripeprocessor.Options{IDPrefix: strings.Repeat("x", 21)}, "idPrefix"},
-		"empty secret":        {testKey, stripeprocessor.Options{WebhookSecrets: []string{""}}, "webhookSecrets"},
-		"short session":       {testKey, stripeprocessor.Options{SessionLifetime: time.Minute}, "sessionLifetime"},
-		"long session":        {testKey, stripeprocessor.Options{SessionLifetime: 25 * time.Hour}, "sessionLifetime"},
-		"tax behaviour":       {testKey, stripeprocessor.Options{TaxBehavior: "maybe"}, "taxBehavior"},
-		"account":             {testKey, stripeprocessor.Options{Account: "acct_1\r\n"}, "account"},
-		"negative cache":      {testKey, stripeprocessor.Options{VerifyCacheTTL: -1}, "verifyCacheTTL"},
-		"unknown environment": {testKey, stripeprocessor.Options{Environment: 9}, "environment"},
+		"no key":                 {"", stripeprocessor.Options{}, "key"},
+		"key with a line end":    {"sk_test_x\n", stripeprocessor.Options{}, "key"},
+		"key of neither":         {"secret", stripeprocessor.Options{}, "environment"},
+		"app":                    {testKey, stripeprocessor.Options{App: "a b"}, "app"},
+		"prefix":                 {testKey, stripeprocessor.Options{IDPrefix: strings.Repeat("x", 21)}, "idPrefix"},
+		"test key, live":         {"sk_test_x", stripeprocessor.Options{Environment: stripeprocessor.Live}, "environment"},
+		"live key, sandbox":      {"rk_live_x", stripeprocessor.Options{Environment: stripeprocessor.Sandbox}, "environment"},
+		"empty secret":           {testKey, stripeprocessor.Options{WebhookSecrets: []string{""}}, "webhookSecrets"},
+		"secret with a line end": {testKey, stripeprocessor.Options{WebhookSecrets: []string{testSecret, testSecret + "\n"}}, "webhookSecrets"},
+		"short session":          {testKey, stripeprocessor.Options{SessionLifetime: time.Minute}, "sessionLifetime"},
+		"long session":           {testKey, stripeprocessor.Options{SessionLifetime: 25 * time.Hour}, "sessionLifetime"},
+		"tax behaviour":          {testKey, stripeprocessor.Options{TaxBehavior: "maybe"}, "taxBehavior"},
+		"account":                {testKey, stripeprocessor.Options{Account: "acct_1\r\n"}, "account"},
+		"negative cache":         {testKey, stripeprocessor.Options{VerifyCacheTTL: -1}, "verifyCacheTTL"},
+		"unknown environment":    {testKey, stripeprocessor.Options{Environment: 9}, "environment"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

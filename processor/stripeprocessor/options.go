@@ -22,7 +22,8 @@ type Options struct {
 	// delivery signed with any of them is accepted, so that a secret can be rolled.
 	WebhookSecrets []string
 	// Environment tells whether the account's live or sandbox data is meant; events
-	// of the other are refused. Zero reads it from the prefix of the key.
+	// of the other are refused. Zero reads it from the prefix of the key, which it must
+	// not contradict.
 	Environment Environment
 	// Account is the connected account (acct_…) for which a platform's key is used: calls
 	// are made in its name, and only its events are accepted. Empty is the account that
@@ -197,27 +198,17 @@ func environmentOf(key string) Environment {
 // objectName is what an ID at Stripe may consist of.
 var objectName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
+// whiteSpace comes along with keys and secrets that are read from files.
+const whiteSpace = " \t\r\n"
+
 func (o Options) faults(key string) error {
 	var faults pricing.ValidationError
-	if strings.TrimSpace(key) == "" || strings.ContainsAny(key, " \t\r\n") {
-		faults.Add("key", pricing.FieldRequired, "a secret or restricted key is required")
-	} else if o.Environment == EnvironmentOfKey {
-		faults.Add("environment", pricing.FieldRequired, "the key does not tell live from test: set Environment")
-	}
-	if o.Environment > Live {
-		faults.Add("environment", pricing.FieldUnknown, "must be Sandbox or Live")
-	}
-	if o.Account != "" && !objectName.MatchString(o.Account) {
-		faults.Add("account", pricing.FieldMalformed, "the ID of a connected account, such as acct_1")
-	}
+	o.originFaults(&faults, key)
 	if !objectName.MatchString(o.App) || len(o.App) > maxAppLength {
 		faults.Add("app", pricing.FieldMalformed, fmt.Sprintf("letters, digits, dash and underscore, at most %d", maxAppLength))
 	}
 	if !objectName.MatchString(o.IDPrefix) || len(o.IDPrefix) > maxPrefixLength {
 		faults.Add("idPrefix", pricing.FieldMalformed, fmt.Sprintf("letters, digits, dash and underscore, at most %d", maxPrefixLength))
-	}
-	if slices.Contains(o.WebhookSecrets, "") {
-		faults.Add("webhookSecrets", pricing.FieldRequired, "a secret is not empty: everybody could sign with it")
 	}
 	if o.SessionLifetime < minSessionLifetime || o.SessionLifetime > maxSessionLifetime {
 		faults.Add("sessionLifetime", pricing.FieldTooSmall, fmt.Sprintf("between %s and %s", minSessionLifetime, maxSessionLifetime))
@@ -234,4 +225,28 @@ func (o Options) faults(key string) error {
 		faults.Add("verifyCacheTTL", pricing.FieldTooSmall, "is not negative")
 	}
 	return faults.Err()
+}
+
+// originFaults is about whose calls and events these are.
+func (o Options) originFaults(faults *pricing.ValidationError, key string) {
+	if strings.TrimSpace(key) == "" || strings.ContainsAny(key, whiteSpace) {
+		faults.Add("key", pricing.FieldRequired, "a secret or restricted key is required")
+	} else if o.Environment == EnvironmentOfKey {
+		faults.Add("environment", pricing.FieldRequired, "the key does not tell live from test: set Environment")
+	}
+	if o.Environment > Live {
+		faults.Add("environment", pricing.FieldUnknown, "must be Sandbox or Live")
+	} else if told := environmentOf(key); told != EnvironmentOfKey && told != o.Environment {
+		faults.Add("environment", pricing.FieldMismatch, fmt.Sprintf("the key is of %s: the events of its sessions would be refused", told))
+	}
+	if o.Account != "" && !objectName.MatchString(o.Account) {
+		faults.Add("account", pricing.FieldMalformed, "the ID of a connected account, such as acct_1")
+	}
+	for _, secret := range o.WebhookSecrets {
+		if secret == "" {
+			faults.Add("webhookSecrets", pricing.FieldRequired, "a secret is not empty: everybody could sign with it")
+		} else if strings.ContainsAny(secret, whiteSpace) {
+			faults.Add("webhookSecrets", pricing.FieldMalformed, "a secret has no white space: nobody signs with that")
+		}
+	}
 }

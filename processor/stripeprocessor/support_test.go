@@ -20,6 +20,7 @@ import (
 
 const (
 	testKey    = "sk_test_stripefake"
+	liveKey    = "sk_live_stripefake"
 	testSecret = "whsec_stripefake"
 )
 
@@ -65,6 +66,10 @@ func newWorld(t *testing.T, change ...func(*stripeprocessor.Options, *stripefake
 	for _, f := range change {
 		f(&options, &fake)
 	}
+	key := testKey
+	if options.Environment == stripeprocessor.Live {
+		key, fake.Key = liveKey, liveKey
+	}
 	w.account = stripefake.New(fake)
 	w.server = httptest.NewServer(w.account)
 	t.Cleanup(w.server.Close)
@@ -72,7 +77,7 @@ func newWorld(t *testing.T, change ...func(*stripeprocessor.Options, *stripefake
 	options.HTTPClient = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 32}, Timeout: 20 * time.Second}
 	t.Cleanup(options.HTTPClient.CloseIdleConnections)
 	var err error
-	w.processor, err = stripeprocessor.New(testKey, options)
+	w.processor, err = stripeprocessor.New(key, options)
 	require.NoError(t, err)
 	return w
 }
