@@ -21,8 +21,9 @@ const (
 	minSessionLifetime = 31 * time.Minute
 	maxSessionLifetime = 24*time.Hour - time.Minute
 	// lifetimeGrace is how much later than the caller this package may look at the
-	// clock.
-	lifetimeGrace = time.Second
+	// clock: an order is dated before its place is kept, and before another session of the
+	// customer is ended. Stripe's 30 minutes are another half a minute away.
+	lifetimeGrace = 30 * time.Second
 )
 
 const (

@@ -89,6 +89,27 @@ func TestPurchase(t *testing.T) {
 	require.Zero(t, c.ReservedCount)
 }
 
+// TestShortestSessions: with the shortest lifetime that a service may have, a customer
+// may come back for another cart, and Stripe may be slow to end the session before.
+func TestShortestSessions(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	var err error
+	s.service, err = couponkit.New(memstore.New(), s.processor, couponkit.WithClock(s.clock.Now),
+		couponkit.WithSessionLifetime(s.processor.Abilities().MinSessionLifetime))
+	require.NoError(t, err)
+	s.create("summer", 1)
+	s.checkout("SUMMER", "ann", "cart-1", phones(3))
+	s.account.Faults(func(c stripefake.Call) stripefake.Fault {
+		if c.Op == "sessions.expire" {
+			s.clock.Advance(5 * time.Second)
+		}
+		return stripefake.None
+	})
+	second := s.checkout("SUMMER", "ann", "cart-2", phones(2))
+	require.NoError(t, s.account.Pay(second.Session.ID))
+}
+
 // TestSubscriptionPurchase: the first period is cheaper, renewals are not.
 func TestSubscriptionPurchase(t *testing.T) {
 	t.Parallel()

@@ -278,12 +278,14 @@ func TestRequestIsChecked(t *testing.T) {
 	}
 }
 
-// TestExpiryWindow: 31 minutes to 23 hours 59 from the clock, an hour unless asked for.
+// TestExpiryWindow: 31 minutes, of which half a minute may have passed, to 23 hours 59
+// from the clock, an hour unless asked for.
 func TestExpiryWindow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for lifetime, ok := range map[time.Duration]bool{
-		30 * time.Minute: false, 31 * time.Minute: true, 23*time.Hour + 59*time.Minute: true, 24 * time.Hour: false, -time.Hour: false,
+		-time.Hour: false, 30 * time.Minute: false, 30*time.Minute + 30*time.Second: false, 30*time.Minute + 31*time.Second: true,
+		31 * time.Minute: true, 23*time.Hour + 59*time.Minute: true, 24 * time.Hour: false,
 	} {
 		r := w.request(lifetime.String())
 		r.ExpiresAt = w.clock.Now().Add(lifetime)
