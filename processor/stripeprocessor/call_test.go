@@ -249,6 +249,54 @@ func TestErrorsMatchOneSentinel(t *testing.T) {
 	}
 }
 
+// TestKindsOfAnswers are read from status, type and code; what Stripe tells is kept.
+func TestKindsOfAnswers(t *testing.T) {
+	t.Parallel()
+	stripe, p := newAnswering(t)
+	for name, test := range map[string]struct {
+		status int
+		text   string
+		want   error
+	}{
+		"404":                  {http.StatusNotFound, `{"error":{"type":"t","param":"p","message":"m"}}`, processor.ErrNotFound},
+		"missing":              {http.StatusBadRequest, `{"error":{"type":"t","code":"resource_missing","param":"p"}}`, processor.ErrNotFound},
+		"there already":        {http.StatusBadRequest, `{"error":{"type":"t","code":"resource_already_exists","param":"p"}}`, stripeprocessor.ErrConflict},
+		"key of other":         {http.StatusBadRequest, `{"error":{"type":"idempotency_error","param":"p"}}`, stripeprocessor.ErrConflict},
+		"400":                  {http.StatusBadRequest, `{"error":{"type":"t","param":"p"}}`, stripeprocessor.ErrInvalid},
+		"conflict":             {http.StatusConflict, `{"error":{"type":"t","param":"p"}}`, processor.ErrUnavailable},
+		"401 in between":       {http.StatusUnauthorized, `<html>`, processor.ErrForbidden},
+		"403 in between":       {http.StatusForbidden, `<html>`, processor.ErrForbidden},
+		"404 in between":       {http.StatusNotFound, `<html>`, processor.ErrUnavailable},
+		"a redirect to itself": {http.StatusNotModified, ``, processor.ErrUnavailable},
+	} {
+		stripe.status, stripe.text = test.status, []byte(test.text)
+		_, err := p.Session(t.Context(), "cs_1")
+		require.ErrorIs(t, err, test.want, name)
+		var told *stripeprocessor.Error
+		require.ErrorAs(t, err, &told, name)
+		if strings.HasPrefix(test.text, "{") && (told.Param != "p" || told.Type == "") {
+			t.Errorf("%s: %+v does not tell what Stripe told", name, told)
+		}
+	}
+}
+
+// TestTimeOfTheClient: that the HTTP client has lost patience is no end of the caller's
+// context.
+func TestTimeOfTheClient(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	t.Cleanup(server.Close)
+	client := server.Client()
+	client.Timeout = time.Millisecond
+	p, err := stripeprocessor.New(testKey, stripeprocessor.Options{
+		BaseURL: server.URL, HTTPClient: client, Retry: stripeprocessor.Retry{Attempts: 1},
+	})
+	require.NoError(t, err)
+	_, err = p.Session(t.Context(), "cs_1")
+	require.ErrorIs(t, err, processor.ErrUnavailable)
+	require.NotErrorIs(t, err, context.DeadlineExceeded)
+}
+
 // TestRetryKeepsTheKeyOfALostAnswer: same key and same parameters, so that Stripe
 // does it once.
 func TestRetryKeepsTheKeyOfALostAnswer(t *testing.T) {

@@ -567,6 +567,26 @@ func TestOwnership(t *testing.T) {
 	w.oneActive(promo)
 }
 
+// TestOwnershipOfTheSameTerms: that somebody else's coupon takes off the same does not
+// make it ours, even where the stored reference names it.
+func TestOwnershipOfTheSameTerms(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	require.NoError(t, w.account.PlantCoupon("staff", nil))
+	require.NoError(t, w.account.EditCoupon("staff", func(o *stripefake.Coupon) { o.PercentOff, o.AmountOff, o.Currency = 0, 1000, "eur" }))
+	c := newCoupon(t, "a", "TEN")
+	c.Mirror = coupon.Mirror{CouponID: "staff", PromotionCodeID: "promo_staff", Revision: 1}
+	c = w.mirrored(c)
+	if c.Mirror.CouponID != "ck_cpn_a_r1" {
+		t.Errorf("the mirror is %+v", c.Mirror)
+	}
+	for _, o := range w.account.Coupons() {
+		if o.ID == "staff" && (o.Name != "Planted" || len(o.Metadata) > 0) {
+			t.Errorf("the foreign coupon was changed: %+v", o)
+		}
+	}
+}
+
 // TestMetadataHoldsNoPersonalData: the fixed schema and nothing else.
 func TestMetadataHoldsNoPersonalData(t *testing.T) {
 	t.Parallel()
@@ -626,6 +646,51 @@ func TestRemovalFindsWhatACrashHasLeft(t *testing.T) {
 	c = edited(edited(c, func(*coupon.Coupon) {}), func(c *coupon.Coupon) { c.Limits.MaxUses = 5 })
 	require.NoError(t, healed.RemoveMirror(t.Context(), c))
 	require.Empty(t, w.account.Coupons())
+	orphan := coupon.Coupon{ID: c.ID, Mirror: coupon.Mirror{CouponID: "ck_cpn_a_r1"}}
+	require.NoError(t, healed.RemoveMirror(t.Context(), orphan), "an orphan that is gone already")
+}
+
+// TestChangeFindsWhatACrashHasLeft: a coupon of a revision in between goes with the next
+// change.
+func TestChangeFindsWhatACrashHasLeft(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.mirrored(newCoupon(t, "a", "TEN"))
+	w.account.Deny("promotion_codes.create")
+	w.account.Deny("coupons.delete")
+	c = edited(c, func(c *coupon.Coupon) { c.Limits.MaxUses = 5 })
+	_, err := w.processor.UpdateMirror(t.Context(), c)
+	require.ErrorIs(t, err, processor.ErrForbidden)
+	require.Len(t, w.account.Coupons(), 2)
+
+	healed := newWorldOn(t, w) // with all permissions
+	c = edited(c, func(c *coupon.Coupon) { c.Limits.MaxUses = 6 })
+	c.Mirror, err = healed.UpdateMirror(t.Context(), c)
+	require.NoError(t, err)
+	if left := w.account.Coupons(); len(left) != 1 || left[0].ID != c.Mirror.CouponID {
+		t.Errorf("left at Stripe: %+v", left)
+	}
+}
+
+// TestChangeIsNotDoneBefore the coupon that is replaced is gone: the caller repeats it.
+func TestChangeIsNotDoneBefore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.mirrored(newCoupon(t, "a", "TEN"))
+	w.account.Faults(func(call stripefake.Call) stripefake.Fault {
+		if call.Op == "coupons.delete" {
+			return stripefake.FailBefore
+		}
+		return stripefake.None
+	})
+	c = edited(c, func(c *coupon.Coupon) { c.Limits.MaxUses = 5 })
+	_, err := w.processor.UpdateMirror(t.Context(), c)
+	require.ErrorIs(t, err, processor.ErrUnavailable)
+	w.account.Faults(nil)
+	c.Mirror, err = w.processor.UpdateMirror(t.Context(), c)
+	require.NoError(t, err)
+	require.Len(t, w.account.Coupons(), 1)
+	w.oneActive(c.Mirror.PromotionCodeID)
 }
 
 // TestVerify: one call that reads both; only an expanded coupon counts.

@@ -161,14 +161,50 @@ func TestSessionCouponConflict(t *testing.T) {
 	require.ErrorIs(t, err, stripeprocessor.ErrConflict)
 	require.Empty(t, w.account.Sessions())
 
+	// Somebody else's, though of the same amount.
+	require.NoError(t, w.account.EditCoupon(id, func(o *stripefake.Coupon) { o.PercentOff, o.AmountOff, o.Currency = 0, 333, "eur" }))
+	_, err = w.processor.CreateSession(t.Context(), w.subscription("key"))
+	require.ErrorIs(t, err, stripeprocessor.ErrConflict)
+	require.Len(t, w.account.Coupons(), 1)
+
 	w = newWorld(t) // ours, and of another amount
 	require.NoError(t, w.account.PlantCoupon(id, map[string]string{"app": "couponkit", "kind": "session"}))
 	require.NoError(t, w.account.EditCoupon(id, func(o *stripefake.Coupon) { o.PercentOff, o.AmountOff, o.Currency = 0, 334, "eur" }))
 	_, err = w.processor.CreateSession(t.Context(), w.subscription("key"))
 	require.ErrorIs(t, err, stripeprocessor.ErrConflict)
-	require.NoError(t, w.account.EditCoupon(id, func(o *stripefake.Coupon) { o.AmountOff = 333 }))
+	for _, other := range []stripefake.Coupon{
+		{AmountOff: 334, Currency: "eur", Duration: "once"}, {AmountOff: 333, Currency: "usd", Duration: "once"},
+		{AmountOff: 333, Currency: "eur", Duration: "forever"},
+	} {
+		require.NoError(t, w.account.EditCoupon(id, func(o *stripefake.Coupon) {
+			o.AmountOff, o.Currency, o.Duration = other.AmountOff, other.Currency, other.Duration
+		}))
+		_, err = w.processor.CreateSession(t.Context(), w.subscription("key"))
+		require.ErrorIs(t, err, stripeprocessor.ErrConflict)
+	}
+	require.NoError(t, w.account.EditCoupon(id, func(o *stripefake.Coupon) { o.Duration = "once" }))
 	_, err = w.processor.CreateSession(t.Context(), w.subscription("key"))
 	require.NoError(t, err)
+}
+
+// TestSessionsCouponOfOthers: a coupon that a session carries and that is not ours stays,
+// whatever its ID.
+func TestSessionsCouponOfOthers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	session := map[string]string{"app": "couponkit", "kind": "session"}
+	for id, metadata := range map[string]map[string]string{
+		"ck_s_staff": nil, "ck_s_other": {"app": "other", "kind": "session"}, "ck_s_mirror": {"app": "couponkit", "kind": "mirror"}, "staff": session,
+	} {
+		require.NoError(t, w.account.PlantCoupon(id, metadata))
+		w.account.TamperSessions(func(s *stripefake.Session) { s.CouponID = id })
+		s, err := w.processor.CreateSession(t.Context(), w.request(id))
+		require.NoError(t, err)
+		_, err = w.processor.ExpireSession(t.Context(), s.ID)
+		require.NoError(t, err)
+		require.NoError(t, w.processor.EndSession(t.Context(), s.ID))
+	}
+	require.Len(t, w.account.Coupons(), 4)
 }
 
 // TestTotalBounds: 0 is a session without payment, below the minimum is refused before
@@ -392,6 +428,11 @@ func TestTotalsAreCompared(t *testing.T) {
 				t.Errorf("the session is %s", s.Status)
 			}
 			require.Empty(t, w.account.Coupons())
+
+			w.account.TamperSessions(nil)
+			s, err := w.processor.CreateSession(t.Context(), w.subscription("key"))
+			require.NoError(t, err, "once Stripe counts again, the same request gets a session in its place")
+			require.Equal(t, processor.SessionOpen, s.Status)
 		})
 	}
 }
