@@ -119,6 +119,8 @@ func TestPreflight(t *testing.T) {
 		"thousandth of a percent":       {newCoupon(t, "a", "TEN", percentage("0.001")), "discountValue"},
 		"nothing":                       {coupon.Coupon{}, "discountType"},
 		"no name":                       {edited(newCoupon(t, "a", "TEN"), func(c *coupon.Coupon) { c.Name = " \t" }), "name"},
+		"no ID":                         {edited(newCoupon(t, "a", "TEN"), func(c *coupon.Coupon) { c.ID = "" }), "id"},
+		"uses below none":               {edited(newCoupon(t, "a", "TEN"), func(c *coupon.Coupon) { c.Limits.MaxUses = -1 }), "maxUses"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

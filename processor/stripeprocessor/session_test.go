@@ -276,6 +276,9 @@ func TestRequestIsChecked(t *testing.T) {
 		"long metadata":  {func(r *processor.SessionRequest) { r.Metadata["a"] = strings.Repeat("x", 501) }, "metadata.a"},
 		"brackets":       {func(r *processor.SessionRequest) { r.Metadata["a[b]"] = "x" }, "metadata.a[b]"},
 		"long key of it": {func(r *processor.SessionRequest) { r.Metadata[strings.Repeat("k", 41)] = "x" }, "metadata." + strings.Repeat("k", 41)},
+		"no key of it":   {func(r *processor.SessionRequest) { r.Metadata[""] = "x" }, "metadata"},
+		"half a letter":  {func(r *processor.SessionRequest) { r.Metadata["a"] = "\xc3" }, "metadata.a"},
+		"and in its key": {func(r *processor.SessionRequest) { r.Metadata["\xc3"] = "x" }, "metadata.\xc3"},
 		"too much of it": {func(r *processor.SessionRequest) {
 			for i := range 50 {
 				r.Metadata[fmt.Sprint("k", i)] = "x"
