@@ -54,6 +54,23 @@ func TestCreateOrder(t *testing.T) {
 	}
 }
 
+// TestIDsOfHosts: whatever a host makes of its IDs, those at Stripe are letters, digits,
+// dash and underscore, and each coupon has its own.
+func TestIDsOfHosts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	seen := map[string]bool{}
+	for i, id := range []string{"cpn_a/b", "cpn_a b", "cpn_ä", "cpn_a.b", "cpn_a"} {
+		c := newCoupon(t, "a", fmt.Sprintf("TEN%d", i))
+		c.ID = id
+		c = w.mirrored(c)
+		if strings.Trim(c.Mirror.CouponID, "abcdefghijklmnopqrstuvwxyz0123456789_-") != "" || seen[c.Mirror.CouponID] {
+			t.Errorf("%q became %q", id, c.Mirror.CouponID)
+		}
+		seen[c.Mirror.CouponID] = true
+	}
+}
+
 // TestPercentOnTheWire: what is sent equals what is stored, and what the wire could
 // not hold is refused before any call.
 func TestPercentOnTheWire(t *testing.T) {
@@ -360,16 +377,24 @@ func TestAdoption(t *testing.T) {
 	require.NoError(t, w.account.PlantCoupon("ck_cpn_a_r1", ours)) // of 5 %, not of 10.00 EUR
 	_, err = w.processor.EnsureMirror(t.Context(), c)
 	require.ErrorIs(t, err, stripeprocessor.ErrConflict, "another discount")
+	_, err = w.processor.EnsureMirror(t.Context(), newCoupon(t, "a", "TEN", percentage("5.01")))
+	require.ErrorIs(t, err, stripeprocessor.ErrConflict, "another percentage")
 
 	w = newWorld(t)
 	require.NoError(t, w.account.PlantCoupon("ck_cpn_a_r1", ours))
-	require.NoError(t, w.account.EditCoupon("ck_cpn_a_r1", func(o *stripefake.Coupon) {
-		o.PercentOff, o.AmountOff, o.Currency, o.Duration = 0, 1000, "eur", "forever"
-	}))
-	_, err = w.processor.EnsureMirror(t.Context(), c)
-	require.ErrorIs(t, err, stripeprocessor.ErrConflict, "another duration")
+	for _, other := range []stripefake.Coupon{
+		{AmountOff: 1000, Currency: "eur", Duration: "forever"},
+		{AmountOff: 1000, Currency: "usd", Duration: "once"},
+		{AmountOff: 1001, Currency: "eur", Duration: "once"},
+	} {
+		require.NoError(t, w.account.EditCoupon("ck_cpn_a_r1", func(o *stripefake.Coupon) {
+			o.PercentOff, o.AmountOff, o.Currency, o.Duration = 0, other.AmountOff, other.Currency, other.Duration
+		}))
+		_, err = w.processor.EnsureMirror(t.Context(), c)
+		require.ErrorIs(t, err, stripeprocessor.ErrConflict, "%+v", other)
+	}
 
-	require.NoError(t, w.account.EditCoupon("ck_cpn_a_r1", func(o *stripefake.Coupon) { o.Duration = "once" }))
+	require.NoError(t, w.account.EditCoupon("ck_cpn_a_r1", func(o *stripefake.Coupon) { o.AmountOff = 1000 }))
 	c = w.mirrored(c)
 	w.showsExactly(c, false, "after adoption")
 
@@ -717,6 +742,10 @@ func TestVerify(t *testing.T) {
 	verify(processor.MirrorInvalid, 1, "a coupon that is over")
 	require.NoError(t, w.account.DeleteCoupon(c.Mirror.CouponID))
 	verify(processor.MirrorMissing, 1, "a coupon that was deleted")
+	w.account.DropCode(c.Mirror.PromotionCodeID)
+	verify(processor.MirrorMissing, 1, "a promotion code that is gone")
+	c.Mirror.PromotionCodeID = ""
+	verify(processor.MirrorMissing, 0, "no promotion code on record")
 
 	w = newWorld(t)
 	c = w.mirrored(newCoupon(t, "a", "TEN"))
@@ -746,6 +775,7 @@ func TestVerifyCache(t *testing.T) {
 		}
 	}
 	c := w.mirrored(newCoupon(t, "a", "TEN"))
+	w.deliver()
 	verify(c, processor.MirrorValid, 1, "first")
 	verify(c, processor.MirrorValid, 0, "again")
 	w.clock.Advance(time.Minute)

@@ -173,7 +173,8 @@ func TestSessionCouponConflict(t *testing.T) {
 	_, err = w.processor.CreateSession(t.Context(), w.subscription("key"))
 	require.ErrorIs(t, err, stripeprocessor.ErrConflict)
 	for _, other := range []stripefake.Coupon{
-		{AmountOff: 334, Currency: "eur", Duration: "once"}, {AmountOff: 333, Currency: "usd", Duration: "once"},
+		{AmountOff: 334, Currency: "eur", Duration: "once"},
+		{AmountOff: 333, Currency: "usd", Duration: "once"},
 		{AmountOff: 333, Currency: "eur", Duration: "forever"},
 	} {
 		require.NoError(t, w.account.EditCoupon(id, func(o *stripefake.Coupon) {
