@@ -69,6 +69,14 @@ func damaged(w *world) (*records, map[string]stripeprocessor.FindingKind) {
 	require.NoError(w, w.account.EditCoupon("ck_cpn_renamed_r1", func(o *stripefake.Coupon) { o.Name = "By hand" }))
 	codeless := put("codeless", stripeprocessor.CodeMissing)
 	w.account.DropCode(codeless.Mirror.PromotionCodeID)
+	_, err = w.account.PlantCode(codeless.Mirror.CouponID, "BY-HAND", true, nil) // not ours, though on our coupon
+	require.NoError(w, err)
+	twice := put("twice", stripeprocessor.Orphan) // whose older object was left
+	require.NoError(w, w.account.PlantCoupon("ck_cpn_twice_r0", map[string]string{"app": "couponkit", "couponId": twice.ID, "kind": "mirror"}))
+	retried := put("retried", 0) // of whose two promotion codes the younger is off
+	_, err = w.account.PlantCode(retried.Mirror.CouponID, retried.Code.String(), false, map[string]string{"app": "couponkit", "couponId": retried.ID})
+	require.NoError(w, err)
+	hosts.put(edited(put("deleting", 0), func(c *coupon.Coupon) { c.State, c.Mirror = coupon.Deleting, coupon.Mirror{} }))
 	put("dead", stripeprocessor.WrongTerms)
 	require.NoError(w, w.account.EditCoupon("ck_cpn_dead_r1", func(o *stripefake.Coupon) { o.RedeemBy = w.clock.Now().Unix() }))
 	lost := put("lost", stripeprocessor.Unrecorded)
@@ -171,7 +179,7 @@ func TestSweepRepairs(t *testing.T) {
 			t.Errorf("%d sweeps have left %+v", sweeps, left)
 		}
 		for id, c := range hosts.byID {
-			if c.State == coupon.Pending {
+			if c.State != coupon.Active {
 				continue
 			}
 			status, err := w.processor.VerifyMirror(t.Context(), c)
