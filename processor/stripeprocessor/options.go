@@ -54,7 +54,8 @@ type Options struct {
 	// minimum.
 	MinimumCharge map[pricing.Currency]int64
 	// SessionLifetime is how long a session without ExpiresAt is open; default one
-	// hour. Stripe allows 30 minutes to 24 hours.
+	// hour. Stripe allows 30 minutes to 24 hours. The repetition of such a request is
+	// known as one for a day.
 	SessionLifetime time.Duration
 	// AutomaticTax lets Stripe add taxes to sessions. The totals of sessions and events
 	// are then those without what Stripe has added, which are the order's.

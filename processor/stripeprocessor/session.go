@@ -144,10 +144,11 @@ const maxSearchedPages = 20
 // identity in its metadata; nil when there is none. With ended, the newest that has
 // ended unpaid will do then.
 func (p *Processor) findSession(ctx context.Context, out *plan, ended bool) (*stripe.CheckoutSession, error) {
-	since := out.expiresAt.Add(-24 * time.Hour)
-	if now := p.options.Clock(); since.After(now) {
-		since = now.Add(-24 * time.Hour)
+	since := out.expiresAt
+	if out.request.ExpiresAt.IsZero() { // then the plan's is new each time, and tells nothing of the one before
+		since = p.options.Clock()
 	}
+	since = since.Add(-24 * time.Hour)
 	var last *stripe.CheckoutSession
 	seen := 0
 	for s, err := range p.sessions(ctx, since) {

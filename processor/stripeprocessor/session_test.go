@@ -544,6 +544,27 @@ func TestRepeatedWithoutExpiry(t *testing.T) {
 	}
 }
 
+// TestRepeatedWithoutExpiryWhileOpen: for as long as the first session can be paid, there
+// is no second one, however long that is.
+func TestRepeatedWithoutExpiryWhileOpen(t *testing.T) {
+	t.Parallel()
+	for _, lifetime := range []time.Duration{31 * time.Minute, 13 * time.Hour, 24*time.Hour - time.Minute} {
+		w := newWorld(t, func(o *stripeprocessor.Options, _ *stripefake.Options) { o.SessionLifetime = lifetime })
+		r := w.request("key")
+		r.ExpiresAt = time.Time{}
+		first, err := w.processor.CreateSession(t.Context(), r)
+		require.NoError(t, err)
+		w.clock.Advance(lifetime - time.Second)
+		again, err := w.processor.CreateSession(t.Context(), r)
+		require.NoError(t, err)
+		require.Equal(t, first.ID, again.ID, "open for %s", lifetime)
+		require.NoError(t, w.account.Pay(first.ID))
+		again, err = w.processor.CreateSession(t.Context(), r)
+		require.NoError(t, err)
+		require.Equal(t, first.ID, again.ID, "paid after %s", lifetime)
+	}
+}
+
 // TestExpireRace: a customer who pays between look and expiry keeps his session.
 func TestExpireRace(t *testing.T) {
 	t.Parallel()
