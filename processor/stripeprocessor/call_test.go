@@ -19,6 +19,7 @@ import (
 	"github.com/stripe/stripe-go/v86"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/stripeprocessor"
 	"github.com/couponkit/couponkit/processor/stripeprocessor/stripefake"
@@ -640,6 +641,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		"long session":           {testKey, stripeprocessor.Options{SessionLifetime: 25 * time.Hour}, "sessionLifetime"},
 		"tax behaviour":          {testKey, stripeprocessor.Options{TaxBehavior: "maybe"}, "taxBehavior"},
 		"account":                {testKey, stripeprocessor.Options{Account: "acct_1\r\n"}, "account"},
+		"negative minimum":       {testKey, stripeprocessor.Options{MinimumCharge: map[pricing.Currency]int64{pricing.EUR(): -1}}, "minimumCharge"},
 		"negative cache":         {testKey, stripeprocessor.Options{VerifyCacheTTL: -1}, "verifyCacheTTL"},
 		"unknown environment":    {testKey, stripeprocessor.Options{Environment: 9}, "environment"},
 	}

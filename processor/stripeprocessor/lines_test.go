@@ -286,9 +286,27 @@ func TestSteps(t *testing.T) {
 		{Name: "C", Quantity: 1, UnitAmount: 1000},
 		{Name: "S", Quantity: 1, UnitAmount: 500},
 	}, lines)
-	r.Lines[2].UnitAmount, r.Total = 1007, r.Total+1
+	// The step goes to the greater remainder, not to the earlier line.
+	r.Lines[2].UnitAmount, r.Lines[3].UnitAmount = 1004, 1006
+	lines, _, err = w.processor.PlanLines(r)
+	require.NoError(t, err)
+	require.Equal(t, []int64{1000, 1010}, []int64{lines[2].UnitAmount, lines[3].UnitAmount})
+	r.Lines[2].UnitAmount, r.Total = 1005, r.Total+1
 	_, _, err = w.processor.PlanLines(r)
 	requireField(t, err, "total")
+
+	// Two unit prices that are a step apart are those of one line.
+	r.Lines, r.Total = nil, 0
+	for i := range 60 {
+		l := processor.SessionLine{LineID: fmt.Sprint(i), Kind: pricing.Device, Name: "A", Quantity: 1, UnitAmount: 3340}
+		rest := l
+		rest.Quantity, rest.UnitAmount = 2, 3330
+		r.Lines, r.Total = append(r.Lines, l, rest), r.Total+10_000
+	}
+	lines, _, err = w.processor.PlanLines(r)
+	require.NoError(t, err)
+	require.Len(t, lines, 60)
+	require.Equal(t, stripeprocessor.PlannedLine{Name: "3 × A", Quantity: 1, UnitAmount: 10_000}, lines[0])
 }
 
 // TestManyLines: more than Stripe takes become lines of quantity 1, and what is still

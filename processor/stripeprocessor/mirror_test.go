@@ -1,6 +1,7 @@
 package stripeprocessor_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -778,6 +779,12 @@ func TestVerifyCache(t *testing.T) {
 	w.deliver()
 	verify(c, processor.MirrorValid, 1, "first")
 	verify(c, processor.MirrorValid, 0, "again")
+	later := edited(c, func(c *coupon.Coupon) { c.Mirror.Revision++ })
+	verify(later, processor.MirrorValid, 0, "of a revision that Stripe does not know")
+	ended, end := context.WithCancel(t.Context())
+	end()
+	_, err := w.processor.VerifyMirror(ended, c)
+	require.ErrorIs(t, err, context.Canceled)
 	w.clock.Advance(time.Minute)
 	verify(c, processor.MirrorValid, 1, "after a minute")
 
@@ -808,13 +815,15 @@ func TestVerifyCache(t *testing.T) {
 	verify(many[0], processor.MirrorValid, 1, "the oldest of many")
 }
 
-// deliver parses every event of the account, as a webhook does.
+// deliver parses every event since it was last called, as a webhook does.
 func (w *world) deliver() {
 	w.Helper()
-	for _, e := range w.account.Events() {
+	events := w.account.Events()
+	for _, e := range events[w.delivered:] {
 		_, err := w.processor.ParseEvent(e.Payload, w.account.Sign(e.Payload, w.clock.Now()))
 		require.NoError(w, err)
 	}
+	w.delivered = len(events)
 }
 
 // TestMirrorsOverPages: every mirror of ours, over more than a page, while the

@@ -111,6 +111,29 @@ func kinds(found []stripeprocessor.Finding) map[string]stripeprocessor.FindingKi
 	return out
 }
 
+// TestSweepLeavesWhatIsInUse: the coupon of a session that can still be paid, and the
+// object that becomes the mirror because the one on record is gone.
+func TestSweepLeavesWhatIsInUse(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.subscription("key")
+	r.ExpiresAt = w.clock.Now().Add(23 * time.Hour)
+	s, err := w.processor.CreateSession(t.Context(), r)
+	require.NoError(t, err)
+	c := w.mirrored(newCoupon(t, "a", "TEN"))
+	hosts := &records{}
+	hosts.put(edited(c, func(c *coupon.Coupon) { c.Mirror.CouponID, c.Mirror.Revision = "ck_cpn_a_r2", 2 }))
+	w.clock.Advance(22 * time.Hour)
+	found := w.sweep(stripeprocessor.SweepOptions{Coupon: hosts.coupon, Repair: true})
+	require.Len(t, found, 1)
+	require.True(t, found[0].Repaired, "%+v", found[0])
+	c.Mirror = found[0].Now
+	status, err := w.processor.VerifyMirror(t.Context(), c)
+	require.NoError(t, err)
+	require.Equal(t, processor.MirrorValid, status)
+	require.NoError(t, w.account.Pay(s.ID))
+}
+
 // TestSweepReports and changes nothing.
 func TestSweepReports(t *testing.T) {
 	t.Parallel()
