@@ -279,8 +279,13 @@ func (request linkRequest) price(faults *pricing.ValidationError) pricing.Money 
 
 // comeBack sends a customer who has left the payment page to his order. The page
 // is asked for by the key of the checkout, because its address was needed before
-// there was an order.
+// there was an order. It is a browser that asks: somebody whose sign-in has ended
+// while he paid signs in again and gets there.
 func (a *API) comeBack(w http.ResponseWriter, r *http.Request) error {
+	if _, known := sessionFrom(r.Context()); !known {
+		http.Redirect(w, r, "/login?next="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
+		return nil
+	}
 	order, err := a.Orders.OrderByKey(r.Context(), customerOf(r).ID, r.URL.Query().Get("key"))
 	if errors.Is(err, store.ErrNotFound) {
 		http.Redirect(w, r, "/cart", http.StatusSeeOther)

@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -82,6 +83,7 @@ func TestTheCustomerComesBack(t *testing.T) {
 	back := ann.onPaymentPage(bought.text("url"), "pay").is(http.StatusSeeOther).header.Get("Location")
 	require.Equal(t, "/orders/"+bought.text("orderId"), ann.get(w.path(back)).is(http.StatusSeeOther).header.Get("Location"))
 	require.Equal(t, "/cart", w.as(t, "ben").get(w.path(back)).is(http.StatusSeeOther).header.Get("Location"), "the key is the customer's own")
+	require.Equal(t, "/login?next="+url.QueryEscape(w.path(back)), w.browser(t).get(w.path(back)).is(http.StatusSeeOther).header.Get("Location"), "whose sign-in has ended")
 }
 
 // TestPlaceAndPointsComeBack: a session that ends unpaid, whichever way, frees the
