@@ -229,3 +229,15 @@ func TestNoRunInTheBackgroundLastsForEver(t *testing.T) {
 		eventually(t, "the mirror is back", func() bool { return ann.get("/payment/apply-coupon/STEADY").status == http.StatusOK })
 	})
 }
+
+// TestAFailureSignsNobodyOut: an administrator gets the page while the service cannot
+// tell who he is. It asks the interface, which says what is the matter.
+func TestAFailureSignsNobodyOut(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	admin := w.as(t, "admin")
+	admin.loose = true
+	require.NoError(t, w.Shop.Close()) // its sign-ins cannot be read any more
+	admin.get("/admin/coupon/all").refused(http.StatusServiceUnavailable, "unavailable")
+	admin.get("/admin/coupons").is(http.StatusOK)
+}

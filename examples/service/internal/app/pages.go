@@ -12,10 +12,10 @@ import (
 func registerPages(mux *http.ServeMux, calls *api.API) error {
 	site, err := web.New(web.Options{Who: func(r *http.Request) (signedIn, administrator bool) {
 		session, known, err := calls.Session(r)
-		if err != nil || !known {
-			return false, false // the page that is shown then asks the API and reports the failure
+		if err != nil {
+			return true, true // the page that is shown then asks the API, which reports the failure
 		}
-		return true, session.User.Role == shop.Administrator
+		return known, session.User.Role == shop.Administrator
 	}})
 	if err != nil {
 		return err

@@ -1,7 +1,10 @@
 package browsertest_test
 
 import (
+	"fmt"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/examples/service/internal/api"
 )
@@ -11,6 +14,15 @@ import (
 func (w *world) signedOutElsewhere(p page) {
 	w.t.Helper()
 	p.must(p.SetCookie(api.SessionCookie, "ended"))
+}
+
+// signInElsewhere signs a demo user in as another tab of the same browser does.
+func (p page) signInElsewhere(name string) {
+	p.t.Helper()
+	var status int
+	p.eval(fmt.Sprintf(`fetch("/login", {method: "POST", headers: {"Content-Type": "application/json"},
+		body: JSON.stringify({email: "%[1]s@example.org", password: "%[1]s-demo-1"})}).then((answer) => answer.status)`, name), &status)
+	require.Equal(p.t, 200, status)
 }
 
 // signIn fills the form of the sign-in.
@@ -32,5 +44,67 @@ func TestASignInThatEndsWhilePayingLeadsToTheOrder(t *testing.T) {
 		p.signIn("ann")
 		p.orderIs("paid")
 		p.see("#totals", "€99.00")
+	})
+}
+
+// A sign-in that has ended before does not stand in the way of signing out.
+func TestSigningOutTwice(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.as(ann)
+		p.visit("/cart")
+		p.visible("#sign-out")
+		w.signedOutElsewhere(p)
+		p.click("#sign-out")
+		p.visible("#email")
+	})
+}
+
+// A page goes on after somebody has signed in again in another tab, and never acts
+// for another account than the one that it shows.
+func TestSigningInAgainInAnotherTab(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.as(ann)
+		p.fillCart(earbuds())
+		p.signInElsewhere("ben")
+		for range 2 {
+			p.click("#pay-now")
+			p.see("#checkout [data-code=account_changed]", "Another account is signed in now.")
+			p.hold(`!document.querySelector("#pay-now").disabled`)
+		}
+		p.signInElsewhere("ann")
+		p.toPayment("99.00 EUR")
+		p.pay()
+	})
+}
+
+// An administrator whose sign-in has ended is told where to sign in.
+func TestASignInThatEndsOnTheListIsRenewed(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.administer()
+		w.signedOutElsewhere(p)
+		p.fill("#search", "summer")
+		p.see("#state", "Sign in first.")
+		p.click("#state a")
+		p.signIn("admin")
+		p.firstRow("SUMMER10")
+		p.address("/admin/coupons?search=summer")
+	})
+}
+
+// A page that could not ask who is signed in says so, and knows it as soon as the
+// service answers.
+func TestAPageAsksAgainWhoIsSignedIn(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.as(ann)
+		p.must(p.Cut("/session"))
+		p.visit("/plans")
+		p.see("#toasts", "The server cannot be reached.")
+		p.gone("#sign-in")
+		p.must(p.Release())
+		p.see("#account-name", "Ann Archer")
+		p.gone("#toasts .toast")
+		p.click("[data-item=family] button")
+		p.see("[data-total=total]", "€49.00")
+		p.toPayment("49.00 EUR")
 	})
 }

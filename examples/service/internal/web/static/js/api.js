@@ -12,14 +12,37 @@ class ApiError extends Error {
 
 let signedIn; // the promise of GET /session
 
-// session returns {user, csrfToken}; user is null when nobody is signed in.
+// session returns {user, csrfToken}; user is null when nobody is signed in. A failure is
+// not kept: the next call asks again.
 function session() {
-  signedIn ??= request("GET", "/session");
+  signedIn ??= request("GET", "/session").catch((error) => {
+    signedIn = undefined;
+    throw error;
+  });
   return signedIn;
 }
 
 // request returns the parsed body of the answer, null when it has none.
-async function request(method, path, { body, headers = {}, signal } = {}) {
+async function request(method, path, options) {
+  try {
+    return await send(method, path, options);
+  } catch (error) {
+    if (error.code !== "csrf_token_invalid") throw error;
+    await renew();
+    return send(method, path, options);
+  }
+}
+
+// renew asks anew who is signed in: who has signed in again, in another tab perhaps,
+// has another token. What the page shows of one account is not done by another one.
+async function renew() {
+  const before = await session();
+  const now = await send("GET", "/session");
+  if (now.user?.id !== before.user?.id) throw new ApiError(403, { code: "account_changed", detail: "Another account is signed in now. Load the page again." });
+  signedIn = Promise.resolve(now);
+}
+
+async function send(method, path, { body, headers = {}, signal } = {}) {
   const init = { method, signal, credentials: "same-origin", headers: { Accept: "application/json", ...headers } };
   if (method !== "GET") init.headers["X-CSRF-Token"] = (await session()).csrfToken ?? "";
   if (body !== undefined) {

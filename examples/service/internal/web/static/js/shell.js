@@ -1,6 +1,6 @@
 // What every page has: who is signed in, the appearance, the count of the cart,
 // messages, and dialogs that close.
-import { get, post, session } from "./api.js";
+import { get, post, session, signInAddress } from "./api.js";
 import { byId, el, icon } from "./dom.js";
 import { number } from "./format.js";
 import * as basket from "./shop/basket.js";
@@ -16,14 +16,26 @@ async function start() {
   // somebody who has signed out since.
   addEventListener("pageshow", (event) => event.persisted && location.reload());
   byId("sign-out").addEventListener("click", signOut);
-  let user = null;
-  try {
-    user = (await session()).user;
-  } catch (error) {
-    toast(error.message, "danger");
-  }
+  const user = await visitor();
   showUser(user);
   return user;
+}
+
+// visitor returns who is signed in. It asks until it is told: a page that took
+// somebody for nobody would send him to sign in for as long as it is open.
+async function visitor() {
+  const pause = 2000;
+  let complaint = null;
+  for (;;) {
+    try {
+      const { user } = await session();
+      if (complaint) dismiss(complaint);
+      return user;
+    } catch (error) {
+      complaint ??= toast(error.message, "danger");
+      await new Promise((done) => setTimeout(done, pause));
+    }
+  }
 }
 
 function showUser(user) {
@@ -52,10 +64,10 @@ async function refreshPoints() {
 async function signOut() {
   try {
     await post("/logout");
-    location.assign("/login");
   } catch (error) {
-    toast(error.message, "danger");
+    if (error.status !== 401) return toast(error.message, "danger");
   }
+  return location.assign("/login"); // also when the sign-in has ended before
 }
 
 function showCount() {
@@ -90,8 +102,8 @@ function dialogs() {
   }
 }
 
-// toast shows a message above everything, dialogs included. Errors stay until they
-// are closed.
+// toast shows a message above everything, dialogs included, and returns it. Errors stay
+// until they are closed.
 function toast(message, kind = "good") {
   const host = byId("toasts");
   const item = el("div", { class: `toast toast-${kind}`, role: kind === "danger" ? "alert" : "status" }, el("p", {}, message),
@@ -100,6 +112,7 @@ function toast(message, kind = "good") {
   if (host.matches(":popover-open")) host.hidePopover();
   host.showPopover(); // again, to be above a dialog that was opened since
   if (kind !== "danger") setTimeout(() => dismiss(item), 5000);
+  return item;
 }
 
 function dismiss(item) {
@@ -117,4 +130,8 @@ function showState(host, title, text, action) {
 // retry is a button that tries again.
 const retry = (call) => el("button", { class: "button", type: "button", onclick: call }, "Try again");
 
-export { isAdministrator, refreshPoints, retry, showState, start, toast };
+// remedy is what helps after an error: to sign in, when the sign-in has ended, or to
+// try again.
+const remedy = (error, call) => (error.status === 401 ? el("a", { class: "button button-primary", href: signInAddress() }, "Sign in") : retry(call));
+
+export { isAdministrator, refreshPoints, remedy, retry, showState, start, toast };

@@ -2,7 +2,7 @@
 import { get, signInAddress } from "../api.js";
 import { byId, el } from "../dom.js";
 import { day, discount, lastDay, moment, money, number, plural } from "../format.js";
-import { isAdministrator, retry, showState, start, toast } from "../shell.js";
+import { isAdministrator, remedy, showState, start, toast } from "../shell.js";
 import { chart } from "./chart.js";
 import { scopes } from "./columns.js";
 
@@ -32,7 +32,7 @@ async function show() {
     byId("more").addEventListener("click", showRedemptions);
   } catch (error) {
     byId("content").hidden = true;
-    showState(byId("state"), "The coupon could not be loaded", error.message, retry(show));
+    showState(byId("state"), "The coupon could not be loaded", error.message, remedy(error, show));
   }
   byId("loading")?.remove();
 }

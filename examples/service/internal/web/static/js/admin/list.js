@@ -3,7 +3,7 @@
 import { get, patch, remove, signInAddress } from "../api.js";
 import { byId, debounce, el, icon } from "../dom.js";
 import { plural } from "../format.js";
-import { isAdministrator, showState, start, toast } from "../shell.js";
+import { isAdministrator, remedy, showState, start, toast } from "../shell.js";
 import { row, skeleton } from "./columns.js";
 import { openForm } from "./form.js";
 import * as address from "./query.js";
@@ -125,8 +125,7 @@ function showFailure(error) {
   byId("coupons").setAttribute("aria-busy", "false");
   byId("pager").hidden = true;
   byId("count").textContent = "";
-  const again = el("button", { class: "button", type: "button", onclick: refresh }, "Try again");
-  showState(byId("state"), "The coupons could not be loaded", error.message, again);
+  showState(byId("state"), "The coupons could not be loaded", error.message, remedy(error, refresh));
 }
 
 function showPager() {
