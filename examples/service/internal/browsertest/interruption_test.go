@@ -91,6 +91,24 @@ func TestASignInThatEndsOnTheListIsRenewed(t *testing.T) {
 	})
 }
 
+// Every click on a quantity counts, also those that come before the prices of the
+// first one.
+func TestEveryClickOnAQuantityCounts(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.as(ann)
+		p.fillCart(earbuds())
+		p.must(p.Hold("/payment/quote"))
+		for range 3 {
+			p.click(`[data-focus^="One more"]`)
+		}
+		p.must(p.Release())
+		p.see("[data-total=total]", "€396.00")
+		p.see("#lines output", "4")
+		p.click(`[data-focus^="One less"]`)
+		p.see("[data-total=total]", "€297.00")
+	})
+}
+
 // A page that could not ask who is signed in says so, and knows it as soon as the
 // service answers.
 func TestAPageAsksAgainWhoIsSignedIn(t *testing.T) {

@@ -25,15 +25,18 @@ function add(kind, itemId) {
   save(list);
 }
 
-// set changes a quantity; 0 removes the line.
-function set(kind, itemId, quantity) {
+// step changes a quantity by what was clicked, from what the cart holds: a page that
+// waits for its quote shows an older one. A line without a quantity is removed.
+function step(kind, itemId, by) {
   const list = lines();
   const line = list.find(same(kind, itemId));
-  if (line) line.quantity = quantity;
+  if (line) line.quantity += by;
   save(list.filter((each) => each.quantity > 0));
 }
+
+const remove = (kind, itemId) => save(lines().filter((line) => !same(kind, itemId)(line)));
 
 const clear = () => save([]);
 const count = () => lines().reduce((sum, line) => sum + line.quantity, 0);
 
-export { add, clear, count, lines, set };
+export { add, clear, count, lines, remove, step };

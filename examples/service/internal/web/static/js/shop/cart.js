@@ -16,7 +16,7 @@ async function load() {
   try {
     const shop = await catalog();
     names = new Map(Object.entries(lists).flatMap(([kind, list]) => shop[list].map((item) => [`${kind} ${item.id}`, item.name])));
-    for (const line of basket.lines()) if (!names.has(`${line.kind} ${line.itemId}`)) basket.set(line.kind, line.itemId, 0); // no longer sold
+    for (const line of basket.lines()) if (!names.has(`${line.kind} ${line.itemId}`)) basket.remove(line.kind, line.itemId); // no longer sold
     open(shop);
   } catch (error) {
     showState(byId("state"), "The cart could not be loaded", error.message, retry(load));
@@ -54,16 +54,16 @@ function showLines(quote) {
 
 function item(line, currency) {
   const name = names.get(`${line.kind} ${line.itemId}`) ?? line.itemId;
-  const change = (quantity) => () => {
-    basket.set(line.kind, line.itemId, quantity);
+  const change = (how, ...by) => () => {
+    how(line.kind, line.itemId, ...by);
     refresh();
   };
-  const button = (label, text, quantity) => el("button", { type: "button", "aria-label": `${label} ${name}`, "data-focus": `${label} ${line.kind} ${line.itemId}`, onclick: change(quantity) }, text);
+  const button = (label, text, by) => el("button", { type: "button", "aria-label": `${label} ${name}`, "data-focus": `${label} ${line.kind} ${line.itemId}`, onclick: change(basket.step, by) }, text);
   return el("li", { class: "line", "data-line": line.id, "data-item": line.itemId },
     el("span", { class: "line-name" }, name), linePrice(line, currency),
     el("span", { class: "line-meta" },
-      el("span", { class: "stepper" }, button("One less:", "−", line.quantity - 1), el("output", { "aria-label": `Quantity of ${name}` }, String(line.quantity)), button("One more:", "+", line.quantity + 1)),
-      el("button", { class: "link-button", type: "button", "aria-label": `Remove ${name}`, onclick: change(0) }, "Remove")),
+      el("span", { class: "stepper" }, button("One less:", "−", -1), el("output", { "aria-label": `Quantity of ${name}` }, String(line.quantity)), button("One more:", "+", 1)),
+      el("button", { class: "link-button", type: "button", "aria-label": `Remove ${name}`, onclick: change(basket.remove) }, "Remove")),
     lineDiscount(line, currency));
 }
 
