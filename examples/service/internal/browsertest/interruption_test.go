@@ -109,6 +109,31 @@ func TestEveryClickOnAQuantityCounts(t *testing.T) {
 	})
 }
 
+// What the processor answers after the form was closed is shown beside the form that
+// is open then, and does not close it.
+func TestALateAnswerLeavesTheNextFormAlone(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.administer()
+		for _, code := range []string{"TENOFF", "FIRST"} {
+			p.begin(code, "PERCENTAGE", "10")
+			p.must(p.Hold("/admin/coupon"))
+			p.click("#save")
+			p.hold(`document.querySelector("#save").getAttribute("aria-disabled") === "true"`)
+			p.click("#coupon-dialog [data-close]")
+			p.gone("#coupon-dialog")
+			p.click("#new-coupon")
+			p.fill("#f-code", "SECOND")
+			p.must(p.Release())
+			p.see("#toasts", map[string]string{"TENOFF": "TENOFF was not saved. A coupon with this code exists already.", "FIRST": "FIRST is ready to use."}[code])
+			p.gone("#coupon-form .field-error")
+			p.visible("#coupon-dialog")
+			p.hold(`document.querySelector("#f-code").value === "SECOND"`)
+			p.click("#coupon-dialog [data-close]")
+			p.gone("#coupon-dialog")
+		}
+	})
+}
+
 // A page that could not ask who is signed in says so, and knows it as soon as the
 // service answers.
 func TestAPageAsksAgainWhoIsSignedIn(t *testing.T) {

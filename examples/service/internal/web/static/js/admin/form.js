@@ -22,6 +22,7 @@ const scopeHints = {
 let editing = null; // the coupon that is edited, null while one is created
 let onSaved = () => {};
 let busy = false;
+let opened = 0; // how often; what was asked for one form is not shown in the next
 
 form.addEventListener("submit", (event) => {
   event.preventDefault();
@@ -36,19 +37,25 @@ byId("generate").addEventListener("click", generate);
 // openForm opens the dialog; coupon is null to create one. The callback is told of
 // the coupon that the server has stored, and whether it is new.
 async function openForm(coupon, saved) {
+  const mine = (opened += 1);
   onSaved = saved;
   editing = null;
+  setBusy(false);
   form.reset();
   clearErrors();
   for (const each of Object.values(pickers)) each.set([]);
   if (coupon) {
+    let current;
     try {
-      editing = await get(`/admin/coupon/${encodeURIComponent(coupon.id)}`); // the list may be old, and leaves the addresses out
+      current = await get(`/admin/coupon/${encodeURIComponent(coupon.id)}`); // the list may be old, and leaves the addresses out
     } catch (error) {
       toast(`${coupon.code} cannot be edited now. ${error.message}`, "danger");
       return;
     }
-    await fill(editing);
+    const names = await itemNames();
+    if (mine !== opened) return;
+    editing = current;
+    fill(editing, names);
   } else {
     inputs.maxUsesPerUser.value = "1";
   }
@@ -70,7 +77,7 @@ function lock(locked) {
   byId("f-code-hint").hidden = locked;
 }
 
-async function fill(coupon) {
+function fill(coupon, names) {
   inputs.code.value = coupon.code;
   inputs.name.value = coupon.name;
   inputs.discountType.value = coupon.discountType;
@@ -84,7 +91,6 @@ async function fill(coupon) {
   inputs.maxUsesPerUser.value = coupon.maxUsesPerUser ?? "";
   inputs.minPurchase.value = coupon.minPurchase ?? "";
   inputs.expiresAt.value = lastDay(coupon.expiresAt);
-  const names = await itemNames();
   const items = (kind, ids) => (ids ?? []).map((id) => ({ id, name: names.get(`${kind} ${id}`) ?? id }));
   pickers.planIds.set(items("plans", coupon.planIds));
   pickers.deviceIds.set(items("devices", coupon.deviceIds));
@@ -226,15 +232,19 @@ async function save() {
     showFaults(faults);
     return;
   }
+  const mine = opened;
+  const code = inputs.code.value;
+  const created = editing === null;
+  const open = () => mine === opened && dialog.open;
   setBusy(true);
   try {
-    const created = editing === null;
     onSaved(created ? await create() : await update(), created);
-    dialog.close();
+    if (open()) dialog.close();
   } catch (error) {
-    showProblem(error);
+    if (open()) showProblem(error);
+    else toast(`${code} was not saved. ${error.message}`, "danger"); // the form was closed meanwhile
   } finally {
-    setBusy(false);
+    if (mine === opened) setBusy(false);
   }
 }
 
