@@ -6,7 +6,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/examples/service/internal/api"
+	"github.com/couponkit/couponkit/pricing"
 )
 
 // signedOutElsewhere lets the tab's sign-in end, as time or another tab does, without
@@ -131,6 +134,76 @@ func TestALateAnswerLeavesTheNextFormAlone(t *testing.T) {
 			p.click("#coupon-dialog [data-close]")
 			p.gone("#coupon-dialog")
 		}
+	})
+}
+
+// A switch that has answered does not take the focus from what somebody does by then.
+func TestASwitchLeavesTheFocusWhereItIs(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.administer()
+		toggle := rowOf("SUMMER10") + " [data-action=toggle]"
+		p.must(p.Hold("/admin/coupon/" + w.coupon("SUMMER10").ID))
+		p.click(toggle)
+		p.hold(fmt.Sprintf(`document.querySelector(%q).disabled`, toggle))
+		p.click("#search")
+		p.must(p.Release())
+		p.hold(fmt.Sprintf(`!document.querySelector(%q).disabled`, toggle))
+		p.hold(`document.activeElement.id === "search"`)
+
+		p.click(toggle) // and whoever has stayed finds it where it was
+		p.hold(fmt.Sprintf(`!document.querySelector(%q).disabled && document.activeElement === document.querySelector(%[1]q)`, toggle))
+	})
+}
+
+// A coupon that another administrator has deleted leaves the table as soon as that
+// is known, and nothing wrong is said about it.
+func TestACouponThatIsGoneLeavesTheTable(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.administer()
+		for _, code := range []string{"OLD", "SOON"} {
+			require.NoError(w.t, w.Service.Delete(w.t.Context(), w.coupon(code).ID))
+		}
+		p.click(rowOf("OLD") + " [data-action=toggle]")
+		p.see("#toasts", "OLD was deleted by somebody else.")
+		p.gone(rowOf("OLD"))
+		p.gone(rowOf("SOON"))
+	})
+}
+
+// reserve opens checkouts of a customer with a coupon.
+func (w *world) reserve(userID, code string, count int) {
+	w.t.Helper()
+	for range count {
+		_, err := w.Service.Checkout(w.t.Context(), couponkit.CheckoutRequest{
+			Customer: eligibility.Customer{ID: userID}, Code: code, SuccessURL: w.URL + "/plans", CancelURL: w.URL + "/cart",
+			Cart: pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
+				{ID: "1", Kind: pricing.Accessory, ItemID: "earbuds", Quantity: 1, UnitPrice: 99_00},
+			}},
+		})
+		require.NoError(w.t, err)
+	}
+}
+
+// Two clicks on the button for more bring the next redemptions once.
+func TestMoreRedemptionsAreShownOnce(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		w.reserve(ann, "SUMMER10", 120)
+		p := w.administer()
+		p.visit("/admin/coupons/" + w.coupon("SUMMER10").ID)
+		p.see("#redemptions-count", "120 redemptions")
+		rows := func(count int) {
+			w.t.Helper()
+			p.hold(fmt.Sprintf(`document.querySelectorAll("#redemption-rows tr").length === %d`, count))
+		}
+		rows(50)
+		p.must(p.Hold("/admin/coupon/"))
+		p.click("#more")
+		p.click("#more")
+		p.must(p.Release())
+		rows(100)
+		p.click("#more")
+		rows(120)
+		p.gone("#more")
 	})
 }
 

@@ -11,6 +11,7 @@ const origins = { checkout: "Checkout", points: "Points", payment: "Payment" };
 const badges = { completed: "badge badge-good", reserved: "badge badge-notice", released: "badge" };
 let next = "";
 let shown = 0;
+let asking = false;
 
 const user = await start();
 if (isAdministrator(user)) await show();
@@ -70,6 +71,8 @@ function showCoupon(coupon) {
 }
 
 async function showRedemptions() {
+  if (asking) return; // a second click would bring the same redemptions again
+  asking = true;
   try {
     const page = await get(`/admin/coupon/${id}/redemptions?${new URLSearchParams({ pageSize: 50, ...(next && { after: next }) })}`);
     next = page.next ?? "";
@@ -81,6 +84,8 @@ async function showRedemptions() {
     byId("more-row").hidden = next === "";
   } catch (error) {
     toast(error.message, "danger");
+  } finally {
+    asking = false;
   }
 }
 

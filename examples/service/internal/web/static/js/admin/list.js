@@ -160,9 +160,21 @@ async function toggle(coupon) {
     replace(await patch(`/admin/coupon/${encodeURIComponent(coupon.id)}/status`, { active: wanted.active }));
   } catch (error) {
     replace(coupon);
-    toast(`${coupon.code} is still ${coupon.active ? "active" : "inactive"}. ${error.message}`, "danger");
+    failed(coupon, `is still ${coupon.active ? "active" : "inactive"}`, error);
   }
-  rowOf(coupon)?.querySelector('[data-action="toggle"]').focus();
+  // A button that is disabled loses the focus; whoever has gone on meanwhile keeps it.
+  if (document.activeElement === document.body) rowOf(coupon)?.querySelector('[data-action="toggle"]').focus();
+}
+
+// failed says what has become of a coupon that could not be changed. One that somebody
+// else has deleted leaves the table.
+function failed(coupon, state, error) {
+  if (error.status !== 404) {
+    toast(`${coupon.code} ${state}. ${error.message}`, "danger");
+    return;
+  }
+  toast(`${coupon.code} was deleted by somebody else.`, "danger");
+  refresh();
 }
 
 function edit(coupon) {
@@ -190,7 +202,7 @@ function askToRemove(coupon) {
       byId("search").focus();
     } catch (error) {
       dialog.close();
-      toast(`${coupon.code} was not deleted. ${error.message}`, "danger");
+      failed(coupon, "was not deleted", error);
     } finally {
       confirm.disabled = false;
     }
