@@ -144,6 +144,31 @@ func TestARefusalAtTheCheckoutIsShown(t *testing.T) {
 		require.NoError(w.t, err)
 		p.click("#pay-now")
 		p.see("#coupon-message [data-code=coupon_inactive]", "This coupon is not active.")
+		p.see(".coupon-applied", "Not applied")
+		p.see("[data-total=total]", "€99.00")
+		p.gone("[data-total=discount]")
+		p.hold(`document.querySelector("#pay-now").disabled`)
+		p.click("#remove-coupon")
+		p.toPayment("99.00 EUR")
+	})
+}
+
+// A code that is refused is the only one that counts: not one before it, whose price
+// never came.
+func TestARefusedCodeLeavesNoneApplied(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.as(ann)
+		p.fillCart(earbuds())
+		p.must(p.Cut("/payment/quote"))
+		p.apply("SUMMER10")
+		p.see("#checkout", "The server cannot be reached.")
+		p.must(p.Release())
+		p.apply("NOSUCHCODE")
+		p.see("#coupon-message [data-code=coupon_not_found]", "This coupon code does not exist.")
+		p.click("input[name=shipping][value=express]")
+		p.see("[data-total=total]", "€111.90")
+		p.gone("[data-total=discount]")
+		p.gone("#coupon-name")
 	})
 }
 

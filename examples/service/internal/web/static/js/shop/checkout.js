@@ -116,12 +116,14 @@ function checkout(host, options) {
     }
   }
 
+  // refused shows why, beside what is to be paid now.
   async function refused(error) {
     if (error.code === "cart_totals_invalid") {
       await requote(); // the customer sees the new totals before he pays
       showProblem(error);
     } else if (aboutCoupon.has(error.code)) {
-      box.problem(error);
+      await requote();
+      if (!box.refused()) box.problem(error);
     } else {
       showProblem(error);
       payButton.disabled = false;

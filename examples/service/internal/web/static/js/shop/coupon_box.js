@@ -38,6 +38,8 @@ function couponBox(host, currency, changed) {
       pending = applied.code;
       await changed();
     } catch (error) {
+      applied = null; // nor is a code applied that was found before and never priced
+      pending = "";
       refuse([{ code: error.code, text: error.message, params: error.params }], code);
     }
   }
@@ -102,6 +104,8 @@ function couponBox(host, currency, changed) {
       showChip(applied, rejections);
       if (rejections.length > 0) refuse(rejections.map((each) => ({ ...each, text: sentence(each, currency) })), pending);
     },
+    // refused tells whether the box shows a refusal.
+    refused: () => reasons.childElementCount > 0,
     // problem shows a refusal that came at the checkout itself.
     problem: (error) => refuse([{ code: error.code, text: error.message, params: error.params }], pending),
   };
