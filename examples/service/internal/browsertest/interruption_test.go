@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
@@ -152,6 +153,19 @@ func TestASwitchLeavesTheFocusWhereItIs(t *testing.T) {
 
 		p.click(toggle) // and whoever has stayed finds it where it was
 		p.hold(fmt.Sprintf(`!document.querySelector(%q).disabled && document.activeElement === document.querySelector(%[1]q)`, toggle))
+	})
+}
+
+// Whoever has edited a coupon goes on from its row, which is another one then.
+func TestTheFocusComesBackToTheRow(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.administer()
+		p.click(rowOf("VIP15") + " [data-action=edit]")
+		p.fill("#f-name", "Renamed")
+		p.press(kb.Enter)
+		p.see(rowOf("VIP15"), "Renamed")
+		p.gone("#coupon-dialog")
+		p.hold(fmt.Sprintf(`document.activeElement === document.querySelector(%q)`, rowOf("VIP15")+" [data-action=edit]"))
 	})
 }
 

@@ -238,8 +238,9 @@ async function save() {
   const open = () => mine === opened && dialog.open;
   setBusy(true);
   try {
-    onSaved(created ? await create() : await update(), created);
-    if (open()) dialog.close();
+    const coupon = created ? await create() : await update();
+    if (open()) dialog.close(); // which gives the focus back to what the table is about to replace
+    onSaved(coupon, created);
   } catch (error) {
     if (open()) showProblem(error);
     else toast(`${code} was not saved. ${error.message}`, "danger"); // the form was closed meanwhile
