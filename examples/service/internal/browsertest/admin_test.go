@@ -278,6 +278,20 @@ func TestRedemptionsAreShown(t *testing.T) {
 	})
 }
 
+// A chart that could not count everything says so: its empty days may be none.
+func TestAChartThatMissesUsesSaysSo(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p, detail := w.as(ada), "/admin/coupons/"+w.coupon("SUMMER10").ID
+		p.visit(detail)
+		p.visible("#chart svg")
+		p.gone("#usage-partial")
+		p.must(p.Answer("/admin/coupon/"+w.coupon("SUMMER10").ID+"/usage", `{"days":[{"date":"2026-11-20","completed":10000,"reserved":0}],"complete":false}`))
+		p.visit(detail)
+		p.visible("#chart svg")
+		p.see("#usage-partial", "the oldest are missing")
+	})
+}
+
 // manyCoupons makes coupons BULK01, BULK02 and so on.
 func (w *world) manyCoupons(count int) {
 	w.t.Helper()

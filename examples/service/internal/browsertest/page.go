@@ -3,6 +3,7 @@ package browsertest
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -89,6 +90,26 @@ func (t *Tab) Hold(path string) error {
 // Cut lets requests to addresses that begin with a path fail, as if there was no
 // network, until [Tab.Release].
 func (t *Tab) Cut(path string) error {
+	return t.intercept(path, func(ctx context.Context, request fetch.RequestID) {
+		_, _ = chromedp.Call(ctx, fetch.FailRequest, fetch.FailRequestParams{ // it may have been aborted by the page
+			RequestID: request, ErrorReason: network.ErrorReasonInternetDisconnected,
+		})
+	})
+}
+
+// Answer lets requests to addresses that begin with a path have an answer in JSON that
+// the service would take long to come to, until [Tab.Release].
+func (t *Tab) Answer(path, body string) error {
+	return t.intercept(path, func(ctx context.Context, request fetch.RequestID) {
+		_, _ = chromedp.Call(ctx, fetch.FulfillRequest, fetch.FulfillRequestParams{
+			RequestID: request, ResponseCode: http.StatusOK, Body: []byte(body),
+		})
+	})
+}
+
+// intercept hands requests to addresses that begin with a path to a function, until
+// [Tab.Release].
+func (t *Tab) intercept(path string, settle func(context.Context, fetch.RequestID)) error {
 	ctx, stop := context.WithCancel(t.ctx)
 	t.mend = stop
 	paused := chromedp.Events(ctx, fetch.RequestPaused)
@@ -97,15 +118,13 @@ func (t *Tab) Cut(path string) error {
 			if err != nil {
 				return
 			}
-			_, _ = chromedp.Call(ctx, fetch.FailRequest, fetch.FailRequestParams{ // it may have been aborted by the page
-				RequestID: request.RequestID, ErrorReason: network.ErrorReasonInternetDisconnected,
-			})
+			settle(ctx, request.RequestID)
 		}
 	})
 	return t.Hold(path)
 }
 
-// Release ends what [Tab.Hold] or [Tab.Cut] has begun: what waits goes on.
+// Release ends what [Tab.Hold], [Tab.Cut] or [Tab.Answer] has begun: what waits goes on.
 func (t *Tab) Release() error {
 	_, err := chromedp.Call(t.ctx, fetch.Disable, cdp.Empty{})
 	if t.mend != nil {

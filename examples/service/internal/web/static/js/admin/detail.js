@@ -29,6 +29,7 @@ async function show() {
     showCoupon(coupon);
     byId("content").hidden = false;
     showChart(usage.days);
+    byId("usage-partial").hidden = usage.complete;
     await showRedemptions();
     byId("more").addEventListener("click", showRedemptions);
   } catch (error) {
