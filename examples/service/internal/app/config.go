@@ -23,7 +23,7 @@ type Config struct {
 	// Crowd is how many more customers the demo has, see shop.DemoCrowd.
 	Crowd int
 	// PublicURL is where customers reach the service; empty is http:// and the
-	// address that is listened on.
+	// address that is listened on, localhost for all of them.
 	PublicURL string
 	// StripeKey and StripeWebhookSecret switch to Stripe; both or none.
 	StripeKey           string

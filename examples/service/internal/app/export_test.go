@@ -10,3 +10,6 @@ func (s *Server) HTTP() *http.Server { return s.http }
 
 // ClientAddress tells who asks, behind a proxy.
 func ClientAddress(r *http.Request) string { return clientAddress(Config{BehindProxy: true})(r) }
+
+// Reached is where a listener is reached from its own machine.
+var Reached = reached

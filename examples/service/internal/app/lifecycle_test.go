@@ -3,6 +3,7 @@ package app_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -240,4 +241,22 @@ func TestAFailureSignsNobodyOut(t *testing.T) {
 	require.NoError(t, w.Shop.Close()) // its sign-ins cannot be read any more
 	admin.get("/admin/coupon/all").refused(http.StatusServiceUnavailable, "unavailable")
 	admin.get("/admin/coupons").is(http.StatusOK)
+}
+
+// TestWhereItIsReached: a service that listens on every address of its machine is
+// reached by a name for which browsers keep a sign-in.
+func TestWhereItIsReached(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		listening net.TCPAddr
+		want      string
+	}{
+		{net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}, "127.0.0.1:8080"},
+		{net.TCPAddr{IP: net.IPv6loopback, Port: 8080}, "[::1]:8080"},
+		{net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 80}, "192.0.2.1:80"},
+		{net.TCPAddr{IP: net.IPv4zero, Port: 8080}, "localhost:8080"},
+		{net.TCPAddr{IP: net.IPv6zero, Port: 8080}, "localhost:8080"},
+	} {
+		require.Equal(t, row.want, app.Reached(&row.listening), row.listening.String())
+	}
 }

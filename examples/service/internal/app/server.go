@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -62,7 +63,7 @@ func Start(ctx context.Context, c Config) (_ *Server, err error) {
 	if s.listener, err = listen.Listen(ctx, "tcp", s.config.Addr); err != nil {
 		return nil, err
 	}
-	local := "http://" + s.listener.Addr().String()
+	local := "http://" + reached(s.listener.Addr())
 	if s.URL = strings.TrimSuffix(s.config.PublicURL, "/"); s.URL == "" {
 		s.URL = local
 	}
@@ -77,6 +78,15 @@ func Start(ctx context.Context, c Config) (_ *Server, err error) {
 	}
 	s.run(local)
 	return s, nil
+}
+
+// reached is where a listener is reached from its own machine: a browser takes the
+// address that stands for all of them for a stranger, to whom no sign-in is sent.
+func reached(listening net.Addr) string {
+	if tcp, is := listening.(*net.TCPAddr); is && tcp.IP.IsUnspecified() {
+		return net.JoinHostPort("localhost", strconv.Itoa(tcp.Port))
+	}
+	return listening.String()
 }
 
 // assemble builds everything on the storage and returns the handler.
