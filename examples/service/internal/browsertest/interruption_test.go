@@ -51,6 +51,20 @@ func TestASignInThatEndsWhilePayingLeadsToTheOrder(t *testing.T) {
 	})
 }
 
+// A browser that keeps no cookie of the service is told why it is not signed in.
+func TestASignInThatIsNotKeptIsReported(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.visitor()
+		p.visit("/login")
+		p.must(p.Answer("/session", `{"user":null,"csrfToken":""}`)) // as it is without the cookie
+		p.signIn("ann")
+		p.see("#form-error", "Your browser did not keep the sign-in.")
+		p.must(p.Release())
+		p.signIn("ann")
+		p.see("#account-name", "Ann Archer")
+	})
+}
+
 // A sign-in that has ended before does not stand in the way of signing out.
 func TestSigningOutTwice(t *testing.T) {
 	onEveryStore(t, func(w *world) {

@@ -1,5 +1,5 @@
 // Sign-in, and back to where the visitor came from.
-import { post } from "../api.js";
+import { get, post } from "../api.js";
 import { byId } from "../dom.js";
 import { start } from "../shell.js";
 
@@ -18,7 +18,9 @@ async function signIn(event) {
   byId("form-error").hidden = true;
   button.disabled = true;
   try {
-    const { user } = await post("/login", { email: email.value.trim(), password: password.value });
+    await post("/login", { email: email.value.trim(), password: password.value });
+    const { user } = await get("/session");
+    if (!user) throw new Error("Your browser did not keep the sign-in. Cookies have to be allowed, and the address has to begin with https:// or be on this machine.");
     location.assign(target(user));
   } catch (error) {
     byId("form-error").textContent = error.message;
