@@ -58,6 +58,7 @@ func TestSigningInNeverLeadsToAnotherSite(t *testing.T) {
 		for _, next := range []string{
 			"//evil.example/", "/.//evil.example/", "/..//evil.example/", "https://evil.example/", `/\evil.example/`, `/.\/evil.example`,
 			"javascript:document.title='taken'", "/%09/evil.example", "data:text/html,taken", "/login?next=//evil.example/",
+			"//", "http://[",
 		} {
 			p := w.visitor()
 			p.visit("/login")

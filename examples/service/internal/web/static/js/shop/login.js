@@ -6,7 +6,8 @@ import { start } from "../shell.js";
 // target is the page to go to: one of this site, whatever the address says. It is
 // returned whole, for a path of its own may begin with two slashes and lead elsewhere.
 function target(user) {
-  const next = new URL(new URLSearchParams(location.search).get("next") ?? "", location.href);
+  const wanted = new URLSearchParams(location.search).get("next") ?? "";
+  const next = new URL(URL.canParse(wanted, location.href) ? wanted : "", location.href);
   if (next.origin === location.origin && next.pathname !== location.pathname) return next.origin + next.pathname + next.search;
   return user.role === "administrator" ? "/admin/coupons" : "/plans";
 }
