@@ -292,6 +292,20 @@ func TestAChartThatMissesUsesSaysSo(t *testing.T) {
 	})
 }
 
+// The figures of the axis have room, however many uses a day has.
+func TestTheFiguresOfAChartAreWhole(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p, detail := w.as(ada), "/admin/coupons/"+w.coupon("SUMMER10").ID
+		for most, label := range map[int]string{9: "10", 4_000: "4,000", 12_345: "15,000", 1_000_000: "1,000,000"} {
+			p.must(p.Answer("/admin/coupon/"+w.coupon("SUMMER10").ID+"/usage", fmt.Sprintf(`{"days":[{"date":"2026-11-20","completed":%d,"reserved":0}],"complete":true}`, most)))
+			p.visit(detail)
+			p.hold(fmt.Sprintf(`[...document.querySelectorAll("#chart .axis-text")].some((each) => each.textContent === %q)`, label))
+			p.hold(`[...document.querySelectorAll("#chart .axis-text")].every((each) => each.getBBox().x >= 0)`)
+			p.must(p.Release())
+		}
+	})
+}
+
 // manyCoupons makes coupons BULK01, BULK02 and so on.
 func (w *world) manyCoupons(count int) {
 	w.t.Helper()

@@ -4,7 +4,11 @@ import { el, svg } from "../dom.js";
 import { day, number, plural } from "../format.js";
 
 const height = 240;
-const margin = { top: 12, right: 8, bottom: 28, left: 36 };
+const margin = { top: 12, right: 8, bottom: 28 };
+
+// room is what the figures of the axis take: their text is 12 pixels high, and a digit
+// at most 8 wide.
+const room = (top) => Math.max(36, 12 + 8 * number(top).length);
 
 // steps returns round numbers that divide the axis: at most four.
 function steps(most) {
@@ -21,16 +25,17 @@ function chart(days, width) {
   const completed = days.reduce((sum, each) => sum + each.completed, 0);
   const marks = steps(Math.max(1, ...days.map((each) => each.completed + each.reserved)));
   const top = marks.at(-1);
+  const left = room(top);
   const y = (value) => height - margin.bottom - (value / top) * (height - margin.top - margin.bottom);
-  const slot = (width - margin.left - margin.right) / days.length;
+  const slot = (width - left - margin.right) / days.length;
   const bar = Math.min(slot * 0.7, 32);
-  const x = (index) => margin.left + slot * index + (slot - bar) / 2;
+  const x = (index) => left + slot * index + (slot - bar) / 2;
   const every = Math.ceil(days.length / Math.max(2, Math.floor(width / 110)));
 
   const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${plural(completed, "use", "uses")} in ${plural(days.length, "day", "days")}` },
     ...marks.map((mark) => [
-      svg("line", { class: "grid-line", x1: margin.left, x2: width - margin.right, y1: y(mark), y2: y(mark) }),
-      svg("text", { class: "axis-text", x: margin.left - 8, y: y(mark) + 4, "text-anchor": "end" }, number(mark)),
+      svg("line", { class: "grid-line", x1: left, x2: width - margin.right, y1: y(mark), y2: y(mark) }),
+      svg("text", { class: "axis-text", x: left - 8, y: y(mark) + 4, "text-anchor": "end" }, number(mark)),
     ]).flat(),
     ...days.map((each, index) => svg("g", {},
       svg("title", {}, `${day(each.date)}: ${each.completed} completed, ${each.reserved} reserved`),
