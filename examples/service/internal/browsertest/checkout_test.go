@@ -40,6 +40,26 @@ func TestAProductIsBoughtWithACoupon(t *testing.T) {
 	})
 }
 
+// What costs nothing, of itself or with a coupon, can be bought at once as well.
+func TestAProductIsBoughtForNothing(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.as(ann)
+		p.visit("/accessories")
+		p.click("[data-item=sim-tool] [data-action=buy]")
+		p.see("[data-total=total]", "€0.00")
+		p.toPayment("0.00 EUR")
+		p.pay()
+		p.visit("/accessories")
+		p.click("[data-item=watch] [data-action=buy]")
+		p.see("[data-total=total]", "€229.00")
+		p.apply("FREEBIE")
+		p.applied("FREEBIE", "€229.00", "€0.00")
+		p.toPayment("0.00 EUR")
+		p.pay()
+		w.expectUses("FREEBIE", uses{Used: 1, Completed: 1})
+	})
+}
+
 // Browsers keep a page as it was left for Back: its button would say "One moment" for
 // ever.
 func TestBackFromThePayment(t *testing.T) {

@@ -1,9 +1,8 @@
 // The cart: quantities here, prices from the API (specification 4.5).
-import { post } from "../api.js";
 import { byId, el } from "../dom.js";
 import { retry, showState, start } from "../shell.js";
 import * as basket from "./basket.js";
-import { catalog, checkout, lineDiscount, linePrice } from "./checkout.js";
+import { cartCheckout, catalog, checkout, lineDiscount, linePrice } from "./checkout.js";
 
 const lists = { plan: "plans", device: "devices", accessory: "accessories" };
 const user = await start();
@@ -67,9 +66,8 @@ function item(line, currency) {
     lineDiscount(line, currency));
 }
 
-async function payCart({ quote, ...body }, key) {
-  const { subtotal, discount, shipping, total } = quote;
-  const answer = await post("/payment/cart-checkout", { ...body, expected: { subtotal, discount, shipping, total } }, { headers: { "Idempotency-Key": key } });
+async function payCart(state, key) {
+  const answer = await cartCheckout(state, key);
   sessionStorage.setItem("cart-order", answer.orderId); // the order page empties the cart once it is paid
   return answer;
 }

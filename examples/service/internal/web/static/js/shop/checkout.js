@@ -133,6 +133,12 @@ function checkout(host, options) {
   return { requote };
 }
 
+// cartCheckout asks for the payment of lines at the totals that were shown.
+function cartCheckout({ quote, ...body }, key) {
+  const { subtotal, discount, shipping, total } = quote;
+  return post("/payment/cart-checkout", { ...body, expected: { subtotal, discount, shipping, total } }, { headers: { "Idempotency-Key": key } });
+}
+
 // lineItems shows the lines of a quote with each line's discount; shipping is among
 // the totals.
 function lineItems(quote, nameOf) {
@@ -151,4 +157,4 @@ function lineDiscount(line, currency) {
   return el("span", { class: "line-discount" }, `Coupon −${money(line.discount, currency)}`);
 }
 
-export { catalog, checkout, lineDiscount, lineItems, linePrice };
+export { cartCheckout, catalog, checkout, lineDiscount, lineItems, linePrice };

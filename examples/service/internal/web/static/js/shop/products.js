@@ -2,10 +2,10 @@
 // collect several in the cart.
 import { post } from "../api.js";
 import { byId, el, icon } from "../dom.js";
-import { money } from "../format.js";
+import { isZero, money } from "../format.js";
 import { retry, showState, start, toast } from "../shell.js";
 import * as basket from "./basket.js";
-import { catalog, checkout } from "./checkout.js";
+import { cartCheckout, catalog, checkout } from "./checkout.js";
 
 const user = await start();
 await load();
@@ -42,8 +42,12 @@ function add(kind, item) {
   toast(`${item.name} is in the cart.`);
 }
 
-// buy charges what the quote says: the amount of a product link is already
-// discounted, and the API does not discount it again.
+// productLink charges what the quote says: its amount is already discounted, and the
+// API does not discount it again.
+const productLink = ({ quote, couponCode }, key) => post("/payment/payment-link", { mode: "product", amount: quote.total, currency: quote.currency, couponCode }, { headers: { "Idempotency-Key": key } });
+
+// buy sells one item by a product link. A link has an amount above 0; what costs
+// nothing is a cart of its own.
 function buy(kind, item, shop) {
   byId("checkout-title").textContent = `Buy ${item.name}`;
   const summary = checkout(byId("checkout"), {
@@ -53,7 +57,7 @@ function buy(kind, item, shop) {
     showLines: true,
     nameOf: () => item.name,
     lines: () => [{ kind, itemId: item.id, quantity: 1 }],
-    pay: ({ quote, couponCode }, key) => post("/payment/payment-link", { mode: "product", amount: quote.total, currency: quote.currency, couponCode }, { headers: { "Idempotency-Key": key } }),
+    pay: (state, key) => (isZero(state.quote.total) ? cartCheckout(state, key) : productLink(state, key)),
   });
   byId("checkout-dialog").showModal();
   summary.requote();
