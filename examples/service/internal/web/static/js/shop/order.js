@@ -58,7 +58,8 @@ function show(order) {
     ...(order.coupon ? entry("Coupon", order.coupon.code, "discount") : []),
     ...(isZero(quote.shipping) ? [] : entry("Shipping", amount(quote.shipping))),
     ...entry("Total", amount(quote.total), "total"));
-  if (order.state === "paid" && sessionStorage.getItem("cart-order") === order.id) {
+  // A transfer that is on its way may arrive when nobody looks at this page any more.
+  if ((order.state === "paid" || order.state === "awaiting_payment") && sessionStorage.getItem("cart-order") === order.id) {
     sessionStorage.removeItem("cart-order");
     basket.clear();
   }
