@@ -274,24 +274,24 @@ function setBusy(on) {
 function showProblem(error) {
   const faults = {};
   const rest = [];
+  const lists = {}; // read once: thousands of addresses may be refused
   for (const { field, message } of error.errors ?? []) {
     const [, name, index] = /^([^[.]+)(?:\[(\d+)\])?/.exec(field) ?? [];
     if (!form.querySelector(`[data-field="${name}"]`)) {
       rest.push(`${field}: ${message}`);
       continue;
     }
-    const entry = index === undefined ? "" : `“${entryAt(name, Number(index))}”: `;
-    faults[name] = [...(faults[name] ?? []), entry + message];
+    const entry = index === undefined ? "" : `“${(lists[name] ??= entries(name))[index] ?? index}”: `;
+    (faults[name] ??= []).push(entry + message);
   }
   if (error.code === "code_taken") faults.code = [error.message];
   showFaults(faults);
   if (rest.length > 0 || Object.keys(faults).length === 0) showFormError([error.message, ...rest].join(" "));
 }
 
-// entryAt names the entry of a list that an index of the server means.
-function entryAt(name, index) {
-  const list = name === "allowedUserEmails" ? emails.split(inputs.allowedUserEmails.value) : pickers[name]?.value() ?? [];
-  return list[index] ?? index;
+// entries are those of a list, to which the indexes of the server refer.
+function entries(name) {
+  return name === "allowedUserEmails" ? emails.split(inputs.allowedUserEmails.value) : pickers[name]?.value() ?? [];
 }
 
 function showFaults(faults) {
