@@ -226,7 +226,8 @@ type Orders interface {
 
 	// AttachSession records the processor's session in the order, and in its
 	// reservation with the new deadline. An order that has ended, has another
-	// session, or whose reservation another order has taken over, is ErrSuperseded.
+	// session, or whose reservation another order has taken over, is ErrSuperseded, and
+	// so is a session that another redemption has.
 	// An order that the session has paid for already is no error. Repeating it is
 	// harmless.
 	AttachSession(ctx context.Context, a Attachment) (Order, error)

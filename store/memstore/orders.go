@@ -74,6 +74,9 @@ func (s *Store) AttachSession(ctx context.Context, a store.Attachment) (store.Or
 		if err != nil {
 			return store.Order{}, fmt.Errorf("%w: %w", store.ErrSuperseded, err)
 		}
+		if !s.owns(record.ID, a.SessionID) {
+			return store.Order{}, fmt.Errorf("session %s is that of another redemption: %w", a.SessionID, store.ErrSuperseded)
+		}
 		s.put(b, after)
 	}
 	s.putOrder(b, attached)

@@ -115,9 +115,18 @@ func (u use) replay(couponID string, asked *store.Order) (store.Reserved, error)
 
 // put stores a record of the book and makes it known.
 func (s *Store) put(b *book, r redemption.Redemption) {
+	if before := b.records[r.ID]; before.SessionID != "" && before.SessionID != r.SessionID {
+		s.owners.change(before.SessionID, func(owner string, _ bool) string {
+			if owner == r.ID {
+				return "" // nobody's
+			}
+			return owner
+		})
+	}
 	b.put(r)
 	s.redemptions.put(r.ID, b)
 	if r.SessionID != "" {
+		s.owns(r.ID, r.SessionID)
 		s.sessions.change(r.SessionID, func(books []*book, _ bool) []*book {
 			if slices.Contains(books, b) {
 				return books
@@ -125,6 +134,19 @@ func (s *Store) put(b *book, r redemption.Redemption) {
 			return append(slices.Clip(books), b) // others may be reading it
 		})
 	}
+}
+
+// owns makes the redemption the one that has the session, and reports whether it is: not
+// if another one has it.
+func (s *Store) owns(redemptionID, sessionID string) bool {
+	owned := false
+	s.owners.change(sessionID, func(owner string, _ bool) string {
+		if owned = owner == "" || owner == redemptionID; owned {
+			return redemptionID
+		}
+		return owner
+	})
+	return owned
 }
 
 // putOrder stores an order of the book and makes it known.

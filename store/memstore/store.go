@@ -46,9 +46,10 @@ type Store struct {
 	// redemptions and orders tell which book a record is in.
 	redemptions index[*book]
 	orders      index[*book]
-	// sessions tells in which books a session was ever attached to a redemption: in one,
-	// unless a host attaches it to reservations of several coupons. orderSessions tells
-	// in which book it was last attached to an order.
+	// owners tells which redemption has a session, if any. sessions tells in which books
+	// it was ever attached to one, and orderSessions in which it was last attached to an
+	// order.
+	owners        index[string]
 	sessions      index[[]*book]
 	orderSessions index[*book]
 	// plain holds the orders without a coupon, spread by customer.

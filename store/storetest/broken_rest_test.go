@@ -2,6 +2,7 @@ package storetest_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -75,6 +76,16 @@ func brokenRest() map[string]subject {
 				return r
 			}}
 		}, []string{"attach"}},
+		"a session may have two redemptions": {func(in store.Store) *faulty {
+			return &faulty{Store: in, attachSession: func(ctx context.Context, a store.Attachment) (store.Order, error) {
+				o, err := in.AttachSession(ctx, a)
+				if before, unknown := in.Order(ctx, a.OrderID); errors.Is(err, store.ErrSuperseded) && unknown == nil && before.State == store.OrderOpen && before.SessionID == "" {
+					a.SessionID += "-2"
+					return in.AttachSession(ctx, a)
+				}
+				return o, err
+			}}
+		}, []string{"attach the session of another"}},
 		"a session needs no name": {func(in store.Store) *faulty {
 			return &faulty{Store: in, attachSession: func(ctx context.Context, a store.Attachment) (store.Order, error) {
 				if a.SessionID == "" {

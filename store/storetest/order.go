@@ -139,6 +139,7 @@ func attachClauses() []clause {
 		{"attach", "AttachSession records the processor's session in the order, and in its reservation with the new deadline; repeating it is harmless", attach},
 		{"attach needs a session", "an attachment without a session ID, or with a URL longer than an order may have, is pricing.ErrInvalid, and a call that returns an error has changed nothing", attachNeedsASession},
 		{"attach to what has moved on", "an order that has ended, has another session, or whose reservation another order has taken over, is ErrSuperseded", attachSuperseded},
+		{"attach the session of another", "a session that another redemption has is ErrSuperseded", attachSessionOfAnother},
 		{"attach after the payment", "an order that the session has paid for already is no error", attachAfterPayment},
 		{"attach in a race", "an order that has another session is ErrSuperseded: of many sessions at once exactly one is attached", attachInARace},
 	}
@@ -211,6 +212,23 @@ func attachSuperseded(p *probe) {
 	_, err = p.s.AttachSession(p.Context(), attachment(expired.Order.ID, expired.Order.SessionID))
 	p.fails(err, store.ErrSuperseded, "AttachSession to an order whose session has expired")
 	same(p, p.redemption(over.ReservationID).SessionID, "", "the session of the reservation that was taken over")
+	p.invariants()
+}
+
+func attachSessionOfAnother(p *probe) {
+	c := p.coupon()
+	opened, paid := p.opened(c, "ann"), p.session()
+	p.settle(p.settlement(redemption.SessionCompleted, store.Reserved{Redemption: redemption.Redemption{CouponID: p.coupon().ID}}, paid))
+	bare := p.reserve(c, "ann")
+	for what, session := range map[string]string{"an open order": opened.Order.SessionID, "a payment": paid} {
+		_, err := p.s.AttachSession(p.Context(), attachment(bare.Order.ID, session))
+		p.fails(err, store.ErrSuperseded, "AttachSession with the session of %s", what)
+		same(p, p.reread(bare), bare, "an order and its reservation after the session of %s", what)
+	}
+	over := p.takeOver(c, opened.Redemption, p.key())
+	_, err := p.s.TakeOver(p.Context(), over)
+	p.ok(err, "TakeOver")
+	p.attach(bare.Order.ID, opened.Order.SessionID) // which its redemption has left
 	p.invariants()
 }
 
