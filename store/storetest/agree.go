@@ -85,7 +85,6 @@ type history struct {
 	reference store.Store
 	tested    store.Store
 	asked     []request
-	log       []string
 	records   []string
 	orders    []string
 	settled   []store.Settlement
@@ -135,8 +134,14 @@ func (h *history) compare(call string, do func(store.Store) (any, error)) {
 	}
 }
 
-// tail is what happened at last.
-func (h *history) tail() string { return strings.Join(h.log[max(0, len(h.log)-25):], "\n") }
+// tail is what was asked at last.
+func (h *history) tail() string {
+	var told []string
+	for _, call := range h.asked[max(0, len(h.asked)-25):] {
+		told = append(told, call.told)
+	}
+	return strings.Join(told, "\n")
+}
 
 // kinds are what the contract says of an error. An error of no kind is told by its text:
 // no two stores have the same.

@@ -32,7 +32,7 @@ func (h *history) step() {
 // ask makes the call.
 func (h *history) ask(call request) {
 	h.Helper()
-	h.asked, h.log = append(h.asked, call), append(h.log, call.told)
+	h.asked = append(h.asked, call)
 	h.compare(call.told, call.do)
 }
 
@@ -103,8 +103,8 @@ func (h *history) recordThat(wanted func(redemption.Redemption) bool) (id string
 	return id, now
 }
 
-// order returns a recent order, mostly one that was stored.
-func (h *history) order() string {
+// someOrder returns a recent order, mostly one that was stored.
+func (h *history) someOrder() string {
 	var id string
 	for range 4 {
 		id = h.recent(h.orders)
@@ -149,8 +149,8 @@ func termsOf(p *probe, name string) terms {
 	}
 }
 
-// named returns a coupon as it is made.
-func (h *history) named(name string) coupon.Coupon {
+// couponNamed returns a coupon as it is made.
+func (h *history) couponNamed(name string) coupon.Coupon {
 	h.Helper()
 	return h.draft(termsOf(h.probe, name))
 }
@@ -158,7 +158,7 @@ func (h *history) named(name string) coupon.Coupon {
 func (h *history) createCoupon() request { return h.create(h.name()) }
 
 func (h *history) create(name string) request {
-	c := h.named(name)
+	c := h.couponNamed(name)
 	if h.gone[c.ID] || h.oneIn(8) {
 		c.ID += fmt.Sprint(h.next()) // no coupon gets the ID of one that was deleted
 	}
@@ -172,7 +172,7 @@ func (h *history) updateCoupon() request {
 	name := h.name()
 	c, err := h.reference.Coupon(h.Context(), coupon.IDPrefix+name)
 	if err != nil {
-		c = h.named(name)
+		c = h.couponNamed(name)
 	}
 	switch h.random.IntN(8) {
 	case 0:
@@ -221,7 +221,7 @@ func (h *history) reserveStep() request {
 	if name == "POINTS" {
 		ask = h.exchange
 	}
-	r := ask(h.named(name), h.customer(), h.someKey())
+	r := ask(h.couponNamed(name), h.customer(), h.someKey())
 	r.Redemption.Deadline = at(h.next() + 2)
 	if r.Order != nil {
 		r.Order.Deadline, r.Order.Fingerprint = r.Redemption.Deadline, pick(h, "f", "f", "f", "g")
@@ -240,7 +240,7 @@ func (h *history) takeOverStep() request {
 	if now.CustomerID == "" || h.oneIn(8) {
 		now.CustomerID = h.customer()
 	}
-	c := h.named(h.name())
+	c := h.couponNamed(h.name())
 	if now.CouponID != "" {
 		c.ID = now.CouponID
 	}
@@ -281,7 +281,7 @@ func (h *history) event() store.Settlement {
 	t := store.Settlement{Event: redemption.Event{
 		Kind: pick(h, redemption.SessionCompleted, redemption.SessionCompleted, redemption.SessionUnpaid,
 			redemption.PaymentFailed, redemption.SessionExpired),
-		At: at(h.next()), OrderID: h.order(), Deadline: at(h.next() + 4),
+		At: at(h.next()), OrderID: h.someOrder(), Deadline: at(h.next() + 4),
 	}, NewID: fmt.Sprintf("%snew_%d", redemption.IDPrefix, h.next())}
 	if h.oneIn(20) {
 		t.Event.Kind = pick(h, redemption.Cancelled, redemption.Lapsed, redemption.SessionAttached)
@@ -349,7 +349,7 @@ func nextOfPoints(r redemption.Redemption) redemption.EventKind {
 }
 
 func (h *history) attachStep() request {
-	a := attachment(h.order(), "")
+	a := attachment(h.someOrder(), "")
 	a.At, a.Deadline = at(h.next()), at(h.next()+5)
 	switch _, err := h.reference.Order(h.Context(), a.OrderID); {
 	case err != nil: // which of two faults is told is left to the store
