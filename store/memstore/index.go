@@ -79,6 +79,16 @@ func (x *index[V]) remove(key string) {
 	delete(part.m, key)
 }
 
+// removeIf removes a key whose value is one of those.
+func (x *index[V]) removeIf(key string, one func(V) bool) {
+	part := &x.parts[stripe(seed(&x.once, &x.seed), key)]
+	part.mu.Lock()
+	defer part.mu.Unlock()
+	if v, known := part.m[key]; known && one(v) {
+		delete(part.m, key)
+	}
+}
+
 // locks is a set of locks by name. The zero value is ready to use.
 type locks struct {
 	once  sync.Once

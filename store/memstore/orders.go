@@ -74,7 +74,7 @@ func (s *Store) AttachSession(ctx context.Context, a store.Attachment) (store.Or
 		if err != nil {
 			return store.Order{}, fmt.Errorf("%w: %w", store.ErrSuperseded, err)
 		}
-		if !s.owns(record.ID, a.SessionID) {
+		if !s.claimSession(a.SessionID, record.ID) {
 			return store.Order{}, fmt.Errorf("session %s is that of another redemption: %w", a.SessionID, store.ErrSuperseded)
 		}
 		s.put(b, after)

@@ -116,17 +116,12 @@ func (u use) replay(couponID string, asked *store.Order) (store.Reserved, error)
 // put stores a record of the book and makes it known.
 func (s *Store) put(b *book, r redemption.Redemption) {
 	if before := b.records[r.ID]; before.SessionID != "" && before.SessionID != r.SessionID {
-		s.owners.change(before.SessionID, func(owner string, _ bool) string {
-			if owner == r.ID {
-				return "" // nobody's
-			}
-			return owner
-		})
+		s.owners.removeIf(before.SessionID, func(owner string) bool { return owner == r.ID })
 	}
 	b.put(r)
 	s.redemptions.put(r.ID, b)
 	if r.SessionID != "" {
-		s.owns(r.ID, r.SessionID)
+		s.claimSession(r.SessionID, r.ID)
 		s.sessions.change(r.SessionID, func(books []*book, _ bool) []*book {
 			if slices.Contains(books, b) {
 				return books
@@ -136,17 +131,17 @@ func (s *Store) put(b *book, r redemption.Redemption) {
 	}
 }
 
-// owns makes the redemption the one that has the session, and reports whether it is: not
-// if another one has it.
-func (s *Store) owns(redemptionID, sessionID string) bool {
-	owned := false
-	s.owners.change(sessionID, func(owner string, _ bool) string {
-		if owned = owner == "" || owner == redemptionID; owned {
+// claimSession makes the redemption the one that has the session, unless another one has
+// it, and reports whether it is.
+func (s *Store) claimSession(sessionID, redemptionID string) bool {
+	mine := false
+	s.owners.change(sessionID, func(owner string, owned bool) string {
+		if mine = !owned || owner == redemptionID; mine {
 			return redemptionID
 		}
 		return owner
 	})
-	return owned
+	return mine
 }
 
 // putOrder stores an order of the book and makes it known.

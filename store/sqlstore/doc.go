@@ -77,11 +77,11 @@
 // the host's own rows are committed together: best what Service.HandleEvent records,
 // with a couponkit.Service on the view. Service.Checkout asks the processor while the
 // transaction is open, and others wait that long (see [Store.WithTx]); commit the host's
-// order before, and name it in the Metadata of the checkout. A limit is exact at every isolation
-// level. On MySQL and MariaDB let it be READ COMMITTED: at their default, REPEATABLE
-// READ, MariaDB 11.6.2 or later ends a transaction that comes to a coupon which others
-// have used since it began to read (innodb_snapshot_isolation). [Store.Retryable] tells,
-// and the host begins anew.
+// order before, and name it in the Metadata of the checkout. A limit is exact at every
+// isolation level. On MySQL and MariaDB let it be READ COMMITTED: at their default,
+// REPEATABLE READ, MariaDB 11.6.2 or later ends a transaction that comes to a coupon
+// which others have used since it began to read (innodb_snapshot_isolation).
+// [Store.Retryable] tells, and the host begins anew.
 //
 // # Migrations
 //
