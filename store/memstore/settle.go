@@ -19,14 +19,24 @@ func (s *Store) Settle(ctx context.Context, t store.Settlement) (store.Settled, 
 		return store.Settled{}, &redemption.TransitionError{ID: t.ReservationID, Kind: t.Event.Kind, Cause: redemption.ErrIllegal}
 	}
 	t.Event = storedEvent(t.Event)
+	for {
+		settled, moved, err := s.settle(t)
+		if !moved {
+			return settled, err
+		}
+	}
+}
+
+// settle applies the event, unless its session has become that of a redemption in another
+// book since the books were looked up: then it has moved, and nothing is changed.
+func (s *Store) settle(t store.Settlement) (settled store.Settled, moved bool, err error) {
 	books := s.concerned(t)
 	for _, b := range books {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 	}
-	var settled store.Settled
 	b, before := concerned(books, t)
-	after, err := before, error(nil)
+	after := before
 	if b != nil {
 		after, err = b.settled(before, t.Event)
 	} else if t.Event.Kind == redemption.SessionCompleted && t.CouponID != "" {
@@ -34,13 +44,19 @@ func (s *Store) Settle(ctx context.Context, t store.Settlement) (store.Settled, 
 		after, err = s.payment(b, t)
 	}
 	if err != nil {
-		return store.Settled{}, err
+		return store.Settled{}, false, err
 	}
 	in, orderID := orderConcerned(books, t.Event)
 	if in != nil {
 		if err := in.keeps(orderID, t.Event); err != nil {
-			return store.Settled{}, err
+			return store.Settled{}, false, err
 		}
+	}
+	if after.SessionID != before.SessionID && !s.claimSession(after.SessionID, after.ID) {
+		if before.ID == "" {
+			s.redemptions.remove(after.ID)
+		}
+		return store.Settled{}, true, nil
 	}
 	if settled.Redemption, settled.Changed = after, after != before; settled.Changed {
 		s.put(b, after)
@@ -49,7 +65,7 @@ func (s *Store) Settle(ctx context.Context, t store.Settlement) (store.Settled, 
 		order, changed := s.advance(in, orderID, t.Event)
 		settled.Order, settled.Changed = order, settled.Changed || changed
 	}
-	return settled, nil
+	return settled, false, nil
 }
 
 // keeps refuses an event that brings an order a session that it cannot keep.

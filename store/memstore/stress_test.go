@@ -1,8 +1,10 @@
 package memstore_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -165,5 +167,53 @@ func TestPaymentsBesideAChangingCatalogue(t *testing.T) {
 	require.NoError(t, err)
 	if stored.UsedCount != rounds {
 		t.Errorf("%d of %d payments were counted", stored.UsedCount, rounds)
+	}
+}
+
+// TestASessionIsThatOfOneRedemption: at one instant a session is attached to reservations
+// of several coupons, and paid with metadata that name others.
+func TestASessionIsThatOfOneRedemption(t *testing.T) {
+	t.Parallel()
+	s := memstore.New()
+	const coupons = 4
+	var of [coupons]coupon.Coupon
+	for i := range of {
+		of[i] = newCoupon(t, fmt.Sprint(i), coupon.Limits{})
+		require.NoError(t, s.CreateCoupon(t.Context(), of[i]))
+	}
+	for round := range 300 {
+		session := fmt.Sprint("cs_", round)
+		var running sync.WaitGroup
+		for i, c := range of {
+			n := fmt.Sprintf("%d-%d", round, i)
+			r := reservation(c, "ann", n)
+			_, err := s.Reserve(t.Context(), r)
+			require.NoError(t, err)
+			running.Go(func() {
+				_, err := s.AttachSession(t.Context(), store.Attachment{OrderID: r.Order.ID, SessionID: session, At: noon(), Deadline: noon()})
+				if err != nil && !errors.Is(err, store.ErrSuperseded) {
+					t.Error(err)
+				}
+			})
+			running.Go(func() {
+				lost := payment(r, session, "rsv_paid_"+n)
+				lost.ReservationID, lost.Event.OrderID = "", ""
+				if _, err := s.Settle(t.Context(), lost); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		running.Wait()
+		var having []string
+		for i := range of {
+			for _, id := range []string{fmt.Sprintf("rsv_%d-%d", round, i), fmt.Sprintf("rsv_paid_%d-%d", round, i)} {
+				if r, err := s.Redemption(t.Context(), id); err == nil && r.SessionID == session {
+					having = append(having, fmt.Sprint(id, " ", r.State))
+				}
+			}
+		}
+		if len(having) != 1 || !strings.HasSuffix(having[0], " completed") {
+			t.Fatalf("session %s was paid, and is that of %q", session, having)
+		}
 	}
 }
