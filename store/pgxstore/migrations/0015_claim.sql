@@ -20,7 +20,7 @@ CREATE FUNCTION {couponkit_claim_many}(
     fingerprints text[], order_states text[], order_sessions text[], order_urls text[], discounts bigint[],
     order_deadlines timestamptz[], order_created timestamptz[], order_updated timestamptz[],
     quotes text[], snapshots text[], metadata text[],
-    cautious boolean, -- those that were stored before are looked for
+    cautious boolean,
     holding boolean, -- nothing is stored: they only want to be told why there is no place for them
     OUT outcomes text[], OUT held text[], OUT limits bigint[], OUT limits_per_user bigint[],
     OUT meanwhile bigint) -- places that others took between the look and the gates
@@ -33,7 +33,6 @@ DECLARE
     -- Entry i of these is of coupon i, as are limits and limits_per_user.
     active   boolean[]; -- NULL if there is none
     versions bigint[];
-    before   bigint; -- places that were taken of the only coupon when it was looked at
     taken    bigint[]; -- places of a coupon that has a limit over all customers
     limited  boolean[]; -- it has
     gated    boolean[]; -- it had, when first looked at, and is held by its gate; others are held themselves
@@ -44,7 +43,7 @@ DECLARE
     wanted   bigint[]; -- they are to be stored
     hopeful  boolean; -- none is looked for before it is stored
     looked   boolean := false; -- they were looked for
-    kept     bigint; -- how many of those to be stored were
+    kept     bigint;
     stored   bigint[] := '{}';
     fallen   bigint[]; -- they are stored and have no place
     beyond   boolean; -- there are more uses than there may be
@@ -260,10 +259,10 @@ BEGIN
                 ORDER BY n);
         END IF;
         IF cardinality(coupons) = 1 THEN
-            before := taken[1];
+            meanwhile := -taken[1];
             taken := ARRAY[CASE WHEN gated[1] THEN (SELECT sum(k.completed + k.reserved)
                 FROM {coupon_counters} k WHERE k.coupon_id = coupons[1])::bigint - uses[1] END];
-            meanwhile := taken[1] - before;
+            meanwhile := meanwhile + taken[1];
             beyond := coalesce(taken[1] + uses[1] > limits[1], false);
         ELSE
             SELECT array_agg(t.taken), coalesce(bool_or(t.taken + uses[t.place] > limits[t.place]), false), sum(t.taken - taken[t.place])
