@@ -33,13 +33,13 @@
 // a hot coupon would go no faster than the disk commits. Concurrent calls in one process
 // are therefore joined into one transaction (group commit, see [BatchOptions]), without a
 // timer: whoever waits when a transaction returns is the next batch, and one batch is
-// carried out while another is being committed. Nearly every reservation of a batch is
-// plain: the coupon has places for all, the key is new. They are stored by one statement
-// without being looked for; a key that is not new comes to light then. In the batches after
-// such a one, and for coupons without a limit over all, they are looked for first, with one
-// probe of an index each, and what is not plain is judged one by one. Processes wait for
-// each other at the gate only, not while they store. A coupon that is used up is not locked
-// at all, and those who ask for it write nothing.
+// carried out while another is being committed. Nearly every batch is plain: its coupons
+// have places for all, the keys are new, nobody is beyond his limit. Three statements store
+// it, without looking for it before; what is not plain comes to light then, is undone, and
+// judged request by request. In the batches after such a one, and for coupons without a
+// limit over all, requests are looked for first, with one probe of an index each. Processes
+// wait for each other at the gate only, not while they store. A coupon that is used up is
+// not locked at all, and those who ask for it write nothing.
 //
 // # Transactions of the host
 //

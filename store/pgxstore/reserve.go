@@ -18,18 +18,13 @@ type reserveRequest struct {
 	documents orderDocuments
 }
 
-// Outcomes of couponkit_claim_many that mean something to the batch or the next ones.
+// Outcomes of couponkit_claim_plain that mean something to the batch.
 const (
 	outcomeReserved = "reserved" // it was stored
 	outcomeLater    = "later"    // it is to be asked again after the commit
-	outcomeKnown    = "known"    // its key was used
-	outcomeConflict = "conflict" // its ID or session, or that of its order, was used
 )
 
-// wasStored tells whether storing a request would have met what is stored.
-func wasStored(outcome string) bool { return outcome == outcomeKnown || outcome == outcomeConflict }
-
-// verdict is what couponkit_claim_many says of one request.
+// verdict is what couponkit_claim_plain says of one request.
 type verdict struct {
 	outcome string
 	held    string // the reservation by points that the customer holds
@@ -98,7 +93,7 @@ func (s *Store) reserved(ctx context.Context, r *reserveRequest, v verdict) (res
 			result.Order = *r.Order
 		}
 		return result, true, nil
-	case outcomeKnown:
+	case "known":
 		result, err = s.firstResult(ctx, r.Reservation)
 	case outcomeLater:
 		return result, false, nil
@@ -119,7 +114,7 @@ func (s *Store) reserved(ctx context.Context, r *reserveRequest, v verdict) (res
 		err = store.WithinLimits(id, v.limits, 0, v.limits.MaxUsesPerUser)
 	case "both_used_up":
 		err = store.WithinLimits(id, v.limits, v.limits.MaxUses, v.limits.MaxUsesPerUser)
-	case outcomeConflict:
+	case "conflict":
 		err = fmt.Errorf("redemption %s or order %s exists: %w", r.Redemption.ID, r.Redemption.OrderID, store.ErrConflict)
 	default:
 		err = fmt.Errorf("unknown outcome %q", v.outcome)
@@ -137,7 +132,7 @@ func (s *Store) reserveAll(ctx context.Context, requests []*reserveRequest) ([]a
 		answers[0].value = v
 		return answers, err
 	}
-	b, cautious := newReserveBatch(requests), s.shared.repeats.met()
+	b, cautious := newReserveBatch(requests), s.shared.notPlain.met()
 	var outcomes []string
 	var held []zeronull.Text
 	var limits, limitsPerUser []zeronull.Int8
@@ -147,7 +142,7 @@ func (s *Store) reserveAll(ctx context.Context, requests []*reserveRequest) ([]a
 		into := []any{&outcomes, &held, &limits, &limitsPerUser, &meanwhile}
 		return s.queryRow(ctx, s.sql.reserveBatch, into, append(b.arguments(), cautious)...)
 	})
-	s.shared.repeats.note(slices.ContainsFunc(outcomes, wasStored))
+	s.shared.notPlain.note(outcomes != nil || slices.Contains(limits, 0))
 	switch {
 	case err != nil:
 		return nil, err
@@ -197,7 +192,7 @@ func (s *Store) reserveOne(ctx context.Context, q *reserveRequest) (verdict, err
 	return v, err
 }
 
-// reserveBatch holds requests as the columns that couponkit_claim_many takes.
+// reserveBatch holds requests as the columns that couponkit_claim_plain takes.
 type reserveBatch struct {
 	coupons []string // each once, sorted
 	demands []int64  // how many requests each coupon has

@@ -56,7 +56,7 @@ func newStatements(in Namespace) *statements {
 			WHERE NOT EXISTS (SELECT FROM {coupon_redemptions} r WHERE r.customer_id = $4 AND r.key = $2)
 			ON CONFLICT DO NOTHING`),
 		reserveOne:      e(`SELECT * FROM {couponkit_claim}(` + parameters(reserveOneTypes) + `)`),
-		reserveBatch:    e(`SELECT * FROM {couponkit_claim_many}(` + parameters(reserveBatchTypes) + `, false)`),
+		reserveBatch:    e(`SELECT * FROM {couponkit_claim_plain}(` + parameters(reserveBatchTypes) + `)`),
 		settleEach:      e(settle("{couponkit_settle_each}", settleTypes)),
 		settleBatch:     e(settle("{couponkit_settle_batch}", settleBatchTypes)),
 		transition:      e(transition("{couponkit_transition}")),

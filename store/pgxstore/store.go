@@ -51,9 +51,10 @@ type session interface {
 type shared struct {
 	closed atomic.Bool
 	groups *groups // nil without group commit
-	// repeats are reservations that were stored before, as when clients ask again after a
+	// notPlain are batches with a coupon without a limit over all customers, or with a
+	// reservation that is refused or was stored before, as when clients ask again after a
 	// time-out: a batch that does not expect one and has one stores its others twice.
-	repeats lately
+	notPlain lately
 }
 
 // New returns a store on the pool, which stays the host's: [Store.Close] does not

@@ -295,10 +295,10 @@ func TestTwoOfABatchWithOneID(t *testing.T) {
 }
 
 // TestTheLastPlaceOfABatch: who asked first has it, and whoever may not have it leaves it
-// to the next one, all in one go.
+// to the next one, in one go. Those for whom there seemed to be a place are asked again.
 func TestTheLastPlaceOfABatch(t *testing.T) {
 	t.Parallel()
-	m := meanwhile{limits: coupon.Limits{MaxUses: 4, MaxUsesPerUser: 1}, once: true}
+	m := meanwhile{limits: coupon.Limits{MaxUses: 4, MaxUsesPerUser: 1}}
 	refused := func(w *claims, got claimed, code coupon.RejectionCode) {
 		w.Helper()
 		rejection := (*coupon.Rejection)(nil)
@@ -320,6 +320,8 @@ func TestTheLastPlaceOfABatch(t *testing.T) {
 	})
 	t.Run("beside one who may not", func(t *testing.T) {
 		t.Parallel()
+		m := m
+		m.once = true
 		joined(t, m, hot("ann", "zoe"), func(w *claims, answers []<-chan claimed) {
 			w.last.reached()
 			require.NoError(t, errors.Join(w.reserve("bob", "k"), w.reserve("carl", "k"), w.reserve("ann", "k")))
@@ -701,27 +703,36 @@ func (w *claims) waits(done <-chan claimed, tooFar func() bool) {
 // and used up again: PostgreSQL never has to end a deadlock.
 func TestNobodyWaitsInACircleReserving(t *testing.T) {
 	t.Parallel()
-	rush := newRush(t, "")
-	rush.slowly()
-	rush.withoutDeadlock(6, rush.reservations)
+	for name, expecting := range map[string]string{"expecting what they met": "NOT cautious", "expecting plain batches": "true"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rush := newRush(t, "")
+			rush.slowly()
+			change(t, rush.pool, "couponkit_claim_plain", "public", "IF NOT cautious THEN", "IF "+expecting+" THEN")
+			rush.withoutDeadlock(6, rush.reservations)
+		})
+	}
 }
 
 // TestNobodyWaitsInACircleReservingNotices lets batches store in any order, and lets
 // them store as they did before, after counting.
 func TestNobodyWaitsInACircleReservingNotices(t *testing.T) {
 	t.Parallel()
+	begin := "pending := ARRAY(SELECT generate_series(1, requests));"
 	for name, plant := range map[string]plant{
-		"stored in any order": {"couponkit_claim_many", "ORDER BY customer_ids[n]; -- the same for all", "ORDER BY md5(random()::text || n); -- the same for all"},
-		"gates held before": {
-			"couponkit_claim_many", "pending := ARRAY(SELECT generate_series(1, requests));",
-			"pending := ARRAY(SELECT generate_series(1, requests)); PERFORM public.couponkit_lock(coupons);",
-		},
+		"stored in any order":        {"couponkit_claim_many", "ORDER BY customer_ids[n]; -- the same for all", "ORDER BY md5(random()::text || n); -- the same for all"},
+		"gates held before":          {"couponkit_claim_many", begin, begin + " PERFORM public.couponkit_lock(coupons);"},
+		"plain, stored in any order": {"couponkit_claim_plain", "ORDER BY customer_ids[n]) AS w", "ORDER BY md5(random()::text || n)) AS w"},
+		"plain, gates held before":   {"couponkit_claim_plain", "WITH room AS", "PERFORM public.couponkit_lock(coupons); WITH room AS"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rush := newRush(t, "")
 			rush.slowly()
 			change(t, rush.pool, plant.function, "public", plant.correct, plant.wrong)
+			if plant.function == "couponkit_claim_plain" {
+				change(t, rush.pool, plant.function, "public", "IF NOT cautious THEN", "IF true THEN")
+			}
 			rush.untilDeadlock(30, rush.reservations)
 		})
 	}
@@ -780,7 +791,12 @@ func (r *rush) reserveAll(s *pgxstore.Store, asked []store.Reservation, round, w
 // its turn at their gates, less what they gave back.
 func TestABatchTellsOfOthers(t *testing.T) {
 	t.Parallel()
-	for name, coupons := range map[string]string{"one coupon": "ARRAY['cpn_hot']", "several": "ARRAY['cpn_also', 'cpn_hot']"} {
+	for name, test := range map[string]struct{ function, coupons, more string }{
+		"one coupon":                 {"claim_plain", "ARRAY['cpn_hot']", ""},
+		"several coupons":            {"claim_plain", "ARRAY['cpn_also', 'cpn_hot']", ""},
+		"one coupon, any batch":      {"claim_many", "ARRAY['cpn_hot']", ", false"},
+		"several coupons, any batch": {"claim_many", "ARRAY['cpn_also', 'cpn_hot']", ", false"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newClaims(t, meanwhile{limits: coupon.Limits{MaxUses: 10}, before: func(w *claims) error { return w.reserve("early", "k") }})
@@ -788,10 +804,10 @@ func TestABatchTellsOfOthers(t *testing.T) {
 			told := make(chan int64, 1)
 			go func() {
 				var meanwhile int64
-				err := w.pool.QueryRow(t.Context(), fmt.Sprintf(`SELECT meanwhile FROM couponkit_claim_many(%[1]s, array_fill(2 / cardinality(%[1]s)::bigint, ARRAY[cardinality(%[1]s)]),
+				err := w.pool.QueryRow(t.Context(), fmt.Sprintf(`SELECT meanwhile FROM couponkit_%[2]s(%[1]s, array_fill(2 / cardinality(%[1]s)::bigint, ARRAY[cardinality(%[1]s)]),
 					ARRAY[1, cardinality(%[1]s)], ARRAY['rsv_a', 'rsv_b'], ARRAY['k', 'slow'], ARRAY['a', 'b'], ARRAY['checkout', 'checkout'], ARRAY[0, 0]::bigint[],
 					ARRAY['none', 'none'], ARRAY['ord_a', 'ord_b'], ARRAY['', ''], ARRAY[now(), now()], ARRAY[now(), now()], ARRAY[now(), now()], ARRAY[0, 0]::bigint[],
-					'{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', false, false)`, coupons)).Scan(&meanwhile)
+					'{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', false%[3]s)`, test.coupons, test.function, test.more)).Scan(&meanwhile)
 				if err != nil {
 					t.Error(err)
 				}

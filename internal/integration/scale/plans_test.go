@@ -92,7 +92,7 @@ func holdsInBatches(t *testing.T, s *pgxstore.Store, plans *recorder) {
 		callNamed(t, "reserve, pay", "paid"), callNamed(t, "reserve, attach, expire", "expired"),
 		callNamed(t, "reserve, take over, cancel", "cancelled"),
 	}
-	missing := []string{"couponkit_claim_many", "couponkit_settle_batch", "couponkit_attach_batch", "couponkit_transition_batch"}
+	missing := []string{"couponkit_claim_plain", "couponkit_settle_batch", "couponkit_attach_batch", "couponkit_transition_batch"}
 	for range 20 {
 		work, err := plans.during(func() error {
 			faults := make(chan error, callers)
