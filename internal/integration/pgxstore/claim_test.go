@@ -213,20 +213,25 @@ func TestWhatHappensBeforeTheGate(t *testing.T) {
 					w.checkRows()
 				})
 			})
-			t.Run("beside other coupons", func(t *testing.T) {
-				t.Parallel()
-				all := append(hot("ann"), another("yan", coupon.Limits{MaxUses: 1}), another("zoe", coupon.Limits{MaxUsesPerUser: 1}))
-				joined(t, m, all, func(w *claims, answers []<-chan claimed) {
-					w.last.reached()
-					require.NoError(t, m.do(w))
-					w.last.open()
-					w.check(<-answers[0])
-					for _, answer := range answers[1:] {
-						w.checkStored(<-answer)
-					}
-					w.checkRows()
+			for beside, limits := range map[string][2]coupon.Limits{
+				"beside other coupons":       {{MaxUses: 1}, {MaxUsesPerUser: 1}},
+				"beside coupons with limits": {{MaxUses: 1}, {MaxUses: 1_000, MaxUsesPerUser: 1}},
+			} {
+				t.Run(beside, func(t *testing.T) {
+					t.Parallel()
+					all := append(hot("ann"), another("yan", limits[0]), another("zoe", limits[1]))
+					joined(t, m, all, func(w *claims, answers []<-chan claimed) {
+						w.last.reached()
+						require.NoError(t, m.do(w))
+						w.last.open()
+						w.check(<-answers[0])
+						for _, answer := range answers[1:] {
+							w.checkStored(<-answer)
+						}
+						w.checkRows()
+					})
 				})
-			})
+			}
 		})
 	}
 }
