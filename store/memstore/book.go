@@ -26,9 +26,7 @@ type book struct {
 	records map[string]redemption.Redemption
 	orders  map[string]store.Order
 	uses    map[string]*customerUse
-	// sessions and orderSessions find the redemption, and the order, that a session
-	// is attached to now.
-	sessions      map[string]string
+	// orderSessions finds the order that a session is attached to now.
 	orderSessions map[string]string
 	// watched are the records that a sweep may have to look at.
 	watched map[string]struct{}
@@ -44,8 +42,7 @@ type customerUse struct {
 func newBook(number uint64) *book {
 	return &book{
 		number:  number,
-		records: make(map[string]redemption.Redemption), sessions: make(map[string]string),
-		orders: make(map[string]store.Order), orderSessions: make(map[string]string),
+		records: make(map[string]redemption.Redemption), orders: make(map[string]store.Order), orderSessions: make(map[string]string),
 		uses: make(map[string]*customerUse), watched: make(map[string]struct{}),
 	}
 }
@@ -63,12 +60,6 @@ func (b *book) write(c coupon.Coupon) coupon.Coupon {
 func (b *book) put(r redemption.Redemption) {
 	before := b.records[r.ID]
 	b.records[r.ID] = r
-	if before.SessionID != r.SessionID && b.sessions[before.SessionID] == r.ID {
-		delete(b.sessions, before.SessionID) // what comes of that session is no longer about this record
-	}
-	if r.SessionID != "" && (b.sessions[r.SessionID] == "" || r.State == redemption.Completed) {
-		b.sessions[r.SessionID] = r.ID
-	}
 	b.count(before, r)
 	if r.RefundDue() || r.Live() && !r.Deadline.IsZero() {
 		b.watched[r.ID] = struct{}{}

@@ -50,26 +50,17 @@ func (x *index[V]) put(key string, v V) {
 
 // add puts the value unless the key has one, and reports whether it did.
 func (x *index[V]) add(key string, v V) bool {
-	added := false
-	x.change(key, func(before V, known bool) V {
-		if added = !known; added {
-			return v
-		}
-		return before
-	})
-	return added
-}
-
-// change replaces the value of a key, if it has one, by a function of it.
-func (x *index[V]) change(key string, by func(before V, known bool) V) {
 	part := &x.parts[stripe(seed(&x.once, &x.seed), key)]
 	part.mu.Lock()
 	defer part.mu.Unlock()
+	if _, known := part.m[key]; known {
+		return false
+	}
 	if part.m == nil {
 		part.m = make(map[string]V)
 	}
-	before, known := part.m[key]
-	part.m[key] = by(before, known)
+	part.m[key] = v
+	return true
 }
 
 func (x *index[V]) remove(key string) {
@@ -77,16 +68,6 @@ func (x *index[V]) remove(key string) {
 	part.mu.Lock()
 	defer part.mu.Unlock()
 	delete(part.m, key)
-}
-
-// removeIf removes a key whose value is one of those.
-func (x *index[V]) removeIf(key string, one func(V) bool) {
-	part := &x.parts[stripe(seed(&x.once, &x.seed), key)]
-	part.mu.Lock()
-	defer part.mu.Unlock()
-	if v, known := part.m[key]; known && one(v) {
-		delete(part.m, key)
-	}
 }
 
 // locks is a set of locks by name. The zero value is ready to use.

@@ -74,8 +74,8 @@ func (s *Store) AttachSession(ctx context.Context, a store.Attachment) (store.Or
 		if err != nil {
 			return store.Order{}, fmt.Errorf("%w: %w", store.ErrSuperseded, err)
 		}
-		if !s.claimSession(a.SessionID, record.ID) {
-			return store.Order{}, fmt.Errorf("session %s is that of another redemption: %w", a.SessionID, store.ErrSuperseded)
+		if err := s.claimSession(record, after); err != nil {
+			return store.Order{}, err
 		}
 		s.put(b, after)
 	}

@@ -3,7 +3,6 @@ package memstore
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/redemption"
@@ -44,7 +43,7 @@ func (s *Store) Reserve(ctx context.Context, r store.Reservation) (store.Reserve
 	if err := b.limits(record.CustomerID); err != nil {
 		return store.Reserved{}, err
 	}
-	if err := s.claim(b, record.ID, r.Order); err != nil {
+	if err := s.claim(b, record, r.Order); err != nil {
 		return store.Reserved{}, err
 	}
 	reserved := store.Reserved{Redemption: record}
@@ -57,17 +56,24 @@ func (s *Store) Reserve(ctx context.Context, r store.Reservation) (store.Reserve
 	return reserved, nil
 }
 
-// claim takes the IDs of a new record and its order, if it has one: both or none,
-// whoever else asks for them in another book.
-func (s *Store) claim(b *book, id string, o *store.Order) error {
-	if !s.redemptions.add(id, b) {
-		return fmt.Errorf("redemption %s exists already: %w", id, store.ErrConflict)
+// claim takes the IDs of a new record and its order, if it has one, and a session that it
+// brings: all or none, whoever else asks for them in another book.
+func (s *Store) claim(b *book, r redemption.Redemption, o *store.Order) error {
+	if !s.redemptions.add(r.ID, b) {
+		return fmt.Errorf("redemption %s exists already: %w", r.ID, store.ErrConflict)
 	}
 	if o != nil && !s.orders.add(o.ID, b) {
-		s.redemptions.remove(id)
+		s.redemptions.remove(r.ID)
 		return fmt.Errorf("order %s exists already: %w", o.ID, store.ErrConflict)
 	}
-	return nil
+	err := s.claimSession(redemption.Redemption{}, r)
+	if err != nil {
+		s.redemptions.remove(r.ID)
+		if o != nil {
+			s.orders.remove(o.ID)
+		}
+	}
+	return err
 }
 
 // open reports whether the coupon can be reserved at the revision.
@@ -113,35 +119,23 @@ func (u use) replay(couponID string, asked *store.Order) (store.Reserved, error)
 	return store.Reserved{Redemption: record, Order: order.Clone(), Replayed: true}, nil
 }
 
-// put stores a record of the book and makes it known.
+// put stores a record of the book, which has claimed its session. The session that it has
+// left is nobody's: what comes of that is no longer about this record.
 func (s *Store) put(b *book, r redemption.Redemption) {
-	if before := b.records[r.ID]; before.SessionID != "" && before.SessionID != r.SessionID {
-		s.owners.removeIf(before.SessionID, func(owner string) bool { return owner == r.ID })
+	if left := b.records[r.ID].SessionID; left != "" && left != r.SessionID {
+		s.sessions.remove(left)
 	}
 	b.put(r)
 	s.redemptions.put(r.ID, b)
-	if r.SessionID != "" {
-		s.claimSession(r.SessionID, r.ID)
-		s.sessions.change(r.SessionID, func(books []*book, _ bool) []*book {
-			if slices.Contains(books, b) {
-				return books
-			}
-			return append(slices.Clip(books), b) // others may be reading it
-		})
-	}
 }
 
-// claimSession makes the redemption the one that has the session, unless another one has
-// it, and reports whether it is.
-func (s *Store) claimSession(sessionID, redemptionID string) bool {
-	mine := false
-	s.owners.change(sessionID, func(owner string, owned bool) string {
-		if mine = !owned || owner == redemptionID; mine {
-			return redemptionID
-		}
-		return owner
-	})
-	return mine
+// claimSession takes the session that a record comes to have, unless another redemption
+// has it.
+func (s *Store) claimSession(before, after redemption.Redemption) error {
+	if after.SessionID == "" || after.SessionID == before.SessionID || s.sessions.add(after.SessionID, after.ID) {
+		return nil
+	}
+	return fmt.Errorf("session %s is that of another redemption: %w", after.SessionID, store.ErrSuperseded)
 }
 
 // putOrder stores an order of the book and makes it known.
@@ -229,6 +223,9 @@ func (s *Store) Transition(ctx context.Context, id string, e redemption.Event) (
 		return redemption.Redemption{}, err
 	}
 	if err := after.Validate(); err != nil { // an event can bring text that cannot be kept
+		return redemption.Redemption{}, err
+	}
+	if err := s.claimSession(before, after); err != nil {
 		return redemption.Redemption{}, err
 	}
 	s.put(b, after)

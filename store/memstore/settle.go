@@ -35,7 +35,7 @@ func (s *Store) settle(t store.Settlement) (settled store.Settled, moved bool, e
 		b.mu.Lock()
 		defer b.mu.Unlock()
 	}
-	b, before := concerned(books, t)
+	b, before := s.record(books, t)
 	after := before
 	if b != nil {
 		after, err = b.settled(before, t.Event)
@@ -52,7 +52,7 @@ func (s *Store) settle(t store.Settlement) (settled store.Settled, moved bool, e
 			return store.Settled{}, false, err
 		}
 	}
-	if after.SessionID != before.SessionID && !s.claimSession(after.SessionID, after.ID) {
+	if s.claimSession(before, after) != nil {
 		if before.ID == "" {
 			s.redemptions.remove(after.ID)
 		}
@@ -94,12 +94,12 @@ func ofSession(e redemption.Event) bool {
 // they are locked: nearly always one.
 func (s *Store) concerned(t store.Settlement) []*book {
 	books := make([]*book, 0, 5)
-	ofSession, _ := s.sessions.get(t.Event.SessionID)
-	books = append(books, ofSession...)
+	owner, _ := s.sessions.get(t.Event.SessionID)
 	for _, place := range [...]struct {
 		in  *index[*book]
 		key string
 	}{
+		{&s.redemptions, owner},
 		{&s.redemptions, t.ReservationID},
 		{&s.orders, t.Event.OrderID},
 		{&s.orderSessions, t.Event.SessionID},
@@ -115,20 +115,16 @@ func (s *Store) concerned(t store.Settlement) []*book {
 	return slices.Compact(books)
 }
 
-// concerned finds the redemption that a settlement is about: the session's, or the
+// record finds the redemption that a settlement is about: the session's, or the
 // named one if it is free for this session. A reservation without a session belongs
 // to the order that it names, and to no other order's late session. When the order
 // alone is named, its session never came to be, and it names its reservation.
-func concerned(books []*book, t store.Settlement) (*book, redemption.Redemption) {
-	var in *book
-	var found redemption.Redemption
+func (s *Store) record(books []*book, t store.Settlement) (*book, redemption.Redemption) {
+	owner, _ := s.sessions.get(t.Event.SessionID)
 	for _, b := range books {
-		if id, known := b.sessions[t.Event.SessionID]; known && (in == nil || paidOrOlder(b.records[id], found)) {
-			in, found = b, b.records[id]
+		if r, known := b.records[owner]; known {
+			return b, r
 		}
-	}
-	if in != nil {
-		return in, found
 	}
 	for _, b := range books {
 		id := t.ReservationID
@@ -141,15 +137,6 @@ func concerned(books []*book, t store.Settlement) (*book, redemption.Redemption)
 		}
 	}
 	return nil, redemption.Redemption{}
-}
-
-// paidOrOlder tells which of two redemptions of one session an event is about: the one
-// that the session has completed, else the older one.
-func paidOrOlder(r, than redemption.Redemption) bool {
-	if paid := r.State == redemption.Completed; paid != (than.State == redemption.Completed) {
-		return paid
-	}
-	return oldest(r, than) < 0
 }
 
 // settled is the record after an event of its session.

@@ -46,11 +46,10 @@ type Store struct {
 	// redemptions and orders tell which book a record is in.
 	redemptions index[*book]
 	orders      index[*book]
-	// owners tells which redemption has a session, if any. sessions tells in which books
-	// it was ever attached to one, and orderSessions in which it was last attached to an
-	// order.
-	owners        index[string]
-	sessions      index[[]*book]
+	// sessions tells which redemption has a session, if any, and orderSessions in which
+	// book it was last attached to an order. Who has a session changes under the lock of
+	// the redemption's book.
+	sessions      index[string]
 	orderSessions index[*book]
 	// plain holds the orders without a coupon, spread by customer.
 	plain [stripes]*book
