@@ -49,6 +49,23 @@ func ExampleTransitionError() {
 	// completed cannot be cancelled
 }
 
+// What the processor says of a session is settled; what the host does is not.
+func ExampleEvent_OfSession() {
+	for _, e := range []redemption.Event{
+		{Kind: redemption.SessionCompleted, SessionID: "cs_1"},
+		{Kind: redemption.SessionCompleted},
+		{Kind: redemption.SessionExpired, OrderID: "ord_1"},
+		{Kind: redemption.Cancelled, SessionID: "cs_1"},
+	} {
+		fmt.Printf("%s, session %q: %t\n", e.Kind, e.SessionID, e.OfSession())
+	}
+	// Output:
+	// session completed, session "cs_1": true
+	// session completed, session "": false
+	// session expired, session "": true
+	// cancelled, session "cs_1": false
+}
+
 // Points are debited and refunded by the host's ledger. Released, the reservation says
 // that they are to be given back, until the ledger has answered.
 func ExampleRedemption_RefundDue() {

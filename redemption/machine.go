@@ -68,6 +68,21 @@ type Event struct {
 	NoPlaceLeft bool
 }
 
+// OfSession reports whether the event is one that the processor tells of a session, which
+// a store settles: SessionCompleted, SessionUnpaid, PaymentFailed or SessionExpired. A
+// payment without its session is none, for nothing would tell it from another one; the
+// other three may come without, of an order whose session never came to be.
+func (e Event) OfSession() bool {
+	switch e.Kind {
+	case SessionCompleted:
+		return e.SessionID != ""
+	case SessionUnpaid, PaymentFailed, SessionExpired:
+		return true
+	case PointsExchanged, SessionAttached, TakenOver, Cancelled, Lapsed, PointsGivenBack:
+	}
+	return false
+}
+
 // Errors that a transition is refused with; [*TransitionError] wraps one.
 var (
 	// ErrIllegal: the event makes no sense in this state.

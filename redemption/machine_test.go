@@ -3,6 +3,7 @@ package redemption_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -317,6 +318,21 @@ func TestSpecialSentinelsMatchTheGeneralOne(t *testing.T) {
 	}
 	if errors.Is(redemption.ErrOtherSession, redemption.ErrNotLapsed) {
 		t.Error("two special sentinels match each other")
+	}
+}
+
+func TestEventsOfASession(t *testing.T) {
+	t.Parallel()
+	of := []redemption.EventKind{
+		redemption.SessionCompleted, redemption.SessionUnpaid, redemption.PaymentFailed, redemption.SessionExpired,
+	}
+	for kind := redemption.EventKind(0); kind <= redemption.PointsGivenBack+1; kind++ {
+		for _, session := range []string{"s1", ""} {
+			want := slices.Contains(of, kind) && (session != "" || kind != redemption.SessionCompleted)
+			if got := (redemption.Event{Kind: kind, SessionID: session, OrderID: "o1"}).OfSession(); got != want {
+				t.Errorf("%q with session %q is of a session: %t, want %t", kind, session, got, want)
+			}
+		}
 	}
 }
 

@@ -15,7 +15,7 @@ func (s *Store) Settle(ctx context.Context, t store.Settlement) (store.Settled, 
 	if err := s.enter(ctx); err != nil {
 		return store.Settled{}, err
 	}
-	if !ofSession(t.Event) {
+	if !t.Event.OfSession() {
 		return store.Settled{}, &redemption.TransitionError{ID: t.ReservationID, Kind: t.Event.Kind, Cause: redemption.ErrIllegal}
 	}
 	t.Event = storedEvent(t.Event)
@@ -75,19 +75,6 @@ func (b *book) keeps(orderID string, e redemption.Event) error {
 		return after.Validate()
 	}
 	return nil
-}
-
-// ofSession reports whether the event can come from a session.
-func ofSession(e redemption.Event) bool {
-	switch e.Kind {
-	case redemption.SessionCompleted:
-		return e.SessionID != ""
-	case redemption.SessionUnpaid, redemption.PaymentFailed, redemption.SessionExpired:
-		return true
-	case redemption.PointsExchanged, redemption.SessionAttached, redemption.TakenOver, redemption.Cancelled,
-		redemption.Lapsed, redemption.PointsGivenBack:
-	}
-	return false
 }
 
 // concerned returns the books that a settlement may be about, in the order in which

@@ -23,8 +23,8 @@ func (s *Store) Settle(ctx context.Context, request store.Settlement) (store.Set
 	if err := s.ready(ctx); err != nil {
 		return store.Settled{}, err
 	}
-	if err := ofSession(request); err != nil {
-		return store.Settled{}, err
+	if e := request.Event; !e.OfSession() {
+		return store.Settled{}, &redemption.TransitionError{ID: request.ReservationID, Kind: e.Kind, Cause: redemption.ErrIllegal}
 	}
 	request, err := s.soughtSettlement(ctx, request)
 	if err != nil {
@@ -35,17 +35,6 @@ func (s *Store) Settle(ctx context.Context, request store.Settlement) (store.Set
 		return store.Settled{}, fmt.Errorf("settle: %w", err)
 	}
 	return settled, nil
-}
-
-// ofSession refuses what is no event of a session.
-func ofSession(s store.Settlement) error {
-	e := s.Event
-	ofSession := e.Kind == redemption.SessionCompleted || e.Kind == redemption.SessionUnpaid ||
-		e.Kind == redemption.PaymentFailed || e.Kind == redemption.SessionExpired
-	if !ofSession || e.Kind == redemption.SessionCompleted && e.SessionID == "" {
-		return &redemption.TransitionError{ID: s.ReservationID, Kind: e.Kind, Cause: redemption.ErrIllegal}
-	}
-	return nil
 }
 
 // paymentOf is the record of a payment for which there is none.

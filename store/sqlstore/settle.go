@@ -26,7 +26,7 @@ func (s *Store) Settle(ctx context.Context, t store.Settlement) (store.Settled, 
 	if err := s.ready(ctx); err != nil {
 		return store.Settled{}, err
 	}
-	if !ofSession(t.Event) {
+	if !t.Event.OfSession() {
 		return store.Settled{}, &redemption.TransitionError{ID: t.ReservationID, Kind: t.Event.Kind, Cause: redemption.ErrIllegal}
 	}
 	t.Event = eventAtMicrosecond(t.Event)
@@ -46,19 +46,6 @@ func (s *Store) Settle(ctx context.Context, t store.Settlement) (store.Settled, 
 	}
 	settled.Order, err = order.whole()
 	return settled, err
-}
-
-// ofSession reports whether the event can come from a session.
-func ofSession(e redemption.Event) bool {
-	switch e.Kind {
-	case redemption.SessionCompleted:
-		return e.SessionID != ""
-	case redemption.SessionUnpaid, redemption.PaymentFailed, redemption.SessionExpired:
-		return true
-	case redemption.PointsExchanged, redemption.SessionAttached, redemption.TakenOver, redemption.Cancelled,
-		redemption.Lapsed, redemption.PointsGivenBack:
-	}
-	return false
 }
 
 func (t *tx) settle(ctx context.Context, s store.Settlement) (settled store.Settled, order storedOrder, err error) {

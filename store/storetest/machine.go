@@ -143,8 +143,7 @@ func (p *probe) decided(before store.Reserved, e redemption.Event, failure error
 	p.ok(failure, "%s", what)
 	order := before.Order
 	released := before.Redemption.State != redemption.Released && want.State == redemption.Released
-	ofSession := e.Kind >= redemption.SessionCompleted && e.Kind <= redemption.SessionExpired
-	if !order.IsZero() && (released || ofSession) {
+	if !order.IsZero() && (released || e.OfSession()) {
 		order = order.After(e)
 	}
 	same(p, p.state(before), store.Reserved{Redemption: want, Order: order}, "what is stored after %s", what)
