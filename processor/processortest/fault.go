@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"strings"
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -178,10 +177,26 @@ func (p *probe) lost(err error, call string) {
 	}
 }
 
-// calls are the methods of the contract by name, on a coupon with a mirror and on an
-// open session.
-func (p *probe) calls(c coupon.Coupon, sessionID string) map[string]func(context.Context) error {
-	return map[string]func(context.Context) error{
+// methods are calls of the contract by the names of its methods.
+type methods map[string]func(context.Context) error
+
+// calls are all of them, on a coupon with a mirror and on an open session.
+func (p *probe) calls(c coupon.Coupon, sessionID string) methods {
+	all := p.sessionCalls(sessionID)
+	maps.Copy(all, p.mirrorCalls(c))
+	return all
+}
+
+// requests are the calls that ask the processor: without a mirror only those of sessions.
+func (p *probe) requests(c coupon.Coupon, sessionID string) methods {
+	if p.NoMirror {
+		return p.sessionCalls(sessionID)
+	}
+	return p.calls(c, sessionID)
+}
+
+func (p *probe) mirrorCalls(c coupon.Coupon) methods {
+	return methods{
 		"EnsureMirror": func(ctx context.Context) error {
 			_, err := p.Processor.EnsureMirror(ctx, p.coupon("new", "SUITENEW"))
 			return err
@@ -199,6 +214,11 @@ func (p *probe) calls(c coupon.Coupon, sessionID string) map[string]func(context
 			_, err := p.Processor.VerifyMirror(ctx, c)
 			return err
 		},
+	}
+}
+
+func (p *probe) sessionCalls(sessionID string) methods {
+	return methods{
 		"CreateSession": func(ctx context.Context) error {
 			_, err := p.Processor.CreateSession(ctx, p.request("key-new"))
 			return err
@@ -212,13 +232,4 @@ func (p *probe) calls(c coupon.Coupon, sessionID string) map[string]func(context
 			return err
 		},
 	}
-}
-
-// requests are the calls that ask the processor: without a mirror only those of sessions.
-func (p *probe) requests(c coupon.Coupon, sessionID string) map[string]func(context.Context) error {
-	calls := p.calls(c, sessionID)
-	if p.NoMirror {
-		maps.DeleteFunc(calls, func(name string, _ func(context.Context) error) bool { return strings.Contains(name, "Mirror") })
-	}
-	return calls
 }
