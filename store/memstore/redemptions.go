@@ -119,14 +119,13 @@ func (u use) replay(couponID string, asked *store.Order) (store.Reserved, error)
 	return store.Reserved{Redemption: record, Order: order.Clone(), Replayed: true}, nil
 }
 
-// put stores a record of the book, which has claimed its session. The session that it has
-// left is nobody's: what comes of that is no longer about this record.
+// put stores a record of the book, which has claimed its ID and session. The session that
+// it has left is nobody's: what comes of that is no longer about this record.
 func (s *Store) put(b *book, r redemption.Redemption) {
 	if left := b.records[r.ID].SessionID; left != "" && left != r.SessionID {
 		s.sessions.remove(left)
 	}
 	b.put(r)
-	s.redemptions.put(r.ID, b)
 }
 
 // claimSession takes the session that a record comes to have, unless another redemption
@@ -138,10 +137,10 @@ func (s *Store) claimSession(before, after redemption.Redemption) error {
 	return fmt.Errorf("session %s is that of another redemption: %w", after.SessionID, store.ErrSuperseded)
 }
 
-// putOrder stores an order of the book and makes it known.
+// putOrder stores an order of the book, which has claimed its ID, and makes its session
+// known.
 func (s *Store) putOrder(b *book, o store.Order) {
 	b.putOrder(o)
-	s.orders.put(o.ID, b)
 	if o.SessionID != "" {
 		s.orderSessions.put(o.SessionID, b)
 	}
