@@ -28,7 +28,7 @@ DECLARE
     stored   bigint; -- requests that were stored; NULL if there is not room for all
     versions bigint[]; -- entry i is of coupon i
     plain    boolean;
-    several  boolean; -- a customer has more than one use
+    doubtful boolean; -- a customer has another use, or wants the coupon as it was
 BEGIN
     IF NOT cautious THEN
         BEGIN
@@ -86,11 +86,11 @@ BEGIN
                             OR (limits_per_user[p.place] IS NOT NULL OR origins[p.n] = 'points') AND (
                                 SELECT r.id FROM {coupon_redemptions} r WHERE r.coupon_id = coupons[p.place]
                                     AND r.customer_id = customer_ids[p.n] AND r.id <> ids[p.n] LIMIT 1) IS NOT NULL)
-                    INTO meanwhile, plain, several
+                    INTO meanwhile, plain, doubtful
                     FROM unnest(coupons) WITH ORDINALITY AS d (id, place)
                     CROSS JOIN LATERAL (
                         SELECT sum(k.completed + k.reserved)::bigint AS taken FROM {coupon_counters} k WHERE k.coupon_id = d.id) t;
-                    IF plain AND several THEN
+                    IF plain AND doubtful THEN
                         plain := NOT EXISTS (
                             SELECT FROM unnest(places) WITH ORDINALITY AS p (place, n)
                             WHERE revisions[p.n] <> 0 AND revisions[p.n] <> versions[p.place]
