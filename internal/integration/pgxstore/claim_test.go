@@ -215,7 +215,7 @@ func TestWhatHappensBeforeTheGate(t *testing.T) {
 			})
 			for beside, limits := range map[string][2]coupon.Limits{
 				"beside other coupons":       {{MaxUses: 1}, {MaxUsesPerUser: 1}},
-				"beside coupons with limits": {{MaxUses: 1}, {MaxUses: 1_000, MaxUsesPerUser: 1}},
+				"beside coupons with limits": {{MaxUses: 1}, {MaxUses: 1_000, MaxUsesPerUser: 9}},
 			} {
 				t.Run(beside, func(t *testing.T) {
 					t.Parallel()
