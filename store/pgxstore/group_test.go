@@ -22,15 +22,16 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // bench is a group whose batches wait until the test lets them go on.
 type bench struct {
-	t       *testing.T
-	group   *pgxstore.Group
-	begun   chan []int    // the requests of each batch, as it begins
-	proceed chan struct{} // one for each batch that may end
-	refuse  func(requests []int) error
-	leave   func(requests []int) map[int]error // what a batch does nothing for
-	calls   sync.WaitGroup
+	t      *testing.T
+	group  *pgxstore.Group
+	begun  chan []int // the requests of each batch, as it begins
+	refuse func(requests []int) error
+	leave  func(requests []int) map[int]error // what a batch does nothing for
+	calls  sync.WaitGroup
 
 	mu      sync.Mutex
+	held    []chan struct{} // of batches that may not end yet, the first first
+	free    int             // batches that may end as soon as they begin
 	answers map[int]int
 	errs    map[int]error
 }
@@ -38,13 +39,13 @@ type bench struct {
 func newBench(t *testing.T, options pgxstore.BatchOptions) *bench {
 	t.Helper()
 	b := &bench{
-		t: t, begun: make(chan []int, 1000), proceed: make(chan struct{}, 1000),
-		answers: make(map[int]int), errs: make(map[int]error),
+		t: t, begun: make(chan []int, 1000), answers: make(map[int]int), errs: make(map[int]error),
 	}
 	b.group = pgxstore.NewGroup(options, func(ctx context.Context, requests []int) (map[int]int, map[int]error, error) {
+		released := b.hold()
 		b.begun <- slices.Clone(requests)
 		select {
-		case <-b.proceed:
+		case <-released:
 		case <-ctx.Done():
 			return nil, nil, ctx.Err()
 		}
@@ -107,11 +108,29 @@ func (b *bench) wantBatch(want ...int) {
 	}
 }
 
-// release lets batches end.
-func (b *bench) release(batches int) {
-	for range batches {
-		b.proceed <- struct{}{}
+// hold returns what tells a batch that it may end.
+func (b *bench) hold() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	released := make(chan struct{})
+	if b.free > 0 {
+		b.free--
+		close(released)
+		return released
 	}
+	b.held = append(b.held, released)
+	return released
+}
+
+// release lets batches end, in the order in which they have begun.
+func (b *bench) release(batches int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for ; batches > 0 && len(b.held) > 0; batches-- {
+		close(b.held[0])
+		b.held = b.held[1:]
+	}
+	b.free += batches
 }
 
 // wantAnswers waits until all calls have returned.
