@@ -12,7 +12,7 @@ import (
 )
 
 // The alternatives work on the store's own tables, with the uses of a coupon in a
-// column of its own row, as one has them. Each keeps both limits and is
+// column of its own row, as one has them. Each keeps both limits exactly and is
 // idempotent by the unique index over customer and key.
 
 const insertRedemption = `INSERT INTO coupon_redemptions (id, key, coupon_id, customer_id, state, origin, points,
@@ -69,39 +69,28 @@ func serializable(ctx context.Context, pool *pgxpool.Pool, r request) error {
 	}
 }
 
-// conditional is one statement: count up if there is a place, insert if it did.
-func conditional(ctx context.Context, pool *pgxpool.Pool, r request) error {
-	tag, err := pool.Exec(ctx, `WITH place AS (
-			UPDATE coupons c SET uses = uses + 1
-			WHERE c.id = $3 AND c.uses < c.max_uses
-				AND (SELECT count(*) FROM coupon_redemptions x WHERE x.coupon_id = $3 AND x.customer_id = $4
-					AND x.state <> 'released') < c.max_uses_per_user
-			RETURNING c.id)
-		INSERT INTO coupon_redemptions (id, key, coupon_id, customer_id, state, origin, points,
-			points_state, deadline, created_at, updated_at)
-		SELECT $1, $2, place.id, $4, 'reserved', 'points', 50, 'pending', $5, $6, $6 FROM place`, r.values()...)
-	return one(tag, err)
+// conditional counts up if there is a place, and inserts if it did, in one statement.
+func conditional(_ context.Context, pool *pgxpool.Pool) (redeemer, func() error, error) {
+	return func(ctx context.Context, r request) error {
+		stored, err := callUnderLock(ctx, pool, "redeem_conditional", append(r.values(), 0))
+		if err == nil && !stored {
+			err = errFull
+		}
+		return err
+	}, nothing, nil
 }
 
-func one(tag pgconn.CommandTag, err error) error {
-	if err == nil && tag.RowsAffected() == 0 {
-		return errFull
-	}
-	return err
-}
+const takePlace = `WITH place AS (
+		UPDATE coupons c SET uses = uses + 1
+		WHERE c.id = coupon AND c.uses < c.max_uses
+			AND (SELECT count(*) FROM coupon_redemptions x WHERE x.coupon_id = coupon AND x.customer_id = customer
+				AND x.state <> 'released') < c.max_uses_per_user
+		RETURNING c.id)
+	INSERT INTO coupon_redemptions (id, key, coupon_id, customer_id, state, origin, points,
+		points_state, deadline, created_at, updated_at)
+	SELECT id, key, place.id, customer, 'reserved', 'points', 50, 'pending', deadline, at, at FROM place`
 
 const slotsPerCoupon = 64
-
-// prepareSlots spreads the places of each coupon over rows; over many coupons, one
-// row each is enough.
-func prepareSlots(ctx context.Context, pool *pgxpool.Pool) error {
-	_, err := pool.Exec(ctx, fmt.Sprintf(`CREATE TABLE slots (coupon_id text COLLATE "C", slot int, places bigint, PRIMARY KEY (coupon_id, slot))
-			WITH (fillfactor = 50);
-		INSERT INTO slots SELECT c.id, n, c.max_uses / %[1]d FROM coupons c,
-			generate_series(1, CASE WHEN (SELECT count(*) FROM coupons) = 1 THEN %[1]d ELSE 1 END) n`, slotsPerCoupon),
-		pgx.QueryExecModeSimpleProtocol)
-	return err
-}
 
 // slots takes a place from any row that nobody holds.
 func slots(ctx context.Context, pool *pgxpool.Pool) (redeemer, func() error, error) {
@@ -110,23 +99,83 @@ func slots(ctx context.Context, pool *pgxpool.Pool) (redeemer, func() error, err
 		return nil, nil, err
 	}
 	return func(ctx context.Context, r request) error {
-		for from := 1 + rand.IntN(rows); ; from = 1 {
-			tag, err := pool.Exec(ctx, takeSlot, append(r.values(), from)...)
-			if err != nil || tag.RowsAffected() == 1 {
+		from := 1 + rand.IntN(rows)
+		for tries := 1; ; tries++ {
+			stored, err := callUnderLock(ctx, pool, "redeem_slots", append(r.values(), from))
+			if stored || err != nil {
 				return err
 			}
+			if tries%16 == 0 {
+				if err := placeLeft(ctx, pool, r); err != nil {
+					return err
+				}
+			}
+			from = 1
 		}
 	}, nothing, nil
 }
 
+// takeSlot has the customer's limit in the row of the slot, as it has the places.
 const takeSlot = `WITH slot AS (
-		SELECT s.slot FROM slots s WHERE s.coupon_id = $3 AND s.places > 0 AND s.slot >= $7
+		SELECT s.slot FROM slots s WHERE s.coupon_id = coupon AND s.places > 0 AND s.slot >= from_slot
 		ORDER BY s.slot LIMIT 1 FOR UPDATE SKIP LOCKED
 	), place AS (
-		UPDATE slots s SET places = s.places - 1 FROM slot WHERE s.coupon_id = $3 AND s.slot = slot.slot
-			AND (SELECT count(*) FROM coupon_redemptions x WHERE x.coupon_id = $3 AND x.customer_id = $4
-				AND x.state <> 'released') < 1000000
+		UPDATE slots s SET places = s.places - 1 FROM slot WHERE s.coupon_id = coupon AND s.slot = slot.slot
+			AND (SELECT count(*) FROM coupon_redemptions x WHERE x.coupon_id = coupon AND x.customer_id = customer
+				AND x.state <> 'released') < s.per_user
 		RETURNING s.coupon_id)
 	INSERT INTO coupon_redemptions (id, key, coupon_id, customer_id, state, origin, points,
 		points_state, deadline, created_at, updated_at)
-	SELECT $1, $2, place.coupon_id, $4, 'reserved', 'points', 50, 'pending', $5, $6, $6 FROM place`
+	SELECT id, key, place.coupon_id, customer, 'reserved', 'points', 50, 'pending', deadline, at, at FROM place`
+
+// placeLeft tells a call that has found no free slot for long whether there may be one later.
+func placeLeft(ctx context.Context, pool *pgxpool.Pool, r request) error {
+	var left bool
+	err := pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM slots s WHERE s.coupon_id = $1 AND s.places > 0
+		AND (SELECT count(*) FROM coupon_redemptions x WHERE x.coupon_id = $1 AND x.customer_id = $2
+			AND x.state <> 'released') < s.per_user)`, r.coupon, r.customer).Scan(&left)
+	if err == nil && !left {
+		err = errFull
+	}
+	return err
+}
+
+// underLock is a function that runs one statement under a lock of the customer. Without
+// it the limit of a customer would not be kept: a statement counts in a snapshot that is
+// older than any lock for which it waits, and two calls of a customer at once would not
+// see each other. Of the ways in which the count is exact this is the fastest.
+const underLock = `CREATE FUNCTION %s(id text, key text, coupon text, customer text, deadline timestamptz, at timestamptz,
+		from_slot int) RETURNS bigint LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+	#variable_conflict use_variable
+	DECLARE
+		stored bigint;
+	BEGIN
+		PERFORM pg_advisory_xact_lock(hashtextextended(customer, hashtextextended(coupon, 0)));
+		%s;
+		GET DIAGNOSTICS stored = ROW_COUNT;
+		RETURN stored;
+	END $$`
+
+func callUnderLock(ctx context.Context, pool *pgxpool.Pool, function string, values []any) (stored bool, err error) {
+	var rows int64
+	err = pool.QueryRow(ctx, "SELECT "+function+"($1, $2, $3, $4, $5, $6, $7)", values...).Scan(&rows)
+	return rows == 1, err
+}
+
+// prepareAlternatives makes the functions, and spreads the places of each coupon over
+// rows; over many coupons, one row each is enough.
+func prepareAlternatives(ctx context.Context, pool *pgxpool.Pool) error {
+	for _, statement := range []string{
+		fmt.Sprintf(`CREATE TABLE slots (coupon_id text COLLATE "C", slot int, places bigint, per_user bigint, PRIMARY KEY (coupon_id, slot))
+			WITH (fillfactor = 50);
+		INSERT INTO slots SELECT c.id, n, c.max_uses / %[1]d, c.max_uses_per_user FROM coupons c,
+			generate_series(1, CASE WHEN (SELECT count(*) FROM coupons) = 1 THEN %[1]d ELSE 1 END) n`, slotsPerCoupon),
+		fmt.Sprintf(underLock, "redeem_conditional", takePlace),
+		fmt.Sprintf(underLock, "redeem_slots", takeSlot),
+	} {
+		if _, err := pool.Exec(ctx, statement, pgx.QueryExecModeSimpleProtocol); err != nil {
+			return err
+		}
+	}
+	return nil
+}

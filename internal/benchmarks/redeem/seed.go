@@ -157,7 +157,7 @@ func (b *bench) makeTemplate(ctx context.Context, name string, c content) error 
 	if err != nil {
 		return err
 	}
-	if err := prepareSlots(ctx, pool); err != nil {
+	if err := prepareAlternatives(ctx, pool); err != nil {
 		return err
 	}
 	if c.redemptions == 0 {

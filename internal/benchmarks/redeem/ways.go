@@ -44,7 +44,7 @@ func ways() map[string]way {
 	return map[string]way{
 		"textbook":        {open: statements(textbook)},
 		"serializable":    {open: statements(serializable)},
-		"conditional":     {open: statements(conditional)},
+		"conditional":     {open: conditional},
 		"slots":           {open: slots},
 		"single":          {open: ours(pgxstore.BatchOptions{Off: true})},
 		"batched":         {batches: true, open: ours(pgxstore.BatchOptions{})},
