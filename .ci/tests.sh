@@ -87,7 +87,8 @@ check_skips() {
 }
 
 # step_versions: what a planner does differently is seen by the contract's suite, by the
-# batches that must agree with single calls, and by the plans.
+# batches that must agree with single calls, and by the plans. The tests of SQLite run once
+# more with the driver that is the C library; no program can have it beside the others.
 step_versions() {
   local version program="$WORK/versions.test" bin
   need_program npm node
@@ -102,6 +103,13 @@ step_versions() {
     }
     check_skips "$WORK/versions.log"
   done
+  (cd internal/integration/sqldb && GOWORK=off go test -tags mattn -count=1 -vet=off -timeout 10m -v \
+    -skip 'MariaDB|Modernc|/^(modernc|mariadb)' . ./redeem) >"$WORK/versions.log" 2>&1 || {
+    grep -v -E '^=== |^ *--- PASS' "$WORK/versions.log" >&2
+    return 1
+  }
+  grep -E '^ok ' "$WORK/versions.log"
+  check_skips "$WORK/versions.log"
 }
 
 # packed_postgres prints the folder of the programs of a PostgreSQL. The servers do not

@@ -44,7 +44,8 @@
 // about as large. The file must be on a local disk: WAL does not work over a network.
 //
 // Give the connections of the host a busy timeout (modernc.org/sqlite and
-// github.com/ncruces/go-sqlite3: _pragma=busy_timeout(10000)), and begin the
+// github.com/ncruces/go-sqlite3: _pragma=busy_timeout(10000); github.com/mattn/go-sqlite3:
+// _busy_timeout=10000), and begin the
 // host's own transactions that write as such (_txlock=immediate): the store writes
 // often, and a transaction that reads first and then writes is refused by SQLite
 // when somebody else has written in between. A database in memory belongs to its

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/couponkit/couponkit/internal/integration/sqldb/sqlitedriver"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/memstore"
 	"github.com/couponkit/couponkit/store/sqlstore"
@@ -19,9 +20,9 @@ var histories = flag.Int("histories", 4, "how many random histories to compare w
 func TestAgreesWithMemstore(t *testing.T) {
 	t.Parallel()
 	for name, on := range map[string]*databases{
-		"modernc": {dialect: sqlstore.SQLite, fresh: sqliteFiles("sqlite")},
-		"ncruces": {dialect: sqlstore.SQLite, fresh: sqliteFiles("sqlite3")},
-		"mariadb": {dialect: sqlstore.MySQL, fresh: mariadbDatabases},
+		"modernc":               {dialect: sqlstore.SQLite, fresh: sqliteFiles(sqlitedriver.Modernc)},
+		sqlitedriver.SecondName: {dialect: sqlstore.SQLite, fresh: sqliteFiles(sqlitedriver.Second)},
+		"mariadb":               {dialect: sqlstore.MySQL, fresh: mariadbDatabases},
 	} {
 		for way, joined := range map[string]func(*testing.T, store.Store, func(store.Store)){
 			"by itself": nil, "in transactions": on.committed,

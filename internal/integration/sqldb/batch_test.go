@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/integration/sqldb/sqlitedriver"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -36,7 +37,7 @@ func (s shop) joined(t *testing.T, opened store.Store, calls ...func()) {
 
 func forEachSQLite(t *testing.T, test func(t *testing.T, s shop)) {
 	t.Helper()
-	for name, driver := range sqliteDrivers {
+	for name, driver := range sqlitedriver.ByName() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, sqliteShop(t, driver))

@@ -2,7 +2,6 @@ package sqldb_test
 
 import (
 	"database/sql"
-	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -10,10 +9,9 @@ import (
 	"testing"
 	"time"
 
-	ncruces "github.com/ncruces/go-sqlite3/driver"
 	"github.com/stretchr/testify/require"
-	"modernc.org/sqlite"
 
+	"github.com/couponkit/couponkit/internal/integration/sqldb/sqlitedriver"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/sqlstore"
@@ -34,7 +32,7 @@ const workers = 3
 
 func TestThreeProcessesShareSQLite(t *testing.T) {
 	t.Parallel()
-	for name, driver := range sqliteDrivers {
+	for name, driver := range sqlitedriver.ByName() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			attempts, allowed := 3_334, 3_000
@@ -75,7 +73,7 @@ func shareLimit(t *testing.T, s shop, attempts, allowed int) {
 
 func TestKilledProcessesLoseNothingOnSQLite(t *testing.T) {
 	t.Parallel()
-	for name, driver := range sqliteDrivers {
+	for name, driver := range sqlitedriver.ByName() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for round := range roundsNow() {
@@ -161,7 +159,7 @@ func TestKilledMariaDBLosesNothing(t *testing.T) {
 // A copy that is made in mid-run opens, is sound, and contradicts itself nowhere.
 func TestCopyInMidRun(t *testing.T) {
 	t.Parallel()
-	for name, driver := range sqliteDrivers {
+	for name, driver := range sqlitedriver.ByName() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			opened, db := sqliteShop(t, driver).open(t)
@@ -207,22 +205,7 @@ func backup(t *testing.T, db *sql.DB, file string) {
 	conn, err := db.Conn(t.Context())
 	require.NoError(t, err)
 	defer conn.Close()
-	require.NoError(t, conn.Raw(func(raw any) error {
-		switch c := raw.(type) {
-		case interface {
-			NewBackup(file string) (*sqlite.Backup, error)
-		}:
-			copying, err := c.NewBackup(file)
-			if err != nil {
-				return err
-			}
-			_, err = copying.Step(-1)
-			return errors.Join(err, copying.Finish())
-		case ncruces.Conn:
-			return c.Raw().Backup("main", "file:"+file)
-		}
-		return fmt.Errorf("%T has no backup", raw)
-	}))
+	require.NoError(t, conn.Raw(func(raw any) error { return sqlitedriver.Backup(raw, file) }))
 }
 
 func checkCopy(t *testing.T, driver, file string) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/couponkit/couponkit/internal/integration/sqldb/sqlitedriver"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/sqlstore"
 	"github.com/couponkit/couponkit/store/storetest"
@@ -76,19 +77,19 @@ func sqliteFiles(driver string) func(t *testing.T) func(t *testing.T) *sql.DB {
 
 func TestContractOnModernc(t *testing.T) {
 	t.Parallel()
-	(&databases{dialect: sqlstore.SQLite, fresh: sqliteFiles("sqlite")}).run(t)
+	(&databases{dialect: sqlstore.SQLite, fresh: sqliteFiles(sqlitedriver.Modernc)}).run(t)
 }
 
-func TestContractOnNcruces(t *testing.T) {
+func TestContractOnTheSecondDriver(t *testing.T) {
 	t.Parallel()
-	(&databases{dialect: sqlstore.SQLite, fresh: sqliteFiles("sqlite3")}).run(t)
+	(&databases{dialect: sqlstore.SQLite, fresh: sqliteFiles(sqlitedriver.Second)}).run(t)
 }
 
 // Without batches, with a prefix, and without waiting for the disk.
 func TestContractOneByOne(t *testing.T) {
 	t.Parallel()
 	options := sqlstore.Options{MaxBatch: 1, TablePrefix: "shop_", Synchronous: sqlstore.Normal}
-	(&databases{dialect: sqlstore.SQLite, options: options, fresh: sqliteFiles("sqlite")}).run(t)
+	(&databases{dialect: sqlstore.SQLite, options: options, fresh: sqliteFiles(sqlitedriver.Modernc)}).run(t)
 }
 
 func TestContractOnMariaDB(t *testing.T) {

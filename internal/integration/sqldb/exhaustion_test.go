@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/integration/sqldb/sqlitedriver"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/sqlstore"
@@ -61,7 +62,7 @@ func useUp(ctx context.Context, s store.Store, c coupon.Coupon, name string, att
 
 func TestExactlyTheAllowedUsesSucceed(t *testing.T) {
 	t.Parallel()
-	for name, driver := range sqliteDrivers {
+	for name, driver := range sqlitedriver.ByName() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSQLite(t, driver, sqlstore.Options{})

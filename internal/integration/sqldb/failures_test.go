@@ -178,6 +178,22 @@ func TestAReadThatFailsEndsItsBatch(t *testing.T) {
 	})
 }
 
+// told opens connections that begin with a statement.
+type told struct {
+	of             driver.Driver
+	dsn, statement string
+}
+
+func (d told) Driver() driver.Driver { return d.of }
+
+func (d told) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := d.of.Open(d.dsn)
+	if err == nil {
+		_, err = conn.(driver.ExecerContext).ExecContext(ctx, d.statement, nil)
+	}
+	return conn, err
+}
+
 // A disk that is full for one large order is not for the others of its batch.
 func TestAFullDiskFailsOneCallOfABatch(t *testing.T) {
 	t.Parallel()
@@ -186,7 +202,7 @@ func TestAFullDiskFailsOneCallOfABatch(t *testing.T) {
 		_, db := s.open(t)
 		var pages int
 		require.NoError(t, db.QueryRowContext(t.Context(), "PRAGMA page_count").Scan(&pages))
-		limited := must(sql.Open(s.driver, fmt.Sprintf("%s&_pragma=max_page_count(%d)", s.dsn, pages+40)))
+		limited := sql.OpenDB(told{db.Driver(), s.dsn, fmt.Sprintf("PRAGMA max_page_count = %d", pages+40)})
 		t.Cleanup(func() { require.NoError(t, limited.Close()) })
 		opened, err := sqlstore.New(limited, sqlstore.SQLite, sqlstore.Options{})
 		require.NoError(t, err)

@@ -8,6 +8,7 @@ require (
 	github.com/couponkit/couponkit v0.0.0
 	github.com/go-sql-driver/mysql v1.10.0
 	github.com/google/go-cmp v0.7.0
+	github.com/mattn/go-sqlite3 v1.14.53
 	github.com/ncruces/go-sqlite3 v0.35.3
 	github.com/stretchr/testify v1.12.1
 	go.uber.org/goleak v1.3.0

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/integration/sqldb/sqlitedriver"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/sqlstore"
 )
@@ -60,13 +61,13 @@ func (r *recorder) taken() []string {
 func TestALookUpReadsTheCustomersRows(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	plain, err := openSQLite(ctx, "sqlite", filepath.Join(t.TempDir(), "coupons.db"))
+	plain, err := openSQLite(ctx, sqlitedriver.Modernc, filepath.Join(t.TempDir(), "coupons.db"))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = plain.Close() })
 	require.NoError(t, sqlstore.Migrate(ctx, plain, sqlstore.SQLite, ""))
 	var file string
 	require.NoError(t, plain.QueryRowContext(ctx, "SELECT file FROM pragma_database_list WHERE name = 'main'").Scan(&file))
-	heard := &recorder{beneath: plain.Driver(), dsn: sqliteDSN(file)}
+	heard := &recorder{beneath: plain.Driver(), dsn: sqlitedriver.DSN(file)}
 	db := sql.OpenDB(heard)
 	t.Cleanup(func() { _ = db.Close() })
 	s, err := sqlstore.New(db, sqlstore.SQLite, sqlstore.Options{})

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/integration/sqldb/sqlitedriver"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/sqlstore"
 )
@@ -149,7 +150,7 @@ type shop struct {
 
 func sqliteShop(t *testing.T, driver string) shop {
 	t.Helper()
-	return shop{driver: driver, dsn: sqliteDSN(t.TempDir() + "/coupons.db"), dialect: sqlstore.SQLite}
+	return shop{driver: driver, dsn: sqlitedriver.DSN(t.TempDir() + "/coupons.db"), dialect: sqlstore.SQLite}
 }
 
 func mariadbShop(t *testing.T) shop {

@@ -3,25 +3,17 @@ package sqldb_test
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"path/filepath"
 	"testing"
 
-	_ "github.com/ncruces/go-sqlite3/driver"
 	"github.com/stretchr/testify/require"
-	_ "modernc.org/sqlite"
 
+	"github.com/couponkit/couponkit/internal/integration/sqldb/sqlitedriver"
 	"github.com/couponkit/couponkit/store/sqlstore"
 )
 
-// sqliteDrivers are the drivers that the tests run with, by their names in
-// database/sql.
-var sqliteDrivers = map[string]string{"modernc": "sqlite", "ncruces": "sqlite3"}
-
-func sqliteDSN(file string) string { return fmt.Sprintf("file:%s?_pragma=busy_timeout(10000)", file) }
-
 func openSQLite(ctx context.Context, driver, file string) (*sql.DB, error) {
-	db, err := sql.Open(driver, sqliteDSN(file))
+	db, err := sql.Open(driver, sqlitedriver.DSN(file))
 	if err != nil {
 		return nil, err
 	}

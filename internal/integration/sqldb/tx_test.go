@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/integration/sqldb/sqlitedriver"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -25,7 +26,7 @@ import (
 // forEachDatabase runs a test on SQLite by both drivers and on MariaDB.
 func forEachDatabase(t *testing.T, test func(t *testing.T, s shop)) {
 	t.Helper()
-	for name, driver := range sqliteDrivers {
+	for name, driver := range sqlitedriver.ByName() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, sqliteShop(t, driver))
@@ -244,7 +245,7 @@ func hostUses(ctx context.Context, s *sqlstore.Store, db *sql.DB, level sql.Isol
 // says so.
 func TestWithTxRefusesAnOlderState(t *testing.T) {
 	t.Parallel()
-	for name, driver := range sqliteDrivers {
+	for name, driver := range sqlitedriver.ByName() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			opened, db := sqliteShop(t, driver).open(t)
@@ -346,7 +347,7 @@ func TestABadCallFailsAlone(t *testing.T) {
 // else notices.
 func TestACallerMayGo(t *testing.T) {
 	t.Parallel()
-	for name, driver := range sqliteDrivers {
+	for name, driver := range sqlitedriver.ByName() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := sqliteShop(t, driver)
@@ -380,7 +381,7 @@ func TestACallerMayGo(t *testing.T) {
 // Somebody who keeps the write lock too long is an error that says so, and passes.
 func TestABusyDatabase(t *testing.T) {
 	t.Parallel()
-	for name, driver := range sqliteDrivers {
+	for name, driver := range sqlitedriver.ByName() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := sqliteShop(t, driver)
@@ -405,7 +406,7 @@ func TestABusyDatabase(t *testing.T) {
 // A database in memory has one connection, which the store shares with the host.
 func TestOneConnection(t *testing.T) {
 	t.Parallel()
-	for name, driver := range sqliteDrivers {
+	for name, driver := range sqlitedriver.ByName() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db, err := sql.Open(driver, "file::memory:")

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/integration/sqldb/sqlitedriver"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -26,7 +27,7 @@ type cell struct {
 }
 
 func open(ctx context.Context, driver, file string) (*sql.DB, error) {
-	db, err := sql.Open(drivers[driver], "file:"+file+"?_pragma=busy_timeout(10000)")
+	db, err := sql.Open(sqlitedriver.ByName()[driver], sqlitedriver.DSN(file))
 	if err != nil {
 		return nil, err
 	}

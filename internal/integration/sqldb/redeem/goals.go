@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"text/tabwriter"
+
+	"github.com/couponkit/couponkit/internal/integration/sqldb/sqlitedriver"
 )
 
 // The goals hold at FULL, with so many clients.
@@ -32,7 +34,7 @@ func (g *goals) print(out io.Writer) error {
 	table := tabwriter.NewWriter(out, 2, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "goal\twanted\tmeasured\t")
 	for _, what := range []string{place, use} {
-		for _, driver := range []string{"modernc", "ncruces"} {
+		for _, driver := range []string{"modernc", sqlitedriver.SecondName} {
 			in := setting{what, driver, "full"}
 			for _, goal := range []struct {
 				way   string

@@ -13,6 +13,7 @@
 //	go run ./redeem                                  # everything, and the goals
 //	go run ./redeem -drivers modernc -synchronous full -clients 64 -for 5s
 //	go run ./redeem -what use -ways textbook,batched
+//	go run -tags mattn ./redeem                      # the C library instead of ncruces/go-sqlite3
 package main
 
 import (
@@ -30,9 +31,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	_ "github.com/ncruces/go-sqlite3/driver"
-	_ "modernc.org/sqlite"
-
+	"github.com/couponkit/couponkit/internal/integration/sqldb/sqlitedriver"
 	"github.com/couponkit/couponkit/store/sqlstore"
 )
 
@@ -50,15 +49,12 @@ type plan struct {
 	dir         string
 }
 
-// drivers are the names of the drivers in database/sql.
-var drivers = map[string]string{"modernc": "sqlite", "ncruces": "sqlite3"}
-
 var settings = map[string]sqlstore.Synchronous{"full": sqlstore.Full, "normal": sqlstore.Normal}
 
 func main() {
 	var p plan
 	what := flag.String("what", "place,use", "what the clients do, with commas")
-	driverNames := flag.String("drivers", "modernc,ncruces", "which drivers, with commas")
+	driverNames := flag.String("drivers", "modernc,"+sqlitedriver.SecondName, "which drivers, with commas")
 	synchronous := flag.String("synchronous", "full,normal", "which settings of synchronous, with commas")
 	wayNames := flag.String("ways", "", "which ways, by name, with commas; empty is all")
 	clients := flag.String("clients", "1,8,64", "how many clients call at once, with commas")
@@ -124,7 +120,7 @@ func (p plan) execute(ctx context.Context, clients, dir string, out io.Writer) (
 			return fmt.Errorf("there is nothing called %q to do", what)
 		}
 		for _, driver := range p.drivers {
-			if drivers[driver] == "" {
+			if sqlitedriver.ByName()[driver] == "" {
 				return fmt.Errorf("there is no driver %q", driver)
 			}
 			for _, synchronous := range p.synchronous {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/couponkit/couponkit/internal/integration/sqldb/sqlitedriver"
 )
 
 // TestMain requires that clients and batches end with what was measured.
@@ -17,7 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func small() plan {
 	return plan{
-		what: []string{place, use}, drivers: []string{"modernc", "ncruces"}, synchronous: []string{"normal"},
+		what: []string{place, use}, drivers: []string{"modernc", sqlitedriver.SecondName}, synchronous: []string{"normal"},
 		duration: 200 * time.Millisecond, seeded: 50,
 	}
 }
@@ -76,7 +78,7 @@ func TestWhatTheCommandLineAsks(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*plan){
 		"something else to do": func(p *plan) { p.what = []string{"steal"} },
-		"another driver":       func(p *plan) { p.drivers = []string{"mattn"} },
+		"another driver":       func(p *plan) { p.drivers = []string{"another"} },
 		"another setting":      func(p *plan) { p.synchronous = []string{"off"} },
 	} {
 		p := small()
