@@ -37,11 +37,12 @@ type Number string
 // own types. The text itself is not judged here. No more of it is kept than
 // shows that it is too long.
 func (n *Number) UnmarshalJSON(data []byte) error {
-	text := string(data)
+	var text string
 	switch kind := jsonKind(data); kind {
 	case "null":
 		return nil
 	case "number":
+		text = string(data)
 	case "string":
 		var err error
 		if text, err = jsonText(data); err != nil {

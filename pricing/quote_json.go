@@ -44,7 +44,11 @@ type lineDocument struct {
 // has too many.
 const maxUnitGroups = 3
 
-// lineDocuments and unitDocuments are read one entry at a time: a short text
+// readAtOnce is how many bytes of a list are read at once, whatever they hold: so many
+// cannot ask for more than some megabytes.
+const readAtOnce = 64 << 10
+
+// lineDocuments and unitDocuments are bounded while they are read: a short text
 // could otherwise ask for millions.
 type (
 	lineDocuments []lineDocument
@@ -163,6 +167,18 @@ func readList[T any](field string, data []byte, most int) ([]T, error) {
 	if jsonKind(data) != "array" {
 		return nil, invalid(field, FieldMalformed, "must be a list")
 	}
+	if len(data) <= readAtOnce {
+		var list []T
+		if err := json.Unmarshal(data, &list); err == nil && len(list) <= most {
+			return list, nil
+		}
+	}
+	return readEntries[T](field, data, most)
+}
+
+// readEntries is readList for what is long, or has a fault to be named: one entry at a
+// time.
+func readEntries[T any](field string, data []byte, most int) ([]T, error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	_, _ = decoder.Token() // the bracket that jsonKind saw
 	var list []T

@@ -3,6 +3,7 @@ package pricing_test
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -352,4 +353,42 @@ func addFortune(q *pricing.Quote, kind pricing.LineKind) {
 		Line:     pricing.Line{ID: fmt.Sprint(len(q.Lines)), Kind: kind, Quantity: 1, UnitPrice: fortune},
 		Subtotal: fortune, Total: fortune,
 	})
+}
+
+// TestAShortTextAsksForLittle: entries of three bytes each do not become lines of hundreds.
+func TestAShortTextAsksForLittle(t *testing.T) {
+	text := []byte(`{"lines":[` + strings.Repeat("{},", 5<<20) + `{}]}`)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	wantField(t, new(pricing.Quote).UnmarshalJSON(text), "lines", pricing.FieldTooLong)
+	runtime.ReadMemStats(&after)
+	if asked := after.TotalAlloc - before.TotalAlloc; asked > uint64(4*len(text)) {
+		t.Errorf("%d bytes of text asked for %d bytes of memory", len(text), asked)
+	}
+}
+
+func BenchmarkQuoteUnmarshalJSON(b *testing.B) {
+	for _, lines := range []int{1, 10, 100} {
+		cart := pricing.Cart{Currency: pricing.EUR()}
+		for i := range lines {
+			cart.Lines = append(cart.Lines, pricing.Line{
+				ID: fmt.Sprint("line-", i), Kind: pricing.Device, ItemID: "phone", Quantity: 3, UnitPrice: int64(999 + i),
+			})
+		}
+		percent, err := pricing.ParsePercent("12.5")
+		require.NoError(b, err)
+		quote, err := pricing.Price(cart, pricing.PercentOff(percent), nil)
+		require.NoError(b, err)
+		text, err := json.Marshal(quote)
+		require.NoError(b, err)
+		b.Run(fmt.Sprintf("lines=%d", lines), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				var q pricing.Quote
+				if err := q.UnmarshalJSON(text); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

@@ -72,7 +72,7 @@ func (o storedOrder) whole() (store.Order, error) {
 	if o.quote == "" {
 		return o.Order, nil // it did not come from the database
 	}
-	if err := json.Unmarshal([]byte(o.quote), &o.Quote); err != nil {
+	if err := o.Quote.UnmarshalJSON([]byte(o.quote)); err != nil {
 		return store.Order{}, fmt.Errorf("quote of order %s: %w", o.ID, corrupt(err))
 	}
 	if o.snapshot != "" {
