@@ -21,8 +21,11 @@ func backup(raw any, file string) (err error) {
 	if err != nil {
 		return err
 	}
-	to := opened.(*sqlite3.SQLiteConn)
-	defer func() { err = errors.Join(err, to.Close()) }()
+	defer func() { err = errors.Join(err, opened.Close()) }()
+	to, ok := opened.(*sqlite3.SQLiteConn)
+	if !ok {
+		return fmt.Errorf("%T is no copy's connection", opened)
+	}
 	copying, err := to.Backup("main", from, "main")
 	if err != nil {
 		return err
