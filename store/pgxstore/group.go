@@ -284,12 +284,13 @@ func (g *group[Q, A]) proceed(w *worker) {
 	go g.drain(w)
 }
 
-// drain runs batches until nobody waits.
+// drain runs batches until nobody waits. Those who were answered by another batch, and
+// call again at once, are to be in the next one.
 func (g *group[Q, A]) drain(w *worker) {
+	runtime.Gosched()
 	for batch := g.next(w); len(batch) > 0; batch = g.next(w) {
 		g.execute(batch)
 		g.look(w, batch)
-		// Those who were answered and call again at once are to be in the next batch.
 		runtime.Gosched()
 	}
 }
