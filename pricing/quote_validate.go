@@ -65,6 +65,9 @@ func (l *QuotedLine) stepFaults(i int, q *Quote, faults *ValidationError) {
 	if l.Step != q.Step {
 		faults.Add(linePath(i, "step"), FieldMismatch, "must be the quote's step")
 	}
+	if q.Step == 0 {
+		return
+	}
 	offStep(linePath(i, "unitPrice"), l.UnitPrice, q.Currency, q.Step, faults)
 	offStep(linePath(i, "discount"), l.Discount, q.Currency, q.Step, faults)
 }

@@ -99,7 +99,7 @@ func FuzzOrderDocuments(f *testing.F) {
 			CreatedAt: instant(1), UpdatedAt: instant(1),
 		}
 		row := storedOrder{Order: frame, quote: quote, snapshot: snapshot, metadata: metadata}
-		o, err := row.whole()
+		o, err := new(Store).whole(row)
 		if err != nil {
 			wantFailure(t, err)
 			return
@@ -114,7 +114,7 @@ func FuzzOrderDocuments(f *testing.F) {
 		again := storedOrder{Order: frame, quote: documents[0].(string)}
 		again.snapshot, _ = documents[1].(string)
 		again.metadata, _ = documents[2].(string)
-		back, err := again.whole()
+		back, err := new(Store).whole(again)
 		if err != nil {
 			t.Fatalf("what was written is not read: %v", err)
 		}

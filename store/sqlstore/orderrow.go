@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
@@ -64,8 +65,32 @@ func scanOrder(row scanner) (storedOrder, error) {
 	return into.order()
 }
 
+// terms remembers the coupon of the order that was read last: the orders of a hot coupon
+// all have the same. The zero value remembers none.
+type terms struct{ last atomic.Pointer[readTerms] }
+
+// readTerms are terms beside their text. They are not changed: what a Snapshot holds beside
+// values is immutable.
+type readTerms struct {
+	text     string
+	snapshot coupon.Snapshot
+}
+
+func (t *terms) read(text string) (*coupon.Snapshot, error) {
+	known := t.last.Load()
+	if known == nil || known.text != text {
+		known = &readTerms{text: text}
+		if err := json.Unmarshal([]byte(text), &known.snapshot); err != nil {
+			return nil, err
+		}
+		t.last.Store(known)
+	}
+	snapshot := known.snapshot
+	return &snapshot, nil
+}
+
 // whole reads the documents. The zero value is no order.
-func (o storedOrder) whole() (store.Order, error) {
+func (s *Store) whole(o storedOrder) (_ store.Order, err error) {
 	if o.IsZero() {
 		return store.Order{}, nil
 	}
@@ -76,8 +101,7 @@ func (o storedOrder) whole() (store.Order, error) {
 		return store.Order{}, fmt.Errorf("quote of order %s: %w", o.ID, corrupt(err))
 	}
 	if o.snapshot != "" {
-		o.Coupon = new(coupon.Snapshot)
-		if err := json.Unmarshal([]byte(o.snapshot), o.Coupon); err != nil {
+		if o.Coupon, err = s.terms.read(o.snapshot); err != nil {
 			return store.Order{}, fmt.Errorf("coupon of order %s: %w", o.ID, corrupt(err))
 		}
 	}
@@ -108,9 +132,11 @@ func prepareOrder(o store.Order) (newOrder, error) {
 func encodeOrder(o store.Order) (newOrder, error) {
 	o = o.Clone()
 	o.Deadline, o.CreatedAt, o.UpdatedAt = coupon.Instant(o.Deadline), coupon.Instant(o.CreatedAt), coupon.Instant(o.UpdatedAt)
-	quote, err := document("quote", o.Quote)
+	quote, err := o.Quote.MarshalJSON()
 	if err != nil {
-		return newOrder{}, err
+		var faults pricing.ValidationError
+		faults.Merge("quote", err)
+		return newOrder{}, faults.Err()
 	}
 	var snapshot, metadata any // NULL where there is none
 	if o.Coupon != nil {
@@ -126,7 +152,7 @@ func encodeOrder(o store.Order) (newOrder, error) {
 	return newOrder{Order: o, values: []any{
 		o.ID, o.Key, o.Fingerprint, o.CustomerID, o.State.String(), o.CouponID, o.ReservationID,
 		o.DiscountAmount, o.SessionID, o.SessionURL, optionalMicros(o.Deadline), micros(o.CreatedAt), micros(o.UpdatedAt),
-		quote, snapshot, metadata,
+		string(quote), snapshot, metadata,
 	}}, nil
 }
 

@@ -48,7 +48,7 @@ func (s *Store) CreateOrder(ctx context.Context, o store.Order) (stored store.Or
 	case err != nil:
 		return store.Order{}, false, err
 	case replayed:
-		stored, err = first.whole()
+		stored, err = s.whole(first)
 		return stored, true, err
 	}
 	return order.Order.Clone(), false, nil
@@ -82,7 +82,7 @@ func (s *Store) AttachSession(ctx context.Context, a store.Attachment) (store.Or
 	if err != nil {
 		return store.Order{}, err
 	}
-	return order.whole()
+	return s.whole(order)
 }
 
 func (t *tx) attach(ctx context.Context, a store.Attachment) (storedOrder, error) {
@@ -162,7 +162,7 @@ func (s *Store) oneOrder(ctx context.Context, statement string, names ...string)
 	if err != nil {
 		return store.Order{}, err
 	}
-	return order.whole()
+	return s.whole(order)
 }
 
 // OpenOrders implements [store.Orders].
@@ -182,7 +182,7 @@ func (s *Store) OpenOrders(ctx context.Context, at time.Time, limit int) (open [
 			if err != nil {
 				return err
 			}
-			whole, err := o.whole()
+			whole, err := s.whole(o)
 			if err != nil {
 				return err
 			}

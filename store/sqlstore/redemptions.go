@@ -52,7 +52,7 @@ func (s *Store) Reserve(ctx context.Context, r store.Reservation) (store.Reserve
 		return store.Reserved{}, err
 	}
 	if reserved.Replayed {
-		reserved.Order, err = first.whole()
+		reserved.Order, err = s.whole(first)
 	}
 	return reserved, err
 }
@@ -378,7 +378,7 @@ func (s *Store) TakeOver(ctx context.Context, takeOver store.TakeOver) (store.Re
 		return store.Reserved{}, err
 	}
 	if taken.Replayed {
-		taken.Order, err = first.whole()
+		taken.Order, err = s.whole(first)
 	}
 	return taken, err
 }

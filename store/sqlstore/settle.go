@@ -44,7 +44,7 @@ func (s *Store) Settle(ctx context.Context, t store.Settlement) (store.Settled, 
 	if err != nil {
 		return store.Settled{}, err
 	}
-	settled.Order, err = order.whole()
+	settled.Order, err = s.whole(order)
 	return settled, err
 }
 

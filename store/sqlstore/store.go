@@ -80,6 +80,7 @@ func (o Options) withDefaults() Options {
 type Store struct {
 	schema *schema
 	run    runner
+	terms  terms
 
 	mu     sync.RWMutex // held to enter, and to close
 	closed bool
