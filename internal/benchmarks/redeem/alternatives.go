@@ -105,7 +105,7 @@ func slots(ctx context.Context, pool *pgxpool.Pool) (redeemer, func() error, err
 			if stored || err != nil {
 				return err
 			}
-			if tries%16 == 0 {
+			if tries%16 == 0 { // rarely: all are held, or taken
 				if err := placeLeft(ctx, pool, r); err != nil {
 					return err
 				}
@@ -143,7 +143,7 @@ func placeLeft(ctx context.Context, pool *pgxpool.Pool, r request) error {
 // underLock is a function that runs one statement under a lock of the customer. Without
 // it the limit of a customer would not be kept: a statement counts in a snapshot that is
 // older than any lock for which it waits, and two calls of a customer at once would not
-// see each other. Of the ways in which the count is exact this is the fastest.
+// see each other. A row that counts the customer's uses would cost as much.
 const underLock = `CREATE FUNCTION %s(id text, key text, coupon text, customer text, deadline timestamptz, at timestamptz,
 		from_slot int) RETURNS bigint LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 	#variable_conflict use_variable
