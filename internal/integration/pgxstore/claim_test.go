@@ -738,7 +738,7 @@ func TestNobodyWaitsInACircleReservingNotices(t *testing.T) {
 			if plant.function == "couponkit_claim_plain" {
 				change(t, rush.pool, plant.function, "public", "IF NOT cautious THEN", "IF true THEN")
 			}
-			rush.untilDeadlock(30, rush.reservations)
+			rush.untilDeadlock(300, rush.reservations)
 		})
 	}
 }
@@ -756,16 +756,25 @@ func (r *rush) slowly() {
 	}
 }
 
-// reservations lets every process reserve the same, and give some of it back.
+// reservations lets every process reserve the same, and give some of it back. In every
+// second round customers are new and have room, and all have batches, so that these are plain.
 func (r *rush) reservations() {
 	r.Helper()
 	r.rounds++
+	stores, plain := r.stores, r.rounds%2 == 0
+	if plain {
+		stores = stores[:len(stores)-1] // the last one has no batches
+	}
 	var asked []store.Reservation
 	for i := range 24 {
-		asked = append(asked, checkout(r.coupons[1+i%2], quote(r.T), "c"+string(rune('a'+i)), "r"+string(rune('a'+r.rounds)), epoch))
+		of, customer := r.coupons[1+i%2], "c"+string(rune('a'+i))
+		if plain {
+			of, customer = r.coupons[2], fmt.Sprint(customer, r.rounds)
+		}
+		asked = append(asked, checkout(of, quote(r.T), customer, "r"+string(rune('a'+r.rounds)), epoch))
 	}
 	var everybody errgroup.Group
-	for i, s := range r.stores {
+	for i, s := range stores {
 		for worker := range 12 {
 			everybody.Go(func() error { return r.reserveAll(s, asked, uint64(r.rounds), uint64(i*100+worker)) })
 		}
