@@ -66,7 +66,7 @@ func (l *QuotedLine) stepFaults(i int, q *Quote, faults *ValidationError) {
 		faults.Add(linePath(i, "step"), FieldMismatch, "must be the quote's step")
 	}
 	if q.Step == 0 {
-		return
+		return // every amount is on it, and paths of faults cost
 	}
 	offStep(linePath(i, "unitPrice"), l.UnitPrice, q.Currency, q.Step, faults)
 	offStep(linePath(i, "discount"), l.Discount, q.Currency, q.Step, faults)

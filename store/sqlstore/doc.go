@@ -45,12 +45,11 @@
 //
 // Give the connections of the host a busy timeout (modernc.org/sqlite and
 // github.com/ncruces/go-sqlite3: _pragma=busy_timeout(10000); github.com/mattn/go-sqlite3:
-// _busy_timeout=10000), and begin the
-// host's own transactions that write as such (_txlock=immediate): the store writes
-// often, and a transaction that reads first and then writes is refused by SQLite
-// when somebody else has written in between. A database in memory belongs to its
-// connection: call SetMaxOpenConns(1), and the store shares that one. Between its
-// transactions it has the settings of the host.
+// _busy_timeout=10000), and begin the host's own transactions that write as such
+// (_txlock=immediate): the store writes often, and a transaction that reads first and
+// then writes is refused by SQLite when somebody else has written in between. A
+// database in memory belongs to its connection: call SetMaxOpenConns(1), and the store
+// shares that one. Between its transactions it has the settings of the host.
 //
 // To copy a database in use, run VACUUM INTO on any connection, or the backup
 // interface of the driver; never copy the file alone.
