@@ -289,7 +289,8 @@ func (s *Service) Get(ctx context.Context, id string) (coupon.Coupon, error) {
 }
 
 // List returns a page of coupons for administrators, newest first (specification
-// 4.1); a list out of bounds is a [*pricing.ValidationError]. It shows coupons that are half made or being deleted too, as inactive.
+// 4.1); a list out of bounds is a [*pricing.ValidationError]. It shows coupons that are
+// half made or being deleted too, as inactive.
 func (s *Service) List(ctx context.Context, list store.CouponList) (store.CouponPage, error) {
 	return s.store.ListCoupons(ctx, list)
 }
