@@ -18,14 +18,13 @@ step_tidy() {
 
 step_vet() {
   each_module go vet ./...
+  (cd internal/integration/sqldb && GOWORK=off go vet -tags mattn ./sqlitedriver) # the C library, behind a tag
 }
 
 step_lint() {
   need_go_tool github.com/golangci/golangci-lint/v2/cmd/golangci-lint "$GOLANGCI_LINT_VERSION" \
     golangci-lint version --short
   each_module golangci-lint run --config "$ROOT/.golangci.yml" ./...
-  # The C library of SQLite stands behind a tag.
-  (cd internal/integration/sqldb && GOWORK=off golangci-lint run --config "$ROOT/.golangci.yml" --build-tags mattn ./sqlitedriver/...)
 }
 
 # step_deadcode asks what neither a program nor a test of any module can reach. An
