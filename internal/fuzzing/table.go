@@ -30,6 +30,9 @@ spent most of that time so. Ten attempts have to do now. In twelve seconds ` + "
 has 123 new inputs where it had one, and ` + "`FuzzEvaluate`" + ` runs 5,000 times a second instead
 of 25 times.
 
+A run on another machine begins with the inputs that were kept and finds others again:
+they are counted as new once more.
+
 An input that was a finding stays in ` + "`testdata/fuzz`" + ` of its package, beside inputs
 that reach what the seeds do not.
 
