@@ -17,6 +17,7 @@ const (
 	couponDigest  = `SELECT c.emails_digest FROM {coupons} c WHERE c.id = ?{for_update}`
 	anyRedemption = `SELECT 1 FROM {coupon_redemptions} r WHERE r.coupon_id = ? LIMIT 1`
 	idByCode      = `SELECT c.id FROM {coupons} c WHERE c.code = ?`
+	countEmails   = `SELECT COUNT(*) FROM {coupon_allowed_emails} e WHERE e.coupon_id = ?`
 	deleteCounts  = `DELETE FROM {coupon_counts} WHERE coupon_id = ?`
 	deleteCoupon  = `DELETE FROM {coupons} WHERE id = ?`
 	writeMirror   = `UPDATE {coupons} SET processor_coupon_id = ?, promotion_code_id = ?, mirror_revision = ?,
@@ -86,14 +87,22 @@ func (s *Store) UpdateCoupon(ctx context.Context, c coupon.Coupon) (updated coup
 		if err != nil {
 			return err
 		}
-		n, err := prepareCoupon(before.edited(c), digest)
+		same, err := t.sameEmails(ctx, before, c.AllowedUserEmails, digest)
+		if err != nil {
+			return err
+		}
+		kept := digest
+		if same {
+			kept = before.digest
+		}
+		n, err := prepareCoupon(before.edited(c), kept)
 		if err != nil {
 			return err
 		}
 		if _, err := t.write(ctx, updateCoupon, append(n.editable, n.ID)...); err != nil {
 			return err
 		}
-		if digest != before.digest && !c.AllowedUserEmails.Narrowed() {
+		if !same {
 			if err := t.replaceEmails(ctx, n.Coupon); err != nil {
 				return err
 			}
@@ -119,6 +128,20 @@ func (e expected) edited(c coupon.Coupon) coupon.Coupon {
 		c.AllowedUserEmails = coupon.NarrowedEmailSet(e.emails, "")
 	}
 	return c
+}
+
+// sameEmails reports whether the stored addresses are to stay: the list is narrowed, or
+// they are those of the list. The digest alone does not tell: earlier builds stored,
+// with the whole list, that of the one address which a narrowed list named.
+func (t *tx) sameEmails(ctx context.Context, before expected, list coupon.EmailSet, digest string) (bool, error) {
+	if list.Narrowed() || digest != before.digest {
+		return list.Narrowed(), nil
+	}
+	var stored int
+	if err := t.latest(ctx, countEmails, before.ID).Scan(&stored); err != nil {
+		return false, fmt.Errorf("count addresses: %w", err)
+	}
+	return stored == list.Len(), nil
 }
 
 // expect locks a coupon that still has the revision, for its terms to change.

@@ -127,17 +127,17 @@ type newCoupon struct {
 	editable, frozen []any
 }
 
-// prepareCoupon checks the coupon and makes the arguments of the statements, before
-// any lock is taken.
+// prepareCoupon checks the coupon as it will be kept, for a window may have no length in
+// microseconds, and makes the arguments of the statements, before any lock is taken.
 func prepareCoupon(c coupon.Coupon, digest string) (newCoupon, error) {
+	c.StartsAt, c.ExpiresAt = coupon.Instant(c.StartsAt), coupon.Instant(c.ExpiresAt)
+	c.CreatedAt, c.UpdatedAt = coupon.Instant(c.CreatedAt), coupon.Instant(c.UpdatedAt)
 	if err := c.Validate(); err != nil {
 		return newCoupon{}, err
 	}
 	if err := mirrorFaults(c.Mirror); err != nil {
 		return newCoupon{}, err
 	}
-	c.StartsAt, c.ExpiresAt = coupon.Instant(c.StartsAt), coupon.Instant(c.ExpiresAt)
-	c.CreatedAt, c.UpdatedAt = coupon.Instant(c.CreatedAt), coupon.Instant(c.UpdatedAt)
 	lists := [3]string{}
 	for i, items := range [...]coupon.Items{c.Scope.Plans, c.Scope.Devices, c.Scope.Accessories} {
 		var err error

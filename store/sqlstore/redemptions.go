@@ -368,9 +368,9 @@ func (s *Store) TakeOver(ctx context.Context, takeOver store.TakeOver) (store.Re
 	var first storedOrder
 	err = s.change(ctx, "take over", func(ctx context.Context, t *tx) error {
 		var err error
-		taken, first, err = t.replay(ctx, order.CustomerID, order.Key, order.CouponID, order.Fingerprint, errNewKey)
+		taken, first, err = t.firstOf(ctx, order, errNewKey)
 		if errors.Is(err, errNewKey) {
-			taken, err = t.takeOver(ctx, takeOver, order)
+			taken, first, err = t.takeOver(ctx, takeOver, order)
 		}
 		return err
 	})
@@ -386,45 +386,73 @@ func (s *Store) TakeOver(ctx context.Context, takeOver store.TakeOver) (store.Re
 // errNewKey: the key was not used before.
 var errNewKey = errors.New("new key")
 
-func (t *tx) takeOver(ctx context.Context, takeOver store.TakeOver, order newOrder) (store.Reserved, error) {
+// firstOf is replay for the key of an order.
+func (t *tx) firstOf(ctx context.Context, o newOrder, otherwise error) (store.Reserved, storedOrder, error) {
+	return t.replay(ctx, o.CustomerID, o.Key, o.CouponID, o.Fingerprint, otherwise)
+}
+
+// takeOver finds out again whether the key was used, wherever it has waited for others:
+// they may have used it.
+func (t *tx) takeOver(
+	ctx context.Context, takeOver store.TakeOver, order newOrder,
+) (store.Reserved, storedOrder, error) {
 	if !findable(takeOver.ReservationID) {
-		return store.Reserved{}, store.ErrNotFound
+		return store.Reserved{}, storedOrder{}, store.ErrNotFound
 	}
 	c, err := t.hold(ctx, order.CouponID)
 	if err != nil {
-		return store.Reserved{}, err
+		return store.Reserved{}, storedOrder{}, err
 	}
 	before, err := t.lockRedemption(ctx, takeOver.ReservationID)
 	if err != nil {
-		return store.Reserved{}, err
+		return store.Reserved{}, storedOrder{}, err
 	}
+	if t.rowLocks {
+		taken, first, err := t.firstOf(ctx, order, errNewKey)
+		if !errors.Is(err, errNewKey) {
+			return taken, first, err
+		}
+	}
+	if err := movable(c, before, takeOver, order); err != nil {
+		return store.Reserved{}, storedOrder{}, err
+	}
+	return t.move(ctx, before, takeOver, order)
+}
+
+// movable returns why the coupon or the reservation, which are held, cannot be the
+// order's.
+func movable(c *heldCoupon, before redemption.Redemption, takeOver store.TakeOver, order newOrder) error {
 	if before.ID == "" || before.CustomerID != order.CustomerID || before.CouponID != order.CouponID ||
 		order.ReservationID != before.ID {
-		return store.Reserved{}, store.ErrNotFound
+		return store.ErrNotFound
 	}
-	if err := c.acceptable(order.CouponID, takeOver.CouponRevision); err != nil {
-		return store.Reserved{}, err
-	}
+	return c.acceptable(order.CouponID, takeOver.CouponRevision)
+}
+
+// move gives the reservation, which is held, to the order.
+func (t *tx) move(
+	ctx context.Context, before redemption.Redemption, takeOver store.TakeOver, order newOrder,
+) (store.Reserved, storedOrder, error) {
 	e := eventAtMicrosecond(redemption.Event{
 		Kind: redemption.TakenOver, At: takeOver.At, SessionID: takeOver.FromSessionID, OrderID: order.ID, Deadline: takeOver.Deadline,
 	})
 	after, err := redemption.Apply(before, e)
 	if err != nil {
-		return store.Reserved{}, fmt.Errorf("%w: %w", store.ErrSuperseded, err)
+		return store.Reserved{}, storedOrder{}, fmt.Errorf("%w: %w", store.ErrSuperseded, err)
 	}
 	previous, err := t.lockOrder(ctx, before.OrderID)
 	if err != nil {
-		return store.Reserved{}, err
+		return store.Reserved{}, storedOrder{}, err
 	}
 	if inserted, err := t.insert(ctx, insertOrder, order.values...); err != nil {
-		return store.Reserved{}, err
+		return store.Reserved{}, storedOrder{}, err
 	} else if !inserted {
-		return store.Reserved{}, fmt.Errorf("order %s exists already: %w", order.ID, store.ErrConflict)
+		return t.firstOf(ctx, order, fmt.Errorf("order %s exists already: %w", order.ID, store.ErrConflict))
 	}
 	if !previous.IsZero() {
 		if _, err := t.advance(ctx, &previous, e); err != nil {
-			return store.Reserved{}, err
+			return store.Reserved{}, storedOrder{}, err
 		}
 	}
-	return store.Reserved{Redemption: after, Order: order.Order.Clone()}, t.replace(ctx, before, after)
+	return store.Reserved{Redemption: after, Order: order.Order.Clone()}, storedOrder{}, t.replace(ctx, before, after)
 }

@@ -26,13 +26,13 @@ func TestAgreeNotices(t *testing.T) {
 	t.Parallel()
 	beyond := map[string]bool{}
 	for _, name := range []string{
-		"a race is a conflict", "codes are checked, then written", "limits are checked, then used",
+		"a race is a conflict", "codes are checked, then written", "limits are checked, then used", "keys of take-overs are looked up, then written",
 		"the counter is read, then written", // at once
 		"a closed store goes on", "a restart loses everything", "the context is forgotten",
 		"orders share their metadata", "the caller's order is kept", // what the caller does with values
 		"codes are folded", "keys are folded", "text is normalised", "text is repaired", "nothing is validated",
 		"what is malformed is refused first", "pages are clamped", "orders with a coupon need no place",
-		"deleted IDs are free", "deleted IDs stay claimed", "the code comes before the ID", "the owner of a code is told",
+		"a list that was given before is not written", "deleted IDs are free", "deleted IDs stay claimed", "the code comes before the ID", "the owner of a code is told",
 	} {
 		beyond[name] = true
 	}

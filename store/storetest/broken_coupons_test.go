@@ -90,7 +90,7 @@ func brokenCoupons() map[string]subject {
 				got, err := in.Reserve(ctx, r)
 				return got, without(err, pricing.ErrInvalid)
 			}}
-		}, []string{"malformed coupons are refused", "malformed reservations are refused", "text that cannot be kept is refused"}},
+		}, []string{"malformed coupons are refused", "malformed reservations are refused", "text that cannot be kept is refused", "a window within a microsecond is refused"}},
 		"deleted codes stay claimed": {func(in store.Store) *faulty {
 			var deleted memory[bool]
 			return &faulty{Store: in, deleteCoupon: func(ctx context.Context, id string, revision int64) error {
@@ -136,6 +136,7 @@ func brokenCoupons() map[string]subject {
 				return in.UpdateCoupon(ctx, c)
 			}}
 		}, []string{"update keeps a narrowed allow-list"}},
+		"a list that was given before is not written": {skippingLists, []string{"a whole list after a narrowed one"}},
 		"confirming is an update": {func(in store.Store) *faulty {
 			return &faulty{Store: in, confirmMirror: func(ctx context.Context, id string, m coupon.Mirror) (coupon.Coupon, error) {
 				c, err := in.ConfirmMirror(ctx, id, m)
@@ -168,6 +169,20 @@ func trustingCounts(in store.Store) *faulty {
 		used, _ := given.get(c.ID)
 		c.UsedCount += used
 		return c
+	}}
+}
+
+// skippingLists takes the addresses that an update names for those that are stored,
+// also when its list was narrowed and nothing was stored.
+func skippingLists(in store.Store) *faulty {
+	var given memory[string]
+	return &faulty{Store: in, updateCoupon: func(ctx context.Context, c coupon.Coupon) (coupon.Coupon, error) {
+		named := strings.Join(c.AllowedUserEmails.Slice(), " ")
+		if before, known := given.get(c.ID); known && before == named {
+			c.AllowedUserEmails = coupon.NarrowedEmailSet(c.AllowedUserEmails.Len()+1, "")
+		}
+		given.put(c.ID, named)
+		return in.UpdateCoupon(ctx, c)
 	}}
 }
 

@@ -271,7 +271,21 @@ func brokenKeys() map[string]subject {
 				}
 				return got, err
 			}}
-		}, []string{"take over is repeated by its key"}},
+		}, []string{"take over is repeated by its key", "take over with one key in a race"}},
+		"keys of take-overs are looked up, then written": {func(in store.Store) *faulty {
+			var gap gates
+			return &faulty{Store: in, takeOver: func(ctx context.Context, t store.TakeOver) (store.Reserved, error) {
+				if _, err := in.OrderByKey(ctx, t.Order.CustomerID, t.Order.Key); err == nil {
+					return in.TakeOver(ctx, t)
+				}
+				gap.pass(t.Order.Key, 2)
+				got, err := in.TakeOver(ctx, t)
+				if got.Replayed {
+					return store.Reserved{}, store.ErrConflict
+				}
+				return got, err
+			}}
+		}, []string{"take over with one key in a race"}},
 		"anybody takes over": {func(in store.Store) *faulty {
 			return &faulty{Store: in, takeOver: func(ctx context.Context, t store.TakeOver) (store.Reserved, error) {
 				if r, err := in.Redemption(ctx, t.ReservationID); err == nil {

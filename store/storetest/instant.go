@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -11,6 +12,7 @@ import (
 func instantClauses() []clause {
 	return []clause{
 		{"instants are kept in UTC", "instants are kept to the microsecond, in UTC", instantsAreKeptInUTC},
+		{"a window within a microsecond is refused", "instants are kept to the microsecond: a coupon that does not validate as it would be kept is pricing.ErrInvalid", shortWindowIsRefused},
 	}
 }
 
@@ -44,6 +46,24 @@ func instantsAreKeptInUTC(p *probe) {
 	p.ok(err, "Due")
 	same(p, len(due), 1, "the number of reservations that are due at their deadline")
 	p.eventsAreKeptInUTC(reserved)
+}
+
+func shortWindowIsRefused(p *probe) {
+	short := func(c *coupon.Coupon) {
+		c.StartsAt, c.ExpiresAt = at(1).Add(100*time.Nanosecond), at(1).Add(900*time.Nanosecond)
+	}
+	refused := p.draft(short)
+	p.fails(p.s.CreateCoupon(p.Context(), refused), pricing.ErrInvalid, "CreateCoupon with a window within a microsecond")
+	_, err := p.s.Coupon(p.Context(), refused.ID)
+	p.fails(err, coupon.ErrNotFound, "Coupon of the one that was refused")
+	c := p.coupon()
+	changed := c
+	short(&changed)
+	_, err = p.s.UpdateCoupon(p.Context(), changed)
+	p.fails(err, pricing.ErrInvalid, "UpdateCoupon with a window within a microsecond")
+	got, err := p.s.Coupon(p.Context(), c.ID)
+	p.ok(err, "Coupon")
+	same(p, got, c, "the coupon whose update was refused")
 }
 
 // eventsAreKeptInUTC does the same with the instants of what happens to a reservation.

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/redemption"
@@ -230,6 +231,7 @@ func latePayment(p *probe) {
 func takeOverRaceClauses() []clause {
 	return []clause{
 		{"one take-over in a race", "when the reservation is not attached to FromSessionID any more it is ErrSuperseded: of many take-overs at once exactly one succeeds", takeOversInARace},
+		{"take over with one key in a race", "the order's key is idempotent as in Reserve: of many take-overs at once with one key one takes over, and the others return its result", takeOverWithOneKeyInARace},
 		{"take over and attach in a race", "an order whose reservation another order has taken over is ErrSuperseded, and so is a take-over from a session that is not attached any more: of both at once one succeeds", takeOverAndAttachInARace},
 		{"take over and payment in a race", "the payment of a session and a take-over from it at once leave each paid session exactly one redemption", takeOverAndPaymentInARace},
 	}
@@ -262,6 +264,48 @@ func takeOversInARace(p *probe) {
 	}
 	p.counts(c.ID, 0, 1)
 	p.invariants()
+}
+
+func takeOverWithOneKeyInARace(p *probe) {
+	for _, most := range []int64{0, 2} {
+		c := p.coupon(limits(most, 0))
+		p.takeOversWithOneKey(c, p.opened(c, "ann"))
+		p.takeOversWithOneKey(c, p.reserve(c, "bob"))
+	}
+	c := p.coupon()
+	p.takeOversWithOneKey(c, p.opened(c, "ann"), p.reserve(c, "ann"))
+	p.invariants()
+}
+
+// takeOversWithOneKey takes one of the customer's reservations over, by many calls at
+// once.
+func (p *probe) takeOversWithOneKey(c coupon.Coupon, held ...store.Reserved) {
+	p.Helper()
+	key := p.key()
+	requests := make([]store.TakeOver, p.can.Goroutines)
+	for i := range requests {
+		requests[i] = p.takeOver(c, held[i%len(held)].Redemption, key)
+	}
+	results := make([]store.Reserved, len(requests))
+	errs := p.together(len(requests), func(ctx context.Context, s store.Store, i int) (err error) {
+		results[i], err = s.TakeOver(ctx, requests[i])
+		return err
+	})
+	if n := p.succeeded(errs, nil, "TakeOver with one key"); n != len(errs) {
+		return
+	}
+	first := slices.IndexFunc(results, func(r store.Reserved) bool { return !r.Replayed })
+	if first < 0 {
+		p.stop("of %d calls with one key none took the reservation over", len(results))
+	}
+	for i, r := range results {
+		if r.Replayed == (i == first) {
+			p.broken("of %d calls with one key two took the reservation over", len(results))
+		}
+		r.Replayed = false
+		same(p, r, results[first], "the result of the key")
+	}
+	same(p, p.reread(results[first]), results[first], "what is stored for the key")
 }
 
 func takeOverAndAttachInARace(p *probe) {

@@ -19,6 +19,7 @@ func updateClauses() []clause {
 		{"one update of a revision succeeds", "UpdateCoupon changes the coupon when the stored revision is still c.Revision: of concurrent calls with one revision exactly one succeeds", oneUpdateSucceeds},
 		{"update keeps the counts", "UpdateCoupon does not replace the counts, not even those that change at the same time", updateKeepsCounts},
 		{"update keeps a narrowed allow-list", "an allow-list that is narrowed stays as it is stored", updateKeepsNarrowed},
+		{"a whole list after a narrowed one", "UpdateCoupon replaces the allow-list, also by the one address that an update with a narrowed list named: an address that was taken off is allowed no more", updateReplacesAfterNarrowed},
 	}
 }
 
@@ -149,6 +150,30 @@ func updateKeepsNarrowed(p *probe) {
 	c, err = p.s.UpdateCoupon(p.Context(), c)
 	p.ok(err, "UpdateCoupon with a whole allow-list")
 	same(p, c.AllowedUserEmails, shorter, "an allow-list that was replaced by a whole one")
+}
+
+func updateReplacesAfterNarrowed(p *probe) {
+	emails, err := coupon.NewEmailSet("ann@example.org", "bob@example.org")
+	p.own(err)
+	only, err := coupon.NewEmailSet("ann@example.org")
+	p.own(err)
+	c := p.coupon(func(c *coupon.Coupon) { c.Distribution, c.AllowedUserEmails = coupon.UserSpecific, emails })
+	for _, list := range []coupon.EmailSet{emails.Narrow("ann@example.org"), only} {
+		c.AllowedUserEmails = list
+		c, err = p.s.UpdateCoupon(p.Context(), c)
+		p.ok(err, "UpdateCoupon")
+	}
+	same(p, c.AllowedUserEmails, only, "the allow-list that UpdateCoupon returns")
+	got, err := p.s.Coupon(p.Context(), c.ID)
+	p.ok(err, "Coupon")
+	same(p, got, c, "the coupon after an address was taken off")
+	for address, allowed := range map[string]bool{"ann@example.org": true, "bob@example.org": false} {
+		found, err := p.s.LookUp(p.Context(), store.LookUp{CouponID: c.ID, Email: address})
+		p.ok(err, "LookUp")
+		if list := found.Coupon.AllowedUserEmails; list.Has(address) != allowed || list.Len() != 1 {
+			p.broken("LookUp says of %s that it is allowed: %t, of %d addresses", address, list.Has(address), list.Len())
+		}
+	}
 }
 
 func mirrorClauses() []clause {

@@ -462,6 +462,35 @@ func TestLookUpNarrowsTheAllowList(t *testing.T) {
 	})
 }
 
+// Earlier builds stored the digest of one address beside a list of several, and then took
+// that address for the whole list.
+func TestAnAllowListWithTheDigestOfOneAddressIsReplaced(t *testing.T) {
+	t.Parallel()
+	both, ann := must(coupon.NewEmailSet("ann@example.org", "bob@example.org")), must(coupon.NewEmailSet("ann@example.org"))
+	forEachDatabase(t, func(t *testing.T, s shop) {
+		t.Helper()
+		opened, db := s.open(t)
+		for _, told := range []int{2, 1} { // before and after an update that named the address alone
+			c, other := limitedCoupon(fmt.Sprintf("BOTH%d", told), 0, 1), limitedCoupon(fmt.Sprintf("ANN%d", told), 0, 1)
+			c.Distribution, c.AllowedUserEmails = coupon.UserSpecific, both
+			other.Distribution, other.AllowedUserEmails = coupon.UserSpecific, ann
+			require.NoError(t, opened.CreateCoupon(t.Context(), c))
+			require.NoError(t, opened.CreateCoupon(t.Context(), other))
+			var digest string
+			require.NoError(t, db.QueryRowContext(t.Context(), "SELECT emails_digest FROM coupons WHERE id = ?", other.ID).Scan(&digest))
+			_, err := db.ExecContext(t.Context(), "UPDATE coupons SET emails_digest = ?, allowed_emails = ? WHERE id = ?", digest, told, c.ID)
+			require.NoError(t, err)
+			c.AllowedUserEmails = ann
+			updated, err := opened.UpdateCoupon(t.Context(), c)
+			require.NoError(t, err)
+			require.Equal(t, ann.Slice(), updated.AllowedUserEmails.Slice())
+			found, err := opened.LookUp(t.Context(), store.LookUp{CouponID: c.ID, Email: "bob@example.org"})
+			require.NoError(t, err)
+			require.False(t, found.Coupon.AllowedUserEmails.Has("bob@example.org"))
+		}
+	})
+}
+
 func TestTheDatabaseHoldsTheLimitsThatItCan(t *testing.T) {
 	t.Parallel()
 	forEachDatabase(t, func(t *testing.T, s shop) {
