@@ -48,10 +48,10 @@ func attachable(a store.Attachment) error {
 		faults.Add("sessionUrl", pricing.FieldTooLong, fmt.Sprintf("at most %d bytes", store.MaxMetadataLength))
 	}
 	if !storable(a.SessionID) {
-		faults.Add("sessionId", pricing.FieldMalformed, "must be valid UTF-8 text without NUL")
+		faults.Add("sessionId", pricing.FieldMalformed, notText)
 	}
 	if !storable(a.SessionURL) {
-		faults.Add("sessionUrl", pricing.FieldMalformed, "must be valid UTF-8 text without NUL")
+		faults.Add("sessionUrl", pricing.FieldMalformed, notText)
 	}
 	return faults.Err()
 }

@@ -16,7 +16,8 @@ func (s *Store) CreateCoupon(ctx context.Context, c coupon.Coupon) error {
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
-	if err := c.Validate(); err != nil {
+	c.StartsAt, c.ExpiresAt = instant(c.StartsAt), instant(c.ExpiresAt) // as they are stored
+	if err := validCoupon(c); err != nil {
 		return err
 	}
 	if c.AllowedUserEmails.Narrowed() {
@@ -42,6 +43,25 @@ func (s *Store) CreateCoupon(ctx context.Context, c coupon.Coupon) error {
 			return nil
 		})
 	})
+}
+
+// validCoupon checks a coupon and what it does not check itself, the processor's names for it.
+func validCoupon(c coupon.Coupon) error {
+	var faults pricing.ValidationError
+	faults.Merge("", c.Validate())
+	faults.Merge("", validMirror(c.Mirror))
+	return faults.Err()
+}
+
+func validMirror(m coupon.Mirror) error {
+	var faults pricing.ValidationError
+	if !storable(m.CouponID) {
+		faults.Add("processorCouponId", pricing.FieldMalformed, notText)
+	}
+	if !storable(m.PromotionCodeID) {
+		faults.Add("promotionCodeId", pricing.FieldMalformed, notText)
+	}
+	return faults.Err()
 }
 
 // creationConflict tells what the coupon has in common with another one.
@@ -78,7 +98,7 @@ func (s *Store) UpdateCoupon(ctx context.Context, c coupon.Coupon) (coupon.Coupo
 		if narrowed {
 			updated.AllowedUserEmails = before.AllowedUserEmails // how many; which they are stays
 		}
-		if err := updated.Validate(); err != nil {
+		if err := validCoupon(updated); err != nil {
 			return err
 		}
 		if _, err := s.execOn(ctx, tx, s.sql.updateCoupon, append([]any{c.ID}, terms(updated)...)...); err != nil {
@@ -105,10 +125,8 @@ func (s *Store) ConfirmMirror(ctx context.Context, id string, m coupon.Mirror) (
 	if err := s.ready(ctx); err != nil {
 		return coupon.Coupon{}, err
 	}
-	if !storable(m.CouponID, m.PromotionCodeID) {
-		return coupon.Coupon{}, &pricing.ValidationError{Fields: []pricing.FieldError{{
-			Field: "mirror", Code: pricing.FieldMalformed, Message: "must be valid UTF-8 text without NUL",
-		}}}
+	if err := validMirror(m); err != nil {
+		return coupon.Coupon{}, err
 	}
 	var confirmed coupon.Coupon
 	err := s.change(ctx, id, m.Revision, func(tx pgx.Tx) error {

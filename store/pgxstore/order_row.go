@@ -83,7 +83,7 @@ func validDocuments(o store.Order) (orderDocuments, error) {
 	var docs orderDocuments
 	var faults pricing.ValidationError
 	if !storable(o.SessionURL) {
-		faults.Add("sessionUrl", pricing.FieldMalformed, "must be valid UTF-8 text without NUL")
+		faults.Add("sessionUrl", pricing.FieldMalformed, notText)
 	}
 	for i := range o.Quote.Lines {
 		if l := &o.Quote.Lines[i]; strings.IndexByte(l.ID, 0) >= 0 || strings.IndexByte(l.ItemID, 0) >= 0 {
@@ -101,7 +101,7 @@ func validDocuments(o store.Order) (orderDocuments, error) {
 		if err != nil {
 			return orderDocuments{}, fmt.Errorf("order %s: coupon: %w", o.ID, err)
 		}
-		if bytes.Contains(snapshot, []byte(`\u0000`)) {
+		if hasNUL(snapshot) {
 			faults.Add("coupon", pricing.FieldMalformed, "must be text without NUL")
 			return orderDocuments{}, faults.Err()
 		}
@@ -115,6 +115,13 @@ func validDocuments(o store.Order) (orderDocuments, error) {
 		docs.metadata = text(metadata)
 	}
 	return docs, nil
+}
+
+// hasNUL reports whether a text in the document has a NUL, which jsonb does not hold. After a
+// backslash that is one of the text, u0000 is text as well.
+func hasNUL(document []byte) bool {
+	escaped := []byte(`\u0000`)
+	return bytes.Contains(document, escaped) && bytes.Contains(bytes.ReplaceAll(document, []byte(`\\`), nil), escaped)
 }
 
 func text(document []byte) *string {

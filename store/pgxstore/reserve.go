@@ -18,10 +18,15 @@ type reserveRequest struct {
 	documents orderDocuments
 }
 
-// Outcomes of couponkit_claim_plain that mean something to the batch.
+// Outcomes of couponkit_claim_plain that mean something to the batch, and those that say
+// there is no place.
 const (
 	outcomeReserved = "reserved" // it was stored
 	outcomeLater    = "later"    // it is to be asked again after the commit
+
+	outcomeUsedUp     = "used_up"
+	outcomeUserUsedUp = "user_used_up"
+	outcomeBothUsedUp = "both_used_up"
 )
 
 // verdict is what couponkit_claim_plain says of one request.
@@ -83,7 +88,7 @@ func (s *Store) reserve(ctx context.Context, r *reserveRequest) (verdict, error)
 }
 
 // reserved turns a verdict into the result. It is not done when the reservation
-// that the customer held has gone meanwhile.
+// that the customer held, or the limit that left no place, has gone meanwhile.
 func (s *Store) reserved(ctx context.Context, r *reserveRequest, v verdict) (result store.Reserved, done bool, err error) {
 	id := r.Redemption.CouponID
 	switch v.outcome {
@@ -108,18 +113,28 @@ func (s *Store) reserved(ctx context.Context, r *reserveRequest, v verdict) (res
 		err = coupon.Reject(id, coupon.CouponInactive, coupon.Params{})
 	case "stale":
 		err = fmt.Errorf("coupon %s has another revision than %d: %w", id, r.CouponRevision, store.ErrStaleRevision)
-	case "used_up":
-		err = store.WithinLimits(id, v.limits, v.limits.MaxUses, 0)
-	case "user_used_up":
-		err = store.WithinLimits(id, v.limits, 0, v.limits.MaxUsesPerUser)
-	case "both_used_up":
-		err = store.WithinLimits(id, v.limits, v.limits.MaxUses, v.limits.MaxUsesPerUser)
+	case outcomeUsedUp, outcomeUserUsedUp, outcomeBothUsedUp:
+		err = v.usedUp(id)
+		return result, err != nil, err
 	case "conflict":
 		err = fmt.Errorf("redemption %s or order %s exists: %w", r.Redemption.ID, r.Redemption.OrderID, store.ErrConflict)
 	default:
 		err = fmt.Errorf("unknown outcome %q", v.outcome)
 	}
 	return result, true, err
+}
+
+// usedUp is the rejection of a verdict that says there is no place. It is nil when the limit
+// was lifted since: a batch looks for places first and reads the limits once more later.
+func (v verdict) usedUp(couponID string) error {
+	taken, byCustomer := v.limits.MaxUses, v.limits.MaxUsesPerUser
+	switch v.outcome {
+	case outcomeUsedUp:
+		byCustomer = 0
+	case outcomeUserUsedUp:
+		taken = 0
+	}
+	return store.WithinLimits(couponID, v.limits, taken, byCustomer)
 }
 
 // reserveAll runs the requests in one transaction and one round trip, but for those whose
@@ -174,8 +189,11 @@ func (s *Store) reserveAll(ctx context.Context, requests []*reserveRequest) ([]a
 // reserveOne runs one request, without what it takes to run many.
 func (s *Store) reserveOne(ctx context.Context, q *reserveRequest) (verdict, error) {
 	r, o := &q.Redemption, q.Order
+	var orderCreated, orderUpdated *time.Time // of an order never NULL, whatever they are
 	if o == nil {
 		o = new(store.Order)
+	} else {
+		orderCreated, orderUpdated = &o.CreatedAt, &o.UpdatedAt
 	}
 	var v verdict
 	var held zeronull.Text
@@ -185,7 +203,7 @@ func (s *Store) reserveOne(ctx context.Context, q *reserveRequest) (verdict, err
 			r.ID, r.Key, r.CouponID, r.CustomerID, r.Origin.String(), r.Points, r.PointsState.String(), r.OrderID,
 			r.SessionID, orNull(&r.Deadline), r.CreatedAt, r.UpdatedAt, q.CouponRevision,
 			o.Fingerprint, o.State.String(), o.SessionID, o.SessionURL, o.DiscountAmount,
-			orNull(&o.Deadline), orNull(&o.CreatedAt), orNull(&o.UpdatedAt),
+			orNull(&o.Deadline), orderCreated, orderUpdated,
 			q.documents.quote, q.documents.snapshot, q.documents.metadata)
 	})
 	v.held, v.limits = string(held), coupon.Limits{MaxUses: int64(limit), MaxUsesPerUser: int64(limitPerUser)}

@@ -25,17 +25,17 @@ func sought(text string) string {
 	return strings.Repeat("?", redemption.MaxIDLength+1)
 }
 
-// soughtTransition is the event of a session for which it can be looked, or refuses what
-// the redemption would have to keep.
+// soughtTransition is the event of a session and an order for which it can be looked, or
+// refuses what the redemption would have to keep.
 func (s *Store) soughtTransition(ctx context.Context, id string, e redemption.Event) (redemption.Event, error) {
-	if keepable(e.SessionID) {
+	if keepable(e.SessionID) && keepable(e.OrderID) {
 		return e, nil
 	}
 	now, err := s.Redemption(ctx, id)
 	if err == nil {
 		err = unkept(now, e)
 	}
-	e.SessionID = sought(e.SessionID)
+	e.SessionID, e.OrderID = sought(e.SessionID), sought(e.OrderID)
 	return e, err
 }
 

@@ -266,6 +266,36 @@ func TestAKeyOfAnOrderIsNotReservedWith(t *testing.T) {
 	}
 }
 
+// TestAnExchangeOfWhatIsHeldAlready: the customer has the reservation that he holds, also
+// where the host asks for its ID once more by another key.
+func TestAnExchangeOfWhatIsHeldAlready(t *testing.T) {
+	t.Parallel()
+	for name, limits := range map[string]coupon.Limits{"unlimited": {}, "limited": {MaxUses: 10}, "limited per customer": {MaxUsesPerUser: 1}} {
+		m := exchanged(limits)
+		m.before = func(w *claims) error { return w.exchanged("ann", "k") }
+		m.adapt = func(r *store.Reservation) {
+			byPointsInstead(r)
+			r.Redemption.ID = redemption.IDPrefix + r.Redemption.CustomerID + "-k"
+		}
+		t.Run(name+", alone", func(t *testing.T) {
+			t.Parallel()
+			w := newClaims(t, m)
+			w.last.open()
+			w.check(<-w.start("ann"))
+			w.checkRows()
+		})
+		t.Run(name+", in a batch", func(t *testing.T) {
+			t.Parallel()
+			joined(t, m, hot("ann", "zoe"), func(w *claims, answers []<-chan claimed) {
+				w.last.open()
+				w.check(<-answers[0])
+				w.checkStored(<-answers[1])
+				w.checkRows()
+			})
+		})
+	}
+}
+
 // TestTwoOfABatchWithOneID: one of them is stored, and the other fails alone, whether
 // there is a place for them at first or only when the one before them has fallen.
 func TestTwoOfABatchWithOneID(t *testing.T) {
@@ -336,6 +366,49 @@ func TestTheLastPlaceOfABatch(t *testing.T) {
 			w.checkRows()
 		})
 	})
+}
+
+// TestALimitThatIsLiftedWhileABatchIsStored: who was found beyond it has a place, and is not
+// told that he has one while nothing is stored for him.
+func TestALimitThatIsLiftedWhileABatchIsStored(t *testing.T) {
+	t.Parallel()
+	ofEach := coupon.Limits{MaxUses: 10, MaxUsesPerUser: 1}
+	for name, test := range map[string]struct {
+		limits coupon.Limits
+		batch  []asking
+		lifted coupon.Limits
+		beside error // what those beside her are told
+	}{
+		"that of each customer": {
+			limits: coupon.Limits{MaxUses: 2, MaxUsesPerUser: 1}, batch: hot("ann", "bob"), lifted: coupon.Limits{MaxUses: 10},
+		},
+		"that over all customers": { // it is read once more when somebody beside her has no place
+			limits: coupon.Limits{MaxUses: 1}, batch: append(hot("ann"), another("yan", ofEach)), beside: coupon.ErrUserUsageLimitReached,
+		},
+		"both": {
+			limits: coupon.Limits{MaxUses: 1, MaxUsesPerUser: 1}, batch: append(hot("ann"), another("yan", ofEach)), beside: coupon.ErrUserUsageLimitReached,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := meanwhile{limits: test.limits, want: fresh, before: func(w *claims) error { return w.reserve("ann", "earlier") }}
+			joined(t, m, test.batch, func(w *claims, answers []<-chan claimed) {
+				w.last.reached()
+				require.NoError(t, w.update(func(c *coupon.Coupon) { c.Limits = test.lifted }))
+				if test.beside != nil {
+					of := newCoupon(t, "of-yan", func(c *coupon.Coupon) { c.Limits = ofEach })
+					_, err := w.others.Reserve(t.Context(), checkout(of, w.quote, "yan", "k", epoch))
+					require.NoError(t, err)
+				}
+				w.last.open()
+				w.check(<-answers[0])
+				beside := <-answers[1]
+				require.ErrorIs(t, beside.err, test.beside)
+				w.note(beside)
+				w.checkRows()
+			})
+		})
+	}
 }
 
 // asking begins a reservation.
