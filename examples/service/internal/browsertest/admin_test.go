@@ -278,6 +278,36 @@ func TestRedemptionsAreShown(t *testing.T) {
 	})
 }
 
+// A customer whose account has gone is named by his ID.
+func TestARedemptionWithoutAnAddressNamesTheCustomer(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p, id := w.as(ada), w.coupon("SUMMER10").ID
+		p.must(p.Answer("/admin/coupon/"+id+"/redemptions", `{"items":[{"id":"rsv_1","customerId":"usr_gone","customerEmail":"",`+
+			`"state":"completed","origin":"checkout","createdAt":"2026-11-20T12:00:00Z"}],"total":1}`))
+		p.visit("/admin/coupons/" + id)
+		p.see("#redemption-rows tr:first-child", "usr_gone")
+	})
+}
+
+// What is listed is what was searched before: Enter waits for the answer.
+func TestEnterChoosesNothingThatWasNotTyped(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.administer()
+		p.click("#new-coupon")
+		p.click(radio("appliesTo", "SPECIFIC"))
+		p.click("#f-devices")
+		p.visible("#f-devices-list [data-value=phone-s]")
+		p.must(p.Hold("/admin/catalog/search"))
+		p.press("watch")
+		p.press(kb.Enter)
+		p.must(p.Release())
+		p.hold(`document.querySelector("#f-devices-list [aria-selected=true]")?.getAttribute("data-value") === "watch"`)
+		p.gone(".chip[data-value]")
+		p.press(kb.Enter)
+		p.visible(".chip[data-value=watch]")
+	})
+}
+
 // A chart that could not count everything says so: its empty days may be none.
 func TestAChartThatMissesUsesSaysSo(t *testing.T) {
 	onEveryStore(t, func(w *world) {

@@ -22,6 +22,19 @@ func TestAPlanIsBoughtWithACoupon(t *testing.T) {
 	})
 }
 
+// Over plain HTTP, as in a network at home, browsers have no crypto.randomUUID.
+func TestAPlanIsBoughtOverPlainHTTP(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.as(ann)
+		p.visit("/plans")
+		p.eval(`delete Crypto.prototype.randomUUID`, nil)
+		p.click("[data-item=family] button")
+		p.see("[data-total=total]", "€49.00")
+		p.toPayment("49.00 EUR")
+		p.pay()
+	})
+}
+
 // Specification 4.6: the amount of a product link is post-discount already and is
 // not discounted again.
 func TestAProductIsBoughtWithACoupon(t *testing.T) {

@@ -93,7 +93,7 @@ async function showRedemptions() {
 function row(redemption) {
   const cell = (label, className, ...children) => el("td", { role: "cell", class: className, "data-label": label }, ...children);
   return el("tr", { role: "row" },
-    cell("Customer", "", redemption.customerEmail ?? redemption.customerId),
+    cell("Customer", "", redemption.customerEmail || redemption.customerId),
     cell("State", "", el("span", { class: badges[redemption.state] ?? "badge" }, redemption.state),
       redemption.overLimit && el("span", { class: "badge badge-danger" }, "over limit")),
     cell("Made by", "", origins[redemption.origin] ?? redemption.origin),

@@ -54,9 +54,14 @@ function picker(host) {
     input.placeholder = chosen.length === 0 ? `Search ${nouns[kind]}` : "Add another";
   }
 
+  // highlight marks the option that Enter chooses, -1 for none.
   function highlight(index) {
     current = index;
     [...list.children].forEach((option, i) => option.setAttribute("aria-selected", String(i === index)));
+    if (index < 0) {
+      input.removeAttribute("aria-activedescendant");
+      return;
+    }
     input.setAttribute("aria-activedescendant", `${id}-option-${index}`);
     list.children[index].scrollIntoView({ block: "nearest" });
   }
@@ -90,9 +95,8 @@ function picker(host) {
 
   function showEmpty(text) {
     options = [];
-    current = -1;
     list.replaceChildren(el("li", { class: "empty", role: "option", "aria-disabled": "true", "aria-selected": "false" }, text));
-    input.removeAttribute("aria-activedescendant");
+    highlight(-1);
     open(text);
   }
 
@@ -103,7 +107,10 @@ function picker(host) {
   }
 
   const searchSoon = debounce(search, 150);
-  input.addEventListener("input", () => searchSoon((asked += 1)));
+  input.addEventListener("input", () => {
+    highlight(-1); // what is listed is not what is typed now, and Enter must not choose of it
+    searchSoon((asked += 1));
+  });
   input.addEventListener("click", () => search());
   input.addEventListener("blur", close);
   input.addEventListener("keydown", (event) => {

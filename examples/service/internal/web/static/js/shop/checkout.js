@@ -17,6 +17,11 @@ async function catalog() {
   return catalogAnswer;
 }
 
+// newKey returns an Idempotency-Key. crypto.randomUUID is not there over plain HTTP.
+function newKey() {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
 // checkout fills a host with the summary. Options:
 //   currency          of the shop
 //   shippingOptions   to choose from; empty for what is not shipped
@@ -105,7 +110,7 @@ function checkout(host, options) {
     message.replaceChildren();
     const state = { ...request(), quote };
     const body = JSON.stringify(state);
-    if (attempt.body !== body) attempt = { key: crypto.randomUUID(), body };
+    if (attempt.body !== body) attempt = { key: newKey(), body };
     try {
       const { url } = await options.pay(state, attempt.key);
       location.assign(url);
