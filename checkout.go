@@ -97,7 +97,7 @@ func (s *Service) Checkout(ctx context.Context, r CheckoutRequest) (c Checkout, 
 	if err != nil {
 		return Checkout{}, err
 	}
-	order, err = s.openSession(ctx, order, r.details())
+	order, err = s.openSession(ctx, order, r.details(), replayed)
 	attempt.SessionID = order.SessionID
 	if err != nil {
 		return Checkout{}, err
@@ -212,7 +212,7 @@ func (s *Service) keepPlace(ctx context.Context, p priced, order store.Order) (s
 	if order.CouponID == "" {
 		return s.store.CreateOrder(ctx, order)
 	}
-	held, holds := usable(p.found.Held)
+	held, holds := usable(p.found)
 	if p.found.Coupon.Distribution == coupon.PointsRedeemable {
 		if !holds {
 			return order, false, coupon.Reject(order.CouponID, coupon.PointsNotRedeemed,
@@ -234,41 +234,6 @@ func (s *Service) keepPlace(ctx context.Context, p priced, order store.Order) (s
 		return s.takeOver(ctx, held, order, p.found.Coupon.Revision)
 	}
 	return reserved.Order, reserved.Replayed, err
-}
-
-// usable returns the reservation that a checkout of the customer uses: one that is
-// in no session, so that none has to be ended, else the oldest.
-func usable(held []redemption.Redemption) (redemption.Redemption, bool) {
-	best, found := redemption.Redemption{}, false
-	for _, r := range held {
-		if r.Usable() && (!found || best.SessionID != "" && r.SessionID == "") {
-			best, found = r, true
-		}
-	}
-	return best, found
-}
-
-// takeOver moves the customer's own reservation to the order. The session that has
-// it is ended at the processor first; if that turns out to be paid, the use counts
-// and the caller decides again with the new figures.
-func (s *Service) takeOver(
-	ctx context.Context, held redemption.Redemption, order store.Order, revision int64,
-) (store.Order, bool, error) {
-	if held.SessionID != "" {
-		ended, err := s.endSession(ctx, held)
-		if err != nil {
-			return order, false, err
-		}
-		if !ended {
-			return order, false, fmt.Errorf("session %s: %w", held.SessionID, store.ErrSuperseded)
-		}
-	}
-	order.ReservationID = held.ID
-	taken, err := s.store.TakeOver(ctx, store.TakeOver{
-		ReservationID: held.ID, FromSessionID: held.SessionID, CouponRevision: revision,
-		Order: order, Deadline: order.Deadline, At: order.CreatedAt,
-	})
-	return taken.Order, taken.Replayed, err
 }
 
 // are reports whether the quote has the totals that the customer was shown.

@@ -19,7 +19,9 @@ type Outcome struct {
 	Redemption redemption.Redemption
 	// Changed is false when the event said nothing new.
 	Changed bool
-	// Flag tells of a payment that somebody should look at.
+	// Flag tells of a payment that somebody should look at. Of several reasons it is the
+	// first of FlagAmountMismatch, FlagOverLimit and FlagPointsRefunded; Redemption has
+	// the others.
 	Flag Flag
 }
 
@@ -30,8 +32,9 @@ type Outcome struct {
 // When it returns nil the effect is durable and the delivery can be acknowledged;
 // after an error the processor should deliver again. Events may come twice, late
 // and in any order, and events that concern no order are ignored. A payment is
-// recorded in every case: over the limit, of another amount, or after its points
-// were refunded, it is flagged in the outcome and to the observer.
+// recorded in every case: of another amount, over the limit, or after its points
+// were refunded, it is flagged in the outcome and to the observer, with the first of
+// these that holds.
 func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome, err error) {
 	kind, concerns := eventKind(e)
 	if !concerns {
@@ -39,6 +42,9 @@ func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome
 	}
 	attempt := Attempt{SessionID: e.SessionID}
 	defer s.observed(ctx, OpEvent, &attempt, &err)()
+	if kind == redemption.SessionExpired {
+		s.letGo(ctx, e.SessionID)
+	}
 	now := s.now()
 	settled, err := s.settle(ctx, store.Settlement{
 		Event: redemption.Event{

@@ -60,14 +60,16 @@ type PaymentLinkRequest struct {
 // as it is: the coupon, if there is one, is validated, its place is kept and the
 // use recorded, and nothing is taken off again; minimum purchase and scope are the
 // caller's business, who knows the cart.
-func (s *Service) PaymentLink(ctx context.Context, r PaymentLinkRequest) (Checkout, error) {
+func (s *Service) PaymentLink(ctx context.Context, r PaymentLinkRequest) (c Checkout, err error) {
 	switch r.Mode {
 	case SubscriptionLink:
 		return s.Checkout(ctx, r.CheckoutRequest)
 	case ProductLink:
 		return s.productLink(ctx, r)
 	}
-	_, err := ParseLinkMode(r.Mode.String())
+	attempt := Attempt{CustomerID: r.Customer.ID}
+	defer s.observed(ctx, OpPaymentLink, &attempt, &err)()
+	_, err = ParseLinkMode(r.Mode.String())
 	return Checkout{}, err
 }
 
@@ -86,7 +88,7 @@ func (s *Service) productLink(ctx context.Context, r PaymentLinkRequest) (c Chec
 	if err != nil {
 		return Checkout{}, err
 	}
-	order, err = s.openSession(ctx, order, r.details())
+	order, err = s.openSession(ctx, order, r.details(), replayed)
 	attempt.SessionID = order.SessionID
 	if err != nil {
 		return Checkout{}, err

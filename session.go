@@ -23,8 +23,8 @@ type sessionDetails struct {
 }
 
 // openSession makes the order's session, or returns the order with the one that it
-// has.
-func (s *Service) openSession(ctx context.Context, o store.Order, d sessionDetails) (store.Order, error) {
+// has. An order of a repeated key may be too old for a session.
+func (s *Service) openSession(ctx context.Context, o store.Order, d sessionDetails, replayed bool) (store.Order, error) {
 	switch {
 	case o.SessionID != "" && o.SessionURL != "", o.State == store.OrderPaid:
 		return o, nil
@@ -35,6 +35,9 @@ func (s *Service) openSession(ctx context.Context, o store.Order, d sessionDetai
 	if err != nil {
 		if answered(err) {
 			s.abandon(ctx, o)
+			if replayed && s.sessionEnd(o).Sub(s.now()) < max(s.abilities.MinSessionLifetime, 1) {
+				return o, fmt.Errorf("%w: %s", ErrOrderEnded, err.Error())
+			}
 		}
 		return o, fmt.Errorf("open session for order %s: %w", o.ID, err)
 	}
@@ -187,43 +190,4 @@ func sessionMetadata(o store.Order) map[string]string {
 		})
 	}
 	return m
-}
-
-// endSession ends the session of a reservation at the processor and settles what it
-// turned out to be. It reports whether the session ended unpaid, so that the
-// reservation is free for another order.
-func (s *Service) endSession(ctx context.Context, held redemption.Redemption) (bool, error) {
-	session, err := s.processor.ExpireSession(ctx, held.SessionID)
-	if errors.Is(err, processor.ErrNotFound) {
-		return true, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("end session %s: %w", held.SessionID, err)
-	}
-	if session.Status == processor.SessionExpired {
-		return true, nil
-	}
-	_, err = s.settle(ctx, s.settlement(session, held))
-	return false, err
-}
-
-// settlement says what the processor's session means for a reservation. A session
-// that is still open says nothing: it is a delayed payment at most.
-func (s *Service) settlement(session processor.Session, r redemption.Redemption) store.Settlement {
-	now := s.now()
-	kind := redemption.SessionUnpaid
-	switch {
-	case session.Status == processor.SessionExpired:
-		kind = redemption.SessionExpired
-	case session.PaymentFailed:
-		kind = redemption.PaymentFailed
-	case session.Status == processor.SessionComplete && session.PaymentStatus.Settled():
-		kind = redemption.SessionCompleted
-	}
-	return store.Settlement{
-		Event: redemption.Event{
-			Kind: kind, At: now, SessionID: session.ID, OrderID: r.OrderID, Deadline: now.Add(s.paymentWait),
-		},
-		ReservationID: r.ID, CouponID: r.CouponID, CustomerID: r.CustomerID, NewID: s.newID(redemption.IDPrefix),
-	}
 }

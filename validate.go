@@ -63,6 +63,9 @@ func (s *Service) ask(
 	}
 	by.CustomerID, by.Email = c.ID, c.Email
 	found, err := s.store.LookUp(ctx, by)
+	if by.CouponID != "" && errors.Is(err, coupon.ErrNotFound) {
+		found, err = s.lookUpCode(ctx, by)
+	}
 	if err != nil {
 		return store.Found{}, eligibility.Question{}, err
 	}
@@ -73,6 +76,17 @@ func (s *Service) ask(
 	question := eligibility.Question{At: s.now(), Customer: c, Usage: usage(found)}
 	question.MirrorInvalid, err = s.mirrorInvalid(ctx, found.Coupon, question.At)
 	return found, question, err
+}
+
+// lookUpCode looks for the code that reads like the ID, of which there is none: a code
+// that begins with the prefix of IDs can be typed in small letters.
+func (s *Service) lookUpCode(ctx context.Context, by store.LookUp) (store.Found, error) {
+	code, err := coupon.ParseCode(by.CouponID)
+	if err != nil {
+		return store.Found{}, coupon.Reject("", coupon.CouponNotFound, coupon.Params{})
+	}
+	by.CouponID, by.Code = "", code
+	return s.store.LookUp(ctx, by)
 }
 
 // resolve reads a code or ID, for preview, apply and checkout alike (contract
@@ -96,7 +110,7 @@ func resolve(codeOrID string) (store.LookUp, error) {
 // usage reads the figures. A reservation of the customer that a checkout can use
 // or take over does not stand in his own way.
 func usage(f store.Found) eligibility.Usage {
-	_, holds := usable(f.Held)
+	_, holds := usable(f)
 	return eligibility.Usage{
 		Completed: f.Coupon.UsedCount, Reserved: f.Coupon.ReservedCount,
 		CompletedByCustomer: f.CompletedByCustomer, ReservedByCustomer: f.ReservedByCustomer,

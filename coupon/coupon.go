@@ -21,7 +21,7 @@ const (
 )
 
 // IDPrefix begins every coupon ID. It has a lower-case letter, which no [Code]
-// has, so that an ID is never mistaken for a code.
+// has: an ID is never the key of a code, though somebody may type a code like one.
 const IDPrefix = "cpn_"
 
 // Coupon is one coupon (specification 2.1). It is a value: copies share only
@@ -104,8 +104,8 @@ type Mirror struct {
 // IsZero reports whether there is no mirror.
 func (m Mirror) IsZero() bool { return m.CouponID == "" && m.PromotionCodeID == "" }
 
-// IsID reports whether text has the form of a coupon ID and so cannot be a code:
-// [IDPrefix] and at least one more character, at most [MaxIDLength] in all, all of
+// IsID reports whether text has the form of a coupon ID and so is no code's key, though
+// it may be a code that was typed in small letters: [IDPrefix] and at least one more character, at most [MaxIDLength] in all, all of
 // them printable ASCII without space.
 func IsID(text string) bool {
 	if len(text) <= len(IDPrefix) || len(text) > MaxIDLength || !strings.HasPrefix(text, IDPrefix) {
