@@ -325,6 +325,30 @@ func TestNumbersOfAnySize(t *testing.T) {
 	}
 }
 
+// TestNumbersAreReadBack: a number with an exponent is as long as it is without.
+func TestNumbersAreReadBack(t *testing.T) {
+	t.Parallel()
+	for number, want := range map[string]pricing.FieldCode{
+		"1e63": "", "1e64": pricing.FieldTooLong, "-1e62": "", "-1e63": pricing.FieldTooLong,
+		"1e-62": "", "1E-63": pricing.FieldTooLong, "0e64": "", "1e2": "",
+	} {
+		var d coupon.Draft
+		err := json.Unmarshal([]byte(`{"discountValue":`+number+`}`), &d)
+		if err != nil {
+			if got := fieldCodes(t, err)["discountValue"]; got != want {
+				t.Errorf("%s: %v", number, err)
+			}
+			continue
+		}
+		require.Empty(t, want, number)
+		text, err := json.Marshal(d)
+		require.NoError(t, err)
+		var back coupon.Draft
+		require.NoError(t, json.Unmarshal(text, &back), "%s is written as %s", number, text)
+		require.True(t, back.DiscountValue.Equal(d.DiscountValue), number)
+	}
+}
+
 func TestASnapshotHoldsNoAddress(t *testing.T) {
 	t.Parallel()
 	data, err := json.Marshal(full(t).Snapshot())

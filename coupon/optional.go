@@ -3,6 +3,7 @@ package coupon
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 
 	"github.com/shopspring/decimal"
 
@@ -75,7 +76,7 @@ func (o Optional[T]) orZero(current T) T {
 }
 
 // exact is a decimal that is read from outside. The decimal package itself reads
-// numbers of any size.
+// numbers of any size, and writes them without an exponent.
 type exact decimal.Decimal
 
 // UnmarshalJSON reads a JSON string or number; null leaves e as it is.
@@ -88,6 +89,9 @@ func (e *exact) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	d, err := number.Decimal()
+	if err == nil && strings.ContainsAny(string(number), "eE") {
+		_, err = pricing.Number(d.String()).Decimal() // too long for whoever reads it again
+	}
 	if err != nil {
 		return err
 	}
