@@ -4,10 +4,14 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"unicode/utf8"
 )
 
-// MaxLines is the most lines that a cart may have.
-const MaxLines = 10_000
+// The sizes of a cart. Whatever keeps them has a stored form that can be read again.
+const (
+	MaxLines        = 10_000
+	MaxLineIDLength = 255 // code points of a line's ID and of its ItemID
+)
 
 // LineKind tells what a line sells.
 type LineKind uint8
@@ -118,11 +122,13 @@ func (i *Interval) UnmarshalText(text []byte) (err error) {
 
 // Line is one position of a cart.
 type Line struct {
-	// ID names the line within its cart, for the caller; pricing does not read it.
+	// ID names the line within its cart, for the caller; pricing does not read it. It
+	// has at most [MaxLineIDLength] code points.
 	ID string
 	// Kind tells what is sold.
 	Kind LineKind
-	// ItemID names the plan, device, accessory or shipping option.
+	// ItemID names the plan, device, accessory or shipping option, in at most
+	// [MaxLineIDLength] code points.
 	ItemID string
 	// Quantity is at least 1.
 	Quantity int64
@@ -150,9 +156,9 @@ type Cart struct {
 }
 
 // Validate returns a [*ValidationError] that lists every fault of the cart: no
-// currency, a negative step, too many lines, an unknown kind, a quantity below 1,
-// a price that is negative or off the step, an interval on something that is no
-// plan, a line or a sum that overflows 64 bits.
+// currency, a negative step, too many lines, an ID that is too long, an unknown
+// kind, a quantity below 1, a price that is negative or off the step, an interval on
+// something that is no plan, a line or a sum that overflows 64 bits.
 func (c Cart) Validate() error {
 	var faults ValidationError
 	if c.Currency.IsZero() {
@@ -166,6 +172,7 @@ func (c Cart) Validate() error {
 	sum, summed := int64(0), true
 	for i := range c.Lines {
 		l := &c.Lines[i]
+		l.idFaults(i, &faults)
 		l.faults(i, &faults)
 		offStep(linePath(i, "unitPrice"), l.UnitPrice, c.Currency, c.Step, &faults)
 		subtotal, ok := l.subtotal()
@@ -180,6 +187,20 @@ func (c Cart) Validate() error {
 }
 
 func tooManyLines() string { return fmt.Sprintf("at most %d lines are allowed", MaxLines) }
+
+// idFaults is apart from faults: a quote that was stored with longer IDs can be read.
+func (l *Line) idFaults(i int, faults *ValidationError) {
+	for _, text := range [...]struct{ field, id string }{{"id", l.ID}, {"itemId", l.ItemID}} {
+		if !isShort(text.id) {
+			faults.Add(linePath(i, text.field), FieldTooLong, fmt.Sprintf("at most %d characters are allowed", MaxLineIDLength))
+		}
+	}
+}
+
+// isShort counts the characters only of what has enough bytes for too many.
+func isShort(id string) bool {
+	return len(id) <= MaxLineIDLength || utf8.RuneCountInString(id) <= MaxLineIDLength
+}
 
 func (l *Line) faults(i int, faults *ValidationError) {
 	if l.Kind < Plan || l.Kind > Shipping {
@@ -201,9 +222,10 @@ func (l *Line) faults(i int, faults *ValidationError) {
 	}
 }
 
-// wellFormed is faults for the hot path: no message, no allocation.
+// wellFormed is faults and idFaults for the hot path: no message, no allocation.
 func (l *Line) wellFormed() bool {
-	return l.Kind >= Plan && l.Kind <= Shipping && (l.Recurs == Once || l.Kind == Plan && l.Recurs <= Yearly)
+	return l.Kind >= Plan && l.Kind <= Shipping && (l.Recurs == Once || l.Kind == Plan && l.Recurs <= Yearly) &&
+		isShort(l.ID) && isShort(l.ItemID)
 }
 
 // subtotal returns price times quantity; ok is false when either is out of

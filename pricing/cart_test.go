@@ -33,6 +33,8 @@ func TestCartValidateNamesTheField(t *testing.T) {
 		{"price times quantity", "lines[1].unitPrice", pricing.FieldOverflow, func(l *pricing.Line) { l.UnitPrice = math.MaxInt64/2 + 1 }},
 		{"product beyond 64 bits", "lines[1].unitPrice", pricing.FieldOverflow, func(l *pricing.Line) { l.UnitPrice, l.Quantity = 1<<62, 1<<62 }},
 		{"sum of the lines", "lines[1].unitPrice", pricing.FieldOverflow, func(l *pricing.Line) { l.UnitPrice = math.MaxInt64 / 2 }},
+		{"a long ID", "lines[1].id", pricing.FieldTooLong, func(l *pricing.Line) { l.ID = strings.Repeat("é", 256) }},
+		{"a long item", "lines[1].itemId", pricing.FieldTooLong, func(l *pricing.Line) { l.ItemID = strings.Repeat("i", 256) }},
 		{"unknown interval", "lines[1].recurs", pricing.FieldUnknown, func(l *pricing.Line) { l.Recurs = pricing.Yearly + 1 }},
 		{"a device that recurs", "lines[1].recurs", pricing.FieldNotAllowed, func(l *pricing.Line) { l.Kind = pricing.Device }},
 	} {
@@ -86,6 +88,7 @@ func TestCartHasAtMostTenThousandLines(t *testing.T) {
 	for i := range cart.Lines {
 		cart.Lines[i] = validLine()
 	}
+	cart.Lines[0].ID, cart.Lines[1].ItemID = strings.Repeat("é", 255), strings.Repeat("é", 255)
 	require.NoError(t, cart.Validate())
 	q, err := pricing.Price(cart, pricing.Discount{}, nil)
 	require.NoError(t, err)
@@ -95,6 +98,26 @@ func TestCartHasAtMostTenThousandLines(t *testing.T) {
 	wantField(t, cart.Validate(), "lines", pricing.FieldTooLong)
 	_, err = pricing.Price(cart, pricing.Discount{}, nil)
 	wantField(t, err, "lines", pricing.FieldTooLong)
+}
+
+// TestTheLargestCartIsStored: of what may be priced everything can be read back.
+func TestTheLargestCartIsStored(t *testing.T) {
+	t.Parallel()
+	longest := strings.Repeat("\x01", pricing.MaxLineIDLength) // nothing is longer in JSON
+	cart := pricing.Cart{Currency: currency(t, "UYW"), Lines: make([]pricing.Line, pricing.MaxLines)}
+	for i := range cart.Lines {
+		cart.Lines[i] = pricing.Line{
+			ID: longest, Kind: pricing.Plan, ItemID: longest, Recurs: pricing.Monthly,
+			Quantity: 1_000_000, UnitPrice: math.MaxInt64 / pricing.MaxLines / 1_000_000,
+		}
+	}
+	q, err := pricing.Price(cart, amountOff(t, "1234567.8901", "UYW"), nil)
+	require.NoError(t, err)
+	text, err := q.MarshalJSON()
+	require.NoError(t, err)
+	var loaded pricing.Quote
+	require.NoError(t, loaded.UnmarshalJSON(text), "%d bytes", len(text))
+	require.True(t, loaded.Equal(q), "the quote that is read is not the one that was written")
 }
 
 func TestPriceRefusesWhatDoesNotFitTheCart(t *testing.T) {

@@ -53,8 +53,8 @@
 //
 // # Bounds
 //
-// A cart has at most [MaxLines] lines, and its lines sum to less than 2^63 minor
-// units. Time and memory are linear in the number of lines.
+// A cart has at most [MaxLines] lines with IDs of at most [MaxLineIDLength]
+// characters, and its lines sum to less than 2^63 minor units. Time and memory are linear in the number of lines.
 //
 // Everything here is a pure function of its arguments: no clock, no I/O, no
 // shared state. Values may be read from many goroutines; the methods that change

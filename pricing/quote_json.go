@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// maxQuoteDocument bounds the stored form that UnmarshalJSON reads, in bytes:
-// room for MaxLines lines with names of several hundred characters.
-const maxQuoteDocument = 16 << 20
+// maxQuoteDocument bounds the stored form, in bytes: room for MaxLines lines with IDs of
+// MaxLineIDLength characters, each written in six bytes.
+const maxQuoteDocument = 40 << 20
 
 // quoteDocument is the stored form of a Quote. Values whose text has rules of
 // its own are kept as text, so that each fault is reported with its path.
@@ -82,12 +82,13 @@ type unitDocument struct {
 //
 // Amounts are in major units, as strings with exactly the currency's decimals;
 // recurs is left out for [Once]. A quote with a step has it as an amount behind the
-// currency, "step":"0.010"; without one there is no such field. A quote that is not valid (see [Quote.Validate])
-// or whose names are not UTF-8 is refused, so that nothing is stored that could
-// not be loaded.
+// currency, "step":"0.010"; without one there is no such field. A quote whose amounts
+// are not valid (see [Quote.Validate]) or whose IDs are not UTF-8 is refused, and so is
+// a stored form of more than 40 MiB, which only IDs beyond [MaxLineIDLength] come to:
+// nothing is stored that could not be loaded.
 func (q Quote) MarshalJSON() ([]byte, error) {
 	var faults ValidationError
-	faults.Merge("", q.Validate())
+	faults.Merge("", q.checkAmounts())
 	for i := range q.Lines {
 		if l := &q.Lines[i]; !utf8.ValidString(l.ID) {
 			faults.Add(linePath(i, "id"), FieldMalformed, "must be UTF-8")
@@ -98,7 +99,15 @@ func (q Quote) MarshalJSON() ([]byte, error) {
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
-	return json.Marshal(q.document())
+	text, err := json.Marshal(q.document())
+	if err == nil && len(text) > maxQuoteDocument {
+		return nil, tooLongQuote()
+	}
+	return text, err
+}
+
+func tooLongQuote() error {
+	return invalid("", FieldTooLong, fmt.Sprintf("a quote has at most %d bytes", maxQuoteDocument))
 }
 
 func (q Quote) document() quoteDocument {
@@ -132,13 +141,14 @@ func integer(n int64) json.Number { return json.Number(formatMinor(n, 0)) }
 
 // UnmarshalJSON restores a quote from its stored form (see [Quote.MarshalJSON])
 // and checks it again: a document whose sums do not hold, whose units are not
-// those of its lines, with more than [MaxLines] lines or more than 16 MiB is a
+// those of its lines, with more than [MaxLines] lines or more than 40 MiB is a
 // [*ValidationError] that names each offending field, and q stays as it was.
-// Fields that are not part of the form are ignored, so that a form that grows
-// can be read back by what was written before. null leaves q as it is.
+// IDs are as long as they were stored. Fields that are not part of the form are
+// ignored, so that a form that grows can be read back by what was written before. null
+// leaves q as it is.
 func (q *Quote) UnmarshalJSON(data []byte) error {
 	if len(data) > maxQuoteDocument {
-		return invalid("", FieldTooLong, fmt.Sprintf("a quote has at most %d bytes", maxQuoteDocument))
+		return tooLongQuote()
 	}
 	if bytes.Equal(data, []byte("null")) {
 		return nil
@@ -151,7 +161,7 @@ func (q *Quote) UnmarshalJSON(data []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := loaded.Validate(); err != nil {
+	if err := loaded.checkAmounts(); err != nil {
 		return err
 	}
 	if err := document.checkUnits(loaded); err != nil {

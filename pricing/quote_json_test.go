@@ -228,10 +228,33 @@ func TestUnmarshalIsBounded(t *testing.T) {
 	lines := strings.Repeat("{},", pricing.MaxLines) + "{}"
 	var q pricing.Quote
 	wantField(t, json.Unmarshal([]byte(`{"lines":[`+lines+`]}`), &q), "lines", pricing.FieldTooLong)
-	longest := strings.Replace(storedQuote, "{", "{"+strings.Repeat(" ", 16<<20-len(storedQuote)), 1)
+	longest := strings.Replace(storedQuote, "{", "{"+strings.Repeat(" ", 40<<20-len(storedQuote)), 1)
 	require.NoError(t, q.UnmarshalJSON([]byte(longest)))
 	wantField(t, q.UnmarshalJSON([]byte(longest+" ")), "", pricing.FieldTooLong)
 	wantField(t, q.UnmarshalJSON([]byte(`{"lines":`)), "", pricing.FieldMalformed)
+}
+
+// TestALongIDThatWasStoredIsRead: IDs are bounded when a cart is priced, and when a quote
+// is frozen; what was stored before they were is read, and written as it is.
+func TestALongIDThatWasStoredIsRead(t *testing.T) {
+	t.Parallel()
+	grow := func(id string) (pricing.Quote, error) {
+		var q pricing.Quote
+		return q, q.UnmarshalJSON([]byte(strings.Replace(storedQuote, `"id": "A"`, `"id": "`+id+`"`, 1)))
+	}
+	q, err := grow(strings.Repeat("A", 256))
+	require.NoError(t, err)
+	wantField(t, q.Validate(), "lines[0].id", pricing.FieldTooLong)
+	text, err := q.MarshalJSON()
+	require.NoError(t, err)
+	var again pricing.Quote
+	require.NoError(t, again.UnmarshalJSON(text))
+	require.True(t, again.Equal(q))
+
+	q, err = grow(strings.Repeat("<", 10<<20)) // written in six bytes each
+	require.NoError(t, err)
+	_, err = q.MarshalJSON()
+	wantField(t, err, "", pricing.FieldTooLong)
 }
 
 // A form that has grown since still loads.
@@ -332,6 +355,13 @@ func TestQuoteValidate(t *testing.T) {
 		"goods and shipping beyond 64 bits": {
 			func(q *pricing.Quote) { addFortune(q, pricing.Shipping); addFortune(q, pricing.Device) },
 			map[string]pricing.FieldCode{"total": pricing.FieldOverflow},
+		},
+		"long names": {
+			func(q *pricing.Quote) {
+				q.Lines[0].ID, q.Lines[2].ItemID = strings.Repeat("é", 256), strings.Repeat("é", 256)
+				q.Lines[1].ID, q.Lines[1].ItemID = strings.Repeat("é", 255), strings.Repeat("é", 255)
+			},
+			map[string]pricing.FieldCode{"lines[0].id": pricing.FieldTooLong, "lines[2].itemId": pricing.FieldTooLong},
 		},
 		"too many lines": {
 			func(q *pricing.Quote) { q.Lines = make([]pricing.QuotedLine, pricing.MaxLines+1) },

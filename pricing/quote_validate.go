@@ -3,7 +3,8 @@ package pricing
 import "fmt"
 
 // Validate reports, as a [*ValidationError] that names every offending field by
-// its JSON name, what cannot be a priced cart: a malformed line, a subtotal,
+// its JSON name, what cannot be a priced cart: a malformed line, an ID of more than
+// [MaxLineIDLength] code points, a subtotal,
 // discount or total that is not what the lines add up to, a line discount
 // outside [0, subtotal], a discount on a line that is not eligible, an eligible
 // shipping line, a price or discount off the step, a line of another step than the
@@ -12,6 +13,17 @@ import "fmt"
 // How a discount was spread is not judged: a quote is frozen, and a stored one
 // stays valid. The zero Quote, the quote of no cart, is valid.
 func (q Quote) Validate() error {
+	var faults ValidationError
+	for i := range q.Lines[:min(len(q.Lines), MaxLines)] {
+		q.Lines[i].idFaults(i, &faults)
+	}
+	faults.Merge("", q.checkAmounts())
+	return faults.Err()
+}
+
+// checkAmounts is Validate but for the IDs: what was stored before they were bounded
+// is still what the customer owes.
+func (q Quote) checkAmounts() error {
 	var faults ValidationError
 	if q.Currency.IsZero() && !q.Equal(Quote{}) {
 		faults.Add("currency", FieldRequired, "a quote needs a currency")

@@ -285,6 +285,9 @@ func TestValidateOrderNamesEveryFault(t *testing.T) {
 			"quote.lines[0].itemId malformed", "quote.lines[1].id malformed",
 		}},
 		{"a snapshot of hostile texts", func(o *store.Order) { o.Coupon.Name = "\x00" }, []string{"coupon.name malformed"}},
+		{"a quote of long texts", func(o *store.Order) { o.Quote.Lines[0].ItemID, o.Quote.Lines[1].ID = long+"x", long+"x" }, []string{
+			"quote.lines[0].itemId too_long", "quote.lines[1].id too_long",
+		}},
 		{"a quote that does not add up", func(o *store.Order) { o.Quote.Total++ }, []string{"quote.total mismatch"}},
 		{"another discount", func(o *store.Order) { o.DiscountAmount-- }, []string{"discountAmount mismatch"}},
 		{"a snapshot without a coupon", func(o *store.Order) { o.CouponID = "" }, []string{"couponId required"}},

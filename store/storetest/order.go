@@ -38,6 +38,15 @@ func createOrder(p *probe) {
 	p.fails(err, pricing.ErrInvalid, "CreateOrder without a key")
 	_, err = p.s.Order(p.Context(), "ord_none")
 	p.fails(err, store.ErrNotFound, "Order of one that was refused")
+	long := p.plain("ann", p.key())
+	long.Quote.Lines[0].ID = strings.Repeat("x", pricing.MaxLineIDLength+1)
+	_, _, err = p.s.CreateOrder(p.Context(), long)
+	p.fails(err, pricing.ErrInvalid, "CreateOrder of a long line")
+	longest := p.plain("ann", p.key())
+	longest.Quote.Lines[0].ID, longest.Quote.Lines[0].ItemID = strings.Repeat("é", pricing.MaxLineIDLength), strings.Repeat("<", pricing.MaxLineIDLength)
+	_, _, err = p.s.CreateOrder(p.Context(), longest)
+	p.ok(err, "CreateOrder of the longest line")
+	same(p, p.order(longest.ID), longest, "the order of the longest line")
 }
 
 func orderWithACoupon(p *probe) {

@@ -141,6 +141,9 @@ func malformedReservations(p *probe) {
 		"an order of another key":      func(r *store.Reservation) { r.Order.Key += "x" },
 		"an order of no state":         func(r *store.Reservation) { r.Order.State = 0 },
 		"an order of another discount": func(r *store.Reservation) { r.Order.DiscountAmount++ },
+		"an order of a long line": func(r *store.Reservation) {
+			r.Order.Quote.Lines[0].ID = strings.Repeat("x", pricing.MaxLineIDLength+1)
+		},
 		"points debited before": func(r *store.Reservation) {
 			*r = p.exchange(p.coupon(forPoints), "ann", p.key())
 			r.Redemption.PointsState = redemption.PointsDebited
