@@ -105,8 +105,8 @@ type Mirror struct {
 func (m Mirror) IsZero() bool { return m.CouponID == "" && m.PromotionCodeID == "" }
 
 // IsID reports whether text has the form of a coupon ID and so is no code's key, though
-// it may be a code that was typed in small letters: [IDPrefix] and at least one more character, at most [MaxIDLength] in all, all of
-// them printable ASCII without space.
+// it may be a code that was typed in small letters: [IDPrefix] and at least one more
+// character, at most [MaxIDLength] in all, all of them printable ASCII without space.
 func IsID(text string) bool {
 	if len(text) <= len(IDPrefix) || len(text) > MaxIDLength || !strings.HasPrefix(text, IDPrefix) {
 		return false
