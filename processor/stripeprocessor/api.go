@@ -200,41 +200,82 @@ func pageOf[T any](list *stripe.V1List[*T]) (data []*T, more bool, err error) {
 	return data, more, nil
 }
 
-// pages yields the items of a list. A page is fetched before the items of the one
-// before are yielded, so that a consumer may delete what it gets: Stripe goes on
+// pages yields the items of a list, each once. A page is fetched before the items of the
+// one before are yielded, so that a consumer may delete what it gets: Stripe goes on
 // after an item by its ID. A list that would begin again is an error.
 func pages[T any](fetch func(after *string) ([]T, bool, error), id func(T) string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		after := ""
-		page, more, err := fetch(nil)
-		for {
+		list := walk[T]{fetch: fetch, id: id}
+		seen := map[string]bool{}
+		page, err := list.next()
+		for len(page) > 0 {
 			var next []T
-			var nextMore bool
-			if err == nil && more && len(page) > 0 {
-				last := id(page[len(page)-1])
-				if last == "" || last == after {
-					err = refused(opList, processor.ErrUnavailable, fmt.Errorf("a list does not go on after %q", last))
-				} else {
-					after = last
-					next, nextMore, err = fetch(stripe.String(after))
-				}
+			if err == nil {
+				next, err = list.next()
 			}
 			for _, item := range page {
+				if seen[id(item)] {
+					continue
+				}
+				seen[id(item)] = true
 				if !yield(item, nil) {
 					return
 				}
 			}
-			if err != nil {
-				var none T
-				yield(none, err)
-				return
-			}
-			if len(next) == 0 {
-				return
-			}
-			page, more = next, nextMore
+			page = next
+		}
+		if err != nil {
+			var none T
+			yield(none, err)
 		}
 	}
+}
+
+// walk goes through a list page by page.
+type walk[T any] struct {
+	fetch func(after *string) ([]T, bool, error)
+	id    func(T) string
+
+	ended  bool
+	last   *string   // item of the page before; nil before the first page
+	begins []*string // after which the pages so far began
+}
+
+// next returns the page that follows, or an empty one at the end.
+func (l *walk[T]) next() ([]T, error) {
+	if l.ended {
+		return nil, nil
+	}
+	page, more, err := l.fetch(l.last)
+	if l.last != nil && errors.Is(err, processor.ErrNotFound) {
+		page, more, err = l.back()
+	} else {
+		l.begins = append(l.begins, l.last)
+	}
+	if err != nil || !more || len(page) == 0 {
+		l.ended = true
+		return page, err
+	}
+	last := l.id(page[len(page)-1])
+	if last == "" || l.last != nil && last == *l.last {
+		l.ended = true
+		return page, refused(opList, processor.ErrUnavailable, fmt.Errorf("a list does not go on after %q", last))
+	}
+	l.last = &last
+	return page, nil
+}
+
+// back fetches a page again, which has other items now: Stripe does not go on after an
+// item that somebody has deleted meanwhile. Where the item before the page is gone too it
+// is the page before, and in the end the first.
+func (l *walk[T]) back() (page []T, more bool, err error) {
+	for i, begin := range slices.Backward(l.begins) {
+		l.begins = l.begins[:i+1]
+		if page, more, err = l.fetch(begin); !errors.Is(err, processor.ErrNotFound) {
+			break
+		}
+	}
+	return page, more, err
 }
 
 // sessions lists the sessions made since an instant, newest first.

@@ -1,0 +1,79 @@
+package stripeprocessor_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/processor/stripeprocessor"
+)
+
+// manyMirrors plants two full pages and a half, the newest with the highest number.
+func manyMirrors(w *world) *records {
+	w.Helper()
+	hosts := &records{}
+	for i := range 250 {
+		c := newCoupon(w, fmt.Sprint(i), fmt.Sprintf("CODE-%d", i))
+		require.NoError(w, w.account.PlantCoupon(mirrorOf(i), map[string]string{"app": "couponkit", "couponId": c.ID, "kind": "mirror"}))
+		hosts.put(c)
+	}
+	return hosts
+}
+
+func mirrorOf(i int) string { return fmt.Sprintf("ck_cpn_%d_r1", i) }
+
+// TestListsOutliveDeletions: Stripe does not go on after an object that was deleted
+// meanwhile, be it the last of a page or a whole page, and the list goes on all the
+// same: each object comes once, and none of those that are there is left out.
+func TestListsOutliveDeletions(t *testing.T) {
+	t.Parallel()
+	for name, gone := range map[string][2]int{
+		"the last of a page": {50, 50}, "a page": {50, 149}, "two pages": {50, 249}, "nearly all": {1, 249},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			manyMirrors(w)
+			seen := map[string]int{}
+			for ref, err := range w.processor.Mirrors(t.Context()) {
+				require.NoError(t, err)
+				if seen[ref.Mirror.CouponID]++; len(seen) == 1 { // the first page is being read, the second is fetched
+					for i := gone[0]; i <= gone[1]; i++ {
+						require.NoError(t, w.account.DeleteCoupon(mirrorOf(i)))
+					}
+				}
+			}
+			for i := range 250 {
+				if n := seen[mirrorOf(i)]; n > 1 || n == 0 && (i < gone[0] || i > gone[1]) {
+					t.Errorf("object %d was listed %d times", i, n)
+				}
+			}
+		})
+	}
+}
+
+// TestSweepOutlivesDeletions: webhooks and other sweeps remove objects meanwhile.
+func TestSweepOutlivesDeletions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	hosts := manyMirrors(w)
+	w.clock.Advance(3 * time.Hour)
+	deleted := false
+	o := stripeprocessor.SweepOptions{PerSecond: -1, Coupon: func(ctx context.Context, id string) (coupon.Coupon, bool, error) {
+		if !deleted {
+			deleted = true
+			require.NoError(t, w.account.DeleteCoupon(mirrorOf(50)))
+		}
+		return hosts.coupon(ctx, id)
+	}}
+	found := 0
+	for _, err := range w.processor.Sweep(t.Context(), o) {
+		require.NoError(t, err)
+		found++
+	}
+	require.GreaterOrEqual(t, found, 249)
+}
