@@ -634,6 +634,39 @@ func TestExpiryThatIsRefused(t *testing.T) {
 	}
 }
 
+// TestSessionWithoutExpiryInPlaceOfAnother: it has a coupon of its own too, which lives
+// as long as the session, whether or not the coupon of the first was removed.
+func TestSessionWithoutExpiryInPlaceOfAnother(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ pause, late time.Duration }{
+		"told late":               {pause: 70 * time.Minute},
+		"at the end of its life":  {pause: 70 * time.Minute, late: 55 * time.Minute},
+		"after its coupon's life": {pause: 3 * time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			r := w.subscription("key")
+			r.ExpiresAt = time.Time{}
+			first, err := w.processor.CreateSession(t.Context(), r)
+			require.NoError(t, err)
+			w.clock.Advance(test.pause)
+			second, err := w.processor.CreateSession(t.Context(), r)
+			require.NoError(t, err)
+			require.NotEqual(t, first.ID, second.ID)
+			w.clock.Advance(test.late)
+			if test.late == 0 {
+				_, err = w.account.Deliver(t.Context(), w.server.Client(), w.webhook(nil))
+				require.NoError(t, err)
+			}
+			require.NoError(t, w.account.Pay(second.ID))
+			if paid := w.account.Sessions()[1]; paid.AmountTotal != r.Total {
+				t.Errorf("the customer paid %d, want %d", paid.AmountTotal, r.Total)
+			}
+		})
+	}
+}
+
 // TestSessionInPlaceOfAnother: what is told of the session that has ended, again and
 // late, does not take the discount from the one in its place.
 func TestSessionInPlaceOfAnother(t *testing.T) {

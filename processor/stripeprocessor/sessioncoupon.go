@@ -20,9 +20,15 @@ const sessionCouponGrace = time.Hour
 
 // sessionCouponID derives the ID of the coupon that takes the discount for the first
 // period off the session of an attempt. Each has its own: what is told of a session
-// that has ended, perhaps days later, must not touch the one in its place.
+// that has ended, perhaps days later, must not touch the one in its place. A request
+// without an expiry is the same one again while each of its sessions ends at another
+// time, and the coupon with it.
 func (p *Processor) sessionCouponID(out *plan, attempt int) string {
-	id := p.options.IDPrefix + "_s_" + out.identity
+	session := out.identity
+	if out.request.ExpiresAt.IsZero() {
+		session = shortHash(session, fmt.Sprint(out.expiresAt.Unix()))
+	}
+	id := p.options.IDPrefix + "_s_" + session
 	if attempt > 1 {
 		id += "-" + strconv.Itoa(attempt)
 	}
