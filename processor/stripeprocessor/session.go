@@ -68,7 +68,7 @@ func (p *Processor) openSession(ctx context.Context, out *plan) (made *stripe.Ch
 			return nil, err
 		}
 		if made, err = p.sessionNow(ctx, out, attempt); err != nil {
-			if out.discount > 0 && refusal(err) {
+			if out.discount > 0 && refusal(err) && !errors.Is(err, ErrConflict) { // then a session may have it
 				p.dropSessionCoupon(ctx, p.sessionCouponID(out, attempt))
 			}
 			return nil, err
@@ -119,15 +119,29 @@ func (p *Processor) sendSession(ctx context.Context, out *plan, attempt int) (ma
 		}
 		return about(made.Object, made.ID, made.ID)
 	})
-	if err == nil && found != nil {
+	switch {
+	case errors.Is(err, ErrConflict):
+		made, err = p.sessionOfKey(ctx, out, err)
+		return made, false, err
+	case err == nil && found != nil:
 		return found, false, nil
 	}
 	return made, replayed, err
 }
 
-// sessionKey is the idempotency key of an attempt. Its hash covers the parameters
-// (through the identity) and the expiry, so that Stripe never gets one key with two
-// sets of parameters.
+// sessionOfKey finds the session of a key that Stripe knows with other parameters: those of
+// a process that was set up otherwise.
+func (p *Processor) sessionOfKey(ctx context.Context, out *plan, conflict error) (*stripe.CheckoutSession, error) {
+	found, err := p.findSession(ctx, out, true)
+	if err == nil && found == nil {
+		err = conflict
+	}
+	return found, err
+}
+
+// sessionKey is the idempotency key of an attempt. Its hash covers the request (through the
+// identity) and the expiry, so that Stripe does not get one key with two sets of parameters
+// from processes with the same options.
 func sessionKey(out *plan, attempt, generation int) string {
 	order := out.request.OrderID
 	if !objectName.MatchString(order) || len(order) > 100 {

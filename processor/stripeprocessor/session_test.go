@@ -514,6 +514,32 @@ func TestWhenAPaymentHasFailed(t *testing.T) {
 	}
 }
 
+// TestRepeatedUnderOtherOptions: a host that was set up otherwise meanwhile sends other
+// parameters under the same key, which Stripe refuses. The session that the request has is
+// the answer all the same, and keeps its coupon.
+func TestRepeatedUnderOtherOptions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	inclusive, err := stripeprocessor.New(testKey, stripeprocessor.Options{
+		BaseURL: w.server.URL, Clock: w.clock.Now, RequestsPerSecond: -1, HTTPClient: w.server.Client(), TaxBehavior: "inclusive",
+	})
+	require.NoError(t, err)
+	r := w.subscription("key")
+	first, err := w.processor.CreateSession(t.Context(), r)
+	require.NoError(t, err)
+	again, err := inclusive.CreateSession(t.Context(), r)
+	require.NoError(t, err)
+	require.Equal(t, first.ID, again.ID)
+
+	_, err = w.processor.ExpireSession(t.Context(), first.ID)
+	require.NoError(t, err)
+	second, err := inclusive.CreateSession(t.Context(), r)
+	require.NoError(t, err)
+	require.NotEqual(t, first.ID, second.ID, "in the place of one that has ended")
+	require.Equal(t, processor.SessionOpen, second.Status)
+	require.NoError(t, w.account.Pay(second.ID))
+}
+
 // TestRepeatedInAnotherZone: an instant is the same however it is written.
 func TestRepeatedInAnotherZone(t *testing.T) {
 	t.Parallel()
