@@ -41,10 +41,14 @@ type plan struct {
 	subtotal  int64  // before that discount: what the lines sum to
 	identity  string // equal for equal requests; in the session's metadata
 	expiresAt time.Time
+	after     string // the session that has ended, of a request without an expiry
 	// late tells that a new session could not end when the request wants it to: only
 	// one that was made before will do.
 	late bool
 }
+
+// anew reports whether each call with the request has another expiry.
+func (out *plan) anew() bool { return out.request.ExpiresAt.IsZero() }
 
 // plan checks a request before any call, and works out what is sent.
 func (p *Processor) plan(r processor.SessionRequest) (*plan, error) {

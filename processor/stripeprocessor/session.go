@@ -35,15 +35,17 @@ func (p *Processor) CreateSession(ctx context.Context, r processor.SessionReques
 	if err != nil {
 		return processor.Session{}, refused(opCreateSession, ErrInvalid, err)
 	}
-	if plan.late || r.ExpiresAt.IsZero() {
-		found, err := p.findSession(ctx, plan, plan.late)
+	if plan.late || plan.anew() {
+		found, err := p.findSession(ctx, plan, true)
 		switch {
 		case err != nil:
 			return processor.Session{}, err
-		case found != nil:
+		case found != nil && (plan.late || found.Status != stripe.CheckoutSessionStatusExpired):
 			return p.withPayment(ctx, found)
 		case plan.late:
 			return processor.Session{}, refused(opCreateSession, ErrInvalid, expiryFault())
+		case found != nil:
+			plan.after = found.ID
 		}
 	}
 	made, err := p.openSession(ctx, plan)
@@ -67,9 +69,14 @@ func (p *Processor) openSession(ctx context.Context, out *plan) (made *stripe.Ch
 		if err := p.ensureSessionCoupon(ctx, out, attempt); err != nil {
 			return nil, err
 		}
-		if made, err = p.sessionNow(ctx, out, attempt); err != nil {
-			if out.discount > 0 && refusal(err) && !errors.Is(err, ErrConflict) { // then a session may have it
+		made, err = p.sessionNow(ctx, out, attempt)
+		if err != nil {
+			old := errors.Is(err, ErrConflict) // a session may have the coupon, unless each call has its own
+			if out.discount > 0 && refusal(err) && (!old || out.anew()) {
 				p.dropSessionCoupon(ctx, p.sessionCouponID(out, attempt))
+			}
+			if old && out.anew() {
+				continue // the key's session ended too long ago to be found
 			}
 			return nil, err
 		}
@@ -78,7 +85,7 @@ func (p *Processor) openSession(ctx context.Context, out *plan) (made *stripe.Ch
 			break
 		}
 	}
-	return made, nil
+	return made, err
 }
 
 // sessionNow returns the session of an attempt as it is now.
@@ -121,7 +128,7 @@ func (p *Processor) sendSession(ctx context.Context, out *plan, attempt int) (ma
 	})
 	switch {
 	case errors.Is(err, ErrConflict):
-		made, err = p.sessionOfKey(ctx, out, err)
+		made, err = p.sessionOfKey(ctx, out, attempt, err)
 		return made, false, err
 	case err == nil && found != nil:
 		return found, false, nil
@@ -130,25 +137,34 @@ func (p *Processor) sendSession(ctx context.Context, out *plan, attempt int) (ma
 }
 
 // sessionOfKey finds the session of a key that Stripe knows with other parameters: those of
-// a process that was set up otherwise.
-func (p *Processor) sessionOfKey(ctx context.Context, out *plan, conflict error) (*stripe.CheckoutSession, error) {
+// a process that was set up otherwise, or of a call that has looked at the clock earlier.
+func (p *Processor) sessionOfKey(
+	ctx context.Context, out *plan, attempt int, conflict error,
+) (*stripe.CheckoutSession, error) {
 	found, err := p.findSession(ctx, out, true)
-	if err == nil && found == nil {
-		err = conflict
+	switch {
+	case err != nil:
+		return nil, err
+	case found == nil:
+		return nil, conflict
+	case out.discount > 0 && out.anew(): // the session has its own
+		p.dropSessionCoupon(ctx, p.sessionCouponID(out, attempt))
 	}
-	return found, err
+	return found, nil
 }
 
 // sessionKey is the idempotency key of an attempt. Its hash covers the request (through the
-// identity) and the expiry, so that Stripe does not get one key with two sets of parameters
-// from processes with the same options.
+// identity) and its expiry, so that Stripe does not get one key with two sets of parameters
+// from processes with the same options. A request without an expiry has one key all the
+// same until its session has ended: of two calls at once that look at the clock one after
+// the other, one makes the session.
 func sessionKey(out *plan, attempt, generation int) string {
 	order := out.request.OrderID
 	if !objectName.MatchString(order) || len(order) > 100 {
 		order = shortHash(order)
 	}
 	return fmt.Sprintf("session:%s:%d.%d:%s", order, attempt, generation,
-		shortHash(out.identity, fmt.Sprint(out.expiresAt.Unix())))
+		shortHash(out.identity, fmt.Sprint(out.request.ExpiresAt.Unix())+out.after))
 }
 
 // maxSearchedPages bounds the search for a session of unknown outcome, newest first.
@@ -159,7 +175,7 @@ const maxSearchedPages = 20
 // ended unpaid will do then.
 func (p *Processor) findSession(ctx context.Context, out *plan, ended bool) (*stripe.CheckoutSession, error) {
 	since := out.expiresAt
-	if out.request.ExpiresAt.IsZero() { // then the plan's is new each time, and tells nothing of the one before
+	if out.anew() { // then the plan's is new each time, and tells nothing of the one before
 		since = p.options.Clock()
 	}
 	since = since.Add(-24 * time.Hour)

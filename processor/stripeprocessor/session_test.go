@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -567,6 +568,93 @@ func TestRepeatedWithoutExpiry(t *testing.T) {
 	require.NoError(t, err)
 	if again.ID == first.ID || again.Status != processor.SessionOpen || !again.ExpiresAt.After(first.ExpiresAt) {
 		t.Errorf("first %+v, then %+v", first, again)
+	}
+}
+
+// meanwhile lets something happen before the first session is sent.
+type meanwhile struct {
+	next http.RoundTripper
+	once sync.Once
+	do   func()
+}
+
+func (m *meanwhile) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/checkout/sessions") {
+		m.once.Do(m.do)
+	}
+	return m.next.RoundTrip(r)
+}
+
+// TestRepeatedWithoutExpiryAtOnce: two calls that both find no session make one, although
+// the second looks at the clock a little later.
+func TestRepeatedWithoutExpiryAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, request := range []func(*world, string) processor.SessionRequest{(*world).request, (*world).subscription} {
+		w := newWorld(t)
+		r := request(w, "key")
+		r.ExpiresAt = time.Time{}
+		var second processor.Session
+		slow, err := stripeprocessor.New(testKey, stripeprocessor.Options{
+			BaseURL: w.server.URL, Clock: w.clock.Now, RequestsPerSecond: -1,
+			HTTPClient: &http.Client{Transport: &meanwhile{next: w.server.Client().Transport, do: func() {
+				w.clock.Advance(2 * time.Second)
+				var err error
+				second, err = w.processor.CreateSession(t.Context(), r)
+				require.NoError(t, err)
+			}}},
+		})
+		require.NoError(t, err)
+		first, err := slow.CreateSession(t.Context(), r)
+		require.NoError(t, err)
+		require.Equal(t, second.ID, first.ID)
+		require.Len(t, w.account.Sessions(), 1)
+		require.NoError(t, w.account.Pay(first.ID))
+		_, err = w.account.Deliver(t.Context(), w.server.Client(), w.webhook(nil))
+		require.NoError(t, err)
+		require.Empty(t, w.account.Coupons(), "coupons of sessions that have ended are left")
+	}
+}
+
+// TestRepeatedWithoutExpiryOften: each session that has ended is replaced, also at once,
+// and what is told of it does not take the discount from the one in its place.
+func TestRepeatedWithoutExpiryOften(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.subscription("key")
+	r.ExpiresAt = time.Time{}
+	for n := range 12 {
+		s, err := w.processor.CreateSession(t.Context(), r)
+		require.NoError(t, err)
+		require.Equal(t, processor.SessionOpen, s.Status)
+		require.Len(t, w.account.Sessions(), n+1)
+		_, err = w.account.Deliver(t.Context(), w.server.Client(), w.webhook(nil))
+		require.NoError(t, err)
+		require.Len(t, w.account.Coupons(), 1)
+		if n%2 == 0 {
+			w.clock.Advance(time.Hour)
+			continue
+		}
+		_, err = w.processor.ExpireSession(t.Context(), s.ID)
+		require.NoError(t, err)
+	}
+}
+
+// TestRepeatedWithoutExpiryForDays: Stripe may know a key for longer than the session is
+// looked for.
+func TestRepeatedWithoutExpiryForDays(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.subscription("key")
+	r.ExpiresAt = time.Time{}
+	for day := range 3 {
+		s, err := w.processor.CreateSession(t.Context(), r)
+		require.NoError(t, err)
+		require.Equal(t, processor.SessionOpen, s.Status)
+		require.Len(t, w.account.Sessions(), day+1)
+		_, err = w.account.Deliver(t.Context(), w.server.Client(), w.webhook(nil))
+		require.NoError(t, err)
+		require.Len(t, w.account.Coupons(), 1)
+		w.clock.Advance(30 * time.Hour)
 	}
 }
 

@@ -25,8 +25,8 @@ const sessionCouponGrace = time.Hour
 // time, and the coupon with it.
 func (p *Processor) sessionCouponID(out *plan, attempt int) string {
 	session := out.identity
-	if out.request.ExpiresAt.IsZero() {
-		session = shortHash(session, fmt.Sprint(out.expiresAt.Unix()))
+	if out.anew() {
+		session = shortHash(session, fmt.Sprint(out.expiresAt.Unix()), out.after)
 	}
 	id := p.options.IDPrefix + "_s_" + session
 	if attempt > 1 {
