@@ -11,7 +11,7 @@ import (
 // [Options].SettlementCurrency), the steps of currencies that it does not charge to
 // the last decimal, sessions of 30 minutes to 24 hours, and [Processor.CheckCoupon].
 // A total of 0 is possible. There is no bound of lines: those that Stripe would not
-// take are merged.
+// take are merged, but for more than 20 things that recur, which are refused.
 func (p *Processor) Abilities() processor.Abilities {
 	return processor.Abilities{
 		MinimumCharge:      maps.Clone(p.minimum),

@@ -147,32 +147,54 @@ func (m money) line(s sale, quantity, steps int64) line {
 
 // merged is for carts of more lines than Stripe takes: every sale becomes one line
 // of quantity 1 with the quantity in its name; what is still too much is summed up
-// in a last line. Shipping is never summed up with goods, and recurring lines keep
-// their quantity, which is the number of seats, unless they are split.
+// in a last line. Shipping is never summed up with goods.
 func (m money) merged(sales []sale, mode processor.Mode) ([]line, error) {
 	most := maxPaymentLines
 	if mode == processor.Subscription {
 		most = maxOneTimeLines
 	}
-	var recurring, goods, shipping []line
+	var subscribed []sale
+	var goods, shipping []line
 	for _, s := range sales {
 		switch {
 		case s.recurs != pricing.Once:
-			recurring = append(recurring, m.split(s)...)
+			subscribed = append(subscribed, s)
 		case s.shipping:
 			shipping = append(shipping, m.single(s))
 		default:
 			goods = append(goods, m.single(s))
 		}
 	}
-	if len(recurring) > maxRecurringLines {
-		var faults pricing.ValidationError
-		faults.Add("lines", pricing.FieldTooLong, fmt.Sprintf("Stripe takes at most %d recurring lines", maxRecurringLines))
-		return nil, faults.Err()
+	recurring, err := m.recurring(subscribed)
+	if err != nil {
+		return nil, err
 	}
 	shipping = summed(shipping, max(most-len(goods), most/2), "shipping")
 	goods = summed(goods, most-len(shipping), "more items")
 	return slices.Concat(recurring, goods, shipping), nil
+}
+
+// recurring makes the recurring lines of a merged cart. They keep their quantity, which is
+// the number of seats, but for those of two prices where there are too many lines.
+func (m money) recurring(sales []sale) ([]line, error) {
+	var all, fewest []line
+	for _, s := range sales {
+		split := m.split(s)
+		all = append(all, split...)
+		if len(split) > 1 {
+			split = []line{m.single(s)}
+		}
+		fewest = append(fewest, split...)
+	}
+	switch {
+	case len(all) <= maxRecurringLines:
+		return all, nil
+	case len(fewest) <= maxRecurringLines:
+		return fewest, nil
+	}
+	var faults pricing.ValidationError
+	faults.Add("lines", pricing.FieldTooLong, fmt.Sprintf("Stripe takes at most %d recurring lines", maxRecurringLines))
+	return nil, faults.Err()
 }
 
 func (m money) single(s sale) line {
@@ -181,7 +203,7 @@ func (m money) single(s sale) line {
 		name = fmt.Sprintf("%d × %s", s.quantity, s.name)
 	}
 	amount, _ := m.toStripe(s.total) // on the step, and bounded by the session's total
-	return line{name: name, quantity: 1, unitAmount: amount}
+	return line{name: name, recurs: s.recurs, quantity: 1, unitAmount: amount}
 }
 
 // summed cuts lines to as many as allowed, the last of which has the sum of the

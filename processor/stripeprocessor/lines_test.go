@@ -345,6 +345,8 @@ func TestManyLines(t *testing.T) {
 		"summed":               {cart(150, 2, 0), 100, "3 × Case 1", "Shipping"},
 		"subscription":         {cart(12, 2, 2), 2*2 + 10 + 1, "Case 0", "Shipping"},
 		"subscription, summed": {cart(60, 2, 10), 20 + 20, "Case 0", "Shipping"},
+		"recurring, merged":    {cart(12, 2, 12), 12 + 1, "3 × Case 1", "Shipping"},
+		"to the bound":         {cart(40, 2, 20), 20 + 20, "3 × Case 1", "Shipping"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
