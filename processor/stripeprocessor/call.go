@@ -59,8 +59,8 @@ type call struct {
 	// op names it, in errors and for the rate limit.
 	op string
 	// key returns the idempotency key of a generation; nil makes random ones. A new
-	// generation begins when Stripe has answered with a failure: Stripe replays a
-	// saved failure for the same key for a day or longer.
+	// generation begins when Stripe has answered with a failure, or with a refusal of
+	// another call: Stripe replays what it has saved for the same key for a day or longer.
 	key func(generation int) string
 	// look finds out, after such a failure, whether the call has taken effect. nil for
 	// calls that only read or that set values, which are simply repeated.
@@ -89,7 +89,8 @@ func (p *Processor) do(ctx context.Context, c call, send func(ctx context.Contex
 			return ended(c.op, ctx.Err())
 		}
 		failure := newError(c.op, answer.status, err)
-		if !answer.mayRepeat(failure) || n >= p.options.Retry.Attempts {
+		stale := c.key != nil && answer.savedRefusal(failure)
+		if !stale && !answer.mayRepeat(failure) || n >= p.options.Retry.Attempts {
 			return failure
 		}
 		pause := p.options.Retry.pause(n, answer.retryAfter())
@@ -101,10 +102,11 @@ func (p *Processor) do(ctx context.Context, c call, send func(ctx context.Contex
 		if err := sleep(ctx, pause); err != nil {
 			return ended(c.op, err)
 		}
-		if answer.status < http.StatusInternalServerError {
+		switch {
+		case stale:
+		case answer.status < http.StatusInternalServerError:
 			continue
-		}
-		if c.look != nil {
+		case c.look != nil:
 			if done, err := c.look(ctx); err != nil || done {
 				return err
 			}
@@ -194,6 +196,12 @@ func (x *exchange) retryAfter() time.Duration {
 
 // replayed reports whether Stripe answered with what it has saved for the key.
 func (x *exchange) replayed() bool { return x.header.Get("Idempotent-Replayed") == "true" }
+
+// savedRefusal reports whether Stripe has refused an earlier call with the key: what was
+// wrong then may be right now. That the key is another call's is no such refusal.
+func (x *exchange) savedRefusal(failure *Error) bool {
+	return x.replayed() && refusal(failure) && !errors.Is(failure, ErrConflict)
+}
 
 // exchangeOf returns the exchange of the attempt that the context belongs to.
 func exchangeOf(ctx context.Context) *exchange {

@@ -357,6 +357,35 @@ func TestSavedFailureDoesNotBlock(t *testing.T) {
 	}
 }
 
+// TestSavedRefusalDoesNotBlock: Stripe replays a saved refusal too, although what was wrong
+// may have been put right meanwhile.
+func TestSavedRefusalDoesNotBlock(t *testing.T) {
+	t.Parallel()
+	withoutExpiry := func(w *world, key string) processor.SessionRequest {
+		r := w.subscription(key)
+		r.ExpiresAt = time.Time{}
+		return r
+	}
+	for _, request := range []func(*world, string) processor.SessionRequest{(*world).request, (*world).subscription, withoutExpiry} {
+		minimum := map[string]int64{"eur": 1_000_000}
+		w := newWorld(t, func(_ *stripeprocessor.Options, f *stripefake.Options) { f.MinimumCharge = minimum })
+		r := request(w, "key")
+		for range 2 {
+			_, err := w.processor.CreateSession(t.Context(), r)
+			require.ErrorIs(t, err, stripeprocessor.ErrInvalid)
+			w.clock.Advance(time.Second)
+		}
+		minimum["eur"] = 50
+		s, err := w.processor.CreateSession(t.Context(), r)
+		require.NoError(t, err)
+		again, err := w.processor.CreateSession(t.Context(), r)
+		require.NoError(t, err)
+		require.Equal(t, s.ID, again.ID)
+		require.Len(t, w.account.Sessions(), 1)
+		require.NoError(t, w.account.Pay(s.ID))
+	}
+}
+
 // TestLookBeforeNewKey: after a received failure the object is read before the next
 // write, which has another key.
 func TestLookBeforeNewKey(t *testing.T) {

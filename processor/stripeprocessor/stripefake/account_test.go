@@ -169,7 +169,7 @@ func TestDeadCodes(t *testing.T) {
 }
 
 // TestIdempotency: a key replays its answer, a saved failure too, and fits one set of
-// parameters; refusals are not saved.
+// parameters. A refused parameter is not saved, another refusal is.
 func TestIdempotency(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, stripefake.Options{})
@@ -181,6 +181,18 @@ func TestIdempotency(t *testing.T) {
 	require.Equal(t, 400, create("k1", "percent_off=20").status)
 	require.Equal(t, 400, create("k2", "percent_off=0").status)
 	require.Equal(t, 200, create("k2", "percent_off=20").status, "a refusal was saved")
+
+	code := func(key string) answer {
+		return a.call(http.MethodPost, "/v1/promotion_codes", "promotion[type]=coupon&promotion[coupon]=c1&code=TEN", key)
+	}
+	a.post("/v1/coupons", "id=c1&percent_off=10")
+	id, _ := code("k3").body["id"].(string)
+	require.Equal(t, 400, code("k4").status, "the code is taken")
+	require.Equal(t, 200, a.post("/v1/promotion_codes/"+id, "active=false").status)
+	refused := code("k4")
+	require.Equal(t, 400, refused.status)
+	require.Equal(t, "true", refused.header.Get("Idempotent-Replayed"))
+	require.Equal(t, 200, code("k5").status)
 
 	for _, fault := range []stripefake.Fault{stripefake.FailBefore, stripefake.FailAfter} {
 		before := len(a.account.Coupons())

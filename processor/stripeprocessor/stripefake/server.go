@@ -79,6 +79,8 @@ type answer struct {
 	status int
 	body   any
 	header map[string]string
+	// unsaved answers are not replayed.
+	unsaved bool
 }
 
 type savedAnswer struct {
@@ -206,7 +208,9 @@ func (a *Account) faultBefore(w http.ResponseWriter, fault Fault) (done bool) {
 	return true
 }
 
-// answer authenticates, replays what the key has saved, or runs the operation.
+// answer authenticates, replays what the key has saved, or runs the operation. A refusal
+// is saved as well, unless it names a parameter: Stripe saves whatever became of a call
+// that it has begun, and begins none whose parameters are not valid.
 func (a *Account) answer(call Call, op operation, ids []string, form url.Values, fault Fault, now int64) answer {
 	if refusal := a.authorise(call, op); refusal != nil {
 		return refusal.answer()
@@ -230,7 +234,7 @@ func (a *Account) answer(call Call, op operation, ids []string, form url.Values,
 		return replay
 	}
 	result := a.run(op, ids, form, fault, now)
-	if keyed && (result.status < http.StatusBadRequest || result.status >= http.StatusInternalServerError) {
+	if keyed && !result.unsaved {
 		a.answers[call.Key] = &savedAnswer{fingerprint: sum, answer: result}
 	}
 	return result
@@ -243,7 +247,9 @@ func (a *Account) run(op operation, ids []string, form url.Values, fault Fault, 
 	}
 	body, refusal := op.run(a, ids, form, now)
 	if refusal != nil {
-		return refusal.answer()
+		answer := refusal.answer()
+		answer.unsaved = refusal.Param != "" // Stripe had not begun
+		return answer
 	}
 	if fault == FailAfter {
 		return failure
