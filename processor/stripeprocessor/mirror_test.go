@@ -700,6 +700,39 @@ func TestChangeFindsWhatACrashHasLeft(t *testing.T) {
 	}
 }
 
+// TestRepairThatACrashHasCutOff: what it has made for the revision on record, whose objects
+// somebody had deleted, goes with the next change and with the coupon.
+func TestRepairThatACrashHasCutOff(t *testing.T) {
+	t.Parallel()
+	for _, removed := range []bool{false, true} {
+		w := newWorld(t)
+		c := w.mirrored(newCoupon(t, "a", "TEN"))
+		c = edited(c, func(c *coupon.Coupon) { c.Name = "Renamed" })
+		var err error
+		c.Mirror, err = w.processor.UpdateMirror(t.Context(), c)
+		require.NoError(t, err)
+		require.NoError(t, w.account.DeleteCoupon(c.Mirror.CouponID))
+		w.account.Deny("promotion_codes.create")
+		w.account.Deny("coupons.delete")
+		_, err = w.processor.UpdateMirror(t.Context(), c)
+		require.ErrorIs(t, err, processor.ErrForbidden)
+		require.Len(t, w.account.Coupons(), 1)
+
+		healed := newWorldOn(t, w) // with all permissions
+		c = edited(c, func(c *coupon.Coupon) { c.Limits.MaxUses = 5 })
+		if removed {
+			require.NoError(t, healed.RemoveMirror(t.Context(), c))
+			require.Empty(t, w.account.Coupons())
+			continue
+		}
+		c.Mirror, err = healed.UpdateMirror(t.Context(), c)
+		require.NoError(t, err)
+		if left := w.account.Coupons(); len(left) != 1 || left[0].ID != c.Mirror.CouponID {
+			t.Errorf("left at Stripe: %+v", left)
+		}
+	}
+}
+
 // TestChangeIsNotDoneBefore the coupon that is replaced is gone: the caller repeats it.
 func TestChangeIsNotDoneBefore(t *testing.T) {
 	t.Parallel()

@@ -10,8 +10,8 @@ import (
 
 // RemoveMirror deactivates our promotion codes with the coupon's code, then deletes
 // our coupons behind them, that of c.Mirror, and what an unfinished call of this
-// revision or of one since c.Mirror may have left. What is gone is no error, and
-// objects without our metadata stay.
+// revision or of one since c.Mirror, its own included, may have left. What is gone is no
+// error, and objects without our metadata stay.
 func (p *Processor) RemoveMirror(ctx context.Context, c coupon.Coupon) error {
 	if c.ID == "" {
 		return refused(opRemove, ErrInvalid, errors.New("a coupon without an ID"))
@@ -40,7 +40,11 @@ func (p *Processor) retire(ctx context.Context, c coupon.Coupon, keep string, fo
 			return err
 		}
 	}
-	for revision := last; revision > max(c.Mirror.Revision, last-maxRevisions, 0); revision-- {
+	since := c.Mirror.Revision
+	if keep != "" && keep == c.Mirror.CouponID {
+		since++ // otherwise a repair of that revision may have begun to replace it
+	}
+	for revision := last; revision >= max(since, last-maxRevisions+1, 1); revision-- {
 		if err := p.retireOne(ctx, c, p.mirrorID(c.ID, revision, 1), found, done); err != nil {
 			return err
 		}
