@@ -571,18 +571,31 @@ func TestRepeatedWithoutExpiry(t *testing.T) {
 	}
 }
 
-// meanwhile lets something happen before the first session is sent.
+// meanwhile lets something happen before the first request of a method to a path.
 type meanwhile struct {
-	next http.RoundTripper
-	once sync.Once
-	do   func()
+	next   http.RoundTripper
+	method string
+	path   string // what it contains
+	once   sync.Once
+	do     func()
 }
 
 func (m *meanwhile) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/checkout/sessions") {
+	if r.Method == m.method && strings.Contains(r.URL.Path, m.path) {
 		m.once.Do(m.do)
 	}
 	return m.next.RoundTrip(r)
+}
+
+// interrupted is the processor of another process on the account.
+func (w *world) interrupted(m *meanwhile) *stripeprocessor.Processor {
+	w.Helper()
+	m.next = w.server.Client().Transport
+	p, err := stripeprocessor.New(testKey, stripeprocessor.Options{
+		BaseURL: w.server.URL, Clock: w.clock.Now, RequestsPerSecond: -1, HTTPClient: &http.Client{Transport: m},
+	})
+	require.NoError(w, err)
+	return p
 }
 
 // TestRepeatedWithoutExpiryAtOnce: two calls that both find no session make one, although
@@ -594,16 +607,12 @@ func TestRepeatedWithoutExpiryAtOnce(t *testing.T) {
 		r := request(w, "key")
 		r.ExpiresAt = time.Time{}
 		var second processor.Session
-		slow, err := stripeprocessor.New(testKey, stripeprocessor.Options{
-			BaseURL: w.server.URL, Clock: w.clock.Now, RequestsPerSecond: -1,
-			HTTPClient: &http.Client{Transport: &meanwhile{next: w.server.Client().Transport, do: func() {
-				w.clock.Advance(2 * time.Second)
-				var err error
-				second, err = w.processor.CreateSession(t.Context(), r)
-				require.NoError(t, err)
-			}}},
-		})
-		require.NoError(t, err)
+		slow := w.interrupted(&meanwhile{method: http.MethodPost, path: "/checkout/sessions", do: func() {
+			w.clock.Advance(2 * time.Second)
+			var err error
+			second, err = w.processor.CreateSession(t.Context(), r)
+			require.NoError(t, err)
+		}})
 		first, err := slow.CreateSession(t.Context(), r)
 		require.NoError(t, err)
 		require.Equal(t, second.ID, first.ID)
@@ -746,6 +755,27 @@ func TestExpiryThatIsRefused(t *testing.T) {
 	if s.PaymentStatus != processor.Paid {
 		t.Errorf("once paid: %+v", s)
 	}
+}
+
+// TestSessionCouponGoesMeanwhile: a call that is repeated while the webhook removes the
+// coupon of the session that was paid returns that session.
+func TestSessionCouponGoesMeanwhile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.subscription("key")
+	first, err := w.processor.CreateSession(t.Context(), r)
+	require.NoError(t, err)
+	require.NoError(t, w.account.Pay(first.ID))
+	slow := w.interrupted(&meanwhile{method: http.MethodGet, path: "/coupons/ck_s_", do: func() {
+		_, err := w.account.Deliver(t.Context(), w.server.Client(), w.webhook(nil))
+		require.NoError(t, err)
+		require.Empty(t, w.account.Coupons())
+	}})
+	again, err := slow.CreateSession(t.Context(), r)
+	require.NoError(t, err)
+	require.Equal(t, first.ID, again.ID)
+	require.Equal(t, processor.Paid, again.PaymentStatus)
+	require.Empty(t, w.account.Coupons())
 }
 
 // TestSessionWithoutExpiryInPlaceOfAnother: it has a coupon of its own too, which lives

@@ -36,12 +36,26 @@ func (p *Processor) sessionCouponID(out *plan, attempt int) string {
 }
 
 // ensureSessionCoupon makes the coupon for the first period, or adopts the one that
-// an earlier call has made.
+// an earlier call has made. One that is removed between two looks is made again; the ID
+// of one that cannot be belonged to a session that has ended, which is then the answer.
 func (p *Processor) ensureSessionCoupon(ctx context.Context, out *plan, attempt int) error {
 	if out.discount == 0 {
 		return nil
 	}
 	id := p.sessionCouponID(out, attempt)
+	for range 2 {
+		err := p.makeSessionCoupon(ctx, out, id)
+		if errors.Is(err, ErrConflict) {
+			err = p.checkSessionCoupon(ctx, out, id)
+		}
+		if !errors.Is(err, processor.ErrNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Processor) makeSessionCoupon(ctx context.Context, out *plan, id string) error {
 	metadata := map[string]string{metadataApp: p.options.App, metadataKind: kindSession}
 	if c := out.request.Coupon; c != nil {
 		metadata[metadataCouponID] = c.ID
@@ -61,9 +75,6 @@ func (p *Processor) ensureSessionCoupon(ctx context.Context, out *plan, attempt 
 		}
 		return err == nil, err
 	})
-	if errors.Is(err, ErrConflict) {
-		return p.checkSessionCoupon(ctx, out, id)
-	}
 	return err
 }
 
