@@ -117,8 +117,7 @@ func (s *Service) drift(ctx context.Context, c coupon.Coupon) (Drift, repair, er
 	case c.State == coupon.Pending && s.now().Sub(c.UpdatedAt) < s.pendingTime:
 		return d, nil, nil // its creation may still be under way
 	case c.State == coupon.Pending:
-		d.Kind = DriftPending
-		return d, s.remove, nil
+		return s.unfinished(ctx, c)
 	case c.State == coupon.Deleting:
 		d.Kind = DriftDeleting
 		return d, s.finishDelete, nil
@@ -142,6 +141,21 @@ func (s *Service) drift(ctx context.Context, c coupon.Coupon) (Drift, repair, er
 		}, nil
 	}
 	return d, nil, nil
+}
+
+// unfinished looks again at a creation that takes long. It was perhaps finished since the
+// coupons were listed, which leaves the revision as it is, so that removing what was
+// listed would remove a coupon that is in use.
+func (s *Service) unfinished(ctx context.Context, listed coupon.Coupon) (Drift, repair, error) {
+	d := Drift{Kind: DriftPending, CouponID: listed.ID}
+	c, err := s.store.Coupon(ctx, listed.ID)
+	switch {
+	case errors.Is(err, coupon.ErrNotFound) || err == nil && c.State != coupon.Pending:
+		return d, nil, nil
+	case err != nil:
+		return d, nil, err
+	}
+	return d, s.remove, nil
 }
 
 // remirror brings everything of the mirror to the coupon: name, terms and state, as

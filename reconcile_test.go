@@ -225,6 +225,63 @@ func TestReconcileLeavesAYoungCreationAlone(t *testing.T) {
 	}
 }
 
+// TestReconcileLeavesAFinishedCreationAlone: it was half made when the coupons were
+// listed, and is in use, or gone, by the time at which it is looked at, because the
+// processor took long to tell of another one.
+func TestReconcileLeavesAFinishedCreationAlone(t *testing.T) {
+	t.Parallel()
+	for _, undone := range []bool{false, true} {
+		w := newWorld(t)
+		pending, err := coupon.New(tenOff(), coupon.Creation{ID: coupon.IDPrefix + "pending", At: w.now})
+		require.NoError(t, err)
+		pending.State = coupon.Pending
+		require.NoError(t, w.store.CreateCoupon(t.Context(), pending))
+		w.pass(time.Second)
+		newer := tenOff()
+		newer.Code = "NEWER" // and so it is looked at first
+		w.create(t, newer)
+		w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.VerifyMirror, Kind: fakeprocessor.Hook, Do: func(fakeprocessor.Call) {
+			w.pass(couponkit.DefaultPendingTime)
+			if undone {
+				require.NoError(t, w.store.DeleteCoupon(t.Context(), pending.ID, pending.Revision))
+				return
+			}
+			m, err := w.fake.EnsureMirror(t.Context(), pending)
+			require.NoError(t, err)
+			_, err = w.store.ConfirmMirror(t.Context(), pending.ID, m)
+			require.NoError(t, err)
+		}})
+		drifts, err := w.Reconcile(t.Context(), couponkit.ReconcileOptions{})
+		if err != nil || len(drifts) > 0 {
+			t.Errorf("got %+v, %v; want nothing", drifts, err)
+		}
+		if !undone {
+			w.wantMirrored(t, pending.ID, processor.MirrorValid)
+			_, err = w.Get(t.Context(), pending.ID)
+			require.NoError(t, err)
+		}
+	}
+}
+
+// TestReconcileTellsOfACreationThatItCouldNotRead: a store that fails is not taken for
+// one that does not know the coupon.
+func TestReconcileTellsOfACreationThatItCouldNotRead(t *testing.T) {
+	t.Parallel()
+	w, blow := newCrashingWorld(t)
+	c := w.create(t, tenOff())
+	c.State = coupon.Pending
+	_, err := w.store.UpdateCoupon(t.Context(), c)
+	require.NoError(t, err)
+	w.pass(couponkit.DefaultPendingTime)
+	blow.arm(1, false) // the list is read
+	drifts, err := w.Reconcile(t.Context(), couponkit.ReconcileOptions{})
+	require.ErrorIs(t, err, errCrash)
+	require.Len(t, drifts, 1)
+	if got := drifts[0]; got.Kind != couponkit.DriftPending || got.Repaired || !errors.Is(got.Err, errCrash) {
+		t.Errorf("got %+v", got)
+	}
+}
+
 // TestReconcileGoesOnAfterAFailure: one coupon that cannot be repaired does not stop
 // the others, and its error is told.
 func TestReconcileGoesOnAfterAFailure(t *testing.T) {
