@@ -177,31 +177,35 @@ func (s *Service) change(
 	case err == nil:
 		return mirrored, nil
 	case errors.Is(err, store.ErrStaleRevision):
-		return s.catchUp(ctx, after)
+		newest, err := s.catchUp(ctx, after.ID)
+		if newest.ID == "" {
+			return after, err
+		}
+		return newest, nil // the change is stored, whatever its mirror shows
 	}
 	s.takeBack(ctx, before, after)
 	return coupon.Coupon{}, taken(after, err)
 }
 
-// catchUp brings the mirror to the newest revision. Somebody has changed the coupon
-// once more, and has perhaps mirrored it before the older terms arrived at the
-// processor. If that cannot be mended now, the mirror is marked as out of date.
-func (s *Service) catchUp(ctx context.Context, stored coupon.Coupon) (coupon.Coupon, error) {
+// catchUp brings the mirror to the newest revision, which it returns. Somebody has
+// changed the coupon once more, and has perhaps mirrored it before the older terms
+// arrived at the processor. If that cannot be mended now, the mirror is marked as out of
+// date.
+func (s *Service) catchUp(ctx context.Context, id string) (newest coupon.Coupon, err error) {
 	for range changeAttempts {
-		newest, err := s.Get(ctx, stored.ID)
-		if err != nil {
-			return stored, err
+		if newest, err = s.Get(ctx, id); err != nil {
+			return newest, err
 		}
-		mirrored, err := s.remirror(ctx, newest)
-		if err == nil {
+		var mirrored coupon.Coupon
+		if mirrored, err = s.remirror(ctx, newest); err == nil {
 			return mirrored, nil
 		}
 		if !errors.Is(err, store.ErrStaleRevision) {
 			s.takeBack(ctx, newest, newest)
-			return newest, nil
+			return newest, err
 		}
 	}
-	return stored, nil
+	return newest, err
 }
 
 func (s *Service) storeChange(

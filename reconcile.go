@@ -99,9 +99,14 @@ func (s *Service) mend(ctx context.Context, c coupon.Coupon, d Drift, repair rep
 	if dryRun {
 		return d
 	}
-	switch _, err := repair(ctx, c); {
-	case err == nil, errors.Is(err, store.ErrStaleRevision), errors.Is(err, coupon.ErrNotFound):
-		// Somebody else has changed the coupon meanwhile and takes care of the mirror.
+	_, err := repair(ctx, c)
+	if errors.Is(err, store.ErrStaleRevision) {
+		// Somebody else has changed the coupon meanwhile, and perhaps mirrored it before the
+		// older terms arrived.
+		_, err = s.catchUp(ctx, c.ID)
+	}
+	switch {
+	case err == nil, errors.Is(err, coupon.ErrNotFound): // whoever deletes it takes care of the mirror
 		d.Repaired = true
 	default:
 		d.Err = fmt.Errorf("reconcile coupon %s: %w", d.CouponID, err)

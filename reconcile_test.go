@@ -172,6 +172,41 @@ func TestReconcileFindsAChangeThatArrivedLate(t *testing.T) {
 	w.wantMirrored(t, older.ID, processor.MirrorValid)
 }
 
+// unlisted is a processor that cannot list its mirrors.
+type unlisted struct{ processor.Processor }
+
+// TestReconcileBesideAnAdministrator: what it has seen before he changed the coupon does
+// not go over what he has mirrored since. Nobody else would find that: the processor does
+// not list its mirrors here.
+func TestReconcileBesideAnAdministrator(t *testing.T) {
+	t.Parallel()
+	for _, down := range []bool{false, true} {
+		w := newWorld(t)
+		c := w.create(t, tenOff())
+		_, err := w.SetActive(t.Context(), c.ID, false)
+		require.NoError(t, err)
+		service, err := couponkit.New(w.store, unlisted{w.fake}, couponkit.WithClock(clockOf(w)))
+		require.NoError(t, err)
+		w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.VerifyMirror, Kind: fakeprocessor.Hook, Do: func(fakeprocessor.Call) {
+			_, err := w.SetActive(w.t.Context(), c.ID, true)
+			require.NoError(w.t, err)
+			if down {
+				w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.UpdateMirror, Kind: fakeprocessor.LostBefore})
+			}
+		}})
+		drifts, err := service.Reconcile(t.Context(), couponkit.ReconcileOptions{})
+		require.Len(t, drifts, 1)
+		if got := drifts[0]; got.Repaired == down || down != errors.Is(err, couponkit.ErrUnavailable) {
+			t.Errorf("the processor is down: %t; got %+v, %v", down, got, err)
+		}
+		if down { // it is marked as out of date, so that the next one mends it
+			_, err = service.Reconcile(t.Context(), couponkit.ReconcileOptions{})
+			require.NoError(t, err)
+		}
+		w.wantMirrored(t, c.ID, processor.MirrorValid)
+	}
+}
+
 // TestReconcileReportsADriftOnce: a coupon whose mirror is known to be out of date, or
 // to be removed, is no second drift because the processor shows something else.
 func TestReconcileReportsADriftOnce(t *testing.T) {
