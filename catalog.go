@@ -84,10 +84,33 @@ func (s *Service) mirror(
 	}
 	m.Revision = c.Revision
 	confirmed, err := s.store.ConfirmMirror(ctx, c.ID, m)
-	if errors.Is(err, pricing.ErrInvalid) {
+	switch {
+	case errors.Is(err, pricing.ErrInvalid):
 		err = fmt.Errorf("mirror coupon %s: %w", c.ID, unfit(err))
+	case errors.Is(err, coupon.ErrNotFound), errors.Is(err, store.ErrStaleRevision):
+		c.Mirror = m
+		s.unmirror(ctx, c)
 	}
 	return confirmed, err
+}
+
+// unmirror removes the mirror of a coupon that somebody has deleted while it was being
+// mirrored: the deletion has perhaps removed it before it was made again, and nobody
+// would come back for it. What cannot be removed now is left to the reconcile.
+func (s *Service) unmirror(ctx context.Context, c coupon.Coupon) {
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	now, err := s.store.Coupon(ctx, c.ID)
+	switch {
+	case err == nil && now.State != coupon.Deleting:
+		return
+	case err == nil, errors.Is(err, coupon.ErrNotFound):
+		err = s.processor.RemoveMirror(ctx, c)
+	}
+	if err != nil {
+		s.logger.WarnContext(ctx, "the mirror of a deleted coupon is left to the reconcile",
+			slog.String("coupon", c.ID), slog.Any("error", err))
+	}
 }
 
 // undoCreate removes what a failed Create has made. What it cannot remove now is
@@ -182,6 +205,8 @@ func (s *Service) change(
 			return after, err
 		}
 		return newest, nil // the change is stored, whatever its mirror shows
+	case errors.Is(err, coupon.ErrNotFound): // there is nothing to take back
+		return coupon.Coupon{}, err
 	}
 	s.takeBack(ctx, before, after)
 	return coupon.Coupon{}, taken(after, err)

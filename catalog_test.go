@@ -394,6 +394,35 @@ func TestDeleteWhileTheProcessorIsDown(t *testing.T) {
 	w.wantNothing(t, 0)
 }
 
+// TestDeleteBesideAChange: the change makes the mirror again that the deletion has
+// removed, whichever step of it comes last, and it does not stay to hold the code.
+func TestDeleteBesideAChange(t *testing.T) {
+	t.Parallel()
+	for _, stuck := range []bool{false, true} {
+		w := newWorld(t)
+		c := w.create(t, tenOff())
+		w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.UpdateMirror, Kind: fakeprocessor.Hook, Do: func(fakeprocessor.Call) {
+			if !stuck {
+				require.NoError(w.t, w.Delete(w.t.Context(), c.ID))
+				return
+			}
+			deleting := w.get(w.t, c.ID)
+			deleting.State = coupon.Deleting
+			deleting, err := w.store.UpdateCoupon(w.t.Context(), deleting)
+			require.NoError(w.t, err)
+			require.NoError(w.t, w.fake.RemoveMirror(w.t.Context(), deleting))
+		}})
+		_, err := w.Update(t.Context(), c.ID, coupon.Patch{Name: coupon.Set("New")})
+		require.ErrorIs(t, err, coupon.ErrNotFound)
+		if got := w.fake.Coupons(); len(got) != 0 {
+			t.Errorf("stuck: %t; a deleted coupon has left %+v", stuck, got)
+		}
+		if again := w.create(t, tenOff()); again.Code != c.Code {
+			t.Errorf("code of the new coupon is %s", again.Code)
+		}
+	}
+}
+
 func TestListSearchesAndPages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -104,6 +104,20 @@ func TestWhatNoCallerIsToldIsLogged(t *testing.T) {
 			second: refusal{call: "UpdateCoupon", skip: 1, err: errDown},
 			told:   couponkit.ErrUnavailable, want: "a change is left to the reconcile",
 		},
+		"a mirror of a deleted coupon that stays": {
+			draft: tenOff(),
+			act: func(w *world) error {
+				page, err := w.List(w.t.Context(), store.CouponList{})
+				require.NoError(w.t, err)
+				w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.UpdateMirror, Kind: fakeprocessor.Hook, Do: func(fakeprocessor.Call) {
+					require.NoError(w.t, w.store.DeleteCoupon(w.t.Context(), page.Items[0].ID, page.Items[0].Revision+1))
+				}})
+				_, err = w.Update(w.t.Context(), page.Items[0].ID, coupon.Patch{Name: coupon.Set("New")})
+				return err
+			},
+			second: refusal{call: "Coupon", skip: 1, err: errDown},
+			told:   coupon.ErrNotFound, want: "the mirror of a deleted coupon is left to the reconcile",
+		},
 		"an order without a session that stays": {
 			draft:  tenOff(),
 			fault:  fakeprocessor.Fault{Op: fakeprocessor.CreateSession, Kind: fakeprocessor.Refuse},
