@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -514,6 +515,56 @@ func TestCancelExchangeAsksTheProcessorOnlyWhileASessionIsOpen(t *testing.T) {
 	require.NoError(t, w.CancelExchange(t.Context(), ann.ID, held.ID))
 	require.Empty(t, w.fake.Calls())
 	w.wantBalance(t, 100)
+}
+
+// TestAnExchangeBehindManyCheckouts: whoever has as many live reservations of a coupon as
+// a look-up lists, and exchanges points once more, can use what he has paid for, and no
+// session of his is ended for it.
+func TestAnExchangeBehindManyCheckouts(t *testing.T) {
+	t.Parallel()
+	for _, finished := range []bool{false, true} {
+		w := newWorld(t)
+		d := forPoints()
+		d.PointsRequired, d.MaxUsesPerUser = 1, coupon.Clear[int64]()
+		c := w.create(t, d)
+		var open []couponkit.Checkout
+		for range store.MaxHeld {
+			w.exchange(t, c)
+			got := w.checkout(t, w.request("TEN"))
+			if finished { // with a payment that is on its way
+				require.NoError(t, w.fake.PayLater(got.Session.ID))
+				w.deliver(t)
+			} else {
+				open = append(open, got)
+			}
+			w.pass(time.Second)
+		}
+		held := w.exchange(t, c)
+		_, err := w.Validate(t.Context(), "TEN", ann)
+		require.NoError(t, err)
+		if got := w.checkout(t, w.request("TEN")); got.Order.ReservationID != held.ID {
+			t.Errorf("finished: %t; the checkout uses %s, want %s", finished, got.Order.ReservationID, held.ID)
+		}
+		if slices.Contains(w.openSessions(t, open...), false) {
+			t.Error("a session was ended without need")
+		}
+	}
+}
+
+// TestReservationsThatCannotBeListed: the failure is told, and is no refusal.
+func TestReservationsThatCannotBeListed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	d := tenOff()
+	d.MaxUsesPerUser = coupon.Clear[int64]()
+	w.create(t, d)
+	for range store.MaxHeld + 1 {
+		w.checkout(t, w.request("TEN"))
+	}
+	refuse := refusal{call: "ListRedemptions", err: errDown}
+	w.behind(refuse.gate)
+	_, err := w.Validate(t.Context(), "TEN", ann)
+	require.ErrorIs(t, err, errDown)
 }
 
 // TestReservationsAreTheirCustomers: nobody's are none, and a store that is down is an

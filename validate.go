@@ -13,6 +13,7 @@ import (
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
 
@@ -73,9 +74,34 @@ func (s *Service) ask(
 		// No fault of the caller's input, and so no error that looks like one.
 		return store.Found{}, eligibility.Question{}, fmt.Errorf("stored coupon %s is corrupt: %s", found.Coupon.ID, err.Error())
 	}
+	if found.Held, err = s.withNewest(ctx, found, c.ID); err != nil {
+		return store.Found{}, eligibility.Question{}, err
+	}
 	question := eligibility.Question{At: s.now(), Customer: c, Usage: usage(found)}
 	question.MirrorInvalid, err = s.mirrorInvalid(ctx, found.Coupon, question.At)
 	return found, question, err
+}
+
+// withNewest returns the customer's live reservations, the oldest first. Of a great many
+// a look-up lists the oldest; what was exchanged last, and is about to be used, is among
+// the newest.
+func (s *Service) withNewest(ctx context.Context, f store.Found, customerID string) ([]redemption.Redemption, error) {
+	if f.ReservedByCustomer <= int64(len(f.Held)) {
+		return f.Held, nil
+	}
+	page, err := s.store.ListRedemptions(ctx, store.RedemptionList{
+		CouponID: f.Coupon.ID, CustomerID: customerID, State: redemption.Reserved, PageSize: store.MaxPageSize,
+	})
+	if err != nil {
+		return nil, err
+	}
+	held := f.Held
+	for _, r := range slices.Backward(page.Items) {
+		if !slices.ContainsFunc(f.Held, func(h redemption.Redemption) bool { return h.ID == r.ID }) {
+			held = append(held, r)
+		}
+	}
+	return held, nil
 }
 
 // lookUpCode looks for the code that reads like the ID, of which there is none: a code
