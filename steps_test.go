@@ -184,6 +184,18 @@ func TestADiscountBelowTheStepIsNone(t *testing.T) {
 	require.ErrorIs(t, err, coupon.ErrNoDiscount)
 }
 
+// The least amount that is charged is one that can be: where a total of 0 cannot, and no
+// other minimum is declared, a step.
+func TestTheLeastChargeIsOnTheStep(t *testing.T) {
+	t.Parallel()
+	w, dinar := inDinars(t, processor.Abilities{NoZeroTotal: true})
+	cart := dinarCart(dinar, pricing.Line{Quantity: 1, UnitPrice: 0})
+	_, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: cart, Customer: ann})
+	var refused *coupon.Rejection
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, "0.010 KWD", refused.Headline().Params.Minimum.String())
+}
+
 // The fingerprint of a quote tells a step from none.
 func TestTheFingerprintKnowsTheStep(t *testing.T) {
 	t.Parallel()

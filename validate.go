@@ -337,6 +337,6 @@ func (s *Service) chargeable(q pricing.Quote, couponID string) error {
 	}
 	return coupon.Reject(couponID, coupon.BelowMinimumCharge, coupon.Params{
 		Total:   coupon.Amount{Money: pricing.NewMoney(q.Total, q.Currency)},
-		Minimum: coupon.Amount{Money: pricing.NewMoney(max(minimum, 1), q.Currency)},
+		Minimum: coupon.Amount{Money: pricing.NewMoney(max(minimum, s.abilities.AmountStep[q.Currency], 1), q.Currency)},
 	})
 }
