@@ -170,8 +170,11 @@ func (s *Service) keyed(
 			return store.Order{CouponID: p.couponID()}, false, err
 		}
 		placed, replayed, err := s.keepPlace(ctx, p, order)
-		if !errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrKeyReused) {
-			return placed, replayed, err
+		switch {
+		case err == nil:
+			return placed, replayed, nil
+		case !errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrKeyReused):
+			return store.Order{CouponID: p.couponID()}, false, err // the order is not known to be stored
 		}
 		conflict = err
 	}

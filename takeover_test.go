@@ -284,6 +284,21 @@ func TestAPaymentIsFlaggedWithTheFirstReason(t *testing.T) {
 	}
 }
 
+// TestACheckoutThatCouldNotTakeOverIsObserved: the observer is told of the coupon, and of
+// no order that was never stored.
+func TestACheckoutThatCouldNotTakeOverIsObserved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	w.checkout(t, w.request("TEN"))
+	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.ExpireSession, Kind: fakeprocessor.LostBefore})
+	_, err := w.Checkout(t.Context(), w.request("TEN"))
+	require.ErrorIs(t, err, couponkit.ErrUnavailable)
+	if got := w.attempts[len(w.attempts)-1]; got.OrderID != "" || got.CouponID != c.ID {
+		t.Errorf("got %+v", got)
+	}
+}
+
 // TestALinkOfNoModeIsObserved: the observer is told of every attempt.
 func TestALinkOfNoModeIsObserved(t *testing.T) {
 	t.Parallel()
