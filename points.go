@@ -51,8 +51,15 @@ func (s *Service) ExchangePoints(ctx context.Context, r ExchangeRequest) (reserv
 	if held, ok := exchanged(found.Held, r.Key); ok {
 		return s.debit(ctx, held)
 	}
-	if err := exchangeable(found.Coupon, question); err != nil {
-		return redemption.Redemption{}, err
+	if refused := exchangeable(found.Coupon, question); refused != nil {
+		first, err := s.firstExchange(ctx, found.Coupon.ID, r)
+		switch {
+		case err != nil:
+			return redemption.Redemption{}, err
+		case first.ID == "":
+			return redemption.Redemption{}, refused
+		}
+		return s.debit(ctx, first)
 	}
 	if r.Key == "" {
 		r.Key = s.newID("key_")
@@ -86,6 +93,30 @@ func exchanged(held []redemption.Redemption, key string) (free redemption.Redemp
 		}
 	}
 	return free, ok
+}
+
+// firstExchange returns the reservation that the key has made, whatever has become of it;
+// the zero value is none. Where the coupon lets the customer exchange points, the store
+// finds it by itself.
+func (s *Service) firstExchange(ctx context.Context, couponID string, r ExchangeRequest) (redemption.Redemption, error) {
+	if r.Key == "" || r.Customer.ID == "" {
+		return redemption.Redemption{}, nil
+	}
+	list := store.RedemptionList{CouponID: couponID, CustomerID: r.Customer.ID, PageSize: store.MaxPageSize}
+	for {
+		page, err := s.store.ListRedemptions(ctx, list)
+		if err != nil {
+			return redemption.Redemption{}, err
+		}
+		for _, made := range page.Items {
+			if made.Origin == redemption.FromPoints && made.Key == r.Key {
+				return made, nil
+			}
+		}
+		if list.After = page.Next; list.After == "" {
+			return redemption.Redemption{}, nil
+		}
+	}
 }
 
 func exchangeable(c coupon.Coupon, q eligibility.Question) error {

@@ -175,6 +175,67 @@ func TestAKeyOfAnExchangeThatIsInACheckout(t *testing.T) {
 	w.wantBalance(t, 40)
 }
 
+// TestAKeyOfAnExchangeThatNobodyCouldMakeNow: it is answered with what has become of its
+// reservation, and not with what a new one would be told.
+func TestAKeyOfAnExchangeThatNobodyCouldMakeNow(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*world, coupon.Coupon){
+		"the last place is taken": func(w *world, c coupon.Coupon) {
+			_, err := w.ExchangePoints(w.t.Context(), couponkit.ExchangeRequest{Coupon: c.ID, Customer: bob})
+			require.NoError(w.t, err)
+		},
+		"switched off": func(w *world, c coupon.Coupon) {
+			_, err := w.SetActive(w.t.Context(), c.ID, false)
+			require.NoError(w.t, err)
+		},
+	} {
+		w := newWorld(t)
+		w.ledger.Credit(bob.ID, 100)
+		d := forPoints()
+		d.MaxUses = coupon.Set[int64](1)
+		c := w.create(t, d)
+		exchange := func(key string) (redemption.Redemption, error) {
+			return w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Key: key, Coupon: c.ID, Customer: ann})
+		}
+		first, err := exchange("first")
+		require.NoError(t, err)
+		require.NoError(t, w.CancelExchange(t.Context(), ann.ID, first.ID))
+		change(w, c)
+		if r, err := exchange("first"); !errors.Is(err, couponkit.ErrReservationClosed) || r.ID != "" {
+			t.Errorf("%s: %+v, %v; want ErrReservationClosed", name, r, err)
+		}
+		var refused *coupon.Rejection
+		for _, key := range []string{"second", ""} {
+			if r, err := exchange(key); !errors.As(err, &refused) || r.ID != "" {
+				t.Errorf("%s, key %q: %+v, %v; want a refusal", name, key, r, err)
+			}
+		}
+		refuse := refusal{call: "ListRedemptions", err: errDown}
+		w.behind(refuse.gate, couponkit.WithClock(clockOf(w)))
+		if _, err := exchange("first"); !errors.Is(err, errDown) {
+			t.Errorf("%s, the store is down: %v", name, err)
+		}
+	}
+}
+
+// TestAKeyOfAnExchangeThatWasUsed: repeating it is the reservation that was paid with.
+func TestAKeyOfAnExchangeThatWasUsed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, forPoints())
+	again := couponkit.ExchangeRequest{Key: "first", Coupon: c.ID, Customer: ann}
+	first, err := w.ExchangePoints(t.Context(), again)
+	require.NoError(t, err)
+	require.NoError(t, w.fake.Pay(w.checkout(t, w.request("TEN")).Session.ID))
+	w.deliver(t)
+	r, err := w.ExchangePoints(t.Context(), again)
+	require.NoError(t, err)
+	if r.ID != first.ID || r.State != redemption.Completed {
+		t.Errorf("got %+v, want %s as it is now", r, first.ID)
+	}
+	w.wantBalance(t, 40)
+}
+
 func TestExchangeRefuses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
