@@ -5,8 +5,8 @@
 // A [Service] answers three questions and keeps the answers true: may this
 // customer use this coupon on this cart, what does each line cost then, and has
 // this use been counted exactly once. It is built from a store (package store)
-// and a payment processor (package processor), both small interfaces, and holds
-// no state of its own: any number of services in any number of processes may
+// and a payment processor (package processor), both small interfaces, and keeps
+// nothing between calls: any number of services in any number of processes may
 // share a store.
 //
 // # A purchase

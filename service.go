@@ -56,7 +56,8 @@ const (
 )
 
 // Service is the front door; see the package documentation. It is safe for
-// concurrent use and holds no state beside its configuration.
+// concurrent use. Beside its configuration it knows which sessions its own calls are
+// ending, and nothing that outlives a call.
 type Service struct {
 	store     store.Store
 	processor processor.Processor
