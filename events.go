@@ -43,7 +43,9 @@ func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome
 	attempt := Attempt{SessionID: e.SessionID}
 	defer s.observed(ctx, OpEvent, &attempt, &err)()
 	if kind == redemption.SessionExpired {
-		s.letGo(ctx, e.SessionID)
+		if err := s.letGo(ctx, e.SessionID); err != nil {
+			return Outcome{}, err
+		}
 	}
 	now := s.now()
 	settled, err := s.settle(ctx, store.Settlement{

@@ -62,18 +62,25 @@ func (s *Service) takeOver(
 // letGo moves the reservation that a checkout of this process is about to take out of
 // the session, which has ended. The processor tells of the end that the checkout has
 // asked for, and may do so before the checkout has its answer: the event would give
-// away place and points of a customer who is using them. What fails here the checkout
-// does again, and tells.
-func (s *Service) letGo(ctx context.Context, sessionID string) {
+// away place and points of a customer who is using them. Where the move is refused the
+// event goes on, and the checkout decides again; where it fails the event waits.
+func (s *Service) letGo(ctx context.Context, sessionID string) error {
 	leaving, _ := s.leaving.Load(sessionID)
 	request, under := leaving.(*store.TakeOver)
 	if !under {
-		return
+		return nil
 	}
-	if _, err := s.store.TakeOver(ctx, *request); err != nil {
+	_, err := s.store.TakeOver(ctx, *request)
+	var refused *coupon.Rejection
+	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) || errors.As(err, &refused) {
 		s.logger.DebugContext(ctx, "a reservation stays in the session that has ended",
 			slog.String("session", sessionID), slog.Any("error", err))
+		return nil
 	}
+	if err != nil {
+		return fmt.Errorf("take the reservation out of session %s: %w", sessionID, err)
+	}
+	return nil
 }
 
 // endSession ends the session of a reservation at the processor and settles what it

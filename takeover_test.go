@@ -13,6 +13,7 @@ import (
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/internal/simulation"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
@@ -74,6 +75,49 @@ func TestAnExpiryThatIsFasterThanTheTakeOver(t *testing.T) {
 				t.Errorf("counts are %d used and %d reserved, want 1 and 0", got.UsedCount, got.ReservedCount)
 			}
 		})
+	}
+}
+
+// TestAnExpiryThatCannotMoveTheReservation: where the store fails the event is delivered
+// again, and has not given away what the checkout goes on with; where the coupon was
+// switched off meanwhile it is an expiry as ever.
+func TestAnExpiryThatCannotMoveTheReservation(t *testing.T) {
+	t.Parallel()
+	for _, down := range []bool{true, false} {
+		w := newWorld(t)
+		c := w.create(t, forPoints())
+		reserved := w.exchange(t, c)
+		first := w.checkout(t, w.request("TEN"))
+		handled := error(nil)
+		gate := refusal{call: "TakeOver", err: errDown}
+		open := simulation.Store{Inner: w.store, Gate: func(call string, effect func() error) error {
+			if down && handled == nil {
+				return gate.gate(call, effect)
+			}
+			return effect()
+		}}
+		expired := w.event(first, processor.Expired, processor.Unpaid)
+		var service *couponkit.Service
+		service, err := couponkit.New(open, hasty{w.fake, func() {
+			if !down {
+				_, err := w.SetActive(t.Context(), c.ID, false)
+				require.NoError(t, err)
+			}
+			_, handled = service.HandleEvent(t.Context(), expired)
+		}}, couponkit.WithClock(clockOf(w)), couponkit.WithPoints(w.ledger))
+		require.NoError(t, err)
+		got, err := service.Checkout(t.Context(), w.request("TEN"))
+		if down {
+			require.ErrorIs(t, handled, errDown)
+			require.NoError(t, err)
+			require.Equal(t, reserved.ID, got.Order.ReservationID)
+			require.NoError(t, w.handle(t.Context(), expired))
+			w.wantBalance(t, 40)
+			continue
+		}
+		require.NoError(t, handled)
+		require.ErrorIs(t, err, coupon.ErrInactive)
+		w.wantBalance(t, 100)
 	}
 }
 
