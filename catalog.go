@@ -258,10 +258,29 @@ func (s *Service) takeBack(ctx context.Context, before, after coupon.Coupon) {
 	ctx, cancel := detached(ctx)
 	defer cancel()
 	before.Revision = after.Revision
-	if _, err := s.store.UpdateCoupon(ctx, before); err != nil {
+	_, err := s.store.UpdateCoupon(ctx, before)
+	if errors.Is(err, store.ErrStaleRevision) {
+		err = s.outdate(ctx, before.ID)
+	}
+	if err != nil {
 		s.logger.WarnContext(ctx, "a change is left to the reconcile",
 			slog.String("coupon", before.ID), slog.Any("error", err))
 	}
+}
+
+// outdate marks the mirror as out of date. Somebody has changed the coupon once more,
+// and has perhaps mirrored it before the change arrived that seemed to have failed.
+func (s *Service) outdate(ctx context.Context, id string) (err error) {
+	for range changeAttempts {
+		var newest coupon.Coupon
+		if newest, err = s.Get(ctx, id); err != nil {
+			return err
+		}
+		if _, err = s.store.UpdateCoupon(ctx, newest); !errors.Is(err, store.ErrStaleRevision) {
+			return err
+		}
+	}
+	return err
 }
 
 // Delete removes a coupon (specification 3.1): it can no longer be used from the

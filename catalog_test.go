@@ -295,6 +295,30 @@ func TestAnOlderChangeThatReachesTheProcessorLast(t *testing.T) {
 	}
 }
 
+// TestAnOlderChangeThatSeemsToFail: it reaches the processor last, and its answer is lost.
+// The next reconcile looks, also where the processor lists no mirrors.
+func TestAnOlderChangeThatSeemsToFail(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	service, err := couponkit.New(w.store, unlisted{w.fake}, couponkit.WithClock(clockOf(w)))
+	require.NoError(t, err)
+	w.Service = service
+	c := w.create(t, tenOff())
+	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.UpdateMirror, Kind: fakeprocessor.Hook, Do: func(fakeprocessor.Call) {
+		_, err := w.Update(w.t.Context(), c.ID, coupon.Patch{Name: coupon.Set("Newer")})
+		require.NoError(w.t, err)
+	}})
+	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.UpdateMirror, Kind: fakeprocessor.LostAfter})
+	_, err = w.Update(t.Context(), c.ID, coupon.Patch{Name: coupon.Set("Older")})
+	require.ErrorIs(t, err, couponkit.ErrUnavailable)
+	_, err = w.Reconcile(t.Context(), couponkit.ReconcileOptions{})
+	require.NoError(t, err)
+	w.wantMirrored(t, c.ID, processor.MirrorValid)
+	if got := w.get(t, c.ID); got.Name != "Newer" {
+		t.Errorf("the coupon is named %q, want the newer name", got.Name)
+	}
+}
+
 func TestAChangeThatTheProcessorDoesNotFollowIsTakenBack(t *testing.T) {
 	t.Parallel()
 	changes := map[string]func(w *world, id string) error{
