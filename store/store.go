@@ -23,11 +23,11 @@ type Store interface {
 // Catalog changes coupons (specification 4.2, 4.3).
 type Catalog interface {
 	// CreateCoupon stores a new coupon with its counts at 0, whatever they are in c.
-	// A code that another coupon has, in whatever state, is coupon.ErrCodeTaken; an
-	// ID that exists already is ErrConflict, and so is that of a deleted coupon whose
-	// redemptions stay, for they would count for the new one; a coupon that does not
-	// validate, or whose allow-list is narrowed, is pricing.ErrInvalid. Of concurrent
-	// calls with one code exactly one succeeds.
+	// A code that a coupon has, in whatever state, is coupon.ErrCodeTaken in the name of
+	// c; an ID that exists already, with a code that is free, is ErrConflict, and so is
+	// that of a deleted coupon whose redemptions stay, for they would count for the new
+	// one; a coupon that does not validate, or whose allow-list is narrowed, is
+	// pricing.ErrInvalid. Of concurrent calls with one code exactly one succeeds.
 	CreateCoupon(ctx context.Context, c coupon.Coupon) error
 
 	// UpdateCoupon replaces everything but ID, code, discount, currency, counts and
@@ -97,7 +97,8 @@ type Redemptions interface {
 	//   - The coupon's stored revision and state count, not the caller's copy: an
 	//     unknown coupon is coupon.ErrNotFound, one that is not active
 	//     coupon.ErrInactive, one whose revision differs from a given
-	//     CouponRevision ErrStaleRevision.
+	//     CouponRevision ErrStaleRevision, in this order. Only a key that was used
+	//     before comes earlier.
 	//   - No place left is a *coupon.Rejection with coupon.UsageLimitReached,
 	//     coupon.UserUsageLimitReached, or both in this order.
 	//   - A key that the customer used before returns the first result, Replayed,
@@ -116,9 +117,9 @@ type Redemptions interface {
 	// that order; the order before, if it is not paid, is cancelled. It needs no
 	// place, for the reservation has one. When the reservation is not attached to
 	// FromSessionID any more, or cannot be used, it is ErrSuperseded. The coupon is
-	// asked as in Reserve, and the order's key is idempotent as there. An unknown
-	// reservation, and one of another customer or coupon than the order's, is
-	// ErrNotFound.
+	// asked as in Reserve, before that, and the order's key is idempotent as there. An
+	// unknown reservation, one of another customer or coupon than the order's, and one
+	// that the order does not name, is ErrNotFound.
 	TakeOver(ctx context.Context, t TakeOver) (Reserved, error)
 
 	// Settle applies what the processor says of a session: completed, completed

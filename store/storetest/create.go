@@ -22,7 +22,7 @@ func createClauses() []clause {
 		{"codes are unique", "a code that another coupon has, in whatever state, is coupon.ErrCodeTaken, in the name of the one that is refused", codesAreUnique},
 		{"codes are unique in a race", "of concurrent calls with one code exactly one succeeds", codesAreUniqueInARace},
 		{"codes are compared by byte", "text is compared byte by byte, case-sensitively; a coupon's code arrives as its normalised key", codesAreComparedByByte},
-		{"coupon IDs are unique", "an ID that exists already is ErrConflict", couponIDsAreUnique},
+		{"coupon IDs are unique", "an ID that exists already is ErrConflict; where its code is taken as well, it is coupon.ErrCodeTaken", couponIDsAreUnique},
 		{"malformed coupons are refused", "a coupon that does not validate, or whose allow-list is narrowed, is pricing.ErrInvalid, and a call that returns an error has changed nothing", malformedCouponsAreRefused},
 		{"deleted codes are free", "DeleteCoupon removes the coupon; its redemptions and orders stay, and its code may be used again", deletedCodesAreFree},
 		{"the ID of a deleted coupon", "the ID of a deleted coupon whose redemptions stay is ErrConflict, for they would count for the new one", deletedIDs},
@@ -196,6 +196,7 @@ func couponIDsAreUnique(p *probe) {
 	p.ok(err, "Coupon")
 	same(p, got, first, "the coupon that had the ID")
 	p.coupon(coded(second.Code)) // the code was not claimed by the call that failed
+	p.fails(p.s.CreateCoupon(p.Context(), first), coupon.ErrCodeTaken, "CreateCoupon of a coupon that exists")
 }
 
 func malformedCouponsAreRefused(p *probe) {

@@ -189,6 +189,11 @@ func oneByPoints(p *probe) {
 	p.counts(c.ID, 0, 3)
 	p.transition(second.Redemption.ID, redemption.Event{Kind: redemption.Cancelled, At: at(900)})
 	p.place(p.exchange(c, "ann", p.key())) // the second is given up
+	c.State = coupon.Inactive
+	_, err = p.s.UpdateCoupon(p.Context(), c)
+	p.ok(err, "UpdateCoupon")
+	_, err = p.s.Reserve(p.Context(), p.exchange(c, "ann", p.key()))
+	p.fails(err, coupon.ErrInactive, "Reserve by points of one that is held, of a coupon that was switched off")
 	p.invariants()
 }
 

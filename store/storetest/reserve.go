@@ -98,6 +98,10 @@ func reserveAsksTheStoredCoupon(p *probe) {
 	p.ok(err, "UpdateCoupon")
 	_, err = p.s.Reserve(p.Context(), p.checkout(c, "cem", p.key()))
 	p.fails(err, coupon.ErrInactive, "Reserve of a coupon that was switched off")
+	stale := p.checkout(c, "cem", p.key())
+	stale.CouponRevision = 1
+	_, err = p.s.Reserve(p.Context(), stale)
+	p.fails(err, coupon.ErrInactive, "Reserve, at an old revision, of a coupon that was switched off")
 }
 
 func refusedReservationStoresNothing(p *probe) {

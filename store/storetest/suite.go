@@ -57,7 +57,7 @@ func Run(t *testing.T, newStore func(t *testing.T) store.Store, can Capabilities
 func clauses(can Capabilities) []clause {
 	var all []clause
 	for _, group := range [][]clause{
-		createClauses(), updateClauses(), mirrorClauses(),
+		createClauses(), updateClauses(), mirrorClauses(), refusalClauses(),
 		lookUpClauses(), couponListClauses(), searchClauses(), redemptionListClauses(),
 		reserveClauses(), limitClauses(), replayClauses(), pointsClauses(),
 		takeOverClauses(), takeOverRaceClauses(),

@@ -117,6 +117,10 @@ func takeOverAsksTheCoupon(p *probe) {
 	p.ok(err, "UpdateCoupon")
 	_, err = p.s.TakeOver(p.Context(), p.takeOver(changed, taken.Redemption, p.key()))
 	p.fails(err, coupon.ErrInactive, "TakeOver of a coupon that was switched off")
+	moved := p.takeOver(changed, taken.Redemption, p.key())
+	moved.FromSessionID = "cs_other"
+	_, err = p.s.TakeOver(p.Context(), moved)
+	p.fails(err, coupon.ErrInactive, "TakeOver, from another session, of a coupon that was switched off")
 	p.ok(p.s.DeleteCoupon(p.Context(), changed.ID, changed.Revision), "DeleteCoupon")
 	_, err = p.s.TakeOver(p.Context(), p.takeOver(changed, taken.Redemption, p.key()))
 	p.fails(err, coupon.ErrNotFound, "TakeOver of a coupon that was deleted")
