@@ -104,7 +104,8 @@ type Redemptions interface {
 	//   - A key that the customer used before returns the first result, Replayed,
 	//     whatever has become of it and whether or not a place is left now. When the
 	//     first request was another one (another coupon, another fingerprint of the
-	//     order) it is ErrKeyReused.
+	//     order, an order where there was none) it is ErrKeyReused. Nothing else is
+	//     compared: prices may have changed meanwhile.
 	//   - A reservation by points returns, Replayed, the one that the customer holds
 	//     for this coupon already and has not yet taken into a checkout. That does
 	//     not use the key up: when the one held is gone, the key reserves anew.
@@ -124,13 +125,20 @@ type Redemptions interface {
 
 	// Settle applies what the processor says of a session: completed, completed
 	// unpaid, payment failed, expired. It finds the redemption by the session, else
-	// by ReservationID if no other session or order has it; then it applies the
-	// event to redemption and order. A completed session for which no redemption is
-	// found, but whose metadata names a coupon, is recorded as a new redemption,
-	// over the limit if no place is left: the customer has paid. An event that
-	// changes nothing, or that concerns nothing in the store, is no error; one of
-	// another kind, or a payment that names no session, is an error that matches
-	// redemption.ErrIllegal.
+	// by ReservationID if that has no session yet and the order that the event names;
+	// an event of an order alone, without a session, finds that order's reservation.
+	// The order is the one that the event names, else the session's. Then it applies
+	// the event to both; NoPlaceLeft is for the store to find out.
+	//
+	// A completed session for which no redemption is found, but whose metadata names a
+	// coupon, is recorded as a new redemption, redemption.FromPayment, with NewID for
+	// its ID and key, over the limit if no place is left: the customer has paid. A
+	// payment of an unknown customer takes no place of a customer, and a coupon that is
+	// gone has no limits. A NewID that another redemption has is ErrConflict.
+	//
+	// An event that changes nothing, or that concerns nothing in the store, is no
+	// error; one of another kind, or a payment that names no session, is an error that
+	// matches redemption.ErrIllegal.
 	Settle(ctx context.Context, s Settlement) (Settled, error)
 
 	// Transition applies an event that does not come from a session (points
@@ -154,7 +162,8 @@ type Reservation struct {
 // Reserved is a place that is kept.
 type Reserved struct {
 	Redemption redemption.Redemption
-	// Order is the zero value for a reservation by points that is in no checkout.
+	// Order is that of the key; the zero value for a reservation by points, also when
+	// its key is repeated and it is in a checkout of another key.
 	Order Order
 	// Replayed tells that nothing was stored now: this is the first result of the
 	// key, or the reservation that the customer held already.
@@ -228,7 +237,8 @@ type Orders interface {
 	// AttachSession records the processor's session in the order, and in its
 	// reservation with the new deadline. An order that has ended, has another
 	// session, or whose reservation another order has taken over, is ErrSuperseded, and
-	// so is a session that another redemption has.
+	// so is a session that another redemption has. An attachment without a session, or
+	// with which the order does not validate, is pricing.ErrInvalid.
 	// An order that the session has paid for already is no error. Repeating it is
 	// harmless.
 	AttachSession(ctx context.Context, a Attachment) (Order, error)
@@ -236,7 +246,7 @@ type Orders interface {
 	// Order returns one order, or ErrNotFound.
 	Order(ctx context.Context, id string) (Order, error)
 
-	// OrderByKey returns the customer's order of that key, or ErrNotFound.
+	// OrderByKey returns the customer's order of that key, ended or not, or ErrNotFound.
 	OrderByKey(ctx context.Context, customerID, key string) (Order, error)
 
 	// OpenOrders returns orders without a redemption that have not ended and whose

@@ -27,7 +27,7 @@ type subject struct {
 func subjects() map[string]subject {
 	all := map[string]subject{}
 	for _, group := range []map[string]subject{
-		brokenCoupons(), brokenReaders(), brokenReservations(), brokenKeys(), brokenSettlements(), brokenRest(), brokenRefusals(),
+		brokenCoupons(), brokenReaders(), brokenReservations(), brokenKeys(), brokenSettlements(), brokenRest(), brokenRefusals(), brokenPlaces(),
 	} {
 		maps.Copy(all, group)
 	}

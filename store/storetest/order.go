@@ -127,6 +127,10 @@ func ordersByKey(p *probe) {
 		p.ok(err, "OrderByKey")
 		same(p, got, want, "the order of the key %q", key)
 	}
+	ended := p.settle(p.settlement(redemption.SessionExpired, store.Reserved{Order: plain}, p.session())).Order
+	got, err := p.s.OrderByKey(p.Context(), "ann", "plain")
+	p.ok(err, "OrderByKey of an order that has ended")
+	same(p, got, ended, "the order of the key, which has ended")
 	for _, test := range []struct{ customer, key string }{
 		{"bob", "plain"}, {"ann", "Plain"}, {"ann", "unknown"}, {"ann", ""}, {"", "plain"}, {"ann", points.Redemption.Key},
 	} {

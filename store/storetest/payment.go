@@ -62,6 +62,24 @@ func paymentAfterRelease(p *probe) {
 		}
 	}
 	p.invariants()
+	p.overLimitTakesPlaces()
+}
+
+// overLimitTakesPlaces raises the limit to what is used with a payment over it.
+func (p *probe) overLimitTakesPlaces() {
+	p.Helper()
+	c := p.coupon(limits(1, 1))
+	late := p.opened(c, "ann")
+	p.settleSession(redemption.SessionExpired, late)
+	p.settleSession(redemption.SessionCompleted, p.opened(c, "bob"))
+	same(p, p.settleSession(redemption.SessionCompleted, late).Redemption.OverLimit, true, "the flag when no place is left")
+	_, err := p.s.Reserve(p.Context(), p.checkout(c, "ann", p.key()))
+	p.fails(err, coupon.ErrUserUsageLimitReached, "Reserve of a customer whose use was over the limit of all")
+	c.Limits.MaxUses = 2
+	c, err = p.s.UpdateCoupon(p.Context(), c)
+	p.ok(err, "UpdateCoupon")
+	_, err = p.s.Reserve(p.Context(), p.checkout(c, "cem", p.key()))
+	p.fails(err, coupon.ErrUsageLimitReached, "Reserve of a limit that a use over the limit before has reached")
 }
 
 func paymentWithoutReservation(p *probe) {

@@ -36,10 +36,16 @@ func repeatedKey(p *probe) {
 	p.counts(c.ID, 0, 1)
 	first = p.open(first)
 	p.replays(c, first, "in a session")
+	dearer := p.checkout(c, "ann", "key")
+	dearer.Order.Quote = p.quote(coupon.Coupon{Currency: c.Currency})
+	dearer.Order.DiscountAmount = dearer.Order.Quote.Discount
+	priced, err := p.s.Reserve(p.Context(), dearer)
+	p.ok(err, "Reserve with a key that was used, and other prices of the same fingerprint")
+	same(p, priced, store.Reserved{Redemption: first.Redemption, Order: first.Order, Replayed: true}, "the result of the key")
 
 	changed := c
 	changed.State = coupon.Inactive
-	changed, err := p.s.UpdateCoupon(p.Context(), changed)
+	changed, err = p.s.UpdateCoupon(p.Context(), changed)
 	p.ok(err, "UpdateCoupon")
 	p.replays(c, first, "in a session, of a coupon that was switched off")
 	changed.State = coupon.Active
@@ -130,6 +136,8 @@ func keyForSomethingElse(p *probe) {
 	p.fails(err, store.ErrKeyReused, "Reserve with the key of a reservation by points")
 	_, _, err = p.s.CreateOrder(p.Context(), p.plain("ann", "points"))
 	p.fails(err, store.ErrKeyReused, "CreateOrder with the key of a reservation by points")
+	_, err = p.s.Reserve(p.Context(), p.exchange(p.coupon(forPoints), "ann", "points"))
+	p.fails(err, store.ErrKeyReused, "Reserve by points with the key of another coupon's")
 
 	same(p, p.redemption(first.Redemption.ID), first.Redemption, "the redemption of the key")
 	same(p, p.order(first.Order.ID), first.Order, "the order of the key")
@@ -159,6 +167,7 @@ func pointsClauses() []clause {
 		{"one reservation by points at a time", "a reservation by points returns, Replayed, the one that the customer holds for this coupon already and has not yet taken into a checkout", oneByPoints},
 		{"the key of a reservation that is held", "a reservation by points that returns the one held does not use its key up: when the one held is gone, the key reserves anew", keyOfTheHeld},
 		{"one reservation by points in a race", "a reservation by points returns, Replayed, the one that the customer holds already: of many calls at once, each with its own key, one reserves", oneByPointsInARace},
+		{"pending points take a place", "Reserve counts live reservations, also those whose points are not debited yet", pendingPointsTakeAPlace},
 		{"points go one way", "points are debited once, and refunded once when the reservation is released", pointsGoOneWay},
 		{"points reservation into a checkout", "TakeOver gives a live reservation to an order of its customer, also one that was exchanged for points and has no order", pointsIntoACheckout},
 	}
@@ -194,6 +203,17 @@ func oneByPoints(p *probe) {
 	p.ok(err, "UpdateCoupon")
 	_, err = p.s.Reserve(p.Context(), p.exchange(c, "ann", p.key()))
 	p.fails(err, coupon.ErrInactive, "Reserve by points of one that is held, of a coupon that was switched off")
+	p.invariants()
+}
+
+func pendingPointsTakeAPlace(p *probe) {
+	all, own := p.coupon(forPoints, limits(1, 0)), p.coupon(forPoints, limits(0, 1))
+	p.place(p.exchange(all, "ann", p.key()))
+	p.place(p.exchange(own, "ann", p.key()))
+	_, err := p.s.Reserve(p.Context(), p.exchange(all, "bob", p.key()))
+	p.fails(err, coupon.ErrUsageLimitReached, "Reserve by points while another customer's are being debited")
+	_, err = p.s.Reserve(p.Context(), p.checkout(own, "ann", p.key()))
+	p.fails(err, coupon.ErrUserUsageLimitReached, "Reserve while the customer's own points are being debited")
 	p.invariants()
 }
 
@@ -272,6 +292,11 @@ func pointsIntoACheckout(p *probe) {
 	p.own(err)
 	same(p, taken, store.Reserved{Redemption: want, Order: over.Order}, "what TakeOver returns")
 	same(p, p.redemption(debited.ID), want, "the reservation in the checkout")
+	again, err := p.s.Reserve(p.Context(), p.exchange(c, "ann", pending.Key))
+	p.ok(err, "Reserve by points with the key of a reservation in a checkout")
+	same(p, again, store.Reserved{Redemption: want, Replayed: true}, "the result of the key of points, which has no order")
+	_, err = p.s.OrderByKey(p.Context(), "ann", pending.Key)
+	p.fails(err, store.ErrNotFound, "OrderByKey of the key of points, which are in the checkout of another key")
 	settled := p.settleSession(redemption.SessionCompleted, p.open(taken))
 	if settled.Redemption.State != redemption.Completed || settled.Redemption.PointsState != redemption.PointsDebited {
 		p.broken("after the payment the reservation is %s with points %s", settled.Redemption.State, settled.Redemption.PointsState)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -215,6 +216,21 @@ func settleMindsTheSession(p *probe) {
 	}
 	p.counts(c.ID, 2, 3)
 	p.invariants()
+	p.otherSessionsPayAnew(c)
+}
+
+// otherSessionsPayAnew pays with a second session of one order, and with an order's
+// session that names points which are in no checkout.
+func (p *probe) otherSessionsPayAnew(c coupon.Coupon) {
+	p.Helper()
+	opened := p.opened(c, "ann")
+	points := store.Reserved{Redemption: p.exchanged(p.coupon(forPoints), "ann"), Order: store.Order{ID: "ord_other"}}
+	for what, r := range map[string]store.Reserved{"a reservation in another session": opened, "points in no checkout": points} {
+		before := p.redemption(r.Redemption.ID)
+		paid := p.settlement(redemption.SessionCompleted, r, p.session())
+		same(p, p.settle(paid).Redemption, payment(paid, false), "the redemption of a payment that names %s", what)
+		same(p, p.redemption(before.ID), before, "%s, after a payment that names it", what)
+	}
 }
 
 func sessionThatNeverCame(p *probe) {

@@ -45,6 +45,21 @@ func takeOver(p *probe) {
 		p.counts(c.ID, 0, 1)
 		p.invariants()
 	}
+	p.takeOverNeedsNoPlace()
+}
+
+// takeOverNeedsNoPlace lowers the limits below what is taken.
+func (p *probe) takeOverNeedsNoPlace() {
+	p.Helper()
+	c := p.coupon(limits(2, 2))
+	p.settleSession(redemption.SessionCompleted, p.opened(c, "ann"))
+	r := p.reserve(c, "ann")
+	c.Limits = coupon.Limits{MaxUses: 1, MaxUsesPerUser: 1}
+	c, err := p.s.UpdateCoupon(p.Context(), c)
+	p.ok(err, "UpdateCoupon")
+	_, err = p.s.TakeOver(p.Context(), p.takeOver(c, r.Redemption, p.key()))
+	p.ok(err, "TakeOver of a place that the limits would not leave now")
+	p.counts(c.ID, 1, 1)
 }
 
 // released frees the coupon's only place, and opens a session with it.
@@ -138,6 +153,7 @@ func takeOverRepeated(p *probe) {
 	p.ok(err, "TakeOver with the same key")
 	taken.Replayed = true
 	same(p, got, taken, "the result of the key")
+	p.replays(c, first, "in the checkout that took it over")
 	opened := p.open(taken)
 	p.settleSession(redemption.SessionCompleted, opened)
 	got, err = p.s.TakeOver(p.Context(), again)

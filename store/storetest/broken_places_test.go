@@ -1,0 +1,123 @@
+package storetest_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// brokenPlaces are stores that are wrong about a place or a payment in one case of many.
+func brokenPlaces() map[string]subject {
+	return map[string]subject{
+		"pending points take no place": {pendingFree, []string{"pending points take a place"}},
+		"another session of an order is an error": {settling(func(ctx context.Context, in store.Store, t store.Settlement) (store.Settled, error) {
+			r, err := in.Redemption(ctx, t.ReservationID)
+			if err == nil && r.SessionID != "" && r.SessionID != t.Event.SessionID && r.OrderID == t.Event.OrderID {
+				return store.Settled{}, redemption.ErrOtherSession
+			}
+			return in.Settle(ctx, t)
+		}), []string{"settle minds whose session it is"}},
+		"points in no checkout are anybody's": {settling(func(ctx context.Context, in store.Store, t store.Settlement) (store.Settled, error) {
+			r, err := in.Redemption(ctx, t.ReservationID)
+			if err == nil && r.SessionID == "" && r.OrderID == "" && t.Event.OrderID != "" {
+				return store.Settled{Redemption: r}, nil
+			}
+			return in.Settle(ctx, t)
+		}), []string{"settle minds whose session it is"}},
+		"prices are part of a request": {func(in store.Store) *faulty {
+			return &faulty{Store: in, reserve: func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+				got, err := in.Reserve(ctx, r)
+				if got.Replayed && r.Order != nil && r.Order.Quote.Total != got.Order.Quote.Total {
+					return store.Reserved{}, store.ErrKeyReused
+				}
+				return got, err
+			}}
+		}, []string{"a repeated key returns the first result"}},
+		"a key of points is for any coupon": {func(in store.Store) *faulty {
+			return &faulty{Store: in, reserve: func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+				got, err := in.Reserve(ctx, r)
+				if errors.Is(err, store.ErrKeyReused) && r.Redemption.Origin == redemption.FromPoints {
+					return usedKey(ctx, in, r)
+				}
+				return got, err
+			}}
+		}, []string{"a key for something else"}},
+		"ended orders have lost their key": {func(in store.Store) *faulty {
+			return &faulty{Store: in, orderByKey: func(ctx context.Context, customerID, key string) (store.Order, error) {
+				o, err := in.OrderByKey(ctx, customerID, key)
+				if err == nil && o.State == store.OrderCancelled {
+					return store.Order{}, store.ErrNotFound
+				}
+				return o, err
+			}}
+		}, []string{"orders by key"}},
+		"uses over the limit are not counted": {overLimitFree, []string{"payment after release"}},
+		"a take-over needs a place": {func(in store.Store) *faulty {
+			return &faulty{Store: in, takeOver: func(ctx context.Context, t store.TakeOver) (store.Reserved, error) {
+				if c, err := in.Coupon(ctx, t.Order.CouponID); err == nil && c.Limits.MaxUses > 0 && c.UsedCount+c.ReservedCount > c.Limits.MaxUses {
+					return store.Reserved{}, coupon.Reject(c.ID, coupon.UsageLimitReached, coupon.Params{MaxUses: c.Limits.MaxUses})
+				}
+				return in.TakeOver(ctx, t)
+			}}
+		}, []string{"take over"}},
+	}
+}
+
+// usedKey returns the customer's redemption of the key.
+func usedKey(ctx context.Context, in store.Store, r store.Reservation) (store.Reserved, error) {
+	page, err := in.ListRedemptions(ctx, store.RedemptionList{CustomerID: r.Redemption.CustomerID, PageSize: store.MaxPageSize})
+	for _, used := range page.Items {
+		if used.Key == r.Redemption.Key && used.Origin == redemption.FromPoints {
+			return store.Reserved{Redemption: used, Replayed: true}, nil
+		}
+	}
+	return store.Reserved{}, errors.Join(err, store.ErrKeyReused)
+}
+
+// withRoom reserves once more under limits that leave room for some redemptions.
+func withRoom(
+	ctx context.Context, in store.Store, r store.Reservation, uncounted func(redemption.Redemption) bool,
+) (store.Reserved, error) {
+	got, refused := in.Reserve(ctx, r)
+	if !errors.Is(refused, coupon.ErrUsageLimitReached) && !errors.Is(refused, coupon.ErrUserUsageLimitReached) {
+		return got, refused
+	}
+	page, err := in.ListRedemptions(ctx, store.RedemptionList{CouponID: r.Redemption.CouponID, PageSize: store.MaxPageSize})
+	if err != nil || !slices.ContainsFunc(page.Items, uncounted) {
+		return got, refused
+	}
+	c, err := in.Coupon(ctx, r.Redemption.CouponID)
+	if err != nil {
+		return got, err
+	}
+	limits := c.Limits
+	c.Limits = coupon.Limits{}
+	if c, err = in.UpdateCoupon(ctx, c); err != nil {
+		return got, err
+	}
+	r.CouponRevision = 0
+	got, err = in.Reserve(ctx, r)
+	c.Limits = limits
+	_, restored := in.UpdateCoupon(ctx, c)
+	return got, errors.Join(err, restored)
+}
+
+// pendingFree keeps no place for points that are being debited.
+func pendingFree(in store.Store) *faulty {
+	return &faulty{Store: in, reserve: func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+		return withRoom(ctx, in, r, func(r redemption.Redemption) bool {
+			return r.Live() && r.PointsState == redemption.PointsPending
+		})
+	}}
+}
+
+// overLimitFree does not count uses that are over the limit.
+func overLimitFree(in store.Store) *faulty {
+	return &faulty{Store: in, reserve: func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+		return withRoom(ctx, in, r, func(r redemption.Redemption) bool { return r.OverLimit })
+	}}
+}
