@@ -34,7 +34,7 @@ type Catalog interface {
 	// CreatedAt, when the stored revision is still c.Revision, and returns the
 	// coupon as stored, its revision one higher and the mirror as given. An allow-list
 	// that is narrowed stays as it is stored. Otherwise it is ErrStaleRevision, or
-	// coupon.ErrNotFound.
+	// coupon.ErrNotFound. What would not validate as stored is pricing.ErrInvalid.
 	UpdateCoupon(ctx context.Context, c coupon.Coupon) (coupon.Coupon, error)
 
 	// ConfirmMirror records the mirror of the revision that m names, and makes a
@@ -59,7 +59,7 @@ type CouponReader interface {
 	LookUp(ctx context.Context, by LookUp) (Found, error)
 
 	// ListCoupons returns a page of coupons, newest first; see [CouponList]. Their
-	// allow-lists may be narrowed to no address.
+	// allow-lists may be narrowed to no address, and still tell how many there are.
 	ListCoupons(ctx context.Context, list CouponList) (CouponPage, error)
 }
 
@@ -222,8 +222,8 @@ type RedemptionReader interface {
 	ListRedemptions(ctx context.Context, list RedemptionList) (RedemptionPage, error)
 
 	// Due returns work for the sweep, the oldest first (by creation, then by ID), at
-	// most limit records: live reservations whose deadline is not after at, and
-	// records whose points are still to be refunded.
+	// most limit records: live reservations whose deadline is not after at, and, at
+	// any instant, records whose points are still to be refunded.
 	Due(ctx context.Context, at time.Time, limit int) ([]redemption.Redemption, error)
 }
 

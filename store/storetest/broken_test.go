@@ -27,7 +27,7 @@ type subject struct {
 func subjects() map[string]subject {
 	all := map[string]subject{}
 	for _, group := range []map[string]subject{
-		brokenCoupons(), brokenReaders(), brokenReservations(), brokenKeys(), brokenSettlements(), brokenRest(), brokenRefusals(), brokenPlaces(),
+		brokenCoupons(), brokenReaders(), brokenReservations(), brokenKeys(), brokenSettlements(), brokenRest(), brokenRefusals(), brokenPlaces(), brokenLists(),
 	} {
 		maps.Copy(all, group)
 	}

@@ -90,6 +90,37 @@ func (p *probe) eventsAreKeptInUTC(reserved store.Reserved) {
 	p.kept("the redemption", pair{r.UpdatedAt, at(20)}, pair{r.CompletedAt, at(20)}, pair{r.ReleasedAt, time.Time{}})
 	p.kept("the paid order", pair{paid.Order.UpdatedAt, at(20)}, pair{paid.Order.Deadline, time.Time{}})
 	same(p, p.redemption(r.ID), r, "the redemption")
+	p.othersAreKeptInUTC()
+}
+
+// othersAreKeptInUTC does the same with events that do not come from a session, and with
+// an order that has no coupon.
+func (p *probe) othersAreKeptInUTC() {
+	p.Helper()
+	first := p.reserve(p.coupon(), "ann")
+	over := p.takeOver(p.coupon(), first.Redemption, p.key())
+	over.Order.CouponID, over.CouponRevision = first.Redemption.CouponID, 0
+	over.At, over.Deadline = local(22), local(23)
+	over.Order.CreatedAt, over.Order.UpdatedAt, over.Order.Deadline = local(24), local(25), local(26)
+	taken, err := p.s.TakeOver(p.Context(), over)
+	p.ok(err, "TakeOver")
+	for _, got := range []store.Reserved{taken, p.reread(taken)} {
+		p.kept("the reservation that was taken over", pair{got.Redemption.UpdatedAt, at(22)}, pair{got.Redemption.Deadline, at(23)})
+		p.kept("its new order", pair{got.Order.CreatedAt, at(24)}, pair{got.Order.UpdatedAt, at(25)}, pair{got.Order.Deadline, at(26)})
+	}
+	p.kept("the order that was left", pair{p.order(first.Order.ID).UpdatedAt, at(22)})
+	released := p.transition(taken.Redemption.ID, redemption.Event{Kind: redemption.Cancelled, At: local(27)})
+	for _, got := range []redemption.Redemption{released, p.redemption(released.ID)} {
+		p.kept("the reservation that was given up", pair{got.UpdatedAt, at(27)}, pair{got.ReleasedAt, at(27)})
+	}
+	p.kept("its order", pair{p.order(over.Order.ID).UpdatedAt, at(27)})
+	plain := p.plain("ann", p.key())
+	plain.CreatedAt, plain.UpdatedAt, plain.Deadline = local(28), local(29), local(30)
+	o, _, err := p.s.CreateOrder(p.Context(), plain)
+	p.ok(err, "CreateOrder")
+	for _, got := range []store.Order{o, p.order(o.ID)} {
+		p.kept("an order without a coupon", pair{got.CreatedAt, at(28)}, pair{got.UpdatedAt, at(29)}, pair{got.Deadline, at(30)})
+	}
 }
 
 // pair is an instant and what it should be.

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -18,6 +19,8 @@ func couponListClauses() []clause {
 		{"list coupons newest first", "ListCoupons returns a page of coupons, newest first (by creation, then by ID), with how many there are in all", listCouponsNewestFirst},
 		{"list coupons by page number", "Page counts from 1; 0 is 1; PageSize is 1 to MaxPageSize; 0 is DefaultPageSize", listCouponsByPage},
 		{"list coupons by cursor", "a cursor is stable: it neither repeats nor skips coupons that exist all the while, whatever is created or deleted in between", listCouponsByCursor},
+		{"lists count allow-lists", "allow-lists of a list may be narrowed to no address, and then still tell how many there are", listsCountAllowLists},
+		{"totals are exact", "the total of a list is exact up to ExactTotal; above it may be the least there is, and says so", totalsAreExact},
 		{"list refuses what is no page", "a fault of the bounds, and what is no cursor, is a *pricing.ValidationError", listRefuses},
 	}
 }
@@ -51,6 +54,10 @@ func listCouponsNewestFirst(p *probe) {
 	p.settleSession(redemption.SessionCompleted, used)
 	p.reserve(all[3], "bob")
 	all[3].UsedCount, all[3].ReservedCount = 1, 1
+	last := len(all) - 1
+	all[last].UpdatedAt = at(9000)
+	all[last], err = p.s.UpdateCoupon(p.Context(), all[last])
+	p.ok(err, "UpdateCoupon")
 
 	page, err := p.s.ListCoupons(p.Context(), store.CouponList{})
 	p.ok(err, "ListCoupons")
@@ -144,6 +151,58 @@ func listCouponsByCursor(p *probe) {
 	}
 }
 
+func listsCountAllowLists(p *probe) {
+	emails, err := coupon.NewEmailSet("ann@example.org", "bob@example.org", "cem@example.org")
+	p.own(err)
+	p.coupon(func(c *coupon.Coupon) { c.Distribution, c.AllowedUserEmails = coupon.UserSpecific, emails })
+	page, err := p.s.ListCoupons(p.Context(), store.CouponList{})
+	p.ok(err, "ListCoupons")
+	same(p, len(page.Items), 1, "the number of coupons")
+	list := page.Items[0].AllowedUserEmails
+	if list.Len() != emails.Len() || !list.Narrowed() && !list.Equal(emails) {
+		p.broken("the list has a coupon with %d addresses, and not %d", list.Len(), emails.Len())
+	}
+}
+
+// totalsAreExact makes as many coupons and redemptions as there may be of an exact total,
+// and one more.
+func totalsAreExact(p *probe) {
+	c := p.coupon()
+	coupons, requests := make([]coupon.Coupon, store.ExactTotal), make([]store.Reservation, store.ExactTotal)
+	for i := range coupons {
+		coupons[i], requests[i] = p.draft(named("counted")), p.checkout(c, numbered(i), p.key())
+	}
+	errs := p.together(p.can.Goroutines, func(ctx context.Context, s store.Store, i int) error {
+		for ; i < store.ExactTotal; i += p.can.Goroutines {
+			_, err := s.Reserve(ctx, requests[i])
+			if err = errors.Join(err, s.CreateCoupon(ctx, coupons[i])); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	p.succeeded(errs, nil, "calls")
+	for more := range int64(2) {
+		found, err := p.s.ListCoupons(p.Context(), store.CouponList{Search: "counted"})
+		p.ok(err, "ListCoupons")
+		p.total("coupons that are found", found.Total, found.AtLeast, store.ExactTotal+more)
+		all, err := p.s.ListRedemptions(p.Context(), store.RedemptionList{CouponID: c.ID})
+		p.ok(err, "ListRedemptions")
+		p.total("redemptions", all.Total, all.AtLeast, store.ExactTotal+more)
+		p.coupon(named("counted"))
+		p.reserve(c, "ann")
+	}
+}
+
+// total checks the total of a list of so many.
+func (p *probe) total(of string, got int64, atLeast bool, want int64) {
+	p.Helper()
+	exact := got == want && !atLeast
+	if !exact && (want <= store.ExactTotal || !atLeast || got < store.ExactTotal || got >= want) {
+		p.broken("the total of %d %s is %d, at least: %t", want, of, got, atLeast)
+	}
+}
+
 func listRefuses(p *probe) {
 	c := p.coupon()
 	p.reserve(c, "ann")
@@ -232,11 +291,30 @@ func listRedemptions(p *probe) {
 			same(p, page.Total, int64(len(want)), "the total of the list %+v", list)
 			same(p, page.AtLeast, false, "a total of up to store.ExactTotal is exact, list %+v", list)
 			same(p, page.Items, want[:min(len(want), store.DefaultPageSize)], "the first page of the list %+v", list)
+			p.listed(list, want)
 			if more := len(want) > store.DefaultPageSize; more != (page.Next != "") {
 				p.broken("the first page of %d redemptions says that there are more: %t", len(want), !more)
 			}
 		}
 	}
+}
+
+// listed reads the list page by page, each with the total of all.
+func (p *probe) listed(list store.RedemptionList, want []redemption.Redemption) {
+	p.Helper()
+	list.PageSize = 4
+	var got []redemption.Redemption
+	for range len(want) + 1 {
+		page, err := p.s.ListRedemptions(p.Context(), list)
+		p.ok(err, "ListRedemptions")
+		same(p, page.Total, int64(len(want)), "the total of the list %+v", list)
+		got = append(got, page.Items...)
+		if page.Next == "" {
+			break
+		}
+		list.After = page.Next
+	}
+	same(p, got, want, "the pages of the list %+v", list)
 }
 
 func listRedemptionsByCursor(p *probe) {

@@ -202,6 +202,10 @@ func confirmTheMirror(p *probe) {
 			got.UpdatedAt = want.UpdatedAt
 			same(p, got, want, "the coupon whose mirror was confirmed")
 		}
+		again := coupon.Mirror{CouponID: m.CouponID + "2", PromotionCodeID: m.PromotionCodeID + "2", Revision: 3}
+		got, err := p.s.ConfirmMirror(p.Context(), c.ID, again)
+		p.ok(err, "ConfirmMirror of a mirror that was made anew")
+		same(p, got.Mirror, again, "the mirror that was made anew")
 		if after == coupon.Active {
 			reserved := p.reserve(c, "ann")
 			p.transition(reserved.Redemption.ID, redemption.Event{Kind: redemption.Cancelled, At: at(900)})
