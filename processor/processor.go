@@ -101,9 +101,11 @@ type Sessions interface {
 	// CreateSession makes a session that the customer pays. Repeating it with the
 	// same Key and parameters, ExpiresAt among them, returns the same session, one
 	// that was paid as it is now; with other parameters it never returns a session of
-	// another total. Where the session has ended unpaid meanwhile, the answer is that
+	// another total or currency. Where the session has ended unpaid meanwhile, the answer is that
 	// one or, while ExpiresAt allows it, a new one in its place: read the Status, and
-	// attach the ID that is returned. Lines that do not sum are ErrRejected.
+	// attach the ID that is returned. Lines that do not sum, not even where a sum
+	// overflows to the total, and what is out of the bounds that [SessionRequest] and
+	// [Abilities] name, are ErrRejected.
 	CreateSession(ctx context.Context, r SessionRequest) (Session, error)
 
 	// Session returns a session as it is now, or ErrNotFound.
@@ -149,7 +151,7 @@ type SessionRequest struct {
 	// Lines sum to Total + FirstPeriodDiscount.
 	Lines []SessionLine
 	// FirstPeriodDiscount is taken off the first payment of a subscription and not
-	// off its renewals, in minor units; 0 in payment mode.
+	// off its renewals, in minor units, at least 0; 0 in payment mode.
 	FirstPeriodDiscount int64
 	// Total is what the customer pays now, in minor units.
 	Total int64

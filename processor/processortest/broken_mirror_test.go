@@ -83,6 +83,31 @@ func brokenEnsures() map[string]subject {
 			}),
 			caught: []string{"ensure takes the active state"},
 		},
+		"ensure takes deleting for active": {
+			how: with(func(f *fakeprocessor.Processor) wrapped {
+				return wrapped{ensure: func(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
+					if c.State == coupon.Deleting {
+						c.State = coupon.Active
+					}
+					return f.EnsureMirror(ctx, c)
+				}}
+			}),
+			caught: []string{"ensure shows the whole revision"},
+		},
+		"ensure adopts the old terms": {
+			how: func(f *fakeprocessor.Processor, h *processortest.Harness) {
+				var first sync.Map
+				with(func(f *fakeprocessor.Processor) wrapped {
+					return wrapped{ensure: func(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
+						made, _ := first.LoadOrStore(c.ID, c)
+						adopted, _ := made.(coupon.Coupon)
+						c.Name, c.Limits = adopted.Name, adopted.Limits
+						return f.EnsureMirror(ctx, c)
+					}}
+				})(f, h)
+			},
+			caught: []string{"ensure shows the whole revision"},
+		},
 		"ensure does not reactivate": {
 			how: with(func(f *fakeprocessor.Processor) wrapped {
 				return wrapped{ensure: func(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -49,6 +50,13 @@ func asked(change func(*processor.SessionRequest)) func(*fakeprocessor.Processor
 	})
 }
 
+// oneLine is a line for all that the request asks for.
+func oneLine(r processor.SessionRequest) []processor.SessionLine {
+	line := r.Lines[0]
+	line.Quantity, line.UnitAmount = 1, r.Total
+	return []processor.SessionLine{line}
+}
+
 // declaring is a fake without bounds that declares some.
 func declaring(f *fakeprocessor.Processor, h *processortest.Harness) {
 	declared := f.Abilities()
@@ -72,6 +80,30 @@ func brokenSessions() map[string]subject {
 				asked(func(r *processor.SessionRequest) { r.Key += strconv.FormatInt(calls.Add(1), 10) })(f, h)
 			},
 			caught: []string{"create is idempotent by key", "lost answers of create", "many create one session"},
+		},
+		"create adds up with overflow": {
+			how: asked(func(r *processor.SessionRequest) {
+				total := -r.FirstPeriodDiscount
+				for _, l := range r.Lines {
+					total += l.Quantity * l.UnitAmount
+				}
+				if total == r.Total && total > 0 {
+					r.Lines, r.FirstPeriodDiscount = oneLine(*r), 0
+				}
+			}),
+			caught: []string{"create refuses sums that are off"},
+		},
+		"create mixes currencies of a key": {
+			how: func(f *fakeprocessor.Processor, h *processortest.Harness) {
+				var first sync.Map
+				asked(func(r *processor.SessionRequest) {
+					used, _ := first.LoadOrStore(r.Key, *r)
+					if before, _ := used.(processor.SessionRequest); before.Total == r.Total {
+						*r = before
+					}
+				})(f, h)
+			},
+			caught: []string{"create with a used key and other parameters"},
 		},
 		"create says open of what has ended": {
 			how: with(func(f *fakeprocessor.Processor) wrapped {

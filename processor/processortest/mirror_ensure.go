@@ -45,6 +45,12 @@ func ensureClauses() []clause {
 			check: checkStates,
 		},
 		{
+			name:  "ensure shows the whole revision",
+			needs: []need{account()},
+			says:  "methods that return a mirror promise that name, terms and active state are those of its revision: an earlier call may not have arrived, and EnsureMirror adopts what a call for an older revision has made",
+			check: ensureShowsTheWholeRevision,
+		},
+		{
 			name:  "ensure takes no foreign code",
 			needs: []need{account()},
 			says:  "a code that somebody else has active is ErrCodeTaken, which matches ErrRejected; nothing of somebody else is changed",
@@ -91,6 +97,25 @@ func ensureMakesAgainWhatWasDeleted(p *probe) {
 	c = p.mirrored(c)
 	p.shows(c, "after the coupon was deleted and ensured")
 	p.verifies(c, processor.MirrorValid, "after the coupon was deleted and ensured")
+}
+
+func ensureShowsTheWholeRevision(p *probe) {
+	c := p.coupon("a", "SUITE1")
+	p.mirrored(c) // whose answer is lost
+	for _, edit := range []struct {
+		what   string
+		change func(*coupon.Coupon)
+	}{
+		{"renamed", renamed("Another name")},
+		{"limited", limited(7)},
+		{"without a limit", limited(0)},
+		{"switched off", switched(coupon.Inactive)},
+		{"switched on", switched(coupon.Active)},
+		{"being deleted", switched(coupon.Deleting)},
+	} {
+		c = edited(c, edit.change)
+		p.shows(p.mirrored(c), "after EnsureMirror of a coupon that was made before and is "+edit.what)
+	}
 }
 
 func ensureTakesNoForeignCode(p *probe) {

@@ -243,7 +243,7 @@ func (p *probe) showsCode(c coupon.Coupon, object Object, when string) {
 		p.broken("%s the promotion code %q of the mirror is not there, or not for this coupon", when, c.Mirror.PromotionCodeID)
 	}
 	want := 1
-	if c.State == coupon.Inactive {
+	if !c.Active() && c.State != coupon.Pending {
 		want = 0
 	}
 	if len(active) != want {

@@ -183,6 +183,13 @@ func checkKeyReuse(p *probe) {
 	case s.ID == first.ID || s.Total != other.Total:
 		p.broken("another total with a used key returned the session %q of %d", s.ID, s.Total)
 	}
+	abroad := p.single("key-1", currencies("USD")[0], 2490)
+	switch s, err := p.Processor.CreateSession(p.Context(), abroad); {
+	case err != nil:
+		p.fails(err, processor.ErrRejected, "CreateSession with a used key and another currency")
+	case s.ID == first.ID || s.Currency != abroad.Currency:
+		p.broken("another currency with a used key returned the session %q in %s", s.ID, s.Currency)
+	}
 	if again := p.session(first.ID); again.Total != r.Total {
 		p.broken("the first session now charges %d, want %d", again.Total, r.Total)
 	}
@@ -290,6 +297,10 @@ func checkSums(p *probe) {
 		"with lines that overflow": func(r *processor.SessionRequest) {
 			r.Lines[0].Quantity, r.Lines[0].UnitAmount = 1<<40, 1<<40
 		},
+		"with lines that overflow to the total": func(r *processor.SessionRequest) {
+			r.Total -= r.Lines[0].Quantity * r.Lines[0].UnitAmount
+			r.Lines[0].Quantity, r.Lines[0].UnitAmount = 1<<32, 1<<32
+		},
 	} {
 		r := p.request("key-" + name)
 		change(&r)
@@ -299,8 +310,14 @@ func checkSums(p *probe) {
 	r.FirstPeriodDiscount++
 	p.refused(r, "with a discount of the first period that does not fit the total")
 	r = p.subscription("key-too-much")
-	r.FirstPeriodDiscount, r.Total = r.FirstPeriodDiscount+r.Total+1, -1
+	sum := r.FirstPeriodDiscount + r.Total
+	r.FirstPeriodDiscount, r.Total = sum+1, -1
 	p.refused(r, "with a discount of the first period above the lines")
+	r.Key, r.FirstPeriodDiscount, r.Total = "key-surcharge", -10, sum+10
+	p.refused(r, "with a discount of the first period below 0")
+	once := p.request("key-once")
+	once.FirstPeriodDiscount, once.Total = 10, once.Total-10
+	p.refused(once, "with a discount of the first period where nothing recurs")
 }
 
 func checkZeroTotal(p *probe) {
