@@ -143,8 +143,9 @@ type Redemptions interface {
 
 	// Transition applies an event that does not come from a session (points
 	// exchanged, cancelled, lapsed, points given back) to one redemption, and
-	// cancels its order when it is released. An illegal event is an error that
-	// matches redemption.ErrIllegal; an unknown ID is ErrNotFound.
+	// cancels its order when it is released. An illegal event, and one of a session,
+	// which Settle takes and counts, is an error that matches redemption.ErrIllegal; an
+	// unknown ID is ErrNotFound.
 	Transition(ctx context.Context, id string, e redemption.Event) (redemption.Redemption, error)
 }
 

@@ -206,6 +206,9 @@ func (s *Store) Transition(ctx context.Context, id string, e redemption.Event) (
 	if err := s.enter(ctx); err != nil {
 		return redemption.Redemption{}, err
 	}
+	if e.OfSession() {
+		return redemption.Redemption{}, &redemption.TransitionError{ID: id, Kind: e.Kind, Cause: redemption.ErrIllegal}
+	}
 	b, known := s.redemptions.get(id)
 	if !known {
 		return redemption.Redemption{}, store.ErrNotFound

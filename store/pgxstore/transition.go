@@ -23,6 +23,9 @@ func (s *Store) Transition(ctx context.Context, id string, e redemption.Event) (
 	if err := s.ready(ctx); err != nil {
 		return redemption.Redemption{}, err
 	}
+	if e.OfSession() {
+		return redemption.Redemption{}, &redemption.TransitionError{ID: id, Kind: e.Kind, Cause: redemption.ErrIllegal}
+	}
 	if !storable(id) {
 		return redemption.Redemption{}, unknownRedemption([]string{id})
 	}

@@ -324,6 +324,9 @@ func (t *tx) advance(ctx context.Context, o *storedOrder, e redemption.Event) (b
 func (s *Store) Transition(ctx context.Context, id string, e redemption.Event) (after redemption.Redemption, err error) {
 	e = eventAtMicrosecond(e)
 	err = s.change(ctx, "transition", func(ctx context.Context, t *tx) error {
+		if e.OfSession() {
+			return &redemption.TransitionError{ID: id, Kind: e.Kind, Cause: redemption.ErrIllegal}
+		}
 		if !findable(id) {
 			return store.ErrNotFound
 		}

@@ -33,7 +33,7 @@ func TestAgreeNotices(t *testing.T) {
 		"codes are folded", "keys are folded", "text is normalised", "text is repaired", "nothing is validated",
 		"what is malformed is refused first", "pages are clamped", "orders with a coupon need no place",
 		"the session comes before the coupon", "the first mirror stays", "totals stop early", "pending points take no place",
-		"a key of points is for any coupon", "prices are part of a request", "ended orders have lost their key",
+		"a key of points is for any coupon", "prices are part of a request", "a transition may be of a session", "ended orders have lost their key",
 		"a list that was given before is not written", "deleted IDs are free", "deleted IDs stay claimed", "the code comes before the ID", "the owner of a code is told",
 	} {
 		beyond[name] = true

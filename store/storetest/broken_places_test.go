@@ -46,6 +46,15 @@ func brokenPlaces() map[string]subject {
 				return got, err
 			}}
 		}, []string{"a key for something else"}},
+		"a transition may be of a session": {func(in store.Store) *faulty {
+			return &faulty{Store: in, transition: func(ctx context.Context, id string, e redemption.Event) (redemption.Redemption, error) {
+				if !e.OfSession() {
+					return in.Transition(ctx, id, e)
+				}
+				settled, err := in.Settle(ctx, store.Settlement{Event: e, ReservationID: id})
+				return settled.Redemption, err
+			}}
+		}, []string{"transition takes no events of sessions"}},
 		"ended orders have lost their key": {func(in store.Store) *faulty {
 			return &faulty{Store: in, orderByKey: func(ctx context.Context, customerID, key string) (store.Order, error) {
 				o, err := in.OrderByKey(ctx, customerID, key)

@@ -18,6 +18,7 @@ func machineClauses() []clause {
 func transitionClauses() []clause {
 	return []clause{
 		{"transition", "Transition applies an event to one redemption, and cancels its order when it is released; repeating it changes nothing", transition},
+		{"transition takes no events of sessions", "Transition applies an event that does not come from a session: a payment would be counted without a look at the limits; anything else is redemption.ErrIllegal and changes nothing", transitionOfASession},
 		{"illegal transitions change nothing", "an illegal event is an error that matches redemption.ErrIllegal; an unknown ID is ErrNotFound", illegalTransitions},
 	}
 }
@@ -168,6 +169,26 @@ func transition(p *probe) {
 		}
 	}
 	p.counts(c.ID, 0, 0)
+	p.invariants()
+}
+
+func transitionOfASession(p *probe) {
+	c := p.coupon(limits(1, 1))
+	lost := p.opened(c, "ann")
+	p.settleSession(redemption.SessionExpired, lost)
+	lost = p.reread(lost)
+	opened := p.opened(c, "bob") // in the last place
+	for what, r := range map[string]store.Reserved{"released": lost, "in a session": opened} {
+		for _, kind := range []redemption.EventKind{
+			redemption.SessionCompleted, redemption.SessionUnpaid, redemption.PaymentFailed, redemption.SessionExpired,
+		} {
+			event := p.settlement(kind, r, r.Order.SessionID).Event
+			_, err := p.s.Transition(p.Context(), r.Redemption.ID, event)
+			p.fails(err, redemption.ErrIllegal, "Transition (%s) of one that is %s", kind, what)
+			same(p, p.reread(r), r, "a reservation that is %s, and its order, after Transition (%s)", what, kind)
+		}
+	}
+	p.counts(c.ID, 0, 1)
 	p.invariants()
 }
 
