@@ -236,6 +236,28 @@ func TestWhatHappensBeforeTheGate(t *testing.T) {
 	}
 }
 
+// aloneAndJoined lets ann ask alone, and in a batch with somebody whom her answer does not
+// concern.
+func aloneAndJoined(t *testing.T, name string, m meanwhile) {
+	t.Helper()
+	t.Run(name+", alone", func(t *testing.T) {
+		t.Parallel()
+		w := newClaims(t, m)
+		w.last.open()
+		w.check(<-w.start("ann"))
+		w.checkRows()
+	})
+	t.Run(name+", in a batch", func(t *testing.T) {
+		t.Parallel()
+		joined(t, m, hot("ann", "zoe"), func(w *claims, answers []<-chan claimed) {
+			w.last.open()
+			w.check(<-answers[0])
+			w.checkStored(<-answers[1])
+			w.checkRows()
+		})
+	})
+}
+
 // TestAKeyOfAnOrderIsNotReservedWith: nothing that a reservation without an order stores
 // would meet an order without a coupon that has its key.
 func TestAKeyOfAnOrderIsNotReservedWith(t *testing.T) {
@@ -247,22 +269,7 @@ func TestAKeyOfAnOrderIsNotReservedWith(t *testing.T) {
 			_, _, err := w.others.CreateOrder(t.Context(), o)
 			return err
 		}}
-		t.Run(name+", alone", func(t *testing.T) {
-			t.Parallel()
-			w := newClaims(t, m)
-			w.last.open()
-			w.check(<-w.start("ann"))
-			w.checkRows()
-		})
-		t.Run(name+", in a batch", func(t *testing.T) {
-			t.Parallel()
-			joined(t, m, hot("ann", "zoe"), func(w *claims, answers []<-chan claimed) {
-				w.last.open()
-				w.check(<-answers[0])
-				w.checkStored(<-answers[1])
-				w.checkRows()
-			})
-		})
+		aloneAndJoined(t, name, m)
 	}
 }
 
@@ -277,22 +284,7 @@ func TestAnExchangeOfWhatIsHeldAlready(t *testing.T) {
 			byPointsInstead(r)
 			r.Redemption.ID = redemption.IDPrefix + r.Redemption.CustomerID + "-k"
 		}
-		t.Run(name+", alone", func(t *testing.T) {
-			t.Parallel()
-			w := newClaims(t, m)
-			w.last.open()
-			w.check(<-w.start("ann"))
-			w.checkRows()
-		})
-		t.Run(name+", in a batch", func(t *testing.T) {
-			t.Parallel()
-			joined(t, m, hot("ann", "zoe"), func(w *claims, answers []<-chan claimed) {
-				w.last.open()
-				w.check(<-answers[0])
-				w.checkStored(<-answers[1])
-				w.checkRows()
-			})
-		})
+		aloneAndJoined(t, name, m)
 	}
 }
 
