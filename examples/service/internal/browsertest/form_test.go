@@ -5,9 +5,11 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/store"
 )
 
@@ -203,6 +205,24 @@ func TestACancelledFormCreatesNothing(t *testing.T) {
 		require.NoError(w.t, err)
 		if list.Total != 0 {
 			w.t.Errorf("%d coupons were created", list.Total)
+		}
+	})
+}
+
+// Amounts are shown as the API sends them, also in currencies whose decimals browsers
+// leave out.
+func TestEachCurrencyIsShownWithItsDecimals(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.as(ada)
+		for currency, amount := range map[string]string{"IQD": "1.575", "HUF": "99.50", "KWD": "1.575", "JPY": "500", "EUR": "0.90"} {
+			value := decimal.RequireFromString(amount)
+			id := w.create(coupon.Draft{
+				Code: currency, Name: "In " + currency, Currency: currency, DiscountType: pricing.FixedAmount, DiscountValue: value, MinPurchase: value,
+			}).ID
+			p.visit("/admin/coupons?search=" + currency)
+			p.see(rowOf(currency)+" td:nth-child(3)", amount)
+			p.visit("/admin/coupons/" + id)
+			p.hold(fmt.Sprintf(`document.querySelector("#facts")?.innerText.split(%q).length === 3`, amount)) // discount and minimum
 		}
 	})
 }

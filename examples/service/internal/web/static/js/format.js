@@ -1,8 +1,11 @@
 // Shows what the API sends. Amounts are decimal strings and stay strings: Intl
 // formats them exactly, and nothing here calculates.
 
+// money shows an amount with the decimals that it has: those of some currencies, such
+// as the Iraqi dinar, browsers leave out and round.
 function money(amount, currency) {
-  return new Intl.NumberFormat("en", { style: "currency", currency }).format(amount);
+  const decimals = amount.split(".")[1]?.length ?? 0;
+  return new Intl.NumberFormat("en", { style: "currency", currency, minimumFractionDigits: decimals, maximumFractionDigits: decimals }).format(amount);
 }
 
 // symbol is how a currency is written beside an amount.
