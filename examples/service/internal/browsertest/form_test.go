@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"testing"
+	"time"
 
 	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
@@ -224,5 +225,22 @@ func TestEachCurrencyIsShownWithItsDecimals(t *testing.T) {
 			p.visit("/admin/coupons/" + id)
 			p.hold(fmt.Sprintf(`document.querySelector("#facts")?.innerText.split(%q).length === 3`, amount)) // discount and minimum
 		}
+	})
+}
+
+// A date of which a part is missing, or which no calendar has, is not taken for none:
+// the coupon would never expire.
+func TestAHalfTypedExpiryIsRefused(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.administer()
+		p.begin("HALFDATE", "PERCENTAGE", "10")
+		p.click("#f-expires")
+		p.press("0231")
+		p.hold(`document.querySelector("#f-expires").value === ""`)
+		p.click("#save")
+		p.fault("expiresAt", "Enter the whole date")
+		p.eval(`document.querySelector("#f-expires").value = "2031-02-28"`, nil)
+		p.finish("HALFDATE")
+		require.Equal(w.t, "2031-03-01", w.coupon("HALFDATE").ExpiresAt.Format(time.DateOnly))
 	})
 }

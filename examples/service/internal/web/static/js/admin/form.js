@@ -180,6 +180,7 @@ function check() {
   }
   if (grouped(inputs.minPurchase.value)) faults.minPurchase = noGroups;
   else if (inputs.minPurchase.value.trim() !== "" && !/^\d+(\.\d+)?$/.test(decimal(inputs.minPurchase.value))) faults.minPurchase = `Enter an amount in ${currency()}, such as 20.00.`;
+  if (inputs.expiresAt.validity.badInput) faults.expiresAt = "Enter the whole date, or clear it for no expiry."; // whose value is that of none
   if (inputs.appliesTo.value === "SPECIFIC" && Object.values(pickers).every((each) => each.value().length === 0)) {
     faults.appliesTo = "Select at least one plan, device or accessory.";
   }
