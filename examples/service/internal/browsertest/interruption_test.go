@@ -252,3 +252,20 @@ func TestAPageAsksAgainWhoIsSignedIn(t *testing.T) {
 		p.toPayment("49.00 EUR")
 	})
 }
+
+// What was put into the cart while the customer paid was not bought, and stays.
+func TestWhatIsAddedWhilePayingStaysInTheCart(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.as(ann)
+		p.fillCart(earbuds(), item{"accessory", "cable", 2})
+		p.toPayment("124.00 EUR")
+		p.eval(`localStorage.setItem("cart", JSON.stringify([
+			{kind: "device", itemId: "watch", quantity: 1}, {kind: "accessory", itemId: "earbuds", quantity: 3}, {kind: "accessory", itemId: "cable", quantity: 1}]))`, nil)
+		p.pay()
+		p.visit("/cart")
+		p.see("[data-total=total]", "€427.00")
+		p.see("[data-item=watch] output", "1")
+		p.see("[data-item=earbuds] output", "2")
+		p.gone("[data-item=cable]")
+	})
+}

@@ -36,7 +36,16 @@ function step(kind, itemId, by) {
 
 const remove = (kind, itemId) => save(lines().filter((line) => !same(kind, itemId)(line)));
 
-const clear = () => save([]);
+// take takes lines out that were bought. What was added meanwhile stays.
+function take(bought) {
+  const list = lines();
+  for (const { kind, itemId, quantity } of bought) {
+    const line = list.find(same(kind, itemId));
+    if (line) line.quantity -= quantity;
+  }
+  save(list.filter((line) => line.quantity > 0));
+}
+
 const count = () => lines().reduce((sum, line) => sum + line.quantity, 0);
 
-export { add, clear, count, lines, remove, step };
+export { add, count, lines, remove, step, take };

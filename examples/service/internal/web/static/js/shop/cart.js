@@ -68,6 +68,6 @@ function item(line, currency) {
 
 async function payCart(state, key) {
   const answer = await cartCheckout(state, key);
-  sessionStorage.setItem("cart-order", answer.orderId); // the order page empties the cart once it is paid, or about to be
+  sessionStorage.setItem("cart-order", answer.orderId); // the order page takes the lines out once it is paid, or about to be
   return answer;
 }

@@ -61,7 +61,7 @@ function show(order) {
   // A transfer that is on its way may arrive when nobody looks at this page any more.
   if ((order.state === "paid" || order.state === "awaiting_payment") && sessionStorage.getItem("cart-order") === order.id) {
     sessionStorage.removeItem("cart-order");
-    basket.clear();
+    basket.take(quote.lines);
   }
   if (order.state === "paid") refreshPoints();
   // The points of a cancelled order come back after its place, and may take a moment.
