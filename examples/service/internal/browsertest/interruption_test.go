@@ -269,3 +269,23 @@ func TestWhatIsAddedWhilePayingStaysInTheCart(t *testing.T) {
 		p.gone("[data-item=cable]")
 	})
 }
+
+// What another tab puts into the cart is shown before it is bought.
+func TestTheCartFollowsOtherTabs(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.as(ann)
+		p.fillCart(earbuds())
+		elsewhere := func(items string) {
+			p.eval(fmt.Sprintf(`(() => {
+				const other = document.body.appendChild(document.createElement("iframe"));
+				other.contentWindow.localStorage.setItem("cart", %q);
+			})()`, items), nil)
+		}
+		elsewhere(`[{"kind":"accessory","itemId":"earbuds","quantity":1},{"kind":"accessory","itemId":"sim-tool","quantity":2}]`)
+		p.see("#cart-count", "3")
+		p.visible("[data-item=sim-tool]")
+		elsewhere(`[]`) // it was paid there
+		p.see("#state", "The cart is empty")
+		p.gone("#pay-now")
+	})
+}

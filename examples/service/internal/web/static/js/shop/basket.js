@@ -48,4 +48,7 @@ function take(bought) {
 
 const count = () => lines().reduce((sum, line) => sum + line.quantity, 0);
 
+// Another tab has changed the cart.
+addEventListener("storage", (event) => event.key === KEY && dispatchEvent(new Event("basket")));
+
 export { add, count, lines, remove, step, take };

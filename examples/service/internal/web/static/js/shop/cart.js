@@ -32,6 +32,7 @@ function open(shop) {
     onQuote: showLines,
     pay: payCart,
   });
+  addEventListener("basket", refresh); // in this tab or in another one
   refresh();
 }
 
@@ -53,10 +54,7 @@ function showLines(quote) {
 
 function item(line, currency) {
   const name = names.get(`${line.kind} ${line.itemId}`) ?? line.itemId;
-  const change = (how, ...by) => () => {
-    how(line.kind, line.itemId, ...by);
-    refresh();
-  };
+  const change = (how, ...by) => () => how(line.kind, line.itemId, ...by);
   const button = (label, text, by) => el("button", { type: "button", "aria-label": `${label} ${name}`, "data-focus": `${label} ${line.kind} ${line.itemId}`, onclick: change(basket.step, by) }, text);
   return el("li", { class: "line", "data-line": line.id, "data-item": line.itemId },
     el("span", { class: "line-name" }, name), linePrice(line, currency),
