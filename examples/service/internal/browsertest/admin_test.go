@@ -346,3 +346,31 @@ func (w *world) manyCoupons(count int) {
 		})
 	}
 }
+
+// What was edited while a switch waited for the processor stays in the table when the
+// switch fails, with the status that is stored.
+func TestASwitchThatFailsKeepsWhatWasEdited(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.administer()
+		asked, answer := make(chan struct{}), make(chan struct{})
+		processor := w.Simulator.Fake()
+		processor.Inject(fakeprocessor.Fault{Op: fakeprocessor.SetMirrorActive, Kind: fakeprocessor.Hook, Do: func(fakeprocessor.Call) {
+			close(asked)
+			<-answer
+		}})
+		processor.Inject(fakeprocessor.Fault{Op: fakeprocessor.SetMirrorActive, Kind: fakeprocessor.LostBefore, Times: -1})
+		p.click(rowOf("SUMMER10") + " [data-action=toggle]")
+		<-asked
+		p.click(rowOf("SUMMER10") + " [data-action=edit]")
+		p.fill("#f-name", "Edited meanwhile")
+		p.click("#save")
+		p.gone("#coupon-dialog")
+		p.see(rowOf("SUMMER10"), "Edited meanwhile")
+		close(answer)
+		p.see("#toasts", "The payment processor does not answer at the moment.")
+		p.see(rowOf("SUMMER10"), "Edited meanwhile")
+		stored := w.coupon("SUMMER10")
+		require.Equal(w.t, "Edited meanwhile", stored.Name)
+		p.hold(fmt.Sprintf(`document.querySelector(%q).getAttribute("aria-checked") === "%t"`, rowOf("SUMMER10")+" [data-action=toggle]", stored.Active()))
+	})
+}

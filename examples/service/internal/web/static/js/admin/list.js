@@ -136,7 +136,14 @@ function showPager() {
   byId("next").disabled = query.page >= pages;
 }
 
-// replace puts a newer version of a coupon into the table and keeps the focus.
+// newest returns the version of a coupon that the table shows when it is newer: an edit
+// that was saved while a switch waited.
+function newest(coupon) {
+  const shown = items.find((each) => each.id === coupon.id);
+  return shown?.revision > coupon.revision ? shown : coupon;
+}
+
+// replace puts a version of a coupon into the table and keeps the focus.
 function replace(coupon) {
   items = items.map((each) => (each.id === coupon.id ? coupon : each));
   const old = rowOf(coupon);
@@ -157,10 +164,11 @@ async function toggle(coupon) {
   button.disabled = true; // until the answer is there, or two clicks would race
   button.setAttribute("aria-busy", "true");
   try {
-    replace(await patch(`/admin/coupon/${encodeURIComponent(coupon.id)}/status`, { active: wanted.active }));
+    replace(newest(await patch(`/admin/coupon/${encodeURIComponent(coupon.id)}/status`, { active: wanted.active })));
   } catch (error) {
-    replace(coupon);
-    failed(coupon, `is still ${coupon.active ? "active" : "inactive"}`, error);
+    const known = newest(coupon);
+    replace(known);
+    failed(known, `is still ${known.active ? "active" : "inactive"}`, error);
   }
   // A button that is disabled loses the focus; whoever has gone on meanwhile keeps it.
   if (document.activeElement === document.body) rowOf(coupon)?.querySelector('[data-action="toggle"]').focus();
