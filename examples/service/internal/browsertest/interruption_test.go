@@ -289,3 +289,23 @@ func TestTheCartFollowsOtherTabs(t *testing.T) {
 		p.gone("#pay-now")
 	})
 }
+
+// The answer to one deletion leaves the question about the next one alone.
+func TestALateDeletionLeavesTheNextQuestionAlone(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.administer()
+		p.must(p.Hold("/admin/coupon/" + w.coupon("OLD").ID))
+		p.click(rowOf("OLD") + " [data-action=delete]")
+		p.click("#confirm-delete")
+		p.press(kb.Escape)
+		p.gone("#delete-dialog")
+		p.click(rowOf("SOON") + " [data-action=delete]")
+		p.see("#delete-text", "SOON (Not yet)")
+		p.must(p.Release())
+		p.see("#toasts", "OLD was deleted.")
+		p.gone(rowOf("OLD"))
+		p.click("#confirm-delete")
+		p.see("#toasts", "SOON was deleted.")
+		p.gone(rowOf("SOON"))
+	})
+}

@@ -13,6 +13,7 @@ let items = [];
 let total = 0;
 let atLeast = false; // there are more than total
 let loading = new AbortController();
+let asked = 0; // how often, whether to delete a coupon
 const handlers = { toggle, edit, remove: askToRemove };
 
 const user = await start();
@@ -198,21 +199,22 @@ async function saved(coupon, created) {
 
 function askToRemove(coupon) {
   const dialog = byId("delete-dialog");
+  const mine = (asked += 1);
+  const close = () => mine === asked && dialog.close(); // not the question about another coupon
   byId("delete-text").textContent = `${coupon.code} (${coupon.name}) stops working at once. Orders that used it stay as they are.`;
   const confirm = byId("confirm-delete");
+  confirm.disabled = false;
   confirm.onclick = async () => {
     confirm.disabled = true;
     try {
       await remove(`/admin/coupon/${encodeURIComponent(coupon.id)}`);
-      dialog.close();
+      close();
       toast(`${coupon.code} was deleted.`);
       await refresh();
-      byId("search").focus();
+      if (!dialog.open) byId("search").focus();
     } catch (error) {
-      dialog.close();
+      close();
       failed(coupon, "was not deleted", error);
-    } finally {
-      confirm.disabled = false;
     }
   };
   dialog.showModal();
