@@ -374,3 +374,27 @@ func TestASwitchThatFailsKeepsWhatWasEdited(t *testing.T) {
 		p.hold(fmt.Sprintf(`document.querySelector(%q).getAttribute("aria-checked") === "%t"`, rowOf("SUMMER10")+" [data-action=toggle]", stored.Active()))
 	})
 }
+
+// A coupon whose deletion has begun cannot be used any more, which the table shows at
+// once, and it can be deleted to the end.
+func TestADeletionThatFailsIsShownAndFinished(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.administer()
+		processor, toggle := w.Simulator.Fake(), rowOf("SUMMER10")+" [data-action=toggle]"
+		processor.Inject(fakeprocessor.Fault{Op: fakeprocessor.RemoveMirror, Kind: fakeprocessor.LostBefore, Times: -1})
+		p.click(rowOf("SUMMER10") + " [data-action=delete]")
+		p.click("#confirm-delete")
+		p.see("#toasts", "SUMMER10 was not deleted. The payment processor does not answer at the moment.")
+		p.hold(fmt.Sprintf(`document.querySelector(%q)?.getAttribute("aria-checked") === "false"`, toggle))
+		for _, action := range []string{"toggle", "edit"} {
+			p.eval(`document.querySelectorAll("#toasts .toast button").forEach((each) => each.click())`, nil)
+			p.click(rowOf("SUMMER10") + " [data-action=" + action + "]")
+			p.see("#toasts", "SUMMER10 is being deleted.")
+		}
+		processor.Heal()
+		p.click(rowOf("SUMMER10") + " [data-action=delete]")
+		p.click("#confirm-delete")
+		p.see("#toasts", "SUMMER10 was deleted.")
+		p.gone(rowOf("SUMMER10"))
+	})
+}

@@ -188,13 +188,15 @@ func TestTheFocusComesBackToTheRow(t *testing.T) {
 func TestACouponThatIsGoneLeavesTheTable(t *testing.T) {
 	onEveryStore(t, func(w *world) {
 		p := w.administer()
-		for _, code := range []string{"OLD", "SOON"} {
-			require.NoError(w.t, w.Service.Delete(w.t.Context(), w.coupon(code).ID))
+		for action, codes := range map[string][]string{"toggle": {"OLD", "SOON"}, "edit": {"PAUSED", "FREEBIE"}} {
+			for _, code := range codes {
+				require.NoError(w.t, w.Service.Delete(w.t.Context(), w.coupon(code).ID))
+			}
+			p.click(rowOf(codes[0]) + " [data-action=" + action + "]")
+			p.see("#toasts", codes[0]+" was deleted by somebody else.")
+			p.gone(rowOf(codes[0]))
+			p.gone(rowOf(codes[1]))
 		}
-		p.click(rowOf("OLD") + " [data-action=toggle]")
-		p.see("#toasts", "OLD was deleted by somebody else.")
-		p.gone(rowOf("OLD"))
-		p.gone(rowOf("SOON"))
 	})
 }
 

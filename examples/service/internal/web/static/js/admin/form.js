@@ -34,9 +34,9 @@ inputs.discountValue.addEventListener("input", checkValue);
 for (const radio of form.querySelectorAll('input[name="discountType"]')) radio.addEventListener("change", checkValue);
 byId("generate").addEventListener("click", generate);
 
-// openForm opens the dialog; coupon is null to create one. The callback is told of
-// the coupon that the server has stored, and whether it is new.
-async function openForm(coupon, saved) {
+// openForm opens the dialog; coupon is null to create one. saved is told of the coupon
+// that the server has stored, and whether it is new, failed of one that it does not give.
+async function openForm(coupon, saved, failed) {
   const mine = (opened += 1);
   onSaved = saved;
   editing = null;
@@ -49,7 +49,7 @@ async function openForm(coupon, saved) {
     try {
       current = await get(`/admin/coupon/${encodeURIComponent(coupon.id)}`); // the list may be old, and leaves the addresses out
     } catch (error) {
-      toast(`${coupon.code} cannot be edited now. ${error.message}`, "danger");
+      failed(coupon, "cannot be edited now", error);
       return;
     }
     const names = await itemNames();

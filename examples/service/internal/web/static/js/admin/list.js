@@ -176,18 +176,18 @@ async function toggle(coupon) {
 }
 
 // failed says what has become of a coupon that could not be changed. One that somebody
-// else has deleted leaves the table.
-function failed(coupon, state, error) {
+// else has deleted leaves the table; one whose deletion has begun is there until it ends.
+async function failed(coupon, state, error) {
   if (error.status !== 404) {
     toast(`${coupon.code} ${state}. ${error.message}`, "danger");
     return;
   }
-  toast(`${coupon.code} was deleted by somebody else.`, "danger");
-  refresh();
+  await refresh();
+  toast(rowOf(coupon) ? `${coupon.code} is being deleted. Delete it again if it stays.` : `${coupon.code} was deleted by somebody else.`, "danger");
 }
 
 function edit(coupon) {
-  openForm(coupon, saved);
+  openForm(coupon, saved, failed);
 }
 
 // saved is told of a coupon that the form has created or changed.
@@ -211,11 +211,12 @@ function askToRemove(coupon) {
       close();
       toast(`${coupon.code} was deleted.`);
       await refresh();
-      if (!dialog.open) byId("search").focus();
     } catch (error) {
       close();
-      failed(coupon, "was not deleted", error);
+      await failed(coupon, "was not deleted", error);
+      await refresh(); // a deletion that has begun has switched it off
     }
+    if (!dialog.open) byId("search").focus();
   };
   dialog.showModal();
 }
