@@ -311,3 +311,24 @@ func TestALateDeletionLeavesTheNextQuestionAlone(t *testing.T) {
 		p.gone(rowOf("SOON"))
 	})
 }
+
+// A cart or a plan that could not be priced can be asked for again.
+func TestAPriceThatCouldNotBeHadIsAskedForAgain(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.as(ann)
+		p.fillCart(earbuds())
+		for _, open := range []func(){func() { p.visit("/cart") }, func() {
+			p.visit("/plans")
+			p.click("[data-item=family] button")
+		}} {
+			p.must(p.Cut("/payment/quote"))
+			open()
+			p.see("#checkout", "The server cannot be reached.")
+			p.must(p.Release())
+			p.click("#checkout .note button")
+			p.visible("#checkout [data-total=total]")
+			p.gone("#checkout .note")
+			p.hold(`!document.querySelector("#pay-now").disabled`)
+		}
+	})
+}

@@ -3,6 +3,7 @@
 import { ApiError, get, post, signInAddress } from "../api.js";
 import { el } from "../dom.js";
 import { isZero, money } from "../format.js";
+import { retry } from "../shell.js";
 import { couponBox } from "./coupon_box.js";
 
 // Rejections that belong to the coupon; all others are about the checkout.
@@ -78,7 +79,7 @@ function checkout(host, options) {
       if (ask !== asked) return;
       quote = null;
       totals.replaceChildren();
-      showProblem(error);
+      showProblem(error, requote);
     } finally {
       if (ask === asked) totals.classList.remove("busy");
     }
@@ -96,9 +97,11 @@ function checkout(host, options) {
     options.onQuote?.(quote);
   }
 
-  function showProblem(error) {
+  // showProblem says what is the matter, and offers to repeat what may work next time.
+  function showProblem(error, again) {
+    const passing = error.status === 0 || error.status >= 500;
     message.replaceChildren(el("p", { class: "note note-danger", "data-code": error.code }, el("span", {}, error.message),
-      error.status === 401 && el("a", { href: signInAddress() }, "Sign in")));
+      error.status === 401 && el("a", { href: signInAddress() }, "Sign in"), again && passing && retry(again)));
   }
 
   // pay repeats the same key for the same request, so that a second try after a lost
