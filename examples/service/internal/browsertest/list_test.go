@@ -243,3 +243,21 @@ func TestTheKeyboardIsEnough(t *testing.T) {
 		p.hold(`document.activeElement.dataset.action === "edit"`) // where it came from
 	})
 }
+
+// Back shows what was searched then, in the table and in the box.
+func TestBackTakesTheSearchBack(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		w.manyCoupons(12)
+		p := w.administer()
+		p.click("#next")
+		p.see("#page-label", "Page 2 of 2")
+		p.fill("#search", "summer")
+		p.see("#count", "1 coupon")
+		p.eval("history.back()", nil)
+		p.see("#count", "26 coupons")
+		p.hold(`document.querySelector("#search").value === ""`)
+		p.eval("history.forward()", nil)
+		p.see("#count", "1 coupon")
+		p.hold(`document.querySelector("#search").value === "summer"`)
+	})
+}

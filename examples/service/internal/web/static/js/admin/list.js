@@ -47,6 +47,7 @@ function listen() {
   }
   addEventListener("popstate", () => {
     query = address.read();
+    byId("search").value = query.search; // also while somebody is in it
     refresh();
   });
 }
