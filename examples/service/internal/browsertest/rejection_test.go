@@ -187,3 +187,22 @@ func TestATotalBelowTheMinimumChargeIsRefused(t *testing.T) {
 		w.expectUses("NEARLY", uses{})
 	})
 }
+
+// Browsers take . and .. in an address for directories.
+func TestACodeOfDotsIsLookedUpAsACode(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.as(ann)
+		p.fillCart(earbuds())
+		for _, code := range []string{".", "..", "../.."} {
+			p.apply(code)
+			p.see("#coupon-message [data-code=coupon_not_found]", "This coupon code does not exist.")
+		}
+		w.create(coupon.Draft{
+			Code: "..", Name: "Dots", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10),
+			Distribution: coupon.PointsRedeemable, PointsRequired: 100,
+		})
+		p.apply("..")
+		p.click("#exchange-points")
+		p.applied("..", "€9.90", "€89.10")
+	})
+}

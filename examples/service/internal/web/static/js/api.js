@@ -76,7 +76,11 @@ const post = (path, body, options) => request("POST", path, { body, ...options }
 const patch = (path, body) => request("PATCH", path, { body });
 const remove = (path) => request("DELETE", path);
 
+// segment makes a text one segment of a path. Browsers take . and .. for directories,
+// which a space behind them prevents; the API trims it.
+const segment = (text) => encodeURIComponent(/^\.{1,2}$/.test(text) ? `${text} ` : text);
+
 // signInAddress is where to sign in and come back from.
 const signInAddress = () => `/login?next=${encodeURIComponent(location.pathname + location.search)}`;
 
-export { ApiError, get, patch, post, remove, session, signInAddress };
+export { ApiError, get, patch, post, remove, segment, session, signInAddress };

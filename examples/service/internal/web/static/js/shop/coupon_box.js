@@ -1,7 +1,7 @@
 // The coupon box of a checkout. It knows three things: what the customer typed, what
 // the API said about it, and whether the cart's quote accepts it. It has no opinion
 // of its own.
-import { ApiError, get, post, signInAddress } from "../api.js";
+import { ApiError, get, post, segment, signInAddress } from "../api.js";
 import { el, icon } from "../dom.js";
 import { discount, money, number } from "../format.js";
 import { refreshPoints } from "../shell.js";
@@ -34,7 +34,7 @@ function couponBox(host, currency, changed) {
   async function apply(code) {
     clearMessage();
     try {
-      applied = await get(`/payment/apply-coupon/${encodeURIComponent(code || " ")}`);
+      applied = await get(`/payment/apply-coupon/${segment(code || " ")}`);
       pending = applied.code;
       await changed();
     } catch (error) {
@@ -62,7 +62,7 @@ function couponBox(host, currency, changed) {
   async function redeem(code, exchange) {
     exchange.disabled = true;
     try {
-      await post(`/points/redeem/${encodeURIComponent(code)}`);
+      await post(`/points/redeem/${segment(code)}`);
       await Promise.all([apply(code), refreshPoints()]);
     } catch (error) {
       const closed = error instanceof ApiError && error.code === "points_not_redeemed";
