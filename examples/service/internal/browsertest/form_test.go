@@ -244,3 +244,20 @@ func TestAHalfTypedExpiryIsRefused(t *testing.T) {
 		require.Equal(w.t, "2031-03-01", w.coupon("HALFDATE").ExpiresAt.Format(time.DateOnly))
 	})
 }
+
+// A number that the browser would round is not stored as another one.
+func TestANumberThatIsTooLargeIsRefused(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.administer()
+		p.begin("LARGE", "PERCENTAGE", "10")
+		for field, selector := range map[string]string{"maxUses": "#f-max-uses", "maxUsesPerUser": "#f-max-per-user"} {
+			p.fill(selector, "9007199254740993")
+			p.click("#save")
+			p.fault(field, "The number is too large.")
+			p.fill(selector, "500")
+		}
+		p.fill("#f-max-uses", "9007199254740991")
+		p.finish("LARGE")
+		require.EqualValues(w.t, 9007199254740991, w.coupon("LARGE").Limits.MaxUses)
+	})
+}

@@ -166,6 +166,7 @@ function check() {
   const faults = {};
   const shown = (name) => !form.querySelector(`[data-field="${name}"]`).hidden;
   const positive = (text) => /^\d+$/.test(text.trim()) && Number(text) > 0;
+  const tooLarge = (text) => positive(text) && !Number.isSafeInteger(Number(text)); // it would be sent rounded
   if (!editing) {
     if (inputs.code.value.trim() === "") faults.code = "Enter a code.";
     const value = decimal(inputs.discountValue.value);
@@ -177,6 +178,7 @@ function check() {
   if (shown("pointsRequired") && !positive(inputs.pointsRequired.value)) faults.pointsRequired = "Enter the number of points.";
   for (const name of ["maxUses", "maxUsesPerUser"]) {
     if (inputs[name].value.trim() !== "" && !positive(inputs[name].value)) faults[name] = "Enter a whole number of at least 1, or nothing for no limit.";
+    else if (tooLarge(inputs[name].value)) faults[name] = "The number is too large.";
   }
   if (grouped(inputs.minPurchase.value)) faults.minPurchase = noGroups;
   else if (inputs.minPurchase.value.trim() !== "" && !/^\d+(\.\d+)?$/.test(decimal(inputs.minPurchase.value))) faults.minPurchase = `Enter an amount in ${currency()}, such as 20.00.`;
