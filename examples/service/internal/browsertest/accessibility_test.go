@@ -5,6 +5,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
 )
 
 // axe is axe-core; its licence lies beside it.
@@ -201,5 +206,51 @@ func TestTheAppearanceCanBeChosen(t *testing.T) {
 		}
 		p.visit("/accessories")
 		p.hold(`document.documentElement.dataset.theme === "dark"`)
+	})
+}
+
+// A code or a name as long as it may be, without a space, breaks no page: nothing is
+// beside the window, and no button is out of reach.
+func TestLongWordsFit(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		code, name := strings.Repeat("W", coupon.MaxCodeLength), strings.Repeat("Ж", coupon.MaxNameLength)
+		id := w.create(coupon.Draft{
+			Code: code, Name: name, Description: strings.Repeat("Щ", coupon.MaxDescriptionLength),
+			DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10),
+		}).ID
+		p := w.as(ann)
+		p.must(p.Resize(360, 800, 1))
+		p.fillCart(earbuds())
+		p.apply(code)
+		p.applied(code, "€9.90", "€89.10")
+		p.fits("the cart")
+		p.toPayment("89.10 EUR")
+		p.fits("the payment page")
+		p.pay()
+		p.fits("the order")
+
+		p = w.as(ada)
+		row := rowOf(code)
+		for _, width := range []int64{360, 1280} {
+			p.must(p.Resize(width, 800, 1))
+			p.visit("/admin/coupons/" + id)
+			p.visible("#chart svg")
+			p.fits("the coupon")
+			p.visit("/admin/coupons")
+			p.visible(row)
+			p.fits("the table")
+			p.click(row + " [data-action=edit]")
+			p.click("#coupon-dialog .dialog-head [data-close]")
+			p.gone("#coupon-dialog")
+			p.click(row + " [data-action=delete]")
+			p.hold(`(({scrollWidth, clientWidth}) => clientWidth > 0 && scrollWidth <= clientWidth)(document.querySelector("#delete-dialog .dialog-body"))`)
+			p.click("#delete-dialog [data-close]")
+			p.gone("#delete-dialog")
+			p.click(row + " [data-action=edit]")
+			p.fill("#f-description", "short")
+			p.click("#save")
+			p.click("#toasts .toast button")
+			p.gone("#toasts .toast")
+		}
 	})
 }
