@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -69,15 +70,21 @@ func due(p *probe) {
 	got, err := p.s.Due(p.Context(), at(1003), 100)
 	p.ok(err, "Due")
 	same(p, got, append(slices.Clone(want[1:2]), want[3:]...), "what is due after the oldest was dealt with")
+	p.unpaidIsDue(c)
+	got, err = p.s.Due(p.Context(), at(-100), 100)
+	p.ok(err, "Due")
+	same(p, got, want[1:2], "what is due before anything was made: points are refunded at any instant")
+}
+
+// unpaidIsDue waits for a delayed payment that does not come.
+func (p *probe) unpaidIsDue(c coupon.Coupon) {
+	p.Helper()
 	unpaid := p.settleSession(redemption.SessionUnpaid, p.opened(c, "ann")).Redemption
-	got, err = p.s.Due(p.Context(), unpaid.Deadline, 100)
+	got, err := p.s.Due(p.Context(), unpaid.Deadline, 100)
 	p.ok(err, "Due")
 	if !slices.Contains(got, unpaid) {
 		p.broken("a delayed payment whose deadline has passed is not due: %+v", got)
 	}
-	got, err = p.s.Due(p.Context(), at(-100), 100)
-	p.ok(err, "Due")
-	same(p, got, want[1:2], "what is due before anything was made: points are refunded at any instant")
 }
 
 func openOrders(p *probe) {
