@@ -76,12 +76,10 @@ func New(pool *pgxpool.Pool, options Options) (*Store, error) {
 // writes is committed or rolled back with it. It must not be used after the
 // transaction has ended, nor, as the transaction itself, by two goroutines at once.
 //
-// The transaction should run at READ COMMITTED, where every limit is exact. At a
-// stricter level a call may fail because of a concurrent change; PostgreSQL then
-// requires that the host runs its transaction again. The limit over all customers is
-// as exact there; that of one customer is exceeded if he reserved, lost and paid for
-// a use after the transaction began to read, while a third transaction that was rolled
-// back held the counter. Nothing is retried here and calls are not joined into batches. A coupon with a limit over all customers stays
+// The transaction should run at READ COMMITTED. At a stricter level the store is
+// as exact, but a call may fail because of a concurrent change; PostgreSQL then
+// requires that the host runs its transaction again. Nothing is retried here and
+// calls are not joined into batches. A coupon with a limit over all customers stays
 // locked until the transaction ends: reserve late in it. Closing the view does not
 // close the store; a store that is closed closes its views.
 func (s *Store) WithTx(tx pgx.Tx) *Store {

@@ -3,8 +3,11 @@ package pgxstore_test
 import (
 	"errors"
 	"testing"
+	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
@@ -13,38 +16,41 @@ import (
 	"github.com/couponkit/couponkit/store/pgxstore"
 )
 
+// slowCalls are calls about ann whose key is slow, and tell whether they came too late.
+var slowCalls = map[string]struct {
+	before func(*turns)
+	call   func(*turns) (overLimit bool, err error)
+}{
+	"a reservation": {func(*turns) {}, func(w *turns) (bool, error) {
+		_, err := w.slow.Reserve(w.Context(), checkout(w.coupon, w.quote, "ann", "slow", epoch))
+		if rejection := (*coupon.Rejection)(nil); errors.As(err, &rejection) && rejection.Reasons[0].Code == coupon.UserUsageLimitReached {
+			return true, nil
+		}
+		return false, err
+	}},
+	"a payment without a record": {func(*turns) {}, func(w *turns) (bool, error) {
+		settled, err := w.slow.Settle(w.Context(), store.Settlement{
+			Event:    redemption.Event{Kind: redemption.SessionCompleted, At: epoch, SessionID: "cs_slow"},
+			CouponID: w.coupon.ID, CustomerID: "ann", NewID: "slow",
+		})
+		return settled.Redemption.OverLimit, err
+	}},
+	"a late payment": {func(w *turns) { w.lose("slow") }, func(w *turns) (bool, error) {
+		settled, err := w.settle(w.slow, "slow", redemption.SessionCompleted)
+		return settled.Redemption.OverLimit, err
+	}},
+}
+
 // TestATurnThatWasLeft: a call that has found a customer without a use, and is slow to
 // store what it takes, meets what the same customer has done meanwhile, also when that
 // was a reservation which was given back and paid after all. The rounds with faults
 // have found it once in thousands.
 func TestATurnThatWasLeft(t *testing.T) {
 	t.Parallel()
-	for name, slow := range map[string]struct {
-		before func(*turns)
-		call   func(*turns) (overLimit bool, err error)
-	}{
-		"a reservation": {func(*turns) {}, func(w *turns) (bool, error) {
-			_, err := w.slow.Reserve(w.Context(), checkout(w.coupon, w.quote, "ann", "slow", epoch))
-			if rejection := (*coupon.Rejection)(nil); errors.As(err, &rejection) && rejection.Reasons[0].Code == coupon.UserUsageLimitReached {
-				return true, nil
-			}
-			return false, err
-		}},
-		"a payment without a record": {func(*turns) {}, func(w *turns) (bool, error) {
-			settled, err := w.slow.Settle(w.Context(), store.Settlement{
-				Event:    redemption.Event{Kind: redemption.SessionCompleted, At: epoch, SessionID: "cs_slow"},
-				CouponID: w.coupon.ID, CustomerID: "ann", NewID: "slow",
-			})
-			return settled.Redemption.OverLimit, err
-		}},
-		"a late payment": {func(w *turns) { w.lose("slow") }, func(w *turns) (bool, error) {
-			settled, err := w.settle(w.slow, "slow", redemption.SessionCompleted)
-			return settled.Redemption.OverLimit, err
-		}},
-	} {
+	for name, slow := range slowCalls {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newTurns(t)
+			w := newTurns(t, 1)
 			slow.before(w)
 			w.barrier.close()
 			type answer struct {
@@ -65,18 +71,73 @@ func TestATurnThatWasLeft(t *testing.T) {
 			if got := <-answers; got.err != nil || !got.overLimit {
 				t.Errorf("beyond the limit: %t, %v", got.overLimit, got.err)
 			}
-			var within int
-			if err := w.pool.QueryRow(t.Context(), `SELECT count(*) FROM coupon_redemptions WHERE state <> 'released' AND NOT over_limit`).Scan(&within); err != nil || within != 1 {
-				t.Errorf("%d uses within a limit of 1, %v", within, err)
-			}
+			w.wantWithin(1)
 		})
+	}
+}
+
+// TestATurnIsKept: where a customer may use a coupon twice, a call that has found him without
+// a use and is slow to store what it takes has the turn of a reservation that was paid for
+// after it had been given back, and not another one: it meets who takes the last use.
+func TestATurnIsKept(t *testing.T) {
+	t.Parallel()
+	for name, slow := range slowCalls {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newTurns(t, 2)
+			slow.before(w)
+			w.barrier.close()
+			done := make(chan error, 1)
+			go func() {
+				_, err := slow.call(w)
+				done <- err
+			}()
+			w.barrier.reached()
+			w.lose("quick")
+			if settled, err := w.settle(w.quick, "quick", redemption.SessionCompleted); err != nil || settled.Redemption.OverLimit {
+				t.Fatalf("%+v, %v", settled.Redemption, err)
+			}
+			last, err := w.pool.Begin(t.Context())
+			require.NoError(t, err)
+			_, err = w.quick.WithTx(last).Reserve(t.Context(), checkout(w.coupon, w.quote, "ann", "last", epoch))
+			require.NoError(t, err)
+			w.barrier.open()
+			w.waitsFor(last, done)
+			require.NoError(t, last.Commit(t.Context()))
+			require.NoError(t, <-done)
+			w.wantWithin(2)
+		})
+	}
+}
+
+// waitsFor waits until somebody waits for the transaction, or is done without.
+func (w *turns) waitsFor(tx pgx.Tx, done chan error) {
+	w.Helper()
+	for waiting := false; !waiting; time.Sleep(time.Millisecond) {
+		select {
+		case err := <-done:
+			done <- err
+			return
+		default:
+		}
+		require.NoError(w, w.pool.QueryRow(w.Context(), `SELECT count(*) > 0 FROM pg_stat_activity
+			WHERE datname = current_database() AND $1 = ANY (pg_blocking_pids(pid))`, tx.Conn().PgConn().PID()).Scan(&waiting))
+	}
+}
+
+// wantWithin wants so many uses within the limit.
+func (w *turns) wantWithin(want int) {
+	w.Helper()
+	var within int
+	if err := w.pool.QueryRow(w.Context(), `SELECT count(*) FROM coupon_redemptions WHERE state <> 'released' AND NOT over_limit`).Scan(&within); err != nil || within != want {
+		w.Errorf("%d uses within a limit of %d, %v", within, want, err)
 	}
 }
 
 // TestALatePaymentNeedsAPlaceOfItsRecord: whatever is said of its coupon and its customer.
 func TestALatePaymentNeedsAPlaceOfItsRecord(t *testing.T) {
 	t.Parallel()
-	w := newTurns(t)
+	w := newTurns(t, 1)
 	w.lose("late")
 	if _, err := w.quick.Reserve(t.Context(), checkout(w.coupon, w.quote, "ann", "used", epoch)); err != nil {
 		t.Fatal(err)
@@ -90,7 +151,7 @@ func TestALatePaymentNeedsAPlaceOfItsRecord(t *testing.T) {
 	}
 }
 
-// turns is a coupon that every customer may use once, and two processes.
+// turns is a coupon that every customer may use so often, and two processes.
 type turns struct {
 	*testing.T
 	pool        *pgxpool.Pool
@@ -101,12 +162,12 @@ type turns struct {
 }
 
 // newTurns has a barrier for whatever is stored with the key slow.
-func newTurns(t *testing.T) *turns {
+func newTurns(t *testing.T, limit int64) *turns {
 	t.Helper()
 	pool := newDatabase(t, pgxstore.Namespace{})
 	alone := pgxstore.Options{Batch: pgxstore.BatchOptions{Off: true}}
 	w := &turns{T: t, pool: pool, slow: newStore(t, pool, alone), quick: newStore(t, pool, alone), quote: quote(t)}
-	w.coupon = newCoupon(t, "once", func(c *coupon.Coupon) { c.Limits.MaxUsesPerUser = 1 })
+	w.coupon = newCoupon(t, "once", func(c *coupon.Coupon) { c.Limits.MaxUsesPerUser = limit })
 	if err := w.quick.CreateCoupon(t.Context(), w.coupon); err != nil {
 		t.Fatal(err)
 	}

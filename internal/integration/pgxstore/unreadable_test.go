@@ -17,7 +17,7 @@ import (
 // failure of the database and never looks like the caller's mistake, or an answer.
 func TestRowsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	w := newTurns(t)
+	w := newTurns(t, 1)
 	reserved, err := w.quick.Reserve(t.Context(), checkout(w.coupon, w.quote, "ann", "key", epoch))
 	require.NoError(t, err)
 	for name, c := range map[string]struct {
