@@ -198,14 +198,16 @@ func (s *Store) reserveOne(ctx context.Context, q *reserveRequest) (verdict, err
 	var v verdict
 	var held zeronull.Text
 	var limit, limitPerUser zeronull.Int8
+	var passed bool
 	err := s.retry(ctx, func() error {
-		return s.queryRow(ctx, s.sql.reserveOne, []any{&v.outcome, &held, &limit, &limitPerUser},
+		return s.queryRow(ctx, s.sql.reserveOne, []any{&v.outcome, &held, &limit, &limitPerUser, &passed},
 			r.ID, r.Key, r.CouponID, r.CustomerID, r.Origin.String(), r.Points, r.PointsState.String(), r.OrderID,
 			r.SessionID, orNull(&r.Deadline), r.CreatedAt, r.UpdatedAt, q.CouponRevision,
 			o.Fingerprint, o.State.String(), o.SessionID, o.SessionURL, o.DiscountAmount,
 			orNull(&o.Deadline), orderCreated, orderUpdated,
-			q.documents.quote, q.documents.snapshot, q.documents.metadata)
+			q.documents.quote, q.documents.snapshot, q.documents.metadata, s.shared.crowded.met())
 	})
+	s.shared.crowded.note(passed)
 	v.held, v.limits = string(held), coupon.Limits{MaxUses: int64(limit), MaxUsesPerUser: int64(limitPerUser)}
 	return v, err
 }

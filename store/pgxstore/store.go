@@ -55,6 +55,9 @@ type shared struct {
 	// reservation that is refused or was stored before, as when clients ask again after a
 	// time-out: a batch that does not expect one and has one stores its others twice.
 	notPlain lately
+	// crowded are single reservations that others were faster than at the gate of a coupon,
+	// as at one that is hot: the next one that does not expect it waits for the gate twice.
+	crowded lately
 }
 
 // New returns a store on the pool, which stays the host's: [Store.Close] does not

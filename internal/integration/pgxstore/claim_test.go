@@ -202,6 +202,18 @@ func TestWhatHappensBeforeTheGate(t *testing.T) {
 				w.check(<-answer)
 				w.checkRows()
 			})
+			t.Run("alone, where others were met before", func(t *testing.T) {
+				t.Parallel()
+				w := newClaims(t, m)
+				w.meet()
+				answer := w.start("ann")
+				w.last.reached()
+				require.Equal(t, []bool{false, true}, w.asked.crowded)
+				require.NoError(t, m.do(w))
+				w.last.open()
+				w.check(<-answer)
+				w.checkRows()
+			})
 			t.Run("in a batch", func(t *testing.T) {
 				t.Parallel()
 				joined(t, m, hot("ann", "zoe"), func(w *claims, answers []<-chan claimed) {
@@ -505,11 +517,21 @@ func newClaims(t *testing.T, m meanwhile) *claims {
 	return w
 }
 
-// beBusy lets a reservation of another coupon wait.
-func (w *claims) beBusy() {
+// meet lets the slow process find others at the gate of another coupon.
+func (w *claims) meet() {
+	w.Helper()
+	other := w.beBusy(func(c *coupon.Coupon) { c.Limits.MaxUses = 2 })
+	_, err := w.others.Reserve(w.Context(), checkout(other, w.quote, "yan", "k", epoch))
+	require.NoError(w, err)
+	w.first.open()
+	require.NoError(w, (<-w.busy).err)
+}
+
+// beBusy lets a reservation of another coupon wait, and returns that coupon.
+func (w *claims) beBusy(options ...func(*coupon.Coupon)) coupon.Coupon {
 	w.Helper()
 	w.first.close()
-	other := newCoupon(w.T, "other")
+	other := newCoupon(w.T, "other", options...)
 	if err := w.others.CreateCoupon(w.Context(), other); err != nil {
 		w.Fatal(err)
 	}
@@ -520,6 +542,7 @@ func (w *claims) beBusy() {
 	}()
 	w.busy = answer
 	w.first.reached()
+	return other
 }
 
 // start reserves with the key slow.

@@ -19,12 +19,13 @@ import (
 	"github.com/couponkit/couponkit/store/storetest"
 )
 
-// claimCalls notes how often a store asks to reserve, and which of its batches ask to be
-// looked for before they are stored.
+// claimCalls notes how often a store asks to reserve, which of its batches ask to be
+// looked for before they are stored, and which single calls expect others at the gate.
 type claimCalls struct {
-	mu    sync.Mutex
-	asked int
-	all   []bool
+	mu      sync.Mutex
+	asked   int
+	all     []bool
+	crowded []bool
 }
 
 // TraceQueryStart implements pgx.QueryTracer.
@@ -35,8 +36,11 @@ func (c *claimCalls) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asked++
-	if cautious, batch := data.Args[len(data.Args)-1].(bool); batch {
-		c.all = append(c.all, cautious)
+	expecting, _ := data.Args[len(data.Args)-1].(bool)
+	if strings.Contains(data.SQL, "couponkit_claim_one") {
+		c.crowded = append(c.crowded, expecting)
+	} else {
+		c.all = append(c.all, expecting)
 	}
 	return ctx
 }
