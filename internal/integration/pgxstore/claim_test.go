@@ -738,6 +738,39 @@ func TestTwoReservationsOfACustomerAtOnce(t *testing.T) {
 	}, func(*claims) {})
 }
 
+// TestWhoeverHoldsTheGateIsFirst: a reservation that has seen a place waits at the gate for
+// whoever takes it in a transaction, and comes after him. One that is rolled back has taken
+// nothing.
+func TestWhoeverHoldsTheGateIsFirst(t *testing.T) {
+	t.Parallel()
+	for customer, m := range map[string]meanwhile{
+		"bob": {limits: coupon.Limits{MaxUses: 1}, code: coupon.UsageLimitReached},
+		"ann": {limits: coupon.Limits{MaxUses: 10, MaxUsesPerUser: 1}, code: coupon.UserUsageLimitReached},
+	} {
+		reserve := func(w *claims, in *pgxstore.Store) error {
+			w.last.open() // the others come as far as the gate
+			_, err := in.Reserve(w.Context(), checkout(w.coupon, w.quote, customer, "k", epoch))
+			return err
+		}
+		t.Run(customer, func(t *testing.T) {
+			t.Parallel()
+			inTransaction(t, m, hot("ann"), reserve, func(*claims) {})
+		})
+		t.Run(customer+", rolled back", func(t *testing.T) {
+			t.Parallel()
+			w := newClaims(t, meanwhile{limits: m.limits, want: fresh})
+			tx, err := w.pool.Begin(t.Context())
+			require.NoError(t, err)
+			require.NoError(t, reserve(w, w.others.WithTx(tx)))
+			answer := w.start("ann")
+			w.waits(answer, func() bool { return false })
+			require.NoError(t, tx.Rollback(t.Context()))
+			w.check(<-answer)
+			w.checkRows()
+		})
+	}
+}
+
 // inTransaction lets somebody do something in a transaction that he commits, and goes on
 // once the reservations wait for it. What all of them get is what the first one gets.
 func inTransaction(t *testing.T, m meanwhile, all []asking, do func(*claims, *pgxstore.Store) error, then func(*claims)) {
