@@ -142,8 +142,7 @@ func (s *Service) debit(ctx context.Context, r redemption.Redemption) (redemptio
 	err := s.points.Debit(ctx, r.CustomerID, r.ID, r.Points)
 	switch {
 	case errors.Is(err, ErrInsufficientPoints):
-		refused := coupon.Reject(r.CouponID, coupon.PointsNotRedeemed, coupon.Params{PointsRequired: r.Points})
-		return redemption.Redemption{}, errors.Join(fmt.Errorf("%w: %w", refused, err), s.release(ctx, r))
+		return s.tooFew(ctx, r, err)
 	case errors.Is(err, ErrReservationClosed):
 		return redemption.Redemption{}, fmt.Errorf("reservation %s: %w", r.ID, err)
 	case err != nil:
@@ -154,6 +153,30 @@ func (s *Service) debit(ctx context.Context, r redemption.Redemption) (redemptio
 		return redemption.Redemption{}, s.tooLate(ctx, r.ID, err)
 	}
 	return confirmed, err
+}
+
+// tooFew gives up a reservation whose points the ledger has refused, unless another call
+// has debited them meanwhile: that one has told the customer that the reservation is his,
+// and so it is.
+func (s *Service) tooFew(ctx context.Context, r redemption.Redemption, cause error) (redemption.Redemption, error) {
+	refused := fmt.Errorf("%w: %w", coupon.Reject(
+		r.CouponID, coupon.PointsNotRedeemed, coupon.Params{PointsRequired: r.Points}), cause)
+	released, err := s.store.Transition(ctx, r.ID, redemption.Event{
+		Kind: redemption.PointsRefused, At: s.now(), SessionID: r.SessionID,
+	})
+	switch {
+	case errors.Is(err, redemption.ErrIllegal):
+		now, err := s.store.Redemption(ctx, r.ID)
+		if err == nil && now.State != redemption.Released && now.PointsState != redemption.PointsPending {
+			return now, nil
+		}
+		return redemption.Redemption{}, errors.Join(refused, err)
+	case err != nil:
+		return redemption.Redemption{}, errors.Join(refused, fmt.Errorf("give up reservation %s: %w", r.ID, err))
+	case released.RefundDue():
+		_, err = s.refund(ctx, released)
+	}
+	return redemption.Redemption{}, errors.Join(refused, err)
 }
 
 // tooLate gives back points that were debited for a reservation that the sweep had

@@ -16,6 +16,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/examples/host"
+	"github.com/couponkit/couponkit/internal/simulation"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
@@ -455,6 +456,116 @@ func TestADebitThatArrivesTooLate(t *testing.T) {
 	w.wantBalance(t, 100)
 	if held := w.get(t, c.ID); held.ReservedCount != 0 {
 		t.Errorf("%d reservations, want 0", held.ReservedCount)
+	}
+}
+
+// pending leaves a reservation of 60 points behind whose ledger did not answer, and a
+// balance of 50.
+func (w *world) pending(t *testing.T, c coupon.Coupon) redemption.Redemption {
+	t.Helper()
+	service := w.Service
+	w.behind((&refusal{call: "Debit", err: errDown}).gate, couponkit.WithClock(clockOf(w)))
+	_, err := w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: c.ID, Customer: ann})
+	require.ErrorIs(t, err, errDown)
+	require.NoError(t, w.ledger.Debit(t.Context(), ann.ID, "another shop", 50))
+	w.Service = service
+	held, err := w.Reservations(t.Context(), ann.ID)
+	require.NoError(t, err)
+	require.Len(t, held, 1)
+	require.Equal(t, redemption.PointsPending, held[0].PointsState)
+	return held[0]
+}
+
+// TestTwoExchangesOfOnePendingReservation: a call has found too few points, and before it
+// gives the reservation up points arrive and another call goes on with it.
+func TestTwoExchangesOfOnePendingReservation(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		then func(w *world, id string) // after the other call
+		want error                     // of the call that found too few
+		end  redemption.State
+		left int64
+	}{
+		"it is his": {func(*world, string) {}, nil, redemption.Reserved, 90},
+		"it was paid with": {func(w *world, _ string) {
+			require.NoError(w.t, w.fake.Pay(w.checkout(w.t, w.request("TEN")).Session.ID))
+			w.deliver(w.t)
+		}, nil, redemption.Completed, 90},
+		"he gave it up again": {func(w *world, id string) {
+			require.NoError(w.t, w.CancelExchange(w.t.Context(), ann.ID, id))
+		}, couponkit.ErrInsufficientPoints, redemption.Released, 150},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			c := w.create(t, forPoints())
+			held := w.pending(t, c)
+			again := couponkit.ExchangeRequest{Coupon: c.ID, Customer: ann}
+			other, raced := w.Service, false
+			w.behind(func(call string, effect func() error) error {
+				err := effect()
+				if call == "Debit" && !raced {
+					raced = true
+					w.ledger.Credit(ann.ID, 100)
+					got, err := other.ExchangePoints(t.Context(), again)
+					require.NoError(t, err)
+					require.Equal(t, held.ID, got.ID)
+					tc.then(w, held.ID)
+				}
+				return err
+			}, couponkit.WithClock(clockOf(w)))
+			got, err := w.ExchangePoints(t.Context(), again)
+			require.ErrorIs(t, err, tc.want)
+			if err == nil && (got.ID != held.ID || got.State != tc.end || got.PointsState != redemption.PointsDebited) {
+				t.Errorf("got %+v, want %s, %s", got, held.ID, tc.end)
+			}
+			now, err := w.store.Redemption(t.Context(), held.ID)
+			require.NoError(t, err)
+			require.Equal(t, tc.end, now.State)
+			w.wantBalance(t, tc.left)
+		})
+	}
+}
+
+// TestTooFewPointsThatCannotBeRecorded: the refusal is told all the same, and the sweep
+// gives the place back.
+func TestTooFewPointsThatCannotBeRecorded(t *testing.T) {
+	t.Parallel()
+	for name, gate := range map[string]simulation.Gate{
+		"the store is down":                  (&refusal{call: "Transition", err: errDown}).gate,
+		"the ledger is down":                 (&refusal{call: "Refund", err: errDown}).gate,
+		"the store does not know the event":  (&refusal{call: "Transition", err: redemption.ErrIllegal}).gate,
+		"and is down when it is asked again": refuseEach(map[string]error{"Transition": redemption.ErrIllegal, "Redemption": errDown}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			c := w.create(t, forPoints())
+			w.pending(t, c)
+			service := w.Service
+			w.behind(gate, couponkit.WithClock(clockOf(w)))
+			got, err := w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: c.ID, Customer: ann})
+			require.ErrorIs(t, err, coupon.ErrPointsNotRedeemed)
+			require.ErrorIs(t, err, couponkit.ErrInsufficientPoints)
+			require.Zero(t, got)
+			w.Service = service
+			w.pass(couponkit.DefaultExchangeTime)
+			_, err = w.Sweep(t.Context(), 0)
+			require.NoError(t, err)
+			require.Zero(t, w.get(t, c.ID).ReservedCount)
+			w.wantBalance(t, 50)
+		})
+	}
+}
+
+// refuseEach lets none of the named calls through.
+func refuseEach(errs map[string]error) simulation.Gate {
+	return func(call string, effect func() error) error {
+		if err := errs[call]; err != nil {
+			return err
+		}
+		return effect()
 	}
 }
 

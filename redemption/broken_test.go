@@ -200,6 +200,13 @@ func brokenMachines() map[string]struct {
 				}
 			}), "only a lapsed deadline lapses",
 		},
+		"a refusal is a cancellation": {
+			turned(func(_ redemption.Redemption, e *redemption.Event) {
+				if e.Kind == redemption.PointsRefused {
+					e.Kind = redemption.Cancelled
+				}
+			}), "only pending points are refused",
+		},
 		"a payment that kept its place is over the limit": {
 			on(redemption.SessionCompleted, func(before redemption.Redemption, e redemption.Event, after *redemption.Redemption) {
 				if before.State == redemption.Reserved {

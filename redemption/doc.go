@@ -27,7 +27,9 @@
 // is not part of the store's transaction. PointsState records how far that is:
 // what is due is repeated until the ledger has answered, and the ledger is
 // idempotent by reservation ID. Points of a reservation that was released are
-// refunded exactly once, also when the payment arrives after all.
+// refunded exactly once, also when the payment arrives after all. Points that the ledger
+// refuses give up the reservation only while they are pending, for another call may have
+// debited them meanwhile.
 //
 // It implements sections 2.4, 3.2 and 6 of the specification.
 package redemption

@@ -32,6 +32,10 @@ const (
 	Lapsed
 	// PointsGivenBack: the ledger has refunded the points.
 	PointsGivenBack
+	// PointsRefused: the ledger has refused to debit the points. A reservation whose points
+	// are pending is given up; one that another call has debited meanwhile is not, and the
+	// event is illegal.
+	PointsRefused
 )
 
 // String returns the name for messages.
@@ -41,6 +45,7 @@ func (k EventKind) String() string {
 		SessionCompleted: "session completed", SessionUnpaid: "session completed unpaid",
 		PaymentFailed: "payment failed", SessionExpired: "session expired", Cancelled: "cancelled",
 		Lapsed: "lapsed", PointsGivenBack: "points given back",
+		PointsRefused: "points refused",
 	}
 	if int(k) < len(names) {
 		return names[k]
@@ -54,8 +59,8 @@ type Event struct {
 	// At is when it happens, by the clock of the host.
 	At time.Time
 	// SessionID is the session that the event speaks of. For TakenOver it is the
-	// session that the reservation leaves, and for Cancelled and Lapsed the one that
-	// the caller saw attached; empty when there was none.
+	// session that the reservation leaves, and for Cancelled, Lapsed and PointsRefused
+	// the one that the caller saw attached; empty when there was none.
 	SessionID string
 	// OrderID is the order that the event speaks of. For SessionAttached and the
 	// events of a session it tells whose session it is; for TakenOver it is the new
@@ -78,7 +83,7 @@ func (e Event) OfSession() bool {
 		return e.SessionID != ""
 	case SessionUnpaid, PaymentFailed, SessionExpired:
 		return true
-	case PointsExchanged, SessionAttached, TakenOver, Cancelled, Lapsed, PointsGivenBack:
+	case PointsExchanged, SessionAttached, TakenOver, Cancelled, Lapsed, PointsGivenBack, PointsRefused:
 	}
 	return false
 }
@@ -145,6 +150,8 @@ func apply(r Redemption, e Event) (Redemption, error) {
 		return r.lapsed(e)
 	case PointsGivenBack:
 		return r.refunded()
+	case PointsRefused:
+		return r.refused(e)
 	}
 	return r, ErrIllegal
 }
@@ -255,6 +262,15 @@ func (r Redemption) cancelled(e Event) (Redemption, error) {
 		return r, ErrOtherSession
 	}
 	return r.released(e), nil
+}
+
+// refused gives up what is still to be debited. Two calls may be at it at once: the points
+// that the one found too few may have been enough for the other.
+func (r Redemption) refused(e Event) (Redemption, error) {
+	if r.State == Reserved && r.PointsState != PointsPending {
+		return r, ErrIllegal
+	}
+	return r.cancelled(e)
 }
 
 func (r Redemption) lapsed(e Event) (Redemption, error) {

@@ -116,6 +116,8 @@ lapsed      s1      -     | o   R    R     x    =     =    | o    o    o    R   
 lapsed      s2      -     | o   o    o     x    =     =    | o    o    o    o     o     x     =   =    x    x
 lapsed      early   -     | l   o    o     x    =     =    | l    l    l    o     o     x     =   =    x    x
 lapsed      s1early -     | o   l    l     x    =     =    | o    o    o    l     l     x     =   =    x    x
+refused     -       -     | x   x    x     x    =     =    | R    x    x    x     x     x     =   =    x    x
+refused     s1      -     | x   x    x     x    =     =    | o    x    x    x     x     x     =   =    x    x
 refunded    -       -     | x   x    x     x    x     x    | x    x    x    x     x     x     F   =    F    =
 nothing     -       -     | x   x    x     x    x     x    | x    x    x    x     x     x     x   x    x    x
 beyond      s1      o1    | x   x    x     x    x     x    | x    x    x    x     x     x     x   x    x    x
@@ -126,7 +128,7 @@ func kindOf(name string) redemption.EventKind {
 		"exchanged": redemption.PointsExchanged, "attached": redemption.SessionAttached, "taken": redemption.TakenOver,
 		"completed": redemption.SessionCompleted, "unpaid": redemption.SessionUnpaid, "failed": redemption.PaymentFailed,
 		"expired": redemption.SessionExpired, "cancelled": redemption.Cancelled, "lapsed": redemption.Lapsed,
-		"refunded": redemption.PointsGivenBack, "nothing": 0, "beyond": redemption.PointsGivenBack + 1,
+		"refunded": redemption.PointsGivenBack, "refused": redemption.PointsRefused, "nothing": 0, "beyond": redemption.PointsRefused + 1,
 	}[name]
 }
 
@@ -326,7 +328,7 @@ func TestEventsOfASession(t *testing.T) {
 	of := []redemption.EventKind{
 		redemption.SessionCompleted, redemption.SessionUnpaid, redemption.PaymentFailed, redemption.SessionExpired,
 	}
-	for kind := redemption.EventKind(0); kind <= redemption.PointsGivenBack+1; kind++ {
+	for kind := redemption.EventKind(0); kind <= redemption.PointsRefused+1; kind++ {
 		for _, session := range []string{"s1", ""} {
 			want := slices.Contains(of, kind) && (session != "" || kind != redemption.SessionCompleted)
 			if got := (redemption.Event{Kind: kind, SessionID: session, OrderID: "o1"}).OfSession(); got != want {
@@ -339,14 +341,14 @@ func TestEventsOfASession(t *testing.T) {
 func TestEventKindsHaveNames(t *testing.T) {
 	t.Parallel()
 	seen := map[string]redemption.EventKind{}
-	for k := redemption.PointsExchanged; k <= redemption.PointsGivenBack; k++ {
+	for k := redemption.PointsExchanged; k <= redemption.PointsRefused; k++ {
 		name := k.String()
 		if other, twice := seen[name]; twice || name == "" {
 			t.Errorf("the events %d and %d are both called %q", other, k, name)
 		}
 		seen[name] = k
 	}
-	for _, k := range []redemption.EventKind{0, redemption.PointsGivenBack + 1, 255} {
+	for _, k := range []redemption.EventKind{0, redemption.PointsRefused + 1, 255} {
 		if k.String() != "" {
 			t.Errorf("the event %d, which there is not, is called %q", k, k)
 		}

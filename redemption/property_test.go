@@ -37,6 +37,7 @@ func properties() map[string]property {
 		"a delayed payment only extends the deadline":   unpaidExtends,
 		"only a lapsed deadline lapses":                 lapseNeedsDeadline,
 		"over the limit only without a place":           overLimit,
+		"only pending points are refused":               refusalNeedsPending,
 	}
 }
 
@@ -89,7 +90,7 @@ func anyRecord(t *rapid.T) redemption.Redemption {
 // anyEvent draws an event of any kind, legal or not, that happens at minute n.
 func anyEvent(t *rapid.T, n int) redemption.Event {
 	return redemption.Event{
-		Kind:        redemption.EventKind(rapid.IntRange(0, int(redemption.PointsGivenBack)+1).Draw(t, "kind")),
+		Kind:        redemption.EventKind(rapid.IntRange(0, int(redemption.PointsRefused)+1).Draw(t, "kind")),
 		At:          minute(n),
 		SessionID:   rapid.SampledFrom([]string{"s1", "s1", "s2", ""}).Draw(t, "session"),
 		OrderID:     rapid.SampledFrom([]string{"o1", "o1", "o2", ""}).Draw(t, "order"),
@@ -344,6 +345,15 @@ func lapseNeedsDeadline(t *rapid.T, apply machine) string {
 		due := !before.Deadline.IsZero() && !e.At.Before(before.Deadline)
 		if e.Kind == redemption.Lapsed && after != before && !due {
 			return "it lapsed before its deadline"
+		}
+		return ""
+	})
+}
+
+func refusalNeedsPending(t *rapid.T, apply machine) string {
+	return walk(t, apply, func(before redemption.Redemption, e redemption.Event, after redemption.Redemption, _ error) string {
+		if e.Kind == redemption.PointsRefused && after != before && before.PointsState != redemption.PointsPending {
+			return "a refusal gave up points that are debited"
 		}
 		return ""
 	})

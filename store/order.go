@@ -223,7 +223,7 @@ func (o Order) After(e redemption.Event) Order {
 		if o.State == OrderOpen {
 			next.State, next.Deadline = OrderCancelled, time.Time{}
 		}
-	case redemption.PaymentFailed, redemption.Cancelled, redemption.Lapsed, redemption.TakenOver:
+	case redemption.PaymentFailed, redemption.Cancelled, redemption.Lapsed, redemption.TakenOver, redemption.PointsRefused:
 		if !o.Ended() {
 			next.State, next.Deadline = OrderCancelled, time.Time{}
 		}

@@ -89,6 +89,8 @@ cancelled -       | C   =    =     =    =    =
 cancelled s1      | C   C    C     =    =    =
 lapsed    -       | C   =    =     =    =    =
 lapsed    s1      | C   C    C     =    =    =
+refused   -       | C   =    =     =    =    =
+refused   s1      | C   C    C     =    =    =
 taken     -       | C   =    =     =    =    =
 taken     s1      | C   C    C     =    =    =
 exchanged -       | =   =    =     =    =    =
@@ -101,6 +103,7 @@ func kindOf(name string) redemption.EventKind {
 		"exchanged": redemption.PointsExchanged, "taken": redemption.TakenOver, "completed": redemption.SessionCompleted,
 		"unpaid": redemption.SessionUnpaid, "failed": redemption.PaymentFailed, "expired": redemption.SessionExpired,
 		"cancelled": redemption.Cancelled, "lapsed": redemption.Lapsed, "refunded": redemption.PointsGivenBack,
+		"refused": redemption.PointsRefused,
 	}[name]
 }
 

@@ -142,8 +142,8 @@ type Redemptions interface {
 	Settle(ctx context.Context, s Settlement) (Settled, error)
 
 	// Transition applies an event that does not come from a session (points
-	// exchanged, cancelled, lapsed, points given back) to one redemption, and
-	// cancels its order when it is released. An illegal event, and one of a session,
+	// exchanged or refused, cancelled, lapsed, points given back) to one redemption,
+	// and cancels its order when it is released. An illegal event, and one of a session,
 	// which Settle takes and counts, is an error that matches redemption.ErrIllegal; an
 	// unknown ID is ErrNotFound.
 	Transition(ctx context.Context, id string, e redemption.Event) (redemption.Redemption, error)

@@ -251,6 +251,14 @@ func brokenKeys() map[string]subject {
 				return in.Transition(ctx, id, e)
 			}}
 		}, []string{"points go one way"}},
+		"refused points are a cancellation": {func(in store.Store) *faulty {
+			return &faulty{Store: in, transition: func(ctx context.Context, id string, e redemption.Event) (redemption.Redemption, error) {
+				if e.Kind == redemption.PointsRefused {
+					e.Kind = redemption.Cancelled
+				}
+				return in.Transition(ctx, id, e)
+			}}
+		}, []string{"the machine decides", "refused points"}},
 		"a reservation without an order cannot move": {func(in store.Store) *faulty {
 			return &faulty{Store: in, takeOver: func(ctx context.Context, t store.TakeOver) (store.Reserved, error) {
 				if r, err := in.Redemption(ctx, t.ReservationID); err == nil && r.OrderID == "" {

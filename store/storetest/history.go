@@ -319,6 +319,9 @@ func (h *history) transitionStep() request {
 		Kind: pick(h, redemption.PointsExchanged, redemption.Cancelled, redemption.Lapsed, redemption.PointsGivenBack),
 		At:   at(h.next()), SessionID: now.SessionID,
 	}
+	if e.Kind == redemption.PointsGivenBack && (now.PointsState == redemption.PointsPending || now.PointsState == redemption.PointsDebited) {
+		e.Kind = redemption.PointsRefused
+	}
 	if next := nextOfPoints(now); byPoints && next != 0 && !h.oneIn(4) {
 		e.Kind = next
 	}

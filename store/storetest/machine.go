@@ -102,7 +102,7 @@ func machineDecides(p *probe) {
 			same(p, settled.Redemption, p.redemption(before.Redemption.ID), "what Settle returns for %q of one that is %s", kind, scene.name)
 		}
 		for _, kind := range []redemption.EventKind{
-			redemption.PointsExchanged, redemption.Cancelled, redemption.Lapsed, redemption.PointsGivenBack,
+			redemption.PointsExchanged, redemption.PointsRefused, redemption.Cancelled, redemption.Lapsed, redemption.PointsGivenBack,
 		} {
 			for _, seen := range []bool{true, false} {
 				r := scene.stage(p, c)
@@ -211,6 +211,7 @@ func illegalTransitions(p *probe) {
 		{"lapse without the session that is attached", opened, redemption.Event{Kind: redemption.Lapsed}, redemption.ErrOtherSession},
 		{"debit points of a coupon without", bare, redemption.Event{Kind: redemption.PointsExchanged}, redemption.ErrIllegal},
 		{"refund points of a coupon without", bare, redemption.Event{Kind: redemption.PointsGivenBack}, redemption.ErrIllegal},
+		{"refuse points of a coupon without", bare, redemption.Event{Kind: redemption.PointsRefused}, redemption.ErrIllegal},
 		{"do nothing that is known", bare, redemption.Event{Kind: 99}, redemption.ErrIllegal},
 	} {
 		if test.e.At.IsZero() {

@@ -169,6 +169,7 @@ func pointsClauses() []clause {
 		{"one reservation by points in a race", "a reservation by points returns, Replayed, the one that the customer holds already: of many calls at once, each with its own key, one reserves", oneByPointsInARace},
 		{"pending points take a place", "Reserve counts live reservations, also those whose points are not debited yet", pendingPointsTakeAPlace},
 		{"points go one way", "points are debited once, and refunded once when the reservation is released", pointsGoOneWay},
+		{"refused points", "points that are refused release a reservation whose points are pending, and nothing once another call has debited them; of both at once, one happens", refusedPoints},
 		{"points reservation into a checkout", "TakeOver gives a live reservation to an order of its customer, also one that was exchanged for points and has no order", pointsIntoACheckout},
 	}
 }
@@ -248,6 +249,46 @@ func oneByPointsInARace(p *probe) {
 		p.broken("of %d calls %d reserved", len(requests), len(held))
 	}
 	p.counts(c.ID, 0, 1)
+}
+
+func refusedPoints(p *probe) {
+	c := p.coupon(forPoints)
+	refused := redemption.Event{Kind: redemption.PointsRefused, At: at(500)}
+	pending := p.place(p.exchange(c, "ann", p.key())).Redemption
+	want, err := redemption.Apply(pending, refused)
+	p.own(err)
+	for range 2 {
+		same(p, p.transition(pending.ID, refused), want, "a reservation whose points are refused")
+		same(p, p.redemption(pending.ID), want, "the stored reservation")
+	}
+	p.counts(c.ID, 0, 0)
+
+	debited := p.exchanged(c, "ann")
+	_, err = p.s.Transition(p.Context(), debited.ID, refused)
+	p.fails(err, redemption.ErrIllegal, "Transition (%s) after the points were debited", refused.Kind)
+	same(p, p.redemption(debited.ID), debited, "a reservation whose points were debited")
+
+	raced := p.place(p.exchange(c, "bob", p.key())).Redemption
+	kinds := []redemption.EventKind{redemption.PointsExchanged, redemption.PointsRefused}
+	errs := p.together(p.can.Goroutines, func(ctx context.Context, s store.Store, i int) error {
+		_, err := s.Transition(ctx, raced.ID, redemption.Event{Kind: kinds[i%2], At: at(600)})
+		return err
+	})
+	won := redemption.PointsRefused
+	if p.redemption(raced.ID).Live() {
+		won = redemption.PointsExchanged
+	}
+	for i, err := range errs {
+		if kinds[i%2] == won {
+			p.ok(err, "Transition (%s), which happened", won)
+		} else {
+			p.fails(err, redemption.ErrIllegal, "Transition (%s) beside %s, which happened", kinds[i%2], won)
+		}
+	}
+	want, err = redemption.Apply(raced, redemption.Event{Kind: won, At: at(600)})
+	p.own(err)
+	same(p, p.redemption(raced.ID), want, "the reservation after %s", won)
+	p.invariants()
 }
 
 func pointsGoOneWay(p *probe) {

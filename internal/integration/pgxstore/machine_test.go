@@ -47,7 +47,7 @@ func records(yield func(redemption.Redemption) bool) {
 // events yields events in every combination of what the machine looks at.
 func events(yield func(redemption.Event) bool) {
 	at := epoch.Add(time.Minute)
-	for kind := redemption.PointsExchanged; kind <= redemption.PointsGivenBack; kind++ {
+	for kind := redemption.PointsExchanged; kind <= redemption.PointsRefused; kind++ {
 		for _, session := range []string{"", "s1", "s2"} {
 			for _, order := range []string{"", "o1", "o2"} {
 				for _, deadline := range []time.Time{{}, at, epoch.Add(2 * time.Hour)} {
