@@ -22,8 +22,9 @@ type book struct {
 	completed   map[string]string         // redemption by session
 	accounts    map[string]*account       // by customer
 	sessions    map[string]struct{}
-	answered    map[string]string // order by customer and key
-	unscanned   int               // effects since the shop was read as a whole
+	answered    map[string]string   // order by customer and key
+	givenUp     map[string]struct{} // reservations that their customers asked to cancel
+	unscanned   int                 // effects since the shop was read as a whole
 }
 
 type terms struct {
@@ -41,6 +42,8 @@ type tally struct {
 type account struct {
 	credited         bool
 	debited, pending int64
+	elsewhere        int64 // spent on something else, and that thing's number
+	thing            int
 }
 
 func newBook() book {
@@ -48,7 +51,7 @@ func newBook() book {
 		coupons: make(map[string]coupon.Coupon), redemptions: make(map[string]redemption.Redemption),
 		orders: make(map[string]store.Order), codes: make(map[coupon.Code]string), terms: make(map[terms]coupon.Snapshot),
 		tallies: make(map[string]*tally), completed: make(map[string]string), accounts: make(map[string]*account),
-		sessions: make(map[string]struct{}), answered: make(map[string]string),
+		sessions: make(map[string]struct{}), answered: make(map[string]string), givenUp: make(map[string]struct{}),
 	}
 }
 
@@ -206,6 +209,7 @@ func (w *world) sawRedemption(s *shop, now redemption.Redemption) bool {
 	w.checkPlace(s, before, now)
 	w.checkCompleted(s, before, now)
 	w.checkReleased(s, before, now)
+	w.checkKept(s, before, now)
 	w.checkPoints(s, now.CustomerID)
 	return true
 }

@@ -192,6 +192,19 @@ func (b dropsLatePayments) Settle(ctx context.Context, t store.Settlement) (stor
 	return b.Store.Settle(ctx, t)
 }
 
+// refusesDebited takes points that one call found too few for a cancellation, whatever
+// another call has debited.
+type refusesDebited struct{ store.Store }
+
+func newRefusesDebited(s store.Store, _ func()) store.Store { return refusesDebited{s} }
+
+func (b refusesDebited) Transition(ctx context.Context, id string, e redemption.Event) (redemption.Redemption, error) {
+	if e.Kind == redemption.PointsRefused {
+		e.Kind = redemption.Cancelled
+	}
+	return b.Store.Transition(ctx, id, e)
+}
+
 // attachedOnly finds redemption and order of a session only where it was attached.
 type attachedOnly struct{ store.Store }
 

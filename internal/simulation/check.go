@@ -78,6 +78,15 @@ func (w *world) checkReleased(s *shop, before, now redemption.Redemption) {
 	}
 }
 
+// checkKept holds a reservation whose points are debited, which its customer was told, until
+// he gives it up or takes it into a checkout.
+func (w *world) checkKept(s *shop, before, now redemption.Redemption) {
+	_, asked := s.book.givenUp[now.ID]
+	if before.PointsState == redemption.PointsDebited && before.Live() && before.OrderID == "" && now.State == redemption.Released && !asked {
+		w.fail(AnswersAreTrue, "reservation %s was exchanged for points and is in no checkout, and is released", now.ID)
+	}
+}
+
 // checkCompleted asks the processor whether what is completed was paid.
 func (w *world) checkCompleted(s *shop, before, now redemption.Redemption) {
 	if now.State != redemption.Completed || before.State == redemption.Completed {
@@ -100,10 +109,10 @@ func (w *world) checkPoints(s *shop, customerID string) {
 	if !a.credited {
 		return
 	}
-	most := startingPoints - a.debited
+	most := startingPoints - a.debited - a.elsewhere
 	if balance := s.ledger.Balance(customerID); balance > most || balance < most-a.pending {
-		w.fail(PointsAreBounded, "%s has %d points; %d of %d are debited and %d on their way",
-			customerID, balance, a.debited, int64(startingPoints), a.pending)
+		w.fail(PointsAreBounded, "%s has %d points; %d of %d are debited, %d on their way and %d spent elsewhere",
+			customerID, balance, a.debited, int64(startingPoints), a.pending, a.elsewhere)
 	}
 }
 

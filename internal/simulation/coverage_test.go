@@ -51,6 +51,7 @@ var least = []struct {
 	{"step", "process stops", "", 100},
 	{"step", "process starts", "", 100},
 	{"step", "power fails", "", 100},
+	{"step", "points are spent elsewhere", "", 100},
 	{"step", "tamper", "activates", 50},
 	{"step", "tamper", "deactivates", 50},
 	{"step", "tamper", "deletes", 50},

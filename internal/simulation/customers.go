@@ -222,6 +222,15 @@ func (w *world) exchange() bool {
 	if s.book.coupons[r.Coupon].PointsRequired == 0 && !w.odds(10) {
 		return false
 	}
+	s.exchanged = r.Customer.ID
+	began := w.exchangeOn(n, s, r)
+	if w.odds(2) { // a double click
+		w.exchangeOn(w.node(), s, r)
+	}
+	return began
+}
+
+func (w *world) exchangeOn(n *node, s *shop, r couponkit.ExchangeRequest) bool {
 	name := r.Customer.ID + " exchanges points for " + r.Coupon
 	return w.begin(n, s, "exchange", name, func(ctx context.Context) error {
 		held, err := n.services[s.number].ExchangePoints(ctx, r)
@@ -257,6 +266,7 @@ func (w *world) cancelExchange() bool {
 		if err != nil || len(held) == 0 {
 			return err
 		}
+		s.book.givenUp[held[0].ID] = struct{}{}
 		if err := service.CancelExchange(ctx, customer, held[0].ID); err != nil || n.stopped {
 			return err
 		}
@@ -265,6 +275,30 @@ func (w *world) cancelExchange() bool {
 		}
 		return nil
 	})
+}
+
+// spendElsewhere moves points that the shop's coupons have no part in: all that a customer
+// has are gone, or come back.
+func (w *world) spendElsewhere() bool {
+	s := w.shop()
+	id := w.customer(s)
+	if s.exchanged != "" && !w.odds(3) {
+		id = s.exchanged
+	}
+	a := s.book.account(id)
+	balance, thing := s.ledger.Balance(id), fmt.Sprintf("%s's thing %d", id, a.thing)
+	var err error
+	if a.elsewhere > 0 {
+		err = s.ledger.Refund(background(), id, thing)
+		a.elsewhere = 0
+		a.thing++
+	} else if balance > 0 {
+		err = s.ledger.Debit(background(), id, thing, balance)
+		a.elsewhere = balance
+	}
+	w.log("%s has %d points and spends or gets them back elsewhere (%v)", id, balance, err)
+	s.touched.customers = append(s.touched.customers, id)
+	return true
 }
 
 // act does something to a session, if it is in a state that allows it.

@@ -64,6 +64,7 @@ var planted = []plant{
 	{"releasing before completing", by(simulation.OnlyUnpaidIsReleased), inStore(newSettlesInTwoSteps)},
 	{"dropping payments without a reservation", by(simulation.EveryPaymentCounts), inStore(newNeedsReservation)},
 	{"answering before committing", by(simulation.AnswersAreTrue), inStore(newAnswersFirst)},
+	{"giving up what another call has debited", by(simulation.AnswersAreTrue), inStore(newRefusesDebited)},
 	{"forgetting refunds in the sweep", by(simulation.PointsAreConserved), inStore(newForgetsRefunds)},
 	{"forgetting reservations in the sweep", by(simulation.NothingLivesForever), inStore(newForgetsDeadlines)},
 	{"forgetting orders in the sweep", by(simulation.OrdersEnd), inStore(newForgetsOrders)},

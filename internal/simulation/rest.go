@@ -111,8 +111,9 @@ func (w *world) checkRows(s *shop) {
 		}
 	}
 	for id, a := range s.book.accounts {
-		if balance := s.ledger.Balance(id); a.credited && balance+debited[id] != startingPoints {
-			w.fail(PointsAreConserved, "the %d points and the %d debited ones of a customer are not %d", balance, debited[id], int64(startingPoints))
+		if balance := s.ledger.Balance(id); a.credited && balance+debited[id]+a.elsewhere != startingPoints {
+			w.fail(PointsAreConserved, "the %d points, the %d debited ones and the %d spent elsewhere of a customer are not %d",
+				balance, debited[id], a.elsewhere, int64(startingPoints))
 		}
 	}
 	ids := make([]string, 0, len(s.book.orders))

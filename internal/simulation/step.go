@@ -44,6 +44,7 @@ var (
 		{"process stops", 1, (*world).stopOne},
 		{"process starts", 3, (*world).startOne},
 		{"power fails", 1, (*world).powerFails},
+		{"points are spent elsewhere", 8, (*world).spendElsewhere},
 	}
 )
 

@@ -66,6 +66,7 @@ type shop struct {
 	contradicted map[string]bool // sessions
 	requests     []request
 	keys         int
+	exchanged    string // the customer who exchanged points last
 	sessions     []string
 	deliveries   []delivery
 	seen         map[sight]int64 // revisions, by whom
