@@ -128,7 +128,9 @@ func (s *Service) undoCreate(ctx context.Context, c coupon.Coupon) {
 // and at the processor. Faults are a [*pricing.ValidationError]; an unknown coupon
 // matches coupon.ErrNotFound; a patch that names another revision than the
 // coupon's matches store.ErrStaleRevision. When the processor fails, the change is
-// taken back and the error returned.
+// taken back and the error returned. Taking back is a change too: the coupon is as it
+// was and its revision two higher, for the one between may have reached the processor.
+// Whoever names a revision reads the coupon again before he repeats the patch.
 func (s *Service) Update(ctx context.Context, id string, p coupon.Patch) (c coupon.Coupon, err error) {
 	attempt := Attempt{CouponID: id}
 	defer s.observed(ctx, OpUpdate, &attempt, &err)()

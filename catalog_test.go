@@ -319,6 +319,52 @@ func TestAnOlderChangeThatSeemsToFail(t *testing.T) {
 	}
 }
 
+// TestTheRevisionAfterAChangeThatWasTakenBack holds contract 4.9: the coupon is as it was
+// under a newer revision, and no revision is ever of two contents at the processor.
+func TestTheRevisionAfterAChangeThatWasTakenBack(t *testing.T) {
+	t.Parallel()
+	sent := map[int64]string{}
+	w := newWorld(t)
+	service, err := couponkit.New(w.store, reading{w.fake, sent}, couponkit.WithClock(clockOf(w)))
+	require.NoError(t, err)
+	w.Service = service
+	want := w.create(t, tenOff())
+	w.pass(time.Minute)
+	patch := coupon.Patch{Name: coupon.Set("New"), Revision: coupon.Set(want.Revision)}
+	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.UpdateMirror, Kind: fakeprocessor.LostBefore})
+	_, err = w.Update(t.Context(), want.ID, patch)
+	require.ErrorIs(t, err, couponkit.ErrUnavailable)
+	want.Revision += 2
+	if diff := cmp.Diff(want, w.get(t, want.ID)); diff != "" {
+		t.Errorf("the coupon (-want +got):\n%s", diff)
+	}
+	_, err = w.Update(t.Context(), want.ID, patch)
+	require.ErrorIs(t, err, store.ErrStaleRevision)
+	patch.Name, patch.Revision = coupon.Set("Newer"), coupon.Set(want.Revision) // after another look
+	got, err := w.Update(t.Context(), want.ID, patch)
+	require.NoError(t, err)
+	require.Equal(t, "Newer", got.Name)
+	if diff := cmp.Diff(map[int64]string{1: "Ten off", 2: "New", 4: "Newer"}, sent); diff != "" {
+		t.Errorf("names at the processor, by revision (-want +got):\n%s", diff)
+	}
+}
+
+// reading is a processor that notes the name of every revision.
+type reading struct {
+	*fakeprocessor.Processor
+	sent map[int64]string
+}
+
+func (p reading) EnsureMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
+	p.sent[c.Revision] = c.Name
+	return p.Processor.EnsureMirror(ctx, c)
+}
+
+func (p reading) UpdateMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
+	p.sent[c.Revision] += c.Name
+	return p.Processor.UpdateMirror(ctx, c)
+}
+
 func TestAChangeThatTheProcessorDoesNotFollowIsTakenBack(t *testing.T) {
 	t.Parallel()
 	changes := map[string]func(w *world, id string) error{
