@@ -569,6 +569,54 @@ func refuseEach(errs map[string]error) simulation.Gate {
 	}
 }
 
+// TestALimitBelowWhatIsHeld holds contract 4.7: a holder is refused while the uses of the
+// others reach the limit, keeps his place, and what is in a session completes.
+func TestALimitBelowWhatIsHeld(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.ledger.Credit(bob.ID, 100)
+	d := forPoints()
+	d.MaxUses = coupon.Set[int64](2)
+	c := w.create(t, d)
+	w.exchange(t, c)
+	his, err := w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: c.ID, Customer: bob})
+	require.NoError(t, err)
+	first := w.checkout(t, w.request("TEN"))
+	_, err = w.Update(t.Context(), c.ID, coupon.Patch{MaxUses: coupon.Set[int64](1)})
+	require.NoError(t, err)
+	refuses := func(want error) {
+		t.Helper()
+		_, err := w.Validate(t.Context(), "TEN", ann)
+		require.ErrorIs(t, err, want)
+		_, err = w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), Code: "TEN", Customer: ann})
+		require.ErrorIs(t, err, want)
+		_, err = w.Checkout(t.Context(), w.request("TEN"))
+		require.ErrorIs(t, err, want)
+	}
+	refuses(coupon.ErrUsageLimitReached)
+	require.Equal(t, []bool{true}, w.openSessions(t, first), "the refused checkout ended the open session")
+	require.NoError(t, w.CancelExchange(t.Context(), bob.ID, his.ID))
+	require.Equal(t, int64(100), w.ledger.Balance(bob.ID))
+	refuses(nil)
+
+	_, err = w.Update(t.Context(), c.ID, coupon.Patch{MaxUses: coupon.Set[int64](2)})
+	require.NoError(t, err)
+	_, err = w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: c.ID, Customer: bob})
+	require.NoError(t, err)
+	_, err = w.Update(t.Context(), c.ID, coupon.Patch{MaxUses: coupon.Set[int64](1)})
+	require.NoError(t, err)
+	refuses(coupon.ErrUsageLimitReached)
+	for _, s := range w.fake.Sessions() {
+		if s.Status == processor.SessionOpen {
+			require.NoError(t, w.fake.Pay(s.ID))
+		}
+	}
+	w.deliver(t)
+	if got := w.get(t, c.ID); got.UsedCount != 1 || got.ReservedCount != 1 {
+		t.Errorf("counts are %d used and %d reserved, want the paid one and the other's", got.UsedCount, got.ReservedCount)
+	}
+}
+
 // TestCancelExchangeWaitsForADelayedPayment: whoever has finished the checkout cannot
 // have the points back and the discount too. The simulation found it (its seed 546).
 func TestCancelExchangeWaitsForADelayedPayment(t *testing.T) {
