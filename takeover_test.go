@@ -78,6 +78,43 @@ func TestAnExpiryThatIsFasterThanTheTakeOver(t *testing.T) {
 	}
 }
 
+// TestAnExpiryThatAnotherProcessHears holds the last sentence of contract 5.3: it gives the
+// reservation away before the checkout has moved it, which then decides again; points are
+// refunded once, and the place of a coupon without points is reserved anew.
+func TestAnExpiryThatAnotherProcessHears(t *testing.T) {
+	t.Parallel()
+	for name, draft := range map[string]coupon.Draft{"general": tenOff(), "for points": forPoints()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			c := w.create(t, draft)
+			forPoints := c.Distribution == coupon.PointsRedeemable
+			if forPoints {
+				w.exchange(t, c)
+			}
+			first, other := w.checkout(t, w.request("TEN")), w.Service
+			service, err := couponkit.New(w.store, hasty{w.fake, func() {
+				_, err := other.HandleEvent(t.Context(), w.event(first, processor.Expired, processor.Unpaid))
+				require.NoError(t, err)
+			}}, couponkit.WithClock(clockOf(w)), couponkit.WithPoints(w.ledger))
+			require.NoError(t, err)
+			second, err := service.Checkout(t.Context(), w.request("TEN"))
+			if forPoints {
+				require.ErrorIs(t, err, coupon.ErrPointsNotRedeemed)
+			} else {
+				require.NoError(t, err)
+				require.NotEqual(t, first.Order.ReservationID, second.Order.ReservationID)
+			}
+			w.wantBalance(t, 100)
+			want := int64(1)
+			if forPoints {
+				want = 0
+			}
+			require.Equal(t, want, w.get(t, c.ID).ReservedCount)
+		})
+	}
+}
+
 // TestAnExpiryThatCannotMoveTheReservation: where the store fails the event is delivered
 // again, and has not given away what the checkout goes on with; where the coupon was
 // switched off meanwhile it is an expiry as ever.
