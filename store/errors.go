@@ -14,7 +14,8 @@ var (
 	// matches ErrConflict.
 	ErrStaleRevision error = &conflict{"the coupon has changed since it was read"}
 	// ErrSuperseded: another checkout of the customer has taken the reservation
-	// over, or the order has ended. It matches ErrConflict.
+	// over, the order has ended, or the session is another redemption's. It matches
+	// ErrConflict.
 	ErrSuperseded error = &conflict{"the order was superseded"}
 	// ErrKeyReused: the key was used before for something else. It matches
 	// ErrConflict.

@@ -112,6 +112,8 @@ type Redemptions interface {
 	//   - A record that is not at its beginning, a checkout without its own order, and
 	//     whatever does not validate, is pricing.ErrInvalid. The ID of another record
 	//     or order is ErrConflict.
+	//   - A session that another redemption has, whatever has become of that, is
+	//     ErrSuperseded.
 	Reserve(ctx context.Context, r Reservation) (Reserved, error)
 
 	// TakeOver gives a live reservation to another order of its customer and stores
@@ -145,7 +147,8 @@ type Redemptions interface {
 	// exchanged or refused, cancelled, lapsed, points given back) to one redemption,
 	// and cancels its order when it is released. An illegal event, and one of a session,
 	// which Settle takes and counts, is an error that matches redemption.ErrIllegal; an
-	// unknown ID is ErrNotFound.
+	// unknown ID is ErrNotFound. One that would bring the redemption a session which
+	// another one has (redemption.SessionAttached) is ErrSuperseded.
 	Transition(ctx context.Context, id string, e redemption.Event) (redemption.Redemption, error)
 }
 

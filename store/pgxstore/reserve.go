@@ -2,6 +2,7 @@ package pgxstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
 
@@ -117,11 +119,29 @@ func (s *Store) reserved(ctx context.Context, r *reserveRequest, v verdict) (res
 		err = v.usedUp(id)
 		return result, err != nil, err
 	case "conflict":
-		err = fmt.Errorf("redemption %s or order %s exists: %w", r.Redemption.ID, r.Redemption.OrderID, store.ErrConflict)
+		err = s.inTheWay(ctx, &r.Redemption)
 	default:
 		err = fmt.Errorf("unknown outcome %q", v.outcome)
 	}
 	return result, true, err
+}
+
+// inTheWay says what a reservation that could not be stored has met: a record or an order
+// with its ID, or another redemption with the session that it brings, as hardly any does.
+func (s *Store) inTheWay(ctx context.Context, r *redemption.Redemption) error {
+	if r.SessionID != "" {
+		_, err := s.Redemption(ctx, r.ID)
+		if errors.Is(err, store.ErrNotFound) {
+			_, err = s.Order(ctx, r.OrderID)
+		}
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			return fmt.Errorf("session %s is that of another redemption: %w", r.SessionID, store.ErrSuperseded)
+		case err != nil:
+			return err
+		}
+	}
+	return fmt.Errorf("redemption %s or order %s exists: %w", r.ID, r.OrderID, store.ErrConflict)
 }
 
 // usedUp is the rejection of a verdict that says there is no place. It is nil when the limit

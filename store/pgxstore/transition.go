@@ -2,6 +2,7 @@ package pgxstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -18,7 +19,8 @@ type transitionRequest struct {
 
 type transitioned = redemption.Redemption
 
-// Transition implements store.Redemptions in one round trip.
+// Transition implements store.Redemptions in one round trip; an event that brings the
+// redemption a session, which another one may have, takes another.
 func (s *Store) Transition(ctx context.Context, id string, e redemption.Event) (redemption.Redemption, error) {
 	if err := s.ready(ctx); err != nil {
 		return redemption.Redemption{}, err
@@ -34,7 +36,7 @@ func (s *Store) Transition(ctx context.Context, id string, e redemption.Event) (
 		return redemption.Redemption{}, err
 	}
 	request := transitionRequest{id: id, event: e}
-	if s.pool != nil && s.shared.groups != nil {
+	if s.pool != nil && s.shared.groups != nil && e.Kind != redemption.SessionAttached {
 		return s.shared.groups.transition.do(ctx, request, id, "")
 	}
 	answers, err := s.transitionOne(ctx, []transitionRequest{request})
@@ -67,6 +69,13 @@ func (s *Store) transitionWith(ctx context.Context, statement string, requests [
 	var answers []answer[transitioned]
 	err := s.retry(ctx, func() error {
 		answers = make([]answer[transitioned], n)
+		if requests[0].event.Kind == redemption.SessionAttached {
+			superseded, err := s.sessionOfAnother(ctx, requests[0])
+			if superseded || err != nil {
+				answers[0].err = fmt.Errorf("session %s is that of another redemption: %w", requests[0].event.SessionID, store.ErrSuperseded)
+				return err
+			}
+		}
 		seen := 0
 		err := s.query(ctx, statement, func(rows pgx.Rows) error {
 			seen++
@@ -81,6 +90,28 @@ func (s *Store) transitionWith(ctx context.Context, statement string, requests [
 		return nil, fmt.Errorf("transition: %w", err)
 	}
 	return answers, nil
+}
+
+// sessionOfAnother reports whether the event would bring the redemption a session that
+// another one has. The unique index would refuse it, and nothing more could be done in a
+// transaction of the host.
+func (s *Store) sessionOfAnother(ctx context.Context, request transitionRequest) (bool, error) {
+	owner, err := s.oneRedemption(ctx, s.sql.concerned, request.event.SessionID, "", "")
+	switch {
+	case errors.Is(err, store.ErrNotFound), err == nil && owner.ID == request.id:
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	now, err := s.oneRedemption(ctx, s.sql.redemption, request.id)
+	switch {
+	case errors.Is(err, store.ErrNotFound): // as the event itself will say
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	after, refused := redemption.Apply(now, request.event)
+	return refused == nil && after.SessionID != now.SessionID, nil
 }
 
 func scanTransitioned(rows pgx.Rows, requests []transitionRequest, answers []answer[transitioned]) error {

@@ -110,7 +110,8 @@ func (t *tx) reserveTogether(ctx context.Context, requests []*request) ([]*reque
 
 // fits reports whether nothing speaks against the reservation.
 func (t *tx) fits(ctx context.Context, r *reservation, seen foreseen) (bool, error) {
-	if seen.known || r.order == nil && seen.taken > 0 { // he may hold an exchange
+	// He may hold an exchange, and another redemption may have the session.
+	if seen.known || r.order == nil && seen.taken > 0 || r.record.SessionID != "" {
 		return false, nil
 	}
 	c, err := t.hold(ctx, r.record.CouponID)

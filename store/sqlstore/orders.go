@@ -118,12 +118,8 @@ func (t *tx) attach(ctx context.Context, a store.Attachment) (storedOrder, error
 		if err != nil { // it matches redemption.ErrIllegal
 			return storedOrder{}, fmt.Errorf("%w: %w", store.ErrSuperseded, err)
 		}
-		owner, err := t.redemptionOf(ctx, redemptionBySession, a.SessionID)
-		switch {
-		case err != nil:
+		if err := t.ownSession(ctx, after); err != nil {
 			return storedOrder{}, err
-		case owner.ID != "" && owner.ID != record.ID:
-			return storedOrder{}, fmt.Errorf("session %s is that of another redemption: %w", a.SessionID, store.ErrSuperseded)
 		}
 		if err := t.replace(ctx, record, after); err != nil {
 			return storedOrder{}, err

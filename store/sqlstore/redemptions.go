@@ -128,22 +128,42 @@ func rejected(err error) bool {
 
 // insert stores the record and counts it.
 func (r reservation) insert(ctx context.Context, t *tx) error {
-	inserted, err := t.insert(ctx, insertRedemption, r.values...)
-	if err != nil {
-		return err
+	refused := t.ownSession(ctx, r.record)
+	if refused != nil && !errors.Is(refused, store.ErrSuperseded) {
+		return refused
 	}
-	if !inserted {
-		used, err := t.keyed(ctx, r.record.CustomerID, r.record.Key)
+	if refused == nil {
+		inserted, err := t.insert(ctx, insertRedemption, r.values...)
 		if err != nil {
 			return err
 		}
-		if used.ID != "" {
-			return store.ErrKeyReused
+		if inserted {
+			t.count(redemption.Redemption{}, r.record)
+			return nil
 		}
-		return fmt.Errorf("redemption %s exists already: %w", r.record.ID, store.ErrConflict)
+		refused = fmt.Errorf("redemption %s exists already: %w", r.record.ID, store.ErrConflict)
 	}
-	t.count(redemption.Redemption{}, r.record)
-	return nil
+	used, err := t.keyed(ctx, r.record.CustomerID, r.record.Key)
+	switch {
+	case err != nil:
+		return err
+	case used.ID != "":
+		return store.ErrKeyReused
+	}
+	return refused
+}
+
+// ownSession returns store.ErrSuperseded when another redemption has the session that the
+// record is to have.
+func (t *tx) ownSession(ctx context.Context, r redemption.Redemption) error {
+	if r.SessionID == "" {
+		return nil
+	}
+	owner, err := t.redemptionOf(ctx, redemptionBySession, r.SessionID)
+	if err == nil && owner.ID != "" && owner.ID != r.ID {
+		return fmt.Errorf("session %s is that of another redemption: %w", r.SessionID, store.ErrSuperseded)
+	}
+	return err
 }
 
 // insertExchange stores a reservation by points if the customer holds no other and
@@ -157,7 +177,7 @@ const insertExchange = `INSERT {or_fail}INTO {coupon_redemptions} (` + insertedC
 
 // exchange reserves by points.
 func (r reservation) exchange(ctx context.Context, t *tx) (store.Reserved, storedOrder, error) {
-	if !t.rowLocks {
+	if !t.rowLocks && r.record.SessionID == "" {
 		if stored, err := r.exchangeAtOnce(ctx, t); stored || err != nil {
 			return r.reserved(), storedOrder{}, err
 		}
@@ -342,6 +362,11 @@ func (s *Store) Transition(ctx context.Context, id string, e redemption.Event) (
 		}
 		if err := after.Validate(); err != nil { // an event can bring text that cannot be stored
 			return err
+		}
+		if after.SessionID != before.SessionID {
+			if err := t.ownSession(ctx, after); err != nil {
+				return err
+			}
 		}
 		if err := t.replace(ctx, before, after); err != nil || before.OrderID == "" {
 			return err

@@ -65,6 +65,25 @@ func brokenPlaces() map[string]subject {
 			}}
 		}, []string{"orders by key"}},
 		"uses over the limit are not counted": {overLimitFree, []string{"payment after release"}},
+		"a reservation brings any session": {func(in store.Store) *faulty {
+			return &faulty{Store: in, reserve: func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+				got, err := in.Reserve(ctx, r)
+				if errors.Is(err, store.ErrSuperseded) {
+					r.Redemption.SessionID = ""
+					return in.Reserve(ctx, r)
+				}
+				return got, err
+			}}
+		}, []string{"reserve with the session of another"}},
+		"a transition to a taken session is ignored": {func(in store.Store) *faulty {
+			return &faulty{Store: in, transition: func(ctx context.Context, id string, e redemption.Event) (redemption.Redemption, error) {
+				r, err := in.Transition(ctx, id, e)
+				if errors.Is(err, store.ErrSuperseded) {
+					return in.Redemption(ctx, id)
+				}
+				return r, err
+			}}
+		}, []string{"a transition to the session of another"}},
 		"a take-over needs a place": {func(in store.Store) *faulty {
 			return &faulty{Store: in, takeOver: func(ctx context.Context, t store.TakeOver) (store.Reserved, error) {
 				if c, err := in.Coupon(ctx, t.Order.CouponID); err == nil && c.Limits.MaxUses > 0 && c.UsedCount+c.ReservedCount > c.Limits.MaxUses {

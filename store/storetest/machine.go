@@ -20,6 +20,7 @@ func transitionClauses() []clause {
 		{"transition", "Transition applies an event to one redemption, and cancels its order when it is released; repeating it changes nothing", transition},
 		{"transition takes no events of sessions", "Transition applies an event that does not come from a session: a payment would be counted without a look at the limits; anything else is redemption.ErrIllegal and changes nothing", transitionOfASession},
 		{"illegal transitions change nothing", "an illegal event is an error that matches redemption.ErrIllegal; an unknown ID is ErrNotFound", illegalTransitions},
+		{"a transition to the session of another", "an event that brings a redemption a session that another one has is ErrSuperseded, and changes nothing", transitionToSessionOfAnother},
 	}
 }
 
@@ -228,5 +229,30 @@ func illegalTransitions(p *probe) {
 		p.broken("the error of an unknown redemption matches redemption.ErrIllegal: %v", err)
 	}
 	p.counts(c.ID, 1, 2)
+	p.invariants()
+}
+
+func transitionToSessionOfAnother(p *probe) {
+	c := p.coupon()
+	bare := p.reserve(c, "bob")
+	event := redemption.Event{Kind: redemption.SessionAttached, At: at(950), OrderID: bare.Order.ID, Deadline: at(2000)}
+	for what, session := range p.takenSessions(c) {
+		event.SessionID = session
+		_, err := p.s.Transition(p.Context(), bare.Redemption.ID, event)
+		p.fails(err, store.ErrSuperseded, "Transition to the session of a redemption that is %s", what)
+		same(p, p.reread(bare), bare, "the reservation, and its order, after the session of one that is %s", what)
+		event.OrderID = "ord_other"
+		_, err = p.s.Transition(p.Context(), bare.Redemption.ID, event)
+		p.fails(err, redemption.ErrIllegal, "Transition to the session of a redemption that is %s, of another order", what)
+		event.OrderID = bare.Order.ID
+		_, err = p.s.Transition(p.Context(), "rsv_unknown", event)
+		p.fails(err, store.ErrNotFound, "Transition of an unknown redemption to the session of another")
+	}
+	event.SessionID = p.session()
+	want, err := redemption.Apply(bare.Redemption, event)
+	p.own(err)
+	for range 2 {
+		same(p, p.transition(bare.Redemption.ID, event), want, "what Transition to a session of its own returns")
+	}
 	p.invariants()
 }

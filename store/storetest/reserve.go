@@ -23,6 +23,7 @@ func reserveClauses() []clause {
 		{"malformed reservations are refused", "the record to store is a reservation, and the order's ReservationID, CouponID, CustomerID and Key are the redemption's; anything else is pricing.ErrInvalid", malformedReservations},
 		{"existing IDs are not overwritten", "the ID of another record or order is ErrConflict", existingIDs},
 		{"IDs are unique in a race", "the ID of another record or order is ErrConflict: of many customers at once with one ID one has it", idsInARace},
+		{"reserve with the session of another", "a session that another redemption has is ErrSuperseded, whatever has become of that; a key that was used before comes earlier", reserveSessionOfAnother},
 	}
 }
 
@@ -189,6 +190,37 @@ func existingIDs(p *probe) {
 	same(p, p.redemption(other.Redemption.ID), other.Redemption, "the reservation that was not taken over")
 	p.counts(c.ID, 0, 2)
 	p.invariants()
+}
+
+func reserveSessionOfAnother(p *probe) {
+	c := p.coupon()
+	for what, session := range p.takenSessions(c) {
+		for _, r := range []store.Reservation{p.checkout(c, "bob", p.key()), p.exchange(p.coupon(forPoints), "bob", p.key())} {
+			taken, free := r, r
+			taken.Redemption.SessionID, free.Redemption.SessionID = session, p.session()
+			_, err := p.s.Reserve(p.Context(), taken)
+			p.fails(err, store.ErrSuperseded, "Reserve with the session of a redemption that is %s", what)
+			_, err = p.s.Redemption(p.Context(), r.Redemption.ID)
+			p.fails(err, store.ErrNotFound, "Redemption of a reservation with the session of one that is %s", what)
+			same(p, p.place(free).Redemption, free.Redemption, "the redemption with a session of its own")
+			again, err := p.s.Reserve(p.Context(), taken)
+			p.ok(err, "Reserve with a used key and the session of a redemption that is %s", what)
+			same(p, again.Redemption, free.Redemption, "the result of the key")
+		}
+	}
+	p.counts(c.ID, 1, 4)
+	p.invariants()
+}
+
+// takenSessions returns a session of a redemption in each of its states.
+func (p *probe) takenSessions(c coupon.Coupon) map[string]string {
+	p.Helper()
+	reserved, completed, released := p.opened(c, "ann"), p.opened(c, "ann"), p.opened(c, "ann")
+	p.settleSession(redemption.SessionCompleted, completed)
+	p.settleSession(redemption.SessionExpired, released)
+	return map[string]string{
+		"reserved": reserved.Order.SessionID, "completed": completed.Order.SessionID, "released": released.Order.SessionID,
+	}
 }
 
 // idsInARace lets customers of several coupons, and some without one, ask for one ID.
