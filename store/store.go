@@ -129,8 +129,9 @@ type Redemptions interface {
 	// unpaid, payment failed, expired. It finds the redemption by the session, else
 	// by ReservationID if that has no session yet and the order that the event names;
 	// an event of an order alone, without a session, finds that order's reservation.
-	// The order is the one that the event names, else the session's. Then it applies
-	// the event to both; NoPlaceLeft is for the store to find out.
+	// The order is the one that the event names, else the session's; of several that
+	// have the session it is the one whose UpdatedAt is the latest. Then it applies the
+	// event to both; NoPlaceLeft is for the store to find out.
 	//
 	// A completed session for which no redemption is found, but whose metadata names a
 	// coupon, is recorded as a new redemption, redemption.FromPayment, with NewID for

@@ -26,8 +26,8 @@ type book struct {
 	records map[string]redemption.Redemption
 	orders  map[string]store.Order
 	uses    map[string]*customerUse
-	// orderSessions finds the order that a session is attached to now.
-	orderSessions map[string]string
+	// orderSessions finds the orders that have a session, nearly always one.
+	orderSessions map[string][]string
 	// watched are the records that a sweep may have to look at.
 	watched map[string]struct{}
 }
@@ -42,7 +42,7 @@ type customerUse struct {
 func newBook(number uint64) *book {
 	return &book{
 		number:  number,
-		records: make(map[string]redemption.Redemption), orders: make(map[string]store.Order), orderSessions: make(map[string]string),
+		records: make(map[string]redemption.Redemption), orders: make(map[string]store.Order), orderSessions: make(map[string][]string),
 		uses: make(map[string]*customerUse), watched: make(map[string]struct{}),
 	}
 }
@@ -115,12 +115,15 @@ func (b *book) limits(customerID string) error {
 	return store.WithinLimits(b.coupon.ID, b.coupon.Limits, b.coupon.UsedCount+b.coupon.ReservedCount, byCustomer)
 }
 
-// putOrder stores a copy of the order.
-func (b *book) putOrder(o store.Order) {
+// putOrder stores a copy of the order, and reports whether it has come to have a session,
+// which it keeps.
+func (b *book) putOrder(o store.Order) (joined bool) {
+	joined = o.SessionID != "" && b.orders[o.ID].SessionID == ""
 	b.orders[o.ID] = o.Clone()
-	if o.SessionID != "" && b.orderSessions[o.SessionID] == "" {
-		b.orderSessions[o.SessionID] = o.ID
+	if joined {
+		b.orderSessions[o.SessionID] = append(b.orderSessions[o.SessionID], o.ID)
 	}
+	return joined
 }
 
 // advanced returns an order of the book after an event, and whether that changes it.

@@ -48,6 +48,18 @@ func (x *index[V]) put(key string, v V) {
 	part.m[key] = v
 }
 
+// change replaces the value of the key, which is the zero value if it has none. Others may
+// be reading what to is given: it changes nothing in it.
+func (x *index[V]) change(key string, to func(V) V) {
+	part := &x.parts[stripe(seed(&x.once, &x.seed), key)]
+	part.mu.Lock()
+	defer part.mu.Unlock()
+	if part.m == nil {
+		part.m = make(map[string]V)
+	}
+	part.m[key] = to(part.m[key])
+}
+
 // add puts the value unless the key has one, and reports whether it did.
 func (x *index[V]) add(key string, v V) bool {
 	part := &x.parts[stripe(seed(&x.once, &x.seed), key)]

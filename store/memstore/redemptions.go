@@ -3,6 +3,7 @@ package memstore
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/redemption"
@@ -140,9 +141,8 @@ func (s *Store) claimSession(before, after redemption.Redemption) error {
 // putOrder stores an order of the book, which has claimed its ID, and makes its session
 // known.
 func (s *Store) putOrder(b *book, o store.Order) {
-	b.putOrder(o)
-	if o.SessionID != "" {
-		s.orderSessions.put(o.SessionID, b)
+	if b.putOrder(o) {
+		s.orderSessions.change(o.SessionID, func(in []*book) []*book { return append(slices.Clip(in), b) })
 	}
 }
 

@@ -89,12 +89,13 @@ func (s *Store) concerned(t store.Settlement) []*book {
 		{&s.redemptions, owner},
 		{&s.redemptions, t.ReservationID},
 		{&s.orders, t.Event.OrderID},
-		{&s.orderSessions, t.Event.SessionID},
 	} {
 		if b, known := place.in.get(place.key); known {
 			books = append(books, b)
 		}
 	}
+	having, _ := s.orderSessions.get(t.Event.SessionID)
+	books = append(books, having...)
 	if t.Event.Kind == redemption.SessionCompleted && t.CouponID != "" {
 		books = append(books, s.anyBook(t.CouponID))
 	}
@@ -154,17 +155,30 @@ func (s *Store) payment(b *book, t store.Settlement) (redemption.Redemption, err
 }
 
 // orderConcerned finds the order that an event of a session is about: the one that
-// it names, or that which has the session.
+// it names, or of those that have the session the one that was changed last.
 func orderConcerned(books []*book, e redemption.Event) (*book, string) {
 	for _, b := range books {
 		if _, known := b.orders[e.OrderID]; known {
 			return b, e.OrderID
 		}
 	}
+	var in *book
+	var last store.Order
 	for _, b := range books {
-		if id, known := b.orderSessions[e.SessionID]; known {
-			return b, id
+		for _, id := range b.orderSessions[e.SessionID] {
+			if o := b.orders[id]; in == nil || changedLater(o, last) {
+				in, last = b, o
+			}
 		}
 	}
-	return nil, ""
+	return in, last.ID
+}
+
+// changedLater reports whether o was changed after p; of two that were changed at one
+// instant, whether it is the newer one.
+func changedLater(o, p store.Order) bool {
+	if c := o.UpdatedAt.Compare(p.UpdatedAt); c != 0 {
+		return c > 0
+	}
+	return inOrder(o.CreatedAt, o.ID, p.CreatedAt, p.ID) > 0
 }

@@ -47,10 +47,10 @@ type Store struct {
 	redemptions index[*book]
 	orders      index[*book]
 	// sessions tells which redemption has a session, if any, and orderSessions in which
-	// book it was last attached to an order. Who has a session changes under the lock of
-	// the redemption's book.
+	// books orders have it, nearly always in one. Who has a session changes under the lock
+	// of the redemption's book.
 	sessions      index[string]
-	orderSessions index[*book]
+	orderSessions index[[]*book]
 	// plain holds the orders without a coupon, spread by customer.
 	plain [stripes]*book
 }

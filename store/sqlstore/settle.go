@@ -12,8 +12,9 @@ const (
 	// The completed redemption of a session comes first.
 	redemptionBySession = `SELECT ` + redemptionColumns + ` FROM {coupon_redemptions} r
 	WHERE r.session_id = ? AND r.session_id <> '' ORDER BY CASE r.state WHEN 'completed' THEN 0 ELSE 1 END, r.created_at LIMIT 1`
+	// Of several the one that was changed last.
 	orderBySession = `SELECT ` + orderColumns + ` FROM {orders} o
-	WHERE o.session_id = ? AND o.session_id <> '' ORDER BY o.created_at LIMIT 1`
+	WHERE o.session_id = ? AND o.session_id <> '' ORDER BY o.updated_at DESC, o.created_at DESC, o.id DESC LIMIT 1`
 	// What a settlement is usually about: the redemption and the order that it names,
 	// when no other redemption has the session.
 	namedTogether = `SELECT ` + redemptionColumns + `, ` + orderColumns + ` FROM {coupon_redemptions} r JOIN {orders} o ON o.id = ?

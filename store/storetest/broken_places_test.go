@@ -1,6 +1,7 @@
 package storetest_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -65,6 +66,7 @@ func brokenPlaces() map[string]subject {
 			}}
 		}, []string{"orders by key"}},
 		"uses over the limit are not counted": {overLimitFree, []string{"payment after release"}},
+		"a session is of its first order":     {firstOfSession, []string{"a session of several orders"}},
 		"a reservation brings any session": {func(in store.Store) *faulty {
 			return &faulty{Store: in, reserve: func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
 				got, err := in.Reserve(ctx, r)
@@ -147,5 +149,22 @@ func pendingFree(in store.Store) *faulty {
 func overLimitFree(in store.Store) *faulty {
 	return &faulty{Store: in, reserve: func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
 		return withRoom(ctx, in, r, func(r redemption.Redemption) bool { return r.OverLimit })
+	}}
+}
+
+// firstOfSession settles the order to which a session was attached first.
+func firstOfSession(in store.Store) *faulty {
+	var first memory[string]
+	return &faulty{Store: in, attachSession: func(ctx context.Context, a store.Attachment) (store.Order, error) {
+		o, err := in.AttachSession(ctx, a)
+		if err == nil {
+			first.change(a.SessionID, func(id string) string { return cmp.Or(id, o.ID) })
+		}
+		return o, err
+	}, settle: func(ctx context.Context, t store.Settlement) (store.Settled, error) {
+		if id, known := first.get(t.Event.SessionID); known && t.Event.OrderID == "" {
+			t.Event.OrderID = id
+		}
+		return in.Settle(ctx, t)
 	}}
 }

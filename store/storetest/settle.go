@@ -22,6 +22,7 @@ func settleClauses() []clause {
 		{"settle takes events of sessions", "Event is of one of the kinds SessionCompleted, SessionUnpaid, PaymentFailed and SessionExpired, and names the session; anything else is redemption.ErrIllegal and changes nothing", settleTakesEventsOfSessions},
 		{"events about nothing", "an event that changes nothing, or that concerns nothing in the store, is no error", eventsAboutNothing},
 		{"settle an order without a coupon", "Settle applies the event to the order of the session, also where there is no redemption", settlePlainOrder},
+		{"a session of several orders", "the order is the one that the event names, else the session's; of several that have the session it is the one that was changed last", sessionOfSeveralOrders},
 	}
 }
 
@@ -348,4 +349,50 @@ func settlePlainOrder(p *probe) {
 		}
 	}
 	same(p, p.redemptions(store.RedemptionList{}), nil, "the list of redemptions")
+}
+
+// sessionOfSeveralOrders gives one session to orders of one customer, then to those of
+// two, and tells of it without naming an order.
+func sessionOfSeveralOrders(p *probe) {
+	for _, second := range []string{"ann", "bob"} {
+		for last := range 2 {
+			var orders [2]store.Order
+			for i, customer := range []string{"ann", second} {
+				o, _, err := p.s.CreateOrder(p.Context(), p.plain(customer, p.key()))
+				p.ok(err, "CreateOrder")
+				orders[i] = o
+			}
+			session := p.session()
+			p.attachAt(orders[1-last].ID, session, 600)
+			orders[last] = p.attachAt(orders[last].ID, session, 601)
+			other := p.attachAt(orders[1-last].ID, session, 602) // which it has
+			for _, kind := range []redemption.EventKind{redemption.SessionUnpaid, redemption.SessionCompleted, redemption.SessionCompleted} {
+				event := p.settlement(kind, store.Reserved{}, session)
+				want := orders[last].After(event.Event)
+				same(p, p.settle(event).Order, want, "the order of %q", kind)
+				same(p, p.order(want.ID), want, "the order that was changed last, after %q", kind)
+				same(p, p.order(other.ID), other, "the order that was changed before, after %q", kind)
+				orders[last] = want
+			}
+		}
+	}
+	p.sessionThatWasLeft()
+}
+
+// sessionThatWasLeft gives the session that a reservation has left to another one.
+func (p *probe) sessionThatWasLeft() {
+	p.Helper()
+	c := p.coupon()
+	left, next := p.opened(c, "ann"), p.reserve(c, "ann")
+	_, err := p.s.TakeOver(p.Context(), p.takeOver(c, left.Redemption, p.key()))
+	p.ok(err, "TakeOver")
+	next.Order = p.attachAt(next.Order.ID, left.Order.SessionID, 900)
+	left = p.reread(left)
+	paid := p.settlement(redemption.SessionCompleted, store.Reserved{}, next.Order.SessionID)
+	paid.Event.At = at(901)
+	settled := p.settle(paid)
+	same(p, settled.Redemption.ID, next.Redemption.ID, "the redemption of a session that another one has left")
+	same(p, settled.Order, next.Order.After(paid.Event), "the order of that redemption")
+	same(p, p.reread(left), left, "the reservation that has left the session, and its order")
+	p.invariants()
 }

@@ -191,7 +191,15 @@ func attachment(orderID, sessionID string) store.Attachment {
 
 func (p *probe) attach(orderID, sessionID string) store.Order {
 	p.Helper()
-	o, err := p.s.AttachSession(p.Context(), attachment(orderID, sessionID))
+	return p.attachAt(orderID, sessionID, 600)
+}
+
+// attachAt attaches the session at an instant of the suite's calendar.
+func (p *probe) attachAt(orderID, sessionID string, seconds int) store.Order {
+	p.Helper()
+	a := attachment(orderID, sessionID)
+	a.At = at(seconds)
+	o, err := p.s.AttachSession(p.Context(), a)
 	p.ok(err, "AttachSession")
 	return o
 }
