@@ -104,8 +104,8 @@ type Redemptions interface {
 	//   - A key that the customer used before returns the first result, Replayed,
 	//     whatever has become of it and whether or not a place is left now. When the
 	//     first request was another one (another coupon, another fingerprint of the
-	//     order, an order where there was none) it is ErrKeyReused. Nothing else is
-	//     compared: prices may have changed meanwhile.
+	//     order, an order where there was none, a payment that Settle has recorded) it
+	//     is ErrKeyReused. Nothing else is compared: prices may have changed meanwhile.
 	//   - A reservation by points returns, Replayed, the one that the customer holds
 	//     for this coupon already and has not yet taken into a checkout. That does
 	//     not use the key up: when the one held is gone, the key reserves anew.
@@ -137,7 +137,9 @@ type Redemptions interface {
 	// coupon, is recorded as a new redemption, redemption.FromPayment, with NewID for
 	// its ID and key, over the limit if no place is left: the customer has paid. A
 	// payment of an unknown customer takes no place of a customer, and a coupon that is
-	// gone has no limits. A NewID that another redemption has is ErrConflict.
+	// gone has no limits. A NewID that another redemption has for its ID, or one of the
+	// same customer for its key, is ErrConflict: with another NewID the payment is
+	// recorded.
 	//
 	// An event that changes nothing, or that concerns nothing in the store, is no
 	// error; one of another kind, or a payment that names no session, is an error that

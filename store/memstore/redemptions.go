@@ -53,7 +53,7 @@ func (s *Store) Reserve(ctx context.Context, r store.Reservation) (store.Reserve
 		s.putOrder(b, reserved.Order)
 	}
 	s.put(b, record)
-	s.keyed.put(keyOf(record.CustomerID, record.Key), use{book: b, orderID: record.OrderID, reservationID: record.ID})
+	s.keyed.put(keyOf(record.CustomerID, record.Key), use{book: b, orderID: record.OrderID, reservationID: record.ID, ofRecord: true})
 	return reserved, nil
 }
 
@@ -111,6 +111,9 @@ func (u use) replay(couponID string, asked *store.Order) (store.Reserved, error)
 	order := u.book.orders[u.orderID]
 	record := u.book.records[u.reservationID]
 	same := record.CouponID == couponID && (asked == nil) == order.IsZero()
+	if asked == nil { // a payment, which has no order either, is no exchange of points
+		same = same && record.Origin == redemption.FromPoints
+	}
 	if asked != nil && !order.IsZero() {
 		same = same && order.Fingerprint == asked.Fingerprint
 	}

@@ -19,6 +19,11 @@ func (s *Store) Settle(ctx context.Context, t store.Settlement) (store.Settled, 
 		return store.Settled{}, &redemption.TransitionError{ID: t.ReservationID, Kind: t.Event.Kind, Cause: redemption.ErrIllegal}
 	}
 	t.Event = storedEvent(t.Event)
+	if t.Event.Kind == redemption.SessionCompleted && t.CouponID != "" { // it may use NewID as the customer's key
+		customer, _ := s.customers.of(t.CustomerID)
+		customer.Lock()
+		defer customer.Unlock()
+	}
 	for {
 		settled, moved, err := s.settle(t)
 		if !moved {
@@ -60,6 +65,9 @@ func (s *Store) settle(t store.Settlement) (settled store.Settled, moved bool, e
 	}
 	if settled.Redemption, settled.Changed = after, after != before; settled.Changed {
 		s.put(b, after)
+	}
+	if before.ID == "" && after.ID != "" {
+		s.keyed.add(keyOf(after.CustomerID, after.Key), use{book: b, reservationID: after.ID, ofRecord: true})
 	}
 	if in != nil {
 		order, changed := s.advance(in, orderID, t.Event)
@@ -147,6 +155,9 @@ func (s *Store) payment(b *book, t store.Settlement) (redemption.Redemption, err
 	}
 	if err := r.Validate(); err != nil {
 		return redemption.Redemption{}, err
+	}
+	if used, known := s.keyed.get(keyOf(r.CustomerID, r.Key)); known && used.ofRecord {
+		return redemption.Redemption{}, fmt.Errorf("key %s of customer %s was used: %w", r.Key, r.CustomerID, store.ErrConflict)
 	}
 	if !s.redemptions.add(r.ID, b) {
 		return redemption.Redemption{}, fmt.Errorf("redemption %s exists already: %w", r.ID, store.ErrConflict)

@@ -71,12 +71,14 @@ type listing struct {
 	book      *book
 }
 
-// use is what an idempotency key was used for: an order, or a reservation by
-// points.
+// use is what an idempotency key was used for: an order, a reservation by points, or a
+// payment for which there was no reservation.
 type use struct {
 	book          *book
 	orderID       string
 	reservationID string
+	// ofRecord tells that the redemption was made with the key, and not the order alone.
+	ofRecord bool
 }
 
 var _ store.Store = (*Store)(nil)

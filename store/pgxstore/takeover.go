@@ -92,8 +92,12 @@ func (s *Store) firstResult(ctx context.Context, asked store.Reservation) (store
 	if first.Redemption.ID == "" && first.Order.IsZero() {
 		return store.Reserved{}, fmt.Errorf("key %q of customer %s: %w", key, customer, store.ErrNotFound)
 	}
-	same := first.Redemption.CouponID == asked.Redemption.CouponID && (asked.Order == nil) == first.Order.IsZero() &&
-		(asked.Order == nil || asked.Order.Fingerprint == first.Order.Fingerprint)
+	same := first.Redemption.CouponID == asked.Redemption.CouponID && (asked.Order == nil) == first.Order.IsZero()
+	if asked.Order == nil { // a payment, which has no order either, is no exchange of points
+		same = same && first.Redemption.Origin == redemption.FromPoints
+	} else {
+		same = same && asked.Order.Fingerprint == first.Order.Fingerprint
+	}
 	if !same {
 		return store.Reserved{}, fmt.Errorf("key %q of customer %s: %w", key, customer, store.ErrKeyReused)
 	}

@@ -33,13 +33,13 @@ func (s *Store) CreateOrder(ctx context.Context, o store.Order) (stored store.Or
 		if err != nil {
 			return err
 		}
-		if used.ID != "" {
-			return store.ErrKeyReused
+		if used.ID == "" {
+			inserted, err := t.insert(ctx, insertOrder, order.values...)
+			if replayed = err == nil && !inserted; !replayed {
+				return err
+			}
 		}
-		inserted, err := t.insert(ctx, insertOrder, order.values...)
-		if replayed = err == nil && !inserted; !replayed {
-			return err
-		}
+		replayed = true
 		_, first, err = t.replay(ctx, order.CustomerID, order.Key, "", order.Fingerprint,
 			fmt.Errorf("order %s exists already: %w", order.ID, store.ErrConflict))
 		return err

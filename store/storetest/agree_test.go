@@ -35,7 +35,7 @@ func TestAgreeNotices(t *testing.T) {
 		"the session comes before the coupon", "the first mirror stays", "totals stop early", "pending points take no place",
 		"a key of points is for any coupon", "prices are part of a request", "a transition may be of a session", "ended orders have lost their key",
 		"a list that was given before is not written", "deleted IDs are free", "deleted IDs stay claimed", "the code comes before the ID", "the owner of a code is told",
-		"a reservation brings any session", "a transition to a taken session is ignored",
+		"a reservation brings any session", "a transition to a taken session is ignored", "payments mind no key", "a payment leaves its key free",
 		"a session is of its first order",
 	} {
 		beyond[name] = true

@@ -86,6 +86,15 @@ func brokenPlaces() map[string]subject {
 				return r, err
 			}}
 		}, []string{"a transition to the session of another"}},
+		"payments mind no key": {settling(func(ctx context.Context, in store.Store, t store.Settlement) (store.Settled, error) {
+			settled, err := in.Settle(ctx, t)
+			if _, unknown := in.Redemption(ctx, t.NewID); errors.Is(err, store.ErrConflict) && unknown != nil {
+				t.NewID += "'"
+				return in.Settle(ctx, t)
+			}
+			return settled, err
+		}), []string{"payment with a used ID"}},
+		"a payment leaves its key free": {keysOfPayments, []string{"payment with a used ID"}},
 		"a take-over needs a place": {func(in store.Store) *faulty {
 			return &faulty{Store: in, takeOver: func(ctx context.Context, t store.TakeOver) (store.Reserved, error) {
 				if c, err := in.Coupon(ctx, t.Order.CouponID); err == nil && c.Limits.MaxUses > 0 && c.UsedCount+c.ReservedCount > c.Limits.MaxUses {
@@ -166,5 +175,17 @@ func firstOfSession(in store.Store) *faulty {
 			t.Event.OrderID = id
 		}
 		return in.Settle(ctx, t)
+	}}
+}
+
+// keysOfPayments lets an exchange of points have the key of a payment.
+func keysOfPayments(in store.Store) *faulty {
+	return &faulty{Store: in, reserve: func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+		got, err := in.Reserve(ctx, r)
+		paid, unknown := in.Redemption(ctx, r.Redemption.Key)
+		if errors.Is(err, store.ErrKeyReused) && r.Order == nil && unknown == nil && paid.Origin == redemption.FromPayment {
+			return store.Reserved{Redemption: paid, Replayed: true}, nil
+		}
+		return got, err
 	}}
 }

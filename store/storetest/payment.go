@@ -15,7 +15,7 @@ func paymentClauses() []clause {
 		{"payment of nobody", "a payment whose customer is not known takes a place of the coupon, and none of a customer", paymentOfNobody},
 		{"payment without a reservation in a race", "a payment that is delivered many times at once is recorded once, whatever ID each delivery brings", paymentInARace},
 		{"payment of a deleted coupon", "a reservation made in time completes even if the coupon is deleted before the payment arrives, and a payment for a coupon that is gone is recorded", paymentOfADeletedCoupon},
-		{"payment with a used ID", "a new record never takes the place of another", paymentWithAUsedID},
+		{"payment with a used ID", "a NewID that another redemption has, for its ID or as the same customer's key, is ErrConflict; the record's key is used", paymentWithAUsedID},
 	}
 }
 
@@ -191,6 +191,55 @@ func paymentWithAUsedID(p *probe) {
 	p.counts(c.ID, 0, 1)
 	paid.NewID = "rsv_new"
 	same(p, p.settle(paid).Redemption, payment(paid, false), "the redemption under an ID of its own")
+	p.invariants()
+	p.paymentWithAUsedKey()
+}
+
+// paymentWithAUsedKey pays under IDs that were used as keys.
+func (p *probe) paymentWithAUsedKey() {
+	p.Helper()
+	c, costing := p.coupon(), p.coupon(forPoints)
+	ordered, exchanged := p.place(p.checkout(c, "ann", "ordered")), p.place(p.exchange(costing, "ann", "exchanged"))
+	plain, _, err := p.s.CreateOrder(p.Context(), p.plain("ann", "plain"))
+	p.ok(err, "CreateOrder")
+	paid := p.settlement(redemption.SessionCompleted, store.Reserved{
+		Redemption: redemption.Redemption{CouponID: costing.ID, CustomerID: "ann"},
+	}, p.session())
+	for _, used := range []redemption.Redemption{ordered.Redemption, exchanged.Redemption} {
+		paid.NewID = used.Key
+		_, err := p.s.Settle(p.Context(), paid)
+		p.fails(err, store.ErrConflict, "Settle of a payment with the key %q of another redemption of the customer", used.Key)
+		same(p, p.redemption(used.ID), used, "the redemption of the key %q", used.Key)
+	}
+	p.counts(costing.ID, 0, 1)
+	others := p.settlement(redemption.SessionCompleted, store.Reserved{
+		Redemption: redemption.Redemption{CouponID: costing.ID, CustomerID: "bob"},
+	}, p.session())
+	others.NewID = "ordered"
+	same(p, p.settle(others).Redemption, payment(others, false), "the redemption under a key of another customer")
+	paid.NewID = "anew"
+	same(p, p.settle(paid).Redemption, payment(paid, false), "the redemption under a new ID")
+
+	for what, r := range map[string]store.Reservation{
+		"for an order": p.checkout(c, "ann", "anew"), "by points": p.exchange(costing, "ann", "anew"),
+	} {
+		_, err := p.s.Reserve(p.Context(), r)
+		p.fails(err, store.ErrKeyReused, "Reserve %s with the key of a payment", what)
+	}
+	_, _, err = p.s.CreateOrder(p.Context(), p.plain("ann", "anew"))
+	p.fails(err, store.ErrKeyReused, "CreateOrder with the key of a payment")
+	_, err = p.s.TakeOver(p.Context(), p.takeOver(c, ordered.Redemption, "anew"))
+	p.fails(err, store.ErrKeyReused, "TakeOver with the key of a payment")
+
+	paid = p.settlement(redemption.SessionCompleted, store.Reserved{
+		Redemption: redemption.Redemption{CouponID: c.ID, CustomerID: "ann"},
+	}, p.session())
+	paid.NewID = "plain" // that of an order without a redemption, which keeps it
+	p.settle(paid)
+	again, replayed, err := p.s.CreateOrder(p.Context(), p.plain("ann", "plain"))
+	p.ok(err, "CreateOrder with a key that an order and a payment have")
+	same(p, replayed, true, "whether the order was replayed")
+	same(p, again, plain, "the order of the key")
 	p.invariants()
 }
 
