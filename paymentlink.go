@@ -38,8 +38,12 @@ func ParseLinkMode(text string) (LinkMode, error) {
 			return m, nil
 		}
 	}
-	return 0, &pricing.ValidationError{Fields: []pricing.FieldError{{
-		Field: "mode", Code: pricing.FieldUnknown, Message: "must be subscription or product",
+	return 0, modeFault(pricing.FieldUnknown)
+}
+
+func modeFault(code pricing.FieldCode) error {
+	return &pricing.ValidationError{Fields: []pricing.FieldError{{
+		Field: "mode", Code: code, Message: "must be subscription or product",
 	}}}
 }
 
@@ -48,7 +52,7 @@ func ParseLinkMode(text string) (LinkMode, error) {
 type PaymentLinkRequest struct {
 	// CheckoutRequest; its Cart and Expected are of subscription mode only.
 	CheckoutRequest
-	// Mode tells whether Cart (subscription) or Amount (product) is sold.
+	// Mode tells whether Cart (subscription) or Amount (product) is sold. It is required.
 	Mode LinkMode
 	// Amount is what the customer pays in product mode: greater than 0, and already
 	// discounted by the caller.
@@ -69,8 +73,10 @@ func (s *Service) PaymentLink(ctx context.Context, r PaymentLinkRequest) (c Chec
 	}
 	attempt := Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, OpPaymentLink, &attempt, &err)()
-	_, err = ParseLinkMode(r.Mode.String())
-	return Checkout{}, err
+	if r.Mode == 0 {
+		return Checkout{}, modeFault(pricing.FieldRequired)
+	}
+	return Checkout{}, modeFault(pricing.FieldUnknown)
 }
 
 func (s *Service) productLink(ctx context.Context, r PaymentLinkRequest) (c Checkout, err error) {

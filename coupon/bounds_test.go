@@ -95,7 +95,7 @@ func TestAnEmptyDraft(t *testing.T) {
 	_, err := coupon.New(coupon.Draft{}, creation)
 	want := map[string]pricing.FieldCode{
 		"code": pricing.FieldRequired, "name": pricing.FieldRequired,
-		"discountType": pricing.FieldRequired, "discountValue": pricing.FieldTooSmall,
+		"discountType": pricing.FieldRequired, "discountValue": pricing.FieldRequired,
 	}
 	if diff := cmp.Diff(want, fieldCodes(t, err)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

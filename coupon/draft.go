@@ -23,7 +23,9 @@ type Draft struct {
 	// DiscountType is required.
 	DiscountType pricing.DiscountType
 	// DiscountValue is a percentage (12.5; at most 100, at most 4 decimals) or an
-	// amount in major units of Currency (12.50; at most its decimals).
+	// amount in major units of Currency (12.50; at most its decimals). The zero value
+	// of its type, which decimal.Zero is, is none and refused as required; a 0 that was
+	// read or computed is refused as too small.
 	DiscountValue decimal.Decimal
 	// Currency is an ISO 4217 code; empty is the default of [Creation].
 	Currency string
@@ -166,6 +168,8 @@ func draftCurrency(code string, fallback pricing.Currency) (pricing.Currency, er
 func draftDiscount(kind pricing.DiscountType, value decimal.Decimal, c pricing.Currency, faults *pricing.ValidationError) pricing.Discount {
 	discount, err := pricing.Discount{}, error(nil)
 	switch {
+	case !given(value):
+		faults.Add("discountValue", pricing.FieldRequired, "a discount value is required")
 	case kind == pricing.Percentage:
 		var percent pricing.Percent
 		percent, err = pricing.PercentFromDecimal(value)
@@ -187,6 +191,10 @@ func draftDiscount(kind pricing.DiscountType, value decimal.Decimal, c pricing.C
 	}
 	return discount
 }
+
+// given tells a decimal from the zero value of its type, which no decimal is that was
+// read or computed, not even a 0.
+func given(d decimal.Decimal) bool { return d != decimal.Decimal{} }
 
 // minimum reads a minimum purchase in minor units. Without a currency, which has a
 // fault of its own then, only the sign is checked.

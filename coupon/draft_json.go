@@ -13,8 +13,9 @@ import (
 // UnmarshalJSON reads the fields by their names in contract section 7. Amounts and
 // percentages are JSON strings or numbers, read exactly. Unknown and malformed
 // fields are all named in one [*pricing.ValidationError], and beside them what [New]
-// would refuse in the other fields; after an error d is as it was. The text is read
-// field by field, so that its length is the caller's to bound.
+// would refuse in the other fields; after an error d is as it was. A required field
+// that is absent or null is left for New to refuse. The text is read field by field, so
+// that its length is the caller's to bound.
 func (d *Draft) UnmarshalJSON(data []byte) error {
 	var draft Draft
 	err := strictjson.Object(data, map[string]any{
@@ -79,7 +80,7 @@ func (d Draft) MarshalJSON() ([]byte, error) {
 		Code              string               `json:"code"`
 		Name              string               `json:"name"`
 		DiscountType      pricing.DiscountType `json:"discountType,omitzero"`
-		DiscountValue     string               `json:"discountValue"`
+		DiscountValue     string               `json:"discountValue,omitzero"`
 		Currency          string               `json:"currency,omitzero"`
 		Description       string               `json:"description,omitzero"`
 		AppliesTo         AppliesTo            `json:"appliesTo,omitzero"`
@@ -95,10 +96,18 @@ func (d Draft) MarshalJSON() ([]byte, error) {
 		StartsAt          Moment               `json:"startsAt,omitzero"`
 		ExpiresAt         Moment               `json:"expiresAt,omitzero"`
 	}{
-		d.Code, d.Name, d.DiscountType, d.DiscountValue.String(), d.Currency, d.Description,
+		d.Code, d.Name, d.DiscountType, orAbsent(d.DiscountValue), d.Currency, d.Description,
 		d.AppliesTo, d.PlanIDs, d.DeviceIDs, d.AccessoryIDs, d.Distribution, d.AllowedUserEmails,
 		d.PointsRequired, d.MaxUses, d.MaxUsesPerUser, orEmpty(d.MinPurchase), d.StartsAt, d.ExpiresAt,
 	})
+}
+
+// orAbsent returns the decimal as text, and nothing for one that is not given.
+func orAbsent(d decimal.Decimal) string {
+	if !given(d) {
+		return ""
+	}
+	return d.String()
 }
 
 // orEmpty returns the decimal as text, and nothing for 0.

@@ -38,7 +38,11 @@ var breakages = map[string][]struct {
 		{"discountType", "required", func(d *coupon.Draft) { d.DiscountType = 0 }},
 		{"discountType", "unknown", func(d *coupon.Draft) { d.DiscountType = 7 }},
 	},
-	"value":    {{"discountValue", "too_small", func(d *coupon.Draft) { d.DiscountValue = decimal.New(-1, 0) }}},
+	"value": {
+		{"discountValue", "too_small", func(d *coupon.Draft) { d.DiscountValue = decimal.New(-1, 0) }},
+		{"discountValue", "too_small", func(d *coupon.Draft) { d.DiscountValue = decimal.New(0, 0) }},
+		{"discountValue", "required", func(d *coupon.Draft) { d.DiscountValue = decimal.Zero }},
+	},
 	"currency": {{"currency", "unknown", func(d *coupon.Draft) { d.Currency = "EUX" }}},
 	"plans":    {{"planIds[1]", "required", func(d *coupon.Draft) { d.AppliesTo, d.PlanIDs = coupon.Subscription, []string{"a", ""} }}},
 	"devices":  {{"deviceIds[0]", "malformed", func(d *coupon.Draft) { d.DeviceIDs = []string{"\n"} }}},

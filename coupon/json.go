@@ -108,6 +108,7 @@ type couponReader struct {
 	startsAt, expiresAt    Moment
 	createdAt, updatedAt   Moment
 	active                 Optional[bool]
+	revision               Optional[int64]
 	plans, devices, extras []string
 }
 
@@ -121,7 +122,7 @@ func (r *couponReader) targets() map[string]any {
 		"minPurchase": (*exact)(&r.minPurchase), "startsAt": &r.startsAt, "expiresAt": &r.expiresAt,
 		"active": &r.active, "usedCount": &r.UsedCount, "reservedCount": &r.ReservedCount,
 		"processorCouponId": &r.Mirror.CouponID, "promotionCodeId": &r.Mirror.PromotionCodeID,
-		"createdAt": &r.createdAt, "updatedAt": &r.updatedAt, "revision": &r.Revision,
+		"createdAt": &r.createdAt, "updatedAt": &r.updatedAt, "revision": &r.revision,
 	}
 }
 
@@ -149,13 +150,32 @@ func (r *couponReader) coupon(faults *pricing.ValidationError) Coupon {
 		}
 		*at.to = at.from.Start(nil)
 	}
-	active, given := r.active.Value()
-	if !given {
-		faults.Add("active", pricing.FieldRequired, "must be true or false")
-	}
+	r.required(faults)
+	c.Revision, _ = r.revision.Value()
 	c.State = Inactive
-	if active {
+	if active, _ := r.active.Value(); active {
 		c.State = Active
 	}
 	return c
+}
+
+// required adds the fields whose absence could pass for a value that is wrong.
+func (r *couponReader) required(faults *pricing.ValidationError) {
+	_, activity := r.active.Value()
+	_, revised := r.revision.Value()
+	for _, member := range [...]struct {
+		field   string
+		given   bool
+		message string
+	}{
+		{"id", r.ID != "", "an ID is required"},
+		{"appliesTo", r.Scope.AppliesTo != 0, "must be ALL, SUBSCRIPTION, PRODUCT or SPECIFIC"},
+		{"distribution", r.Distribution != 0, "must be GENERAL, POINTS_REDEEMABLE or USER_SPECIFIC"},
+		{"active", activity, "must be true or false"},
+		{"revision", revised, "a revision is required"},
+	} {
+		if !member.given {
+			faults.Add(member.field, pricing.FieldRequired, member.message)
+		}
+	}
 }

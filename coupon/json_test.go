@@ -154,15 +154,22 @@ func TestReadingACouponIsStrict(t *testing.T) {
 	}{
 		"unknown field":          {`"revision":3`, `"revision":3,"state":"active"`, map[string]pricing.FieldCode{"state": "unknown"}},
 		"another letter case":    {`"revision"`, `"Revision"`, map[string]pricing.FieldCode{"Revision": "unknown"}},
-		"no ID":                  {`"id":"cpn_1",`, ``, map[string]pricing.FieldCode{"id": "malformed"}},
+		"no ID":                  {`"id":"cpn_1",`, ``, map[string]pricing.FieldCode{"id": "required"}},
+		"an ID that is none":     {`"cpn_1"`, `"1"`, map[string]pricing.FieldCode{"id": "malformed"}},
 		"no word on active":      {`"active":true,`, ``, map[string]pricing.FieldCode{"active": "required"}},
 		"null for active":        {`"active":true`, `"active":null`, map[string]pricing.FieldCode{"active": "required"}},
 		"a malformed code":       {`"TEN"`, `"T N"`, map[string]pricing.FieldCode{"code": "malformed"}},
 		"no code":                {`"TEN"`, `""`, map[string]pricing.FieldCode{"code": "required"}},
-		"no revision":            {`,"revision":3`, ``, map[string]pricing.FieldCode{"revision": "too_small"}},
+		"no revision":            {`,"revision":3`, ``, map[string]pricing.FieldCode{"revision": "required"}},
+		"null for a revision":    {`"revision":3`, `"revision":null`, map[string]pricing.FieldCode{"revision": "required"}},
+		"revision 0":             {`"revision":3`, `"revision":0`, map[string]pricing.FieldCode{"revision": "too_small"}},
+		"no scope":               {`"appliesTo":"PRODUCT",`, ``, map[string]pricing.FieldCode{"appliesTo": "required"}},
+		"null for who may use":   {`"distribution":"USER_SPECIFIC"`, `"distribution":null`, map[string]pricing.FieldCode{"distribution": "required"}},
 		"an unknown currency":    {`"EUR"`, `"EUX"`, map[string]pricing.FieldCode{"currency": "unknown"}},
 		"no currency":            {`"EUR"`, `""`, map[string]pricing.FieldCode{"currency": "required"}},
 		"an impossible discount": {`"12.50"`, `"12.505"`, map[string]pricing.FieldCode{"discountValue": "too_many_decimals"}},
+		"no discount value":      {`"discountValue":"12.50",`, ``, map[string]pricing.FieldCode{"discountValue": "required"}},
+		"a discount of 0":        {`"12.50"`, `0`, map[string]pricing.FieldCode{"discountValue": "too_small"}},
 		"no discount type":       {`"FIXED_AMOUNT"`, `null`, map[string]pricing.FieldCode{"discountType": "required"}},
 		"a negative count":       {`"usedCount":7,"reservedCount":1`, `"usedCount":-7,"reservedCount":-1`, map[string]pricing.FieldCode{"usedCount": "too_small", "reservedCount": "too_small"}},
 		"a limit of 0":           {`"maxUses":100`, `"maxUses":0`, map[string]pricing.FieldCode{"maxUses": "too_small"}},
@@ -210,6 +217,41 @@ func TestADraftInJSON(t *testing.T) {
 	}
 }
 
+// Contract section 7: what is not given is required, and is no wrong value.
+func TestWhatADraftDoesNotGiveIsRequired(t *testing.T) {
+	t.Parallel()
+	for _, field := range []string{"code", "name", "discountType", "discountValue"} {
+		for _, kind := range []pricing.DiscountType{pricing.Percentage, pricing.FixedAmount} {
+			draft := map[string]any{"code": "TEN", "name": "Ten", "discountType": kind, "discountValue": "10"}
+			for how, spoil := range map[string]func(){
+				"absent": func() { delete(draft, field) }, "null": func() { draft[field] = nil },
+				"absent beside an unknown field": func() { delete(draft, field); draft["surprise"] = 1 },
+			} {
+				spoil()
+				text, err := json.Marshal(draft)
+				require.NoError(t, err)
+				var read coupon.Draft
+				if err = read.UnmarshalJSON(text); err == nil {
+					_, err = coupon.New(read, creation)
+				}
+				want := map[string]pricing.FieldCode{field: "required"}
+				if draft["surprise"] != nil {
+					want["surprise"] = "unknown"
+					delete(draft, "surprise")
+				}
+				if diff := cmp.Diff(want, fieldCodes(t, err)); diff != "" {
+					t.Errorf("%s of %s is %s (-want +got):\n%s", field, kind, how, diff)
+				}
+			}
+		}
+	}
+	data, err := json.Marshal(coupon.Draft{Code: "TEN", Name: "Ten", DiscountType: pricing.Percentage})
+	require.NoError(t, err)
+	if want := `{"code":"TEN","name":"Ten","discountType":"PERCENTAGE"}`; string(data) != want {
+		t.Errorf("a draft without a value is %s", data)
+	}
+}
+
 func TestEveryFaultOfADraftInJSONIsNamed(t *testing.T) {
 	t.Parallel()
 	got := ten()
@@ -245,7 +287,7 @@ func TestFaultsOfFormHideNoFaultsOfRule(t *testing.T) {
 		`{"code":5,"name":"","discountType":"PERCENTAGE","discountValue":"1000"}`: {
 			"code": "malformed", "name": "required", "discountValue": "too_large",
 		},
-		`{"surprise":1}`: {"surprise": "unknown", "code": "required", "name": "required", "discountType": "required", "discountValue": "too_small"},
+		`{"surprise":1}`: {"surprise": "unknown", "code": "required", "name": "required", "discountType": "required", "discountValue": "required"},
 		`{"code":"A","name":"A","discountType":5,"discountValue":"-1"}`: {"discountType": "malformed"},
 		`{"code":"A B","name":"A","discountType":"FIXED_AMOUNT","discountValue":"1.234","minPurchase":"-1","currency":5}`: {
 			"code": "malformed", "currency": "malformed", "minPurchase": "too_small",

@@ -28,7 +28,7 @@ func (c *cartRequest) targets() map[string]any {
 type lineRequest struct {
 	kind     pricing.LineKind
 	itemID   string
-	quantity int64
+	quantity *int64 // nil is not given
 }
 
 // UnmarshalJSON reads a line strictly.
@@ -70,26 +70,33 @@ func (a *API) cart(c cartRequest, faults *pricing.ValidationError) pricing.Cart 
 func (a *API) line(i int, l lineRequest, faults *pricing.ValidationError) pricing.Line {
 	path := func(field string) string { return fmt.Sprintf("lines[%d].%s", i, field) }
 	item, known := a.Catalog.Find(l.kind, l.itemID)
-	switch {
-	case l.kind == 0:
+	sold := l.kind != 0 && l.kind != pricing.Shipping
+	switch l.kind { //nolint:exhaustive // the others are sold
+	case 0:
 		faults.Add(path("kind"), pricing.FieldRequired, "must be plan, device or accessory")
-	case l.kind == pricing.Shipping:
+	case pricing.Shipping:
 		faults.Add(path("kind"), pricing.FieldNotAllowed, "shipping is chosen by shippingOptionId")
+	}
+	switch {
 	case l.itemID == "":
 		faults.Add(path("itemId"), pricing.FieldRequired, "an ID is required")
-	case !known:
+	case sold && !known:
 		faults.Add(path("itemId"), pricing.FieldUnknown, "there is no such "+l.kind.String())
 	}
+	line := pricing.Line{
+		ID: fmt.Sprintf("line-%d", i+1), Kind: l.kind, ItemID: l.itemID, UnitPrice: item.Price, Recurs: item.Recurs,
+	}
 	switch {
-	case l.quantity < 1:
+	case l.quantity == nil:
+		faults.Add(path("quantity"), pricing.FieldRequired, "a quantity is required")
+	case *l.quantity < 1:
 		faults.Add(path("quantity"), pricing.FieldTooSmall, "a quantity is at least 1")
-	case l.quantity > maxQuantity:
+	case *l.quantity > maxQuantity:
 		faults.Add(path("quantity"), pricing.FieldTooLarge, fmt.Sprintf("a quantity is at most %d", maxQuantity))
+	default:
+		line.Quantity = *l.quantity
 	}
-	return pricing.Line{
-		ID: fmt.Sprintf("line-%d", i+1), Kind: l.kind, ItemID: l.itemID, Quantity: l.quantity,
-		UnitPrice: item.Price, Recurs: item.Recurs,
-	}
+	return line
 }
 
 // needsShipping reports whether a cart has goods and no way for them to leave.
@@ -110,8 +117,11 @@ type totalsRequest struct {
 	subtotal, discount, shipping, total pricing.Number
 }
 
-// UnmarshalJSON reads the totals strictly.
+// UnmarshalJSON reads the totals strictly; null is none.
 func (t *totalsRequest) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		return nil
+	}
 	t.given = true
 	return strictjson.Object(data, map[string]any{
 		"subtotal": &t.subtotal, "discount": &t.discount, "shipping": &t.shipping, "total": &t.total,

@@ -62,7 +62,10 @@ func (a *API) searchCatalog(w http.ResponseWriter, r *http.Request) error {
 	q := query{r: r}
 	q.only("kind", "q")
 	kind, err := pricing.ParseLineKind(q.text("kind"))
-	if err != nil || kind == pricing.Shipping {
+	switch {
+	case q.text("kind") == "":
+		q.faults.Add("kind", pricing.FieldRequired, "must be plan, device or accessory")
+	case err != nil || kind == pricing.Shipping:
 		q.faults.Add("kind", pricing.FieldUnknown, "must be plan, device or accessory")
 	}
 	if err := q.faults.Err(); err != nil {

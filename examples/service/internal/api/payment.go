@@ -183,7 +183,7 @@ type linkView struct {
 // mode.
 type linkRequest struct {
 	cartRequest
-	mode     string
+	mode     *string // nil is not given
 	amount   pricing.Number
 	currency pricing.Currency
 }
@@ -197,8 +197,7 @@ func (a *API) paymentLink(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var faults pricing.ValidationError
-	mode, err := couponkit.ParseLinkMode(request.mode)
-	faults.Merge("", err)
+	mode := request.linkMode(&faults)
 	link := couponkit.PaymentLinkRequest{Mode: mode}
 	cancelPath := "/plans"
 	var cart pricing.Cart
@@ -228,6 +227,17 @@ func (a *API) paymentLink(w http.ResponseWriter, r *http.Request) error {
 	}
 	writeJSON(w, http.StatusCreated, linkView{SessionID: done.Session.ID, URL: done.Session.URL})
 	return nil
+}
+
+// linkMode tells which fields the request may have.
+func (request linkRequest) linkMode(faults *pricing.ValidationError) couponkit.LinkMode {
+	if request.mode == nil {
+		faults.Add("mode", pricing.FieldRequired, "must be subscription or product")
+		return 0
+	}
+	mode, err := couponkit.ParseLinkMode(*request.mode)
+	faults.Merge("", err)
+	return mode
 }
 
 // subscription is the cart of a subscription checkout: at least one plan, and what

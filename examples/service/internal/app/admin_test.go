@@ -304,7 +304,10 @@ func TestTheCatalogueIsSearched(t *testing.T) {
 	require.Len(t, found.list("items"), 2)
 	require.Equal(t, "phone-s", found.text("items.0.id"))
 	require.Empty(t, admin.get("/admin/catalog/search?kind=plan&q=phone").is(http.StatusOK).list("items"))
-	admin.get("/admin/catalog/search?kind=shipping").refused(http.StatusUnprocessableEntity, "invalid_input")
+	for query, want := range map[string]string{"": "required", "?kind=": "required", "?kind=shipping": "unknown", "?kind=Plan": "unknown"} {
+		a := admin.get("/admin/catalog/search"+query).refused(http.StatusUnprocessableEntity, "invalid_input")
+		require.Equal(t, map[string]string{"kind": want}, a.fields(), query)
+	}
 	catalog := w.browser(t).get("/catalog").is(http.StatusOK)
 	require.Equal(t, "€", catalog.text("currencySymbol"))
 	for _, kind := range []string{"plans", "devices", "accessories", "shippingOptions"} {

@@ -264,7 +264,7 @@ func TestPaymentLinks(t *testing.T) {
 		body object
 		want map[string]string
 	}{
-		"no mode":                  {object{"lines": []object{line("plan", "plus", 1)}}, map[string]string{"mode": "unknown"}},
+		"no mode":                  {object{"lines": []object{line("plan", "plus", 1)}}, map[string]string{"mode": "required"}},
 		"a price of its own":       {with(subscription, object{"amount": "1", "currency": "EUR"}), map[string]string{"amount": "not_allowed", "currency": "not_allowed"}},
 		"a subscription without":   {object{"mode": "subscription", "lines": []object{line("device", "watch", 1)}, "shippingOptionId": "pickup"}, map[string]string{"lines": "required"}},
 		"a product with lines":     {with(product, object{"lines": []object{line("plan", "plus", 1)}, "shippingOptionId": "pickup"}), map[string]string{"lines": "not_allowed", "shippingOptionId": "not_allowed"}},

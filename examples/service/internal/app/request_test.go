@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 )
@@ -193,4 +194,83 @@ func TestTheDocumentTellsWhatAPaymentLinkMayBe(t *testing.T) {
 	for _, change := range []object{{}, {"amount": "80"}, {"currency": "EUR"}, {"expected": object{}}} {
 		ann.agrees("POST", "/payment/payment-link", "", with(subscription, change))
 	}
+}
+
+// faulty sends a body whose faults are these and no other.
+func (b *browser) faulty(method, path string, body object, want map[string]string) {
+	b.t.Helper()
+	a := b.do(method, path, body).refused(http.StatusUnprocessableEntity, "invalid_input")
+	if diff := cmp.Diff(want, a.fields()); diff != "" {
+		b.t.Errorf("%s of %v (-want +got):\n%s", a.of, body, diff)
+	}
+}
+
+// lacking is the body in which a field is not given: it is absent, or null.
+func lacking(body object, field string) []object {
+	absent := with(body, nil)
+	delete(absent, field)
+	return []object{absent, with(body, object{field: nil})}
+}
+
+// TestWhatIsNotGivenIsRequired: contract section 7, of every call that needs a field.
+func TestWhatIsNotGivenIsRequired(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	admin, ann := w.as(t, "admin"), w.as(t, "ann")
+	draft := object{"code": "DRAFT", "name": "Draft", "discountType": "PERCENTAGE", "discountValue": "10"}
+	status := "/admin/coupon/" + admin.creates(object{"code": "SWITCHED"}).text("id") + "/status"
+	totals := object{"subtotal": "229.00", "discount": "0", "shipping": "0", "total": "229.00"}
+	checkout := object{"lines": []object{line("device", "watch", 1)}, "shippingOptionId": "pickup", "expected": totals}
+	for _, call := range []struct {
+		by           *browser
+		method, path string
+		body         object
+		fields       []string
+	}{
+		{admin, "POST", "/admin/coupon", draft, []string{"code", "name", "discountType", "discountValue"}},
+		{admin, "PATCH", status, object{"active": true}, []string{"active"}},
+		{ann, "POST", "/payment/quote", object{"lines": []object{}}, []string{"lines"}},
+		{ann, "POST", "/payment/cart-checkout", checkout, []string{"lines", "shippingOptionId", "expected"}},
+		{ann, "POST", "/payment/payment-link", object{"mode": "subscription", "lines": []object{line("plan", "basic", 1)}}, []string{"mode", "lines"}},
+		{ann, "POST", "/payment/payment-link", object{"mode": "product", "amount": "80.00", "currency": "EUR"}, []string{"mode", "amount", "currency"}},
+		{w.browser(t), "POST", "/login", object{"email": "ann@example.org", "password": "wrong"}, []string{"email", "password"}},
+	} {
+		for _, field := range call.fields {
+			for _, body := range lacking(call.body, field) {
+				call.by.faulty(call.method, call.path, body, map[string]string{field: "required"})
+			}
+		}
+	}
+	for field := range totals {
+		for _, lack := range lacking(totals, field) {
+			ann.faulty("POST", "/payment/cart-checkout", with(checkout, object{"expected": lack}), map[string]string{"expected." + field: "required"})
+		}
+	}
+}
+
+// TestWhatALineDoesNotGiveIsRequired: the same of the lines of a cart. What is given
+// and wrong keeps its own code.
+func TestWhatALineDoesNotGiveIsRequired(t *testing.T) {
+	t.Parallel()
+	ann := newWorld(t).as(t, "ann")
+	plan := line("plan", "basic", 1)
+	totals := object{"subtotal": "9.99", "discount": "0", "shipping": "0", "total": "9.99"}
+	for path, rest := range map[string]object{
+		"/payment/quote": {}, "/payment/cart-checkout": {"expected": totals}, "/payment/payment-link": {"mode": "subscription"},
+	} {
+		for field := range plan {
+			for _, lack := range lacking(plan, field) {
+				ann.faulty("POST", path, with(rest, object{"lines": []object{plan, lack}}), map[string]string{"lines[1]." + field: "required"})
+			}
+		}
+		ann.faulty("POST", path, with(rest, object{"lines": []object{plan, {}}}), map[string]string{
+			"lines[1].kind": "required", "lines[1].itemId": "required", "lines[1].quantity": "required",
+		})
+		ann.faulty("POST", path, with(rest, object{"lines": []object{plan, line("", "basic", 1)}}), map[string]string{"lines[1].kind": "unknown"})
+		ann.faulty("POST", path, with(rest, object{"lines": []object{plan, line("plan", "gold", 0)}}), map[string]string{
+			"lines[1].itemId": "unknown", "lines[1].quantity": "too_small",
+		})
+	}
+	ann.faulty("POST", "/payment/payment-link", object{"mode": "", "lines": []object{plan}}, map[string]string{"mode": "unknown"})
+	ann.faulty("POST", "/payment/cart-checkout", object{"lines": []object{plan}, "expected": "9.99"}, map[string]string{"expected": "malformed"})
 }
