@@ -349,6 +349,30 @@ func TestAPatchInJSON(t *testing.T) {
 	}
 }
 
+// Contract section 7: limits, points and revisions are whole numbers in whatever exact
+// form.
+func TestWholeNumbersOfAnyForm(t *testing.T) {
+	t.Parallel()
+	var d coupon.Draft
+	require.NoError(t, json.Unmarshal([]byte(`{"maxUses":3.0,"maxUsesPerUser":2e0,"pointsRequired":1.5e2}`), &d))
+	all, _ := d.MaxUses.Value()
+	each, _ := d.MaxUsesPerUser.Value()
+	require.Equal(t, []int64{3, 2, 150}, []int64{all, each, d.PointsRequired})
+	var p coupon.Patch
+	require.NoError(t, json.Unmarshal([]byte(`{"maxUses":3.0,"pointsRequired":150.0,"revision":4e0}`), &p))
+	all, _ = p.MaxUses.Value()
+	points, _ := p.PointsRequired.Value()
+	revision, _ := p.Revision.Value()
+	require.Equal(t, []int64{3, 150, 4}, []int64{all, points, revision})
+	var c coupon.Coupon
+	require.NoError(t, json.Unmarshal([]byte(strings.Replace(fullJSON, `"usedCount":7`, `"usedCount":7.0`, 1)), &c))
+	require.EqualValues(t, 7, c.UsedCount)
+	err := json.Unmarshal([]byte(`{"maxUses":1e400,"revision":2.5}`), &p)
+	if diff := cmp.Diff(map[string]pricing.FieldCode{"maxUses": "too_large", "revision": "malformed"}, fieldCodes(t, err)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // A digit costs a digit: no number of any length or exponent is computed with.
 func TestNumbersOfAnySize(t *testing.T) {
 	t.Parallel()

@@ -24,7 +24,7 @@ const (
 // Number is a decimal number as it came from outside: the text of a JSON string
 // ("12.50") or of a JSON number (12.5), kept digit by digit, so that nothing is
 // lost before the field's rules are known. Convert it with [Number.Decimal],
-// [ParseMoney] or [ParsePercent]; they report malformed text, so that a caller
+// [Number.Int64], [ParseMoney] or [ParsePercent]; they report malformed text, so that a caller
 // can put the path of the field on the error. The empty Number is an absent one.
 //
 // The accepted text is that of a JSON number: an optional minus sign, digits,
@@ -104,6 +104,11 @@ func (n Number) Decimal() (decimal.Decimal, error) {
 	}
 	return decimal.NewFromBigInt(coefficient, int32(scanned.exponent-len(scanned.fraction))), nil //nolint:gosec // within -128 to 64
 }
+
+// Int64 converts the text of a whole number exactly, in whatever form: "2", "2.0" and
+// "2e0" are 2. Text that Decimal refuses, a number that is not whole, and one whose
+// magnitude 63 bits do not hold are a [*ValidationError].
+func (n Number) Int64() (int64, error) { return scaledText(string(n), 0) }
 
 // scannedNumber is the text of a number taken apart.
 type scannedNumber struct {

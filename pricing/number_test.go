@@ -2,6 +2,7 @@ package pricing_test
 
 import (
 	"encoding/json"
+	"math"
 	"math/big"
 	"strings"
 	"testing"
@@ -121,6 +122,30 @@ func TestNumberDecimalRefuses(t *testing.T) {
 		pricing.Number(strings.Repeat("0", 1_000_000)): pricing.FieldTooLong,
 	} {
 		_, err := text.Decimal()
+		wantField(t, err, "", want)
+	}
+}
+
+// A whole number is one in whatever exact form, and a digit costs a digit.
+func TestNumberInt64(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[pricing.Number]int64{
+		"0": 0, "-0": 0, "3": 3, "3.0": 3, "3.000": 3, "3e0": 3, "3E2": 300, "3.5e1": 35, "30e-1": 3, "-7.0": -7, "0e64": 0, "0.0e-64": 0,
+		"9223372036854775807": math.MaxInt64, "9.223372036854775807e18": math.MaxInt64, "-9223372036854775807.0": -math.MaxInt64,
+		"9007199254740993.0": 9007199254740993, // not a float64
+	} {
+		if got, err := text.Int64(); err != nil || got != want {
+			t.Errorf("%s: got %d, %v, want %d", text, got, err, want)
+		}
+	}
+	for text, want := range map[pricing.Number]pricing.FieldCode{
+		"": pricing.FieldRequired, "x": pricing.FieldMalformed, `"3"`: pricing.FieldMalformed,
+		"1.5": pricing.FieldTooManyDecimals, "3e-1": pricing.FieldTooManyDecimals, "1e-64": pricing.FieldTooManyDecimals, "1e-400": pricing.FieldTooManyDecimals,
+		"9223372036854775808": pricing.FieldTooLarge, "-9223372036854775808": pricing.FieldTooLarge, "1e19": pricing.FieldTooLarge,
+		"1e64": pricing.FieldTooLarge, "1e400": pricing.FieldTooLarge, "1e9999999": pricing.FieldTooLarge,
+		pricing.Number("1." + strings.Repeat("0", 63)): pricing.FieldTooLong,
+	} {
+		_, err := text.Int64()
 		wantField(t, err, "", want)
 	}
 }

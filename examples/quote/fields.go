@@ -138,13 +138,16 @@ func (f *fields) number(name string) pricing.Number {
 	return pricing.Number(text)
 }
 
-// integer reads a whole JSON number; absent is 0.
+// integer reads a whole JSON number of any exact form; absent is 0.
 func (f *fields) integer(name string) int64 {
 	raw, ok := f.value(name)
 	if !ok {
 		return 0
 	}
 	n, err := strconv.ParseInt(string(raw), 10, 64)
+	if err != nil { // 2.0 and 2e0 are 2
+		n, err = pricing.Number(raw).Int64()
+	}
 	if err != nil {
 		f.malformed(name, "must be a whole number within 64 bits")
 		return 0

@@ -55,6 +55,9 @@ func TestContractExampleToTheLetter(t *testing.T) {
 	for name, input := range map[string]string{
 		"over several lines": contractDocument,
 		"on one line":        oneLine(t, contractDocument),
+		"with whole numbers in other exact forms": strings.NewReplacer(
+			`"quantity":3`, `"quantity":3.0`, `"quantity":1`, `"quantity":10e-1`, `"completed":0`, `"completed":0e0`,
+		).Replace(contractDocument),
 	} {
 		out, diagnostics, status := runOn(input)
 		if diff := cmp.Diff(oneLine(t, contractResult), out); diff != "" || status != statusDone || diagnostics != "" {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -121,7 +122,10 @@ func TestMessagesAreForPeople(t *testing.T) {
 		`{"text":1}`:                "text: must be text",
 		`{"whole":"1"}`:             "whole: must be a whole number",
 		`{"whole":1.5}`:             "whole: must be a whole number",
-		`{"whole":1e400}`:           "whole: must be a whole number",
+		`{"whole":1e400}`:           "whole: the number is out of range",
+		`{"whole":1e-400}`:          "whole: must be a whole number",
+		`{"small":1.28e2}`:          "small: the number is out of range",
+		`{"kind":5.0}`:              "kind: must be text",
 		`{"small":-129}`:            "small: the number is out of range",
 		`{"yes":"true"}`:            "yes: must be true or false",
 		`{"list":{}}`:               "list: must be a list",
@@ -266,6 +270,36 @@ func TestEveryKindOfWholeNumberIsCalledOne(t *testing.T) {
 		err := strictjson.Value([]byte(`"1"`), whole)
 		if want := "invalid input: must be a whole number"; err == nil || err.Error() != want {
 			t.Errorf("%T: got %v, want %q", whole, err, want)
+		}
+	}
+}
+
+// Contract section 7: a whole number is one in whatever exact form. 1.0 is what some
+// clients write who mean 1, and what JSON Schema calls an integer.
+func TestWholeNumbersInEveryExactForm(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int64{
+		"7": 7, "7.0": 7, " 7.00": 7, "7e0": 7, "0.7E1": 7, "70e-1": 7, "-7.0": -7, "-0.0": 0, "9223372036854775807.0": math.MaxInt64,
+	} {
+		var (
+			got    int64
+			held   *int64
+			inList []int64
+		)
+		require.NoError(t, strictjson.Value([]byte(text), &got), text)
+		require.NoError(t, strictjson.Value([]byte(text), &held), text)
+		require.NoError(t, strictjson.Value([]byte("["+text+"]"), &inList), text)
+		if got != want || *held != want || inList[0] != want {
+			t.Errorf("%s: got %d, %d and %d", text, got, *held, inList[0])
+		}
+	}
+	for text, want := range map[string]pricing.FieldCode{
+		"7.5": "malformed", "1e-1": "malformed", "1e-400": "malformed", "1." + strings.Repeat("0", 1_000_000): "malformed",
+		"9223372036854775808.0": "too_large", "1e19": "too_large", "1e400": "too_large", "-1e9999999": "too_large",
+	} {
+		got := int64(5)
+		if found := faults(t, strictjson.Value([]byte(text), &got)); found[""] != want || got != 5 {
+			t.Errorf("%.30s: got %v and %d, want %s", text, found, got, want)
 		}
 	}
 }

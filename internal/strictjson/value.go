@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/couponkit/couponkit/pricing"
@@ -14,7 +15,8 @@ import (
 
 // Value decodes one JSON value into target, a pointer. A value of the wrong form
 // is a [*pricing.ValidationError] whose fields are relative to the value: "" is
-// the value itself, "[2]" the third entry of a list. null leaves target as the
+// the value itself, "[2]" the third entry of a list. A whole number may be of any exact
+// form within the bounds of [pricing.Number]. null leaves target as the
 // standard library does: lists become empty, all else stays.
 func Value(data []byte, target any) error {
 	if list, ok := listOf(target); ok && opens(data, '[') {
@@ -32,11 +34,41 @@ func Value(data []byte, target any) error {
 	case errors.As(err, &invalid):
 		return relative(invalid, target)
 	case errors.As(err, &typed):
-		return mistyped(typed)
+		return whole(data, target, typed)
 	case errors.As(err, &syntax):
 		return fault(readable(err).Error())
 	}
 	return fault("must be of another form")
+}
+
+// whole decodes a whole number that is written with a point or an exponent, as 2.0 and
+// 2e0 are: the standard library refuses these, and to JSON they are 2. What is none is
+// mistyped.
+func whole(data []byte, target any, refused *json.UnmarshalTypeError) error {
+	if !isWhole(refused.Type) || refused.Field != "" || !bytes.ContainsAny(data, ".eE") {
+		return mistyped(refused)
+	}
+	n, err := pricing.Number(bytes.TrimSpace(data)).Int64()
+	var invalid *pricing.ValidationError
+	switch {
+	case err == nil:
+		return Value(strconv.AppendInt(nil, n, 10), target)
+	case errors.As(err, &invalid) && invalid.Fields[0].Code == pricing.FieldTooLarge:
+		return outOfRange()
+	}
+	return mistyped(refused)
+}
+
+// isWhole reports whether a type, or what it points to, is written as a whole number.
+func isWhole(t reflect.Type) bool {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.Kind() >= reflect.Int && t.Kind() <= reflect.Uint64 && !isText(t)
+}
+
+func outOfRange() error {
+	return &pricing.ValidationError{Fields: []pricing.FieldError{{Code: pricing.FieldTooLarge, Message: "the number is out of range"}}}
 }
 
 // relative takes the name off a fault in a value that is one text: its parser

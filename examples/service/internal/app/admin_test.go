@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -87,6 +88,7 @@ func TestEveryFaultOfACouponIsNamed(t *testing.T) {
 		"nothing selected": {object{"appliesTo": "SPECIFIC"}, map[string]string{"appliesTo": "required"}},
 		"wrong selection":  {object{"appliesTo": "SUBSCRIPTION", "deviceIds": []string{"watch"}}, map[string]string{"deviceIds": "not_allowed"}},
 		"limits":           {object{"maxUses": 0, "maxUsesPerUser": -1}, map[string]string{"maxUses": "too_small", "maxUsesPerUser": "too_small"}},
+		"whole numbers":    {object{"maxUses": json.Number("1e400"), "maxUsesPerUser": json.Number("1.5")}, map[string]string{"maxUses": "too_large", "maxUsesPerUser": "malformed"}},
 		"another kind":     {object{"discountType": "HALF"}, map[string]string{"discountType": "unknown"}},
 		"rules too":        {object{"code": 5, "name": "", "discountValue": "1000"}, map[string]string{"code": "malformed", "name": "required", "discountValue": "too_large"}},
 	} {

@@ -58,9 +58,9 @@ func terms() []object {
 		"accessoryIds":      {nil, []string{}, "case"},
 		"distribution":      {nil, "", "general"},
 		"allowedUserEmails": {nil, "", []string{}, []any{nil}},
-		"pointsRequired":    {nil, 0, -1, "5"},
-		"maxUses":           {nil, 0, 1, "1", 1.5},
-		"maxUsesPerUser":    {nil, 0, 1, "1", 1.5},
+		"pointsRequired":    {nil, 0, -1, "5", json.Number("0.0")},
+		"maxUses":           {nil, 0, 1, "1", 1.5, json.Number("1.0"), json.Number("1e0")},
+		"maxUsesPerUser":    {nil, 0, 1, "1", 1.5, json.Number("10e-1"), json.Number("15e-1")},
 		"minPurchase":       {nil, "", 0, "1e1", "1,50", true, strings.Repeat("0", 62) + ".5", strings.Repeat("0", 63) + ".5"},
 		"startsAt":          {nil, "", "2026-11-20", "2026-02-30", "20.11.2026", "2026-11-20T12:00:00+01:00", "2026-11-20T12:00:00"},
 		"expiresAt":         {nil, "", "2026-12-31", "2026-12-31T12:00:00Z", "2026-12-31 12:00:00Z", 5},
@@ -97,7 +97,7 @@ func TestTheDocumentTellsWhatAChangeMayBe(t *testing.T) {
 	for _, change := range append(
 		terms(),
 		object{}, object{"code": "changed"}, object{"code": nil}, object{"discountType": nil}, object{"discountValue": "10.0"}, object{"discountValue": nil},
-		object{"currency": "eur"}, object{"currency": nil}, object{"revision": nil}, object{"revision": "1"}, object{"active": true},
+		object{"currency": "eur"}, object{"currency": nil}, object{"revision": nil}, object{"revision": "1"}, object{"revision": json.Number("1.5")}, object{"active": true},
 	) {
 		admin.agrees("PATCH", "/admin/coupon/{id}", id, change)
 		admin.patch("/admin/coupon/"+id, plain).is(http.StatusOK)
@@ -145,6 +145,8 @@ func TestTheDocumentTellsWhatACartMayBe(t *testing.T) {
 		{"lines": []object{line("plan", "basic", 0)}},
 		{"lines": []object{line("plan", "basic", 10_000)}},
 		{"lines": []object{{"kind": "plan", "itemId": "basic", "quantity": "1"}}},
+		{"lines": []object{{"kind": "plan", "itemId": "basic", "quantity": json.Number("1.0")}}},
+		{"lines": []object{{"kind": "plan", "itemId": "basic", "quantity": json.Number("1.5")}}},
 		{"lines": []object{{"kind": "plan", "itemId": "basic"}}},
 		{"lines": slices.Repeat(plan, 101)},
 		{"lines": []any{nil}},
