@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"time"
 
@@ -44,7 +45,7 @@ func (a *API) redemptions(w http.ResponseWriter, r *http.Request) error {
 	if err := q.faults.Err(); err != nil {
 		return err
 	}
-	page, err := a.Service.Redemptions(r.Context(), list)
+	page, err := a.redemptionsOf(r.Context(), list)
 	if err != nil {
 		return err
 	}
@@ -67,6 +68,16 @@ func (a *API) redemptions(w http.ResponseWriter, r *http.Request) error {
 	}
 	writeJSON(w, http.StatusOK, view)
 	return nil
+}
+
+// redemptionsOf returns a page of a coupon's redemptions. Those of one that was deleted
+// are kept; where there are none, there has to be the coupon.
+func (a *API) redemptionsOf(ctx context.Context, list store.RedemptionList) (store.RedemptionPage, error) {
+	page, err := a.Service.Redemptions(ctx, list)
+	if err == nil && page.Total == 0 {
+		_, err = a.Service.Get(ctx, list.CouponID)
+	}
+	return page, err
 }
 
 type usageView struct {
@@ -112,7 +123,7 @@ func (a *API) usage(w http.ResponseWriter, r *http.Request) error {
 	}
 	list := store.RedemptionList{CouponID: r.PathValue("id"), PageSize: store.MaxPageSize}
 	for pages := 0; ; pages++ {
-		page, err := a.Service.Redemptions(r.Context(), list)
+		page, err := a.redemptionsOf(r.Context(), list)
 		if err != nil {
 			return err
 		}

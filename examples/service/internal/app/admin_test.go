@@ -279,6 +279,34 @@ func TestAHundredThousandAddresses(t *testing.T) {
 	w.as(t, "ben").get("/payment/apply-coupon/MANY").refused(http.StatusUnprocessableEntity, "user_not_allowed")
 }
 
+// TestTheRedemptionsOfACoupon: of a coupon that there is not they are 404, as the coupon
+// itself is; those of one that was deleted are kept and shown (contract section 4.3).
+func TestTheRedemptionsOfACoupon(t *testing.T) {
+	t.Parallel()
+	onEveryStore(t, func(t *testing.T, w *world) {
+		t.Helper()
+		admin, ann := w.as(t, "admin"), w.as(t, "ann")
+		unused := "/admin/coupon/" + admin.creates(object{"code": "UNUSED"}).text("id")
+		used := "/admin/coupon/" + admin.creates(object{"code": "USED"}).text("id")
+		ann.pays(ann.checkout(object{"lines": []object{line("plan", "basic", 1)}, "couponCode": "USED"}).is(http.StatusCreated))
+		for _, at := range []string{"/admin/coupon/cpn_none", "/admin/coupon/USED"} { // an ID, and no code
+			admin.get(at+"/redemptions").refused(http.StatusNotFound, "coupon_not_found")
+			admin.get(at+"/usage").refused(http.StatusNotFound, "coupon_not_found")
+		}
+		require.Empty(t, admin.get(unused+"/redemptions").is(http.StatusOK).list("items"))
+		require.Len(t, admin.get(unused+"/usage?days=7").is(http.StatusOK).list("days"), 7)
+		for _, at := range []string{unused, used} {
+			admin.delete(at).is(http.StatusNoContent)
+		}
+		admin.get(unused+"/redemptions").refused(http.StatusNotFound, "coupon_not_found")
+		admin.get(unused+"/usage").refused(http.StatusNotFound, "coupon_not_found")
+		kept := admin.get(used + "/redemptions").is(http.StatusOK)
+		require.Equal(t, 1, kept.number("total"))
+		require.Equal(t, "ann@example.org", kept.text("items.0.customerEmail"))
+		require.Equal(t, 1, admin.get(used+"/usage?days=1").is(http.StatusOK).number("days.0.completed"))
+	})
+}
+
 // TestGeneratedCodesAreLongAndDiffer: a generator for codes that nobody guesses.
 func TestGeneratedCodesAreLongAndDiffer(t *testing.T) {
 	t.Parallel()
