@@ -45,6 +45,10 @@ func (p problem) Error() string { return p.Code + ": " + p.Title }
 // retryUnavailable is when clients may ask again after a failure.
 const retryUnavailable = 5 * time.Second
 
+// challenge is what RFC 9110 requires of a 401. There is no registered scheme for a
+// session in a cookie; one that browsers know would let them open a dialog of their own.
+const challenge = `Session realm="couponkit"`
+
 // fail answers with the problem that an error is.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p := problemOf(err)
@@ -60,6 +64,9 @@ func writeProblem(w http.ResponseWriter, p problem) {
 	}
 	if p.retryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(p.retryAfter.Seconds()))))
+	}
+	if p.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", challenge)
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	writeAs(w, "application/problem+json", p.Status, p)

@@ -358,6 +358,40 @@ func TestPasswordsCannotBeGuessed(t *testing.T) {
 		refused(http.StatusUnauthorized, "wrong_password")
 }
 
+// TestA401TellsHowToSignIn: RFC 9110, section 11.6.1. The scheme is one that no browser
+// knows, or it would ask for a password in a dialog of its own.
+func TestA401TellsHowToSignIn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	nobody, admin := w.browser(t), w.as(t, "admin")
+	for _, a := range []answer{
+		nobody.get("/points"), nobody.get("/admin/coupon/all"), nobody.get("/payment/apply-coupon/SUMMER10"),
+		nobody.post("/login", object{"email": "ann@example.org", "password": "wrong"}),
+	} {
+		require.Equal(t, []string{`Session realm="couponkit"`}, a.is(http.StatusUnauthorized).header.Values("WWW-Authenticate"), a.of)
+	}
+	for _, a := range []answer{admin.get("/points"), admin.get("/admin/coupon/cpn_none"), admin.post("/login", object{})} {
+		require.Empty(t, a.header.Values("WWW-Authenticate"), a.of)
+	}
+}
+
+// TestWhatIsNoRequestYet: the server refuses a path that cannot be read before any
+// handler sees it, as the description of the interface says.
+func TestWhatIsNoRequestYet(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, unseeded)
+	connection, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(w.URL, "http://"))
+	require.NoError(t, err)
+	_, err = fmt.Fprint(connection, "GET /admin/coupon/%zz HTTP/1.1\r\nHost: service.example\r\n\r\n")
+	require.NoError(t, err)
+	refused, err := http.ReadResponse(bufio.NewReader(connection), nil)
+	require.NoError(t, err)
+	require.NoError(t, refused.Body.Close())
+	require.NoError(t, connection.Close())
+	require.Equal(t, http.StatusBadRequest, refused.StatusCode)
+	require.Equal(t, "text/plain; charset=utf-8", refused.Header.Get("Content-Type"))
+}
+
 // TestSecurityHeaders: on the interface, on pages, and on refusals.
 func TestSecurityHeaders(t *testing.T) {
 	t.Parallel()
