@@ -2,11 +2,15 @@ package browsertest_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/url"
 	"testing"
 
+	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
 )
 
 // What an administrator calls a coupon is text on every page that shows it, however
@@ -50,6 +54,63 @@ func (p page) sound() {
 	var planted bool
 	p.eval(`document.querySelector("#planted") !== null || document.title === "taken" || document.querySelector("#main b, #rows b") !== null`, &planted)
 	require.False(p.t, planted, "text has become a part of the page")
+}
+
+// reads requires that the letters of some words stand from left to right: the first
+// words like these that an element holds.
+func (p page) reads(selector, words string) {
+	p.t.Helper()
+	p.hold(fmt.Sprintf(`(() => {
+	  const host = document.querySelector(%s), words = %s;
+	  const walker = document.createTreeWalker(host ?? document.createElement("p"), NodeFilter.SHOW_TEXT);
+	  while (walker.nextNode()) {
+	    const at = walker.currentNode.data.indexOf(words);
+	    if (at < 0) continue;
+	    const left = [...words].map((_, i) => {
+	      const letter = document.createRange();
+	      letter.setStart(walker.currentNode, at + i);
+	      letter.setEnd(walker.currentNode, at + i + 1);
+	      return letter.getBoundingClientRect().left;
+	    });
+	    return left.every((x, i) => i === 0 || x > left[i - 1]);
+	  }
+	  return false;
+	})()`, quoted(p.t, selector), quoted(p.t, words)))
+}
+
+// A name, a description, an address or a search that asks to be read from right to left
+// does not turn the sentence around that it stands in: not the question whether to delete
+// a coupon either. One that ends the isolation of text does not help.
+func TestNoTextTurnsASentenceAround(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.administer()
+		for code, name := range map[string]string{"OVERRIDE": "Sale \u202etfel ot thgir", "ENDED": "Sale \u2069\u202etfel", "HEBREW": "\u05de\u05d1\u05e6\u05e2"} {
+			made := w.create(coupon.Draft{
+				Code: code, Name: name, Description: "Plain words", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10),
+			})
+			p.visit("/admin/coupons?search=" + code)
+			p.click(rowOf(code) + " [data-action=delete]")
+			p.reads("#delete-text", ") stops")
+			p.visit("/admin/coupons/" + made.ID)
+			p.reads("#subtitle", ". ")
+			p.reads("#subtitle", "Plain")
+			p.visit("/admin/coupons?search=" + url.QueryEscape(name+"none"))
+			p.reads("#state p", "”.")
+		}
+		p.visit("/admin/coupons")
+		p.click("#new-coupon")
+		p.fill("#f-code", "LISTED")
+		p.fill("#f-name", "Listed")
+		p.fill("#f-value", "10")
+		p.click(radio("distribution", "USER_SPECIFIC"))
+		p.fill("#f-emails", "no\u202ebody")
+		p.click("#save")
+		p.reads("[data-field=allowedUserEmails] .field-error", "address")
+		p.fill("#f-emails", "no\u202ebody@example.org") // which only the service refuses
+		p.click("#save")
+		p.fault("allowedUserEmails", "”: ")
+		p.reads("[data-field=allowedUserEmails] .field-error", "address")
+	})
 }
 
 // Whatever the address of the sign-in says, it leads to a page of this site.

@@ -25,6 +25,11 @@ function fill(element, attributes, children) {
   return element;
 }
 
+// foreign is text that somebody has typed, for a place within a sentence: whatever its
+// direction, the words around it keep theirs. Controls of direction are left out, one of
+// which could end its isolation.
+const foreign = (text) => el("bdi", {}, text.replace(/[\u202a-\u202e\u2066-\u2069]/g, ""));
+
 const paths = {
   edit: "M4 16h3l8.5-8.5a2.1 2.1 0 0 0-3-3L4 13v3ZM11 6l3 3",
   chart: "M4 16V10M8 16V5M12 16V8M16 16V3",
@@ -61,4 +66,4 @@ function debounce(call, milliseconds) {
   };
 }
 
-export { byId, debounce, el, icon, svg };
+export { byId, debounce, el, foreign, icon, svg };

@@ -102,8 +102,8 @@ function dialogs() {
   }
 }
 
-// toast shows a message above everything, dialogs included, and returns it. Errors stay
-// until they are closed.
+// toast shows a message, a text or a list of its parts, above everything, dialogs
+// included, and returns it. Errors stay until they are closed.
 function toast(message, kind = "good") {
   const host = byId("toasts");
   const item = el("div", { class: `toast toast-${kind}`, role: kind === "danger" ? "alert" : "status" }, el("p", {}, message),
@@ -121,7 +121,7 @@ function dismiss(item) {
   if (host.childElementCount === 0 && host.matches(":popover-open")) host.hidePopover();
 }
 
-// showState puts a message in the place of a list.
+// showState puts a message in the place of a list; its text may be a list of parts.
 function showState(host, title, text, action) {
   host.replaceChildren(el("h2", {}, title), el("p", {}, text), ...(action ? [action] : []));
   host.hidden = false;

@@ -1,5 +1,5 @@
 // The columns of the table of coupons: how a coupon is shown and sorted.
-import { el, icon } from "../dom.js";
+import { el, foreign, icon } from "../dom.js";
 import { day, discount, lastDay, number } from "../format.js";
 
 const scopes = { ALL: "Everything", SUBSCRIPTION: "Subscriptions", PRODUCT: "Products", SPECIFIC: "Specific items" };
@@ -12,7 +12,7 @@ const cell = (label, className, ...children) => el("td", { role: "cell", class: 
 function row(coupon, handlers) {
   return el("tr", { role: "row", "data-id": coupon.id, "data-code": coupon.code },
     cell(null, "cell-code", el("a", { href: `/admin/coupons/${encodeURIComponent(coupon.id)}`, title: coupon.code }, coupon.code)),
-    cell(null, "cell-name", el("div", {}, coupon.name), audience(coupon)),
+    cell(null, "cell-name", el("div", {}, foreign(coupon.name)), audience(coupon)),
     cell("Discount", "nowrap", discount(coupon)),
     cell("Scope", "", el("div", {}, scopes[coupon.appliesTo] ?? coupon.appliesTo), selection(coupon)),
     cell("Usage", "cell-usage", usage(coupon)),

@@ -1,6 +1,6 @@
 // One coupon: its figures, how its use went over time, and every redemption.
 import { get, signInAddress } from "../api.js";
-import { byId, el } from "../dom.js";
+import { byId, el, foreign } from "../dom.js";
 import { day, discount, lastDay, moment, money, number, plural } from "../format.js";
 import { isAdministrator, remedy, showState, start, toast } from "../shell.js";
 import { chart } from "./chart.js";
@@ -55,7 +55,7 @@ function showCoupon(coupon) {
   document.title = `${coupon.code} · couponkit`;
   byId("title").textContent = coupon.code;
   byId("title").classList.add("code");
-  byId("subtitle").textContent = coupon.description ? `${coupon.name}. ${coupon.description}` : coupon.name;
+  byId("subtitle").replaceChildren(foreign(coupon.name), ...(coupon.description ? [". ", foreign(coupon.description)] : []));
   const limit = (value) => (value ? number(value) : "No limit");
   const facts = [
     ["Discount", discount(coupon)],

@@ -1,7 +1,7 @@
 // The dialog that creates and edits a coupon (specification 2.1): which fields are
 // shown, what is checked before it is sent, and where the server's answers appear.
 import { get, patch, post } from "../api.js";
-import { byId, el } from "../dom.js";
+import { byId, el, foreign } from "../dom.js";
 import { lastDay, symbol } from "../format.js";
 import { toast } from "../shell.js";
 import * as emails from "./emails.js";
@@ -59,7 +59,7 @@ async function openForm(coupon, saved, failed) {
   } else {
     inputs.maxUsesPerUser.value = "1";
   }
-  byId("coupon-dialog-title").textContent = editing ? `Edit ${editing.code}` : "New coupon";
+  byId("coupon-dialog-title").replaceChildren(...(editing ? ["Edit ", foreign(editing.code)] : ["New coupon"]));
   byId("save").textContent = editing ? "Save changes" : "Create coupon";
   lock(editing !== null);
   showFields();
@@ -190,7 +190,7 @@ function check() {
     const addresses = emails.split(inputs.allowedUserEmails.value);
     const wrong = emails.bad(addresses);
     if (addresses.length === 0) faults.allowedUserEmails = "Enter at least one e-mail address.";
-    else if (wrong.length > 0) faults.allowedUserEmails = wrong.map((address) => `“${address}” is no e-mail address.`);
+    else if (wrong.length > 0) faults.allowedUserEmails = wrong.map((address) => about(address, " is no e-mail address."));
   }
   return faults;
 }
@@ -246,7 +246,7 @@ async function save() {
     onSaved(coupon, created);
   } catch (error) {
     if (open()) showProblem(error);
-    else toast(`${code} was not saved. ${error.message}`, "danger"); // the form was closed meanwhile
+    else toast([foreign(code), ` was not saved. ${error.message}`], "danger"); // the form was closed meanwhile
   } finally {
     if (mine === opened) setBusy(false);
   }
@@ -284,13 +284,15 @@ function showProblem(error) {
       rest.push(`${field}: ${message}`);
       continue;
     }
-    const entry = index === undefined ? "" : `“${(lists[name] ??= entries(name))[index] ?? index}”: `;
-    (faults[name] ??= []).push(entry + message);
+    (faults[name] ??= []).push(index === undefined ? message : about((lists[name] ??= entries(name))[index] ?? index, `: ${message}`));
   }
   if (error.code === "code_taken") faults.code = [error.message];
   showFaults(faults);
   if (rest.length > 0 || Object.keys(faults).length === 0) showFormError([error.message, ...rest].join(" "));
 }
+
+// about says something of an entry that was typed.
+const about = (entry, text) => el("span", {}, "“", foreign(entry), "”", text);
 
 // entries are those of a list, to which the indexes of the server refer.
 function entries(name) {
@@ -304,7 +306,7 @@ function showFaults(faults) {
   first?.closest("[data-field]").scrollIntoView({ block: "nearest" });
 }
 
-// showError shows a text, or a list of texts, at a field; empty takes it away.
+// showError shows a text, or a list of texts and elements, at a field; empty takes it away.
 function showError(name, text) {
   const field = form.querySelector(`[data-field="${name}"]`);
   const control = field.querySelector(".input, .textarea, [role=combobox], input");

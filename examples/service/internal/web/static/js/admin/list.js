@@ -1,7 +1,7 @@
 // The table of coupons: search, pages and sorting in the address; status, edit and
 // delete on each row.
 import { get, patch, remove, signInAddress } from "../api.js";
-import { byId, debounce, el, icon } from "../dom.js";
+import { byId, debounce, el, foreign, icon } from "../dom.js";
 import { plural } from "../format.js";
 import { isAdministrator, remedy, showState, start, toast } from "../shell.js";
 import { row, skeleton } from "./columns.js";
@@ -107,7 +107,7 @@ function show(onlyPage) {
   byId("coupons").hidden = true;
   if (query.search) {
     const clear = el("button", { class: "button", type: "button", onclick: clearSearch }, "Clear the search");
-    showState(byId("state"), "Nothing found", `No name, code or description contains “${query.search}”.`, clear);
+    showState(byId("state"), "Nothing found", ["No name, code or description contains “", foreign(query.search), "”."], clear);
   } else {
     const create = el("button", { class: "button button-primary", type: "button", onclick: () => openForm(null, saved) }, "New coupon");
     showState(byId("state"), "No coupons yet", "Create the first one, and customers can use it at once.", create);
@@ -180,11 +180,11 @@ async function toggle(coupon) {
 // else has deleted leaves the table; one whose deletion has begun is there until it ends.
 async function failed(coupon, state, error) {
   if (error.status !== 404) {
-    toast(`${coupon.code} ${state}. ${error.message}`, "danger");
+    toast([foreign(coupon.code), ` ${state}. ${error.message}`], "danger");
     return;
   }
   await refresh();
-  toast(rowOf(coupon) ? `${coupon.code} is being deleted. Delete it again if it stays.` : `${coupon.code} was deleted by somebody else.`, "danger");
+  toast([foreign(coupon.code), rowOf(coupon) ? " is being deleted. Delete it again if it stays." : " was deleted by somebody else."], "danger");
 }
 
 function edit(coupon) {
@@ -193,7 +193,7 @@ function edit(coupon) {
 
 // saved is told of a coupon that the form has created or changed.
 async function saved(coupon, created) {
-  toast(created ? `${coupon.code} is ready to use.` : `${coupon.code} was saved.`);
+  toast([foreign(coupon.code), created ? " is ready to use." : " was saved."]);
   if (created) change({ page: 1, search: "", sort: "", order: "asc" });
   else replace(coupon);
 }
@@ -202,7 +202,7 @@ function askToRemove(coupon) {
   const dialog = byId("delete-dialog");
   const mine = (asked += 1);
   const close = () => mine === asked && dialog.close(); // not the question about another coupon
-  byId("delete-text").textContent = `${coupon.code} (${coupon.name}) stops working at once. Orders that used it stay as they are.`;
+  byId("delete-text").replaceChildren(foreign(coupon.code), " (", foreign(coupon.name), ") stops working at once. Orders that used it stay as they are.");
   const confirm = byId("confirm-delete");
   confirm.disabled = false;
   confirm.onclick = async () => {
@@ -210,7 +210,7 @@ function askToRemove(coupon) {
     try {
       await remove(`/admin/coupon/${encodeURIComponent(coupon.id)}`);
       close();
-      toast(`${coupon.code} was deleted.`);
+      toast([foreign(coupon.code), " was deleted."]);
       await refresh();
     } catch (error) {
       close();

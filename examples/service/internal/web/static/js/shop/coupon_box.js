@@ -2,7 +2,7 @@
 // the API said about it, and whether the cart's quote accepts it. It has no opinion
 // of its own.
 import { ApiError, get, post, segment, signInAddress } from "../api.js";
-import { el, icon } from "../dom.js";
+import { el, foreign, icon } from "../dom.js";
 import { discount, money, number } from "../format.js";
 import { refreshPoints } from "../shell.js";
 
@@ -92,7 +92,7 @@ function couponBox(host, currency, changed) {
     if (terms === null) return;
     chip.className = rejections.length > 0 ? "coupon-applied refused" : "coupon-applied";
     chip.replaceChildren(
-      el("div", {}, el("strong", { id: "coupon-name" }, terms.code), el("small", {}, rejections.length > 0 ? "Not applied" : `${discount(terms)} off`)),
+      el("div", {}, el("strong", { id: "coupon-name" }, foreign(terms.code)), el("small", {}, rejections.length > 0 ? "Not applied" : `${discount(terms)} off`)),
       el("button", { class: "button button-icon", type: "button", id: "remove-coupon", "aria-label": `Remove coupon ${terms.code}`, onclick: forget }, icon("close")));
   }
 
