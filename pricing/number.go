@@ -24,8 +24,9 @@ const (
 // Number is a decimal number as it came from outside: the text of a JSON string
 // ("12.50") or of a JSON number (12.5), kept digit by digit, so that nothing is
 // lost before the field's rules are known. Convert it with [Number.Decimal],
-// [Number.Int64], [ParseMoney] or [ParsePercent]; they report malformed text, so that a caller
-// can put the path of the field on the error. The empty Number is an absent one.
+// [Number.Int64], [ParseMoney] or [ParsePercent]; they report malformed text, so that
+// a caller can put the path of the field on the error. The empty Number is an absent
+// one.
 //
 // The accepted text is that of a JSON number: an optional minus sign, digits,
 // optionally a point and more digits, optionally an exponent within -64 to 64;
