@@ -805,13 +805,16 @@ func TestProductLink(t *testing.T) {
 	if _, err := w.PaymentLink(t.Context(), r); !errors.Is(err, pricing.ErrInvalid) {
 		t.Errorf("no amount: %v", err)
 	}
-	for mode, want := range map[couponkit.LinkMode]pricing.FieldCode{0: pricing.FieldRequired, 9: pricing.FieldUnknown} {
-		r.Mode = mode
+	for _, test := range []struct {
+		mode couponkit.LinkMode
+		want pricing.FieldCode
+	}{{0, pricing.FieldRequired}, {9, pricing.FieldUnknown}} {
+		r.Mode = test.mode
 		_, err := w.PaymentLink(t.Context(), r)
 		var invalid *pricing.ValidationError
 		require.ErrorAs(t, err, &invalid)
 		require.Equal(t, "mode", invalid.Fields[0].Field)
-		require.Equal(t, want, invalid.Fields[0].Code, "mode %d", mode)
+		require.Equal(t, test.want, invalid.Fields[0].Code, "mode %d", test.mode)
 	}
 }
 
