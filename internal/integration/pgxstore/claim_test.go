@@ -773,6 +773,21 @@ func TestWhoeverHoldsTheGateIsFirst(t *testing.T) {
 	}
 }
 
+// TestAProcessOfBeforeMigration19 claims by the function that it knows, beside others.
+func TestAProcessOfBeforeMigration19(t *testing.T) {
+	t.Parallel()
+	w := newClaims(t, meanwhile{limits: coupon.Limits{MaxUses: 2, MaxUsesPerUser: 1}})
+	require.NoError(t, w.reserve("bob", "k"))
+	for _, claim := range []struct{ customer, want string }{{"bob", "user_used_up"}, {"ann", "reserved"}, {"carl", "used_up"}} {
+		var outcome string
+		require.NoError(t, w.pool.QueryRow(t.Context(), `SELECT outcome FROM couponkit_claim('rsv_old-' || $1::text, 'old', $2, $1,
+			'points', 50, 'pending', '', '', NULL, $3, $3, 0, '', '', '', '', 0, NULL, NULL, NULL, NULL, NULL, NULL)`,
+			claim.customer, w.coupon.ID, epoch).Scan(&outcome))
+		require.Equal(t, claim.want, outcome, claim.customer)
+	}
+	require.NoError(t, storetest.CheckInvariants(t.Context(), w.others))
+}
+
 // inTransaction lets somebody do something in a transaction that he commits, and goes on
 // once the reservations wait for it. What all of them get is what the first one gets.
 func inTransaction(t *testing.T, m meanwhile, all []asking, do func(*claims, *pgxstore.Store) error, then func(*claims)) {
