@@ -30,7 +30,12 @@ func newBarrier(tb testing.TB, pool *pgxpool.Pool, key string, lock int) *barrie
 		tb.Fatal(err)
 	}
 	b := &barrier{tb: tb, pool: pool, lock: lock, open: func() {}}
-	tb.Cleanup(func() { b.open() })
+	tb.Cleanup(func() {
+		b.open()
+		if _, err := pool.Exec(context.WithoutCancel(tb.Context()), fmt.Sprintf(`DROP FUNCTION barrier_%d CASCADE`, lock)); err != nil {
+			tb.Error(err)
+		}
+	})
 	return b
 }
 

@@ -136,7 +136,7 @@ type rush struct {
 func newRush(t *testing.T, order string) *rush {
 	t.Helper()
 	r := &rush{T: t}
-	dsn := shared.Need(t).NewDatabase(t)
+	dsn := shared.NewCopy(t)
 	seen := func(c *pgxpool.Config) {
 		c.MaxConns = 8
 		c.ConnConfig.Tracer = deadlockTracer{r}
@@ -144,9 +144,6 @@ func newRush(t *testing.T, order string) *rush {
 		c.ConnConfig.RuntimeParams["synchronous_commit"] = "off" // nothing crashes here
 	}
 	r.pool = postgrestest.NewPool(t, dsn, seen)
-	if err := pgxstore.Migrate(t.Context(), r.pool, pgxstore.Namespace{}); err != nil {
-		t.Fatal(err)
-	}
 	if order != "" {
 		change(t, r.pool, "couponkit_settle_batch", "public", "ORDER BY redemption_id", order)
 	}

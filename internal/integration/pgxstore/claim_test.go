@@ -491,7 +491,7 @@ type claimed struct {
 
 func newClaims(t *testing.T, m meanwhile) *claims {
 	t.Helper()
-	pool := newDatabase(t, pgxstore.Namespace{})
+	pool := lentDatabase(t)
 	w := &claims{T: t, meanwhile: m, pool: pool, quote: quote(t), stored: map[string]bool{}}
 	w.others = newStore(t, pool, pgxstore.Options{Batch: pgxstore.BatchOptions{Off: true}})
 	listened := postgrestest.NewPool(t, pool.Config().ConnString(), func(c *pgxpool.Config) { c.ConnConfig.Tracer = &w.asked })

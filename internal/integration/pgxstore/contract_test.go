@@ -99,7 +99,7 @@ func (s *schemas) take(t *testing.T) pgxstore.Namespace {
 		if t.Failed() {
 			return // whatever has happened is not handed on
 		}
-		if err := s.empty(context.WithoutCancel(t.Context()), in); err != nil {
+		if err := empty(context.WithoutCancel(t.Context()), s.pool, in.Schema); err != nil {
 			t.Error(err)
 			return
 		}
@@ -120,20 +120,6 @@ func (s *schemas) vacant() (in pgxstore.Namespace, vacant bool) {
 	}
 	s.made++
 	return pgxstore.Namespace{Schema: fmt.Sprintf("clause_%d", s.made)}, false
-}
-
-// empty leaves no row in any table but the list of migrations, which is all that the
-// store knows of a clause: it keeps nothing else in the database. By then the clause has
-// closed its stores.
-func (s *schemas) empty(ctx context.Context, in pgxstore.Namespace) error {
-	var tables string
-	if err := s.pool.QueryRow(ctx, `SELECT string_agg(format('%I.%I', schemaname, tablename), ', ')
-		FROM pg_tables WHERE schemaname = $1 AND tablename <> 'couponkit_migrations'`,
-		pgx.QueryExecModeExec, in.Schema).Scan(&tables); err != nil {
-		return err
-	}
-	_, err := s.pool.Exec(ctx, "TRUNCATE "+tables+" RESTART IDENTITY", pgx.QueryExecModeExec)
-	return err
 }
 
 // opened remembers how a store was opened.

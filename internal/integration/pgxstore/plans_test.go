@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/internal/integration/postgrestest"
 	"github.com/couponkit/couponkit/store/pgxstore"
 )
 
@@ -32,8 +31,7 @@ func TestPlansThatWereMadeForEmptyTables(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := postgrestest.NewPool(t, shared.Need(t).NewDatabase(t), func(c *pgxpool.Config) { c.MaxConns = 1 })
-			require.NoError(t, pgxstore.Migrate(t.Context(), pool, pgxstore.Namespace{}))
+			pool := newDatabase(t, pgxstore.Namespace{}, func(c *pgxpool.Config) { c.MaxConns = 1 })
 			s := newStore(t, pool, pgxstore.Options{})
 			for _, id := range []string{"cold", "hot"} {
 				require.NoError(t, s.CreateCoupon(t.Context(), newCoupon(t, id, func(c *coupon.Coupon) { c.Limits = test.limits })))

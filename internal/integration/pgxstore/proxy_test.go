@@ -25,12 +25,9 @@ func TestExhaustionBehindAProxy(t *testing.T) {
 	t.Parallel()
 	const wanted, allowed, callers, connections = 1_500, 500, 64, 4
 	server := shared.Need(t)
-	dsn := server.NewDatabase(t)
+	dsn := shared.NewCopy(t)
 	behind := server.NewProxy(t, connections).Through(t, dsn)
 	direct := postgrestest.NewPool(t, dsn)
-	if err := pgxstore.Migrate(t.Context(), direct, pgxstore.Namespace{}); err != nil {
-		t.Fatal(err)
-	}
 	many := func(c *pgxpool.Config) { c.MaxConns = 32 }
 	stores := []*pgxstore.Store{
 		newStore(t, postgrestest.NewPool(t, behind, many), pgxstore.Options{QueryExecMode: pgx.QueryExecModeExec}),

@@ -22,7 +22,7 @@ func TestTheRefusedWaitForNobody(t *testing.T) {
 	for name, code := range map[string]coupon.RejectionCode{"used up": coupon.UsageLimitReached, "switched off": coupon.CouponInactive} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dsn := migrated(t)
+			dsn := shared.NewCopy(t)
 			var wire conversation
 			var batches batchSizes
 			var asked claimCalls

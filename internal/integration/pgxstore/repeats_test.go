@@ -79,7 +79,7 @@ type repeating struct {
 func newRepeating(t *testing.T, coupons int) *repeating {
 	t.Helper()
 	w := &repeating{T: t}
-	w.pool = w.wire.on(t, migrated(t), func(config *pgxpool.Config) { config.ConnConfig.Tracer = &w.asked })
+	w.pool = w.wire.on(t, shared.NewCopy(t), func(config *pgxpool.Config) { config.ConnConfig.Tracer = &w.asked })
 	w.store = newStore(t, w.pool, pgxstore.Options{Batch: pgxstore.BatchOptions{OnBatch: w.batches.note}})
 	for n := range coupons {
 		c := newCoupon(t, fmt.Sprint("hot-", n), func(c *coupon.Coupon) { c.Limits = coupon.Limits{MaxUses: 1_000, MaxUsesPerUser: 1} })

@@ -163,7 +163,7 @@ func trips() []trip {
 // the first of its kind is one more, of a connection.
 func TestOneRoundTrip(t *testing.T) {
 	t.Parallel()
-	dsn := migrated(t)
+	dsn := shared.NewCopy(t)
 	for name, limits := range map[string]coupon.Limits{"unlimited": {}, "limited": {MaxUses: 100, MaxUsesPerUser: 2}} {
 		for way, options := range map[string]pgxstore.Options{
 			"batched": {}, "one by one": {Batch: pgxstore.BatchOptions{Off: true}},
@@ -208,14 +208,6 @@ func oneRoundTrip(t *testing.T, dsn string, limits coupon.Limits, options pgxsto
 	}
 }
 
-// migrated returns a new database with the schema.
-func migrated(t *testing.T) (dsn string) {
-	t.Helper()
-	dsn = shared.Need(t).NewDatabase(t)
-	require.NoError(t, pgxstore.Migrate(t.Context(), postgrestest.NewPool(t, dsn), pgxstore.Namespace{}))
-	return dsn
-}
-
 // batchSizes are those of the batches that were reported.
 type batchSizes struct {
 	mu    sync.Mutex
@@ -251,7 +243,7 @@ func (b *batchSizes) take(t *testing.T, calls int) (taken []int) {
 // and there are as many round trips as batches.
 func TestABatchIsOneRoundTrip(t *testing.T) {
 	t.Parallel()
-	dsn := migrated(t)
+	dsn := shared.NewCopy(t)
 	for name, limits := range map[string]coupon.Limits{"unlimited": {}, "limited": {MaxUses: 100, MaxUsesPerUser: 1}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -304,7 +296,7 @@ func (c *conversation) together(t *testing.T, pool *pgxpool.Pool, customers []*t
 func TestValidateIsOneRoundTrip(t *testing.T) {
 	t.Parallel()
 	var wire conversation
-	s := newStore(t, wire.on(t, migrated(t)), pgxstore.Options{QueryExecMode: pgx.QueryExecModeExec})
+	s := newStore(t, wire.on(t, shared.NewCopy(t)), pgxstore.Options{QueryExecMode: pgx.QueryExecModeExec})
 	ann := eligibility.Customer{ID: "ann", Email: "ann@example.org"}
 	service, err := couponkit.New(s, fakeprocessor.New(fakeprocessor.Options{}), couponkit.WithUsers(host.Directory{ann.ID: {ID: ann.ID, Email: ann.Email}}))
 	require.NoError(t, err)
@@ -330,7 +322,7 @@ func TestValidateIsOneRoundTrip(t *testing.T) {
 func TestUnlimitedCouponsDoNotWait(t *testing.T) {
 	t.Parallel()
 	const open = 20
-	dsn := migrated(t)
+	dsn := shared.NewCopy(t)
 	for name, of := range map[string]struct {
 		limits coupon.Limits
 		waits  bool

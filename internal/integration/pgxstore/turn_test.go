@@ -164,7 +164,7 @@ type turns struct {
 // newTurns has a barrier for whatever is stored with the key slow.
 func newTurns(t *testing.T, limit int64) *turns {
 	t.Helper()
-	pool := newDatabase(t, pgxstore.Namespace{})
+	pool := lentDatabase(t)
 	alone := pgxstore.Options{Batch: pgxstore.BatchOptions{Off: true}}
 	w := &turns{T: t, pool: pool, slow: newStore(t, pool, alone), quick: newStore(t, pool, alone), quote: quote(t)}
 	w.coupon = newCoupon(t, "once", func(c *coupon.Coupon) { c.Limits.MaxUsesPerUser = limit })

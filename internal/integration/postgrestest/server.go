@@ -127,16 +127,24 @@ func (s *Server) Foreign() bool { return s.foreign }
 // Database makes an empty database and returns its URL and a function that drops
 // it, whoever is connected.
 func (s *Server) Database(ctx context.Context) (dsn string, drop func(context.Context) error, err error) {
+	return s.database(ctx, "template1")
+}
+
+func (s *Server) database(ctx context.Context, template string) (dsn string, drop func(context.Context) error, err error) {
 	name := fmt.Sprintf("couponkit_%d_%d", os.Getpid(), s.made.Add(1))
-	quoted := pgx.Identifier{name}.Sanitize()
-	if err := s.exec(ctx, "CREATE DATABASE "+quoted); err != nil {
+	if err := s.exec(ctx, "CREATE DATABASE "+quoted(name)+" TEMPLATE "+quoted(template)); err != nil {
 		return "", nil, fmt.Errorf("make a database: %w", err)
 	}
 	u := *s.dsn
 	u.Path = "/" + name
-	drop = func(ctx context.Context) error { return s.exec(ctx, "DROP DATABASE IF EXISTS "+quoted+" WITH (FORCE)") }
-	return u.String(), drop, nil
+	return u.String(), func(ctx context.Context) error { return s.drop(ctx, name) }, nil
 }
+
+func (s *Server) drop(ctx context.Context, name string) error {
+	return s.exec(ctx, "DROP DATABASE IF EXISTS "+quoted(name)+" WITH (FORCE)")
+}
+
+func quoted(name string) string { return pgx.Identifier{name}.Sanitize() }
 
 func (s *Server) exec(ctx context.Context, sql string) error {
 	conn, err := pgx.Connect(ctx, s.DSN())

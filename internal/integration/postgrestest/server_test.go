@@ -1,11 +1,14 @@
 package postgrestest_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
 
 	"github.com/couponkit/couponkit/internal/integration/postgrestest"
@@ -23,6 +26,58 @@ func TestMain(m *testing.M) {
 		code = 1
 	}
 	os.Exit(code)
+}
+
+// TestCopies: a copy begins as what was prepared once, and is the test's own. One that is
+// lent comes back, without what a test has left in it.
+func TestCopies(t *testing.T) {
+	var prepared int
+	copies := postgrestest.Shared{
+		Prepare: func(ctx context.Context, dsn string) error {
+			prepared++
+			return execute(ctx, dsn, "CREATE TABLE kept (n int); INSERT INTO kept VALUES (1)")
+		},
+		Empty: func(ctx context.Context, dsn string) error { return execute(ctx, dsn, "DELETE FROM kept WHERE n <> 1") },
+	}
+	t.Cleanup(func() {
+		if err := copies.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	use := func(t *testing.T, dsn string) string {
+		t.Helper()
+		var name string
+		var sum int
+		pool := postgrestest.NewPool(t, dsn)
+		if err := pool.QueryRow(t.Context(), "INSERT INTO kept VALUES (2) RETURNING current_database(), (SELECT sum(n) FROM kept)").
+			Scan(&name, &sum); err != nil {
+			t.Fatal(err)
+		}
+		if sum != 1 {
+			t.Errorf("a copy begins with %d, want 1", sum)
+		}
+		return name
+	}
+	var own, lent []string
+	for range 2 {
+		t.Run("own", func(t *testing.T) { own = append(own, use(t, copies.NewCopy(t))) })
+		t.Run("lent", func(t *testing.T) { lent = append(lent, use(t, copies.Lend(t))) })
+	}
+	if own[0] == own[1] || lent[0] != lent[1] {
+		t.Errorf("own copies %q, want two; lent ones %q, want one", own, lent)
+	}
+	if prepared != 1 {
+		t.Errorf("prepared %d times, want once", prepared)
+	}
+}
+
+func execute(ctx context.Context, dsn, sql string) error {
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, sql)
+	return errors.Join(err, conn.Close(ctx))
 }
 
 // TestServerSurvivesHalt: what was committed is there after a crash, and what was

@@ -22,7 +22,7 @@ func onEveryStore(t *testing.T, test func(t *testing.T, w *world)) {
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		address := postgres.Need(t).NewDatabase(t)
+		address := postgres.NewCopy(t)
 		test(t, newWorld(t, func(c *app.Config) { c.Store = address }))
 	})
 }

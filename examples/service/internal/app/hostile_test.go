@@ -17,7 +17,7 @@ func TestTextThatNoDatabaseKeeps(t *testing.T) {
 	t.Parallel()
 	for name, store := range map[string]func() string{
 		"sqlite":   func() string { return "" },
-		"postgres": func() string { return postgres.Need(t).NewDatabase(t) },
+		"postgres": func() string { return postgres.NewCopy(t) },
 	} {
 		address := store()
 		t.Run(name, func(t *testing.T) {

@@ -2,16 +2,12 @@ package browsertest_test
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/crypto/bcrypt"
 
@@ -24,7 +20,10 @@ const postgresVariable = "COUPONKIT_SERVICE_TEST_POSTGRES"
 
 // postgres is the server that the suite shares. It loses what it holds in a crash of
 // the machine, which no test looks at.
-var postgres = postgrestest.Shared{Settings: []string{"fsync=off", "synchronous_commit=off", "full_page_writes=off"}}
+var postgres = postgrestest.Shared{
+	Settings: []string{"fsync=off", "synchronous_commit=off", "full_page_writes=off"},
+	Prepare:  seeded,
+}
 
 // onEveryStore runs a test in two worlds: on an SQLite file and on PostgreSQL. It may
 // run beside other tests.
@@ -81,69 +80,7 @@ func freshFile(t *testing.T) string {
 	return copied.Name()
 }
 
-// template is a database that is seeded once; each world gets a copy.
-type template struct {
-	once   sync.Once
-	server *postgrestest.Server
-	name   string
-	err    error
-}
-
-var (
-	seededDatabase template
-	databases      atomic.Int64
-)
-
-func (d *template) need(t *testing.T, server *postgrestest.Server) string {
-	t.Helper()
-	d.once.Do(func() {
-		ctx := context.WithoutCancel(t.Context())
-		d.server, d.name = server, databaseName()
-		if d.err = execute(ctx, server, "CREATE DATABASE "+d.name); d.err == nil {
-			d.err = seeded(ctx, databaseAddress(server, d.name))
-		}
-	})
-	require.NoError(t, d.err)
-	return d.name
-}
-
-// drop removes the template, for the server may be somebody's own.
-func (d *template) drop(ctx context.Context) error {
-	if d.server == nil {
-		return nil
-	}
-	return execute(ctx, d.server, "DROP DATABASE IF EXISTS "+d.name+" WITH (FORCE)")
-}
-
 func freshDatabase(t *testing.T) string {
 	t.Helper()
-	server := postgres.Need(t)
-	original, name := seededDatabase.need(t, server), databaseName()
-	ctx := context.WithoutCancel(t.Context())
-	require.NoError(t, execute(ctx, server, "CREATE DATABASE "+name+" TEMPLATE "+original))
-	t.Cleanup(func() { require.NoError(t, execute(ctx, server, "DROP DATABASE "+name+" WITH (FORCE)")) })
-	return databaseAddress(server, name)
-}
-
-func databaseName() string {
-	return fmt.Sprintf("couponkit_browser_%d_%d", os.Getpid(), databases.Add(1))
-}
-
-func databaseAddress(server *postgrestest.Server, name string) string {
-	address, err := url.Parse(server.DSN())
-	if err != nil {
-		return server.DSN() // which the test then cannot open, and says so
-	}
-	address.Path = "/" + name
-	return address.String()
-}
-
-func execute(ctx context.Context, server *postgrestest.Server, statement string) error {
-	connection, err := pgx.Connect(ctx, server.DSN())
-	if err != nil {
-		return err
-	}
-	defer func() { _ = connection.Close(ctx) }()
-	_, err = connection.Exec(ctx, statement)
-	return err
+	return postgres.NewCopy(t)
 }

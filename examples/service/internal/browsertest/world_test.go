@@ -76,7 +76,7 @@ func suite(m *testing.M) (status int, err error) {
 		return 1, err
 	}
 	status = m.Run()
-	return status, errors.Join(seededDatabase.drop(ctx), postgres.Close())
+	return status, postgres.Close()
 }
 
 // world is a service that was just seeded.
