@@ -156,20 +156,56 @@ func (w tour) goOn() {
 	w.ok(w.s.DeleteCoupon(w.t.Context(), unlimited.ID, 1))
 }
 
-// writeDatabase fills an empty database and writes it down.
-func writeDatabase(t *testing.T) {
+// dumpOfAll fills an empty database and writes it down.
+func dumpOfAll(t *testing.T, pool *pgxpool.Pool) string {
 	t.Helper()
-	server := shared.Need(t)
-	dsn := server.NewDatabase(t)
-	pool := postgrestest.NewPool(t, dsn)
-	if err := pgxstore.Migrate(t.Context(), pool, pgxstore.Namespace{}); err != nil {
-		t.Fatal(err)
-	}
 	tour{t: t, s: newStore(t, pool, pgxstore.Options{})}.fill()
-	text, err := server.Dump(t.Context(), dsn, "--inserts")
+	return contentsOf(t, pool)
+}
+
+// contentsOf is a database with its rows as pg_dump writes it.
+func contentsOf(t *testing.T, pool *pgxpool.Pool) string {
+	t.Helper()
+	text, err := shared.Need(t).Dump(t.Context(), pool.Config().ConnString(), "--inserts")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return text
+}
+
+// TestADumpIsRestored: also one of a host that has had all rows checked.
+func TestADumpIsRestored(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string]string{
+		"as it is": "",
+		"validated": `ALTER TABLE coupon_redemptions VALIDATE CONSTRAINT coupon_redemptions_check;
+			ALTER TABLE orders VALIDATE CONSTRAINT orders_check`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := newDatabase(t, pgxstore.Namespace{})
+			if _, err := pool.Exec(t.Context(), before, pgx.QueryExecModeSimpleProtocol); err != nil {
+				t.Fatal(err)
+			}
+			dump := dumpOfAll(t, pool)
+			dsn := shared.Need(t).NewDatabase(t)
+			restore(t, dsn, dump)
+			restored := postgrestest.NewPool(t, dsn)
+			if err := pgxstore.Migrate(t.Context(), restored, pgxstore.Namespace{}); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(dump, contentsOf(t, restored)); diff != "" {
+				t.Errorf("what is restored is another database (-dumped +restored):\n%s", diff)
+			}
+		})
+	}
+}
+
+// writeDatabase writes down a database that is filled.
+func writeDatabase(t *testing.T) {
+	t.Helper()
+	pool := newDatabase(t, pgxstore.Namespace{})
+	text := dumpOfAll(t, pool)
 	if err := os.MkdirAll("testdata", 0o755); err != nil {
 		t.Fatal(err)
 	}
