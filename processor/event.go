@@ -68,6 +68,9 @@ type Abilities struct {
 	// MaxLines is the most lines of a session; 0 is no bound. An adapter may be able
 	// to merge lines; then it declares none.
 	MaxLines int
+	// OneInterval tells that all lines of a session that recur do so in one interval; what
+	// is paid once may stand beside them. A request with two is ErrRejected.
+	OneInterval bool
 	// AmountStep is the step of chargeable amounts in minor units by currency, where
 	// it is not 1 (10 for currencies of three decimals at some processors). The
 	// service prices carts in these steps, so that totals, unit amounts and

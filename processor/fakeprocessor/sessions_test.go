@@ -23,7 +23,7 @@ func abilities(t *testing.T) processor.Abilities {
 	return processor.Abilities{
 		MinimumCharge: map[pricing.Currency]int64{pricing.EUR(): 50},
 		AmountStep:    map[pricing.Currency]int64{currency(t, "KWD"): 10},
-		NoZeroTotal:   true, MaxLines: 3,
+		NoZeroTotal:   true, MaxLines: 3, OneInterval: true,
 		MinSessionLifetime: 30 * time.Minute, MaxSessionLifetime: 24 * time.Hour,
 	}
 }
@@ -56,6 +56,17 @@ func TestRefusedRequests(t *testing.T) {
 		"an unknown interval": {func(r *processor.SessionRequest) {
 			r.Mode, r.Lines[1].Recurs = processor.Subscription, pricing.Yearly+1
 		}, []string{"lines[1].recurs unknown"}},
+		"two intervals": {func(r *processor.SessionRequest) {
+			r.Mode, r.Lines[0].Recurs, r.Lines[1].Recurs = processor.Subscription, pricing.Monthly, pricing.Yearly
+		}, []string{"lines[1].recurs mismatch"}},
+		"three intervals": {func(r *processor.SessionRequest) {
+			r.Mode, r.Lines = processor.Subscription, append(r.Lines, r.Lines[1])
+			r.Lines[0].Recurs, r.Lines[1].Recurs, r.Lines[2].Recurs = pricing.Yearly, pricing.Monthly, pricing.Weekly
+			r.Total += 490
+		}, []string{"lines[1].recurs mismatch", "lines[2].recurs mismatch"}},
+		"an interval beside an unknown one": {func(r *processor.SessionRequest) {
+			r.Mode, r.Lines[0].Recurs, r.Lines[1].Recurs = processor.Subscription, pricing.Yearly+1, pricing.Monthly
+		}, []string{"lines[0].recurs unknown"}},
 		"a product that overflows": {func(r *processor.SessionRequest) {
 			r.Lines[0].Quantity, r.Lines[0].UnitAmount = math.MaxInt64, 2
 		}, []string{"lines overflow"}},

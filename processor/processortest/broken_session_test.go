@@ -415,14 +415,14 @@ func brokenSessions() map[string]subject {
 			bounded: true, how: declaring,
 			caught: []string{
 				"create at total 0", "create at the minimum charge", "create off the step",
-				"create with many lines", "create with a lifetime",
+				"create with many lines", "create with two intervals", "create with a lifetime",
 			},
 		},
 		"bounds are not declared": {
 			how: strict,
 			caught: []string{
-				"create at total 0", "create at the minimum charge", "create with many lines", "create with a lifetime",
-				"session in every currency",
+				"create at total 0", "create at the minimum charge", "create with many lines", "create with two intervals",
+				"create with a lifetime", "session in every currency",
 			},
 		},
 		"negative lines are dropped": {

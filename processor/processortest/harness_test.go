@@ -111,7 +111,7 @@ func bounded() processor.Abilities {
 	return processor.Abilities{
 		MinimumCharge: map[pricing.Currency]int64{euro: 50, yen: 50, dinar: 150},
 		AmountStep:    map[pricing.Currency]int64{dinar: 10},
-		NoZeroTotal:   true, MaxLines: 100, MirrorsExpiry: true,
+		NoZeroTotal:   true, MaxLines: 100, OneInterval: true, MirrorsExpiry: true,
 		MinSessionLifetime: 30 * time.Minute, MaxSessionLifetime: 24 * time.Hour,
 		CheckCoupon: func(c coupon.Coupon) error {
 			for _, r := range c.Code.String() {

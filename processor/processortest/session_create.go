@@ -223,6 +223,11 @@ func boundClauses() []clause {
 			check: checkManyLines,
 		},
 		{
+			name:  "create with two intervals",
+			says:  "OneInterval tells that all that recurs in a session recurs in one interval; more is ErrRejected; otherwise each line has its own",
+			check: checkTwoIntervals,
+		},
+		{
 			name:  "create with a lifetime",
 			says:  "MinSessionLifetime and MaxSessionLifetime bound how far ahead ExpiresAt may lie; beyond is ErrRejected",
 			check: checkLifetimes,
@@ -353,6 +358,23 @@ func checkManyLines(p *probe) {
 	}
 	p.created(many("most", most))
 	p.refused(many("more", most+1), "with more lines than MaxLines")
+}
+
+func checkTwoIntervals(p *probe) {
+	plans := func(key string, second pricing.Interval) processor.SessionRequest {
+		r := p.subscription(key)
+		r.Lines = append(r.Lines, processor.SessionLine{
+			LineID: "B", Kind: pricing.Plan, ItemID: "backup", Name: "Backup", Quantity: 1, UnitAmount: 4900, Recurs: second,
+		})
+		r.Total += 4900
+		return r
+	}
+	p.created(plans("one", pricing.Monthly))
+	if r := plans("two", pricing.Yearly); p.Processor.Abilities().OneInterval {
+		p.refused(r, "with a month and a year beside each other, which the abilities rule out")
+	} else {
+		p.created(r)
+	}
 }
 
 func checkLifetimes(p *probe) {

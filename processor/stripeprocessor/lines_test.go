@@ -1,6 +1,7 @@
 package stripeprocessor_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -45,6 +46,7 @@ func purchase(at time.Time) *rapid.Generator[bought] {
 			options.Step, _ = stepAndExponent(options.Currency)
 		}
 		cart := pricingtest.Cart(options).Draw(t, "cart")
+		inOneInterval(cart.Lines)
 		discount := pricingtest.DiscountFor(cart).Draw(t, "discount")
 		quote, err := pricing.Price(cart, discount, pricingtest.Eligible(cart).Draw(t, "eligible"))
 		if err != nil {
@@ -52,6 +54,17 @@ func purchase(at time.Time) *rapid.Generator[bought] {
 		}
 		return bought{quote: quote, request: requestOf(quote, rapid.Bool().Draw(t, "every period"), at)}
 	})
+}
+
+// inOneInterval gives all lines that recur the interval of the first: Stripe takes no
+// other carts.
+func inOneInterval(lines []pricing.Line) {
+	first := pricing.Once
+	for i := range lines {
+		if first = cmp.Or(first, lines[i].Recurs); lines[i].Recurs != pricing.Once {
+			lines[i].Recurs = first
+		}
+	}
 }
 
 func requestOf(quote pricing.Quote, everyPeriod bool, at time.Time) processor.SessionRequest {

@@ -319,6 +319,59 @@ func TestRequestIsChecked(t *testing.T) {
 	}
 }
 
+// TestOneInterval: Stripe takes one billing interval a session, beside what is paid once.
+// Every line that has another than the first is named, before any call, whatever kind it
+// is of and whatever it costs.
+func TestOneInterval(t *testing.T) {
+	t.Parallel()
+	plan := func(kind pricing.LineKind, amount int64, recurs pricing.Interval) processor.SessionLine {
+		return processor.SessionLine{Kind: kind, Name: recurs.String() + " plan", Quantity: 1, UnitAmount: amount, Recurs: recurs}
+	}
+	month, year, once := plan(pricing.Plan, 999, pricing.Monthly), plan(pricing.Plan, 9900, pricing.Yearly), plan(pricing.Device, 5000, pricing.Once)
+	tests := map[string]struct {
+		lines []processor.SessionLine
+		want  []string
+	}{
+		"one":                  {[]processor.SessionLine{month}, nil},
+		"one twice":            {[]processor.SessionLine{month, month}, nil},
+		"beside paid once":     {[]processor.SessionLine{once, year, once, year}, nil},
+		"month and year":       {[]processor.SessionLine{month, year}, []string{"lines[1].recurs"}},
+		"behind paid once":     {[]processor.SessionLine{once, year, once, month}, []string{"lines[3].recurs"}},
+		"every one that is":    {[]processor.SessionLine{month, year, month, plan(pricing.Plan, 1, pricing.Weekly)}, []string{"lines[1].recurs", "lines[3].recurs"}},
+		"free of charge":       {[]processor.SessionLine{month, plan(pricing.Plan, 0, pricing.Yearly)}, []string{"lines[1].recurs"}},
+		"an accessory's":       {[]processor.SessionLine{month, plan(pricing.Accessory, 100, pricing.Daily)}, []string{"lines[1].recurs"}},
+		"unknown, told once":   {[]processor.SessionLine{plan(pricing.Plan, 999, pricing.Yearly+1), month}, []string{"lines[0].recurs"}},
+		"unknown, between two": {[]processor.SessionLine{month, plan(pricing.Plan, 999, 200), year}, []string{"lines[1].recurs", "lines[2].recurs"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			r := w.subscription("key")
+			r.Lines, r.FirstPeriodDiscount, r.Total = test.lines, 0, 0
+			for _, l := range test.lines {
+				r.Total += l.UnitAmount
+			}
+			_, err := w.processor.CreateSession(t.Context(), r)
+			if test.want == nil {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, stripeprocessor.ErrInvalid)
+			var faults *pricing.ValidationError
+			require.ErrorAs(t, err, &faults)
+			var got []string
+			for _, f := range faults.Fields {
+				got = append(got, f.Field)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("offending fields (-want +got):\n%s", diff)
+			}
+			require.Empty(t, w.account.Calls())
+		})
+	}
+}
+
 // TestExpiryWindow: 31 minutes, of which half a minute may have passed, to 23 hours 59
 // from the clock, an hour unless asked for.
 func TestExpiryWindow(t *testing.T) {

@@ -173,6 +173,7 @@ func TestServiceQuotesWhatStripeCharges(t *testing.T) {
 			sold := 0
 			for seed := i * 10 * carts; sold < carts/len(shops)+1; seed++ {
 				cart := draw.Example(seed)
+				inOneInterval(cart.Lines)
 				cart.Step = 0 // the host knows nothing of steps
 				order, ok := s.buy(seed, cart)
 				if !ok {

@@ -125,15 +125,18 @@ func TestRefusals(t *testing.T) {
 		"below the minimum":      {"/v1/checkout/sessions", "mode=payment&success_url=https://a.example" + line("49", "")},
 		"recurring payment":      {"/v1/checkout/sessions", session("&line_items[0][price_data][recurring][interval]=month")},
 		"subscription of none":   {"/v1/checkout/sessions", strings.Replace(session(""), "payment", "subscription", 1)},
-		"no success address":     {"/v1/checkout/sessions", "mode=payment" + line("1000", "")},
-		"29 minutes":             {"/v1/checkout/sessions", session(fmt.Sprint("&expires_at=", now+29*60))},
-		"25 hours":               {"/v1/checkout/sessions", session(fmt.Sprint("&expires_at=", now+25*3600))},
-		"two discounts":          {"/v1/checkout/sessions", session("&discounts[0][coupon]=c1&discounts[1][coupon]=c1")},
-		"discount of none":       {"/v1/checkout/sessions", session("&discounts[0][coupon]=none")},
-		"discount in dollars":    {"/v1/checkout/sessions", session("&discounts[0][coupon]=usd")},
-		"long reference":         {"/v1/checkout/sessions", session("&client_reference_id=" + strings.Repeat("x", 201))},
-		"other mode's data":      {"/v1/checkout/sessions", session("&subscription_data[metadata][a]=b")},
-		"promotion codes":        {"/v1/checkout/sessions", session("&allow_promotion_codes=true")},
+		"two intervals": {"/v1/checkout/sessions", strings.Replace(session("&line_items[0][price_data][recurring][interval]=month"+
+			"&line_items[1][quantity]=1&line_items[1][price_data][currency]=eur&line_items[1][price_data][unit_amount]=9"+
+			"&line_items[1][price_data][product_data][name]=B&line_items[1][price_data][recurring][interval]=year"), "payment", "subscription", 1)},
+		"no success address":  {"/v1/checkout/sessions", "mode=payment" + line("1000", "")},
+		"29 minutes":          {"/v1/checkout/sessions", session(fmt.Sprint("&expires_at=", now+29*60))},
+		"25 hours":            {"/v1/checkout/sessions", session(fmt.Sprint("&expires_at=", now+25*3600))},
+		"two discounts":       {"/v1/checkout/sessions", session("&discounts[0][coupon]=c1&discounts[1][coupon]=c1")},
+		"discount of none":    {"/v1/checkout/sessions", session("&discounts[0][coupon]=none")},
+		"discount in dollars": {"/v1/checkout/sessions", session("&discounts[0][coupon]=usd")},
+		"long reference":      {"/v1/checkout/sessions", session("&client_reference_id=" + strings.Repeat("x", 201))},
+		"other mode's data":   {"/v1/checkout/sessions", session("&subscription_data[metadata][a]=b")},
+		"promotion codes":     {"/v1/checkout/sessions", session("&allow_promotion_codes=true")},
 		"two currencies": {"/v1/checkout/sessions", session("&line_items[1][quantity]=1&line_items[1][price_data][currency]=usd" +
 			"&line_items[1][price_data][unit_amount]=9&line_items[1][price_data][product_data][name]=B")},
 	}

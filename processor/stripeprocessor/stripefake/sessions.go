@@ -155,7 +155,7 @@ func (a *Account) sessionBasics(s *Session, form url.Values, now int64) (refusal
 }
 
 func (a *Account) sessionLines(s *Session, form url.Values, _ int64) *problem {
-	recurring := 0
+	recurring, interval, mixed := 0, "", false
 	for i := 0; ; i++ {
 		at := fmt.Sprintf("line_items[%d]", i)
 		if !form.Has(at + "[quantity]") {
@@ -167,6 +167,8 @@ func (a *Account) sessionLines(s *Session, form url.Values, _ int64) *problem {
 		}
 		if l.Interval != "" {
 			recurring++
+			interval = cmp.Or(interval, l.Interval)
+			mixed = mixed || l.Interval != interval
 		}
 		s.Lines = append(s.Lines, l)
 	}
@@ -175,6 +177,8 @@ func (a *Account) sessionLines(s *Session, form url.Values, _ int64) *problem {
 		return invalid("parameter_missing", "line_items", "You must pass line items.")
 	case s.Mode == "payment" && len(s.Lines) > 100, s.Mode == "subscription" && (recurring > 20 || len(s.Lines)-recurring > 20):
 		return invalid("", "line_items", "Too many line items")
+	case mixed:
+		return invalid("", "line_items", "Checkout does not support multiple prices with different billing intervals.")
 	case s.Mode == "payment" && recurring > 0:
 		return invalid("", "line_items", "You specified `payment` mode but passed a recurring price.")
 	case s.Mode == "subscription" && recurring == 0:
