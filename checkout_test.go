@@ -57,6 +57,9 @@ func TestCheckoutStoresTheOrderAndOpensTheSession(t *testing.T) {
 	if diff := cmp.Diff(wantMetadata, request.Metadata); diff != "" {
 		t.Errorf("metadata of the session (-want +got):\n%s", diff)
 	}
+	if !request.OrderedAt.Equal(order.CreatedAt) {
+		t.Errorf("the session's order is of %s, want %s", request.OrderedAt, order.CreatedAt)
+	}
 	if request.Total != 24_90 || request.Mode != processor.Payment || !request.ExpiresAt.Equal(w.now.Add(couponkit.DefaultSessionLifetime)) ||
 		!order.Deadline.Equal(request.ExpiresAt.Add(couponkit.DefaultGrace)) || request.CustomerEmail != ann.Email {
 		t.Errorf("request is %+v", request)

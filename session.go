@@ -118,7 +118,7 @@ func (s *Service) sessionRequest(o store.Order, d sessionDetails) processor.Sess
 	r := processor.SessionRequest{
 		Key: o.ID, OrderID: o.ID, Mode: processor.Payment, Currency: o.Quote.Currency, Total: o.Quote.Total,
 		Coupon: o.Coupon, CustomerEmail: d.email, SuccessURL: d.successURL, CancelURL: d.cancelURL,
-		ExpiresAt: s.sessionEnd(o), Metadata: sessionMetadata(o),
+		ExpiresAt: s.sessionEnd(o), OrderedAt: o.CreatedAt, Metadata: sessionMetadata(o),
 	}
 	for _, l := range o.Quote.Lines {
 		if l.Recurs != pricing.Once {

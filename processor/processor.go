@@ -165,6 +165,11 @@ type SessionRequest struct {
 	CancelURL  string
 	// ExpiresAt is when the session ends by itself.
 	ExpiresAt time.Time
+	// OrderedAt is when the order was made, by the caller's clock; zero when that is not
+	// known. No session of the request is older, so an adapter that has to look for one
+	// of an earlier call looks no further back. It is no parameter of the session: a
+	// repetition with another one or none is the same request.
+	OrderedAt time.Time
 	// Metadata is stored with the session and comes back in its events.
 	Metadata map[string]string
 }

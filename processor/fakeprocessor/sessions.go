@@ -130,7 +130,7 @@ func (p *Processor) end(s *session, at time.Time) {
 // fingerprint is equal for equal parameters. Values that no enumeration has are an
 // error.
 func fingerprint(r processor.SessionRequest) ([sha256.Size]byte, error) {
-	r.ExpiresAt = r.ExpiresAt.UTC()
+	r.ExpiresAt, r.OrderedAt = r.ExpiresAt.UTC(), time.Time{} // the latter is no parameter
 	text, err := json.Marshal(r)
 	return sha256.Sum256(text), err
 }

@@ -401,6 +401,16 @@ func TestIDsOfTwoRunsDiffer(t *testing.T) {
 	}
 }
 
+// TestOrderedAtIsNoParameter: with it or without, a request is the same.
+func TestOrderedAtIsNoParameter(t *testing.T) {
+	t.Parallel()
+	p, _ := newFake(t, fakeprocessor.Options{})
+	first := created(t, p, request("key-1"))
+	r := request("key-1")
+	r.OrderedAt = noon()
+	require.Equal(t, first.ID, created(t, p, r).ID)
+}
+
 // TestNeededSuccessURL is held where it is declared, and only there.
 func TestNeededSuccessURL(t *testing.T) {
 	t.Parallel()

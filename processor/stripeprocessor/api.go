@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"time"
 
 	"github.com/stripe/stripe-go/v86"
 
@@ -278,12 +277,12 @@ func (l *walk[T]) back() (page []T, more bool, err error) {
 	return page, more, err
 }
 
-// sessions lists the sessions made since an instant, newest first.
-func (p *Processor) sessions(ctx context.Context, since time.Time) iter.Seq2[*stripe.CheckoutSession, error] {
+// sessions lists the sessions created in a range, newest first.
+func (p *Processor) sessions(ctx context.Context, created stripe.RangeQueryParams) iter.Seq2[*stripe.CheckoutSession, error] {
 	return pages(func(after *string) (data []*stripe.CheckoutSession, more bool, err error) {
 		params := stripe.CheckoutSessionListParams{
 			ListParams:   stripe.ListParams{Limit: stripe.Int64(pageSize), StartingAfter: after, Single: true},
-			CreatedRange: &stripe.RangeQueryParams{GreaterThanOrEqual: since.Unix()},
+			CreatedRange: &created,
 		}
 		err = p.do(ctx, call{op: opListSessions}, func(ctx context.Context, _ string) (err error) {
 			page := params

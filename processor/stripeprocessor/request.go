@@ -82,10 +82,14 @@ func (p *Processor) plan(r processor.SessionRequest) (*plan, error) {
 }
 
 // identityOf is equal for requests that ask for the same session. Go writes the
-// keys of a map in order.
+// keys of a map in order. OrderedAt is left out, hidden by the field of its name: it is no
+// parameter, and sessions from before there was one are found.
 func identityOf(r processor.SessionRequest) (string, error) {
 	r.ExpiresAt = r.ExpiresAt.UTC()
-	text, err := json.Marshal(r)
+	text, err := json.Marshal(struct {
+		processor.SessionRequest
+		OrderedAt *time.Time `json:",omitempty"`
+	}{SessionRequest: r})
 	if err != nil {
 		return "", fmt.Errorf("stripe: %s: %w: %w", opCreateSession, ErrInvalid, err)
 	}

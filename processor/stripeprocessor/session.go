@@ -28,6 +28,10 @@ const maxSessionAttempts = 5
 //   - Repeating a request returns the session that the first one has made as it is
 //     now. One that has ended unpaid is replaced by a new one, a few times and while
 //     the expiry is far enough ahead; then the one that ended last is returned.
+//   - A session of an earlier call whose outcome is not known is looked for among those
+//     that Stripe has created since the order was made (SessionRequest.OrderedAt; without
+//     it, in a day). Where these are more than 2,000 and it is not among the newest of
+//     them, the error is processor.ErrUnavailable and no other session is made.
 //   - What Stripe says the session charges is compared with the request. Where they
 //     differ the session is expired and the error is [ErrTotalsMismatch].
 func (p *Processor) CreateSession(ctx context.Context, r processor.SessionRequest) (processor.Session, error) {
@@ -38,6 +42,7 @@ func (p *Processor) CreateSession(ctx context.Context, r processor.SessionReques
 	if plan.late || plan.anew() {
 		found, err := p.findSession(ctx, plan, true)
 		switch {
+		case plan.anew() && errors.Is(err, errSearchBound): // the key tells: Stripe knows it if there is a session
 		case err != nil:
 			return processor.Session{}, err
 		case found != nil && (plan.late || found.Status != stripe.CheckoutSessionStatusExpired):
@@ -142,15 +147,13 @@ func (p *Processor) sessionOfKey(
 	ctx context.Context, out *plan, attempt int, conflict error,
 ) (*stripe.CheckoutSession, error) {
 	found, err := p.findSession(ctx, out, true)
-	switch {
-	case err != nil:
-		return nil, err
-	case found == nil:
+	if err == nil && found == nil {
 		return nil, conflict
-	case out.discount > 0 && out.anew(): // the session has its own
+	}
+	if out.discount > 0 && out.anew() { // the session has its own
 		p.dropSessionCoupon(ctx, p.sessionCouponID(out, attempt))
 	}
-	return found, nil
+	return found, err
 }
 
 // sessionKey is the idempotency key of an attempt. Its hash covers the request (through the
@@ -167,21 +170,24 @@ func sessionKey(out *plan, attempt, generation int) string {
 		shortHash(out.identity, fmt.Sprint(out.request.ExpiresAt.Unix())+out.after))
 }
 
-// maxSearchedPages bounds the search for a session of unknown outcome, newest first.
-const maxSearchedPages = 20
+// maxSearched bounds the search for a session of unknown outcome: a shop that has more in
+// the time in question must not spend a minute of Stripe's calls on one customer.
+const maxSearched = 20 * pageSize
+
+// errSearchBound tells that the search has not looked at all sessions in question.
+var errSearchBound = fmt.Errorf("not found among %d sessions, and there are more", maxSearched)
 
 // findSession finds the session of the request that is open or was paid, by the
 // identity in its metadata; nil when there is none. With ended, the newest that has
-// ended unpaid will do then.
+// ended unpaid will do then. A search that ends at its bound does not know that there is
+// none: it is an ErrUnavailable around errSearchBound.
 func (p *Processor) findSession(ctx context.Context, out *plan, ended bool) (*stripe.CheckoutSession, error) {
-	since := out.expiresAt
-	if out.anew() { // then the plan's is new each time, and tells nothing of the one before
-		since = p.options.Clock()
-	}
-	since = since.Add(-24 * time.Hour)
 	var last *stripe.CheckoutSession
 	seen := 0
-	for s, err := range p.sessions(ctx, since) {
+	for s, err := range p.sessions(ctx, p.createdWithin(out)) {
+		if seen++; err == nil && seen > maxSearched {
+			err = refused(opListSessions, processor.ErrUnavailable, errSearchBound)
+		}
 		switch {
 		case err != nil:
 			return nil, err
@@ -191,11 +197,44 @@ func (p *Processor) findSession(ctx context.Context, out *plan, ended bool) (*st
 		case ended && last == nil:
 			last = s
 		}
-		if seen++; seen >= maxSearchedPages*pageSize {
-			break
-		}
 	}
 	return last, nil
+}
+
+const (
+	// clockSkew is how far the caller's clock may be from Stripe's, which says when a session
+	// was created. Webhooks ask for the same.
+	clockSkew = signatureTolerance
+	// creationSlack is what may pass at Stripe between checking an expiry and creating.
+	creationSlack = time.Minute
+)
+
+// createdWithin is when the sessions of the request can have been created: by Stripe's
+// rule 24 hours to 30 minutes before they end, and not before the order was made. Without
+// an expiry it is the day for which a repetition is known as one. An order that was made
+// after that, or later than now, tells nothing.
+func (p *Processor) createdWithin(out *plan) stripe.RangeQueryParams {
+	latest := p.options.Clock()
+	since, until := latest.Add(-24*time.Hour), time.Time{}
+	if !out.anew() {
+		since, until = out.expiresAt.Add(-24*time.Hour), out.expiresAt.Add(creationSlack-30*time.Minute)
+		latest = earlier(latest, until)
+	}
+	if ordered := out.request.OrderedAt.Add(-clockSkew); ordered.After(since) && ordered.Before(latest) {
+		since = ordered
+	}
+	created := stripe.RangeQueryParams{GreaterThanOrEqual: since.Unix()}
+	if !until.IsZero() {
+		created.LesserThanOrEqual = until.Unix()
+	}
+	return created
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // charged returns what a session charges, in Stripe's minor units. With automatic

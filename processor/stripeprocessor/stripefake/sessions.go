@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -79,6 +80,23 @@ func (a *Account) Session(id string) (Session, bool) {
 		return s.clone(), true
 	}
 	return Session{}, false
+}
+
+// PlantSessions makes n paid sessions of another application that were created at one
+// instant, as busy shops have them.
+func (a *Account) PlantSessions(n int, created time.Time) {
+	a.lock()
+	defer a.mu.Unlock()
+	at, _ := slices.BinarySearchFunc(a.sessions, created.Unix()+1, func(s *Session, t int64) int { return cmp.Compare(s.Created, t) })
+	planted := make([]*Session, n)
+	for i := range planted {
+		id, _ := a.nextID("cs_planted")
+		planted[i] = &Session{
+			ID: id, Mode: "payment", Status: "complete", PaymentStatus: "paid", Currency: "eur", payment: "succeeded",
+			AmountSubtotal: 100, AmountTotal: 100, Created: created.Unix(), ExpiresAt: created.Unix() + longestSession,
+		}
+	}
+	a.sessions = slices.Insert(a.sessions, at, planted...)
 }
 
 func (a *Account) session(id string) *Session {
@@ -304,9 +322,13 @@ func (a *Account) opListSessions(_ []string, form url.Values, _ int64) (any, *pr
 	if refusal != nil {
 		return nil, refusal
 	}
+	until, refusal := integer(form, "created[lte]")
+	if refusal != nil {
+		return nil, refusal
+	}
 	var list []*Session
 	for _, s := range slices.Backward(a.sessions) {
-		if s.Created >= since && (!form.Has("status") || form.Get("status") == s.Status) {
+		if s.Created >= since && (until == 0 || s.Created <= until) && (!form.Has("status") || form.Get("status") == s.Status) {
 			list = append(list, s)
 		}
 	}
