@@ -249,6 +249,10 @@ func (w *world) sessionCalls() {
 		_, err = w.processor.Session(w.Context(), s.ID) // reads the payment too
 		require.NoError(w, err)
 		require.NoError(w, w.processor.EndSession(w.Context(), s.ID))
+		r.Key, r.OrderedAt, r.ExpiresAt = "late", w.now.Add(-time.Hour), w.now // is looked for between two instants
+		_, err = w.processor.CreateSession(w.Context(), r)
+		require.ErrorIs(w, err, stripeprocessor.ErrInvalid)
+		require.ErrorContains(w, err, "expiresAt")
 	}
 }
 
