@@ -144,6 +144,28 @@ func checkCart(cart pricing.Cart) error {
 	return faults.Err()
 }
 
+// checkOrder names what no store keeps, and lines that recur in another interval than the
+// first that does where the processor takes one a session.
+func (s *Service) checkOrder(o store.Order) error {
+	var faults pricing.ValidationError
+	faults.Merge("", o.Validate())
+	if !s.abilities.OneInterval {
+		return faults.Err()
+	}
+	first := pricing.Once
+	for i, l := range o.Quote.Lines {
+		switch {
+		case l.Recurs == pricing.Once:
+		case first == pricing.Once:
+			first = l.Recurs
+		case l.Recurs != first:
+			faults.Add(fmt.Sprintf("lines[%d].recurs", i), pricing.FieldMismatch,
+				fmt.Sprintf("the processor takes one billing interval at once, and another line recurs every %s", first))
+		}
+	}
+	return faults.Err()
+}
+
 // keyed returns the order that the request's key has already, or prices and places
 // a new one, again and again while coupon or reservation change in between.
 func (s *Service) keyed(
@@ -166,7 +188,7 @@ func (s *Service) keyed(
 			return store.Order{CouponID: p.couponID()}, false, err
 		}
 		order := s.newOrder(r.Key, request, r.Metadata, p)
-		if err := order.Validate(); err != nil { // its faults are the request's, and not a reservation's
+		if err := s.checkOrder(order); err != nil { // its faults are the request's, and not a reservation's
 			return store.Order{CouponID: p.couponID()}, false, err
 		}
 		placed, replayed, err := s.keepPlace(ctx, p, order)

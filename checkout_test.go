@@ -536,6 +536,38 @@ func TestAProcessorThatNeedsAnAddressToReturnTo(t *testing.T) {
 	w.checkout(t, r)
 }
 
+// TestAProcessorThatTakesOneInterval: of lines that recur in different intervals those are
+// named that are not as the first, before anything is stored. What is paid once may stand
+// beside.
+func TestAProcessorThatTakesOneInterval(t *testing.T) {
+	t.Parallel()
+	plan := func(id string, recurs pricing.Interval) pricing.Line {
+		return pricing.Line{ID: id, Kind: pricing.Plan, ItemID: "gold", Quantity: 3, UnitPrice: 10_00, Recurs: recurs}
+	}
+	w := newWorldWith(t, processor.Abilities{OneInterval: true})
+	c := w.create(t, tenOff())
+	r := w.request("TEN")
+	r.Cart = pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
+		plan("setup", pricing.Once), plan("month", pricing.Monthly), plan("year", pricing.Yearly), plan("again", pricing.Monthly), plan("week", pricing.Weekly),
+	}}
+	_, err := w.Checkout(t.Context(), r)
+	var invalid *pricing.ValidationError
+	require.ErrorAs(t, err, &invalid)
+	named := map[string]pricing.FieldCode{}
+	for _, f := range invalid.Fields {
+		named[f.Field] = f.Code
+	}
+	want := map[string]pricing.FieldCode{"lines[2].recurs": pricing.FieldMismatch, "lines[4].recurs": pricing.FieldMismatch}
+	if diff := cmp.Diff(want, named); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+	stored, err := w.store.ListRedemptions(t.Context(), store.RedemptionList{CouponID: c.ID})
+	require.NoError(t, err)
+	require.Empty(t, stored.Items) // nor one that was given back
+	r.Cart.Lines = append(r.Cart.Lines[:2], r.Cart.Lines[3])
+	w.checkout(t, r)
+}
+
 // TestOnlyAnAnswerGivesThePlaceBack: a session that the processor has not refused may
 // have been made, and paid.
 func TestOnlyAnAnswerGivesThePlaceBack(t *testing.T) {

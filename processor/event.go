@@ -69,7 +69,8 @@ type Abilities struct {
 	// to merge lines; then it declares none.
 	MaxLines int
 	// OneInterval tells that all lines of a session that recur do so in one interval; what
-	// is paid once may stand beside them. A request with two is ErrRejected.
+	// is paid once may stand beside them. A request with two is ErrRejected; the service
+	// refuses such a cart before it reserves.
 	OneInterval bool
 	// AmountStep is the step of chargeable amounts in minor units by currency, where
 	// it is not 1 (10 for currencies of three decimals at some processors). The
