@@ -66,10 +66,10 @@
 //
 // Whatever the interleaving of goroutines, processes and transactions of the host,
 // with batches and without: no limit is exceeded, no acknowledged use is lost, a
-// session completes one redemption, counts equal records, and a call that returned
-// an error has changed nothing, unless the connection was lost; then repeat it with
-// the same key. The suite of package storetest, runs in which processes and servers
-// are killed, and copies made in mid-run show it, in internal/integration/sqldb.
+// session is one redemption's, counts equal records, and a call that returned an error
+// has changed nothing, unless the connection was lost; then repeat it with the same key.
+// The suite of package storetest, runs in which processes and servers are killed, and
+// copies made in mid-run show it, in internal/integration/sqldb.
 //
 // # Transactions of the host
 //

@@ -24,8 +24,8 @@ type Migration struct {
 	Version int
 	// Name says what the step is about.
 	Name string
-	// Statements are run one by one. On MySQL, which commits each, they can be
-	// repeated after a crash in between.
+	// Statements are run one by one, on one connection. On MySQL, which commits each, they
+	// can be repeated after a crash in between.
 	Statements []string
 }
 

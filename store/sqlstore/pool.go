@@ -28,11 +28,14 @@ func (p *pool) single(ctx context.Context, run intent) error {
 }
 
 func (p *pool) change(ctx context.Context, _ wish, run intent) error {
+	seen := false // what exists already
 	for attempt := 1; ; attempt++ {
 		err := p.attempt(ctx, run, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
-		if err == nil || attempt == maxAttempts || !p.schema.transient(err) && (attempt > 1 || !errors.Is(err, errExists)) {
+		anew := errors.Is(err, errExists) && !seen
+		if err == nil || attempt == maxAttempts || !p.schema.transient(err) && !anew {
 			return err
 		}
+		seen = seen || anew
 		if err := pause(ctx, time.Duration(rand.Int64N(int64(attempt*attempt)))*time.Millisecond); err != nil { //nolint:gosec // no secret
 			return err
 		}
@@ -84,6 +87,14 @@ type hosted struct {
 const savepoint = "couponkit"
 
 func (h *hosted) change(ctx context.Context, _ wish, run intent) error {
+	err := h.attempt(ctx, run)
+	if errors.Is(err, errExists) && !errors.Is(err, errEnded) {
+		err = h.attempt(ctx, run)
+	}
+	return err
+}
+
+func (h *hosted) attempt(ctx context.Context, run intent) error {
 	t := newTx(h.schema, h.on)
 	t.joined = true
 	return within(ctx, t, func(ctx context.Context) error {

@@ -141,7 +141,10 @@ func (r reservation) insert(ctx context.Context, t *tx) error {
 			t.count(redemption.Redemption{}, r.record)
 			return nil
 		}
-		refused = fmt.Errorf("redemption %s exists already: %w", r.record.ID, store.ErrConflict)
+		// By its ID, its key, or the session that somebody has been given meanwhile.
+		if refused = t.ownSession(ctx, r.record); refused == nil {
+			refused = fmt.Errorf("redemption %s exists already: %w", r.record.ID, store.ErrConflict)
+		}
 	}
 	used, err := t.keyed(ctx, r.record.CustomerID, r.record.Key)
 	switch {
@@ -154,16 +157,21 @@ func (r reservation) insert(ctx context.Context, t *tx) error {
 }
 
 // ownSession returns store.ErrSuperseded when another redemption has the session that the
-// record is to have.
+// record is to have. One that gets it at the same moment is for the database to refuse, by
+// its unique index or because it lets one transaction write at a time.
 func (t *tx) ownSession(ctx context.Context, r redemption.Redemption) error {
 	if r.SessionID == "" {
 		return nil
 	}
 	owner, err := t.redemptionOf(ctx, redemptionBySession, r.SessionID)
 	if err == nil && owner.ID != "" && owner.ID != r.ID {
-		return fmt.Errorf("session %s is that of another redemption: %w", r.SessionID, store.ErrSuperseded)
+		return sessionTaken(r.SessionID)
 	}
 	return err
+}
+
+func sessionTaken(id string) error {
+	return fmt.Errorf("session %s is that of another redemption: %w", id, store.ErrSuperseded)
 }
 
 // insertExchange stores a reservation by points if the customer holds no other and
@@ -312,12 +320,17 @@ func (t *tx) lockOrder(ctx context.Context, id string) (storedOrder, error) {
 	return o, nil
 }
 
-// replace writes a changed redemption and counts the change.
+// replace writes a changed redemption and counts the change. It is store.ErrSuperseded when
+// another redemption has been given the session meanwhile: nothing else that changes is
+// unique.
 func (t *tx) replace(ctx context.Context, before, after redemption.Redemption) error {
 	if after == before {
 		return nil
 	}
 	if _, err := t.write(ctx, updateRedemption, redemptionChanges(after)...); err != nil {
+		if t.duplicate(err) {
+			return sessionTaken(after.SessionID)
+		}
 		return fmt.Errorf("write redemption: %w", err)
 	}
 	t.count(before, after)

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/couponkit/couponkit/redemption"
@@ -187,7 +188,11 @@ func (t *tx) settleRecord(ctx context.Context, before redemption.Redemption, s s
 	if err := after.Validate(); err != nil { // an event can bring text that cannot be stored
 		return redemption.Redemption{}, err
 	}
-	return after, t.replace(ctx, before, after)
+	err = t.replace(ctx, before, after)
+	if errors.Is(err, store.ErrSuperseded) { // the settlement is about that redemption
+		err = fmt.Errorf("owner of the session %w: %w", errExists, err)
+	}
+	return after, err
 }
 
 // over reports whether the limits leave no place. A coupon that is gone has none.
