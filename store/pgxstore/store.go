@@ -81,8 +81,11 @@ func New(pool *pgxpool.Pool, options Options) (*Store, error) {
 //
 // The transaction should run at READ COMMITTED. At a stricter level the store is
 // as exact, but a call may fail because of a concurrent change; PostgreSQL then
-// requires that the host runs its transaction again. Nothing is retried here and
-// calls are not joined into batches. A coupon with a limit over all customers stays
+// requires that the host runs its transaction again. At every level that is so when
+// somebody gives a session to another redemption at the same moment: it is a violation
+// (23505) of coupon_redemptions_session_key, and the call is refused, or settles that
+// redemption, when it is run again. Nothing is retried here and calls are not joined into
+// batches. A coupon with a limit over all customers stays
 // locked until the transaction ends: reserve late in it. Closing the view does not
 // close the store; a store that is closed closes its views.
 func (s *Store) WithTx(tx pgx.Tx) *Store {

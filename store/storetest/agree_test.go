@@ -27,7 +27,7 @@ func TestAgreeNotices(t *testing.T) {
 	beyond := map[string]bool{}
 	for _, name := range []string{
 		"a race is a conflict", "codes are checked, then written", "limits are checked, then used", "keys of take-overs are looked up, then written",
-		"the counter is read, then written", // at once
+		"the counter is read, then written", "sessions are looked up, then given", // at once
 		"a closed store goes on", "a restart loses everything", "the context is forgotten",
 		"orders share their metadata", "the caller's order is kept", // what the caller does with values
 		"codes are folded", "keys are folded", "text is normalised", "text is repaired", "nothing is validated",

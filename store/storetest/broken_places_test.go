@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/redemption"
@@ -67,6 +68,7 @@ func brokenPlaces() map[string]subject {
 		}, []string{"orders by key"}},
 		"uses over the limit are not counted": {overLimitFree, []string{"payment after release"}},
 		"a session is of its first order":     {firstOfSession, []string{"a session of several orders"}},
+		"sessions are looked up, then given":  {sessionCheckThenAct, []string{"one session in a race", "attach and payment in a race"}},
 		"a reservation brings any session": {func(in store.Store) *faulty {
 			return &faulty{Store: in, reserve: func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
 				got, err := in.Reserve(ctx, r)
@@ -187,5 +189,43 @@ func keysOfPayments(in store.Store) *faulty {
 			return store.Reserved{Redemption: paid, Replayed: true}, nil
 		}
 		return got, err
+	}}
+}
+
+// sessionCheckThenAct looks whether a session is free, and gives it away afterwards. Beneath,
+// each redemption has one of its own.
+func sessionCheckThenAct(in store.Store) *faulty {
+	var taken memory[bool]
+	var gap gates
+	look := func(session, id string) string {
+		_, known := taken.get(session)
+		gap.pass(session, 2)
+		taken.put(session, true)
+		if known {
+			return session
+		}
+		return session + "#" + id
+	}
+	seen := func(session string) string { return strings.SplitN(session, "#", 2)[0] }
+	return &faulty{Store: in, attachSession: func(ctx context.Context, a store.Attachment) (store.Order, error) {
+		a.SessionID = look(a.SessionID, a.OrderID)
+		return in.AttachSession(ctx, a)
+	}, transition: func(ctx context.Context, id string, e redemption.Event) (redemption.Redemption, error) {
+		e.SessionID = look(e.SessionID, id)
+		return in.Transition(ctx, id, e)
+	}, reserve: func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+		if r.Redemption.SessionID != "" {
+			r.Redemption.SessionID = look(r.Redemption.SessionID, r.Redemption.ID)
+		}
+		return in.Reserve(ctx, r)
+	}, settle: func(ctx context.Context, t store.Settlement) (store.Settled, error) {
+		t.Event.SessionID = look(t.Event.SessionID, t.NewID)
+		return in.Settle(ctx, t)
+	}, outRecord: func(r redemption.Redemption) redemption.Redemption {
+		r.SessionID = seen(r.SessionID)
+		return r
+	}, outOrder: func(o store.Order) store.Order {
+		o.SessionID = seen(o.SessionID)
+		return o
 	}}
 }

@@ -62,7 +62,7 @@ func clauses(can Capabilities) []clause {
 		reserveClauses(), limitClauses(), replayClauses(), pointsClauses(),
 		takeOverClauses(), takeOverRaceClauses(),
 		settleClauses(), paymentClauses(), machineClauses(), transitionClauses(), sweepClauses(),
-		orderClauses(), attachClauses(),
+		orderClauses(), attachClauses(), sessionRaceClauses(),
 		contextClauses(), copyClauses(), textClauses(), instantClauses(), chaosClauses(),
 	} {
 		all = append(all, group...)
