@@ -284,7 +284,8 @@ func TestUpgradeWithASharedSession(t *testing.T) {
 			db := openMariaDB(t, s.dsn)
 			runOn(t, db, slices.Concat(steps[0].Statements, []string{
 				"CREATE TABLE couponkit_migrations (version INTEGER NOT NULL PRIMARY KEY, name VARCHAR(100) NOT NULL)",
-				"INSERT INTO couponkit_migrations VALUES (1, 'tables')"}))
+				"INSERT INTO couponkit_migrations VALUES (1, 'tables')",
+			}))
 			before, err := sqlstore.New(db, sqlstore.MySQL, sqlstore.Options{})
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, before.Close()) })
