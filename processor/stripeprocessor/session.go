@@ -22,9 +22,9 @@ const maxSessionAttempts = 5
 //   - What Stripe would refuse is refused before the first call, as an [ErrInvalid]
 //     around a *pricing.ValidationError: amounts that do not add up, a total above 0
 //     and below the minimum charge or off the currency's step, lines that recur in
-//     different intervals, metadata beyond Stripe's limits. So is an expiry less than 31 minutes, of which half a minute may
-//     have passed, or more than 23 h 59 min away, after a look whether an earlier call
-//     has made the session.
+//     different intervals, metadata beyond Stripe's limits. So is an expiry less than
+//     31 minutes, of which half a minute may have passed, or more than 23 h 59 min away,
+//     after a look whether an earlier call has made the session.
 //   - Repeating a request returns the session that the first one has made as it is
 //     now. One that has ended unpaid is replaced by a new one, a few times and while
 //     the expiry is far enough ahead; then the one that ended last is returned.

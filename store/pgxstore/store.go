@@ -85,9 +85,9 @@ func New(pool *pgxpool.Pool, options Options) (*Store, error) {
 // somebody gives a session to another redemption at the same moment: it is a violation
 // (23505) of coupon_redemptions_session_key, and the call is refused, or settles that
 // redemption, when it is run again. Nothing is retried here and calls are not joined into
-// batches. A coupon with a limit over all customers stays
-// locked until the transaction ends: reserve late in it. Closing the view does not
-// close the store; a store that is closed closes its views.
+// batches. A coupon with a limit over all customers stays locked until the transaction
+// ends: reserve late in it. Closing the view does not close the store; a store that is
+// closed closes its views.
 func (s *Store) WithTx(tx pgx.Tx) *Store {
 	view := *s
 	view.db, view.pool, view.closed = tx, nil, new(atomic.Bool)
