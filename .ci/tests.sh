@@ -25,7 +25,7 @@ step_prepare() {
     printf 'module %s\n' "$module"
     case $module in
       store/pgxstore) need_debian postgresql:initdb ;;
-      examples/service) need_debian postgresql:initdb chromium:chromium ;;
+      examples/service) need_debian postgresql:initdb chromium-headless-shell:chromium-headless-shell ;;
       internal/integration) need_debian postgresql:initdb pgbouncer:pgbouncer ;;
       internal/integration/sqldb) need_debian mariadb-server:mariadbd ;;
       internal/benchmarks) need_debian postgresql:initdb mariadb-server:mariadbd redis-server:redis-server wrk:wrk ;;

@@ -62,9 +62,9 @@ func (t *Tab) Dark(on bool) error {
 	return err
 }
 
-// empty forgets everything: what the service has stored in the tab, cookies, where it
+// Empty forgets everything: what the service has stored in the tab, cookies, where it
 // has been, and how it looks.
-func (t *Tab) empty() error {
+func (t *Tab) Empty() error {
 	if err := t.Release(); err != nil {
 		return err
 	}

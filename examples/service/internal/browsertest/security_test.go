@@ -116,12 +116,12 @@ func TestNoTextTurnsASentenceAround(t *testing.T) {
 // Whatever the address of the sign-in says, it leads to a page of this site.
 func TestSigningInNeverLeadsToAnotherSite(t *testing.T) {
 	onEveryStore(t, func(w *world) {
+		p := w.visitor()
 		for _, next := range []string{
 			"//evil.example/", "/.//evil.example/", "/..//evil.example/", "https://evil.example/", `/\evil.example/`, `/.\/evil.example`,
 			"javascript:document.title='taken'", "/%09/evil.example", "data:text/html,taken", "/login?next=//evil.example/",
 			"//", "http://[",
 		} {
-			p := w.visitor()
 			p.visit("/login")
 			var address string
 			p.eval(`"/login?next=" + encodeURIComponent(`+quoted(t, next)+`)`, &address)
@@ -134,6 +134,7 @@ func TestSigningInNeverLeadsToAnotherSite(t *testing.T) {
 			var origin string
 			p.eval(`location.origin`, &origin)
 			require.Equal(w.t, w.URL, origin, "sign-in with next=%s", next)
+			p.must(p.Empty())
 		}
 	})
 }
