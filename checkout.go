@@ -9,6 +9,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -149,19 +150,8 @@ func checkCart(cart pricing.Cart) error {
 func (s *Service) checkOrder(o store.Order) error {
 	var faults pricing.ValidationError
 	faults.Merge("", o.Validate())
-	if !s.abilities.OneInterval {
-		return faults.Err()
-	}
-	first := pricing.Once
-	for i, l := range o.Quote.Lines {
-		switch {
-		case l.Recurs == pricing.Once:
-		case first == pricing.Once:
-			first = l.Recurs
-		case l.Recurs != first:
-			faults.Add(fmt.Sprintf("lines[%d].recurs", i), pricing.FieldMismatch,
-				fmt.Sprintf("the processor takes one billing interval at once, and another line recurs every %s", first))
-		}
+	if s.abilities.OneInterval {
+		faults.Merge("", processor.CheckIntervals(len(o.Quote.Lines), func(i int) pricing.Interval { return o.Quote.Lines[i].Recurs }))
 	}
 	return faults.Err()
 }

@@ -29,7 +29,9 @@ func checkRequest(r processor.SessionRequest, a processor.Abilities, now time.Ti
 		faults.Add("successUrl", pricing.FieldRequired, "an address to return to is required")
 	}
 	lineFaults(r, a, &faults)
-	intervalFaults(r, a, &faults)
+	if a.OneInterval {
+		faults.Merge("", processor.CheckIntervals(len(r.Lines), func(i int) pricing.Interval { return r.Lines[i].Recurs }))
+	}
 	modeFaults(r, &faults)
 	amountFaults(r, a, &faults)
 	lifetimeFaults(r.ExpiresAt.Sub(now), a, &faults)
@@ -58,22 +60,6 @@ func lineFaults(r processor.SessionRequest, a processor.Abilities, faults *prici
 			faults.Add(at("recurs"), pricing.FieldUnknown, "must be day, week, month or year")
 		}
 		stepFault(faults, at("unitAmount"), l.UnitAmount, r.Currency, a)
-	}
-}
-
-// intervalFaults names every line that has another interval than the first that recurs.
-// An unknown interval is reported on its own.
-func intervalFaults(r processor.SessionRequest, a processor.Abilities, faults *pricing.ValidationError) {
-	first := pricing.Once
-	for i, l := range r.Lines {
-		switch {
-		case !a.OneInterval || l.Recurs == pricing.Once || l.Recurs > pricing.Yearly:
-		case first == pricing.Once:
-			first = l.Recurs
-		case l.Recurs != first:
-			faults.Add(fmt.Sprintf("lines[%d].recurs", i), pricing.FieldMismatch,
-				fmt.Sprintf("a session has one interval, and another line recurs every %s", first))
-		}
 	}
 }
 

@@ -64,7 +64,8 @@ func (p *Processor) plan(r processor.SessionRequest) (*plan, error) {
 	requestFaults(&faults, r)
 	faults.Merge("metadata", metadataFaults(p.sessionMetadata(r, "")))
 	lineFaults(&faults, r)
-	intervalFaults(&faults, r.Lines)
+	// Stripe's subscriptions may have several, Checkout refuses them in one session.
+	faults.Merge("", processor.CheckIntervals(len(r.Lines), func(i int) pricing.Interval { return r.Lines[i].Recurs }))
 	if faults.Err() == nil {
 		p.amountFaults(&faults, out)
 	}
@@ -171,23 +172,6 @@ func lineFaults(faults *pricing.ValidationError, r processor.SessionRequest) {
 	case r.FirstPeriodDiscount > sum || sum-max(r.FirstPeriodDiscount, 0) != r.Total:
 		faults.Add("total", pricing.FieldMismatch,
 			fmt.Sprintf("the lines sum to %d, less %d for the first period, which is not %d", sum, r.FirstPeriodDiscount, r.Total))
-	}
-}
-
-// intervalFaults names every line that has another billing interval than the first that
-// recurs. Stripe's subscriptions may have several, Checkout refuses them in one session;
-// what is paid once may stand beside. An unknown interval is a fault of its own.
-func intervalFaults(faults *pricing.ValidationError, lines []processor.SessionLine) {
-	first := pricing.Once
-	for i, l := range lines {
-		switch {
-		case l.Recurs == pricing.Once || l.Recurs > pricing.Yearly:
-		case first == pricing.Once:
-			first = l.Recurs
-		case l.Recurs != first:
-			faults.Add(fmt.Sprintf("lines[%d].recurs", i), pricing.FieldMismatch,
-				fmt.Sprintf("Stripe takes one billing interval a session, and another line recurs every %s", first))
-		}
 	}
 }
 

@@ -81,18 +81,26 @@ func New(pool *pgxpool.Pool, options Options) (*Store, error) {
 //
 // The transaction should run at READ COMMITTED. At a stricter level the store is
 // as exact, but a call may fail because of a concurrent change; PostgreSQL then
-// requires that the host runs its transaction again. At every level that is so when
-// somebody gives a session to another redemption at the same moment: it is a violation
-// (23505) of coupon_redemptions_session_key, and the call is refused, or settles that
-// redemption, when it is run again. Nothing is retried here and calls are not joined into
-// batches. A coupon with a limit over all customers stays locked until the transaction
-// ends: reserve late in it. Closing the view does not close the store; a store that is
-// closed closes its views.
+// requires that the host runs its transaction again, which [Store.Retryable] tells. At
+// every level that is so when somebody gives a session to another redemption at the same
+// moment: run again, the call is refused, or settles that redemption. Nothing is retried
+// here and calls are not joined into batches. A coupon with a limit over all customers
+// stays locked until the transaction ends: reserve late in it. Closing the view does not
+// close the store; a store that is closed closes its views.
 func (s *Store) WithTx(tx pgx.Tx) *Store {
 	view := *s
 	view.db, view.pool, view.closed = tx, nil, new(atomic.Bool)
 	return &view
 }
+
+// Retryable reports whether a transaction that ended with this error, of a call or of the
+// commit, may be run again from its beginning: PostgreSQL has undone it only because of
+// others (a serialisation failure, a deadlock, a call about the same session, order or
+// customer at the same moment), or the connection was lost before anything was sent. The
+// store has tried again before it returns such an error; a host with a transaction of its
+// own ([Store.WithTx]) rolls that back and begins it anew. It is not retryable that the
+// host's own constraints are violated.
+func (*Store) Retryable(err error) bool { return err != nil && retryable(err) }
 
 // Close ends the store: calls that are under way are finished, later ones are
 // store.ErrClosed. The pool stays open.

@@ -129,7 +129,7 @@ func New(db *sql.DB, d Dialect, o Options) (*Store, error) {
 // WithTx returns a view of the store within a transaction of the host: what it
 // writes is committed or rolled back with it. A call that fails undoes itself and
 // leaves the transaction usable, unless the database has ended it (see
-// [Retryable]). The view must not be used after the transaction has ended, nor, as
+// [Store.Retryable]). The view must not be used after the transaction has ended, nor, as
 // the transaction itself, by two goroutines at once. Nothing is retried, and calls
 // are not joined into batches. Closing the view does not close the store.
 //

@@ -158,10 +158,5 @@ func checkout(c coupon.Coupon, q pricing.Quote, customer, key string, at time.Ti
 	}
 }
 
-// again reports whether PostgreSQL asks a host to run its transaction again.
-func again(err error) bool {
-	var server *pgconn.PgError
-	return errors.As(err, &server) && (server.Code == "40001" || server.Code == "40P01" ||
-		// Somebody has given the session to another redemption at the same moment.
-		server.Code == "23505" && server.ConstraintName == "coupon_redemptions_session_key")
-}
+// again reports whether a host is to run its transaction again, as any store tells.
+func again(err error) bool { return new(pgxstore.Store).Retryable(err) }

@@ -145,10 +145,14 @@ func TestRetries(t *testing.T) {
 	t.Run("not in a transaction of the host", func(t *testing.T) {
 		t.Parallel()
 		w := newRefusing(t, pgxstore.Options{})
-		w.refuse(times, "40001", "")
-		err := pgx.BeginFunc(t.Context(), w.pool, func(tx pgx.Tx) error { return w.attach(t.Context(), w.store.WithTx(tx)) })
-		require.True(t, again(err), "got: %v", err)
-		require.Equal(t, 1, w.attempts(), "attempts")
+		for name, of := range refusals {
+			w.refuse(times, of.code, of.constraint)
+			err := pgx.BeginFunc(t.Context(), w.pool, func(tx pgx.Tx) error { return w.attach(t.Context(), w.store.WithTx(tx)) })
+			require.Error(t, err, name)
+			require.Equal(t, of.again, w.store.Retryable(err), "%s: %v", name, err)
+			require.Equal(t, 1, w.attempts(), "attempts: %s", name)
+		}
+		require.False(t, w.store.Retryable(nil))
 	})
 }
 
