@@ -96,7 +96,8 @@ func Start(ctx context.Context) (*Browser, error) {
 	} {
 		flags = append(flags, chromedp.Flag(name, true))
 	}
-	flags = append(flags, chromedp.Flag("disable-features", strings.Join(unneeded, ",")))
+	flags = append(flags, chromedp.Flag("disable-features", strings.Join(unneeded, ",")),
+		chromedp.Flag("renderer-process-limit", "1")) // of a profile: its pages are of one service
 	allocator, stop := chromedp.NewExecAllocator(ctx, flags...)
 	b.close = append(b.close, stop)
 	var cancel context.CancelFunc
