@@ -332,7 +332,8 @@ var (
 	SELECT f.n, f.taken, f.known FROM (SELECT a.n,
 		(SELECT COUNT(*) FROM {coupon_redemptions} r
 			WHERE r.coupon_id = a.coupon_id AND r.customer_id = a.customer_id AND r.state <> 'released') AS taken,
-		EXISTS (SELECT 1 FROM {coupon_redemptions} r WHERE r.customer_id = a.customer_id AND r.idempotency_key = a.idempotency_key)
+		EXISTS (SELECT 1 FROM {coupon_redemptions} r
+			WHERE r.customer_id = a.customer_id AND r.idempotency_key = a.idempotency_key AND r.origin <> 'checkout')
 		OR EXISTS (SELECT 1 FROM {orders} o WHERE o.customer_id = a.customer_id AND o.idempotency_key = a.idempotency_key) AS known
 		FROM asked a) f WHERE f.taken > 0 OR f.known`, 3)
 

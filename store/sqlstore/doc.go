@@ -87,5 +87,6 @@
 //
 // [Migrate] brings the tables up under a lock, at every start and from any number
 // of processes; [Migrations] returns the statements for a tool of the host. Tables
-// can have a prefix.
+// can have a prefix. On SQLite processes that were built before a step are ended first:
+// they may know indexes that are gone.
 package sqlstore

@@ -93,5 +93,6 @@ func ExampleMigrations() {
 	// Output:
 	// 1 tables
 	// 2 indexes
+	// 3 keys
 	// CREATE TABLE shop_coupons (
 }

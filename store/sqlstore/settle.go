@@ -226,7 +226,7 @@ func (t *tx) unreserved(ctx context.Context, s store.Settlement) (redemption.Red
 	if payment.OverLimit, err = t.over(ctx, s.CouponID, s.CustomerID); err != nil {
 		return redemption.Redemption{}, err
 	}
-	inserted, err := t.insert(ctx, insertRedemption, redemptionValues(payment)...)
+	inserted, err := t.insertKeyed(ctx, payment, redemptionValues(payment))
 	switch {
 	case err != nil:
 		return redemption.Redemption{}, err

@@ -4,15 +4,18 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/integration/sqldb/sqlitedriver"
+	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/sqlstore"
 )
@@ -56,10 +59,10 @@ func (r *recorder) taken() []string {
 	return texts
 }
 
-// TestALookUpReadsTheCustomersRows: however often a coupon was redeemed, a look-up
-// finds the uses of one customer by an index that has the customer in it.
-func TestALookUpReadsTheCustomersRows(t *testing.T) {
-	t.Parallel()
+// heard opens a store on a new file, which records what it prepares, and a connection of
+// the test's own.
+func heard(t *testing.T) (s *sqlstore.Store, by *recorder, plain *sql.DB) {
+	t.Helper()
 	ctx := t.Context()
 	plain, err := openSQLite(ctx, sqlitedriver.Modernc, filepath.Join(t.TempDir(), "coupons.db"))
 	require.NoError(t, err)
@@ -67,24 +70,80 @@ func TestALookUpReadsTheCustomersRows(t *testing.T) {
 	require.NoError(t, sqlstore.Migrate(ctx, plain, sqlstore.SQLite, ""))
 	var file string
 	require.NoError(t, plain.QueryRowContext(ctx, "SELECT file FROM pragma_database_list WHERE name = 'main'").Scan(&file))
-	heard := &recorder{beneath: plain.Driver(), dsn: sqlitedriver.DSN(file)}
-	db := sql.OpenDB(heard)
+	by = &recorder{beneath: plain.Driver(), dsn: sqlitedriver.DSN(file)}
+	db := sql.OpenDB(by)
 	t.Cleanup(func() { _ = db.Close() })
-	s, err := sqlstore.New(db, sqlstore.SQLite, sqlstore.Options{})
+	s, err = sqlstore.New(db, sqlstore.SQLite, sqlstore.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
+	return s, by, plain
+}
 
+// TestAKeyIsFoundByAnIndex: no statement that asks for a key reads all redemptions or
+// orders, though those of checkouts are in the index of orders alone.
+func TestAKeyIsFoundByAnIndex(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s, by, plain := heard(t)
+	c := limitedCoupon("KEYS", 1000, 0)
+	require.NoError(t, s.CreateCoupon(ctx, c))
+	_, err := s.Reserve(ctx, exchangeOf(c, "ann", "exchange"))
+	require.NoError(t, err)
+	reused := checkoutOf(c, "ann", "checkout")
+	reused.Redemption.Key, reused.Order.Key = "key-exchange", "key-exchange"
+	_, err = s.Reserve(ctx, reused)
+	require.ErrorIs(t, err, store.ErrKeyReused)
+	_, err = s.Reserve(ctx, checkoutOf(c, "ann", "checkout"))
+	require.NoError(t, err)
+	payment := settlementOf(redemption.SessionCompleted, redemption.Redemption{}, "cs_unreserved")
+	payment.NewID, payment.CouponID, payment.CustomerID = "key-checkout", c.ID, "ann"
+	_, err = s.Settle(ctx, payment)
+	require.ErrorIs(t, err, store.ErrConflict)
+
+	var asked int
+	together := false
+	for round := 0; !together && round < 100; round++ {
+		var running sync.WaitGroup
+		for i := range 16 {
+			running.Go(func() {
+				name := fmt.Sprintf("together-%d-%d", round, i)
+				_, err := s.Reserve(ctx, checkoutOf(c, name, name))
+				assert.NoError(t, err)
+			})
+		}
+		running.Wait()
+		for _, text := range by.taken() {
+			together = together || strings.HasPrefix(text, "WITH asked")
+			if !strings.Contains(text, "idempotency_key = ") {
+				continue
+			}
+			asked++
+			for _, step := range plan(t, plain, text) {
+				require.NotRegexp(t, `^SCAN (r|k|o)\b`, step, text) // redemptions and orders
+			}
+		}
+	}
+	require.True(t, together, "nobody waited for the writer")
+	require.GreaterOrEqual(t, asked, 3)
+}
+
+// TestALookUpReadsTheCustomersRows: however often a coupon was redeemed, a look-up
+// finds the uses of one customer by an index that has the customer in it.
+func TestALookUpReadsTheCustomersRows(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s, by, plain := heard(t)
 	code, err := coupon.ParseCode("ANY")
 	require.NoError(t, err)
-	for name, by := range map[string]store.LookUp{
+	for name, asked := range map[string]store.LookUp{
 		"by ID":   {CouponID: "cpn_1", CustomerID: "ann", Email: "ann@example.org"},
 		"by code": {Code: code, CustomerID: "ann", Email: "ann@example.org"},
 	} {
-		heard.taken()
-		_, err := s.LookUp(ctx, by)
+		by.taken()
+		_, err := s.LookUp(ctx, asked)
 		require.ErrorIs(t, err, coupon.ErrNotFound, name)
 		reads := 0
-		for _, text := range heard.taken() {
+		for _, text := range by.taken() {
 			for _, step := range plan(t, plain, text) {
 				if strings.Contains(step, "coupon_redemptions") {
 					reads++
@@ -99,7 +158,11 @@ func TestALookUpReadsTheCustomersRows(t *testing.T) {
 // plan returns the steps in which SQLite runs a statement.
 func plan(t *testing.T, db *sql.DB, statement string) []string {
 	t.Helper()
-	values := make([]any, strings.Count(statement, "?"))
+	count := strings.Count(statement, "?")
+	if strings.Contains(statement, "?2") {
+		count = 2 // by their numbers
+	}
+	values := make([]any, count)
 	rows, err := db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+statement, values...)
 	require.NoError(t, err, statement)
 	defer func() { require.NoError(t, rows.Close()) }()

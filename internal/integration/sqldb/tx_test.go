@@ -512,7 +512,8 @@ func TestTheDatabaseHoldsTheLimitsThatItCan(t *testing.T) {
 			"two completed for one session":    "UPDATE coupon_redemptions SET session_id = 'cs_a'",
 			"completed without a session":      "UPDATE coupon_redemptions SET session_id = ''",
 			"completed and not yet":            "UPDATE coupon_redemptions SET state = 'reserved'",
-			"two uses of a key":                "UPDATE coupon_redemptions SET customer_id = 'x', idempotency_key = 'k'",
+			"two exchanges with one key":       "UPDATE coupon_redemptions SET customer_id = 'x', idempotency_key = 'k', origin = 'points', points = 1, points_state = 'debited'",
+			"two orders with one key":          "UPDATE orders SET customer_id = 'x', idempotency_key = 'k'",
 			"an order with an unknown state":   "UPDATE orders SET state = 'lost'",
 			"a coupon order without a reserve": "UPDATE orders SET reservation_id = ''",
 		} {

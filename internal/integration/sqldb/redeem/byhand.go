@@ -20,7 +20,8 @@ const (
 	beginImmediate = "BEGIN IMMEDIATE"
 	commit         = "COMMIT"
 	rollback       = "ROLLBACK"
-	knownKey       = "SELECT 1 FROM coupon_redemptions WHERE customer_id = ? AND idempotency_key = ?"
+	knownKey       = "SELECT 1 FROM coupon_redemptions WHERE customer_id = ? AND idempotency_key = ? AND origin <> 'checkout'"
+	knownOrder     = "SELECT 1 FROM orders WHERE customer_id = ? AND idempotency_key = ?"
 	terms          = `SELECT c.state, c.max_uses, c.max_uses_per_user, COALESCE(SUM(k.completed + k.reserved), 0)
 		FROM coupons c LEFT JOIN coupon_counts k ON k.coupon_id = c.id WHERE c.id = ? GROUP BY c.id`
 	usesOfCustomer   = "SELECT COUNT(*) FROM coupon_redemptions WHERE coupon_id = ? AND customer_id = ? AND state IN ('reserved', 'completed')"
@@ -75,7 +76,7 @@ func newHand(ctx context.Context, db *sql.DB, synchronous sqlstore.Synchronous) 
 		}
 	}
 	for _, text := range []string{
-		beginImmediate, commit, rollback, knownKey, terms, usesOfCustomer, insertRedemption, insertOrder, takePlace,
+		beginImmediate, commit, rollback, knownKey, knownOrder, terms, usesOfCustomer, insertRedemption, insertOrder, takePlace,
 		count, stateOf, setComplete, setPaid, insertRedemptions, insertOrders,
 	} {
 		if h.stmts[text], err = conn.PrepareContext(ctx, text); err != nil { //nolint:sqlclosecheck // by close
@@ -194,8 +195,10 @@ func (h textbook) checked(ctx context.Context, r store.Reservation, values rows)
 	var one, most, perUser, taken, byCustomer int64
 	var state string
 	v := r.Redemption
-	if err := h.stmts[knownKey].QueryRowContext(ctx, v.CustomerID, v.Key).Scan(&one); !errors.Is(err, sql.ErrNoRows) {
-		return fmt.Errorf("known key: %w", err)
+	for _, known := range []string{knownKey, knownOrder} {
+		if err := h.stmts[known].QueryRowContext(ctx, v.CustomerID, v.Key).Scan(&one); !errors.Is(err, sql.ErrNoRows) {
+			return fmt.Errorf("known key: %w", err)
+		}
 	}
 	if err := h.stmts[terms].QueryRowContext(ctx, v.CouponID).Scan(&state, &most, &perUser, &taken); err != nil {
 		return err
