@@ -14,13 +14,7 @@ import (
 )
 
 const (
-	redemptionByID  = `SELECT ` + redemptionColumns + ` FROM {coupon_redemptions} r WHERE r.id = ?`
-	redemptionByKey = `SELECT ` + redemptionColumns + ` FROM {coupon_redemptions} r WHERE r.customer_id = ? AND r.idempotency_key = ?`
-	// On SQLite the key of a checkout is in the index of its order.
-	redemptionByItsKey = `SELECT ` + redemptionColumns + ` FROM {coupon_redemptions} r
-		WHERE r.customer_id = ?1 AND r.idempotency_key = ?2 AND r.id IN (
-			SELECT k.id FROM {coupon_redemptions} k WHERE k.customer_id = ?1 AND k.idempotency_key = ?2 AND k.origin <> 'checkout'
-			UNION ALL SELECT o.reservation_id FROM {orders} o WHERE o.customer_id = ?1 AND o.idempotency_key = ?2)`
+	redemptionByID = `SELECT ` + redemptionColumns + ` FROM {coupon_redemptions} r WHERE r.id = ?`
 	orderByID      = `SELECT ` + orderColumns + ` FROM {orders} o WHERE o.id = ?`
 	orderByKey     = `SELECT ` + orderColumns + ` FROM {orders} o WHERE o.customer_id = ? AND o.idempotency_key = ?`
 	exchangedByHim = `SELECT ` + redemptionColumns + ` FROM {coupon_redemptions} r
@@ -138,7 +132,7 @@ func (r reservation) insert(ctx context.Context, t *tx) error {
 		return refused
 	}
 	if refused == nil {
-		inserted, err := t.insertKeyed(ctx, r.record, r.values)
+		inserted, err := r.insertRecord(ctx, t)
 		if err != nil {
 			return err
 		}
@@ -159,17 +153,6 @@ func (r reservation) insert(ctx context.Context, t *tx) error {
 		return store.ErrKeyReused
 	}
 	return refused
-}
-
-// insertKeyed stores a redemption and reports whether ID, key and session were new.
-func (t *tx) insertKeyed(ctx context.Context, r redemption.Redemption, values []any) (bool, error) {
-	if !t.rowLocks && r.Origin != redemption.FromPoints { // no index there holds the keys of all
-		used, err := t.keyed(ctx, r.CustomerID, r.Key)
-		if err != nil || used.ID != "" {
-			return false, err
-		}
-	}
-	return t.insert(ctx, insertRedemption, values...)
 }
 
 // ownSession returns store.ErrSuperseded when another redemption has the session that the
@@ -285,14 +268,6 @@ func (t *tx) replay(
 		first.Redemption, err = t.redemptionOf(ctx, redemptionByID, order.ReservationID)
 	}
 	return first, order, err
-}
-
-// keyed returns the redemption that the customer's key made.
-func (t *tx) keyed(ctx context.Context, customerID, key string) (redemption.Redemption, error) {
-	if t.rowLocks {
-		return t.redemptionOf(ctx, redemptionByKey, customerID, key)
-	}
-	return t.redemptionOf(ctx, redemptionByItsKey, customerID, key)
 }
 
 // redemptionOf returns the redemption that the statement finds, or the zero value.

@@ -226,11 +226,11 @@ func (t *tx) unreserved(ctx context.Context, s store.Settlement) (redemption.Red
 	if payment.OverLimit, err = t.over(ctx, s.CouponID, s.CustomerID); err != nil {
 		return redemption.Redemption{}, err
 	}
-	inserted, err := t.insertKeyed(ctx, payment, redemptionValues(payment))
+	inserted, err := t.insertPayment(ctx, payment)
 	switch {
 	case err != nil:
 		return redemption.Redemption{}, err
-	case !inserted: // by its ID, or somebody has recorded the same payment meanwhile
+	case !inserted: // by its key or ID, or somebody has recorded the same payment meanwhile
 		return redemption.Redemption{}, fmt.Errorf("redemption %s %w: %w", payment.ID, errExists, store.ErrConflict)
 	}
 	t.count(redemption.Redemption{}, payment)
