@@ -136,6 +136,9 @@ func (s *Store) ListRedemptions(ctx context.Context, list store.RedemptionList) 
 			all.and(by.column+" = ?", by.value)
 		}
 	}
+	if list.CustomerID != "" && list.CouponID == "" && !s.schema.rowLocks {
+		all.and(ofCustomer, list.CustomerID, list.CustomerID)
+	}
 	some := condition{terms: append([]string{}, all.terms...), args: append([]any{}, all.args...)}
 	if list.After != "" {
 		if err := some.after(list.After, "r"); err != nil {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -125,6 +126,52 @@ func TestAKeyIsFoundByAnIndex(t *testing.T) {
 	}
 	require.True(t, together, "nobody waited for the writer")
 	require.GreaterOrEqual(t, asked, 3)
+}
+
+// TestAListOfACustomerReadsHisRows: those of a customer, of all coupons, are found by the
+// indexes of keys and of orders.
+func TestAListOfACustomerReadsHisRows(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s, by, plain := heard(t)
+	c, other := limitedCoupon("LISTED", 1000, 0), limitedCoupon("OTHER", 1000, 0)
+	for _, c := range []coupon.Coupon{c, other} {
+		require.NoError(t, s.CreateCoupon(ctx, c))
+	}
+	for _, r := range []store.Reservation{
+		checkoutOf(c, "ann", "a"), exchangeOf(other, "ann", "b"), checkoutOf(c, "bob", "c"), exchangeOf(c, "bob", "d"), checkoutOf(other, "ann", "e"),
+	} {
+		_, err := s.Reserve(ctx, r)
+		require.NoError(t, err)
+	}
+	payment := settlementOf(redemption.SessionCompleted, redemption.Redemption{}, "cs_unreserved")
+	payment.NewID, payment.CouponID, payment.CustomerID = "rdm_paid", c.ID, "ann"
+	_, err := s.Settle(ctx, payment)
+	require.NoError(t, err)
+	want := map[string]bool{"rdm_paid": true}
+	for _, r := range []store.Reservation{checkoutOf(c, "ann", "a"), exchangeOf(other, "ann", "b"), checkoutOf(other, "ann", "e")} {
+		want[r.Redemption.ID] = true
+	}
+
+	by.taken()
+	page, err := s.ListRedemptions(ctx, store.RedemptionList{CustomerID: "ann"})
+	require.NoError(t, err)
+	got := map[string]bool{}
+	for _, r := range page.Items {
+		got[r.ID] = true
+	}
+	require.Empty(t, cmp.Diff(want, got))
+	require.EqualValues(t, len(want), page.Total)
+	asked := 0
+	for _, text := range by.taken() {
+		if strings.Contains(text, "coupon_redemptions") {
+			asked++
+			for _, step := range plan(t, plain, text) {
+				require.NotRegexp(t, `^SCAN (r|k|o)\b`, step, text)
+			}
+		}
+	}
+	require.Equal(t, 2, asked, "the count and the page")
 }
 
 // TestALookUpReadsTheCustomersRows: however often a coupon was redeemed, a look-up
