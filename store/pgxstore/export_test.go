@@ -3,6 +3,10 @@ package pgxstore
 import (
 	"context"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
+
+	"github.com/couponkit/couponkit/coupon"
 )
 
 // Group opens the group commit to the tests: requests and answers are numbers.
@@ -62,3 +66,20 @@ func (g *Group) Close() { g.g.close() }
 
 // Expand writes the names of a namespace into a statement.
 func (n Namespace) Expand(statement string) string { return n.expand(statement) }
+
+// Verdict is what a single claim was answered.
+type Verdict struct {
+	Outcome, Held string
+	Limits        coupon.Limits
+	Passed        bool
+}
+
+// SingleVerdict reads the answer of couponkit_claim_single; "" is NULL.
+func SingleVerdict(said ...string) (Verdict, error) {
+	var parts []zeronull.Text
+	for _, part := range said {
+		parts = append(parts, zeronull.Text(part))
+	}
+	v, passed, err := singleVerdict(parts)
+	return Verdict{Outcome: v.outcome, Held: v.held, Limits: v.limits, Passed: passed}, err
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
@@ -207,29 +208,53 @@ func (s *Store) reserveAll(ctx context.Context, requests []*reserveRequest) ([]a
 }
 
 // reserveOne runs one request, without what it takes to run many.
-func (s *Store) reserveOne(ctx context.Context, q *reserveRequest) (verdict, error) {
-	r, o := &q.Redemption, q.Order
-	var orderCreated, orderUpdated *time.Time // of an order never NULL, whatever they are
-	if o == nil {
-		o = new(store.Order)
-	} else {
-		orderCreated, orderUpdated = &o.CreatedAt, &o.UpdatedAt
+func (s *Store) reserveOne(ctx context.Context, q *reserveRequest) (v verdict, err error) {
+	r, statement := &q.Redemption, s.sql.reserveOne
+	arguments := []any{
+		r.ID, r.Key, r.CouponID, r.CustomerID, r.Origin.String(), r.Points, r.PointsState.String(), r.OrderID,
+		r.SessionID, orNull(&r.Deadline), r.CreatedAt, r.UpdatedAt, q.CouponRevision, s.shared.crowded.met(),
 	}
-	var v verdict
-	var held zeronull.Text
-	var limit, limitPerUser zeronull.Int8
-	var passed bool
-	err := s.retry(ctx, func() error {
-		return s.queryRow(ctx, s.sql.reserveOne, []any{&v.outcome, &held, &limit, &limitPerUser, &passed},
-			r.ID, r.Key, r.CouponID, r.CustomerID, r.Origin.String(), r.Points, r.PointsState.String(), r.OrderID,
-			r.SessionID, orNull(&r.Deadline), r.CreatedAt, r.UpdatedAt, q.CouponRevision,
-			o.Fingerprint, o.State.String(), o.SessionID, o.SessionURL, o.DiscountAmount,
-			orNull(&o.Deadline), orderCreated, orderUpdated,
-			q.documents.quote, q.documents.snapshot, q.documents.metadata, s.shared.crowded.met())
+	if o := q.Order; o != nil {
+		statement = s.sql.reserveOrder
+		arguments = append(arguments, o.Fingerprint, o.State.String(), o.SessionID, o.SessionURL, o.DiscountAmount,
+			orNull(&o.Deadline), o.CreatedAt, o.UpdatedAt, q.documents.quote, q.documents.snapshot, q.documents.metadata)
+	}
+	var said []zeronull.Text
+	err = s.retry(ctx, func() error {
+		said = nil
+		return s.queryRow(ctx, statement, []any{&said}, arguments...)
 	})
+	if err != nil {
+		return verdict{}, err
+	}
+	v, passed, err := singleVerdict(said)
 	s.shared.crowded.note(passed)
-	v.held, v.limits = string(held), coupon.Limits{MaxUses: int64(limit), MaxUsesPerUser: int64(limitPerUser)}
 	return v, err
+}
+
+// singleVerdict is the verdict that couponkit_claim_single has said, which is nothing
+// nearly always, and whether its first try was in vain.
+func singleVerdict(said []zeronull.Text) (v verdict, passed bool, err error) {
+	if said == nil {
+		return verdict{outcome: outcomeReserved}, false, nil
+	}
+	if len(said) != 5 {
+		return verdict{}, false, fmt.Errorf("%d parts of an answer", len(said))
+	}
+	v = verdict{outcome: string(said[0]), held: string(said[1])}
+	v.limits.MaxUses, err = limitOf(said[2])
+	if err == nil {
+		v.limits.MaxUsesPerUser, err = limitOf(said[3])
+	}
+	return v, said[4] != "", err
+}
+
+// limitOf reads a limit, of which NULL is none.
+func limitOf(text zeronull.Text) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	return strconv.ParseInt(string(text), 10, 64)
 }
 
 // reserveBatch holds requests as the columns that couponkit_claim_plain takes.

@@ -11,7 +11,7 @@ type statements struct {
 	couponIDByCode, lockCoupon, updateCoupon      string
 	confirmMirror, deleteCoupon                   string
 	coupon, couponTerms, lookUpByID, lookUpByCode string
-	reserveOne, reserveBatch                      string
+	reserveOne, reserveOrder, reserveBatch        string
 	takeOver                                      string
 	settleEach, settleBatch                       string
 	transition, transitionBatch                   string
@@ -55,7 +55,8 @@ func newStatements(in Namespace) *statements {
 			SELECT $1, $2::text, $3, $4::text, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14::text::jsonb, $15::text::jsonb, $16::text::jsonb
 			WHERE NOT EXISTS (SELECT FROM {coupon_redemptions} r WHERE r.customer_id = $4 AND r.key = $2)
 			ON CONFLICT DO NOTHING`),
-		reserveOne:      e(`SELECT * FROM {couponkit_claim_one}(` + parameters(reserveOneTypes) + `)`),
+		reserveOne:      e(`SELECT {couponkit_claim_single}(` + parameters(reserveOneTypes) + `)`),
+		reserveOrder:    e(`SELECT {couponkit_claim_single}(` + parameters(reserveOneTypes+" "+orderTypes) + `)`),
 		reserveBatch:    e(`SELECT * FROM {couponkit_claim_plain}(` + parameters(reserveBatchTypes) + `)`),
 		settleEach:      e(settle("{couponkit_settle_each}", settleTypes)),
 		settleBatch:     e(settle("{couponkit_settle_batch}", settleBatchTypes)),
@@ -77,8 +78,8 @@ func newStatements(in Namespace) *statements {
 
 // The types of the functions' parameters, in their order.
 const (
-	reserveOneTypes = "text text text text text bigint text text text timestamptz timestamptz timestamptz bigint " +
-		"text text text text bigint timestamptz timestamptz timestamptz text text text boolean"
+	reserveOneTypes   = "text text text text text bigint text text text timestamptz timestamptz timestamptz bigint boolean"
+	orderTypes        = "text text text text bigint timestamptz timestamptz timestamptz text text text"
 	reserveBatchTypes = "text[] bigint[] integer[] text[] text[] text[] text[] bigint[] text[] text[] text[] timestamptz[] " +
 		"timestamptz[] timestamptz[] bigint[] text[] text[] text[] text[] bigint[] timestamptz[] timestamptz[] timestamptz[] " +
 		"text[] text[] text[] boolean"

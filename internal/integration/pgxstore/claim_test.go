@@ -773,19 +773,41 @@ func TestWhoeverHoldsTheGateIsFirst(t *testing.T) {
 	}
 }
 
-// TestAProcessOfBeforeMigration19 claims by the function that it knows, beside others.
-func TestAProcessOfBeforeMigration19(t *testing.T) {
+// TestAProcessOfBefore claims by the function that it knows, beside others.
+func TestAProcessOfBefore(t *testing.T) {
 	t.Parallel()
-	w := newClaims(t, meanwhile{limits: coupon.Limits{MaxUses: 2, MaxUsesPerUser: 1}})
-	require.NoError(t, w.reserve("bob", "k"))
-	for _, claim := range []struct{ customer, want string }{{"bob", "user_used_up"}, {"ann", "reserved"}, {"carl", "used_up"}} {
-		var outcome string
-		require.NoError(t, w.pool.QueryRow(t.Context(), `SELECT outcome FROM couponkit_claim('rsv_old-' || $1::text, 'old', $2, $1,
-			'points', 50, 'pending', '', '', NULL, $3, $3, 0, '', '', '', '', 0, NULL, NULL, NULL, NULL, NULL, NULL)`,
-			claim.customer, w.coupon.ID, epoch).Scan(&outcome))
-		require.Equal(t, claim.want, outcome, claim.customer)
+	const claim = `('rsv_' || $1::text || $2::text, $2, $3, $1, 'points', 50, 'pending', '', '', NULL, $4, $4, 0,
+		'', '', '', '', 0, NULL, NULL, NULL, NULL, NULL, NULL`
+	type said struct {
+		Outcome, Held       string
+		LimitOfAll, PerUser int64
 	}
-	require.NoError(t, storetest.CheckInvariants(t.Context(), w.others))
+	for step, function := range map[string]string{
+		"migration 19": "couponkit_claim" + claim + ")", "migration 22": "couponkit_claim_one" + claim + ", false)",
+	} {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			w := newClaims(t, meanwhile{limits: coupon.Limits{MaxUses: 2, MaxUsesPerUser: 1}})
+			require.NoError(t, w.reserve("bob", "k"))
+			for _, call := range []struct {
+				customer, key string
+				want          said
+			}{
+				{"bob", "1", said{Outcome: "user_used_up", LimitOfAll: 2, PerUser: 1}},
+				{"ann", "1", said{Outcome: "reserved"}},
+				{"ann", "1", said{Outcome: "known", Held: "rsv_ann1", LimitOfAll: 2, PerUser: 1}},
+				{"ann", "2", said{Outcome: "held", Held: "rsv_ann1", LimitOfAll: 2, PerUser: 1}},
+				{"carl", "1", said{Outcome: "used_up", LimitOfAll: 2, PerUser: 1}},
+			} {
+				var got said
+				require.NoError(t, w.pool.QueryRow(t.Context(), `SELECT outcome, coalesce(held, ''),
+					coalesce(limit_of_all, 0), coalesce(limit_per_user, 0) FROM `+function,
+					call.customer, call.key, w.coupon.ID, epoch).Scan(&got.Outcome, &got.Held, &got.LimitOfAll, &got.PerUser))
+				require.Empty(t, cmp.Diff(call.want, got), call.customer)
+			}
+			require.NoError(t, storetest.CheckInvariants(t.Context(), w.others))
+		})
+	}
 }
 
 // inTransaction lets somebody do something in a transaction that he commits, and goes on

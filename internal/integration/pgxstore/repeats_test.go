@@ -36,8 +36,13 @@ func (c *claimCalls) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asked++
-	expecting, _ := data.Args[len(data.Args)-1].(bool)
-	if strings.Contains(data.SQL, "couponkit_claim_one") {
+	var expecting bool
+	for _, a := range data.Args {
+		if flag, is := a.(bool); is {
+			expecting = flag
+		}
+	}
+	if strings.Contains(data.SQL, "couponkit_claim_single") {
 		c.crowded = append(c.crowded, expecting)
 	} else {
 		c.all = append(c.all, expecting)
