@@ -176,7 +176,7 @@ func (s *Store) reserveAll(ctx context.Context, requests []*reserveRequest) ([]a
 	err := s.retry(ctx, func() error {
 		outcomes, held, limits, limitsPerUser = nil, nil, nil, nil
 		into := []any{&outcomes, &held, &limits, &limitsPerUser, &meanwhile}
-		return s.queryRow(ctx, s.sql.reserveBatch, into, append(b.arguments(), cautious)...)
+		return s.querySparse(ctx, s.sql.reserveBatch, into, append(b.arguments(), cautious)...)
 	})
 	s.shared.notPlain.note(outcomes != nil || slices.Contains(limits, 0))
 	switch {
@@ -222,7 +222,7 @@ func (s *Store) reserveOne(ctx context.Context, q *reserveRequest) (v verdict, e
 	var said []zeronull.Text
 	err = s.retry(ctx, func() error {
 		said = nil
-		return s.queryRow(ctx, statement, []any{&said}, arguments...)
+		return s.querySparse(ctx, statement, []any{&said}, arguments...)
 	})
 	if err != nil {
 		return verdict{}, err

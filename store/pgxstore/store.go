@@ -3,6 +3,7 @@ package pgxstore
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"unicode/utf8"
@@ -151,11 +152,32 @@ func (s *Store) queryRow(ctx context.Context, statement string, into []any, argu
 	return queryRowOn(ctx, s.db, s.mode, statement, into, arguments...)
 }
 
+// querySparse is queryRow for a row that is NULL nearly everywhere. It leaves the targets of
+// what is NULL as they are, for pgx finds out how to read an array before it sees that there
+// is none, which takes longer than all the rest.
+func (s *Store) querySparse(ctx context.Context, statement string, into []any, arguments ...any) error {
+	return queryOneOn(ctx, s.db, s.mode, statement, func(rows pgx.Rows) error {
+		present := slices.Clone(into)
+		for i, value := range rows.RawValues() {
+			if value == nil {
+				present[i] = nil
+			}
+		}
+		return rows.Scan(present...)
+	}, arguments...)
+}
+
 func queryRowOn(ctx context.Context, on session, mode pgx.QueryExecMode, statement string, into []any, arguments ...any) error {
+	return queryOneOn(ctx, on, mode, statement, func(rows pgx.Rows) error { return rows.Scan(into...) }, arguments...)
+}
+
+// queryOneOn is queryOn for a statement that has at most one row; without one it is
+// pgx.ErrNoRows.
+func queryOneOn(ctx context.Context, on session, mode pgx.QueryExecMode, statement string, scan func(pgx.Rows) error, arguments ...any) error {
 	found := false
 	err := queryOn(ctx, on, mode, statement, func(rows pgx.Rows) error {
 		found = true
-		return rows.Scan(into...)
+		return scan(rows)
 	}, arguments...)
 	if err == nil && !found {
 		return pgx.ErrNoRows
