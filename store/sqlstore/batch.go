@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/couponkit/couponkit/redemption"
@@ -214,26 +215,25 @@ func (t *tx) pay(ctx context.Context, p payment, s store.Settlement) (paid payme
 // does for one.
 func (t *tx) named(ctx context.Context, wishes []*request) ([]payment, error) {
 	found := make([]payment, len(wishes))
+	var i int
+	var record redemptionRow
+	var order orderRow
+	targets := slices.Concat([]any{&i}, record.targets(), order.targets())
 	return found, t.readMany(ctx, selectNamed, len(wishes), func(i int) []any {
 		s := wishes[i].wish.settle
 		return []any{s.ReservationID, s.Event.OrderID, s.Event.SessionID}
 	}, func(rows *sql.Rows, offset int) error {
-		var i int
-		var record redemptionRow
-		var order orderRow
-		err := rows.Scan(append(append([]any{&i}, record.targets()...), order.targets()...)...)
+		record, order = redemptionRow{}, orderRow{}
+		err := rows.Scan(targets...)
 		if err != nil {
 			return err
 		}
-		var p payment
+		p := &found[offset+i]
 		if p.record, err = record.redemption(); err != nil {
 			return err
 		}
-		if p.order, err = order.order(); err != nil {
-			return err
-		}
-		found[offset+i] = p
-		return nil
+		p.order, err = order.order()
+		return err
 	})
 }
 

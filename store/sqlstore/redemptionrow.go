@@ -21,6 +21,18 @@ const insertRedemption = `INSERT INTO {coupon_redemptions} (` + insertedColumns 
 const updateRedemption = `UPDATE {coupon_redemptions} SET state = ?, order_id = ?, session_id = ?, points_state = ?,
 	awaiting_payment = ?, over_limit = ?, deadline = ?, updated_at = ?, completed_at = ?, released_at = ? WHERE id = ?`
 
+// payRedemption is updateRedemption for what nearly every payment changes. SQLite checks
+// the less the fewer columns are written.
+const payRedemption = `UPDATE {coupon_redemptions} SET state = 'completed', session_id = ?, deadline = NULL,
+	updated_at = ?, completed_at = ? WHERE id = ?`
+
+// onlyPaid reports whether payRedemption makes the second of the first.
+func onlyPaid(before, after redemption.Redemption) bool {
+	before.State, before.Deadline = redemption.Completed, time.Time{}
+	before.SessionID, before.UpdatedAt, before.CompletedAt = after.SessionID, after.UpdatedAt, after.CompletedAt
+	return before == after
+}
+
 // redemptionRow receives a row; the nulls of an outer join leave it without an ID.
 type redemptionRow struct {
 	r                             redemption.Redemption

@@ -321,7 +321,11 @@ func (t *tx) replace(ctx context.Context, before, after redemption.Redemption) e
 	if after == before {
 		return nil
 	}
-	if _, err := t.write(ctx, updateRedemption, redemptionChanges(after)...); err != nil {
+	statement, args := updateRedemption, redemptionChanges(after)
+	if onlyPaid(before, after) {
+		statement, args = payRedemption, []any{after.SessionID, micros(after.UpdatedAt), micros(after.CompletedAt), after.ID}
+	}
+	if _, err := t.write(ctx, statement, args...); err != nil {
 		if t.duplicate(err) {
 			return sessionTaken(after.SessionID)
 		}

@@ -123,9 +123,14 @@ func (t *tx) insert(ctx context.Context, statement string, args ...any) (bool, e
 	return n > 0, err
 }
 
-const selectTerms = `SELECT c.state, c.revision, c.max_uses, c.max_uses_per_user FROM {coupons} c WHERE c.id = ?`
-
-const selectTaken = `SELECT COALESCE(SUM(k.completed + k.reserved), 0) FROM {coupon_counts} k WHERE k.coupon_id = ?`
+const (
+	selectTerms = `SELECT c.state, c.revision, c.max_uses, c.max_uses_per_user, 0 FROM {coupons} c WHERE c.id = ?`
+	selectTaken = `SELECT COALESCE(SUM(k.completed + k.reserved), 0) FROM {coupon_counts} k WHERE k.coupon_id = ?`
+	// Where nobody else writes, the uses need not wait for the lock.
+	selectTermsTaken = `SELECT c.state, c.revision, c.max_uses, c.max_uses_per_user, CASE WHEN c.max_uses > 0
+		THEN (SELECT SUM(k.completed + k.reserved) FROM {coupon_counts} k WHERE k.coupon_id = c.id) END
+	FROM {coupons} c WHERE c.id = ?`
+)
 
 // hold locks the coupon: alone if it has a limit over all customers, else together
 // with everybody who does not change its terms.
@@ -133,20 +138,15 @@ func (t *tx) hold(ctx context.Context, id string) (*heldCoupon, error) {
 	if c := t.coupons[id]; c != nil {
 		return c, nil
 	}
-	c, err := t.terms(ctx, id, selectTerms)
-	if err == nil && t.rowLocks && c.found && c.limits.MaxUses == 0 {
-		c, err = t.terms(ctx, id, selectTerms+"{for_share}")
+	read := t.terms
+	if t.rowLocks {
+		read = t.lockTerms
 	}
-	if err == nil && t.rowLocks && c.found && c.limits.MaxUses > 0 {
-		c, err = t.terms(ctx, id, selectTerms+"{for_update}")
-	}
+	c, err := read(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("lock coupon: %w", err)
 	}
 	if c.found && c.limits.MaxUses > 0 {
-		if err := t.latest(ctx, selectTaken, id).Scan(&c.taken); err != nil {
-			return nil, fmt.Errorf("count uses: %w", err)
-		}
 		for _, u := range t.counted {
 			if u.couponID == id {
 				c.taken += u.completed + u.reserved
@@ -157,13 +157,35 @@ func (t *tx) hold(ctx context.Context, id string) (*heldCoupon, error) {
 	return c, nil
 }
 
-func (t *tx) terms(ctx context.Context, id, statement string) (*heldCoupon, error) {
+func (t *tx) terms(ctx context.Context, id string) (*heldCoupon, error) {
+	return t.readTerms(ctx, selectTermsTaken, id)
+}
+
+// lockTerms locks the row of the coupon before the uses are summed up.
+func (t *tx) lockTerms(ctx context.Context, id string) (*heldCoupon, error) {
+	c, err := t.readTerms(ctx, selectTerms, id)
+	if err == nil && c.found && c.limits.MaxUses == 0 {
+		c, err = t.readTerms(ctx, selectTerms+"{for_share}", id)
+	}
+	if err == nil && c.found && c.limits.MaxUses > 0 {
+		c, err = t.readTerms(ctx, selectTerms+"{for_update}", id)
+	}
+	if err != nil || !c.found || c.limits.MaxUses == 0 {
+		return c, err
+	}
+	if err := t.latest(ctx, selectTaken, id).Scan(&c.taken); err != nil {
+		return nil, fmt.Errorf("count uses: %w", err)
+	}
+	return c, nil
+}
+
+func (t *tx) readTerms(ctx context.Context, statement, id string) (*heldCoupon, error) {
 	var (
-		c             = new(heldCoupon)
-		state         string
-		most, perUser optional
+		c                    = new(heldCoupon)
+		state                string
+		most, perUser, taken optional
 	)
-	err := t.row(ctx, statement, id).Scan(&state, &c.revision, &most, &perUser)
+	err := t.row(ctx, statement, id).Scan(&state, &c.revision, &most, &perUser, &taken)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return c, nil
@@ -173,7 +195,7 @@ func (t *tx) terms(ctx context.Context, id, statement string) (*heldCoupon, erro
 	if c.state, err = coupon.ParseState(state); err != nil {
 		return nil, corrupt(err)
 	}
-	c.found, c.limits = true, coupon.Limits{MaxUses: most.V, MaxUsesPerUser: perUser.V}
+	c.found, c.taken, c.limits = true, taken.V, coupon.Limits{MaxUses: most.V, MaxUsesPerUser: perUser.V}
 	return c, nil
 }
 
