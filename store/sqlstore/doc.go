@@ -38,7 +38,7 @@
 // keeps one connection of the pool for writing, from its first write to
 // [Store.Close], which gives it back with the settings that it had; reads take
 // others and wait for nobody. It sets synchronous for that connection: [Full] by default, so that what was acknowledged survives a loss
-// of power, whatever default the driver has. That connection keeps up to 64 MiB of
+// of power, whatever default the driver has. That connection keeps up to 8 MiB of
 // pages in memory (cache_size), and copies the log into the file when it has grown by
 // 32 MiB (wal_autocheckpoint): the file beside the database with the ending -wal is
 // about as large. The file must be on a local disk: WAL does not work over a network.

@@ -256,11 +256,12 @@ func (w *writer) acquire(ctx context.Context) error {
 	return nil
 }
 
-// Rows come in the random order of their IDs, so that a batch changes a page of
-// several indexes for each: they stay in memory, and are copied from the log into the
-// database once for many batches.
+// A batch changes a page of several indexes for each row, at random places: they stay in
+// memory until it ends, and are copied from the log into the database once for many batches.
+// A larger cache is slower: where a batch has balanced a tree, SQLite looks at all that it
+// holds when the batch ends.
 const (
-	cacheSize       = "PRAGMA cache_size = -65536"       // KiB, at most
+	cacheSize       = "PRAGMA cache_size = -8192"        // KiB, at most
 	checkpointEvery = "PRAGMA wal_autocheckpoint = 8192" // pages of 4 KiB
 )
 

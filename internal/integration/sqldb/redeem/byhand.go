@@ -70,7 +70,7 @@ func newHand(ctx context.Context, db *sql.DB, synchronous sqlstore.Synchronous) 
 	if synchronous == sqlstore.Normal {
 		pragma = "PRAGMA synchronous = NORMAL"
 	}
-	for _, pragma := range []string{pragma, "PRAGMA cache_size = -65536", "PRAGMA wal_autocheckpoint = 8192"} { // as the store
+	for _, pragma := range []string{pragma, "PRAGMA cache_size = -8192", "PRAGMA wal_autocheckpoint = 8192"} { // as the store
 		if _, err := conn.ExecContext(ctx, pragma); err != nil {
 			return nil, errors.Join(err, h.close())
 		}
