@@ -10,6 +10,10 @@
 // statements. The ceiling writes the same rows in batches and checks nothing.
 // Nothing but ratios between rows of one run means anything on another machine.
 //
+// It measures in rounds, each cell once in every round and the ways in turns, every second
+// round backwards, so that a disk that pauses or gets slower meets neighbours alike. What is
+// told is the median of the rounds, and of ratios the median of the rounds' ratios.
+//
 //	go run ./redeem                                  # everything, and the goals
 //	go run ./redeem -drivers modernc -synchronous full -clients 64 -for 5s
 //	go run ./redeem -what use -ways textbook,batched
@@ -42,6 +46,7 @@ type plan struct {
 	synchronous []string
 	ways        []string
 	clients     []int
+	rounds      int
 	duration    time.Duration
 	seeded      int
 	random      bool
@@ -58,6 +63,7 @@ func main() {
 	synchronous := flag.String("synchronous", "full,normal", "which settings of synchronous, with commas")
 	wayNames := flag.String("ways", "", "which ways, by name, with commas; empty is all")
 	clients := flag.String("clients", "1,8,64", "how many clients call at once, with commas")
+	flag.IntVar(&p.rounds, "rounds", 1, "how often each cell is measured")
 	flag.DurationVar(&p.duration, "for", 2*time.Second, "how long each cell runs, after a quarter of that to warm up")
 	flag.IntVar(&p.seeded, "seeded", 100_000, "uses that are in the tables before")
 	flag.BoolVar(&p.random, "random", false, "IDs are random, so that each is written to a page of its own")
@@ -108,12 +114,15 @@ func (p plan) execute(ctx context.Context, clients, dir string, out io.Writer) (
 		}
 		p.clients = append(p.clients, n)
 	}
+	if p.rounds < 1 {
+		return errors.New("measure in one round or more")
+	}
 	if p.dir, err = os.MkdirTemp(dir, "couponkit-redeem-"); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(p.dir)) }()
-	_, _ = fmt.Fprintf(out, "1 coupon; %d uses before, %s a cell: uses per second, times the first way, median and 99th percentile\n",
-		p.seeded, p.duration)
+	_, _ = fmt.Fprintf(out, "1 coupon; %d uses before, %s a cell, rounds: %d; uses per second, times the first way, median and 99th percentile\n",
+		p.seeded, p.duration, p.rounds)
 	var met goals
 	for _, what := range p.what {
 		if what != place && what != use {
@@ -155,6 +164,16 @@ func (p plan) table(ctx context.Context, in setting, met *goals, out io.Writer) 
 	if err != nil {
 		return err
 	}
+	measured := make(results)
+	turns := slices.DeleteFunc(ways(), func(w way) bool { return p.ways != nil && !slices.Contains(p.ways, w.name) })
+	rows := slices.Clone(turns)
+	for range p.rounds {
+		if err := p.round(ctx, template, in, turns, measured); err != nil {
+			return err
+		}
+		slices.Reverse(turns)
+	}
+	met.note(measured)
 	_, _ = fmt.Fprintf(out, "\n%s\n", in)
 	table := tabwriter.NewWriter(out, 2, 0, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprint(table, "way")
@@ -162,26 +181,31 @@ func (p plan) table(ctx context.Context, in setting, met *goals, out io.Writer) 
 		_, _ = fmt.Fprintf(table, "\t%d\tx\tp50\tp99", n)
 	}
 	_, _ = fmt.Fprintln(table, "\t")
-	first := make(map[int]float64) // by the number of clients
-	for _, w := range ways() {
-		if p.ways != nil && !slices.Contains(p.ways, w.name) {
-			continue
-		}
+	for _, w := range rows {
 		_, _ = fmt.Fprint(table, w.name)
 		for _, n := range p.clients {
-			c, err := p.cell(ctx, template, in, w, n)
-			if err != nil {
-				return fmt.Errorf("%s with %d clients: %w", w.name, n, err)
-			}
-			met.note(in, n, w.name, c.perSecond)
-			if first[n] == 0 {
-				first[n] = c.perSecond
-			}
-			_, _ = fmt.Fprintf(table, "\t%.0f\t%.1f\t%s\t%s", c.perSecond, c.perSecond/first[n], rounded(c.p50), rounded(c.p99))
+			own := cellName{in, n, w.name}
+			c := measured.median(own)
+			_, _ = fmt.Fprintf(table, "\t%.0f\t%.1f\t%s\t%s", c.perSecond, measured.ratio(own, cellName{in, n, rows[0].name}), rounded(c.p50), rounded(c.p99))
 		}
 		_, _ = fmt.Fprintln(table, "\t")
 	}
 	return table.Flush()
+}
+
+// round measures each cell once.
+func (p plan) round(ctx context.Context, template string, in setting, turns []way, measured results) error {
+	for _, n := range p.clients {
+		for _, w := range turns {
+			c, err := p.cell(ctx, template, in, w, n)
+			if err != nil {
+				return fmt.Errorf("%s with %d clients: %w", w.name, n, err)
+			}
+			name := cellName{in, n, w.name}
+			measured[name] = append(measured[name], c)
+		}
+	}
+	return nil
 }
 
 func rounded(d time.Duration) time.Duration { return d.Round(d / 100).Round(10 * time.Microsecond) }

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func small() plan {
 	return plan{
 		what: []string{place, use}, drivers: []string{"modernc", sqlitedriver.SecondName}, synchronous: []string{"normal"},
-		duration: 200 * time.Millisecond, seeded: 50,
+		rounds: 2, duration: 100 * time.Millisecond, seeded: 50,
 	}
 }
 
@@ -86,4 +86,30 @@ func TestWhatTheCommandLineAsks(t *testing.T) {
 		require.Error(t, p.execute(t.Context(), "1", t.TempDir(), io.Discard), name)
 	}
 	require.Error(t, small().execute(t.Context(), "0", t.TempDir(), io.Discard), "nobody")
+}
+
+// TestRatiosAreThoseOfTheRounds: a disturbed round does not decide, and what it has
+// slowed down is compared with its neighbours.
+func TestRatiosAreThoseOfTheRounds(t *testing.T) {
+	t.Parallel()
+	in := setting{use, "modernc", "full"}
+	ours, other := cellName{in, goalClients, "batched"}, cellName{in, goalClients, "ceiling"}
+	measured := results{
+		ours:  {{perSecond: 80, p50: 3, p99: 30}, {perSecond: 8, p50: 20, p99: 20}, {perSecond: 70, p50: 1, p99: 10}},
+		other: {{perSecond: 100}, {perSecond: 10}, {perSecond: 100}},
+	}
+	require.Equal(t, cell{perSecond: 70, p50: 3, p99: 20}, measured.median(ours))
+	require.InDelta(t, 0.8, measured.ratio(ours, other), 1e-9)
+	measured[ours], measured[other] = measured[ours][:2], measured[other][:2]
+	require.InDelta(t, 44, measured.median(ours).perSecond, 1e-9)
+
+	var met goals
+	met.note(measured)
+	var out bytes.Buffer
+	require.NoError(t, met.print(&out))
+	require.Equal(t, 1, bytes.Count(out.Bytes(), []byte("batched / ")), &out)
+	require.Regexp(t, `batched / ceiling +at least 0.75 +0.80 +met`, out.String())
+	measured[ours][0].perSecond = 60
+	require.NoError(t, met.print(&out))
+	require.Regexp(t, `batched / ceiling +at least 0.75 +0.70 +MISSED`, out.String())
 }
