@@ -106,7 +106,7 @@ var planted = []struct {
 	}}},
 	{"the log is lost with the power", lives.RowsStay, simulation.Faults{ForgetLog: true}},
 	{"limits are not read", lives.LimitsHold, simulation.Faults{Rewrite: func(s string) string {
-		return strings.Replace(s, "c.max_uses, c.max_uses_per_user FROM", "NULL, NULL FROM", 1)
+		return strings.Replace(s, "c.max_uses, c.max_uses_per_user, CASE", "NULL, NULL, CASE", 1)
 	}}},
 	{"counts are not written", lives.CountsEqualRows, simulation.Faults{Rewrite: func(s string) string {
 		return strings.Replace(s, "SET completed = completed + ?", "SET completed = completed + 0 * ?", 1)
