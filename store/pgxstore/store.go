@@ -153,8 +153,8 @@ func (s *Store) queryRow(ctx context.Context, statement string, into []any, argu
 }
 
 // querySparse is queryRow for a row that is NULL nearly everywhere. It leaves the targets of
-// what is NULL as they are, for pgx finds out how to read an array before it sees that there
-// is none, which takes longer than all the rest.
+// what is NULL as they are: pgx would find out how to read an array before it sees that
+// there is none.
 func (s *Store) querySparse(ctx context.Context, statement string, into []any, arguments ...any) error {
 	return queryOneOn(ctx, s.db, s.mode, statement, func(rows pgx.Rows) error {
 		present := slices.Clone(into)

@@ -126,7 +126,8 @@ func (t *tx) insert(ctx context.Context, statement string, args ...any) (bool, e
 const (
 	selectTerms = `SELECT c.state, c.revision, c.max_uses, c.max_uses_per_user, 0 FROM {coupons} c WHERE c.id = ?`
 	selectTaken = `SELECT COALESCE(SUM(k.completed + k.reserved), 0) FROM {coupon_counts} k WHERE k.coupon_id = ?`
-	// Where nobody else writes, the uses need not wait for the lock.
+	// Where a transaction has the database to itself there is no row to lock before the
+	// uses are summed up. Without a limit over all customers nobody asks for them.
 	selectTermsTaken = `SELECT c.state, c.revision, c.max_uses, c.max_uses_per_user, CASE WHEN c.max_uses > 0
 		THEN (SELECT SUM(k.completed + k.reserved) FROM {coupon_counts} k WHERE k.coupon_id = c.id) END
 	FROM {coupons} c WHERE c.id = ?`
