@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -222,4 +224,72 @@ func plan(t *testing.T, db *sql.DB, statement string) []string {
 	}
 	require.NoError(t, rows.Err())
 	return steps
+}
+
+// TestAUseIsWrittenWithoutTemporaryTables: SQLite makes one for a list of words in a
+// condition of a column, each time that a statement writes the column. What takes an
+// exchange at once reads the table that it writes, and has one for that.
+func TestAUseIsWrittenWithoutTemporaryTables(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s, by, plain := heard(t)
+	c := limitedCoupon("WRITTEN", 100_000, 2)
+	require.NoError(t, s.CreateCoupon(ctx, c))
+	by.taken()
+	held, err := s.Reserve(ctx, exchangeOf(c, "ann", "ann"))
+	require.NoError(t, err)
+	_, err = s.Transition(ctx, held.Redemption.ID, redemption.Event{Kind: redemption.PointsExchanged, At: noon()})
+	require.NoError(t, err)
+	want := map[string]bool{
+		"INSERT INTO orders": true, "INSERT OR FAIL INTO orders": true, "UPDATE orders": true,
+		"INSERT OR FAIL INTO coupon_redemptions": true, "UPDATE coupon_redemptions": true,
+		"INSERT INTO coupon_counts": true, "UPDATE coupon_counts": true,
+	}
+	written := map[string]bool{}
+	for round := 0; !maps.Equal(want, written) && round < 100; round++ {
+		var running sync.WaitGroup
+		for i := range 16 {
+			running.Go(func() {
+				name := fmt.Sprintf("w-%d-%d", round, i)
+				kept, err := s.Reserve(ctx, checkoutOf(c, name, name))
+				if err == nil {
+					_, err = s.Settle(ctx, settlementOf(redemption.SessionCompleted, kept.Redemption, "cs_"+name))
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		running.Wait()
+		for _, text := range by.taken() {
+			kind := writes.FindString(text)
+			if kind == "" || strings.HasPrefix(text, "INSERT OR FAIL INTO coupon_redemptions") && strings.Contains(text, "SELECT") {
+				continue
+			}
+			written[kind] = true
+			require.NotContains(t, program(t, plain, text), "OpenEphemeral", text)
+		}
+	}
+	if diff := cmp.Diff(want, written); diff != "" {
+		t.Errorf("what is written (-want +got):\n%s", diff)
+	}
+}
+
+var writes = regexp.MustCompile(`^(INSERT(?: OR FAIL)? INTO|UPDATE) (orders|coupon_redemptions|coupon_counts)\b`)
+
+// program returns the operations by which SQLite runs a statement.
+func program(t *testing.T, db *sql.DB, text string) (operations []string) {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), "EXPLAIN "+text, make([]any, strings.Count(text, "?"))...)
+	require.NoError(t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var operation string
+		var rest sql.RawBytes
+		require.NoError(t, rows.Scan(&rest, &operation, &rest, &rest, &rest, &rest, &rest, &rest))
+		operations = append(operations, operation)
+	}
+	require.NoError(t, rows.Err())
+	require.NotEmpty(t, operations)
+	return operations
 }
