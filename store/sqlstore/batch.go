@@ -209,11 +209,11 @@ func (t *tx) pay(ctx context.Context, p payment, s store.Settlement) (paid payme
 	}
 	p.order.Order = p.order.After(s.Event)
 	r, o := p.record, p.order
-	if _, err := t.write(ctx, completeRowID, r.SessionID, micros(r.UpdatedAt), micros(r.CompletedAt), p.recordRowID); err != nil {
+	if _, err := t.write(ctx, completeByRowID, r.SessionID, micros(r.UpdatedAt), micros(r.CompletedAt), p.recordRowID); err != nil {
 		return payment{}, false, err
 	}
 	t.count(before, r)
-	_, err = t.write(ctx, payRowID, o.SessionID, micros(o.UpdatedAt), p.orderRowID)
+	_, err = t.write(ctx, payByRowID, o.SessionID, micros(o.UpdatedAt), p.orderRowID)
 	return p, err == nil, err
 }
 
@@ -251,7 +251,7 @@ func (t *tx) named(ctx context.Context, wishes []*request) ([]payment, error) {
 			return err
 		}
 		s := wishes[offset+i].wish.settle
-		record.state, r.ID, r.OrderID = "reserved", s.ReservationID, s.Event.OrderID
+		record.state, r.ID, r.OrderID = redemption.Reserved.String(), s.ReservationID, s.Event.OrderID
 		o.ID, o.CouponID, o.CustomerID, o.ReservationID = s.Event.OrderID, r.CouponID, r.CustomerID, s.ReservationID
 		if p.record, err = record.redemption(); err != nil {
 			return err
@@ -370,9 +370,10 @@ var (
 	AND NOT EXISTS (SELECT 1 FROM {coupon_redemptions} x
 		WHERE x.session_id = a.session_id AND x.session_id <> '' AND x.id <> r.id)`, 3)
 
-	completeRowID = `UPDATE {coupon_redemptions} SET state = 'completed', session_id = ?, deadline = NULL,
+	// What payRedemption and updateOrder write for a payment.
+	completeByRowID = `UPDATE {coupon_redemptions} SET state = 'completed', session_id = ?, deadline = NULL,
 	updated_at = ?, completed_at = ? WHERE rowid = ?`
-	payRowID = `UPDATE {orders} SET state = 'paid', session_id = ?, deadline = NULL, updated_at = ? WHERE rowid = ?`
+	payByRowID = `UPDATE {orders} SET state = 'paid', session_id = ?, deadline = NULL, updated_at = ? WHERE rowid = ?`
 
 	insertOrders = writeRows(`INSERT OR FAIL INTO {orders} (`+orderInserted+`) VALUES {rows}`,
 		"(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
