@@ -149,7 +149,7 @@ func (t *tx) foresee(ctx context.Context, wishes []*request) ([]foreseen, error)
 }
 
 // payment is what a settlement is about, and where SQLite has the two rows as long as the
-// transaction lasts: to find them once more by their IDs is a tenth of what a payment costs.
+// transaction lasts, so that they are not looked up by their IDs again.
 type payment struct {
 	record      redemption.Redemption
 	order       storedOrder
