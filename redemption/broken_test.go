@@ -186,6 +186,30 @@ func brokenMachines() map[string]struct {
 				}
 			}), "expiry waits for a delayed payment",
 		},
+		"an expiry ends what is leaving": {
+			turned(func(r redemption.Redemption, e *redemption.Event) {
+				if e.Kind == redemption.SessionExpired && !r.AwaitingPayment {
+					e.Kind = redemption.PaymentFailed
+				}
+			}), "an expiry waits for what is leaving",
+		},
+		"what leaves is kept for ever": {
+			on(redemption.SessionExpired, func(before redemption.Redemption, _ redemption.Event, after *redemption.Redemption) {
+				if after.Live() {
+					after.Deadline = before.Deadline
+				}
+			}), "an expiry waits for what is leaving",
+		},
+		"a payment leaves the mark of what is leaving": {
+			on(redemption.SessionCompleted, func(before redemption.Redemption, _ redemption.Event, after *redemption.Redemption) {
+				after.LeavingUntil = before.LeavingUntil
+			}), "a valid record stays valid and fits its state",
+		},
+		"a take-over leaves the mark of what is leaving": {
+			on(redemption.TakenOver, func(before redemption.Redemption, _ redemption.Event, after *redemption.Redemption) {
+				after.LeavingUntil = before.LeavingUntil
+			}), "a valid record stays valid and fits its state",
+		},
 		"a delayed payment sets the deadline": {
 			on(redemption.SessionUnpaid, func(_ redemption.Redemption, e redemption.Event, after *redemption.Redemption) {
 				if after.AwaitingPayment {

@@ -21,6 +21,14 @@
 // and reordered events do no harm; completed wins over expired in whichever order
 // they arrive.
 //
+// # Leaving a session
+//
+// A customer who tries again keeps his place: the checkout ends the session that has it
+// and takes the reservation over. The processor tells of that end as of any other, and may
+// tell it to another process before the checkout has moved the reservation. So the
+// checkout says first that the reservation is [Leaving] the session; until the instant
+// that it names, an expiry does not release it.
+//
 // # Points
 //
 // The points of a reservation are debited and refunded by the host's ledger, which

@@ -36,6 +36,9 @@ const (
 	// are pending is given up; one that another call has debited meanwhile is not, and the
 	// event is illegal.
 	PointsRefused
+	// Leaving: a checkout of the customer is about to end the session and to take the
+	// reservation over. Until Deadline an expiry of the session does not release it.
+	Leaving
 )
 
 // String returns the name for messages.
@@ -45,7 +48,7 @@ func (k EventKind) String() string {
 		SessionCompleted: "session completed", SessionUnpaid: "session completed unpaid",
 		PaymentFailed: "payment failed", SessionExpired: "session expired", Cancelled: "cancelled",
 		Lapsed: "lapsed", PointsGivenBack: "points given back",
-		PointsRefused: "points refused",
+		PointsRefused: "points refused", Leaving: "leaving",
 	}
 	if int(k) < len(names) {
 		return names[k]
@@ -58,15 +61,16 @@ type Event struct {
 	Kind EventKind
 	// At is when it happens, by the clock of the host.
 	At time.Time
-	// SessionID is the session that the event speaks of. For TakenOver it is the
-	// session that the reservation leaves, and for Cancelled, Lapsed and PointsRefused
+	// SessionID is the session that the event speaks of. For Leaving and TakenOver it is
+	// the session that the reservation leaves, and for Cancelled, Lapsed and PointsRefused
 	// the one that the caller saw attached; empty when there was none.
 	SessionID string
 	// OrderID is the order that the event speaks of. For SessionAttached and the
 	// events of a session it tells whose session it is; for TakenOver it is the new
 	// order.
 	OrderID string
-	// Deadline is the new deadline, for SessionAttached, TakenOver and SessionUnpaid.
+	// Deadline is the new deadline, for SessionAttached, TakenOver and SessionUnpaid; for
+	// Leaving it is the instant by which the reservation is taken over, or is not.
 	Deadline time.Time
 	// NoPlaceLeft tells, for SessionCompleted, that the limits leave no place for a
 	// reservation that was released; the store finds out under its lock.
@@ -83,7 +87,7 @@ func (e Event) OfSession() bool {
 		return e.SessionID != ""
 	case SessionUnpaid, PaymentFailed, SessionExpired:
 		return true
-	case PointsExchanged, SessionAttached, TakenOver, Cancelled, Lapsed, PointsGivenBack, PointsRefused:
+	case PointsExchanged, SessionAttached, TakenOver, Cancelled, Lapsed, PointsGivenBack, PointsRefused, Leaving:
 	}
 	return false
 }
@@ -152,6 +156,8 @@ func apply(r Redemption, e Event) (Redemption, error) {
 		return r.refunded()
 	case PointsRefused:
 		return r.refused(e)
+	case Leaving:
+		return r.leaving(e)
 	}
 	return r, ErrIllegal
 }
@@ -204,7 +210,22 @@ func (r Redemption) takenOver(e Event) (Redemption, error) {
 	case r.SessionID != e.SessionID:
 		return r, ErrOtherSession
 	}
-	r.OrderID, r.SessionID, r.Deadline = e.OrderID, "", e.Deadline
+	r.OrderID, r.SessionID, r.Deadline, r.LeavingUntil = e.OrderID, "", e.Deadline, time.Time{}
+	return r, nil
+}
+
+// leaving marks the record for as long as the sweep leaves it alone.
+func (r Redemption) leaving(e Event) (Redemption, error) {
+	switch {
+	case e.SessionID == "" || !r.Usable():
+		return r, ErrIllegal
+	case r.SessionID != e.SessionID:
+		return r, ErrOtherSession
+	}
+	r.LeavingUntil = e.Deadline
+	if !r.Deadline.IsZero() && r.Deadline.Before(e.Deadline) {
+		r.Deadline = e.Deadline
+	}
 	return r, nil
 }
 
@@ -219,7 +240,7 @@ func (r Redemption) completed(e Event) (Redemption, error) {
 	}
 	r.OverLimit = r.State == Released && e.NoPlaceLeft
 	r.State, r.SessionID, r.CompletedAt = Completed, e.SessionID, e.At
-	r.AwaitingPayment, r.Deadline, r.ReleasedAt = false, time.Time{}, time.Time{}
+	r.AwaitingPayment, r.Deadline, r.LeavingUntil, r.ReleasedAt = false, time.Time{}, time.Time{}, time.Time{}
 	return r, nil
 }
 
@@ -229,7 +250,7 @@ func (r Redemption) unpaid(e Event) Redemption {
 	if r.State != Reserved || e.SessionID == "" || !r.concerns(e) {
 		return r
 	}
-	r.SessionID, r.AwaitingPayment = e.SessionID, true
+	r.SessionID, r.AwaitingPayment, r.LeavingUntil = e.SessionID, true, time.Time{}
 	if e.Deadline.After(r.Deadline) {
 		r.Deadline = e.Deadline
 	}
@@ -244,12 +265,20 @@ func (r Redemption) failed(e Event) Redemption {
 }
 
 // expired does not end a reservation whose customer has finished the session: such
-// a session does not expire, and the delayed payment decides.
+// a session does not expire, and the delayed payment decides. Nor does it end one that
+// is leaving the session: the checkout that takes it over has ended the session for
+// that. Should the checkout never come, the reservation lapses when it should have.
 func (r Redemption) expired(e Event) Redemption {
-	if r.AwaitingPayment {
+	if r.AwaitingPayment || r.State != Reserved || !r.concerns(e) {
 		return r
 	}
-	return r.failed(e)
+	if e.At.Before(r.LeavingUntil) {
+		if r.Deadline.IsZero() || r.Deadline.After(r.LeavingUntil) {
+			r.Deadline = r.LeavingUntil
+		}
+		return r
+	}
+	return r.released(e)
 }
 
 func (r Redemption) cancelled(e Event) (Redemption, error) {
@@ -289,7 +318,7 @@ func (r Redemption) lapsed(e Event) (Redemption, error) {
 
 func (r Redemption) released(e Event) Redemption {
 	r.State, r.ReleasedAt = Released, e.At
-	r.AwaitingPayment, r.Deadline = false, time.Time{}
+	r.AwaitingPayment, r.Deadline, r.LeavingUntil = false, time.Time{}, time.Time{}
 	if r.SessionID == "" {
 		r.SessionID = e.SessionID
 	}

@@ -41,6 +41,9 @@ func records() map[string]redemption.Redemption {
 		return r
 	}
 	open := func(r *redemption.Redemption) { r.SessionID = "s1" }
+	leaves := func(r *redemption.Redemption) {
+		r.SessionID, r.LeavingUntil, r.Deadline = "s1", minute(60), minute(90)
+	}
 	waits := func(r *redemption.Redemption) { r.SessionID, r.AwaitingPayment = "s1", true }
 	paid := func(r *redemption.Redemption) {
 		r.SessionID, r.State, r.Deadline, r.CompletedAt = "s1", redemption.Completed, time.Time{}, minute(3)
@@ -52,10 +55,10 @@ func records() map[string]redemption.Redemption {
 	cart := with(held, func(r *redemption.Redemption) { r.OrderID, r.Deadline = "o1", minute(30) })
 	due := func(r *redemption.Redemption) { r.PointsState = redemption.PointsRefundDue }
 	return map[string]redemption.Redemption{
-		"new": checkout(), "open": with(checkout(), open), "waits": with(checkout(), waits),
+		"new": checkout(), "open": with(checkout(), open), "leave": with(checkout(), leaves), "waits": with(checkout(), waits),
 		"paid": with(checkout(), paid), "freed": with(checkout(), released),
 		"lost": with(with(checkout(), released), func(r *redemption.Redemption) { r.SessionID = "" }),
-		"pend": points(), "held": held, "cart": cart, "popen": with(cart, open), "pwait": with(cart, waits),
+		"pend": points(), "held": held, "cart": cart, "popen": with(cart, open), "pleav": with(cart, leaves), "pwait": with(cart, waits),
 		"ppaid": with(cart, paid), "due": with(with(cart, released), due),
 		"back":  with(with(cart, released), func(r *redemption.Redemption) { r.PointsState = redemption.PointsRefunded }),
 		"pdue":  with(with(cart, paid), due),
@@ -68,59 +71,63 @@ func records() map[string]redemption.Redemption {
 //	=  nothing, and no error    x  ErrIllegal    o  ErrOtherSession    l  ErrNotLapsed
 //	A  attached   T  taken over   W  waits for a delayed payment   C  completed
 //	R  released   D  points debited   F  points refunded
+//	V  about to leave its session   K  kept until it has left
 //
-// The records new to lost are of a checkout: without a session, with session s1, with
-// a delayed payment, completed, released, released before a session. The others are of
+// The records new to lost are of a checkout: without a session, with session s1, about to
+// leave that, with a delayed payment, completed, released, released before a session. The others are of
 // points: pending, held outside a checkout, in a checkout without a session, with one,
-// with a delayed payment, completed, released with the refund due, refunded, and
+// about to leave that, with a delayed payment, completed, released with the refund due, refunded, and
 // completed after they were released.
 const matrix = `
-event       session order | new open waits paid freed lost | pend held cart popen pwait ppaid due back pdue pback
-exchanged   -       -     | x   x    x     x    x     x    | D    =    =    =     =     =     x   x    x    x
-attached    s1      o1    | A   =    =     =    =     x    | o    o    A    =     =     =     =   =    =    =
-attached    s2      o1    | A   o    o     o    o     x    | o    o    A    o     o     o     o   o    o    o
-attached    s1      o2    | o   =    =     =    =     o    | o    o    o    =     =     =     =   =    =    =
-attached    s2      o2    | o   o    o     o    o     o    | o    o    o    o     o     o     o   o    o    o
-attached    -       o1    | x   x    x     x    x     x    | x    x    x    x     x     x     x   x    x    x
-taken       -       o2    | T   o    x     x    x     x    | x    T    T    o     x     x     x   x    x    x
-taken       s1      o2    | o   T    x     x    x     x    | x    o    o    T     x     x     x   x    x    x
-taken       s2      o2    | o   o    x     x    x     x    | x    o    o    o     x     x     x   x    x    x
-taken       -       o1    | =   =    =     =    =     =    | x    T    =    =     =     =     =   =    =    =
-taken       s1      o1    | =   =    =     =    =     =    | x    o    =    =     =     =     =   =    =    =
-taken       s1      -     | x   x    x     x    x     x    | x    x    x    x     x     x     x   x    x    x
-completed   s1      o1    | C   C    C     =    C     C    | o    o    C    C     C     =     C   C    =    =
-completed   s2      o1    | C   o    o     o    o     C    | o    o    C    o     o     o     o   o    o    o
-completed   s1      o2    | o   C    C     =    C     o    | o    o    o    C     C     =     C   C    =    =
-completed   s2      o2    | o   o    o     o    o     o    | o    o    o    o     o     o     o   o    o    o
-completed   -       o1    | x   x    x     x    x     x    | x    x    x    x     x     x     x   x    x    x
-unpaid      s1      o1    | W   W    =     =    =     =    | =    =    W    W     =     =     =   =    =    =
-unpaid      s2      o1    | W   =    =     =    =     =    | =    =    W    =     =     =     =   =    =    =
-unpaid      s1      o2    | =   W    =     =    =     =    | =    =    =    W     =     =     =   =    =    =
-unpaid      -       o1    | =   =    =     =    =     =    | =    =    =    =     =     =     =   =    =    =
-failed      s1      o1    | R   R    R     =    =     =    | =    =    R    R     R     =     =   =    =    =
-failed      s2      o1    | R   =    =     =    =     =    | =    =    R    =     =     =     =   =    =    =
-failed      s1      o2    | =   R    R     =    =     =    | =    =    =    R     R     =     =   =    =    =
-expired     s1      o1    | R   R    =     =    =     =    | =    =    R    R     =     =     =   =    =    =
-expired     s2      o1    | R   =    =     =    =     =    | =    =    R    =     =     =     =   =    =    =
-expired     s1      o2    | =   R    =     =    =     =    | =    =    =    R     =     =     =   =    =    =
-expired     -       o1    | R   =    =     =    =     =    | =    =    R    =     =     =     =   =    =    =
-failed      -       -     | =   =    =     =    =     =    | =    =    =    =     =     =     =   =    =    =
-expired     -       -     | =   =    =     =    =     =    | =    =    =    =     =     =     =   =    =    =
-expired     s1      -     | =   R    =     =    =     =    | R    R    =    R     =     =     =   =    =    =
-completed   s1      -     | o   C    C     =    C     o    | C    C    o    C     C     =     C   C    =    =
-cancelled   -       -     | R   o    o     x    =     =    | R    R    R    o     o     x     =   =    x    x
-cancelled   s1      -     | o   R    R     x    =     =    | o    o    o    R     R     x     =   =    x    x
-cancelled   s2      -     | o   o    o     x    =     =    | o    o    o    o     o     x     =   =    x    x
-lapsed      -       -     | R   o    o     x    =     =    | R    l    R    o     o     x     =   =    x    x
-lapsed      s1      -     | o   R    R     x    =     =    | o    o    o    R     R     x     =   =    x    x
-lapsed      s2      -     | o   o    o     x    =     =    | o    o    o    o     o     x     =   =    x    x
-lapsed      early   -     | l   o    o     x    =     =    | l    l    l    o     o     x     =   =    x    x
-lapsed      s1early -     | o   l    l     x    =     =    | o    o    o    l     l     x     =   =    x    x
-refused     -       -     | x   x    x     x    =     =    | R    x    x    x     x     x     =   =    x    x
-refused     s1      -     | x   x    x     x    =     =    | o    x    x    x     x     x     =   =    x    x
-refunded    -       -     | x   x    x     x    x     x    | x    x    x    x     x     x     F   =    F    =
-nothing     -       -     | x   x    x     x    x     x    | x    x    x    x     x     x     x   x    x    x
-beyond      s1      o1    | x   x    x     x    x     x    | x    x    x    x     x     x     x   x    x    x
+event       session order | new open leave waits paid freed lost | pend held cart popen pleav pwait ppaid due back pdue pback
+exchanged   -       -     | x   x    x     x     x    x     x    | D    =    =    =     =     =     =     x   x    x    x
+attached    s1      o1    | A   =    =     =     =    =     x    | o    o    A    =     =     =     =     =   =    =    =
+attached    s2      o1    | A   o    o     o     o    o     x    | o    o    A    o     o     o     o     o   o    o    o
+attached    s1      o2    | o   =    =     =     =    =     o    | o    o    o    =     =     =     =     =   =    =    =
+attached    s2      o2    | o   o    o     o     o    o     o    | o    o    o    o     o     o     o     o   o    o    o
+attached    -       o1    | x   x    x     x     x    x     x    | x    x    x    x     x     x     x     x   x    x    x
+taken       -       o2    | T   o    o     x     x    x     x    | x    T    T    o     o     x     x     x   x    x    x
+taken       s1      o2    | o   T    T     x     x    x     x    | x    o    o    T     T     x     x     x   x    x    x
+taken       s2      o2    | o   o    o     x     x    x     x    | x    o    o    o     o     x     x     x   x    x    x
+taken       -       o1    | =   =    =     =     =    =     =    | x    T    =    =     =     =     =     =   =    =    =
+taken       s1      o1    | =   =    =     =     =    =     =    | x    o    =    =     =     =     =     =   =    =    =
+taken       s1      -     | x   x    x     x     x    x     x    | x    x    x    x     x     x     x     x   x    x    x
+completed   s1      o1    | C   C    C     C     =    C     C    | o    o    C    C     C     C     =     C   C    =    =
+completed   s2      o1    | C   o    o     o     o    o     C    | o    o    C    o     o     o     o     o   o    o    o
+completed   s1      o2    | o   C    C     C     =    C     o    | o    o    o    C     C     C     =     C   C    =    =
+completed   s2      o2    | o   o    o     o     o    o     o    | o    o    o    o     o     o     o     o   o    o    o
+completed   -       o1    | x   x    x     x     x    x     x    | x    x    x    x     x     x     x     x   x    x    x
+unpaid      s1      o1    | W   W    W     =     =    =     =    | =    =    W    W     W     =     =     =   =    =    =
+unpaid      s2      o1    | W   =    =     =     =    =     =    | =    =    W    =     =     =     =     =   =    =    =
+unpaid      s1      o2    | =   W    W     =     =    =     =    | =    =    =    W     W     =     =     =   =    =    =
+unpaid      -       o1    | =   =    =     =     =    =     =    | =    =    =    =     =     =     =     =   =    =    =
+failed      s1      o1    | R   R    R     R     =    =     =    | =    =    R    R     R     R     =     =   =    =    =
+failed      s2      o1    | R   =    =     =     =    =     =    | =    =    R    =     =     =     =     =   =    =    =
+failed      s1      o2    | =   R    R     R     =    =     =    | =    =    =    R     R     R     =     =   =    =    =
+expired     s1      o1    | R   R    K     =     =    =     =    | =    =    R    R     K     =     =     =   =    =    =
+expired     s2      o1    | R   =    =     =     =    =     =    | =    =    R    =     =     =     =     =   =    =    =
+expired     s1      o2    | =   R    K     =     =    =     =    | =    =    =    R     K     =     =     =   =    =    =
+expired     -       o1    | R   =    =     =     =    =     =    | =    =    R    =     =     =     =     =   =    =    =
+failed      -       -     | =   =    =     =     =    =     =    | =    =    =    =     =     =     =     =   =    =    =
+expired     -       -     | =   =    =     =     =    =     =    | =    =    =    =     =     =     =     =   =    =    =
+expired     s1      -     | =   R    K     =     =    =     =    | R    R    =    R     K     =     =     =   =    =    =
+completed   s1      -     | o   C    C     C     =    C     o    | C    C    o    C     C     C     =     C   C    =    =
+cancelled   -       -     | R   o    o     o     x    =     =    | R    R    R    o     o     o     x     =   =    x    x
+cancelled   s1      -     | o   R    R     R     x    =     =    | o    o    o    R     R     R     x     =   =    x    x
+cancelled   s2      -     | o   o    o     o     x    =     =    | o    o    o    o     o     o     x     =   =    x    x
+lapsed      -       -     | R   o    o     o     x    =     =    | R    l    R    o     o     o     x     =   =    x    x
+lapsed      s1      -     | o   R    l     R     x    =     =    | o    o    o    R     l     R     x     =   =    x    x
+lapsed      s2      -     | o   o    o     o     x    =     =    | o    o    o    o     o     o     x     =   =    x    x
+lapsed      early   -     | l   o    o     o     x    =     =    | l    l    l    o     o     o     x     =   =    x    x
+lapsed      s1early -     | o   l    l     l     x    =     =    | o    o    o    l     l     l     x     =   =    x    x
+refused     -       -     | x   x    x     x     x    =     =    | R    x    x    x     x     x     x     =   =    x    x
+refused     s1      -     | x   x    x     x     x    =     =    | o    x    x    x     x     x     x     =   =    x    x
+refunded    -       -     | x   x    x     x     x    x     x    | x    x    x    x     x     x     x     F   =    F    =
+leaving     s1      -     | o   V    V     x     x    x     x    | x    o    o    V     V     x     x     x   x    x    x
+leaving     s2      -     | o   o    o     x     x    x     x    | x    o    o    o     o     x     x     x   x    x    x
+leaving     -       -     | x   x    x     x     x    x     x    | x    x    x    x     x     x     x     x   x    x    x
+nothing     -       -     | x   x    x     x     x    x     x    | x    x    x    x     x     x     x     x   x    x    x
+beyond      s1      o1    | x   x    x     x     x    x     x    | x    x    x    x     x     x     x     x   x    x    x
 `
 
 func kindOf(name string) redemption.EventKind {
@@ -128,7 +135,7 @@ func kindOf(name string) redemption.EventKind {
 		"exchanged": redemption.PointsExchanged, "attached": redemption.SessionAttached, "taken": redemption.TakenOver,
 		"completed": redemption.SessionCompleted, "unpaid": redemption.SessionUnpaid, "failed": redemption.PaymentFailed,
 		"expired": redemption.SessionExpired, "cancelled": redemption.Cancelled, "lapsed": redemption.Lapsed,
-		"refunded": redemption.PointsGivenBack, "refused": redemption.PointsRefused, "nothing": 0, "beyond": redemption.PointsRefused + 1,
+		"refunded": redemption.PointsGivenBack, "refused": redemption.PointsRefused, "leaving": redemption.Leaving, "nothing": 0, "beyond": redemption.Leaving + 1,
 	}[name]
 }
 
@@ -145,7 +152,7 @@ func eventOf(row []string) redemption.Event {
 	if e.OrderID == "-" {
 		e.OrderID = ""
 	}
-	if e.Kind == redemption.SessionAttached || e.Kind == redemption.TakenOver {
+	if e.Kind == redemption.SessionAttached || e.Kind == redemption.TakenOver || e.Kind == redemption.Leaving {
 		e.Deadline = minute(90)
 	}
 	if e.Kind == redemption.SessionUnpaid {
@@ -170,14 +177,23 @@ func outcome(letter string, r redemption.Redemption, e redemption.Event) (redemp
 	case "A":
 		after.SessionID, after.Deadline = e.SessionID, e.Deadline
 	case "T":
-		after.OrderID, after.SessionID, after.Deadline = e.OrderID, "", e.Deadline
+		after.OrderID, after.SessionID, after.Deadline, after.LeavingUntil = e.OrderID, "", e.Deadline, time.Time{}
+	case "V":
+		after.LeavingUntil = e.Deadline
+		if r.Deadline.Before(e.Deadline) {
+			after.Deadline = e.Deadline
+		}
+	case "K":
+		after.Deadline = r.LeavingUntil
 	case "W":
-		after.SessionID, after.AwaitingPayment = e.SessionID, true
+		after.SessionID, after.AwaitingPayment, after.LeavingUntil = e.SessionID, true, time.Time{}
 	case "C":
 		after.State, after.SessionID, after.CompletedAt = redemption.Completed, e.SessionID, e.At
 		after.AwaitingPayment, after.Deadline, after.ReleasedAt = false, time.Time{}, time.Time{}
+		after.LeavingUntil = time.Time{}
 	case "R":
 		after.State, after.ReleasedAt, after.AwaitingPayment, after.Deadline = redemption.Released, e.At, false, time.Time{}
+		after.LeavingUntil = time.Time{}
 		if r.SessionID == "" {
 			after.SessionID = e.SessionID
 		}
@@ -270,6 +286,56 @@ func TestDelayedPaymentExtendsTheDeadline(t *testing.T) {
 	}
 }
 
+// TestAnExpiryWhileTheReservationLeaves: until then it is kept, and no longer than it
+// would have been; from that instant an expiry is one as ever.
+func TestAnExpiryWhileTheReservationLeaves(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"leave", "pleav"} {
+		leaving := records()[name]
+		for _, test := range []struct {
+			name           string
+			at             time.Time
+			deadline, want time.Time // zero is released
+		}{
+			{"at once", minute(9), minute(90), minute(60)},
+			{"at the last moment", minute(60).Add(-time.Microsecond), minute(90), minute(60)},
+			{"too late", minute(60), minute(90), time.Time{}},
+			{"before a deadline that is earlier", minute(9), minute(30), minute(30)},
+			{"without a deadline", minute(9), time.Time{}, minute(60)},
+		} {
+			r := leaving
+			r.Deadline = test.deadline
+			got, err := redemption.Apply(r, redemption.Event{Kind: redemption.SessionExpired, At: test.at, SessionID: "s1"})
+			if err != nil || !got.Deadline.Equal(test.want) || got.Live() == test.want.IsZero() {
+				t.Errorf("%s of %s: %s with the deadline %s (%v)", test.name, name, got.State, got.Deadline, err)
+			}
+		}
+	}
+}
+
+// TestALeavingReservationKeepsALaterDeadline: the sweep leaves it alone for as long as it
+// leaves, and one that it would have left alone for longer is not released earlier.
+func TestALeavingReservationKeepsALaterDeadline(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ deadline, until, want time.Time }{
+		{minute(30), minute(40), minute(40)},
+		{minute(30), minute(20), minute(30)},
+		{minute(30), time.Time{}, minute(30)},
+		{time.Time{}, minute(20), time.Time{}},
+	} {
+		for _, name := range []string{"open", "leave", "popen", "pleav"} {
+			r := records()[name]
+			r.Deadline = test.deadline
+			got, err := redemption.Apply(r, redemption.Event{
+				Kind: redemption.Leaving, At: minute(9), SessionID: "s1", Deadline: test.until,
+			})
+			if err != nil || !got.Deadline.Equal(test.want) || !got.LeavingUntil.Equal(test.until) {
+				t.Errorf("%s leaving until %s: until %s, deadline %s (%v)", name, test.until, got.LeavingUntil, got.Deadline, err)
+			}
+		}
+	}
+}
+
 func TestPaymentOverTheLimit(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{
@@ -328,7 +394,7 @@ func TestEventsOfASession(t *testing.T) {
 	of := []redemption.EventKind{
 		redemption.SessionCompleted, redemption.SessionUnpaid, redemption.PaymentFailed, redemption.SessionExpired,
 	}
-	for kind := redemption.EventKind(0); kind <= redemption.PointsRefused+1; kind++ {
+	for kind := redemption.EventKind(0); kind <= redemption.Leaving+1; kind++ {
 		for _, session := range []string{"s1", ""} {
 			want := slices.Contains(of, kind) && (session != "" || kind != redemption.SessionCompleted)
 			if got := (redemption.Event{Kind: kind, SessionID: session, OrderID: "o1"}).OfSession(); got != want {
@@ -341,14 +407,14 @@ func TestEventsOfASession(t *testing.T) {
 func TestEventKindsHaveNames(t *testing.T) {
 	t.Parallel()
 	seen := map[string]redemption.EventKind{}
-	for k := redemption.PointsExchanged; k <= redemption.PointsRefused; k++ {
+	for k := redemption.PointsExchanged; k <= redemption.Leaving; k++ {
 		name := k.String()
 		if other, twice := seen[name]; twice || name == "" {
 			t.Errorf("the events %d and %d are both called %q", other, k, name)
 		}
 		seen[name] = k
 	}
-	for _, k := range []redemption.EventKind{0, redemption.PointsRefused + 1, 255} {
+	for _, k := range []redemption.EventKind{0, redemption.Leaving + 1, 255} {
 		if k.String() != "" {
 			t.Errorf("the event %d, which there is not, is called %q", k, k)
 		}

@@ -38,6 +38,7 @@ func properties() map[string]property {
 		"only a lapsed deadline lapses":                 lapseNeedsDeadline,
 		"over the limit only without a place":           overLimit,
 		"only pending points are refused":               refusalNeedsPending,
+		"an expiry waits for what is leaving":           expiryWaitsForLeaving,
 	}
 }
 
@@ -90,7 +91,7 @@ func anyRecord(t *rapid.T) redemption.Redemption {
 // anyEvent draws an event of any kind, legal or not, that happens at minute n.
 func anyEvent(t *rapid.T, n int) redemption.Event {
 	return redemption.Event{
-		Kind:        redemption.EventKind(rapid.IntRange(0, int(redemption.PointsRefused)+1).Draw(t, "kind")),
+		Kind:        redemption.EventKind(rapid.IntRange(0, int(redemption.Leaving)+1).Draw(t, "kind")),
 		At:          minute(n),
 		SessionID:   rapid.SampledFrom([]string{"s1", "s1", "s2", ""}).Draw(t, "session"),
 		OrderID:     rapid.SampledFrom([]string{"o1", "o1", "o2", ""}).Draw(t, "order"),
@@ -188,7 +189,9 @@ func repetition(t *rapid.T, apply machine) string {
 		if err != nil {
 			return ""
 		}
-		e.At = e.At.Add(time.Minute)
+		if e.Kind != redemption.SessionExpired || !e.At.Before(after.LeavingUntil) { // else it is in time only now
+			e.At = e.At.Add(time.Minute)
+		}
 		again, err := apply(after, e)
 		if err != nil || again != after {
 			return fmt.Sprintf("repeated, it made %+v (%v)", again, err)
@@ -298,8 +301,10 @@ func validity(t *rapid.T, apply machine) string {
 			return "CompletedAt does not fit the state"
 		case after.ReleasedAt.IsZero() == (after.State == redemption.Released):
 			return "ReleasedAt does not fit the state"
-		case !after.Live() && (!after.Deadline.IsZero() || after.AwaitingPayment):
+		case !after.Live() && (!after.Deadline.IsZero() || !after.LeavingUntil.IsZero() || after.AwaitingPayment):
 			return "what has ended still waits"
+		case !after.LeavingUntil.IsZero() && (after.SessionID == "" || after.AwaitingPayment):
+			return "it is leaving no session, or one that is paid"
 		case after.AwaitingPayment && after.SessionID == "":
 			return "it waits for the payment of no session"
 		case after.OverLimit && after.State != redemption.Completed:
@@ -326,6 +331,21 @@ func expiryWaits(t *rapid.T, apply machine) string {
 	return walk(t, apply, func(before redemption.Redemption, e redemption.Event, after redemption.Redemption, _ error) string {
 		if e.Kind == redemption.SessionExpired && before.AwaitingPayment && after != before {
 			return "an expiry ended what waits for a delayed payment"
+		}
+		return ""
+	})
+}
+
+func expiryWaitsForLeaving(t *rapid.T, apply machine) string {
+	return walk(t, apply, func(before redemption.Redemption, e redemption.Event, after redemption.Redemption, _ error) string {
+		leaves := e.Kind == redemption.SessionExpired && before.Live() && e.At.Before(before.LeavingUntil)
+		switch {
+		case leaves && !after.Live():
+			return "an expiry ended what is leaving its session"
+		case leaves && after.Deadline.After(before.LeavingUntil):
+			return "what never leaves is kept for longer"
+		case before.LeavingUntil.IsZero() && !after.LeavingUntil.IsZero() && e.Kind != redemption.Leaving:
+			return "it leaves without being told to"
 		}
 		return ""
 	})

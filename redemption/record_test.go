@@ -73,12 +73,12 @@ func faultsIn(err error) []string {
 
 func TestEqualComparesEveryField(t *testing.T) {
 	t.Parallel()
-	a := records()["popen"]
+	a := records()["pleav"]
 	a.CompletedAt, a.ReleasedAt = minute(40), minute(41)
 	elsewhere := a
 	zone := time.FixedZone("elsewhere", 3600)
 	for _, instant := range []*time.Time{
-		&elsewhere.Deadline, &elsewhere.CreatedAt, &elsewhere.UpdatedAt, &elsewhere.CompletedAt, &elsewhere.ReleasedAt,
+		&elsewhere.Deadline, &elsewhere.LeavingUntil, &elsewhere.CreatedAt, &elsewhere.UpdatedAt, &elsewhere.CompletedAt, &elsewhere.ReleasedAt,
 	} {
 		*instant = instant.In(zone)
 	}
@@ -117,6 +117,7 @@ func TestWhatARecordIsGoodFor(t *testing.T) {
 	for name, want := range map[string]use{
 		"new":   {Live: true, Usable: true, Reserved: 1},
 		"open":  {Live: true, Usable: true, Reserved: 1},
+		"leave": {Live: true, Usable: true, Reserved: 1},
 		"waits": {Live: true, Reserved: 1},
 		"paid":  {Completed: 1},
 		"freed": {},
@@ -125,6 +126,7 @@ func TestWhatARecordIsGoodFor(t *testing.T) {
 		"held":  {Live: true, Usable: true, Reserved: 1},
 		"cart":  {Live: true, Usable: true, Reserved: 1},
 		"popen": {Live: true, Usable: true, Reserved: 1},
+		"pleav": {Live: true, Usable: true, Reserved: 1},
 		"pwait": {Live: true, Reserved: 1},
 		"ppaid": {Completed: 1},
 		"due":   {RefundDue: true},

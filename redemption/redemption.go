@@ -178,6 +178,10 @@ type Redemption struct {
 	// Deadline is the instant from which the sweep may release a live reservation;
 	// zero is never.
 	Deadline time.Time `json:"deadline,omitzero"`
+	// LeavingUntil tells that a checkout of the customer is about to take the live
+	// reservation out of its session; until then an expiry of the session does not
+	// release it. Zero, or in the past, is no such checkout.
+	LeavingUntil time.Time `json:"leavingUntil,omitzero"`
 	// CreatedAt and UpdatedAt are always set, the others once it happened.
 	CreatedAt   time.Time `json:"createdAt"`
 	UpdatedAt   time.Time `json:"updatedAt"`
@@ -212,9 +216,10 @@ func (r Redemption) Counts() (completed, reserved int64) {
 
 // Equal reports whether two records are the same, instants compared as instants.
 func (r Redemption) Equal(s Redemption) bool {
-	same := r.Deadline.Equal(s.Deadline) && r.CreatedAt.Equal(s.CreatedAt) && r.UpdatedAt.Equal(s.UpdatedAt) &&
+	same := r.Deadline.Equal(s.Deadline) && r.LeavingUntil.Equal(s.LeavingUntil) &&
+		r.CreatedAt.Equal(s.CreatedAt) && r.UpdatedAt.Equal(s.UpdatedAt) &&
 		r.CompletedAt.Equal(s.CompletedAt) && r.ReleasedAt.Equal(s.ReleasedAt)
-	s.Deadline, s.CreatedAt, s.UpdatedAt = r.Deadline, r.CreatedAt, r.UpdatedAt
+	s.Deadline, s.LeavingUntil, s.CreatedAt, s.UpdatedAt = r.Deadline, r.LeavingUntil, r.CreatedAt, r.UpdatedAt
 	s.CompletedAt, s.ReleasedAt = r.CompletedAt, r.ReleasedAt
 	return same && r == s
 }

@@ -227,6 +227,8 @@ func (o Order) After(e redemption.Event) Order {
 		if !o.Ended() {
 			next.State, next.Deadline = OrderCancelled, time.Time{}
 		}
+	case redemption.Leaving:
+		return o
 	case redemption.PointsExchanged, redemption.SessionAttached, redemption.PointsGivenBack:
 	}
 	if next.SessionID == "" && next.State != OrderCancelled {

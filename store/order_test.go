@@ -95,6 +95,8 @@ taken     -       | C   =    =     =    =    =
 taken     s1      | C   C    C     =    =    =
 exchanged -       | =   =    =     =    =    =
 refunded  -       | =   =    =     =    =    =
+leaving   -       | =   =    =     =    =    =
+leaving   s1      | =   =    =     =    =    =
 nothing   -       | =   =    =     =    =    =
 `
 
@@ -103,7 +105,7 @@ func kindOf(name string) redemption.EventKind {
 		"exchanged": redemption.PointsExchanged, "taken": redemption.TakenOver, "completed": redemption.SessionCompleted,
 		"unpaid": redemption.SessionUnpaid, "failed": redemption.PaymentFailed, "expired": redemption.SessionExpired,
 		"cancelled": redemption.Cancelled, "lapsed": redemption.Lapsed, "refunded": redemption.PointsGivenBack,
-		"refused": redemption.PointsRefused,
+		"refused": redemption.PointsRefused, "leaving": redemption.Leaving,
 	}[name]
 }
 

@@ -15,7 +15,7 @@ func (r Reservation) Validate() error {
 	record := &r.Redemption
 	faults.Merge("", record.Validate())
 	if record.State != redemption.Reserved || record.OverLimit || record.AwaitingPayment ||
-		!record.CompletedAt.IsZero() || !record.ReleasedAt.IsZero() {
+		!record.LeavingUntil.IsZero() || !record.CompletedAt.IsZero() || !record.ReleasedAt.IsZero() {
 		faults.Add("state", pricing.FieldMismatch, "a reservation begins reserved")
 	}
 	if record.PointsState > redemption.PointsPending {

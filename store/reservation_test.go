@@ -46,6 +46,7 @@ func TestReservationValidate(t *testing.T) {
 		"a checkout alone":          {func(r *store.Reservation) { r.Order = nil }, []string{"order"}},
 		"over the limit":            {func(r *store.Reservation) { r.Redemption.OverLimit = true }, []string{"state"}},
 		"waiting for its payment":   {func(r *store.Reservation) { r.Redemption.AwaitingPayment = true }, []string{"state"}},
+		"leaving before it began":   {func(r *store.Reservation) { r.Redemption.LeavingUntil = minute(9) }, []string{"state"}},
 		"completed before it began": {func(r *store.Reservation) { r.Redemption.CompletedAt = minute(1) }, []string{"state"}},
 		"released before it began":  {func(r *store.Reservation) { r.Redemption.ReleasedAt = minute(1) }, []string{"state"}},
 		"another order's":           {func(r *store.Reservation) { r.Redemption.OrderID = "o2" }, []string{"order"}},

@@ -131,7 +131,8 @@ type Redemptions interface {
 	// an event of an order alone, without a session, finds that order's reservation.
 	// The order is the one that the event names, else the session's; of several that
 	// have the session it is the one whose UpdatedAt is the latest. Then it applies the
-	// event to both; NoPlaceLeft is for the store to find out.
+	// event to both, and neither looks at the other: an expiry cancels the order of a
+	// reservation that is leaving its session. NoPlaceLeft is for the store to find out.
 	//
 	// A completed session for which no redemption is found, but whose metadata names a
 	// coupon, is recorded as a new redemption, redemption.FromPayment, with NewID for
@@ -147,8 +148,8 @@ type Redemptions interface {
 	Settle(ctx context.Context, s Settlement) (Settled, error)
 
 	// Transition applies an event that does not come from a session (points
-	// exchanged or refused, cancelled, lapsed, points given back) to one redemption,
-	// and cancels its order when it is released. An illegal event, and one of a session,
+	// exchanged or refused, leaving, cancelled, lapsed, points given back) to one
+	// redemption, and cancels its order when it is released. An illegal event, and one of a session,
 	// which Settle takes and counts, is an error that matches redemption.ErrIllegal; an
 	// unknown ID is ErrNotFound. One that would bring the redemption a session which
 	// another one has (redemption.SessionAttached) is ErrSuperseded.
@@ -182,7 +183,8 @@ type TakeOver struct {
 	// ReservationID names the reservation.
 	ReservationID string
 	// FromSessionID is the session that it is attached to, empty for none. The
-	// caller has expired it at the processor.
+	// caller has said that the reservation is redemption.Leaving it, and has expired
+	// it at the processor.
 	FromSessionID string
 	// CouponRevision is the revision that was quoted; 0 accepts any.
 	CouponRevision int64

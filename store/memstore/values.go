@@ -20,7 +20,8 @@ func storedCoupon(c coupon.Coupon) coupon.Coupon {
 }
 
 func storedRedemption(r redemption.Redemption) redemption.Redemption {
-	r.Deadline, r.CreatedAt, r.UpdatedAt = coupon.Instant(r.Deadline), coupon.Instant(r.CreatedAt), coupon.Instant(r.UpdatedAt)
+	r.Deadline, r.LeavingUntil = coupon.Instant(r.Deadline), coupon.Instant(r.LeavingUntil)
+	r.CreatedAt, r.UpdatedAt = coupon.Instant(r.CreatedAt), coupon.Instant(r.UpdatedAt)
 	r.CompletedAt, r.ReleasedAt = coupon.Instant(r.CompletedAt), coupon.Instant(r.ReleasedAt)
 	return r
 }

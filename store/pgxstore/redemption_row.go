@@ -11,7 +11,7 @@ import (
 
 // redemptionColumns are read in this order by redemptionRow.
 const redemptionColumns = `id, key, coupon_id, customer_id, state, origin, order_id, session_id, points, points_state,
-	awaiting_payment, over_limit, deadline, created_at, updated_at, completed_at, released_at`
+	awaiting_payment, over_limit, deadline, leaving_until, created_at, updated_at, completed_at, released_at`
 
 // columnsOf puts the expression of a row before each column.
 func columnsOf(row, columns string) string {
@@ -35,7 +35,8 @@ func (r *redemptionRow) targets() []any {
 		(*zeronull.Text)(&v.ID), (*zeronull.Text)(&v.Key), (*zeronull.Text)(&v.CouponID), (*zeronull.Text)(&v.CustomerID),
 		(*zeronull.Text)(&r.state), (*zeronull.Text)(&r.origin), (*zeronull.Text)(&v.OrderID), (*zeronull.Text)(&v.SessionID),
 		(*zeronull.Int8)(&v.Points), (*zeronull.Text)(&r.pointsState), &r.awaiting, &r.overLimit,
-		(*zeronull.Timestamptz)(&v.Deadline), (*zeronull.Timestamptz)(&v.CreatedAt), (*zeronull.Timestamptz)(&v.UpdatedAt),
+		(*zeronull.Timestamptz)(&v.Deadline), (*zeronull.Timestamptz)(&v.LeavingUntil),
+		(*zeronull.Timestamptz)(&v.CreatedAt), (*zeronull.Timestamptz)(&v.UpdatedAt),
 		(*zeronull.Timestamptz)(&v.CompletedAt), (*zeronull.Timestamptz)(&v.ReleasedAt),
 	}
 }
@@ -62,7 +63,8 @@ func (r *redemptionRow) redemption() (redemption.Redemption, error) {
 
 // stored returns the record as the database keeps it: instants to the microsecond.
 func stored(v redemption.Redemption) redemption.Redemption {
-	v.Deadline, v.CreatedAt, v.UpdatedAt = coupon.Instant(v.Deadline), coupon.Instant(v.CreatedAt), coupon.Instant(v.UpdatedAt)
+	v.Deadline, v.LeavingUntil = coupon.Instant(v.Deadline), coupon.Instant(v.LeavingUntil)
+	v.CreatedAt, v.UpdatedAt = coupon.Instant(v.CreatedAt), coupon.Instant(v.UpdatedAt)
 	v.CompletedAt, v.ReleasedAt = coupon.Instant(v.CompletedAt), coupon.Instant(v.ReleasedAt)
 	return v
 }

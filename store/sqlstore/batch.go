@@ -365,7 +365,7 @@ var (
 	selectNamed = ask(`WITH asked (n, reservation_id, order_id, session_id) AS (VALUES {asked})
 	SELECT a.n, r.rowid, o.rowid, `+namedRedemption+`, `+namedOrder+` FROM asked a
 	CROSS JOIN {coupon_redemptions} r ON r.id = a.reservation_id CROSS JOIN {orders} o ON o.id = a.order_id
-	WHERE r.state = 'reserved' AND r.awaiting_payment = 0 AND r.order_id = o.id
+	WHERE r.state = 'reserved' AND r.awaiting_payment = 0 AND r.leaving_until IS NULL AND r.order_id = o.id
 	AND o.reservation_id = r.id AND o.coupon_id = r.coupon_id AND o.customer_id = r.customer_id
 	AND NOT EXISTS (SELECT 1 FROM {coupon_redemptions} x
 		WHERE x.session_id = a.session_id AND x.session_id <> '' AND x.id <> r.id)`, 3)
@@ -380,7 +380,7 @@ var (
 
 	// What every reservation begins with is written out.
 	insertReserved = writeRows(`INSERT OR FAIL INTO {coupon_redemptions} (`+insertedColumns+`) VALUES {rows}`,
-		"(?, ?, ?, ?, 'reserved', ?, ?, ?, ?, ?, 0, 0, ?, ?, ?, NULL, NULL)")
+		"(?, ?, ?, ?, 'reserved', ?, ?, ?, ?, ?, 0, 0, ?, NULL, ?, ?, NULL, NULL)")
 )
 
 // reservedValues returns the arguments of insertReserved.

@@ -35,7 +35,7 @@ func (t *tx) keyed(ctx context.Context, customerID, key string) (redemption.Rede
 // insertCheckout stores the redemption beside an order that was just stored and is the only
 // one with its key. On SQLite no index of redemptions has the keys of all.
 const insertCheckout = `INSERT OR FAIL INTO {coupon_redemptions} (` + insertedColumns + `)
-	SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
+	SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
 	WHERE NOT EXISTS (SELECT 1 FROM {coupon_redemptions} r
 		WHERE r.customer_id = ? AND r.idempotency_key = ? AND r.origin <> 'checkout'){or_nothing}`
 

@@ -9,17 +9,19 @@ import (
 )
 
 const redemptionColumns = `r.id, r.idempotency_key, r.coupon_id, r.customer_id, r.state, r.origin, r.order_id, r.session_id,
-	r.points, r.points_state, r.awaiting_payment, r.over_limit, r.deadline, r.created_at, r.updated_at, r.completed_at, r.released_at`
+	r.points, r.points_state, r.awaiting_payment, r.over_limit, r.deadline, r.leaving_until,
+	r.created_at, r.updated_at, r.completed_at, r.released_at`
 
 const insertedColumns = `id, idempotency_key, coupon_id, customer_id, state, origin, order_id,
-	session_id, points, points_state, awaiting_payment, over_limit, deadline, created_at, updated_at, completed_at, released_at`
+	session_id, points, points_state, awaiting_payment, over_limit, deadline, leaving_until,
+	created_at, updated_at, completed_at, released_at`
 
 const insertRedemption = `INSERT INTO {coupon_redemptions} (` + insertedColumns + `)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?){or_nothing}`
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?){or_nothing}`
 
 // What never changes is left out.
 const updateRedemption = `UPDATE {coupon_redemptions} SET state = ?, order_id = ?, session_id = ?, points_state = ?,
-	awaiting_payment = ?, over_limit = ?, deadline = ?, updated_at = ?, completed_at = ?, released_at = ? WHERE id = ?`
+	awaiting_payment = ?, over_limit = ?, deadline = ?, leaving_until = ?, updated_at = ?, completed_at = ?, released_at = ? WHERE id = ?`
 
 // payRedemption is updateRedemption for what nearly every payment changes. SQLite checks
 // the less the fewer columns are written.
@@ -35,10 +37,11 @@ func onlyPaid(before, after redemption.Redemption) bool {
 
 // redemptionRow receives a row; the nulls of an outer join leave it without an ID.
 type redemptionRow struct {
-	r                             redemption.Redemption
-	state, origin, pointsState    string
-	created, updated              int64
-	deadline, completed, released optional
+	r                          redemption.Redemption
+	state, origin, pointsState string
+	created, updated           int64
+	deadline, leaving          optional
+	completed, released        optional
 }
 
 func (row *redemptionRow) targets() []any {
@@ -46,7 +49,7 @@ func (row *redemptionRow) targets() []any {
 	return []any{
 		&r.ID, &r.Key, &r.CouponID, &r.CustomerID, &row.state, &row.origin, &r.OrderID, &r.SessionID,
 		&r.Points, &row.pointsState, &r.AwaitingPayment, &r.OverLimit,
-		&row.deadline, &row.created, &row.updated, &row.completed, &row.released,
+		&row.deadline, &row.leaving, &row.created, &row.updated, &row.completed, &row.released,
 	}
 }
 
@@ -62,8 +65,8 @@ func (row *redemptionRow) redemption() (r redemption.Redemption, err error) {
 		return r, fmt.Errorf("points of redemption %s: %w", r.ID, corrupt(err))
 	}
 	r.CreatedAt, r.UpdatedAt = instant(row.created), instant(row.updated)
-	r.Deadline, r.CompletedAt = optionalInstant(row.deadline), optionalInstant(row.completed)
-	r.ReleasedAt = optionalInstant(row.released)
+	r.Deadline, r.LeavingUntil = optionalInstant(row.deadline), optionalInstant(row.leaving)
+	r.CompletedAt, r.ReleasedAt = optionalInstant(row.completed), optionalInstant(row.released)
 	return r, nil
 }
 
@@ -80,7 +83,7 @@ func redemptionValues(r redemption.Redemption) []any {
 	return []any{
 		r.ID, r.Key, r.CouponID, r.CustomerID, r.State.String(), r.Origin.String(), r.OrderID, r.SessionID,
 		r.Points, r.PointsState.String(), r.AwaitingPayment, r.OverLimit,
-		optionalMicros(r.Deadline), micros(r.CreatedAt), micros(r.UpdatedAt),
+		optionalMicros(r.Deadline), optionalMicros(r.LeavingUntil), micros(r.CreatedAt), micros(r.UpdatedAt),
 		optionalMicros(r.CompletedAt), optionalMicros(r.ReleasedAt),
 	}
 }
@@ -89,13 +92,14 @@ func redemptionValues(r redemption.Redemption) []any {
 func redemptionChanges(r redemption.Redemption) []any {
 	return []any{
 		r.State.String(), r.OrderID, r.SessionID, r.PointsState.String(), r.AwaitingPayment, r.OverLimit,
-		optionalMicros(r.Deadline), micros(r.UpdatedAt), optionalMicros(r.CompletedAt), optionalMicros(r.ReleasedAt), r.ID,
+		optionalMicros(r.Deadline), optionalMicros(r.LeavingUntil), micros(r.UpdatedAt),
+		optionalMicros(r.CompletedAt), optionalMicros(r.ReleasedAt), r.ID,
 	}
 }
 
 // atMicrosecond cuts all instants off, as they are stored.
 func atMicrosecond(r redemption.Redemption) redemption.Redemption {
-	for _, t := range [...]*time.Time{&r.Deadline, &r.CreatedAt, &r.UpdatedAt, &r.CompletedAt, &r.ReleasedAt} {
+	for _, t := range [...]*time.Time{&r.Deadline, &r.LeavingUntil, &r.CreatedAt, &r.UpdatedAt, &r.CompletedAt, &r.ReleasedAt} {
 		*t = coupon.Instant(*t)
 	}
 	return r

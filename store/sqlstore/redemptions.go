@@ -177,7 +177,7 @@ func sessionTaken(id string) error {
 // has used the key for no order. That he used it for a redemption is the unique
 // index's to tell.
 const insertExchange = `INSERT {or_fail}INTO {coupon_redemptions} (` + insertedColumns + `)
-	SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
+	SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
 	WHERE NOT EXISTS (SELECT 1 FROM {orders} o WHERE o.customer_id = ? AND o.idempotency_key = ?)
 	AND NOT EXISTS (SELECT 1 FROM {coupon_redemptions} r
 		WHERE r.coupon_id = ? AND r.customer_id = ? AND r.state = 'reserved' AND r.origin = 'points' AND r.order_id = ''){or_nothing}`

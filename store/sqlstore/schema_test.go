@@ -94,5 +94,6 @@ func ExampleMigrations() {
 	// 1 tables
 	// 2 indexes
 	// 3 keys
+	// 4 leaving
 	// CREATE TABLE shop_coupons (
 }

@@ -41,6 +41,26 @@ func brokenSettlements() map[string]subject {
 			}
 			return in.Settle(ctx, t)
 		}), []string{"every order of events ends the same", "payment after release"}},
+		"an expiry releases what is leaving": {settling(func(ctx context.Context, in store.Store, t store.Settlement) (store.Settled, error) {
+			if r, err := in.Redemption(ctx, t.ReservationID); err == nil && t.Event.At.Before(r.LeavingUntil) {
+				t.Event.At = r.LeavingUntil
+			}
+			return in.Settle(ctx, t)
+		}), []string{"a reservation that leaves its session", "a reservation that never leaves", "the machine decides"}},
+		"what leaves is left alone for ever": {settling(func(ctx context.Context, in store.Store, t store.Settlement) (store.Settled, error) {
+			if r, err := in.Redemption(ctx, t.ReservationID); err == nil && t.Event.Kind == redemption.SessionExpired && !r.LeavingUntil.IsZero() {
+				return store.Settled{Redemption: r}, nil
+			}
+			return in.Settle(ctx, t)
+		}), []string{"a reservation that never leaves"}},
+		"leaving is not kept": {func(in store.Store) *faulty {
+			return &faulty{Store: in, transition: func(ctx context.Context, id string, e redemption.Event) (redemption.Redemption, error) {
+				if r, err := in.Redemption(ctx, id); err == nil && e.Kind == redemption.Leaving {
+					return redemption.Apply(r, e)
+				}
+				return in.Transition(ctx, id, e)
+			}}
+		}, []string{"a reservation that leaves its session", "the machine decides"}},
 		"unpaid is paid": {settling(func(ctx context.Context, in store.Store, t store.Settlement) (store.Settled, error) {
 			if t.Event.Kind == redemption.SessionUnpaid {
 				t.Event.Kind = redemption.SessionCompleted

@@ -109,7 +109,12 @@ func (p *probe) othersAreKeptInUTC() {
 		p.kept("its new order", pair{got.Order.CreatedAt, at(24)}, pair{got.Order.UpdatedAt, at(25)}, pair{got.Order.Deadline, at(26)})
 	}
 	p.kept("the order that was left", pair{p.order(first.Order.ID).UpdatedAt, at(22)})
-	released := p.transition(taken.Redemption.ID, redemption.Event{Kind: redemption.Cancelled, At: local(27)})
+	p.attach(over.Order.ID, "cs_left")
+	leaving := p.transition(taken.Redemption.ID, redemption.Event{Kind: redemption.Leaving, At: local(26), SessionID: "cs_left", Deadline: local(28)})
+	for _, got := range []redemption.Redemption{leaving, p.redemption(leaving.ID)} {
+		p.kept("the reservation that is leaving", pair{got.UpdatedAt, at(26)}, pair{got.LeavingUntil, at(28)})
+	}
+	released := p.transition(taken.Redemption.ID, redemption.Event{Kind: redemption.Cancelled, SessionID: "cs_left", At: local(27)})
 	for _, got := range []redemption.Redemption{released, p.redemption(released.ID)} {
 		p.kept("the reservation that was given up", pair{got.UpdatedAt, at(27)}, pair{got.ReleasedAt, at(27)})
 	}

@@ -93,7 +93,7 @@ func (a *audit) states(r redemption.Redemption) {
 	if released := r.State == redemption.Released; released == r.ReleasedAt.IsZero() {
 		a.fault("redemption %s is %s, and was released at %v", r.ID, r.State, r.ReleasedAt)
 	}
-	if r.State != redemption.Reserved && (r.AwaitingPayment || !r.Deadline.IsZero()) {
+	if r.State != redemption.Reserved && (r.AwaitingPayment || !r.Deadline.IsZero() || !r.LeavingUntil.IsZero()) {
 		a.fault("redemption %s is %s, and still waits until %v", r.ID, r.State, r.Deadline)
 	}
 	if r.OverLimit && r.State != redemption.Completed {

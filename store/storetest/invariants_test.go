@@ -140,6 +140,7 @@ func TestInvariantsAreNoticed(t *testing.T) {
 		"released and paid":     {spoiled("ann", func(r *redemption.Redemption) { r.ReleasedAt = noon() }), "rsv_ann is completed, and was released at"},
 		"waits after the end":   {spoiled("ann", func(r *redemption.Redemption) { r.AwaitingPayment = true }), "rsv_ann is completed, and still waits"},
 		"deadline after it":     {spoiled("cem", func(r *redemption.Redemption) { r.Deadline = noon() }), "rsv_cem is released, and still waits"},
+		"leaves after it":       {spoiled("cem", func(r *redemption.Redemption) { r.LeavingUntil = noon() }), "rsv_cem is released, and still waits"},
 		"flagged, not paid":     {spoiled("bob", func(r *redemption.Redemption) { r.OverLimit = true }), "rsv_bob is over the limit and reserved"},
 		"points kept":           {spoiled("cem", func(r *redemption.Redemption) { r.PointsState = redemption.PointsDebited }), "rsv_cem is released, and its points are debited"},
 		"order of none":         {spoiled("bob", func(r *redemption.Redemption) { r.OrderID = "ord_none" }), "order ord_none of redemption rsv_bob: not found"},

@@ -50,9 +50,13 @@ func scenes() []scene {
 		p.ok(err, "TakeOver")
 		return p.open(taken)
 	}
+	leaving := func(stage func(*probe, coupon.Coupon) store.Reserved) func(*probe, coupon.Coupon) store.Reserved {
+		return func(p *probe, c coupon.Coupon) store.Reserved { return p.leaving(stage(p, c)) }
+	}
 	return []scene{
 		{"new", false, func(p *probe, c coupon.Coupon) store.Reserved { return p.reserve(c, p.key()) }},
 		{"in a session", false, settled()},
+		{"leaving its session", false, leaving(settled())},
 		{"awaiting its payment", false, settled(redemption.SessionUnpaid)},
 		{"completed", false, settled(redemption.SessionCompleted)},
 		{"released", false, settled(redemption.SessionExpired)},
@@ -65,6 +69,7 @@ func scenes() []scene {
 		{"for points to be debited", true, pending},
 		{"for points", true, exchanged},
 		{"for points, in a session", true, checkedOut},
+		{"for points, leaving its session", true, leaving(checkedOut)},
 		{"for points, cancelled", true, func(p *probe, c coupon.Coupon) store.Reserved {
 			r := exchanged(p, c)
 			p.transition(r.Redemption.ID, redemption.Event{Kind: redemption.Cancelled, At: at(900)})
@@ -104,11 +109,12 @@ func machineDecides(p *probe) {
 		}
 		for _, kind := range []redemption.EventKind{
 			redemption.PointsExchanged, redemption.PointsRefused, redemption.Cancelled, redemption.Lapsed, redemption.PointsGivenBack,
+			redemption.Leaving,
 		} {
 			for _, seen := range []bool{true, false} {
 				r := scene.stage(p, c)
 				before := p.state(r)
-				e := redemption.Event{Kind: kind, At: at(6000), SessionID: "cs_other"}
+				e := redemption.Event{Kind: kind, At: at(6000), SessionID: "cs_other", Deadline: leavingBy()}
 				if seen {
 					e.SessionID = before.Redemption.SessionID
 				}
@@ -213,6 +219,9 @@ func illegalTransitions(p *probe) {
 		{"debit points of a coupon without", bare, redemption.Event{Kind: redemption.PointsExchanged}, redemption.ErrIllegal},
 		{"refund points of a coupon without", bare, redemption.Event{Kind: redemption.PointsGivenBack}, redemption.ErrIllegal},
 		{"refuse points of a coupon without", bare, redemption.Event{Kind: redemption.PointsRefused}, redemption.ErrIllegal},
+		{"leave a session that is not attached", bare, redemption.Event{Kind: redemption.Leaving, SessionID: "cs"}, redemption.ErrOtherSession},
+		{"leave no session", bare, redemption.Event{Kind: redemption.Leaving}, redemption.ErrIllegal},
+		{"leave a session that is paid", paid, redemption.Event{Kind: redemption.Leaving, SessionID: paid.Order.SessionID}, redemption.ErrIllegal},
 		{"do nothing that is known", bare, redemption.Event{Kind: 99}, redemption.ErrIllegal},
 	} {
 		if test.e.At.IsZero() {

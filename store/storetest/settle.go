@@ -282,7 +282,7 @@ func settleTakesEventsOfSessions(p *probe) {
 	c := p.coupon()
 	bare, opened := p.reserve(c, "ann"), p.opened(c, "ann")
 	for _, kind := range []redemption.EventKind{
-		0, redemption.PointsExchanged, redemption.SessionAttached, redemption.TakenOver, redemption.Cancelled, redemption.Lapsed, redemption.PointsGivenBack, redemption.PointsRefused, 99,
+		0, redemption.PointsExchanged, redemption.SessionAttached, redemption.TakenOver, redemption.Cancelled, redemption.Lapsed, redemption.PointsGivenBack, redemption.PointsRefused, redemption.Leaving, 99,
 	} {
 		_, err := p.s.Settle(p.Context(), p.settlement(kind, opened, opened.Order.SessionID))
 		p.fails(err, redemption.ErrIllegal, "Settle of %q", kind)

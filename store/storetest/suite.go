@@ -60,7 +60,7 @@ func clauses(can Capabilities) []clause {
 		createClauses(), updateClauses(), mirrorClauses(), refusalClauses(),
 		lookUpClauses(), couponListClauses(), searchClauses(), redemptionListClauses(),
 		reserveClauses(), limitClauses(), replayClauses(), pointsClauses(),
-		takeOverClauses(), takeOverRaceClauses(),
+		takeOverClauses(), takeOverRaceClauses(), leavingClauses(),
 		settleClauses(), paymentClauses(), machineClauses(), transitionClauses(), sweepClauses(),
 		orderClauses(), attachClauses(), sessionRaceClauses(),
 		contextClauses(), copyClauses(), textClauses(), instantClauses(), chaosClauses(),

@@ -19,16 +19,21 @@ var ten = decimal.NewFromInt(10)
 
 // records yields redemptions in every combination of what the machine looks at.
 func records(yield func(redemption.Redemption) bool) {
+	// Leaving until before and after the deadline and the later events.
+	hour := epoch.Add(time.Hour)
+	waits := []struct{ deadline, leaving time.Time }{
+		{}, {deadline: hour}, {hour, epoch.Add(30 * time.Minute)}, {hour, epoch.Add(90 * time.Minute)}, {leaving: epoch.Add(30 * time.Minute)},
+	}
 	for _, state := range []redemption.State{redemption.Reserved, redemption.Completed, redemption.Released} {
 		for points := redemption.NoPoints; points <= redemption.PointsRefunded; points++ {
 			for _, session := range []string{"", "s1"} {
 				for _, order := range []string{"", "o1"} {
 					for _, awaiting := range []bool{false, true} {
-						for _, deadline := range []time.Time{{}, epoch.Add(time.Hour)} {
+						for _, waits := range waits {
 							r := redemption.Redemption{
 								ID: "r", Key: "k", CouponID: "cpn_x", CustomerID: "c", State: state, Origin: redemption.FromPoints,
 								OrderID: order, SessionID: session, Points: 5, PointsState: points, AwaitingPayment: awaiting,
-								Deadline: deadline, CreatedAt: epoch, UpdatedAt: epoch,
+								Deadline: waits.deadline, LeavingUntil: waits.leaving, CreatedAt: epoch, UpdatedAt: epoch,
 							}
 							if state == redemption.Released {
 								r.ReleasedAt = epoch
@@ -47,7 +52,7 @@ func records(yield func(redemption.Redemption) bool) {
 // events yields events in every combination of what the machine looks at.
 func events(yield func(redemption.Event) bool) {
 	at := epoch.Add(time.Minute)
-	for kind := redemption.PointsExchanged; kind <= redemption.PointsRefused; kind++ {
+	for kind := redemption.PointsExchanged; kind <= redemption.Leaving; kind++ {
 		for _, session := range []string{"", "s1", "s2"} {
 			for _, order := range []string{"", "o1", "o2"} {
 				for _, deadline := range []time.Time{{}, at, epoch.Add(2 * time.Hour)} {
@@ -140,19 +145,19 @@ func (b *machineBatch) apply(t *testing.T, pool *pgxpool.Pool) []machineResult {
 	rows, err := pool.Query(context.WithoutCancel(t.Context()), `
 		SELECT (a.result).state, (a.result).order_id, (a.result).session_id, (a.result).points_state, (a.result).awaiting_payment,
 			(a.result).over_limit, (a.result).deadline, (a.result).updated_at, (a.result).completed_at, (a.result).released_at,
-			coalesce(a.refusal, '')
+			(a.result).leaving_until, coalesce(a.refusal, '')
 		FROM unnest($1::text[], $2::timestamptz[], $3::text[], $4::text[], $5::timestamptz[], $6::boolean[])
 			WITH ORDINALITY AS e (kind, at, session_id, order_id, deadline, full_up, n)
 		CROSS JOIN LATERAL couponkit_apply(
 			ROW($7::text, $8::text, $9::text, $10::text, $11::text, $12::text, $13::text, $14::text, $15::bigint, $16::text,
 				$17::boolean, $18::boolean, $19::timestamptz, $20::timestamptz, $21::timestamptz, $22::timestamptz, $23::timestamptz,
-				NULL::bigint)::coupon_redemptions,
+				NULL::bigint, $24::timestamptz)::coupon_redemptions,
 			ROW(e.kind, e.at, e.session_id, e.order_id, e.deadline, e.full_up)::couponkit_event) a
 		ORDER BY e.n`,
 		kinds, ats, sessions, orders, deadlines, full,
 		r.ID, r.Key, r.CouponID, r.CustomerID, r.State.String(), r.Origin.String(), r.OrderID, r.SessionID, r.Points,
 		r.PointsState.String(), r.AwaitingPayment, r.OverLimit, null(r.Deadline), r.CreatedAt, r.UpdatedAt,
-		null(r.CompletedAt), null(r.ReleasedAt))
+		null(r.CompletedAt), null(r.ReleasedAt), null(r.LeavingUntil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,10 +166,10 @@ func (b *machineBatch) apply(t *testing.T, pool *pgxpool.Pool) []machineResult {
 	for rows.Next() {
 		result := machineResult{Record: r}
 		var state, points string
-		var deadline, completed, released *time.Time
+		var deadline, completed, released, leaving *time.Time
 		v := &result.Record
 		if err := rows.Scan(&state, &v.OrderID, &v.SessionID, &points, &v.AwaitingPayment, &v.OverLimit,
-			&deadline, &v.UpdatedAt, &completed, &released, &result.Refusal); err != nil {
+			&deadline, &v.UpdatedAt, &completed, &released, &leaving, &result.Refusal); err != nil {
 			t.Fatal(err)
 		}
 		if v.State, err = redemption.ParseState(state); err != nil {
@@ -174,6 +179,7 @@ func (b *machineBatch) apply(t *testing.T, pool *pgxpool.Pool) []machineResult {
 			t.Fatal(err)
 		}
 		v.Deadline, v.CompletedAt, v.ReleasedAt = orZero(deadline), orZero(completed), orZero(released)
+		v.LeavingUntil = orZero(leaving)
 		v.UpdatedAt = v.UpdatedAt.UTC()
 		results = append(results, result)
 	}
