@@ -42,11 +42,6 @@ func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome
 	}
 	attempt := Attempt{SessionID: e.SessionID}
 	defer s.observed(ctx, OpEvent, &attempt, &err)()
-	if kind == redemption.SessionExpired {
-		if err := s.letGo(ctx, e.SessionID); err != nil {
-			return Outcome{}, err
-		}
-	}
 	now := s.now()
 	settled, err := s.settle(ctx, store.Settlement{
 		Event: redemption.Event{

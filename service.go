@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/text/language"
@@ -79,10 +78,6 @@ type Service struct {
 	paymentWait     time.Duration
 	exchangeTime    time.Duration
 	pendingTime     time.Duration
-
-	// leaving are the take-overs under way, a *store.TakeOver by the ID of the session
-	// that is being ended for it.
-	leaving sync.Map
 }
 
 // Option configures a [Service].

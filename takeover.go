@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/processor"
@@ -28,6 +29,10 @@ func usable(f store.Found) (redemption.Redemption, bool) {
 	return best, found
 }
 
+// takeOverTime is how long a checkout has to end the session of a reservation and to take
+// it over. It is more than a processor's answer takes, and than clocks of processes differ.
+const takeOverTime = 5 * time.Minute
+
 // takeOver moves the customer's own reservation to the order (contract section 5.3).
 // The session that has it is ended at the processor first; if that turns out to be
 // paid, the use counts and the caller decides again with the new figures.
@@ -35,52 +40,55 @@ func (s *Service) takeOver(
 	ctx context.Context, held redemption.Redemption, order store.Order, revision int64,
 ) (store.Order, bool, error) {
 	order.ReservationID = held.ID
-	request := store.TakeOver{
-		ReservationID: held.ID, FromSessionID: held.SessionID, CouponRevision: revision,
-		Order: order, Deadline: order.Deadline, At: order.CreatedAt,
-	}
 	if held.SessionID != "" {
 		// The session may be that of this very key, opened by a call at the same time.
 		before, err := s.replay(ctx, order.CustomerID, order.Key, order.Fingerprint)
 		if !errors.Is(err, store.ErrNotFound) {
 			return before, true, err
 		}
-		s.leaving.LoadOrStore(held.SessionID, &request)
-		defer s.leaving.CompareAndDelete(held.SessionID, &request)
-		ended, err := s.endSession(ctx, held)
-		if err != nil {
+		if err := s.leave(ctx, held); err != nil {
 			return order, false, err
 		}
-		if !ended {
-			return order, false, fmt.Errorf("session %s: %w", held.SessionID, store.ErrSuperseded)
-		}
 	}
-	taken, err := s.store.TakeOver(ctx, request)
+	taken, err := s.store.TakeOver(ctx, store.TakeOver{
+		ReservationID: held.ID, FromSessionID: held.SessionID, CouponRevision: revision,
+		Order: order, Deadline: order.Deadline, At: order.CreatedAt,
+	})
+	var refused *coupon.Rejection
+	if held.SessionID != "" && errors.As(err, &refused) {
+		s.giveUp(ctx, held)
+	}
 	return taken.Order, taken.Replayed && taken.Order.ID != order.ID, err
 }
 
-// letGo moves the reservation that a checkout of this process is about to take out of
-// the session, which has ended. The processor tells of the end that the checkout has
-// asked for, and may do so before the checkout has its answer: the event would give
-// away place and points of a customer who is using them. Where the move is refused the
-// event goes on, and the checkout decides again; where it fails the event waits.
-func (s *Service) letGo(ctx context.Context, sessionID string) error {
-	leaving, _ := s.leaving.Load(sessionID)
-	request, under := leaving.(*store.TakeOver)
-	if !under {
-		return nil
-	}
-	_, err := s.store.TakeOver(ctx, *request)
-	var refused *coupon.Rejection
-	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) || errors.As(err, &refused) {
-		s.logger.DebugContext(ctx, "a reservation stays in the session that has ended",
-			slog.String("session", sessionID), slog.Any("error", err))
-		return nil
+// leave ends the session of a reservation that is about to be taken over. The processor
+// tells of that end, and may tell it before the reservation has moved: the event would
+// give away place and points of a customer who is using them. So the store knows first.
+func (s *Service) leave(ctx context.Context, held redemption.Redemption) error {
+	now := s.now()
+	_, err := s.store.Transition(ctx, held.ID, redemption.Event{
+		Kind: redemption.Leaving, At: now, SessionID: held.SessionID, Deadline: now.Add(takeOverTime),
+	})
+	if errors.Is(err, redemption.ErrIllegal) {
+		return fmt.Errorf("%w: %w", store.ErrSuperseded, err)
 	}
 	if err != nil {
-		return fmt.Errorf("take the reservation out of session %s: %w", sessionID, err)
+		return fmt.Errorf("leave session %s: %w", held.SessionID, err)
 	}
-	return nil
+	ended, err := s.endSession(ctx, held)
+	if err == nil && !ended {
+		err = fmt.Errorf("session %s: %w", held.SessionID, store.ErrSuperseded)
+	}
+	return err
+}
+
+// giveUp releases a reservation whose session has ended and that the coupon's terms let no
+// order take over any more. What fails is left to the sweep.
+func (s *Service) giveUp(ctx context.Context, held redemption.Redemption) {
+	if err := s.release(ctx, held); err != nil {
+		s.logger.WarnContext(ctx, "a reservation that no order can use is left to the sweep",
+			slog.String("reservation", held.ID), slog.Any("error", err))
+	}
 }
 
 // endSession ends the session of a reservation at the processor and settles what it

@@ -34,163 +34,218 @@ func (p hasty) ExpireSession(ctx context.Context, id string) (processor.Session,
 	return session, err
 }
 
-// withHastyProcessor gives the world a service whose processor is hasty.
-func (w *world) withHastyProcessor(t *testing.T) {
+// withHastyProcessor gives the world a service whose processor tells hear of the end
+// before it answers.
+func (w *world) withHastyProcessor(t *testing.T, hear func()) *couponkit.Service {
 	t.Helper()
-	service, err := couponkit.New(w.store, hasty{w.fake, func() { w.deliver(t) }},
+	service, err := couponkit.New(w.store, hasty{w.fake, hear},
 		couponkit.WithClock(clockOf(w)), couponkit.WithPoints(w.ledger))
 	require.NoError(t, err)
 	w.Service = service
+	return service
 }
 
 // TestAnExpiryThatIsFasterThanTheTakeOver holds contract 5.3: the reservation moves to
-// the new session, also when the webhook hears of the old one's end first.
+// the new session, also when the webhook of any process hears of the old one's end first.
 func TestAnExpiryThatIsFasterThanTheTakeOver(t *testing.T) {
 	t.Parallel()
 	lastUse := tenOff()
 	lastUse.MaxUses = coupon.Set[int64](1)
 	for name, draft := range map[string]coupon.Draft{"the last use": lastUse, "for points": forPoints()} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			w.withHastyProcessor(t)
-			c := w.create(t, draft)
-			if c.Distribution == coupon.PointsRedeemable {
-				w.exchange(t, c)
-			}
-			points := w.ledger.Balance(ann.ID)
-			first := w.checkout(t, w.request("TEN"))
-			second := w.checkout(t, w.request("TEN"))
-			if second.Replayed {
-				t.Error("a new attempt is told to be a replay")
-			}
-			if first.Order.ReservationID != second.Order.ReservationID {
-				t.Errorf("the second checkout has reservation %s, want the first one's, %s",
-					second.Order.ReservationID, first.Order.ReservationID)
-			}
-			w.wantBalance(t, points)
-			require.NoError(t, w.fake.Pay(second.Session.ID))
-			w.deliver(t)
-			if got := w.get(t, c.ID); got.UsedCount != 1 || got.ReservedCount != 0 {
-				t.Errorf("counts are %d used and %d reserved, want 1 and 0", got.UsedCount, got.ReservedCount)
-			}
-		})
+		for _, hears := range []string{"this process", "another process"} {
+			t.Run(name+", "+hears, func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				other := w.Service
+				this := w.withHastyProcessor(t, func() { w.deliver(t) })
+				c := w.create(t, draft)
+				if c.Distribution == coupon.PointsRedeemable {
+					w.exchange(t, c)
+				}
+				points := w.ledger.Balance(ann.ID)
+				first := w.checkout(t, w.request("TEN"))
+				if hears == "another process" {
+					w.Service = other
+				}
+				second, err := this.Checkout(t.Context(), w.request("TEN"))
+				require.NoError(t, err)
+				if second.Replayed {
+					t.Error("a new attempt is told to be a replay")
+				}
+				if first.Order.ReservationID != second.Order.ReservationID {
+					t.Errorf("the second checkout has reservation %s, want the first one's, %s",
+						second.Order.ReservationID, first.Order.ReservationID)
+				}
+				w.wantBalance(t, points)
+				require.NoError(t, w.fake.Pay(second.Session.ID))
+				w.deliver(t)
+				if got := w.get(t, c.ID); got.UsedCount != 1 || got.ReservedCount != 0 {
+					t.Errorf("counts are %d used and %d reserved, want 1 and 0", got.UsedCount, got.ReservedCount)
+				}
+			})
+		}
 	}
 }
 
-// TestAnExpiryThatAnotherProcessHears holds the last sentence of contract 5.3: it gives the
-// reservation away before the checkout has moved it, which then decides again; points are
-// refunded once, and the place of a coupon without points is reserved anew.
-func TestAnExpiryThatAnotherProcessHears(t *testing.T) {
+// leavesUntil is how long a checkout has for a take-over.
+const leavesUntil = 5 * time.Minute
+
+// TestATakeOverThatDoesNotCome: an expiry has left the reservation to a checkout that then
+// stops. Place and points are kept until the checkout would have had them, and no longer.
+func TestATakeOverThatDoesNotCome(t *testing.T) {
 	t.Parallel()
-	for name, draft := range map[string]coupon.Draft{"general": tenOff(), "for points": forPoints()} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			c := w.create(t, draft)
-			forPoints := c.Distribution == coupon.PointsRedeemable
-			if forPoints {
-				w.exchange(t, c)
-			}
-			first, other := w.checkout(t, w.request("TEN")), w.Service
-			service, err := couponkit.New(w.store, hasty{w.fake, func() {
-				_, err := other.HandleEvent(t.Context(), w.event(first, processor.Expired, processor.Unpaid))
-				require.NoError(t, err)
-			}}, couponkit.WithClock(clockOf(w)), couponkit.WithPoints(w.ledger))
-			require.NoError(t, err)
-			second, err := service.Checkout(t.Context(), w.request("TEN"))
-			if forPoints {
-				require.ErrorIs(t, err, coupon.ErrPointsNotRedeemed)
-			} else {
-				require.NoError(t, err)
-				require.NotEqual(t, first.Order.ReservationID, second.Order.ReservationID)
-			}
-			w.wantBalance(t, 100)
-			want := int64(1)
-			if forPoints {
-				want = 0
-			}
-			require.Equal(t, want, w.get(t, c.ID).ReservedCount)
-		})
+	w := newWorld(t)
+	c := w.create(t, forPoints())
+	reserved := w.exchange(t, c)
+	w.checkout(t, w.request("TEN"))
+	down := &refusal{call: "TakeOver", err: errDown}
+	open := simulation.Store{Inner: w.store, Gate: func(call string, effect func() error) error { return down.gate(call, effect) }}
+	stopping, err := couponkit.New(open, hasty{w.fake, func() { w.deliver(t) }},
+		couponkit.WithClock(clockOf(w)), couponkit.WithPoints(w.ledger))
+	require.NoError(t, err)
+	r := w.request("TEN")
+	r.Key = "again"
+	for range 2 {
+		_, err = stopping.Checkout(t.Context(), r)
+		require.ErrorIs(t, err, errDown)
 	}
+	w.wantBalance(t, 40)
+
+	t.Run("and comes late", func(t *testing.T) {
+		down = nil
+		w.pass(leavesUntil - time.Microsecond)
+		report, err := w.Sweep(t.Context(), 0)
+		require.NoError(t, err)
+		require.Zero(t, report)
+		third, err := stopping.Checkout(t.Context(), r)
+		require.NoError(t, err)
+		require.Equal(t, reserved.ID, third.Order.ReservationID)
+		w.wantBalance(t, 40)
+	})
+
+	t.Run("and never comes", func(t *testing.T) {
+		down = &refusal{call: "TakeOver", err: errDown}
+		_, err = stopping.Checkout(t.Context(), w.request("TEN"))
+		require.ErrorIs(t, err, errDown)
+		w.pass(leavesUntil)
+		report, err := w.Sweep(t.Context(), 0)
+		require.NoError(t, err)
+		require.Equal(t, couponkit.SweepReport{Released: 1, Refunded: 1}, report)
+		w.wantBalance(t, 100)
+	})
 }
 
-// TestAnExpiryThatCannotMoveTheReservation: where the store fails the event is delivered
-// again, and has not given away what the checkout goes on with; where the coupon was
-// switched off meanwhile it is an expiry as ever.
-func TestAnExpiryThatCannotMoveTheReservation(t *testing.T) {
+// TestATakeOverThatTheCouponRefuses: the coupon was switched off while the session ended.
+// Place and points are given back at once, or by the sweep.
+func TestATakeOverThatTheCouponRefuses(t *testing.T) {
 	t.Parallel()
-	for _, down := range []bool{true, false} {
+	for _, down := range []bool{false, true} {
 		w := newWorld(t)
 		c := w.create(t, forPoints())
-		reserved := w.exchange(t, c)
+		w.exchange(t, c)
 		first := w.checkout(t, w.request("TEN"))
-		handled := error(nil)
-		gate := refusal{call: "TakeOver", err: errDown}
+		gate := refusal{call: "Transition", skip: 1, err: errDown}
 		open := simulation.Store{Inner: w.store, Gate: func(call string, effect func() error) error {
-			if down && handled == nil {
+			if down {
 				return gate.gate(call, effect)
 			}
 			return effect()
 		}}
-		expired := w.event(first, processor.Expired, processor.Unpaid)
-		var service *couponkit.Service
 		service, err := couponkit.New(open, hasty{w.fake, func() {
-			if !down {
-				_, err := w.SetActive(t.Context(), c.ID, false)
-				require.NoError(t, err)
-			}
-			_, handled = service.HandleEvent(t.Context(), expired)
+			_, err := w.SetActive(t.Context(), c.ID, false)
+			require.NoError(t, err)
+			w.deliver(t)
 		}}, couponkit.WithClock(clockOf(w)), couponkit.WithPoints(w.ledger))
 		require.NoError(t, err)
-		got, err := service.Checkout(t.Context(), w.request("TEN"))
-		if down {
-			require.ErrorIs(t, handled, errDown)
-			require.NoError(t, err)
-			require.Equal(t, reserved.ID, got.Order.ReservationID)
-			require.NoError(t, w.handle(t.Context(), expired))
-			w.wantBalance(t, 40)
-			continue
-		}
-		require.NoError(t, handled)
+		_, err = service.Checkout(t.Context(), w.request("TEN"))
 		require.ErrorIs(t, err, coupon.ErrInactive)
+		if down {
+			w.wantBalance(t, 40)
+			w.pass(leavesUntil)
+			_, err := w.Sweep(t.Context(), 0)
+			require.NoError(t, err)
+		}
 		w.wantBalance(t, 100)
+		require.Equal(t, store.OrderCancelled, w.order(t, first.Order.ID).State)
+		require.Zero(t, w.get(t, c.ID).ReservedCount)
 	}
 }
 
-// moves counts the take-overs that its store is asked for.
-type moves struct {
-	store.Store
-	count int
+// TestPointsOutsideACheckoutAreNotGivenBack: the coupon is switched off before the checkout
+// has them, and may be switched on again.
+func TestPointsOutsideACheckoutAreNotGivenBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, forPoints())
+	reserved := w.exchange(t, c)
+	whole := w.Service
+	w.behind(func(call string, effect func() error) error {
+		if call == "TakeOver" {
+			_, err := whole.SetActive(t.Context(), c.ID, false)
+			require.NoError(t, err)
+		}
+		return effect()
+	}, couponkit.WithClock(clockOf(w)))
+	_, err := w.Checkout(t.Context(), w.request("TEN"))
+	require.ErrorIs(t, err, coupon.ErrInactive)
+	w.wantBalance(t, 40)
+	held, err := whole.Reservations(t.Context(), ann.ID)
+	require.NoError(t, err)
+	require.Equal(t, []redemption.Redemption{reserved}, held)
 }
 
-func (s *moves) TakeOver(ctx context.Context, t store.TakeOver) (store.Reserved, error) {
-	s.count++
-	return s.Store.TakeOver(ctx, t)
+// TestAReservationThatIsPaidBeforeItLeaves: the checkout decides again with the new figures.
+func TestAReservationThatIsPaidBeforeItLeaves(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	lastUse := tenOff()
+	lastUse.MaxUses = coupon.Set[int64](1)
+	w.create(t, lastUse)
+	first := w.checkout(t, w.request("TEN"))
+	whole := w.Service
+	w.behind(func(call string, effect func() error) error {
+		if call == "Transition" {
+			_, err := whole.HandleEvent(t.Context(), w.event(first, processor.Completed, processor.Paid))
+			require.NoError(t, err)
+		}
+		return effect()
+	}, couponkit.WithClock(clockOf(w)))
+	_, err := w.Checkout(t.Context(), w.request("TEN"))
+	require.ErrorIs(t, err, coupon.ErrUsageLimitReached)
+}
+
+// TestASessionIsNotEndedBeforeTheStoreKnows: were it ended, an expiry would give the
+// reservation away.
+func TestASessionIsNotEndedBeforeTheStoreKnows(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.exchange(t, w.create(t, forPoints()))
+	first := w.checkout(t, w.request("TEN"))
+	whole := w.Service
+	down := refusal{call: "Transition", err: errDown}
+	w.behind(down.gate, couponkit.WithClock(clockOf(w)))
+	_, err := w.Checkout(t.Context(), w.request("TEN"))
+	require.ErrorIs(t, err, errDown)
+	require.NoError(t, w.fake.Pay(first.Session.ID))
+	w.Service = whole
+	w.deliver(t)
+	require.Equal(t, store.OrderPaid, w.order(t, first.Order.ID).State)
 }
 
 // TestAnExpiryOfALaterTime: the move is over, and an expiry is one as ever.
 func TestAnExpiryOfALaterTime(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	counting := &moves{Store: w.store}
-	w.store = counting
-	w.withHastyProcessor(t)
+	w.withHastyProcessor(t, func() { w.deliver(t) })
 	c := w.create(t, tenOff())
 	first := w.checkout(t, w.request("TEN"))
 	second := w.checkout(t, w.request("TEN"))
-	before := counting.count
-	expired := processor.Event{ID: "evt_again", Type: processor.Expired, SessionID: first.Session.ID}
-	require.NoError(t, w.handle(t.Context(), expired))
-	if counting.count != before {
-		t.Error("an expiry that comes again moves the reservation again")
-	}
+	require.NoError(t, w.handle(t.Context(), w.event(first, processor.Expired, processor.Unpaid)))
+	require.EqualValues(t, 1, w.get(t, c.ID).ReservedCount, "after an expiry of the session that was left comes again")
 	_, err := w.fake.ExpireSession(t.Context(), second.Session.ID)
 	require.NoError(t, err)
 	w.deliver(t)
-	if got := w.get(t, c.ID); got.ReservedCount != 0 {
-		t.Errorf("%d places are kept, want none", got.ReservedCount)
-	}
+	require.Zero(t, w.get(t, c.ID).ReservedCount)
 }
 
 // TestACustomerWhoRetriesBesideTheWebhook: whatever comes first, his points are spent once
