@@ -248,35 +248,45 @@ func TestAnExpiryOfALaterTime(t *testing.T) {
 	require.Zero(t, w.get(t, c.ID).ReservedCount)
 }
 
-// TestACustomerWhoRetriesBesideTheWebhook: whatever comes first, his points are spent once
-// and the place is his.
+// TestACustomerWhoRetriesBesideTheWebhook: whatever comes first, and to whichever process,
+// his points are spent once and the place is his.
 func TestACustomerWhoRetriesBesideTheWebhook(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	service, err := couponkit.New(w.store, w.fake, couponkit.WithClock(clockOf(w)), couponkit.WithPoints(w.ledger))
-	require.NoError(t, err)
-	w.Service = service
-	c := w.create(t, forPoints())
-	reserved := w.exchange(t, c)
-	delivering, stop := context.WithCancel(t.Context())
-	var webhook sync.WaitGroup
-	defer webhook.Wait()
-	defer stop()
-	handler := fakeprocessor.Serve(w.fake.Handler(w.handle))
-	webhook.Go(func() {
-		for delivering.Err() == nil {
-			if err := w.fake.Deliver(delivering, handler); err != nil && delivering.Err() == nil {
-				t.Errorf("deliver: %v", err)
+	for _, hears := range []string{"this process", "another process"} {
+		t.Run(hears, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			other := w.Service
+			service, err := couponkit.New(w.store, w.fake, couponkit.WithClock(clockOf(w)), couponkit.WithPoints(w.ledger))
+			require.NoError(t, err)
+			w.Service = service
+			c := w.create(t, forPoints())
+			reserved := w.exchange(t, c)
+			hearing := map[string]*couponkit.Service{"this process": service, "another process": other}[hears]
+			handler := fakeprocessor.Serve(w.fake.Handler(func(ctx context.Context, e processor.Event) error {
+				_, err := hearing.HandleEvent(ctx, e)
+				return err
+			}))
+			delivering, stop := context.WithCancel(t.Context())
+			var webhook sync.WaitGroup
+			defer webhook.Wait()
+			defer stop()
+			webhook.Go(func() {
+				for delivering.Err() == nil {
+					if err := w.fake.Deliver(delivering, handler); err != nil && delivering.Err() == nil {
+						t.Errorf("deliver: %v", err)
+					}
+					runtime.Gosched()
+				}
+			})
+			for range 500 {
+				if got := w.checkout(t, w.request("TEN")); got.Order.ReservationID != reserved.ID {
+					t.Fatalf("the checkout has reservation %s, want %s", got.Order.ReservationID, reserved.ID)
+				}
 			}
-			runtime.Gosched()
-		}
-	})
-	for range 500 {
-		if got := w.checkout(t, w.request("TEN")); got.Order.ReservationID != reserved.ID {
-			t.Fatalf("the checkout has reservation %s, want %s", got.Order.ReservationID, reserved.ID)
-		}
+			w.wantBalance(t, 40)
+		})
 	}
-	w.wantBalance(t, 40)
 }
 
 // interrupting is a store that lets another call go first, between the first look for

@@ -24,6 +24,7 @@ type book struct {
 	sessions    map[string]struct{}
 	answered    map[string]string   // order by customer and key
 	givenUp     map[string]struct{} // reservations that their customers asked to cancel
+	endedBy     map[string]*task    // checkouts by the open session that they have ended
 	unscanned   int                 // effects since the shop was read as a whole
 }
 
@@ -52,6 +53,7 @@ func newBook() book {
 		orders: make(map[string]store.Order), codes: make(map[coupon.Code]string), terms: make(map[terms]coupon.Snapshot),
 		tallies: make(map[string]*tally), completed: make(map[string]string), accounts: make(map[string]*account),
 		sessions: make(map[string]struct{}), answered: make(map[string]string), givenUp: make(map[string]struct{}),
+		endedBy: make(map[string]*task),
 	}
 }
 
@@ -210,6 +212,7 @@ func (w *world) sawRedemption(s *shop, now redemption.Redemption) bool {
 	w.checkCompleted(s, before, now)
 	w.checkReleased(s, before, now)
 	w.checkKept(s, before, now)
+	w.checkLeaving(s, before, now)
 	w.checkPoints(s, now.CustomerID)
 	return true
 }
@@ -249,6 +252,10 @@ func (w *world) countTransition(before, now redemption.Redemption) {
 		w.coverage.count("redemption", "reserved", "taken over from another session")
 	case before.OrderID != now.OrderID:
 		w.coverage.count("redemption", "reserved", "taken into a checkout")
+	case !now.LeavingUntil.IsZero() && before.LeavingUntil.IsZero():
+		w.coverage.count("redemption", "reserved", "leaving its session")
+	case now.Live() && !now.LeavingUntil.IsZero() && now.Deadline.Before(before.Deadline):
+		w.coverage.count("redemption", "reserved", "kept when its session expires")
 	case now.AwaitingPayment && !before.AwaitingPayment:
 		w.coverage.count("redemption", "reserved", "awaiting payment")
 	case before.SessionID == "" && now.SessionID != "" && now.State == redemption.Reserved:

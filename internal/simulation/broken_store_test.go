@@ -205,6 +205,19 @@ func (b refusesDebited) Transition(ctx context.Context, id string, e redemption.
 	return b.Store.Transition(ctx, id, e)
 }
 
+// givesAway takes the end of a session for the end of its reservation, whoever is about to
+// take that over.
+type givesAway struct{ store.Store }
+
+func newGivesAway(s store.Store, _ func()) store.Store { return givesAway{s} }
+
+func (b givesAway) Settle(ctx context.Context, t store.Settlement) (store.Settled, error) {
+	if r, err := b.Redemption(ctx, t.ReservationID); err == nil && t.Event.At.Before(r.LeavingUntil) {
+		t.Event.At = r.LeavingUntil
+	}
+	return b.Store.Settle(ctx, t)
+}
+
 // attachedOnly finds redemption and order of a session only where it was attached.
 type attachedOnly struct{ store.Store }
 

@@ -1,6 +1,9 @@
 package simulation
 
 import (
+	"slices"
+	"time"
+
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
@@ -84,6 +87,29 @@ func (w *world) checkKept(s *shop, before, now redemption.Redemption) {
 	_, asked := s.book.givenUp[now.ID]
 	if before.PointsState == redemption.PointsDebited && before.Live() && before.OrderID == "" && now.State == redemption.Released && !asked {
 		w.fail(AnswersAreTrue, "reservation %s was exchanged for points and is in no checkout, and is released", now.ID)
+	}
+}
+
+// takeOverTime is how long a checkout has to take over what is in a session of before.
+const takeOverTime = 5 * time.Minute
+
+// ended notes the checkout that has ended an open session, to take over what is in it.
+func (w *world) ended(s *shop, sessionID string) {
+	t := w.active
+	if t != nil && !w.arriving && (t.kind == "checkout" || t.kind == "payment link") {
+		s.book.endedBy[sessionID] = t
+	}
+}
+
+// checkLeaving holds a reservation, of whose session the processor has told the end, until
+// the checkout that has ended the session has had its time to take the reservation over.
+func (w *world) checkLeaving(s *shop, before, now redemption.Redemption) {
+	by, leaves := s.book.endedBy[before.SessionID]
+	told := w.active != nil && w.active.kind == "deliver"
+	if leaves && told && now.State == redemption.Released && before.Live() &&
+		slices.Contains(w.tasks, by) && !by.node.stopped && w.now.Before(by.began.Add(takeOverTime)) {
+		w.fail(PlacesAreKept, "reservation %s is released by the end of session %s, which %s has ended to take it over",
+			now.ID, before.SessionID, by.name)
 	}
 }
 

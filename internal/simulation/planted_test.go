@@ -100,6 +100,7 @@ var planted = []plant{
 	{"believing unsigned events", by(simulation.ForgeriesAreRefused), func() simulation.Parts {
 		return simulation.Parts{Webhook: believesAll}
 	}},
+	{"giving away what is about to be taken over", by(simulation.PlacesAreKept), inStore(newGivesAway)},
 	{"not comparing totals", by(simulation.TotalsAreCompared), func() simulation.Parts {
 		return simulation.Parts{Checkout: trustsTotals}
 	}},

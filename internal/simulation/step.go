@@ -115,7 +115,11 @@ func (w *world) advance() {
 	} else {
 		w.log("  %s: %s, %s", t.name, t.call, f)
 	}
+	ended := len(t.shop.book.endedBy)
 	w.run(t, f)
+	if len(t.shop.book.endedBy) > ended && w.odds(2) {
+		w.tellAtOnce(t.shop) // the processor is faster than the answer
+	}
 	for t.call == paused && slices.Contains(w.tasks, t) && w.odds(2) {
 		w.run(t, arrives)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/couponkit/couponkit/processor"
 )
@@ -56,7 +57,8 @@ type task struct {
 	kind   string // of operation
 	node   *node
 	shop   *shop
-	reads  bool   // and must not write
+	reads  bool // and must not write
+	began  time.Time
 	call   string // that it waits with
 	fate   fate   // of that call
 	ctx    context.Context
@@ -108,6 +110,7 @@ func (w *world) do(h *hand) {
 // start begins an operation on a node. It runs to its first call, or to its end.
 func (w *world) start(t *task, operation func(ctx context.Context) error) {
 	t.ctx, t.cancel = context.WithCancel(context.Background())
+	t.began = w.now
 	if last := len(w.idle) - 1; last >= 0 {
 		t.hand, w.idle = w.idle[last], w.idle[:last]
 	} else {

@@ -311,7 +311,11 @@ func (v watchedProcessor) Session(ctx context.Context, id string) (s processor.S
 func (v watchedProcessor) ExpireSession(ctx context.Context, id string) (s processor.Session, err error) {
 	if ctx, err = v.w.asked(ctx); err == nil {
 		v.w.writes("ExpireSession")
+		before, _ := v.s.fake.Session(ctx, id)
 		s, err = v.s.fake.ExpireSession(ctx, id)
+		if before.Status == processor.SessionOpen && err == nil {
+			v.w.ended(v.s, id)
+		}
 	}
 	return s, err
 }

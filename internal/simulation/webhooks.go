@@ -37,7 +37,25 @@ func (w *world) deliver() bool {
 	if len(s.deliveries) == 0 || n.stopped {
 		return false
 	}
-	i := w.random.IntN(len(s.deliveries))
+	return w.tell(s, n, w.random.IntN(len(s.deliveries)))
+}
+
+// tellAtOnce hands over the last event of a shop and lets it have its effect before
+// anything else happens.
+func (w *world) tellAtOnce(s *shop) {
+	n, others := w.node(), len(w.tasks)
+	w.collect(s)
+	if last := len(s.deliveries) - 1; last < 0 || !w.tell(s, n, last) {
+		return
+	}
+	w.coverage.count("step", "deliver", "at once")
+	for len(w.tasks) > others {
+		w.run(w.tasks[others], arrives)
+	}
+}
+
+// tell hands an event to a node.
+func (w *world) tell(s *shop, n *node, i int) bool {
 	d := &s.deliveries[i]
 	if d.tried++; d.tried > 1 {
 		w.coverage.count("step", "deliver", "again")
