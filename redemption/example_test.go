@@ -33,6 +33,32 @@ func ExampleApply() {
 	// session expired: completed, changed at 12:02, error <nil>
 }
 
+// A customer tries again. The checkout says that it is about to take the reservation out of
+// its session, so that the end of the session, whoever hears of it first, does not give the
+// place away.
+func ExampleApply_leaving() {
+	at := time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC)
+	r := redemption.Redemption{
+		ID: "rsv_1", Key: "attempt-1", CouponID: "cpn_summer", CustomerID: "ann", OrderID: "ord_1", SessionID: "cs_1",
+		State: redemption.Reserved, Origin: redemption.FromCheckout, CreatedAt: at, UpdatedAt: at, Deadline: at.Add(time.Hour),
+	}
+	for _, e := range []redemption.Event{
+		{Kind: redemption.Leaving, At: at, SessionID: "cs_1", Deadline: at.Add(5 * time.Minute)},
+		{Kind: redemption.SessionExpired, At: at.Add(time.Second), SessionID: "cs_1", OrderID: "ord_1"},
+		{Kind: redemption.TakenOver, At: at.Add(2 * time.Second), SessionID: "cs_1", OrderID: "ord_2", Deadline: at.Add(2 * time.Hour)},
+		{Kind: redemption.SessionAttached, At: at.Add(3 * time.Second), SessionID: "cs_2", OrderID: "ord_2", Deadline: at.Add(2 * time.Hour)},
+	} {
+		var err error
+		r, err = redemption.Apply(r, e)
+		fmt.Printf("%s: %s for %s until %s, error %v\n", e.Kind, r.State, r.OrderID, r.Deadline.Format("15:04"), err)
+	}
+	// Output:
+	// leaving: reserved for ord_1 until 13:00, error <nil>
+	// session expired: reserved for ord_1 until 12:05, error <nil>
+	// taken over: reserved for ord_2 until 14:00, error <nil>
+	// session attached: reserved for ord_2 until 14:00, error <nil>
+}
+
 // What must not happen is refused with a typed error, and the record stays.
 func ExampleTransitionError() {
 	paid := redemption.Redemption{ID: "rsv_1", State: redemption.Completed, SessionID: "cs_1"}
