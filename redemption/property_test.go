@@ -338,7 +338,7 @@ func expiryWaits(t *rapid.T, apply machine) string {
 
 func expiryWaitsForLeaving(t *rapid.T, apply machine) string {
 	return walk(t, apply, func(before redemption.Redemption, e redemption.Event, after redemption.Redemption, _ error) string {
-		leaves := e.Kind == redemption.SessionExpired && before.Live() && e.At.Before(before.LeavingUntil)
+		leaves := e.Kind == redemption.SessionExpired && before.Live() && before.SessionID == e.SessionID && e.At.Before(before.LeavingUntil)
 		switch {
 		case leaves && !after.Live():
 			return "an expiry ended what is leaving its session"
