@@ -136,6 +136,21 @@ func TestWhatNoCallerIsToldIsLogged(t *testing.T) {
 			second: refusal{call: "Refund", err: errDown},
 			want:   "a refund of points is left to the sweep",
 		},
+		"a reservation of a coupon that is switched off meanwhile": {
+			draft: forPoints(),
+			act: func(w *world) error {
+				_, err := w.ExchangePoints(w.t.Context(), couponkit.ExchangeRequest{Coupon: "TEN", Customer: ann})
+				require.NoError(w.t, err)
+				first := w.checkout(w.t, w.request("TEN"))
+				w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.ExpireSession, Kind: fakeprocessor.Hook, Do: func(fakeprocessor.Call) {
+					_, err := w.SetActive(w.t.Context(), first.Order.CouponID, false)
+					require.NoError(w.t, err)
+				}})
+				return checkout(w)
+			},
+			second: refusal{call: "Transition", skip: 2, err: errDown},
+			told:   coupon.ErrInactive, want: "a reservation that no order can use is left to the sweep",
+		},
 		"a session for nobody that stays open": {
 			draft: tenOff(), first: superseded,
 			act: func(w *world) error {

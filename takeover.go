@@ -58,7 +58,7 @@ func (s *Service) takeOver(
 	if held.SessionID != "" && errors.As(err, &refused) {
 		s.giveUp(ctx, held)
 	}
-	return taken.Order, taken.Replayed && taken.Order.ID != order.ID, err
+	return taken.Order, taken.Replayed, err
 }
 
 // leave ends the session of a reservation that is about to be taken over. The processor

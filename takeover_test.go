@@ -355,6 +355,27 @@ func TestAPlaceThatCostNoPointsDoesNotPayForOneThatDoes(t *testing.T) {
 	require.NoError(t, w.fake.Pay(first.Session.ID), "the checkout that was begun before stays")
 }
 
+// TestAnOlderPlaceThatCostNoPointsDoesNotHideOneThatDid: the coupon has come to cost points,
+// and the customer has bought it while an older place without points is in a session.
+func TestAnOlderPlaceThatCostNoPointsDoesNotHideOneThatDid(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	twice := tenOff()
+	twice.MaxUsesPerUser = coupon.Set[int64](2)
+	c := w.create(t, twice)
+	first := w.checkout(t, w.request("TEN"))
+	c, err := w.Update(t.Context(), c.ID, coupon.Patch{
+		Distribution:   coupon.Set(coupon.PointsRedeemable),
+		PointsRequired: coupon.Set[int64](40),
+	})
+	require.NoError(t, err)
+	w.pass(time.Minute)
+	reserved := w.exchange(t, c)
+	second := w.checkout(t, w.request("TEN"))
+	require.Equal(t, reserved.ID, second.Order.ReservationID)
+	require.NoError(t, w.fake.Pay(first.Session.ID), "the checkout that was begun before stays")
+}
+
 // TestACodeThatReadsLikeAnID holds contract 4.2: the ID first, else the code.
 func TestACodeThatReadsLikeAnID(t *testing.T) {
 	t.Parallel()
