@@ -149,10 +149,11 @@ type Redemptions interface {
 
 	// Transition applies an event that does not come from a session (points
 	// exchanged or refused, leaving, cancelled, lapsed, points given back) to one
-	// redemption, and cancels its order when it is released. An illegal event, and one of a session,
-	// which Settle takes and counts, is an error that matches redemption.ErrIllegal; an
-	// unknown ID is ErrNotFound. One that would bring the redemption a session which
-	// another one has (redemption.SessionAttached) is ErrSuperseded.
+	// redemption, and cancels its order when it is released. An illegal event, and one
+	// of a session, which Settle takes and counts, is an error that matches
+	// redemption.ErrIllegal; an unknown ID is ErrNotFound. One that would bring the
+	// redemption a session which another one has (redemption.SessionAttached) is
+	// ErrSuperseded.
 	Transition(ctx context.Context, id string, e redemption.Event) (redemption.Redemption, error)
 }
 
