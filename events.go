@@ -27,7 +27,8 @@ type Outcome struct {
 
 // HandleEvent applies an event of the processor's webhook, which the adapter has
 // authenticated (specification 6). A payment completes the redemption and counts
-// it, in one transaction; a session that ended unpaid gives place and points back.
+// it, in one transaction; a session that ended unpaid gives place and points back, unless
+// a checkout of the customer has ended it to go on with them (contract section 5.3).
 //
 // When it returns nil the effect is durable and the delivery can be acknowledged;
 // after an error the processor should deliver again. Events may come twice, late

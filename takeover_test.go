@@ -34,14 +34,12 @@ func (p hasty) ExpireSession(ctx context.Context, id string) (processor.Session,
 	return session, err
 }
 
-// withHastyProcessor gives the world a service whose processor tells hear of the end
-// before it answers.
-func (w *world) withHastyProcessor(t *testing.T, hear func()) *couponkit.Service {
+// hastyService is a service on the store whose processor tells hear of the end before it
+// answers.
+func (w *world) hastyService(t *testing.T, on store.Store, hear func()) *couponkit.Service {
 	t.Helper()
-	service, err := couponkit.New(w.store, hasty{w.fake, hear},
-		couponkit.WithClock(clockOf(w)), couponkit.WithPoints(w.ledger))
+	service, err := couponkit.New(on, hasty{w.fake, hear}, couponkit.WithClock(clockOf(w)), couponkit.WithPoints(w.ledger))
 	require.NoError(t, err)
-	w.Service = service
 	return service
 }
 
@@ -56,16 +54,15 @@ func TestAnExpiryThatIsFasterThanTheTakeOver(t *testing.T) {
 			t.Run(name+", "+hears, func(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t)
-				other := w.Service
-				this := w.withHastyProcessor(t, func() { w.deliver(t) })
+				this := w.hastyService(t, w.store, func() { w.deliver(t) })
 				c := w.create(t, draft)
 				if c.Distribution == coupon.PointsRedeemable {
 					w.exchange(t, c)
 				}
 				points := w.ledger.Balance(ann.ID)
 				first := w.checkout(t, w.request("TEN"))
-				if hears == "another process" {
-					w.Service = other
+				if hears == "this process" {
+					w.Service = this
 				}
 				second, err := this.Checkout(t.Context(), w.request("TEN"))
 				require.NoError(t, err)
@@ -87,8 +84,8 @@ func TestAnExpiryThatIsFasterThanTheTakeOver(t *testing.T) {
 	}
 }
 
-// leavesUntil is how long a checkout has for a take-over.
-const leavesUntil = 5 * time.Minute
+// takeOverTime is how long a checkout has for a take-over (contract 5.3).
+const takeOverTime = 5 * time.Minute
 
 // TestATakeOverThatDoesNotCome: an expiry has left the reservation to a checkout that then
 // stops. Place and points are kept until the checkout would have had them, and no longer.
@@ -100,20 +97,18 @@ func TestATakeOverThatDoesNotCome(t *testing.T) {
 	w.checkout(t, w.request("TEN"))
 	down := &refusal{call: "TakeOver", err: errDown}
 	open := simulation.Store{Inner: w.store, Gate: func(call string, effect func() error) error { return down.gate(call, effect) }}
-	stopping, err := couponkit.New(open, hasty{w.fake, func() { w.deliver(t) }},
-		couponkit.WithClock(clockOf(w)), couponkit.WithPoints(w.ledger))
-	require.NoError(t, err)
+	stopping := w.hastyService(t, open, func() { w.deliver(t) })
 	r := w.request("TEN")
 	r.Key = "again"
 	for range 2 {
-		_, err = stopping.Checkout(t.Context(), r)
+		_, err := stopping.Checkout(t.Context(), r)
 		require.ErrorIs(t, err, errDown)
 	}
 	w.wantBalance(t, 40)
 
 	t.Run("and comes late", func(t *testing.T) {
 		down = nil
-		w.pass(leavesUntil - time.Microsecond)
+		w.pass(takeOverTime - time.Microsecond)
 		report, err := w.Sweep(t.Context(), 0)
 		require.NoError(t, err)
 		require.Zero(t, report)
@@ -125,9 +120,9 @@ func TestATakeOverThatDoesNotCome(t *testing.T) {
 
 	t.Run("and never comes", func(t *testing.T) {
 		down = &refusal{call: "TakeOver", err: errDown}
-		_, err = stopping.Checkout(t.Context(), w.request("TEN"))
+		_, err := stopping.Checkout(t.Context(), w.request("TEN"))
 		require.ErrorIs(t, err, errDown)
-		w.pass(leavesUntil)
+		w.pass(takeOverTime)
 		report, err := w.Sweep(t.Context(), 0)
 		require.NoError(t, err)
 		require.Equal(t, couponkit.SweepReport{Released: 1, Refunded: 1}, report)
@@ -151,17 +146,16 @@ func TestATakeOverThatTheCouponRefuses(t *testing.T) {
 			}
 			return effect()
 		}}
-		service, err := couponkit.New(open, hasty{w.fake, func() {
+		service := w.hastyService(t, open, func() {
 			_, err := w.SetActive(t.Context(), c.ID, false)
 			require.NoError(t, err)
 			w.deliver(t)
-		}}, couponkit.WithClock(clockOf(w)), couponkit.WithPoints(w.ledger))
-		require.NoError(t, err)
-		_, err = service.Checkout(t.Context(), w.request("TEN"))
+		})
+		_, err := service.Checkout(t.Context(), w.request("TEN"))
 		require.ErrorIs(t, err, coupon.ErrInactive)
 		if down {
 			w.wantBalance(t, 40)
-			w.pass(leavesUntil)
+			w.pass(takeOverTime)
 			_, err := w.Sweep(t.Context(), 0)
 			require.NoError(t, err)
 		}
@@ -236,7 +230,7 @@ func TestASessionIsNotEndedBeforeTheStoreKnows(t *testing.T) {
 func TestAnExpiryOfALaterTime(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.withHastyProcessor(t, func() { w.deliver(t) })
+	w.Service = w.hastyService(t, w.store, func() { w.deliver(t) })
 	c := w.create(t, tenOff())
 	first := w.checkout(t, w.request("TEN"))
 	second := w.checkout(t, w.request("TEN"))

@@ -37,7 +37,8 @@ const (
 	// event is illegal.
 	PointsRefused
 	// Leaving: a checkout of the customer is about to end the session and to take the
-	// reservation over. Until Deadline an expiry of the session does not release it.
+	// reservation over. Until Deadline an expiry of the session does not release it; a
+	// deadline of zero takes that back.
 	Leaving
 )
 

@@ -90,7 +90,8 @@ func (w *world) checkKept(s *shop, before, now redemption.Redemption) {
 	}
 }
 
-// takeOverTime is how long a checkout has to take over what is in a session of before.
+// takeOverTime is how long a checkout has to take over what is in a session of before, by
+// contract section 5.3 and not by what the service says.
 const takeOverTime = 5 * time.Minute
 
 // ended notes the checkout that has ended an open session, to take over what is in it.

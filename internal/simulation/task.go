@@ -57,10 +57,10 @@ type task struct {
 	kind   string // of operation
 	node   *node
 	shop   *shop
-	reads  bool // and must not write
-	began  time.Time
-	call   string // that it waits with
-	fate   fate   // of that call
+	reads  bool      // and must not write
+	began  time.Time // by the world's clock
+	call   string    // that it waits with
+	fate   fate      // of that call
 	ctx    context.Context
 	cancel context.CancelFunc
 	hand   *hand

@@ -47,7 +47,7 @@ func TestAgreeNotices(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var output string
-			for _, seeds := range []string{"[01]", "[2-9]", "[1-3][0-9]", "[4-9][0-9]", "1[0-9][0-9]"} { // most are noticed soon
+			for _, seeds := range []string{"[01]", "[2-5]", "[0-9]+"} { // most are noticed soon
 				output = runSubtests(t, name, "^TestBroken$/^random_histories$/^seed_"+seeds+"$")
 				if strings.Contains(output, "--- FAIL: TestBroken/random_histories ") {
 					return

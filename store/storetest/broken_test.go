@@ -131,7 +131,7 @@ func runSubject(t *testing.T, name string) {
 	newStore := func(*testing.T) store.Store { return broken.how(memstore.New()) }
 	t.Run(agreement, func(t *testing.T) {
 		t.Parallel()
-		storetest.Agree(t, newStore, reference, storetest.Histories{Count: 200})
+		storetest.Agree(t, newStore, reference, storetest.Histories{Count: 24})
 	})
 	storetest.Run(t, newStore, storetest.Capabilities{})
 }

@@ -43,11 +43,11 @@ func (h *history) draw() request {
 		make   func() request
 	}{
 		{3, h.createCoupon},
-		{3, h.updateCoupon},
+		{5, h.updateCoupon},
 		{1, h.deleteCoupon},
 		{2, h.confirmMirror},
 		{30, h.reserveStep},
-		{8, h.takeOverStep},
+		{11, h.takeOverStep},
 		{28, h.settleStep},
 		{12, h.transitionStep},
 		{4, h.leaveStep},
@@ -124,9 +124,14 @@ func (h *history) sessionOf(order string) string {
 // someKey is a new key, or one that may have been used.
 func (h *history) someKey() string {
 	if h.oneIn(4) {
-		return fmt.Sprintf(pick(h, "key-%d", "Key-%d"), 1+h.random.IntN(40))
+		return h.usedKey()
 	}
 	return h.key()
+}
+
+// usedKey is one of the first keys, which may have been used.
+func (h *history) usedKey() string {
+	return fmt.Sprintf(pick(h, "key-%d", "Key-%d"), 1+h.random.IntN(40))
 }
 
 // termsOf returns the terms of the coupon with the name.
@@ -170,7 +175,7 @@ func (h *history) create(name string) request {
 }
 
 func (h *history) updateCoupon() request {
-	name := h.name()
+	name := pick(h, h.name(), h.name(), "POINTS") // of the others there are several of a kind
 	c, err := h.reference.Coupon(h.Context(), coupon.IDPrefix+name)
 	if err != nil {
 		c = h.couponNamed(name)
@@ -181,7 +186,7 @@ func (h *history) updateCoupon() request {
 	case 1:
 		c.Limits.MaxUsesPerUser = int64(h.random.IntN(4))
 	case 2:
-		c.State = pick(h, coupon.Active, coupon.Active, coupon.Inactive)
+		c.State = pick(h, coupon.Active, coupon.Inactive)
 	case 3:
 		c.Revision += int64(h.random.IntN(2))
 	case 4:
@@ -217,12 +222,15 @@ func (h *history) confirmMirror() request {
 }
 
 func (h *history) reserveStep() request {
-	name := h.name()
+	name, key := h.name(), h.someKey()
 	ask := h.checkout
 	if name == "POINTS" {
 		ask = h.exchange
+		if h.oneIn(3) {
+			key = h.usedKey()
+		}
 	}
-	r := ask(h.couponNamed(name), h.customer(), h.someKey())
+	r := ask(h.couponNamed(name), h.customer(), key)
 	r.Redemption.Deadline = at(h.next() + 2)
 	if r.Order != nil {
 		r.Order.Deadline, r.Order.Fingerprint = r.Redemption.Deadline, pick(h, "f", "f", "f", "g")
@@ -338,28 +346,6 @@ func (h *history) transitionStep() request {
 	}
 }
 
-// leaveStep lets a reservation leave its session, or lets the session of one that is
-// leaving expire.
-func (h *history) leaveStep() request {
-	id, now := h.recordThat(func(r redemption.Redemption) bool { return !r.LeavingUntil.IsZero() })
-	if now.LeavingUntil.IsZero() {
-		id, now = h.recordThat(func(r redemption.Redemption) bool { return r.Live() && r.SessionID != "" })
-	}
-	e := redemption.Event{Kind: redemption.Leaving, At: at(h.next()), SessionID: now.SessionID, Deadline: at(h.next() + h.random.IntN(40))}
-	if now.LeavingUntil.IsZero() || h.oneIn(4) {
-		return request{
-			fmt.Sprintf("%q is leaving session %q", id, e.SessionID),
-			func(s store.Store) (any, error) { return s.Transition(h.Context(), id, e) },
-		}
-	}
-	e.Kind, e.OrderID = redemption.SessionExpired, now.OrderID
-	t := store.Settlement{Event: e, ReservationID: id, CouponID: now.CouponID, CustomerID: now.CustomerID}
-	return request{
-		fmt.Sprintf("settle %s: session %q, which %q is leaving", e.Kind, e.SessionID, id),
-		func(s store.Store) (any, error) { return s.Settle(h.Context(), t) },
-	}
-}
-
 // nextOfPoints is what brings a reservation by points nearer to its end.
 func nextOfPoints(r redemption.Redemption) redemption.EventKind {
 	switch r.PointsState {
@@ -380,6 +366,8 @@ func (h *history) attachStep() request {
 	switch _, err := h.reference.Order(h.Context(), a.OrderID); {
 	case err != nil: // which of two faults is told is left to the store
 		a.SessionID = h.session()
+	case h.oneIn(10):
+		a.SessionID = h.sessionOf(h.recent(h.orders)) // which may be another one's
 	case !h.oneIn(20):
 		a.SessionID = h.sessionOf(a.OrderID)
 	}

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -105,4 +106,26 @@ func (p *probe) due(at time.Time, want ...redemption.Redemption) {
 	got, err := p.s.Due(p.Context(), at, 10)
 	p.ok(err, "Due")
 	same(p, got, want, "what is due at %s", at)
+}
+
+// leaveStep lets a reservation leave its session, or lets the session of one that is
+// leaving expire.
+func (h *history) leaveStep() request {
+	id, now := h.recordThat(func(r redemption.Redemption) bool { return !r.LeavingUntil.IsZero() })
+	if now.LeavingUntil.IsZero() {
+		id, now = h.recordThat(func(r redemption.Redemption) bool { return r.Live() && r.SessionID != "" })
+	}
+	e := redemption.Event{Kind: redemption.Leaving, At: at(h.next()), SessionID: now.SessionID, Deadline: at(h.next() + h.random.IntN(40))}
+	if now.LeavingUntil.IsZero() || h.oneIn(4) {
+		return request{
+			fmt.Sprintf("%q is leaving session %q", id, e.SessionID),
+			func(s store.Store) (any, error) { return s.Transition(h.Context(), id, e) },
+		}
+	}
+	e.Kind, e.OrderID = redemption.SessionExpired, now.OrderID
+	t := store.Settlement{Event: e, ReservationID: id, CouponID: now.CouponID, CustomerID: now.CustomerID}
+	return request{
+		fmt.Sprintf("settle %s: session %q, which %q is leaving", e.Kind, e.SessionID, id),
+		func(s store.Store) (any, error) { return s.Settle(h.Context(), t) },
+	}
 }
