@@ -108,12 +108,17 @@ func (h *history) recordThat(wanted func(redemption.Redemption) bool) (id string
 func (h *history) someOrder() string {
 	var id string
 	for range 4 {
-		id = h.recent(h.orders)
-		if _, err := h.reference.Order(h.Context(), id); err == nil {
+		if id = h.recent(h.orders); h.stored(id) {
 			break
 		}
 	}
 	return id
+}
+
+// stored tells whether there is such an order.
+func (h *history) stored(order string) bool {
+	_, err := h.reference.Order(h.Context(), order)
+	return err == nil
 }
 
 // sessionOf returns one of the few sessions that an order may get.
@@ -175,7 +180,7 @@ func (h *history) create(name string) request {
 }
 
 func (h *history) updateCoupon() request {
-	name := pick(h, h.name(), h.name(), "POINTS") // of the others there are several of a kind
+	name := pick(h, h.name(), h.name(), "POINTS", "LISTED") // of the others there are several of a kind
 	c, err := h.reference.Coupon(h.Context(), coupon.IDPrefix+name)
 	if err != nil {
 		c = h.couponNamed(name)
@@ -205,6 +210,9 @@ func (h *history) updateCoupon() request {
 
 func (h *history) deleteCoupon() request {
 	id, revision := coupon.IDPrefix+h.name(), int64(1+h.random.IntN(6)) // mostly a stale one
+	if c, err := h.reference.Coupon(h.Context(), id); err == nil && h.oneIn(2) {
+		revision = c.Revision
+	}
 	h.gone[id] = true
 	return request{
 		fmt.Sprintf("delete %s revision %d", id, revision),
@@ -226,7 +234,7 @@ func (h *history) reserveStep() request {
 	ask := h.checkout
 	if name == "POINTS" {
 		ask = h.exchange
-		if h.oneIn(3) {
+		if h.oneIn(2) {
 			key = h.usedKey()
 		}
 	}
@@ -301,7 +309,7 @@ func (h *history) event() store.Settlement {
 	} else {
 		t.Event.SessionID = h.sessionOf(pick(h, h.recent(h.orders), fmt.Sprint(h.next())))
 		t.ReservationID = pick(h, "", h.recent(h.records))
-		t.CouponID, t.CustomerID = coupon.IDPrefix+h.name(), pick(h, "", h.customer())
+		t.CouponID, t.CustomerID = coupon.IDPrefix+pick(h, h.name(), "ONCE"), pick(h, "", h.customer())
 	}
 	switch h.random.IntN(12) {
 	case 0:
@@ -331,7 +339,7 @@ func (h *history) transitionStep() request {
 	if e.Kind == redemption.PointsGivenBack && (now.PointsState == redemption.PointsPending || now.PointsState == redemption.PointsDebited) {
 		e.Kind = redemption.PointsRefused
 	}
-	if next := nextOfPoints(now); byPoints && next != 0 && !h.oneIn(4) {
+	if next := h.nextOfPoints(now); byPoints && next != 0 && !h.oneIn(4) {
 		e.Kind = next
 	}
 	if h.oneIn(5) {
@@ -347,10 +355,10 @@ func (h *history) transitionStep() request {
 }
 
 // nextOfPoints is what brings a reservation by points nearer to its end.
-func nextOfPoints(r redemption.Redemption) redemption.EventKind {
+func (h *history) nextOfPoints(r redemption.Redemption) redemption.EventKind {
 	switch r.PointsState {
 	case redemption.PointsPending:
-		return redemption.PointsExchanged
+		return pick(h, redemption.PointsExchanged, redemption.PointsExchanged, redemption.PointsRefused)
 	case redemption.PointsDebited:
 		return redemption.Cancelled
 	case redemption.PointsRefundDue, redemption.PointsRefunded:
@@ -361,13 +369,13 @@ func nextOfPoints(r redemption.Redemption) redemption.EventKind {
 }
 
 func (h *history) attachStep() request {
-	a := attachment(h.someOrder(), "")
+	a, other := attachment(h.someOrder(), ""), h.someOrder()
 	a.At, a.Deadline = at(h.next()), at(h.next()+5)
-	switch _, err := h.reference.Order(h.Context(), a.OrderID); {
-	case err != nil: // which of two faults is told is left to the store
+	switch {
+	case !h.stored(a.OrderID): // which of two faults is told is left to the store
 		a.SessionID = h.session()
-	case h.oneIn(10):
-		a.SessionID = h.sessionOf(h.recent(h.orders)) // which may be another one's
+	case h.oneIn(6) && h.stored(other):
+		a.SessionID = h.sessionOf(other) // which that one may have
 	case !h.oneIn(20):
 		a.SessionID = h.sessionOf(a.OrderID)
 	}
@@ -388,7 +396,7 @@ func (h *history) createOrder() request {
 }
 
 func (h *history) lookUp() request {
-	by := store.LookUp{CustomerID: pick(h, "", h.customer()), Email: pick(h, "", "Ann@example.org", "eve@example.org")}
+	by := store.LookUp{CustomerID: pick(h, "", h.customer()), Email: pick(h, "", "Ann@example.org", "bob@example.org", "eve@example.org")}
 	if name := h.name(); h.oneIn(2) {
 		by.CouponID = coupon.IDPrefix + name
 	} else {
@@ -455,6 +463,9 @@ func listed(ctx context.Context, s store.Store, list store.CouponList) (store.Co
 // due asks for work at any instant, some of which are those of deadlines.
 func (h *history) due() request {
 	when, most := at(h.random.IntN(h.next()+5)), pick(h, 1+h.random.IntN(20), 1_000)
+	if _, now := h.recordThat(redemption.Redemption.Live); now.Live() && h.oneIn(2) {
+		when = now.Deadline
+	}
 	return request{fmt.Sprintf("the first %d due at %s", most, when), func(s store.Store) (any, error) {
 		records, err := s.Due(h.Context(), when, most)
 		if err != nil {
