@@ -209,7 +209,7 @@ func (h *history) updateCoupon() request {
 }
 
 func (h *history) deleteCoupon() request {
-	id, revision := coupon.IDPrefix+h.name(), int64(1+h.random.IntN(6)) // mostly a stale one
+	id, revision := coupon.IDPrefix+h.name(), int64(1+h.random.IntN(6))
 	if c, err := h.reference.Coupon(h.Context(), id); err == nil && h.oneIn(2) {
 		revision = c.Revision
 	}
@@ -463,7 +463,8 @@ func listed(ctx context.Context, s store.Store, list store.CouponList) (store.Co
 // due asks for work at any instant, some of which are those of deadlines.
 func (h *history) due() request {
 	when, most := at(h.random.IntN(h.next()+5)), pick(h, 1+h.random.IntN(20), 1_000)
-	if _, now := h.recordThat(redemption.Redemption.Live); now.Live() && h.oneIn(2) {
+	_, now := h.recordThat(func(r redemption.Redemption) bool { return !r.Deadline.IsZero() })
+	if !now.Deadline.IsZero() && h.oneIn(2) {
 		when = now.Deadline
 	}
 	return request{fmt.Sprintf("the first %d due at %s", most, when), func(s store.Store) (any, error) {
