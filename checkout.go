@@ -20,14 +20,12 @@ const placeAttempts = 5
 
 // CheckoutRequest is a cart to be paid (specification 4.5).
 type CheckoutRequest struct {
-	// Key makes the call idempotent within the customer: repeating it returns the
-	// first result and finishes what a crash left. Make one for each attempt to pay and
-	// not for a cart: prices are no part of the request, so that the first order is the
-	// answer whatever the catalogue says by now, and it is so when its session has ended
-	// unpaid, see Checkout.Replayed. Repeat it with the same lines, their IDs included,
-	// or it is another request, and with the same names and addresses: a processor may
-	// refuse a session that is asked for again with others. Empty makes every call a new
-	// attempt.
+	// Key makes the call idempotent within the customer: repeating it returns the first
+	// order and finishes what a crash left. Make one for each attempt to pay and not for
+	// a cart: the same key has the same order, also when prices have changed since or
+	// its session has ended unpaid (see Checkout.Replayed). Repeat it with the same lines
+	// and line IDs, else it is another request, and with the same names and addresses,
+	// which a processor may insist on. Empty makes every call a new attempt.
 	Key string
 	// Customer who buys; required.
 	Customer eligibility.Customer
@@ -49,7 +47,8 @@ type CheckoutRequest struct {
 	Metadata map[string]string
 }
 
-// Totals are the sums that a customer was shown, in minor units.
+// Totals are the sums that a customer was shown, in minor units; see [Quote.Totals]. In
+// JSON, where amounts are decimal, a quote's own form has them.
 type Totals struct {
 	Subtotal int64
 	Discount int64
@@ -61,14 +60,18 @@ type Totals struct {
 type SessionLink struct {
 	ID  string `json:"id"`
 	URL string `json:"url"`
+	// ExpiresAt is when the session ends by itself, as this service asks for it
+	// ([WithSessionLifetime]).
+	ExpiresAt time.Time `json:"expiresAt"`
 }
 
 // Checkout is an order with its payment session, which is open unless Replayed.
 type Checkout struct {
 	Order   store.Order
 	Session SessionLink
-	// Replayed tells that the key was used before and this is its result: Order.State
-	// tells whether it can still be paid.
+	// Replayed tells that the key was used before and this is its result. Order.State
+	// tells how it has ended, once webhook or sweep have heard of it; until then it is
+	// open, and Session.ExpiresAt tells whether it can still be paid.
 	Replayed bool
 }
 
@@ -83,7 +86,12 @@ type Checkout struct {
 // place is not in his own way: that session is ended and its place moves to this
 // checkout. A key that was used for another request, or whose open order has other
 // totals than the expected ones, is store.ErrKeyReused, and one whose order ended
-// before it had a session that can be paid is [ErrOrderEnded].
+// before it had a session that can be paid is [ErrOrderEnded]. A processor that refuses
+// the session is processor.ErrRejected, and never malformed input.
+//
+// A total of 0 has a session too: send the customer there, and the event of its end
+// counts the use. Where the processor has none for it (processor.Abilities.NoZeroTotal)
+// it is coupon.ErrBelowMinimumCharge.
 //
 // After an [ErrUnavailable], repeat the call with the same key: it goes on where it
 // stopped. Whatever is never finished is released by [Service.Sweep].
@@ -103,11 +111,14 @@ func (s *Service) Checkout(ctx context.Context, r CheckoutRequest) (c Checkout, 
 	if err != nil {
 		return Checkout{}, err
 	}
-	return newCheckout(order, replayed), nil
+	return s.newCheckout(order, replayed), nil
 }
 
-func newCheckout(o store.Order, replayed bool) Checkout {
-	return Checkout{Order: o, Session: SessionLink{ID: o.SessionID, URL: o.SessionURL}, Replayed: replayed}
+func (s *Service) newCheckout(o store.Order, replayed bool) Checkout {
+	return Checkout{
+		Order: o, Replayed: replayed,
+		Session: SessionLink{ID: o.SessionID, URL: o.SessionURL, ExpiresAt: s.sessionEnd(o)},
+	}
 }
 
 func (r CheckoutRequest) details() sessionDetails {

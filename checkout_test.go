@@ -3,6 +3,8 @@ package couponkit_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -141,7 +143,13 @@ func TestCheckoutComparesTotals(t *testing.T) {
 	if first.Code != coupon.CartTotalsInvalid || first.Params.Field != "discount" || first.Params.Submitted.Minor() != 9_99 || first.Params.Computed.Minor() != 10_00 {
 		t.Errorf("first reason is %+v", first)
 	}
-	r.Expected = &couponkit.Totals{Subtotal: 30_00, Discount: 10_00, Shipping: 4_90, Total: 24_90}
+	quote, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: r.Cart, Code: "TEN", Customer: ann})
+	require.NoError(t, err)
+	shown := quote.Totals()
+	if want := (couponkit.Totals{Subtotal: 30_00, Discount: 10_00, Shipping: 4_90, Total: 24_90}); shown != want {
+		t.Errorf("the quote's totals are %+v, want %+v", shown, want)
+	}
+	r.Expected = &shown
 	w.checkout(t, r)
 }
 
@@ -784,6 +792,79 @@ func TestAnAnswerThatCannotBeKept(t *testing.T) {
 		if s := w.fake.Sessions(); strings.HasSuffix(name, "URL") && s[0].Status != processor.SessionExpired {
 			t.Errorf("a session with %s is %s", name, s[0].Status)
 		}
+	}
+}
+
+// TestASessionThatTheProcessorRefuses: what the processor refuses is not the customer's
+// input, whatever fields the refusal names, and the place is free again.
+func TestASessionThatTheProcessorRefuses(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	behind := func() time.Time { return w.now.Add(-2 * couponkit.DefaultSessionLifetime) }
+	service, err := couponkit.New(w.store, w.fake, couponkit.WithClock(behind))
+	require.NoError(t, err)
+	_, err = service.Checkout(t.Context(), w.request("TEN"))
+	require.ErrorIs(t, err, processor.ErrRejected)
+	require.ErrorContains(t, err, "expiresAt")
+	require.NotErrorIs(t, err, pricing.ErrInvalid)
+	var input *pricing.ValidationError
+	if errors.As(err, &input) {
+		t.Errorf("the refusal names fields of the request: %v", input)
+	}
+	if n := w.get(t, c.ID).ReservedCount; n != 0 {
+		t.Errorf("%d reservations", n)
+	}
+}
+
+// TestARefusalKeepsWhatItIs: hosts that look for an adapter's own error find it.
+func TestARefusalKeepsWhatItIs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var faults pricing.ValidationError
+	faults.Add("lines", pricing.FieldTooLong, "at most 3")
+	service, err := couponkit.New(w.store, refusing{w.fake, fmt.Errorf("%w: %w: %w", processor.ErrRejected, &net.AddrError{Err: "no lane"}, faults.Err())})
+	require.NoError(t, err)
+	_, err = service.Checkout(t.Context(), w.request(""))
+	require.ErrorIs(t, err, processor.ErrRejected)
+	require.NotErrorIs(t, err, pricing.ErrInvalid)
+	var own *net.AddrError
+	require.ErrorAs(t, err, &own)
+	var input *pricing.ValidationError
+	if errors.As(err, &input) {
+		t.Errorf("the refusal names fields of the request: %v", input)
+	}
+}
+
+// refusing is a processor that makes no session.
+type refusing struct {
+	processor.Processor
+
+	with error
+}
+
+func (r refusing) CreateSession(context.Context, processor.SessionRequest) (processor.Session, error) {
+	return processor.Session{}, r.with
+}
+
+// TestWhenASessionEnds: who repeats a key learns whether the session can still be paid,
+// before anything has told that it has ended.
+func TestWhenASessionEnds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, couponkit.WithSessionLifetime(45*time.Minute))
+	r := w.request("")
+	r.Key = "once"
+	first := w.checkout(t, r)
+	if want := w.now.Add(45 * time.Minute); !first.Session.ExpiresAt.Equal(want) {
+		t.Errorf("the session ends at %s, want %s", first.Session.ExpiresAt, want)
+	}
+	if at := w.fake.Sessions()[0].ExpiresAt; !first.Session.ExpiresAt.Equal(at) {
+		t.Errorf("the session ends at %s, and the processor's at %s", first.Session.ExpiresAt, at)
+	}
+	w.now = w.now.Add(46 * time.Minute)
+	again := w.checkout(t, r)
+	if again.Session != first.Session || again.Order.State != store.OrderOpen || !again.Session.ExpiresAt.Before(w.now) {
+		t.Errorf("the repeated key: %+v of %+v, want %+v", again.Session, again.Order, first.Session)
 	}
 }
 

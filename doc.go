@@ -27,9 +27,12 @@
 //
 // A business "no" is a [*coupon.Rejection] with a stable code, a message for the
 // customer and parameters; errors.Is finds each reason by its sentinel. Malformed
-// input is a [*pricing.ValidationError] that names every field. Everything else is
-// a failure: [ErrUnavailable] when the processor did not answer, or an error of
-// the store. A failure never looks like a refusal.
+// input is a [*pricing.ValidationError] that names every field. What a caller did at the
+// wrong time is a conflict: store.ErrKeyReused, [ErrOrderEnded], [ErrReservationClosed],
+// store.ErrStaleRevision, store.ErrConflict. Everything else is a failure:
+// [ErrUnavailable] when the processor did not answer, processor.ErrRejected and
+// processor.ErrForbidden when it does not take what it is asked, which is a matter of
+// configuration, or an error of the store. A failure never looks like a refusal.
 //
 // # Repetition
 //

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -168,9 +169,15 @@ func ExampleService_Quote() {
 // A checkout is repeated with its key, and compared with what the customer saw.
 func ExampleService_Checkout() {
 	shop := openShop(nil)
+	quote, err := shop.Quote(context.Background(), couponkit.QuoteRequest{
+		Cart: exampleCart(), Code: "TEN", Customer: shop.customer,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	shown := quote.Totals()
 	request := couponkit.CheckoutRequest{
-		Key: "attempt-1", Cart: exampleCart(), Code: "TEN", Customer: shop.customer,
-		Expected: &couponkit.Totals{Subtotal: 49_98, Discount: 10_00, Shipping: 4_90, Total: 44_88},
+		Key: "attempt-1", Cart: exampleCart(), Code: "TEN", Customer: shop.customer, Expected: &shown,
 	}
 	first, err := shop.Checkout(context.Background(), request)
 	fmt.Println(first.Order.State, first.Order.Quote.Total, err)

@@ -99,7 +99,7 @@ func (s *Service) productLink(ctx context.Context, r PaymentLinkRequest) (c Chec
 	if err != nil {
 		return Checkout{}, err
 	}
-	return newCheckout(order, replayed), nil
+	return s.newCheckout(order, replayed), nil
 }
 
 // amountLine is the one line of an order by amount.

@@ -166,8 +166,9 @@ func WithClock(now func() time.Time) Option { return func(s *Service) { s.clock 
 // which they were made, and 80 random bits.
 func WithIDs(newID func(prefix string) string) Option { return func(s *Service) { s.newID = newID } }
 
-// WithUsers sets the directory in which users are looked up. Without one, the
-// customer that a caller passes is taken to exist.
+// WithUsers sets the directory in which users are looked up. Its e-mail address is then
+// the one that counts, and that of the customer whom a caller passes is not read. Without
+// a directory that customer is taken to exist.
 func WithUsers(u Users) Option { return func(s *Service) { s.users = u } }
 
 // WithPoints sets the ledger of points. Without one, points cannot be exchanged.

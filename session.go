@@ -39,7 +39,7 @@ func (s *Service) openSession(ctx context.Context, o store.Order, d sessionDetai
 				return o, fmt.Errorf("%w: %s", ErrOrderEnded, err.Error())
 			}
 		}
-		return o, fmt.Errorf("open session for order %s: %w", o.ID, err)
+		return o, fmt.Errorf("open session for order %s: %w", o.ID, noInput(err))
 	}
 	if session.Status == processor.SessionExpired { // an earlier call has made it, whose answer was lost
 		s.abandon(ctx, o)
@@ -74,6 +74,29 @@ func (s *Service) openSession(ctx context.Context, o store.Order, d sessionDetai
 // like one.
 func unfit(err error) error {
 	return fmt.Errorf("%w, whose answer is unfit: %s", processor.ErrRejected, err.Error())
+}
+
+// noInput is the error of a processor that refuses a session, which names fields of
+// ours and none of the caller's: his cart was checked before, so that what is left is a
+// matter of configuration, such as two clocks.
+func noInput(err error) error {
+	if errors.Is(err, pricing.ErrInvalid) && answered(err) {
+		return refusedSession{err}
+	}
+	return err
+}
+
+// refusedSession matches what the error of the processor matches, except that it is no
+// malformed input.
+type refusedSession struct{ error }
+
+func (r refusedSession) Is(target error) bool {
+	return target != pricing.ErrInvalid && errors.Is(r.error, target) //nolint:errorlint // the target is a sentinel
+}
+
+func (r refusedSession) As(target any) bool {
+	_, input := target.(**pricing.ValidationError)
+	return !input && errors.As(r.error, target)
 }
 
 // answered reports whether the processor has refused, as opposed to not having

@@ -156,3 +156,36 @@ func TestFaultsOfAddressesAreForPeople(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 }
+
+// TestMirrorIDs: the processor's IDs are text that every store keeps, and a coupon with
+// others is none.
+func TestMirrorIDs(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("é", coupon.MaxMirrorIDLength)
+	for _, test := range []struct {
+		id   string
+		want pricing.FieldCode
+	}{
+		{"", ""}, {"promo_1", ""}, {"a b/ü", ""}, {long, ""},
+		{long + "é", pricing.FieldTooLong}, {"a\x00", pricing.FieldMalformed}, {"a\xff", pricing.FieldMalformed}, {"a\n", pricing.FieldMalformed},
+	} {
+		for field, mirror := range map[string]coupon.Mirror{
+			"processorCouponId": {CouponID: test.id, Revision: 1}, "promotionCodeId": {PromotionCodeID: test.id, Revision: 1},
+		} {
+			c := mustNew(t, ten())
+			c.Mirror = mirror
+			for _, err := range []error{mirror.Validate(), c.Validate()} {
+				if test.want == "" {
+					require.NoError(t, err, "%s %q", field, test.id)
+					continue
+				}
+				var faults *pricing.ValidationError
+				require.ErrorAs(t, err, &faults, "%s %q", field, test.id)
+				require.Len(t, faults.Fields, 1)
+				if got := faults.Fields[0]; got.Field != field || got.Code != test.want {
+					t.Errorf("%s %q: %+v, want %s", field, test.id, got, test.want)
+				}
+			}
+		}
+	}
+}

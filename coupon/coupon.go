@@ -17,6 +17,7 @@ const (
 	MaxItemIDLength      = 255               // code points
 	MaxSelectedItems     = 10_000            // in each of the three selections
 	MaxIDLength          = 64                // bytes of a coupon ID
+	MaxMirrorIDLength    = 255               // code points of an ID of the processor's
 	MaxPointsRequired    = 1_000_000_000_000 // points
 )
 
@@ -93,7 +94,7 @@ type Limits struct {
 // Mirror refers to a coupon's copy at the payment processor.
 type Mirror struct {
 	// CouponID and PromotionCodeID are the processor's; empty before the mirror is
-	// made.
+	// made. See [Mirror.Validate].
 	CouponID        string
 	PromotionCodeID string
 	// Revision is that of the coupon which the mirror shows. When it is not the
@@ -103,6 +104,16 @@ type Mirror struct {
 
 // IsZero reports whether there is no mirror.
 func (m Mirror) IsZero() bool { return m.CouponID == "" && m.PromotionCodeID == "" }
+
+// Validate checks that every store can keep the processor's IDs: UTF-8 without control
+// characters, at most [MaxMirrorIDLength] code points each, or empty. It returns a
+// [*pricing.ValidationError] with all faults.
+func (m Mirror) Validate() error {
+	var faults pricing.ValidationError
+	textFaults(&faults, "processorCouponId", m.CouponID, MaxMirrorIDLength, false)
+	textFaults(&faults, "promotionCodeId", m.PromotionCodeID, MaxMirrorIDLength, false)
+	return faults.Err()
+}
 
 // IsID reports whether text has the form of a coupon ID and so is no code's key, though
 // it may be a code that was typed in small letters: [IDPrefix] and at least one more
@@ -152,6 +163,7 @@ func (c Coupon) Validate() error {
 	if c.ReservedCount < 0 {
 		faults.Add("reservedCount", pricing.FieldTooSmall, "a count is not negative")
 	}
+	faults.Merge("", c.Mirror.Validate())
 	c.termFaults(&faults)
 	return faults.Err()
 }

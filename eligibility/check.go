@@ -34,7 +34,8 @@ type Usage struct {
 
 // Question is everything but coupon and cart that a decision depends on.
 type Question struct {
-	// At is the instant for which the dates are checked.
+	// At is the instant for which the dates are checked. Without it no coupon that
+	// has dates is allowed: not one that starts, and not one that ends.
 	At time.Time
 	// Customer is who asks.
 	Customer Customer
@@ -62,7 +63,7 @@ func Check(c coupon.Coupon, q Question) Decision {
 	if !c.StartsAt.IsZero() && q.At.Before(c.StartsAt) {
 		d.refuse(coupon.CouponNotStarted)
 	}
-	if !c.ExpiresAt.IsZero() && !q.At.Before(c.ExpiresAt) {
+	if !c.ExpiresAt.IsZero() && (q.At.IsZero() || !q.At.Before(c.ExpiresAt)) {
 		d.refuse(coupon.CouponExpired)
 	}
 	if q.MirrorInvalid {
@@ -140,8 +141,8 @@ func Evaluate(c coupon.Coupon, cart pricing.Cart, q Question) (Result, error) {
 
 // Reevaluate is [Evaluate] into r, reusing its memory: once r has held a cart of
 // this many lines, nothing is allocated. It must not run while another goroutine
-// reads r or its quote. After an error the quote is empty and the decision means
-// nothing.
+// reads r or its quote. After an error the quote is empty, and the decision must
+// not be read: it may be to allow.
 func (r *Result) Reevaluate(c coupon.Coupon, cart pricing.Cart, q Question) error {
 	r.Decision = Check(c, q)
 	r.eligible = AppendLines(r.eligible[:0], c.Scope, cart.Lines)

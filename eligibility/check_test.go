@@ -129,6 +129,12 @@ func TestTheEightValidations(t *testing.T) {
 		{"2. no expiry", func(s *situation) { s.question.At, s.coupon.ExpiresAt = noon.AddDate(500, 0, 0), time.Time{} }, ""},
 		{"2. it begins at the instant itself", func(s *situation) { s.question.At = s.coupon.StartsAt }, ""},
 		{"2. it has not begun", func(s *situation) { s.question.At = s.coupon.StartsAt.Add(-1) }, "coupon_not_started"},
+		{"2. no instant: neither begun nor open", func(s *situation) { s.question.At = time.Time{} }, "coupon_not_started coupon_expired"},
+		{"2. no instant, no start", func(s *situation) { s.question.At, s.coupon.StartsAt = time.Time{}, time.Time{} }, "coupon_expired"},
+		{"2. no instant, no end", func(s *situation) { s.question.At, s.coupon.ExpiresAt = time.Time{}, time.Time{} }, "coupon_not_started"},
+		{"2. no instant, no dates", func(s *situation) {
+			s.question.At, s.coupon.StartsAt, s.coupon.ExpiresAt = time.Time{}, time.Time{}, time.Time{}
+		}, ""},
 		{"2. no start", func(s *situation) { s.question.At, s.coupon.StartsAt = noon.AddDate(-500, 0, 0), time.Time{} }, ""},
 
 		{"3. the last place", func(s *situation) { s.question.Usage.Completed, s.question.Usage.Reserved = 9, 0 }, ""},

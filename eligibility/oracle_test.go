@@ -57,7 +57,8 @@ func (s situation) notStarted() bool {
 }
 
 func (s situation) expired() bool {
-	return s.coupon.ExpiresAt != time.Time{} && !earlier(s.question.At, s.coupon.ExpiresAt)
+	return s.coupon.ExpiresAt != time.Time{} &&
+		(s.question.At == time.Time{} || !earlier(s.question.At, s.coupon.ExpiresAt))
 }
 
 func earlier(a, b time.Time) bool {

@@ -118,17 +118,18 @@ type Redemptions interface {
 
 	// TakeOver gives a live reservation to another order of its customer and stores
 	// that order; the order before, if it is not paid, is cancelled. It needs no
-	// place, for the reservation has one. When the reservation is not attached to
-	// FromSessionID any more, or cannot be used, it is ErrSuperseded. The coupon is
-	// asked as in Reserve, before that, and the order's key is idempotent as there. An
-	// unknown reservation, one of another customer or coupon than the order's, and one
-	// that the order does not name, is ErrNotFound.
+	// place, for the reservation has one. In this order: the order's key is idempotent
+	// as in Reserve; an unknown reservation, one of another customer or coupon than the
+	// order's, and one that the order does not name, is ErrNotFound; the coupon is asked
+	// as in Reserve; a reservation that is not attached to FromSessionID any more, or
+	// cannot be used, is ErrSuperseded.
 	TakeOver(ctx context.Context, t TakeOver) (Reserved, error)
 
 	// Settle applies what the processor says of a session: completed, completed
 	// unpaid, payment failed, expired. It finds the redemption by the session, else
 	// by ReservationID if that has no session yet and the order that the event names;
-	// an event of an order alone, without a session, finds that order's reservation.
+	// an event of an order alone, without a session, finds that order's reservation if
+	// that has no session yet.
 	// The order is the one that the event names, else the session's; of several that
 	// have the session it is the one whose UpdatedAt is the latest. Then it applies the
 	// event to both, and neither looks at the other: an expiry cancels the order of a
@@ -149,11 +150,12 @@ type Redemptions interface {
 
 	// Transition applies an event that does not come from a session (points
 	// exchanged or refused, leaving, cancelled, lapsed, points given back) to one
-	// redemption, and cancels its order when it is released. An illegal event, and one
-	// of a session, which Settle takes and counts, is an error that matches
-	// redemption.ErrIllegal; an unknown ID is ErrNotFound. One that would bring the
-	// redemption a session which another one has (redemption.SessionAttached) is
-	// ErrSuperseded.
+	// redemption, and cancels its order when this event releases it; one that changes
+	// nothing leaves the order alone. An event that redemption.Apply refuses, and one of
+	// a session, which Settle takes and counts, is an error that matches
+	// redemption.ErrIllegal; an unknown ID is ErrNotFound. One that Apply takes and that
+	// would bring the redemption a session which another one has
+	// (redemption.SessionAttached) is ErrSuperseded.
 	Transition(ctx context.Context, id string, e redemption.Event) (redemption.Redemption, error)
 }
 
@@ -247,7 +249,7 @@ type Orders interface {
 	// AttachSession records the processor's session in the order, and in its
 	// reservation with the new deadline. An order that has ended, has another
 	// session, or whose reservation another order has taken over, is ErrSuperseded, and
-	// so is a session that another redemption has. An attachment without a session, or
+	// so is, for an order with a reservation, a session that another redemption has. An attachment without a session, or
 	// with which the order does not validate, is pricing.ErrInvalid.
 	// An order that the session has paid for already is no error. Repeating it is
 	// harmless.

@@ -21,8 +21,9 @@ const (
 // on the wall clock.
 type Options struct {
 	// Now is the processor's clock: sessions expire and deliveries are signed by it.
-	// It is called from many goroutines and must not call the processor. nil is
-	// time.Now.
+	// It is called from many goroutines and must not call the processor. Give it the
+	// clock of couponkit.WithClock: a session whose end is past by this one is refused.
+	// nil is time.Now.
 	Now func() time.Time
 	// Abilities are what the processor declares, and what it holds callers to.
 	Abilities processor.Abilities

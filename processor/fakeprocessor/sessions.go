@@ -103,7 +103,7 @@ func (p *Processor) create(r processor.SessionRequest, now time.Time) (*session,
 		}
 		return s, nil
 	}
-	if err := checkRequest(r, p.options.Abilities, now); err != nil {
+	if err := r.Validate(p.options.Abilities, now); err != nil {
 		return nil, err
 	}
 	if unreadable != nil {

@@ -151,27 +151,22 @@ func (p *probe) life(i int) error {
 		}
 		c = edited(c, limited(c.Revision))
 	}
-	if status, err := p.Processor.VerifyMirror(ctx, c); err != nil || status != processor.MirrorValid {
-		return fmt.Errorf("coupon %d is %s: %w", i, status, orWrong(err))
+	if status, err := p.Processor.VerifyMirror(ctx, c); err != nil {
+		return fmt.Errorf("coupon %d: %w", i, err)
+	} else if status != processor.MirrorValid {
+		return fmt.Errorf("VerifyMirror says that coupon %d is %s, want %s", i, status, processor.MirrorValid)
 	}
 	s, err := p.Processor.CreateSession(ctx, p.request(fmt.Sprintf("key-%d", i)))
 	if err != nil {
 		return fmt.Errorf("session %d: %w", i, err)
 	}
-	if s, err = p.Processor.ExpireSession(ctx, s.ID); err != nil || s.Status != processor.SessionExpired {
-		return fmt.Errorf("session %d is %s: %w", i, s.Status, orWrong(err))
+	if s, err = p.Processor.ExpireSession(ctx, s.ID); err != nil {
+		return fmt.Errorf("session %d: %w", i, err)
+	} else if s.Status != processor.SessionExpired {
+		return fmt.Errorf("session %d is %s after ExpireSession, want %s", i, s.Status, processor.SessionExpired)
 	}
 	if err := p.Processor.RemoveMirror(ctx, c); err != nil {
 		return fmt.Errorf("coupon %d: %w", i, err)
 	}
 	return nil
-}
-
-var errWrong = errors.New("which is wrong")
-
-func orWrong(err error) error {
-	if err == nil {
-		return errWrong
-	}
-	return err
 }

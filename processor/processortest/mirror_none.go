@@ -16,6 +16,10 @@ func noMirrorClauses() []clause {
 func noMirrorIsDeclared(p *probe) {
 	a := p.coupon("a", "SUITE1")
 	if !p.NoMirror {
+		if status, err := p.Processor.VerifyMirror(p.Context(), a); err == nil && status == processor.MirrorValid {
+			p.broken("VerifyMirror of a coupon that has no mirror yet says %q, want %q; the harness of an adapter that embeds processor.NoMirror sets NoMirror",
+				status, processor.MirrorMissing)
+		}
 		p.verifies(a, processor.MirrorMissing, "of a coupon that has no mirror yet")
 		return
 	}

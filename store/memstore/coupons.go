@@ -15,7 +15,7 @@ func (s *Store) CreateCoupon(ctx context.Context, c coupon.Coupon) error {
 		return err
 	}
 	c = storedCoupon(c)
-	if err := validCoupon(c); err != nil {
+	if err := c.Validate(); err != nil {
 		return err
 	}
 	if c.AllowedUserEmails.Narrowed() {
@@ -54,7 +54,7 @@ func (s *Store) UpdateCoupon(ctx context.Context, c coupon.Coupon) (coupon.Coupo
 			c.AllowedUserEmails = stored.AllowedUserEmails
 		}
 		c = storedCoupon(c)
-		return c, validCoupon(c)
+		return c, c.Validate()
 	})
 }
 
@@ -65,7 +65,7 @@ func (s *Store) ConfirmMirror(ctx context.Context, id string, m coupon.Mirror) (
 		if stored.State == coupon.Pending {
 			stored.State = coupon.Active
 		}
-		return stored, validCoupon(stored)
+		return stored, stored.Validate()
 	})
 }
 

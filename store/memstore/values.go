@@ -41,20 +41,6 @@ func isText(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsRune(text, 0)
 }
 
-func validCoupon(c coupon.Coupon) error {
-	var faults pricing.ValidationError
-	faults.Merge("", c.Validate())
-	textFault(&faults, "processorCouponId", c.Mirror.CouponID)
-	textFault(&faults, "promotionCodeId", c.Mirror.PromotionCodeID)
-	return faults.Err()
-}
-
-func textFault(faults *pricing.ValidationError, field, text string) {
-	if !isText(text) {
-		faults.Add(field, pricing.FieldMalformed, "must be valid UTF-8 text without NUL")
-	}
-}
-
 func invalid(field, message string) error {
 	var faults pricing.ValidationError
 	faults.Add(field, pricing.FieldNotAllowed, message)

@@ -17,7 +17,7 @@ func (s *Store) CreateCoupon(ctx context.Context, c coupon.Coupon) error {
 		return err
 	}
 	c.StartsAt, c.ExpiresAt = instant(c.StartsAt), instant(c.ExpiresAt) // as they are stored
-	if err := validCoupon(c); err != nil {
+	if err := c.Validate(); err != nil {
 		return err
 	}
 	if c.AllowedUserEmails.Narrowed() {
@@ -43,25 +43,6 @@ func (s *Store) CreateCoupon(ctx context.Context, c coupon.Coupon) error {
 			return nil
 		})
 	})
-}
-
-// validCoupon checks a coupon and what it does not check itself, the processor's names for it.
-func validCoupon(c coupon.Coupon) error {
-	var faults pricing.ValidationError
-	faults.Merge("", c.Validate())
-	faults.Merge("", validMirror(c.Mirror))
-	return faults.Err()
-}
-
-func validMirror(m coupon.Mirror) error {
-	var faults pricing.ValidationError
-	if !storable(m.CouponID) {
-		faults.Add("processorCouponId", pricing.FieldMalformed, notText)
-	}
-	if !storable(m.PromotionCodeID) {
-		faults.Add("promotionCodeId", pricing.FieldMalformed, notText)
-	}
-	return faults.Err()
 }
 
 // creationConflict tells what the coupon has in common with another one.
@@ -98,7 +79,7 @@ func (s *Store) UpdateCoupon(ctx context.Context, c coupon.Coupon) (coupon.Coupo
 		if narrowed {
 			updated.AllowedUserEmails = before.AllowedUserEmails // how many; which they are stays
 		}
-		if err := validCoupon(updated); err != nil {
+		if err := updated.Validate(); err != nil {
 			return err
 		}
 		if _, err := s.execOn(ctx, tx, s.sql.updateCoupon, append([]any{c.ID}, terms(updated)...)...); err != nil {
@@ -125,7 +106,7 @@ func (s *Store) ConfirmMirror(ctx context.Context, id string, m coupon.Mirror) (
 	if err := s.ready(ctx); err != nil {
 		return coupon.Coupon{}, err
 	}
-	if err := validMirror(m); err != nil {
+	if err := m.Validate(); err != nil {
 		return coupon.Coupon{}, err
 	}
 	var confirmed coupon.Coupon

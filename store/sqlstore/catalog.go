@@ -191,7 +191,7 @@ func (s *Store) ConfirmMirror(ctx context.Context, id string, m coupon.Mirror) (
 	if err := s.ready(ctx); err != nil {
 		return coupon.Coupon{}, err
 	}
-	if err := mirrorFaults(m); err != nil {
+	if err := m.Validate(); err != nil {
 		return coupon.Coupon{}, err
 	}
 	err = s.change(ctx, "confirm mirror", func(ctx context.Context, t *tx) error {

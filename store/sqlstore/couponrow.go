@@ -135,9 +135,6 @@ func prepareCoupon(c coupon.Coupon, digest string) (newCoupon, error) {
 	if err := c.Validate(); err != nil {
 		return newCoupon{}, err
 	}
-	if err := mirrorFaults(c.Mirror); err != nil {
-		return newCoupon{}, err
-	}
 	lists := [3]string{}
 	for i, items := range [...]coupon.Items{c.Scope.Plans, c.Scope.Devices, c.Scope.Accessories} {
 		var err error
@@ -158,13 +155,6 @@ func prepareCoupon(c coupon.Coupon, digest string) (newCoupon, error) {
 			c.ID, c.Code.String(), c.Discount.Type().String(), percent, amount, c.Currency.Code(), micros(c.CreatedAt),
 		},
 	}, nil
-}
-
-func mirrorFaults(m coupon.Mirror) error {
-	if err := checkText("processorCouponId", m.CouponID); err != nil {
-		return err
-	}
-	return checkText("promotionCodeId", m.PromotionCodeID)
 }
 
 // emailsDigest tells two lists apart without reading the stored one; no addresses

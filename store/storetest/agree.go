@@ -1,9 +1,11 @@
 package storetest
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -124,23 +126,46 @@ func (h *history) compare(call string, do func(store.Store) (any, error)) {
 	got, gotErr := do(h.tested)
 	if diff := cmp.Diff(kinds(wantErr), kinds(gotErr)); diff != "" {
 		h.Fatalf("%s\nthe errors are of other kinds (-reference +store):\n%s\nreference: %v\nstore: %v\nafter\n%s",
-			call, diff, wantErr, gotErr, h.tail())
+			call, diff, wantErr, gotErr, h.before(call))
 	}
 	if wantErr != nil {
 		return
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-		h.Fatalf("%s\nthe answers differ (-reference +store):\n%s\nafter\n%s", call, diff, h.tail())
+		h.Fatalf("%s\nthe answers differ (-reference +store):\n%s\nafter\n%s", call, diff, h.before(fmt.Sprintf("%s %+v", call, want)))
 	}
 }
 
-// tail is what was asked at last.
-func (h *history) tail() string {
+// Of a history that fails, this many of the last calls are told, and as many of the
+// earlier ones that name what the failure is about: an order may differ long before it
+// is read.
+const toldCalls = 25
+
+// recordIDs finds the IDs of redemptions, orders and sessions that a history makes.
+var recordIDs = regexp.MustCompile(`(rsv|ord|rsv_new)_\d+|cs_\d+`)
+
+// before is what was asked before a failure that is about the text.
+func (h *history) before(about string) string {
+	last := max(0, len(h.asked)-toldCalls)
 	var told []string
-	for _, call := range h.asked[max(0, len(h.asked)-25):] {
+	for i := last - 1; i >= 0 && len(told) < toldCalls; i-- {
+		if call := h.asked[i].told; mentions(call, recordIDs.FindAllString(about, toldCalls)) {
+			told = append(told, call)
+		}
+	}
+	slices.Reverse(told)
+	if len(told) > 0 {
+		told = slices.Concat([]string{"(earlier calls that name the same)"}, told, []string{"(the last calls)"})
+	}
+	for _, call := range h.asked[last:] {
 		told = append(told, call.told)
 	}
 	return strings.Join(told, "\n")
+}
+
+// mentions reports whether the text holds one of the IDs.
+func mentions(text string, ids []string) bool {
+	return slices.ContainsFunc(recordIDs.FindAllString(text, -1), func(id string) bool { return slices.Contains(ids, id) })
 }
 
 // kinds are what the contract says of an error. An error of no kind is told by its text:
@@ -165,7 +190,11 @@ func kinds(err error) []string {
 	var rejection *coupon.Rejection
 	if errors.As(err, &rejection) {
 		for _, reason := range rejection.Reasons {
-			all = append(all, fmt.Sprintf("%s %+v", reason.Code, reason.Params))
+			params, err := json.Marshal(reason.Params)
+			if err != nil {
+				params = fmt.Appendf(nil, "%+v", reason.Params)
+			}
+			all = append(all, fmt.Sprintf("%s %s", reason.Code, params))
 		}
 	}
 	if all == nil {

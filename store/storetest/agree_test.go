@@ -1,6 +1,7 @@
 package storetest_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -14,6 +15,37 @@ func reference(*testing.T) store.Store { return memstore.New() }
 func TestAgree(t *testing.T) {
 	t.Parallel()
 	storetest.Agree(t, open, reference, storetest.Histories{})
+}
+
+// TestAgreeLeavesTheStoreItsChoices: a store need not narrow the allow-list of a coupon
+// that is looked up.
+func TestAgreeLeavesTheStoreItsChoices(t *testing.T) {
+	t.Parallel()
+	whole := func(*testing.T) store.Store {
+		f := &faulty{Store: memstore.New()}
+		f.lookUp = func(ctx context.Context, by store.LookUp) (store.Found, error) {
+			found, err := f.Store.LookUp(ctx, by)
+			if err != nil {
+				return found, err
+			}
+			found.Coupon, err = f.Store.Coupon(ctx, found.Coupon.ID)
+			return found, err
+		}
+		return f
+	}
+	storetest.Agree(t, whole, reference, storetest.Histories{})
+}
+
+// TestAgreeTellsWhatLedThere: where two stores differ about a record, the earlier calls
+// about it are told, and not the last ones alone.
+func TestAgreeTellsWhatLedThere(t *testing.T) {
+	t.Parallel()
+	output := runSubtests(t, "an expiry releases what was paid", "^TestBroken$/^random_histories$/^seed_[0-9]$")
+	_, told, found := strings.Cut(output, "(earlier calls that name the same)\n")
+	earlier, _, both := strings.Cut(told, "(the last calls)\n")
+	if !found || !both || !strings.Contains(earlier, "rsv_") {
+		t.Errorf("the earlier calls about the order are not told:\n%s", output)
+	}
 }
 
 // agreement is the subtest of [TestBroken] that compares the store with the reference.

@@ -28,19 +28,19 @@ func instantsAreKeptInUTC(p *probe) {
 	p.ok(p.s.CreateCoupon(p.Context(), c), "CreateCoupon")
 	c, err := p.s.Coupon(p.Context(), c.ID)
 	p.ok(err, "Coupon")
-	p.kept("the coupon", pair{c.StartsAt, at(1)}, pair{c.ExpiresAt, at(2)}, pair{c.CreatedAt, at(3)}, pair{c.UpdatedAt, at(4)})
+	p.kept("the coupon", pair{"StartsAt", c.StartsAt, at(1)}, pair{"ExpiresAt", c.ExpiresAt, at(2)}, pair{"CreatedAt", c.CreatedAt, at(3)}, pair{"UpdatedAt", c.UpdatedAt, at(4)})
 	c.StartsAt, c.ExpiresAt, c.UpdatedAt = local(5), local(6), local(7)
 	c, err = p.s.UpdateCoupon(p.Context(), c)
 	p.ok(err, "UpdateCoupon")
-	p.kept("what UpdateCoupon returns", pair{c.StartsAt, at(5)}, pair{c.ExpiresAt, at(6)}, pair{c.CreatedAt, at(3)}, pair{c.UpdatedAt, at(7)})
+	p.kept("what UpdateCoupon returns", pair{"StartsAt", c.StartsAt, at(5)}, pair{"ExpiresAt", c.ExpiresAt, at(6)}, pair{"CreatedAt", c.CreatedAt, at(3)}, pair{"UpdatedAt", c.UpdatedAt, at(7)})
 
 	r := p.checkout(c, "ann", p.key())
 	r.Redemption.CreatedAt, r.Redemption.UpdatedAt, r.Redemption.Deadline = local(8), local(9), local(10)
 	r.Order.CreatedAt, r.Order.UpdatedAt, r.Order.Deadline = local(11), local(12), local(13)
 	reserved := p.place(r)
 	for _, got := range []store.Reserved{reserved, p.reread(reserved)} {
-		p.kept("the reservation", pair{got.Redemption.CreatedAt, at(8)}, pair{got.Redemption.UpdatedAt, at(9)}, pair{got.Redemption.Deadline, at(10)})
-		p.kept("the order", pair{got.Order.CreatedAt, at(11)}, pair{got.Order.UpdatedAt, at(12)}, pair{got.Order.Deadline, at(13)})
+		p.kept("the reservation", pair{"CreatedAt", got.Redemption.CreatedAt, at(8)}, pair{"UpdatedAt", got.Redemption.UpdatedAt, at(9)}, pair{"Deadline", got.Redemption.Deadline, at(10)})
+		p.kept("the order", pair{"CreatedAt", got.Order.CreatedAt, at(11)}, pair{"UpdatedAt", got.Order.UpdatedAt, at(12)}, pair{"Deadline", got.Order.Deadline, at(13)})
 	}
 	due, err := p.s.Due(p.Context(), local(10), 1)
 	p.ok(err, "Due")
@@ -74,21 +74,21 @@ func (p *probe) eventsAreKeptInUTC(reserved store.Reserved) {
 	_, err := p.s.AttachSession(p.Context(), a)
 	p.ok(err, "AttachSession")
 	got := p.reread(reserved)
-	p.kept("the order in a session", pair{got.Order.UpdatedAt, at(14)}, pair{got.Order.Deadline, at(15)})
-	p.kept("the reservation in a session", pair{got.Redemption.UpdatedAt, at(14)}, pair{got.Redemption.Deadline, at(15)})
+	p.kept("the order in a session", pair{"UpdatedAt", got.Order.UpdatedAt, at(14)}, pair{"Deadline", got.Order.Deadline, at(15)})
+	p.kept("the reservation in a session", pair{"UpdatedAt", got.Redemption.UpdatedAt, at(14)}, pair{"Deadline", got.Redemption.Deadline, at(15)})
 	settle := func(kind redemption.EventKind, seconds int) store.Settled {
 		event := p.settlement(kind, got, a.SessionID)
 		event.Event.At, event.Event.Deadline = local(seconds), local(seconds+1)
 		return p.settle(event)
 	}
 	r := settle(redemption.SessionUnpaid, 16).Redemption
-	p.kept("the reservation that waits", pair{r.UpdatedAt, at(16)}, pair{r.Deadline, at(17)})
+	p.kept("the reservation that waits", pair{"UpdatedAt", r.UpdatedAt, at(16)}, pair{"Deadline", r.Deadline, at(17)})
 	r = settle(redemption.PaymentFailed, 18).Redemption
-	p.kept("the reservation that was released", pair{r.UpdatedAt, at(18)}, pair{r.ReleasedAt, at(18)}, pair{r.Deadline, time.Time{}})
+	p.kept("the reservation that was released", pair{"UpdatedAt", r.UpdatedAt, at(18)}, pair{"ReleasedAt", r.ReleasedAt, at(18)}, pair{"Deadline", r.Deadline, time.Time{}})
 	paid := settle(redemption.SessionCompleted, 20)
 	r = paid.Redemption
-	p.kept("the redemption", pair{r.UpdatedAt, at(20)}, pair{r.CompletedAt, at(20)}, pair{r.ReleasedAt, time.Time{}})
-	p.kept("the paid order", pair{paid.Order.UpdatedAt, at(20)}, pair{paid.Order.Deadline, time.Time{}})
+	p.kept("the redemption", pair{"UpdatedAt", r.UpdatedAt, at(20)}, pair{"CompletedAt", r.CompletedAt, at(20)}, pair{"ReleasedAt", r.ReleasedAt, time.Time{}})
+	p.kept("the paid order", pair{"UpdatedAt", paid.Order.UpdatedAt, at(20)}, pair{"Deadline", paid.Order.Deadline, time.Time{}})
 	same(p, p.redemption(r.ID), r, "the redemption")
 	p.othersAreKeptInUTC()
 }
@@ -105,40 +105,43 @@ func (p *probe) othersAreKeptInUTC() {
 	taken, err := p.s.TakeOver(p.Context(), over)
 	p.ok(err, "TakeOver")
 	for _, got := range []store.Reserved{taken, p.reread(taken)} {
-		p.kept("the reservation that was taken over", pair{got.Redemption.UpdatedAt, at(22)}, pair{got.Redemption.Deadline, at(23)})
-		p.kept("its new order", pair{got.Order.CreatedAt, at(24)}, pair{got.Order.UpdatedAt, at(25)}, pair{got.Order.Deadline, at(26)})
+		p.kept("the reservation that was taken over", pair{"UpdatedAt", got.Redemption.UpdatedAt, at(22)}, pair{"Deadline", got.Redemption.Deadline, at(23)})
+		p.kept("its new order", pair{"CreatedAt", got.Order.CreatedAt, at(24)}, pair{"UpdatedAt", got.Order.UpdatedAt, at(25)}, pair{"Deadline", got.Order.Deadline, at(26)})
 	}
-	p.kept("the order that was left", pair{p.order(first.Order.ID).UpdatedAt, at(22)})
+	p.kept("the order that was left", pair{"UpdatedAt", p.order(first.Order.ID).UpdatedAt, at(22)})
 	p.attach(over.Order.ID, "cs_left")
 	leaving := p.transition(taken.Redemption.ID, redemption.Event{Kind: redemption.Leaving, At: local(26), SessionID: "cs_left", Deadline: local(28)})
 	for _, got := range []redemption.Redemption{leaving, p.redemption(leaving.ID)} {
-		p.kept("the reservation that is leaving", pair{got.UpdatedAt, at(26)}, pair{got.LeavingUntil, at(28)})
+		p.kept("the reservation that is leaving", pair{"UpdatedAt", got.UpdatedAt, at(26)}, pair{"LeavingUntil", got.LeavingUntil, at(28)})
 	}
 	released := p.transition(taken.Redemption.ID, redemption.Event{Kind: redemption.Cancelled, SessionID: "cs_left", At: local(27)})
 	for _, got := range []redemption.Redemption{released, p.redemption(released.ID)} {
-		p.kept("the reservation that was given up", pair{got.UpdatedAt, at(27)}, pair{got.ReleasedAt, at(27)})
+		p.kept("the reservation that was given up", pair{"UpdatedAt", got.UpdatedAt, at(27)}, pair{"ReleasedAt", got.ReleasedAt, at(27)})
 	}
-	p.kept("its order", pair{p.order(over.Order.ID).UpdatedAt, at(27)})
+	p.kept("its order", pair{"UpdatedAt", p.order(over.Order.ID).UpdatedAt, at(27)})
 	plain := p.plain("ann", p.key())
 	plain.CreatedAt, plain.UpdatedAt, plain.Deadline = local(28), local(29), local(30)
 	o, _, err := p.s.CreateOrder(p.Context(), plain)
 	p.ok(err, "CreateOrder")
 	for _, got := range []store.Order{o, p.order(o.ID)} {
-		p.kept("an order without a coupon", pair{got.CreatedAt, at(28)}, pair{got.UpdatedAt, at(29)}, pair{got.Deadline, at(30)})
+		p.kept("an order without a coupon", pair{"CreatedAt", got.CreatedAt, at(28)}, pair{"UpdatedAt", got.UpdatedAt, at(29)}, pair{"Deadline", got.Deadline, at(30)})
 	}
 }
 
-// pair is an instant and what it should be.
-type pair struct{ got, want time.Time }
+// pair is an instant, by the field's name, and what it should be.
+type pair struct {
+	field     string
+	got, want time.Time
+}
 
 // kept compares instants that were given with nanoseconds. Cut off or rounded, they
 // are the ones wanted or a microsecond later.
 func (p *probe) kept(what string, pairs ...pair) {
 	p.Helper()
-	for i, pair := range pairs {
+	for _, pair := range pairs {
 		off := pair.got.Sub(pair.want)
 		if pair.got.IsZero() != pair.want.IsZero() || off != 0 && off != time.Microsecond || pair.got.Location() != time.UTC {
-			p.broken("instant %d of %s is %v, and not %v", i+1, what, pair.got, pair.want)
+			p.broken("%s of %s is %v, want %v", pair.field, what, pair.got, pair.want)
 		}
 	}
 }

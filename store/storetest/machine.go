@@ -20,7 +20,7 @@ func transitionClauses() []clause {
 		{"transition", "Transition applies an event to one redemption, and cancels its order when it is released; repeating it changes nothing", transition},
 		{"transition takes no events of sessions", "Transition applies an event that does not come from a session: a payment would be counted without a look at the limits; anything else is redemption.ErrIllegal and changes nothing", transitionOfASession},
 		{"illegal transitions change nothing", "an illegal event is an error that matches redemption.ErrIllegal; an unknown ID is ErrNotFound", illegalTransitions},
-		{"a transition to the session of another", "an event that brings a redemption a session that another one has is ErrSuperseded, and changes nothing", transitionToSessionOfAnother},
+		{"a transition to the session of another", "an event that brings a redemption a session that another one has is ErrSuperseded, and changes nothing; one that redemption.Apply refuses is redemption.ErrIllegal, before that", transitionToSessionOfAnother},
 	}
 }
 

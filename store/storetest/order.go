@@ -152,7 +152,7 @@ func attachClauses() []clause {
 		{"attach", "AttachSession records the processor's session in the order, and in its reservation with the new deadline; repeating it is harmless", attach},
 		{"attach needs a session", "an attachment without a session ID, or with a URL longer than an order may have, is pricing.ErrInvalid, and a call that returns an error has changed nothing", attachNeedsASession},
 		{"attach to what has moved on", "an order that has ended, has another session, or whose reservation another order has taken over, is ErrSuperseded", attachSuperseded},
-		{"attach the session of another", "a session that another redemption has is ErrSuperseded", attachSessionOfAnother},
+		{"attach the session of another", "for an order with a reservation, a session that another redemption has is ErrSuperseded", attachSessionOfAnother},
 		{"attach after the payment", "an order that the session has paid for already is no error", attachAfterPayment},
 		{"attach in a race", "an order that has another session is ErrSuperseded: of many sessions at once exactly one is attached", attachInARace},
 	}

@@ -157,8 +157,26 @@ func impossibleTextIsRefused(p *probe) {
 		changed.Name = text
 		_, err = p.s.UpdateCoupon(p.Context(), changed)
 		p.fails(err, pricing.ErrInvalid, "UpdateCoupon with the name %q", text)
+		p.mirrorIsRefused(c, text)
+		same(p, p.everything(), before, "what is stored after the text %q was refused", text)
 	}
-	same(p, p.everything(), before, "what is stored after text that cannot be kept")
+}
+
+// mirrorIsRefused says that the processor's ID is the text, in all ways there are.
+func (p *probe) mirrorIsRefused(c coupon.Coupon, text string) {
+	for _, m := range []coupon.Mirror{
+		{CouponID: text, PromotionCodeID: "promo", Revision: c.Revision}, {CouponID: "co", PromotionCodeID: text, Revision: c.Revision},
+	} {
+		_, err := p.s.ConfirmMirror(p.Context(), c.ID, m)
+		p.fails(err, pricing.ErrInvalid, "ConfirmMirror of %+q", m)
+		changed := c
+		changed.Mirror = m
+		_, err = p.s.UpdateCoupon(p.Context(), changed)
+		p.fails(err, pricing.ErrInvalid, "UpdateCoupon with the mirror %+q", m)
+		created := p.draft()
+		created.Mirror = m
+		p.fails(p.s.CreateCoupon(p.Context(), created), pricing.ErrInvalid, "CreateCoupon with the mirror %+q", m)
+	}
 }
 
 func impossibleTextIsNotFound(p *probe) {
@@ -196,15 +214,15 @@ func impossibleTextIsNotFound(p *probe) {
 		p.fails(err, store.ErrNotFound, "Transition of %q", text)
 		_, err = p.s.AttachSession(p.Context(), attachment(text, "cs"))
 		p.fails(err, store.ErrNotFound, "AttachSession to %q", text)
-		late, lost := p.settlement(redemption.SessionExpired, bare, text), p.settlement(redemption.SessionExpired, bare, "cs_lost")
-		lost.Event.OrderID, lost.ReservationID = text, text
-		for _, event := range []store.Settlement{late, lost} {
-			if _, err := p.s.Settle(p.Context(), event); err != nil { // refused, or about nothing
-				p.fails(err, pricing.ErrInvalid, "Settle of an expiry with the text %q", text)
-			}
-		}
+		_, err = p.s.Settle(p.Context(), p.settlement(redemption.SessionExpired, bare, text))
+		p.fails(err, pricing.ErrInvalid, "Settle of an expiry that would bring a reservation the session %q", text)
+		unknown := p.settlement(redemption.SessionExpired, bare, "cs_lost")
+		unknown.Event.OrderID, unknown.ReservationID = text, text
+		same(p, p.settle(unknown), store.Settled{}, "what Settle finds by the reservation and order %q", text)
+		unknown.Event.SessionID = text
+		same(p, p.settle(unknown), store.Settled{}, "what Settle finds by the session %q", text)
+		same(p, p.everything(), before, "what is stored after looking for the text %q", text)
 	}
-	same(p, p.everything(), before, "what is stored after looking for text that cannot be kept")
 }
 
 func impossibleTextHidesNothing(p *probe) {

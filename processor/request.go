@@ -1,4 +1,4 @@
-package fakeprocessor
+package processor
 
 import (
 	"fmt"
@@ -7,20 +7,26 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/pricing"
-	"github.com/couponkit/couponkit/processor"
 )
 
-const maxKeyLength = 255
+// MaxKeyLength is the most bytes that the key of a [SessionRequest] has.
+const MaxKeyLength = 255
 
-// checkRequest returns a *pricing.ValidationError with everything that is wrong
-// with a request.
-func checkRequest(r processor.SessionRequest, a processor.Abilities, now time.Time) error {
+// Validate returns a [*pricing.ValidationError] with everything for which a processor
+// of these abilities refuses the request at an instant: lines that do not sum to the
+// total, a mode that is not that of the lines, and what is out of bounds. It is what an
+// adapter needs before it makes a session; the adapter returns it with [ErrRejected].
+//
+// Ask for the key first: the repetition of a call that has made a session is no new
+// request, and is answered after ExpiresAt too. Addresses and metadata are the
+// processor's own to check, but for a SuccessURL that is needed.
+func (r SessionRequest) Validate(a Abilities, now time.Time) error {
 	var faults pricing.ValidationError
 	if r.Key == "" {
 		faults.Add("key", pricing.FieldRequired, "a key is required")
 	}
-	if len(r.Key) > maxKeyLength {
-		faults.Add("key", pricing.FieldTooLong, fmt.Sprintf("a key has at most %d bytes", maxKeyLength))
+	if len(r.Key) > MaxKeyLength {
+		faults.Add("key", pricing.FieldTooLong, fmt.Sprintf("a key has at most %d bytes", MaxKeyLength))
 	}
 	if r.Currency.IsZero() {
 		faults.Add("currency", pricing.FieldRequired, "a session needs a currency")
@@ -28,17 +34,17 @@ func checkRequest(r processor.SessionRequest, a processor.Abilities, now time.Ti
 	if a.NeedsSuccessURL && r.SuccessURL == "" {
 		faults.Add("successUrl", pricing.FieldRequired, "an address to return to is required")
 	}
-	lineFaults(r, a, &faults)
+	r.lineFaults(a, &faults)
 	if a.OneInterval {
-		faults.Merge("", processor.CheckIntervals(len(r.Lines), func(i int) pricing.Interval { return r.Lines[i].Recurs }))
+		faults.Merge("", CheckIntervals(len(r.Lines), func(i int) pricing.Interval { return r.Lines[i].Recurs }))
 	}
-	modeFaults(r, &faults)
-	amountFaults(r, a, &faults)
+	r.modeFaults(&faults)
+	r.amountFaults(a, &faults)
 	lifetimeFaults(r.ExpiresAt.Sub(now), a, &faults)
 	return faults.Err()
 }
 
-func lineFaults(r processor.SessionRequest, a processor.Abilities, faults *pricing.ValidationError) {
+func (r SessionRequest) lineFaults(a Abilities, faults *pricing.ValidationError) {
 	if len(r.Lines) == 0 {
 		faults.Add("lines", pricing.FieldRequired, "a session has at least one line")
 	}
@@ -63,22 +69,22 @@ func lineFaults(r processor.SessionRequest, a processor.Abilities, faults *prici
 	}
 }
 
-func modeFaults(r processor.SessionRequest, faults *pricing.ValidationError) {
-	want := processor.Payment
+func (r SessionRequest) modeFaults(faults *pricing.ValidationError) {
+	want := Payment
 	for _, l := range r.Lines {
 		if l.Recurs != pricing.Once {
-			want = processor.Subscription
+			want = Subscription
 		}
 	}
 	if r.Mode != want {
 		faults.Add("mode", pricing.FieldMismatch, fmt.Sprintf("these lines need the mode %s", want))
 	}
-	if r.FirstPeriodDiscount != 0 && want == processor.Payment {
+	if r.FirstPeriodDiscount != 0 && want == Payment {
 		faults.Add("firstPeriodDiscount", pricing.FieldNotAllowed, "only a subscription has a first period")
 	}
 }
 
-func amountFaults(r processor.SessionRequest, a processor.Abilities, faults *pricing.ValidationError) {
+func (r SessionRequest) amountFaults(a Abilities, faults *pricing.ValidationError) {
 	if r.FirstPeriodDiscount < 0 {
 		faults.Add("firstPeriodDiscount", pricing.FieldTooSmall, "a discount is not negative")
 	}
@@ -102,7 +108,7 @@ func amountFaults(r processor.SessionRequest, a processor.Abilities, faults *pri
 
 // sumOf sums lines of quantities and amounts in bounds; lines out of bounds, which
 // are reported on their own, count as 0.
-func sumOf(lines []processor.SessionLine) (sum int64, ok bool) {
+func sumOf(lines []SessionLine) (sum int64, ok bool) {
 	for _, l := range lines {
 		if l.Quantity < 1 || l.UnitAmount < 0 {
 			continue
@@ -116,13 +122,13 @@ func sumOf(lines []processor.SessionLine) (sum int64, ok bool) {
 	return sum, true
 }
 
-func stepFault(faults *pricing.ValidationError, field string, amount int64, c pricing.Currency, a processor.Abilities) {
+func stepFault(faults *pricing.ValidationError, field string, amount int64, c pricing.Currency, a Abilities) {
 	if step := a.AmountStep[c]; step > 1 && amount%step != 0 {
 		faults.Add(field, pricing.FieldTooManyDecimals, fmt.Sprintf("amounts in %s are multiples of %s", c, c.Format(step)))
 	}
 }
 
-func lifetimeFaults(lifetime time.Duration, a processor.Abilities, faults *pricing.ValidationError) {
+func lifetimeFaults(lifetime time.Duration, a Abilities, faults *pricing.ValidationError) {
 	switch {
 	case lifetime <= 0:
 		faults.Add("expiresAt", pricing.FieldTooSmall, "a session ends in the future")
