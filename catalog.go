@@ -221,6 +221,9 @@ func (s *Service) change(
 func (s *Service) catchUp(ctx context.Context, id string) (newest coupon.Coupon, err error) {
 	for range changeAttempts {
 		if newest, err = s.Get(ctx, id); err != nil {
+			if !errors.Is(err, coupon.ErrNotFound) {
+				s.markOutdated(ctx, id)
+			}
 			return newest, err
 		}
 		var mirrored coupon.Coupon
@@ -233,6 +236,16 @@ func (s *Service) catchUp(ctx context.Context, id string) (newest coupon.Coupon,
 		}
 	}
 	return newest, err
+}
+
+// markOutdated lets the reconcile look at the mirror of a coupon that could not be read.
+func (s *Service) markOutdated(ctx context.Context, id string) {
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	if err := s.outdate(ctx, id); err != nil {
+		s.logger.WarnContext(ctx, "the mirror of a changed coupon may be out of date",
+			slog.String("coupon", id), slog.Any("error", err))
+	}
 }
 
 func (s *Service) storeChange(

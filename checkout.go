@@ -156,11 +156,15 @@ func checkCart(cart pricing.Cart) error {
 	return faults.Err()
 }
 
-// checkOrder names what no store keeps, and lines that recur in another interval than the
-// first that does where the processor takes one a session.
+// checkOrder names what no store keeps, and what the processor takes no session for, before
+// a session that the customer could pay is ended for it: too many lines, and lines that
+// recur in another interval than the first that does where all have one.
 func (s *Service) checkOrder(o store.Order) error {
 	var faults pricing.ValidationError
 	faults.Merge("", o.Validate())
+	if most := s.abilities.MaxLines; most > 0 && len(s.sessionRequest(o, sessionDetails{}).Lines) > most {
+		faults.Add("lines", pricing.FieldTooLong, fmt.Sprintf("the processor takes at most %d lines", most))
+	}
 	if s.abilities.OneInterval {
 		faults.Merge("", processor.CheckIntervals(len(o.Quote.Lines), func(i int) pricing.Interval { return o.Quote.Lines[i].Recurs }))
 	}
@@ -182,21 +186,26 @@ func (s *Service) keyed(
 	} else if before, err := s.replay(ctx, r.Customer.ID, r.Key, request); !errors.Is(err, store.ErrNotFound) {
 		return before, true, err
 	}
-	var conflict error
+	var (
+		conflict error
+		left     redemption.Redemption // is in no session any more, for this order
+	)
 	for range placeAttempts {
 		p, err := price()
 		if err != nil {
+			s.giveUp(ctx, left, err)
 			return store.Order{CouponID: p.couponID()}, false, err
 		}
 		order := s.newOrder(r.Key, request, r.Metadata, p)
 		if err := s.checkOrder(order); err != nil { // its faults are the request's, and not a reservation's
 			return store.Order{CouponID: p.couponID()}, false, err
 		}
-		placed, replayed, err := s.keepPlace(ctx, p, order)
+		placed, replayed, err := s.keepPlace(ctx, p, order, &left)
 		switch {
 		case err == nil:
 			return placed, replayed, nil
 		case !errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrKeyReused):
+			s.giveUp(ctx, left, err)
 			return store.Order{CouponID: p.couponID()}, false, err // the order is not known to be stored
 		}
 		conflict = err
@@ -233,8 +242,10 @@ func (s *Service) newOrder(key, request string, metadata map[string]string, p pr
 	return order
 }
 
-// keepPlace stores the order, with a place if it has a coupon.
-func (s *Service) keepPlace(ctx context.Context, p priced, order store.Order) (store.Order, bool, error) {
+// keepPlace stores the order, with a place if it has a coupon; see takeOver for left.
+func (s *Service) keepPlace(
+	ctx context.Context, p priced, order store.Order, left *redemption.Redemption,
+) (store.Order, bool, error) {
 	if order.CouponID == "" {
 		return s.store.CreateOrder(ctx, order)
 	}
@@ -244,7 +255,7 @@ func (s *Service) keepPlace(ctx context.Context, p priced, order store.Order) (s
 			return order, false, coupon.Reject(order.CouponID, coupon.PointsNotRedeemed,
 				coupon.Params{PointsRequired: p.found.Coupon.PointsRequired})
 		}
-		return s.takeOver(ctx, held, order, p.found.Coupon.Revision)
+		return s.takeOver(ctx, held, p, order, left)
 	}
 	reserved, err := s.store.Reserve(ctx, store.Reservation{
 		Redemption: redemption.Redemption{
@@ -257,7 +268,7 @@ func (s *Service) keepPlace(ctx context.Context, p priced, order store.Order) (s
 	})
 	full := errors.Is(err, coupon.ErrUsageLimitReached) || errors.Is(err, coupon.ErrUserUsageLimitReached)
 	if full && holds {
-		return s.takeOver(ctx, held, order, p.found.Coupon.Revision)
+		return s.takeOver(ctx, held, p, order, left)
 	}
 	return reserved.Order, reserved.Replayed, err
 }

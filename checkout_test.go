@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"strings"
 	"sync"
@@ -1009,6 +1010,7 @@ func TestNewRefusesWhatMakesNoSense(t *testing.T) {
 		"short session":   {couponkit.WithSessionLifetime(29 * time.Minute)},
 		"long session":    {couponkit.WithSessionLifetime(25 * time.Hour)},
 		"no grace":        {couponkit.WithGrace(0)},
+		"endless grace":   {couponkit.WithGrace(math.MaxInt64)},
 		"no wait":         {couponkit.WithPaymentWait(-1)},
 		"no exchange":     {couponkit.WithExchangeTime(0)},
 		"no pending time": {couponkit.WithPendingTime(0)},
@@ -1026,6 +1028,9 @@ func TestNewRefusesWhatMakesNoSense(t *testing.T) {
 			t.Errorf("a session of %v, which is just allowed: %v", just, err)
 		}
 	}
+	longest := couponkit.WithGrace(math.MaxInt64 - 30*time.Minute)
+	_, err = couponkit.New(memstore.New(), fake, couponkit.WithSessionLifetime(30*time.Minute), longest)
+	require.NoError(t, err, "the longest grace")
 	if _, err := couponkit.New(nil, nil); !errors.Is(err, pricing.ErrInvalid) {
 		t.Errorf("neither store nor processor: %v", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
@@ -14,9 +15,10 @@ import (
 
 // ExchangeRequest asks for a reservation of a points-redeemable coupon.
 type ExchangeRequest struct {
-	// Key makes the call idempotent within the customer; empty makes a new attempt.
-	// Either way a customer who holds a reservation of the coupon that is in no
-	// checkout gets that one and pays no second time.
+	// Key makes the call idempotent within the customer: the reservation that it has made
+	// is the answer, whatever has become of it. With a key that has made none, and with an
+	// empty one, a customer who holds a reservation of the coupon that is in no checkout
+	// gets that one and pays no second time.
 	Key string
 	// Coupon is the coupon's ID or code.
 	Coupon string
@@ -44,22 +46,22 @@ func (s *Service) ExchangePoints(ctx context.Context, r ExchangeRequest) (reserv
 		return redemption.Redemption{}, err
 	}
 	found, question, err := s.ask(ctx, r.Coupon, r.Customer)
+	if id := strings.TrimSpace(r.Coupon); errors.Is(err, coupon.ErrNotFound) && coupon.IsID(id) {
+		attempt.CouponID = id
+		return s.exchangedBefore(ctx, id, r, redemption.Redemption{}, err)
+	}
 	if err != nil {
 		return redemption.Redemption{}, err
 	}
 	attempt.CouponID = found.Coupon.ID
 	if held, ok := exchanged(found.Held, r.Key); ok {
-		return s.debit(ctx, held)
+		if held.Key == r.Key {
+			return s.debit(ctx, held)
+		}
+		return s.exchangedBefore(ctx, found.Coupon.ID, r, held, nil)
 	}
 	if refused := exchangeable(found.Coupon, question); refused != nil {
-		first, err := s.firstExchange(ctx, found.Coupon.ID, r)
-		switch {
-		case err != nil:
-			return redemption.Redemption{}, err
-		case first.ID == "":
-			return redemption.Redemption{}, refused
-		}
-		return s.debit(ctx, first)
+		return s.exchangedBefore(ctx, found.Coupon.ID, r, redemption.Redemption{}, refused)
 	}
 	if r.Key == "" {
 		r.Key = s.newID("key_")
@@ -93,6 +95,23 @@ func exchanged(held []redemption.Redemption, key string) (free redemption.Redemp
 		}
 	}
 	return free, ok
+}
+
+// exchangedBefore answers with the reservation that the key has made, also where the coupon
+// is gone or refuses by now; for a key that has made none, with another one or the refusal.
+func (s *Service) exchangedBefore(
+	ctx context.Context, couponID string, r ExchangeRequest, another redemption.Redemption, refused error,
+) (redemption.Redemption, error) {
+	first, err := s.firstExchange(ctx, couponID, r)
+	switch {
+	case err != nil:
+		return redemption.Redemption{}, err
+	case first.ID != "":
+		return s.debit(ctx, first)
+	case refused != nil:
+		return redemption.Redemption{}, refused
+	}
+	return s.debit(ctx, another)
 }
 
 // firstExchange returns the reservation that the key has made, whatever has become of it;
@@ -197,8 +216,9 @@ func (s *Service) tooLate(ctx context.Context, id string, cause error) error {
 // CancelExchange gives up a reservation that the customer has bought with points,
 // and refunds them. A checkout that uses it is ended first; if that was paid
 // already, or finished with a payment that is still on its way, the error matches
-// redemption.ErrIllegal. An unknown reservation, and one
-// of somebody else, is store.ErrNotFound. Repeating it is harmless.
+// redemption.ErrIllegal. One that checkouts take again and again meanwhile is
+// store.ErrConflict. An unknown reservation, and one of somebody else, is
+// store.ErrNotFound. Repeating it is harmless.
 func (s *Service) CancelExchange(ctx context.Context, customerID, reservationID string) (err error) {
 	attempt := Attempt{CustomerID: customerID}
 	defer s.observed(ctx, OpCancelExchange, &attempt, &err)()
@@ -209,13 +229,21 @@ func (s *Service) CancelExchange(ctx context.Context, customerID, reservationID 
 	if r.CustomerID != customerID || r.Origin != redemption.FromPoints {
 		return store.ErrNotFound
 	}
-	attempt.CouponID, attempt.OrderID = r.CouponID, r.OrderID
-	if r.Live() && r.SessionID != "" {
-		if r, err = s.endCheckout(ctx, r); err != nil {
+	for range placeAttempts {
+		attempt.CouponID, attempt.OrderID = r.CouponID, r.OrderID
+		if r.Live() && r.SessionID != "" {
+			if r, err = s.endCheckout(ctx, r); err != nil {
+				return err
+			}
+		}
+		if err = s.release(ctx, r); !errors.Is(err, redemption.ErrOtherSession) {
+			return err
+		}
+		if r, err = s.store.Redemption(ctx, reservationID); err != nil { // a checkout has taken it meanwhile
 			return err
 		}
 	}
-	return s.release(ctx, r)
+	return fmt.Errorf("cancel reservation %s: %w", reservationID, store.ErrConflict)
 }
 
 // endCheckout ends the session that uses the reservation and returns the reservation

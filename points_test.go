@@ -825,3 +825,109 @@ func TestReservationsBehindManyCheckouts(t *testing.T) {
 	require.Len(t, list, 1)
 	require.Equal(t, held.ID, list[0].ID)
 }
+
+// several is a coupon for 30 points that a customer may exchange again.
+func several() coupon.Draft {
+	d := forPoints()
+	d.PointsRequired, d.MaxUsesPerUser = 30, coupon.Clear[int64]()
+	return d
+}
+
+// TestAKeyOfAnExchangeIsItsOwn holds contract 5.2: a repeated key has its first result,
+// also when the customer holds a reservation of another key, and an error when that
+// result was given up.
+func TestAKeyOfAnExchangeIsItsOwn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, several())
+	exchange := func(key string) (redemption.Redemption, error) {
+		return w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Key: key, Coupon: c.ID, Customer: ann})
+	}
+	first, err := exchange("first")
+	require.NoError(t, err)
+	require.NoError(t, w.CancelExchange(t.Context(), ann.ID, first.ID))
+	second, err := exchange("second")
+	require.NoError(t, err)
+	if again, err := exchange("first"); !errors.Is(err, couponkit.ErrReservationClosed) {
+		t.Errorf("the key that was given up has %s, %v", again.ID, err)
+	}
+	require.NoError(t, w.fake.Pay(w.checkout(t, w.request("TEN")).Session.ID))
+	w.deliver(t)
+	third, err := exchange("third")
+	require.NoError(t, err)
+	if again, err := exchange("second"); err != nil || again.ID != second.ID {
+		t.Errorf("the key that was used has %s, %v, want %s", again.ID, err, second.ID)
+	}
+	if again, err := exchange("fourth"); err != nil || again.ID != third.ID {
+		t.Errorf("a new key has %s, %v, want the one that is held, %s", again.ID, err, third.ID)
+	}
+	if again, err := exchange(""); err != nil || again.ID != third.ID {
+		t.Errorf("no key has %s, %v, want the one that is held, %s", again.ID, err, third.ID)
+	}
+	w.wantBalance(t, 100-2*30)
+}
+
+// TestAnExchangeOfADeletedCoupon: who repeats the call learns that his points were taken.
+func TestAnExchangeOfADeletedCoupon(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, forPoints())
+	r := couponkit.ExchangeRequest{Key: "once", Coupon: " " + c.ID, Customer: ann}
+	first, err := w.ExchangePoints(t.Context(), r)
+	require.NoError(t, err)
+	require.NoError(t, w.Delete(t.Context(), c.ID))
+	if again, err := w.ExchangePoints(t.Context(), r); err != nil || again.ID != first.ID {
+		t.Errorf("the key has %s, %v, want %s", again.ID, err, first.ID)
+	}
+	r.Key = "another"
+	_, err = w.ExchangePoints(t.Context(), r)
+	require.ErrorIs(t, err, coupon.ErrNotFound)
+}
+
+// TestCancelExchangeBesideACheckout: a reservation that a checkout takes, or moves to
+// another session, while the customer gives it up has not been paid, and is given up.
+func TestCancelExchangeBesideACheckout(t *testing.T) {
+	t.Parallel()
+	for _, checkouts := range []int{0, 1} {
+		w := newWorld(t)
+		c := w.create(t, forPoints())
+		r := w.exchange(t, c)
+		for range checkouts {
+			w.checkout(t, w.request("TEN"))
+		}
+		whole, once := w.Service, false
+		w.behind(func(call string, effect func() error) error {
+			if call == "Transition" && !once {
+				once = true
+				_, err := whole.Checkout(t.Context(), w.request("TEN"))
+				require.NoError(t, err)
+			}
+			return effect()
+		}, couponkit.WithClock(clockOf(w)), couponkit.WithPoints(w.ledger))
+		require.NoError(t, w.CancelExchange(t.Context(), ann.ID, r.ID))
+		w.wantBalance(t, 100)
+		if n := w.get(t, c.ID).ReservedCount; n != 0 {
+			t.Errorf("%d reservations", n)
+		}
+	}
+}
+
+// TestCancelExchangeOfOneThatNeverRests: checkouts that take it again and again are a
+// conflict, which may be repeated, and not an end.
+func TestCancelExchangeOfOneThatNeverRests(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, forPoints())
+	r := w.exchange(t, c)
+	whole := w.Service
+	w.behind(func(call string, effect func() error) error {
+		if call == "Transition" {
+			_, err := whole.Checkout(t.Context(), w.request("TEN"))
+			require.NoError(t, err)
+		}
+		return effect()
+	}, couponkit.WithClock(clockOf(w)), couponkit.WithPoints(w.ledger))
+	err := w.CancelExchange(t.Context(), ann.ID, r.ID)
+	require.ErrorIs(t, err, store.ErrConflict)
+	require.NotErrorIs(t, err, redemption.ErrIllegal)
+}

@@ -1,7 +1,9 @@
 package couponkit_test
 
 import (
+	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/simulation"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 )
@@ -337,5 +340,46 @@ func TestReconcileGoesOnAfterAFailure(t *testing.T) {
 	}
 	if !errors.Is(err, couponkit.ErrUnavailable) || len(drifts) != 3 || repaired != 2 {
 		t.Errorf("%d of %d repaired, %v; want 2 of 3 and ErrUnavailable", repaired, len(drifts), err)
+	}
+}
+
+// TestAnOlderChangeThatArrivesLast: a change that reaches the processor after a newer one,
+// and whose caller is gone then, leaves the mirror to the reconcile, also where nobody
+// can list what the processor has.
+func TestAnOlderChangeThatArrivesLast(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	serve := func(gate simulation.Gate) *couponkit.Service {
+		s, err := couponkit.New(simulation.Store{Inner: w.store, Gate: gate}, unlisted{w.fake}, couponkit.WithClock(clockOf(w)))
+		require.NoError(t, err)
+		return s
+	}
+	newer := serve(func(_ string, effect func() error) error { return effect() })
+	ctx, cancel := context.WithCancel(t.Context())
+	older := serve(func(call string, effect func() error) error {
+		err := effect()
+		if call == "ConfirmMirror" {
+			cancel()
+		}
+		return err
+	})
+	var once sync.Once
+	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.UpdateMirror, Kind: fakeprocessor.Hook, Do: func(fakeprocessor.Call) {
+		once.Do(func() {
+			_, err := newer.Update(t.Context(), c.ID, coupon.Patch{Name: coupon.Set("Newer")})
+			require.NoError(t, err)
+		})
+	}})
+	_, err := older.Update(ctx, c.ID, coupon.Patch{Name: coupon.Set("Older")})
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = newer.Reconcile(t.Context(), couponkit.ReconcileOptions{})
+	require.NoError(t, err)
+	now := w.get(t, c.ID)
+	for ref, err := range w.fake.Mirrors(t.Context()) {
+		require.NoError(t, err)
+		if ref.Mirror.Revision != now.Revision || !now.Mirrored() {
+			t.Errorf("the mirror shows revision %d of %d; mirrored: %t", ref.Mirror.Revision, now.Revision, now.Mirrored())
+		}
 	}
 }

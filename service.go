@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"strings"
 	"time"
 
@@ -55,8 +56,7 @@ const (
 )
 
 // Service is the front door; see the package documentation. It is safe for
-// concurrent use. Beside its configuration it knows which sessions its own calls are
-// ending, and nothing that outlives a call.
+// concurrent use, and keeps nothing between calls.
 type Service struct {
 	store     store.Store
 	processor processor.Processor
@@ -144,6 +144,9 @@ func (s *Service) validate() error {
 		if d.value <= 0 {
 			faults.Add(d.field, pricing.FieldTooSmall, "must be longer than nothing")
 		}
+	}
+	if s.sessionLifetime > 0 && s.grace > math.MaxInt64-s.sessionLifetime {
+		faults.Add("grace", pricing.FieldTooLarge, "with the sessions' lifetime it is longer than can be told")
 	}
 	if s.recurring > EveryPeriod {
 		faults.Add("recurringDiscount", pricing.FieldUnknown, "must be FirstPeriod or EveryPeriod")

@@ -129,7 +129,7 @@ func (s *Service) discard(ctx context.Context, sessionID string) {
 	}
 	ctx, cancel := detached(ctx)
 	defer cancel()
-	if _, err := s.processor.ExpireSession(ctx, sessionID); err != nil {
+	if _, err := s.expire(ctx, sessionID); err != nil {
 		s.logger.WarnContext(ctx, "a superseded session could not be ended",
 			slog.String("session", sessionID), slog.Any("error", err))
 	}

@@ -160,10 +160,7 @@ func (s *Service) lapsedSession(ctx context.Context, id string) (processor.Sessi
 	}
 	session, err := s.processor.Session(ctx, id)
 	if err == nil && session.Status == processor.SessionOpen {
-		session, err = s.processor.ExpireSession(ctx, id)
-		if err == nil && session.Status == processor.SessionOpen { // against its contract, and it can still be paid
-			err = fmt.Errorf("session %s could not be ended: %w", id, processor.ErrUnavailable)
-		}
+		session, err = s.expire(ctx, id)
 	}
 	if errors.Is(err, processor.ErrNotFound) {
 		return processor.Session{ID: id, Status: processor.SessionExpired}, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -13,20 +14,32 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// usable returns the reservation of the customer that a checkout of the coupon uses:
-// one that is in no session, so that none has to be ended, else the oldest. A coupon
-// that is exchanged for points by now is not paid with a place that cost none.
+// usable returns the reservation of the customer that a checkout of the coupon uses: of
+// those that end the least, the oldest. A coupon that is exchanged for points by now is
+// not paid with a place that cost none.
 func usable(f store.Found) (redemption.Redemption, bool) {
 	best, found := redemption.Redemption{}, false
 	for _, r := range f.Held {
 		if f.Coupon.Distribution == coupon.PointsRedeemable && r.Origin != redemption.FromPoints {
 			continue
 		}
-		if r.Usable() && (!found || best.SessionID != "" && r.SessionID == "") {
+		if r.Usable() && (!found || ends(r) < ends(best)) {
 			best, found = r, true
 		}
 	}
 	return best, found
+}
+
+// ends ranks what it ends to take the reservation over: nothing, an order that may be about
+// to get its session, a session.
+func ends(r redemption.Redemption) int {
+	switch {
+	case r.OrderID == "":
+		return 0
+	case r.SessionID == "":
+		return 1
+	}
+	return 2
 }
 
 // takeOverTime is how long a checkout has to end the session of a reservation and to take
@@ -35,9 +48,10 @@ const takeOverTime = 5 * time.Minute
 
 // takeOver moves the customer's own reservation to the order (contract section 5.3).
 // The session that has it is ended at the processor first; if that turns out to be
-// paid, the use counts and the caller decides again with the new figures.
+// paid, the use counts and the caller decides again with the new figures. If it has
+// ended unpaid, left is the reservation: the order's, or in no session that can be paid.
 func (s *Service) takeOver(
-	ctx context.Context, held redemption.Redemption, order store.Order, revision int64,
+	ctx context.Context, held redemption.Redemption, p priced, order store.Order, left *redemption.Redemption,
 ) (store.Order, bool, error) {
 	order.ReservationID = held.ID
 	if held.SessionID != "" {
@@ -46,19 +60,27 @@ func (s *Service) takeOver(
 		if !errors.Is(err, store.ErrNotFound) {
 			return before, true, err
 		}
+		if ofExchange(p.found.Held, order.Key) {
+			return order, false, store.ErrKeyReused
+		}
 		if err := s.leave(ctx, held); err != nil {
 			return order, false, err
 		}
+		*left = held
 	}
 	taken, err := s.store.TakeOver(ctx, store.TakeOver{
-		ReservationID: held.ID, FromSessionID: held.SessionID, CouponRevision: revision,
+		ReservationID: held.ID, FromSessionID: held.SessionID, CouponRevision: p.found.Coupon.Revision,
 		Order: order, Deadline: order.Deadline, At: order.CreatedAt,
 	})
-	var refused *coupon.Rejection
-	if held.SessionID != "" && errors.As(err, &refused) {
-		s.giveUp(ctx, held)
-	}
 	return taken.Order, taken.Replayed, err
+}
+
+// ofExchange reports whether the key is that of an exchange of points, which no order can
+// have: the store says so too, but only once the session has been ended.
+func ofExchange(held []redemption.Redemption, key string) bool {
+	return slices.ContainsFunc(held, func(r redemption.Redemption) bool {
+		return r.Origin == redemption.FromPoints && r.Key == key
+	})
 }
 
 // leave ends the session of a reservation that is about to be taken over. The processor
@@ -82,12 +104,21 @@ func (s *Service) leave(ctx context.Context, held redemption.Redemption) error {
 	return err
 }
 
-// giveUp releases a reservation whose session has ended and that the coupon's terms let no
-// order take over any more. What fails is left to the sweep.
-func (s *Service) giveUp(ctx context.Context, held redemption.Redemption) {
-	if err := s.release(ctx, held); err != nil {
+// giveUp releases a reservation whose session has ended for an order that the coupon
+// refuses by now. Totals that are not those expected, and a mirror that is being written,
+// are no such refusal: the next attempt may have the place. What fails is left to the
+// sweep.
+func (s *Service) giveUp(ctx context.Context, left redemption.Redemption, cause error) {
+	var refused *coupon.Rejection
+	if left.ID == "" || !errors.As(cause, &refused) ||
+		errors.Is(cause, coupon.ErrCartTotalsInvalid) || errors.Is(cause, coupon.ErrProcessorOutOfSync) {
+		return
+	}
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	if err := s.release(ctx, left); err != nil {
 		s.logger.WarnContext(ctx, "a reservation that no order can use is left to the sweep",
-			slog.String("reservation", held.ID), slog.Any("error", err))
+			slog.String("reservation", left.ID), slog.Any("error", err))
 	}
 }
 
@@ -95,7 +126,7 @@ func (s *Service) giveUp(ctx context.Context, held redemption.Redemption) {
 // turned out to be. It reports whether the session ended unpaid, so that the
 // reservation is free for another order.
 func (s *Service) endSession(ctx context.Context, held redemption.Redemption) (bool, error) {
-	session, err := s.processor.ExpireSession(ctx, held.SessionID)
+	session, err := s.expire(ctx, held.SessionID)
 	if errors.Is(err, processor.ErrNotFound) {
 		return true, nil
 	}
@@ -109,8 +140,18 @@ func (s *Service) endSession(ctx context.Context, held redemption.Redemption) (b
 	return false, err
 }
 
-// settlement says what the processor's session means for a reservation. A session
-// that is still open says nothing: it is a delayed payment at most.
+// expire ends a session at the processor. One that is open all the same, against the
+// contract of the processor, can still be paid and has not ended.
+func (s *Service) expire(ctx context.Context, id string) (processor.Session, error) {
+	session, err := s.processor.ExpireSession(ctx, id)
+	if err == nil && session.Status == processor.SessionOpen {
+		err = fmt.Errorf("session %s could not be ended: %w", id, processor.ErrUnavailable)
+	}
+	return session, err
+}
+
+// settlement says what the processor's session means for a reservation once it is open no
+// more: one that was neither paid nor has ended unpaid waits for a delayed payment.
 func (s *Service) settlement(session processor.Session, r redemption.Redemption) store.Settlement {
 	now := s.now()
 	kind := redemption.SessionUnpaid

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
@@ -470,5 +471,140 @@ func TestALinkOfNoModeIsObserved(t *testing.T) {
 	require.ErrorIs(t, err, pricing.ErrInvalid)
 	if len(w.attempts) != 1 || w.attempts[0].Operation != couponkit.OpPaymentLink || w.attempts[0].CustomerID != ann.ID {
 		t.Errorf("observed %+v", w.attempts)
+	}
+}
+
+// TestTermsChangeBeforeTheTakeOver holds contract 5.3: whatever of the coupon's terms
+// refuses the checkout once the session has ended, the reservation is given up.
+func TestTermsChangeBeforeTheTakeOver(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change func(w *world, c coupon.Coupon) error
+		want   error
+		kept   bool
+	}{
+		"a minimum purchase": {func(w *world, c coupon.Coupon) error {
+			_, err := w.Update(t.Context(), c.ID, coupon.Patch{MinPurchase: coupon.Set(decimal.NewFromInt(1000))})
+			return err
+		}, coupon.ErrMinimumPurchaseNotMet, false},
+		"another scope": {func(w *world, c coupon.Coupon) error {
+			_, err := w.Update(t.Context(), c.ID, coupon.Patch{AppliesTo: coupon.Set(coupon.Subscription)})
+			return err
+		}, coupon.ErrNoEligibleItems, false},
+		"other totals are the customer's to accept": {func(w *world, c coupon.Coupon) error {
+			_, err := w.Update(t.Context(), c.ID, coupon.Patch{AppliesTo: coupon.Set(coupon.Specific), DeviceIDs: coupon.Set([]string{"cable"})})
+			return err
+		}, coupon.ErrCartTotalsInvalid, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			c := w.create(t, forPoints())
+			w.exchange(t, c)
+			r := w.request("TEN")
+			if test.kept {
+				r.Cart.Lines = append(r.Cart.Lines, pricing.Line{ID: "C", Kind: pricing.Device, ItemID: "cable", Quantity: 1, UnitPrice: 5_00})
+				r.Expected = &couponkit.Totals{Subtotal: 35_00, Discount: 10_00, Shipping: 4_90, Total: 29_90}
+			}
+			w.checkout(t, r)
+			service := w.hastyService(t, w.store, func() {
+				require.NoError(t, test.change(w, c))
+				w.deliver(t)
+			})
+			r.Key = ""
+			_, err := service.Checkout(t.Context(), r)
+			require.ErrorIs(t, err, test.want)
+			if reserved := w.get(t, c.ID).ReservedCount; (reserved == 1) != test.kept {
+				t.Errorf("%d reservations after a checkout that is refused", reserved)
+			}
+			if !test.kept {
+				w.wantBalance(t, 100)
+			}
+		})
+	}
+}
+
+// TestAFreeReservationBesideAnOrderInFlight: a reservation that an order of another
+// checkout is about to use is left to it while there is one that nobody uses.
+func TestAFreeReservationBesideAnOrderInFlight(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, several())
+	w.exchange(t, c)
+	first := w.request("TEN")
+	first.Key = "first"
+	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.CreateSession, Kind: fakeprocessor.LostBefore})
+	_, err := w.Checkout(t.Context(), first)
+	require.ErrorIs(t, err, couponkit.ErrUnavailable)
+	w.pass(time.Second)
+	free := w.exchange(t, c)
+	if second := w.checkout(t, w.request("TEN")); second.Order.ReservationID != free.ID {
+		t.Errorf("the second checkout has reservation %s, want the free one, %s", second.Order.ReservationID, free.ID)
+	}
+	if again := w.checkout(t, first); again.Order.ReservationID == free.ID || again.Session.ID == "" {
+		t.Errorf("the first checkout, repeated: %+v", again)
+	}
+}
+
+// TestWhatIsRefusedEndsNoSession: a checkout that no processor and no store would take
+// does not end the session that the customer can pay.
+func TestWhatIsRefusedEndsNoSession(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		spoil func(*couponkit.CheckoutRequest)
+		want  error
+	}{
+		"the key of an exchange": {func(r *couponkit.CheckoutRequest) { r.Key = "exchange" }, store.ErrKeyReused},
+		"too many lines": {func(r *couponkit.CheckoutRequest) {
+			for _, id := range []string{"B", "C", "D"} {
+				r.Cart.Lines = append(r.Cart.Lines, pricing.Line{ID: id, Kind: pricing.Device, ItemID: id, Quantity: 1, UnitPrice: 10_00})
+			}
+		}, pricing.ErrInvalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorldWith(t, processor.Abilities{MaxLines: 4})
+			c := w.create(t, forPoints())
+			_, err := w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Key: "exchange", Coupon: c.ID, Customer: ann})
+			require.NoError(t, err)
+			first := w.checkout(t, w.request("TEN"))
+			r := w.request("TEN")
+			test.spoil(&r)
+			_, err = w.Checkout(t.Context(), r)
+			require.ErrorIs(t, err, test.want)
+			require.NoError(t, w.fake.Pay(first.Session.ID), "the session that is open")
+		})
+	}
+}
+
+// stubborn is a processor that ends no session, and does not say so.
+type stubborn struct{ *fakeprocessor.Processor }
+
+func (p stubborn) ExpireSession(ctx context.Context, id string) (processor.Session, error) {
+	return p.Session(ctx, id)
+}
+
+// TestASessionThatDoesNotEnd: a session that is open after it was told to end is no
+// payment that is on its way, and nobody is told that the coupon is used up.
+func TestASessionThatDoesNotEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	d := tenOff()
+	d.MaxUses = coupon.Set[int64](1)
+	c := w.create(t, d)
+	first := w.checkout(t, w.request("TEN"))
+	service, err := couponkit.New(w.store, stubborn{w.fake}, couponkit.WithClock(clockOf(w)))
+	require.NoError(t, err)
+	_, err = service.Checkout(t.Context(), w.request("TEN"))
+	require.ErrorIs(t, err, processor.ErrUnavailable)
+	if state := w.order(t, first.Order.ID).State; state != store.OrderOpen {
+		t.Errorf("the order in the session is %s", state)
+	}
+	w.pass(2 * time.Hour)
+	w.deliver(t)
+	_, err = w.Sweep(t.Context(), 0)
+	require.NoError(t, err)
+	if n := w.get(t, c.ID).ReservedCount; n != 0 {
+		t.Errorf("%d reservations of a session that has expired", n)
 	}
 }

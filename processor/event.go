@@ -79,7 +79,9 @@ type Abilities struct {
 	// ErrRejected.
 	AmountStep map[pricing.Currency]int64
 	// MinSessionLifetime and MaxSessionLifetime bound how far ahead ExpiresAt may lie;
-	// zero is no bound.
+	// zero is no bound. The service counts from when the order was made, a moment before
+	// the call: an adapter whose processor counts from its own clock makes up for that, or
+	// declares as much more.
 	MinSessionLifetime time.Duration
 	MaxSessionLifetime time.Duration
 	// MirrorsExpiry tells that a promotion code ends with its coupon: the mirror of a
