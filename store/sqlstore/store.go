@@ -131,7 +131,9 @@ func New(db *sql.DB, d Dialect, o Options) (*Store, error) {
 // leaves the transaction usable, unless the database has ended it (see
 // [Store.Retryable]). The view must not be used after the transaction has ended, nor, as
 // the transaction itself, by two goroutines at once. Nothing is retried, and calls
-// are not joined into batches. Closing the view does not close the store.
+// are not joined into batches. Closing the view does not close the store. The view
+// has a savepoint named couponkit, which to MySQL and MariaDB is one with a savepoint of
+// the host of that name.
 //
 // Until the transaction ends, a SQLite database is locked for all others that
 // write, this store too, and so is in MySQL a coupon that has a limit over all

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -266,12 +268,8 @@ const (
 )
 
 func (w *writer) setUp(ctx context.Context, conn *sql.Conn) (err error) {
-	if w.before, err = settingsOf(ctx, conn, w.changed()...); err != nil {
+	if err := w.bePatient(ctx, conn); err != nil {
 		return err
-	}
-	timeout := fmt.Sprintf("PRAGMA busy_timeout = %d", w.options.BusyTimeout.Milliseconds())
-	if _, err := conn.ExecContext(ctx, timeout); err != nil {
-		return fmt.Errorf("set busy timeout: %w", err)
 	}
 	mode, err := w.journal(ctx, conn)
 	if err != nil {
@@ -301,13 +299,29 @@ func (w *writer) setUp(ctx context.Context, conn *sql.Conn) (err error) {
 	return nil
 }
 
-// changed are the names of the settings that setUp changes: of a connection that the
-// host uses too, no more than has to be.
+// bePatient sets how long the connection waits for others, before anything that waits: to
+// read another setting looks into the file, which somebody may be locking. It keeps the
+// host's settings of what setUp changes.
+func (w *writer) bePatient(ctx context.Context, conn *sql.Conn) (err error) {
+	if w.before, err = settingsOf(ctx, conn, "busy_timeout"); err != nil {
+		return err
+	}
+	longest := min(w.options.BusyTimeout.Milliseconds(), math.MaxInt32) // more is none to SQLite
+	if _, err := conn.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", longest)); err != nil {
+		return fmt.Errorf("set busy timeout: %w", err)
+	}
+	others, err := settingsOf(ctx, conn, w.changed()...)
+	maps.Copy(w.before, others)
+	return err
+}
+
+// changed are the names of the further settings that setUp changes: of a connection that
+// the host uses too, no more than has to be.
 func (w *writer) changed() []string {
 	if w.shares() {
-		return []string{"busy_timeout", "synchronous"}
+		return []string{"synchronous"}
 	}
-	return []string{"busy_timeout", "synchronous", "cache_size", "wal_autocheckpoint"}
+	return []string{"synchronous", "cache_size", "wal_autocheckpoint"}
 }
 
 // settingsOf returns these settings of a connection.

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -139,4 +140,47 @@ func settings(t *testing.T, db *sql.DB) map[string][]int64 {
 		}
 	}
 	return found
+}
+
+// A call waits for others as long as the store was told to, from its first look into the
+// file on, whatever the host's connections do, and the longest that can be told is long.
+func TestTheFirstCallWaitsToo(t *testing.T) {
+	t.Parallel()
+	forEachSQLite(t, func(t *testing.T, s shop) {
+		t.Helper()
+		_, db := s.open(t)
+		db.SetMaxIdleConns(0)
+		for i, patience := range []time.Duration{10 * time.Second, 1000 * time.Hour, math.MaxInt64} {
+			s.waitsFor(t, db, sqlstore.Options{BusyTimeout: patience}, fmt.Sprint("LATE", i))
+		}
+	})
+}
+
+// waitsFor locks the whole file, and ends that once a store of a host that does not wait
+// has begun to make a coupon.
+func (s shop) waitsFor(t *testing.T, db *sql.DB, options sqlstore.Options, code string) {
+	t.Helper()
+	other, err := db.Conn(t.Context())
+	require.NoError(t, err)
+	defer other.Close()
+	for _, statement := range []string{"PRAGMA journal_mode = DELETE", "BEGIN EXCLUSIVE"} {
+		_, err = other.ExecContext(t.Context(), statement)
+		require.NoError(t, err, statement)
+	}
+	host := sql.OpenDB(&fullDisk{of: db.Driver(), dsn: s.dsn})
+	defer host.Close()
+	host.SetMaxOpenConns(1)
+	_, err = host.ExecContext(t.Context(), "PRAGMA busy_timeout = 0")
+	require.NoError(t, err)
+	opened, err := sqlstore.New(host, sqlstore.SQLite, options)
+	require.NoError(t, err)
+	var made error
+	var waits sync.WaitGroup
+	waits.Go(func() { made = opened.CreateCoupon(t.Context(), limitedCoupon(code, 1, 1)) })
+	time.Sleep(100 * time.Millisecond)
+	_, err = other.ExecContext(t.Context(), "ROLLBACK")
+	require.NoError(t, err)
+	waits.Wait()
+	require.NoError(t, made, "of a store that waits for %s", options.BusyTimeout)
+	require.NoError(t, opened.Close())
 }
