@@ -170,12 +170,7 @@ func (c Coupon) Validate() error {
 
 // termFaults checks what an administrator decides.
 func (c Coupon) termFaults(faults *pricing.ValidationError) {
-	if trimSpace(c.Name) == "" {
-		faults.Add("name", pricing.FieldRequired, "a name is required")
-	} else {
-		textFaults(faults, "name", c.Name, MaxNameLength, false)
-	}
-	textFaults(faults, "description", c.Description, MaxDescriptionLength, true)
+	wordFaults(faults, c.Name, c.Description)
 	c.discountFaults(faults)
 	c.Scope.faults(faults)
 	c.distributionFaults(faults)
@@ -184,6 +179,16 @@ func (c Coupon) termFaults(faults *pricing.ValidationError) {
 		faults.Add("minPurchase", pricing.FieldTooSmall, "a minimum purchase is not negative")
 	}
 	c.windowFaults(faults)
+}
+
+// wordFaults checks what people read.
+func wordFaults(faults *pricing.ValidationError, name, description string) {
+	if trimSpace(name) == "" {
+		faults.Add("name", pricing.FieldRequired, "a name is required")
+	} else {
+		textFaults(faults, "name", name, MaxNameLength, false)
+	}
+	textFaults(faults, "description", description, MaxDescriptionLength, true)
 }
 
 func (c Coupon) discountFaults(faults *pricing.ValidationError) {

@@ -118,9 +118,10 @@ func orEmpty(d decimal.Decimal) string {
 	return d.String()
 }
 
-// UnmarshalJSON reads the fields by their names in contract section 7. Unknown
-// and malformed fields are all named in one [*pricing.ValidationError]; after an
-// error p is as it was.
+// UnmarshalJSON reads the fields by their names in contract section 7. Unknown and
+// malformed fields are all named in one [*pricing.ValidationError], and beside them what
+// [Coupon.Apply] would refuse in another field of any coupon; after an error p is as it
+// was.
 func (p *Patch) UnmarshalJSON(data []byte) error {
 	var patch Patch
 	err := strictjson.Object(data, map[string]any{
@@ -135,10 +136,32 @@ func (p *Patch) UnmarshalJSON(data []byte) error {
 		"discountValue": &patch.DiscountValue, "currency": &patch.Currency,
 	})
 	if err != nil {
-		return err
+		return patch.refusedBeside(err)
 	}
 	*p = patch
 	return nil
+}
+
+// refusedBeside adds to the faults of a text what can be told of the fields that could be
+// read: whatever depends on the coupon waits until all of them can be.
+func (p Patch) refusedBeside(unread error) error {
+	var faults, more pricing.ValidationError
+	faults.Merge("", unread)
+	skip := make(map[string]bool, len(faults.Fields))
+	for _, f := range faults.Fields {
+		if f.Field == "" { // there are no fields
+			return unread
+		}
+		skip[rootField(f.Field)] = true
+	}
+	wordFaults(&more, p.Name.orZero("a name"), p.Description.orZero(""))
+	p.scope(Scope{}, &more)
+	limit(p.MaxUses, 0, "maxUses", &more)
+	limit(p.MaxUsesPerUser, 0, "maxUsesPerUser", &more)
+	p.emails(EmailSet{}, &more)
+	minimum(p.MinPurchase.value, pricing.Currency{}, &more)
+	addUnskipped(&faults, more.Err(), skip)
+	return faults.Err()
 }
 
 // MarshalJSON returns what UnmarshalJSON reads: the fields that are given, null

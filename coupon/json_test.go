@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -346,6 +347,45 @@ func TestAPatchInJSON(t *testing.T) {
 	want := map[string]pricing.FieldCode{"planIds[0]": "malformed", "usedCount": "unknown", "minPurchase": "malformed", "discountValue": "too_large"}
 	if diff := cmp.Diff(want, fieldCodes(t, err)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Contract section 6: every offending field is named, beside one that cannot be read too.
+// What is named is what Apply refuses once the text is mended.
+func TestAPatchWithUnreadableFields(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		readable string
+		want     map[string]pricing.FieldCode
+	}{
+		{`{}`, nil},
+		{`{"name":"New","description":"Old","maxUses":3,"maxUsesPerUser":null,"planIds":["a"],"minPurchase":"1.50"}`, nil},
+		{`{"code":"OTHER","discountType":"PERCENTAGE","distribution":"POINTS_REDEEMABLE","appliesTo":"SPECIFIC"}`, nil}, // depends on the coupon
+		{`{"name":""}`, map[string]pricing.FieldCode{"name": pricing.FieldRequired}},
+		{`{"name":null,"description":"a\u0000"}`, map[string]pricing.FieldCode{"name": pricing.FieldRequired, "description": pricing.FieldMalformed}},
+		{`{"maxUses":0,"maxUsesPerUser":-1}`, map[string]pricing.FieldCode{"maxUses": pricing.FieldTooSmall, "maxUsesPerUser": pricing.FieldTooSmall}},
+		{`{"planIds":["a",""],"allowedUserEmails":"ann"}`, map[string]pricing.FieldCode{"planIds[1]": pricing.FieldRequired, "allowedUserEmails[0]": pricing.FieldMalformed}},
+		{`{"minPurchase":"-1"}`, map[string]pricing.FieldCode{"minPurchase": pricing.FieldTooSmall}},
+	} {
+		var mended, p coupon.Patch
+		require.NoError(t, json.Unmarshal([]byte(test.readable), &mended))
+		_, err := full(t).Apply(mended, coupon.Edit{At: noon})
+		if refused := fieldCodes(t, err); test.want != nil && !maps.Equal(refused, test.want) {
+			t.Errorf("%s: Apply refuses %v, want %v", test.readable, refused, test.want)
+		}
+		whole := strings.Replace(test.readable, "{", `{"usedCount":1,`, 1)
+		whole = strings.Replace(whole, ",}", "}", 1)
+		want := map[string]pricing.FieldCode{"usedCount": pricing.FieldUnknown}
+		maps.Copy(want, test.want)
+		if diff := cmp.Diff(want, fieldCodes(t, json.Unmarshal([]byte(whole), &p))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", whole, diff)
+		}
+	}
+	var p coupon.Patch
+	err := json.Unmarshal([]byte(`{"maxUses":"3","planIds":["",1],"name":" "}`), &p)
+	want := map[string]pricing.FieldCode{"maxUses": pricing.FieldMalformed, "planIds[1]": pricing.FieldMalformed, "name": pricing.FieldRequired}
+	if diff := cmp.Diff(want, fieldCodes(t, err)); diff != "" {
+		t.Errorf("an unreadable field is judged (-want +got):\n%s", diff)
 	}
 }
 
