@@ -189,3 +189,22 @@ func TestMirrorIDs(t *testing.T) {
 		}
 	}
 }
+
+// Generators print what they draw by its fields, which say nothing: a value shows itself.
+func TestValuesInFailures(t *testing.T) {
+	t.Parallel()
+	code, err := coupon.ParseCode("ten")
+	require.NoError(t, err)
+	emails, err := coupon.NewEmailSet("ann@example.org", "bob@example.org")
+	require.NoError(t, err)
+	for want, v := range map[string]any{
+		"coupon.Code(TEN)": code, "coupon.AppliesTo(ALL)": coupon.All, "coupon.AppliesTo(0)": coupon.AppliesTo(0),
+		"coupon.Distribution(GENERAL)": coupon.General, "coupon.State(active)": coupon.Active,
+		"coupon.Moment(2026-12-31)": coupon.On(2026, 12, 31), `coupon.Items(["a" "b"])`: coupon.NewItems("a", "b"),
+		"coupon.EmailSet(2 addresses)": emails,
+	} {
+		if got := fmt.Sprintf("%#v", v); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}

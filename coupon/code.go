@@ -118,6 +118,9 @@ func codeFault(code pricing.FieldCode, message string) error {
 // String returns the key.
 func (c Code) String() string { return c.key }
 
+// GoString shows the value in test failures.
+func (c Code) GoString() string { return fmt.Sprintf("coupon.Code(%s)", c) }
+
 // IsZero reports whether c is no code.
 func (c Code) IsZero() bool { return c.key == "" }
 

@@ -1,6 +1,10 @@
 package coupon
 
-import "github.com/couponkit/couponkit/pricing"
+import (
+	"strconv"
+
+	"github.com/couponkit/couponkit/pricing"
+)
 
 // AppliesTo is the scope of a coupon (specification 2.2).
 type AppliesTo uint8
@@ -27,6 +31,9 @@ func (a AppliesTo) String() string {
 	}
 	return ""
 }
+
+// GoString shows the value in test failures.
+func (a AppliesTo) GoString() string { return goString("AppliesTo", a.String(), uint8(a)) }
 
 // ParseAppliesTo is the inverse of String.
 func ParseAppliesTo(text string) (AppliesTo, error) {
@@ -69,6 +76,9 @@ func (d Distribution) String() string {
 	}
 	return ""
 }
+
+// GoString shows the value in test failures.
+func (d Distribution) GoString() string { return goString("Distribution", d.String(), uint8(d)) }
 
 // ParseDistribution is the inverse of String.
 func ParseDistribution(text string) (Distribution, error) {
@@ -120,6 +130,9 @@ func (s State) String() string {
 	return ""
 }
 
+// GoString shows the value in test failures.
+func (s State) GoString() string { return goString("State", s.String(), uint8(s)) }
+
 // ParseState is the inverse of String.
 func ParseState(text string) (State, error) {
 	for s := Pending; s <= Deleting; s++ {
@@ -141,4 +154,12 @@ func (s *State) UnmarshalText(text []byte) (err error) {
 
 func unknown(message string) error {
 	return &pricing.ValidationError{Fields: []pricing.FieldError{{Code: pricing.FieldUnknown, Message: message}}}
+}
+
+// goString shows a value of an enumeration by its word, or by its number if it has none.
+func goString(name, word string, value uint8) string {
+	if word == "" {
+		word = strconv.Itoa(int(value))
+	}
+	return "coupon." + name + "(" + word + ")"
 }

@@ -151,6 +151,9 @@ func (m Moment) String() string {
 	return ""
 }
 
+// GoString shows the value in test failures.
+func (m Moment) GoString() string { return "coupon.Moment(" + m.String() + ")" }
+
 // MarshalJSON returns the text, or null for no moment.
 func (m Moment) MarshalJSON() ([]byte, error) {
 	if m.IsZero() {

@@ -2,6 +2,7 @@ package coupon
 
 import (
 	"encoding/json"
+	"fmt"
 	"iter"
 	"slices"
 	"unicode/utf8"
@@ -55,6 +56,9 @@ type Items struct{ set stringSet }
 // NewItems returns the set of these IDs; duplicates collapse.
 func NewItems(ids ...string) Items { return Items{set: newStringSet(ids)} }
 
+// GoString shows the value in test failures.
+func (s Items) GoString() string { return fmt.Sprintf("coupon.Items(%q)", s.Slice()) }
+
 // Has reports whether the set holds the ID.
 func (s Items) Has(id string) bool { return s.set.has(id) }
 
@@ -95,6 +99,9 @@ type EmailSet struct {
 	set     stringSet
 	missing int // addresses that a narrowed set does not hold
 }
+
+// GoString shows in test failures how many addresses there are, and none of them.
+func (s EmailSet) GoString() string { return fmt.Sprintf("coupon.EmailSet(%d addresses)", s.Len()) }
 
 // NewEmailSet returns the set of these addresses. Each is normalised; every one
 // that is no address is listed in a [*pricing.ValidationError] by its position.

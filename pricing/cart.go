@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -39,6 +40,9 @@ func (k LineKind) String() string {
 	}
 	return ""
 }
+
+// GoString shows the value in test failures.
+func (k LineKind) GoString() string { return goString("LineKind", k.String(), uint8(k)) }
 
 // ParseLineKind finds a kind by its wire name, letter by letter. Any other text,
 // the empty one too, is a [*ValidationError].
@@ -94,6 +98,9 @@ func (i Interval) String() string {
 	}
 	return ""
 }
+
+// GoString shows the value in test failures.
+func (i Interval) GoString() string { return goString("Interval", i.String(), uint8(i)) }
 
 // ParseInterval finds an interval by its wire name; the empty text is [Once]. Any
 // other text is a [*ValidationError].
@@ -242,4 +249,12 @@ func (l *Line) subtotal() (subtotal int64, ok bool) {
 func addAmounts(a, b int64) (sum int64, ok bool) {
 	sum = a + b
 	return sum, sum >= 0
+}
+
+// goString shows a value of an enumeration by its word, or by its number if it has none.
+func goString(name, word string, value uint8) string {
+	if word == "" {
+		word = strconv.Itoa(int(value))
+	}
+	return "pricing." + name + "(" + word + ")"
 }

@@ -107,6 +107,9 @@ func (c Currency) Exponent() int {
 // String returns the code.
 func (c Currency) String() string { return c.Code() }
 
+// GoString shows the value in test failures.
+func (c Currency) GoString() string { return fmt.Sprintf("pricing.Currency(%s)", c) }
+
 // Symbol returns the symbol by which readers of the locale know the currency:
 // "€", "US$" or "$" for the dollar, by locale. A currency or locale for which no
 // symbol is known yields the code.

@@ -23,6 +23,9 @@ func (t DiscountType) String() string {
 	return ""
 }
 
+// GoString shows the value in test failures.
+func (t DiscountType) GoString() string { return goString("DiscountType", t.String(), uint8(t)) }
+
 // ParseDiscountType finds a type by its wire name, letter by letter. Any other
 // text, the empty one too, is a [*ValidationError].
 func ParseDiscountType(text string) (DiscountType, error) {
@@ -116,6 +119,9 @@ func (d Discount) String() string {
 	}
 	return "no discount"
 }
+
+// GoString shows the value in test failures.
+func (d Discount) GoString() string { return fmt.Sprintf("pricing.Discount(%s)", d) }
 
 // Of returns the discount on an eligible subtotal of base minor units: rounded
 // half-up once for a percentage, capped at base for an amount, always within

@@ -72,8 +72,24 @@ func TestPercentJSON(t *testing.T) {
 			t.Errorf("got %s, %v; want %s", text, err, want)
 		}
 	}
-	if got := fmt.Sprintf("%#v", percent(t, "12.5")); got != "pricing.Percent(12.5%)" {
-		t.Errorf("got %s", got)
+}
+
+// Generators print what they draw by its fields, which say nothing: a value shows itself.
+func TestValuesInFailures(t *testing.T) {
+	t.Parallel()
+	ten := pricing.NewMoney(10_00, pricing.EUR())
+	amount, err := pricing.AmountOff(ten)
+	require.NoError(t, err)
+	share := pricing.PercentOff(percent(t, "12.5"))
+	for want, v := range map[string]any{
+		"pricing.Percent(12.5%)": percent(t, "12.5"), "pricing.Currency(EUR)": pricing.EUR(), "pricing.Currency()": pricing.Currency{},
+		"pricing.Money(10.00 EUR)": ten, "pricing.Discount(10.00 EUR)": amount, "pricing.Discount(12.5 %)": share,
+		"pricing.LineKind(device)": pricing.Device, "pricing.LineKind(0)": pricing.LineKind(0), "pricing.LineKind(9)": pricing.LineKind(9),
+		"pricing.Interval(month)": pricing.Monthly, "pricing.DiscountType(PERCENTAGE)": pricing.Percentage,
+	} {
+		if got := fmt.Sprintf("%#v", v); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
 	}
 }
 

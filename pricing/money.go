@@ -74,6 +74,9 @@ func (m Money) String() string {
 	return m.Amount() + " " + m.currency.Code()
 }
 
+// GoString shows the value in test failures.
+func (m Money) GoString() string { return fmt.Sprintf("pricing.Money(%s)", m) }
+
 // Equal reports whether m and n are the same amount of the same currency, as ==
 // does; go-cmp finds it.
 func (m Money) Equal(n Money) bool { return m == n }

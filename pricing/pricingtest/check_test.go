@@ -207,9 +207,9 @@ func TestATieIsReportedWithThePlaces(t *testing.T) {
 	pricingtest.CheckQuote(&r, cart, pricing.PercentOff(percent), eligible, quote)
 	require.Len(t, r.reports, 2)
 	require.Contains(t, r.reports[0], fmt.Sprintf("tie: line %d has a discount of %d, want %d:", phone, second, first))
-	require.Contains(t, r.reports[0], "in place 1 for 1 spare units")
+	require.Contains(t, r.reports[0], "has rank 1 of the spare units, which are 1")
 	require.Contains(t, r.reports[1], fmt.Sprintf("tie: line %d has a discount of %d, want %d:", phoneAgain, first, second))
-	require.Contains(t, r.reports[1], "in place 2 for 1 spare units")
+	require.Contains(t, r.reports[1], "has rank 2 of the spare units, which are 1")
 }
 
 func TestCheckUnitsReportsSplitsOffTheStep(t *testing.T) {

@@ -29,8 +29,8 @@ func ExampleCheckQuote() {
 	quote.Lines[1].Discount, quote.Lines[1].Total = 1, 999
 	pricingtest.CheckQuote(printer{}, cart, discount, nil, quote)
 	// Output:
-	// tie: line 0 has a discount of 0, want 1: its remainder is 1/2, in place 1 for 1 spare units
-	// tie: line 1 has a discount of 1, want 0: its remainder is 1/2, in place 2 for 1 spare units
+	// tie: line 0 has a discount of 0, want 1: its remainder, 1/2, has rank 1 of the spare units, which are 1
+	// tie: line 1 has a discount of 1, want 0: its remainder, 1/2, has rank 2 of the spare units, which are 1
 }
 
 func ExampleCheckUnits() {
