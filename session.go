@@ -81,20 +81,20 @@ func unfit(err error) error {
 // matter of configuration, such as two clocks.
 func noInput(err error) error {
 	if errors.Is(err, pricing.ErrInvalid) && answered(err) {
-		return refusedSession{err}
+		return sessionRefusedError{err}
 	}
 	return err
 }
 
-// refusedSession matches what the error of the processor matches, except that it is no
+// sessionRefusedError matches what the error of the processor matches, except that it is no
 // malformed input.
-type refusedSession struct{ error }
+type sessionRefusedError struct{ error }
 
-func (r refusedSession) Is(target error) bool {
-	return target != pricing.ErrInvalid && errors.Is(r.error, target) //nolint:errorlint // the target is a sentinel
+func (r sessionRefusedError) Is(target error) bool {
+	return target != pricing.ErrInvalid && errors.Is(r.error, target)
 }
 
-func (r refusedSession) As(target any) bool {
+func (r sessionRefusedError) As(target any) bool {
 	_, input := target.(**pricing.ValidationError)
 	return !input && errors.As(r.error, target)
 }

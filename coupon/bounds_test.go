@@ -166,8 +166,14 @@ func TestMirrorIDs(t *testing.T) {
 		id   string
 		want pricing.FieldCode
 	}{
-		{"", ""}, {"promo_1", ""}, {"a b/ü", ""}, {long, ""},
-		{long + "é", pricing.FieldTooLong}, {"a\x00", pricing.FieldMalformed}, {"a\xff", pricing.FieldMalformed}, {"a\n", pricing.FieldMalformed},
+		{"", ""},
+		{"promo_1", ""},
+		{"a b/ü", ""},
+		{long, ""},
+		{long + "é", pricing.FieldTooLong},
+		{"a\x00", pricing.FieldMalformed},
+		{"a\xff", pricing.FieldMalformed},
+		{"a\n", pricing.FieldMalformed},
 	} {
 		for field, mirror := range map[string]coupon.Mirror{
 			"processorCouponId": {CouponID: test.id, Revision: 1}, "promotionCodeId": {PromotionCodeID: test.id, Revision: 1},
