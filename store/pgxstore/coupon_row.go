@@ -52,9 +52,9 @@ func (r *couponRow) targets() []any {
 		&v.ID, &r.code, &v.Name, &v.Description, &r.discountType, (*zeronull.Text)(&r.percent), (*zeronull.Int8)(&r.amount),
 		&r.currency, &r.appliesTo, &r.plans, &r.devices, &r.accessories, &r.distribution, &r.emails,
 		&v.PointsRequired, (*zeronull.Int8)(&v.Limits.MaxUses), (*zeronull.Int8)(&v.Limits.MaxUsesPerUser), &v.MinPurchase,
-		(*zeronull.Timestamptz)(&v.StartsAt), (*zeronull.Timestamptz)(&v.ExpiresAt), &r.state,
+		(*instantColumn)(&v.StartsAt), (*instantColumn)(&v.ExpiresAt), &r.state,
 		&v.UsedCount, &v.ReservedCount, &v.Mirror.CouponID, &v.Mirror.PromotionCodeID,
-		&v.Mirror.Revision, &v.CreatedAt, &v.UpdatedAt, &v.Revision,
+		&v.Mirror.Revision, (*instantColumn)(&v.CreatedAt), (*instantColumn)(&v.UpdatedAt), &v.Revision,
 	}
 }
 

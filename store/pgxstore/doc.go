@@ -57,7 +57,8 @@
 // The store keeps no state in sessions and works behind a proxy that pools
 // transactions; [Options].QueryExecMode then decides whether statements are
 // prepared. Leave DateStyle at ISO, which is PostgreSQL's default: pgx reads no other in
-// the answers of statements that are not prepared, as searches are not.
+// the answers of statements that are not prepared, as searches are not. TimeZone may be any.
+// The database's encoding is UTF8: no other holds all text that the contract admits.
 //
 // # Errors
 //

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -82,4 +83,15 @@ func SingleVerdict(said ...string) (Verdict, error) {
 	}
 	v, passed, err := singleVerdict(parts)
 	return Verdict{Outcome: v.outcome, Held: v.held, Limits: v.limits, Passed: passed}, err
+}
+
+// ScanInstant reads an instant as PostgreSQL writes it; nil is NULL.
+func ScanInstant(text *string) (time.Time, error) {
+	var v pgtype.Text
+	if text != nil {
+		v = pgtype.Text{String: *text, Valid: true}
+	}
+	at := time.Unix(0, 0)
+	err := (*instantColumn)(&at).ScanText(v)
+	return at, err
 }

@@ -30,7 +30,7 @@ func (r *orderRow) targets() []any {
 		(*zeronull.Text)(&v.ID), (*zeronull.Text)(&v.Key), (*zeronull.Text)(&v.Fingerprint), (*zeronull.Text)(&v.CustomerID),
 		(*zeronull.Text)(&r.state), (*zeronull.Text)(&v.CouponID), (*zeronull.Text)(&v.ReservationID),
 		(*zeronull.Int8)(&v.DiscountAmount), (*zeronull.Text)(&v.SessionID), (*zeronull.Text)(&v.SessionURL),
-		(*zeronull.Timestamptz)(&v.Deadline), (*zeronull.Timestamptz)(&v.CreatedAt), (*zeronull.Timestamptz)(&v.UpdatedAt),
+		(*instantColumn)(&v.Deadline), (*instantColumn)(&v.CreatedAt), (*instantColumn)(&v.UpdatedAt),
 		&r.quote, &r.snapshot, &r.metadata,
 	}
 }

@@ -35,9 +35,9 @@ func (r *redemptionRow) targets() []any {
 		(*zeronull.Text)(&v.ID), (*zeronull.Text)(&v.Key), (*zeronull.Text)(&v.CouponID), (*zeronull.Text)(&v.CustomerID),
 		(*zeronull.Text)(&r.state), (*zeronull.Text)(&r.origin), (*zeronull.Text)(&v.OrderID), (*zeronull.Text)(&v.SessionID),
 		(*zeronull.Int8)(&v.Points), (*zeronull.Text)(&r.pointsState), &r.awaiting, &r.overLimit,
-		(*zeronull.Timestamptz)(&v.Deadline), (*zeronull.Timestamptz)(&v.LeavingUntil),
-		(*zeronull.Timestamptz)(&v.CreatedAt), (*zeronull.Timestamptz)(&v.UpdatedAt),
-		(*zeronull.Timestamptz)(&v.CompletedAt), (*zeronull.Timestamptz)(&v.ReleasedAt),
+		(*instantColumn)(&v.Deadline), (*instantColumn)(&v.LeavingUntil),
+		(*instantColumn)(&v.CreatedAt), (*instantColumn)(&v.UpdatedAt),
+		(*instantColumn)(&v.CompletedAt), (*instantColumn)(&v.ReleasedAt),
 	}
 }
 
