@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"github.com/couponkit/couponkit/store"
 )
 
@@ -363,48 +361,50 @@ var (
 )
 
 // settle gives every job of the batch its answer. When PostgreSQL refuses the
-// whole batch, the halves are run by themselves, so that a bad request fails alone.
-// What the batch has left follows when the others have their answers.
+// whole batch, the halves are run by themselves, so that a bad request fails alone; when
+// it has run out of time, the calls about each coupon are.
 func (g *group[Q, A]) settle(ctx context.Context, batch []*job[Q, A]) error {
 	requests := make([]Q, len(batch))
 	for i, j := range batch {
 		requests[i] = j.request
 	}
 	answers, err := g.run(ctx, requests)
-	if err != nil && len(batch) > 1 && divisible(err) {
+	switch {
+	case err == nil:
+		return g.answer(ctx, batch, answers)
+	case len(batch) > 1 && divisible(err):
 		half := len(batch) / 2
 		return errors.Join(g.settle(ctx, batch[:half]), g.settle(ctx, batch[half:]))
+	case outOfTime(err):
+		if turns := byTurn(batch); len(turns) > 1 {
+			return g.apart(ctx, turns)
+		}
 	}
-	var alone, later []*job[Q, A]
+	refuse(batch, err)
+	return err
+}
+
+// answer gives the jobs of a batch their answers. What the batch has left follows when the
+// others have theirs.
+func (g *group[Q, A]) answer(ctx context.Context, batch []*job[Q, A], answers []answer[A]) error {
+	var alone [][]*job[Q, A]
+	var later []*job[Q, A]
 	for i, j := range batch {
 		switch {
-		case err != nil:
-			j.result.err = err
 		case errors.Is(answers[i].err, errAlone) && len(batch) > 1:
-			alone = append(alone, j)
-			continue
+			alone = append(alone, batch[i:i+1])
 		case errors.Is(answers[i].err, errLater) && len(batch) > 1:
 			later = append(later, j)
-			continue
 		default:
 			j.result = answers[i]
+			close(j.done)
 		}
-		close(j.done)
 	}
-	for i := range alone {
-		err = errors.Join(err, g.settle(ctx, alone[i:i+1]))
-	}
+	err := g.apart(ctx, alone)
 	if len(later) > 0 {
 		err = errors.Join(err, g.settle(ctx, later))
 	}
 	return err
-}
-
-// divisible reports whether a part of the batch may fare better: the server has
-// refused the statement and still answers.
-func divisible(err error) bool {
-	var server *pgconn.PgError
-	return errors.As(err, &server) && server.SeverityUnlocalized != "FATAL" && server.SeverityUnlocalized != "PANIC"
 }
 
 // close refuses new calls and waits for those that are under way.
