@@ -81,7 +81,7 @@ func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.C
 		return store.CouponPage{}, err
 	}
 	if !storable(list.Search) || strings.Contains(list.Search, fieldSeparator) {
-		return store.CouponPage{}, nil
+		return store.CouponPage{}, new(filter).after("c", list.After) // what is no cursor is refused all the same
 	}
 	var page store.CouponPage
 	err = s.snapshot(ctx, func(on session) error {
@@ -160,11 +160,8 @@ func (s *Store) ListRedemptions(ctx context.Context, list store.RedemptionList) 
 	if err != nil {
 		return store.RedemptionPage{}, err
 	}
-	if !storable(list.CouponID, list.CustomerID) {
-		return store.RedemptionPage{}, nil
-	}
 	statements, err := s.redemptionList(list)
-	if err != nil {
+	if err != nil || !storable(list.CouponID, list.CustomerID) {
 		return store.RedemptionPage{}, err
 	}
 	var page store.RedemptionPage

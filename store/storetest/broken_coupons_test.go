@@ -318,6 +318,19 @@ func brokenReaders() map[string]subject {
 				return in.ListCoupons(ctx, list)
 			}}
 		}, []string{"list refuses what is no page"}},
+		"text that nothing has is looked for without a cursor": {func(in store.Store) *faulty {
+			return &faulty{Store: in, listCoupons: func(ctx context.Context, list store.CouponList) (store.CouponPage, error) {
+				if strings.Contains(list.Search, "\x00") {
+					list.After = ""
+				}
+				return in.ListCoupons(ctx, list)
+			}, listRedemptions: func(ctx context.Context, list store.RedemptionList) (store.RedemptionPage, error) {
+				if strings.Contains(list.CouponID+list.CustomerID, "\x00") {
+					list.After = ""
+				}
+				return in.ListRedemptions(ctx, list)
+			}}
+		}, []string{"list refuses what is no page"}},
 		"the search minds the letter case": {searching(func(text, search string) bool {
 			return strings.Contains(text, search)
 		}), []string{"search"}},

@@ -217,12 +217,14 @@ func listRefuses(p *probe) {
 		{After: "%%%"},
 		{After: "a b"},
 		{After: strings.Repeat("A", 2_000)},
+		{After: "x", Search: "a\x00"},
 	} {
 		_, err := p.s.ListCoupons(p.Context(), list)
 		p.fails(err, pricing.ErrInvalid, "ListCoupons(%.99s)", fmt.Sprintf("%+v", list))
 	}
 	for _, list := range []store.RedemptionList{
 		{PageSize: -1}, {PageSize: store.MaxPageSize + 1}, {After: "x"}, {After: "%%%"},
+		{After: "x", CouponID: "a\x00"}, {After: "x", CustomerID: "a\x00"},
 	} {
 		_, err := p.s.ListRedemptions(p.Context(), list)
 		p.fails(err, pricing.ErrInvalid, "ListRedemptions(%+v)", list)
