@@ -58,8 +58,9 @@ func Migrations(in Namespace) ([]Migration, error) {
 }
 
 // SearchIndex returns the script that adds a trigram index for the search over
-// coupons where the extension pg_trgm is installed in the database, and does
-// nothing where it is not. It can be repeated, after the extension was installed.
+// coupons where the extension pg_trgm is installed in the database, in a schema that the
+// role may use, and does nothing where it is not. It can be repeated, after the extension
+// was installed.
 // A namespace that cannot be quoted is a pricing.ErrInvalid.
 func SearchIndex(in Namespace) (string, error) {
 	if err := in.validate(); err != nil {
@@ -75,7 +76,7 @@ DECLARE
     trigram text;
 BEGIN
     SELECT n.nspname INTO trigram FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
-    WHERE e.extname = 'pg_trgm';
+    WHERE e.extname = 'pg_trgm' AND has_schema_privilege(n.oid, 'USAGE');
     IF FOUND THEN
         EXECUTE $statement$CREATE INDEX IF NOT EXISTS {=coupons_search_idx} ON {coupons}
             USING gin (search_text $statement$ || quote_ident(trigram) || '.gin_trgm_ops) WITH (fastupdate = off)';
