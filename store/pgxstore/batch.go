@@ -37,7 +37,8 @@ type BatchOptions struct {
 	// once. 0 is [DefaultBatchWorkers], or half of the pool's connections if that is less:
 	// a pool of six is enough for two batches.
 	Workers int
-	// MaxSize bounds a batch, at most [MaxBatchSize]; 0 is [DefaultBatchSize].
+	// MaxSize bounds a batch, at most [MaxBatchSize]; 0 is [DefaultBatchSize]. Reservations
+	// whose orders are large are in smaller ones: 16 MiB of them, or a larger one alone.
 	MaxSize int
 	// MaxQueue bounds the calls of one kind that wait for a batch; others wait for a
 	// place in the queue, as long as their context lives. 0 is [DefaultBatchQueue].

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/store"
 )
 
 // Group opens the group commit to the tests: requests and answers are numbers.
@@ -62,6 +63,9 @@ func (g *Group) Patience(patience time.Duration) { g.g.patience = patience }
 // before any call.
 func (g *Group) Meanwhile(others func(int) int) { g.g.meanwhile = others }
 
+// Weigh tells how many bytes a request sends. It is set before any call.
+func (g *Group) Weigh(weigh func(int) int) { g.g.weigh = weigh }
+
 // Close ends the group.
 func (g *Group) Close() { g.g.close() }
 
@@ -94,4 +98,13 @@ func ScanInstant(text *string) (time.Time, error) {
 	at := time.Unix(0, 0)
 	err := (*instantColumn)(&at).ScanText(v)
 	return at, err
+}
+
+// ReservationWeight is how many bytes the store takes a reservation to send.
+func ReservationWeight(r store.Reservation) (int, error) {
+	request, err := newReserveRequest(r)
+	if err != nil {
+		return 0, err
+	}
+	return newGroups(new(Store), BatchOptions{}).reserve.weigh(request), nil
 }

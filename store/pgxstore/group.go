@@ -35,6 +35,7 @@ type group[Q, A any] struct {
 	slots     chan struct{}  // one for each call that waits: the bound of the queue
 	working   sync.WaitGroup // counts busy workers
 	meanwhile func(A) int    // what others did at a batch's rows while it was carried out, if answers tell
+	weigh     func(Q) int    // bytes that a request sends, if they can be many
 
 	mu      sync.Mutex
 	busy    map[*worker]bool
@@ -80,6 +81,7 @@ type job[Q, A any] struct {
 	turn    string // jobs of different turns take turns
 	clash   string // jobs of the same clash are never in one batch; "" clashes with none
 	queued  time.Time
+	weight  int  // bytes that the request sends, or 0 for few
 	gone    bool // the caller has left; guarded by the group's lock until taken
 	taken   bool // in a batch; guarded by the group's lock
 	result  answer[A]
@@ -110,6 +112,9 @@ func (g *group[Q, A]) do(ctx context.Context, request Q, turn, clash string) (A,
 		return *new(A), ctx.Err()
 	}
 	j := &job[Q, A]{request: request, turn: turn, clash: clash, queued: time.Now(), done: make(chan struct{})}
+	if g.weigh != nil {
+		j.weight = g.weigh(request)
+	}
 	if err := g.enqueue(j); err != nil {
 		<-g.slots
 		return *new(A), err

@@ -13,6 +13,7 @@ type groups struct {
 func newGroups(s *Store, options BatchOptions) *groups {
 	reserve := newGroup("reserve", options, s.reserveAll)
 	reserve.meanwhile = func(v verdict) int { return v.meanwhile }
+	reserve.weigh = func(r *reserveRequest) int { return r.documents.bytes() }
 	return &groups{
 		reserve:    reserve,
 		settle:     newGroup("settle", options, s.settleAll),

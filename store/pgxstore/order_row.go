@@ -69,6 +69,17 @@ func storedOrder(v store.Order) store.Order {
 // orderDocuments are the parts of an order that are kept as JSON; NULL is nil.
 type orderDocuments struct{ quote, snapshot, metadata *string }
 
+// bytes is how long the documents are.
+func (d orderDocuments) bytes() int {
+	length := 0
+	for _, document := range []*string{d.quote, d.snapshot, d.metadata} {
+		if document != nil {
+			length += len(*document)
+		}
+	}
+	return length
+}
+
 // documents checks the order and writes its documents. What cannot be stored is a
 // [*pricing.ValidationError].
 func documents(o store.Order) (orderDocuments, error) {

@@ -23,14 +23,24 @@ func (q *queue[Q, A]) push(j *job[Q, A]) {
 	q.length++
 }
 
-// take removes the next batch of at most size jobs, in which no two clash, and marks
-// them as taken. None is of the given turns or clashes, which are run. It also removes
+// maxWeight is how many bytes the requests of a batch send, at most, unless one alone sends
+// more. Orders with thousands of lines have megabytes each: many of them in one batch take
+// longer than it may, and PostgreSQL takes no message of a gibibyte, so that the small calls
+// beside them would fail too.
+const maxWeight = 16 << 20
+
+// take removes the next batch of at most size jobs and maxWeight, in which no two clash, and
+// marks them as taken. None is of the given turns or clashes, which are run. It also removes
 // jobs whose caller has left, and returns how many.
 func (q *queue[Q, A]) take(size int, turns, clashes map[string]int) (batch []*job[Q, A], left int) {
 	met := make(map[string]bool)
 	postponed := make(map[string][]*job[Q, A])
+	weight := 0
 	for len(batch) < size && len(q.ring) > 0 {
 		turn := q.ring[0]
+		if turns[turn] == 0 && len(batch) > 0 && weight+q.turns[turn][0].weight > maxWeight {
+			break
+		}
 		q.ring = q.ring[1:]
 		jobs := q.turns[turn]
 		if turns[turn] > 0 {
@@ -49,6 +59,7 @@ func (q *queue[Q, A]) take(size int, turns, clashes map[string]int) (batch []*jo
 		default:
 			j.taken = true
 			met[j.clash] = true
+			weight += j.weight
 			batch = append(batch, j)
 		}
 		if len(jobs) > 0 {
