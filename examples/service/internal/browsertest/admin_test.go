@@ -171,22 +171,81 @@ func TestACouponIsEdited(t *testing.T) {
 	})
 }
 
-// A revision that somebody else has changed is not overwritten.
-func TestAStaleEditIsRefused(t *testing.T) {
+// changedElsewhere lets another administrator change a coupon.
+func (w *world) changedElsewhere(code, patch string) {
+	w.t.Helper()
+	var change coupon.Patch
+	require.NoError(w.t, change.UnmarshalJSON([]byte(patch)))
+	_, err := w.Service.Update(w.t.Context(), w.coupon(code).ID, change)
+	require.NoError(w.t, err)
+}
+
+// A revision that somebody else has changed is not overwritten, and what was typed is not
+// lost: it is saved on top of that change as soon as the administrator knows of it.
+func TestAStaleEditIsRefusedAndRecovered(t *testing.T) {
 	onEveryStore(t, func(w *world) {
 		p := w.administer()
 		p.click(rowOf("SUMMER10") + " [data-action=edit]")
 		p.visible("#f-name")
-		var patch coupon.Patch
-		require.NoError(w.t, patch.UnmarshalJSON([]byte(`{"name":"Somebody else's"}`)))
-		_, err := w.Service.Update(w.t.Context(), w.coupon("SUMMER10").ID, patch)
-		require.NoError(w.t, err)
-		p.fill("#f-name", "Mine")
+		w.changedElsewhere("SUMMER10", `{"name":"Somebody else's","maxUses":77,"appliesTo":"SUBSCRIPTION","planIds":["family"],"expiresAt":"2031-12-31"}`)
+		p.fill("#f-description", "Mine")
+		p.fill("#f-min", "12,50")
+		p.click(radio("appliesTo", "PRODUCT"))
+		p.pick("#f-devices", "watch", "watch")
 		p.click("#save")
 		p.see("#form-error", "changed by somebody else")
-		if got := w.coupon("SUMMER10").Name; got != "Somebody else's" {
-			w.t.Errorf("the name is %q", got)
+		p.see("#form-error", "Save again")
+		if got := w.coupon("SUMMER10"); got.Description == "Mine" {
+			w.t.Errorf("the coupon is %+v", got)
 		}
+		p.hold(`["#f-name", "#f-max-uses", "#f-expires", "#f-description", "#f-min"].map((each) => document.querySelector(each).value).join("|") ===
+			"Somebody else's|77|2031-12-31|Mine|12,50"`)
+		p.visible(`.chip[data-value=watch]`)
+		p.finish("SUMMER10")
+		got := terms(w.t, w.coupon("SUMMER10"))
+		want := maps.Clone(got)
+		maps.Copy(want, map[string]any{
+			"name": "Somebody else's", "maxUses": 77.0, "expiresAt": "2032-01-01T00:00:00Z",
+			"description": "Mine", "minPurchase": "12.50", "appliesTo": "PRODUCT", "planIds": []any{}, "deviceIds": []any{"watch"},
+		})
+		if diff := cmp.Diff(want, got); diff != "" {
+			w.t.Errorf("the coupon (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// What belongs to a scope or a distribution is kept with it.
+func TestAStaleEditKeepsWhatBelongsTogether(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.administer()
+		p.click(rowOf("VIP15") + " [data-action=edit]")
+		p.hold(`document.querySelector("#f-emails").value === "ann@example.org\nben@example.org"`)
+		w.changedElsewhere("VIP15", `{"distribution":"GENERAL","allowedUserEmails":[]}`)
+		p.fill("#f-emails", "cleo@example.org")
+		p.click("#save")
+		p.see("#form-error", "Your entries are kept")
+		p.visible("#f-emails")
+		p.finish("VIP15")
+		got := w.coupon("VIP15")
+		if got.Distribution != coupon.UserSpecific || got.AllowedUserEmails.Len() != 1 {
+			w.t.Errorf("the coupon is %+v", got)
+		}
+	})
+}
+
+// A coupon that cannot be had at that moment, or any more, says so in the form.
+func TestAStaleEditOfADeletedCouponSaysSo(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.administer()
+		p.click(rowOf("SUMMER10") + " [data-action=edit]")
+		p.fill("#f-name", "Mine")
+		id := w.coupon("SUMMER10").ID
+		w.changedElsewhere("SUMMER10", `{"name":"Somebody else's"}`)
+		p.eval(fmt.Sprintf(`{ const real = fetch; fetch = (path, init) => real(path === "/admin/coupon/%s" && init.method === "GET" ? "/admin/coupon/none" : path, init) }`, id), nil)
+		p.click("#save")
+		p.see("#form-error", "does not exist")
+		p.hold(`document.querySelector("#f-name").value === "Mine"`)
+		p.hold(`document.querySelector("#save").getAttribute("aria-disabled") === "false"`)
 	})
 }
 

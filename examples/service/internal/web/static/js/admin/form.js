@@ -245,7 +245,8 @@ async function save() {
     if (open()) dialog.close(); // which gives the focus back to what the table is about to replace
     onSaved(coupon, created);
   } catch (error) {
-    if (open()) showProblem(error);
+    if (open() && error.code === "stale_revision") await catchUp(open);
+    else if (open()) showProblem(error);
     else toast([foreign(code), ` was not saved. ${error.message}`], "danger"); // the form was closed meanwhile
   } finally {
     if (mine === opened) setBusy(false);
@@ -267,6 +268,37 @@ async function update() {
   if (Object.keys(changed).length === 0) return editing;
   return patch(`/admin/coupon/${encodeURIComponent(editing.id)}`, { ...changed, revision: editing.revision });
 }
+
+// leads are the fields that decide whether another one is used: who has changed that one
+// has meant it for the scope or the distribution that he saw.
+const leads = { planIds: "appliesTo", deviceIds: "appliesTo", accessoryIds: "appliesTo", allowedUserEmails: "distribution", pointsRequired: "distribution" };
+
+// catchUp puts what somebody else has stored since into the fields that were not touched
+// here, so that the next attempt is one on the coupon as it is now.
+async function catchUp(open) {
+  let current;
+  try {
+    current = await get(`/admin/coupon/${encodeURIComponent(editing.id)}`);
+  } catch (error) {
+    if (open()) showProblem(error);
+    return;
+  }
+  const names = await itemNames();
+  if (!open()) return;
+  const touched = Object.keys(changes(editing, terms()));
+  const kept = new Set(touched.flatMap((name) => [name, leads[name] ?? name]));
+  const typed = [...kept].map((name) => [name, pickers[name]?.items() ?? inputs[name].value]);
+  editing = current;
+  fill(editing, names);
+  for (const [name, value] of typed) {
+    if (pickers[name]) pickers[name].set(value);
+    else inputs[name].value = value;
+  }
+  showFields();
+  showFormError(staleText);
+}
+
+const staleText = "The coupon was changed by somebody else meanwhile. Your entries are kept, and the other fields show what is stored now. Save again to apply yours.";
 
 function setBusy(on) {
   busy = on;

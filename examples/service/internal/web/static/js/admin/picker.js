@@ -5,7 +5,8 @@ import { debounce, el, icon } from "../dom.js";
 
 const nouns = { plan: "plans", device: "devices", accessory: "accessories" };
 
-// picker fills a host element and returns {value, set, clear}.
+// picker fills a host element and returns {value, items, set}: the IDs that are chosen,
+// the same with their names, and what chooses others.
 function picker(host) {
   const kind = host.dataset.picker;
   const id = host.dataset.id;
@@ -127,6 +128,7 @@ function picker(host) {
 
   return {
     value: () => chosen.map((item) => item.id),
+    items: () => chosen,
     set(items) {
       chosen = items;
       input.value = "";
