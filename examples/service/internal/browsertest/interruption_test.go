@@ -332,3 +332,51 @@ func TestAPriceThatCouldNotBeHadIsAskedForAgain(t *testing.T) {
 		}
 	})
 }
+
+// Whoever closes the dialog while the payment is being prepared does not want to pay:
+// he stays where he is, also when he looks at something else by then.
+func TestAClosedCheckoutLeadsToNoPayment(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.as(ann)
+		for _, flow := range []struct{ page, first, next string }{
+			{"/plans", "[data-item=plus] button", "[data-item=family] button"},
+			{"/accessories", "[data-item=watch] [data-action=buy]", "[data-item=earbuds] [data-action=buy]"},
+		} {
+			for _, reopened := range []bool{false, true} {
+				p.visit(flow.page)
+				p.eval(`{ const real = fetch; fetch = async (path, init) => {
+					const answer = await real(path, init);
+					if (path === "/payment/payment-link") setTimeout(() => document.body.dataset.prepared = answer.status, 50);
+					return answer;
+				} }`, nil)
+				p.click(flow.first)
+				p.visible("#checkout [data-total=total]")
+				p.must(p.Hold("/payment/payment-link"))
+				p.click("#pay-now")
+				p.see("#pay-now", "One moment")
+				p.click("#checkout-dialog [data-close]")
+				p.gone("#checkout-dialog")
+				if reopened {
+					p.click(flow.next)
+					p.visible("#checkout [data-total=total]")
+				}
+				p.must(p.Release())
+				p.hold(`document.body.dataset.prepared === "201"`)
+				p.hold(fmt.Sprintf(`location.pathname === %q`, flow.page))
+			}
+		}
+		p.click("#pay-now") // of the one that is open
+		p.see("#total", "EUR")
+	})
+}
+
+// An address that is no text is that of no order.
+func TestAnOrderOfAnyAddressIsLookedFor(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.as(ann)
+		for _, path := range []string{"/orders/%ff", "/orders/%25", "/orders/none%20here"} {
+			p.visit(path)
+			p.see("#state", "There is no such order")
+		}
+	})
+}

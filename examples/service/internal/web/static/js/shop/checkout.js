@@ -104,6 +104,10 @@ function checkout(host, options) {
       error.status === 401 && el("a", { href: signInAddress() }, "Sign in"), again && passing && retry(again)));
   }
 
+  // wanted tells whether this checkout is still shown: whoever has closed its dialog, or
+  // opened it for something else since, does not want to pay any more.
+  const wanted = () => payButton.isConnected && host.closest("dialog")?.open !== false;
+
   // pay repeats the same key for the same request, so that a second try after a lost
   // answer cannot buy twice.
   async function pay() {
@@ -116,7 +120,7 @@ function checkout(host, options) {
     if (attempt.body !== body) attempt = { key: newKey(), body };
     try {
       const { url } = await options.pay(state, attempt.key);
-      location.assign(url);
+      if (wanted()) location.assign(url);
     } catch (error) {
       if (error instanceof ApiError && error.status !== 0 && error.status < 500) attempt = { key: "", body: "" };
       await refused(error);
