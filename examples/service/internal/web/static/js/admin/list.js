@@ -134,8 +134,11 @@ function showPager() {
   const pages = Math.max(1, Math.ceil(total / query.pageSize));
   byId("pager").hidden = total <= 10;
   byId("page-label").textContent = atLeast ? `Page ${query.page}` : `Page ${query.page} of ${pages}`;
-  byId("previous").disabled = query.page <= 1;
-  byId("next").disabled = query.page >= pages;
+  const [previous, next, focused] = [byId("previous"), byId("next"), document.activeElement];
+  previous.disabled = query.page <= 1;
+  next.disabled = query.page >= pages;
+  if (focused === next && next.disabled) previous.focus();
+  if (focused === previous && previous.disabled) next.focus();
 }
 
 // newest returns the version of a coupon that the table shows when it is newer: an edit

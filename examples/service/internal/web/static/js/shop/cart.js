@@ -38,29 +38,35 @@ function open(shop) {
 
 function refresh() {
   const empty = basket.count() === 0;
+  const left = empty && byId("cart").contains(document.activeElement);
   byId("cart").hidden = empty;
   byId("state").hidden = !empty;
   if (empty) showState(byId("state"), "The cart is empty", "Devices and accessories that you add appear here.", el("a", { class: "button button-primary", href: "/accessories" }, "Look around"));
-  else summary.requote();
+  if (left) byId("state").querySelector("a").focus(); // the line that had the focus is gone
+  if (!empty) summary.requote();
 }
 
-// showLines shows the lines of a quote with buttons for their quantities.
+// showLines shows the lines of a quote with buttons for their quantities. The focus stays
+// on its button, or goes to the line that follows the one that was taken out.
 function showLines(quote) {
   const focused = document.activeElement?.dataset?.focus;
+  const place = [...byId("lines").children].findIndex((each) => each.contains(document.activeElement));
   const lines = quote.lines.filter((line) => line.kind !== "shipping");
   byId("lines").replaceChildren(...lines.map((line) => item(line, quote.currency)));
-  if (focused) document.querySelector(`[data-focus="${CSS.escape(focused)}"]`)?.focus();
+  if (!focused) return;
+  const again = document.querySelector(`[data-focus="${CSS.escape(focused)}"]`);
+  (again ?? byId("lines").children[Math.min(place, lines.length - 1)])?.focus();
 }
 
 function item(line, currency) {
   const name = names.get(`${line.kind} ${line.itemId}`) ?? line.itemId;
   const change = (how, ...by) => () => how(line.kind, line.itemId, ...by);
   const button = (label, text, by) => el("button", { type: "button", "aria-label": `${label} ${name}`, "data-focus": `${label} ${line.kind} ${line.itemId}`, onclick: change(basket.step, by) }, text);
-  return el("li", { class: "line", "data-line": line.id, "data-item": line.itemId },
+  return el("li", { class: "line", tabindex: "-1", "data-focus": `Line: ${line.kind} ${line.itemId}`, "data-line": line.id, "data-item": line.itemId },
     el("span", { class: "line-name" }, name), linePrice(line, currency),
     el("span", { class: "line-meta" },
       el("span", { class: "stepper" }, button("One less:", "−", -1), el("output", { "aria-label": `Quantity of ${name}` }, String(line.quantity)), button("One more:", "+", 1)),
-      el("button", { class: "link-button", type: "button", "aria-label": `Remove ${name}`, onclick: change(basket.remove) }, "Remove")),
+      el("button", { class: "link-button", type: "button", "aria-label": `Remove ${name}`, "data-focus": `Remove: ${line.kind} ${line.itemId}`, onclick: change(basket.remove) }, "Remove")),
     lineDiscount(line, currency));
 }
 

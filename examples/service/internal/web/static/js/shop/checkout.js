@@ -125,6 +125,7 @@ function checkout(host, options) {
       if (error instanceof ApiError && error.status !== 0 && error.status < 500) attempt = { key: "", body: "" };
       await refused(error);
       payButton.textContent = "Continue to payment";
+      if (document.activeElement === document.body) payButton.focus(); // which it has lost while it was disabled
     }
   }
 

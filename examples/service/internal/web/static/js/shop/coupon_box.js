@@ -16,19 +16,28 @@ function couponBox(host, currency, changed) {
   const button = el("button", { class: "button", type: "submit", id: "apply-coupon" }, "Apply");
   const form = el("form", { class: "field", novalidate: true, onsubmit: submit },
     el("label", { for: "coupon-code" }, "Coupon"), el("div", { class: "with-button" }, input, button));
-  const chip = el("div", { hidden: true });
+  const chip = el("div", { role: "status", hidden: true });
   const reasons = el("div", { id: "coupon-message", role: "alert" });
   host.replaceChildren(el("div", { class: "coupon-box" }, form, chip, reasons));
 
   async function submit(event) {
     event.preventDefault();
-    if (button.disabled) return;
-    button.disabled = true;
+    if (button.getAttribute("aria-disabled") === "true") return;
+    button.setAttribute("aria-disabled", "true"); // one that is disabled would lose the focus
     try {
       await apply(input.value.trim());
     } finally {
-      button.disabled = false;
+      button.removeAttribute("aria-disabled");
+      settle();
     }
+  }
+
+  // settle gives the focus to what comes next, unless the customer has gone on elsewhere:
+  // the form that he came from is hidden once a coupon is there.
+  function settle() {
+    const at = document.activeElement;
+    if (at !== document.body && !form.contains(at) && at.checkVisibility()) return;
+    (chip.hidden ? input : chip.querySelector("button")).focus();
   }
 
   async function apply(code) {
@@ -60,7 +69,8 @@ function couponBox(host, currency, changed) {
   }
 
   async function redeem(code, exchange) {
-    exchange.disabled = true;
+    if (exchange.getAttribute("aria-disabled") === "true") return;
+    exchange.setAttribute("aria-disabled", "true");
     try {
       await post(`/points/redeem/${segment(code)}`);
       await Promise.all([apply(code), refreshPoints()]);
@@ -68,6 +78,7 @@ function couponBox(host, currency, changed) {
       const closed = error instanceof ApiError && error.code === "points_not_redeemed";
       refuse([{ code: closed ? "insufficient_points" : error.code, text: error.message, params: error.params }], code);
     }
+    settle();
   }
 
   function clearMessage() {
@@ -90,10 +101,13 @@ function couponBox(host, currency, changed) {
     form.hidden = terms !== null;
     chip.hidden = terms === null;
     if (terms === null) return;
+    const words = el("div", {}, el("strong", { id: "coupon-name" }, foreign(terms.code)), el("small", {}, rejections.length > 0 ? "Not applied" : `${discount(terms)} off`));
+    if (chip.firstElementChild?.isEqualNode(words)) return; // every quote would be announced, and take the focus from the button
+    const focused = chip.contains(document.activeElement);
     chip.className = rejections.length > 0 ? "coupon-applied refused" : "coupon-applied";
-    chip.replaceChildren(
-      el("div", {}, el("strong", { id: "coupon-name" }, foreign(terms.code)), el("small", {}, rejections.length > 0 ? "Not applied" : `${discount(terms)} off`)),
+    chip.replaceChildren(words,
       el("button", { class: "button button-icon", type: "button", id: "remove-coupon", "aria-label": `Remove coupon ${terms.code}`, onclick: forget }, icon("close")));
+    if (focused) chip.querySelector("button").focus();
   }
 
   return {
