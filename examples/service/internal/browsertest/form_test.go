@@ -115,7 +115,7 @@ func TestErrorsAreShownAtTheirFields(t *testing.T) {
 		p.fault("name", "Enter a name.")
 		p.fault("discountValue", "Enter a number greater than 0.")
 		p.hold(`document.activeElement.id === "f-code"`)
-		p.hold(`document.querySelector("#f-code").getAttribute("aria-describedby") === "error-code"`)
+		p.hold(`document.querySelector("#f-code").getAttribute("aria-describedby") === "error-code f-code-hint"`)
 
 		p.fill("#f-code", "summer10") // is taken
 		p.fill("#f-name", "Again")
@@ -259,5 +259,50 @@ func TestANumberThatIsTooLargeIsRefused(t *testing.T) {
 		p.fill("#f-max-uses", "9007199254740991")
 		p.finish("LARGE")
 		require.EqualValues(w.t, 9007199254740991, w.coupon("LARGE").Limits.MaxUses)
+	})
+}
+
+// described is what an element is described by, as text.
+const described = `(element) => (element.getAttribute("aria-describedby") ?? "").split(" ").map((id) => document.getElementById(id)?.innerText ?? id).join(" / ")`
+
+// Every hint belongs to its field for those who hear the form, also beside a fault and
+// after it.
+func TestEveryHintBelongsToItsField(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.administer()
+		p.click("#new-coupon")
+		p.visible("#f-code")
+		hinted := `[...document.querySelectorAll("#coupon-form .hint")].filter((hint) =>
+			!hint.closest("[data-field]").matches("[aria-describedby~=" + hint.id + "]") &&
+			!hint.closest("[data-field]").querySelector("[aria-describedby~=" + hint.id + "]")).length === 0`
+		p.hold(hinted)
+		p.click("#save")
+		p.fault("discountValue", "Enter a number")
+		p.hold(hinted)
+		p.hold(fmt.Sprintf(`(%s)(document.querySelector("#f-value")) === "Enter a number greater than 0. / More than 0, at most 100."`, described))
+		p.fill("#f-value", "10")
+		p.gone("[data-field=discountValue] .field-error")
+		p.hold(fmt.Sprintf(`(%s)(document.querySelector("#f-value")) === "More than 0, at most 100."`, described))
+		p.hold(hinted)
+	})
+}
+
+// A fault of a choice is at the choice that was made, which the next key must not change.
+func TestAFaultOfAChoiceIsAtWhatWasChosen(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.administer()
+		p.begin("CHOSEN", "PERCENTAGE", "10")
+		p.click(radio("appliesTo", "SPECIFIC"))
+		p.click("#save")
+		p.fault("appliesTo", "Select at least one plan, device or accessory.")
+		p.focused(radio("appliesTo", "SPECIFIC"))
+		p.hold(fmt.Sprintf(`(%s)(document.activeElement) === "Select at least one plan, device or accessory."`, described))
+		p.press(" ")
+		p.visible("[data-field=planIds]")
+		p.hold(`document.querySelector("[name=appliesTo]:checked").value === "SPECIFIC"`)
+		p.click(radio("appliesTo", "ALL"))
+		p.finish("CHOSEN")
+		p.click("#new-coupon")
+		p.hold(`document.querySelectorAll("#coupon-form [aria-invalid]").length === 0`)
 	})
 }

@@ -2,6 +2,7 @@
 // shown, what is checked before it is sent, and where the server's answers appear.
 import { get, patch, post } from "../api.js";
 import { byId, el, foreign } from "../dom.js";
+import * as fields from "../fields.js";
 import { lastDay, symbol } from "../format.js";
 import { toast } from "../shell.js";
 import * as emails from "./emails.js";
@@ -164,7 +165,7 @@ const noGroups = "Leave the thousands separator out: 1000 or 1000.00.";
 // check returns the faults that need no server, by field.
 function check() {
   const faults = {};
-  const shown = (name) => !form.querySelector(`[data-field="${name}"]`).hidden;
+  const shown = (name) => !fields.fieldOf(form, name).hidden;
   const positive = (text) => /^\d+$/.test(text.trim()) && Number(text) > 0;
   const tooLarge = (text) => positive(text) && !Number.isSafeInteger(Number(text)); // it would be sent rounded
   if (!editing) {
@@ -200,7 +201,7 @@ function check() {
 function terms() {
   const distribution = inputs.distribution.value;
   const wholeOrNull = (text) => (text.trim() === "" ? null : Number(text));
-  const selected = (name) => (form.querySelector(`[data-field="${name}"]`).hidden ? [] : pickers[name].value());
+  const selected = (name) => (fields.fieldOf(form, name).hidden ? [] : pickers[name].value());
   return {
     name: inputs.name.value.trim(),
     description: inputs.description.value.trim(),
@@ -312,7 +313,7 @@ function showProblem(error) {
   const lists = {}; // read once: thousands of addresses may be refused
   for (const { field, message } of error.errors ?? []) {
     const [, name, index] = /^([^[.]+)(?:\[(\d+)\])?/.exec(field) ?? [];
-    if (!form.querySelector(`[data-field="${name}"]`)) {
+    if (!fields.fieldOf(form, name)) {
       rest.push(`${field}: ${message}`);
       continue;
     }
@@ -331,27 +332,8 @@ function entries(name) {
   return name === "allowedUserEmails" ? emails.split(inputs.allowedUserEmails.value) : pickers[name]?.value() ?? [];
 }
 
-function showFaults(faults) {
-  for (const [name, text] of Object.entries(faults)) showError(name, text);
-  const first = form.querySelector('[aria-invalid="true"]');
-  first?.focus();
-  first?.closest("[data-field]").scrollIntoView({ block: "nearest" });
-}
-
-// showError shows a text, or a list of texts and elements, at a field; empty takes it away.
-function showError(name, text) {
-  const field = form.querySelector(`[data-field="${name}"]`);
-  const control = field.querySelector(".input, .textarea, [role=combobox], input");
-  field.querySelector(".field-error")?.remove();
-  control.removeAttribute("aria-invalid");
-  control.removeAttribute("aria-describedby");
-  if (text.length === 0) return;
-  const id = `error-${name}`;
-  const texts = [text].flat();
-  field.append(el("div", { class: "field-error", id }, texts.length === 1 ? texts[0] : el("ul", {}, ...texts.map((each) => el("li", {}, each)))));
-  control.setAttribute("aria-invalid", "true");
-  control.setAttribute("aria-describedby", id);
-}
+const showFaults = (faults) => fields.showFaults(form, faults);
+const showError = (name, text) => fields.showError(form, name, text);
 
 function showFormError(text) {
   byId("form-error").textContent = text;
@@ -361,7 +343,7 @@ function showFormError(text) {
 
 function clearErrors() {
   byId("form-error").hidden = true;
-  for (const field of form.querySelectorAll("[data-field]")) showError(field.dataset.field, "");
+  fields.clearErrors(form);
 }
 
 export { openForm };
