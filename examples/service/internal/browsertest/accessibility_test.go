@@ -72,7 +72,7 @@ func situations() []situation {
 		{"sign-in with an error", "", func(p page) {
 			p.visit("/login")
 			p.click("[type=submit]")
-			p.visible("#form-error")
+			p.visible(".field-error")
 		}},
 		{"plans", ann, func(p page) { p.visit("/plans"); p.visible("[data-item=plus]") }},
 		{"plan checkout", ann, func(p page) {

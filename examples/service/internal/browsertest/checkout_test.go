@@ -253,6 +253,30 @@ func TestSigningInLeadsBack(t *testing.T) {
 	})
 }
 
+// What is missing is said at its field, and no longer than it is missing.
+func TestASignInNamesWhatIsMissing(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.visitor()
+		p.visit("/login")
+		p.click("#login-form [type=submit]")
+		p.fault("email", "An e-mail address is required.")
+		p.fault("password", "A password is required.")
+		p.gone("#form-error")
+		p.focused("#email[aria-invalid=true][aria-describedby=error-email]")
+		p.fill("#email", "ann@example.org")
+		p.click("#login-form [type=submit]")
+		p.gone("[data-field=email] .field-error")
+		p.fault("password", "A password is required.")
+		p.focused("#password")
+		p.fill("#password", "wrong")
+		p.click("#login-form [type=submit]")
+		p.see("#form-error", "The e-mail address or the password is wrong.")
+		p.gone(".field-error")
+		p.signIn("ann")
+		p.see("#account-name", "Ann Archer")
+	})
+}
+
 func TestCustomersDoNotAdminister(t *testing.T) {
 	onEveryStore(t, func(w *world) {
 		p := w.as(ann)

@@ -119,7 +119,7 @@ func TestSigningInNeverLeadsToAnotherSite(t *testing.T) {
 		p := w.visitor()
 		for _, next := range []string{
 			"//evil.example/", "/.//evil.example/", "/..//evil.example/", "https://evil.example/", `/\evil.example/`, `/.\/evil.example`,
-			"javascript:document.title='taken'", "/%09/evil.example", "data:text/html,taken", "/login?next=//evil.example/",
+			"javascript:document.title='taken'", "/%09/evil.example", "data:text/html,taken", "blob:" + w.URL + "/taken", "filesystem:" + w.URL + "/temporary/taken", "/login?next=//evil.example/",
 			"//", "http://[",
 		} {
 			p.visit("/login")
