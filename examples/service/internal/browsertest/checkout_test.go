@@ -149,10 +149,24 @@ func TestAnExpiredSessionGivesPlaceAndPointsBack(t *testing.T) {
 		w.expectUses("POINTS25", uses{Reserved: 1})
 		p.click("#expire")
 		p.orderIs("cancelled")
+		p.see("#order-state", "Your coupon and points are free again.")
 		p.see("#account-points", "1,500 points")
 		w.expectUses("POINTS25", uses{})
 		p.visit("/cart") // nothing was bought
 		p.see("[data-total=total]", "€99.00")
+	})
+}
+
+// An order without a coupon has none to give back.
+func TestAnOrderWithoutACouponFreesNone(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.as(ann)
+		p.fillCart(earbuds())
+		p.toPayment("99.00 EUR")
+		p.click("#expire")
+		p.orderIs("cancelled")
+		p.see("#order-state", "nothing was charged.")
+		p.hold(`!document.querySelector("#order-state").innerText.includes("coupon")`)
 	})
 }
 

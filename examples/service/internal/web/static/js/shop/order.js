@@ -14,7 +14,7 @@ const states = {
   open: ["clock", "", "Waiting for the payment", "This page shows the result as soon as the payment processor has reported it."],
   awaiting_payment: ["clock", "", "The payment is on its way", "Your bank transfer was started. The order is complete when it arrives."],
   paid: ["check", "is-good", "Paid", "Thank you. Your payment has arrived."],
-  cancelled: ["close", "is-bad", "Not paid", "The payment was not made and nothing was charged. Your coupon and points are free again."],
+  cancelled: ["close", "is-bad", "Not paid", "The payment was not made and nothing was charged."],
 };
 
 const user = await start();
@@ -70,9 +70,10 @@ function show(order) {
 
 function showOrderState(order) {
   const [sign, kind, title, text] = states[order.state] ?? ["clock", "", order.state, ""];
+  const freed = order.state === "cancelled" && order.coupon ? " Your coupon and points are free again." : "";
   const host = byId("order-state");
   host.dataset.state = order.state;
   host.replaceChildren(el("span", { class: `order-mark ${kind}` }, icon(sign)),
-    el("div", {}, el("h2", {}, title), el("p", { class: "muted" }, text),
+    el("div", {}, el("h2", {}, title), el("p", { class: "muted" }, text + freed),
       order.state === "open" && order.paymentUrl && el("p", {}, el("a", { href: order.paymentUrl, id: "resume" }, "Go back to the payment page"))));
 }
