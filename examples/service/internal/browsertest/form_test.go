@@ -67,21 +67,55 @@ func TestTheFormNamesTheCouponsCurrency(t *testing.T) {
 	})
 }
 
-// A comma may be a decimal point, but 1,000 is not 1.
+// A comma may be a decimal point, but neither 1,000 nor 1.000 is 1.
 func TestThousandsAreNotTakenForDecimals(t *testing.T) {
 	onEveryStore(t, func(w *world) {
 		p := w.administer()
-		p.begin("COMMA", "FIXED_AMOUNT", "1,000")
-		p.fill("#f-min", "12,000")
-		p.click("#save")
-		p.fault("discountValue", "thousands separator")
-		p.fault("minPurchase", "thousands separator")
+		p.begin("COMMA", "FIXED_AMOUNT", "")
+		for _, amounts := range [][2]string{{"1,000", "12,000"}, {"1.000", "12.000"}, {"1.000.000", "1,000,000"}} {
+			p.fill("#f-value", amounts[0])
+			p.fill("#f-min", amounts[1])
+			p.click("#save")
+			p.fault("discountValue", "thousands separator")
+			p.fault("minPurchase", "thousands separator")
+			p.fill("#f-value", "10")
+			p.fill("#f-min", "10.0051")
+			p.click("#save")
+			p.gone("[data-field=discountValue] .field-error")
+			p.fault("minPurchase", "decimal")
+		}
 		p.fill("#f-value", "12,50")
 		p.fill("#f-min", "20,5")
 		p.finish("COMMA")
 		c := w.coupon("COMMA")
 		require.EqualValues(w.t, 12_50, c.Discount.Amount().Minor())
 		require.EqualValues(w.t, 20_50, c.MinPurchase)
+	})
+}
+
+// In a currency with three decimals 1.000 is an amount, and percentages have no thousands.
+func TestThreeDecimalsAreNotTakenForThousands(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		w.create(coupon.Draft{Code: "DINAR", Name: "In dinars", Currency: "KWD", DiscountType: pricing.FixedAmount, DiscountValue: decimal.NewFromInt(2)})
+		p := w.administer()
+		p.click(rowOf("DINAR") + " [data-action=edit]")
+		p.fill("#f-min", "1.000")
+		p.finish("DINAR")
+		require.EqualValues(w.t, 1_000, w.coupon("DINAR").MinPurchase)
+		p.begin("EIGHTH", "PERCENTAGE", "12.500")
+		p.finish("EIGHTH")
+	})
+}
+
+// A coupon that is over before it begins is not said to be ready.
+func TestACouponThatHasExpiredIsNotReady(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.administer()
+		p.begin("PAST", "PERCENTAGE", "10")
+		p.eval(`document.querySelector("#f-expires").value = "2020-01-01"`, nil)
+		p.finish("PAST")
+		p.see("#toasts", "PAST was created, and has expired already.")
+		p.see(rowOf("PAST"), "Expired 1 Jan 2020")
 	})
 }
 
@@ -133,7 +167,7 @@ func TestErrorsAreShownAtTheirFields(t *testing.T) {
 		p.click(radio("appliesTo", "ALL"))
 		p.click(radio("distribution", "GENERAL"))
 		p.fill("#f-max-uses", "")
-		p.fill("#f-min", "1.005") // the server's rule: at most the currency's decimals
+		p.fill("#f-min", "1.0051") // the server's rule: at most the currency's decimals
 		p.click("#save")
 		p.visible("[data-field=minPurchase] .field-error")
 		p.fill("#f-min", "")

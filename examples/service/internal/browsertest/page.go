@@ -62,6 +62,12 @@ func (t *Tab) Dark(on bool) error {
 	return err
 }
 
+// Zone lets the system be in a time zone; empty is its own.
+func (t *Tab) Zone(name string) error {
+	_, err := chromedp.Call(t.ctx, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: name})
+	return err
+}
+
 // Empty forgets everything: what the service has stored in the tab, cookies, where it
 // has been, and how it looks.
 func (t *Tab) Empty() error {
@@ -72,6 +78,9 @@ func (t *Tab) Empty() error {
 		return err
 	}
 	if err := t.do(chromedp.Navigate("about:blank"), chromedp.ResetViewport()); err != nil {
+		return err
+	}
+	if err := t.Zone(""); err != nil {
 		return err
 	}
 	if _, err := chromedp.Call(t.ctx, page.ResetNavigationHistory, cdp.Empty{}); err != nil {

@@ -27,11 +27,18 @@ const number = (value) => new Intl.NumberFormat("en").format(value);
 // the service reads dates.
 const day = (instant) => new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric", timeZone: "UTC" }).format(new Date(instant));
 
-const moment = (instant) => new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" }).format(new Date(instant));
+// moment shows an instant in the same location, and names it.
+const moment = (instant) => new Intl.DateTimeFormat("en-GB", {
+  day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", timeZone: "UTC", timeZoneName: "short",
+}).format(new Date(instant));
 
 // lastDay is the last day on which a coupon is valid, as YYYY-MM-DD: expiresAt is
 // the first instant at which it no longer is.
 const lastDay = (expiresAt) => (expiresAt ? new Date(new Date(expiresAt).getTime() - 1).toISOString().slice(0, 10) : "");
+
+// expired and waits tell whether the time of a coupon is over, or has not come.
+const expired = (coupon) => Boolean(coupon.expiresAt) && new Date(coupon.expiresAt) <= new Date();
+const waits = (coupon) => Boolean(coupon.startsAt) && new Date(coupon.startsAt) > new Date();
 
 // plural counts things; atLeast says that there are more.
 const plural = (count, one, many, atLeast = false) => `${number(count)}${atLeast ? "+" : ""} ${count === 1 ? one : many}`;
@@ -39,4 +46,4 @@ const plural = (count, one, many, atLeast = false) => `${number(count)}${atLeast
 const intervals = { month: "a month", monthly: "a month", year: "a year", yearly: "a year" };
 const interval = (name) => intervals[name] ?? "";
 
-export { day, discount, interval, isZero, lastDay, moment, money, number, plural, symbol, trimmed };
+export { day, discount, expired, interval, isZero, lastDay, moment, money, number, plural, symbol, trimmed, waits };

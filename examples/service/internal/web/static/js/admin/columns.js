@@ -1,6 +1,6 @@
 // The columns of the table of coupons: how a coupon is shown and sorted.
 import { el, foreign, icon } from "../dom.js";
-import { day, discount, lastDay, number } from "../format.js";
+import { day, discount, expired, lastDay, number, waits } from "../format.js";
 
 const scopes = { ALL: "Everything", SUBSCRIPTION: "Subscriptions", PRODUCT: "Products", SPECIFIC: "Specific items" };
 
@@ -17,7 +17,7 @@ function row(coupon, handlers) {
     cell("Scope", "", el("div", {}, scopes[coupon.appliesTo] ?? coupon.appliesTo), selection(coupon)),
     cell("Usage", "cell-usage", usage(coupon)),
     cell("Points", "", coupon.pointsRequired ? number(coupon.pointsRequired) : el("span", { class: "muted" }, "None")),
-    cell("Expiry", "nowrap", expiry(coupon)),
+    cell("Expiry", "nowrap", expiry(coupon), start(coupon)),
     cell("Status", "", toggle(coupon, handlers.toggle)),
     cell(null, "cell-actions", ...actions(coupon, handlers)));
 }
@@ -50,8 +50,11 @@ function usage(coupon) {
 function expiry(coupon) {
   if (!coupon.expiresAt) return el("span", { class: "muted" }, "Never");
   const shown = day(lastDay(coupon.expiresAt));
-  return new Date(coupon.expiresAt) <= new Date() ? el("span", { class: "badge badge-danger" }, `Expired ${shown}`) : shown;
+  return expired(coupon) ? el("span", { class: "badge badge-danger" }, `Expired ${shown}`) : shown;
 }
+
+// start is when a coupon begins to be valid, as long as it is not.
+const start = (coupon) => waits(coupon) && el("div", {}, el("span", { class: "badge badge-notice" }, `Starts ${day(coupon.startsAt)}`));
 
 function toggle(coupon, onToggle) {
   return el("button", {

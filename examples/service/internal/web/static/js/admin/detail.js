@@ -25,8 +25,9 @@ function turnAway() {
 async function show() {
   byId("state").hidden = true;
   try {
-    const [coupon, usage] = await Promise.all([get(`/admin/coupon/${id}`), get(`/admin/coupon/${id}/usage`)]);
-    showCoupon(coupon);
+    const [coupon, usage] = await Promise.all([existing(), get(`/admin/coupon/${id}/usage`)]);
+    if (coupon) showCoupon(coupon);
+    else showDeleted();
     byId("content").hidden = false;
     showChart(usage.days);
     byId("usage-partial").hidden = usage.complete;
@@ -37,6 +38,24 @@ async function show() {
     showState(byId("state"), "The coupon could not be loaded", error.message, remedy(error, show));
   }
   byId("loading")?.remove();
+}
+
+// existing returns the coupon, null when there is none any more. The uses of one that was
+// deleted are kept; one that never was has none, and the API does not find them.
+async function existing() {
+  try {
+    return await get(`/admin/coupon/${id}`);
+  } catch (error) {
+    if (error.status === 404) return null;
+    throw error;
+  }
+}
+
+function showDeleted() {
+  document.title = "Deleted coupon · couponkit";
+  byId("title").textContent = "Deleted coupon";
+  byId("subtitle").textContent = "What it was used for is kept.";
+  byId("facts").hidden = true;
 }
 
 // showChart draws the chart in the width that there is, again when that changes.
@@ -65,6 +84,7 @@ function showCoupon(coupon) {
     ["Reserved", number(coupon.reservedCount)],
     ["Per customer", limit(coupon.maxUsesPerUser)],
     ["Min purchase", coupon.minPurchase ? money(coupon.minPurchase, coupon.currency) : "None"],
+    ["Start", coupon.startsAt ? day(coupon.startsAt) : "At once"],
     ["Expiry", coupon.expiresAt ? day(lastDay(coupon.expiresAt)) : "Never"],
     ["Status", coupon.active ? "Active" : "Inactive"],
   ];
@@ -79,15 +99,27 @@ async function showRedemptions() {
     next = page.next ?? "";
     shown += page.items.length;
     byId("redemption-rows").append(...page.items.map(row));
+    byId("redemptions-failed").hidden = true;
     byId("redemptions").hidden = shown === 0;
     byId("redemptions-empty").hidden = shown > 0;
     byId("redemptions-count").textContent = shown > 0 ? plural(page.total ?? shown, "redemption", "redemptions", page.atLeast) : "";
     byId("more-row").hidden = next === "";
   } catch (error) {
-    toast(error.message, "danger");
+    showFailure(error);
   } finally {
     asking = false;
   }
+}
+
+// showFailure says that there are no redemptions to be had. Those that are shown stay,
+// with the button for more.
+function showFailure(error) {
+  if (shown > 0) {
+    toast(error.message, "danger");
+    return;
+  }
+  byId("redemptions").hidden = true;
+  showState(byId("redemptions-failed"), "The redemptions could not be loaded", error.message, remedy(error, showRedemptions));
 }
 
 function row(redemption) {
@@ -95,7 +127,8 @@ function row(redemption) {
   return el("tr", { role: "row" },
     cell("Customer", "", redemption.customerEmail || redemption.customerId),
     cell("State", "", el("span", { class: badges[redemption.state] ?? "badge" }, redemption.state),
-      redemption.overLimit && el("span", { class: "badge badge-danger" }, "over limit")),
+      redemption.awaitingPayment && [" ", el("span", { class: "badge badge-notice" }, "awaiting payment")],
+      redemption.overLimit && [" ", el("span", { class: "badge badge-danger" }, "over limit")]),
     cell("Made by", "", origins[redemption.origin] ?? redemption.origin),
     cell("Points", "", redemption.points ? number(redemption.points) : "None"),
     cell("Payment session", "cell-code span", redemption.sessionId ?? "None"),

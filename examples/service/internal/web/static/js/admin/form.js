@@ -137,8 +137,14 @@ const currency = () => editing?.currency ?? "EUR";
 
 const decimal = (text) => text.trim().replace(",", ".");
 
-// grouped tells amounts such as 1,000 apart, which would be read as 1.
-const grouped = (text) => /^\d{1,3}(,\d{3})+$/.test(text.trim());
+// threeDecimals are the currencies in which 1.000 is an amount and no thousand.
+const threeDecimals = new Set(["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"]);
+
+// grouped tells amounts such as 1,000 and 1.000 apart, which would be read as 1.
+function grouped(text) {
+  const separated = threeDecimals.has(currency()) ? /^\d{1,3}(,\d{3})+$/ : /^\d{1,3}([.,]\d{3})+$/;
+  return separated.test(text.trim());
+}
 
 // checkValue blocks percentages above 100 while they are typed.
 function checkValue() {
@@ -171,9 +177,9 @@ function check() {
   if (!editing) {
     if (inputs.code.value.trim() === "") faults.code = "Enter a code.";
     const value = decimal(inputs.discountValue.value);
-    if (!/^\d+(\.\d+)?$/.test(value) || Number(value) <= 0) faults.discountValue = "Enter a number greater than 0.";
+    if (inputs.discountType.value === "FIXED_AMOUNT" && grouped(inputs.discountValue.value)) faults.discountValue = noGroups;
+    else if (!/^\d+(\.\d+)?$/.test(value) || Number(value) <= 0) faults.discountValue = "Enter a number greater than 0.";
     else if (aboveHundred()) faults.discountValue = "A percentage is at most 100.";
-    else if (inputs.discountType.value === "FIXED_AMOUNT" && grouped(inputs.discountValue.value)) faults.discountValue = noGroups;
   }
   if (inputs.name.value.trim() === "") faults.name = "Enter a name.";
   if (shown("pointsRequired") && !positive(inputs.pointsRequired.value)) faults.pointsRequired = "Enter the number of points.";
