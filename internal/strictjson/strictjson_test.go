@@ -178,6 +178,20 @@ func TestValueOnItsOwn(t *testing.T) {
 	}
 }
 
+// What could be read of a list is there beside the error, in its place.
+func TestTheOtherEntriesOfAFaultyListAreRead(t *testing.T) {
+	t.Parallel()
+	var got target
+	err := strictjson.Object([]byte(`{"list":["a",2,null,"d"],"numbers":[1,"2",3],"nested":[["a",true],["b"]]}`), got.fields())
+	want := map[string]pricing.FieldCode{"list[1]": "malformed", "list[2]": "malformed", "numbers[1]": "malformed", "nested[0][1]": "malformed"}
+	if diff := cmp.Diff(want, faults(t, err)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]any{[]string{"a", "", "", "d"}, []int64{1, 0, 3}, [][]string{{"a", ""}, {"b"}}}, []any{got.list, got.numbers, got.nested}); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // A fault in a value with fields of its own is named below the value.
 func TestFaultsInsideValuesKeepTheirPath(t *testing.T) {
 	t.Parallel()

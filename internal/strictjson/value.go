@@ -17,7 +17,8 @@ import (
 // is a [*pricing.ValidationError] whose fields are relative to the value: "" is
 // the value itself, "[2]" the third entry of a list. A whole number may be of any exact
 // form within the bounds of [pricing.Number]. null leaves target as the
-// standard library does: lists become empty, all else stays.
+// standard library does: lists become empty, all else stays. A list with faulty entries
+// holds what could be read of them, so that the others can be judged beside the error.
 func Value(data []byte, target any) error {
 	if list, ok := listOf(target); ok && opens(data, '[') {
 		return entries(data, list)
@@ -108,10 +109,10 @@ func entries(data []byte, list reflect.Value) error {
 		return fault(readable(err).Error())
 	}
 	var faults pricing.ValidationError
-	decoded := reflect.MakeSlice(list.Type(), len(raw), len(raw))
+	list.Set(reflect.MakeSlice(list.Type(), len(raw), len(raw)))
 	faulty := 0
 	for i, entry := range raw {
-		into := decoded.Index(i).Addr().Interface()
+		into := list.Index(i).Addr().Interface()
 		err := Value(entry, into)
 		if err == nil && string(entry) == "null" {
 			err = fault("must not be null")
@@ -124,11 +125,7 @@ func entries(data []byte, list reflect.Value) error {
 		}
 		faults.Merge(fmt.Sprintf("[%d]", i), err)
 	}
-	if err := faults.Err(); err != nil {
-		return err
-	}
-	list.Set(decoded)
-	return nil
+	return faults.Err()
 }
 
 // mistyped says what the value should have been, without the name of a Go type.

@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/internal/strictjson"
@@ -56,7 +57,7 @@ func (a *API) cart(c cartRequest, faults *pricing.ValidationError) pricing.Cart 
 	case c.shippingID == "":
 	case !known:
 		faults.Add("shippingOptionId", pricing.FieldUnknown, "there is no such shipping option")
-	case !goods && len(c.lines) == 0: // whatever is shipped, it is not known
+	case !goods && !kindsKnown(cart): // whatever is shipped, it is not known
 	case !goods:
 		faults.Add("shippingOptionId", pricing.FieldNotAllowed, "nothing in the cart is shipped")
 	default:
@@ -65,6 +66,11 @@ func (a *API) cart(c cartRequest, faults *pricing.ValidationError) pricing.Cart 
 		})
 	}
 	return cart
+}
+
+// kindsKnown reports whether it is known of every line what kind of thing it is.
+func kindsKnown(cart pricing.Cart) bool {
+	return len(cart.Lines) > 0 && !slices.ContainsFunc(cart.Lines, func(l pricing.Line) bool { return l.Kind == 0 })
 }
 
 func (a *API) line(i int, l lineRequest, faults *pricing.ValidationError) pricing.Line {

@@ -254,7 +254,7 @@ func (a *API) subscription(request linkRequest, faults *pricing.ValidationError)
 	for _, l := range cart.Lines {
 		plans = plans || l.Kind == pricing.Plan
 	}
-	if !plans && len(cart.Lines) > 0 {
+	if !plans && kindsKnown(cart) {
 		faults.Add("lines", pricing.FieldRequired, "a subscription has at least one plan")
 	}
 	if needsShipping(cart) && request.shippingID == "" {

@@ -55,24 +55,23 @@ func readForm(r *http.Request, targets map[string]any) (form, error) {
 	return form{invalid.Fields}, nil
 }
 
-// besides is what could not be read and what rules refuse in the other fields, in one
-// error, or nil.
+// besides is what could not be read and what rules refuse in all else, in one error, or
+// nil. Of a value that could not be read the rules know nothing.
 func (f form) besides(rules pricing.ValidationError) error {
 	all := pricing.ValidationError{Fields: slices.Clone(f.unread)}
 	for _, refused := range rules.Fields {
-		if !slices.ContainsFunc(f.unread, func(u pricing.FieldError) bool { return rootField(u.Field) == rootField(refused.Field) }) {
+		if !slices.ContainsFunc(f.unread, func(u pricing.FieldError) bool { return within(u.Field, refused.Field) }) {
 			all.Fields = append(all.Fields, refused)
 		}
 	}
 	return all.Err()
 }
 
-// rootField is the field of the request that a path is in: "lines" of "lines[2].kind".
-func rootField(path string) string {
-	if end := strings.IndexAny(path, ".["); end >= 0 {
-		return path[:end]
-	}
-	return path
+// within reports whether a path is that of the whole, or of a part of it: "lines[2].kind"
+// is within "lines[2]" and not within "lines[2].itemId".
+func within(whole, path string) bool {
+	rest, below := strings.CutPrefix(path, whole)
+	return below && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 // readInto reads a body into a value that decodes itself strictly.

@@ -276,3 +276,38 @@ func TestWhatALineDoesNotGiveIsRequired(t *testing.T) {
 	ann.faulty("POST", "/payment/payment-link", object{"mode": "", "lines": []object{plan}}, map[string]string{"mode": "unknown"})
 	ann.faulty("POST", "/payment/cart-checkout", object{"lines": []object{plan}, "expected": "9.99"}, map[string]string{"expected": "malformed"})
 }
+
+// TestWhatCannotBeReadHidesNothingElse: contract section 6, an error lists every
+// offending field. What depends on a value that could not be read is not told.
+func TestWhatCannotBeReadHidesNothingElse(t *testing.T) {
+	t.Parallel()
+	ann := newWorld(t).as(t, "ann")
+	plan, watch := line("plan", "basic", 1), line("device", "watch", 1)
+	lines := func(all ...any) object { return object{"lines": all} }
+	for _, row := range []struct {
+		body object
+		want map[string]string
+	}{
+		{lines(line("foo", "x", 1), line("device", "nope", 0)), map[string]string{
+			"lines[0].kind": "unknown", "lines[1].itemId": "unknown", "lines[1].quantity": "too_small",
+		}},
+		{lines(plan, object{"kind": "plan", "itemId": "gold", "quantity": "1", "price": 5}), map[string]string{
+			"lines[1].itemId": "unknown", "lines[1].quantity": "malformed", "lines[1].price": "unknown",
+		}},
+		{lines(nil, 5, line("plan", "basic", 0)), map[string]string{
+			"lines[0]": "malformed", "lines[1]": "malformed", "lines[2].quantity": "too_small",
+		}},
+		{with(lines(line("foo", "x", 1)), object{"shippingOptionId": "pickup"}), map[string]string{"lines[0].kind": "unknown"}},
+		{with(lines(line("foo", "x", 1), plan), object{"shippingOptionId": "never"}), map[string]string{
+			"lines[0].kind": "unknown", "shippingOptionId": "unknown",
+		}},
+	} {
+		ann.faulty("POST", "/payment/quote", row.body, row.want)
+	}
+	ann.faulty("POST", "/payment/payment-link", with(lines(line("foo", "x", 1), watch), object{"mode": "subscription"}), map[string]string{
+		"lines[0].kind": "unknown", "shippingOptionId": "required",
+	})
+	ann.faulty("POST", "/payment/cart-checkout", with(lines(plan), object{"expected": object{"subtotal": "1.234", "discount": true}}), map[string]string{
+		"expected.subtotal": "too_many_decimals", "expected.discount": "malformed", "expected.shipping": "required", "expected.total": "required",
+	})
+}
