@@ -24,6 +24,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once, however long closing takes
 	err := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return
@@ -105,6 +106,22 @@ func contradiction(c app.Config) error {
 		return errors.New("a limit of attempts is not negative")
 	case c.StripeURL != "" && c.StripeKey == "":
 		return errors.New("STRIPE_API_URL needs STRIPE_SECRET_KEY: without it payments are simulated")
+	}
+	return unreachable(c.PublicURL)
+}
+
+// unreachable refuses a public address that browsers could not be sent to, or that would
+// tell them a password. The error does not repeat it.
+func unreachable(public string) error {
+	if public == "" {
+		return nil
+	}
+	u, err := url.Parse(public)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return errors.New("the public URL is not an address that begins with http:// or https://")
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return errors.New("the public URL has a user, a query or a fragment, which no address of a page can begin with")
 	}
 	return nil
 }

@@ -1,16 +1,21 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"flag"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -151,10 +156,58 @@ func TestNothingIsIgnored(t *testing.T) {
 		"a crowd without a demo":        {args: []string{"-crowd", "3", "-seed=false"}},
 		"a limit for users below 0":     {args: []string{"-attempts-per-user", "-1"}},
 		"a limit for addresses below 0": {args: []string{"-attempts-per-address", "-1"}},
+		"a public URL without a scheme": {args: []string{"-public-url", "shop.example"}},
+		"a public URL of another one":   {args: []string{"-public-url", "javascript://shop.example/"}},
+		"a public URL without a host":   {args: []string{"-public-url", "https:///shop"}},
+		"a public URL that is none":     {args: []string{"-public-url", "https://shop.example:port"}},
+		"a public URL with a user":      {args: []string{"-public-url", "https://shop:secret@shop.example"}},
+		"a public URL with a query":     {args: []string{"-public-url", "https://shop.example/?a=b"}},
+		"a public URL with a fragment":  {args: []string{"-public-url", "https://shop.example/#a"}},
 		"Stripe's address alone":        {environment: map[string]string{"STRIPE_API_URL": "http://127.0.0.1:1"}},
 	} {
 		_, err := readConfig(test.args, func(name string) string { return test.environment[name] }, io.Discard)
 		require.Error(t, err, name)
+		require.NotContains(t, err.Error(), "secret", name)
+	}
+	for _, public := range []string{"http://127.0.0.1:8080", "https://shop.example", "https://shop.example/"} {
+		_, err := readConfig([]string{"-public-url", public}, noEnvironment, io.Discard)
+		require.NoError(t, err, public)
+	}
+}
+
+// TestASecondSignalEndsTheProgramAtOnce: also while a request that does not end keeps it
+// from closing.
+func TestASecondSignalEndsTheProgramAtOnce(t *testing.T) {
+	t.Parallel()
+	program := exec.CommandContext(t.Context(), os.Args[0], "-addr", "127.0.0.1:0", "-store", "memory", "-seed=false", "-log", "error")
+	program.Env = append(os.Environ(), asProgram+"=1")
+	var out output
+	program.Stdout = &out
+	require.NoError(t, program.Start())
+	address := regexp.MustCompile(`listening on http://(127\.0\.0\.1:\d+) `)
+	require.Eventually(t, func() bool { return address.MatchString(out.String()) }, startTime, 10*time.Millisecond)
+
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address.FindStringSubmatch(out.String())[1])
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = io.WriteString(conn, "POST /login HTTP/1.1\r\nHost: shop\r\nContent-Type: application/json\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n")
+	require.NoError(t, err)
+	status, err := bufio.NewReader(conn).ReadString('\n')
+	require.NoError(t, err)
+	require.Contains(t, status, "100 Continue", "the request waits for its body")
+
+	ended := make(chan error, 1)
+	go func() { ended <- program.Wait() }()
+	for signalled := 0; ; signalled++ { // one may arrive before the first one has been heard
+		select {
+		case <-ended:
+			require.GreaterOrEqual(t, signalled, 2)
+			state, known := program.ProcessState.Sys().(syscall.WaitStatus)
+			require.True(t, known && state.Signaled(), "it has ended by itself: %v", program.ProcessState)
+			return
+		case <-time.After(20 * time.Millisecond):
+			_ = program.Process.Signal(syscall.SIGTERM) // it may have ended meanwhile
+		}
 	}
 }
 
