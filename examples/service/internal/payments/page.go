@@ -8,6 +8,7 @@ import (
 	"html/template"
 	"io/fs"
 	"net/http"
+	"strings"
 
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
@@ -43,7 +44,17 @@ func NewPages(s *Simulator) (*Pages, error) {
 func (p *Pages) Register(mux *http.ServeMux) {
 	mux.HandleFunc("GET "+PagePrefix+"{session}", p.show)
 	mux.HandleFunc("POST "+PagePrefix+"{session}", p.act)
-	mux.Handle("GET /simulator/static/", http.StripPrefix("/simulator/static/", p.static))
+	mux.HandleFunc("GET "+staticPrefix, p.serveStatic)
+}
+
+const staticPrefix = "/simulator/static/"
+
+func (p *Pages) serveStatic(w http.ResponseWriter, r *http.Request) {
+	if strings.HasSuffix(r.URL.Path, "/") {
+		http.NotFound(w, r) // no listings
+		return
+	}
+	http.StripPrefix(staticPrefix, p.static).ServeHTTP(w, r)
 }
 
 // view is what the page shows.

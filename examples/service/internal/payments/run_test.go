@@ -47,3 +47,19 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	end()
 	<-ended
 }
+
+// TestTheStyleSheetIsServedAndNotListed: nobody needs to know what else there is.
+func TestTheStyleSheetIsServedAndNotListed(t *testing.T) {
+	t.Parallel()
+	w := newPage(t)
+	for address, status := range map[string]int{
+		"/simulator/static/pay.css": http.StatusOK, "/simulator/static/": http.StatusNotFound, "/simulator/static/pay.css/": http.StatusNotFound,
+		"/simulator/static/none.css": http.StatusNotFound,
+	} {
+		answer := httptest.NewRecorder()
+		w.mux.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody))
+		if answer.Code != status {
+			t.Errorf("%s: status %d, want %d", address, answer.Code, status)
+		}
+	}
+}
