@@ -95,7 +95,8 @@ function themeToggle() {
   show();
 }
 
-// dialogs lets buttons with data-close, and a click beside the dialog, close it.
+// dialogs lets buttons with data-close close them. A click beside one does not: it would
+// lose what was typed.
 function dialogs() {
   for (const dialog of document.querySelectorAll("dialog")) {
     for (const button of dialog.querySelectorAll("[data-close]")) button.addEventListener("click", () => dialog.close());
