@@ -1,8 +1,10 @@
 package couponkit_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"testing"
 	"time"
@@ -350,8 +352,10 @@ func TestAnOlderChangeThatArrivesLast(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := w.create(t, tenOff())
+	var logged bytes.Buffer
 	serve := func(gate simulation.Gate) *couponkit.Service {
-		s, err := couponkit.New(simulation.Store{Inner: w.store, Gate: gate}, unlisted{w.fake}, couponkit.WithClock(clockOf(w)))
+		s, err := couponkit.New(simulation.Store{Inner: w.store, Gate: gate}, unlisted{w.fake}, couponkit.WithClock(clockOf(w)),
+			couponkit.WithLogger(slog.New(slog.NewTextHandler(&logged, nil))))
 		require.NoError(t, err)
 		return s
 	}
@@ -373,6 +377,7 @@ func TestAnOlderChangeThatArrivesLast(t *testing.T) {
 	}})
 	_, err := older.Update(ctx, c.ID, coupon.Patch{Name: coupon.Set("Older")})
 	require.ErrorIs(t, err, context.Canceled)
+	require.Empty(t, logged.String(), "it was marked")
 	_, err = newer.Reconcile(t.Context(), couponkit.ReconcileOptions{})
 	require.NoError(t, err)
 	now := w.get(t, c.ID)

@@ -80,7 +80,7 @@ func unfit(err error) error {
 // ours and none of the caller's: his cart was checked before, so that what is left is a
 // matter of configuration, such as two clocks.
 func noInput(err error) error {
-	if errors.Is(err, pricing.ErrInvalid) && answered(err) {
+	if errors.Is(err, pricing.ErrInvalid) {
 		return sessionRefusedError{err}
 	}
 	return err

@@ -144,5 +144,10 @@ func (l *EmailList) UnmarshalJSON(data []byte) error {
 		*l = SplitEmails(text)
 		return nil
 	}
-	return strictjson.Value(data, (*[]string)(l))
+	var list []string
+	if err := strictjson.Value(data, &list); err != nil {
+		return err
+	}
+	*l = list
+	return nil
 }

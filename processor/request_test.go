@@ -81,6 +81,9 @@ func TestSessionRequest(t *testing.T) {
 		"an interval beside an unknown one": {func(r *processor.SessionRequest) {
 			r.Mode, r.Lines[0].Recurs, r.Lines[1].Recurs = processor.Subscription, pricing.Yearly+1, pricing.Monthly
 		}, []string{"lines[0].recurs unknown"}},
+		"no quantity, and a sum without it": {func(r *processor.SessionRequest) {
+			r.Lines[0].Quantity, r.Total = 0, 490
+		}, []string{"lines[0].quantity too_small"}},
 		"a product that overflows": {func(r *processor.SessionRequest) {
 			r.Lines[0].Quantity, r.Lines[0].UnitAmount = math.MaxInt64, 2
 		}, []string{"lines overflow"}},
@@ -159,6 +162,9 @@ func TestSessionRequestAtItsBounds(t *testing.T) {
 		"longest interval": func(r *processor.SessionRequest) {
 			r.Mode, r.Lines[0].Kind, r.Lines[0].Recurs = processor.Subscription, pricing.Plan, pricing.Yearly
 		},
+		"largest sum": func(r *processor.SessionRequest) {
+			r.Lines[0].Quantity, r.Lines[0].UnitAmount, r.Total = 1, math.MaxInt64-490, math.MaxInt64
+		},
 		"longest key": func(r *processor.SessionRequest) { r.Key = strings.Repeat("k", 255) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -168,4 +174,13 @@ func TestSessionRequestAtItsBounds(t *testing.T) {
 			require.NoError(t, r.Validate(bounds(t), noon()))
 		})
 	}
+}
+
+// TestSessionRequestWithoutBounds: a processor that declares none refuses what does not add
+// up, and nothing else.
+func TestSessionRequestWithoutBounds(t *testing.T) {
+	t.Parallel()
+	r := sessionRequest()
+	r.SuccessURL, r.ExpiresAt = "", noon().Add(1)
+	require.NoError(t, r.Validate(processor.Abilities{}, noon()))
 }
