@@ -163,14 +163,14 @@ func (s shop) waitsFor(t *testing.T, db *sql.DB, options sqlstore.Options, code 
 	other, err := db.Conn(t.Context())
 	require.NoError(t, err)
 	defer other.Close()
-	for _, statement := range []string{"PRAGMA journal_mode = DELETE", "BEGIN EXCLUSIVE"} {
-		_, err = other.ExecContext(t.Context(), statement)
-		require.NoError(t, err, statement)
-	}
+	_, err = other.ExecContext(t.Context(), "PRAGMA journal_mode = DELETE")
+	require.NoError(t, err)
 	host := sql.OpenDB(&fullDisk{of: db.Driver(), dsn: s.dsn})
 	defer host.Close()
 	host.SetMaxOpenConns(1)
 	_, err = host.ExecContext(t.Context(), "PRAGMA busy_timeout = 0")
+	require.NoError(t, err)
+	_, err = other.ExecContext(t.Context(), "BEGIN EXCLUSIVE")
 	require.NoError(t, err)
 	opened, err := sqlstore.New(host, sqlstore.SQLite, options)
 	require.NoError(t, err)
