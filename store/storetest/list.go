@@ -223,8 +223,12 @@ func listRefuses(p *probe) {
 		p.fails(err, pricing.ErrInvalid, "ListCoupons(%.99s)", fmt.Sprintf("%+v", list))
 	}
 	for _, list := range []store.RedemptionList{
-		{PageSize: -1}, {PageSize: store.MaxPageSize + 1}, {After: "x"}, {After: "%%%"},
-		{After: "x", CouponID: "a\x00"}, {After: "x", CustomerID: "a\x00"},
+		{PageSize: -1},
+		{PageSize: store.MaxPageSize + 1},
+		{After: "x"},
+		{After: "%%%"},
+		{After: "x", CouponID: "a\x00"},
+		{After: "x", CustomerID: "a\x00"},
 	} {
 		_, err := p.s.ListRedemptions(p.Context(), list)
 		p.fails(err, pricing.ErrInvalid, "ListRedemptions(%+v)", list)
