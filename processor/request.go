@@ -13,14 +13,24 @@ import (
 const MaxKeyLength = 255
 
 // Validate returns a [*pricing.ValidationError] with everything for which a processor
-// of these abilities refuses the request at an instant: lines that do not sum to the
-// total, a mode that is not that of the lines, and what is out of bounds. It is what an
-// adapter needs before it makes a session; the adapter returns it with [ErrRejected].
+// of these abilities refuses the request at an instant: what [SessionRequest.ValidateTerms]
+// refuses, and an end of the session that is too early or too late. It is what an adapter
+// needs before it makes a session; the adapter returns it with [ErrRejected].
 //
 // Ask for the key first: the repetition of a call that has made a session is no new
-// request, and is answered after ExpiresAt too. Addresses and metadata are the
-// processor's own to check, but for a SuccessURL that is needed.
+// request, and is answered after ExpiresAt too.
 func (r SessionRequest) Validate(a Abilities, now time.Time) error {
+	var faults pricing.ValidationError
+	faults.Merge("", r.ValidateTerms(a))
+	lifetimeFaults(r.ExpiresAt.Sub(now), a, &faults)
+	return faults.Err()
+}
+
+// ValidateTerms is Validate without ExpiresAt, for an adapter that decides by itself when
+// a session can end: lines that do not sum to the total, a mode that is not that of the
+// lines, and what is out of bounds. Addresses and metadata are the processor's own to
+// check, but for a SuccessURL that is needed.
+func (r SessionRequest) ValidateTerms(a Abilities) error {
 	var faults pricing.ValidationError
 	if r.Key == "" {
 		faults.Add("key", pricing.FieldRequired, "a key is required")
@@ -40,7 +50,6 @@ func (r SessionRequest) Validate(a Abilities, now time.Time) error {
 	}
 	r.modeFaults(&faults)
 	r.amountFaults(a, &faults)
-	lifetimeFaults(r.ExpiresAt.Sub(now), a, &faults)
 	return faults.Err()
 }
 

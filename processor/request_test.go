@@ -145,6 +145,25 @@ func TestSessionRequest(t *testing.T) {
 	}
 }
 
+// TestTermsOfASessionRequest: an adapter that decides by itself when a session ends has
+// everything else checked, and is told of all of it.
+func TestTermsOfASessionRequest(t *testing.T) {
+	t.Parallel()
+	r := sessionRequest()
+	r.ExpiresAt = time.Time{}
+	require.NoError(t, r.ValidateTerms(bounds(t)))
+	r.Key, r.Total = "", r.Total+1
+	var faults *pricing.ValidationError
+	require.ErrorAs(t, r.ValidateTerms(bounds(t)), &faults)
+	var got []string
+	for _, f := range faults.Fields {
+		got = append(got, f.Field)
+	}
+	if diff := cmp.Diff([]string{"key", "total"}, got); diff != "" {
+		t.Errorf("offending fields (-want +got):\n%s", diff)
+	}
+}
+
 // TestSessionRequestAtItsBounds: the bounds themselves are allowed.
 func TestSessionRequestAtItsBounds(t *testing.T) {
 	t.Parallel()

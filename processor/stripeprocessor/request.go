@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"net/url"
 	"time"
 	"unicode/utf8"
@@ -26,10 +25,7 @@ const (
 	lifetimeGrace = 30 * time.Second
 )
 
-const (
-	maxKeyLength = 255
-	maxURLLength = 5000
-)
+const maxURLLength = 5000
 
 // plan is a session that is ready to be made.
 type plan struct {
@@ -59,15 +55,15 @@ func (p *Processor) plan(r processor.SessionRequest) (*plan, error) {
 	}
 	var faults pricing.ValidationError
 	var err error
-	out.money, err = moneyOf(r.Currency)
-	faults.Merge("", err)
+	faults.Merge("", r.ValidateTerms(p.terms()))
 	requestFaults(&faults, r)
 	faults.Merge("metadata", metadataFaults(p.sessionMetadata(r, "")))
-	lineFaults(&faults, r)
-	// Stripe's subscriptions may have several, Checkout refuses them in one session.
-	faults.Merge("", processor.CheckIntervals(len(r.Lines), func(i int) pricing.Interval { return r.Lines[i].Recurs }))
+	if !r.Currency.IsZero() {
+		out.money, err = moneyOf(r.Currency)
+		faults.Merge("", err)
+	}
 	if faults.Err() == nil {
-		p.amountFaults(&faults, out)
+		amountFaults(&faults, out)
 	}
 	if faults.Err() == nil {
 		out.lines, err = out.money.sessionLines(r)
@@ -97,40 +93,24 @@ func identityOf(r processor.SessionRequest) (string, error) {
 	return shortHash(string(text)), nil
 }
 
+// terms are the abilities by which a request is checked before its lines are converted.
+// The steps of amounts are not among them: only the total has to be on one, and lines
+// that were priced without steps are brought to them. Several intervals, which Stripe's
+// subscriptions may have, Checkout refuses in one session.
+func (p *Processor) terms() processor.Abilities {
+	return processor.Abilities{MinimumCharge: p.minimum, NeedsSuccessURL: true, OneInterval: true}
+}
+
 func requestFaults(faults *pricing.ValidationError, r processor.SessionRequest) {
-	switch {
-	case r.Key == "":
-		faults.Add("key", pricing.FieldRequired, "a key is required")
-	case len(r.Key) > maxKeyLength:
-		faults.Add("key", pricing.FieldTooLong, fmt.Sprintf("a key has at most %d bytes", maxKeyLength))
-	}
 	if utf8.RuneCountInString(r.OrderID) > maxClientRef {
 		faults.Add("orderId", pricing.FieldTooLong, fmt.Sprintf("Stripe takes at most %d characters", maxClientRef))
 	}
-	urlFaults(faults, "successUrl", r.SuccessURL, true)
-	urlFaults(faults, "cancelUrl", r.CancelURL, false)
-	want := processor.Payment
-	for _, l := range r.Lines {
-		if l.Recurs != pricing.Once {
-			want = processor.Subscription
-		}
-	}
-	if r.Mode != want {
-		faults.Add("mode", pricing.FieldMismatch, fmt.Sprintf("these lines need the mode %s", want))
-	}
-	switch {
-	case r.FirstPeriodDiscount < 0:
-		faults.Add("firstPeriodDiscount", pricing.FieldTooSmall, "a discount is not negative")
-	case r.FirstPeriodDiscount > 0 && want == processor.Payment:
-		faults.Add("firstPeriodDiscount", pricing.FieldNotAllowed, "only a subscription has a first period")
-	}
+	urlFaults(faults, "successUrl", r.SuccessURL)
+	urlFaults(faults, "cancelUrl", r.CancelURL)
 }
 
-func urlFaults(faults *pricing.ValidationError, field, text string, required bool) {
+func urlFaults(faults *pricing.ValidationError, field, text string) {
 	if text == "" {
-		if required {
-			faults.Add(field, pricing.FieldRequired, "Stripe needs to know where the customer goes afterwards")
-		}
 		return
 	}
 	u, err := url.Parse(text)
@@ -142,42 +122,9 @@ func urlFaults(faults *pricing.ValidationError, field, text string, required boo
 	}
 }
 
-func lineFaults(faults *pricing.ValidationError, r processor.SessionRequest) {
-	if len(r.Lines) == 0 {
-		faults.Add("lines", pricing.FieldRequired, "a session has at least one line")
-	}
-	sum, summed := int64(0), true
-	for i, l := range r.Lines {
-		at := func(field string) string { return fmt.Sprintf("lines[%d].%s", i, field) }
-		if l.Quantity < 1 {
-			faults.Add(at("quantity"), pricing.FieldTooSmall, "a quantity is at least 1")
-		}
-		if l.UnitAmount < 0 {
-			faults.Add(at("unitAmount"), pricing.FieldTooSmall, "an amount is not negative")
-		}
-		if l.Recurs > pricing.Yearly {
-			faults.Add(at("recurs"), pricing.FieldUnknown, "must be day, week, month or year")
-		}
-		if l.Kind < pricing.Plan || l.Kind > pricing.Shipping {
-			faults.Add(at("kind"), pricing.FieldUnknown, "must be plan, device, accessory or shipping")
-		}
-		total, ok := multiply(max(l.UnitAmount, 0), max(l.Quantity, 0))
-		if summed = summed && ok && sum <= math.MaxInt64-total; summed {
-			sum += total
-		}
-	}
-	switch {
-	case !summed:
-		faults.Add("lines", pricing.FieldOverflow, "the sum of the lines is too large")
-	case r.FirstPeriodDiscount > sum || sum-max(r.FirstPeriodDiscount, 0) != r.Total:
-		faults.Add("total", pricing.FieldMismatch,
-			fmt.Sprintf("the lines sum to %d, less %d for the first period, which is not %d", sum, r.FirstPeriodDiscount, r.Total))
-	}
-}
-
 // amountFaults checks and converts total and discount: no amount is changed so that
 // it becomes chargeable.
-func (p *Processor) amountFaults(faults *pricing.ValidationError, out *plan) {
+func amountFaults(faults *pricing.ValidationError, out *plan) {
 	r := out.request
 	var err error
 	out.total, err = out.money.toStripe(r.Total)
@@ -188,9 +135,6 @@ func (p *Processor) amountFaults(faults *pricing.ValidationError, out *plan) {
 		faults.Add("total", pricing.FieldTooLarge, "Stripe charges at most twelve digits")
 	}
 	out.subtotal = out.total + out.discount
-	if least := p.minimum[r.Currency]; r.Total > 0 && r.Total < least {
-		faults.Add("total", pricing.FieldTooSmall, fmt.Sprintf("the least charge is %s %s", r.Currency.Format(least), r.Currency))
-	}
 }
 
 // sessionMetadata is the request's, completed by what every session carries.

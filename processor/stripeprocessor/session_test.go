@@ -319,6 +319,37 @@ func TestRequestIsChecked(t *testing.T) {
 	}
 }
 
+// TestEveryFaultOfARequest: what any processor refuses, what Stripe does, and a currency in
+// which it does not charge are told together, each once.
+func TestEveryFaultOfARequest(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		currency pricing.Currency
+		want     []string
+	}{
+		"not charged": {currencyOf(t, "IQD"), []string{"key required", "cancelUrl malformed", "metadata.a too_long", "currency unknown"}},
+		"none":        {pricing.Currency{}, []string{"key required", "currency required", "cancelUrl malformed", "metadata.a too_long"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			r := w.request("")
+			r.Currency, r.CancelURL, r.Metadata["a"] = test.currency, "/cart", strings.Repeat("x", 501)
+			_, err := w.processor.CreateSession(t.Context(), r)
+			var faults *pricing.ValidationError
+			require.ErrorAs(t, err, &faults)
+			var got []string
+			for _, f := range faults.Fields {
+				got = append(got, f.Field+" "+string(f.Code))
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("offending fields (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestOneInterval: Stripe takes one billing interval a session, beside what is paid once.
 // Every line that has another than the first is named, before any call, whatever kind it
 // is of and whatever it costs.
