@@ -33,8 +33,8 @@ func (a *answering) RoundTrip(r *http.Request) (*http.Response, error) {
 		a.changes++
 	}
 	return &http.Response{
-		StatusCode: a.status, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(a.text)),
-		Request: r, ProtoMajor: 1, ProtoMinor: 1,
+		StatusCode: a.status, Header: http.Header{"Content-Type": {"application/json"}, "Request-Id": {"req_1"}},
+		Body: io.NopCloser(bytes.NewReader(a.text)), Request: r, ProtoMajor: 1, ProtoMinor: 1,
 	}, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"regexp"
 	"slices"
 
 	"github.com/stripe/stripe-go/v86"
@@ -42,14 +43,29 @@ func withID(op, id string) error {
 	return nil
 }
 
+// answerError is what is wrong with an answer, in words that quote no more than IDs.
+type answerError string
+
+func (e answerError) Error() string { return string(e) }
+
 // about refuses an answer that is no object, but an ID alone or nothing, or not the one
 // that was asked for: something stands between Stripe and this program, and what Stripe
 // has done is not known.
 func about(object, got, want string) error {
 	if object == "" || got == "" || got != want {
-		return fmt.Errorf("the answer is %.64q %.64q, not %q", object, got, want)
+		return answerError(fmt.Sprintf("the answer is %q %q, not %q", named(object), named(got), want))
 	}
 	return nil
+}
+
+var answerName = regexp.MustCompile(`^[A-Za-z0-9._-]{0,100}$`)
+
+// named is a name as Stripe gives them. What else stands in its place may be anything.
+func named(text string) string {
+	if answerName.MatchString(text) {
+		return text
+	}
+	return "?"
 }
 
 func (p *Processor) createCoupon(ctx context.Context, params *stripe.CouponCreateParams,
@@ -192,9 +208,9 @@ func pageOf[T any](list *stripe.V1List[*T]) (data []*T, more bool, err error) {
 	data, more = list.Data(), list.Meta().HasMore
 	switch {
 	case list.Meta().URL == "":
-		return nil, false, errors.New("the answer is no list")
+		return nil, false, answerError("the answer is no list")
 	case slices.Contains(data, nil):
-		return nil, false, errors.New("a list has null for an item")
+		return nil, false, answerError("a list has null for an item")
 	}
 	return data, more, nil
 }

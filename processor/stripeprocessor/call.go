@@ -15,6 +15,8 @@ import (
 
 	"github.com/stripe/stripe-go/v86"
 	"golang.org/x/time/rate"
+
+	"github.com/couponkit/couponkit/processor"
 )
 
 // Retry bounds the attempts of one call. stripe-go itself repeats neither a failure
@@ -58,25 +60,27 @@ func (r Retry) pause(n int, wished time.Duration) time.Duration {
 type call struct {
 	// op names it, in errors and for the rate limit.
 	op string
-	// key returns the idempotency key of a generation; nil makes random ones. A new
-	// generation begins when Stripe has answered with a failure, or with a refusal of
-	// another call: Stripe replays what it has saved for the same key for a day or longer.
+	// key returns the idempotency key of a generation; nil makes a random one for every
+	// call, and another after each failure of Stripe (5xx). The key of a generation is kept
+	// until Stripe replays a failure or a refusal that it has saved for it, as it does for a
+	// day or longer: the next generation begins then and in no other case. So every process
+	// comes to the same key, and with it to the object that another has made.
 	key func(generation int) string
-	// look finds out, after such a failure, whether the call has taken effect. nil for
-	// calls that only read or that set values, which are simply repeated.
+	// look finds out, before another key is used because of a failure, whether the call has
+	// taken effect. nil for calls that only read or that set values, which are simply
+	// repeated.
 	look func(ctx context.Context) (done bool, err error)
-	// keepKey tries the same key once more after a failure. It is for objects that
-	// another process finds by the key alone: were they made under a second key
-	// although the first is unused, that process would make another one. A failure that
-	// Stripe has saved comes back as a replay, and then the key is given up.
-	keepKey bool
 }
 
+// maxGenerations bounds how many keys with a saved failure a call walks past.
+const maxGenerations = 100
+
 // do sends until there is an answer. A lost answer is asked for again with the same
-// key and the same parameters.
+// key and the same parameters. What Stripe replays is no attempt, nor is there reason to
+// pause after it: nothing was tried.
 func (p *Processor) do(ctx context.Context, c call, send func(ctx context.Context, key string) error) error {
-	started, generation, key, failures := p.options.Clock(), 0, c.keyOf(0), 0
-	for n := 1; ; n++ {
+	started, generation, key := p.options.Clock(), 0, c.keyOf(0)
+	for n := 1; ; {
 		if err := p.limits.wait(ctx, c.op); err != nil {
 			return ended(c.op, err)
 		}
@@ -88,36 +92,54 @@ func (p *Processor) do(ctx context.Context, c call, send func(ctx context.Contex
 		if ctx.Err() != nil {
 			return ended(c.op, ctx.Err())
 		}
-		failure := newError(c.op, answer.status, err)
-		stale := c.key != nil && answer.savedRefusal(failure)
-		if !stale && !answer.mayRepeat(failure) || n >= p.options.Retry.Attempts {
-			return failure
-		}
-		pause := p.options.Retry.pause(n, answer.retryAfter())
-		if p.options.Clock().Sub(started)+pause > p.options.Retry.MaxTime {
-			return failure
-		}
-		p.options.Logger.WarnContext(ctx, "stripe call is repeated", slog.String("op", c.op), slog.Int("attempt", n),
-			slog.Int("status", failure.Status), slog.String("code", failure.Code), slog.String("request", failure.RequestID))
-		if err := sleep(ctx, pause); err != nil {
-			return ended(c.op, err)
-		}
+		failure := newError(c.op, answer, err)
+		failed := answer.status >= http.StatusInternalServerError
+		spent := c.key != nil && answer.saved(failure)
 		switch {
-		case stale:
-		case answer.status < http.StatusInternalServerError:
+		case !spent:
+			if err := p.beforeRepeat(ctx, answer, failure, n, started); err != nil {
+				return err
+			}
+			n++
+		case generation+1 >= maxGenerations, p.options.Clock().Sub(started) > p.options.Retry.MaxTime:
+			return spentKeys(failure, generation+1)
+		}
+		if !spent && (c.key != nil || !failed) {
 			continue
-		case c.look != nil:
+		}
+		if failed && c.look != nil {
 			if done, err := c.look(ctx); err != nil || done {
 				return err
 			}
 		}
-		if failures++; c.keepKey && failures == 1 && !answer.replayed() {
-			continue
-		}
-		failures = 0
 		generation++
 		key = c.keyOf(generation)
 	}
+}
+
+// spentKeys is the error of a call that has met nothing but what Stripe has saved. It is
+// no refusal: that was of an earlier call.
+func spentKeys(last *Error, generations int) error {
+	return refused(last.Op, processor.ErrUnavailable,
+		fmt.Errorf("stripe replays what it has saved for %d keys, last: %v", generations, last)) //nolint:errorlint // not what the last one is
+}
+
+// beforeRepeat pauses before the attempt after the n-th. The error tells that there is
+// none.
+func (p *Processor) beforeRepeat(ctx context.Context, answer *exchange, failure *Error, n int, started time.Time) error {
+	if !answer.mayRepeat(failure) || n >= p.options.Retry.Attempts {
+		return failure
+	}
+	pause := p.options.Retry.pause(n, answer.retryAfter())
+	if p.options.Clock().Sub(started)+pause > p.options.Retry.MaxTime {
+		return failure
+	}
+	p.options.Logger.WarnContext(ctx, "stripe call is repeated", slog.String("op", failure.Op), slog.Int("attempt", n),
+		slog.Int("status", failure.Status), slog.String("code", failure.Code), slog.String("request", failure.RequestID))
+	if err := sleep(ctx, pause); err != nil {
+		return ended(failure.Op, err)
+	}
+	return nil
 }
 
 // attempt sends once. stripe-go panics on some answers that Stripe does not give, such
@@ -125,7 +147,7 @@ func (p *Processor) do(ctx context.Context, c call, send func(ctx context.Contex
 func attempt(ctx context.Context, key string, send func(ctx context.Context, key string) error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("the answer could not be read: %v", r)
+			err = answerError(fmt.Sprintf("the answer could not be read: %v", r))
 		}
 	}()
 	return send(ctx, key)
@@ -157,6 +179,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 type exchange struct {
 	status int
 	header http.Header
+	whole  bool // the body has arrived to its end
 }
 
 type exchangeKey struct{}
@@ -197,10 +220,11 @@ func (x *exchange) retryAfter() time.Duration {
 // replayed reports whether Stripe answered with what it has saved for the key.
 func (x *exchange) replayed() bool { return x.header.Get("Idempotent-Replayed") == "true" }
 
-// savedRefusal reports whether Stripe has refused an earlier call with the key: what was
-// wrong then may be right now. That the key is another call's is no such refusal.
-func (x *exchange) savedRefusal(failure *Error) bool {
-	return x.replayed() && refusal(failure) && !errors.Is(failure, ErrConflict)
+// saved reports whether the key is of no more use: Stripe has saved for it that a call
+// failed, or was refused when what is wrong then may be right now. That the key is another
+// call's is no such refusal.
+func (x *exchange) saved(failure *Error) bool {
+	return x.replayed() && (x.status >= http.StatusInternalServerError || refusal(failure) && !errors.Is(failure, ErrConflict))
 }
 
 // exchangeOf returns the exchange of the attempt that the context belongs to.
@@ -233,13 +257,14 @@ func (r recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	answer.status, answer.header = response.StatusCode, response.Header
-	response.Body = &bounded{ReadCloser: response.Body, left: maxAnswer}
+	response.Body = &bounded{ReadCloser: response.Body, left: maxAnswer, answer: answer}
 	return response, nil
 }
 
 type bounded struct {
 	io.ReadCloser
-	left int64
+	left   int64
+	answer *exchange
 }
 
 var errAnswerTooLong = errors.New("answer is too long")
@@ -250,6 +275,7 @@ func (b *bounded) Read(into []byte) (int, error) {
 	}
 	n, err := b.ReadCloser.Read(into[:min(int64(len(into)), b.left)])
 	b.left -= int64(n)
+	b.answer.whole = errors.Is(err, io.EOF)
 	return n, err
 }
 

@@ -361,16 +361,11 @@ func TestSavedFailureDoesNotBlock(t *testing.T) {
 // may have been put right meanwhile.
 func TestSavedRefusalDoesNotBlock(t *testing.T) {
 	t.Parallel()
-	withoutExpiry := func(w *world, key string) processor.SessionRequest {
-		r := w.subscription(key)
-		r.ExpiresAt = time.Time{}
-		return r
-	}
-	for _, request := range []func(*world, string) processor.SessionRequest{(*world).request, (*world).subscription, withoutExpiry} {
+	for _, request := range allRequests() {
 		minimum := map[string]int64{"eur": 1_000_000}
 		w := newWorld(t, func(_ *stripeprocessor.Options, f *stripefake.Options) { f.MinimumCharge = minimum })
 		r := request(w, "key")
-		for range 2 {
+		for range 6 {
 			_, err := w.processor.CreateSession(t.Context(), r)
 			require.ErrorIs(t, err, stripeprocessor.ErrInvalid)
 			w.clock.Advance(time.Second)

@@ -102,13 +102,32 @@ func mirrorOperations() []operation {
 			},
 			call: swap(update),
 		},
-		{
-			name: "delete", prepare: mirrored(func(c *coupon.Coupon) { c.State = coupon.Deleting }), gone: true,
-			call: func(ctx context.Context, p *stripeprocessor.Processor, c coupon.Coupon) (coupon.Mirror, error) {
-				return coupon.Mirror{}, p.RemoveMirror(ctx, c)
-			},
-		},
+		{name: "delete", prepare: mirrored(func(c *coupon.Coupon) { c.State = coupon.Deleting }), gone: true, call: remove},
+		{name: "delete after a repair that was cut off", prepare: (*world).halfRepaired, gone: true, call: remove},
 	}
+}
+
+func remove(ctx context.Context, p *stripeprocessor.Processor, c coupon.Coupon) (coupon.Mirror, error) {
+	return coupon.Mirror{}, p.RemoveMirror(ctx, c)
+}
+
+// halfRepaired makes a mirror whose coupon is dead, and of its repair at the same revision
+// the coupon alone: nothing at Stripe refers to it.
+func (w *world) halfRepaired(id string) coupon.Coupon {
+	w.Helper()
+	c := w.mirrored(newCoupon(w, id, "CODE-"+id, func(d *coupon.Draft) { d.MaxUses = coupon.Set[int64](3) }))
+	require.NoError(w, w.account.EditCoupon(c.Mirror.CouponID, func(o *stripefake.Coupon) { o.TimesRedeemed = 3 }))
+	w.account.Faults(func(f stripefake.Call) stripefake.Fault {
+		if f.Op == "promotion_codes.create" {
+			return stripefake.LostBefore
+		}
+		return stripefake.None
+	})
+	_, err := w.processor.EnsureMirror(w.Context(), c)
+	w.account.Faults(nil)
+	require.ErrorIs(w, err, processor.ErrUnavailable)
+	require.Len(w, w.account.Coupons(), 2)
+	return edited(c, func(c *coupon.Coupon) { c.State = coupon.Deleting })
 }
 
 type mirrorMethod func(*stripeprocessor.Processor, context.Context, coupon.Coupon) (coupon.Mirror, error)

@@ -110,9 +110,13 @@ func statusText(status int) string {
 	return fmt.Sprint(status)
 }
 
-// newError wraps what stripe-go returned for an answer of this status.
-func newError(op string, status int, cause error) *Error {
-	e := &Error{Op: op, Status: status, cause: cause}
+// errUnreadable stands for what stripe-go says of an answer that it cannot read: it quotes
+// the body, which may be about a customer.
+var errUnreadable = answerError("the answer is not Stripe's")
+
+// newError wraps what stripe-go returned for an answer.
+func newError(op string, answer *exchange, cause error) *Error {
+	e := &Error{Op: op, Status: answer.status, RequestID: answer.header.Get("Request-Id"), cause: cause}
 	var answered *stripe.Error
 	if errors.As(cause, &answered) {
 		e.Type, e.Code, e.Param = string(answered.Type), string(answered.Code), answered.Param
@@ -120,13 +124,18 @@ func newError(op string, status int, cause error) *Error {
 		e.kind = kindOf(answered)
 		return e
 	}
-	if errors.Is(cause, context.DeadlineExceeded) || errors.Is(cause, context.Canceled) {
+	var bad answerError
+	switch {
+	case errors.As(cause, &bad):
+	case answer.whole:
+		e.cause = errUnreadable
+	case errors.Is(cause, context.DeadlineExceeded), errors.Is(cause, context.Canceled):
 		// The HTTP client's own time limit, not the caller's: callers would take it
 		// for theirs.
 		e.cause = errors.New(cause.Error())
 	}
 	e.kind = processor.ErrUnavailable
-	if status == http.StatusUnauthorized || status == http.StatusForbidden {
+	if answer.status == http.StatusUnauthorized || answer.status == http.StatusForbidden {
 		e.kind = processor.ErrForbidden
 	}
 	return e

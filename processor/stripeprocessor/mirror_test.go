@@ -548,7 +548,8 @@ func TestRotationOrder(t *testing.T) {
 		ops = append(ops, call.Op)
 	}
 	want := []string{
-		"promotion_codes.list", "coupons.create", "promotion_codes.update", "promotion_codes.create", "coupons.delete",
+		"promotion_codes.list", "coupons.create", "promotion_codes.update", "promotion_codes.create",
+		"coupons.retrieve", "coupons.delete", // is there a second coupon of that revision?
 	}
 	if diff := cmp.Diff(want, ops); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
@@ -650,7 +651,7 @@ func TestRemovalOrder(t *testing.T) {
 	for _, call := range w.account.Calls()[before:] {
 		ops = append(ops, call.Op)
 	}
-	if diff := cmp.Diff([]string{"promotion_codes.list", "promotion_codes.update", "coupons.delete"}, ops); diff != "" {
+	if diff := cmp.Diff([]string{"promotion_codes.list", "promotion_codes.update", "coupons.retrieve", "coupons.delete"}, ops); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 	require.NoError(t, w.processor.RemoveMirror(t.Context(), c))

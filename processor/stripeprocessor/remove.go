@@ -3,6 +3,9 @@ package stripeprocessor
 import (
 	"context"
 	"errors"
+	"slices"
+
+	"github.com/stripe/stripe-go/v86"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/processor"
@@ -35,36 +38,60 @@ const maxRevisions = 8
 // promotion codes are inactive already. Revisions up to the last are searched.
 func (p *Processor) retire(ctx context.Context, c coupon.Coupon, keep string, found survey, last int64) error {
 	done := map[string]bool{keep: true, "": true}
-	for _, id := range candidates(c, found) {
-		if err := p.retireOne(ctx, c, id, found, done); err != nil {
-			return err
-		}
-	}
 	since := c.Mirror.Revision
 	if keep != "" && keep == c.Mirror.CouponID {
 		since++ // otherwise a repair of that revision may have begun to replace it
 	}
 	for revision := last; revision >= max(since, last-maxRevisions+1, 1); revision-- {
-		if err := p.retireOne(ctx, c, p.mirrorID(c.ID, revision, 1), found, done); err != nil {
+		if err := p.retireRevision(ctx, c, revision, found, done); err != nil {
+			return err
+		}
+	}
+	for _, id := range candidates(c, found) {
+		if done[id] {
+			continue
+		}
+		there, err := p.known(ctx, id, found)
+		if errors.Is(err, processor.ErrNotFound) {
+			continue
+		}
+		if err == nil {
+			err = p.retireOne(ctx, c, there, done)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *Processor) retireOne(ctx context.Context, c coupon.Coupon, id string, found survey, done map[string]bool) error {
-	if done[id] {
+// retireRevision deletes what a revision has made. Each further object was made because
+// the one before it was there, so that they go in the opposite order: whatever a call
+// leaves, the next one finds.
+func (p *Processor) retireRevision(ctx context.Context, c coupon.Coupon, revision int64, found survey, done map[string]bool) error {
+	var made []*stripe.Coupon
+	for try := 1; try <= maxTries; try++ {
+		there, err := p.known(ctx, p.mirrorID(c.ID, revision, try), found)
+		if errors.Is(err, processor.ErrNotFound) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		made = append(made, there)
+	}
+	for _, there := range slices.Backward(made) {
+		if err := p.retireOne(ctx, c, there, done); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Processor) retireOne(ctx context.Context, c coupon.Coupon, there *stripe.Coupon, done map[string]bool) error {
+	if done[there.ID] || !p.owns(there.Metadata, c.ID) {
 		return nil
 	}
-	done[id] = true
-	there, err := p.known(ctx, id, found)
-	switch {
-	case errors.Is(err, processor.ErrNotFound):
-		return nil
-	case err != nil:
-		return err
-	case !p.owns(there.Metadata, c.ID):
-		return nil
-	}
-	return p.deleteCoupon(ctx, id)
+	done[there.ID] = true
+	return p.deleteCoupon(ctx, there.ID)
 }

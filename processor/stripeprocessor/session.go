@@ -14,8 +14,13 @@ import (
 	"github.com/couponkit/couponkit/processor"
 )
 
-// maxSessionAttempts bounds how often a session that has ended is replaced.
-const maxSessionAttempts = 5
+const (
+	// maxSessions bounds how often a session that has ended is replaced.
+	maxSessions = 5
+	// maxSessionAttempts bounds the attempts, with those whose key turns out to be that of
+	// an earlier call.
+	maxSessionAttempts = 25
+)
 
 // CreateSession makes a Checkout Session. See the contract. Besides:
 //
@@ -40,7 +45,7 @@ func (p *Processor) CreateSession(ctx context.Context, r processor.SessionReques
 		return processor.Session{}, refused(opCreateSession, ErrInvalid, err)
 	}
 	if plan.late || plan.anew() {
-		found, err := p.findSession(ctx, plan, true)
+		found, err := p.findSession(ctx, plan, anyEnded)
 		switch {
 		case plan.anew() && errors.Is(err, errSearchBound): // the key tells: Stripe knows it if there is a session
 		case err != nil:
@@ -70,7 +75,7 @@ func expiryFault() error {
 // openSession makes the session, or takes the one that an earlier call has made. One
 // that has ended unpaid is replaced; the last is returned all the same.
 func (p *Processor) openSession(ctx context.Context, out *plan) (made *stripe.CheckoutSession, err error) {
-	for attempt := 1; attempt <= maxSessionAttempts; attempt++ {
+	for attempt, ended := 1, 0; attempt <= maxSessionAttempts && ended < maxSessions; attempt++ {
 		if err := p.ensureSessionCoupon(ctx, out, attempt); err != nil {
 			return nil, err
 		}
@@ -81,7 +86,7 @@ func (p *Processor) openSession(ctx context.Context, out *plan) (made *stripe.Ch
 				p.dropSessionCoupon(ctx, p.sessionCouponID(out, attempt))
 			}
 			if old && out.anew() {
-				continue // the key's session ended too long ago to be found
+				continue // the key is that of a call that has made no session, or one that ended long ago
 			}
 			return nil, err
 		}
@@ -89,6 +94,7 @@ func (p *Processor) openSession(ctx context.Context, out *plan) (made *stripe.Ch
 		if made.Status != stripe.CheckoutSessionStatusExpired {
 			break
 		}
+		ended++
 	}
 	return made, err
 }
@@ -115,10 +121,10 @@ func (p *Processor) sendSession(ctx context.Context, out *plan, attempt int) (ma
 	params := p.sessionParams(out, attempt)
 	var found *stripe.CheckoutSession
 	c := call{
-		op: opCreateSession, keepKey: true,
+		op:  opCreateSession,
 		key: func(generation int) string { return sessionKey(out, attempt, generation) },
 		look: func(ctx context.Context) (bool, error) {
-			found, err = p.findSession(ctx, out, false)
+			found, err = p.findSession(ctx, out, carrying(p.sessionCouponID(out, attempt)))
 			return found != nil, err
 		},
 	}
@@ -136,6 +142,7 @@ func (p *Processor) sendSession(ctx context.Context, out *plan, attempt int) (ma
 		made, err = p.sessionOfKey(ctx, out, attempt, err)
 		return made, false, err
 	case err == nil && found != nil:
+		p.dropUnused(ctx, out, attempt, found)
 		return found, false, nil
 	}
 	return made, replayed, err
@@ -146,14 +153,25 @@ func (p *Processor) sendSession(ctx context.Context, out *plan, attempt int) (ma
 func (p *Processor) sessionOfKey(
 	ctx context.Context, out *plan, attempt int, conflict error,
 ) (*stripe.CheckoutSession, error) {
-	found, err := p.findSession(ctx, out, true)
-	if err == nil && found == nil {
+	found, err := p.findSession(ctx, out, func(s *stripe.CheckoutSession) bool { return s.ID != out.after })
+	switch {
+	case err != nil:
+		return nil, err
+	case found == nil:
 		return nil, conflict
 	}
-	if out.discount > 0 && out.anew() { // the session has its own
-		p.dropSessionCoupon(ctx, p.sessionCouponID(out, attempt))
+	p.dropUnused(ctx, out, attempt, found)
+	return found, nil
+}
+
+// dropUnused removes the coupon that was made for an attempt when the session that was
+// found carries another. One that has ended tells nothing of the attempt's session, unless
+// each call has a coupon of its own.
+func (p *Processor) dropUnused(ctx context.Context, out *plan, attempt int, found *stripe.CheckoutSession) {
+	own := p.sessionCouponID(out, attempt)
+	if out.discount > 0 && !carrying(own)(found) && (out.anew() || found.Status != stripe.CheckoutSessionStatusExpired) {
+		p.dropSessionCoupon(ctx, own)
 	}
-	return found, err
 }
 
 // sessionKey is the idempotency key of an attempt. Its hash covers the request (through the
@@ -178,11 +196,12 @@ const maxSearched = 20 * pageSize
 var errSearchBound = fmt.Errorf("not found among %d sessions, and there are more", maxSearched)
 
 // findSession finds the session of the request that is open or was paid, by the
-// identity in its metadata; nil when there is none. With ended, the newest that has
-// ended unpaid will do then. A search that ends at its bound does not know that there is
-// none: it is an ErrUnavailable around errSearchBound.
-func (p *Processor) findSession(ctx context.Context, out *plan, ended bool) (*stripe.CheckoutSession, error) {
-	var last *stripe.CheckoutSession
+// identity in its metadata; nil when there is none. Of those that have ended unpaid the
+// newest that is wanted will do then. A search that ends at its bound does not know that
+// there is none: it is an ErrUnavailable around errSearchBound.
+func (p *Processor) findSession(
+	ctx context.Context, out *plan, wanted func(ended *stripe.CheckoutSession) bool,
+) (last *stripe.CheckoutSession, err error) {
 	seen := 0
 	for s, err := range p.sessions(ctx, p.createdWithin(out)) {
 		if seen++; err == nil && seen > maxSearched {
@@ -194,11 +213,24 @@ func (p *Processor) findSession(ctx context.Context, out *plan, ended bool) (*st
 		case s.Metadata[metadataRequest] != out.identity:
 		case s.Status != stripe.CheckoutSessionStatusExpired:
 			return s, nil
-		case ended && last == nil:
+		case last == nil && wanted(s):
 			last = s
 		}
 	}
 	return last, nil
+}
+
+func anyEnded(*stripe.CheckoutSession) bool { return true }
+
+// carrying wants the sessions with a coupon. A session that was made although Stripe said
+// that the call failed, and that has ended since, is replaced by the next attempt's: under
+// another key of the same attempt it would share the coupon that goes with the first.
+func carrying(couponID string) func(*stripe.CheckoutSession) bool {
+	return func(s *stripe.CheckoutSession) bool {
+		return slices.ContainsFunc(s.Discounts, func(d *stripe.CheckoutSessionDiscount) bool {
+			return d != nil && d.Coupon != nil && d.Coupon.ID == couponID
+		})
+	}
 }
 
 const (

@@ -918,29 +918,39 @@ func TestSessionInPlaceOfAnother(t *testing.T) {
 			return err
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			r := w.subscription("key")
-			first, err := w.processor.CreateSession(t.Context(), r)
-			require.NoError(t, err)
-			_, err = w.processor.ExpireSession(t.Context(), first.ID)
-			require.NoError(t, err)
-			second, err := w.processor.CreateSession(t.Context(), r)
-			require.NoError(t, err)
-			require.NotEqual(t, first.ID, second.ID)
-			require.NoError(t, tell(w, first))
-			require.NoError(t, w.account.Pay(second.ID))
-			if paid := w.account.Sessions()[1]; paid.AmountTotal != r.Total {
-				t.Errorf("the customer paid %d, want %d", paid.AmountTotal, r.Total)
-			}
-			again, err := w.processor.CreateSession(t.Context(), r)
-			require.NoError(t, err)
-			require.Equal(t, second.ID, again.ID)
-			require.NoError(t, w.processor.EndSession(t.Context(), second.ID))
-			require.Empty(t, w.account.Coupons(), "coupons of sessions that have ended are left")
-		})
+		for _, f := range []stripefake.Fault{stripefake.None, stripefake.FailAfter} {
+			t.Run(name+" after "+f.String(), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				w.account.Faults(inOrder("sessions.create", f))
+				w.replaced(tell)
+			})
+		}
 	}
+}
+
+// replaced ends a session, lets the host tell of that again after there is another in its
+// place, and pays that one.
+func (w *world) replaced(tell func(w *world, ended processor.Session) error) {
+	w.Helper()
+	r := w.subscription("key")
+	first, err := w.processor.CreateSession(w.Context(), r)
+	require.NoError(w, err)
+	_, err = w.processor.ExpireSession(w.Context(), first.ID)
+	require.NoError(w, err)
+	second, err := w.processor.CreateSession(w.Context(), r)
+	require.NoError(w, err)
+	require.NotEqual(w, first.ID, second.ID)
+	require.NoError(w, tell(w, first))
+	require.NoError(w, w.account.Pay(second.ID))
+	if paid := w.account.Sessions()[1]; paid.AmountTotal != r.Total {
+		w.Errorf("the customer paid %d, want %d", paid.AmountTotal, r.Total)
+	}
+	again, err := w.processor.CreateSession(w.Context(), r)
+	require.NoError(w, err)
+	require.Equal(w, second.ID, again.ID)
+	require.NoError(w, w.processor.EndSession(w.Context(), second.ID))
+	require.Empty(w, w.account.Coupons(), "coupons of sessions that have ended are left")
 }
 
 // TestRepeatedTooLate: of a session that has ended unpaid, and that cannot be replaced

@@ -1,0 +1,285 @@
+package stripeprocessor_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/processor/stripeprocessor"
+	"github.com/couponkit/couponkit/processor/stripeprocessor/stripefake"
+)
+
+// What Stripe has saved for a key: of one request there is one session, whatever fails how
+// often, and no failure is for good.
+
+// allRequests are a payment, a subscription with a coupon for its first period, and one
+// whose every call has another expiry.
+func allRequests() map[string]func(*world, string) processor.SessionRequest {
+	return map[string]func(*world, string) processor.SessionRequest{
+		"payment": (*world).request, "subscription": (*world).subscription, "without an expiry": withoutExpiry,
+	}
+}
+
+// inOrder lets faults happen to the first calls of an operation.
+func inOrder(op string, faults ...stripefake.Fault) func(stripefake.Call) stripefake.Fault {
+	n := 0
+	return func(c stripefake.Call) stripefake.Fault {
+		if c.Op != op || n == len(faults) {
+			return stripefake.None
+		}
+		n++
+		return faults[n-1]
+	}
+}
+
+// TestFailuresInARow: three of any kind, the rest of the call, and another process.
+func TestFailuresInARow(t *testing.T) {
+	t.Parallel()
+	all := make([]stripefake.Fault, 0, stripefake.Unavailable)
+	for f := stripefake.LostBefore; f <= stripefake.Unavailable; f++ {
+		all = append(all, f)
+	}
+	failures := []stripefake.Fault{stripefake.FailBefore, stripefake.FailAfter, stripefake.BadGateway, stripefake.LostAfter}
+	for name, request := range allRequests() {
+		for _, first := range all {
+			t.Run(fmt.Sprintf("%s/%s", name, first), func(t *testing.T) {
+				t.Parallel()
+				for _, second := range all {
+					oneSession(t, request, first, second)
+					for _, third := range failures {
+						if slices.Contains(failures, first) && slices.Contains(failures, second) {
+							oneSession(t, request, first, second, third)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+func oneSession(t *testing.T, request func(*world, string) processor.SessionRequest, faults ...stripefake.Fault) {
+	t.Helper()
+	w := newWorld(t)
+	defer w.server.Close()
+	r := request(w, "key")
+	w.account.Faults(inOrder("sessions.create", faults...))
+	first, err := w.processor.CreateSession(t.Context(), r)
+	if err != nil {
+		require.ErrorIs(t, err, processor.ErrUnavailable, "%v", faults)
+	}
+	w.account.Faults(nil)
+	w.clock.Advance(time.Second)
+	second, another := newWorldOn(t, w).CreateSession(t.Context(), r)
+	require.NoError(t, another, "%v", faults)
+	if err == nil {
+		require.Equal(t, first.ID, second.ID, "%v", faults)
+	}
+	require.Len(t, w.account.Sessions(), 1, "%v", faults)
+	require.NoError(t, w.account.Pay(second.ID), "%v", faults)
+}
+
+// TestFailuresUnderTwoProcesses: the key of one that fails is the key of the other, which
+// has begun before.
+func TestFailuresUnderTwoProcesses(t *testing.T) {
+	t.Parallel()
+	for name, request := range allRequests() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			r := request(w, "key")
+			var first processor.Session
+			slow := w.interrupted(&meanwhile{method: http.MethodPost, path: "/checkout/sessions", do: func() {
+				w.account.Faults(inOrder("sessions.create", stripefake.BadGateway, stripefake.BadGateway))
+				var err error
+				first, err = w.processor.CreateSession(t.Context(), r)
+				require.NoError(t, err)
+			}})
+			second, err := slow.CreateSession(t.Context(), r)
+			require.NoError(t, err)
+			require.Equal(t, first.ID, second.ID)
+			require.NoError(t, w.account.Pay(first.ID))
+		})
+	}
+}
+
+// TestAnOutageDoesNotBlock: however many calls fail, each with a failure that Stripe has
+// saved, the one after them makes the session.
+func TestAnOutageDoesNotBlock(t *testing.T) {
+	t.Parallel()
+	for name, request := range allRequests() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			r := request(w, "key")
+			w.account.Faults(func(c stripefake.Call) stripefake.Fault {
+				if c.Op == "sessions.create" {
+					return stripefake.FailBefore
+				}
+				return stripefake.None
+			})
+			for range 12 {
+				_, err := w.processor.CreateSession(t.Context(), r)
+				require.ErrorIs(t, err, processor.ErrUnavailable)
+				w.clock.Advance(time.Second)
+			}
+			w.account.Faults(nil)
+			s, err := w.processor.CreateSession(t.Context(), r)
+			require.NoError(t, err)
+			again, err := newWorldOn(t, w).CreateSession(t.Context(), r)
+			require.NoError(t, err)
+			require.Equal(t, s.ID, again.ID)
+			require.Len(t, w.account.Sessions(), 1)
+			require.NoError(t, w.account.Pay(s.ID))
+		})
+	}
+}
+
+// TestWhatIsSavedIsBounded: a call ends although every key has a saved failure. It tells
+// of no refusal: that was of an earlier call.
+func TestWhatIsSavedIsBounded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(_ *stripeprocessor.Options, f *stripefake.Options) {
+		f.MinimumCharge = map[string]int64{"eur": 1_000_000}
+	})
+	r := w.request("key")
+	refused := 0
+	for {
+		_, err := w.processor.CreateSession(t.Context(), r)
+		if !errors.Is(err, processor.ErrRejected) {
+			require.ErrorIs(t, err, processor.ErrUnavailable)
+			require.ErrorContains(t, err, "100 keys")
+			break
+		}
+		refused++
+	}
+	require.Equal(t, 100, refused)
+	before := len(w.account.Calls())
+	_, err := w.processor.CreateSession(t.Context(), r)
+	require.ErrorIs(t, err, processor.ErrUnavailable)
+	require.Len(t, w.account.Calls()[before:], 100)
+}
+
+// TestSavedRefusalAtTheEndOfACall: a call that ends while it goes past what was refused
+// earlier takes nothing from the session that was made since.
+func TestSavedRefusalAtTheEndOfACall(t *testing.T) {
+	t.Parallel()
+	limited := slices.Repeat([]stripefake.Fault{stripefake.RateLimited}, 3)
+	for name, test := range map[string]struct {
+		faults []stripefake.Fault
+		later  time.Duration // passes with every request for a session
+		want   error
+	}{
+		"in number": {faults: limited},
+		"in time":   {later: time.Hour, want: processor.ErrUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			minimum := map[string]int64{"eur": 1_000_000}
+			w := newWorld(t, func(_ *stripeprocessor.Options, f *stripefake.Options) { f.MinimumCharge = minimum })
+			r := w.subscription("key")
+			r.ExpiresAt = w.clock.Now().Add(23 * time.Hour)
+			_, err := w.processor.CreateSession(t.Context(), r)
+			require.ErrorIs(t, err, stripeprocessor.ErrInvalid)
+			minimum["eur"] = 50
+			s, err := w.processor.CreateSession(t.Context(), r)
+			require.NoError(t, err)
+			faults := inOrder("sessions.create", test.faults...)
+			w.account.Faults(func(c stripefake.Call) stripefake.Fault {
+				if c.Op == "sessions.create" {
+					w.clock.Advance(test.later)
+				}
+				return faults(c)
+			})
+			again, err := w.processor.CreateSession(t.Context(), r)
+			w.account.Faults(nil)
+			if test.want == nil {
+				require.NoError(t, err)
+				require.Equal(t, s.ID, again.ID)
+			} else {
+				require.ErrorIs(t, err, test.want)
+				require.NotErrorIs(t, err, processor.ErrRejected)
+			}
+			require.NoError(t, w.account.Pay(s.ID))
+		})
+	}
+}
+
+// TestSameSecondUnderOtherOptions: two calls without an expiry may come to the same coupon,
+// and the one that finds the other's session leaves it its coupon.
+func TestSameSecondUnderOtherOptions(t *testing.T) {
+	t.Parallel()
+	for name, later := range map[string]time.Duration{"same second": 0, "a second later": time.Second} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			r := withoutExpiry(w, "key")
+			var first processor.Session
+			m := &meanwhile{next: w.server.Client().Transport, method: http.MethodPost, path: "/checkout/sessions", do: func() {
+				w.clock.Advance(later)
+				var err error
+				first, err = w.processor.CreateSession(t.Context(), r)
+				require.NoError(t, err)
+			}}
+			slow, err := stripeprocessor.New(testKey, stripeprocessor.Options{
+				BaseURL: w.server.URL, Clock: w.clock.Now, RequestsPerSecond: -1, HTTPClient: &http.Client{Transport: m},
+				TaxBehavior: "inclusive",
+			})
+			require.NoError(t, err)
+			second, err := slow.CreateSession(t.Context(), r)
+			require.NoError(t, err)
+			require.Equal(t, first.ID, second.ID)
+			require.Len(t, w.account.Coupons(), 1, "the session's own")
+			require.NoError(t, w.account.Pay(first.ID))
+		})
+	}
+}
+
+// TestErrorsQuoteNoBodies: what cannot be read may be about a customer. Error and log tell
+// the status and the request, by which Stripe's support finds the rest.
+func TestErrorsQuoteNoBodies(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 1<<20)
+	for name, body := range map[string]string{
+		"other JSON": `{"customer_email":"ann@example.org","pad":"` + long + `"}`,
+		"cut off":    `{"customer_email":"ann@example.org","id":"cs`,
+		"of a page":  "<html>ann@example.org " + long,
+		"text":       `"ann@example.org"`,
+		"a list":     `["ann@example.org"]`,
+		"null":       "null",
+		"nothing":    "",
+	} {
+		for _, status := range []int{http.StatusOK, http.StatusBadRequest, http.StatusNotFound, http.StatusBadGateway} {
+			t.Run(fmt.Sprintf("%s/%d", name, status), func(t *testing.T) {
+				t.Parallel()
+				var log bytes.Buffer
+				w := newWorld(t, func(o *stripeprocessor.Options, _ *stripefake.Options) {
+					o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+				})
+				a := &answering{status: status, text: []byte(body)}
+				p, err := stripeprocessor.New(testKey, stripeprocessor.Options{
+					RequestsPerSecond: -1, Clock: w.clock.Now, HTTPClient: &http.Client{Transport: a},
+					Retry:  stripeprocessor.Retry{BaseDelay: time.Microsecond, MaxDelay: time.Millisecond},
+					Logger: slog.New(slog.NewTextHandler(&log, nil)),
+				})
+				require.NoError(t, err)
+				_, err = p.Session(t.Context(), "cs_1")
+				require.ErrorIs(t, err, processor.ErrUnavailable)
+				for _, text := range []string{err.Error(), log.String()} {
+					if strings.Contains(text, "ann@") || len(text) > 2000 {
+						t.Errorf("%d bytes: %.300s", len(text), text)
+					}
+				}
+				require.ErrorContains(t, err, fmt.Sprintf("status=%d request=req_1", status))
+			})
+		}
+	}
+}
