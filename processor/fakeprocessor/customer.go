@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 )
 
@@ -54,6 +55,26 @@ func (p *Processor) PaymentFails(id string) error {
 		s.PaymentFailed = true
 		p.announce(paymentFailed, s, now)
 	})
+}
+
+// Renewal returns what the subscription of a session charges from its second period on
+// for all that recurs in an interval: the sum of the lines in minor units, without the
+// discount of the first period, and 0 where nothing does. A session that was not paid, or
+// is none of a subscription, is processor.ErrRejected; one that is not there is
+// processor.ErrNotFound.
+func (p *Processor) Renewal(id string, every pricing.Interval) (amount int64, err error) {
+	err = p.act("renew", id, isSubscription, func(s *session, _ time.Time) {
+		for _, l := range s.request.Lines {
+			if l.Recurs == every && every != pricing.Once {
+				amount += l.Quantity * l.UnitAmount
+			}
+		}
+	})
+	return amount, err
+}
+
+func isSubscription(s *session) bool {
+	return s.request.Mode == processor.Subscription && s.PaymentStatus.Settled()
 }
 
 func isOpen(s *session) bool { return s.Status == processor.SessionOpen }

@@ -187,6 +187,38 @@ func TestCustomer(t *testing.T) {
 	wantError(t, p.PayLater(created(t, p, free).ID), processor.ErrRejected)
 }
 
+// TestRenewal: only of what was paid and recurs, each interval by itself.
+func TestRenewal(t *testing.T) {
+	t.Parallel()
+	p, _ := newFake(t, fakeprocessor.Options{})
+	once := created(t, p, request("once"))
+	require.NoError(t, p.Pay(once.ID))
+	r := request("recurring")
+	r.Mode, r.FirstPeriodDiscount = processor.Subscription, 100
+	r.Lines = []processor.SessionLine{
+		{LineID: "A", Kind: pricing.Plan, ItemID: "gold", Name: "Gold", Quantity: 2, UnitAmount: 1000, Recurs: pricing.Monthly},
+		{LineID: "B", Kind: pricing.Plan, ItemID: "site", Name: "Site", Quantity: 1, UnitAmount: 5000, Recurs: pricing.Yearly},
+		{LineID: "C", Kind: pricing.Plan, ItemID: "mail", Name: "Mail", Quantity: 1, UnitAmount: 300, Recurs: pricing.Monthly},
+		{LineID: "D", Kind: pricing.Device, ItemID: "phone", Name: "Phone", Quantity: 1, UnitAmount: 9000},
+	}
+	r.Total = 2000 + 5000 + 300 + 9000 - 100
+	s := created(t, p, r)
+	for id, want := range map[string]error{"cs_none": processor.ErrNotFound, once.ID: processor.ErrRejected, s.ID: processor.ErrRejected} {
+		amount, err := p.Renewal(id, pricing.Monthly)
+		wantError(t, err, want)
+		require.Zero(t, amount)
+	}
+	require.NoError(t, p.PayLater(s.ID))
+	_, err := p.Renewal(s.ID, pricing.Monthly)
+	wantError(t, err, processor.ErrRejected)
+	require.NoError(t, p.PaymentArrives(s.ID))
+	for every, want := range []int64{pricing.Once: 0, pricing.Daily: 0, pricing.Weekly: 0, pricing.Monthly: 2300, pricing.Yearly: 5000} {
+		amount, err := p.Renewal(s.ID, pricing.Interval(every))
+		require.NoError(t, err)
+		require.Equal(t, want, amount, "every %s", pricing.Interval(every))
+	}
+}
+
 // TestLifeOfASession drives a session by random acts and compares it with what its
 // events tell: the last word of the events is where the session is.
 func TestLifeOfASession(t *testing.T) {

@@ -3,6 +3,7 @@ package processortest_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -80,6 +81,53 @@ func brokenSessions() map[string]subject {
 				asked(func(r *processor.SessionRequest) { r.Key += strconv.FormatInt(calls.Add(1), 10) })(f, h)
 			},
 			caught: []string{"create is idempotent by key", "lost answers of create", "many create one session"},
+		},
+		"create takes when the order was made for a parameter": {
+			how: asked(func(r *processor.SessionRequest) {
+				if !r.OrderedAt.IsZero() {
+					r.Key += r.OrderedAt.String()
+				}
+			}),
+			caught: []string{"create is idempotent by key"},
+		},
+		"create gives its key up after two lost answers": {
+			how: with(func(f *fakeprocessor.Processor) wrapped {
+				var lost sync.Map
+				return wrapped{create: func(ctx context.Context, r processor.SessionRequest) (processor.Session, error) {
+					key := r.Key
+					counted, _ := lost.LoadOrStore(key, new(atomic.Int64))
+					n, _ := counted.(*atomic.Int64)
+					r.Key += "-" + strconv.FormatInt(n.Load()/2, 10)
+					s, err := f.CreateSession(ctx, r)
+					if errors.Is(err, processor.ErrUnavailable) {
+						n.Add(1)
+					}
+					return s, err
+				}}
+			}),
+			caught: []string{"lost answers of create"},
+		},
+		"every period is discounted": {
+			how: asked(func(r *processor.SessionRequest) {
+				r.Lines = slices.Clone(r.Lines)
+				for i, l := range r.Lines {
+					if off := r.FirstPeriodDiscount; l.Recurs != pricing.Once && l.Quantity == 1 && l.UnitAmount >= off {
+						r.Lines[i].UnitAmount, r.FirstPeriodDiscount = l.UnitAmount-off, 0
+					}
+				}
+			}),
+			caught: []string{"renewals of a subscription"},
+		},
+		"every interval is a month": {
+			how: asked(func(r *processor.SessionRequest) {
+				r.Lines = slices.Clone(r.Lines)
+				for i, l := range r.Lines {
+					if l.Recurs > pricing.Once && l.Recurs <= pricing.Yearly {
+						r.Lines[i].Recurs = pricing.Monthly
+					}
+				}
+			}),
+			caught: []string{"renewals of a subscription"},
 		},
 		"create adds up with overflow": {
 			how: asked(func(r *processor.SessionRequest) {

@@ -83,7 +83,7 @@ func TestBareHarness(t *testing.T) {
 	require.NoError(t, err)
 	output, err := runSuite(t, executable, "bare", "^TestBroken$")
 	require.NoError(t, err, output)
-	for _, hook := range []string{"Advance", "Customer", "Events", "Announce", "Account", "Faults", "ListsMirrors"} {
+	for _, hook := range []string{"Advance", "Customer", "Renewal", "Events", "Announce", "Account", "Faults", "ListsMirrors"} {
 		if !strings.Contains(output, "the harness cannot do what this clause needs: "+hook+"\n") {
 			t.Errorf("no clause is skipped for want of %s:\n%s", hook, output)
 		}

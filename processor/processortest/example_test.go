@@ -26,6 +26,7 @@ func ExampleRun() {
 					Pay: fake.Pay, PayLater: fake.PayLater,
 					PaymentArrives: fake.PaymentArrives, PaymentFails: fake.PaymentFails,
 				},
+				Renewal: fake.Renewal,
 				Events: func() (list []processor.Event, err error) {
 					for _, d := range fake.Deliveries() {
 						e, err := fake.ParseEvent(d.Payload, d.Signature)

@@ -94,9 +94,17 @@ func lostAnswersOfCreate(p *probe) {
 		first, err := p.Processor.CreateSession(p.Context(), r)
 		p.lost(err, "CreateSession "+where)
 		struck := end()
-		second, third := p.created(r), p.created(r)
+		second := p.created(r)
+		for range 2 {
+			end := fault()
+			_, err := p.Processor.CreateSession(p.Context(), r)
+			p.lost(err, "CreateSession, repeated "+where)
+			end()
+		}
+		third := p.created(r)
 		if second.ID != third.ID || err == nil && first.ID != second.ID {
-			p.broken("CreateSession %s, then repeated, returned the sessions %q, %q and %q", where, first.ID, second.ID, third.ID)
+			p.broken("CreateSession %s, then repeated, and again after two that were cut off like it, returned the sessions %q, %q and %q",
+				where, first.ID, second.ID, third.ID)
 		}
 		return struck
 	})

@@ -28,6 +28,10 @@ type Harness struct {
 	Advance func(d time.Duration)
 	// Customer pays sessions.
 	Customer Customer
+	// Renewal returns what the subscription of a session that was paid charges from its
+	// second period on for all that recurs in an interval, in couponkit's minor units and
+	// before taxes; 0 for an interval in which nothing recurs.
+	Renewal func(sessionID string, every pricing.Interval) (amount int64, err error)
 	// Events returns the events that the webhook has brought since the last call, as
 	// the adapter maps them, in any order. Events that expired with the clock are
 	// among them.
@@ -133,6 +137,10 @@ func clock() need {
 
 func customer() need {
 	return need{"Customer", func(h Harness) bool { return h.Customer.Pay != nil }}
+}
+
+func renewing() need {
+	return need{"Renewal", func(h Harness) bool { return h.Renewal != nil }}
 }
 
 func events() need {

@@ -44,6 +44,7 @@ func newFake(abilities processor.Abilities) (*fakeprocessor.Processor, processor
 			Pay: fake.Pay, PayLater: fake.PayLater,
 			PaymentArrives: fake.PaymentArrives, PaymentFails: fake.PaymentFails,
 		},
+		Renewal:  fake.Renewal,
 		Events:   func() ([]processor.Event, error) { return delivered(fake) },
 		Announce: func() error { fake.Announce("coupon.deleted"); return nil },
 		Account: processortest.Account{

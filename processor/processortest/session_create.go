@@ -21,7 +21,7 @@ func createClauses() []clause {
 		},
 		{
 			name:  "create is idempotent by key",
-			says:  "repeating CreateSession with the same Key and parameters returns the same session",
+			says:  "repeating CreateSession with the same Key and parameters returns the same session; OrderedAt is none of them",
 			check: createIsIdempotentByKey,
 		},
 		{
@@ -55,6 +55,12 @@ func createClauses() []clause {
 			check: sessionOfASubscription,
 		},
 		{
+			name:  "renewals of a subscription",
+			says:  "FirstPeriodDiscount is taken off the first payment of a subscription and not off its renewals: what recurs costs its UnitAmount in each interval",
+			needs: []need{renewing(), customer()},
+			check: renewalsOfASubscription,
+		},
+		{
 			name:  "session with free lines",
 			says:  "UnitAmount is at least 0",
 			check: sessionWithFreeLines,
@@ -76,9 +82,13 @@ func createASession(p *probe) {
 }
 
 func createIsIdempotentByKey(p *probe) {
-	first, second := p.created(p.request("key-1")), p.created(p.request("key-1"))
-	if diff := cmp.Diff(first, second); diff != "" {
-		p.broken("the second session is another (-first +second):\n%s", diff)
+	r := p.request("key-1")
+	first := p.created(r)
+	for name, ordered := range map[string]time.Time{"none": {}, "its own": p.Now(), "an earlier one": p.Now().Add(-time.Minute)} {
+		r.OrderedAt = ordered
+		if diff := cmp.Diff(first, p.created(r)); diff != "" {
+			p.broken("the session of the repeated call, whose OrderedAt is %s, is another (-first +second):\n%s", name, diff)
+		}
 	}
 	if other := p.created(p.request("key-2")); other.ID == first.ID {
 		p.broken("another key returned the same session %q", other.ID)
@@ -151,6 +161,47 @@ func sessionOfASubscription(p *probe) {
 	every := p.subscription("key-2") // every period at the lower price
 	every.Lines[0].UnitAmount, every.FirstPeriodDiscount = 666, 0
 	p.created(every)
+}
+
+var intervals = [...]pricing.Interval{pricing.Daily, pricing.Weekly, pricing.Monthly, pricing.Yearly}
+
+func renewalsOfASubscription(p *probe) {
+	for _, every := range intervals {
+		r := p.subscription("first-" + every.String())
+		r.Lines[0].Recurs = every
+		p.renews(r)
+	}
+	lower := p.subscription("lower") // every period
+	lower.Lines[0].UnitAmount, lower.FirstPeriodDiscount = 666, 0
+	p.renews(lower)
+	units := p.subscription("units") // three, at two prices
+	units.Lines = append(units.Lines, units.Lines[0])
+	units.Lines[0].Quantity, units.Lines[2].UnitAmount = 2, 998
+	units.Total += 999 + 998
+	p.renews(units)
+	if !p.Processor.Abilities().OneInterval {
+		p.renews(p.plans("two", pricing.Yearly))
+	}
+}
+
+// renews pays a session and checks what its subscription charges later.
+func (p *probe) renews(r processor.SessionRequest) {
+	p.Helper()
+	s := p.created(r)
+	p.hook(p.Customer.Pay(s.ID), "Pay")
+	for _, every := range intervals {
+		var want int64
+		for _, l := range r.Lines {
+			if l.Recurs == every {
+				want += l.Quantity * l.UnitAmount
+			}
+		}
+		got, err := p.Renewal(s.ID, every)
+		p.hook(err, "Renewal")
+		if got != want {
+			p.broken("the subscription of %s charges %d every %s from its second period on, want %d", r.Key, got, every, want)
+		}
+	}
 }
 
 func sessionWithFreeLines(p *probe) {
@@ -361,16 +412,8 @@ func checkManyLines(p *probe) {
 }
 
 func checkTwoIntervals(p *probe) {
-	plans := func(key string, second pricing.Interval) processor.SessionRequest {
-		r := p.subscription(key)
-		r.Lines = append(r.Lines, processor.SessionLine{
-			LineID: "B", Kind: pricing.Plan, ItemID: "backup", Name: "Backup", Quantity: 1, UnitAmount: 4900, Recurs: second,
-		})
-		r.Total += 4900
-		return r
-	}
-	p.created(plans("one", pricing.Monthly))
-	if r := plans("two", pricing.Yearly); p.Processor.Abilities().OneInterval {
+	p.created(p.plans("one", pricing.Monthly))
+	if r := p.plans("two", pricing.Yearly); p.Processor.Abilities().OneInterval {
 		p.refused(r, "with a month and a year beside each other, which the abilities rule out")
 	} else {
 		p.created(r)

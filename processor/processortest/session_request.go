@@ -67,6 +67,17 @@ func (p *probe) subscription(key string) processor.SessionRequest {
 	return r
 }
 
+// plans is a subscription of two plans, of which the second, of 49.00, recurs as told.
+func (p *probe) plans(key string, second pricing.Interval) processor.SessionRequest {
+	p.Helper()
+	r := p.subscription(key)
+	r.Lines = append(r.Lines, processor.SessionLine{
+		LineID: "B", Kind: pricing.Plan, ItemID: "backup", Name: "Backup", Quantity: 1, UnitAmount: 4900, Recurs: second,
+	})
+	r.Total += 4900
+	return r
+}
+
 // chargeable returns an amount of at least the given one that a currency allows.
 func (p *probe) chargeable(c pricing.Currency, amount int64) int64 {
 	a := p.Processor.Abilities()

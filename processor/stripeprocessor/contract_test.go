@@ -23,6 +23,7 @@ func TestContract(t *testing.T) {
 				Pay: w.account.Pay, PayLater: w.account.PayLater,
 				PaymentArrives: w.account.PaymentArrives, PaymentFails: w.account.PaymentFails,
 			},
+			Renewal:  w.renewal,
 			Events:   w.newEvents(),
 			Announce: func() error { w.account.Announce("invoice.paid", map[string]any{"id": "in_1"}); return nil },
 			Account: processortest.Account{
@@ -34,6 +35,18 @@ func TestContract(t *testing.T) {
 			Faults: processortest.Faults{Lose: w.lose, Down: w.down},
 		}
 	})
+}
+
+// renewal reads what Stripe charges in a currency with two decimals, which it has as it is.
+// A session has one interval.
+func (w *world) renewal(sessionID string, every pricing.Interval) (int64, error) {
+	s, _ := w.account.Session(sessionID)
+	for _, l := range s.Lines {
+		if l.Interval != "" && l.Interval != every.String() {
+			return 0, nil
+		}
+	}
+	return w.account.Renewal(sessionID)
 }
 
 // newEvents returns a hook that parses what the account has announced since.

@@ -22,6 +22,7 @@ func TestTheSuiteOfProcessorsLeavesNothing(t *testing.T) {
 			Customer: processortest.Customer{
 				Pay: fake.Pay, PayLater: fake.PayLater, PaymentArrives: fake.PaymentArrives, PaymentFails: fake.PaymentFails,
 			},
+			Renewal:  fake.Renewal,
 			Events:   func() ([]processor.Event, error) { return events(fake) },
 			Announce: func() error { fake.Announce("coupon.deleted"); return nil },
 			Account:  account(fake),
