@@ -62,22 +62,23 @@ type call struct {
 	op string
 	// key returns the idempotency key of a generation; nil makes a random one for every
 	// call, and another after each failure of Stripe (5xx). The key of a generation is kept
-	// until Stripe replays a failure or a refusal that it has saved for it, as it does for a
-	// day or longer: the next generation begins then and in no other case. So every process
-	// comes to the same key, and with it to the object that another has made.
+	// until it turns out to be spent: Stripe replays a failure or a refusal that it has saved
+	// for it, as it does for a day or longer, or knows it with other parameters. The next
+	// generation begins then and in no other case, so that every process comes to the same
+	// key, and with it to the object that another has made.
 	key func(generation int) string
-	// look finds out, before another key is used because of a failure, whether the call has
-	// taken effect. nil for calls that only read or that set values, which are simply
-	// repeated.
+	// look finds out, before another key is used, whether the call has taken effect, unless
+	// what was saved is a refusal. nil for calls that only read or that set values, which
+	// are simply repeated.
 	look func(ctx context.Context) (done bool, err error)
 }
 
-// maxGenerations bounds how many keys with a saved failure a call walks past.
+// maxGenerations bounds how many spent keys a call walks past.
 const maxGenerations = 100
 
 // do sends until there is an answer. A lost answer is asked for again with the same
-// key and the same parameters. What Stripe replays is no attempt, nor is there reason to
-// pause after it: nothing was tried.
+// key and the same parameters. A spent key is no attempt, nor is there reason to pause after
+// it: nothing was tried.
 func (p *Processor) do(ctx context.Context, c call, send func(ctx context.Context, key string) error) error {
 	started, generation, key := p.options.Clock(), 0, c.keyOf(0)
 	for n := 1; ; {
@@ -94,7 +95,7 @@ func (p *Processor) do(ctx context.Context, c call, send func(ctx context.Contex
 		}
 		failure := newError(c.op, answer, err)
 		failed := answer.status >= http.StatusInternalServerError
-		spent := c.key != nil && answer.saved(failure)
+		spent := c.key != nil && answer.spent(failure)
 		switch {
 		case !spent:
 			if err := p.beforeRepeat(ctx, answer, failure, n, started); err != nil {
@@ -107,7 +108,7 @@ func (p *Processor) do(ctx context.Context, c call, send func(ctx context.Contex
 		if !spent && (c.key != nil || !failed) {
 			continue
 		}
-		if failed && c.look != nil {
+		if c.look != nil && (failed || errors.Is(failure, ErrConflict)) {
 			if done, err := c.look(ctx); err != nil || done {
 				return err
 			}
@@ -117,11 +118,11 @@ func (p *Processor) do(ctx context.Context, c call, send func(ctx context.Contex
 	}
 }
 
-// spentKeys is the error of a call that has met nothing but what Stripe has saved. It is
-// no refusal: that was of an earlier call.
+// spentKeys is the error of a call that has met spent keys only. It is no refusal: that was
+// of an earlier call.
 func spentKeys(last *Error, generations int) error {
 	return refused(last.Op, processor.ErrUnavailable,
-		fmt.Errorf("stripe replays what it has saved for %d keys, last: %v", generations, last)) //nolint:errorlint // not what the last one is
+		fmt.Errorf("%d keys are spent, of the last: %v", generations, last)) //nolint:errorlint // not what the last one is
 }
 
 // beforeRepeat pauses before the attempt after the n-th. The error tells that there is
@@ -220,11 +221,11 @@ func (x *exchange) retryAfter() time.Duration {
 // replayed reports whether Stripe answered with what it has saved for the key.
 func (x *exchange) replayed() bool { return x.header.Get("Idempotent-Replayed") == "true" }
 
-// saved reports whether the key is of no more use: Stripe has saved for it that a call
-// failed, or was refused when what is wrong then may be right now. That the key is another
-// call's is no such refusal.
-func (x *exchange) saved(failure *Error) bool {
-	return x.replayed() && (x.status >= http.StatusInternalServerError || refusal(failure) && !errors.Is(failure, ErrConflict))
+// spent reports whether the key is of no more use: Stripe has saved for it that a call
+// failed, or was refused when what is wrong then may be right now; or the key is that of a
+// call with other parameters.
+func (x *exchange) spent(failure *Error) bool {
+	return errors.Is(failure, ErrConflict) || x.replayed() && (x.status >= http.StatusInternalServerError || refusal(failure))
 }
 
 // exchangeOf returns the exchange of the attempt that the context belongs to.

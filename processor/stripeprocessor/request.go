@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"strconv"
 	"time"
 	"unicode/utf8"
 
@@ -38,6 +39,7 @@ type plan struct {
 	identity  string // equal for equal requests; in the session's metadata
 	expiresAt time.Time
 	after     string // the session that has ended, of a request without an expiry
+	since     int64  // when that one was created
 	// late tells that a new session could not end when the request wants it to: only
 	// one that was made before will do.
 	late bool
@@ -137,8 +139,17 @@ func amountFaults(faults *pricing.ValidationError, out *plan) {
 	out.subtotal = out.total + out.discount
 }
 
+// sessionMark is what a session carries so that it is found: of which request it is, and
+// of which attempt.
+func sessionMark(identity string, attempt int) string {
+	if attempt == 1 {
+		return identity
+	}
+	return identity + "-" + strconv.Itoa(attempt)
+}
+
 // sessionMetadata is the request's, completed by what every session carries.
-func (p *Processor) sessionMetadata(r processor.SessionRequest, identity string) map[string]string {
+func (p *Processor) sessionMetadata(r processor.SessionRequest, mark string) map[string]string {
 	metadata := maps.Clone(r.Metadata)
 	if metadata == nil {
 		metadata = map[string]string{}
@@ -153,7 +164,7 @@ func (p *Processor) sessionMetadata(r processor.SessionRequest, identity string)
 			metadata[key] = value
 		}
 	}
-	metadata[metadataRequest] = identity
+	metadata[metadataRequest] = mark
 	return metadata
 }
 
@@ -162,7 +173,7 @@ func (p *Processor) sessionMetadata(r processor.SessionRequest, identity string)
 // items or recovery of an expired session.
 func (p *Processor) sessionParams(out *plan, attempt int) *stripe.CheckoutSessionCreateParams {
 	r := out.request
-	metadata := p.sessionMetadata(r, out.identity)
+	metadata := p.sessionMetadata(r, sessionMark(out.identity, attempt))
 	params := &stripe.CheckoutSessionCreateParams{
 		Mode:       stripe.String(r.Mode.String()),
 		SuccessURL: stripe.String(r.SuccessURL),

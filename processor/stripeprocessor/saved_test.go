@@ -156,7 +156,7 @@ func TestWhatIsSavedIsBounded(t *testing.T) {
 		_, err := w.processor.CreateSession(t.Context(), r)
 		if !errors.Is(err, processor.ErrRejected) {
 			require.ErrorIs(t, err, processor.ErrUnavailable)
-			require.ErrorContains(t, err, "100 keys")
+			require.ErrorContains(t, err, "100 keys are spent")
 			break
 		}
 		refused++

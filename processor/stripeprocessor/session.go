@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stripe/stripe-go/v86"
@@ -14,13 +15,8 @@ import (
 	"github.com/couponkit/couponkit/processor"
 )
 
-const (
-	// maxSessions bounds how often a session that has ended is replaced.
-	maxSessions = 5
-	// maxSessionAttempts bounds the attempts, with those whose key turns out to be that of
-	// an earlier call.
-	maxSessionAttempts = 25
-)
+// maxSessionAttempts bounds how often a session that has ended is replaced.
+const maxSessionAttempts = 5
 
 // CreateSession makes a Checkout Session. See the contract. Besides:
 //
@@ -55,7 +51,7 @@ func (p *Processor) CreateSession(ctx context.Context, r processor.SessionReques
 		case plan.late:
 			return processor.Session{}, refused(opCreateSession, ErrInvalid, expiryFault())
 		case found != nil:
-			plan.after = found.ID
+			plan.after, plan.since = found.ID, found.Created
 		}
 	}
 	made, err := p.openSession(ctx, plan)
@@ -75,18 +71,11 @@ func expiryFault() error {
 // openSession makes the session, or takes the one that an earlier call has made. One
 // that has ended unpaid is replaced; the last is returned all the same.
 func (p *Processor) openSession(ctx context.Context, out *plan) (made *stripe.CheckoutSession, err error) {
-	for attempt, ended := 1, 0; attempt <= maxSessionAttempts && ended < maxSessions; attempt++ {
-		if err := p.ensureSessionCoupon(ctx, out, attempt); err != nil {
-			return nil, err
-		}
-		made, err = p.sessionNow(ctx, out, attempt)
+	for attempt := 1; attempt <= maxSessionAttempts; attempt++ {
+		made, err = p.withCoupon(ctx, out, attempt)
 		if err != nil {
-			old := errors.Is(err, ErrConflict) // a session may have the coupon, unless each call has its own
-			if out.discount > 0 && refusal(err) && (!old || out.anew()) {
+			if out.discount > 0 && refusal(err) {
 				p.dropSessionCoupon(ctx, p.sessionCouponID(out, attempt))
-			}
-			if old && out.anew() {
-				continue // the key is that of a call that has made no session, or one that ended long ago
 			}
 			return nil, err
 		}
@@ -94,9 +83,24 @@ func (p *Processor) openSession(ctx context.Context, out *plan) (made *stripe.Ch
 		if made.Status != stripe.CheckoutSessionStatusExpired {
 			break
 		}
-		ended++
 	}
 	return made, err
+}
+
+// withCoupon returns the session of an attempt, whose coupon is there. One that another
+// call of the request has removed meanwhile, because it was refused, is made again.
+func (p *Processor) withCoupon(ctx context.Context, out *plan, attempt int) (made *stripe.CheckoutSession, err error) {
+	for range maxRounds {
+		if err := p.ensureSessionCoupon(ctx, out, attempt); err != nil {
+			return nil, err
+		}
+		made, err = p.sessionNow(ctx, out, attempt)
+		if !errors.Is(err, processor.ErrNotFound) {
+			return made, err
+		}
+	}
+	// Its text only: that something is not there is not the answer to this call.
+	return nil, refused(opCreateSession, processor.ErrUnavailable, errors.New(err.Error()))
 }
 
 // sessionNow returns the session of an attempt as it is now.
@@ -115,8 +119,9 @@ func (p *Processor) sessionNow(ctx context.Context, out *plan, attempt int) (*st
 	return made, p.compare(ctx, out, made)
 }
 
-// sendSession makes the session of an attempt. After a failure of Stripe it looks
-// whether there is a session now; a failure that Stripe has saved costs the key.
+// sendSession makes the session of an attempt, or finds the one that is there: after a
+// failure that Stripe has saved, and where it knows the key with other parameters, those of
+// a process that was set up otherwise or of a call that has looked at the clock earlier.
 func (p *Processor) sendSession(ctx context.Context, out *plan, attempt int) (made *stripe.CheckoutSession, replayed bool, err error) {
 	params := p.sessionParams(out, attempt)
 	var found *stripe.CheckoutSession
@@ -124,7 +129,7 @@ func (p *Processor) sendSession(ctx context.Context, out *plan, attempt int) (ma
 		op:  opCreateSession,
 		key: func(generation int) string { return sessionKey(out, attempt, generation) },
 		look: func(ctx context.Context) (bool, error) {
-			found, err = p.findSession(ctx, out, carrying(p.sessionCouponID(out, attempt)))
+			found, err = p.findSession(ctx, out, out.ofAttempt(attempt))
 			return found != nil, err
 		},
 	}
@@ -137,31 +142,28 @@ func (p *Processor) sendSession(ctx context.Context, out *plan, attempt int) (ma
 		}
 		return about(made.Object, made.ID, made.ID)
 	})
-	switch {
-	case errors.Is(err, ErrConflict):
-		made, err = p.sessionOfKey(ctx, out, attempt, err)
-		return made, false, err
-	case err == nil && found != nil:
+	if err == nil && found != nil {
 		p.dropUnused(ctx, out, attempt, found)
 		return found, false, nil
 	}
 	return made, replayed, err
 }
 
-// sessionOfKey finds the session of a key that Stripe knows with other parameters: those of
-// a process that was set up otherwise, or of a call that has looked at the clock earlier.
-func (p *Processor) sessionOfKey(
-	ctx context.Context, out *plan, attempt int, conflict error,
-) (*stripe.CheckoutSession, error) {
-	found, err := p.findSession(ctx, out, func(s *stripe.CheckoutSession) bool { return s.ID != out.after })
-	switch {
-	case err != nil:
-		return nil, err
-	case found == nil:
-		return nil, conflict
+// made reports whether a session is one of the request.
+func (out *plan) made(s *stripe.CheckoutSession) bool {
+	identity, _, _ := strings.Cut(s.Metadata[metadataRequest], "-")
+	return identity == out.identity
+}
+
+// ofAttempt wants the sessions that have ended and were made by a spent key of the attempt.
+// The next attempt replaces them: under another key of the same attempt a successor would
+// share the coupon that goes with the first, and a process that comes by the first key
+// would go past it.
+func (out *plan) ofAttempt(attempt int) func(ended *stripe.CheckoutSession) bool {
+	mark := sessionMark(out.identity, attempt)
+	return func(s *stripe.CheckoutSession) bool {
+		return s.Metadata[metadataRequest] == mark && s.ID != out.after && s.Created >= out.since
 	}
-	p.dropUnused(ctx, out, attempt, found)
-	return found, nil
 }
 
 // dropUnused removes the coupon that was made for an attempt when the session that was
@@ -169,7 +171,7 @@ func (p *Processor) sessionOfKey(
 // each call has a coupon of its own.
 func (p *Processor) dropUnused(ctx context.Context, out *plan, attempt int, found *stripe.CheckoutSession) {
 	own := p.sessionCouponID(out, attempt)
-	if out.discount > 0 && !carrying(own)(found) && (out.anew() || found.Status != stripe.CheckoutSessionStatusExpired) {
+	if out.discount > 0 && !slices.Contains(slices.Collect(p.sessionCoupons(found)), own) && (out.anew() || found.Status != stripe.CheckoutSessionStatusExpired) {
 		p.dropSessionCoupon(ctx, own)
 	}
 }
@@ -195,8 +197,8 @@ const maxSearched = 20 * pageSize
 // errSearchBound tells that the search has not looked at all sessions in question.
 var errSearchBound = fmt.Errorf("not found among %d sessions, and there are more", maxSearched)
 
-// findSession finds the session of the request that is open or was paid, by the
-// identity in its metadata; nil when there is none. Of those that have ended unpaid the
+// findSession finds the session of the request that is open or was paid, by the mark in
+// its metadata; nil when there is none. Of those that have ended unpaid the
 // newest that is wanted will do then. A search that ends at its bound does not know that
 // there is none: it is an ErrUnavailable around errSearchBound.
 func (p *Processor) findSession(
@@ -210,7 +212,7 @@ func (p *Processor) findSession(
 		switch {
 		case err != nil:
 			return nil, err
-		case s.Metadata[metadataRequest] != out.identity:
+		case !out.made(s):
 		case s.Status != stripe.CheckoutSessionStatusExpired:
 			return s, nil
 		case last == nil && wanted(s):
@@ -221,17 +223,6 @@ func (p *Processor) findSession(
 }
 
 func anyEnded(*stripe.CheckoutSession) bool { return true }
-
-// carrying wants the sessions with a coupon. A session that was made although Stripe said
-// that the call failed, and that has ended since, is replaced by the next attempt's: under
-// another key of the same attempt it would share the coupon that goes with the first.
-func carrying(couponID string) func(*stripe.CheckoutSession) bool {
-	return func(s *stripe.CheckoutSession) bool {
-		return slices.ContainsFunc(s.Discounts, func(d *stripe.CheckoutSessionDiscount) bool {
-			return d != nil && d.Coupon != nil && d.Coupon.ID == couponID
-		})
-	}
-}
 
 const (
 	// clockSkew is how far the caller's clock may be from Stripe's, which says when a session
