@@ -1,6 +1,7 @@
 package coupon_test
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -131,6 +132,51 @@ func TestDatesInEveryKindOfLocation(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestDatesAroundALeapYearsEnd: where a location is told by rules and not by a list of its
+// changes, as Go's own data tell all of them from 2007 or so on, the time package is wrong
+// about the last day of a leap year.
+func TestDatesAroundALeapYearsEnd(t *testing.T) {
+	t.Parallel()
+	for _, rules := range []string{
+		"CET-1CEST,M3.5.0,M10.5.0/3", "EST5EDT,M3.2.0,M11.1.0", "GMT0BST,M3.5.0/1,M10.5.0", "<-04>4<-03>,M9.1.6/24,M4.1.6/24",
+		"NZST-12NZDT,M9.5.0,M4.1.0/3", "<+1030>-10:30<+11>-11,M10.1.0,M4.1.0", "JST-9",
+	} {
+		loc, err := time.LoadLocationFromTZData("test", zoneByRules(rules))
+		require.NoError(t, err)
+		for year := 2028; year <= 2048; year += 4 {
+			for day := time.Date(year, 12, 24, 0, 0, 0, 0, time.UTC); day.Before(time.Date(year+1, 1, 5, 0, 0, 0, 0, time.UTC)); day = day.AddDate(0, 0, 1) {
+				m := coupon.On(day.Date())
+				ends := make(chan time.Time, 1)
+				go func() { ends <- m.End(loc) }()
+				select {
+				case end := <-ends:
+					require.NoError(t, checkBoundary(end, day.AddDate(0, 0, 1).Format(time.DateOnly), loc), rules)
+					require.NoError(t, checkBoundary(m.Start(loc), day.Format(time.DateOnly), loc), rules)
+				case <-time.After(10 * time.Second):
+					t.Fatalf("%s: the end of %s is still being looked for", rules, day.Format(time.DateOnly))
+				}
+			}
+		}
+	}
+}
+
+// zoneByRules is a file of the time zone database (RFC 8536) that has one change of clocks,
+// in 1970, and rules for all that comes after.
+func zoneByRules(rules string) []byte {
+	header := func(changes, kinds, letters uint32) []byte {
+		b := append([]byte("TZif2"), make([]byte, 15)...)
+		for _, n := range []uint32{0, 0, 0, changes, kinds, letters} {
+			b = binary.BigEndian.AppendUint32(b, n)
+		}
+		return b
+	}
+	b := append(header(0, 1, 1), make([]byte, 6+1)...) // one kind without a name, for readers of version 1
+	b = append(b, header(1, 1, 4)...)
+	b = append(b, make([]byte, 8+1)...)         // at 0 to the first kind
+	b = append(b, make([]byte, 6)...)           // which is UTC
+	return append(b, "UTC\x00\n"+rules+"\n"...) // its name, and the rules
 }
 
 func TestTheBoundaryCheckerNotices(t *testing.T) {
