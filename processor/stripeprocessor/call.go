@@ -74,7 +74,10 @@ type call struct {
 }
 
 // maxGenerations bounds how many spent keys a call walks past.
-const maxGenerations = 100
+const maxGenerations = 4
+
+// errKeysSpent tells that a call has met spent keys only.
+var errKeysSpent = errors.New("all keys are spent")
 
 // do sends until there is an answer. A lost answer is asked for again with the same
 // key and the same parameters. A spent key is no attempt, nor is there reason to pause after
@@ -96,14 +99,11 @@ func (p *Processor) do(ctx context.Context, c call, send func(ctx context.Contex
 		failure := newError(c.op, answer, err)
 		failed := answer.status >= http.StatusInternalServerError
 		spent := c.key != nil && answer.spent(failure)
-		switch {
-		case !spent:
+		if !spent {
 			if err := p.beforeRepeat(ctx, answer, failure, n, started); err != nil {
 				return err
 			}
 			n++
-		case generation+1 >= maxGenerations, p.options.Clock().Sub(started) > p.options.Retry.MaxTime:
-			return spentKeys(failure, generation+1)
 		}
 		if !spent && (c.key != nil || !failed) {
 			continue
@@ -113,16 +113,16 @@ func (p *Processor) do(ctx context.Context, c call, send func(ctx context.Contex
 				return err
 			}
 		}
-		generation++
+		if generation++; spent && generation == maxGenerations {
+			return spentKeys(failure)
+		}
 		key = c.keyOf(generation)
 	}
 }
 
-// spentKeys is the error of a call that has met spent keys only. It is no refusal: that was
-// of an earlier call.
-func spentKeys(last *Error, generations int) error {
-	return refused(last.Op, processor.ErrUnavailable,
-		fmt.Errorf("%d keys are spent, of the last: %v", generations, last)) //nolint:errorlint // not what the last one is
+// spentKeys is no refusal, which was of an earlier call, but an errKeysSpent.
+func spentKeys(last *Error) error {
+	return refused(last.Op, processor.ErrUnavailable, fmt.Errorf("%w, the last by: %v", errKeysSpent, last)) //nolint:errorlint // one kind only
 }
 
 // beforeRepeat pauses before the attempt after the n-th. The error tells that there is

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"strconv"
 	"time"
 	"unicode/utf8"
 
@@ -141,11 +140,11 @@ func amountFaults(faults *pricing.ValidationError, out *plan) {
 
 // sessionMark is what a session carries so that it is found: of which request it is, and
 // of which attempt.
-func sessionMark(identity string, attempt int) string {
-	if attempt == 1 {
+func sessionMark(identity, tag string) string {
+	if tag == firstAttempt {
 		return identity
 	}
-	return identity + "-" + strconv.Itoa(attempt)
+	return identity + "-" + tag
 }
 
 // sessionMetadata is the request's, completed by what every session carries.
@@ -171,9 +170,9 @@ func (p *Processor) sessionMetadata(r processor.SessionRequest, mark string) map
 // sessionParams writes the plan in Stripe's words. What would let the customer change
 // what was priced is never set: no promotion codes, adjustable quantities, optional
 // items or recovery of an expired session.
-func (p *Processor) sessionParams(out *plan, attempt int) *stripe.CheckoutSessionCreateParams {
+func (p *Processor) sessionParams(out *plan, tag string) *stripe.CheckoutSessionCreateParams {
 	r := out.request
-	metadata := p.sessionMetadata(r, sessionMark(out.identity, attempt))
+	metadata := p.sessionMetadata(r, sessionMark(out.identity, tag))
 	params := &stripe.CheckoutSessionCreateParams{
 		Mode:       stripe.String(r.Mode.String()),
 		SuccessURL: stripe.String(r.SuccessURL),
@@ -198,7 +197,7 @@ func (p *Processor) sessionParams(out *plan, attempt int) *stripe.CheckoutSessio
 		params.AutomaticTax = &stripe.CheckoutSessionCreateAutomaticTaxParams{Enabled: stripe.Bool(true)}
 	}
 	if out.discount > 0 {
-		params.Discounts = []*stripe.CheckoutSessionCreateDiscountParams{{Coupon: stripe.String(p.sessionCouponID(out, attempt))}}
+		params.Discounts = []*stripe.CheckoutSessionCreateDiscountParams{{Coupon: stripe.String(p.sessionCouponID(out, tag))}}
 	}
 	for _, l := range out.lines {
 		params.LineItems = append(params.LineItems, p.lineParams(out.money, l))

@@ -2,7 +2,6 @@ package stripeprocessor_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -126,7 +125,7 @@ func TestAnOutageDoesNotBlock(t *testing.T) {
 				}
 				return stripefake.None
 			})
-			for range 12 {
+			for range 30 {
 				_, err := w.processor.CreateSession(t.Context(), r)
 				require.ErrorIs(t, err, processor.ErrUnavailable)
 				w.clock.Advance(time.Second)
@@ -143,74 +142,92 @@ func TestAnOutageDoesNotBlock(t *testing.T) {
 	}
 }
 
-// TestWhatIsSavedIsBounded: a call ends although every key has a saved failure. It tells
-// of no refusal: that was of an earlier call.
-func TestWhatIsSavedIsBounded(t *testing.T) {
+// TestACallCostsTheSameAfterMany: it goes past a few keys that all processes come to, and
+// then has one of its own.
+func TestACallCostsTheSameAfterMany(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(_ *stripeprocessor.Options, f *stripefake.Options) {
 		f.MinimumCharge = map[string]int64{"eur": 1_000_000}
 	})
 	r := w.request("key")
-	refused := 0
-	for {
+	for n := range 30 {
+		before := len(w.account.Calls())
 		_, err := w.processor.CreateSession(t.Context(), r)
-		if !errors.Is(err, processor.ErrRejected) {
-			require.ErrorIs(t, err, processor.ErrUnavailable)
-			require.ErrorContains(t, err, "100 keys are spent")
-			break
-		}
-		refused++
+		require.ErrorIs(t, err, stripeprocessor.ErrInvalid)
+		require.LessOrEqual(t, len(w.account.Calls())-before, 6, "after %d", n)
 	}
-	require.Equal(t, 100, refused)
-	before := len(w.account.Calls())
-	_, err := w.processor.CreateSession(t.Context(), r)
-	require.ErrorIs(t, err, processor.ErrUnavailable)
-	require.Len(t, w.account.Calls()[before:], 100)
+}
+
+// TestSessionsApart: once the keys that all processes come to are spent, of two that make a
+// session at once the one that sees the other's takes its own back.
+func TestSessionsApart(t *testing.T) {
+	t.Parallel()
+	for name, request := range allRequests() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			r := request(w, "key")
+			for range 3 { // more than four keys
+				w.account.Faults(func(c stripefake.Call) stripefake.Fault {
+					if c.Op == "sessions.create" {
+						return stripefake.FailBefore
+					}
+					return stripefake.None
+				})
+				_, err := w.processor.CreateSession(t.Context(), r)
+				require.ErrorIs(t, err, processor.ErrUnavailable)
+				w.clock.Advance(time.Second)
+			}
+			w.account.Faults(nil)
+			var first processor.Session
+			slow := w.interrupted(&meanwhile{method: http.MethodPost, path: "/checkout/sessions", when: w.fifthKey(), do: func() {
+				var err error
+				first, err = w.processor.CreateSession(t.Context(), r)
+				require.NoError(t, err)
+			}})
+			_, err := slow.CreateSession(t.Context(), r)
+			require.ErrorIs(t, err, processor.ErrUnavailable)
+			require.ErrorContains(t, err, first.ID)
+			again, err := slow.CreateSession(t.Context(), r)
+			require.NoError(t, err)
+			require.Equal(t, first.ID, again.ID)
+			open := 0
+			for _, s := range w.account.Sessions() {
+				if s.Status == "open" {
+					open++
+				}
+			}
+			require.Equal(t, 1, open)
+			_, err = w.account.Deliver(t.Context(), w.server.Client(), w.webhook(nil))
+			require.NoError(t, err)
+			require.NoError(t, w.account.Pay(first.ID), "the other's end took nothing from it")
+		})
+	}
+}
+
+// fifthKey is true of the fifth request.
+func (w *world) fifthKey() func() bool {
+	n := 0
+	return func() bool { n++; return n == 5 }
 }
 
 // TestSavedRefusalAtTheEndOfACall: a call that ends while it goes past what was refused
 // earlier takes nothing from the session that was made since.
 func TestSavedRefusalAtTheEndOfACall(t *testing.T) {
 	t.Parallel()
-	limited := slices.Repeat([]stripefake.Fault{stripefake.RateLimited}, 3)
-	for name, test := range map[string]struct {
-		faults []stripefake.Fault
-		later  time.Duration // passes with every request for a session
-		want   error
-	}{
-		"in number": {faults: limited},
-		"in time":   {later: time.Hour, want: processor.ErrUnavailable},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			minimum := map[string]int64{"eur": 1_000_000}
-			w := newWorld(t, func(_ *stripeprocessor.Options, f *stripefake.Options) { f.MinimumCharge = minimum })
-			r := w.subscription("key")
-			r.ExpiresAt = w.clock.Now().Add(23 * time.Hour)
-			_, err := w.processor.CreateSession(t.Context(), r)
-			require.ErrorIs(t, err, stripeprocessor.ErrInvalid)
-			minimum["eur"] = 50
-			s, err := w.processor.CreateSession(t.Context(), r)
-			require.NoError(t, err)
-			faults := inOrder("sessions.create", test.faults...)
-			w.account.Faults(func(c stripefake.Call) stripefake.Fault {
-				if c.Op == "sessions.create" {
-					w.clock.Advance(test.later)
-				}
-				return faults(c)
-			})
-			again, err := w.processor.CreateSession(t.Context(), r)
-			w.account.Faults(nil)
-			if test.want == nil {
-				require.NoError(t, err)
-				require.Equal(t, s.ID, again.ID)
-			} else {
-				require.ErrorIs(t, err, test.want)
-				require.NotErrorIs(t, err, processor.ErrRejected)
-			}
-			require.NoError(t, w.account.Pay(s.ID))
-		})
-	}
+	minimum := map[string]int64{"eur": 1_000_000}
+	w := newWorld(t, func(_ *stripeprocessor.Options, f *stripefake.Options) { f.MinimumCharge = minimum })
+	r := w.subscription("key")
+	_, err := w.processor.CreateSession(t.Context(), r)
+	require.ErrorIs(t, err, stripeprocessor.ErrInvalid)
+	minimum["eur"] = 50
+	s, err := w.processor.CreateSession(t.Context(), r)
+	require.NoError(t, err)
+	w.account.Faults(inOrder("sessions.create", slices.Repeat([]stripefake.Fault{stripefake.RateLimited}, 3)...))
+	again, err := w.processor.CreateSession(t.Context(), r)
+	require.NoError(t, err)
+	require.Equal(t, s.ID, again.ID)
+	require.NoError(t, w.account.Pay(s.ID))
 }
 
 // TestSameSecondUnderOtherOptions: two calls without an expiry may come to the same coupon,

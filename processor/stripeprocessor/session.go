@@ -2,10 +2,12 @@ package stripeprocessor
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,8 +17,12 @@ import (
 	"github.com/couponkit/couponkit/processor"
 )
 
-// maxSessionAttempts bounds how often a session that has ended is replaced.
-const maxSessionAttempts = 5
+const (
+	// maxSessionAttempts bounds how often a session that has ended is replaced.
+	maxSessionAttempts = 5
+	// firstAttempt is the tag of the first.
+	firstAttempt = "1"
+)
 
 // CreateSession makes a Checkout Session. See the contract. Besides:
 //
@@ -47,7 +53,7 @@ func (p *Processor) CreateSession(ctx context.Context, r processor.SessionReques
 		case err != nil:
 			return processor.Session{}, err
 		case found != nil && (plan.late || found.Status != stripe.CheckoutSessionStatusExpired):
-			return p.withPayment(ctx, found)
+			return p.asFound(ctx, plan, found)
 		case plan.late:
 			return processor.Session{}, refused(opCreateSession, ErrInvalid, expiryFault())
 		case found != nil:
@@ -68,33 +74,87 @@ func expiryFault() error {
 	return faults.Err()
 }
 
+// asFound returns a session of an earlier call.
+func (p *Processor) asFound(ctx context.Context, out *plan, found *stripe.CheckoutSession) (processor.Session, error) {
+	if found.Status != stripe.CheckoutSessionStatusExpired {
+		if err := p.compare(ctx, out, found); err != nil {
+			return processor.Session{}, err
+		}
+	}
+	return p.withPayment(ctx, found)
+}
+
 // openSession makes the session, or takes the one that an earlier call has made. One
-// that has ended unpaid is replaced; the last is returned all the same.
+// that has ended unpaid is replaced; the last is returned all the same. Attempts are
+// counted, and without an expiry told apart by the session that each comes after, so that
+// all processes come to the same.
 func (p *Processor) openSession(ctx context.Context, out *plan) (made *stripe.CheckoutSession, err error) {
 	for attempt := 1; attempt <= maxSessionAttempts; attempt++ {
-		made, err = p.withCoupon(ctx, out, attempt)
-		if err != nil {
-			if out.discount > 0 && refusal(err) {
-				p.dropSessionCoupon(ctx, p.sessionCouponID(out, attempt))
+		tag := strconv.Itoa(attempt)
+		if out.anew() {
+			tag = firstAttempt
+		}
+		made, err = p.withCoupon(ctx, out, tag)
+		if errors.Is(err, errKeysSpent) {
+			if out.discount > 0 {
+				p.dropSessionCoupon(ctx, p.sessionCouponID(out, tag))
 			}
+			made, err = p.sessionApart(ctx, out)
+		}
+		if err != nil {
 			return nil, err
 		}
 		p.dropSessionCoupons(ctx, made)
 		if made.Status != stripe.CheckoutSessionStatusExpired {
 			break
 		}
+		if out.anew() {
+			out.after, out.since = made.ID, made.Created
+		}
 	}
 	return made, err
 }
 
+// sessionApart makes a session under a key and with a coupon of its own: calls have failed
+// so often that the keys which all processes come to are spent. Two that do so at once may
+// make two sessions, and whoever sees the other's ends his own.
+func (p *Processor) sessionApart(ctx context.Context, out *plan) (*stripe.CheckoutSession, error) {
+	found, err := p.findSession(ctx, out, noneEnded)
+	switch {
+	case err != nil:
+		return nil, err
+	case found != nil:
+		return found, p.compare(ctx, out, found)
+	}
+	made, err := p.withCoupon(ctx, out, strings.ToLower(rand.Text()[:12]))
+	if err != nil {
+		return nil, err
+	}
+	for other, err := range p.sessionsOf(ctx, out) {
+		switch {
+		case err == nil && (other.ID == made.ID || other.Status == stripe.CheckoutSessionStatusExpired):
+			continue
+		case err == nil:
+			err = fmt.Errorf("session %s of the same request was made at once", other.ID)
+		}
+		ended, unended := p.expire(ctx, made.ID)
+		if unended != nil {
+			return nil, unended
+		}
+		p.dropSessionCoupons(ctx, ended)
+		return nil, refused(opCreateSession, processor.ErrUnavailable, err)
+	}
+	return made, nil
+}
+
 // withCoupon returns the session of an attempt, whose coupon is there. One that another
-// call of the request has removed meanwhile, because it was refused, is made again.
-func (p *Processor) withCoupon(ctx context.Context, out *plan, attempt int) (made *stripe.CheckoutSession, err error) {
+// call has removed meanwhile is made again.
+func (p *Processor) withCoupon(ctx context.Context, out *plan, tag string) (made *stripe.CheckoutSession, err error) {
 	for range maxRounds {
-		if err := p.ensureSessionCoupon(ctx, out, attempt); err != nil {
+		if err := p.ensureSessionCoupon(ctx, out, tag); err != nil {
 			return nil, err
 		}
-		made, err = p.sessionNow(ctx, out, attempt)
+		made, err = p.sessionNow(ctx, out, tag)
 		if !errors.Is(err, processor.ErrNotFound) {
 			return made, err
 		}
@@ -104,8 +164,8 @@ func (p *Processor) withCoupon(ctx context.Context, out *plan, attempt int) (mad
 }
 
 // sessionNow returns the session of an attempt as it is now.
-func (p *Processor) sessionNow(ctx context.Context, out *plan, attempt int) (*stripe.CheckoutSession, error) {
-	made, replayed, err := p.sendSession(ctx, out, attempt)
+func (p *Processor) sessionNow(ctx context.Context, out *plan, tag string) (*stripe.CheckoutSession, error) {
+	made, replayed, err := p.sendSession(ctx, out, tag)
 	if err == nil && replayed {
 		// Stripe has answered with what it said then, not with what is now.
 		made, err = p.readSession(ctx, made.ID, nil)
@@ -122,14 +182,14 @@ func (p *Processor) sessionNow(ctx context.Context, out *plan, attempt int) (*st
 // sendSession makes the session of an attempt, or finds the one that is there: after a
 // failure that Stripe has saved, and where it knows the key with other parameters, those of
 // a process that was set up otherwise or of a call that has looked at the clock earlier.
-func (p *Processor) sendSession(ctx context.Context, out *plan, attempt int) (made *stripe.CheckoutSession, replayed bool, err error) {
-	params := p.sessionParams(out, attempt)
+func (p *Processor) sendSession(ctx context.Context, out *plan, tag string) (made *stripe.CheckoutSession, replayed bool, err error) {
+	params := p.sessionParams(out, tag)
 	var found *stripe.CheckoutSession
 	c := call{
 		op:  opCreateSession,
-		key: func(generation int) string { return sessionKey(out, attempt, generation) },
+		key: func(generation int) string { return sessionKey(out, tag, generation) },
 		look: func(ctx context.Context) (bool, error) {
-			found, err = p.findSession(ctx, out, out.ofAttempt(attempt))
+			found, err = p.findSession(ctx, out, out.ofAttempt(tag))
 			return found != nil, err
 		},
 	}
@@ -143,34 +203,17 @@ func (p *Processor) sendSession(ctx context.Context, out *plan, attempt int) (ma
 		return about(made.Object, made.ID, made.ID)
 	})
 	if err == nil && found != nil {
-		p.dropUnused(ctx, out, attempt, found)
+		p.dropUnused(ctx, out, tag, found)
 		return found, false, nil
 	}
 	return made, replayed, err
 }
 
-// made reports whether a session is one of the request.
-func (out *plan) made(s *stripe.CheckoutSession) bool {
-	identity, _, _ := strings.Cut(s.Metadata[metadataRequest], "-")
-	return identity == out.identity
-}
-
-// ofAttempt wants the sessions that have ended and were made by a spent key of the attempt.
-// The next attempt replaces them: under another key of the same attempt a successor would
-// share the coupon that goes with the first, and a process that comes by the first key
-// would go past it.
-func (out *plan) ofAttempt(attempt int) func(ended *stripe.CheckoutSession) bool {
-	mark := sessionMark(out.identity, attempt)
-	return func(s *stripe.CheckoutSession) bool {
-		return s.Metadata[metadataRequest] == mark && s.ID != out.after && s.Created >= out.since
-	}
-}
-
 // dropUnused removes the coupon that was made for an attempt when the session that was
 // found carries another. One that has ended tells nothing of the attempt's session, unless
 // each call has a coupon of its own.
-func (p *Processor) dropUnused(ctx context.Context, out *plan, attempt int, found *stripe.CheckoutSession) {
-	own := p.sessionCouponID(out, attempt)
+func (p *Processor) dropUnused(ctx context.Context, out *plan, tag string, found *stripe.CheckoutSession) {
+	own := p.sessionCouponID(out, tag)
 	if out.discount > 0 && !slices.Contains(slices.Collect(p.sessionCoupons(found)), own) && (out.anew() || found.Status != stripe.CheckoutSessionStatusExpired) {
 		p.dropSessionCoupon(ctx, own)
 	}
@@ -181,83 +224,13 @@ func (p *Processor) dropUnused(ctx context.Context, out *plan, attempt int, foun
 // from processes with the same options. A request without an expiry has one key all the
 // same until its session has ended: of two calls at once that look at the clock one after
 // the other, one makes the session.
-func sessionKey(out *plan, attempt, generation int) string {
+func sessionKey(out *plan, tag string, generation int) string {
 	order := out.request.OrderID
 	if !objectName.MatchString(order) || len(order) > 100 {
 		order = shortHash(order)
 	}
-	return fmt.Sprintf("session:%s:%d.%d:%s", order, attempt, generation,
+	return fmt.Sprintf("session:%s:%s.%d:%s", order, tag, generation,
 		shortHash(out.identity, fmt.Sprint(out.request.ExpiresAt.Unix())+out.after))
-}
-
-// maxSearched bounds the search for a session of unknown outcome: a shop that has more in
-// the time in question must not spend a minute of Stripe's calls on one customer.
-const maxSearched = 20 * pageSize
-
-// errSearchBound tells that the search has not looked at all sessions in question.
-var errSearchBound = fmt.Errorf("not found among %d sessions, and there are more", maxSearched)
-
-// findSession finds the session of the request that is open or was paid, by the mark in
-// its metadata; nil when there is none. Of those that have ended unpaid the
-// newest that is wanted will do then. A search that ends at its bound does not know that
-// there is none: it is an ErrUnavailable around errSearchBound.
-func (p *Processor) findSession(
-	ctx context.Context, out *plan, wanted func(ended *stripe.CheckoutSession) bool,
-) (last *stripe.CheckoutSession, err error) {
-	seen := 0
-	for s, err := range p.sessions(ctx, p.createdWithin(out)) {
-		if seen++; err == nil && seen > maxSearched {
-			err = refused(opListSessions, processor.ErrUnavailable, errSearchBound)
-		}
-		switch {
-		case err != nil:
-			return nil, err
-		case !out.made(s):
-		case s.Status != stripe.CheckoutSessionStatusExpired:
-			return s, nil
-		case last == nil && wanted(s):
-			last = s
-		}
-	}
-	return last, nil
-}
-
-func anyEnded(*stripe.CheckoutSession) bool { return true }
-
-const (
-	// clockSkew is how far the caller's clock may be from Stripe's, which says when a session
-	// was created. Webhooks ask for the same.
-	clockSkew = signatureTolerance
-	// creationSlack is what may pass at Stripe between checking an expiry and creating.
-	creationSlack = time.Minute
-)
-
-// createdWithin is when the sessions of the request can have been created: by Stripe's
-// rule 24 hours to 30 minutes before they end, and not before the order was made. Without
-// an expiry it is the day for which a repetition is known as one. An order that was made
-// after that, or later than now, tells nothing.
-func (p *Processor) createdWithin(out *plan) stripe.RangeQueryParams {
-	latest := p.options.Clock()
-	since, until := latest.Add(-24*time.Hour), time.Time{}
-	if !out.anew() {
-		since, until = out.expiresAt.Add(-24*time.Hour), out.expiresAt.Add(creationSlack-30*time.Minute)
-		latest = earlier(latest, until)
-	}
-	if ordered := out.request.OrderedAt.Add(-clockSkew); ordered.After(since) && ordered.Before(latest) {
-		since = ordered
-	}
-	created := stripe.RangeQueryParams{GreaterThanOrEqual: since.Unix()}
-	if !until.IsZero() {
-		created.LesserThanOrEqual = until.Unix()
-	}
-	return created
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // charged returns what a session charges, in Stripe's minor units. With automatic

@@ -1,6 +1,7 @@
 package stripeprocessor_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -139,12 +140,22 @@ func TestSessionCouponGoes(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, w.account.Coupons())
 
-	// A refused session leaves nothing.
+	// One that is refused leaves its coupon to the sweep: another call of the request may be
+	// about to make a session with it.
 	w = newWorld(t, func(_ *stripeprocessor.Options, f *stripefake.Options) {
 		f.MinimumCharge = map[string]int64{"eur": 1e6}
 	})
 	_, err = w.processor.CreateSession(t.Context(), w.subscription("refused"))
 	require.ErrorIs(t, err, stripeprocessor.ErrInvalid)
+	require.Len(t, w.account.Coupons(), 1)
+	w.clock.Advance(3 * time.Hour)
+	for f, err := range w.processor.Sweep(t.Context(), stripeprocessor.SweepOptions{
+		Repair: true, PerSecond: -1,
+		Coupon: func(context.Context, string) (coupon.Coupon, bool, error) { return coupon.Coupon{}, false, nil },
+	}) {
+		require.NoError(t, err)
+		require.NoError(t, f.Err)
+	}
 	require.Empty(t, w.account.Coupons())
 }
 
@@ -659,13 +670,14 @@ func TestRepeatedWithoutExpiry(t *testing.T) {
 type meanwhile struct {
 	next   http.RoundTripper
 	method string
-	path   string // what it contains
+	path   string      // what it contains
+	when   func() bool // which of them; nil is the first
 	once   sync.Once
 	do     func()
 }
 
 func (m *meanwhile) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method == m.method && strings.Contains(r.URL.Path, m.path) {
+	if r.Method == m.method && strings.Contains(r.URL.Path, m.path) && (m.when == nil || m.when()) {
 		m.once.Do(m.do)
 	}
 	return m.next.RoundTrip(r)

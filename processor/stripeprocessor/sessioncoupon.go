@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
-	"strconv"
 	"time"
 
 	"github.com/stripe/stripe-go/v86"
@@ -23,14 +22,14 @@ const sessionCouponGrace = time.Hour
 // that has ended, perhaps days later, must not touch the one in its place. A request
 // without an expiry is the same one again while each of its sessions ends at another
 // time, and the coupon with it.
-func (p *Processor) sessionCouponID(out *plan, attempt int) string {
+func (p *Processor) sessionCouponID(out *plan, tag string) string {
 	session := out.identity
 	if out.anew() {
 		session = shortHash(session, fmt.Sprint(out.expiresAt.Unix()), out.after)
 	}
 	id := p.options.IDPrefix + "_s_" + session
-	if attempt > 1 {
-		id += "-" + strconv.Itoa(attempt)
+	if tag != firstAttempt {
+		id += "-" + tag
 	}
 	return id
 }
@@ -38,11 +37,11 @@ func (p *Processor) sessionCouponID(out *plan, attempt int) string {
 // ensureSessionCoupon makes the coupon for the first period, or adopts the one that
 // an earlier call has made. One that is removed between two looks is made again; the ID
 // of one that cannot be belonged to a session that has ended, which is then the answer.
-func (p *Processor) ensureSessionCoupon(ctx context.Context, out *plan, attempt int) error {
+func (p *Processor) ensureSessionCoupon(ctx context.Context, out *plan, tag string) error {
 	if out.discount == 0 {
 		return nil
 	}
-	id := p.sessionCouponID(out, attempt)
+	id := p.sessionCouponID(out, tag)
 	for range 2 {
 		err := p.makeSessionCoupon(ctx, out, id)
 		if errors.Is(err, ErrConflict) {
