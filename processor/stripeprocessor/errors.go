@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 
 	"github.com/stripe/stripe-go/v86"
@@ -86,10 +87,11 @@ func (e *Error) Error() string {
 			fmt.Fprintf(&b, " %s=%s", part.name, part.value)
 		}
 	}
+	var answered *stripe.Error
 	switch {
 	case e.Message != "":
 		b.WriteString(": " + e.Message)
-	case e.cause != nil:
+	case e.cause != nil && !errors.As(e.cause, &answered): // whose text is the whole answer
 		b.WriteString(": " + e.cause.Error())
 	}
 	return b.String()
@@ -120,7 +122,7 @@ func newError(op string, answer *exchange, cause error) *Error {
 	var answered *stripe.Error
 	if errors.As(cause, &answered) {
 		e.Type, e.Code, e.Param = string(answered.Type), string(answered.Code), answered.Param
-		e.RequestID, e.Message = answered.RequestID, answered.Msg
+		e.RequestID, e.Message = answered.RequestID, withoutAddresses(answered.Msg)
 		e.kind = kindOf(answered)
 		return e
 	}
@@ -139,6 +141,18 @@ func newError(op string, answer *exchange, cause error) *Error {
 		e.kind = processor.ErrForbidden
 	}
 	return e
+}
+
+var address = regexp.MustCompile(`[^\s"'<>(),;:]+@[^\s"'<>(),;:]+`)
+
+// withoutAddresses cuts what Stripe tells: it repeats an e-mail address that it refuses.
+func withoutAddresses(message string) string {
+	const most = 1000
+	message = address.ReplaceAllString(message, "[e-mail]")
+	if len(message) > most {
+		message = strings.ToValidUTF8(message[:most], "") + "…"
+	}
+	return message
 }
 
 // kindOf reads status, type and code, and never the text, which is for people and

@@ -55,8 +55,10 @@ func mirrorRef(found *stripe.Coupon, codeID string) processor.MirrorRef {
 
 // listedCode is a promotion code of ours.
 type listedCode struct {
-	id     string
-	active bool
+	id      string
+	of      string // ID of our coupon
+	active  bool
+	created int64
 }
 
 // codesByCoupon returns, by the coupon at Stripe, our promotion code: the active one
@@ -72,7 +74,7 @@ func (p *Processor) codesByCoupon(ctx context.Context) (map[string]listedCode, e
 		}
 		_, couponID := object(code)
 		if known, ok := codes[couponID]; !ok || code.Active && !known.active {
-			codes[couponID] = listedCode{id: code.ID, active: code.Active}
+			codes[couponID] = listedCode{id: code.ID, of: code.Metadata[metadataCouponID], active: code.Active, created: code.Created}
 		}
 	}
 	return codes, nil

@@ -108,10 +108,13 @@ func codeTaken(holder *stripe.PromotionCode) error {
 }
 
 // undo removes a coupon that was made for a promotion code which Stripe refuses for
-// good: nobody else knows of it.
+// good, unless another call has made one for it meanwhile.
 func (p *Processor) undo(ctx context.Context, cause error, c coupon.Coupon, couponID string, found survey) error {
 	final := refusal(cause) && !errors.Is(cause, errMoved) || errors.Is(cause, processor.ErrForbidden)
 	if !final || slices.Contains(candidates(c, found), couponID) {
+		return cause
+	}
+	if now, err := p.survey(ctx, c); err != nil || slices.Contains(candidates(c, now), couponID) {
 		return cause
 	}
 	if err := p.deleteCoupon(ctx, couponID); err != nil {
@@ -129,6 +132,11 @@ func (p *Processor) undo(ctx context.Context, cause error, c coupon.Coupon, coup
 type survey struct {
 	ours    []*stripe.PromotionCode
 	foreign *stripe.PromotionCode // active, and not ours
+}
+
+// has reports whether a promotion code of ours was there.
+func (s survey) has(id string) bool {
+	return slices.ContainsFunc(s.ours, func(code *stripe.PromotionCode) bool { return code.ID == id })
 }
 
 func (p *Processor) survey(ctx context.Context, c coupon.Coupon) (survey, error) {
@@ -323,7 +331,7 @@ func (p *Processor) code(ctx context.Context, want terms, couponID string, found
 			}
 		}
 	}
-	return p.newCode(ctx, want, couponID)
+	return p.newCode(ctx, want, couponID, found)
 }
 
 // codesOn returns our promotion codes on the coupon that could go on, the active
@@ -343,7 +351,7 @@ func (t terms) codesOn(couponID string, ours []*stripe.PromotionCode) []*stripe.
 	return usable
 }
 
-func (p *Processor) newCode(ctx context.Context, want terms, couponID string) (string, error) {
+func (p *Processor) newCode(ctx context.Context, want terms, couponID string, found survey) (string, error) {
 	params := &stripe.PromotionCodeCreateParams{
 		Promotion: &stripe.PromotionCodeCreatePromotionParams{
 			Type: stripe.String(string(stripe.PromotionCodePromotionTypeCoupon)), Coupon: stripe.String(couponID),
@@ -366,7 +374,7 @@ func (p *Processor) newCode(ctx context.Context, want terms, couponID string) (s
 	case !refusal(err):
 		return "", err
 	}
-	return "", p.whyRefused(ctx, want, err)
+	return "", p.whyRefused(ctx, want, err, found)
 }
 
 // sought finds a promotion code that a call of unknown outcome has made.
@@ -384,8 +392,9 @@ func (p *Processor) sought(ctx context.Context, want terms, couponID string) (st
 }
 
 // whyRefused finds out by looking, since the answer itself does not tell: somebody
-// has taken the code meanwhile, another call of ours has, or it is something else.
-func (p *Processor) whyRefused(ctx context.Context, want terms, refusal error) error {
+// has taken the code meanwhile, another call of ours has, though its code may be off
+// again, or it is something else.
+func (p *Processor) whyRefused(ctx context.Context, want terms, refusal error, before survey) error {
 	found, err := p.survey(ctx, want.coupon)
 	if err != nil {
 		return err
@@ -394,7 +403,7 @@ func (p *Processor) whyRefused(ctx context.Context, want terms, refusal error) e
 		return codeTaken(found.foreign)
 	}
 	for _, code := range found.ours {
-		if code.Active {
+		if code.Active || !before.has(code.ID) {
 			return fmt.Errorf("%w: %w", errMoved, refusal)
 		}
 	}

@@ -938,3 +938,34 @@ func TestObjectsThatAlwaysMove(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusedCodeOfAnother: a promotion code is refused because another call has made it, and
+// it is off again when this one looks why. The coupon behind it is the other's mirror.
+func TestRefusedCodeOfAnother(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := newCoupon(t, "a", "TEN")
+	stored, lists := c, 0
+	create := &meanwhile{method: http.MethodPost, path: "/promotion_codes", do: func() { stored = w.mirrored(c) }}
+	slow := w.interrupted(create)
+	look := &meanwhile{
+		next: create.next, method: http.MethodGet, path: "/promotion_codes", when: func() bool { lists++; return lists == 2 },
+		do: func() {
+			stored = edited(stored, func(c *coupon.Coupon) { c.State = coupon.Inactive })
+			var err error
+			stored.Mirror, err = w.processor.SetMirrorActive(t.Context(), stored)
+			require.NoError(t, err)
+		},
+	}
+	create.next = look
+	_, err := slow.EnsureMirror(t.Context(), c)
+	require.NotErrorIs(t, err, processor.ErrRejected)
+	require.Equal(t, 2, min(lists, 2), "it looks why")
+	w.processor, err = stripeprocessor.New(testKey, stripeprocessor.Options{
+		BaseURL: w.server.URL, Clock: w.clock.Now, RequestsPerSecond: -1, HTTPClient: w.server.Client(),
+	})
+	require.NoError(t, err)
+	status, err := w.processor.VerifyMirror(t.Context(), stored)
+	require.NoError(t, err)
+	require.NotEqual(t, processor.MirrorMissing, status)
+}

@@ -300,3 +300,54 @@ func TestErrorsQuoteNoBodies(t *testing.T) {
 		}
 	}
 }
+
+// TestErrorsQuoteNoAddresses: what Stripe tells is kept, but for the customer's address and
+// what is longer than anybody reads.
+func TestErrorsQuoteNoAddresses(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"error":{"type":"invalid_request_error","param":"customer_email","message":"Invalid email address: ann+1@example"}}`: "Invalid email address: [e-mail]",
+		`{"error":{"type":"invalid_request_error","message":"No 'ann@example.org' (bob@x) here"}}`:                             "No '[e-mail]' ([e-mail]) here",
+		`{"error":{"type":"invalid_request_error","message":"` + strings.Repeat("ü", 900) + `"}}`:                              strings.Repeat("ü", 500) + "…",
+		`{"error":{"type":"card_error","payment_intent":{"id":"pi_1","receipt_email":"ann@example.org"}}}`:                     "type=card_error request=req_1",
+	} {
+		a := &answering{status: http.StatusBadRequest, text: []byte(text)}
+		p, err := stripeprocessor.New(testKey, stripeprocessor.Options{RequestsPerSecond: -1, HTTPClient: &http.Client{Transport: a}})
+		require.NoError(t, err)
+		_, err = p.Session(t.Context(), "cs_1")
+		require.ErrorIs(t, err, stripeprocessor.ErrInvalid)
+		if got := err.Error(); !strings.HasSuffix(got, want) {
+			t.Errorf("%s, want it to end in %s", got, want)
+		}
+	}
+}
+
+// TestFoundSessionsAreCompared: also a session that was found, or that has ended, charges the
+// order or is refused.
+func TestFoundSessionsAreCompared(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		request func(*world, string) processor.SessionRequest
+		later   time.Duration
+	}{
+		"too late for another": {(*world).request, 40 * time.Minute}, "without an expiry": {withoutExpiry, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			r := test.request(w, "key")
+			w.account.TamperSessions(func(s *stripefake.Session) { s.AmountTotal += 100 })
+			w.lostAnswer(r)
+			w.clock.Advance(test.later)
+			_, err := w.processor.CreateSession(t.Context(), r)
+			require.ErrorIs(t, err, stripeprocessor.ErrTotalsMismatch)
+			require.Equal(t, "expired", w.account.Sessions()[0].Status)
+		})
+	}
+	w := newWorld(t)
+	w.account.TamperSessions(func(s *stripefake.Session) { s.AmountTotal += 100 })
+	for range 8 { // more than it replaces
+		_, err := w.processor.CreateSession(t.Context(), w.request("key"))
+		require.ErrorIs(t, err, stripeprocessor.ErrTotalsMismatch)
+	}
+}

@@ -106,13 +106,13 @@ func (p *Processor) openSession(ctx context.Context, out *plan) (made *stripe.Ch
 		}
 		p.dropSessionCoupons(ctx, made)
 		if made.Status != stripe.CheckoutSessionStatusExpired {
-			break
+			return made, nil
 		}
 		if out.anew() {
 			out.after, out.since = made.ID, made.Created
 		}
 	}
-	return made, err
+	return made, p.compare(ctx, out, made)
 }
 
 // sessionApart makes a session under a key and with a coupon of its own: calls have failed

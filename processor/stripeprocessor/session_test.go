@@ -666,19 +666,23 @@ func TestRepeatedWithoutExpiry(t *testing.T) {
 	}
 }
 
-// meanwhile lets something happen before the first request of a method to a path.
+// meanwhile lets something happen before requests of a method to a path.
 type meanwhile struct {
 	next   http.RoundTripper
 	method string
 	path   string      // what it contains
-	when   func() bool // which of them; nil is the first
+	when   func() bool // which of them; nil is the first only
 	once   sync.Once
 	do     func()
 }
 
 func (m *meanwhile) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method == m.method && strings.Contains(r.URL.Path, m.path) && (m.when == nil || m.when()) {
+	switch {
+	case r.Method != m.method || !strings.Contains(r.URL.Path, m.path):
+	case m.when == nil:
 		m.once.Do(m.do)
+	case m.when():
+		m.do()
 	}
 	return m.next.RoundTrip(r)
 }

@@ -2,6 +2,7 @@ package stripeprocessor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/processor"
 )
 
 // SweepOptions configures [Processor.Sweep].
@@ -116,28 +118,70 @@ func (p *Processor) Sweep(ctx context.Context, o SweepOptions) iter.Seq2[Finding
 			yield(Finding{}, err)
 			return
 		}
+		// looked yields what an object is found to be, and reports whether to go on.
+		looked := func(inspect func() (Finding, error)) bool {
+			if err := pace.Wait(ctx); err != nil {
+				yield(Finding{}, ended(opSweep, contextError(ctx)))
+				return false
+			}
+			found, err := inspect()
+			if err != nil {
+				yield(Finding{}, err)
+				return false
+			}
+			return found.Kind == 0 || yield(found, nil)
+		}
 		for object, err := range p.coupons(ctx) {
 			if err != nil {
 				yield(Finding{}, err)
 				return
 			}
-			if !p.mirrors(object) && !p.isSessionCoupon(object) {
-				continue
+			code := codes[object.ID]
+			mirrors := p.mirrors(object)
+			if mirrors {
+				delete(codes, object.ID)
 			}
-			if err := pace.Wait(ctx); err != nil {
-				yield(Finding{}, ended(opSweep, contextError(ctx)))
+			if (mirrors || p.isSessionCoupon(object)) && !looked(func() (Finding, error) { return p.inspect(ctx, o, object, code) }) {
 				return
 			}
-			found, err := p.inspect(ctx, o, object, codes[object.ID])
-			if err != nil {
-				yield(Finding{}, err)
-				return
-			}
-			if found.Kind != 0 && !yield(found, nil) {
+		}
+		for couponID, code := range codes { // whose coupons do not carry our metadata any more
+			if code.active && !looked(func() (Finding, error) { return p.inspectCode(ctx, o, couponID, code) }) {
 				return
 			}
 		}
 	}
+}
+
+// inspectCode looks at an active promotion code of ours whose coupon does not carry our
+// metadata any more.
+func (p *Processor) inspectCode(ctx context.Context, o SweepOptions, couponID string, code listedCode) (Finding, error) {
+	if p.options.Clock().Sub(time.Unix(code.created, 0)) < o.MinAge {
+		return Finding{}, nil
+	}
+	now, err := p.readCode(ctx, code.id)
+	switch {
+	case errors.Is(err, processor.ErrNotFound), err == nil && !now.Active:
+		return Finding{}, nil // a rotation beside the sweep
+	case err != nil:
+		return Finding{}, err
+	}
+	found := Finding{
+		Kind: Orphan, CouponID: code.of, Mirror: coupon.Mirror{CouponID: couponID, PromotionCodeID: code.id},
+	}
+	c, known, err := o.Coupon(ctx, code.of)
+	switch {
+	case err != nil:
+		return Finding{}, fmt.Errorf("stripe: %s: coupon %s: %w", opSweep, code.of, err)
+	case !known:
+		c = coupon.Coupon{ID: code.of}
+	case c.State == coupon.Pending || c.State == coupon.Deleting:
+		return Finding{}, nil
+	}
+	if o.Repair {
+		p.repair(ctx, o, &found, c, known, couponID)
+	}
+	return found, nil
 }
 
 // contextError is the context's error, also when the limiter has seen its end coming.
@@ -178,7 +222,7 @@ func (p *Processor) inspect(ctx context.Context, o SweepOptions, object *stripe.
 		found.Kind = p.termsOf(c).drift(object, code)
 	}
 	if found.Kind != 0 && o.Repair {
-		p.repair(ctx, &found, c, known, object.ID)
+		p.repair(ctx, o, &found, c, known, object.ID)
 	}
 	return found, nil
 }
@@ -213,14 +257,36 @@ func (t terms) drift(object *stripe.Coupon, code listedCode) FindingKind {
 }
 
 // repair removes an orphan, or makes the object show its coupon.
-func (p *Processor) repair(ctx context.Context, found *Finding, c coupon.Coupon, known bool, objectID string) {
+func (p *Processor) repair(ctx context.Context, o SweepOptions, found *Finding, c coupon.Coupon, known bool, objectID string) {
 	if known {
 		// Also for an orphan: what the record names may be gone, and this one in use.
-		found.Now, found.Err = p.converge(ctx, c)
+		found.Now, found.Err = p.convergeLatest(ctx, o, c)
 	}
 	if found.Err == nil && found.Kind == Orphan && found.Now.CouponID != objectID {
 		// Without a code, so that nothing but this object and its codes is removed.
 		found.Err = p.RemoveMirror(ctx, coupon.Coupon{ID: c.ID, Mirror: coupon.Mirror{CouponID: objectID}})
 	}
 	found.Repaired = found.Err == nil
+}
+
+// convergeLatest makes the mirror show the coupon as it is stored when that is done: an
+// edit beside it has made one of its own, which must not be taken back.
+func (p *Processor) convergeLatest(ctx context.Context, o SweepOptions, c coupon.Coupon) (coupon.Mirror, error) {
+	for range maxRounds {
+		m, err := p.converge(ctx, c)
+		if err != nil {
+			return coupon.Mirror{}, err
+		}
+		now, known, err := o.Coupon(ctx, c.ID)
+		switch {
+		case err != nil:
+			return coupon.Mirror{}, err
+		case known && now.Revision == c.Revision:
+			return m, nil
+		case !known, now.State == coupon.Pending, now.State == coupon.Deleting:
+			return coupon.Mirror{}, refused(opSweep, processor.ErrUnavailable, errMoved)
+		}
+		c = now
+	}
+	return coupon.Mirror{}, refused(opSweep, processor.ErrUnavailable, errMoved)
 }

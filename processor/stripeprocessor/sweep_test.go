@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -278,4 +280,99 @@ func TestSweepKeepsItsPace(t *testing.T) {
 	}
 	require.LessOrEqual(t, found, 1)
 	require.ErrorIs(t, last, context.DeadlineExceeded)
+}
+
+// TestSweepBesideAnEdit: what the sweep has read is old when it repairs, and what an edit has
+// made meanwhile is not taken back.
+func TestSweepBesideAnEdit(t *testing.T) {
+	t.Parallel()
+	for name, edit := range map[string]func(*coupon.Coupon){
+		"edited":  func(c *coupon.Coupon) { c.Limits.MaxUses = 7 },
+		"deleted": func(c *coupon.Coupon) { c.State = coupon.Deleting },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			c := w.mirrored(newCoupon(t, "a", "TEN"))
+			require.NoError(t, w.account.EditCoupon(c.Mirror.CouponID, func(o *stripefake.Coupon) { o.Name = "By hand" }))
+			w.clock.Advance(2 * time.Hour)
+			hosts := &records{}
+			hosts.put(c)
+			lists := 0
+			repairing := &meanwhile{
+				method: http.MethodGet, path: "/promotion_codes", when: func() bool { lists++; return lists == 2 }, // the first is of all
+				do: func() {
+					c = edited(c, edit)
+					var err error
+					if c.State == coupon.Deleting {
+						err = w.processor.RemoveMirror(t.Context(), c)
+					} else {
+						c.Mirror, err = w.processor.UpdateMirror(t.Context(), c)
+					}
+					require.NoError(t, err)
+					hosts.put(c)
+				},
+			}
+			var found []stripeprocessor.Finding
+			for f, err := range w.interrupted(repairing).Sweep(t.Context(), stripeprocessor.SweepOptions{Coupon: hosts.coupon, Repair: true, PerSecond: -1}) {
+				require.NoError(t, err)
+				found = append(found, f)
+			}
+			require.Len(t, found, 1)
+			if name == "deleted" {
+				require.ErrorIs(t, found[0].Err, processor.ErrUnavailable)
+				require.Zero(t, found[0].Now)
+				return
+			}
+			require.True(t, found[0].Repaired)
+			require.Equal(t, c.Revision, found[0].Now.Revision)
+			c.Mirror = found[0].Now
+			w.showsExactly(c, false, "after the sweep")
+		})
+	}
+}
+
+// TestSweepFindsACodeAlone: the coupon behind an active promotion code of ours has lost our
+// metadata, by staff.
+func TestSweepFindsACodeAlone(t *testing.T) {
+	t.Parallel()
+	for name, known := range map[string]bool{"a coupon that is stored": true, "of none": false} {
+		for _, repair := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, repair %t", name, repair), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				c := w.mirrored(newCoupon(t, "a", "TEN"))
+				w.mirrored(newCoupon(t, "b", "OTHER"))
+				require.NoError(t, w.account.EditCoupon(c.Mirror.CouponID, func(o *stripefake.Coupon) { o.Metadata = nil }))
+				hosts := &records{}
+				other := w.mirrored(newCoupon(t, "b", "OTHER"))
+				hosts.put(other)
+				if known {
+					hosts.put(c)
+				}
+				require.Empty(t, w.sweep(stripeprocessor.SweepOptions{Coupon: hosts.coupon, Repair: repair}), "too young")
+				w.clock.Advance(2 * time.Hour)
+				found := w.sweep(stripeprocessor.SweepOptions{Coupon: hosts.coupon, Repair: repair})
+				repaired := repair && !known
+				want := []stripeprocessor.Finding{{
+					Kind: stripeprocessor.Orphan, CouponID: c.ID, Repaired: repaired,
+					Mirror: coupon.Mirror{CouponID: c.Mirror.CouponID, PromotionCodeID: c.Mirror.PromotionCodeID},
+				}}
+				if known && repair {
+					// The ID of this revision is somebody else's now; the next edit has another.
+					require.ErrorIs(t, found[0].Err, stripeprocessor.ErrConflict)
+					want[0].Err = found[0].Err
+				}
+				if diff := cmp.Diff(want, found, cmpopts.EquateErrors()); diff != "" {
+					t.Errorf("findings (-want +got):\n%s", diff)
+				}
+				for _, code := range w.account.PromotionCodes() {
+					if code.ID == want[0].Mirror.PromotionCodeID && code.Active == repaired {
+						t.Errorf("the code is active: %t", code.Active)
+					}
+				}
+				require.Equal(t, repaired, len(w.sweep(stripeprocessor.SweepOptions{Coupon: hosts.coupon})) == 0)
+			})
+		}
+	}
 }
