@@ -115,6 +115,9 @@ func parseInstant(text string) (t time.Time, err error) {
 	if err := t.UnmarshalText([]byte(text)); err != nil {
 		return time.Time{}, fmt.Errorf("%.40q is no RFC 3339 instant such as 2026-11-20T12:00:00Z", text)
 	}
+	if t.IsZero() {
+		return time.Time{}, fmt.Errorf("%q is what programs send for no instant; leave it out", text)
+	}
 	return t, nil
 }
 

@@ -59,6 +59,7 @@ func TestMalformed(t *testing.T) {
 			`{"id":"x","lines":[{"id":"A","kind":"device","itemId":"phone","quantity":2,"unitPrice":"ten"}]}`, []string{"currency", "lines[0].unitPrice"},
 		},
 		"a date without a time": {`{"id":"x","at":"2026-11-20","currency":"EUR","lines":[]}`, []string{"at"}},
+		"an instant of nothing": {`{"id":"x","at":"0001-01-01T00:00:00Z","currency":"EUR","lines":[]}`, []string{"at"}},
 		"an instant of no zone": {`{"id":"x","at":"2026-11-20T12:00:00","currency":"EUR","lines":[]}`, []string{"at"}},
 
 		"a customer without an ID":       {`{"id":"x","currency":"EUR","lines":[],"customer":{"email":"ann@example.org"}}`, []string{"customer.id"}},
