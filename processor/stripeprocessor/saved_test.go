@@ -111,35 +111,58 @@ func TestFailuresUnderTwoProcesses(t *testing.T) {
 }
 
 // TestAnOutageDoesNotBlock: however many calls fail, each with a failure that Stripe has
-// saved, the one after them makes the session.
+// saved, the one after them makes the session, also in place of others.
 func TestAnOutageDoesNotBlock(t *testing.T) {
 	t.Parallel()
 	for name, request := range allRequests() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			r := request(w, "key")
-			w.account.Faults(func(c stripefake.Call) stripefake.Fault {
-				if c.Op == "sessions.create" {
-					return stripefake.FailBefore
-				}
-				return stripefake.None
-			})
-			for range 30 {
-				_, err := w.processor.CreateSession(t.Context(), r)
-				require.ErrorIs(t, err, processor.ErrUnavailable)
-				w.clock.Advance(time.Second)
+		for before := range 3 {
+			for _, calls := range []int{1, 2, 30} {
+				t.Run(fmt.Sprintf("%s, %d calls after %d sessions", name, calls, before), func(t *testing.T) {
+					t.Parallel()
+					w := newWorld(t)
+					r := request(w, "key")
+					for range before {
+						w.endedSession(r)
+					}
+					w.outage(r, calls)
+					s, err := w.processor.CreateSession(t.Context(), r)
+					require.NoError(t, err)
+					require.Equal(t, processor.SessionOpen, s.Status)
+					again, err := newWorldOn(t, w).CreateSession(t.Context(), r)
+					require.NoError(t, err)
+					require.Equal(t, s.ID, again.ID)
+					require.Len(t, w.account.Sessions(), before+1)
+					require.NoError(t, w.account.Pay(s.ID))
+				})
 			}
-			w.account.Faults(nil)
-			s, err := w.processor.CreateSession(t.Context(), r)
-			require.NoError(t, err)
-			again, err := newWorldOn(t, w).CreateSession(t.Context(), r)
-			require.NoError(t, err)
-			require.Equal(t, s.ID, again.ID)
-			require.Len(t, w.account.Sessions(), 1)
-			require.NoError(t, w.account.Pay(s.ID))
-		})
+		}
 	}
+}
+
+func (w *world) endedSession(r processor.SessionRequest) {
+	w.Helper()
+	s, err := w.processor.CreateSession(w.Context(), r)
+	require.NoError(w, err)
+	_, err = w.processor.ExpireSession(w.Context(), s.ID)
+	require.NoError(w, err)
+	w.clock.Advance(time.Second)
+}
+
+// outage lets calls fail at Stripe, a second apart.
+func (w *world) outage(r processor.SessionRequest, calls int) {
+	w.Helper()
+	w.account.Faults(func(c stripefake.Call) stripefake.Fault {
+		if c.Op == "sessions.create" {
+			return stripefake.FailBefore
+		}
+		return stripefake.None
+	})
+	for range calls {
+		_, err := w.processor.CreateSession(w.Context(), r)
+		require.ErrorIs(w, err, processor.ErrUnavailable)
+		w.clock.Advance(time.Second)
+	}
+	w.account.Faults(nil)
 }
 
 // TestACallCostsTheSameAfterMany: it goes past a few keys that all processes come to, and
@@ -167,20 +190,9 @@ func TestSessionsApart(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			r := request(w, "key")
-			for range 3 { // more than four keys
-				w.account.Faults(func(c stripefake.Call) stripefake.Fault {
-					if c.Op == "sessions.create" {
-						return stripefake.FailBefore
-					}
-					return stripefake.None
-				})
-				_, err := w.processor.CreateSession(t.Context(), r)
-				require.ErrorIs(t, err, processor.ErrUnavailable)
-				w.clock.Advance(time.Second)
-			}
-			w.account.Faults(nil)
+			w.outage(r, 3) // costs more than four keys
 			var first processor.Session
-			slow := w.interrupted(&meanwhile{method: http.MethodPost, path: "/checkout/sessions", when: w.fifthKey(), do: func() {
+			slow := w.interrupted(&meanwhile{method: http.MethodPost, path: "/checkout/sessions", when: fifth(), do: func() {
 				var err error
 				first, err = w.processor.CreateSession(t.Context(), r)
 				require.NoError(t, err)
@@ -205,8 +217,8 @@ func TestSessionsApart(t *testing.T) {
 	}
 }
 
-// fifthKey is true of the fifth request.
-func (w *world) fifthKey() func() bool {
+// fifth is true of the fifth request.
+func fifth() func() bool {
 	n := 0
 	return func() bool { n++; return n == 5 }
 }
