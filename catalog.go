@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
@@ -149,12 +150,24 @@ func (s *Service) Update(ctx context.Context, id string, p coupon.Patch) (c coup
 // mirrorable refuses a coupon that the processor cannot mirror, and a fixed amount
 // that it cannot take off because it charges in steps.
 func (s *Service) mirrorable(c coupon.Coupon) error {
+	const value = "discountValue"
+	var unfit error
 	if check := s.abilities.CheckCoupon; check != nil {
-		if err := check(c); err != nil {
-			return err
-		}
+		unfit = check(c)
 	}
-	return s.onStep("discountValue", c.Discount.Amount())
+	offStep := s.onStep(value, c.Discount.Amount())
+	var faults *pricing.ValidationError
+	switch {
+	case unfit == nil:
+		return offStep
+	case offStep == nil, !errors.As(unfit, &faults),
+		slices.ContainsFunc(faults.Fields, func(f pricing.FieldError) bool { return f.Field == value }):
+		return unfit
+	}
+	var both pricing.ValidationError
+	both.Merge("", unfit)
+	both.Merge("", offStep)
+	return both.Err()
 }
 
 // onStep refuses an amount of money that is off the step in which the processor

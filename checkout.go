@@ -130,7 +130,10 @@ func (r CheckoutRequest) details() sessionDetails {
 // order returns the order of the request: the one that its key has already, or a
 // new one with its place kept.
 func (s *Service) order(ctx context.Context, r CheckoutRequest) (store.Order, bool, error) {
-	if err := checkCart(r.Cart); err != nil {
+	var faults pricing.ValidationError
+	faults.Merge("", s.checkCart(r.Cart))
+	faults.Merge("", s.checkAddress(r))
+	if err := faults.Err(); err != nil {
 		return store.Order{}, false, err
 	}
 	order, replayed, err := s.keyed(ctx, &r, requestFingerprint(r), func() (priced, error) {
@@ -147,11 +150,25 @@ func (s *Service) order(ctx context.Context, r CheckoutRequest) (store.Order, bo
 }
 
 // checkCart refuses what cannot be priced, and what can and sells nothing.
-func checkCart(cart pricing.Cart) error {
+func (s *Service) checkCart(cart pricing.Cart) error {
 	var faults pricing.ValidationError
-	faults.Merge("", cart.Validate())
+	stepped, err := s.inSteps(cart)
+	if err == nil {
+		err = stepped.Validate()
+	}
+	faults.Merge("", err)
 	if len(cart.Lines) == 0 {
 		faults.Add("lines", pricing.FieldRequired, "the cart is empty")
+	}
+	return faults.Err()
+}
+
+// checkAddress refuses a request without an address to which the customer returns, where
+// the processor needs one.
+func (s *Service) checkAddress(r CheckoutRequest) error {
+	var faults pricing.ValidationError
+	if s.abilities.NeedsSuccessURL && r.SuccessURL == "" {
+		faults.Add("successUrl", pricing.FieldRequired, "the processor needs an address to return to")
 	}
 	return faults.Err()
 }
@@ -176,10 +193,8 @@ func (s *Service) checkOrder(o store.Order) error {
 func (s *Service) keyed(
 	ctx context.Context, r *CheckoutRequest, request string, price func() (priced, error),
 ) (store.Order, bool, error) {
-	if s.abilities.NeedsSuccessURL && r.SuccessURL == "" {
-		var faults pricing.ValidationError
-		faults.Add("successUrl", pricing.FieldRequired, "the processor needs an address to return to")
-		return store.Order{}, false, faults.Err()
+	if err := s.checkAddress(*r); err != nil {
+		return store.Order{}, false, err
 	}
 	if r.Key == "" {
 		r.Key = s.newID("key_")

@@ -107,10 +107,15 @@ const amountLine = "amount"
 
 // amountCart is the cart of an amount, which has to be chargeable.
 func (s *Service) amountCart(amount pricing.Money) (pricing.Cart, error) {
+	var faults pricing.ValidationError
 	if amount.Minor() <= 0 {
-		var faults pricing.ValidationError
 		faults.Add("amount", pricing.FieldTooSmall, "an amount is greater than 0")
-		return pricing.Cart{}, faults.Err()
+	}
+	if amount.Currency().IsZero() {
+		faults.Add("currency", pricing.FieldRequired, "an amount is in a currency")
+	}
+	if err := faults.Err(); err != nil {
+		return pricing.Cart{}, err
 	}
 	if err := s.onStep("amount", amount); err != nil {
 		return pricing.Cart{}, err

@@ -213,3 +213,60 @@ func TestTheFingerprintKnowsTheStep(t *testing.T) {
 	distinct := slices.Compact(slices.Sorted(maps.Values(prints)))
 	require.Len(t, distinct, 4, "each other step has its own")
 }
+
+// TestEveryFaultAtOnce: what the processor demands is told beside what is wrong by itself.
+func TestEveryFaultAtOnce(t *testing.T) {
+	t.Parallel()
+	dinar, err := pricing.ParseCurrency("KWD")
+	require.NoError(t, err)
+	w := newWorldWith(t, processor.Abilities{
+		AmountStep: map[pricing.Currency]int64{dinar: 10}, NeedsSuccessURL: true,
+		CheckCoupon: func(c coupon.Coupon) error {
+			var faults pricing.ValidationError
+			if c.Code.String() != "GOOD" {
+				faults.Add("code", pricing.FieldMalformed, "not this one")
+			}
+			return faults.Err()
+		},
+	})
+	lines := func(quantity, price int64) []pricing.Line {
+		return []pricing.Line{
+			{ID: "a", Kind: pricing.Device, ItemID: "x", Quantity: quantity, UnitPrice: 10},
+			{ID: "b", Kind: pricing.Device, ItemID: "x", Quantity: 1, UnitPrice: price},
+		}
+	}
+	create := func(code string) error {
+		_, err := w.Create(t.Context(), coupon.Draft{
+			Code: code, Name: "x", DiscountType: pricing.FixedAmount, DiscountValue: decimal.RequireFromString("1.005"), Currency: "KWD",
+		})
+		return err
+	}
+	checkout := func(cart pricing.Cart) error {
+		_, err := w.Checkout(t.Context(), couponkit.CheckoutRequest{Cart: cart, Customer: ann})
+		return err
+	}
+	_, ofQuote := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: pricing.Cart{Currency: dinar, Step: 15, Lines: lines(0, -1)}, Customer: ann})
+	_, ofLink := w.PaymentLink(t.Context(), couponkit.PaymentLinkRequest{Mode: couponkit.ProductLink})
+	for name, test := range map[string]struct {
+		err  error
+		want []string
+	}{
+		"code and value":       {create("BAD"), []string{"code", "discountValue"}},
+		"value":                {create("GOOD"), []string{"discountValue"}},
+		"step and lines":       {ofQuote, []string{"step", "lines[0].quantity", "lines[0].unitPrice", "lines[1].unitPrice"}},
+		"lines and address":    {checkout(pricing.Cart{Currency: dinar, Lines: lines(0, 5)}), []string{"lines[0].quantity", "lines[1].unitPrice", "successUrl"}},
+		"step and address":     {checkout(pricing.Cart{Currency: dinar, Step: 15, Lines: lines(1, 15)}), []string{"step", "lines[0].unitPrice", "successUrl"}},
+		"nothing and address":  {checkout(pricing.Cart{Currency: dinar}), []string{"lines", "successUrl"}},
+		"an amount of nothing": {ofLink, []string{"amount", "currency"}},
+	} {
+		var faults *pricing.ValidationError
+		require.ErrorAs(t, test.err, &faults, name)
+		var got []string
+		for _, f := range faults.Fields {
+			got = append(got, f.Field)
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}

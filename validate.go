@@ -309,6 +309,7 @@ func (s *Service) inSteps(cart pricing.Cart) (pricing.Cart, error) {
 		var faults pricing.ValidationError
 		faults.Add("step", pricing.FieldMismatch, fmt.Sprintf(
 			"the processor charges %s in steps of %s", cart.Currency, cart.Currency.Format(step)))
+		faults.Merge("", cart.Validate())
 		return pricing.Cart{}, faults.Err()
 	}
 	return cart, nil

@@ -242,6 +242,37 @@ func TestSavedRefusalAtTheEndOfACall(t *testing.T) {
 	require.NoError(t, w.account.Pay(s.ID))
 }
 
+// TestSessionCouponGoesBeforeItsSession: another call of the request has found a session and
+// removes the coupon which it had made for one of its own.
+func TestSessionCouponGoesBeforeItsSession(t *testing.T) {
+	t.Parallel()
+	for name, request := range allRequests() {
+		if name == "payment" {
+			continue // has no coupon
+		}
+		for times, want := range map[int]error{1: nil, 3: nil, 100: processor.ErrUnavailable} {
+			t.Run(fmt.Sprintf("%s, %d times", name, times), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				left := times
+				slow := w.interrupted(&meanwhile{
+					method: http.MethodPost, path: "/checkout/sessions", when: func() bool { left--; return left >= 0 },
+					do: func() { require.NoError(t, w.account.DeleteCoupon(w.account.Coupons()[0].ID)) },
+				})
+				s, err := slow.CreateSession(t.Context(), request(w, "key"))
+				if want != nil {
+					require.ErrorIs(t, err, want)
+					require.NotErrorIs(t, err, processor.ErrNotFound)
+					require.NotErrorIs(t, err, processor.ErrRejected)
+					return
+				}
+				require.NoError(t, err)
+				require.NoError(t, w.account.Pay(s.ID))
+			})
+		}
+	}
+}
+
 // TestSameSecondUnderOtherOptions: two calls without an expiry may come to the same coupon,
 // and the one that finds the other's session leaves it its coupon.
 func TestSameSecondUnderOtherOptions(t *testing.T) {

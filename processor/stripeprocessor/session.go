@@ -210,11 +210,10 @@ func (p *Processor) sendSession(ctx context.Context, out *plan, tag string) (mad
 }
 
 // dropUnused removes the coupon that was made for an attempt when the session that was
-// found carries another. One that has ended tells nothing of the attempt's session, unless
-// each call has a coupon of its own.
+// found carries another.
 func (p *Processor) dropUnused(ctx context.Context, out *plan, tag string, found *stripe.CheckoutSession) {
 	own := p.sessionCouponID(out, tag)
-	if out.discount > 0 && !slices.Contains(slices.Collect(p.sessionCoupons(found)), own) && (out.anew() || found.Status != stripe.CheckoutSessionStatusExpired) {
+	if out.discount > 0 && !slices.Contains(slices.Collect(p.sessionCoupons(found)), own) {
 		p.dropSessionCoupon(ctx, own)
 	}
 }
