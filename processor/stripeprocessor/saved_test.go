@@ -110,6 +110,33 @@ func TestFailuresUnderTwoProcesses(t *testing.T) {
 	}
 }
 
+// TestSessionsEndBesideACall: a call without an expiry that meets sessions which have ended
+// meanwhile comes to the one that another process makes in their place.
+func TestSessionsEndBesideACall(t *testing.T) {
+	t.Parallel()
+	for _, later := range []time.Duration{0, time.Second} {
+		w := newWorld(t)
+		r := withoutExpiry(w, "key")
+		creates := 0
+		var third processor.Session
+		slow := w.interrupted(&meanwhile{method: http.MethodPost, path: "/checkout/sessions", when: func() bool { creates++; return creates <= 2 }, do: func() {
+			w.clock.Advance(later)
+			if creates == 1 {
+				w.endedSession(r)
+				return
+			}
+			var err error
+			third, err = w.processor.CreateSession(t.Context(), r)
+			require.NoError(t, err)
+		}})
+		s, err := slow.CreateSession(t.Context(), r)
+		require.NoError(t, err)
+		require.Equal(t, third.ID, s.ID)
+		require.Len(t, w.account.Sessions(), 2)
+		require.NoError(t, w.account.Pay(s.ID))
+	}
+}
+
 // TestAnOutageDoesNotBlock: however many calls fail, each with a failure that Stripe has
 // saved, the one after them makes the session, also in place of others.
 func TestAnOutageDoesNotBlock(t *testing.T) {
@@ -132,6 +159,11 @@ func TestAnOutageDoesNotBlock(t *testing.T) {
 					require.NoError(t, err)
 					require.Equal(t, s.ID, again.ID)
 					require.Len(t, w.account.Sessions(), before+1)
+					for _, c := range w.account.Coupons() { // a call that has failed apart from others leaves its own to the sweep
+						if _, tag, _ := strings.Cut(c.ID, "-"); !r.ExpiresAt.IsZero() && len(tag) < 12 {
+							t.Errorf("the coupon of spent keys is left: %s", c.ID)
+						}
+					}
 					require.NoError(t, w.account.Pay(s.ID))
 				})
 			}
@@ -172,13 +204,14 @@ func TestACallCostsTheSameAfterMany(t *testing.T) {
 	w := newWorld(t, func(_ *stripeprocessor.Options, f *stripefake.Options) {
 		f.MinimumCharge = map[string]int64{"eur": 1_000_000}
 	})
-	r := w.request("key")
+	r := w.subscription("key")
 	for n := range 30 {
 		before := len(w.account.Calls())
 		_, err := w.processor.CreateSession(t.Context(), r)
 		require.ErrorIs(t, err, stripeprocessor.ErrInvalid)
-		require.LessOrEqual(t, len(w.account.Calls())-before, 6, "after %d", n)
+		require.LessOrEqual(t, len(w.account.Calls())-before, 13, "after %d", n)
 	}
+	require.Empty(t, w.account.Coupons(), "what is refused apart from others leaves no coupon")
 }
 
 // TestSessionsApart: once the keys that all processes come to are spent, of two that make a
@@ -387,7 +420,25 @@ func TestFoundSessionsAreCompared(t *testing.T) {
 			require.Equal(t, "expired", w.account.Sessions()[0].Status)
 		})
 	}
-	w := newWorld(t)
+	minimum := map[string]int64{"eur": 1_000_000}
+	w := newWorld(t, func(_ *stripeprocessor.Options, f *stripefake.Options) { f.MinimumCharge = minimum })
+	r := w.request("key")
+	for range 4 {
+		_, err := w.processor.CreateSession(t.Context(), r)
+		require.ErrorIs(t, err, stripeprocessor.ErrInvalid)
+	}
+	minimum["eur"] = 50
+	w.account.TamperSessions(func(s *stripefake.Session) { s.AmountTotal += 100 })
+	lost := append(make([]stripefake.Fault, 4), stripefake.LostAfter) // after what Stripe replays
+	w.account.Faults(inOrder("sessions.create", append(lost, slices.Repeat([]stripefake.Fault{stripefake.LostBefore}, 20)...)...))
+	_, err := w.processor.CreateSession(t.Context(), r)
+	require.ErrorIs(t, err, processor.ErrUnavailable)
+	w.account.Faults(nil)
+	require.Len(t, w.account.Sessions(), 1)
+	_, err = w.processor.CreateSession(t.Context(), r)
+	require.ErrorIs(t, err, stripeprocessor.ErrTotalsMismatch)
+	require.Equal(t, "expired", w.account.Sessions()[0].Status)
+	w = newWorld(t)
 	w.account.TamperSessions(func(s *stripefake.Session) { s.AmountTotal += 100 })
 	for range 8 { // more than it replaces
 		_, err := w.processor.CreateSession(t.Context(), w.request("key"))

@@ -126,8 +126,12 @@ func (p *Processor) sessionApart(ctx context.Context, out *plan) (*stripe.Checko
 	case found != nil:
 		return found, p.compare(ctx, out, found)
 	}
-	made, err := p.withCoupon(ctx, out, strings.ToLower(rand.Text()[:12]))
+	tag := strings.ToLower(rand.Text()[:12])
+	made, err := p.withCoupon(ctx, out, tag)
 	if err != nil {
+		if out.discount > 0 && refusal(err) { // nobody else knows of its coupon
+			p.dropSessionCoupon(ctx, p.sessionCouponID(out, tag))
+		}
 		return nil, err
 	}
 	for other, err := range p.sessionsOf(ctx, out) {
