@@ -23,7 +23,8 @@ const maxCodeInput = 16 * MaxCodeLength
 
 // Code is the key of a coupon code (contract section 4.1): NFKC-normalised,
 // trimmed of white space, upper-cased. Letters that differ in case only have one key,
-// but for the few whose upper case is another letter: a capital ẞ stays, and ß is SS. It is comparable. The zero value is no code.
+// but for the few whose upper case is another letter: a capital ẞ stays, and ß is SS.
+// It is comparable. The zero value is no code.
 type Code struct {
 	key string
 }

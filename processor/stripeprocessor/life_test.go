@@ -3,12 +3,10 @@ package stripeprocessor_test
 import (
 	"context"
 	"errors"
-	"net/http"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -45,7 +43,8 @@ type life struct {
 	request   processor.SessionRequest
 	processes []*stripeprocessor.Processor
 	slow      *stripeprocessor.Processor
-	gate      *between // before the requests of slow
+	gate      *meanwhile // before the requests of slow
+	left      int        // of those until something happens
 	least     map[string]int64
 }
 
@@ -54,35 +53,10 @@ func newLife(t *testing.T, request func(*world, string) processor.SessionRequest
 	l := &life{least: map[string]int64{"eur": 50}}
 	l.world = newWorld(t, func(_ *stripeprocessor.Options, f *stripefake.Options) { f.MinimumCharge = l.least })
 	l.request = request(l.world, "key")
-	client := l.server.Client()
-	l.processes = []*stripeprocessor.Processor{l.processor, l.another("", client), l.another("inclusive", client)}
-	l.gate = &between{next: client.Transport}
-	l.slow = l.another("", &http.Client{Transport: l.gate})
+	l.processes = []*stripeprocessor.Processor{l.processor, l.anotherProcess(), l.anotherProcess(inclusive)}
+	l.gate = &meanwhile{when: func() bool { l.left--; return l.left == 0 }}
+	l.slow = l.interrupted(l.gate)
 	return l
-}
-
-// between lets something happen before one request.
-type between struct {
-	next http.RoundTripper
-	left int // requests before that one
-	do   func()
-}
-
-func (b *between) RoundTrip(r *http.Request) (*http.Response, error) {
-	if b.left--; b.left == 0 {
-		b.do()
-	}
-	return b.next.RoundTrip(r)
-}
-
-// another is a further process of the host, which was perhaps set up otherwise.
-func (l *life) another(taxBehavior string, client *http.Client) *stripeprocessor.Processor {
-	p, err := stripeprocessor.New(testKey, stripeprocessor.Options{
-		BaseURL: l.server.URL, Clock: l.clock.Now, RequestsPerSecond: -1, HTTPClient: client, TaxBehavior: taxBehavior,
-		Retry: stripeprocessor.Retry{BaseDelay: time.Microsecond, MaxDelay: time.Microsecond},
-	})
-	require.NoError(l, err)
-	return p
 }
 
 func (l *life) close() { l.server.Close() }
@@ -152,10 +126,10 @@ func (l *life) create(t *rapid.T) {
 func (l *life) createBeside(t *rapid.T) {
 	l.troubles(t)
 	beside := rapid.SampledFrom([]string{"another call", "other options", "paid", "expired", "time", "swept"}).Draw(t, "beside")
-	l.gate.left = rapid.IntRange(1, 8).Draw(t, "before request")
+	l.left = rapid.IntRange(1, 8).Draw(t, "before request")
 	l.gate.do = func() { l.happens(t, beside) }
 	s, err := l.slow.CreateSession(l.Context(), l.request)
-	l.gate.left = 0
+	l.left = 0
 	l.account.Faults(nil)
 	switch {
 	case errors.Is(err, processor.ErrUnavailable), errors.Is(err, stripeprocessor.ErrInvalid):

@@ -960,12 +960,8 @@ func TestRefusedCodeOfAnother(t *testing.T) {
 	create.next = look
 	_, err := slow.EnsureMirror(t.Context(), c)
 	require.NotErrorIs(t, err, processor.ErrRejected)
-	require.Equal(t, 2, min(lists, 2), "it looks why")
-	w.processor, err = stripeprocessor.New(testKey, stripeprocessor.Options{
-		BaseURL: w.server.URL, Clock: w.clock.Now, RequestsPerSecond: -1, HTTPClient: w.server.Client(),
-	})
-	require.NoError(t, err)
-	status, err := w.processor.VerifyMirror(t.Context(), stored)
+	require.GreaterOrEqual(t, lists, 2, "it looks why")
+	status, err := w.anotherProcess().VerifyMirror(t.Context(), stored)
 	require.NoError(t, err)
 	require.NotEqual(t, processor.MirrorMissing, status)
 }

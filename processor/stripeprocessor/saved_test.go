@@ -316,17 +316,12 @@ func TestSameSecondUnderOtherOptions(t *testing.T) {
 			w := newWorld(t)
 			r := withoutExpiry(w, "key")
 			var first processor.Session
-			m := &meanwhile{next: w.server.Client().Transport, method: http.MethodPost, path: "/checkout/sessions", do: func() {
+			slow := w.interrupted(&meanwhile{method: http.MethodPost, path: "/checkout/sessions", do: func() {
 				w.clock.Advance(later)
 				var err error
 				first, err = w.processor.CreateSession(t.Context(), r)
 				require.NoError(t, err)
-			}}
-			slow, err := stripeprocessor.New(testKey, stripeprocessor.Options{
-				BaseURL: w.server.URL, Clock: w.clock.Now, RequestsPerSecond: -1, HTTPClient: &http.Client{Transport: m},
-				TaxBehavior: "inclusive",
-			})
-			require.NoError(t, err)
+			}}, inclusive)
 			second, err := slow.CreateSession(t.Context(), r)
 			require.NoError(t, err)
 			require.Equal(t, first.ID, second.ID)

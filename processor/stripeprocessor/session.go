@@ -39,6 +39,10 @@ const (
 //     that Stripe has created since the order was made (SessionRequest.OrderedAt; without
 //     it, in a day). Where these are more than 2,000 and it is not among the newest of
 //     them, the error is processor.ErrUnavailable and no other session is made.
+//   - All processes use the same idempotency keys, so that one session is made, whatever
+//     fails. Once four of them are spent, on failures or refusals that Stripe has saved, a call
+//     has a key of its own; should another call make a session meanwhile, the error is
+//     processor.ErrUnavailable and its own session is expired.
 //   - What Stripe says the session charges is compared with the request. Where they
 //     differ the session is expired and the error is [ErrTotalsMismatch].
 func (p *Processor) CreateSession(ctx context.Context, r processor.SessionRequest) (processor.Session, error) {

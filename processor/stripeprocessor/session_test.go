@@ -669,7 +669,7 @@ func TestRepeatedWithoutExpiry(t *testing.T) {
 // meanwhile lets something happen before requests of a method to a path.
 type meanwhile struct {
 	next   http.RoundTripper
-	method string
+	method string      // empty is any
 	path   string      // what it contains
 	when   func() bool // which of them; nil is the first only
 	once   sync.Once
@@ -678,7 +678,7 @@ type meanwhile struct {
 
 func (m *meanwhile) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch {
-	case r.Method != m.method || !strings.Contains(r.URL.Path, m.path):
+	case m.method != "" && r.Method != m.method || !strings.Contains(r.URL.Path, m.path):
 	case m.when == nil:
 		m.once.Do(m.do)
 	case m.when():
@@ -688,14 +688,10 @@ func (m *meanwhile) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // interrupted is the processor of another process on the account.
-func (w *world) interrupted(m *meanwhile) *stripeprocessor.Processor {
+func (w *world) interrupted(m *meanwhile, change ...func(*stripeprocessor.Options)) *stripeprocessor.Processor {
 	w.Helper()
 	m.next = w.server.Client().Transport
-	p, err := stripeprocessor.New(testKey, stripeprocessor.Options{
-		BaseURL: w.server.URL, Clock: w.clock.Now, RequestsPerSecond: -1, HTTPClient: &http.Client{Transport: m},
-	})
-	require.NoError(w, err)
-	return p
+	return w.anotherProcess(append(change, through(m))...)
 }
 
 // TestRepeatedWithoutExpiryAtOnce: two calls that both find no session make one, although

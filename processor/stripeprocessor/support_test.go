@@ -194,6 +194,30 @@ func (w *world) webhook(handle func(context.Context, processor.Event) error) str
 	return server.URL
 }
 
+// anotherProcess makes a further process of the host on the account, which was perhaps set up
+// otherwise.
+func (w *world) anotherProcess(change ...func(*stripeprocessor.Options)) *stripeprocessor.Processor {
+	w.Helper()
+	options := stripeprocessor.Options{
+		BaseURL: w.server.URL, Clock: w.clock.Now, RequestsPerSecond: -1, HTTPClient: w.server.Client(),
+		Retry: stripeprocessor.Retry{BaseDelay: time.Microsecond, MaxDelay: time.Millisecond},
+	}
+	for _, f := range change {
+		f(&options)
+	}
+	p, err := stripeprocessor.New(testKey, options)
+	require.NoError(w, err)
+	return p
+}
+
+// inclusive is set up otherwise, so that its parameters do not fit the keys of others.
+func inclusive(o *stripeprocessor.Options) { o.TaxBehavior = "inclusive" }
+
+// through sends the requests through a transport.
+func through(next http.RoundTripper) func(*stripeprocessor.Options) {
+	return func(o *stripeprocessor.Options) { o.HTTPClient = &http.Client{Transport: next} }
+}
+
 func mustDecimal(text string) decimal.Decimal { return decimal.RequireFromString(text) }
 
 // newWorldOn makes another processor on the same account, with every permission: the
@@ -201,9 +225,5 @@ func mustDecimal(text string) decimal.Decimal { return decimal.RequireFromString
 func newWorldOn(t *testing.T, w *world) *stripeprocessor.Processor {
 	t.Helper()
 	w.account.Allow()
-	again, err := stripeprocessor.New(testKey, stripeprocessor.Options{
-		BaseURL: w.server.URL, Clock: w.clock.Now, RequestsPerSecond: -1, HTTPClient: w.server.Client(),
-	})
-	require.NoError(t, err)
-	return again
+	return w.anotherProcess()
 }

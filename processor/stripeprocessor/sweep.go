@@ -17,7 +17,7 @@ import (
 // SweepOptions configures [Processor.Sweep].
 type SweepOptions struct {
 	// Coupon returns the coupon of this ID as it is stored; known is false when there
-	// is none. Required.
+	// is none. A repair asks once more when it is done, for edits beside it. Required.
 	Coupon func(ctx context.Context, couponID string) (c coupon.Coupon, known bool, err error)
 	// Repair lets the sweep change what it finds; without it, it only reports.
 	Repair bool
@@ -153,6 +153,21 @@ func (p *Processor) Sweep(ctx context.Context, o SweepOptions) iter.Seq2[Finding
 	}
 }
 
+// stored returns the coupon as it is stored, or its ID alone.
+func (o SweepOptions) stored(ctx context.Context, id string) (c coupon.Coupon, known bool, err error) {
+	c, known, err = o.Coupon(ctx, id)
+	switch {
+	case err != nil:
+		return coupon.Coupon{}, false, fmt.Errorf("stripe: %s: coupon %s: %w", opSweep, id, err)
+	case !known:
+		return coupon.Coupon{ID: id}, false, nil
+	}
+	return c, true, nil
+}
+
+// inFlux reports whether somebody is at the coupon, and finishes it.
+func inFlux(c coupon.Coupon) bool { return c.State == coupon.Pending || c.State == coupon.Deleting }
+
 // inspectCode looks at an active promotion code of ours whose coupon does not carry our
 // metadata any more.
 func (p *Processor) inspectCode(ctx context.Context, o SweepOptions, couponID string, code listedCode) (Finding, error) {
@@ -169,14 +184,9 @@ func (p *Processor) inspectCode(ctx context.Context, o SweepOptions, couponID st
 	found := Finding{
 		Kind: Orphan, CouponID: code.of, Mirror: coupon.Mirror{CouponID: couponID, PromotionCodeID: code.id},
 	}
-	c, known, err := o.Coupon(ctx, code.of)
-	switch {
-	case err != nil:
-		return Finding{}, fmt.Errorf("stripe: %s: coupon %s: %w", opSweep, code.of, err)
-	case !known:
-		c = coupon.Coupon{ID: code.of}
-	case c.State == coupon.Pending || c.State == coupon.Deleting:
-		return Finding{}, nil
+	c, known, err := o.stored(ctx, code.of)
+	if err != nil || inFlux(c) {
+		return Finding{}, err
 	}
 	if o.Repair {
 		p.repair(ctx, o, &found, c, known, couponID)
@@ -204,16 +214,13 @@ func (p *Processor) inspect(ctx context.Context, o SweepOptions, object *stripe.
 	}
 	ref := mirrorRef(object, code.id)
 	found := Finding{CouponID: ref.CouponID, Mirror: ref.Mirror}
-	c, known, err := o.Coupon(ctx, ref.CouponID)
-	if err != nil {
-		return Finding{}, fmt.Errorf("stripe: %s: coupon %s: %w", opSweep, ref.CouponID, err)
+	c, known, err := o.stored(ctx, ref.CouponID)
+	if err != nil || inFlux(c) {
+		return Finding{}, err
 	}
 	switch {
 	case !known:
 		found.Kind = Orphan
-		c = coupon.Coupon{ID: ref.CouponID}
-	case c.State == coupon.Pending || c.State == coupon.Deleting:
-		return Finding{}, nil // somebody is at it, and finishes it
 	case !c.Mirrored():
 		found.Kind = Unrecorded
 	case c.Mirror.CouponID != object.ID:
@@ -277,13 +284,13 @@ func (p *Processor) convergeLatest(ctx context.Context, o SweepOptions, c coupon
 		if err != nil {
 			return coupon.Mirror{}, err
 		}
-		now, known, err := o.Coupon(ctx, c.ID)
+		now, known, err := o.stored(ctx, c.ID)
 		switch {
 		case err != nil:
 			return coupon.Mirror{}, err
 		case known && now.Revision == c.Revision:
 			return m, nil
-		case !known, now.State == coupon.Pending, now.State == coupon.Deleting:
+		case !known, inFlux(now):
 			return coupon.Mirror{}, refused(opSweep, processor.ErrUnavailable, errMoved)
 		}
 		c = now
