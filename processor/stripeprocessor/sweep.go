@@ -35,7 +35,8 @@ type FindingKind uint8
 // The kinds of finding.
 const (
 	// Orphan: our coupon is gone, or is mirrored by another object. Repaired by
-	// deactivating the promotion codes and deleting the coupon.
+	// deactivating the promotion codes and deleting the coupon; one that carries our
+	// promotion code and not our metadata stays.
 	Orphan FindingKind = iota + 1
 	// Unrecorded: our coupon is there, and its record of the mirror is missing or of
 	// an earlier revision. Repaired by making or adopting the mirror of this one.
