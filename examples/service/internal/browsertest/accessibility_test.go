@@ -53,6 +53,7 @@ func (p page) accessible(where, rules string) {
 // fits fails the test when the page is wider than the window.
 func (p page) fits(where string) {
 	p.t.Helper()
+	p.hold(`document.readyState === "complete"`) // a click leads to a page that shows its text before its style
 	var over float64
 	p.eval(`document.documentElement.scrollWidth - innerWidth`, &over)
 	if over > 0 {
