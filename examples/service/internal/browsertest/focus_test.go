@@ -93,6 +93,67 @@ func TestALateAnswerToACodeLeavesTheFocusAlone(t *testing.T) {
 	})
 }
 
+// A price without a coupon that comes after the refusal of a code says nothing about it.
+func TestALatePriceLeavesTheRefusalOfACode(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.as(ann)
+		p.fillCart(earbuds())
+		p.must(p.Hold("/payment/quote"))
+		p.click(`[data-focus^="One more"]`)
+		p.fill("#coupon-code", "NOSUCHCODE")
+		p.activate("#apply-coupon")
+		p.see("#coupon-message", "does not exist")
+		p.must(p.Release())
+		p.see("[data-total=total]", "€198.00")
+		p.see("#coupon-message", "does not exist")
+		p.hold(`document.querySelector("#coupon-code").getAttribute("aria-invalid") === "true"`)
+		p.apply("SUMMER10")
+		p.applied("SUMMER10", "€19.80", "€178.20")
+		p.hold(`document.querySelector("#coupon-message").childElementCount === 0`)
+	})
+}
+
+// A code that was applied and cannot be looked up again is neither applied nor shown as
+// if it were, and the cart is priced without it.
+func TestACodeThatCannotBeLookedUpAgain(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.as(ann)
+		p.fillCart(earbuds())
+		p.apply("POINTS25")
+		p.click("#exchange-points")
+		p.applied("POINTS25", "€24.75", "€74.25")
+		w.cancelExchanges(ann)
+		p.click(`[data-focus^="One more"]`)
+		p.see("#coupon-message [data-code=points_not_redeemed]", "Exchange 500 points")
+		p.must(p.Cut("/payment/apply-coupon/"))
+		p.click("#exchange-points")
+		p.see("#coupon-message", "The server cannot be reached.")
+		p.visible("#coupon-code")
+		p.gone("#coupon-name")
+		p.hold(`!document.querySelector("#pay-now").disabled`)
+		p.must(p.Release())
+		p.click("#apply-coupon")
+		p.applied("POINTS25", "€49.50", "€148.50")
+	})
+}
+
+// A code that was found while the prices could not be had is not that of the next one.
+func TestACodeThatWasNeverPriced(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.as(ann)
+		p.fillCart(earbuds())
+		p.must(p.Cut("/payment/quote"))
+		p.apply("SUMMER10")
+		p.see("#checkout", "The server cannot be reached.")
+		p.must(p.Release())
+		p.apply("NOSUCHCODE")
+		p.see("#coupon-message", "does not exist")
+		p.see("[data-total=total]", "€99.00")
+		p.see("#coupon-message", "does not exist")
+		p.hold(`!document.querySelector("#pay-now").disabled`)
+	})
+}
+
 // A payment that could not be prepared is tried again from where the customer is.
 func TestTheFocusStaysOnThePayment(t *testing.T) {
 	onEveryStore(t, func(w *world) {

@@ -165,6 +165,16 @@ func (p page) hold(expression string)      { p.t.Helper(); p.must(p.Wait(express
 func (p page) press(keys string)           { p.t.Helper(); p.must(p.Press(keys)) }
 func (p page) eval(text string, value any) { p.t.Helper(); p.must(p.Eval(text, value)) }
 
+// cancelExchanges gives a customer the points back that he has exchanged.
+func (w *world) cancelExchanges(userID string) {
+	w.t.Helper()
+	held, err := w.Service.Reservations(w.t.Context(), userID)
+	require.NoError(w.t, err)
+	for _, each := range held {
+		require.NoError(w.t, w.Service.CancelExchange(w.t.Context(), userID, each.ID))
+	}
+}
+
 // coupon returns the coupon of a code as the service knows it.
 func (w *world) coupon(code string) coupon.Coupon {
 	w.t.Helper()

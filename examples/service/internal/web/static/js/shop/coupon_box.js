@@ -41,6 +41,7 @@ function couponBox(host, currency, changed) {
   }
 
   async function apply(code) {
+    const before = pending;
     clearMessage();
     try {
       applied = await get(`/payment/apply-coupon/${segment(code || " ")}`);
@@ -50,6 +51,7 @@ function couponBox(host, currency, changed) {
       applied = null; // nor is a code applied that was found before and never priced
       pending = "";
       refuse([{ code: error.code, text: error.message, params: error.params }], code);
+      if (before !== "") await changed(); // the cart was priced with that code, or was to be
     }
   }
 
@@ -112,9 +114,11 @@ function couponBox(host, currency, changed) {
 
   return {
     code: () => pending,
-    // show tells what the quote of the cart says about the code.
+    // show tells what the quote of the cart says about the code. A quote without one says
+    // nothing, so that what was said about a code that is not applied stays until the
+    // customer tries another.
     show({ rejections }) {
-      clearMessage();
+      if (pending !== "") clearMessage();
       showChip(applied, rejections);
       if (rejections.length > 0) refuse(rejections.map((each) => ({ ...each, text: sentence(each, currency) })), pending);
     },
