@@ -118,13 +118,8 @@ func (c Coupon) addFaults(faults *pricing.ValidationError, judged ...string) {
 	for _, f := range faults.Fields {
 		skip[rootField(f.Field)] = true
 	}
-	addUnskipped(faults, c.Validate(), skip)
-}
-
-// addUnskipped adds what else was found, but for the fields to skip.
-func addUnskipped(faults *pricing.ValidationError, found error, skip map[string]bool) {
 	var more pricing.ValidationError
-	more.Merge("", found)
+	more.Merge("", c.Validate())
 	for _, f := range more.Fields {
 		if !skip[rootField(f.Field)] {
 			faults.Fields = append(faults.Fields, f)

@@ -2,7 +2,6 @@ package coupon
 
 import (
 	"encoding/json"
-	"time"
 
 	"github.com/shopspring/decimal"
 
@@ -13,7 +12,7 @@ import (
 // UnmarshalJSON reads the fields by their names in contract section 7. Amounts and
 // percentages are JSON strings or numbers, read exactly. Unknown and malformed
 // fields are all named in one [*pricing.ValidationError], and beside them what [New]
-// would refuse in the other fields; after an error d is as it was. A required field
+// would refuse whatever those fields say; after an error d is as it was. A required field
 // that is absent or null is left for New to refuse. The text is read field by field, so
 // that its length is the caller's to bound.
 func (d *Draft) UnmarshalJSON(data []byte) error {
@@ -24,7 +23,7 @@ func (d *Draft) UnmarshalJSON(data []byte) error {
 		"currency": &draft.Currency, "description": &draft.Description,
 		"appliesTo": &draft.AppliesTo, "planIds": &draft.PlanIDs,
 		"deviceIds": &draft.DeviceIDs, "accessoryIds": &draft.AccessoryIDs,
-		"distribution": &draft.Distribution, "allowedUserEmails": &draft.AllowedUserEmails,
+		"distribution": &draft.Distribution, "allowedUserEmails": (*emailsInPart)(&draft.AllowedUserEmails),
 		"pointsRequired": &draft.PointsRequired, "maxUses": &draft.MaxUses,
 		"maxUsesPerUser": &draft.MaxUsesPerUser, "minPurchase": (*exact)(&draft.MinPurchase),
 		"startsAt": &draft.StartsAt, "expiresAt": &draft.ExpiresAt,
@@ -34,43 +33,6 @@ func (d *Draft) UnmarshalJSON(data []byte) error {
 	}
 	*d = draft
 	return nil
-}
-
-// refusedBeside adds to the faults of a text what [New] finds in the fields that could
-// be read, so that whoever mends the text need not come back for it. What may only seem
-// so is not told: what depends on a field that could not be read, on the currency of the
-// catalogue, or on where its dates are.
-func (d Draft) refusedBeside(unread error) error {
-	var faults pricing.ValidationError
-	faults.Merge("", unread)
-	skip := map[string]bool{"currency": d.Currency == "", "startsAt": true, "expiresAt": true}
-	for _, f := range faults.Fields {
-		if f.Field == "" { // there are no fields
-			return unread
-		}
-		for _, field := range judgedWith(rootField(f.Field)) {
-			skip[field] = true
-		}
-	}
-	if d.Currency == "" {
-		d.Currency = "?" // amounts are judged by their sign
-	}
-	_, err := New(d, Creation{ID: IDPrefix + "draft", At: time.Unix(0, 0)})
-	addUnskipped(&faults, err, skip)
-	return faults.Err()
-}
-
-// judgedWith returns the fields of a draft that cannot be judged without this one.
-func judgedWith(field string) []string {
-	switch field {
-	case "discountType":
-		return []string{field, "discountValue"}
-	case "appliesTo", "planIds", "deviceIds", "accessoryIds":
-		return []string{"appliesTo", "planIds", "deviceIds", "accessoryIds"}
-	case "distribution", "pointsRequired", "allowedUserEmails":
-		return []string{"distribution", "pointsRequired", "allowedUserEmails"}
-	}
-	return []string{field}
 }
 
 // MarshalJSON returns what UnmarshalJSON reads, without the fields that have their
@@ -120,15 +82,15 @@ func orEmpty(d decimal.Decimal) string {
 
 // UnmarshalJSON reads the fields by their names in contract section 7. Unknown and
 // malformed fields are all named in one [*pricing.ValidationError], and beside them what
-// [Coupon.Apply] would refuse in another field of any coupon; after an error p is as it
-// was.
+// [Coupon.Apply] would refuse whatever those fields say, for any coupon; after an error p
+// is as it was.
 func (p *Patch) UnmarshalJSON(data []byte) error {
 	var patch Patch
 	err := strictjson.Object(data, map[string]any{
 		"name": &patch.Name, "description": &patch.Description,
-		"appliesTo": &patch.AppliesTo, "planIds": &patch.PlanIDs,
-		"deviceIds": &patch.DeviceIDs, "accessoryIds": &patch.AccessoryIDs,
-		"distribution": &patch.Distribution, "allowedUserEmails": &patch.AllowedUserEmails,
+		"appliesTo": &patch.AppliesTo, "planIds": (*inPart[[]string])(&patch.PlanIDs),
+		"deviceIds": (*inPart[[]string])(&patch.DeviceIDs), "accessoryIds": (*inPart[[]string])(&patch.AccessoryIDs),
+		"distribution": &patch.Distribution, "allowedUserEmails": (*inPart[EmailList])(&patch.AllowedUserEmails),
 		"pointsRequired": &patch.PointsRequired, "maxUses": &patch.MaxUses,
 		"maxUsesPerUser": &patch.MaxUsesPerUser, "minPurchase": &patch.MinPurchase,
 		"startsAt": &patch.StartsAt, "expiresAt": &patch.ExpiresAt, "revision": &patch.Revision,
@@ -140,28 +102,6 @@ func (p *Patch) UnmarshalJSON(data []byte) error {
 	}
 	*p = patch
 	return nil
-}
-
-// refusedBeside adds to the faults of a text what can be told of the fields that could be
-// read: whatever depends on the coupon waits until all of them can be.
-func (p Patch) refusedBeside(unread error) error {
-	var faults, more pricing.ValidationError
-	faults.Merge("", unread)
-	skip := make(map[string]bool, len(faults.Fields))
-	for _, f := range faults.Fields {
-		if f.Field == "" { // there are no fields
-			return unread
-		}
-		skip[rootField(f.Field)] = true
-	}
-	wordFaults(&more, p.Name.orZero("a name"), p.Description.orZero(""))
-	p.scope(Scope{}, &more)
-	limit(p.MaxUses, 0, "maxUses", &more)
-	limit(p.MaxUsesPerUser, 0, "maxUsesPerUser", &more)
-	p.emails(EmailSet{}, &more)
-	minimum(p.MinPurchase.value, pricing.Currency{}, &more)
-	addUnskipped(&faults, more.Err(), skip)
-	return faults.Err()
 }
 
 // MarshalJSON returns what UnmarshalJSON reads: the fields that are given, null

@@ -134,20 +134,32 @@ func SplitEmails(text string) EmailList {
 	return list
 }
 
-// UnmarshalJSON reads a list of addresses, or one text. null is the empty list.
+// UnmarshalJSON reads a list of addresses, or one text. null is the empty list. After an
+// error l is as it was.
 func (l *EmailList) UnmarshalJSON(data []byte) error {
+	var read emailsInPart
+	if err := read.UnmarshalJSON(data); err != nil {
+		return err
+	}
+	*l = EmailList(read)
+	return nil
+}
+
+// emailsInPart is an EmailList that keeps what could be read of it beside an error, with
+// empty entries in the places of the others.
+type emailsInPart EmailList
+
+func (l *emailsInPart) UnmarshalJSON(data []byte) error {
 	if len(data) > 0 && data[0] == '"' {
 		var text string
 		if err := strictjson.Value(data, &text); err != nil {
 			return err
 		}
-		*l = SplitEmails(text)
+		*l = emailsInPart(SplitEmails(text))
 		return nil
 	}
 	var list []string
-	if err := strictjson.Value(data, &list); err != nil {
-		return err
-	}
+	err := strictjson.Value(data, &list)
 	*l = list
-	return nil
+	return err
 }

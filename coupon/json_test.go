@@ -289,7 +289,7 @@ func TestFaultsOfFormHideNoFaultsOfRule(t *testing.T) {
 			"code": "malformed", "name": "required", "discountValue": "too_large",
 		},
 		`{"surprise":1}`: {"surprise": "unknown", "code": "required", "name": "required", "discountType": "required", "discountValue": "required"},
-		`{"code":"A","name":"A","discountType":5,"discountValue":"-1"}`: {"discountType": "malformed"},
+		`{"code":"A","name":"A","discountType":5,"discountValue":"-1"}`: {"discountType": "malformed", "discountValue": "too_small"},
 		`{"code":"A B","name":"A","discountType":"FIXED_AMOUNT","discountValue":"1.234","minPurchase":"-1","currency":5}`: {
 			"code": "malformed", "currency": "malformed", "minPurchase": "too_small",
 		},
@@ -383,7 +383,7 @@ func TestAPatchWithUnreadableFields(t *testing.T) {
 	}
 	var p coupon.Patch
 	err := json.Unmarshal([]byte(`{"maxUses":"3","planIds":["",1],"name":" "}`), &p)
-	want := map[string]pricing.FieldCode{"maxUses": pricing.FieldMalformed, "planIds[1]": pricing.FieldMalformed, "name": pricing.FieldRequired}
+	want := map[string]pricing.FieldCode{"maxUses": pricing.FieldMalformed, "planIds[0]": pricing.FieldRequired, "planIds[1]": pricing.FieldMalformed, "name": pricing.FieldRequired}
 	if diff := cmp.Diff(want, fieldCodes(t, err)); diff != "" {
 		t.Errorf("an unreadable field is judged (-want +got):\n%s", diff)
 	}

@@ -3,6 +3,7 @@ package coupon
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"strings"
 
 	"github.com/shopspring/decimal"
@@ -46,24 +47,47 @@ func (o Optional[T]) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads a value; null clears. Decimals are read from a JSON string
-// or number with the bounds of [pricing.Number].
+// or number with the bounds of [pricing.Number]. After an error o is as it was.
 func (o *Optional[T]) UnmarshalJSON(data []byte) error {
+	read, err := readOptional[T](data)
+	if err != nil {
+		return err
+	}
+	*o = read
+	return nil
+}
+
+// readOptional returns what UnmarshalJSON reads, and beside an error that names entries of
+// a list the list with empty ones in their places.
+func readOptional[T any](data []byte) (Optional[T], error) {
 	if bytes.Equal(data, []byte("null")) {
-		*o = Clear[T]()
-		return nil
+		return Clear[T](), nil
 	}
 	var (
 		value  T
 		target any = &value
 	)
-	if number, ok := target.(*decimal.Decimal); ok {
-		target = (*exact)(number)
+	switch of := target.(type) {
+	case *decimal.Decimal:
+		target = (*exact)(of)
+	case *EmailList:
+		target = (*emailsInPart)(of)
 	}
-	if err := strictjson.Value(data, target); err != nil {
-		return err
+	err := strictjson.Value(data, target)
+	var faults *pricing.ValidationError
+	if errors.As(err, &faults) && faults.Fields[0].Field == "" {
+		return Optional[T]{}, err
 	}
-	*o = Set(value)
-	return nil
+	return Set(value), err
+}
+
+// inPart is an optional list that keeps what could be read of it beside an error.
+type inPart[T any] Optional[T]
+
+func (o *inPart[T]) UnmarshalJSON(data []byte) error {
+	read, err := readOptional[T](data)
+	*o = inPart[T](read)
+	return err
 }
 
 // orZero returns the value, the zero value when cleared, or current when the

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"unicode/utf8"
 
 	"github.com/couponkit/couponkit/pricing"
@@ -32,7 +33,8 @@ const (
 // Object decodes data, one JSON object, into targets: pointers by field name.
 // Unknown fields, fields given twice and values of the wrong form are listed in
 // a [*pricing.ValidationError], those in a list by their position
-// ("planIds[2]"). Fields that are absent leave their target alone. Names are
+// ("planIds[2]"). Fields that are absent leave their target alone, and the target of one
+// that is given twice is zero. Names are
 // matched exactly, letter case included. Text that is not one JSON object in
 // valid UTF-8 is one fault without a field.
 func Object(data []byte, targets map[string]any) error {
@@ -48,6 +50,7 @@ func Object(data []byte, targets map[string]any) error {
 			faults.Add(shown(name), pricing.FieldUnknown, "there is no such field")
 		case seen[name]:
 			faults.Add(name, pricing.FieldMalformed, "the field is given twice")
+			reflect.ValueOf(target).Elem().SetZero() // none of the values is the field's
 		default:
 			faults.Merge(name, Value(raw, target))
 		}

@@ -116,6 +116,18 @@ func TestOneErrorNamesEveryField(t *testing.T) {
 	}
 }
 
+// What is left in the targets beside an error is what was read, so that it can be judged.
+func TestWhatIsLeftBesideFaults(t *testing.T) {
+	t.Parallel()
+	var got target
+	many := strings.Repeat("7,", strictjson.MaxListFaults) + strings.Repeat(`"x",`, strictjson.MaxListFaults+1)
+	require.Error(t, strictjson.Object([]byte(`{"text":"a","whole":1,"whole":2,"list":["a",1,"c"],"numbers":[`+many+`7]}`), got.fields()))
+	require.Equal(t, "a", got.text)
+	require.Zero(t, got.whole, "none of the values is the field's")
+	require.Equal(t, []string{"a", "", "c"}, got.list)
+	require.Len(t, got.numbers, 2*strictjson.MaxListFaults, "what comes after the last fault was not read")
+}
+
 func TestMessagesAreForPeople(t *testing.T) {
 	t.Parallel()
 	for document, want := range map[string]string{

@@ -121,6 +121,7 @@ func entries(data []byte, list reflect.Value) error {
 			continue
 		}
 		if faulty++; faulty > MaxListFaults {
+			list.SetLen(i) // the rest was not read
 			return faults.Err()
 		}
 		faults.Merge(fmt.Sprintf("[%d]", i), err)

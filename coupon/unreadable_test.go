@@ -1,0 +1,238 @@
+package coupon_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// What fields may say in JSON, rightly and wrongly; empty is nothing.
+var (
+	itemTexts   = []string{"", `[]`, `["x"]`, `[""]`, `["x",""]`}
+	momentTexts = []string{"", `"2026-01-01"`, `"2026-01-02T03:00:00Z"`, `"2026-02-01"`, `"2025-12-31T20:00:00Z"`, `"9999-12-31"`}
+	fieldTexts  = map[string][]string{
+		"code":          {`"A"`, `"B"`, `"a b"`, `""`, ""},
+		"name":          {`"n"`, `" "`, ""},
+		"description":   {"", `"text"`, `"\u0000"`},
+		"discountType":  {`"PERCENTAGE"`, `"FIXED_AMOUNT"`, ""},
+		"discountValue": {`"5"`, `5.001`, `"500"`, `0`, `"-1"`, `1e15`, `"0.00001"`, ""},
+		"currency":      {"", `"EUR"`, `"JPY"`, `"CLF"`, `"KWD"`, `"QQQ"`},
+		"appliesTo":     {"", `"ALL"`, `"SPECIFIC"`, `"SUBSCRIPTION"`, `"PRODUCT"`},
+		"planIds":       itemTexts, "deviceIds": itemTexts, "accessoryIds": itemTexts,
+		"distribution":      {"", `"GENERAL"`, `"POINTS_REDEEMABLE"`, `"USER_SPECIFIC"`},
+		"allowedUserEmails": {"", `[]`, `["a@example.com"]`, `["a@example.com","nonsense"]`, `"nonsense"`},
+		"pointsRequired":    {"", `5`, `-1`, `1000000000001`},
+		"maxUses":           {"", `null`, `3`, `0`},
+		"maxUsesPerUser":    {"", `null`, `3`, `-1`},
+		"minPurchase":       {"", `"5"`, `"5.001"`, `"5.00001"`, `"-1"`, `1e15`},
+		"startsAt":          momentTexts, "expiresAt": momentTexts,
+	}
+	clocks = []*time.Location{time.UTC, time.FixedZone("", 9*60*60), time.FixedZone("", 16*60*60), time.FixedZone("", -16*60*60)}
+)
+
+// object writes the fields that say something.
+func object(fields map[string]string) string {
+	var members []string
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if fields[name] != "" {
+			members = append(members, fmt.Sprintf("%q:%s", name, fields[name]))
+		}
+	}
+	return "{" + strings.Join(members, ",") + "}"
+}
+
+// unreadText is a text with fields that cannot be read, and all that it may have been.
+type unreadText struct {
+	text   string
+	unread []string // paths
+	mended []string
+}
+
+// drawUnread draws the fields of a text and makes one or two unreadable.
+func drawUnread(t *rapid.T) unreadText {
+	names := slices.Sorted(maps.Keys(fieldTexts))
+	fields := map[string]string{}
+	for _, name := range names {
+		fields[name] = fieldTexts[name][0]
+		if rapid.IntRange(0, 2).Draw(t, name+" is not the first") == 0 {
+			fields[name] = rapid.SampledFrom(fieldTexts[name]).Draw(t, name)
+		}
+	}
+	var u unreadText
+	broken, could := maps.Clone(fields), []map[string]string{fields}
+	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom(names), 1, 2, rapid.ID[string]).Draw(t, "unread") {
+		path, text, readings := name, "{}", fieldTexts[name]
+		switch how := rapid.IntRange(0, 3).Draw(t, name+" cannot be read"); {
+		case how == 0: // given twice
+			given := slices.DeleteFunc(slices.Clone(readings), func(text string) bool { return text == "" })
+			text = rapid.SampledFrom(given).Draw(t, name)
+			text = fmt.Sprintf("%s,%q:%s", text, name, text)
+		case how == 1: // as a whole
+		case strings.HasSuffix(name, "Ids"):
+			path, text, readings = name+"[1]", `["x",{},""]`, []string{`["x","y",""]`}
+		case name == "allowedUserEmails":
+			path, text, readings = name+"[1]", `["a@example.com",5,"b"]`, []string{`["a@example.com","c@example.com","b"]`}
+		}
+		u.unread, broken[name] = append(u.unread, path), text
+		var next []map[string]string
+		for _, each := range could {
+			for _, reading := range readings {
+				each = maps.Clone(each)
+				each[name] = reading
+				next = append(next, each)
+			}
+		}
+		could = next
+	}
+	for _, each := range could {
+		u.mended = append(u.mended, object(each))
+	}
+	u.text = object(broken)
+	return u
+}
+
+// same compares the faults that are told of a text with those that every mended one has.
+func (u unreadText) same(t *rapid.T, told error, refusals iter.Seq[error]) {
+	t.Helper()
+	got := fieldsOf(t, told)
+	unread := map[string]bool{}
+	for field := range got {
+		for _, path := range u.unread {
+			if field == path {
+				unread[path] = true
+				delete(got, field)
+			}
+		}
+	}
+	require.Len(t, unread, len(u.unread), "%s: an unreadable field is not named: %v", u.text, told)
+	var want map[string]bool
+	for refused := range refusals {
+		fields := fieldsOf(t, refused)
+		if slices.ContainsFunc(u.unread, func(path string) bool { return fields[path] }) {
+			continue // not mended
+		}
+		if want == nil {
+			want = fields
+		}
+		maps.DeleteFunc(want, func(field string, _ bool) bool { return !fields[field] })
+		if len(want) == 0 {
+			break
+		}
+	}
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Fatalf("%s (-what every mended text is refused for +what is told):\n%s", u.text, diff)
+	}
+}
+
+func fieldsOf(t *rapid.T, err error) map[string]bool {
+	t.Helper()
+	fields := map[string]bool{}
+	if err == nil {
+		return fields
+	}
+	var faults *pricing.ValidationError
+	require.ErrorAs(t, err, &faults)
+	for _, f := range faults.Fields {
+		fields[f.Field] = true
+	}
+	return fields
+}
+
+// Contract section 6: beside fields that cannot be read, all faults are told that the draft
+// has whatever those say, whatever the catalogue's currency and wherever its dates are, and
+// none that it might not have.
+func TestWhatIsToldOfAnUnreadableDraft(t *testing.T) {
+	t.Parallel()
+	currencies := make([]pricing.Currency, 4)
+	for i, code := range []string{"EUR", "JPY", "KWD", "CLF"} {
+		var err error
+		currencies[i], err = pricing.ParseCurrency(code)
+		require.NoError(t, err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		u := drawUnread(t)
+		var unread coupon.Draft
+		told := json.Unmarshal([]byte(u.text), &unread)
+		u.same(t, told, func(yield func(error) bool) {
+			for _, text := range u.mended {
+				var d coupon.Draft
+				require.NoError(t, json.Unmarshal([]byte(text), &d), text)
+				for i := range currencies {
+					for _, clock := range clocks {
+						_, err := coupon.New(d, coupon.Creation{ID: "cpn_1", At: noon, Currency: currencies[i], Location: clock})
+						if !yield(err) {
+							return
+						}
+					}
+				}
+			}
+		})
+	})
+}
+
+// manyCoupons are coupons of all kinds that matter to a patch.
+func manyCoupons(t *testing.T) []coupon.Coupon {
+	t.Helper()
+	var drafts []string
+	add := func(code, discount, scope, distribution string) {
+		drafts = append(drafts, fmt.Sprintf(`{"code":%q,"name":"n","discountType":%s,"appliesTo":%s,"distribution":%s}`, code, discount, scope, distribution))
+	}
+	for _, discount := range []string{
+		`"PERCENTAGE","discountValue":"5","currency":"EUR"`, `"PERCENTAGE","discountValue":"5.001","currency":"JPY"`, `"FIXED_AMOUNT","discountValue":"5","currency":"CLF"`,
+		`"FIXED_AMOUNT","discountValue":"500","currency":"JPY"`, `"FIXED_AMOUNT","discountValue":"5.001","currency":"KWD"`, `"FIXED_AMOUNT","discountValue":"1000000000000000","currency":"JPY"`,
+	} {
+		add("A", discount, `"ALL"`, `"GENERAL"`)
+		add("B", discount, `"ALL"`, `"GENERAL"`)
+	}
+	for _, scope := range []string{`"ALL"`, `"SUBSCRIPTION"`, `"SPECIFIC","planIds":["p"]`, `"SPECIFIC","planIds":["p"],"deviceIds":["d"],"accessoryIds":["a"]`, `"PRODUCT","deviceIds":["d"]`} {
+		for _, distribution := range []string{`"GENERAL"`, `"POINTS_REDEEMABLE","pointsRequired":5`, `"USER_SPECIFIC","allowedUserEmails":["z@example.com"]`} {
+			add("A", `"PERCENTAGE","discountValue":"5"`, scope, distribution)
+		}
+	}
+	coupons := make([]coupon.Coupon, len(drafts))
+	for i, text := range drafts {
+		var d coupon.Draft
+		require.NoError(t, json.Unmarshal([]byte(text), &d))
+		var err error
+		coupons[i], err = coupon.New(d, coupon.Creation{ID: "cpn_1", At: noon})
+		require.NoError(t, err, text)
+	}
+	return coupons
+}
+
+// The same of a patch, whatever the coupon is.
+func TestWhatIsToldOfAnUnreadablePatch(t *testing.T) {
+	t.Parallel()
+	coupons := manyCoupons(t)
+	rapid.Check(t, func(t *rapid.T) {
+		u := drawUnread(t)
+		var unread coupon.Patch
+		told := json.Unmarshal([]byte(u.text), &unread)
+		u.same(t, told, func(yield func(error) bool) {
+			for _, text := range u.mended {
+				var p coupon.Patch
+				require.NoError(t, json.Unmarshal([]byte(text), &p), text)
+				for _, c := range coupons {
+					for _, clock := range clocks {
+						if _, err := c.Apply(p, coupon.Edit{At: noon, Location: clock}); !yield(err) {
+							return
+						}
+					}
+				}
+			}
+		})
+	})
+}
