@@ -85,16 +85,24 @@ func plainCode(typed string) (string, bool) {
 // letters have an upper case that NFKC rewrites, and some signs become a space
 // with a mark, which is trimmed off. A handful of rounds settles every text.
 func codeKey(typed string) (key string, stable bool) {
-	key = trimSpace(norm.NFKC.String(typed))
+	key, sound := compatible(typed)
 	upper := cases.Upper(language.Und)
 	for range 8 {
-		next := trimSpace(norm.NFKC.String(upper.String(key)))
-		if next == key {
-			return key, true
+		next, alike := compatible(upper.String(key))
+		if sound = sound && alike; next == key || !sound {
+			return key, sound
 		}
 		key = next
 	}
 	return key, false
+}
+
+// compatible returns the text in NFKC, trimmed. It is not sound where it has become another
+// text: golang.org/x/text composes some letters beyond U+FFFF with marks that belong to
+// other letters, so that U+10041 with an acute accent would be the code Á.
+func compatible(text string) (composed string, sound bool) {
+	composed = norm.NFKC.String(text)
+	return trimSpace(composed), norm.NFKD.String(composed) == norm.NFKD.String(text)
 }
 
 func trimSpace(text string) string { return strings.TrimFunc(text, unicode.IsSpace) }

@@ -35,13 +35,14 @@ func TestTheKeyOfACode(t *testing.T) {
 		"ς":           "Σ",
 		"ǆ":           "DŽ",
 		// NFKC
-		"ＳＵＭＭＥＲ１０":     "SUMMER10",
-		"ｓｕｍｍｅｒ１０":     "SUMMER10",
-		"𝐒𝐔𝐌𝐌𝐄𝐑①⓪":     "SUMMER10",
-		"e\u0301TE10":  "ÉTE10",
-		"\u212Bngstro": "ÅNGSTRO", // Angstrom sign
-		"\u212Aelvin":  "KELVIN",  // Kelvin sign
-		"½":            "1⁄2",
+		"ＳＵＭＭＥＲ１０":             "SUMMER10",
+		"ｓｕｍｍｅｒ１０":             "SUMMER10",
+		"𝐒𝐔𝐌𝐌𝐄𝐑①⓪":             "SUMMER10",
+		"e\u0301TE10":          "ÉTE10",
+		"\u212Bngstro":         "ÅNGSTRO", // Angstrom sign
+		"\u212Aelvin":          "KELVIN",  // Kelvin sign
+		"½":                    "1⁄2",
+		"\U00011099\U000110ba": "\U0001109a", // Kaithi, which is composed rightly
 		// surrounding white space trimmed
 		"  SUMMER10\t\r\n":       "SUMMER10",
 		"\u00a0SUMMER10\u3000":   "SUMMER10",
@@ -95,6 +96,8 @@ func TestWhatIsNoCode(t *testing.T) {
 		"A\xff":                        pricing.FieldMalformed,
 		"\xed\xa0\x80":                 pricing.FieldMalformed, // half a surrogate pair
 		"\xc0\x80":                     pricing.FieldMalformed, // overlong NUL
+		"\U00010041\u0301":             pricing.FieldMalformed, // not Á
+		"\u1099\U000110ba":             pricing.FieldMalformed, // not of Kaithi
 		strings.Repeat("A", 256):       pricing.FieldTooLong,
 		strings.Repeat("a", 256):       pricing.FieldTooLong,
 		strings.Repeat("ß", 128):       pricing.FieldTooLong, // 256 once upper-cased
