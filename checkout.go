@@ -152,14 +152,22 @@ func (s *Service) order(ctx context.Context, r CheckoutRequest) (store.Order, bo
 // checkCart refuses what cannot be priced, and what can and sells nothing.
 func (s *Service) checkCart(cart pricing.Cart) error {
 	var faults pricing.ValidationError
+	faults.Merge("", s.cartFaults(cart))
+	if len(cart.Lines) == 0 {
+		faults.Add("lines", pricing.FieldRequired, "the cart is empty")
+	}
+	return faults.Err()
+}
+
+// cartFaults names all that is wrong with a cart.
+func (s *Service) cartFaults(cart pricing.Cart) error {
+	var faults pricing.ValidationError
 	stepped, err := s.inSteps(cart)
 	if err == nil {
 		err = stepped.Validate()
 	}
 	faults.Merge("", err)
-	if len(cart.Lines) == 0 {
-		faults.Add("lines", pricing.FieldRequired, "the cart is empty")
-	}
+	faults.Merge("", lineTexts(cart))
 	return faults.Err()
 }
 

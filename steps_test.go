@@ -246,6 +246,9 @@ func TestEveryFaultAtOnce(t *testing.T) {
 		return err
 	}
 	_, ofQuote := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: pricing.Cart{Currency: dinar, Step: 15, Lines: lines(0, -1)}, Customer: ann})
+	texts := pricing.Cart{Currency: dinar, Step: 15, Lines: lines(1, 15)}
+	texts.Lines[0].ID, texts.Lines[1].ItemID = "a\x00b", "\xff"
+	_, ofTexts := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: texts, Customer: ann})
 	_, ofLink := w.PaymentLink(t.Context(), couponkit.PaymentLinkRequest{Mode: couponkit.ProductLink})
 	for name, test := range map[string]struct {
 		err  error
@@ -256,6 +259,8 @@ func TestEveryFaultAtOnce(t *testing.T) {
 		"step and lines":       {ofQuote, []string{"step", "lines[0].quantity", "lines[0].unitPrice", "lines[1].unitPrice"}},
 		"lines and address":    {checkout(pricing.Cart{Currency: dinar, Lines: lines(0, 5)}), []string{"lines[0].quantity", "lines[1].unitPrice", "successUrl"}},
 		"step and address":     {checkout(pricing.Cart{Currency: dinar, Step: 15, Lines: lines(1, 15)}), []string{"step", "lines[0].unitPrice", "successUrl"}},
+		"step and texts":       {ofTexts, []string{"step", "lines[0].unitPrice", "lines[0].id", "lines[1].itemId"}},
+		"texts and address":    {checkout(texts), []string{"step", "lines[0].unitPrice", "lines[0].id", "lines[1].itemId", "successUrl"}},
 		"nothing and address":  {checkout(pricing.Cart{Currency: dinar}), []string{"lines", "successUrl"}},
 		"an amount of nothing": {ofLink, []string{"amount", "currency"}},
 	} {
