@@ -257,8 +257,9 @@ func TestTheWindow(t *testing.T) {
 		{coupon.On(2026, 11, 20), coupon.On(2026, 11, 20), map[string]pricing.FieldCode{}}, // all of that day
 		{coupon.On(2026, 11, 20), coupon.On(2026, 11, 19), map[string]pricing.FieldCode{"expiresAt": "mismatch"}},
 		{coupon.Moment{}, coupon.At(noon.AddDate(-50, 0, 0)), map[string]pricing.FieldCode{}}, // long over
-		{coupon.Moment{}, coupon.On(9999, 12, 31), map[string]pricing.FieldCode{"expiresAt": "too_large"}},
-		{coupon.Moment{}, coupon.On(9999, 12, 30), map[string]pricing.FieldCode{}},
+		{coupon.Moment{}, coupon.On(9999, 12, 31), map[string]pricing.FieldCode{}},            // a date that says "never"
+		{coupon.On(9999, 12, 31), coupon.On(9999, 12, 31), map[string]pricing.FieldCode{}},
+		{coupon.Moment{}, coupon.On(10000, 1, 1), map[string]pricing.FieldCode{"expiresAt": "too_large"}},
 		{coupon.On(-5, 1, 1), coupon.Moment{}, map[string]pricing.FieldCode{"startsAt": "too_small"}},
 		{coupon.Moment{}, coupon.On(0, 12, 31), map[string]pricing.FieldCode{"expiresAt": "too_small"}}, // not "never"
 		{coupon.Moment{}, coupon.At(time.Time{}.Add(1)), map[string]pricing.FieldCode{"expiresAt": "too_small"}},

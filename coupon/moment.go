@@ -2,6 +2,7 @@ package coupon
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/couponkit/couponkit/internal/strictjson"
@@ -41,7 +42,8 @@ func On(year int, month time.Month, day int) Moment {
 // ParseMoment reads an RFC 3339 instant, or a date such as "2026-12-31", of the
 // years 1 to 9999. Anything else is a [*pricing.ValidationError].
 func ParseMoment(text string) (Moment, error) {
-	if instant, err := time.Parse(time.RFC3339Nano, text); err == nil && isStrict(text) {
+	capitals := strings.NewReplacer("t", "T", "z", "Z").Replace(text) // RFC 3339 allows both
+	if instant, err := time.Parse(time.RFC3339Nano, capitals); err == nil && isStrict(capitals) {
 		if !Instant(instant).After(time.Time{}) {
 			return Moment{}, momentFault(pricing.FieldTooSmall, yearRange)
 		}
@@ -65,6 +67,9 @@ func isStrict(text string) bool {
 	return text[hour+1] != ':' && text[fraction] != ',' && (text[len(text)-1] == 'Z' || offset[:2] < "24" && offset[3:] < "60")
 }
 
+// lastYear is the last one that RFC 3339 can write.
+const lastYear = 9999
+
 const yearRange = "the year is within 1 to 9999"
 
 func momentFault(code pricing.FieldCode, message string) error {
@@ -82,14 +87,18 @@ func (m Moment) Equal(n Moment) bool { return m.form == n.form && m.t.Equal(n.t)
 func (m Moment) Start(loc *time.Location) time.Time { return m.resolve(0, loc) }
 
 // End returns the instant, or the first instant after the date in the location:
-// with a half-open window, "through the end of that day". No moment is the zero
-// time.
+// with a half-open window, "through the end of that day". After the last dates of
+// the year 9999 there is none that could be written, and the end is the last
+// microsecond of that year in UTC. No moment is the zero time.
 func (m Moment) End(loc *time.Location) time.Time { return m.resolve(1, loc) }
 
 func (m Moment) resolve(days int, loc *time.Location) time.Time {
 	at := m.t
 	if m.form == isDate {
 		at = firstInstant(at.AddDate(0, 0, days), location(loc))
+		if days > 0 && m.t.Year() <= lastYear && at.UTC().Year() > lastYear {
+			return time.Date(lastYear, time.December, 31, 23, 59, 59, int(time.Second-time.Microsecond), time.UTC)
+		}
 	}
 	at = Instant(at)
 	if at.IsZero() && !m.IsZero() {

@@ -97,8 +97,8 @@ func TestNormaliseCouponList(t *testing.T) {
 		{"the least", store.CouponList{Page: 1, PageSize: 1}, store.CouponList{Page: 1, PageSize: 1}, nil},
 		{
 			"the greatest",
-			store.CouponList{Search: strings.Repeat("x", store.MaxSearchLength), Page: store.MaxPage, PageSize: store.MaxPageSize, After: "a"},
-			store.CouponList{Search: strings.Repeat("x", store.MaxSearchLength), Page: store.MaxPage, PageSize: store.MaxPageSize, After: "a"},
+			store.CouponList{Search: strings.Repeat("Ж", store.MaxSearchLength), Page: store.MaxPage, PageSize: store.MaxPageSize, After: "a"},
+			store.CouponList{Search: strings.Repeat("Ж", store.MaxSearchLength), Page: store.MaxPage, PageSize: store.MaxPageSize, After: "a"},
 			nil,
 		},
 		{"no such page, and a cursor", store.CouponList{Page: -1, After: "a"}, store.CouponList{Page: 1, PageSize: store.DefaultPageSize, After: "a"}, nil},

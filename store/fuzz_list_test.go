@@ -3,6 +3,7 @@ package store_test
 import (
 	"errors"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -27,7 +28,7 @@ func FuzzCouponList(f *testing.F) {
 			}
 			return
 		}
-		if list.Page < 1 || list.Page > store.MaxPage || list.PageSize < 1 || list.PageSize > store.MaxPageSize || len(list.Search) > store.MaxSearchLength {
+		if list.Page < 1 || list.Page > store.MaxPage || list.PageSize < 1 || list.PageSize > store.MaxPageSize || utf8.RuneCountInString(list.Search) > store.MaxSearchLength {
 			t.Errorf("%+v is out of bounds", list)
 		}
 		if again, err := list.Normalise(); err != nil || again != list {

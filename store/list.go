@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
@@ -13,7 +14,7 @@ const (
 	DefaultPageSize = 20
 	MaxPageSize     = 100
 	MaxPage         = 10_000_000 // of those asked for by their number
-	MaxSearchLength = 255        // bytes
+	MaxSearchLength = 255        // code points, as many as the longest code has
 )
 
 // ExactTotal is up to where the total of a list is exact in every store. What is
@@ -53,8 +54,8 @@ type CouponPage struct {
 // [*pricing.ValidationError]. Stores call it first.
 func (l CouponList) Normalise() (CouponList, error) {
 	var faults pricing.ValidationError
-	if len(l.Search) > MaxSearchLength {
-		faults.Add("search", pricing.FieldTooLong, fmt.Sprintf("at most %d bytes", MaxSearchLength))
+	if utf8.RuneCountInString(l.Search) > MaxSearchLength {
+		faults.Add("search", pricing.FieldTooLong, fmt.Sprintf("at most %d characters", MaxSearchLength))
 	}
 	switch {
 	case l.After != "" && (l.Page < 0 || l.Page > MaxPage):

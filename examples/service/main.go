@@ -35,8 +35,9 @@ func main() {
 	}
 }
 
-// closing is how long requests that are under way may take when the service ends.
-const closing = 15 * time.Second
+// closing is how long requests that are under way may take when the service ends: longer
+// than the service works on one, and shorter than supervisors wait, 30 seconds as a rule.
+const closing = 25 * time.Second
 
 // run starts the service, says where it is, and ends it when the context does.
 func run(ctx context.Context, args []string, env func(string) string, out, logs io.Writer) error {
@@ -120,8 +121,8 @@ func unreachable(public string) error {
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return errors.New("the public URL is not an address that begins with http:// or https://")
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return errors.New("the public URL has a user, a query or a fragment, which no address of a page can begin with")
+	case u.User != nil || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
+		return errors.New("the public URL has a user, a path, a query or a fragment, which no address of a page can begin with")
 	}
 	return nil
 }

@@ -163,6 +163,7 @@ func TestNothingIsIgnored(t *testing.T) {
 		"a public URL with a user":      {args: []string{"-public-url", "https://shop:secret@shop.example"}},
 		"a public URL with a query":     {args: []string{"-public-url", "https://shop.example/?a=b"}},
 		"a public URL with a fragment":  {args: []string{"-public-url", "https://shop.example/#a"}},
+		"a public URL with a path":      {args: []string{"-public-url", "https://shop.example/secret"}},
 		"Stripe's address alone":        {environment: map[string]string{"STRIPE_API_URL": "http://127.0.0.1:1"}},
 	} {
 		_, err := readConfig(test.args, func(name string) string { return test.environment[name] }, io.Discard)

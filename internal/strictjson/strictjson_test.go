@@ -116,6 +116,34 @@ func TestOneErrorNamesEveryField(t *testing.T) {
 	}
 }
 
+// The standard library reads half of a surrogate pair as another character.
+func TestHalfOfASurrogatePair(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`\ud83d\ude00`: "😀", `\uD83D\uDE00x`: "😀x", `\\ud83d`: `\ud83d`, `\\\\ud800`: `\\ud800`, `a\n\u00e9\"`: "a\né\"", `\ufffd`: "\ufffd",
+		`\ud83d\ude00\ud83d\ude00`: "😀😀", `\u00e9\\`: `é\`,
+	} {
+		var got target
+		require.NoError(t, strictjson.Object([]byte(`{"text":"`+text+`","list":["`+text+`"]}`), got.fields()), text)
+		require.Equal(t, want, got.text)
+		require.Equal(t, []string{want}, got.list)
+	}
+	for _, text := range []string{
+		`\ud800`, `\udc00`, `a\ud83d`, `\ud83dx`, `\ud83d\n`, `\ude00\ud83d`, `\ud83d\ud83d\ude00`, `\ud83d\ude00\ude00`, `\\\ud800`, `\ud83d\u0041`, `\ud83d\\ude00`,
+	} {
+		var got target
+		err := strictjson.Object([]byte(`{"text":"`+text+`","list":["a","`+text+`"],"whole":1}`), got.fields())
+		var invalid *pricing.ValidationError
+		require.ErrorAs(t, err, &invalid, text)
+		var fields []string
+		for _, f := range invalid.Fields {
+			fields = append(fields, f.Field)
+		}
+		require.Equal(t, []string{"text", "list[1]"}, fields, text)
+		require.EqualValues(t, 1, got.whole)
+	}
+}
+
 // What is left in the targets beside an error is what was read, so that it can be judged.
 func TestWhatIsLeftBesideFaults(t *testing.T) {
 	t.Parallel()

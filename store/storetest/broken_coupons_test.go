@@ -337,6 +337,14 @@ func brokenReaders() map[string]subject {
 		"the search is in lower case": {searching(func(text, search string) bool {
 			return strings.Contains(strings.ToLower(text), strings.ToLower(search))
 		}), []string{"search"}},
+		"the search counts bytes": {func(in store.Store) *faulty {
+			return &faulty{Store: in, listCoupons: func(ctx context.Context, list store.CouponList) (store.CouponPage, error) {
+				if len(list.Search) > store.MaxSearchLength {
+					list.Search = strings.Repeat("x", store.MaxSearchLength+1)
+				}
+				return in.ListCoupons(ctx, list)
+			}}
+		}, []string{"search takes the longest code"}},
 		"the search takes % and _ as wildcards": {searching(func(text, search string) bool {
 			return like(strings.ToLower(text), "%"+strings.ToLower(search)+"%")
 		}), []string{"search takes signs literally"}},

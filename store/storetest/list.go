@@ -213,6 +213,7 @@ func listRefuses(p *probe) {
 		{PageSize: -1},
 		{PageSize: store.MaxPageSize + 1},
 		{Search: strings.Repeat("x", store.MaxSearchLength+1)},
+		{Search: strings.Repeat("Ж", store.MaxSearchLength+1)},
 		{After: "x"},
 		{After: "%%%"},
 		{After: "a b"},

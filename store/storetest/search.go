@@ -12,6 +12,7 @@ func searchClauses() []clause {
 	return []clause{
 		{"search", "Search finds coupons whose name, code or description holds the text, whatever the letter case, as FoldCase has it; empty finds all", search},
 		{"search takes signs literally", "% and _ mean themselves", searchLiterally},
+		{"search takes the longest code", "Search has at most MaxSearchLength code points, whatever their bytes", longestCodeIsFound},
 	}
 }
 
@@ -88,4 +89,13 @@ func searchLiterally(p *probe) {
 		slices.Sort(want)
 		same(p, p.found(text, names), want, "what the search %q finds", text)
 	}
+}
+
+// longestCodeIsFound searches for the whole of a code that is as long as codes may be.
+func longestCodeIsFound(p *probe) {
+	code := strings.Repeat("Ж", coupon.MaxCodeLength)
+	c := p.coupon(coded(p.code(code)))
+	page, err := p.s.ListCoupons(p.Context(), store.CouponList{Search: strings.ToLower(code)})
+	p.ok(err, "ListCoupons")
+	same(p, page, store.CouponPage{Items: []coupon.Coupon{c}, Total: 1}, "what the search for a code of %d characters finds", coupon.MaxCodeLength)
 }

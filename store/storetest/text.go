@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
@@ -67,7 +68,7 @@ func anyTextComesBack(p *probe) {
 		p.ok(err, "Coupon")
 		same(p, got, c, "the coupon with the name %q", text)
 		search := fmt.Sprintf("<%d>\n%s", i, text)
-		if len(search) > store.MaxSearchLength {
+		if utf8.RuneCountInString(search) > store.MaxSearchLength {
 			continue
 		}
 		page, err := p.s.ListCoupons(p.Context(), store.CouponList{Search: search})

@@ -44,12 +44,13 @@ func (a *API) cart(c cartRequest, faults *pricing.ValidationError) pricing.Cart 
 	if len(c.lines) == 0 {
 		faults.Add("lines", pricing.FieldRequired, "the cart is empty")
 	}
-	if len(c.lines) > maxCartLines {
+	lines := c.lines
+	if len(lines) > maxCartLines {
 		faults.Add("lines", pricing.FieldTooLong, fmt.Sprintf("at most %d lines", maxCartLines))
-		return cart
+		lines = nil // whatever they are
 	}
 	goods := false
-	for i, l := range c.lines {
+	for i, l := range lines {
 		cart.Lines = append(cart.Lines, a.line(i, l, faults))
 		goods = goods || l.kind == pricing.Device || l.kind == pricing.Accessory
 	}

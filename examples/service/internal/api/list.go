@@ -58,6 +58,8 @@ func (a *API) listCoupons(w http.ResponseWriter, r *http.Request) error {
 	}
 	by := q.choice("sort", byCreation, "code", "name", "discount", "scope", "used", "points", "expires", "status")
 	order := q.choice("order", "", "asc", "desc")
+	_, err := list.Normalise()
+	q.faults.Merge("", err)
 	if err := q.faults.Err(); err != nil {
 		return err
 	}

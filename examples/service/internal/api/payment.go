@@ -62,7 +62,7 @@ type quoteView struct {
 }
 
 // quote prices a cart; a coupon that is refused is part of the answer, beside the
-// list prices.
+// list prices. For nobody no coupon is looked up.
 func (a *API) quote(w http.ResponseWriter, r *http.Request) error {
 	var request cartRequest
 	read, err := readForm(r, request.targets())
@@ -74,15 +74,17 @@ func (a *API) quote(w http.ResponseWriter, r *http.Request) error {
 	if err := read.besides(faults); err != nil {
 		return err
 	}
-	outcome, err := a.guess(r, request.code)
+	code, view := request.code, quoteView{Rejections: []coupon.Reason{}}
+	if code != "" && customer(r).ID == "" {
+		code, view.Rejections = "", []coupon.Reason{{Code: coupon.UserRequired}}
+	}
+	outcome, err := a.guess(r, code)
 	if err != nil {
 		return err
 	}
-	quote, err := a.Service.Quote(r.Context(), couponkit.QuoteRequest{
-		Cart: cart, Code: request.code, Customer: customer(r), AllowAnonymous: true,
-	})
+	quote, err := a.Service.Quote(r.Context(), couponkit.QuoteRequest{Cart: cart, Code: code, Customer: customer(r), AllowAnonymous: true})
 	outcome(err)
-	view := quoteView{Quote: quote.Quote, Coupon: quote.Coupon, Rejections: []coupon.Reason{}}
+	view.Quote, view.Coupon = quote.Quote, quote.Coupon
 	var refused *coupon.Rejection
 	switch {
 	case errors.As(err, &refused):

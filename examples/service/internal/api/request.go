@@ -87,6 +87,9 @@ func readInto(r *http.Request, target interface{ UnmarshalJSON([]byte) error }) 
 func idempotencyKey(r *http.Request) (string, error) {
 	key := r.Header.Get("Idempotency-Key")
 	var faults pricing.ValidationError
+	if len(r.Header.Values("Idempotency-Key")) > 1 {
+		faults.Add("Idempotency-Key", pricing.FieldMalformed, "the header is given twice")
+	}
 	if len(key) > redemption.MaxIDLength-len(keyPrefix) {
 		faults.Add("Idempotency-Key", pricing.FieldTooLong, fmt.Sprintf("at most %d characters", redemption.MaxIDLength-len(keyPrefix)))
 	}
@@ -136,7 +139,9 @@ func (q *query) number(name string, fallback, most int) int {
 	}
 	n, err := strconv.Atoi(text)
 	switch {
-	case err != nil:
+	case errors.Is(err, strconv.ErrRange) && text[0] != '-':
+		q.faults.Add(name, pricing.FieldTooLarge, fmt.Sprintf("must be at most %d", most))
+	case err != nil && !errors.Is(err, strconv.ErrRange):
 		q.faults.Add(name, pricing.FieldMalformed, "must be a whole number")
 	case n < 1:
 		q.faults.Add(name, pricing.FieldTooSmall, "must be at least 1")

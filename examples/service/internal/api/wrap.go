@@ -106,6 +106,9 @@ func (w *problemWriter) WriteHeader(status int) {
 	}
 	w.replaced = true
 	p := problem{Status: status, Code: "internal", Title: http.StatusText(status)}
+	if status < http.StatusInternalServerError {
+		p.Code = "bad_request"
+	}
 	switch status {
 	case http.StatusBadRequest:
 		p.Code, p.Title = "bad_request", "The request could not be understood."

@@ -1,10 +1,13 @@
 package app_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -185,6 +188,29 @@ func TestAShutdownWaits(t *testing.T) {
 	require.NoError(t, w.Close(context.WithoutCancel(t.Context())))
 	(<-created).is(http.StatusCreated)
 	newWorld(t, at).as(t, "ann").get("/payment/apply-coupon/LATE").is(http.StatusOK)
+}
+
+// TestAShutdownWaitsForNoOneForEver: a client whose request does not come to an end is cut
+// off, and that is no failure of the service.
+func TestAShutdownWaitsForNoOneForEver(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(w.URL, "http://"))
+	require.NoError(t, err)
+	defer func() { _ = conn.Close() }()
+	_, err = io.WriteString(conn, "POST /login HTTP/1.1\r\nHost: shop\r\nContent-Type: application/json\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n")
+	require.NoError(t, err)
+	answers := bufio.NewReader(conn)
+	status, err := answers.ReadString('\n')
+	require.NoError(t, err)
+	require.Contains(t, status, "100 Continue", "the request waits for its body")
+
+	ending, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 100*time.Millisecond)
+	defer cancel()
+	require.NoError(t, w.Close(ending))
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(10*time.Second)))
+	_, err = io.ReadAll(answers)
+	require.NotErrorIs(t, err, os.ErrDeadlineExceeded, "the client is not cut off")
 }
 
 // TestWorkInTheBackground: mirrors that were changed at the processor are put right.

@@ -138,12 +138,23 @@ func TestAQuoteCarriesItsRefusal(t *testing.T) {
 		codes = append(codes, r.(map[string]any)["code"].(string))
 	}
 	require.Equal(t, []string{"minimum_purchase_not_met", "user_not_allowed", "no_eligible_items"}, codes)
-	nobody := w.browser(t).post("/payment/quote", cart).is(http.StatusOK)
-	require.Contains(t, string(nobody.body), "user_required")
-	anonymous := w.browser(t).post("/payment/quote", with(cart, object{"couponCode": "SUMMER10"})).is(http.StatusOK)
-	require.Empty(t, anonymous.list("rejections"))
-	require.Equal(t, "412.20", anonymous.text("quote.total"))
-	require.Equal(t, "SUMMER10", anonymous.text("coupon.code"))
+}
+
+// TestNobodyIsToldOfACoupon: spec 5: "coupon validation requires a signed-in user". What a
+// cart costs without one is told to everybody.
+func TestNobodyIsToldOfACoupon(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	cart := object{"lines": []object{line("device", "watch", 2)}}
+	nobody := w.browser(t)
+	require.Empty(t, nobody.post("/payment/quote", cart).is(http.StatusOK).list("rejections"))
+	for _, code := range []string{"SUMMER10", "NOSUCHCODE", "VIP15"} {
+		a := nobody.post("/payment/quote", with(cart, object{"couponCode": code})).is(http.StatusOK)
+		require.Len(t, a.list("rejections"), 1)
+		require.Equal(t, "user_required", a.text("rejections.0.code"), code)
+		require.Equal(t, "458.00", a.text("quote.total"))
+		require.Nil(t, a.value("coupon"))
+	}
 }
 
 // TestAReservationOutlivesItsCoupon: what was reserved in time is completed although

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/coupon"
 )
 
 // allows reports whether the document allows a request with this body.
@@ -310,4 +313,65 @@ func TestWhatCannotBeReadHidesNothingElse(t *testing.T) {
 	ann.faulty("POST", "/payment/cart-checkout", with(lines(plan), object{"expected": object{"subtotal": "1.234", "discount": true}}), map[string]string{
 		"expected.subtotal": "too_many_decimals", "expected.discount": "malformed", "expected.shipping": "required", "expected.total": "required",
 	})
+}
+
+// TestEveryParameterIsJudged: contract section 6: every offending field is named, those of
+// an address and of headers as well.
+func TestEveryParameterIsJudged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	admin, ann := w.as(t, "admin"), w.as(t, "ann")
+	admin.loose, ann.loose = true, true
+	long := strings.Repeat("%D0%96", 256)
+	many := make([]object, 101)
+	for i := range many {
+		many[i] = line("device", "watch", 1)
+	}
+	ann.header = http.Header{"Idempotency-Key": {"a", "b"}}
+	for name, test := range map[string]struct {
+		answer answer
+		want   map[string]string
+	}{
+		"a page and a search": {admin.get("/admin/coupon/all?page=0&search=" + long), map[string]string{"page": "too_small", "search": "too_long"}},
+		"a search":            {admin.get("/admin/coupon/all?search=" + long), map[string]string{"search": "too_long"}},
+		"numbers of any size": {
+			admin.get("/admin/coupon/all?page=99999999999999999999&pageSize=-99999999999999999999"),
+			map[string]string{"page": "too_large", "pageSize": "too_small"},
+		},
+		"lines and shipping": {
+			ann.post("/payment/quote", object{"lines": many, "shippingOptionId": "none"}),
+			map[string]string{"lines": "too_long", "shippingOptionId": "unknown"},
+		},
+		"two keys": {
+			ann.post("/payment/cart-checkout", object{"lines": many[:1], "shippingOptionId": "none"}),
+			map[string]string{"Idempotency-Key": "malformed", "shippingOptionId": "unknown", "expected": "required"},
+		},
+	} {
+		require.Equal(t, test.want, test.answer.refused(http.StatusUnprocessableEntity, "invalid_input").fields(), name)
+	}
+	code := strings.Repeat("Ж", coupon.MaxCodeLength)
+	admin.creates(object{"code": code})
+	require.Len(t, admin.get("/admin/coupon/all?search="+url.QueryEscape(code)).is(http.StatusOK).list("items"), 1)
+}
+
+// TestAClientsFaultIsNoFailure: what a file cannot be asked for is no failure of the
+// service.
+func TestAClientsFaultIsNoFailure(t *testing.T) {
+	t.Parallel()
+	b := newWorld(t).browser(t)
+	b.loose = true
+	for status, header := range map[int]http.Header{
+		http.StatusRequestedRangeNotSatisfiable: {"Range": {"bytes=9999999-"}},
+		http.StatusPreconditionFailed:           {"If-Match": {`"x"`}},
+	} {
+		b.header = header
+		b.get("/docs/docs.css").refused(status, "bad_request")
+	}
+}
+
+// TestADateThatSaysNever: the last date that there is can be the expiry.
+func TestADateThatSaysNever(t *testing.T) {
+	t.Parallel()
+	c := newWorld(t).as(t, "admin").creates(object{"code": "NEVER", "expiresAt": "9999-12-31"})
+	require.Equal(t, "9999-12-31T23:59:59.999999Z", c.text("expiresAt"))
 }

@@ -212,11 +212,13 @@ func (s *Server) reconcile(ctx context.Context) {
 func (s *Server) Failed() <-chan error { return s.failed }
 
 // Close ends the service: requests that are under way are finished as long as the
-// context lives, then the background work, then the store.
+// context lives, then the background work, then the store. Requests that take longer,
+// as those of clients do that send or read nothing, are cut off and no failure.
 func (s *Server) Close(ctx context.Context) error {
 	err := s.http.Shutdown(ctx)
-	if err != nil {
-		err = errors.Join(err, s.http.Close())
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		s.config.Logger.WarnContext(ctx, "requests were cut off that were still under way")
+		err = s.http.Close()
 	}
 	s.stop()
 	s.running.Wait()
