@@ -227,9 +227,11 @@ func TestUpdate(t *testing.T) {
 			t.Errorf("object at the processor is %+v", object)
 		}
 	}
-	_, err = w.Update(t.Context(), c.ID, coupon.Patch{Name: coupon.Set("Old"), Revision: coupon.Set[int64](1)})
-	if !errors.Is(err, store.ErrStaleRevision) || !errors.Is(err, store.ErrConflict) {
-		t.Errorf("on a stale revision: %v, want ErrStaleRevision", err)
+	for _, other := range []int64{1, 3} { // of before, and of a store that was put back
+		_, err = w.Update(t.Context(), c.ID, coupon.Patch{Name: coupon.Set("Old"), Revision: coupon.Set(other)})
+		if !errors.Is(err, store.ErrStaleRevision) || !errors.Is(err, store.ErrConflict) {
+			t.Errorf("on revision %d: %v, want ErrStaleRevision", other, err)
+		}
 	}
 	_, err = w.Update(t.Context(), c.ID, coupon.Patch{Code: coupon.Set("OTHER"), DiscountValue: coupon.Set(decimal.NewFromInt(5))})
 	var invalid *pricing.ValidationError

@@ -1,9 +1,11 @@
 package couponkit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -132,16 +134,16 @@ func (r CheckoutRequest) details() sessionDetails {
 func (s *Service) order(ctx context.Context, r CheckoutRequest) (store.Order, bool, error) {
 	var faults pricing.ValidationError
 	faults.Merge("", s.checkCart(r.Cart))
-	faults.Merge("", s.checkAddress(r))
+	faults.Merge("", s.checkRequest(r))
 	if err := faults.Err(); err != nil {
 		return store.Order{}, false, err
 	}
 	order, replayed, err := s.keyed(ctx, &r, requestFingerprint(r), func() (priced, error) {
 		p, err := s.price(ctx, QuoteRequest{Cart: r.Cart, Code: r.Code, Customer: r.Customer})
-		if err != nil {
+		if err != nil && !errors.Is(err, coupon.ErrBelowMinimumCharge) {
 			return p, err
 		}
-		return p, r.Expected.compare(p.quote.Quote, p.couponID())
+		return p, refusals(r.Expected.compare(p.quote.Quote, p.couponID()), err)
 	})
 	if err == nil && replayed && order.State == store.OrderOpen && !r.Expected.are(order.Quote) {
 		err = fmt.Errorf("order %s has other totals than expected: %w", order.ID, store.ErrKeyReused)
@@ -171,12 +173,18 @@ func (s *Service) cartFaults(cart pricing.Cart) error {
 	return faults.Err()
 }
 
-// checkAddress refuses a request without an address to which the customer returns, where
-// the processor needs one.
-func (s *Service) checkAddress(r CheckoutRequest) error {
-	var faults pricing.ValidationError
+// checkRequest refuses a request without an address to which the customer returns, where
+// the processor needs one, and with a key or metadata that no store keeps.
+func (s *Service) checkRequest(r CheckoutRequest) error {
+	var faults, ofOrder pricing.ValidationError
 	if s.abilities.NeedsSuccessURL && r.SuccessURL == "" {
 		faults.Add("successUrl", pricing.FieldRequired, "the processor needs an address to return to")
+	}
+	ofOrder.Merge("", store.Order{Key: cmp.Or(r.Key, "made later"), CustomerID: r.Customer.ID, Metadata: r.Metadata}.Validate())
+	for _, f := range ofOrder.Fields {
+		if f.Field == "key" || f.Field == "metadata" || strings.HasPrefix(f.Field, "metadata.") {
+			faults.Fields = append(faults.Fields, f)
+		}
 	}
 	return faults.Err()
 }
@@ -201,9 +209,6 @@ func (s *Service) checkOrder(o store.Order) error {
 func (s *Service) keyed(
 	ctx context.Context, r *CheckoutRequest, request string, price func() (priced, error),
 ) (store.Order, bool, error) {
-	if err := s.checkAddress(*r); err != nil {
-		return store.Order{}, false, err
-	}
 	if r.Key == "" {
 		r.Key = s.newID("key_")
 	} else if before, err := s.replay(ctx, r.Customer.ID, r.Key, request); !errors.Is(err, store.ErrNotFound) {
@@ -226,6 +231,9 @@ func (s *Service) keyed(
 		placed, replayed, err := s.keepPlace(ctx, p, order, &left)
 		switch {
 		case err == nil:
+			if placed.ReservationID != left.ID {
+				s.free(ctx, left)
+			}
 			return placed, replayed, nil
 		case !errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrKeyReused):
 			s.giveUp(ctx, left, err)

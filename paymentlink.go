@@ -2,7 +2,6 @@ package couponkit
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
@@ -73,16 +72,24 @@ func (s *Service) PaymentLink(ctx context.Context, r PaymentLinkRequest) (c Chec
 	}
 	attempt := Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, OpPaymentLink, &attempt, &err)()
+	var faults pricing.ValidationError
 	if r.Mode == 0 {
-		return Checkout{}, modeFault(pricing.FieldRequired)
+		faults.Merge("", modeFault(pricing.FieldRequired))
+	} else {
+		faults.Merge("", modeFault(pricing.FieldUnknown))
 	}
-	return Checkout{}, modeFault(pricing.FieldUnknown)
+	faults.Merge("", s.checkRequest(r.CheckoutRequest))
+	return Checkout{}, faults.Err()
 }
 
 func (s *Service) productLink(ctx context.Context, r PaymentLinkRequest) (c Checkout, err error) {
 	attempt := Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, OpPaymentLink, &attempt, &err)()
-	if r.Cart, err = s.amountCart(r.Amount); err != nil {
+	var faults pricing.ValidationError
+	r.Cart, err = s.amountCart(r.Amount)
+	faults.Merge("", err)
+	faults.Merge("", s.checkRequest(r.CheckoutRequest))
+	if err = faults.Err(); err != nil {
 		return Checkout{}, err
 	}
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
@@ -131,17 +138,17 @@ func (s *Service) amountCart(amount pricing.Money) (pricing.Cart, error) {
 
 // priceAmount validates the coupon and takes nothing off.
 func (s *Service) priceAmount(ctx context.Context, r PaymentLinkRequest) (priced, error) {
-	p, err := s.priceWithout(QuoteRequest{Cart: r.Cart, Customer: r.Customer})
-	if err != nil || r.Code == "" {
-		return p, err
+	p, refused := s.priceWithout(QuoteRequest{Cart: r.Cart, Customer: r.Customer})
+	if r.Code == "" {
+		return p, refused
 	}
 	found, question, err := s.ask(ctx, r.Code, r.Customer)
 	if err != nil {
-		return p, fmt.Errorf("coupon of the payment link: %w", err)
+		return p, refusals(err, refused)
 	}
 	p.found = found
 	decision := eligibility.Check(found.Coupon, question).CheckCurrency(found.Coupon, r.Cart.Currency)
-	if err := decision.Err(); err != nil {
+	if err := refusals(decision.Err(), refused); err != nil {
 		return p, err
 	}
 	snapshot := found.Coupon.Snapshot()

@@ -102,7 +102,7 @@ func exchanged(held []redemption.Redemption, key string) (free redemption.Redemp
 func (s *Service) exchangedBefore(
 	ctx context.Context, couponID string, r ExchangeRequest, another redemption.Redemption, refused error,
 ) (redemption.Redemption, error) {
-	first, err := s.firstExchange(ctx, couponID, r)
+	first, err := s.firstExchange(ctx, couponID, r.Customer.ID, r.Key)
 	switch {
 	case err != nil:
 		return redemption.Redemption{}, err
@@ -114,21 +114,21 @@ func (s *Service) exchangedBefore(
 	return s.debit(ctx, another)
 }
 
-// firstExchange returns the reservation that the key has made, whatever has become of it;
-// the zero value is none. Where the coupon lets the customer exchange points, the store
-// finds it by itself.
-func (s *Service) firstExchange(ctx context.Context, couponID string, r ExchangeRequest) (redemption.Redemption, error) {
-	if r.Key == "" || r.Customer.ID == "" {
+// firstExchange returns the reservation by points that the key has made, of the coupon or,
+// without one, of any, whatever has become of it; the zero value is none. Where the coupon
+// lets the customer exchange points, the store finds it by itself.
+func (s *Service) firstExchange(ctx context.Context, couponID, customerID, key string) (redemption.Redemption, error) {
+	if key == "" || customerID == "" {
 		return redemption.Redemption{}, nil
 	}
-	list := store.RedemptionList{CouponID: couponID, CustomerID: r.Customer.ID, PageSize: store.MaxPageSize}
+	list := store.RedemptionList{CouponID: couponID, CustomerID: customerID, PageSize: store.MaxPageSize}
 	for {
 		page, err := s.store.ListRedemptions(ctx, list)
 		if err != nil {
 			return redemption.Redemption{}, err
 		}
 		for _, made := range page.Items {
-			if made.Origin == redemption.FromPoints && made.Key == r.Key {
+			if made.Origin == redemption.FromPoints && made.Key == key {
 				return made, nil
 			}
 		}

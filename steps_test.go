@@ -262,7 +262,7 @@ func TestEveryFaultAtOnce(t *testing.T) {
 		"step and texts":       {ofTexts, []string{"step", "lines[0].unitPrice", "lines[0].id", "lines[1].itemId"}},
 		"texts and address":    {checkout(texts), []string{"step", "lines[0].unitPrice", "lines[0].id", "lines[1].itemId", "successUrl"}},
 		"nothing and address":  {checkout(pricing.Cart{Currency: dinar}), []string{"lines", "successUrl"}},
-		"an amount of nothing": {ofLink, []string{"amount", "currency"}},
+		"an amount of nothing": {ofLink, []string{"amount", "currency", "successUrl"}},
 	} {
 		var faults *pricing.ValidationError
 		require.ErrorAs(t, test.err, &faults, name)

@@ -276,3 +276,25 @@ func TestASessionThatStaysOpenKeepsItsPlace(t *testing.T) {
 		t.Errorf("the sweep reports %+v and %v, want one that failed", report, err)
 	}
 }
+
+// TestAReservationThatIsPaidBesideTheSweep has moved on since the sweep has listed it, and
+// is told as what it is.
+func TestAReservationThatIsPaidBesideTheSweep(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	paid := w.checkout(t, w.request("TEN"))
+	w.pass(couponkit.DefaultSessionLifetime + couponkit.DefaultGrace)
+	whole := w.Service
+	w.behind(func(call string, effect func() error) error {
+		if call == "Transition" {
+			_, err := whole.HandleEvent(t.Context(), w.event(paid, processor.Completed, processor.Paid))
+			require.NoError(t, err)
+		}
+		return effect()
+	}, couponkit.WithClock(clockOf(w)))
+	report, err := w.Sweep(t.Context(), 0)
+	require.NoError(t, err)
+	require.Equal(t, couponkit.SweepReport{Completed: 1}, report)
+	require.EqualValues(t, 1, w.get(t, c.ID).UsedCount)
+}

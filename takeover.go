@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -60,8 +59,8 @@ func (s *Service) takeOver(
 		if !errors.Is(err, store.ErrNotFound) {
 			return before, true, err
 		}
-		if ofExchange(p.found.Held, order.Key) {
-			return order, false, store.ErrKeyReused
+		if err := s.notOfExchange(ctx, p, order.Key); err != nil {
+			return order, false, err
 		}
 		if err := s.leave(ctx, held); err != nil {
 			return order, false, err
@@ -75,12 +74,18 @@ func (s *Service) takeOver(
 	return taken.Order, taken.Replayed, err
 }
 
-// ofExchange reports whether the key is that of an exchange of points, which no order can
-// have: the store says so too, but only once the session has been ended.
-func ofExchange(held []redemption.Redemption, key string) bool {
-	return slices.ContainsFunc(held, func(r redemption.Redemption) bool {
-		return r.Origin == redemption.FromPoints && r.Key == key
-	})
+// notOfExchange refuses a key that is that of an exchange of points, of whatever coupon and
+// whatever has become of it, which no order can have: the store says so too, but only once
+// the session has been ended. Of coupons that cost no points it has said so already.
+func (s *Service) notOfExchange(ctx context.Context, p priced, key string) error {
+	if p.found.Coupon.Distribution != coupon.PointsRedeemable {
+		return nil
+	}
+	made, err := s.firstExchange(ctx, "", p.customer.ID, key)
+	if err == nil && made.ID != "" {
+		err = store.ErrKeyReused
+	}
+	return err
 }
 
 // leave ends the session of a reservation that is about to be taken over. The processor
@@ -106,12 +111,19 @@ func (s *Service) leave(ctx context.Context, held redemption.Redemption) error {
 
 // giveUp releases a reservation whose session has ended for an order that the coupon
 // refuses by now. Totals that are not those expected, and a mirror that is being written,
-// are no such refusal: the next attempt may have the place. What fails is left to the
-// sweep.
+// are no such refusal: the next attempt may have the place.
 func (s *Service) giveUp(ctx context.Context, left redemption.Redemption, cause error) {
 	var refused *coupon.Rejection
-	if left.ID == "" || !errors.As(cause, &refused) ||
-		errors.Is(cause, coupon.ErrCartTotalsInvalid) || errors.Is(cause, coupon.ErrProcessorOutOfSync) {
+	if !errors.As(cause, &refused) || errors.Is(cause, coupon.ErrCartTotalsInvalid) || errors.Is(cause, coupon.ErrProcessorOutOfSync) {
+		return
+	}
+	s.free(ctx, left)
+}
+
+// free releases a reservation, if there is one, that is in no session that can be paid. What
+// fails is left to the sweep.
+func (s *Service) free(ctx context.Context, left redemption.Redemption) {
+	if left.ID == "" {
 		return
 	}
 	ctx, cancel := detached(ctx)

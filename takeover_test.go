@@ -491,6 +491,10 @@ func TestTermsChangeBeforeTheTakeOver(t *testing.T) {
 			_, err := w.Update(t.Context(), c.ID, coupon.Patch{AppliesTo: coupon.Set(coupon.Subscription)})
 			return err
 		}, coupon.ErrNoEligibleItems, false},
+		"a mirror that is being written": {func(w *world, c coupon.Coupon) error {
+			changed, err := w.Update(t.Context(), c.ID, coupon.Patch{Name: coupon.Set("New")})
+			return errors.Join(err, w.fake.TamperDeactivate(changed.Mirror))
+		}, coupon.ErrProcessorOutOfSync, true},
 		"other totals are the customer's to accept": {func(w *world, c coupon.Coupon) error {
 			_, err := w.Update(t.Context(), c.ID, coupon.Patch{AppliesTo: coupon.Set(coupon.Specific), DeviceIDs: coupon.Set([]string{"cable"})})
 			return err
@@ -575,6 +579,83 @@ func TestWhatIsRefusedEndsNoSession(t *testing.T) {
 			require.NoError(t, w.fake.Pay(first.Session.ID), "the session that is open")
 		})
 	}
+}
+
+// TestAKeyOfAnyExchangeEndsNoSession: nor does one whose reservation was given up, or that
+// is of another coupon.
+func TestAKeyOfAnyExchangeEndsNoSession(t *testing.T) {
+	t.Parallel()
+	for name, use := range map[string]func(w *world, c coupon.Coupon) redemption.Redemption{
+		"given up": func(w *world, c coupon.Coupon) redemption.Redemption {
+			r, err := w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Key: "k", Coupon: c.ID, Customer: ann})
+			require.NoError(t, err)
+			require.NoError(t, w.CancelExchange(t.Context(), ann.ID, r.ID))
+			return r
+		},
+		"of another coupon": func(w *world, _ coupon.Coupon) redemption.Redemption {
+			d := forPoints()
+			d.Code = "OTHER"
+			r, err := w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Key: "k", Coupon: w.create(t, d).ID, Customer: ann})
+			require.NoError(t, err)
+			return r
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.ledger.Credit(ann.ID, 1000)
+			c := w.create(t, forPoints())
+			use(w, c)
+			w.exchange(t, c)
+			first := w.checkout(t, w.request("TEN"))
+			r := w.request("TEN")
+			r.Key = "k"
+			_, err := w.Checkout(t.Context(), r)
+			require.ErrorIs(t, err, store.ErrKeyReused)
+			require.NoError(t, w.fake.Pay(first.Session.ID), "the session that is open")
+		})
+	}
+}
+
+// TestAPlaceThatIsNotTakenOver: the limit was raised while the session ended, and the
+// checkout has a place of its own. The one that it would have taken over is free at once.
+func TestAPlaceThatIsNotTakenOver(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	d := tenOff()
+	d.MaxUses, d.MaxUsesPerUser = coupon.Set[int64](1), coupon.Clear[int64]()
+	c := w.create(t, d)
+	first := w.checkout(t, w.request("TEN"))
+	service := w.hastyService(t, w.store, func() {
+		_, err := w.Update(t.Context(), c.ID, coupon.Patch{MaxUses: coupon.Set[int64](2)})
+		require.NoError(t, err)
+		w.deliver(t)
+	})
+	second, err := service.Checkout(t.Context(), w.request("TEN"))
+	require.NoError(t, err)
+	require.NotEqual(t, first.Order.ReservationID, second.Order.ReservationID)
+	require.EqualValues(t, 1, w.get(t, c.ID).ReservedCount)
+	require.Equal(t, store.OrderCancelled, w.order(t, first.Order.ID).State)
+}
+
+// forgetful is a processor that knows no session any more.
+type forgetful struct{ *fakeprocessor.Processor }
+
+func (forgetful) ExpireSession(context.Context, string) (processor.Session, error) {
+	return processor.Session{}, processor.ErrNotFound
+}
+
+// TestASessionThatTheProcessorHasForgotten has ended: nobody can pay it.
+func TestASessionThatTheProcessorHasForgotten(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.exchange(t, w.create(t, forPoints()))
+	first := w.checkout(t, w.request("TEN"))
+	service, err := couponkit.New(w.store, forgetful{w.fake}, couponkit.WithClock(clockOf(w)), couponkit.WithPoints(w.ledger))
+	require.NoError(t, err)
+	second, err := service.Checkout(t.Context(), w.request("TEN"))
+	require.NoError(t, err)
+	require.Equal(t, first.Order.ReservationID, second.Order.ReservationID)
 }
 
 // stubborn is a processor that ends no session, and does not say so.

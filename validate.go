@@ -1,6 +1,7 @@
 package couponkit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -342,10 +343,34 @@ func (s *Service) priceWithout(r QuoteRequest) (priced, error) {
 		return priced{}, err
 	}
 	p := priced{quote: Quote{Quote: quote, At: s.now(), Fingerprint: quoteFingerprint(r.Cart, "", 0)}, customer: r.Customer}
+	var nobody error
 	if r.Customer.ID == "" && !r.AllowAnonymous {
-		return p, coupon.Reject("", coupon.UserRequired, coupon.Params{})
+		nobody = coupon.Reject("", coupon.UserRequired, coupon.Params{})
 	}
-	return p, s.chargeable(quote, "")
+	return p, refusals(nobody, s.chargeable(quote, ""))
+}
+
+// refusals is what several rules refuse, in one refusal with the reasons in the order of
+// their codes; any other error comes first.
+func refusals(errs ...error) error {
+	var all coupon.Rejection
+	for _, err := range errs {
+		var refused *coupon.Rejection
+		switch {
+		case err == nil:
+		case !errors.As(err, &refused):
+			return err
+		default:
+			all.CouponID = cmp.Or(all.CouponID, refused.CouponID)
+			all.Reasons = append(all.Reasons, refused.Reasons...)
+		}
+	}
+	if len(all.Reasons) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(all.Reasons, func(a, b coupon.Reason) int { return cmp.Compare(a.Code, b.Code) })
+	all.Reasons = slices.CompactFunc(all.Reasons, func(a, b coupon.Reason) bool { return a.Code == b.Code && a.Code == coupon.UserRequired })
+	return &all
 }
 
 // listPrices is what a customer sees whose coupon could not even be looked up.

@@ -142,10 +142,12 @@ func TestPoints(t *testing.T) {
 		eventually(t, "the points are back", func() bool { return ann.get("/points").number("balance") == 1_500 })
 		require.Empty(t, ann.get("/points").list("reservations"))
 
-		held = ann.post("/points/redeem/POINTS25", nil).is(http.StatusCreated)
+		keyed := ann.withKey("exchange")
+		held = keyed.post("/points/redeem/POINTS25", nil).is(http.StatusCreated)
 		w.as(t, "cleo").delete("/points/reservation/"+held.text("id")).refused(http.StatusNotFound, "not_found")
 		ann.delete("/points/reservation/" + held.text("id")).is(http.StatusNoContent)
 		require.Equal(t, 1_500, ann.get("/points").number("balance"))
+		keyed.post("/points/redeem/POINTS25", nil).refused(http.StatusConflict, "reservation_closed")
 
 		ann.post("/points/redeem/POINTS25", nil).is(http.StatusCreated)
 		ann.pays(ann.checkout(cart).is(http.StatusCreated))
@@ -280,6 +282,7 @@ func TestPaymentLinks(t *testing.T) {
 	}
 	ann.post("/payment/payment-link", with(product, object{"couponCode": "OLD"})).refused(http.StatusUnprocessableEntity, "coupon_expired")
 	ann.post("/payment/payment-link", with(product, object{"couponCode": "NOPE"})).refused(http.StatusNotFound, "coupon_not_found")
+	ann.post("/payment/payment-link", with(product, object{"couponCode": "NOPE", "amount": "0.49"})).refused(http.StatusNotFound, "coupon_not_found")
 }
 
 // TestAFreeOrderNeedsNoMoney: 100 % leaves the shipping, and without shipping

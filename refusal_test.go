@@ -1,0 +1,128 @@
+package couponkit_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
+)
+
+// TestAllReasonsInTheirOrder holds contract section 6: all reasons that apply can be had,
+// and the first in the order of the table is the headline, whichever rules they are of.
+func TestAllReasonsInTheirOrder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	over := tenOff()
+	over.Code, over.ExpiresAt = "OVER", coupon.At(w.now.Add(time.Hour))
+	w.create(t, over)
+	w.create(t, tenOff())
+	w.pass(2 * time.Hour)
+	cheap := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{{ID: "A", Kind: pricing.Device, ItemID: "cable", Quantity: 1, UnitPrice: 49}}}
+	gone := eligibility.Customer{ID: "gone"}
+	checkout := func(c eligibility.Customer, cart pricing.Cart, code string, expected *couponkit.Totals) error {
+		_, err := w.Checkout(t.Context(), couponkit.CheckoutRequest{Customer: c, Cart: cart, Code: code, Expected: expected})
+		return err
+	}
+	link := func(c eligibility.Customer, minor int64, code string) error {
+		_, err := w.PaymentLink(t.Context(), couponkit.PaymentLinkRequest{
+			CheckoutRequest: couponkit.CheckoutRequest{Customer: c, Code: code}, Mode: couponkit.ProductLink, Amount: pricing.NewMoney(minor, pricing.EUR()),
+		})
+		return err
+	}
+	totals, below := coupon.CartTotalsInvalid, coupon.BelowMinimumCharge
+	for name, test := range map[string]struct {
+		err  error
+		want []coupon.RejectionCode
+	}{
+		"other totals and too little":              {checkout(ann, cheap, "", &couponkit.Totals{Subtotal: 60, Total: 60}), []coupon.RejectionCode{totals, totals, below}},
+		"the totals and too little":                {checkout(ann, cheap, "", &couponkit.Totals{Subtotal: 49, Total: 49}), []coupon.RejectionCode{below}},
+		"nobody and too little":                    {checkout(eligibility.Customer{}, cheap, "", nil), []coupon.RejectionCode{coupon.UserRequired, below}},
+		"nobody":                                   {checkout(eligibility.Customer{}, phones(), "", nil), []coupon.RejectionCode{coupon.UserRequired}},
+		"a coupon that is over":                    {checkout(ann, phones(), "OVER", &couponkit.Totals{}), []coupon.RejectionCode{coupon.CouponExpired}},
+		"a link, too little, over":                 {link(ann, 49, "OVER"), []coupon.RejectionCode{coupon.CouponExpired, below}},
+		"a link, too little, unknown":              {link(ann, 49, "NONE"), []coupon.RejectionCode{coupon.CouponNotFound, below}},
+		"a link, too little, valid":                {link(ann, 49, "TEN"), []coupon.RejectionCode{below}},
+		"a link, too little, none":                 {link(ann, 49, ""), []coupon.RejectionCode{below}},
+		"a link for somebody who is gone":          {link(gone, 10_00, "OVER"), []coupon.RejectionCode{coupon.CouponExpired, coupon.UserRequired}},
+		"a link for somebody who is gone, unknown": {link(gone, 49, "NONE"), []coupon.RejectionCode{coupon.CouponNotFound, coupon.UserRequired, below}},
+	} {
+		var refused *coupon.Rejection
+		require.ErrorAs(t, test.err, &refused, name)
+		var got []coupon.RejectionCode
+		for _, reason := range refused.Reasons {
+			got = append(got, reason.Code)
+			require.ErrorIs(t, test.err, reason.Code.Sentinel(), name)
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestEachTotalIsCompared: one that differs alone is told, by its name.
+func TestEachTotalIsCompared(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for field, spoil := range map[string]func(*couponkit.Totals){
+		"subtotal": func(x *couponkit.Totals) { x.Subtotal++ }, "discount": func(x *couponkit.Totals) { x.Discount++ },
+		"shipping": func(x *couponkit.Totals) { x.Shipping++ }, "total": func(x *couponkit.Totals) { x.Total++ },
+	} {
+		r := w.request("")
+		r.Expected = &couponkit.Totals{Subtotal: 30_00, Shipping: 4_90, Total: 34_90}
+		spoil(r.Expected)
+		_, err := w.Checkout(t.Context(), r)
+		var refused *coupon.Rejection
+		require.ErrorAs(t, err, &refused, field)
+		require.Len(t, refused.Reasons, 1, field)
+		require.Equal(t, field, refused.Headline().Params.Field)
+	}
+}
+
+// TestFaultsOfARequestAtOnce: what no store keeps is told beside what cannot be priced, and
+// before a coupon is looked up.
+func TestFaultsOfARequestAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorldWith(t, processor.Abilities{NeedsSuccessURL: true})
+	r := couponkit.CheckoutRequest{Customer: ann, Key: strings.Repeat("k", 300), Code: "NONE", Metadata: map[string]string{"x": "\x00"}, Cart: phones()}
+	free := r
+	free.Cart.Lines = []pricing.Line{{ID: "A", Kind: pricing.Device, ItemID: "cable", Quantity: 1, UnitPrice: -1}}
+	link := func(mode couponkit.LinkMode) error {
+		_, err := w.PaymentLink(t.Context(), couponkit.PaymentLinkRequest{CheckoutRequest: r, Mode: mode})
+		return err
+	}
+	of := func(r couponkit.CheckoutRequest) error {
+		_, err := w.Checkout(t.Context(), r)
+		return err
+	}
+	for name, test := range map[string]struct {
+		err  error
+		want []string
+	}{
+		"a checkout":         {of(r), []string{"successUrl", "key", "metadata.x"}},
+		"with a wrong price": {of(free), []string{"lines[0].unitPrice", "successUrl", "key", "metadata.x"}},
+		"a link of nothing":  {link(couponkit.ProductLink), []string{"amount", "currency", "successUrl", "key", "metadata.x"}},
+		"a link of no mode":  {link(0), []string{"mode", "successUrl", "key", "metadata.x"}},
+	} {
+		var invalid *pricing.ValidationError
+		require.ErrorAs(t, test.err, &invalid, name)
+		var got []string
+		for _, f := range invalid.Fields {
+			got = append(got, f.Field)
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if err := of(couponkit.CheckoutRequest{Customer: ann, Cart: phones(), SuccessURL: "https://shop.example", Code: "NONE"}); !errors.Is(err, coupon.ErrNotFound) {
+		t.Error(err)
+	}
+}
