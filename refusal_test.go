@@ -112,13 +112,7 @@ func TestFaultsOfARequestAtOnce(t *testing.T) {
 		"a link of nothing":  {link(couponkit.ProductLink), []string{"amount", "currency", "successUrl", "key", "metadata.x"}},
 		"a link of no mode":  {link(0), []string{"mode", "successUrl", "key", "metadata.x"}},
 	} {
-		var invalid *pricing.ValidationError
-		require.ErrorAs(t, test.err, &invalid, name)
-		var got []string
-		for _, f := range invalid.Fields {
-			got = append(got, f.Field)
-		}
-		if diff := cmp.Diff(test.want, got); diff != "" {
+		if diff := cmp.Diff(test.want, faultyFields(t, test.err)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

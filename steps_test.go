@@ -264,13 +264,7 @@ func TestEveryFaultAtOnce(t *testing.T) {
 		"nothing and address":  {checkout(pricing.Cart{Currency: dinar}), []string{"lines", "successUrl"}},
 		"an amount of nothing": {ofLink, []string{"amount", "currency", "successUrl"}},
 	} {
-		var faults *pricing.ValidationError
-		require.ErrorAs(t, test.err, &faults, name)
-		var got []string
-		for _, f := range faults.Fields {
-			got = append(got, f.Field)
-		}
-		if diff := cmp.Diff(test.want, got); diff != "" {
+		if diff := cmp.Diff(test.want, faultyFields(t, test.err)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

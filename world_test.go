@@ -138,3 +138,15 @@ func (w *world) handle(ctx context.Context, e processor.Event) error {
 	_, err := w.HandleEvent(ctx, e)
 	return err
 }
+
+// faultyFields are the fields that a validation error names, in its order.
+func faultyFields(t *testing.T, err error) []string {
+	t.Helper()
+	var invalid *pricing.ValidationError
+	require.ErrorAs(t, err, &invalid)
+	fields := make([]string, len(invalid.Fields))
+	for i, f := range invalid.Fields {
+		fields[i] = f.Field
+	}
+	return fields
+}
