@@ -2,7 +2,9 @@ package couponkit
 
 import (
 	"context"
+	"errors"
 
+	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 )
@@ -139,7 +141,8 @@ func (s *Service) amountCart(amount pricing.Money) (pricing.Cart, error) {
 // priceAmount validates the coupon and takes nothing off.
 func (s *Service) priceAmount(ctx context.Context, r PaymentLinkRequest) (priced, error) {
 	p, refused := s.priceWithout(QuoteRequest{Cart: r.Cart, Customer: r.Customer})
-	if r.Code == "" {
+	var rejected *coupon.Rejection
+	if r.Code == "" || refused != nil && !errors.As(refused, &rejected) {
 		return p, refused
 	}
 	found, question, err := s.ask(ctx, r.Code, r.Customer)

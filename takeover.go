@@ -76,7 +76,8 @@ func (s *Service) takeOver(
 
 // notOfExchange refuses a key that is that of an exchange of points, of whatever coupon and
 // whatever has become of it, which no order can have: the store says so too, but only once
-// the session has been ended. Of coupons that cost no points it has said so already.
+// the session has been ended. Of coupons that cost no points it has said so already. It
+// reads the customer's redemptions, a page at a time.
 func (s *Service) notOfExchange(ctx context.Context, p priced, key string) error {
 	if p.found.Coupon.Distribution != coupon.PointsRedeemable {
 		return nil

@@ -97,6 +97,7 @@ func TestWhatIsNoCode(t *testing.T) {
 		"\xed\xa0\x80":                 pricing.FieldMalformed, // half a surrogate pair
 		"\xc0\x80":                     pricing.FieldMalformed, // overlong NUL
 		"\U00010041\u0301":             pricing.FieldMalformed, // not Á
+		"\U0001043d\u0308":             pricing.FieldMalformed, // whose upper case is not Ё
 		"\u1099\U000110ba":             pricing.FieldMalformed, // not of Kaithi
 		strings.Repeat("A", 256):       pricing.FieldTooLong,
 		strings.Repeat("a", 256):       pricing.FieldTooLong,

@@ -216,7 +216,7 @@ func instantFaults(faults *pricing.ValidationError, field string, t time.Time) {
 	switch year := t.UTC().Year(); {
 	case year < 1:
 		faults.Add(field, pricing.FieldTooSmall, yearRange)
-	case year > 9999:
+	case year > lastYear:
 		faults.Add(field, pricing.FieldTooLarge, yearRange)
 	}
 }

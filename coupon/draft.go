@@ -73,12 +73,18 @@ type Creation struct {
 // All faults are reported together as a [*pricing.ValidationError] with the paths
 // of the JSON fields, those in a list by their position in the draft's list.
 func New(d Draft, by Creation) (Coupon, error) {
+	emails, err := NewEmailSet(d.AllowedUserEmails...)
+	return d.create(by, emails, err)
+}
+
+// create is New with the draft's addresses, or what is wrong with them.
+func (d Draft) create(by Creation, emails EmailSet, noEmails error) (Coupon, error) {
 	var faults pricing.ValidationError
 	c := Coupon{
 		ID: by.ID, Name: d.Name, Description: d.Description,
 		Distribution:   orDefault(d.Distribution, General),
 		PointsRequired: d.PointsRequired,
-		State:          Active, Revision: 1,
+		State:          Active, Revision: 1, AllowedUserEmails: emails,
 		CreatedAt: Instant(by.At), UpdatedAt: Instant(by.At),
 		StartsAt: d.StartsAt.Start(by.Location), ExpiresAt: d.ExpiresAt.End(by.Location),
 		Scope: Scope{
@@ -94,8 +100,7 @@ func New(d Draft, by Creation) (Coupon, error) {
 	var err error
 	c.Code, err = ParseCode(d.Code)
 	faults.At("code", err)
-	c.AllowedUserEmails, err = NewEmailSet(d.AllowedUserEmails...)
-	faults.Merge("allowedUserEmails", err)
+	faults.Merge("allowedUserEmails", noEmails)
 	c.Currency, err = draftCurrency(d.Currency, by.Currency)
 	faults.At("currency", err)
 	c.Discount = draftDiscount(d.DiscountType, d.DiscountValue, c.Currency, &faults)
@@ -144,7 +149,7 @@ func orDefault[T ~uint8](v, fallback T) T {
 // position in the list as given, which the set does not keep.
 func selection(ids []string, field string, faults *pricing.ValidationError) Items {
 	itemFaults(faults, field, ids)
-	return NewItems(ids...)
+	return NewItems(ids[:min(len(ids), MaxSelectedItems)]...)
 }
 
 func draftCurrency(code string, fallback pricing.Currency) (pricing.Currency, error) {

@@ -77,7 +77,7 @@ func ExampleDraft_UnmarshalJSON() {
 		"discountValue":"10","maxUsesPerUser":null,"planIds":["gold",7],"colour":"red"}`), &d)
 	fmt.Println(err)
 	// Output:
-	// invalid input: planIds[1]: must be text; colour: there is no such field
+	// invalid input: planIds[1]: must be text; colour: there is no such field; planIds: a coupon for ALL takes no such selection
 }
 
 func ExampleCoupon_Apply() {

@@ -311,7 +311,27 @@ func TestFaultsOfFormHideNoFaultsOfRule(t *testing.T) {
 		`{"code":"A","name":"A","discountType":"PERCENTAGE","discountValue":"10","startsAt":"2026-01-02","expiresAt":"2026-01-01T20:00:00Z","maxUses":"1"}`: {
 			"maxUses": "malformed", // in Tokyo it ends after it begins
 		},
-		`{"code":"A","code":"B","name":"A","discountType":"PERCENTAGE","discountValue":"10"}`: {"code": "malformed"},
+		`{"code":"A","name":"A","discountType":5,"discountValue":"500"}`:                                                   {"discountType": "malformed"}, // a fixed amount may be
+		`{"code":"A","name":"A","discountType":5,"discountValue":"500.001"}`:                                               {"discountType": "malformed"}, // nor of a currency without decimals
+		`{"code":"A","name":"A","discountType":5,"discountValue":"0.00001"}`:                                               {"discountType": "malformed", "discountValue": "too_many_decimals"},
+		`{"code":"A","name":"A","discountType":"PERCENTAGE","discountValue":"10","appliesTo":"SPECIFIC","planIds":5}`:      {"planIds": "malformed"},
+		`{"code":"A","name":"A","discountType":"PERCENTAGE","discountValue":"10","appliesTo":"SPECIFIC","deviceIds":5}`:    {"deviceIds": "malformed"},
+		`{"code":"A","name":"A","discountType":"PERCENTAGE","discountValue":"10","appliesTo":"SPECIFIC","accessoryIds":5}`: {"accessoryIds": "malformed"},
+		`{"code":"A","name":"A","discountType":"PERCENTAGE","discountValue":"10","appliesTo":"SPECIFIC","maxUses":"1"}`:    {"maxUses": "malformed", "appliesTo": "required"},
+		`{"code":"A","name":"A","discountType":"PERCENTAGE","discountValue":"10","appliesTo":"SUBSCRIPTION","deviceIds":["a",5]}`: {
+			"deviceIds[1]": "malformed", "deviceIds": "not_allowed",
+		},
+		`{"code":"A","name":"A","discountType":"PERCENTAGE","discountValue":"10","allowedUserEmails":["a@example.com",5]}`: {
+			"allowedUserEmails[1]": "malformed", "allowedUserEmails": "not_allowed",
+		},
+		`{"code":"A","name":"A","discountType":"PERCENTAGE","discountValue":"10","distribution":"USER_SPECIFIC","allowedUserEmails":["a@example.com","\ud800","nonsense"]}`: {
+			"allowedUserEmails[1]": "malformed", "allowedUserEmails[2]": "malformed",
+		},
+		`{"code":"A","name":"A","discountType":"PERCENTAGE","discountValue":"10","startsAt":"2026-01-02T12:00:00Z","expiresAt":"2026-01-01","maxUses":"1"}`: {
+			"maxUses": "malformed", // in the far west that day ends later
+		},
+		`{"code":"A","name":"A","discountType":"FIXED_AMOUNT","discountValue":"1000000000000000","maxUses":"1"}`: {"maxUses": "malformed"}, // of yen
+		`{"code":"A","code":"B","name":"A","discountType":"PERCENTAGE","discountValue":"10"}`:                    {"code": "malformed"},
 		`[]`:         {"": "malformed"},
 		`{"name":""`: {"": "malformed"},
 	} {
@@ -365,6 +385,8 @@ func TestAPatchWithUnreadableFields(t *testing.T) {
 		{`{"name":null,"description":"a\u0000"}`, map[string]pricing.FieldCode{"name": pricing.FieldRequired, "description": pricing.FieldMalformed}},
 		{`{"maxUses":0,"maxUsesPerUser":-1}`, map[string]pricing.FieldCode{"maxUses": pricing.FieldTooSmall, "maxUsesPerUser": pricing.FieldTooSmall}},
 		{`{"planIds":["a",""],"allowedUserEmails":"ann"}`, map[string]pricing.FieldCode{"planIds[1]": pricing.FieldRequired, "allowedUserEmails[0]": pricing.FieldMalformed}},
+		{`{"discountType":"PERCENTAGE","discountValue":"5"}`, nil},
+		{`{"code":"a b"}`, map[string]pricing.FieldCode{"code": pricing.FieldImmutable}},
 		{`{"minPurchase":"-1"}`, map[string]pricing.FieldCode{"minPurchase": pricing.FieldTooSmall}},
 	} {
 		var mended, p coupon.Patch

@@ -53,6 +53,12 @@ type Edit struct {
 // allow-list (see [EmailSet]) cannot be changed unless the patch gives the whole
 // list, for the other addresses would be lost.
 func (c Coupon) Apply(p Patch, by Edit) (Coupon, error) {
+	emails, err := p.emails(c.AllowedUserEmails)
+	return c.apply(p, by, emails, err)
+}
+
+// apply is Apply with the addresses that the coupon is to have, or what is wrong with them.
+func (c Coupon) apply(p Patch, by Edit, emails EmailSet, noEmails error) (Coupon, error) {
 	var faults pricing.ValidationError
 	p.immutableFaults(c, &faults)
 	c.Name = p.Name.orZero(c.Name)
@@ -65,7 +71,8 @@ func (c Coupon) Apply(p Patch, by Edit) (Coupon, error) {
 	c.Scope = p.scope(c.Scope, &faults)
 	c.Limits.MaxUses = limit(p.MaxUses, c.Limits.MaxUses, "maxUses", &faults)
 	c.Limits.MaxUsesPerUser = limit(p.MaxUsesPerUser, c.Limits.MaxUsesPerUser, "maxUsesPerUser", &faults)
-	c.AllowedUserEmails = p.emails(c.AllowedUserEmails, &faults)
+	c.AllowedUserEmails = emails
+	faults.Merge("", noEmails)
 	if p.MinPurchase.Given() {
 		c.MinPurchase = minimum(p.MinPurchase.value, c.Currency, &faults)
 	}
@@ -100,16 +107,17 @@ func (p Patch) scope(s Scope, faults *pricing.ValidationError) Scope {
 	return s
 }
 
-func (p Patch) emails(current EmailSet, faults *pricing.ValidationError) EmailSet {
+func (p Patch) emails(current EmailSet) (EmailSet, error) {
+	var faults pricing.ValidationError
 	if !p.AllowedUserEmails.Given() {
 		if current.Narrowed() {
 			faults.Add("allowedUserEmails", pricing.FieldRequired, "only a part of the addresses was loaded, so that all must be given")
 		}
-		return current
+		return current, faults.Err()
 	}
 	emails, err := NewEmailSet(p.AllowedUserEmails.value...)
 	faults.Merge("allowedUserEmails", err)
-	return emails
+	return emails, faults.Err()
 }
 
 func (p Patch) immutableFaults(c Coupon, faults *pricing.ValidationError) {

@@ -1,6 +1,7 @@
 package coupon
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -22,13 +23,13 @@ type reading struct {
 // types of discounts, a currency of the most decimals and one of none, and clocks further
 // apart than there ever were.
 func readings() []reading {
-	item := []string{"an item"}
+	item := []string{standIn}
 	sample := Draft{
 		Code: "A", Name: "A", DiscountType: pricing.FixedAmount, DiscountValue: decimal.NewFromInt(1),
 		AppliesTo: All, Distribution: General,
 	}
 	listed, points := sample, sample
-	listed.Distribution, listed.AllowedUserEmails = UserSpecific, EmailList{"a@example.com"}
+	listed.Distribution, listed.AllowedUserEmails = UserSpecific, EmailList{standIn}
 	listed.AppliesTo, listed.PlanIDs, listed.DeviceIDs, listed.AccessoryIDs = Specific, item, item, item
 	points.Distribution, points.PointsRequired = PointsRedeemable, 1
 	points.DiscountType = pricing.Percentage
@@ -49,44 +50,49 @@ func (r reading) creation() Creation {
 // that could not be read, whatever the currency of the catalogue is and wherever the dates
 // are, so that whoever mends the text need not come back for it.
 func (d Draft) refusedBeside(unread error) error {
-	return besides(unread, readings(), func(r reading, unreadable map[string]bool) error {
-		_, err := New(d.completed(r.Draft, unreadable), r.creation())
+	u, is := unreadableOf(unread)
+	if !is {
+		return unread
+	}
+	d.PlanIDs = u.standIns("planIds", d.PlanIDs)
+	d.DeviceIDs = u.standIns("deviceIds", d.DeviceIDs)
+	d.AccessoryIDs = u.standIns("accessoryIds", d.AccessoryIDs)
+	emails, judged := u.judge(d.AllowedUserEmails)
+	u.besides(readings(), func(r reading) error {
+		completed := d
+		u.complete(&completed, r.Draft)
+		if !judged {
+			emails, _ = NewEmailSet(r.AllowedUserEmails...)
+		}
+		_, err := completed.create(r.creation(), emails, nil)
 		return err
 	})
-}
-
-// completed returns the draft with the fields of another one in place of those that could
-// not be read, which are zero. For those that are not here zero is refused by nothing.
-func (d Draft) completed(by Draft, unreadable map[string]bool) Draft {
-	complete(unreadable["code"], &d.Code, by.Code)
-	complete(unreadable["name"], &d.Name, by.Name)
-	complete(unreadable["discountType"], &d.DiscountType, by.DiscountType)
-	complete(unreadable["discountValue"], &d.DiscountValue, by.DiscountValue)
-	complete(unreadable["appliesTo"], &d.AppliesTo, by.AppliesTo)
-	complete(unreadable["planIds"], &d.PlanIDs, by.PlanIDs)
-	complete(unreadable["deviceIds"], &d.DeviceIDs, by.DeviceIDs)
-	complete(unreadable["accessoryIds"], &d.AccessoryIDs, by.AccessoryIDs)
-	complete(unreadable["distribution"], &d.Distribution, by.Distribution)
-	complete(unreadable["allowedUserEmails"], &d.AllowedUserEmails, by.AllowedUserEmails)
-	complete(unreadable["pointsRequired"], &d.PointsRequired, by.PointsRequired)
-	return d
-}
-
-func complete[T any](unreadable bool, field *T, by T) {
-	if unreadable {
-		*field = by
-	}
+	return u.faults.Err()
 }
 
 // refusedBeside adds to the faults of a text what [Coupon.Apply] refuses whatever the
 // fields say that could not be read, whatever the coupon is and wherever the dates are.
 func (p Patch) refusedBeside(unread error) error {
+	u, is := unreadableOf(unread)
+	if !is {
+		return unread
+	}
+	p.PlanIDs.value = u.standIns("planIds", p.PlanIDs.value)
+	p.DeviceIDs.value = u.standIns("deviceIds", p.DeviceIDs.value)
+	p.AccessoryIDs.value = u.standIns("accessoryIds", p.AccessoryIDs.value)
+	emails, judged := u.judge(p.AllowedUserEmails.value)
+	judged = judged && p.AllowedUserEmails.Given()
 	all := readings()
 	all = append(all, reading{all[0].Draft, p.Currency.value, 0}) // where its currency is the coupon's
-	return besides(unread, all, func(r reading, _ map[string]bool) error {
-		_, err := p.sample(r).Apply(p, Edit{At: time.Unix(0, 0), Location: r.location()})
+	u.besides(all, func(r reading) error {
+		c := p.sample(r)
+		if !judged {
+			emails = c.AllowedUserEmails
+		}
+		_, err := c.apply(p, Edit{At: time.Unix(0, 0), Location: r.location()}, emails, nil)
 		return err
 	})
+	return u.faults.Err()
 }
 
 // sample returns a coupon that has what the patch says of code and discount, as far as any
@@ -102,37 +108,92 @@ func (p Patch) sample(r reading) Coupon {
 			return c
 		}
 	}
-	if p.DiscountType.value == pricing.FixedAmount || p.DiscountType.value == pricing.Percentage {
-		r.DiscountType = p.DiscountType.value
-	}
 	c, _ := New(r.Draft, r.creation()) // is not refused, see readings
 	return c
 }
 
-// besides returns the faults of a text and those that refuse finds in all readings.
-func besides(unread error, all []reading, refuse func(r reading, unreadable map[string]bool) error) error {
-	var faults pricing.ValidationError
-	faults.Merge("", unread)
-	unreadable := make(map[string]bool, len(faults.Fields))
-	for _, f := range faults.Fields {
-		if f.Field == "" { // there are no fields
-			return unread
+// unreadable is what could not be read of a text.
+type unreadable struct {
+	faults pricing.ValidationError // to which others are added
+	paths  map[string]bool         // of fields, and of entries of lists
+}
+
+// unreadableOf returns what an error says that could not be read; there is none of a text
+// that has no fields.
+func unreadableOf(unread error) (u unreadable, is bool) {
+	u.faults.Merge("", unread)
+	u.paths = make(map[string]bool, len(u.faults.Fields))
+	for _, f := range u.faults.Fields {
+		if f.Field == "" {
+			return u, false
 		}
-		unreadable[f.Field] = true
+		u.paths[f.Field] = true
 	}
+	return u, true
+}
+
+// complete puts the fields of another draft in place of those that could not be read, which
+// are zero. A zero in any other field is refused in that field alone.
+func (u unreadable) complete(d *Draft, by Draft) {
+	if u.paths["discountType"] {
+		d.DiscountType = by.DiscountType
+	}
+	if u.paths["appliesTo"] {
+		d.AppliesTo = by.AppliesTo
+	}
+	if u.paths["planIds"] {
+		d.PlanIDs = by.PlanIDs
+	}
+	if u.paths["deviceIds"] {
+		d.DeviceIDs = by.DeviceIDs
+	}
+	if u.paths["accessoryIds"] {
+		d.AccessoryIDs = by.AccessoryIDs
+	}
+	if u.paths["distribution"] {
+		d.Distribution = by.Distribution
+	}
+}
+
+// standIn is an item, and an address, such as an entry that could not be read may have been.
+const standIn = "a@example.com"
+
+// standIns puts an entry in place of each that could not be read, which is empty.
+func (u unreadable) standIns(field string, list []string) []string {
+	for i, entry := range list {
+		if entry == "" && u.paths[fmt.Sprintf("%s[%d]", field, i)] {
+			list[i] = standIn
+		}
+	}
+	return list
+}
+
+// judge adds the faults of addresses, which depend on nothing else and may be a great many.
+// It reports whether there are none, so that the addresses can be judged with the other
+// fields.
+func (u *unreadable) judge(list EmailList) (EmailSet, bool) {
+	emails, err := NewEmailSet(u.standIns("allowedUserEmails", list)...)
+	u.faults.Merge("allowedUserEmails", err)
+	return emails, err == nil && !u.paths["allowedUserEmails"]
+}
+
+// besides adds the faults that refuse finds in all readings.
+func (u *unreadable) besides(all []reading, refuse func(reading) error) {
 	var common pricing.ValidationError
-	common.Merge("", refuse(all[0], unreadable))
+	common.Merge("", refuse(all[0]))
 	for _, r := range all[1:] {
+		if len(common.Fields) == 0 {
+			return
+		}
 		var also pricing.ValidationError
-		also.Merge("", refuse(r, unreadable))
+		also.Merge("", refuse(r))
 		common.Fields = inBoth(common.Fields, also.Fields)
 	}
 	for _, f := range common.Fields {
-		if !unreadable[f.Field] { // an entry of a list that could not be read is an empty one
-			faults.Fields = append(faults.Fields, f)
+		if !u.paths[f.Field] {
+			u.faults.Fields = append(u.faults.Fields, f)
 		}
 	}
-	return faults.Err()
 }
 
 // inBoth returns the faults of fields that have one in both lists.

@@ -82,9 +82,11 @@ func drawUnread(t *rapid.T) unreadText {
 			text = fmt.Sprintf("%s,%q:%s", text, name, text)
 		case how == 1: // as a whole
 		case strings.HasSuffix(name, "Ids"):
-			path, text, readings = name+"[1]", `["x",{},""]`, []string{`["x","y",""]`}
+			rest := rapid.SampledFrom([]string{"", `,""`, `,"z"`}).Draw(t, name)
+			path, text, readings = name+"[1]", `["x",{}`+rest+`]`, []string{`["x","y"` + rest + `]`}
 		case name == "allowedUserEmails":
-			path, text, readings = name+"[1]", `["a@example.com",5,"b"]`, []string{`["a@example.com","c@example.com","b"]`}
+			rest := rapid.SampledFrom([]string{"", `,"b"`, `,"b@example.com"`}).Draw(t, name)
+			path, text, readings = name+"[1]", `["a@example.com",5`+rest+`]`, []string{`["a@example.com","c@example.com"` + rest + `]`}
 		}
 		u.unread, broken[name] = append(u.unread, path), text
 		var next []map[string]string

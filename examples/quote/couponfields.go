@@ -93,7 +93,8 @@ func (f *fields) limit(name string) coupon.Optional[int64] {
 // emails reads a list of addresses, or one text.
 func (f *fields) emails(name string) coupon.EmailList {
 	if raw, ok := f.value(name); ok && raw[0] == '"' {
-		return coupon.SplitEmails(unquote(raw))
+		text, _ := f.unquoted(name, raw)
+		return coupon.SplitEmails(text)
 	}
 	return f.texts(name, coupon.MaxAllowedEmails)
 }

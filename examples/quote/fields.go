@@ -93,9 +93,17 @@ func (f *fields) given(name string) (text string, ok bool) {
 	case raw[0] != '"':
 		f.malformed(name, "must be a string")
 	default:
-		return unquote(raw), true
+		return f.unquoted(name, raw)
 	}
 	return "", false
+}
+
+// unquoted is what a JSON string says in a field, or in an entry of one.
+func (f *fields) unquoted(name string, raw []byte) (text string, ok bool) {
+	if text, ok = unquote(raw); !ok {
+		f.malformed(name, "the text has half of a surrogate pair")
+	}
+	return text, ok
 }
 
 // parsed reads a JSON string that has a form of its own; absent is the zero
@@ -112,7 +120,8 @@ func parsed[T any](f *fields, name string, parse func(string) (T, error)) (value
 
 // parseInstant reads RFC 3339.
 func parseInstant(text string) (t time.Time, err error) {
-	if err := t.UnmarshalText([]byte(text)); err != nil {
+	if err := t.UnmarshalText([]byte(strings.ToUpper(text))); err != nil { // it allows small letters
+
 		return time.Time{}, fmt.Errorf("%.40q is no RFC 3339 instant such as 2026-11-20T12:00:00Z", text)
 	}
 	if t.IsZero() {
@@ -134,8 +143,8 @@ func (f *fields) number(name string) pricing.Number {
 		f.malformed(name, "must be a decimal number, as a string or a JSON number")
 		return ""
 	}
-	text := unquote(raw)
-	if text == "" {
+	text, ok := f.unquoted(name, raw)
+	if ok && text == "" {
 		f.faults.Add(name, pricing.FieldRequired, "is empty")
 	}
 	return pricing.Number(text)
@@ -193,17 +202,18 @@ func (f *fields) texts(name string, most int) []string {
 	}
 	var list []string
 	for i, element := range elements(raw) {
-		switch {
-		case i == most:
+		if i == most {
 			f.faults.Add(name, pricing.FieldTooLong, fmt.Sprintf("at most %d entries are allowed", most))
 			return nil
-		case element[0] == '"' && len(element) > len(`""`):
-			list = append(list, unquote(element))
-			continue
-		case len(f.faults.Fields) < maxFaults:
-			f.malformed(fmt.Sprintf("%s[%d]", name, i), "must be a string that is not empty")
 		}
-		list = append(list, "") // keeps the place of those behind it
+		text := ""
+		if element[0] == '"' {
+			text, _ = unquote(element)
+		}
+		if text == "" && len(f.faults.Fields) < maxFaults {
+			f.malformed(fmt.Sprintf("%s[%d]", name, i), "must be a text that is not empty and has no half of a surrogate pair")
+		}
+		list = append(list, text) // an empty one keeps the place of those behind it
 	}
 	return list
 }

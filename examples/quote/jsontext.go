@@ -1,8 +1,10 @@
 package main
 
 import (
-	"encoding/json"
+	"bytes"
 	"iter"
+
+	"github.com/couponkit/couponkit/internal/strictjson"
 )
 
 // The functions of this file take JSON text apart that the decoder of the stream
@@ -14,7 +16,7 @@ func members(object []byte) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		for rest := afterSpace(object[1:]); rest[0] != '}'; {
 			end := endOfValue(rest)
-			name := unquote(rest[:end])
+			name, _ := unquote(rest[:end])                // one that is no text is no field's
 			rest = afterSpace(afterSpace(rest[end:])[1:]) // the colon
 			end = endOfValue(rest)
 			if !yield(name, rest[:end]) {
@@ -95,17 +97,15 @@ func endOfString(text []byte) int {
 	return len(text)
 }
 
-// unquote returns what a JSON string says.
-func unquote(quoted []byte) string {
+// unquote returns what a JSON string says; ok is false where it has half of a surrogate
+// pair, which no text has.
+func unquote(quoted []byte) (text string, ok bool) {
 	inner := quoted[1 : len(quoted)-1]
-	for _, b := range inner {
-		if b == '\\' {
-			var text string
-			if json.Unmarshal(quoted, &text) != nil {
-				return ""
-			}
-			return text
-		}
+	if bytes.IndexByte(inner, '\\') < 0 {
+		return string(inner), true
 	}
-	return string(inner)
+	if strictjson.Value(quoted, &text) != nil {
+		return "", false
+	}
+	return text, true
 }

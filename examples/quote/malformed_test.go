@@ -60,6 +60,14 @@ func TestMalformed(t *testing.T) {
 		},
 		"a date without a time": {`{"id":"x","at":"2026-11-20","currency":"EUR","lines":[]}`, []string{"at"}},
 		"an instant of nothing": {`{"id":"x","at":"0001-01-01T00:00:00Z","currency":"EUR","lines":[]}`, []string{"at"}},
+		"half of a surrogate pair": {
+			`{"id":"\ud800","at":"\ud800","currency":"\ud800","customer":{"id":"\ud800","email":"\ud800"},"lines":[{"id":"\ud800","kind":"device","itemId":"\ud800","quantity":1,"unitPrice":"\ud800"}]}`,
+			[]string{"id", "at", "currency", "customer.id", "customer.email", "lines[0].id", "lines[0].itemId", "lines[0].unitPrice"},
+		},
+		"half of a surrogate pair in a coupon": {
+			strings.Replace(withCode(`"\ud800"`), `"discountType"`, `"description":"\ud800","appliesTo":"SPECIFIC","planIds":["a","\ud800"],"allowedUserEmails":"\ud800","discountType"`, 1),
+			[]string{"coupon.code", "coupon.description", "coupon.planIds[1]", "coupon.allowedUserEmails"},
+		},
 		"an instant of no zone": {`{"id":"x","at":"2026-11-20T12:00:00","currency":"EUR","lines":[]}`, []string{"at"}},
 
 		"a customer without an ID":       {`{"id":"x","currency":"EUR","lines":[],"customer":{"email":"ann@example.org"}}`, []string{"customer.id"}},

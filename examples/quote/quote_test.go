@@ -53,8 +53,9 @@ func smallResult(id string) string {
 func TestContractExampleToTheLetter(t *testing.T) {
 	t.Parallel()
 	for name, input := range map[string]string{
-		"over several lines": contractDocument,
-		"on one line":        oneLine(t, contractDocument),
+		"over several lines":               contractDocument,
+		"on one line":                      oneLine(t, contractDocument),
+		"with an instant in small letters": strings.Replace(contractDocument, "2026-11-20T12:00:00Z", "2026-11-20t12:00:00z", 1),
 		"with whole numbers in other exact forms": strings.NewReplacer(
 			`"quantity":3`, `"quantity":3.0`, `"quantity":1`, `"quantity":10e-1`, `"completed":0`, `"completed":0e0`,
 		).Replace(contractDocument),

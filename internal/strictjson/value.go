@@ -20,12 +20,14 @@ import (
 // the value itself, "[2]" the third entry of a list. A whole number may be of any exact
 // form within the bounds of [pricing.Number]. null leaves target as the
 // standard library does: lists become empty, all else stays. A list with faulty entries
-// holds what could be read of them, so that the others can be judged beside the error.
+// holds what could be read of them, so that the others can be judged beside the error; it
+// ends before the one after [MaxListFaults] faults, for the rest was not read. Of half a
+// surrogate pair no text can be read; a target that decodes itself does so by Value.
 func Value(data []byte, target any) error {
 	if list, ok := listOf(target); ok && opens(data, '[') {
 		return entries(data, list)
 	}
-	if halfPair(data) {
+	if _, own := target.(json.Unmarshaler); !own && halfPair(data) {
 		return fault("the text has half of a surrogate pair")
 	}
 	err := json.Unmarshal(data, target)

@@ -342,6 +342,10 @@ func TestEveryParameterIsJudged(t *testing.T) {
 			ann.post("/payment/quote", object{"lines": many, "shippingOptionId": "none"}),
 			map[string]string{"lines": "too_long", "shippingOptionId": "unknown"},
 		},
+		"half of a surrogate pair": {
+			ann.post("/payment/quote", `{"lines":[{"kind":"device","itemId":"\ud800","quantity":0}]}`),
+			map[string]string{"lines[0].itemId": "malformed", "lines[0].quantity": "too_small"},
+		},
 		"two keys": {
 			ann.post("/payment/cart-checkout", object{"lines": many[:1], "shippingOptionId": "none"}),
 			map[string]string{"Idempotency-Key": "malformed", "shippingOptionId": "unknown", "expected": "required"},

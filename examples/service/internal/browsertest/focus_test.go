@@ -137,23 +137,6 @@ func TestACodeThatCannotBeLookedUpAgain(t *testing.T) {
 	})
 }
 
-// A code that was found while the prices could not be had is not that of the next one.
-func TestACodeThatWasNeverPriced(t *testing.T) {
-	onEveryStore(t, func(w *world) {
-		p := w.as(ann)
-		p.fillCart(earbuds())
-		p.must(p.Cut("/payment/quote"))
-		p.apply("SUMMER10")
-		p.see("#checkout", "The server cannot be reached.")
-		p.must(p.Release())
-		p.apply("NOSUCHCODE")
-		p.see("#coupon-message", "does not exist")
-		p.see("[data-total=total]", "€99.00")
-		p.see("#coupon-message", "does not exist")
-		p.hold(`!document.querySelector("#pay-now").disabled`)
-	})
-}
-
 // A payment that could not be prepared is tried again from where the customer is.
 func TestTheFocusStaysOnThePayment(t *testing.T) {
 	onEveryStore(t, func(w *world) {

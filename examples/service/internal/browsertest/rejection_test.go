@@ -164,6 +164,7 @@ func TestARefusedCodeLeavesNoneApplied(t *testing.T) {
 		p.see("#checkout", "The server cannot be reached.")
 		p.must(p.Release())
 		p.apply("NOSUCHCODE")
+		p.see("[data-total=total]", "€99.00")
 		p.see("#coupon-message [data-code=coupon_not_found]", "This coupon code does not exist.")
 		p.click("input[name=shipping][value=express]")
 		p.see("[data-total=total]", "€111.90")
@@ -185,6 +186,22 @@ func TestATotalBelowTheMinimumChargeIsRefused(t *testing.T) {
 		}
 		p.visible("[data-code=below_minimum_charge]")
 		w.expectUses("NEARLY", uses{})
+	})
+}
+
+// What a price without a coupon is refused for is said of that price alone.
+func TestARefusedPriceIsForgottenWithIt(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.as(ann)
+		p.fillCart(earbuds())
+		p.must(p.Answer("/payment/quote", `{"quote":{"currency":"EUR","subtotal":"0.30","discount":"0.00","shipping":"0.00","total":"0.30","lines":[]},
+			"coupon":null,"rejections":[{"code":"below_minimum_charge","message":"The total is below the least amount that can be charged.","params":{}}]}`))
+		p.click("input[name=shipping][value=express]")
+		p.see("#coupon-message [data-code=below_minimum_charge]", "below the least amount")
+		p.must(p.Release())
+		p.click("input[name=shipping][value=pickup]")
+		p.see("[data-total=total]", "€99.00")
+		p.hold(`document.querySelector("#coupon-message").childElementCount === 0 && !document.querySelector("#coupon-code").hasAttribute("aria-invalid")`)
 	})
 }
 

@@ -11,6 +11,7 @@ import { refreshPoints } from "../shell.js";
 function couponBox(host, currency, changed) {
   let applied = null; // the API's answer to apply-coupon
   let pending = ""; // a code that is refused for now, shown with its reasons
+  let ofQuote = false; // whether the reasons are those of a quote, and not of looking a code up
 
   const input = el("input", { class: "input input-code", id: "coupon-code", autocomplete: "off", autocapitalize: "characters", spellcheck: "false", placeholder: "Enter a code" });
   const button = el("button", { class: "button", type: "submit", id: "apply-coupon" }, "Apply");
@@ -51,12 +52,14 @@ function couponBox(host, currency, changed) {
       applied = null; // nor is a code applied that was found before and never priced
       pending = "";
       refuse([{ code: error.code, text: error.message, params: error.params }], code);
+      showChip(null, []);
       if (before !== "") await changed(); // the cart was priced with that code, or was to be
     }
   }
 
   // refuse shows reasons with what the customer can do about them.
   function refuse(list, code) {
+    ofQuote = false;
     input.setAttribute("aria-invalid", "true");
     input.setAttribute("aria-describedby", "coupon-message");
     reasons.replaceChildren(...list.map((reason) => el("p", { class: "note note-danger", "data-code": reason.code }, el("span", {}, reason.text), ...remedy(reason, code))));
@@ -114,13 +117,15 @@ function couponBox(host, currency, changed) {
 
   return {
     code: () => pending,
-    // show tells what the quote of the cart says about the code. A quote without one says
-    // nothing, so that what was said about a code that is not applied stays until the
-    // customer tries another.
+    // show tells what the quote of the cart says. One without a code says nothing about the
+    // code that was looked up last: what was said about that stays until the customer tries
+    // another.
     show({ rejections }) {
-      if (pending !== "") clearMessage();
+      if (pending !== "" || ofQuote) clearMessage();
       showChip(applied, rejections);
-      if (rejections.length > 0) refuse(rejections.map((each) => ({ ...each, text: sentence(each, currency) })), pending);
+      if (rejections.length === 0) return;
+      refuse(rejections.map((each) => ({ ...each, text: sentence(each, currency) })), pending);
+      ofQuote = true;
     },
     // refused tells whether the box shows a refusal.
     refused: () => reasons.childElementCount > 0,
