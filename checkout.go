@@ -1,11 +1,9 @@
 package couponkit
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -169,23 +167,18 @@ func (s *Service) cartFaults(cart pricing.Cart) error {
 		err = stepped.Validate()
 	}
 	faults.Merge("", err)
-	faults.Merge("", lineTexts(cart))
+	faults.Merge("", checkLines(cart))
 	return faults.Err()
 }
 
 // checkRequest refuses a request without an address to which the customer returns, where
 // the processor needs one, and with a key or metadata that no store keeps.
 func (s *Service) checkRequest(r CheckoutRequest) error {
-	var faults, ofOrder pricing.ValidationError
+	var faults pricing.ValidationError
 	if s.abilities.NeedsSuccessURL && r.SuccessURL == "" {
 		faults.Add("successUrl", pricing.FieldRequired, "the processor needs an address to return to")
 	}
-	ofOrder.Merge("", store.Order{Key: cmp.Or(r.Key, "made later"), CustomerID: r.Customer.ID, Metadata: r.Metadata}.Validate())
-	for _, f := range ofOrder.Fields {
-		if f.Field == "key" || f.Field == "metadata" || strings.HasPrefix(f.Field, "metadata.") {
-			faults.Fields = append(faults.Fields, f)
-		}
-	}
+	faults.Merge("", store.CheckRequest(r.Key, r.Metadata))
 	return faults.Err()
 }
 

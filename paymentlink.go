@@ -75,11 +75,11 @@ func (s *Service) PaymentLink(ctx context.Context, r PaymentLinkRequest) (c Chec
 	attempt := Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, OpPaymentLink, &attempt, &err)()
 	var faults pricing.ValidationError
+	wrong := pricing.FieldUnknown
 	if r.Mode == 0 {
-		faults.Merge("", modeFault(pricing.FieldRequired))
-	} else {
-		faults.Merge("", modeFault(pricing.FieldUnknown))
+		wrong = pricing.FieldRequired
 	}
+	faults.Merge("", modeFault(wrong))
 	faults.Merge("", s.checkRequest(r.CheckoutRequest))
 	return Checkout{}, faults.Err()
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
@@ -250,7 +249,7 @@ func (s *Service) Quote(ctx context.Context, r QuoteRequest) (q Quote, err error
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
 		return Quote{}, err
 	}
-	if lineTexts(r.Cart) != nil {
+	if checkLines(r.Cart) != nil {
 		return Quote{}, s.cartFaults(r.Cart)
 	}
 	priced, err := s.price(ctx, r)
@@ -258,21 +257,9 @@ func (s *Service) Quote(ctx context.Context, r QuoteRequest) (q Quote, err error
 	return priced.quote, err
 }
 
-// lineTexts refuses the IDs of lines that neither the JSON of a quote nor every database
-// keeps. [pricing.Cart.Validate] does not look at them for the sake of those who only price.
-func lineTexts(cart pricing.Cart) error {
-	var faults pricing.ValidationError
-	if len(cart.Lines) > pricing.MaxLines {
-		return nil // which is fault enough
-	}
-	for i := range cart.Lines {
-		for _, text := range [...]struct{ field, id string }{{"id", cart.Lines[i].ID}, {"itemId", cart.Lines[i].ItemID}} {
-			if !utf8.ValidString(text.id) || strings.IndexByte(text.id, 0) >= 0 {
-				faults.Add(fmt.Sprintf("lines[%d].%s", i, text.field), pricing.FieldMalformed, "must be valid UTF-8 text without NUL")
-			}
-		}
-	}
-	return faults.Err()
+// checkLines refuses the IDs of lines that neither the JSON of a quote nor a store keeps.
+func checkLines(cart pricing.Cart) error {
+	return store.CheckLines(len(cart.Lines), func(i int) *pricing.Line { return &cart.Lines[i] })
 }
 
 // priced is a quote with what a checkout needs beside it.

@@ -135,23 +135,17 @@ func unreadableOf(unread error) (u unreadable, is bool) {
 // complete puts the fields of another draft in place of those that could not be read, which
 // are zero. A zero in any other field is refused in that field alone.
 func (u unreadable) complete(d *Draft, by Draft) {
-	if u.paths["discountType"] {
-		d.DiscountType = by.DiscountType
-	}
-	if u.paths["appliesTo"] {
-		d.AppliesTo = by.AppliesTo
-	}
-	if u.paths["planIds"] {
-		d.PlanIDs = by.PlanIDs
-	}
-	if u.paths["deviceIds"] {
-		d.DeviceIDs = by.DeviceIDs
-	}
-	if u.paths["accessoryIds"] {
-		d.AccessoryIDs = by.AccessoryIDs
-	}
-	if u.paths["distribution"] {
-		d.Distribution = by.Distribution
+	complete(u.paths["discountType"], &d.DiscountType, by.DiscountType)
+	complete(u.paths["appliesTo"], &d.AppliesTo, by.AppliesTo)
+	complete(u.paths["planIds"], &d.PlanIDs, by.PlanIDs)
+	complete(u.paths["deviceIds"], &d.DeviceIDs, by.DeviceIDs)
+	complete(u.paths["accessoryIds"], &d.AccessoryIDs, by.AccessoryIDs)
+	complete(u.paths["distribution"], &d.Distribution, by.Distribution)
+}
+
+func complete[T any](unread bool, field *T, by T) {
+	if unread {
+		*field = by
 	}
 }
 

@@ -153,6 +153,33 @@ func (o Order) Validate() error {
 	return faults.Err()
 }
 
+// CheckRequest names what no store keeps of a key, of which empty is none, and of metadata,
+// by the paths of an order. The error is a [*pricing.ValidationError].
+func CheckRequest(key string, metadata map[string]string) error {
+	var faults pricing.ValidationError
+	textFaults(&faults, "key", key, redemption.MaxIDLength)
+	Order{Metadata: metadata}.metadataFaults(&faults)
+	return faults.Err()
+}
+
+// CheckLines names the IDs of lines, and of what they sell, that are no text, by paths such
+// as "lines[2].itemId": no database and no JSON keeps them. [pricing.Cart.Validate] does not
+// look at them for the sake of those who only price. The error is a
+// [*pricing.ValidationError].
+func CheckLines(count int, line func(int) *pricing.Line) error {
+	var faults pricing.ValidationError
+	for i := range min(count, pricing.MaxLines) {
+		l := line(i)
+		if !isText(l.ID) {
+			faults.Add(fmt.Sprintf("lines[%d].id", i), pricing.FieldMalformed, notText)
+		}
+		if !isText(l.ItemID) {
+			faults.Add(fmt.Sprintf("lines[%d].itemId", i), pricing.FieldMalformed, notText)
+		}
+	}
+	return faults.Err()
+}
+
 func (o Order) metadataFaults(faults *pricing.ValidationError) {
 	if len(o.Metadata) > MaxMetadata {
 		faults.Add("metadata", pricing.FieldTooLong, fmt.Sprintf("at most %d entries", MaxMetadata))
@@ -166,15 +193,7 @@ func (o Order) metadataFaults(faults *pricing.ValidationError) {
 // pricedFaults checks what was priced: a quote that does not add up is not frozen.
 func (o Order) pricedFaults(faults *pricing.ValidationError) {
 	faults.Merge("quote", o.Quote.Validate())
-	for i := range o.Quote.Lines {
-		l := &o.Quote.Lines[i]
-		if !isText(l.ID) {
-			faults.Add(fmt.Sprintf("quote.lines[%d].id", i), pricing.FieldMalformed, notText)
-		}
-		if !isText(l.ItemID) {
-			faults.Add(fmt.Sprintf("quote.lines[%d].itemId", i), pricing.FieldMalformed, notText)
-		}
-	}
+	faults.Merge("quote", CheckLines(len(o.Quote.Lines), func(i int) *pricing.Line { return &o.Quote.Lines[i].Line }))
 	if o.Coupon != nil {
 		snapshotFaults(faults, *o.Coupon)
 	}

@@ -34,9 +34,8 @@ const (
 // Unknown fields, fields given twice and values of the wrong form are listed in
 // a [*pricing.ValidationError], those in a list by their position
 // ("planIds[2]"). Fields that are absent leave their target alone, and the target of one
-// that is given twice is zero. Names are
-// matched exactly, letter case included. Text that is not one JSON object in
-// valid UTF-8 is one fault without a field.
+// that is given twice is zero. Names are matched exactly, letter case included. Text that
+// is not one JSON object in valid UTF-8 is one fault without a field.
 func Object(data []byte, targets map[string]any) error {
 	if !utf8.Valid(data) {
 		return fault("the JSON text is not valid UTF-8")
