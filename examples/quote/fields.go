@@ -98,7 +98,7 @@ func (f *fields) given(name string) (text string, ok bool) {
 	return "", false
 }
 
-// unquoted is what a JSON string says in a field, or in an entry of one.
+// unquoted is what the JSON string in a field says.
 func (f *fields) unquoted(name string, raw []byte) (text string, ok bool) {
 	if text, ok = unquote(raw); !ok {
 		f.malformed(name, "the text has half of a surrogate pair")
@@ -120,8 +120,8 @@ func parsed[T any](f *fields, name string, parse func(string) (T, error)) (value
 
 // parseInstant reads RFC 3339.
 func parseInstant(text string) (t time.Time, err error) {
-	if err := t.UnmarshalText([]byte(strings.ToUpper(text))); err != nil { // it allows small letters
-
+	capitals := strings.ToUpper(text) // RFC 3339 allows both
+	if err := t.UnmarshalText([]byte(capitals)); err != nil {
 		return time.Time{}, fmt.Errorf("%.40q is no RFC 3339 instant such as 2026-11-20T12:00:00Z", text)
 	}
 	if t.IsZero() {

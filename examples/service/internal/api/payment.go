@@ -88,7 +88,7 @@ func (a *API) quote(w http.ResponseWriter, r *http.Request) error {
 	var refused *coupon.Rejection
 	switch {
 	case errors.As(err, &refused):
-		view.Rejections = refused.Reasons
+		view.Rejections = append(view.Rejections, refused.Reasons...)
 	case err != nil:
 		return err
 	}

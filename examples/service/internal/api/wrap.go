@@ -111,7 +111,7 @@ func (w *problemWriter) WriteHeader(status int) {
 	}
 	switch status {
 	case http.StatusBadRequest:
-		p.Code, p.Title = "bad_request", "The request could not be understood."
+		p.Title = "The request could not be understood."
 	case http.StatusNotFound:
 		p.Code, p.Title = "not_found", "There is no such page."
 	case http.StatusMethodNotAllowed:

@@ -1,7 +1,9 @@
 package app_test
 
 import (
+	"context"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/examples/service/internal/app"
+	"github.com/couponkit/couponkit/examples/service/internal/shop"
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 )
 
@@ -155,6 +160,23 @@ func TestNobodyIsToldOfACoupon(t *testing.T) {
 		require.Equal(t, "458.00", a.text("quote.total"))
 		require.Nil(t, a.value("coupon"))
 	}
+}
+
+// TestNobodysCheapCart: both reasons are told, in their order.
+func TestNobodysCheapCart(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "couponkit.db")
+	at := func(c *app.Config) { c.Store = file }
+	before := newWorld(t, at)
+	require.NoError(t, before.Shop.Seed(t.Context(), nil, []shop.Item{{Kind: pricing.Accessory, ID: "sticker", Name: "Sticker", Price: 30}}))
+	require.NoError(t, before.Close(context.WithoutCancel(t.Context())))
+	cart := object{"lines": []object{line("accessory", "sticker", 1)}}
+	nobody := newWorld(t, at).browser(t)
+	require.Equal(t, "below_minimum_charge", nobody.post("/payment/quote", cart).is(http.StatusOK).text("rejections.0.code"))
+	a := nobody.post("/payment/quote", with(cart, object{"couponCode": "SUMMER10"})).is(http.StatusOK)
+	require.Len(t, a.list("rejections"), 2)
+	require.Equal(t, "user_required", a.text("rejections.0.code"))
+	require.Equal(t, "below_minimum_charge", a.text("rejections.1.code"))
 }
 
 // TestAReservationOutlivesItsCoupon: what was reserved in time is completed although

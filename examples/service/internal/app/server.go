@@ -218,8 +218,9 @@ func (s *Server) Close(ctx context.Context) error {
 	err := s.http.Shutdown(ctx)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		s.config.Logger.WarnContext(ctx, "requests were cut off that were still under way")
-		err = s.http.Close()
+		err = nil
 	}
+	err = errors.Join(err, s.http.Close()) // nothing is left to close after a shutdown
 	s.stop()
 	s.running.Wait()
 	return errors.Join(err, s.release())

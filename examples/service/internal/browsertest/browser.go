@@ -34,7 +34,7 @@ import (
 var ErrNoBrowser = errors.New("no Chromium or Chrome was found; CHROMIUM names one")
 
 // patience is how long a tab waits for a condition.
-const patience = 30 * time.Second
+const patience = 15 * time.Second
 
 // Browser is a Chromium process. Make it with [Start].
 type Browser struct {
