@@ -5,11 +5,20 @@ readonly GOLANGCI_LINT_VERSION=2.15.0
 readonly DEADCODE_VERSION=0.52.0
 readonly MODULE=github.com/couponkit/couponkit
 
+readonly LARGEST_FILE=1048576 # bytes; no program that Go builds is smaller
+
 step_format() {
   local files
-  files=$(git -c safe.directory='*' ls-files --cached --others --exclude-standard -- '*.go' |
-    while read -r file; do [[ ! -f $file ]] || printf '%s\n' "$file"; done | xargs -r gofmt -l)
+  files=$(own_files '*.go' | xargs -r -d '\n' gofmt -l)
   [[ -z $files ]] || die "gofmt would change: ${files//$'\n'/ }"
+  files=$(own_files | xargs -r -d '\n' stat -c '%s %n' | awk -v most="$LARGEST_FILE" '$1 > most')
+  [[ -z $files ]] || die "larger than $LARGEST_FILE bytes, as built programs are: ${files//$'\n'/, }"
+}
+
+# own_files lists the files of the repository, of the given patterns, that are there.
+own_files() {
+  git -c safe.directory='*' ls-files --cached --others --exclude-standard -- "$@" |
+    while read -r file; do [[ ! -f $file ]] || printf '%s\n' "$file"; done
 }
 
 step_tidy() {
