@@ -9,7 +9,7 @@ import (
 
 // Abilities tells what Stripe can do: minimum charges by currency (see
 // [Options].SettlementCurrency), the steps of currencies that it does not charge to
-// the last decimal, sessions of 30 minutes to 24 hours, and [Processor.CheckCoupon].
+// the last decimal, sessions of 31 minutes to 23 hours and 59 minutes, and [Processor.CheckCoupon].
 // A total of 0 is possible, and what recurs does so in one interval. There is no bound of
 // lines: those that Stripe would not take are merged, but for more than 20 things that
 // recur, which are refused.

@@ -209,6 +209,8 @@ func pageOf[T any](list *stripe.V1List[*T]) (data []*T, more bool, err error) {
 	switch {
 	case list.Meta().URL == "":
 		return nil, false, answerError("the answer is no list")
+	case more && len(data) == 0:
+		return nil, false, answerError("a list has no items and says there are more")
 	case slices.Contains(data, nil):
 		return nil, false, answerError("a list has null for an item")
 	}

@@ -61,7 +61,7 @@ type call struct {
 	// op names it, in errors and for the rate limit.
 	op string
 	// key returns the idempotency key of a generation; nil makes a random one for every
-	// call, and another after each failure of Stripe (5xx). The key of a generation is kept
+	// call, and another after each failure of Stripe ([failed]). The key of a generation is kept
 	// until it turns out to be spent: Stripe replays a failure or a refusal that it has saved
 	// for it, as it does for a day or longer, or knows it with other parameters. The next
 	// generation begins then and in no other case, so that every process comes to the same
@@ -97,7 +97,7 @@ func (p *Processor) do(ctx context.Context, c call, send func(ctx context.Contex
 			return ended(c.op, ctx.Err())
 		}
 		failure := newError(c.op, answer, err)
-		failed := answer.status >= http.StatusInternalServerError
+		failed := failed(answer.status)
 		spent := c.key != nil && answer.spent(failure)
 		if !spent {
 			if err := p.beforeRepeat(ctx, answer, failure, n, started); err != nil {
@@ -196,7 +196,7 @@ func (x *exchange) mayRepeat(failure *Error) bool {
 		repeatable = failure.Code == string(stripe.ErrorCodeIdempotencyKeyInUse)
 	case x.status == http.StatusTooManyRequests:
 		repeatable = true
-	case x.status >= http.StatusInternalServerError:
+	case failed(x.status):
 		repeatable = x.status != http.StatusNotImplemented
 	default:
 		return false
@@ -225,7 +225,13 @@ func (x *exchange) replayed() bool { return x.header.Get("Idempotent-Replayed") 
 // failed, or was refused when what is wrong then may be right now; or the key is that of a
 // call with other parameters.
 func (x *exchange) spent(failure *Error) bool {
-	return errors.Is(failure, ErrConflict) || x.replayed() && (x.status >= http.StatusInternalServerError || refusal(failure))
+	return errors.Is(failure, ErrConflict) || x.replayed() && (failed(x.status) || refusal(failure))
+}
+
+// failed reports whether an answer of the status says that the call has failed, and not that
+// it was refused: Stripe has, something on which it depends (424), or the way there (408).
+func failed(status int) bool {
+	return status >= http.StatusInternalServerError || status == http.StatusFailedDependency || status == http.StatusRequestTimeout
 }
 
 // exchangeOf returns the exchange of the attempt that the context belongs to.

@@ -59,6 +59,7 @@ func TestRetries(t *testing.T) {
 		{stripefake.LockTimeout, 4, stripeprocessor.ErrRateLimited},
 		{stripefake.BadGateway, 4, processor.ErrUnavailable},
 		{stripefake.Unavailable, 1, processor.ErrUnavailable}, // Stripe-Should-Retry: false
+		{stripefake.DependencyFailed, 4, processor.ErrUnavailable},
 	}
 	for _, test := range tests {
 		fault := test.fault
@@ -264,6 +265,8 @@ func TestKindsOfAnswers(t *testing.T) {
 		"there already":        {http.StatusBadRequest, `{"error":{"type":"t","code":"resource_already_exists","param":"p"}}`, stripeprocessor.ErrConflict},
 		"key of other":         {http.StatusBadRequest, `{"error":{"type":"idempotency_error","param":"p"}}`, stripeprocessor.ErrConflict},
 		"400":                  {http.StatusBadRequest, `{"error":{"type":"t","param":"p"}}`, stripeprocessor.ErrInvalid},
+		"408":                  {http.StatusRequestTimeout, `{"error":{"type":"t","param":"p"}}`, processor.ErrUnavailable},
+		"424":                  {http.StatusFailedDependency, `{"error":{"type":"t","param":"p"}}`, processor.ErrUnavailable},
 		"conflict":             {http.StatusConflict, `{"error":{"type":"t","param":"p"}}`, processor.ErrUnavailable},
 		"401 in between":       {http.StatusUnauthorized, `<html>`, processor.ErrForbidden},
 		"403 in between":       {http.StatusForbidden, `<html>`, processor.ErrForbidden},

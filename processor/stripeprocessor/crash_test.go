@@ -31,7 +31,7 @@ func troubles() []trouble {
 		{name: "stop before", fault: stripefake.LostBefore, stop: true},
 		{name: "stop after", fault: stripefake.LostAfter, stop: true},
 	}
-	for f := stripefake.LostBefore; f <= stripefake.Unavailable; f++ {
+	for f := stripefake.LostBefore; f <= stripefake.DependencyFailed; f++ {
 		list = append(list, trouble{name: f.String(), fault: f})
 	}
 	return list

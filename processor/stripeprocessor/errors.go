@@ -163,7 +163,7 @@ func kindOf(e *stripe.Error) error {
 		return processor.ErrForbidden
 	case status == http.StatusTooManyRequests:
 		return ErrRateLimited
-	case status == http.StatusConflict, status >= http.StatusInternalServerError:
+	case status == http.StatusConflict, failed(status):
 		return processor.ErrUnavailable
 	case status == http.StatusNotFound, e.Code == stripe.ErrorCodeResourceMissing:
 		return processor.ErrNotFound

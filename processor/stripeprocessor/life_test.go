@@ -71,7 +71,7 @@ func (l *life) process(t *rapid.T) *stripeprocessor.Processor {
 func (l *life) troubles(t *rapid.T) {
 	kinds := rapid.SampledFrom([]stripefake.Fault{
 		stripefake.None, stripefake.None, stripefake.None, stripefake.LostBefore, stripefake.LostAfter, stripefake.FailBefore,
-		stripefake.FailAfter, stripefake.BadGateway, stripefake.Unavailable, stripefake.RateLimited,
+		stripefake.FailAfter, stripefake.BadGateway, stripefake.Unavailable, stripefake.RateLimited, stripefake.DependencyFailed,
 	})
 	faults := rapid.SliceOfN(kinds, 0, 8).Draw(t, "faults")
 	n := 0

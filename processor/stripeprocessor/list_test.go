@@ -3,12 +3,14 @@ package stripeprocessor_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/stripeprocessor"
 )
 
@@ -76,4 +78,31 @@ func TestSweepOutlivesDeletions(t *testing.T) {
 		found++
 	}
 	require.GreaterOrEqual(t, found, 249)
+}
+
+// TestAnEmptyPageThatIsNotTheLast is an answer that could not be read: as an end, it would hide
+// the session of an earlier call, and there would be a second.
+func TestAnEmptyPageThatIsNotTheLast(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.request("key")
+	w.savedFailure(r)
+	odd := w.anotherProcess(through(emptyPages{w.server.Client().Transport}))
+	_, err := odd.CreateSession(t.Context(), r)
+	require.ErrorIs(t, err, processor.ErrUnavailable)
+	require.Len(t, w.account.Sessions(), 1)
+	for _, err := range odd.Mirrors(t.Context()) {
+		require.ErrorIs(t, err, processor.ErrUnavailable)
+	}
+}
+
+// emptyPages answers every list so.
+type emptyPages struct{ next http.RoundTripper }
+
+func (e emptyPages) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodGet && (r.URL.Path == "/v1/checkout/sessions" || r.URL.Path == "/v1/coupons") {
+		list := answering{status: http.StatusOK, text: []byte(`{"object":"list","url":"/v1/lists","has_more":true,"data":[]}`)}
+		return list.RoundTrip(r)
+	}
+	return e.next.RoundTrip(r)
 }

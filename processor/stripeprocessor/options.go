@@ -33,9 +33,10 @@ type Options struct {
 	// API than that of stripe-go. Fields may then be missing or mean something else.
 	AnyAPIVersion bool
 
-	// App marks the objects of this application in their metadata. Two applications,
-	// or two stages of one, that share a Stripe account need different ones. Letters,
-	// digits, dash and underscore, at most 40; default "couponkit".
+	// App marks the objects of this application in their metadata, sessions among them.
+	// Two applications, or two stages of one, that share a Stripe account need different
+	// ones: each gets the events of both and ignores those about sessions of the other.
+	// Letters, digits, dash and underscore, at most 40; default "couponkit".
 	App string
 	// IDPrefix begins the IDs of our coupons at Stripe; the same rules as App, at most
 	// 20; default "ck".
@@ -54,7 +55,8 @@ type Options struct {
 	// minimum.
 	MinimumCharge map[pricing.Currency]int64
 	// SessionLifetime is how long a session without ExpiresAt is open; default one
-	// hour. Stripe allows 30 minutes to 24 hours. The repetition of such a request is
+	// hour. Stripe allows 30 minutes to 24 hours; it may be 31 minutes to 23 hours and 59
+	// minutes, both included. The repetition of such a request is
 	// known as one for a day.
 	SessionLifetime time.Duration
 	// AutomaticTax lets Stripe add taxes to sessions. The totals of sessions and events

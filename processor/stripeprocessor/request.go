@@ -163,7 +163,7 @@ func (p *Processor) sessionMetadata(r processor.SessionRequest, mark string) map
 			metadata[key] = value
 		}
 	}
-	metadata[metadataRequest] = mark
+	metadata[metadataRequest], metadata[metadataSessionApp] = mark, p.options.App
 	return metadata
 }
 

@@ -43,8 +43,8 @@ func inOrder(op string, faults ...stripefake.Fault) func(stripefake.Call) stripe
 // TestFailuresInARow: three of any kind, the rest of the call, and another process.
 func TestFailuresInARow(t *testing.T) {
 	t.Parallel()
-	all := make([]stripefake.Fault, 0, stripefake.Unavailable)
-	for f := stripefake.LostBefore; f <= stripefake.Unavailable; f++ {
+	all := make([]stripefake.Fault, 0, stripefake.DependencyFailed)
+	for f := stripefake.LostBefore; f <= stripefake.DependencyFailed; f++ {
 		all = append(all, f)
 	}
 	failures := []stripefake.Fault{stripefake.FailBefore, stripefake.FailAfter, stripefake.BadGateway, stripefake.LostAfter}

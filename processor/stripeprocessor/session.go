@@ -315,10 +315,13 @@ func (p *Processor) ExpireSession(ctx context.Context, id string) (processor.Ses
 	if err != nil {
 		return processor.Session{}, err
 	}
-	if s.Status == stripe.CheckoutSessionStatusOpen {
+	if !hasEnded(s) {
 		if s, err = p.expire(ctx, id); err != nil {
 			return processor.Session{}, err
 		}
+	}
+	if !hasEnded(s) {
+		return processor.Session{}, refused(opExpireSession, processor.ErrUnavailable, fmt.Errorf("session %s is open all the same", id))
 	}
 	p.dropSessionCoupons(ctx, s)
 	return p.withPayment(ctx, s)
@@ -334,7 +337,7 @@ func (p *Processor) expire(ctx context.Context, id string) (*stripe.CheckoutSess
 	switch {
 	case unread != nil:
 		return nil, unread
-	case now.Status == stripe.CheckoutSessionStatusOpen:
+	case !hasEnded(now):
 		return nil, err
 	}
 	return now, nil
@@ -393,7 +396,14 @@ func (p *Processor) toSession(s *stripe.CheckoutSession) processor.Session {
 func publicMetadata(metadata map[string]string) map[string]string {
 	out := maps.Clone(metadata)
 	delete(out, metadataRequest)
+	delete(out, metadataSessionApp)
 	return out
+}
+
+// hasEnded reports whether a session has ended; of one whose status is not known it is not
+// known.
+func hasEnded(s *stripe.CheckoutSession) bool {
+	return sessionStatus(s.Status) != processor.SessionOpen
 }
 
 func sessionStatus(s stripe.CheckoutSessionStatus) processor.SessionStatus {

@@ -1,9 +1,11 @@
 package stripeprocessor_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"net/http"
@@ -1039,4 +1041,49 @@ func TestRepeatedAfterAFailedPayment(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestASessionThatIsNotKnownToHaveEnded is never returned as ended: it can still be paid, and
+// keeps the coupon of its first period.
+func TestASessionThatIsNotKnownToHaveEnded(t *testing.T) {
+	t.Parallel()
+	for name, status := range map[string]string{"open": `"open"`, "null": `null`, "of a later version": `"processing"`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			s, err := w.processor.CreateSession(t.Context(), w.subscription("key"))
+			require.NoError(t, err)
+			odd := w.anotherProcess(through(stuck{w.server.Client().Transport, status}))
+			require.NoError(t, odd.EndSession(t.Context(), s.ID))
+			_, err = odd.ExpireSession(t.Context(), s.ID)
+			require.ErrorIs(t, err, processor.ErrUnavailable)
+			require.NoError(t, w.account.Pay(s.ID), "the discount is gone")
+		})
+	}
+}
+
+// stuck shows sessions with a status of its own, and ends none.
+type stuck struct {
+	next   http.RoundTripper
+	status string
+}
+
+func (s stuck) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	if path, ending := strings.CutSuffix(r.URL.Path, "/expire"); ending {
+		r.Method, r.URL.Path, r.Body, r.ContentLength = http.MethodGet, path, nil, 0
+		r.Header.Del("Idempotency-Key")
+	}
+	a, err := s.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	defer a.Body.Close()
+	body, err := io.ReadAll(a.Body)
+	if err != nil {
+		return nil, err
+	}
+	body = bytes.ReplaceAll(body, []byte(`"status":"open"`), []byte(`"status":`+s.status))
+	a.Body, a.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return a, nil
 }

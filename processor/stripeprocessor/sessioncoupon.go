@@ -113,7 +113,7 @@ func (p *Processor) isSessionCoupon(object *stripe.Coupon) bool {
 // coupon. What is not removed here is left to [Processor.Sweep].
 func (p *Processor) EndSession(ctx context.Context, sessionID string) error {
 	s, err := p.readSession(ctx, sessionID, nil)
-	if err != nil || s.Status == stripe.CheckoutSessionStatusOpen {
+	if err != nil || !hasEnded(s) {
 		return err
 	}
 	for id := range p.sessionCoupons(s) {
@@ -127,7 +127,7 @@ func (p *Processor) EndSession(ctx context.Context, sessionID string) error {
 // dropSessionCoupons removes the coupons of a session that has ended. The sweep
 // removes what is left, so a failure is no error here.
 func (p *Processor) dropSessionCoupons(ctx context.Context, s *stripe.CheckoutSession) {
-	if s.Status == stripe.CheckoutSessionStatusOpen {
+	if !hasEnded(s) {
 		return
 	}
 	for id := range p.sessionCoupons(s) {

@@ -51,7 +51,7 @@ func (p *Processor) sessionsOf(ctx context.Context, out *plan) iter.Seq2[*stripe
 				yield(nil, err)
 				return
 			}
-			if out.made(s) && !yield(s, nil) {
+			if p.isOurs(s) && out.made(s) && !yield(s, nil) {
 				return
 			}
 		}
@@ -96,6 +96,14 @@ func earlier(a, b time.Time) time.Time {
 		return b
 	}
 	return a
+}
+
+// isOurs reports whether a session is not known to be another application's: what shares the
+// account has the same events and lists. Those from before sessions said whose they are are
+// told apart by nothing.
+func (p *Processor) isOurs(s *stripe.CheckoutSession) bool {
+	app, marked := s.Metadata[metadataSessionApp]
+	return !marked || app == p.options.App
 }
 
 // made reports whether a session is one of the request.

@@ -23,7 +23,10 @@ const (
 	metadataCouponID = "couponId" // ID of our coupon
 	metadataRevision = "rev"      // revision of our coupon that the object shows
 	metadataKind     = "kind"     // kindMirror or kindSession, on coupons
-	metadataRequest  = "couponkitRequest"
+
+	// On sessions, beside what the host has there.
+	metadataRequest    = "couponkitRequest" // sessionMark
+	metadataSessionApp = "couponkitApp"     // Options.App
 
 	kindMirror  = "mirror"
 	kindSession = "session"

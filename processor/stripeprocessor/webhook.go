@@ -33,7 +33,8 @@ const opWebhook = "webhook"
 //   - checkout.session.async_payment_succeeded is PaymentSucceeded, and
 //     checkout.session.async_payment_failed PaymentFailed.
 //   - checkout.session.expired is Expired.
-//   - Everything else is Ignored, sessions that only save a payment method included.
+//   - Everything else is Ignored, sessions that only save a payment method and those of
+//     another Options.App included.
 //     Events about coupons and promotion codes drop what the cache of VerifyMirror
 //     holds of them.
 //
@@ -176,7 +177,7 @@ func (p *Processor) translate(event *stripe.Event) (processor.Event, *stripe.Che
 	if session.ID == "" {
 		return out, nil, errors.New("without a session")
 	}
-	if session.Mode == stripe.CheckoutSessionModeSetup {
+	if session.Mode == stripe.CheckoutSessionModeSetup || !p.isOurs(session) {
 		return out, nil, nil
 	}
 	seen := p.toSession(session)

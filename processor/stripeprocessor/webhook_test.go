@@ -278,6 +278,8 @@ func TestEventsOfOthers(t *testing.T) {
 		want   processor.EventType
 	}{
 		"setup":      {func(b map[string]any) { sessionOf(b)["mode"] = "setup" }, processor.Ignored},
+		"their app":  {func(b map[string]any) { marked(b, "staging") }, processor.Ignored},
+		"our app":    {func(b map[string]any) { marked(b, "couponkit") }, processor.Completed},
 		"currency":   {func(b map[string]any) { sessionOf(b)["currency"] = "xyz" }, processor.Completed},
 		"second API": {func(b map[string]any) { b["object"], b["data"] = "v2.core.event", nil }, processor.Ignored},
 	} {
@@ -288,6 +290,11 @@ func TestEventsOfOthers(t *testing.T) {
 			t.Errorf("%s: %+v", name, e)
 		}
 	}
+}
+
+// marked lets the session of an event be that of an application.
+func marked(body map[string]any, app string) {
+	sessionOf(body)["metadata"] = map[string]any{"couponkitApp": app, "orderId": "ord_1"}
 }
 
 // TestAmountsOfEvents are ours, not Stripe's.

@@ -197,16 +197,19 @@ func TestIdempotency(t *testing.T) {
 	require.Equal(t, "true", refused.header.Get("Idempotent-Replayed"))
 	require.Equal(t, 200, code("k5").status)
 
-	for _, fault := range []stripefake.Fault{stripefake.FailBefore, stripefake.FailAfter} {
+	for _, failure := range []struct {
+		fault        stripefake.Fault
+		status, made int
+	}{{stripefake.FailBefore, 500, 0}, {stripefake.FailAfter, 500, 1}, {stripefake.DependencyFailed, 424, 0}} {
+		fault := failure.fault
 		before := len(a.account.Coupons())
 		a.account.Faults(func(stripefake.Call) stripefake.Fault { return fault })
-		require.Equal(t, 500, create(fault.String(), "percent_off=10").status)
+		require.Equal(t, failure.status, create(fault.String(), "percent_off=10").status)
 		a.account.Faults(nil)
 		replay := create(fault.String(), "percent_off=10")
-		require.Equal(t, 500, replay.status)
+		require.Equal(t, failure.status, replay.status)
 		require.Equal(t, "true", replay.header.Get("Idempotent-Replayed"))
-		made := len(a.account.Coupons()) - before
-		require.Equal(t, map[stripefake.Fault]int{stripefake.FailBefore: 0, stripefake.FailAfter: 1}[fault], made) //nolint:exhaustive // two of them
+		require.Len(t, a.account.Coupons(), before+failure.made)
 	}
 	for fault, status := range map[stripefake.Fault]int{ //nolint:exhaustive // those that are not saved
 		stripefake.KeyInUse: 409, stripefake.RateLimited: 429, stripefake.LockTimeout: 429, stripefake.Unavailable: 503,

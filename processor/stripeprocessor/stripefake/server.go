@@ -34,16 +34,17 @@ type Fault uint8
 
 // The faults. Where the answer is saved, the same idempotency key gets it again.
 const (
-	None        Fault = iota
-	LostBefore        // the connection breaks before the call takes effect
-	LostAfter         // the connection breaks before the answer
-	FailBefore        // 500 without an effect; saved
-	FailAfter         // 500 although it took effect; saved
-	KeyInUse          // 409: another request with the key is still running
-	RateLimited       // 429
-	LockTimeout       // 429: another request works on the object
-	BadGateway        // 502 with a body that is not JSON
-	Unavailable       // 503 with Stripe-Should-Retry: false
+	None             Fault = iota
+	LostBefore             // the connection breaks before the call takes effect
+	LostAfter              // the connection breaks before the answer
+	FailBefore             // 500 without an effect; saved
+	FailAfter              // 500 although it took effect; saved
+	KeyInUse               // 409: another request with the key is still running
+	RateLimited            // 429
+	LockTimeout            // 429: another request works on the object
+	BadGateway             // 502 with a body that is not JSON
+	Unavailable            // 503 with Stripe-Should-Retry: false
+	DependencyFailed       // 424 without an effect; saved
 )
 
 // String returns the name of the constant.
@@ -51,7 +52,7 @@ func (f Fault) String() string {
 	names := [...]string{
 		None: "None", LostBefore: "LostBefore", LostAfter: "LostAfter", FailBefore: "FailBefore", FailAfter: "FailAfter",
 		KeyInUse: "KeyInUse", RateLimited: "RateLimited", LockTimeout: "LockTimeout", BadGateway: "BadGateway",
-		Unavailable: "Unavailable",
+		Unavailable: "Unavailable", DependencyFailed: "DependencyFailed",
 	}
 	if int(f) < len(names) {
 		return names[f]
@@ -185,7 +186,7 @@ func (a *Account) serve(w http.ResponseWriter, r *http.Request, form url.Values)
 // faultBefore does what goes wrong before Stripe looks at the request.
 func (a *Account) faultBefore(w http.ResponseWriter, fault Fault) (done bool) {
 	switch fault {
-	case None, LostAfter, FailBefore, FailAfter:
+	case None, LostAfter, FailBefore, FailAfter, DependencyFailed:
 		return false
 	case LostBefore:
 		panic(http.ErrAbortHandler) // the way to break the connection; net/http expects it
@@ -242,8 +243,11 @@ func (a *Account) answer(call Call, op operation, ids []string, form url.Values,
 
 func (a *Account) run(op operation, ids []string, form url.Values, fault Fault, now int64) answer {
 	failure := (&problem{Status: http.StatusInternalServerError, Type: "api_error", Message: "Something went wrong"}).answer()
-	if fault == FailBefore {
+	switch fault { //nolint:exhaustive // those without an effect that are saved
+	case FailBefore:
 		return failure
+	case DependencyFailed:
+		return (&problem{Status: http.StatusFailedDependency, Type: "api_error", Message: "A dependency has failed"}).answer()
 	}
 	body, refusal := op.run(a, ids, form, now)
 	if refusal != nil {
