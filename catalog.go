@@ -234,19 +234,18 @@ func (s *Service) change(
 func (s *Service) catchUp(ctx context.Context, id string) (newest coupon.Coupon, err error) {
 	for range changeAttempts {
 		if newest, err = s.Get(ctx, id); err != nil {
-			if !errors.Is(err, coupon.ErrNotFound) {
-				s.markOutdated(ctx, id)
-			}
-			return newest, err
+			break
 		}
 		var mirrored coupon.Coupon
 		if mirrored, err = s.remirror(ctx, newest); err == nil {
 			return mirrored, nil
 		}
 		if !errors.Is(err, store.ErrStaleRevision) {
-			s.takeBack(ctx, newest, newest)
-			return newest, err
+			break
 		}
+	}
+	if !errors.Is(err, coupon.ErrNotFound) {
+		s.markOutdated(ctx, id)
 	}
 	return newest, err
 }

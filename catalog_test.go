@@ -555,3 +555,32 @@ func TestIDsSortByTime(t *testing.T) {
 		t.Errorf("IDs %q and %q of one millisecond: want them different, after the time", a.ID, b.ID)
 	}
 }
+
+// TestAChangeThatIsOvertakenForEver: older terms that reach the processor last, more often than
+// anybody tries, are left to the reconcile.
+func TestAChangeThatIsOvertakenForEver(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	service, err := couponkit.New(w.store, unlisted{w.fake}, couponkit.WithClock(clockOf(w)))
+	require.NoError(t, err)
+	w.Service = service
+	c := w.create(t, tenOff())
+	newer, inner := 0, false
+	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.UpdateMirror, Kind: fakeprocessor.Hook, Times: -1, Do: func(fakeprocessor.Call) {
+		if inner || newer == 6 {
+			return
+		}
+		newer++
+		inner = true
+		defer func() { inner = false }()
+		_, err := w.Update(w.t.Context(), c.ID, coupon.Patch{Name: coupon.Set(fmt.Sprint("Newer ", newer))})
+		require.NoError(w.t, err)
+	}})
+	_, err = w.Update(t.Context(), c.ID, coupon.Patch{Name: coupon.Set("Older")})
+	require.NoError(t, err)
+	require.Equal(t, 6, newer)
+	_, err = w.Reconcile(t.Context(), couponkit.ReconcileOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "Newer 6", w.get(t, c.ID).Name)
+	require.Equal(t, "Newer 6", w.fake.Coupons()[0].Name)
+}

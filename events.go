@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
+	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
@@ -32,7 +34,7 @@ type Outcome struct {
 //
 // When it returns nil the effect is durable and the delivery can be acknowledged;
 // after an error the processor should deliver again. Events may come twice, late
-// and in any order, and events that concern no order are ignored. A payment is
+// and in any order, and events that concern neither an order nor a coupon are ignored. A payment is
 // recorded in every case: of another amount, over the limit, or after its points
 // were refunded, it is flagged in the outcome and to the observer, with the first of
 // these that holds.
@@ -47,7 +49,7 @@ func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome
 	settled, err := s.settle(ctx, store.Settlement{
 		Event: redemption.Event{
 			Kind: kind, At: now, SessionID: e.SessionID,
-			OrderID: e.Metadata[processor.MetadataOrderID], Deadline: now.Add(s.paymentWait),
+			OrderID: e.Metadata[processor.MetadataOrderID], Deadline: told(e, now).Add(s.paymentWait),
 		},
 		ReservationID: e.Metadata[processor.MetadataReservationID],
 		CouponID:      e.Metadata[processor.MetadataCouponID],
@@ -59,7 +61,7 @@ func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome
 	}
 	o = Outcome{Order: settled.Order, Redemption: settled.Redemption, Changed: settled.Changed}
 	if kind == redemption.SessionCompleted {
-		o.Flag = s.flag(ctx, e, settled)
+		o.Flag = s.flag(ctx, e.SessionID, pricing.NewMoney(e.Total, e.Currency), settled)
 	}
 	attempt.OrderID, attempt.Flag = o.Order.ID, o.Flag
 	attempt.CouponID = cmp.Or(o.Redemption.CouponID, o.Order.CouponID)
@@ -90,22 +92,43 @@ func eventKind(e processor.Event) (redemption.EventKind, bool) {
 	return 0, false
 }
 
-func (s *Service) flag(ctx context.Context, e processor.Event, settled store.Settled) Flag {
+// told is when the processor has told of the event: the same one again says nothing new.
+func told(e processor.Event, now time.Time) time.Time {
+	if e.CreatedAt.IsZero() || e.CreatedAt.After(now) {
+		return now
+	}
+	return coupon.Instant(e.CreatedAt)
+}
+
+// flag says whether somebody should look at a payment that was recorded.
+func (s *Service) flag(ctx context.Context, sessionID string, charged pricing.Money, settled store.Settled) Flag {
 	order := settled.Order
+	ordered := pricing.NewMoney(order.Quote.Total, order.Quote.Currency)
 	flag := FlagNone
 	switch {
-	case !order.IsZero() && (e.Total != order.Quote.Total || e.Currency != order.Quote.Currency):
+	case !order.IsZero() && charged != ordered:
 		flag = FlagAmountMismatch
 		s.logger.ErrorContext(ctx, "a session charged another amount than its order",
-			slog.String("order", order.ID), slog.String("session", e.SessionID),
-			slog.String("charged", pricing.NewMoney(e.Total, e.Currency).String()),
-			slog.String("ordered", pricing.NewMoney(order.Quote.Total, order.Quote.Currency).String()))
+			slog.String("order", order.ID), slog.String("session", sessionID),
+			slog.String("charged", charged.String()), slog.String("ordered", ordered.String()))
 	case settled.Redemption.OverLimit:
 		flag = FlagOverLimit
 	case settled.Redemption.State == redemption.Completed && settled.Redemption.PointsState >= redemption.PointsRefundDue:
 		flag = FlagPointsRefunded
 	}
 	return flag
+}
+
+// settleSession applies what the processor's session turned out to be for a reservation, or
+// for the order alone.
+func (s *Service) settleSession(
+	ctx context.Context, session processor.Session, settlement store.Settlement,
+) (settled store.Settled, flag Flag, err error) {
+	settled, err = s.settle(ctx, settlement)
+	if settlement.Event.Kind == redemption.SessionCompleted {
+		flag = s.flag(ctx, session.ID, pricing.NewMoney(session.Total, session.Currency), settled)
+	}
+	return settled, flag, err
 }
 
 // settle applies a settlement and gives points back that are due. A refund that

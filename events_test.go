@@ -321,3 +321,33 @@ func TestAPaymentOfASessionThatWasLeftCounts(t *testing.T) {
 		}
 	}
 }
+
+// TestAnUnpaidSessionThatIsToldTwice: the same event says nothing new, however long after.
+func TestAnUnpaidSessionThatIsToldTwice(t *testing.T) {
+	t.Parallel()
+	for _, code := range []string{"TEN", ""} {
+		w := newWorld(t)
+		w.create(t, tenOff())
+		e := w.event(w.checkout(t, w.request(code)), processor.Completed, processor.Unpaid)
+		e.CreatedAt = w.now
+		first, err := w.HandleEvent(t.Context(), e)
+		require.NoError(t, err)
+		require.True(t, first.Changed)
+		w.pass(time.Hour)
+		again, err := w.HandleEvent(t.Context(), e)
+		require.NoError(t, err)
+		require.False(t, again.Changed, "code %q", code)
+		require.Equal(t, first.Order, again.Order)
+
+		for _, at := range []time.Time{{}, w.now.Add(time.Hour)} { // by no clock, or one that is ahead
+			e.CreatedAt = at
+			later, err := w.HandleEvent(t.Context(), e)
+			require.NoError(t, err)
+			deadline := later.Order.Deadline
+			if code != "" {
+				deadline = later.Redemption.Deadline
+			}
+			require.Equal(t, w.now.Add(couponkit.DefaultPaymentWait), deadline)
+		}
+	}
+}

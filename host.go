@@ -67,16 +67,18 @@ const (
 )
 
 // Attempt is one call of the service, with its outcome. It holds IDs and no other
-// personal data: no e-mail address, and not the code that somebody typed.
+// personal data: no e-mail address, and not the code that somebody typed. Err alone may
+// quote what was typed, such as the address of an allow-list that is none.
 type Attempt struct {
-	Operation  Operation
+	Operation Operation
+	// CouponID is the coupon that was found, or the ID that an administrator's call was given.
 	CouponID   string
 	CustomerID string
 	OrderID    string
 	SessionID  string
 	// Reasons are the codes of a refusal, in their order; empty when there is none.
 	Reasons []coupon.RejectionCode
-	// Err is the error that the call returned, nil for success.
+	// Err is the error that the call returned, or tells of a panic; nil for success.
 	Err error
 	// Flag tells of a success that somebody should look at; FlagNone otherwise.
 	Flag Flag
@@ -94,7 +96,8 @@ const (
 	FlagNone Flag = ""
 	// FlagOverLimit: a payment was recorded although no place was left.
 	FlagOverLimit Flag = "over_limit"
-	// FlagAmountMismatch: the session charged another amount than the order's total.
+	// FlagAmountMismatch: the session charged another amount than the order's total. The
+	// log names order and amounts, whoever has found the payment.
 	FlagAmountMismatch Flag = "amount_mismatch"
 	// FlagPointsRefunded: a payment was recorded whose points had been refunded.
 	FlagPointsRefunded Flag = "points_refunded"

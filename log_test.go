@@ -12,6 +12,7 @@ import (
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/simulation"
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/store"
@@ -204,4 +205,32 @@ func TestWhatNoCallerIsToldIsLogged(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAPanicIsNoSuccess: what the host has lent to the service ends the call, and the observer
+// is told so.
+func TestAPanicIsNoSuccess(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(t, tenOff())
+	w.attempts = nil
+	r := w.request("TEN")
+	r.Describe = func(pricing.Line) string { panic("no name") }
+	require.PanicsWithValue(t, "no name", func() { _, _ = w.Checkout(t.Context(), r) })
+	require.Len(t, w.attempts, 1)
+	require.EqualError(t, w.attempts[0].Err, "panic: no name")
+	require.Equal(t, couponkit.OpCheckout, w.attempts[0].Operation)
+}
+
+// TestWhatWasTypedIsInNoAttempt, an address for instance, where a coupon was asked for.
+func TestWhatWasTypedIsInNoAttempt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.behind((&refusal{call: "ListRedemptions", err: errDown}).gate, couponkit.WithClock(clockOf(w)),
+		couponkit.WithObserver(couponkit.ObserverFunc(func(_ context.Context, a couponkit.Attempt) { w.attempts = append(w.attempts, a) })))
+	r := couponkit.ExchangeRequest{Key: "k", Coupon: "cpn_ann@example.org", Customer: ann}
+	_, err := w.ExchangePoints(t.Context(), r)
+	require.ErrorIs(t, err, errDown)
+	require.Len(t, w.attempts, 1)
+	require.Empty(t, w.attempts[0].CouponID)
 }

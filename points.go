@@ -1,6 +1,7 @@
 package couponkit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,11 +17,13 @@ import (
 // ExchangeRequest asks for a reservation of a points-redeemable coupon.
 type ExchangeRequest struct {
 	// Key makes the call idempotent within the customer: the reservation that it has made
-	// is the answer, whatever has become of it. With a key that has made none, and with an
-	// empty one, a customer who holds a reservation of the coupon that is in no checkout
-	// gets that one and pays no second time.
+	// is the answer, whatever has become of it; for another coupon it is
+	// store.ErrKeyReused. With a key that has made none, and with an empty one, a customer
+	// who holds a reservation of the coupon that is in no checkout gets that one and pays no
+	// second time. At most [redemption.MaxIDLength] bytes.
 	Key string
-	// Coupon is the coupon's ID or code.
+	// Coupon is the coupon's ID or code. A coupon that was deleted has no code any more:
+	// what a key has made of it is found by the ID alone.
 	Coupon string
 	// Customer who pays with points; required.
 	Customer eligibility.Customer
@@ -32,10 +35,12 @@ type ExchangeRequest struct {
 //
 // Refusals are those of [Service.Validate]; too few points match both
 // coupon.ErrPointsNotRedeemed and [ErrInsufficientPoints]. A coupon that is not
-// points-redeemable is a [*pricing.ValidationError]. A key whose reservation was
-// given up since, be it for too few points, is [ErrReservationClosed]: exchange with a
-// new key. After another error, repeat the call: it goes on where it stopped, and the
-// sweep undoes what is never finished.
+// points-redeemable is a [*pricing.ValidationError], a service without a ledger
+// [ErrNoLedger]. A key whose reservation was given up since, be it for too few points, is
+// [ErrReservationClosed]: exchange with a new key. After another error, repeat the call: it
+// goes on where it stopped, and the sweep undoes what is never finished. No points are
+// taken for a coupon that refuses by then: the reservation is given up and the refusal
+// returned, which is [ErrReservationClosed] where the coupon costs other points by then.
 func (s *Service) ExchangePoints(ctx context.Context, r ExchangeRequest) (reserved redemption.Redemption, err error) {
 	attempt := Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, OpExchangePoints, &attempt, &err)()
@@ -45,22 +50,35 @@ func (s *Service) ExchangePoints(ctx context.Context, r ExchangeRequest) (reserv
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
 		return redemption.Redemption{}, err
 	}
+	for range placeAttempts {
+		reserved, err = s.exchange(ctx, &attempt, r)
+		if !errors.Is(err, store.ErrStaleRevision) {
+			break
+		}
+	}
+	return reserved, err
+}
+
+// exchange is one round of ExchangePoints. The coupon may change before the place is kept.
+func (s *Service) exchange(ctx context.Context, attempt *Attempt, r ExchangeRequest) (redemption.Redemption, error) {
 	found, question, err := s.ask(ctx, r.Coupon, r.Customer)
 	if id := strings.TrimSpace(r.Coupon); errors.Is(err, coupon.ErrNotFound) && coupon.IsID(id) {
-		attempt.CouponID = id
-		return s.exchangedBefore(ctx, id, r, redemption.Redemption{}, err)
+		made, err := s.exchangedBefore(ctx, id, r, redemption.Redemption{}, err)
+		attempt.CouponID = made.CouponID
+		return made, err
 	}
 	if err != nil {
 		return redemption.Redemption{}, err
 	}
 	attempt.CouponID = found.Coupon.ID
-	if held, ok := exchanged(found.Held, r.Key); ok {
-		if held.Key == r.Key {
-			return s.debit(ctx, held)
-		}
-		return s.exchangedBefore(ctx, found.Coupon.ID, r, held, nil)
-	}
-	if refused := exchangeable(found.Coupon, question); refused != nil {
+	held, holds := exchanged(found.Held, r.Key)
+	refused := exchangeable(found.Coupon, question, holds)
+	switch {
+	case holds && held.Key == r.Key:
+		return s.debit(ctx, held, cmp.Or(refused, otherPrice(found.Coupon, held)))
+	case holds:
+		return s.exchangedBefore(ctx, found.Coupon.ID, r, held, cmp.Or(refused, otherPrice(found.Coupon, held)))
+	case refused != nil:
 		return s.exchangedBefore(ctx, found.Coupon.ID, r, redemption.Redemption{}, refused)
 	}
 	if r.Key == "" {
@@ -79,7 +97,7 @@ func (s *Service) ExchangePoints(ctx context.Context, r ExchangeRequest) (reserv
 	if err != nil {
 		return redemption.Redemption{}, err
 	}
-	return s.debit(ctx, kept.Redemption)
+	return s.debit(ctx, kept.Redemption, nil)
 }
 
 // exchanged returns the reservation by points that the key has made, also when a
@@ -98,7 +116,8 @@ func exchanged(held []redemption.Redemption, key string) (free redemption.Redemp
 }
 
 // exchangedBefore answers with the reservation that the key has made, also where the coupon
-// is gone or refuses by now; for a key that has made none, with another one or the refusal.
+// is gone or refuses by now; for a key that has made none, with another one or, without it,
+// the refusal.
 func (s *Service) exchangedBefore(
 	ctx context.Context, couponID string, r ExchangeRequest, another redemption.Redemption, refused error,
 ) (redemption.Redemption, error) {
@@ -107,11 +126,11 @@ func (s *Service) exchangedBefore(
 	case err != nil:
 		return redemption.Redemption{}, err
 	case first.ID != "":
-		return s.debit(ctx, first)
-	case refused != nil:
-		return redemption.Redemption{}, refused
+		return s.debit(ctx, first, refused)
+	case another.ID != "":
+		return s.debit(ctx, another, refused)
 	}
-	return s.debit(ctx, another)
+	return redemption.Redemption{}, refused
 }
 
 // firstExchange returns the reservation by points that the key has made, of the coupon or,
@@ -138,30 +157,44 @@ func (s *Service) firstExchange(ctx context.Context, couponID, customerID, key s
 	}
 }
 
-func exchangeable(c coupon.Coupon, q eligibility.Question) error {
+// exchangeable says why the coupon cannot be had for points. A place that the customer
+// holds already, and goes on to pay, is not in his way; one in a checkout is, for this would
+// be another.
+func exchangeable(c coupon.Coupon, q eligibility.Question, holds bool) error {
 	if c.Distribution != coupon.PointsRedeemable {
 		var faults pricing.ValidationError
 		faults.Add("coupon", pricing.FieldNotAllowed, "the coupon is not exchanged for points")
 		return faults.Err()
 	}
-	// A reservation that the customer holds in a checkout takes a place: this would
-	// be another.
-	q.Usage.CustomerHoldsReservation = false
+	q.Usage.CustomerHoldsReservation = holds
 	return eligibility.Check(c, q).Without(coupon.PointsNotRedeemed).Err()
 }
 
-// debit takes the points of a pending reservation and confirms it.
-func (s *Service) debit(ctx context.Context, r redemption.Redemption) (redemption.Redemption, error) {
+// otherPrice tells that the coupon does not cost any more what the customer was about to pay.
+func otherPrice(c coupon.Coupon, held redemption.Redemption) error {
+	if held.Points == c.PointsRequired {
+		return nil
+	}
+	return fmt.Errorf("reservation %s: the coupon costs %d points and not %d by now: %w",
+		held.ID, c.PointsRequired, held.Points, ErrReservationClosed)
+}
+
+// debit takes the points of a pending reservation and confirms it. One that cannot be had
+// any more is given up instead: its points would be gone for a coupon that no checkout takes.
+func (s *Service) debit(ctx context.Context, r redemption.Redemption, refused error) (redemption.Redemption, error) {
 	switch {
 	case r.State == redemption.Released: // no answer that the customer holds one
 		return redemption.Redemption{}, fmt.Errorf("reservation %s: %w", r.ID, ErrReservationClosed)
 	case r.PointsState != redemption.PointsPending:
 		return r, nil
+	case refused != nil:
+		return s.refuseExchange(ctx, r, refused)
 	}
 	err := s.points.Debit(ctx, r.CustomerID, r.ID, r.Points)
 	switch {
 	case errors.Is(err, ErrInsufficientPoints):
-		return s.tooFew(ctx, r, err)
+		return s.refuseExchange(ctx, r, fmt.Errorf("%w: %w", coupon.Reject(
+			r.CouponID, coupon.PointsNotRedeemed, coupon.Params{PointsRequired: r.Points}), err))
 	case errors.Is(err, ErrReservationClosed):
 		return redemption.Redemption{}, fmt.Errorf("reservation %s: %w", r.ID, err)
 	case err != nil:
@@ -174,12 +207,10 @@ func (s *Service) debit(ctx context.Context, r redemption.Redemption) (redemptio
 	return confirmed, err
 }
 
-// tooFew gives up a reservation whose points the ledger has refused, unless another call
-// has debited them meanwhile: that one has told the customer that the reservation is his,
-// and so it is.
-func (s *Service) tooFew(ctx context.Context, r redemption.Redemption, cause error) (redemption.Redemption, error) {
-	refused := fmt.Errorf("%w: %w", coupon.Reject(
-		r.CouponID, coupon.PointsNotRedeemed, coupon.Params{PointsRequired: r.Points}), cause)
+// refuseExchange gives up a reservation whose points were not taken, or of which that is not
+// known, unless another call has debited them meanwhile: that one has told the customer that
+// the reservation is his, and so it is.
+func (s *Service) refuseExchange(ctx context.Context, r redemption.Redemption, refused error) (redemption.Redemption, error) {
 	released, err := s.store.Transition(ctx, r.ID, redemption.Event{
 		Kind: redemption.PointsRefused, At: s.now(), SessionID: r.SessionID,
 	})
@@ -217,8 +248,8 @@ func (s *Service) tooLate(ctx context.Context, id string, cause error) error {
 // and refunds them. A checkout that uses it is ended first; if that was paid
 // already, or finished with a payment that is still on its way, the error matches
 // redemption.ErrIllegal. One that checkouts take again and again meanwhile is
-// store.ErrConflict. An unknown reservation, and one of somebody else, is
-// store.ErrNotFound. Repeating it is harmless.
+// store.ErrConflict. An unknown reservation, one of somebody else, and one that was not
+// made for points is store.ErrNotFound. Repeating it is harmless.
 func (s *Service) CancelExchange(ctx context.Context, customerID, reservationID string) (err error) {
 	attempt := Attempt{CustomerID: customerID}
 	defer s.observed(ctx, OpCancelExchange, &attempt, &err)()
@@ -288,7 +319,8 @@ func (s *Service) refund(ctx context.Context, r redemption.Redemption) (redempti
 }
 
 // Reservations returns the customer's live reservations bought with points, newest
-// first, at most [store.MaxPageSize].
+// first, at most [store.MaxPageSize]. Those whose points are about to be taken are among
+// them; their PointsState says so.
 func (s *Service) Reservations(ctx context.Context, customerID string) ([]redemption.Redemption, error) {
 	if customerID == "" {
 		return nil, nil // the list would be everybody's

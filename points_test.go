@@ -879,6 +879,7 @@ func TestAnExchangeOfADeletedCoupon(t *testing.T) {
 	if again, err := w.ExchangePoints(t.Context(), r); err != nil || again.ID != first.ID {
 		t.Errorf("the key has %s, %v, want %s", again.ID, err, first.ID)
 	}
+	require.Equal(t, c.ID, w.attempts[len(w.attempts)-1].CouponID)
 	r.Key = "another"
 	_, err = w.ExchangePoints(t.Context(), r)
 	require.ErrorIs(t, err, coupon.ErrNotFound)
@@ -930,4 +931,111 @@ func TestCancelExchangeOfOneThatNeverRests(t *testing.T) {
 	err := w.CancelExchange(t.Context(), ann.ID, r.ID)
 	require.ErrorIs(t, err, store.ErrConflict)
 	require.NotErrorIs(t, err, redemption.ErrIllegal)
+}
+
+// TestAnExchangeThatNobodyCouldMakeNow: points that were not taken, or of which that is not
+// known, are not taken later for a coupon that refuses by then, or has another price. The
+// reservation is given up, whatever key asks for it.
+func TestAnExchangeThatNobodyCouldMakeNow(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change func(w *world, id string) error
+		want   error
+	}{
+		"deleted":     {func(w *world, id string) error { return w.Delete(w.t.Context(), id) }, coupon.ErrNotFound},
+		"deactivated": {func(w *world, id string) error { _, err := w.SetActive(w.t.Context(), id, false); return err }, coupon.ErrInactive},
+		"expired":     {func(w *world, _ string) error { w.pass(5 * time.Minute); return nil }, coupon.ErrExpired},
+		"cheaper": {func(w *world, id string) error {
+			_, err := w.Update(w.t.Context(), id, coupon.Patch{PointsRequired: coupon.Set[int64](10)})
+			return err
+		}, couponkit.ErrReservationClosed},
+		"for everybody": {func(w *world, id string) error {
+			_, err := w.Update(w.t.Context(), id, coupon.Patch{Distribution: coupon.Set(coupon.General), PointsRequired: coupon.Set[int64](0)})
+			return err
+		}, pricing.ErrInvalid},
+	} {
+		for _, taken := range []bool{false, true} {
+			for _, key := range []string{"first", "second", ""} {
+				t.Run(fmt.Sprintf("%s, taken %t, key %q", name, taken, key), func(t *testing.T) {
+					t.Parallel()
+					w := newWorld(t)
+					d := forPoints()
+					d.ExpiresAt = coupon.At(w.now.Add(5 * time.Minute))
+					c := w.create(t, d)
+					whole := w.Service
+					w.behind(func(call string, effect func() error) error {
+						if call != "Debit" {
+							return effect()
+						}
+						if taken {
+							require.NoError(t, effect())
+						}
+						return errDown
+					}, couponkit.WithClock(clockOf(w)))
+					r := couponkit.ExchangeRequest{Key: "first", Coupon: c.ID, Customer: ann}
+					_, err := w.ExchangePoints(t.Context(), r)
+					require.ErrorIs(t, err, errDown)
+					w.Service = whole
+
+					require.NoError(t, test.change(w, c.ID))
+					r.Key = key
+					got, err := w.ExchangePoints(t.Context(), r)
+					require.ErrorIs(t, err, test.want)
+					require.Empty(t, got.ID)
+					if name != "deleted" && name != "for everybody" || key == "first" { // else the sweep finds it
+						w.wantBalance(t, 100)
+					}
+					w.pass(time.Hour)
+					_, err = w.Sweep(t.Context(), 0)
+					require.NoError(t, err)
+					w.wantBalance(t, 100)
+					held, err := w.Reservations(t.Context(), ann.ID)
+					require.NoError(t, err)
+					require.Empty(t, held)
+				})
+			}
+		}
+	}
+}
+
+// TestAnExchangeAtAnotherPrice: what was given up stands in nobody's way.
+func TestAnExchangeAtAnotherPrice(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, forPoints())
+	whole := w.Service
+	w.behind((&refusal{call: "Debit", err: errDown}).gate, couponkit.WithClock(clockOf(w)))
+	_, err := w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: c.ID, Customer: ann})
+	require.ErrorIs(t, err, errDown)
+	w.Service = whole
+	_, err = w.Update(t.Context(), c.ID, coupon.Patch{PointsRequired: coupon.Set[int64](70)})
+	require.NoError(t, err)
+	_, err = w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: c.ID, Customer: ann})
+	require.ErrorIs(t, err, couponkit.ErrReservationClosed)
+	w.exchange(t, c)
+	w.wantBalance(t, 30)
+}
+
+// TestAnExchangeBesideAnEdit goes on with the newest terms.
+func TestAnExchangeBesideAnEdit(t *testing.T) {
+	t.Parallel()
+	for edits, want := range map[int]error{1: nil, 4: nil, 5: store.ErrStaleRevision} {
+		w := newWorld(t)
+		c := w.create(t, forPoints())
+		whole, done := w.Service, 0
+		w.behind(func(call string, effect func() error) error {
+			if call == "Reserve" && done < edits {
+				done++
+				_, err := whole.Update(t.Context(), c.ID, coupon.Patch{PointsRequired: coupon.Set(int64(60 + done))})
+				require.NoError(t, err)
+			}
+			return effect()
+		}, couponkit.WithClock(clockOf(w)))
+		r, err := w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: c.ID, Customer: ann})
+		require.ErrorIs(t, err, want)
+		if want == nil {
+			require.EqualValues(t, 60+edits, r.Points)
+			w.wantBalance(t, 100-r.Points)
+		}
+	}
 }

@@ -231,14 +231,19 @@ func (s *Service) idByTime(prefix string) string {
 	return prefix + strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(id[:]))
 }
 
-// observed tells the observer of an attempt; callers defer its result.
+// observed tells the observer of an attempt; callers defer its result. A panic of what the
+// host has lent to the service, which goes on, is no success.
 func (s *Service) observed(ctx context.Context, op Operation, a *Attempt, err *error) func() {
 	began := s.clock()
 	return func() {
 		a.Operation, a.Err, a.At = op, *err, coupon.Instant(began)
 		a.Duration = s.clock().Sub(began)
+		if cause := recover(); cause != nil {
+			a.Err = fmt.Errorf("panic: %v", cause)
+			defer panic(cause)
+		}
 		var refused *coupon.Rejection
-		if errors.As(*err, &refused) {
+		if errors.As(a.Err, &refused) {
 			a.CouponID = refused.CouponID
 			for _, r := range refused.Reasons {
 				a.Reasons = append(a.Reasons, r.Code)

@@ -23,12 +23,15 @@ type SweepReport struct {
 	Released int
 	// Completed reservations turned out to be paid.
 	Completed int
-	// Waiting reservations wait on for a delayed payment.
+	// Waiting reservations wait on for a delayed payment, or are in a checkout again.
 	Waiting int
 	// Refunded reservations got their points back.
 	Refunded int
 	// Cancelled orders without a coupon ended unpaid.
 	Cancelled int
+	// Flagged payments are for somebody to look at, as an event's Flag is: they are of
+	// another amount than the order's, over a limit, or their points were refunded.
+	Flagged int
 	// Failed records are left to the next sweep; their errors are in the error that
 	// Sweep returns.
 	Failed int
@@ -103,7 +106,7 @@ func pastFailures[T any](
 
 func (s *Service) sweepRedemption(ctx context.Context, r redemption.Redemption, report *SweepReport) error {
 	if r.Live() {
-		lapsed, err := s.lapse(ctx, r)
+		lapsed, err := s.lapse(ctx, r, report)
 		if err != nil {
 			return fmt.Errorf("sweep reservation %s: %w", r.ID, err)
 		}
@@ -132,14 +135,22 @@ func (r *SweepReport) count(after redemption.Redemption) {
 	}
 }
 
+// flagged counts a payment that somebody should look at.
+func (r *SweepReport) flagged(f Flag) {
+	if f != FlagNone {
+		r.Flagged++
+	}
+}
+
 // lapse asks the processor for the session's fate and applies it.
-func (s *Service) lapse(ctx context.Context, r redemption.Redemption) (redemption.Redemption, error) {
+func (s *Service) lapse(ctx context.Context, r redemption.Redemption, report *SweepReport) (redemption.Redemption, error) {
 	session, err := s.lapsedSession(ctx, r.SessionID)
 	if err != nil {
 		return r, err
 	}
 	if session.Status == processor.SessionComplete {
-		settled, err := s.settle(ctx, s.settlement(session, r))
+		settled, flag, err := s.settleSession(ctx, session, s.settlement(session, r))
+		report.flagged(flag)
 		return settled.Redemption, err
 	}
 	lapsed, err := s.store.Transition(ctx, r.ID, redemption.Event{
@@ -178,7 +189,8 @@ func (s *Service) sweepOrder(ctx context.Context, o store.Order, report *SweepRe
 	if o.State == store.OrderAwaitingPayment && session.Status == processor.SessionExpired {
 		settlement.Event.Kind = redemption.PaymentFailed // the processor knows of no payment any more
 	}
-	settled, err := s.settle(ctx, settlement)
+	settled, flag, err := s.settleSession(ctx, session, settlement)
+	report.flagged(flag)
 	if err == nil && settled.Order.State == store.OrderCancelled {
 		report.Cancelled++
 	}

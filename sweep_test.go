@@ -3,6 +3,8 @@ package couponkit_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -297,4 +299,78 @@ func TestAReservationThatIsPaidBesideTheSweep(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, couponkit.SweepReport{Completed: 1}, report)
 	require.EqualValues(t, 1, w.get(t, c.ID).UsedCount)
+}
+
+// charging is a processor that has charged a cent less than the order says.
+type charging struct{ processor.Processor }
+
+func (p charging) Session(ctx context.Context, id string) (processor.Session, error) {
+	s, err := p.Processor.Session(ctx, id)
+	s.Total--
+	return s, err
+}
+
+func (p charging) ExpireSession(ctx context.Context, id string) (processor.Session, error) {
+	s, err := p.Processor.ExpireSession(ctx, id)
+	s.Total--
+	return s, err
+}
+
+// TestAPaymentOfAnotherAmountIsFoundWithoutAnEvent: whoever finds it says so.
+func TestAPaymentOfAnotherAmountIsFoundWithoutAnEvent(t *testing.T) {
+	t.Parallel()
+	sweep := func(w *world) {
+		w.pass(2 * time.Hour)
+		_, err := w.Sweep(w.t.Context(), 0)
+		require.NoError(w.t, err)
+	}
+	for name, test := range map[string]struct {
+		code string
+		find func(*world)
+	}{
+		"sweep":                  {"TEN", sweep},
+		"sweep without a coupon": {"", sweep},
+		"another checkout":       {"TEN", func(w *world) { _, _ = w.Checkout(w.t.Context(), w.request("TEN")) }},
+	} {
+		for _, p := range []func(*world) processor.Processor{
+			func(w *world) processor.Processor { return w.fake },
+			func(w *world) processor.Processor { return charging{w.fake} },
+		} {
+			w := newWorld(t)
+			w.create(t, tenOff())
+			order := w.checkout(t, w.request(test.code))
+			require.NoError(t, w.fake.Pay(order.Session.ID))
+			log, charged := &messages{}, p(w)
+			service, err := couponkit.New(w.store, charged, couponkit.WithClock(clockOf(w)), couponkit.WithLogger(slog.New(log)))
+			require.NoError(t, err)
+			w.Service = service
+			test.find(w)
+			require.Equal(t, store.OrderPaid, w.order(t, order.Order.ID).State, name)
+			_, less := charged.(charging)
+			require.Equal(t, less, slices.Contains(log.lines, "a session charged another amount than its order"), name)
+		}
+	}
+}
+
+// TestASweepCountsWhatIsFlagged, and nothing else.
+func TestASweepCountsWhatIsFlagged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(t, tenOff())
+	for _, customer := range []eligibility.Customer{ann, bob} {
+		for _, code := range []string{"TEN", ""} {
+			r := w.request(code)
+			r.Customer = customer
+			require.NoError(t, w.fake.Pay(w.checkout(t, r).Session.ID))
+		}
+	}
+	w.pass(2 * time.Hour)
+	report, err := w.Sweep(t.Context(), 1)
+	require.NoError(t, err)
+	require.Zero(t, report.Flagged)
+	service, err := couponkit.New(w.store, charging{w.fake}, couponkit.WithClock(clockOf(w)))
+	require.NoError(t, err)
+	report, err = service.Sweep(t.Context(), 0)
+	require.NoError(t, err)
+	require.Equal(t, 2, report.Flagged)
 }

@@ -149,7 +149,7 @@ func (s *Service) endSession(ctx context.Context, held redemption.Redemption) (b
 	if session.Status == processor.SessionExpired {
 		return true, nil
 	}
-	_, err = s.settle(ctx, s.settlement(session, held))
+	_, _, err = s.settleSession(ctx, session, s.settlement(session, held))
 	return false, err
 }
 
