@@ -1039,3 +1039,15 @@ func TestAnExchangeBesideAnEdit(t *testing.T) {
 		}
 	}
 }
+
+// TestNobodysExchange: who is not signed in learns of no key.
+func TestNobodysExchange(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, forPoints())
+	_, err := w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Key: "first", Coupon: c.ID, Customer: ann})
+	require.NoError(t, err)
+	got, err := w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Key: "first", Coupon: c.ID})
+	require.ErrorIs(t, err, coupon.ErrUserRequired)
+	require.Empty(t, got.ID)
+}

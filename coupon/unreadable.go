@@ -13,8 +13,8 @@ import (
 // of the worlds that a text may be meant for.
 type reading struct {
 	Draft
-	currency string        // of the catalogue, or of the coupon
-	east     time.Duration // what the clocks of the dates are ahead of UTC
+	currency string // of the catalogue, or of the coupon
+	east     int    // seconds by which the clocks of the dates are ahead of UTC
 }
 
 // readings returns some that between them leave nothing to be refused: whatever a field
@@ -33,11 +33,11 @@ func readings() []reading {
 	listed.AppliesTo, listed.PlanIDs, listed.DeviceIDs, listed.AccessoryIDs = Specific, item, item, item
 	points.Distribution, points.PointsRequired = PointsRedeemable, 1
 	points.DiscountType = pricing.Percentage
-	return []reading{{points, "CLF", 16 * time.Hour}, {listed, "JPY", -16 * time.Hour}, {sample, "CLF", 0}}
+	return []reading{{points, "CLF", 16 * 3600}, {listed, "JPY", -16 * 3600}, {sample, "CLF", 0}}
 }
 
 func (r reading) location() *time.Location {
-	return time.FixedZone("", int(r.east/time.Second))
+	return time.FixedZone("", r.east)
 }
 
 // creation of a coupon in the world of the reading.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -130,6 +131,7 @@ func TestHalfOfASurrogatePair(t *testing.T) {
 	}
 	for _, text := range []string{
 		`\ud800`, `\udc00`, `a\ud83d`, `\ud83dx`, `\ud83d\n`, `\ude00\ud83d`, `\ud83d\ud83d\ude00`, `\ud83d\ude00\ude00`, `\\\ud800`, `\ud83d\u0041`, `\ud83d\\ude00`,
+		`\ud83dxude00`, `\nab\ud83d`, `\u0041ab\ud83d`,
 	} {
 		var got target
 		err := strictjson.Object([]byte(`{"text":"`+text+`","list":["a","`+text+`"],"whole":1}`), got.fields())
@@ -325,8 +327,28 @@ func TestEveryKindOfWholeNumberIsCalledOne(t *testing.T) {
 		if want := "invalid input: must be a whole number"; err == nil || err.Error() != want {
 			t.Errorf("%T: got %v, want %q", whole, err, want)
 		}
+		require.NoError(t, strictjson.Value([]byte(`2.0`), whole))
+		require.Equal(t, "2", fmt.Sprint(reflect.ValueOf(whole).Elem()))
 	}
 }
+
+// Only of a whole number it is told that it is out of range.
+func TestNumbersForWhatIsNone(t *testing.T) {
+	t.Parallel()
+	for _, target := range []any{new(bool), new(string), new(inWords), new([]string), new(struct{ N int })} {
+		for _, text := range []string{"2.0", "1e400"} {
+			found := faults(t, strictjson.Value([]byte(text), target))
+			require.Equal(t, map[string]pricing.FieldCode{"": "malformed"}, found, "%T", target)
+		}
+	}
+	var field struct{ N int }
+	require.Equal(t, map[string]pricing.FieldCode{"N": "malformed"}, faults(t, strictjson.Value([]byte(`{"N":1e400}`), &field)))
+}
+
+// inWords is a whole number that is written as a text.
+type inWords int
+
+func (n *inWords) UnmarshalText(text []byte) error { *n = inWords(len(text)); return nil }
 
 // Contract section 7: a whole number is one in whatever exact form. 1.0 is what some
 // clients write who mean 1, and what JSON Schema calls an integer.

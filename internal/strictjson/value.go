@@ -88,7 +88,7 @@ func escaped(data []byte) (unit rune, is bool) {
 // 2e0 are: the standard library refuses these, and to JSON they are 2. What is none is
 // mistyped.
 func whole(data []byte, target any, refused *json.UnmarshalTypeError) error {
-	if !isWhole(refused.Type) || refused.Field != "" || !bytes.ContainsAny(data, ".eE") {
+	if !isWhole(refused.Type) || !bytes.ContainsAny(data, ".eE") {
 		return mistyped(refused)
 	}
 	n, err := pricing.Number(bytes.TrimSpace(data)).Int64()
