@@ -20,7 +20,7 @@
 // # People and time
 //
 // An [EmailSet] holds normalised addresses and answers in the same time whatever
-// its size; a store may hand out one that is narrowed to one address. Validity is
+// its size; a store may hand out one that is narrowed to one address, or to none. Validity is
 // the half-open window [StartsAt, ExpiresAt) of instants. A [Moment] is how
 // somebody gives a bound: an instant, or a date, which as expiry means through the
 // end of that day in a location.

@@ -94,7 +94,8 @@ func (s *Items) UnmarshalJSON(data []byte) error {
 // A set can be narrowed to one address: it then still tells how many addresses
 // there are in all and whether that one is among them, but holds no other. Stores
 // return narrowed sets where they answer for one customer, so that a list of a
-// hundred thousand addresses is not moved for one look-up.
+// hundred thousand addresses is not moved for one look-up, and sets narrowed to no
+// address in lists of coupons.
 type EmailSet struct {
 	set     stringSet
 	missing int // addresses that a narrowed set does not hold

@@ -59,7 +59,7 @@ type CouponReader interface {
 	LookUp(ctx context.Context, by LookUp) (Found, error)
 
 	// ListCoupons returns a page of coupons, newest first; see [CouponList]. Their
-	// allow-lists may be narrowed to no address, and still tell how many there are.
+	// allow-lists are narrowed to no address, and still tell how many there are.
 	ListCoupons(ctx context.Context, list CouponList) (CouponPage, error)
 }
 

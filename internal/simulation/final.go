@@ -18,7 +18,7 @@ func (w *world) finals() {
 	}
 	for _, s := range w.shops {
 		for _, c := range w.allCoupons(s) {
-			whole, err := s.eyes.Coupon(background(), c.ID) // a list may narrow the allow-list
+			whole, err := s.eyes.Coupon(background(), c.ID) // a list holds no addresses
 			if err != nil {
 				w.fail(NoSurprise, "read coupon %s: %v", c.ID, err)
 			}

@@ -11,7 +11,8 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// ListCoupons returns a page of coupons; see store.CouponReader.
+// ListCoupons returns a page of coupons; see store.CouponReader. The allow-lists of its
+// coupons are narrowed to none.
 func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.CouponPage, error) {
 	if err := s.enter(ctx); err != nil {
 		return store.CouponPage{}, err
@@ -43,6 +44,7 @@ func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.C
 			continue
 		}
 		if len(page.Items) < list.PageSize {
+			c.AllowedUserEmails = c.AllowedUserEmails.Narrow("")
 			page.Items = append(page.Items, c)
 		} else if page.Next == "" {
 			last := page.Items[list.PageSize-1]

@@ -63,7 +63,7 @@ func TestAgreeNotices(t *testing.T) {
 		"a closed store goes on", "a restart loses everything", "the context is forgotten",
 		"orders share their metadata", "the caller's order is kept", // what the caller does with values
 		"codes are folded", "keys are folded", "text is normalised", "text is repaired", "nothing is validated", "the search counts bytes",
-		"what is malformed is refused first", "pages are clamped", "text that nothing has is looked for without a cursor", "orders with a coupon need no place",
+		"what is malformed is refused first", "pages are clamped", "later pages of a search tell the addresses", "text that nothing has is looked for without a cursor", "orders with a coupon need no place",
 		"the session comes before the coupon", "the first mirror stays", "totals stop early", "pending points take no place",
 		"a key of points is for any coupon", "prices are part of a request", "a transition may be of a session", "ended orders have lost their key",
 		"a list that was given before is not written", "deleted IDs are free", "deleted IDs stay claimed", "the code comes before the ID", "the owner of a code is told",

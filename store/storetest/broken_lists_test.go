@@ -61,6 +61,12 @@ func brokenLists() map[string]subject {
 				return page, err
 			}}
 		}, []string{"lists count allow-lists"}},
+		"lists tell the addresses": {
+			tellingAddresses(func(store.CouponList) bool { return true }), []string{"lists hold no addresses"},
+		},
+		"later pages of a search tell the addresses": {
+			tellingAddresses(func(l store.CouponList) bool { return l.After != "" && l.Search != "" }), []string{"lists hold no addresses"},
+		},
 		"totals stop early": {func(in store.Store) *faulty {
 			return &faulty{Store: in, listCoupons: func(ctx context.Context, list store.CouponList) (store.CouponPage, error) {
 				page, err := in.ListCoupons(ctx, list)
@@ -80,6 +86,21 @@ func brokenLists() map[string]subject {
 				return in.ConfirmMirror(ctx, id, m)
 			}}
 		}, []string{"confirm the mirror"}},
+	}
+}
+
+// tellingAddresses returns a store with whole allow-lists in some of its lists.
+func tellingAddresses(in func(store.CouponList) bool) func(store.Store) *faulty {
+	return func(inner store.Store) *faulty {
+		return &faulty{Store: inner, listCoupons: func(ctx context.Context, list store.CouponList) (store.CouponPage, error) {
+			page, err := inner.ListCoupons(ctx, list)
+			for i, listed := range page.Items {
+				if c, err := inner.Coupon(ctx, listed.ID); err == nil && in(list) {
+					page.Items[i].AllowedUserEmails = c.AllowedUserEmails
+				}
+			}
+			return page, err
+		}}
 	}
 }
 

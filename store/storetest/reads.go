@@ -70,13 +70,10 @@ func (h *history) listCoupons() request {
 	return request{fmt.Sprintf("list %+v", list), func(s store.Store) (any, error) { return listed(h.Context(), s, list) }}
 }
 
-// listed is a page of coupons without what a store need not tell in it.
+// listed is a page of coupons without what is the store's own in it.
 func listed(ctx context.Context, s store.Store, list store.CouponList) (store.CouponPage, error) {
 	page, err := s.ListCoupons(ctx, list)
 	page.Next = "" // a cursor is the store's own
-	for i := range page.Items {
-		page.Items[i].AllowedUserEmails = page.Items[i].AllowedUserEmails.Narrow("")
-	}
 	return page, err
 }
 
