@@ -33,17 +33,20 @@ type BatchOptions struct {
 	// one is being committed; reservations have no second one for a while after other
 	// processes were met at their coupons. Further ones begin only when all take longer
 	// than 10 ms, as when they wait for a coupon that a transaction of a host holds, and
-	// have other coupons. With 2 or more, two calls that meet nobody else are both sent at
-	// once. 0 is [DefaultBatchWorkers], or half of the pool's connections if that is less:
-	// a pool of six is enough for two batches.
+	// are about what is in none of them: other coupons (of settlements whose metadata names
+	// no coupon, other sessions), for transitions other redemptions, for attached sessions
+	// other orders. With 2 or more, two calls that meet nobody else are both sent at once.
+	// At most 64; 0 is [DefaultBatchWorkers], or half of the pool's connections if that is
+	// less: a pool of six is enough for two batches.
 	Workers int
 	// MaxSize bounds a batch, at most [MaxBatchSize]; 0 is [DefaultBatchSize]. Reservations
 	// whose orders are large are in smaller ones: 16 MiB of them, or a larger one alone.
 	MaxSize int
 	// MaxQueue bounds the calls of one kind that wait for a batch; others wait for a
-	// place in the queue, as long as their context lives. 0 is [DefaultBatchQueue].
+	// place in the queue, as long as their context lives. At most 1<<24; 0 is
+	// [DefaultBatchQueue].
 	MaxQueue int
-	// Timeout bounds one batch, whatever the contexts of its callers; 0 is
+	// Timeout bounds one batch, whatever the contexts of its callers, at most an hour; 0 is
 	// [DefaultBatchTimeout].
 	Timeout time.Duration
 	// OnBatch, when given, hears of every transaction, also of those with one call.

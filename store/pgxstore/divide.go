@@ -52,8 +52,8 @@ func byTurn[Q, A any](batch []*job[Q, A]) [][]*job[Q, A] {
 const maxWaits = 2
 
 // apart settles parts of a batch, each of one turn, one after the other. A batch runs out of
-// time because of one coupon that somebody holds, nearly always: the calls about others are
-// not to fail with its. But each part may wait as long as the role lets it, and would let its
+// time because of one coupon that somebody holds, nearly always: the calls of other turns are
+// not to fail with those that wait for it. But each part may wait as long as the role lets it, and would let its
 // callers wait as often as there are parts: a turn that has run out of time is not tried
 // again, and after maxWaits of them nothing is. The calls that are left get that error and
 // were not done; their callers may repeat them.

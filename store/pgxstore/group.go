@@ -367,7 +367,7 @@ var (
 
 // settle gives every job of the batch its answer. When PostgreSQL refuses the
 // whole batch, the halves are run by themselves, so that a bad request fails alone; when
-// it has run out of time, the calls about each coupon are.
+// it has run out of time, the calls of each turn are.
 func (g *group[Q, A]) settle(ctx context.Context, batch []*job[Q, A]) error {
 	requests := make([]Q, len(batch))
 	for i, j := range batch {

@@ -63,7 +63,8 @@ type shared struct {
 
 // New returns a store on the pool, which stays the host's: [Store.Close] does not
 // close it. The schema must be there; see [Migrate]. A namespace that cannot be
-// quoted, or a negative bound, is a pricing.ErrInvalid.
+// quoted, and a bound of [BatchOptions] that is negative or above its most, is a
+// pricing.ErrInvalid that names all of them.
 func New(pool *pgxpool.Pool, options Options) (*Store, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
