@@ -40,7 +40,9 @@ type Catalog interface {
 	// ConfirmMirror records the mirror of the revision that m names, and makes a
 	// pending coupon active. The coupon's revision does not change. When the stored
 	// revision is not m.Revision it is ErrStaleRevision: somebody has changed the
-	// coupon meanwhile and the mirror is out of date. Repeating it is harmless.
+	// coupon meanwhile and the mirror is out of date. An unknown coupon is
+	// coupon.ErrNotFound; a mirror with which the coupon does not validate is
+	// pricing.ErrInvalid. Repeating it is harmless.
 	ConfirmMirror(ctx context.Context, id string, m coupon.Mirror) (coupon.Coupon, error)
 
 	// DeleteCoupon removes the coupon when its revision is still the given one. Its
@@ -59,7 +61,8 @@ type CouponReader interface {
 	LookUp(ctx context.Context, by LookUp) (Found, error)
 
 	// ListCoupons returns a page of coupons, newest first; see [CouponList]. Their
-	// allow-lists are narrowed to no address, and still tell how many there are.
+	// allow-lists are narrowed to no address, and still tell how many there are. What is
+	// out of bounds, and a cursor that is none, is pricing.ErrInvalid.
 	ListCoupons(ctx context.Context, list CouponList) (CouponPage, error)
 }
 
@@ -118,11 +121,12 @@ type Redemptions interface {
 
 	// TakeOver gives a live reservation to another order of its customer and stores
 	// that order; the order before, if it is not paid, is cancelled. It needs no
-	// place, for the reservation has one. In this order: the order's key is idempotent
-	// as in Reserve; an unknown reservation, one of another customer or coupon than the
-	// order's, and one that the order does not name, is ErrNotFound; the coupon is asked
-	// as in Reserve; a reservation that is not attached to FromSessionID any more, or
-	// cannot be used, is ErrSuperseded.
+	// place, for the reservation has one. In this order: an order that does not validate
+	// is pricing.ErrInvalid; the order's key is idempotent as in Reserve; an unknown
+	// reservation, one of another customer or coupon than the order's, and one that the
+	// order does not name, is ErrNotFound; the coupon is asked as in Reserve; a
+	// reservation that is not attached to FromSessionID any more, or cannot be used, is
+	// ErrSuperseded. The ID of another order is ErrConflict.
 	TakeOver(ctx context.Context, t TakeOver) (Reserved, error)
 
 	// Settle applies what the processor says of a session: completed, completed
@@ -145,7 +149,8 @@ type Redemptions interface {
 	//
 	// An event that changes nothing, or that concerns nothing in the store, is no
 	// error; one of another kind, or a payment that names no session, is an error that
-	// matches redemption.ErrIllegal.
+	// matches redemption.ErrIllegal. One with which the redemption or the order, or the
+	// payment's new record, does not validate is pricing.ErrInvalid.
 	Settle(ctx context.Context, s Settlement) (Settled, error)
 
 	// Transition applies an event that does not come from a session (points
@@ -155,7 +160,8 @@ type Redemptions interface {
 	// a session, which Settle takes and counts, is an error that matches
 	// redemption.ErrIllegal; an unknown ID is ErrNotFound. One that Apply takes and that
 	// would bring the redemption a session which another one has
-	// (redemption.SessionAttached) is ErrSuperseded.
+	// (redemption.SessionAttached) is ErrSuperseded, and one with which the redemption does
+	// not validate pricing.ErrInvalid.
 	Transition(ctx context.Context, id string, e redemption.Event) (redemption.Redemption, error)
 }
 
@@ -230,7 +236,8 @@ type RedemptionReader interface {
 	// Redemption returns one record, or ErrNotFound.
 	Redemption(ctx context.Context, id string) (redemption.Redemption, error)
 
-	// ListRedemptions returns a page of redemptions, newest first.
+	// ListRedemptions returns a page of redemptions, newest first; see [RedemptionList].
+	// What is out of bounds, and a cursor that is none, is pricing.ErrInvalid.
 	ListRedemptions(ctx context.Context, list RedemptionList) (RedemptionPage, error)
 
 	// Due returns work for the sweep, the oldest first (by creation, then by ID), at
@@ -242,17 +249,18 @@ type RedemptionReader interface {
 // Orders keeps orders (specification 2.5).
 type Orders interface {
 	// CreateOrder stores an order without a coupon; one with a coupon or reservation
-	// is pricing.ErrInvalid, for it needs a place. A key that the customer used before
-	// returns the first order, replayed; ErrKeyReused as in Reserve.
+	// is pricing.ErrInvalid, for it needs a place, and so is one that does not validate. A
+	// key that the customer used before returns the first order, replayed; ErrKeyReused as
+	// in Reserve. The ID of another order is ErrConflict.
 	CreateOrder(ctx context.Context, o Order) (stored Order, replayed bool, err error)
 
 	// AttachSession records the processor's session in the order, and in its
-	// reservation with the new deadline. An order that has ended, has another
-	// session, or whose reservation another order has taken over, is ErrSuperseded, and
-	// so is, for an order with a reservation, a session that another redemption has. An attachment without a session, or
-	// with which the order does not validate, is pricing.ErrInvalid.
-	// An order that the session has paid for already is no error. Repeating it is
-	// harmless.
+	// reservation with the new deadline. An unknown order is ErrNotFound. An order that has
+	// ended, has another session, or whose reservation another order has taken over, is
+	// ErrSuperseded, and so is, for an order with a reservation, a session that another
+	// redemption has. An attachment without a session, or with which the order does not
+	// validate, is pricing.ErrInvalid. An order that the session has paid for already is no
+	// error. Repeating it is harmless.
 	AttachSession(ctx context.Context, a Attachment) (Order, error)
 
 	// Order returns one order, or ErrNotFound.
