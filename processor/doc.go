@@ -27,8 +27,9 @@
 // # Errors
 //
 // Every error matches exactly one of the sentinels of this package, or the
-// context's error. [ErrUnavailable] means that the outcome is not known and the
-// call may be repeated; the others are answers.
+// context's error; [ErrCodeTaken] is a kind of [ErrRejected] and matches that too.
+// [ErrUnavailable] means that the outcome is not known and the call may be repeated;
+// the others are answers.
 //
 // Adapters run processortest.Run; package fakeprocessor is the reference.
 package processor

@@ -30,11 +30,13 @@ type Mirror interface {
 
 	// UpdateMirror brings name and terms of the mirror c.Mirror to those of c. Where
 	// the processor cannot change a term it replaces the objects, and the answer
-	// names the new ones. A mirror that is gone is made again.
+	// names the new ones. A mirror that is gone is made again. A code that is to be
+	// active, and is so for another coupon by now, is ErrCodeTaken.
 	UpdateMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error)
 
 	// SetMirrorActive brings the active state of the promotion code to c.Active().
-	// Where the processor cannot activate the code again, it is replaced.
+	// Where the processor cannot activate the code again, it is replaced. A code that is
+	// to be active, and is so for another coupon by now, is ErrCodeTaken.
 	SetMirrorActive(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error)
 
 	// RemoveMirror deactivates the promotion code and removes the coupon, including
