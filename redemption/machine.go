@@ -70,8 +70,9 @@ type Event struct {
 	// events of a session it tells whose session it is; for TakenOver it is the new
 	// order.
 	OrderID string
-	// Deadline is the new deadline, for SessionAttached, TakenOver and SessionUnpaid; for
-	// Leaving it is the instant by which the reservation is taken over, or is not.
+	// Deadline is the new deadline, for SessionAttached and TakenOver, and for SessionUnpaid
+	// if it is later than the one that the reservation has; for Leaving it is the instant by
+	// which the reservation is taken over, or is not.
 	Deadline time.Time
 	// NoPlaceLeft tells, for SessionCompleted, that the limits leave no place for a
 	// reservation that was released; the store finds out under its lock.
