@@ -28,9 +28,11 @@
 //
 // [MySQL] is for services on several machines. Calls about one coupon that has a
 // limit over all customers wait for each other; a coupon without one has no row
-// that all customers write. Deadlocks and lock timeouts are tried again, and
-// nothing else is. PostgreSQL, by package pgxstore, is the faster choice where it is
-// to be had.
+// that all customers write. A call that writes is tried again, ten times in all, when the
+// database has undone it because of others: after a deadlock, a lock timeout and, on
+// MariaDB, a row that was changed since the transaction began to read. One that meets a
+// row which somebody has inserted meanwhile is tried once more; nothing else is.
+// PostgreSQL, by package pgxstore, is the faster choice where it is to be had.
 //
 // # Settings of SQLite
 //

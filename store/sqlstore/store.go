@@ -160,9 +160,10 @@ func (s *Store) Close() error {
 
 // Retryable reports whether the database has undone a transaction, or refused to
 // begin one, only because of others: a deadlock, a lock that was not to be had in
-// time, or a row that was changed since the transaction began to read. The store has
-// tried again before it returns such an error; a host with a transaction of its own
-// ([Store.WithTx]) rolls that back and begins it anew.
+// time, or a row that was changed since the transaction began to read. A call that writes
+// has tried again, or waited for the lock, before it returns such an error; one that reads
+// has not, and may be repeated. A host with a transaction of its own ([Store.WithTx]) rolls
+// that back and begins it anew.
 func (s *Store) Retryable(err error) bool { return err != nil && s.schema.transient(err) }
 
 // ready is what a method asks before it looks at what it was given.
