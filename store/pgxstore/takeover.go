@@ -9,7 +9,8 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// TakeOver implements store.Redemptions in one round trip.
+// TakeOver implements store.Redemptions in one round trip; to find what a key was used for
+// before is another.
 func (s *Store) TakeOver(ctx context.Context, t store.TakeOver) (store.Reserved, error) {
 	if err := s.ready(ctx); err != nil {
 		return store.Reserved{}, err
