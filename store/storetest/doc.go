@@ -22,5 +22,6 @@
 // whatever was done to it: after a test under load, or in production on a replica.
 //
 // Nothing depends on the time of day, and nothing waits. The clauses about
-// concurrency use up to [DefaultGoroutines] goroutines at once.
+// concurrency use up to [DefaultGoroutines] goroutines at once, or as many as
+// [Capabilities].Goroutines tells.
 package storetest

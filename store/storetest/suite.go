@@ -7,7 +7,7 @@ import (
 )
 
 // DefaultGoroutines is how many goroutines call at once in the clauses about
-// concurrency.
+// concurrency, unless [Capabilities] tell another number.
 const DefaultGoroutines = 64
 
 // Capabilities are the differences between stores that the contract allows. The zero
@@ -19,8 +19,8 @@ type Capabilities struct {
 	// that what was stored outlives the store, and runs the clauses about concurrency
 	// through two stores at once.
 	Reopen func(t *testing.T, s store.Store) store.Store
-	// Goroutines is how many goroutines call at once, at least 8; 0 is
-	// [DefaultGoroutines].
+	// Goroutines is how many goroutines call at once; 0 is [DefaultGoroutines], and fewer
+	// than 8 are 8.
 	Goroutines int
 }
 
