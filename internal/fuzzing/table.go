@@ -14,7 +14,7 @@ const tableHead = `# Fuzzing
 
 Every parser of outside input has a fuzz target, and every target knows a wrong
 answer when it sees one: what it reads comes back as it was written, a slow reader
-agrees, or the sums are right. CI runs each for some thousand inputs (` + "`.ci/run fuzz`" + `). The
+agrees, or the sums are right. CI runs each for 20,000 inputs (` + "`.ci/run fuzz`" + `). The
 time below was gathered in slices with
 
     go run ./internal/fuzzing run -goal 1h

@@ -136,7 +136,8 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 		"planted fault", "found by", "seed", "steps", strings.Join(rows, "\n"))
 }
 
-// plantedSeeds are never more than CI's, and enough under the race detector.
+// plantedSeeds is how many lives each fault has, at most: those that -seeds tells, or a
+// thousand if that is fewer.
 func plantedSeeds() uint64 { return max(*seeds, 1_000) }
 
 // find lives the first lives until one ends with an invariant that the fault has to
