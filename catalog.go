@@ -128,10 +128,15 @@ func (s *Service) undoCreate(ctx context.Context, c coupon.Coupon) {
 // Update changes the editable fields of a coupon (specification 4.3), in the store
 // and at the processor. Faults are a [*pricing.ValidationError]; an unknown coupon
 // matches coupon.ErrNotFound; a patch that names another revision than the
-// coupon's matches store.ErrStaleRevision. When the processor fails, the change is
-// taken back and the error returned. Taking back is a change too: the coupon is as it
-// was and its revision two higher, for the one between may have reached the processor.
-// Whoever names a revision reads the coupon again before he repeats the patch.
+// coupon's matches store.ErrStaleRevision, and so does one that others were faster than
+// five times. A code that is active at the processor for somebody else's coupon is a
+// rejection that matches coupon.ErrCodeTaken.
+//
+// When the processor fails, the change is taken back and the error returned. Taking back is
+// a change too: the coupon is as it was and its revision two higher, for the one between
+// may have reached the processor. Whoever names a revision reads the coupon again before he
+// repeats the patch. A change on which another one was made meanwhile is not taken back:
+// whoever made that one has seen it, and a reconcile mirrors both.
 func (s *Service) Update(ctx context.Context, id string, p coupon.Patch) (c coupon.Coupon, err error) {
 	attempt := Attempt{CouponID: id}
 	defer s.observed(ctx, OpUpdate, &attempt, &err)()
@@ -186,7 +191,8 @@ func (s *Service) onStep(field string, amount pricing.Money) error {
 
 // SetActive switches a coupon on or off (specification 3.1, 4.3), in the store and
 // at the processor. Sessions that are open stay as they are. Errors are those of
-// [Service.Update]; switching to the state that a coupon has is no error.
+// [Service.Update], and so is what becomes of a switch that the processor does not follow;
+// switching to the state that a coupon has is no error.
 func (s *Service) SetActive(ctx context.Context, id string, active bool) (c coupon.Coupon, err error) {
 	attempt := Attempt{CouponID: id}
 	defer s.observed(ctx, OpSetActive, &attempt, &err)()
@@ -312,9 +318,12 @@ func (s *Service) outdate(ctx context.Context, id string) (err error) {
 
 // Delete removes a coupon (specification 3.1): it can no longer be used from the
 // first step on, then its mirror is removed, then the coupon itself, whose code may
-// then be used again. Orders, redemptions and open sessions stay. An unknown coupon
-// matches coupon.ErrNotFound. When the processor fails the coupon stays unusable;
-// repeating Delete or a reconcile finishes the work.
+// then be used again. Orders, redemptions and open sessions stay; reservations that
+// customers have bought with points stay too and are of no use any more, until
+// [Service.CancelExchange] gives the points back. An unknown coupon matches
+// coupon.ErrNotFound, and one that others change again and again store.ErrStaleRevision.
+// When the processor fails the coupon stays unusable; repeating Delete or a reconcile
+// finishes the work.
 func (s *Service) Delete(ctx context.Context, id string) (err error) {
 	attempt := Attempt{CouponID: id}
 	defer s.observed(ctx, OpDelete, &attempt, &err)()
@@ -365,7 +374,8 @@ func (s *Service) Get(ctx context.Context, id string) (coupon.Coupon, error) {
 
 // List returns a page of coupons for administrators, newest first (specification
 // 4.1); a list out of bounds is a [*pricing.ValidationError]. It shows coupons that are
-// half made or being deleted too, as inactive.
+// half made or being deleted too, as inactive, and tells how many addresses an allow-list
+// has and none of them.
 func (s *Service) List(ctx context.Context, list store.CouponList) (store.CouponPage, error) {
 	return s.store.ListCoupons(ctx, list)
 }

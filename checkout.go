@@ -25,7 +25,8 @@ type CheckoutRequest struct {
 	// a cart: the same key has the same order, also when prices have changed since or
 	// its session has ended unpaid (see Checkout.Replayed). Repeat it with the same lines
 	// and line IDs, else it is another request, and with the same names and addresses,
-	// which a processor may insist on. Empty makes every call a new attempt.
+	// which a processor may insist on. Empty makes every call a new attempt. At most
+	// [redemption.MaxIDLength] bytes.
 	Key string
 	// Customer who buys; required.
 	Customer eligibility.Customer
@@ -43,7 +44,8 @@ type CheckoutRequest struct {
 	// processors need the first.
 	SuccessURL string
 	CancelURL  string
-	// Metadata of the host, stored with the order.
+	// Metadata of the host, stored with the order: at most [store.MaxMetadata] entries,
+	// with values of at most [store.MaxMetadataLength] bytes. A processor may take less.
 	Metadata map[string]string
 }
 

@@ -16,7 +16,10 @@ type Users interface {
 
 // User is a signed-in user.
 type User struct {
-	ID    string
+	// ID is the one that was asked for. The user's uses are counted by it; without it he is
+	// nobody.
+	ID string
+	// Email is looked up in allow-lists, whatever its letter case; empty is on none.
 	Email string
 }
 

@@ -65,6 +65,11 @@ type PaymentLinkRequest struct {
 // as it is: the coupon, if there is one, is validated, its place is kept and the
 // use recorded, and nothing is taken off again; minimum purchase and scope are the
 // caller's business, who knows the cart.
+//
+// Errors are those of [Service.Checkout]. In product mode an amount that is not above 0, has
+// no currency, or is off the step in which the processor charges it, is a
+// [*pricing.ValidationError], and one below its least charge matches
+// coupon.ErrBelowMinimumCharge.
 func (s *Service) PaymentLink(ctx context.Context, r PaymentLinkRequest) (c Checkout, err error) {
 	switch r.Mode {
 	case SubscriptionLink:

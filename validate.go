@@ -55,7 +55,7 @@ func (s *Service) Validate(ctx context.Context, codeOrID string, c eligibility.C
 }
 
 // ask resolves code or ID and gathers what a decision about the customer needs:
-// one read of the store, and one question to the processor.
+// one read of the store, or a few, and one question to the processor.
 func (s *Service) ask(
 	ctx context.Context, codeOrID string, c eligibility.Customer,
 ) (store.Found, eligibility.Question, error) {
