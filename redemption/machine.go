@@ -32,9 +32,9 @@ const (
 	Lapsed
 	// PointsGivenBack: the ledger has refunded the points.
 	PointsGivenBack
-	// PointsRefused: the ledger has refused to debit the points. A reservation whose points
-	// are pending is given up; one that another call has debited meanwhile is not, and the
-	// event is illegal.
+	// PointsRefused: the ledger has refused to debit the points, or they are not to be debited
+	// any more, since the coupon refuses by now. A reservation whose points are pending is
+	// given up; one that another call has debited meanwhile is not, and the event is illegal.
 	PointsRefused
 	// Leaving: a checkout of the customer is about to end the session and to take the
 	// reservation over. Until Deadline an expiry of the session does not release it; a
