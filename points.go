@@ -1,7 +1,6 @@
 package couponkit
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,14 +71,12 @@ func (s *Service) exchange(ctx context.Context, attempt *Attempt, r ExchangeRequ
 	}
 	attempt.CouponID = found.Coupon.ID
 	held, holds := exchanged(found.Held, r.Key)
-	refused := exchangeable(found.Coupon, question, holds)
+	refused := exchangeable(found.Coupon, question, held)
 	switch {
 	case holds && held.Key == r.Key:
-		return s.debit(ctx, held, cmp.Or(refused, otherPrice(found.Coupon, held)))
-	case holds:
-		return s.exchangedBefore(ctx, found.Coupon.ID, r, held, cmp.Or(refused, otherPrice(found.Coupon, held)))
-	case refused != nil:
-		return s.exchangedBefore(ctx, found.Coupon.ID, r, redemption.Redemption{}, refused)
+		return s.debit(ctx, held, refused)
+	case holds, refused != nil:
+		return s.exchangedBefore(ctx, found.Coupon.ID, r, held, refused)
 	}
 	if r.Key == "" {
 		r.Key = s.newID("key_")
@@ -157,26 +154,22 @@ func (s *Service) firstExchange(ctx context.Context, couponID, customerID, key s
 	}
 }
 
-// exchangeable says why the coupon cannot be had for points. A place that the customer
-// holds already, and goes on to pay, is not in his way; one in a checkout is, for this would
-// be another.
-func exchangeable(c coupon.Coupon, q eligibility.Question, holds bool) error {
+// exchangeable says why the coupon cannot be had for points, or not for those of the
+// reservation, if there is one, that the customer goes on to pay. That one is not in his own
+// way; one in a checkout is, for this would be another.
+func exchangeable(c coupon.Coupon, q eligibility.Question, held redemption.Redemption) error {
 	if c.Distribution != coupon.PointsRedeemable {
 		var faults pricing.ValidationError
 		faults.Add("coupon", pricing.FieldNotAllowed, "the coupon is not exchanged for points")
 		return faults.Err()
 	}
-	q.Usage.CustomerHoldsReservation = holds
-	return eligibility.Check(c, q).Without(coupon.PointsNotRedeemed).Err()
-}
-
-// otherPrice tells that the coupon does not cost any more what the customer was about to pay.
-func otherPrice(c coupon.Coupon, held redemption.Redemption) error {
-	if held.Points == c.PointsRequired {
-		return nil
+	q.Usage.CustomerHoldsReservation = held.ID != ""
+	refused := eligibility.Check(c, q).Without(coupon.PointsNotRedeemed).Err()
+	if refused == nil && held.ID != "" && held.Points != c.PointsRequired {
+		return fmt.Errorf("reservation %s: the coupon costs %d points and not %d by now: %w",
+			held.ID, c.PointsRequired, held.Points, ErrReservationClosed)
 	}
-	return fmt.Errorf("reservation %s: the coupon costs %d points and not %d by now: %w",
-		held.ID, c.PointsRequired, held.Points, ErrReservationClosed)
+	return refused
 }
 
 // debit takes the points of a pending reservation and confirms it. One that cannot be had
