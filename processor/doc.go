@@ -16,8 +16,9 @@
 // # Rules for every method
 //
 //   - Every method can be repeated: it looks at what is there and does what is
-//     missing. After a lost answer, a crash or a refusal the same call leads to the
-//     wanted state, with one coupon and one active promotion code.
+//     missing. After a lost answer, a crash or a refusal the same call, in whatever
+//     process of the host, leads to the wanted state, with one coupon, one active
+//     promotion code and one session that can be paid.
 //   - Nothing that belongs to somebody else is changed or removed.
 //   - Context comes first and is obeyed, also while waiting to try again.
 //   - All methods may be called from many goroutines at once.

@@ -101,9 +101,11 @@ type MirrorRef struct {
 // stripeprocessor does with EndSession; calling it is never required.
 type Sessions interface {
 	// CreateSession makes a session that the customer pays. Repeating it with the
-	// same Key and parameters, ExpiresAt among them, returns the same session, one
-	// that was paid as it is now; with other parameters it never returns a session of
-	// another total or currency. Where the session has ended unpaid meanwhile, the answer is that
+	// same Key and parameters, ExpiresAt among them, returns the same session, in whatever
+	// process of the host; one that was paid is returned as it is now, after ExpiresAt too.
+	// With other parameters it never returns a session of another total or currency. Once a
+	// repetition has succeeded there is one session that can be paid, whatever was lost
+	// before. Where the session has ended unpaid meanwhile, the answer is that
 	// one or, while ExpiresAt allows it, a new one in its place: read the Status, and
 	// attach the ID that is returned. Lines that do not sum, not even where a sum
 	// overflows to the total, and what is out of the bounds that [SessionRequest] and

@@ -83,7 +83,7 @@ func TestBareHarness(t *testing.T) {
 	require.NoError(t, err)
 	output, err := runSuite(t, executable, "bare", "^TestBroken$")
 	require.NoError(t, err, output)
-	for _, hook := range []string{"Advance", "Customer", "Renewal", "Events", "Announce", "Account", "Faults", "ListsMirrors"} {
+	for _, hook := range []string{"Another", "Advance", "Customer", "Payable", "Renewal", "Events", "Announce", "Account", "Faults", "ListsMirrors"} {
 		if !strings.Contains(output, "the harness cannot do what this clause needs: "+hook+"\n") {
 			t.Errorf("no clause is skipped for want of %s:\n%s", hook, output)
 		}
@@ -156,7 +156,9 @@ func runSubject(t *testing.T, name string) {
 			}
 		case "without coupons":
 			breakIt = func(f *fakeprocessor.Processor, h *processortest.Harness) {
-				h.Processor, h.NoMirror = sessionsOnly{Sessions: f, abilities: f.Abilities()}, true
+				adapter := sessionsOnly{Sessions: f, abilities: f.Abilities()}
+				h.Processor, h.NoMirror = adapter, true
+				h.Another = func() processor.Processor { return adapter }
 				h.ListsMirrors, h.Account = false, processortest.Account{}
 			}
 		default:
@@ -186,7 +188,7 @@ func subjects() map[string]subject {
 	all := map[string]subject{}
 	for _, group := range []map[string]subject{
 		brokenEnsures(), brokenUpdates(), brokenRemovals(), brokenVerifications(),
-		brokenLists(), brokenSessions(), brokenEvents(), brokenErrors(),
+		brokenLists(), brokenSessions(), brokenRepetitions(), brokenEvents(), brokenErrors(),
 	} {
 		maps.Copy(all, group)
 	}
@@ -279,12 +281,16 @@ func (w wrapped) Abilities() processor.Abilities {
 	return w.Processor.Abilities()
 }
 
-// with replaces methods of the fake.
+// with replaces methods of the fake, in every process anew: what replace makes is the memory of
+// one process.
 func with(replace func(*fakeprocessor.Processor) wrapped) func(*fakeprocessor.Processor, *processortest.Harness) {
 	return func(fake *fakeprocessor.Processor, h *processortest.Harness) {
-		w := replace(fake)
-		w.Processor = fake
-		h.Processor = w
+		h.Another = func() processor.Processor {
+			w := replace(fake)
+			w.Processor = fake
+			return w
+		}
+		h.Processor = h.Another()
 	}
 }
 

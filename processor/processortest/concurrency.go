@@ -103,6 +103,7 @@ func manyCreateOneSession(p *probe) {
 			p.broken("two calls returned two sessions (-one +other):\n%s", diff)
 		}
 	}
+	p.onlyPayable(sessions[0].ID, "after many calls at once")
 }
 
 func customerPaysWhileTheSessionIsExpired(p *probe) {

@@ -10,6 +10,7 @@
 //			account := newSimulatedAccount(t)
 //			return processortest.Harness{
 //				Processor: myprocessor.New(account.URL()),
+//				Another:   func() processor.Processor { return myprocessor.New(account.URL()) },
 //				Now:       account.Now,
 //				Customer:  processortest.Customer{Pay: account.Pay, …},
 //				…
@@ -40,6 +41,16 @@
 // arrives and once before its answer does, repeats the method, and looks whether one
 // coupon and one active promotion code are there. An adapter that tries again by
 // itself may answer without an error; it still has to end in the same state.
+//
+// # Processes and payable sessions
+//
+// A host runs several processes, and starts them again. With Another the suite repeats
+// calls for sessions in a process that has not made them, also after a lost answer: an
+// adapter that remembers its answers, or the key that it made up, is found by that.
+//
+// A session whose answer was lost is one that nobody was told of, so that it cannot be
+// asked for, and that a customer could pay all the same. With Payable the suite counts
+// the sessions past the adapter: where the call was repeated there is one.
 //
 // The suite does not check how a webhook's signature is verified, since the contract
 // leaves that to the adapter.

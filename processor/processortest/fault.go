@@ -50,6 +50,12 @@ func faultClauses() []clause {
 			check: lostAnswersOfCreate,
 		},
 		{
+			name:  "lost answers of create leave one session",
+			needs: []need{counting(), faulty()},
+			says:  "after a lost answer the same call leads to the wanted state: one session that can be paid",
+			check: lostAnswersOfCreateLeaveOneSession,
+		},
+		{
 			name:  "lost answers of expire",
 			needs: []need{faulty()},
 			says:  "every method can be repeated: ExpireSession ends the session",
@@ -106,6 +112,22 @@ func lostAnswersOfCreate(p *probe) {
 			p.broken("CreateSession %s, then repeated, and again after two that were cut off like it, returned the sessions %q, %q and %q",
 				where, first.ID, second.ID, third.ID)
 		}
+		return struck
+	})
+}
+
+// lostAnswersOfCreateLeaveOneSession looks past the adapter: the session of a lost answer is
+// one that nobody was told of, and a customer who has its page can pay it all the same.
+func lostAnswersOfCreateLeaveOneSession(p *probe) {
+	p.everyRequest(func(id string, fault func() func() bool, where string) bool {
+		r := p.subscription("key-" + id)
+		end := fault()
+		_, err := p.Processor.CreateSession(p.Context(), r)
+		p.lost(err, "CreateSession "+where)
+		struck := end()
+		s := p.created(r)
+		p.onlyPayable(s.ID, "after CreateSession "+where+" was repeated")
+		p.ended(s.ID) // so that the next one is the only one
 		return struck
 	})
 }

@@ -16,6 +16,9 @@ import (
 type Harness struct {
 	// Processor is new: it knows no coupon of ours and no session.
 	Processor processor.Processor
+	// Another returns the adapter of a further process of the host: on the same account, set
+	// up like Processor, and sharing nothing in memory with it nor with one returned before.
+	Another func() processor.Processor
 	// ListsMirrors declares that Processor is a processor.MirrorLister.
 	ListsMirrors bool
 	// NoMirror declares that the processor keeps no coupons, and that Processor answers
@@ -28,6 +31,10 @@ type Harness struct {
 	Advance func(d time.Duration)
 	// Customer pays sessions.
 	Customer Customer
+	// Payable returns the IDs of all sessions that can be paid now, as the processor has them
+	// and not as the adapter remembers them: also of those whose answer was lost, so that
+	// nobody was told of them.
+	Payable func() (sessionIDs []string, err error)
 	// Renewal returns what the subscription of a session that was paid charges from its
 	// second period on for all that recurs in an interval, in couponkit's minor units and
 	// before taxes; 0 for an interval in which nothing recurs.
@@ -131,12 +138,20 @@ type need struct {
 	has  func(Harness) bool
 }
 
+func sharing() need {
+	return need{"Another", func(h Harness) bool { return h.Another != nil }}
+}
+
 func clock() need {
 	return need{"Advance", func(h Harness) bool { return h.Advance != nil }}
 }
 
 func customer() need {
 	return need{"Customer", func(h Harness) bool { return h.Customer.Pay != nil }}
+}
+
+func counting() need {
+	return need{"Payable", func(h Harness) bool { return h.Payable != nil }}
 }
 
 func renewing() need {
@@ -186,7 +201,7 @@ func Run(t *testing.T, newHarness func(t *testing.T) Harness) {
 	for _, group := range [][]clause{
 		ofMirrors(ensureClauses(), updateClauses(), activeClauses(), removeClauses(), verifyClauses(), listClauses()),
 		noMirrorClauses(), createClauses(), boundClauses(), endClauses(), eventClauses(),
-		faultClauses(), contextClauses(), concurrencyClauses(),
+		faultClauses(), processClauses(), contextClauses(), concurrencyClauses(),
 	} {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) {

@@ -40,10 +40,12 @@ func newFake(abilities processor.Abilities) (*fakeprocessor.Processor, processor
 	fake := fakeprocessor.New(fakeprocessor.Options{Now: c.Now, Abilities: abilities})
 	return fake, processortest.Harness{
 		Processor: fake, ListsMirrors: true, Now: c.Now, Advance: c.Advance,
+		Another: func() processor.Processor { return fake }, // it is the account, and keeps nothing beside it
 		Customer: processortest.Customer{
 			Pay: fake.Pay, PayLater: fake.PayLater,
 			PaymentArrives: fake.PaymentArrives, PaymentFails: fake.PaymentFails,
 		},
+		Payable:  func() ([]string, error) { return payable(fake), nil },
 		Renewal:  fake.Renewal,
 		Events:   func() ([]processor.Event, error) { return delivered(fake) },
 		Announce: func() error { fake.Announce("coupon.deleted"); return nil },
@@ -74,6 +76,16 @@ func delivered(fake *fakeprocessor.Processor) ([]processor.Event, error) {
 		list = append(list, e)
 	}
 	return list, nil
+}
+
+func payable(fake *fakeprocessor.Processor) []string {
+	var ids []string
+	for _, s := range fake.Sessions() {
+		if s.Status == processor.SessionOpen {
+			ids = append(ids, s.ID)
+		}
+	}
+	return ids
 }
 
 func objects(fake *fakeprocessor.Processor) []processortest.Object {

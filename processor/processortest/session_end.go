@@ -1,6 +1,9 @@
 package processortest
 
 import (
+	"fmt"
+	"time"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/couponkit/couponkit/processor"
@@ -46,6 +49,12 @@ func endClauses() []clause {
 			needs: []need{customer()},
 			says:  "repeating CreateSession returns the same session, one that was paid as it is now",
 			check: createAgainAfterThePayment,
+		},
+		{
+			name:  "create again too late when the session was paid",
+			needs: []need{clock(), customer()},
+			says:  "repeating CreateSession returns the same session, one that was paid as it is now: it is no new request, and is answered after ExpiresAt too",
+			check: createAgainTooLateAfterThePayment,
 		},
 		{
 			name:  "expire a paid session",
@@ -158,6 +167,32 @@ func createAgainAfterThePayment(p *probe) {
 		p.broken("the session %q was paid, and there is another %q to be paid", s.ID, again.ID)
 	}
 	p.is(again, processor.SessionComplete, processor.Paid, "created again after the payment")
+}
+
+func createAgainTooLateAfterThePayment(p *probe) {
+	p.againAfter("Pay", p.Customer.Pay, processor.Paid, p.request("key-1"))
+	p.againAfter("Pay", p.Customer.Pay, processor.Paid, p.subscription("key-2"))
+	p.againAfter("PayLater", p.Customer.PayLater, processor.Unpaid, p.request("key-3"))
+}
+
+// longAfter is beyond what processors remember an idempotency key for.
+const longAfter = 48 * time.Hour
+
+// againAfter asks for a session that the customer has finished, at its end and long after it.
+func (p *probe) againAfter(how string, finish func(sessionID string) error, want processor.PaymentStatus, r processor.SessionRequest) {
+	p.Helper()
+	s := p.created(r)
+	p.hook(finish(s.ID), how)
+	for _, later := range []time.Duration{s.ExpiresAt.Sub(p.Now()), longAfter} {
+		p.Advance(later)
+		call := fmt.Sprintf("CreateSession %s after ExpiresAt, once the customer has finished the session,", p.Now().Sub(s.ExpiresAt))
+		again, err := p.Processor.CreateSession(p.Context(), r)
+		p.ok(err, call)
+		if again.ID != s.ID {
+			p.broken("%s returned %q instead of %q", call, again.ID, s.ID)
+		}
+		p.is(again, processor.SessionComplete, want, "returned by "+call)
+	}
 }
 
 func expireAnOpenSession(p *probe) {

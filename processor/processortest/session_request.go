@@ -125,6 +125,20 @@ func (p *probe) ended(id string) processor.Session {
 	return s
 }
 
+// onlyPayable checks, past the adapter, that this session can be paid and no other, where the
+// harness can tell.
+func (p *probe) onlyPayable(id, when string) {
+	p.Helper()
+	if p.Payable == nil {
+		return
+	}
+	payable, err := p.Payable()
+	p.hook(err, "Payable")
+	if len(payable) != 1 || payable[0] != id {
+		p.broken("%s the session is %q, and these can be paid: %q", when, id, payable)
+	}
+}
+
 // is checks where a session is in its life.
 func (p *probe) is(s processor.Session, status processor.SessionStatus, payment processor.PaymentStatus, when string) {
 	p.Helper()

@@ -19,10 +19,12 @@ func TestContract(t *testing.T) {
 		w := newWorld(t)
 		return processortest.Harness{
 			Processor: w.processor, ListsMirrors: true, Now: w.clock.Now, Advance: w.clock.Advance,
+			Another: func() processor.Processor { return w.anotherProcess() },
 			Customer: processortest.Customer{
 				Pay: w.account.Pay, PayLater: w.account.PayLater,
 				PaymentArrives: w.account.PaymentArrives, PaymentFails: w.account.PaymentFails,
 			},
+			Payable:  func() ([]string, error) { return w.payable(), nil },
 			Renewal:  w.renewal,
 			Events:   w.newEvents(),
 			Announce: func() error { w.account.Announce("invoice.paid", map[string]any{"id": "in_1"}); return nil },
@@ -35,6 +37,17 @@ func TestContract(t *testing.T) {
 			Faults: processortest.Faults{Lose: w.lose, Down: w.down},
 		}
 	})
+}
+
+// payable are the sessions that Stripe shows a page for.
+func (w *world) payable() []string {
+	var ids []string
+	for _, s := range w.account.Sessions() {
+		if s.Status == "open" {
+			ids = append(ids, s.ID)
+		}
+	}
+	return ids
 }
 
 // renewal reads what Stripe charges in a currency with two decimals, which it has as it is.
