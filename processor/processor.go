@@ -144,7 +144,8 @@ func (m Mode) String() string {
 
 // SessionRequest is a session to be made.
 type SessionRequest struct {
-	// Key makes the call idempotent. It holds no personal data.
+	// Key makes the call idempotent: 1 to [MaxKeyLength] bytes, all of which count. It holds
+	// no personal data.
 	Key string
 	// OrderID is the order that is paid.
 	OrderID string
@@ -155,7 +156,8 @@ type SessionRequest struct {
 	// Lines sum to Total + FirstPeriodDiscount.
 	Lines []SessionLine
 	// FirstPeriodDiscount is taken off the first payment of a subscription and not
-	// off its renewals, in minor units, at least 0; 0 in payment mode.
+	// off its renewals, in minor units, at least 0 and at most the sum of the lines, of
+	// which a Total of 0 is left; 0 in payment mode.
 	FirstPeriodDiscount int64
 	// Total is what the customer pays now, in minor units.
 	Total int64
@@ -181,7 +183,7 @@ type SessionRequest struct {
 // SessionLine is a number of units at one price. A line of the cart whose units
 // cost two prices becomes two.
 type SessionLine struct {
-	// LineID, Kind and ItemID are the cart line's.
+	// LineID, Kind and ItemID are the cart line's; Kind is one that package pricing has.
 	LineID string
 	Kind   pricing.LineKind
 	ItemID string
@@ -192,7 +194,7 @@ type SessionLine struct {
 	// UnitAmount is what one unit costs after the discount, in minor units, at
 	// least 0; for a line whose discount is in FirstPeriodDiscount, before it.
 	UnitAmount int64
-	// Recurs is how often the line is paid again.
+	// Recurs is how often the line is paid again, up to pricing.Yearly.
 	Recurs pricing.Interval
 }
 

@@ -1,6 +1,7 @@
 package processortest_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -45,6 +46,7 @@ func changed(change func(*processor.Session)) func(*fakeprocessor.Processor, *pr
 func asked(change func(*processor.SessionRequest)) func(*fakeprocessor.Processor, *processortest.Harness) {
 	return with(func(f *fakeprocessor.Processor) wrapped {
 		return wrapped{create: func(ctx context.Context, r processor.SessionRequest) (processor.Session, error) {
+			r.Lines = slices.Clone(r.Lines) // the suite still reads its own
 			change(&r)
 			return f.CreateSession(ctx, r)
 		}}
@@ -109,7 +111,6 @@ func brokenSessions() map[string]subject {
 		},
 		"every period is discounted": {
 			how: asked(func(r *processor.SessionRequest) {
-				r.Lines = slices.Clone(r.Lines)
 				for i, l := range r.Lines {
 					if off := r.FirstPeriodDiscount; l.Recurs != pricing.Once && l.Quantity == 1 && l.UnitAmount >= off {
 						r.Lines[i].UnitAmount, r.FirstPeriodDiscount = l.UnitAmount-off, 0
@@ -120,7 +121,6 @@ func brokenSessions() map[string]subject {
 		},
 		"every interval is a month": {
 			how: asked(func(r *processor.SessionRequest) {
-				r.Lines = slices.Clone(r.Lines)
 				for i, l := range r.Lines {
 					if l.Recurs > pricing.Once && l.Recurs <= pricing.Yearly {
 						r.Lines[i].Recurs = pricing.Monthly
@@ -472,6 +472,98 @@ func brokenSessions() map[string]subject {
 				"create at total 0", "create at the minimum charge", "create with many lines", "create with two intervals",
 				"create with a lifetime", "session in every currency",
 			},
+		},
+		"a plan is sold for one payment": {
+			how: asked(func(r *processor.SessionRequest) {
+				for i := range r.Lines {
+					if r.Mode == processor.Payment {
+						r.Lines[i].Recurs = pricing.Once
+					}
+				}
+			}),
+			caught: []string{"create in the mode of the lines"},
+		},
+		"the mode is ignored": {
+			how: asked(func(r *processor.SessionRequest) {
+				r.Mode = processor.Payment
+				if slices.ContainsFunc(r.Lines, func(l processor.SessionLine) bool { return l.Recurs != pricing.Once }) {
+					r.Mode = processor.Subscription
+				}
+			}),
+			caught: []string{"create in the mode of the lines"},
+		},
+		"keys that are too long or missing are mended": {
+			how: asked(func(r *processor.SessionRequest) {
+				r.Key = cmp.Or(r.Key, "none")
+				r.Key = r.Key[:min(len(r.Key), processor.MaxKeyLength)]
+			}),
+			caught: []string{"create with a key at its bounds"},
+		},
+		"long keys are cut": {
+			how: asked(func(r *processor.SessionRequest) {
+				if len(r.Key) <= processor.MaxKeyLength {
+					r.Key = r.Key[:min(len(r.Key), processor.MaxKeyLength-1)]
+				}
+			}),
+			caught: []string{"create with a key at its bounds"},
+		},
+		"unknown kinds are devices": {
+			how: asked(func(r *processor.SessionRequest) {
+				for i, l := range r.Lines {
+					if l.Kind < pricing.Plan || l.Kind > pricing.Shipping {
+						r.Lines[i].Kind = pricing.Device
+					}
+				}
+			}),
+			caught: []string{"create refuses what there is not"},
+		},
+		"unknown intervals are months": {
+			how: asked(func(r *processor.SessionRequest) {
+				for i, l := range r.Lines {
+					if l.Recurs > pricing.Yearly {
+						r.Lines[i].Recurs = pricing.Monthly
+					}
+				}
+			}),
+			caught: []string{"create refuses what there is not"},
+		},
+		"no currency is euros": {
+			how: asked(func(r *processor.SessionRequest) {
+				if r.Currency.IsZero() {
+					r.Currency = pricing.EUR()
+				}
+			}),
+			caught: []string{"create refuses what there is not"},
+		},
+		"a free start is refused": {
+			how: with(func(f *fakeprocessor.Processor) wrapped {
+				return wrapped{create: func(ctx context.Context, r processor.SessionRequest) (processor.Session, error) {
+					if r.Mode == processor.Subscription && r.Total == 0 {
+						return processor.Session{}, processor.ErrRejected
+					}
+					return f.CreateSession(ctx, r)
+				}}
+			}),
+			caught: []string{"create at total 0"},
+		},
+		"a free start is charged": {
+			how: asked(func(r *processor.SessionRequest) {
+				if r.Mode == processor.Subscription && r.Total == 0 {
+					r.Total, r.FirstPeriodDiscount = r.FirstPeriodDiscount, 0
+				}
+			}),
+			caught: []string{"create at total 0"},
+		},
+		"a free start is free for good": {
+			how: asked(func(r *processor.SessionRequest) {
+				if r.Mode == processor.Subscription && r.Total == 0 {
+					r.FirstPeriodDiscount = 0
+					for i := range r.Lines {
+						r.Lines[i].UnitAmount = 0
+					}
+				}
+			}),
+			caught: []string{"renewals of a subscription"},
 		},
 		"negative lines are dropped": {
 			how: asked(func(r *processor.SessionRequest) {

@@ -67,6 +67,16 @@ func (p *probe) subscription(key string) processor.SessionRequest {
 	return r
 }
 
+// freeStart is a subscription of which nothing is paid now: the first period of its plan is
+// discounted in full, and so is the device.
+func (p *probe) freeStart(key string) processor.SessionRequest {
+	p.Helper()
+	r := p.subscription(key)
+	r.Lines[1].UnitAmount = 0
+	r.FirstPeriodDiscount, r.Total = r.Lines[0].UnitAmount, 0
+	return r
+}
+
 // plans is a subscription of two plans, of which the second, of 49.00, recurs as told.
 func (p *probe) plans(key string, second pricing.Interval) processor.SessionRequest {
 	p.Helper()
