@@ -19,6 +19,7 @@ func TestTheSuiteOfProcessorsLeavesNothing(t *testing.T) {
 		fake := fakeprocessor.New(fakeprocessor.Options{Now: now})
 		return processortest.Harness{
 			Processor: fake, ListsMirrors: true, Now: now, Advance: func(d time.Duration) { ahead.Add(int64(d)) },
+			Another: func() processor.Processor { return fake },
 			Customer: processortest.Customer{
 				Pay: fake.Pay, PayLater: fake.PayLater, PaymentArrives: fake.PaymentArrives, PaymentFails: fake.PaymentFails,
 			},
