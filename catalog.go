@@ -256,7 +256,8 @@ func (s *Service) catchUp(ctx context.Context, id string) (newest coupon.Coupon,
 	return newest, err
 }
 
-// markOutdated lets the reconcile look at the mirror of a coupon that could not be read.
+// markOutdated lets the reconcile look at the mirror of a coupon that could not be brought up
+// to date.
 func (s *Service) markOutdated(ctx context.Context, id string) {
 	ctx, cancel := detached(ctx)
 	defer cancel()

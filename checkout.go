@@ -45,7 +45,7 @@ type CheckoutRequest struct {
 	SuccessURL string
 	CancelURL  string
 	// Metadata of the host, stored with the order: at most [store.MaxMetadata] entries,
-	// with values of at most [store.MaxMetadataLength] bytes. A processor may take less.
+	// with values of at most [store.MaxMetadataLength] bytes. No processor is sent them.
 	Metadata map[string]string
 }
 

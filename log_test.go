@@ -152,6 +152,17 @@ func TestWhatNoCallerIsToldIsLogged(t *testing.T) {
 			second: refusal{call: "Transition", skip: 2, err: errDown},
 			told:   coupon.ErrInactive, want: "a reservation that no order can use is left to the sweep",
 		},
+		"a refused exchange that is not given up": {
+			draft: forPoints(),
+			act: func(w *world) error {
+				require.NoError(w.t, w.ledger.Debit(w.t.Context(), ann.ID, "another shop", 50))
+				_, err := w.ExchangePoints(w.t.Context(), couponkit.ExchangeRequest{Coupon: "TEN", Customer: ann})
+				require.NotErrorIs(w.t, err, errDown)
+				return err
+			},
+			second: refusal{call: "Transition", err: errDown},
+			told:   coupon.ErrPointsNotRedeemed, want: "an exchange that was refused is left to the sweep",
+		},
 		"a session for nobody that stays open": {
 			draft: tenOff(), first: superseded,
 			act: func(w *world) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -118,10 +119,12 @@ func exchanged(held []redemption.Redemption, key string) (free redemption.Redemp
 func (s *Service) exchangedBefore(
 	ctx context.Context, couponID string, r ExchangeRequest, another redemption.Redemption, refused error,
 ) (redemption.Redemption, error) {
-	first, err := s.firstExchange(ctx, couponID, r.Customer.ID, r.Key)
+	first, err := s.firstExchange(ctx, r.Customer.ID, r.Key)
 	switch {
 	case err != nil:
 		return redemption.Redemption{}, err
+	case first.ID != "" && first.CouponID != couponID:
+		return redemption.Redemption{}, store.ErrKeyReused
 	case first.ID != "":
 		return s.debit(ctx, first, refused)
 	case another.ID != "":
@@ -130,14 +133,14 @@ func (s *Service) exchangedBefore(
 	return redemption.Redemption{}, refused
 }
 
-// firstExchange returns the reservation by points that the key has made, of the coupon or,
-// without one, of any, whatever has become of it; the zero value is none. Where the coupon
-// lets the customer exchange points, the store finds it by itself.
-func (s *Service) firstExchange(ctx context.Context, couponID, customerID, key string) (redemption.Redemption, error) {
+// firstExchange returns the reservation by points that the key has made, whatever has become
+// of it; the zero value is none. Where the coupon lets the customer exchange points, the store
+// finds it by itself.
+func (s *Service) firstExchange(ctx context.Context, customerID, key string) (redemption.Redemption, error) {
 	if key == "" || customerID == "" {
 		return redemption.Redemption{}, nil
 	}
-	list := store.RedemptionList{CouponID: couponID, CustomerID: customerID, PageSize: store.MaxPageSize}
+	list := store.RedemptionList{CustomerID: customerID, PageSize: store.MaxPageSize}
 	for {
 		page, err := s.store.ListRedemptions(ctx, list)
 		if err != nil {
@@ -180,6 +183,8 @@ func (s *Service) debit(ctx context.Context, r redemption.Redemption, refused er
 		return redemption.Redemption{}, fmt.Errorf("reservation %s: %w", r.ID, ErrReservationClosed)
 	case r.PointsState != redemption.PointsPending:
 		return r, nil
+	case refused != nil && passing(refused):
+		return redemption.Redemption{}, refused
 	case refused != nil:
 		return s.refuseExchange(ctx, r, refused)
 	}
@@ -202,24 +207,25 @@ func (s *Service) debit(ctx context.Context, r redemption.Redemption, refused er
 
 // refuseExchange gives up a reservation whose points were not taken, or of which that is not
 // known, unless another call has debited them meanwhile: that one has told the customer that
-// the reservation is his, and so it is.
+// the reservation is his, and so it is. What fails is left to the sweep.
 func (s *Service) refuseExchange(ctx context.Context, r redemption.Redemption, refused error) (redemption.Redemption, error) {
 	released, err := s.store.Transition(ctx, r.ID, redemption.Event{
 		Kind: redemption.PointsRefused, At: s.now(), SessionID: r.SessionID,
 	})
 	switch {
 	case errors.Is(err, redemption.ErrIllegal):
-		now, err := s.store.Redemption(ctx, r.ID)
-		if err == nil && now.State != redemption.Released && now.PointsState != redemption.PointsPending {
+		var now redemption.Redemption
+		if now, err = s.store.Redemption(ctx, r.ID); err == nil && now.State != redemption.Released && now.PointsState != redemption.PointsPending {
 			return now, nil
 		}
-		return redemption.Redemption{}, errors.Join(refused, err)
-	case err != nil:
-		return redemption.Redemption{}, errors.Join(refused, fmt.Errorf("give up reservation %s: %w", r.ID, err))
-	case released.RefundDue():
+	case err == nil && released.RefundDue():
 		_, err = s.refund(ctx, released)
 	}
-	return redemption.Redemption{}, errors.Join(refused, err)
+	if err != nil {
+		s.logger.WarnContext(ctx, "an exchange that was refused is left to the sweep",
+			slog.String("reservation", r.ID), slog.Any("error", err))
+	}
+	return redemption.Redemption{}, refused
 }
 
 // tooLate gives back points that were debited for a reservation that the sweep had

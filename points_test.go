@@ -1051,3 +1051,66 @@ func TestNobodysExchange(t *testing.T) {
 	require.ErrorIs(t, err, coupon.ErrUserRequired)
 	require.Empty(t, got.ID)
 }
+
+// TestAnExchangeWhileTheMirrorIsWritten: a coupon that is out of sync for a moment takes no
+// points and ends no exchange, neither one that goes on later nor one that is under way.
+func TestAnExchangeWhileTheMirrorIsWritten(t *testing.T) {
+	t.Parallel()
+	for _, underWay := range []bool{false, true} {
+		w := newWorld(t)
+		c := w.create(t, forPoints())
+		r := couponkit.ExchangeRequest{Key: "k", Coupon: c.ID, Customer: ann}
+		whole := w.Service
+		again := func() {
+			require.NoError(t, w.fake.TamperDeactivate(c.Mirror))
+			_, err := whole.ExchangePoints(t.Context(), r)
+			require.ErrorIs(t, err, coupon.ErrProcessorOutOfSync)
+			require.NoError(t, w.fake.TamperActivate(c.Mirror))
+			w.wantBalance(t, 100)
+		}
+		w.behind(func(call string, effect func() error) error {
+			switch {
+			case call != "Debit":
+			case !underWay:
+				return errDown
+			default:
+				again()
+			}
+			return effect()
+		}, couponkit.WithClock(clockOf(w)))
+		got, err := w.ExchangePoints(t.Context(), r)
+		if !underWay {
+			require.ErrorIs(t, err, errDown)
+			again()
+			got, err = whole.ExchangePoints(t.Context(), r)
+		}
+		require.NoError(t, err)
+		require.Equal(t, redemption.PointsDebited, got.PointsState)
+		w.wantBalance(t, 40)
+	}
+}
+
+// TestAKeyOfAnotherExchange is used, whatever the customer holds of the coupon, and whether
+// it can be had or not.
+func TestAKeyOfAnotherExchange(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.ledger.Credit(ann.ID, 100)
+	other := forPoints()
+	other.Code = "OTHER"
+	first, second := w.create(t, forPoints()), w.create(t, other)
+	exchange := func(key string, c coupon.Coupon) error {
+		_, err := w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Key: key, Coupon: c.ID, Customer: ann})
+		return err
+	}
+	require.NoError(t, exchange("first", first))
+	require.ErrorIs(t, exchange("first", second), store.ErrKeyReused)
+	require.NoError(t, exchange("second", second))
+	require.ErrorIs(t, exchange("first", second), store.ErrKeyReused)
+	_, err := w.SetActive(t.Context(), second.ID, false)
+	require.NoError(t, err)
+	require.ErrorIs(t, exchange("first", second), store.ErrKeyReused)
+	require.NoError(t, w.Delete(t.Context(), second.ID))
+	require.ErrorIs(t, exchange("first", second), store.ErrKeyReused)
+	require.NoError(t, exchange("second", second))
+}

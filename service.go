@@ -237,11 +237,11 @@ func (s *Service) observed(ctx context.Context, op Operation, a *Attempt, err *e
 	began := s.clock()
 	return func() {
 		a.Operation, a.Err, a.At = op, *err, coupon.Instant(began)
-		a.Duration = s.clock().Sub(began)
 		if cause := recover(); cause != nil {
 			a.Err = fmt.Errorf("panic: %v", cause)
 			defer panic(cause)
 		}
+		a.Duration = s.clock().Sub(began)
 		var refused *coupon.Rejection
 		if errors.As(a.Err, &refused) {
 			a.CouponID = refused.CouponID

@@ -82,7 +82,7 @@ func (s *Service) notOfExchange(ctx context.Context, p priced, key string) error
 	if p.found.Coupon.Distribution != coupon.PointsRedeemable {
 		return nil
 	}
-	made, err := s.firstExchange(ctx, "", p.customer.ID, key)
+	made, err := s.firstExchange(ctx, p.customer.ID, key)
 	if err == nil && made.ID != "" {
 		err = store.ErrKeyReused
 	}
@@ -115,10 +115,15 @@ func (s *Service) leave(ctx context.Context, held redemption.Redemption) error {
 // are no such refusal: the next attempt may have the place.
 func (s *Service) giveUp(ctx context.Context, left redemption.Redemption, cause error) {
 	var refused *coupon.Rejection
-	if !errors.As(cause, &refused) || errors.Is(cause, coupon.ErrCartTotalsInvalid) || errors.Is(cause, coupon.ErrProcessorOutOfSync) {
+	if !errors.As(cause, &refused) || passing(cause) {
 		return
 	}
 	s.free(ctx, left)
+}
+
+// passing reports whether a refusal may be over with the next attempt.
+func passing(refused error) bool {
+	return errors.Is(refused, coupon.ErrCartTotalsInvalid) || errors.Is(refused, coupon.ErrProcessorOutOfSync)
 }
 
 // free releases a reservation, if there is one, that is in no session that can be paid. What

@@ -36,6 +36,8 @@ type Options struct {
 	// App marks the objects of this application in their metadata, sessions among them.
 	// Two applications, or two stages of one, that share a Stripe account need different
 	// ones: each gets the events of both and ignores those about sessions of the other.
+	// Under another App than before, sessions that are still open are another's: change it
+	// when there are none, or let the host's sweep find what was paid.
 	// Letters, digits, dash and underscore, at most 40; default "couponkit".
 	App string
 	// IDPrefix begins the IDs of our coupons at Stripe; the same rules as App, at most

@@ -23,6 +23,7 @@ func TestTheSuiteOfProcessorsLeavesNothing(t *testing.T) {
 			Customer: processortest.Customer{
 				Pay: fake.Pay, PayLater: fake.PayLater, PaymentArrives: fake.PaymentArrives, PaymentFails: fake.PaymentFails,
 			},
+			Payable:  func() ([]string, error) { return payable(fake), nil },
 			Renewal:  fake.Renewal,
 			Events:   func() ([]processor.Event, error) { return events(fake) },
 			Announce: func() error { fake.Announce("coupon.deleted"); return nil },
@@ -53,6 +54,15 @@ func events(fake *fakeprocessor.Processor) (list []processor.Event, err error) {
 		list = append(list, e)
 	}
 	return list, nil
+}
+
+func payable(fake *fakeprocessor.Processor) (ids []string) {
+	for _, s := range fake.Sessions() {
+		if s.Status == processor.SessionOpen {
+			ids = append(ids, s.ID)
+		}
+	}
+	return ids
 }
 
 func account(fake *fakeprocessor.Processor) processortest.Account {
