@@ -69,6 +69,15 @@ func TestAgreeNotices(t *testing.T) {
 		"a list that was given before is not written", "deleted IDs are free", "deleted IDs stay claimed", "the code comes before the ID", "the owner of a code is told",
 		"a reservation brings any session", "a transition to a taken session is ignored", "payments mind no key", "a payment leaves its key free",
 		"a session is of its first order",
+		"a release is written over a payment", "an expiry is written over a plain order's payment", "an attachment is written over a plain order's payment",
+		"payments look for a place, then take it", "late payments look for a place, then take it", "keys are looked up within a coupon",
+		"whatever is there already is a taken code", "a mirror is confirmed for whatever revision there is", "an update makes a deleted coupon again", // at once
+		"metadata are part of a request", "the price in points is part of a request", "prices of an order without a coupon are part of a request",
+		"prices of a take-over are part of a request", "a take-over looks for the reservation before the key", "a take-over asks the coupon before the key",
+		"a take-over with the key of a checkout is another request", "an order without a coupon minds no key of a take-over", "keys are kept for a day",
+		"a take-over that fails has cancelled the first order", "a payment that fails has paid the order", "a conflict of IDs uses the key up",
+		"events that are older than the record are ignored", "only what was released is refunded", "points of what was paid are not given back",
+		"leaving is never taken back", "equal instants go by a collation", "instants are compared by the millisecond",
 	} {
 		beyond[name] = true
 	}

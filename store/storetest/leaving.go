@@ -12,6 +12,7 @@ import (
 func leavingClauses() []clause {
 	return []clause{
 		{"a reservation that leaves its session", "Transition keeps an event redemption.Leaving: until the instant that it names an expiry of the session releases nothing, though it cancels the session's order, and the reservation can be taken over", leavesItsSession},
+		{"leaving is taken back", "a deadline of zero of redemption.Leaving takes that back: an expiry of the session releases the reservation at once", leavingIsTakenBack},
 		{"a reservation that never leaves", "what an expiry has left for a take-over that does not come is due from the instant that redemption.Leaving named, and lapses or expires from then on", neverLeaves},
 	}
 }
@@ -77,6 +78,25 @@ func leavesItsSession(p *probe) {
 		p.settleSession(redemption.SessionExpired, r.Reserved)
 		same(p, p.reread(taken), taken, "a reservation that has left its session, and its order, after another expiry")
 		p.counts(r.coupon.ID, 0, 1)
+	})
+}
+
+func leavingIsTakenBack(p *probe) {
+	p.eachInSession(func(r inSession) {
+		left := p.leaving(r.Reserved).Redemption
+		stays := redemption.Event{Kind: redemption.Leaving, At: at(610), SessionID: left.SessionID}
+		want, err := redemption.Apply(left, stays)
+		p.own(err)
+		same(p, p.transition(left.ID, stays), want, "what Transition (%s) returns without a deadline", stays.Kind)
+		same(p, p.redemption(left.ID), want, "the reservation that stays in its session")
+		p.settleSession(redemption.SessionExpired, r.Reserved)
+		same(p, p.redemption(left.ID).State, redemption.Released, "its state after the expiry")
+		p.counts(r.coupon.ID, 0, 0)
+		for _, due := range p.redemptions(store.RedemptionList{CouponID: r.coupon.ID}) {
+			if due.RefundDue() {
+				p.transition(due.ID, redemption.Event{Kind: redemption.PointsGivenBack, At: at(620)})
+			}
+		}
 	})
 }
 

@@ -19,6 +19,7 @@ func couponListClauses() []clause {
 		{"list coupons newest first", "ListCoupons returns a page of coupons, newest first (by creation, then by ID), with how many there are in all", listCouponsNewestFirst},
 		{"list coupons by page number", "Page counts from 1; 0 is 1; PageSize is 1 to MaxPageSize; 0 is DefaultPageSize", listCouponsByPage},
 		{"list coupons by cursor", "a cursor is stable: it neither repeats nor skips coupons that exist all the while, whatever is created or deleted in between", listCouponsByCursor},
+		{"lists of one instant", "the newest first: by creation, to the microsecond, then by ID, byte by byte", listsOfOneInstant},
 		{"lists count allow-lists", "the allow-lists of a list are narrowed to no address, and still tell how many there are", listsCountAllowLists},
 		{"lists hold no addresses", "the allow-lists of a list are narrowed to no address, on every page and with a search", listsHoldNoAddresses},
 		{"totals are exact", "the total of a list is exact up to ExactTotal; above it may be the least there is, and says so", totalsAreExact},
@@ -75,6 +76,33 @@ func listCouponsNewestFirst(p *probe) {
 		again, err := p.s.ListCoupons(p.Context(), store.CouponList{After: first, Page: ignored})
 		p.ok(err, "ListCoupons after a cursor, with the page %d, which is ignored", ignored)
 		same(p, again, page, "the last page")
+	}
+}
+
+func listsOfOneInstant(p *probe) {
+	c := p.coupon(createdAt(at(-100)))
+	var coupons []coupon.Coupon
+	var redemptions []redemption.Redemption
+	for _, one := range ofOneInstant() { // the newest is made last, and listed first
+		coupons = slices.Insert(coupons, 0, p.coupon(createdAt(one.created), func(c *coupon.Coupon) { c.ID = coupon.IDPrefix + one.id }))
+		r := p.checkout(c, "ann", p.key())
+		r.Redemption.ID = redemption.IDPrefix + one.id
+		r.Order.ReservationID = r.Redemption.ID
+		r.Redemption.CreatedAt, r.Redemption.UpdatedAt = one.created, one.created
+		redemptions = slices.Insert(redemptions, 0, p.place(r).Redemption)
+	}
+	for _, size := range []int{2, store.MaxPageSize} {
+		var listed []coupon.Coupon
+		for list := (store.CouponList{PageSize: size}); ; {
+			page, err := p.s.ListCoupons(p.Context(), list)
+			p.ok(err, "ListCoupons")
+			listed = append(listed, page.Items...)
+			if list.After = page.Next; list.After == "" || len(page.Items) == 0 {
+				break
+			}
+		}
+		same(p, listed[:min(len(coupons), len(listed))], coupons, "the coupons that were made at once, by %d", size)
+		same(p, p.redemptions(store.RedemptionList{PageSize: size}), redemptions, "the redemptions that were made at once, by %d", size)
 	}
 }
 

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"time"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/redemption"
@@ -15,6 +16,7 @@ func paymentClauses() []clause {
 		{"payment of nobody", "a payment whose customer is not known takes a place of the coupon, and none of a customer", paymentOfNobody},
 		{"payment without a reservation in a race", "a payment that is delivered many times at once is recorded once, whatever ID each delivery brings", paymentInARace},
 		{"payment of a deleted coupon", "a reservation made in time completes even if the coupon is deleted before the payment arrives, and a payment for a coupon that is gone is recorded", paymentOfADeletedCoupon},
+		{"payment of an earlier instant", "Settle applies what the processor says: a payment counts whatever its instant, and whatever has been told of the session since", paymentOfAnEarlierInstant},
 		{"payment with a used ID", "a NewID that another redemption has, for its ID or as the same customer's key, is ErrConflict; the record's key is used", paymentWithAUsedID},
 	}
 }
@@ -154,9 +156,10 @@ func paymentInARace(p *probe) {
 }
 
 func paymentOfADeletedCoupon(p *probe) {
-	c := p.coupon(limits(3, 1))
-	held, lapsed := p.opened(c, "ann"), p.opened(c, "bob")
+	c := p.coupon(limits(1, 1))
+	lapsed := p.opened(c, "bob")
 	p.settleSession(redemption.SessionExpired, lapsed)
+	held := p.opened(c, "ann")
 	p.ok(p.s.DeleteCoupon(p.Context(), c.ID, c.Revision), "DeleteCoupon")
 	for _, r := range []store.Reserved{held, lapsed} {
 		before := p.redemption(r.Redemption.ID)
@@ -166,15 +169,40 @@ func paymentOfADeletedCoupon(p *probe) {
 		same(p, p.settle(paid).Redemption, want, "the redemption of a deleted coupon")
 		same(p, p.order(r.Order.ID).State, store.OrderPaid, "the state of its order")
 	}
-	for _, id := range []string{c.ID, "cpn_never_was"} {
+	for _, id := range []string{c.ID, c.ID, "cpn_never_was"} {
 		paid := p.settlement(redemption.SessionCompleted, store.Reserved{
-			Redemption: redemption.Redemption{CouponID: id, CustomerID: "cem"},
+			Redemption: redemption.Redemption{CouponID: id, CustomerID: "ann"},
 		}, p.session())
-		same(p, p.settle(paid), store.Settled{Redemption: payment(paid, false), Changed: true}, "what Settle returns for a payment of a coupon that is gone")
+		same(p, p.settle(paid), store.Settled{Redemption: payment(paid, false), Changed: true}, "what Settle returns for a payment of a coupon that is gone, and has no limits")
+		same(p, p.redemption(paid.NewID), payment(paid, false), "its redemption")
 	}
-	same(p, len(p.redemptions(store.RedemptionList{CouponID: c.ID})), 3, "the number of redemptions of the deleted coupon")
+	same(p, len(p.redemptions(store.RedemptionList{CouponID: c.ID})), 4, "the number of redemptions of the deleted coupon")
 	_, err := p.s.Coupon(p.Context(), c.ID)
 	p.fails(err, coupon.ErrNotFound, "Coupon of a deleted one, after its payments")
+	p.invariants()
+}
+
+func paymentOfAnEarlierInstant(p *probe) {
+	c := p.coupon()
+	for _, reserved := range []bool{true, false} {
+		var r store.Reserved
+		if reserved {
+			r = p.opened(c, "ann")
+		} else {
+			plain, _, err := p.s.CreateOrder(p.Context(), p.plain("ann", p.key()))
+			p.ok(err, "CreateOrder")
+			r.Order = p.attach(plain.ID, p.session())
+		}
+		expired, paid := p.settlement(redemption.SessionExpired, r, r.Order.SessionID), p.settlement(redemption.SessionCompleted, r, r.Order.SessionID)
+		paid.Event.At = expired.Event.At.Add(-time.Second)
+		p.settle(expired)
+		settled := p.settle(paid)
+		same(p, settled.Order.State, store.OrderPaid, "the state of an order that was paid a second before its session expired")
+		if reserved {
+			same(p, settled.Redemption.State, redemption.Completed, "the state of its redemption")
+		}
+	}
+	p.counts(c.ID, 1, 0)
 	p.invariants()
 }
 

@@ -60,9 +60,9 @@ func clauses(can Capabilities) []clause {
 		createClauses(), updateClauses(), mirrorClauses(), refusalClauses(),
 		lookUpClauses(), couponListClauses(), searchClauses(), redemptionListClauses(),
 		reserveClauses(), limitClauses(), replayClauses(), pointsClauses(),
-		takeOverClauses(), takeOverRaceClauses(), leavingClauses(),
+		keyClauses(), takeOverClauses(), takeOverRaceClauses(), leavingClauses(),
 		settleClauses(), paymentClauses(), machineClauses(), transitionClauses(), sweepClauses(),
-		orderClauses(), attachClauses(), sessionRaceClauses(),
+		orderClauses(), attachClauses(), sessionRaceClauses(), crossingClauses(), failureClauses(),
 		contextClauses(), copyClauses(), textClauses(), instantClauses(), chaosClauses(),
 	} {
 		all = append(all, group...)

@@ -13,6 +13,8 @@ import (
 func sweepClauses() []clause {
 	return []clause{
 		{"due", "Due returns live reservations whose deadline is not after at, and records whose points are still to be refunded, the oldest first, at most limit records", due},
+		{"points of what was paid are due", "Due returns, at any instant, records whose points are still to be refunded: those of a redemption too that was paid after its points were to be given back", pointsOfWhatWasPaidAreDue},
+		{"work of one instant", "Due and OpenOrders return the oldest first: by creation, to the microsecond, then by ID, byte by byte", workOfOneInstant},
 		{"open orders", "OpenOrders returns orders without a redemption that have not ended and whose deadline is not after at, the oldest first, at most limit", openOrders},
 	}
 }
@@ -138,4 +140,63 @@ func openOrders(p *probe) {
 	got, err := p.s.OpenOrders(p.Context(), at(9999), 2)
 	p.ok(err, "OpenOrders")
 	same(p, got, []store.Order{oldest, waiting}, "the open orders that have a session")
+}
+
+func pointsOfWhatWasPaidAreDue(p *probe) {
+	c := p.coupon(forPoints)
+	taken, err := p.s.TakeOver(p.Context(), p.takeOver(c, p.exchanged(c, "ann"), p.key()))
+	p.ok(err, "TakeOver of a reservation for points")
+	r := p.open(taken)
+	p.settleSession(redemption.SessionExpired, r)
+	paid := p.settleSession(redemption.SessionCompleted, r).Redemption
+	same(p, paid.State, redemption.Completed, "the state of what was paid in the end")
+	same(p, paid.PointsState, redemption.PointsRefundDue, "its points")
+	for _, instant := range []time.Time{at(-100), at(100_000)} {
+		p.due(instant, paid)
+	}
+	refunded := redemption.Event{Kind: redemption.PointsGivenBack, At: at(90_000)}
+	want, err := redemption.Apply(paid, refunded)
+	p.own(err)
+	same(p, p.transition(paid.ID, refunded), want, "what Transition (%s) returns", refunded.Kind)
+	p.due(at(100_000))
+	p.counts(c.ID, 1, 0)
+	p.invariants()
+}
+
+// made is what is made of one ID at one instant.
+type made struct {
+	id      string
+	created time.Time
+}
+
+// ofOneInstant is in the order in which the oldest comes first.
+func ofOneInstant() []made {
+	later := func(microseconds int) time.Time { return at(50).Add(time.Duration(microseconds) * time.Microsecond) }
+	return []made{{"z", later(0)}, {"A", later(1)}, {"B", later(2)}, {"a", later(2)}, {"b", later(2)}}
+}
+
+func workOfOneInstant(p *probe) {
+	c := p.coupon()
+	var due []redemption.Redemption
+	var open []store.Order
+	for _, one := range slices.Backward(ofOneInstant()) { // the newest is made first
+		r := p.checkout(c, "ann", p.key())
+		r.Redemption.ID = redemption.IDPrefix + one.id
+		r.Order.ReservationID = r.Redemption.ID
+		r.Redemption.CreatedAt, r.Redemption.UpdatedAt = one.created, one.created
+		due = slices.Insert(due, 0, p.place(r).Redemption)
+		o := p.plain("ann", p.key())
+		o.ID, o.CreatedAt, o.UpdatedAt = "ord_"+one.id, one.created, one.created
+		created, _, err := p.s.CreateOrder(p.Context(), o)
+		p.ok(err, "CreateOrder")
+		open = slices.Insert(open, 0, created)
+	}
+	for n := range len(due) + 1 {
+		got, err := p.s.Due(p.Context(), at(5000), n)
+		p.ok(err, "Due")
+		same(p, got, due[:n], "the first %d of what is due", n)
+		orders, err := p.s.OpenOrders(p.Context(), at(5000), n)
+		p.ok(err, "OpenOrders")
+		same(p, orders, open[:n], "the first %d of the open orders", n)
+	}
 }
