@@ -34,10 +34,10 @@ type Outcome struct {
 //
 // When it returns nil the effect is durable and the delivery can be acknowledged;
 // after an error the processor should deliver again. Events may come twice, late
-// and in any order, and events that concern neither an order nor a coupon are ignored. A payment is
-// recorded in every case: of another amount, over the limit, or after its points
-// were refunded, it is flagged in the outcome and to the observer, with the first of
-// these that holds.
+// and in any order, and events that concern neither an order nor a coupon are ignored.
+// A payment is recorded in every case: of another amount, over the limit, or after its
+// points were refunded, it is flagged in the outcome and to the observer, with the first
+// of these that holds.
 func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome, err error) {
 	kind, concerns := eventKind(e)
 	if !concerns {

@@ -39,8 +39,9 @@ type ExchangeRequest struct {
 // [ErrNoLedger]. A key whose reservation was given up since, be it for too few points, is
 // [ErrReservationClosed]: exchange with a new key. After another error, repeat the call: it
 // goes on where it stopped, and the sweep undoes what is never finished. No points are
-// taken for a coupon that refuses by then: the reservation is given up and the refusal
-// returned, which is [ErrReservationClosed] where the coupon costs other points by then.
+// taken for a coupon that refuses by then: the reservation is given up, but for a mirror that
+// is out of sync, and the refusal returned, which is [ErrReservationClosed] where the coupon
+// costs other points by then.
 func (s *Service) ExchangePoints(ctx context.Context, r ExchangeRequest) (reserved redemption.Redemption, err error) {
 	attempt := Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, OpExchangePoints, &attempt, &err)()
