@@ -2,8 +2,11 @@ package api
 
 import (
 	"net/http"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/couponkit/couponkit/coupon"
 )
 
 // Limit bounds attempts: Burst at once, and one more every Every.
@@ -110,6 +113,10 @@ func (l *limiter) sweep(fullSince time.Time) {
 	l.sweepAt = max(fewBuckets, 2*len(l.buckets))
 }
 
+// longestName is how many bytes of a user's name count, which at a sign-in is whatever was
+// typed: no user has a longer one.
+const longestName = coupon.MaxEmailLength
+
 // limiters bound attempts by user and by address.
 type limiters struct{ user, address *limiter }
 
@@ -120,7 +127,7 @@ func newLimiters(user, address Limit, now func() time.Time) limiters {
 // take takes an attempt of both; an empty user is not counted. The result gives it
 // back, and is to be called when the attempt was no guess.
 func (l limiters) take(user, address string) (giveBack func(), err error) {
-	address = network(address)
+	address, user = network(address), strings.Clone(user[:min(len(user), longestName)])
 	wait, ok := l.address.take(address)
 	if !ok {
 		return nil, tooMany(wait)

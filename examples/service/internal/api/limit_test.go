@@ -2,10 +2,13 @@ package api
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/coupon"
 )
 
 // TestALimit: a burst, then one at a time, never more than the burst.
@@ -47,6 +50,20 @@ func TestALimitForgets(t *testing.T) {
 	}
 	if got := len(l.buckets); got > 2*fewBuckets {
 		t.Errorf("%d buckets are kept", got)
+	}
+}
+
+// TestALimitKeepsNoLongNames: what somebody has typed at a sign-in is cut.
+func TestALimitKeepsNoLongNames(t *testing.T) {
+	t.Parallel()
+	l := newLimiters(Limit{Burst: 2, Every: time.Second}, Limit{Burst: 9, Every: time.Second}, time.Now)
+	for _, end := range []string{"a", "b"} {
+		giveBack, err := l.take(strings.Repeat("x", 60_000)+end, "203.0.113.7")
+		require.NoError(t, err)
+		giveBack()
+	}
+	for name := range l.user.buckets {
+		require.LessOrEqual(t, len(name), coupon.MaxEmailLength)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"time"
 )
 
@@ -37,7 +38,8 @@ func (a *API) Wrap(mux *http.ServeMux) http.Handler {
 				if err, is := failure.(error); is && errors.Is(err, http.ErrAbortHandler) {
 					panic(failure)
 				}
-				a.Logger.ErrorContext(ctx, "a handler panicked", slog.String("route", route), slog.Any("panic", failure))
+				a.Logger.ErrorContext(ctx, "a handler panicked", slog.String("route", route), slog.Any("panic", failure),
+					slog.String("stack", string(debug.Stack())))
 				if recorded.status == 0 {
 					writeProblem(recorded, problem{Status: http.StatusInternalServerError, Code: "internal", Title: "Something went wrong here."})
 				}

@@ -434,6 +434,36 @@ func TestASwitchThatFailsKeepsWhatWasEdited(t *testing.T) {
 	})
 }
 
+// A form that was opened while a switch was under way shows what it was about to be. Saving
+// nothing shows what the coupon is; and the message above the form can be reached.
+func TestSavingNothingShowsWhatIsStored(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.administer()
+		asked, answer := make(chan struct{}), make(chan struct{})
+		processor := w.Simulator.Fake()
+		processor.Inject(fakeprocessor.Fault{Op: fakeprocessor.SetMirrorActive, Kind: fakeprocessor.Hook, Do: func(fakeprocessor.Call) {
+			close(asked)
+			<-answer
+		}})
+		processor.Inject(fakeprocessor.Fault{Op: fakeprocessor.SetMirrorActive, Kind: fakeprocessor.LostBefore, Times: -1})
+		p.click(rowOf("SUMMER10") + " [data-action=toggle]")
+		<-asked
+		p.click(rowOf("SUMMER10") + " [data-action=edit]")
+		p.visible("#save")
+		close(answer)
+		p.see("#toasts", "The payment processor does not answer at the moment.")
+		p.hold(`(() => {
+			const { x, y, width, height } = document.querySelector("#toasts button").getBoundingClientRect();
+			return Boolean(document.elementFromPoint(x + width / 2, y + height / 2)?.closest("#toasts button"));
+		})()`)
+		p.click("#save")
+		p.gone("#coupon-dialog")
+		p.see("#toasts", "The payment processor does not answer at the moment.")
+		require.True(w.t, w.coupon("SUMMER10").Active())
+		p.hold(fmt.Sprintf(`document.querySelector(%q).getAttribute("aria-checked") === "true"`, rowOf("SUMMER10")+" [data-action=toggle]"))
+	})
+}
+
 // A coupon whose deletion has begun cannot be used any more, which the table shows at
 // once, and it can be deleted to the end.
 func TestADeletionThatFailsIsShownAndFinished(t *testing.T) {

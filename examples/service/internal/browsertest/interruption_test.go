@@ -370,6 +370,27 @@ func TestAClosedCheckoutLeadsToNoPayment(t *testing.T) {
 	})
 }
 
+// Whoever changes something while the payment is prepared sees what it costs then, and is not
+// led to a payment of what it has cost.
+func TestACheckoutThatIsChangedWhileItIsPrepared(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.as(ann)
+		p.fillCart(earbuds())
+		p.must(p.Hold("/payment/cart-checkout"))
+		p.click("#pay-now")
+		p.see("#pay-now", "One moment")
+		p.click("input[name=shipping][value=express]")
+		p.see("[data-total=total]", "€111.90")
+		p.hold(`document.querySelector("#pay-now").disabled`)
+		p.must(p.Release())
+		p.see("#pay-now", "Continue to payment")
+		p.hold(`!document.querySelector("#pay-now").disabled`)
+		p.hold(`location.pathname === "/cart"`)
+		p.click("#pay-now")
+		p.see("#total", "111.90 EUR")
+	})
+}
+
 // An address that is no text is that of no order.
 func TestAnOrderOfAnyAddressIsLookedFor(t *testing.T) {
 	onEveryStore(t, func(w *world) {

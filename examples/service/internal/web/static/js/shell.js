@@ -100,6 +100,7 @@ function themeToggle() {
 function dialogs() {
   for (const dialog of document.querySelectorAll("dialog")) {
     for (const button of dialog.querySelectorAll("[data-close]")) button.addEventListener("click", () => dialog.close());
+    dialog.addEventListener("close", () => dialog.contains(byId("toasts")) && showToasts());
   }
 }
 
@@ -110,10 +111,18 @@ function toast(message, kind = "good") {
   const item = el("div", { class: `toast toast-${kind}`, role: kind === "danger" ? "alert" : "status" }, el("p", {}, message),
     el("button", { class: "button button-icon", type: "button", "aria-label": "Dismiss", onclick: () => dismiss(item) }, icon("close")));
   host.append(item);
-  if (host.matches(":popover-open")) host.hidePopover();
-  host.showPopover(); // again, to be above a dialog that was opened since
+  showToasts();
   if (kind !== "danger") setTimeout(() => dismiss(item), 5000);
   return item;
+}
+
+// showToasts shows them above a dialog that is open, and within it: what is outside of it can
+// be neither reached nor heard.
+function showToasts() {
+  const host = byId("toasts");
+  if (host.matches(":popover-open")) host.hidePopover();
+  (document.querySelector("dialog:modal") ?? document.body).append(host);
+  if (host.childElementCount > 0) host.showPopover();
 }
 
 function dismiss(item) {

@@ -272,8 +272,9 @@ function create() {
 
 async function update() {
   const changed = changes(editing, terms());
-  if (Object.keys(changed).length === 0) return editing;
-  return patch(`/admin/coupon/${encodeURIComponent(editing.id)}`, { ...changed, revision: editing.revision });
+  const address = `/admin/coupon/${encodeURIComponent(editing.id)}`;
+  if (Object.keys(changed).length === 0) return get(address); // what was read may be out of date
+  return patch(address, { ...changed, revision: editing.revision });
 }
 
 // leads are the fields that decide whether another one is used: who has changed that one

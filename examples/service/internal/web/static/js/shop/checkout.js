@@ -37,6 +37,7 @@ function checkout(host, options) {
   let quote = null;
   let asked = 0;
   let attempt = { key: "", body: "" };
+  let paying = false;
 
   const couponHost = el("div");
   const linesHost = el("ul", { class: "lines summary-lines", role: "list", hidden: !options.showLines });
@@ -74,7 +75,7 @@ function checkout(host, options) {
       box.show(answer);
       showQuote();
       message.replaceChildren();
-      payButton.disabled = answer.rejections.length > 0;
+      payButton.disabled = paying || answer.rejections.length > 0;
     } catch (error) {
       if (ask !== asked) return;
       quote = null;
@@ -109,9 +110,11 @@ function checkout(host, options) {
   const wanted = () => payButton.isConnected && host.closest("dialog")?.open !== false;
 
   // pay repeats the same key for the same request, so that a second try after a lost
-  // answer cannot buy twice.
+  // answer cannot buy twice. Whoever has changed something meanwhile is shown another total
+  // than that payment has, and stays here.
   async function pay() {
     if (payButton.disabled || quote === null) return;
+    paying = true;
     payButton.disabled = true;
     payButton.textContent = "One moment";
     message.replaceChildren();
@@ -120,13 +123,24 @@ function checkout(host, options) {
     if (attempt.body !== body) attempt = { key: newKey(), body };
     try {
       const { url } = await options.pay(state, attempt.key);
-      if (wanted()) location.assign(url);
+      if (!wanted()) return;
+      if (JSON.stringify({ ...request(), quote }) === body) {
+        location.assign(url);
+        return;
+      }
+      stay();
+      await requote();
     } catch (error) {
+      stay();
       if (error instanceof ApiError && error.status !== 0 && error.status < 500) attempt = { key: "", body: "" };
       await refused(error);
-      payButton.textContent = "Continue to payment";
       if (document.activeElement === document.body) payButton.focus(); // which it has lost while it was disabled
     }
+  }
+
+  function stay() {
+    paying = false;
+    payButton.textContent = "Continue to payment";
   }
 
   // refused shows why, beside what is to be paid now.
