@@ -285,13 +285,13 @@ func (t *Tab) situation() string {
 type point struct{ X, Y float64 }
 
 // reach finds the middle of an element that is visible, enabled, at rest for two
-// frames and not covered by another one.
+// frames, or for half a second of a browser that draws none, and not covered by another one.
 const reach = `(async () => {
   const element = document.querySelector(%[1]s);
   if (!element || element.disabled) return null;
   element.scrollIntoView({block: "center", inline: "center", behavior: "instant"});
   const before = element.getBoundingClientRect();
-  await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  await new Promise((done) => { setTimeout(done, 500); requestAnimationFrame(() => requestAnimationFrame(done)); });
   const box = element.getBoundingClientRect();
   if (box.x !== before.x || box.y !== before.y || box.width !== before.width) return null;
   const x = box.x + box.width / 2, y = box.y + box.height / 2;
