@@ -406,21 +406,29 @@ func (w *world) manyCoupons(count int) {
 	}
 }
 
+// editBesideASwitch opens the form of a coupon while a switch of it is under way, which fails
+// once answer is closed.
+func (w *world) editBesideASwitch(p page) (answer chan<- struct{}) {
+	w.t.Helper()
+	asked, answered := make(chan struct{}), make(chan struct{})
+	processor := w.Simulator.Fake()
+	processor.Inject(fakeprocessor.Fault{Op: fakeprocessor.SetMirrorActive, Kind: fakeprocessor.Hook, Do: func(fakeprocessor.Call) {
+		close(asked)
+		<-answered
+	}})
+	processor.Inject(fakeprocessor.Fault{Op: fakeprocessor.SetMirrorActive, Kind: fakeprocessor.LostBefore, Times: -1})
+	p.click(rowOf("SUMMER10") + " [data-action=toggle]")
+	<-asked
+	p.click(rowOf("SUMMER10") + " [data-action=edit]")
+	return answered
+}
+
 // What was edited while a switch waited for the processor stays in the table when the
 // switch fails, with the status that is stored.
 func TestASwitchThatFailsKeepsWhatWasEdited(t *testing.T) {
 	onEveryStore(t, func(w *world) {
 		p := w.administer()
-		asked, answer := make(chan struct{}), make(chan struct{})
-		processor := w.Simulator.Fake()
-		processor.Inject(fakeprocessor.Fault{Op: fakeprocessor.SetMirrorActive, Kind: fakeprocessor.Hook, Do: func(fakeprocessor.Call) {
-			close(asked)
-			<-answer
-		}})
-		processor.Inject(fakeprocessor.Fault{Op: fakeprocessor.SetMirrorActive, Kind: fakeprocessor.LostBefore, Times: -1})
-		p.click(rowOf("SUMMER10") + " [data-action=toggle]")
-		<-asked
-		p.click(rowOf("SUMMER10") + " [data-action=edit]")
+		answer := w.editBesideASwitch(p)
 		p.fill("#f-name", "Edited meanwhile")
 		p.click("#save")
 		p.gone("#coupon-dialog")
@@ -439,16 +447,7 @@ func TestASwitchThatFailsKeepsWhatWasEdited(t *testing.T) {
 func TestSavingNothingShowsWhatIsStored(t *testing.T) {
 	onEveryStore(t, func(w *world) {
 		p := w.administer()
-		asked, answer := make(chan struct{}), make(chan struct{})
-		processor := w.Simulator.Fake()
-		processor.Inject(fakeprocessor.Fault{Op: fakeprocessor.SetMirrorActive, Kind: fakeprocessor.Hook, Do: func(fakeprocessor.Call) {
-			close(asked)
-			<-answer
-		}})
-		processor.Inject(fakeprocessor.Fault{Op: fakeprocessor.SetMirrorActive, Kind: fakeprocessor.LostBefore, Times: -1})
-		p.click(rowOf("SUMMER10") + " [data-action=toggle]")
-		<-asked
-		p.click(rowOf("SUMMER10") + " [data-action=edit]")
+		answer := w.editBesideASwitch(p)
 		p.visible("#save")
 		close(answer)
 		p.see("#toasts", "The payment processor does not answer at the moment.")
