@@ -184,7 +184,7 @@ func (s *Service) debit(ctx context.Context, r redemption.Redemption, refused er
 		return redemption.Redemption{}, fmt.Errorf("reservation %s: %w", r.ID, ErrReservationClosed)
 	case r.PointsState != redemption.PointsPending:
 		return r, nil
-	case refused != nil && passing(refused):
+	case passing(refused):
 		return redemption.Redemption{}, refused
 	case refused != nil:
 		return s.refuseExchange(ctx, r, refused)

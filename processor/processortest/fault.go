@@ -119,15 +119,24 @@ func lostAnswersOfCreate(p *probe) {
 // lostAnswersOfCreateLeaveOneSession looks past the adapter: the session of a lost answer is
 // one that nobody was told of, and a customer who has its page can pay it all the same.
 func lostAnswersOfCreateLeaveOneSession(p *probe) {
+	p.everyLostCreate(func(r processor.SessionRequest, where string) (sessionID string) {
+		s := p.created(r)
+		p.onlyPayable(s.ID, "after CreateSession "+where+" was repeated")
+		return s.ID
+	})
+}
+
+// everyLostCreate cuts off each request of a CreateSession, which repeat then repeats. The
+// session is ended afterwards, so that the next one is the only one that can be paid.
+func (p *probe) everyLostCreate(repeat func(r processor.SessionRequest, where string) (sessionID string)) {
+	p.Helper()
 	p.everyRequest(func(id string, fault func() func() bool, where string) bool {
 		r := p.subscription("key-" + id)
 		end := fault()
 		_, err := p.Processor.CreateSession(p.Context(), r)
 		p.lost(err, "CreateSession "+where)
 		struck := end()
-		s := p.created(r)
-		p.onlyPayable(s.ID, "after CreateSession "+where+" was repeated")
-		p.ended(s.ID) // so that the next one is the only one
+		p.ended(repeat(r, where))
 		return struck
 	})
 }

@@ -59,20 +59,14 @@ func createInAnotherProcess(p *probe) {
 }
 
 func lostAnswersOfCreateInAnotherProcess(p *probe) {
-	p.everyRequest(func(id string, fault func() func() bool, where string) bool {
-		r := p.subscription("key-" + id)
-		end := fault()
-		_, err := p.Processor.CreateSession(p.Context(), r)
-		p.lost(err, "CreateSession "+where)
-		struck := end()
+	p.everyLostCreate(func(r processor.SessionRequest, where string) (sessionID string) {
 		next, here, last := p.elsewhere().created(r), p.created(r), p.elsewhere().created(r)
 		if next.ID != here.ID || next.ID != last.ID {
 			p.broken("CreateSession %s, then repeated in another process, in this one and in a third, returned the sessions %q, %q and %q",
 				where, next.ID, here.ID, last.ID)
 		}
 		p.onlyPayable(here.ID, "after CreateSession "+where+" was repeated in other processes")
-		p.ended(here.ID)
-		return struck
+		return here.ID
 	})
 }
 

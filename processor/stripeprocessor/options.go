@@ -37,8 +37,8 @@ type Options struct {
 	// Two applications, or two stages of one, that share a Stripe account need different
 	// ones: each gets the events of both and ignores those about sessions of the other.
 	// Under another App than before, sessions that are still open are another's: change it
-	// when there are none, or let the host's sweep find what was paid.
-	// Letters, digits, dash and underscore, at most 40; default "couponkit".
+	// when there are none, or let the host's sweep find what was paid. Letters, digits, dash
+	// and underscore, at most 40; default "couponkit".
 	App string
 	// IDPrefix begins the IDs of our coupons at Stripe; the same rules as App, at most
 	// 20; default "ck".
@@ -58,8 +58,7 @@ type Options struct {
 	MinimumCharge map[pricing.Currency]int64
 	// SessionLifetime is how long a session without ExpiresAt is open; default one
 	// hour. Stripe allows 30 minutes to 24 hours; it may be 31 minutes to 23 hours and 59
-	// minutes, both included. The repetition of such a request is
-	// known as one for a day.
+	// minutes, both included. The repetition of such a request is known as one for a day.
 	SessionLifetime time.Duration
 	// AutomaticTax lets Stripe add taxes to sessions. The totals of sessions and events
 	// are then those without what Stripe has added, which are the order's.

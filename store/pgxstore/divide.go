@@ -53,10 +53,10 @@ const maxWaits = 2
 
 // apart settles parts of a batch, each of one turn, one after the other. A batch runs out of
 // time because of one coupon that somebody holds, nearly always: the calls of other turns are
-// not to fail with those that wait for it. But each part may wait as long as the role lets it, and would let its
-// callers wait as often as there are parts: a turn that has run out of time is not tried
-// again, and after maxWaits of them nothing is. The calls that are left get that error and
-// were not done; their callers may repeat them.
+// not to fail with those that wait for it. But each part may wait as long as the role lets
+// it, and would let its callers wait as often as there are parts: a turn that has run out of
+// time is not tried again, and after maxWaits of them nothing is. The calls that are left get
+// that error and were not done; their callers may repeat them.
 func (g *group[Q, A]) apart(ctx context.Context, parts [][]*job[Q, A]) error {
 	var all, last error
 	late := make(map[string]bool)

@@ -1,8 +1,8 @@
 package pgxstore
 
-// queue holds the jobs of a lane: first come, first served within a turn (what
-// the calls are about: a coupon, a session, a redemption or an order), and one job of each
-// turn after the other, so that a hot coupon does not keep the others waiting. The zero value is empty.
+// queue holds the jobs of a lane: first come, first served within a turn (what the calls are
+// about: a coupon, a session, a redemption or an order), and one job of each turn after the
+// other, so that a hot coupon does not keep the others waiting. The zero value is empty.
 type queue[Q, A any] struct {
 	turns map[string][]*job[Q, A]
 	ring  []string // the turns that have jobs, the next first

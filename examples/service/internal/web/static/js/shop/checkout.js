@@ -134,8 +134,8 @@ function checkout(host, options) {
       stay();
       if (error instanceof ApiError && error.status !== 0 && error.status < 500) attempt = { key: "", body: "" };
       await refused(error);
-      if (document.activeElement === document.body) payButton.focus(); // which it has lost while it was disabled
     }
+    if (document.activeElement === document.body) payButton.focus(); // which it has lost while it was disabled
   }
 
   function stay() {
