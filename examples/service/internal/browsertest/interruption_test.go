@@ -2,7 +2,9 @@ package browsertest_test
 
 import (
 	"fmt"
+	"path"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
@@ -11,6 +13,7 @@ import (
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/examples/service/internal/api"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/store"
 )
 
 // signedOutElsewhere lets the tab's sign-in end, as time or another tab does, without
@@ -269,6 +272,71 @@ func TestWhatIsAddedWhilePayingStaysInTheCart(t *testing.T) {
 		p.see("[data-item=watch] output", "1")
 		p.see("[data-item=earbuds] output", "2")
 		p.gone("[data-item=cable]")
+	})
+}
+
+// orderBecomes waits until the service knows what has become of Ann's order, whose page does
+// not.
+func (w *world) orderBecomes(p page, state store.OrderState) {
+	w.t.Helper()
+	var address string
+	p.eval(`location.pathname`, &address)
+	require.Eventually(w.t, func() bool {
+		order, err := w.Service.Order(w.t.Context(), ann, path.Base(address))
+		return err == nil && order.State == state
+	}, 15*time.Second, 20*time.Millisecond)
+}
+
+// What was bought leaves the cart once, also when its order was closed before the payment
+// was told. What was not paid stays.
+func TestWhatWasBoughtLeavesTheCartWithoutItsOrder(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.as(ann)
+		for _, end := range []struct {
+			button string
+			state  store.OrderState
+			left   string
+		}{
+			{"#expire", store.OrderCancelled, "€223.00"}, {"#pay", store.OrderPaid, "€99.00"}, {"#later", store.OrderAwaitingPayment, "€99.00"},
+		} {
+			p.fillCart(earbuds(), item{"accessory", "cable", 2})
+			p.toPayment("124.00 EUR")
+			var payment string
+			p.eval(`location.pathname`, &payment)
+			p.fillCart(item{"accessory", "earbuds", 2}, item{"accessory", "cable", 2})
+			p.see("[data-total=total]", "€223.00") // it can still be paid
+			p.visit(payment)
+			p.must(p.Hold("/order/"))
+			p.click(end.button)
+			p.hold(`location.pathname.startsWith("/orders/")`)
+			w.orderBecomes(p, end.state)
+			p.eval(`sessionStorage.clear()`, nil) // as in another tab
+			p.visit("/healthz")
+			p.must(p.Release())
+			for range 2 {
+				p.visit("/cart")
+				p.see("[data-total=total]", end.left)
+			}
+		}
+	})
+}
+
+// An order that cannot be asked for does not keep the cart from being shown, and is asked
+// for again.
+func TestACartIsShownWithoutItsOrders(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.as(ann)
+		p.fillCart(earbuds(), item{"accessory", "cable", 2})
+		p.toPayment("124.00 EUR")
+		p.must(p.Cut("/order/"))
+		p.click("#pay")
+		p.see("#state", "The order could not be loaded")
+		w.orderBecomes(p, store.OrderPaid)
+		p.visit("/cart")
+		p.see("[data-total=total]", "€124.00")
+		p.must(p.Release())
+		p.visit("/cart")
+		p.see("#state", "The cart is empty")
 	})
 }
 

@@ -3,6 +3,7 @@ import { byId, el } from "../dom.js";
 import { retry, showState, start } from "../shell.js";
 import * as basket from "./basket.js";
 import { cartCheckout, catalog, checkout, lineDiscount, linePrice } from "./checkout.js";
+import * as orders from "./orders.js";
 
 const lists = { plan: "plans", device: "devices", accessory: "accessories" };
 const user = await start();
@@ -13,7 +14,7 @@ await load();
 async function load() {
   byId("state").hidden = true;
   try {
-    const shop = await catalog();
+    const [shop] = await Promise.all([catalog(), user && orders.catchUp(user.id)]);
     names = new Map(Object.entries(lists).flatMap(([kind, list]) => shop[list].map((item) => [`${kind} ${item.id}`, item.name])));
     for (const line of basket.lines()) if (!names.has(`${line.kind} ${line.itemId}`)) basket.remove(line.kind, line.itemId); // no longer sold
     open(shop);
@@ -72,6 +73,6 @@ function item(line, currency) {
 
 async function payCart(state, key) {
   const answer = await cartCheckout(state, key);
-  sessionStorage.setItem("cart-order", answer.orderId); // the order page takes the lines out once it is paid, or about to be
+  orders.add(answer.orderId, user.id);
   return answer;
 }

@@ -4,8 +4,8 @@ import { get, signInAddress } from "../api.js";
 import { byId, el, icon } from "../dom.js";
 import { isZero, money } from "../format.js";
 import { refreshPoints, showState, start } from "../shell.js";
-import * as basket from "./basket.js";
 import { lineItems } from "./checkout.js";
+import * as orders from "./orders.js";
 
 const id = location.pathname.split("/").at(-1); // escaped, as the API takes it: decoding fails where the address is no text
 const pace = [150, 250, 500, 1000, 1000, 2000, 3000, 5000]; // milliseconds between questions; the last one repeats
@@ -58,11 +58,7 @@ function show(order) {
     ...(order.coupon ? entry("Coupon", order.coupon.code, "discount") : []),
     ...(isZero(quote.shipping) ? [] : entry("Shipping", amount(quote.shipping))),
     ...entry("Total", amount(quote.total), "total"));
-  // A transfer that is on its way may arrive when nobody looks at this page any more.
-  if ((order.state === "paid" || order.state === "awaiting_payment") && sessionStorage.getItem("cart-order") === order.id) {
-    sessionStorage.removeItem("cart-order");
-    basket.take(quote.lines);
-  }
+  orders.settle(order);
   if (order.state === "paid") refreshPoints();
   // The points of a cancelled order come back after its place, and may take a moment.
   if (order.state === "cancelled") [0, 1000, 5000].forEach((pause) => setTimeout(refreshPoints, pause));
