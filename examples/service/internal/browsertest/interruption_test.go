@@ -173,6 +173,41 @@ func TestASwitchLeavesTheFocusWhereItIs(t *testing.T) {
 	})
 }
 
+// loseAnswers lets the service answer requests of a method without the page hearing of it.
+func (p page) loseAnswers(method string) {
+	p.t.Helper()
+	p.eval(fmt.Sprintf(`{ const real = fetch; fetch = async (path, init) => {
+		const answer = await real(path, init);
+		if (init.method === %q) throw new TypeError("the connection was lost");
+		return answer;
+	} }`, method), nil)
+}
+
+// A switch whose answer was lost shows what is stored, and says when it does not know it.
+func TestASwitchWhoseAnswerIsLostShowsWhatIsStored(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.administer()
+		toggle := rowOf("SUMMER10") + " [data-action=toggle]"
+		shows := func(active bool) {
+			w.t.Helper()
+			p.hold(fmt.Sprintf(`(({disabled, ariaChecked}) => !disabled && ariaChecked === "%t")(document.querySelector(%q))`, active, toggle))
+		}
+		p.loseAnswers("PATCH")
+		p.click(toggle)
+		shows(false)
+		p.see("#toasts", "SUMMER10 is inactive now.")
+		require.False(w.t, w.coupon("SUMMER10").Active())
+		p.focused(toggle)
+
+		p.visit("/admin/coupons")
+		p.visible(toggle)
+		p.must(p.Cut("/admin/coupon/" + w.coupon("SUMMER10").ID))
+		p.click(toggle)
+		p.see("#toasts", "SUMMER10 may be active or inactive. The server cannot be reached.")
+		shows(false)
+	})
+}
+
 // Whoever has edited a coupon goes on from its row, which is another one then.
 func TestTheFocusComesBackToTheRow(t *testing.T) {
 	onEveryStore(t, func(w *world) {

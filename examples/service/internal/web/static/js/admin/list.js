@@ -161,7 +161,7 @@ function replace(coupon) {
 
 const rowOf = (coupon) => document.querySelector(`#rows tr[data-id="${CSS.escape(coupon.id)}"]`);
 
-// toggle shows the new status at once and takes it back when the API refuses.
+// toggle shows the new status at once, and what is stored when the API does not confirm it.
 async function toggle(coupon) {
   const wanted = { ...coupon, active: !coupon.active };
   replace(wanted);
@@ -171,12 +171,34 @@ async function toggle(coupon) {
   try {
     replace(newest(await patch(`/admin/coupon/${encodeURIComponent(coupon.id)}/status`, { active: wanted.active })));
   } catch (error) {
-    const known = newest(coupon);
-    replace(known);
-    failed(known, `is still ${known.active ? "active" : "inactive"}`, error);
+    if (error.status === 0 || error.status >= 500) await lookUp(coupon, wanted.active, error);
+    else takeBack(coupon, (known) => `is still ${status(known)}`, error);
   }
   // A button that is disabled loses the focus; whoever has gone on meanwhile keeps it.
   if (document.activeElement === document.body) rowOf(coupon)?.querySelector('[data-action="toggle"]').focus();
+}
+
+const status = (coupon) => (coupon.active ? "active" : "inactive");
+
+function takeBack(coupon, state, error) {
+  const known = newest(coupon);
+  replace(known);
+  failed(known, state(known), error);
+}
+
+// lookUp shows how a coupon is stored after a switch that was perhaps carried out: its answer
+// was lost, or it failed half-way.
+async function lookUp(coupon, wanted, error) {
+  let stored;
+  try {
+    stored = newest(await get(`/admin/coupon/${encodeURIComponent(coupon.id)}`));
+  } catch (again) {
+    takeBack(coupon, () => "may be active or inactive", again);
+    return;
+  }
+  replace(stored);
+  if (stored.active === wanted && error.status === 0) toast([foreign(stored.code), ` is ${status(stored)} now.`]);
+  else failed(stored, `is ${stored.active === wanted ? "now" : "still"} ${status(stored)}`, error);
 }
 
 // failed says what has become of a coupon that could not be changed. One that somebody
