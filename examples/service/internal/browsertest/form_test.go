@@ -2,6 +2,7 @@ package browsertest_test
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"testing"
 	"time"
@@ -293,6 +294,35 @@ func TestANumberThatIsTooLargeIsRefused(t *testing.T) {
 		p.fill("#f-max-uses", "9007199254740991")
 		p.finish("LARGE")
 		require.EqualValues(w.t, 9007199254740991, w.coupon("LARGE").Limits.MaxUses)
+	})
+}
+
+// Limits that a browser would round are shown as they are, and stay so while something else
+// is edited. Digits within a text are no numbers.
+func TestLimitsBeyondABrowsersNumbersAreKept(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		const total, each, description = 9_007_199_254_740_993, math.MaxInt64, `No. 12345678901234567890, "9007199254740993" \ 0.12345678901234567890`
+		id := w.create(coupon.Draft{
+			Code: "HUGE", Name: "Huge", Description: description, DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10),
+			MaxUses: coupon.Set[int64](total), MaxUsesPerUser: coupon.Set[int64](each),
+		}).ID
+		p := w.administer()
+		p.see(rowOf("HUGE"), "0 / 9,007,199,254,740,993")
+		p.click(rowOf("HUGE") + " [data-action=edit]")
+		p.hold(fmt.Sprintf(`["#f-max-uses", "#f-max-per-user", "#f-description"].map((each) => document.querySelector(each).value).join("|") === %q`,
+			"9007199254740993|9223372036854775807|"+description))
+		p.fill("#f-name", "Renamed")
+		p.fill("#f-max-uses", "9007199254740995")
+		p.click("#save")
+		p.fault("maxUses", "The number is too large.")
+		p.fill("#f-max-uses", "9007199254740993")
+		p.finish("HUGE")
+		p.see(rowOf("HUGE"), "Renamed")
+		require.Equal(w.t, coupon.Limits{MaxUses: total, MaxUsesPerUser: each}, w.coupon("HUGE").Limits)
+
+		p.visit("/admin/coupons/" + id)
+		p.see("#facts", "0 of 9,007,199,254,740,993")
+		p.see("#facts", "9,223,372,036,854,775,807")
 	})
 }
 

@@ -63,12 +63,20 @@ async function read(response) {
   const text = await response.text();
   let value = null;
   try {
-    value = text ? JSON.parse(text) : null;
+    value = text ? parse(text) : null;
   } catch {
     value = null; // a proxy's error page, for example
   }
   if (response.ok) return value;
   throw new ApiError(response.status, value ?? { detail: `The server answered ${response.status}. Try again in a moment.` });
+}
+
+const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g;
+
+// parse reads JSON. A whole number that a browser would round is the text of its digits.
+function parse(text) {
+  const exact = (token) => (/^-?\d+$/.test(token) && !Number.isSafeInteger(Number(token)) ? `"${token}"` : token);
+  return JSON.parse(/\d{16}/.test(text) ? text.replace(tokens, exact) : text);
 }
 
 const get = (path, options) => request("GET", path, options);

@@ -21,6 +21,7 @@ function discount(coupon) {
 // trimmed drops the zeros behind the decimal point.
 const trimmed = (value) => (value.includes(".") ? value.replace(/\.?0+$/, "") : value);
 
+// number shows a count; one beyond a browser's numbers is text, and formatted exactly as well.
 const number = (value) => new Intl.NumberFormat("en").format(value);
 
 // day shows an instant as the day that it falls on, in UTC, the location in which

@@ -173,7 +173,7 @@ function check() {
   const faults = {};
   const shown = (name) => !fields.fieldOf(form, name).hidden;
   const positive = (text) => /^\d+$/.test(text.trim()) && Number(text) > 0;
-  const tooLarge = (text) => positive(text) && !Number.isSafeInteger(Number(text)); // it would be sent rounded
+  const kept = (name) => inputs[name].value.trim() === String(editing?.[name] ?? ""); // and is not sent
   if (!editing) {
     if (inputs.code.value.trim() === "") faults.code = "Enter a code.";
     const value = decimal(inputs.discountValue.value);
@@ -185,7 +185,7 @@ function check() {
   if (shown("pointsRequired") && !positive(inputs.pointsRequired.value)) faults.pointsRequired = "Enter the number of points.";
   for (const name of ["maxUses", "maxUsesPerUser"]) {
     if (inputs[name].value.trim() !== "" && !positive(inputs[name].value)) faults[name] = "Enter a whole number of at least 1, or nothing for no limit.";
-    else if (tooLarge(inputs[name].value)) faults[name] = "The number is too large.";
+    else if (!kept(name) && !Number.isSafeInteger(Number(inputs[name].value))) faults[name] = "The number is too large.";
   }
   if (grouped(inputs.minPurchase.value)) faults.minPurchase = noGroups;
   else if (inputs.minPurchase.value.trim() !== "" && !/^\d+(\.\d+)?$/.test(decimal(inputs.minPurchase.value))) faults.minPurchase = `Enter an amount in ${currency()}, such as 20.00.`;
@@ -206,7 +206,8 @@ function check() {
 // or the distribution does not use is empty.
 function terms() {
   const distribution = inputs.distribution.value;
-  const wholeOrNull = (text) => (text.trim() === "" ? null : Number(text));
+  const whole = (text) => (Number.isSafeInteger(Number(text)) ? Number(text) : text); // as the API's answers have it
+  const wholeOrNull = (text) => (text.trim() === "" ? null : whole(text.trim()));
   const selected = (name) => (fields.fieldOf(form, name).hidden ? [] : pickers[name].value());
   return {
     name: inputs.name.value.trim(),
