@@ -326,6 +326,64 @@ func TestLimitsBeyondABrowsersNumbersAreKept(t *testing.T) {
 	})
 }
 
+// An expiry that is an instant is not shown as a whole day. It stays what it is until the
+// administrator chooses a day, which may be its own.
+func TestAnExpiryWithinADayIsShownAndReplaced(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		id := w.create(coupon.Draft{
+			Code: "NOON", Name: "At noon", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10),
+			StartsAt: coupon.At(time.Date(2031, 2, 1, 6, 30, 0, 0, time.UTC)), ExpiresAt: coupon.At(time.Date(2031, 3, 1, 12, 0, 0, 0, time.UTC)),
+		}).ID
+		p := w.administer()
+		p.must(p.Zone("Pacific/Auckland"))
+		p.visit("/admin/coupons/" + id)
+		p.see("#facts", "1 Feb 2031, 06:30 UTC")
+		p.see("#facts", "1 Mar 2031, 12:00 UTC")
+		p.visit("/admin/coupons")
+		const instant, day = "Valid until 1 Mar 2031, 12:00 UTC.", "Valid through the end of this day, in UTC."
+		edit := func(hint string) {
+			w.t.Helper()
+			cell := rowOf("NOON") + " td:nth-child(7)"
+			p.see(cell, "1 Mar 2031")
+			p.hold(fmt.Sprintf(`document.querySelector(%q).innerText.includes("12:00 UTC") === %t`, cell, hint == instant))
+			p.click(rowOf("NOON") + " [data-action=edit]")
+			p.see("#f-expires-hint", hint)
+			p.hold(fmt.Sprintf(`document.querySelector("#f-expires-day").checkVisibility() === %t`, hint == instant))
+		}
+		stored := func(want string) {
+			w.t.Helper()
+			p.finish("NOON")
+			p.gone("#coupon-dialog")
+			require.Equal(w.t, want, w.coupon("NOON").ExpiresAt.Format(time.RFC3339))
+		}
+		p.see(rowOf("NOON"), "06:30 UTC")
+		edit(instant)
+		p.fill("#f-name", "Renamed")
+		stored("2031-03-01T12:00:00Z")
+
+		edit(instant)
+		p.click("#f-expires-day")
+		p.see("#f-expires-hint", day)
+		p.gone("#f-expires-day")
+		p.focused("#f-expires")
+		w.changedElsewhere("NOON", `{"expiresAt":"2031-03-01T13:00:00Z"}`)
+		p.click("#save")
+		p.see("#form-error", "Your entries are kept")
+		p.see("#f-expires-hint", day)
+		stored("2031-03-02T00:00:00Z")
+
+		edit(day)
+		p.click("#coupon-dialog [data-close]")
+		w.changedElsewhere("NOON", `{"expiresAt":"2031-03-01T12:00:00Z"}`)
+		p.visit("/admin/coupons")
+		edit(instant)
+		p.eval(`document.querySelector("#f-expires").value = "2031-03-05"`, nil)
+		p.eval(`document.querySelector("#f-expires").dispatchEvent(new Event("change", { bubbles: true }))`, nil)
+		p.see("#f-expires-hint", day)
+		stored("2031-03-06T00:00:00Z")
+	})
+}
+
 // described is what an element is described by, as text.
 const described = `(element) => (element.getAttribute("aria-describedby") ?? "").split(" ").map((id) => document.getElementById(id)?.innerText ?? id).join(" / ")`
 

@@ -28,10 +28,14 @@ const number = (value) => new Intl.NumberFormat("en").format(value);
 // the service reads dates.
 const day = (instant) => new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric", timeZone: "UTC" }).format(new Date(instant));
 
-// moment shows an instant in the same location, and names it.
-const moment = (instant) => new Intl.DateTimeFormat("en-GB", {
-  day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", timeZone: "UTC", timeZoneName: "short",
-}).format(new Date(instant));
+// time shows an instant as the time of that day, and names the location.
+const time = (instant) => new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", timeZone: "UTC", timeZoneName: "short" }).format(new Date(instant));
+
+const moment = (instant) => `${day(instant)}, ${time(instant)}`;
+
+// midnight tells whether an instant is where a day begins or ends. Coupons begin and end
+// there, unless somebody has told an instant.
+const midnight = (instant) => /T00:00:00(\.0+)?Z$/.test(instant);
 
 // lastDay is the last day on which a coupon is valid, as YYYY-MM-DD: expiresAt is
 // the first instant at which it no longer is.
@@ -47,4 +51,4 @@ const plural = (count, one, many, atLeast = false) => `${number(count)}${atLeast
 const intervals = { month: "a month", monthly: "a month", year: "a year", yearly: "a year" };
 const interval = (name) => intervals[name] ?? "";
 
-export { day, discount, expired, interval, isZero, lastDay, moment, money, number, plural, symbol, trimmed, waits };
+export { day, discount, expired, interval, isZero, lastDay, midnight, moment, money, number, plural, symbol, time, trimmed, waits };

@@ -1,6 +1,6 @@
 // The columns of the table of coupons: how a coupon is shown and sorted.
 import { el, foreign, icon } from "../dom.js";
-import { day, discount, expired, lastDay, number, waits } from "../format.js";
+import { day, discount, expired, lastDay, midnight, number, time, waits } from "../format.js";
 
 const scopes = { ALL: "Everything", SUBSCRIPTION: "Subscriptions", PRODUCT: "Products", SPECIFIC: "Specific items" };
 
@@ -48,13 +48,17 @@ function usage(coupon) {
 }
 
 function expiry(coupon) {
-  if (!coupon.expiresAt) return el("span", { class: "muted" }, "Never");
-  const shown = day(lastDay(coupon.expiresAt));
-  return expired(coupon) ? el("span", { class: "badge badge-danger" }, `Expired ${shown}`) : shown;
+  const at = coupon.expiresAt;
+  if (!at) return el("span", { class: "muted" }, "Never");
+  const shown = day(midnight(at) ? lastDay(at) : at);
+  return [expired(coupon) ? el("span", { class: "badge badge-danger" }, `Expired ${shown}`) : shown, withinDay(at)];
 }
 
 // start is when a coupon begins to be valid, as long as it is not.
-const start = (coupon) => waits(coupon) && el("div", {}, el("span", { class: "badge badge-notice" }, `Starts ${day(coupon.startsAt)}`));
+const start = (coupon) => waits(coupon) && [el("div", {}, el("span", { class: "badge badge-notice" }, `Starts ${day(coupon.startsAt)}`)), withinDay(coupon.startsAt)];
+
+// withinDay is the time of an instant at which no day ends.
+const withinDay = (instant) => !midnight(instant) && el("div", { class: "muted" }, time(instant));
 
 function toggle(coupon, onToggle) {
   return el("button", {

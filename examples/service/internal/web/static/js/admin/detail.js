@@ -1,7 +1,7 @@
 // One coupon: its figures, how its use went over time, and every redemption.
 import { get, signInAddress } from "../api.js";
 import { byId, el, foreign } from "../dom.js";
-import { day, discount, lastDay, moment, money, number, plural } from "../format.js";
+import { day, discount, lastDay, midnight, moment, money, number, plural } from "../format.js";
 import { isAdministrator, remedy, showState, start, toast } from "../shell.js";
 import { chart } from "./chart.js";
 import { scopes } from "./columns.js";
@@ -76,6 +76,7 @@ function showCoupon(coupon) {
   byId("title").classList.add("code");
   byId("subtitle").replaceChildren(foreign(coupon.name), ...(coupon.description ? [". ", foreign(coupon.description)] : []));
   const limit = (value) => (value ? number(value) : "No limit");
+  const date = (instant, itsDay) => (midnight(instant) ? day(itsDay) : moment(instant));
   const facts = [
     ["Discount", discount(coupon)],
     ["Scope", scopes[coupon.appliesTo]],
@@ -84,8 +85,8 @@ function showCoupon(coupon) {
     ["Reserved", number(coupon.reservedCount)],
     ["Per customer", limit(coupon.maxUsesPerUser)],
     ["Min purchase", coupon.minPurchase ? money(coupon.minPurchase, coupon.currency) : "None"],
-    ["Start", coupon.startsAt ? day(coupon.startsAt) : "At once"],
-    ["Expiry", coupon.expiresAt ? day(lastDay(coupon.expiresAt)) : "Never"],
+    ["Start", coupon.startsAt ? date(coupon.startsAt, coupon.startsAt) : "At once"],
+    ["Expiry", coupon.expiresAt ? date(coupon.expiresAt, lastDay(coupon.expiresAt)) : "Never"],
     ["Status", coupon.active ? "Active" : "Inactive"],
   ];
   byId("facts").replaceChildren(...facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));

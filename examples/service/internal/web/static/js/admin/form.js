@@ -3,7 +3,7 @@
 import { get, patch, post } from "../api.js";
 import { byId, el, foreign } from "../dom.js";
 import * as fields from "../fields.js";
-import { lastDay, symbol } from "../format.js";
+import { lastDay, midnight, moment, symbol } from "../format.js";
 import { toast } from "../shell.js";
 import * as emails from "./emails.js";
 import { picker } from "./picker.js";
@@ -20,7 +20,10 @@ const scopeHints = {
   SPECIFIC: "Only what you select. Select at least one plan, device or accessory.",
 };
 
+const dayHint = byId("f-expires-hint").textContent;
+
 let editing = null; // the coupon that is edited, null while one is created
+let instant = ""; // at which that coupon expires, unless it is the end of a day, or is to be
 let onSaved = () => {};
 let busy = false;
 let opened = 0; // how often; what was asked for one form is not shown in the next
@@ -34,6 +37,7 @@ inputs.code.addEventListener("input", upperCase);
 inputs.discountValue.addEventListener("input", checkValue);
 for (const radio of form.querySelectorAll('input[name="discountType"]')) radio.addEventListener("change", checkValue);
 byId("generate").addEventListener("click", generate);
+byId("f-expires-day").addEventListener("click", expireWithTheDay);
 
 // openForm opens the dialog; coupon is null to create one. saved is told of the coupon
 // that the server has stored, and whether it is new, failed of one that it does not give.
@@ -41,6 +45,7 @@ async function openForm(coupon, saved, failed) {
   const mine = (opened += 1);
   onSaved = saved;
   editing = null;
+  instant = "";
   setBusy(false);
   form.reset();
   clearErrors();
@@ -92,6 +97,7 @@ function fill(coupon, names) {
   inputs.maxUsesPerUser.value = coupon.maxUsesPerUser ?? "";
   inputs.minPurchase.value = coupon.minPurchase ?? "";
   inputs.expiresAt.value = lastDay(coupon.expiresAt);
+  instant = midnight(coupon.expiresAt) ? "" : coupon.expiresAt ?? "";
   const items = (kind, ids) => (ids ?? []).map((id) => ({ id, name: names.get(`${kind} ${id}`) ?? id }));
   pickers.planIds.set(items("plans", coupon.planIds));
   pickers.deviceIds.set(items("devices", coupon.deviceIds));
@@ -122,6 +128,19 @@ function showFields() {
   byId("f-min-unit").textContent = symbol(currency());
   byId("f-value-hint").textContent = percentage ? "More than 0, at most 100." : "In EUR.";
   byId("f-value-hint").hidden = editing !== null;
+  const withinDay = instant !== "" && expiry() === instant;
+  byId("f-expires-hint").textContent = withinDay ? `Valid until ${moment(instant)}.` : dayHint;
+  byId("f-expires-day").hidden = !withinDay;
+}
+
+// expiry is what the form says of it, as the API takes it. An instant stays one for as long
+// as its day is not changed.
+const expiry = () => (instant && inputs.expiresAt.value === lastDay(instant) ? instant : inputs.expiresAt.value || null);
+
+function expireWithTheDay() {
+  instant = "";
+  showFields();
+  inputs.expiresAt.focus();
 }
 
 function upperCase() {
@@ -222,14 +241,13 @@ function terms() {
     maxUses: wholeOrNull(inputs.maxUses.value),
     maxUsesPerUser: wholeOrNull(inputs.maxUsesPerUser.value),
     minPurchase: inputs.minPurchase.value.trim() === "" ? null : decimal(inputs.minPurchase.value),
-    expiresAt: inputs.expiresAt.value || null,
+    expiresAt: expiry(),
   };
 }
 
-// changes returns the terms that differ from the coupon. An expiry that was not
-// touched is not sent, for it may be an instant that the day does not tell.
+// changes returns the terms that differ from the coupon.
 function changes(coupon, wanted) {
-  const before = { ...coupon, expiresAt: lastDay(coupon.expiresAt) || null, minPurchase: coupon.minPurchase ?? null, description: coupon.description ?? "" };
+  const before = { ...coupon, expiresAt: midnight(coupon.expiresAt) ? lastDay(coupon.expiresAt) : coupon.expiresAt, minPurchase: coupon.minPurchase ?? null, description: coupon.description ?? "" };
   const same = (a, b) => JSON.stringify(a ?? null) === JSON.stringify(b ?? null);
   return Object.fromEntries(Object.entries(wanted).filter(([name, value]) => !same(Array.isArray(value) ? before[name] ?? [] : before[name], value)));
 }
@@ -299,6 +317,7 @@ async function catchUp(open) {
   const typed = [...kept].map((name) => [name, pickers[name]?.items() ?? inputs[name].value]);
   editing = current;
   fill(editing, names);
+  if (kept.has("expiresAt")) instant = "";
   for (const [name, value] of typed) {
     if (pickers[name]) pickers[name].set(value);
     else inputs[name].value = value;
