@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp/kb"
+	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
@@ -290,6 +291,49 @@ func TestAPageAsksAgainWhoIsSignedIn(t *testing.T) {
 		p.click("[data-item=family] button")
 		p.see("[data-total=total]", "€49.00")
 		p.toPayment("49.00 EUR")
+	})
+}
+
+// A page asks a service that does not answer less and less often, and not at all while
+// nobody sees the page.
+func TestAPageLeavesAServiceThatDoesNotAnswerAlone(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.as(ann)
+		p.must(p.Cut("/session"))
+		p.visit("/plans")
+		p.eval(`{
+			const ask = fetch;
+			window.asked = 0;
+			fetch = (...request) => { asked += 1; return ask(...request); };
+			window.later = setTimeout;
+			setTimeout = (call, pause) => { window.waiting = { call, pause }; }; // until the test lets it go on
+		}`, nil)
+		goOn := func() (pause int) {
+			w.t.Helper()
+			p.hold(`Boolean(window.waiting)`)
+			p.eval(`(() => { const { call, pause } = waiting; waiting = null; call(); return pause; })()`, &pause)
+			return pause
+		}
+		var pauses []int
+		for len(pauses) == 0 || pauses[len(pauses)-1] < 30_000 && len(pauses) < 10 {
+			pauses = append(pauses, goOn())
+		}
+		pauses = append(pauses, goOn())
+		want := []int{2_000, 4_000, 8_000, 16_000, 30_000, 30_000} // some of them before the test has looked
+		require.LessOrEqual(w.t, len(pauses), len(want))
+		if diff := cmp.Diff(want[len(want)-len(pauses):], pauses); diff != "" {
+			w.t.Errorf("milliseconds between questions (-want +got):\n%s", diff)
+		}
+
+		p.hold(`Boolean(window.waiting)`)
+		p.eval(`Object.defineProperty(document, "hidden", { configurable: true, value: true })`, nil)
+		p.eval(`asked = 0`, nil)
+		goOn()
+		p.eval(`new Promise((done) => later(done))`, nil) // whatever the page does at once is done
+		p.hold(`asked === 0`)
+		p.must(p.Release())
+		p.eval(`delete document.hidden; document.dispatchEvent(new Event("visibilitychange"))`, nil)
+		p.see("#account-name", "Ann Archer")
 	})
 }
 

@@ -21,21 +21,28 @@ async function start() {
   return user;
 }
 
+const pace = [2000, 4000, 8000, 16000, 30000]; // milliseconds between questions; the last one repeats
+
 // visitor returns who is signed in. It asks until it is told: a page that took
 // somebody for nobody would send him to sign in for as long as it is open.
 async function visitor() {
-  const pause = 2000;
   let complaint = null;
-  for (;;) {
+  for (let round = 0; ; round += 1) {
     try {
       const { user } = await session();
       if (complaint) dismiss(complaint);
       return user;
     } catch (error) {
       complaint ??= toast(error.message, "danger");
-      await new Promise((done) => setTimeout(done, pause));
+      await pause(pace[Math.min(round, pace.length - 1)]);
     }
   }
+}
+
+// pause waits, and then until somebody sees the page.
+async function pause(milliseconds) {
+  await new Promise((done) => setTimeout(done, milliseconds));
+  if (document.hidden) await new Promise((done) => document.addEventListener("visibilitychange", done, { once: true }));
 }
 
 function showUser(user) {
