@@ -210,6 +210,34 @@ func TestTheAppearanceCanBeChosen(t *testing.T) {
 	})
 }
 
+// What is chosen looks otherwise than what is not, also in the colours of the system.
+func TestChoicesAreSeenInForcedColours(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.administer()
+		p.must(p.Forced())
+		p.hold(`matchMedia("(forced-colors: active)").matches`)
+		differ := func(chosen, other string) {
+			w.t.Helper()
+			p.visible(chosen)
+			var looks [2]string
+			for i, selector := range []string{chosen, other} {
+				p.eval(fmt.Sprintf(`(({ color, backgroundColor, borderTopColor, borderTopWidth }) =>
+					[color, backgroundColor.replace(/rgba\((.*), 0\)/, "rgb($1)"), borderTopColor, borderTopWidth].join())(getComputedStyle(document.querySelector(%q)))`, selector), &looks[i])
+			}
+			if looks[0] == looks[1] {
+				w.t.Errorf("%s and %s are both %s", chosen, other, looks[0])
+			}
+		}
+		differ(".nav a[aria-current=page]", ".nav a:not([aria-current])")
+		p.click("#new-coupon")
+		p.click(radio("appliesTo", "PRODUCT"))
+		differ(radio("appliesTo", "PRODUCT")+" + span", radio("appliesTo", "ALL")+" + span")
+		p.click("#f-devices")
+		p.visible("#f-devices-list [data-value=phone-s]")
+		differ("#f-devices-list [aria-selected=true]", "#f-devices-list [aria-selected=false]")
+	})
+}
+
 // A code or a name as long as it may be, without a space, breaks no page: nothing is
 // beside the window, and no button is out of reach.
 func TestLongWordsFit(t *testing.T) {

@@ -62,6 +62,14 @@ func (t *Tab) Dark(on bool) error {
 	return err
 }
 
+// Forced lets the system choose the colours, as for people who need a strong contrast.
+func (t *Tab) Forced() error {
+	_, err := chromedp.Call(t.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+		{Name: "forced-colors", Value: "active"}, {Name: "prefers-reduced-motion", Value: "reduce"},
+	}})
+	return err
+}
+
 // Zone lets the system be in a time zone; empty is its own.
 func (t *Tab) Zone(name string) error {
 	_, err := chromedp.Call(t.ctx, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: name})
