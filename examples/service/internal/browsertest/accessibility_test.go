@@ -238,6 +238,38 @@ func TestChoicesAreSeenInForcedColours(t *testing.T) {
 	})
 }
 
+// A message is heard: its place is there, and seen, before its text comes into it.
+func TestMessagesAreHeard(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.administer()
+		listen := func() {
+			w.t.Helper()
+			p.eval(`{
+				window.heard = [];
+				const places = new Set();
+				new MutationObserver((changes) => {
+					for (const { target } of changes) if (places.has(target.closest("[role=status], [role=alert]"))) heard.push(target.innerText);
+					for (const place of document.querySelectorAll("[role=status], [role=alert]")) if (place.checkVisibility()) places.add(place);
+				}).observe(document.body, { childList: true, subtree: true });
+			}`, nil)
+		}
+		listen()
+		p.click(rowOf("OLD") + " [data-action=delete]")
+		p.click("#confirm-delete")
+		p.see("#toasts", "OLD was deleted.")
+		p.hold(`heard.some((text) => text.includes("OLD was deleted."))`)
+		p.must(p.Cut("/admin/coupon/"))
+		p.click(rowOf("SUMMER10") + " [data-action=toggle]")
+		p.hold(`heard.some((text) => text.includes("SUMMER10 may be active or inactive."))`)
+		p.must(p.Release())
+		p.visit("/accessories")
+		p.visible("[data-item=watch]")
+		listen()
+		p.click("[data-item=watch] [data-action=add]")
+		p.hold(`heard.some((text) => text.includes("Watch is in the cart."))`)
+	})
+}
+
 // A code or a name as long as it may be, without a space, breaks no page: nothing is
 // beside the window, and no button is out of reach.
 func TestLongWordsFit(t *testing.T) {

@@ -111,14 +111,19 @@ function dialogs() {
   }
 }
 
+const unheard = 100; // milliseconds until screen readers listen to what has come into the page
+
 // toast shows a message, a text or a list of its parts, above everything, dialogs
-// included, and returns it. Errors stay until they are closed.
+// included, and returns it. Errors stay until they are closed. The text comes into a place
+// that is shown already: one that appears with its text is not read out.
 function toast(message, kind = "good") {
   const host = byId("toasts");
-  const item = el("div", { class: `toast toast-${kind}`, role: kind === "danger" ? "alert" : "status" }, el("p", {}, message),
+  const text = el("p");
+  const item = el("div", { class: `toast toast-${kind}`, role: kind === "danger" ? "alert" : "status" }, text,
     el("button", { class: "button button-icon", type: "button", "aria-label": "Dismiss", onclick: () => dismiss(item) }, icon("close")));
   host.append(item);
   showToasts();
+  setTimeout(() => text.append(...[message].flat()), unheard);
   if (kind !== "danger") setTimeout(() => dismiss(item), 5000);
   return item;
 }
@@ -127,8 +132,10 @@ function toast(message, kind = "good") {
 // be neither reached nor heard.
 function showToasts() {
   const host = byId("toasts");
+  const place = document.querySelector("dialog:modal") ?? document.body;
+  if (host.parentElement === place && host.matches(":popover-open")) return;
   if (host.matches(":popover-open")) host.hidePopover();
-  (document.querySelector("dialog:modal") ?? document.body).append(host);
+  place.append(host);
   if (host.childElementCount > 0) host.showPopover();
 }
 
