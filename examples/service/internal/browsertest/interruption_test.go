@@ -174,14 +174,16 @@ func TestASwitchLeavesTheFocusWhereItIs(t *testing.T) {
 	})
 }
 
-// loseAnswers lets the service answer requests of a method without the page hearing of it.
-func (p page) loseAnswers(method string) {
+// loseAnswers lets the service answer requests of a method without the page hearing of it,
+// until answered is called.
+func (p page) loseAnswers(method string) (answered func()) {
 	p.t.Helper()
-	p.eval(fmt.Sprintf(`{ const real = fetch; fetch = async (path, init) => {
-		const answer = await real(path, init);
+	p.eval(fmt.Sprintf(`{ window.heard = fetch; fetch = async (path, init) => {
+		const answer = await heard(path, init);
 		if (init.method === %q) throw new TypeError("the connection was lost");
 		return answer;
 	} }`, method), nil)
+	return func() { p.t.Helper(); p.eval(`fetch = heard`, nil) }
 }
 
 // A switch whose answer was lost shows what is stored, and says when it does not know it.
@@ -456,6 +458,83 @@ func TestALateDeletionLeavesTheNextQuestionAlone(t *testing.T) {
 		p.click("#confirm-delete")
 		p.see("#toasts", "SOON was deleted.")
 		p.gone(rowOf("SOON"))
+	})
+}
+
+// A deletion that has been answered leaves the focus with what somebody does by then.
+func TestALateDeletionLeavesTheFocusWhereItIs(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.administer()
+		for _, code := range []string{"OLD", "SOON"} {
+			p.must(p.Hold("/admin/coupon/" + w.coupon(code).ID))
+			p.click(rowOf(code) + " [data-action=delete]")
+			p.click("#confirm-delete")
+			p.press(kb.Escape)
+			p.gone("#delete-dialog")
+			gone := "#search" // whoever has stayed at the row goes on from the search
+			if code == "SOON" {
+				gone = "#page-size"
+				p.eval(`document.querySelector("#page-size").focus()`, nil)
+			}
+			p.must(p.Release())
+			p.gone(rowOf(code))
+			p.focused(gone)
+		}
+	})
+}
+
+// An order is not shown any longer than the one who has placed it is signed in.
+func TestAnOrderIsHiddenWhenTheSignInEnds(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.visitor()
+		for _, end := range []struct {
+			state string
+			of    func()
+		}{
+			{"Sign in to see this order", func() { w.signedOutElsewhere(p) }},
+			{"There is no such order", func() { w.becomes(p, ben) }},
+		} {
+			w.becomes(p, ann)
+			p.fillCart(earbuds())
+			p.toPayment("99.00 EUR")
+			p.click("#later")
+			p.orderIs("awaiting_payment")
+			end.of()
+			p.see("#state", end.state)
+			p.gone("#order")
+		}
+	})
+}
+
+// Whoever tries again to create a coupon because no answer came is told that it may be there
+// already, and finds it.
+func TestACouponWhoseAnswerIsLostIsFound(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.administer()
+		answered := p.loseAnswers("POST")
+		p.begin("LOST", "PERCENTAGE", "10")
+		p.click("#save")
+		p.see("#form-error", "The server cannot be reached.")
+		answered()
+		p.fill("#f-code", "SUMMER10")
+		p.click("#save")
+		p.fault("code", "A coupon with this code exists already.")
+		p.gone("[data-field=code] .field-error a")
+		p.fill("#f-code", "lost")
+		p.click("#save")
+		p.fault("code", "It may be the one that you have just made.")
+		p.click("[data-field=code] .field-error a")
+		p.firstRow("LOST")
+		p.address("/admin/coupons?search=LOST")
+
+		p.loseAnswers("POST")
+		p.begin("CLOSED", "PERCENTAGE", "10")
+		p.must(p.Hold("/admin/coupon"))
+		p.click("#save")
+		p.click("#coupon-dialog [data-close]")
+		p.gone("#coupon-dialog")
+		p.must(p.Release())
+		p.see("#toasts", "CLOSED may not have been saved.")
 	})
 }
 

@@ -140,12 +140,18 @@ func (w *world) visitor() page {
 func (w *world) as(userID string) page {
 	w.t.Helper()
 	p := w.visitor()
+	w.becomes(p, userID)
+	return p
+}
+
+// becomes lets a tab be that of a user from its next request on.
+func (w *world) becomes(p page, userID string) {
+	w.t.Helper()
 	user, err := w.Shop.UserByID(w.t.Context(), userID)
 	require.NoError(w.t, err)
 	token, _, err := w.Shop.SignIn(w.t.Context(), user)
 	require.NoError(w.t, err)
 	p.must(p.SetCookie(api.SessionCookie, token))
-	return p
 }
 
 func (p page) must(err error) {

@@ -26,6 +26,7 @@ let editing = null; // the coupon that is edited, null while one is created
 let instant = ""; // at which that coupon expires, unless it is the end of a day, or is to be
 let onSaved = () => {};
 let busy = false;
+let unanswered = ""; // the code that was to be created last, if it is not known whether it was
 let opened = 0; // how often; what was asked for one form is not shown in the next
 
 form.addEventListener("submit", (event) => {
@@ -271,9 +272,11 @@ async function save() {
     if (open()) dialog.close(); // which gives the focus back to what the table is about to replace
     onSaved(coupon, created);
   } catch (error) {
+    const lost = error.status === 0 || error.status >= 500;
+    if (created && lost) unanswered = code;
     if (open() && error.code === "stale_revision") await catchUp(open);
     else if (open()) showProblem(error);
-    else toast([foreign(code), ` was not saved. ${error.message}`], "danger"); // the form was closed meanwhile
+    else toast([foreign(code), ` ${lost ? "may not have been" : "was not"} saved. ${error.message}`], "danger"); // the form was closed meanwhile
   } finally {
     if (mine === opened) setBusy(false);
   }
@@ -346,9 +349,16 @@ function showProblem(error) {
     }
     (faults[name] ??= []).push(index === undefined ? message : about((lists[name] ??= entries(name))[index] ?? index, `: ${message}`));
   }
-  if (error.code === "code_taken") faults.code = [error.message];
+  if (error.code === "code_taken") faults.code = [taken(error.message)];
   showFaults(faults);
   if (rest.length > 0 || Object.keys(faults).length === 0) showFormError([error.message, ...rest].join(" "));
+}
+
+// taken says that there is a coupon of the code, and leads to it where it may be the one
+// whose creation was not answered.
+function taken(message) {
+  if (inputs.code.value !== unanswered) return message;
+  return el("span", {}, `${message} It may be the one that you have just made. `, el("a", { href: `/admin/coupons?${new URLSearchParams({ search: unanswered })}` }, "Show it"));
 }
 
 // about says something of an entry that was typed.

@@ -243,7 +243,7 @@ function askToRemove(coupon) {
       await failed(coupon, "was not deleted", error);
       await refresh(); // a deletion that has begun has switched it off
     }
-    if (!dialog.open) byId("search").focus();
+    if (document.activeElement === document.body) byId("search").focus(); // it was in the row, which has gone
   };
   dialog.showModal();
 }

@@ -23,7 +23,13 @@ if (user) await follow(0);
 else turnAway();
 
 function turnAway() {
-  showState(byId("state"), "Sign in to see this order", "Orders are shown to those who placed them.", el("a", { class: "button button-primary", href: signInAddress() }, "Sign in"));
+  hide("Sign in to see this order", "Orders are shown to those who placed them.", el("a", { class: "button button-primary", href: signInAddress() }, "Sign in"));
+}
+
+// hide says why the order is not shown to somebody, or to nobody, any more.
+function hide(...reason) {
+  byId("order").hidden = true;
+  showState(byId("state"), ...reason);
 }
 
 async function follow(round) {
@@ -33,7 +39,7 @@ async function follow(round) {
     show(order);
   } catch (error) {
     if (error.status === 401) return turnAway();
-    if (error.status === 404) return showState(byId("state"), "There is no such order", "It may belong to another account.");
+    if (error.status === 404) return hide("There is no such order", "It may belong to another account.");
     if (!shown) showState(byId("state"), "The order could not be loaded", error.message);
   }
   if (order?.state === "paid" || order?.state === "cancelled") return undefined;
