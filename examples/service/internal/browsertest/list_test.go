@@ -4,8 +4,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp/kb"
+	"github.com/shopspring/decimal"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
 )
 
 func (p page) address(want string) {
@@ -259,5 +264,31 @@ func TestBackTakesTheSearchBack(t *testing.T) {
 		p.eval("history.forward()", nil)
 		p.see("#count", "1 coupon")
 		p.hold(`document.querySelector("#search").value === "summer"`)
+	})
+}
+
+// Whether a coupon has expired, or has begun, is told by the service's clock.
+func TestTheClockOfTheBrowserDecidesNothing(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		w.create(coupon.Draft{
+			Code: "WINDOW", Name: "Now", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10),
+			StartsAt: coupon.On(2020, time.January, 1), ExpiresAt: coupon.On(2090, time.January, 1),
+		})
+		p := w.administer()
+		for _, now := range []string{"2000-01-01", "2099-01-01"} {
+			p.eval(fmt.Sprintf(`{
+				const Right = window.Right ??= Date, wrong = Right.parse(%q);
+				Date = class extends Right {
+					constructor(...given) { super(...(given.length > 0 ? given : [wrong])); }
+					static now() { return wrong; }
+				};
+			}`, now), nil)
+			p.fill("#search", "window")
+			p.see("#count", "1 coupon")
+			p.hold(fmt.Sprintf(`document.querySelector(%q).innerText.includes("1 Jan 2090")`, rowOf("WINDOW")))
+			p.hold(fmt.Sprintf(`!/Expired|Starts/.test(document.querySelector(%q).innerText)`, rowOf("WINDOW")))
+			p.fill("#search", "")
+			p.see("#count", "15 coupons")
+		}
 	})
 }

@@ -1,4 +1,5 @@
 // Talks to the API. Errors are problem documents (RFC 9457) as ApiError.
+import { hear } from "./clock.js";
 
 class ApiError extends Error {
   constructor(status, problem) {
@@ -56,6 +57,7 @@ async function send(method, path, { body, headers = {}, signal } = {}) {
     if (error.name === "AbortError") throw error;
     throw new ApiError(0, { code: "unreachable", detail: "The server cannot be reached. Check the connection and try again." });
   }
+  hear(response.headers.get("Date"));
   return read(response);
 }
 

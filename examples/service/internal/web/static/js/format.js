@@ -1,5 +1,6 @@
 // Shows what the API sends. Amounts are decimal strings and stay strings: Intl
 // formats them exactly, and nothing here calculates.
+import { now } from "./clock.js";
 
 // money shows an amount with the decimals that it has: those of some currencies, such
 // as the Iraqi dinar, browsers leave out and round.
@@ -42,8 +43,8 @@ const midnight = (instant) => /T00:00:00(\.0+)?Z$/.test(instant);
 const lastDay = (expiresAt) => (expiresAt ? new Date(new Date(expiresAt).getTime() - 1).toISOString().slice(0, 10) : "");
 
 // expired and waits tell whether the time of a coupon is over, or has not come.
-const expired = (coupon) => Boolean(coupon.expiresAt) && new Date(coupon.expiresAt) <= new Date();
-const waits = (coupon) => Boolean(coupon.startsAt) && new Date(coupon.startsAt) > new Date();
+const expired = (coupon) => Boolean(coupon.expiresAt) && new Date(coupon.expiresAt) <= now();
+const waits = (coupon) => Boolean(coupon.startsAt) && new Date(coupon.startsAt) > now();
 
 // plural counts things; atLeast says that there are more.
 const plural = (count, one, many, atLeast = false) => `${number(count)}${atLeast ? "+" : ""} ${count === 1 ? one : many}`;
