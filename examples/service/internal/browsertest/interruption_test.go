@@ -303,19 +303,7 @@ func TestAPageLeavesAServiceThatDoesNotAnswerAlone(t *testing.T) {
 		p := w.as(ann)
 		p.must(p.Cut("/session"))
 		p.visit("/plans")
-		p.eval(`{
-			const ask = fetch;
-			window.asked = 0;
-			fetch = (...request) => { asked += 1; return ask(...request); };
-			window.later = setTimeout;
-			setTimeout = (call, pause) => { window.waiting = { call, pause }; }; // until the test lets it go on
-		}`, nil)
-		goOn := func() (pause int) {
-			w.t.Helper()
-			p.hold(`Boolean(window.waiting)`)
-			p.eval(`(() => { const { call, pause } = waiting; waiting = null; call(); return pause; })()`, &pause)
-			return pause
-		}
+		goOn := p.hesitate()
 		var pauses []int
 		for len(pauses) == 0 || pauses[len(pauses)-1] < 30_000 && len(pauses) < 10 {
 			pauses = append(pauses, goOn())
@@ -328,15 +316,62 @@ func TestAPageLeavesAServiceThatDoesNotAnswerAlone(t *testing.T) {
 		}
 
 		p.hold(`Boolean(window.waiting)`)
-		p.eval(`Object.defineProperty(document, "hidden", { configurable: true, value: true })`, nil)
-		p.eval(`asked = 0`, nil)
-		goOn()
-		p.eval(`new Promise((done) => later(done))`, nil) // whatever the page does at once is done
-		p.hold(`asked === 0`)
+		p.asksNothingUnseen(goOn)
 		p.must(p.Release())
-		p.eval(`delete document.hidden; document.dispatchEvent(new Event("visibilitychange"))`, nil)
+		p.comesToLight()
 		p.see("#account-name", "Ann Archer")
 	})
+}
+
+// The page of an order asks for it no more while nobody sees the page, and at once when
+// somebody does.
+func TestAnOrderIsNotFollowedUnseen(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.as(ann)
+		p.fillCart(earbuds())
+		p.toPayment("99.00 EUR")
+		p.click("#later")
+		p.orderIs("awaiting_payment")
+		goOn := p.hesitate()
+		p.hold(`Boolean(window.waiting)`)
+		p.asksNothingUnseen(goOn)
+		p.comesToLight()
+		p.hold(`asked > 0`)
+	})
+}
+
+// hesitate counts what the page asks, and lets it go on after its pauses only when told to,
+// which returns how many milliseconds it would have waited.
+func (p page) hesitate() (goOn func() int) {
+	p.t.Helper()
+	p.eval(`{
+		const ask = fetch;
+		window.asked = 0;
+		fetch = (...request) => { asked += 1; return ask(...request); };
+		window.later = setTimeout;
+		setTimeout = (call, pause) => { window.waiting = { call, pause }; };
+	}`, nil)
+	return func() (pause int) {
+		p.t.Helper()
+		p.hold(`Boolean(window.waiting)`)
+		p.eval(`(() => { const { call, pause } = waiting; waiting = null; call(); return pause; })()`, &pause)
+		return pause
+	}
+}
+
+// asksNothingUnseen lets a page that hesitates believe that nobody sees it, and go on.
+func (p page) asksNothingUnseen(goOn func() int) {
+	p.t.Helper()
+	p.eval(`Object.defineProperty(document, "hidden", { configurable: true, value: true })`, nil)
+	p.eval(`asked = 0`, nil)
+	goOn()
+	p.eval(`new Promise((done) => later(done))`, nil) // whatever the page does at once is done
+	p.hold(`asked === 0`)
+}
+
+func (p page) comesToLight() {
+	p.t.Helper()
+	p.eval(`delete document.hidden; document.dispatchEvent(new Event("visibilitychange"))`, nil)
 }
 
 // What was put into the cart while the customer paid was not bought, and stays.

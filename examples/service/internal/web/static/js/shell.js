@@ -34,14 +34,14 @@ async function visitor() {
       return user;
     } catch (error) {
       complaint ??= toast(error.message, "danger");
-      await pause(pace[Math.min(round, pace.length - 1)]);
+      await pause(pace, round);
     }
   }
 }
 
-// pause waits, and then until somebody sees the page.
-async function pause(milliseconds) {
-  await new Promise((done) => setTimeout(done, milliseconds));
+// pause waits after a round of questions, and then until somebody sees the page.
+async function pause(pace, round) {
+  await new Promise((done) => setTimeout(done, pace[Math.min(round, pace.length - 1)]));
   if (document.hidden) await new Promise((done) => document.addEventListener("visibilitychange", done, { once: true }));
 }
 
@@ -158,4 +158,4 @@ const retry = (call) => el("button", { class: "button", type: "button", onclick:
 // try again.
 const remedy = (error, call) => (error.status === 401 ? el("a", { class: "button button-primary", href: signInAddress() }, "Sign in") : retry(call));
 
-export { isAdministrator, refreshPoints, remedy, retry, showState, start, toast };
+export { isAdministrator, pause, refreshPoints, remedy, retry, showState, start, toast };

@@ -3,7 +3,7 @@
 import { get, signInAddress } from "../api.js";
 import { byId, el, icon } from "../dom.js";
 import { isZero, money } from "../format.js";
-import { refreshPoints, showState, start } from "../shell.js";
+import { pause, refreshPoints, showState, start } from "../shell.js";
 import { lineItems } from "./checkout.js";
 import * as orders from "./orders.js";
 
@@ -43,7 +43,7 @@ async function follow(round) {
     if (!shown) showState(byId("state"), "The order could not be loaded", error.message);
   }
   if (order?.state === "paid" || order?.state === "cancelled") return undefined;
-  setTimeout(() => follow(round + 1), pace[Math.min(round, pace.length - 1)]);
+  pause(pace, round).then(() => follow(round + 1));
   return undefined;
 }
 
@@ -67,7 +67,7 @@ function show(order) {
   orders.settle(order);
   if (order.state === "paid") refreshPoints();
   // The points of a cancelled order come back after its place, and may take a moment.
-  if (order.state === "cancelled") [0, 1000, 5000].forEach((pause) => setTimeout(refreshPoints, pause));
+  if (order.state === "cancelled") [0, 1000, 5000].forEach((wait) => setTimeout(refreshPoints, wait));
 }
 
 function showOrderState(order) {
