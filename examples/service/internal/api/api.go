@@ -40,6 +40,9 @@ type Options struct {
 	Limits Limits
 	// ClientAddress tells who asks; nil is the address of the connection.
 	ClientAddress func(*http.Request) string
+	// ErrorPage answers a browser with a page where a program gets a problem document: with
+	// this status, what happened, and perhaps more of it; nil is a document for all.
+	ErrorPage func(w http.ResponseWriter, r *http.Request, status int, title, text string)
 	// InsecureCookies lets browsers send the session over plain HTTP.
 	InsecureCookies bool
 }
@@ -181,7 +184,7 @@ func customerOf(r *http.Request) shop.User {
 }
 
 func (a *API) webhook() http.Handler {
-	return withProblems(a.Webhook(func(ctx context.Context, e processor.Event) error {
+	return a.withProblems(a.Webhook(func(ctx context.Context, e processor.Event) error {
 		outcome, err := a.Service.HandleEvent(ctx, e)
 		if outcome.Flag != couponkit.FlagNone {
 			a.Logger.WarnContext(ctx, "a payment was recorded that somebody should look at",

@@ -292,7 +292,8 @@ func (request linkRequest) price(faults *pricing.ValidationError) pricing.Money 
 // comeBack sends a customer who has left the payment page to his order. The page
 // is asked for by the key of the checkout, because its address was needed before
 // there was an order. It is a browser that asks: somebody whose sign-in has ended
-// while he paid signs in again and gets there.
+// while he paid signs in again and gets there. The cart tells a customer who has no such
+// order that another account may have it.
 func (a *API) comeBack(w http.ResponseWriter, r *http.Request) error {
 	if _, known := sessionFrom(r.Context()); !known {
 		http.Redirect(w, r, "/login?next="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
@@ -300,7 +301,7 @@ func (a *API) comeBack(w http.ResponseWriter, r *http.Request) error {
 	}
 	order, err := a.Orders.OrderByKey(r.Context(), customerOf(r).ID, r.URL.Query().Get("key"))
 	if errors.Is(err, store.ErrNotFound) {
-		http.Redirect(w, r, "/cart", http.StatusSeeOther)
+		http.Redirect(w, r, "/cart?notice=other_account", http.StatusSeeOther)
 		return nil
 	}
 	if err != nil {

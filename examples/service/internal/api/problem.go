@@ -55,20 +55,25 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if p.Status >= http.StatusInternalServerError && !errors.Is(err, context.Canceled) {
 		a.Logger.ErrorContext(r.Context(), "a request failed", slog.String("route", r.Pattern), slog.Any("error", err))
 	}
-	writeProblem(w, p)
+	a.problem(w, r, p)
+}
+
+// announce sets the headers of a problem.
+func (p problem) announce(h http.Header) {
+	if p.retryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(p.retryAfter.Seconds()))))
+	}
+	if p.Status == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", challenge)
+	}
+	h.Set("Cache-Control", "no-store")
 }
 
 func writeProblem(w http.ResponseWriter, p problem) {
 	if p.Detail == "" {
 		p.Detail = p.Title
 	}
-	if p.retryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(p.retryAfter.Seconds()))))
-	}
-	if p.Status == http.StatusUnauthorized {
-		w.Header().Set("WWW-Authenticate", challenge)
-	}
-	w.Header().Set("Cache-Control", "no-store")
+	p.announce(w.Header())
 	writeAs(w, "application/problem+json", p.Status, p)
 }
 

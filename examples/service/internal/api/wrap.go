@@ -21,7 +21,7 @@ const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; 
 // its handler: security headers, the refusal of requests from other sites, a
 // deadline, a log line, metrics, and an answer when a handler panics.
 func (a *API) Wrap(mux *http.ServeMux) http.Handler {
-	guarded := a.origins.Handler(withProblems(mux))
+	guarded := a.origins.Handler(a.withProblems(mux))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		secure(w.Header())
@@ -41,7 +41,7 @@ func (a *API) Wrap(mux *http.ServeMux) http.Handler {
 				a.Logger.ErrorContext(ctx, "a handler panicked", slog.String("route", route), slog.Any("panic", failure),
 					slog.String("stack", string(debug.Stack())))
 				if recorded.status == 0 {
-					writeProblem(recorded, problem{Status: http.StatusInternalServerError, Code: "internal", Title: "Something went wrong here."})
+					a.problem(recorded, r, problem{Status: http.StatusInternalServerError, Code: "internal", Title: "Something went wrong here."})
 				}
 			}
 			took := time.Since(began)
@@ -89,14 +89,15 @@ func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // withProblems writes a problem where a handler answers with an error status and
 // plain text or nothing, as the mux does for an unknown path.
-func withProblems(h http.Handler) http.Handler {
+func (a *API) withProblems(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h.ServeHTTP(&problemWriter{ResponseWriter: w}, r)
+		h.ServeHTTP(&problemWriter{ResponseWriter: w, write: func(p problem) { a.problem(w, r, p) }}, r)
 	})
 }
 
 type problemWriter struct {
 	http.ResponseWriter
+	write    func(problem)
 	replaced bool
 }
 
@@ -123,7 +124,7 @@ func (w *problemWriter) WriteHeader(status int) {
 	case http.StatusServiceUnavailable:
 		p = unavailable("unavailable", "The service is not available at the moment.")
 	}
-	writeProblem(w.ResponseWriter, p)
+	w.write(p)
 }
 
 func (w *problemWriter) Write(b []byte) (int, error) {

@@ -82,7 +82,7 @@ func TestTheCustomerComesBack(t *testing.T) {
 	bought := ann.checkout(object{"lines": []object{line("plan", "plus", 1)}}).is(http.StatusCreated)
 	back := ann.onPaymentPage(bought.text("url"), "pay").is(http.StatusSeeOther).header.Get("Location")
 	require.Equal(t, "/orders/"+bought.text("orderId"), ann.get(w.path(back)).is(http.StatusSeeOther).header.Get("Location"))
-	require.Equal(t, "/cart", w.as(t, "ben").get(w.path(back)).is(http.StatusSeeOther).header.Get("Location"), "the key is the customer's own")
+	require.Equal(t, "/cart?notice=other_account", w.as(t, "ben").get(w.path(back)).is(http.StatusSeeOther).header.Get("Location"), "the key is the customer's own")
 	require.Equal(t, "/login?next="+url.QueryEscape(w.path(back)), w.browser(t).get(w.path(back)).is(http.StatusSeeOther).header.Get("Location"), "whose sign-in has ended")
 }
 

@@ -118,10 +118,15 @@ func (s *Server) assemble(ctx context.Context) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	calls, err := api.New(api.Options{
+	var calls *api.API
+	site, err := newSite(func(r *http.Request) (shop.Session, bool, error) { return calls.Session(r) })
+	if err != nil {
+		return nil, err
+	}
+	calls, err = api.New(api.Options{
 		Service: s.Service, Orders: s.storage.coupons, Shop: s.Shop, Catalog: catalog, Webhook: s.provider.webhook,
 		BaseURL: s.URL, Metrics: metrics, Logger: c.Logger, Now: c.Now, Limits: c.Limits,
-		ClientAddress: clientAddress(c), InsecureCookies: c.InsecureCookies,
+		ClientAddress: clientAddress(c), InsecureCookies: c.InsecureCookies, ErrorPage: site.Error,
 	})
 	if err != nil {
 		return nil, err
@@ -135,9 +140,7 @@ func (s *Server) assemble(ctx context.Context) (http.Handler, error) {
 		}
 		pages.Register(mux)
 	}
-	if err := registerPages(mux, calls); err != nil {
-		return nil, err
-	}
+	site.Register(mux)
 	return calls.Wrap(mux), nil
 }
 

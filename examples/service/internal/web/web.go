@@ -52,7 +52,7 @@ func pages() []page {
 		{"/admin/coupons/{id}", "admin_coupon", "Redemptions", "js/admin/detail.js", "css/admin.css", "coupons"},
 		{"/plans", "plans", "Plans", "js/shop/plans.js", "css/shop.css", "plans"},
 		{"/accessories", "accessories", "Devices and accessories", "js/shop/products.js", "css/shop.css", "accessories"},
-		{"/cart", "cart", "Cart", "js/shop/cart.js", "css/shop.css", "cart"},
+		{cart, "cart", "Cart", "js/shop/cart.js", "css/shop.css", "cart"},
 		{"/orders/{id}", "order", "Order", "js/shop/order.js", "css/shop.css", ""},
 		{"/login", "login", "Sign in", "js/shop/login.js", "css/shop.css", ""},
 	}
@@ -64,6 +64,19 @@ type view struct {
 	Script  string
 	Style   string
 	Section string
+	Notice  string
+}
+
+// cart is the page that can be asked for with a notice.
+const cart = "/cart"
+
+// notices are what the cart says to who is sent there, by the parameter "notice" of its
+// address, which chooses among these texts and brings none of its own.
+func notices() map[string]string {
+	return map[string]string{
+		"other_account": "This account has no order for the payment that you come back from. " +
+			"If you paid with another account, sign in with that one and follow the link of the payment page again.",
+	}
 }
 
 // Options configure a [Site].
@@ -79,6 +92,7 @@ type Site struct {
 	digest string
 	pages  map[string]http.Handler // by pattern
 	static http.Handler
+	failed *template.Template // the page of an error
 }
 
 // New parses the embedded templates. An error means that the program was built
@@ -102,16 +116,26 @@ func New(options Options) (*Site, error) {
 		static: http.StripPrefix("/static/"+digest+"/", http.FileServerFS(static)),
 	}
 	for _, p := range pages() {
-		body, err := site.render(p)
-		if err != nil {
+		if site.pages[p.pattern], err = site.handler(p); err != nil {
 			return nil, fmt.Errorf("page %s: %w", p.pattern, err)
 		}
-		site.pages[p.pattern] = document(body)
-		if strings.HasPrefix(p.pattern, "/admin/") {
-			site.pages[p.pattern] = site.administration(body)
-		}
 	}
-	return site, nil
+	site.failed, err = template.New("error.html").Funcs(site.functions()).ParseFS(files, "templates/error.html")
+	return site, err
+}
+
+// handler serves one page.
+func (s *Site) handler(p page) (http.Handler, error) {
+	body, err := s.render(p, "")
+	switch {
+	case err != nil:
+		return nil, err
+	case strings.HasPrefix(p.pattern, "/admin/"):
+		return s.administration(body), nil
+	case p.pattern == cart:
+		return s.noticing(p, body)
+	}
+	return document(body), nil
 }
 
 // Register adds the pages and their files to a mux: GET of each page, of "/",
@@ -135,15 +159,17 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // that other packages render in the same clothes.
 func (s *Site) Asset(name string) string { return path.Join("/static", s.digest, name) }
 
-func (s *Site) render(p page) ([]byte, error) {
+func (s *Site) functions() template.FuncMap { return template.FuncMap{"asset": s.Asset} }
+
+func (s *Site) render(p page, notice string) ([]byte, error) {
 	t, err := template.New("layout.html").
-		Funcs(template.FuncMap{"asset": s.Asset}).
+		Funcs(s.functions()).
 		ParseFS(files, "templates/layout.html", "templates/"+p.template+".html")
 	if err != nil {
 		return nil, err
 	}
 	var out bytes.Buffer
-	if err := t.Execute(&out, view{p.title, p.script, p.style, p.section}); err != nil {
+	if err := t.Execute(&out, view{p.title, p.script, p.style, p.section, notice}); err != nil {
 		return nil, err
 	}
 	return out.Bytes(), nil
@@ -166,23 +192,67 @@ func (s *Site) administration(body []byte) http.Handler {
 	})
 }
 
+// noticing answers with a page, and says above it what its address asks for.
+func (s *Site) noticing(p page, plain []byte) (http.Handler, error) {
+	said := map[string]http.Handler{}
+	for name, text := range notices() {
+		body, err := s.render(p, text)
+		if err != nil {
+			return nil, err
+		}
+		said[name] = document(body)
+	}
+	silent := document(plain)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if handler, known := said[r.URL.Query().Get("notice")]; known {
+			handler.ServeHTTP(w, r)
+			return
+		}
+		silent.ServeHTTP(w, r)
+	}), nil
+}
+
+// Error answers with the page of an error: what happened, in one sentence and perhaps a
+// second one, and where to go from there. It needs no script and nobody's sign-in, so that
+// it can be read whatever has failed.
+func (s *Site) Error(w http.ResponseWriter, r *http.Request, status int, title, text string) {
+	var out bytes.Buffer
+	err := s.failed.Execute(&out, map[string]any{
+		"Title": strings.TrimSuffix(title, "."), "Text": text, "Failure": status >= http.StatusInternalServerError,
+	})
+	if err != nil {
+		http.Error(w, title, status)
+		return
+	}
+	dress(w.Header())
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	if r.Method != http.MethodHead {
+		_, _ = out.WriteTo(w) // the browser went away; nobody is left to tell
+	}
+}
+
 // document answers with a finished page. Pages hold nothing of a user, but they
 // name the files of one version, so browsers ask again each time.
 func document(body []byte) http.Handler { return documentWith(http.StatusOK, body) }
 
 func documentWith(status int, body []byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("Content-Type", "text/html; charset=utf-8")
-		h.Set("Content-Security-Policy", ContentSecurityPolicy)
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "same-origin")
-		h.Set("Cache-Control", "no-cache")
+		dress(w.Header())
+		w.Header().Set("Cache-Control", "no-cache")
 		w.WriteHeader(status)
 		if r.Method != http.MethodHead {
 			_, _ = w.Write(body) // the browser went away; nobody is left to tell
 		}
 	})
+}
+
+// dress sets what every page is sent with.
+func dress(h http.Header) {
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Security-Policy", ContentSecurityPolicy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "same-origin")
 }
 
 func (s *Site) serveStatic(w http.ResponseWriter, r *http.Request) {

@@ -154,3 +154,44 @@ func TestTheStaticFilesKeepTheirRules(t *testing.T) {
 	})
 	require.NoError(t, err)
 }
+
+// TestThePageOfAnError: in the clothes of the shop, under the same policy, and without a
+// module, which would ask what has failed.
+func TestThePageOfAnError(t *testing.T) {
+	t.Parallel()
+	site := newSite(t, nobody)
+	show := func(method string, status int, title, text string) (answer *httptest.ResponseRecorder, body string) {
+		answer = httptest.NewRecorder()
+		site.Error(answer, httptest.NewRequestWithContext(t.Context(), method, "/nowhere", http.NoBody), status, title, text)
+		return answer, answer.Body.String()
+	}
+	answer, body := show(http.MethodGet, http.StatusServiceUnavailable, "Out of <order>.", "Not for <long>.")
+	if answer.Code != http.StatusServiceUnavailable || answer.Header().Get("Cache-Control") != "no-store" {
+		t.Errorf("status %d, kept %q", answer.Code, answer.Header().Get("Cache-Control"))
+	}
+	if policy := answer.Header().Get("Content-Security-Policy"); policy != web.ContentSecurityPolicy {
+		t.Errorf("the policy is %q", policy)
+	}
+	for _, want := range []string{
+		`<html lang="en">`, "<title>Out of &lt;order&gt; · couponkit</title>", "<h1>Out of &lt;order&gt;</h1>",
+		"<p>Not for &lt;long&gt;.</p>", `id="main"`, ">Try again</a>", `href="/plans">Back to the shop</a>`,
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("%q is missing in\n%s", want, body)
+		}
+	}
+	if found := inline.FindString(body); found != "" || strings.Contains(body, "module") {
+		t.Errorf("%q is inline, or there is a module", found)
+	}
+	for _, match := range asset.FindAllStringSubmatch(body, -1) {
+		if file, _ := get(t, site, match[1]); file.Code != http.StatusOK {
+			t.Errorf("%s has status %d", match[1], file.Code)
+		}
+	}
+	if _, body = show(http.MethodGet, http.StatusNotFound, "There is no such page.", ""); strings.Contains(body, "Try again") || strings.Contains(body, "<p></p>") {
+		t.Errorf("trying again does not help:\n%s", body)
+	}
+	if answer, body = show(http.MethodHead, http.StatusNotFound, "There is no such page.", ""); answer.Code != http.StatusNotFound || body != "" {
+		t.Errorf("HEAD: status %d, %q", answer.Code, body)
+	}
+}

@@ -1,0 +1,56 @@
+package api
+
+import (
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// problem answers with a problem: as a page to a browser that somebody has led here, and
+// as a document to everybody else.
+func (a *API) problem(w http.ResponseWriter, r *http.Request, p problem) {
+	if a.ErrorPage == nil || r.Method != http.MethodGet && r.Method != http.MethodHead || !prefersHTML(r.Header) {
+		writeProblem(w, p)
+		return
+	}
+	p.announce(w.Header())
+	text := p.Detail
+	if text == p.Title {
+		text = ""
+	}
+	a.ErrorPage(w, r, p.Status, p.Title, text)
+}
+
+// prefersHTML reports whether a client would rather have a page than JSON. One that takes
+// everything, as programs do, or both alike, would not.
+func prefersHTML(h http.Header) bool {
+	accept := strings.Join(h.Values("Accept"), ",")
+	return quality(accept, "text/html") > max(quality(accept, "application/problem+json"), quality(accept, "application/json"))
+}
+
+// quality is how much a client likes a media type, by RFC 9110, section 12.5.1: from 0 to
+// 1, by the most specific range that the type is in. A range that cannot be read is none.
+func quality(accept, media string) float64 {
+	group, _, _ := strings.Cut(media, "/")
+	ranges := []string{media, group + "/*", "*/*"}
+	best, liked := len(ranges), 0.0
+	for each := range strings.SplitSeq(accept, ",") {
+		given, parameters, err := mime.ParseMediaType(each)
+		if err != nil {
+			continue
+		}
+		weight := 1.0
+		if q, weighed := parameters["q"]; weighed {
+			if weight, err = strconv.ParseFloat(q, 64); err != nil {
+				continue
+			}
+		}
+		for i, name := range ranges[:best] {
+			if given == name {
+				best, liked = i, weight
+			}
+		}
+	}
+	return liked
+}
