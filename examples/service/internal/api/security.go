@@ -7,13 +7,56 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/couponkit/couponkit/examples/service/internal/shop"
 )
 
-// SessionCookie is the name of the cookie that holds a sign-in.
+// SessionCookie is the name of the cookie that holds a sign-in, behind "__Host-" where
+// customers reach the service by https. Browsers take a cookie of that prefix from this
+// host alone, and not from a site beside it or over plain HTTP.
 const SessionCookie = "couponkit_session"
+
+// sessionCookie is the name of the cookie as it is here.
+func (a *API) sessionCookie() string {
+	if a.byHTTPS() && !a.InsecureCookies {
+		return "__Host-" + SessionCookie
+	}
+	return SessionCookie
+}
+
+// byHTTPS reports whether customers reach the service by https.
+func (a *API) byHTTPS() bool {
+	scheme, _, _ := strings.Cut(a.BaseURL, "://")
+	return strings.EqualFold(scheme, "https")
+}
+
+// maxSecrets is how many sessions a request can try. Each is a look-up.
+const maxSecrets = 8
+
+// secrets are those of the sessions that a request brings. There may be more than one: a
+// browser also sends cookies that a site beside this one has set for both, and puts some
+// of them first.
+func (a *API) secrets(r *http.Request) []string {
+	var secrets []string
+	for _, c := range r.CookiesNamed(a.sessionCookie()) {
+		if len(secrets) < maxSecrets && !slices.Contains(secrets, c.Value) {
+			secrets = append(secrets, c.Value)
+		}
+	}
+	return secrets
+}
+
+// signOut ends every session that a request brings.
+func (a *API) signOut(r *http.Request) error {
+	for _, secret := range a.secrets(r) {
+		if err := a.Shop.SignOut(r.Context(), secret); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // CSRFHeader is the header that a request with a session has to repeat the
 // session's token in, if it changes something.
@@ -29,15 +72,13 @@ func sessionFrom(ctx context.Context) (shop.Session, bool) {
 
 // Session returns the session of a request; ok is false when nobody is signed in.
 func (a *API) Session(r *http.Request) (s shop.Session, ok bool, err error) {
-	cookie, err := r.Cookie(SessionCookie)
-	if err != nil {
-		return shop.Session{}, false, nil //nolint:nilerr // no cookie is no failure
+	for _, secret := range a.secrets(r) {
+		s, err = a.Shop.Session(r.Context(), secret)
+		if !errors.Is(err, shop.ErrNotFound) {
+			return s, err == nil, err
+		}
 	}
-	s, err = a.Shop.Session(r.Context(), cookie.Value)
-	if errors.Is(err, shop.ErrNotFound) {
-		return shop.Session{}, false, nil
-	}
-	return s, err == nil, err
+	return shop.Session{}, false, nil
 }
 
 // admit decides whether a request may reach its call, and puts the session into its
@@ -77,7 +118,7 @@ func (a *API) setCookie(w http.ResponseWriter, token string) {
 		age = -1
 	}
 	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Secure unless the operator has asked for plain HTTP
-		Name: SessionCookie, Value: token, Path: "/", MaxAge: age,
+		Name: a.sessionCookie(), Value: token, Path: "/", MaxAge: age,
 		HttpOnly: true, Secure: !a.InsecureCookies, SameSite: http.SameSiteLaxMode,
 	})
 }

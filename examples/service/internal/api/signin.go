@@ -71,10 +71,8 @@ func (a *API) login(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if old, err := r.Cookie(SessionCookie); err == nil {
-		if err := a.Shop.SignOut(r.Context(), old.Value); err != nil {
-			return err
-		}
+	if err := a.signOut(r); err != nil {
+		return err
 	}
 	token, session, err := a.Shop.SignIn(r.Context(), user)
 	if err != nil {
@@ -85,11 +83,7 @@ func (a *API) login(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *API) logout(w http.ResponseWriter, r *http.Request) error {
-	cookie, err := r.Cookie(SessionCookie)
-	if err != nil {
-		return err
-	}
-	if err := a.Shop.SignOut(r.Context(), cookie.Value); err != nil {
+	if err := a.signOut(r); err != nil {
 		return err
 	}
 	a.setCookie(w, "")

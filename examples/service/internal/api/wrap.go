@@ -17,6 +17,10 @@ const requestTime = 20 * time.Second
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
 	"connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
+// transportPolicy has browsers come by https for a year. It speaks for this host only: the
+// sites below it may be other people's.
+const transportPolicy = "max-age=31536000"
+
 // Wrap puts around a mux what every request of the service gets, whoever registered
 // its handler: security headers, the refusal of requests from other sites, a
 // deadline, a log line, metrics, and an answer when a handler panics.
@@ -25,6 +29,9 @@ func (a *API) Wrap(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		secure(w.Header())
+		if a.byHTTPS() {
+			w.Header().Set("Strict-Transport-Security", transportPolicy)
+		}
 		ctx, cancel := context.WithTimeout(r.Context(), requestTime)
 		defer cancel()
 		recorded := &recorder{ResponseWriter: w}

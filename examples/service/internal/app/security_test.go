@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -108,6 +109,68 @@ func TestTheSession(t *testing.T) {
 	old := w.as(t, "ben")
 	w.clock.advance(13 * time.Hour)
 	old.get("/points").refused(http.StatusUnauthorized, "user_required")
+}
+
+// TestTheSessionAmongOthers: a site beside this one can have cookies of its own sent here,
+// by the same name and before that of the sign-in. They sign nobody out, and cost no more
+// than a few look-ups.
+func TestTheSessionAmongOthers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ann := w.as(t, "ann")
+	own := ann.cookie
+	ann.cookie = "couponkit_session=bogus; couponkit_session=; " + own
+	require.Equal(t, "usr_ann", ann.get("/session").text("user.id"))
+	ann.get("/points").is(http.StatusOK)
+	ann.cookie = strings.Repeat("couponkit_session=bogus; ", 50) + own
+	require.Equal(t, "usr_ann", ann.get("/session").text("user.id"), "the same one again is no other")
+	var many strings.Builder
+	for i := range 50 {
+		fmt.Fprintf(&many, "couponkit_session=bogus-%d; ", i)
+	}
+	ann.cookie = many.String() + own
+	require.Nil(t, ann.get("/session").value("user"))
+
+	ann.cookie = "couponkit_session=bogus; " + own
+	ann.post("/logout", nil).is(http.StatusNoContent)
+	ann.cookie = own
+	require.Nil(t, ann.get("/session").value("user"))
+
+	ben := w.as(t, "ben")
+	before := ben.cookie
+	ben.cookie = "couponkit_session=bogus; " + before
+	ben.signIn("ben@example.org", "ben-demo-1")
+	ben.cookie = before
+	require.Nil(t, ben.get("/session").value("user"), "the session before has ended")
+}
+
+// TestASiteOfHTTPS: where customers come by https, only this host can have set the cookie
+// that is read, and browsers do not come by another way again.
+func TestASiteOfHTTPS(t *testing.T) {
+	t.Parallel()
+	const policy = "Strict-Transport-Security"
+	w := newWorld(t, func(c *app.Config) { c.PublicURL = "https://shop.example" })
+	inside := httptest.NewServer(w.HTTP().Handler) // what ends TLS in front of it asks here
+	t.Cleanup(inside.Close)
+	w.URL = inside.URL
+	ann := w.browser(t)
+	in := ann.post("/login", object{"email": "ann@example.org", "password": "ann-demo-1"}).is(http.StatusOK)
+	ann.csrf = in.text("csrfToken")
+	cookie := in.header.Get("Set-Cookie")
+	require.Regexp(t, "^__Host-couponkit_session=", cookie)
+	require.Contains(t, cookie, "Secure")
+	require.Contains(t, cookie, "Path=/;")
+	require.NotContains(t, cookie, "Domain")
+	require.Equal(t, "usr_ann", ann.get("/session").text("user.id"))
+	require.Equal(t, "max-age=31536000", ann.get("/catalog").header.Get(policy))
+	own := ann.cookie
+	ann.cookie = strings.TrimPrefix(own, "__Host-")
+	require.Nil(t, ann.get("/session").value("user"), "a cookie that another host can have set")
+	ann.cookie = own
+	out := ann.post("/logout", nil).is(http.StatusNoContent).header.Get("Set-Cookie")
+	require.Regexp(t, "^__Host-couponkit_session=;.*Secure", out, "browsers ignore one that is not secure")
+
+	require.Empty(t, newWorld(t, unseeded).browser(t).get("/catalog").header.Values(policy))
 }
 
 // TestSomebodyElsesOrder: an order is its customer's own, for administrators too.
