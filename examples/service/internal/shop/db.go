@@ -38,6 +38,8 @@ type DB struct {
 	session query
 	user    query
 	balance query
+	// hashing has a place for each password that is compared at once.
+	hashing chan struct{}
 	// decoy is compared when there is no such user, so that an answer takes as long.
 	decoy []byte
 }
@@ -59,7 +61,7 @@ func Open(ctx context.Context, db *sql.DB, o Options) (*DB, error) {
 	if err := migrate(ctx, db); err != nil {
 		return nil, fmt.Errorf("make the tables of the shop: %w", err)
 	}
-	d := &DB{db: db, options: o, session: query{text: sessionQuery}, user: query{text: userQuery}, balance: query{text: balanceQuery}}
+	d := &DB{db: db, options: o, hashing: make(chan struct{}, hashingAtOnce()), session: query{text: sessionQuery}, user: query{text: userQuery}, balance: query{text: balanceQuery}}
 	var err error
 	if d.decoy, err = d.hash("nobody has this password"); err != nil || !o.Prepare {
 		return d, err
@@ -134,6 +136,8 @@ var schema = []string{
 		csrf_token TEXT NOT NULL,
 		expires_at BIGINT NOT NULL
 	)`,
+	`CREATE INDEX IF NOT EXISTS shop_sessions_by_end ON shop_sessions (expires_at)`,
+	`CREATE INDEX IF NOT EXISTS shop_sessions_by_user ON shop_sessions (user_id, expires_at)`,
 	`CREATE TABLE IF NOT EXISTS shop_points (
 		user_id TEXT PRIMARY KEY REFERENCES shop_users (id) ON DELETE CASCADE,
 		balance BIGINT NOT NULL CHECK (balance >= 0)

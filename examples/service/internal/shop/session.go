@@ -16,19 +16,38 @@ type Session struct {
 	CSRFToken string
 }
 
+// MaxSessions is how many sessions a user has at once.
+const MaxSessions = 20
+
+const (
+	endedSessions = `DELETE FROM shop_sessions WHERE expires_at <= $1`
+	// surplusSessions spares the one that has just begun, and as many of the others as may
+	// be beside it.
+	surplusSessions = `DELETE FROM shop_sessions WHERE user_id = $1 AND token_hash <> $2 AND token_hash NOT IN (
+		SELECT token_hash FROM shop_sessions WHERE user_id = $1 AND token_hash <> $2
+		ORDER BY expires_at DESC, token_hash LIMIT $3)`
+)
+
 // SignIn starts a session and returns the secret that the browser keeps. Only its
-// hash is stored.
+// hash is stored. Of the user's sessions the newest [MaxSessions] stay.
 func (d *DB) SignIn(ctx context.Context, u User) (token string, s Session, err error) {
 	token = rand.Text()
 	s = Session{User: u, CSRFToken: rand.Text()}
 	now := d.options.Now()
-	if _, err := d.db.ExecContext(ctx, `DELETE FROM shop_sessions WHERE expires_at <= $1`, now.UnixMicro()); err != nil {
+	if _, err := d.db.ExecContext(ctx, endedSessions, now.UnixMicro()); err != nil {
 		return "", Session{}, err
 	}
+	hash := tokenHash(token)
 	_, err = d.db.ExecContext(ctx,
 		`INSERT INTO shop_sessions (token_hash, user_id, csrf_token, expires_at) VALUES ($1, $2, $3, $4)`,
-		tokenHash(token), u.ID, s.CSRFToken, now.Add(d.options.SessionLifetime).UnixMicro())
-	return token, s, err
+		hash, u.ID, s.CSRFToken, now.Add(d.options.SessionLifetime).UnixMicro())
+	if err != nil {
+		return "", Session{}, err
+	}
+	if _, err := d.db.ExecContext(ctx, surplusSessions, u.ID, hash, MaxSessions-1); err != nil {
+		return "", Session{}, err
+	}
+	return token, s, nil
 }
 
 const sessionQuery = `SELECT u.id, u.email, u.name, u.role, s.csrf_token

@@ -1,8 +1,10 @@
 package shop_test
 
 import (
+	"context"
 	"database/sql"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -149,6 +151,108 @@ func TestSessionsEnd(t *testing.T) {
 	require.NoError(t, s.SignOut(ctx, token))
 	_, err = s.Session(ctx, token)
 	require.ErrorIs(t, err, shop.ErrNotFound)
+}
+
+// TestAUserKeepsHisNewestSessions: also when all of them began at one instant.
+func TestAUserKeepsHisNewestSessions(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	s, ctx := open(t, func() time.Time { return now }), t.Context()
+	signIn := func(id string) (token string) {
+		u, err := s.UserByID(ctx, id)
+		require.NoError(t, err)
+		token, _, err = s.SignIn(ctx, u)
+		require.NoError(t, err)
+		return token
+	}
+	lives := func(token string) bool {
+		_, err := s.Session(ctx, token)
+		if err != nil {
+			require.ErrorIs(t, err, shop.ErrNotFound)
+		}
+		return err == nil
+	}
+	others := signIn("usr_ben")
+	var tokens []string
+	for range 2 * shop.MaxSessions {
+		tokens = append(tokens, signIn(ann))
+		require.True(t, lives(tokens[len(tokens)-1]), "the newest one")
+		now = now.Add(time.Second)
+	}
+	for i, token := range tokens {
+		require.Equal(t, i >= shop.MaxSessions, lives(token), "sign-in %d", i)
+	}
+	for range shop.MaxSessions {
+		now = now.Add(time.Second)
+		tokens = tokens[:0]
+		for range shop.MaxSessions + 1 {
+			tokens = append(tokens, signIn(ann))
+			require.True(t, lives(tokens[len(tokens)-1]), "the newest one")
+		}
+	}
+	left := 0
+	for _, token := range tokens {
+		if lives(token) {
+			left++
+		}
+	}
+	require.Equal(t, shop.MaxSessions, left)
+	require.True(t, lives(others))
+}
+
+// TestSessionsAreFoundByTheirEnd: a sign-in does not read all sessions to find those that
+// have ended, nor to find those of its user.
+func TestSessionsAreFoundByTheirEnd(t *testing.T) {
+	t.Parallel()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "shop.db"))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	_, err = shop.Open(t.Context(), db, shop.Options{PasswordCost: bcrypt.MinCost})
+	require.NoError(t, err)
+	for _, statement := range []string{shop.EndedSessions, shop.SurplusSessions} {
+		steps := plan(t, db, statement)
+		require.Contains(t, steps, "SEARCH shop_sessions", statement)
+		require.NotContains(t, steps, "SCAN shop_sessions", statement)
+	}
+}
+
+// plan is how SQLite carries a statement out.
+func plan(t *testing.T, db *sql.DB, statement string) string {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+statement, "x", "y", "z")
+	require.NoError(t, err)
+	defer rows.Close()
+	var steps []string
+	for rows.Next() {
+		var id, parent, unused int
+		var step string
+		require.NoError(t, rows.Scan(&id, &parent, &unused, &step))
+		steps = append(steps, step)
+	}
+	require.NoError(t, rows.Err())
+	return strings.Join(steps, "\n")
+}
+
+// TestFewPasswordsAreComparedAtOnce: each takes a processor for a while. Who waits for one
+// that is free does so as long as he likes, and no longer.
+func TestFewPasswordsAreComparedAtOnce(t *testing.T) {
+	t.Parallel()
+	s := open(t, nil)
+	free := s.Hash()
+	for _, email := range []string{"ann@example.org", "nobody@example.org"} {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		_, err := s.Authenticate(ctx, email, "ann-demo-1")
+		cancel()
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	}
+	waiting := make(chan error, 1)
+	go func() {
+		_, err := s.Authenticate(t.Context(), "ann@example.org", "ann-demo-1")
+		waiting <- err
+	}()
+	free()
+	require.NoError(t, <-waiting)
+	s.Hash()()
 }
 
 // TestTheCatalogueComesBack: as it was stored, in its order.

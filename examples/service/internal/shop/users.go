@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 
 	"golang.org/x/crypto/bcrypt"
@@ -111,7 +112,8 @@ func (d *DB) Emails(ctx context.Context, ids []string) (map[string]string, error
 }
 
 // Authenticate returns the user who has this e-mail address and password, or
-// [ErrWrongPassword]. The answer takes as long for an address that nobody has.
+// [ErrWrongPassword]. The answer takes as long for an address that nobody has. Few
+// passwords are compared at once; who waits when the context ends gets its error.
 func (d *DB) Authenticate(ctx context.Context, email, password string) (User, error) {
 	var (
 		u    User
@@ -126,9 +128,34 @@ func (d *DB) Authenticate(ctx context.Context, email, password string) (User, er
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return User{}, err
 	}
-	wrong := len(password) > maxPassword || bcrypt.CompareHashAndPassword(hash, []byte(password)) != nil
-	if wrong || err != nil {
+	right, waited := d.compare(ctx, hash, password)
+	switch {
+	case waited != nil:
+		return User{}, waited
+	case !right || err != nil:
 		return User{}, ErrWrongPassword
 	}
 	return u, nil
+}
+
+// compare reports whether a password is that of a hash. It waits for its turn as long as
+// the context lives, which is what an error tells.
+func (d *DB) compare(ctx context.Context, hash []byte, password string) (bool, error) {
+	if len(password) > maxPassword {
+		return false, nil
+	}
+	select {
+	case d.hashing <- struct{}{}:
+	case <-ctx.Done():
+		return false, fmt.Errorf("wait to compare a password: %w", ctx.Err())
+	}
+	defer func() { <-d.hashing }()
+	return bcrypt.CompareHashAndPassword(hash, []byte(password)) == nil, nil
+}
+
+// hashingAtOnce is how many passwords are compared at once: half of the processors are
+// left to those who are signed in, however many would like to be.
+func hashingAtOnce() int {
+	const share = 2
+	return max(1, runtime.GOMAXPROCS(0)/share)
 }
