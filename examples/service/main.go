@@ -75,7 +75,7 @@ func readConfig(args []string, env func(string) string, logs io.Writer) (app.Con
 	flags.SetOutput(logs)
 	flags.StringVar(&c.Addr, "addr", app.DefaultAddr, "where to listen; port 0 is a free one")
 	flags.StringVar(&c.Store, "store", app.DefaultStore(), "an SQLite file, memory, or postgres://…")
-	flags.BoolVar(&c.Seed, "seed", true, "make demo users, a catalogue and coupons when the store is empty")
+	flags.BoolVar(&c.Seed, "seed", true, "make demo users, a catalogue and coupons when the store is empty; beside Stripe or a public URL of https only when asked for")
 	flags.IntVar(&c.Crowd, "crowd", 0, "how many more customers the demo has")
 	flags.StringVar(&c.PublicURL, "public-url", "", "where customers reach the service; default is where it listens")
 	flags.BoolVar(&c.InsecureCookies, "insecure-cookies", false, "let browsers send sign-ins over plain HTTP; for browsers that do not trust their own machine")
@@ -92,6 +92,11 @@ func readConfig(args []string, env func(string) string, logs io.Writer) (app.Con
 	}
 	if err := contradiction(c); err != nil {
 		return app.Config{}, err
+	}
+	if c.Seed && !given(flags, "seed") {
+		if err := inEarnest(c); err != nil {
+			return app.Config{}, err
+		}
 	}
 	c.Logger = slog.New(slog.NewJSONHandler(logs, &slog.HandlerOptions{Level: level}))
 	return c, nil
@@ -110,6 +115,26 @@ func contradiction(c app.Config) error {
 		return errors.New("STRIPE_API_URL needs STRIPE_SECRET_KEY: without it payments are simulated")
 	}
 	return unreachable(c.PublicURL)
+}
+
+// given reports whether the command line names a flag.
+func given(flags *flag.FlagSet, name string) (found bool) {
+	flags.Visit(func(f *flag.Flag) { found = found || f.Name == name })
+	return found
+}
+
+// inEarnest refuses the demo, whose passwords everybody knows, to who has not asked for it
+// where money may move or strangers come by.
+func inEarnest(c app.Config) error {
+	const choose = ": -seed=false leaves the demo's users out, whose passwords are known, and -seed makes them all the same"
+	scheme, _, _ := strings.Cut(c.PublicURL, "://")
+	switch {
+	case c.StripeKey != "":
+		return errors.New("payments go to Stripe" + choose)
+	case strings.EqualFold(scheme, "https"):
+		return errors.New("the public URL is one of https" + choose)
+	}
+	return nil
 }
 
 // unreachable refuses a public address that browsers could not be sent to, or that would

@@ -21,6 +21,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/couponkit/couponkit/examples/service/internal/app"
 	"github.com/couponkit/couponkit/examples/service/internal/shop"
 	"github.com/couponkit/couponkit/processor/stripeprocessor/stripefake"
 )
@@ -93,7 +94,7 @@ func TestTheEnvironmentSwitchesToStripe(t *testing.T) {
 	var out output
 	ended := make(chan error, 1)
 	go func() {
-		ended <- run(ctx, []string{"-addr", "127.0.0.1:0", "-store", "memory", "-log", "error"},
+		ended <- run(ctx, []string{"-addr", "127.0.0.1:0", "-store", "memory", "-log", "error", "-seed"},
 			func(name string) string { return environment[name] }, &out, io.Discard)
 	}()
 	require.Eventually(t, func() bool { return strings.Contains(out.String(), "processor: Stripe") }, startTime, 10*time.Millisecond)
@@ -140,7 +141,7 @@ func TestArguments(t *testing.T) {
 		}
 		return ""
 	}
-	err = run(t.Context(), []string{"-addr", "127.0.0.1:0", "-store", "memory"}, half, io.Discard, io.Discard)
+	err = run(t.Context(), []string{"-addr", "127.0.0.1:0", "-store", "memory", "-seed=false"}, half, io.Discard, io.Discard)
 	require.ErrorContains(t, err, "stripe")
 	require.NotContains(t, err.Error(), "sk_test")
 }
@@ -171,9 +172,44 @@ func TestNothingIsIgnored(t *testing.T) {
 		require.NotContains(t, err.Error(), "secret", name)
 	}
 	for _, public := range []string{"http://127.0.0.1:8080", "https://shop.example", "https://shop.example/"} {
-		_, err := readConfig([]string{"-public-url", public}, noEnvironment, io.Discard)
+		_, err := readConfig([]string{"-public-url", public, "-seed=false"}, noEnvironment, io.Discard)
 		require.NoError(t, err, public)
 	}
+}
+
+// TestNoKnownPasswordIsMadeUnasked: beside Stripe, or where customers come by https, the
+// demo's administrators are made for who asks for them, and for nobody else.
+func TestNoKnownPasswordIsMadeUnasked(t *testing.T) {
+	t.Parallel()
+	stripe := map[string]string{"STRIPE_SECRET_KEY": "sk_live_secret", "STRIPE_WEBHOOK_SECRET": "whsec_secret"}
+	for name, test := range map[string]struct {
+		args        []string
+		environment map[string]string
+	}{
+		"Stripe":            {environment: stripe},
+		"https":             {args: []string{"-public-url", "https://shop.example"}},
+		"https in capitals": {args: []string{"-public-url", "HTTPS://shop.example"}},
+		"with a crowd":      {args: []string{"-crowd", "3"}, environment: stripe},
+	} {
+		read := func(more ...string) (app.Config, error) {
+			return readConfig(append(test.args, more...), func(name string) string { return test.environment[name] }, io.Discard)
+		}
+		_, err := read()
+		require.ErrorContains(t, err, "-seed=false", name)
+		require.NotContains(t, err.Error(), "secret", name)
+		for _, asked := range []string{"-seed", "-seed=true"} {
+			c, err := read(asked)
+			require.NoError(t, err, name)
+			require.True(t, c.Seed, name)
+		}
+		if c, err := read("-seed=false"); name != "with a crowd" {
+			require.NoError(t, err, name)
+			require.False(t, c.Seed, name)
+		}
+	}
+	c, err := readConfig([]string{"-public-url", "http://shop.example"}, noEnvironment, io.Discard)
+	require.NoError(t, err)
+	require.True(t, c.Seed)
 }
 
 // TestASecondSignalEndsTheProgramAtOnce: also while a request that does not end keeps it
