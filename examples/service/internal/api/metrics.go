@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"time"
@@ -33,7 +34,7 @@ func NewMetrics() *Metrics {
 			Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 10),
 		}, []string{"route", "status"}),
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "couponkit_attempts_total", Help: "Calls of couponkit, by operation and outcome: ok, failed, or the first reason of a refusal.",
+			Name: "couponkit_attempts_total", Help: "Calls of couponkit, by operation and outcome: ok, failed, cancelled by who called, or the first reason of a refusal.",
 		}, []string{"operation", "outcome"}),
 		flags: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "couponkit_flagged_payments_total", Help: "Payments that were recorded and that somebody should look at.",
@@ -53,6 +54,8 @@ func (m *Metrics) Observe(_ context.Context, a couponkit.Attempt) {
 	switch {
 	case len(a.Reasons) > 0:
 		outcome = a.Reasons[0].String()
+	case errors.Is(a.Err, context.Canceled):
+		outcome = "cancelled"
 	case a.Err != nil:
 		outcome = "failed"
 	}

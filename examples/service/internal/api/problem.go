@@ -49,10 +49,18 @@ const retryUnavailable = 5 * time.Second
 // session in a cookie; one that browsers know would let them open a dialog of their own.
 const challenge = `Session realm="couponkit"`
 
-// fail answers with the problem that an error is.
+// statusHungUp is what nginx counts clients by that did not wait for their answer: nobody
+// receives it.
+const statusHungUp = 499
+
+// fail answers with the problem that an error is. What goes wrong because the client has
+// hung up is no failure.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p := problemOf(err)
-	if p.Status >= http.StatusInternalServerError && !errors.Is(err, context.Canceled) {
+	if p.Status >= http.StatusInternalServerError && errors.Is(r.Context().Err(), context.Canceled) {
+		p = problem{Status: statusHungUp, Code: "client_hung_up", Title: "The client did not wait for the answer."}
+	}
+	if p.Status >= http.StatusInternalServerError {
 		a.Logger.ErrorContext(r.Context(), "a request failed", slog.String("route", r.Pattern), slog.Any("error", err))
 	}
 	a.problem(w, r, p)

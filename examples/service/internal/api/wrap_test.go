@@ -2,9 +2,13 @@ package api_test
 
 import (
 	"bytes"
+	"context"
 	"database/sql"
+	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,7 +29,7 @@ func newAPI(t *testing.T) *api.API {
 	return newAPIOn(t, memstore.New(), fakeprocessor.New(fakeprocessor.Options{}))
 }
 
-func newAPIOn(t *testing.T, coupons *memstore.Store, payments *fakeprocessor.Processor) *api.API {
+func newAPIOn(t *testing.T, coupons *memstore.Store, payments *fakeprocessor.Processor, adjust ...func(*api.Options)) *api.API {
 	t.Helper()
 	db, err := sql.Open("sqlite", ":memory:")
 	require.NoError(t, err)
@@ -35,7 +39,11 @@ func newAPIOn(t *testing.T, coupons *memstore.Store, payments *fakeprocessor.Pro
 	require.NoError(t, err)
 	service, err := couponkit.New(coupons, payments)
 	require.NoError(t, err)
-	a, err := api.New(api.Options{Service: service, Orders: coupons, Shop: s, Webhook: payments.Handler})
+	options := api.Options{Service: service, Orders: coupons, Shop: s, Webhook: payments.Handler}
+	for _, change := range adjust {
+		change(&options)
+	}
+	a, err := api.New(options)
 	require.NoError(t, err)
 	return a
 }
@@ -72,6 +80,44 @@ func TestEveryRequestHasADeadline(t *testing.T) {
 	mux.HandleFunc("GET /", func(_ http.ResponseWriter, r *http.Request) { _, bounded = r.Context().Deadline() })
 	newAPI(t).Wrap(mux).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
 	require.True(t, bounded)
+}
+
+// TestAClientThatHangsUpIsNoFailure: nobody is there to be told, and neither the metrics nor
+// the log accuse the service. One for whom it was too slow is its failure.
+func TestAClientThatHangsUpIsNoFailure(t *testing.T) {
+	t.Parallel()
+	hungUp, hangUp := context.WithCancel(t.Context())
+	hangUp()
+	tooSlow, cancel := context.WithDeadline(t.Context(), time.Now())
+	defer cancel()
+	for _, row := range []struct {
+		name    string
+		ctx     context.Context
+		status  int
+		outcome string
+		fails   bool
+	}{
+		{"hung up", hungUp, 499, "cancelled", false},
+		{"too slow", tooSlow, http.StatusServiceUnavailable, "failed", true},
+	} {
+		var log bytes.Buffer
+		a := newAPIOn(t, memstore.New(), fakeprocessor.New(fakeprocessor.Options{}), func(o *api.Options) {
+			o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		})
+		mux := http.NewServeMux()
+		a.Register(mux)
+		handler := a.Wrap(mux)
+		a.Metrics.Observe(row.ctx, couponkit.Attempt{Operation: couponkit.OpValidate, Err: fmt.Errorf("look up: %w", row.ctx.Err())})
+		r := httptest.NewRequestWithContext(row.ctx, http.MethodGet, "/points", nil)
+		r.AddCookie(&http.Cookie{Name: api.SessionCookie, Value: "x"})
+		handler.ServeHTTP(httptest.NewRecorder(), r)
+		metrics := httptest.NewRecorder()
+		handler.ServeHTTP(metrics, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+		require.Contains(t, metrics.Body.String(), fmt.Sprintf(`http_request_duration_seconds_count{route="GET /points",status="%d"} 1`, row.status), row.name)
+		require.Contains(t, metrics.Body.String(), fmt.Sprintf(`couponkit_attempts_total{operation="validate",outcome=%q} 1`, row.outcome), row.name)
+		require.Contains(t, log.String(), fmt.Sprintf("status=%d", row.status), row.name)
+		require.Equal(t, row.fails, strings.Contains(log.String(), "level=ERROR"), "%s: %s", row.name, log.String())
+	}
 }
 
 // TestAnEventThatCannotBeRecorded: the processor is asked to deliver again, and the
