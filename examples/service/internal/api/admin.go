@@ -2,7 +2,9 @@ package api
 
 import (
 	"crypto/rand"
+	"log/slog"
 	"net/http"
+	"strings"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
@@ -14,6 +16,7 @@ func (a *API) createCoupon(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	c, err := a.Service.Create(r.Context(), draft)
+	a.audit(r, "create", c.ID, err)
 	if err != nil {
 		return err
 	}
@@ -37,6 +40,7 @@ func (a *API) updateCoupon(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	c, err := a.Service.Update(r.Context(), r.PathValue("id"), patch)
+	a.audit(r, "update", r.PathValue("id"), err)
 	if err != nil {
 		return err
 	}
@@ -59,6 +63,7 @@ func (a *API) setStatus(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	c, err := a.Service.SetActive(r.Context(), r.PathValue("id"), on)
+	a.audit(r, map[bool]string{true: "switch on", false: "switch off"}[on], r.PathValue("id"), err)
 	if err != nil {
 		return err
 	}
@@ -67,11 +72,31 @@ func (a *API) setStatus(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *API) deleteCoupon(w http.ResponseWriter, r *http.Request) error {
-	if err := a.Service.Delete(r.Context(), r.PathValue("id")); err != nil {
+	err := a.Service.Delete(r.Context(), r.PathValue("id"))
+	a.audit(r, "delete", r.PathValue("id"), err)
+	if err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+// audit logs which administrator has changed which coupon, or may have: after a failure
+// nobody knows. What is refused changes nothing. Of a coupon only the ID is logged.
+func (a *API) audit(r *http.Request, what, id string, err error) {
+	outcome := "done"
+	if err != nil {
+		p := problemOf(err)
+		if p.Status < http.StatusInternalServerError {
+			return
+		}
+		outcome = p.Code
+	}
+	if !strings.HasPrefix(id, coupon.IDPrefix) || len(id) > coupon.MaxIDLength {
+		id = "" // what stood in the address may be a code
+	}
+	a.Logger.InfoContext(r.Context(), "an administrator's change of a coupon", slog.String("who", customerOf(r).ID),
+		slog.String("what", what), slog.String("coupon", id), slog.String("outcome", outcome))
 }
 
 // generatedLength is how long generated codes are: 80 bits, so that no one guesses

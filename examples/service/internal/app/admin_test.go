@@ -3,6 +3,7 @@ package app_test
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -421,5 +422,55 @@ func TestOddCodes(t *testing.T) {
 	for typed, key := range map[string]string{"half/50%": "HALF/50%", "straße": "STRASSE", "ｆｕｌｌ": "FULL", "a?b#c": "A?B#C", "x+y&z": "X+Y&Z"} {
 		require.Equal(t, key, admin.creates(object{"code": typed}).text("code"))
 		require.Equal(t, key, ann.get("/payment/apply-coupon/"+url.PathEscape(typed)).is(http.StatusOK).text("code"))
+	}
+}
+
+// TestWhoChangedWhatIsLogged: which administrator did what to which coupon, also where
+// nobody knows what has become of it, and neither what was refused nor what was typed.
+func TestWhoChangedWhatIsLogged(t *testing.T) {
+	t.Parallel()
+	var log records
+	w := newWorld(t, func(c *app.Config) { c.Logger, c.Deliver = slog.New(slog.NewJSONHandler(&log, nil)), time.Hour })
+	ada, mod := w.as(t, "admin"), w.as(t, "mod")
+	id := ada.creates(object{"code": "HIDDEN-CODE", "allowedUserEmails": "hidden@example.org", "distribution": "USER_SPECIFIC"}).text("id")
+	at := "/admin/coupon/" + id
+	mod.patch(at, object{"name": "Hidden name"}).is(http.StatusOK)
+	ada.patch(at+"/status", object{"active": false}).is(http.StatusOK)
+	mod.patch(at+"/status", object{"active": true}).is(http.StatusOK)
+	ada.get(at).is(http.StatusOK)
+	ada.patch(at, object{"name": ""}).is(http.StatusUnprocessableEntity)
+	ada.delete("/admin/coupon/cpn_none").is(http.StatusNotFound)
+	w.as(t, "ann").delete(at).is(http.StatusForbidden)
+	down := w.Simulator.Fake().Inject(fakeprocessor.Fault{Kind: fakeprocessor.LostBefore, Times: -1})
+	mod.delete(at).refused(http.StatusServiceUnavailable, "processor_unavailable")
+	mod.post("/admin/coupon", object{"code": "HIDDEN-TOO", "name": "New", "discountType": "PERCENTAGE", "discountValue": 5}).
+		refused(http.StatusServiceUnavailable, "processor_unavailable")
+	down.Remove()
+	ada.delete(at).is(http.StatusNoContent)
+
+	type change struct{ Who, What, Coupon, Outcome string }
+	var got []change
+	for text := range strings.Lines(log.String()) {
+		var record struct {
+			Msg string
+			change
+		}
+		require.NoError(t, json.Unmarshal([]byte(text), &record), text)
+		if record.Msg == "an administrator's change of a coupon" {
+			got = append(got, record.change)
+			require.NotContains(t, strings.ToLower(text), "hidden")
+		}
+	}
+	want := []change{
+		{"usr_admin", "create", id, "done"},
+		{"usr_mod", "update", id, "done"},
+		{"usr_admin", "switch off", id, "done"},
+		{"usr_mod", "switch on", id, "done"},
+		{"usr_mod", "delete", id, "processor_unavailable"},
+		{"usr_mod", "create", "", "processor_unavailable"},
+		{"usr_admin", "delete", id, "done"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
