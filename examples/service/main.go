@@ -35,8 +35,8 @@ func main() {
 	}
 }
 
-// closing is how long requests that are under way may take when the service ends: longer
-// than the service works on one, and shorter than the 30 seconds of Kubernetes. A supervisor
+// closing is how long requests that are under way may take when the service ends, after
+// -drain: longer than the service works on one, and shorter than the 30 seconds of Kubernetes. A supervisor
 // that waits less, as docker stop does, ends the program itself.
 const closing = 25 * time.Second
 
@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string, env func(string) string, out, logs 
 	case <-ctx.Done():
 	case err = <-server.Failed():
 	}
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), config.Drain+closing)
 	defer cancel()
 	if closeErr := server.Close(ending); err == nil {
 		err = closeErr
@@ -82,6 +82,7 @@ func readConfig(args []string, env func(string) string, logs io.Writer) (app.Con
 	flags.BoolVar(&c.BehindProxy, "behind-proxy", false, "take the client's address from X-Forwarded-For")
 	flags.IntVar(&c.Limits.AttemptsPerUser.Burst, "attempts-per-user", 0, "codes that one user may look up at once in vain; 0 is the default")
 	flags.IntVar(&c.Limits.AttemptsPerAddress.Burst, "attempts-per-address", 0, "codes that one address may look up at once in vain; 0 is the default")
+	flags.DurationVar(&c.Drain, "drain", 0, "how long requests are still taken after /readyz says that the service is about to end")
 	level := slog.LevelInfo
 	flags.TextVar(&level, "log", slog.LevelInfo, "the least severe level that is logged: debug, info, warn, error")
 	if err := flags.Parse(args); err != nil {
@@ -111,6 +112,8 @@ func contradiction(c app.Config) error {
 		return errors.New("a crowd is part of the demo, which -seed=false leaves out")
 	case c.Limits.AttemptsPerUser.Burst < 0 || c.Limits.AttemptsPerAddress.Burst < 0:
 		return errors.New("a limit of attempts is not negative")
+	case c.Drain < 0:
+		return errors.New("the service cannot end before it is told to: -drain is not negative")
 	case c.StripeURL != "" && c.StripeKey == "":
 		return errors.New("STRIPE_API_URL needs STRIPE_SECRET_KEY: without it payments are simulated")
 	}

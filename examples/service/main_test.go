@@ -157,6 +157,7 @@ func TestNothingIsIgnored(t *testing.T) {
 		"a crowd without a demo":        {args: []string{"-crowd", "3", "-seed=false"}},
 		"a limit for users below 0":     {args: []string{"-attempts-per-user", "-1"}},
 		"a limit for addresses below 0": {args: []string{"-attempts-per-address", "-1"}},
+		"an end before its signal":      {args: []string{"-drain", "-1s"}},
 		"a public URL without a scheme": {args: []string{"-public-url", "shop.example"}},
 		"a public URL of another one":   {args: []string{"-public-url", "javascript://shop.example/"}},
 		"a public URL without a host":   {args: []string{"-public-url", "https:///shop"}},

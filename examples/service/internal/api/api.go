@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/couponkit/couponkit"
@@ -53,6 +54,7 @@ type API struct {
 	attempts limiters
 	logins   limiters
 	origins  *http.CrossOriginProtection
+	ending   atomic.Bool
 }
 
 // New returns the interface. An origin in BaseURL that cannot be read is an error.
@@ -202,7 +204,15 @@ type status struct {
 	Status string `json:"status"`
 }
 
+// Drain tells who asks from now on whether the service is ready that it is not, because it
+// is about to end. Everything else is answered as before. It reports whether that is news.
+func (a *API) Drain() bool { return a.ending.CompareAndSwap(false, true) }
+
 func (a *API) ready(w http.ResponseWriter, r *http.Request) {
+	if a.ending.Load() {
+		a.problem(w, r, unavailable("unavailable", "The service is about to end."))
+		return
+	}
 	const patience = 2 * time.Second
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()

@@ -56,6 +56,9 @@ type Config struct {
 	// not come to is left to the next.
 	SweepTime     time.Duration
 	ReconcileTime time.Duration
+	// Drain is how long requests are taken after the service has said that it is not ready
+	// any more, before it ends: until a balancer has heard of it. 0 is not at all.
+	Drain time.Duration
 }
 
 // Defaults of Config.

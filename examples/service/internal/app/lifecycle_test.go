@@ -190,6 +190,40 @@ func TestAShutdownWaits(t *testing.T) {
 	newWorld(t, at).as(t, "ann").get("/payment/apply-coupon/LATE").is(http.StatusOK)
 }
 
+// TestAShutdownIsToldBefore: who spreads requests over several services hears that this one
+// is not ready any more while it still takes them, and it waits for that once.
+func TestAShutdownIsToldBefore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *app.Config) { c.Drain = time.Hour })
+	ann := w.as(t, "ann")
+	ann.get("/readyz").is(http.StatusOK)
+	patience, enough := context.WithCancel(context.WithoutCancel(t.Context()))
+	defer enough()
+	ended := make(chan error, 1)
+	go func() { ended <- w.Close(patience) }()
+	eventually(t, "it is not ready", func() bool { return ann.get("/readyz").status != http.StatusOK })
+	ann.get("/readyz").refused(http.StatusServiceUnavailable, "unavailable")
+	ann.get("/healthz").is(http.StatusOK)
+	ann.get("/payment/apply-coupon/SUMMER10").is(http.StatusOK)
+	select {
+	case err := <-ended:
+		require.Fail(t, "it has not waited", "%v", err)
+	default:
+	}
+	enough()
+	require.NoError(t, <-ended)
+	require.NoError(t, w.Close(context.WithoutCancel(t.Context())), "a second time there is nobody to tell")
+}
+
+// TestAShutdownGoesOnAfterItWasTold: when the time is over, whoever has heard of it.
+func TestAShutdownGoesOnAfterItWasTold(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *app.Config) { c.Drain = 50 * time.Millisecond })
+	began := time.Now()
+	require.NoError(t, w.Close(context.WithoutCancel(t.Context())))
+	require.GreaterOrEqual(t, time.Since(began), 50*time.Millisecond)
+}
+
 // TestAShutdownWaitsForNoOneForEver: a client whose request does not come to an end is cut
 // off, and that is no failure of the service.
 func TestAShutdownWaitsForNoOneForEver(t *testing.T) {

@@ -29,6 +29,7 @@ type Server struct {
 	Simulator *payments.Simulator
 
 	config   Config
+	calls    *api.API
 	storage  *storage
 	provider provider
 	http     *http.Server
@@ -118,12 +119,11 @@ func (s *Server) assemble(ctx context.Context) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	var calls *api.API
-	site, err := newSite(func(r *http.Request) (shop.Session, bool, error) { return calls.Session(r) })
+	site, err := newSite(func(r *http.Request) (shop.Session, bool, error) { return s.calls.Session(r) })
 	if err != nil {
 		return nil, err
 	}
-	calls, err = api.New(api.Options{
+	s.calls, err = api.New(api.Options{
 		Service: s.Service, Orders: s.storage.coupons, Shop: s.Shop, Catalog: catalog, Webhook: s.provider.webhook,
 		BaseURL: s.URL, Metrics: metrics, Logger: c.Logger, Now: c.Now, Limits: c.Limits,
 		ClientAddress: clientAddress(c), InsecureCookies: c.InsecureCookies, ErrorPage: site.Error,
@@ -132,7 +132,7 @@ func (s *Server) assemble(ctx context.Context) (http.Handler, error) {
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	calls.Register(mux)
+	s.calls.Register(mux)
 	if s.Simulator != nil {
 		pages, err := payments.NewPages(s.Simulator)
 		if err != nil {
@@ -141,7 +141,7 @@ func (s *Server) assemble(ctx context.Context) (http.Handler, error) {
 		pages.Register(mux)
 	}
 	site.Register(mux)
-	return calls.Wrap(mux), nil
+	return s.calls.Wrap(mux), nil
 }
 
 // prepare seeds an empty store, and brings the mirrors back that a simulated
@@ -214,10 +214,17 @@ func (s *Server) reconcile(ctx context.Context) {
 // Failed tells when the service has stopped serving by itself.
 func (s *Server) Failed() <-chan error { return s.failed }
 
-// Close ends the service: requests that are under way are finished as long as the
+// Close ends the service: it says that it is not ready any more, and waits as long as it was
+// told to for those who send it requests to hear of it. Then requests that are under way are finished as long as the
 // context lives, then the background work, then the store. Requests that take longer,
 // as those of clients do that send or read nothing, are cut off and no failure.
 func (s *Server) Close(ctx context.Context) error {
+	if s.calls.Drain() {
+		select {
+		case <-ctx.Done():
+		case <-time.After(s.config.Drain):
+		}
+	}
 	err := s.http.Shutdown(ctx)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		s.config.Logger.WarnContext(ctx, "requests were cut off that were still under way")
