@@ -115,6 +115,10 @@ func TestDefaults(t *testing.T) {
 	require.True(t, c.Seed)
 	require.False(t, c.InsecureCookies || c.BehindProxy)
 	require.Empty(t, c.StripeKey)
+	require.Equal(t, []time.Duration{app.DefaultSweep, app.DefaultReconcile}, []time.Duration{c.Sweep, c.Reconcile})
+	c, err = readConfig([]string{"-sweep", "90s", "-reconcile", "1h"}, noEnvironment, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, []time.Duration{90 * time.Second, time.Hour}, []time.Duration{c.Sweep, c.Reconcile})
 }
 
 // TestTheCrowd: the demo has as many more customers as it is told to.
@@ -157,6 +161,8 @@ func TestNothingIsIgnored(t *testing.T) {
 		"a crowd without a demo":        {args: []string{"-crowd", "3", "-seed=false"}},
 		"a limit for users below 0":     {args: []string{"-attempts-per-user", "-1"}},
 		"a limit for addresses below 0": {args: []string{"-attempts-per-address", "-1"}},
+		"a sweep that never ends":       {args: []string{"-sweep", "0"}},
+		"a reconcile of the past":       {args: []string{"-reconcile", "-5m"}},
 		"an end before its signal":      {args: []string{"-drain", "-1s"}},
 		"a public URL without a scheme": {args: []string{"-public-url", "shop.example"}},
 		"a public URL of another one":   {args: []string{"-public-url", "javascript://shop.example/"}},
