@@ -161,6 +161,8 @@ func TestNothingIsIgnored(t *testing.T) {
 		"a crowd without a demo":        {args: []string{"-crowd", "3", "-seed=false"}},
 		"a limit for users below 0":     {args: []string{"-attempts-per-user", "-1"}},
 		"a limit for addresses below 0": {args: []string{"-attempts-per-address", "-1"}},
+		"a limit of a user's checkouts": {args: []string{"-checkouts-per-user", "-1"}},
+		"one of those of an address":    {args: []string{"-checkouts-per-address", "-1"}},
 		"a sweep that never ends":       {args: []string{"-sweep", "0"}},
 		"a reconcile of the past":       {args: []string{"-reconcile", "-5m"}},
 		"an end before its signal":      {args: []string{"-drain", "-1s"}},

@@ -27,6 +27,9 @@ var applyScript []byte
 //go:embed checkout.lua
 var checkoutScript []byte
 
+// unlimited is a limit of checkouts that nobody reaches.
+const unlimited = "1000000000"
+
 // bench measures one store after the other.
 type bench struct {
 	settings
@@ -72,6 +75,7 @@ func (b *bench) measure(ctx context.Context, store string) (_ report, err error)
 	}
 	arguments := append([]string{
 		"-addr", "127.0.0.1:0", "-store", where, "-crowd", strconv.Itoa(crowdSize), "-behind-proxy", "-log", "error",
+		"-checkouts-per-user", unlimited, "-checkouts-per-address", unlimited,
 	}, b.settings.service...)
 	running, err := start(ctx, exec.CommandContext(ctx, b.service, arguments...))
 	if err != nil {

@@ -53,6 +53,7 @@ type API struct {
 	Options
 	attempts limiters
 	logins   limiters
+	buying   limiters
 	origins  *http.CrossOriginProtection
 	ending   atomic.Bool
 }
@@ -80,6 +81,7 @@ func New(o Options) (*API, error) {
 		Options:  o,
 		attempts: newLimiters(o.Limits.AttemptsPerUser, o.Limits.AttemptsPerAddress, o.Now),
 		logins:   newLimiters(o.Limits.LoginsPerUser, o.Limits.LoginsPerAddress, o.Now),
+		buying:   newLimiters(o.Limits.CheckoutsPerUser, o.Limits.CheckoutsPerAddress, o.Now),
 		origins:  http.NewCrossOriginProtection(),
 	}
 	a.origins.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

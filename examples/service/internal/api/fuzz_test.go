@@ -94,7 +94,10 @@ func newHostile() (*hostile, error) {
 	calls, err := api.New(api.Options{
 		Service: service, Orders: h.coupons, Shop: s, Catalog: catalog, Webhook: payments.Handler, BaseURL: "http://shop.example",
 		Logger: logger, Now: fuzzNoon,
-		Limits: api.Limits{AttemptsPerUser: free, AttemptsPerAddress: free, LoginsPerUser: free, LoginsPerAddress: free},
+		Limits: api.Limits{
+			AttemptsPerUser: free, AttemptsPerAddress: free, LoginsPerUser: free, LoginsPerAddress: free,
+			CheckoutsPerUser: free, CheckoutsPerAddress: free,
+		},
 	})
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"math"
 	"net/http"
 	"strings"
 	"sync"
@@ -15,7 +16,7 @@ type Limit struct {
 	Every time.Duration
 }
 
-// Limits bound guessing. Zero fields are the defaults. The limits of one process
+// Limits bound guessing, and what is opened at the processor. Zero fields are the defaults. The limits of one process
 // are its own; a service on several machines multiplies them, or keeps them where
 // all machines see them.
 type Limits struct {
@@ -27,6 +28,11 @@ type Limits struct {
 	// more every 30 seconds; and 50, one every 5 seconds.
 	LoginsPerUser    Limit
 	LoginsPerAddress Limit
+	// CheckoutsPerUser and CheckoutsPerAddress bound checkouts and payment links, but for
+	// those that are refused or repeated. Default: 30, one more every 20 seconds; and 300,
+	// one every 2 seconds.
+	CheckoutsPerUser    Limit
+	CheckoutsPerAddress Limit
 }
 
 func (l Limits) orDefaults() Limits {
@@ -42,6 +48,8 @@ func (l Limits) orDefaults() Limits {
 	set(&l.AttemptsPerAddress, Limit{120, time.Second})
 	set(&l.LoginsPerUser, Limit{10, 30 * time.Second})
 	set(&l.LoginsPerAddress, Limit{50, 5 * time.Second})
+	set(&l.CheckoutsPerUser, Limit{30, 20 * time.Second})
+	set(&l.CheckoutsPerAddress, Limit{300, 2 * time.Second})
 	return l
 }
 
@@ -64,6 +72,7 @@ type bucket struct{ empty time.Time }
 const fewBuckets = 1 << 12
 
 func newLimiter(l Limit, now func() time.Time) *limiter {
+	l.Burst = int(min(int64(l.Burst), math.MaxInt64/int64(l.Every))) // what it takes to fill a bucket is a duration
 	return &limiter{limit: l, now: now, buckets: map[string]*bucket{}, sweepAt: fewBuckets}
 }
 

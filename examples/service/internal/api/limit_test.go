@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +38,17 @@ func TestALimit(t *testing.T) {
 	allowed(1, time.Minute)
 	_, ok := l.take("ben")
 	require.True(t, ok, "a bucket is one's own")
+}
+
+// TestALimitOfAnySize: who allows as much as can be said keeps nobody out.
+func TestALimitOfAnySize(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	l := newLimiter(Limit{Burst: math.MaxInt, Every: 6 * time.Second}, func() time.Time { return now })
+	for range 1_000 {
+		_, ok := l.take("ann")
+		require.True(t, ok)
+	}
 }
 
 // TestALimitForgets: somebody who tries many names does not fill the memory.

@@ -125,16 +125,8 @@ func (a *API) cartCheckout(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	checkout.Cart, checkout.Expected = cart, totals
-	outcome, err := a.guess(r, request.code)
+	done, err := a.buy(w, r, request.code, func() (couponkit.Checkout, error) { return a.Service.Checkout(r.Context(), checkout) })
 	if err != nil {
-		return err
-	}
-	done, err := a.Service.Checkout(r.Context(), checkout)
-	outcome(err)
-	if err != nil {
-		return err
-	}
-	if err := replayed(w, done); err != nil {
 		return err
 	}
 	writeJSON(w, http.StatusCreated, checkoutView{
@@ -161,6 +153,31 @@ func (a *API) checkoutRequest(
 		SuccessURL: a.BaseURL + "/payment/return?key=" + url.QueryEscape(key),
 		CancelURL:  a.BaseURL + cancelPath,
 	}, nil
+}
+
+// buy opens a checkout within the limits. Only what opens a session at the processor, or may
+// have, counts as one, and only a code that does not exist as a guess.
+func (a *API) buy(
+	w http.ResponseWriter, r *http.Request, code string, open func() (couponkit.Checkout, error),
+) (couponkit.Checkout, error) {
+	giveBack, err := a.buying.take(customerOf(r).ID, a.ClientAddress(r))
+	if err != nil {
+		return couponkit.Checkout{}, err
+	}
+	outcome, err := a.guess(r, code)
+	if err != nil {
+		giveBack()
+		return couponkit.Checkout{}, err
+	}
+	done, err := open()
+	outcome(err)
+	if done.Replayed || err != nil && problemOf(err).Status < http.StatusInternalServerError {
+		giveBack()
+	}
+	if err != nil {
+		return couponkit.Checkout{}, err
+	}
+	return done, replayed(w, done)
 }
 
 // replayed tells a client that its key has brought back an earlier answer. That of an
@@ -215,16 +232,8 @@ func (a *API) paymentLink(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	link.Cart = cart
-	outcome, err := a.guess(r, request.code)
+	done, err := a.buy(w, r, request.code, func() (couponkit.Checkout, error) { return a.Service.PaymentLink(r.Context(), link) })
 	if err != nil {
-		return err
-	}
-	done, err := a.Service.PaymentLink(r.Context(), link)
-	outcome(err)
-	if err != nil {
-		return err
-	}
-	if err := replayed(w, done); err != nil {
 		return err
 	}
 	writeJSON(w, http.StatusCreated, linkView{SessionID: done.Session.ID, URL: done.Session.URL})

@@ -391,6 +391,34 @@ func TestManyGuessesAtOnce(t *testing.T) {
 	require.Equal(t, map[int]int{http.StatusNotFound: 4, http.StatusTooManyRequests: crowd - 4}, found)
 }
 
+// TestCheckoutsAreLimited: each opens a session at the processor, and keeps a place of the
+// coupon. What opens none costs nothing: a refusal, and a checkout that is repeated.
+func TestCheckoutsAreLimited(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *app.Config) {
+		c.Limits.CheckoutsPerUser = api.Limit{Burst: 3, Every: time.Minute}
+		c.Limits.CheckoutsPerAddress = api.Limit{Burst: 4, Every: time.Minute}
+	})
+	ann, ben := w.as(t, "ann"), w.as(t, "ben")
+	plan := object{"lines": []object{line("plan", "basic", 1)}}
+	wrong := with(plan, object{"expected": object{"subtotal": "1", "discount": "0", "shipping": "0", "total": "1"}})
+	link := object{"mode": "product", "amount": "80.00", "currency": "EUR"}
+	for range 5 {
+		ann.post("/payment/cart-checkout", wrong).refused(http.StatusUnprocessableEntity, "cart_totals_invalid")
+		ann.withKey("again").checkout(plan).is(http.StatusCreated)
+	}
+	ann.post("/payment/payment-link", link).is(http.StatusCreated)
+	w.Simulator.Fake().Inject(fakeprocessor.Fault{Op: fakeprocessor.CreateSession, Kind: fakeprocessor.LostAfter})
+	ann.checkout(plan).refused(http.StatusServiceUnavailable, "processor_unavailable") // which may have opened one
+	for _, limited := range []answer{ann.checkout(plan), ann.withKey("again").checkout(plan), ann.post("/payment/payment-link", link)} {
+		require.Equal(t, "60", limited.refused(http.StatusTooManyRequests, "too_many_attempts").header.Get("Retry-After"))
+	}
+	ben.checkout(plan).is(http.StatusCreated)
+	ben.checkout(plan).refused(http.StatusTooManyRequests, "too_many_attempts") // the address
+	w.clock.advance(time.Minute)
+	ben.checkout(plan).is(http.StatusCreated)
+}
+
 // TestPasswordsCannotBeGuessed: wrong passwords are limited by account and address;
 // whether an account exists is not told.
 func TestPasswordsCannotBeGuessed(t *testing.T) {
