@@ -519,3 +519,35 @@ func TestBehindAProxy(t *testing.T) {
 	from("2001:db8::1").is(http.StatusOK)
 	from("2001:db8::2").refused(http.StatusTooManyRequests, "too_many_attempts") // one customer's network
 }
+
+// TestAProxyThatNobodyNamed: without -behind-proxy what X-Forwarded-For says counts for
+// nothing, and the operator is told once that all who come by a proxy are one.
+func TestAProxyThatNobodyNamed(t *testing.T) {
+	t.Parallel()
+	for _, named := range []bool{false, true} {
+		var log records
+		w := newWorld(t, func(c *app.Config) {
+			c.BehindProxy = named
+			c.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+			c.Limits.AttemptsPerAddress = api.Limit{Burst: 1, Every: time.Hour}
+		})
+		quote := object{"lines": []object{line("plan", "basic", 1)}, "couponCode": "GUESS"}
+		w.as(t, "ann").get("/payment/apply-coupon/SUMMER10").is(http.StatusOK)
+		require.Empty(t, log.String())
+		want := http.StatusOK
+		for _, address := range []string{"203.0.113.7", "203.0.113.8"} {
+			b := w.as(t, "ann")
+			b.header = http.Header{"X-Forwarded-For": {address}}
+			b.post("/payment/quote", quote).is(want)
+			if !named {
+				want = http.StatusTooManyRequests
+			}
+		}
+		if named {
+			require.Empty(t, log.String())
+			continue
+		}
+		require.Equal(t, 1, strings.Count(log.String(), "behind-proxy"), log.String())
+		require.NotContains(t, log.String(), "203.0.113")
+	}
+}

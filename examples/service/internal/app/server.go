@@ -247,10 +247,20 @@ func (s *Server) release() error {
 	return s.storage.Close()
 }
 
-// clientAddress tells who asks behind a proxy.
+// clientAddress tells who asks. Where nobody has said that there is a proxy, the first
+// request that seems to have come by one is told of.
 func clientAddress(c Config) func(*http.Request) string {
 	if !c.BehindProxy {
-		return nil
+		var told sync.Once
+		return func(r *http.Request) string {
+			if len(r.Header.Values("X-Forwarded-For")) > 0 {
+				told.Do(func() {
+					c.Logger.WarnContext(r.Context(), "a request has X-Forwarded-For, which counts with -behind-proxy only: if a proxy has written it, "+
+						"all who come by it are one address and share its limits")
+				})
+			}
+			return r.RemoteAddr
+		}
 	}
 	return func(r *http.Request) string {
 		entries := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
