@@ -218,7 +218,7 @@ func (s *Site) noticing(p page, plain []byte) (http.Handler, error) {
 func (s *Site) Error(w http.ResponseWriter, r *http.Request, status int, title, text string) {
 	var out bytes.Buffer
 	err := s.failed.Execute(&out, map[string]any{
-		"Title": strings.TrimSuffix(title, "."), "Text": text, "Failure": status >= http.StatusInternalServerError,
+		"Title": strings.TrimSuffix(title, "."), "Text": text, "Unknown": status == http.StatusUnauthorized, "Failure": status >= http.StatusInternalServerError,
 	})
 	if err != nil {
 		http.Error(w, title, status)

@@ -191,6 +191,9 @@ func TestThePageOfAnError(t *testing.T) {
 	if _, body = show(http.MethodGet, http.StatusNotFound, "There is no such page.", ""); strings.Contains(body, "Try again") || strings.Contains(body, "<p></p>") {
 		t.Errorf("trying again does not help:\n%s", body)
 	}
+	if _, body = show(http.MethodGet, http.StatusUnauthorized, "Sign in first.", ""); !strings.Contains(body, `href="/login">Sign in</a>`) {
+		t.Errorf("nobody is told where to sign in:\n%s", body)
+	}
 	if answer, body = show(http.MethodHead, http.StatusNotFound, "There is no such page.", ""); answer.Code != http.StatusNotFound || body != "" {
 		t.Errorf("HEAD: status %d, %q", answer.Code, body)
 	}
