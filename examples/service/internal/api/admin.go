@@ -63,7 +63,11 @@ func (a *API) setStatus(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	c, err := a.Service.SetActive(r.Context(), r.PathValue("id"), on)
-	a.audit(r, map[bool]string{true: "switch on", false: "switch off"}[on], r.PathValue("id"), err)
+	what := "switch off"
+	if on {
+		what = "switch on"
+	}
+	a.audit(r, what, r.PathValue("id"), err)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,8 @@ type Options struct {
 	Catalog shop.Catalog
 	// Webhook makes the endpoint that authenticates the processor's deliveries.
 	Webhook func(handle func(context.Context, processor.Event) error) http.Handler
-	// BaseURL is where customers reach the service, without a slash at the end.
+	// BaseURL is where customers reach the service, without a slash at the end. If that is
+	// by https, browsers are told to stay with it, and keep sessions from other hosts.
 	BaseURL string
 	// Metrics counts requests; nil makes its own.
 	Metrics *Metrics

@@ -42,7 +42,7 @@ func quality(accept, media string) float64 {
 		}
 		weight := 1.0
 		if q, weighed := parameters["q"]; weighed {
-			if weight, err = strconv.ParseFloat(q, 64); err != nil {
+			if weight, err = strconv.ParseFloat(q, 64); err != nil || !(weight >= 0 && weight <= 1) {
 				continue
 			}
 		}

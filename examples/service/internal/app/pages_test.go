@@ -57,6 +57,9 @@ func TestAProgramIsToldOfAnErrorByADocument(t *testing.T) {
 		{"text/html;q=0.5, */*"},
 		{"text/html;q=0"},
 		{"text/html;q=much"},
+		{"text/html;q=NaN"},
+		{"text/html;q=2"},
+		{"text/html;q=Inf, */*;q=0.1"},
 		{"text/html;q=1;;, application/json"},
 		{strings.Repeat(",", 1_000) + "/"},
 	} {
