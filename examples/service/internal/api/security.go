@@ -14,8 +14,8 @@ import (
 )
 
 // SessionCookie is the name of the cookie that holds a sign-in, behind "__Host-" where
-// customers reach the service by https, unless sessions may go over plain HTTP. Browsers take a cookie of that prefix from this
-// host alone, and not from a site beside it or over plain HTTP.
+// customers reach the service by https, unless sessions may go over plain HTTP. Browsers
+// take a cookie of that prefix from this host alone, and not from a site beside it.
 const SessionCookie = "couponkit_session"
 
 // sessionCookie is the name of the cookie as it is here.

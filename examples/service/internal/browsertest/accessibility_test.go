@@ -143,7 +143,11 @@ func situations() []situation {
 			p.see("#state", "could not be loaded")
 			p.must(p.Release())
 		}},
-		{"cart with a notice", ann, func(p page) { p.visit("/cart?notice=other_account"); p.see("#state", "The cart is empty"); p.visible("#notice") }},
+		{"cart with a notice", ann, func(p page) {
+			p.visit("/cart?notice=other_account")
+			p.see("#state", "The cart is empty")
+			p.visible("#notice")
+		}},
 		{"error", "", func(p page) { p.visit("/nowhere"); p.see("h1", "There is no such page") }},
 		{"description of the interface", "", func(p page) { p.visit("/docs") }},
 		{"redemptions", ada, func(p page) {
