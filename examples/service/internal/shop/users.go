@@ -153,8 +153,8 @@ func (d *DB) compare(ctx context.Context, hash []byte, password string) (bool, e
 	return bcrypt.CompareHashAndPassword(hash, []byte(password)) == nil, nil
 }
 
-// hashingAtOnce is how many passwords are compared at once: half of the processors are
-// left to those who are signed in, however many would like to be.
+// hashingAtOnce is how many passwords are compared at once: where there are several
+// processors, half of them are left to those who are signed in.
 func hashingAtOnce() int {
 	const share = 2
 	return max(1, runtime.GOMAXPROCS(0)/share)
