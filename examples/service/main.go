@@ -36,8 +36,8 @@ func main() {
 }
 
 // closing is how long requests that are under way may take when the service ends, after
-// -drain: longer than the service works on one, and shorter than the 30 seconds of Kubernetes. A supervisor
-// that waits less, as docker stop does, ends the program itself.
+// -drain: longer than the service works on one, and shorter than the 30 seconds of
+// Kubernetes. A supervisor that waits less, as docker stop does, ends the program itself.
 const closing = 25 * time.Second
 
 // run starts the service, says where it is, and ends it when the context does.

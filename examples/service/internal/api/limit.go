@@ -16,9 +16,9 @@ type Limit struct {
 	Every time.Duration
 }
 
-// Limits bound guessing, and what is opened at the processor. Zero fields are the defaults. The limits of one process
-// are its own; a service on several machines multiplies them, or keeps them where
-// all machines see them.
+// Limits bound guessing, and what is opened at the processor. Zero fields are the defaults.
+// The limits of one process are its own; a service on several machines multiplies them, or
+// keeps them where all machines see them.
 type Limits struct {
 	// AttemptsPerUser and AttemptsPerAddress bound look-ups of coupon codes that do
 	// not exist. Default: 20, one more every 6 seconds; and 120, one every second.

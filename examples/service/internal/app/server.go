@@ -215,9 +215,10 @@ func (s *Server) reconcile(ctx context.Context) {
 func (s *Server) Failed() <-chan error { return s.failed }
 
 // Close ends the service: it says that it is not ready any more, and waits as long as it was
-// told to for those who send it requests to hear of it. Then requests that are under way are finished as long as the
-// context lives, then the background work, then the store. Requests that take longer,
-// as those of clients do that send or read nothing, are cut off and no failure.
+// told to for those who send it requests to hear of it. Then requests that are under way are
+// finished as long as the context lives, then the background work, then the store. Requests
+// that take longer, as those of clients do that send or read nothing, are cut off and no
+// failure.
 func (s *Server) Close(ctx context.Context) error {
 	if s.calls.Drain() {
 		select {
