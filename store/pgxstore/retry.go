@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -29,15 +28,23 @@ const (
 // done.
 var meetings = []string{"coupon_redemptions_session_key", "coupon_redemptions_usage_key", "orders_key_key", "orders_pkey"}
 
-// retry runs work, which is one transaction of the store's own, again while
-// PostgreSQL says that this may help: after a serialisation failure, a deadlock or
-// a meeting of two calls, or when the connection was lost before anything was sent.
-// Within a transaction of the host it runs once.
+// retry runs work, which is one transaction of the store's own, again as
+// Namespace.retry does. Within a transaction of the host it runs once.
 func (s *Store) retry(ctx context.Context, work func() error) error {
+	if s.pool == nil {
+		return work()
+	}
+	return s.names.retry(ctx, work)
+}
+
+// retry runs work again while PostgreSQL says that this may help: after a
+// serialisation failure, a deadlock or a meeting of two calls, or when the connection
+// was lost before anything was sent.
+func (n Namespace) retry(ctx context.Context, work func() error) error {
 	backoff := firstBackoff
 	for attempt := 1; ; attempt++ {
 		err := work()
-		if err == nil || s.pool == nil || attempt == maxAttempts || !retryable(err) {
+		if err == nil || attempt == maxAttempts || !n.retryable(err) {
 			return err
 		}
 		pause := time.NewTimer(backoff/2 + rand.N(backoff)) //nolint:gosec // not a secret
@@ -51,10 +58,18 @@ func (s *Store) retry(ctx context.Context, work func() error) error {
 	}
 }
 
-func retryable(err error) bool {
+func (n Namespace) retryable(err error) bool {
 	if server := (*pgconn.PgError)(nil); errors.As(err, &server) {
-		return server.Code == serializationFailure || server.Code == deadlockDetected || server.Code == uniqueViolation &&
-			slices.ContainsFunc(meetings, func(index string) bool { return strings.HasSuffix(server.ConstraintName, index) })
+		return server.Code == serializationFailure || server.Code == deadlockDetected ||
+			server.Code == uniqueViolation && n.isMeeting(server)
 	}
 	return pgconn.SafeToRetry(err)
+}
+
+// isMeeting reports whether the error is of one of the meetings, and not of an index of the
+// host that has the name of one in another schema or behind another prefix.
+func (n Namespace) isMeeting(of *pgconn.PgError) bool {
+	return of.SchemaName == n.schema() && slices.ContainsFunc(meetings, func(index string) bool {
+		return of.ConstraintName == n.Prefix+index
+	})
 }

@@ -101,8 +101,8 @@ func (s *Store) WithTx(tx pgx.Tx) *Store {
 // customer at the same moment), or the connection was lost before anything was sent. The
 // store has tried again before it returns such an error; a host with a transaction of its
 // own ([Store.WithTx]) rolls that back and begins it anew. It is not retryable that the
-// host's own constraints are violated.
-func (*Store) Retryable(err error) bool { return err != nil && retryable(err) }
+// host's own constraints are violated, whatever their names are.
+func (s *Store) Retryable(err error) bool { return err != nil && s.names.retryable(err) }
 
 // Close ends the store: calls that are under way are finished, later ones are
 // store.ErrClosed. The pool stays open.

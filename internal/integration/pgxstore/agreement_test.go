@@ -552,7 +552,7 @@ func inOrder(n int, left []int) []int {
 func (w *staged) batch(j joinedCall, calls columns, old bool) (got map[int]reply, left []int, err error) {
 	ctx := w.tb.Context()
 	undo := errors.New("undo")
-	err = repeatedly(func() error {
+	err = w.repeatedly(func() error {
 		left = nil
 		return pgx.BeginFunc(ctx, w.pool, func(tx pgx.Tx) error {
 			if got, err = query(ctx, tx, "batched", j.batch, j.types, calls); err != nil {
@@ -599,7 +599,7 @@ func (w *staged) call(schema string, j joinedCall, calls columns, n int) (reply,
 		one[i] = column[n-1 : n]
 	}
 	var got map[int]reply
-	err := repeatedly(func() (err error) {
+	err := w.repeatedly(func() (err error) {
 		got, err = query(w.tb.Context(), w.pool, schema, j.alone, j.types, one)
 		return err
 	})
@@ -607,9 +607,9 @@ func (w *staged) call(schema string, j joinedCall, calls columns, n int) (reply,
 }
 
 // repeatedly runs a transaction again while PostgreSQL asks for it, as often as the store.
-func repeatedly(work func() error) (err error) {
+func (w *staged) repeatedly(work func() error) (err error) {
 	for range 10 {
-		if err = work(); !again(err) {
+		if err = work(); !w.batched.Retryable(err) && !w.single.Retryable(err) {
 			return err
 		}
 	}

@@ -142,7 +142,7 @@ var _ store.Store = (*inTransactions)(nil)
 func within[T any](ctx context.Context, h *inTransactions, call func(*pgxstore.Store) (T, error)) (T, error) {
 	for {
 		result, err := attempt(ctx, h, call)
-		if !again(err) {
+		if !h.s.Retryable(err) {
 			return result, err
 		}
 	}

@@ -158,5 +158,6 @@ func checkout(c coupon.Coupon, q pricing.Quote, customer, key string, at time.Ti
 	}
 }
 
-// again reports whether a host is to run its transaction again, as any store tells.
+// again reports whether a host is to run its transaction again, as a store without a namespace
+// tells.
 func again(err error) bool { return new(pgxstore.Store).Retryable(err) }

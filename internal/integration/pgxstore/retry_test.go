@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"net"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -38,14 +39,14 @@ func newRefusing(t *testing.T, options pgxstore.Options) *refusing {
 	require.NoError(t, w.store.CreateCoupon(t.Context(), w.coupon))
 	_, err := w.pool.Exec(t.Context(), `
 		CREATE SEQUENCE attempts;
-		CREATE TABLE refusals (times bigint, code text, violated text);
+		CREATE TABLE refusals (times bigint, code text, schema text, violated text);
 		CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
 		DECLARE
 			r refusals;
 		BEGIN
 			SELECT * INTO r FROM refusals;
 			IF nextval('attempts') <= r.times THEN
-				RAISE EXCEPTION 'refused' USING ERRCODE = r.code, CONSTRAINT = r.violated;
+				RAISE EXCEPTION 'refused' USING ERRCODE = r.code, SCHEMA = r.schema, CONSTRAINT = r.violated;
 			END IF;
 			RETURN new;
 		END $$;
@@ -56,12 +57,16 @@ func newRefusing(t *testing.T, options pgxstore.Options) *refusing {
 }
 
 // refuse makes an order, whose next changes fail so many times with the code, as if the
-// constraint were violated.
+// constraint were violated, which is in the schema of the store unless it names another.
 func (w *refusing) refuse(times int, code, constraint string) {
 	w.Helper()
 	_, err := w.pool.Exec(w.Context(), `ALTER SEQUENCE attempts RESTART; TRUNCATE refusals`)
 	require.NoError(w, err)
-	_, err = w.pool.Exec(w.Context(), `INSERT INTO refusals VALUES ($1, $2, $3)`, times, code, constraint)
+	schema, name, found := strings.Cut(constraint, ".")
+	if !found {
+		schema, name = pgxstore.DefaultSchema, constraint
+	}
+	_, err = w.pool.Exec(w.Context(), `INSERT INTO refusals VALUES ($1, $2, $3, $4)`, times, code, schema, name)
 	require.NoError(w, err)
 	kept, err := w.store.Reserve(w.Context(), checkout(w.coupon, quote(w.T), "ann", rand.Text(), epoch))
 	require.NoError(w, err)
@@ -94,8 +99,9 @@ func TestRetries(t *testing.T) {
 		"two calls of one customer":          {code: "23505", constraint: "coupon_redemptions_usage_key", again: true},
 		"two calls with one key":             {code: "23505", constraint: "orders_key_key", again: true},
 		"two calls of one order":             {code: "23505", constraint: "orders_pkey", again: true},
-		"two calls, in a namespace":          {code: "23505", constraint: "shop_orders_pkey", again: true},
 		"a unique constraint of the host":    {code: "23505", constraint: "invoices_number_key"},
+		"one of the host that ends alike":    {code: "23505", constraint: "purchase_orders_pkey"},
+		"one of the host's schema":           {code: "23505", constraint: "sales.orders_pkey"},
 		"a unique constraint without a name": {code: "23505"},
 		"a check":                            {code: "23514", constraint: "orders_pkey"},
 		"a foreign key":                      {code: "23503", constraint: "orders_pkey"},
