@@ -77,7 +77,7 @@ DECLARE
 BEGIN
     SELECT n.nspname INTO trigram FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
     WHERE e.extname = 'pg_trgm' AND has_schema_privilege(n.oid, 'USAGE');
-    IF FOUND THEN
+    IF FOUND AND to_regclass($name${coupons_search_idx}$name$) IS NULL THEN -- to look takes no lock
         EXECUTE $statement$CREATE INDEX IF NOT EXISTS {=coupons_search_idx} ON {coupons}
             USING gin (search_text $statement$ || quote_ident(trigram) || '.gin_trgm_ops) WITH (fastupdate = off)';
     END IF;
@@ -86,31 +86,26 @@ $couponkit$;
 `
 
 // Migrate brings the database up: it makes the schema if it is missing, and runs
-// the steps that the database has not, in one transaction under an advisory lock.
+// the steps that the database has not, in one transaction under an advisory lock, and
+// makes the index of [SearchIndex] in another. What PostgreSQL ends because of others, as a
+// deadlock, is begun anew a bounded number of times.
 // Any number of processes may call it at once, at every start. A database that a
-// later version has migrated is left as it is: steps only add.
+// later version has migrated is left as it is: steps only add. Without a step to run and an
+// index to make it locks no table.
+//
+// Steps that change tables lock them against everybody, for as long as all of them take.
+// Whoever asks for such a table waits meanwhile, and already while Migrate waits for the
+// transactions that use one, the longest of them. With lock_timeout set on the pool's
+// connections that wait is bounded: Migrate then fails and has done nothing.
 func Migrate(ctx context.Context, pool *pgxpool.Pool, in Namespace) error {
 	steps, err := Migrations(in)
 	if err != nil {
 		return err
 	}
-	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-		done, err := beginMigrations(ctx, tx, in)
-		if err != nil {
-			return err
-		}
-		for _, step := range steps {
-			if step.Version <= done {
-				continue
-			}
-			if err := runScript(ctx, tx, step.SQL); err != nil {
-				return fmt.Errorf("migration %d (%s): %w", step.Version, step.Name, err)
-			}
-			if _, err := tx.Exec(ctx, in.expand(`INSERT INTO {couponkit_migrations} (version, name) VALUES ($1, $2)`),
-				pgx.QueryExecModeExec, step.Version, step.Name); err != nil {
-				return fmt.Errorf("record migration %d: %w", step.Version, err)
-			}
-		}
+	if err := in.migrateOn(ctx, pool, func(tx pgx.Tx) error { return runPending(ctx, tx, in, steps) }); err != nil {
+		return err
+	}
+	return in.migrateOn(ctx, pool, func(tx pgx.Tx) error {
 		if err := runScript(ctx, tx, in.expand(searchIndex)); err != nil {
 			return fmt.Errorf("search index: %w", err)
 		}
@@ -118,12 +113,74 @@ func Migrate(ctx context.Context, pool *pgxpool.Pool, in Namespace) error {
 	})
 }
 
-// beginMigrations takes the lock, which the end of the transaction frees, and
-// returns the version that the database has.
-func beginMigrations(ctx context.Context, tx pgx.Tx, in Namespace) (done int, err error) {
-	if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, pgx.QueryExecModeExec, int64(migrationLock)); err != nil {
-		return 0, fmt.Errorf("lock migrations: %w", err)
+// migrateOn runs work in a transaction that holds the lock of migrations, which the end of
+// the transaction frees.
+func (n Namespace) migrateOn(ctx context.Context, pool *pgxpool.Pool, work func(pgx.Tx) error) error {
+	return n.retry(ctx, func() error {
+		return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, pgx.QueryExecModeExec, int64(migrationLock)); err != nil {
+				return fmt.Errorf("lock migrations: %w", err)
+			}
+			return work(tx)
+		})
+	})
+}
+
+// runPending runs the steps that the database has not.
+func runPending(ctx context.Context, tx pgx.Tx, in Namespace, steps []Migration) error {
+	done, err := versionOf(ctx, tx, in)
+	if err != nil || done >= len(steps) {
+		return err
 	}
+	if lock := lockFor(done); lock != "" {
+		if err := runScript(ctx, tx, in.expand(lock)); err != nil {
+			return fmt.Errorf("lock the tables: %w", err)
+		}
+	}
+	for _, step := range steps[done:] {
+		if err := runScript(ctx, tx, step.SQL); err != nil {
+			return fmt.Errorf("migration %d (%s): %w", step.Version, step.Name, err)
+		}
+		if _, err := tx.Exec(ctx, in.expand(`INSERT INTO {couponkit_migrations} (version, name) VALUES ($1, $2)`),
+			pgx.QueryExecModeExec, step.Version, step.Name); err != nil {
+			return fmt.Errorf("record migration %d: %w", step.Version, err)
+		}
+	}
+	return nil
+}
+
+// lockFor locks what the steps after a version change, in the order in which most calls
+// write the tables, before anything is held that a call could wait for. The steps would do
+// so one after the other, in orders of their own: a call that has one table waits for the
+// next one then, and the migration for the call. Calls that begin with an order are met
+// even so; PostgreSQL ends one of the two, which begins anew.
+func lockFor(done int) string {
+	if done == 0 { // nobody uses what is not there
+		return ""
+	}
+	var tables []string
+	for _, of := range [...]struct {
+		table string
+		last  int // step that changes it
+	}{
+		{"{coupon_redemptions}", 23},
+		{"{coupon_counters}", 8},
+		{"{coupons}", 8},
+		{"{orders}", 21},
+	} {
+		if done < of.last {
+			tables = append(tables, of.table)
+		}
+	}
+	if len(tables) == 0 {
+		return ""
+	}
+	return "LOCK TABLE " + strings.Join(tables, ", ") + " IN ACCESS EXCLUSIVE MODE"
+}
+
+// versionOf returns the version that the database has, 0 for one that has none, in which it
+// makes the table of versions.
+func versionOf(ctx context.Context, tx pgx.Tx, in Namespace) (done int, err error) {
 	var exists bool
 	if err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)`,
 		pgx.QueryExecModeExec, in.schema()).Scan(&exists); err != nil {
