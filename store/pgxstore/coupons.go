@@ -34,6 +34,14 @@ func (s *Store) CreateCoupon(ctx context.Context, c coupon.Coupon) error {
 			if done == 0 {
 				return s.creationConflict(ctx, tx, c)
 			}
+			// A payment for a deleted coupon of this ID may have been recorded meanwhile.
+			var used bool
+			if err := queryRowOn(ctx, tx, s.mode, s.sql.used, []any{&used}, c.ID); err != nil {
+				return fmt.Errorf("create coupon: redemptions: %w", err)
+			}
+			if used {
+				return fmt.Errorf("coupon %s has redemptions: %w", c.ID, store.ErrConflict)
+			}
 			if c.AllowedUserEmails.Len() == 0 {
 				return nil
 			}

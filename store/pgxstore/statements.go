@@ -7,7 +7,7 @@ import (
 
 // statements are the SQL texts of a store, with the names of its namespace.
 type statements struct {
-	createCoupon, addEmails, replaceEmails        string
+	createCoupon, used, addEmails, replaceEmails  string
 	couponIDByCode, lockCoupon, updateCoupon      string
 	confirmMirror, deleteCoupon                   string
 	coupon, couponTerms, lookUpByID, lookUpByCode string
@@ -26,6 +26,7 @@ func newStatements(in Namespace) *statements {
 	e := in.expand
 	return &statements{
 		createCoupon:   e(insertCoupon()),
+		used:           e(`SELECT {couponkit_used}($1)`),
 		addEmails:      e(`INSERT INTO {coupon_allowed_emails} (coupon_id, email, position) SELECT $1, e.email, e.n FROM unnest($2::text[]) WITH ORDINALITY AS e (email, n)`),
 		replaceEmails:  e(replaceEmails),
 		couponIDByCode: e(`SELECT id FROM {coupons} WHERE code = $1`),

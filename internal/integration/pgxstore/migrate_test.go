@@ -38,10 +38,7 @@ func migrating(t *testing.T, pool *pgxpool.Pool, in pgxstore.Namespace) (ended <
 	t.Cleanup(cancel)
 	result := make(chan error, 1)
 	go func() { result <- pgxstore.Migrate(ctx, pool, in) }()
-	for waiting := false; !waiting && len(result) == 0; time.Sleep(time.Millisecond) {
-		require.NoError(t, pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_locks l JOIN pg_database d ON d.oid = l.database
-			WHERE d.datname = current_database() AND l.locktype = 'relation' AND NOT l.granted)`).Scan(&waiting))
-	}
+	require.NoError(t, untilWaiting(ctx, pool, result))
 	return result
 }
 
