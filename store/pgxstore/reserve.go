@@ -173,11 +173,18 @@ func (s *Store) reserveAll(ctx context.Context, requests []*reserveRequest) ([]a
 	var held []zeronull.Text
 	var limits, limitsPerUser []zeronull.Int8
 	var meanwhile zeronull.Int8
+	var met error // two of the batch, or others each time that it has looked again
 	err := s.retry(ctx, func() error {
 		outcomes, held, limits, limitsPerUser = nil, nil, nil, nil
 		into := []any{&outcomes, &held, &limits, &limitsPerUser, &meanwhile}
-		return s.querySparse(ctx, s.sql.reserveBatch, into, append(b.arguments(), cautious)...)
+		if met = s.querySparse(ctx, s.sql.reserveBatch, into, append(b.arguments(), cautious)...); s.names.isMeeting(met) {
+			return nil
+		}
+		return met
 	})
+	if err == nil {
+		err = met // its halves are run next
+	}
 	s.shared.notPlain.note(outcomes != nil || slices.Contains(limits, 0))
 	switch {
 	case err != nil:

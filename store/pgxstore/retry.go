@@ -60,16 +60,15 @@ func (n Namespace) retry(ctx context.Context, work func() error) error {
 
 func (n Namespace) retryable(err error) bool {
 	if server := (*pgconn.PgError)(nil); errors.As(err, &server) {
-		return server.Code == serializationFailure || server.Code == deadlockDetected ||
-			server.Code == uniqueViolation && n.isMeeting(server)
+		return server.Code == serializationFailure || server.Code == deadlockDetected || n.isMeeting(err)
 	}
 	return pgconn.SafeToRetry(err)
 }
 
 // isMeeting reports whether the error is of one of the meetings, and not of an index of the
 // host that has the name of one in another schema or behind another prefix.
-func (n Namespace) isMeeting(of *pgconn.PgError) bool {
-	return of.SchemaName == n.schema() && slices.ContainsFunc(meetings, func(index string) bool {
-		return of.ConstraintName == n.Prefix+index
-	})
+func (n Namespace) isMeeting(err error) bool {
+	var server *pgconn.PgError
+	return errors.As(err, &server) && server.Code == uniqueViolation && server.SchemaName == n.schema() &&
+		slices.ContainsFunc(meetings, func(index string) bool { return server.ConstraintName == n.Prefix+index })
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -158,5 +159,33 @@ func TestBatchesExpectRepeats(t *testing.T) {
 				require.NoError(t, storetest.CheckInvariants(t.Context(), w.store))
 			})
 		}
+	}
+}
+
+// TestABatchIsNotStoredAgainAndAgain: of a batch in which two bring one order, the halves are
+// asked next. What the batch has met is in itself, however often it is run.
+func TestABatchIsNotStoredAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	w := newRepeating(t, 1)
+	customers := make([]*traveller, 8)
+	for i := range customers {
+		customers[i] = &traveller{coupon: w.coupons[0], quote: quote(t), name: fmt.Sprint("c-", i)}
+	}
+	var refused atomic.Int64
+	w.wire.together(t, w.pool, customers, func(c *traveller) error {
+		asked := checkout(c.coupon, c.quote, c.name, "k", epoch)
+		order := fmt.Sprint(store.OrderIDPrefix, "of-two-", slices.Index(customers, c)/2)
+		asked.Redemption.OrderID, asked.Order.ID = order, order
+		_, err := w.store.Reserve(t.Context(), asked)
+		if errors.Is(err, store.ErrConflict) {
+			refused.Add(1)
+			return nil
+		}
+		return err
+	})
+	require.EqualValues(t, len(customers)/2, refused.Load(), "refused because of the order")
+	// All, their halves and so on: each is asked once.
+	if asked, most := w.asked.calls(), 2*len(customers)-1; asked > most {
+		t.Errorf("%d customers are asked for %d times, want at most %d", len(customers), asked, most)
 	}
 }
