@@ -47,7 +47,8 @@ type BatchOptions struct {
 	// [DefaultBatchQueue].
 	MaxQueue int
 	// Timeout bounds one batch, whatever the contexts of its callers, at most an hour; 0 is
-	// [DefaultBatchTimeout].
+	// [DefaultBatchTimeout]. A call that runs alone is no batch: its own context bounds it,
+	// and nothing else does but the time-outs of the role.
 	Timeout time.Duration
 	// OnBatch, when given, hears of every transaction, also of those with one call.
 	// It is called by many goroutines at once and must return quickly.

@@ -16,7 +16,11 @@ const DefaultSchema = "public"
 
 const (
 	maxIdentifier = 63 // bytes; PostgreSQL silently cuts longer names
-	longestName   = len("coupon_redemptions_session_idx")
+	// longestName is that of the longest name that has to be whole. Four are longer, by up to
+	// three bytes: of the key of coupon_allowed_emails to its coupon, and of an index and two
+	// checks that later steps drop. Only migrations name them, and cut they are still unlike
+	// all others.
+	longestName = len("coupon_redemptions_session_key")
 )
 
 // Namespace tells where in a database the store's tables, indexes and functions
@@ -31,7 +35,7 @@ type Namespace struct {
 
 // validate refuses what cannot be quoted: NUL, text that is not UTF-8, a dollar
 // sign, which could end the body of a function, and names that PostgreSQL would
-// cut.
+// cut so that they are not found again.
 func (n Namespace) validate() error {
 	var faults pricing.ValidationError
 	for _, part := range [...]struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 	"github.com/couponkit/couponkit/internal/integration/postgrestest"
 	"github.com/couponkit/couponkit/store/pgxstore"
+	"github.com/couponkit/couponkit/store/storetest"
 )
 
 // migratedTo makes the schema as builds have left it that had so many steps.
@@ -181,4 +183,18 @@ func TestMigrateMeetsACall(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
+}
+
+// TestMigrateBehindTheLongestPrefix: names that PostgreSQL cuts are found again by the steps
+// that drop them.
+func TestMigrateBehindTheLongestPrefix(t *testing.T) {
+	t.Parallel()
+	in := pgxstore.Namespace{Prefix: strings.Repeat("p", 33)}
+	pool := newDatabase(t, in)
+	s := newStore(t, pool, pgxstore.Options{Namespace: in})
+	c := newCoupon(t, "prefixed")
+	require.NoError(t, s.CreateCoupon(t.Context(), c))
+	_, err := s.Reserve(t.Context(), checkout(c, quote(t), "ann", "k", epoch))
+	require.NoError(t, err)
+	require.NoError(t, storetest.CheckInvariants(t.Context(), s))
 }
