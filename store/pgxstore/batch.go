@@ -40,7 +40,9 @@ type BatchOptions struct {
 	// less: a pool of six is enough for two batches.
 	Workers int
 	// MaxSize bounds a batch, at most [MaxBatchSize]; 0 is [DefaultBatchSize]. Reservations
-	// whose orders are large are in smaller ones: 16 MiB of them, or a larger one alone.
+	// whose orders are large are in smaller ones: 16 MiB of them, or a larger one alone. So it
+	// is with the orders that settlements and sessions answer with, as long as PostgreSQL
+	// stores them: those that would be more follow one by one.
 	MaxSize int
 	// MaxQueue bounds the calls of one kind that wait for a batch; others wait for a
 	// place in the queue, as long as their context lives. At most 1<<24; 0 is
