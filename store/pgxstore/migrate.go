@@ -31,8 +31,9 @@ type Migration struct {
 }
 
 // Migrations returns all steps for hosts that run migrations with a tool of their
-// own. [SearchIndex] comes after them. A namespace that cannot be quoted is a
-// pricing.ErrInvalid.
+// own. [SearchIndex] comes after them. Beside running calls some steps need tables that are
+// locked first, which [Migrate] does and docs/stores.md describes. A namespace that cannot be
+// quoted is a pricing.ErrInvalid.
 func Migrations(in Namespace) ([]Migration, error) {
 	if err := in.validate(); err != nil {
 		return nil, err
@@ -96,7 +97,8 @@ $couponkit$;
 // Steps that change tables lock them against everybody, for as long as all of them take.
 // Whoever asks for such a table waits meanwhile, and already while Migrate waits for the
 // transactions that use one, the longest of them. With lock_timeout set on the pool's
-// connections that wait is bounded: Migrate then fails and has done nothing.
+// connections that wait is bounded: Migrate then fails, has done none of the steps, and can be
+// called again.
 func Migrate(ctx context.Context, pool *pgxpool.Pool, in Namespace) error {
 	steps, err := Migrations(in)
 	if err != nil {
