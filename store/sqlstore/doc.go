@@ -86,7 +86,9 @@
 // isolation level. On MySQL and MariaDB let it be READ COMMITTED: at their default,
 // REPEATABLE READ, MariaDB 11.6.2 or later ends a transaction that comes to a coupon
 // which others have used since it began to read (innodb_snapshot_isolation).
-// [Store.Retryable] tells, and the host begins anew.
+// [Store.Retryable] tells, and the host begins anew. At READ COMMITTED transactions that
+// make one call each about a checkout wait for each other and are not undone: rows are
+// locked as they will be needed, in one order.
 //
 // # Migrations
 //

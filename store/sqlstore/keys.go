@@ -27,9 +27,9 @@ const (
 // keyed returns the redemption that the customer's key made.
 func (t *tx) keyed(ctx context.Context, customerID, key string) (redemption.Redemption, error) {
 	if t.rowLocks {
-		return t.redemptionOf(ctx, redemptionByKey, customerID, key)
+		return t.redemptionOf(ctx, t.latest, redemptionByKey, customerID, key)
 	}
-	return t.redemptionOf(ctx, redemptionByItsKey, customerID, key)
+	return t.redemptionOf(ctx, t.latest, redemptionByItsKey, customerID, key)
 }
 
 // insertCheckout stores the redemption beside an order that was just stored and is the only

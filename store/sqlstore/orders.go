@@ -89,7 +89,7 @@ func (t *tx) attach(ctx context.Context, a store.Attachment) (storedOrder, error
 	if !findable(a.OrderID) {
 		return storedOrder{}, store.ErrNotFound
 	}
-	order, err := t.orderOf(ctx, orderByID, a.OrderID)
+	order, err := t.orderSeen(ctx, orderByID, a.OrderID)
 	if err != nil {
 		return storedOrder{}, err
 	}

@@ -96,7 +96,7 @@ func (h *hosted) change(ctx context.Context, _ wish, run intent) error {
 
 func (h *hosted) attempt(ctx context.Context, run intent) error {
 	t := newTx(h.schema, h.on)
-	t.joined = true
+	t.joined = h.schema.rowLocks
 	return within(ctx, t, func(ctx context.Context) error {
 		if err := run(ctx, t); err != nil {
 			return err

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -162,7 +161,7 @@ func (t *tx) ownSession(ctx context.Context, r redemption.Redemption) error {
 	if r.SessionID == "" {
 		return nil
 	}
-	owner, err := t.redemptionOf(ctx, redemptionBySession, r.SessionID)
+	owner, err := t.redemptionOf(ctx, t.latest, redemptionBySession, r.SessionID)
 	if err == nil && owner.ID != "" && owner.ID != r.ID {
 		return sessionTaken(r.SessionID)
 	}
@@ -219,7 +218,7 @@ func (r reservation) exchangeByLooking(ctx context.Context, t *tx) (store.Reserv
 	if err != nil {
 		return store.Reserved{}, storedOrder{}, err
 	}
-	order, err := t.orderOf(ctx, orderByKey, r.record.CustomerID, r.record.Key)
+	order, err := t.orderSeen(ctx, orderByKey, r.record.CustomerID, r.record.Key)
 	if err != nil {
 		return store.Reserved{}, storedOrder{}, err
 	}
@@ -232,7 +231,7 @@ func (r reservation) exchangeByLooking(ctx context.Context, t *tx) (store.Reserv
 	if err := c.acceptable(r.record.CouponID, r.revision); err != nil {
 		return store.Reserved{}, storedOrder{}, err
 	}
-	held, err := t.redemptionOf(ctx, exchangedByHim, r.record.CouponID, r.record.CustomerID)
+	held, err := t.redemptionOf(ctx, t.latest, exchangedByHim, r.record.CouponID, r.record.CustomerID)
 	if err != nil || held.ID != "" {
 		return store.Reserved{Redemption: held, Replayed: true}, storedOrder{}, err
 	}
@@ -246,7 +245,7 @@ func (r reservation) exchangeByLooking(ctx context.Context, t *tx) (store.Reserv
 func (t *tx) replay(
 	ctx context.Context, customerID, key, couponID, fingerprint string, otherwise error,
 ) (store.Reserved, storedOrder, error) {
-	order, err := t.orderOf(ctx, orderByKey, customerID, key)
+	order, err := t.orderSeen(ctx, orderByKey, customerID, key)
 	if err != nil {
 		return store.Reserved{}, storedOrder{}, err
 	}
@@ -265,53 +264,9 @@ func (t *tx) replay(
 	}
 	first := store.Reserved{Replayed: true}
 	if order.ReservationID != "" {
-		first.Redemption, err = t.redemptionOf(ctx, redemptionByID, order.ReservationID)
+		first.Redemption, err = t.redemptionSeen(ctx, order.ReservationID)
 	}
 	return first, order, err
-}
-
-// redemptionOf returns the redemption that the statement finds, or the zero value.
-func (t *tx) redemptionOf(ctx context.Context, statement string, args ...any) (redemption.Redemption, error) {
-	r, err := scanRedemption(t.latest(ctx, statement, args...))
-	if err != nil {
-		return redemption.Redemption{}, missing(err, "read redemption")
-	}
-	return r, nil
-}
-
-// orderOf returns the order that the statement finds, or the zero value.
-func (t *tx) orderOf(ctx context.Context, statement string, args ...any) (storedOrder, error) {
-	o, err := scanOrder(t.latest(ctx, statement, args...))
-	if err != nil {
-		return storedOrder{}, missing(err, "read order")
-	}
-	return o, nil
-}
-
-// missing turns the lack of a row into no error.
-func missing(err error, what string) error {
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", what, err)
-}
-
-// lockRedemption returns the redemption, which nobody else changes until the
-// transaction ends, or the zero value. It comes before lockOrder.
-func (t *tx) lockRedemption(ctx context.Context, id string) (redemption.Redemption, error) {
-	r, err := scanRedemption(t.row(ctx, redemptionByID+"{for_update}", id))
-	if err != nil {
-		return redemption.Redemption{}, missing(err, "lock redemption")
-	}
-	return r, nil
-}
-
-func (t *tx) lockOrder(ctx context.Context, id string) (storedOrder, error) {
-	o, err := scanOrder(t.row(ctx, orderByID+"{for_update}", id))
-	if err != nil {
-		return storedOrder{}, missing(err, "lock order")
-	}
-	return o, nil
 }
 
 // replace writes a changed redemption and counts the change. It is store.ErrSuperseded when

@@ -52,7 +52,7 @@ func (s *Store) Settle(ctx context.Context, t store.Settlement) (store.Settled, 
 
 func (t *tx) settle(ctx context.Context, s store.Settlement) (settled store.Settled, order storedOrder, err error) {
 	if s.ReservationID == "" && s.Event.SessionID == "" && findable(s.Event.OrderID) {
-		alone, err := t.orderOf(ctx, orderByID, s.Event.OrderID)
+		alone, err := t.orderSeen(ctx, orderByID, s.Event.OrderID)
 		if err != nil {
 			return store.Settled{}, storedOrder{}, err
 		}
@@ -109,7 +109,7 @@ func (t *tx) about(ctx context.Context, s store.Settlement) (redemption.Redempti
 // named one if no other session or order has it. When a payment may need a place
 // again, its coupon is locked first.
 func (t *tx) concerned(ctx context.Context, s store.Settlement) (redemption.Redemption, error) {
-	found, err := t.find(ctx, s)
+	found, err := t.find(ctx, t.row, s)
 	if err != nil {
 		return redemption.Redemption{}, err
 	}
@@ -121,16 +121,28 @@ func (t *tx) concerned(ctx context.Context, s store.Settlement) (redemption.Rede
 	if !t.rowLocks {
 		return found, nil
 	}
-	if found.ID == "" { // somebody may have settled it until the coupon was locked
-		if found, err = t.find(ctx, s); err != nil || found.ID == "" {
-			return found, err
-		}
+	locked, err := t.lockConcerned(ctx, found.ID, s)
+	if err != nil || found.ID != "" && (!t.joined || locked.SessionID == s.Event.SessionID) {
+		return locked, err
 	}
-	locked, err := t.lockRedemption(ctx, found.ID)
-	if err == nil && !concerns(locked, s) {
-		return redemption.Redemption{}, nil // another order has it since
+	// Somebody may have settled it until the coupon was locked, or what was found is of the
+	// older state that the host's transaction reads.
+	if found, err = t.find(ctx, t.latestToChange, s); err != nil {
+		return redemption.Redemption{}, err
 	}
-	return locked, err
+	return t.lockConcerned(ctx, found.ID, s)
+}
+
+// lockConcerned locks the redemption that was found, unless another order has it since.
+func (t *tx) lockConcerned(ctx context.Context, id string, s store.Settlement) (redemption.Redemption, error) {
+	if id == "" {
+		return redemption.Redemption{}, nil
+	}
+	locked, err := t.lockRedemption(ctx, id)
+	if err != nil || !concerns(locked, s) {
+		return redemption.Redemption{}, err
+	}
+	return locked, nil
 }
 
 // placeNeeded returns the coupon of which a payment may need another place.
@@ -146,10 +158,10 @@ func placeNeeded(found redemption.Redemption, s store.Settlement) string {
 	return ""
 }
 
-// find looks for the redemption without a lock.
-func (t *tx) find(ctx context.Context, s store.Settlement) (redemption.Redemption, error) {
+// find looks for the redemption.
+func (t *tx) find(ctx context.Context, read reading, s store.Settlement) (redemption.Redemption, error) {
 	if findable(s.Event.SessionID) {
-		r, err := t.redemptionOf(ctx, redemptionBySession, s.Event.SessionID)
+		r, err := t.redemptionOf(ctx, read, redemptionBySession, s.Event.SessionID)
 		if err != nil || r.ID != "" {
 			return r, err
 		}
@@ -157,7 +169,7 @@ func (t *tx) find(ctx context.Context, s store.Settlement) (redemption.Redemptio
 	if !findable(s.ReservationID) {
 		return redemption.Redemption{}, nil
 	}
-	r, err := t.redemptionOf(ctx, redemptionByID, s.ReservationID)
+	r, err := t.redemptionOf(ctx, read, redemptionByID, s.ReservationID)
 	if err != nil || !concerns(r, s) {
 		return redemption.Redemption{}, err
 	}
@@ -247,7 +259,7 @@ func (t *tx) orderConcerned(ctx context.Context, e redemption.Event) (storedOrde
 	if !findable(e.SessionID) {
 		return storedOrder{}, nil
 	}
-	o, err := t.orderOf(ctx, orderBySession, e.SessionID)
+	o, err := t.orderSeen(ctx, orderBySession, e.SessionID)
 	if err != nil || o.IsZero() || !t.rowLocks {
 		return o, err
 	}

@@ -55,7 +55,7 @@ type intent func(ctx context.Context, t *tx) error
 type tx struct {
 	*schema
 	on      querier
-	joined  bool // the transaction is the host's, of an isolation that is not known
+	joined  bool // rows are locked, and the transaction is the host's, of an isolation that is not known
 	coupons map[string]*heldCoupon
 	counted []use
 	dirty   bool // something was written
@@ -75,7 +75,7 @@ type heldCoupon struct {
 	state    coupon.State
 	revision int64
 	limits   coupon.Limits
-	taken    int64 // completed and reserved, own changes included; only under a limit
+	taken    int64 // completed and reserved, own changes included; only under a limit (see sumUp)
 }
 
 func newTx(s *schema, on querier) *tx {
@@ -104,6 +104,15 @@ func (t *tx) write(ctx context.Context, statement string, args ...any) (changed 
 func (t *tx) latest(ctx context.Context, statement string, args ...any) *sql.Row {
 	if t.joined {
 		statement += "{for_share}"
+	}
+	return t.row(ctx, statement, args...)
+}
+
+// latestToChange is latest for rows that the transaction goes on to change. Two that had
+// shared them would wait for each other.
+func (t *tx) latestToChange(ctx context.Context, statement string, args ...any) *sql.Row {
+	if t.joined {
+		statement += "{for_update}"
 	}
 	return t.row(ctx, statement, args...)
 }
@@ -147,22 +156,28 @@ func (t *tx) hold(ctx context.Context, id string) (*heldCoupon, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock coupon: %w", err)
 	}
-	if c.found && c.limits.MaxUses > 0 {
-		for _, u := range t.counted {
-			if u.couponID == id {
-				c.taken += u.completed + u.reserved
-			}
-		}
+	if c.limits.MaxUses > 0 {
+		c.taken += t.unwritten(id)
 	}
 	t.coupons[id] = c
 	return c, nil
+}
+
+// unwritten returns what is counted of a coupon and not written yet.
+func (t *tx) unwritten(couponID string) (uses int64) {
+	for _, u := range t.counted {
+		if u.couponID == couponID {
+			uses += u.completed + u.reserved
+		}
+	}
+	return uses
 }
 
 func (t *tx) terms(ctx context.Context, id string) (*heldCoupon, error) {
 	return t.readTerms(ctx, selectTermsTaken, id)
 }
 
-// lockTerms locks the row of the coupon before the uses are summed up.
+// lockTerms leaves the uses to sumUp.
 func (t *tx) lockTerms(ctx context.Context, id string) (*heldCoupon, error) {
 	c, err := t.readTerms(ctx, selectTerms, id)
 	if err == nil && c.found && c.limits.MaxUses == 0 {
@@ -171,13 +186,20 @@ func (t *tx) lockTerms(ctx context.Context, id string) (*heldCoupon, error) {
 	if err == nil && c.found && c.limits.MaxUses > 0 {
 		c, err = t.readTerms(ctx, selectTerms+"{for_update}", id)
 	}
-	if err != nil || !c.found || c.limits.MaxUses == 0 {
-		return c, err
+	return c, err
+}
+
+// sumUp counts the uses of a coupon that is held alone, where rows are locked. It comes
+// after what is asked of redemptions: who settles one locks it before its count.
+func (t *tx) sumUp(ctx context.Context, c *heldCoupon, couponID string) error {
+	if !t.rowLocks || c.limits.MaxUses == 0 {
+		return nil
 	}
-	if err := t.latest(ctx, selectTaken, id).Scan(&c.taken); err != nil {
-		return nil, fmt.Errorf("count uses: %w", err)
+	if err := t.latestToChange(ctx, selectTaken, couponID).Scan(&c.taken); err != nil {
+		return fmt.Errorf("count uses: %w", err)
 	}
-	return c, nil
+	c.taken += t.unwritten(couponID)
+	return nil
 }
 
 func (t *tx) readTerms(ctx context.Context, statement, id string) (*heldCoupon, error) {
@@ -200,42 +222,54 @@ func (t *tx) readTerms(ctx context.Context, statement, id string) (*heldCoupon, 
 	return c, nil
 }
 
-const lockSlot = `INSERT INTO {coupon_counts} (coupon_id, slot, completed, reserved) VALUES (?, ?, 0, 0){or_add_count}`
+const (
+	lockSlot = `INSERT INTO {coupon_counts} (coupon_id, slot, completed, reserved) VALUES (?, ?, 0, 0){or_add_count}`
+	// The states are named: where this locks, a range would lock what was released too.
+	countByCustomer = `SELECT COUNT(*) FROM {coupon_redemptions} r
+	WHERE r.coupon_id = ? AND r.customer_id = ? AND r.state IN ('completed', 'reserved')`
+)
 
 // lockCustomer lets only one transaction decide about a customer and a coupon that
-// is held.
+// is held. Where counting his uses locks them, that comes first and again: who settles
+// one locks it before the slot.
 func (t *tx) lockCustomer(ctx context.Context, c *heldCoupon, couponID, customerID string) error {
 	if !t.rowLocks || !c.found || c.limits.MaxUses > 0 {
 		return nil // the coupon is held alone
+	}
+	if t.joined {
+		if _, err := t.uses(ctx, couponID, customerID); err != nil {
+			return err
+		}
 	}
 	_, err := t.write(ctx, lockSlot, couponID, t.slot(customerID))
 	return err
 }
 
-const countByCustomer = `SELECT COUNT(*) FROM {coupon_redemptions} r
-	WHERE r.coupon_id = ? AND r.customer_id = ? AND r.state <> 'released'`
+// uses counts what the customer has used of the coupon and holds.
+func (t *tx) uses(ctx context.Context, couponID, customerID string) (taken int64, err error) {
+	if err := t.latest(ctx, countByCustomer, couponID, customerID).Scan(&taken); err != nil {
+		return 0, fmt.Errorf("count uses of customer: %w", err)
+	}
+	return taken, nil
+}
 
 // room returns nil when one more use fits within the limits of the held coupon. Who
 // nobody knows has no limit of his own.
 func (t *tx) room(ctx context.Context, c *heldCoupon, couponID, customerID string) error {
 	var byCustomer int64
 	if c.limits.MaxUsesPerUser > 0 && customerID != "" {
+		if err := t.lockCustomer(ctx, c, couponID, customerID); err != nil {
+			return fmt.Errorf("lock customer: %w", err)
+		}
 		var err error
-		if byCustomer, err = t.byCustomer(ctx, c, couponID, customerID); err != nil {
+		if byCustomer, err = t.uses(ctx, couponID, customerID); err != nil {
 			return err
 		}
 	}
+	if err := t.sumUp(ctx, c, couponID); err != nil {
+		return err
+	}
 	return store.WithinLimits(couponID, c.limits, c.taken, byCustomer)
-}
-
-func (t *tx) byCustomer(ctx context.Context, c *heldCoupon, couponID, customerID string) (taken int64, err error) {
-	if err := t.lockCustomer(ctx, c, couponID, customerID); err != nil {
-		return 0, fmt.Errorf("lock customer: %w", err)
-	}
-	if err := t.latest(ctx, countByCustomer, couponID, customerID).Scan(&taken); err != nil {
-		return 0, fmt.Errorf("count uses of customer: %w", err)
-	}
-	return taken, nil
 }
 
 // acceptable refuses a coupon that is unknown, not active, or of another revision
