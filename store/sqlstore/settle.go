@@ -78,10 +78,28 @@ func (t *tx) settle(ctx context.Context, s store.Settlement) (settled store.Sett
 		if order, err = t.orderConcerned(ctx, s.Event); err != nil || order.IsZero() {
 			return settled, order, err
 		}
+		if settled.Redemption.ID == "" {
+			if err := t.stillAlone(ctx, s, order); err != nil {
+				return store.Settled{}, storedOrder{}, err
+			}
+		}
 	}
 	changed, err := t.advance(ctx, &order, s.Event)
 	settled.Changed = settled.Changed || changed
 	return settled, order, err
+}
+
+// stillAlone looks again for the redemption once the order is locked, which may have waited
+// for the order's session to be attached: then the settlement is about both, and begins anew.
+func (t *tx) stillAlone(ctx context.Context, s store.Settlement, order storedOrder) error {
+	if !t.rowLocks || order.ReservationID == "" {
+		return nil
+	}
+	found, err := t.find(ctx, t.latest, s)
+	if err == nil && found.ID != "" {
+		err = fmt.Errorf("redemption %s with the session %w", found.ID, errExists)
+	}
+	return err
 }
 
 // about returns the redemption and the order that the settlement names, in one

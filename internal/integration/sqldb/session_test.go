@@ -199,6 +199,46 @@ func TestAPaymentOfASessionThatIsBeingGiven(t *testing.T) {
 	})
 }
 
+// An event that does not name the reservation is about the one that is being given the
+// session, and not about its order alone.
+func TestAnEventOfASessionThatIsBeingGiven(t *testing.T) {
+	t.Parallel()
+	s := mariadbShop(t)
+	opened, db := s.open(t)
+	require.NoError(t, opened.CreateCoupon(t.Context(), limitedCoupon("MEET", 0, 0)))
+	for from, as := range s.callers(opened, db, sql.LevelReadCommitted, sql.LevelRepeatableRead) {
+		for _, event := range []struct {
+			kind redemption.EventKind
+			want []string
+		}{
+			{redemption.SessionExpired, []string{"released", "cancelled"}},
+			{redemption.PaymentFailed, []string{"released", "cancelled"}},
+			{redemption.SessionUnpaid, []string{"reserved", "awaiting_payment"}},
+			{redemption.SessionCompleted, []string{"completed", "paid"}},
+		} {
+			name := fmt.Sprintf("%s by %s", event.kind, from)
+			m := s.meets(t, opened, db, name, bringings()[0])
+			told := settlementOf(event.kind, m.requests[0].Redemption, m.session).Event
+			var settled store.Settled
+			require.NoError(t, m.while(t, s, bringings()[0], func() error {
+				return as(t.Context(), func(from store.Store) (err error) {
+					settled, err = from.Settle(t.Context(), store.Settlement{Event: told})
+					return err
+				})
+			}), name)
+			if diff := cmp.Diff(event.want, []string{settled.Redemption.State.String(), settled.Order.State.String()}); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+			stored, err := opened.Redemption(t.Context(), m.requests[0].Redemption.ID)
+			require.NoError(t, err)
+			if diff := cmp.Diff(settled.Redemption, stored); diff != "" {
+				t.Errorf("%s: redemption (-told +stored):\n%s", name, diff)
+			}
+		}
+	}
+	require.NoError(t, storetest.CheckInvariants(t.Context(), opened))
+}
+
 // Many pairs of calls that each come with one session, by the store or in transactions of
 // hosts: one of each pair brings it to its redemption, and a payment settles whichever has
 // it. What is told to begin anew does. At REPEATABLE READ hosts that look for sessions next
