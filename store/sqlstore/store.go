@@ -26,8 +26,8 @@ type Options struct {
 	// MaxBatch is how many calls that write the store of a SQLite database joins
 	// into one transaction at most; 0 is [DefaultMaxBatch], 1 joins none.
 	MaxBatch int
-	// BusyTimeout is how long a call waits for the write lock of a SQLite database
-	// that another process or a transaction of the host has; 0 is
+	// BusyTimeout is how long a call, each for itself, waits for the write lock of a SQLite
+	// database that another process or a transaction of the host has; 0 is
 	// [DefaultBusyTimeout]. The context of the call may end the wait before.
 	BusyTimeout time.Duration
 	// Synchronous is how a SQLite database is written to the disk; 0 is [Full].

@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"maps"
-	"math"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -35,7 +33,8 @@ type writer struct {
 	before    map[string]int64 // settings of conn as the host had them
 	cache     *statementCache
 	polls     bool
-	contended int // transactions for which to leave others a chance
+	contended int       // transactions for which to leave others a chance
+	beginning time.Time // since when it tries to begin a transaction
 	batch     []*request
 }
 
@@ -44,6 +43,7 @@ type writer struct {
 type request struct {
 	run   intent
 	wish  wish
+	since time.Time // it waits
 	state atomic.Int32
 	err   error
 	done  chan struct{}
@@ -63,7 +63,7 @@ func newWriter(p pool, o Options) *writer {
 // change waits until the intent is committed. A context that ends before its turn
 // has come withdraws it; afterwards the outcome is near, and the truth.
 func (w *writer) change(ctx context.Context, of wish, run intent) error {
-	r := &request{run: run, wish: of, done: make(chan struct{})}
+	r := &request{run: run, wish: of, since: time.Now(), done: make(chan struct{})}
 	if err := w.send(ctx, r); err != nil {
 		return err
 	}
@@ -113,13 +113,18 @@ func (w *writer) work() {
 	w.release(true)
 }
 
-// serve runs one transaction for those who wait.
+// serve runs one transaction for those who wait. When it cannot begin, that is the answer to
+// the first of them: the others have a try of their own, as long as they may wait.
 func (w *writer) serve() {
 	ctx := context.Background() // no caller ends a batch of several
-	if err := w.begin(ctx); err != nil {
+	if w.beginning.IsZero() {
+		w.beginning = time.Now()
+	}
+	if err := w.begin(ctx, w.patience(w.batch[0])); err != nil {
 		w.answer(w.claim(), err)
 		return
 	}
+	w.gather()
 	requests := w.claim()
 	switch err := w.together(ctx, requests); {
 	case err == nil:
@@ -134,8 +139,17 @@ func (w *writer) serve() {
 	w.release(false)
 }
 
-// claim takes whoever waits now and has not gone.
-func (w *writer) claim() []*request {
+// patience is how long a call may still wait for others.
+func (w *writer) patience(r *request) time.Duration {
+	since := r.since
+	if w.beginning.After(since) { // before, it waited for its turn
+		since = w.beginning
+	}
+	return max(0, w.options.BusyTimeout-time.Since(since))
+}
+
+// gather joins whoever waits now.
+func (w *writer) gather() {
 	for more := true; more && len(w.batch) < w.options.MaxBatch; {
 		select {
 		case r, open := <-w.queue:
@@ -146,6 +160,10 @@ func (w *writer) claim() []*request {
 			more = false
 		}
 	}
+}
+
+// claim takes those of the batch who have not gone.
+func (w *writer) claim() []*request {
 	staying := w.batch[:0]
 	for _, r := range w.batch {
 		if r.state.CompareAndSwap(waiting, claimed) {
@@ -177,7 +195,7 @@ func (w *writer) together(ctx context.Context, requests []*request) error {
 // alone. One that ends the transaction, as a full disk does, undoes those before it:
 // then each has a transaction of its own.
 func (w *writer) apart(ctx context.Context, requests []*request) {
-	if err := w.begin(ctx); err != nil {
+	if err := w.begin(ctx, w.options.BusyTimeout); err != nil {
 		w.answer(requests, err)
 		return
 	}
@@ -201,7 +219,7 @@ func (w *writer) apart(ctx context.Context, requests []*request) {
 // alone runs each intent in a transaction of its own.
 func (w *writer) alone(ctx context.Context, requests []*request) {
 	for i := range requests {
-		if err := w.begin(ctx); err != nil {
+		if err := w.begin(ctx, w.options.BusyTimeout); err != nil {
 			w.answer(requests[i:], err)
 			return
 		}
@@ -227,169 +245,11 @@ func (w *writer) answer(requests []*request, err error) {
 	}
 }
 
-func (w *writer) writing() querier {
-	if w.cache == nil {
-		return unprepared{w.conn}
-	}
-	return prepared{w.cache, w.conn}
-}
-
-// shares reports whether the pool has only one connection. Then it goes back after
-// each transaction.
-func (w *writer) shares() bool { return w.db.Stats().MaxOpenConnections == 1 }
-
-// acquire takes a connection and sets it up.
-func (w *writer) acquire(ctx context.Context) error {
-	if w.conn != nil {
-		return nil
-	}
-	conn, err := w.db.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	if err := w.setUp(ctx, conn); err != nil {
-		spoil(conn)
-		_ = conn.Close()
-		return err
-	}
-	if w.conn = conn; !w.shares() {
-		w.cache = newStatementCache(conn)
-	}
-	return nil
-}
-
-// A batch changes a page of several indexes for each row, at random places: they stay in
-// memory until it ends, and are copied from the log into the database once for many batches.
-// A larger cache is slower: where a batch has balanced a tree, SQLite looks at all that it
-// holds when the batch ends.
-const (
-	cacheSize       = "PRAGMA cache_size = -8192"        // KiB, at most
-	checkpointEvery = "PRAGMA wal_autocheckpoint = 8192" // pages of 4 KiB
-)
-
-func (w *writer) setUp(ctx context.Context, conn *sql.Conn) (err error) {
-	if err := w.bePatient(ctx, conn); err != nil {
-		return err
-	}
-	mode, err := w.journal(ctx, conn)
-	if err != nil {
-		return fmt.Errorf("set journal mode: %w", err)
-	}
-	synchronous := "PRAGMA synchronous = FULL"
-	if w.options.Synchronous == Normal {
-		synchronous = "PRAGMA synchronous = NORMAL"
-	}
-	if _, err := conn.ExecContext(ctx, synchronous); err != nil {
-		return fmt.Errorf("set synchronous: %w", err)
-	}
-	if !w.shares() {
-		for _, pragma := range [...]string{cacheSize, checkpointEvery} {
-			if _, err := conn.ExecContext(ctx, pragma); err != nil {
-				return fmt.Errorf("%s: %w", pragma, err)
-			}
-		}
-	}
-	// In WAL mode nothing but the beginning of a transaction waits for others, and
-	// lock does that better.
-	if w.polls = strings.EqualFold(mode, "wal") && !w.shares(); w.polls {
-		if _, err := conn.ExecContext(ctx, "PRAGMA busy_timeout = 0"); err != nil {
-			return fmt.Errorf("set busy timeout: %w", err)
-		}
-	}
-	return nil
-}
-
-// bePatient sets how long the connection waits for others, before anything that waits: to
-// read another setting looks into the file, which somebody may be locking. It keeps the
-// host's settings of what setUp changes.
-func (w *writer) bePatient(ctx context.Context, conn *sql.Conn) (err error) {
-	if w.before, err = settingsOf(ctx, conn, "busy_timeout"); err != nil {
-		return err
-	}
-	longest := min(w.options.BusyTimeout.Milliseconds(), math.MaxInt32) // more is none to SQLite
-	if _, err := conn.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", longest)); err != nil {
-		return fmt.Errorf("set busy timeout: %w", err)
-	}
-	others, err := settingsOf(ctx, conn, w.changed()...)
-	maps.Copy(w.before, others)
-	return err
-}
-
-// changed are the names of the further settings that setUp changes: of a connection that
-// the host uses too, no more than has to be.
-func (w *writer) changed() []string {
-	if w.shares() {
-		return []string{"synchronous"}
-	}
-	return []string{"synchronous", "cache_size", "wal_autocheckpoint"}
-}
-
-// settingsOf returns these settings of a connection.
-func settingsOf(ctx context.Context, conn *sql.Conn, names ...string) (map[string]int64, error) {
-	settings := make(map[string]int64, len(names))
-	for _, name := range names {
-		var value int64
-		if err := conn.QueryRowContext(ctx, "PRAGMA "+name).Scan(&value); err != nil {
-			return nil, fmt.Errorf("read %s: %w", name, err)
-		}
-		settings[name] = value
-	}
-	return settings, nil
-}
-
-// giveBack leaves the connection as the host had it: with the store's settings, a
-// statement of the host would not wait for a lock at all.
-func (w *writer) giveBack(ctx context.Context) {
-	for name, value := range w.before {
-		if _, err := w.conn.ExecContext(ctx, fmt.Sprintf("PRAGMA %s = %d", name, value)); err != nil {
-			spoil(w.conn)
-			return
-		}
-	}
-}
-
-// journal sets the journal mode, which the file keeps. SQLite does not wait for
-// others when it changes the mode.
-func (w *writer) journal(ctx context.Context, conn *sql.Conn) (mode string, err error) {
-	if err := conn.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&mode); err != nil || strings.EqualFold(mode, "wal") {
-		return mode, err
-	}
-	err = w.patiently(ctx, func() error {
-		return conn.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode)
-	})
-	return mode, err
-}
-
-// release gives the connection back when it is the only one, or at the end.
-func (w *writer) release(always bool) {
-	if w.conn == nil || !always && w.cache != nil {
-		return
-	}
-	if w.cache != nil {
-		_ = w.cache.close()
-	}
-	w.giveBack(context.Background())
-	_ = w.conn.Close()
-	w.conn, w.cache = nil, nil
-}
-
-// discard takes a connection out of use whose state is not known.
-func (w *writer) discard() {
-	if w.cache != nil { // first: modernc.org/sqlite panics over a statement of a closed connection
-		_ = w.cache.close()
-		w.cache = nil
-	}
-	if w.conn != nil {
-		spoil(w.conn)
-		_ = w.conn.Close()
-		w.conn = nil
-	}
-}
-
-func (w *writer) begin(ctx context.Context) error {
-	err := w.acquire(ctx)
+// begin begins a transaction, and waits for others no longer than it is told.
+func (w *writer) begin(ctx context.Context, patience time.Duration) error {
+	err := w.acquire(ctx, patience)
 	if err == nil {
-		err = w.lock(ctx)
+		err = w.lock(ctx, patience)
 	}
 	if err != nil {
 		if w.schema.transient(err) {
@@ -399,6 +259,7 @@ func (w *writer) begin(ctx context.Context) error {
 		}
 		return fmt.Errorf("begin transaction: %w", err)
 	}
+	w.beginning = time.Time{}
 	return nil
 }
 
@@ -412,12 +273,15 @@ const (
 
 // lock takes the database's write lock. As long as other processes were seen to
 // want it, it leaves them a moment to take it first.
-func (w *writer) lock(ctx context.Context) error {
+func (w *writer) lock(ctx context.Context, patience time.Duration) error {
 	begin := func() error {
 		_, err := w.writing().exec(ctx, "BEGIN IMMEDIATE")
 		return err
 	}
 	if !w.polls {
+		if err := waitAtMost(ctx, w.conn, patience); err != nil {
+			return err
+		}
 		return begin()
 	}
 	if w.contended > 0 {
@@ -426,7 +290,7 @@ func (w *writer) lock(ctx context.Context) error {
 			return err
 		}
 	}
-	return w.patiently(ctx, func() error {
+	return w.patiently(ctx, patience, func() error {
 		err := begin()
 		if err != nil {
 			w.contended = courtesy
@@ -435,10 +299,8 @@ func (w *writer) lock(ctx context.Context) error {
 	})
 }
 
-// patiently repeats what others keep from succeeding, as long as the busy timeout
-// allows.
-func (w *writer) patiently(ctx context.Context, try func() error) error {
-	left := w.options.BusyTimeout
+// patiently repeats what others keep from succeeding, at least once and for so long.
+func (w *writer) patiently(ctx context.Context, left time.Duration, try func() error) error {
 	for poll := firstPoll; ; poll = min(2*poll, lastPoll) {
 		err := try()
 		if err == nil || !w.schema.transient(err) || left <= 0 {

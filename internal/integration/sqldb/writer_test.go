@@ -10,10 +10,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/couponkit/couponkit/internal/integration/sqldb/sqlitedriver"
 	"github.com/couponkit/couponkit/store/sqlstore"
 	"github.com/couponkit/couponkit/store/storetest"
 )
@@ -154,6 +156,49 @@ func TestTheFirstCallWaitsToo(t *testing.T) {
 			s.waitsFor(t, db, sqlstore.Options{BusyTimeout: patience}, fmt.Sprint("LATE", i))
 		}
 	})
+}
+
+// A call that has waited for others as long as it may is told so, and those behind it wait on,
+// each as long as it may itself.
+func TestEachCallWaitsAsLongAsItMay(t *testing.T) {
+	t.Parallel()
+	const longest, behind, untilFree = 10 * time.Second, 6 * time.Second, 13 * time.Second
+	for name, driver := range sqlitedriver.ByName() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := sqliteShop(t, driver)
+				opened, db := s.open(t) // it waits the longest by default
+				c := limitedCoupon("BUSY", 10, 1)
+				require.NoError(t, opened.CreateCoupon(t.Context(), c))
+				host := s.begin(t, db)
+				_, err := host.ExecContext(t.Context(), "DELETE FROM orders WHERE id = 'none'") // takes the lock
+				require.NoError(t, err)
+				begun := time.Now()
+				var calls sync.WaitGroup
+				var errs [4]error
+				var took [4]time.Duration
+				for i, after := range []time.Duration{0, 1, behind, behind} {
+					calls.Go(func() {
+						time.Sleep(after)
+						_, errs[i] = opened.Reserve(t.Context(), checkoutOf(c, customer(i), customer(i)))
+						took[i] = time.Since(begun)
+					})
+				}
+				time.Sleep(untilFree)
+				require.NoError(t, host.Rollback())
+				calls.Wait()
+				for i, err := range errs[:2] {
+					require.True(t, opened.Retryable(err), "call %d: %v", i, err)
+					require.InDelta(t, longest, took[i], float64(time.Second), "call %d", i)
+				}
+				for i, err := range errs[2:] {
+					require.NoError(t, err, "call %d from behind", i)
+				}
+				require.NoError(t, storetest.CheckInvariants(t.Context(), opened))
+			})
+		})
+	}
 }
 
 // waitsFor locks the whole file, and ends that once a store of a host that does not wait
