@@ -75,9 +75,9 @@ func statementsOf(script string) []string {
 }
 
 // Migrate brings the tables up: it runs the steps that the database has not, under
-// a lock. Any number of processes may call it at once, at every start. A database
-// that a later version has migrated is left as it is: steps take no table or column
-// away.
+// a lock. Any number of processes may call it at once, at every start: who comes while
+// another one migrates waits for it as long as the context lives. A database that a later
+// version has migrated is left as it is: steps take no table or column away.
 func Migrate(ctx context.Context, db *sql.DB, d Dialect, tablePrefix string) (err error) {
 	steps, err := Migrations(d, tablePrefix)
 	if err != nil {
@@ -160,7 +160,11 @@ func lockSQLite(ctx context.Context, c *sql.Conn, _ string) (func(context.Contex
 	if err := wait(ctx, 60_000); err != nil {
 		return nil, errors.Join(err, unlock(context.WithoutCancel(ctx), false))
 	}
-	if _, err := c.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+	_, err := c.ExecContext(ctx, "BEGIN IMMEDIATE")
+	for err != nil && sqliteBusy(err) && pause(ctx, lastPoll) == nil {
+		_, err = c.ExecContext(ctx, "BEGIN IMMEDIATE")
+	}
+	if err != nil {
 		return nil, errors.Join(err, unlock(context.WithoutCancel(ctx), false))
 	}
 	return unlock, nil
@@ -176,11 +180,13 @@ func lockMySQL(ctx context.Context, c *sql.Conn, prefix string) (func(context.Co
 	digest := sha256.Sum256([]byte(database + "/" + prefix))
 	name := "couponkit_" + hex.EncodeToString(digest[:16])
 	var held sql.Null[int64]
-	if err := c.QueryRowContext(ctx, "SELECT GET_LOCK(?, 60)", name).Scan(&held); err != nil {
-		return nil, err
-	}
-	if held.V != 1 {
-		return nil, errors.New("another process is migrating")
+	for held.V != 1 { // another process is migrating, for as long as it takes
+		if err := c.QueryRowContext(ctx, "SELECT GET_LOCK(?, 60)", name).Scan(&held); err != nil {
+			return nil, err
+		}
+		if !held.Valid {
+			return nil, errors.New("the server gives no lock")
+		}
 	}
 	return func(ctx context.Context, _ bool) error {
 		return c.QueryRowContext(ctx, "SELECT RELEASE_LOCK(?)", name).Scan(&held)

@@ -286,6 +286,83 @@ func TestAMigrationThatFailsLeavesNoTransaction(t *testing.T) {
 	})
 }
 
+// A process that comes while another one migrates, for longer than one wait for the lock,
+// waits for it again.
+func TestAMigrationWaitsForAnother(t *testing.T) {
+	t.Parallel()
+	forEachSQLite(t, func(t *testing.T, s shop) {
+		t.Helper()
+		wire := &tripwire{at: func(query string) bool { return query == "BEGIN IMMEDIATE" }, with: errors.New("database is locked")}
+		mine := s.tripping(t, wire)
+		wire.armed.Store(true)
+		require.NoError(t, sqlstore.Migrate(t.Context(), mine, sqlstore.SQLite, "other_"))
+		require.False(t, wire.armed.Load())
+		canWrite(t, mine)
+	})
+	t.Run("mariadb", func(t *testing.T) {
+		t.Parallel()
+		s := mariadbShop(t)
+		_, db := s.open(t)
+		other, err := db.Conn(t.Context())
+		require.NoError(t, err)
+		defer other.Close()
+		migrating := &otherMigration{of: db.Driver(), dsn: s.dsn, holds: 3, other: other}
+		mine := sql.OpenDB(migrating)
+		t.Cleanup(func() { require.NoError(t, mine.Close()) })
+		require.NoError(t, sqlstore.Migrate(t.Context(), mine, sqlstore.MySQL, ""))
+		require.Zero(t, migrating.holds)
+	})
+}
+
+// otherMigration is a driver of a server on which another process is migrating, and will be
+// during the first waits for the lock, which do not take their time.
+type otherMigration struct {
+	of    driver.Driver
+	dsn   string
+	holds int
+	other *sql.Conn
+}
+
+func (m *otherMigration) Driver() driver.Driver { return m.of }
+
+func (m *otherMigration) Connect(context.Context) (driver.Conn, error) {
+	conn, err := m.of.Open(m.dsn)
+	return besideMigration{conn, m}, err
+}
+
+type besideMigration struct {
+	driver.Conn
+	by *otherMigration
+}
+
+// Prepare shortens the wait for a lock.
+func (c besideMigration) Prepare(query string) (driver.Stmt, error) {
+	if !strings.Contains(query, "GET_LOCK") {
+		return c.Conn.Prepare(query)
+	}
+	stmt, err := c.Conn.Prepare("SELECT GET_LOCK(?, 0)")
+	return lockWanted{stmt, c.by}, err
+}
+
+type lockWanted struct {
+	driver.Stmt
+	by *otherMigration
+}
+
+// Query finds the lock taken.
+func (s lockWanted) Query(args []driver.Value) (driver.Rows, error) {
+	statement := "DO GET_LOCK(?, 0)"
+	if s.by.holds == 0 {
+		statement = "DO RELEASE_LOCK(?)"
+	} else {
+		s.by.holds--
+	}
+	if _, err := s.by.other.ExecContext(context.Background(), statement, args[0]); err != nil {
+		return nil, err
+	}
+	return s.Stmt.Query(args) //nolint:staticcheck // what every driver has
+}
+
 // However many calls a batch may have, the store does not make room for them all.
 func TestAnyNumberOfCallsInABatch(t *testing.T) {
 	t.Parallel()
