@@ -62,6 +62,7 @@ type statementCache struct {
 	mu     sync.RWMutex
 	known  map[string]*sql.Stmt
 	wanted map[string]struct{}
+	off    bool // nobody uses it any more
 }
 
 func newStatementCache(on preparer) *statementCache {
@@ -79,6 +80,21 @@ func (c *statementCache) want(query string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.wanted[query] = struct{}{}
+}
+
+// giveUp closes what is known, and givenUp tells from now on not to use the cache. It is not
+// called in a transaction: to close waits for connections that are running a statement.
+func (c *statementCache) giveUp() {
+	c.mu.Lock()
+	c.off = true
+	c.mu.Unlock()
+	_ = c.close() // there is nobody to tell
+}
+
+func (c *statementCache) givenUp() bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.off
 }
 
 // prime prepares what was wanted.
@@ -131,7 +147,7 @@ func (c *statementCache) keep(query string, stmt *sql.Stmt) *sql.Stmt {
 func (c *statementCache) close() error {
 	c.mu.Lock()
 	known := c.known
-	c.known = make(map[string]*sql.Stmt)
+	c.known, c.wanted = make(map[string]*sql.Stmt), make(map[string]struct{})
 	c.mu.Unlock()
 	var failures []error
 	for _, stmt := range known {

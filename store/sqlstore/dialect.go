@@ -60,6 +60,8 @@ type grammar struct {
 	// transient tells that the transaction was undone because of others and may be
 	// tried again.
 	transient func(error) bool
+	// crowded tells that the server keeps no more prepared statements.
+	crowded func(error) bool
 	// lockMigrations keeps other processes away until unlock is called.
 	lockMigrations func(ctx context.Context, c *sql.Conn, prefix string) (unlock func(context.Context, bool) error, err error)
 }
@@ -76,6 +78,7 @@ func sqliteGrammar() grammar {
 		slots:          1,
 		duplicate:      func(err error) bool { return strings.Contains(err.Error(), "UNIQUE constraint failed") },
 		transient:      sqliteBusy,
+		crowded:        func(error) bool { return false },
 		lockMigrations: lockSQLite,
 	}
 }
@@ -100,6 +103,7 @@ func mysqlGrammar() grammar {
 		slots:          16,
 		duplicate:      func(err error) bool { return mysqlError(err, duplicateEntry) },
 		transient:      func(err error) bool { return mysqlError(err, deadlock, lockTimeout, changedSince) },
+		crowded:        func(err error) bool { return mysqlError(err, tooManyStatements) },
 		lockMigrations: lockMySQL,
 	}
 }
@@ -113,6 +117,8 @@ const (
 	duplicateEntry = 1062
 	lockTimeout    = 1205
 	deadlock       = 1213
+	// tooManyStatements: max_prepared_stmt_count, of all clients together.
+	tooManyStatements = 1461
 )
 
 // mysqlError recognises an error by its number, with which drivers begin the text:

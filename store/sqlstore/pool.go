@@ -24,26 +24,57 @@ type pool struct {
 }
 
 func (p *pool) single(ctx context.Context, run intent) error {
-	return run(ctx, newTx(p.schema, prepared{p.statements, p.db}))
+	return p.evenUnprepared(ctx, func() error {
+		var on querier = prepared{p.statements, p.db}
+		if p.statements.givenUp() {
+			on = unprepared{p.db}
+		}
+		return run(ctx, newTx(p.schema, on))
+	})
+}
+
+// evenUnprepared tries again what has failed because the server keeps no more prepared
+// statements. The store's own are given up then, even under a call that is using one; those
+// of a connection are gone when nobody uses that.
+func (p *pool) evenUnprepared(ctx context.Context, try func() error) error {
+	for attempt := 1; ; attempt++ {
+		before := p.statements.givenUp()
+		err := try()
+		if err == nil || ofContract(err) || attempt == maxAttempts {
+			return err
+		}
+		if p.schema.crowded(err) {
+			p.statements.giveUp()
+		} else if before == p.statements.givenUp() {
+			return err
+		}
+		if err := backOff(ctx, attempt); err != nil {
+			return err
+		}
+	}
 }
 
 func (p *pool) change(ctx context.Context, _ wish, run intent) error {
 	seen := false // what exists already
 	for attempt := 1; ; attempt++ {
-		err := p.attempt(ctx, run, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+		err := p.evenUnprepared(ctx, func() error {
+			return p.attempt(ctx, run, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+		})
 		anew := errors.Is(err, errExists) && !seen
 		if err == nil || attempt == maxAttempts || !p.schema.transient(err) && !anew {
 			return err
 		}
 		seen = seen || anew
-		if err := pause(ctx, time.Duration(rand.Int64N(int64(attempt*attempt)))*time.Millisecond); err != nil { //nolint:gosec // no secret
+		if err := backOff(ctx, attempt); err != nil {
 			return err
 		}
 	}
 }
 
 func (p *pool) snapshot(ctx context.Context, run intent) error {
-	return p.attempt(ctx, run, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+	return p.evenUnprepared(ctx, func() error {
+		return p.attempt(ctx, run, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+	})
 }
 
 func (p *pool) attempt(ctx context.Context, run intent, options *sql.TxOptions) error {
@@ -55,7 +86,11 @@ func (p *pool) attempt(ctx context.Context, run intent, options *sql.TxOptions) 
 		return err
 	}
 	defer tx.Rollback()
-	t := newTx(p.schema, pooled{p.statements, tx})
+	var on querier = pooled{p.statements, tx}
+	if p.statements.givenUp() {
+		on = unprepared{tx}
+	}
+	t := newTx(p.schema, on)
 	if err := run(ctx, t); err != nil {
 		return err
 	}
@@ -66,6 +101,11 @@ func (p *pool) attempt(ctx context.Context, run intent, options *sql.TxOptions) 
 }
 
 func (p *pool) close() error { return p.statements.close() }
+
+// backOff leaves others a moment, a longer one after each attempt.
+func backOff(ctx context.Context, attempt int) error {
+	return pause(ctx, time.Duration(rand.Int64N(int64(attempt*attempt)))*time.Millisecond) //nolint:gosec // no secret
+}
 
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
