@@ -31,7 +31,10 @@
 // that all customers write. A call that writes is tried again, ten times in all, when the
 // database has undone it because of others: after a deadlock, a lock timeout and, on
 // MariaDB, a row that was changed since the transaction began to read. One that meets a
-// row which somebody has inserted meanwhile is tried once more; nothing else is.
+// row which somebody has inserted meanwhile is tried once more; nothing else is. Each attempt
+// waits for a lock as long as the server lets it (innodb_lock_wait_timeout, 50 seconds by
+// default), which is over eight minutes in all beside a transaction that never ends: the
+// deadline of the context is what bounds a call.
 // PostgreSQL, by package pgxstore, is the faster choice where it is to be had.
 //
 // # Settings of SQLite
@@ -43,7 +46,10 @@
 // of power, whatever default the driver has. That connection keeps up to 8 MiB of
 // pages in memory (cache_size), and copies the log into the file when it has grown by
 // 32 MiB (wal_autocheckpoint): the file beside the database with the ending -wal is
-// about as large. The file must be on a local disk: WAL does not work over a network.
+// about as large. It begins anew when for a moment nobody reads; where reads always
+// overlap, the store lets them end, every few thousand calls, before it writes on. Against a
+// transaction of the host that reads for long nothing helps, and the file grows until it ends.
+// The file must be on a local disk: WAL does not work over a network.
 //
 // Give the connections of the host a busy timeout (modernc.org/sqlite and
 // github.com/ncruces/go-sqlite3: _pragma=busy_timeout(10000); github.com/mattn/go-sqlite3:

@@ -35,6 +35,7 @@ type writer struct {
 	polls     bool
 	contended int       // transactions for which to leave others a chance
 	beginning time.Time // since when it tries to begin a transaction
+	logged    int       // calls since the log was to begin anew
 	batch     []*request
 }
 
@@ -136,6 +137,8 @@ func (w *writer) serve() {
 		w.rollback(ctx)
 		w.apart(ctx, requests)
 	}
+	w.logged += len(requests)
+	w.restartLog(ctx)
 	w.release(false)
 }
 
@@ -303,7 +306,7 @@ func (w *writer) lock(ctx context.Context, patience time.Duration) error {
 func (w *writer) patiently(ctx context.Context, left time.Duration, try func() error) error {
 	for poll := firstPoll; ; poll = min(2*poll, lastPoll) {
 		err := try()
-		if err == nil || !w.schema.transient(err) || left <= 0 {
+		if err == nil || !w.schema.transient(err) && !errors.Is(err, errRead) || left <= 0 {
 			return err
 		}
 		wait := poll/2 + rand.N(poll) //nolint:gosec // no secret

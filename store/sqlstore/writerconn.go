@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -147,6 +148,33 @@ func (w *writer) journal(ctx context.Context, conn *sql.Conn, patience time.Dura
 		return conn.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode)
 	})
 	return mode, err
+}
+
+// How often and how long the writer waits for readers, so that the log begins anew. By then
+// it has been copied as a whole once or more.
+const (
+	restartEvery = 4096 // calls
+	untilRead    = 100 * time.Millisecond
+)
+
+// errRead: somebody still reads what is in the log alone.
+var errRead = errors.New("the log is being read")
+
+// restartLog lets the log begin anew, which it does by itself only when nobody reads at the
+// moment of a commit. Where readers always overlap it would grow for ever.
+func (w *writer) restartLog(ctx context.Context) {
+	if w.logged < restartEvery || !w.polls || w.conn == nil {
+		return
+	}
+	w.logged = 0
+	_ = w.patiently(ctx, untilRead, func() error { // if not, then the next time
+		var busy, inLog, copied int
+		err := w.conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(RESTART)").Scan(&busy, &inLog, &copied)
+		if err == nil && busy != 0 {
+			err = errRead
+		}
+		return err
+	})
 }
 
 // release gives the connection back when it is the only one, or at the end.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -376,6 +377,33 @@ func TestACallerMayGo(t *testing.T) {
 			require.ErrorIs(t, err, store.ErrNotFound)
 		})
 	}
+}
+
+// Nor does he wait for a row that a transaction of the host has locked, on MariaDB, though the
+// server would have him wait for long, and again.
+func TestACallerMayGoFromARow(t *testing.T) {
+	t.Parallel()
+	s := mariadbShop(t)
+	opened, db := s.open(t)
+	c := limitedCoupon("GO", 10, 1)
+	require.NoError(t, opened.CreateCoupon(t.Context(), c))
+	host := s.begin(t, db)
+	_, err := opened.WithTx(host).Reserve(t.Context(), checkoutOf(c, "ann", "ann"))
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	gone := make(chan error, 1)
+	go func() {
+		_, err := opened.Reserve(ctx, checkoutOf(c, "bob", "bob"))
+		gone <- err
+	}()
+	for len(gone) == 0 && !lockIsWaitedFor(t, db) {
+		runtime.Gosched()
+	}
+	cancel()
+	require.ErrorIs(t, <-gone, context.Canceled)
+	require.NoError(t, host.Commit())
+	_, err = opened.Redemption(t.Context(), redemption.IDPrefix+"bob")
+	require.ErrorIs(t, err, store.ErrNotFound)
 }
 
 // Somebody who keeps the write lock too long is an error that says so, and passes.

@@ -4,9 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -199,6 +202,66 @@ func TestEachCallWaitsAsLongAsItMay(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The log begins anew though somebody reads whenever a call is committed: the store waits
+// until he has read.
+func TestTheLogBeginsAnewBesideReaders(t *testing.T) {
+	t.Parallel()
+	const callers, each = 500, 10
+	forEachSQLite(t, func(t *testing.T, s shop) {
+		t.Helper()
+		wire := &tripwire{
+			at:      func(query string) bool { return strings.Contains(query, "wal_checkpoint") },
+			reached: make(chan struct{}), goOn: make(chan struct{}), with: errors.New("database is locked"),
+		}
+		opened, err := sqlstore.New(s.tripping(t, wire), sqlstore.SQLite, sqlstore.Options{Synchronous: sqlstore.Normal})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, opened.Close()) })
+		_, db := s.open(t)
+		created := func(name string) {
+			if _, _, err := opened.CreateOrder(t.Context(), plainOrder("ann", name, nil)); err != nil {
+				t.Error(err)
+			}
+		}
+		created("first")
+		before := s.logs(t)
+		reader := s.begin(t, db)
+		var n int
+		require.NoError(t, reader.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM orders").Scan(&n))
+		wire.armed.Store(true)
+		go func() {
+			<-wire.reached // the store finds that somebody reads
+			if err := reader.Rollback(); err != nil {
+				t.Error(err)
+			}
+			close(wire.goOn)
+		}()
+		var calls sync.WaitGroup
+		for i := range callers {
+			calls.Go(func() {
+				for n := range each {
+					created(fmt.Sprintf("%d-%d", i, n))
+				}
+			})
+		}
+		calls.Wait()
+		created("last") // after the log has begun anew
+		if armed := wire.armed.CompareAndSwap(true, false); armed {
+			close(wire.reached)
+			<-wire.goOn
+		}
+		require.Equal(t, before+1, s.logs(t), "logs that were begun")
+	})
+}
+
+// logs returns the number of the log: SQLite counts how often it has begun anew.
+func (s shop) logs(t *testing.T) uint32 {
+	t.Helper()
+	file, _, _ := strings.Cut(strings.TrimPrefix(s.dsn, "file:"), "?")
+	header, err := os.ReadFile(file + "-wal")
+	require.NoError(t, err)
+	return binary.BigEndian.Uint32(header[12:])
 }
 
 // waitsFor locks the whole file, and ends that once a store of a host that does not wait
