@@ -22,6 +22,7 @@ const (
 	// Nor is there another index that begins with the customer: these are all that he has.
 	ofCustomer = `r.id IN (SELECT k.id FROM {coupon_redemptions} k WHERE k.customer_id = ? AND k.origin <> 'checkout'
 		UNION ALL SELECT o.reservation_id FROM {orders} o WHERE o.customer_id = ?)`
+	ofCustomerAndCoupon = `r.id IN (SELECT k.id FROM {coupon_redemptions} k WHERE k.coupon_id = ? AND k.customer_id = ?)`
 )
 
 // keyed returns the redemption that the customer's key made.

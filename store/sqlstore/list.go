@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,6 +46,27 @@ func (c *condition) after(text, alias string) error {
 	return nil
 }
 
+// The totals of lists are counted up to here, so that a page does not take the longer the
+// more there is. Redemptions are counted in an index, and searched coupons one by one.
+const (
+	maxCountedRedemptions = 10_000
+	maxCountedCoupons     = store.ExactTotal
+)
+
+// total counts rows, and reports whether there are more than the most that are counted.
+func (t *tx) total(ctx context.Context, of string, all condition, most int64) (n int64, atLeast bool, err error) {
+	err = t.row(ctx, "SELECT COUNT(*) FROM (SELECT 1 FROM "+of+all.where()+" LIMIT ?) counted", append(slices.Clone(all.args), most+1)...).Scan(&n)
+	return min(n, most), n > most, err
+}
+
+// couponTotal is exact without a search: then there is nothing to look into.
+func (t *tx) couponTotal(ctx context.Context, all condition) (n int64, atLeast bool, err error) {
+	if len(all.terms) > 0 {
+		return t.total(ctx, "{coupons} c", all, maxCountedCoupons)
+	}
+	return n, false, t.row(ctx, "SELECT COUNT(*) FROM {coupons} c").Scan(&n)
+}
+
 // ListCoupons implements [store.CouponReader]. Allow-lists tell their size only.
 func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (page store.CouponPage, err error) {
 	if err := s.ready(ctx); err != nil {
@@ -72,7 +94,7 @@ func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (page st
 		if !storable(list.Search) || strings.Contains(list.Search, fieldSeparator) {
 			return nil
 		}
-		if err := t.row(ctx, "SELECT COUNT(*) FROM {coupons} c"+all.where(), all.args...).Scan(&page.Total); err != nil {
+		if page.Total, page.AtLeast, err = t.couponTotal(ctx, all); err != nil {
 			return err
 		}
 		return t.listCoupons(ctx, some, list.PageSize, skip, &page)
@@ -119,6 +141,28 @@ func (s *Store) Redemption(ctx context.Context, id string) (r redemption.Redempt
 	return r, err
 }
 
+// listed is what a list of redemptions has. SQLite would look for those of a customer among
+// all of the coupon, or of all customers, in their order.
+func (s *schema) listed(list store.RedemptionList) (all condition) {
+	couponID := list.CouponID
+	switch {
+	case s.rowLocks || list.CustomerID == "":
+	case couponID == "":
+		all.and(ofCustomer, list.CustomerID, list.CustomerID)
+	default:
+		all.and(ofCustomerAndCoupon, couponID, list.CustomerID)
+		couponID = ""
+	}
+	for _, by := range [...]struct{ column, value string }{
+		{"r.coupon_id", couponID}, {"r.customer_id", list.CustomerID}, {"r.state", list.State.String()},
+	} {
+		if by.value != "" {
+			all.and(by.column+" = ?", by.value)
+		}
+	}
+	return all
+}
+
 // ListRedemptions implements [store.RedemptionReader].
 func (s *Store) ListRedemptions(ctx context.Context, list store.RedemptionList) (page store.RedemptionPage, err error) {
 	if err := s.ready(ctx); err != nil {
@@ -128,17 +172,7 @@ func (s *Store) ListRedemptions(ctx context.Context, list store.RedemptionList) 
 	if err != nil {
 		return store.RedemptionPage{}, err
 	}
-	var all condition
-	for _, by := range [...]struct{ column, value string }{
-		{"r.coupon_id", list.CouponID}, {"r.customer_id", list.CustomerID}, {"r.state", list.State.String()},
-	} {
-		if by.value != "" {
-			all.and(by.column+" = ?", by.value)
-		}
-	}
-	if list.CustomerID != "" && list.CouponID == "" && !s.schema.rowLocks {
-		all.and(ofCustomer, list.CustomerID, list.CustomerID)
-	}
+	all := s.schema.listed(list)
 	some := condition{terms: append([]string{}, all.terms...), args: append([]any{}, all.args...)}
 	if list.After != "" {
 		if err := some.after(list.After, "r"); err != nil {
@@ -151,7 +185,7 @@ func (s *Store) ListRedemptions(ctx context.Context, list store.RedemptionList) 
 		if !known || !storable(list.CouponID) || !storable(list.CustomerID) {
 			return nil
 		}
-		if err := t.row(ctx, "SELECT COUNT(*) FROM {coupon_redemptions} r"+all.where(), all.args...).Scan(&page.Total); err != nil {
+		if page.Total, page.AtLeast, err = t.total(ctx, "{coupon_redemptions} r", all, maxCountedRedemptions); err != nil {
 			return err
 		}
 		found, err := t.redemptions(ctx, `SELECT `+redemptionColumns+` FROM {coupon_redemptions} r`+some.where()+
@@ -169,11 +203,13 @@ func (s *Store) ListRedemptions(ctx context.Context, list store.RedemptionList) 
 	return page, err
 }
 
-// dueRedemptions finds each kind by an index of its own.
-const dueRedemptions = `SELECT ` + redemptionColumns + ` FROM {coupon_redemptions} r JOIN (
-		SELECT d.id FROM {coupon_redemptions} d WHERE d.state = 'reserved' AND d.deadline IS NOT NULL AND d.deadline <= ?
-		UNION SELECT d.id FROM {coupon_redemptions} d WHERE d.points_state = 'refund_due'
-	) due ON due.id = r.id ORDER BY r.created_at, r.id LIMIT ?`
+// dueRedemptions finds each kind by an index of its own, and none in both: SQLite would look
+// through the whole table for what is to be compared. Only what is returned is read in full.
+const dueRedemptions = `SELECT ` + redemptionColumns + ` FROM (SELECT u.id FROM (
+		SELECT d.id, d.created_at FROM {coupon_redemptions} d WHERE d.state = 'reserved' AND d.deadline IS NOT NULL AND d.deadline <= ?
+		UNION ALL SELECT d.id, d.created_at FROM {coupon_redemptions} d WHERE d.points_state = 'refund_due'
+			AND NOT (d.state = 'reserved' AND d.deadline IS NOT NULL AND d.deadline <= ?)
+	) u ORDER BY u.created_at, u.id LIMIT ?) due CROSS JOIN {coupon_redemptions} r ON r.id = due.id ORDER BY r.created_at, r.id`
 
 // Due implements [store.RedemptionReader].
 func (s *Store) Due(ctx context.Context, at time.Time, limit int) (due []redemption.Redemption, err error) {
@@ -181,7 +217,8 @@ func (s *Store) Due(ctx context.Context, at time.Time, limit int) (due []redempt
 		if limit <= 0 { // MySQL 8.0.19 crashes when a prepared UNION runs again after LIMIT 0
 			return nil
 		}
-		due, err = t.redemptions(ctx, dueRedemptions, micros(coupon.Instant(at)), limit)
+		until := micros(coupon.Instant(at))
+		due, err = t.redemptions(ctx, dueRedemptions, until, until, limit)
 		return err
 	})
 	return due, err

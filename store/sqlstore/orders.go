@@ -11,9 +11,11 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-const openOrders = `SELECT ` + orderColumns + ` FROM {orders} o
-	WHERE o.reservation_id = '' AND o.state IN ('open', 'awaiting_payment') AND o.deadline IS NOT NULL AND o.deadline <= ?
-	ORDER BY o.created_at, o.id LIMIT ?`
+// Only what is returned is read in full: orders have long documents.
+const openOrders = `SELECT ` + orderColumns + ` FROM (SELECT d.id FROM {orders} d
+		WHERE d.reservation_id = '' AND d.state IN ('open', 'awaiting_payment') AND d.deadline IS NOT NULL AND d.deadline <= ?
+		ORDER BY d.created_at, d.id LIMIT ?
+	) due CROSS JOIN {orders} o ON o.id = due.id ORDER BY o.created_at, o.id`
 
 // CreateOrder implements [store.Orders].
 func (s *Store) CreateOrder(ctx context.Context, o store.Order) (stored store.Order, replayed bool, err error) {

@@ -164,16 +164,67 @@ func TestAListOfACustomerReadsHisRows(t *testing.T) {
 	}
 	require.Empty(t, cmp.Diff(want, got))
 	require.EqualValues(t, len(want), page.Total)
+	_, err = s.ListRedemptions(ctx, store.RedemptionList{CouponID: c.ID, CustomerID: "ann", After: store.Cursor{CreatedAt: noon(), ID: "x"}.String()})
+	require.NoError(t, err)
 	asked := 0
 	for _, text := range by.taken() {
 		if strings.Contains(text, "coupon_redemptions") {
 			asked++
 			for _, step := range plan(t, plain, text) {
 				require.NotRegexp(t, `^SCAN (r|k|o)\b`, step, text)
+				require.NotContains(t, step, "coupon_redemptions_coupon_idx", text) // all of the coupon
 			}
 		}
 	}
-	require.Equal(t, 2, asked, "the count and the page")
+	require.Equal(t, 4, asked, "the counts and the pages")
+}
+
+// TestTheSweepReadsWhatIsDue: however many redemptions and orders there are, it finds what is
+// due by indexes of what can be due.
+func TestTheSweepReadsWhatIsDue(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s, by, plain := heard(t)
+	_, err := s.Due(ctx, noon(), 10)
+	require.NoError(t, err)
+	_, err = s.OpenOrders(ctx, noon(), 10)
+	require.NoError(t, err)
+	var found []string
+	for _, text := range by.taken() {
+		for _, step := range plan(t, plain, text) {
+			for _, index := range []string{"due_idx", "refund_idx", "open_idx"} {
+				if strings.Contains(step, index) {
+					found = append(found, index)
+				}
+			}
+			if !strings.Contains(step, "refund_idx") { // which has nothing else
+				require.NotRegexp(t, `^SCAN (r|d|o)\b`, step, text)
+			}
+		}
+	}
+	if diff := cmp.Diff([]string{"due_idx", "refund_idx", "open_idx"}, found); diff != "" {
+		t.Errorf("indexes that are used (-want +got):\n%s", diff)
+	}
+}
+
+// TestTotalsAreCountedUpToAPoint: a page of a large list takes no longer than one of a small.
+func TestTotalsAreCountedUpToAPoint(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	const counted = 10_000
+	s, _, plain := heard(t)
+	_, err := plain.ExecContext(ctx, `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+		INSERT INTO coupon_redemptions (id, idempotency_key, coupon_id, customer_id, state, origin, order_id, session_id, points, points_state,
+			awaiting_payment, over_limit, deadline, created_at, updated_at)
+		SELECT 'rsv_' || i, 'k' || i, 'cpn_' || (i > ?), 'ann', 'reserved', 'checkout', 'ord_' || i, '', 0, 'none', 0, 0, i, i, i FROM n`,
+		counted+1, counted)
+	require.NoError(t, err)
+	for couponID, atLeast := range map[string]bool{"": true, "cpn_0": false} {
+		page, err := s.ListRedemptions(ctx, store.RedemptionList{CouponID: couponID})
+		require.NoError(t, err)
+		require.EqualValues(t, counted, page.Total)
+		require.Equal(t, atLeast, page.AtLeast, "of %q", couponID)
+	}
 }
 
 // TestALookUpReadsTheCustomersRows: however often a coupon was redeemed, a look-up
