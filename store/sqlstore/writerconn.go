@@ -153,7 +153,7 @@ func (w *writer) journal(ctx context.Context, conn *sql.Conn, patience time.Dura
 // How often and how long the writer waits for readers, so that the log begins anew. By then
 // it has been copied as a whole once or more.
 const (
-	restartEvery = 4096 // calls
+	restartEvery = 8192 // calls
 	untilRead    = 100 * time.Millisecond
 )
 

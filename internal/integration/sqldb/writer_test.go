@@ -208,7 +208,7 @@ func TestEachCallWaitsAsLongAsItMay(t *testing.T) {
 // until he has read.
 func TestTheLogBeginsAnewBesideReaders(t *testing.T) {
 	t.Parallel()
-	const callers, each = 500, 10
+	const callers, each = 500, 17
 	forEachSQLite(t, func(t *testing.T, s shop) {
 		t.Helper()
 		wire := &tripwire{
