@@ -49,8 +49,9 @@ type BatchOptions struct {
 	// [DefaultBatchQueue].
 	MaxQueue int
 	// Timeout bounds one batch, whatever the contexts of its callers, at most an hour; 0 is
-	// [DefaultBatchTimeout]. A call that runs alone is no batch: its own context bounds it,
-	// and nothing else does but the time-outs of the role.
+	// [DefaultBatchTimeout], and one call that runs alone. Whose time is over so is told
+	// context.DeadlineExceeded, though his own context lives. With Off, and for calls that no
+	// batch carries out, the caller's context is the only bound.
 	Timeout time.Duration
 	// OnBatch, when given, hears of every transaction, also of those with one call.
 	// It is called by many goroutines at once and must return quickly.

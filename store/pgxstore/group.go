@@ -238,9 +238,12 @@ func (g *group[Q, A]) worthwhile() bool {
 	return true
 }
 
-// alone runs one request in the goroutine and under the context of its caller.
+// alone runs one request in the goroutine and under the context of its caller, bounded as a
+// batch is: others may wait behind it.
 func (g *group[Q, A]) alone(ctx context.Context, w *worker, request Q) (A, error) {
 	defer g.proceed(w)
+	ctx, cancel := context.WithTimeout(ctx, g.options.Timeout)
+	defer cancel()
 	answers, err := g.run(ctx, []Q{request})
 	g.report(1, w.begun, w.begun, err)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -615,18 +616,27 @@ func TestGroupLostConnection(t *testing.T) {
 	}
 }
 
-// TestGroupTimeout: a batch is bounded even when all its callers have left.
+// TestGroupTimeout: a call that runs alone is bounded, whatever its caller's context, and so is
+// a batch, even when all its callers have left.
 func TestGroupTimeout(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, pgxstore.BatchOptions{Timeout: time.Nanosecond})
-	defer b.group.Close()
-	b.occupy("a")
-	b.call(t.Context(), 2, "a", "")
-	b.release(1)
-	b.calls.Wait()
-	if !errors.Is(b.errs[2], context.DeadlineExceeded) {
-		t.Errorf("error %v", b.errs[2])
-	}
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, pgxstore.BatchOptions{Timeout: time.Minute})
+		defer b.group.Close()
+		b.group.Patience(time.Hour)
+		began := time.Now()
+		b.occupy("a")
+		b.call(t.Context(), 2, "a", "")
+		b.calls.Wait()
+		for request, err := range b.errs {
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("request %d: %v", request, err)
+			}
+		}
+		if took := time.Since(began); took != 2*time.Minute {
+			t.Errorf("a call alone and the batch after it took %v", took)
+		}
+	})
 }
 
 // TestGroupClose: calls under way are finished, later ones refused, and no
