@@ -303,17 +303,16 @@ func (w *writer) lock(ctx context.Context, patience time.Duration) error {
 }
 
 // patiently repeats what others keep from succeeding, at least once and for so long.
-func (w *writer) patiently(ctx context.Context, left time.Duration, try func() error) error {
+func (w *writer) patiently(ctx context.Context, patience time.Duration, try func() error) error {
+	begun := time.Now()
 	for poll := firstPoll; ; poll = min(2*poll, lastPoll) {
 		err := try()
-		if err == nil || !w.schema.transient(err) && !errors.Is(err, errRead) || left <= 0 {
+		if err == nil || !w.schema.transient(err) && !errors.Is(err, errRead) || time.Since(begun) >= patience {
 			return err
 		}
-		wait := poll/2 + rand.N(poll) //nolint:gosec // no secret
-		if err := pause(ctx, wait); err != nil {
+		if err := pause(ctx, poll/2+rand.N(poll)); err != nil { //nolint:gosec // no secret
 			return err
 		}
-		left -= wait
 	}
 }
 

@@ -31,6 +31,7 @@ type tripwire struct {
 	instead string
 	with    error
 	armed   atomic.Bool
+	takes   time.Duration // whether it is armed or not
 	// reached and goOn, if there are any, hold it up.
 	reached, goOn chan struct{}
 }
@@ -69,6 +70,7 @@ type tripped struct {
 }
 
 func (s tripped) trip() error {
+	time.Sleep(s.conn.wire.takes)
 	if !s.conn.wire.armed.CompareAndSwap(true, false) {
 		return nil
 	}

@@ -161,8 +161,8 @@ func TestTheFirstCallWaitsToo(t *testing.T) {
 	})
 }
 
-// A call that has waited for others as long as it may is told so, and those behind it wait on,
-// each as long as it may itself.
+// A call that has waited for others as long as it may is told so, however long each look at
+// the lock takes, and those behind it wait on, each as long as it may itself.
 func TestEachCallWaitsAsLongAsItMay(t *testing.T) {
 	t.Parallel()
 	const longest, behind, untilFree = 10 * time.Second, 6 * time.Second, 13 * time.Second
@@ -171,11 +171,15 @@ func TestEachCallWaitsAsLongAsItMay(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s := sqliteShop(t, driver)
-				opened, db := s.open(t) // it waits the longest by default
+				_, db := s.open(t)
+				looks := &tripwire{at: func(query string) bool { return strings.HasPrefix(query, "BEGIN") }, takes: 2 * time.Millisecond}
+				opened, err := sqlstore.New(s.tripping(t, looks), s.dialect, sqlstore.Options{}) // it waits the longest by default
+				require.NoError(t, err)
+				t.Cleanup(func() { require.NoError(t, opened.Close()) })
 				c := limitedCoupon("BUSY", 10, 1)
 				require.NoError(t, opened.CreateCoupon(t.Context(), c))
 				host := s.begin(t, db)
-				_, err := host.ExecContext(t.Context(), "DELETE FROM orders WHERE id = 'none'") // takes the lock
+				_, err = host.ExecContext(t.Context(), "DELETE FROM orders WHERE id = 'none'") // takes the lock
 				require.NoError(t, err)
 				begun := time.Now()
 				var calls sync.WaitGroup
