@@ -46,7 +46,10 @@
 //
 // A host runs several processes, and starts them again. With Another the suite repeats
 // calls for sessions in a process that has not made them, also after a lost answer: an
-// adapter that remembers its answers, or the key that it made up, is found by that.
+// adapter that remembers its answers, or the key that it made up, is found by that. One
+// that looks whether there is a session and then makes it is found only if two processes
+// look before either makes one. A stand-in that answers in no time nearly never lets them:
+// let it wait a millisecond before it answers.
 //
 // A session whose answer was lost is one that nobody was told of, so that it cannot be
 // asked for, and that a customer could pay all the same. With Payable the suite counts
