@@ -17,7 +17,9 @@
 //     error and changes nothing. A call that returns an error has changed nothing,
 //     unless the connection was lost, in which case the caller repeats it: every
 //     write can be repeated without doing harm.
-//   - All methods may be called from many goroutines and many processes at once.
+//   - All methods may be called from many goroutines and many processes at once. What a
+//     call has changed, every call that begins after it has returned finds, in whichever
+//     process.
 //   - Values that go in and out are copies: a caller that changes one afterwards
 //     changes nothing in the store.
 //   - Instants are kept to the microsecond, in UTC. Text is compared byte by byte,

@@ -28,7 +28,7 @@ func subjects() map[string]subject {
 	all := map[string]subject{}
 	for _, group := range []map[string]subject{
 		brokenCoupons(), brokenReaders(), brokenReservations(), brokenKeys(), brokenSettlements(), brokenRest(), brokenRefusals(), brokenPlaces(), brokenLists(),
-		brokenCrossings(), brokenRequests(), brokenHalves(), brokenOrders(),
+		brokenCrossings(), brokenRequests(), brokenHalves(), brokenOrders(), brokenProcesses(),
 	} {
 		maps.Copy(all, group)
 	}
@@ -130,11 +130,21 @@ func runSubject(t *testing.T, name string) {
 		t.Fatalf("no broken store %q", name)
 	}
 	newStore := func(*testing.T) store.Store { return broken.how(memstore.New()) }
+	var can storetest.Capabilities
+	if _, processes := brokenProcesses()[name]; processes {
+		newStore = func(*testing.T) store.Store { return broken.processOf(memstore.New()) }
+		can.Reopen = func(t *testing.T, s store.Store) store.Store {
+			t.Helper()
+			f, ok := s.(*faulty)
+			require.True(t, ok)
+			return broken.processOf(f.data)
+		}
+	}
 	t.Run(agreement, func(t *testing.T) {
 		t.Parallel()
 		storetest.Agree(t, newStore, reference, storetest.Histories{Count: 24})
 	})
-	storetest.Run(t, newStore, storetest.Capabilities{})
+	storetest.Run(t, newStore, can)
 }
 
 // forgetful is the subject whose data is gone when it is opened again.

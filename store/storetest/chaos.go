@@ -118,34 +118,3 @@ func (s *script) act(ctx context.Context, in store.Store, i int) error {
 	}
 	return err
 }
-
-func reopenClauses() []clause {
-	return []clause{
-		{"what was stored outlives the store", "a store keeps coupons, redemptions and orders: another store on the same data has all of them, and goes on where this one has stopped", outlives},
-	}
-}
-
-func outlives(p *probe) {
-	c := p.coupon(limits(3, 1))
-	paid, open := p.opened(c, "ann"), p.opened(c, "bob")
-	p.settleSession(redemption.SessionCompleted, paid)
-	plain, _, err := p.s.CreateOrder(p.Context(), p.plain("ann", "plain"))
-	p.ok(err, "CreateOrder")
-	request := p.checkout(c, "cem", "key")
-	first := p.place(request)
-	before := p.everything()
-	p.ok(p.s.Close(), "Close")
-
-	other := p.reopen()
-	next := &probe{T: p.T, s: other, can: p.can, says: p.says}
-	next.made.Store(p.made.Load())
-	same(next, next.everything(), before, "what another store has")
-	same(next, next.order(plain.ID), plain, "the order without a coupon")
-	next.replays(c, first, "stored before the store was opened again")
-	_, err = other.Reserve(next.Context(), next.checkout(c, "dan", "key"))
-	next.fails(err, coupon.ErrUsageLimitReached, "Reserve when no place is left")
-	next.settleSession(redemption.SessionCompleted, paid)
-	next.settleSession(redemption.SessionCompleted, open)
-	next.counts(c.ID, 2, 1)
-	next.invariants()
-}
