@@ -15,8 +15,9 @@
 //
 //   - Context comes first; a context that has ended before the call returns its
 //     error and changes nothing. A call that returns an error has changed nothing,
-//     unless the connection was lost, in which case the caller repeats it: every
-//     write can be repeated without doing harm.
+//     unless the connection was lost or the context ended meanwhile. Then it was done
+//     wholly or not at all, and the caller repeats it: every write can be repeated
+//     without doing harm. A context that ended meanwhile is told by its error.
 //   - All methods may be called from many goroutines and many processes at once. What a
 //     call has changed, every call that begins after it has returned finds, in whichever
 //     process.

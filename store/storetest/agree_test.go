@@ -79,6 +79,8 @@ func TestAgreeNotices(t *testing.T) {
 		"events that are older than the record are ignored", "only what was released is refunded", "points of what was paid are not given back",
 		"coupons are cached in each process", "states are cached in each process", "what is missing is cached",
 		"lists are as the process has left them", // by another process
+		"a reservation whose caller leaves has no order", "who leaves is told of the connection", "who leaves is told that all is done",
+		"who leaves cannot come back", "lists end where the caller leaves", // whose context ends
 		"leaving is never taken back", "equal instants go by a collation", "instants are compared by the millisecond",
 	} {
 		beyond[name] = true

@@ -37,6 +37,14 @@ func createdAt(t time.Time) terms {
 // forPoints are the terms of a coupon that costs points.
 func forPoints(c *coupon.Coupon) { c.Distribution, c.PointsRequired = coupon.PointsRedeemable, 250 }
 
+// forAddresses are the terms of a coupon for these addresses.
+func (p *probe) forAddresses(addresses ...string) terms {
+	p.Helper()
+	emails, err := coupon.NewEmailSet(addresses...)
+	p.own(err)
+	return func(c *coupon.Coupon) { c.Distribution, c.AllowedUserEmails = coupon.UserSpecific, emails }
+}
+
 // draft returns a coupon that is not stored: ten percent off everything, active,
 // without limits.
 func (p *probe) draft(changes ...terms) coupon.Coupon {
