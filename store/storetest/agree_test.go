@@ -70,7 +70,7 @@ func TestAgreeNotices(t *testing.T) {
 		"a reservation brings any session", "a transition to a taken session is ignored", "payments mind no key", "a payment leaves its key free",
 		"a session is of its first order",
 		"a release is written over a payment", "an expiry is written over a plain order's payment", "an attachment is written over a plain order's payment",
-		"payments look for a place, then take it", "late payments look for a place, then take it", "keys are looked up within a coupon",
+		"payments look for a place, then take it", "late payments look for a place, then take it", "keys are looked up within a coupon", "sessions are looked up within a coupon",
 		"whatever is there already is a taken code", "a mirror is confirmed for whatever revision there is", "an update makes a deleted coupon again", // at once
 		"metadata are part of a request", "the price in points is part of a request", "prices of an order without a coupon are part of a request",
 		"prices of a take-over are part of a request", "a take-over looks for the reservation before the key", "a take-over asks the coupon before the key",

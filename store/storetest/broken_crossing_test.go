@@ -34,6 +34,7 @@ func brokenCrossings() map[string]subject {
 				return got, err
 			}}
 		}, []string{"one key at once for several things"}},
+		"sessions are looked up within a coupon": {sessionWithinCoupon, []string{"one session at once for two coupons"}},
 		"whatever is there already is a taken code": {func(in store.Store) *faulty {
 			var crossing gates
 			return &faulty{Store: in, createCoupon: func(ctx context.Context, c coupon.Coupon) error {
@@ -243,4 +244,35 @@ func placeBeforePayment(atOnce int) func(store.Store) *faulty {
 			return r
 		}}
 	}
+}
+
+// sessionWithinCoupon looks under the coupon's lock whether another redemption has a session,
+// and leaves those of other coupons to an index.
+func sessionWithinCoupon(in store.Store) *faulty {
+	var crossing gates
+	duplicate := func(ctx context.Context, couponID, session string, err error) error {
+		page, _ := in.ListRedemptions(ctx, store.RedemptionList{CouponID: couponID, PageSize: store.MaxPageSize})
+		own := slices.ContainsFunc(page.Items, func(r redemption.Redemption) bool { return r.SessionID == session })
+		if errors.Is(err, store.ErrSuperseded) && !own {
+			return errors.New("duplicate key value violates a unique constraint")
+		}
+		return err
+	}
+	return &faulty{Store: in, attachSession: func(ctx context.Context, a store.Attachment) (store.Order, error) {
+		before, _ := in.Order(ctx, a.OrderID)
+		crossing.pass(a.SessionID, 2)
+		o, err := in.AttachSession(ctx, a)
+		return o, duplicate(ctx, before.CouponID, a.SessionID, err)
+	}, transition: func(ctx context.Context, id string, e redemption.Event) (redemption.Redemption, error) {
+		before, _ := in.Redemption(ctx, id)
+		crossing.pass(e.SessionID, 2)
+		r, err := in.Transition(ctx, id, e)
+		return r, duplicate(ctx, before.CouponID, e.SessionID, err)
+	}, reserve: func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+		if r.Redemption.SessionID != "" {
+			crossing.pass(r.Redemption.SessionID, 2)
+		}
+		got, err := in.Reserve(ctx, r)
+		return got, duplicate(ctx, r.Redemption.CouponID, r.Redemption.SessionID, err)
+	}}
 }

@@ -11,6 +11,7 @@ import (
 func sessionRaceClauses() []clause {
 	return []clause{
 		{"one session in a race", "a session that another redemption has is ErrSuperseded: of two calls at once that bring two redemptions one session, by AttachSession, Transition or Reserve, exactly one succeeds", sessionInARace},
+		{"one session at once for two coupons", "a session that another redemption has, be it of another coupon, is ErrSuperseded: of two calls at once that bring redemptions of two coupons one session, exactly one succeeds", sessionOfTwoCoupons},
 		{"attach and payment in a race", "a session is one redemption's: its payment and its attachment to another redemption at once leave it exactly one, which is completed", attachAndPaymentInARace},
 	}
 }
@@ -37,11 +38,15 @@ func byReservation(ctx context.Context, s store.Store, r store.Reservation, sess
 	return err
 }
 
-// sessionInARace lets every two of the calls that bring a session bring the same one, and
-// many such pairs at once.
-func sessionInARace(p *probe) {
-	c := p.coupon()
-	sessions, requests := make([]string, p.can.Goroutines/2), p.checkouts(c, p.can.Goroutines/2*2)
+func sessionInARace(p *probe) { p.bringSessionsTwice(p.coupon()) }
+
+func sessionOfTwoCoupons(p *probe) { p.bringSessionsTwice(p.coupon(), p.coupon()) }
+
+// bringSessionsTwice lets every two of the calls that bring a session bring the same one, and
+// many such pairs at once. The redemptions are of the coupons in turn.
+func (p *probe) bringSessionsTwice(coupons ...coupon.Coupon) {
+	p.Helper()
+	sessions, requests := make([]string, p.can.Goroutines/2), p.checkouts(p.can.Goroutines/2*2, coupons...)
 	for i := range sessions {
 		sessions[i] = p.session()
 	}
@@ -62,7 +67,7 @@ func sessionInARace(p *probe) {
 		return calls[i](ctx, s, requests[i], sessions[i/2])
 	})
 	p.succeeded(errs, store.ErrSuperseded, "calls that bring a session")
-	owners := p.sessionOwners(c)
+	owners := p.sessionOwners(coupons...)
 	for i, session := range sessions {
 		p.oneHas(owners[session], requests[2*i:2*i+2], errs[2*i:2*i+2])
 	}
@@ -84,12 +89,12 @@ func (p *probe) oneHas(owners []redemption.Redemption, requests []store.Reservat
 	}
 }
 
-// checkouts returns requests of so many customers.
-func (p *probe) checkouts(c coupon.Coupon, n int) []store.Reservation {
+// checkouts returns requests of so many customers, for the coupons in turn.
+func (p *probe) checkouts(n int, coupons ...coupon.Coupon) []store.Reservation {
 	p.Helper()
 	requests := make([]store.Reservation, n)
 	for i := range requests {
-		requests[i] = p.checkout(c, numbered(i), p.key())
+		requests[i] = p.checkout(coupons[i%len(coupons)], numbered(i), p.key())
 	}
 	return requests
 }
@@ -105,12 +110,14 @@ func (p *probe) placeAll(requests []store.Reservation) {
 	}
 }
 
-// sessionOwners returns the redemptions of a coupon by their sessions.
-func (p *probe) sessionOwners(c coupon.Coupon) map[string][]redemption.Redemption {
+// sessionOwners returns the redemptions of coupons by their sessions.
+func (p *probe) sessionOwners(coupons ...coupon.Coupon) map[string][]redemption.Redemption {
 	p.Helper()
 	owners := map[string][]redemption.Redemption{}
-	for _, r := range p.redemptions(store.RedemptionList{CouponID: c.ID}) {
-		owners[r.SessionID] = append(owners[r.SessionID], r)
+	for _, c := range coupons {
+		for _, r := range p.redemptions(store.RedemptionList{CouponID: c.ID}) {
+			owners[r.SessionID] = append(owners[r.SessionID], r)
+		}
 	}
 	return owners
 }
@@ -120,7 +127,7 @@ func (p *probe) sessionOwners(c coupon.Coupon) map[string][]redemption.Redemptio
 func attachAndPaymentInARace(p *probe) {
 	c := p.coupon()
 	pairs := p.can.Goroutines / 2
-	requests := p.checkouts(c, 2*pairs)
+	requests := p.checkouts(2*pairs, c)
 	p.placeAll(requests)
 	payments := make([]store.Settlement, pairs)
 	for i := range payments {
