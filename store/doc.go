@@ -34,8 +34,8 @@
 // Errors of the contract are the sentinels of this package and rejections of package
 // coupon, matched with errors.Is. Where a method names a sentinel of package coupon
 // (ErrNotFound, ErrInactive, ErrCodeTaken), the error is a *coupon.Rejection with that
-// reason, as coupon.Reject makes it, and matches no sentinel of this package: the
-// service passes it on, and its callers and observers look for the reason. Everything
-// else (a lost connection, a full disk) is passed on wrapped, and never looks like one
-// of them.
+// reason, as coupon.Reject makes it, in the name of the coupon whose ID was given, or of
+// none where a code was. It matches no sentinel of this package: the service passes it
+// on, and its callers and observers look for the reason. Everything else (a lost
+// connection, a full disk) is passed on wrapped, and never looks like one of them.
 package store

@@ -81,6 +81,7 @@ func TestAgreeNotices(t *testing.T) {
 		"lists are as the process has left them", // by another process
 		"a reservation whose caller leaves has no order", "who leaves is told of the connection", "who leaves is told that all is done",
 		"who leaves cannot come back", "lists end where the caller leaves", // whose context ends
+		"refusals name no coupon", "the cursor of a numbered page is that of the first", "an update is validated as it is given", "a narrowed list is validated as it is given",
 		"leaving is never taken back", "equal instants go by a collation", "instants are compared by the millisecond",
 	} {
 		beyond[name] = true

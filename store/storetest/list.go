@@ -17,7 +17,7 @@ import (
 func couponListClauses() []clause {
 	return []clause{
 		{"list coupons newest first", "ListCoupons returns a page of coupons, newest first (by creation, then by ID), with how many there are in all", listCouponsNewestFirst},
-		{"list coupons by page number", "Page counts from 1; 0 is 1; PageSize is 1 to MaxPageSize; 0 is DefaultPageSize", listCouponsByPage},
+		{"list coupons by page number", "Page counts from 1; 0 is 1; PageSize is 1 to MaxPageSize; 0 is DefaultPageSize; Next is the cursor of the next page, also of a page that was asked for by its number", listCouponsByPage},
 		{"list coupons by cursor", "a cursor is stable: it neither repeats nor skips coupons that exist all the while, whatever is created or deleted in between", listCouponsByCursor},
 		{"lists of one instant", "the newest first: by creation, to the microsecond, then by ID, byte by byte", listsOfOneInstant},
 		{"lists count allow-lists", "the allow-lists of a list are narrowed to no address, and still tell how many there are", listsCountAllowLists},
@@ -131,7 +131,15 @@ func listCouponsByPage(p *probe) {
 		same(p, page.AtLeast, false, "a total of up to store.ExactTotal is exact, page %d of %d", test.page, test.size)
 		if more := page.Next != ""; more != test.more {
 			p.broken("page %d of %d says that there are more: %t", test.page, test.size, more)
+			continue
 		}
+		if !test.more {
+			continue
+		}
+		next, err := p.s.ListCoupons(p.Context(), store.CouponList{After: page.Next, PageSize: test.size})
+		p.ok(err, "ListCoupons after page %d of %d", test.page, test.size)
+		after := max(test.page, 1) * test.size
+		same(p, next.Items, all[after:min(after+test.size, len(all))], "the page after page %d of %d", test.page, test.size)
 	}
 }
 

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -19,6 +21,7 @@ func updateClauses() []clause {
 		{"update keeps the counts", "UpdateCoupon does not replace the counts, not even those that change at the same time", updateKeepsCounts},
 		{"update keeps a narrowed allow-list", "an allow-list that is narrowed stays as it is stored", updateKeepsNarrowed},
 		{"a whole list after a narrowed one", "UpdateCoupon replaces the allow-list, also by the one address that an update with a narrowed list named: an address that was taken off is allowed no more", updateReplacesAfterNarrowed},
+		{"update validates what is stored", "what would not validate as stored is pricing.ErrInvalid: what UpdateCoupon does not replace may be left out, and of an allow-list that is narrowed the stored one counts", updateValidatesWhatIsStored},
 	}
 }
 
@@ -172,6 +175,38 @@ func updateReplacesAfterNarrowed(p *probe) {
 		if list := found.Coupon.AllowedUserEmails; list.Has(address) != allowed || list.Len() != 1 {
 			p.broken("LookUp says of %s that it is allowed: %t, of %d addresses", address, list.Has(address), list.Len())
 		}
+	}
+}
+
+func updateValidatesWhatIsStored(p *probe) {
+	plain, listed := p.coupon(), p.coupon(p.forAddresses("ann@example.org"))
+	few := plain
+	few.Name, few.Code, few.Discount, few.Currency, few.CreatedAt = "few fields", coupon.Code{}, pricing.Discount{}, pricing.Currency{}, time.Time{}
+	got, err := p.s.UpdateCoupon(p.Context(), few)
+	p.ok(err, "UpdateCoupon without code, discount, currency and CreatedAt")
+	plain.Name, plain.Revision = few.Name, plain.Revision+1
+	same(p, got, plain, "what UpdateCoupon returns")
+
+	narrowed := coupon.NarrowedEmailSet(3, "ann@example.org")
+	for what, test := range map[string]struct {
+		stored coupon.Coupon
+		change terms
+	}{
+		"a narrowed list where none is stored": {plain, func(c *coupon.Coupon) {
+			c.Distribution, c.AllowedUserEmails = coupon.UserSpecific, narrowed
+		}},
+		"a narrowed list, which stays, for everybody": {listed, func(c *coupon.Coupon) {
+			c.Distribution, c.AllowedUserEmails = coupon.General, narrowed
+		}},
+		"an empty list": {listed, func(c *coupon.Coupon) { c.AllowedUserEmails = coupon.EmailSet{} }},
+	} {
+		changed := test.stored
+		test.change(&changed)
+		_, err := p.s.UpdateCoupon(p.Context(), changed)
+		p.fails(err, pricing.ErrInvalid, "UpdateCoupon with %s", what)
+		got, err := p.s.Coupon(p.Context(), changed.ID)
+		p.ok(err, "Coupon")
+		same(p, got, test.stored, "the coupon after an update with %s", what)
 	}
 }
 
