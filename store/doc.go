@@ -23,8 +23,9 @@
 //     process.
 //   - Values that go in and out are copies: a caller that changes one afterwards
 //     changes nothing in the store.
-//   - Instants are kept to the microsecond, in UTC. Text is compared byte by byte,
-//     case-sensitively; a coupon's code arrives as its normalised key.
+//   - Instants of the years 1 to 9999 are kept to the microsecond, in UTC. Text is
+//     compared byte by byte, case-sensitively; a coupon's code arrives as its
+//     normalised key.
 //   - Text with a NUL or that is not UTF-8 is refused as pricing.ErrInvalid where
 //     it would be written, and finds nothing where it is looked for.
 //   - After Close, every method returns [ErrClosed].

@@ -82,6 +82,7 @@ func TestAgreeNotices(t *testing.T) {
 		"a reservation whose caller leaves has no order", "who leaves is told of the connection", "who leaves is told that all is done",
 		"who leaves cannot come back", "lists end where the caller leaves", // whose context ends
 		"refusals name no coupon", "the cursor of a numbered page is that of the first", "an update is validated as it is given", "a narrowed list is validated as it is given",
+		"instants are so many nanoseconds", "wall clocks are compared", "payments keep nanoseconds and zones",
 		"leaving is never taken back", "equal instants go by a collation", "instants are compared by the millisecond",
 	} {
 		beyond[name] = true

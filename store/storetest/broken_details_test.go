@@ -3,9 +3,11 @@ package storetest_test
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
 
@@ -42,6 +44,28 @@ func brokenDetails() map[string]subject {
 				return in.UpdateCoupon(ctx, c)
 			}}
 		}, []string{"update validates what is stored"}},
+		"instants are so many nanoseconds": {instantsInNanoseconds, []string{"far instants"}},
+		"wall clocks are compared": {func(in store.Store) *faulty {
+			return &faulty{Store: in, openOrders: func(ctx context.Context, at time.Time, limit int) ([]store.Order, error) {
+				_, offset := at.Zone()
+				return in.OpenOrders(ctx, at.Add(time.Duration(offset)*time.Second), limit)
+			}}
+		}, []string{"instants of other zones"}},
+		"payments keep nanoseconds and zones": {func(in store.Store) *faulty {
+			var paid memory[time.Time]
+			return &faulty{Store: in, settle: func(ctx context.Context, t store.Settlement) (store.Settled, error) {
+				s, err := in.Settle(ctx, t)
+				if err == nil && s.Redemption.Origin == redemption.FromPayment {
+					paid.put(s.Redemption.ID, t.Event.At)
+				}
+				return s, err
+			}, outRecord: func(r redemption.Redemption) redemption.Redemption {
+				if at, known := paid.get(r.ID); known {
+					r.CreatedAt, r.UpdatedAt, r.CompletedAt = at, at, at
+				}
+				return r
+			}}
+		}, []string{"instants are kept in UTC"}},
 		"a narrowed list is validated as it is given": {narrowedListsPass, []string{"update validates what is stored"}},
 	}
 }
@@ -61,5 +85,24 @@ func narrowedListsPass(in store.Store) *faulty {
 			c.Distribution = distribution
 		}
 		return c
+	}}
+}
+
+// instantsInNanoseconds keeps the instants of orders and redemptions as 64 bits of
+// nanoseconds, which end in 1677 and 2262.
+func instantsInNanoseconds(in store.Store) *faulty {
+	kept := func(instants ...*time.Time) {
+		for _, t := range instants {
+			if !t.IsZero() {
+				*t = time.Unix(0, t.UnixNano()).UTC()
+			}
+		}
+	}
+	return &faulty{Store: in, outRecord: func(r redemption.Redemption) redemption.Redemption {
+		kept(&r.Deadline, &r.LeavingUntil, &r.CreatedAt, &r.UpdatedAt, &r.CompletedAt, &r.ReleasedAt)
+		return r
+	}, outOrder: func(o store.Order) store.Order {
+		kept(&o.Deadline, &o.CreatedAt, &o.UpdatedAt)
+		return o
 	}}
 }

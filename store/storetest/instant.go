@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -12,6 +13,8 @@ import (
 func instantClauses() []clause {
 	return []clause{
 		{"instants are kept in UTC", "instants are kept to the microsecond, in UTC", instantsAreKeptInUTC},
+		{"far instants", "instants of the years 1 to 9999 are kept to the microsecond, those of orders and redemptions too, and are compared as instants", farInstants},
+		{"instants of other zones", "instants are compared as instants, in whatever zone they are told", instantsOfOtherZones},
 		{"a window within a microsecond is refused", "instants are kept to the microsecond: a coupon that does not validate as it would be kept is pricing.ErrInvalid", shortWindowIsRefused},
 	}
 }
@@ -46,6 +49,65 @@ func instantsAreKeptInUTC(p *probe) {
 	p.ok(err, "Due")
 	same(p, len(due), 1, "the number of reservations that are due at their deadline")
 	p.eventsAreKeptInUTC(reserved)
+}
+
+func farInstants(p *probe) {
+	c := p.coupon()
+	var all []redemption.Redemption
+	for _, far := range []time.Time{
+		time.Date(1, time.January, 2, 0, 0, 0, 1_000, time.UTC), time.Date(1600, time.February, 29, 23, 59, 59, 1_000, time.UTC),
+		time.Date(2600, time.February, 28, 0, 0, 0, 999_999_000, time.UTC), time.Date(9999, time.December, 31, 23, 59, 59, 999_999_000, time.UTC),
+	} {
+		r, plain := p.checkout(c, "ann", p.key()), p.plain("ann", p.key())
+		r.Redemption.CreatedAt, r.Redemption.UpdatedAt, r.Redemption.Deadline = far, far, far
+		for _, o := range []*store.Order{r.Order, &plain} {
+			o.CreatedAt, o.UpdatedAt, o.Deadline = far, far, far
+		}
+		want := store.Reserved{Redemption: r.Redemption, Order: r.Order.Clone()}
+		same(p, p.place(r), want, "what Reserve returns at %s", far)
+		same(p, p.reread(want), want, "a reservation and an order of %s", far)
+		_, _, err := p.s.CreateOrder(p.Context(), plain)
+		p.ok(err, "CreateOrder")
+		same(p, p.order(plain.ID), plain, "an order without a coupon of %s", far)
+		p.workAt(far, []redemption.Redemption{r.Redemption}, []store.Order{plain})
+		p.workAt(far.Add(-time.Microsecond), nil, nil)
+		for _, r := range []store.Reserved{want, {Order: plain}} {
+			paid := p.settlement(redemption.SessionCompleted, r, p.session())
+			paid.Event.At = far
+			settled := p.settle(paid)
+			same(p, settled.Order, r.Order.After(paid.Event), "an order that was paid at %s", far)
+			if settled.Redemption.ID != "" {
+				all = slices.Insert(all, 0, settled.Redemption)
+			}
+		}
+		same(p, all[0].CompletedAt, far, "when a redemption was completed")
+		same(p, p.redemption(all[0].ID), all[0], "a redemption of %s", far)
+	}
+	same(p, p.redemptions(store.RedemptionList{PageSize: 1}), all, "the redemptions, newest first")
+}
+
+// workAt checks what is due at an instant.
+func (p *probe) workAt(instant time.Time, records []redemption.Redemption, orders []store.Order) {
+	p.Helper()
+	due, err := p.s.Due(p.Context(), instant, 10)
+	p.ok(err, "Due")
+	same(p, due, records, "what is due at %s", instant)
+	open, err := p.s.OpenOrders(p.Context(), instant, 10)
+	p.ok(err, "OpenOrders")
+	same(p, open, orders, "the open orders of %s", instant)
+}
+
+func instantsOfOtherZones(p *probe) {
+	reserved := p.place(p.exchange(p.coupon(forPoints), "ann", p.key())).Redemption
+	plain := p.plain("ann", p.key())
+	plain.Deadline = reserved.Deadline
+	_, _, err := p.s.CreateOrder(p.Context(), plain)
+	p.ok(err, "CreateOrder")
+	for _, hours := range []int{-11, -3, 0, 3, 14} {
+		zone := time.FixedZone("", hours*3600+1800)
+		p.workAt(reserved.Deadline.In(zone), []redemption.Redemption{reserved}, []store.Order{plain})
+		p.workAt(reserved.Deadline.Add(-time.Microsecond).In(zone), nil, nil)
+	}
 }
 
 func shortWindowIsRefused(p *probe) {
@@ -119,6 +181,12 @@ func (p *probe) othersAreKeptInUTC() {
 		p.kept("the reservation that was given up", pair{"UpdatedAt", got.UpdatedAt, at(27)}, pair{"ReleasedAt", got.ReleasedAt, at(27)})
 	}
 	p.kept("its order", pair{"UpdatedAt", p.order(over.Order.ID).UpdatedAt, at(27)})
+	payment := p.settlement(redemption.SessionCompleted, store.Reserved{Redemption: redemption.Redemption{CouponID: p.coupon().ID}}, p.session())
+	payment.Event.At = local(31)
+	paid := p.settle(payment).Redemption
+	for _, got := range []redemption.Redemption{paid, p.redemption(paid.ID)} {
+		p.kept("a payment without a reservation", pair{"CreatedAt", got.CreatedAt, at(31)}, pair{"UpdatedAt", got.UpdatedAt, at(31)}, pair{"CompletedAt", got.CompletedAt, at(31)})
+	}
 	plain := p.plain("ann", p.key())
 	plain.CreatedAt, plain.UpdatedAt, plain.Deadline = local(28), local(29), local(30)
 	o, _, err := p.s.CreateOrder(p.Context(), plain)
