@@ -165,6 +165,7 @@ func keysAreTheCustomers(p *probe) {
 func pointsClauses() []clause {
 	return []clause{
 		{"one reservation by points at a time", "a reservation by points returns, Replayed, the one that the customer holds for this coupon already and has not yet taken into a checkout", oneByPoints},
+		{"points beside many reservations", "a reservation by points returns the one that the customer holds for this coupon, however many others he holds", pointsBesideMany},
 		{"the key of a reservation that is held", "a reservation by points that returns the one held does not use its key up: when the one held is gone, the key reserves anew", keyOfTheHeld},
 		{"one reservation by points in a race", "a reservation by points returns, Replayed, the one that the customer holds already: of many calls at once, each with its own key, one reserves", oneByPointsInARace},
 		{"pending points take a place", "Reserve counts live reservations, also those whose points are not debited yet", pendingPointsTakeAPlace},
@@ -204,6 +205,22 @@ func oneByPoints(p *probe) {
 	p.ok(err, "UpdateCoupon")
 	_, err = p.s.Reserve(p.Context(), p.exchange(c, "ann", p.key()))
 	p.fails(err, coupon.ErrInactive, "Reserve by points of one that is held, of a coupon that was switched off")
+	p.invariants()
+}
+
+// pointsBesideMany has more than [store.MaxHeld] reservations that are older than the one by
+// points.
+func pointsBesideMany(p *probe) {
+	c := p.coupon(forPoints)
+	for range store.MaxHeld + 1 {
+		p.reserve(c, "ann")
+	}
+	first := p.place(p.exchange(c, "ann", p.key()))
+	again, err := p.s.Reserve(p.Context(), p.exchange(c, "ann", p.key()))
+	p.ok(err, "Reserve by points")
+	first.Replayed = true
+	same(p, again, first, "the reservation that the customer holds beside others")
+	p.counts(c.ID, 0, store.MaxHeld+2)
 	p.invariants()
 }
 

@@ -62,7 +62,7 @@ func clauses(can Capabilities) []clause {
 		reserveClauses(), limitClauses(), replayClauses(), pointsClauses(),
 		keyClauses(), takeOverClauses(), takeOverRaceClauses(), leavingClauses(),
 		settleClauses(), paymentClauses(), machineClauses(), transitionClauses(), sweepClauses(),
-		orderClauses(), attachClauses(), sessionRaceClauses(), crossingClauses(), failureClauses(), endingClauses(),
+		orderClauses(), attachClauses(), sessionRaceClauses(), crossingClauses(), failureClauses(), endingClauses(), boundsClauses(),
 		contextClauses(), copyClauses(), textClauses(), instantClauses(), chaosClauses(),
 	} {
 		all = append(all, group...)

@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +17,7 @@ func sweepClauses() []clause {
 		{"due", "Due returns live reservations whose deadline is not after at, and records whose points are still to be refunded, the oldest first, at most limit records", due},
 		{"points of what was paid are due", "Due returns, at any instant, records whose points are still to be refunded: those of a redemption too that was paid after its points were to be given back", pointsOfWhatWasPaidAreDue},
 		{"work of one instant", "Due and OpenOrders return the oldest first: by creation, to the microsecond, then by ID, byte by byte", workOfOneInstant},
+		{"work of many records", "Due and OpenOrders return all that there is, at most limit records", workOfManyRecords},
 		{"open orders", "OpenOrders returns orders without a redemption that have not ended and whose deadline is not after at, the oldest first, at most limit", openOrders},
 	}
 }
@@ -140,6 +143,31 @@ func openOrders(p *probe) {
 	got, err := p.s.OpenOrders(p.Context(), at(9999), 2)
 	p.ok(err, "OpenOrders")
 	same(p, got, []store.Order{oldest, waiting}, "the open orders that have a session")
+}
+
+// workOfManyRecords has more than a page of work.
+func workOfManyRecords(p *probe) {
+	const many = store.MaxPageSize + 5
+	requests, orders := p.checkouts(many, p.coupon()), make([]store.Order, many)
+	for i := range orders {
+		orders[i] = p.plain(numbered(i), p.key())
+	}
+	errs := p.together(p.can.Goroutines, func(ctx context.Context, s store.Store, i int) error {
+		for ; i < many; i += p.can.Goroutines {
+			_, err := s.Reserve(ctx, requests[i])
+			_, _, plainErr := s.CreateOrder(ctx, orders[i])
+			if err = errors.Join(err, plainErr); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	p.succeeded(errs, nil, "calls")
+	due, err := p.s.Due(p.Context(), at(5000), 2*many)
+	p.ok(err, "Due")
+	open, err := p.s.OpenOrders(p.Context(), at(5000), 2*many)
+	p.ok(err, "OpenOrders")
+	same(p, [2]int{len(due), len(open)}, [2]int{many, many}, "the numbers of what is due and of open orders, at most %d of each", 2*many)
 }
 
 func pointsOfWhatWasPaidAreDue(p *probe) {
