@@ -85,6 +85,10 @@ func TestAgreeNotices(t *testing.T) {
 		"instants are so many nanoseconds", "wall clocks are compared", "payments keep nanoseconds and zones",
 		"an order is 64 KiB of text", "a session's URL has 2,048 bytes", "a statement has 65,535 parameters", "a sweep has 100 records", // as large
 		"points are looked for among those that LookUp lists",
+		"a deadline of zero is none given", "a repeated attachment keeps the first URL",
+		"an order without a coupon takes no session of a redemption", "sessions are those that were attached",
+		"a session is of the order that was attached last", "the caller says that no place is left", "a transition validates nothing",
+		"payments leave IDs free", "payments that cross wait for each other",
 		"leaving is never taken back", "equal instants go by a collation", "instants are compared by the millisecond",
 	} {
 		beyond[name] = true

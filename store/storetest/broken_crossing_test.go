@@ -34,7 +34,8 @@ func brokenCrossings() map[string]subject {
 				return got, err
 			}}
 		}, []string{"one key at once for several things"}},
-		"sessions are looked up within a coupon": {sessionWithinCoupon, []string{"one session at once for two coupons"}},
+		"payments that cross wait for each other": {settlingInACircle, []string{"payments that cross"}},
+		"sessions are looked up within a coupon":  {sessionWithinCoupon, []string{"one session at once for two coupons"}},
 		"whatever is there already is a taken code": {func(in store.Store) *faulty {
 			var crossing gates
 			return &faulty{Store: in, createCoupon: func(ctx context.Context, c coupon.Coupon) error {
@@ -274,5 +275,23 @@ func sessionWithinCoupon(in store.Store) *faulty {
 		}
 		got, err := in.Reserve(ctx, r)
 		return got, duplicate(ctx, r.Redemption.CouponID, r.Redemption.SessionID, err)
+	}}
+}
+
+// settlingInACircle locks the redemption first and then the order that the event names. Of two
+// calls that wait for each other the database ends one, and nobody repeats it.
+func settlingInACircle(in store.Store) *faulty {
+	var crossing gates
+	return &faulty{Store: in, settle: func(ctx context.Context, t store.Settlement) (store.Settled, error) {
+		o, _ := in.Order(ctx, t.Event.OrderID)
+		first, second := t.ReservationID, o.ReservationID
+		if first == "" || second == "" || first == second {
+			return in.Settle(ctx, t)
+		}
+		crossing.pass(min(first, second)+max(first, second), 2)
+		if first < second {
+			return store.Settled{}, errors.New("deadlock detected")
+		}
+		return in.Settle(ctx, t)
 	}}
 }

@@ -271,10 +271,16 @@ func deletedIDs(p *probe) {
 	used, released, unused := p.coupon(limits(1, 1)), p.coupon(), p.coupon(limits(1, 1))
 	p.settleSession(redemption.SessionCompleted, p.opened(used, "ann"))
 	p.transition(p.reserve(released, "ann").Redemption.ID, redemption.Event{Kind: redemption.Cancelled, At: at(900)})
-	for _, c := range []coupon.Coupon{used, released, unused} {
+	paid, late := p.coupon(), p.coupon()
+	pay := func(c coupon.Coupon) {
+		p.settle(p.settlement(redemption.SessionCompleted, store.Reserved{Redemption: redemption.Redemption{CouponID: c.ID, CustomerID: "ann"}}, p.session()))
+	}
+	pay(paid)
+	for _, c := range []coupon.Coupon{used, released, unused, paid, late} {
 		p.ok(p.s.DeleteCoupon(p.Context(), c.ID, c.Revision), "DeleteCoupon")
 	}
-	for what, id := range map[string]string{"used": used.ID, "reserved": released.ID} {
+	pay(late)
+	for what, id := range map[string]string{"used": used.ID, "reserved": released.ID, "paid for": paid.ID, "paid for since": late.ID} {
 		again := p.draft(func(c *coupon.Coupon) { c.ID = id })
 		p.fails(p.s.CreateCoupon(p.Context(), again), store.ErrConflict, "CreateCoupon with the ID of a deleted coupon that was %s", what)
 		_, err := p.s.Coupon(p.Context(), id)

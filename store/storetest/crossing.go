@@ -20,6 +20,7 @@ func crossingClauses() []clause {
 		{"a payment beside a plain order's end", "of calls at once each happens before or after the other: an order without a coupon that is paid while its session expires or is attached is paid", paymentBesideAPlainOrdersEnd},
 		{"payments of many sessions for one place", "payments are recorded over the limit if no place is left, at whatever moment they are told of", paymentsForOnePlace},
 		{"a late payment beside a reservation", "a payment that arrives after its reservation was released is over the limit if no place is left, and a place that it has taken is nobody else's", latePaymentBesideAReservation},
+		{"payments that cross", "of calls at once each happens before or after the other, also where each of two payments names the order of the other's redemption", paymentsThatCross},
 		{"one key at once for several things", "a key that the customer used before for another request is ErrKeyReused, also where both are asked for at once", keyAtOnceForSeveralThings},
 		{"one ID at once for several coupons", "an ID that exists is ErrConflict, also where coupons with one ID and codes of their own are made at once", couponIDInARace},
 		{"a mirror beside an update", "ConfirmMirror confirms the revision that the mirror names and no other", mirrorBesideAnUpdate},
@@ -136,6 +137,24 @@ func latePaymentBesideAReservation(p *probe) {
 			p.fails(reserving, coupon.ErrUsageLimitReached, "Reserve beside a late payment")
 		}
 		same(p, p.redemption(late.Redemption.ID).OverLimit, reserving == nil, "whether the payment is over the limit, where the error of Reserve is %v", reserving)
+	}
+	p.invariants()
+}
+
+func paymentsThatCross(p *probe) {
+	for range crossings {
+		one, two := p.opened(p.coupon(), "ann"), p.opened(p.coupon(), "bob")
+		first, second := p.both(
+			settling(p.settlement(redemption.SessionCompleted, store.Reserved{Redemption: one.Redemption, Order: two.Order}, one.Order.SessionID)),
+			settling(p.settlement(redemption.SessionCompleted, store.Reserved{Redemption: two.Redemption, Order: one.Order}, two.Order.SessionID)),
+		)
+		p.ok(first, "Settle beside another that names the other's order")
+		p.ok(second, "Settle beside another that names the other's order")
+		for _, r := range []store.Reserved{one, two} {
+			same(p, p.redemption(r.Redemption.ID).State, redemption.Completed, "the state of what was paid")
+			same(p, p.order(r.Order.ID).State, store.OrderPaid, "the state of an order that a payment has named")
+			p.counts(r.Redemption.CouponID, 1, 0)
+		}
 	}
 	p.invariants()
 }

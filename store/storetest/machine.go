@@ -3,8 +3,10 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -21,6 +23,7 @@ func transitionClauses() []clause {
 		{"transition takes no events of sessions", "Transition applies an event that does not come from a session: a payment would be counted without a look at the limits; anything else is redemption.ErrIllegal and changes nothing", transitionOfASession},
 		{"illegal transitions change nothing", "an illegal event is an error that matches redemption.ErrIllegal; an unknown ID is ErrNotFound", illegalTransitions},
 		{"a transition to the session of another", "an event that brings a redemption a session that another one has is ErrSuperseded, and changes nothing; one that redemption.Apply refuses is redemption.ErrIllegal, before that", transitionToSessionOfAnother},
+		{"a transition that does not validate", "an event with which the redemption does not validate is pricing.ErrInvalid, and a call that returns an error has changed nothing", transitionThatDoesNotValidate},
 	}
 }
 
@@ -264,4 +267,17 @@ func transitionToSessionOfAnother(p *probe) {
 		same(p, p.transition(bare.Redemption.ID, event), want, "what Transition to a session of its own returns")
 	}
 	p.invariants()
+}
+
+func transitionThatDoesNotValidate(p *probe) {
+	bare := p.reserve(p.coupon(), "ann")
+	event := redemption.Event{Kind: redemption.SessionAttached, At: at(950), OrderID: bare.Order.ID, Deadline: at(2000)}
+	for _, session := range append(impossible(), strings.Repeat("x", redemption.MaxIDLength+1)) {
+		event.SessionID = session
+		_, err := p.s.Transition(p.Context(), bare.Redemption.ID, event)
+		p.fails(err, pricing.ErrInvalid, "Transition to the session %.20q", session)
+		same(p, p.reread(bare), bare, "the reservation, and its order, after the session %.20q", session)
+	}
+	event.SessionID = strings.Repeat("x", redemption.MaxIDLength)
+	same(p, p.transition(bare.Redemption.ID, event).SessionID, event.SessionID, "the longest session")
 }

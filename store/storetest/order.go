@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
@@ -12,6 +13,7 @@ import (
 func orderClauses() []clause {
 	return []clause{
 		{"create an order", "CreateOrder stores an order without a coupon; values that go in come out the same", createOrder},
+		{"an order that brings its session", "the order is the one that the event names, else the session's, also if it was created with that", orderWithASession},
 		{"create an order again", "a key that the customer used before returns the first order, replayed; ErrKeyReused as in Reserve", createOrderAgain},
 		{"create an order in a race", "of many calls at once with one key one stores its order, and the others return it", createOrderInARace},
 		{"an order with a coupon needs its place", "CreateOrder stores an order without a coupon; one with a coupon is stored by Reserve or TakeOver, which keep its place, and else is pricing.ErrInvalid", orderWithACoupon},
@@ -47,6 +49,15 @@ func createOrder(p *probe) {
 	_, _, err = p.s.CreateOrder(p.Context(), longest)
 	p.ok(err, "CreateOrder of the longest line")
 	same(p, p.order(longest.ID), longest, "the order of the longest line")
+}
+
+func orderWithASession(p *probe) {
+	o := p.plain("ann", p.key())
+	o.SessionID, o.SessionURL = p.session(), "https://pay.example"
+	_, _, err := p.s.CreateOrder(p.Context(), o)
+	p.ok(err, "CreateOrder of an order with a session")
+	paid := p.settlement(redemption.SessionCompleted, store.Reserved{}, o.SessionID)
+	same(p, p.settle(paid), store.Settled{Order: o.After(paid.Event), Changed: true}, "what Settle returns for the session of an order that was created with it")
 }
 
 func orderWithACoupon(p *probe) {
@@ -149,10 +160,11 @@ func ordersByKey(p *probe) {
 
 func attachClauses() []clause {
 	return []clause{
-		{"attach", "AttachSession records the processor's session in the order, and in its reservation with the new deadline; repeating it is harmless", attach},
+		{"attach", "AttachSession records the processor's session in the order, and in its reservation with the new deadline; repeating it is harmless, and records the URL that it brings", attach},
 		{"attach needs a session", "an attachment without a session ID, or with a URL longer than an order may have, is pricing.ErrInvalid, and a call that returns an error has changed nothing", attachNeedsASession},
 		{"attach to what has moved on", "an order that has ended, has another session, or whose reservation another order has taken over, is ErrSuperseded", attachSuperseded},
-		{"attach the session of another", "for an order with a reservation, a session that another redemption has is ErrSuperseded", attachSessionOfAnother},
+		{"attach the session of another", "for an order with a reservation, a session that another redemption has is ErrSuperseded; an order without a reservation takes it", attachSessionOfAnother},
+		{"attach for ever", "Deadline is the new deadline of order and reservation, and zero is never", attachForEver},
 		{"attach after the payment", "an order that the session has paid for already is no error", attachAfterPayment},
 		{"attach in a race", "an order that has another session is ErrSuperseded: of many sessions at once exactly one is attached", attachInARace},
 	}
@@ -179,6 +191,13 @@ func attach(p *probe) {
 			p.own(err)
 			same(p, p.redemption(reservation.ID), reservation, "the reservation")
 		}
+		a.SessionURL += "?again"
+		want, err = want.Attach(a)
+		p.own(err)
+		got, err := p.s.AttachSession(p.Context(), a)
+		p.ok(err, "AttachSession with another URL")
+		same(p, got, want, "what AttachSession with another URL returns")
+		same(p, p.order(want.ID), want, "the order with another URL")
 	}
 	_, err = p.s.AttachSession(p.Context(), attachment("ord_unknown", p.session()))
 	p.fails(err, store.ErrNotFound, "AttachSession to an unknown order")
@@ -238,11 +257,39 @@ func attachSessionOfAnother(p *probe) {
 		p.fails(err, store.ErrSuperseded, "AttachSession with the session of %s", what)
 		same(p, p.reread(bare), bare, "an order and its reservation after the session of %s", what)
 	}
+	plain, _, err := p.s.CreateOrder(p.Context(), p.plain("ann", p.key()))
+	p.ok(err, "CreateOrder")
+	same(p, p.attach(plain.ID, opened.Order.SessionID).SessionID, opened.Order.SessionID, "the session of an order without a reservation, which a redemption has")
+	same(p, p.reread(opened), opened, "the redemption that has it, and its order")
 	over := p.takeOver(c, opened.Redemption, p.key())
-	_, err := p.s.TakeOver(p.Context(), over)
+	_, err = p.s.TakeOver(p.Context(), over)
 	p.ok(err, "TakeOver")
 	p.attach(bare.Order.ID, opened.Order.SessionID) // which its redemption has left
 	p.invariants()
+}
+
+// attachForEver takes the deadlines away, by an attachment and by a take-over.
+func attachForEver(p *probe) {
+	c := p.coupon()
+	plain, _, err := p.s.CreateOrder(p.Context(), p.plain("ann", p.key()))
+	p.ok(err, "CreateOrder")
+	for _, r := range []store.Reserved{p.reserve(c, "ann"), {Order: plain}} {
+		a := attachment(r.Order.ID, p.session())
+		a.Deadline = time.Time{}
+		_, err := p.s.AttachSession(p.Context(), a)
+		p.ok(err, "AttachSession without a deadline")
+		same(p, p.order(r.Order.ID).Deadline, time.Time{}, "the deadline of the order")
+		if r.Redemption.ID != "" {
+			same(p, p.redemption(r.Redemption.ID).Deadline, time.Time{}, "the deadline of the reservation")
+		}
+	}
+	over := p.takeOver(c, p.reserve(c, "ann").Redemption, p.key())
+	over.Deadline, over.Order.Deadline = time.Time{}, time.Time{}
+	taken, err := p.s.TakeOver(p.Context(), over)
+	p.ok(err, "TakeOver without a deadline")
+	same(p, p.reread(taken), taken, "what was taken over")
+	same(p, []time.Time{taken.Redemption.Deadline, taken.Order.Deadline}, []time.Time{{}, {}}, "the deadlines of reservation and order")
+	p.workAt(at(99_999), nil, nil)
 }
 
 func attachAfterPayment(p *probe) {

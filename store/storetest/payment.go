@@ -11,7 +11,7 @@ import (
 
 func paymentClauses() []clause {
 	return []clause{
-		{"payment after release", "a payment that arrives after its reservation was released completes it; when no place is left it is recorded and flagged, never dropped", paymentAfterRelease},
+		{"payment after release", "a payment that arrives after its reservation was released completes it; when no place is left, which is for the store to find out, it is recorded and flagged, never dropped", paymentAfterRelease},
 		{"payment without a reservation", "a completed session for which no redemption is found, but whose metadata names a coupon, is recorded as a new redemption, over the limit if no place is left", paymentWithoutReservation},
 		{"payment of nobody", "a payment whose customer is not known takes a place of the coupon, and none of a customer", paymentOfNobody},
 		{"payment without a reservation in a race", "a payment that is delivered many times at once is recorded once, whatever ID each delivery brings", paymentInARace},
@@ -55,6 +55,7 @@ func paymentAfterRelease(p *probe) {
 			e.NoPlaceLeft = test.flagged
 			want, err := redemption.Apply(before, e)
 			p.own(err)
+			paid.Event.NoPlaceLeft = attached && !test.flagged // is for the store to find out
 			settled := p.settle(paid)
 			same(p, settled.Redemption, want, "the redemption when %s", test.describe)
 			same(p, settled.Redemption.OverLimit, test.flagged, "the flag when %s", test.describe)
@@ -105,6 +106,7 @@ func paymentWithoutReservation(p *probe) {
 			Redemption: redemption.Redemption{ID: "rsv_lost", CouponID: c.ID, CustomerID: "ann"},
 			Order:      store.Order{ID: "ord_lost"},
 		}, p.session())
+		paid.Event.NoPlaceLeft = !test.flagged // is for the store to find out
 		want := payment(paid, test.flagged)
 		same(p, p.settle(paid), store.Settled{Redemption: want, Changed: true}, "what Settle returns when %s", test.describe)
 		same(p, p.redemption(want.ID), want, "the redemption when %s", test.describe)

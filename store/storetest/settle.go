@@ -378,7 +378,24 @@ func sessionOfSeveralOrders(p *probe) {
 			}
 		}
 	}
+	p.sessionOfTheFirst()
 	p.sessionThatWasLeft()
+}
+
+// sessionOfTheFirst lets the order change last that was attached first.
+func (p *probe) sessionOfTheFirst() {
+	p.Helper()
+	session := p.session()
+	var orders []store.Order
+	for i := range 2 {
+		o, _, err := p.s.CreateOrder(p.Context(), p.plain("ann", p.key()))
+		p.ok(err, "CreateOrder")
+		orders = append(orders, p.attachAt(o.ID, session, 600+i))
+	}
+	p.settle(p.settlement(redemption.SessionUnpaid, store.Reserved{Order: orders[0]}, session))
+	paid := p.settle(p.settlement(redemption.SessionCompleted, store.Reserved{}, session)).Order
+	same(p, paid.ID, orders[0].ID, "the order of a payment that names none, of the two the one that waits for it")
+	same(p, p.order(orders[1].ID), orders[1], "the order that was attached last")
 }
 
 // sessionThatWasLeft gives the session that a reservation has left to another one.
