@@ -137,6 +137,10 @@ func TestNormaliseRedemptionList(t *testing.T) {
 			t.Errorf("a page of %d: faults differ (-want +got):\n%s", size, diff)
 		}
 	}
+	_, err := store.RedemptionList{State: redemption.Released + 1, PageSize: -1}.Normalise()
+	if diff := cmp.Diff([]string{"state unknown", "pageSize too_small"}, faultsIn(err)); diff != "" {
+		t.Errorf("an unknown state: faults differ (-want +got):\n%s", diff)
+	}
 }
 
 func TestCursorsComeBack(t *testing.T) {

@@ -76,7 +76,7 @@ type RedemptionList struct {
 	// CouponID and CustomerID narrow the list; empty does not.
 	CouponID   string
 	CustomerID string
-	// State narrows the list; 0 does not.
+	// State narrows the list; 0 does not, and one that there is not is refused.
 	State redemption.State
 	// After is [RedemptionPage.Next] of the page before.
 	After string
@@ -99,6 +99,9 @@ type RedemptionPage struct {
 // [*pricing.ValidationError]. Stores call it first.
 func (l RedemptionList) Normalise() (RedemptionList, error) {
 	var faults pricing.ValidationError
+	if l.State > redemption.Released {
+		faults.Add("state", pricing.FieldUnknown, "must be reserved, completed or released")
+	}
 	l.PageSize = pageSize(l.PageSize, &faults)
 	return l, faults.Err()
 }

@@ -82,7 +82,7 @@ func TestAgreeNotices(t *testing.T) {
 		"a reservation whose caller leaves has no order", "who leaves is told of the connection", "who leaves is told that all is done",
 		"who leaves cannot come back", "lists end where the caller leaves", // whose context ends
 		"refusals name no coupon", "the cursor of a numbered page is that of the first", "an update is validated as it is given", "a narrowed list is validated as it is given",
-		"instants are so many nanoseconds", "wall clocks are compared", "payments keep nanoseconds and zones",
+		"nothing is in a state that there is not", "instants are so many nanoseconds", "wall clocks are compared", "payments keep nanoseconds and zones",
 		"an order is 64 KiB of text", "a session's URL has 2,048 bytes", "a statement has 65,535 parameters", "a sweep has 100 records", // as large
 		"points are looked for among those that LookUp lists",
 		"a deadline of zero is none given", "a repeated attachment keeps the first URL",

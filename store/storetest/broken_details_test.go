@@ -44,6 +44,14 @@ func brokenDetails() map[string]subject {
 				return in.UpdateCoupon(ctx, c)
 			}}
 		}, []string{"update validates what is stored"}},
+		"nothing is in a state that there is not": {func(in store.Store) *faulty {
+			return &faulty{Store: in, listRedemptions: func(ctx context.Context, list store.RedemptionList) (store.RedemptionPage, error) {
+				if list.State > redemption.Released {
+					return store.RedemptionPage{}, ctx.Err()
+				}
+				return in.ListRedemptions(ctx, list)
+			}}
+		}, []string{"list refuses what is no page"}},
 		"instants are so many nanoseconds": {instantsInNanoseconds, []string{"far instants"}},
 		"wall clocks are compared": {func(in store.Store) *faulty {
 			return &faulty{Store: in, openOrders: func(ctx context.Context, at time.Time, limit int) ([]store.Order, error) {

@@ -23,7 +23,7 @@ func couponListClauses() []clause {
 		{"lists count allow-lists", "the allow-lists of a list are narrowed to no address, and still tell how many there are", listsCountAllowLists},
 		{"lists hold no addresses", "the allow-lists of a list are narrowed to no address, on every page and with a search", listsHoldNoAddresses},
 		{"totals are exact", "the total of a list is exact up to ExactTotal; above it may be the least there is, and says so", totalsAreExact},
-		{"list refuses what is no page", "a fault of the bounds, and what is no cursor, is a *pricing.ValidationError", listRefuses},
+		{"list refuses what is no page", "a fault of the bounds, a state that there is not, and what is no cursor, is a *pricing.ValidationError", listRefuses},
 	}
 }
 
@@ -284,6 +284,7 @@ func listRefuses(p *probe) {
 		{PageSize: store.MaxPageSize + 1},
 		{After: "x"},
 		{After: "%%%"},
+		{State: redemption.Released + 1},
 		{After: "x", CouponID: "a\x00"},
 		{After: "x", CustomerID: "a\x00"},
 	} {
