@@ -25,9 +25,10 @@ type Catalog interface {
 	// CreateCoupon stores a new coupon with its counts at 0, whatever they are in c.
 	// A code that a coupon has, in whatever state, is coupon.ErrCodeTaken in the name of
 	// c; an ID that exists already, with a code that is free, is ErrConflict, and so is
-	// that of a deleted coupon whose redemptions stay, for they would count for the new
-	// one; a coupon that does not validate, or whose allow-list is narrowed, is
-	// pricing.ErrInvalid. Of concurrent calls with one code exactly one succeeds.
+	// that of a coupon which is not there and has redemptions, for they would count for
+	// the new one: it was deleted, or a payment has named it. A coupon that does not
+	// validate, or whose allow-list is narrowed, is pricing.ErrInvalid. Of concurrent
+	// calls with one code exactly one succeeds.
 	CreateCoupon(ctx context.Context, c coupon.Coupon) error
 
 	// UpdateCoupon replaces everything but ID, code, discount, currency, counts and

@@ -25,7 +25,7 @@ func createClauses() []clause {
 		{"coupon IDs are unique", "an ID that exists already is ErrConflict; where its code is taken as well, it is coupon.ErrCodeTaken", couponIDsAreUnique},
 		{"malformed coupons are refused", "a coupon that does not validate, or whose allow-list is narrowed, is pricing.ErrInvalid, and a call that returns an error has changed nothing", malformedCouponsAreRefused},
 		{"deleted codes are free", "DeleteCoupon removes the coupon; its redemptions and orders stay, and its code may be used again", deletedCodesAreFree},
-		{"the ID of a deleted coupon", "the ID of a deleted coupon whose redemptions stay is ErrConflict, for they would count for the new one", deletedIDs},
+		{"the ID of a deleted coupon", "the ID of a coupon that is gone, or never was, and that has redemptions is ErrConflict, for they would count for the new one", deletedIDs},
 		{"delete needs the revision", "DeleteCoupon removes the coupon when its revision is still the given one; otherwise it is ErrStaleRevision, or coupon.ErrNotFound", deleteNeedsTheRevision},
 	}
 }
@@ -280,11 +280,13 @@ func deletedIDs(p *probe) {
 		p.ok(p.s.DeleteCoupon(p.Context(), c.ID, c.Revision), "DeleteCoupon")
 	}
 	pay(late)
-	for what, id := range map[string]string{"used": used.ID, "reserved": released.ID, "paid for": paid.ID, "paid for since": late.ID} {
+	never := p.draft()
+	pay(never)
+	for what, id := range map[string]string{"used": used.ID, "reserved": released.ID, "paid for": paid.ID, "paid for since": late.ID, "paid for and never made": never.ID} {
 		again := p.draft(func(c *coupon.Coupon) { c.ID = id })
-		p.fails(p.s.CreateCoupon(p.Context(), again), store.ErrConflict, "CreateCoupon with the ID of a deleted coupon that was %s", what)
+		p.fails(p.s.CreateCoupon(p.Context(), again), store.ErrConflict, "CreateCoupon with the ID of a coupon that is not there and was %s", what)
 		_, err := p.s.Coupon(p.Context(), id)
-		p.fails(err, coupon.ErrNotFound, "Coupon with the ID of a deleted one that was %s", what)
+		p.fails(err, coupon.ErrNotFound, "Coupon with the ID of one that is not there and was %s", what)
 		p.coupon(coded(again.Code)) // the code was not claimed by the call that failed
 	}
 	again := p.coupon(func(c *coupon.Coupon) { c.ID = unused.ID }, limits(1, 1))
