@@ -18,7 +18,8 @@ import (
 //   - no idempotency key of a customer has two reservations;
 //   - no session has two completed redemptions;
 //   - an order with a redemption names its coupon, customer and reservation; it is
-//     paid when the redemption is completed, and has ended when it is released;
+//     paid when the redemption is completed, and has ended when it is released (paid
+//     too, if another session has paid it);
 //   - UsedCount and ReservedCount of every coupon are its completed and live
 //     redemptions, and LookUp reports the same for every customer;
 //   - no coupon has more completed and live redemptions, in all and of one customer,

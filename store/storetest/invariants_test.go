@@ -64,6 +64,21 @@ func TestInvariantsHold(t *testing.T) {
 	require.NoError(t, storetest.CheckInvariants(t.Context(), memstore.New()))
 }
 
+// TestAnotherSessionPays: an order that another session has paid stays beside a reservation
+// which is released, for neither looks at the other.
+func TestAnotherSessionPays(t *testing.T) {
+	t.Parallel()
+	s := shelf(t)
+	_, err := s.Settle(t.Context(), store.Settlement{
+		Event: redemption.Event{Kind: redemption.SessionCompleted, At: noon(), SessionID: "cs_other", OrderID: "ord_cem"},
+	})
+	require.NoError(t, err)
+	o, err := s.Order(t.Context(), "ord_cem")
+	require.NoError(t, err)
+	require.Equal(t, store.OrderPaid, o.State)
+	require.NoError(t, storetest.CheckInvariants(t.Context(), s))
+}
+
 // spoiled changes the record of one customer wherever it comes out.
 func spoiled(customer string, how func(*redemption.Redemption)) func(store.Store) *faulty {
 	return func(in store.Store) *faulty {
