@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"math/bits"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/redemption"
@@ -28,16 +29,19 @@ func crossingClauses() []clause {
 	}
 }
 
-// both makes two calls at once.
+// both makes two calls at once. Of two goroutines the same one is mostly the first to run, so
+// the calls take turns, in an order with which no loop keeps step (that of Thue and Morse).
 func (p *probe) both(one, other func(ctx context.Context, s store.Store) error) (first, second error) {
 	p.Helper()
+	p.crossed++
+	turn := bits.OnesCount(p.crossed) % 2
 	errs := p.together(2, func(ctx context.Context, s store.Store, i int) error {
-		if i == 0 {
+		if i == turn {
 			return one(ctx, s)
 		}
 		return other(ctx, s)
 	})
-	return errs[0], errs[1]
+	return errs[turn], errs[1-turn]
 }
 
 // settling is a call of Settle.

@@ -23,6 +23,8 @@ type probe struct {
 	can  Capabilities
 	says string
 	made atomic.Int64 // numbers what the clause makes
+	// crossed is how often two calls were made at once.
+	crossed uint
 }
 
 // next returns a number that the clause has not had yet.
