@@ -96,7 +96,8 @@ type Order struct {
 	SessionURL string `json:"sessionUrl,omitempty"`
 	// Metadata is the host's.
 	Metadata map[string]string `json:"metadata,omitempty"`
-	// Deadline is the instant from which the sweep may cancel an unpaid order.
+	// Deadline is the instant from which the sweep may cancel an unpaid order; zero is
+	// never.
 	Deadline time.Time `json:"deadline,omitzero"`
 	// CreatedAt and UpdatedAt are instants in UTC, to the microsecond.
 	CreatedAt time.Time `json:"createdAt"`
@@ -260,8 +261,8 @@ func (o Order) After(e redemption.Event) Order {
 }
 
 // Attach returns the order with its session. It is the order's half of
-// [Orders].AttachSession: repeating it changes nothing, and an order that has
-// another session or has ended is [ErrSuperseded].
+// [Orders].AttachSession: repeating it changes nothing but the URL, and an order that
+// has another session or has ended is [ErrSuperseded].
 func (o Order) Attach(a Attachment) (Order, error) {
 	if o.SessionID == a.SessionID && o.State != OrderCancelled {
 		o.SessionURL = a.SessionURL

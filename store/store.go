@@ -203,7 +203,7 @@ type TakeOver struct {
 	CouponRevision int64
 	// Order is the new order.
 	Order Order
-	// Deadline is the reservation's new deadline.
+	// Deadline is the reservation's new deadline; zero is never.
 	Deadline time.Time
 	// At is the instant of the change.
 	At time.Time
@@ -244,9 +244,9 @@ type RedemptionReader interface {
 	// What is out of bounds, and a cursor that is none, is pricing.ErrInvalid.
 	ListRedemptions(ctx context.Context, list RedemptionList) (RedemptionPage, error)
 
-	// Due returns work for the sweep, the oldest first (by creation, then by ID), at
-	// most limit records: live reservations whose deadline is not after at, and, at
-	// any instant, records whose points are still to be refunded.
+	// Due returns work for the sweep, the oldest first (by creation, then by ID), limit
+	// records or, if there are fewer, all: live reservations whose deadline is not after
+	// at, and, at any instant, records whose points are still to be refunded.
 	Due(ctx context.Context, at time.Time, limit int) ([]redemption.Redemption, error)
 }
 
@@ -274,8 +274,8 @@ type Orders interface {
 	OrderByKey(ctx context.Context, customerID, key string) (Order, error)
 
 	// OpenOrders returns orders without a redemption that have not ended and whose
-	// deadline is not after at, the oldest first (by creation, then by ID), at most
-	// limit: work for the sweep.
+	// deadline is not after at, the oldest first (by creation, then by ID), limit orders
+	// or, if there are fewer, all: work for the sweep.
 	OpenOrders(ctx context.Context, at time.Time, limit int) ([]Order, error)
 }
 
@@ -284,7 +284,7 @@ type Attachment struct {
 	OrderID    string
 	SessionID  string
 	SessionURL string
-	// Deadline is the new deadline of order and reservation.
+	// Deadline is the new deadline of order and reservation; zero is never.
 	Deadline time.Time
 	// At is the instant of the change.
 	At time.Time

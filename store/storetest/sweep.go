@@ -17,7 +17,7 @@ func sweepClauses() []clause {
 		{"due", "Due returns live reservations whose deadline is not after at, and records whose points are still to be refunded, the oldest first, at most limit records", due},
 		{"points of what was paid are due", "Due returns, at any instant, records whose points are still to be refunded: those of a redemption too that was paid after its points were to be given back", pointsOfWhatWasPaidAreDue},
 		{"work of one instant", "Due and OpenOrders return the oldest first: by creation, to the microsecond, then by ID, byte by byte", workOfOneInstant},
-		{"work of many records", "Due and OpenOrders return all that there is, at most limit records", workOfManyRecords},
+		{"work of many records", "Due and OpenOrders return limit records or, if there are fewer, all", workOfManyRecords},
 		{"open orders", "OpenOrders returns orders without a redemption that have not ended and whose deadline is not after at, the oldest first, at most limit", openOrders},
 	}
 }
