@@ -110,9 +110,9 @@ type Redemptions interface {
 	//     first request was another one (another coupon, another fingerprint of the
 	//     order, an order where there was none, a payment that Settle has recorded) it
 	//     is ErrKeyReused. Nothing else is compared: prices may have changed meanwhile.
-	//     Of a reservation by points and an order without a coupon that ask for one key at
-	//     the same moment both may be made: they have nothing in common that a database
-	//     would have to lock.
+	//     Of a reservation by points and an order without a coupon, or of a take-over, that
+	//     ask for one key at the same moment both may be made: they have nothing in common
+	//     that a database would have to lock.
 	//   - A reservation by points returns, Replayed, the one that the customer holds
 	//     for this coupon already and has not yet taken into a checkout. That does
 	//     not use the key up: when the one held is gone, the key reserves anew.

@@ -19,10 +19,14 @@ func crossingClauses() []clause {
 	return []clause{
 		{"a payment beside an end", "of calls at once each happens before or after the other: a payment that is settled while its reservation is cancelled, lapses or expires completes it", paymentBesideAnEnd},
 		{"a payment beside a plain order's end", "of calls at once each happens before or after the other: an order without a coupon that is paid while its session expires or is attached is paid", paymentBesideAPlainOrdersEnd},
+		{"a take-over beside an end", "of calls at once each happens before or after the other: a reservation that is taken over while its session ends is in its new order, or the take-over is ErrSuperseded and has changed nothing", takeOverBesideAnEnd},
+		{"an attachment beside an end", "of calls at once each happens before or after the other: an order that a session is attached to while its reservation ends has the session and is open, or the attachment is ErrSuperseded", attachmentBesideAnEnd},
+		{"a reservation beside a deletion", "of calls at once each happens before or after the other: a reservation of a coupon that is being deleted stays, or it is coupon.ErrNotFound", reservationBesideADeletion},
 		{"payments of many sessions for one place", "payments are recorded over the limit if no place is left, at whatever moment they are told of", paymentsForOnePlace},
 		{"a late payment beside a reservation", "a payment that arrives after its reservation was released is over the limit if no place is left, and a place that it has taken is nobody else's", latePaymentBesideAReservation},
 		{"payments that cross", "of calls at once each happens before or after the other, also where each of two payments names the order of the other's redemption", paymentsThatCross},
 		{"one key at once for several things", "a key that the customer used before for another request is ErrKeyReused, also where both are asked for at once", keyAtOnceForSeveralThings},
+		{"one key at once for a take-over and another", "the order's key of a take-over is idempotent as in Reserve: where an order without a coupon or a checkout asks for it at once, one has it and the other is ErrKeyReused", keyAtOnceForATakeOver},
 		{"one ID at once for several coupons", "an ID that exists is ErrConflict, also where coupons with one ID and codes of their own are made at once", couponIDInARace},
 		{"a mirror beside an update", "ConfirmMirror confirms the revision that the mirror names and no other", mirrorBesideAnUpdate},
 		{"a deletion beside an update", "of calls at once that name one revision of a coupon one succeeds", deletionBesideAnUpdate},
@@ -99,6 +103,104 @@ func paymentBesideAPlainOrdersEnd(p *probe) {
 			p.ok(beside, "what came beside it, of a session that was attached before: %t", attached)
 			same(p, p.order(o.ID).State, store.OrderPaid, "the state of an order that was paid beside something else, its session attached before: %t", attached)
 		}
+	}
+	p.invariants()
+}
+
+// transitioning is a call of Transition.
+func transitioning(id string, e redemption.Event) func(context.Context, store.Store) error {
+	return func(ctx context.Context, s store.Store) error {
+		_, err := s.Transition(ctx, id, e)
+		return err
+	}
+}
+
+// takingOver is a call of TakeOver.
+func takingOver(t store.TakeOver) func(context.Context, store.Store) error {
+	return func(ctx context.Context, s store.Store) error {
+		_, err := s.TakeOver(ctx, t)
+		return err
+	}
+}
+
+func takeOverBesideAnEnd(p *probe) {
+	c := p.coupon()
+	for range crossings {
+		for _, kind := range []redemption.EventKind{redemption.Cancelled, redemption.SessionExpired, redemption.SessionUnpaid, redemption.PaymentFailed} {
+			r := p.opened(c, "ann")
+			over := p.takeOver(c, r.Redemption, p.key())
+			end := settling(p.settlement(kind, r, r.Order.SessionID))
+			if kind == redemption.Cancelled {
+				end = transitioning(r.Redemption.ID, redemption.Event{Kind: kind, At: at(900), SessionID: r.Order.SessionID})
+			}
+			taking, ending := p.both(takingOver(over), end)
+			if taking != nil || kind != redemption.Cancelled {
+				p.ok(ending, "the event %q beside a take-over that returned the error %v", kind, taking)
+			}
+			if taking == nil {
+				now := p.redemption(r.Redemption.ID)
+				same(p, now.State, redemption.Reserved, "the state of what was taken over beside the event %q", kind)
+				same(p, [2]string{now.OrderID, now.SessionID}, [2]string{over.Order.ID, ""}, "its order and session")
+				same(p, p.order(over.Order.ID), over.Order, "its new order")
+				same(p, p.order(r.Order.ID).State, store.OrderCancelled, "the state of the order that it has left")
+				continue
+			}
+			p.fails(taking, store.ErrSuperseded, "TakeOver beside the event %q", kind)
+			_, err := p.s.OrderByKey(p.Context(), "ann", over.Order.Key)
+			p.fails(err, store.ErrNotFound, "OrderByKey of a take-over that came after the event %q", kind)
+		}
+	}
+	p.invariants()
+}
+
+func attachmentBesideAnEnd(p *probe) {
+	c := p.coupon()
+	for range crossings {
+		for _, kind := range []redemption.EventKind{redemption.Cancelled, redemption.SessionExpired} {
+			r, session := p.reserve(c, "ann"), p.session()
+			end := transitioning(r.Redemption.ID, redemption.Event{Kind: kind, At: at(900)})
+			if kind == redemption.SessionExpired { // it names the order alone: its session never came to be
+				end = settling(p.settlement(kind, r, ""))
+			}
+			attaching, ending := p.both(func(ctx context.Context, s store.Store) error {
+				_, err := s.AttachSession(ctx, attachment(r.Order.ID, session))
+				return err
+			}, end)
+			if attaching != nil || kind != redemption.Cancelled {
+				p.ok(ending, "the event %q beside an attachment that returned the error %v", kind, attaching)
+			}
+			now := p.reread(r)
+			if attaching == nil {
+				same(p, [2]string{now.Redemption.SessionID, now.Order.SessionID}, [2]string{session, session}, "the sessions of reservation and order")
+				same(p, now.Redemption.State, redemption.Reserved, "the state of a reservation whose session was attached before the event %q", kind)
+				continue
+			}
+			p.fails(attaching, store.ErrSuperseded, "AttachSession beside the event %q", kind)
+			same(p, [2]string{now.Redemption.SessionID, now.Order.SessionID}, [2]string{}, "the sessions of reservation and order")
+			same(p, now.Redemption.State, redemption.Released, "the state of a reservation that has ended before a session was attached")
+		}
+	}
+	p.invariants()
+}
+
+func reservationBesideADeletion(p *probe) {
+	for range crossings {
+		c := p.coupon()
+		r := p.checkout(c, "ann", p.key())
+		reserving, deleting := p.both(
+			func(ctx context.Context, s store.Store) error { _, err := s.Reserve(ctx, r); return err },
+			func(ctx context.Context, s store.Store) error { return s.DeleteCoupon(ctx, c.ID, 1) },
+		)
+		p.ok(deleting, "DeleteCoupon beside a reservation")
+		again := p.s.CreateCoupon(p.Context(), p.draft(func(d *coupon.Coupon) { d.ID = c.ID }))
+		if reserving != nil {
+			p.fails(reserving, coupon.ErrNotFound, "Reserve beside the deletion of the coupon")
+			p.ok(again, "CreateCoupon with the ID of a coupon that was deleted before it was reserved")
+			continue
+		}
+		same(p, p.redemption(r.Redemption.ID), r.Redemption, "the reservation of a coupon that was deleted")
+		same(p, p.order(r.Order.ID), *r.Order, "its order")
+		p.fails(again, store.ErrConflict, "CreateCoupon with the ID of a coupon that was deleted after it was reserved")
 	}
 	p.invariants()
 }
@@ -185,6 +287,29 @@ func keyAtOnceForSeveralThings(p *probe) {
 		}
 		for _, r := range p.redemptions(store.RedemptionList{CouponID: points.ID, State: redemption.Reserved}) {
 			p.transition(r.ID, redemption.Event{Kind: redemption.Cancelled, At: at(900)}) // the next one is to be made anew
+		}
+	}
+	p.invariants()
+}
+
+func keyAtOnceForATakeOver(p *probe) {
+	one, two := p.coupon(), p.coupon()
+	for range crossings {
+		for what, other := range map[string]func(key string) func(context.Context, store.Store) error{
+			"an order without a coupon": func(key string) func(context.Context, store.Store) error {
+				plain := p.plain("ann", key)
+				return func(ctx context.Context, s store.Store) error { _, _, err := s.CreateOrder(ctx, plain); return err }
+			},
+			"a checkout of another coupon": func(key string) func(context.Context, store.Store) error {
+				r := p.checkout(two, "ann", key)
+				return func(ctx context.Context, s store.Store) error { _, err := s.Reserve(ctx, r); return err }
+			},
+		} {
+			over := p.takeOver(one, p.opened(one, "ann").Redemption, p.key())
+			taking, asking := p.both(takingOver(over), other(over.Order.Key))
+			if n := p.succeeded([]error{taking, asking}, store.ErrKeyReused, "calls with one key"); n != 1 {
+				p.broken("of a take-over and %s with one key %d succeeded", what, n)
+			}
 		}
 	}
 	p.invariants()
