@@ -88,7 +88,7 @@ func TestAgreeNotices(t *testing.T) {
 		"a deadline of zero is none given", "a repeated attachment keeps the first URL",
 		"an order without a coupon takes no session of a redemption", "sessions are those that were attached",
 		"a session is of the order that was attached last", "the caller says that no place is left", "a transition validates nothing",
-		"payments leave IDs free", "payments that cross wait for each other",
+		"payments leave IDs free", "payments that cross wait for each other", "IDs are looked up, then written",
 		"a take-over goes by what it saw", "an attachment goes by what it saw", "a reservation goes by what it saw", "take-overs look their keys up once", // at once
 		"leaving is never taken back", "equal instants go by a collation", "instants are compared by the millisecond",
 	} {

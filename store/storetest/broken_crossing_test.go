@@ -48,6 +48,24 @@ func brokenCrossings() map[string]subject {
 				return err
 			}}
 		}, []string{"one ID at once for several coupons"}},
+		"IDs are looked up, then written": {func(in store.Store) *faulty {
+			var looked looks
+			return &faulty{Store: in, createCoupon: func(ctx context.Context, c coupon.Coupon) error {
+				looked.at(c.ID)
+				soon(func() bool {
+					page, _ := in.ListRedemptions(ctx, store.RedemptionList{CouponID: c.ID})
+					return len(page.Items) > 0
+				})
+				err := in.CreateCoupon(ctx, c)
+				if errors.Is(err, store.ErrConflict) {
+					return nil
+				}
+				return err
+			}, settle: func(ctx context.Context, t store.Settlement) (store.Settled, error) {
+				looked.await(t.CouponID)
+				return in.Settle(ctx, t)
+			}}
+		}, []string{"a coupon beside a payment of its ID"}},
 		"a mirror is confirmed for whatever revision there is": {func(in store.Store) *faulty {
 			var looked looks
 			return &faulty{Store: in, updateCoupon: func(ctx context.Context, c coupon.Coupon) (coupon.Coupon, error) {

@@ -28,6 +28,7 @@ func crossingClauses() []clause {
 		{"one key at once for several things", "a key that the customer used before for another request is ErrKeyReused, also where both are asked for at once", keyAtOnceForSeveralThings},
 		{"one key at once for a take-over and another", "the order's key of a take-over is idempotent as in Reserve: where an order without a coupon or a checkout asks for it at once, one has it and the other is ErrKeyReused", keyAtOnceForATakeOver},
 		{"one ID at once for several coupons", "an ID that exists is ErrConflict, also where coupons with one ID and codes of their own are made at once", couponIDInARace},
+		{"a coupon beside a payment of its ID", "of calls at once each happens before or after the other: a payment that names a coupon which is being made counts for it, or its ID is ErrConflict", couponBesideAPayment},
 		{"a mirror beside an update", "ConfirmMirror confirms the revision that the mirror names and no other", mirrorBesideAnUpdate},
 		{"a deletion beside an update", "of calls at once that name one revision of a coupon one succeeds", deletionBesideAnUpdate},
 	}
@@ -330,6 +331,26 @@ func couponIDInARace(p *probe) {
 			p.broken("the code %s is found: %t, and CreateCoupon returned the error %v", all[i].Code, found, err)
 		}
 	}
+}
+
+func couponBesideAPayment(p *probe) {
+	for range crossings {
+		c := p.draft(limits(1, 0))
+		paid := p.settlement(redemption.SessionCompleted, store.Reserved{
+			Redemption: redemption.Redemption{CouponID: c.ID, CustomerID: "ann"},
+		}, p.session())
+		making, paying := p.both(func(ctx context.Context, s store.Store) error { return s.CreateCoupon(ctx, c) }, settling(paid))
+		p.ok(paying, "Settle of a payment that names a coupon which is being made")
+		same(p, p.redemption(paid.NewID).CouponID, c.ID, "the coupon of the payment")
+		if making == nil {
+			p.counts(c.ID, 1, 0)
+			continue
+		}
+		p.fails(making, store.ErrConflict, "CreateCoupon beside a payment that names it")
+		_, err := p.s.LookUp(p.Context(), store.LookUp{Code: c.Code})
+		p.fails(err, coupon.ErrNotFound, "LookUp of the code of a coupon that was not made")
+	}
+	p.invariants()
 }
 
 func mirrorBesideAnUpdate(p *probe) {
