@@ -2,7 +2,6 @@ package browsertest_test
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -83,7 +82,7 @@ func TestTheTableIsSortedAndPaged(t *testing.T) {
 }
 
 // Where the store stops counting, the table says that there are more, and every page
-// is reached all the same. In a file everything is counted.
+// is reached all the same. Without a search all are counted.
 func TestEveryPageOfManyIsReached(t *testing.T) {
 	onEveryStore(t, func(w *world) {
 		const many = 1_005
@@ -91,21 +90,15 @@ func TestEveryPageOfManyIsReached(t *testing.T) {
 		p := w.administer()
 		p.visit("/admin/coupons?search=bulk&pageSize=100&page=10")
 		p.firstRow("BULK105")
-		var count string
-		p.eval(`document.querySelector("#count").innerText`, &count)
-		stops := count == "1,001+ coupons"
-		if !stops {
-			p.see("#count", "1,005 coupons")
-			p.see("#page-label", "Page 10 of 11")
-		}
+		p.see("#count", "1,001+ coupons")
 		p.click("#next")
 		p.firstRow("BULK05")
 		p.see("#page-label", "Page 11 of 11")
 		p.see("#count", "1,005 coupons")
 		p.hold(`document.querySelector("#next").disabled`)
-		if postgres := strings.HasSuffix(w.t.Name(), "/postgres"); stops != postgres {
-			w.t.Errorf("the store stops counting: %t", stops)
-		}
+		p.visit("/admin/coupons?pageSize=100&page=10")
+		p.see("#count", "1,019 coupons")
+		p.see("#page-label", "Page 10 of 11")
 	})
 }
 
