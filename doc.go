@@ -23,6 +23,10 @@
 // counts it, in one transaction of the store. Nothing that happens to the coupon
 // after Checkout touches the order.
 //
+// Ship when outcome.Order.State is store.OrderPaid and outcome.Flag is [FlagNone], once for
+// each order ID; see [Service.HandleEvent]. [Service.Sweep] returns outcomes too, of payments
+// whose event did not come.
+//
 // # Refusals and failures
 //
 // A business "no" is a [*coupon.Rejection] with a stable code, a message for the

@@ -14,16 +14,19 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// Outcome is what an event led to.
+// Outcome is what an event led to, or what a sweep has found out without one.
 type Outcome struct {
 	// Order and Redemption as they are now; zero when the session has none.
 	Order      store.Order
 	Redemption redemption.Redemption
-	// Changed is false when the event said nothing new.
+	// Changed is false when the event said nothing that was not recorded already: by an
+	// earlier delivery, or by a checkout, a cancellation or a sweep that has found the payment
+	// before its event came. It does not tell whether the host knows; see
+	// [Service.HandleEvent].
 	Changed bool
-	// Flag tells of a payment that somebody should look at. Of several reasons it is the
-	// first of FlagAmountMismatch, FlagOverLimit and FlagPointsRefunded; Redemption has
-	// the others.
+	// Flag tells of a payment that somebody should look at, with every event of an order
+	// that is paid. Of several reasons it is the first of FlagAmountMismatch, FlagOverLimit
+	// and FlagPointsRefunded; Redemption has the others.
 	Flag Flag
 }
 
@@ -38,6 +41,12 @@ type Outcome struct {
 // A payment is recorded in every case: of another amount, over the limit, or after its
 // points were refunded, it is flagged in the outcome and to the observer, with the first
 // of these that holds.
+//
+// A host that ships what was paid decides by the outcome's Order.State, which is
+// store.OrderPaid, and by Flag, and does it once for each order ID; never by Changed alone.
+// Other calls record payments that they find before the event comes: [Service.Sweep] returns
+// them, and the observer hears of each as [OpSettle]. A host that still waits for an order
+// after its session has ended, as one that has crashed may, asks [Service.Order].
 func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome, err error) {
 	kind, concerns := eventKind(e)
 	if !concerns {
@@ -46,7 +55,7 @@ func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome
 	attempt := Attempt{SessionID: e.SessionID}
 	defer s.observed(ctx, OpEvent, &attempt, &err)()
 	now := s.now()
-	settled, err := s.settle(ctx, store.Settlement{
+	return s.outcome(ctx, &attempt, store.Settlement{
 		Event: redemption.Event{
 			Kind: kind, At: now, SessionID: e.SessionID,
 			OrderID: e.Metadata[processor.MetadataOrderID], Deadline: told(e, now).Add(s.paymentWait),
@@ -55,13 +64,21 @@ func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome
 		CouponID:      e.Metadata[processor.MetadataCouponID],
 		CustomerID:    e.Metadata[processor.MetadataCustomerID],
 		NewID:         s.newID(redemption.IDPrefix),
-	})
+	}, pricing.NewMoney(e.Total, e.Currency))
+}
+
+// outcome applies a settlement, and tells the attempt whose it was. The session charges the
+// amount.
+func (s *Service) outcome(
+	ctx context.Context, attempt *Attempt, settlement store.Settlement, charges pricing.Money,
+) (Outcome, error) {
+	settled, err := s.settle(ctx, settlement)
 	if err != nil {
 		return Outcome{}, err
 	}
-	o = Outcome{Order: settled.Order, Redemption: settled.Redemption, Changed: settled.Changed}
-	if kind == redemption.SessionCompleted {
-		o.Flag = s.flag(ctx, e.SessionID, pricing.NewMoney(e.Total, e.Currency), settled)
+	o := Outcome{Order: settled.Order, Redemption: settled.Redemption, Changed: settled.Changed}
+	if settlement.Event.Kind == redemption.SessionCompleted || o.Order.State == store.OrderPaid {
+		o.Flag = s.flag(ctx, settlement.Event.SessionID, charges, settled)
 	}
 	attempt.OrderID, attempt.Flag = o.Order.ID, o.Flag
 	attempt.CouponID = cmp.Or(o.Redemption.CouponID, o.Order.CouponID)
@@ -123,12 +140,13 @@ func (s *Service) flag(ctx context.Context, sessionID string, charged pricing.Mo
 // for the order alone.
 func (s *Service) settleSession(
 	ctx context.Context, session processor.Session, settlement store.Settlement,
-) (settled store.Settled, flag Flag, err error) {
-	settled, err = s.settle(ctx, settlement)
-	if settlement.Event.Kind == redemption.SessionCompleted {
-		flag = s.flag(ctx, session.ID, pricing.NewMoney(session.Total, session.Currency), settled)
+) (o Outcome, err error) {
+	attempt := Attempt{
+		CouponID: settlement.CouponID, CustomerID: settlement.CustomerID,
+		OrderID: settlement.Event.OrderID, SessionID: session.ID,
 	}
-	return settled, flag, err
+	defer s.observed(ctx, OpSettle, &attempt, &err)()
+	return s.outcome(ctx, &attempt, settlement, pricing.NewMoney(session.Total, session.Currency))
 }
 
 // settle applies a settlement and gives points back that are due. A refund that

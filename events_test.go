@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
@@ -153,6 +154,13 @@ func TestAPaymentOfAnotherAmountIsFlagged(t *testing.T) {
 	if o.Flag != couponkit.FlagAmountMismatch || o.Redemption.State != redemption.Completed {
 		t.Errorf("outcome is %+v", o)
 	}
+	late := w.event(got, processor.Completed, processor.Unpaid)
+	late.Total--
+	o, err = w.HandleEvent(t.Context(), late)
+	require.NoError(t, err)
+	if o.Flag != couponkit.FlagAmountMismatch || o.Order.State != store.OrderPaid || o.Changed {
+		t.Errorf("an event that was overtaken: outcome is %+v", o)
+	}
 }
 
 // TestAPaymentOfASessionInAnotherCurrencyIsFlagged: the same number of another
@@ -237,14 +245,14 @@ func TestSweepReleasesWhatHasLapsed(t *testing.T) {
 	w.pass(couponkit.DefaultSessionLifetime + couponkit.DefaultGrace - time.Microsecond)
 	report, err := w.Sweep(t.Context(), 0)
 	require.NoError(t, err)
-	if report != (couponkit.SweepReport{}) {
+	if !report.IsZero() {
 		t.Errorf("an instant too early: %+v", report)
 	}
 	w.pass(time.Microsecond)
 	report, err = w.Sweep(t.Context(), 0)
 	require.NoError(t, err)
-	if want := (couponkit.SweepReport{Released: 1, Cancelled: 1}); report != want {
-		t.Errorf("report is %+v, want %+v", report, want)
+	if diff := cmp.Diff(couponkit.SweepReport{Released: 1, Cancelled: 1}, report); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
 	}
 	if held := w.get(t, c.ID); held.ReservedCount != 0 {
 		t.Errorf("%d reservations, want 0", held.ReservedCount)

@@ -205,7 +205,8 @@ func ExampleService_PaymentLink() {
 	// Output: 3998 TEN <nil>
 }
 
-// The webhook's events are handed to HandleEvent; the same one twice counts once.
+// The webhook's events are handed to HandleEvent; the same one twice counts once. Whether to
+// ship is decided by the order and the flag, and not by Changed.
 func ExampleService_HandleEvent() {
 	shop := openShop(nil)
 	checkout, err := shop.Checkout(context.Background(), couponkit.CheckoutRequest{
@@ -227,11 +228,12 @@ func ExampleService_HandleEvent() {
 			return
 		}
 		outcome, err := shop.HandleEvent(context.Background(), event)
-		fmt.Println(outcome.Order.State, outcome.Redemption.State, outcome.Changed, err)
+		ship := outcome.Order.State == store.OrderPaid && outcome.Flag == couponkit.FlagNone
+		fmt.Println(ship, outcome.Redemption.State, outcome.Changed, err)
 	}
 	// Output:
-	// paid completed true <nil>
-	// paid completed false <nil>
+	// true completed true <nil>
+	// true completed false <nil>
 }
 
 func ExampleService_ExchangePoints() {
@@ -259,19 +261,34 @@ func ExampleService_CancelExchange() {
 	// 100 <nil>
 }
 
-// A sweep gives the places of abandoned checkouts back.
+// A sweep gives the places of abandoned checkouts back, and tells which orders were paid
+// although no event has said so.
 func ExampleService_Sweep() {
 	shop := openShop(nil)
-	if _, err := shop.Checkout(context.Background(), couponkit.CheckoutRequest{
-		Cart: exampleCart(), Code: "TEN", Customer: shop.customer,
-	}); err != nil {
+	var checkouts []couponkit.Checkout
+	for _, code := range []string{"TEN", ""} {
+		checkout, err := shop.Checkout(context.Background(), couponkit.CheckoutRequest{
+			Cart: exampleCart(), Code: code, Customer: shop.customer,
+		})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		checkouts = append(checkouts, checkout)
+	}
+	if err := shop.payments.Pay(checkouts[1].Session.ID); err != nil {
 		fmt.Println(err)
 		return
 	}
 	shop.now = shop.now.Add(couponkit.DefaultSessionLifetime + couponkit.DefaultGrace)
 	report, err := shop.Sweep(context.Background(), 0)
 	fmt.Println(report.Released, err)
-	// Output: 1 <nil>
+	for _, paid := range report.Paid {
+		fmt.Println(paid.Order.ID == checkouts[1].Order.ID, paid.Order.State, paid.Flag == couponkit.FlagNone)
+	}
+	// Output:
+	// 1 <nil>
+	// true paid true
 }
 
 // A reconcile repairs what somebody has changed at the processor.

@@ -14,6 +14,7 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
+	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/memstore"
 )
 
@@ -60,7 +61,10 @@ func Example() {
 		log.Fatal(err)
 	}
 	webhook := payments.Handler(func(ctx context.Context, e processor.Event) error {
-		_, err := service.HandleEvent(ctx, e)
+		outcome, err := service.HandleEvent(ctx, e)
+		if outcome.Order.State == store.OrderPaid && outcome.Flag == couponkit.FlagNone {
+			fmt.Println("to ship, once for each order:", outcome.Order.Quote.Lines[0].ItemID)
+		}
 		return err
 	})
 	if err := payments.Deliver(ctx, fakeprocessor.Serve(webhook)); err != nil {
@@ -77,6 +81,7 @@ func Example() {
 	fmt.Println(errors.Is(err, coupon.ErrUserUsageLimitReached), err)
 	// Output:
 	// to pay: 24.90 EUR
+	// to ship, once for each order: phone
 	// used: 1
 	// true coupon refused: user_usage_limit_reached
 }

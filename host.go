@@ -65,13 +65,18 @@ const (
 	OpExchangePoints Operation = "exchange_points"
 	OpCancelExchange Operation = "cancel_exchange"
 	OpEvent          Operation = "event"
-	OpSweep          Operation = "sweep"
-	OpReconcile      Operation = "reconcile"
+	// OpSettle is no call of its own: Checkout, PaymentLink, CancelExchange or Sweep has found
+	// out how a session has ended, or that there is none, and has settled order and reservation
+	// as HandleEvent would have. The session's event may come later or never.
+	OpSettle    Operation = "settle"
+	OpSweep     Operation = "sweep"
+	OpReconcile Operation = "reconcile"
 )
 
-// Attempt is one call of the service, with its outcome. It holds IDs and no other
-// personal data: no e-mail address, and not the code that somebody typed. Err alone may
-// quote what was typed, such as the address of an allow-list that is none.
+// Attempt is one call of the service, or a settlement within one ([OpSettle]), with its
+// outcome. It holds IDs and no other personal data: no e-mail address, and not the code that
+// somebody typed. Err alone may quote what was typed, such as the address of an allow-list
+// that is none.
 type Attempt struct {
 	Operation Operation
 	// CouponID is the coupon that was found, or the ID that an administrator's call was given.
@@ -107,8 +112,9 @@ const (
 )
 
 // Observer is told of every attempt, refused and failed ones included: for metrics,
-// audit logs and limiting of guesses. Observe is called in the caller's goroutine,
-// from many at once, and should return quickly.
+// audit logs and limiting of guesses, and for a look at the order of each [OpSettle]. Observe
+// is called in the caller's goroutine, from many at once, and should return quickly. It is
+// told once, and not again after a crash.
 type Observer interface {
 	Observe(ctx context.Context, a Attempt)
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
@@ -419,7 +420,7 @@ func TestRefundsThatFailForEverStarveNobody(t *testing.T) {
 
 	report, err := s.Sweep(t.Context(), 2)
 	require.Error(t, err)
-	if want := (couponkit.SweepReport{Refunded: 1, Failed: gone}); report != want {
+	if want := (couponkit.SweepReport{Refunded: 1, Failed: gone}); !cmp.Equal(want, report) {
 		t.Errorf("report is %+v, want %+v", report, want)
 	}
 	w.wantBalance(t, 100)

@@ -17,8 +17,12 @@ const DefaultSweepLimit = 1_000
 // sweepPatience is how many times its limit a sweep may fail.
 const sweepPatience = 10
 
-// SweepReport counts what a sweep has done.
+// SweepReport tells what a sweep has done.
 type SweepReport struct {
+	// Paid are the orders that turned out to be paid, with and without a coupon, each as
+	// [Service.HandleEvent] returns it, Flag included. Another sweep or the event may tell
+	// the same.
+	Paid []Outcome
 	// Released reservations gave their place back.
 	Released int
 	// Completed reservations turned out to be paid.
@@ -37,6 +41,11 @@ type SweepReport struct {
 	Failed int
 }
 
+// IsZero reports whether the sweep has found nothing to tell.
+func (r SweepReport) IsZero() bool {
+	return len(r.Paid)+r.Released+r.Completed+r.Waiting+r.Refunded+r.Cancelled+r.Flagged+r.Failed == 0
+}
+
 // Sweep looks at what has lapsed, and finishes at most limit records of each kind (0
 // is [DefaultSweepLimit]): it asks the processor whether a session is still open,
 // paid or ended before it releases a reservation (contract section 5.8), and repeats
@@ -44,6 +53,10 @@ type SweepReport struct {
 // Records that fail, for ever even, do not keep others from their turn, up to ten
 // times limit of them; their errors are joined in the result. While the processor does
 // not answer, every record costs the adapter's patience: bound the call by its context.
+//
+// What the report has as Paid the sweep has found before an event, if one ever comes. A host
+// that ships what was paid does with each what it does after [Service.HandleEvent], whether
+// Sweep returns an error beside it or not.
 func (s *Service) Sweep(ctx context.Context, limit int) (report SweepReport, err error) {
 	defer s.observed(ctx, OpSweep, &Attempt{}, &err)()
 	if limit <= 0 {
@@ -106,12 +119,13 @@ func pastFailures[T any](
 
 func (s *Service) sweepRedemption(ctx context.Context, r redemption.Redemption, report *SweepReport) error {
 	if r.Live() {
-		lapsed, err := s.lapse(ctx, r, report)
+		lapsed, err := s.lapse(ctx, r)
 		if err != nil {
 			return fmt.Errorf("sweep reservation %s: %w", r.ID, err)
 		}
-		report.count(lapsed)
-		r = lapsed
+		report.settled(lapsed)
+		report.count(lapsed.Redemption)
+		r = lapsed.Redemption
 	}
 	if r.RefundDue() {
 		if _, err := s.refund(ctx, r); err != nil {
@@ -135,31 +149,34 @@ func (r *SweepReport) count(after redemption.Redemption) {
 	}
 }
 
-// flagged counts a payment that somebody should look at.
-func (r *SweepReport) flagged(f Flag) {
-	if f != FlagNone {
+// settled tells of an order that is paid, and counts a payment that somebody should look at.
+func (r *SweepReport) settled(o Outcome) {
+	if o.Order.State == store.OrderPaid {
+		r.Paid = append(r.Paid, o)
+	}
+	if o.Flag != FlagNone {
 		r.Flagged++
 	}
 }
 
 // lapse asks the processor for the session's fate and applies it.
-func (s *Service) lapse(ctx context.Context, r redemption.Redemption, report *SweepReport) (redemption.Redemption, error) {
+func (s *Service) lapse(ctx context.Context, r redemption.Redemption) (o Outcome, err error) {
 	session, err := s.lapsedSession(ctx, r.SessionID)
 	if err != nil {
-		return r, err
+		return Outcome{}, err
 	}
 	if session.Status == processor.SessionComplete {
-		settled, flag, err := s.settleSession(ctx, session, s.settlement(session, r))
-		report.flagged(flag)
-		return settled.Redemption, err
+		return s.settleSession(ctx, session, s.settlement(session, r))
 	}
-	lapsed, err := s.store.Transition(ctx, r.ID, redemption.Event{
+	attempt := Attempt{CouponID: r.CouponID, CustomerID: r.CustomerID, OrderID: r.OrderID, SessionID: r.SessionID}
+	defer s.observed(ctx, OpSettle, &attempt, &err)()
+	o.Redemption, err = s.store.Transition(ctx, r.ID, redemption.Event{
 		Kind: redemption.Lapsed, At: s.now(), SessionID: r.SessionID,
 	})
 	if errors.Is(err, redemption.ErrIllegal) {
-		return s.store.Redemption(ctx, r.ID) // it has moved on since it was listed
+		o.Redemption, err = s.store.Redemption(ctx, r.ID) // it has moved on since it was listed
 	}
-	return lapsed, err
+	return o, err
 }
 
 // lapsedSession returns the session as it is once it can no longer be paid, or
@@ -189,10 +206,13 @@ func (s *Service) sweepOrder(ctx context.Context, o store.Order, report *SweepRe
 	if o.State == store.OrderAwaitingPayment && session.Status == processor.SessionExpired {
 		settlement.Event.Kind = redemption.PaymentFailed // the processor knows of no payment any more
 	}
-	settled, flag, err := s.settleSession(ctx, session, settlement)
-	report.flagged(flag)
-	if err == nil && settled.Order.State == store.OrderCancelled {
+	settled, err := s.settleSession(ctx, session, settlement)
+	if err != nil {
+		return err
+	}
+	report.settled(settled)
+	if settled.Order.State == store.OrderCancelled {
 		report.Cancelled++
 	}
-	return err
+	return nil
 }

@@ -9,13 +9,16 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
+	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/memstore"
 )
@@ -136,7 +139,7 @@ func TestASweepCountsEachRefundOnce(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		customer func(w *world, session string) error
-		want     couponkit.SweepReport
+		want     couponkit.SweepReport // but for what is paid
 	}{
 		"an abandoned session":     {func(*world, string) error { return nil }, couponkit.SweepReport{Released: 1, Refunded: 1}},
 		"a payment that failed":    {failLater, couponkit.SweepReport{Released: 1, Refunded: 1}},
@@ -165,12 +168,15 @@ func TestASweepCountsEachRefundOnce(t *testing.T) {
 					t.Error("a session that has ended was to be ended again")
 				}
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
+			if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreFields(got, "Paid")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
+			require.Len(t, got.Paid, tc.want.Completed)
 			again, err := w.Sweep(t.Context(), 0)
 			require.NoError(t, err)
-			require.Equal(t, couponkit.SweepReport{}, again)
+			if !again.IsZero() {
+				t.Errorf("the next sweep: %+v", again)
+			}
 		})
 	}
 }
@@ -194,7 +200,7 @@ func TestASweepOfOrdersWithoutACoupon(t *testing.T) {
 	cases := map[string]struct {
 		customer  func(w *world, session string) error
 		forgotten bool
-		want      couponkit.SweepReport
+		want      couponkit.SweepReport // but for what is paid
 		state     store.OrderState
 	}{
 		"abandoned":      {func(*world, string) error { return nil }, false, couponkit.SweepReport{Cancelled: 1}, store.OrderCancelled},
@@ -224,14 +230,141 @@ func TestASweepOfOrdersWithoutACoupon(t *testing.T) {
 			}
 			report, err := w.Sweep(t.Context(), 0)
 			require.NoError(t, err)
-			if diff := cmp.Diff(tc.want, report); diff != "" {
+			if diff := cmp.Diff(tc.want, report, cmpopts.IgnoreFields(report, "Paid")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if o := w.order(t, got.Order.ID); o.State != tc.state {
-				t.Errorf("the order is %s, want %s", o.State, tc.state)
+			after := w.order(t, got.Order.ID)
+			if after.State != tc.state {
+				t.Errorf("the order is %s, want %s", after.State, tc.state)
+			}
+			var paid []couponkit.Outcome
+			if tc.state == store.OrderPaid {
+				paid = []couponkit.Outcome{{Order: after, Changed: true}}
+			}
+			if diff := cmp.Diff(paid, report.Paid); diff != "" {
+				t.Errorf("paid (-want +got):\n%s", diff)
 			}
 		})
 	}
+}
+
+// TestASweepTellsWhatIsPaid as HandleEvent would, flag included, with and without a coupon.
+func TestASweepTellsWhatIsPaid(t *testing.T) {
+	t.Parallel()
+	for _, code := range []string{"TEN", ""} {
+		for _, p := range []func(*world) processor.Processor{
+			func(w *world) processor.Processor { return w.fake },
+			func(w *world) processor.Processor { return charging{w.fake} },
+		} {
+			w := newWorld(t)
+			w.create(t, tenOff())
+			got := w.checkout(t, w.request(code))
+			require.NoError(t, w.fake.Pay(got.Session.ID))
+			w.pass(2 * time.Hour)
+			service, err := couponkit.New(w.store, p(w), couponkit.WithClock(clockOf(w)))
+			require.NoError(t, err)
+			report, err := service.Sweep(t.Context(), 0)
+			require.NoError(t, err)
+			require.False(t, report.IsZero())
+			want, err := w.HandleEvent(t.Context(), w.event(got, processor.Completed, processor.Paid))
+			require.NoError(t, err)
+			require.False(t, want.Changed, "code %q: the sweep was first", code)
+			want.Changed = true
+			if _, less := p(w).(charging); less {
+				want.Flag = couponkit.FlagAmountMismatch
+			}
+			if diff := cmp.Diff([]couponkit.Outcome{want}, report.Paid); diff != "" {
+				t.Errorf("code %q (-want +got):\n%s", code, diff)
+			}
+		}
+	}
+}
+
+// TestAReportIsZeroWhenNothingWasFound, and only then.
+func TestAReportIsZeroWhenNothingWasFound(t *testing.T) {
+	t.Parallel()
+	for want, reports := range map[bool][]couponkit.SweepReport{
+		true: {{}},
+		false: {
+			{Paid: make([]couponkit.Outcome, 1)},
+			{Released: 1},
+			{Completed: 1},
+			{Waiting: 1},
+			{Refunded: 1},
+			{Cancelled: 1},
+			{Flagged: 1},
+			{Failed: 1},
+		},
+	} {
+		for _, report := range reports {
+			if got := report.IsZero(); got != want {
+				t.Errorf("%+v: got %t", report, got)
+			}
+		}
+	}
+}
+
+// TestTheObserverHearsOfEachSettlement, whichever call has found the payment, or that there
+// is none, before its event.
+func TestTheObserverHearsOfEachSettlement(t *testing.T) {
+	t.Parallel()
+	sweep := func(w *world) {
+		w.pass(2 * time.Hour)
+		_, err := w.Sweep(w.t.Context(), 0)
+		require.NoError(w.t, err)
+	}
+	pay := func(w *world, id string) error { return w.fake.Pay(id) }
+	leave := func(*world, string) error { return nil }
+	for name, test := range map[string]struct {
+		code     string
+		customer func(w *world, session string) error
+		find     func(*world)
+	}{
+		"a sweep":                              {"TEN", pay, sweep},
+		"a sweep without a coupon":             {"", pay, sweep},
+		"a sweep, unpaid":                      {"TEN", leave, sweep},
+		"a sweep without a coupon, unpaid":     {"", leave, sweep},
+		"a sweep, a payment on its way":        {"TEN", func(w *world, id string) error { return w.fake.PayLater(id) }, sweep},
+		"another checkout":                     {"TEN", pay, func(w *world) { _, _ = w.Checkout(w.t.Context(), w.request("TEN")) }},
+		"another payment link":                 {"TEN", pay, func(w *world) { _, _ = w.PaymentLink(w.t.Context(), w.link("TEN")) }},
+		"a cancellation of the points":         {"TEN", pay, func(w *world) { require.ErrorIs(w.t, w.cancel(), redemption.ErrIllegal) }},
+		"a cancellation, a payment on its way": {"TEN", func(w *world, id string) error { return w.fake.PayLater(id) }, func(w *world) { require.ErrorIs(w.t, w.cancel(), redemption.ErrIllegal) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			c := w.create(t, forPoints())
+			w.exchange(t, c)
+			got := w.checkout(t, w.request(test.code))
+			require.NoError(t, test.customer(w, got.Session.ID))
+			w.attempts = nil
+			test.find(w)
+			require.Len(t, w.attempts, 2, "the settlement, then the call")
+			want := couponkit.Attempt{
+				Operation: couponkit.OpSettle, CouponID: got.Order.CouponID, CustomerID: ann.ID,
+				OrderID: got.Order.ID, SessionID: got.Session.ID, At: w.now,
+			}
+			if diff := cmp.Diff(want, w.attempts[0]); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// link asks for an amount that the coupon has reduced.
+func (w *world) link(code string) couponkit.PaymentLinkRequest {
+	return couponkit.PaymentLinkRequest{
+		Mode: couponkit.ProductLink, Amount: pricing.NewMoney(10_00, pricing.EUR()),
+		CheckoutRequest: couponkit.CheckoutRequest{Code: code, Customer: ann},
+	}
+}
+
+// cancel gives up what Ann has exchanged points for.
+func (w *world) cancel() error {
+	held, err := w.Reservations(w.t.Context(), ann.ID)
+	require.NoError(w.t, err)
+	require.Len(w.t, held, 1)
+	return w.CancelExchange(w.t.Context(), ann.ID, held[0].ID)
 }
 
 // TestCouponsOfSweptReservationsAreFree is what the sweep is for.

@@ -154,7 +154,7 @@ func (s *Service) endSession(ctx context.Context, held redemption.Redemption) (b
 	if session.Status == processor.SessionExpired {
 		return true, nil
 	}
-	_, _, err = s.settleSession(ctx, session, s.settlement(session, held))
+	_, err = s.settleSession(ctx, session, s.settlement(session, held))
 	return false, err
 }
 

@@ -59,7 +59,7 @@ func (w *world) restShop(s *shop) {
 		w.now = w.now.Add(couponkit.DefaultSessionLifetime + couponkit.DefaultGrace + couponkit.DefaultPaymentWait)
 		w.collect(s)
 		report, err := service.Sweep(background(), 0)
-		if err != nil || round == rounds && report != (couponkit.SweepReport{}) {
+		if err != nil || round == rounds && !report.IsZero() {
 			w.fail(RestIsQuiet, "at rest, sweep %d: %+v, %v", round, report, err)
 		}
 		drifts, err := service.Reconcile(background(), couponkit.ReconcileOptions{})

@@ -105,7 +105,9 @@ func ExampleSearchIndex() {
 }
 
 // A webhook counts the use of a coupon and marks the host's own order as paid, both or
-// neither: the host named its order in the metadata of the checkout.
+// neither: the host named its order in the metadata of the checkout. A payment that is
+// flagged is recorded, and somebody looks at it before anything is shipped. The events of an
+// order may say more than once that it is paid.
 func ExampleStore_WithTx() {
 	ctx := context.Background()
 	pool, err := pgxpool.New(ctx, "postgres://shop@db.example.org/shop")
@@ -129,7 +131,8 @@ func ExampleStore_WithTx() {
 			if err != nil || outcome.Order.State != store.OrderPaid {
 				return err
 			}
-			_, err = tx.Exec(ctx, `UPDATE shop_orders SET paid = true WHERE id = $1`, outcome.Order.Metadata["shopOrder"])
+			_, err = tx.Exec(ctx, `UPDATE shop_orders SET paid = true, look = $2 WHERE id = $1 AND NOT paid`,
+				outcome.Order.Metadata["shopOrder"], outcome.Flag != couponkit.FlagNone)
 			return err
 		})
 	})

@@ -193,7 +193,12 @@ func (s *Server) sweep(ctx context.Context) {
 	if err != nil && ctx.Err() == nil {
 		s.config.Logger.ErrorContext(ctx, "a sweep has left work", slog.Any("error", err))
 	}
-	if report != (couponkit.SweepReport{}) {
+	for _, paid := range report.Paid {
+		s.config.Logger.InfoContext(ctx, "a sweep has found a payment",
+			slog.String("flag", string(paid.Flag)), slog.String("order", paid.Order.ID), slog.String("session", paid.Order.SessionID))
+	}
+	if !report.IsZero() {
+		report.Paid = nil // told above, by ID
 		s.config.Logger.InfoContext(ctx, "swept", slog.Any("report", report))
 	}
 }
