@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"slices"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
@@ -21,18 +23,17 @@ const changeAttempts = 5
 // the mirror at the processor, and only then lets the coupon be used.
 //
 // Faults of the draft, and a code, percentage or amount that the processor cannot
-// mirror, are a [*pricing.ValidationError]; a code that exists is a rejection that matches
+// mirror, are a [*pricing.ValidationError] that names them all; a code that exists is a rejection that matches
 // coupon.ErrCodeTaken. When the processor fails, the coupon does not come to be:
 // the error matches [ErrUnavailable] or the processor's own, and what was half made
 // is undone, at the latest by [Service.Reconcile].
 func (s *Service) Create(ctx context.Context, d coupon.Draft) (c coupon.Coupon, err error) {
 	var attempt Attempt
 	defer s.observed(ctx, OpCreate, &attempt, &err)()
-	c, err = coupon.New(d, coupon.Creation{
-		ID: s.newID(coupon.IDPrefix), At: s.now(), Currency: s.currency, Location: s.location,
-	})
+	by := coupon.Creation{ID: s.newID(coupon.IDPrefix), At: s.now(), Currency: s.currency, Location: s.location}
+	c, err = coupon.New(d, by)
 	if err != nil {
-		return coupon.Coupon{}, err
+		return coupon.Coupon{}, s.alsoUnfit(d, by, err)
 	}
 	if err := s.mirrorable(c); err != nil {
 		return coupon.Coupon{}, err
@@ -173,6 +174,40 @@ func (s *Service) mirrorable(c coupon.Coupon) error {
 	both.Merge("", unfit)
 	both.Merge("", offStep)
 	return both.Err()
+}
+
+// alsoUnfit adds to the faults of a draft what the processor could not mirror of it: of code,
+// name and discount it judges those that have no fault yet, in a coupon that has none.
+func (s *Service) alsoUnfit(d coupon.Draft, by coupon.Creation, err error) error {
+	var faults, unfit *pricing.ValidationError
+	if !errors.As(err, &faults) {
+		return err
+	}
+	sound := func(fields ...string) bool {
+		return !slices.ContainsFunc(faults.Fields, func(f pricing.FieldError) bool { return slices.Contains(fields, f.Field) })
+	}
+	legible := coupon.Draft{Code: "CODE", Name: "Name", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(1)}
+	var judged []string
+	if sound("code") {
+		legible.Code, judged = d.Code, append(judged, "code")
+	}
+	if sound("name") {
+		legible.Name, judged = d.Name, append(judged, "name")
+	}
+	if discount := []string{"discountType", "discountValue", "currency"}; sound(discount...) {
+		legible.DiscountType, legible.DiscountValue, legible.Currency = d.DiscountType, d.DiscountValue, d.Currency
+		judged = append(judged, discount...)
+	}
+	c, illegible := coupon.New(legible, by)
+	if illegible != nil || !errors.As(s.mirrorable(c), &unfit) {
+		return err
+	}
+	for _, f := range unfit.Fields {
+		if slices.Contains(judged, f.Field) {
+			faults.Fields = append(faults.Fields, f)
+		}
+	}
+	return faults.Err()
 }
 
 // onStep refuses an amount of money that is off the step in which the processor

@@ -177,6 +177,62 @@ func TestCreateReportsEveryFault(t *testing.T) {
 	w.wantNothing(t, 0)
 }
 
+// TestCreateNamesWhatTheProcessorRefuses beside the faults of the draft, of what can be read
+// all the same.
+func TestCreateNamesWhatTheProcessorRefuses(t *testing.T) {
+	t.Parallel()
+	dinar, err := pricing.ParseCurrency("KWD")
+	require.NoError(t, err)
+	var judged []coupon.Coupon
+	w := newWorldWith(t, processor.Abilities{
+		AmountStep: map[pricing.Currency]int64{dinar: 10},
+		CheckCoupon: func(c coupon.Coupon) error {
+			judged = append(judged, c)
+			var faults pricing.ValidationError
+			for _, field := range []string{"code", "name", "maxUses"} {
+				faults.Add(field, pricing.FieldMalformed, "not at this processor")
+			}
+			return faults.Err()
+		},
+	})
+	offStep := decimal.RequireFromString("1.005")
+	for name, test := range map[string]struct {
+		draft coupon.Draft
+		want  []string
+	}{
+		"no name": {
+			coupon.Draft{Code: "ÄÄ", DiscountType: pricing.FixedAmount, DiscountValue: offStep, Currency: "KWD"},
+			[]string{"name", "code", "discountValue"},
+		},
+		"no code": {
+			coupon.Draft{Name: "Ä", DiscountType: pricing.FixedAmount, DiscountValue: offStep, Currency: "KWD"},
+			[]string{"code", "name", "discountValue"},
+		},
+		"no currency": {
+			coupon.Draft{Code: "ÄÄ", Name: "Ä", DiscountType: pricing.FixedAmount, DiscountValue: offStep, Currency: "dinar"},
+			[]string{"currency", "code", "name"},
+		},
+		"no value": {coupon.Draft{Code: "ÄÄ", Name: "Ä", DiscountType: pricing.FixedAmount}, []string{"discountValue", "code", "name"}},
+		"no type":  {coupon.Draft{Code: "ÄÄ", Name: "Ä", DiscountValue: offStep}, []string{"discountType", "code", "name"}},
+		"no limit": {
+			coupon.Draft{
+				Code: "ÄÄ", Name: "Ä", DiscountType: pricing.FixedAmount, DiscountValue: offStep, Currency: "KWD",
+				MaxUses: coupon.Set[int64](0),
+			},
+			[]string{"maxUses", "code", "name", "discountValue"},
+		},
+	} {
+		_, err := w.Create(t.Context(), test.draft)
+		if diff := cmp.Diff(test.want, faultyFields(t, err)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	for _, c := range judged {
+		require.NoError(t, c.Validate(), "what a processor judges is a coupon")
+	}
+	w.wantNothing(t, 0)
+}
+
 // TestWhatCannotBeMirroredIsNotTried: the processor is not asked for a coupon that it
 // is known to refuse, whether by its own check or by the steps in which it charges.
 func TestWhatCannotBeMirroredIsNotTried(t *testing.T) {

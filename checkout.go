@@ -151,12 +151,27 @@ func (s *Service) order(ctx context.Context, r CheckoutRequest) (store.Order, bo
 	return order, replayed, err
 }
 
-// checkCart refuses what cannot be priced, and what can and sells nothing.
+// checkCart refuses what cannot be priced, what can and sells nothing, and what the processor
+// takes no session for, as far as that is known before the cart is priced: lines that recur in
+// another interval than the first that does where all have one, and too many lines.
 func (s *Service) checkCart(cart pricing.Cart) error {
 	var faults pricing.ValidationError
 	faults.Merge("", s.cartFaults(cart))
 	if len(cart.Lines) == 0 {
 		faults.Add("lines", pricing.FieldRequired, "the cart is empty")
+	}
+	if s.abilities.OneInterval {
+		faults.Merge("", processor.CheckIntervals(len(cart.Lines), func(i int) pricing.Interval { return cart.Lines[i].Recurs }))
+	}
+	faults.Merge("", s.checkLength(len(cart.Lines)))
+	return faults.Err()
+}
+
+// checkLength refuses more lines than the processor takes.
+func (s *Service) checkLength(lines int) error {
+	var faults pricing.ValidationError
+	if most := s.abilities.MaxLines; most > 0 && lines > most {
+		faults.Add("lines", pricing.FieldTooLong, fmt.Sprintf("the processor takes at most %d lines", most))
 	}
 	return faults.Err()
 }
@@ -184,17 +199,13 @@ func (s *Service) checkRequest(r CheckoutRequest) error {
 	return faults.Err()
 }
 
-// checkOrder names what no store keeps, and what the processor takes no session for, before
-// a session that the customer could pay is ended for it: too many lines, and lines that
-// recur in another interval than the first that does where all have one.
+// checkOrder names what no store keeps, and what the processor takes no session for because
+// of two unit prices in a line, before a session that the customer could pay is ended for it.
 func (s *Service) checkOrder(o store.Order) error {
 	var faults pricing.ValidationError
 	faults.Merge("", o.Validate())
-	if most := s.abilities.MaxLines; most > 0 && len(s.sessionRequest(o, sessionDetails{}).Lines) > most {
-		faults.Add("lines", pricing.FieldTooLong, fmt.Sprintf("the processor takes at most %d lines", most))
-	}
-	if s.abilities.OneInterval {
-		faults.Merge("", processor.CheckIntervals(len(o.Quote.Lines), func(i int) pricing.Interval { return o.Quote.Lines[i].Recurs }))
+	if s.abilities.MaxLines > 0 {
+		faults.Merge("", s.checkLength(len(s.sessionRequest(o, sessionDetails{}).Lines)))
 	}
 	return faults.Err()
 }

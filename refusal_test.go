@@ -2,6 +2,7 @@ package couponkit_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,42 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 )
+
+// TestACheckoutNamesEveryFault holds contract section 6: also those that are only faults to
+// this processor, beside those of the cart and of the request.
+func TestACheckoutNamesEveryFault(t *testing.T) {
+	t.Parallel()
+	w := newWorldWith(t, processor.Abilities{NeedsSuccessURL: true, OneInterval: true, MaxLines: 2})
+	plan := func(id string, quantity int64, every pricing.Interval) pricing.Line {
+		return pricing.Line{ID: id, Kind: pricing.Plan, ItemID: "plan", Quantity: quantity, UnitPrice: 10_00, Recurs: every}
+	}
+	for name, test := range map[string]struct {
+		lines []pricing.Line
+		url   string
+		want  []string
+	}{
+		"two intervals": {[]pricing.Line{plan("A", 1, pricing.Monthly), plan("B", 1, pricing.Yearly)}, "", []string{"lines[1].recurs", "successUrl"}},
+		"no quantity either": {
+			[]pricing.Line{plan("A", 1, pricing.Monthly), plan("B", 0, pricing.Yearly)},
+			"",
+			[]string{"lines[1].quantity", "lines[1].recurs", "successUrl"},
+		},
+		"too many lines": {
+			[]pricing.Line{plan("A", 1, pricing.Monthly), plan("B", 1, pricing.Yearly), plan("C", 1, pricing.Monthly)},
+			"https://shop.example",
+			[]string{"lines", "lines[1].recurs"},
+		},
+	} {
+		_, err := w.Checkout(t.Context(), couponkit.CheckoutRequest{
+			Cart: pricing.Cart{Currency: pricing.EUR(), Lines: test.lines}, Customer: ann, SuccessURL: test.url,
+		})
+		got := faultyFields(t, err)
+		slices.Sort(got)
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
 
 // TestAllReasonsInTheirOrder holds contract section 6: all reasons that apply can be had,
 // and the first in the order of the table is the headline, whichever rules they are of.

@@ -33,7 +33,8 @@ type CouponList struct {
 	Search string
 	// Page counts from 1 to [MaxPage]; 0 is 1. It is ignored when After is given.
 	Page int
-	// After is [CouponPage.Next] of the page before.
+	// After is [CouponPage.Next] of the page before. Only the store can read it: another text
+	// is named as a fault of after once the bounds hold, and not beside what breaks them.
 	After string
 	// PageSize is 1 to [MaxPageSize]; 0 is [DefaultPageSize].
 	PageSize int
@@ -78,7 +79,8 @@ type RedemptionList struct {
 	CustomerID string
 	// State narrows the list; 0 does not, and one that there is not is refused.
 	State redemption.State
-	// After is [RedemptionPage.Next] of the page before.
+	// After is [RedemptionPage.Next] of the page before, and read once the bounds hold, as
+	// that of [CouponList] is.
 	After string
 	// PageSize is 1 to [MaxPageSize]; 0 is [DefaultPageSize].
 	PageSize int
