@@ -86,8 +86,9 @@ type Checkout struct {
 // totals that are not the expected ones, coupon.ErrBelowMinimumCharge, and
 // coupon.ErrUserRequired. A customer who has an open session that takes the last
 // place is not in his own way: that session is ended and its place moves to this
-// checkout. A key that was used for another request, or whose open order has other
-// totals than the expected ones, is store.ErrKeyReused, and one whose order ended
+// checkout. Should it have been paid already, its use counts, and the observer hears of
+// its order as [OpSettle]. A key that was used for another request, or whose open order has
+// other totals than the expected ones, is store.ErrKeyReused, and one whose order ended
 // before it had a session that can be paid is [ErrOrderEnded]. A processor that refuses
 // the session is processor.ErrRejected, and never malformed input.
 //
@@ -97,9 +98,14 @@ type Checkout struct {
 //
 // After an [ErrUnavailable], repeat the call with the same key: it goes on where it
 // stopped. Whatever is never finished is released by [Service.Sweep].
-func (s *Service) Checkout(ctx context.Context, r CheckoutRequest) (c Checkout, err error) {
+func (s *Service) Checkout(ctx context.Context, r CheckoutRequest) (Checkout, error) {
+	return s.checkoutAs(ctx, OpCheckout, r)
+}
+
+// checkoutAs is a checkout that the observer knows as what the host has called.
+func (s *Service) checkoutAs(ctx context.Context, op Operation, r CheckoutRequest) (c Checkout, err error) {
 	attempt := Attempt{CustomerID: r.Customer.ID}
-	defer s.observed(ctx, OpCheckout, &attempt, &err)()
+	defer s.observed(ctx, op, &attempt, &err)()
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
 		return Checkout{}, err
 	}

@@ -73,7 +73,7 @@ type PaymentLinkRequest struct {
 func (s *Service) PaymentLink(ctx context.Context, r PaymentLinkRequest) (c Checkout, err error) {
 	switch r.Mode {
 	case SubscriptionLink:
-		return s.Checkout(ctx, r.CheckoutRequest)
+		return s.checkoutAs(ctx, OpPaymentLink, r.CheckoutRequest)
 	case ProductLink:
 		return s.productLink(ctx, r)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
@@ -458,6 +459,27 @@ func TestACheckoutThatCouldNotTakeOverIsObserved(t *testing.T) {
 	require.ErrorIs(t, err, couponkit.ErrUnavailable)
 	if got := w.attempts[len(w.attempts)-1]; got.OrderID != "" || got.CouponID != c.ID {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// TestALinkIsObservedAsOne, whatever it sells.
+func TestALinkIsObservedAsOne(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []couponkit.LinkMode{couponkit.SubscriptionLink, couponkit.ProductLink} {
+		w := newWorld(t)
+		c := w.create(t, tenOff())
+		w.attempts = nil
+		r := w.link("TEN")
+		r.Mode, r.Cart = mode, phones()
+		got, err := w.PaymentLink(t.Context(), r)
+		require.NoError(t, err)
+		want := []couponkit.Attempt{{
+			Operation: couponkit.OpPaymentLink, CouponID: c.ID, CustomerID: ann.ID,
+			OrderID: got.Order.ID, SessionID: got.Session.ID, At: w.now,
+		}}
+		if diff := cmp.Diff(want, w.attempts); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", mode, diff)
+		}
 	}
 }
 
