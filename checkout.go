@@ -96,8 +96,8 @@ type Checkout struct {
 // counts the use. Where the processor has none for it (processor.Abilities.NoZeroTotal)
 // it is coupon.ErrBelowMinimumCharge.
 //
-// After an [ErrUnavailable], repeat the call with the same key: it goes on where it
-// stopped. Whatever is never finished is released by [Service.Sweep].
+// After an [ErrUnavailable], and after a context that has ended, repeat the call with the
+// same key: it goes on where it stopped. Whatever is never finished is released by [Service.Sweep].
 func (s *Service) Checkout(ctx context.Context, r CheckoutRequest) (Checkout, error) {
 	return s.checkoutAs(ctx, OpCheckout, r)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -543,6 +544,34 @@ func TestAProcessorThatNeedsAnAddressToReturnTo(t *testing.T) {
 	}
 	r.SuccessURL = "https://shop.example/thanks"
 	w.checkout(t, r)
+}
+
+// TestAContextThatEnds is told as what it is, and the same key goes on where it stopped.
+func TestAContextThatEnds(t *testing.T) {
+	t.Parallel()
+	for want, bound := range map[error]func(context.Context) (context.Context, context.CancelFunc){
+		context.Canceled: context.WithCancel,
+		context.DeadlineExceeded: func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, time.Minute)
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.create(t, tenOff())
+			r := w.request("TEN")
+			r.Key = "attempt"
+			w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.CreateSession, Kind: fakeprocessor.Delay, Latency: time.Hour})
+			ctx, cancel := bound(t.Context())
+			time.AfterFunc(2*time.Minute, cancel)
+			_, err := w.Checkout(ctx, r)
+			if !errors.Is(err, want) || errors.Is(err, couponkit.ErrUnavailable) {
+				t.Errorf("got %v, want %v alone", err, want)
+			}
+			if again := w.checkout(t, r); !again.Replayed || again.Session.URL == "" {
+				t.Errorf("the same key: %+v", again)
+			}
+		})
+	}
 }
 
 // TestAProcessorThatTakesOneInterval: of lines that recur in different intervals those are

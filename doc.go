@@ -38,6 +38,12 @@
 // processor.ErrForbidden when it does not take what it is asked, which is a matter of
 // configuration, or an error of the store. A failure never looks like a refusal.
 //
+// When the context of a call ends, also while processor or store are being asked, the error
+// is context.DeadlineExceeded or context.Canceled, and not [ErrUnavailable]. Whether the call
+// took effect is not known then either, and the way on is the same: a host over HTTP answers
+// 503, and the caller repeats the call with the same key. One who has gone reads no answer;
+// logs have 499 for him.
+//
 // # Repetition
 //
 // Every call can be repeated. Checkout and ExchangePoints take an idempotency key;
