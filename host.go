@@ -42,7 +42,9 @@ type Points interface {
 var (
 	// ErrUserNotFound: the directory does not know the user.
 	ErrUserNotFound = errors.New("user not found")
-	// ErrInsufficientPoints: the balance is smaller than what is to be debited.
+	// ErrInsufficientPoints: the balance is smaller than what is to be debited. ExchangePoints
+	// returns it with a [*coupon.Rejection] of coupon.PointsNotRedeemed, whose message tells
+	// the customer to exchange points: ask for this error first, and tell him what he lacks.
 	ErrInsufficientPoints = errors.New("insufficient points")
 	// ErrReservationClosed: the reservation was given up, and its points, if any were
 	// debited, are refunded.

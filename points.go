@@ -34,10 +34,12 @@ type ExchangeRequest struct {
 // deadline until a checkout uses it.
 //
 // Refusals are those of [Service.Validate]; too few points match both
-// coupon.ErrPointsNotRedeemed and [ErrInsufficientPoints]. A coupon that is not
-// points-redeemable is a [*pricing.ValidationError], a service without a ledger
-// [ErrNoLedger]. A key whose reservation was given up since, be it for too few points, is
-// [ErrReservationClosed]: exchange with a new key. After another error, repeat the call: it
+// coupon.ErrPointsNotRedeemed and [ErrInsufficientPoints]. Ask for the latter first: a code
+// has one message, and this one's tells the customer to do what he has just tried.
+//
+// A coupon that is not points-redeemable is a [*pricing.ValidationError], a service without a
+// ledger [ErrNoLedger]. A key whose reservation was given up since, be it for too few points,
+// is [ErrReservationClosed]: exchange with a new key. After another error, repeat the call: it
 // goes on where it stopped, and the sweep undoes what is never finished. No points are
 // taken for a coupon that refuses by then: the reservation is given up, but for a mirror that
 // is out of sync, and the refusal returned, which is [ErrReservationClosed] where the coupon
