@@ -31,6 +31,9 @@ func (s *Service) Create(ctx context.Context, d coupon.Draft) (c coupon.Coupon, 
 	var attempt Attempt
 	defer s.observed(ctx, OpCreate, &attempt, &err)()
 	by := coupon.Creation{ID: s.newID(coupon.IDPrefix), At: s.now(), Currency: s.currency, Location: s.location}
+	if !coupon.IsID(by.ID) { // no fault of the draft, and so no error that looks like one
+		return coupon.Coupon{}, fmt.Errorf("make a coupon's ID: the maker of WithIDs returned %q, which is none", by.ID)
+	}
 	c, err = coupon.New(d, by)
 	if err != nil {
 		return coupon.Coupon{}, s.alsoUnfit(d, by, err)

@@ -177,6 +177,19 @@ func TestCreateReportsEveryFault(t *testing.T) {
 	w.wantNothing(t, 0)
 }
 
+// TestAMakerOfOtherIDs is a mistake of the host, and none in what an administrator types.
+func TestAMakerOfOtherIDs(t *testing.T) {
+	t.Parallel()
+	for _, made := range []string{"6ba7b810", coupon.IDPrefix, coupon.IDPrefix + "ä", coupon.IDPrefix + strings.Repeat("1", coupon.MaxIDLength)} {
+		w := newWorld(t, couponkit.WithIDs(func(string) string { return made }))
+		_, err := w.Create(t.Context(), tenOff())
+		if err == nil || errors.Is(err, pricing.ErrInvalid) || !strings.Contains(err.Error(), "WithIDs") {
+			t.Errorf("%q: got %v, want an error that names WithIDs and is no invalid input", made, err)
+		}
+		w.wantNothing(t, 0)
+	}
+}
+
 // TestCreateNamesWhatTheProcessorRefuses beside the faults of the draft, of what can be read
 // all the same.
 func TestCreateNamesWhatTheProcessorRefuses(t *testing.T) {

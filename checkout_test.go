@@ -1060,8 +1060,9 @@ func TestNewRefusesWhatMakesNoSense(t *testing.T) {
 	longest := couponkit.WithGrace(math.MaxInt64 - 30*time.Minute)
 	_, err = couponkit.New(memstore.New(), fake, couponkit.WithSessionLifetime(30*time.Minute), longest)
 	require.NoError(t, err, "the longest grace")
-	if _, err := couponkit.New(nil, nil); !errors.Is(err, pricing.ErrInvalid) {
-		t.Errorf("neither store nor processor: %v", err)
+	_, err = couponkit.New(nil, nil, couponkit.WithClock(nil), couponkit.WithSessionLifetime(0), couponkit.WithGrace(-1))
+	if diff := cmp.Diff([]string{"store", "processor", "clock", "sessionLifetime", "grace"}, faultyFields(t, err)); diff != "" {
+		t.Errorf("all at once (-want +got):\n%s", diff)
 	}
 }
 

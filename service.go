@@ -85,26 +85,19 @@ type Option func(*Service)
 
 // New returns a service on a store and a processor. Both are required; the options
 // have defaults that their comments name. An option that makes no sense (no clock,
-// a session lifetime that the processor does not allow) is an error that matches
-// pricing.ErrInvalid; a nil option is none.
+// a session lifetime that the processor does not allow) is a [*pricing.ValidationError]
+// that names all that is wrong; a nil option is none.
 func New(s store.Store, p processor.Processor, options ...Option) (*Service, error) {
-	var faults pricing.ValidationError
-	if s == nil {
-		faults.Add("store", pricing.FieldRequired, "a store is required")
-	}
-	if p == nil {
-		faults.Add("processor", pricing.FieldRequired, "a processor is required")
-	}
-	if err := faults.Err(); err != nil {
-		return nil, err
-	}
 	service := &Service{
-		store: s, processor: p, abilities: p.Abilities(),
+		store: s, processor: p,
 		clock: time.Now, logger: slog.New(slog.DiscardHandler),
 		observer: ObserverFunc(func(context.Context, Attempt) {}),
 		currency: pricing.EUR(), location: time.UTC, locale: language.English,
 		sessionLifetime: DefaultSessionLifetime, grace: DefaultGrace, paymentWait: DefaultPaymentWait,
 		exchangeTime: DefaultExchangeTime, pendingTime: DefaultPendingTime,
+	}
+	if p != nil {
+		service.abilities = p.Abilities()
 	}
 	service.newID = service.idByTime
 	for _, option := range options {
@@ -125,6 +118,8 @@ func (s *Service) validate() error {
 			faults.Add(field, pricing.FieldRequired, "is required")
 		}
 	}
+	require("store", s.store != nil)
+	require("processor", s.processor != nil)
 	require("clock", s.clock != nil)
 	require("ids", s.newID != nil)
 	require("observer", s.observer != nil)
@@ -164,7 +159,8 @@ func (s *Service) validate() error {
 func WithClock(now func() time.Time) Option { return func(s *Service) { s.clock = now } }
 
 // WithIDs sets the maker of IDs: it returns a new ID that begins with the prefix,
-// has at most [coupon.MaxIDLength] characters and is never made again. The default
+// has at most [coupon.MaxIDLength] characters and is never made again. New makes none to
+// try; with a maker of others every Create fails, and it is no invalid input. The default
 // appends 26 letters and digits: the millisecond, so that IDs sort by the time at
 // which they were made, and 80 random bits.
 func WithIDs(newID func(prefix string) string) Option { return func(s *Service) { s.newID = newID } }
