@@ -55,8 +55,11 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	if checkout.Order.State != store.OrderOpen { // the key was used before: paid or ended since
+		log.Fatal("begin again with a new key: the order is ", checkout.Order.State)
+	}
 
-	// The customer pays, and the webhook counts the use.
+	// The customer pays at checkout.Session.URL, and the webhook counts the use.
 	if err := payments.Pay(checkout.Session.ID); err != nil {
 		log.Fatal(err)
 	}
