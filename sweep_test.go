@@ -351,6 +351,33 @@ func TestTheObserverHearsOfEachSettlement(t *testing.T) {
 	}
 }
 
+// TestTheObserverHearsOfASettlementThatFails, with what is known of it.
+func TestTheObserverHearsOfASettlementThatFails(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(t, tenOff())
+	got := w.checkout(t, w.request("TEN"))
+	require.NoError(t, w.fake.Pay(got.Session.ID))
+	w.pass(2 * time.Hour)
+	w.attempts = nil
+	w.behind((&refusal{call: "Settle", err: errDown}).gate, couponkit.WithClock(clockOf(w)),
+		couponkit.WithObserver(couponkit.ObserverFunc(func(_ context.Context, a couponkit.Attempt) { w.attempts = append(w.attempts, a) })))
+	report, err := w.Sweep(t.Context(), 0)
+	require.ErrorIs(t, err, errDown)
+	if diff := cmp.Diff(couponkit.SweepReport{Failed: 1}, report); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
+	}
+	require.Len(t, w.attempts, 2, "the settlement, then the sweep")
+	require.ErrorIs(t, w.attempts[0].Err, errDown)
+	want := couponkit.Attempt{
+		Operation: couponkit.OpSettle, CouponID: got.Order.CouponID, CustomerID: ann.ID,
+		OrderID: got.Order.ID, SessionID: got.Session.ID, Err: w.attempts[0].Err, At: w.now,
+	}
+	if diff := cmp.Diff(want, w.attempts[0], cmpopts.EquateErrors()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // link asks for an amount that the coupon has reduced.
 func (w *world) link(code string) couponkit.PaymentLinkRequest {
 	return couponkit.PaymentLinkRequest{
