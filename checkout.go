@@ -169,14 +169,15 @@ func (s *Service) checkCart(cart pricing.Cart) error {
 	if s.abilities.OneInterval {
 		faults.Merge("", processor.CheckIntervals(len(cart.Lines), func(i int) pricing.Interval { return cart.Lines[i].Recurs }))
 	}
-	faults.Merge("", s.checkLength(len(cart.Lines)))
+	faults.Merge("", s.checkLength(func() int { return len(cart.Lines) }))
 	return faults.Err()
 }
 
-// checkLength refuses more lines than the processor takes.
-func (s *Service) checkLength(lines int) error {
+// checkLength refuses more lines than the processor takes; it counts them only where that
+// matters.
+func (s *Service) checkLength(lines func() int) error {
 	var faults pricing.ValidationError
-	if most := s.abilities.MaxLines; most > 0 && lines > most {
+	if most := s.abilities.MaxLines; most > 0 && lines() > most {
 		faults.Add("lines", pricing.FieldTooLong, fmt.Sprintf("the processor takes at most %d lines", most))
 	}
 	return faults.Err()
@@ -210,9 +211,7 @@ func (s *Service) checkRequest(r CheckoutRequest) error {
 func (s *Service) checkOrder(o store.Order) error {
 	var faults pricing.ValidationError
 	faults.Merge("", o.Validate())
-	if s.abilities.MaxLines > 0 {
-		faults.Merge("", s.checkLength(len(s.sessionRequest(o, sessionDetails{}).Lines)))
-	}
+	faults.Merge("", s.checkLength(func() int { return len(s.sessionRequest(o, sessionDetails{}).Lines) }))
 	return faults.Err()
 }
 
