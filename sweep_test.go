@@ -294,6 +294,13 @@ func TestAReportIsZeroWhenNothingWasFound(t *testing.T) {
 			{Cancelled: 1},
 			{Flagged: 1},
 			{Failed: 1},
+			{Paid: make([]couponkit.Outcome, 1), Released: 1},
+			{Released: 1, Completed: 1},
+			{Completed: 1, Waiting: 1},
+			{Waiting: 1, Refunded: 1},
+			{Refunded: 1, Cancelled: 1},
+			{Cancelled: 1, Flagged: 1},
+			{Flagged: 1, Failed: 1},
 		},
 	} {
 		for _, report := range reports {
