@@ -55,10 +55,11 @@ step_deadcode() {
 # from elsewhere is the two modules of the core and the floors below it.
 step_purity() {
   local failed=0
-  check_pure pricing || failed=1
-  check_pure coupon pricing internal/strictjson || failed=1
-  check_pure eligibility coupon pricing internal/strictjson || failed=1
-  check_pure redemption coupon pricing internal/strictjson || failed=1
+  local reading=(internal/jsonobject internal/strictjson)
+  check_pure pricing internal/jsonobject || failed=1
+  check_pure coupon pricing "${reading[@]}" || failed=1
+  check_pure eligibility coupon pricing "${reading[@]}" || failed=1
+  check_pure redemption coupon pricing "${reading[@]}" || failed=1
   return "$failed"
 }
 

@@ -9,9 +9,8 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf16"
 
+	"github.com/couponkit/couponkit/internal/jsonobject"
 	"github.com/couponkit/couponkit/pricing"
 )
 
@@ -27,7 +26,7 @@ func Value(data []byte, target any) error {
 	if list, ok := listOf(target); ok && opens(data, '[') {
 		return entries(data, list)
 	}
-	if _, own := target.(json.Unmarshaler); !own && halfPair(data) {
+	if _, own := target.(json.Unmarshaler); !own && jsonobject.HalfPair(data) {
 		return fault("the text has half of a surrogate pair")
 	}
 	err := json.Unmarshal(data, target)
@@ -44,44 +43,9 @@ func Value(data []byte, target any) error {
 	case errors.As(err, &typed):
 		return whole(data, target, typed)
 	case errors.As(err, &syntax):
-		return fault(readable(err).Error())
+		return fault(jsonobject.Readable(err).Error())
 	}
 	return fault("must be of another form")
-}
-
-// halfPair reports whether a text in JSON has an escape that is half of a character beyond
-// U+FFFF, for which the standard library reads another character.
-func halfPair(data []byte) bool {
-	for i := bytes.IndexByte(data, '\\'); i >= 0 && i < len(data)-1; i++ {
-		if data[i] != '\\' {
-			continue
-		}
-		unit, is := escaped(data[i:])
-		if !is {
-			i++ // what is escaped begins no escape
-			continue
-		}
-		if utf16.IsSurrogate(unit) {
-			other, _ := escaped(data[i+unitLength:])
-			if utf16.DecodeRune(unit, other) == unicode.ReplacementChar {
-				return true
-			}
-			i += unitLength
-		}
-		i += unitLength - 1
-	}
-	return false
-}
-
-const unitLength = len(`\u0000`)
-
-// escaped reads the UTF-16 unit that an escape such as \u00e9 stands for.
-func escaped(data []byte) (unit rune, is bool) {
-	if len(data) < unitLength || data[0] != '\\' || data[1] != 'u' {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(string(data[2:unitLength]), 16, 16)
-	return rune(n), err == nil
 }
 
 // whole decodes a whole number that is written with a point or an exponent, as 2.0 and
@@ -148,7 +112,7 @@ func listOf(target any) (reflect.Value, bool) {
 func entries(data []byte, list reflect.Value) error {
 	var raw []json.RawMessage
 	if err := json.Unmarshal(data, &raw); err != nil {
-		return fault(readable(err).Error())
+		return fault(jsonobject.Readable(err).Error())
 	}
 	var faults pricing.ValidationError
 	list.Set(reflect.MakeSlice(list.Type(), len(raw), len(raw)))

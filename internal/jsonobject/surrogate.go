@@ -1,0 +1,43 @@
+package jsonobject
+
+import (
+	"bytes"
+	"strconv"
+	"unicode"
+	"unicode/utf16"
+)
+
+// HalfPair reports whether a text in JSON has an escape that is half of a character beyond
+// U+FFFF, for which the standard library reads another character.
+func HalfPair(data []byte) bool {
+	for i := bytes.IndexByte(data, '\\'); i >= 0 && i < len(data)-1; i++ {
+		if data[i] != '\\' {
+			continue
+		}
+		unit, is := escaped(data[i:])
+		if !is {
+			i++ // what is escaped begins no escape
+			continue
+		}
+		if utf16.IsSurrogate(unit) {
+			other, _ := escaped(data[i+unitLength:])
+			if utf16.DecodeRune(unit, other) == unicode.ReplacementChar {
+				return true
+			}
+			i += unitLength
+		}
+		i += unitLength - 1
+	}
+	return false
+}
+
+const unitLength = len(`\u0000`)
+
+// escaped reads the UTF-16 unit that an escape such as \u00e9 stands for.
+func escaped(data []byte) (unit rune, is bool) {
+	if len(data) < unitLength || data[0] != '\\' || data[1] != 'u' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(data[2:unitLength]), 16, 16)
+	return rune(n), err == nil
+}
