@@ -127,7 +127,8 @@ func (i *Interval) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// Line is one position of a cart.
+// Line is one position of a cart. By itself it has no JSON form, for it does not know the
+// currency of its price; see [Cart.MarshalJSON].
 type Line struct {
 	// ID names the line within its cart, for the caller; pricing does not read it. It
 	// has at most [MaxLineIDLength] code points.
@@ -147,7 +148,7 @@ type Line struct {
 }
 
 // Cart is what a customer is about to buy, in one currency. Pricing reads it and
-// keeps no part of its memory.
+// keeps no part of its memory. In JSON its amounts are decimal; see [Cart.MarshalJSON].
 type Cart struct {
 	// Currency is that of every price.
 	Currency Currency
@@ -207,6 +208,15 @@ func (l *Line) idFaults(i int, faults *ValidationError) {
 // isShort counts the characters only of what has enough bytes for too many.
 func isShort(id string) bool {
 	return len(id) <= MaxLineIDLength || utf8.RuneCountInString(id) <= MaxLineIDLength
+}
+
+// textFaults is apart from idFaults: what is priced may have any ID, and JSON is UTF-8.
+func (l *Line) textFaults(i int, faults *ValidationError) {
+	for _, text := range [...]struct{ field, id string }{{"id", l.ID}, {"itemId", l.ItemID}} {
+		if !utf8.ValidString(text.id) {
+			faults.Add(linePath(i, text.field), FieldMalformed, "must be UTF-8")
+		}
+	}
 }
 
 func (l *Line) faults(i int, faults *ValidationError) {

@@ -54,7 +54,8 @@ func (t *DiscountType) UnmarshalText(text []byte) (err error) {
 }
 
 // Discount is a percentage or a fixed amount. It is a comparable value. The zero
-// value is no discount: a cart priced with it costs its list prices.
+// value is no discount: a cart priced with it costs its list prices. In JSON it has the
+// names that a coupon has for it; see [Discount.MarshalJSON].
 type Discount struct {
 	percent Percent
 	amount  Money

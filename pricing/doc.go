@@ -23,6 +23,11 @@
 // most the currency's decimals and percentages at most four; more is an error,
 // never rounded away.
 //
+// In JSON a [Cart], a [Quote] and a [Discount] have decimal amounts, and read back what they
+// write, exactly. What does not know its currency has no such form: a [Line] by itself
+// refuses both ways, and [Money], which is written without its currency, refuses to be
+// read.
+//
 // # Rounding
 //
 // Exactly one rounding takes place: a percentage discount is computed from the

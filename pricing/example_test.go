@@ -193,6 +193,40 @@ func ExampleCart_Validate() {
 	// Output: invalid input: lines[0].recurs: only a plan recurs
 }
 
+// A cart in JSON has decimal amounts: 10 is ten euros. Every field that is wrong is named.
+func ExampleCart_UnmarshalJSON() {
+	var cart pricing.Cart
+	err := json.Unmarshal([]byte(`{"currency":"EUR","lines":[
+		{"id":"A","kind":"device","itemId":"phone","quantity":3,"unitPrice":10},
+		{"id":"S","kind":"shipping","itemId":"dhl","quantity":1,"unitPrice":"4.90"}]}`), &cart)
+	quote, _ := pricing.Price(cart, pricing.Discount{}, nil)
+	fmt.Println(quote.Currency.Format(quote.Total), err)
+
+	err = json.Unmarshal([]byte(`{"currency":"EUR","lines":[{"kind":"device","quantity":0,"unitPrice":"4.905","price":5}]}`), &cart)
+	fmt.Println(err)
+	// Output:
+	// 34.90 <nil>
+	// invalid input: lines[0].price: there is no such field; lines[0].unitPrice: at most 2 decimals are allowed; lines[0].quantity: a quantity is at least 1
+}
+
+func ExampleCart_MarshalJSON() {
+	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
+		{ID: "A", Kind: pricing.Plan, ItemID: "basic", Quantity: 3, UnitPrice: 1000, Recurs: pricing.Monthly},
+	}}
+	text, err := json.Marshal(cart)
+	fmt.Println(string(text), err)
+	// Output:
+	// {"currency":"EUR","lines":[{"id":"A","kind":"plan","itemId":"basic","quantity":3,"unitPrice":"10.00","recurs":"month"}]} <nil>
+}
+
+func ExampleDiscount_MarshalJSON() {
+	ten, _ := pricing.AmountOff(pricing.NewMoney(1000, pricing.EUR()))
+	text, _ := json.Marshal(ten)
+	var read pricing.Discount
+	fmt.Println(string(text), json.Unmarshal(text, &read), read)
+	// Output: {"discountType":"FIXED_AMOUNT","discountValue":"10.00","currency":"EUR"} <nil> 10.00 EUR
+}
+
 func ExampleParseMoney() {
 	yen, _ := pricing.ParseCurrency("JPY")
 	fmt.Println(pricing.ParseMoney("12.5", pricing.EUR()))

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/couponkit/couponkit/pricing"
 )
 
@@ -154,6 +156,128 @@ func FuzzQuoteJSON(f *testing.F) {
 		var again pricing.Quote
 		if err := again.UnmarshalJSON(text); err != nil || !again.Equal(q) {
 			t.Fatalf("%s is loaded as %+v, %v", text, again, err)
+		}
+	})
+}
+
+// slowCart is a cart in JSON as the standard library reads it.
+type slowCart struct {
+	Currency string
+	Step     json.RawMessage
+	Lines    []struct {
+		ID, Kind, ItemID, Recurs string
+		Quantity, UnitPrice      json.RawMessage
+	}
+}
+
+// slowNumber is what a number in JSON, bare or as text, means to math/big.
+func slowNumber(t *testing.T, raw json.RawMessage) *big.Rat {
+	t.Helper()
+	text := string(raw)
+	if strings.HasPrefix(text, `"`) {
+		if err := json.Unmarshal(raw, &text); err != nil {
+			t.Fatalf("%s is accepted, but is no text: %v", raw, err)
+		}
+	}
+	return rational(t, text)
+}
+
+func FuzzCartJSON(f *testing.F) {
+	f.Add([]byte(cartText))
+	f.Add([]byte(strings.ReplaceAll(cartText, `"10.000"`, `1e1`)))
+	f.Add([]byte(`{"currency":"eur","step":0.05,"lines":[{"kind":"device","quantity":2.0,"unitPrice":10,"recurs":null}]}`))
+	f.Add([]byte(`{"currency":"EUX","lines":[{},null,{"quantity":"1","unitPrice":1e400,"price":0}]}`))
+	f.Add([]byte(`{"currency":"EUR","lines":[{"id":"\ud83d","kind":"plan","quantity":9223372036854775807,"unitPrice":"0.02"}]}`))
+	f.Add([]byte(`null`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var c pricing.Cart
+		if err := c.UnmarshalJSON(data); err != nil {
+			if len(faultsOf(err)) == 0 || !c.Currency.IsZero() || c.Lines != nil {
+				t.Errorf("%v names no field, or %+v was read", err, c)
+			}
+			return
+		}
+		if err := c.Validate(); err != nil {
+			t.Fatalf("an invalid cart is read: %v", err)
+		}
+		agreesWithTheSlowCart(t, data, c)
+		text, err := json.Marshal(c)
+		if err != nil {
+			t.Fatalf("what was read cannot be written: %v", err)
+		}
+		var again pricing.Cart
+		if err := again.UnmarshalJSON(text); err != nil {
+			t.Fatalf("%s cannot be read: %v", text, err)
+		}
+		if diff := cmp.Diff(c, again); diff != "" {
+			t.Fatalf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+func agreesWithTheSlowCart(t *testing.T, data []byte, c pricing.Cart) {
+	t.Helper()
+	var slow slowCart
+	if err := json.Unmarshal(data, &slow); err != nil {
+		t.Fatalf("%s is accepted, but not by encoding/json: %v", data, err)
+	}
+	if !strings.EqualFold(slow.Currency, c.Currency.Code()) || len(slow.Lines) != len(c.Lines) {
+		t.Fatalf("%s is read as %+v", data, c)
+	}
+	step := new(big.Rat)
+	if len(slow.Step) > 0 && string(slow.Step) != "null" {
+		step = slowNumber(t, slow.Step)
+	}
+	if step.Cmp(rational(t, c.Currency.Format(c.Step))) != 0 {
+		t.Errorf("%s is read with a step of %s", data, c.Currency.Format(c.Step))
+	}
+	for i, l := range c.Lines {
+		s := slow.Lines[i]
+		if s.ID != l.ID || s.Kind != l.Kind.String() || s.ItemID != l.ItemID || s.Recurs != l.Recurs.String() {
+			t.Errorf("line %d of %s is read as %+v", i, data, l)
+		}
+		if s.Quantity[0] == '"' || slowNumber(t, s.Quantity).Cmp(new(big.Rat).SetInt64(l.Quantity)) != 0 {
+			t.Errorf("the quantity of line %d of %s is read as %d", i, data, l.Quantity)
+		}
+		if price := c.Currency.Format(l.UnitPrice); slowNumber(t, s.UnitPrice).Cmp(rational(t, price)) != 0 {
+			t.Errorf("the price of line %d of %s is read as %s", i, data, price)
+		}
+	}
+}
+
+func FuzzDiscountJSON(f *testing.F) {
+	f.Add([]byte(`{"discountType":"PERCENTAGE","discountValue":"12.5"}`))
+	f.Add([]byte(`{"discountType":"FIXED_AMOUNT","discountValue":10.00,"currency":"EUR"}`))
+	f.Add([]byte(`{"discountType":"FIXED_AMOUNT","discountValue":"1e-3","currency":"kwd"}`))
+	f.Add([]byte(`{"discountType":"HALF","discountValue":{},"currency":null,"percent":50}`))
+	f.Add([]byte(`null`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var d pricing.Discount
+		if err := d.UnmarshalJSON(data); err != nil {
+			if len(faultsOf(err)) == 0 || !d.IsZero() {
+				t.Errorf("%v names no field, or %s was read", err, d)
+			}
+			return
+		}
+		var slow struct {
+			DiscountType, Currency string
+			DiscountValue          json.RawMessage
+		}
+		if err := json.Unmarshal(data, &slow); err != nil {
+			t.Fatalf("%s is accepted, but not by encoding/json: %v", data, err)
+		}
+		currency := d.Amount().Currency().Code()
+		if d.Type().String() != slow.DiscountType || !strings.EqualFold(currency, slow.Currency) ||
+			!d.IsZero() && rational(t, d.Value()).Cmp(slowNumber(t, slow.DiscountValue)) != 0 {
+			t.Errorf("%s is read as %s", data, d)
+		}
+		text, err := json.Marshal(d)
+		if err != nil {
+			t.Fatalf("what was read cannot be written: %v", err)
+		}
+		var again pricing.Discount
+		if err := again.UnmarshalJSON(text); err != nil || again != d {
+			t.Fatalf("%s is read as %s, %v", text, again, err)
 		}
 	})
 }

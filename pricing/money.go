@@ -3,6 +3,7 @@ package pricing
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/shopspring/decimal"
@@ -103,8 +104,19 @@ func (m Money) Add(n Money) (Money, error) {
 }
 
 // MarshalJSON returns the amount as a string with the currency's decimals:
-// "12.50". The currency is not part of it.
+// "12.50". The currency is not part of it, and so it cannot be read back: see
+// [Money.UnmarshalJSON].
 func (m Money) MarshalJSON() ([]byte, error) { return json.Marshal(m.Amount()) }
+
+// UnmarshalJSON refuses all but null, which leaves m as it is: an amount in JSON does not
+// tell its currency. Read a [Number], and convert it with [ParseMoney] when the currency is
+// known.
+func (m *Money) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		return nil
+	}
+	return errors.New("an amount in JSON does not tell its currency: read a pricing.Number and convert it with pricing.ParseMoney")
+}
 
 // Format returns minor units of the currency as text with exactly its decimals:
 // 1250 of EUR is "12.50".

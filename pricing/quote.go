@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// QuotedLine is a line of the cart with what it costs. Amounts are minor units.
+// QuotedLine is a line of the cart with what it costs. Amounts are minor units. Like its
+// [Line] it has no JSON form by itself; its [Quote] has.
 type QuotedLine struct {
 	Line
 	// Eligible reports whether the discount covers the line.
@@ -169,7 +170,8 @@ func (q Quote) Equal(r Quote) bool {
 		q.Discount == r.Discount && q.Shipping == r.Shipping && q.Total == r.Total && slices.Equal(q.Lines, r.Lines)
 }
 
-// UnitGroup is a number of units of a line that cost the same.
+// UnitGroup is a number of units of a line that cost the same. Its JSON form is the
+// [Quote]'s.
 type UnitGroup struct {
 	// Quantity is at least 1.
 	Quantity int64

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"unicode/utf8"
 )
 
 // maxQuoteDocument bounds the stored form, in bytes: room for MaxLines lines with IDs of
@@ -90,11 +89,7 @@ func (q Quote) MarshalJSON() ([]byte, error) {
 	var faults ValidationError
 	faults.Merge("", q.checkAmounts())
 	for i := range q.Lines {
-		if l := &q.Lines[i]; !utf8.ValidString(l.ID) {
-			faults.Add(linePath(i, "id"), FieldMalformed, "must be UTF-8")
-		} else if !utf8.ValidString(l.ItemID) {
-			faults.Add(linePath(i, "itemId"), FieldMalformed, "must be UTF-8")
-		}
+		q.Lines[i].textFaults(i, &faults)
 	}
 	if err := faults.Err(); err != nil {
 		return nil, err

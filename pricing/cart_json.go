@@ -1,0 +1,166 @@
+package pricing
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+const (
+	// maxCartDocument bounds a cart in JSON, in bytes, as maxQuoteDocument does a quote.
+	maxCartDocument = maxQuoteDocument
+	// maxFaultyLines is how many lines that cannot be read are reported. Those behind
+	// them are not read.
+	maxFaultyLines = 1_000
+)
+
+type cartDocument struct {
+	Currency string             `json:"currency"`
+	Step     string             `json:"step,omitempty"`
+	Lines    []cartLineDocument `json:"lines"`
+}
+
+type cartLineDocument struct {
+	ID        string `json:"id"`
+	Kind      string `json:"kind"`
+	ItemID    string `json:"itemId"`
+	Quantity  int64  `json:"quantity"`
+	UnitPrice string `json:"unitPrice"`
+	Recurs    string `json:"recurs,omitempty"`
+}
+
+// MarshalJSON returns the cart by the names of contract section 7, from which
+// [Cart.UnmarshalJSON] restores it without loss:
+//
+//	{"currency":"KWD","step":"0.010",
+//	 "lines":[{"id":"A","kind":"plan","itemId":"basic","quantity":3,
+//	   "unitPrice":"10.000","recurs":"month"}]}
+//
+// Amounts are in major units, as strings with exactly the currency's decimals; step is
+// left out for 0 and recurs for [Once]. A cart that [Cart.Validate] refuses, or whose IDs
+// are not UTF-8, is a [*ValidationError]: nothing is written that could not be read.
+func (c Cart) MarshalJSON() ([]byte, error) {
+	var faults ValidationError
+	faults.Merge("", c.Validate())
+	for i := range c.Lines[:min(len(c.Lines), MaxLines)] {
+		c.Lines[i].textFaults(i, &faults)
+	}
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	d := cartDocument{Currency: c.Currency.Code(), Lines: make([]cartLineDocument, len(c.Lines))}
+	if c.Step != 0 {
+		d.Step = c.Currency.Format(c.Step)
+	}
+	for i := range c.Lines {
+		l := &c.Lines[i]
+		d.Lines[i] = cartLineDocument{
+			ID: l.ID, Kind: l.Kind.String(), ItemID: l.ItemID, Quantity: l.Quantity,
+			UnitPrice: c.Currency.Format(l.UnitPrice), Recurs: l.Recurs.String(),
+		}
+	}
+	return json.Marshal(d)
+}
+
+// UnmarshalJSON reads a cart in the form of [Cart.MarshalJSON]. Amounts are in major
+// units: strings, or numbers that are exact in the currency, so that "unitPrice":10 is ten
+// euros. Required are currency and lines, and of a line kind, quantity (a number) and
+// unitPrice; what else is absent or null is zero. Unknown and repeated fields and values
+// that are malformed are all named in one [*ValidationError], with what [Cart.Validate]
+// refuses in all else; c is then as it was. Of more than [MaxLines] lines, or beyond a
+// thousand that cannot be read, the rest is not looked at, and text of more than 40 MiB is
+// refused; who reads from outside bounds it earlier.
+func (c *Cart) UnmarshalJSON(data []byte) error {
+	if len(data) > maxCartDocument {
+		return invalid("", FieldTooLong, fmt.Sprintf("a cart has at most %d bytes", maxCartDocument))
+	}
+	o, err := readObject(data, "currency", "step", "lines")
+	if err != nil {
+		return err
+	}
+	var read Cart
+	read.Currency, _ = requiredWord(&o, "currency", ParseCurrency)
+	read.Step, _ = o.amount("step", read.Currency)
+	if raw, ok := o.required("lines"); ok {
+		read.Lines = o.lines(raw, read.Currency)
+	}
+	judged := read
+	if judged.Currency.IsZero() {
+		judged.Currency = EUR() // none has its fault already; no amount was read
+	}
+	o.faults.Merge("", judged.Validate())
+	if err := o.faults.Err(); err != nil {
+		return err
+	}
+	*c = read
+	return nil
+}
+
+// lines reads the lines of a cart, at most MaxLines.
+func (o *object) lines(raw json.RawMessage, c Currency) []Line {
+	if jsonKind(raw) != "array" {
+		o.faults.Add("lines", FieldMalformed, "must be a list")
+		return nil
+	}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	_, _ = decoder.Token() // the bracket that jsonKind saw
+	lines, faulty := []Line{}, 0
+	for decoder.More() && faulty < maxFaultyLines {
+		if len(lines) == MaxLines {
+			o.faults.Add("lines", FieldTooLong, tooManyLines())
+			break
+		}
+		var text json.RawMessage
+		_ = decoder.Decode(&text) // which was found to be well formed
+		line, err := readLine(text, c)
+		if err != nil {
+			faulty++
+			o.faults.Merge(fmt.Sprintf("lines[%d]", len(lines)), err)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// readLine reads a line. What it reports is valid in the line that it returns, so that
+// the cart's Validate finds no fault in it that would only be reported a second time.
+func readLine(data []byte, c Currency) (Line, error) {
+	line := Line{Kind: Plan, Quantity: 1}
+	o, err := readObject(data, "id", "kind", "itemId", "quantity", "unitPrice", "recurs")
+	if err != nil {
+		return line, err
+	}
+	line.ID, _ = o.text("id")
+	line.ItemID, _ = o.text("itemId")
+	if kind, ok := requiredWord(&o, "kind", ParseLineKind); ok {
+		line.Kind = kind
+	}
+	o.required("quantity")
+	if quantity, ok := o.whole("quantity"); ok {
+		line.Quantity = quantity
+	}
+	o.required("unitPrice")
+	line.UnitPrice, _ = o.amount("unitPrice", c)
+	line.Recurs, _ = word(&o, "recurs", ParseInterval)
+	return line, o.faults.Err()
+}
+
+// errLineAlone is no [*ValidationError]: the program is wrong, and not its input.
+func errLineAlone() error {
+	return errors.New("a line does not know its currency: read or write the whole cart, a pricing.Cart")
+}
+
+// MarshalJSON refuses: a line does not know the currency of its price, in whose decimals
+// JSON has it. Marshal the [Cart] or the [Quote]. A struct of yours that embeds a Line
+// needs a method of its own.
+func (l Line) MarshalJSON() ([]byte, error) { return nil, errLineAlone() }
+
+// UnmarshalJSON refuses all but null, which leaves l as it is: without the currency, the
+// price could only be guessed. Unmarshal the [Cart].
+func (l *Line) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		return nil
+	}
+	return errLineAlone()
+}

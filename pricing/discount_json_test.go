@@ -1,0 +1,83 @@
+package pricing_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/pricing/pricingtest"
+)
+
+// A discount has the names that a coupon has for it.
+func TestDiscountAsJSON(t *testing.T) {
+	t.Parallel()
+	for want, d := range map[string]pricing.Discount{
+		`null`: {},
+		`{"discountType":"PERCENTAGE","discountValue":"12.5"}`:                      pricing.PercentOff(percent(t, "12.5")),
+		`{"discountType":"FIXED_AMOUNT","discountValue":"10.00","currency":"EUR"}`:  amountOff(t, "10", "EUR"),
+		`{"discountType":"FIXED_AMOUNT","discountValue":"10","currency":"JPY"}`:     amountOff(t, "10", "JPY"),
+		`{"discountType":"FIXED_AMOUNT","discountValue":"0.0100","currency":"CLF"}`: amountOff(t, "0.01", "CLF"),
+	} {
+		text, err := json.Marshal(d)
+		if diff := cmp.Diff(want, string(text)); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", d, err, diff)
+		}
+		var read pricing.Discount
+		if err := json.Unmarshal(text, &read); err != nil || read != d {
+			t.Errorf("%s is read as %s, %v", text, read, err)
+		}
+	}
+	kept := amountOff(t, "10", "EUR")
+	require.NoError(t, json.Unmarshal([]byte("null"), &kept))
+	require.Equal(t, amountOff(t, "10", "EUR"), kept)
+}
+
+func TestDiscountInJSONIsLossless(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		cart := pricingtest.Cart(pricingtest.CartOptions{}).Draw(t, "cart")
+		d := pricingtest.DiscountFor(cart).Draw(t, "discount")
+		text, err := json.Marshal(d)
+		if err != nil {
+			t.Fatalf("writing: %v", err)
+		}
+		var read pricing.Discount
+		if err := json.Unmarshal(text, &read); err != nil || read != d {
+			t.Fatalf("%s is read as %s, %v", text, read, err)
+		}
+	})
+}
+
+func TestDiscountThatIsNone(t *testing.T) {
+	t.Parallel()
+	const (
+		required  = pricing.FieldRequired
+		malformed = pricing.FieldMalformed
+		unknown   = pricing.FieldUnknown
+	)
+	for text, want := range map[string]map[string]pricing.FieldCode{
+		`5`:  {"": malformed},
+		`{}`: {"discountType": required, "discountValue": required},
+		`{"discountType":null,"discountValue":null,"currency":null}`:                      {"discountType": required, "discountValue": required},
+		`{"discountType":"HALF","discountValue":"ten","currency":"EUX"}`:                  {"discountType": unknown, "discountValue": malformed, "currency": unknown},
+		`{"discountType":1,"discountValue":true,"currency":2}`:                            {"discountType": malformed, "discountValue": malformed, "currency": malformed},
+		`{"discountType":"PERCENTAGE","discountValue":0}`:                                 {"discountValue": pricing.FieldTooSmall},
+		`{"discountType":"PERCENTAGE","discountValue":101}`:                               {"discountValue": pricing.FieldTooLarge},
+		`{"discountType":"PERCENTAGE","discountValue":10,"currency":"EUR"}`:               {"currency": pricing.FieldNotAllowed},
+		`{"discountType":"FIXED_AMOUNT","discountValue":10}`:                              {"currency": required},
+		`{"discountType":"FIXED_AMOUNT","discountValue":"0.00","currency":"EUR"}`:         {"discountValue": pricing.FieldTooSmall},
+		`{"discountType":"FIXED_AMOUNT","discountValue":-1,"currency":"EUR"}`:             {"discountValue": pricing.FieldTooSmall},
+		`{"discountType":"FIXED_AMOUNT","discountValue":"0.005","currency":"EUR"}`:        {"discountValue": pricing.FieldTooManyDecimals},
+		`{"discountType":"PERCENTAGE","discountValue":10,"discountValue":10,"percent":5}`: {"discountValue": malformed, "percent": unknown},
+	} {
+		kept := amountOff(t, "10", "EUR")
+		err := kept.UnmarshalJSON([]byte(text))
+		if diff := cmp.Diff(want, faultsOf(err)); diff != "" || kept != amountOff(t, "10", "EUR") {
+			t.Errorf("%s: %s (-want +got):\n%s", text, kept, diff)
+		}
+	}
+}
