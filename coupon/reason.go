@@ -9,7 +9,9 @@ import (
 
 // Params are the facts behind a reason. Each field names the codes that have it
 // (contract section 6); for every other code it is zero and left out of JSON.
-// Amounts are decimal strings in JSON ("12.50"), instants RFC 3339.
+// Amounts are decimal strings in JSON ("12.50"), instants RFC 3339. Amounts are not read
+// back, for their currency, which is the cart's, is not beside them: a client in Go that
+// needs them reads params into a type of its own, with each amount a [pricing.Number].
 type Params struct {
 	// StartsAt: [CouponNotStarted]. The first instant at which the coupon is valid.
 	StartsAt time.Time `json:"startsAt,omitzero"`
@@ -76,7 +78,7 @@ func (p Params) only(code RejectionCode) Params {
 }
 
 // Amount is money as a parameter: left out of JSON when it has no currency, and
-// not when it is 0.
+// not when it is 0. Reading it from JSON is refused; see [pricing.Money.UnmarshalJSON].
 type Amount struct{ pricing.Money }
 
 // IsZero reports whether there is no amount, not even one of 0.
@@ -104,6 +106,8 @@ func (r Reason) Equal(s Reason) bool { return r.Code == s.Code && r.Params.Equal
 //
 //	{"code":"coupon_expired","message":"This coupon has expired.",
 //	 "params":{"expiresAt":"2026-11-20T12:00:00Z"}}
+//
+// It is read back as far as [Params] are: a reason with amounts is refused.
 func (r Reason) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Code    RejectionCode `json:"code"`

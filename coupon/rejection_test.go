@@ -109,6 +109,28 @@ func TestEachRowOfTheRejections(t *testing.T) {
 	}
 }
 
+// A reason is read back from JSON as it was, and refused where it has amounts: their
+// currency is not beside them.
+func TestAReasonInJSONIsReadBackOrRefused(t *testing.T) {
+	t.Parallel()
+	for _, code := range coupon.RejectionCodes() {
+		text, err := json.Marshal(coupon.Reason{Code: code, Params: everything(t)})
+		require.NoError(t, err)
+		var read coupon.Reason
+		err = json.Unmarshal(text, &read)
+		if code == coupon.MinimumPurchaseNotMet || code == coupon.CartTotalsInvalid || code == coupon.BelowMinimumCharge {
+			require.ErrorContains(t, err, "does not tell its currency", code)
+			continue
+		}
+		require.NoError(t, err, code)
+		again, err := json.Marshal(read)
+		require.NoError(t, err)
+		require.JSONEq(t, string(text), string(again))
+	}
+	var amount coupon.Amount
+	require.ErrorContains(t, json.Unmarshal([]byte(`{}`), &amount), "pricing.ParseMoney")
+}
+
 // Each parameter belongs to at least one row: none is dead.
 func TestEveryParameterIsUsed(t *testing.T) {
 	t.Parallel()
