@@ -49,15 +49,6 @@ type CheckoutRequest struct {
 	Metadata map[string]string
 }
 
-// Totals are the sums that a customer was shown, in minor units; see [Quote.Totals]. In
-// JSON, where amounts are decimal, a quote's own form has them.
-type Totals struct {
-	Subtotal int64
-	Discount int64
-	Shipping int64
-	Total    int64
-}
-
 // SessionLink is where the customer pays.
 type SessionLink struct {
 	ID  string `json:"id"`
@@ -67,7 +58,8 @@ type SessionLink struct {
 	ExpiresAt time.Time `json:"expiresAt"`
 }
 
-// Checkout is an order with its payment session, which is open unless Replayed.
+// Checkout is an order with its payment session, which is open unless Replayed. It has no
+// JSON form of its own: an API has its own answers, and shows no more than they need.
 type Checkout struct {
 	Order   store.Order
 	Session SessionLink
@@ -313,44 +305,6 @@ func (s *Service) keepPlace(
 		return s.takeOver(ctx, held, p, order, left)
 	}
 	return reserved.Order, reserved.Replayed, err
-}
-
-// are reports whether the quote has the totals that the customer was shown.
-func (t *Totals) are(q pricing.Quote) bool {
-	return t == nil || *t == Totals{Subtotal: q.Subtotal, Discount: q.Discount, Shipping: q.Shipping, Total: q.Total}
-}
-
-// compare refuses totals that differ from what the customer was shown.
-func (t *Totals) compare(q pricing.Quote, couponID string) error {
-	if t == nil {
-		return nil
-	}
-	var refused coupon.Rejection
-	for _, total := range [...]struct {
-		field               string
-		submitted, computed int64
-	}{
-		{"subtotal", t.Subtotal, q.Subtotal},
-		{"discount", t.Discount, q.Discount},
-		{"shipping", t.Shipping, q.Shipping},
-		{"total", t.Total, q.Total},
-	} {
-		if total.submitted != total.computed {
-			refused.Reasons = append(refused.Reasons, coupon.Reason{
-				Code: coupon.CartTotalsInvalid,
-				Params: coupon.Params{
-					Field:     total.field,
-					Submitted: coupon.Amount{Money: pricing.NewMoney(total.submitted, q.Currency)},
-					Computed:  coupon.Amount{Money: pricing.NewMoney(total.computed, q.Currency)},
-				},
-			})
-		}
-	}
-	if len(refused.Reasons) == 0 {
-		return nil
-	}
-	refused.CouponID = couponID
-	return &refused
 }
 
 // sessionEnd is when the order's session ends. It depends on nothing that changes,

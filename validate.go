@@ -230,11 +230,6 @@ func (q *Quote) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Totals are what a customer is shown of the quote, for [CheckoutRequest.Expected].
-func (q Quote) Totals() Totals {
-	return Totals{Subtotal: q.Subtotal, Discount: q.Discount, Shipping: q.Shipping, Total: q.Total}
-}
-
 // RequiresPayment reports whether anything is left to be paid. A cart that costs nothing
 // is checked out as any other; see [Service.Checkout].
 func (q Quote) RequiresPayment() bool { return q.Total > 0 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -118,35 +119,13 @@ func needsShipping(cart pricing.Cart) bool {
 	return goods
 }
 
-// totalsRequest is what the customer was shown.
-type totalsRequest struct {
-	given                               bool
-	subtotal, discount, shipping, total pricing.Number
-}
-
-// UnmarshalJSON reads the totals strictly; null is none.
-func (t *totalsRequest) UnmarshalJSON(data []byte) error {
-	if string(data) == "null" {
-		return nil
-	}
-	t.given = true
-	return strictjson.Object(data, map[string]any{
-		"subtotal": &t.subtotal, "discount": &t.discount, "shipping": &t.shipping, "total": &t.total,
-	})
-}
-
-func (t *totalsRequest) totals(c pricing.Currency, faults *pricing.ValidationError) *couponkit.Totals {
-	if !t.given {
+// shownTotals reads what the customer was shown.
+func shownTotals(raw json.RawMessage, c pricing.Currency, faults *pricing.ValidationError) *couponkit.Totals {
+	if len(raw) == 0 || string(raw) == "null" {
 		faults.Add("expected", pricing.FieldRequired, "the totals that the customer was shown are required")
 		return nil
 	}
-	read := func(field string, n pricing.Number) int64 {
-		amount, err := pricing.ParseMoney(string(n), c)
-		faults.At("expected."+field, err)
-		return amount.Minor()
-	}
-	return &couponkit.Totals{
-		Subtotal: read("subtotal", t.subtotal), Discount: read("discount", t.discount),
-		Shipping: read("shipping", t.shipping), Total: read("total", t.total),
-	}
+	totals, err := couponkit.ParseTotals(raw, c)
+	faults.Merge("expected", err)
+	return &totals
 }

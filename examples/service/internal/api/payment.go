@@ -2,6 +2,7 @@ package api
 
 import (
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -106,7 +107,7 @@ type checkoutView struct {
 func (a *API) cartCheckout(w http.ResponseWriter, r *http.Request) error {
 	var (
 		request  cartRequest
-		expected totalsRequest
+		expected json.RawMessage
 	)
 	targets := request.targets()
 	targets["expected"] = &expected
@@ -119,7 +120,7 @@ func (a *API) cartCheckout(w http.ResponseWriter, r *http.Request) error {
 	if needsShipping(cart) && request.shippingID == "" {
 		faults.Add("shippingOptionId", pricing.FieldRequired, "choose a shipping option")
 	}
-	totals := expected.totals(cart.Currency, &faults)
+	totals := shownTotals(expected, cart.Currency, &faults)
 	checkout, err := a.checkoutRequest(r, request.code, "/cart", read, faults)
 	if err != nil {
 		return err
