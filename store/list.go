@@ -40,7 +40,8 @@ type CouponList struct {
 	PageSize int
 }
 
-// CouponPage is a page of coupons.
+// CouponPage is a page of coupons. It has no JSON form of its own, for an API counts pages or
+// hands out cursors as it likes; its coupons have.
 type CouponPage struct {
 	Items []coupon.Coupon
 	// Total is how many coupons the search finds in all. When AtLeast is set there are
@@ -86,7 +87,7 @@ type RedemptionList struct {
 	PageSize int
 }
 
-// RedemptionPage is a page of redemptions.
+// RedemptionPage is a page of redemptions. As [CouponPage] it has no JSON form of its own.
 type RedemptionPage struct {
 	Items []redemption.Redemption
 	// Total is how many redemptions there are in all. When AtLeast is set there are

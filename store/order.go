@@ -87,7 +87,7 @@ type Order struct {
 	// ReservationID is that of the redemption that keeps the place.
 	ReservationID string `json:"reservationId,omitempty"`
 	// DiscountAmount is what the coupon takes off, in minor units of the quote's
-	// currency.
+	// currency; also in JSON, where it is the only amount that is no decimal string.
 	DiscountAmount int64 `json:"discountAmount"`
 	// Quote is what was priced.
 	Quote pricing.Quote `json:"quote"`
