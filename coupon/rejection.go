@@ -152,7 +152,8 @@ func (c *RejectionCode) UnmarshalText(text []byte) (err error) {
 
 // Rejection is the business "no": an error that carries every reason that
 // applies, in the order of their codes. Match one reason with errors.Is and its
-// sentinel; get at all with errors.As and a *Rejection.
+// sentinel; get at all with errors.As and a *Rejection. It has no JSON form of its own: an
+// API answers with the [Reason]s, which have, in a form of its own.
 type Rejection struct {
 	// CouponID is that of the refused coupon, empty when there is none.
 	CouponID string
