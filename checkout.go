@@ -35,8 +35,9 @@ type CheckoutRequest struct {
 	Cart pricing.Cart
 	// Code is a coupon's code or ID; empty is no coupon.
 	Code string
-	// Expected is what the customer was shown; nil is not compared. A repeated key
-	// compares it with the order of the first call, as long as that can be paid.
+	// Expected is what the customer was shown; nil is not compared. [ParseTotals] reads it
+	// from a client's request. A repeated key compares it with the order of the first call,
+	// as long as that can be paid.
 	Expected *Totals
 	// Describe names a line on the payment page; nil shows the item's ID.
 	Describe func(pricing.Line) string
