@@ -60,8 +60,9 @@ func Migrations(in Namespace) ([]Migration, error) {
 
 // SearchIndex returns the script that adds a trigram index for the search over
 // coupons where the extension pg_trgm is installed in the database, in a schema that the
-// role may use, and does nothing where it is not. It can be repeated, after the extension
-// was installed.
+// role may use, and does nothing where it is not, or where the role does not own the table of
+// coupons or may make nothing in its schema. It can be repeated, after the extension was
+// installed.
 // A namespace that cannot be quoted is a pricing.ErrInvalid.
 func SearchIndex(in Namespace) (string, error) {
 	if err := in.validate(); err != nil {
@@ -78,7 +79,9 @@ DECLARE
 BEGIN
     SELECT n.nspname INTO trigram FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
     WHERE e.extname = 'pg_trgm' AND has_schema_privilege(n.oid, 'USAGE');
-    IF FOUND AND to_regclass($name${coupons_search_idx}$name$) IS NULL THEN -- to look takes no lock
+    IF FOUND AND to_regclass($name${coupons_search_idx}$name$) IS NULL -- to look takes no lock
+        AND (SELECT pg_has_role(relowner, 'USAGE') AND has_schema_privilege(relnamespace, 'CREATE')
+            FROM pg_class WHERE oid = to_regclass($name${coupons}$name$)) THEN
         EXECUTE $statement$CREATE INDEX IF NOT EXISTS {=coupons_search_idx} ON {coupons}
             USING gin (search_text $statement$ || quote_ident(trigram) || '.gin_trgm_ops) WITH (fastupdate = off)';
     END IF;
@@ -92,7 +95,8 @@ $couponkit$;
 // deadlock, is begun anew a bounded number of times.
 // Any number of processes may call it at once, at every start. A database that a
 // later version has migrated is left as it is: steps only add. Without a step to run and an
-// index to make it locks no table.
+// index to make it locks no table and only reads, which a role may do that owns nothing; the
+// privileges of such a role are in docs/stores.md.
 //
 // Steps that change tables lock them against everybody, for as long as all of them take.
 // Whoever asks for such a table waits meanwhile, and already while Migrate waits for the
@@ -183,22 +187,30 @@ func lockFor(done int) string {
 // versionOf returns the version that the database has, 0 for one that has none, in which it
 // makes the table of versions.
 func versionOf(ctx context.Context, tx pgx.Tx, in Namespace) (done int, err error) {
-	var exists bool
-	if err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)`,
-		pgx.QueryExecModeExec, in.schema()).Scan(&exists); err != nil {
+	var schema, table bool
+	if err := tx.QueryRow(ctx, `SELECT count(n.oid) > 0, count(c.oid) > 0
+		FROM pg_namespace n LEFT JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = $2 WHERE n.nspname = $1`,
+		pgx.QueryExecModeExec, in.schema(), in.Prefix+"couponkit_migrations").Scan(&schema, &table); err != nil {
 		return 0, fmt.Errorf("look for the schema: %w", err)
 	}
-	script := `CREATE TABLE IF NOT EXISTS {couponkit_migrations} (
-		version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now());`
-	if !exists {
-		script = "CREATE SCHEMA " + pgx.Identifier{in.schema()}.Sanitize() + ";" + script
+	var script string
+	if !schema {
+		script = "CREATE SCHEMA " + pgx.Identifier{in.schema()}.Sanitize() + ";"
 	}
-	if err := runScript(ctx, tx, in.expand(script)); err != nil {
-		return 0, fmt.Errorf("prepare migrations: %w", err)
+	if !table { // to make what is there already is refused to a role that may only use it
+		script += in.expand(`CREATE TABLE {couponkit_migrations} (
+			version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now());`)
 	}
-	err = tx.QueryRow(ctx, in.expand(`SELECT coalesce(max(version), 0) FROM {couponkit_migrations}`),
-		pgx.QueryExecModeExec).Scan(&done)
-	return done, err
+	if script != "" {
+		if err := runScript(ctx, tx, script); err != nil {
+			return 0, fmt.Errorf("prepare migrations: %w", err)
+		}
+	}
+	if err := tx.QueryRow(ctx, in.expand(`SELECT coalesce(max(version), 0) FROM {couponkit_migrations}`),
+		pgx.QueryExecModeExec).Scan(&done); err != nil {
+		return 0, fmt.Errorf("read the version of the schema: %w", err)
+	}
+	return done, nil
 }
 
 // runScript runs several statements at once, which only the simple protocol can.
