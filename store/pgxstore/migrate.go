@@ -3,6 +3,7 @@ package pgxstore
 import (
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -31,9 +33,11 @@ type Migration struct {
 }
 
 // Migrations returns all steps for hosts that run migrations with a tool of their
-// own. [SearchIndex] comes after them. Beside running calls some steps need tables that are
-// locked first, which [Migrate] does and docs/stores.md describes. A namespace that cannot be
-// quoted is a pricing.ErrInvalid.
+// own. The schema comes before them: CREATE SCHEMA, unless it is public. [SearchIndex] comes
+// after them. Beside running calls some steps need tables that are
+// locked first, which [Migrate] does and docs/stores.md describes. Migrate does not know what
+// others have run, and fails; how to go over to it is described there too. A namespace that
+// cannot be quoted is a pricing.ErrInvalid.
 func Migrations(in Namespace) ([]Migration, error) {
 	if err := in.validate(); err != nil {
 		return nil, err
@@ -93,7 +97,8 @@ $couponkit$;
 // the steps that the database has not, in one transaction under an advisory lock, and
 // makes the index of [SearchIndex] in another. What PostgreSQL ends because of others, as a
 // deadlock, is begun anew a bounded number of times.
-// Any number of processes may call it at once, at every start. A database that a
+// Any number of processes may call it at once, at every start. Where something is there that
+// it has not made, as when a tool of the host has run steps, it says so and has done nothing. A database that a
 // later version has migrated is left as it is: steps only add. Without a step to run and an
 // index to make it locks no table and only reads, which a role may do that owns nothing; the
 // privileges of such a role are in docs/stores.md.
@@ -145,7 +150,7 @@ func runPending(ctx context.Context, tx pgx.Tx, in Namespace, steps []Migration)
 	}
 	for _, step := range steps[done:] {
 		if err := runScript(ctx, tx, step.SQL); err != nil {
-			return fmt.Errorf("migration %d (%s): %w", step.Version, step.Name, err)
+			return fmt.Errorf("migration %d (%s): %w", step.Version, step.Name, in.unlikeRecorded(err))
 		}
 		if _, err := tx.Exec(ctx, in.expand(`INSERT INTO {couponkit_migrations} (version, name) VALUES ($1, $2)`),
 			pgx.QueryExecModeExec, step.Version, step.Name); err != nil {
@@ -153,6 +158,18 @@ func runPending(ctx context.Context, tx pgx.Tx, in Namespace, steps []Migration)
 		}
 	}
 	return nil
+}
+
+// unlikeRecorded tells what is the matter where a step meets what is there, or is not, otherwise
+// than the recorded steps have left it: a tool of the host has run steps, or a table of its own
+// has a name of the store's.
+func (n Namespace) unlikeRecorded(err error) error {
+	var server *pgconn.PgError
+	if !errors.As(err, &server) || !strings.HasPrefix(server.Code, "42") || server.Code == insufficientPrivilege {
+		return err
+	}
+	return fmt.Errorf("the schema is not as the steps recorded in %s leave it; record those that were run, "+
+		"do not call Migrate, or choose another namespace: %w", n.expand("{couponkit_migrations}"), err)
 }
 
 // lockFor locks what the steps after a version change, in the order in which most calls

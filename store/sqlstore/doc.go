@@ -101,7 +101,8 @@
 // # Migrations
 //
 // [Migrate] brings the tables up under a lock, at every start and from any number
-// of processes; [Migrations] returns the statements for a tool of the host. Tables
+// of processes; [Migrations] returns the statements for a tool of the host, beside
+// which Migrate is not called (docs/stores.md tells how to go over to it). Tables
 // can have a prefix. On SQLite processes that were built before a step are ended first:
 // they may know indexes that are gone.
 package sqlstore

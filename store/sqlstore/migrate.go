@@ -33,7 +33,8 @@ type Migration struct {
 func (m Migration) SQL() string { return strings.Join(m.Statements, ";\n\n") + ";\n" }
 
 // Migrations returns all steps, for hosts that run migrations with a tool of their
-// own. A prefix that would need quotes, or an unknown dialect, is a
+// own. [Migrate] does not know what others have run, and fails; docs/stores.md tells how to go
+// over to it. A prefix that would need quotes, or an unknown dialect, is a
 // pricing.ErrInvalid.
 func Migrations(d Dialect, tablePrefix string) ([]Migration, error) {
 	g, err := d.grammar()
@@ -76,7 +77,8 @@ func statementsOf(script string) []string {
 
 // Migrate brings the tables up: it runs the steps that the database has not, under
 // a lock. Any number of processes may call it at once, at every start: who comes while
-// another one migrates waits for it as long as the context lives. A database that a later
+// another one migrates waits for it as long as the context lives. Where a table is there that
+// it has not made, as when a tool of the host has run steps, it says so and has done nothing. A database that a later
 // version has migrated is left as it is: steps take no table or column away.
 func Migrate(ctx context.Context, db *sql.DB, d Dialect, tablePrefix string) (err error) {
 	steps, err := Migrations(d, tablePrefix)
@@ -105,6 +107,9 @@ func Migrate(ctx context.Context, db *sql.DB, d Dialect, tablePrefix string) (er
 }
 
 func runMigrations(ctx context.Context, c *sql.Conn, steps []Migration, expand func(string) string) error {
+	if err := checkUnrecorded(ctx, c, expand); err != nil {
+		return err
+	}
 	if _, err := c.ExecContext(ctx, expand(`CREATE TABLE IF NOT EXISTS {couponkit_migrations} (
 		version INTEGER NOT NULL PRIMARY KEY, name VARCHAR(100) NOT NULL)`)); err != nil {
 		return fmt.Errorf("prepare migrations: %w", err)
@@ -125,6 +130,26 @@ func runMigrations(ctx context.Context, c *sql.Conn, steps []Migration, expand f
 		if _, err := c.ExecContext(ctx, expand(`INSERT INTO {couponkit_migrations} (version, name) VALUES (?, ?)`),
 			step.Version, step.Name); err != nil {
 			return fmt.Errorf("record migration %d: %w", step.Version, err)
+		}
+	}
+	return nil
+}
+
+// checkUnrecorded refuses a database with a table of the store and without the record of who
+// has made it. On MySQL the steps would take any for their own.
+func checkUnrecorded(ctx context.Context, c *sql.Conn, expand func(string) string) error {
+	there := func(table string) bool {
+		_, err := c.ExecContext(ctx, expand("SELECT 1 FROM "+table+" WHERE 1 = 0"))
+		return err == nil
+	}
+	const record = "{couponkit_migrations}"
+	if there(record) {
+		return nil
+	}
+	for _, table := range [...]string{"{coupons}", "{coupon_allowed_emails}", "{coupon_counts}", "{coupon_redemptions}", "{orders}"} {
+		if there(table) {
+			return errors.New(expand("the table " + table + " is there, and " + record + " is not; make that and record " +
+				"the steps that were run, do not call Migrate, or choose another prefix"))
 		}
 	}
 	return nil

@@ -36,15 +36,15 @@ func newRole(t *testing.T, admin *pgxpool.Pool, suffix string) (name string, poo
 	return name, postgrestest.NewPool(t, admin.Config().ConnString(), func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["role"] = role })
 }
 
-// scriptIn is the first script in a paragraph of docs/stores.md.
-func scriptIn(t *testing.T, paragraph string) string {
+// scriptAfter is the first script of docs/stores.md after a text.
+func scriptAfter(t *testing.T, heading string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "stores.md"))
 	require.NoError(t, err)
-	_, rest, found := strings.Cut(string(text), "**"+paragraph+".**")
-	require.True(t, found, "docs/stores.md has no paragraph %q", paragraph)
+	_, rest, found := strings.Cut(string(text), heading)
+	require.True(t, found, "docs/stores.md has no %q", heading)
 	_, rest, found = strings.Cut(rest, "```sql\n")
-	require.True(t, found, "%q has no script", paragraph)
+	require.True(t, found, "there is no script after %q", heading)
 	script, _, _ := strings.Cut(rest, "```")
 	return script
 }
@@ -61,7 +61,7 @@ func TestRoles(t *testing.T) {
 	run(t, owner, "ALTER DEFAULT PRIVILEGES FOR ROLE "+deploy+" REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC")
 	in := pgxstore.Namespace{Schema: "promo"}
 	migratedTo(t, owner, in, 5)
-	run(t, owner, strings.NewReplacer("deploy", deploy, "shop", shop).Replace(scriptIn(t, "Roles")))
+	run(t, owner, strings.NewReplacer("deploy", deploy, "shop", shop).Replace(scriptAfter(t, "**Roles.**")))
 
 	var server *pgconn.PgError
 	require.ErrorAs(t, pgxstore.Migrate(t.Context(), service, in), &server)

@@ -15,7 +15,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/integration/postgrestest"
@@ -246,6 +248,68 @@ func TestPrintedMigrations(t *testing.T) {
 	if diff := cmp.Diff(newSchema(t, versions), schemaOf(t, dsn, versions)); diff != "" {
 		t.Errorf("printed migrations make another schema (-Migrate +printed):\n%s", diff)
 	}
+}
+
+// TestMigrateMeetsWhatIsThere: what Migrate has not made, it neither takes for its own nor
+// touches, and says so.
+func TestMigrateMeetsWhatIsThere(t *testing.T) {
+	t.Parallel()
+	steps, err := pgxstore.Migrations(pgxstore.Namespace{})
+	require.NoError(t, err)
+	var printed strings.Builder
+	for _, step := range steps {
+		printed.WriteString(step.SQL + ";")
+	}
+	table, _, _ := strings.Cut(scriptAfter(t, "## Migrations with a tool of the host"), "INSERT")
+	table = strings.ReplaceAll(table, "promo.", "")
+	for name, there := range map[string]string{
+		"steps that a tool has run":       printed.String(),
+		"some of them":                    steps[0].SQL + ";" + steps[1].SQL,
+		"and has recorded some":           table + "INSERT INTO couponkit_migrations VALUES (5, 'orders');" + printed.String(),
+		"a function of a step after that": table + "INSERT INTO couponkit_migrations VALUES (2, 'reserve');" + steps[0].SQL + ";" + steps[1].SQL + ";" + steps[2].SQL,
+		"an order of the host's own":      "CREATE TABLE orders (id integer)",
+		"a view of the host":              "CREATE VIEW coupon_redemptions AS SELECT 1 AS id",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dsn := shared.Need(t).NewDatabase(t)
+			restore(t, dsn, there)
+			before := schemaOf(t, dsn)
+			err := pgxstore.Migrate(t.Context(), postgrestest.NewPool(t, dsn), pgxstore.Namespace{})
+			var server *pgconn.PgError
+			require.ErrorAs(t, err, &server)
+			require.ErrorContains(t, err, `not as the steps recorded in "public"."couponkit_migrations" leave it`)
+			if diff := cmp.Diff(before, schemaOf(t, dsn)); diff != "" {
+				t.Errorf("a part of the migration stays (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestGoOverToMigrate: where a tool of the host has run the steps, Migrate goes on after those
+// that are recorded as docs/stores.md says.
+func TestGoOverToMigrate(t *testing.T) {
+	t.Parallel()
+	dsn := shared.Need(t).NewDatabase(t)
+	in := pgxstore.Namespace{Schema: "promo"}
+	pool := postgrestest.NewPool(t, dsn)
+	restore(t, dsn, "CREATE SCHEMA promo;"+scriptAfter(t, "## Migrations with a tool of the host"))
+	var version int
+	var name string
+	require.NoError(t, pool.QueryRow(t.Context(), "SELECT version, name FROM promo.couponkit_migrations").Scan(&version, &name))
+	steps, err := pgxstore.Migrations(in)
+	require.NoError(t, err)
+	require.Equal(t, steps[version-1].Name, name)
+	for _, step := range steps[:version] {
+		restore(t, dsn, step.SQL)
+	}
+	require.NoError(t, pgxstore.Migrate(t.Context(), pool, in))
+	want := shared.Need(t).NewDatabase(t)
+	require.NoError(t, pgxstore.Migrate(t.Context(), postgrestest.NewPool(t, want), in))
+	if diff := cmp.Diff(schemaOf(t, want), schemaOf(t, dsn)); diff != "" {
+		t.Errorf("another schema (-Migrate +tool):\n%s", diff)
+	}
+	require.NoError(t, newStore(t, pool, pgxstore.Options{Namespace: in}).CreateCoupon(t.Context(), newCoupon(t, "gone-over")))
 }
 
 // A migration that is cut off in the middle has done nothing, and is done by the

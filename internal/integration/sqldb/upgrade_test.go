@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -159,6 +160,72 @@ func TestUpgradeFromTheFirstSchema(t *testing.T) {
 			require.NoError(t, err, statement)
 		}
 		opened, _ := s.open(t)
+		newTour().find(t, opened)
+	})
+}
+
+// TestMigrateMeetsWhatIsThere: a table that Migrate has not made, it neither takes for its own
+// nor touches, and says so.
+func TestMigrateMeetsWhatIsThere(t *testing.T) {
+	t.Parallel()
+	forEachDatabase(t, func(t *testing.T, s shop) {
+		t.Helper()
+		db, err := sql.Open(s.driver, s.dsn)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, db.Close()) })
+		steps, err := sqlstore.Migrations(s.dialect, "")
+		require.NoError(t, err)
+		made := regexp.MustCompile(`CREATE TABLE (?:IF NOT EXISTS )?(\w+)`).FindAllStringSubmatch(steps[0].SQL(), -1)
+		require.Len(t, made, 5)
+		for _, table := range made {
+			_, err := db.ExecContext(t.Context(), "CREATE TABLE "+table[1]+" (number INTEGER)")
+			require.NoError(t, err)
+			err = sqlstore.Migrate(t.Context(), db, s.dialect, "")
+			require.ErrorContains(t, err, "the table "+table[1]+" is there, and couponkit_migrations is not")
+			_, err = db.ExecContext(t.Context(), "DROP TABLE "+table[1])
+			require.NoError(t, err)
+		}
+		_, err = db.ExecContext(t.Context(), "SELECT * FROM couponkit_migrations")
+		require.Error(t, err, "a part of the migration stays")
+		require.NoError(t, sqlstore.Migrate(t.Context(), db, s.dialect, ""), "nothing is in the way any more")
+	})
+}
+
+// TestGoOverToMigrate: where a tool of the host has run the steps, Migrate goes on after those
+// that are recorded as docs/stores.md says.
+func TestGoOverToMigrate(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "stores.md"))
+	require.NoError(t, err)
+	_, record, found := strings.Cut(string(text), "```sql\nCREATE TABLE couponkit_migrations")
+	require.True(t, found, "docs/stores.md has no such script")
+	record, _, _ = strings.Cut("CREATE TABLE couponkit_migrations"+record, "```")
+	forEachDatabase(t, func(t *testing.T, s shop) {
+		t.Helper()
+		db, err := sql.Open(s.driver, s.dsn)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, db.Close()) })
+		steps, err := sqlstore.Migrations(s.dialect, "")
+		require.NoError(t, err)
+		last := steps[len(steps)-1]
+		c, err := db.Conn(t.Context())
+		require.NoError(t, err)
+		run := func(statement string) {
+			_, err := c.ExecContext(t.Context(), statement)
+			require.NoError(t, err, statement)
+		}
+		for _, step := range steps {
+			for _, statement := range step.Statements {
+				run(statement)
+			}
+		}
+		for statement := range strings.SplitSeq(strings.TrimSpace(record), ";\n") {
+			statement = strings.TrimSuffix(statement, ";")
+			run(strings.ReplaceAll(statement, "(4, 'leaving')", fmt.Sprintf("(%d, '%s')", last.Version, last.Name)))
+		}
+		require.NoError(t, c.Close())
+		opened, _ := s.open(t)
+		newTour().fill(t, opened)
 		newTour().find(t, opened)
 	})
 }
