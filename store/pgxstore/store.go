@@ -62,7 +62,10 @@ type shared struct {
 }
 
 // New returns a store on the pool, which stays the host's: [Store.Close] does not
-// close it. The schema must be there; see [Migrate]. A namespace that cannot be
+// close it. The schema must be there; see [Migrate]. New asks nothing of the database: without
+// the schema it is the calls that fail, with an error of PostgreSQL such as 42P01. Whether a
+// store is ready is cheaply seen by [Store.Order] of an ID that nobody has: it is, when the
+// error is store.ErrNotFound. A namespace that cannot be
 // quoted, and a bound of [BatchOptions] that is negative or above its most, is a
 // pricing.ErrInvalid that names all of them.
 func New(pool *pgxpool.Pool, options Options) (*Store, error) {

@@ -103,7 +103,10 @@ type runner interface {
 }
 
 // New returns a store in the database, which stays the host's: [Store.Close] does
-// not close it. The tables must be there; see [Migrate]. An unknown dialect and
+// not close it. The tables must be there; see [Migrate]. New asks nothing of the database:
+// without the tables it is the calls that fail, with the database's error. Whether a store is
+// ready is cheaply seen by [Store.Order] of an ID that nobody has: it is, when the error is
+// store.ErrNotFound. An unknown dialect and
 // options out of bounds are a pricing.ErrInvalid.
 //
 // The store of a SQLite database has a goroutine from its first write until Close,

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/internal/integration/postgrestest"
+	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/pgxstore"
 	"github.com/couponkit/couponkit/store/storetest"
 )
@@ -183,6 +184,26 @@ func TestMigrateMeetsACall(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
+}
+
+// TestReadiness: New asks nothing of the database. To look for an order that nobody has shows
+// whether the schema is there and the database answers.
+func TestReadiness(t *testing.T) {
+	t.Parallel()
+	pool := postgrestest.NewPool(t, shared.Need(t).NewDatabase(t))
+	in := pgxstore.Namespace{Schema: "late"}
+	s, err := pgxstore.New(pool, pgxstore.Options{Namespace: in})
+	require.NoError(t, err)
+	look := func() error { _, err := s.Order(t.Context(), "ord_ready"); return err }
+	var server *pgconn.PgError
+	require.ErrorAs(t, look(), &server)
+	require.Equal(t, "42P01", server.Code)
+	require.NoError(t, pgxstore.Migrate(t.Context(), pool, in))
+	require.ErrorIs(t, look(), store.ErrNotFound)
+	pool.Close()
+	require.NotErrorIs(t, look(), store.ErrNotFound, "there is no database")
+	require.NoError(t, s.Close())
+	require.ErrorIs(t, look(), store.ErrClosed)
 }
 
 // TestMigrateBehindTheLongestPrefix: names that PostgreSQL cuts are found again by the steps

@@ -580,6 +580,28 @@ func TestMigrateAtOnceAndAgain(t *testing.T) {
 	})
 }
 
+// TestReadiness: New asks nothing of the database. To look for an order that nobody has shows
+// whether the tables are there and the database answers.
+func TestReadiness(t *testing.T) {
+	t.Parallel()
+	forEachDatabase(t, func(t *testing.T, s shop) {
+		t.Helper()
+		db, err := sql.Open(s.driver, s.dsn)
+		require.NoError(t, err)
+		opened, err := sqlstore.New(db, s.dialect, sqlstore.Options{})
+		require.NoError(t, err)
+		look := func() error { _, err := opened.Order(t.Context(), "ord_ready"); return err }
+		require.Error(t, look())
+		require.NotErrorIs(t, look(), store.ErrNotFound, "there are no tables")
+		require.NoError(t, sqlstore.Migrate(t.Context(), db, s.dialect, ""))
+		require.ErrorIs(t, look(), store.ErrNotFound)
+		require.NoError(t, db.Close())
+		require.NotErrorIs(t, look(), store.ErrNotFound, "there is no database")
+		require.NoError(t, opened.Close())
+		require.ErrorIs(t, look(), store.ErrClosed)
+	})
+}
+
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]sqlstore.Options{
