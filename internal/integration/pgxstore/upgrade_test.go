@@ -203,6 +203,32 @@ func TestADumpIsRestored(t *testing.T) {
 	}
 }
 
+// TestADumpOfTheSchemaIsRestored: the schema alone, as a host dumps it that has more in its
+// database, once the extension of the search is there.
+func TestADumpOfTheSchemaIsRestored(t *testing.T) {
+	t.Parallel()
+	in := pgxstore.Namespace{Schema: "promo"}
+	dsn := shared.Need(t).NewDatabase(t)
+	restore(t, dsn, "CREATE EXTENSION pg_trgm")
+	pool := postgrestest.NewPool(t, dsn)
+	require.NoError(t, pgxstore.Migrate(t.Context(), pool, in))
+	want := tour{t: t, s: newStore(t, pool, pgxstore.Options{Namespace: in})}
+	want.fill()
+	dump, err := shared.Need(t).Dump(t.Context(), dsn, "--schema=promo", "--inserts")
+	require.NoError(t, err)
+
+	dsn = shared.Need(t).NewDatabase(t)
+	restore(t, dsn, "CREATE EXTENSION pg_trgm")
+	restore(t, dsn, dump)
+	pool = postgrestest.NewPool(t, dsn)
+	require.NoError(t, pgxstore.Migrate(t.Context(), pool, in))
+	restored := newStore(t, pool, pgxstore.Options{Namespace: in})
+	require.NoError(t, storetest.CheckInvariants(t.Context(), restored))
+	got := tour{t: t, s: restored}
+	got.same(want.contents())
+	got.goOn()
+}
+
 // writeDatabase writes down a database that is filled.
 func writeDatabase(t *testing.T) {
 	t.Helper()
