@@ -186,6 +186,40 @@ func TestAClockThatIsBehind(t *testing.T) {
 	require.ErrorIs(t, err, couponkit.ErrOrderEnded, "the clock is right again, and the key's order has ended")
 }
 
+// TestAProcessorThatForgets: a processor in memory begins its IDs again with its process. A
+// store that outlives it refuses them to other redemptions, and says what that may come from;
+// with a prefix for each start and a Reconcile all goes on.
+func TestAProcessorThatForgets(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, couponkit.WithUsers(known{}))
+	ten := w.create(t, tenOff())
+	before, err := w.buy(t.Context(), "ann", "k", "ten")
+	require.NoError(t, err)
+	var again *couponkit.Service
+	start := func(prefix string) (couponkit.Checkout, error) {
+		again, err = couponkit.New(w.store, fakeprocessor.New(fakeprocessor.Options{Now: clockOf(w), IDPrefix: prefix}),
+			couponkit.WithClock(clockOf(w)))
+		require.NoError(t, err)
+		request := couponkit.CheckoutRequest{Key: "k" + prefix, Cart: phones(), Code: "ten", Customer: of("bob")}
+		_, err = again.Checkout(t.Context(), request)
+		require.ErrorIs(t, err, coupon.ErrProcessorOutOfSync, "the mirrors are forgotten")
+		_, err = again.Reconcile(t.Context(), couponkit.ReconcileOptions{})
+		require.NoError(t, err)
+		return again.Checkout(t.Context(), request)
+	}
+	_, err = start("")
+	require.ErrorIs(t, err, store.ErrSuperseded)
+	require.ErrorContains(t, err, "as when a processor gives an ID twice")
+	after, err := start("second_")
+	require.NoError(t, err)
+	require.NotEqual(t, before.Session.ID, after.Session.ID)
+	w.held(t, ten.ID, 0, 2)
+	w.pass(2 * time.Hour)
+	report, err := again.Sweep(t.Context(), 0)
+	require.NoError(t, err)
+	require.Equal(t, couponkit.SweepReport{Released: 2}, report, "ann's session is unknown")
+}
+
 // TestASweepThatIsCutOff: a sweep whose context ends has an ordinary error, and the next one
 // goes on.
 func TestASweepThatIsCutOff(t *testing.T) {

@@ -17,6 +17,18 @@
 // The same calls in the same order make the same IDs; Options.IDPrefix tells those
 // of two runs apart.
 //
+// # Beside a store that is durable
+//
+// The processor forgets everything with its process, and its IDs begin again. A store that
+// outlives it (SQLite, MySQL, PostgreSQL) knows them: the session cs_000001 of the second
+// start is that of another redemption, and the checkout is store.ErrSuperseded. Give each
+// start a prefix of its own:
+//
+//	fake := fakeprocessor.New(fakeprocessor.Options{IDPrefix: rand.Text() + "_"}) // crypto/rand
+//
+// Coupons of before have no mirror until Service.Reconcile has made them again; their
+// sessions are unknown, and the sweep takes them for expired.
+//
 // # The customer
 //
 // [Processor.Pay], [Processor.Decline], [Processor.PayLater] with

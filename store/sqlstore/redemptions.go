@@ -169,7 +169,7 @@ func (t *tx) ownSession(ctx context.Context, r redemption.Redemption) error {
 }
 
 func sessionTaken(id string) error {
-	return fmt.Errorf("session %s is that of another redemption: %w", id, store.ErrSuperseded)
+	return fmt.Errorf("session %s is that of another redemption, as when a processor gives an ID twice: %w", id, store.ErrSuperseded)
 }
 
 // insertExchange stores a reservation by points if the customer holds no other and
