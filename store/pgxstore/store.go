@@ -92,6 +92,11 @@ func New(pool *pgxpool.Pool, options Options) (*Store, error) {
 // here and calls are not joined into batches. A coupon with a limit over all customers
 // stays locked until the transaction ends: reserve late in it. Closing the view does not
 // close the store; a store that is closed closes its views.
+//
+// A couponkit.Service on the view has the options that it is given itself: without WithPoints
+// it leaves refunds to the sweep, without WithObserver and WithLogger nobody is told. A ledger
+// of points in the same database writes in the transaction too, if a refund is to be given
+// with the commit and not before.
 func (s *Store) WithTx(tx pgx.Tx) *Store {
 	view := *s
 	view.db, view.pool, view.closed = tx, nil, new(atomic.Bool)

@@ -143,6 +143,11 @@ func New(db *sql.DB, d Dialect, o Options) (*Store, error) {
 // customers: reserve late. Begin the transaction on SQLite as one that writes
 // (BEGIN IMMEDIATE; the drivers take _txlock=immediate): one that reads first
 // fails as soon as it writes after somebody else.
+//
+// A couponkit.Service on the view has the options that it is given itself: without WithPoints
+// it leaves refunds to the sweep, without WithObserver and WithLogger nobody is told. A ledger
+// of points in the same SQLite file writes in the transaction too: one beside it waits for that
+// as long as the busy timeout, fails, and leaves the refund to the sweep.
 func (s *Store) WithTx(tx *sql.Tx) *Store {
 	return &Store{schema: s.schema, run: &hosted{schema: s.schema, on: unprepared{tx}}}
 }
