@@ -140,3 +140,27 @@ func TestOrdersOfOneInstant(t *testing.T) {
 		}
 	}
 }
+
+// TestASessionOfAnotherIsNamed: who attaches a session that another redemption has is told which
+// one it is, however the call is carried out.
+func TestASessionOfAnotherIsNamed(t *testing.T) {
+	t.Parallel()
+	pool := lentDatabase(t)
+	for name, options := range map[string]pgxstore.Options{"batched": {}, "alone": {Batch: pgxstore.BatchOptions{Off: true}}} {
+		s := newStore(t, pool, options)
+		c := newCoupon(t, name)
+		require.NoError(t, s.CreateCoupon(t.Context(), c))
+		attach := func(customer string) error {
+			kept, err := s.Reserve(t.Context(), checkout(c, quote(t), customer, name, epoch))
+			require.NoError(t, err)
+			_, err = s.AttachSession(t.Context(), store.Attachment{
+				OrderID: kept.Order.ID, SessionID: "cs_" + name, SessionURL: "https://pay.example/", Deadline: epoch.Add(time.Hour), At: epoch,
+			})
+			return err
+		}
+		require.NoError(t, attach("ann"))
+		err := attach("bob")
+		require.ErrorIs(t, err, store.ErrSuperseded)
+		require.ErrorContains(t, err, "session cs_"+name+" is that of another redemption")
+	}
+}
