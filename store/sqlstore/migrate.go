@@ -139,8 +139,8 @@ func runMigrations(ctx context.Context, c *sql.Conn, steps []Migration, expand f
 // has made it. On MySQL the steps would take any for their own.
 func checkUnrecorded(ctx context.Context, c *sql.Conn, expand func(string) string) error {
 	there := func(table string) bool {
-		_, err := c.ExecContext(ctx, expand("SELECT 1 FROM "+table+" WHERE 1 = 0"))
-		return err == nil
+		var count int
+		return c.QueryRowContext(ctx, expand("SELECT COUNT(*) FROM "+table+" WHERE 1 = 0")).Scan(&count) == nil
 	}
 	const record = "{couponkit_migrations}"
 	if there(record) {
