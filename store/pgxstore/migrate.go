@@ -98,10 +98,10 @@ $couponkit$;
 // makes the index of [SearchIndex] in another. What PostgreSQL ends because of others, as a
 // deadlock, is begun anew a bounded number of times.
 // Any number of processes may call it at once, at every start. Where something is there that
-// it has not made, as when a tool of the host has run steps, it says so and has done nothing. A database that a
-// later version has migrated is left as it is: steps only add. Without a step to run and an
-// index to make it locks no table and only reads, which a role may do that owns nothing; the
-// privileges of such a role are in docs/stores.md.
+// it has not made, as when a tool of the host has run steps, it says so and has done nothing.
+// A database that a later version has migrated is left as it is: steps only add. Without a
+// step to run and an index to make it locks no table and only reads, which a role may do that
+// owns nothing; the privileges of such a role are in docs/stores.md.
 //
 // Steps that change tables lock them against everybody, for as long as all of them take.
 // Whoever asks for such a table waits meanwhile, and already while Migrate waits for the

@@ -39,17 +39,17 @@
 //
 // # Settings of SQLite
 //
-// The store switches the file to write-ahead logging (WAL), once and for good, and
-// keeps one connection of the pool for writing, from its first write to
-// [Store.Close], which gives it back with the settings that it had; reads take
-// others and wait for nobody. It sets synchronous for that connection: [Full] by default, so that what was acknowledged survives a loss
-// of power, whatever default the driver has. That connection keeps up to 8 MiB of
-// pages in memory (cache_size), and copies the log into the file when it has grown by
-// 32 MiB (wal_autocheckpoint): the file beside the database with the ending -wal is
-// about as large. It begins anew when for a moment nobody reads; where reads always
-// overlap, the store lets them end, every few thousand calls, before it writes on. Against a
-// transaction of the host that reads for long nothing helps, and the file grows until it ends.
-// The file must be on a local disk: WAL does not work over a network.
+// The store switches the file to write-ahead logging (WAL), once and for good, and keeps
+// one connection of the pool for writing, from its first write to [Store.Close], which
+// gives it back with the settings that it had; reads take others and wait for nobody. It
+// sets synchronous for that connection: [Full] by default, so that what was acknowledged
+// survives a loss of power, whatever default the driver has. That connection keeps up to
+// 8 MiB of pages in memory (cache_size), and copies the log into the file when it has
+// grown by 32 MiB (wal_autocheckpoint): the file beside the database with the ending -wal
+// is about as large. It begins anew when for a moment nobody reads; where reads always
+// overlap, the store lets them end, every few thousand calls, before it writes on.
+// Against a transaction of the host that reads for long nothing helps, and the file grows
+// until it ends. The file must be on a local disk: WAL does not work over a network.
 //
 // Give the connections of the host a busy timeout (modernc.org/sqlite and
 // github.com/ncruces/go-sqlite3: _pragma=busy_timeout(10000); github.com/mattn/go-sqlite3:
@@ -64,16 +64,16 @@
 //
 // # Settings of MySQL and MariaDB
 //
-// Tables are InnoDB. The DSN of github.com/go-sql-driver/mysql needs nothing but
-// the database; utf8mb4 is its default. Statements that repeat are prepared, so
-// that interpolateParams brings little: up to about 50 for each connection of a pool. Where a
-// server keeps no more (max_prepared_stmt_count, for all its clients), a store gives its own
-// up until it is opened again, and prepares for each call what it runs. Bound the pool with SetMaxOpenConns: calls
-// beyond it wait for a connection and not for a lock. Keep
-// innodb_flush_log_at_trx_commit at 1, lest a crash takes acknowledged uses back. An order
-// of the largest cart, 10,000 lines with the longest IDs, is a document of 20 MiB:
-// max_allowed_packet, of the server and of the driver, is the most that can be stored, and
-// what is larger ends the connection. 64 MiB is enough.
+// Tables are InnoDB. The DSN of github.com/go-sql-driver/mysql needs nothing but the
+// database; utf8mb4 is its default. Statements that repeat are prepared, so that
+// interpolateParams brings little: up to about 50 for each connection of a pool. Where a
+// server keeps no more (max_prepared_stmt_count, for all its clients), a store gives its
+// own up until it is opened again, and prepares for each call what it runs. Bound the
+// pool with SetMaxOpenConns: calls beyond it wait for a connection and not for a lock.
+// Keep innodb_flush_log_at_trx_commit at 1, lest a crash takes acknowledged uses back. An
+// order of the largest cart, 10,000 lines with the longest IDs, is a document of 20 MiB:
+// max_allowed_packet, of the server and of the driver, is the most that can be stored,
+// and what is larger ends the connection. 64 MiB is enough.
 //
 // # What is guaranteed
 //

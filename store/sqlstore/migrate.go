@@ -77,9 +77,10 @@ func statementsOf(script string) []string {
 
 // Migrate brings the tables up: it runs the steps that the database has not, under
 // a lock. Any number of processes may call it at once, at every start: who comes while
-// another one migrates waits for it as long as the context lives. Where a table is there that
-// it has not made, as when a tool of the host has run steps, it says so and has done nothing. A database that a later
-// version has migrated is left as it is: steps take no table or column away.
+// another one migrates waits for it as long as the context lives. Where a table is there
+// that it has not made, as when a tool of the host has run steps, it says so and has done
+// nothing. A database that a later version has migrated is left as it is: steps take no
+// table or column away.
 func Migrate(ctx context.Context, db *sql.DB, d Dialect, tablePrefix string) (err error) {
 	steps, err := Migrations(d, tablePrefix)
 	if err != nil {
