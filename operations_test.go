@@ -122,8 +122,18 @@ func TestADayWithoutTheProcessor(t *testing.T) {
 	require.ErrorIs(t, err, couponkit.ErrOrderEnded, "another key is needed")
 	report, err = w.Sweep(ctx, 0)
 	require.NoError(t, err)
+	require.Equal(t, []string{"ann"}, paidBy(report))
+	report.Paid = nil
 	require.Equal(t, couponkit.SweepReport{Completed: 1, Released: 1, Cancelled: 1}, report)
 	w.held(t, ten.ID, 2, 1)
+}
+
+// paidBy are the customers whose orders a sweep has found paid.
+func paidBy(report couponkit.SweepReport) (customers []string) {
+	for _, paid := range report.Paid {
+		customers = append(customers, paid.Order.CustomerID)
+	}
+	return customers
 }
 
 // TestAClockThatIsAhead: it ends sessions that could have been paid, and no place is given away
@@ -141,6 +151,8 @@ func TestAClockThatIsAhead(t *testing.T) {
 	require.NoError(t, err)
 	report, err := ahead.Sweep(t.Context(), 0)
 	require.NoError(t, err)
+	require.Equal(t, []string{"ann"}, paidBy(report))
+	report.Paid = nil
 	require.Equal(t, couponkit.SweepReport{Completed: 1, Released: 1}, report)
 	w.held(t, ten.ID, 1, 0)
 	require.ErrorIs(t, w.fake.Pay(open.Session.ID), processor.ErrRejected, "the session is ended")
