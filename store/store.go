@@ -159,8 +159,8 @@ type Redemptions interface {
 
 	// Transition applies an event that does not come from a session (points
 	// exchanged or refused, leaving, cancelled, lapsed, points given back) to one
-	// redemption, and cancels its order when this event releases it; one that changes
-	// nothing leaves the order alone. An event that redemption.Apply refuses, and one of
+	// redemption, and cancels its order when this event releases it; any other event
+	// leaves the order alone. An event that redemption.Apply refuses, and one of
 	// a session, which Settle takes and counts, is an error that matches
 	// redemption.ErrIllegal; an unknown ID is ErrNotFound. One that Apply takes and that
 	// would bring the redemption a session which another one has

@@ -28,7 +28,7 @@ func subjects() map[string]subject {
 	all := map[string]subject{}
 	for _, group := range []map[string]subject{
 		brokenCoupons(), brokenReaders(), brokenReservations(), brokenKeys(), brokenSettlements(), brokenRest(), brokenRefusals(), brokenPlaces(), brokenLists(),
-		brokenCrossings(), brokenRequests(), brokenHalves(), brokenOrders(), brokenProcesses(), brokenEndings(), brokenDetails(), brokenBounds(), brokenSessions(), brokenEnds(),
+		brokenCrossings(), brokenRequests(), brokenHalves(), brokenOrders(), brokenProcesses(), brokenEndings(), brokenDetails(), brokenBounds(), brokenSessions(), brokenEnds(), brokenEvents(),
 	} {
 		maps.Copy(all, group)
 	}

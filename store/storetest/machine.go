@@ -19,7 +19,7 @@ func machineClauses() []clause {
 
 func transitionClauses() []clause {
 	return []clause{
-		{"transition", "Transition applies an event to one redemption, and cancels its order when it is released; repeating it changes nothing", transition},
+		{"transition", "Transition applies an event to one redemption, and cancels its order when it is released; any other event leaves the order alone; repeating it changes nothing", transition},
 		{"transition takes no events of sessions", "Transition applies an event that does not come from a session: a payment would be counted without a look at the limits; anything else is redemption.ErrIllegal and changes nothing", transitionOfASession},
 		{"illegal transitions change nothing", "an illegal event is an error that matches redemption.ErrIllegal; an unknown ID is ErrNotFound", illegalTransitions},
 		{"a transition to the session of another", "an event that brings a redemption a session that another one has is ErrSuperseded, and changes nothing; one that redemption.Apply refuses is redemption.ErrIllegal, before that", transitionToSessionOfAnother},
@@ -179,7 +179,20 @@ func transition(p *probe) {
 		}
 	}
 	p.counts(c.ID, 0, 0)
+	p.transitionThatReleasesNothing(c)
 	p.invariants()
+}
+
+// transitionThatReleasesNothing brings a reservation a session, of which its order hears
+// nothing.
+func (p *probe) transitionThatReleasesNothing(c coupon.Coupon) {
+	p.Helper()
+	r := p.reserve(c, "ann")
+	e := redemption.Event{Kind: redemption.SessionAttached, At: at(950), SessionID: p.session(), OrderID: r.Order.ID, Deadline: at(2000)}
+	want, err := redemption.Apply(r.Redemption, e)
+	p.own(err)
+	same(p, p.transition(want.ID, e), want, "what Transition (%s) returns", e.Kind)
+	same(p, p.order(r.Order.ID), r.Order, "the order of a reservation that was brought a session")
 }
 
 func transitionOfASession(p *probe) {
