@@ -2,7 +2,9 @@ package storetest_test
 
 import (
 	"context"
+	"errors"
 
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -26,5 +28,27 @@ func brokenEvents() map[string]subject {
 				return o
 			}}
 		}, []string{"transition"}},
+		"an order keeps any session": {settling(func(ctx context.Context, in store.Store, t store.Settlement) (store.Settled, error) {
+			s, err := in.Settle(ctx, t)
+			if o, unknown := in.Order(ctx, t.Event.OrderID); errors.Is(err, pricing.ErrInvalid) && unknown == nil && o.ReservationID == "" {
+				return store.Settled{Order: o.After(t.Event), Changed: true}, nil
+			}
+			return s, err
+		}), []string{"settlements that do not validate"}},
+		"a redemption keeps any session": {settling(func(ctx context.Context, in store.Store, t store.Settlement) (store.Settled, error) {
+			s, err := in.Settle(ctx, t)
+			if r, unknown := in.Redemption(ctx, t.ReservationID); errors.Is(err, pricing.ErrInvalid) && unknown == nil {
+				r, err = redemption.Apply(r, t.Event)
+				return store.Settled{Redemption: r, Changed: true}, err
+			}
+			return s, err
+		}), []string{"settlements that do not validate"}},
+		"an order alone finds its reservation, whatever that has": {settling(func(ctx context.Context, in store.Store, t store.Settlement) (store.Settled, error) {
+			s, err := in.Settle(ctx, t)
+			if err == nil && t.Event.SessionID == "" && s.Redemption.ID == "" && s.Order.ReservationID != "" {
+				s.Redemption, err = in.Redemption(ctx, s.Order.ReservationID)
+			}
+			return s, err
+		}), []string{"a session that never came to be"}},
 	}
 }

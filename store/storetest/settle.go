@@ -3,8 +3,10 @@ package storetest
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -19,6 +21,7 @@ func settleClauses() []clause {
 		{"settle finds by metadata", "Settle finds the redemption by the session, else by ReservationID if no other session or order has it", settleFindsByMetadata},
 		{"settle minds whose session it is", "Settle finds the redemption by ReservationID only if no other session or order has it", settleMindsTheSession},
 		{"a session that never came to be", "SessionExpired may name the order alone: it cancels the order if that has no session, and releases its reservation if that has none; nothing is found by an empty session ID", sessionThatNeverCame},
+		{"settlements that do not validate", "an event with which the redemption or the order does not validate is pricing.ErrInvalid, and a call that returns an error has changed nothing", settlementsThatDoNotValidate},
 		{"settle takes events of sessions", "Event is of one of the kinds SessionCompleted, SessionUnpaid, PaymentFailed and SessionExpired, and names the session; anything else is redemption.ErrIllegal and changes nothing", settleTakesEventsOfSessions},
 		{"events about nothing", "an event that changes nothing, or that concerns nothing in the store, is no error", eventsAboutNothing},
 		{"settle an order without a coupon", "Settle applies the event to the order of the session, also where there is no redemption", settlePlainOrder},
@@ -260,12 +263,13 @@ func sessionThatNeverCame(p *probe) {
 	same(p, settled.Order.State, store.OrderCancelled, "the state of an order without a coupon")
 
 	opened := p.opened(c, "ann")
-	abandoned.Event.OrderID, abandoned.ReservationID = opened.Order.ID, opened.Redemption.ID
-	settled = p.settle(abandoned)
-	if settled.Changed {
-		p.broken("an expiry without a session changed something of an order that has one")
+	for _, id := range []string{opened.Redemption.ID, ""} {
+		abandoned.Event.OrderID, abandoned.ReservationID = opened.Order.ID, id
+		settled = p.settle(abandoned)
+		same(p, settled, store.Settled{Order: opened.Order}, "what Settle returns for an expiry without a session, of an order that has one")
 	}
 	same(p, p.reread(opened), opened, "a reservation with a session, and its order")
+	p.reservationsOfOthers(c)
 	same(p, p.reread(bystander), bystander, "a reservation without a session, and its order")
 	held := p.exchanged(p.coupon(forPoints), "ann")
 	abandoned.Event.OrderID, abandoned.ReservationID = "", held.ID
@@ -274,8 +278,51 @@ func sessionThatNeverCame(p *probe) {
 	abandoned.ReservationID = bystander.Redemption.ID
 	same(p, p.settle(abandoned), store.Settled{}, "what Settle returns for an expiry that names a reservation, and not its order")
 	same(p, p.reread(bystander), bystander, "a reservation without a session that was named, and its order")
-	p.counts(c.ID, 0, 2)
+	p.counts(c.ID, 0, 4)
 	p.invariants()
+}
+
+// reservationsOfOthers tells of orders without a session whose reservations have another
+// order by now, or a session.
+func (p *probe) reservationsOfOthers(c coupon.Coupon) {
+	p.Helper()
+	left, joined := p.reserve(c, "ann"), p.reserve(c, "ann")
+	_, err := p.s.TakeOver(p.Context(), p.takeOver(c, left.Redemption, p.key()))
+	p.ok(err, "TakeOver")
+	p.transition(joined.Redemption.ID, redemption.Event{
+		Kind: redemption.SessionAttached, At: at(650), SessionID: p.session(), OrderID: joined.Order.ID, Deadline: at(2000),
+	})
+	for what, r := range map[string]store.Reserved{"another order": left, "a session": joined} {
+		reservation, order := p.redemption(r.Redemption.ID), p.order(r.Order.ID)
+		for _, id := range []string{reservation.ID, ""} {
+			alone := store.Settlement{Event: redemption.Event{Kind: redemption.SessionExpired, At: at(700), OrderID: order.ID}, ReservationID: id}
+			after := order.After(alone.Event)
+			want := store.Settled{Order: after, Changed: !sameOrder(after, order)}
+			same(p, p.settle(alone), want, "what Settle returns for the expiry of an order whose reservation has %s", what)
+			order = after
+		}
+		same(p, p.redemption(reservation.ID), reservation, "the reservation that has %s", what)
+	}
+}
+
+// settlementsThatDoNotValidate brings sessions that cannot be kept to an order, and to a
+// reservation and its order.
+func settlementsThatDoNotValidate(p *probe) {
+	plain, _, err := p.s.CreateOrder(p.Context(), p.plain("ann", p.key()))
+	p.ok(err, "CreateOrder")
+	reserved := p.reserve(p.coupon(), "ann")
+	for _, session := range append(impossible(), strings.Repeat("x", redemption.MaxIDLength+1)) {
+		for _, kind := range []redemption.EventKind{redemption.SessionCompleted, redemption.SessionUnpaid} {
+			_, err := p.s.Settle(p.Context(), p.settlement(kind, store.Reserved{Order: plain}, session))
+			p.fails(err, pricing.ErrInvalid, "Settle (%s) of an order without a coupon with the session %.20q", kind, session)
+			same(p, p.order(plain.ID), plain, "an order without a coupon after the session %.20q", session)
+			_, err = p.s.Settle(p.Context(), p.settlement(kind, reserved, session))
+			p.fails(err, pricing.ErrInvalid, "Settle (%s) of a reservation with the session %.20q", kind, session)
+			same(p, p.reread(reserved), reserved, "a reservation and its order after the session %.20q", session)
+		}
+	}
+	longest := p.settlement(redemption.SessionCompleted, store.Reserved{Order: plain}, strings.Repeat("x", redemption.MaxIDLength))
+	same(p, p.settle(longest).Order, plain.After(longest.Event), "the order of the longest session")
 }
 
 func settleTakesEventsOfSessions(p *probe) {
