@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/couponkit/couponkit/pricing"
 )
 
 // EventKind is what happens to a redemption.
@@ -60,7 +62,8 @@ func (k EventKind) String() string {
 // Event is something that happens to a redemption at an instant.
 type Event struct {
 	Kind EventKind
-	// At is when it happens, by the clock of the host.
+	// At is when it happens, by the clock of the host. Every event that a store is told has
+	// it; see [Event.Validate].
 	At time.Time
 	// SessionID is the session that the event speaks of. For Leaving and TakenOver it is
 	// the session that the reservation leaves, and for Cancelled, Lapsed and PointsRefused
@@ -77,6 +80,18 @@ type Event struct {
 	// NoPlaceLeft tells, for SessionCompleted, that the limits leave no place for a
 	// reservation that was released; the store finds out under its lock.
 	NoPlaceLeft bool
+}
+
+// Validate refuses an event without an instant, with a [*pricing.ValidationError]: the record
+// would tell that it happened, and not when. Stores call it on every event that they are told,
+// to the microsecond, which they keep. What the event is about, Apply and the record decide.
+func (e Event) Validate() error {
+	if !e.At.IsZero() {
+		return nil
+	}
+	var faults pricing.ValidationError
+	faults.Add("at", pricing.FieldRequired, "an event has an instant")
+	return faults.Err()
 }
 
 // OfSession reports whether the event is one that the processor tells of a session, which

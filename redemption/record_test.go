@@ -14,6 +14,20 @@ import (
 	"github.com/couponkit/couponkit/redemption"
 )
 
+func TestAnEventHasAnInstant(t *testing.T) {
+	t.Parallel()
+	for kind := redemption.PointsExchanged; kind <= redemption.Leaving; kind++ {
+		e := redemption.Event{Kind: kind, SessionID: "s1"}
+		if diff := cmp.Diff([]string{"at required"}, faultsIn(e.Validate())); diff != "" {
+			t.Errorf("%s without an instant: faults differ (-want +got):\n%s", kind, diff)
+		}
+		e.At = time.Date(1, time.January, 1, 0, 0, 0, 1000, time.UTC)
+		if err := e.Validate(); err != nil {
+			t.Errorf("%s at the first instant that is kept: %v", kind, err)
+		}
+	}
+}
+
 func TestValidateNamesEveryFault(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("é", redemption.MaxIDLength/2) // 254 bytes

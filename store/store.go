@@ -153,8 +153,8 @@ type Redemptions interface {
 	//
 	// An event that changes nothing, or that concerns nothing in the store, is no
 	// error; one of another kind, or a payment that names no session, is an error that
-	// matches redemption.ErrIllegal. One with which the redemption or the order, or the
-	// payment's new record, does not validate is pricing.ErrInvalid.
+	// matches redemption.ErrIllegal. One without an instant, and one with which the redemption
+	// or the order, or the payment's new record, does not validate, is pricing.ErrInvalid.
 	Settle(ctx context.Context, s Settlement) (Settled, error)
 
 	// Transition applies an event that does not come from a session (points
@@ -164,8 +164,8 @@ type Redemptions interface {
 	// a session, which Settle takes and counts, is an error that matches
 	// redemption.ErrIllegal; an unknown ID is ErrNotFound. One that Apply takes and that
 	// would bring the redemption a session which another one has
-	// (redemption.SessionAttached) is ErrSuperseded, and one with which the redemption does
-	// not validate pricing.ErrInvalid.
+	// (redemption.SessionAttached) is ErrSuperseded; one without an instant, and one with
+	// which the redemption does not validate, is pricing.ErrInvalid.
 	Transition(ctx context.Context, id string, e redemption.Event) (redemption.Redemption, error)
 }
 

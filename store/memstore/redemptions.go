@@ -212,11 +212,14 @@ func (s *Store) Transition(ctx context.Context, id string, e redemption.Event) (
 	if e.OfSession() {
 		return redemption.Redemption{}, &redemption.TransitionError{ID: id, Kind: e.Kind, Cause: redemption.ErrIllegal}
 	}
+	e = storedEvent(e)
+	if err := e.Validate(); err != nil {
+		return redemption.Redemption{}, err
+	}
 	b, known := s.redemptions.get(id)
 	if !known {
 		return redemption.Redemption{}, store.ErrNotFound
 	}
-	e = storedEvent(e)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	before, known := b.records[id]

@@ -19,6 +19,9 @@ func (s *Store) Settle(ctx context.Context, t store.Settlement) (store.Settled, 
 		return store.Settled{}, &redemption.TransitionError{ID: t.ReservationID, Kind: t.Event.Kind, Cause: redemption.ErrIllegal}
 	}
 	t.Event = storedEvent(t.Event)
+	if err := t.Event.Validate(); err != nil {
+		return store.Settled{}, err
+	}
 	if t.Event.Kind == redemption.SessionCompleted && t.CouponID != "" { // it may use NewID as the customer's key
 		customer, _ := s.customers.of(t.CustomerID)
 		customer.Lock()

@@ -26,6 +26,10 @@ func (s *Store) Settle(ctx context.Context, request store.Settlement) (store.Set
 	if e := request.Event; !e.OfSession() {
 		return store.Settled{}, &redemption.TransitionError{ID: request.ReservationID, Kind: e.Kind, Cause: redemption.ErrIllegal}
 	}
+	request.Event.At = instant(request.Event.At)
+	if err := request.Event.Validate(); err != nil {
+		return store.Settled{}, err
+	}
 	request, err := s.soughtSettlement(ctx, request)
 	if err != nil {
 		return store.Settled{}, err

@@ -28,6 +28,10 @@ func (s *Store) Transition(ctx context.Context, id string, e redemption.Event) (
 	if e.OfSession() {
 		return redemption.Redemption{}, &redemption.TransitionError{ID: id, Kind: e.Kind, Cause: redemption.ErrIllegal}
 	}
+	e.At = instant(e.At)
+	if err := e.Validate(); err != nil {
+		return redemption.Redemption{}, err
+	}
 	if !storable(id) {
 		return redemption.Redemption{}, unknownRedemption([]string{id})
 	}

@@ -307,12 +307,19 @@ func (t *tx) advance(ctx context.Context, o *storedOrder, e redemption.Event) (b
 }
 
 // Transition implements [store.Redemptions].
-func (s *Store) Transition(ctx context.Context, id string, e redemption.Event) (after redemption.Redemption, err error) {
+func (s *Store) Transition(ctx context.Context, id string, e redemption.Event) (redemption.Redemption, error) {
+	if err := s.ready(ctx); err != nil {
+		return redemption.Redemption{}, err
+	}
+	if e.OfSession() {
+		return redemption.Redemption{}, &redemption.TransitionError{ID: id, Kind: e.Kind, Cause: redemption.ErrIllegal}
+	}
 	e = eventAtMicrosecond(e)
-	err = s.change(ctx, "transition", func(ctx context.Context, t *tx) error {
-		if e.OfSession() {
-			return &redemption.TransitionError{ID: id, Kind: e.Kind, Cause: redemption.ErrIllegal}
-		}
+	if err := e.Validate(); err != nil {
+		return redemption.Redemption{}, err
+	}
+	var after redemption.Redemption
+	err := s.change(ctx, "transition", func(ctx context.Context, t *tx) error {
 		if !findable(id) {
 			return store.ErrNotFound
 		}
@@ -346,7 +353,10 @@ func (s *Store) Transition(ctx context.Context, id string, e redemption.Event) (
 		}
 		return err
 	})
-	return after, err
+	if err != nil {
+		return redemption.Redemption{}, err
+	}
+	return after, nil
 }
 
 // TakeOver implements [store.Redemptions].

@@ -32,6 +32,9 @@ func (s *Store) Settle(ctx context.Context, t store.Settlement) (store.Settled, 
 		return store.Settled{}, &redemption.TransitionError{ID: t.ReservationID, Kind: t.Event.Kind, Cause: redemption.ErrIllegal}
 	}
 	t.Event = eventAtMicrosecond(t.Event)
+	if err := t.Event.Validate(); err != nil {
+		return store.Settled{}, err
+	}
 	var settled store.Settled
 	var order storedOrder
 	of := wish{settled: func(to store.Settled, o storedOrder) { settled, order = to, o }}

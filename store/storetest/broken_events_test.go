@@ -3,6 +3,7 @@ package storetest_test
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
@@ -28,6 +29,20 @@ func brokenEvents() map[string]subject {
 				return o
 			}}
 		}, []string{"transition"}},
+		"events may be without an instant": {func(in store.Store) *faulty {
+			now := func(e *redemption.Event) {
+				if e.At.IsZero() {
+					e.At = time.Unix(1_800_000_000, 0)
+				}
+			}
+			return &faulty{Store: in, transition: func(ctx context.Context, id string, e redemption.Event) (redemption.Redemption, error) {
+				now(&e)
+				return in.Transition(ctx, id, e)
+			}, settle: func(ctx context.Context, t store.Settlement) (store.Settled, error) {
+				now(&t.Event)
+				return in.Settle(ctx, t)
+			}}
+		}, []string{"events without an instant"}},
 		"an order keeps any session": {settling(func(ctx context.Context, in store.Store, t store.Settlement) (store.Settled, error) {
 			s, err := in.Settle(ctx, t)
 			if o, unknown := in.Order(ctx, t.Event.OrderID); errors.Is(err, pricing.ErrInvalid) && unknown == nil && o.ReservationID == "" {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
@@ -23,6 +24,7 @@ func transitionClauses() []clause {
 		{"transition takes no events of sessions", "Transition applies an event that does not come from a session: a payment would be counted without a look at the limits; anything else is redemption.ErrIllegal and changes nothing", transitionOfASession},
 		{"illegal transitions change nothing", "an illegal event is an error that matches redemption.ErrIllegal; an unknown ID is ErrNotFound", illegalTransitions},
 		{"a transition to the session of another", "an event that brings a redemption a session that another one has is ErrSuperseded, and changes nothing; one that redemption.Apply refuses is redemption.ErrIllegal, before that", transitionToSessionOfAnother},
+		{"events without an instant", "an event without an instant is pricing.ErrInvalid, of a session or not, and a call that returns an error has changed nothing", eventsWithoutAnInstant},
 		{"a transition that does not validate", "an event with which the redemption does not validate is pricing.ErrInvalid, and a call that returns an error has changed nothing", transitionThatDoesNotValidate},
 	}
 }
@@ -280,6 +282,37 @@ func transitionToSessionOfAnother(p *probe) {
 		same(p, p.transition(bare.Redemption.ID, event), want, "what Transition to a session of its own returns")
 	}
 	p.invariants()
+}
+
+func eventsWithoutAnInstant(p *probe) {
+	c := p.coupon()
+	bare, opened, points := p.reserve(c, "ann"), p.opened(c, "ann"), p.place(p.exchange(p.coupon(forPoints), "ann", p.key())).Redemption
+	plain, _, err := p.s.CreateOrder(p.Context(), p.plain("ann", p.key()))
+	p.ok(err, "CreateOrder")
+	for id, e := range map[string]redemption.Event{
+		bare.Redemption.ID:   {Kind: redemption.Cancelled},
+		opened.Redemption.ID: {Kind: redemption.Leaving, SessionID: opened.Order.SessionID, Deadline: leavingBy()},
+		points.ID:            {Kind: redemption.PointsExchanged},
+	} {
+		_, err := p.s.Transition(p.Context(), id, e)
+		p.fails(err, pricing.ErrInvalid, "Transition (%s) at no instant", e.Kind)
+	}
+	for what, t := range map[string]store.Settlement{
+		"a session":                  p.settlement(redemption.SessionCompleted, opened, opened.Order.SessionID),
+		"the end of a session":       p.settlement(redemption.SessionExpired, opened, opened.Order.SessionID),
+		"an order alone":             p.settlement(redemption.SessionExpired, bare, ""),
+		"an order without a coupon":  p.settlement(redemption.SessionUnpaid, store.Reserved{Order: plain}, p.session()),
+		"a payment without a record": p.settlement(redemption.SessionCompleted, store.Reserved{Redemption: redemption.Redemption{CouponID: c.ID}}, p.session()),
+	} {
+		t.Event.At = time.Time{}
+		_, err := p.s.Settle(p.Context(), t)
+		p.fails(err, pricing.ErrInvalid, "Settle of %s at no instant", what)
+	}
+	same(p, p.reread(bare), bare, "a reservation, and its order, after events without an instant")
+	same(p, p.reread(opened), opened, "a reservation in a session, and its order, after events without an instant")
+	same(p, p.redemption(points.ID), points, "a reservation for points after an event without an instant")
+	same(p, p.order(plain.ID), plain, "an order without a coupon after an event without an instant")
+	p.counts(c.ID, 0, 2)
 }
 
 func transitionThatDoesNotValidate(p *probe) {

@@ -374,3 +374,27 @@ func runOn(t *testing.T, db *sql.DB, statements []string) {
 	require.ErrorIs(t, conn.Raw(func(any) error { return driver.ErrBadConn }), driver.ErrBadConn)
 	require.ErrorIs(t, conn.Close(), sql.ErrConnDone)
 }
+
+// What a call returns beside its error is no record, lest it be taken for what is stored.
+func TestATransitionThatIsRefusedReturnsNoRecord(t *testing.T) {
+	t.Parallel()
+	forEachDatabase(t, func(t *testing.T, s shop) {
+		t.Helper()
+		opened, _ := s.open(t)
+		c := limitedCoupon("REFUSED", 0, 0)
+		require.NoError(t, opened.CreateCoupon(t.Context(), c))
+		reserved := must(opened.Reserve(t.Context(), checkoutOf(c, "ann", "refused")))
+		for what, e := range map[string]redemption.Event{
+			"an illegal event":             {Kind: redemption.Cancelled, At: noon(), SessionID: "another session"},
+			"a session that is no text":    {Kind: redemption.SessionAttached, At: noon(), SessionID: "\x00", OrderID: reserved.Order.ID},
+			"an event without an instant":  {Kind: redemption.Cancelled},
+			"an event that is a session's": {Kind: redemption.SessionExpired, At: noon(), OrderID: reserved.Order.ID},
+		} {
+			got, err := opened.Transition(t.Context(), reserved.Redemption.ID, e)
+			require.Error(t, err, what)
+			if diff := cmp.Diff(redemption.Redemption{}, got); diff != "" {
+				t.Errorf("%s: the record beside the error (-want +got):\n%s", what, diff)
+			}
+		}
+	})
+}
