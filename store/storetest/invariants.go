@@ -190,8 +190,11 @@ func (a *audit) lookUp(ctx context.Context, couponID, customer string, t *tally)
 		a.fault("LookUp of coupon %s counts %d completed and %d live redemptions of customer %q, and there are %d and %d",
 			couponID, found.CompletedByCustomer, found.ReservedByCustomer, customer, t.completed, t.reserved)
 	}
-	if want := min(len(t.held), store.MaxHeld); len(found.Held) != want {
-		a.fault("LookUp of coupon %s lists %d live redemptions of customer %q, and there are %d", couponID, len(found.Held), customer, len(t.held))
+	switch listed := len(found.Held); {
+	case listed > store.MaxHeld:
+		a.fault("LookUp of coupon %s lists %d live redemptions of customer %q, and at most %d are to be listed", couponID, listed, customer, store.MaxHeld)
+	case listed != min(len(t.held), store.MaxHeld):
+		a.fault("LookUp of coupon %s lists %d live redemptions of customer %q, and there are %d", couponID, listed, customer, len(t.held))
 	}
 	for _, r := range found.Held {
 		if !slices.Contains(t.held, r.ID) {

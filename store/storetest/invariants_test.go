@@ -3,6 +3,7 @@ package storetest_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -170,6 +171,10 @@ func TestInvariantsAreNoticed(t *testing.T) {
 		"oversold to one":       {spoiled("ann", func(r *redemption.Redemption) { r.CustomerID, r.Key = "bob", "another" }), `of customer "bob", and allows 1`},
 		"look up miscounts":     {finding(func(f *store.Found) { f.CompletedByCustomer++ }), `LookUp of coupon cpn_ten counts 1 completed and 1 live redemptions of customer "bob", and there are 0 and 1`},
 		"look up lists none":    {finding(func(f *store.Found) { f.Held = nil }), `lists 0 live redemptions of customer "bob", and there are 1`},
+		"look up lists too many": {
+			finding(func(f *store.Found) { f.Held = slices.Repeat(f.Held, store.MaxHeld+1) }),
+			`lists 17 live redemptions of customer "bob", and at most 16 are to be listed`,
+		},
 		"look up lists another": {finding(func(f *store.Found) {
 			for i := range f.Held {
 				f.Held[i].ID = "rsv_other"
