@@ -121,6 +121,8 @@ type Redemptions interface {
 	//     or order is ErrConflict.
 	//   - A session that another redemption has, whatever has become of that, is
 	//     ErrSuperseded.
+	//   - Which is told of an ID that another one has, such a session and no place left,
+	//     where several are true at once, is left to the store.
 	Reserve(ctx context.Context, r Reservation) (Reserved, error)
 
 	// TakeOver gives a live reservation to another order of its customer and stores
@@ -245,7 +247,7 @@ type RedemptionReader interface {
 	ListRedemptions(ctx context.Context, list RedemptionList) (RedemptionPage, error)
 
 	// Due returns work for the sweep, the oldest first (by creation, then by ID), limit
-	// records or, if there are fewer, all: live reservations whose deadline is not after
+	// records or, if there are fewer, all, and none if limit is 0 or less: live reservations whose deadline is not after
 	// at, and, at any instant, records whose points are still to be refunded.
 	Due(ctx context.Context, at time.Time, limit int) ([]redemption.Redemption, error)
 }
@@ -275,7 +277,7 @@ type Orders interface {
 
 	// OpenOrders returns orders without a redemption that have not ended and whose
 	// deadline is not after at, the oldest first (by creation, then by ID), limit orders
-	// or, if there are fewer, all: work for the sweep.
+	// or, if there are fewer, all, and none if limit is 0 or less: work for the sweep.
 	OpenOrders(ctx context.Context, at time.Time, limit int) ([]Order, error)
 }
 

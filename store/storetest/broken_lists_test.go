@@ -13,6 +13,19 @@ import (
 // brokenLists are stores that are wrong about what they list, and about instants.
 func brokenLists() map[string]subject {
 	return map[string]subject{
+		"a limit below 0 is none": {func(in store.Store) *faulty {
+			most := func(limit int) int {
+				if limit < 0 {
+					return store.MaxPageSize
+				}
+				return limit
+			}
+			return &faulty{Store: in, due: func(ctx context.Context, at time.Time, limit int) ([]redemption.Redemption, error) {
+				return in.Due(ctx, at, most(limit))
+			}, openOrders: func(ctx context.Context, at time.Time, limit int) ([]store.Order, error) {
+				return in.OpenOrders(ctx, at, most(limit))
+			}}
+		}, []string{"due", "open orders"}},
 		"take-overs and transitions keep nanoseconds": {nanoseconds, []string{"instants are kept in UTC"}},
 		"refunds wait for their instant": {func(in store.Store) *faulty {
 			return &faulty{Store: in, due: func(ctx context.Context, at time.Time, limit int) ([]redemption.Redemption, error) {

@@ -27,11 +27,11 @@ func brokenRest() map[string]subject {
 			return &faulty{Store: in, due: func(ctx context.Context, at time.Time, limit int) ([]redemption.Redemption, error) {
 				all, err := in.Due(ctx, at, 1_000)
 				slices.Reverse(all)
-				return all[:min(limit, len(all))], err
+				return all[:min(max(limit, 0), len(all))], err
 			}, openOrders: func(ctx context.Context, at time.Time, limit int) ([]store.Order, error) {
 				all, err := in.OpenOrders(ctx, at, 1_000)
 				slices.Reverse(all)
-				return all[:min(limit, len(all))], err
+				return all[:min(max(limit, 0), len(all))], err
 			}}
 		}, []string{"due", "open orders"}},
 		"metadata are lost": {func(in store.Store) *faulty {

@@ -24,4 +24,10 @@
 // Nothing depends on the time of day, and nothing waits. The clauses about
 // concurrency use up to [DefaultGoroutines] goroutines at once, or as many as
 // [Capabilities].Goroutines tells.
+//
+// Most clauses make a few records; "totals are exact" makes [store.ExactTotal] coupons, as
+// many reservations, and a few more, for up to there a total has to be exact. A store that
+// reads or copies all that it has in every call may take minutes for it: the flag -timeout of
+// go test gives it time, and -skip '/totals_are_exact$' leaves it out while there is no other
+// way.
 package storetest

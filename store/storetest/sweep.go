@@ -14,11 +14,11 @@ import (
 
 func sweepClauses() []clause {
 	return []clause{
-		{"due", "Due returns live reservations whose deadline is not after at, and records whose points are still to be refunded, the oldest first, at most limit records", due},
+		{"due", "Due returns live reservations whose deadline is not after at, and records whose points are still to be refunded, the oldest first, at most limit records, and none if limit is 0 or less", due},
 		{"points of what was paid are due", "Due returns, at any instant, records whose points are still to be refunded: those of a redemption too that was paid after its points were to be given back", pointsOfWhatWasPaidAreDue},
 		{"work of one instant", "Due and OpenOrders return the oldest first: by creation, to the microsecond, then by ID, byte by byte", workOfOneInstant},
 		{"work of many records", "Due and OpenOrders return limit records or, if there are fewer, all", workOfManyRecords},
-		{"open orders", "OpenOrders returns orders without a redemption that have not ended and whose deadline is not after at, the oldest first, at most limit", openOrders},
+		{"open orders", "OpenOrders returns orders without a redemption that have not ended and whose deadline is not after at, the oldest first, at most limit, and none if that is 0 or less", openOrders},
 	}
 }
 
@@ -60,6 +60,7 @@ func due(p *probe) {
 		{at(1003), 3, want[:3]},
 		{at(1003), 1, want[:1]},
 		{at(1003), 0, nil},
+		{at(1003), -1, nil},
 		{at(1), 10, want[:2]},
 		{at(1).Add(-time.Microsecond), 10, want[1:2]},
 		{at(1000), 10, append(slices.Clone(want[:2]), want[5])},
@@ -125,6 +126,7 @@ func openOrders(p *probe) {
 		{at(1004), 100, all},
 		{at(1004), 2, all[:2]},
 		{at(1004), 0, nil},
+		{at(1004), -1, nil},
 		{at(1004).Add(-time.Microsecond), 100, all[1:]},
 		{at(1000), 100, all[4:]},
 		{at(999), 100, nil},
