@@ -6,6 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
@@ -90,7 +93,8 @@ func scenes() []scene {
 }
 
 // machineDecides applies every event to every state, and compares the outcome with
-// the machine's. Every reservation has a customer of its own.
+// the machine's. Every reservation has a customer of its own; one that an event has not
+// changed meets the next event too.
 func machineDecides(p *probe) {
 	plain, points := p.coupon(), p.coupon(forPoints)
 	for _, scene := range scenes() {
@@ -98,33 +102,31 @@ func machineDecides(p *probe) {
 		if scene.points {
 			c = points
 		}
+		before := p.state(scene.stage(p, c))
 		for _, kind := range []redemption.EventKind{
 			redemption.SessionCompleted, redemption.SessionUnpaid, redemption.PaymentFailed, redemption.SessionExpired,
 		} {
-			r := scene.stage(p, c)
-			before := p.state(r)
 			session := before.Redemption.SessionID
 			if session == "" {
 				session = p.session()
 			}
 			event := p.settlement(kind, before, session)
 			settled := p.settle(event)
-			p.decided(before, event.Event, nil, scene.name)
-			same(p, settled.Redemption, p.redemption(before.Redemption.ID), "what Settle returns for %q of one that is %s", kind, scene.name)
+			after := p.decided(before, event.Event, nil, scene.name)
+			same(p, settled.Redemption, after.Redemption, "what Settle returns for %q of one that is %s", kind, scene.name)
+			before = p.staged(scene, c, before, after)
 		}
 		for _, kind := range []redemption.EventKind{
 			redemption.PointsExchanged, redemption.PointsRefused, redemption.Cancelled, redemption.Lapsed, redemption.PointsGivenBack,
 			redemption.Leaving,
 		} {
 			for _, seen := range []bool{true, false} {
-				r := scene.stage(p, c)
-				before := p.state(r)
 				e := redemption.Event{Kind: kind, At: at(6000), SessionID: "cs_other", Deadline: leavingBy()}
 				if seen {
 					e.SessionID = before.Redemption.SessionID
 				}
 				_, err := p.s.Transition(p.Context(), before.Redemption.ID, e)
-				p.decided(before, e, err, scene.name)
+				before = p.staged(scene, c, before, p.decided(before, e, err, scene.name))
 			}
 		}
 	}
@@ -141,8 +143,18 @@ func (p *probe) state(r store.Reserved) store.Reserved {
 	return now
 }
 
-// decided compares what is stored after an event with what the machine makes of it.
-func (p *probe) decided(before store.Reserved, e redemption.Event, failure error, name string) {
+// staged returns a reservation that is in the scene: the one before, if it is still there.
+func (p *probe) staged(s scene, c coupon.Coupon, before, after store.Reserved) store.Reserved {
+	p.Helper()
+	if cmp.Equal(before, after, cmpopts.EquateEmpty()) {
+		return before
+	}
+	return p.state(s.stage(p, c))
+}
+
+// decided compares what is stored after an event with what the machine makes of it, and
+// returns what is stored.
+func (p *probe) decided(before store.Reserved, e redemption.Event, failure error, name string) store.Reserved {
 	p.Helper()
 	what := fmt.Sprintf("%q of one that is %s", e.Kind, name)
 	want, err := redemption.Apply(before.Redemption, e)
@@ -150,8 +162,9 @@ func (p *probe) decided(before store.Reserved, e redemption.Event, failure error
 		if cause := errors.Unwrap(err); !errors.Is(failure, cause) {
 			p.broken("%s returned the error %v, and not %v", what, failure, cause)
 		}
-		same(p, p.state(before), before, "what is stored after %s", what)
-		return
+		after := p.state(before)
+		same(p, after, before, "what is stored after %s", what)
+		return after
 	}
 	p.ok(failure, "%s", what)
 	order := before.Order
@@ -159,7 +172,9 @@ func (p *probe) decided(before store.Reserved, e redemption.Event, failure error
 	if !order.IsZero() && (released || e.OfSession()) {
 		order = order.After(e)
 	}
-	same(p, p.state(before), store.Reserved{Redemption: want, Order: order}, "what is stored after %s", what)
+	after := p.state(before)
+	same(p, after, store.Reserved{Redemption: want, Order: order}, "what is stored after %s", what)
+	return after
 }
 
 func transition(p *probe) {
