@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -745,6 +746,48 @@ func TestOnlyUnitsOfOneLineAreMerged(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, request.Lines); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+}
+
+// TestLinesThatLookLikeUnitsOfOne: lines of a cart may differ in nothing but a cent, or in
+// that one of them recurs. A plan that is billed monthly is never sold once instead, and
+// what is too many lines then is refused before a place is kept.
+func TestLinesThatLookLikeUnitsOfOne(t *testing.T) {
+	t.Parallel()
+	gym := func(price int64, recurs pricing.Interval) pricing.Line {
+		return pricing.Line{Kind: pricing.Plan, ItemID: "gym", Quantity: 1, UnitPrice: price, Recurs: recurs}
+	}
+	for name, lines := range map[string][]pricing.Line{
+		"the second recurs":  {gym(20_01, pricing.Once), gym(20_00, pricing.Monthly)},
+		"the first recurs":   {gym(20_01, pricing.Monthly), gym(20_00, pricing.Once)},
+		"both are sold once": {gym(20_01, pricing.Once), gym(20_00, pricing.Once)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := couponkit.CheckoutRequest{Cart: pricing.Cart{Currency: pricing.EUR(), Lines: lines}, Customer: ann}
+			_, err := newWorldWith(t, processor.Abilities{MaxLines: 1}).Checkout(t.Context(), r)
+			if diff := cmp.Diff([]string{"lines"}, faultyFields(t, err)); diff != "" {
+				t.Errorf("faulty fields (-want +got):\n%s", diff)
+			}
+			w := newWorldWith(t, processor.Abilities{MaxLines: 3})
+			r.Cart.Lines = append(slices.Clone(lines), pricing.Line{Kind: pricing.Device, ItemID: "bag", Quantity: 3, UnitPrice: 10_00})
+			d := tenOff()
+			d.AppliesTo = coupon.Product
+			w.create(t, d)
+			r.Code = "TEN"
+			request, err := w.fake.Request(w.checkout(t, r).Session.ID)
+			require.NoError(t, err)
+			var want []processor.SessionLine
+			for _, l := range lines {
+				want = append(want, processor.SessionLine{
+					Kind: l.Kind, ItemID: l.ItemID, Name: l.ItemID, Quantity: 1, UnitAmount: l.UnitPrice, Recurs: l.Recurs,
+				})
+			}
+			want = append(want, processor.SessionLine{Kind: pricing.Device, ItemID: "bag", Name: "3 x bag", Quantity: 1, UnitAmount: 20_00})
+			if diff := cmp.Diff(want, request.Lines); diff != "" {
+				t.Errorf("lines (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

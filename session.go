@@ -143,6 +143,7 @@ func (s *Service) sessionRequest(o store.Order, d sessionDetails) processor.Sess
 		Coupon: o.Coupon, CustomerEmail: d.email, SuccessURL: d.successURL, CancelURL: d.cancelURL,
 		ExpiresAt: s.sessionEnd(o), OrderedAt: o.CreatedAt, Metadata: sessionMetadata(o),
 	}
+	var few []processor.SessionLine
 	for _, l := range o.Quote.Lines {
 		if l.Recurs != pricing.Once {
 			r.Mode = processor.Subscription
@@ -151,17 +152,18 @@ func (s *Service) sessionRequest(o store.Order, d sessionDetails) processor.Sess
 		if d.describe != nil {
 			name = d.describe(l.Line)
 		}
+		units := l.Units()
 		if l.Recurs != pricing.Once && s.recurring == FirstPeriod {
 			r.FirstPeriodDiscount += l.Discount
-			r.Lines = append(r.Lines, sessionLine(l, name, pricing.UnitGroup{Quantity: l.Quantity, UnitPrice: l.UnitPrice}))
-			continue
+			units = []pricing.UnitGroup{{Quantity: l.Quantity, UnitPrice: l.UnitPrice}}
 		}
-		for _, group := range l.Units() {
+		for _, group := range units {
 			r.Lines = append(r.Lines, sessionLine(l, name, group))
 		}
+		few = append(few, mergeUnits(r.Lines[len(r.Lines)-len(units):])...)
 	}
 	if most := s.abilities.MaxLines; most > 0 && len(r.Lines) > most {
-		r.Lines = mergeUnits(r.Lines, max(o.Quote.Step, 1))
+		r.Lines = few
 	}
 	return r
 }
@@ -173,28 +175,22 @@ func sessionLine(l pricing.QuotedLine, name string, units pricing.UnitGroup) pro
 	}
 }
 
-// mergeUnits joins the two unit prices of a line into one line of quantity 1 with
-// the quantity in its name, for processors that take few lines. Lines that recur
-// stay apart: their quantity is the number of seats.
-func mergeUnits(lines []processor.SessionLine, step int64) []processor.SessionLine {
-	merged := lines[:0:0]
-	for i := 0; i < len(lines); i++ {
-		l := lines[i]
-		if split := i+1 < len(lines) && l.Recurs == pricing.Once && sameLine(l, lines[i+1], step); split {
-			next := lines[i+1]
-			l.Name = fmt.Sprintf("%d x %s", l.Quantity+next.Quantity, l.Name)
-			l.UnitAmount, l.Quantity = l.UnitAmount*l.Quantity+next.UnitAmount*next.Quantity, 1
-			i++
-		}
-		merged = append(merged, l)
+// mergeUnits joins the unit prices of one line of a quote into one line of quantity 1
+// with the quantity in its name, for processors that take few lines. A line that recurs
+// stays as it is: its quantity is the number of seats.
+func mergeUnits(units []processor.SessionLine) []processor.SessionLine {
+	if len(units) < 2 || units[0].Recurs != pricing.Once {
+		return units
 	}
-	return merged
-}
-
-// sameLine reports whether b is the second unit price of a's line, a step below the
-// first.
-func sameLine(a, b processor.SessionLine, step int64) bool {
-	return a.LineID == b.LineID && a.Kind == b.Kind && a.ItemID == b.ItemID && a.UnitAmount == b.UnitAmount+step
+	merged := units[0]
+	merged.Quantity, merged.UnitAmount = 0, 0
+	for _, group := range units {
+		merged.Quantity += group.Quantity
+		merged.UnitAmount += group.UnitAmount * group.Quantity
+	}
+	merged.Name = fmt.Sprintf("%d x %s", merged.Quantity, merged.Name)
+	merged.Quantity = 1
+	return []processor.SessionLine{merged}
 }
 
 // sessionMetadata lets an event find its order and reservation when the session was
