@@ -75,6 +75,18 @@ func TestAllReasonsInTheirOrder(t *testing.T) {
 		})
 		return err
 	}
+	quote := func(code string, anonymous bool) error {
+		_, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), Code: code, AllowAnonymous: anonymous})
+		return err
+	}
+	validate := func(c eligibility.Customer, code string) error {
+		_, err := w.Validate(t.Context(), code, c)
+		return err
+	}
+	exchange := func(c eligibility.Customer, code string) error {
+		_, err := w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: code, Customer: c, Key: "k"})
+		return err
+	}
 	totals, below := coupon.CartTotalsInvalid, coupon.BelowMinimumCharge
 	for name, test := range map[string]struct {
 		err  error
@@ -91,6 +103,15 @@ func TestAllReasonsInTheirOrder(t *testing.T) {
 		"a link, too little, none":                 {link(ann, 49, ""), []coupon.RejectionCode{below}},
 		"a link for somebody who is gone":          {link(gone, 10_00, "OVER"), []coupon.RejectionCode{coupon.CouponExpired, coupon.UserRequired}},
 		"a link for somebody who is gone, unknown": {link(gone, 49, "NONE"), []coupon.RejectionCode{coupon.CouponNotFound, coupon.UserRequired, below}},
+		"a checkout of nobody, unknown":            {checkout(eligibility.Customer{}, phones(), "NONE", nil), []coupon.RejectionCode{coupon.CouponNotFound, coupon.UserRequired}},
+		"a checkout, unknown":                      {checkout(ann, phones(), "NONE", nil), []coupon.RejectionCode{coupon.CouponNotFound}},
+		"a quote of nobody, unknown":               {quote("NONE", false), []coupon.RejectionCode{coupon.CouponNotFound, coupon.UserRequired}},
+		"a quote before sign-in, unknown":          {quote("NONE", true), []coupon.RejectionCode{coupon.CouponNotFound}},
+		"a code of nobody that is none":            {validate(eligibility.Customer{}, " "), []coupon.RejectionCode{coupon.CodeRequired, coupon.UserRequired}},
+		"a code of somebody who is gone, unknown":  {validate(gone, "NONE"), []coupon.RejectionCode{coupon.CouponNotFound, coupon.UserRequired}},
+		"points of nobody, unknown":                {exchange(eligibility.Customer{}, "cpn_none"), []coupon.RejectionCode{coupon.CouponNotFound, coupon.UserRequired}},
+		"points of nobody, no code":                {exchange(eligibility.Customer{}, ""), []coupon.RejectionCode{coupon.CodeRequired, coupon.UserRequired}},
+		"points, unknown":                          {exchange(ann, "cpn_none"), []coupon.RejectionCode{coupon.CouponNotFound}},
 	} {
 		var refused *coupon.Rejection
 		require.ErrorAs(t, test.err, &refused, name)

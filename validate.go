@@ -41,7 +41,7 @@ func (s *Service) Validate(ctx context.Context, codeOrID string, c eligibility.C
 	}
 	found, question, err := s.ask(ctx, codeOrID, c)
 	if err != nil {
-		return Validation{}, err
+		return Validation{}, refusals(err, signedIn(c))
 	}
 	attempt.CouponID = found.Coupon.ID
 	if err := eligibility.Check(found.Coupon, question).Err(); err != nil {
@@ -279,7 +279,7 @@ func (s *Service) price(ctx context.Context, r QuoteRequest) (priced, error) {
 	}
 	found, question, err := s.ask(ctx, r.Code, r.Customer)
 	if err != nil {
-		return s.listPrices(r.Cart), err
+		return s.listPrices(r.Cart), refusals(err, r.signedIn())
 	}
 	question.AllowAnonymous = r.AllowAnonymous
 	result, err := eligibility.Evaluate(found.Coupon, r.Cart, question)
@@ -325,11 +325,23 @@ func (s *Service) priceWithout(r QuoteRequest) (priced, error) {
 		return priced{}, err
 	}
 	p := priced{quote: Quote{Quote: quote, At: s.now(), Fingerprint: quoteFingerprint(r.Cart, "", 0)}, customer: r.Customer}
-	var nobody error
-	if r.Customer.ID == "" && !r.AllowAnonymous {
-		nobody = coupon.Reject("", coupon.UserRequired, coupon.Params{})
+	return p, refusals(r.signedIn(), s.chargeable(quote, ""))
+}
+
+// signedIn refuses a request of nobody, where nobody may not ask.
+func (r QuoteRequest) signedIn() error {
+	if r.AllowAnonymous {
+		return nil
 	}
-	return p, refusals(nobody, s.chargeable(quote, ""))
+	return signedIn(r.Customer)
+}
+
+// signedIn refuses nobody. Where there is a coupon, eligibility does.
+func signedIn(c eligibility.Customer) error {
+	if c.ID != "" {
+		return nil
+	}
+	return coupon.Reject("", coupon.UserRequired, coupon.Params{})
 }
 
 // refusals is what several rules refuse, in one refusal with the reasons in the order of
