@@ -73,7 +73,7 @@ type Creation struct {
 // All faults are reported together as a [*pricing.ValidationError] with the paths
 // of the JSON fields, those in a list by their position in the draft's list.
 func New(d Draft, by Creation) (Coupon, error) {
-	emails, err := NewEmailSet(d.AllowedUserEmails...)
+	emails, err := d.AllowedUserEmails.judged()
 	return d.create(by, emails, err)
 }
 
@@ -114,28 +114,28 @@ func (d Draft) create(by Creation, emails EmailSet, noEmails error) (Coupon, err
 
 // addFaults adds what [Coupon.Validate] finds in fields that have no fault yet and
 // are not judged: a field that could not be read at all would only be reported a
-// second time.
+// second time. Entries of a list that has faults are not judged again, the list as a
+// whole is.
 func (c Coupon) addFaults(faults *pricing.ValidationError, judged ...string) {
 	skip := map[string]bool{}
 	for _, field := range judged {
 		skip[field] = true
 	}
 	for _, f := range faults.Fields {
-		skip[rootField(f.Field)] = true
+		list, _, _ := strings.Cut(f.Field, "[")
+		skip[f.Field], skip[list+"["] = true, true
 	}
 	var more pricing.ValidationError
 	more.Merge("", c.Validate())
 	for _, f := range more.Fields {
-		if !skip[rootField(f.Field)] {
+		field := f.Field
+		if list, _, entry := strings.Cut(field, "["); entry {
+			field = list + "["
+		}
+		if !skip[field] {
 			faults.Fields = append(faults.Fields, f)
 		}
 	}
-}
-
-// rootField returns the field without an index: "planIds" of "planIds[3]".
-func rootField(path string) string {
-	root, _, _ := strings.Cut(path, "[")
-	return root
 }
 
 func orDefault[T ~uint8](v, fallback T) T {

@@ -49,7 +49,9 @@ var breakages = map[string][]struct {
 	"audience": {
 		{"pointsRequired", "not_allowed", func(d *coupon.Draft) { d.PointsRequired = 3 }},
 		{"distribution", "unknown", func(d *coupon.Draft) { d.Distribution = 4 }},
-		{"allowedUserEmails[0]", "malformed", func(d *coupon.Draft) { d.AllowedUserEmails = coupon.EmailList{"nobody"} }},
+		{"allowedUserEmails[0]", "malformed", func(d *coupon.Draft) {
+			d.Distribution, d.AllowedUserEmails = coupon.UserSpecific, coupon.EmailList{"nobody"}
+		}},
 	},
 	"maxUses":        {{"maxUses", "too_small", func(d *coupon.Draft) { d.MaxUses = coupon.Set[int64](0) }}},
 	"maxUsesPerUser": {{"maxUsesPerUser", "too_small", func(d *coupon.Draft) { d.MaxUsesPerUser = coupon.Set[int64](-1) }}},

@@ -1,6 +1,8 @@
 package coupon_test
 
 import (
+	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -187,6 +189,62 @@ func TestFaultsInListsAreNamedByPosition(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, fieldCodes(t, err)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Contract section 6: entries that are none do not hide that there may be no such list at all,
+// in a draft, in its JSON beside a field that cannot be read, and in a patch. A list of
+// nothing else is none that is missing.
+func TestFaultsInListsAreToldBesideThoseOfTheList(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		scope        coupon.AppliesTo
+		distribution coupon.Distribution
+		want         map[string]pricing.FieldCode
+	}{
+		{coupon.All, coupon.General, map[string]pricing.FieldCode{
+			"planIds": "not_allowed", "deviceIds": "not_allowed", "accessoryIds": "not_allowed", "allowedUserEmails": "not_allowed",
+		}},
+		{coupon.Product, coupon.PointsRedeemable, map[string]pricing.FieldCode{"planIds": "not_allowed", "allowedUserEmails": "not_allowed"}},
+		{coupon.Subscription, coupon.UserSpecific, map[string]pricing.FieldCode{"deviceIds": "not_allowed", "accessoryIds": "not_allowed"}},
+		{coupon.Specific, coupon.UserSpecific, map[string]pricing.FieldCode{}},
+	} {
+		d := ten()
+		d.AppliesTo, d.Distribution = test.scope, test.distribution
+		if d.Distribution == coupon.PointsRedeemable {
+			d.PointsRequired = 5
+		}
+		plain, err := coupon.New(ten(), creation)
+		require.NoError(t, err)
+		d.PlanIDs, d.DeviceIDs, d.AccessoryIDs = []string{"a", "a", ""}, []string{""}, []string{"\x00", "a"}
+		d.AllowedUserEmails = coupon.EmailList{"nobody"}
+		maps.Copy(test.want, map[string]pricing.FieldCode{
+			"planIds[2]": "required", "deviceIds[0]": "required", "accessoryIds[0]": "malformed", "allowedUserEmails[0]": "malformed",
+		})
+		_, err = coupon.New(d, creation)
+		if diff := cmp.Diff(test.want, fieldCodes(t, err)); diff != "" {
+			t.Errorf("a draft for %s, %s (-want +got):\n%s", d.AppliesTo, d.Distribution, diff)
+		}
+		_, err = plain.Apply(coupon.Patch{
+			AppliesTo: coupon.Set(d.AppliesTo), Distribution: coupon.Set(d.Distribution), PointsRequired: coupon.Set(d.PointsRequired),
+			PlanIDs: coupon.Set(d.PlanIDs), DeviceIDs: coupon.Set(d.DeviceIDs), AccessoryIDs: coupon.Set(d.AccessoryIDs),
+			AllowedUserEmails: coupon.Set(d.AllowedUserEmails),
+		}, coupon.Edit{At: noon})
+		if diff := cmp.Diff(test.want, fieldCodes(t, err)); diff != "" {
+			t.Errorf("a patch to %s, %s (-want +got):\n%s", d.AppliesTo, d.Distribution, diff)
+		}
+		text, err := json.Marshal(d)
+		require.NoError(t, err)
+		unread := strings.Replace(string(text), `"name":`, `"maxUses":{},"name":`, 1)
+		maps.Copy(test.want, map[string]pricing.FieldCode{"maxUses": "malformed"})
+		var read coupon.Draft
+		if diff := cmp.Diff(test.want, fieldCodes(t, json.Unmarshal([]byte(unread), &read))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", unread, diff)
+		}
+		var patch coupon.Patch
+		if diff := cmp.Diff(test.want, fieldCodes(t, json.Unmarshal([]byte(unread), &patch))); diff != "" {
+			t.Errorf("a patch of %s (-want +got):\n%s", unread, diff)
+		}
 	}
 }
 

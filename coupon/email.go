@@ -134,6 +134,16 @@ func SplitEmails(text string) EmailList {
 	return list
 }
 
+// judged returns the set of the addresses. Where some are none, one that holds nothing stands
+// for as many, so that whether there may be any can be judged beside them.
+func (l EmailList) judged() (EmailSet, error) {
+	emails, err := NewEmailSet(l...)
+	if err != nil {
+		emails = EmailSet{missing: min(len(l), MaxAllowedEmails)}
+	}
+	return emails, err
+}
+
 // UnmarshalJSON reads a list of addresses, or one text. null is the empty list. After an
 // error l is as it was.
 func (l *EmailList) UnmarshalJSON(data []byte) error {

@@ -384,7 +384,7 @@ func TestAPatchWithUnreadableFields(t *testing.T) {
 		{`{"name":""}`, map[string]pricing.FieldCode{"name": pricing.FieldRequired}},
 		{`{"name":null,"description":"a\u0000"}`, map[string]pricing.FieldCode{"name": pricing.FieldRequired, "description": pricing.FieldMalformed}},
 		{`{"maxUses":0,"maxUsesPerUser":-1}`, map[string]pricing.FieldCode{"maxUses": pricing.FieldTooSmall, "maxUsesPerUser": pricing.FieldTooSmall}},
-		{`{"planIds":["a",""],"allowedUserEmails":"ann"}`, map[string]pricing.FieldCode{"planIds[1]": pricing.FieldRequired, "allowedUserEmails[0]": pricing.FieldMalformed}},
+		{`{"appliesTo":"SPECIFIC","planIds":["a",""],"allowedUserEmails":"ann"}`, map[string]pricing.FieldCode{"planIds[1]": pricing.FieldRequired, "allowedUserEmails[0]": pricing.FieldMalformed}},
 		{`{"discountType":"PERCENTAGE","discountValue":"5"}`, nil},
 		{`{"code":"a b"}`, map[string]pricing.FieldCode{"code": pricing.FieldImmutable}},
 		{`{"minPurchase":"-1"}`, map[string]pricing.FieldCode{"minPurchase": pricing.FieldTooSmall}},

@@ -115,7 +115,7 @@ func (p Patch) emails(current EmailSet) (EmailSet, error) {
 		}
 		return current, faults.Err()
 	}
-	emails, err := NewEmailSet(p.AllowedUserEmails.value...)
+	emails, err := p.AllowedUserEmails.value.judged()
 	faults.Merge("allowedUserEmails", err)
 	return emails, faults.Err()
 }

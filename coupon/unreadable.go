@@ -163,12 +163,12 @@ func (u unreadable) standIns(field string, list []string) []string {
 }
 
 // judge adds the faults of addresses, which depend on nothing else and may be a great many.
-// It reports whether there are none, so that the addresses can be judged with the other
+// It reports whether the list as a whole has none, so that it can be judged with the other
 // fields.
 func (u *unreadable) judge(list EmailList) (EmailSet, bool) {
-	emails, err := NewEmailSet(u.standIns("allowedUserEmails", list)...)
+	emails, err := EmailList(u.standIns("allowedUserEmails", list)).judged()
 	u.faults.Merge("allowedUserEmails", err)
-	return emails, err == nil && !u.paths["allowedUserEmails"]
+	return emails, len(list) <= MaxAllowedEmails && !u.paths["allowedUserEmails"]
 }
 
 // besides adds the faults that refuse finds in all readings.
