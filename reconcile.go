@@ -50,12 +50,28 @@ type ReconcileOptions struct {
 // differs: what a crash or a lost answer has left half done, what somebody has
 // changed at the processor, and, where the processor can list its mirrors, those
 // whose coupon is gone. It returns what it found; drifts that could not be repaired
-// do not stop the others, and their errors are joined in the error. It may run on
-// several nodes at once, and while administrators work. It asks the processor about
-// each coupon: with many thousands of them run it less often, and bound it by its
-// context, for while the processor does not answer each costs the adapter's patience.
+// do not stop the others, and their errors are joined in the error, with that of a list
+// that could not be read to its end, if there is one. It may run on several nodes at once,
+// and while administrators work. It asks the processor about each coupon: with many
+// thousands of them run it less often, and bound it by its context, for while the
+// processor does not answer each costs the adapter's patience.
 func (s *Service) Reconcile(ctx context.Context, o ReconcileOptions) (drifts []Drift, err error) {
 	defer s.observed(ctx, OpReconcile, &Attempt{}, &err)()
+	drifts, err = s.reconcileStored(ctx, o.DryRun)
+	if err == nil {
+		var listed []Drift
+		listed, err = s.reconcileListed(ctx, o.DryRun)
+		drifts = append(drifts, listed...)
+	}
+	failures := []error{err}
+	for _, d := range drifts {
+		failures = append(failures, d.Err)
+	}
+	return drifts, errors.Join(failures...)
+}
+
+// reconcileStored goes through the coupons that the store has.
+func (s *Service) reconcileStored(ctx context.Context, dryRun bool) (drifts []Drift, err error) {
 	list := store.CouponList{PageSize: store.MaxPageSize}
 	for {
 		page, err := s.store.ListCoupons(ctx, list)
@@ -63,22 +79,14 @@ func (s *Service) Reconcile(ctx context.Context, o ReconcileOptions) (drifts []D
 			return drifts, fmt.Errorf("list coupons: %w", err)
 		}
 		for _, c := range page.Items {
-			if d, differs := s.reconcile(ctx, c, o.DryRun); differs {
+			if d, differs := s.reconcile(ctx, c, dryRun); differs {
 				drifts = append(drifts, d)
 			}
 		}
-		if page.Next == "" {
-			break
+		if list.After = page.Next; list.After == "" {
+			return drifts, nil
 		}
-		list.After = page.Next
 	}
-	listed, err := s.reconcileListed(ctx, o.DryRun)
-	drifts = append(drifts, listed...)
-	failures := []error{err}
-	for _, d := range drifts {
-		failures = append(failures, d.Err)
-	}
-	return drifts, errors.Join(failures...)
 }
 
 // reconcile finds and repairs what is wrong with one coupon.

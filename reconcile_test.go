@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/couponkit/couponkit/internal/simulation"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
+	"github.com/couponkit/couponkit/store"
 )
 
 // sessionsOnly is a processor that keeps no coupons.
@@ -343,6 +345,34 @@ func TestReconcileGoesOnAfterAFailure(t *testing.T) {
 	if !errors.Is(err, couponkit.ErrUnavailable) || len(drifts) != 3 || repaired != 2 {
 		t.Errorf("%d of %d repaired, %v; want 2 of 3 and ErrUnavailable", repaired, len(drifts), err)
 	}
+}
+
+// TestReconcileTellsOfDriftsBeforeAListThatFails: their errors are joined with that of the
+// list.
+func TestReconcileTellsOfDriftsBeforeAListThatFails(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for i := range store.MaxPageSize + 1 {
+		d := tenOff()
+		d.Code = fmt.Sprintf("C%d", i)
+		w.create(t, d)
+	}
+	lists, lost := 0, errors.New("the list is lost")
+	s, err := couponkit.New(simulation.Store{Inner: w.store, Gate: func(call string, effect func() error) error {
+		if call == "ListCoupons" {
+			if lists++; lists == 2 {
+				return lost
+			}
+		}
+		return effect()
+	}}, w.fake, couponkit.WithClock(clockOf(w)))
+	require.NoError(t, err)
+	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.VerifyMirror, Kind: fakeprocessor.LostBefore})
+	drifts, err := s.Reconcile(t.Context(), couponkit.ReconcileOptions{})
+	require.ErrorIs(t, err, lost)
+	require.Len(t, drifts, 1)
+	require.ErrorIs(t, drifts[0].Err, couponkit.ErrUnavailable)
+	require.ErrorIs(t, err, couponkit.ErrUnavailable)
 }
 
 // TestAnOlderChangeThatArrivesLast: a change that reaches the processor after a newer one,
