@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 )
 
@@ -41,5 +43,27 @@ func TestQuoteAsJSON(t *testing.T) {
 		if diff := cmp.Diff(q, loaded); diff != "" {
 			t.Errorf("code %q: a refused document changed the quote (-want +got):\n%s", code, diff)
 		}
+	}
+}
+
+// A quote is read back whatever it was priced with: the selections of a coupon may be longer
+// than all that a cart has.
+func TestQuoteOfALargeCouponAsJSON(t *testing.T) {
+	t.Parallel()
+	prices, err := pricing.Price(phones(), pricing.Discount{}, nil)
+	require.NoError(t, err)
+	q := couponkit.Quote{Quote: prices, At: time.Unix(0, 0).UTC(), Fingerprint: "f", Coupon: &coupon.Snapshot{
+		ID: "cpn_1", DiscountType: pricing.Percentage, Currency: pricing.EUR(),
+		AppliesTo: coupon.Specific, Distribution: coupon.General, PlanIDs: coupon.NewItems("plan"),
+	}}
+	text, err := q.MarshalJSON()
+	require.NoError(t, err)
+	long := strings.Repeat("x", 40<<20) // as a great many IDs are together
+	var loaded couponkit.Quote
+	err = loaded.UnmarshalJSON([]byte(strings.Replace(string(text), `"plan"`, `"`+long+`"`, 1)))
+	require.NoError(t, err)
+	q.Coupon.PlanIDs = coupon.NewItems(long)
+	if !cmp.Equal(q, loaded) {
+		t.Error("another quote is read back")
 	}
 }

@@ -212,14 +212,19 @@ func (q Quote) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON restores what MarshalJSON has written and checks the prices again; see
-// [pricing.Quote.UnmarshalJSON]. null, and a document that is refused, leave q as it
-// is.
+// [pricing.Quote.UnmarshalJSON], whose bound on the length is of what is beside the coupon.
+// null, and a document that is refused, leave q as it is.
 func (q *Quote) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
 	}
 	var prices pricing.Quote
-	if err := prices.UnmarshalJSON(data); err != nil {
+	err := prices.UnmarshalJSON(data)
+	var fault *pricing.ValidationError
+	if errors.As(err, &fault) && fault.Fields[0].Code == pricing.FieldTooLong {
+		err = prices.UnmarshalJSON(withoutCoupon(data))
+	}
+	if err != nil {
 		return err
 	}
 	var details quoteDetails
@@ -228,6 +233,21 @@ func (q *Quote) UnmarshalJSON(data []byte) error {
 	}
 	*q = Quote{Quote: prices, Coupon: details.Coupon, At: details.At, Fingerprint: details.Fingerprint}
 	return nil
+}
+
+// withoutCoupon returns the document without the coupon, whose selections alone may be longer
+// than prices can be, or as it is where it is no document.
+func withoutCoupon(data []byte) []byte {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(data, &members) != nil {
+		return data
+	}
+	delete(members, "coupon")
+	rest, err := json.Marshal(members)
+	if err != nil {
+		return data
+	}
+	return rest
 }
 
 // RequiresPayment reports whether anything is left to be paid. A cart that costs nothing
