@@ -215,7 +215,7 @@ func (s *Service) keyed(
 ) (store.Order, bool, error) {
 	if r.Key == "" {
 		r.Key = s.newID("key_")
-	} else if before, err := s.replay(ctx, r.Customer.ID, r.Key, request); !errors.Is(err, store.ErrNotFound) {
+	} else if before, err := s.repeated(ctx, *r, request); !errors.Is(err, store.ErrNotFound) {
 		return before, true, err
 	}
 	var (

@@ -1,12 +1,16 @@
 package couponkit
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
+	"strings"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/store"
 )
 
 // digest gathers values of which a fingerprint is made. Every value is written with
@@ -73,10 +77,34 @@ func amountFingerprint(amount pricing.Money, code string) string {
 	return d.sum()
 }
 
-// codeKey is the code in its normalised form, or as it is when it has none.
+// codeKey is the code in its normalised form, or as it is when it has none. An ID has that of
+// the code that reads like it; see repeated.
 func codeKey(typed string) string {
 	if code, err := coupon.ParseCode(typed); err == nil {
 		return code.String()
 	}
 	return typed
+}
+
+// repeated returns the order that the key has already. An ID and the code that reads like it
+// have one fingerprint and may be of two coupons, so that the order's is asked for too.
+func (s *Service) repeated(ctx context.Context, r CheckoutRequest, request string) (store.Order, error) {
+	before, err := s.replay(ctx, r.Customer.ID, r.Key, request)
+	id := strings.TrimSpace(r.Code)
+	if err != nil || before.Coupon == nil || before.CouponID == id {
+		return before, err
+	}
+	if code, err := coupon.ParseCode(r.Code); err != nil || code != before.Coupon.Code {
+		return store.Order{}, store.ErrKeyReused
+	}
+	if !coupon.IsID(id) {
+		return before, nil
+	}
+	switch _, err = s.store.Coupon(ctx, id); {
+	case errors.Is(err, coupon.ErrNotFound):
+		return before, nil
+	case err == nil:
+		err = store.ErrKeyReused
+	}
+	return store.Order{}, err
 }

@@ -1,6 +1,8 @@
 package couponkit_test
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -66,4 +68,51 @@ func TestAKeyOfAnotherRequest(t *testing.T) {
 			require.ErrorIs(t, err, store.ErrKeyReused)
 		})
 	}
+}
+
+// TestAKeyOfACodeThatReadsLikeAnID: the ID of a coupon and the code of another one may differ
+// in letter case only, and are two requests all the same. Where there is no such ID, it is the
+// code in small letters, and one request.
+func TestAKeyOfACodeThatReadsLikeAnID(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	made := 0
+	s, err := couponkit.New(w.store, w.fake, couponkit.WithClock(clockOf(w)), couponkit.WithIDs(func(prefix string) string {
+		made++
+		return fmt.Sprintf("%sx%d", prefix, made)
+	}))
+	require.NoError(t, err)
+	ten, err := s.Create(t.Context(), tenOff())
+	require.NoError(t, err)
+	half := percentOff(50)
+	half.Code = ten.ID
+	other, err := s.Create(t.Context(), half)
+	require.NoError(t, err)
+	fifth := percentOff(20)
+	fifth.Code = "CPN_SUMMER"
+	summer, err := s.Create(t.Context(), fifth)
+	require.NoError(t, err)
+	checkout := func(key, code string) (couponkit.Checkout, error) {
+		r := w.request(code)
+		r.Key = key
+		return s.Checkout(t.Context(), r)
+	}
+	for _, pair := range [][2]string{{ten.ID, other.Code.String()}, {other.Code.String(), ten.ID}} {
+		key := "of " + pair[0]
+		first, err := checkout(key, pair[0])
+		require.NoError(t, err)
+		_, err = checkout(key, pair[1])
+		require.ErrorIs(t, err, store.ErrKeyReused, "first %s, then %s", pair[0], pair[1])
+		again, err := checkout(key, " "+pair[0])
+		require.NoError(t, err)
+		require.Equal(t, first.Order.ID, again.Order.ID)
+	}
+	var orders []string
+	for _, typed := range []string{"CPN_SUMMER", "cpn_summer", "cpn_Summer", " CPN_SUMMER "} {
+		c, err := checkout("summer", typed)
+		require.NoError(t, err, typed)
+		require.Equal(t, summer.ID, c.Order.CouponID)
+		orders = append(orders, c.Order.ID)
+	}
+	require.Len(t, slices.Compact(orders), 1)
 }
