@@ -26,7 +26,9 @@ const changeAttempts = 5
 // mirror, are a [*pricing.ValidationError] that names them all; a code that exists is a rejection that matches
 // coupon.ErrCodeTaken. When the processor fails, the coupon does not come to be:
 // the error matches [ErrUnavailable] or the processor's own, and what was half made
-// is undone, at the latest by [Service.Reconcile].
+// is undone, at the latest by [Service.Reconcile]. Only where the store's answer to the last
+// step is lost, and the store stays down, may the coupon be there and active although an
+// error is returned: look for its code before the call is repeated.
 func (s *Service) Create(ctx context.Context, d coupon.Draft) (c coupon.Coupon, err error) {
 	var attempt Attempt
 	defer s.observed(ctx, OpCreate, &attempt, &err)()
@@ -118,8 +120,9 @@ func (s *Service) unmirror(ctx context.Context, c coupon.Coupon) {
 	}
 }
 
-// undoCreate removes what a failed Create has made. What it cannot remove now is
-// left in a state in which a reconcile will.
+// undoCreate removes what a failed Create has made. What it cannot remove now is left to a
+// reconcile, but for a coupon whose mirror was confirmed in an answer that was lost: that one
+// is active by then, and nobody can tell it from one whose creation succeeded.
 func (s *Service) undoCreate(ctx context.Context, c coupon.Coupon) {
 	ctx, cancel := detached(ctx)
 	defer cancel()
