@@ -34,6 +34,11 @@ type Code struct {
 // [MaxCodeLength] code points are a [*pricing.ValidationError]; so is a text
 // that is empty once trimmed, with field code required. A key is its own key.
 //
+// Invisible are format, private and unassigned characters, those that Unicode lets a
+// renderer ignore, the replacement character and the blank pattern of Braille. Of symbols
+// that some fonts leave blank, such as the object replacement character, Unicode keeps no
+// list: they are taken.
+//
 // Upper-casing is that of Unicode without a language: "ß" is "SS", and the
 // dotless "ı" is "I", as "i" is.
 func ParseCode(typed string) (Code, error) {

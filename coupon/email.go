@@ -24,7 +24,9 @@ const (
 //
 // Two letters outside ASCII have a lower case inside it, the Kelvin sign and the
 // dotted capital I. They stay as they are: an address with one of them is another
-// mailbox than the one that it looks like.
+// mailbox than the one that it looks like. A letter with two lower cases stays the one that
+// it is, such as the Greek sigma at the end of a word: in capitals an address with ς is that
+// with σ. Stores hold addresses in this form.
 func NormaliseEmail(address string) string {
 	address = trimSpace(address)
 	if !utf8.ValidString(address) {
