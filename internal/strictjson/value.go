@@ -66,11 +66,9 @@ func whole(data []byte, target any, refused *json.UnmarshalTypeError) error {
 	return mistyped(refused)
 }
 
-// isWhole reports whether a type, or what it points to, is written as a whole number.
+// isWhole reports whether a type is written as a whole number. A pointer is none: a refusal
+// names what it points to.
 func isWhole(t reflect.Type) bool {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
 	return t.Kind() >= reflect.Int && t.Kind() <= reflect.Uint64 && !isText(t)
 }
 
