@@ -197,6 +197,7 @@ func TestUnmarshalRefusesATamperedQuote(t *testing.T) {
 		{`"units": [`, `"units": "none", "others": [`, map[string]pricing.FieldCode{"lines[2].units": malformed}},
 		{`"units": [`, `"others": [`, map[string]pricing.FieldCode{"lines[2].units": mismatch}},
 		{`"units": [`, `"units": [{"quantity":1,"unitPrice":"0"},`, map[string]pricing.FieldCode{"lines[2].units": mismatch}},
+		{`"units": [`, `"units": [{"quantity":1,"unitPrice":"0"},{"quantity":1,"unitPrice":"0"},`, map[string]pricing.FieldCode{"lines[2].units": mismatch}},
 		{`"units": [`, `"units": [{},{},{},`, map[string]pricing.FieldCode{"lines[2].units": pricing.FieldTooLong}},
 	} {
 		t.Run(c.old+" to "+c.replacement, func(t *testing.T) {
