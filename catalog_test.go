@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/simulation"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
@@ -501,6 +503,85 @@ func TestSetActive(t *testing.T) {
 	if _, err := w.SetActive(t.Context(), "cpn_unknown", true); !errors.Is(err, coupon.ErrNotFound) {
 		t.Errorf("unknown coupon: %v", err)
 	}
+}
+
+// TestACodeThatIsTakenIsToldAlike: by Create as by a switch, with the coupon that is refused.
+func TestACodeThatIsTakenIsToldAlike(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	_, err := w.SetActive(t.Context(), c.ID, false)
+	require.NoError(t, err)
+	for _, code := range []string{"TEN", "OTHER"} {
+		_, err = w.fake.PlantForeignCode(code)
+		require.NoError(t, err)
+	}
+	_, err = w.SetActive(t.Context(), c.ID, true)
+	var refused *coupon.Rejection
+	require.ErrorAs(t, err, &refused)
+	require.ErrorIs(t, err, coupon.ErrCodeTaken)
+	require.Equal(t, c.ID, refused.CouponID)
+	d := tenOff()
+	d.Code = "OTHER"
+	_, err = w.Create(t.Context(), d)
+	require.ErrorAs(t, err, &refused)
+	require.ErrorIs(t, err, coupon.ErrCodeTaken)
+	last := w.attempts[len(w.attempts)-1]
+	if refused.CouponID == "" || refused.CouponID == c.ID || last.CouponID != refused.CouponID {
+		t.Errorf("coupon %q is refused, and the observer told of %q; want a new one, and the same", refused.CouponID, last.CouponID)
+	}
+}
+
+// TestWhenACouponWasChanged: a switch is a change, and so is a deletion that is not finished.
+func TestWhenACouponWasChanged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	w.pass(time.Minute)
+	off, err := w.SetActive(t.Context(), c.ID, false)
+	require.NoError(t, err)
+	require.Equal(t, w.now, off.UpdatedAt)
+	w.pass(time.Minute)
+	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.RemoveMirror, Kind: fakeprocessor.LostBefore})
+	require.ErrorIs(t, w.Delete(t.Context(), c.ID), couponkit.ErrUnavailable)
+	require.Equal(t, w.now, w.get(t, c.ID).UpdatedAt)
+}
+
+// TestADeletionThatSomebodyElseFinishes has succeeded all the same, and a change that is
+// overtaken by it marks nothing, and so warns of nothing.
+func TestADeletionThatSomebodyElseFinishes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	gone := func(at string) simulation.Gate {
+		return func(call string, effect func() error) error {
+			if call == at {
+				now := w.get(t, c.ID)
+				require.NoError(t, w.store.DeleteCoupon(t.Context(), now.ID, now.Revision))
+			}
+			return effect()
+		}
+	}
+	w.behind(gone("DeleteCoupon"), couponkit.WithClock(clockOf(w)))
+	require.NoError(t, w.Delete(t.Context(), c.ID))
+	w.wantNothing(t, 0)
+
+	c = w.create(t, tenOff())
+	var log messages
+	w.behind(func(call string, effect func() error) error {
+		if call == "ConfirmMirror" {
+			now := w.get(t, c.ID)
+			now.State = coupon.Deleting
+			now, err := w.store.UpdateCoupon(t.Context(), now)
+			require.NoError(t, err)
+			defer func() { require.NoError(t, w.store.DeleteCoupon(t.Context(), now.ID, now.Revision)) }()
+		}
+		return effect()
+	}, couponkit.WithClock(clockOf(w)), couponkit.WithLogger(slog.New(&log)))
+	_, err := w.SetActive(t.Context(), c.ID, false)
+	require.ErrorIs(t, err, coupon.ErrNotFound)
+	require.Empty(t, log.lines)
+	w.wantNothing(t, 0)
 }
 
 func TestDelete(t *testing.T) {

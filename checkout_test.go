@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
@@ -453,6 +454,25 @@ func TestTheLastPlaceGoesWhileACheckoutIsPriced(t *testing.T) {
 	if _, err := w.Checkout(t.Context(), w.request("TEN")); !errors.Is(err, coupon.ErrUsageLimitReached) {
 		t.Errorf("got %v, want usage_limit_reached", err)
 	}
+}
+
+// TestTermsThatChangeWhileACheckoutIsPriced: what was priced by older terms is priced again,
+// and keeps no place by them.
+func TestTermsThatChangeWhileACheckoutIsPriced(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	other := w.Service
+	w.behind(func(call string, effect func() error) error {
+		if call == "Reserve" {
+			_, err := other.Update(t.Context(), c.ID, coupon.Patch{MinPurchase: coupon.Set(decimal.NewFromInt(500))})
+			require.NoError(t, err)
+		}
+		return effect()
+	}, couponkit.WithClock(clockOf(w)))
+	_, err := w.Checkout(t.Context(), w.request("TEN"))
+	require.ErrorIs(t, err, coupon.ErrMinimumPurchaseNotMet)
+	require.Zero(t, w.get(t, c.ID).ReservedCount)
 }
 
 // TestTheLastUse: of many customers at once exactly as many get a session as there
@@ -1107,6 +1127,56 @@ func TestNewRefusesWhatMakesNoSense(t *testing.T) {
 	if diff := cmp.Diff([]string{"store", "processor", "clock", "sessionLifetime", "grace"}, faultyFields(t, err)); diff != "" {
 		t.Errorf("all at once (-want +got):\n%s", diff)
 	}
+}
+
+// TestWhereACustomerReturns: the processor is told both addresses.
+func TestWhereACustomerReturns(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.request("")
+	r.SuccessURL, r.CancelURL = "https://shop.example/thanks", "https://shop.example/cart"
+	asked, err := w.fake.Request(w.checkout(t, r).Session.ID)
+	require.NoError(t, err)
+	if diff := cmp.Diff([]string{r.SuccessURL, r.CancelURL}, []string{asked.SuccessURL, asked.CancelURL}); diff != "" {
+		t.Errorf("addresses (-want +got):\n%s", diff)
+	}
+}
+
+// TestAnOrderThatIsPaidNeedsNoSession: the attachment was lost, and the payment heard of all
+// the same; the repeated call returns what was paid, also while the processor is down.
+func TestAnOrderThatIsPaidNeedsNoSession(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	whole := w.Service
+	w.behind((&refusal{call: "AttachSession", err: errDown}).gate, couponkit.WithClock(clockOf(w)))
+	r := w.request("")
+	r.Key = "once"
+	_, err := w.Checkout(t.Context(), r)
+	require.ErrorIs(t, err, errDown)
+	require.NoError(t, w.fake.Pay(w.fake.Sessions()[0].ID))
+	w.Service = whole
+	w.deliver(t)
+	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.CreateSession, Kind: fakeprocessor.LostBefore, Times: -1})
+	again := w.checkout(t, r)
+	if again.Order.State != store.OrderPaid || !again.Replayed {
+		t.Errorf("the order is %s, replayed: %t; want paid, and true", again.Order.State, again.Replayed)
+	}
+}
+
+// TestARepeatedKeyAtTheEndOfItsSession: at the instant at which the session would end there
+// is nothing left of it, also at a processor whose sessions may be as short as they like.
+func TestARepeatedKeyAtTheEndOfItsSession(t *testing.T) {
+	t.Parallel()
+	w := newWorldWith(t, processor.Abilities{})
+	whole := w.Service
+	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.CreateSession, Kind: fakeprocessor.LostBefore})
+	r := w.request("")
+	r.Key = "once"
+	_, err := whole.Checkout(t.Context(), r)
+	require.ErrorIs(t, err, couponkit.ErrUnavailable)
+	w.pass(couponkit.DefaultSessionLifetime)
+	_, err = whole.Checkout(t.Context(), r)
+	require.ErrorIs(t, err, couponkit.ErrOrderEnded)
 }
 
 // TestAnEventThatIsFasterThanTheAttachment: the customer has paid, or will, before

@@ -165,6 +165,37 @@ func TestAPaymentOfAnotherAmountIsFlagged(t *testing.T) {
 	}
 }
 
+// TestAPaymentOfWhichNothingIsKnown is recorded as what its session says that it is, and the
+// observer is told of that.
+func TestAPaymentOfWhichNothingIsKnown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	o, err := w.HandleEvent(t.Context(), processor.Event{
+		ID: "evt", Type: processor.Completed, SessionID: "cs_unknown", PaymentStatus: processor.Paid, CreatedAt: w.now,
+		Metadata: map[string]string{
+			processor.MetadataReservationID: "res_unknown", processor.MetadataCouponID: c.ID, processor.MetadataCustomerID: bob.ID,
+		},
+	})
+	require.NoError(t, err)
+	last := w.attempts[len(w.attempts)-1]
+	want := []string{c.ID, bob.ID, "cs_unknown"}
+	if diff := cmp.Diff(want, []string{o.Redemption.CouponID, o.Redemption.CustomerID, o.Redemption.SessionID}); diff != "" {
+		t.Errorf("what is recorded (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, []string{last.CouponID, last.CustomerID, last.SessionID}); diff != "" {
+		t.Errorf("what the observer is told (-want +got):\n%s", diff)
+	}
+	require.Equal(t, redemption.Completed, o.Redemption.State)
+	require.EqualValues(t, 1, w.get(t, c.ID).UsedCount)
+	paid := w.checkout(t, w.request(""))
+	_, err = w.HandleEvent(t.Context(), w.event(paid, processor.Completed, processor.Paid))
+	require.NoError(t, err)
+	if last = w.attempts[len(w.attempts)-1]; last.CustomerID != ann.ID || last.CouponID != "" {
+		t.Errorf("of an order without a coupon the observer is told %+v", last)
+	}
+}
+
 // TestAPaymentOfASessionInAnotherCurrencyIsFlagged: the same number of another
 // currency is another amount.
 func TestAPaymentOfASessionInAnotherCurrencyIsFlagged(t *testing.T) {

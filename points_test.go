@@ -772,6 +772,34 @@ func TestAnExchangeBehindManyCheckouts(t *testing.T) {
 	}
 }
 
+// TestTheOldestFreeReservationIsUsed, also behind as many in checkouts as a look-up lists.
+func TestTheOldestFreeReservationIsUsed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	d := forPoints()
+	d.PointsRequired, d.MaxUsesPerUser = 1, coupon.Clear[int64]()
+	c := w.create(t, d)
+	for range store.MaxHeld {
+		w.exchange(t, c)
+		require.NoError(t, w.fake.PayLater(w.checkout(t, w.request("TEN")).Session.ID))
+		w.deliver(t)
+		w.pass(time.Second)
+	}
+	var free []string
+	for i := range 2 { // which no exchange makes while one of them is free
+		kept, err := w.store.Reserve(t.Context(), store.Reservation{CouponRevision: w.get(t, c.ID).Revision, Redemption: redemption.Redemption{
+			ID: fmt.Sprintf("res_%d", i), Key: fmt.Sprint(i), CouponID: c.ID, CustomerID: ann.ID, State: redemption.Reserved,
+			Origin: redemption.FromPoints, Points: 1, PointsState: redemption.PointsPending, Deadline: w.now.Add(time.Hour), CreatedAt: w.now, UpdatedAt: w.now,
+		}})
+		require.NoError(t, err)
+		_, err = w.store.Transition(t.Context(), kept.Redemption.ID, redemption.Event{Kind: redemption.PointsExchanged, At: w.now})
+		require.NoError(t, err)
+		free = append(free, kept.Redemption.ID)
+		w.pass(time.Second)
+	}
+	require.Equal(t, free[0], w.checkout(t, w.request("TEN")).Order.ReservationID)
+}
+
 // TestReservationsThatCannotBeListed: the failure is told, and is no refusal.
 func TestReservationsThatCannotBeListed(t *testing.T) {
 	t.Parallel()
@@ -884,6 +912,19 @@ func TestAnExchangeOfADeletedCoupon(t *testing.T) {
 	r.Key = "another"
 	_, err = w.ExchangePoints(t.Context(), r)
 	require.ErrorIs(t, err, coupon.ErrNotFound)
+}
+
+// TestCancelExchangeIsForPoints: the place of a checkout that cost none is not given up by it.
+func TestCancelExchangeIsForPoints(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(t, tenOff())
+	c := w.checkout(t, w.request("TEN"))
+	require.ErrorIs(t, w.CancelExchange(t.Context(), ann.ID, c.Order.ReservationID), store.ErrNotFound)
+	require.Equal(t, store.OrderOpen, w.order(t, c.Order.ID).State)
+	session, err := w.fake.Session(t.Context(), c.Session.ID)
+	require.NoError(t, err)
+	require.Equal(t, processor.SessionOpen, session.Status)
 }
 
 // TestCancelExchangeBesideACheckout: a reservation that a checkout takes, or moves to

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"sync"
 	"testing"
@@ -177,6 +178,78 @@ func TestReconcileFindsAChangeThatArrivedLate(t *testing.T) {
 		}
 	}
 	w.wantMirrored(t, older.ID, processor.MirrorValid)
+}
+
+// relisted is a processor that lists its mirrors otherwise than it knows them, and remembers
+// what it was told to remove.
+type relisted struct {
+	*fakeprocessor.Processor
+	change  func(*processor.MirrorRef)
+	removed []coupon.Coupon
+}
+
+func (p *relisted) Mirrors(ctx context.Context) iter.Seq2[processor.MirrorRef, error] {
+	return func(yield func(processor.MirrorRef, error) bool) {
+		for ref, err := range p.Processor.Mirrors(ctx) {
+			p.change(&ref)
+			if !yield(ref, err) {
+				return
+			}
+		}
+	}
+}
+
+func (p *relisted) RemoveMirror(ctx context.Context, c coupon.Coupon) error {
+	p.removed = append(p.removed, c)
+	return p.Processor.RemoveMirror(ctx, c)
+}
+
+// TestReconcileKnowsAMirrorByAllThatIsListed: another object, another revision and another
+// active promotion code are each a drift. None that is active is one of the coupon's own.
+func TestReconcileKnowsAMirrorByAllThatIsListed(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change func(*processor.MirrorRef)
+		drifts int
+	}{
+		"as it is":         {func(*processor.MirrorRef) {}, 0},
+		"another object":   {func(r *processor.MirrorRef) { r.Mirror.CouponID = "other" }, 1},
+		"another revision": {func(r *processor.MirrorRef) { r.Mirror.Revision++ }, 1},
+		"another code":     {func(r *processor.MirrorRef) { r.Mirror.PromotionCodeID = "other" }, 1},
+		"no code":          {func(r *processor.MirrorRef) { r.Mirror.PromotionCodeID = "" }, 0},
+	} {
+		w := newWorld(t)
+		c := w.create(t, tenOff())
+		s, err := couponkit.New(w.store, &relisted{Processor: w.fake, change: test.change}, couponkit.WithClock(clockOf(w)))
+		require.NoError(t, err)
+		drifts, err := s.Reconcile(t.Context(), couponkit.ReconcileOptions{DryRun: true})
+		require.NoError(t, err)
+		var want []couponkit.Drift
+		for range test.drifts {
+			want = append(want, couponkit.Drift{Kind: couponkit.DriftOutdated, CouponID: c.ID})
+		}
+		if diff := cmp.Diff(want, drifts); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestAnOrphanIsRemovedByItsNames: the adapter is told of the objects that were listed.
+func TestAnOrphanIsRemovedByItsNames(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	require.NoError(t, w.store.DeleteCoupon(t.Context(), c.ID, c.Revision))
+	p := &relisted{Processor: w.fake, change: func(*processor.MirrorRef) {}}
+	s, err := couponkit.New(w.store, p, couponkit.WithClock(clockOf(w)))
+	require.NoError(t, err)
+	_, err = s.Reconcile(t.Context(), couponkit.ReconcileOptions{})
+	require.NoError(t, err)
+	require.Len(t, p.removed, 1)
+	if diff := cmp.Diff(c.Mirror, p.removed[0].Mirror); diff != "" {
+		t.Errorf("what is removed (-want +got):\n%s", diff)
+	}
+	require.Equal(t, c.ID, p.removed[0].ID)
 }
 
 // unlisted is a processor that cannot list its mirrors.

@@ -401,6 +401,26 @@ func (w *world) cancel() error {
 	return w.CancelExchange(w.t.Context(), ann.ID, held[0].ID)
 }
 
+// TestASweepOfAnOrderThatHasNoSession: it was stored, and its session never asked for.
+func TestASweepOfAnOrderThatHasNoSession(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.CreateSession, Kind: fakeprocessor.LostBefore})
+	r := w.request("")
+	r.Key = "once"
+	_, err := w.Checkout(t.Context(), r)
+	require.ErrorIs(t, err, couponkit.ErrUnavailable)
+	left, err := w.store.OrderByKey(t.Context(), ann.ID, "once")
+	require.NoError(t, err)
+	w.pass(couponkit.DefaultSessionLifetime + couponkit.DefaultGrace)
+	report, err := w.Sweep(t.Context(), 0)
+	require.NoError(t, err)
+	if diff := cmp.Diff(couponkit.SweepReport{Cancelled: 1}, report); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	require.Equal(t, store.OrderCancelled, w.order(t, left.ID).State)
+}
+
 // TestCouponsOfSweptReservationsAreFree is what the sweep is for.
 func TestCouponsOfSweptReservationsAreFree(t *testing.T) {
 	t.Parallel()

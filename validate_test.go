@@ -1,6 +1,7 @@
 package couponkit_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
+	"github.com/couponkit/couponkit/store"
 )
 
 // TestValidateAnswers holds the success response of specification 4.4.
@@ -281,6 +283,51 @@ func TestTotalsThatCannotBeCharged(t *testing.T) {
 
 // TestObserver: every attempt is told, refused ones with their reasons, and nothing
 // of it is personal but the ID.
+// corrupted is a store whose coupons have lost their discount.
+type corrupted struct{ store.Store }
+
+func (s corrupted) LookUp(ctx context.Context, by store.LookUp) (store.Found, error) {
+	found, err := s.Store.LookUp(ctx, by)
+	found.Coupon.Discount = pricing.Discount{}
+	return found, err
+}
+
+// TestAStoredCouponThatIsNoneIsAFailure: it is no answer, no refusal, and no fault of the input.
+func TestAStoredCouponThatIsNoneIsAFailure(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	s, err := couponkit.New(corrupted{w.store}, w.fake, couponkit.WithClock(clockOf(w)))
+	require.NoError(t, err)
+	_, err = s.Validate(t.Context(), "TEN", ann)
+	require.ErrorContains(t, err, c.ID)
+	require.NotErrorIs(t, err, pricing.ErrInvalid)
+	var refused *coupon.Rejection
+	require.False(t, errors.As(err, &refused), "a refusal: %v", err)
+}
+
+// TestEveryQuoteSaysForWhenAndOfWhatItIs: also one without a coupon, and the list prices beside
+// a refusal.
+func TestEveryQuoteSaysForWhenAndOfWhatItIs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	w.create(t, percentOff(20))
+	_, err := w.SetActive(t.Context(), c.ID, false)
+	require.NoError(t, err)
+	prints := map[string]string{}
+	for code, want := range map[string]error{"": nil, "TEN": coupon.ErrInactive, "NONE": coupon.ErrNotFound, "PERCENT": nil} {
+		q, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), Code: code, Customer: ann})
+		require.ErrorIs(t, err, want, code)
+		require.Equal(t, w.now, q.At, code)
+		require.NotEmpty(t, q.Fingerprint, code)
+		prints[code] = q.Fingerprint
+	}
+	require.Equal(t, prints[""], prints["TEN"], "both are the list prices")
+	require.Equal(t, prints[""], prints["NONE"], "both are the list prices")
+	require.NotEqual(t, prints[""], prints["PERCENT"])
+}
+
 func TestObserver(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
