@@ -772,8 +772,9 @@ func TestAnExchangeBehindManyCheckouts(t *testing.T) {
 	}
 }
 
-// TestTheOldestFreeReservationIsUsed, also behind as many in checkouts as a look-up lists.
-func TestTheOldestFreeReservationIsUsed(t *testing.T) {
+// TestTheOldestReservationIsUsed of those that end no session, also behind as many that wait
+// for a payment as a look-up lists.
+func TestTheOldestReservationIsUsed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	d := forPoints()
@@ -785,19 +786,18 @@ func TestTheOldestFreeReservationIsUsed(t *testing.T) {
 		w.deliver(t)
 		w.pass(time.Second)
 	}
-	var free []string
-	for i := range 2 { // which no exchange makes while one of them is free
-		kept, err := w.store.Reserve(t.Context(), store.Reservation{CouponRevision: w.get(t, c.ID).Revision, Redemption: redemption.Redemption{
-			ID: fmt.Sprintf("res_%d", i), Key: fmt.Sprint(i), CouponID: c.ID, CustomerID: ann.ID, State: redemption.Reserved,
-			Origin: redemption.FromPoints, Points: 1, PointsState: redemption.PointsPending, Deadline: w.now.Add(time.Hour), CreatedAt: w.now, UpdatedAt: w.now,
-		}})
+	var held []string // each of an order that is about to get its session
+	for i := range 2 {
+		r := w.exchange(t, c)
+		_, err := w.store.Transition(t.Context(), r.ID, redemption.Event{
+			Kind: redemption.TakenOver, OrderID: fmt.Sprintf("ord_%d", i), At: w.now, Deadline: w.now.Add(time.Hour),
+		})
 		require.NoError(t, err)
-		_, err = w.store.Transition(t.Context(), kept.Redemption.ID, redemption.Event{Kind: redemption.PointsExchanged, At: w.now})
-		require.NoError(t, err)
-		free = append(free, kept.Redemption.ID)
+		held = append(held, r.ID)
 		w.pass(time.Second)
 	}
-	require.Equal(t, free[0], w.checkout(t, w.request("TEN")).Order.ReservationID)
+	require.NotEqual(t, held[0], held[1])
+	require.Equal(t, held[0], w.checkout(t, w.request("TEN")).Order.ReservationID)
 }
 
 // TestReservationsThatCannotBeListed: the failure is told, and is no refusal.
