@@ -66,4 +66,6 @@ func TestQuoteOfALargeCouponAsJSON(t *testing.T) {
 	if !cmp.Equal(q, loaded) {
 		t.Error("another quote is read back")
 	}
+	err = loaded.UnmarshalJSON([]byte(strings.Replace(string(text), `"plan"`, `"`+strings.Repeat("x", 97<<20)+`"`, 1)))
+	require.ErrorIs(t, err, pricing.ErrInvalid)
 }

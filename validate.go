@@ -189,6 +189,10 @@ type Quote struct {
 	Fingerprint string `json:"fingerprint"`
 }
 
+// maxQuoteDocument bounds a quote in JSON, in bytes: its prices, and three selections of a
+// coupon at their longest.
+const maxQuoteDocument = 96 << 20
+
 // quoteDetails are what a Quote has beside the prices.
 type quoteDetails struct {
 	Coupon      *coupon.Snapshot `json:"coupon,omitempty"`
@@ -212,8 +216,8 @@ func (q Quote) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON restores what MarshalJSON has written and checks the prices again; see
-// [pricing.Quote.UnmarshalJSON], whose bound on the length is of what is beside the coupon.
-// null, and a document that is refused, leave q as it is.
+// [pricing.Quote.UnmarshalJSON], whose bound on the length is of what is beside the coupon;
+// with it a quote has at most 96 MiB. null, and a document that is refused, leave q as it is.
 func (q *Quote) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
@@ -221,7 +225,7 @@ func (q *Quote) UnmarshalJSON(data []byte) error {
 	var prices pricing.Quote
 	err := prices.UnmarshalJSON(data)
 	var fault *pricing.ValidationError
-	if errors.As(err, &fault) && fault.Fields[0].Code == pricing.FieldTooLong {
+	if errors.As(err, &fault) && fault.Fields[0].Code == pricing.FieldTooLong && len(data) <= maxQuoteDocument {
 		err = prices.UnmarshalJSON(withoutCoupon(data))
 	}
 	if err != nil {
