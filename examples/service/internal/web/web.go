@@ -120,7 +120,7 @@ func New(options Options) (*Site, error) {
 			return nil, fmt.Errorf("page %s: %w", p.pattern, err)
 		}
 	}
-	site.failed, err = template.New("error.html").Funcs(site.functions()).ParseFS(files, "templates/error.html")
+	site.failed, err = template.New("error.html").Funcs(site.functions()).ParseFS(files, "templates/error.html", "templates/look.html")
 	return site, err
 }
 
@@ -164,7 +164,7 @@ func (s *Site) functions() template.FuncMap { return template.FuncMap{"asset": s
 func (s *Site) render(p page, notice string) ([]byte, error) {
 	t, err := template.New("layout.html").
 		Funcs(s.functions()).
-		ParseFS(files, "templates/layout.html", "templates/"+p.template+".html")
+		ParseFS(files, "templates/layout.html", "templates/look.html", "templates/"+p.template+".html")
 	if err != nil {
 		return nil, err
 	}
