@@ -23,12 +23,12 @@ const changeAttempts = 5
 // the mirror at the processor, and only then lets the coupon be used.
 //
 // Faults of the draft, and a code, percentage or amount that the processor cannot
-// mirror, are a [*pricing.ValidationError] that names them all; a code that exists is a rejection that matches
-// coupon.ErrCodeTaken. When the processor fails, the coupon does not come to be:
-// the error matches [ErrUnavailable] or the processor's own, and what was half made
-// is undone, at the latest by [Service.Reconcile]. Only where the store's answer to the last
-// step is lost, and the store stays down, may the coupon be there and active although an
-// error is returned: look for its code before the call is repeated.
+// mirror, are a [*pricing.ValidationError] that names them all; a code that exists is a
+// rejection that matches coupon.ErrCodeTaken. When the processor fails, the coupon does not
+// come to be: the error matches [ErrUnavailable] or the processor's own, and what was half
+// made is undone, at the latest by [Service.Reconcile]. Only where the store's answer to the
+// last step is lost, and the store stays down, may the coupon be there and active although
+// an error is returned: look for its code before the call is repeated.
 func (s *Service) Create(ctx context.Context, d coupon.Draft) (c coupon.Coupon, err error) {
 	var attempt Attempt
 	defer s.observed(ctx, OpCreate, &attempt, &err)()

@@ -90,7 +90,8 @@ type Checkout struct {
 // it is coupon.ErrBelowMinimumCharge.
 //
 // After an [ErrUnavailable], and after a context that has ended, repeat the call with the
-// same key: it goes on where it stopped. Whatever is never finished is released by [Service.Sweep].
+// same key: it goes on where it stopped. Whatever is never finished is released by
+// [Service.Sweep].
 func (s *Service) Checkout(ctx context.Context, r CheckoutRequest) (Checkout, error) {
 	return s.checkoutAs(ctx, OpCheckout, r)
 }

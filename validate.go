@@ -189,9 +189,9 @@ type Quote struct {
 	Fingerprint string `json:"fingerprint"`
 }
 
-// maxQuoteDocument bounds a quote in JSON, in bytes: its prices, and three selections of a
-// coupon at their longest.
-const maxQuoteDocument = 96 << 20
+// maxQuoteDocument bounds a quote with its coupon in JSON, in bytes: beside the prices, for
+// which [pricing.MaxQuoteDocument] is, three selections at their longest.
+const maxQuoteDocument = pricing.MaxQuoteDocument + 56<<20
 
 // quoteDetails are what a Quote has beside the prices.
 type quoteDetails struct {
@@ -216,19 +216,18 @@ func (q Quote) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON restores what MarshalJSON has written and checks the prices again; see
-// [pricing.Quote.UnmarshalJSON], whose bound on the length is of what is beside the coupon;
+// [pricing.Quote.UnmarshalJSON]. [pricing.MaxQuoteDocument] bounds what is beside the coupon;
 // with it a quote has at most 96 MiB. null, and a document that is refused, leave q as it is.
 func (q *Quote) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
 	}
-	var prices pricing.Quote
-	err := prices.UnmarshalJSON(data)
-	var fault *pricing.ValidationError
-	if errors.As(err, &fault) && fault.Fields[0].Code == pricing.FieldTooLong && len(data) <= maxQuoteDocument {
-		err = prices.UnmarshalJSON(withoutCoupon(data))
+	beside := data // the coupon
+	if len(data) > pricing.MaxQuoteDocument && len(data) <= maxQuoteDocument {
+		beside = withoutCoupon(data)
 	}
-	if err != nil {
+	var prices pricing.Quote
+	if err := prices.UnmarshalJSON(beside); err != nil {
 		return err
 	}
 	var details quoteDetails

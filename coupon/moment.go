@@ -40,7 +40,8 @@ func On(year int, month time.Month, day int) Moment {
 }
 
 // ParseMoment reads an RFC 3339 instant, or a date such as "2026-12-31", of the
-// years 1 to 9999, which of an instant are those in UTC. Anything else is a [*pricing.ValidationError].
+// years 1 to 9999, which of an instant are those in UTC. Anything else is a
+// [*pricing.ValidationError].
 func ParseMoment(text string) (Moment, error) {
 	capitals := strings.NewReplacer("t", "T", "z", "Z").Replace(text) // RFC 3339 allows both
 	if instant, err := time.Parse(time.RFC3339Nano, capitals); err == nil && isStrict(capitals) {

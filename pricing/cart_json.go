@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// maxCartDocument bounds a cart in JSON, in bytes, as maxQuoteDocument does a quote.
-	maxCartDocument = maxQuoteDocument
+	// maxCartDocument bounds a cart in JSON, in bytes, as MaxQuoteDocument does a quote.
+	maxCartDocument = MaxQuoteDocument
 	// maxFaultyLines is how many lines that cannot be read are reported. Those behind
 	// them are not read.
 	maxFaultyLines = 1_000

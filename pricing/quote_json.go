@@ -8,9 +8,9 @@ import (
 	"slices"
 )
 
-// maxQuoteDocument bounds the stored form, in bytes: room for MaxLines lines with IDs of
+// MaxQuoteDocument bounds the stored form of a [Quote], in bytes: room for MaxLines lines with IDs of
 // MaxLineIDLength characters, each written in six bytes.
-const maxQuoteDocument = 40 << 20
+const MaxQuoteDocument = 40 << 20
 
 // quoteDocument is the stored form of a Quote. Values whose text has rules of
 // its own are kept as text, so that each fault is reported with its path.
@@ -95,14 +95,14 @@ func (q Quote) MarshalJSON() ([]byte, error) {
 		return nil, err
 	}
 	text, err := json.Marshal(q.document())
-	if err == nil && len(text) > maxQuoteDocument {
+	if err == nil && len(text) > MaxQuoteDocument {
 		return nil, tooLongQuote()
 	}
 	return text, err
 }
 
 func tooLongQuote() error {
-	return invalid("", FieldTooLong, fmt.Sprintf("a quote has at most %d bytes", maxQuoteDocument))
+	return invalid("", FieldTooLong, fmt.Sprintf("a quote has at most %d bytes", MaxQuoteDocument))
 }
 
 func (q Quote) document() quoteDocument {
@@ -142,7 +142,7 @@ func integer(n int64) json.Number { return json.Number(formatMinor(n, 0)) }
 // ignored, so that a form that grows can be read back by what was written before. null
 // leaves q as it is.
 func (q *Quote) UnmarshalJSON(data []byte) error {
-	if len(data) > maxQuoteDocument {
+	if len(data) > MaxQuoteDocument {
 		return tooLongQuote()
 	}
 	if bytes.Equal(data, []byte("null")) {

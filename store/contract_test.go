@@ -18,6 +18,14 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
+func TestASessionThatIsTakenIsNamed(t *testing.T) {
+	t.Parallel()
+	err := store.SessionTaken("cs_1")
+	if !errors.Is(err, store.ErrSuperseded) || !strings.Contains(err.Error(), "cs_1") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestSpecificConflictsMatchTheGeneralOne(t *testing.T) {
 	t.Parallel()
 	specific := []error{store.ErrStaleRevision, store.ErrSuperseded, store.ErrKeyReused}

@@ -1,6 +1,9 @@
 package store
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // Errors of the contract, beside the rejections of package coupon.
 var (
@@ -23,6 +26,13 @@ var (
 	// ErrClosed: the store was closed.
 	ErrClosed = errors.New("the store is closed")
 )
+
+// SessionTaken returns the error of a store that is asked to give a redemption a session
+// which another one has. It matches [ErrSuperseded] and names the session, and what it may
+// come from.
+func SessionTaken(sessionID string) error {
+	return fmt.Errorf("session %s is that of another redemption, as when a processor gives an ID twice: %w", sessionID, ErrSuperseded)
+}
 
 // conflict is a specific conflict that also matches the general one.
 type conflict struct{ text string }

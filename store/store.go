@@ -121,8 +121,8 @@ type Redemptions interface {
 	//     or order is ErrConflict.
 	//   - A session that another redemption has, whatever has become of that, is
 	//     ErrSuperseded.
-	//   - Which is told of an ID that another one has, such a session and no place left,
-	//     where several are true at once, is left to the store.
+	//   - Where several of these are true at once, an ID that another one has, such a
+	//     session and no place left, the store tells one of them.
 	Reserve(ctx context.Context, r Reservation) (Reserved, error)
 
 	// TakeOver gives a live reservation to another order of its customer and stores
@@ -247,8 +247,9 @@ type RedemptionReader interface {
 	ListRedemptions(ctx context.Context, list RedemptionList) (RedemptionPage, error)
 
 	// Due returns work for the sweep, the oldest first (by creation, then by ID), limit
-	// records or, if there are fewer, all, and none if limit is 0 or less: live reservations whose deadline is not after
-	// at, and, at any instant, records whose points are still to be refunded.
+	// records or, if there are fewer, all, and none if limit is 0 or less: live reservations
+	// whose deadline is not after at, and, at any instant, records whose points are still to
+	// be refunded.
 	Due(ctx context.Context, at time.Time, limit int) ([]redemption.Redemption, error)
 }
 

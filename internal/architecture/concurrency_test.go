@@ -47,7 +47,7 @@ func TestConcurrencyCheckNotices(t *testing.T) {
 }
 
 func concurrencyFaults(root, text string, starting []string) []string {
-	faults := securityFaults(root, withoutHeads(text))
+	faults := referenceFaults(root, text)
 	for _, folder := range starting {
 		if !strings.Contains(text, "| `"+folder+"` |") {
 			faults = append(faults, fmt.Sprintf("%s starts goroutines and has no row", folder))
@@ -65,8 +65,8 @@ func withoutGoleak(root, text string) (faults []string) {
 		if !isPackage {
 			continue
 		}
-		for _, reference := range securityReference.FindAllStringSubmatch(tests, -1) {
-			folder := path.Dir(reference[1])
+		for _, found := range reference.FindAllStringSubmatch(tests, -1) {
+			folder := path.Dir(found[1])
 			if !looksForGoroutines(filepath.Join(root, filepath.FromSlash(folder))) {
 				faults = append(faults, fmt.Sprintf("%s: nothing in %s looks for goroutines", name, folder))
 			}
@@ -81,19 +81,6 @@ func looksForGoroutines(folder string) bool {
 		parsed, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
 		return err == nil && slices.ContainsFunc(parsed.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"go.uber.org/goleak"` })
 	})
-}
-
-// withoutHeads leaves out the heads of tables, which name no test.
-func withoutHeads(text string) string {
-	lines := strings.SplitAfter(text, "\n")
-	var kept strings.Builder
-	for i, line := range lines {
-		if i+1 < len(lines) && strings.HasPrefix(lines[i+1], "|---") {
-			continue
-		}
-		kept.WriteString(line)
-	}
-	return kept.String()
 }
 
 // packagesThatStartGoroutines finds go statements, calls of a method Go with a function,

@@ -138,7 +138,7 @@ func (s *Store) claimSession(before, after redemption.Redemption) error {
 	if after.SessionID == "" || after.SessionID == before.SessionID || s.sessions.add(after.SessionID, after.ID) {
 		return nil
 	}
-	return fmt.Errorf("session %s is that of another redemption, as when a processor gives an ID twice: %w", after.SessionID, store.ErrSuperseded)
+	return store.SessionTaken(after.SessionID)
 }
 
 // putOrder stores an order of the book, which has claimed its ID, and makes its session

@@ -129,8 +129,7 @@ func attachedAs(a store.Attachment, outcome string, row *orderRow) (result answe
 	case "missing":
 		result.err = unknownOrder([]string{a.OrderID})
 	case "superseded":
-		result.err = fmt.Errorf("order %s was left or has ended, or session %s is that of another redemption, "+
-			"as when a processor gives an ID twice: %w", a.OrderID, a.SessionID, store.ErrSuperseded)
+		result.err = fmt.Errorf("order %s was left or has ended, or %w", a.OrderID, store.SessionTaken(a.SessionID))
 	default:
 		result.err = fmt.Errorf("attach session: unknown outcome %q", outcome)
 	}

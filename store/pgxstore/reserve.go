@@ -137,7 +137,7 @@ func (s *Store) inTheWay(ctx context.Context, r *redemption.Redemption) error {
 		}
 		switch {
 		case errors.Is(err, store.ErrNotFound):
-			return fmt.Errorf("session %s is that of another redemption, as when a processor gives an ID twice: %w", r.SessionID, store.ErrSuperseded)
+			return store.SessionTaken(r.SessionID)
 		case err != nil:
 			return err
 		}

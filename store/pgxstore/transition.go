@@ -76,7 +76,7 @@ func (s *Store) transitionWith(ctx context.Context, statement string, requests [
 		if requests[0].event.Kind == redemption.SessionAttached {
 			superseded, err := s.sessionOfAnother(ctx, requests[0])
 			if superseded || err != nil {
-				answers[0].err = fmt.Errorf("session %s is that of another redemption, as when a processor gives an ID twice: %w", requests[0].event.SessionID, store.ErrSuperseded)
+				answers[0].err = store.SessionTaken(requests[0].event.SessionID)
 				return err
 			}
 		}

@@ -163,13 +163,9 @@ func (t *tx) ownSession(ctx context.Context, r redemption.Redemption) error {
 	}
 	owner, err := t.redemptionOf(ctx, t.latest, redemptionBySession, r.SessionID)
 	if err == nil && owner.ID != "" && owner.ID != r.ID {
-		return sessionTaken(r.SessionID)
+		return store.SessionTaken(r.SessionID)
 	}
 	return err
-}
-
-func sessionTaken(id string) error {
-	return fmt.Errorf("session %s is that of another redemption, as when a processor gives an ID twice: %w", id, store.ErrSuperseded)
 }
 
 // insertExchange stores a reservation by points if the customer holds no other and
@@ -282,7 +278,7 @@ func (t *tx) replace(ctx context.Context, before, after redemption.Redemption) e
 	}
 	if _, err := t.write(ctx, statement, args...); err != nil {
 		if t.duplicate(err) {
-			return sessionTaken(after.SessionID)
+			return store.SessionTaken(after.SessionID)
 		}
 		return fmt.Errorf("write redemption: %w", err)
 	}
