@@ -62,7 +62,7 @@ type statementCache struct {
 	mu     sync.RWMutex
 	known  map[string]*sql.Stmt
 	wanted map[string]struct{}
-	off    bool // nobody uses it any more
+	off    bool // nothing more is prepared
 }
 
 func newStatementCache(on preparer) *statementCache {
@@ -79,11 +79,13 @@ func (c *statementCache) find(query string) (*sql.Stmt, bool) {
 func (c *statementCache) want(query string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.wanted[query] = struct{}{}
+	if !c.off {
+		c.wanted[query] = struct{}{}
+	}
 }
 
-// giveUp closes what is known, and givenUp tells from now on not to use the cache. It is not
-// called in a transaction: to close waits for connections that are running a statement.
+// giveUp closes what is known; from now on statements run as they come. It is not called in a
+// transaction: to close waits for connections that are running a statement.
 func (c *statementCache) giveUp() {
 	c.mu.Lock()
 	c.off = true
@@ -156,71 +158,63 @@ func (c *statementCache) close() error {
 	return errors.Join(failures...)
 }
 
-// prepared runs cached statements outside of transactions of the pool.
-type prepared struct {
-	*statementCache
-	plain // reports the error of a statement that cannot be prepared
+// cached runs statements that are kept prepared, and as they come those that are not.
+type cached struct {
+	plain
+	// stmt finds the prepared statement, if there is one.
+	stmt func(ctx context.Context, query string) (found statement, kept bool, err error)
 }
 
-func (p prepared) exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	stmt, err := p.prepare(ctx, query)
-	if err != nil {
+// prepared runs statements outside of transactions of the pool.
+func (c *statementCache) prepared(on plain) cached {
+	return cached{on, func(ctx context.Context, query string) (statement, bool, error) {
+		if c.givenUp() {
+			return nil, false, nil
+		}
+		stmt, err := c.prepare(ctx, query)
+		return stmt, err == nil, err
+	}}
+}
+
+// pooled runs statements in a transaction of the pool, which closes those that it is lent.
+func (c *statementCache) pooled(tx *sql.Tx) cached {
+	return cached{tx, func(ctx context.Context, query string) (statement, bool, error) {
+		stmt, known := c.find(query)
+		if !known {
+			c.want(query)
+			return nil, false, nil
+		}
+		return tx.StmtContext(ctx, stmt), true, nil
+	}}
+}
+
+func (c cached) exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	stmt, kept, err := c.stmt(ctx, query)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	return stmt.ExecContext(ctx, args...)
-}
-
-func (p prepared) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	stmt, err := p.prepare(ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	return stmt.QueryContext(ctx, args...)
-}
-
-func (p prepared) queryRow(ctx context.Context, query string, args ...any) *sql.Row {
-	stmt, err := p.prepare(ctx, query)
-	if err != nil {
-		return p.QueryRowContext(ctx, query, args...)
-	}
-	return stmt.QueryRowContext(ctx, args...)
-}
-
-// pooled runs statements in a transaction of the pool.
-type pooled struct {
-	*statementCache
-	tx *sql.Tx
-}
-
-// stmt returns the statement for the transaction, which closes it, or nil.
-func (p pooled) stmt(ctx context.Context, query string) statement {
-	stmt, known := p.find(query)
-	if !known {
-		p.want(query)
-		return nil
-	}
-	return p.tx.StmtContext(ctx, stmt)
-}
-
-func (p pooled) exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	if stmt := p.stmt(ctx, query); stmt != nil {
+	case kept:
 		return stmt.ExecContext(ctx, args...)
 	}
-	return p.tx.ExecContext(ctx, query, args...)
+	return c.ExecContext(ctx, query, args...)
 }
 
-func (p pooled) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	if stmt := p.stmt(ctx, query); stmt != nil {
+func (c cached) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	stmt, kept, err := c.stmt(ctx, query)
+	switch {
+	case err != nil:
+		return nil, err
+	case kept:
 		return stmt.QueryContext(ctx, args...)
 	}
-	return p.tx.QueryContext(ctx, query, args...)
+	return c.QueryContext(ctx, query, args...)
 }
 
-func (p pooled) queryRow(ctx context.Context, query string, args ...any) *sql.Row {
-	if stmt := p.stmt(ctx, query); stmt != nil {
+func (c cached) queryRow(ctx context.Context, query string, args ...any) *sql.Row {
+	if stmt, kept, _ := c.stmt(ctx, query); kept {
 		return stmt.QueryRowContext(ctx, args...)
 	}
-	return p.tx.QueryRowContext(ctx, query, args...)
+	return c.QueryRowContext(ctx, query, args...) // which also reports the error of one that cannot be prepared
 }
 
 // spoil takes a connection whose state is unknown out of the pool.

@@ -24,13 +24,7 @@ type pool struct {
 }
 
 func (p *pool) single(ctx context.Context, run intent) error {
-	return p.evenUnprepared(ctx, func() error {
-		var on querier = prepared{p.statements, p.db}
-		if p.statements.givenUp() {
-			on = unprepared{p.db}
-		}
-		return run(ctx, newTx(p.schema, on))
-	})
+	return p.evenUnprepared(ctx, func() error { return run(ctx, newTx(p.schema, p.statements.prepared(p.db))) })
 }
 
 // evenUnprepared tries again what has failed because the server keeps no more prepared
@@ -86,11 +80,7 @@ func (p *pool) attempt(ctx context.Context, run intent, options *sql.TxOptions) 
 		return err
 	}
 	defer tx.Rollback()
-	var on querier = pooled{p.statements, tx}
-	if p.statements.givenUp() {
-		on = unprepared{tx}
-	}
-	t := newTx(p.schema, on)
+	t := newTx(p.schema, p.statements.pooled(tx))
 	if err := run(ctx, t); err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ func (w *writer) writing() querier {
 	if w.cache == nil {
 		return unprepared{w.conn}
 	}
-	return prepared{w.cache, w.conn}
+	return w.cache.prepared(w.conn)
 }
 
 // shares reports whether the pool has only one connection. Then it goes back after
