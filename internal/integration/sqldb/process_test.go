@@ -158,12 +158,19 @@ func mariadbShop(t *testing.T) shop {
 	return shop{driver: "mysql", dsn: mariadb.Need(t).NewDatabase(t), dialect: sqlstore.MySQL}
 }
 
-// open returns a store in the shop's database, which it migrates.
-func (s shop) open(t *testing.T) (*sqlstore.Store, *sql.DB) {
+// connect opens the database as it is, with or without tables.
+func (s shop) connect(t *testing.T) *sql.DB {
 	t.Helper()
 	db, err := sql.Open(s.driver, s.dsn)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	return db
+}
+
+// open returns a store in the shop's database, which it migrates.
+func (s shop) open(t *testing.T) (*sqlstore.Store, *sql.DB) {
+	t.Helper()
+	db := s.connect(t)
 	require.NoError(t, sqlstore.Migrate(t.Context(), db, s.dialect, ""))
 	opened, err := sqlstore.New(db, s.dialect, sqlstore.Options{})
 	require.NoError(t, err)

@@ -560,9 +560,7 @@ func TestMigrateAtOnceAndAgain(t *testing.T) {
 	t.Parallel()
 	forEachDatabase(t, func(t *testing.T, s shop) {
 		t.Helper()
-		db, err := sql.Open(s.driver, s.dsn)
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, db.Close()) })
+		db := s.connect(t)
 		errs := make(chan error, 6)
 		for range cap(errs) {
 			go func() { errs <- sqlstore.Migrate(context.WithoutCancel(t.Context()), db, s.dialect, "p_") }()
@@ -586,8 +584,7 @@ func TestReadiness(t *testing.T) {
 	t.Parallel()
 	forEachDatabase(t, func(t *testing.T, s shop) {
 		t.Helper()
-		db, err := sql.Open(s.driver, s.dsn)
-		require.NoError(t, err)
+		db := s.connect(t)
 		opened, err := sqlstore.New(db, s.dialect, sqlstore.Options{})
 		require.NoError(t, err)
 		look := func() error { _, err := opened.Order(t.Context(), "ord_ready"); return err }

@@ -149,9 +149,7 @@ func TestUpgradeFromTheFirstSchema(t *testing.T) {
 		}
 		text, err := os.ReadFile(schema1(s.dialect))
 		require.NoError(t, err)
-		db, err := sql.Open(s.driver, s.dsn)
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, db.Close()) })
+		db := s.connect(t)
 		for statement := range strings.SplitSeq(takenBy(t, s, db, string(text)), ";\n") {
 			if strings.TrimSpace(statement) == "" {
 				continue
@@ -170,9 +168,7 @@ func TestMigrateMeetsWhatIsThere(t *testing.T) {
 	t.Parallel()
 	forEachDatabase(t, func(t *testing.T, s shop) {
 		t.Helper()
-		db, err := sql.Open(s.driver, s.dsn)
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, db.Close()) })
+		db := s.connect(t)
 		steps, err := sqlstore.Migrations(s.dialect, "")
 		require.NoError(t, err)
 		made := regexp.MustCompile(`CREATE TABLE (?:IF NOT EXISTS )?(\w+)`).FindAllStringSubmatch(steps[0].SQL(), -1)
@@ -202,9 +198,7 @@ func TestGoOverToMigrate(t *testing.T) {
 	record, _, _ = strings.Cut("CREATE TABLE couponkit_migrations"+record, "```")
 	forEachDatabase(t, func(t *testing.T, s shop) {
 		t.Helper()
-		db, err := sql.Open(s.driver, s.dsn)
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, db.Close()) })
+		db := s.connect(t)
 		steps, err := sqlstore.Migrations(s.dialect, "")
 		require.NoError(t, err)
 		last := steps[len(steps)-1]
