@@ -9,6 +9,12 @@ class ApiError extends Error {
     this.params = problem.params || {};
     this.errors = problem.errors || [];
   }
+
+  // lost tells that nobody knows whether the call was carried out: its answer did not come,
+  // or it failed half-way.
+  get lost() {
+    return this.status === 0 || this.status >= 500;
+  }
 }
 
 let signedIn; // the promise of GET /session

@@ -272,11 +272,10 @@ async function save() {
     if (open()) dialog.close(); // which gives the focus back to what the table is about to replace
     onSaved(coupon, created);
   } catch (error) {
-    const lost = error.status === 0 || error.status >= 500;
-    if (created && lost) unanswered = code;
+    if (created && error.lost) unanswered = code;
     if (open() && error.code === "stale_revision") await catchUp(open);
     else if (open()) showProblem(error);
-    else toast([foreign(code), ` ${lost ? "may not have been" : "was not"} saved. ${error.message}`], "danger"); // the form was closed meanwhile
+    else toast([foreign(code), ` ${error.lost ? "may not have been" : "was not"} saved. ${error.message}`], "danger"); // the form was closed meanwhile
   } finally {
     if (mine === opened) setBusy(false);
   }

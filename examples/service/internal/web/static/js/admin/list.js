@@ -171,7 +171,7 @@ async function toggle(coupon) {
   try {
     replace(newest(await patch(`/admin/coupon/${encodeURIComponent(coupon.id)}/status`, { active: wanted.active })));
   } catch (error) {
-    if (error.status === 0 || error.status >= 500) await lookUp(coupon, wanted.active, error);
+    if (error.lost) await lookUp(coupon, wanted.active, error);
     else takeBack(coupon, (known) => `is still ${status(known)}`, error);
   }
   // A button that is disabled loses the focus; whoever has gone on meanwhile keeps it.

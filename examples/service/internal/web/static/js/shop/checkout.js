@@ -100,9 +100,8 @@ function checkout(host, options) {
 
   // showProblem says what is the matter, and offers to repeat what may work next time.
   function showProblem(error, again) {
-    const passing = error.status === 0 || error.status >= 500;
     message.replaceChildren(el("p", { class: "note note-danger", "data-code": error.code }, el("span", {}, error.message),
-      error.status === 401 && el("a", { href: signInAddress() }, "Sign in"), again && passing && retry(again)));
+      error.status === 401 && el("a", { href: signInAddress() }, "Sign in"), again && error.lost && retry(again)));
   }
 
   // wanted tells whether this checkout is still shown: whoever has closed its dialog, or
@@ -132,7 +131,7 @@ function checkout(host, options) {
       await requote();
     } catch (error) {
       stay();
-      if (error instanceof ApiError && error.status !== 0 && error.status < 500) attempt = { key: "", body: "" };
+      if (error instanceof ApiError && !error.lost) attempt = { key: "", body: "" };
       await refused(error);
     }
     if (document.activeElement === document.body) payButton.focus(); // which it has lost while it was disabled
