@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,18 +39,20 @@ type group[Q, A any] struct {
 	weigh     func(Q) int    // bytes that a request sends, if they can be many
 
 	mu      sync.Mutex
-	busy    map[*worker]bool
-	turns   map[string]int // how many calls of a turn are run
-	clashes map[string]int // how many calls of a clash are run
-	handed  int            // calls that were ever run
-	crowded lately         // others than this group at the same rows: batches are alone
+	busy    []*worker // few
+	handed  int       // calls that were ever run
+	crowded lately    // others than this group at the same rows: batches are alone
 	closed  bool
 	waiting queue[Q, A]
+	// limit fires when the time of a call that runs alone may be over. It is one for all of
+	// them: another for each call costs as much as the rest of what is done here.
+	limit *time.Timer
 }
 
 // worker runs a batch, or a call alone.
 type worker struct {
 	alone bool
+	stop  context.CancelCauseFunc // ends a call that runs alone
 	begun time.Time
 	calls []call
 	// ours are the calls that other workers ran when this one began, less those that were
@@ -59,6 +62,9 @@ type worker struct {
 
 // call is what others that wait may not meet.
 type call struct{ turn, clash string }
+
+func (c call) ofTurn() string  { return c.turn }
+func (c call) ofClash() string { return c.clash }
 
 const (
 	defaultPatience = 10 * time.Millisecond
@@ -93,18 +99,17 @@ func newGroup[Q, A any](operation string, options BatchOptions,
 ) *group[Q, A] {
 	return &group[Q, A]{
 		operation: operation, options: options, run: run, patience: defaultPatience, slots: make(chan struct{}, options.MaxQueue),
-		busy: make(map[*worker]bool), turns: make(map[string]int), clashes: make(map[string]int),
 	}
 }
 
 // do runs the request, alone or in a batch.
 func (g *group[Q, A]) do(ctx context.Context, request Q, turn, clash string) (A, error) {
-	alone, err := g.enter(call{turn, clash})
+	within, alone, err := g.enter(ctx, call{turn, clash})
 	if err != nil {
 		return *new(A), err
 	}
 	if alone != nil {
-		return g.alone(ctx, alone, request)
+		return g.alone(within, alone, request)
 	}
 	select {
 	case g.slots <- struct{}{}:
@@ -140,67 +145,97 @@ func (g *group[Q, A]) wait(ctx context.Context, j *job[Q, A]) (A, error) {
 	}
 }
 
-// enter returns a worker for the caller himself, if the group is idle, or as good as
-// idle.
-func (g *group[Q, A]) enter(c call) (*worker, error) {
+// enter returns a worker for the caller himself, and the context of his call, if the group is
+// idle, or as good as idle.
+func (g *group[Q, A]) enter(ctx context.Context, c call) (context.Context, *worker, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
 	case g.closed:
-		return nil, store.ErrClosed
+		return nil, nil, store.ErrClosed
 	case len(g.busy) > 0 && !g.one():
-		return nil, nil
+		return nil, nil, nil
 	}
 	w := g.hire()
 	w.alone = true
+	ctx, w.stop = context.WithCancelCause(ctx)
 	g.hold(w, c)
-	return w, nil
+	if g.limit == nil {
+		g.limit = time.AfterFunc(g.options.Timeout, g.stopLate)
+	}
+	return ctx, w, nil
 }
+
+// stopLate ends the calls alone whose time is over, and comes again when that of another one
+// may be. Those that began meanwhile are over later.
+func (g *group[Q, A]) stopLate() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.limit = nil
+	next := time.Duration(-1)
+	for _, w := range g.busy {
+		if !w.alone {
+			continue
+		}
+		switch left := g.options.Timeout - time.Since(w.begun); {
+		case left <= 0:
+			w.stop(errLate)
+		case next < 0 || left < next:
+			next = left
+		}
+	}
+	if next >= 0 {
+		g.limit = time.AfterFunc(next, g.stopLate)
+	}
+}
+
+// errLate ends a call whose time is over.
+var errLate = fmt.Errorf("the time of a batch is over: %w", context.DeadlineExceeded)
 
 // one reports whether there is but one call, and a worker for another.
 func (g *group[Q, A]) one() bool {
 	if len(g.busy) != 1 || g.options.Workers == 1 || !g.waiting.empty() {
 		return false
 	}
-	for w := range g.busy {
-		return w.alone
-	}
-	return false
+	return g.busy[0].alone
 }
 
 // hire makes a worker busy.
 func (g *group[Q, A]) hire() *worker {
 	w := &worker{begun: time.Now()}
-	g.busy[w] = true
+	g.busy = append(g.busy, w)
 	g.working.Add(1)
 	return w
 }
 
 // dismiss makes it idle.
 func (g *group[Q, A]) dismiss(w *worker) {
-	delete(g.busy, w)
+	g.rest(w)
 	g.working.Done()
+}
+
+// rest makes it no longer count among those who are busy.
+func (g *group[Q, A]) rest(w *worker) {
+	at := slices.Index(g.busy, w)
+	g.busy = slices.Delete(g.busy, at, at+1)
 }
 
 // hold notes that the worker runs the call.
 func (g *group[Q, A]) hold(w *worker, c call) {
-	g.turns[c.turn]++
-	g.clashes[c.clash]++
 	g.handed++
 	w.calls = append(w.calls, c)
 }
 
-// letGo notes that the worker's batch has returned.
-func (g *group[Q, A]) letGo(w *worker) {
-	for _, c := range w.calls {
-		if g.turns[c.turn]--; g.turns[c.turn] == 0 {
-			delete(g.turns, c.turn)
-		}
-		if g.clashes[c.clash]--; g.clashes[c.clash] == 0 {
-			delete(g.clashes, c.clash)
+// about returns what the calls that are run are about, in one respect. It is asked for batches
+// only: calls alone are not worth keeping it.
+func (g *group[Q, A]) about(part func(call) string) map[string]bool {
+	about := make(map[string]bool)
+	for _, w := range g.busy {
+		for _, c := range w.calls {
+			about[part(c)] = true
 		}
 	}
-	w.calls = w.calls[:0]
+	return about
 }
 
 // relieve hires another worker when all that are busy have been so for long.
@@ -214,7 +249,7 @@ func (g *group[Q, A]) relieve() {
 
 // allLate reports whether no busy worker is about to return.
 func (g *group[Q, A]) allLate() bool {
-	for w := range g.busy {
+	for _, w := range g.busy {
 		if !g.late(w) {
 			return false
 		}
@@ -230,7 +265,7 @@ func (g *group[Q, A]) worthwhile() bool {
 	if len(g.busy) >= max(1, min(overlap, g.options.Workers-1)) || len(g.busy) > 0 && g.crowded.met() {
 		return false
 	}
-	for w := range g.busy {
+	for _, w := range g.busy {
 		if g.late(w) || g.waiting.length < max(fewest, len(w.calls)/2) {
 			return false
 		}
@@ -242,9 +277,11 @@ func (g *group[Q, A]) worthwhile() bool {
 // batch is: others may wait behind it.
 func (g *group[Q, A]) alone(ctx context.Context, w *worker, request Q) (A, error) {
 	defer g.proceed(w)
-	ctx, cancel := context.WithTimeout(ctx, g.options.Timeout)
-	defer cancel()
+	defer w.stop(nil)
 	answers, err := g.run(ctx, []Q{request})
+	if err != nil && errors.Is(context.Cause(ctx), errLate) {
+		err = fmt.Errorf("%w: %s", errLate, err.Error()) // which is said to be cancelled
+	}
 	g.report(1, w.begun, w.begun, err)
 	if err != nil {
 		return *new(A), err
@@ -282,7 +319,7 @@ func (g *group[Q, A]) leave(j *job[Q, A], cause error) error {
 func (g *group[Q, A]) proceed(w *worker) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.letGo(w)
+	w.calls = w.calls[:0]
 	if g.waiting.empty() {
 		g.dismiss(w)
 		return
@@ -306,18 +343,18 @@ func (g *group[Q, A]) drain(w *worker) {
 func (g *group[Q, A]) next(w *worker) []*job[Q, A] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.letGo(w)
-	delete(g.busy, w)
+	w.calls = w.calls[:0]
+	g.rest(w)
 	batch := g.take()
 	if len(batch) == 0 {
 		g.working.Done()
 		return nil
 	}
 	w.alone, w.begun, w.ours = false, time.Now(), 0
-	for other := range g.busy {
+	for _, other := range g.busy {
 		w.ours += len(other.calls)
 	}
-	g.busy[w] = true
+	g.busy = append(g.busy, w)
 	for _, j := range batch {
 		g.hold(w, call{j.turn, j.clash})
 	}
@@ -342,9 +379,9 @@ func (g *group[Q, A]) take() (batch []*job[Q, A]) {
 	var left int
 	switch {
 	case g.allLate(): // they may be waiting, and whoever meets them would wait as well
-		batch, left = g.waiting.take(g.options.MaxSize, g.turns, nil)
+		batch, left = g.waiting.take(g.options.MaxSize, g.about(call.ofTurn), nil)
 	case g.worthwhile():
-		batch, left = g.waiting.take(g.options.MaxSize, nil, g.clashes)
+		batch, left = g.waiting.take(g.options.MaxSize, nil, g.about(call.ofClash))
 	}
 	for range left + len(batch) {
 		<-g.slots
@@ -421,6 +458,11 @@ func (g *group[Q, A]) close() {
 	g.closed = true
 	g.mu.Unlock()
 	g.working.Wait()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.limit != nil {
+		g.limit.Stop()
+	}
 }
 
 func (g *group[Q, A]) report(size int, queued, begun time.Time, err error) {

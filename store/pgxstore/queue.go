@@ -32,18 +32,18 @@ const maxWeight = 16 << 20
 // take removes the next batch of at most size jobs and maxWeight, in which no two clash, and
 // marks them as taken. None is of the given turns or clashes, which are run. It also removes
 // jobs whose caller has left, and returns how many.
-func (q *queue[Q, A]) take(size int, turns, clashes map[string]int) (batch []*job[Q, A], left int) {
+func (q *queue[Q, A]) take(size int, turns, clashes map[string]bool) (batch []*job[Q, A], left int) {
 	met := make(map[string]bool)
 	postponed := make(map[string][]*job[Q, A])
 	weight := 0
 	for len(batch) < size && len(q.ring) > 0 {
 		turn := q.ring[0]
-		if turns[turn] == 0 && len(batch) > 0 && weight+q.turns[turn][0].weight > maxWeight {
+		if !turns[turn] && len(batch) > 0 && weight+q.turns[turn][0].weight > maxWeight {
 			break
 		}
 		q.ring = q.ring[1:]
 		jobs := q.turns[turn]
-		if turns[turn] > 0 {
+		if turns[turn] {
 			postponed[turn] = jobs
 			delete(q.turns, turn)
 			continue
@@ -54,7 +54,7 @@ func (q *queue[Q, A]) take(size int, turns, clashes map[string]int) (batch []*jo
 		switch {
 		case j.gone:
 			left++
-		case j.clash != "" && (met[j.clash] || clashes[j.clash] > 0):
+		case j.clash != "" && (met[j.clash] || clashes[j.clash]):
 			postponed[turn] = append(postponed[turn], j)
 		default:
 			j.taken = true
