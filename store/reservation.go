@@ -1,6 +1,8 @@
 package store
 
 import (
+	"time"
+
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 )
@@ -32,4 +34,35 @@ func (r Reservation) Validate() error {
 		}
 	}
 	return faults.Err()
+}
+
+// Validate checks the order and that the change has an instant. What is wrong is a
+// [*pricing.ValidationError], the order's fields under order. Stores call it before they
+// look at anything else, on the values as they will be kept.
+func (t TakeOver) Validate() error {
+	var faults pricing.ValidationError
+	faults.Merge("order", t.Order.Validate())
+	instantFault(&faults, t.At)
+	return faults.Err()
+}
+
+// Validate checks that the session can be kept and that the change has an instant. What is
+// wrong is a [*pricing.ValidationError]. Stores call it on the values as they will be kept.
+func (a Attachment) Validate() error {
+	var faults pricing.ValidationError
+	textFaults(&faults, "sessionId", a.SessionID, redemption.MaxIDLength)
+	if a.SessionID == "" {
+		faults.Add("sessionId", pricing.FieldRequired, "a session has an ID")
+	}
+	textFaults(&faults, "sessionUrl", a.SessionURL, MaxMetadataLength)
+	instantFault(&faults, a.At)
+	return faults.Err()
+}
+
+// instantFault refuses a change without an instant: the record would tell that it happened,
+// and not when.
+func instantFault(faults *pricing.ValidationError, at time.Time) {
+	if at.IsZero() {
+		faults.Add("at", pricing.FieldRequired, "a change has an instant")
+	}
 }

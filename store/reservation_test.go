@@ -1,7 +1,9 @@
 package store_test
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -76,16 +78,55 @@ func TestReservationValidate(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			require.ErrorIs(t, err, pricing.ErrInvalid)
-			var faults *pricing.ValidationError
-			require.ErrorAs(t, err, &faults)
-			var fields []string
-			for _, f := range faults.Fields {
-				fields = append(fields, f.Field)
-			}
-			if diff := cmp.Diff(test.fields, fields); diff != "" {
-				t.Errorf("fields at fault (-want +got):\n%s", diff)
-			}
+			wantFaults(t, err, test.fields)
+		})
+	}
+}
+
+// wantFaults wants the error to name the fields, in this order.
+func wantFaults(t *testing.T, err error, want []string) {
+	t.Helper()
+	require.ErrorIs(t, err, pricing.ErrInvalid)
+	var faults *pricing.ValidationError
+	require.ErrorAs(t, err, &faults)
+	var fields []string
+	for _, f := range faults.Fields {
+		fields = append(fields, f.Field)
+	}
+	if diff := cmp.Diff(want, fields); diff != "" {
+		t.Errorf("fields at fault (-want +got):\n%s", diff)
+	}
+}
+
+func TestTakeOverValidate(t *testing.T) {
+	t.Parallel()
+	sound := store.TakeOver{ReservationID: "rsv_1", Order: order(t), At: minute(1)}
+	require.NoError(t, sound.Validate())
+	faulty := sound
+	faulty.At, faulty.Order.Key, faulty.Order.State = time.Time{}, "", 0
+	wantFaults(t, faulty.Validate(), []string{"order.key", "order.state", "at"})
+}
+
+func TestAttachmentValidate(t *testing.T) {
+	t.Parallel()
+	sound := store.Attachment{
+		OrderID: "ord_1", SessionID: strings.Repeat("s", redemption.MaxIDLength),
+		SessionURL: strings.Repeat("u", store.MaxMetadataLength), At: minute(1),
+	}
+	require.NoError(t, sound.Validate())
+	for name, test := range map[string]struct {
+		faulty store.Attachment
+		fields []string
+	}{
+		"nothing":    {store.Attachment{}, []string{"sessionId", "at"}},
+		"too long":   {store.Attachment{SessionID: sound.SessionID + "s", SessionURL: sound.SessionURL + "u"}, []string{"sessionId", "sessionUrl", "at"}},
+		"no text":    {store.Attachment{SessionID: "cs\x00", SessionURL: "\xff", At: minute(1)}, []string{"sessionId", "sessionUrl"}},
+		"no instant": {store.Attachment{SessionID: "cs_1"}, []string{"at"}},
+		"no session": {store.Attachment{SessionURL: "https://pay.example", At: minute(1)}, []string{"sessionId"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			wantFaults(t, test.faulty.Validate(), test.fields)
 		})
 	}
 }

@@ -207,7 +207,7 @@ type TakeOver struct {
 	Order Order
 	// Deadline is the reservation's new deadline; zero is never.
 	Deadline time.Time
-	// At is the instant of the change.
+	// At is the instant of the change; one without is refused.
 	At time.Time
 }
 
@@ -289,6 +289,6 @@ type Attachment struct {
 	SessionURL string
 	// Deadline is the new deadline of order and reservation; zero is never.
 	Deadline time.Time
-	// At is the instant of the change.
+	// At is the instant of the change; one without is refused.
 	At time.Time
 }

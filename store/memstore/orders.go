@@ -46,19 +46,19 @@ func (s *Store) AttachSession(ctx context.Context, a store.Attachment) (store.Or
 	if err := s.enter(ctx); err != nil {
 		return store.Order{}, err
 	}
+	a.At, a.Deadline = coupon.Instant(a.At), coupon.Instant(a.Deadline)
+	if err := a.Validate(); err != nil {
+		return store.Order{}, err
+	}
 	b, known := s.orders.get(a.OrderID)
 	if !known {
 		return store.Order{}, store.ErrNotFound
 	}
-	a.At, a.Deadline = coupon.Instant(a.At), coupon.Instant(a.Deadline)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	order, known := b.orders[a.OrderID]
 	if !known {
 		return store.Order{}, store.ErrNotFound
-	}
-	if a.SessionID == "" {
-		return store.Order{}, invalid("sessionId", "a session has an ID")
 	}
 	attached, err := order.Attach(a)
 	if err != nil {

@@ -154,10 +154,11 @@ func (s *Store) TakeOver(ctx context.Context, t store.TakeOver) (store.Reserved,
 	if err := s.enter(ctx); err != nil {
 		return store.Reserved{}, err
 	}
-	order := storedOrder(t.Order.Clone())
-	if err := order.Validate(); err != nil {
+	t.Order, t.At = storedOrder(t.Order.Clone()), coupon.Instant(t.At)
+	if err := t.Validate(); err != nil {
 		return store.Reserved{}, err
 	}
+	order := t.Order
 	customer, _ := s.customers.of(order.CustomerID)
 	customer.Lock()
 	defer customer.Unlock()

@@ -7,8 +7,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/couponkit/couponkit/pricing"
-	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
 
@@ -19,11 +17,12 @@ func (s *Store) AttachSession(ctx context.Context, a store.Attachment) (store.Or
 	if err := s.ready(ctx); err != nil {
 		return store.Order{}, err
 	}
+	a.At, a.Deadline = instant(a.At), instant(a.Deadline)
+	if err := a.Validate(); err != nil {
+		return store.Order{}, err
+	}
 	if !storable(a.OrderID) {
 		return store.Order{}, unknownOrder([]string{a.OrderID})
-	}
-	if err := attachable(a); err != nil {
-		return store.Order{}, err
 	}
 	if s.pool != nil && s.shared.groups != nil {
 		return s.shared.groups.attach.do(ctx, a, a.OrderID, "")
@@ -33,27 +32,6 @@ func (s *Store) AttachSession(ctx context.Context, a store.Attachment) (store.Or
 		return store.Order{}, err
 	}
 	return answers[0].value, answers[0].err
-}
-
-// attachable refuses a session that could not be stored.
-func attachable(a store.Attachment) error {
-	var faults pricing.ValidationError
-	switch {
-	case a.SessionID == "":
-		faults.Add("sessionId", pricing.FieldRequired, "a session has an ID")
-	case len(a.SessionID) > redemption.MaxIDLength:
-		faults.Add("sessionId", pricing.FieldTooLong, fmt.Sprintf("at most %d bytes", redemption.MaxIDLength))
-	}
-	if len(a.SessionURL) > store.MaxMetadataLength {
-		faults.Add("sessionUrl", pricing.FieldTooLong, fmt.Sprintf("at most %d bytes", store.MaxMetadataLength))
-	}
-	if !storable(a.SessionID) {
-		faults.Add("sessionId", pricing.FieldMalformed, notText)
-	}
-	if !storable(a.SessionURL) {
-		faults.Add("sessionUrl", pricing.FieldMalformed, notText)
-	}
-	return faults.Err()
 }
 
 // attachAll attaches the sessions in one transaction and one round trip, but for the
@@ -66,8 +44,7 @@ func (s *Store) attachAll(ctx context.Context, requests []store.Attachment) ([]a
 	orders, sessions, urls := make([]string, n), make([]string, n), make([]string, n)
 	deadlines, ats := make([]*time.Time, n), make([]time.Time, n)
 	for i, a := range requests {
-		deadline := instant(a.Deadline)
-		orders[i], sessions[i], urls[i], deadlines[i], ats[i] = a.OrderID, a.SessionID, a.SessionURL, orNull(&deadline), instant(a.At)
+		orders[i], sessions[i], urls[i], deadlines[i], ats[i] = a.OrderID, a.SessionID, a.SessionURL, orNull(&a.Deadline), a.At
 	}
 	var answers []answer[attached]
 	err := s.retry(ctx, func() error {
@@ -105,13 +82,12 @@ func scanAttached(rows pgx.Rows, requests []store.Attachment, answers []answer[a
 // attachOne attaches one session.
 func (s *Store) attachOne(ctx context.Context, requests []store.Attachment) ([]answer[attached], error) {
 	a := requests[0]
-	deadline := instant(a.Deadline)
 	var outcome string
 	var row orderRow
 	err := s.retry(ctx, func() error {
 		row = orderRow{}
 		return s.queryRow(ctx, s.sql.attach, append([]any{&outcome}, row.targets()...),
-			a.OrderID, a.SessionID, a.SessionURL, orNull(&deadline), instant(a.At))
+			a.OrderID, a.SessionID, a.SessionURL, orNull(&a.Deadline), a.At)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("attach session: %w", err)

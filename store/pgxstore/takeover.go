@@ -15,8 +15,12 @@ func (s *Store) TakeOver(ctx context.Context, t store.TakeOver) (store.Reserved,
 	if err := s.ready(ctx); err != nil {
 		return store.Reserved{}, err
 	}
-	order := storedOrder(t.Order.Clone())
-	docs, err := documents(order)
+	t.Order, t.At = storedOrder(t.Order.Clone()), instant(t.At)
+	if err := t.Validate(); err != nil {
+		return store.Reserved{}, err
+	}
+	order := t.Order
+	docs, err := validDocuments(order)
 	if err != nil {
 		return store.Reserved{}, err
 	}
@@ -26,7 +30,7 @@ func (s *Store) TakeOver(ctx context.Context, t store.TakeOver) (store.Reserved,
 	}
 	deadline := instant(t.Deadline)
 	arguments := []any{
-		reservation, sought(t.FromSessionID), t.CouponRevision, orNull(&deadline), instant(t.At),
+		reservation, sought(t.FromSessionID), t.CouponRevision, orNull(&deadline), t.At,
 		order.ID, order.Key, order.Fingerprint, order.CustomerID, order.State.String(), order.CouponID,
 		order.DiscountAmount, order.SessionID, order.SessionURL, orNull(&order.Deadline), order.CreatedAt, order.UpdatedAt,
 		docs.quote, docs.snapshot, docs.metadata,

@@ -171,12 +171,3 @@ func document(field string, value any) (string, error) {
 func orderChanges(o store.Order) []any {
 	return []any{o.State.String(), o.SessionID, o.SessionURL, optionalMicros(o.Deadline), micros(o.UpdatedAt), o.ID}
 }
-
-func checkText(field, text string) error {
-	if storable(text) {
-		return nil
-	}
-	var faults pricing.ValidationError
-	faults.Add(field, pricing.FieldMalformed, "must be valid UTF-8 text without NUL")
-	return faults.Err()
-}

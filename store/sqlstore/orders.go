@@ -61,20 +61,10 @@ func (s *Store) AttachSession(ctx context.Context, a store.Attachment) (store.Or
 	if err := s.ready(ctx); err != nil {
 		return store.Order{}, err
 	}
-	for _, text := range [...]struct{ field, value string }{{"sessionId", a.SessionID}, {"sessionUrl", a.SessionURL}} {
-		if err := checkText(text.field, text.value); err != nil {
-			return store.Order{}, err
-		}
-	}
-	if a.SessionID == "" || len(a.SessionID) > redemption.MaxIDLength {
-		return store.Order{}, invalidField("sessionId", pricing.FieldMalformed,
-			fmt.Sprintf("must have 1 to %d bytes", redemption.MaxIDLength))
-	}
-	if len(a.SessionURL) > store.MaxMetadataLength {
-		return store.Order{}, invalidField("sessionUrl", pricing.FieldTooLong,
-			fmt.Sprintf("at most %d bytes", store.MaxMetadataLength))
-	}
 	a.Deadline, a.At = coupon.Instant(a.Deadline), coupon.Instant(a.At)
+	if err := a.Validate(); err != nil {
+		return store.Order{}, err
+	}
 	var order storedOrder
 	err := s.change(ctx, "attach session", func(ctx context.Context, t *tx) error {
 		var err error

@@ -360,7 +360,11 @@ func (s *Store) TakeOver(ctx context.Context, takeOver store.TakeOver) (store.Re
 	if err := s.ready(ctx); err != nil {
 		return store.Reserved{}, err
 	}
-	order, err := prepareOrder(takeOver.Order)
+	takeOver.At = coupon.Instant(takeOver.At)
+	if err := takeOver.Validate(); err != nil {
+		return store.Reserved{}, err
+	}
+	order, err := encodeOrder(takeOver.Order)
 	if err != nil {
 		return store.Reserved{}, err
 	}

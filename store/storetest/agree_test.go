@@ -90,7 +90,7 @@ func TestAgreeNotices(t *testing.T) {
 		"a session is of the order that was attached last", "the caller says that no place is left", "a transition validates nothing",
 		"payments leave IDs free", "payments that cross wait for each other", "IDs are looked up, then written",
 		"a take-over goes by what it saw", "an attachment goes by what it saw", "a reservation goes by what it saw", "take-overs look their keys up once", // at once
-		"a session that a transition brings is the order's too", "events may be without an instant", "a limit below 0 is none", "leaving is never taken back", "equal instants go by a collation", "instants are compared by the millisecond",
+		"a session that a transition brings is the order's too", "events may be without an instant", "take-overs may be without an instant", "sessions may be attached without an instant", "a limit below 0 is none", "leaving is never taken back", "equal instants go by a collation", "instants are compared by the millisecond",
 	} {
 		beyond[name] = true
 	}

@@ -43,6 +43,22 @@ func brokenEvents() map[string]subject {
 				return in.Settle(ctx, t)
 			}}
 		}, []string{"events without an instant"}},
+		"take-overs may be without an instant": {func(in store.Store) *faulty {
+			return &faulty{Store: in, takeOver: func(ctx context.Context, t store.TakeOver) (store.Reserved, error) {
+				if t.At.IsZero() {
+					t.At = time.Unix(1_800_000_000, 0)
+				}
+				return in.TakeOver(ctx, t)
+			}}
+		}, []string{"changes without an instant"}},
+		"sessions may be attached without an instant": {func(in store.Store) *faulty {
+			return &faulty{Store: in, attachSession: func(ctx context.Context, a store.Attachment) (store.Order, error) {
+				if a.At.IsZero() {
+					a.At = time.Unix(1_800_000_000, 0)
+				}
+				return in.AttachSession(ctx, a)
+			}}
+		}, []string{"changes without an instant"}},
 		"an order keeps any session": {settling(func(ctx context.Context, in store.Store, t store.Settlement) (store.Settled, error) {
 			s, err := in.Settle(ctx, t)
 			if o, unknown := in.Order(ctx, t.Event.OrderID); errors.Is(err, pricing.ErrInvalid) && unknown == nil && o.ReservationID == "" {

@@ -28,6 +28,7 @@ func transitionClauses() []clause {
 		{"illegal transitions change nothing", "an illegal event is an error that matches redemption.ErrIllegal; an unknown ID is ErrNotFound", illegalTransitions},
 		{"a transition to the session of another", "an event that brings a redemption a session that another one has is ErrSuperseded, and changes nothing; one that redemption.Apply refuses is redemption.ErrIllegal, before that", transitionToSessionOfAnother},
 		{"events without an instant", "an event without an instant is pricing.ErrInvalid, of a session or not, and a call that returns an error has changed nothing", eventsWithoutAnInstant},
+		{"changes without an instant", "a take-over or an attachment without an instant is pricing.ErrInvalid, and changes nothing", changesWithoutAnInstant},
 		{"a transition that does not validate", "an event with which the redemption does not validate is pricing.ErrInvalid, and a call that returns an error has changed nothing", transitionThatDoesNotValidate},
 	}
 }
@@ -328,6 +329,25 @@ func eventsWithoutAnInstant(p *probe) {
 	same(p, p.redemption(points.ID), points, "a reservation for points after an event without an instant")
 	same(p, p.order(plain.ID), plain, "an order without a coupon after an event without an instant")
 	p.counts(c.ID, 0, 2)
+}
+
+func changesWithoutAnInstant(p *probe) {
+	c := p.coupon()
+	bare := p.reserve(c, "ann")
+	plain, _, err := p.s.CreateOrder(p.Context(), p.plain("ann", p.key()))
+	p.ok(err, "CreateOrder")
+	over := p.takeOver(c, bare.Redemption, p.key())
+	over.At = time.Time{}
+	_, err = p.s.TakeOver(p.Context(), over)
+	p.fails(err, pricing.ErrInvalid, "TakeOver at no instant")
+	for what, o := range map[string]store.Order{"a reservation's order": bare.Order, "an order without a coupon": plain} {
+		_, err = p.s.AttachSession(p.Context(), store.Attachment{OrderID: o.ID, SessionID: p.session(), Deadline: at(2000)})
+		p.fails(err, pricing.ErrInvalid, "AttachSession to %s at no instant", what)
+	}
+	same(p, p.reread(bare), bare, "a reservation, and its order, after changes without an instant")
+	same(p, p.order(plain.ID), plain, "an order without a coupon after a session without an instant")
+	_, err = p.s.Order(p.Context(), over.Order.ID)
+	p.fails(err, store.ErrNotFound, "Order of a take-over without an instant")
 }
 
 func transitionThatDoesNotValidate(p *probe) {
