@@ -78,23 +78,17 @@ func TestReservationValidate(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			wantFaults(t, err, test.fields)
+			require.ErrorIs(t, err, pricing.ErrInvalid)
+			var faults *pricing.ValidationError
+			require.ErrorAs(t, err, &faults)
+			var fields []string
+			for _, f := range faults.Fields {
+				fields = append(fields, f.Field)
+			}
+			if diff := cmp.Diff(test.fields, fields); diff != "" {
+				t.Errorf("fields at fault (-want +got):\n%s", diff)
+			}
 		})
-	}
-}
-
-// wantFaults wants the error to name the fields, in this order.
-func wantFaults(t *testing.T, err error, want []string) {
-	t.Helper()
-	require.ErrorIs(t, err, pricing.ErrInvalid)
-	var faults *pricing.ValidationError
-	require.ErrorAs(t, err, &faults)
-	var fields []string
-	for _, f := range faults.Fields {
-		fields = append(fields, f.Field)
-	}
-	if diff := cmp.Diff(want, fields); diff != "" {
-		t.Errorf("fields at fault (-want +got):\n%s", diff)
 	}
 }
 
@@ -104,7 +98,8 @@ func TestTakeOverValidate(t *testing.T) {
 	require.NoError(t, sound.Validate())
 	faulty := sound
 	faulty.At, faulty.Order.Key, faulty.Order.State = time.Time{}, "", 0
-	wantFaults(t, faulty.Validate(), []string{"order.key", "order.state", "at"})
+	require.ErrorIs(t, faulty.Validate(), pricing.ErrInvalid)
+	require.Equal(t, []string{"order.key required", "order.state unknown", "at required"}, faultsIn(faulty.Validate()))
 }
 
 func TestAttachmentValidate(t *testing.T) {
@@ -116,17 +111,19 @@ func TestAttachmentValidate(t *testing.T) {
 	require.NoError(t, sound.Validate())
 	for name, test := range map[string]struct {
 		faulty store.Attachment
-		fields []string
+		faults []string
 	}{
-		"nothing":    {store.Attachment{}, []string{"sessionId", "at"}},
-		"too long":   {store.Attachment{SessionID: sound.SessionID + "s", SessionURL: sound.SessionURL + "u"}, []string{"sessionId", "sessionUrl", "at"}},
-		"no text":    {store.Attachment{SessionID: "cs\x00", SessionURL: "\xff", At: minute(1)}, []string{"sessionId", "sessionUrl"}},
-		"no instant": {store.Attachment{SessionID: "cs_1"}, []string{"at"}},
-		"no session": {store.Attachment{SessionURL: "https://pay.example", At: minute(1)}, []string{"sessionId"}},
+		"nothing":    {store.Attachment{}, []string{"sessionId required", "at required"}},
+		"too long":   {store.Attachment{SessionID: sound.SessionID + "s", SessionURL: sound.SessionURL + "u"}, []string{"sessionId too_long", "sessionUrl too_long", "at required"}},
+		"no text":    {store.Attachment{SessionID: "cs\x00", SessionURL: "\xff", At: minute(1)}, []string{"sessionId malformed", "sessionUrl malformed"}},
+		"no instant": {store.Attachment{SessionID: "cs_1"}, []string{"at required"}},
+		"no session": {store.Attachment{SessionURL: "https://pay.example", At: minute(1)}, []string{"sessionId required"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			wantFaults(t, test.faulty.Validate(), test.fields)
+			err := test.faulty.Validate()
+			require.ErrorIs(t, err, pricing.ErrInvalid)
+			require.Equal(t, test.faults, faultsIn(err))
 		})
 	}
 }
