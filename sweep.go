@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
@@ -44,6 +45,20 @@ type SweepReport struct {
 // IsZero reports whether the sweep has found nothing to tell.
 func (r SweepReport) IsZero() bool {
 	return len(r.Paid)+r.Released+r.Completed+r.Waiting+r.Refunded+r.Cancelled+r.Flagged+r.Failed == 0
+}
+
+// LogValue is what a log may keep of the report: the counts, and of the orders that are paid
+// their IDs, for the orders have what their customers bought and what the host has noted.
+func (r SweepReport) LogValue() slog.Value {
+	paid := make([]string, len(r.Paid))
+	for i := range r.Paid {
+		paid[i] = r.Paid[i].Order.ID
+	}
+	return slog.GroupValue(
+		slog.Any("paid", paid), slog.Int("released", r.Released), slog.Int("completed", r.Completed),
+		slog.Int("waiting", r.Waiting), slog.Int("refunded", r.Refunded), slog.Int("cancelled", r.Cancelled),
+		slog.Int("flagged", r.Flagged), slog.Int("failed", r.Failed),
+	)
 }
 
 // Sweep looks at what has lapsed, and finishes at most limit records of each kind (0

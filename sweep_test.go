@@ -1,7 +1,9 @@
 package couponkit_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -277,6 +279,28 @@ func TestASweepTellsWhatIsPaid(t *testing.T) {
 				t.Errorf("code %q (-want +got):\n%s", code, diff)
 			}
 		}
+	}
+}
+
+// TestALogKeepsNoOrderOfAReport: it has their IDs, and all that was counted.
+func TestALogKeepsNoOrderOfAReport(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	report := couponkit.SweepReport{
+		Paid: []couponkit.Outcome{
+			{Order: store.Order{ID: "ord_1", CustomerID: "somebody", Metadata: map[string]string{"note": "private"}}},
+			{Order: store.Order{ID: "ord_2"}},
+		},
+		Released: 1, Completed: 2, Waiting: 3, Refunded: 4, Cancelled: 5, Flagged: 6, Failed: 7,
+	}
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("swept", slog.Any("report", report))
+	var line struct{ Report map[string]any }
+	require.NoError(t, json.Unmarshal(log.Bytes(), &line))
+	if diff := cmp.Diff(map[string]any{
+		"paid": []any{"ord_1", "ord_2"}, "released": 1.0, "completed": 2.0, "waiting": 3.0, "refunded": 4.0,
+		"cancelled": 5.0, "flagged": 6.0, "failed": 7.0,
+	}, line.Report); diff != "" {
+		t.Errorf("what is logged (-want +got):\n%s", diff)
 	}
 }
 

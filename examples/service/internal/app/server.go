@@ -198,7 +198,6 @@ func (s *Server) sweep(ctx context.Context) {
 			slog.String("flag", string(paid.Flag)), slog.String("order", paid.Order.ID), slog.String("session", paid.Order.SessionID))
 	}
 	if !report.IsZero() {
-		report.Paid = nil // told above, by ID
 		s.config.Logger.InfoContext(ctx, "swept", slog.Any("report", report))
 	}
 }
