@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
@@ -93,14 +92,6 @@ func documents(o store.Order) (orderDocuments, error) {
 func validDocuments(o store.Order) (orderDocuments, error) {
 	var docs orderDocuments
 	var faults pricing.ValidationError
-	if !storable(o.SessionURL) {
-		faults.Add("sessionUrl", pricing.FieldMalformed, notText)
-	}
-	for i := range o.Quote.Lines {
-		if l := &o.Quote.Lines[i]; strings.IndexByte(l.ID, 0) >= 0 || strings.IndexByte(l.ItemID, 0) >= 0 {
-			faults.Add(fmt.Sprintf("quote.lines[%d]", i), pricing.FieldMalformed, "must be text without NUL")
-		}
-	}
 	quote, err := o.Quote.MarshalJSON()
 	faults.Merge("quote", err)
 	if err := faults.Err(); err != nil {

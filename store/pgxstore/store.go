@@ -197,8 +197,6 @@ func queryOneOn(ctx context.Context, on session, mode pgx.QueryExecMode, stateme
 // missing reports whether a query has found no row.
 func missing(err error) bool { return errors.Is(err, pgx.ErrNoRows) }
 
-const notText = "must be valid UTF-8 text without NUL"
-
 // storable reports whether PostgreSQL can hold the texts; one that it cannot hold
 // is not stored and so cannot be found.
 func storable(texts ...string) bool {

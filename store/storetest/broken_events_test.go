@@ -30,32 +30,23 @@ func brokenEvents() map[string]subject {
 			}}
 		}, []string{"transition"}},
 		"events may be without an instant": {func(in store.Store) *faulty {
-			now := func(e *redemption.Event) {
-				if e.At.IsZero() {
-					e.At = time.Unix(1_800_000_000, 0)
-				}
-			}
 			return &faulty{Store: in, transition: func(ctx context.Context, id string, e redemption.Event) (redemption.Redemption, error) {
-				now(&e)
+				e.At = dated(e.At)
 				return in.Transition(ctx, id, e)
 			}, settle: func(ctx context.Context, t store.Settlement) (store.Settled, error) {
-				now(&t.Event)
+				t.Event.At = dated(t.Event.At)
 				return in.Settle(ctx, t)
 			}}
 		}, []string{"events without an instant"}},
 		"take-overs may be without an instant": {func(in store.Store) *faulty {
 			return &faulty{Store: in, takeOver: func(ctx context.Context, t store.TakeOver) (store.Reserved, error) {
-				if t.At.IsZero() {
-					t.At = time.Unix(1_800_000_000, 0)
-				}
+				t.At = dated(t.At)
 				return in.TakeOver(ctx, t)
 			}}
 		}, []string{"changes without an instant"}},
 		"sessions may be attached without an instant": {func(in store.Store) *faulty {
 			return &faulty{Store: in, attachSession: func(ctx context.Context, a store.Attachment) (store.Order, error) {
-				if a.At.IsZero() {
-					a.At = time.Unix(1_800_000_000, 0)
-				}
+				a.At = dated(a.At)
 				return in.AttachSession(ctx, a)
 			}}
 		}, []string{"changes without an instant"}},
@@ -82,4 +73,12 @@ func brokenEvents() map[string]subject {
 			return s, err
 		}), []string{"a session that never came to be"}},
 	}
+}
+
+// dated is the instant, or some other for none.
+func dated(at time.Time) time.Time {
+	if at.IsZero() {
+		return time.Unix(1_800_000_000, 0)
+	}
+	return at
 }
