@@ -39,7 +39,7 @@ type group[Q, A any] struct {
 	weigh     func(Q) int    // bytes that a request sends, if they can be many
 
 	mu      sync.Mutex
-	busy    []*worker // few
+	busy    []*worker // few, in the order in which they began
 	handed  int       // calls that were ever run
 	crowded lately    // others than this group at the same rows: batches are alone
 	closed  bool
@@ -166,26 +166,21 @@ func (g *group[Q, A]) enter(ctx context.Context, c call) (context.Context, *work
 	return ctx, w, nil
 }
 
-// stopLate ends the calls alone whose time is over, and comes again when that of another one
-// may be. Those that began meanwhile are over later.
+// stopLate ends the calls alone whose time is over, and comes again when that of the next one
+// may be: those who are busy stand in the order in which they began.
 func (g *group[Q, A]) stopLate() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.limit = nil
-	next := time.Duration(-1)
 	for _, w := range g.busy {
 		if !w.alone {
 			continue
 		}
-		switch left := g.options.Timeout - time.Since(w.begun); {
-		case left <= 0:
-			w.stop(errLate)
-		case next < 0 || left < next:
-			next = left
+		if left := g.options.Timeout - time.Since(w.begun); left > 0 {
+			g.limit = time.AfterFunc(left, g.stopLate)
+			return
 		}
-	}
-	if next >= 0 {
-		g.limit = time.AfterFunc(next, g.stopLate)
+		w.stop(errLate)
 	}
 }
 

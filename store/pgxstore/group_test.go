@@ -639,6 +639,47 @@ func TestGroupTimeout(t *testing.T) {
 	})
 }
 
+// TestGroupTimeoutOfEach: each call alone has the whole time, whenever others began or ended,
+// and whose own context ends is told that.
+func TestGroupTimeoutOfEach(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var hung sync.WaitGroup
+		group := pgxstore.NewGroup(pgxstore.BatchOptions{Timeout: time.Minute, Workers: 2}, func(ctx context.Context, requests []int) (map[int]int, map[int]error, error) {
+			if requests[0] == 0 {
+				return nil, nil, nil
+			}
+			<-ctx.Done()
+			return nil, nil, ctx.Err()
+		})
+		defer group.Close()
+		ends := func(ctx context.Context, after time.Duration, want error) {
+			hung.Go(func() {
+				began := time.Now()
+				if _, err := group.Do(ctx, 1, "a", ""); !errors.Is(err, want) || time.Since(began) != after {
+					t.Errorf("a call ended after %v: %v; want %v, %v", time.Since(began), err, after, want)
+				}
+			})
+		}
+		for range 3 {
+			if _, err := group.Do(t.Context(), 0, "a", ""); err != nil {
+				t.Errorf("a short call: %v", err)
+			}
+			time.Sleep(50 * time.Second)
+			ends(t.Context(), time.Minute, context.DeadlineExceeded)
+			time.Sleep(20 * time.Second)
+			own, cancel := context.WithCancel(t.Context())
+			ends(own, 5*time.Second, context.Canceled)
+			time.Sleep(5 * time.Second)
+			cancel()
+			synctest.Wait()
+			ends(t.Context(), time.Minute, context.DeadlineExceeded)
+			hung.Wait()
+			time.Sleep(10 * time.Minute)
+		}
+	})
+}
+
 // TestGroupClose: calls under way are finished, later ones refused, and no
 // goroutine is left (TestMain looks).
 func TestGroupClose(t *testing.T) {
