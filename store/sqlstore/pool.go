@@ -27,14 +27,19 @@ func (p *pool) single(ctx context.Context, run intent) error {
 	return p.evenUnprepared(ctx, func() error { return run(ctx, newTx(p.schema, p.statements.prepared(p.db))) })
 }
 
+// statementPatience is how long a call waits for a server that keeps no more prepared
+// statements: transactions that wait for each other's rows keep theirs until they end.
+const statementPatience = 30 * time.Second
+
 // evenUnprepared tries again what has failed because the server keeps no more prepared
 // statements. The store's own are given up then, even under a call that is using one; those
 // of a connection are gone when nobody uses that.
 func (p *pool) evenUnprepared(ctx context.Context, try func() error) error {
+	began := time.Now()
 	for attempt := 1; ; attempt++ {
 		before := p.statements.givenUp()
 		err := try()
-		if err == nil || ofContract(err) || attempt == maxAttempts {
+		if err == nil || ofContract(err) {
 			return err
 		}
 		if p.schema.crowded(err) {
@@ -42,8 +47,11 @@ func (p *pool) evenUnprepared(ctx context.Context, try func() error) error {
 		} else if before == p.statements.givenUp() {
 			return err
 		}
-		if err := backOff(ctx, attempt); err != nil {
+		if time.Since(began) > statementPatience {
 			return err
+		}
+		if waited := backOff(ctx, min(attempt, maxAttempts)); waited != nil {
+			return errors.Join(waited, err)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/google/go-cmp/cmp"
@@ -114,6 +115,32 @@ func TestAServerOfFewStatements(t *testing.T) {
 	if diff := cmp.Diff(statements, few.left); diff != "" {
 		t.Errorf("statements that are left when the store is closed (-want +got):\n%s", diff)
 	}
+}
+
+// Whoever else has all the statements is waited for.
+func TestStatementsThatComeFree(t *testing.T) {
+	t.Parallel()
+	s := mariadbShop(t)
+	writing, db := s.open(t)
+	c := limitedCoupon("WAIT", 0, 0)
+	require.NoError(t, writing.CreateCoupon(t.Context(), c))
+	few := &fewStatements{of: db.Driver(), dsn: s.dsn} // none is left
+	mine := sql.OpenDB(few)
+	t.Cleanup(func() { require.NoError(t, mine.Close()) })
+	opened, err := sqlstore.New(mine, sqlstore.MySQL, sqlstore.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, opened.Close()) })
+	free := time.AfterFunc(2*time.Second, few.giveBack)
+	defer free.Stop()
+	_, err = use(t.Context(), opened, c, "ann", "late")
+	require.NoError(t, err)
+
+	require.NoError(t, few.take())
+	brief, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err = opened.Coupon(brief, c.ID)
+	require.ErrorIs(t, err, context.DeadlineExceeded, "nobody waits longer than he wants to")
+	few.giveBack()
 }
 
 // Calls that only read are not refused either.
