@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// MaxQuoteDocument bounds the stored form of a [Quote], in bytes: room for MaxLines lines with IDs of
-// MaxLineIDLength characters, each written in six bytes.
+// MaxQuoteDocument bounds the stored form of a [Quote], in bytes: room for MaxLines lines
+// with IDs of MaxLineIDLength characters, each written in six bytes.
 const MaxQuoteDocument = 40 << 20
 
 // quoteDocument is the stored form of a Quote. Values whose text has rules of

@@ -127,8 +127,8 @@ type Redemptions interface {
 
 	// TakeOver gives a live reservation to another order of its customer and stores
 	// that order; the order before, if it is not paid, is cancelled. It needs no
-	// place, for the reservation has one. In this order: an order that does not validate
-	// is pricing.ErrInvalid; the order's key is idempotent as in Reserve; an unknown
+	// place, for the reservation has one. In this order: what does not validate
+	// ([TakeOver.Validate]) is pricing.ErrInvalid; the order's key is idempotent as in Reserve; an unknown
 	// reservation, one of another customer or coupon than the order's, and one that the
 	// order does not name, is ErrNotFound; the coupon is asked as in Reserve; a
 	// reservation that is not attached to FromSessionID any more, or cannot be used, is
@@ -265,8 +265,8 @@ type Orders interface {
 	// reservation with the new deadline. An unknown order is ErrNotFound. An order that has
 	// ended, has another session, or whose reservation another order has taken over, is
 	// ErrSuperseded, and so is, for an order with a reservation, a session that another
-	// redemption has. An attachment without a session, or with which the order does not
-	// validate, is pricing.ErrInvalid. An order that the session has paid for already is no
+	// redemption has. An attachment that does not validate ([Attachment.Validate]), or with
+	// which the order does not, is pricing.ErrInvalid. An order that the session has paid for already is no
 	// error. Repeating it is harmless.
 	AttachSession(ctx context.Context, a Attachment) (Order, error)
 

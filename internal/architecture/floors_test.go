@@ -261,11 +261,7 @@ func enter(root, name, base string) error {
 }
 
 func importsOf(name string) ([]string, error) {
-	source, err := os.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
-	file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.ImportsOnly)
+	file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
 	if err != nil {
 		return nil, err
 	}

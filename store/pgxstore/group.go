@@ -274,8 +274,8 @@ func (g *group[Q, A]) alone(ctx context.Context, w *worker, request Q) (A, error
 	defer g.proceed(w)
 	defer w.stop(nil)
 	answers, err := g.run(ctx, []Q{request})
-	if err != nil && errors.Is(context.Cause(ctx), errLate) {
-		err = fmt.Errorf("%w: %s", errLate, err.Error()) // which is said to be cancelled
+	if errors.Is(err, context.Canceled) && errors.Is(context.Cause(ctx), errLate) {
+		err = fmt.Errorf("%w: %s", errLate, err.Error()) // without saying that the caller has left
 	}
 	g.report(1, w.begun, w.begun, err)
 	if err != nil {

@@ -88,14 +88,13 @@ func (s countedStatement) Close() error {
 	return s.Stmt.Close()
 }
 
-// A server that keeps no more prepared statements refuses nobody's call: the store gives its
-// own up, and prepares for each call what it runs.
-func TestAServerOfFewStatements(t *testing.T) {
-	t.Parallel()
-	const connections, statements = 8, 40
+// fewStatementsStore is a store on so many connections to a server that keeps so many prepared
+// statements for them; another store writes without that bound.
+func fewStatementsStore(t *testing.T, connections, statements int) (few *fewStatements, opened, another *sqlstore.Store) {
+	t.Helper()
 	s := mariadbShop(t)
-	_, db := s.open(t)
-	few := &fewStatements{of: db.Driver(), dsn: s.dsn, left: statements}
+	another, db := s.open(t)
+	few = &fewStatements{of: db.Driver(), dsn: s.dsn, left: statements}
 	mine := sql.OpenDB(few)
 	t.Cleanup(func() { require.NoError(t, mine.Close()) })
 	mine.SetMaxOpenConns(connections)
@@ -103,7 +102,15 @@ func TestAServerOfFewStatements(t *testing.T) {
 	opened, err := sqlstore.New(mine, sqlstore.MySQL, sqlstore.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, opened.Close()) })
+	return few, opened, another
+}
 
+// A server that keeps no more prepared statements refuses nobody's call: the store gives its
+// own up, and prepares for each call what it runs.
+func TestAServerOfFewStatements(t *testing.T) {
+	t.Parallel()
+	const connections, statements = 8, 40
+	few, opened, _ := fewStatementsStore(t, connections, statements)
 	exhaust(t, opened, 300, 100)
 	require.NoError(t, storetest.CheckInvariants(t.Context(), opened))
 	require.Positive(t, few.refusals)
@@ -120,19 +127,12 @@ func TestAServerOfFewStatements(t *testing.T) {
 // Whoever else has all the statements is waited for.
 func TestStatementsThatComeFree(t *testing.T) {
 	t.Parallel()
-	s := mariadbShop(t)
-	writing, db := s.open(t)
+	few, opened, writing := fewStatementsStore(t, 2, 0)
 	c := limitedCoupon("WAIT", 0, 0)
 	require.NoError(t, writing.CreateCoupon(t.Context(), c))
-	few := &fewStatements{of: db.Driver(), dsn: s.dsn} // none is left
-	mine := sql.OpenDB(few)
-	t.Cleanup(func() { require.NoError(t, mine.Close()) })
-	opened, err := sqlstore.New(mine, sqlstore.MySQL, sqlstore.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, opened.Close()) })
 	free := time.AfterFunc(2*time.Second, few.giveBack)
 	defer free.Stop()
-	_, err = use(t.Context(), opened, c, "ann", "late")
+	_, err := use(t.Context(), opened, c, "ann", "late")
 	require.NoError(t, err)
 
 	require.NoError(t, few.take())
@@ -146,17 +146,9 @@ func TestStatementsThatComeFree(t *testing.T) {
 // Calls that only read are not refused either.
 func TestReadingFromAServerOfFewStatements(t *testing.T) {
 	t.Parallel()
-	s := mariadbShop(t)
-	writing, db := s.open(t)
+	few, opened, writing := fewStatementsStore(t, 1, 2)
 	c := limitedCoupon("READ", 0, 0)
 	require.NoError(t, writing.CreateCoupon(t.Context(), c))
-	few := &fewStatements{of: db.Driver(), dsn: s.dsn, left: 2}
-	mine := sql.OpenDB(few)
-	t.Cleanup(func() { require.NoError(t, mine.Close()) })
-	mine.SetMaxOpenConns(1)
-	opened, err := sqlstore.New(mine, sqlstore.MySQL, sqlstore.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, opened.Close()) })
 	for range 3 {
 		_, err := opened.LookUp(t.Context(), store.LookUp{Code: c.Code})
 		require.NoError(t, err)
