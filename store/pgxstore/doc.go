@@ -58,6 +58,8 @@
 // transactions; [Options].QueryExecMode then decides whether statements are
 // prepared. Leave DateStyle at ISO, which is PostgreSQL's default: pgx reads no other in
 // the answers of statements that are not prepared, as searches are not. TimeZone may be any.
+// A reservation that runs alone is prepared and sent without pgx's own layer, unless the pool
+// has a tracer or a BeforeConnect.
 // The database's encoding is UTF8: no other holds all text that the contract admits.
 //
 // # Errors

@@ -2,6 +2,7 @@ package pgxstore
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
@@ -108,3 +109,26 @@ func ReservationWeight(r store.Reservation) (int, error) {
 	}
 	return newGroups(new(Store), BatchOptions{}).reserve.weigh(request), nil
 }
+
+// ReservationValues are the values of the statement that stores a reservation, as they are
+// sent and as pgx takes them, and the types of its parameters.
+func ReservationValues(r store.Reservation, crowded bool) (sent [][]byte, taken []any, types []string, err error) {
+	request, err := newReserveRequest(r)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	names := reserveOneTypes
+	if r.Order != nil {
+		names += " " + orderTypes
+	}
+	wire, arguments := newWireList(0), argumentList{}
+	request.list(wire, crowded)
+	request.list(&arguments, crowded)
+	return wire.values, arguments, strings.Fields(names), nil
+}
+
+// The numbers of values for which memory is provided.
+const (
+	ReserveOneValues = reserveOneValues
+	OrderValues      = orderValues
+)

@@ -216,20 +216,10 @@ func (s *Store) reserveAll(ctx context.Context, requests []*reserveRequest) ([]a
 
 // reserveOne runs one request, without what it takes to run many.
 func (s *Store) reserveOne(ctx context.Context, q *reserveRequest) (v verdict, err error) {
-	r, statement := &q.Redemption, s.sql.reserveOne
-	arguments := []any{
-		r.ID, r.Key, r.CouponID, r.CustomerID, r.Origin.String(), r.Points, r.PointsState.String(), r.OrderID,
-		r.SessionID, orNull(&r.Deadline), r.CreatedAt, r.UpdatedAt, q.CouponRevision, s.shared.crowded.met(),
-	}
-	if o := q.Order; o != nil {
-		statement = s.sql.reserveOrder
-		arguments = append(arguments, o.Fingerprint, o.State.String(), o.SessionID, o.SessionURL, o.DiscountAmount,
-			orNull(&o.Deadline), o.CreatedAt, o.UpdatedAt, q.documents.quote, q.documents.snapshot, q.documents.metadata)
-	}
 	var said []zeronull.Text
 	err = s.retry(ctx, func() error {
 		said = nil
-		return s.querySparse(ctx, statement, []any{&said}, arguments...)
+		return s.claimSingle(ctx, q, &said)
 	})
 	if err != nil {
 		return verdict{}, err
@@ -237,6 +227,56 @@ func (s *Store) reserveOne(ctx context.Context, q *reserveRequest) (v verdict, e
 	v, passed, err := singleVerdict(said)
 	s.shared.crowded.note(passed)
 	return v, err
+}
+
+// claimSingle calls couponkit_claim_single.
+func (s *Store) claimSingle(ctx context.Context, q *reserveRequest, said *[]zeronull.Text) error {
+	statement, values := s.sql.reserveOne, reserveOneValues
+	if q.Order != nil {
+		statement, values = s.sql.reserveOrder, reserveOneValues+orderValues
+	}
+	if s.pool != nil && s.direct {
+		list := newWireList(values)
+		q.list(list, s.shared.crowded.met())
+		return queryDirectly(ctx, s.pool, statement, list, said)
+	}
+	list := make(argumentList, 0, values)
+	q.list(&list, s.shared.crowded.met())
+	return s.querySparse(ctx, statement, []any{said}, list...)
+}
+
+// list gives the values of reserveOneTypes and, with an order, orderTypes.
+func (q *reserveRequest) list(to valueList, crowded bool) {
+	r := &q.Redemption
+	to.text(r.ID)
+	to.text(r.Key)
+	to.text(r.CouponID)
+	to.text(r.CustomerID)
+	to.text(r.Origin.String())
+	to.integer(r.Points)
+	to.text(r.PointsState.String())
+	to.text(r.OrderID)
+	to.text(r.SessionID)
+	to.deadline(r.Deadline)
+	to.instant(r.CreatedAt)
+	to.instant(r.UpdatedAt)
+	to.integer(q.CouponRevision)
+	to.flag(crowded)
+	o := q.Order
+	if o == nil {
+		return
+	}
+	to.text(o.Fingerprint)
+	to.text(o.State.String())
+	to.text(o.SessionID)
+	to.text(o.SessionURL)
+	to.integer(o.DiscountAmount)
+	to.deadline(o.Deadline)
+	to.instant(o.CreatedAt)
+	to.instant(o.UpdatedAt)
+	to.document(q.documents.quote)
+	to.document(q.documents.snapshot)
+	to.document(q.documents.metadata)
 }
 
 // singleVerdict is the verdict that couponkit_claim_single has said, which is nothing

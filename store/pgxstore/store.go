@@ -33,6 +33,7 @@ type Store struct {
 	db     session
 	pool   *pgxpool.Pool // nil in a transaction of the host
 	mode   pgx.QueryExecMode
+	direct bool // what is worth it may bypass pgx's own layer
 	names  Namespace
 	sql    *statements
 	shared *shared
@@ -72,7 +73,10 @@ func New(pool *pgxpool.Pool, options Options) (*Store, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
 	}
-	s := &Store{db: pool, pool: pool, mode: options.QueryExecMode, names: options.Namespace, sql: newStatements(options.Namespace), shared: &shared{}}
+	s := &Store{
+		db: pool, pool: pool, mode: options.QueryExecMode, direct: sendsDirectly(pool, options.QueryExecMode),
+		names: options.Namespace, sql: newStatements(options.Namespace), shared: &shared{},
+	}
 	s.closed = &s.shared.closed
 	if !options.Batch.Off {
 		s.shared.groups = newGroups(s, options.Batch.withDefaults(pool))
