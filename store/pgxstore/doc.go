@@ -21,6 +21,11 @@
 // counted in rows of which each transaction takes one that is free, and two
 // concurrent uses of one customer meet in a unique index.
 //
+// What takes a place of a coupon with a limit over all customers is counted at its gate, and
+// what gives one back in rows beside it, which waits for nobody. The gate knows the most that
+// these rows may have together: where its own counts and that leave room, there is room, and
+// they are summed up where it is needed to tell.
+//
 // One thing is left to the caller: the key of a reservation by points and that of an
 // order without a coupon are in different tables. Used by one customer for both, one
 // after the other, the second is store.ErrKeyReused; used at the same instant, both

@@ -186,8 +186,8 @@ func lockFor(done int) string {
 		table string
 		last  int // step that changes it
 	}{
-		{"{coupon_redemptions}", 23},
-		{"{coupon_counters}", 8},
+		{"{coupon_redemptions}", 26},
+		{"{coupon_counters}", 26},
 		{"{coupons}", 8},
 		{"{orders}", 21},
 	} {

@@ -385,6 +385,15 @@ func (h *harness) audit(ctx context.Context, when string, c roundCoupon) {
 		h.violation("%s, coupon %s: %d used and %d reserved by the counts; rows: %d completed (%d within the limit of %d), %d reserved, %d sessions twice",
 			when, c.ID, f.UsedCount, f.ReservedCount, completed, within, c.Limits.MaxUses, reserved, doubled)
 	}
+	var unknown bool
+	if err := h.pool.QueryRow(ctx, `SELECT g.max_uses IS NOT NULL AND g.elsewhere < (SELECT coalesce(sum(k.completed + k.reserved), 0)
+			FROM coupon_counters k WHERE k.coupon_id = g.coupon_id AND k.stripe > 0)
+			FROM coupon_counters g WHERE g.coupon_id = $1 AND g.stripe = 0`, c.ID).Scan(&unknown); err != nil {
+		h.t.Fatal(err)
+	}
+	if unknown {
+		h.violation("%s, coupon %s: more is counted elsewhere than its gate knows of", when, c.ID)
+	}
 	if per := c.Limits.MaxUsesPerUser; per > 0 {
 		var most int64
 		if err := h.pool.QueryRow(ctx, `SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM coupon_redemptions

@@ -74,12 +74,16 @@ func lentDatabase(tb testing.TB, configure ...func(*pgxpool.Config)) *pgxpool.Po
 }
 
 // empty leaves no row in any table of the schema but the list of migrations, which is all
-// that a store has kept there. To truncate takes twenty times as long.
+// that a store has kept there. To truncate takes twenty times as long. What is left must have
+// gates that are right.
 func empty(ctx context.Context, db interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }, schema string,
 ) error {
+	if err := gatesAreRight(ctx, db, schema); err != nil {
+		return err
+	}
 	var deletes string
 	if err := db.QueryRow(ctx, `SELECT string_agg(format('DELETE FROM %I.%I', schemaname, tablename), '; '
 			ORDER BY tablename = 'couponkit_totals') -- last: the other tables write it

@@ -126,7 +126,8 @@ func (g *generator) copyRedemptions(ctx context.Context, pool *pgxpool.Pool) err
 	})
 }
 
-// copyCoupons copies coupons, then their counters and addresses.
+// copyCoupons copies coupons, then their counters and addresses, and tells the gates of the
+// counters.
 func (g *generator) copyCoupons(ctx context.Context, pool *pgxpool.Pool) error {
 	hot := map[int]bool{}
 	for role := range hotCoupons {
@@ -146,7 +147,13 @@ func (g *generator) copyCoupons(ctx context.Context, pool *pgxpool.Pool) error {
 			counterRows(counters, n, g.tallies[n])
 			emailRows(emails, n, kind)
 		}
-		return errors.Join(counters.close(), emails.close())
+		if err := errors.Join(counters.close(), emails.close()); err != nil {
+			return err
+		}
+		_, err := first.Exec(ctx, `UPDATE coupon_counters g SET elsewhere = k.taken
+			FROM (SELECT coupon_id, sum(completed + reserved) AS taken FROM coupon_counters WHERE stripe > 0 GROUP BY 1) k
+			WHERE g.coupon_id = k.coupon_id AND g.stripe = 0 AND g.max_uses IS NOT NULL`)
+		return err
 	})
 }
 
