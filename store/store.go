@@ -128,11 +128,11 @@ type Redemptions interface {
 	// TakeOver gives a live reservation to another order of its customer and stores
 	// that order; the order before, if it is not paid, is cancelled. It needs no
 	// place, for the reservation has one. In this order: what does not validate
-	// ([TakeOver.Validate]) is pricing.ErrInvalid; the order's key is idempotent as in Reserve; an unknown
-	// reservation, one of another customer or coupon than the order's, and one that the
-	// order does not name, is ErrNotFound; the coupon is asked as in Reserve; a
-	// reservation that is not attached to FromSessionID any more, or cannot be used, is
-	// ErrSuperseded. The ID of another order is ErrConflict.
+	// ([TakeOver.Validate]) is pricing.ErrInvalid; the order's key is idempotent as in
+	// Reserve; an unknown reservation, one of another customer or coupon than the order's,
+	// and one that the order does not name, is ErrNotFound; the coupon is asked as in
+	// Reserve; a reservation that is not attached to FromSessionID any more, or cannot be
+	// used, is ErrSuperseded. The ID of another order is ErrConflict.
 	TakeOver(ctx context.Context, t TakeOver) (Reserved, error)
 
 	// Settle applies what the processor says of a session: completed, completed
@@ -266,8 +266,8 @@ type Orders interface {
 	// ended, has another session, or whose reservation another order has taken over, is
 	// ErrSuperseded, and so is, for an order with a reservation, a session that another
 	// redemption has. An attachment that does not validate ([Attachment.Validate]), or with
-	// which the order does not, is pricing.ErrInvalid. An order that the session has paid for already is no
-	// error. Repeating it is harmless.
+	// which the order does not, is pricing.ErrInvalid. An order that the session has paid for
+	// already is no error. Repeating it is harmless.
 	AttachSession(ctx context.Context, a Attachment) (Order, error)
 
 	// Order returns one order, or ErrNotFound.

@@ -121,14 +121,8 @@ func ReservationValues(r store.Reservation, crowded bool) (sent [][]byte, taken 
 	if r.Order != nil {
 		names += " " + orderTypes
 	}
-	wire, arguments := newWireList(0), argumentList{}
+	wire, arguments := newWireList(), argumentList{}
 	request.list(wire, crowded)
 	request.list(&arguments, crowded)
 	return wire.values, arguments, strings.Fields(names), nil
 }
-
-// The numbers of values for which memory is provided.
-const (
-	ReserveOneValues = reserveOneValues
-	OrderValues      = orderValues
-)

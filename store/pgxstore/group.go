@@ -40,7 +40,6 @@ type group[Q, A any] struct {
 
 	mu      sync.Mutex
 	busy    []*worker // few, in the order in which they began
-	idle    []*worker // who were busy before
 	handed  int       // calls that were ever run
 	crowded lately    // others than this group at the same rows: batches are alone
 	closed  bool
@@ -198,11 +197,7 @@ func (g *group[Q, A]) one() bool {
 
 // hire makes a worker busy.
 func (g *group[Q, A]) hire() *worker {
-	w := new(worker)
-	if last := len(g.idle) - 1; last >= 0 {
-		w, g.idle = g.idle[last], g.idle[:last]
-	}
-	*w = worker{begun: time.Now(), calls: w.calls[:0]}
+	w := &worker{begun: time.Now()}
 	g.busy = append(g.busy, w)
 	g.working.Add(1)
 	return w
@@ -211,12 +206,6 @@ func (g *group[Q, A]) hire() *worker {
 // dismiss makes it idle.
 func (g *group[Q, A]) dismiss(w *worker) {
 	g.rest(w)
-	g.release(w)
-}
-
-// release ends the work of one who rests.
-func (g *group[Q, A]) release(w *worker) {
-	g.idle = append(g.idle, w)
 	g.working.Done()
 }
 
@@ -353,7 +342,7 @@ func (g *group[Q, A]) next(w *worker) []*job[Q, A] {
 	g.rest(w)
 	batch := g.take()
 	if len(batch) == 0 {
-		g.release(w)
+		g.working.Done()
 		return nil
 	}
 	w.alone, w.begun, w.ours = false, time.Now(), 0

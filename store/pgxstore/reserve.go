@@ -231,17 +231,17 @@ func (s *Store) reserveOne(ctx context.Context, q *reserveRequest) (v verdict, e
 
 // claimSingle calls couponkit_claim_single.
 func (s *Store) claimSingle(ctx context.Context, q *reserveRequest, said *[]zeronull.Text) error {
-	statement, values := s.sql.reserveOne, reserveOneValues
+	statement, crowded := s.sql.reserveOne, s.shared.crowded.met()
 	if q.Order != nil {
-		statement, values = s.sql.reserveOrder, reserveOneValues+orderValues
+		statement = s.sql.reserveOrder
 	}
-	if s.pool != nil && s.direct {
-		list := newWireList(values)
-		q.list(list, s.shared.crowded.met())
+	if s.direct {
+		list := newWireList()
+		q.list(list, crowded)
 		return queryDirectly(ctx, s.pool, statement, list, said)
 	}
-	list := make(argumentList, 0, values)
-	q.list(&list, s.shared.crowded.met())
+	list := make(argumentList, 0, mostValues)
+	q.list(&list, crowded)
 	return s.querySparse(ctx, statement, []any{said}, list...)
 }
 

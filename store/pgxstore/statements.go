@@ -80,9 +80,7 @@ func newStatements(in Namespace) *statements {
 // The types of the functions' parameters, in their order.
 const (
 	reserveOneTypes   = "text text text text text bigint text text text timestamptz timestamptz timestamptz bigint boolean"
-	reserveOneValues  = 14
 	orderTypes        = "text text text text bigint timestamptz timestamptz timestamptz text text text"
-	orderValues       = 11
 	reserveBatchTypes = "text[] bigint[] integer[] text[] text[] text[] text[] bigint[] text[] text[] text[] timestamptz[] " +
 		"timestamptz[] timestamptz[] bigint[] text[] text[] text[] text[] bigint[] timestamptz[] timestamptz[] timestamptz[] " +
 		"text[] text[] text[] boolean"

@@ -33,7 +33,7 @@ type Store struct {
 	db     session
 	pool   *pgxpool.Pool // nil in a transaction of the host
 	mode   pgx.QueryExecMode
-	direct bool // what is worth it may bypass pgx's own layer
+	direct bool // a statement for which it is worth it may bypass pgx's own layer
 	names  Namespace
 	sql    *statements
 	shared *shared
@@ -103,7 +103,7 @@ func New(pool *pgxpool.Pool, options Options) (*Store, error) {
 // with the commit and not before.
 func (s *Store) WithTx(tx pgx.Tx) *Store {
 	view := *s
-	view.db, view.pool, view.closed = tx, nil, new(atomic.Bool)
+	view.db, view.pool, view.direct, view.closed = tx, nil, false, new(atomic.Bool)
 	return &view
 }
 

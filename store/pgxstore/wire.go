@@ -42,8 +42,11 @@ type wireList struct {
 	data   []byte // of all of them
 }
 
-func newWireList(values int) *wireList {
-	return &wireList{values: make([][]byte, 0, values), data: make([]byte, 0, 32*values)}
+// mostValues is how many values a reservation has with its order, for which there is room.
+const mostValues = 25
+
+func newWireList() *wireList {
+	return &wireList{values: make([][]byte, 0, mostValues), data: make([]byte, 0, 32*mostValues)}
 }
 
 // add adds what was appended to the data. An empty text is not nil, which would be NULL.

@@ -46,10 +46,6 @@ func TestValuesAreSentAsPgxSendsThem(t *testing.T) {
 			wantSentAsPgx(t, points, crowded)
 		}
 	}
-	sent, _, types, err := pgxstore.ReservationValues(reservation(t), false)
-	if want := pgxstore.ReserveOneValues + pgxstore.OrderValues; err != nil || len(sent) != want {
-		t.Errorf("memory is provided for %d values of %d (%s): %v", want, len(sent), types, err)
-	}
 }
 
 func wantSentAsPgx(t *testing.T, r store.Reservation, crowded bool) {

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/integration/gates"
 	"github.com/couponkit/couponkit/internal/integration/postgrestest"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
@@ -81,7 +82,7 @@ func empty(ctx context.Context, db interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }, schema string,
 ) error {
-	if err := gatesAreRight(ctx, db, schema); err != nil {
+	if err := gates.Check(ctx, db, schema); err != nil {
 		return err
 	}
 	var deletes string

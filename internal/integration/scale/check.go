@@ -6,6 +6,9 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/couponkit/couponkit/internal/integration/gates"
+	"github.com/couponkit/couponkit/store/pgxstore"
 )
 
 // faults are queries that count what must not be. They say in SQL, for databases of
@@ -22,10 +25,6 @@ var faults = []struct{ what, query string }{
 			LEFT JOIN (SELECT coupon_id, sum(completed) AS completed, sum(reserved) AS reserved
 				FROM coupon_counters GROUP BY 1) k ON k.coupon_id = c.id) f
 		WHERE completed IS DISTINCT FROM rows_completed OR reserved IS DISTINCT FROM rows_reserved`},
-	{"coupons with more uses elsewhere than their gates know of", `
-		SELECT count(*) FROM coupon_counters g JOIN (SELECT coupon_id, sum(completed + reserved) AS taken
-			FROM coupon_counters WHERE stripe > 0 GROUP BY 1) k ON k.coupon_id = g.coupon_id
-		WHERE g.stripe = 0 AND g.max_uses IS NOT NULL AND g.elsewhere < k.taken`},
 	{"coupons with more uses than they allow", `
 		SELECT count(*) FROM coupons c JOIN (SELECT coupon_id, count(*) AS taken FROM coupon_redemptions
 			WHERE state <> 'released' AND NOT over_limit GROUP BY 1) r ON r.coupon_id = c.id WHERE r.taken > c.max_uses`},
@@ -58,5 +57,5 @@ func Check(ctx context.Context, pool *pgxpool.Pool) error {
 			found = append(found, fmt.Errorf("%d %s", n, fault.what))
 		}
 	}
-	return errors.Join(found...)
+	return errors.Join(append(found, gates.Check(ctx, pool, pgxstore.DefaultSchema))...)
 }

@@ -15,10 +15,10 @@ UPDATE {coupon_counters} s SET elsewhere = (
     SELECT coalesce(sum(k.completed + k.reserved), 0) FROM {coupon_counters} k WHERE k.coupon_id = s.coupon_id AND k.stripe > 0)
 WHERE s.stripe = 0 AND s.max_uses IS NOT NULL;
 
--- couponkit_gate is as in step 8, and sums up when a coupon gets a limit. Uses without one are
--- counted under a lock of the coupon, which is waited for: whoever gives it a limit by the store
--- holds it alone, others may not. At a stricter level than READ COMMITTED not all of them are
--- seen.
+-- couponkit_gate is as in step 8, and sums up when the terms of a limited coupon change. Uses
+-- without a limit are counted under a lock of the coupon, which is waited for: whoever gives it
+-- its first one by the store holds it alone, others may not. At a stricter level than READ
+-- COMMITTED not all of them are seen, and the gate does not know.
 CREATE OR REPLACE FUNCTION {couponkit_gate}() RETURNS trigger
 LANGUAGE plpgsql
 AS $couponkit$
@@ -32,44 +32,32 @@ BEGIN
     END IF;
     IF old.max_uses IS NULL AND new.max_uses IS NOT NULL THEN
         PERFORM FROM {coupons} c WHERE c.id = new.id FOR UPDATE;
-        UPDATE {coupon_counters} s SET elsewhere = CASE WHEN NOT {couponkit_strict}() THEN (
-            SELECT coalesce(sum(k.completed + k.reserved), 0) FROM {coupon_counters} k WHERE k.coupon_id = new.id AND k.stripe > 0) END
-        WHERE s.coupon_id = new.id AND s.stripe = 0;
     END IF;
     UPDATE {coupon_counters} s SET active = new.state = 'active', revision = new.revision,
-        max_uses = new.max_uses, max_uses_per_user = new.max_uses_per_user
+        max_uses = new.max_uses, max_uses_per_user = new.max_uses_per_user,
+        elsewhere = CASE WHEN new.max_uses IS NOT NULL AND NOT {couponkit_strict}() THEN (
+            SELECT coalesce(sum(k.completed + k.reserved), 0) FROM {coupon_counters} k WHERE k.coupon_id = new.id AND k.stripe > 0) END
     WHERE s.coupon_id = new.id AND s.stripe = 0;
     RETURN NULL;
 END
 $couponkit$;
 
--- couponkit_count is as in step 9, but that it counts a use that takes a place of a limited
--- coupon at the gate, which whoever asks for it holds: a late payment, by itself, since a batch
--- never needs a place.
+-- couponkit_count is as in step 9, but that what takes a place of a limited coupon is counted at
+-- the gate, which comes first and is held by whoever takes one.
 CREATE OR REPLACE FUNCTION {couponkit_count}(coupons text[], completed bigint[], reserved bigint[]) RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
 AS $couponkit$
 #variable_conflict use_column
-DECLARE
-    coupon text := coupons[1];
-    paid bigint := completed[1];
-    held bigint := reserved[1];
 BEGIN
-    IF paid > 0 AND paid + held > 0 THEN
-        UPDATE {coupon_counters} s SET completed = s.completed + paid, reserved = s.reserved + held
-        WHERE s.coupon_id = coupon AND s.stripe = 0 AND s.max_uses IS NOT NULL;
-        IF FOUND THEN
-            RETURN;
-        END IF;
-    END IF;
     WITH change AS MATERIALIZED (
         SELECT w.coupon_id, w.completed, w.reserved, k.stripe, c.id AS added
         FROM (
             SELECT * FROM unnest(coupons, completed, reserved) AS w (coupon_id, completed, reserved)
             WHERE w.completed <> 0 OR w.reserved <> 0 ORDER BY w.coupon_id) w
         LEFT JOIN LATERAL (
-            SELECT s.stripe FROM {coupon_counters} s WHERE s.coupon_id = w.coupon_id AND s.max_uses IS NULL
+            SELECT s.stripe FROM {coupon_counters} s
+            WHERE s.coupon_id = w.coupon_id AND (s.max_uses IS NULL OR w.completed + w.reserved > 0)
             ORDER BY s.stripe LIMIT 1 FOR UPDATE SKIP LOCKED) k ON true
         LEFT JOIN LATERAL (
             SELECT c.id FROM {coupons} c WHERE c.id = w.coupon_id AND k.stripe IS NULL FOR KEY SHARE) c ON true
@@ -114,7 +102,7 @@ BEGIN
             THEN (SELECT r.id FROM {coupon_redemptions} r WHERE r.coupon_id = coupon AND r.customer_id = customer LIMIT 1) IS NULL
             ELSE true END
         AND (quote IS NOT NULL OR (SELECT o.id FROM {orders} o WHERE o.customer_id = customer AND o.key = key) IS NULL);
-    IF room IS NOT TRUE AND limit_of_all IS NOT NULL THEN -- unless places were given back
+    IF room IS NOT TRUE AND limit_of_all IS NOT NULL THEN -- but places may have been given back
         room := (SELECT sum(k.completed + k.reserved) FROM {coupon_counters} k WHERE k.coupon_id = coupon) < limit_of_all;
     END IF;
     IF room THEN
