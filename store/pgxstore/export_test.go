@@ -110,19 +110,20 @@ func ReservationWeight(r store.Reservation) (int, error) {
 	return newGroups(new(Store), BatchOptions{}).reserve.weigh(request), nil
 }
 
-// ReservationValues are the values of the statement that stores a reservation, as they are
-// sent and as pgx takes them, and the types of its parameters.
+// ReservationValues are the values of the statement that stores a reservation which is not alone,
+// as they are sent and as pgx takes them, and the types of its parameters.
 func ReservationValues(r store.Reservation, crowded bool) (sent [][]byte, taken []any, types []string, err error) {
 	request, err := newReserveRequest(r)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	names := reserveOneTypes
+	names := claimTypes + " boolean"
 	if r.Order != nil {
 		names += " " + orderTypes
 	}
+	by := newStatements(Namespace{}).claimSingle
 	wire, arguments := newWireList(), argumentList{}
-	request.list(wire, crowded)
-	request.list(&arguments, crowded)
+	by.list(wire, request, crowded)
+	by.list(&arguments, request, crowded)
 	return wire.values, arguments, strings.Fields(names), nil
 }

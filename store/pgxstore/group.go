@@ -40,6 +40,7 @@ type group[Q, A any] struct {
 
 	mu      sync.Mutex
 	busy    []*worker // few, in the order in which they began
+	idle    []*worker // no more than were ever busy at once
 	handed  int       // calls that were ever run
 	crowded lately    // others than this group at the same rows: batches are alone
 	closed  bool
@@ -52,7 +53,7 @@ type group[Q, A any] struct {
 // worker runs a batch, or a call alone.
 type worker struct {
 	alone bool
-	stop  context.CancelCauseFunc // ends a call that runs alone
+	bound *bound // of the calls that he runs alone
 	begun time.Time
 	calls []call
 	// ours are the calls that other workers ran when this one began, less those that were
@@ -104,12 +105,12 @@ func newGroup[Q, A any](operation string, options BatchOptions,
 
 // do runs the request, alone or in a batch.
 func (g *group[Q, A]) do(ctx context.Context, request Q, turn, clash string) (A, error) {
-	within, alone, err := g.enter(ctx, call{turn, clash})
+	alone, err := g.enter(call{turn, clash})
 	if err != nil {
 		return *new(A), err
 	}
 	if alone != nil {
-		return g.alone(within, alone, request)
+		return g.alone(ctx, alone, request)
 	}
 	select {
 	case g.slots <- struct{}{}:
@@ -145,25 +146,26 @@ func (g *group[Q, A]) wait(ctx context.Context, j *job[Q, A]) (A, error) {
 	}
 }
 
-// enter returns a worker for the caller himself, and the context of his call, if the group is
-// idle, or as good as idle.
-func (g *group[Q, A]) enter(ctx context.Context, c call) (context.Context, *worker, error) {
+// enter returns a worker for the caller himself if the group is idle, or as good as idle.
+func (g *group[Q, A]) enter(c call) (*worker, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
 	case g.closed:
-		return nil, nil, store.ErrClosed
+		return nil, store.ErrClosed
 	case len(g.busy) > 0 && !g.one():
-		return nil, nil, nil
+		return nil, nil
 	}
 	w := g.hire()
 	w.alone = true
-	ctx, w.stop = context.WithCancelCause(ctx)
+	if w.bound == nil || w.bound.spent() {
+		w.bound = newBound()
+	}
 	g.hold(w, c)
 	if g.limit == nil {
 		g.limit = time.AfterFunc(g.options.Timeout, g.stopLate)
 	}
-	return ctx, w, nil
+	return w, nil
 }
 
 // stopLate ends the calls alone whose time is over, and comes again when that of the next one
@@ -180,12 +182,9 @@ func (g *group[Q, A]) stopLate() {
 			g.limit = time.AfterFunc(left, g.stopLate)
 			return
 		}
-		w.stop(errLate)
+		w.bound.end(context.DeadlineExceeded)
 	}
 }
-
-// errLate ends a call whose time is over.
-var errLate = fmt.Errorf("the time of a batch is over: %w", context.DeadlineExceeded)
 
 // one reports whether there is but one call, and a worker for another.
 func (g *group[Q, A]) one() bool {
@@ -197,7 +196,11 @@ func (g *group[Q, A]) one() bool {
 
 // hire makes a worker busy.
 func (g *group[Q, A]) hire() *worker {
-	w := &worker{begun: time.Now()}
+	w := new(worker)
+	if last := len(g.idle) - 1; last >= 0 {
+		w, g.idle = g.idle[last], g.idle[:last]
+	}
+	*w = worker{begun: time.Now(), bound: w.bound, calls: w.calls[:0]}
 	g.busy = append(g.busy, w)
 	g.working.Add(1)
 	return w
@@ -206,6 +209,12 @@ func (g *group[Q, A]) hire() *worker {
 // dismiss makes it idle.
 func (g *group[Q, A]) dismiss(w *worker) {
 	g.rest(w)
+	g.release(w)
+}
+
+// release ends the work of one who rests.
+func (g *group[Q, A]) release(w *worker) {
+	g.idle = append(g.idle, w)
 	g.working.Done()
 }
 
@@ -272,11 +281,9 @@ func (g *group[Q, A]) worthwhile() bool {
 // batch is: others may wait behind it.
 func (g *group[Q, A]) alone(ctx context.Context, w *worker, request Q) (A, error) {
 	defer g.proceed(w)
-	defer w.stop(nil)
-	answers, err := g.run(ctx, []Q{request})
-	if errors.Is(err, context.Canceled) && errors.Is(context.Cause(ctx), errLate) {
-		err = fmt.Errorf("%w: %s", errLate, err.Error()) // without saying that the caller has left
-	}
+	within := w.bound.on(ctx)
+	defer within.leave()
+	answers, err := g.run(within, []Q{request})
 	g.report(1, w.begun, w.begun, err)
 	if err != nil {
 		return *new(A), err
@@ -342,7 +349,7 @@ func (g *group[Q, A]) next(w *worker) []*job[Q, A] {
 	g.rest(w)
 	batch := g.take()
 	if len(batch) == 0 {
-		g.working.Done()
+		g.release(w)
 		return nil
 	}
 	w.alone, w.begun, w.ours = false, time.Now(), 0

@@ -219,34 +219,64 @@ func (s *Store) reserveOne(ctx context.Context, q *reserveRequest) (v verdict, e
 	var said []zeronull.Text
 	err = s.retry(ctx, func() error {
 		said = nil
-		return s.claimSingle(ctx, q, &said)
+		return s.claim(ctx, q, &said)
 	})
 	if err != nil {
 		return verdict{}, err
 	}
 	v, passed, err := singleVerdict(said)
 	s.shared.crowded.note(passed)
+	s.shared.notPlain.note(said != nil && !passed)
 	return v, err
 }
 
-// claimSingle calls couponkit_claim_single.
-func (s *Store) claimSingle(ctx context.Context, q *reserveRequest, said *[]zeronull.Text) error {
-	statement, crowded := s.sql.reserveOne, s.shared.crowded.met()
+// ofOthers are the unique indexes in which couponkit_claim_alone may meet redemptions with
+// other keys.
+var ofOthers = []string{"coupon_redemptions_pkey", "coupon_redemptions_session_key"}
+
+// claim asks for a place for one request: with couponkit_claim_alone in a transaction of the
+// store's own, where nothing but a place is expected, and nobody at the gate.
+func (s *Store) claim(ctx context.Context, q *reserveRequest, said *[]zeronull.Text) error {
+	crowded := s.shared.crowded.met()
+	if s.pool != nil && !crowded && !s.shared.notPlain.met() {
+		err := s.claimBy(ctx, &s.sql.claimAlone, q, false, said)
+		if err == nil || !s.names.violates(err, ofOthers) {
+			return err
+		}
+	}
+	return s.claimBy(ctx, &s.sql.claimSingle, q, crowded, said)
+}
+
+// claimBy asks with one of the functions.
+func (s *Store) claimBy(ctx context.Context, by *claimStatements, q *reserveRequest, crowded bool, said *[]zeronull.Text) error {
+	statement := by.plain
 	if q.Order != nil {
-		statement = s.sql.reserveOrder
+		statement = by.ordered
 	}
 	if s.direct {
-		list := newWireList()
-		q.list(list, crowded)
+		list := s.shared.takeList()
+		defer s.shared.giveList(list)
+		by.list(list, q, crowded)
 		return queryDirectly(ctx, s.pool, statement, list, said)
 	}
 	list := make(argumentList, 0, mostValues)
-	q.list(&list, crowded)
+	by.list(&list, q, crowded)
 	return s.querySparse(ctx, statement, []any{said}, list...)
 }
 
-// list gives the values of reserveOneTypes and, with an order, orderTypes.
-func (q *reserveRequest) list(to valueList, crowded bool) {
+// list gives the values of the statement for the request.
+func (by *claimStatements) list(to valueList, q *reserveRequest, crowded bool) {
+	q.listRedemption(to)
+	if by.expects {
+		to.flag(crowded)
+	}
+	if q.Order != nil {
+		q.listOrder(to)
+	}
+}
+
+// listRedemption gives the values of claimTypes.
+func (q *reserveRequest) listRedemption(to valueList) {
 	r := &q.Redemption
 	to.text(r.ID)
 	to.text(r.Key)
@@ -261,11 +291,11 @@ func (q *reserveRequest) list(to valueList, crowded bool) {
 	to.instant(r.CreatedAt)
 	to.instant(r.UpdatedAt)
 	to.integer(q.CouponRevision)
-	to.flag(crowded)
+}
+
+// listOrder gives the values of orderTypes.
+func (q *reserveRequest) listOrder(to valueList) {
 	o := q.Order
-	if o == nil {
-		return
-	}
 	to.text(o.Fingerprint)
 	to.text(o.State.String())
 	to.text(o.SessionID)
@@ -279,8 +309,8 @@ func (q *reserveRequest) list(to valueList, crowded bool) {
 	to.document(q.documents.metadata)
 }
 
-// singleVerdict is the verdict that couponkit_claim_single has said, which is nothing
-// nearly always, and whether its first try was in vain.
+// singleVerdict is the verdict that was said of a single claim, which is nothing nearly
+// always, and whether its first try was in vain.
 func singleVerdict(said []zeronull.Text) (v verdict, passed bool, err error) {
 	if said == nil {
 		return verdict{outcome: outcomeReserved}, false, nil

@@ -65,10 +65,13 @@ func (n Namespace) retryable(err error) bool {
 	return pgconn.SafeToRetry(err)
 }
 
-// isMeeting reports whether the error is of one of the meetings, and not of an index of the
-// host that has the name of one in another schema or behind another prefix.
-func (n Namespace) isMeeting(err error) bool {
+// isMeeting reports whether the error is of one of the meetings.
+func (n Namespace) isMeeting(err error) bool { return n.violates(err, meetings) }
+
+// violates reports whether the error is of one of the unique indexes, and not of an index of
+// the host that has the name of one in another schema or behind another prefix.
+func (n Namespace) violates(err error, indexes []string) bool {
 	var server *pgconn.PgError
 	return errors.As(err, &server) && server.Code == uniqueViolation && server.SchemaName == n.schema() &&
-		slices.ContainsFunc(meetings, func(index string) bool { return server.ConstraintName == n.Prefix+index })
+		slices.ContainsFunc(indexes, func(index string) bool { return server.ConstraintName == n.Prefix+index })
 }

@@ -11,7 +11,8 @@ type statements struct {
 	couponIDByCode, lockCoupon, updateCoupon      string
 	confirmMirror, deleteCoupon                   string
 	coupon, couponTerms, lookUpByID, lookUpByCode string
-	reserveOne, reserveOrder, reserveBatch        string
+	claimAlone, claimSingle                       claimStatements
+	reserveBatch                                  string
 	takeOver                                      string
 	settleEach, settleBatch                       string
 	transition, transitionBatch                   string
@@ -56,8 +57,8 @@ func newStatements(in Namespace) *statements {
 			SELECT $1, $2::text, $3, $4::text, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14::text::jsonb, $15::text::jsonb, $16::text::jsonb
 			WHERE NOT EXISTS (SELECT FROM {coupon_redemptions} r WHERE r.customer_id = $4 AND r.key = $2)
 			ON CONFLICT DO NOTHING`),
-		reserveOne:      e(`SELECT {couponkit_claim_single}(` + parameters(reserveOneTypes) + `)`),
-		reserveOrder:    e(`SELECT {couponkit_claim_single}(` + parameters(reserveOneTypes+" "+orderTypes) + `)`),
+		claimAlone:      in.claimBy("{couponkit_claim_alone}", claimTypes, false),
+		claimSingle:     in.claimBy("{couponkit_claim_single}", claimTypes+" boolean", true),
 		reserveBatch:    e(`SELECT * FROM {couponkit_claim_plain}(` + parameters(reserveBatchTypes) + `)`),
 		settleEach:      e(settle("{couponkit_settle_each}", settleTypes)),
 		settleBatch:     e(settle("{couponkit_settle_batch}", settleBatchTypes)),
@@ -79,7 +80,7 @@ func newStatements(in Namespace) *statements {
 
 // The types of the functions' parameters, in their order.
 const (
-	reserveOneTypes   = "text text text text text bigint text text text timestamptz timestamptz timestamptz bigint boolean"
+	claimTypes        = "text text text text text bigint text text text timestamptz timestamptz timestamptz bigint"
 	orderTypes        = "text text text text bigint timestamptz timestamptz timestamptz text text text"
 	reserveBatchTypes = "text[] bigint[] integer[] text[] text[] text[] text[] bigint[] text[] text[] text[] timestamptz[] " +
 		"timestamptz[] timestamptz[] bigint[] text[] text[] text[] text[] bigint[] timestamptz[] timestamptz[] timestamptz[] " +
@@ -92,6 +93,17 @@ const (
 	attachTypes      = "text text text timestamptz timestamptz"
 	attachBatchTypes = "text[] text[] text[] timestamptz[] timestamptz[]"
 )
+
+// claimStatements call a function that claims a place for one request.
+type claimStatements struct {
+	plain, ordered string // without an order and with one
+	expects        bool   // the function is told whether others are expected at the gate
+}
+
+func (n Namespace) claimBy(function, types string, expects bool) claimStatements {
+	call := func(types string) string { return n.expand(`SELECT ` + function + `(` + parameters(types) + `)`) }
+	return claimStatements{plain: call(types), ordered: call(types + " " + orderTypes), expects: expects}
+}
 
 func settle(function, types string) string {
 	return `SELECT f.n, f.problem, f.changed, ` + columnsOf("(f.redemption)", redemptionColumns) + `, ` +

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"unicode/utf8"
 
@@ -52,10 +53,12 @@ type session interface {
 // shared is what a store and its views within transactions have in common.
 type shared struct {
 	closed atomic.Bool
-	groups *groups // nil without group commit
-	// notPlain are batches with a coupon without a limit over all customers, or with a
-	// reservation that is refused or was stored before, as when clients ask again after a
-	// time-out: a batch that does not expect one and has one stores its others twice.
+	groups *groups   // nil without group commit
+	lists  sync.Pool // of *wireList: a new one is as much work as the rest of a claim's values
+	// notPlain are reservations of a coupon without a limit over all customers, and those that
+	// are refused or were stored before, as when clients ask again after a time-out: a batch
+	// that does not expect one and has one stores its others twice, and a reservation alone
+	// looks twice.
 	notPlain lately
 	// crowded are single reservations that others were faster than at the gate of a coupon,
 	// as at one that is hot: the next one that does not expect it waits for the gate twice.

@@ -49,6 +49,24 @@ func newWireList() *wireList {
 	return &wireList{values: make([][]byte, 0, mostValues), data: make([]byte, 0, 32*mostValues)}
 }
 
+// keptData is how large a list may have become to be used again.
+const keptData = 16 << 10
+
+// takeList returns an empty list, which is given back when its values were sent.
+func (s *shared) takeList() *wireList {
+	if l, used := s.lists.Get().(*wireList); used {
+		return l
+	}
+	return newWireList()
+}
+
+func (s *shared) giveList(l *wireList) {
+	if cap(l.data) <= keptData {
+		l.values, l.data = l.values[:0], l.data[:0]
+		s.lists.Put(l)
+	}
+}
+
 // add adds what was appended to the data. An empty text is not nil, which would be NULL.
 func (l *wireList) add(data []byte) {
 	l.values = append(l.values, data[len(l.data):len(data):len(data)])

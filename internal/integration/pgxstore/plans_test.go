@@ -1,9 +1,14 @@
 package pgxstore_test
 
 import (
+	"context"
 	"fmt"
+	"regexp"
+	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -78,4 +83,42 @@ func claimTen(t *testing.T, pool *pgxpool.Pool, coupons, batch string, cautious 
 	require.NoError(t, pool.QueryRow(t.Context(), `SELECT count(*) FROM coupon_redemptions WHERE starts_with(customer_id, $1)`, "customer"+batch).Scan(&stored))
 	require.Equal(t, 10, stored)
 	return plan[0].Plan.Hit + plan[0].Plan.Read
+}
+
+// Nor does a connection read whole tables that has planned its reservations alone while the
+// tables were known to be empty, and it does not plan each of them.
+func TestPlansOfReservationsAlone(t *testing.T) {
+	t.Parallel()
+	var plans []string
+	s := newSingle(t, func(c *pgxpool.Config) {
+		c.ConnConfig.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
+			if _, plan, is := strings.Cut(n.Message, "plan:\n"); is {
+				plans = append(plans, plan)
+			}
+		}
+		c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+			_, err := conn.Exec(ctx, `LOAD 'auto_explain'; SET auto_explain.log_nested_statements = on`, pgx.QueryExecModeSimpleProtocol)
+			return err
+		}
+	}, pgxstore.Options{})
+	for _, setting := range []string{"VACUUM (ANALYZE) coupon_redemptions, orders, coupon_counters", "SET client_min_messages = log"} {
+		_, err := s.pool.Exec(t.Context(), setting, pgx.QueryExecModeSimpleProtocol)
+		require.NoError(t, err)
+	}
+	const usual = 12 // PostgreSQL makes five plans for the values of a statement, whatever they cost
+	for n := range usual {
+		require.NoError(t, s.reserve(n))
+	}
+	_, err := s.pool.Exec(t.Context(), "SET auto_explain.log_min_duration = 0", pgx.QueryExecModeSimpleProtocol)
+	require.NoError(t, err)
+	for n := range 2 {
+		plans = nil
+		require.NoError(t, s.reserve(usual+n))
+		all := strings.Join(plans, "\n")
+		for _, index := range []string{"coupon_counters_pkey", "coupon_redemptions_usage_key"} {
+			require.Contains(t, all, index)
+		}
+		require.NotContains(t, all, "Seq Scan")
+		require.NotRegexp(t, regexp.MustCompile(`(Cond|Filter|Output): .*customer-`), all)
+	}
 }

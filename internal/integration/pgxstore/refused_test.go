@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/integration/postgrestest"
+	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/pgxstore"
 )
 
@@ -76,6 +78,46 @@ func TestTheRefusedWaitForNobody(t *testing.T) {
 				sizes := batches.take(t, len(customers))
 				require.Equal(t, len(sizes), asked.calls(), "none is run again")
 			}
+		})
+	}
+}
+
+// TestWhatOthersHaveIsRefused: who comes alone with an ID or a session of another redemption is
+// refused, has nothing and can go on, also within the transaction of a host.
+func TestWhatOthersHaveIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, off := range map[string]bool{"with group commit": false, "without": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := lentDatabase(t)
+			s := newStore(t, pool, pgxstore.Options{Batch: pgxstore.BatchOptions{Off: off}})
+			c, q := newCoupon(t, "limited", func(c *coupon.Coupon) { c.Limits = coupon.Limits{MaxUses: 10, MaxUsesPerUser: 1} }), quote(t)
+			require.NoError(t, s.CreateCoupon(t.Context(), c))
+			first := checkout(c, q, "ann", "k", epoch)
+			first.Redemption.SessionID, first.Order.SessionID = "cs_1", "cs_1"
+			_, err := s.Reserve(t.Context(), first)
+			require.NoError(t, err)
+
+			sameID, sameSession := checkout(c, q, "bob", "k", epoch), checkout(c, q, "carl", "k", epoch)
+			sameID.Redemption.ID, sameID.Order.ReservationID = first.Redemption.ID, first.Redemption.ID
+			sameSession.Redemption.SessionID, sameSession.Order.SessionID = "cs_1", "cs_1"
+			refused := func(in store.Store) {
+				_, err := in.Reserve(t.Context(), sameID)
+				require.ErrorIs(t, err, store.ErrConflict)
+				require.NotErrorIs(t, err, store.ErrSuperseded)
+				_, err = in.Reserve(t.Context(), sameSession)
+				require.ErrorIs(t, err, store.ErrSuperseded)
+			}
+			refused(s)
+			require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+				in := s.WithTx(tx)
+				refused(in)
+				_, err := in.Reserve(t.Context(), checkout(c, q, "dora", "k", epoch))
+				return err
+			}))
+			got, err := s.Coupon(t.Context(), c.ID)
+			require.NoError(t, err)
+			require.Equal(t, int64(2), got.ReservedCount)
 		})
 	}
 }

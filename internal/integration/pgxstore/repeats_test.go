@@ -43,10 +43,10 @@ func (c *claimCalls) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.
 			expecting = flag
 		}
 	}
-	if strings.Contains(data.SQL, "couponkit_claim_single") {
-		c.crowded = append(c.crowded, expecting)
-	} else {
+	if strings.Contains(data.SQL, "couponkit_claim_plain") {
 		c.all = append(c.all, expecting)
+	} else {
+		c.crowded = append(c.crowded, expecting)
 	}
 	return ctx
 }

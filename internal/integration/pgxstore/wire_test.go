@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/integration/postgrestest"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/pgxstore"
@@ -28,7 +29,7 @@ func newSingle(t *testing.T, configure func(*pgxpool.Config), options pgxstore.O
 		configure(c)
 	})}
 	s.store = newStore(t, s.pool, options)
-	c, q := newCoupon(t, "SINGLE"), quote(t)
+	c, q := newCoupon(t, "SINGLE", func(c *coupon.Coupon) { c.Limits = coupon.Limits{MaxUses: 1_000, MaxUsesPerUser: 1} }), quote(t)
 	require.NoError(t, s.store.CreateCoupon(t.Context(), c))
 	s.reserve = func(n int) error {
 		r := checkout(c, q, fmt.Sprint("customer-", n), fmt.Sprint("key-", n), epoch)
@@ -46,7 +47,7 @@ func newSingle(t *testing.T, configure func(*pgxpool.Config), options pgxstore.O
 func (s *single) prepared(t *testing.T) (own, pgxs int) {
 	t.Helper()
 	require.NoError(t, s.pool.QueryRow(t.Context(), `SELECT count(*) FILTER (WHERE name LIKE 'stmt\_%'),
-		count(*) FILTER (WHERE name LIKE 'stmtcache\_%') FROM pg_prepared_statements WHERE statement LIKE '%couponkit_claim_single%'`, pgx.QueryExecModeExec).Scan(&own, &pgxs))
+		count(*) FILTER (WHERE name LIKE 'stmtcache\_%') FROM pg_prepared_statements WHERE statement LIKE '%couponkit_claim_%'`, pgx.QueryExecModeExec).Scan(&own, &pgxs))
 	return own, pgxs
 }
 
