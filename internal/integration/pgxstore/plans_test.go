@@ -3,7 +3,6 @@ package pgxstore_test
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -85,8 +84,8 @@ func claimTen(t *testing.T, pool *pgxpool.Pool, coupons, batch string, cautious 
 	return plan[0].Plan.Hit + plan[0].Plan.Read
 }
 
-// Nor does a connection read whole tables that has planned its reservations alone while the
-// tables were known to be empty, and it does not plan each of them.
+// Nor does a connection read whole tables that has planned its reservations alone while there
+// were few coupons and nothing else, and it does not plan each of them.
 func TestPlansOfReservationsAlone(t *testing.T) {
 	t.Parallel()
 	var plans []string
@@ -101,6 +100,9 @@ func TestPlansOfReservationsAlone(t *testing.T) {
 			return err
 		}
 	}, pgxstore.Options{})
+	for n := range 9 {
+		require.NoError(t, s.store.CreateCoupon(t.Context(), newCoupon(t, fmt.Sprint("OTHER-", n))))
+	}
 	for _, setting := range []string{"VACUUM (ANALYZE) coupon_redemptions, orders, coupon_counters", "SET client_min_messages = log"} {
 		_, err := s.pool.Exec(t.Context(), setting, pgx.QueryExecModeSimpleProtocol)
 		require.NoError(t, err)
@@ -119,6 +121,6 @@ func TestPlansOfReservationsAlone(t *testing.T) {
 			require.Contains(t, all, index)
 		}
 		require.NotContains(t, all, "Seq Scan")
-		require.NotRegexp(t, regexp.MustCompile(`(Cond|Filter|Output): .*customer-`), all)
+		require.NotRegexp(t, `(Cond|Filter|Output): .*customer-`, all)
 	}
 }
