@@ -25,8 +25,8 @@ type load struct {
 
 // now is a load that begins to warm up now.
 func (b *bench) now(c cell, first int) load {
-	begin := time.Now().Add(b.duration / 2)
-	return load{first: first, clients: c.clients, coupons: c.content.coupons, begin: begin, latest: begin.Add(mostWarming), duration: b.duration}
+	begin := time.Now().Add(b.turn() / 2)
+	return load{first: first, clients: c.clients, coupons: c.content.coupons, begin: begin, latest: begin.Add(mostWarming), duration: b.turn()}
 }
 
 // observed is what clients have seen.
@@ -42,7 +42,7 @@ type late struct {
 	After time.Duration // since the measured time began
 }
 
-// add puts together what the clients of several processes have seen.
+// add puts together what the clients of several processes have seen, or those of several turns.
 func (o *observed) add(more observed) {
 	o.Times = append(o.Times, more.Times...)
 	o.Counted += more.Counted

@@ -11,12 +11,15 @@
 //
 // It measures in rounds, each cell once in every round and the ways in turns, so that
 // a disk that pauses or gets slower meets neighbours alike. What is told is the median
-// of the rounds, and of ratios the median of the rounds' ratios.
+// of the rounds, and of ratios the median of the rounds' ratios. Where the disk has one speed
+// for some seconds and another for the next, cells of a second are measured in turns of a
+// tenth.
 //
 //	go run ./redeem                              # everything in two rounds, five minutes
 //	go run ./redeem -parts hot -ways textbook,batched -clients 64 -for 5s
 //	go run ./redeem -rounds 5 -parts hot -record results/redeem.txt        # a record
 //	go run ./redeem -rounds 5 -parts many -record results/redeem.txt -add  # in pieces
+//	go run ./redeem -rounds 15 -for 1s -turns 10 -parts many -clients 2    # for small differences
 //	go run ./redeem -recorded results/redeem.txt # the tables of what is recorded
 package main
 
@@ -45,6 +48,7 @@ func main() {
 	flag.StringVar(&p.ways, "ways", "", "which ways, by name, with commas; empty is all of a part")
 	flag.StringVar(&p.clients, "clients", "", "how many clients call at once, with commas; empty is what the part says")
 	flag.IntVar(&p.rounds, "rounds", 2, "how often each cell is measured; for a record 5")
+	flag.IntVar(&p.turns, "turns", 1, "in how many parts each cell is measured in a round; the ways take turns after each")
 	flag.DurationVar(&p.duration, "for", 300*time.Millisecond, "how long each cell is measured in a round, after half of that to warm up")
 	flag.StringVar(&p.record, "record", "", "the file to which all rounds are written in Go's benchmark format")
 	flag.BoolVar(&p.add, "add", false, "with -record: keep what the file has, and add other parts or more rounds")
@@ -71,7 +75,7 @@ func main() {
 // program is what the command line asks for.
 type program struct {
 	parts, ways, clients string
-	rounds               int
+	rounds, turns        int
 	duration             time.Duration
 	record               string
 	add                  bool
@@ -84,15 +88,15 @@ func (p program) run(ctx context.Context, out, notes io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	if p.rounds < 1 || p.duration <= 0 {
-		return errors.New("measure for some time, in one round or more")
+	if p.rounds < 1 || p.turns < 1 || p.duration <= 0 {
+		return errors.New("measure for some time, in one round or more and in one turn or more")
 	}
 	server, err := postgrestest.Start(ctx, "autovacuum=off") // it would fall on some of the cells
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, server.Close()) }()
-	b := &bench{server: server, rounds: p.rounds, duration: p.duration, notes: notes, templates: make(map[content]string)}
+	b := &bench{server: server, rounds: p.rounds, turns: p.turns, duration: p.duration, notes: notes, templates: make(map[content]string)}
 	if err := b.start(ctx); err != nil {
 		return err
 	}
@@ -129,7 +133,7 @@ func (p program) keep(ctx context.Context, b *bench, lines string) error {
 		Package: "github.com/couponkit/couponkit/internal/benchmarks/redeem",
 		Extra: []string{
 			"postgresql: " + b.version + ", fsync on", "redis: " + b.redisVersion + ", appendfsync always",
-			fmt.Sprintf("peers: %s a cell and round, clients, program and servers on one machine", p.duration),
+			fmt.Sprintf("peers: %s a cell and round, in %d turns, clients, program and servers on one machine", p.duration, p.turns),
 		},
 		Unit: unitRate + " better=higher", Lines: lines,
 	})

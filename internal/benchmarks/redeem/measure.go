@@ -19,8 +19,9 @@ import (
 type bench struct {
 	server       *postgrestest.Server
 	rounds       int
-	duration     time.Duration
-	notes        io.Writer // how far it is
+	turns        int           // of each cell in a round
+	duration     time.Duration // of all of them
+	notes        io.Writer     // how far it is
 	admin        *pgxpool.Pool
 	version      string
 	fileCopy     bool // databases can be copied as files
@@ -52,10 +53,10 @@ func (b *bench) close() error {
 	return b.redis.stop()
 }
 
-// measure measures each cell of a part once in every round. The ways follow each other
-// with the same number of clients, so that a disturbance meets neighbours, and in every
-// second round backwards: where the disk gets slower and slower, each way is now before
-// the others and now behind them.
+// measure measures each cell of a part in every round. The ways follow each other with the
+// same number of clients, so that a disturbance meets neighbours, and in every second turn
+// backwards: where the disk gets slower and slower, each way is now before the others and now
+// behind them.
 func (b *bench) measure(ctx context.Context, p part) (results, error) {
 	rows, err := b.possible(p)
 	if err != nil {
@@ -67,30 +68,51 @@ func (b *bench) measure(ctx context.Context, p part) (results, error) {
 		if err := b.round(ctx, p, rows, measured, note); err != nil {
 			return nil, err
 		}
-		slices.Reverse(rows)
 	}
 	return measured, nil
 }
 
-// round measures each cell once. Each row has a new database for it, on which the
-// numbers of clients follow each other.
+// round measures each cell once, in its turns. Each row has a new database for it, on which
+// the numbers of clients follow each other.
 func (b *bench) round(ctx context.Context, p part, rows []row, measured results, note string) (err error) {
 	var databases databases
 	defer func() { err = errors.Join(err, databases.drop(context.WithoutCancel(ctx))) }()
 	for _, clients := range p.clients {
+		seen, err := b.takeTurns(ctx, p, rows, clients, &databases)
+		if err != nil {
+			return err
+		}
 		var said strings.Builder
 		for _, r := range rows {
-			c := p.cell(r, clients)
-			s, err := b.fill(ctx, c, &databases)
+			s, err := seen[r].summarise(b.duration)
 			if err != nil {
 				return fmt.Errorf("%s with %d clients: %w", r.label(), clients, err)
 			}
+			c := p.cell(r, clients)
 			measured[c] = append(measured[c], s)
 			fmt.Fprintf(&said, " %s %.0f", r.label(), s.perSecond)
 		}
 		_, _ = fmt.Fprintf(b.notes, "%s, %d clients:%s\n", note, clients, said.String())
 	}
 	return nil
+}
+
+// takeTurns measures the rows with so many clients, one turn of each after the other.
+func (b *bench) takeTurns(ctx context.Context, p part, rows []row, clients int, databases *databases) (map[row]observed, error) {
+	seen := make(map[row]observed)
+	for range b.turns {
+		for _, r := range rows {
+			more, err := b.fill(ctx, p.cell(r, clients), databases)
+			if err != nil {
+				return nil, fmt.Errorf("%s with %d clients: %w", r.label(), clients, err)
+			}
+			o := seen[r]
+			o.add(more)
+			seen[r] = o
+		}
+		slices.Reverse(rows)
+	}
+	return seen, nil
 }
 
 // possible are the rows of a part for which the servers are there.
@@ -107,20 +129,17 @@ func (b *bench) possible(p part) (rows []row, err error) {
 	return rows, nil
 }
 
-// fill measures one round of a cell, and checks its books.
-func (b *bench) fill(ctx context.Context, c cell, databases *databases) (sample, error) {
-	var o observed
-	var err error
-	if w := ways()[c.way]; w.redis {
-		o, err = b.fillRedis(ctx, w, c)
-	} else {
-		o, err = b.fillPostgres(ctx, w, c, databases)
+// fill measures one turn of a cell, and checks its books.
+func (b *bench) fill(ctx context.Context, c cell, databases *databases) (observed, error) {
+	w := ways()[c.way]
+	if w.redis {
+		return b.fillRedis(ctx, w, c)
 	}
-	if err != nil {
-		return sample{}, err
-	}
-	return o.summarise(b.duration)
+	return b.fillPostgres(ctx, w, c, databases)
 }
+
+// turn is how long a turn is measured.
+func (b *bench) turn() time.Duration { return b.duration / time.Duration(b.turns) }
 
 func (b *bench) fillPostgres(ctx context.Context, w way, c cell, databases *databases) (observed, error) {
 	d, err := databases.of(ctx, b, c)

@@ -31,13 +31,13 @@ func (b *bench) fillFromProcesses(ctx context.Context, dsn string, c cell, first
 	}
 	answers := make([]observed, c.processes)
 	failures := make([]error, c.processes)
-	begin := time.Now().Add(time.Second + b.duration/2) // a process takes a while to start
+	begin := time.Now().Add(time.Second + b.turn()/2) // a process takes a while to start
 	var running sync.WaitGroup
 	for i := range c.processes {
 		share := c.clients / c.processes
 		running.Go(func() {
 			answers[i], failures[i] = delegate(ctx, self, task{
-				DSN: dsn, Way: c.way, First: first + i*share, Clients: share, Coupons: c.content.coupons, Begin: begin, Duration: b.duration,
+				DSN: dsn, Way: c.way, First: first + i*share, Clients: share, Coupons: c.content.coupons, Begin: begin, Duration: b.turn(),
 			})
 		})
 	}

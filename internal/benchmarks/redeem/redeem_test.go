@@ -76,7 +76,7 @@ var few = content{coupons: 2, redemptions: 50}
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{server: postgres.Need(t), rounds: 2, duration: 200 * time.Millisecond, notes: io.Discard, templates: make(map[content]string)}
+	b := &bench{server: postgres.Need(t), rounds: 2, turns: 2, duration: 200 * time.Millisecond, notes: io.Discard, templates: make(map[content]string)}
 	require.NoError(t, b.start(t.Context()))
 	t.Cleanup(func() {
 		for _, name := range b.templates {
