@@ -88,3 +88,28 @@ func TestACallAloneIsEndedByNoOther(t *testing.T) {
 		}
 	})
 }
+
+// TestACallerWhoLeavesAsHeIsAnswered: his context ends while his call returns, and what follows
+// from that may come when the next call has begun.
+func TestACallerWhoLeavesAsHeIsAnswered(t *testing.T) {
+	t.Parallel()
+	for range 100 {
+		synctest.Test(t, func(t *testing.T) {
+			first, leave := context.WithCancel(t.Context())
+			group := newLone(func(ctx context.Context, request int) error {
+				if request == 0 {
+					leave()
+					return nil
+				}
+				synctest.Wait()
+				return ctx.Err()
+			})
+			defer group.Close()
+			for request, ctx := range []context.Context{first, t.Context()} {
+				if _, err := group.Do(ctx, request, "a", ""); err != nil {
+					t.Fatalf("call %d: %v", request, err)
+				}
+			}
+		})
+	}
+}
