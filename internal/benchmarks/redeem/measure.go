@@ -101,6 +101,7 @@ func (b *bench) round(ctx context.Context, p part, rows []row, measured results,
 func (b *bench) takeTurns(ctx context.Context, p part, rows []row, clients int, databases *databases) (map[row]observed, error) {
 	seen := make(map[row]observed)
 	for range b.turns {
+		slices.Reverse(rows)
 		for _, r := range rows {
 			more, err := b.fill(ctx, p.cell(r, clients), databases)
 			if err != nil {
@@ -110,7 +111,6 @@ func (b *bench) takeTurns(ctx context.Context, p part, rows []row, clients int, 
 			o.add(more)
 			seen[r] = o
 		}
-		slices.Reverse(rows)
 	}
 	return seen, nil
 }

@@ -160,8 +160,8 @@ func trips() []trip {
 
 // TestOneRoundTrip: a look-up, a reservation, a payment and everything else in a checkout
 // is one round trip each, in a transaction of the host too. Where statements are prepared
-// the first of its kind is one more, of a connection; reservations are of two kinds, by what
-// they expect.
+// the first of its kind is one more, of a connection; reservations in transactions of the
+// store's own are of two kinds, by what they expect.
 func TestOneRoundTrip(t *testing.T) {
 	t.Parallel()
 	dsn := shared.NewCopy(t)
@@ -193,13 +193,15 @@ func oneRoundTrip(t *testing.T, dsn string, limits coupon.Limits, options pgxsto
 		defer func() { require.NoError(t, tx.Commit(t.Context())) }()
 		s = s.WithTx(tx)
 	}
-	for i := range 4 {
-		most := 1
-		if i < 2 && options.QueryExecMode == 0 {
-			most = 2
-		}
+	for i := range 3 {
 		w := &traveller{coupon: c, quote: quote(t), name: fmt.Sprint(c.ID, "-", i)}
 		for _, step := range trips() {
+			most := 1
+			// The second use of the first customer was not expected, which the next reservation knows.
+			another := i == 1 && step.name == "reserve" && limits.MaxUses > 0 && !inTx
+			if (i == 0 || another) && options.QueryExecMode == 0 {
+				most = 2
+			}
 			count, err := wire.during(func() error { return step.call(t.Context(), s, w) })
 			require.NoError(t, err, step.name)
 			if count < 1 || count > most {
