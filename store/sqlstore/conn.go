@@ -56,13 +56,16 @@ type statement interface {
 // transaction, which has one already: where all connections are in transactions,
 // all would wait. A transaction runs a statement that is not known as it is, and
 // has it prepared before the next one.
+//
+// Without a cache, which is nil, statements run as they come.
 type statementCache struct {
 	on preparer
 
 	mu     sync.RWMutex
 	known  map[string]*sql.Stmt
 	wanted map[string]struct{}
-	off    bool // nothing more is prepared
+	users  int  // calls that it is lent to
+	off    bool // it is lent to nobody any more
 }
 
 func newStatementCache(on preparer) *statementCache {
@@ -79,28 +82,46 @@ func (c *statementCache) find(query string) (*sql.Stmt, bool) {
 func (c *statementCache) want(query string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.off {
-		c.wanted[query] = struct{}{}
+	c.wanted[query] = struct{}{}
+}
+
+// lend lets a call run with the cache. Once one has found that the server keeps no more,
+// calls run without, and what is known is closed when those have ended that have it: to close
+// a statement waits for whoever is running it, who may be waiting for a row of somebody who
+// would then wait for the statement.
+func (c *statementCache) lend(call func(*statementCache) error, crowded func(error) bool) (err error) {
+	if !c.take() {
+		return call(nil)
 	}
+	defer func() { c.giveBack(crowded(err)) }()
+	return call(c)
 }
 
-// giveUp closes what is known; from now on statements run as they come. It is not called in a
-// transaction: to close waits for connections that are running a statement.
-func (c *statementCache) giveUp() {
+func (c *statementCache) take() bool {
 	c.mu.Lock()
-	c.off = true
-	c.mu.Unlock()
-	_ = c.close() // there is nobody to tell
+	defer c.mu.Unlock()
+	if !c.off {
+		c.users++
+	}
+	return !c.off
 }
 
-func (c *statementCache) givenUp() bool {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.off
+func (c *statementCache) giveBack(crowded bool) {
+	c.mu.Lock()
+	c.users--
+	c.off = c.off || crowded
+	unused := c.off && c.users == 0
+	c.mu.Unlock()
+	if unused {
+		_ = c.close() // there is nobody to tell
+	}
 }
 
 // prime prepares what was wanted.
 func (c *statementCache) prime(ctx context.Context) error {
+	if c == nil {
+		return nil
+	}
 	c.mu.RLock()
 	missing := len(c.wanted)
 	c.mu.RUnlock()
@@ -166,18 +187,21 @@ type cached struct {
 }
 
 // prepared runs statements outside of transactions of the pool.
-func (c *statementCache) prepared(on plain) cached {
+func (c *statementCache) prepared(on plain) querier {
+	if c == nil {
+		return unprepared{on}
+	}
 	return cached{on, func(ctx context.Context, query string) (statement, bool, error) {
-		if c.givenUp() {
-			return nil, false, nil
-		}
 		stmt, err := c.prepare(ctx, query)
 		return stmt, err == nil, err
 	}}
 }
 
 // pooled runs statements in a transaction of the pool, which closes those that it is lent.
-func (c *statementCache) pooled(tx *sql.Tx) cached {
+func (c *statementCache) pooled(tx *sql.Tx) querier {
+	if c == nil {
+		return unprepared{tx}
+	}
 	return cached{tx, func(ctx context.Context, query string) (statement, bool, error) {
 		stmt, known := c.find(query)
 		if !known {

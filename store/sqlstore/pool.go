@@ -24,7 +24,9 @@ type pool struct {
 }
 
 func (p *pool) single(ctx context.Context, run intent) error {
-	return p.evenUnprepared(ctx, func() error { return run(ctx, newTx(p.schema, p.statements.prepared(p.db))) })
+	return p.evenUnprepared(ctx, func(statements *statementCache) error {
+		return run(ctx, newTx(p.schema, statements.prepared(p.db)))
+	})
 }
 
 // statementPatience is how long a call waits for a server that keeps no more prepared
@@ -32,22 +34,13 @@ func (p *pool) single(ctx context.Context, run intent) error {
 const statementPatience = 30 * time.Second
 
 // evenUnprepared tries again what has failed because the server keeps no more prepared
-// statements. The store's own are given up then, even under a call that is using one; those
-// of a connection are gone when nobody uses that.
-func (p *pool) evenUnprepared(ctx context.Context, try func() error) error {
+// statements. The store gives its own up then; those of a connection are gone when nobody
+// uses that.
+func (p *pool) evenUnprepared(ctx context.Context, try func(*statementCache) error) error {
 	began := time.Now()
 	for attempt := 1; ; attempt++ {
-		before := p.statements.givenUp()
-		err := try()
-		if err == nil || ofContract(err) {
-			return err
-		}
-		if p.schema.crowded(err) {
-			p.statements.giveUp()
-		} else if before == p.statements.givenUp() {
-			return err
-		}
-		if time.Since(began) > statementPatience {
+		err := p.statements.lend(try, p.crowded)
+		if !p.crowded(err) || time.Since(began) > statementPatience {
 			return err
 		}
 		if waited := backOff(ctx, min(attempt, maxAttempts)); waited != nil {
@@ -56,11 +49,16 @@ func (p *pool) evenUnprepared(ctx context.Context, try func() error) error {
 	}
 }
 
+// crowded reports whether a call has failed because the server keeps no more statements.
+func (p *pool) crowded(err error) bool {
+	return err != nil && !ofContract(err) && p.schema.crowded(err)
+}
+
 func (p *pool) change(ctx context.Context, _ wish, run intent) error {
 	seen := false // what exists already
 	for attempt := 1; ; attempt++ {
-		err := p.evenUnprepared(ctx, func() error {
-			return p.attempt(ctx, run, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+		err := p.evenUnprepared(ctx, func(statements *statementCache) error {
+			return p.attempt(ctx, statements, run, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 		})
 		anew := errors.Is(err, errExists) && !seen
 		if err == nil || attempt == maxAttempts || !p.schema.transient(err) && !anew {
@@ -74,13 +72,13 @@ func (p *pool) change(ctx context.Context, _ wish, run intent) error {
 }
 
 func (p *pool) snapshot(ctx context.Context, run intent) error {
-	return p.evenUnprepared(ctx, func() error {
-		return p.attempt(ctx, run, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+	return p.evenUnprepared(ctx, func(statements *statementCache) error {
+		return p.attempt(ctx, statements, run, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	})
 }
 
-func (p *pool) attempt(ctx context.Context, run intent, options *sql.TxOptions) error {
-	if err := p.statements.prime(ctx); err != nil {
+func (p *pool) attempt(ctx context.Context, statements *statementCache, run intent, options *sql.TxOptions) error {
+	if err := statements.prime(ctx); err != nil {
 		return err
 	}
 	tx, err := p.db.BeginTx(ctx, options)
@@ -88,7 +86,7 @@ func (p *pool) attempt(ctx context.Context, run intent, options *sql.TxOptions) 
 		return err
 	}
 	defer tx.Rollback()
-	t := newTx(p.schema, p.statements.pooled(tx))
+	t := newTx(p.schema, statements.pooled(tx))
 	if err := run(ctx, t); err != nil {
 		return err
 	}

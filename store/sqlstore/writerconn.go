@@ -11,12 +11,7 @@ import (
 	"time"
 )
 
-func (w *writer) writing() querier {
-	if w.cache == nil {
-		return unprepared{w.conn}
-	}
-	return w.cache.prepared(w.conn)
-}
+func (w *writer) writing() querier { return w.cache.prepared(w.conn) }
 
 // shares reports whether the pool has only one connection. Then it goes back after
 // each transaction.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -106,21 +107,28 @@ func fewStatementsStore(t *testing.T, connections, statements int) (few *fewStat
 }
 
 // A server that keeps no more prepared statements refuses nobody's call: the store gives its
-// own up, and prepares for each call what it runs.
+// own up, and prepares for each call what it runs. Nobody waits then for those who wait for
+// him, whichever calls have met: there are several stores, so that some of many meetings are
+// had.
 func TestAServerOfFewStatements(t *testing.T) {
 	t.Parallel()
-	const connections, statements = 8, 40
-	few, opened, _ := fewStatementsStore(t, connections, statements)
-	exhaust(t, opened, 300, 100)
-	require.NoError(t, storetest.CheckInvariants(t.Context(), opened))
-	require.Positive(t, few.refusals)
-	for range connections { // each of them is put back once more
-		_, err := opened.Due(t.Context(), noon(), 1)
-		require.NoError(t, err)
-	}
-	require.NoError(t, opened.Close())
-	if diff := cmp.Diff(statements, few.left); diff != "" {
-		t.Errorf("statements that are left when the store is closed (-want +got):\n%s", diff)
+	const connections, statements, stores = 8, 40, 6
+	for n := range stores {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			few, opened, _ := fewStatementsStore(t, connections, statements)
+			exhaust(t, opened, 300, 100)
+			require.NoError(t, storetest.CheckInvariants(t.Context(), opened))
+			require.Positive(t, few.refusals)
+			for range connections { // each of them is put back once more
+				_, err := opened.Due(t.Context(), noon(), 1)
+				require.NoError(t, err)
+			}
+			require.NoError(t, opened.Close())
+			if diff := cmp.Diff(statements, few.left); diff != "" {
+				t.Errorf("statements that are left when the store is closed (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

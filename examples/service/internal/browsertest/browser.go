@@ -299,11 +299,26 @@ const reach = `(async () => {
   return box.width > 0 && hit && (element.contains(hit) || hit.contains(element) && hit.tagName === "LABEL") ? {X: x, Y: y} : null;
 })()`
 
+// obstacle says why an element cannot be clicked: where it is in the window, and what is
+// there instead.
+const obstacle = `(() => {
+  const element = document.querySelector(%[1]s);
+  if (!element) return "there is none";
+  const {x, y, width, height} = element.getBoundingClientRect();
+  const hit = document.elementFromPoint(x + width / 2, y + height / 2);
+  const above = hit && hit.cloneNode(false).outerHTML;
+  return JSON.stringify({disabled: element.disabled, x, y, width, height, innerWidth, innerHeight, above});
+})()`
+
 // Click clicks an element with the mouse as soon as a person could.
 func (t *Tab) Click(selector string) error {
 	var at point
 	if err := t.waitFor("a place to click "+selector, fmt.Sprintf(reach, quoted(selector)), &at, patience); err != nil {
-		return err
+		var why string
+		if unknown := t.Eval(fmt.Sprintf(obstacle, quoted(selector)), &why); unknown != nil {
+			return errors.Join(err, unknown)
+		}
+		return fmt.Errorf("%w\n%s: %s", err, selector, why)
 	}
 	return t.do(chromedp.MouseClickXY(at.X, at.Y))
 }
