@@ -362,13 +362,6 @@ func (t *Tab) Press(keys string) error {
 	return t.do(chromedp.KeyEvent(keys))
 }
 
-// Text returns the text of an element as soon as there is one.
-func (t *Tab) Text(selector string) (string, error) {
-	var text string
-	err := t.waitFor("a text in "+selector, fmt.Sprintf(`document.querySelector(%s)?.innerText?.trim() || null`, quoted(selector)), &text, patience)
-	return text, err
-}
-
 // WaitText waits until an element holds a text.
 func (t *Tab) WaitText(selector, text string) error {
 	return t.Wait(fmt.Sprintf(`document.querySelector(%s)?.innerText?.includes(%s) ?? false`, quoted(selector), quoted(text)))
