@@ -147,7 +147,7 @@ func wordFaults(name, text string) (faults []string) {
 		if !strings.HasPrefix(line, "|") {
 			continue
 		}
-		for _, cell := range strings.Split(line, "|") {
+		for cell := range strings.SplitSeq(line, "|") {
 			if n := len(strings.Fields(cell)); n > cellBudget {
 				faults = append(faults, fmt.Sprintf("a cell of %d words, at most %d: %s", n, cellBudget, strings.TrimSpace(cell)))
 			}
@@ -226,7 +226,7 @@ func hasHeading(file, anchor string) bool {
 	if info, err := os.Stat(file); err == nil && info.IsDir() {
 		file = filepath.Join(file, "README.md")
 	}
-	text, err := os.ReadFile(file) //nolint:gosec // a document of this repository
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return false
 	}
@@ -290,7 +290,7 @@ func blockFaults(root, source, block string) []string {
 
 // goText returns a file, or the body of one of its functions without its indentation.
 func goText(file, function string) (string, error) {
-	source, err := os.ReadFile(file) //nolint:gosec // a file of this repository
+	source, err := os.ReadFile(file)
 	if err != nil || function == "" {
 		return string(source), err
 	}
