@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	_ "github.com/couponkit/couponkit/processor/fakeprocessor" // downloads the modules that the quickstart needs
+	_ "github.com/couponkit/couponkit/store/memstore"
 )
 
 // TestQuickstartRunsInAnEmptyFolder does what README.md tells a newcomer, in a module outside of
@@ -46,8 +49,7 @@ func firstBlock(t *testing.T, document, after, language string) string {
 	return block
 }
 
-// runIn runs a command outside of the workspace and returns its output. The tests of this
-// module have downloaded what it needs.
+// runIn runs a command outside of the workspace, without a network, and returns its output.
 func runIn(t *testing.T, folder string, command []string) string {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), command[0], command[1:]...)
