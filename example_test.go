@@ -18,7 +18,7 @@ import (
 	"github.com/couponkit/couponkit/store/memstore"
 )
 
-// A purchase, from the coupon to the counted use. This is the README's quickstart.
+// A purchase, from the coupon to the counted use.
 func Example() {
 	ctx := context.Background()
 	payments := fakeprocessor.New(fakeprocessor.Options{})
