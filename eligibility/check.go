@@ -21,17 +21,18 @@ type Usage struct {
 	// Completed and Reserved are the counts for all customers.
 	Completed int64
 	Reserved  int64
-	// CompletedByCustomer and ReservedByCustomer are the counts for this customer. They
+	// CompletedByCustomer and ReservedByCustomer are the counts for this customer. Both
 	// are ignored without a customer.
 	CompletedByCustomer int64
 	ReservedByCustomer  int64
 	// CustomerHoldsReservation is true if one of the live reservations is the
-	// customer's own and usable for this purchase. That reservation does not count
-	// against the limits. A [coupon.PointsRedeemable] coupon requires it.
+	// customer's own and usable for this purchase. The customer's own reservation does
+	// not count against the limits. A [coupon.PointsRedeemable] coupon requires such a
+	// reservation.
 	CustomerHoldsReservation bool
 }
 
-// Question contains the circumstances of a decision.
+// Question is the input of a decision, besides the coupon and the cart.
 type Question struct {
 	// At is the instant for which the coupon's dates are checked. A zero At refuses
 	// every coupon that has a start or an end.
@@ -43,8 +44,8 @@ type Question struct {
 	// MirrorInvalid is true if the processor reports the coupon's mirror as missing or
 	// inactive.
 	MirrorInvalid bool
-	// AllowAnonymous accepts questions without a customer for general coupons.
-	// Otherwise such a question is refused with user_required.
+	// AllowAnonymous allows a general coupon without a customer, for a preview before
+	// sign-in. If it is false, a missing customer is refused with user_required.
 	AllowAnonymous bool
 }
 
@@ -119,8 +120,8 @@ func (d *Decision) checkCustomer(c *coupon.Coupon, q *Question) {
 type Result struct {
 	// Decision tells whether the coupon applies.
 	Decision Decision
-	// Quote includes the discount if the coupon applies. Otherwise it has list prices.
-	// In both cases it marks the lines that the coupon covers.
+	// Quote includes the discount if the coupon applies. After a refusal it has list
+	// prices. The covered lines are marked in both cases.
 	Quote pricing.Quote
 
 	eligible []bool // memory that Reevaluate keeps
@@ -128,7 +129,7 @@ type Result struct {
 
 // Evaluate decides about a coupon for a cart and prices the cart (specification 4.5,
 // 4.6, 7). A refusal is in the result's decision, and the error is nil. A malformed
-// cart is a [*pricing.ValidationError]. The coupon must be valid; see
+// cart is a [*pricing.ValidationError]. The caller must have validated the coupon with
 // [coupon.Coupon.Validate].
 func Evaluate(c coupon.Coupon, cart pricing.Cart, q Question) (Result, error) {
 	r := Result{eligible: make([]bool, 0, min(len(cart.Lines), pricing.MaxLines))}
@@ -138,10 +139,10 @@ func Evaluate(c coupon.Coupon, cart pricing.Cart, q Question) (Result, error) {
 	return r, nil
 }
 
-// Reevaluate evaluates into r as [Evaluate] does, and reuses the memory of r. It
-// allocates nothing if r has already held as many lines. After an error the quote is
-// empty and the decision has no meaning. While Reevaluate runs, no other goroutine may
-// use r or its quote.
+// Reevaluate evaluates into r as [Evaluate] does, and reuses the memory of r.
+// Reevaluate allocates nothing if r has already held as many lines. After an error the
+// quote is empty and the decision has no meaning. While Reevaluate runs, no other
+// goroutine may use r or its quote.
 func (r *Result) Reevaluate(c coupon.Coupon, cart pricing.Cart, q Question) error {
 	r.Decision = Check(c, q)
 	r.eligible = AppendLines(r.eligible[:0], c.Scope, cart.Lines)
@@ -186,8 +187,8 @@ func (r *Result) checkCart(c *coupon.Coupon, fits bool) {
 	}
 }
 
-// CheckCurrency adds currency_mismatch to a decision that was made without a cart. It
-// does so if amounts of the coupon cannot be compared with amounts in cart.
+// CheckCurrency adds currency_mismatch to a decision if the coupon has an amount in
+// another currency than the cart. Use it after [Check], which does not see the cart.
 func (d Decision) CheckCurrency(c coupon.Coupon, cart pricing.Currency) Decision {
 	if !fitsCurrency(&c, cart) {
 		d.facts.cartCurrency = cart

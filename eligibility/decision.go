@@ -43,8 +43,8 @@ func (d Decision) Headline() coupon.RejectionCode {
 	return coupon.RejectionCode(bits.TrailingZeros32(d.reasons)) //nolint:gosec // below 32
 }
 
-// Reasons returns all reasons with their parameters, sorted by code. If the coupon is
-// allowed, it returns nil.
+// Reasons returns all reasons with their parameters, sorted by code. Reasons returns
+// nil if the coupon is allowed.
 func (d Decision) Reasons() []coupon.Reason {
 	if d.Allowed() {
 		return nil
@@ -68,8 +68,8 @@ func (d Decision) Without(code coupon.RejectionCode) Decision {
 	return d
 }
 
-// Err returns nil if the coupon is allowed. Otherwise it returns a [*coupon.Rejection]
-// with all reasons.
+// Err returns nil if the coupon is allowed, else a [*coupon.Rejection] with all
+// reasons.
 func (d Decision) Err() error {
 	if d.Allowed() {
 		return nil

@@ -1,5 +1,5 @@
-// Package eligibility decides whether a customer may use a coupon, which lines of a
-// cart it covers, and what the cart costs.
+// Package eligibility decides whether a customer may use a coupon. It also finds the lines
+// of a cart that the coupon covers, and prices the cart.
 //
 // [Check] decides without a cart. [Evaluate] decides with a cart and prices it. The
 // answer is a [Decision]. A refusal lists every reason, in the order of contract

@@ -39,7 +39,7 @@ func Lines(s coupon.Scope, lines []pricing.Line) []bool {
 	return AppendLines(make([]bool, 0, len(lines)), s, lines)
 }
 
-// AppendLines appends the result of [Lines] to dst and returns it.
+// AppendLines appends the result of [Lines] to dst and returns the extended slice.
 func AppendLines(dst []bool, s coupon.Scope, lines []pricing.Line) []bool {
 	for i := range lines {
 		dst = append(dst, covers(&s, &lines[i]))

@@ -44,8 +44,8 @@ func (k LineKind) String() string {
 // GoString returns text for %#v, such as "pricing.LineKind(plan)".
 func (k LineKind) GoString() string { return goString("LineKind", k.String(), uint8(k)) }
 
-// ParseLineKind returns the kind with a wire name. Letter case matters. Any other text,
-// including "", is a [*ValidationError].
+// ParseLineKind returns the kind whose wire name is text. Letter case matters. Any
+// other text, including "", is a [*ValidationError].
 func ParseLineKind(text string) (LineKind, error) {
 	for k := Plan; k <= Shipping; k++ {
 		if k.String() == text {
@@ -102,8 +102,8 @@ func (i Interval) String() string {
 // GoString returns text for %#v, such as "pricing.Interval(month)".
 func (i Interval) GoString() string { return goString("Interval", i.String(), uint8(i)) }
 
-// ParseInterval returns the interval with a wire name. Empty text is [Once]. Any other
-// text is a [*ValidationError].
+// ParseInterval returns the interval whose wire name is text. Empty text is [Once]. Any
+// other text is a [*ValidationError].
 func ParseInterval(text string) (Interval, error) {
 	for i := Once; i <= Yearly; i++ {
 		if i.String() == text {
@@ -130,8 +130,8 @@ func (i *Interval) UnmarshalText(text []byte) (err error) {
 // Line is one position of a cart. Only whole carts have a JSON form; see
 // [Cart.MarshalJSON].
 type Line struct {
-	// ID is the caller's name for the line, at most [MaxLineIDLength] code points. This
-	// package ignores it.
+	// ID is the caller's name for the line, at most [MaxLineIDLength] code points.
+	// Pricing ignores the ID.
 	ID string
 	// Kind tells what is sold.
 	Kind LineKind
@@ -153,9 +153,9 @@ type Cart struct {
 	// Currency is the currency of every price. It is required.
 	Currency Currency
 	// Step is the smallest chargeable amount in minor units. Every price must be a
-	// multiple of it. Every amount of the quote is a multiple, too. For example, a
-	// processor that charges dinars in steps of 0.010 needs a step of 10. 0 and 1 mean
-	// no step.
+	// multiple of the step. Every amount of the quote is then a multiple of the step.
+	// For example, a processor that charges dinars in steps of 0.010 needs a step of
+	// 10. 0 and 1 mean no step.
 	Step int64
 	// Lines are the lines in the customer's order, at most [MaxLines]. Earlier lines
 	// win ties when a discount is spread. A cart without lines is valid and costs 0.
@@ -170,7 +170,7 @@ type Cart struct {
 //   - an ID has more than [MaxLineIDLength] code points
 //   - a kind or an interval is unknown
 //   - a quantity is less than 1
-//   - a price is negative or no multiple of the step
+//   - a price is negative or not a multiple of the step
 //   - a line other than a plan recurs
 //   - a line or the sum of all lines exceeds 64 bits
 func (c Cart) Validate() error {

@@ -38,8 +38,8 @@ type cartLineDocument struct {
 //
 // Amounts are strings in major units with exactly the currency's decimals. A step of 0
 // and an interval of [Once] are left out. [Cart.UnmarshalJSON] restores the cart
-// without loss. A cart that [Cart.Validate] refuses is a [*ValidationError]. So is an
-// ID that is not valid UTF-8.
+// without loss. A cart that [Cart.Validate] refuses, or an ID that is not valid UTF-8,
+// is a [*ValidationError].
 func (c Cart) MarshalJSON() ([]byte, error) {
 	var faults ValidationError
 	faults.Merge("", c.Validate())

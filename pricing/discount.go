@@ -26,8 +26,8 @@ func (t DiscountType) String() string {
 // GoString returns text for %#v, such as "pricing.DiscountType(PERCENTAGE)".
 func (t DiscountType) GoString() string { return goString("DiscountType", t.String(), uint8(t)) }
 
-// ParseDiscountType returns the type with a wire name. Letter case matters. Any other
-// text, including "", is a [*ValidationError].
+// ParseDiscountType returns the type whose wire name is text. Letter case matters. Any
+// other text, including "", is a [*ValidationError].
 func ParseDiscountType(text string) (DiscountType, error) {
 	switch text {
 	case "PERCENTAGE":
@@ -70,8 +70,8 @@ func PercentOff(p Percent) Discount {
 	return Discount{kind: Percentage, percent: p}
 }
 
-// AmountOff returns a discount of a fixed amount. An amount of 0 or less is a
-// [*ValidationError]. So is an amount without a currency.
+// AmountOff returns a discount of a fixed amount. An amount of 0 or less, or without a
+// currency, is a [*ValidationError].
 func AmountOff(m Money) (Discount, error) {
 	switch {
 	case m.Currency().IsZero():
@@ -139,9 +139,9 @@ func (d Discount) Of(base int64) int64 {
 	return 0
 }
 
-// InSteps returns the discount on a base, both in minor units. Unlike [Discount.Of], it
-// rounds a percentage half up to a whole step. base and a fixed amount must be
-// multiples of the step. A step of 1 or less means no step.
+// InSteps returns the discount on a base, both in minor units. A percentage is rounded
+// half up to a whole step. base and a fixed amount must be multiples of the step. A
+// step of 1 or less means no step.
 func (d Discount) InSteps(base, step int64) int64 {
 	if step <= 1 || d.kind != Percentage {
 		return d.Of(base)
@@ -149,8 +149,8 @@ func (d Discount) InSteps(base, step int64) int64 {
 	return d.percent.Of(base/step) * step
 }
 
-// Fits returns nil if d can be taken off a cart in c. A fixed amount in another
-// currency is a [*ValidationError]. A percentage fits every currency.
+// Fits returns nil if d can be taken off a cart in the currency c. A fixed amount in
+// another currency is a [*ValidationError]. A percentage fits every currency.
 func (d Discount) Fits(c Currency) error {
 	if d.kind == FixedAmount && d.amount.currency != c {
 		return invalid("currency", FieldMismatch,
@@ -160,8 +160,8 @@ func (d Discount) Fits(c Currency) error {
 }
 
 // FitsCart returns nil if d can be taken off the cart. A fixed amount is a
-// [*ValidationError] if its currency differs or it is no multiple of the cart's step. A
-// percentage fits every cart.
+// [*ValidationError] if its currency differs from the cart's. A fixed amount that is
+// not a multiple of the cart's step is also a [*ValidationError].
 func (d Discount) FitsCart(c Cart) error {
 	if err := d.Fits(c.Currency); err != nil {
 		return err

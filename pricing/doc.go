@@ -19,12 +19,12 @@
 // point.
 //
 // A [Number] is a decimal from outside, with its digits as received. Amounts may have
-// as many decimals as the currency. Percentages may have four. More decimals are an
-// error.
+// as many decimals as the currency. Percentages may have four decimals. More decimals
+// are an error.
 //
-// [Cart], [Quote] and [Discount] have JSON forms with decimal amounts. Reading restores
-// the written value exactly. [Line] and [Money] lack a currency in JSON. Unmarshaling
-// them is an error.
+// [Cart], [Quote] and [Discount] have JSON forms with decimal amounts. Unmarshaling
+// restores the exact value. A [Line] or [Money] alone cannot be unmarshaled, because the
+// currency is missing.
 //
 // # Rounding
 //
@@ -39,10 +39,10 @@
 // Units of one line have at most two prices, one minor unit apart.
 //
 // With [Cart].Step the same rules count in steps instead of minor units. Every amount
-// of the quote is then a multiple of the step. A price that is no multiple is an error.
+// of the quote is then a multiple of the step. A price off the step is an error.
 //
-// A greater discount never makes the cart more expensive. It may make a single line one
-// minor unit more expensive. Base refunds on the recorded line totals.
+// A greater discount never raises the total of the cart. The total of a single line may
+// rise by one minor unit. Base refunds on the recorded line totals.
 //
 // # Errors
 //
@@ -59,7 +59,7 @@
 // # Concurrency
 //
 // All functions are pure. Values may be read concurrently. [Quote.Reprice] and the
-// Unmarshal methods change their receiver and need exclusive access.
+// Unmarshal methods change their receiver, which nobody may read meanwhile.
 //
 // Package pricingtest generates carts and checks quotes in the tests of callers.
 package pricing

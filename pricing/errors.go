@@ -7,11 +7,10 @@ import (
 )
 
 // ErrInvalid is matched by every error about malformed input, in all packages of this
-// module. [*ValidationError] matches it.
+// module. One of these errors is [*ValidationError].
 var ErrInvalid = errors.New("invalid input")
 
-// FieldCode is a machine-readable reason why a field is invalid. Programs may switch on
-// it.
+// FieldCode is a machine-readable reason why a field is invalid. Codes are stable.
 type FieldCode string
 
 // The field codes.
@@ -35,9 +34,9 @@ const (
 type FieldError struct {
 	// Field is the path of the field by its JSON names, such as "lines[2].unitPrice".
 	Field string `json:"field"`
-	// Code is the reason for programs.
+	// Code is the reason as a constant for programs.
 	Code FieldCode `json:"code"`
-	// Message is the reason for people, in English.
+	// Message is the reason as English text for people.
 	Message string `json:"message"`
 }
 
@@ -98,8 +97,8 @@ func (e *ValidationError) Merge(prefix string, err error) {
 	}
 }
 
-// At appends the fields of err, all with the path field. Otherwise it behaves like
-// [ValidationError.Merge].
+// At appends the fields of err and replaces their paths by field. For other errors it
+// works like [ValidationError.Merge].
 func (e *ValidationError) At(field string, err error) {
 	if err == nil {
 		return

@@ -20,8 +20,8 @@ type Money struct {
 func NewMoney(minor int64, c Currency) Money { return Money{minor: minor, currency: c} }
 
 // MoneyFromDecimal converts an amount in major units, such as 12.50, without rounding.
-// An amount with more decimals than the currency is a [*ValidationError]. So is an
-// amount whose minor units exceed 64 bits.
+// Too many decimals for the currency, or minor units beyond 64 bits, are a
+// [*ValidationError].
 func MoneyFromDecimal(d decimal.Decimal, c Currency) (Money, error) {
 	if c.IsZero() {
 		return Money{}, errNoCurrency()
@@ -34,8 +34,8 @@ func MoneyFromDecimal(d decimal.Decimal, c Currency) (Money, error) {
 }
 
 // ParseMoney converts text in major units, such as "12.50", without rounding. The
-// syntax is that of [Number]. Errors are those of [MoneyFromDecimal] and
-// [Number.Decimal].
+// syntax is that of a [Number]. Malformed text is a [*ValidationError], like the errors
+// of [MoneyFromDecimal].
 func ParseMoney(text string, c Currency) (Money, error) {
 	if c.IsZero() {
 		return Money{}, errNoCurrency()
@@ -90,8 +90,8 @@ func (m Money) Compare(n Money) (int, error) {
 	return cmp.Compare(m.minor, n.minor), nil
 }
 
-// Add returns m + n. Different currencies are a [*ValidationError]. So is a sum that
-// exceeds 64 bits.
+// Add returns m + n. Different currencies, or a sum beyond 64 bits, are a
+// [*ValidationError].
 func (m Money) Add(n Money) (Money, error) {
 	if m.currency != n.currency {
 		return Money{}, invalid("currency", FieldMismatch, fmt.Sprintf("cannot add %s and %s", m.currency, n.currency))
@@ -119,8 +119,8 @@ func (m *Money) UnmarshalJSON(data []byte) error {
 // Format returns minor units as text in major units: 1250 of EUR is "12.50".
 func (c Currency) Format(minor int64) string { return formatMinor(minor, c.Exponent()) }
 
-// Parse converts text in major units, such as "12.50", to minor units. Errors are those
-// of [ParseMoney].
+// Parse converts text in major units, such as "12.50", to minor units. It returns the
+// errors of [ParseMoney].
 func (c Currency) Parse(text string) (int64, error) {
 	m, err := ParseMoney(text, c)
 	return m.minor, err

@@ -21,12 +21,12 @@ const (
 	maxNumberExponent = 64
 )
 
-// Number is the text of a decimal number from outside. It keeps a JSON string ("12.50")
-// or JSON number (12.5) digit by digit. The empty Number means that there is no number.
-// It marshals as a JSON string.
+// Number is the text of a decimal number from outside. A JSON string ("12.50") or JSON
+// number (12.5) is kept digit by digit. The empty Number means that there is no number.
+// A Number marshals as a JSON string.
 //
-// [Number.Decimal], [Number.Int64], [ParseMoney] and [ParsePercent] convert it. They
-// accept the syntax of a JSON number with at most 64 characters. Leading zeros are
+// [Number.Decimal], [Number.Int64], [ParseMoney] and [ParsePercent] convert a Number.
+// They accept the syntax of a JSON number with at most 64 characters. Leading zeros are
 // allowed. An exponent must be between -64 and 64, both included.
 type Number string
 
@@ -88,7 +88,7 @@ func jsonKind(data []byte) string {
 }
 
 // Decimal returns the exact number. Text that is empty, malformed or too long is a
-// [*ValidationError]. So is an exponent below -64 or above 64.
+// [*ValidationError]. An exponent below -64 or above 64 is a [*ValidationError], too.
 func (n Number) Decimal() (decimal.Decimal, error) {
 	scanned, err := scanNumber(string(n))
 	if err != nil {

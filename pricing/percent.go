@@ -19,8 +19,8 @@ type Percent struct {
 	units int32 // ten-thousandths of a percent
 }
 
-// ParsePercent converts text such as "12.5" without rounding. A value outside the range
-// of [Percent] is a [*ValidationError]. So is a fifth decimal.
+// ParsePercent converts text such as "12.5" without rounding. A value of 0 or less,
+// above 100 or with more than four decimals is a [*ValidationError].
 func ParsePercent(text string) (Percent, error) {
 	units, err := scaledText(text, percentPlaces)
 	if err != nil {
@@ -29,8 +29,8 @@ func ParsePercent(text string) (Percent, error) {
 	return percentOf(units)
 }
 
-// PercentFromDecimal converts a number without rounding: 12.5 means 12.5 %. Errors are
-// those of [ParsePercent].
+// PercentFromDecimal converts a number without rounding: 12.5 means 12.5 %. It returns
+// the errors of [ParsePercent].
 func PercentFromDecimal(d decimal.Decimal) (Percent, error) {
 	units, err := scaledDecimal(d, percentPlaces)
 	if err != nil {
@@ -70,8 +70,8 @@ func (p Percent) MarshalJSON() ([]byte, error) {
 	return json.Marshal(p.String())
 }
 
-// UnmarshalJSON reads a percentage from a JSON string or number. Errors are those of
-// [ParsePercent]. After an error, or for null, p stays unchanged.
+// UnmarshalJSON reads a percentage from a JSON string or number. It returns the errors
+// of [ParsePercent]. After an error, or for null, p stays unchanged.
 func (p *Percent) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil

@@ -27,12 +27,13 @@ type QuotedLine struct {
 type Quote struct {
 	// Currency is the currency of the cart.
 	Currency Currency
-	// Step is the step of the cart; every amount is a multiple of it. 0 means no step.
+	// Step is the step of the cart. Every amount is a multiple of the step. 0 means no
+	// step.
 	Step int64
 	// Subtotal is the list price of all lines except shipping.
 	Subtotal int64
-	// EligibleSubtotal is the list price of the eligible lines. The discount is
-	// computed from it. A coupon's minimum purchase is compared with it.
+	// EligibleSubtotal is the list price of the eligible lines. The discount and a
+	// coupon's minimum purchase refer to this amount.
 	EligibleSubtotal int64
 	// Discount is the sum of the line discounts, from 0 to EligibleSubtotal.
 	Discount int64
@@ -50,7 +51,7 @@ type Quote struct {
 // per line; nil means every line. Shipping lines are never discounted. The zero
 // [Discount] prices the cart at list prices.
 //
-// An error is a [*ValidationError] that lists every fault:
+// Price returns a [*ValidationError] that lists every fault:
 //
 //   - the faults of [Cart.Validate]
 //   - a fixed amount that [Discount.FitsCart] refuses
@@ -64,9 +65,9 @@ func Price(cart Cart, discount Discount, eligible []bool) (Quote, error) {
 	return q, nil
 }
 
-// Reprice prices a cart into q as [Price] does, and reuses the memory of q. It
+// Reprice prices a cart into q as [Price] does, and reuses the memory of q. Reprice
 // allocates nothing if q has already held as many lines. After an error q is empty.
-// While Reprice runs, no other goroutine may use q or a copy of it.
+// While Reprice runs, no other goroutine may use q or a copy of q.
 func (q *Quote) Reprice(cart Cart, discount Discount, eligible []bool) error {
 	q.reset(cart.Currency, cart.Step)
 	if !q.take(cart, eligible) || discount.Fits(cart.Currency) != nil ||
@@ -180,7 +181,7 @@ type UnitGroup struct {
 // less returns nil.
 func (l QuotedLine) Units() []UnitGroup { return l.AppendUnits(nil) }
 
-// AppendUnits appends the groups of [QuotedLine.Units] to dst and returns it.
+// AppendUnits appends the groups of [QuotedLine.Units] to dst and returns the result.
 func (l QuotedLine) AppendUnits(dst []UnitGroup) []UnitGroup {
 	if l.Quantity < 1 {
 		return dst

@@ -82,7 +82,7 @@ type unitDocument struct {
 // written as an amount, such as "step":"0.010". A step of 0 and an interval of [Once]
 // are left out. [Quote.UnmarshalJSON] restores the quote without loss.
 //
-// An error is a [*ValidationError]:
+// MarshalJSON returns a [*ValidationError] for
 //
 //   - amounts that [Quote.Validate] refuses
 //   - an ID that is not valid UTF-8
@@ -137,8 +137,8 @@ func (q Quote) document() quoteDocument {
 func integer(n int64) json.Number { return json.Number(formatMinor(n, 0)) }
 
 // UnmarshalJSON reads and checks the form that [Quote.MarshalJSON] writes. Unknown
-// fields are ignored. IDs may have any length. null leaves q unchanged. An error is a
-// [*ValidationError], and q stays unchanged:
+// fields are ignored. IDs may have any length. null leaves q unchanged. UnmarshalJSON
+// returns a [*ValidationError] and leaves q unchanged if
 //
 //   - a field is malformed
 //   - the sums or the units of a line are wrong

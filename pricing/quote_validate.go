@@ -9,7 +9,7 @@ import "fmt"
 //   - a line discount below 0 or above the subtotal
 //   - a discount on a line that is not eligible
 //   - a shipping line that is eligible
-//   - a price or discount that is no multiple of the step
+//   - a price or discount that is not a multiple of the step
 //   - a line whose step differs from the step of the quote
 //
 // Validate does not check how the discount was spread. The zero Quote is valid.

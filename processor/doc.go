@@ -3,7 +3,7 @@
 // A processor has two roles:
 //
 //   - [Mirror] keeps a copy of every coupon at the processor, for the staff who work
-//     there. A coupon that they deactivate there is refused.
+//     there. If they deactivate the copy, couponkit refuses the coupon.
 //   - [Sessions] runs the payment sessions. The amounts of a session already include
 //     the discount. The processor reports the outcome in an [Event].
 //
@@ -15,10 +15,10 @@
 //   - Every method can be repeated, in any process of the host. After a lost answer or
 //     a crash, a repetition leads to the wanted state.
 //   - Objects of other applications stay unchanged.
-//   - Methods return when the context ends, also between retries.
+//   - Methods return when the context ends, even between retries.
 //   - All methods are safe for concurrent use.
-//   - Amounts are integers in the minor units of ISO 4217. The adapter converts them if
-//     the processor uses other units.
+//   - Amounts are integers in the minor units of ISO 4217. The adapter converts amounts
+//     if the processor uses other units.
 //
 // # Errors
 //

@@ -10,8 +10,8 @@ var (
 	// ErrRejected means that the processor refused the request. Examples are an
 	// unsuitable code and an amount out of bounds.
 	ErrRejected = errors.New("rejected by the processor")
-	// ErrCodeTaken means that the promotion code is active for another coupon. It also
-	// matches ErrRejected.
+	// ErrCodeTaken means that the promotion code is active for another coupon.
+	// ErrCodeTaken also matches ErrRejected.
 	ErrCodeTaken error = &kind{"promotion code taken at the processor", ErrRejected}
 	// ErrNotFound means that the object does not exist at the processor.
 	ErrNotFound = errors.New("not found at the processor")

@@ -40,8 +40,8 @@ func (t EventType) String() string {
 // Event is an authenticated webhook delivery (specification 6). Events may arrive
 // twice, late and in any order.
 type Event struct {
-	// ID is the processor's ID, for logs. It does not identify a fact: the processor
-	// may report one fact under two IDs.
+	// ID is the processor's ID, for logs. The processor may report one fact under two
+	// IDs.
 	ID string
 	// Type tells what happened.
 	Type EventType
@@ -70,12 +70,13 @@ type Abilities struct {
 	// adapter that merges lines declares 0.
 	MaxLines int
 	// OneInterval means that all recurring lines of a session must have the same
-	// interval. Lines that are paid once are allowed beside them. A request with two
+	// interval. Lines that are paid once are always allowed. A request with two
 	// intervals is ErrRejected.
 	OneInterval bool
 	// AmountStep is the smallest chargeable amount, in minor units by currency. A
-	// missing currency has a step of 1. The service uses it as pricing.Cart.Step. A
-	// request with an amount that is no multiple is ErrRejected.
+	// missing currency has a step of 1. The service prices carts with this
+	// pricing.Cart.Step. A request with an amount that is not a multiple is
+	// ErrRejected.
 	AmountStep map[pricing.Currency]int64
 	// MinSessionLifetime and MaxSessionLifetime bound the time until ExpiresAt; zero
 	// means no bound. The service counts from the creation of the order, a moment
@@ -83,7 +84,8 @@ type Abilities struct {
 	MinSessionLifetime time.Duration
 	MaxSessionLifetime time.Duration
 	// MirrorsExpiry means that a promotion code expires together with its coupon. The
-	// mirror of an expired coupon is then MirrorInvalid. A reconciliation accepts that.
+	// mirror of an expired coupon is then MirrorInvalid, and Reconcile accepts this
+	// status.
 	MirrorsExpiry bool
 	// NeedsSuccessURL means that a session requires a SuccessURL.
 	NeedsSuccessURL bool

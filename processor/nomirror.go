@@ -7,10 +7,10 @@ import (
 )
 
 // NoMirror is the [Mirror] of a processor that keeps no coupons. The adapter of such a
-// processor embeds it.
+// processor embeds NoMirror.
 //
-// Every coupon acts as its own mirror: the mirror always exists, has the coupon's ID
-// and revision, and is valid while the coupon is active or pending. NoMirror keeps no
+// Every coupon acts as its own mirror. The mirror always exists, with the coupon's ID
+// and revision. It is valid while the coupon is active or pending. NoMirror keeps no
 // state.
 type NoMirror struct{}
 

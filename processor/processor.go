@@ -9,7 +9,7 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Processor is a payment processor with both roles.
+// Processor is a payment processor. Adapters implement it.
 type Processor interface {
 	Mirror
 	Sessions
@@ -21,9 +21,9 @@ type Processor interface {
 // object and a promotion code.
 //
 // EnsureMirror, UpdateMirror and SetMirrorActive each bring name, terms and active
-// state to those of c. They return a [coupon.Mirror] with the revision of c. The active
-// state is c.Active(); a pending coupon counts as active. If the code must be active
-// and is active for another coupon, the error is ErrCodeTaken.
+// state to those of c. The returned [coupon.Mirror] has the revision of c. The active
+// state is c.Active(); a pending coupon counts as active. The error is ErrCodeTaken if
+// the code should be active but is already active for another coupon.
 type Mirror interface {
 	// EnsureMirror creates the coupon and its promotion code, or adopts those of an
 	// earlier call.
@@ -38,9 +38,8 @@ type Mirror interface {
 	// cannot activate the code again, SetMirrorActive replaces it.
 	SetMirrorActive(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error)
 
-	// RemoveMirror deactivates the promotion code and removes the coupon. It also
-	// removes objects of an EnsureMirror whose answer was lost. Missing objects are
-	// ignored.
+	// RemoveMirror deactivates the promotion code and removes the coupon. Objects of an
+	// EnsureMirror whose answer was lost are removed, too. Missing objects are ignored.
 	RemoveMirror(ctx context.Context, c coupon.Coupon) error
 
 	// VerifyMirror reports whether coupon and promotion code exist and are usable
@@ -71,8 +70,8 @@ func (s MirrorStatus) String() string {
 	return ""
 }
 
-// MirrorLister is an optional interface of a processor. With it, a reconciliation finds
-// mirrors without a coupon and mirrors of an outdated revision.
+// MirrorLister is an optional interface of a processor. A reconciliation uses it to
+// find mirrors without a coupon and mirrors of an outdated revision.
 type MirrorLister interface {
 	// Mirrors yields every mirror of this application. It stops after the first error.
 	Mirrors(ctx context.Context) iter.Seq2[MirrorRef, error]
@@ -82,36 +81,38 @@ type MirrorLister interface {
 type MirrorRef struct {
 	// CouponID is the ID of the couponkit coupon.
 	CouponID string
-	// Mirror names the objects at the processor. The promotion code is the active one,
-	// or empty. Revision is the last one written to the coupon object.
+	// Mirror names the objects at the processor. PromotionCodeID is the active
+	// promotion code, or empty. Revision is the revision of the last write to the
+	// coupon object.
 	Mirror coupon.Mirror
 }
 
 // Sessions runs payment sessions (specification 4.5, 4.6).
 //
 // An adapter may create further objects for a session, such as a discount for the first
-// period. The adapter removes them itself: in ExpireSession, in its webhook or in a
-// sweep of its own.
+// period. The adapter must also remove these objects: in ExpireSession, in its webhook
+// or in a sweep.
 type Sessions interface {
-	// CreateSession creates a session for the customer to pay.
+	// CreateSession creates a session for the customer to pay. The error is ErrRejected
+	// if [SessionRequest.Validate] refuses the request.
 	//
 	// A repetition with the same Key and parameters returns the same session in its
-	// current state, in any process of the host. ExpiresAt is one of the parameters. A
-	// paid session is returned even after ExpiresAt. After a successful repetition
-	// exactly one session can be paid. If the session has ended unpaid, the answer is
-	// that session or a new one. Read its Status, and store the returned ID.
+	// current state. The repetition may come from any process of the host. ExpiresAt is
+	// one of the parameters. A paid session is returned even after ExpiresAt. After a
+	// successful repetition exactly one session can be paid. If the session has ended
+	// unpaid, the answer is the ended session or a new session. Read the Status, and
+	// store the returned ID.
 	//
 	// A repetition with other parameters never returns a session of another total or
-	// currency. The error is ErrRejected if [SessionRequest.Validate] refuses the
-	// request.
+	// currency.
 	CreateSession(ctx context.Context, r SessionRequest) (Session, error)
 
 	// Session returns the current state of a session, or ErrNotFound.
 	Session(ctx context.Context, id string) (Session, error)
 
-	// ExpireSession ends an open session and returns it. A session that has already
-	// ended is returned unchanged; its status tells whether it was paid. If the session
-	// cannot be ended now, the result is an error.
+	// ExpireSession ends an open session and returns the ended session. A session that
+	// has already ended is returned unchanged; its status tells whether it was paid. If
+	// the session cannot be ended now, the result is an error.
 	ExpireSession(ctx context.Context, id string) (Session, error)
 }
 
@@ -150,12 +151,13 @@ type SessionRequest struct {
 	Lines []SessionLine
 	// FirstPeriodDiscount lowers the first payment of a subscription but not its
 	// renewals. It is in minor units, from 0 to the sum of the lines. In payment mode
-	// it is 0.
+	// FirstPeriodDiscount is 0.
 	FirstPeriodDiscount int64
 	// Total is what the customer pays now, in minor units.
 	Total int64
 	// Coupon is the coupon whose discount is already in the amounts; nil means none.
-	// The adapter may show its name. The processor must not apply it again.
+	// The adapter may show the coupon's name. The processor must not apply the discount
+	// again.
 	Coupon *coupon.Snapshot
 	// CustomerEmail is filled in on the payment page; may be empty.
 	CustomerEmail string
@@ -196,7 +198,7 @@ type SessionStatus uint8
 // The statuses of a session.
 const (
 	SessionOpen     SessionStatus = iota + 1 // can be paid
-	SessionComplete                          // the customer has finished it
+	SessionComplete                          // finished by the customer
 	SessionExpired                           // ended unpaid
 )
 
@@ -257,8 +259,8 @@ type Session struct {
 	Metadata  map[string]string
 }
 
-// The keys of the metadata that every session carries (contract section 5.4). They
-// match an event with its order if the order does not know the session.
+// The metadata keys of every session (contract section 5.4). The metadata identify the
+// order of an event.
 const (
 	MetadataCouponCode     = "couponCode"
 	MetadataCouponID       = "couponId"

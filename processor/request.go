@@ -13,8 +13,8 @@ import (
 const MaxKeyLength = 255
 
 // Validate returns nil or a [*pricing.ValidationError] that lists every fault of the
-// request: the faults of [SessionRequest.ValidateTerms], and an ExpiresAt too early or
-// too late for now. Adapters return the error together with [ErrRejected].
+// request. It checks [SessionRequest.ValidateTerms], and ExpiresAt against now and the
+// abilities. Adapters return the error together with [ErrRejected].
 //
 // Look up the key before validating. A repetition of an earlier call must succeed even
 // after ExpiresAt.
@@ -34,7 +34,7 @@ func (r SessionRequest) Validate(a Abilities, now time.Time) error {
 //   - the mode does not match the lines
 //   - a line or an amount is out of bounds, or breaks a limit of the abilities
 //
-// It does not check addresses and metadata otherwise.
+// Addresses, names and metadata are not checked.
 func (r SessionRequest) ValidateTerms(a Abilities) error {
 	var faults pricing.ValidationError
 	if r.Key == "" {

@@ -1,5 +1,4 @@
-// Package redemption defines the record of one use of a coupon, and the state machine
-// that every store applies to it.
+// Package redemption defines the record of one use of a coupon, and its state machine.
 //
 // A [Redemption] reserves one use for one customer. It is reserved when a checkout
 // starts or points are exchanged. It is completed when the payment arrives. It is
@@ -14,7 +13,8 @@
 //
 // [Apply] returns the record after an [Event]. A store locks the record, calls Apply,
 // and writes the result and the counts in one transaction. A repeated event returns the
-// record unchanged. A completed payment wins over an expired session in any order.
+// record unchanged. A completed payment wins over an expired session, whichever event
+// arrives first.
 //
 // # Retries of a checkout
 //

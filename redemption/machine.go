@@ -39,8 +39,8 @@ const (
 	// points.
 	PointsRefused
 	// Leaving means that a new checkout is about to take the reservation over. Until
-	// Deadline, an expiry of the session does not release it. A zero Deadline revokes
-	// the announcement.
+	// Deadline, an expiry of the session does not release the reservation. A zero
+	// Deadline ends this protection.
 	Leaving
 )
 
@@ -71,8 +71,8 @@ type Event struct {
 	// OrderID is the order of the event. For TakenOver it is the new order.
 	OrderID string
 	// Deadline is the new deadline for SessionAttached and TakenOver. SessionUnpaid
-	// uses it if it is later than the current deadline. For Leaving it is the instant
-	// until which the new checkout may take the reservation over.
+	// uses Deadline if it is later than the current deadline. For Leaving, Deadline is
+	// the end of the protection from expiry.
 	Deadline time.Time
 	// NoPlaceLeft is used with SessionCompleted on a released reservation. The store
 	// sets it if no use is left within the limits.
@@ -90,9 +90,9 @@ func (e Event) Validate() error {
 	return faults.Err()
 }
 
-// OfSession reports whether the processor sends this event about a session:
-// SessionCompleted, SessionUnpaid, PaymentFailed or SessionExpired. SessionCompleted
-// needs a SessionID.
+// OfSession reports whether the event is a report of the processor about a session. The
+// kinds are SessionCompleted, SessionUnpaid, PaymentFailed and SessionExpired. A
+// SessionCompleted event must have a SessionID.
 func (e Event) OfSession() bool {
 	switch e.Kind {
 	case SessionCompleted:
@@ -109,9 +109,10 @@ var (
 	// ErrIllegal means that the event is not allowed in this state.
 	ErrIllegal = errors.New("illegal transition")
 	// ErrOtherSession means that the reservation belongs to another session or order.
-	// It matches ErrIllegal.
+	// ErrOtherSession matches ErrIllegal.
 	ErrOtherSession = fmt.Errorf("%w: the reservation belongs to another session", ErrIllegal)
-	// ErrNotLapsed means that the deadline has not passed. It matches ErrIllegal.
+	// ErrNotLapsed means that the deadline has not passed. ErrNotLapsed matches
+	// ErrIllegal.
 	ErrNotLapsed = fmt.Errorf("%w: the deadline has not passed", ErrIllegal)
 )
 
@@ -127,7 +128,7 @@ type TransitionError struct {
 	Cause error
 }
 
-// Error returns a message with all fields.
+// Error returns a message with ID, State, Kind and Cause.
 func (e *TransitionError) Error() string {
 	return fmt.Sprintf("redemption %s is %s, event %q: %v", e.ID, e.State, e.Kind, e.Cause)
 }

@@ -21,7 +21,7 @@ type State uint8
 // The states.
 const (
 	Reserved  State = iota + 1 // the use is held for the customer
-	Completed                  // the use was paid
+	Completed                  // the payment has arrived
 	Released                   // the use is available again
 )
 
@@ -38,7 +38,7 @@ func (s State) String() string {
 	return ""
 }
 
-// ParseState returns the state with a name. Any other text is a
+// ParseState returns the state whose name is text. Any other text is a
 // [*pricing.ValidationError].
 func ParseState(text string) (State, error) {
 	for s := Reserved; s <= Released; s++ {
@@ -81,7 +81,7 @@ func (o Origin) String() string {
 	return ""
 }
 
-// ParseOrigin returns the origin with a name. Any other text is a
+// ParseOrigin returns the origin whose name is text. Any other text is a
 // [*pricing.ValidationError].
 func ParseOrigin(text string) (Origin, error) {
 	for o := FromCheckout; o <= FromPayment; o++ {
@@ -131,7 +131,7 @@ func (p PointsState) String() string {
 	return ""
 }
 
-// ParsePointsState returns the state with a name. Any other text is a
+// ParsePointsState returns the state whose name is text. Any other text is a
 // [*pricing.ValidationError].
 func ParsePointsState(text string) (PointsState, error) {
 	for p := NoPoints; p <= PointsRefunded; p++ {
@@ -159,7 +159,7 @@ type Redemption struct {
 	ID string `json:"id"`
 	// Key is the idempotency key of the reservation, unique for each customer.
 	Key string `json:"key"`
-	// CouponID is the coupon. It remains when the coupon is deleted.
+	// CouponID is the coupon's ID. It stays the same when the coupon is deleted.
 	CouponID string `json:"couponId"`
 	// CustomerID is the customer for the limit per user.
 	CustomerID string `json:"customerId"`
@@ -173,7 +173,7 @@ type Redemption struct {
 	// SessionID is the processor's session. It is empty before SessionAttached.
 	SessionID string `json:"sessionId,omitempty"`
 	// Points is the price in points. PointsState tells what the ledger has done with
-	// them.
+	// the points.
 	Points      int64       `json:"points,omitempty"`
 	PointsState PointsState `json:"pointsState"`
 	// AwaitingPayment is true while a delayed payment is on its way.
@@ -183,8 +183,8 @@ type Redemption struct {
 	// Deadline is the instant from which a sweep may release the reservation, included.
 	// Zero means never.
 	Deadline time.Time `json:"deadline,omitzero"`
-	// LeavingUntil is the deadline of the [Leaving] event. Before it, an expiry of the
-	// session does not release the reservation. Zero means no such event.
+	// LeavingUntil is the deadline of the [Leaving] event. Before LeavingUntil, an
+	// expiry of the session does not release the reservation. Zero means no such event.
 	LeavingUntil time.Time `json:"leavingUntil,omitzero"`
 	// CreatedAt and UpdatedAt are always set. CompletedAt and ReleasedAt are set when
 	// the redemption is completed or released.
@@ -197,8 +197,9 @@ type Redemption struct {
 // Live reports whether the redemption is reserved.
 func (r Redemption) Live() bool { return r.State == Reserved }
 
-// Usable reports whether a checkout of the customer may use the reservation. It must be
-// reserved, its points must be debited, and no delayed payment may be on its way.
+// Usable reports whether a checkout of the customer may use the reservation. The
+// reservation must be live, its points must be debited, and no delayed payment may be
+// on its way.
 func (r Redemption) Usable() bool {
 	return r.State == Reserved && !r.AwaitingPayment && (r.PointsState == NoPoints || r.PointsState == PointsDebited)
 }
@@ -207,7 +208,7 @@ func (r Redemption) Usable() bool {
 func (r Redemption) RefundDue() bool { return r.PointsState == PointsRefundDue }
 
 // Counts returns what the redemption adds to the coupon's counts of completed and
-// reserved uses: 1 and 0, 0 and 1, or 0 and 0.
+// reserved uses. At most one of the results is 1; the others are 0.
 func (r Redemption) Counts() (completed, reserved int64) {
 	switch r.State {
 	case Completed:

@@ -22,15 +22,15 @@ func (p *Processor) Pay(id string) error {
 }
 
 // Decline simulates a payment that the bank refuses at once. The session stays open,
-// and there is no event. Errors are those of [Processor.Pay].
+// and there is no event. It returns the errors of [Processor.Pay].
 func (p *Processor) Decline(id string) error {
 	return p.act("decline", id, isOpen, func(*session, time.Time) {})
 }
 
 // PayLater finishes an open session with a delayed payment method, such as a bank
 // transfer. The session is complete and unpaid until [Processor.PaymentArrives] or
-// [Processor.PaymentFails]. A session of total 0 is [processor.ErrRejected]. Other
-// errors are those of [Processor.Pay].
+// [Processor.PaymentFails]. A session of total 0 is [processor.ErrRejected]. PayLater
+// also returns the errors of [Processor.Pay].
 func (p *Processor) PayLater(id string) error {
 	return p.act("pay later", id, isPayable, func(s *session, now time.Time) {
 		s.Status = processor.SessionComplete

@@ -6,9 +6,12 @@
 //	err = fake.Pay(session.ID)                      // the customer
 //	err = fake.Deliver(ctx, fakeprocessor.Serve(h)) // the webhook
 //
-// [New] makes a [Processor]. It behaves like a real processor: the terms of a coupon
-// object are fixed, an active promotion code is unique in any letter case, deleting a
-// coupon deactivates its codes, and a session expires by the clock.
+// [New] makes a [Processor]. It behaves like a real processor:
+//
+//   - the terms of a coupon object are fixed
+//   - an active promotion code is unique in any letter case
+//   - deleting a coupon deactivates its codes
+//   - a session expires by the clock
 //
 // The package implements sections 4.2 to 4.6 and 6 of the specification.
 //

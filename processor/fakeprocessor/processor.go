@@ -28,8 +28,8 @@ type Options struct {
 	Abilities processor.Abilities
 	// Secret signs webhook deliveries; empty means [DefaultSecret].
 	Secret string
-	// Tolerance is the maximum distance between a signature and the clock, in the past
-	// or the future, included; 0 means [DefaultTolerance].
+	// Tolerance is the maximum distance between a signature and the clock, included. It
+	// applies to past and future. 0 means [DefaultTolerance].
 	Tolerance time.Duration
 	// PageURL is the beginning of a session's URL, before its ID; empty means
 	// [DefaultPageURL].

@@ -29,8 +29,8 @@ func (s *session) public() processor.Session {
 }
 
 // CreateSession implements [processor.Sessions]. A faulty request is
-// [processor.ErrRejected] together with a [*pricing.ValidationError]. So is a key that
-// was used with other parameters.
+// [processor.ErrRejected] together with a [*pricing.ValidationError]. A key that was
+// used with other parameters is [processor.ErrRejected], too.
 func (p *Processor) CreateSession(ctx context.Context, r processor.SessionRequest) (out processor.Session, err error) {
 	r = cloneRequest(r)
 	call := Call{Op: CreateSession, Key: r.Key}

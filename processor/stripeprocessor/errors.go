@@ -13,9 +13,8 @@ import (
 	"github.com/couponkit/couponkit/processor"
 )
 
-// Errors of this package. Each also matches an error of package processor. Other errors
-// match ErrNotFound, ErrCodeTaken, ErrForbidden, ErrSignature or ErrUnavailable of
-// package processor.
+// Errors of this package. Each also matches an error of package processor. The other
+// failures of a call match a sentinel of package processor only.
 var (
 	// ErrConflict means that an object with the wanted ID belongs to another
 	// application or has other terms. It also means that an idempotency key was used

@@ -35,8 +35,8 @@ type Options struct {
 
 	// App marks the Stripe objects of this application. It has at most 40 letters,
 	// digits, dashes and underscores; default "couponkit". Applications that share an
-	// account need different values. Each ignores the sessions of the other. Change App
-	// only when no session is open: older sessions are then ignored, too.
+	// account need different values. Each ignores the sessions of all other values.
+	// Change App only while no session is open.
 	App string
 	// IDPrefix is the beginning of the IDs of Stripe coupons. It has at most 20
 	// letters, digits, dashes and underscores; default "ck".

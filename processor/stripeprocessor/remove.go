@@ -12,8 +12,8 @@ import (
 )
 
 // RemoveMirror implements [processor.Mirror]. It deactivates the promotion codes with
-// the coupon's code. It then deletes their Stripe coupons, the coupon of c.Mirror, and
-// those that unfinished calls created since the revision of c.Mirror.
+// the coupon's code. It then deletes their Stripe coupons and the coupon of c.Mirror.
+// It also deletes objects of unfinished calls since the revision of c.Mirror.
 func (p *Processor) RemoveMirror(ctx context.Context, c coupon.Coupon) error {
 	if c.ID == "" {
 		return refused(opRemove, ErrInvalid, errors.New("a coupon without an ID"))

@@ -39,7 +39,7 @@ const opWebhook = "webhook"
 // Errors:
 //
 //   - processor.ErrSignature if no secret matches, or the signature is more than five
-//     minutes old
+//     minutes away from the clock
 //   - [ErrWrongOrigin] if the account, environment or API release is unexpected
 //   - [ErrInvalid] if the event cannot be read
 func (p *Processor) ParseEvent(payload []byte, signature string) (processor.Event, error) {
