@@ -74,9 +74,8 @@ func Check(c coupon.Coupon, q Question) Decision {
 	return d
 }
 
-// checkLimits compares the places taken with the limits. The customer's own
-// reservation is not among them; nobody has no reservation, and no uses that his
-// limit could count.
+// checkLimits compares the counted uses with the limits. The customer's own reservation
+// does not count. The limit per user applies only to a known customer.
 func (d *Decision) checkLimits(l coupon.Limits, q *Question) {
 	known, own := q.Customer.ID != "", int64(0)
 	if known && q.Usage.CustomerHoldsReservation {

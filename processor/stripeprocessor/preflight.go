@@ -32,7 +32,7 @@ var promotionCode = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9_-]{1,%d}$`, maxP
 //   - a code with characters other than letters, digits, dash and underscore
 //   - a percentage with more than two decimals
 //   - an amount in a currency that Stripe does not charge
-//   - an amount that is no multiple of the currency's step
+//   - an amount that is not a multiple of the currency's step
 //
 // It makes no call.
 func (p *Processor) CheckCoupon(c coupon.Coupon) error {

@@ -124,7 +124,7 @@ func (p *Processor) openSession(ctx context.Context, out *plan) (made *stripe.Ch
 
 // sessionApart makes a session under a key and with a coupon of its own: calls have failed
 // so often that the keys which all processes come to are spent. Two that do so at once may
-// make two sessions, and whoever sees the other's ends his own.
+// make two sessions, and a call that sees another session ends its own.
 func (p *Processor) sessionApart(ctx context.Context, out *plan) (*stripe.CheckoutSession, error) {
 	found, err := p.findSession(ctx, out, noneEnded)
 	switch {

@@ -213,7 +213,7 @@ func (a *Account) faultBefore(w http.ResponseWriter, fault Fault) (done bool) {
 // is saved as well, unless it names a parameter: Stripe saves whatever became of a call
 // that it has begun, and begins none whose parameters are not valid.
 func (a *Account) answer(call Call, op operation, ids []string, form url.Values, fault Fault, now int64) answer {
-	if refusal := a.authorise(call, op); refusal != nil {
+	if refusal := a.authorize(call, op); refusal != nil {
 		return refusal.answer()
 	}
 	if op.run == nil {
@@ -266,7 +266,7 @@ func (a *Account) run(op operation, ids []string, form url.Values, fault Fault, 
 	return answer{status: http.StatusOK, body: json.RawMessage(text)}
 }
 
-func (a *Account) authorise(call Call, op operation) *problem {
+func (a *Account) authorize(call Call, op operation) *problem {
 	key, ok := strings.CutPrefix(call.Header.Get("Authorization"), "Bearer ")
 	if !ok || a.options.Key != "" && key != a.options.Key {
 		return &problem{Status: http.StatusUnauthorized, Type: "invalid_request_error", Message: "Invalid API Key provided"}
