@@ -79,8 +79,8 @@ type Abilities struct {
 	// ErrRejected.
 	AmountStep map[pricing.Currency]int64
 	// MinSessionLifetime and MaxSessionLifetime bound the time until ExpiresAt; zero
-	// means no bound. The service counts from the creation of the order, a moment
-	// before the call. The adapter must allow for that moment.
+	// means no bound. The service measures from the creation of the order, which is
+	// slightly earlier than the call. The adapter must tolerate the difference.
 	MinSessionLifetime time.Duration
 	MaxSessionLifetime time.Duration
 	// MirrorsExpiry means that a promotion code expires together with its coupon. The

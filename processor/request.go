@@ -13,8 +13,8 @@ import (
 const MaxKeyLength = 255
 
 // Validate returns nil or a [*pricing.ValidationError] that lists every fault of the
-// request. It checks [SessionRequest.ValidateTerms], and ExpiresAt against now and the
-// abilities. Adapters return the error together with [ErrRejected].
+// request: the faults of [SessionRequest.ValidateTerms], and an ExpiresAt too early or
+// too late. Adapters return the error together with [ErrRejected].
 //
 // Look up the key before validating. A repetition of an earlier call must succeed even
 // after ExpiresAt.

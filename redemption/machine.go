@@ -71,8 +71,8 @@ type Event struct {
 	// OrderID is the order of the event. For TakenOver it is the new order.
 	OrderID string
 	// Deadline is the new deadline for SessionAttached and TakenOver. SessionUnpaid
-	// uses Deadline if it is later than the current deadline. For Leaving, Deadline is
-	// the end of the protection from expiry.
+	// uses Deadline if it is later than the current deadline. For Leaving, an expiry
+	// before Deadline does not release the reservation.
 	Deadline time.Time
 	// NoPlaceLeft is used with SessionCompleted on a released reservation. The store
 	// sets it if no use is left within the limits.
