@@ -160,7 +160,7 @@ func (w *world) edit() bool {
 			s.seen[sight{who, id}] = c.Revision
 		}
 		if err == nil && stale {
-			w.fail(AnswersAreTrue, "%s, which he saw at revision %d, and is not told that it has changed", name, revision(p))
+			w.fail(AnswersAreTrue, "%s, which they saw at revision %d, and are not told that it has changed", name, revision(p))
 		}
 		return err
 	})

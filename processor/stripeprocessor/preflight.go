@@ -26,10 +26,15 @@ const (
 
 var promotionCode = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9_-]{1,%d}$`, maxPromotionCode))
 
-// CheckCoupon returns a *pricing.ValidationError that names every field for which
-// Stripe could not mirror the coupon: a code with other characters than letters,
-// digits, dash and underscore, a percentage of more than two decimals, an amount in
-// a currency or of a fineness that Stripe does not charge. It makes no call.
+// CheckCoupon returns nil if Stripe can mirror the coupon. Otherwise it returns a
+// [*pricing.ValidationError] that names every faulty field:
+//
+//   - a code with characters other than letters, digits, dash and underscore
+//   - a percentage with more than two decimals
+//   - an amount in a currency that Stripe does not charge
+//   - an amount that is not a multiple of the currency's step
+//
+// It makes no call.
 func (p *Processor) CheckCoupon(c coupon.Coupon) error {
 	var faults pricing.ValidationError
 	if c.ID == "" {

@@ -113,7 +113,7 @@ func TestFirstPeriod(t *testing.T) {
 	require.Empty(t, w.account.Coupons(), "the session's coupon is left")
 }
 
-// TestEveryPeriod: the caller lowers the unit amount himself, and nothing else is
+// TestEveryPeriod: the caller lowers the unit amount, and nothing else is
 // taken off.
 func TestEveryPeriod(t *testing.T) {
 	t.Parallel()
@@ -788,7 +788,7 @@ func TestRepeatedWithoutExpiryWhileOpen(t *testing.T) {
 	}
 }
 
-// TestExpireRace: a customer who pays between look and expiry keeps his session.
+// TestExpireRace: a customer who pays between look and expiry keeps the session.
 func TestExpireRace(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

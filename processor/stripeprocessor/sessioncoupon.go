@@ -106,11 +106,10 @@ func (p *Processor) isSessionCoupon(object *stripe.Coupon) bool {
 	return object.Metadata[metadataApp] == p.options.App && object.Metadata[metadataKind] == kindSession
 }
 
-// EndSession removes what was made for a session that has ended: the coupon for the
-// first period, if it had one. [Processor.Handler] and [Processor.ExpireSession] do
-// it by themselves; hosts that call [Processor.ParseEvent] in an endpoint of their
-// own may call it after a Completed or Expired event. An open session keeps its
-// coupon. What is not removed here is left to [Processor.Sweep].
+// EndSession removes the coupon for the first period of a session that has ended.
+// [Processor.Handler] and [Processor.ExpireSession] call it. Hosts that use
+// [Processor.ParseEvent] directly may call it after a Completed or Expired event. The
+// coupon of an open session is kept. [Processor.Sweep] removes remaining coupons.
 func (p *Processor) EndSession(ctx context.Context, sessionID string) error {
 	s, err := p.readSession(ctx, sessionID, nil)
 	if err != nil || !hasEnded(s) {

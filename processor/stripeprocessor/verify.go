@@ -13,10 +13,9 @@ import (
 	"github.com/couponkit/couponkit/processor"
 )
 
-// VerifyMirror asks Stripe whether promotion code and coupon of c.Mirror are there
-// and usable (specification 4.4, validation 8): one call, or none when the result is
-// in the cache. Valid takes both, an active promotion code and a valid coupon. An
-// error means that it is not known; whether to go on then is the caller's choice.
+// VerifyMirror implements [processor.Mirror] (specification 4.4, validation 8). It
+// makes one call, or none if the result is cached. MirrorValid requires a valid Stripe
+// coupon and an active promotion code.
 func (p *Processor) VerifyMirror(ctx context.Context, c coupon.Coupon) (processor.MirrorStatus, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, ended(opReadCode, err)

@@ -113,7 +113,7 @@ func lookUpNarrows(p *probe) {
 	same(p, whole, c, "the whole coupon")
 }
 
-// lookUpIsConsistent lets one customer be the only one, so that his figures are
+// lookUpIsConsistent lets one customer be the only one, so that their figures are
 // those of the coupon in every consistent read.
 func lookUpIsConsistent(p *probe) {
 	c := p.coupon()

@@ -82,7 +82,7 @@ type trip struct {
 	call func(ctx context.Context, s store.Store, w *traveller) error
 }
 
-// traveller is a customer, and what he has reserved last.
+// traveller is a customer with the last reservation.
 type traveller struct {
 	coupon coupon.Coupon
 	quote  pricing.Quote
@@ -294,7 +294,7 @@ func (c *conversation) together(t *testing.T, pool *pgxpool.Pool, customers []*t
 	return count
 }
 
-// TestValidateIsOneRoundTrip: what a customer asks before he has a cart is one read,
+// TestValidateIsOneRoundTrip: what a customer asks without a cart is one read,
 // whatever the coupon restricts.
 func TestValidateIsOneRoundTrip(t *testing.T) {
 	t.Parallel()

@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// Session is a Checkout Session as Stripe has it. Amounts are Stripe's minor units,
-// times Unix seconds.
+// Session is a Checkout Session at Stripe. Amounts are in Stripe's minor units. Times
+// are Unix seconds.
 type Session struct {
 	ID                string
 	Mode              string // payment or subscription
@@ -23,17 +23,17 @@ type Session struct {
 	AmountSubtotal    int64
 	AmountTotal       int64
 	AmountDiscount    int64
-	AmountTax         int64  // what automatic tax has added
-	CouponID          string // of its discount; empty for none
+	AmountTax         int64  // automatic tax that was added
+	CouponID          string // coupon of the discount; may be empty
 	Metadata          map[string]string
-	PaymentMetadata   map[string]string // of payment intent or subscription
+	PaymentMetadata   map[string]string // of the payment intent or subscription
 	ClientReferenceID string
 	CustomerEmail     string
 	SuccessURL        string
 	CancelURL         string
 	ExpiresAt         int64
 	Created           int64
-	// Form holds the parameters as sent.
+	// Form contains the parameters of the request.
 	Form url.Values
 
 	coupon  *Coupon
@@ -45,7 +45,7 @@ type Line struct {
 	Name        string
 	Quantity    int64
 	UnitAmount  int64
-	Interval    string // empty for one that is paid once
+	Interval    string // empty for a line that is paid once
 	TaxBehavior string
 }
 
@@ -61,7 +61,7 @@ func (s *Session) clone() Session {
 	return out
 }
 
-// Sessions returns every session, in the order of their creation.
+// Sessions returns all sessions, in the order of creation.
 func (a *Account) Sessions() []Session {
 	a.lock()
 	defer a.mu.Unlock()
@@ -72,7 +72,7 @@ func (a *Account) Sessions() []Session {
 	return list
 }
 
-// Session returns one session, or false.
+// Session returns a session, and false if it does not exist.
 func (a *Account) Session(id string) (Session, bool) {
 	a.lock()
 	defer a.mu.Unlock()
@@ -82,8 +82,7 @@ func (a *Account) Session(id string) (Session, bool) {
 	return Session{}, false
 }
 
-// PlantSessions makes n paid sessions of another application that were created at one
-// instant, as busy shops have them.
+// PlantSessions creates n paid sessions of another application at one instant.
 func (a *Account) PlantSessions(n int, created time.Time) {
 	a.lock()
 	defer a.mu.Unlock()

@@ -103,8 +103,8 @@ func (a *API) audit(r *http.Request, what, id string, err error) {
 		slog.String("what", what), slog.String("coupon", id), slog.String("outcome", outcome))
 }
 
-// generatedLength is how long generated codes are: 80 bits, so that no one guesses
-// a code however often he tries.
+// generatedLength is how long generated codes are: 80 bits, so that nobody guesses
+// a code, however often they try.
 const generatedLength = 16
 
 type codeView struct {

@@ -337,7 +337,7 @@ func TestRedemptionsAreShown(t *testing.T) {
 	})
 }
 
-// A customer whose account has gone is named by his ID.
+// A customer whose account has gone is named by their ID.
 func TestARedemptionWithoutAnAddressNamesTheCustomer(t *testing.T) {
 	onEveryStore(t, func(w *world) {
 		p, id := w.as(ada), w.coupon("SUMMER10").ID

@@ -111,7 +111,7 @@ func TestTooFewPointsAreNotExchanged(t *testing.T) {
 }
 
 // Section 7, no. 10: the coupon changes between the quote and the checkout, so the
-// customer would pay something else than he was shown. He sees the new totals first.
+// customer would pay something else than the shown total. The new totals are shown first.
 func TestTotalsThatHaveChangedAreShownBeforePaying(t *testing.T) {
 	onEveryStore(t, func(w *world) {
 		p := w.as(ann)

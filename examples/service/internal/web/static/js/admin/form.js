@@ -299,7 +299,7 @@ async function update() {
 }
 
 // leads are the fields that decide whether another one is used: who has changed that one
-// has meant it for the scope or the distribution that he saw.
+// has meant it for the scope or the distribution that was shown.
 const leads = { planIds: "appliesTo", deviceIds: "appliesTo", accessoryIds: "appliesTo", allowedUserEmails: "distribution", pointsRequired: "distribution" };
 
 // catchUp puts what somebody else has stored since into the fields that were not touched
