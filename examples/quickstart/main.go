@@ -12,7 +12,6 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
-	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/store/memstore"
 )
@@ -43,11 +42,10 @@ func main() {
 	}))
 
 	// The customer pays, and the webhook counts the use.
-	webhook := payments.Handler(func(ctx context.Context, e processor.Event) error {
-		outcome, err := service.HandleEvent(ctx, e)
-		fmt.Println("order:", outcome.Order.State)
-		return err
-	})
+	webhook := payments.Handler(service.Webhook(func(_ context.Context, o couponkit.Outcome) error {
+		fmt.Println("order:", o.Order.State)
+		return nil
+	}))
 	if err := payments.Pay(checkout.Session.ID); err != nil {
 		log.Fatal(err)
 	}
@@ -56,7 +54,7 @@ func main() {
 	}
 
 	// A second use is refused, with a reason.
-	_, err := service.Validate(ctx, "SUMMER10", ann)
+	_, err := service.Validate(ctx, couponkit.ValidateRequest{Code: "SUMMER10", Customer: ann})
 	fmt.Println(err)
 }
 

@@ -12,8 +12,8 @@ import (
 const maxBody = 1 << 20
 
 // Handler returns a webhook endpoint. It authenticates each delivery with
-// [Processor.ParseEvent] and calls handle with the context of the request. The status
-// is
+// [Processor.ParseEvent] and calls handle with the context of the request. The method
+// Webhook of couponkit.Service returns such a function. The status is
 //
 //   - 200 if handle returns nil, or for a [processor.Ignored] event without calling
 //     handle

@@ -23,7 +23,8 @@ const (
 )
 
 // Handler returns a webhook endpoint. It authenticates each delivery with
-// [Processor.ParseEvent] and passes the event to handle. The status is
+// [Processor.ParseEvent] and passes the event to handle. The method Webhook of
+// couponkit.Service returns such a function. The status is
 //
 //   - 200 if handle returns nil, or for a [processor.Ignored] event without calling
 //     handle

@@ -64,13 +64,6 @@ type Options struct {
 	// means the account's default.
 	TaxBehavior string
 
-	// VerifyCacheTTL is how long results of VerifyMirror are cached; zero means no
-	// cache. Changes by this Processor and webhook deliveries about coupons remove the
-	// affected results. Errors are not cached.
-	VerifyCacheTTL time.Duration
-	// VerifyCacheSize is the maximum number of cached results; default 10,000.
-	VerifyCacheSize int
-
 	// Retry limits the attempts of one call.
 	Retry Retry
 	// RequestsPerSecond limits all calls; default 25. The burst has the same size. A
@@ -116,11 +109,10 @@ func (e Environment) String() string {
 // Processor implements package processor with Stripe. Create it with [New]. It is safe
 // for concurrent use.
 type Processor struct {
-	options  Options
-	client   *stripe.Client
-	limits   *limiter
-	minimum  map[pricing.Currency]int64
-	verified *verifyCache
+	options Options
+	client  *stripe.Client
+	limits  *limiter
+	minimum map[pricing.Currency]int64
 }
 
 var (
@@ -136,17 +128,15 @@ func New(key string, o Options) (*Processor, error) {
 		return nil, err
 	}
 	return &Processor{
-		options:  o,
-		client:   newClient(key, o),
-		limits:   newLimiter(o.RequestsPerSecond),
-		minimum:  minimumCharges(o),
-		verified: newVerifyCache(o.VerifyCacheTTL, o.VerifyCacheSize, o.Clock),
+		options: o,
+		client:  newClient(key, o),
+		limits:  newLimiter(o.RequestsPerSecond),
+		minimum: minimumCharges(o),
 	}, nil
 }
 
 const (
 	defaultSessionLifetime = time.Hour
-	defaultCacheSize       = 10_000
 	defaultHTTPTimeout     = 20 * time.Second
 	defaultRate            = 25
 	maxAppLength           = 40
@@ -157,7 +147,6 @@ func (o Options) withDefaults(key string) (Options, error) {
 	o.App = orDefault(o.App, "couponkit")
 	o.IDPrefix = orDefault(o.IDPrefix, "ck")
 	o.SessionLifetime = orDefault(o.SessionLifetime, defaultSessionLifetime)
-	o.VerifyCacheSize = orDefault(o.VerifyCacheSize, defaultCacheSize)
 	o.RequestsPerSecond = orDefault(o.RequestsPerSecond, defaultRate)
 	o.BaseURL = orDefault(o.BaseURL, stripe.APIURL)
 	o.Retry = o.Retry.withDefaults()
@@ -219,9 +208,6 @@ func (o Options) faults(key string) error {
 		if currency.IsZero() || minimum < 0 {
 			faults.Add("minimumCharge", pricing.FieldTooSmall, "needs currencies, and amounts of at least 0")
 		}
-	}
-	if o.VerifyCacheTTL < 0 || o.VerifyCacheSize < 0 {
-		faults.Add("verifyCacheTTL", pricing.FieldTooSmall, "is not negative")
 	}
 	return faults.Err()
 }

@@ -35,7 +35,6 @@ const opWebhook = "webhook"
 //   - checkout.session.expired is Expired
 //   - everything else is Ignored, including sessions of another [Options].App
 //
-// Events about coupons and promotion codes remove cached results of VerifyMirror.
 // Errors:
 //
 //   - processor.ErrSignature if no secret matches, or the signature is more than five
@@ -158,13 +157,8 @@ func train(version string) string {
 
 func (p *Processor) translate(event *stripe.Event) (processor.Event, *stripe.CheckoutSession, error) {
 	out := processor.Event{ID: event.ID, CreatedAt: time.Unix(event.Created, 0).UTC()}
-	kind, about := eventType(event.Type)
-	switch about {
-	case aboutSession:
-	case aboutCoupon:
-		p.forget(event)
-		return out, nil, nil
-	case aboutNothing:
+	kind := eventType(event.Type)
+	if kind == processor.Ignored {
 		return out, nil, nil
 	}
 	if event.Data == nil {
@@ -186,39 +180,13 @@ func (p *Processor) translate(event *stripe.Event) (processor.Event, *stripe.Che
 	return out, session, nil
 }
 
-// subject is what an event is about.
-type subject uint8
-
-const (
-	aboutNothing subject = iota // of ours
-	aboutSession
-	aboutCoupon
-)
-
 // eventType maps Stripe's names. Names that it does not know, and those that Stripe
 // will think of, are about nothing of ours.
-func eventType(name stripe.EventType) (processor.EventType, subject) {
-	kind := map[string]processor.EventType{
+func eventType(name stripe.EventType) processor.EventType {
+	return map[string]processor.EventType{
 		string(stripe.EventTypeCheckoutSessionCompleted):             processor.Completed,
 		string(stripe.EventTypeCheckoutSessionAsyncPaymentSucceeded): processor.PaymentSucceeded,
 		string(stripe.EventTypeCheckoutSessionAsyncPaymentFailed):    processor.PaymentFailed,
 		string(stripe.EventTypeCheckoutSessionExpired):               processor.Expired,
 	}[string(name)]
-	switch {
-	case kind != processor.Ignored:
-		return kind, aboutSession
-	case strings.HasPrefix(string(name), "coupon."), strings.HasPrefix(string(name), "promotion_code."):
-		return processor.Ignored, aboutCoupon
-	}
-	return processor.Ignored, aboutNothing
-}
-
-// forget drops the cached verifications of the object that an event is about.
-func (p *Processor) forget(event *stripe.Event) {
-	var about struct {
-		ID string `json:"id"`
-	}
-	if event.Data != nil && json.Unmarshal(event.Data.Raw, &about) == nil {
-		p.verified.drop(about.ID)
-	}
 }
