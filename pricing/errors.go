@@ -27,7 +27,12 @@ const (
 	FieldNotAllowed      FieldCode = "not_allowed"       // not allowed together with another field
 	FieldImmutable       FieldCode = "immutable"         // cannot be changed after creation
 	FieldTaken           FieldCode = "taken"             // already in use
+	FieldMore            FieldCode = "more"              // counts the faults of a list beyond MaxListFaults
 )
+
+// MaxListFaults is how many faults in the entries of one list a [ValidationError] names.
+// Further faults are counted.
+const MaxListFaults = 1_000
 
 // FieldError is one invalid field. Its JSON form is
 // {"field":"lines[2].unitPrice","code":"too_small","message":"…"}.
@@ -43,10 +48,16 @@ type FieldError struct {
 // ValidationError lists every invalid field of one input. It matches [ErrInvalid].
 // Collect fields with [ValidationError.Add], and return [ValidationError.Err]. The zero
 // value is an empty list. Adding fields is not safe for concurrent use.
+//
+// The first [MaxListFaults] faults in the entries of one list are named, such as
+// "allowedUserEmails[0]". One field of code [FieldMore] with the path of the list counts
+// the rest.
 type ValidationError struct {
 	// Fields are the faults in the order of discovery. A field may occur more than
 	// once.
 	Fields []FieldError
+
+	entries map[string]int // faults of entries by the path of their list, those beyond the bound too
 }
 
 // maxErrorText is how many fields Error spells out: a cart of 10,000 broken lines
@@ -75,14 +86,44 @@ func (e *ValidationError) Error() string {
 // Unwrap returns [ErrInvalid].
 func (e *ValidationError) Unwrap() error { return ErrInvalid }
 
-// Add appends one field.
+// Add appends one field, or counts it; see [MaxListFaults].
 func (e *ValidationError) Add(field string, code FieldCode, message string) {
+	list, _, entry := strings.Cut(field, "[")
+	if entry && !e.counted(list, 1) {
+		return
+	}
 	e.Fields = append(e.Fields, FieldError{Field: field, Code: code, Message: message})
 }
 
+// counted adds faults to those of a list and reports whether there is room for
+// one more by name.
+func (e *ValidationError) counted(list string, faults int) bool {
+	if e.entries == nil {
+		e.entries = make(map[string]int)
+	}
+	before := e.entries[list]
+	e.entries[list] = before + faults
+	if before < MaxListFaults {
+		return true
+	}
+	more := FieldError{Field: list, Code: FieldMore, Message: fmt.Sprintf("%d more faults in this list", e.beyond(list))}
+	for i := len(e.Fields) - 1; i >= 0; i-- {
+		if e.Fields[i].Field == list && e.Fields[i].Code == FieldMore {
+			e.Fields[i] = more
+			return false
+		}
+	}
+	e.Fields = append(e.Fields, more)
+	return false
+}
+
+// beyond returns how many faults of a list have no name.
+func (e *ValidationError) beyond(list string) int { return e.entries[list] - MaxListFaults }
+
 // Merge appends the fields of err with prefix in front of their paths. The field
 // "unitPrice" with prefix "lines[2]" becomes "lines[2].unitPrice". Any other type of
-// error becomes one malformed field with the path prefix. A nil err adds nothing.
+// error becomes one malformed field with the path prefix. A nil err adds nothing. Faults that
+// err only counts are counted.
 func (e *ValidationError) Merge(prefix string, err error) {
 	if err == nil {
 		return
@@ -93,7 +134,13 @@ func (e *ValidationError) Merge(prefix string, err error) {
 		return
 	}
 	for _, f := range inner.Fields {
-		e.Add(joinPath(prefix, f.Field), f.Code, f.Message)
+		path := joinPath(prefix, f.Field)
+		if more := inner.beyond(f.Field); f.Code == FieldMore && more > 0 {
+			list, _, _ := strings.Cut(path, "[")
+			e.counted(list, more)
+			continue
+		}
+		e.Add(path, f.Code, f.Message)
 	}
 }
 

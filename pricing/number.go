@@ -101,6 +101,26 @@ func (n Number) Decimal() (decimal.Decimal, error) {
 	return decimal.NewFromBigInt(coefficient, int32(scanned.exponent-len(scanned.fraction))), nil //nolint:gosec // within -128 to 64
 }
 
+// DecimalText returns d without an exponent, as [Number] reads it: "12.5". A number with
+// more than 64 characters is a [*ValidationError]. This bounds the text of a number such
+// as decimal.New(1, 1_000_000_000).
+func DecimalText(d decimal.Decimal) (string, error) {
+	const mostBits = 4 * maxNumberText // of a coefficient: more than its digits can have
+	switch coefficient, exponent := d.Coefficient(), d.Exponent(); {
+	case coefficient.Sign() == 0:
+		return "0", nil
+	case exponent < -maxNumberText:
+		return "", invalid("", FieldTooManyDecimals, "the number has too many decimals")
+	case exponent > maxNumberText || coefficient.BitLen() > mostBits:
+		return "", invalid("", FieldTooLarge, "the number is too large")
+	}
+	text := d.String()
+	if len(text) > maxNumberText {
+		return "", invalid("", FieldTooLong, fmt.Sprintf("a number has at most %d characters", maxNumberText))
+	}
+	return text, nil
+}
+
 // Int64 returns the text as a whole number: "2", "2.0" and "2e0" are 2. A
 // [*ValidationError] is returned for a fraction, for an overflow, and for the errors of
 // [Number.Decimal]. The minimum is -math.MaxInt64.

@@ -87,14 +87,14 @@ func minimum(t *rapid.T, c pricing.Currency) decimal.Decimal {
 	return pricing.NewMoney(minor, c).Decimal()
 }
 
-func optionalLimit(t *rapid.T, label string) coupon.Optional[int64] {
+func optionalLimit(t *rapid.T, label string) coupon.Optional[int] {
 	switch rapid.SampledFrom([]string{"absent", "cleared", "given"}).Draw(t, label) {
 	case "cleared":
-		return coupon.Clear[int64]()
+		return coupon.Clear[int]()
 	case "given":
-		return coupon.Set(rapid.OneOf(rapid.Int64Range(1, 5), rapid.Int64Range(1, math.MaxInt64)).Draw(t, label))
+		return coupon.Set(rapid.OneOf(rapid.IntRange(1, 5), rapid.IntRange(1, math.MaxInt)).Draw(t, label))
 	default:
-		return coupon.Optional[int64]{}
+		return coupon.Optional[int]{}
 	}
 }
 
@@ -111,7 +111,7 @@ func (a *audience) draw(t *rapid.T) {
 	}).Draw(t, "distribution")
 	switch a.distribution {
 	case coupon.UserSpecific:
-		a.emails = rapid.SliceOfN(Email(), 1, 8).Draw(t, "addresses")
+		a.emails = rapid.SliceOfN(EmailEntry(), 1, 8).Draw(t, "allow-list")
 	case coupon.PointsRedeemable:
 		a.points = rapid.OneOf(rapid.Int64Range(1, 1_000), rapid.Just[int64](coupon.MaxPointsRequired)).Draw(t, "points")
 	case coupon.General:
