@@ -28,7 +28,12 @@ const (
 	FieldNotAllowed      FieldCode = "not_allowed"       // has no meaning beside another field
 	FieldImmutable       FieldCode = "immutable"         // cannot be changed after creation
 	FieldTaken           FieldCode = "taken"             // in use elsewhere
+	FieldMore            FieldCode = "more"              // stands for the faults of a list beyond MaxListFaults
 )
+
+// MaxListFaults is the most faults in the entries of one list that a
+// [ValidationError] names. The others are counted.
+const MaxListFaults = 1_000
 
 // FieldError is one offending field. Its JSON is the entry of an error list:
 // {"field":"lines[2].unitPrice","code":"too_small","message":"…"}.
@@ -43,13 +48,19 @@ type FieldError struct {
 }
 
 // ValidationError lists every offending field of one input. It matches
-// [ErrInvalid]. The zero value is an empty list, to be filled with [ValidationError.Add] and
-// turned into an error with [ValidationError.Err]. Filling it is not safe for
-// concurrent use; reading it is.
+// [ErrInvalid]. The zero value is an empty list: fill it with
+// [ValidationError.Add] and turn it into an error with [ValidationError.Err].
+// Filling it is not safe for concurrent use; reading it is.
+//
+// Of one list, such as "allowedUserEmails[0]" and its other entries, the first
+// [MaxListFaults] faults are named. One field of code [FieldMore] with the path of
+// the list counts the rest: a million bad entries make a short answer.
 type ValidationError struct {
 	// Fields are the faults in the order in which they were found. A field may
 	// occur more than once.
 	Fields []FieldError
+
+	entries map[string]int // faults of entries by the path of their list, those beyond the bound too
 }
 
 // maxErrorText is how many fields Error spells out: a cart of 10,000 broken lines
@@ -79,15 +90,44 @@ func (e *ValidationError) Error() string {
 // Unwrap returns [ErrInvalid].
 func (e *ValidationError) Unwrap() error { return ErrInvalid }
 
-// Add appends one offending field.
+// Add appends one offending field, or counts it: see [MaxListFaults].
 func (e *ValidationError) Add(field string, code FieldCode, message string) {
+	list, _, entry := strings.Cut(field, "[")
+	if entry && !e.counted(list, 1) {
+		return
+	}
 	e.Fields = append(e.Fields, FieldError{Field: field, Code: code, Message: message})
 }
+
+// counted adds faults to those of a list and reports whether there is room for
+// one more by name.
+func (e *ValidationError) counted(list string, faults int) bool {
+	if e.entries == nil {
+		e.entries = make(map[string]int)
+	}
+	before := e.entries[list]
+	e.entries[list] = before + faults
+	if before < MaxListFaults {
+		return true
+	}
+	more := FieldError{Field: list, Code: FieldMore, Message: fmt.Sprintf("%d more faults in this list", e.beyond(list))}
+	for i := len(e.Fields) - 1; i >= 0; i-- {
+		if e.Fields[i].Field == list && e.Fields[i].Code == FieldMore {
+			e.Fields[i] = more
+			return false
+		}
+	}
+	e.Fields = append(e.Fields, more)
+	return false
+}
+
+// beyond returns how many faults of a list have no name.
+func (e *ValidationError) beyond(list string) int { return e.entries[list] - MaxListFaults }
 
 // Merge appends the fields of err below the path prefix: a field "unitPrice"
 // merged at "lines[2]" becomes "lines[2].unitPrice". An err that is no
 // [*ValidationError] becomes one malformed field at the prefix; nil adds
-// nothing.
+// nothing. Faults that err only counts are counted; see [MaxListFaults].
 func (e *ValidationError) Merge(prefix string, err error) {
 	if err == nil {
 		return
@@ -98,7 +138,13 @@ func (e *ValidationError) Merge(prefix string, err error) {
 		return
 	}
 	for _, f := range inner.Fields {
-		e.Add(joinPath(prefix, f.Field), f.Code, f.Message)
+		path := joinPath(prefix, f.Field)
+		if more := inner.beyond(f.Field); f.Code == FieldMore && more > 0 {
+			list, _, _ := strings.Cut(path, "[")
+			e.counted(list, more)
+			continue
+		}
+		e.Add(path, f.Code, f.Message)
 	}
 }
 

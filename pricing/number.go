@@ -106,6 +106,26 @@ func (n Number) Decimal() (decimal.Decimal, error) {
 	return decimal.NewFromBigInt(coefficient, int32(scanned.exponent-len(scanned.fraction))), nil //nolint:gosec // within -128 to 64
 }
 
+// DecimalText returns d in full, as [Number] reads it: "12.5". A number whose text is
+// longer than 64 characters is a [*ValidationError]: decimal.New(1, 1_000_000_000)
+// would be written with a billion zeros.
+func DecimalText(d decimal.Decimal) (string, error) {
+	const mostBits = 4 * maxNumberText // of a coefficient: more than its digits can have
+	switch coefficient, exponent := d.Coefficient(), d.Exponent(); {
+	case coefficient.Sign() == 0:
+		return "0", nil
+	case exponent < -maxNumberText:
+		return "", invalid("", FieldTooManyDecimals, "the number has too many decimals")
+	case exponent > maxNumberText || coefficient.BitLen() > mostBits:
+		return "", invalid("", FieldTooLarge, "the number is too large")
+	}
+	text := d.String()
+	if len(text) > maxNumberText {
+		return "", invalid("", FieldTooLong, fmt.Sprintf("a number has at most %d characters", maxNumberText))
+	}
+	return text, nil
+}
+
 // Int64 converts the text of a whole number exactly, in whatever form: "2", "2.0" and
 // "2e0" are 2. Text that Decimal refuses, a number that is not whole, and one whose
 // magnitude 63 bits do not hold are a [*ValidationError].
