@@ -1,6 +1,7 @@
 package couponkit
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base32"
@@ -240,7 +241,7 @@ func (s *Service) observed(ctx context.Context, op Operation, a *Attempt, err *e
 		a.Duration = s.clock().Sub(began)
 		var refused *coupon.Rejection
 		if errors.As(a.Err, &refused) {
-			a.CouponID = refused.CouponID
+			a.CouponID = cmp.Or(refused.CouponID, a.CouponID)
 			for _, r := range refused.Reasons {
 				a.Reasons = append(a.Reasons, r.Code)
 			}

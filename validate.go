@@ -59,15 +59,7 @@ func (s *Service) Validate(ctx context.Context, codeOrID string, c eligibility.C
 func (s *Service) ask(
 	ctx context.Context, codeOrID string, c eligibility.Customer,
 ) (store.Found, eligibility.Question, error) {
-	by, err := resolve(codeOrID)
-	if err != nil {
-		return store.Found{}, eligibility.Question{}, err
-	}
-	by.CustomerID, by.Email = c.ID, c.Email
-	found, err := s.store.LookUp(ctx, by)
-	if by.CouponID != "" && errors.Is(err, coupon.ErrNotFound) {
-		found, err = s.lookUpCode(ctx, by)
-	}
+	found, err := s.lookUp(ctx, codeOrID, c)
 	if err != nil {
 		return store.Found{}, eligibility.Question{}, err
 	}
@@ -81,6 +73,20 @@ func (s *Service) ask(
 	question := eligibility.Question{At: s.now(), Customer: c, Usage: usage(found)}
 	question.MirrorInvalid, err = s.mirrorInvalid(ctx, found.Coupon, question.At)
 	return found, question, err
+}
+
+// lookUp finds the coupon that has the code or ID, and what the customer has used of it.
+func (s *Service) lookUp(ctx context.Context, codeOrID string, c eligibility.Customer) (store.Found, error) {
+	by, err := resolve(codeOrID)
+	if err != nil {
+		return store.Found{}, err
+	}
+	by.CustomerID, by.Email = c.ID, c.Email
+	found, err := s.store.LookUp(ctx, by)
+	if by.CouponID != "" && errors.Is(err, coupon.ErrNotFound) {
+		return s.lookUpCode(ctx, by)
+	}
+	return found, err
 }
 
 // withNewest returns the customer's live reservations, the oldest first. Of a great many
