@@ -2,6 +2,7 @@ package api
 
 import (
 	"crypto/rand"
+	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -11,22 +12,34 @@ import (
 )
 
 func (a *API) createCoupon(w http.ResponseWriter, r *http.Request) error {
-	var draft coupon.Draft
-	if err := readInto(r, &draft); err != nil {
+	body, err := readBody(r)
+	if err != nil {
 		return err
 	}
+	var draft coupon.Draft
+	if err := draft.UnmarshalJSON(body); err != nil {
+		return a.catalogFaults(selectionsOf(body)).beside(err)
+	}
+	strays := a.catalogFaults(draft.PlanIDs, draft.DeviceIDs, draft.AccessoryIDs)
+	strays.spoil(draft.PlanIDs, draft.DeviceIDs, draft.AccessoryIDs)
 	c, err := a.Service.Create(r.Context(), draft)
 	a.audit(r, "create", c.ID, err)
 	if err != nil {
-		return err
+		return strays.beside(err)
 	}
 	w.Header().Set("Location", "/admin/coupon/"+c.ID)
 	writeJSON(w, http.StatusCreated, c)
 	return nil
 }
 
+// getCoupon answers with the coupon of an ID, or else of a code in any form that customers
+// may type.
 func (a *API) getCoupon(w http.ResponseWriter, r *http.Request) error {
-	c, err := a.Service.Get(r.Context(), r.PathValue("id"))
+	codeOrID := r.PathValue("id")
+	c, err := a.Service.Get(r.Context(), codeOrID)
+	if errors.Is(err, coupon.ErrNotFound) {
+		c, err = a.Service.Find(r.Context(), codeOrID)
+	}
 	if err != nil {
 		return err
 	}
@@ -35,14 +48,23 @@ func (a *API) getCoupon(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *API) updateCoupon(w http.ResponseWriter, r *http.Request) error {
-	var patch coupon.Patch
-	if err := readInto(r, &patch); err != nil {
+	body, err := readBody(r)
+	if err != nil {
 		return err
 	}
+	var patch coupon.Patch
+	if err := patch.UnmarshalJSON(body); err != nil {
+		return a.catalogFaults(selectionsOf(body)).beside(err)
+	}
+	plans, _ := patch.PlanIDs.Value()
+	devices, _ := patch.DeviceIDs.Value()
+	accessories, _ := patch.AccessoryIDs.Value()
+	strays := a.catalogFaults(plans, devices, accessories)
+	strays.spoil(plans, devices, accessories)
 	c, err := a.Service.Update(r.Context(), r.PathValue("id"), patch)
 	a.audit(r, "update", r.PathValue("id"), err)
 	if err != nil {
-		return err
+		return strays.beside(err)
 	}
 	writeJSON(w, http.StatusOK, c)
 	return nil
