@@ -232,7 +232,7 @@ func TestCreateNamesWhatTheProcessorRefuses(t *testing.T) {
 		"no limit": {
 			coupon.Draft{
 				Code: "ÄÄ", Name: "Ä", DiscountType: pricing.FixedAmount, DiscountValue: offStep, Currency: "KWD",
-				MaxUses: coupon.Set[int64](0),
+				MaxUses: coupon.Set(0),
 			},
 			[]string{"maxUses", "code", "name", "discountValue"},
 		},
@@ -288,7 +288,7 @@ func TestUpdate(t *testing.T) {
 	w := newWorld(t)
 	c := w.create(t, tenOff())
 	w.pass(time.Minute)
-	changed, err := w.Update(t.Context(), c.ID, coupon.Patch{Name: coupon.Set("New"), MaxUses: coupon.Set[int64](7)})
+	changed, err := w.Update(t.Context(), c.ID, coupon.Patch{Name: coupon.Set("New"), MaxUses: coupon.Set(7)})
 	require.NoError(t, err)
 	if changed.Name != "New" || changed.Limits.MaxUses != 7 || changed.Revision != 2 || !changed.Mirrored() || !changed.UpdatedAt.Equal(w.now) {
 		t.Errorf("updated coupon is %+v", changed)
@@ -322,7 +322,7 @@ func TestChangesOfManyAdministrators(t *testing.T) {
 	w := newWorld(t, couponkit.WithObserver(couponkit.ObserverFunc(func(context.Context, couponkit.Attempt) {})))
 	c := w.create(t, tenOff())
 	patches := []coupon.Patch{
-		{Name: coupon.Set("New")}, {Description: coupon.Set("Words")}, {MaxUses: coupon.Set[int64](9)},
+		{Name: coupon.Set("New")}, {Description: coupon.Set("Words")}, {MaxUses: coupon.Set(9)},
 	}
 	var group sync.WaitGroup
 	for _, p := range patches {

@@ -120,7 +120,7 @@ func TestAPaymentIsNeverDropped(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	d := tenOff()
-	d.MaxUses = coupon.Set[int64](1)
+	d.MaxUses = coupon.Set(1)
 	c := w.create(t, d)
 	late := w.checkout(t, w.request("TEN"))
 	_, err := w.HandleEvent(t.Context(), w.event(late, processor.Expired, processor.Unpaid))

@@ -93,7 +93,7 @@ func ExampleService_Update() {
 	shop := openShop(nil)
 	changed, err := shop.Update(context.Background(), shop.coupon.ID, coupon.Patch{
 		Name:           coupon.Set("Ten off for all"),
-		MaxUsesPerUser: coupon.Clear[int64](),
+		MaxUsesPerUser: coupon.Clear[int](),
 		Revision:       coupon.Set(shop.coupon.Revision),
 	})
 	fmt.Println(changed.Name, changed.Limits.MaxUsesPerUser, changed.Revision, err)

@@ -50,7 +50,7 @@ func (w *world) hastyService(t *testing.T, on store.Store, hear func()) *couponk
 func TestAnExpiryThatIsFasterThanTheTakeOver(t *testing.T) {
 	t.Parallel()
 	lastUse := tenOff()
-	lastUse.MaxUses = coupon.Set[int64](1)
+	lastUse.MaxUses = coupon.Set(1)
 	for name, draft := range map[string]coupon.Draft{"the last use": lastUse, "for points": forPoints()} {
 		for _, hears := range []string{"this process", "another process"} {
 			t.Run(name+", "+hears, func(t *testing.T) {
@@ -195,7 +195,7 @@ func TestAReservationThatIsPaidBeforeItLeaves(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	lastUse := tenOff()
-	lastUse.MaxUses = coupon.Set[int64](1)
+	lastUse.MaxUses = coupon.Set(1)
 	w.create(t, lastUse)
 	first := w.checkout(t, w.request("TEN"))
 	whole := w.Service
@@ -339,7 +339,7 @@ func TestAPlaceThatCostNoPointsDoesNotPayForOneThatDoes(t *testing.T) {
 	first := w.checkout(t, w.request("TEN"))
 	_, err := w.Update(t.Context(), c.ID, coupon.Patch{
 		Distribution:   coupon.Set(coupon.PointsRedeemable),
-		PointsRequired: coupon.Set[int64](40),
+		PointsRequired: coupon.Set(40),
 	})
 	require.NoError(t, err)
 	if _, err := w.Validate(t.Context(), "TEN", ann); !errors.Is(err, coupon.ErrPointsNotRedeemed) {
@@ -357,12 +357,12 @@ func TestAnOlderPlaceThatCostNoPointsDoesNotHideOneThatDid(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	twice := tenOff()
-	twice.MaxUsesPerUser = coupon.Set[int64](2)
+	twice.MaxUsesPerUser = coupon.Set(2)
 	c := w.create(t, twice)
 	first := w.checkout(t, w.request("TEN"))
 	c, err := w.Update(t.Context(), c.ID, coupon.Patch{
 		Distribution:   coupon.Set(coupon.PointsRedeemable),
-		PointsRequired: coupon.Set[int64](40),
+		PointsRequired: coupon.Set(40),
 	})
 	require.NoError(t, err)
 	w.pass(time.Minute)
@@ -426,7 +426,7 @@ func TestAPaymentIsFlaggedWithTheFirstReason(t *testing.T) {
 	} {
 		w := newWorld(t)
 		d := tenOff()
-		d.MaxUses = coupon.Set[int64](1)
+		d.MaxUses = coupon.Set(1)
 		w.create(t, d)
 		late := w.checkout(t, w.request("TEN"))
 		event := processor.Event{
@@ -645,11 +645,11 @@ func TestAPlaceThatIsNotTakenOver(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	d := tenOff()
-	d.MaxUses, d.MaxUsesPerUser = coupon.Set[int64](1), coupon.Clear[int64]()
+	d.MaxUses, d.MaxUsesPerUser = coupon.Set(1), coupon.Clear[int]()
 	c := w.create(t, d)
 	first := w.checkout(t, w.request("TEN"))
 	service := w.hastyService(t, w.store, func() {
-		_, err := w.Update(t.Context(), c.ID, coupon.Patch{MaxUses: coupon.Set[int64](2)})
+		_, err := w.Update(t.Context(), c.ID, coupon.Patch{MaxUses: coupon.Set(2)})
 		require.NoError(t, err)
 		w.deliver(t)
 	})
@@ -693,7 +693,7 @@ func TestASessionThatDoesNotEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	d := tenOff()
-	d.MaxUses = coupon.Set[int64](1)
+	d.MaxUses = coupon.Set(1)
 	c := w.create(t, d)
 	first := w.checkout(t, w.request("TEN"))
 	service, err := couponkit.New(w.store, stubborn{w.fake}, couponkit.WithClock(clockOf(w)))

@@ -82,7 +82,7 @@ func TestValidateRefuses(t *testing.T) {
 		}, ann, coupon.ErrExpired},
 		"used up": {func(w *world) string {
 			d := tenOff()
-			d.MaxUses = coupon.Set[int64](1)
+			d.MaxUses = coupon.Set(1)
 			w.create(w.t, d)
 			r := w.request("TEN")
 			r.Customer = bob

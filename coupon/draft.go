@@ -44,10 +44,10 @@ type Draft struct {
 	// PointsRequired is the price of a [PointsRedeemable] coupon.
 	PointsRequired int64
 	// MaxUses is the limit over all customers; not given or cleared is no limit.
-	MaxUses Optional[int64]
+	MaxUses Optional[int]
 	// MaxUsesPerUser is the limit of one customer. Not given is
 	// [DefaultMaxUsesPerUser]; [Clear] is no limit.
-	MaxUsesPerUser Optional[int64]
+	MaxUsesPerUser Optional[int]
 	// MinPurchase is the least eligible subtotal in major units of Currency; 0 is
 	// no minimum.
 	MinPurchase decimal.Decimal
@@ -212,7 +212,7 @@ func minimum(value decimal.Decimal, c pricing.Currency, faults *pricing.Validati
 }
 
 // limit reads an optional limit, in which 0 stands for none once it is checked.
-func limit(given Optional[int64], fallback int64, field string, faults *pricing.ValidationError) int64 {
+func limit(given Optional[int], fallback int64, field string, faults *pricing.ValidationError) int64 {
 	n, ok := given.Value()
 	switch {
 	case !given.Given():
@@ -222,5 +222,5 @@ func limit(given Optional[int64], fallback int64, field string, faults *pricing.
 	case n < 1:
 		faults.Add(field, pricing.FieldTooSmall, "a limit is at least 1, or null for none")
 	}
-	return n
+	return int64(n)
 }

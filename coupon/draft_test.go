@@ -52,12 +52,12 @@ func TestNewFillsInTheDefaults(t *testing.T) {
 func TestTheLimitPerUserOfADraft(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		given coupon.Optional[int64]
+		given coupon.Optional[int]
 		want  int64
 	}{
-		"omitted becomes 1":           {coupon.Optional[int64]{}, 1},
-		"null is asked for: no limit": {coupon.Clear[int64](), 0},
-		"a number is that number":     {coupon.Set[int64](7), 7},
+		"omitted becomes 1":           {coupon.Optional[int]{}, 1},
+		"null is asked for: no limit": {coupon.Clear[int](), 0},
+		"a number is that number":     {coupon.Set(7), 7},
 	} {
 		d := ten()
 		d.MaxUsesPerUser, d.MaxUses = test.given, test.given
@@ -66,7 +66,7 @@ func TestTheLimitPerUserOfADraft(t *testing.T) {
 		if c.Limits.MaxUsesPerUser != test.want {
 			t.Errorf("%s: got %d", name, c.Limits.MaxUsesPerUser)
 		}
-		if n, _ := test.given.Value(); c.Limits.MaxUses != n {
+		if n, _ := test.given.Value(); c.Limits.MaxUses != int64(n) {
 			t.Errorf("%s: an omitted limit of all uses is %d", name, c.Limits.MaxUses)
 		}
 	}
@@ -226,7 +226,7 @@ func TestFaultsInListsAreToldBesideThoseOfTheList(t *testing.T) {
 			t.Errorf("a draft for %s, %s (-want +got):\n%s", d.AppliesTo, d.Distribution, diff)
 		}
 		_, err = plain.Apply(coupon.Patch{
-			AppliesTo: coupon.Set(d.AppliesTo), Distribution: coupon.Set(d.Distribution), PointsRequired: coupon.Set(d.PointsRequired),
+			AppliesTo: coupon.Set(d.AppliesTo), Distribution: coupon.Set(d.Distribution), PointsRequired: coupon.Set(int(d.PointsRequired)),
 			PlanIDs: coupon.Set(d.PlanIDs), DeviceIDs: coupon.Set(d.DeviceIDs), AccessoryIDs: coupon.Set(d.AccessoryIDs),
 			AllowedUserEmails: coupon.Set(d.AllowedUserEmails),
 		}, coupon.Edit{At: noon})

@@ -141,7 +141,7 @@ func patchAudience(t *rapid.T, p *coupon.Patch) {
 	if a.distribution == 0 {
 		p.Distribution = coupon.Clear[coupon.Distribution]()
 	}
-	p.AllowedUserEmails, p.PointsRequired = coupon.Set(a.emails), coupon.Set(a.points)
+	p.AllowedUserEmails, p.PointsRequired = coupon.Set(a.emails), coupon.Set(int(a.points))
 }
 
 // patchImmutable gives what cannot change, and the revision.

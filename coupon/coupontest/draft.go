@@ -87,14 +87,14 @@ func minimum(t *rapid.T, c pricing.Currency) decimal.Decimal {
 	return pricing.NewMoney(minor, c).Decimal()
 }
 
-func optionalLimit(t *rapid.T, label string) coupon.Optional[int64] {
+func optionalLimit(t *rapid.T, label string) coupon.Optional[int] {
 	switch rapid.SampledFrom([]string{"absent", "cleared", "given"}).Draw(t, label) {
 	case "cleared":
-		return coupon.Clear[int64]()
+		return coupon.Clear[int]()
 	case "given":
-		return coupon.Set(rapid.OneOf(rapid.Int64Range(1, 5), rapid.Int64Range(1, math.MaxInt64)).Draw(t, label))
+		return coupon.Set(rapid.OneOf(rapid.IntRange(1, 5), rapid.IntRange(1, math.MaxInt)).Draw(t, label))
 	default:
-		return coupon.Optional[int64]{}
+		return coupon.Optional[int]{}
 	}
 }
 

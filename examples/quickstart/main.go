@@ -34,7 +34,7 @@ func run(ctx context.Context) error {
 	}
 
 	summer, err := service.Create(ctx, coupon.Draft{
-		Code: "summer10", Name: "Summer sale", MaxUses: coupon.Set[int64](100),
+		Code: "summer10", Name: "Summer sale", MaxUses: coupon.Set(100),
 		DiscountType: pricing.FixedAmount, DiscountValue: decimal.RequireFromString("10.00"),
 	})
 	if err != nil {

@@ -103,7 +103,7 @@ func purchase(
 	defer func() { _ = server.Close() }()
 
 	sale, err := service.Create(ctx, coupon.Draft{
-		Code: code, Name: "Summer sale", MaxUses: coupon.Set[int64](100),
+		Code: code, Name: "Summer sale", MaxUses: coupon.Set(100),
 		DiscountType: pricing.FixedAmount, DiscountValue: decimal.RequireFromString("10.00"),
 	})
 	if err != nil {

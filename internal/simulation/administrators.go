@@ -16,11 +16,11 @@ import (
 // codes are few, so that they are made again once their coupon was deleted.
 var codes = [...]string{"alpha", "Beta", " gamma ", "été", "delta-5"}
 
-func (w *world) limit() coupon.Optional[int64] {
+func (w *world) limit() coupon.Optional[int] {
 	if n := w.random.Int64N(w.temper.most + 1); n > 0 {
-		return coupon.Set(n)
+		return coupon.Set(int(n))
 	}
-	return coupon.Clear[int64]()
+	return coupon.Clear[int]()
 }
 
 func (w *world) draft() coupon.Draft {
@@ -138,7 +138,7 @@ func (w *world) patch() coupon.Patch {
 	case 2:
 		p.ExpiresAt = coupon.Clear[coupon.Moment]()
 	case 3:
-		p.Distribution, p.PointsRequired = coupon.Set(coupon.General), coupon.Clear[int64]()
+		p.Distribution, p.PointsRequired = coupon.Set(coupon.General), coupon.Clear[int]()
 		p.AllowedUserEmails = coupon.Clear[coupon.EmailList]()
 	case 4:
 		p.AllowedUserEmails = coupon.Set(w.emails()) // a fault unless the coupon is for some users

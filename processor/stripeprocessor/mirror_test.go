@@ -24,7 +24,7 @@ import (
 func TestCreateOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	c := newCoupon(t, "a", "TEN", func(d *coupon.Draft) { d.MaxUses = coupon.Set[int64](50) })
+	c := newCoupon(t, "a", "TEN", func(d *coupon.Draft) { d.MaxUses = coupon.Set(50) })
 	c = w.mirrored(c)
 	var ops []string
 	for _, call := range w.account.Calls() {

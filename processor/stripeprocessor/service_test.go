@@ -42,11 +42,11 @@ func newShop(t *testing.T, change ...func(*stripeprocessor.Options, *stripefake.
 	return s
 }
 
-func (s *shop) create(code string, maxUses int64) coupon.Coupon {
+func (s *shop) create(code string, maxUses int) coupon.Coupon {
 	s.Helper()
 	c, err := s.service.Create(s.Context(), coupon.Draft{
 		Code: code, Name: "Sale", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10), MaxUses: coupon.Set(maxUses),
-		MaxUsesPerUser: coupon.Clear[int64](),
+		MaxUsesPerUser: coupon.Clear[int](),
 	})
 	require.NoError(s, err)
 	return c

@@ -49,7 +49,7 @@ func (s *stepShop) create(code string, kind pricing.DiscountType, value decimal.
 	s.Helper()
 	made, err := s.service.Create(s.Context(), coupon.Draft{
 		Code: code, Name: code, DiscountType: kind, DiscountValue: value, Currency: s.currency.Code(),
-		MaxUsesPerUser: coupon.Clear[int64](),
+		MaxUsesPerUser: coupon.Clear[int](),
 	})
 	require.NoError(s, err)
 	s.coupons = append(s.coupons, made)

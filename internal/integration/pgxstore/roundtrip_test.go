@@ -305,7 +305,7 @@ func TestValidateIsOneRoundTrip(t *testing.T) {
 	require.NoError(t, err)
 	draft := coupon.Draft{
 		Code: "ALL", Name: "All at once", DiscountType: pricing.Percentage, DiscountValue: ten,
-		MaxUses: coupon.Set[int64](100), MaxUsesPerUser: coupon.Set[int64](1),
+		MaxUses: coupon.Set(100), MaxUsesPerUser: coupon.Set(1),
 	}
 	created, err := service.Create(t.Context(), draft)
 	require.NoError(t, err)

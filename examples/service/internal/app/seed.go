@@ -91,8 +91,8 @@ func demoCoupons(now time.Time) []coupon.Draft {
 		percentOff(pausedCode, "Paused", 10, "Switched off."),
 	}
 	adjust := map[string]func(*coupon.Draft){
-		"SUMMER10": func(d *coupon.Draft) { d.MaxUses, d.MaxUsesPerUser = coupon.Set[int64](1_000), coupon.Clear[int64]() },
-		"TENOFF":   func(d *coupon.Draft) { d.MinPurchase, d.MaxUsesPerUser = decimal.NewFromInt(50), coupon.Set[int64](5) },
+		"SUMMER10": func(d *coupon.Draft) { d.MaxUses, d.MaxUsesPerUser = coupon.Set(1_000), coupon.Clear[int]() },
+		"TENOFF":   func(d *coupon.Draft) { d.MinPurchase, d.MaxUsesPerUser = decimal.NewFromInt(50), coupon.Set(5) },
 		"PLAN20":   func(d *coupon.Draft) { d.AppliesTo = coupon.Subscription },
 		"FAMILY50": func(d *coupon.Draft) { d.AppliesTo, d.PlanIDs = coupon.Subscription, []string{"family"} },
 		"GADGET25": func(d *coupon.Draft) { d.AppliesTo = coupon.Product },
@@ -104,7 +104,7 @@ func demoCoupons(now time.Time) []coupon.Draft {
 		"VIP15": func(d *coupon.Draft) {
 			d.Distribution, d.AllowedUserEmails = coupon.UserSpecific, coupon.EmailList{"ann@example.org", "ben@example.org"}
 		},
-		"LASTONE": func(d *coupon.Draft) { d.MaxUses = coupon.Set[int64](1) },
+		"LASTONE": func(d *coupon.Draft) { d.MaxUses = coupon.Set(1) },
 		"SOON":    func(d *coupon.Draft) { d.StartsAt = coupon.At(now.AddDate(0, 0, 7)) },
 		"OLD":     func(d *coupon.Draft) { d.ExpiresAt = coupon.At(now.AddDate(0, 0, -1)) },
 	}

@@ -304,7 +304,7 @@ func TestLimitsBeyondABrowsersNumbersAreKept(t *testing.T) {
 		const total, each, description = 9_007_199_254_740_993, math.MaxInt64, `No. 12345678901234567890, "9007199254740993" \ 0.12345678901234567890`
 		id := w.create(coupon.Draft{
 			Code: "HUGE", Name: "Huge", Description: description, DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10),
-			MaxUses: coupon.Set[int64](total), MaxUsesPerUser: coupon.Set[int64](each),
+			MaxUses: coupon.Set(total), MaxUsesPerUser: coupon.Set(each),
 		}).ID
 		p := w.administer()
 		p.see(rowOf("HUGE"), "0 / 9,007,199,254,740,993")
