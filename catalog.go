@@ -107,6 +107,7 @@ func (s *Service) mirror(
 	ctx context.Context, c coupon.Coupon, bring func(context.Context, coupon.Coupon) (coupon.Mirror, error),
 ) (coupon.Coupon, error) {
 	m, err := bring(ctx, c)
+	s.mirrors.forget(c.ID)
 	if err != nil {
 		return coupon.Coupon{}, fmt.Errorf("mirror coupon %s: %w", c.ID, err)
 	}
@@ -433,10 +434,12 @@ func (s *Service) remove(ctx context.Context, c coupon.Coupon) (coupon.Coupon, e
 }
 
 func (s *Service) finishDelete(ctx context.Context, c coupon.Coupon) (coupon.Coupon, error) {
-	if err := s.processor.RemoveMirror(ctx, c); err != nil {
+	err := s.processor.RemoveMirror(ctx, c)
+	s.mirrors.forget(c.ID)
+	if err != nil {
 		return c, fmt.Errorf("remove mirror of coupon %s: %w", c.ID, err)
 	}
-	err := s.store.DeleteCoupon(ctx, c.ID, c.Revision)
+	err = s.store.DeleteCoupon(ctx, c.ID, c.Revision)
 	if errors.Is(err, coupon.ErrNotFound) {
 		return c, nil // somebody else has finished it
 	}

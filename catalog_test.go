@@ -579,7 +579,7 @@ func TestDeleteWhileTheProcessorIsDown(t *testing.T) {
 	c := w.create(t, tenOff())
 	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.RemoveMirror, Kind: fakeprocessor.LostBefore})
 	require.ErrorIs(t, w.Delete(t.Context(), c.ID), couponkit.ErrUnavailable)
-	if _, err := w.Validate(t.Context(), "TEN", ann); !errors.Is(err, coupon.ErrInactive) {
+	if _, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: ann}); !errors.Is(err, coupon.ErrInactive) {
 		t.Errorf("coupon that is being deleted: %v, want coupon_inactive", err)
 	}
 	if _, err := w.Get(t.Context(), c.ID); !errors.Is(err, coupon.ErrNotFound) {

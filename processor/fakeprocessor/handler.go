@@ -13,7 +13,7 @@ const maxBody = 1 << 20
 
 // Handler is a webhook endpoint: it authenticates each delivery with
 // [Processor.ParseEvent] and hands the event to a function, with the context of the
-// request. It answers
+// request. The Webhook method of couponkit.Service returns such a function. It answers
 //
 //   - 200 when the function has returned nil, or the event is processor.Ignored and
 //     the function was not called;

@@ -23,8 +23,8 @@ const (
 )
 
 // Handler is a webhook endpoint: it authenticates each delivery with
-// [Processor.ParseEvent] and hands the event to a function, such as the HandleEvent
-// of package couponkit's Service. It answers
+// [Processor.ParseEvent] and hands the event to a function, which the Webhook method of
+// couponkit.Service returns. It answers
 //
 //   - 200 when the function has returned nil, or the event is processor.Ignored and
 //     the function was not called;

@@ -55,7 +55,6 @@ func (p *Processor) converge(ctx context.Context, c coupon.Coupon) (m coupon.Mir
 	if fault != nil && (want.active || c.Mirror.IsZero()) {
 		return coupon.Mirror{}, refused(opMirror, ErrInvalid, fault)
 	}
-	defer p.verified.drop(c.Mirror.CouponID, c.Mirror.PromotionCodeID)
 	for range maxRounds {
 		m, err = p.round(ctx, want, fault)
 		if !errors.Is(err, errMoved) {

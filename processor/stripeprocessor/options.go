@@ -67,13 +67,6 @@ type Options struct {
 	// it to the account.
 	TaxBehavior string
 
-	// VerifyCacheTTL keeps results of VerifyMirror for that long; zero asks Stripe
-	// every time. Own changes and webhook deliveries about coupons drop what they
-	// concern. Errors are not kept.
-	VerifyCacheTTL time.Duration
-	// VerifyCacheSize is the most results that are kept; default 10,000.
-	VerifyCacheSize int
-
 	// Retry bounds the attempts of one call.
 	Retry Retry
 	// RequestsPerSecond bounds all calls, after a burst of as many; default 25, which is
@@ -120,11 +113,10 @@ func (e Environment) String() string {
 // Processor implements package processor on Stripe. Make one with [New]. It is safe
 // for use by many goroutines.
 type Processor struct {
-	options  Options
-	client   *stripe.Client
-	limits   *limiter
-	minimum  map[pricing.Currency]int64
-	verified *verifyCache
+	options Options
+	client  *stripe.Client
+	limits  *limiter
+	minimum map[pricing.Currency]int64
 }
 
 var (
@@ -141,17 +133,15 @@ func New(key string, o Options) (*Processor, error) {
 		return nil, err
 	}
 	return &Processor{
-		options:  o,
-		client:   newClient(key, o),
-		limits:   newLimiter(o.RequestsPerSecond),
-		minimum:  minimumCharges(o),
-		verified: newVerifyCache(o.VerifyCacheTTL, o.VerifyCacheSize, o.Clock),
+		options: o,
+		client:  newClient(key, o),
+		limits:  newLimiter(o.RequestsPerSecond),
+		minimum: minimumCharges(o),
 	}, nil
 }
 
 const (
 	defaultSessionLifetime = time.Hour
-	defaultCacheSize       = 10_000
 	defaultHTTPTimeout     = 20 * time.Second
 	defaultRate            = 25
 	maxAppLength           = 40
@@ -162,7 +152,6 @@ func (o Options) withDefaults(key string) (Options, error) {
 	o.App = orDefault(o.App, "couponkit")
 	o.IDPrefix = orDefault(o.IDPrefix, "ck")
 	o.SessionLifetime = orDefault(o.SessionLifetime, defaultSessionLifetime)
-	o.VerifyCacheSize = orDefault(o.VerifyCacheSize, defaultCacheSize)
 	o.RequestsPerSecond = orDefault(o.RequestsPerSecond, defaultRate)
 	o.BaseURL = orDefault(o.BaseURL, stripe.APIURL)
 	o.Retry = o.Retry.withDefaults()
@@ -224,9 +213,6 @@ func (o Options) faults(key string) error {
 		if currency.IsZero() || minimum < 0 {
 			faults.Add("minimumCharge", pricing.FieldTooSmall, "needs currencies, and amounts of at least 0")
 		}
-	}
-	if o.VerifyCacheTTL < 0 || o.VerifyCacheSize < 0 {
-		faults.Add("verifyCacheTTL", pricing.FieldTooSmall, "is not negative")
 	}
 	return faults.Err()
 }

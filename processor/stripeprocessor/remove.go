@@ -19,7 +19,6 @@ func (p *Processor) RemoveMirror(ctx context.Context, c coupon.Coupon) error {
 	if c.ID == "" {
 		return refused(opRemove, ErrInvalid, errors.New("a coupon without an ID"))
 	}
-	defer p.verified.drop(c.Mirror.CouponID, c.Mirror.PromotionCodeID)
 	found, err := p.survey(ctx, c)
 	if err != nil {
 		return err
