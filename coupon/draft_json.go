@@ -59,8 +59,8 @@ func (d Draft) MarshalJSON() ([]byte, error) {
 		Distribution      Distribution         `json:"distribution,omitzero"`
 		AllowedUserEmails []string             `json:"allowedUserEmails,omitempty"`
 		PointsRequired    int64                `json:"pointsRequired,omitzero"`
-		MaxUses           Optional[int]      `json:"maxUses,omitzero"`
-		MaxUsesPerUser    Optional[int]      `json:"maxUsesPerUser,omitzero"`
+		MaxUses           Optional[int]        `json:"maxUses,omitzero"`
+		MaxUsesPerUser    Optional[int]        `json:"maxUsesPerUser,omitzero"`
 		MinPurchase       string               `json:"minPurchase,omitzero"`
 		StartsAt          Moment               `json:"startsAt,omitzero"`
 		ExpiresAt         Moment               `json:"expiresAt,omitzero"`
@@ -124,9 +124,9 @@ func (p Patch) MarshalJSON() ([]byte, error) {
 		AccessoryIDs      Optional[[]string]             `json:"accessoryIds,omitzero"`
 		Distribution      Optional[Distribution]         `json:"distribution,omitzero"`
 		AllowedUserEmails Optional[EmailList]            `json:"allowedUserEmails,omitzero"`
-		PointsRequired    Optional[int]                `json:"pointsRequired,omitzero"`
-		MaxUses           Optional[int]                `json:"maxUses,omitzero"`
-		MaxUsesPerUser    Optional[int]                `json:"maxUsesPerUser,omitzero"`
+		PointsRequired    Optional[int]                  `json:"pointsRequired,omitzero"`
+		MaxUses           Optional[int]                  `json:"maxUses,omitzero"`
+		MaxUsesPerUser    Optional[int]                  `json:"maxUsesPerUser,omitzero"`
 		MinPurchase       Optional[decimal.Decimal]      `json:"minPurchase,omitzero"`
 		StartsAt          Optional[Moment]               `json:"startsAt,omitzero"`
 		ExpiresAt         Optional[Moment]               `json:"expiresAt,omitzero"`

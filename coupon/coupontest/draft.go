@@ -111,7 +111,7 @@ func (a *audience) draw(t *rapid.T) {
 	}).Draw(t, "distribution")
 	switch a.distribution {
 	case coupon.UserSpecific:
-		a.emails = rapid.SliceOfN(Email(), 1, 8).Draw(t, "addresses")
+		a.emails = rapid.SliceOfN(EmailEntry(), 1, 8).Draw(t, "allow-list")
 	case coupon.PointsRedeemable:
 		a.points = rapid.OneOf(rapid.Int64Range(1, 1_000), rapid.Just[int64](coupon.MaxPointsRequired)).Draw(t, "points")
 	case coupon.General:

@@ -45,7 +45,7 @@ func FuzzCouponRow(f *testing.F) {
 			wantFailure(t, err)
 			return
 		}
-		if c.Code.String() != code && coupon.NormaliseEmail(c.Code.String()) == "" {
+		if c.Code.String() != code && coupon.NormalizeEmail(c.Code.String()) == "" {
 			t.Errorf("the code %q is read as %q", code, c.Code)
 		}
 		written, err := prepareCoupon(c, "")
