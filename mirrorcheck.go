@@ -11,7 +11,7 @@ import (
 	"github.com/couponkit/couponkit/processor"
 )
 
-// DefaultMirrorTTL is how long an answer of the processor about a mirror is used.
+// DefaultMirrorTTL is the default of [WithMirrorTTL].
 const DefaultMirrorTTL = time.Minute
 
 const (

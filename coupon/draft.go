@@ -27,7 +27,8 @@ type Draft struct {
 	// of its type, which decimal.Zero is, is none and refused as required; a 0 that was
 	// read or computed is refused as too small.
 	DiscountValue decimal.Decimal
-	// Currency is an ISO 4217 code; empty is the default of [Creation].
+	// Currency is an ISO 4217 code such as "USD". Empty is the currency of [Creation], which is
+	// EUR unless the service was given another one.
 	Currency string
 	// Description for administrators, at most [MaxDescriptionLength] code points.
 	Description string
