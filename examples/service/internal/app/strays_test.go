@@ -147,3 +147,23 @@ func TestACouponIsNotMadeExpired(t *testing.T) {
 	w.as(t, "ann").get("/payment/apply-coupon/late").refused(http.StatusUnprocessableEntity, "coupon_expired")
 	w.as(t, "ben").get("/payment/apply-coupon/OLD").refused(http.StatusUnprocessableEntity, "coupon_expired")
 }
+
+// TestADomainIsListed: an entry of an allow-list may be a domain, which is exact.
+func TestADomainIsListed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	admin, ann := w.as(t, "admin"), w.as(t, "ann")
+	listed := func(code, emails string) answer {
+		return admin.creates(object{"code": code, "distribution": "USER_SPECIFIC", "allowedUserEmails": emails})
+	}
+	require.Equal(t, []any{"*@example.org", "zoe@example.com"}, listed("STAFF", "*@Example.ORG;Zoe <zoe@example.com>\t\n").list("allowedUserEmails"))
+	listed("OTHERS", "*@example.com,*@mail.example.org,*@org.example")
+	ann.get("/payment/apply-coupon/STAFF").is(http.StatusOK)
+	ann.get("/payment/apply-coupon/OTHERS").refused(http.StatusUnprocessableEntity, "user_not_allowed")
+	for _, entry := range []string{"*", "*@*", "*@*.example.org", "a*@example.org", "*@localhost", "@example.org", "ann@example"} {
+		a := admin.post("/admin/coupon", object{
+			"code": "WIDE", "name": "Wide", "discountType": "PERCENTAGE", "discountValue": "1", "distribution": "USER_SPECIFIC", "allowedUserEmails": []string{entry},
+		}).refused(http.StatusUnprocessableEntity, "invalid_input")
+		require.Equal(t, map[string]string{"allowedUserEmails[0]": "malformed"}, a.fields(), entry)
+	}
+}
