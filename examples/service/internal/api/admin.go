@@ -12,16 +12,13 @@ import (
 )
 
 func (a *API) createCoupon(w http.ResponseWriter, r *http.Request) error {
-	body, err := readBody(r)
+	var draft coupon.Draft
+	strays, err := a.readCoupon(r, &draft, func() selections {
+		return selections{draft.PlanIDs, draft.DeviceIDs, draft.AccessoryIDs}
+	})
 	if err != nil {
 		return err
 	}
-	var draft coupon.Draft
-	if err := draft.UnmarshalJSON(body); err != nil {
-		return a.catalogFaults(selectionsOf(body)).beside(err)
-	}
-	strays := a.catalogFaults(draft.PlanIDs, draft.DeviceIDs, draft.AccessoryIDs)
-	strays.spoil(draft.PlanIDs, draft.DeviceIDs, draft.AccessoryIDs)
 	c, err := a.Service.Create(r.Context(), draft)
 	a.audit(r, "create", c.ID, err)
 	if err != nil {
@@ -48,19 +45,16 @@ func (a *API) getCoupon(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *API) updateCoupon(w http.ResponseWriter, r *http.Request) error {
-	body, err := readBody(r)
+	var patch coupon.Patch
+	strays, err := a.readCoupon(r, &patch, func() (given selections) {
+		given[0], _ = patch.PlanIDs.Value()
+		given[1], _ = patch.DeviceIDs.Value()
+		given[2], _ = patch.AccessoryIDs.Value()
+		return given
+	})
 	if err != nil {
 		return err
 	}
-	var patch coupon.Patch
-	if err := patch.UnmarshalJSON(body); err != nil {
-		return a.catalogFaults(selectionsOf(body)).beside(err)
-	}
-	plans, _ := patch.PlanIDs.Value()
-	devices, _ := patch.DeviceIDs.Value()
-	accessories, _ := patch.AccessoryIDs.Value()
-	strays := a.catalogFaults(plans, devices, accessories)
-	strays.spoil(plans, devices, accessories)
 	c, err := a.Service.Update(r.Context(), r.PathValue("id"), patch)
 	a.audit(r, "update", r.PathValue("id"), err)
 	if err != nil {
