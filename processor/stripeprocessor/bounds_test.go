@@ -22,8 +22,8 @@ func amountOf(currency, value string) func(*coupon.Draft) {
 	return func(d *coupon.Draft) { d.Currency, d.DiscountValue = currency, mustDecimal(value) }
 }
 
-func uses(n int64) func(*coupon.Draft) {
-	return func(d *coupon.Draft) { d.MaxUses = coupon.Set[int64](n) }
+func uses(n int) func(*coupon.Draft) {
+	return func(d *coupon.Draft) { d.MaxUses = coupon.Set(n) }
 }
 
 // TestCouponBounds: what is at a bound of Stripe is mirrored, by an account that has the
