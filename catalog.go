@@ -20,16 +20,20 @@ import (
 // has changed the coupon in between.
 const changeAttempts = 5
 
-// Create makes a coupon (specification 4.2): it claims the code in the store, makes
-// the mirror at the processor, and only then lets the coupon be used.
+// Create makes a coupon (specification 4.2). It stores the coupon, makes its mirror at the
+// processor, and then switches the coupon on. A draft that names no currency gets that of
+// [WithCurrency].
 //
-// Faults of the draft, and a code, percentage or amount that the processor cannot
-// mirror, are a [*pricing.ValidationError] that names them all; a code that exists is a
-// rejection that matches coupon.ErrCodeTaken. When the processor fails, the coupon does not
-// come to be: the error matches [ErrUnavailable] or the processor's own, and what was half
-// made is undone, at the latest by [Service.Reconcile]. Only where the store's answer to the
-// last step is lost, and the store stays down, may the coupon be there and active although
-// an error is returned: look for its code before the call is repeated.
+// Errors are:
+//
+//   - a [*pricing.ValidationError] that names every fault of the draft, and everything that the
+//     processor cannot mirror;
+//   - a [*coupon.Rejection] that matches coupon.ErrCodeTaken. Its CouponID is the coupon that has
+//     the code. It is empty when something else has the code at the processor;
+//   - [ErrUnavailable] or another error of the processor. What was half made is removed, at the
+//     latest by [Service.Reconcile];
+//   - an error of the store. When the store fails in the last step, the coupon may be active all
+//     the same. Ask [Service.Find] for its code before the call is repeated.
 func (s *Service) Create(ctx context.Context, d coupon.Draft) (c coupon.Coupon, err error) {
 	var attempt Attempt
 	defer s.observed(ctx, OpCreate, &attempt, &err)()
@@ -154,18 +158,26 @@ func (s *Service) undoCreate(ctx context.Context, c coupon.Coupon) {
 	}
 }
 
-// Update changes the editable fields of a coupon (specification 4.3), in the store
-// and at the processor. Faults are a [*pricing.ValidationError]; an unknown coupon
-// matches coupon.ErrNotFound; a patch that names another revision than the
-// coupon's matches store.ErrStaleRevision, and so does one that others were faster than
-// five times. A code that is active at the processor for somebody else's coupon is a
-// rejection that matches coupon.ErrCodeTaken.
+// Update changes the editable fields of a coupon (specification 4.3), in the store and at the
+// processor.
 //
-// When the processor fails, the change is taken back and the error returned. Taking back is
-// a change too: the coupon is as it was and its revision two higher, for the one between
-// may have reached the processor. Whoever names a revision reads the coupon again before he
-// repeats the patch. A change on which another one was made meanwhile is not taken back:
-// whoever made that one has seen it, and a reconcile mirrors both.
+// A patch that changes nothing keeps Revision and UpdatedAt, and neither store nor processor is
+// written. Only where the mirror is of another revision does such a patch update the mirror.
+//
+// Errors are:
+//
+//   - a [*pricing.ValidationError] that names every fault of the patch;
+//   - coupon.ErrNotFound for an unknown coupon;
+//   - store.ErrStaleRevision when the patch names another revision than the coupon's, or when
+//     other changes came first five times;
+//   - a [*coupon.Rejection] that matches coupon.ErrCodeTaken when something else has the code at
+//     the processor;
+//   - [ErrUnavailable] or another error of the processor.
+//
+// When the processor fails, the service takes the change back. The coupon is then as before, and
+// its revision is two higher. A caller who names a revision reads the coupon again before they
+// repeat the patch. If somebody else has changed the coupon meanwhile, the change stays, and a
+// reconcile updates the mirror.
 func (s *Service) Update(ctx context.Context, id string, p coupon.Patch) (c coupon.Coupon, err error) {
 	attempt := Attempt{CouponID: id}
 	defer s.observed(ctx, OpUpdate, &attempt, &err)()
@@ -255,10 +267,10 @@ func (s *Service) onStep(field string, amount pricing.Money) error {
 	return faults.Err()
 }
 
-// SetActive switches a coupon on or off (specification 3.1, 4.3), in the store and
-// at the processor. Sessions that are open stay as they are. Errors are those of
-// [Service.Update], and so is what becomes of a switch that the processor does not follow;
-// switching to the state that a coupon has is no error.
+// SetActive switches a coupon on or off (specification 3.1, 4.3), in the store and at the
+// processor. Open sessions stay as they are. Switching to the state that the coupon has changes
+// nothing, as a patch of [Service.Update] that changes nothing. Errors, and what happens when the
+// processor fails, are those of Update.
 func (s *Service) SetActive(ctx context.Context, id string, active bool) (c coupon.Coupon, err error) {
 	attempt := Attempt{CouponID: id}
 	defer s.observed(ctx, OpSetActive, &attempt, &err)()
@@ -401,14 +413,15 @@ func (s *Service) outdate(ctx context.Context, id string) (err error) {
 	return err
 }
 
-// Delete removes a coupon (specification 3.1): it can no longer be used from the
-// first step on, then its mirror is removed, then the coupon itself, whose code may
-// then be used again. Orders, redemptions and open sessions stay; reservations that
-// customers have bought with points stay too and are of no use any more, until
-// [Service.CancelExchange] gives the points back. An unknown coupon matches
-// coupon.ErrNotFound, and one that others change again and again store.ErrStaleRevision.
-// When the processor fails the coupon stays unusable; repeating Delete or a reconcile
-// finishes the work.
+// Delete removes a coupon (specification 3.1). First nobody can use the coupon any more, then its
+// mirror is removed, then the coupon itself. Its code is then free.
+//
+// Orders, redemptions and open sessions stay. Reservations that customers have bought with points
+// stay too, and no checkout takes them. [Service.CancelExchange] gives the points back.
+//
+// Errors are coupon.ErrNotFound for an unknown coupon, store.ErrStaleRevision when other changes
+// came first five times, and those of the processor. When the processor fails, the coupon stays
+// unusable. Another Delete or a reconcile then finishes the work.
 func (s *Service) Delete(ctx context.Context, id string) (err error) {
 	attempt := Attempt{CouponID: id}
 	defer s.observed(ctx, OpDelete, &attempt, &err)()
@@ -449,8 +462,8 @@ func (s *Service) finishDelete(ctx context.Context, c coupon.Coupon) (coupon.Cou
 	return c, err
 }
 
-// Get returns one coupon. One that is unknown, half made or being deleted is a
-// rejection that matches coupon.ErrNotFound.
+// Get returns the coupon with the ID. A coupon that is unknown, half made or being deleted is a
+// rejection that matches coupon.ErrNotFound. [Service.Find] takes a code too.
 func (s *Service) Get(ctx context.Context, id string) (coupon.Coupon, error) {
 	c, err := s.store.Coupon(ctx, id)
 	if err == nil && c.State != coupon.Active && c.State != coupon.Inactive {
@@ -472,22 +485,21 @@ func (s *Service) Find(ctx context.Context, codeOrID string) (coupon.Coupon, err
 	return s.Get(ctx, found.Coupon.ID)
 }
 
-// List returns a page of coupons for administrators, newest first (specification
-// 4.1); a list out of bounds is a [*pricing.ValidationError]. It shows coupons that are
-// half made or being deleted too, as inactive, and tells how many addresses an allow-list
-// has and none of them.
+// List returns a page of coupons for administrators, newest first (specification 4.1). Coupons
+// that are half made or being deleted are shown as inactive. Of an allow-list the page has the
+// number of entries and not the entries. A list out of bounds is a [*pricing.ValidationError].
 func (s *Service) List(ctx context.Context, list store.CouponList) (store.CouponPage, error) {
 	return s.store.ListCoupons(ctx, list)
 }
 
-// Redemptions returns a page of redemptions, newest first; a list out of bounds is a
+// Redemptions returns a page of redemptions, newest first. A list out of bounds is a
 // [*pricing.ValidationError].
 func (s *Service) Redemptions(ctx context.Context, list store.RedemptionList) (store.RedemptionPage, error) {
 	return s.store.ListRedemptions(ctx, list)
 }
 
-// Order returns one order of the customer; an unknown one, and one of somebody
-// else, is store.ErrNotFound.
+// Order returns an order of the customer. An unknown order, and an order of another customer, is
+// store.ErrNotFound.
 func (s *Service) Order(ctx context.Context, customerID, orderID string) (store.Order, error) {
 	o, err := s.store.Order(ctx, orderID)
 	if err == nil && o.CustomerID != customerID {

@@ -17,8 +17,7 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// Validation is what a customer learns of a coupon that he may use (specification
-// 4.4).
+// Validation is what a customer learns of a coupon that they may use (specification 4.4).
 type Validation struct {
 	CouponID       string               `json:"couponId"`
 	Code           coupon.Code          `json:"code"`
@@ -34,8 +33,8 @@ type ValidateRequest struct {
 	Code string
 	// Customer who asks.
 	Customer eligibility.Customer
-	// AllowAnonymous lets a customer ask before sign-in. The answer then leaves out what depends
-	// on who they are, and a coupon that depends on it is refused.
+	// AllowAnonymous lets a customer without an ID ask, for coupons that everybody may use. The
+	// limit of each customer is then not checked.
 	AllowAnonymous bool
 }
 
@@ -168,27 +167,27 @@ func expired(c coupon.Coupon, at time.Time) bool {
 
 // QuoteRequest is a cart to be priced.
 type QuoteRequest struct {
-	// Cart with the prices of the host's catalogue. In a currency that the processor
-	// charges only in steps (processor.Abilities.AmountStep) it is priced in these:
-	// its Step need not be set, and its prices have to be multiples.
+	// Cart has the prices of the host's catalogue. Some processors charge a currency in steps
+	// (processor.Abilities.AmountStep). The service then sets the cart's Step, and the prices
+	// must be multiples of the step.
 	Cart pricing.Cart
-	// Code is a coupon's code or ID; empty prices the cart without one.
+	// Code is a coupon's code or ID. An empty code prices the cart without a coupon.
 	Code string
 	// Customer who asks.
 	Customer eligibility.Customer
-	// AllowAnonymous lets a cart be priced before sign-in, for coupons that do not
-	// depend on the customer.
+	// AllowAnonymous lets a customer without an ID ask, for coupons that everybody may use. The
+	// limit of each customer is then not checked.
 	AllowAnonymous bool
 }
 
 // Quote is a priced cart.
 type Quote struct {
 	pricing.Quote
-	// Coupon is the coupon that was applied; nil without one.
+	// Coupon is the coupon that was applied. It is nil without a coupon.
 	Coupon *coupon.Snapshot `json:"coupon,omitempty"`
 	// At is the instant for which the quote holds.
 	At time.Time `json:"at"`
-	// Fingerprint changes when cart, currency or coupon (with its revision) do.
+	// Fingerprint changes when the cart, the currency, or the coupon's revision changes.
 	Fingerprint string `json:"fingerprint"`
 }
 
@@ -203,9 +202,8 @@ type quoteDetails struct {
 	Fingerprint string           `json:"fingerprint"`
 }
 
-// MarshalJSON returns the form of [pricing.Quote.MarshalJSON] with coupon, at and
-// fingerprint beside it. Without it the method of the embedded quote would be used,
-// which knows nothing of these.
+// MarshalJSON returns the JSON of [pricing.Quote.MarshalJSON] with the members coupon, at and
+// fingerprint added.
 func (q Quote) MarshalJSON() ([]byte, error) {
 	prices, err := q.Quote.MarshalJSON()
 	if err != nil {
@@ -218,9 +216,10 @@ func (q Quote) MarshalJSON() ([]byte, error) {
 	return slices.Concat(prices[:len(prices)-1], []byte{','}, details[1:]), nil
 }
 
-// UnmarshalJSON restores what MarshalJSON has written and checks the prices again; see
-// [pricing.Quote.UnmarshalJSON]. [pricing.MaxQuoteDocument] bounds what is beside the coupon;
-// with it a quote has at most 96 MiB. null, and a document that is refused, leave q as it is.
+// UnmarshalJSON reads what MarshalJSON has written, and checks the prices again; see
+// [pricing.Quote.UnmarshalJSON]. The document without its coupon has at most
+// [pricing.MaxQuoteDocument] bytes, and with its coupon at most 96 MiB. After null or an error, q
+// is as before.
 func (q *Quote) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
@@ -256,14 +255,17 @@ func withoutCoupon(data []byte) []byte {
 	return rest
 }
 
-// RequiresPayment reports whether anything is left to be paid. A cart that costs nothing
-// is checked out as any other; see [Service.Checkout].
+// RequiresPayment reports whether the total is greater than 0. A cart that costs nothing is
+// checked out as any other; see [Service.Checkout].
 func (q Quote) RequiresPayment() bool { return q.Total > 0 }
 
-// Quote prices a cart with a coupon (specification 4.5, 4.6, 7). It changes nothing
-// and keeps no place. A malformed cart is a [*pricing.ValidationError]. A refusal
-// is a [*coupon.Rejection], and the quote beside it has the list prices; only that of
-// coupon.ErrBelowMinimumCharge has the prices that are too low to be charged.
+// Quote prices a cart with a coupon (specification 4.5, 4.6, 7). It changes nothing and reserves
+// nothing.
+//
+// A malformed cart is a [*pricing.ValidationError]. A refusal is a [*coupon.Rejection], and the
+// quote beside the error has the list prices. Beside coupon.ErrBelowMinimumCharge it has the
+// discounted prices, which the processor cannot charge. The error matches [ErrUnavailable] when
+// the processor had to be asked about the coupon and did not answer; see [WithMirrorTTL].
 func (s *Service) Quote(ctx context.Context, r QuoteRequest) (q Quote, err error) {
 	attempt := Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, OpQuote, &attempt, &err)()
