@@ -217,7 +217,7 @@ func (s *Service) mirrorable(c coupon.Coupon) error {
 }
 
 // alsoUnfit adds to the faults of a draft what the processor could not mirror of it: of code,
-// name and discount it judges those that have no fault yet, in a coupon that has none.
+// name, discount and limit it judges those that have no fault yet, in a coupon that has none.
 func (s *Service) alsoUnfit(d coupon.Draft, by coupon.Creation, err error) error {
 	var faults, unfit *pricing.ValidationError
 	if !errors.As(err, &faults) {
@@ -237,6 +237,9 @@ func (s *Service) alsoUnfit(d coupon.Draft, by coupon.Creation, err error) error
 	if discount := []string{"discountType", "discountValue", "currency"}; sound(discount...) {
 		legible.DiscountType, legible.DiscountValue, legible.Currency = d.DiscountType, d.DiscountValue, d.Currency
 		judged = append(judged, discount...)
+	}
+	if sound("maxUses") {
+		legible.MaxUses, judged = d.MaxUses, append(judged, "maxUses")
 	}
 	c, illegible := coupon.New(legible, by)
 	if illegible != nil || !errors.As(s.mirrorable(c), &unfit) {

@@ -54,16 +54,21 @@ func (p *Processor) ensureSessionCoupon(ctx context.Context, out *plan, tag stri
 	return nil
 }
 
-func (p *Processor) makeSessionCoupon(ctx context.Context, out *plan, id string) error {
+// sessionCouponMetadata is the metadata of the coupon for the first period.
+func (p *Processor) sessionCouponMetadata(r processor.SessionRequest) map[string]string {
 	metadata := map[string]string{metadataApp: p.options.App, metadataKind: kindSession}
-	if c := out.request.Coupon; c != nil {
-		metadata[metadataCouponID] = c.ID
+	if r.Coupon != nil {
+		metadata[metadataCouponID] = r.Coupon.ID
 	}
-	if out.request.OrderID != "" {
-		metadata[processor.MetadataOrderID] = out.request.OrderID
+	if r.OrderID != "" {
+		metadata[processor.MetadataOrderID] = r.OrderID
 	}
+	return metadata
+}
+
+func (p *Processor) makeSessionCoupon(ctx context.Context, out *plan, id string) error {
 	_, err := p.createCoupon(ctx, &stripe.CouponCreateParams{
-		ID: stripe.String(id), Name: stripe.String(sessionCouponName(out)), Metadata: metadata,
+		ID: stripe.String(id), Name: stripe.String(sessionCouponName(out)), Metadata: p.sessionCouponMetadata(out.request),
 		AmountOff: stripe.Int64(out.discount), Currency: stripe.String(out.money.code()),
 		Duration: stripe.String(string(stripe.CouponDurationOnce)), MaxRedemptions: stripe.Int64(1),
 		RedeemBy: stripe.Int64(out.expiresAt.Add(sessionCouponGrace).Unix()),

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // Session is a Checkout Session at Stripe. Amounts are in Stripe's minor units. Times
@@ -142,8 +141,12 @@ func (a *Account) sessionBasics(s *Session, form url.Values, now int64) (refusal
 	if s.SuccessURL == "" {
 		return invalid("parameter_missing", "success_url", "Missing required param: success_url.")
 	}
-	if utf8.RuneCountInString(s.ClientReferenceID) > 200 {
-		return invalid("", "client_reference_id", "Invalid string: must be at most 200 characters")
+	for name, most := range map[string]int{
+		"client_reference_id": 200, "customer_email": maxEmail, "success_url": maxText, "cancel_url": maxText,
+	} {
+		if refusal := tooLong(form, name, most); refusal != nil {
+			return refusal
+		}
 	}
 	if s.ExpiresAt, refusal = integer(form, "expires_at"); refusal != nil {
 		return refusal
@@ -224,10 +227,12 @@ func sessionLine(s *Session, form url.Values, at string) (Line, *problem) {
 		return l, invalid("", price+"[currency]", "All line items must have the same currency.")
 	case l.Name == "":
 		return l, invalid("parameter_missing", price+"[product_data][name]", "Missing required param: name.")
-	case l.Quantity < 1:
-		return l, invalid("", at+"[quantity]", "quantity must be at least 1")
-	case l.UnitAmount < 0 || !form.Has(price+"[unit_amount]"):
-		return l, invalid("", price+"[unit_amount]", "unit_amount is a non-negative integer")
+	case l.Quantity < 1 || l.Quantity > maxQuantity:
+		return l, invalid("", at+"[quantity]", "quantity must be between 1 and %d", maxQuantity)
+	case l.UnitAmount < 0 || l.UnitAmount > maxAmount || !form.Has(price+"[unit_amount]"):
+		return l, invalid("", price+"[unit_amount]", "unit_amount is a non-negative integer of at most twelve digits")
+	case tooLong(form, price+"[product_data][name]", maxProductName) != nil:
+		return l, tooLong(form, price+"[product_data][name]", maxProductName)
 	case !slices.Contains([]string{"", "day", "week", "month", "year"}, l.Interval):
 		return l, invalid("", price+"[recurring][interval]", "Invalid interval")
 	}
@@ -272,7 +277,9 @@ func stepOf(currency string) int64 {
 func (a *Account) sessionTotal(s *Session, form url.Values, _ int64) *problem {
 	taxed := int64(0)
 	for _, l := range s.Lines {
-		s.AmountSubtotal += l.Quantity * l.UnitAmount
+		if s.AmountSubtotal += l.Quantity * l.UnitAmount; s.AmountSubtotal > maxAmount { // both are bounded
+			return invalid("amount_too_large", "line_items", "The total amount is at most twelve digits.")
+		}
 		if l.TaxBehavior == "exclusive" {
 			taxed += l.Quantity * l.UnitAmount
 		}

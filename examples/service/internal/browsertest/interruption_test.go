@@ -554,7 +554,7 @@ func TestACouponWhoseAnswerIsLostIsFound(t *testing.T) {
 		p.fill("#f-code", "SUMMER10")
 		p.click("#save")
 		p.fault("code", "A coupon with this code exists already.")
-		p.gone("[data-field=code] .field-error a")
+		p.hold(`!document.querySelector("[data-field=code] .field-error").innerText.includes("you have just made")`)
 		p.fill("#f-code", "lost")
 		p.click("#save")
 		p.fault("code", "It may be the one that you have just made.")
