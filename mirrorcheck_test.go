@@ -101,7 +101,7 @@ func TestWhatReservesAlwaysAsks(t *testing.T) {
 	} {
 		w := newWorld(t)
 		d := tenOff()
-		d.MaxUsesPerUser = coupon.Clear[int64]()
+		d.MaxUsesPerUser = coupon.Clear[int]()
 		preview := func() error { return w.quote("TEN") }
 		if name == "exchange" {
 			d.Distribution, d.PointsRequired = coupon.PointsRedeemable, 10

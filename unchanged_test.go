@@ -42,7 +42,7 @@ func everything(w *world) coupon.Draft {
 	d.AppliesTo = coupon.Specific
 	d.PlanIDs, d.DeviceIDs, d.AccessoryIDs = []string{"gold"}, []string{"phone"}, []string{"case"}
 	d.Distribution, d.AllowedUserEmails = coupon.UserSpecific, coupon.EmailList{"ann@example.org", "bob@example.org"}
-	d.MaxUses, d.MaxUsesPerUser = coupon.Set[int64](9), coupon.Set[int64](2)
+	d.MaxUses, d.MaxUsesPerUser = coupon.Set(9), coupon.Set(2)
 	d.MinPurchase = decimal.NewFromInt(20)
 	d.StartsAt, d.ExpiresAt = coupon.At(w.now), coupon.At(w.now.Add(48*time.Hour))
 	return d
@@ -60,13 +60,13 @@ func samePatches(w *world) map[string]coupon.Patch {
 		"AccessoryIDs":      {AccessoryIDs: coupon.Set(d.AccessoryIDs)},
 		"Distribution":      {Distribution: coupon.Set(d.Distribution)},
 		"AllowedUserEmails": {AllowedUserEmails: coupon.Set(d.AllowedUserEmails)},
-		"PointsRequired":    {PointsRequired: coupon.Clear[int64]()},
+		"PointsRequired":    {PointsRequired: coupon.Clear[int]()},
 		"MaxUses":           {MaxUses: d.MaxUses},
 		"MaxUsesPerUser":    {MaxUsesPerUser: d.MaxUsesPerUser},
 		"MinPurchase":       {MinPurchase: coupon.Set(d.MinPurchase)},
 		"StartsAt":          {StartsAt: coupon.Set(d.StartsAt)},
 		"ExpiresAt":         {ExpiresAt: coupon.Set(d.ExpiresAt)},
-		"Revision":          {Revision: coupon.Set[int64](1)},
+		"Revision":          {Revision: coupon.Set(1)},
 		"Code":              {Code: coupon.Set(d.Code)},
 		"DiscountType":      {DiscountType: coupon.Set(d.DiscountType)},
 		"DiscountValue":     {DiscountValue: coupon.Set(d.DiscountValue)},
@@ -105,7 +105,7 @@ func TestAChangeThatChangesNothing(t *testing.T) {
 	if calls := w.fake.Calls(); counted.n != 0 || len(calls) != 0 {
 		t.Errorf("%d writes to the store and calls %v, want none", counted.n, calls)
 	}
-	_, err = service.Update(t.Context(), c.ID, coupon.Patch{Name: coupon.Set(c.Name), Revision: coupon.Set[int64](2)})
+	_, err = service.Update(t.Context(), c.ID, coupon.Patch{Name: coupon.Set(c.Name), Revision: coupon.Set(2)})
 	require.ErrorIs(t, err, store.ErrStaleRevision)
 }
 
@@ -120,10 +120,10 @@ func TestEveryFieldIsAChange(t *testing.T) {
 		"devices":       {DeviceIDs: coupon.Set([]string{"tablet"})},
 		"accessories":   {AccessoryIDs: coupon.Set([]string{"cable"})},
 		"distribution":  {Distribution: coupon.Set(coupon.General), AllowedUserEmails: coupon.Clear[coupon.EmailList]()},
-		"points":        {Distribution: coupon.Set(coupon.PointsRedeemable), AllowedUserEmails: coupon.Clear[coupon.EmailList](), PointsRequired: coupon.Set[int64](5)},
+		"points":        {Distribution: coupon.Set(coupon.PointsRedeemable), AllowedUserEmails: coupon.Clear[coupon.EmailList](), PointsRequired: coupon.Set(5)},
 		"addresses":     {AllowedUserEmails: coupon.Set(coupon.EmailList{"ann@example.org"})},
-		"uses":          {MaxUses: coupon.Clear[int64]()},
-		"uses per user": {MaxUsesPerUser: coupon.Set[int64](3)},
+		"uses":          {MaxUses: coupon.Clear[int]()},
+		"uses per user": {MaxUsesPerUser: coupon.Set(3)},
 		"minimum":       {MinPurchase: coupon.Set(decimal.NewFromInt(21))},
 		"start":         {StartsAt: coupon.Clear[coupon.Moment]()},
 		"expiry":        {ExpiresAt: coupon.Clear[coupon.Moment]()},
