@@ -66,7 +66,7 @@ func samePatches(w *world) map[string]coupon.Patch {
 		"MinPurchase":       {MinPurchase: coupon.Set(d.MinPurchase)},
 		"StartsAt":          {StartsAt: coupon.Set(d.StartsAt)},
 		"ExpiresAt":         {ExpiresAt: coupon.Set(d.ExpiresAt)},
-		"Revision":          {Revision: coupon.Set(1)},
+		"Revision":          {Revision: coupon.Set[int64](1)},
 		"Code":              {Code: coupon.Set(d.Code)},
 		"DiscountType":      {DiscountType: coupon.Set(d.DiscountType)},
 		"DiscountValue":     {DiscountValue: coupon.Set(d.DiscountValue)},
@@ -105,7 +105,7 @@ func TestAChangeThatChangesNothing(t *testing.T) {
 	if calls := w.fake.Calls(); counted.n != 0 || len(calls) != 0 {
 		t.Errorf("%d writes to the store and calls %v, want none", counted.n, calls)
 	}
-	_, err = service.Update(t.Context(), c.ID, coupon.Patch{Name: coupon.Set(c.Name), Revision: coupon.Set(2)})
+	_, err = service.Update(t.Context(), c.ID, coupon.Patch{Name: coupon.Set(c.Name), Revision: coupon.Set[int64](2)})
 	require.ErrorIs(t, err, store.ErrStaleRevision)
 }
 
