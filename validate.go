@@ -93,7 +93,7 @@ func (s *Service) lookUp(ctx context.Context, codeOrID string, c eligibility.Cus
 	}
 	by.CustomerID, by.Email = c.ID, c.Email
 	found, err := s.store.LookUp(ctx, by)
-	if by.CouponID != "" && errors.Is(err, coupon.ErrNotFound) {
+	if errors.Is(err, coupon.ErrNotFound) {
 		return s.lookUpCode(ctx, by)
 	}
 	return found, err
@@ -121,14 +121,25 @@ func (s *Service) withNewest(ctx context.Context, f store.Found, customerID stri
 	return held, nil
 }
 
-// lookUpCode looks for the code that reads like the ID, of which there is none: a code
-// that begins with the prefix of IDs can be typed in small letters.
-func (s *Service) lookUpCode(ctx context.Context, by store.LookUp) (store.Found, error) {
-	code, err := coupon.ParseCode(by.CouponID)
-	if err != nil {
-		return store.Found{}, coupon.Reject("", coupon.CouponNotFound, coupon.Params{})
+// lookUpCode looks for the other codes that the customer may have meant, where no coupon
+// has the ID or the code: the code that reads like the ID, for its letters may have been
+// typed in lower case, and the generated code whose symbols were confused.
+func (s *Service) lookUpCode(ctx context.Context, by store.LookUp) (found store.Found, err error) {
+	unknown := coupon.Reject("", coupon.CouponNotFound, coupon.Params{})
+	if by.CouponID != "" {
+		if by.Code, err = coupon.TypedCode(by.CouponID); err != nil {
+			return store.Found{}, unknown
+		}
+		by.CouponID = ""
+		if found, err = s.store.LookUp(ctx, by); !errors.Is(err, coupon.ErrNotFound) {
+			return found, err
+		}
 	}
-	by.CouponID, by.Code = "", code
+	generated, is := by.Code.AsGenerated()
+	if !is || generated == by.Code {
+		return store.Found{}, unknown
+	}
+	by.Code = generated
 	return s.store.LookUp(ctx, by)
 }
 
@@ -138,7 +149,7 @@ func resolve(codeOrID string) (store.LookUp, error) {
 	if id := strings.TrimSpace(codeOrID); coupon.IsID(id) {
 		return store.LookUp{CouponID: id}, nil
 	}
-	code, err := coupon.ParseCode(codeOrID)
+	code, err := coupon.TypedCode(codeOrID)
 	var fault *pricing.ValidationError
 	switch {
 	case err == nil:
