@@ -149,8 +149,8 @@ func (m *mirrorChecks) put(c coupon.Coupon, a mirrorAnswer, asked uint64) {
 		m.answers = make(map[string]*mirrorAnswer)
 	}
 	if _, replaces := m.answers[c.ID]; !replaces && len(m.answers) >= maxMirrorAnswers {
-		for any := range m.answers {
-			delete(m.answers, any)
+		for other := range m.answers {
+			delete(m.answers, other)
 			break
 		}
 	}
