@@ -204,7 +204,7 @@ func TestCreateNamesWhatTheProcessorRefuses(t *testing.T) {
 		CheckCoupon: func(c coupon.Coupon) error {
 			judged = append(judged, c)
 			var faults pricing.ValidationError
-			for _, field := range []string{"code", "name", "maxUses"} {
+			for _, field := range []string{"code", "name", "maxUses", "expiresAt"} {
 				faults.Add(field, pricing.FieldMalformed, "not at this processor")
 			}
 			return faults.Err()
@@ -217,18 +217,18 @@ func TestCreateNamesWhatTheProcessorRefuses(t *testing.T) {
 	}{
 		"no name": {
 			coupon.Draft{Code: "ÄÄ", DiscountType: pricing.FixedAmount, DiscountValue: offStep, Currency: "KWD"},
-			[]string{"name", "code", "discountValue"},
+			[]string{"name", "code", "maxUses", "discountValue"},
 		},
 		"no code": {
 			coupon.Draft{Name: "Ä", DiscountType: pricing.FixedAmount, DiscountValue: offStep, Currency: "KWD"},
-			[]string{"code", "name", "discountValue"},
+			[]string{"code", "name", "maxUses", "discountValue"},
 		},
 		"no currency": {
 			coupon.Draft{Code: "ÄÄ", Name: "Ä", DiscountType: pricing.FixedAmount, DiscountValue: offStep, Currency: "dinar"},
-			[]string{"currency", "code", "name"},
+			[]string{"currency", "code", "name", "maxUses"},
 		},
-		"no value": {coupon.Draft{Code: "ÄÄ", Name: "Ä", DiscountType: pricing.FixedAmount}, []string{"discountValue", "code", "name"}},
-		"no type":  {coupon.Draft{Code: "ÄÄ", Name: "Ä", DiscountValue: offStep}, []string{"discountType", "code", "name"}},
+		"no value": {coupon.Draft{Code: "ÄÄ", Name: "Ä", DiscountType: pricing.FixedAmount}, []string{"discountValue", "code", "name", "maxUses"}},
+		"no type":  {coupon.Draft{Code: "ÄÄ", Name: "Ä", DiscountValue: offStep}, []string{"discountType", "code", "name", "maxUses"}},
 		"no limit": {
 			coupon.Draft{
 				Code: "ÄÄ", Name: "Ä", DiscountType: pricing.FixedAmount, DiscountValue: offStep, Currency: "KWD",

@@ -119,15 +119,18 @@ func (a *API) audit(r *http.Request, what, id string, err error) {
 		slog.String("what", what), slog.String("coupon", id), slog.String("outcome", outcome))
 }
 
-// generatedLength is how long generated codes are: 80 bits, so that nobody guesses
-// a code, however often they try.
-const generatedLength = 16
+// generatedSymbols makes codes of 70 bits, so that nobody guesses one.
+const generatedSymbols = 16
 
 type codeView struct {
-	Code string `json:"code"`
+	Code coupon.Code `json:"code"`
 }
 
 func (a *API) generateCode(w http.ResponseWriter, _ *http.Request) error {
-	writeJSON(w, http.StatusOK, codeView{rand.Text()[:generatedLength]})
+	code, err := coupon.GenerateCode(rand.Reader, coupon.CodeShape{Symbols: generatedSymbols})
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, codeView{code})
 	return nil
 }

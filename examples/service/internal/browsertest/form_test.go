@@ -248,6 +248,25 @@ func TestAnItemThatIsNotForSaleIsNamed(t *testing.T) {
 	})
 }
 
+// A code is pasted with dashes that are none, and found with characters that nobody sees;
+// the page leaves both to the service, which refuses to make a code of invisible characters.
+func TestAPastedCodeIsReadByTheService(t *testing.T) {
+	onEveryStore(t, func(w *world) {
+		p := w.administer()
+		p.begin("PAS\u00adTED", "PERCENTAGE", "10")
+		p.click("#save")
+		p.visible("[data-field=code] .field-error")
+		p.fill("#f-code", "PASTED\u201310")
+		p.click("#save")
+		p.see(rowOf("PASTED-10"), "PASTED-10")
+		for _, typed := range []string{"pas\u00adted-10", "\u200bPASTED\u221210\ufeff", "ｐａｓｔｅｄ-10", "ted\u201110"} {
+			p.fill("#search", typed)
+			p.firstRow("PASTED-10")
+			p.see("#count", "1 coupon")
+		}
+	})
+}
+
 // The generator makes codes that nobody can guess.
 func TestCodesAreGenerated(t *testing.T) {
 	onEveryStore(t, func(w *world) {
