@@ -53,7 +53,7 @@ type Draft struct {
 	// no minimum.
 	MinPurchase decimal.Decimal
 	// StartsAt and ExpiresAt bound the validity; zero is no bound. A date as expiry
-	// means through the end of that day.
+	// means through the end of that day. ExpiresAt is after the instant of creation.
 	StartsAt  Moment
 	ExpiresAt Moment
 }
@@ -106,6 +106,9 @@ func (d Draft) create(by Creation, emails EmailSet, noEmails error) (Coupon, err
 	faults.At("currency", err)
 	c.Discount = draftDiscount(d.DiscountType, d.DiscountValue, c.Currency, &faults)
 	c.MinPurchase = minimum(d.MinPurchase, c.Currency, &faults)
+	if !c.ExpiresAt.IsZero() && !c.ExpiresAt.After(c.CreatedAt) {
+		faults.Add("expiresAt", pricing.FieldTooSmall, "a new coupon expires after its creation at "+c.CreatedAt.Format(time.RFC3339))
+	}
 	c.addFaults(&faults, "discountValue")
 	if err := faults.Err(); err != nil {
 		return Coupon{}, err
