@@ -165,7 +165,7 @@ func (s *Service) firstExchange(ctx context.Context, customerID, key string) (re
 }
 
 // exchangeable says why the coupon cannot be had for points, or not for those of the
-// reservation, if there is one, that the customer goes on to pay. That one is not in his own
+// reservation, if there is one, that the customer goes on to pay. That one is not in their own
 // way; one in a checkout is, for this would be another.
 func exchangeable(c coupon.Coupon, q eligibility.Question, held redemption.Redemption) error {
 	if c.Distribution != coupon.PointsRedeemable {
@@ -214,7 +214,7 @@ func (s *Service) debit(ctx context.Context, r redemption.Redemption, refused er
 
 // refuseExchange gives up a reservation whose points were not taken, or of which that is not
 // known, unless another call has debited them meanwhile: that one has told the customer that
-// the reservation is his, and so it is. What fails is left to the sweep.
+// the reservation is theirs, and so it is. What fails is left to the sweep.
 func (s *Service) refuseExchange(ctx context.Context, r redemption.Redemption, refused error) (redemption.Redemption, error) {
 	released, err := s.store.Transition(ctx, r.ID, redemption.Event{
 		Kind: redemption.PointsRefused, At: s.now(), SessionID: r.SessionID,

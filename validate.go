@@ -162,7 +162,7 @@ func resolve(codeOrID string) (store.LookUp, error) {
 }
 
 // usage reads the figures. A reservation of the customer that a checkout can use
-// or take over does not stand in his own way.
+// or take over does not stand in their own way.
 func usage(f store.Found) eligibility.Usage {
 	_, holds := usable(f)
 	return eligibility.Usage{
