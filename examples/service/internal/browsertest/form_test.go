@@ -108,14 +108,21 @@ func TestThreeDecimalsAreNotTakenForThousands(t *testing.T) {
 	})
 }
 
-// A coupon that is over before it begins is not said to be ready.
-func TestACouponThatHasExpiredIsNotReady(t *testing.T) {
+// A coupon that is over before it begins is refused at its field. One that there is ends
+// with its expiry.
+func TestACouponIsNotMadeExpired(t *testing.T) {
 	onEveryStore(t, func(w *world) {
 		p := w.administer()
 		p.begin("PAST", "PERCENTAGE", "10")
 		p.eval(`document.querySelector("#f-expires").value = "2020-01-01"`, nil)
+		p.click("#save")
+		p.fault("expiresAt", "a new coupon expires after its creation")
+		p.eval(`document.querySelector("#f-expires").value = ""`, nil)
 		p.finish("PAST")
-		p.see("#toasts", "PAST was created, and has expired already.")
+		p.click(rowOf("PAST") + " [data-action=edit]")
+		p.visible("#f-expires")
+		p.eval(`document.querySelector("#f-expires").value = "2020-01-01"`, nil)
+		p.finish("PAST")
 		p.see(rowOf("PAST"), "Expired 1 Jan 2020")
 	})
 }
