@@ -180,7 +180,7 @@ func TestTheMirrorIsVerifiedWhereItMatters(t *testing.T) {
 		}, false, couponkit.ErrUnavailable},
 		"will end":        {func(w *world, d *coupon.Draft) { d.ExpiresAt = at(w, time.Hour) }, false, couponkit.ErrUnavailable},
 		"has not started": {func(w *world, d *coupon.Draft) { d.StartsAt = at(w, time.Hour) }, false, coupon.ErrNotStarted},
-		"has ended":       {func(w *world, d *coupon.Draft) { d.ExpiresAt = at(w, 0) }, false, coupon.ErrExpired},
+		"has ended":       {func(w *world, d *coupon.Draft) { d.ExpiresAt = at(w, time.Minute) }, false, coupon.ErrExpired},
 		"is off":          {func(*world, *coupon.Draft) {}, true, coupon.ErrInactive},
 	}
 	for name, tc := range cases {
@@ -190,6 +190,7 @@ func TestTheMirrorIsVerifiedWhereItMatters(t *testing.T) {
 			d := tenOff()
 			tc.change(w, &d)
 			c := w.create(t, d)
+			w.now = w.now.Add(time.Minute)
 			if tc.off {
 				_, err := w.SetActive(t.Context(), c.ID, false)
 				require.NoError(t, err)
