@@ -104,10 +104,14 @@ func TestALimitIsGivenAsAConstant(t *testing.T) {
 // An amount of two billion digits is refused before a digit is written.
 func TestAmountsThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
-	for want, endless := range map[pricing.FieldCode]decimal.Decimal{
-		pricing.FieldTooLarge:        decimal.New(1, math.MaxInt32),
-		pricing.FieldTooManyDecimals: decimal.New(1, math.MinInt32),
+	for _, c := range []struct {
+		want    pricing.FieldCode
+		endless decimal.Decimal
+	}{
+		{pricing.FieldTooLarge, decimal.New(1, math.MaxInt32)},
+		{pricing.FieldTooManyDecimals, decimal.New(1, math.MinInt32)},
 	} {
+		want, endless := c.want, c.endless
 		d := ten()
 		d.DiscountValue, d.MinPurchase = endless, endless
 		both := map[string]pricing.FieldCode{"discountValue": want, "minPurchase": want}

@@ -166,7 +166,7 @@ func (s EmailSet) Has(address string) bool {
 	if _, ok := s.set.index[string(lower[:len(address)])]; ok || at < 1 {
 		return ok
 	}
-	lower[at-1] = anyMailbox[0]
+	lower[at-1] = anyMailbox[0] //nolint:gosec // at is at least 1
 	_, ok := s.set.index[string(lower[at-1:len(address)])]
 	return ok
 }

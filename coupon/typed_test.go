@@ -109,7 +109,7 @@ func TestACodeInAPath(t *testing.T) {
 		require.NoError(t, err)
 		got = ""
 		answer := httptest.NewRecorder()
-		mux.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, link.String(), nil))
+		mux.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, link.String(), nil))
 		if answer.Code != http.StatusOK || got != code.String() {
 			t.Errorf("%q by %s is %q with status %d", code, link, got, answer.Code)
 		}

@@ -34,7 +34,7 @@ func Customer(c coupon.Coupon) *rapid.Generator[eligibility.Customer] {
 // letIn draws an address that an entry of the allow-list lets in.
 func letIn(allowed []string) *rapid.Generator[string] {
 	return rapid.Map(rapid.SampledFrom(allowed), func(entry string) string {
-		if domain, any := strings.CutPrefix(entry, "*"); any {
+		if domain, covered := strings.CutPrefix(entry, "*"); covered {
 			return "somebody" + domain
 		}
 		return entry
