@@ -30,7 +30,7 @@ func TestValidateAnswers(t *testing.T) {
 		CouponID: c.ID, Code: c.Code, DiscountType: pricing.FixedAmount, DiscountValue: "10.00",
 		Currency: pricing.EUR(), CurrencySymbol: "€",
 	}
-	for _, typed := range []string{"TEN", " ten ", "ＴＥＮ", c.ID, " " + c.ID + "\n"} {
+	for _, typed := range []string{"TEN", " ten ", "ＴＥＮ", "\u200bten\ufeff", "T\u00adEN", c.ID, " " + c.ID + "\n"} {
 		got, err := w.Validate(t.Context(), typed, ann)
 		require.NoError(t, err, typed)
 		if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b coupon.Code) bool { return a == b }), cmp.Comparer(func(a, b pricing.Currency) bool { return a == b })); diff != "" {
@@ -43,6 +43,41 @@ func TestValidateAnswers(t *testing.T) {
 	if string(text) != wire {
 		t.Errorf("JSON is %s, want %s", text, wire)
 	}
+}
+
+// TestWhatACustomerTypes: a code is found however it looks the same, and a generated code
+// also with the symbols that people confuse. The code that was typed comes first.
+func TestWhatACustomerTypes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	generated, err := coupon.GenerateCode(strings.NewReader(strings.Repeat("0123456789", 20)), coupon.CodeShape{Prefix: "cpn_x"})
+	require.NoError(t, err)
+	confused := strings.NewReplacer("0", "O", "1", "l", "2", "Z", "4", "A", "5", "s", "6", "G", "8", "B", "M", "n", "V", "u").Replace(
+		strings.TrimPrefix(generated.String(), "CPN_X"))
+	made := map[string]coupon.Coupon{}
+	for _, code := range []string{"SUMMER-10", "İNDİRİM10", generated.String(), "cpn_Y"} {
+		d := tenOff()
+		d.Code = code
+		made[code] = w.create(t, d)
+	}
+	for typed, code := range map[string]string{
+		"summer\u201310": "SUMMER-10", "\ufeffSUMMER\u221210\u200b": "SUMMER-10", "indirim10": "İNDİRİM10", "ındırım10": "İNDİRİM10", "cpn_y": "cpn_Y",
+		"CPN_X" + confused: generated.String(), "cpn_x" + confused: generated.String(), "\u200bcpn_x" + confused: generated.String(),
+	} {
+		v, err := w.Validate(t.Context(), typed, ann)
+		require.NoError(t, err, "%+q", typed)
+		require.Equal(t, made[code].ID, v.CouponID, "%+q", typed)
+	}
+	for _, typed := range []string{"summer_10", "\u200b", "cpn_", "CPN_X" + confused + "0", "CPN_Z" + confused} {
+		_, err := w.Validate(t.Context(), typed, ann)
+		require.Error(t, err, "%+q", typed)
+	}
+	d := tenOff()
+	d.Code = "CPN_X" + confused
+	own := w.create(t, d)
+	v, err := w.Validate(t.Context(), "cpn_x"+confused, ann)
+	require.NoError(t, err)
+	require.Equal(t, own.ID, v.CouponID, "a hand-made code of confusable symbols stays its own")
 }
 
 // TestValidateRefuses holds the eight validations of specification 4.4 through the
@@ -180,7 +215,7 @@ func TestTheMirrorIsVerifiedWhereItMatters(t *testing.T) {
 		}, false, couponkit.ErrUnavailable},
 		"will end":        {func(w *world, d *coupon.Draft) { d.ExpiresAt = at(w, time.Hour) }, false, couponkit.ErrUnavailable},
 		"has not started": {func(w *world, d *coupon.Draft) { d.StartsAt = at(w, time.Hour) }, false, coupon.ErrNotStarted},
-		"has ended":       {func(w *world, d *coupon.Draft) { d.ExpiresAt = at(w, 0) }, false, coupon.ErrExpired},
+		"has ended":       {func(w *world, d *coupon.Draft) { d.ExpiresAt = at(w, time.Minute) }, false, coupon.ErrExpired},
 		"is off":          {func(*world, *coupon.Draft) {}, true, coupon.ErrInactive},
 	}
 	for name, tc := range cases {
@@ -190,6 +225,9 @@ func TestTheMirrorIsVerifiedWhereItMatters(t *testing.T) {
 			d := tenOff()
 			tc.change(w, &d)
 			c := w.create(t, d)
+			if errors.Is(tc.want, coupon.ErrExpired) {
+				w.pass(time.Minute)
+			}
 			if tc.off {
 				_, err := w.SetActive(t.Context(), c.ID, false)
 				require.NoError(t, err)
