@@ -125,9 +125,9 @@ func TestAKeyOfTheSameCodeTypedOtherwise(t *testing.T) {
 	code, err := coupon.GenerateCode(strings.NewReader(strings.Repeat("\x00", 200)), coupon.CodeShape{})
 	require.NoError(t, err)
 	for name, c := range map[string]struct{ code, first, again string }{
-		"letter case and blanks": {"TEN-A", "TEN-A", " ten-a "},
-		"what is invisible":      {"TEN-A", "TEN-A", "TEN\u200b\u2011A"},
-		"a misread generated code":       {code.String(), code.String(), strings.ReplaceAll(code.String(), "0", "o")},
+		"letter case and blanks":   {"TEN-A", "TEN-A", " ten-a "},
+		"what is invisible":        {"TEN-A", "TEN-A", "TEN\u200b\u2011A"},
+		"a misread generated code": {code.String(), code.String(), strings.ReplaceAll(code.String(), "0", "o")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
