@@ -102,8 +102,8 @@ func TestCheckoutOfAnEmptyCart(t *testing.T) {
 	}
 }
 
-// TestARepeatedCheckoutWhoseSessionHasEnded: the answer of the processor was lost, and
-// the customer comes back when the session that he never saw can be paid no longer.
+// TestARepeatedCheckoutWhoseSessionHasEnded: the answer of the processor was lost. The
+// customer never saw the session, and comes back after it has ended.
 func TestARepeatedCheckoutWhoseSessionHasEnded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -313,7 +313,7 @@ func TestARetryingCustomerIsNotInHisOwnWay(t *testing.T) {
 	c := w.create(t, d)
 	first := w.checkout(t, w.request("TEN"))
 	if _, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: ann}); err != nil {
-		t.Errorf("the customer's own session stands in his way: %v", err)
+		t.Errorf("the customer's own session counts against the limit: %v", err)
 	}
 	second := w.checkout(t, w.request("TEN"))
 	if old, err := w.fake.Session(t.Context(), first.Session.ID); err != nil || old.Status != processor.SessionExpired {
@@ -385,9 +385,9 @@ func (w *world) openSessions(t *testing.T, checkouts ...couponkit.Checkout) []bo
 	return open
 }
 
-// TestASessionIsNotEndedWithoutNeed holds contract 5.3: a customer's open session is
-// ended when it alone stands in his way, and then the oldest, and not at all while he
-// holds a place that no session uses.
+// TestASessionIsNotEndedWithoutNeed holds contract 5.3: a customer's open session is ended
+// only if it alone blocks a new checkout. The oldest session is ended first. No session is
+// ended while the customer holds a reservation that no session uses.
 func TestASessionIsNotEndedWithoutNeed(t *testing.T) {
 	t.Parallel()
 	several := func(t *testing.T) *world {
@@ -510,8 +510,8 @@ func TestTheLastUse(t *testing.T) {
 	}
 }
 
-// TestOneCustomerAtManyDevices: one use for each customer is one use, however many
-// checkouts he opens at once.
+// TestOneCustomerAtManyDevices: a customer with one use gets one use, even with
+// many checkouts at once.
 func TestOneCustomerAtManyDevices(t *testing.T) {
 	t.Parallel()
 	store, fake := memstore.New(), fakeprocessor.New(fakeprocessor.Options{})

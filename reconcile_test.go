@@ -255,9 +255,9 @@ func TestAnOrphanIsRemovedByItsNames(t *testing.T) {
 // unlisted is a processor that cannot list its mirrors.
 type unlisted struct{ processor.Processor }
 
-// TestReconcileBesideAnAdministrator: what it has seen before he changed the coupon does
-// not go over what he has mirrored since. Nobody else would find that: the processor does
-// not list its mirrors here.
+// TestReconcileBesideAnAdministrator: a reconcile read a coupon before an administrator
+// changed it. The reconcile does not overwrite the new mirror. No later reconcile would find
+// that, because this processor does not list its mirrors.
 func TestReconcileBesideAnAdministrator(t *testing.T) {
 	t.Parallel()
 	for _, down := range []bool{false, true} {

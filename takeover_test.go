@@ -245,7 +245,7 @@ func TestAnExpiryOfALaterTime(t *testing.T) {
 }
 
 // TestACustomerWhoRetriesBesideTheWebhook: whatever comes first, and to whichever process,
-// his points are spent once and the place is his.
+// the points are spent once, and the customer keeps the reservation.
 func TestACustomerWhoRetriesBesideTheWebhook(t *testing.T) {
 	t.Parallel()
 	for _, hears := range []string{"this process", "another process"} {

@@ -41,9 +41,9 @@ func letIn(allowed []string) *rapid.Generator[string] {
 	})
 }
 
-// Usage draws figures that a store could report: the customer's are part of all,
-// the reservation that he holds is one of his. They are close to the limits more
-// often than not.
+// Usage draws counts that a store could report. The customer's counts are part of the
+// counts of all customers, and include a reservation that the customer holds. Most counts
+// are close to the limits.
 func Usage(l coupon.Limits) *rapid.Generator[eligibility.Usage] {
 	return rapid.Custom(func(t *rapid.T) eligibility.Usage {
 		own := near(t, l.MaxUsesPerUser, "customer's places")
