@@ -69,8 +69,8 @@ func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome
 }
 
 // Webhook returns the function that the webhook handlers of the processors take. The function
-// calls [Service.HandleEvent], and passes the outcome to the callback then. A nil callback is
-// skipped. Events that concern neither an order nor a coupon are not passed on.
+// calls [Service.HandleEvent], and passes the outcome to the callback, unless the callback is
+// nil. Events that concern neither an order nor a coupon are not passed on.
 //
 // After an error of HandleEvent or of the callback, the processor delivers the event again. So
 // the callback may get the same outcome more than once. The error is logged.

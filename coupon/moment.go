@@ -90,9 +90,9 @@ func (m Moment) Equal(n Moment) bool { return m.form == n.form && m.t.Equal(n.t)
 func (m Moment) Start(loc *time.Location) time.Time { return m.resolve(0, loc) }
 
 // End returns the instant, or the first instant after the date in the location. As the
-// end of a half-open window, it means "through the end of that day". The latest result
-// for a date of the year 9999 is the last microsecond of that year in UTC, because RFC
-// 3339 cannot write a later instant. The zero Moment returns the zero time.
+// end of a half-open window, it means "through the end of that day". RFC 3339 cannot
+// write an instant after the year 9999. The result for the last dates of that year is
+// its last microsecond in UTC. The zero Moment returns the zero time.
 func (m Moment) End(loc *time.Location) time.Time { return m.resolve(1, loc) }
 
 func (m Moment) resolve(days int, loc *time.Location) time.Time {
