@@ -19,16 +19,20 @@ import (
 // has changed the coupon in between.
 const changeAttempts = 5
 
-// Create makes a coupon (specification 4.2): it claims the code in the store, makes
-// the mirror at the processor, and only then lets the coupon be used.
+// Create makes a coupon (specification 4.2). It stores the coupon, makes its mirror at the
+// processor, and then switches the coupon on. A draft that names no currency gets that of
+// [WithCurrency].
 //
-// Faults of the draft, and a code, percentage or amount that the processor cannot
-// mirror, are a [*pricing.ValidationError] that names them all; a code that exists is a
-// rejection that matches coupon.ErrCodeTaken. When the processor fails, the coupon does not
-// come to be: the error matches [ErrUnavailable] or the processor's own, and what was half
-// made is undone, at the latest by [Service.Reconcile]. Only where the store's answer to the
-// last step is lost, and the store stays down, may the coupon be there and active although
-// an error is returned: look for its code before the call is repeated.
+// Errors are:
+//
+//   - a [*pricing.ValidationError] that names every fault of the draft, and everything that the
+//     processor cannot mirror;
+//   - a [*coupon.Rejection] that matches coupon.ErrCodeTaken. Its CouponID is the coupon that has
+//     the code. It is empty when something else has the code at the processor;
+//   - [ErrUnavailable] or another error of the processor. What was half made is removed, at the
+//     latest by [Service.Reconcile];
+//   - an error of the store. When the store fails in the last step, the coupon may be active all
+//     the same. Ask [Service.Find] for its code before the call is repeated.
 func (s *Service) Create(ctx context.Context, d coupon.Draft) (c coupon.Coupon, err error) {
 	var attempt Attempt
 	defer s.observed(ctx, OpCreate, &attempt, &err)()
@@ -51,32 +55,52 @@ func (s *Service) Create(ctx context.Context, d coupon.Draft) (c coupon.Coupon, 
 	mirrored, err := s.mirror(ctx, c, s.processor.EnsureMirror)
 	if err != nil {
 		s.undoCreate(ctx, c)
-		return coupon.Coupon{}, taken(c, err)
+		return coupon.Coupon{}, taken(err)
 	}
 	return mirrored, nil
 }
 
-// claim stores the pending coupon. A coupon whose deletion got stuck is finished
-// off first when it is in the way.
+// claim stores the pending coupon. A refusal names the coupon that has the code. Where that
+// coupon is being deleted, claim finishes the deletion and tries again.
 func (s *Service) claim(ctx context.Context, c coupon.Coupon) error {
-	err := s.store.CreateCoupon(ctx, c)
-	if !errors.Is(err, coupon.ErrCodeTaken) {
-		return err
-	}
-	found, lookErr := s.store.LookUp(ctx, store.LookUp{Code: c.Code})
-	if lookErr == nil && found.Coupon.State == coupon.Deleting {
-		if _, finishErr := s.finishDelete(ctx, found.Coupon); finishErr == nil {
-			return s.store.CreateCoupon(ctx, c)
+	for range changeAttempts {
+		err := s.store.CreateCoupon(ctx, c)
+		if !errors.Is(err, coupon.ErrCodeTaken) {
+			return err
+		}
+		holder, err := s.holder(ctx, c.Code)
+		if err != nil {
+			return err
+		}
+		if holder != "" {
+			return coupon.Reject(holder, coupon.CodeTaken, coupon.Params{})
 		}
 	}
-	return err
+	return coupon.Reject("", coupon.CodeTaken, coupon.Params{}) // held by one coupon after another
 }
 
-// taken turns a code that somebody else has active at the processor into the
-// rejection that administrators know.
-func taken(c coupon.Coupon, err error) error {
+// holder returns the ID of the coupon that has the code, or "" when the code is free by now.
+func (s *Service) holder(ctx context.Context, code coupon.Code) (string, error) {
+	found, err := s.store.LookUp(ctx, store.LookUp{Code: code})
+	switch {
+	case errors.Is(err, coupon.ErrNotFound):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("find the coupon of a taken code: %w", err)
+	case found.Coupon.State != coupon.Deleting:
+		return found.Coupon.ID, nil
+	}
+	if _, err := s.finishDelete(ctx, found.Coupon); err != nil {
+		return found.Coupon.ID, nil //nolint:nilerr // the code is still taken, and that is the answer
+	}
+	return "", nil
+}
+
+// taken turns a code that is active at the processor for something else into the rejection
+// that administrators know. No coupon of the store has the code, so the rejection names none.
+func taken(err error) error {
 	if errors.Is(err, processor.ErrCodeTaken) {
-		return fmt.Errorf("%w: %w", coupon.Reject(c.ID, coupon.CodeTaken, coupon.Params{}), err)
+		return fmt.Errorf("%w: %w", coupon.Reject("", coupon.CodeTaken, coupon.Params{}), err)
 	}
 	return err
 }
@@ -86,6 +110,7 @@ func (s *Service) mirror(
 	ctx context.Context, c coupon.Coupon, bring func(context.Context, coupon.Coupon) (coupon.Mirror, error),
 ) (coupon.Coupon, error) {
 	m, err := bring(ctx, c)
+	s.mirrors.forget(c.ID)
 	if err != nil {
 		return coupon.Coupon{}, fmt.Errorf("mirror coupon %s: %w", c.ID, err)
 	}
@@ -132,18 +157,26 @@ func (s *Service) undoCreate(ctx context.Context, c coupon.Coupon) {
 	}
 }
 
-// Update changes the editable fields of a coupon (specification 4.3), in the store
-// and at the processor. Faults are a [*pricing.ValidationError]; an unknown coupon
-// matches coupon.ErrNotFound; a patch that names another revision than the
-// coupon's matches store.ErrStaleRevision, and so does one that others were faster than
-// five times. A code that is active at the processor for somebody else's coupon is a
-// rejection that matches coupon.ErrCodeTaken.
+// Update changes the editable fields of a coupon (specification 4.3), in the store and at the
+// processor.
 //
-// When the processor fails, the change is taken back and the error returned. Taking back is
-// a change too: the coupon is as it was and its revision two higher, for the one between
-// may have reached the processor. Whoever names a revision reads the coupon again before he
-// repeats the patch. A change on which another one was made meanwhile is not taken back:
-// whoever made that one has seen it, and a reconcile mirrors both.
+// A patch that changes nothing keeps Revision and UpdatedAt, and neither store nor processor is
+// written. Only where the mirror is of another revision does such a patch update the mirror.
+//
+// Errors are:
+//
+//   - a [*pricing.ValidationError] that names every fault of the patch;
+//   - coupon.ErrNotFound for an unknown coupon;
+//   - store.ErrStaleRevision when the patch names another revision than the coupon's, or when
+//     other changes came first five times;
+//   - a [*coupon.Rejection] that matches coupon.ErrCodeTaken when something else has the code at
+//     the processor;
+//   - [ErrUnavailable] or another error of the processor.
+//
+// When the processor fails, the service takes the change back. The coupon is then as before, and
+// its revision is two higher. A caller who names a revision reads the coupon again before they
+// repeat the patch. If somebody else has changed the coupon meanwhile, the change stays, and a
+// reconcile updates the mirror.
 func (s *Service) Update(ctx context.Context, id string, p coupon.Patch) (c coupon.Coupon, err error) {
 	attempt := Attempt{CouponID: id}
 	defer s.observed(ctx, OpUpdate, &attempt, &err)()
@@ -183,7 +216,7 @@ func (s *Service) mirrorable(c coupon.Coupon) error {
 }
 
 // alsoUnfit adds to the faults of a draft what the processor could not mirror of it: of code,
-// name and discount it judges those that have no fault yet, in a coupon that has none.
+// name, discount and limit it judges those that have no fault yet, in a coupon that has none.
 func (s *Service) alsoUnfit(d coupon.Draft, by coupon.Creation, err error) error {
 	var faults, unfit *pricing.ValidationError
 	if !errors.As(err, &faults) {
@@ -203,6 +236,9 @@ func (s *Service) alsoUnfit(d coupon.Draft, by coupon.Creation, err error) error
 	if discount := []string{"discountType", "discountValue", "currency"}; sound(discount...) {
 		legible.DiscountType, legible.DiscountValue, legible.Currency = d.DiscountType, d.DiscountValue, d.Currency
 		judged = append(judged, discount...)
+	}
+	if sound("maxUses") {
+		legible.MaxUses, judged = d.MaxUses, append(judged, "maxUses")
 	}
 	c, illegible := coupon.New(legible, by)
 	if illegible != nil || !errors.As(s.mirrorable(c), &unfit) {
@@ -230,10 +266,10 @@ func (s *Service) onStep(field string, amount pricing.Money) error {
 	return faults.Err()
 }
 
-// SetActive switches a coupon on or off (specification 3.1, 4.3), in the store and
-// at the processor. Sessions that are open stay as they are. Errors are those of
-// [Service.Update], and so is what becomes of a switch that the processor does not follow;
-// switching to the state that a coupon has is no error.
+// SetActive switches a coupon on or off (specification 3.1, 4.3), in the store and at the
+// processor. Open sessions stay as they are. Switching to the state that the coupon has changes
+// nothing, as a patch of [Service.Update] that changes nothing. Errors, and what happens when the
+// processor fails, are those of Update.
 func (s *Service) SetActive(ctx context.Context, id string, active bool) (c coupon.Coupon, err error) {
 	attempt := Attempt{CouponID: id}
 	defer s.observed(ctx, OpSetActive, &attempt, &err)()
@@ -257,6 +293,10 @@ func (s *Service) change(
 	if err != nil {
 		return coupon.Coupon{}, err
 	}
+	unchanged := after.Revision == before.Revision
+	if unchanged && after.Mirrored() {
+		return after, nil
+	}
 	mirrored, err := s.mirror(ctx, after, bring)
 	switch {
 	case err == nil:
@@ -269,9 +309,10 @@ func (s *Service) change(
 		return newest, nil // the change is stored, whatever its mirror shows
 	case errors.Is(err, coupon.ErrNotFound): // there is nothing to take back
 		return coupon.Coupon{}, err
+	case !unchanged:
+		s.takeBack(ctx, before, after)
 	}
-	s.takeBack(ctx, before, after)
-	return coupon.Coupon{}, taken(after, err)
+	return coupon.Coupon{}, taken(err)
 }
 
 // catchUp brings the mirror to the newest revision, which it returns. Somebody has
@@ -308,6 +349,8 @@ func (s *Service) markOutdated(ctx context.Context, id string) {
 	}
 }
 
+// storeChange applies a change to the stored coupon. A change that changes nothing is not
+// stored, and the coupon keeps its revision.
 func (s *Service) storeChange(
 	ctx context.Context, id string, apply func(coupon.Coupon) (coupon.Coupon, error),
 ) (before, after coupon.Coupon, err error) {
@@ -315,8 +358,8 @@ func (s *Service) storeChange(
 		if before, err = s.Get(ctx, id); err != nil {
 			return before, after, err
 		}
-		if after, err = apply(before); err != nil {
-			return before, after, err
+		if after, err = apply(before); err != nil || sameTerms(before, after) {
+			return before, before, err
 		}
 		after, err = s.store.UpdateCoupon(ctx, after)
 		if !errors.Is(err, store.ErrStaleRevision) {
@@ -324,6 +367,17 @@ func (s *Service) storeChange(
 		}
 	}
 	return before, after, err
+}
+
+// sameTerms reports whether a change has left everything that an administrator decides.
+func sameTerms(a, b coupon.Coupon) bool {
+	return a.Name == b.Name && a.Description == b.Description && a.State == b.State &&
+		a.Distribution == b.Distribution && a.PointsRequired == b.PointsRequired &&
+		a.Limits == b.Limits && a.MinPurchase == b.MinPurchase &&
+		a.StartsAt.Equal(b.StartsAt) && a.ExpiresAt.Equal(b.ExpiresAt) &&
+		a.Scope.AppliesTo == b.Scope.AppliesTo && a.Scope.Plans.Equal(b.Scope.Plans) &&
+		a.Scope.Devices.Equal(b.Scope.Devices) && a.Scope.Accessories.Equal(b.Scope.Accessories) &&
+		a.AllowedUserEmails.Equal(b.AllowedUserEmails)
 }
 
 // takeBack restores the coupon as it was before a change that the processor did
@@ -358,14 +412,15 @@ func (s *Service) outdate(ctx context.Context, id string) (err error) {
 	return err
 }
 
-// Delete removes a coupon (specification 3.1): it can no longer be used from the
-// first step on, then its mirror is removed, then the coupon itself, whose code may
-// then be used again. Orders, redemptions and open sessions stay; reservations that
-// customers have bought with points stay too and are of no use any more, until
-// [Service.CancelExchange] gives the points back. An unknown coupon matches
-// coupon.ErrNotFound, and one that others change again and again store.ErrStaleRevision.
-// When the processor fails the coupon stays unusable; repeating Delete or a reconcile
-// finishes the work.
+// Delete removes a coupon (specification 3.1). First nobody can use the coupon any more, then its
+// mirror is removed, then the coupon itself. Its code is then free.
+//
+// Orders, redemptions and open sessions stay. Reservations that customers have bought with points
+// stay too, and no checkout takes them. [Service.CancelExchange] gives the points back.
+//
+// Errors are coupon.ErrNotFound for an unknown coupon, store.ErrStaleRevision when other changes
+// came first five times, and those of the processor. When the processor fails, the coupon stays
+// unusable. Another Delete or a reconcile then finishes the work.
 func (s *Service) Delete(ctx context.Context, id string) (err error) {
 	attempt := Attempt{CouponID: id}
 	defer s.observed(ctx, OpDelete, &attempt, &err)()
@@ -394,46 +449,14 @@ func (s *Service) remove(ctx context.Context, c coupon.Coupon) (coupon.Coupon, e
 }
 
 func (s *Service) finishDelete(ctx context.Context, c coupon.Coupon) (coupon.Coupon, error) {
-	if err := s.processor.RemoveMirror(ctx, c); err != nil {
+	err := s.processor.RemoveMirror(ctx, c)
+	s.mirrors.forget(c.ID)
+	if err != nil {
 		return c, fmt.Errorf("remove mirror of coupon %s: %w", c.ID, err)
 	}
-	err := s.store.DeleteCoupon(ctx, c.ID, c.Revision)
+	err = s.store.DeleteCoupon(ctx, c.ID, c.Revision)
 	if errors.Is(err, coupon.ErrNotFound) {
 		return c, nil // somebody else has finished it
 	}
 	return c, err
-}
-
-// Get returns one coupon. One that is unknown, half made or being deleted is a
-// rejection that matches coupon.ErrNotFound.
-func (s *Service) Get(ctx context.Context, id string) (coupon.Coupon, error) {
-	c, err := s.store.Coupon(ctx, id)
-	if err == nil && c.State != coupon.Active && c.State != coupon.Inactive {
-		return coupon.Coupon{}, coupon.Reject(id, coupon.CouponNotFound, coupon.Params{})
-	}
-	return c, err
-}
-
-// List returns a page of coupons for administrators, newest first (specification
-// 4.1); a list out of bounds is a [*pricing.ValidationError]. It shows coupons that are
-// half made or being deleted too, as inactive, and tells how many addresses an allow-list
-// has and none of them.
-func (s *Service) List(ctx context.Context, list store.CouponList) (store.CouponPage, error) {
-	return s.store.ListCoupons(ctx, list)
-}
-
-// Redemptions returns a page of redemptions, newest first; a list out of bounds is a
-// [*pricing.ValidationError].
-func (s *Service) Redemptions(ctx context.Context, list store.RedemptionList) (store.RedemptionPage, error) {
-	return s.store.ListRedemptions(ctx, list)
-}
-
-// Order returns one order of the customer; an unknown one, and one of somebody
-// else, is store.ErrNotFound.
-func (s *Service) Order(ctx context.Context, customerID, orderID string) (store.Order, error) {
-	o, err := s.store.Order(ctx, orderID)
-	if err == nil && o.CustomerID != customerID {
-		return store.Order{}, store.ErrNotFound
-	}
-	return o, err
 }

@@ -20,33 +20,29 @@ const placeAttempts = 5
 
 // CheckoutRequest is a cart to be paid (specification 4.5).
 type CheckoutRequest struct {
-	// Key makes the call idempotent within the customer: repeating it returns the first
-	// order and finishes what a crash left. Make one for each attempt to pay and not for
-	// a cart: the same key has the same order, also when prices have changed since or
-	// its session has ended unpaid (see Checkout.Replayed). Repeat it with the same lines
-	// and line IDs, else it is another request, and with the same names and addresses,
-	// which a processor may insist on. Empty makes every call a new attempt. At most
-	// [redemption.MaxIDLength] bytes.
+	// Key makes the call idempotent for the customer. A repeated key returns the first order,
+	// and finishes what a crash has left; see Checkout.Replayed. Make a new key for each attempt
+	// to pay. Repeat it with the same lines, names and addresses. An empty key makes every call
+	// a new attempt. A key has at most [redemption.MaxIDLength] bytes.
 	Key string
-	// Customer who buys; required.
+	// Customer who buys. It is required.
 	Customer eligibility.Customer
-	// Cart with the prices of the host's catalogue, of at least one line; see
-	// [QuoteRequest].
+	// Cart has at least one line, with the prices of the host's catalogue; see [QuoteRequest].
 	Cart pricing.Cart
-	// Code is a coupon's code or ID; empty is no coupon.
+	// Code is a coupon's code or ID. An empty code is no coupon.
 	Code string
-	// Expected is what the customer was shown; nil is not compared. [ParseTotals] reads it
-	// from a client's request. A repeated key compares it with the order of the first call,
-	// as long as that can be paid.
+	// Expected is what the customer was shown. A nil value is not compared. [ParseTotals] reads
+	// it from a client's request. A repeated key compares it with the order of the first call
+	// while that order can be paid.
 	Expected *Totals
-	// Describe names a line on the payment page; nil shows the item's ID.
+	// Describe names a line on the payment page. Without it the page shows the item's ID.
 	Describe func(pricing.Line) string
-	// SuccessURL and CancelURL are where the customer goes after the session. Some
-	// processors need the first.
+	// SuccessURL and CancelURL are where the customer goes after the session. Some processors
+	// require SuccessURL.
 	SuccessURL string
 	CancelURL  string
-	// Metadata of the host, stored with the order: at most [store.MaxMetadata] entries,
-	// with values of at most [store.MaxMetadataLength] bytes. No processor is sent them.
+	// Metadata of the host is stored with the order and is not sent to the processor. It has at
+	// most [store.MaxMetadata] entries, with values of at most [store.MaxMetadataLength] bytes.
 	Metadata map[string]string
 }
 
@@ -54,44 +50,44 @@ type CheckoutRequest struct {
 type SessionLink struct {
 	ID  string `json:"id"`
 	URL string `json:"url"`
-	// ExpiresAt is when the session ends by itself, as this service asks for it
-	// ([WithSessionLifetime]).
+	// ExpiresAt is when the session ends by itself; see [WithSessionLifetime].
 	ExpiresAt time.Time `json:"expiresAt"`
 }
 
-// Checkout is an order with its payment session, which is open unless Replayed. It has no
-// JSON form of its own: an API has its own answers, and shows no more than they need.
+// Checkout is an order with its payment session. It has no JSON form: an API returns what its
+// clients need.
 type Checkout struct {
 	Order   store.Order
 	Session SessionLink
-	// Replayed tells that the key was used before and this is its result. Order.State
-	// tells how it has ended, once webhook or sweep have heard of it; until then it is
-	// open, and Session.ExpiresAt tells whether it can still be paid.
+	// Replayed tells that the key was used before, and that this is the first order of the key.
+	// That order may have ended, which Order.State shows once webhook or sweep have recorded it.
+	// The session of a new order is open.
 	Replayed bool
 }
 
-// Checkout prices the cart again, keeps a place within the coupon's limits, stores
-// the order, and opens a payment session with adjusted amounts (specification 4.5,
-// 2.5).
+// Checkout prices the cart again, reserves a use of the coupon, stores the order, and opens a
+// payment session with the discounted amounts (specification 4.5, 2.5). It always asks the
+// processor about the coupon's mirror.
 //
-// A malformed or empty cart is a [*pricing.ValidationError]. Refusals are a
-// [*coupon.Rejection]: the coupon's, coupon.ErrCartTotalsInvalid for
-// totals that are not the expected ones, coupon.ErrBelowMinimumCharge, and
-// coupon.ErrUserRequired. A customer who has an open session that takes the last
-// place is not in his own way: that session is ended and its place moves to this
-// checkout. Should it have been paid already, its use counts, and the observer hears of
-// its order as [OpSettle]. A key that was used for another request, or whose open order has
-// other totals than the expected ones, is store.ErrKeyReused, and one whose order ended
-// before it had a session that can be paid is [ErrOrderEnded]. A processor that refuses
-// the session is processor.ErrRejected, and never malformed input.
+// A total of 0 has a session too. Send the customer there: its event counts the use. Where the
+// processor has no such sessions (processor.Abilities.NoZeroTotal), a total of 0 is
+// coupon.ErrBelowMinimumCharge.
 //
-// A total of 0 has a session too: send the customer there, and the event of its end
-// counts the use. Where the processor has none for it (processor.Abilities.NoZeroTotal)
-// it is coupon.ErrBelowMinimumCharge.
+// A customer may have an open session that holds the coupon's last use. Checkout then ends that
+// session and moves its reservation to the new order. If that session was paid already, its use
+// counts, and the observer gets an [OpSettle].
 //
-// After an [ErrUnavailable], and after a context that has ended, repeat the call with the
-// same key: it goes on where it stopped. Whatever is never finished is released by
-// [Service.Sweep].
+// Errors are:
+//
+//   - a [*pricing.ValidationError] for a malformed or empty cart;
+//   - a [*coupon.Rejection] with the coupon's reasons, coupon.ErrCartTotalsInvalid when the
+//     totals are not the expected ones, coupon.ErrBelowMinimumCharge, or coupon.ErrUserRequired;
+//   - store.ErrKeyReused when the key was used for another request, or when its open order has
+//     other totals than the expected ones;
+//   - [ErrOrderEnded] when the key's order ended before it had a session;
+//   - processor.ErrRejected when the processor refuses the session;
+//   - [ErrUnavailable], or the context's error. Repeat the call with the same key. [Service.Sweep]
+//     releases what nobody finishes.
 func (s *Service) Checkout(ctx context.Context, r CheckoutRequest) (Checkout, error) {
 	return s.checkoutAs(ctx, OpCheckout, r)
 }
@@ -139,7 +135,7 @@ func (s *Service) order(ctx context.Context, r CheckoutRequest) (store.Order, bo
 		return store.Order{}, false, err
 	}
 	order, replayed, err := s.keyed(ctx, &r, requestFingerprint(r), func() (priced, error) {
-		p, err := s.price(ctx, QuoteRequest{Cart: r.Cart, Code: r.Code, Customer: r.Customer})
+		p, err := s.price(ctx, QuoteRequest{Cart: r.Cart, Code: r.Code, Customer: r.Customer}, s.askMirror)
 		if err != nil && !errors.Is(err, coupon.ErrBelowMinimumCharge) {
 			return p, err
 		}

@@ -309,10 +309,10 @@ func TestARetryingCustomerIsNotInHisOwnWay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	d := tenOff()
-	d.MaxUses = coupon.Set[int64](1)
+	d.MaxUses = coupon.Set(1)
 	c := w.create(t, d)
 	first := w.checkout(t, w.request("TEN"))
-	if _, err := w.Validate(t.Context(), "TEN", ann); err != nil {
+	if _, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: ann}); err != nil {
 		t.Errorf("the customer's own session stands in his way: %v", err)
 	}
 	second := w.checkout(t, w.request("TEN"))
@@ -394,7 +394,7 @@ func TestASessionIsNotEndedWithoutNeed(t *testing.T) {
 		t.Helper()
 		w := newWorld(t)
 		d := tenOff()
-		d.MaxUsesPerUser = coupon.Set[int64](2)
+		d.MaxUsesPerUser = coupon.Set(2)
 		w.create(t, d)
 		return w
 	}
@@ -440,7 +440,7 @@ func TestTheLastPlaceGoesWhileACheckoutIsPriced(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	d := tenOff()
-	d.MaxUses = coupon.Set[int64](1)
+	d.MaxUses = coupon.Set(1)
 	w.create(t, d)
 	other, meanwhile := w.Service, w.request("TEN")
 	meanwhile.Customer = bob
@@ -484,7 +484,7 @@ func TestTheLastUse(t *testing.T) {
 	service, err := couponkit.New(memstore.New(), fake)
 	require.NoError(t, err)
 	d := tenOff()
-	d.MaxUses = coupon.Set[int64](uses)
+	d.MaxUses = coupon.Set(uses)
 	_, err = service.Create(t.Context(), d)
 	require.NoError(t, err)
 	var group sync.WaitGroup

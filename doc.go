@@ -1,56 +1,56 @@
-// Package couponkit is the front door of a library for coupon rules and pricing.
+// Package couponkit decides about coupons, prices carts, and counts each use exactly once.
 //
-// # Idea
-//
-// A [Service] answers three questions and keeps the answers true: may this
-// customer use this coupon on this cart, what does each line cost then, and has
-// this use been counted exactly once. It is built from a store (package store)
-// and a payment processor (package processor), both small interfaces, and keeps
-// nothing between calls: any number of services in any number of processes may
-// share a store.
+// A [Service] is built from a store (package store) and a payment processor (package
+// processor). Both are small interfaces. The service keeps no state but the processor's recent
+// answers about coupons, so any number of services in any number of processes may share a store.
 //
 // # A purchase
 //
-//	validation, err := service.Validate(ctx, "SUMMER10", customer)   // may I?
-//	quote, err := service.Quote(ctx, couponkit.QuoteRequest{…})      // what would it cost?
+//	validation, err := service.Validate(ctx, couponkit.ValidateRequest{…}) // may the customer use it?
+//	quote, err := service.Quote(ctx, couponkit.QuoteRequest{…})            // what would the cart cost?
 //	checkout, err := service.Checkout(ctx, couponkit.CheckoutRequest{…})
 //	// the customer pays at checkout.Session.URL
-//	outcome, err := service.HandleEvent(ctx, event)                  // the webhook
+//	http.Handle("POST /webhook", payments.Handler(service.Webhook(ship)))
 //
-// Validate and Quote change nothing. Checkout keeps a place within the coupon's
-// limits, stores the order with the frozen quote, and opens a payment session
-// whose amounts are already discounted. HandleEvent records the redemption and
-// counts it, in one transaction of the store. Nothing that happens to the coupon
-// after Checkout touches the order.
+// Validate and Quote change nothing. Checkout reserves a use within the coupon's limits, stores
+// the order with its quote, and opens a payment session with the discounted amounts. Later
+// changes of the coupon leave the order as it is. The webhook records the payment and counts the
+// use, in one transaction of the store.
 //
-// Ship when outcome.Order.State is store.OrderPaid and outcome.Flag is [FlagNone], once for
-// each order ID; see [Service.HandleEvent]. [Service.Sweep] returns outcomes too, of payments
-// whose event did not come.
+// Ship an order when the outcome's Order.State is store.OrderPaid and its Flag is [FlagNone],
+// once for each order ID. [Service.Sweep] returns outcomes too: it finds payments whose event did
+// not arrive.
 //
-// # Refusals and failures
+// # Currency
 //
-// A business "no" is a [*coupon.Rejection] with a stable code, a message for the
-// customer and parameters; errors.Is finds each reason by its sentinel. Malformed
-// input is a [*pricing.ValidationError] that names every field. What a caller did at the
-// wrong time is a conflict: store.ErrKeyReused, [ErrOrderEnded], [ErrReservationClosed],
-// store.ErrStaleRevision, store.ErrConflict. Everything else is a failure:
-// [ErrUnavailable] when the processor did not answer, processor.ErrRejected and
-// processor.ErrForbidden when it does not take what it is asked, which is a matter of
-// configuration, or an error of the store. A failure never looks like a refusal.
+// A coupon that names no currency is in EUR, or in the currency of [WithCurrency]. A cart always
+// names its currency, as in pricing.Cart{Currency: pricing.USD()}.
 //
-// When the context of a call ends, also while processor or store are being asked, the error
-// is context.DeadlineExceeded or context.Canceled, and not [ErrUnavailable]. Whether the call
-// took effect is not known then either, and the way on is the same: a host over HTTP answers
-// 503, and the caller repeats the call with the same key. One who has gone reads no answer;
-// logs have 499 for him.
+// # Errors
+//
+// There are four kinds of errors:
+//
+//   - A refusal is a [*coupon.Rejection]. It has a stable code, a message for the customer, and
+//     parameters. Each reason has a sentinel for errors.Is, such as coupon.ErrExpired.
+//   - Malformed input is a [*pricing.ValidationError] that names every field.
+//   - A conflict matches store.ErrConflict (such as store.ErrKeyReused or
+//     store.ErrStaleRevision), [ErrOrderEnded] or [ErrReservationClosed].
+//   - A failure is any other error. It matches [ErrUnavailable] when the processor did not
+//     answer. It matches processor.ErrRejected or processor.ErrForbidden when the processor
+//     refused the call, which is a matter of configuration. Else it is an error of the store.
+//
+// When the context of a call ends, the error matches context.DeadlineExceeded or
+// context.Canceled. The caller then does not know whether the call took effect, as after
+// [ErrUnavailable], and repeats it with the same key. An HTTP host answers 503.
 //
 // # Repetition
 //
-// Every call can be repeated. Checkout and ExchangePoints take an idempotency key;
-// events may arrive twice and in any order. What a crash leaves half done is
-// finished by the same call with the same key, by [Service.Sweep] (reservations,
-// orders, refunds) or by [Service.Reconcile] (mirrors at the processor); hosts run
-// the first every minute and the second every few, on as many nodes as they like.
+// Every call can be repeated. Checkout and ExchangePoints take an idempotency key. Events may
+// arrive twice and in any order. A crash may leave work half done. The same call with the same
+// key finishes it, and so do two calls that hosts make from time to time, on any number of nodes:
 //
-// It carries the whole of the specification; the doc comments name the sections.
+//   - [Service.Sweep], every minute, finishes reservations, orders and refunds;
+//   - [Service.Reconcile], every few minutes, repairs the coupons' mirrors at the processor.
+//
+// A mirror is the processor's own copy of a coupon.
 package couponkit

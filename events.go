@@ -14,39 +14,40 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// Outcome is what an event led to, or what a sweep has found out without one.
+// Outcome is the result of an event, or of a payment that a sweep has found.
 type Outcome struct {
-	// Order and Redemption as they are now; zero when the session has none.
-	Order      store.Order
+	// Order is the session's order as it is now. It is zero when the session has no order.
+	Order store.Order
+	// Redemption is the session's redemption as it is now. It is zero when the session has no
+	// redemption.
 	Redemption redemption.Redemption
-	// Changed is false when the event said nothing that was not recorded already: by an
-	// earlier delivery, or by a checkout, a cancellation or a sweep that has found the payment
-	// before its event came. It does not tell whether the host knows; see
-	// [Service.HandleEvent].
+	// Changed tells whether the event brought news. It is false after an earlier delivery, and
+	// after another call that has found the payment before the event came. Do not decide by
+	// Changed whether to ship; see [Service.HandleEvent].
 	Changed bool
-	// Flag tells of a payment that somebody should look at, with every event of an order
-	// that is paid. Of several reasons it is the first of FlagAmountMismatch, FlagOverLimit
-	// and FlagPointsRefunded; Redemption has the others.
+	// Flag marks a payment that a person should look at. Every event of such an order has the
+	// flag. Of several flags it is the first of FlagAmountMismatch, FlagOverLimit and
+	// FlagPointsRefunded.
 	Flag Flag
 }
 
-// HandleEvent applies an event of the processor's webhook, which the adapter has
-// authenticated (specification 6). A payment completes the redemption and counts
-// it, in one transaction; a session that ended unpaid gives place and points back, unless
-// a checkout of the customer has ended it to go on with them (contract section 5.3).
+// HandleEvent records what an event of the processor's webhook says (specification 6). The adapter
+// has authenticated the event. [Service.Webhook] joins both.
 //
-// When it returns nil the effect is durable and the delivery can be acknowledged;
-// after an error the processor should deliver again. Events may come twice, late
-// and in any order, and events that concern neither an order nor a coupon are ignored.
-// A payment is recorded in every case: of another amount, over the limit, or after its
-// points were refunded, it is flagged in the outcome and to the observer, with the first
-// of these that holds.
+//   - A payment completes the redemption and counts the use, in one transaction of the store.
+//   - A session that ended unpaid releases the reservation and gives points back. A session that
+//     the customer's next checkout has ended keeps the reservation (contract section 5.3).
+//   - An event that concerns neither an order nor a coupon is ignored.
 //
-// A host that ships what was paid decides by the outcome's Order.State, which is
-// store.OrderPaid, and by Flag, and does it once for each order ID; never by Changed alone.
-// Other calls record payments that they find before the event comes: [Service.Sweep] returns
-// them, and the observer hears of each as [OpSettle]. A host that still waits for an order
-// after its session has ended, as one that has crashed may, asks [Service.Order].
+// After a nil error the result is stored, and the host acknowledges the delivery. After an error
+// the processor should deliver again. Events may arrive twice, late, and in any order.
+//
+// Every payment is recorded. A payment of another amount, over the limit, or after a refund of
+// its points has a Flag.
+//
+// Ship an order when Order.State is store.OrderPaid and Flag is FlagNone, once for each order ID.
+// Other calls may find the payment before the event arrives: [Service.Sweep] returns its outcome,
+// and the observer gets an [OpSettle]. To learn about one order, call [Service.Order].
 func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome, err error) {
 	kind, concerns := eventKind(e)
 	if !concerns {
@@ -65,6 +66,28 @@ func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome
 		CustomerID:    e.Metadata[processor.MetadataCustomerID],
 		NewID:         s.newID(redemption.IDPrefix),
 	}, pricing.NewMoney(e.Total, e.Currency))
+}
+
+// Webhook returns the function that the webhook handlers of the processors take. The function
+// calls [Service.HandleEvent], and then passes the outcome to then. A nil then does nothing. Events
+// that concern neither an order nor a coupon have no outcome.
+//
+// After an error of HandleEvent or then, the processor delivers the event again. So then may get
+// the same outcome more than once. The logger gets the error.
+//
+//	http.Handle("POST /webhook", payments.Handler(service.Webhook(ship)))
+func (s *Service) Webhook(then func(context.Context, Outcome) error) func(context.Context, processor.Event) error {
+	return func(ctx context.Context, e processor.Event) error {
+		o, err := s.HandleEvent(ctx, e)
+		if concerns := !o.Order.IsZero() || o.Redemption.ID != ""; err == nil && concerns && then != nil {
+			err = then(ctx, o)
+		}
+		if err != nil {
+			s.logger.ErrorContext(ctx, "an event could not be handled and will come again",
+				slog.String("session", e.SessionID), slog.String("type", e.Type.String()), slog.Any("error", err))
+		}
+		return err
+	}
 }
 
 // outcome applies a settlement, and tells the attempt whose it was. The session charges the

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/store"
 )
@@ -77,31 +78,39 @@ func amountFingerprint(amount pricing.Money, code string) string {
 	return d.sum()
 }
 
-// codeKey is the code in its normalised form, or as it is when it has none. An ID has that of
-// the code that reads like it; see repeated.
+// codeKey is the code that a look-up finds for what was typed, or the text as it is. An ID has
+// the key of the code that reads like it; see repeated.
 func codeKey(typed string) string {
-	if code, err := coupon.ParseCode(typed); err == nil {
-		return code.String()
+	code, err := coupon.TypedCode(typed)
+	if err != nil {
+		return typed
 	}
-	return typed
+	if generated, is := code.AsGenerated(); is {
+		return generated.String()
+	}
+	return code.String()
 }
 
-// repeated returns the order that the key has already. An ID and the code that reads like it
-// have one fingerprint and may be of two coupons, so that the order's is asked for too.
+// repeated returns the order that the key has already. Texts that may name two coupons have one
+// fingerprint: an ID and the code that reads like it, a generated code and a code of which it
+// may be a misreading. So repeated also compares the order's coupon.
 func (s *Service) repeated(ctx context.Context, r CheckoutRequest, request string) (store.Order, error) {
 	before, err := s.replay(ctx, r.Customer.ID, r.Key, request)
 	id := strings.TrimSpace(r.Code)
 	if err != nil || before.Coupon == nil || before.CouponID == id {
 		return before, err
 	}
-	if code, err := coupon.ParseCode(r.Code); err != nil || code != before.Coupon.Code {
+	code, err := coupon.TypedCode(r.Code)
+	generated, _ := code.AsGenerated()
+	if err != nil || code != before.Coupon.Code && generated != before.Coupon.Code {
 		return store.Order{}, store.ErrKeyReused
 	}
-	if !coupon.IsID(id) {
+	if code == before.Coupon.Code && !coupon.IsID(id) {
 		return before, nil
 	}
-	switch _, err = s.store.Coupon(ctx, id); {
-	case errors.Is(err, coupon.ErrNotFound):
+	found, err := s.lookUp(ctx, r.Code, eligibility.Customer{})
+	switch {
+	case errors.Is(err, coupon.ErrNotFound), err == nil && found.Coupon.ID == before.CouponID:
 		return before, nil
 	case err == nil:
 		err = store.ErrKeyReused

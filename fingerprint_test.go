@@ -3,11 +3,13 @@ package couponkit_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/store"
 )
@@ -115,4 +117,27 @@ func TestAKeyOfACodeThatReadsLikeAnID(t *testing.T) {
 		orders = append(orders, c.Order.ID)
 	}
 	require.Len(t, slices.Compact(orders), 1)
+}
+
+// TestAKeyOfTheSameCodeTypedOtherwise: what a look-up finds for both is one request.
+func TestAKeyOfTheSameCodeTypedOtherwise(t *testing.T) {
+	t.Parallel()
+	code, err := coupon.GenerateCode(strings.NewReader(strings.Repeat("\x00", 200)), coupon.CodeShape{})
+	require.NoError(t, err)
+	for name, c := range map[string]struct{ code, first, again string }{
+		"letter case and blanks":   {"TEN-A", "TEN-A", " ten-a "},
+		"what is invisible":        {"TEN-A", "TEN-A", "TEN\u200b\u2011A"},
+		"a misread generated code": {code.String(), code.String(), strings.ReplaceAll(code.String(), "0", "o")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			d := tenOff()
+			d.Code = c.code
+			w.create(t, d)
+			w.checkout(t, couponkit.CheckoutRequest{Cart: phones(), Customer: ann, Key: "k", Code: c.first})
+			again := w.checkout(t, couponkit.CheckoutRequest{Cart: phones(), Customer: ann, Key: "k", Code: c.again})
+			require.True(t, again.Replayed)
+		})
+	}
 }

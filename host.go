@@ -8,53 +8,54 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 )
 
-// Users is the host's directory of users (specification 4.4, validation 4).
+// Users is the host's directory of users (specification 4.4, validation 4). It is safe for
+// concurrent use.
 type Users interface {
-	// User returns the user of that ID, or an error that matches ErrUserNotFound.
+	// User returns the user with the ID, or an error that matches ErrUserNotFound.
 	User(ctx context.Context, id string) (User, error)
 }
 
 // User is a signed-in user.
 type User struct {
-	// ID is the one that was asked for. The user's uses are counted by it; without it he is
-	// nobody.
+	// ID is the ID that was asked for. Uses are counted by it. A user without an ID does not
+	// exist.
 	ID string
-	// Email is looked up in allow-lists, whatever its letter case; empty is on none.
+	// Email is looked up in allow-lists, in any letter case. An empty address is on no list.
 	Email string
 }
 
-// Points is the host's ledger of points (specification 3.2). Both methods are
-// idempotent by the reservation's ID, and may be repeated long after they took
-// effect.
+// Points is the host's ledger of points (specification 3.2). Both methods are idempotent by the
+// reservation's ID, and may be repeated long after they took effect. They are safe for concurrent
+// use.
 type Points interface {
-	// Debit takes points from the customer's balance. Too small a balance is an error
-	// that matches ErrInsufficientPoints; a reservation that was refunded before is
-	// one that matches ErrReservationClosed. Both leave the balance alone.
+	// Debit takes points from the customer's balance. The error matches
+	// ErrInsufficientPoints when the balance is too small, and ErrReservationClosed when the
+	// reservation was refunded before. Both leave the balance as it is.
 	Debit(ctx context.Context, customerID, reservationID string, points int64) error
 
-	// Refund gives back what Debit took for the reservation, once. When Debit took
-	// nothing, it closes the reservation, so that a Debit that arrives late is
-	// refused.
+	// Refund gives back, once, what Debit took for the reservation. It also closes the
+	// reservation: a Debit that arrives later is refused, even where Debit had taken nothing.
 	Refund(ctx context.Context, customerID, reservationID string) error
 }
 
 // Errors of the host's interfaces.
 var (
-	// ErrUserNotFound: the directory does not know the user.
+	// ErrUserNotFound means that the directory does not know the user.
 	ErrUserNotFound = errors.New("user not found")
-	// ErrInsufficientPoints: the balance is smaller than what is to be debited. ExchangePoints
-	// returns it with a [*coupon.Rejection] of coupon.PointsNotRedeemed, whose message tells
-	// the customer to exchange points: ask for this error first, and tell him what he lacks.
+	// ErrInsufficientPoints means that the balance is smaller than the points to be debited.
+	// ExchangePoints returns it together with a [*coupon.Rejection] of coupon.PointsNotRedeemed.
+	// The message of that rejection tells the customer to exchange points. Check for this error
+	// first, and tell the customer how many points they lack.
 	ErrInsufficientPoints = errors.New("insufficient points")
-	// ErrReservationClosed: the reservation was given up, and its points, if any were
-	// debited, are refunded.
+	// ErrReservationClosed means that the reservation was given up. Points that had been
+	// debited for it are refunded.
 	ErrReservationClosed = errors.New("reservation closed")
 )
 
-// Operation names what was attempted.
+// Operation names a kind of attempt.
 type Operation string
 
-// The operations that an [Observer] is told of.
+// The operations that an [Observer] gets.
 const (
 	OpCreate         Operation = "create"
 	OpUpdate         Operation = "update"
@@ -67,61 +68,59 @@ const (
 	OpExchangePoints Operation = "exchange_points"
 	OpCancelExchange Operation = "cancel_exchange"
 	OpEvent          Operation = "event"
-	// OpSettle is no call of its own: Checkout, PaymentLink, CancelExchange or Sweep has found
-	// out how a session has ended, or that there is none, and has settled order and reservation
-	// as HandleEvent would have. The session's event may come later or never.
+	// OpSettle is a step within Checkout, PaymentLink, CancelExchange or Sweep. The call has
+	// found out how a session ended, and has settled its order and reservation as HandleEvent
+	// does. The session's event may arrive later or never.
 	OpSettle    Operation = "settle"
 	OpSweep     Operation = "sweep"
 	OpReconcile Operation = "reconcile"
 )
 
-// Attempt is one call of the service, or a settlement within one ([OpSettle]), with its
-// outcome. It holds IDs and no other personal data: no e-mail address, and not the code that
-// somebody typed. Err alone may quote what was typed, such as the address of an allow-list
-// that is none.
+// Attempt is one call of the service with its result, or a settlement within a call
+// ([OpSettle]). Of personal data it holds IDs alone. Err may quote input, such as a malformed
+// address of an allow-list.
 type Attempt struct {
 	Operation Operation
-	// CouponID is the coupon that was found, or the ID that an administrator's call was given.
+	// CouponID is the coupon that was found, or the ID that an administrator passed.
 	CouponID   string
 	CustomerID string
 	OrderID    string
 	SessionID  string
-	// Reasons are the codes of a refusal, in their order; empty when there is none.
+	// Reasons are the codes of a refusal, in their order. They are empty without a refusal.
 	Reasons []coupon.RejectionCode
-	// Err is the error that the call returned, or tells of a panic; nil for success.
+	// Err is the error that the call returned, or describes a panic. It is nil after a success.
 	Err error
-	// Flag tells of a success that somebody should look at; FlagNone otherwise.
+	// Flag marks a payment that a person should look at. It is FlagNone otherwise.
 	Flag Flag
-	// At is when the call began, Duration how long it took, by the service's clock.
+	// At is when the call began, and Duration is how long it took, by the service's clock.
 	At       time.Time
 	Duration time.Duration
 }
 
-// Flag marks a success that needs a look.
+// Flag marks a payment that a person should look at.
 type Flag string
 
 // The flags.
 const (
-	// FlagNone: nothing unusual.
+	// FlagNone marks nothing.
 	FlagNone Flag = ""
-	// FlagOverLimit: a payment was recorded although no place was left.
+	// FlagOverLimit marks a payment that was recorded although the coupon's limit was reached.
 	FlagOverLimit Flag = "over_limit"
-	// FlagAmountMismatch: the session charged another amount than the order's total. The
-	// log names order and amounts, whoever has found the payment.
+	// FlagAmountMismatch marks a payment of another amount than the order's total. The logger
+	// gets the order and both amounts.
 	FlagAmountMismatch Flag = "amount_mismatch"
-	// FlagPointsRefunded: a payment was recorded whose points had been refunded.
+	// FlagPointsRefunded marks a payment that was recorded after its points were refunded.
 	FlagPointsRefunded Flag = "points_refunded"
 )
 
-// Observer is told of every attempt, refused and failed ones included: for metrics,
-// audit logs and limiting of guesses, and for a look at the order of each [OpSettle]. Observe
-// is called in the caller's goroutine, from many at once, and should return quickly. It is
-// told once, and not again after a crash.
+// Observer gets every attempt, including refused and failed ones. It serves metrics, audit logs
+// and limits on guessing. Observe runs in the goroutine of the call, often in many at once, and
+// should return quickly. It gets an attempt once, and not again after a crash.
 type Observer interface {
 	Observe(ctx context.Context, a Attempt)
 }
 
-// ObserverFunc is a function as an Observer.
+// ObserverFunc makes an Observer of a function.
 type ObserverFunc func(ctx context.Context, a Attempt)
 
 // Observe calls f.

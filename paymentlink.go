@@ -14,9 +14,9 @@ type LinkMode uint8
 
 // The modes of a payment link.
 const (
-	// SubscriptionLink discounts the eligible lines of a subscription checkout.
+	// SubscriptionLink sells a cart and discounts its eligible lines.
 	SubscriptionLink LinkMode = iota + 1
-	// ProductLink takes an amount that is already discounted.
+	// ProductLink sells an amount that the caller has discounted.
 	ProductLink
 )
 
@@ -31,8 +31,8 @@ func (m LinkMode) String() string {
 	return ""
 }
 
-// ParseLinkMode is the inverse of String; another text is a [*pricing.ValidationError]
-// for the field mode.
+// ParseLinkMode returns the mode that String writes as the text. Any other text is a
+// [*pricing.ValidationError] for the field mode.
 func ParseLinkMode(text string) (LinkMode, error) {
 	for m := SubscriptionLink; m <= ProductLink; m++ {
 		if m.String() == text {
@@ -48,28 +48,26 @@ func modeFault(code pricing.FieldCode) error {
 	}}}
 }
 
-// PaymentLinkRequest asks for a payment link. The fields that it shares with
-// [CheckoutRequest] mean the same.
+// PaymentLinkRequest asks for a payment link. The fields of [CheckoutRequest] mean the same.
 type PaymentLinkRequest struct {
-	// CheckoutRequest; its Cart and Expected are of subscription mode only.
+	// CheckoutRequest has Cart and Expected in subscription mode only.
 	CheckoutRequest
-	// Mode tells whether Cart (subscription) or Amount (product) is sold. It is required.
+	// Mode tells whether Cart or Amount is sold. It is required.
 	Mode LinkMode
-	// Amount is what the customer pays in product mode: greater than 0, and already
-	// discounted by the caller.
+	// Amount is what the customer pays in product mode. It is greater than 0. The caller has
+	// taken the discount off.
 	Amount pricing.Money
 }
 
-// PaymentLink opens a payment session for the wallet flow (specification 4.6). In
-// subscription mode it is [Service.Checkout]. In product mode the amount is charged
-// as it is: the coupon, if there is one, is validated, its place is kept and the
-// use recorded, and nothing is taken off again; minimum purchase and scope are the
-// caller's business, who knows the cart.
+// PaymentLink opens a payment session for the wallet flow (specification 4.6).
 //
-// Errors are those of [Service.Checkout]. In product mode an amount that is not above 0, has
-// no currency, or is off the step in which the processor charges it, is a
-// [*pricing.ValidationError], and one below its least charge matches
-// coupon.ErrBelowMinimumCharge.
+// In subscription mode it is [Service.Checkout]. In product mode it charges the amount as given.
+// If there is a coupon, it checks the coupon, reserves a use, and records the use. The caller has
+// checked minimum purchase and scope, because only the caller knows the cart.
+//
+// Errors are those of [Service.Checkout]. In product mode, a [*pricing.ValidationError] also
+// reports an amount that is not above 0, has no currency, or is no multiple of the processor's
+// step. An amount below the processor's minimum charge matches coupon.ErrBelowMinimumCharge.
 func (s *Service) PaymentLink(ctx context.Context, r PaymentLinkRequest) (c Checkout, err error) {
 	switch r.Mode {
 	case SubscriptionLink:
@@ -150,7 +148,7 @@ func (s *Service) priceAmount(ctx context.Context, r PaymentLinkRequest) (priced
 	if r.Code == "" || refused != nil && !errors.As(refused, &rejected) {
 		return p, refused
 	}
-	found, question, err := s.ask(ctx, r.Code, r.Customer)
+	found, question, err := s.ask(ctx, r.Code, r.Customer, s.askMirror)
 	if err != nil {
 		return p, refusals(err, refused)
 	}

@@ -16,34 +16,35 @@ import (
 
 // ExchangeRequest asks for a reservation of a points-redeemable coupon.
 type ExchangeRequest struct {
-	// Key makes the call idempotent within the customer: the reservation that it has made
-	// is the answer, whatever has become of it; for another coupon it is
-	// store.ErrKeyReused. With a key that has made none, and with an empty one, a customer
-	// who holds a reservation of the coupon that is in no checkout gets that one and pays no
-	// second time. At most [redemption.MaxIDLength] bytes.
+	// Key makes the call idempotent for the customer. A repeated key returns the reservation
+	// that the key has made; for another coupon it is store.ErrKeyReused. With a new or empty
+	// key, a customer who holds a reservation of the coupon that no checkout uses gets that
+	// reservation, and pays no second time. A key has at most [redemption.MaxIDLength] bytes.
 	Key string
-	// Coupon is the coupon's ID or code. A coupon that was deleted has no code any more:
-	// what a key has made of it is found by the ID alone.
+	// Coupon is the coupon's ID or code. After the coupon was deleted, a repeated key finds its
+	// reservation by the ID alone.
 	Coupon string
-	// Customer who pays with points; required.
+	// Customer who pays with points. It is required.
 	Customer eligibility.Customer
 }
 
-// ExchangePoints reserves a place of a points-redeemable coupon for the customer and
-// debits its price in points (specification 2.3, 3.2). The reservation has no
-// deadline until a checkout uses it.
+// ExchangePoints reserves a use of a points-redeemable coupon for the customer, and debits its
+// price in points (specification 2.3, 3.2). The reservation has no deadline until a checkout uses
+// it.
 //
-// Refusals are those of [Service.Validate]; too few points match both
-// coupon.ErrPointsNotRedeemed and [ErrInsufficientPoints]. Ask for the latter first: a code
-// has one message, and this one's tells the customer to do what he has just tried.
+// Errors are:
 //
-// A coupon that is not points-redeemable is a [*pricing.ValidationError], a service without a
-// ledger [ErrNoLedger]. A key whose reservation was given up since, be it for too few points,
-// is [ErrReservationClosed]: exchange with a new key. After another error, repeat the call: it
-// goes on where it stopped, and the sweep undoes what is never finished. No points are
-// taken for a coupon that refuses by then: the reservation is given up, but for a mirror that
-// is out of sync, and the refusal returned, which is [ErrReservationClosed] where the coupon
-// costs other points by then.
+//   - a [*coupon.Rejection] as of [Service.Validate];
+//   - [ErrInsufficientPoints] when the balance is too small. The error also matches
+//     coupon.ErrPointsNotRedeemed, so check for ErrInsufficientPoints first;
+//   - a [*pricing.ValidationError] when the coupon is not points-redeemable;
+//   - [ErrNoLedger] when the service has no ledger;
+//   - [ErrReservationClosed] when the key's reservation was given up, or when the coupon costs
+//     other points now. Exchange with a new key.
+//
+// After any other error, repeat the call with the same key. The sweep undoes what nobody finishes.
+// When the coupon refuses a repeated call, no points are taken and the reservation is given up.
+// When only its mirror is invalid, the reservation stays.
 func (s *Service) ExchangePoints(ctx context.Context, r ExchangeRequest) (reserved redemption.Redemption, err error) {
 	attempt := Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, OpExchangePoints, &attempt, &err)()
@@ -64,9 +65,9 @@ func (s *Service) ExchangePoints(ctx context.Context, r ExchangeRequest) (reserv
 
 // exchange is one round of ExchangePoints. The coupon may change before the place is kept.
 func (s *Service) exchange(ctx context.Context, attempt *Attempt, r ExchangeRequest) (redemption.Redemption, error) {
-	found, question, err := s.ask(ctx, r.Coupon, r.Customer)
+	found, question, err := s.ask(ctx, r.Coupon, r.Customer, s.askMirror)
 	if err != nil {
-		err = refusals(err, signedIn(r.Customer))
+		err = refusals(err, signedIn(r.Customer, false))
 	}
 	if id := strings.TrimSpace(r.Coupon); errors.Is(err, coupon.ErrNotFound) && coupon.IsID(id) {
 		made, err := s.exchangedBefore(ctx, id, r, redemption.Redemption{}, err)
@@ -164,7 +165,7 @@ func (s *Service) firstExchange(ctx context.Context, customerID, key string) (re
 }
 
 // exchangeable says why the coupon cannot be had for points, or not for those of the
-// reservation, if there is one, that the customer goes on to pay. That one is not in his own
+// reservation, if there is one, that the customer goes on to pay. That one is not in their own
 // way; one in a checkout is, for this would be another.
 func exchangeable(c coupon.Coupon, q eligibility.Question, held redemption.Redemption) error {
 	if c.Distribution != coupon.PointsRedeemable {
@@ -213,7 +214,7 @@ func (s *Service) debit(ctx context.Context, r redemption.Redemption, refused er
 
 // refuseExchange gives up a reservation whose points were not taken, or of which that is not
 // known, unless another call has debited them meanwhile: that one has told the customer that
-// the reservation is his, and so it is. What fails is left to the sweep.
+// the reservation is theirs, and so it is. What fails is left to the sweep.
 func (s *Service) refuseExchange(ctx context.Context, r redemption.Redemption, refused error) (redemption.Redemption, error) {
 	released, err := s.store.Transition(ctx, r.ID, redemption.Event{
 		Kind: redemption.PointsRefused, At: s.now(), SessionID: r.SessionID,
@@ -249,12 +250,15 @@ func (s *Service) tooLate(ctx context.Context, id string, cause error) error {
 	return fmt.Errorf("%w: %w", ErrReservationClosed, cause)
 }
 
-// CancelExchange gives up a reservation that the customer has bought with points,
-// and refunds them. A checkout that uses it is ended first; if that was paid
-// already, or finished with a payment that is still on its way, the error matches
-// redemption.ErrIllegal. One that checkouts take again and again meanwhile is
-// store.ErrConflict. An unknown reservation, one of somebody else, and one that was not
-// made for points is store.ErrNotFound. Repeating it is harmless.
+// CancelExchange gives up a reservation that the customer has bought with points, and refunds
+// them. It first ends a checkout that uses the reservation. Repeating the call is safe.
+//
+// Errors are:
+//
+//   - store.ErrNotFound for an unknown reservation, one of another customer, and one that was not
+//     bought with points;
+//   - redemption.ErrIllegal when the checkout was paid, or when its payment is on its way;
+//   - store.ErrConflict when other checkouts took the reservation five times meanwhile.
 func (s *Service) CancelExchange(ctx context.Context, customerID, reservationID string) (err error) {
 	attempt := Attempt{CustomerID: customerID}
 	defer s.observed(ctx, OpCancelExchange, &attempt, &err)()
@@ -323,9 +327,9 @@ func (s *Service) refund(ctx context.Context, r redemption.Redemption) (redempti
 	return s.store.Transition(ctx, r.ID, redemption.Event{Kind: redemption.PointsGivenBack, At: s.now()})
 }
 
-// Reservations returns the customer's live reservations bought with points, newest
-// first, at most [store.MaxPageSize]. Those whose points are about to be taken are among
-// them; their PointsState says so.
+// Reservations returns the customer's live reservations that were bought with points, newest
+// first, at most [store.MaxPageSize]. It includes reservations whose points are about to be taken;
+// see their PointsState.
 func (s *Service) Reservations(ctx context.Context, customerID string) ([]redemption.Redemption, error) {
 	if customerID == "" {
 		return nil, nil // the list would be everybody's

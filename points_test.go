@@ -64,7 +64,7 @@ func TestPointsAreExchangedForAPlace(t *testing.T) {
 		t.Errorf("a second exchange made reservation %s", again.ID)
 	}
 	w.wantBalance(t, 40)
-	if _, err := w.Validate(t.Context(), "TEN", ann); err != nil {
+	if _, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: ann}); err != nil {
 		t.Errorf("after the exchange: %v", err)
 	}
 	list, err := w.Reservations(t.Context(), ann.ID)
@@ -194,7 +194,7 @@ func TestAKeyOfAnExchangeThatNobodyCouldMakeNow(t *testing.T) {
 		w := newWorld(t)
 		w.ledger.Credit(bob.ID, 100)
 		d := forPoints()
-		d.MaxUses = coupon.Set[int64](1)
+		d.MaxUses = coupon.Set(1)
 		c := w.create(t, d)
 		exchange := func(key string) (redemption.Redemption, error) {
 			return w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Key: key, Coupon: c.ID, Customer: ann})
@@ -247,7 +247,7 @@ func TestExchangeRefuses(t *testing.T) {
 		t.Errorf("a coupon that costs no points: %v, want invalid input", err)
 	}
 	d := forPoints()
-	d.Code, d.MaxUses = "POINTS", coupon.Set[int64](1)
+	d.Code, d.MaxUses = "POINTS", coupon.Set(1)
 	c := w.create(t, d)
 	_, err = w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: c.ID, Customer: eligibility.Customer{}})
 	if !errors.Is(err, coupon.ErrUserRequired) {
@@ -577,17 +577,17 @@ func TestALimitBelowWhatIsHeld(t *testing.T) {
 	w := newWorld(t)
 	w.ledger.Credit(bob.ID, 100)
 	d := forPoints()
-	d.MaxUses = coupon.Set[int64](2)
+	d.MaxUses = coupon.Set(2)
 	c := w.create(t, d)
 	w.exchange(t, c)
 	his, err := w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: c.ID, Customer: bob})
 	require.NoError(t, err)
 	first := w.checkout(t, w.request("TEN"))
-	_, err = w.Update(t.Context(), c.ID, coupon.Patch{MaxUses: coupon.Set[int64](1)})
+	_, err = w.Update(t.Context(), c.ID, coupon.Patch{MaxUses: coupon.Set(1)})
 	require.NoError(t, err)
 	refuses := func(want error) {
 		t.Helper()
-		_, err := w.Validate(t.Context(), "TEN", ann)
+		_, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: ann})
 		require.ErrorIs(t, err, want)
 		_, err = w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), Code: "TEN", Customer: ann})
 		require.ErrorIs(t, err, want)
@@ -600,11 +600,11 @@ func TestALimitBelowWhatIsHeld(t *testing.T) {
 	require.Equal(t, int64(100), w.ledger.Balance(bob.ID))
 	refuses(nil)
 
-	_, err = w.Update(t.Context(), c.ID, coupon.Patch{MaxUses: coupon.Set[int64](2)})
+	_, err = w.Update(t.Context(), c.ID, coupon.Patch{MaxUses: coupon.Set(2)})
 	require.NoError(t, err)
 	_, err = w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: c.ID, Customer: bob})
 	require.NoError(t, err)
-	_, err = w.Update(t.Context(), c.ID, coupon.Patch{MaxUses: coupon.Set[int64](1)})
+	_, err = w.Update(t.Context(), c.ID, coupon.Patch{MaxUses: coupon.Set(1)})
 	require.NoError(t, err)
 	refuses(coupon.ErrUsageLimitReached)
 	for _, s := range w.fake.Sessions() {
@@ -704,7 +704,7 @@ func TestASecondUseForPointsCostsThemAgain(t *testing.T) {
 	w := newWorld(t)
 	w.ledger.Credit(ann.ID, 100)
 	d := forPoints()
-	d.MaxUsesPerUser = coupon.Set[int64](2)
+	d.MaxUsesPerUser = coupon.Set(2)
 	c := w.create(t, d)
 	first := w.exchange(t, c)
 	w.checkout(t, w.request("TEN"))
@@ -746,7 +746,7 @@ func TestAnExchangeBehindManyCheckouts(t *testing.T) {
 	for _, finished := range []bool{false, true} {
 		w := newWorld(t)
 		d := forPoints()
-		d.PointsRequired, d.MaxUsesPerUser = 1, coupon.Clear[int64]()
+		d.PointsRequired, d.MaxUsesPerUser = 1, coupon.Clear[int]()
 		c := w.create(t, d)
 		var open []couponkit.Checkout
 		for range store.MaxHeld {
@@ -761,7 +761,7 @@ func TestAnExchangeBehindManyCheckouts(t *testing.T) {
 			w.pass(time.Second)
 		}
 		held := w.exchange(t, c)
-		_, err := w.Validate(t.Context(), "TEN", ann)
+		_, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: ann})
 		require.NoError(t, err)
 		if got := w.checkout(t, w.request("TEN")); got.Order.ReservationID != held.ID {
 			t.Errorf("finished: %t; the checkout uses %s, want %s", finished, got.Order.ReservationID, held.ID)
@@ -778,7 +778,7 @@ func TestTheOldestReservationIsUsed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	d := forPoints()
-	d.PointsRequired, d.MaxUsesPerUser = 1, coupon.Clear[int64]()
+	d.PointsRequired, d.MaxUsesPerUser = 1, coupon.Clear[int]()
 	c := w.create(t, d)
 	for range store.MaxHeld {
 		w.exchange(t, c)
@@ -805,14 +805,14 @@ func TestReservationsThatCannotBeListed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	d := tenOff()
-	d.MaxUsesPerUser = coupon.Clear[int64]()
+	d.MaxUsesPerUser = coupon.Clear[int]()
 	w.create(t, d)
 	for range store.MaxHeld + 1 {
 		w.checkout(t, w.request("TEN"))
 	}
 	refuse := refusal{call: "ListRedemptions", err: errDown}
 	w.behind(refuse.gate)
-	_, err := w.Validate(t.Context(), "TEN", ann)
+	_, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: ann})
 	require.ErrorIs(t, err, errDown)
 }
 
@@ -858,7 +858,7 @@ func TestReservationsBehindManyCheckouts(t *testing.T) {
 // several is a coupon for 30 points that a customer may exchange again.
 func several() coupon.Draft {
 	d := forPoints()
-	d.PointsRequired, d.MaxUsesPerUser = 30, coupon.Clear[int64]()
+	d.PointsRequired, d.MaxUsesPerUser = 30, coupon.Clear[int]()
 	return d
 }
 
@@ -988,11 +988,11 @@ func TestAnExchangeThatNobodyCouldMakeNow(t *testing.T) {
 		"deactivated": {func(w *world, id string) error { _, err := w.SetActive(w.t.Context(), id, false); return err }, coupon.ErrInactive},
 		"expired":     {func(w *world, _ string) error { w.pass(5 * time.Minute); return nil }, coupon.ErrExpired},
 		"cheaper": {func(w *world, id string) error {
-			_, err := w.Update(w.t.Context(), id, coupon.Patch{PointsRequired: coupon.Set[int64](10)})
+			_, err := w.Update(w.t.Context(), id, coupon.Patch{PointsRequired: coupon.Set(10)})
 			return err
 		}, couponkit.ErrReservationClosed},
 		"for everybody": {func(w *world, id string) error {
-			_, err := w.Update(w.t.Context(), id, coupon.Patch{Distribution: coupon.Set(coupon.General), PointsRequired: coupon.Set[int64](0)})
+			_, err := w.Update(w.t.Context(), id, coupon.Patch{Distribution: coupon.Set(coupon.General), PointsRequired: coupon.Set(0)})
 			return err
 		}, pricing.ErrInvalid},
 	} {
@@ -1050,7 +1050,7 @@ func TestAnExchangeAtAnotherPrice(t *testing.T) {
 	_, err := w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: c.ID, Customer: ann})
 	require.ErrorIs(t, err, errDown)
 	w.Service = whole
-	_, err = w.Update(t.Context(), c.ID, coupon.Patch{PointsRequired: coupon.Set[int64](70)})
+	_, err = w.Update(t.Context(), c.ID, coupon.Patch{PointsRequired: coupon.Set(70)})
 	require.NoError(t, err)
 	_, err = w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: c.ID, Customer: ann})
 	require.ErrorIs(t, err, couponkit.ErrReservationClosed)
@@ -1068,7 +1068,7 @@ func TestAnExchangeBesideAnEdit(t *testing.T) {
 		w.behind(func(call string, effect func() error) error {
 			if call == "Reserve" && done < edits {
 				done++
-				_, err := whole.Update(t.Context(), c.ID, coupon.Patch{PointsRequired: coupon.Set(int64(60 + done))})
+				_, err := whole.Update(t.Context(), c.ID, coupon.Patch{PointsRequired: coupon.Set(60 + done)})
 				require.NoError(t, err)
 			}
 			return effect()

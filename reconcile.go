@@ -10,51 +10,54 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// DriftKind tells how store and processor differ.
+// DriftKind tells how the store and the processor differ about a coupon.
 type DriftKind string
 
-// The kinds of drift.
+// The kinds of drift, and what a reconcile does about them.
 const (
-	// DriftPending: a creation was never finished; it is undone.
+	// DriftPending is a creation that was not finished. It is undone.
 	DriftPending DriftKind = "pending"
-	// DriftDeleting: a deletion was never finished; it is finished.
+	// DriftDeleting is a deletion that was not finished. It is finished.
 	DriftDeleting DriftKind = "deleting"
-	// DriftOutdated: the mirror shows another revision; it is updated.
+	// DriftOutdated is a mirror of another revision. It is updated.
 	DriftOutdated DriftKind = "outdated"
-	// DriftMissing: the mirror is gone; it is made again.
+	// DriftMissing is a mirror that is gone. It is made again.
 	DriftMissing DriftKind = "missing"
-	// DriftState: the mirror is active and should not be, or the reverse.
+	// DriftState is a mirror that is active for an inactive coupon, or the reverse. It is
+	// switched.
 	DriftState DriftKind = "state"
-	// DriftOrphan: a mirror of ours has no coupon; it is removed.
+	// DriftOrphan is a mirror without a coupon. It is removed.
 	DriftOrphan DriftKind = "orphan"
 )
 
-// Drift is one difference between store and processor.
+// Drift is a difference between the store and the processor.
 type Drift struct {
-	// Kind is empty when the processor did not tell what it has.
+	// Kind is empty when the processor did not answer.
 	Kind     DriftKind
 	CouponID string
-	// Repaired tells that the difference is gone.
+	// Repaired tells whether the difference is gone.
 	Repaired bool
-	// Err is why it could not be repaired.
+	// Err is why the difference could not be repaired.
 	Err error
 }
 
 // ReconcileOptions configure a reconcile.
 type ReconcileOptions struct {
-	// DryRun reports and repairs nothing.
+	// DryRun reports differences and repairs nothing.
 	DryRun bool
 }
 
-// Reconcile compares every coupon with its mirror at the processor and repairs what
-// differs: what a crash or a lost answer has left half done, what somebody has
-// changed at the processor, and, where the processor can list its mirrors, those
-// whose coupon is gone. It returns what it found; drifts that could not be repaired
-// do not stop the others, and their errors are joined in the error, with that of a list
-// that could not be read to its end, if there is one. It may run on several nodes at once,
-// and while administrators work. It asks the processor about each coupon: with many
-// thousands of them run it less often, and bound it by its context, for while the
-// processor does not answer each costs the adapter's patience.
+// Reconcile compares every coupon with its mirror at the processor, and repairs the differences. It
+// finishes what a crash or a lost answer has left half done, and undoes changes that somebody made
+// at the processor. Where the processor can list its mirrors, it removes those without a coupon.
+//
+// Reconcile returns the differences that it found. The error joins the errors of differences that
+// could not be repaired, and of lists that could not be read to the end. Several nodes may
+// reconcile at once, also while administrators work.
+//
+// Reconcile asks the processor about each coupon. Run it less often with many thousands of
+// coupons, and bound it by its context: while the processor does not answer, each coupon may take
+// as long as the adapter waits.
 func (s *Service) Reconcile(ctx context.Context, o ReconcileOptions) (drifts []Drift, err error) {
 	defer s.observed(ctx, OpReconcile, &Attempt{}, &err)()
 	drifts, err = s.reconcileStored(ctx, o.DryRun)

@@ -1,6 +1,7 @@
 package couponkit
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base32"
@@ -23,17 +24,17 @@ import (
 
 // Errors of the service, beside those of packages coupon, pricing and store.
 var (
-	// ErrUnavailable: the payment processor did not answer. Whether the call took
-	// effect there is not known; repeating it is safe.
+	// ErrUnavailable means that the payment processor did not answer. The call may have taken
+	// effect there. Repeating the call is safe.
 	ErrUnavailable = processor.ErrUnavailable
-	// ErrOrderEnded: the key belongs to an order that ended before the customer had a
-	// session to pay. Start again with a new key.
+	// ErrOrderEnded means that the order of the key ended before the customer had a session to
+	// pay. Check out again with a new key.
 	ErrOrderEnded = errors.New("the order has ended")
-	// ErrNoLedger: the service was built without [WithPoints].
+	// ErrNoLedger means that the service was built without [WithPoints].
 	ErrNoLedger = errors.New("no points ledger is configured")
 )
 
-// Defaults of the options.
+// The defaults of the options. [DefaultMirrorTTL] is another.
 const (
 	DefaultSessionLifetime = time.Hour
 	DefaultGrace           = 10 * time.Minute
@@ -42,21 +43,19 @@ const (
 	DefaultPendingTime     = 15 * time.Minute
 )
 
-// RecurringDiscount tells how long a discount on a recurring line lasts.
+// RecurringDiscount tells how many payments of a recurring line are discounted.
 type RecurringDiscount uint8
 
-// The lasting of a discount on recurring lines.
+// The values of RecurringDiscount.
 const (
-	// FirstPeriod takes the discount off the first payment; renewals cost the list
-	// price. It is the default.
+	// FirstPeriod discounts the first payment. Renewals cost the list price. It is the default.
 	FirstPeriod RecurringDiscount = iota
-	// EveryPeriod lowers the price of the plan itself, so that every renewal has the
-	// discount.
+	// EveryPeriod discounts the first payment and every renewal.
 	EveryPeriod
 )
 
-// Service is the front door; see the package documentation. It is safe for
-// concurrent use, and keeps nothing between calls.
+// Service decides about coupons, prices carts and counts uses; see the package documentation.
+// Make one with [New]. It is safe for concurrent use.
 type Service struct {
 	store     store.Store
 	processor processor.Processor
@@ -78,15 +77,18 @@ type Service struct {
 	paymentWait     time.Duration
 	exchangeTime    time.Duration
 	pendingTime     time.Duration
+
+	mirrors mirrorChecks
 }
 
 // Option configures a [Service].
 type Option func(*Service)
 
-// New returns a service on a store and a processor. Both are required; the options
-// have defaults that their comments name. An option that makes no sense (no clock,
-// a session lifetime that the processor does not allow) is a [*pricing.ValidationError]
-// that names all that is wrong; a nil option is none.
+// New returns a service on a store and a processor. Both are required. The comment of each
+// option names its default. Nil options are skipped.
+//
+// Invalid options, such as a session lifetime that the processor does not allow, are a
+// [*pricing.ValidationError] that names all of them.
 func New(s store.Store, p processor.Processor, options ...Option) (*Service, error) {
 	service := &Service{
 		store: s, processor: p,
@@ -96,12 +98,13 @@ func New(s store.Store, p processor.Processor, options ...Option) (*Service, err
 		sessionLifetime: DefaultSessionLifetime, grace: DefaultGrace, paymentWait: DefaultPaymentWait,
 		exchangeTime: DefaultExchangeTime, pendingTime: DefaultPendingTime,
 	}
+	service.mirrors.ttl = DefaultMirrorTTL
 	if p != nil {
 		service.abilities = p.Abilities()
 	}
 	service.newID = service.idByTime
 	for _, option := range options {
-		if option != nil { // as of a host that has one only sometimes
+		if option != nil {
 			option(service)
 		}
 	}
@@ -137,11 +140,17 @@ func (s *Service) validate() error {
 		{"pendingTime", s.pendingTime},
 	} {
 		if d.value <= 0 {
-			faults.Add(d.field, pricing.FieldTooSmall, "must be longer than nothing")
+			faults.Add(d.field, pricing.FieldTooSmall, "must be longer than 0")
 		}
 	}
+	if s.mirrors.ttl < 0 {
+		faults.Add("mirrorTTL", pricing.FieldTooSmall, "must not be negative")
+	}
+	if s.mirrors.ttl > maxMirrorTTL {
+		faults.Add("mirrorTTL", pricing.FieldTooLarge, fmt.Sprintf("is at most %v", maxMirrorTTL))
+	}
 	if s.sessionLifetime > 0 && s.grace > math.MaxInt64-s.sessionLifetime {
-		faults.Add("grace", pricing.FieldTooLarge, "with the sessions' lifetime it is longer than can be told")
+		faults.Add("grace", pricing.FieldTooLarge, "is too long together with the session lifetime")
 	}
 	if s.recurring > EveryPeriod {
 		faults.Add("recurringDiscount", pricing.FieldUnknown, "must be FirstPeriod or EveryPeriod")
@@ -155,64 +164,79 @@ func (s *Service) validate() error {
 	return faults.Err()
 }
 
-// WithClock sets the clock; the default is time.Now.
+// WithClock sets the clock. The default is time.Now.
 func WithClock(now func() time.Time) Option { return func(s *Service) { s.clock = now } }
 
-// WithIDs sets the maker of IDs: it returns a new ID that begins with the prefix,
-// has at most [coupon.MaxIDLength] characters and is never made again. New makes none to
-// try; with a maker of others every Create fails, and it is no invalid input. The default
-// appends 26 letters and digits: the millisecond, so that IDs sort by the time at
-// which they were made, and 80 random bits.
+// WithIDs sets the function that makes IDs. It returns a unique ID that begins with the prefix
+// and has at most [coupon.MaxIDLength] characters. Create fails while the function returns
+// anything else.
+//
+// The default appends 26 letters and digits: the time in milliseconds, and 80 random bits. Such
+// IDs sort by the time at which they were made.
 func WithIDs(newID func(prefix string) string) Option { return func(s *Service) { s.newID = newID } }
 
-// WithUsers sets the directory in which users are looked up. Its e-mail address is then
-// the one that counts, and that of the customer whom a caller passes is not read. Without
-// a directory that customer is taken to exist.
+// WithUsers sets the directory of users. The service then takes the e-mail address from the
+// directory, and ignores the address that the caller passes. Without a directory, every customer
+// that a caller passes is taken to exist.
 func WithUsers(u Users) Option { return func(s *Service) { s.users = u } }
 
-// WithPoints sets the ledger of points. Without one, points cannot be exchanged.
+// WithPoints sets the ledger of points. Without a ledger, customers cannot exchange points.
 func WithPoints(p Points) Option { return func(s *Service) { s.points = p } }
 
-// WithObserver sets who is told of every attempt; the default is nobody.
+// WithObserver sets an observer of every attempt. The default observes nothing.
 func WithObserver(o Observer) Option { return func(s *Service) { s.observer = o } }
 
-// WithLogger sets the logger for what no caller is told: failures in the
-// background of a call that itself succeeded. The default discards.
+// WithLogger sets the logger for failures that no caller is told, such as a refund that is left
+// to the sweep. The default discards them.
 func WithLogger(l *slog.Logger) Option { return func(s *Service) { s.logger = l } }
 
-// WithCurrency sets the currency of coupons that name none; the default is EUR.
+// WithCurrency sets the currency of new coupons whose draft names no currency. The default is
+// EUR.
 func WithCurrency(c pricing.Currency) Option { return func(s *Service) { s.currency = c } }
 
-// WithLocation sets where a date without a time begins and ends; the default is
+// WithLocation sets the time zone in which a date without a time begins and ends. The default is
 // UTC.
 func WithLocation(loc *time.Location) Option { return func(s *Service) { s.location = loc } }
 
-// WithLocale sets whose currency symbols are shown; the default is English.
+// WithLocale sets the language whose currency symbols are shown. The default is English.
 func WithLocale(tag language.Tag) Option { return func(s *Service) { s.locale = tag } }
 
-// WithRecurringDiscount sets how long a discount on recurring lines lasts; the
-// default is [FirstPeriod].
+// WithRecurringDiscount sets how many payments of a recurring line are discounted. The default
+// is [FirstPeriod].
 func WithRecurringDiscount(r RecurringDiscount) Option { return func(s *Service) { s.recurring = r } }
 
-// WithSessionLifetime sets how long a customer has to pay; the default is
+// WithSessionLifetime sets how long a customer has to pay. The default is
 // [DefaultSessionLifetime].
 func WithSessionLifetime(d time.Duration) Option { return func(s *Service) { s.sessionLifetime = d } }
 
-// WithGrace sets how long a reservation outlives its session, so that a payment in
-// the last second still finds its place; the default is [DefaultGrace].
+// WithGrace sets how long a reservation outlives its session. A payment in the last second then
+// still finds its reservation. The default is [DefaultGrace].
 func WithGrace(d time.Duration) Option { return func(s *Service) { s.grace = d } }
 
-// WithPaymentWait sets how long a reservation waits for a delayed payment before
-// the sweep asks the processor; the default is [DefaultPaymentWait].
+// WithPaymentWait sets how long a reservation waits for a delayed payment, such as a bank
+// transfer. After that time the sweep asks the processor. The default is [DefaultPaymentWait].
 func WithPaymentWait(d time.Duration) Option { return func(s *Service) { s.paymentWait = d } }
 
-// WithExchangeTime sets how long an exchange of points may take before the sweep
-// undoes it; the default is [DefaultExchangeTime].
+// WithExchangeTime sets how long an exchange of points may take. After that time the sweep
+// undoes it. The default is [DefaultExchangeTime].
 func WithExchangeTime(d time.Duration) Option { return func(s *Service) { s.exchangeTime = d } }
 
-// WithPendingTime sets how old a half-made coupon must be before a reconcile undoes
-// it; the default is [DefaultPendingTime]. It must be longer than Create takes.
+// WithPendingTime sets how old a half-made coupon must be before a reconcile removes it. The time
+// must be longer than Create takes. The default is [DefaultPendingTime].
 func WithPendingTime(d time.Duration) Option { return func(s *Service) { s.pendingTime = d } }
+
+// WithMirrorTTL sets how long [Service.Quote] and [Service.Validate] use the processor's answer
+// about a coupon's mirror. The default is [DefaultMirrorTTL]. The longest TTL is 24 hours. With 0
+// every call asks the processor.
+//
+//   - After the TTL, one caller asks again and waits at most two seconds. All other callers use
+//     the old answer meanwhile, if the mirror was valid.
+//   - While the processor does not answer, the last valid answer is used for ten TTLs.
+//   - After a change or repair of the coupon by this service, the next call asks.
+//   - [Service.Checkout], [Service.PaymentLink] and [Service.ExchangePoints] always ask.
+//
+// The service remembers at most 10,000 answers.
+func WithMirrorTTL(d time.Duration) Option { return func(s *Service) { s.mirrors.ttl = d } }
 
 // now returns the instant in the form in which it is stored.
 func (s *Service) now() time.Time { return coupon.Instant(s.clock()) }
@@ -240,7 +264,7 @@ func (s *Service) observed(ctx context.Context, op Operation, a *Attempt, err *e
 		a.Duration = s.clock().Sub(began)
 		var refused *coupon.Rejection
 		if errors.As(a.Err, &refused) {
-			a.CouponID = refused.CouponID
+			a.CouponID = cmp.Or(refused.CouponID, a.CouponID)
 			for _, r := range refused.Reasons {
 				a.Reasons = append(a.Reasons, r.Code)
 			}

@@ -186,11 +186,11 @@ func (m *machine) create(t *rapid.T) {
 	}
 }
 
-func drawLimit(t *rapid.T, name string) coupon.Optional[int64] {
-	if n := rapid.Int64Range(0, 3).Draw(t, name); n > 0 {
+func drawLimit(t *rapid.T, name string) coupon.Optional[int] {
+	if n := rapid.IntRange(0, 3).Draw(t, name); n > 0 {
 		return coupon.Set(n)
 	}
-	return coupon.Clear[int64]()
+	return coupon.Clear[int]()
 }
 
 // drawCoupon returns the ID of a coupon that was made at some time.

@@ -11,44 +11,42 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// DefaultSweepLimit is how many records of each kind a sweep without a limit
-// finishes.
+// DefaultSweepLimit is how many records of each kind a sweep with the limit 0 finishes.
 const DefaultSweepLimit = 1_000
 
 // sweepPatience is how many times its limit a sweep may fail.
 const sweepPatience = 10
 
-// SweepReport tells what a sweep has done.
+// SweepReport is the result of a sweep.
 type SweepReport struct {
-	// Paid are the orders that turned out to be paid, with and without a coupon, each as
-	// [Service.HandleEvent] returns it, Flag included. Another sweep or the event may tell
-	// the same.
+	// Paid are the outcomes of orders that turned out to be paid, as [Service.HandleEvent]
+	// returns them. Another sweep or the event may report the same order.
 	Paid []Outcome
-	// Released reservations gave their place back.
+	// Released is the number of reservations that gave their use back.
 	Released int
-	// Completed reservations turned out to be paid.
+	// Completed is the number of reservations that turned out to be paid.
 	Completed int
-	// Waiting reservations wait on for a delayed payment, or are in a checkout again.
+	// Waiting is the number of reservations that wait for a delayed payment, or that another
+	// checkout uses by now.
 	Waiting int
-	// Refunded reservations got their points back.
+	// Refunded is the number of reservations whose points were given back.
 	Refunded int
-	// Cancelled orders without a coupon ended unpaid.
+	// Cancelled is the number of orders without a coupon that ended unpaid.
 	Cancelled int
-	// Flagged payments are for somebody to look at, as an event's Flag is: they are of
-	// another amount than the order's, over a limit, or their points were refunded.
+	// Flagged is the number of payments with a [Flag].
 	Flagged int
-	// Failed records are left to the next sweep; their errors are in the error that
-	// Sweep returns.
+	// Failed is the number of records that are left to the next sweep. Sweep returns their
+	// errors.
 	Failed int
 }
 
-// IsZero reports whether the sweep has found nothing to tell.
+// IsZero reports whether the sweep has found nothing.
 func (r SweepReport) IsZero() bool {
 	return len(r.Paid)+r.Released+r.Completed+r.Waiting+r.Refunded+r.Cancelled+r.Flagged+r.Failed == 0
 }
 
-// LogValue is what a log may keep of the report: the counts, and of the orders that are paid
-// their IDs, for the orders have what their customers bought and what the host has noted.
+// LogValue returns the counts and the IDs of the paid orders. It leaves out what customers bought
+// and the host's metadata.
 func (r SweepReport) LogValue() slog.Value {
 	paid := make([]string, len(r.Paid))
 	for i := range r.Paid {
@@ -61,17 +59,20 @@ func (r SweepReport) LogValue() slog.Value {
 	)
 }
 
-// Sweep looks at what has lapsed, and finishes at most limit records of each kind (0
-// is [DefaultSweepLimit]): it asks the processor whether a session is still open,
-// paid or ended before it releases a reservation (contract section 5.8), and repeats
-// refunds that are due. Call it every minute or so; several nodes may sweep at once.
-// Records that fail, for ever even, do not keep others from their turn, up to ten
-// times limit of them; their errors are joined in the result. While the processor does
-// not answer, every record costs the adapter's patience: bound the call by its context.
+// Sweep finishes reservations and orders whose deadline has passed, and repeats refunds that are
+// due (contract section 5.8). It asks the processor whether a session was paid before it releases
+// a reservation. Call it every minute. Several nodes may sweep at once.
 //
-// What the report has as Paid the sweep has found before an event, if one ever comes. A host
-// that ships what was paid does with each what it does after [Service.HandleEvent], whether
-// Sweep returns an error beside it or not.
+// A sweep finishes at most limit records of each kind; 0 is [DefaultSweepLimit]. Records that fail
+// do not stop the others, until ten times limit have failed. The error joins their errors. Bound
+// the call by its context: while the processor does not answer, each record may take as long as
+// the adapter waits.
+//
+// Handle every outcome in Paid as one of [Service.HandleEvent], also when Sweep returns an error
+// beside the report. A payment may be reported only once. To lose no payment in a crash, sweep on a store
+// that has joined the host's transaction (WithTx of the SQL stores), and commit what the host
+// notes about the payments in that transaction. The processor is asked while the transaction is
+// open, so use a small limit.
 func (s *Service) Sweep(ctx context.Context, limit int) (report SweepReport, err error) {
 	defer s.observed(ctx, OpSweep, &Attempt{}, &err)()
 	if limit <= 0 {

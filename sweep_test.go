@@ -450,7 +450,7 @@ func TestCouponsOfSweptReservationsAreFree(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	d := tenOff()
-	d.MaxUses = coupon.Set[int64](1)
+	d.MaxUses = coupon.Set(1)
 	c := w.create(t, d)
 	w.checkout(t, w.request("TEN"))
 	w.pass(couponkit.DefaultSessionLifetime + couponkit.DefaultGrace)

@@ -50,7 +50,7 @@ func (w *world) hastyService(t *testing.T, on store.Store, hear func()) *couponk
 func TestAnExpiryThatIsFasterThanTheTakeOver(t *testing.T) {
 	t.Parallel()
 	lastUse := tenOff()
-	lastUse.MaxUses = coupon.Set[int64](1)
+	lastUse.MaxUses = coupon.Set(1)
 	for name, draft := range map[string]coupon.Draft{"the last use": lastUse, "for points": forPoints()} {
 		for _, hears := range []string{"this process", "another process"} {
 			t.Run(name+", "+hears, func(t *testing.T) {
@@ -195,7 +195,7 @@ func TestAReservationThatIsPaidBeforeItLeaves(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	lastUse := tenOff()
-	lastUse.MaxUses = coupon.Set[int64](1)
+	lastUse.MaxUses = coupon.Set(1)
 	w.create(t, lastUse)
 	first := w.checkout(t, w.request("TEN"))
 	whole := w.Service
@@ -259,10 +259,7 @@ func TestACustomerWhoRetriesBesideTheWebhook(t *testing.T) {
 			c := w.create(t, forPoints())
 			reserved := w.exchange(t, c)
 			hearing := map[string]*couponkit.Service{"this process": service, "another process": other}[hears]
-			handler := fakeprocessor.Serve(w.fake.Handler(func(ctx context.Context, e processor.Event) error {
-				_, err := hearing.HandleEvent(ctx, e)
-				return err
-			}))
+			handler := fakeprocessor.Serve(w.fake.Handler(hearing.Webhook(nil)))
 			delivering, stop := context.WithCancel(t.Context())
 			var webhook sync.WaitGroup
 			defer webhook.Wait()
@@ -339,10 +336,10 @@ func TestAPlaceThatCostNoPointsDoesNotPayForOneThatDoes(t *testing.T) {
 	first := w.checkout(t, w.request("TEN"))
 	_, err := w.Update(t.Context(), c.ID, coupon.Patch{
 		Distribution:   coupon.Set(coupon.PointsRedeemable),
-		PointsRequired: coupon.Set[int64](40),
+		PointsRequired: coupon.Set(40),
 	})
 	require.NoError(t, err)
-	if _, err := w.Validate(t.Context(), "TEN", ann); !errors.Is(err, coupon.ErrPointsNotRedeemed) {
+	if _, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: ann}); !errors.Is(err, coupon.ErrPointsNotRedeemed) {
 		t.Errorf("validate: %v, want points_not_redeemed", err)
 	}
 	if _, err := w.Checkout(t.Context(), w.request("TEN")); !errors.Is(err, coupon.ErrPointsNotRedeemed) {
@@ -357,12 +354,12 @@ func TestAnOlderPlaceThatCostNoPointsDoesNotHideOneThatDid(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	twice := tenOff()
-	twice.MaxUsesPerUser = coupon.Set[int64](2)
+	twice.MaxUsesPerUser = coupon.Set(2)
 	c := w.create(t, twice)
 	first := w.checkout(t, w.request("TEN"))
 	c, err := w.Update(t.Context(), c.ID, coupon.Patch{
 		Distribution:   coupon.Set(coupon.PointsRedeemable),
-		PointsRequired: coupon.Set[int64](40),
+		PointsRequired: coupon.Set(40),
 	})
 	require.NoError(t, err)
 	w.pass(time.Minute)
@@ -380,12 +377,12 @@ func TestACodeThatReadsLikeAnID(t *testing.T) {
 	d.Code = "cpn_ten"
 	c := w.create(t, d)
 	for _, typed := range []string{"CPN_TEN", "Cpn_Ten", "cpn_ten", " cpn_ten ", c.ID} {
-		if v, err := w.Validate(t.Context(), typed, ann); err != nil || v.CouponID != c.ID {
+		if v, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: typed, Customer: ann}); err != nil || v.CouponID != c.ID {
 			t.Errorf("%q is %s, %v; want %s", typed, v.CouponID, err, c.ID)
 		}
 	}
 	for _, unknown := range []string{"cpn_eleven", "cpn_\u00e9"} {
-		if _, err := w.Validate(t.Context(), unknown, ann); !errors.Is(err, coupon.ErrNotFound) {
+		if _, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: unknown, Customer: ann}); !errors.Is(err, coupon.ErrNotFound) {
 			t.Errorf("%q: %v, want coupon_not_found", unknown, err)
 		}
 	}
@@ -426,7 +423,7 @@ func TestAPaymentIsFlaggedWithTheFirstReason(t *testing.T) {
 	} {
 		w := newWorld(t)
 		d := tenOff()
-		d.MaxUses = coupon.Set[int64](1)
+		d.MaxUses = coupon.Set(1)
 		w.create(t, d)
 		late := w.checkout(t, w.request("TEN"))
 		event := processor.Event{
@@ -645,11 +642,11 @@ func TestAPlaceThatIsNotTakenOver(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	d := tenOff()
-	d.MaxUses, d.MaxUsesPerUser = coupon.Set[int64](1), coupon.Clear[int64]()
+	d.MaxUses, d.MaxUsesPerUser = coupon.Set(1), coupon.Clear[int]()
 	c := w.create(t, d)
 	first := w.checkout(t, w.request("TEN"))
 	service := w.hastyService(t, w.store, func() {
-		_, err := w.Update(t.Context(), c.ID, coupon.Patch{MaxUses: coupon.Set[int64](2)})
+		_, err := w.Update(t.Context(), c.ID, coupon.Patch{MaxUses: coupon.Set(2)})
 		require.NoError(t, err)
 		w.deliver(t)
 	})
@@ -693,7 +690,7 @@ func TestASessionThatDoesNotEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	d := tenOff()
-	d.MaxUses = coupon.Set[int64](1)
+	d.MaxUses = coupon.Set(1)
 	c := w.create(t, d)
 	first := w.checkout(t, w.request("TEN"))
 	service, err := couponkit.New(w.store, stubborn{w.fake}, couponkit.WithClock(clockOf(w)))

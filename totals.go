@@ -9,10 +9,10 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Totals are the sums that a customer was shown, in minor units; see [Quote.Totals]. They
-// do not know their currency, in whose decimals JSON has amounts: a client's are read by
-// [ParseTotals] and written by [Totals.JSON], and encoding/json by itself is refused. A
-// quote's own form has them too.
+// Totals are the sums that a customer was shown, in minor units; see [Quote.Totals].
+//
+// JSON has amounts with the decimals of their currency, which Totals do not know. So
+// [ParseTotals] reads the JSON, [Totals.JSON] writes it, and encoding/json alone is refused.
 type Totals struct {
 	Subtotal int64
 	Discount int64
@@ -20,20 +20,18 @@ type Totals struct {
 	Total    int64
 }
 
-// Totals are what a customer is shown of the quote, for [CheckoutRequest.Expected].
+// Totals returns the sums of the quote, for [CheckoutRequest.Expected].
 func (q Quote) Totals() Totals {
 	return Totals{Subtotal: q.Subtotal, Discount: q.Discount, Shipping: q.Shipping, Total: q.Total}
 }
 
-// ParseTotals reads what a client says that the customer was shown, in the currency of the
-// cart:
+// ParseTotals reads a client's totals, in the currency of the cart:
 //
 //	{"subtotal":"30.00","discount":"10.00","shipping":"4.90","total":"24.90"}
 //
-// Amounts are strings, or numbers that are exact in the currency. All four are required.
-// Every field that is absent, unknown, given twice or malformed is named in one
-// [*pricing.ValidationError]. Whether they are those of the cart is for
-// [Service.Checkout] to say.
+// Amounts are strings, or numbers that are exact in the currency. All four are required. A
+// [*pricing.ValidationError] names every field that is absent, unknown, given twice or malformed.
+// [Service.Checkout] compares the totals with the cart.
 func ParseTotals(data []byte, c pricing.Currency) (Totals, error) {
 	var given struct{ subtotal, discount, shipping, total pricing.Number }
 	var faults pricing.ValidationError
@@ -69,8 +67,8 @@ func ParseTotals(data []byte, c pricing.Currency) (Totals, error) {
 	return t, nil
 }
 
-// JSON returns what [ParseTotals] reads, with exactly the currency's decimals: the totals
-// of a request by a client in Go. No currency is a [*pricing.ValidationError].
+// JSON returns what [ParseTotals] reads, with exactly the currency's decimals. Clients in Go send
+// it. The zero currency is a [*pricing.ValidationError].
 func (t Totals) JSON(c pricing.Currency) ([]byte, error) {
 	if c.IsZero() {
 		var faults pricing.ValidationError
@@ -89,10 +87,10 @@ func errTotalsAlone() error {
 	return errors.New("totals do not know their currency: use couponkit.ParseTotals and Totals.JSON")
 }
 
-// MarshalJSON refuses; see [Totals.JSON].
+// MarshalJSON always returns an error; see [Totals.JSON].
 func (t Totals) MarshalJSON() ([]byte, error) { return nil, errTotalsAlone() }
 
-// UnmarshalJSON refuses all but null, which leaves t as it is; see [ParseTotals].
+// UnmarshalJSON accepts only null, which leaves t as it is; see [ParseTotals].
 func (t *Totals) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil

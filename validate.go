@@ -13,13 +13,11 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
-	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
 
-// Validation is what a customer learns of a coupon that he may use (specification
-// 4.4).
+// Validation is what a customer learns of a coupon that they may use (specification 4.4).
 type Validation struct {
 	CouponID       string               `json:"couponId"`
 	Code           coupon.Code          `json:"code"`
@@ -29,21 +27,34 @@ type Validation struct {
 	CurrencySymbol string               `json:"currencySymbol"`
 }
 
-// Validate tells whether the customer may use a coupon, by its code or ID, before
-// there is a cart (specification 4.4). It changes nothing and keeps no place. A
-// refusal is a [*coupon.Rejection] with every reason; a processor that does not
-// answer whether the mirror is valid is [ErrUnavailable].
-func (s *Service) Validate(ctx context.Context, codeOrID string, c eligibility.Customer) (v Validation, err error) {
-	attempt := Attempt{CustomerID: c.ID}
+// ValidateRequest asks whether a customer may use a coupon.
+type ValidateRequest struct {
+	// Code is the coupon's code or ID.
+	Code string
+	// Customer who asks.
+	Customer eligibility.Customer
+	// AllowAnonymous lets a customer without an ID ask, for coupons that everybody may use. The
+	// limit of each customer is then not checked.
+	AllowAnonymous bool
+}
+
+// Validate tells whether the customer may use a coupon, before there is a cart (specification
+// 4.4). It changes nothing and reserves nothing.
+//
+// A refusal is a [*coupon.Rejection] with every reason. The error matches [ErrUnavailable] when
+// the processor had to be asked about the coupon and did not answer; see [WithMirrorTTL].
+func (s *Service) Validate(ctx context.Context, r ValidateRequest) (v Validation, err error) {
+	attempt := Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, OpValidate, &attempt, &err)()
-	if c, err = s.customer(ctx, c); err != nil {
+	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
 		return Validation{}, err
 	}
-	found, question, err := s.ask(ctx, codeOrID, c)
+	found, question, err := s.ask(ctx, r.Code, r.Customer, s.recentMirror)
 	if err != nil {
-		return Validation{}, refusals(err, signedIn(c))
+		return Validation{}, refusals(err, signedIn(r.Customer, r.AllowAnonymous))
 	}
 	attempt.CouponID = found.Coupon.ID
+	question.AllowAnonymous = r.AllowAnonymous
 	if err := eligibility.Check(found.Coupon, question).Err(); err != nil {
 		return Validation{}, err
 	}
@@ -54,20 +65,11 @@ func (s *Service) Validate(ctx context.Context, codeOrID string, c eligibility.C
 	}, nil
 }
 
-// ask resolves code or ID and gathers what a decision about the customer needs:
-// one read of the store, or a few, and one question to the processor.
+// ask resolves code or ID and gathers what a decision about the customer needs.
 func (s *Service) ask(
-	ctx context.Context, codeOrID string, c eligibility.Customer,
+	ctx context.Context, codeOrID string, c eligibility.Customer, check mirrorCheck,
 ) (store.Found, eligibility.Question, error) {
-	by, err := resolve(codeOrID)
-	if err != nil {
-		return store.Found{}, eligibility.Question{}, err
-	}
-	by.CustomerID, by.Email = c.ID, c.Email
-	found, err := s.store.LookUp(ctx, by)
-	if by.CouponID != "" && errors.Is(err, coupon.ErrNotFound) {
-		found, err = s.lookUpCode(ctx, by)
-	}
+	found, err := s.lookUp(ctx, codeOrID, c)
 	if err != nil {
 		return store.Found{}, eligibility.Question{}, err
 	}
@@ -79,8 +81,22 @@ func (s *Service) ask(
 		return store.Found{}, eligibility.Question{}, err
 	}
 	question := eligibility.Question{At: s.now(), Customer: c, Usage: usage(found)}
-	question.MirrorInvalid, err = s.mirrorInvalid(ctx, found.Coupon, question.At)
+	question.MirrorInvalid, err = s.mirrorInvalid(ctx, found.Coupon, question.At, check)
 	return found, question, err
+}
+
+// lookUp finds the coupon that has the code or ID, and what the customer has used of it.
+func (s *Service) lookUp(ctx context.Context, codeOrID string, c eligibility.Customer) (store.Found, error) {
+	by, err := resolve(codeOrID)
+	if err != nil {
+		return store.Found{}, err
+	}
+	by.CustomerID, by.Email = c.ID, c.Email
+	found, err := s.store.LookUp(ctx, by)
+	if errors.Is(err, coupon.ErrNotFound) {
+		return s.lookUpCode(ctx, by)
+	}
+	return found, err
 }
 
 // withNewest returns the customer's live reservations, the oldest first. Of a great many
@@ -105,14 +121,25 @@ func (s *Service) withNewest(ctx context.Context, f store.Found, customerID stri
 	return held, nil
 }
 
-// lookUpCode looks for the code that reads like the ID, of which there is none: a code
-// that begins with the prefix of IDs can be typed in small letters.
-func (s *Service) lookUpCode(ctx context.Context, by store.LookUp) (store.Found, error) {
-	code, err := coupon.ParseCode(by.CouponID)
-	if err != nil {
-		return store.Found{}, coupon.Reject("", coupon.CouponNotFound, coupon.Params{})
+// lookUpCode looks for the other codes that the customer may have meant, where no coupon
+// has the ID or the code: the code that reads like the ID, for its letters may have been
+// typed in lower case, and the generated code whose symbols were confused.
+func (s *Service) lookUpCode(ctx context.Context, by store.LookUp) (found store.Found, err error) {
+	unknown := coupon.Reject("", coupon.CouponNotFound, coupon.Params{})
+	if by.CouponID != "" {
+		if by.Code, err = coupon.TypedCode(by.CouponID); err != nil {
+			return store.Found{}, unknown
+		}
+		by.CouponID = ""
+		if found, err = s.store.LookUp(ctx, by); !errors.Is(err, coupon.ErrNotFound) {
+			return found, err
+		}
 	}
-	by.CouponID, by.Code = "", code
+	generated, is := by.Code.AsGenerated()
+	if !is || generated == by.Code {
+		return store.Found{}, unknown
+	}
+	by.Code = generated
 	return s.store.LookUp(ctx, by)
 }
 
@@ -122,7 +149,7 @@ func resolve(codeOrID string) (store.LookUp, error) {
 	if id := strings.TrimSpace(codeOrID); coupon.IsID(id) {
 		return store.LookUp{CouponID: id}, nil
 	}
-	code, err := coupon.ParseCode(codeOrID)
+	code, err := coupon.TypedCode(codeOrID)
 	var fault *pricing.ValidationError
 	switch {
 	case err == nil:
@@ -135,7 +162,7 @@ func resolve(codeOrID string) (store.LookUp, error) {
 }
 
 // usage reads the figures. A reservation of the customer that a checkout can use
-// or take over does not stand in his own way.
+// or take over does not stand in their own way.
 func usage(f store.Found) eligibility.Usage {
 	_, holds := usable(f)
 	return eligibility.Usage{
@@ -145,47 +172,33 @@ func usage(f store.Found) eligibility.Usage {
 	}
 }
 
-// mirrorInvalid asks the processor whether the mirror is valid, where the answer
-// matters: not for a coupon without a mirror, and not for one that is off or out
-// of its dates anyway.
-func (s *Service) mirrorInvalid(ctx context.Context, c coupon.Coupon, at time.Time) (bool, error) {
-	if c.Mirror.IsZero() || !c.Active() || at.Before(c.StartsAt) || expired(c, at) {
-		return false, nil
-	}
-	status, err := s.processor.VerifyMirror(ctx, c)
-	if err != nil {
-		return false, fmt.Errorf("verify mirror of coupon %s: %w", c.ID, err)
-	}
-	return status != processor.MirrorValid, nil
-}
-
 func expired(c coupon.Coupon, at time.Time) bool {
 	return !c.ExpiresAt.IsZero() && !at.Before(c.ExpiresAt)
 }
 
 // QuoteRequest is a cart to be priced.
 type QuoteRequest struct {
-	// Cart with the prices of the host's catalogue. In a currency that the processor
-	// charges only in steps (processor.Abilities.AmountStep) it is priced in these:
-	// its Step need not be set, and its prices have to be multiples.
+	// Cart has the prices of the host's catalogue. Some processors charge a currency in steps
+	// (processor.Abilities.AmountStep). The service then sets the cart's Step, and the prices
+	// must be multiples of the step.
 	Cart pricing.Cart
-	// Code is a coupon's code or ID; empty prices the cart without one.
+	// Code is a coupon's code or ID. An empty code prices the cart without a coupon.
 	Code string
 	// Customer who asks.
 	Customer eligibility.Customer
-	// AllowAnonymous lets a cart be priced before sign-in, for coupons that do not
-	// depend on the customer.
+	// AllowAnonymous lets a customer without an ID ask, for coupons that everybody may use. The
+	// limit of each customer is then not checked.
 	AllowAnonymous bool
 }
 
 // Quote is a priced cart.
 type Quote struct {
 	pricing.Quote
-	// Coupon is the coupon that was applied; nil without one.
+	// Coupon is the coupon that was applied. It is nil without a coupon.
 	Coupon *coupon.Snapshot `json:"coupon,omitempty"`
 	// At is the instant for which the quote holds.
 	At time.Time `json:"at"`
-	// Fingerprint changes when cart, currency or coupon (with its revision) do.
+	// Fingerprint changes when the cart, the currency, or the coupon's revision changes.
 	Fingerprint string `json:"fingerprint"`
 }
 
@@ -200,9 +213,8 @@ type quoteDetails struct {
 	Fingerprint string           `json:"fingerprint"`
 }
 
-// MarshalJSON returns the form of [pricing.Quote.MarshalJSON] with coupon, at and
-// fingerprint beside it. Without it the method of the embedded quote would be used,
-// which knows nothing of these.
+// MarshalJSON returns the JSON of [pricing.Quote.MarshalJSON] with the members coupon, at and
+// fingerprint added.
 func (q Quote) MarshalJSON() ([]byte, error) {
 	prices, err := q.Quote.MarshalJSON()
 	if err != nil {
@@ -215,9 +227,10 @@ func (q Quote) MarshalJSON() ([]byte, error) {
 	return slices.Concat(prices[:len(prices)-1], []byte{','}, details[1:]), nil
 }
 
-// UnmarshalJSON restores what MarshalJSON has written and checks the prices again; see
-// [pricing.Quote.UnmarshalJSON]. [pricing.MaxQuoteDocument] bounds what is beside the coupon;
-// with it a quote has at most 96 MiB. null, and a document that is refused, leave q as it is.
+// UnmarshalJSON reads what MarshalJSON has written, and checks the prices again; see
+// [pricing.Quote.UnmarshalJSON]. The document without its coupon has at most
+// [pricing.MaxQuoteDocument] bytes, and with its coupon at most 96 MiB. After null or an error, q
+// is as before.
 func (q *Quote) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
@@ -253,14 +266,17 @@ func withoutCoupon(data []byte) []byte {
 	return rest
 }
 
-// RequiresPayment reports whether anything is left to be paid. A cart that costs nothing
-// is checked out as any other; see [Service.Checkout].
+// RequiresPayment reports whether the total is greater than 0. A cart that costs nothing is
+// checked out as any other; see [Service.Checkout].
 func (q Quote) RequiresPayment() bool { return q.Total > 0 }
 
-// Quote prices a cart with a coupon (specification 4.5, 4.6, 7). It changes nothing
-// and keeps no place. A malformed cart is a [*pricing.ValidationError]. A refusal
-// is a [*coupon.Rejection], and the quote beside it has the list prices; only that of
-// coupon.ErrBelowMinimumCharge has the prices that are too low to be charged.
+// Quote prices a cart with a coupon (specification 4.5, 4.6, 7). It changes nothing and reserves
+// nothing.
+//
+// A malformed cart is a [*pricing.ValidationError]. A refusal is a [*coupon.Rejection], and the
+// quote beside the error has the list prices. Beside coupon.ErrBelowMinimumCharge it has the
+// discounted prices, which the processor cannot charge. The error matches [ErrUnavailable] when
+// the processor had to be asked about the coupon and did not answer; see [WithMirrorTTL].
 func (s *Service) Quote(ctx context.Context, r QuoteRequest) (q Quote, err error) {
 	attempt := Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, OpQuote, &attempt, &err)()
@@ -270,7 +286,7 @@ func (s *Service) Quote(ctx context.Context, r QuoteRequest) (q Quote, err error
 	if checkLines(r.Cart) != nil {
 		return Quote{}, s.cartFaults(r.Cart)
 	}
-	priced, err := s.price(ctx, r)
+	priced, err := s.price(ctx, r, s.recentMirror)
 	attempt.CouponID = priced.couponID()
 	return priced.quote, err
 }
@@ -289,7 +305,7 @@ type priced struct {
 
 func (p priced) couponID() string { return p.found.Coupon.ID }
 
-func (s *Service) price(ctx context.Context, r QuoteRequest) (priced, error) {
+func (s *Service) price(ctx context.Context, r QuoteRequest, check mirrorCheck) (priced, error) {
 	var err error
 	if r.Cart, err = s.inSteps(r.Cart); err != nil {
 		return priced{}, err
@@ -300,9 +316,9 @@ func (s *Service) price(ctx context.Context, r QuoteRequest) (priced, error) {
 	if err := r.Cart.Validate(); err != nil {
 		return priced{}, err
 	}
-	found, question, err := s.ask(ctx, r.Code, r.Customer)
+	found, question, err := s.ask(ctx, r.Code, r.Customer, check)
 	if err != nil {
-		return s.listPrices(r.Cart), refusals(err, r.signedIn())
+		return s.listPrices(r.Cart), refusals(err, signedIn(r.Customer, r.AllowAnonymous))
 	}
 	question.AllowAnonymous = r.AllowAnonymous
 	result, err := eligibility.Evaluate(found.Coupon, r.Cart, question)
@@ -348,20 +364,13 @@ func (s *Service) priceWithout(r QuoteRequest) (priced, error) {
 		return priced{}, err
 	}
 	p := priced{quote: Quote{Quote: quote, At: s.now(), Fingerprint: quoteFingerprint(r.Cart, "", 0)}, customer: r.Customer}
-	return p, refusals(r.signedIn(), s.chargeable(quote, ""))
+	return p, refusals(signedIn(r.Customer, r.AllowAnonymous), s.chargeable(quote, ""))
 }
 
-// signedIn refuses a request of nobody, where nobody may not ask.
-func (r QuoteRequest) signedIn() error {
-	if r.AllowAnonymous {
-		return nil
-	}
-	return signedIn(r.Customer)
-}
-
-// signedIn refuses nobody. Where there is a coupon, eligibility does.
-func signedIn(c eligibility.Customer) error {
-	if c.ID != "" {
+// signedIn refuses nobody, unless anonymous customers are allowed. Where there is a coupon,
+// package eligibility does.
+func signedIn(c eligibility.Customer, allowAnonymous bool) error {
+	if c.ID != "" || allowAnonymous {
 		return nil
 	}
 	return coupon.Reject("", coupon.UserRequired, coupon.Params{})

@@ -30,8 +30,8 @@ func TestValidateAnswers(t *testing.T) {
 		CouponID: c.ID, Code: c.Code, DiscountType: pricing.FixedAmount, DiscountValue: "10.00",
 		Currency: pricing.EUR(), CurrencySymbol: "€",
 	}
-	for _, typed := range []string{"TEN", " ten ", "ＴＥＮ", c.ID, " " + c.ID + "\n"} {
-		got, err := w.Validate(t.Context(), typed, ann)
+	for _, typed := range []string{"TEN", " ten ", "ＴＥＮ", "\u200bten\ufeff", "T\u00adEN", c.ID, " " + c.ID + "\n"} {
+		got, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: typed, Customer: ann})
 		require.NoError(t, err, typed)
 		if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b coupon.Code) bool { return a == b }), cmp.Comparer(func(a, b pricing.Currency) bool { return a == b })); diff != "" {
 			t.Errorf("Validate(%q) (-want +got):\n%s", typed, diff)
@@ -43,6 +43,41 @@ func TestValidateAnswers(t *testing.T) {
 	if string(text) != wire {
 		t.Errorf("JSON is %s, want %s", text, wire)
 	}
+}
+
+// TestWhatACustomerTypes: a code is found however it looks the same, and a generated code
+// also with the symbols that people confuse. The code that was typed comes first.
+func TestWhatACustomerTypes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	generated, err := coupon.GenerateCode(strings.NewReader(strings.Repeat("0123456789", 20)), coupon.CodeShape{Prefix: "cpn_x"})
+	require.NoError(t, err)
+	confused := strings.NewReplacer("0", "O", "1", "l", "2", "Z", "4", "A", "5", "s", "6", "G", "8", "B", "M", "n", "V", "u").Replace(
+		strings.TrimPrefix(generated.String(), "CPN_X"))
+	made := map[string]coupon.Coupon{}
+	for _, code := range []string{"SUMMER-10", "İNDİRİM10", generated.String(), "cpn_Y"} {
+		d := tenOff()
+		d.Code = code
+		made[code] = w.create(t, d)
+	}
+	for typed, code := range map[string]string{
+		"summer\u201310": "SUMMER-10", "\ufeffSUMMER\u221210\u200b": "SUMMER-10", "indirim10": "İNDİRİM10", "ındırım10": "İNDİRİM10", "cpn_y": "cpn_Y",
+		"CPN_X" + confused: generated.String(), "cpn_x" + confused: generated.String(), "\u200bcpn_x" + confused: generated.String(),
+	} {
+		v, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: typed, Customer: ann})
+		require.NoError(t, err, "%+q", typed)
+		require.Equal(t, made[code].ID, v.CouponID, "%+q", typed)
+	}
+	for _, typed := range []string{"summer_10", "\u200b", "cpn_", "CPN_X" + confused + "0", "CPN_Z" + confused} {
+		_, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: typed, Customer: ann})
+		require.Error(t, err, "%+q", typed)
+	}
+	d := tenOff()
+	d.Code = "CPN_X" + confused
+	own := w.create(t, d)
+	v, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: "cpn_x" + confused, Customer: ann})
+	require.NoError(t, err)
+	require.Equal(t, own.ID, v.CouponID, "a hand-made code of confusable symbols stays its own")
 }
 
 // TestValidateRefuses holds the eight validations of specification 4.4 through the
@@ -82,7 +117,7 @@ func TestValidateRefuses(t *testing.T) {
 		}, ann, coupon.ErrExpired},
 		"used up": {func(w *world) string {
 			d := tenOff()
-			d.MaxUses = coupon.Set[int64](1)
+			d.MaxUses = coupon.Set(1)
 			w.create(w.t, d)
 			r := w.request("TEN")
 			r.Customer = bob
@@ -129,7 +164,7 @@ func TestValidateRefuses(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			typed := tc.arrange(w)
-			_, err := w.Validate(t.Context(), typed, tc.customer)
+			_, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: typed, Customer: tc.customer})
 			var refused *coupon.Rejection
 			if !errors.As(err, &refused) || len(refused.Reasons) != 1 || !errors.Is(err, tc.want) {
 				t.Errorf("Validate(%q) = %v, want only %v", typed, err, tc.want)
@@ -156,7 +191,7 @@ func TestAProcessorThatDoesNotAnswerIsNoRefusal(t *testing.T) {
 	w := newWorld(t)
 	w.create(t, tenOff())
 	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.VerifyMirror, Kind: fakeprocessor.LostBefore})
-	_, err := w.Validate(t.Context(), "TEN", ann)
+	_, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: ann})
 	var refused *coupon.Rejection
 	if !errors.Is(err, couponkit.ErrUnavailable) || errors.As(err, &refused) {
 		t.Errorf("got %v, want ErrUnavailable and no rejection", err)
@@ -180,7 +215,7 @@ func TestTheMirrorIsVerifiedWhereItMatters(t *testing.T) {
 		}, false, couponkit.ErrUnavailable},
 		"will end":        {func(w *world, d *coupon.Draft) { d.ExpiresAt = at(w, time.Hour) }, false, couponkit.ErrUnavailable},
 		"has not started": {func(w *world, d *coupon.Draft) { d.StartsAt = at(w, time.Hour) }, false, coupon.ErrNotStarted},
-		"has ended":       {func(w *world, d *coupon.Draft) { d.ExpiresAt = at(w, 0) }, false, coupon.ErrExpired},
+		"has ended":       {func(w *world, d *coupon.Draft) { d.ExpiresAt = at(w, time.Minute) }, false, coupon.ErrExpired},
 		"is off":          {func(*world, *coupon.Draft) {}, true, coupon.ErrInactive},
 	}
 	for name, tc := range cases {
@@ -190,15 +225,57 @@ func TestTheMirrorIsVerifiedWhereItMatters(t *testing.T) {
 			d := tenOff()
 			tc.change(w, &d)
 			c := w.create(t, d)
+			w.now = w.now.Add(time.Minute)
 			if tc.off {
 				_, err := w.SetActive(t.Context(), c.ID, false)
 				require.NoError(t, err)
 			}
 			w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.VerifyMirror, Kind: fakeprocessor.LostBefore})
-			if _, err := w.Validate(t.Context(), "TEN", ann); !errors.Is(err, tc.want) {
+			if _, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: ann}); !errors.Is(err, tc.want) {
 				t.Errorf("got %v, want %v", err, tc.want)
 			}
 		})
+	}
+}
+
+// TestValidateBeforeSignIn: as Quote, where the request allows it and the coupon does not depend
+// on the customer.
+func TestValidateBeforeSignIn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for code, change := range map[string]func(*coupon.Draft){
+		"GENERAL": func(*coupon.Draft) {},
+		"POINTS":  func(d *coupon.Draft) { d.Distribution, d.PointsRequired = coupon.PointsRedeemable, 5 },
+		"LIST": func(d *coupon.Draft) {
+			d.Distribution, d.AllowedUserEmails = coupon.UserSpecific, coupon.EmailList{ann.Email}
+		},
+	} {
+		d := tenOff()
+		d.Code = code
+		change(&d)
+		w.create(t, d)
+		for _, allow := range []bool{false, true} {
+			want := coupon.ErrUserRequired
+			if allow && code == "GENERAL" {
+				want = nil
+			}
+			_, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: code, AllowAnonymous: allow})
+			require.ErrorIs(t, err, want, "%s, allowed: %t", code, allow)
+			_, err = w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), Code: code, AllowAnonymous: allow})
+			require.ErrorIs(t, err, want, "quote of %s, allowed: %t", code, allow)
+		}
+	}
+	for allow, want := range map[bool][]coupon.RejectionCode{
+		false: {coupon.CouponNotFound, coupon.UserRequired}, true: {coupon.CouponNotFound},
+	} {
+		_, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: "NONE", AllowAnonymous: allow})
+		var refused *coupon.Rejection
+		require.ErrorAs(t, err, &refused)
+		var got []coupon.RejectionCode
+		for _, r := range refused.Reasons {
+			got = append(got, r.Code)
+		}
+		require.ElementsMatch(t, want, got, "allowed: %t", allow)
 	}
 }
 
@@ -299,7 +376,7 @@ func TestAStoredCouponThatIsNoneIsAFailure(t *testing.T) {
 	c := w.create(t, tenOff())
 	s, err := couponkit.New(corrupted{w.store}, w.fake, couponkit.WithClock(clockOf(w)))
 	require.NoError(t, err)
-	_, err = s.Validate(t.Context(), "TEN", ann)
+	_, err = s.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: ann})
 	require.ErrorContains(t, err, c.ID)
 	require.NotErrorIs(t, err, pricing.ErrInvalid)
 	var refused *coupon.Rejection
@@ -333,9 +410,9 @@ func TestObserver(t *testing.T) {
 	w := newWorld(t)
 	c := w.create(t, tenOff())
 	w.attempts = nil
-	_, err := w.Validate(t.Context(), "TEN", eligibility.Customer{})
+	_, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: eligibility.Customer{}})
 	require.Error(t, err)
-	_, err = w.Validate(t.Context(), "TEN", ann)
+	_, err = w.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: ann})
 	require.NoError(t, err)
 	want := []couponkit.Attempt{
 		{Operation: couponkit.OpValidate, CouponID: c.ID, Reasons: []coupon.RejectionCode{coupon.UserRequired}, Err: w.attempts[0].Err, At: w.now},

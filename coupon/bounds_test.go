@@ -70,9 +70,10 @@ func TestTheLongestAddress(t *testing.T) {
 func TestEveryASCIISignInACode(t *testing.T) {
 	t.Parallel()
 	for b := byte('!'); b <= '~'; b++ {
-		got, err := coupon.ParseCode(string(b))
+		typed := "x" + string(b) // alone, . and / are refused
+		got, err := coupon.ParseCode(typed)
 		require.NoError(t, err)
-		require.Equal(t, strings.ToUpper(string(b)), got.String())
+		require.Equal(t, strings.ToUpper(typed), got.String())
 	}
 }
 

@@ -13,34 +13,32 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// MaxCodeLength is the most code points that a code has (specification 8),
-// counted in its normalised form.
+// MaxCodeLength is the most code points that a code has (specification 8). They are
+// counted in the key.
 const MaxCodeLength = 255
 
-// maxCodeInput bounds the bytes that are normalised. Normalising shortens a
-// text, but nothing of this length to a valid code.
+// maxCodeInput bounds the bytes that are normalized. Normalizing shortens a text, but
+// nothing of this length to a valid code.
 const maxCodeInput = 16 * MaxCodeLength
 
-// Code is the key of a coupon code (contract section 4.1): NFKC-normalised,
-// trimmed of white space, upper-cased. Letters that differ in case only have one key,
-// but for the few whose upper case is another letter: a capital ẞ stays, and ß is SS.
-// It is comparable. The zero value is no code.
+// Code is the key of a coupon code (contract section 4.1). Codes are stored, compared
+// and shown as keys. A key is in Unicode form NFKC, trimmed of white space and
+// upper-cased; see [Fold]. Code is comparable. The zero value is no code.
 type Code struct {
 	key string
 }
 
-// ParseCode makes the key of what somebody typed. White space inside, control
-// and invisible characters, text that is not UTF-8, and more than
-// [MaxCodeLength] code points are a [*pricing.ValidationError]; so is a text
-// that is empty once trimmed, with field code required. A key is its own key.
+// ParseCode returns the code that an administrator gives a coupon. The key of a code is
+// the code itself. A [*pricing.ValidationError] names the field "code" for:
+//   - text that is empty once trimmed (code required);
+//   - more than [MaxCodeLength] code points (code too_long);
+//   - white space inside, control characters, and text that is not UTF-8;
+//   - invisible characters: format, private and unassigned characters, those that
+//     Unicode lets a renderer ignore, and the blank pattern of Braille;
+//   - ".", ".." and "/", which do not work as an element of a URL path.
 //
-// Invisible are format, private and unassigned characters, those that Unicode lets a
-// renderer ignore, the replacement character and the blank pattern of Braille. Of symbols
-// that some fonts leave blank, such as the object replacement character, Unicode keeps no
-// list: they are taken.
-//
-// Upper-casing is that of Unicode without a language: "ß" is "SS", and the
-// dotless "ı" is "I", as "i" is.
+// A symbol that some fonts leave blank, such as the object replacement character, is
+// accepted: Unicode has no list of them.
 func ParseCode(typed string) (Code, error) {
 	if key, ok := plainCode(typed); ok {
 		return Code{key: key}, nil
@@ -54,9 +52,12 @@ func ParseCode(typed string) (Code, error) {
 	case !utf8.ValidString(typed):
 		return Code{}, codeFault(pricing.FieldMalformed, "a code is valid UTF-8 text")
 	}
-	key, stable := codeKey(typed)
-	if !stable {
-		return Code{}, codeFault(pricing.FieldMalformed, "the code has no normalised form")
+	key, stable := fold(typed)
+	switch {
+	case !stable:
+		return Code{}, codeFault(pricing.FieldMalformed, "the code has no normalized form")
+	case isStep(key):
+		return Code{}, codeFault(pricing.FieldMalformed, "a code is not . or .. or /, which do not work in a URL path")
 	}
 	for _, r := range key {
 		switch {
@@ -72,10 +73,24 @@ func ParseCode(typed string) (Code, error) {
 	return Code{key: key}, nil
 }
 
+// TypedCode returns the code that a customer typed, for a look-up. It is [ParseCode] for
+// the text without its invisible characters: customers copy them unseen from pages and
+// documents. Whoever finds no coupon of this code tries [Code.AsGenerated].
+func TypedCode(typed string) (Code, error) { return ParseCode(withoutInvisible(typed)) }
+
+// Fold returns text in the form in which codes are looked up and coupons are searched:
+// two texts that look alike fold to one. It drops invisible characters, applies Unicode
+// form NFKC, trims white space and upper-cases without a language. All dashes become
+// "-", and the dotted and the dotless i become I. The key of a code is its own fold.
+func Fold(text string) string {
+	folded, _ := fold(withoutInvisible(text))
+	return folded
+}
+
 // plainCode is the way of nearly all codes: printable ASCII that is upper-case
-// already, which costs no allocation.
+// already. It allocates nothing.
 func plainCode(typed string) (string, bool) {
-	if typed == "" || len(typed) > MaxCodeLength {
+	if typed == "" || len(typed) > MaxCodeLength || isStep(typed) {
 		return "", false
 	}
 	for i := range len(typed) {
@@ -86,20 +101,39 @@ func plainCode(typed string) (string, bool) {
 	return typed, true
 }
 
-// codeKey normalises until nothing changes, for a key must be its own key: some
-// letters have an upper case that NFKC rewrites, and some signs become a space
-// with a mark, which is trimmed off. A handful of rounds settles every text.
-func codeKey(typed string) (key string, stable bool) {
-	key, sound := compatible(typed)
+// isStep reports whether the key means something of its own in a path, percent-encoded
+// too: browsers resolve the dots, and [net/http.ServeMux] takes a lone slash for the end.
+func isStep(key string) bool { return key == "." || key == ".." || key == "/" }
+
+// fold normalizes until nothing changes: a key must be its own key. Some letters have
+// an upper case that NFKC rewrites, and some signs become a space with a mark. A handful
+// of rounds settles every text.
+func fold(text string) (folded string, stable bool) {
+	folded, sound := compatible(text)
 	upper := cases.Upper(language.Und)
 	for range 8 {
-		next, alike := compatible(upper.String(key))
-		if sound = sound && alike; next == key || !sound {
-			return key, sound
+		next, alike := compatible(unified(upper.String(folded)))
+		if sound = sound && alike; next == folded {
+			return folded, sound
 		}
-		key = next
+		folded = next
 	}
-	return key, false
+	return folded, false
+}
+
+// unified makes one of upper-case letters and signs that readers take for one.
+func unified(text string) string {
+	return strings.ReplaceAll(strings.Map(unifiedRune, text), "ẞ", "SS")
+}
+
+func unifiedRune(r rune) rune {
+	switch {
+	case r == 'İ': // the upper case of the dotless ı is I already
+		return 'I'
+	case r >= '\u2010' && r <= '\u2015', r == '\u2212': // hyphens, dashes, minus
+		return '-'
+	}
+	return r
 }
 
 // compatible returns the text in NFKC, trimmed. It is not sound where it has become another
@@ -112,16 +146,32 @@ func compatible(text string) (composed string, sound bool) {
 
 func trimSpace(text string) string { return strings.TrimFunc(text, unicode.IsSpace) }
 
-// visible reports whether a reader can see r: control, format (zero-width,
-// bidirectional), private and unassigned characters are not, nor are the
-// letters and marks that Unicode lets a renderer ignore, nor the blank pattern
-// of Braille.
+// visible reports whether every reader sees the same in r. Private and unassigned
+// characters look different everywhere.
 func visible(r rune) bool {
-	return !unicode.In(r, unicode.C, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) &&
-		r != unicode.ReplacementChar && r != brailleBlank
+	return !invisible(r) && !unicode.In(r, unicode.C) && r != unicode.ReplacementChar
+}
+
+// invisible reports whether a reader sees nothing of r, not even a space: control and
+// format characters, those that Unicode lets a renderer ignore, the blank of Braille.
+func invisible(r rune) bool {
+	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) ||
+		unicode.IsControl(r) && !unicode.IsSpace(r) || r == brailleBlank
 }
 
 const brailleBlank = '\u2800'
+
+func withoutInvisible(text string) string {
+	if !strings.ContainsFunc(text, invisible) {
+		return text
+	}
+	return strings.Map(func(r rune) rune {
+		if invisible(r) {
+			return -1
+		}
+		return r
+	}, text)
+}
 
 func codeTooLong() string { return fmt.Sprintf("a code has at most %d characters", MaxCodeLength) }
 

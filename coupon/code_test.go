@@ -26,14 +26,21 @@ func TestTheKeyOfACode(t *testing.T) {
 		"summer10":    "SUMMER10",
 		"dankefür100": "DANKEFÜR100",
 		"straße":      "STRASSE",
-		"STRAẞE":      "STRAẞE", // the capital sharp s is a letter of its own
+		"STRAẞE":      "STRASSE",
 		"ﬁve":         "FIVE",
 		"ıstanbul":    "ISTANBUL",
-		"İstanbul":    "İSTANBUL",
-		"i̇stanbul":   "İSTANBUL", // the lower case of the line above
-		"ŉ":           "ʼN",
-		"ς":           "Σ",
-		"ǆ":           "DŽ",
+		"İstanbul":    "ISTANBUL",
+		"i̇stanbul":   "ISTANBUL", // the lower case of the line above
+		"İNDİRİM10":   "INDIRIM10",
+		"ındırım10":   "INDIRIM10",
+		// dashes
+		"A\u2010B": "A-B", "A\u2011B": "A-B", "A\u2012B": "A-B", "A\u2013B": "A-B", "A\u2014B": "A-B", "A\u2015B": "A-B", "A\u2212B": "A-B",
+		"A\ufe58B": "A-B", "A\ufe63B": "A-B", "A\uff0dB": "A-B",
+		// dots that are no steps of a path
+		"...": "...", "A.": "A.", "…": "...",
+		"ŉ": "ʼN",
+		"ς": "Σ",
+		"ǆ": "DŽ",
 		// NFKC
 		"ＳＵＭＭＥＲ１０":             "SUMMER10",
 		"ｓｕｍｍｅｒ１０":             "SUMMER10",
@@ -64,6 +71,11 @@ func TestWhatIsNoCode(t *testing.T) {
 		"":                             pricing.FieldRequired,
 		" \t\u00a0":                    pricing.FieldRequired,
 		"SUMMER 10":                    pricing.FieldMalformed,
+		".":                            pricing.FieldMalformed,
+		"/":                            pricing.FieldMalformed,
+		" ..\n":                        pricing.FieldMalformed,
+		"．":                            pricing.FieldMalformed, // full-width
+		"\u2025":                       pricing.FieldMalformed, // two dots in one character
 		"SUMMER\u00a010":               pricing.FieldMalformed,
 		"SUMMER\u300010":               pricing.FieldMalformed,
 		"A\n":                          "",
@@ -102,7 +114,7 @@ func TestWhatIsNoCode(t *testing.T) {
 		strings.Repeat("A", 256):       pricing.FieldTooLong,
 		strings.Repeat("a", 256):       pricing.FieldTooLong,
 		strings.Repeat("ß", 128):       pricing.FieldTooLong, // 256 once upper-cased
-		strings.Repeat("ﬃ", 86):        pricing.FieldTooLong, // 258 once normalised
+		strings.Repeat("ﬃ", 86):        pricing.FieldTooLong, // 258 once normalized
 		strings.Repeat("A", 5_000_000): pricing.FieldTooLong,
 	} {
 		_, err := coupon.ParseCode(typed)

@@ -46,7 +46,7 @@ type Coupon struct {
 	Scope Scope
 	// Distribution tells who may use it.
 	Distribution Distribution
-	// AllowedUserEmails are the customers of a [UserSpecific] coupon, else empty.
+	// AllowedUserEmails is the allow-list of a [UserSpecific] coupon, else empty.
 	AllowedUserEmails EmailSet
 	// PointsRequired is the price in points of a [PointsRedeemable] coupon, else 0.
 	PointsRequired int64
@@ -282,11 +282,11 @@ func (c Coupon) distributionFaults(faults *pricing.ValidationError) {
 	}
 	switch listed := c.AllowedUserEmails.Len(); {
 	case c.Distribution == UserSpecific && listed == 0:
-		faults.Add("allowedUserEmails", pricing.FieldRequired, "a USER_SPECIFIC coupon needs at least one address")
+		faults.Add("allowedUserEmails", pricing.FieldRequired, "a USER_SPECIFIC coupon needs at least one address or domain")
 	case c.Distribution != UserSpecific && listed > 0:
 		faults.Add("allowedUserEmails", pricing.FieldNotAllowed, fmt.Sprintf("a %s coupon takes no addresses", c.Distribution))
 	case listed > MaxAllowedEmails:
-		faults.Add("allowedUserEmails", pricing.FieldTooLong, fmt.Sprintf("at most %d addresses are allowed", MaxAllowedEmails))
+		faults.Add("allowedUserEmails", pricing.FieldTooLong, tooManyEmails())
 	}
 	switch {
 	case c.Distribution == PointsRedeemable && c.PointsRequired < 1:

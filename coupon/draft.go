@@ -27,7 +27,8 @@ type Draft struct {
 	// of its type, which decimal.Zero is, is none and refused as required; a 0 that was
 	// read or computed is refused as too small.
 	DiscountValue decimal.Decimal
-	// Currency is an ISO 4217 code; empty is the default of [Creation].
+	// Currency is an ISO 4217 code such as "USD". Empty is the currency of [Creation], which is
+	// EUR unless the service was given another one.
 	Currency string
 	// Description for administrators, at most [MaxDescriptionLength] code points.
 	Description string
@@ -44,15 +45,15 @@ type Draft struct {
 	// PointsRequired is the price of a [PointsRedeemable] coupon.
 	PointsRequired int64
 	// MaxUses is the limit over all customers; not given or cleared is no limit.
-	MaxUses Optional[int64]
+	MaxUses Optional[int]
 	// MaxUsesPerUser is the limit of one customer. Not given is
 	// [DefaultMaxUsesPerUser]; [Clear] is no limit.
-	MaxUsesPerUser Optional[int64]
+	MaxUsesPerUser Optional[int]
 	// MinPurchase is the least eligible subtotal in major units of Currency; 0 is
 	// no minimum.
 	MinPurchase decimal.Decimal
 	// StartsAt and ExpiresAt bound the validity; zero is no bound. A date as expiry
-	// means through the end of that day.
+	// means through the end of that day. ExpiresAt is after the instant of creation.
 	StartsAt  Moment
 	ExpiresAt Moment
 }
@@ -105,6 +106,9 @@ func (d Draft) create(by Creation, emails EmailSet, noEmails error) (Coupon, err
 	faults.At("currency", err)
 	c.Discount = draftDiscount(d.DiscountType, d.DiscountValue, c.Currency, &faults)
 	c.MinPurchase = minimum(d.MinPurchase, c.Currency, &faults)
+	if !c.ExpiresAt.IsZero() && !c.ExpiresAt.After(c.CreatedAt) {
+		faults.Add("expiresAt", pricing.FieldTooSmall, "a new coupon expires after its creation at "+c.CreatedAt.Format(time.RFC3339))
+	}
 	c.addFaults(&faults, "discountValue")
 	if err := faults.Err(); err != nil {
 		return Coupon{}, err
@@ -212,7 +216,7 @@ func minimum(value decimal.Decimal, c pricing.Currency, faults *pricing.Validati
 }
 
 // limit reads an optional limit, in which 0 stands for none once it is checked.
-func limit(given Optional[int64], fallback int64, field string, faults *pricing.ValidationError) int64 {
+func limit(given Optional[int], fallback int64, field string, faults *pricing.ValidationError) int64 {
 	n, ok := given.Value()
 	switch {
 	case !given.Given():
@@ -222,5 +226,5 @@ func limit(given Optional[int64], fallback int64, field string, faults *pricing.
 	case n < 1:
 		faults.Add(field, pricing.FieldTooSmall, "a limit is at least 1, or null for none")
 	}
-	return n
+	return int64(n)
 }

@@ -36,8 +36,15 @@ func (d *Draft) UnmarshalJSON(data []byte) error {
 }
 
 // MarshalJSON returns what UnmarshalJSON reads, without the fields that have their
-// default: the body of a request that creates the coupon.
+// default: the body of a request that creates the coupon. Amounts that UnmarshalJSON
+// refuses because of their length are a [*pricing.ValidationError].
 func (d Draft) MarshalJSON() ([]byte, error) {
+	var faults pricing.ValidationError
+	value := decimalText(d.DiscountValue, given(d.DiscountValue), "discountValue", &faults)
+	minimum := decimalText(d.MinPurchase, !d.MinPurchase.IsZero(), "minPurchase", &faults)
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
 	return json.Marshal(struct {
 		Code              string               `json:"code"`
 		Name              string               `json:"name"`
@@ -52,32 +59,26 @@ func (d Draft) MarshalJSON() ([]byte, error) {
 		Distribution      Distribution         `json:"distribution,omitzero"`
 		AllowedUserEmails []string             `json:"allowedUserEmails,omitempty"`
 		PointsRequired    int64                `json:"pointsRequired,omitzero"`
-		MaxUses           Optional[int64]      `json:"maxUses,omitzero"`
-		MaxUsesPerUser    Optional[int64]      `json:"maxUsesPerUser,omitzero"`
+		MaxUses           Optional[int]        `json:"maxUses,omitzero"`
+		MaxUsesPerUser    Optional[int]        `json:"maxUsesPerUser,omitzero"`
 		MinPurchase       string               `json:"minPurchase,omitzero"`
 		StartsAt          Moment               `json:"startsAt,omitzero"`
 		ExpiresAt         Moment               `json:"expiresAt,omitzero"`
 	}{
-		d.Code, d.Name, d.DiscountType, orAbsent(d.DiscountValue), d.Currency, d.Description,
+		d.Code, d.Name, d.DiscountType, value, d.Currency, d.Description,
 		d.AppliesTo, d.PlanIDs, d.DeviceIDs, d.AccessoryIDs, d.Distribution, d.AllowedUserEmails,
-		d.PointsRequired, d.MaxUses, d.MaxUsesPerUser, orEmpty(d.MinPurchase), d.StartsAt, d.ExpiresAt,
+		d.PointsRequired, d.MaxUses, d.MaxUsesPerUser, minimum, d.StartsAt, d.ExpiresAt,
 	})
 }
 
-// orAbsent returns the decimal as text, and nothing for one that is not given.
-func orAbsent(d decimal.Decimal) string {
-	if !given(d) {
+// decimalText returns a decimal as text, and nothing where none is given.
+func decimalText(d decimal.Decimal, given bool, field string, faults *pricing.ValidationError) string {
+	if !given {
 		return ""
 	}
-	return d.String()
-}
-
-// orEmpty returns the decimal as text, and nothing for 0.
-func orEmpty(d decimal.Decimal) string {
-	if d.IsZero() {
-		return ""
-	}
-	return d.String()
+	text, err := pricing.DecimalText(d)
+	faults.At(field, err)
+	return text
 }
 
 // UnmarshalJSON reads the fields by their names in contract section 7. Unknown and
@@ -105,8 +106,15 @@ func (p *Patch) UnmarshalJSON(data []byte) error {
 }
 
 // MarshalJSON returns what UnmarshalJSON reads: the fields that are given, null
-// for those that are cleared, and nothing for those that are left alone.
+// for those that are cleared, and nothing for those that are left alone. Amounts that
+// UnmarshalJSON refuses because of their length are a [*pricing.ValidationError].
 func (p Patch) MarshalJSON() ([]byte, error) {
+	var faults pricing.ValidationError
+	decimalText(p.MinPurchase.value, p.MinPurchase.given, "minPurchase", &faults)
+	decimalText(p.DiscountValue.value, p.DiscountValue.given, "discountValue", &faults)
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
 	return json.Marshal(struct {
 		Name              Optional[string]               `json:"name,omitzero"`
 		Description       Optional[string]               `json:"description,omitzero"`
@@ -116,9 +124,9 @@ func (p Patch) MarshalJSON() ([]byte, error) {
 		AccessoryIDs      Optional[[]string]             `json:"accessoryIds,omitzero"`
 		Distribution      Optional[Distribution]         `json:"distribution,omitzero"`
 		AllowedUserEmails Optional[EmailList]            `json:"allowedUserEmails,omitzero"`
-		PointsRequired    Optional[int64]                `json:"pointsRequired,omitzero"`
-		MaxUses           Optional[int64]                `json:"maxUses,omitzero"`
-		MaxUsesPerUser    Optional[int64]                `json:"maxUsesPerUser,omitzero"`
+		PointsRequired    Optional[int]                  `json:"pointsRequired,omitzero"`
+		MaxUses           Optional[int]                  `json:"maxUses,omitzero"`
+		MaxUsesPerUser    Optional[int]                  `json:"maxUsesPerUser,omitzero"`
 		MinPurchase       Optional[decimal.Decimal]      `json:"minPurchase,omitzero"`
 		StartsAt          Optional[Moment]               `json:"startsAt,omitzero"`
 		ExpiresAt         Optional[Moment]               `json:"expiresAt,omitzero"`

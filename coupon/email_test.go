@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -26,11 +27,11 @@ func TestAddresses(t *testing.T) {
 		"ann@example.org":                     "ann@example.org",
 		" Ann@Example.ORG\r\n":                "ann@example.org",
 		"\u00a0ann@example.org":               "ann@example.org",
-		"a.b+c_d-e'f!#$%&*/=?^`{|}~@x.io":     "a.b+c_d-e'f!#$%&*/=?^`{|}~@x.io",
+		"a.b+c_d-e'f!#$%&/=?^`{|}~@x.io":      "a.b+c_d-e'f!#$%&/=?^`{|}~@x.io",
 		"JÜRGEN@BÜCHER.example":               "jürgen@bücher.example",
 		"用户@例え.jp":                            "用户@例え.jp",
-		"a@localhost":                         "a@localhost",
-		"a@1.2":                               "a@1.2",
+		"a@1.2x":                              "a@1.2x",
+		"a@b.c":                               "a@b.c",
 		"a@xn--bcher-kva.example":             "a@xn--bcher-kva.example",
 		long + "@example.org":                 long + "@example.org",
 		"a@" + strings.Repeat("y", 63) + ".z": "a@" + strings.Repeat("y", 63) + ".z",
@@ -48,6 +49,8 @@ func TestAddresses(t *testing.T) {
 		"ann@a_b.org", "ann@[127.0.0.1]", "ann@a/b", "ann\x00@example.org", "ann\u200b@example.org", "ann\u202e@example.org",
 		"ann@exam\u200bple.org", "ann@exam\ufe0fple.org", "ann@exam\u3164ple.org", "ann@example.org\x00", "ann\xff@example.org",
 		"ann@exam\xffple.org", "ann\n@example.org", "ann@½.org", "(c)ann@example.org", `a\b@example.org`,
+		"ann@example", "ann@localhost", "a@1.2", "ann@127.0.0.1", "ann@example.org.", "ann@例え", // nobody is reached there
+		"*", "*@*", "*@example.org", "a*@x.org", "*a@x.org", "ann@*.org", // these are for allow-lists, if at all
 		long + "x@example.org", "a@" + strings.Repeat("y", 64) + ".z",
 	} {
 		got, err := coupon.ParseEmail(text)
@@ -70,11 +73,11 @@ func TestAddresses(t *testing.T) {
 func TestNoForeignLetterBecomesAnASCIIOne(t *testing.T) {
 	t.Parallel()
 	for r := rune(0x80); r <= unicode.MaxRune; r++ {
-		normalised := coupon.NormaliseEmail("x" + string(r) + "x")
+		normalised := coupon.NormalizeEmail("x" + string(r) + "x")
 		if strings.Trim(normalised, "abcdefghijklmnopqrstuvwxyz") == "" {
 			t.Errorf("%U becomes %q", r, normalised)
 		}
-		if again := coupon.NormaliseEmail(normalised); again != normalised {
+		if again := coupon.NormalizeEmail(normalised); again != normalised {
 			t.Errorf("%U: %q, and again %q", r, normalised, again)
 		}
 	}
@@ -83,15 +86,22 @@ func TestNoForeignLetterBecomesAnASCIIOne(t *testing.T) {
 func TestSplitEmails(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]coupon.EmailList{
-		"":                        nil,
-		" ,\n,\r\n":               nil,
-		"a@x.org":                 {"a@x.org"},
-		"a@x.org,b@x.org":         {"a@x.org", "b@x.org"},
-		"a@x.org\nb@x.org\r\n":    {"a@x.org", "b@x.org"},
-		" a@x.org ,\n\n b@x.org,": {"a@x.org", "b@x.org"},
-		"a@x.org b@x.org":         {"a@x.org b@x.org"}, // spaces separate nothing
-		"a@x.org;b@x.org":         {"a@x.org;b@x.org"},
-		"\u00a0a@x.org\u3000":     {"a@x.org"},
+		"":                                 nil,
+		" ,\n,\r\n":                        nil,
+		"a@x.org":                          {"a@x.org"},
+		"a@x.org,b@x.org":                  {"a@x.org", "b@x.org"},
+		"a@x.org\nb@x.org\r\n":             {"a@x.org", "b@x.org"},
+		" a@x.org ,\n\n b@x.org,":          {"a@x.org", "b@x.org"},
+		"a@x.org b@x.org":                  {"a@x.org b@x.org"}, // spaces separate nothing
+		"a@x.org;b@x.org":                  {"a@x.org", "b@x.org"},
+		"a@x.org\tb@x.org\t;\n\n":          {"a@x.org", "b@x.org"},
+		"a@x.org\rb@x.org":                 {"a@x.org", "b@x.org"},
+		"Ann <a@x.org>; B <b@x.org>":       {"Ann <a@x.org>", "B <b@x.org>"},
+		` "Doe, Ann" <a@x.org>,b@x.org`:    {`"Doe, Ann" <a@x.org>`, "b@x.org"},
+		"\"open, a@x.org\nb@x.org,c@x.org": {`"open, a@x.org`, "b@x.org", "c@x.org"},
+		`o"n@x.org,b@x.org`:                {`o"n@x.org`, "b@x.org"},
+		"*@x.org, a@y.org":                 {"*@x.org", "a@y.org"},
+		"\u00a0a@x.org\u3000":              {"a@x.org"},
 	} {
 		if diff := cmp.Diff(want, coupon.SplitEmails(text)); diff != "" {
 			t.Errorf("SplitEmails(%q) (-want +got):\n%s", text, diff)
@@ -132,7 +142,7 @@ func TestEmailListInJSON(t *testing.T) {
 // checkLookUp compares a set with a linear scan of the addresses it was made of.
 func checkLookUp(s coupon.EmailSet, addresses []string, asked string) error {
 	scanned := slices.ContainsFunc(addresses, func(a string) bool {
-		return coupon.NormaliseEmail(a) == coupon.NormaliseEmail(asked)
+		return coupon.NormalizeEmail(a) == coupon.NormalizeEmail(asked) || isOfDomain(asked, a)
 	})
 	if s.Has(asked) != scanned {
 		return fmt.Errorf("Has(%q) is %t, a scan of %q says %t", asked, s.Has(asked), addresses, scanned)
@@ -140,10 +150,18 @@ func checkLookUp(s coupon.EmailSet, addresses []string, asked string) error {
 	return nil
 }
 
+// isOfDomain reports whether the entry is one of the domain of the address.
+func isOfDomain(address, entry string) bool {
+	address = coupon.NormalizeEmail(address)
+	at := strings.LastIndex(address, "@")
+	return at > 0 && utf8.ValidString(address) && !strings.Contains(address, "\x00") && len(address) <= coupon.MaxEmailLength &&
+		coupon.NormalizeEmail(entry) == "*"+address[at:]
+}
+
 func TestLookUpEqualsALinearScan(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		addresses := rapid.SliceOfN(coupontest.Email(), 0, 20).Draw(t, "addresses")
+		addresses := rapid.SliceOfN(coupontest.EmailEntry(), 0, 20).Draw(t, "addresses")
 		set, err := coupon.NewEmailSet(addresses...)
 		if err != nil {
 			t.Fatal(err)
@@ -264,7 +282,7 @@ func TestEmailSetInJSON(t *testing.T) {
 // Contract section 4.4: look-up must not scan, 100,000 addresses are normal.
 func TestLookUpAllocatesNothing(t *testing.T) {
 	set := manyEmails(t, 100_000)
-	for _, asked := range []string{"user-99999@example.org", " USER-1@Example.ORG ", "stranger@example.org", strings.Repeat("x", 254)} {
+	for _, asked := range []string{"user-99999@example.org", " USER-1@Example.ORG ", "stranger@example.org", "Ann@Example.NET", "@example.net", strings.Repeat("x", 254)} {
 		if n := testing.AllocsPerRun(100, func() { set.Has(asked) }); n != 0 {
 			t.Errorf("%v allocations for %.30q", n, asked)
 		}
@@ -277,7 +295,7 @@ func manyEmails(tb testing.TB, n int) coupon.EmailSet {
 	for i := range addresses {
 		addresses[i] = fmt.Sprintf("user-%d@example.org", i)
 	}
-	set, err := coupon.NewEmailSet(addresses...)
+	set, err := coupon.NewEmailSet(append(addresses, "*@example.net")...)
 	require.NoError(tb, err)
 	return set
 }
@@ -313,25 +331,182 @@ func FuzzParseEmail(f *testing.F) {
 		if err != nil || !set.Has(text) || !set.Has(address) {
 			t.Errorf("%q is not in a set of itself", text)
 		}
-		if strings.ContainsFunc(address, unicode.IsSpace) || strings.ContainsAny(address, ",\n\x00") || len(address) > 254 {
+		if strings.ContainsFunc(address, unicode.IsSpace) || strings.ContainsAny(address, ",\n\x00*") || !strings.Contains(address, ".") || len(address) > 254 {
 			t.Errorf("%q is accepted", text)
 		}
 	})
 }
 
 func FuzzSplitEmails(f *testing.F) {
-	for _, seed := range []string{"", "a@x.org,b@x.org", "a\n\n,b\r\nc", "\xff,\x00", " , "} {
+	for _, seed := range []string{"", "a@x.org,b@x.org", "a\n\n,b\r\nc", `"Doe, Ann" <a@x.org>; b`, `"`, "\xff,\x00", " , "} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		list := coupon.SplitEmails(text)
 		for _, entry := range list {
-			if entry == "" || strings.ContainsAny(entry, ",\r\n") || !strings.Contains(text, entry) {
+			if entry == "" || strings.ContainsAny(entry, "\r\n") || !strings.Contains(text, entry) ||
+				strings.ContainsAny(entry, ",;\t") && entry[0] != '"' {
 				t.Errorf("%q has the entry %q", text, entry)
 			}
 		}
-		if again := coupon.SplitEmails(strings.Join(list, ",\n")); !slices.Equal(again, list) {
+		if again := coupon.SplitEmails(strings.Join(list, "\n")); !slices.Equal(again, list) {
 			t.Errorf("%q splits into %q, and again into %q", text, list, again)
 		}
 	})
+}
+
+// FuzzAllowList: whatever is accepted as an entry is its own entry, and lets nobody in
+// but its address or its domain.
+func FuzzAllowList(f *testing.F) {
+	for _, seed := range []string{"*@example.org", "Ann <ann@example.org>", `"Doe, Ann" <ann@x.org>`, "a@x.org <b@x.org>", "<*@x.org>", "*", "**@x.org"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		set, err := coupon.NewEmailSet(text)
+		if err != nil {
+			if !errors.Is(err, pricing.ErrInvalid) {
+				t.Errorf("%v", err)
+			}
+			return
+		}
+		entry := set.Slice()[0]
+		if again, err := coupon.NewEmailSet(entry); err != nil || !again.Equal(set) {
+			t.Errorf("%q is %q, and again %q, %v", text, entry, again.Slice(), err)
+		}
+		domain, covered := strings.CutPrefix(entry, "*@")
+		if strings.Count(entry, "@") != 1 || covered == (strings.Count(text, "*") == 0) || set.Has("somebody@"+domain) != covered {
+			t.Errorf("%q is %q", text, entry)
+		}
+		for _, stranger := range []string{"ann@sub." + domain, "ann@x" + domain, "ann", "@" + domain, "*" + domain} {
+			if covered && set.Has(stranger) {
+				t.Errorf("%q lets %q in", entry, stranger)
+			}
+		}
+	})
+}
+
+// What people paste, entry by entry.
+func TestEntriesOfAnAllowList(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"*@Example.ORG":                "*@example.org",
+		" *@bücher.example\n":          "*@bücher.example",
+		"<*@example.org>":              "*@example.org",
+		"Ann Doe <Ann@Example.org>":    "ann@example.org",
+		`"Doe, Ann" <ann@example.org>`: "ann@example.org",
+		"<ann@example.org>":            "ann@example.org",
+		"ann@x.org <ann@X.org>":        "ann@x.org",
+		"'ann@x.org' <ann@x.org>":      "ann@x.org",
+		`"Ann@x.org" <ann@x.org>`:      "ann@x.org",
+		`Ann "the\tboss" <ann@x.org>`:  "ann@x.org",
+	} {
+		set, err := coupon.NewEmailSet(text)
+		if err != nil || !slices.Equal(set.Slice(), []string{want}) {
+			t.Errorf("%q is the entry %q, %v; want %q", text, set.Slice(), err, want)
+		}
+	}
+	const wildcard, separators = "accepted only as in *@example.org", "commas, semicolons, tabs or new lines"
+	for text, want := range map[string]string{
+		"*": wildcard, "*@*.org": wildcard, "*@*": wildcard, "a*@x.org": wildcard, "**@x.org": wildcard, "ann@*.org": wildcard, "*.x.org": wildcard,
+		"*@x@y.org": separators, "*@localhost": "no dot", "*@": "no domain", "*@.org": "no domain", "*@-x.org": "no domain", "*@10.0.0.1": "number",
+		"@example.org": "before the @", "ann@localhost": "no dot", "ann@example": "no dot",
+		"a@x.org b@x.org": separators, "a@x.org|b@x.org": separators, "a@x.org, b@x.org": separators, "a@x.org;b@x.org": separators,
+		"Ann <a@x.org> Bob <b@x.org>": separators, "a@x.org <b@x.org>": separators, "a@x.org\nBob <b@x.org>": separators,
+		"a@x.org, Bob <b@x.org>": separators, "Ann <>": "", "Ann <a@x.org": "", "a@x.org>": "", "Ann": "the @ is missing", ">": "", "<": "",
+	} {
+		_, err := coupon.NewEmailSet("first@x.org", text)
+		if fieldCodes(t, err)["[1]"] == "" || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v; want %q", text, err, want)
+		}
+	}
+	_, err := coupon.NewEmailSet("*@" + strings.Repeat(strings.Repeat("y", 60)+".", 5) + "org")
+	require.Equal(t, pricing.FieldTooLong, fieldCodes(t, err)["[0]"])
+}
+
+// An allow-list with a domain is kept, written and changed as any other.
+func TestADomainOnTheAllowList(t *testing.T) {
+	t.Parallel()
+	d := ten()
+	d.Distribution, d.AllowedUserEmails = coupon.UserSpecific, coupon.SplitEmails("*@Example.ORG; Ann <ann@x.org>")
+	text, err := json.Marshal(d)
+	require.NoError(t, err)
+	var again coupon.Draft
+	require.NoError(t, json.Unmarshal(text, &again))
+	c, err := coupon.New(again, creation)
+	require.NoError(t, err)
+	require.Equal(t, []string{"*@example.org", "ann@x.org"}, c.AllowedUserEmails.Slice())
+	for address, in := range map[string]bool{
+		"bob@example.org": true, " BOB@EXAMPLE.org ": true, "jürgen@example.org": true, "*@example.org": true, `"a@b"@example.org`: true, "ann@x.org": true,
+		"bob@x.org": false, "bob@sub.example.org": false, "bob@example.org.": false, "bob@anexample.org": false, "example.org": false,
+		"@example.org": false, "": false, "b\x00b@example.org": false, "b\xffb@example.org": false,
+		strings.Repeat("b", 300) + "@example.org": false, strings.Repeat("ü", 300) + "@example.org": false,
+	} {
+		narrowed := c.AllowedUserEmails.Narrow(address)
+		if c.AllowedUserEmails.Has(address) != in || narrowed.Has(address) != in || narrowed.Len() != 2 {
+			t.Errorf("%q: %t, and %t in a narrowed set of %d", address, c.AllowedUserEmails.Has(address), narrowed.Has(address), narrowed.Len())
+		}
+	}
+	text, err = json.Marshal(c)
+	require.NoError(t, err)
+	var read coupon.Coupon
+	require.NoError(t, json.Unmarshal(text, &read))
+	require.True(t, read.AllowedUserEmails.Equal(c.AllowedUserEmails))
+	changed, err := c.Apply(coupon.Patch{AllowedUserEmails: coupon.Set(coupon.EmailList{"*@y.org"})}, coupon.Edit{At: noon})
+	require.NoError(t, err)
+	require.False(t, changed.AllowedUserEmails.Has("bob@example.org"))
+	require.True(t, changed.AllowedUserEmails.Has("bob@y.org"))
+	one := changed.AllowedUserEmails.Narrow("bob@y.org")
+	require.True(t, one.Equal(changed.AllowedUserEmails), "the only entry is the whole list, and not the address that it lets in")
+	d.AllowedUserEmails = coupon.EmailList{}
+	_, err = coupon.New(d, creation)
+	require.Equal(t, pricing.FieldRequired, fieldCodes(t, err)["allowedUserEmails"])
+}
+
+// A request of a few megabytes has a short answer on every path.
+func TestAMillionBadAddresses(t *testing.T) {
+	t.Parallel()
+	const most = 200_000 // bytes
+	million := slices.Repeat([]string{"x"}, coupon.MaxAllowedEmails)
+	bad := million[:20_000]
+	text, err := json.Marshal(bad)
+	require.NoError(t, err)
+	answers := map[string]func() error{
+		"set":   func() error { _, err := coupon.NewEmailSet(million...); return err },
+		"draft": func() error { d := ten(); d.AllowedUserEmails = bad; _, err := coupon.New(d, creation); return err },
+		"patch": func() error {
+			_, err := full(t).Apply(coupon.Patch{AllowedUserEmails: coupon.Set(coupon.EmailList(bad)), Name: coupon.Set("")}, coupon.Edit{At: noon})
+			return err
+		},
+		"array beside a fault": func() error {
+			var d coupon.Draft
+			return json.Unmarshal([]byte(`{"code":7,"allowedUserEmails":`+string(text)+`}`), &d)
+		},
+		"array of numbers": func() error {
+			var d coupon.Draft
+			return json.Unmarshal([]byte(`{"allowedUserEmails":[`+strings.Repeat("7,", len(bad)-1)+`7]}`), &d)
+		},
+		"array of numbers in a patch": func() error {
+			var p coupon.Patch
+			return json.Unmarshal([]byte(`{"allowedUserEmails":[`+strings.Repeat("7,", len(bad)-1)+`7]}`), &p)
+		},
+		"text beside a fault": func() error {
+			var p coupon.Patch
+			return json.Unmarshal([]byte(`{"maxUses":"","allowedUserEmails":"`+strings.Repeat("x,", len(bad))+`"}`), &p)
+		},
+		"items": func() error {
+			d := ten()
+			d.AppliesTo, d.PlanIDs, d.Code = coupon.Subscription, make([]string, coupon.MaxSelectedItems), ""
+			_, err := coupon.New(d, creation)
+			return err
+		},
+	}
+	for name, answer := range answers {
+		var faults *pricing.ValidationError
+		require.ErrorAs(t, answer(), &faults, name)
+		written, err := json.Marshal(faults.Fields)
+		require.NoError(t, err)
+		require.Less(t, len(written), most, name)
+		counted := slices.ContainsFunc(faults.Fields, func(f pricing.FieldError) bool { return f.Code == pricing.FieldMore })
+		require.True(t, counted, name)
+	}
 }

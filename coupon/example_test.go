@@ -26,7 +26,7 @@ func ExampleNew() {
 		AppliesTo:     coupon.Product,
 		DeviceIDs:     []string{"phone", "tablet"},
 		MinPurchase:   decimal.RequireFromString("50"),
-		MaxUses:       coupon.Set[int64](1000),
+		MaxUses:       coupon.Set(1000),
 		ExpiresAt:     coupon.On(2026, time.August, 31), // through the end of that day
 	}, coupon.Creation{
 		ID:       "cpn_1",

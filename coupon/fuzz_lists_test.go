@@ -45,7 +45,7 @@ func FuzzEmailListJSON(f *testing.F) {
 func checkEmailSet(t *testing.T, list []string, set coupon.EmailSet) {
 	t.Helper()
 	for _, address := range list {
-		if !set.Has(address) || !set.Has(strings.ToUpper(coupon.NormaliseEmail(address))) && isASCII(address) {
+		if !set.Has(address) || !set.Has(strings.ToUpper(coupon.NormalizeEmail(address))) && isASCII(address) {
 			t.Errorf("%q is not found in its list", address)
 		}
 	}

@@ -104,7 +104,7 @@ type couponReader struct {
 	discountType           pricing.DiscountType
 	discountValue          decimal.Decimal
 	minPurchase            decimal.Decimal
-	maxUses, perUser       Optional[int64]
+	maxUses, perUser       Optional[int]
 	startsAt, expiresAt    Moment
 	createdAt, updatedAt   Moment
 	active                 Optional[bool]

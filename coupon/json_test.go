@@ -94,6 +94,7 @@ func TestCouponsComeBackFromJSON(t *testing.T) {
 // readable compares drafts and patches by what can be read of them.
 var readable = cmp.Options{
 	cmp.Comparer(func(a, b coupon.Optional[string]) bool { return sameOptional(a, b) }),
+	cmp.Comparer(func(a, b coupon.Optional[int]) bool { return sameOptional(a, b) }),
 	cmp.Comparer(func(a, b coupon.Optional[int64]) bool { return sameOptional(a, b) }),
 	cmp.Comparer(func(a, b coupon.Optional[[]string]) bool { return sameOptional(a, b) }),
 	cmp.Comparer(func(a, b coupon.Optional[coupon.EmailList]) bool { return sameOptional(a, b) }),
@@ -419,13 +420,13 @@ func TestWholeNumbersOfAnyForm(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(`{"maxUses":3.0,"maxUsesPerUser":2e0,"pointsRequired":1.5e2}`), &d))
 	all, _ := d.MaxUses.Value()
 	each, _ := d.MaxUsesPerUser.Value()
-	require.Equal(t, []int64{3, 2, 150}, []int64{all, each, d.PointsRequired})
+	require.Equal(t, []int64{3, 2, 150}, []int64{int64(all), int64(each), d.PointsRequired})
 	var p coupon.Patch
 	require.NoError(t, json.Unmarshal([]byte(`{"maxUses":3.0,"pointsRequired":150.0,"revision":4e0}`), &p))
 	all, _ = p.MaxUses.Value()
 	points, _ := p.PointsRequired.Value()
 	revision, _ := p.Revision.Value()
-	require.Equal(t, []int64{3, 150, 4}, []int64{all, points, revision})
+	require.Equal(t, []int64{3, 150, 4}, []int64{int64(all), int64(points), revision})
 	var c coupon.Coupon
 	require.NoError(t, json.Unmarshal([]byte(strings.Replace(fullJSON, `"usedCount":7`, `"usedCount":7.0`, 1)), &c))
 	require.EqualValues(t, 7, c.UsedCount)

@@ -38,10 +38,17 @@ func (o Optional[T]) IsZero() bool { return !o.given }
 
 // MarshalJSON returns the value, or null. A struct of yours that holds an
 // Optional needs the JSON option omitzero: without it, a field that is left alone
-// is written as null, which clears.
+// is written as null, which clears. A decimal is written as [pricing.DecimalText] has it.
 func (o Optional[T]) MarshalJSON() ([]byte, error) {
 	if !o.given || o.cleared {
 		return []byte("null"), nil
+	}
+	if d, is := any(o.value).(decimal.Decimal); is {
+		text, err := pricing.DecimalText(d)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(text)
 	}
 	return json.Marshal(o.value)
 }
@@ -114,7 +121,7 @@ func (e *exact) UnmarshalJSON(data []byte) error {
 	}
 	d, err := number.Decimal()
 	if err == nil && strings.ContainsAny(string(number), "eE") {
-		_, err = pricing.Number(d.String()).Decimal() // too long for whoever reads it again
+		_, err = pricing.DecimalText(d) // too long for whoever reads it again
 	}
 	if err != nil {
 		return err

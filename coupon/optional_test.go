@@ -2,6 +2,7 @@ package coupon_test
 
 import (
 	"encoding/json"
+	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,7 +14,7 @@ import (
 )
 
 type settings struct {
-	Limit coupon.Optional[int64]           `json:"limit,omitzero"`
+	Limit coupon.Optional[int]             `json:"limit,omitzero"`
 	IDs   coupon.Optional[[]string]        `json:"ids,omitzero"`
 	Price coupon.Optional[decimal.Decimal] `json:"price,omitzero"`
 }
@@ -22,7 +23,7 @@ func TestAnOptionalFieldHasThreeStates(t *testing.T) {
 	t.Parallel()
 	for document, want := range map[string]struct {
 		given, has bool
-		value      int64
+		value      int
 	}{
 		`{}`:             {},
 		`{"limit":null}`: {given: true},
@@ -77,9 +78,53 @@ func TestOptionalsAreReadStrictly(t *testing.T) {
 // the documentation says so, and a cleared field reads the same.
 func TestAnOptionalThatIsLeftAloneIsNullByItself(t *testing.T) {
 	t.Parallel()
-	for _, o := range []coupon.Optional[int64]{{}, coupon.Clear[int64]()} {
+	for _, o := range []coupon.Optional[int]{{}, coupon.Clear[int]()} {
 		if data, err := json.Marshal(o); err != nil || string(data) != "null" {
 			t.Errorf("got %s, %v", data, err)
 		}
+	}
+}
+
+// Numbers are given as they are written, in drafts and patches.
+func TestALimitIsGivenAsAConstant(t *testing.T) {
+	t.Parallel()
+	d := ten()
+	d.MaxUses, d.MaxUsesPerUser = coupon.Set(100), coupon.Set(2)
+	c, err := coupon.New(d, creation)
+	require.NoError(t, err)
+	require.Equal(t, coupon.Limits{MaxUses: 100, MaxUsesPerUser: 2}, c.Limits)
+	c, err = c.Apply(coupon.Patch{
+		MaxUses: coupon.Set(5), Distribution: coupon.Set(coupon.PointsRedeemable), PointsRequired: coupon.Set(40),
+	}, coupon.Edit{At: noon})
+	require.NoError(t, err)
+	require.EqualValues(t, 5, c.Limits.MaxUses)
+	require.EqualValues(t, 40, c.PointsRequired)
+}
+
+// An amount of two billion digits is refused before a digit is written.
+func TestAmountsThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		want    pricing.FieldCode
+		endless decimal.Decimal
+	}{
+		{pricing.FieldTooLarge, decimal.New(1, math.MaxInt32)},
+		{pricing.FieldTooManyDecimals, decimal.New(1, math.MinInt32)},
+	} {
+		want, endless := c.want, c.endless
+		d := ten()
+		d.DiscountValue, d.MinPurchase = endless, endless
+		both := map[string]pricing.FieldCode{"discountValue": want, "minPurchase": want}
+		_, err := json.Marshal(d)
+		require.Equal(t, both, fieldCodes(t, err))
+		_, err = coupon.New(d, creation)
+		require.Equal(t, both, fieldCodes(t, err))
+		p := coupon.Patch{DiscountValue: coupon.Set(endless), MinPurchase: coupon.Set(endless)}
+		_, err = json.Marshal(p)
+		require.Equal(t, both, fieldCodes(t, err))
+		_, err = full(t).Apply(p, coupon.Edit{At: noon})
+		require.Equal(t, map[string]pricing.FieldCode{"discountValue": "immutable", "minPurchase": want}, fieldCodes(t, err))
+		_, err = json.Marshal(coupon.Set(endless))
+		require.Equal(t, want, fieldCodes(t, err)[""])
 	}
 }

@@ -21,9 +21,9 @@ type Patch struct {
 	AccessoryIDs      Optional[[]string]
 	Distribution      Optional[Distribution]
 	AllowedUserEmails Optional[EmailList]
-	PointsRequired    Optional[int64]
-	MaxUses           Optional[int64]
-	MaxUsesPerUser    Optional[int64]
+	PointsRequired    Optional[int]
+	MaxUses           Optional[int]
+	MaxUsesPerUser    Optional[int]
 	MinPurchase       Optional[decimal.Decimal]
 	StartsAt          Optional[Moment]
 	ExpiresAt         Optional[Moment]
@@ -63,7 +63,9 @@ func (c Coupon) apply(p Patch, by Edit, emails EmailSet, noEmails error) (Coupon
 	p.immutableFaults(c, &faults)
 	c.Name = p.Name.orZero(c.Name)
 	c.Description = p.Description.orZero(c.Description)
-	c.PointsRequired = p.PointsRequired.orZero(c.PointsRequired)
+	if p.PointsRequired.Given() {
+		c.PointsRequired = int64(p.PointsRequired.value)
+	}
 	c.Distribution = p.Distribution.orZero(c.Distribution)
 	if p.Distribution.cleared {
 		c.Distribution = General

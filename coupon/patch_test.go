@@ -30,7 +30,7 @@ func full(tb testing.TB) coupon.Coupon {
 	d.DiscountType, d.DiscountValue, d.Description = pricing.FixedAmount, decimal.RequireFromString("12.50"), "for regulars"
 	d.AppliesTo, d.DeviceIDs, d.AccessoryIDs = coupon.Product, []string{"phone"}, []string{"case", "cable"}
 	d.Distribution, d.AllowedUserEmails = coupon.UserSpecific, coupon.EmailList{"ann@x.org", "bob@x.org"}
-	d.MaxUses, d.MaxUsesPerUser, d.MinPurchase = coupon.Set[int64](100), coupon.Set[int64](2), decimal.New(50, 0)
+	d.MaxUses, d.MaxUsesPerUser, d.MinPurchase = coupon.Set(100), coupon.Set(2), decimal.New(50, 0)
 	d.StartsAt, d.ExpiresAt = coupon.On(2026, 11, 1), coupon.On(2026, 11, 30)
 	return mustNew(tb, d)
 }
@@ -46,7 +46,7 @@ func TestApplyChangesOnlyWhatIsGiven(t *testing.T) {
 		"nothing":          {coupon.Patch{}, func(*coupon.Coupon) {}},
 		"name":             {coupon.Patch{Name: coupon.Set("New")}, func(c *coupon.Coupon) { c.Name = "New" }},
 		"description":      {coupon.Patch{Description: coupon.Clear[string]()}, func(c *coupon.Coupon) { c.Description = "" }},
-		"limits":           {coupon.Patch{MaxUses: coupon.Set[int64](1), MaxUsesPerUser: coupon.Clear[int64]()}, func(c *coupon.Coupon) { c.Limits = coupon.Limits{MaxUses: 1} }},
+		"limits":           {coupon.Patch{MaxUses: coupon.Set(1), MaxUsesPerUser: coupon.Clear[int]()}, func(c *coupon.Coupon) { c.Limits = coupon.Limits{MaxUses: 1} }},
 		"minimum purchase": {coupon.Patch{MinPurchase: coupon.Clear[decimal.Decimal]()}, func(c *coupon.Coupon) { c.MinPurchase = 0 }},
 		"another minimum":  {coupon.Patch{MinPurchase: coupon.Set(decimal.New(9999, -2))}, func(c *coupon.Coupon) { c.MinPurchase = 9999 }},
 		"dates": {
@@ -74,7 +74,7 @@ func TestApplyChangesOnlyWhatIsGiven(t *testing.T) {
 			func(c *coupon.Coupon) { c.Distribution, c.AllowedUserEmails = coupon.General, coupon.EmailSet{} },
 		},
 		"to points": {
-			coupon.Patch{Distribution: coupon.Set(coupon.PointsRedeemable), AllowedUserEmails: coupon.Clear[coupon.EmailList](), PointsRequired: coupon.Set[int64](500)},
+			coupon.Patch{Distribution: coupon.Set(coupon.PointsRedeemable), AllowedUserEmails: coupon.Clear[coupon.EmailList](), PointsRequired: coupon.Set(500)},
 			func(c *coupon.Coupon) {
 				c.Distribution, c.AllowedUserEmails, c.PointsRequired = coupon.PointsRedeemable, coupon.EmailSet{}, 500
 			},
@@ -145,8 +145,8 @@ func TestApplyReportsAllFaults(t *testing.T) {
 	_, err := c.Apply(coupon.Patch{
 		Code: coupon.Set("OTHER"), DiscountValue: coupon.Set(decimal.New(1, 0)), Name: coupon.Clear[string](),
 		Description: coupon.Set("\x00"), AppliesTo: coupon.Set(coupon.Subscription), PlanIDs: coupon.Set([]string{"a", ""}),
-		AllowedUserEmails: coupon.Set(coupon.EmailList{"ann@x.org", "bob"}), PointsRequired: coupon.Set[int64](5),
-		MaxUses: coupon.Set[int64](0), MaxUsesPerUser: coupon.Set[int64](-5), MinPurchase: coupon.Set(decimal.New(1, -3)),
+		AllowedUserEmails: coupon.Set(coupon.EmailList{"ann@x.org", "bob"}), PointsRequired: coupon.Set(5),
+		MaxUses: coupon.Set(0), MaxUsesPerUser: coupon.Set(-5), MinPurchase: coupon.Set(decimal.New(1, -3)),
 		ExpiresAt: coupon.Set(coupon.On(2026, 10, 1)),
 	}, coupon.Edit{At: noon})
 	want := map[string]pricing.FieldCode{
@@ -270,8 +270,8 @@ func hostilePatch(c coupon.Coupon) *rapid.Generator[coupon.Patch] {
 		spoilWith(t, &p.AccessoryIDs, d.AccessoryIDs)
 		spoilWith(t, &p.Distribution, d.Distribution)
 		spoilWith(t, &p.AllowedUserEmails, d.AllowedUserEmails)
-		spoilWith(t, &p.PointsRequired, d.PointsRequired)
-		spoilWith(t, &p.MaxUses, d.PointsRequired)
+		spoilWith(t, &p.PointsRequired, int(d.PointsRequired))
+		spoilWith(t, &p.MaxUses, int(d.PointsRequired))
 		spoilWith(t, &p.MinPurchase, d.MinPurchase)
 		spoilWith(t, &p.StartsAt, d.StartsAt)
 		spoilWith(t, &p.ExpiresAt, d.ExpiresAt)

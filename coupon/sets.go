@@ -88,96 +88,114 @@ func (s *Items) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// EmailSet is an immutable set of normalised e-mail addresses, with a look-up
-// that does not depend on its size. The zero value is empty.
+// EmailSet is an immutable allow-list: normalized addresses and domain entries (see
+// [EmailList]). The time of a look-up does not depend on the size. The zero value is
+// empty.
 //
-// A set can be narrowed to one address: it then still tells how many addresses
-// there are in all and whether that one is among them, but holds no other. Stores
-// return narrowed sets where they answer for one customer, so that a list of a
-// hundred thousand addresses is not moved for one look-up, and sets narrowed to no
-// address in lists of coupons.
+// A set can be narrowed to the entry that lets one customer in. It then still tells how
+// many entries there are in all, and holds no other. Stores return narrowed sets where
+// they answer for one customer: a list of a hundred thousand addresses is not moved for
+// one look-up. In lists of coupons they return sets narrowed to no entry.
 type EmailSet struct {
 	set     stringSet
-	missing int // addresses that a narrowed set does not hold
+	missing int // entries that a narrowed set does not hold
 }
 
-// GoString shows in test failures how many addresses there are, and none of them.
+// GoString shows in test failures how many entries there are, and none of them.
 func (s EmailSet) GoString() string { return fmt.Sprintf("coupon.EmailSet(%d addresses)", s.Len()) }
 
-// NewEmailSet returns the set of these addresses. Each is normalised; every one
-// that is no address is listed in a [*pricing.ValidationError] by its position.
-// Duplicates collapse.
-func NewEmailSet(addresses ...string) (EmailSet, error) {
-	normalised, err := normaliseEmails(addresses)
+// NewEmailSet returns the set of these entries, which are those of an [EmailList]. Each
+// is normalized, and the name is taken off. Duplicates collapse. Malformed entries are
+// a [*pricing.ValidationError] that names them by their position.
+func NewEmailSet(entries ...string) (EmailSet, error) {
+	normalized, err := normalizeEntries(entries)
 	if err != nil {
 		return EmailSet{}, err
 	}
-	return EmailSet{set: newStringSet(normalised)}, nil
+	return EmailSet{set: newStringSet(normalized)}, nil
 }
 
-// NarrowedEmailSet returns a set of total addresses of which only this one is
-// known to be a member; an empty address means that none is. It is for stores.
-func NarrowedEmailSet(total int, address string) EmailSet {
-	address = NormaliseEmail(address)
+// NarrowedEmailSet returns a set of total entries that holds only this one; an empty
+// entry means that it holds none. It is for stores; see [EmailEntries].
+func NarrowedEmailSet(total int, entry string) EmailSet {
+	entry = NormalizeEmail(entry)
 	if total <= 0 {
 		return EmailSet{}
 	}
-	if address == "" {
+	if entry == "" {
 		return EmailSet{missing: total}
 	}
-	return EmailSet{set: newStringSet([]string{address}), missing: total - 1}
+	return EmailSet{set: newStringSet([]string{entry}), missing: total - 1}
 }
 
-// Narrow returns the set narrowed to one address.
+// Narrow returns the set narrowed to the entry that lets the address in, and to no entry
+// where none does.
 func (s EmailSet) Narrow(address string) EmailSet {
-	if !s.Has(address) {
-		address = ""
+	own, domain := EmailEntries(address)
+	switch {
+	case s.set.has(own):
+		return NarrowedEmailSet(s.Len(), own)
+	case s.set.has(domain):
+		return NarrowedEmailSet(s.Len(), domain)
 	}
-	return NarrowedEmailSet(s.Len(), address)
+	return NarrowedEmailSet(s.Len(), "")
 }
 
-// Has reports whether the set holds the address, whatever its letter case and
-// surrounding white space. For an address in ASCII it allocates nothing.
+// Has reports whether an entry lets the address in: the address itself or its domain,
+// whatever the letter case and the surrounding white space. For an address in ASCII it
+// allocates nothing.
 func (s EmailSet) Has(address string) bool {
 	address = trimSpace(address)
 	if len(address) > MaxEmailLength {
-		return s.set.has(NormaliseEmail(address))
+		return s.hasEntry(address)
 	}
 	var lower [MaxEmailLength]byte
+	at := -1
 	for i := range len(address) {
-		switch b := address[i]; {
-		case b >= utf8.RuneSelf:
-			return s.set.has(NormaliseEmail(address))
+		b := address[i]
+		switch {
+		case b >= utf8.RuneSelf || b == 0:
+			return s.hasEntry(address)
 		case b >= 'A' && b <= 'Z':
-			lower[i] = b + ('a' - 'A')
-		default:
-			lower[i] = b
+			b += 'a' - 'A'
+		case b == '@':
+			at = i
 		}
+		lower[i] = b
 	}
-	_, ok := s.set.index[string(lower[:len(address)])]
+	if _, ok := s.set.index[string(lower[:len(address)])]; ok || at < 1 {
+		return ok
+	}
+	lower[at-1] = anyMailbox[0] //nolint:gosec // at is at least 1
+	_, ok := s.set.index[string(lower[at-1:len(address)])]
 	return ok
 }
 
-// Len returns how many addresses the set has, those included that a narrowed set
-// does not hold.
+func (s EmailSet) hasEntry(address string) bool {
+	own, domain := EmailEntries(address)
+	return s.set.has(own) || s.set.has(domain)
+}
+
+// Len returns how many entries the set has, those included that a narrowed set does
+// not hold.
 func (s EmailSet) Len() int { return len(s.set.list) + s.missing }
 
-// Narrowed reports whether the set holds only some of its addresses.
+// Narrowed reports whether the set holds only some of its entries.
 func (s EmailSet) Narrowed() bool { return s.missing > 0 }
 
-// All yields the addresses that the set holds, in the order given.
+// All yields the entries that the set holds, in the order given.
 func (s EmailSet) All() iter.Seq[string] { return slices.Values(s.set.list) }
 
-// Slice returns a copy of the addresses that the set holds, in the order given.
+// Slice returns a copy of the entries that the set holds, in the order given.
 func (s EmailSet) Slice() []string { return slices.Clone(s.set.list) }
 
-// Equal reports whether both hold the same addresses in the same order.
+// Equal reports whether both hold the same entries in the same order.
 func (s EmailSet) Equal(t EmailSet) bool {
 	return s.missing == t.missing && slices.Equal(s.set.list, t.set.list)
 }
 
-// MarshalJSON returns the addresses as a JSON array. A narrowed set is null, "not
-// told here": what looks like the whole list is the whole list.
+// MarshalJSON returns the entries as a JSON array. A narrowed set is null: an array is
+// always the whole list.
 func (s EmailSet) MarshalJSON() ([]byte, error) {
 	if s.Narrowed() {
 		return []byte("null"), nil
@@ -186,7 +204,7 @@ func (s EmailSet) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads what an [EmailList] has in JSON and makes a set of it as
-// [NewEmailSet] does. null is a narrowed set that holds no address.
+// [NewEmailSet] does. null is a narrowed set that holds no entry.
 func (s *EmailSet) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		*s = EmailSet{missing: 1}

@@ -43,7 +43,8 @@ func (r reading) location() *time.Location {
 // creation of a coupon in the world of the reading.
 func (r reading) creation() Creation {
 	currency, _ := pricing.ParseCurrency(r.currency)
-	return Creation{ID: IDPrefix + "reading", At: time.Unix(0, 0), Currency: currency, Location: r.location()}
+	// At the zero time no coupon has expired.
+	return Creation{ID: IDPrefix + "reading", Currency: currency, Location: r.location()}
 }
 
 // refusedBeside adds to the faults of a text what [New] refuses whatever the fields say

@@ -174,7 +174,7 @@ func TestWhatIsToldOfAnUnreadableDraft(t *testing.T) {
 				require.NoError(t, json.Unmarshal([]byte(text), &d), text)
 				for i := range currencies {
 					for _, clock := range clocks {
-						_, err := coupon.New(d, coupon.Creation{ID: "cpn_1", At: noon, Currency: currencies[i], Location: clock})
+						_, err := coupon.New(d, coupon.Creation{ID: "cpn_1", Currency: currencies[i], Location: clock})
 						if !yield(err) {
 							return
 						}

@@ -7,51 +7,51 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Customer is who wants to use the coupon. Without an ID it is nobody: no
-// signed-in user, or one that does not exist.
+// Customer is the person who wants to use the coupon. An empty ID means no known user.
 type Customer struct {
-	// ID is whose uses the per-user limit counts.
+	// ID is the user ID for the limit per user.
 	ID string
-	// Email is compared with the allow-list, in any letter case.
+	// Email is compared with the coupon's allow-list. Letter case does not matter.
 	Email string
 }
 
-// Usage is how often the coupon was used, as the store counts it at the instant
-// of the question. Completed redemptions and live reservations each take a place.
+// Usage counts the uses of the coupon, as the store reports them. Completed redemptions
+// and live reservations both count toward the limits.
 type Usage struct {
-	// Completed and Reserved count over all customers.
+	// Completed and Reserved are the counts for all customers.
 	Completed int64
 	Reserved  int64
-	// CompletedByCustomer and ReservedByCustomer count this customer's; without a
-	// customer they are not read.
+	// CompletedByCustomer and ReservedByCustomer are the counts for this customer. Both
+	// are ignored without a customer.
 	CompletedByCustomer int64
 	ReservedByCustomer  int64
-	// CustomerHoldsReservation tells that one of the live reservations is the
-	// customer's own and can be used for this purchase: it does not count against
-	// him, and it is what a [coupon.PointsRedeemable] coupon asks for.
+	// CustomerHoldsReservation is true if one of the live reservations is the
+	// customer's own and usable for this purchase. The customer's own reservation does
+	// not count against the limits. A [coupon.PointsRedeemable] coupon requires such a
+	// reservation.
 	CustomerHoldsReservation bool
 }
 
-// Question is everything but coupon and cart that a decision depends on.
+// Question is the input of a decision, besides the coupon and the cart.
 type Question struct {
-	// At is the instant for which the dates are checked. Without it no coupon that
-	// has dates is allowed: not one that starts, and not one that ends.
+	// At is the instant for which the coupon's dates are checked. A zero At refuses
+	// every coupon that has a start or an end.
 	At time.Time
-	// Customer is who asks.
+	// Customer is the person who wants to use the coupon.
 	Customer Customer
-	// Usage of the coupon.
+	// Usage counts the uses of the coupon.
 	Usage Usage
-	// MirrorInvalid tells that the processor was asked and that the coupon's mirror
-	// is missing or not active there.
+	// MirrorInvalid is true if the processor reports the coupon's mirror as missing or
+	// inactive.
 	MirrorInvalid bool
-	// AllowAnonymous lets a question without a customer pass for coupons that do
-	// not depend on one: a preview before sign-in. Without it, user_required.
+	// AllowAnonymous allows a general coupon without a customer, for a preview before
+	// sign-in. If it is false, a missing customer is refused with user_required.
 	AllowAnonymous bool
 }
 
-// Check decides what does not depend on a cart: state, dates, mirror, limits,
-// customer (specification 4.4). It allocates nothing, however long the coupon's
-// allow-list is; only an e-mail address outside ASCII costs its normalising.
+// Check decides everything that does not depend on a cart: state, dates, mirror, limits
+// and customer (specification 4.4). It does not allocate, except for an e-mail address
+// with characters outside ASCII.
 func Check(c coupon.Coupon, q Question) Decision {
 	d := Decision{facts: facts{
 		couponID: c.ID, startsAt: c.StartsAt, expiresAt: c.ExpiresAt, limits: c.Limits,
@@ -74,9 +74,8 @@ func Check(c coupon.Coupon, q Question) Decision {
 	return d
 }
 
-// checkLimits compares the places taken with the limits. The customer's own
-// reservation is not among them; nobody has no reservation, and no uses that his
-// limit could count.
+// checkLimits compares the counted uses with the limits. The customer's own reservation
+// does not count. The limit per user applies only to a known customer.
 func (d *Decision) checkLimits(l coupon.Limits, q *Question) {
 	known, own := q.Customer.ID != "", int64(0)
 	if known && q.Usage.CustomerHoldsReservation {
@@ -116,21 +115,21 @@ func (d *Decision) checkCustomer(c *coupon.Coupon, q *Question) {
 	}
 }
 
-// Result is a cart priced with a coupon, or without it when it was refused.
+// Result is a decision and the price of the cart.
 type Result struct {
 	// Decision tells whether the coupon applies.
 	Decision Decision
-	// Quote is discounted when the decision is to allow, else it has the list prices
-	// and tells all the same which lines the coupon covers.
+	// Quote includes the discount if the coupon applies. After a refusal it has list
+	// prices. The covered lines are marked in both cases.
 	Quote pricing.Quote
 
 	eligible []bool // memory that Reevaluate keeps
 }
 
-// Evaluate decides with the cart and prices it (specification 4.5, 4.6, 7). A
-// malformed cart is a [*pricing.ValidationError] that names every offending field;
-// a refusal is no error here but in the result's decision. The coupon is one that
-// [coupon.Coupon.Validate] accepts.
+// Evaluate decides about a coupon for a cart and prices the cart (specification 4.5,
+// 4.6, 7). A refusal is in the result's decision, and the error is nil. A malformed
+// cart is a [*pricing.ValidationError]. The caller must have validated the coupon with
+// [coupon.Coupon.Validate].
 func Evaluate(c coupon.Coupon, cart pricing.Cart, q Question) (Result, error) {
 	r := Result{eligible: make([]bool, 0, min(len(cart.Lines), pricing.MaxLines))}
 	if err := r.Reevaluate(c, cart, q); err != nil {
@@ -139,10 +138,10 @@ func Evaluate(c coupon.Coupon, cart pricing.Cart, q Question) (Result, error) {
 	return r, nil
 }
 
-// Reevaluate is [Evaluate] into r, reusing its memory: once r has held a cart of
-// this many lines, nothing is allocated. It must not run while another goroutine
-// reads r or its quote. After an error the quote is empty, and the decision must
-// not be read: it may be to allow.
+// Reevaluate evaluates into r as [Evaluate] does, and reuses the memory of r.
+// Reevaluate allocates nothing if r has already held as many lines. After an error the
+// quote is empty and the decision has no meaning. While Reevaluate runs, no other
+// goroutine may use r or its quote.
 func (r *Result) Reevaluate(c coupon.Coupon, cart pricing.Cart, q Question) error {
 	r.Decision = Check(c, q)
 	r.eligible = AppendLines(r.eligible[:0], c.Scope, cart.Lines)
@@ -187,8 +186,8 @@ func (r *Result) checkCart(c *coupon.Coupon, fits bool) {
 	}
 }
 
-// CheckCurrency adds currency_mismatch to a decision that was made without a
-// cart, when amounts of the coupon cannot be compared with the currency.
+// CheckCurrency adds currency_mismatch to a decision if the coupon has an amount in
+// another currency than the cart. Use it after [Check], which does not see the cart.
 func (d Decision) CheckCurrency(c coupon.Coupon, cart pricing.Currency) Decision {
 	if !fitsCurrency(&c, cart) {
 		d.facts.cartCurrency = cart

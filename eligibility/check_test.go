@@ -191,7 +191,7 @@ func TestTheOwnReservation(t *testing.T) {
 		{"it has the last place", func(s *situation) {
 			s.question.Usage = eligibility.Usage{Completed: 9, Reserved: 1, CompletedByCustomer: 1, ReservedByCustomer: 1, CustomerHoldsReservation: true}
 		}, ""},
-		{"a reservation of his that is not usable counts", func(s *situation) {
+		{"the customer's reservation counts if it is not usable", func(s *situation) {
 			s.question.Usage = eligibility.Usage{Completed: 9, Reserved: 1, CompletedByCustomer: 1, ReservedByCustomer: 1}
 		}, "usage_limit_reached user_usage_limit_reached"},
 		{"a second one counts", func(s *situation) {

@@ -9,9 +9,8 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Decision is the answer to a question: allowed, or refused for one or more
-// reasons. The zero value is allowed. It is a value, safe to copy and to read from
-// many goroutines.
+// Decision is the answer to a question: allowed, or refused for one or more reasons.
+// The zero value is allowed. Copies are independent and safe for concurrent use.
 type Decision struct {
 	reasons uint32 // bit n is set when rejection code n applies
 	facts   facts
@@ -30,13 +29,13 @@ type facts struct {
 	cartCurrency     pricing.Currency
 }
 
-// Allowed reports whether nothing stands against the use of the coupon.
+// Allowed reports whether the coupon may be used.
 func (d Decision) Allowed() bool { return d.reasons == 0 }
 
-// Has reports whether the code is among the reasons.
+// Has reports whether code is one of the reasons.
 func (d Decision) Has(code coupon.RejectionCode) bool { return d.reasons&(1<<code) != 0 }
 
-// Headline returns the first reason's code, or 0 when allowed.
+// Headline returns the code of the first reason, or 0 if the coupon is allowed.
 func (d Decision) Headline() coupon.RejectionCode {
 	if d.Allowed() {
 		return 0
@@ -44,7 +43,8 @@ func (d Decision) Headline() coupon.RejectionCode {
 	return coupon.RejectionCode(bits.TrailingZeros32(d.reasons)) //nolint:gosec // below 32
 }
 
-// Reasons returns every reason with its parameters, in the order of the codes.
+// Reasons returns all reasons with their parameters, sorted by code. Reasons returns
+// nil if the coupon is allowed.
 func (d Decision) Reasons() []coupon.Reason {
 	if d.Allowed() {
 		return nil
@@ -57,21 +57,19 @@ func (d Decision) Reasons() []coupon.Reason {
 	return reasons
 }
 
-// Equal reports whether both decisions have the same reasons with the same
-// parameters; go-cmp finds it.
+// Equal reports whether d and e have the same reasons and parameters. go-cmp uses it.
 func (d Decision) Equal(e Decision) bool {
 	return slices.EqualFunc(d.Reasons(), e.Reasons(), coupon.Reason.Equal)
 }
 
-// Without returns the decision as if the code did not apply, for a caller that is
-// about to remove that reason: exchanging points asks everything of a coupon but
-// that points were exchanged.
+// Without returns the decision without one reason.
 func (d Decision) Without(code coupon.RejectionCode) Decision {
 	d.reasons &^= 1 << code
 	return d
 }
 
-// Err returns nil when allowed, else a [*coupon.Rejection] with every reason.
+// Err returns nil if the coupon is allowed, else a [*coupon.Rejection] with all
+// reasons.
 func (d Decision) Err() error {
 	if d.Allowed() {
 		return nil

@@ -1,27 +1,26 @@
-// Package eligibility decides whether a customer may use a coupon, on which
-// lines, and what the cart costs then.
+// Package eligibility decides whether a customer may use a coupon. It also finds the lines
+// of a cart that the coupon covers, and prices the cart.
 //
-// # Idea
+// [Check] decides without a cart. [Evaluate] decides with a cart and prices it. The
+// answer is a [Decision]. A refusal lists every reason, in the order of contract
+// section 6.
 //
-// The rules are pure functions of values: the coupon, the cart, the customer, how
-// often the coupon was used, and the instant. [Check] decides what can be decided
-// without a cart; [Evaluate] adds the cart and prices it. A [Decision] carries
-// every reason that applies, in the order of contract section 6, at no cost until
-// somebody asks for the details.
+//	result, err := eligibility.Evaluate(c, cart, eligibility.Question{
+//		At:       now,
+//		Customer: eligibility.Customer{ID: "u1", Email: "ann@example.com"},
+//		Usage:    usage, // counted by the store
+//	})
 //
-// Deciding is not reserving: between a decision and a redemption other customers
-// may take the last place. Limits are enforced where the use is reserved, by the
-// store, in one atomic step; the decision here is what the customer is told
-// beforehand.
+// A decision does not reserve a use. Another customer may take the last use afterwards.
+// The store enforces limits when it reserves.
 //
-// # Reasons that follow from others
+// # Reasons
 //
-// A reason that only restates another is left out: without a customer the
-// decision is user_required and neither user_not_allowed nor
-// points_not_redeemed; without an eligible line it is no_eligible_items and not
-// no_discount; in another currency than the coupon's, amounts are not compared,
-// so that it is currency_mismatch and neither minimum_purchase_not_met nor
-// no_discount.
+// A reason that only repeats another reason is left out:
 //
-// It implements sections 2.2, 2.3, 4.4 and 7 of the specification.
+//   - user_required replaces user_not_allowed and points_not_redeemed
+//   - no_eligible_items replaces no_discount
+//   - currency_mismatch replaces minimum_purchase_not_met and no_discount
+//
+// All functions are pure and safe for concurrent use.
 package eligibility

@@ -3,6 +3,7 @@ package eligibility_test
 import (
 	"math/big"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -107,7 +108,10 @@ func (s situation) lacksUser() bool {
 // case-insensitively, trimmed.
 func (s situation) notAllowed() bool {
 	return s.question.Customer.ID != "" && s.coupon.Distribution.String() == "USER_SPECIFIC" &&
-		!slices.Contains(s.coupon.AllowedUserEmails.Slice(), coupon.NormaliseEmail(s.question.Customer.Email))
+		!slices.ContainsFunc(s.coupon.AllowedUserEmails.Slice(), func(entry string) bool {
+			address := coupon.NormalizeEmail(s.question.Customer.Email)
+			return entry == address || strings.HasPrefix(entry, "*@") && strings.HasSuffix(address, entry[1:])
+		})
 }
 
 // Spec 2.3: the user must already hold a reservation.

@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// The sizes of a cart. Whatever keeps them has a stored form that can be read again.
+// The bounds of a cart.
 const (
-	MaxLines        = 10_000
-	MaxLineIDLength = 255 // code points of a line's ID and of its ItemID
+	MaxLines        = 10_000 // lines of a cart
+	MaxLineIDLength = 255    // Unicode code points of a line's ID and of its ItemID
 )
 
 // LineKind tells what a line sells.
@@ -25,8 +25,8 @@ const (
 	Shipping                      // shipping, never discounted
 )
 
-// String returns the wire name: "plan", "device", "accessory" or "shipping", and
-// "" for a value that is no kind.
+// String returns the wire name: "plan", "device", "accessory" or "shipping". An unknown
+// kind returns "".
 func (k LineKind) String() string {
 	switch k {
 	case Plan:
@@ -41,11 +41,11 @@ func (k LineKind) String() string {
 	return ""
 }
 
-// GoString shows the value in test failures.
+// GoString returns text for %#v, such as "pricing.LineKind(plan)".
 func (k LineKind) GoString() string { return goString("LineKind", k.String(), uint8(k)) }
 
-// ParseLineKind finds a kind by its wire name, letter by letter. Any other text,
-// the empty one too, is a [*ValidationError].
+// ParseLineKind returns the kind whose wire name is text. Letter case matters. Any
+// other text, including "", is a [*ValidationError].
 func ParseLineKind(text string) (LineKind, error) {
 	for k := Plan; k <= Shipping; k++ {
 		if k.String() == text {
@@ -55,8 +55,8 @@ func ParseLineKind(text string) (LineKind, error) {
 	return 0, invalid("", FieldUnknown, "must be plan, device, accessory or shipping")
 }
 
-// MarshalText returns the wire name. The zero value is the empty text; a value
-// that is no kind is an error.
+// MarshalText returns the wire name. The zero value returns empty text. An unknown kind
+// is a [*ValidationError].
 func (k LineKind) MarshalText() ([]byte, error) {
 	if k > Shipping {
 		return nil, invalid("", FieldUnknown, fmt.Sprintf("%d is no kind of line", k))
@@ -64,7 +64,7 @@ func (k LineKind) MarshalText() ([]byte, error) {
 	return []byte(k.String()), nil
 }
 
-// UnmarshalText is [ParseLineKind]; after an error k is zero.
+// UnmarshalText reads a wire name as [ParseLineKind] does. After an error k is zero.
 func (k *LineKind) UnmarshalText(text []byte) (err error) {
 	*k, err = ParseLineKind(string(text))
 	return err
@@ -73,7 +73,7 @@ func (k *LineKind) UnmarshalText(text []byte) (err error) {
 // Interval is the length of one billing period.
 type Interval uint8
 
-// The intervals. The zero value is a line that is paid once.
+// The intervals. The zero value, Once, is a line that is paid once.
 const (
 	Once Interval = iota
 	Daily
@@ -82,8 +82,8 @@ const (
 	Yearly
 )
 
-// String returns the wire name: "", "day", "week", "month" or "year", and "" for a
-// value that is no interval.
+// String returns the wire name: "day", "week", "month" or "year". [Once] and unknown
+// intervals return "".
 func (i Interval) String() string {
 	switch i {
 	case Daily:
@@ -99,10 +99,10 @@ func (i Interval) String() string {
 	return ""
 }
 
-// GoString shows the value in test failures.
+// GoString returns text for %#v, such as "pricing.Interval(month)".
 func (i Interval) GoString() string { return goString("Interval", i.String(), uint8(i)) }
 
-// ParseInterval finds an interval by its wire name; the empty text is [Once]. Any
+// ParseInterval returns the interval whose wire name is text. Empty text is [Once]. Any
 // other text is a [*ValidationError].
 func ParseInterval(text string) (Interval, error) {
 	for i := Once; i <= Yearly; i++ {
@@ -113,7 +113,7 @@ func ParseInterval(text string) (Interval, error) {
 	return 0, invalid("", FieldUnknown, "must be day, week, month or year")
 }
 
-// MarshalText returns the wire name; a value that is no interval is an error.
+// MarshalText returns the wire name. An unknown interval is a [*ValidationError].
 func (i Interval) MarshalText() ([]byte, error) {
 	if i > Yearly {
 		return nil, invalid("", FieldUnknown, fmt.Sprintf("%d is no interval", i))
@@ -121,52 +121,58 @@ func (i Interval) MarshalText() ([]byte, error) {
 	return []byte(i.String()), nil
 }
 
-// UnmarshalText is [ParseInterval]; after an error i is [Once].
+// UnmarshalText reads a wire name as [ParseInterval] does. After an error i is [Once].
 func (i *Interval) UnmarshalText(text []byte) (err error) {
 	*i, err = ParseInterval(string(text))
 	return err
 }
 
-// Line is one position of a cart. By itself it has no JSON form, for it does not know the
-// currency of its price; see [Cart.MarshalJSON].
+// Line is one position of a cart. Only whole carts have a JSON form; see
+// [Cart.MarshalJSON].
 type Line struct {
-	// ID names the line within its cart, for the caller; pricing does not read it. It
-	// has at most [MaxLineIDLength] code points.
+	// ID is the caller's name for the line, at most [MaxLineIDLength] code points.
+	// Pricing ignores the ID.
 	ID string
 	// Kind tells what is sold.
 	Kind LineKind
-	// ItemID names the plan, device, accessory or shipping option, in at most
+	// ItemID names the plan, device, accessory or shipping option. It has at most
 	// [MaxLineIDLength] code points.
 	ItemID string
-	// Quantity is at least 1.
+	// Quantity is the number of units, at least 1.
 	Quantity int64
 	// UnitPrice is the list price of one unit in minor units, at least 0.
 	UnitPrice int64
-	// Recurs is how often a plan is paid again; [Once] for everything else. The
-	// price is that of the first period.
+	// Recurs is the billing interval of a plan. All other kinds have [Once]. UnitPrice
+	// is the price of the first period.
 	Recurs Interval
 }
 
-// Cart is what a customer is about to buy, in one currency. Pricing reads it and
-// keeps no part of its memory. In JSON its amounts are decimal; see [Cart.MarshalJSON].
+// Cart is what a customer is about to buy, in one currency. This package keeps no
+// reference to a cart. For its JSON form see [Cart.MarshalJSON].
 type Cart struct {
-	// Currency is that of every price.
+	// Currency is the currency of every price. It is required.
 	Currency Currency
-	// Step is the step of chargeable amounts in minor units, for currencies that a
-	// payment processor does not charge to the last decimal: 10 where the third
-	// decimal of a dinar has to be 0. 0 and 1 are no step. With a step every price
-	// is a multiple of it, and so is every amount of the quote: the discount is
-	// rounded to it and spread in it.
+	// Step is the smallest chargeable amount in minor units. Every price must be a
+	// multiple of the step. Every amount of the quote is then a multiple of the step.
+	// For example, a processor that charges dinars in steps of 0.010 needs a step of
+	// 10. 0 and 1 mean no step.
 	Step int64
-	// Lines are at most [MaxLines], in the customer's order, which decides ties.
-	// A cart without lines is valid and costs nothing.
+	// Lines are the lines in the customer's order, at most [MaxLines]. Earlier lines
+	// win ties when a discount is spread. A cart without lines is valid and costs 0.
 	Lines []Line
 }
 
-// Validate returns a [*ValidationError] that lists every fault of the cart: no
-// currency, a negative step, too many lines, an ID that is too long, an unknown
-// kind, a quantity below 1, a price that is negative or off the step, an interval on
-// something that is no plan, a line or a sum that overflows 64 bits.
+// Validate returns nil or a [*ValidationError] that lists every fault of the cart:
+//
+//   - the currency is missing
+//   - the step is negative
+//   - there are more than [MaxLines] lines
+//   - an ID has more than [MaxLineIDLength] code points
+//   - a kind or an interval is unknown
+//   - a quantity is less than 1
+//   - a price is negative or not a multiple of the step
+//   - a line other than a plan recurs
+//   - a line or the sum of all lines exceeds 64 bits
 func (c Cart) Validate() error {
 	var faults ValidationError
 	if c.Currency.IsZero() {

@@ -30,16 +30,16 @@ type cartLineDocument struct {
 	Recurs    string `json:"recurs,omitempty"`
 }
 
-// MarshalJSON returns the cart by the names of contract section 7, from which
-// [Cart.UnmarshalJSON] restores it without loss:
+// MarshalJSON returns the cart as JSON:
 //
 //	{"currency":"KWD","step":"0.010",
 //	 "lines":[{"id":"A","kind":"plan","itemId":"basic","quantity":3,
 //	   "unitPrice":"10.000","recurs":"month"}]}
 //
-// Amounts are in major units, as strings with exactly the currency's decimals; step is
-// left out for 0 and recurs for [Once]. A cart that [Cart.Validate] refuses, or whose IDs
-// are not UTF-8, is a [*ValidationError]: nothing is written that could not be read.
+// Amounts are strings in major units with exactly the currency's decimals. A step of 0
+// and an interval of [Once] are left out. [Cart.UnmarshalJSON] restores the cart
+// without loss. A cart that [Cart.Validate] refuses, or an ID that is not valid UTF-8,
+// is a [*ValidationError].
 func (c Cart) MarshalJSON() ([]byte, error) {
 	var faults ValidationError
 	faults.Merge("", c.Validate())
@@ -63,14 +63,17 @@ func (c Cart) MarshalJSON() ([]byte, error) {
 	return json.Marshal(d)
 }
 
-// UnmarshalJSON reads a cart in the form of [Cart.MarshalJSON]. Amounts are in major
-// units: strings, or numbers that are exact in the currency, so that "unitPrice":10 is ten
-// euros. Required are currency and lines, and of a line kind, quantity (a number) and
-// unitPrice; what else is absent or null is zero. Unknown and repeated fields and values
-// that are malformed are all named in one [*ValidationError], with what [Cart.Validate]
-// refuses in all else; c is then as it was. Of more than [MaxLines] lines, or beyond a
-// thousand that cannot be read, the rest is not looked at, and text of more than 40 MiB is
-// refused; who reads from outside bounds it earlier.
+// UnmarshalJSON reads the form that [Cart.MarshalJSON] writes.
+//
+//   - An amount is in major units, as a string or a JSON number: 10 means 10.00 EUR.
+//   - A quantity is a JSON number.
+//   - The cart needs currency and lines. Each line needs kind, quantity and unitPrice.
+//   - Other fields that are absent or null are zero.
+//
+// Faulty input is a [*ValidationError], and c stays unchanged. The error names all
+// unknown, repeated and malformed fields, and the faults of [Cart.Validate]. Reading
+// stops after [MaxLines] lines or 1,000 malformed lines. Text of more than 40 MiB is
+// refused.
 func (c *Cart) UnmarshalJSON(data []byte) error {
 	if len(data) > maxCartDocument {
 		return invalid("", FieldTooLong, fmt.Sprintf("a cart has at most %d bytes", maxCartDocument))
@@ -151,13 +154,13 @@ func errLineAlone() error {
 	return errors.New("a line does not know its currency: read or write the whole cart, a pricing.Cart")
 }
 
-// MarshalJSON refuses: a line does not know the currency of its price, in whose decimals
-// JSON has it. Marshal the [Cart] or the [Quote]. A struct of yours that embeds a Line
-// needs a method of its own.
+// MarshalJSON always returns an error: a line does not know the currency of its price.
+// Marshal the [Cart] or the [Quote]. A struct that embeds Line needs its own
+// MarshalJSON.
 func (l Line) MarshalJSON() ([]byte, error) { return nil, errLineAlone() }
 
-// UnmarshalJSON refuses all but null, which leaves l as it is: without the currency, the
-// price could only be guessed. Unmarshal the [Cart].
+// UnmarshalJSON returns an error for everything except null, which leaves l unchanged.
+// Unmarshal the [Cart].
 func (l *Line) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil

@@ -31,19 +31,51 @@ const iso4217 = "" +
 
 const currencyEntry = 4 // three letters and the exponent
 
-// Currency is a currency of ISO 4217. It is a small comparable value: == tells
-// whether two are the same currency. The zero value is no currency; its code is
-// empty and its exponent 0.
+// Currency is a currency of ISO 4217. It is comparable with ==. The zero value means no
+// currency. Its code is empty and its exponent is 0.
 type Currency struct {
 	entry uint8 // 1-based position in iso4217; 0 is no currency
 }
 
-// EUR is the euro, the currency of the specification's amounts and the default
-// currency of a coupon.
+// AUD returns the Australian dollar.
+func AUD() Currency { return findCurrency("AUD") }
+
+// CAD returns the Canadian dollar.
+func CAD() Currency { return findCurrency("CAD") }
+
+// CHF returns the Swiss franc.
+func CHF() Currency { return findCurrency("CHF") }
+
+// CNY returns the Chinese yuan.
+func CNY() Currency { return findCurrency("CNY") }
+
+// DKK returns the Danish krone.
+func DKK() Currency { return findCurrency("DKK") }
+
+// EUR returns the euro, the default currency of a coupon.
 func EUR() Currency { return findCurrency("EUR") }
 
-// ParseCurrency finds a currency by its ISO 4217 code. Letter case does not
-// matter. An unknown code is an error that matches [ErrInvalid].
+// GBP returns the pound sterling.
+func GBP() Currency { return findCurrency("GBP") }
+
+// JPY returns the Japanese yen, which has no decimals.
+func JPY() Currency { return findCurrency("JPY") }
+
+// NOK returns the Norwegian krone.
+func NOK() Currency { return findCurrency("NOK") }
+
+// PLN returns the Polish zloty.
+func PLN() Currency { return findCurrency("PLN") }
+
+// SEK returns the Swedish krona.
+func SEK() Currency { return findCurrency("SEK") }
+
+// USD returns the US dollar.
+func USD() Currency { return findCurrency("USD") }
+
+// ParseCurrency returns the currency with an ISO 4217 code, in any letter case. An
+// unknown code is a [*ValidationError]. The most used currencies have functions such as
+// [USD].
 func ParseCurrency(code string) (Currency, error) {
 	if len(code) == 3 {
 		if c := findCurrency(strings.ToUpper(code)); !c.IsZero() {
@@ -69,8 +101,7 @@ func findCurrency(code string) Currency {
 	return Currency{}
 }
 
-// Currencies returns every currency that this package knows, in the order of
-// their codes. The slice is the caller's own.
+// Currencies returns all known currencies, sorted by code. The caller owns the slice.
 func Currencies() []Currency {
 	all := make([]Currency, len(iso4217)/currencyEntry)
 	for i := range all {
@@ -79,14 +110,13 @@ func Currencies() []Currency {
 	return all
 }
 
-// Equal reports whether c and d are the same currency, as == does; go-cmp finds
-// it.
+// Equal reports whether c and d are the same currency. go-cmp uses it.
 func (c Currency) Equal(d Currency) bool { return c == d }
 
-// IsZero reports whether c is no currency.
+// IsZero reports whether c is the zero value, which means no currency.
 func (c Currency) IsZero() bool { return c.entry == 0 }
 
-// Code returns the three upper-case letters of ISO 4217, or "" for no currency.
+// Code returns the three upper-case letters of ISO 4217. The zero value returns "".
 func (c Currency) Code() string {
 	if c.entry == 0 {
 		return ""
@@ -95,8 +125,7 @@ func (c Currency) Code() string {
 	return iso4217[at : at+3]
 }
 
-// Exponent returns how many decimals the currency has: 0 for JPY, 2 for EUR,
-// 3 for KWD, 4 for CLF.
+// Exponent returns the number of decimals: 0 for JPY, 2 for EUR, 3 for KWD, 4 for CLF.
 func (c Currency) Exponent() int {
 	if c.entry == 0 {
 		return 0
@@ -107,12 +136,11 @@ func (c Currency) Exponent() int {
 // String returns the code.
 func (c Currency) String() string { return c.Code() }
 
-// GoString shows the value in test failures.
+// GoString returns text for %#v, such as "pricing.Currency(EUR)".
 func (c Currency) GoString() string { return fmt.Sprintf("pricing.Currency(%s)", c) }
 
-// Symbol returns the symbol by which readers of the locale know the currency:
-// "€", "US$" or "$" for the dollar, by locale. A currency or locale for which no
-// symbol is known yields the code.
+// Symbol returns the symbol of the currency in a locale. The US dollar is "US$" or "$",
+// depending on the locale. If no symbol is known, Symbol returns the code.
 func (c Currency) Symbol(locale language.Tag) string {
 	unit, err := currency.ParseISO(c.Code())
 	if err != nil {
@@ -121,10 +149,11 @@ func (c Currency) Symbol(locale language.Tag) string {
 	return message.NewPrinter(locale).Sprint(currency.Symbol(unit))
 }
 
-// MarshalText returns the code. No currency is the empty text.
+// MarshalText returns the code. The zero value returns empty text.
 func (c Currency) MarshalText() ([]byte, error) { return []byte(c.Code()), nil }
 
-// UnmarshalText is [ParseCurrency]; the empty text is no currency.
+// UnmarshalText reads a code as [ParseCurrency] does. Empty text is the zero value.
+// After an error c stays unchanged.
 func (c *Currency) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		*c = Currency{}

@@ -8,11 +8,11 @@ type DiscountType uint8
 // The discount types.
 const (
 	Percentage  DiscountType = iota + 1 // a percentage of the eligible subtotal
-	FixedAmount                         // an amount, capped at the eligible subtotal
+	FixedAmount                         // an amount, at most the eligible subtotal
 )
 
-// String returns the wire name: "PERCENTAGE" or "FIXED_AMOUNT", and "" for a value
-// that is no type.
+// String returns the wire name: "PERCENTAGE" or "FIXED_AMOUNT". An unknown type returns
+// "".
 func (t DiscountType) String() string {
 	switch t {
 	case Percentage:
@@ -23,11 +23,11 @@ func (t DiscountType) String() string {
 	return ""
 }
 
-// GoString shows the value in test failures.
+// GoString returns text for %#v, such as "pricing.DiscountType(PERCENTAGE)".
 func (t DiscountType) GoString() string { return goString("DiscountType", t.String(), uint8(t)) }
 
-// ParseDiscountType finds a type by its wire name, letter by letter. Any other
-// text, the empty one too, is a [*ValidationError].
+// ParseDiscountType returns the type whose wire name is text. Letter case matters. Any
+// other text, including "", is a [*ValidationError].
 func ParseDiscountType(text string) (DiscountType, error) {
 	switch text {
 	case "PERCENTAGE":
@@ -38,8 +38,8 @@ func ParseDiscountType(text string) (DiscountType, error) {
 	return 0, invalid("", FieldUnknown, "must be PERCENTAGE or FIXED_AMOUNT")
 }
 
-// MarshalText returns the wire name. The zero value is the empty text; a value
-// that is no type is an error.
+// MarshalText returns the wire name. The zero value returns empty text. An unknown type
+// is a [*ValidationError].
 func (t DiscountType) MarshalText() ([]byte, error) {
 	if t > FixedAmount {
 		return nil, invalid("", FieldUnknown, fmt.Sprintf("%d is no discount type", t))
@@ -47,22 +47,22 @@ func (t DiscountType) MarshalText() ([]byte, error) {
 	return []byte(t.String()), nil
 }
 
-// UnmarshalText is [ParseDiscountType]; after an error t is zero.
+// UnmarshalText reads a wire name as [ParseDiscountType] does. After an error t is
+// zero.
 func (t *DiscountType) UnmarshalText(text []byte) (err error) {
 	*t, err = ParseDiscountType(string(text))
 	return err
 }
 
-// Discount is a percentage or a fixed amount. It is a comparable value. The zero
-// value is no discount: a cart priced with it costs its list prices. In JSON it has the
-// names that a coupon has for it; see [Discount.MarshalJSON].
+// Discount is a percentage or a fixed amount. It is comparable with ==. The zero value
+// means no discount. For its JSON form see [Discount.MarshalJSON].
 type Discount struct {
 	percent Percent
 	amount  Money
 	kind    DiscountType
 }
 
-// PercentOff takes p percent off the eligible subtotal.
+// PercentOff returns a discount of p percent. A zero p returns the zero Discount.
 func PercentOff(p Percent) Discount {
 	if p.IsZero() {
 		return Discount{}
@@ -70,8 +70,8 @@ func PercentOff(p Percent) Discount {
 	return Discount{kind: Percentage, percent: p}
 }
 
-// AmountOff takes a positive amount off the eligible subtotal, at most all of
-// it. An amount of 0 or less, or of no currency, is a [*ValidationError].
+// AmountOff returns a discount of a fixed amount. An amount of 0 or less, or without a
+// currency, is a [*ValidationError].
 func AmountOff(m Money) (Discount, error) {
 	switch {
 	case m.Currency().IsZero():
@@ -82,24 +82,23 @@ func AmountOff(m Money) (Discount, error) {
 	return Discount{kind: FixedAmount, amount: m}, nil
 }
 
-// IsZero reports whether d is no discount.
+// IsZero reports whether d is the zero value, which means no discount.
 func (d Discount) IsZero() bool { return d.kind == 0 }
 
-// Equal reports whether d and e are the same discount, as == does; go-cmp finds
-// it.
+// Equal reports whether d and e are the same discount. go-cmp uses it.
 func (d Discount) Equal(e Discount) bool { return d == e }
 
-// Type returns the discount type, or 0 for no discount.
+// Type returns the discount type. The zero Discount returns 0.
 func (d Discount) Type() DiscountType { return d.kind }
 
-// Percent returns the percentage, zero unless the type is [Percentage].
+// Percent returns the percentage. It is zero unless the type is [Percentage].
 func (d Discount) Percent() Percent { return d.percent }
 
-// Amount returns the amount, zero unless the type is [FixedAmount].
+// Amount returns the amount. It is zero unless the type is [FixedAmount].
 func (d Discount) Amount() Money { return d.amount }
 
-// Value returns the discount value as the wire has it: "12.5" for a percentage,
-// "10.00" for an amount, "" for no discount.
+// Value returns the number as JSON has it: "12.5" for a percentage, "10.00" for an
+// amount. The zero Discount returns "".
 func (d Discount) Value() string {
 	switch d.kind {
 	case Percentage:
@@ -110,7 +109,7 @@ func (d Discount) Value() string {
 	return ""
 }
 
-// String returns "12.5 %", "10.00 EUR" or "no discount".
+// String returns text such as "12.5 %", "10.00 EUR" or "no discount".
 func (d Discount) String() string {
 	switch d.kind {
 	case Percentage:
@@ -121,12 +120,12 @@ func (d Discount) String() string {
 	return "no discount"
 }
 
-// GoString shows the value in test failures.
+// GoString returns text for %#v, such as "pricing.Discount(12.5 %)".
 func (d Discount) GoString() string { return fmt.Sprintf("pricing.Discount(%s)", d) }
 
-// Of returns the discount on an eligible subtotal of base minor units: rounded
-// half-up once for a percentage, capped at base for an amount, always within
-// [0, base]. The caller has checked that an amount is of the cart's currency.
+// Of returns the discount on a base, both in minor units. The result is between 0 and
+// base, both included. A percentage is rounded half up. Of does not compare currencies;
+// see [Discount.Fits].
 func (d Discount) Of(base int64) int64 {
 	if base <= 0 {
 		return 0
@@ -140,9 +139,9 @@ func (d Discount) Of(base int64) int64 {
 	return 0
 }
 
-// InSteps is [Discount.Of] in whole steps of amounts (see [Cart].Step): a percentage
-// of a base on the step is rounded half-up once, to a whole step; base and amount
-// are multiples of the step already. A step of 1 or less is no step.
+// InSteps returns the discount on a base, both in minor units. A percentage is rounded
+// half up to a whole step. base and a fixed amount must be multiples of the step. A
+// step of 1 or less means no step.
 func (d Discount) InSteps(base, step int64) int64 {
 	if step <= 1 || d.kind != Percentage {
 		return d.Of(base)
@@ -150,8 +149,8 @@ func (d Discount) InSteps(base, step int64) int64 {
 	return d.percent.Of(base/step) * step
 }
 
-// Fits reports, as a [*ValidationError], when a fixed amount is of another
-// currency than c. A percentage fits every currency.
+// Fits returns nil if d can be taken off a cart in the currency c. A fixed amount in
+// another currency is a [*ValidationError]. A percentage fits every currency.
 func (d Discount) Fits(c Currency) error {
 	if d.kind == FixedAmount && d.amount.currency != c {
 		return invalid("currency", FieldMismatch,
@@ -160,9 +159,9 @@ func (d Discount) Fits(c Currency) error {
 	return nil
 }
 
-// FitsCart reports, as a [*ValidationError], when a fixed amount cannot be taken off
-// the cart: it is of another currency, or off the cart's step. A percentage fits
-// every cart.
+// FitsCart returns nil if d can be taken off the cart. A fixed amount is a
+// [*ValidationError] if its currency differs from the cart's. A fixed amount that is
+// not a multiple of the cart's step is also a [*ValidationError].
 func (d Discount) FitsCart(c Cart) error {
 	if err := d.Fits(c.Currency); err != nil {
 		return err

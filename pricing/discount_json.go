@@ -2,8 +2,7 @@ package pricing
 
 import "encoding/json"
 
-// MarshalJSON returns the discount by the names that a coupon has for it (contract
-// section 7); no discount is null:
+// MarshalJSON returns the discount as JSON. The zero Discount is null.
 //
 //	{"discountType":"PERCENTAGE","discountValue":"12.5"}
 //	{"discountType":"FIXED_AMOUNT","discountValue":"10.00","currency":"EUR"}
@@ -18,9 +17,9 @@ func (d Discount) MarshalJSON() ([]byte, error) {
 	}{d.kind, d.Value(), d.amount.currency})
 }
 
-// UnmarshalJSON reads what MarshalJSON writes; the value may be a JSON number that is
-// exact, and a percentage has no currency. Every field that is unknown, malformed or out of
-// bounds is named in one [*ValidationError], and d is as it was. null leaves d as it is.
+// UnmarshalJSON reads the form that MarshalJSON writes. The value may also be a JSON
+// number. Faulty input is a [*ValidationError] that names every faulty field. After an
+// error, or for null, d stays unchanged.
 func (d *Discount) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil

@@ -1,69 +1,65 @@
 // Package pricing prices a cart with one discount, exact to the minor unit.
 //
-// # Idea
+// A [Cart] is a list of lines in one [Currency]. A [Discount] is a percentage or a
+// fixed amount. [Price] takes the discount off the lines that the caller marks as
+// eligible. It returns a [Quote]: totals, and the price of each line and unit.
 //
-// A [Cart] is a list of lines in one [Currency]. A [Discount] (a [Percent] of
-// the eligible lines, or a fixed amount) lowers the lines that a caller names
-// as eligible, never a shipping line. [Price] makes of them a [Quote]: what each
-// line costs, what each unit of it costs, and totals that are the sums of the
-// lines by construction. [Quote.Reprice] does the same without allocating.
+//	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
+//		{ID: "A", Kind: pricing.Plan, ItemID: "basic", Quantity: 3, UnitPrice: 1000},
+//	}}
+//	quote, err := pricing.Price(cart, discount, nil) // nil: every line is eligible
 //
-// Which coupon a customer may use, and which lines it covers, is not decided
-// here: this package knows no coupon.
+// Package eligibility decides which lines are eligible. Shipping is never discounted.
 //
-// # Representation
+// # Amounts
 //
-// Amounts are int64 minor units (cents, yen, fils) of the cart's currency; the
-// exponent comes from ISO 4217. [Money] pairs an amount with its currency for
-// use at the edges, where it converts exactly from and to [decimal.Decimal] and
-// text. There is no floating point in this package.
+// Amounts are int64 minor units of the cart's currency: cents, yen, fils. The number of
+// decimals comes from ISO 4217. [Money] pairs an amount with its currency. It converts
+// from and to [decimal.Decimal] and text without loss. The package uses no floating
+// point.
 //
-// Decimals from outside are read as [Number]: a JSON string or number whose
-// digits are kept as they came, of bounded length and exponent. Amounts carry at
-// most the currency's decimals and percentages at most four; more is an error,
-// never rounded away.
+// A [Number] is a decimal from outside, with its digits as received. Amounts may have
+// as many decimals as the currency. Percentages may have four decimals. More decimals
+// are an error.
 //
-// In JSON a [Cart], a [Quote] and a [Discount] have decimal amounts, and read back what they
-// write, exactly. What does not know its currency has no such form: a [Line] by itself
-// refuses both ways, and [Money], which is written without its currency, refuses to be
-// read.
+// [Cart], [Quote] and [Discount] have JSON forms with decimal amounts. Unmarshaling
+// restores the exact value. A [Line] or [Money] alone cannot be unmarshaled, because the
+// currency is missing.
 //
 // # Rounding
 //
-// Exactly one rounding takes place: a percentage discount is computed from the
-// eligible subtotal and rounded half-up at the currency's exponent. Spreading
-// it over lines is exact-integer largest remainder with 128-bit products: every
-// line is within one minor unit of its exact share, the shares sum to the
-// discount, ties go to the earlier line, and a line of total 0 gets 0. Inside a
-// line at most two unit prices occur, one minor unit apart.
+// A percentage of the eligible subtotal is rounded half up, once. The discount is then
+// spread over the eligible lines by largest remainder:
 //
-// Where a processor charges only in steps of an amount ([Cart].Step: ten fils of a
-// dinar), all of this is counted in steps: prices are multiples of the step, the
-// discount is rounded half-up to a whole step once, every line is within one step
-// of its exact share, and the two unit prices of a line are one step apart. So no
-// amount of a quote is off the step. A price or a fixed amount off the step is an
-// error that names it: it could not be charged as it stands, and charging another
-// price than the catalogue's is not for this package to decide.
+//   - the line discounts sum to the discount
+//   - each line is less than one minor unit from its exact share
+//   - a tie goes to the earlier line
+//   - a line of price 0 gets 0
 //
-// Largest remainder is not monotone per line: a greater discount never makes the
-// cart dearer, but it may make a single line one minor unit dearer. A refund
-// therefore uses the recorded line totals, never a second computation.
+// Units of one line have at most two prices, one minor unit apart.
+//
+// With [Cart].Step the same rules count in steps instead of minor units. Every amount
+// of the quote is then a multiple of the step. A price off the step is an error.
+//
+// A greater discount never raises the total of the cart. The total of a single line may
+// rise by one minor unit. Base refunds on the recorded line totals.
 //
 // # Errors
 //
-// Malformed input (a negative price, a quantity of 0, an amount with too many
-// decimals, an overflow) is a [*ValidationError] that lists every offending
-// field by its path, and matches [ErrInvalid]. Nothing wraps, nothing panics. A
-// quote that was stored is checked again when it is loaded.
+// Malformed input is a [*ValidationError] that lists every faulty field by its path. It
+// matches [ErrInvalid]. An overflow is an error, too. The package never panics on
+// input.
 //
-// # Bounds
+// # Limits
 //
-// A cart has at most [MaxLines] lines with IDs of at most [MaxLineIDLength]
-// characters, and its lines sum to less than 2^63 minor units. Time and memory are linear in the number of lines.
+// A cart has at most [MaxLines] lines. Line IDs have at most [MaxLineIDLength] code
+// points. The sum of the lines must fit into an int64. Time and memory grow linearly
+// with the number of lines.
 //
-// Everything here is a pure function of its arguments: no clock, no I/O, no
-// shared state. Values may be read from many goroutines; the methods that change
-// their receiver ([Quote.Reprice] and the Unmarshal methods) must run alone. The
-// package implements sections 4.5 and 4.6 of the specification. Its companion
-// pricingtest generates carts for property tests and judges quotes.
+// # Concurrency
+//
+// All functions are pure. Values may be read concurrently. [Quote.Reprice] and the
+// Unmarshal methods change their receiver, which nobody may read meanwhile.
+//
+// Package pricingtest generates carts and checks quotes in the tests of callers.
 package pricing

@@ -6,58 +6,65 @@ import (
 	"strings"
 )
 
-// ErrInvalid is matched by every error about malformed input: by
-// [*ValidationError] and by the errors of the parsers of this module.
+// ErrInvalid is matched by every error about malformed input, in all packages of this
+// module. One of these errors is [*ValidationError].
 var ErrInvalid = errors.New("invalid input")
 
-// FieldCode tells in one word what is wrong with a field. The set is closed and
-// stable; clients may switch on it.
+// FieldCode is a machine-readable reason why a field is invalid. Codes are stable.
 type FieldCode string
 
 // The field codes.
 const (
 	FieldRequired        FieldCode = "required"          // absent or empty
-	FieldMalformed       FieldCode = "malformed"         // not of the form that the field has
-	FieldUnknown         FieldCode = "unknown"           // not one of the allowed values, or no such field
-	FieldTooSmall        FieldCode = "too_small"         // below the least allowed value
-	FieldTooLarge        FieldCode = "too_large"         // above the greatest allowed value
+	FieldMalformed       FieldCode = "malformed"         // the field has the wrong form
+	FieldUnknown         FieldCode = "unknown"           // the value is unknown, or the field does not exist
+	FieldTooSmall        FieldCode = "too_small"         // below the minimum
+	FieldTooLarge        FieldCode = "too_large"         // above the maximum
 	FieldTooLong         FieldCode = "too_long"          // more characters or entries than allowed
-	FieldTooManyDecimals FieldCode = "too_many_decimals" // finer than the currency, its step or a percentage allows
-	FieldOverflow        FieldCode = "overflow"          // the arithmetic leaves 64 bits
-	FieldMismatch        FieldCode = "mismatch"          // does not fit another field
-	FieldNotAllowed      FieldCode = "not_allowed"       // has no meaning beside another field
+	FieldTooManyDecimals FieldCode = "too_many_decimals" // more decimals than the currency, its step or a percentage allows
+	FieldOverflow        FieldCode = "overflow"          // the result exceeds 64 bits
+	FieldMismatch        FieldCode = "mismatch"          // contradicts another field
+	FieldNotAllowed      FieldCode = "not_allowed"       // not allowed together with another field
 	FieldImmutable       FieldCode = "immutable"         // cannot be changed after creation
-	FieldTaken           FieldCode = "taken"             // in use elsewhere
+	FieldTaken           FieldCode = "taken"             // already in use
+	FieldMore            FieldCode = "more"              // counts the faults of a list beyond MaxListFaults
 )
 
-// FieldError is one offending field. Its JSON is the entry of an error list:
+// MaxListFaults is how many faults in the entries of one list a [ValidationError] names.
+// Further faults are counted.
+const MaxListFaults = 1_000
+
+// FieldError is one invalid field. Its JSON form is
 // {"field":"lines[2].unitPrice","code":"too_small","message":"…"}.
 type FieldError struct {
-	// Field is the path of the field by its JSON name, such as
-	// "lines[2].unitPrice" or "allowedUserEmails[0]".
+	// Field is the path of the field by its JSON names, such as "lines[2].unitPrice".
 	Field string `json:"field"`
-	// Code is the kind of fault, for programs.
+	// Code is the reason as a constant for programs.
 	Code FieldCode `json:"code"`
-	// Message says what is wrong and what is allowed, for people.
+	// Message is the reason as English text for people.
 	Message string `json:"message"`
 }
 
-// ValidationError lists every offending field of one input. It matches
-// [ErrInvalid]. The zero value is an empty list, to be filled with [ValidationError.Add] and
-// turned into an error with [ValidationError.Err]. Filling it is not safe for
-// concurrent use; reading it is.
+// ValidationError lists every invalid field of one input. It matches [ErrInvalid].
+// Collect fields with [ValidationError.Add], and return [ValidationError.Err]. The zero
+// value is an empty list. Adding fields is not safe for concurrent use.
+//
+// The first [MaxListFaults] faults in the entries of one list are named, such as
+// "allowedUserEmails[0]". One field of code [FieldMore] with the path of the list counts
+// the rest.
 type ValidationError struct {
-	// Fields are the faults in the order in which they were found. A field may
-	// occur more than once.
+	// Fields are the faults in the order of discovery. A field may occur more than
+	// once.
 	Fields []FieldError
+
+	entries map[string]int // faults of entries by the path of their list, those beyond the bound too
 }
 
 // maxErrorText is how many fields Error spells out: a cart of 10,000 broken lines
 // is one line in a log.
 const maxErrorText = 20
 
-// Error lists the fields and their messages; of more than twenty, the first
-// twenty and the number of the others.
+// Error returns the first 20 fields with their messages, and the number of the rest.
 func (e *ValidationError) Error() string {
 	var b strings.Builder
 	b.WriteString(ErrInvalid.Error())
@@ -79,15 +86,44 @@ func (e *ValidationError) Error() string {
 // Unwrap returns [ErrInvalid].
 func (e *ValidationError) Unwrap() error { return ErrInvalid }
 
-// Add appends one offending field.
+// Add appends one field, or counts it; see [MaxListFaults].
 func (e *ValidationError) Add(field string, code FieldCode, message string) {
+	list, _, entry := strings.Cut(field, "[")
+	if entry && !e.counted(list, 1) {
+		return
+	}
 	e.Fields = append(e.Fields, FieldError{Field: field, Code: code, Message: message})
 }
 
-// Merge appends the fields of err below the path prefix: a field "unitPrice"
-// merged at "lines[2]" becomes "lines[2].unitPrice". An err that is no
-// [*ValidationError] becomes one malformed field at the prefix; nil adds
-// nothing.
+// counted adds faults to those of a list and reports whether there is room for
+// one more by name.
+func (e *ValidationError) counted(list string, faults int) bool {
+	if e.entries == nil {
+		e.entries = make(map[string]int)
+	}
+	before := e.entries[list]
+	e.entries[list] = before + faults
+	if before < MaxListFaults {
+		return true
+	}
+	more := FieldError{Field: list, Code: FieldMore, Message: fmt.Sprintf("%d more faults in this list", e.beyond(list))}
+	for i := len(e.Fields) - 1; i >= 0; i-- {
+		if e.Fields[i].Field == list && e.Fields[i].Code == FieldMore {
+			e.Fields[i] = more
+			return false
+		}
+	}
+	e.Fields = append(e.Fields, more)
+	return false
+}
+
+// beyond returns how many faults of a list have no name.
+func (e *ValidationError) beyond(list string) int { return e.entries[list] - MaxListFaults }
+
+// Merge appends the fields of err with prefix in front of their paths. The field
+// "unitPrice" with prefix "lines[2]" becomes "lines[2].unitPrice". Any other type of
+// error becomes one malformed field with the path prefix. A nil err adds nothing. Faults that
+// err only counts are counted.
 func (e *ValidationError) Merge(prefix string, err error) {
 	if err == nil {
 		return
@@ -98,12 +134,18 @@ func (e *ValidationError) Merge(prefix string, err error) {
 		return
 	}
 	for _, f := range inner.Fields {
-		e.Add(joinPath(prefix, f.Field), f.Code, f.Message)
+		path := joinPath(prefix, f.Field)
+		if more := inner.beyond(f.Field); f.Code == FieldMore && more > 0 {
+			list, _, _ := strings.Cut(path, "[")
+			e.counted(list, more)
+			continue
+		}
+		e.Add(path, f.Code, f.Message)
 	}
 }
 
-// At is [ValidationError.Merge] for a parser that names its own value: the
-// fields of err are reported at exactly this path.
+// At appends the fields of err and replaces their paths by field. For other errors it
+// works like [ValidationError.Merge].
 func (e *ValidationError) At(field string, err error) {
 	if err == nil {
 		return
@@ -118,7 +160,7 @@ func (e *ValidationError) At(field string, err error) {
 	}
 }
 
-// Err returns e, or nil when no field was added.
+// Err returns e, or nil if e has no fields.
 func (e *ValidationError) Err() error {
 	if e == nil || len(e.Fields) == 0 {
 		return nil

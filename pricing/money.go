@@ -9,20 +9,19 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// Money is an amount in a currency, held as integer minor units. It is a
-// comparable value: == tells whether two are equal. The zero value is 0 in no
-// currency.
+// Money is an amount in a currency, stored as integer minor units. It is comparable
+// with ==. The zero value is 0 without a currency.
 type Money struct {
 	minor    int64
 	currency Currency
 }
 
-// NewMoney returns the amount of that many minor units (cents for EUR).
+// NewMoney returns an amount of minor units, such as cents for EUR.
 func NewMoney(minor int64, c Currency) Money { return Money{minor: minor, currency: c} }
 
-// MoneyFromDecimal converts a decimal amount in major units ("12.50") exactly.
-// More decimals than the currency has, or an amount outside 64 bits of minor
-// units, is a [*ValidationError]; nothing is rounded.
+// MoneyFromDecimal converts an amount in major units, such as 12.50, without rounding.
+// Too many decimals for the currency, or minor units beyond 64 bits, are a
+// [*ValidationError].
 func MoneyFromDecimal(d decimal.Decimal, c Currency) (Money, error) {
 	if c.IsZero() {
 		return Money{}, errNoCurrency()
@@ -34,8 +33,9 @@ func MoneyFromDecimal(d decimal.Decimal, c Currency) (Money, error) {
 	return Money{minor: minor, currency: c}, nil
 }
 
-// ParseMoney converts text such as "12.50" exactly. The text is that of a
-// [Number]; see [MoneyFromDecimal] for the bounds.
+// ParseMoney converts text in major units, such as "12.50", without rounding. The
+// syntax is that of a [Number]. Malformed text is a [*ValidationError], like the errors
+// of [MoneyFromDecimal].
 func ParseMoney(text string, c Currency) (Money, error) {
 	if c.IsZero() {
 		return Money{}, errNoCurrency()
@@ -49,25 +49,25 @@ func ParseMoney(text string, c Currency) (Money, error) {
 
 func errNoCurrency() error { return invalid("", FieldRequired, "an amount needs a currency") }
 
-// Minor returns the minor units.
+// Minor returns the amount in minor units.
 func (m Money) Minor() int64 { return m.minor }
 
 // Currency returns the currency.
 func (m Money) Currency() Currency { return m.currency }
 
-// IsZero reports whether the amount is 0, whatever the currency.
+// IsZero reports whether the amount is 0, in any currency.
 func (m Money) IsZero() bool { return m.minor == 0 }
 
-// Decimal returns the amount in major units, exactly.
+// Decimal returns the exact amount in major units.
 func (m Money) Decimal() decimal.Decimal {
 	return decimal.New(m.minor, -int32(m.currency.Exponent())) //nolint:gosec // an exponent is 0 to 4
 }
 
-// Amount returns the amount in major units with exactly the currency's
-// decimals: "12.50", "1250" for JPY.
+// Amount returns the amount in major units with exactly the currency's decimals:
+// "12.50" for EUR, "1250" for JPY.
 func (m Money) Amount() string { return formatMinor(m.minor, m.currency.Exponent()) }
 
-// String returns the amount and the code: "12.50 EUR".
+// String returns the amount and the currency code, such as "12.50 EUR".
 func (m Money) String() string {
 	if m.currency.IsZero() {
 		return m.Amount()
@@ -75,15 +75,14 @@ func (m Money) String() string {
 	return m.Amount() + " " + m.currency.Code()
 }
 
-// GoString shows the value in test failures.
+// GoString returns text for %#v, such as "pricing.Money(12.50 EUR)".
 func (m Money) GoString() string { return fmt.Sprintf("pricing.Money(%s)", m) }
 
-// Equal reports whether m and n are the same amount of the same currency, as ==
-// does; go-cmp finds it.
+// Equal reports whether m and n have the same amount and currency. go-cmp uses it.
 func (m Money) Equal(n Money) bool { return m == n }
 
-// Compare returns -1, 0 or +1 as m is less than, equal to or greater than n.
-// Amounts of two currencies have no order: that is an error.
+// Compare returns -1 if m is less than n, 0 if they are equal, and +1 if m is greater.
+// Different currencies are a [*ValidationError].
 func (m Money) Compare(n Money) (int, error) {
 	if m.currency != n.currency {
 		return 0, invalid("currency", FieldMismatch, fmt.Sprintf("cannot compare %s with %s", m.currency, n.currency))
@@ -91,7 +90,8 @@ func (m Money) Compare(n Money) (int, error) {
 	return cmp.Compare(m.minor, n.minor), nil
 }
 
-// Add returns m + n. Two currencies, or a sum outside 64 bits, are an error.
+// Add returns m + n. Different currencies, or a sum beyond 64 bits, are a
+// [*ValidationError].
 func (m Money) Add(n Money) (Money, error) {
 	if m.currency != n.currency {
 		return Money{}, invalid("currency", FieldMismatch, fmt.Sprintf("cannot add %s and %s", m.currency, n.currency))
@@ -103,14 +103,12 @@ func (m Money) Add(n Money) (Money, error) {
 	return Money{minor: sum, currency: m.currency}, nil
 }
 
-// MarshalJSON returns the amount as a string with the currency's decimals:
-// "12.50". The currency is not part of it, and so it cannot be read back: see
-// [Money.UnmarshalJSON].
+// MarshalJSON returns the amount as a string with the currency's decimals, such as
+// "12.50". The currency is not included, so [Money.UnmarshalJSON] cannot read it.
 func (m Money) MarshalJSON() ([]byte, error) { return json.Marshal(m.Amount()) }
 
-// UnmarshalJSON refuses all but null, which leaves m as it is: an amount in JSON does not
-// tell its currency. Read a [Number], and convert it with [ParseMoney] when the currency is
-// known.
+// UnmarshalJSON returns an error for everything except null, which leaves m unchanged.
+// Read a [Number] instead, and convert it with [ParseMoney].
 func (m *Money) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
@@ -118,12 +116,11 @@ func (m *Money) UnmarshalJSON(data []byte) error {
 	return errors.New("an amount in JSON does not tell its currency: read a pricing.Number and convert it with pricing.ParseMoney")
 }
 
-// Format returns minor units of the currency as text with exactly its decimals:
-// 1250 of EUR is "12.50".
+// Format returns minor units as text in major units: 1250 of EUR is "12.50".
 func (c Currency) Format(minor int64) string { return formatMinor(minor, c.Exponent()) }
 
-// Parse converts text such as "12.50" to minor units, exactly; see
-// [MoneyFromDecimal].
+// Parse converts text in major units, such as "12.50", to minor units. It returns the
+// errors of [ParseMoney].
 func (c Currency) Parse(text string) (int64, error) {
 	m, err := ParseMoney(text, c)
 	return m.minor, err

@@ -21,22 +21,18 @@ const (
 	maxNumberExponent = 64
 )
 
-// Number is a decimal number as it came from outside: the text of a JSON string
-// ("12.50") or of a JSON number (12.5), kept digit by digit, so that nothing is
-// lost before the field's rules are known. Convert it with [Number.Decimal],
-// [Number.Int64], [ParseMoney] or [ParsePercent]; they report malformed text, so that
-// a caller can put the path of the field on the error. The empty Number is an absent
-// one.
+// Number is the text of a decimal number from outside. A JSON string ("12.50") or JSON
+// number (12.5) is kept digit by digit. The empty Number means that there is no number.
+// A Number marshals as a JSON string.
 //
-// The accepted text is that of a JSON number: an optional minus sign, digits,
-// optionally a point and more digits, optionally an exponent within -64 to 64;
-// at most 64 characters, leading zeros allowed. It marshals as a JSON string.
+// [Number.Decimal], [Number.Int64], [ParseMoney] and [ParsePercent] convert a Number.
+// They accept the syntax of a JSON number with at most 64 characters. Leading zeros are
+// allowed. An exponent must be between -64 and 64, both included.
 type Number string
 
-// UnmarshalJSON keeps the text of a JSON string or number. null leaves n as it
-// is. Every other JSON type is a [*json.UnmarshalTypeError], as it is for Go's
-// own types. The text itself is not judged here. No more of it is kept than
-// shows that it is too long.
+// UnmarshalJSON keeps the text of a JSON string or number without checking it. null
+// leaves n unchanged. Any other JSON type is a [*json.UnmarshalTypeError]. At most 65
+// bytes of the text are kept.
 func (n *Number) UnmarshalJSON(data []byte) error {
 	var text string
 	switch kind := jsonKind(data); kind {
@@ -91,9 +87,8 @@ func jsonKind(data []byte) string {
 	return "number"
 }
 
-// Decimal converts the text exactly. Empty, malformed or over-long text and an
-// exponent outside -64 to 64 are a [*ValidationError], so that the result is
-// always small enough to compute with.
+// Decimal returns the exact number. Text that is empty, malformed or too long is a
+// [*ValidationError]. An exponent below -64 or above 64 is a [*ValidationError], too.
 func (n Number) Decimal() (decimal.Decimal, error) {
 	scanned, err := scanNumber(string(n))
 	if err != nil {
@@ -106,9 +101,29 @@ func (n Number) Decimal() (decimal.Decimal, error) {
 	return decimal.NewFromBigInt(coefficient, int32(scanned.exponent-len(scanned.fraction))), nil //nolint:gosec // within -128 to 64
 }
 
-// Int64 converts the text of a whole number exactly, in whatever form: "2", "2.0" and
-// "2e0" are 2. Text that Decimal refuses, a number that is not whole, and one whose
-// magnitude 63 bits do not hold are a [*ValidationError].
+// DecimalText returns d without an exponent, as [Number] reads it: "12.5". A number with
+// more than 64 characters is a [*ValidationError]. This bounds the text of a number such
+// as decimal.New(1, 1_000_000_000).
+func DecimalText(d decimal.Decimal) (string, error) {
+	const mostBits = 4 * maxNumberText // of a coefficient: more than its digits can have
+	switch coefficient, exponent := d.Coefficient(), d.Exponent(); {
+	case coefficient.Sign() == 0:
+		return "0", nil
+	case exponent < -maxNumberText:
+		return "", invalid("", FieldTooManyDecimals, "the number has too many decimals")
+	case exponent > maxNumberText || coefficient.BitLen() > mostBits:
+		return "", invalid("", FieldTooLarge, "the number is too large")
+	}
+	text := d.String()
+	if len(text) > maxNumberText {
+		return "", invalid("", FieldTooLong, fmt.Sprintf("a number has at most %d characters", maxNumberText))
+	}
+	return text, nil
+}
+
+// Int64 returns the text as a whole number: "2", "2.0" and "2e0" are 2. A
+// [*ValidationError] is returned for a fraction, for an overflow, and for the errors of
+// [Number.Decimal]. The minimum is -math.MaxInt64.
 func (n Number) Int64() (int64, error) { return scaledText(string(n), 0) }
 
 // scannedNumber is the text of a number taken apart.

@@ -5,60 +5,57 @@ import (
 	"slices"
 )
 
-// QuotedLine is a line of the cart with what it costs. Amounts are minor units. Like its
-// [Line] it has no JSON form by itself; its [Quote] has.
+// QuotedLine is a line of a cart with its price. Amounts are minor units. Only whole
+// quotes have a JSON form; see [Quote.MarshalJSON].
 type QuotedLine struct {
 	Line
 	// Eligible reports whether the discount covers the line.
 	Eligible bool
 	// Subtotal is the list price: UnitPrice times Quantity.
 	Subtotal int64
-	// Discount is this line's part of the discount, within [0, Subtotal].
+	// Discount is the line's part of the discount, from 0 to Subtotal.
 	Discount int64
 	// Total is Subtotal - Discount.
 	Total int64
-	// Step is the quote's: the amounts of the line and the prices of its units are
-	// multiples of it.
+	// Step is the step of the quote in minor units.
 	Step int64
 }
 
-// Quote is a priced cart. Amounts are minor units of Currency. These hold by
-// construction: Subtotal is the sum of the lines that are not shipping, Shipping
-// of those that are, Discount of the lines' discounts, and
-// Total = Subtotal - Discount + Shipping.
-//
-// A Quote is a value, but its lines are a slice: use [Quote.Clone] before you
-// reprice one that somebody else still reads. The zero Quote is that of no cart,
-// ready for [Quote.Reprice]. It is stored as JSON; see [Quote.MarshalJSON].
+// Quote is a priced cart. Amounts are minor units of Currency. Copies of a quote share
+// their lines: use [Quote.Clone] before [Quote.Reprice] if the copy is still read. The
+// zero Quote is ready for Reprice.
 type Quote struct {
-	// Currency is the cart's.
+	// Currency is the currency of the cart.
 	Currency Currency
-	// Step is the cart's: every amount is a multiple of it. 0 is no step.
+	// Step is the step of the cart. Every amount is a multiple of the step. 0 means no
+	// step.
 	Step int64
-	// Subtotal is the list price of all lines but shipping.
+	// Subtotal is the list price of all lines except shipping.
 	Subtotal int64
-	// EligibleSubtotal is the list price of the eligible lines: the base of the
-	// discount, and what a minimum purchase is compared with.
+	// EligibleSubtotal is the list price of the eligible lines. The discount and a
+	// coupon's minimum purchase refer to this amount.
 	EligibleSubtotal int64
-	// Discount is taken off the eligible lines, within [0, EligibleSubtotal].
+	// Discount is the sum of the line discounts, from 0 to EligibleSubtotal.
 	Discount int64
 	// Shipping is the price of the shipping lines.
 	Shipping int64
 	// Total is what the customer pays: Subtotal - Discount + Shipping.
 	Total int64
-	// Lines are the cart's lines, in its order.
+	// Lines are the lines of the cart, in the same order.
 	Lines []QuotedLine
 
 	shares []share // scratch memory that Reprice keeps
 }
 
-// Price prices the cart with one discount over the eligible lines. eligible has
-// one entry a line; nil means every line. A shipping line is never discounted,
-// whatever eligible says. The zero [Discount] prices the cart at list prices.
+// Price prices the cart with a discount on the eligible lines. eligible has one entry
+// per line; nil means every line. Shipping lines are never discounted. The zero
+// [Discount] prices the cart at list prices.
 //
-// A malformed cart (see [Cart.Validate]), a fixed amount that does not fit it (see
-// [Discount.FitsCart]) and an eligible slice of another length than the lines are
-// a [*ValidationError] that lists every fault, and the quote is empty.
+// Price returns a [*ValidationError] that lists every fault:
+//
+//   - the faults of [Cart.Validate]
+//   - a fixed amount that [Discount.FitsCart] refuses
+//   - an eligible slice of another length than the lines
 func Price(cart Cart, discount Discount, eligible []bool) (Quote, error) {
 	q := Quote{Lines: make([]QuotedLine, 0, min(len(cart.Lines), MaxLines))}
 	if err := q.Reprice(cart, discount, eligible); err != nil {
@@ -68,9 +65,9 @@ func Price(cart Cart, discount Discount, eligible []bool) (Quote, error) {
 	return q, nil
 }
 
-// Reprice is [Price] into q, reusing its memory: once q has held a cart of this
-// many lines, nothing is allocated. After an error q is empty. It must not run
-// while another goroutine reads q or a copy of it.
+// Reprice prices a cart into q as [Price] does, and reuses the memory of q. Reprice
+// allocates nothing if q has already held as many lines. After an error q is empty.
+// While Reprice runs, no other goroutine may use q or a copy of q.
 func (q *Quote) Reprice(cart Cart, discount Discount, eligible []bool) error {
 	q.reset(cart.Currency, cart.Step)
 	if !q.take(cart, eligible) || discount.Fits(cart.Currency) != nil ||
@@ -156,37 +153,35 @@ func (q *Quote) apply(discount int64) {
 	q.shares = allocate(q.Lines, discount, q.EligibleSubtotal, max(q.Step, 1), q.shares)
 }
 
-// Clone returns a quote that shares no memory with q.
+// Clone returns a copy that shares no memory with q.
 func (q Quote) Clone() Quote {
 	q.Lines = slices.Clone(q.Lines)
 	q.shares = nil
 	return q
 }
 
-// Equal reports whether two quotes price the same lines the same way; go-cmp
-// finds it. No lines equal an empty list of lines.
+// Equal reports whether q and r have the same prices and lines. Nil and empty lines are
+// equal. go-cmp uses it.
 func (q Quote) Equal(r Quote) bool {
 	return q.Currency == r.Currency && q.Step == r.Step && q.Subtotal == r.Subtotal && q.EligibleSubtotal == r.EligibleSubtotal &&
 		q.Discount == r.Discount && q.Shipping == r.Shipping && q.Total == r.Total && slices.Equal(q.Lines, r.Lines)
 }
 
-// UnitGroup is a number of units of a line that cost the same. Its JSON form is the
-// [Quote]'s.
+// UnitGroup is a number of units of a line with the same price.
 type UnitGroup struct {
-	// Quantity is at least 1.
+	// Quantity is the number of units, at least 1.
 	Quantity int64
-	// UnitPrice is what one unit costs after the discount, in minor units.
+	// UnitPrice is the price of one unit after the discount, in minor units.
 	UnitPrice int64
 }
 
-// Units splits the line into units of equal price: with Total counted in steps, Total
-// mod Quantity units at one step more than the rest, and without a step at one
-// minor unit more. There are one or two groups, the dearer first, and they sum to
-// Total exactly, in minor units where Total is off the step. A line of no quantity
-// has none.
+// Units splits the line into one or two groups of units with equal prices. The group
+// with the higher price comes first. The prices differ by one step, or by one minor
+// unit without a step. The groups sum to Total exactly. A line with a quantity of 0 or
+// less returns nil.
 func (l QuotedLine) Units() []UnitGroup { return l.AppendUnits(nil) }
 
-// AppendUnits appends the groups of [QuotedLine.Units] to dst and returns it.
+// AppendUnits appends the groups of [QuotedLine.Units] to dst and returns the result.
 func (l QuotedLine) AppendUnits(dst []UnitGroup) []UnitGroup {
 	if l.Quantity < 1 {
 		return dst

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// MaxQuoteDocument bounds the stored form of a [Quote], in bytes: room for MaxLines lines
-// with IDs of MaxLineIDLength characters, each written in six bytes.
+// MaxQuoteDocument is the maximum size of a [Quote] in JSON, in bytes. Every quote
+// within the bounds of a cart fits.
 const MaxQuoteDocument = 40 << 20
 
 // quoteDocument is the stored form of a Quote. Values whose text has rules of
@@ -69,8 +69,7 @@ type unitDocument struct {
 	UnitPrice Number      `json:"unitPrice"`
 }
 
-// MarshalJSON returns the stored form of the quote, from which
-// [Quote.UnmarshalJSON] restores it without loss:
+// MarshalJSON returns the quote as JSON, for storage:
 //
 //	{"currency":"EUR","subtotal":"30.00","eligibleSubtotal":"30.00",
 //	 "discount":"10.00","shipping":"0.00","total":"20.00",
@@ -79,12 +78,15 @@ type unitDocument struct {
 //	   "discount":"10.00","total":"20.00",
 //	   "units":[{"quantity":2,"unitPrice":"6.67"},{"quantity":1,"unitPrice":"6.66"}]}]}
 //
-// Amounts are in major units, as strings with exactly the currency's decimals;
-// recurs is left out for [Once]. A quote with a step has it as an amount behind the
-// currency, "step":"0.010"; without one there is no such field. A quote whose amounts
-// are not valid (see [Quote.Validate]) or whose IDs are not UTF-8 is refused, and so is
-// a stored form of more than 40 MiB, which only IDs beyond [MaxLineIDLength] come to:
-// nothing is stored that could not be loaded.
+// Amounts are strings in major units with exactly the currency's decimals. A step is
+// written as an amount, such as "step":"0.010". A step of 0 and an interval of [Once]
+// are left out. [Quote.UnmarshalJSON] restores the quote without loss.
+//
+// MarshalJSON returns a [*ValidationError] for
+//
+//   - amounts that [Quote.Validate] refuses
+//   - an ID that is not valid UTF-8
+//   - JSON of more than [MaxQuoteDocument] bytes
 func (q Quote) MarshalJSON() ([]byte, error) {
 	var faults ValidationError
 	faults.Merge("", q.checkAmounts())
@@ -134,13 +136,14 @@ func (q Quote) document() quoteDocument {
 
 func integer(n int64) json.Number { return json.Number(formatMinor(n, 0)) }
 
-// UnmarshalJSON restores a quote from its stored form (see [Quote.MarshalJSON])
-// and checks it again: a document whose sums do not hold, whose units are not
-// those of its lines, with more than [MaxLines] lines or more than 40 MiB is a
-// [*ValidationError] that names each offending field, and q stays as it was.
-// IDs are as long as they were stored. Fields that are not part of the form are
-// ignored, so that a form that grows can be read back by what was written before. null
-// leaves q as it is.
+// UnmarshalJSON reads and checks the form that [Quote.MarshalJSON] writes. Unknown
+// fields are ignored. IDs may have any length. null leaves q unchanged. UnmarshalJSON
+// returns a [*ValidationError] and leaves q unchanged if
+//
+//   - a field is malformed
+//   - the sums or the units of a line are wrong
+//   - there are more than [MaxLines] lines
+//   - the text has more than [MaxQuoteDocument] bytes
 func (q *Quote) UnmarshalJSON(data []byte) error {
 	if len(data) > MaxQuoteDocument {
 		return tooLongQuote()

@@ -2,16 +2,17 @@ package pricing
 
 import "fmt"
 
-// Validate reports, as a [*ValidationError] that names every offending field by
-// its JSON name, what cannot be a priced cart: a malformed line, an ID of more than
-// [MaxLineIDLength] code points, a subtotal,
-// discount or total that is not what the lines add up to, a line discount
-// outside [0, subtotal], a discount on a line that is not eligible, an eligible
-// shipping line, a price or discount off the step, a line of another step than the
-// quote. A quote that comes from a store is checked with it again.
+// Validate returns nil or a [*ValidationError] that lists every fault of the quote:
 //
-// How a discount was spread is not judged: a quote is frozen, and a stored one
-// stays valid. The zero Quote, the quote of no cart, is valid.
+//   - a malformed line, or an ID of more than [MaxLineIDLength] code points
+//   - a subtotal, discount or total that is not the sum of the lines
+//   - a line discount below 0 or above the subtotal
+//   - a discount on a line that is not eligible
+//   - a shipping line that is eligible
+//   - a price or discount that is not a multiple of the step
+//   - a line whose step differs from the step of the quote
+//
+// Validate does not check how the discount was spread. The zero Quote is valid.
 func (q Quote) Validate() error {
 	var faults ValidationError
 	for i := range q.Lines[:min(len(q.Lines), MaxLines)] {

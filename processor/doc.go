@@ -1,36 +1,31 @@
-// Package processor is the contract between couponkit and a payment processor.
+// Package processor defines the contract between couponkit and a payment processor.
 //
-// # Idea
+// A processor has two roles:
 //
-// A processor has two roles. As a [Mirror] it keeps a copy of every coupon (a
-// coupon and a promotion code), so that staff who look there see the same picture
-// and a coupon that was switched off there is refused. As [Sessions] it makes the
-// payment session that the customer pays, with amounts that are already adjusted
-// for the discount, and tells later, in an [Event], what became of it.
+//   - [Mirror] keeps a copy of every coupon at the processor, for the staff who work
+//     there. If they deactivate the copy, couponkit refuses the coupon.
+//   - [Sessions] runs the payment sessions. The amounts of a session already include
+//     the discount. The processor reports the outcome in an [Event].
 //
-// A processor that keeps no coupons has no copy to show: its adapter embeds [NoMirror].
-//
-// Usage is not counted at the processor: with adjusted amounts it never sees a
-// discount. The store counts.
+// The adapter of a processor without coupons embeds [NoMirror]. The store counts uses;
+// the processor does not.
 //
 // # Rules for every method
 //
-//   - Every method can be repeated: it looks at what is there and does what is
-//     missing. After a lost answer, a crash or a refusal the same call, in whatever
-//     process of the host, leads to the wanted state, with one coupon, one active
-//     promotion code and one session that can be paid.
-//   - Nothing that belongs to somebody else is changed or removed.
-//   - Context comes first and is obeyed, also while waiting to try again.
-//   - All methods may be called from many goroutines at once.
-//   - Amounts are integer minor units of couponkit's currency (exponent of ISO
-//     4217). An adapter whose processor counts otherwise converts.
+//   - Every method can be repeated, in any process of the host. After a lost answer or
+//     a crash, a repetition leads to the wanted state.
+//   - Objects of other applications stay unchanged.
+//   - Methods return when the context ends, even between retries.
+//   - All methods are safe for concurrent use.
+//   - Amounts are integers in the minor units of ISO 4217. The adapter converts amounts
+//     if the processor uses other units.
 //
 // # Errors
 //
-// Every error matches exactly one of the sentinels of this package, or the
-// context's error; [ErrCodeTaken] is a kind of [ErrRejected] and matches that too.
-// [ErrUnavailable] means that the outcome is not known and the call may be repeated;
-// the others are answers.
+// Every error matches one sentinel of this package or the context's error.
+// [ErrCodeTaken] also matches [ErrRejected]. After [ErrUnavailable] the outcome is
+// unknown, and the caller may repeat the call. All other sentinels are final answers.
 //
-// Adapters run processortest.Run; package fakeprocessor is the reference.
+// Package fakeprocessor is the reference implementation. Package processortest tests
+// adapters.
 package processor

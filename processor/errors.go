@@ -4,20 +4,20 @@ import "errors"
 
 // Errors of the contract.
 var (
-	// ErrUnavailable: the processor could not be reached, was too busy, or failed;
-	// whether the call took effect is not known. Repeat it later.
+	// ErrUnavailable means that the processor was unreachable, busy or failed. The
+	// outcome is unknown. Repeat the call later.
 	ErrUnavailable = errors.New("processor unavailable")
-	// ErrRejected: the processor refused the call for what it asks: an unsuitable
-	// code, an amount out of bounds, a mirror of other terms.
+	// ErrRejected means that the processor refused the request. Examples are an
+	// unsuitable code and an amount out of bounds.
 	ErrRejected = errors.New("rejected by the processor")
-	// ErrCodeTaken: the promotion code is active for another coupon. It is a kind of
-	// rejection and matches ErrRejected too.
+	// ErrCodeTaken means that the promotion code is active for another coupon.
+	// ErrCodeTaken also matches ErrRejected.
 	ErrCodeTaken error = &kind{"promotion code taken at the processor", ErrRejected}
-	// ErrNotFound: the object does not exist at the processor.
+	// ErrNotFound means that the object does not exist at the processor.
 	ErrNotFound = errors.New("not found at the processor")
-	// ErrForbidden: the credentials are wrong or lack a permission.
+	// ErrForbidden means that the credentials are wrong or lack a permission.
 	ErrForbidden = errors.New("forbidden by the processor")
-	// ErrSignature: a webhook delivery is not signed by the processor, or too old.
+	// ErrSignature means that a webhook delivery has no valid signature, or is too old.
 	ErrSignature = errors.New("invalid webhook signature")
 )
 

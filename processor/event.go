@@ -7,21 +7,20 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// EventType is what an event tells.
+// EventType tells what happened to a session.
 type EventType uint8
 
-// The event types. What an adapter cannot map to another is [Ignored]: the
-// delivery is acknowledged and nothing else happens.
+// The event types. The host acknowledges an Ignored event and does nothing else.
 const (
-	Ignored          EventType = iota // nothing that concerns coupons
-	Completed                         // the session was finished; PaymentStatus tells whether it is paid
+	Ignored          EventType = iota // any other event
+	Completed                         // the customer has finished the session; see Event.PaymentStatus
 	PaymentSucceeded                  // a delayed payment has arrived
 	PaymentFailed                     // a delayed payment has failed
-	Expired                           // the session ended unpaid
+	Expired                           // the session has ended unpaid
 )
 
 // String returns "ignored", "completed", "payment_succeeded", "payment_failed" or
-// "expired".
+// "expired". An unknown type returns "".
 func (t EventType) String() string {
 	switch t {
 	case Ignored:
@@ -38,60 +37,60 @@ func (t EventType) String() string {
 	return ""
 }
 
-// Event is what a processor's webhook delivers (specification 6), already
-// authenticated by the adapter. Events may arrive twice, late and in any order.
+// Event is an authenticated webhook delivery (specification 6). Events may arrive
+// twice, late and in any order.
 type Event struct {
-	// ID is the processor's, for logs. It is not a key: one fact may come with two.
-	ID   string
+	// ID is the processor's ID, for logs. The processor may report one fact under two
+	// IDs.
+	ID string
+	// Type tells what happened.
 	Type EventType
-	// SessionID is the session that the event speaks of.
+	// SessionID is the session of the event.
 	SessionID string
-	// PaymentStatus of the session.
+	// PaymentStatus is the payment status of the session.
 	PaymentStatus PaymentStatus
-	// Currency and Total are what the session charges.
+	// Currency and Total are what the session charges, Total in minor units.
 	Currency pricing.Currency
 	Total    int64
-	// Metadata of the session.
+	// Metadata is the metadata of the session.
 	Metadata map[string]string
-	// CreatedAt is when the processor made the event.
+	// CreatedAt is when the processor created the event.
 	CreatedAt time.Time
 }
 
-// Abilities tells what a processor can do.
+// Abilities describes what a processor can do.
 type Abilities struct {
-	// MinimumCharge is the least total above 0 that can be charged, in minor units by
-	// currency; a currency that is not listed has no minimum.
+	// MinimumCharge is the minimum total above 0, in minor units by currency. A missing
+	// currency has no minimum.
 	MinimumCharge map[pricing.Currency]int64
-	// NoZeroTotal tells that a session of total 0 cannot be made: a cart that costs
-	// nothing, as with a coupon of 100 %, is then refused as coupon.ErrBelowMinimumCharge.
+	// NoZeroTotal means that a session needs a total above 0. A cart that costs 0 is
+	// then refused with coupon.ErrBelowMinimumCharge.
 	NoZeroTotal bool
-	// MaxLines is the most lines of a session; 0 is no bound. An adapter may be able
-	// to merge lines; then it declares none.
+	// MaxLines is the maximum number of lines of a session; 0 means no limit. An
+	// adapter that merges lines declares 0.
 	MaxLines int
-	// OneInterval tells that all lines of a session that recur do so in one interval; what
-	// is paid once may stand beside them. A request with two is ErrRejected; the service
-	// refuses such a cart before it reserves.
+	// OneInterval means that all recurring lines of a session must have the same
+	// interval. Lines that are paid once are always allowed. A request with two
+	// intervals is ErrRejected.
 	OneInterval bool
-	// AmountStep is the step of chargeable amounts in minor units by currency, where
-	// it is not 1 (10 for currencies of three decimals at some processors). The
-	// service prices carts in these steps, so that totals, unit amounts and
-	// FirstPeriodDiscount of its requests are multiples; a Total that is not is
+	// AmountStep is the smallest chargeable amount, in minor units by currency. A
+	// missing currency has a step of 1. The service prices carts with this
+	// pricing.Cart.Step. A request with an amount that is not a multiple is
 	// ErrRejected.
 	AmountStep map[pricing.Currency]int64
-	// MinSessionLifetime and MaxSessionLifetime bound how far ahead ExpiresAt may lie;
-	// zero is no bound. The service counts from when the order was made, a moment before
-	// the call: an adapter whose processor counts from its own clock makes up for that, or
-	// declares as much more.
+	// MinSessionLifetime and MaxSessionLifetime bound the time until ExpiresAt; zero
+	// means no bound. The service measures from the creation of the order, which is
+	// slightly earlier than the call. The adapter must tolerate the difference.
 	MinSessionLifetime time.Duration
 	MaxSessionLifetime time.Duration
-	// MirrorsExpiry tells that a promotion code ends with its coupon: the mirror of a
-	// coupon that has expired is MirrorInvalid, which a reconcile does not take for a
-	// difference.
+	// MirrorsExpiry means that a promotion code expires together with its coupon. The
+	// mirror of an expired coupon is then MirrorInvalid, and Reconcile accepts this
+	// status.
 	MirrorsExpiry bool
-	// NeedsSuccessURL tells that a session cannot be made without a SuccessURL.
+	// NeedsSuccessURL means that a session requires a SuccessURL.
 	NeedsSuccessURL bool
-	// CheckCoupon returns a *pricing.ValidationError when the processor cannot mirror
-	// the coupon: its code has a letter, or its percentage a decimal, that is not
-	// allowed there. nil accepts every coupon.
+	// CheckCoupon returns a *pricing.ValidationError if the processor cannot mirror the
+	// coupon. Causes are a forbidden character of the code or too many decimals of the
+	// percentage. A nil CheckCoupon accepts every coupon.
 	CheckCoupon func(c coupon.Coupon) error
 }

@@ -6,12 +6,11 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// CheckIntervals asks for the billing interval of each of a number of lines, those of a
-// cart or of a session, and names the lines that differ from the first that recurs: what
-// a processor with [Abilities.OneInterval] refuses. Lines that are paid once may stand
-// anywhere. It returns nil, or a *pricing.ValidationError with a pricing.FieldMismatch at
-// lines[i].recurs for each line that differs. An interval that does not exist is another
-// check's to name.
+// CheckIntervals checks that all recurring lines have the same interval, for a
+// processor with [Abilities.OneInterval]. recurs returns the interval of a line,
+// counted from 0. CheckIntervals returns nil or a *pricing.ValidationError. The error
+// has a pricing.FieldMismatch at lines[i].recurs for each line that differs from the
+// first recurring line. Lines that are paid once and unknown intervals are ignored.
 func CheckIntervals(lines int, recurs func(line int) pricing.Interval) error {
 	var faults pricing.ValidationError
 	first := pricing.Once

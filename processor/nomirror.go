@@ -6,37 +6,35 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 )
 
-// NoMirror is the Mirror of a processor that keeps no coupons. An adapter of one embeds
-// it and has Sessions and Abilities left to write: amounts are adjusted before they
-// reach the processor, so that it need not know of any coupon.
+// NoMirror is the [Mirror] of a processor that keeps no coupons. The adapter of such a
+// processor embeds NoMirror.
 //
-// Its mirror of a coupon is the coupon: always there, of the coupon's revision, valid
-// while the coupon is switched on, and named by the coupon's own ID. So nothing ever
-// differs, and nothing is kept that several processes would have to share.
+// Every coupon acts as its own mirror. The mirror always exists, with the coupon's ID
+// and revision. It is valid while the coupon is active or pending. NoMirror keeps no
+// state.
 type NoMirror struct{}
 
 var _ Mirror = NoMirror{}
 
-// EnsureMirror implements [Mirror]. Its only error is that of a context that has ended.
+// EnsureMirror implements [Mirror]. The only error is the context's error.
 func (NoMirror) EnsureMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
 	return itself(ctx, c)
 }
 
-// UpdateMirror implements [Mirror]. Its only error is that of a context that has ended.
+// UpdateMirror implements [Mirror]. The only error is the context's error.
 func (NoMirror) UpdateMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
 	return itself(ctx, c)
 }
 
-// SetMirrorActive implements [Mirror]. Its only error is that of a context that has
-// ended.
+// SetMirrorActive implements [Mirror]. The only error is the context's error.
 func (NoMirror) SetMirrorActive(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
 	return itself(ctx, c)
 }
 
-// RemoveMirror implements [Mirror]. Its only error is that of a context that has ended.
+// RemoveMirror implements [Mirror]. The only error is the context's error.
 func (NoMirror) RemoveMirror(ctx context.Context, _ coupon.Coupon) error { return ctx.Err() }
 
-// VerifyMirror implements [Mirror]. Its only error is that of a context that has ended.
+// VerifyMirror implements [Mirror]. The only error is the context's error.
 func (NoMirror) VerifyMirror(ctx context.Context, c coupon.Coupon) (MirrorStatus, error) {
 	switch {
 	case ctx.Err() != nil:

@@ -9,58 +9,55 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Processor is a payment processor: both roles and what it can do.
+// Processor is a payment processor. Adapters implement it.
 type Processor interface {
 	Mirror
 	Sessions
-	// Abilities tells what the processor can do. It does not change.
+	// Abilities returns what the processor can do. The result never changes.
 	Abilities() Abilities
 }
 
-// Mirror keeps the processor's copy of a coupon (specification 4.2, 4.3). The
-// methods that return a [coupon.Mirror] set its Revision to the coupon's, and so
-// promise that name, terms and active state are those of that revision, whichever
-// of them the method is named for: an earlier call may not have arrived.
+// Mirror keeps the processor's copy of a coupon (specification 4.2, 4.3): a coupon
+// object and a promotion code.
+//
+// EnsureMirror, UpdateMirror and SetMirrorActive each bring name, terms and active
+// state to those of c. The returned [coupon.Mirror] has the revision of c. The active
+// state is c.Active(); a pending coupon counts as active. The error is ErrCodeTaken if
+// the code should be active but is already active for another coupon.
 type Mirror interface {
-	// EnsureMirror makes the coupon and its promotion code, or adopts those that an
-	// earlier call has made, and brings the promotion code's active state to
-	// c.Active(); a pending coupon counts as active. A code that is active for
-	// another coupon, somebody else's or our own, is ErrCodeTaken.
+	// EnsureMirror creates the coupon and its promotion code, or adopts those of an
+	// earlier call.
 	EnsureMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error)
 
-	// UpdateMirror brings name and terms of the mirror c.Mirror to those of c. Where
-	// the processor cannot change a term it replaces the objects, and the answer
-	// names the new ones. A mirror that is gone is made again. A code that is to be
-	// active, and is so for another coupon by now, is ErrCodeTaken.
+	// UpdateMirror changes name and terms of the mirror c.Mirror to those of c. If the
+	// processor cannot change a term, UpdateMirror replaces the objects and returns the
+	// new ones. A missing mirror is created again.
 	UpdateMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error)
 
-	// SetMirrorActive brings the active state of the promotion code to c.Active().
-	// Where the processor cannot activate the code again, it is replaced. A code that is
-	// to be active, and is so for another coupon by now, is ErrCodeTaken.
+	// SetMirrorActive changes the active state of the promotion code. If the processor
+	// cannot activate the code again, SetMirrorActive replaces it.
 	SetMirrorActive(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error)
 
-	// RemoveMirror deactivates the promotion code and removes the coupon, including
-	// what an EnsureMirror whose answer was lost has made. What is gone already is no
-	// error.
+	// RemoveMirror deactivates the promotion code and removes the coupon. Objects of an
+	// EnsureMirror whose answer was lost are removed, too. Missing objects are ignored.
 	RemoveMirror(ctx context.Context, c coupon.Coupon) error
 
-	// VerifyMirror tells whether coupon and promotion code are there and usable
-	// (specification 4.4, validation 8). An error means that it could not be found
-	// out.
+	// VerifyMirror reports whether coupon and promotion code exist and are usable
+	// (specification 4.4, validation 8). After an error the status is unknown.
 	VerifyMirror(ctx context.Context, c coupon.Coupon) (MirrorStatus, error)
 }
 
-// MirrorStatus is what the processor says of a mirror.
+// MirrorStatus is the state of a mirror at the processor.
 type MirrorStatus uint8
 
 // The statuses of a mirror.
 const (
-	MirrorValid   MirrorStatus = iota + 1 // there, and usable
-	MirrorInvalid                         // there, but not active or not valid
-	MirrorMissing                         // not there
+	MirrorValid   MirrorStatus = iota + 1 // exists and is usable
+	MirrorInvalid                         // exists and is inactive or unusable
+	MirrorMissing                         // does not exist
 )
 
-// String returns "valid", "invalid" or "missing".
+// String returns "valid", "invalid" or "missing". An unknown status returns "".
 func (s MirrorStatus) String() string {
 	switch s {
 	case MirrorValid:
@@ -73,65 +70,62 @@ func (s MirrorStatus) String() string {
 	return ""
 }
 
-// MirrorLister is an optional role: a processor that can list the mirrors that
-// couponkit has made lets a reconcile find those whose coupon is gone, and those
-// that show another revision than the store believes, because a call that was long
-// under way arrived after a newer one.
+// MirrorLister is an optional interface of a processor. A reconciliation uses it to
+// find mirrors without a coupon and mirrors of an outdated revision.
 type MirrorLister interface {
-	// Mirrors yields every mirror that belongs to this application. It ends after the
-	// first error.
+	// Mirrors yields every mirror of this application. It stops after the first error.
 	Mirrors(ctx context.Context) iter.Seq2[MirrorRef, error]
 }
 
-// MirrorRef is a mirror as found at the processor.
+// MirrorRef is a mirror at the processor.
 type MirrorRef struct {
-	// CouponID is the ID of our coupon that the mirror names.
+	// CouponID is the ID of the couponkit coupon.
 	CouponID string
-	// Mirror names the objects. The promotion code is the active one; it is empty when
-	// none is. Revision is the one that was last written to the coupon.
+	// Mirror names the objects at the processor. PromotionCodeID is the active
+	// promotion code, or empty. Revision is the revision of the last write to the
+	// coupon object.
 	Mirror coupon.Mirror
 }
 
 // Sessions runs payment sessions (specification 4.5, 4.6).
 //
-// No call is needed when a session has ended. What an adapter has made for a session
-// beside it (a discount for the first period) it removes by itself: when it is asked
-// to expire the session, when its webhook learns of the end, or in a sweep of its own.
-// An adapter may offer a method for hosts that read events without its webhook, as
-// stripeprocessor does with EndSession; calling it is never required.
+// An adapter may create further objects for a session, such as a discount for the first
+// period. The adapter must also remove these objects: in ExpireSession, in its webhook
+// or in a sweep.
 type Sessions interface {
-	// CreateSession makes a session that the customer pays. Repeating it with the
-	// same Key and parameters, ExpiresAt among them, returns the same session, in whatever
-	// process of the host; one that was paid is returned as it is now, after ExpiresAt too.
-	// With other parameters it never returns a session of another total or currency. Once a
-	// repetition has succeeded there is one session that can be paid, whatever was lost
-	// before. Where the session has ended unpaid meanwhile, the answer is that
-	// one or, while ExpiresAt allows it, a new one in its place: read the Status, and
-	// attach the ID that is returned. Lines that do not sum, not even where a sum
-	// overflows to the total, and what is out of the bounds that [SessionRequest] and
-	// [Abilities] name, are ErrRejected.
+	// CreateSession creates a session for the customer to pay. The error is ErrRejected
+	// if [SessionRequest.Validate] refuses the request.
+	//
+	// A repetition with the same Key and parameters returns the same session in its
+	// current state. The repetition may come from any process of the host. ExpiresAt is
+	// one of the parameters. A paid session is returned even after ExpiresAt. After a
+	// successful repetition exactly one session can be paid. If the session has ended
+	// unpaid, the answer is the ended session or a new session. Read the Status, and
+	// store the returned ID.
+	//
+	// A repetition with other parameters never returns a session of another total or
+	// currency.
 	CreateSession(ctx context.Context, r SessionRequest) (Session, error)
 
-	// Session returns a session as it is now, or ErrNotFound.
+	// Session returns the current state of a session, or ErrNotFound.
 	Session(ctx context.Context, id string) (Session, error)
 
-	// ExpireSession ends an open session, so that it cannot be paid any more, and
-	// returns it. A session that has ended already is returned as it is: the caller
-	// reads in its status whether it was paid. One that cannot be ended now is an error:
-	// an open session is never returned.
+	// ExpireSession ends an open session and returns the ended session. A session that
+	// has already ended is returned unchanged; its status tells whether it was paid. If
+	// the session cannot be ended now, the result is an error.
 	ExpireSession(ctx context.Context, id string) (Session, error)
 }
 
-// Mode tells what a session sells.
+// Mode tells whether a session has recurring payments.
 type Mode uint8
 
 // The modes.
 const (
-	Payment      Mode = iota + 1 // is paid once
-	Subscription                 // has at least one line that recurs
+	Payment      Mode = iota + 1 // all lines are paid once
+	Subscription                 // at least one line recurs
 )
 
-// String returns "payment" or "subscription".
+// String returns "payment" or "subscription". An unknown mode returns "".
 func (m Mode) String() string {
 	switch m {
 	case Payment:
@@ -142,73 +136,73 @@ func (m Mode) String() string {
 	return ""
 }
 
-// SessionRequest is a session to be made.
+// SessionRequest describes a session to be created.
 type SessionRequest struct {
-	// Key makes the call idempotent: 1 to [MaxKeyLength] bytes, all of which count. It holds
-	// no personal data.
+	// Key is the idempotency key, 1 to [MaxKeyLength] bytes. It must not contain
+	// personal data.
 	Key string
-	// OrderID is the order that is paid.
+	// OrderID is the order to be paid.
 	OrderID string
-	// Mode is Subscription when a line recurs, else Payment.
+	// Mode is Subscription if a line recurs, otherwise Payment.
 	Mode Mode
-	// Currency of all amounts.
+	// Currency is the currency of all amounts.
 	Currency pricing.Currency
 	// Lines sum to Total + FirstPeriodDiscount.
 	Lines []SessionLine
-	// FirstPeriodDiscount is taken off the first payment of a subscription and not
-	// off its renewals, in minor units, at least 0 and at most the sum of the lines, of
-	// which a Total of 0 is left; 0 in payment mode.
+	// FirstPeriodDiscount lowers the first payment of a subscription but not its
+	// renewals. It is in minor units, from 0 to the sum of the lines. In payment mode
+	// FirstPeriodDiscount is 0.
 	FirstPeriodDiscount int64
 	// Total is what the customer pays now, in minor units.
 	Total int64
-	// Coupon is the coupon whose discount the amounts already have; nil for none.
-	// Adapters may show its name, and must not let the processor discount again.
+	// Coupon is the coupon whose discount is already in the amounts; nil means none.
+	// The adapter may show the coupon's name. The processor must not apply the discount
+	// again.
 	Coupon *coupon.Snapshot
-	// CustomerEmail is prefilled on the payment page; may be empty.
+	// CustomerEmail is filled in on the payment page; may be empty.
 	CustomerEmail string
-	// SuccessURL and CancelURL are where the customer goes afterwards.
+	// SuccessURL and CancelURL are where the customer goes after the payment page.
 	SuccessURL string
 	CancelURL  string
-	// ExpiresAt is when the session ends by itself.
+	// ExpiresAt is when the session expires.
 	ExpiresAt time.Time
-	// OrderedAt is when the order was made, by the caller's clock; zero when that is not
-	// known. No session of the request is older, so an adapter that has to look for one
-	// of an earlier call looks no further back. It is no parameter of the session: a
-	// repetition with another one or none is the same request.
+	// OrderedAt is when the order was created, by the caller's clock; zero means
+	// unknown. An adapter that searches for the session of an earlier call starts
+	// there. A repetition may have another OrderedAt.
 	OrderedAt time.Time
-	// Metadata is stored with the session and comes back in its events.
+	// Metadata is stored with the session and returned in its events.
 	Metadata map[string]string
 }
 
-// SessionLine is a number of units at one price. A line of the cart whose units
-// cost two prices becomes two.
+// SessionLine is a number of units at one price. A cart line with two unit prices
+// becomes two session lines.
 type SessionLine struct {
-	// LineID, Kind and ItemID are the cart line's; Kind is one that package pricing has.
+	// LineID, Kind and ItemID are those of the cart line.
 	LineID string
 	Kind   pricing.LineKind
 	ItemID string
 	// Name is shown to the customer.
 	Name string
-	// Quantity is at least 1.
+	// Quantity is the number of units, at least 1.
 	Quantity int64
-	// UnitAmount is what one unit costs after the discount, in minor units, at
-	// least 0; for a line whose discount is in FirstPeriodDiscount, before it.
+	// UnitAmount is the price of one unit in minor units, at least 0. It includes the
+	// discount, except for the part in FirstPeriodDiscount.
 	UnitAmount int64
-	// Recurs is how often the line is paid again, up to pricing.Yearly.
+	// Recurs is the billing interval of the line.
 	Recurs pricing.Interval
 }
 
-// SessionStatus is where a session is in its life.
+// SessionStatus is the state of a session.
 type SessionStatus uint8
 
 // The statuses of a session.
 const (
 	SessionOpen     SessionStatus = iota + 1 // can be paid
-	SessionComplete                          // the customer has finished it
+	SessionComplete                          // finished by the customer
 	SessionExpired                           // ended unpaid
 )
 
-// String returns "open", "complete" or "expired".
+// String returns "open", "complete" or "expired". An unknown status returns "".
 func (s SessionStatus) String() string {
 	switch s {
 	case SessionOpen:
@@ -221,17 +215,18 @@ func (s SessionStatus) String() string {
 	return ""
 }
 
-// PaymentStatus tells whether the money is there.
+// PaymentStatus tells whether the payment has arrived.
 type PaymentStatus uint8
 
 // The payment statuses.
 const (
-	Unpaid            PaymentStatus = iota + 1 // not, or not yet
-	Paid                                       // yes
+	Unpaid            PaymentStatus = iota + 1 // the payment has not arrived
+	Paid                                       // the payment has arrived
 	NoPaymentRequired                          // the total is 0
 )
 
-// String returns "unpaid", "paid" or "no_payment_required".
+// String returns "unpaid", "paid" or "no_payment_required". An unknown status returns
+// "".
 func (s PaymentStatus) String() string {
 	switch s {
 	case Unpaid:
@@ -244,18 +239,18 @@ func (s PaymentStatus) String() string {
 	return ""
 }
 
-// Settled reports whether nothing is left to be paid.
+// Settled reports whether nothing remains to be paid.
 func (s PaymentStatus) Settled() bool { return s == Paid || s == NoPaymentRequired }
 
-// Session is a payment session as the processor has it.
+// Session is a payment session at the processor.
 type Session struct {
 	ID     string
 	URL    string
 	Status SessionStatus
-	// PaymentStatus is Unpaid while the session is open; on a complete session it
-	// means that a delayed payment method is on its way.
+	// PaymentStatus is Unpaid while the session is open. On a complete session, Unpaid
+	// means that a delayed payment is on its way.
 	PaymentStatus PaymentStatus
-	// PaymentFailed tells that the delayed payment did not arrive.
+	// PaymentFailed is true if the delayed payment has failed.
 	PaymentFailed bool
 	Currency      pricing.Currency
 	// Total is what the customer pays now, in minor units.
@@ -264,8 +259,8 @@ type Session struct {
 	Metadata  map[string]string
 }
 
-// The metadata that every session carries, so that its events can be matched when
-// the session was never attached to its order (contract section 5.4).
+// The metadata keys of every session (contract section 5.4). The metadata identify the
+// order of an event.
 const (
 	MetadataCouponCode     = "couponCode"
 	MetadataCouponID       = "couponId"

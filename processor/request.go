@@ -9,16 +9,15 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// MaxKeyLength is the most bytes that the key of a [SessionRequest] has.
+// MaxKeyLength is the maximum length of [SessionRequest].Key, in bytes.
 const MaxKeyLength = 255
 
-// Validate returns a [*pricing.ValidationError] with everything for which a processor
-// of these abilities refuses the request at an instant: what [SessionRequest.ValidateTerms]
-// refuses, and an end of the session that is too early or too late. It is what an adapter
-// needs before it makes a session; the adapter returns it with [ErrRejected].
+// Validate returns nil or a [*pricing.ValidationError] that lists every fault of the
+// request: the faults of [SessionRequest.ValidateTerms], and an ExpiresAt too early or
+// too late. Adapters return the error together with [ErrRejected].
 //
-// Ask for the key first: the repetition of a call that has made a session is no new
-// request, and is answered after ExpiresAt too.
+// Look up the key before validating. A repetition of an earlier call must succeed even
+// after ExpiresAt.
 func (r SessionRequest) Validate(a Abilities, now time.Time) error {
 	var faults pricing.ValidationError
 	faults.Merge("", r.ValidateTerms(a))
@@ -26,10 +25,16 @@ func (r SessionRequest) Validate(a Abilities, now time.Time) error {
 	return faults.Err()
 }
 
-// ValidateTerms is Validate without ExpiresAt, for an adapter that decides by itself when
-// a session can end: lines that do not sum to the total, a mode that is not that of the
-// lines, and what is out of bounds. Addresses and metadata are the processor's own to
-// check, but for a SuccessURL that is needed.
+// ValidateTerms returns nil or a [*pricing.ValidationError] that lists every fault of
+// the request, except for ExpiresAt:
+//
+//   - the key is missing or too long
+//   - the currency or a required SuccessURL is missing
+//   - the lines do not sum to Total + FirstPeriodDiscount
+//   - the mode does not match the lines
+//   - a line or an amount is out of bounds, or breaks a limit of the abilities
+//
+// Addresses, names and metadata are not checked.
 func (r SessionRequest) ValidateTerms(a Abilities) error {
 	var faults pricing.ValidationError
 	if r.Key == "" {

@@ -1,11 +1,8 @@
-// Package redemption is the record of one use of a coupon and the state machine
-// that every store applies to it.
+// Package redemption defines the record of one use of a coupon, and its state machine.
 //
-// # Idea
-//
-// A [Redemption] is a place kept for one customer: reserved when points are
-// exchanged or a checkout is opened, completed when the payment arrives, released
-// when it does not.
+// A [Redemption] reserves one use for one customer. It is reserved when a checkout
+// starts or points are exchanged. It is completed when the payment arrives. It is
+// released if the payment does not arrive.
 //
 //	(none) --reserve--> reserved --completed--> completed
 //	                     |  ^ |                     ^
@@ -14,30 +11,25 @@
 //	                                  v             |
 //	                              released --paid after all
 //
-// [Apply] is the whole machine: one pure function from a record and an [Event] to
-// the next record. A store reads the record under its own lock, calls Apply, and
-// writes the result with the counts in the same transaction; nothing else decides
-// transitions. Every legal repetition returns the same record, so that redelivered
-// and reordered events do no harm; completed wins over expired in whichever order
-// they arrive.
+// [Apply] returns the record after an [Event]. A store locks the record, calls Apply,
+// and writes the result and the counts in one transaction. A repeated event returns the
+// record unchanged. A completed payment wins over an expired session, whichever event
+// arrives first.
 //
-// # Leaving a session
+// # Retries of a checkout
 //
-// A customer who tries again keeps his place: the checkout ends the session that has it
-// and takes the reservation over. The processor tells of that end as of any other, and may
-// tell it to another process before the checkout has moved the reservation. So the
-// checkout says first that the reservation is [Leaving] the session; until the instant
-// that it names, an expiry does not release it.
+// A customer who starts a second checkout keeps the reservation. The service ends the
+// first session and moves the reservation to the new order. The processor reports the
+// end as an expiry, which normally releases the reservation. The service therefore
+// records [Leaving] first. Until the deadline of that event, an expiry does not release
+// the reservation.
 //
 // # Points
 //
-// The points of a reservation are debited and refunded by the host's ledger, which
-// is not part of the store's transaction. PointsState records how far that is:
-// what is due is repeated until the ledger has answered, and the ledger is
-// idempotent by reservation ID. Points of a reservation that was released are
-// refunded exactly once, also when the payment arrives after all. Points that the ledger
-// refuses give up the reservation only while they are pending, for another call may have
-// debited them meanwhile.
+// The host's ledger debits and refunds points outside of the store's transaction.
+// PointsState records the next step. The service repeats the step until the ledger
+// answers. The ledger must be idempotent by reservation ID. Points of a released
+// reservation are refunded once, even if the payment arrives later.
 //
-// It implements sections 2.4, 3.2 and 6 of the specification.
+// All functions are pure and safe for concurrent use.
 package redemption

@@ -8,43 +8,43 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// EventKind is what happens to a redemption.
+// EventKind tells what happens to a redemption.
 type EventKind uint8
 
-// The events.
+// The kinds of event.
 const (
-	// PointsExchanged: the ledger has debited the points.
+	// PointsExchanged means that the ledger has debited the points.
 	PointsExchanged EventKind = iota + 1
-	// SessionAttached: the processor's session for the order was made.
+	// SessionAttached means that the processor has created the session of the order.
 	SessionAttached
-	// TakenOver: another order of the same customer uses the reservation from now
-	// on; the session before, if any, was expired at the processor first.
+	// TakenOver means that another order of the customer uses the reservation from now
+	// on. The previous session, if any, must have expired at the processor.
 	TakenOver
-	// SessionCompleted: the session was finished and paid.
+	// SessionCompleted means that the customer has finished and paid the session.
 	SessionCompleted
-	// SessionUnpaid: the session was finished with a delayed payment method.
+	// SessionUnpaid means that the customer has chosen a delayed payment method.
 	SessionUnpaid
-	// PaymentFailed: the delayed payment did not arrive.
+	// PaymentFailed means that the delayed payment has failed.
 	PaymentFailed
-	// SessionExpired: the session ended unpaid.
+	// SessionExpired means that the session has ended unpaid.
 	SessionExpired
-	// Cancelled: the customer or the host gave the reservation up.
+	// Cancelled means that the customer or the host has canceled the reservation.
 	Cancelled
-	// Lapsed: the deadline has passed, and the processor knows of no payment.
+	// Lapsed means that the deadline has passed without a payment at the processor.
 	Lapsed
-	// PointsGivenBack: the ledger has refunded the points.
+	// PointsGivenBack means that the ledger has refunded the points.
 	PointsGivenBack
-	// PointsRefused: the ledger has refused to debit the points, or they are not to be debited
-	// any more, since the coupon refuses by now. A reservation whose points are pending is
-	// given up; one that another call has debited meanwhile is not, and the event is illegal.
+	// PointsRefused means that pending points will not be debited. The event releases
+	// the reservation. Apply returns [ErrIllegal] if another call has debited the
+	// points.
 	PointsRefused
-	// Leaving: a checkout of the customer is about to end the session and to take the
-	// reservation over. Until Deadline an expiry of the session does not release it; a
-	// deadline of zero takes that back.
+	// Leaving means that a new checkout is about to take the reservation over. Until
+	// Deadline, an expiry of the session does not release the reservation. A zero
+	// Deadline ends this protection.
 	Leaving
 )
 
-// String returns the name for messages.
+// String returns the kind as words for messages, such as "session expired".
 func (k EventKind) String() string {
 	names := [...]string{
 		PointsExchanged: "points exchanged", SessionAttached: "session attached", TakenOver: "taken over",
@@ -59,32 +59,28 @@ func (k EventKind) String() string {
 	return ""
 }
 
-// Event is something that happens to a redemption at an instant.
+// Event is something that happens to a redemption.
 type Event struct {
 	Kind EventKind
-	// At is when it happens, by the clock of the host. Every event that a store is told has
-	// it; see [Event.Validate].
+	// At is the instant of the event by the host's clock. It is required.
 	At time.Time
-	// SessionID is the session that the event speaks of. For Leaving and TakenOver it is
-	// the session that the reservation leaves, and for Cancelled, Lapsed and PointsRefused
-	// the one that the caller saw attached; empty when there was none.
+	// SessionID is the session of the event. For Leaving and TakenOver it is the
+	// session that the reservation leaves. For Cancelled, Lapsed and PointsRefused it
+	// is the session that the caller has read from the record. Empty means no session.
 	SessionID string
-	// OrderID is the order that the event speaks of. For SessionAttached and the
-	// events of a session it tells whose session it is; for TakenOver it is the new
-	// order.
+	// OrderID is the order of the event. For TakenOver it is the new order.
 	OrderID string
-	// Deadline is the new deadline, for SessionAttached and TakenOver, and for SessionUnpaid
-	// if it is later than the one that the reservation has; for Leaving it is the instant by
-	// which the reservation is taken over, or is not.
+	// Deadline is the new deadline for SessionAttached and TakenOver. SessionUnpaid
+	// uses Deadline if it is later than the current deadline. For Leaving, an expiry
+	// before Deadline does not release the reservation.
 	Deadline time.Time
-	// NoPlaceLeft tells, for SessionCompleted, that the limits leave no place for a
-	// reservation that was released; the store finds out under its lock.
+	// NoPlaceLeft is used with SessionCompleted on a released reservation. The store
+	// sets it if no use is left within the limits.
 	NoPlaceLeft bool
 }
 
-// Validate refuses an event without an instant, with a [*pricing.ValidationError]: the record
-// would tell that it happened, and not when. Stores call it on every event that they are told,
-// to the microsecond, which they keep. What the event is about, Apply and the record decide.
+// Validate returns a [*pricing.ValidationError] if At is zero. [Apply] checks
+// everything else.
 func (e Event) Validate() error {
 	if !e.At.IsZero() {
 		return nil
@@ -94,10 +90,9 @@ func (e Event) Validate() error {
 	return faults.Err()
 }
 
-// OfSession reports whether the event is one that the processor tells of a session, which
-// a store settles: SessionCompleted, SessionUnpaid, PaymentFailed or SessionExpired. A
-// payment without its session is none, for nothing would tell it from another one; the
-// other three may come without, of an order whose session never came to be.
+// OfSession reports whether the event is a report of the processor about a session. The
+// kinds are SessionCompleted, SessionUnpaid, PaymentFailed and SessionExpired. A
+// SessionCompleted event must have a SessionID.
 func (e Event) OfSession() bool {
 	switch e.Kind {
 	case SessionCompleted:
@@ -109,35 +104,41 @@ func (e Event) OfSession() bool {
 	return false
 }
 
-// Errors that a transition is refused with; [*TransitionError] wraps one.
+// Errors of [Apply], wrapped in a [*TransitionError].
 var (
-	// ErrIllegal: the event makes no sense in this state.
+	// ErrIllegal means that the event is not allowed in this state.
 	ErrIllegal = errors.New("illegal transition")
-	// ErrOtherSession: the reservation belongs to another session or order.
+	// ErrOtherSession means that the reservation belongs to another session or order.
+	// ErrOtherSession matches ErrIllegal.
 	ErrOtherSession = fmt.Errorf("%w: the reservation belongs to another session", ErrIllegal)
-	// ErrNotLapsed: the deadline has not passed.
+	// ErrNotLapsed means that the deadline has not passed. ErrNotLapsed matches
+	// ErrIllegal.
 	ErrNotLapsed = fmt.Errorf("%w: the deadline has not passed", ErrIllegal)
 )
 
 // TransitionError tells which event was refused for which record.
 type TransitionError struct {
-	ID    string
+	// ID is the redemption's ID.
+	ID string
+	// State is the redemption's state before the event.
 	State State
-	Kind  EventKind
+	// Kind is the kind of the event.
+	Kind EventKind
+	// Cause matches [ErrIllegal].
 	Cause error
 }
 
-// Error names record, state, event and cause.
+// Error returns a message with ID, State, Kind and Cause.
 func (e *TransitionError) Error() string {
 	return fmt.Sprintf("redemption %s is %s, event %q: %v", e.ID, e.State, e.Kind, e.Cause)
 }
 
-// Unwrap returns the cause, which matches [ErrIllegal].
+// Unwrap returns Cause.
 func (e *TransitionError) Unwrap() error { return e.Cause }
 
-// Apply returns the record after the event. An event that changes nothing, because
-// it happened before or came too late to matter, returns the record as it is; one
-// that must not happen returns the record as it is and a [*TransitionError].
+// Apply returns the record after the event. A repeated or outdated event returns the
+// record unchanged. A forbidden event also returns the record unchanged, with a
+// [*TransitionError].
 func Apply(r Redemption, e Event) (Redemption, error) {
 	next, err := apply(r, e)
 	if err != nil {

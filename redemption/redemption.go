@@ -9,23 +9,23 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// MaxIDLength is the most bytes that an ID or key of a record has.
+// MaxIDLength is the maximum length of an ID or key, in bytes.
 const MaxIDLength = 255
 
-// IDPrefix begins the reservation IDs that the service makes.
+// IDPrefix is the beginning of every reservation ID that the service creates.
 const IDPrefix = "rsv_"
 
-// State is where a redemption is in its life (specification 3.2).
+// State is the state of a redemption (specification 3.2).
 type State uint8
 
 // The states.
 const (
-	Reserved  State = iota + 1 // a place is kept
-	Completed                  // the place was used and paid
-	Released                   // the place is free again
+	Reserved  State = iota + 1 // the use is held for the customer
+	Completed                  // the payment has arrived
+	Released                   // the use is available again
 )
 
-// String returns "reserved", "completed" or "released".
+// String returns "reserved", "completed" or "released". An unknown state returns "".
 func (s State) String() string {
 	switch s {
 	case Reserved:
@@ -38,7 +38,8 @@ func (s State) String() string {
 	return ""
 }
 
-// ParseState is the inverse of String.
+// ParseState returns the state whose name is text. Any other text is a
+// [*pricing.ValidationError].
 func ParseState(text string) (State, error) {
 	for s := Reserved; s <= Released; s++ {
 		if s.String() == text {
@@ -51,23 +52,23 @@ func ParseState(text string) (State, error) {
 // MarshalText returns the name.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText is [ParseState].
+// UnmarshalText reads a name as [ParseState] does.
 func (s *State) UnmarshalText(text []byte) (err error) {
 	*s, err = ParseState(string(text))
 	return err
 }
 
-// Origin tells how a reservation was made.
+// Origin tells how a redemption was created.
 type Origin uint8
 
 // The origins.
 const (
-	FromCheckout Origin = iota + 1 // with an order, before its payment session
-	FromPoints                     // by exchanging points
-	FromPayment                    // by a payment for which no reservation was found
+	FromCheckout Origin = iota + 1 // by a checkout, together with the order
+	FromPoints                     // by an exchange of points
+	FromPayment                    // by a payment without a reservation
 )
 
-// String returns "checkout", "points" or "payment".
+// String returns "checkout", "points" or "payment". An unknown origin returns "".
 func (o Origin) String() string {
 	switch o {
 	case FromCheckout:
@@ -80,7 +81,8 @@ func (o Origin) String() string {
 	return ""
 }
 
-// ParseOrigin is the inverse of String.
+// ParseOrigin returns the origin whose name is text. Any other text is a
+// [*pricing.ValidationError].
 func ParseOrigin(text string) (Origin, error) {
 	for o := FromCheckout; o <= FromPayment; o++ {
 		if o.String() == text {
@@ -93,25 +95,26 @@ func ParseOrigin(text string) (Origin, error) {
 // MarshalText returns the name.
 func (o Origin) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
-// UnmarshalText is [ParseOrigin].
+// UnmarshalText reads a name as [ParseOrigin] does.
 func (o *Origin) UnmarshalText(text []byte) (err error) {
 	*o, err = ParseOrigin(string(text))
 	return err
 }
 
-// PointsState tells how far the ledger is with the points of a reservation.
+// PointsState tells what the ledger has done with the points of a redemption.
 type PointsState uint8
 
-// The states of the points. They only move forward.
+// The states of the points. A state never returns to an earlier state.
 const (
 	NoPoints        PointsState = iota // the coupon costs no points
-	PointsPending                      // to be debited; the reservation cannot be used yet
+	PointsPending                      // not debited yet; the reservation cannot be used
 	PointsDebited                      // debited
-	PointsRefundDue                    // to be refunded (or, never debited, to be closed)
-	PointsRefunded                     // refunded; nothing is left to do
+	PointsRefundDue                    // released; the ledger must refund points that it has debited
+	PointsRefunded                     // refunded; nothing remains to be done
 )
 
-// String returns "none", "pending", "debited", "refund_due" or "refunded".
+// String returns "none", "pending", "debited", "refund_due" or "refunded". An unknown
+// state returns "".
 func (p PointsState) String() string {
 	switch p {
 	case NoPoints:
@@ -128,7 +131,8 @@ func (p PointsState) String() string {
 	return ""
 }
 
-// ParsePointsState is the inverse of String.
+// ParsePointsState returns the state whose name is text. Any other text is a
+// [*pricing.ValidationError].
 func ParsePointsState(text string) (PointsState, error) {
 	for p := NoPoints; p <= PointsRefunded; p++ {
 		if p.String() == text {
@@ -141,68 +145,70 @@ func ParsePointsState(text string) (PointsState, error) {
 // MarshalText returns the name.
 func (p PointsState) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText is [ParsePointsState].
+// UnmarshalText reads a name as [ParsePointsState] does.
 func (p *PointsState) UnmarshalText(text []byte) (err error) {
 	*p, err = ParsePointsState(string(text))
 	return err
 }
 
-// Redemption is one use of a coupon by a customer (specification 2.4). It is a
-// value without references. Instants are UTC, to the microsecond.
+// Redemption is one use of a coupon by a customer (specification 2.4). It contains no
+// references, so copies are independent. Instants are in UTC, with microseconds.
 type Redemption struct {
-	// ID names the record; the processor's session carries it as reservationId.
+	// ID identifies the redemption. The processor's session carries it as
+	// reservationId.
 	ID string `json:"id"`
-	// Key makes reserving idempotent within one customer.
+	// Key is the idempotency key of the reservation, unique for each customer.
 	Key string `json:"key"`
-	// CouponID stays when the coupon is deleted.
+	// CouponID is the coupon's ID. It stays the same when the coupon is deleted.
 	CouponID string `json:"couponId"`
-	// CustomerID counts for the per-user limit.
+	// CustomerID is the customer for the limit per user.
 	CustomerID string `json:"customerId"`
-	// State of the record.
+	// State is the current state.
 	State State `json:"state"`
-	// Origin tells how the record came to be.
+	// Origin tells how the redemption was created.
 	Origin Origin `json:"origin"`
-	// OrderID is the order that uses the reservation; empty for points that are not
-	// in a checkout.
+	// OrderID is the order that uses the reservation. It is empty for exchanged points
+	// before a checkout.
 	OrderID string `json:"orderId,omitempty"`
-	// SessionID is the processor's session; empty before one is attached.
+	// SessionID is the processor's session. It is empty before SessionAttached.
 	SessionID string `json:"sessionId,omitempty"`
-	// Points that the reservation costs, and how far the ledger is with them.
+	// Points is the price in points. PointsState tells what the ledger has done with
+	// the points.
 	Points      int64       `json:"points,omitempty"`
 	PointsState PointsState `json:"pointsState"`
-	// AwaitingPayment tells that the customer has finished the session with a
-	// delayed payment method; success or failure is still to come.
+	// AwaitingPayment is true while a delayed payment is on its way.
 	AwaitingPayment bool `json:"awaitingPayment,omitempty"`
-	// OverLimit tells that the payment arrived when no place was left.
+	// OverLimit is true if the payment arrived when no use was left.
 	OverLimit bool `json:"overLimit,omitempty"`
-	// Deadline is the instant from which the sweep may release a live reservation;
-	// zero is never.
+	// Deadline is the instant from which a sweep may release the reservation, included.
+	// Zero means never.
 	Deadline time.Time `json:"deadline,omitzero"`
-	// LeavingUntil tells that a checkout of the customer is about to take the live
-	// reservation out of its session; until then an expiry of the session does not
-	// release it. Zero, or in the past, is no such checkout.
+	// LeavingUntil is the deadline of the [Leaving] event. Before LeavingUntil, an
+	// expiry of the session does not release the reservation. Zero means no such event.
 	LeavingUntil time.Time `json:"leavingUntil,omitzero"`
-	// CreatedAt and UpdatedAt are always set, the others once it happened.
+	// CreatedAt and UpdatedAt are always set. CompletedAt and ReleasedAt are set when
+	// the redemption is completed or released.
 	CreatedAt   time.Time `json:"createdAt"`
 	UpdatedAt   time.Time `json:"updatedAt"`
 	CompletedAt time.Time `json:"completedAt,omitzero"`
 	ReleasedAt  time.Time `json:"releasedAt,omitzero"`
 }
 
-// Live reports whether the record keeps a place that is not yet used.
+// Live reports whether the redemption is reserved.
 func (r Redemption) Live() bool { return r.State == Reserved }
 
-// Usable reports whether a checkout of the customer may use the reservation: it is
-// live, its points are paid, and no delayed payment is on its way.
+// Usable reports whether a checkout of the customer may use the reservation. The
+// reservation must be live, its points must be debited, and no delayed payment may be
+// on its way.
 func (r Redemption) Usable() bool {
 	return r.State == Reserved && !r.AwaitingPayment && (r.PointsState == NoPoints || r.PointsState == PointsDebited)
 }
 
-// RefundDue reports whether the ledger still has to give points back.
+// RefundDue reports whether the ledger must refund points.
 func (r Redemption) RefundDue() bool { return r.PointsState == PointsRefundDue }
 
-// Counts returns what the record adds to the coupon's completed and live counts:
-// one of them 1, or both 0.
+// Counts returns what the redemption adds to the coupon's counts of completed and
+// reserved uses. At most one of the results is 1; the others are 0.
 func (r Redemption) Counts() (completed, reserved int64) {
 	switch r.State {
 	case Completed:
@@ -214,7 +220,7 @@ func (r Redemption) Counts() (completed, reserved int64) {
 	return 0, 0
 }
 
-// Equal reports whether two records are the same, instants compared as instants.
+// Equal reports whether r and s are the same. Instants may differ in their location.
 func (r Redemption) Equal(s Redemption) bool {
 	same := r.Deadline.Equal(s.Deadline) && r.LeavingUntil.Equal(s.LeavingUntil) &&
 		r.CreatedAt.Equal(s.CreatedAt) && r.UpdatedAt.Equal(s.UpdatedAt) &&
@@ -224,8 +230,8 @@ func (r Redemption) Equal(s Redemption) bool {
 	return same && r == s
 }
 
-// Validate checks the record and returns a [*pricing.ValidationError] with all
-// that is wrong with it.
+// Validate returns nil or a [*pricing.ValidationError] that lists every fault of the
+// record.
 func (r Redemption) Validate() error {
 	var faults pricing.ValidationError
 	for _, id := range [...]struct {

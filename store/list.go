@@ -28,8 +28,8 @@ const ExactTotal = 1_000
 // skips coupons that exist all the while, whatever is created or deleted in
 // between.
 type CouponList struct {
-	// Search finds coupons whose name, code or description holds the text, whatever
-	// the letter case, as [FoldCase] has it; % and _ mean themselves. Empty finds all.
+	// Search finds coupons whose name, code or description holds the text, as [Fold] has
+	// both; % and _ mean themselves. Empty finds all.
 	Search string
 	// Page counts from 1 to [MaxPage]; 0 is 1. It is ignored when After is given.
 	Page int

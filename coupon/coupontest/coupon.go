@@ -61,10 +61,12 @@ func nearMinimum(t *rapid.T, c pricing.Currency, cart pricing.Cart) decimal.Deci
 }
 
 func fromDraft(t *rapid.T, d coupon.Draft) coupon.Coupon {
-	c, err := coupon.New(d, coupon.Creation{ID: ID().Draw(t, "id"), At: Instant().Draw(t, "created")})
+	c, err := coupon.New(d, coupon.Creation{ID: ID().Draw(t, "id"), At: instantBefore(newUntil).Draw(t, "created")})
 	if err != nil {
 		t.Fatalf("drew an impossible draft: %v", err)
 	}
+	start, end := window(t) // as an administrator may have changed it
+	c.StartsAt, c.ExpiresAt = start.Start(nil), end.End(nil)
 	c.State = rapid.SampledFrom([]coupon.State{
 		coupon.Active, coupon.Active, coupon.Inactive, coupon.Pending, coupon.Deleting,
 	}).Draw(t, "state")
@@ -141,7 +143,7 @@ func patchAudience(t *rapid.T, p *coupon.Patch) {
 	if a.distribution == 0 {
 		p.Distribution = coupon.Clear[coupon.Distribution]()
 	}
-	p.AllowedUserEmails, p.PointsRequired = coupon.Set(a.emails), coupon.Set(a.points)
+	p.AllowedUserEmails, p.PointsRequired = coupon.Set(a.emails), coupon.Set(int(a.points))
 }
 
 // patchImmutable gives what cannot change, and the revision.

@@ -18,7 +18,7 @@ func Customer(c coupon.Coupon) *rapid.Generator[eligibility.Customer] {
 	return rapid.Custom(func(t *rapid.T) eligibility.Customer {
 		email := Email()
 		if allowed := c.AllowedUserEmails.Slice(); len(allowed) > 0 && rapid.Bool().Draw(t, "allowed") {
-			email = rapid.SampledFrom(allowed)
+			email = letIn(allowed)
 		}
 		customer := eligibility.Customer{Email: email.Draw(t, "e-mail")}
 		if rapid.Bool().Draw(t, "shouting") {
@@ -28,6 +28,16 @@ func Customer(c coupon.Coupon) *rapid.Generator[eligibility.Customer] {
 			customer.ID = fmt.Sprintf("user-%d", rapid.IntRange(1, 9).Draw(t, "user"))
 		}
 		return customer
+	})
+}
+
+// letIn draws an address that an entry of the allow-list lets in.
+func letIn(allowed []string) *rapid.Generator[string] {
+	return rapid.Map(rapid.SampledFrom(allowed), func(entry string) string {
+		if domain, covered := strings.CutPrefix(entry, "*"); covered {
+			return "somebody" + domain
+		}
+		return entry
 	})
 }
 
@@ -82,7 +92,7 @@ func favourable(c coupon.Coupon) *rapid.Generator[eligibility.Question] {
 	return rapid.Custom(func(t *rapid.T) eligibility.Question {
 		q := eligibility.Question{Customer: eligibility.Customer{ID: "user-1", Email: Email().Draw(t, "e-mail")}}
 		if allowed := c.AllowedUserEmails.Slice(); len(allowed) > 0 {
-			q.Customer.Email = rapid.SampledFrom(allowed).Draw(t, "allowed e-mail")
+			q.Customer.Email = letIn(allowed).Draw(t, "allowed e-mail")
 		}
 		switch {
 		case !c.StartsAt.IsZero():

@@ -130,12 +130,24 @@ func wide(r rune) rune {
 	return r
 }
 
-// Email draws an address in its normalised form, of few people at few hosts, so
-// that two draws have a chance to be the same.
+// Email draws an address in its normalized form. The people and the hosts are few, so
+// that two draws may be the same.
 func Email() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		local := rapid.SampledFrom([]string{"ann", "bob", "a.b+c", "o'neil", "jürgen", "用户", strings.Repeat("x", 63)}).Draw(t, "local part")
 		return fmt.Sprintf("%s%d@%s", local, rapid.IntRange(0, 9).Draw(t, "number"),
 			rapid.SampledFrom([]string{"example.org", "example.com", "mail.example.net", "bücher.example", "xn--bcher-kva.example"}).Draw(t, "host"))
+	})
+}
+
+// EmailEntry draws an entry of an allow-list in its normalized form: an address as
+// [Email] draws it, and at times the domain of one.
+func EmailEntry() *rapid.Generator[string] {
+	return rapid.Custom(func(t *rapid.T) string {
+		address := Email().Draw(t, "address")
+		if _, domain := coupon.EmailEntries(address); rapid.IntRange(0, 5).Draw(t, "domain") == 0 {
+			return domain
+		}
+		return address
 	})
 }

@@ -1,12 +1,10 @@
-// Command quickstart is one purchase from end to end: a coupon is created, a cart
-// is quoted and checked out, the customer pays, the webhook arrives, and the use
-// is counted.
+// Command quickstart is one purchase from end to end.
 package main
 
 import (
 	"context"
 	"fmt"
-	"os"
+	"log"
 
 	"github.com/shopspring/decimal"
 
@@ -14,73 +12,55 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
-	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/store/memstore"
 )
 
 func main() {
-	if err := run(context.Background()); err != nil {
-		fmt.Fprintln(os.Stderr, "quickstart:", err)
-		os.Exit(1)
-	}
-}
-
-func run(ctx context.Context) error {
+	ctx := context.Background()
 	payments := fakeprocessor.New(fakeprocessor.Options{})
-	service, err := couponkit.New(memstore.New(), payments)
-	if err != nil {
-		return err
-	}
+	service := must(couponkit.New(memstore.New(), payments))
 
-	summer, err := service.Create(ctx, coupon.Draft{
-		Code: "summer10", Name: "Summer sale", MaxUses: coupon.Set[int64](100),
-		DiscountType: pricing.FixedAmount, DiscountValue: decimal.RequireFromString("10.00"),
-	})
-	if err != nil {
-		return err
-	}
-	fmt.Printf("created   %s: %s off, %d uses\n", summer.Code, summer.Discount, summer.Limits.MaxUses)
+	// An administrator creates a coupon of 10 EUR, the default currency.
+	must(service.Create(ctx, coupon.Draft{
+		Code: "summer10", Name: "Summer sale",
+		DiscountType: pricing.FixedAmount, DiscountValue: decimal.NewFromInt(10),
+	}))
 
+	// A customer sees what the cart costs. Unit prices are in cents.
 	ann := eligibility.Customer{ID: "ann", Email: "ann@example.org"}
 	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
 		{ID: "1", Kind: pricing.Device, ItemID: "phone", Quantity: 3, UnitPrice: 10_00},
 		{ID: "2", Kind: pricing.Shipping, ItemID: "parcel", Quantity: 1, UnitPrice: 4_90},
 	}}
-	quote, err := service.Quote(ctx, couponkit.QuoteRequest{Cart: cart, Code: "Summer10", Customer: ann})
-	if err != nil {
-		return err
-	}
-	show := quote.Currency.Format
-	fmt.Printf("quoted    %s - %s + %s shipping = %s\n", show(quote.Subtotal), show(quote.Discount), show(quote.Shipping), show(quote.Total))
-	for _, units := range quote.Lines[0].Units() {
-		fmt.Printf("          %d x phone at %s\n", units.Quantity, show(units.UnitPrice))
-	}
+	quote := must(service.Quote(ctx, couponkit.QuoteRequest{Cart: cart, Code: "Summer10", Customer: ann}))
+	fmt.Println("to pay:", quote.Currency.Format(quote.Total))
 
-	checkout, err := service.Checkout(ctx, couponkit.CheckoutRequest{Cart: cart, Code: "Summer10", Customer: ann, Key: "attempt-1"})
-	if err != nil {
-		return err
-	}
-	fmt.Printf("checkout  %s is due\n", show(checkout.Order.Quote.Total))
+	// A checkout reserves one use and opens a payment session.
+	checkout := must(service.Checkout(ctx, couponkit.CheckoutRequest{
+		Key: "attempt-1", Cart: cart, Code: "Summer10", Customer: ann,
+	}))
 
+	// The customer pays, and the webhook counts the use.
+	webhook := payments.Handler(service.Webhook(func(_ context.Context, o couponkit.Outcome) error {
+		fmt.Println("order:", o.Order.State)
+		return nil
+	}))
 	if err := payments.Pay(checkout.Session.ID); err != nil {
-		return err
+		log.Fatal(err)
 	}
-	webhook := payments.Handler(func(ctx context.Context, e processor.Event) error {
-		outcome, err := service.HandleEvent(ctx, e)
-		fmt.Printf("webhook   order is %s, redemption is %s\n", outcome.Order.State, outcome.Redemption.State)
-		return err
-	})
 	if err := payments.Deliver(ctx, fakeprocessor.Serve(webhook)); err != nil {
-		return err
+		log.Fatal(err)
 	}
 
-	summer, err = service.Get(ctx, summer.ID)
+	// A second use is refused, with a reason.
+	_, err := service.Validate(ctx, couponkit.ValidateRequest{Code: "SUMMER10", Customer: ann})
+	fmt.Println(err)
+}
+
+func must[T any](value T, err error) T {
 	if err != nil {
-		return err
+		log.Fatal(err)
 	}
-	fmt.Printf("counted   %d of %d uses\n", summer.UsedCount, summer.Limits.MaxUses)
-	_, refused := service.Validate(ctx, "SUMMER10", ann)
-	fmt.Println("again     ", refused)
-	return nil
+	return value
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"math"
+
 	"github.com/shopspring/decimal"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -83,11 +85,11 @@ func (f *fields) decimal(name string) decimal.Decimal {
 }
 
 // limit reads a limit; absent is none.
-func (f *fields) limit(name string) coupon.Optional[int64] {
+func (f *fields) limit(name string) coupon.Optional[int] {
 	if _, ok := f.value(name); !ok {
-		return coupon.Clear[int64]()
+		return coupon.Clear[int]()
 	}
-	return coupon.Set(f.integer(name))
+	return coupon.Set(int(max(min(f.integer(name), math.MaxInt), -1))) // which is refused as any below 1
 }
 
 // emails reads a list of addresses, or one text.

@@ -3,7 +3,7 @@
 //
 //	go run ./internal/fuzzing run -goal 1h    until every target has had an hour
 //	go run ./internal/fuzzing keep            new inputs that reach new code, into testdata/fuzz
-//	go run ./internal/fuzzing table           docs/fuzzing.md, from the log
+//	go run ./internal/fuzzing table           the time of every target, from the log
 //
 // # Idea
 //

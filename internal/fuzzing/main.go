@@ -56,7 +56,7 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 	case "keep":
 		return keep(ctx, o, chosen, out)
 	case "table":
-		return writeTable(o.root, all)
+		return printTable(out, o.root, all)
 	}
 	return fmt.Errorf("there is no command %q: say run, keep or table", args[0])
 }

@@ -41,7 +41,7 @@ func run(ctx context.Context, o options, targets []target, out io.Writer) error 
 			continue
 		}
 		_, _ = fmt.Fprintf(out, "%s\t%d s\t%d executions\t%d new\t%d findings\n", next, result.seconds, result.executions, result.interesting, result.findings)
-		if err := o.write(next, result); err != nil {
+		if err := record(o.root, next, time.Now(), result); err != nil {
 			return err
 		}
 	}
@@ -49,19 +49,6 @@ func run(ctx context.Context, o options, targets []target, out io.Writer) error 
 		return fmt.Errorf("%d targets sat out after a finding or a failure", len(sitting))
 	}
 	return nil
-}
-
-// write records a slice, and the document with it: whoever stops the run leaves no
-// log that the document does not tell.
-func (o options) write(t target, result counts) error {
-	if err := record(o.root, t, time.Now(), result); err != nil {
-		return err
-	}
-	all, err := readTargets(filepath.Join(o.root, targetsFile))
-	if err != nil {
-		return err
-	}
-	return writeTable(o.root, all)
 }
 
 // choose returns the first of the targets that have had the least time.

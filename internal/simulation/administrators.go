@@ -16,11 +16,11 @@ import (
 // codes are few, so that they are made again once their coupon was deleted.
 var codes = [...]string{"alpha", "Beta", " gamma ", "été", "delta-5"}
 
-func (w *world) limit() coupon.Optional[int64] {
+func (w *world) limit() coupon.Optional[int] {
 	if n := w.random.Int64N(w.temper.most + 1); n > 0 {
-		return coupon.Set(n)
+		return coupon.Set(int(n))
 	}
-	return coupon.Clear[int64]()
+	return coupon.Clear[int]()
 }
 
 func (w *world) draft() coupon.Draft {
@@ -138,7 +138,7 @@ func (w *world) patch() coupon.Patch {
 	case 2:
 		p.ExpiresAt = coupon.Clear[coupon.Moment]()
 	case 3:
-		p.Distribution, p.PointsRequired = coupon.Set(coupon.General), coupon.Clear[int64]()
+		p.Distribution, p.PointsRequired = coupon.Set(coupon.General), coupon.Clear[int]()
 		p.AllowedUserEmails = coupon.Clear[coupon.EmailList]()
 	case 4:
 		p.AllowedUserEmails = coupon.Set(w.emails()) // a fault unless the coupon is for some users
@@ -160,7 +160,7 @@ func (w *world) edit() bool {
 			s.seen[sight{who, id}] = c.Revision
 		}
 		if err == nil && stale {
-			w.fail(AnswersAreTrue, "%s, which he saw at revision %d, and is not told that it has changed", name, revision(p))
+			w.fail(AnswersAreTrue, "%s, which they saw at revision %d, and are not told that it has changed", name, revision(p))
 		}
 		return err
 	})

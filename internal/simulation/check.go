@@ -82,7 +82,7 @@ func (w *world) checkReleased(s *shop, before, now redemption.Redemption) {
 }
 
 // checkKept holds a reservation whose points are debited, which its customer was told, until
-// he gives it up or takes it into a checkout.
+// they give it up or take it into a checkout.
 func (w *world) checkKept(s *shop, before, now redemption.Redemption) {
 	_, asked := s.book.givenUp[now.ID]
 	if before.PointsState == redemption.PointsDebited && before.Live() && before.OrderID == "" && now.State == redemption.Released && !asked {

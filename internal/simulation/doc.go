@@ -59,7 +59,7 @@
 //	forgeries are refused             contract 8, webhook               forge                        believing unsigned events
 //	orders are their customers'       contract 5.2                      bought                       sharing keys between customers
 //	one order for each key            contract 5.2                      bought                       forgetting keys
-//	who tries again keeps his place   contract 5.3                      checkLeaving                 giving away what is about to be taken over
+//	a second try keeps the place      contract 5.3                      checkLeaving                 giving away what is about to be taken over
 //	totals are compared               contract 6, spec 7.10             bought                       not comparing totals
 //	answers are true                  contract 5.4; package store       acknowledged, bought         forgetting the crash between session and attach
 //	no surprise                       contract 6                        expect, do                   leaking a driver's error

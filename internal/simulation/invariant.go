@@ -45,9 +45,9 @@ const (
 	OrdersAreTheirs Invariant = "orders are their customers'"
 	// OneOrderForEachKey: a repeated key answers with the first order.
 	OneOrderForEachKey Invariant = "one order for each key"
-	// PlacesAreKept: whoever tries again while his session is open keeps the place and the
-	// points that he has in it, whatever is told of the session meanwhile.
-	PlacesAreKept Invariant = "who tries again keeps his place"
+	// PlacesAreKept: customers who try again while their session is open keep its place and
+	// its points, whatever is told of the session meanwhile.
+	PlacesAreKept Invariant = "a second try keeps the place"
 	// TotalsAreCompared: a checkout that claims other totals is refused.
 	TotalsAreCompared Invariant = "totals are compared"
 	// AnswersAreTrue: what was answered is so, and stays so when a process stops.

@@ -13,15 +13,9 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Bounds on what an input can cost beyond its own size. The input's size itself
-// is for the caller to bound, where it is read.
-const (
-	// MaxFields is the most members of an object.
-	MaxFields = jsonobject.MaxMembers
-	// MaxListFaults is the most entries of one list that are reported when they are
-	// of another JSON type than the list's.
-	MaxListFaults = 1_000
-)
+// MaxFields is the most members of an object. The length of the input is the
+// caller's to bound.
+const MaxFields = jsonobject.MaxMembers
 
 // Object decodes data, one JSON object, into targets: pointers by field name.
 // Unknown fields, fields given twice and values of the wrong form are listed in

@@ -150,12 +150,12 @@ func TestHalfOfASurrogatePair(t *testing.T) {
 func TestWhatIsLeftBesideFaults(t *testing.T) {
 	t.Parallel()
 	var got target
-	many := strings.Repeat("7,", strictjson.MaxListFaults) + strings.Repeat(`"x",`, strictjson.MaxListFaults+1)
+	many := strings.Repeat("7,", pricing.MaxListFaults) + strings.Repeat(`"x",`, pricing.MaxListFaults+1)
 	require.Error(t, strictjson.Object([]byte(`{"text":"a","whole":1,"whole":2,"list":["a",1,"c"],"numbers":[`+many+`7]}`), got.fields()))
 	require.Equal(t, "a", got.text)
 	require.Zero(t, got.whole, "none of the values is the field's")
 	require.Equal(t, []string{"a", "", "c"}, got.list)
-	require.Len(t, got.numbers, 2*strictjson.MaxListFaults, "what comes after the last fault was not read")
+	require.Len(t, got.numbers, 2*pricing.MaxListFaults+2, "what comes after the last fault that is named is read")
 }
 
 func TestMessagesAreForPeople(t *testing.T) {
@@ -277,7 +277,7 @@ func TestWhatAHostileTextCosts(t *testing.T) {
 		"fields":         {many.String(), 1},
 		"a long name":    {`{"` + strings.Repeat("x", 1_000_000) + `":0}`, 1},
 		"depth":          {`{"list":` + strings.Repeat("[", 1_000_000), 1},
-		"entries":        {`{"numbers":[` + strings.Repeat(`"",`, 100_000) + `""]}`, strictjson.MaxListFaults},
+		"entries":        {`{"numbers":[` + strings.Repeat(`"",`, 100_000) + `""]}`, pricing.MaxListFaults + 1},
 		"the same field": {`{"text":""` + strings.Repeat(`,"text":""`, 300) + `}`, 1},
 	}
 	for name, test := range tests {

@@ -19,8 +19,7 @@ import (
 // the value itself, "[2]" the third entry of a list. A whole number may be of any exact
 // form within the bounds of [pricing.Number]. null leaves target as the
 // standard library does: lists become empty, all else stays. A list with faulty entries
-// holds what could be read of them, so that the others can be judged beside the error; it
-// ends before the one after [MaxListFaults] faults, for the rest was not read. Of half a
+// holds what could be read of them, so that the others can be judged beside the error. Of half a
 // surrogate pair no text can be read; a target that decodes itself does so by Value.
 func Value(data []byte, target any) error {
 	if list, ok := listOf(target); ok && opens(data, '[') {
@@ -114,21 +113,15 @@ func entries(data []byte, list reflect.Value) error {
 	}
 	var faults pricing.ValidationError
 	list.Set(reflect.MakeSlice(list.Type(), len(raw), len(raw)))
-	faulty := 0
 	for i, entry := range raw {
 		into := list.Index(i).Addr().Interface()
 		err := Value(entry, into)
 		if err == nil && string(entry) == "null" {
 			err = fault("must not be null")
 		}
-		if err == nil {
-			continue
+		if err != nil {
+			faults.Merge(fmt.Sprintf("[%d]", i), err)
 		}
-		if faulty++; faulty > MaxListFaults {
-			list.SetLen(i) // the rest was not read
-			return faults.Err()
-		}
-		faults.Merge(fmt.Sprintf("[%d]", i), err)
 	}
 	return faults.Err()
 }

@@ -8,35 +8,34 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// TB is the part of [testing.TB] that the checkers need. [*testing.T] and
-// rapid's T have it.
+// TB is the part of [testing.TB] that the checks use. [*testing.T] and the T of rapid
+// implement it.
 type TB interface {
 	Helper()
 	Errorf(format string, args ...any)
 }
 
-// CheckQuote reports to tb everything about the quote that the rules of package
-// pricing forbid, given what was priced: the cart, the discount, and which lines
-// are eligible (one entry a line; nil means every line). The expected amounts
-// are computed anew, in exact rational numbers. The rules, by the names that the
-// reports carry:
+// CheckQuote reports an error to tb for every rule of package pricing that the quote
+// breaks. cart, discount and eligible are the arguments of [pricing.Price]. Each error
+// begins with the name of the rule:
 //
-//   - cart: the quote has the cart's currency and lines, in its order;
-//   - eligible: the covered lines are those that the caller named, never shipping;
-//   - subtotal: line subtotals are price times quantity, and sum to the quote's;
-//   - rounding: a percentage is taken off the eligible subtotal and rounded once,
-//     half-up, to a whole step;
-//   - cap: an amount is capped at the eligible subtotal;
-//   - sum: the line discounts sum to the discount;
-//   - share: each is within one step of its exact share;
-//   - bounds: each is within [0, subtotal], and 0 on a line that is free or not
-//     eligible;
-//   - tie: spare steps go to the greatest remainders, then to the earlier line;
-//   - total: totals are subtotal - discount, plus shipping for the cart;
-//   - step: the step is the cart's, and every amount a multiple of it;
-//   - units: see [CheckUnits].
+//   - cart: the quote has the currency and the lines of the cart, in the same order
+//   - eligible: the covered lines are the eligible lines except shipping
+//   - subtotal: a line subtotal is price times quantity; they sum to the quote's
+//     subtotal
+//   - rounding: a percentage of the eligible subtotal is rounded half up to a whole
+//     step
+//   - cap: a fixed amount is at most the eligible subtotal
+//   - sum: the line discounts sum to the discount
+//   - share: a line discount is less than one step from its exact share
+//   - bounds: a line discount is between 0 and the line's subtotal
+//   - bounds: a line discount is 0 on a line that is free or not eligible
+//   - tie: spare steps go to the greatest remainders, then to earlier lines
+//   - total: a total is subtotal minus discount, plus shipping for the quote
+//   - step: the step is the cart's step, and every amount is a multiple of it
+//   - units: the rules of [CheckUnits]
 //
-// A cart without a step has one of one minor unit.
+// Without a step the rules count in minor units.
 func CheckQuote(tb TB, cart pricing.Cart, discount pricing.Discount, eligible []bool, quote pricing.Quote) {
 	tb.Helper()
 	if !checkCart(tb, cart, eligible, quote) {
@@ -219,10 +218,13 @@ func checkTotals(tb TB, quote pricing.Quote) {
 	equal(tb, "total", quote.Total, sums.Add(sums, big.NewInt(quote.Shipping)))
 }
 
-// CheckUnits reports to tb when the groups are not a split of the line into
-// units: they hold exactly the line's quantity, cost exactly its total, have at
-// most two prices, one step apart and the dearer first, and none is empty,
-// negative or off the step. Use it on what you send to a payment processor.
+// CheckUnits reports an error to tb if groups are no correct split of the line:
+//
+//   - the quantities sum to the line's quantity, and the prices to its total
+//   - there are at most two prices, one step apart, and the higher price comes first
+//   - no group is empty, negative or off the step
+//
+// Use it on the lines that you send to a payment processor.
 func CheckUnits(tb TB, line pricing.QuotedLine, groups []pricing.UnitGroup) {
 	tb.Helper()
 	quantity, total := new(big.Int), new(big.Int)

@@ -1,9 +1,8 @@
-// Package pricingtest helps a host to test its own code around prices: it makes
-// carts and discounts for property tests with [pgregory.net/rapid], the awkward
-// ones first, and it judges priced carts against the rules of package pricing by
-// an independent computation in big rational numbers.
+// Package pricingtest helps callers to test code that prices carts.
 //
-// A property of a host reads:
+// It generates carts and discounts for property tests with [pgregory.net/rapid],
+// including edge cases. It checks quotes against the rules of package pricing with an
+// independent computation in rational numbers.
 //
 //	func TestOurCheckout(t *testing.T) {
 //		rapid.Check(t, func(t *rapid.T) {
@@ -15,9 +14,8 @@
 //		})
 //	}
 //
-// Carts for a processor that charges in steps have CartOptions.Step, and discounts
-// for them are drawn with [DiscountFor].
+// Set CartOptions.Step for a processor that charges in steps. Draw discounts for such
+// carts with [DiscountFor].
 //
-// Everything generated is valid: pricing it never fails. The generators hold no
-// state and may be used from many goroutines.
+// Every generated cart is valid. Generators are safe for concurrent use.
 package pricingtest

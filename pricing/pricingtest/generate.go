@@ -9,13 +9,12 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// ItemsPerKind is how many different items of each kind the generated lines
-// name: "plan-1" to "plan-5", "device-1" and so on. They are few, so that a
-// selection of items has a chance to meet a cart.
+// ItemsPerKind is the number of different items of each kind in generated lines. Items
+// are named "plan-1" to "plan-5", "device-1" to "device-5", and so on.
 const ItemsPerKind = 5
 
-// Currency draws an ISO 4217 currency: every exponent that there is (0 for JPY,
-// 2 for EUR, 3 for KWD, 4 for CLF) as often as all other currencies together.
+// Currency draws an ISO 4217 currency. Half of the draws are one of EUR, JPY, KWD and
+// CLF, which have 2, 0, 3 and 4 decimals.
 func Currency() *rapid.Generator[pricing.Currency] {
 	var exponents []pricing.Currency
 	for _, code := range []string{"EUR", "JPY", "KWD", "CLF"} {
@@ -25,8 +24,8 @@ func Currency() *rapid.Generator[pricing.Currency] {
 	return rapid.OneOf(rapid.SampledFrom(exponents), rapid.SampledFrom(pricing.Currencies()))
 }
 
-// Percent draws a percentage: the least (0.0001), the greatest (100), those that
-// leave remainders (33.33) and any other.
+// Percent draws a percentage from 0.0001 to 100. Edge cases and percentages with
+// remainders, such as 33.33, are frequent.
 func Percent() *rapid.Generator[pricing.Percent] {
 	return rapid.Custom(func(t *rapid.T) pricing.Percent {
 		text := rapid.OneOf(
@@ -42,20 +41,20 @@ func Percent() *rapid.Generator[pricing.Percent] {
 	})
 }
 
-// Step draws a step of amounts, none as often as any: 10 as it is for dinars, 1,
-// which is none, and steps that divide nothing evenly.
+// Step draws a step in minor units: 1, 5, 7, 10, 100 or 1000. Half of the draws are 0,
+// which means no step.
 func Step() *rapid.Generator[int64] {
 	return rapid.OneOf(rapid.Just[int64](0), rapid.SampledFrom([]int64{1, 5, 7, 10, 100, 1000}))
 }
 
-// Discount draws a percentage, or an amount of the currency from a single minor
-// unit to the greatest there is. It never draws the zero discount.
+// Discount draws a percentage or a fixed amount. The amount is between 1 and
+// math.MaxInt64 minor units. The zero discount is never drawn.
 func Discount(c pricing.Currency) *rapid.Generator[pricing.Discount] {
 	return DiscountFor(pricing.Cart{Currency: c})
 }
 
-// DiscountFor is [Discount] for a cart that may have a step: amounts are multiples
-// of it.
+// DiscountFor draws a discount that fits the cart. It behaves like [Discount], except
+// that amounts are multiples of the cart's step.
 func DiscountFor(cart pricing.Cart) *rapid.Generator[pricing.Discount] {
 	c, step := cart.Currency, max(cart.Step, 1)
 	most := math.MaxInt64 / step
@@ -76,18 +75,18 @@ func DiscountFor(cart pricing.Cart) *rapid.Generator[pricing.Discount] {
 	return rapid.OneOf(percentage, amount)
 }
 
-// LineOptions bounds the lines that [Line] draws. The zero value bounds nothing.
+// LineOptions bounds the lines that [Line] draws. The zero value sets no bounds.
 type LineOptions struct {
-	// Kinds are the kinds to draw from; none means all four.
+	// Kinds are the kinds to draw from; empty means all four.
 	Kinds []pricing.LineKind
-	// MaxSubtotal is the greatest price times quantity in minor units; 0 means
-	// the greatest there is.
+	// MaxSubtotal is the maximum of price times quantity in minor units; 0 means
+	// math.MaxInt64.
 	MaxSubtotal int64
 }
 
-// Line draws a valid line: ordinary prices and quantities mostly, but also
-// prices of 0 and of a single minor unit, quantities of 999, and subtotals next
-// to the limit. Plans recur or do not. The ID is empty; [Cart] fills it.
+// Line draws a valid line. Most lines have ordinary prices and quantities. Edge cases
+// are a price of 0 or 1, a quantity of 999 and the maximum subtotal. The ID is empty;
+// [Cart] sets it.
 func Line(o LineOptions) *rapid.Generator[pricing.Line] {
 	most := o.MaxSubtotal
 	if most <= 0 {
@@ -128,22 +127,21 @@ func product(kinds []pricing.LineKind) *rapid.Generator[pricing.Line] {
 	})
 }
 
-// CartOptions bounds the carts that [Cart] draws. The zero value draws carts of
-// any currency, of 0 to 40 lines of every kind, up to the greatest total.
+// CartOptions bounds the carts that [Cart] draws. The zero value draws any currency and
+// 0 to 40 lines of every kind.
 type CartOptions struct {
-	// Currency of the cart; zero draws one with [Currency].
+	// Currency is the currency of the cart; the zero value draws one.
 	Currency pricing.Currency
-	// Step of the cart (see [Step]); prices are multiples of it. 0 is none.
+	// Step is the step of the cart in minor units; 0 means no step.
 	Step int64
-	// Kinds are the kinds of line to draw from; none means all four.
+	// Kinds are the kinds of line to draw from; empty means all four.
 	Kinds []pricing.LineKind
-	// MinLines is the least number of lines, 0 unless set.
+	// MinLines is the minimum number of lines.
 	MinLines int
-	// MaxLines is the greatest number of lines; 0 means 40. MinLines prevails
-	// when it is more.
+	// MaxLines is the maximum number of lines; 0 means 40. A greater MinLines replaces
+	// it.
 	MaxLines int
-	// MaxTotal is the greatest sum of all lines in minor units; 0 means the
-	// greatest there is.
+	// MaxTotal is the maximum sum of all lines in minor units; 0 means math.MaxInt64.
 	MaxTotal int64
 }
 
@@ -161,11 +159,15 @@ func (o CartOptions) maxTotal() int64 {
 	return o.MaxTotal
 }
 
-// Cart draws a valid cart. Beside carts of ordinary lines it draws those on
-// which discounts go wrong: lines of price 0 first, last, alone or everywhere;
-// one minor unit beside a million; quantities of 999; more lines than minor
-// units of price; equal lines; totals next to the limit. With a step they are as
-// awkward in steps. Lines have the IDs "L1", "L2" and so on.
+// Cart draws a valid cart. Lines have the IDs "L1", "L2" and so on. Beside ordinary
+// carts it draws edge cases:
+//
+//   - lines of price 0, first, last or everywhere
+//   - lines of 1 minor unit beside lines of a million
+//   - quantities of 999
+//   - equal lines
+//   - lines of a few minor units
+//   - totals near the maximum
 func Cart(o CartOptions) *rapid.Generator[pricing.Cart] {
 	return rapid.Custom(func(t *rapid.T) pricing.Cart {
 		cart := pricing.Cart{Currency: o.Currency, Step: o.Step}
@@ -267,9 +269,8 @@ func priced(t *rapid.T, o CartOptions, unitPrice, quantity int64) pricing.Line {
 	return l
 }
 
-// Eligible draws which lines of the cart a discount covers: all (nil or spelt
-// out), none, or some. Shipping lines are among them at times; pricing never
-// discounts them.
+// Eligible draws the eligible argument of [pricing.Price] for the cart: nil, all, none
+// or some of the lines. Shipping lines may be marked, too.
 func Eligible(cart pricing.Cart) *rapid.Generator[[]bool] {
 	return rapid.Custom(func(t *rapid.T) []bool {
 		choice := rapid.SampledFrom([]string{"nil", "all", "none", "some", "some"}).Draw(t, "coverage")

@@ -12,31 +12,29 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Coupon is a coupon object at the processor. Only name and revision can be
-// changed there; other terms need another object.
+// Coupon is a coupon object at the processor. Only Name and Revision can change.
 type Coupon struct {
 	ID string
-	// Owner is the ID of our coupon that it mirrors; empty when it is somebody
-	// else's.
+	// Owner is the ID of the couponkit coupon. It is empty for other applications.
 	Owner string
 	Name  string
-	// Discount, Currency and MaxUses are frozen. MaxUses of 0 is no limit.
+	// Discount, Currency and MaxUses never change. A MaxUses of 0 means no limit.
 	Discount pricing.Discount
 	Currency pricing.Currency
 	MaxUses  int64
-	// Revision is that of our coupon when the object was last written.
+	// Revision is the coupon's revision at the last write.
 	Revision int64
 }
 
-// PromotionCode is a code at the processor that stands for a coupon object. Of the
-// active ones no two have the same code, whatever its letter case.
+// PromotionCode is a promotion code of a coupon object. Active codes are unique in any
+// letter case.
 type PromotionCode struct {
 	ID       string
-	CouponID string // of the coupon object
+	CouponID string // ID of the coupon object
 	Code     string
 	Active   bool
-	// Dead tells that the code can never be active again: its coupon object was
-	// deleted, or it has run out at the processor.
+	// Dead means that the code can never be active again. Its coupon object was
+	// deleted, or its uses ran out.
 	Dead bool
 }
 

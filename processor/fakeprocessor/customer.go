@@ -8,9 +8,9 @@ import (
 	"github.com/couponkit/couponkit/processor"
 )
 
-// Pay is the customer paying an open session at once. A session of total 0 needs no
-// payment and is finished the same way. A session that is not there is
-// processor.ErrNotFound; one that is not open is processor.ErrRejected.
+// Pay pays an open session, as a customer would. A session of total 0 is finished
+// without a payment. An unknown session is [processor.ErrNotFound]; a session that is
+// not open is [processor.ErrRejected].
 func (p *Processor) Pay(id string) error {
 	return p.act("pay", id, isOpen, func(s *session, now time.Time) {
 		s.Status, s.PaymentStatus = processor.SessionComplete, processor.Paid
@@ -21,17 +21,16 @@ func (p *Processor) Pay(id string) error {
 	})
 }
 
-// Decline is a payment that the bank refuses at once: the session stays open, and no
-// webhook tells of it. Errors are those of [Processor.Pay].
+// Decline simulates a payment that the bank refuses at once. The session stays open,
+// and there is no event. It returns the errors of [Processor.Pay].
 func (p *Processor) Decline(id string) error {
 	return p.act("decline", id, isOpen, func(*session, time.Time) {})
 }
 
-// PayLater is the customer finishing an open session with a delayed payment method,
-// such as a bank transfer: the session is complete and unpaid until
-// [Processor.PaymentArrives] or [Processor.PaymentFails]. A session of total 0 is
-// processor.ErrRejected: nothing can be paid later. Other errors are those of
-// [Processor.Pay].
+// PayLater finishes an open session with a delayed payment method, such as a bank
+// transfer. The session is complete and unpaid until [Processor.PaymentArrives] or
+// [Processor.PaymentFails]. A session of total 0 is [processor.ErrRejected]. PayLater
+// also returns the errors of [Processor.Pay].
 func (p *Processor) PayLater(id string) error {
 	return p.act("pay later", id, isPayable, func(s *session, now time.Time) {
 		s.Status = processor.SessionComplete
@@ -39,8 +38,8 @@ func (p *Processor) PayLater(id string) error {
 	})
 }
 
-// PaymentArrives ends the wait that [Processor.PayLater] began. A session that does
-// not wait is processor.ErrRejected.
+// PaymentArrives pays a session after [Processor.PayLater]. A session without a delayed
+// payment is [processor.ErrRejected].
 func (p *Processor) PaymentArrives(id string) error {
 	return p.act("payment arrives", id, isWaiting, func(s *session, now time.Time) {
 		s.PaymentStatus = processor.Paid
@@ -48,8 +47,8 @@ func (p *Processor) PaymentArrives(id string) error {
 	})
 }
 
-// PaymentFails ends the wait that [Processor.PayLater] began, without money. A
-// session that does not wait is processor.ErrRejected.
+// PaymentFails fails the payment of a session after [Processor.PayLater]. A session
+// without a delayed payment is [processor.ErrRejected].
 func (p *Processor) PaymentFails(id string) error {
 	return p.act("payment fails", id, isWaiting, func(s *session, now time.Time) {
 		s.PaymentFailed = true
@@ -57,11 +56,10 @@ func (p *Processor) PaymentFails(id string) error {
 	})
 }
 
-// Renewal returns what the subscription of a session charges from its second period on
-// for all that recurs in an interval: the sum of the lines in minor units, without the
-// discount of the first period, and 0 where nothing does. A session that was not paid, or
-// is none of a subscription, is processor.ErrRejected; one that is not there is
-// processor.ErrNotFound.
+// Renewal returns what a paid subscription charges for an interval from the second
+// period on, in minor units. It is the sum of the lines with that interval, without the
+// discount of the first period. An unknown session is [processor.ErrNotFound]. A
+// session that is unpaid or no subscription is [processor.ErrRejected].
 func (p *Processor) Renewal(id string, every pricing.Interval) (amount int64, err error) {
 	err = p.act("renew", id, isSubscription, func(s *session, _ time.Time) {
 		for _, l := range s.request.Lines {

@@ -1,63 +1,57 @@
-// Package fakeprocessor is a payment processor in memory: the reference for the
-// contract of package processor, and the other side in tests and examples.
-//
-// # Idea
-//
-// [New] makes a [Processor]. It keeps coupon objects, promotion codes and sessions
-// as a real processor does: terms of an object are frozen, no two active codes are
-// the same whatever their letter case, a deleted coupon takes its codes along, a
-// session ends by the clock. On top of that it is an adapter: every method of the
-// contract looks at the objects, and does what is missing in single steps.
+// Package fakeprocessor is a payment processor in memory, for tests, examples and
+// trials. It is the reference implementation of package processor.
 //
 //	fake := fakeprocessor.New(fakeprocessor.Options{Now: clock})
 //	session, err := fake.CreateSession(ctx, request)
 //	err = fake.Pay(session.ID)                      // the customer
 //	err = fake.Deliver(ctx, fakeprocessor.Serve(h)) // the webhook
 //
-// The same calls in the same order make the same IDs; Options.IDPrefix tells those
-// of two runs apart.
+// [New] makes a [Processor]. It behaves like a real processor:
 //
-// # Beside a store that is durable
+//   - the terms of a coupon object are fixed
+//   - an active promotion code is unique in any letter case
+//   - deleting a coupon deactivates its codes
+//   - a session expires by the clock
 //
-// The processor forgets everything with its process, and its IDs begin again. A store that
-// outlives it (SQLite, MySQL, PostgreSQL) knows them: the session cs_000001 of the second
-// start is that of another redemption, and the checkout is store.ErrSuperseded. Give each
-// start a prefix of its own:
-//
-//	fake := fakeprocessor.New(fakeprocessor.Options{IDPrefix: rand.Text() + "_"}) // crypto/rand
-//
-// Coupons of before have no mirror until Service.Reconcile has made them again; their
-// sessions are unknown, and the sweep takes them for expired.
+// The package implements sections 4.2 to 4.6 and 6 of the specification.
 //
 // # The customer
 //
-// [Processor.Pay], [Processor.Decline], [Processor.PayLater] with
-// [Processor.PaymentArrives] or [Processor.PaymentFails] are what the customer and
-// the bank do. A session that nobody pays expires when [Options].Now says so.
+// [Processor.Pay], [Processor.Decline] and [Processor.PayLater] simulate the customer.
+// [Processor.PaymentArrives] and [Processor.PaymentFails] end a delayed payment. Unpaid
+// sessions expire by [Options].Now.
 //
 // # The webhook
 //
-// Every change of a session queues an event. [Processor.Deliver] sends what is
-// queued: over HTTP with [Post], to a handler with [Serve], to a function with
-// [Processor.Events]. [Processor.Deliveries] hands it to the test instead, which may
-// deliver it late, in another order, or not at all; [Processor.Redeliveries] brings
-// everything again, [Processor.Repeat] tells a fact under another ID, and [Sign]
-// forges. On the receiving side are [Processor.ParseEvent] and [Processor.Handler].
+// Every change of a session queues an event. [Processor.Deliver] sends the queue: over
+// HTTP with [Post], to a handler with [Serve], or to a function with
+// [Processor.Events].
+//
+// [Processor.Deliveries] returns the queue to a test. The test may then deliver late,
+// in another order, or never. [Processor.Redeliveries] returns all earlier events
+// again. [Processor.Repeat] reports a fact under a second ID. [Sign] signs forged
+// deliveries.
+//
+// [Processor.ParseEvent] and [Processor.Handler] receive deliveries.
 //
 // # Faults
 //
-// [Processor.Inject] lets calls fail: lost before they arrive, done and the answer
-// lost, refused, late, or with something else happening in between. A fault hits a
-// method as a whole or one [Step] of it, so that a mirror can be left half made.
-// [Processor.Calls] is the log.
+// [Processor.Inject] makes calls fail. A [Fault] affects a whole method or one [Step]
+// of it. [Processor.Calls] returns the log of all calls.
 //
-// # Behind our back
+// # Changes past the adapter
 //
-// [Processor.PlantForeignCode] is somebody else's coupon. The Tamper methods change
-// a mirror as staff would who work at the processor. [Processor.Coupons] and
-// [Processor.PromotionCodes] show what is there.
+// [Processor.PlantForeignCode] creates a coupon of another application. The Tamper
+// methods change a mirror as staff at the processor would. [Processor.Coupons] and
+// [Processor.PromotionCodes] return all objects.
 //
-// It is meant for tests, examples and trials: it forgets everything with its process
-// and never forgets before. It implements sections 4.2 to 4.6 and 6 of the
-// specification.
+// # With a durable store
+//
+// The processor loses its data when the process ends, and its IDs start again. Give
+// each process its own prefix if the store keeps its data:
+//
+//	fake := fakeprocessor.New(fakeprocessor.Options{IDPrefix: rand.Text() + "_"}) // crypto/rand
+//
+// After a restart the mirrors of all coupons are missing. Service.Reconcile creates
+// them again. Earlier sessions are unknown, and the sweep treats them as expired.
 package fakeprocessor

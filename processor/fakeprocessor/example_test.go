@@ -44,7 +44,7 @@ func tenOff() coupon.Coupon {
 	return c
 }
 
-// A customer pays a session, another lets his expire.
+// One customer pays a session, another lets the session expire.
 func ExampleNew() {
 	ctx := context.Background()
 	clock := &clock{now: noon()}

@@ -10,7 +10,7 @@ import (
 	"github.com/couponkit/couponkit/processor"
 )
 
-// Op is a method of the contract. The empty Op of a [Fault] is every method.
+// Op is a method of the contract. In a [Fault] the empty Op means every method.
 type Op string
 
 // The methods.
@@ -26,12 +26,11 @@ const (
 	ExpireSession   Op = "ExpireSession"
 )
 
-// Step is one request that a method sends: a method of the mirror needs several,
-// and can be cut off between any two. The empty Step of a [Fault] is the method as
-// a whole.
+// Step is one request that a method sends. In a [Fault] the empty Step means the whole
+// method.
 type Step string
 
-// The steps. AnyStep in a [Fault] is each of them.
+// The steps. In a [Fault] AnyStep means every step.
 const (
 	AnyStep           Step = "any"
 	FindCode          Step = "find the active promotion code"
@@ -49,65 +48,64 @@ const (
 	ExpireSessionStep Step = "expire a session"
 )
 
-// Kind is what a fault does to a call.
+// Kind is the effect of a fault on a call.
 type Kind uint8
 
 // The kinds of fault.
 const (
-	// LostBefore: the call does not arrive. It has no effect and is
+	// LostBefore loses the request. The call has no effect and returns
 	// processor.ErrUnavailable.
 	LostBefore Kind = iota + 1
-	// LostAfter: the call takes effect and its answer is lost: it is
-	// processor.ErrUnavailable all the same.
+	// LostAfter loses the answer. The call takes effect and returns
+	// processor.ErrUnavailable.
 	LostAfter
-	// Refuse: the call has no effect and is the error of the fault.
+	// Refuse makes the call return [Fault].Err without an effect.
 	Refuse
-	// Delay: the call waits for the fault's latency, or until its context ends, and
-	// then goes on.
+	// Delay makes the call wait for [Fault].Latency, or until its context ends.
 	Delay
-	// Hook: the fault's Do runs, and then the call goes on: something happens
-	// between two requests.
+	// Hook runs [Fault].Do before the call continues.
 	Hook
 )
 
-// Fault is something that goes wrong.
+// Fault makes calls fail or wait.
 type Fault struct {
-	// Op and Step tell what is hit: by default every method, as a whole.
+	// Op and Step select the calls. The zero values select every method as a whole.
 	Op   Op
 	Step Step
-	// Kind tells what happens. It is required.
+	// Kind is the effect of the fault. It is required.
 	Kind Kind
-	// Match narrows to calls for which it returns true; nil is all. It must not call the
-	// processor.
+	// Match restricts the fault to calls for which it returns true; nil matches all
+	// calls. It must not call the processor.
 	Match func(Call) bool
-	// Skip is how many matching calls go well first.
+	// Skip is the number of matching calls that succeed first.
 	Skip int
-	// Times is how many are hit then: 0 is 1, and a negative number is every one.
+	// Times is the number of calls that the fault then affects. 0 means 1, and a
+	// negative number means all.
 	Times int
-	// Err is what Refuse answers; nil is processor.ErrRejected. It has to match a
-	// sentinel of package processor, as every error of the contract does.
+	// Err is the error that Refuse returns; nil means processor.ErrRejected. It must
+	// match a sentinel of package processor.
 	Err error
 	// Latency is how long Delay waits, by the wall clock.
 	Latency time.Duration
-	// Do is what Hook runs. It may call the processor.
+	// Do is the function that Hook runs. It may call the processor.
 	Do func(Call)
 }
 
-// Call is a call of a method, or one step of it.
+// Call is a call of a method, or one step of a call.
 type Call struct {
 	Op   Op
-	Step Step // empty for the method as a whole
-	// CouponID is that of our coupon, for the methods of the mirror.
+	Step Step // empty for the whole method
+	// CouponID is the ID of the couponkit coupon, for the methods of a mirror.
 	CouponID string
-	// SessionID is that of the session, for Session and ExpireSession.
+	// SessionID is the ID of the session, for Session and ExpireSession.
 	SessionID string
 	// Key is the idempotency key, for CreateSession.
 	Key string
-	// Err is what came of it; nil before the call is made and for success.
+	// Err is the result. It is nil in [Fault].Match and after success.
 	Err error
 }
 
-// Injection is a fault in its place.
+// Injection is an active fault.
 type Injection struct {
 	faults *faults
 	fault  Fault
@@ -116,8 +114,8 @@ type Injection struct {
 	fired  int
 }
 
-// Inject lets a fault happen from now on. Of several faults that end a call, the
-// one that was injected first does, and the others wait for the next call.
+// Inject activates a fault. If several faults match a call, the earliest that makes it
+// fail is used. The others wait for the next call.
 func (p *Processor) Inject(f Fault) *Injection {
 	in := &Injection{faults: &p.faults, fault: f, skip: f.Skip, left: f.Times}
 	if f.Times == 0 {
@@ -129,36 +127,36 @@ func (p *Processor) Inject(f Fault) *Injection {
 	return in
 }
 
-// Fired returns how many calls the fault has hit.
+// Fired returns how many calls the fault has affected.
 func (in *Injection) Fired() int {
 	in.faults.mu.Lock()
 	defer in.faults.mu.Unlock()
 	return in.fired
 }
 
-// Remove ends the fault.
+// Remove deactivates the fault.
 func (in *Injection) Remove() {
 	in.faults.mu.Lock()
 	defer in.faults.mu.Unlock()
 	in.faults.list = slices.DeleteFunc(in.faults.list, func(other *Injection) bool { return other == in })
 }
 
-// Heal removes every fault.
+// Heal deactivates all faults.
 func (p *Processor) Heal() {
 	p.faults.mu.Lock()
 	defer p.faults.mu.Unlock()
 	p.faults.list = nil
 }
 
-// Calls returns every call since New or [Processor.ForgetCalls] in the order in
-// which they ended, steps before the method that they belong to.
+// Calls returns all calls since [New] or [Processor.ForgetCalls], in the order of their
+// ends. The steps of a method come before the method.
 func (p *Processor) Calls() []Call {
 	p.faults.mu.Lock()
 	defer p.faults.mu.Unlock()
 	return slices.Clone(p.faults.log)
 }
 
-// ForgetCalls empties the log of calls.
+// ForgetCalls clears the log of calls.
 func (p *Processor) ForgetCalls() {
 	p.faults.mu.Lock()
 	defer p.faults.mu.Unlock()
@@ -265,7 +263,7 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// String names method and step.
+// String returns method and step.
 func (c Call) String() string {
 	if c.Step == "" {
 		return string(c.Op)

@@ -11,18 +11,18 @@ import (
 
 const maxBody = 1 << 20
 
-// Handler is a webhook endpoint: it authenticates each delivery with
-// [Processor.ParseEvent] and hands the event to a function, with the context of the
-// request. It answers
+// Handler returns a webhook endpoint. It authenticates each delivery with
+// [Processor.ParseEvent] and calls handle with the context of the request. The method
+// Webhook of couponkit.Service returns such a function. The status is
 //
-//   - 200 when the function has returned nil, or the event is processor.Ignored and
-//     the function was not called;
-//   - 400 when the signature is wrong or the event cannot be read;
-//   - 405 when the method is not POST;
-//   - 413 when the body has more than 1 MiB;
-//   - 500 when the function has returned an error, so that the event comes again.
+//   - 200 if handle returns nil, or for a [processor.Ignored] event without calling
+//     handle
+//   - 400 if the signature or the event is invalid
+//   - 405 if the method is not POST
+//   - 413 if the body has more than 1 MiB
+//   - 500 if handle returns an error; the event is then delivered again
 //
-// The answers have no body that tells more.
+// The response body contains no details.
 func (p *Processor) Handler(handle func(context.Context, processor.Event) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(p.receive(w, r, handle))

@@ -11,19 +11,17 @@ import (
 	"github.com/couponkit/couponkit/processor"
 )
 
-// EnsureMirror makes or adopts the mirror. See the contract.
+// EnsureMirror implements [processor.Mirror].
 func (p *Processor) EnsureMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
 	return p.converge(ctx, EnsureMirror, c)
 }
 
-// UpdateMirror brings the mirror to the coupon's terms; a change of MaxUses
-// replaces the objects. See the contract.
+// UpdateMirror implements [processor.Mirror]. A new MaxUses replaces the objects.
 func (p *Processor) UpdateMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
 	return p.converge(ctx, UpdateMirror, c)
 }
 
-// SetMirrorActive brings the promotion code to the coupon's active state. See the
-// contract.
+// SetMirrorActive implements [processor.Mirror].
 func (p *Processor) SetMirrorActive(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
 	return p.converge(ctx, SetMirrorActive, c)
 }
@@ -257,7 +255,7 @@ func moved(err error) error {
 	return nil
 }
 
-// RemoveMirror removes every object that mirrors the coupon. See the contract.
+// RemoveMirror implements [processor.Mirror].
 func (p *Processor) RemoveMirror(ctx context.Context, c coupon.Coupon) error {
 	in := &mirroring{p: p, call: Call{Op: RemoveMirror, CouponID: c.ID}, c: c}
 	return p.faults.run(ctx, in.call, func() error {
@@ -277,7 +275,7 @@ func (p *Processor) RemoveMirror(ctx context.Context, c coupon.Coupon) error {
 	})
 }
 
-// VerifyMirror reads coupon object and promotion code. See the contract.
+// VerifyMirror implements [processor.Mirror].
 func (p *Processor) VerifyMirror(ctx context.Context, c coupon.Coupon) (status processor.MirrorStatus, err error) {
 	in := &mirroring{p: p, call: Call{Op: VerifyMirror, CouponID: c.ID}, c: c}
 	err = p.faults.run(ctx, in.call, func() error {
@@ -311,8 +309,7 @@ func (a *account) status(c coupon.Coupon) processor.MirrorStatus {
 	return processor.MirrorValid
 }
 
-// Mirrors yields our coupon objects, each with its active promotion code, in the
-// order of their IDs. See the contract.
+// Mirrors implements [processor.MirrorLister]. The mirrors are sorted by ID.
 func (p *Processor) Mirrors(ctx context.Context) iter.Seq2[processor.MirrorRef, error] {
 	return func(yield func(processor.MirrorRef, error) bool) {
 		in := &mirroring{p: p, call: Call{Op: Mirrors}}

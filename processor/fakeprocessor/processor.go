@@ -17,36 +17,34 @@ const (
 	DefaultPageURL   = "https://pay.example/"
 )
 
-// Options configure a [Processor]. The zero value is a processor without bounds
-// on the wall clock.
+// Options configures a [Processor]. The zero value has no bounds and uses the wall
+// clock.
 type Options struct {
-	// Now is the processor's clock: sessions expire and deliveries are signed by it.
-	// It is called from many goroutines and must not call the processor. Give it the
-	// clock of couponkit.WithClock: a session whose end is past by this one is refused.
-	// nil is time.Now.
+	// Now is the processor's clock; nil means time.Now. It must be safe for concurrent
+	// use and must not call the processor. Use the clock of couponkit.WithClock, or
+	// sessions may be refused as expired.
 	Now func() time.Time
-	// Abilities are what the processor declares, and what it holds callers to.
+	// Abilities are the abilities that the processor declares and enforces.
 	Abilities processor.Abilities
-	// Secret signs webhook deliveries; empty is [DefaultSecret].
+	// Secret signs webhook deliveries; empty means [DefaultSecret].
 	Secret string
-	// Tolerance is how far the instant of a signature may lie from the clock, in the
-	// past and in the future, itself included; 0 is [DefaultTolerance].
+	// Tolerance is the maximum distance between a signature and the clock, included. It
+	// applies to past and future. 0 means [DefaultTolerance].
 	Tolerance time.Duration
-	// PageURL is what the URL of a session begins with, its ID follows; empty is
+	// PageURL is the beginning of a session's URL, before its ID; empty means
 	// [DefaultPageURL].
 	PageURL string
-	// IDPrefix stands in the IDs of sessions, promotion codes and events behind their
-	// kind, as in cs_<prefix>000001; empty is none. A processor forgets everything
-	// with its process and counts from 1 again: where a store outlives it, give every
-	// process a prefix of its own, or the IDs of two runs are the same.
+	// IDPrefix is inserted into the IDs of sessions, promotion codes and events, as in
+	// cs_<prefix>000001. IDs of each process start at 1. Use a new prefix for each
+	// process if the store keeps its data.
 	IDPrefix string
 }
 
 // id returns the ID of the n-th object of a kind.
 func (o *Options) id(kind string, n int) string { return fmt.Sprintf("%s_%s%06d", kind, o.IDPrefix, n) }
 
-// Processor is a payment processor in memory. Make it with [New]. All methods may
-// be called from many goroutines at once.
+// Processor is a payment processor in memory. Create it with [New]. All methods are
+// safe for concurrent use.
 type Processor struct {
 	options Options
 	faults  faults
@@ -67,7 +65,7 @@ var (
 	_ processor.MirrorLister = (*Processor)(nil)
 )
 
-// New returns a processor that knows no coupon and no session.
+// New returns a processor without coupons and sessions.
 func New(options Options) *Processor {
 	if options.Now == nil {
 		options.Now = time.Now
@@ -91,7 +89,7 @@ func New(options Options) *Processor {
 	}
 }
 
-// Abilities returns the abilities of [Options].
+// Abilities returns [Options].Abilities.
 func (p *Processor) Abilities() processor.Abilities { return cloneAbilities(p.options.Abilities) }
 
 func cloneAbilities(a processor.Abilities) processor.Abilities {

@@ -10,12 +10,11 @@ import (
 	"github.com/couponkit/couponkit/processor"
 )
 
-// Sender brings one delivery to its receiver. An error means that the receiver has
-// not acknowledged it.
+// Sender sends one delivery. An error means that the receiver did not acknowledge it.
 type Sender func(ctx context.Context, d Delivery) error
 
-// Post sends deliveries over HTTP to an address. Only a status of 200 to 299
-// acknowledges. A nil client is http.DefaultClient.
+// Post returns a Sender that posts deliveries to a URL. A status of 200 to 299
+// acknowledges. A nil client means [http.DefaultClient].
 func Post(client *http.Client, url string) Sender {
 	if client == nil {
 		client = http.DefaultClient
@@ -35,8 +34,8 @@ func Post(client *http.Client, url string) Sender {
 	}
 }
 
-// Serve hands deliveries to a handler without a network. Only a status of 200 to
-// 299 acknowledges.
+// Serve returns a Sender that calls a handler without a network. A status of 200 to 299
+// acknowledges.
 func Serve(h http.Handler) Sender {
 	return func(ctx context.Context, d Delivery) error {
 		r, err := d.request(ctx, "/")
@@ -49,7 +48,8 @@ func Serve(h http.Handler) Sender {
 	}
 }
 
-// Events hands deliveries to a function as events, as [Processor.Handler] would.
+// Events returns a Sender that parses deliveries and calls handle, as
+// [Processor.Handler] would.
 func (p *Processor) Events(handle func(context.Context, processor.Event) error) Sender {
 	return func(ctx context.Context, d Delivery) error {
 		e, err := p.ParseEvent(d.Payload, d.Signature)

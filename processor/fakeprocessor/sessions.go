@@ -28,10 +28,9 @@ func (s *session) public() processor.Session {
 	return out
 }
 
-// CreateSession makes a session. A request whose amounts do not add up, or that
-// [processor.Abilities] rule out, is processor.ErrRejected together with a
-// *pricing.ValidationError that names every field; so is a key that was used with
-// other parameters. See the contract.
+// CreateSession implements [processor.Sessions]. A faulty request is
+// [processor.ErrRejected] together with a [*pricing.ValidationError]. A key that was
+// used with other parameters is [processor.ErrRejected], too.
 func (p *Processor) CreateSession(ctx context.Context, r processor.SessionRequest) (out processor.Session, err error) {
 	r = cloneRequest(r)
 	call := Call{Op: CreateSession, Key: r.Key}
@@ -49,12 +48,12 @@ func (p *Processor) CreateSession(ctx context.Context, r processor.SessionReques
 	return out, nil
 }
 
-// Session returns a session as it is now. See the contract.
+// Session implements [processor.Sessions].
 func (p *Processor) Session(ctx context.Context, id string) (out processor.Session, err error) {
 	return p.onSession(ctx, Call{Op: GetSession, SessionID: id}, ReadSession, func(*session, time.Time) {})
 }
 
-// ExpireSession ends an open session and returns it. See the contract.
+// ExpireSession implements [processor.Sessions].
 func (p *Processor) ExpireSession(ctx context.Context, id string) (out processor.Session, err error) {
 	return p.onSession(ctx, Call{Op: ExpireSession, SessionID: id}, ExpireSessionStep, func(s *session, now time.Time) {
 		if s.Status == processor.SessionOpen {
@@ -145,7 +144,7 @@ func cloneRequest(r processor.SessionRequest) processor.SessionRequest {
 	return r
 }
 
-// Sessions returns every session as it is now, in the order of their creation.
+// Sessions returns the current state of all sessions, in the order of creation.
 func (p *Processor) Sessions() []processor.Session {
 	p.lock()
 	defer p.mu.Unlock()
@@ -156,7 +155,7 @@ func (p *Processor) Sessions() []processor.Session {
 	return list
 }
 
-// Request returns what a session was asked for, or processor.ErrNotFound.
+// Request returns the request of a session, or [processor.ErrNotFound].
 func (p *Processor) Request(id string) (processor.SessionRequest, error) {
 	p.lock()
 	defer p.mu.Unlock()

@@ -14,12 +14,13 @@ import (
 	"github.com/couponkit/couponkit/processor"
 )
 
-// SignatureHeader is the header of a delivery that holds its signature.
+// SignatureHeader is the HTTP header with the signature of a delivery.
 const SignatureHeader = "Couponkit-Fake-Signature"
 
-// Sign returns the signature of a payload at an instant: "t=" with the Unix second,
-// "v1=" with the hexadecimal HMAC-SHA256 of second, full stop and payload. Tests
-// forge and age deliveries with it.
+// Sign returns the signature of a payload at an instant. Its format is "t=" with the
+// Unix second, and "v1=" with an HMAC-SHA256 in hexadecimal. The HMAC covers the
+// second, a full stop and the payload. Tests use Sign for forged and outdated
+// deliveries.
 func Sign(secret string, at time.Time, payload []byte) string {
 	second := strconv.FormatInt(at.Unix(), 10)
 	return "t=" + second + ",v1=" + hex.EncodeToString(mac(secret, second, payload))
@@ -36,10 +37,11 @@ func mac(secret, second string, payload []byte) []byte {
 // maxSignatures bounds the work that one header can ask for.
 const maxSignatures = 8
 
-// ParseEvent authenticates a delivery and returns what it tells. A signature that is
-// not this processor's, or that was made longer ago or further ahead than the
-// tolerance, is processor.ErrSignature; a payload that is signed and no event is
-// processor.ErrRejected. An event of an unknown type is processor.Ignored.
+// ParseEvent authenticates a delivery and returns its event. An unknown type is
+// [processor.Ignored]. Errors:
+//
+//   - [processor.ErrSignature] if the signature is wrong or outside the tolerance
+//   - [processor.ErrRejected] if the payload is not an event
 func (p *Processor) ParseEvent(payload []byte, signature string) (processor.Event, error) {
 	if err := p.authenticate(payload, signature); err != nil {
 		return processor.Event{}, fmt.Errorf("event: %w: %w", processor.ErrSignature, err)

@@ -10,8 +10,8 @@ import (
 	"github.com/couponkit/couponkit/processor"
 )
 
-// Coupons returns every coupon object, ours and foreign ones, in the order of their
-// IDs.
+// Coupons returns all coupon objects, including those of other applications, sorted by
+// ID.
 func (p *Processor) Coupons() []Coupon {
 	p.lock()
 	defer p.mu.Unlock()
@@ -27,8 +27,7 @@ func (a *account) sorted() []Coupon {
 	return list
 }
 
-// PromotionCodes returns every promotion code that was ever made, in the order of
-// their creation.
+// PromotionCodes returns all promotion codes, in the order of creation.
 func (p *Processor) PromotionCodes() []PromotionCode {
 	p.lock()
 	defer p.mu.Unlock()
@@ -42,9 +41,8 @@ func (p *Processor) PromotionCodes() []PromotionCode {
 	return list
 }
 
-// PlantForeignCode makes a coupon object and an active promotion code that are not
-// ours, as staff do by hand. A code that is active already is
-// processor.ErrCodeTaken.
+// PlantForeignCode creates a coupon object with an active promotion code that belongs
+// to another application. A code that is already active is [processor.ErrCodeTaken].
 func (p *Processor) PlantForeignCode(code string) (coupon.Mirror, error) {
 	p.lock()
 	defer p.mu.Unlock()
@@ -63,22 +61,22 @@ func (p *Processor) PlantForeignCode(code string) (coupon.Mirror, error) {
 	return coupon.Mirror{CouponID: object.ID, PromotionCodeID: made.ID}, nil
 }
 
-// TamperDeactivate deactivates the mirror's promotion code behind our back. It can
-// be activated again. A code that is not there is processor.ErrNotFound.
+// TamperDeactivate deactivates the promotion code of a mirror, as staff at the
+// processor would. It can be activated again. An unknown code is
+// [processor.ErrNotFound].
 func (p *Processor) TamperDeactivate(m coupon.Mirror) error {
 	return p.tamper(func(a *account) error { return a.deactivateCode(m.PromotionCodeID) })
 }
 
-// TamperActivate activates the mirror's promotion code behind our back. A code that
-// is not there is processor.ErrNotFound; one that cannot be active is
-// processor.ErrRejected.
+// TamperActivate activates the promotion code of a mirror, as staff at the processor
+// would. An unknown code is [processor.ErrNotFound]. A code that cannot be activated is
+// [processor.ErrRejected].
 func (p *Processor) TamperActivate(m coupon.Mirror) error {
 	return p.tamper(func(a *account) error { return a.activateCode(m.PromotionCodeID) })
 }
 
-// TamperKill deactivates the mirror's promotion code for good, as happens to one
-// that has run out at the processor. A code that is not there is
-// processor.ErrNotFound.
+// TamperKill deactivates the promotion code of a mirror forever. An unknown code is
+// [processor.ErrNotFound].
 func (p *Processor) TamperKill(m coupon.Mirror) error {
 	return p.tamper(func(a *account) error {
 		code, ok := a.codes[m.PromotionCodeID]
@@ -90,9 +88,9 @@ func (p *Processor) TamperKill(m coupon.Mirror) error {
 	})
 }
 
-// TamperDelete deletes the mirror's coupon object behind our back, which also
-// deactivates its promotion codes for good. An object that is not there is
-// processor.ErrNotFound.
+// TamperDelete deletes the coupon object of a mirror, as staff at the processor would.
+// Its promotion codes are deactivated forever. An unknown object is
+// [processor.ErrNotFound].
 func (p *Processor) TamperDelete(m coupon.Mirror) error {
 	return p.tamper(func(a *account) error { return a.deleteCoupon(m.CouponID) })
 }

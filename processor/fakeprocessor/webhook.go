@@ -70,11 +70,11 @@ func (p *Processor) enqueue(body payload) {
 	}
 }
 
-// Delivery is one delivery of an event: what a webhook's request holds.
+// Delivery is one webhook request with an event.
 type Delivery struct {
 	// EventID is the same in every delivery of an event.
 	EventID string
-	// SessionID is the session that the event speaks of.
+	// SessionID is the session of the event.
 	SessionID string
 	// Payload is the body of the request.
 	Payload []byte
@@ -82,9 +82,8 @@ type Delivery struct {
 	Signature string
 }
 
-// Deliveries takes what is to be delivered, the oldest first, signed now. They do
-// not come again by themselves: the caller may deliver them late, twice, in another
-// order or not at all.
+// Deliveries removes all deliveries from the queue and returns them, the oldest first,
+// signed now.
 func (p *Processor) Deliveries() []Delivery {
 	now := p.lock()
 	defer p.mu.Unlock()
@@ -94,23 +93,23 @@ func (p *Processor) Deliveries() []Delivery {
 	return list
 }
 
-// Redeliveries returns every event that was taken or delivered before, the oldest
-// first, signed anew: the duplicates that a processor may send for days.
+// Redeliveries returns all events that have already left the queue, the oldest first,
+// signed now.
 func (p *Processor) Redeliveries() []Delivery {
 	now := p.lock()
 	defer p.mu.Unlock()
 	return p.sign(inOrder(p.taken), now)
 }
 
-// Pending returns how many events wait to be taken.
+// Pending returns the number of events in the queue.
 func (p *Processor) Pending() int {
 	p.lock()
 	defer p.mu.Unlock()
 	return len(p.queue)
 }
 
-// Repeat tells the last fact of a session a second time as an event of its own, with
-// another ID. A session of which nothing was told is processor.ErrNotFound.
+// Repeat queues the last event of a session again, with another ID. A session without
+// events is [processor.ErrNotFound].
 func (p *Processor) Repeat(sessionID string) error {
 	p.lock()
 	defer p.mu.Unlock()
@@ -122,8 +121,7 @@ func (p *Processor) Repeat(sessionID string) error {
 	return nil
 }
 
-// Announce puts an event of any other type, such as "coupon.deleted", into the
-// queue: what an adapter has to ignore.
+// Announce queues an event of an unknown type, such as "coupon.deleted".
 func (p *Processor) Announce(kind string) {
 	now := p.lock()
 	defer p.mu.Unlock()
@@ -143,10 +141,9 @@ func (p *Processor) signed(e event, now time.Time) Delivery {
 	return Delivery{EventID: e.body.ID, SessionID: e.sessionID, Payload: body, Signature: Sign(p.options.Secret, now, body)}
 }
 
-// Deliver sends what is to be delivered, the oldest first, each once. What the
-// receiver does not acknowledge waits for the next Deliver, before what is new; its
-// errors are returned together. Once ctx has ended nothing more is sent. Several at
-// once share what waits.
+// Deliver sends every queued event once, the oldest first. Events without an
+// acknowledgment stay in the queue. Their errors are joined. Deliver stops when ctx
+// ends. Concurrent calls share the queue.
 func (p *Processor) Deliver(ctx context.Context, send Sender) error {
 	var kept []event
 	var failures []error

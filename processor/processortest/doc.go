@@ -1,9 +1,7 @@
-// Package processortest is the suite that every implementation of package processor
-// passes: its subtests are the clauses of that contract, one by one.
+// Package processortest tests implementations of package processor. Each subtest checks
+// one clause of the contract.
 //
-// # Use
-//
-// An adapter's test makes a [Harness] and calls [Run]:
+// The test of an adapter makes a [Harness] and calls [Run]:
 //
 //	func TestContract(t *testing.T) {
 //		processortest.Run(t, func(t *testing.T) processortest.Harness {
@@ -18,43 +16,35 @@
 //		})
 //	}
 //
-// Every clause gets a harness of its own, and clauses run in parallel. A clause that
-// fails says what the contract asks for, and what was seen.
+// Subtests run in parallel, each with its own harness. A failure names the clause and
+// the observed result.
 //
-// # What a harness can do
+// # Harness
 //
-// The contract speaks of a world in which customers pay, staff delete objects behind
-// our back, and answers get lost. A suite that sees only the methods of the contract
-// could not tell a mirror that was removed from one that was forgotten, so the harness
-// brings hooks into that world. They come in groups. A group that is left nil is a
-// declaration that the surroundings cannot do this; the clauses that need it are
-// skipped by name, with the name of the group. An adapter is proven only by a harness
-// that has them all; for a service beyond the test's reach, write a stateful stand-in.
+// The fields of a Harness simulate customers, staff at the processor and lost answers.
+// They come in groups, such as [Customer] and [Account]. If a group is nil, the
+// subtests that need it are skipped. The skip message names the group. Only a complete
+// harness tests the whole contract. For a remote processor, write a stand-in that keeps
+// state.
 //
-// Differences between processors that the contract allows are read from
-// processor.Abilities, [Harness].ListsMirrors and [Harness].NoMirror: the suite checks
-// what is declared, in both directions.
+// Allowed differences between processors are declared in [processor.Abilities],
+// Harness.ListsMirrors and Harness.NoMirror. The suite checks that every declaration is
+// true.
 //
 // # Faults
 //
-// With [Faults] the suite cuts off every request of every method, once before it
-// arrives and once before its answer does, repeats the method, and looks whether one
-// coupon and one active promotion code are there. An adapter that tries again by
-// itself may answer without an error; it still has to end in the same state.
+// With [Faults] the suite interrupts every request of every method: once before its
+// effect, and once before its answer. It then repeats the method and checks the result.
+// An adapter may retry and return no error. The final state must be the same.
 //
-// # Processes and payable sessions
+// # Processes
 //
-// A host runs several processes, and starts them again. With Another the suite repeats
-// calls for sessions in a process that has not made them, also after a lost answer: an
-// adapter that remembers its answers, or the key that it made up, is found by that. One
-// that looks whether there is a session and then makes it is found only if two processes
-// look before either makes one. A stand-in that answers in no time nearly never lets them:
-// let it wait a millisecond before it answers.
+// With Harness.Another the suite repeats calls in another process of the host. This
+// finds adapters that keep session IDs or idempotency keys in memory. To find races
+// between two processes, the stand-in should wait a millisecond before each answer.
 //
-// A session whose answer was lost is one that nobody was told of, so that it cannot be
-// asked for, and that a customer could pay all the same. With Payable the suite counts
-// the sessions past the adapter: where the call was repeated there is one.
+// A session whose answer was lost is unknown to the host, but a customer could pay it.
+// With Harness.Payable the suite checks that only one session can be paid.
 //
-// The suite does not check how a webhook's signature is verified, since the contract
-// leaves that to the adapter.
+// The suite does not test the verification of webhook signatures.
 package processortest

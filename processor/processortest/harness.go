@@ -10,106 +10,104 @@ import (
 	"github.com/couponkit/couponkit/processor"
 )
 
-// Harness is a processor under test and the world around it. Processor and Now are
-// required; every other field may be nil, and then the clauses that need it are
-// skipped. The hooks are called from several goroutines.
+// Harness is a processor under test with its environment. Processor and Now are
+// required. If another field is nil, the subtests that need it are skipped. All
+// functions must be safe for concurrent use.
 type Harness struct {
-	// Processor is new: it knows no coupon of ours and no session.
+	// Processor is the adapter. It has no couponkit coupons and no sessions yet.
 	Processor processor.Processor
-	// Another returns the adapter of a further process of the host: on the same account, set
-	// up like Processor, and sharing nothing in memory with it nor with one returned before.
+	// Another returns the adapter of another process of the host. It has the same
+	// account and options as Processor. It shares no memory with any other adapter.
 	Another func() processor.Processor
 	// ListsMirrors declares that Processor is a processor.MirrorLister.
 	ListsMirrors bool
-	// NoMirror declares that the processor keeps no coupons, and that Processor answers
-	// for them as [processor.NoMirror], which it embeds. The clauses about mirrors that
-	// are kept are skipped; Account stays nil.
+	// NoMirror declares that Processor embeds [processor.NoMirror]. The subtests about
+	// mirrors are skipped, and Account stays nil.
 	NoMirror bool
-	// Now is the processor's clock.
+	// Now returns the processor's time.
 	Now func() time.Time
-	// Advance moves the clock on.
+	// Advance moves the processor's clock forward.
 	Advance func(d time.Duration)
-	// Customer pays sessions.
+	// Customer simulates the customer.
 	Customer Customer
-	// Payable returns the IDs of all sessions that can be paid now, as the processor has them
-	// and not as the adapter remembers them: also of those whose answer was lost, so that
-	// nobody was told of them.
+	// Payable returns the IDs of all sessions at the processor that can be paid now,
+	// including sessions that the adapter does not know.
 	Payable func() (sessionIDs []string, err error)
-	// Renewal returns what the subscription of a session that was paid charges from its
-	// second period on for all that recurs in an interval, in couponkit's minor units and
-	// before taxes; 0 for an interval in which nothing recurs.
+	// Renewal returns what a paid subscription charges for an interval from the second
+	// period on. The amount is in minor units of ISO 4217, before taxes. It is 0 if
+	// nothing recurs in that interval.
 	Renewal func(sessionID string, every pricing.Interval) (amount int64, err error)
-	// Events returns the events that the webhook has brought since the last call, as
-	// the adapter maps them, in any order. Events that expired with the clock are
-	// among them.
+	// Events returns the events that the webhook has delivered since the last call, in
+	// any order. They include expiries by the clock.
 	Events func() ([]processor.Event, error)
-	// Announce lets the webhook bring an event that does not concern sessions.
+	// Announce delivers an event to the webhook that is not about a session.
 	Announce func() error
-	// Account is what staff can see and do at the processor.
+	// Account simulates staff at the processor.
 	Account Account
-	// Faults cut requests off.
+	// Faults interrupts requests.
 	Faults Faults
 }
 
-// Customer is what a customer and his bank do with a session. All four are given or
-// none. They return an error when the processor does not let them.
+// Customer simulates what a customer and the bank do with a session. Set all fields or
+// none. The functions return an error if the processor refuses.
 type Customer struct {
-	// Pay finishes the session and pays it at once; a total of 0 needs no payment.
+	// Pay finishes the session and pays it at once. A total of 0 needs no payment.
 	Pay func(sessionID string) error
 	// PayLater finishes the session with a delayed payment method.
 	PayLater func(sessionID string) error
-	// PaymentArrives and PaymentFails end the delay.
+	// PaymentArrives and PaymentFails end a delayed payment.
 	PaymentArrives func(sessionID string) error
 	PaymentFails   func(sessionID string) error
 }
 
-// Account is what staff see and do at the processor, past the adapter. All are given
-// or none.
+// Account simulates what staff see and do at the processor. Set all fields or none.
 type Account struct {
-	// Objects returns every coupon object that exists, also foreign ones.
+	// Objects returns all coupon objects, including those of other applications.
 	Objects func() []Object
-	// Codes returns every promotion code that exists, also foreign and inactive ones.
+	// Codes returns all promotion codes, including inactive codes and those of other
+	// applications.
 	Codes func() []Code
-	// PlantForeign makes a coupon and an active promotion code that are not ours.
+	// PlantForeign creates a coupon and an active promotion code of another
+	// application.
 	PlantForeign func(code string) (coupon.Mirror, error)
-	// Deactivate deactivates a promotion code that can be activated again.
+	// Deactivate deactivates a promotion code. It can be activated again.
 	Deactivate func(m coupon.Mirror) error
-	// Kill makes a promotion code inactive that can not be activated again. It may be
-	// nil on its own where the processor knows no such state.
+	// Kill deactivates a promotion code forever. It may be nil if the processor has no
+	// such state.
 	Kill func(m coupon.Mirror) error
-	// Delete deletes a coupon object, and so all that depends on it.
+	// Delete deletes a coupon object and everything that depends on it.
 	Delete func(m coupon.Mirror) error
 }
 
-// Object is a coupon as the processor has it.
+// Object is a coupon at the processor.
 type Object struct {
 	ID string
-	// Owner is the ID of our coupon that it mirrors, as the adapter has noted it there;
-	// empty for a foreign one.
+	// Owner is the ID of the couponkit coupon, as the adapter has stored it there. It
+	// is empty for other applications.
 	Owner string
 	Name  string
-	// Discount in couponkit's terms, a fixed amount in couponkit's minor units.
+	// Discount is the discount, with a fixed amount in minor units of ISO 4217.
 	Discount pricing.Discount
-	// MaxUses is the processor's maximum redemptions; 0 is no limit.
+	// MaxUses is the maximum number of redemptions; 0 means no limit.
 	MaxUses int64
 }
 
-// Code is a promotion code as the processor has it.
+// Code is a promotion code at the processor.
 type Code struct {
 	ID string
-	// CouponID is that of the object for which it stands.
+	// CouponID is the ID of the coupon object.
 	CouponID string
 	Text     string
 	Active   bool
 }
 
-// Loss is when a request is cut off.
+// Loss tells when a request is interrupted.
 type Loss uint8
 
-// The losses.
+// The kinds of loss.
 const (
 	BeforeEffect Loss = iota + 1 // the request does not arrive
-	AfterEffect                  // it takes effect and its answer does not arrive
+	AfterEffect                  // the request takes effect and its answer does not arrive
 )
 
 // String returns "before its effect" or "after its effect".
@@ -123,12 +121,12 @@ func (l Loss) String() string {
 	return ""
 }
 
-// Faults cut off requests between adapter and processor. Both are given or none.
+// Faults interrupts requests between adapter and processor. Set both fields or none.
 type Faults struct {
-	// Lose cuts off the n-th request from now on, counted from 1. Calling end takes the
-	// fault away, and reports whether it has struck.
+	// Lose interrupts the n-th request from now on, counted from 1. end removes the
+	// fault and reports whether it has interrupted a request.
 	Lose func(n int, when Loss) (end func() (struck bool))
-	// Down lets every request fail until end is called.
+	// Down makes every request fail until end is called.
 	Down func() (end func())
 }
 
@@ -194,8 +192,8 @@ type clause struct {
 	check func(*probe)
 }
 
-// Run checks every clause of the contract, each as a parallel subtest of its own with
-// a new harness.
+// Run tests every clause of the contract. Each clause is a parallel subtest with a new
+// harness.
 func Run(t *testing.T, newHarness func(t *testing.T) Harness) {
 	t.Helper()
 	for _, group := range [][]clause{

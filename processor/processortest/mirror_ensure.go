@@ -151,7 +151,7 @@ func checkDiscounts(p *probe) {
 		{DiscountType: pricing.FixedAmount, DiscountValue: decimal.New(1230, -3), Currency: "KWD"},
 	} {
 		id := string(rune('a' + i))
-		d.Code, d.Name, d.MaxUses = "SUITE"+id, "Discount "+id, coupon.Set(int64(10+i))
+		d.Code, d.Name, d.MaxUses = "SUITE"+id, "Discount "+id, coupon.Set(10+i)
 		c := p.draft(id, d)
 		if check := p.Processor.Abilities().CheckCoupon; check != nil && check(c) != nil {
 			continue

@@ -264,7 +264,7 @@ func paidSessionDoesNotEndByItself(p *probe) {
 	}
 }
 
-// unpayable checks, when there is a customer, that he cannot pay.
+// unpayable checks that the harness's customer, if any, cannot pay.
 func (p *probe) unpayable(id, when string) {
 	p.Helper()
 	if p.Customer.Pay == nil {

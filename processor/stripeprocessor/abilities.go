@@ -7,12 +7,16 @@ import (
 	"github.com/couponkit/couponkit/processor"
 )
 
-// Abilities tells what Stripe can do: minimum charges by currency (see
-// [Options].SettlementCurrency), the steps of currencies that it does not charge to
-// the last decimal, sessions of 31 minutes to 23 hours and 59 minutes, and [Processor.CheckCoupon].
-// A total of 0 is possible, and what recurs does so in one interval. There is no bound of
-// lines: those that Stripe would not take are merged, but for more than 20 things that
-// recur, which are refused.
+// Abilities returns what Stripe can do:
+//
+//   - minimum charges by currency; see [Options].SettlementCurrency
+//   - steps of the currencies that Stripe charges in steps
+//   - sessions of 31 minutes to 23 hours 59 minutes
+//   - one interval for all recurring lines
+//   - a total of 0 and any number of lines
+//
+// [Processor.CreateSession] merges lines beyond Stripe's maximum, but refuses more than
+// 20 recurring lines.
 func (p *Processor) Abilities() processor.Abilities {
 	return processor.Abilities{
 		MinimumCharge:      maps.Clone(p.minimum),

@@ -113,7 +113,6 @@ func (p *Processor) deleteCoupon(ctx context.Context, id string) error {
 	if err := withID(opDeleteCoupon, id); err != nil {
 		return err
 	}
-	defer p.verified.drop(id)
 	err := p.do(ctx, call{op: opDeleteCoupon}, func(ctx context.Context, _ string) error {
 		gone, err := p.client.V1Coupons.Delete(ctx, id, nil)
 		if err != nil {
@@ -159,7 +158,6 @@ func (p *Processor) activateCode(ctx context.Context, id string, active bool) er
 	if err := withID(opUpdateCode, id); err != nil {
 		return err
 	}
-	defer p.verified.drop(id)
 	params := &stripe.PromotionCodeUpdateParams{Active: stripe.Bool(active)}
 	return p.do(ctx, call{op: opUpdateCode}, func(ctx context.Context, key string) error {
 		params.SetIdempotencyKey(key)

@@ -19,19 +19,17 @@ import (
 	"github.com/couponkit/couponkit/processor"
 )
 
-// Retry bounds the attempts of one call. stripe-go itself repeats neither a failure
-// of Stripe (5xx) nor a conflict (409) and sleeps without looking at the context, so
-// its own attempts are switched off.
+// Retry limits the attempts of one call. The retries of stripe-go are switched off.
 type Retry struct {
-	// Attempts is the most attempts of one call, the first included; default 4.
+	// Attempts is the maximum number of attempts, including the first; default 4.
 	Attempts int
-	// BaseDelay is the pause before the second attempt, which doubles with each
-	// further one; half of every pause is random. Default 250 ms.
+	// BaseDelay is the pause before the second attempt; default 250 ms. It doubles with
+	// each attempt. Half of every pause is random.
 	BaseDelay time.Duration
-	// MaxDelay bounds one pause; default 4 s. A longer Retry-After of Stripe is cut.
+	// MaxDelay is the maximum of one pause; default 4 s. It also limits Stripe's
+	// Retry-After.
 	MaxDelay time.Duration
-	// MaxTime bounds all attempts and pauses of one call: none begins after it.
-	// Default 30 s.
+	// MaxTime is the time after which no further attempt begins; default 30 s.
 	MaxTime time.Duration
 }
 

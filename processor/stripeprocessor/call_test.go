@@ -669,7 +669,6 @@ func TestOptionsAreChecked(t *testing.T) {
 		"tax behaviour":          {testKey, stripeprocessor.Options{TaxBehavior: "maybe"}, "taxBehavior"},
 		"account":                {testKey, stripeprocessor.Options{Account: "acct_1\r\n"}, "account"},
 		"negative minimum":       {testKey, stripeprocessor.Options{MinimumCharge: map[pricing.Currency]int64{pricing.EUR(): -1}}, "minimumCharge"},
-		"negative cache":         {testKey, stripeprocessor.Options{VerifyCacheTTL: -1}, "verifyCacheTTL"},
 		"unknown environment":    {testKey, stripeprocessor.Options{Environment: 9}, "environment"},
 	}
 	for name, test := range tests {

@@ -87,7 +87,7 @@ func mirrorOperations() []operation {
 		{
 			name: "on when the coupon is dead",
 			prepare: func(w *world, id string) coupon.Coupon {
-				c := newCoupon(w, id, "CODE-"+id, func(d *coupon.Draft) { d.MaxUses = coupon.Set[int64](3) })
+				c := newCoupon(w, id, "CODE-"+id, func(d *coupon.Draft) { d.MaxUses = coupon.Set(3) })
 				c = w.mirrored(c)
 				require.NoError(w, w.account.EditCoupon(c.Mirror.CouponID, func(o *stripefake.Coupon) { o.TimesRedeemed = 3 }))
 				return c // at the same revision, whose ID the dead coupon has
@@ -115,7 +115,7 @@ func remove(ctx context.Context, p *stripeprocessor.Processor, c coupon.Coupon) 
 // the coupon alone: nothing at Stripe refers to it.
 func (w *world) halfRepaired(id string) coupon.Coupon {
 	w.Helper()
-	c := w.mirrored(newCoupon(w, id, "CODE-"+id, func(d *coupon.Draft) { d.MaxUses = coupon.Set[int64](3) }))
+	c := w.mirrored(newCoupon(w, id, "CODE-"+id, func(d *coupon.Draft) { d.MaxUses = coupon.Set(3) }))
 	require.NoError(w, w.account.EditCoupon(c.Mirror.CouponID, func(o *stripefake.Coupon) { o.TimesRedeemed = 3 }))
 	w.account.Faults(func(f stripefake.Call) stripefake.Fault {
 		if f.Op == "promotion_codes.create" {

@@ -98,6 +98,11 @@ func (m money) toStripe(minor int64) (int64, error) {
 	return minor * multiply / divide, faults.Err()
 }
 
+// atMost says the greatest amount that Stripe takes.
+func (m money) atMost() string {
+	return fmt.Sprintf("Stripe takes at most %s %s", m.currency.Format(m.fromStripe(maxStripeAmount/m.charge.step*m.charge.step)), m.currency)
+}
+
 // fromStripe converts an amount that Stripe has told. An amount that is finer than our
 // minor unit, which Stripe does not charge, is rounded upwards. One that we cannot
 // count becomes the greatest or least that we can, which is off every step above 1: it

@@ -1,65 +1,61 @@
-// Package stripeprocessor runs couponkit on Stripe: it implements both roles of
-// package processor with stripe-go.
+// Package stripeprocessor implements package processor with Stripe.
 //
-// # Idea
+//	p, err := stripeprocessor.New(key, stripeprocessor.Options{
+//		WebhookSecrets: []string{secret},
+//	})
+//	http.Handle("POST /webhook", p.Handler(handleEvent))
 //
-// Stripe can do neither of the things that couponkit asks of it without help. Its
-// coupons cannot be edited, its promotion codes cannot be deleted, neither can be
-// searched for by metadata, and an answer that is lost on the way leaves objects
-// that nobody knows of. So every method of [Processor] looks at what is there,
-// compares it with what should be there, and does what is missing: a call that is
-// repeated after a lost answer, a crash or a refusal ends in the wanted state, with
-// one coupon and at most one active promotion code. Nothing has to be remembered
-// between two attempts, because the ID of a coupon at Stripe is derived from the ID
-// and the revision of ours, and because everything that this package makes says in
-// its metadata whose it is. What does not say so is never touched.
+// [New] returns a [Processor]. Every method compares the objects at Stripe with the
+// wanted objects, and creates what is missing. A call can therefore be repeated after a
+// lost answer or a crash. Objects of this application are marked in their metadata.
+// Other objects stay unchanged.
 //
-// # What is mirrored
+// The README of this module explains keys, permissions and the webhook.
 //
-// A coupon becomes a Stripe coupon (name, percent_off or amount_off with currency,
-// duration once, max_redemptions) and a promotion code with the coupon's code.
-// Scope, minimum purchase, limits per customer, allow-lists and points are not
-// mirrored: Stripe has no place for them, or counts them otherwise. The expiry is
-// not mirrored either unless [Options].MirrorExpiry says so: a promotion code that
-// has expired at Stripe can never be active again, while couponkit lets an
-// administrator prolong a coupon.
+// # Coupons
 //
-// Payment sessions carry amounts that are discounted already. Stripe therefore
-// sees no discount and times_redeemed never moves: the store counts the uses.
+// A coupon becomes a Stripe coupon and a promotion code with the same code. The Stripe
+// coupon has the name, the discount and max_redemptions, with duration once. These are
+// not mirrored:
 //
-// A change that Stripe does not allow (max_redemptions, or the expiry where it is
-// mirrored) replaces the objects: the new coupon is made, the old promotion code
-// is deactivated, a new one with the same code is made, the old coupon is deleted.
+//   - scope and minimum purchase
+//   - limits per customer and allow-lists
+//   - points
+//   - the expiry, unless [Options].MirrorExpiry is set
+//
+// Stripe cannot change max_redemptions or an expiry. After such a change the objects
+// are replaced.
+//
+// Sessions have amounts that include the discount. Stripe's times_redeemed therefore
+// stays 0. The store counts the uses.
 //
 // # Subscriptions
 //
-// The unit amount of a recurring line is charged with every renewal. A discount
-// for the first period (SessionRequest.FirstPeriodDiscount) therefore goes to
-// Stripe as a coupon of its own for this session: exact amount, duration once, one
-// redemption. It is removed when the session ends, by [Processor.Handler] or by
-// [Processor.Sweep]. A discount for every period arrives as lower unit amounts.
+// A discount for every period lowers the unit amounts. A discount for the first period
+// (SessionRequest.FirstPeriodDiscount) becomes a Stripe coupon for this session only,
+// with one redemption. [Processor.Handler] or [Processor.Sweep] removes it after the
+// session has ended.
 //
 // # Amounts
 //
-// Amounts are integers all the way. Stripe's minor units differ from those of ISO
-// 4217 for some currencies (ISK, UGX, MGA); [Processor] converts. Currencies that
-// Stripe charges in steps (BHD, JOD, KWD, OMR, TND: ten; MGA: hundred) are declared
-// in [Processor.Abilities], in which couponkit's service prices carts; a total that
-// is off the step is refused.
+// All amounts are integers. Processor converts the currencies whose minor units differ
+// between Stripe and ISO 4217 (ISK, UGX, MGA). Stripe charges some currencies in steps
+// of minor units: 10 for BHD, JOD, KWD, OMR and TND, 100 for MGA. They are declared in
+// [Processor.Abilities]. Other amounts are refused.
 //
 // # Webhooks
 //
-// [Processor.ParseEvent] checks the signature and translates a delivery;
-// [Processor.Handler] is a ready http.Handler around it. Both accept several
-// secrets, so that one can be rolled.
+// [Processor.Handler] is an HTTP handler for Stripe's webhook. [Processor.ParseEvent]
+// does its work without HTTP: it checks the signature and translates the event. Both
+// accept several secrets, so that secrets can be rotated.
 //
 // # Errors
 //
-// Every error of a call is an [*Error] that matches one sentinel of package
-// processor and, through errors.As, the *stripe.Error behind it; or it is the
-// context's.
+// Every error is an [*Error] or the context's error. An *Error matches one sentinel of
+// package processor. errors.As finds the *stripe.Error behind it.
 //
-// A Processor is safe for use by many goroutines, and two of them do not share
-// anything: no package of stripe-go is configured globally. The README of this
-// module is the walkthrough: keys, permissions, webhook, what is mirrored.
+// # Concurrency
+//
+// A Processor is safe for concurrent use. Processors share no state, and stripe-go has
+// no global configuration from this package.
 package stripeprocessor

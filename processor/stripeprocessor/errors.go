@@ -13,28 +13,24 @@ import (
 	"github.com/couponkit/couponkit/processor"
 )
 
-// Errors of this package. Each is a kind of an error of package processor and
-// matches it too; the other kinds are those of package processor itself:
-// ErrNotFound, ErrCodeTaken, ErrForbidden (wrong key, or one without the
-// permission), ErrSignature, and ErrUnavailable for everything else of which the
-// outcome is not known.
+// Errors of this package. Each also matches an error of package processor. The other
+// failures of a call match a sentinel of package processor only.
 var (
-	// ErrConflict: an object with our derived ID is there, but is not ours or has
-	// other terms; or an idempotency key was used for something else. It matches
-	// processor.ErrRejected.
+	// ErrConflict means that an object with the wanted ID belongs to another
+	// application or has other terms. It also means that an idempotency key was used
+	// for another request. It matches processor.ErrRejected.
 	ErrConflict error = &kind{"conflict with an object at Stripe", processor.ErrRejected}
-	// ErrInvalid: Stripe, or the check before the call, refuses the parameters. It
-	// matches processor.ErrRejected.
-	ErrInvalid error = &kind{"refused parameters", processor.ErrRejected}
-	// ErrTotalsMismatch: the session that Stripe has made charges something else than
-	// the order; it was expired. It matches processor.ErrRejected.
-	ErrTotalsMismatch error = &kind{"session charges another total", processor.ErrRejected}
-	// ErrWrongOrigin: a webhook delivery is signed, but comes from another account,
-	// environment or release train of the API than configured. It matches
+	// ErrInvalid means that this package or Stripe refused the parameters. It matches
 	// processor.ErrRejected.
+	ErrInvalid error = &kind{"refused parameters", processor.ErrRejected}
+	// ErrTotalsMismatch means that Stripe created a session with another total than the
+	// order. The session was expired. It matches processor.ErrRejected.
+	ErrTotalsMismatch error = &kind{"session charges another total", processor.ErrRejected}
+	// ErrWrongOrigin means that a signed webhook delivery has an unexpected account,
+	// environment or API release. It matches processor.ErrRejected.
 	ErrWrongOrigin error = &kind{"webhook event of another origin", processor.ErrRejected}
-	// ErrRateLimited: Stripe is too busy with our calls. It matches
-	// processor.ErrUnavailable.
+	// ErrRateLimited means that Stripe refused the call because of its rate limit. It
+	// matches processor.ErrUnavailable.
 	ErrRateLimited error = &kind{"rate limited by Stripe", processor.ErrUnavailable}
 )
 
@@ -48,30 +44,30 @@ func (k *kind) Error() string { return k.text }
 
 func (k *kind) Unwrap() error { return k.general }
 
-// Error is a call of Stripe that did not succeed. It matches one sentinel of
-// package processor (and the specific one of this package), and errors.As finds the
-// *stripe.Error or the transport's error behind it.
+// Error is a failed call of Stripe. It matches one sentinel of package processor, and
+// may match an error of this package. errors.As finds the *stripe.Error or the
+// transport's error behind it.
 type Error struct {
-	// Op is what was tried: "create coupon".
+	// Op is the operation, such as "create coupon".
 	Op string
-	// Status is the HTTP status of the answer; 0 when there was none.
+	// Status is the HTTP status; 0 means no answer.
 	Status int
-	// Type, Code, Param and Message are Stripe's; empty when it did not tell.
+	// Type, Code, Param and Message are from Stripe's answer; each may be empty.
 	Type    string
 	Code    string
 	Param   string
 	Message string
-	// RequestID is Stripe's, for its support.
+	// RequestID is Stripe's request ID, for Stripe's support.
 	RequestID string
-	// Orphan is the ID of a coupon at Stripe that this call has made and could not
-	// remove again; the sweep will. Empty mostly.
+	// Orphan is the ID of a Stripe coupon that this call created and could not remove.
+	// A sweep removes it. Orphan is usually empty.
 	Orphan string
 
 	kind  error
 	cause error
 }
 
-// Error names operation, kind and what Stripe told.
+// Error returns a message with the operation, the kind of error and Stripe's message.
 func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "stripe: %s: %v", e.Op, e.kind)

@@ -44,7 +44,6 @@ func ExampleNew() {
 	payments, err := stripeprocessor.New("rk_test_example", stripeprocessor.Options{
 		WebhookSecrets: []string{"whsec_new", "whsec_old"}, // while the secret is rolled
 		App:            "shop-staging",                     // marks our objects at Stripe
-		VerifyCacheTTL: 10 * time.Second,
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -22,21 +22,19 @@ const (
 	endingTime = time.Second
 )
 
-// Handler is a webhook endpoint: it authenticates each delivery with
-// [Processor.ParseEvent] and hands the event to a function, such as the HandleEvent
-// of package couponkit's Service. It answers
+// Handler returns a webhook endpoint. It authenticates each delivery with
+// [Processor.ParseEvent] and passes the event to handle. The method Webhook of
+// couponkit.Service returns such a function. The status is
 //
-//   - 200 when the function has returned nil, or the event is processor.Ignored and
-//     the function was not called;
-//   - 400 when the signature is wrong, or the event cannot be read or is of another
-//     origin;
-//   - 405 when the method is not POST, 413 when the body has more than 1 MiB;
-//   - 503 when the function has returned an error, so that Stripe sends the event
-//     again.
+//   - 200 if handle returns nil, or for a [processor.Ignored] event without calling
+//     handle
+//   - 400 if the signature, the event or its origin is invalid
+//   - 405 if the method is not POST
+//   - 413 if the body has more than 1 MiB
+//   - 503 if handle returns an error; Stripe then sends the event again
 //
-// The function must return nil only when the effect is stored. Its context ends
-// after four and a half seconds. The answers do not tell more than their status; the
-// reason goes to the logger.
+// handle must not return nil before the effect is stored. Its context ends after 4.5
+// seconds. The reason of a refusal is logged. The response body does not contain it.
 func (p *Processor) Handler(handle func(context.Context, processor.Event) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		status := p.receive(w, r, handle)

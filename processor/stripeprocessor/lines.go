@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"strings"
 
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
@@ -75,11 +76,17 @@ func (m money) sales(lines []processor.SessionLine) ([]sale, error) {
 			continue
 		}
 		joined = append(joined, sale{
-			name: cmp.Or(l.Name, l.ItemID, l.LineID, l.Kind.String(), "item"), recurs: l.Recurs,
+			name: lineName(l), recurs: l.Recurs,
 			shipping: l.Kind == pricing.Shipping, quantity: l.Quantity, total: total,
 		})
 	}
 	return joined, faults.Err()
+}
+
+// lineName returns the first name of a line that is more than white space.
+func lineName(l processor.SessionLine) string {
+	trim := strings.TrimSpace
+	return cmp.Or(trim(l.Name), trim(l.ItemID), trim(l.LineID), l.Kind.String(), "item")
 }
 
 // sameSale reports whether two neighbours are the two unit prices of one line: the
@@ -129,8 +136,12 @@ func (m money) settle(sales []sale) {
 }
 
 // split makes one or two lines of a sale, the dearer units first: as many units as
-// there are steps left cost one step more. They sum to the total exactly.
+// there are steps left cost one step more. They sum to the total exactly. A sale of more
+// units than Stripe takes is one line of quantity 1.
 func (m money) split(s sale) []line {
+	if s.quantity > maxQuantity {
+		return []line{m.single(s)}
+	}
 	steps := s.total / m.step()
 	base, dearer := steps/s.quantity, steps%s.quantity
 	lines := make([]line, 0, 2)

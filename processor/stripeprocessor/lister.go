@@ -11,10 +11,10 @@ import (
 	"github.com/couponkit/couponkit/processor"
 )
 
-// Mirrors yields every mirror that carries this application's metadata: one for
-// each coupon at Stripe, with its promotion code if one is active. See the contract.
-// It lists all promotion codes first and remembers which are ours; consumers may
-// remove what they get.
+// Mirrors implements [processor.MirrorLister]. It yields every Stripe coupon of this
+// application, with its active promotion code, if any. It first lists all promotion
+// codes and keeps those of this application in memory. The caller may remove mirrors
+// while iterating.
 func (p *Processor) Mirrors(ctx context.Context) iter.Seq2[processor.MirrorRef, error] {
 	return func(yield func(processor.MirrorRef, error) bool) {
 		codes, err := p.codesByCoupon(ctx)

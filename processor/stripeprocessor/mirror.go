@@ -18,24 +18,25 @@ const (
 	opRemove = "remove mirror"
 )
 
-// EnsureMirror makes or adopts coupon and promotion code. See the contract. A
-// coupon that Stripe could not mirror is refused before the first call, with an
-// [ErrInvalid] around a *pricing.ValidationError.
+// EnsureMirror implements [processor.Mirror]. A coupon that [Processor.CheckCoupon]
+// refuses is an [ErrInvalid] around a *pricing.ValidationError. No call is made then.
 func (p *Processor) EnsureMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
 	return p.converge(ctx, c)
 }
 
-// UpdateMirror brings the mirror to the coupon's terms. Name and metadata are
-// changed in place; another maxUses makes a new coupon and promotion code, another
-// expiry (where it is mirrored) a new promotion code. Code, discount and currency
-// never change: objects that show others are not ours to change and are replaced,
-// or an [ErrConflict] when they have the ID that ours needs.
+// UpdateMirror implements [processor.Mirror].
+//
+//   - Name and metadata are changed in place.
+//   - A new limit of uses replaces the Stripe coupon and the promotion code.
+//   - A new expiry replaces the promotion code, if the expiry is mirrored.
+//   - Objects with another code, discount or currency are replaced. If one of them has
+//     the ID of the new object, the error is [ErrConflict].
 func (p *Processor) UpdateMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
 	return p.converge(ctx, c)
 }
 
-// SetMirrorActive brings the promotion code to the coupon's active state. One that
-// Stripe will not activate again is replaced, together with its coupon if need be.
+// SetMirrorActive implements [processor.Mirror]. A promotion code that Stripe cannot
+// activate again is replaced, together with its coupon if necessary.
 func (p *Processor) SetMirrorActive(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
 	return p.converge(ctx, c)
 }
@@ -55,7 +56,6 @@ func (p *Processor) converge(ctx context.Context, c coupon.Coupon) (m coupon.Mir
 	if fault != nil && (want.active || c.Mirror.IsZero()) {
 		return coupon.Mirror{}, refused(opMirror, ErrInvalid, fault)
 	}
-	defer p.verified.drop(c.Mirror.CouponID, c.Mirror.PromotionCodeID)
 	for range maxRounds {
 		m, err = p.round(ctx, want, fault)
 		if !errors.Is(err, errMoved) {

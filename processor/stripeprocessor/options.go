@@ -15,91 +15,80 @@ import (
 	"github.com/couponkit/couponkit/processor"
 )
 
-// Options configures a [Processor]. The zero value talks to Stripe with the
-// defaults that the fields name, and accepts no webhook because it has no secret.
+// Options configures a [Processor]. The zero value uses Stripe with the defaults below.
+// It accepts no webhook deliveries, because it has no secret.
 type Options struct {
 	// WebhookSecrets are the signing secrets (whsec_…) of the webhook endpoint. A
-	// delivery signed with any of them is accepted, so that a secret can be rolled.
+	// delivery may be signed with any of them.
 	WebhookSecrets []string
-	// Environment tells whether the account's live or sandbox data is meant; events
-	// of the other are refused. Zero reads it from the prefix of the key, which it must
-	// not contradict.
+	// Environment is the environment of the account: live or sandbox. Events of the
+	// other environment are refused. The zero value uses the prefix of the key. Any
+	// other value must match that prefix.
 	Environment Environment
-	// Account is the connected account (acct_…) for which a platform's key is used: calls
-	// are made in its name, and only its events are accepted. Empty is the account that
-	// the key belongs to.
+	// Account is a connected account (acct_…), if the key belongs to a platform. Calls
+	// act for that account, and only its events are accepted. Empty means the account
+	// of the key.
 	Account string
-	// AnyAPIVersion accepts webhook deliveries of another release train of Stripe's
-	// API than that of stripe-go. Fields may then be missing or mean something else.
+	// AnyAPIVersion accepts webhook deliveries of a Stripe API release other than that
+	// of stripe-go. Their fields may be missing or have another meaning.
 	AnyAPIVersion bool
 
-	// App marks the objects of this application in their metadata, sessions among them.
-	// Two applications, or two stages of one, that share a Stripe account need different
-	// ones: each gets the events of both and ignores those about sessions of the other.
-	// Under another App than before, sessions that are still open are another's: change it
-	// when there are none, or let the host's sweep find what was paid. Letters, digits, dash
-	// and underscore, at most 40; default "couponkit".
+	// App marks the Stripe objects of this application. It has at most 40 letters,
+	// digits, dashes and underscores; default "couponkit". Applications that share an
+	// account need different values. Each ignores the sessions of all other values.
+	// Change App only while no session is open.
 	App string
-	// IDPrefix begins the IDs of our coupons at Stripe; the same rules as App, at most
-	// 20; default "ck".
+	// IDPrefix is the beginning of the IDs of Stripe coupons. It has at most 20
+	// letters, digits, dashes and underscores; default "ck".
 	IDPrefix string
-	// MirrorExpiry puts the coupon's expiry on the promotion code. Stripe then shows
-	// it, but a code that has expired there has to be replaced when the coupon is
-	// prolonged. An expiry more than five years ahead is not put there.
+	// MirrorExpiry copies the coupon's expiry to the promotion code, so that Stripe
+	// shows it. An expired promotion code is replaced when the coupon is extended. An
+	// expiry more than five years ahead is not copied.
 	MirrorExpiry bool
 
-	// SettlementCurrency is the currency in which the account is paid out. Stripe's
-	// minimum charges are those of the settlement currency: with it set, only charges
-	// in this currency are checked before the call, others by Stripe. Zero means that
-	// every currency is settled in itself.
+	// SettlementCurrency is the currency of the account's payouts. If it is set,
+	// minimum charges are checked before the call for this currency only. Stripe checks
+	// the other currencies. Zero means that every currency is paid out in itself.
 	SettlementCurrency pricing.Currency
-	// MinimumCharge overrides Stripe's table: minor units by currency, 0 for no
-	// minimum.
+	// MinimumCharge overrides Stripe's minimum charges, in minor units by currency; 0
+	// means no minimum.
 	MinimumCharge map[pricing.Currency]int64
-	// SessionLifetime is how long a session without ExpiresAt is open; default one
-	// hour. Stripe allows 30 minutes to 24 hours; it may be 31 minutes to 23 hours and 59
-	// minutes, both included. The repetition of such a request is known as one for a day.
+	// SessionLifetime is the lifetime of a session without ExpiresAt. It is 31 minutes
+	// to 23 hours 59 minutes, both included; default 1 hour. A repetition of such a
+	// request is recognized for one day.
 	SessionLifetime time.Duration
 	// AutomaticTax lets Stripe add taxes to sessions. The totals of sessions and events
-	// are then those without what Stripe has added, which are the order's.
+	// exclude the taxes that Stripe has added.
 	AutomaticTax bool
-	// TaxBehavior is "inclusive" or "exclusive" and is put on every line; empty leaves
-	// it to the account.
+	// TaxBehavior is the tax behavior of every line: "inclusive" or "exclusive". Empty
+	// means the account's default.
 	TaxBehavior string
 
-	// VerifyCacheTTL keeps results of VerifyMirror for that long; zero asks Stripe
-	// every time. Own changes and webhook deliveries about coupons drop what they
-	// concern. Errors are not kept.
-	VerifyCacheTTL time.Duration
-	// VerifyCacheSize is the most results that are kept; default 10,000.
-	VerifyCacheSize int
-
-	// Retry bounds the attempts of one call.
+	// Retry limits the attempts of one call.
 	Retry Retry
-	// RequestsPerSecond bounds all calls, after a burst of as many; default 25, which is
-	// what a sandbox allows. A live account may do 100. Negative is no bound. Besides,
-	// each operation is bounded in the same way by 25, which is what Stripe allows it. A
-	// call that is too many all the same is repeated.
+	// RequestsPerSecond limits all calls; default 25. The burst has the same size. A
+	// negative value means no limit. Stripe allows 25 for a sandbox and 100 for a live
+	// account. Each operation is also limited to 25.
 	RequestsPerSecond float64
 
-	// BaseURL of the API; default Stripe's.
+	// BaseURL is the URL of the API; default Stripe's.
 	BaseURL string
-	// HTTPClient is copied and used for all calls; default one with a timeout of 20
+	// HTTPClient is copied and used for all calls. The default has a timeout of 20
 	// seconds and its own connections.
 	HTTPClient *http.Client
-	// Clock tells the time; default time.Now.
+	// Clock returns the current time; default time.Now.
 	Clock func() time.Time
-	// Logger gets a record for every repeated attempt and every webhook delivery that
-	// is refused, without keys, secrets and bodies. nil logs nothing.
+	// Logger logs every repeated attempt and every refused webhook delivery. Records
+	// contain no keys, secrets or bodies. nil means no logging.
 	Logger *slog.Logger
 }
 
-// Environment is a side of a Stripe account.
+// Environment is an environment of a Stripe account.
 type Environment uint8
 
 // The environments.
 const (
-	EnvironmentOfKey Environment = iota // as the key's prefix says
+	EnvironmentOfKey Environment = iota // according to the prefix of the key
 	Sandbox                             // test data
 	Live                                // real money
 )
@@ -117,14 +106,13 @@ func (e Environment) String() string {
 	return ""
 }
 
-// Processor implements package processor on Stripe. Make one with [New]. It is safe
-// for use by many goroutines.
+// Processor implements package processor with Stripe. Create it with [New]. It is safe
+// for concurrent use.
 type Processor struct {
-	options  Options
-	client   *stripe.Client
-	limits   *limiter
-	minimum  map[pricing.Currency]int64
-	verified *verifyCache
+	options Options
+	client  *stripe.Client
+	limits  *limiter
+	minimum map[pricing.Currency]int64
 }
 
 var (
@@ -132,26 +120,23 @@ var (
 	_ processor.MirrorLister = (*Processor)(nil)
 )
 
-// New returns a processor that calls Stripe with a secret or restricted key. It
-// makes no call. Options that contradict each other are an error that names every
-// one; the error never contains the key.
+// New returns a processor for a secret or restricted key. It makes no call. An error
+// lists all invalid options. It never contains the key.
 func New(key string, o Options) (*Processor, error) {
 	o, err := o.withDefaults(key)
 	if err != nil {
 		return nil, err
 	}
 	return &Processor{
-		options:  o,
-		client:   newClient(key, o),
-		limits:   newLimiter(o.RequestsPerSecond),
-		minimum:  minimumCharges(o),
-		verified: newVerifyCache(o.VerifyCacheTTL, o.VerifyCacheSize, o.Clock),
+		options: o,
+		client:  newClient(key, o),
+		limits:  newLimiter(o.RequestsPerSecond),
+		minimum: minimumCharges(o),
 	}, nil
 }
 
 const (
 	defaultSessionLifetime = time.Hour
-	defaultCacheSize       = 10_000
 	defaultHTTPTimeout     = 20 * time.Second
 	defaultRate            = 25
 	maxAppLength           = 40
@@ -162,7 +147,6 @@ func (o Options) withDefaults(key string) (Options, error) {
 	o.App = orDefault(o.App, "couponkit")
 	o.IDPrefix = orDefault(o.IDPrefix, "ck")
 	o.SessionLifetime = orDefault(o.SessionLifetime, defaultSessionLifetime)
-	o.VerifyCacheSize = orDefault(o.VerifyCacheSize, defaultCacheSize)
 	o.RequestsPerSecond = orDefault(o.RequestsPerSecond, defaultRate)
 	o.BaseURL = orDefault(o.BaseURL, stripe.APIURL)
 	o.Retry = o.Retry.withDefaults()
@@ -224,9 +208,6 @@ func (o Options) faults(key string) error {
 		if currency.IsZero() || minimum < 0 {
 			faults.Add("minimumCharge", pricing.FieldTooSmall, "needs currencies, and amounts of at least 0")
 		}
-	}
-	if o.VerifyCacheTTL < 0 || o.VerifyCacheSize < 0 {
-		faults.Add("verifyCacheTTL", pricing.FieldTooSmall, "is not negative")
 	}
 	return faults.Err()
 }

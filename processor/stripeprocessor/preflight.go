@@ -11,25 +11,44 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Stripe's bounds.
+// Stripe's bounds. Lengths count code points.
 const (
-	maxStripeName     = 40 // code points of a coupon's name
-	maxMetadata       = 50
-	maxMetadataKey    = 40
-	maxMetadataValue  = 500
-	maxClientRef      = 200
-	maxStripeAmount   = 999_999_999_999 // twelve digits
-	maxPercentPlaces  = 2
-	maxPromotionCode  = 255 // Stripe allows 500; specification 2.1 does not
+	maxStripeName    = 40  // of a coupon
+	maxLineName      = 250 // of a product
+	maxEmail         = 512 // of a customer
+	maxMetadata      = 50  // entries
+	maxMetadataKey   = 40
+	maxMetadataValue = 500
+	maxClientRef     = 200
+	maxPercentPlaces = 2
+	maxPromotionCode = 255 // Stripe allows 500; specification 2.1 does not
+
+	// maxStripeAmount bounds every amount, in Stripe's minor units: twelve digits
+	// (https://docs.stripe.com/currencies).
+	maxStripeAmount = 999_999_999_999
+	// maxQuantity bounds the units of one line. Stripe documents it for quantities that
+	// customers may change.
+	maxQuantity = 999_999
+	// maxRedemptions bounds the uses of a coupon. Stripe documents no bound. This is the
+	// largest number that it is known to have taken (stripe/stripe-java#77).
+	maxRedemptions = 10_000_000_000
+
 	nameMetadataField = "name"
 )
 
 var promotionCode = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9_-]{1,%d}$`, maxPromotionCode))
 
-// CheckCoupon returns a *pricing.ValidationError that names every field for which
-// Stripe could not mirror the coupon: a code with other characters than letters,
-// digits, dash and underscore, a percentage of more than two decimals, an amount in
-// a currency or of a fineness that Stripe does not charge. It makes no call.
+// CheckCoupon returns nil if Stripe can mirror the coupon. Otherwise it returns a
+// [*pricing.ValidationError] that names every faulty field:
+//
+//   - a code with characters other than letters, digits, dash and underscore
+//   - a percentage with more than two decimals
+//   - an amount in a currency that Stripe does not charge
+//   - an amount that is not a multiple of the currency's step
+//   - an amount of more than twelve digits
+//   - more than 10,000,000,000 uses
+//
+// It makes no call.
 func (p *Processor) CheckCoupon(c coupon.Coupon) error {
 	var faults pricing.ValidationError
 	if c.ID == "" {
@@ -43,8 +62,11 @@ func (p *Processor) CheckCoupon(c coupon.Coupon) error {
 		faults.Add("name", pricing.FieldRequired, "Stripe shows the ID to customers when there is no name")
 	}
 	discountFaults(&faults, c)
-	if c.Limits.MaxUses < 0 {
+	switch uses := c.Limits.MaxUses; {
+	case uses < 0:
 		faults.Add("maxUses", pricing.FieldTooSmall, "a limit is at least 1")
+	case uses > maxRedemptions:
+		faults.Add("maxUses", pricing.FieldTooLarge, fmt.Sprintf("Stripe takes at most %d uses; leave the limit out for more", int64(maxRedemptions)))
 	}
 	faults.Merge("metadata", metadataFaults(p.couponMetadata(c)))
 	return faults.Err()
@@ -64,8 +86,11 @@ func discountFaults(faults *pricing.ValidationError, c coupon.Coupon) {
 			faults.Merge("", err)
 			return
 		}
-		_, err = m.toStripe(amount.Minor())
+		sent, err := m.toStripe(amount.Minor())
 		faults.At("discountValue", err)
+		if err == nil && sent > maxStripeAmount {
+			faults.Add("discountValue", pricing.FieldTooLarge, m.atMost())
+		}
 	default:
 		faults.Add("discountType", pricing.FieldRequired, "a coupon needs a discount")
 	}
@@ -94,20 +119,24 @@ func metadataFaults(metadata map[string]string) error {
 	return faults.Err()
 }
 
-// stripeName cuts a name to what Stripe takes, between two letters as people see
-// them. cut tells that something is missing.
-func stripeName(name string) (short string, cut bool) {
+// stripeName cuts the name of a coupon to what Stripe takes. cut tells that something is
+// missing.
+func stripeName(name string) (short string, cut bool) { return cutName(name, maxStripeName) }
+
+// cutName cuts a name to at most most code points, between two letters as people see
+// them.
+func cutName(name string, most int) (short string, cut bool) {
 	trimmed := strings.TrimSpace(name)
-	if utf8.RuneCountInString(trimmed) <= maxStripeName {
+	if utf8.RuneCountInString(trimmed) <= most {
 		return trimmed, trimmed != name
 	}
 	letters := []rune(trimmed)
-	end := maxStripeName
+	end := most
 	for end > 1 && joins(letters[end-1], letters[end]) {
 		end--
 	}
-	if end == 1 { // one letter with forty marks: better half of it than nothing
-		end = maxStripeName
+	if end == 1 { // one letter with all those marks: half of it is better than nothing
+		end = most
 	}
 	return strings.TrimRightFunc(string(letters[:end]), unicode.IsSpace), true
 }

@@ -11,15 +11,13 @@ import (
 	"github.com/couponkit/couponkit/processor"
 )
 
-// RemoveMirror deactivates our promotion codes with the coupon's code, then deletes
-// our coupons behind them, that of c.Mirror, and what an unfinished call of this
-// revision or of one since c.Mirror, its own included, may have left. What is gone is no
-// error, and objects without our metadata stay.
+// RemoveMirror implements [processor.Mirror]. It deactivates the promotion codes with
+// the coupon's code. It then deletes their Stripe coupons and the coupon of c.Mirror.
+// It also deletes objects of unfinished calls since the revision of c.Mirror.
 func (p *Processor) RemoveMirror(ctx context.Context, c coupon.Coupon) error {
 	if c.ID == "" {
 		return refused(opRemove, ErrInvalid, errors.New("a coupon without an ID"))
 	}
-	defer p.verified.drop(c.Mirror.CouponID, c.Mirror.PromotionCodeID)
 	found, err := p.survey(ctx, c)
 	if err != nil {
 		return err

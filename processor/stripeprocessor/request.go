@@ -59,6 +59,9 @@ func (p *Processor) plan(r processor.SessionRequest) (*plan, error) {
 	faults.Merge("", r.ValidateTerms(p.terms()))
 	requestFaults(&faults, r)
 	faults.Merge("metadata", metadataFaults(p.sessionMetadata(r, "")))
+	if r.FirstPeriodDiscount != 0 {
+		faults.Merge("coupon.metadata", metadataFaults(p.sessionCouponMetadata(r)))
+	}
 	if !r.Currency.IsZero() {
 		out.money, err = moneyOf(r.Currency)
 		faults.Merge("", err)
@@ -132,8 +135,13 @@ func amountFaults(faults *pricing.ValidationError, out *plan) {
 	faults.At("total", err)
 	out.discount, err = out.money.toStripe(r.FirstPeriodDiscount)
 	faults.At("firstPeriodDiscount", err)
-	if out.total > maxStripeAmount || out.discount > maxStripeAmount {
-		faults.Add("total", pricing.FieldTooLarge, "Stripe charges at most twelve digits")
+	switch {
+	case out.total > maxStripeAmount:
+		faults.Add("total", pricing.FieldTooLarge, out.money.atMost())
+	case out.discount > maxStripeAmount:
+		faults.Add("firstPeriodDiscount", pricing.FieldTooLarge, out.money.atMost())
+	case out.total+out.discount > maxStripeAmount: // and so may be the amount of a line
+		faults.Add("lines", pricing.FieldTooLarge, out.money.atMost())
 	}
 	out.subtotal = out.total + out.discount
 }
@@ -185,7 +193,7 @@ func (p *Processor) sessionParams(out *plan, tag string) *stripe.CheckoutSession
 	if r.OrderID != "" {
 		params.ClientReferenceID = stripe.String(r.OrderID)
 	}
-	if r.CustomerEmail != "" {
+	if r.CustomerEmail != "" && utf8.RuneCountInString(r.CustomerEmail) <= maxEmail { // the customer can type it
 		params.CustomerEmail = stripe.String(r.CustomerEmail)
 	}
 	if r.Mode == processor.Subscription {
@@ -206,9 +214,10 @@ func (p *Processor) sessionParams(out *plan, tag string) *stripe.CheckoutSession
 }
 
 func (p *Processor) lineParams(m money, l line) *stripe.CheckoutSessionCreateLineItemParams {
+	name, _ := cutName(l.name, maxLineName)
 	price := &stripe.CheckoutSessionCreateLineItemPriceDataParams{
 		Currency:    stripe.String(m.code()),
-		ProductData: &stripe.CheckoutSessionCreateLineItemPriceDataProductDataParams{Name: stripe.String(l.name)},
+		ProductData: &stripe.CheckoutSessionCreateLineItemPriceDataProductDataParams{Name: stripe.String(name)},
 		UnitAmount:  stripe.Int64(l.unitAmount),
 	}
 	if p.options.TaxBehavior != "" {

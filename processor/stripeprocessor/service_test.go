@@ -1,7 +1,6 @@
 package stripeprocessor_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -16,7 +15,6 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
-	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/stripeprocessor"
 	"github.com/couponkit/couponkit/processor/stripeprocessor/stripefake"
 	"github.com/couponkit/couponkit/store/memstore"
@@ -35,18 +33,15 @@ func newShop(t *testing.T, change ...func(*stripeprocessor.Options, *stripefake.
 	service, err := couponkit.New(memstore.New(), w.processor, couponkit.WithClock(w.clock.Now))
 	require.NoError(t, err)
 	s := &shop{world: w, service: service}
-	s.address = w.webhook(func(ctx context.Context, e processor.Event) error {
-		_, err := service.HandleEvent(ctx, e)
-		return err
-	})
+	s.address = w.webhook(service.Webhook(nil))
 	return s
 }
 
-func (s *shop) create(code string, maxUses int64) coupon.Coupon {
+func (s *shop) create(code string, maxUses int) coupon.Coupon {
 	s.Helper()
 	c, err := s.service.Create(s.Context(), coupon.Draft{
 		Code: code, Name: "Sale", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10), MaxUses: coupon.Set(maxUses),
-		MaxUsesPerUser: coupon.Clear[int64](),
+		MaxUsesPerUser: coupon.Clear[int](),
 	})
 	require.NoError(s, err)
 	return c
@@ -142,7 +137,7 @@ func TestReconcileOfAnExpiredCoupon(t *testing.T) {
 	c, err = s.service.Update(t.Context(), c.ID, coupon.Patch{ExpiresAt: coupon.Clear[coupon.Moment]()})
 	require.NoError(t, err)
 	s.oneActive(c.Mirror.PromotionCodeID)
-	_, err = s.service.Validate(t.Context(), "SUMMER", eligibility.Customer{ID: "ann"})
+	_, err = s.service.Validate(t.Context(), couponkit.ValidateRequest{Code: "SUMMER", Customer: eligibility.Customer{ID: "ann"}})
 	require.NoError(t, err)
 	drifts, err = s.service.Reconcile(t.Context(), couponkit.ReconcileOptions{})
 	require.NoError(t, err)

@@ -24,27 +24,30 @@ const (
 	firstAttempt = "1"
 )
 
-// CreateSession makes a Checkout Session. See the contract. Besides:
+// CreateSession creates a Checkout Session; see [processor.Sessions]. Invalid requests
+// are refused before the first call, with an [ErrInvalid] around a
+// *pricing.ValidationError:
 //
-//   - What Stripe would refuse is refused before the first call, as an [ErrInvalid]
-//     around a *pricing.ValidationError: amounts that do not add up, a total above 0
-//     and below the minimum charge or off the currency's step, lines that recur in
-//     different intervals, metadata beyond Stripe's limits. So is an expiry less than
-//     31 minutes, of which half a minute may have passed, or more than 23 h 59 min away,
-//     after a look whether an earlier call has made the session.
-//   - Repeating a request returns the session that the first one has made as it is
-//     now. One that has ended unpaid is replaced by a new one, a few times and while
-//     the expiry is far enough ahead; then the one that ended last is returned.
-//   - A session of an earlier call whose outcome is not known is looked for among those
-//     that Stripe has created since the order was made (SessionRequest.OrderedAt; without
-//     it, in a day). Where these are more than 2,000 and it is not among the newest of
-//     them, the error is processor.ErrUnavailable and no other session is made.
-//   - All processes use the same idempotency keys, so that one session is made, whatever
-//     fails. Once four of them are spent, on failures or refusals that Stripe has saved, a call
-//     has a key of its own; should another call make a session meanwhile, the error is
-//     processor.ErrUnavailable and its own session is expired.
-//   - What Stripe says the session charges is compared with the request. Where they
-//     differ the session is expired and the error is [ErrTotalsMismatch].
+//   - amounts that do not sum to the total
+//   - a total above 0 and below the minimum charge, or off the currency's step
+//   - lines with different intervals
+//   - metadata beyond Stripe's limits
+//   - a lifetime of 30.5 minutes or less, or of more than 23 hours 59 minutes
+//
+// A repetition returns the session of the first call. If that session has ended unpaid,
+// a new one replaces it a few times, as long as ExpiresAt allows. After that the last
+// session is returned.
+//
+// A repetition after a lost answer searches the sessions since
+// SessionRequest.OrderedAt, or of the last day. It reads at most 2,000 sessions. If
+// more exist and the session was not found, the error is processor.ErrUnavailable.
+//
+// All processes use the same idempotency keys, so that only one session is created. If
+// several attempts have failed, a call uses its own key. It expires its own session if
+// another call has also created one. The error is then processor.ErrUnavailable.
+//
+// If Stripe's total differs from the request, the session is expired and the error is
+// [ErrTotalsMismatch].
 func (p *Processor) CreateSession(ctx context.Context, r processor.SessionRequest) (processor.Session, error) {
 	plan, err := p.plan(r)
 	if err != nil {
@@ -121,7 +124,7 @@ func (p *Processor) openSession(ctx context.Context, out *plan) (made *stripe.Ch
 
 // sessionApart makes a session under a key and with a coupon of its own: calls have failed
 // so often that the keys which all processes come to are spent. Two that do so at once may
-// make two sessions, and whoever sees the other's ends his own.
+// make two sessions, and a call that sees another session ends its own.
 func (p *Processor) sessionApart(ctx context.Context, out *plan) (*stripe.CheckoutSession, error) {
 	found, err := p.findSession(ctx, out, noneEnded)
 	switch {
@@ -267,8 +270,8 @@ func (p *Processor) compare(ctx context.Context, out *plan, made *stripe.Checkou
 	return refused(opCreateSession, ErrTotalsMismatch, mismatch)
 }
 
-// Session reads a session. A complete session that is unpaid costs a second call,
-// which finds out whether the delayed payment has failed.
+// Session implements [processor.Sessions]. A complete, unpaid session needs a second
+// call, which reads whether the delayed payment has failed.
 func (p *Processor) Session(ctx context.Context, id string) (processor.Session, error) {
 	s, err := p.readSession(ctx, id, nil)
 	if err != nil {
@@ -307,9 +310,9 @@ func paymentFailed(s *stripe.CheckoutSession) bool {
 	}, s.Subscription.Status)
 }
 
-// ExpireSession ends an open session and removes its coupon for the first period. One
-// that Stripe will not expire now, as while a payment is being processed, is an
-// [ErrInvalid] and can still be paid. See the contract.
+// ExpireSession implements [processor.Sessions]. It also removes the session's coupon
+// for the first period. If Stripe refuses to expire the session, for example during a
+// payment, the error is [ErrInvalid]. The session can then still be paid.
 func (p *Processor) ExpireSession(ctx context.Context, id string) (processor.Session, error) {
 	s, err := p.readSession(ctx, id, nil)
 	if err != nil {

@@ -113,7 +113,7 @@ func TestFirstPeriod(t *testing.T) {
 	require.Empty(t, w.account.Coupons(), "the session's coupon is left")
 }
 
-// TestEveryPeriod: the caller lowers the unit amount himself, and nothing else is
+// TestEveryPeriod: the caller lowers the unit amount, and nothing else is
 // taken off.
 func TestEveryPeriod(t *testing.T) {
 	t.Parallel()
@@ -259,7 +259,7 @@ func TestTotalBounds(t *testing.T) {
 		return r
 	}
 	_, err = w.processor.CreateSession(t.Context(), discounted("EUR", 1_000_000_000_100, 1_000_000_000_000))
-	requireField(t, err, "total")
+	requireField(t, err, "firstPeriodDiscount")
 	_, err = w.processor.CreateSession(t.Context(), discounted("KWD", 9_995, 5))
 	requireField(t, err, "firstPeriodDiscount")
 
@@ -788,7 +788,7 @@ func TestRepeatedWithoutExpiryWhileOpen(t *testing.T) {
 	}
 }
 
-// TestExpireRace: a customer who pays between look and expiry keeps his session.
+// TestExpireRace: a customer who pays between look and expiry keeps the session.
 func TestExpireRace(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -54,16 +54,21 @@ func (p *Processor) ensureSessionCoupon(ctx context.Context, out *plan, tag stri
 	return nil
 }
 
-func (p *Processor) makeSessionCoupon(ctx context.Context, out *plan, id string) error {
+// sessionCouponMetadata is the metadata of the coupon for the first period.
+func (p *Processor) sessionCouponMetadata(r processor.SessionRequest) map[string]string {
 	metadata := map[string]string{metadataApp: p.options.App, metadataKind: kindSession}
-	if c := out.request.Coupon; c != nil {
-		metadata[metadataCouponID] = c.ID
+	if r.Coupon != nil {
+		metadata[metadataCouponID] = r.Coupon.ID
 	}
-	if out.request.OrderID != "" {
-		metadata[processor.MetadataOrderID] = out.request.OrderID
+	if r.OrderID != "" {
+		metadata[processor.MetadataOrderID] = r.OrderID
 	}
+	return metadata
+}
+
+func (p *Processor) makeSessionCoupon(ctx context.Context, out *plan, id string) error {
 	_, err := p.createCoupon(ctx, &stripe.CouponCreateParams{
-		ID: stripe.String(id), Name: stripe.String(sessionCouponName(out)), Metadata: metadata,
+		ID: stripe.String(id), Name: stripe.String(sessionCouponName(out)), Metadata: p.sessionCouponMetadata(out.request),
 		AmountOff: stripe.Int64(out.discount), Currency: stripe.String(out.money.code()),
 		Duration: stripe.String(string(stripe.CouponDurationOnce)), MaxRedemptions: stripe.Int64(1),
 		RedeemBy: stripe.Int64(out.expiresAt.Add(sessionCouponGrace).Unix()),
@@ -106,11 +111,10 @@ func (p *Processor) isSessionCoupon(object *stripe.Coupon) bool {
 	return object.Metadata[metadataApp] == p.options.App && object.Metadata[metadataKind] == kindSession
 }
 
-// EndSession removes what was made for a session that has ended: the coupon for the
-// first period, if it had one. [Processor.Handler] and [Processor.ExpireSession] do
-// it by themselves; hosts that call [Processor.ParseEvent] in an endpoint of their
-// own may call it after a Completed or Expired event. An open session keeps its
-// coupon. What is not removed here is left to [Processor.Sweep].
+// EndSession removes the coupon for the first period of a session that has ended.
+// [Processor.Handler] and [Processor.ExpireSession] call it. Hosts that use
+// [Processor.ParseEvent] directly may call it after a Completed or Expired event. The
+// coupon of an open session is kept. [Processor.Sweep] removes remaining coupons.
 func (p *Processor) EndSession(ctx context.Context, sessionID string) error {
 	s, err := p.readSession(ctx, sessionID, nil)
 	if err != nil || !hasEnded(s) {

@@ -3,6 +3,7 @@ package stripeprocessor_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -49,7 +50,7 @@ func (s *stepShop) create(code string, kind pricing.DiscountType, value decimal.
 	s.Helper()
 	made, err := s.service.Create(s.Context(), coupon.Draft{
 		Code: code, Name: code, DiscountType: kind, DiscountValue: value, Currency: s.currency.Code(),
-		MaxUsesPerUser: coupon.Clear[int64](),
+		MaxUsesPerUser: coupon.Clear[int](),
 	})
 	require.NoError(s, err)
 	s.coupons = append(s.coupons, made)
@@ -211,6 +212,15 @@ func TestServiceRefusesWhatStripeCannotCharge(t *testing.T) {
 		Code: "FINE", Name: "Fine", DiscountType: pricing.FixedAmount, DiscountValue: decimal.RequireFromString("1.005"), Currency: "KWD",
 	})
 	requireField(t, err, "discountValue")
+	_, err = s.service.Create(t.Context(), coupon.Draft{
+		Code: "LÄRGE", DiscountType: pricing.FixedAmount, DiscountValue: decimal.RequireFromString("10000000000000.000"), Currency: "KWD",
+		MaxUses: coupon.Set(math.MaxInt64),
+	})
+	for _, field := range []string{"code", "name", "discountValue", "maxUses"} {
+		requireField(t, err, field)
+	}
+	_, err = s.service.Update(t.Context(), s.coupons[0].ID, coupon.Patch{MaxUses: coupon.Set(math.MaxInt64)})
+	requireField(t, err, "maxUses")
 	require.Empty(t, s.account.Sessions())
 	require.Len(t, s.account.Coupons(), len(s.coupons))
 }

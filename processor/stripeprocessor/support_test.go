@@ -51,7 +51,6 @@ type world struct {
 	account   *stripefake.Account
 	server    *httptest.Server
 	processor *stripeprocessor.Processor
-	delivered int // events that deliver has brought
 }
 
 // newWorld makes a processor on an empty account. Its attempts follow each other

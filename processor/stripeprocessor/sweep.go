@@ -16,45 +16,46 @@ import (
 
 // SweepOptions configures [Processor.Sweep].
 type SweepOptions struct {
-	// Coupon returns the coupon of this ID as it is stored; known is false when there
-	// is none. A repair asks once more when it is done, for edits beside it. Required.
+	// Coupon returns the stored coupon with an ID. known is false if there is none. A
+	// repair calls it a second time to notice concurrent changes. Coupon is required.
 	Coupon func(ctx context.Context, couponID string) (c coupon.Coupon, known bool, err error)
-	// Repair lets the sweep change what it finds; without it, it only reports.
+	// Repair lets the sweep repair its findings. Without it, the sweep only reports
+	// them.
 	Repair bool
-	// MinAge leaves objects alone that were made at Stripe less than this ago: an
-	// unfinished call may still be at work. Default one hour; negative is none.
+	// MinAge is the minimum age of the objects to check, because younger objects may
+	// belong to an unfinished call. The default is 1 hour; negative means 0.
 	MinAge time.Duration
-	// PerSecond bounds how many objects are looked at; default 5, negative is no
-	// bound. The calls themselves keep to [Options].RequestsPerSecond besides.
+	// PerSecond is the maximum number of objects checked per second; default 5.
+	// Negative means no limit. [Options].RequestsPerSecond applies, too.
 	PerSecond float64
 }
 
-// FindingKind is what is wrong with an object at Stripe.
+// FindingKind tells what is wrong with an object at Stripe.
 type FindingKind uint8
 
 // The kinds of finding.
 const (
-	// Orphan: our coupon is gone, or is mirrored by another object. Repaired by
-	// deactivating the promotion codes and deleting the coupon; one that carries our
-	// promotion code and not our metadata stays.
+	// Orphan is a mirror whose coupon does not exist or has another mirror. The repair
+	// deactivates its promotion codes and deletes it. A Stripe coupon without the
+	// metadata of this application is kept.
 	Orphan FindingKind = iota + 1
-	// Unrecorded: our coupon is there, and its record of the mirror is missing or of
-	// an earlier revision. Repaired by making or adopting the mirror of this one.
+	// Unrecorded means that the coupon's Mirror is empty or of an earlier revision. The
+	// repair creates or adopts the mirror of the current revision.
 	Unrecorded
-	// WrongName: name or metadata are not the coupon's.
+	// WrongName means that the name or the metadata differ from the coupon.
 	WrongName
-	// WrongTerms: frozen terms are not the coupon's, or the object is dead.
+	// WrongTerms means that the terms differ from the coupon, or that the object can
+	// never be active again.
 	WrongTerms
-	// CodeMissing: there is no promotion code of ours.
+	// CodeMissing means that the promotion code does not exist.
 	CodeMissing
-	// WrongActive: the promotion code is active and should not be, or the reverse.
+	// WrongActive means that the active state of the promotion code is wrong.
 	WrongActive
-	// SessionCoupon: a coupon for the first period whose session has ended.
+	// SessionCoupon is a coupon for the first period of a session that has ended.
 	SessionCoupon
 )
 
-// String returns "orphan", "unrecorded", "wrong name", "wrong terms", "code
-// missing", "wrong active" or "session coupon".
+// String returns the kind as words, such as "wrong name".
 func (k FindingKind) String() string {
 	switch k {
 	case Orphan:
@@ -75,19 +76,19 @@ func (k FindingKind) String() string {
 	return ""
 }
 
-// Finding is an object at Stripe that is not as it should be.
+// Finding is an object at Stripe that differs from its wanted state.
 type Finding struct {
 	Kind FindingKind
-	// CouponID is the ID of our coupon that the object names; may be empty for a
+	// CouponID is the couponkit coupon in the object's metadata. It may be empty for a
 	// SessionCoupon.
 	CouponID string
-	// Mirror is the object, with its promotion code if it has one.
+	// Mirror names the object and its promotion code, if any.
 	Mirror coupon.Mirror
-	// Repaired tells that the sweep has put it right. The coupon's mirror is then in
-	// Now, to be stored; zero when there is no such coupon.
+	// Repaired is true if the sweep has repaired the object. The host must then store
+	// Now as the coupon's Mirror. Now is zero if the coupon does not exist.
 	Repaired bool
 	Now      coupon.Mirror
-	// Err is why it could not be repaired, or nil.
+	// Err is the error of the repair, or nil.
 	Err error
 }
 
@@ -97,12 +98,14 @@ const (
 	defaultSweepRate = 5
 )
 
-// Sweep looks at every object of this application at Stripe and yields those that
-// are not as they should be; with Repair it puts them right first. It finds what a
-// crash, a lost answer or somebody at Stripe's dashboard has left; what is missing
-// entirely it cannot see, and VerifyMirror does. Objects without our metadata are
-// not looked at. It may run twice at once, and be left at any finding. It ends after
-// the first error of listing or of Coupon; errors of a repair are in the finding.
+// Sweep checks every Stripe object of this application and yields those that differ
+// from their wanted state. With [SweepOptions].Repair it repairs each object before
+// yielding it. Sweep cannot find a mirror that is missing entirely;
+// [Processor.VerifyMirror] does.
+//
+// Sweep ends after the first error of listing objects or of [SweepOptions].Coupon.
+// Errors of a repair are in the finding. Concurrent sweeps are safe. The caller may
+// stop at any finding.
 func (p *Processor) Sweep(ctx context.Context, o SweepOptions) iter.Seq2[Finding, error] {
 	return func(yield func(Finding, error) bool) {
 		if o.Coupon == nil {

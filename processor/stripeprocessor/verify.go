@@ -1,11 +1,8 @@
 package stripeprocessor
 
 import (
-	"container/list"
 	"context"
 	"errors"
-	"sync"
-	"time"
 
 	"github.com/stripe/stripe-go/v86"
 
@@ -13,10 +10,9 @@ import (
 	"github.com/couponkit/couponkit/processor"
 )
 
-// VerifyMirror asks Stripe whether promotion code and coupon of c.Mirror are there
-// and usable (specification 4.4, validation 8): one call, or none when the result is
-// in the cache. Valid takes both, an active promotion code and a valid coupon. An
-// error means that it is not known; whether to go on then is the caller's choice.
+// VerifyMirror implements [processor.Mirror] (specification 4.4, validation 8). It
+// makes one call. MirrorValid requires a valid Stripe coupon and an active promotion
+// code.
 func (p *Processor) VerifyMirror(ctx context.Context, c coupon.Coupon) (processor.MirrorStatus, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, ended(opReadCode, err)
@@ -24,20 +20,7 @@ func (p *Processor) VerifyMirror(ctx context.Context, c coupon.Coupon) (processo
 	if c.Mirror.CouponID == "" || c.Mirror.PromotionCodeID == "" {
 		return processor.MirrorMissing, nil
 	}
-	if status, ok := p.verified.get(c.Mirror); ok {
-		return status, nil
-	}
-	seen := p.verified.begin()
-	status, err := p.verify(ctx, c.Mirror)
-	if err != nil {
-		return 0, err
-	}
-	p.verified.put(c.Mirror, status, seen)
-	return status, nil
-}
-
-func (p *Processor) verify(ctx context.Context, m coupon.Mirror) (processor.MirrorStatus, error) {
-	code, err := p.readCode(ctx, m.PromotionCodeID)
+	code, err := p.readCode(ctx, c.Mirror.PromotionCodeID)
 	if errors.Is(err, processor.ErrNotFound) {
 		return processor.MirrorMissing, nil
 	}
@@ -56,7 +39,7 @@ func (p *Processor) verify(ctx context.Context, m coupon.Mirror) (processor.Mirr
 			return 0, err
 		}
 	}
-	return mirrorStatus(m, code, full), nil
+	return mirrorStatus(c.Mirror, code, full), nil
 }
 
 func mirrorStatus(m coupon.Mirror, code *stripe.PromotionCode, full *stripe.Coupon) processor.MirrorStatus {
@@ -67,123 +50,4 @@ func mirrorStatus(m coupon.Mirror, code *stripe.PromotionCode, full *stripe.Coup
 		return processor.MirrorInvalid
 	}
 	return processor.MirrorValid
-}
-
-// verifyCache keeps results of verifications for some time, the youngest of them
-// when there are too many. nil keeps nothing.
-type verifyCache struct {
-	ttl   time.Duration
-	size  int
-	clock func() time.Time
-
-	mu      sync.Mutex
-	changes uint64 // grows with every drop
-	order   *list.List
-	entries map[coupon.Mirror]*list.Element
-	byID    map[string]map[coupon.Mirror]bool
-}
-
-type verifyEntry struct {
-	mirror coupon.Mirror
-	status processor.MirrorStatus
-	until  time.Time
-}
-
-func newVerifyCache(ttl time.Duration, size int, clock func() time.Time) *verifyCache {
-	if ttl <= 0 {
-		return nil
-	}
-	return &verifyCache{
-		ttl: ttl, size: size, clock: clock, order: list.New(),
-		entries: map[coupon.Mirror]*list.Element{}, byID: map[string]map[coupon.Mirror]bool{},
-	}
-}
-
-// cacheKey is the mirror without its revision, which Stripe does not know.
-func cacheKey(m coupon.Mirror) coupon.Mirror {
-	m.Revision = 0
-	return m
-}
-
-func (v *verifyCache) get(m coupon.Mirror) (processor.MirrorStatus, bool) {
-	if v == nil {
-		return 0, false
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	element, ok := v.entries[cacheKey(m)]
-	if !ok {
-		return 0, false
-	}
-	entry, _ := element.Value.(verifyEntry)
-	if !v.clock().Before(entry.until) {
-		v.remove(element)
-		return 0, false
-	}
-	return entry.status, true
-}
-
-// begin returns what put needs to know whether anything was dropped in between.
-func (v *verifyCache) begin() uint64 {
-	if v == nil {
-		return 0
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.changes
-}
-
-// put keeps a result, unless something was dropped since begin: the answer may then
-// be older than the change.
-func (v *verifyCache) put(m coupon.Mirror, status processor.MirrorStatus, seen uint64) {
-	if v == nil {
-		return
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.changes != seen {
-		return
-	}
-	m = cacheKey(m)
-	if element, ok := v.entries[m]; ok {
-		v.remove(element)
-	}
-	v.entries[m] = v.order.PushBack(verifyEntry{mirror: m, status: status, until: v.clock().Add(v.ttl)})
-	for _, id := range [...]string{m.CouponID, m.PromotionCodeID} {
-		if v.byID[id] == nil {
-			v.byID[id] = map[coupon.Mirror]bool{}
-		}
-		v.byID[id][m] = true
-	}
-	for v.order.Len() > v.size {
-		v.remove(v.order.Front())
-	}
-}
-
-func (v *verifyCache) remove(element *list.Element) {
-	entry, _ := v.order.Remove(element).(verifyEntry)
-	delete(v.entries, entry.mirror)
-	for _, id := range [...]string{entry.mirror.CouponID, entry.mirror.PromotionCodeID} {
-		delete(v.byID[id], entry.mirror)
-		if len(v.byID[id]) == 0 {
-			delete(v.byID, id)
-		}
-	}
-}
-
-// drop forgets everything about these coupons and promotion codes.
-func (v *verifyCache) drop(ids ...string) {
-	if v == nil {
-		return
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.changes++
-	for _, id := range ids {
-		for m := range v.byID[id] {
-			if element, ok := v.entries[m]; ok {
-				v.remove(element)
-			}
-		}
-	}
 }

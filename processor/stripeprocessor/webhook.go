@@ -16,7 +16,7 @@ import (
 	"github.com/couponkit/couponkit/processor"
 )
 
-// SignatureHeader is the header of a delivery that [Processor.ParseEvent] asks for.
+// SignatureHeader is the HTTP header with the signature of a delivery.
 const SignatureHeader = "Stripe-Signature"
 
 // signatureTolerance is how far the instant of a signature may lie from the clock,
@@ -25,23 +25,22 @@ const signatureTolerance = 300 * time.Second
 
 const opWebhook = "webhook"
 
-// ParseEvent authenticates a webhook delivery and translates it: payload is the raw
-// body, unchanged, and signature the value of [SignatureHeader].
+// ParseEvent authenticates a webhook delivery and translates it. payload is the
+// unchanged body. signature is the value of [SignatureHeader]. It makes no call.
 //
 //   - checkout.session.completed is Completed; its PaymentStatus tells whether it is
-//     paid already.
-//   - checkout.session.async_payment_succeeded is PaymentSucceeded, and
-//     checkout.session.async_payment_failed PaymentFailed.
-//   - checkout.session.expired is Expired.
-//   - Everything else is Ignored, sessions that only save a payment method and those of
-//     another Options.App included.
-//     Events about coupons and promotion codes drop what the cache of VerifyMirror
-//     holds of them.
+//     paid
+//   - checkout.session.async_payment_succeeded is PaymentSucceeded
+//   - checkout.session.async_payment_failed is PaymentFailed
+//   - checkout.session.expired is Expired
+//   - everything else is Ignored, including sessions of another [Options].App
 //
-// An error is processor.ErrSignature when the delivery is not signed with one of the
-// secrets, or not within five minutes of the clock; ErrWrongOrigin, naming both
-// sides, when it comes from another account, environment or release train of the
-// API; ErrInvalid when it cannot be read. It makes no call.
+// Errors:
+//
+//   - processor.ErrSignature if no secret matches, or the signature is more than five
+//     minutes away from the clock
+//   - [ErrWrongOrigin] if the account, environment or API release is unexpected
+//   - [ErrInvalid] if the event cannot be read
 func (p *Processor) ParseEvent(payload []byte, signature string) (processor.Event, error) {
 	event, _, err := p.parse(payload, signature)
 	return event, err
@@ -158,13 +157,8 @@ func train(version string) string {
 
 func (p *Processor) translate(event *stripe.Event) (processor.Event, *stripe.CheckoutSession, error) {
 	out := processor.Event{ID: event.ID, CreatedAt: time.Unix(event.Created, 0).UTC()}
-	kind, about := eventType(event.Type)
-	switch about {
-	case aboutSession:
-	case aboutCoupon:
-		p.forget(event)
-		return out, nil, nil
-	case aboutNothing:
+	kind := eventType(event.Type)
+	if kind == processor.Ignored {
 		return out, nil, nil
 	}
 	if event.Data == nil {
@@ -186,39 +180,13 @@ func (p *Processor) translate(event *stripe.Event) (processor.Event, *stripe.Che
 	return out, session, nil
 }
 
-// subject is what an event is about.
-type subject uint8
-
-const (
-	aboutNothing subject = iota // of ours
-	aboutSession
-	aboutCoupon
-)
-
 // eventType maps Stripe's names. Names that it does not know, and those that Stripe
 // will think of, are about nothing of ours.
-func eventType(name stripe.EventType) (processor.EventType, subject) {
-	kind := map[string]processor.EventType{
+func eventType(name stripe.EventType) processor.EventType {
+	return map[string]processor.EventType{
 		string(stripe.EventTypeCheckoutSessionCompleted):             processor.Completed,
 		string(stripe.EventTypeCheckoutSessionAsyncPaymentSucceeded): processor.PaymentSucceeded,
 		string(stripe.EventTypeCheckoutSessionAsyncPaymentFailed):    processor.PaymentFailed,
 		string(stripe.EventTypeCheckoutSessionExpired):               processor.Expired,
 	}[string(name)]
-	switch {
-	case kind != processor.Ignored:
-		return kind, aboutSession
-	case strings.HasPrefix(string(name), "coupon."), strings.HasPrefix(string(name), "promotion_code."):
-		return processor.Ignored, aboutCoupon
-	}
-	return processor.Ignored, aboutNothing
-}
-
-// forget drops the cached verifications of the object that an event is about.
-func (p *Processor) forget(event *stripe.Event) {
-	var about struct {
-		ID string `json:"id"`
-	}
-	if event.Data != nil && json.Unmarshal(event.Data.Raw, &about) == nil {
-		p.verified.drop(about.ID)
-	}
 }

@@ -52,7 +52,7 @@ func (b *book) write(c coupon.Coupon) coupon.Coupon {
 	c.UsedCount, c.ReservedCount = b.coupon.UsedCount, b.coupon.ReservedCount
 	b.coupon, b.exists = c, true
 	// NUL is in no search.
-	b.folded = store.FoldCase(c.Name + "\x00" + c.Code.String() + "\x00" + c.Description)
+	b.folded = store.Fold(c.Name) + "\x00" + store.Fold(c.Code.String()) + "\x00" + store.Fold(c.Description)
 	return c
 }
 

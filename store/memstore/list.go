@@ -31,7 +31,7 @@ func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.C
 	if !isText(list.Search) {
 		return page, nil
 	}
-	search := store.FoldCase(list.Search)
+	search := store.Fold(list.Search)
 	s.catalog.mu.RLock()
 	defer s.catalog.mu.RUnlock()
 	for _, l := range slices.Backward(s.catalog.listed) {

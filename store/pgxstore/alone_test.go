@@ -24,11 +24,11 @@ func newLone(run func(ctx context.Context, request int) error) *pgxstore.Group {
 func TestTheContextOfACallAlone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		caller, cancel := context.WithTimeout(context.WithValue(t.Context(), ofCaller{}, "his"), 5*time.Second)
+		caller, cancel := context.WithTimeout(context.WithValue(t.Context(), ofCaller{}, "the caller's"), 5*time.Second)
 		defer cancel()
 		group := newLone(func(ctx context.Context, _ int) error {
 			want, _ := caller.Deadline()
-			if got, bounded := ctx.Deadline(); !bounded || !got.Equal(want) || ctx.Value(ofCaller{}) != "his" || ctx.Value("other") != nil {
+			if got, bounded := ctx.Deadline(); !bounded || !got.Equal(want) || ctx.Value(ofCaller{}) != "the caller's" || ctx.Value("other") != nil {
 				t.Errorf("deadline %v (%t), value %v, another %v", got, bounded, ctx.Value(ofCaller{}), ctx.Value("other"))
 			}
 			if err := ctx.Err(); err != nil {
@@ -89,9 +89,9 @@ func TestACallAloneIsEndedByNoOther(t *testing.T) {
 	})
 }
 
-// TestACallerWhoLeavesAsHeIsAnswered: his context ends while his call returns, and what follows
+// TestACallerWhoLeavesDuringTheAnswer: the context ends while the call returns, and what follows
 // from that may come when the next call has begun.
-func TestACallerWhoLeavesAsHeIsAnswered(t *testing.T) {
+func TestACallerWhoLeavesDuringTheAnswer(t *testing.T) {
 	t.Parallel()
 	for range 100 {
 		synctest.Test(t, func(t *testing.T) {

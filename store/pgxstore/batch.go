@@ -22,7 +22,7 @@ const (
 // and AttachSession in one process are joined, each kind by itself, into one transaction
 // and one round trip. Calls that would meet others of their batch, and settlements that
 // need a place of a coupon, follow in transactions of their own.
-// Each caller gets his own exact answer, and a call that meets no other runs at
+// Each caller gets an exact answer of their own, and a call that meets no other runs at
 // once and alone. The limits do not depend on it: processes with and without it,
 // and transactions of hosts, may all write at once. The zero value is the default.
 type BatchOptions struct {
@@ -49,8 +49,8 @@ type BatchOptions struct {
 	// [DefaultBatchQueue].
 	MaxQueue int
 	// Timeout bounds one batch, whatever the contexts of its callers, at most an hour; 0 is
-	// [DefaultBatchTimeout], and one call that runs alone. Whose time is over so is told
-	// context.DeadlineExceeded, though his own context lives. With Off, and for calls that no
+	// [DefaultBatchTimeout], and one call that runs alone. Callers whose batch took longer
+	// get context.DeadlineExceeded, even if their own context has not ended. With Off, and for calls that no
 	// batch carries out, the caller's context is the only bound.
 	Timeout time.Duration
 	// OnBatch, when given, hears of every transaction, also of those with one call.

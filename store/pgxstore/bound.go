@@ -26,7 +26,7 @@ func (b *bound) on(caller context.Context) *boundContext {
 	return c
 }
 
-// boundContext has the caller's values and deadline, and ends when his context does or the
+// boundContext has the caller's values and deadline, and ends when their context does or the
 // bound.
 type boundContext struct {
 	context.Context // the caller's
@@ -44,7 +44,7 @@ func (c *boundContext) leave() {
 
 func (c *boundContext) Done() <-chan struct{} { return c.bound.ends.Done() }
 
-// Err says what has become of the caller if he has left, and else that the time is over.
+// Err returns the error of the caller's context, or else that the time is over.
 func (c *boundContext) Err() error {
 	if !c.bound.spent() {
 		return nil

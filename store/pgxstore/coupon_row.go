@@ -166,10 +166,10 @@ const fieldSeparator = "\x01"
 
 // searchText is what the search looks through.
 func searchText(c coupon.Coupon) string {
-	return store.FoldCase(c.Code.String() + fieldSeparator + c.Name + fieldSeparator + c.Description)
+	return store.Fold(c.Code.String()) + fieldSeparator + store.Fold(c.Name) + fieldSeparator + store.Fold(c.Description)
 }
 
-// likePattern finds text anywhere, and takes what LIKE gives a meaning literally.
+// likePattern finds folded text anywhere, and takes what LIKE gives a meaning literally.
 func likePattern(text string) string {
-	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(store.FoldCase(text)) + "%"
+	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(text) + "%"
 }

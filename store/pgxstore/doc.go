@@ -39,7 +39,7 @@
 // are therefore joined into one transaction (group commit, see [BatchOptions]), without a
 // timer: whoever waits when a transaction returns is the next batch, and one batch is
 // carried out while another is being committed. Nearly every batch is plain: its coupons
-// have places for all, the keys are new, nobody is beyond his limit. Three statements store
+// have places for all, the keys are new, nobody is beyond their limit. Three statements store
 // it, without looking for it before; what is not plain comes to light then, is undone, and
 // judged request by request. In the batches after such a one, and for coupons without a
 // limit over all, requests are looked for first, with one probe of an index each. Processes

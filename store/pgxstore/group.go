@@ -53,7 +53,7 @@ type group[Q, A any] struct {
 // worker runs a batch, or a call alone.
 type worker struct {
 	alone bool
-	bound *bound // of the calls that he runs alone
+	bound *bound // of the calls that it runs alone
 	begun time.Time
 	calls []call
 	// ours are the calls that other workers ran when this one began, less those that were
@@ -146,7 +146,7 @@ func (g *group[Q, A]) wait(ctx context.Context, j *job[Q, A]) (A, error) {
 	}
 }
 
-// enter returns a worker for the caller himself if the group is idle, or as good as idle.
+// enter returns a worker for the caller if the group is idle, or as good as idle.
 func (g *group[Q, A]) enter(c call) (*worker, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -340,7 +340,7 @@ func (g *group[Q, A]) drain(w *worker) {
 	}
 }
 
-// next takes the worker's next batch. It dismisses him when there is none: nobody
+// next takes the worker's next batch. It dismisses the worker when there is none: nobody
 // waits, or only for what others run, or another one can do with the rest.
 func (g *group[Q, A]) next(w *worker) []*job[Q, A] {
 	g.mu.Lock()

@@ -313,7 +313,7 @@ func TestGroupNobodyMeetsHimself(t *testing.T) {
 	b.call(t.Context(), 1, "a", "ann")
 	b.wantBatch(1)
 	b.call(t.Context(), 2, "a", "ann")
-	b.wantBatch(2) // a call alone is sent, whoever he is
+	b.wantBatch(2) // a call alone is sent, whoever the customer is
 	b.call(t.Context(), 3, "a", "bob")
 	b.call(t.Context(), 4, "a", "ann")
 	b.call(t.Context(), 5, "a", "cat")
@@ -431,8 +431,8 @@ func TestGroupClashes(t *testing.T) {
 	b.wantAnswers(1, 2, 3, 4, 5)
 }
 
-// TestGroupCancellation: a caller who leaves while he waits changes nothing; one
-// who leaves while his batch runs returns at once; neither harms the others.
+// TestGroupCancellation: a caller who leaves while waiting changes nothing; one
+// who leaves while the batch runs returns at once; neither harms the others.
 func TestGroupCancellation(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, pgxstore.BatchOptions{})
@@ -470,7 +470,7 @@ func (b *bench) wantError(request int, want error) {
 }
 
 // TestGroupBackPressure: a full queue makes the next caller wait for a place, as
-// long as his context lives.
+// long as the context lives.
 func TestGroupBackPressure(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, pgxstore.BatchOptions{MaxQueue: 2})

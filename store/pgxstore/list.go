@@ -126,7 +126,7 @@ func (s *Store) couponList(ctx context.Context, on session, list store.CouponLis
 	l := listStatements{mode: s.mode, count: `SELECT coalesce(sum(t.coupons), 0)::bigint FROM {couponkit_totals} t`}
 	var f filter
 	if list.Search != "" {
-		text := store.FoldCase(list.Search)
+		text := store.Fold(list.Search)
 		part, err := s.lookFor(ctx, on, text)
 		if err != nil {
 			return listStatements{}, err

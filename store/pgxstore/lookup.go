@@ -12,7 +12,7 @@ import (
 )
 
 // LookUp implements store.CouponReader in one round trip. Of an allow-list it
-// moves at most the one address that was asked for.
+// moves at most the one entry that lets the customer in.
 func (s *Store) LookUp(ctx context.Context, by store.LookUp) (store.Found, error) {
 	if err := s.ready(ctx); err != nil {
 		return store.Found{}, err
@@ -24,17 +24,18 @@ func (s *Store) LookUp(ctx context.Context, by store.LookUp) (store.Found, error
 	if key == "" || !storable(key) {
 		return store.Found{}, unknownCoupon(by.CouponID)
 	}
-	customer, email := by.CustomerID, coupon.NormaliseEmail(by.Email)
+	customer := by.CustomerID
 	if !storable(customer) {
 		customer = ""
 	}
-	if !storable(email) {
-		email = ""
+	own, domain := coupon.EmailEntries(by.Email)
+	if !storable(own) {
+		own = ""
 	}
 	var found store.Found
 	err := s.retry(ctx, func() error {
-		r := lookUpReader{email: email}
-		err := s.query(ctx, statement, r.scan, key, customer, email, store.MaxHeld)
+		var r lookUpReader
+		err := s.query(ctx, statement, r.scan, key, customer, own, store.MaxHeld, domain)
 		if err != nil {
 			return fmt.Errorf("look up coupon: %w", err)
 		}
@@ -50,7 +51,6 @@ func (s *Store) LookUp(ctx context.Context, by store.LookUp) (store.Found, error
 // lookUpReader reads the rows of a look-up: the coupon in each, and one of the
 // reservations that the customer holds.
 type lookUpReader struct {
-	email string
 	found store.Found
 	any   bool
 }
@@ -58,7 +58,7 @@ type lookUpReader struct {
 func (r *lookUpReader) scan(rows pgx.Rows) error {
 	var c couponRow
 	var h redemptionRow
-	var allowed bool
+	var allowed *string
 	targets := append(c.targets(), &allowed, &r.found.CompletedByCustomer, &r.found.ReservedByCustomer)
 	if err := rows.Scan(append(targets, h.targets()...)...); err != nil {
 		return err
@@ -69,11 +69,11 @@ func (r *lookUpReader) scan(rows pgx.Rows) error {
 		if r.found.Coupon, err = c.coupon(); err != nil {
 			return err
 		}
-		member := ""
-		if allowed {
-			member = r.email
+		entry := ""
+		if allowed != nil {
+			entry = *allowed
 		}
-		r.found.Coupon.AllowedUserEmails = coupon.NarrowedEmailSet(c.emails, member)
+		r.found.Coupon.AllowedUserEmails = coupon.NarrowedEmailSet(c.emails, entry)
 	}
 	held, err := h.redemption()
 	if err == nil && held != (redemption.Redemption{}) {

@@ -110,7 +110,7 @@ func (t *tx) reserveTogether(ctx context.Context, requests []*request) ([]*reque
 
 // fits reports whether nothing speaks against the reservation.
 func (t *tx) fits(ctx context.Context, r *reservation, seen foreseen) (bool, error) {
-	// He may hold an exchange, and another redemption may have the session.
+	// The customer may hold an exchange, and another redemption may have the session.
 	if seen.known || r.order == nil && seen.taken > 0 || r.record.SessionID != "" {
 		return false, nil
 	}

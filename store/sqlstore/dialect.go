@@ -53,7 +53,7 @@ type grammar struct {
 	// that writes has the database to itself.
 	rowLocks bool
 	// slots is in how many rows the uses of a coupon are counted. It is part of the
-	// schema: a customer keeps his slot.
+	// schema: a customer keeps the slot.
 	slots uint32
 	// duplicate tells that a row was refused because it exists already.
 	duplicate func(error) bool

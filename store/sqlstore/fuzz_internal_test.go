@@ -45,7 +45,7 @@ func FuzzCouponRow(f *testing.F) {
 			wantFailure(t, err)
 			return
 		}
-		if c.Code.String() != code && coupon.NormaliseEmail(c.Code.String()) == "" {
+		if c.Code.String() != code && coupon.NormalizeEmail(c.Code.String()) == "" {
 			t.Errorf("the code %q is read as %q", code, c.Code)
 		}
 		written, err := prepareCoupon(c, "")
@@ -154,14 +154,13 @@ func FuzzSearchText(f *testing.F) {
 	f.Add("İ", "", "i")
 	f.Fuzz(func(t *testing.T, name, description, search string) {
 		c := coupon.Coupon{Name: name, Description: description}
-		found := strings.Contains(searchText(c), fold(search))
-		holds := func(text string) bool { return strings.Contains(fold(text), fold(search)) }
+		found := strings.Contains(searchText(c), store.Fold(search))
+		holds := func(text string) bool { return strings.Contains(store.Fold(text), store.Fold(search)) }
 		want := slices.ContainsFunc([]string{name, description, c.Code.String()}, holds)
-		if want && !found {
+		if want && !found && len(searchText(c)) < maxSearchText {
 			t.Errorf("%q is not found in %q, %q", search, name, description)
 		}
-		across := strings.Contains(search, fieldSeparator) || strings.Contains(name+description, fieldSeparator)
-		if found && !want && !across {
+		if found && !want {
 			t.Errorf("%q is found in %q, %q", search, name, description)
 		}
 	})

@@ -19,7 +19,7 @@ const (
 		WHERE r.customer_id = ?1 AND r.idempotency_key = ?2 AND r.id IN (
 			SELECT k.id FROM {coupon_redemptions} k WHERE k.customer_id = ?1 AND k.idempotency_key = ?2 AND k.origin <> 'checkout'
 			UNION ALL SELECT o.reservation_id FROM {orders} o WHERE o.customer_id = ?1 AND o.idempotency_key = ?2)`
-	// Nor is there another index that begins with the customer: these are all that he has.
+	// Nor is there another index that begins with the customer: these are all of the customer's.
 	ofCustomer = `r.id IN (SELECT k.id FROM {coupon_redemptions} k WHERE k.customer_id = ? AND k.origin <> 'checkout'
 		UNION ALL SELECT o.reservation_id FROM {orders} o WHERE o.customer_id = ?)`
 	ofCustomerAndCoupon = `r.id IN (SELECT k.id FROM {coupon_redemptions} k WHERE k.coupon_id = ? AND k.customer_id = ?)`

@@ -78,7 +78,7 @@ func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (page st
 	}
 	var all, some condition
 	if list.Search != "" {
-		all.and("INSTR(c.search_text, ?) > 0", fold(list.Search))
+		all.and("INSTR(c.search_text, ?) > 0", store.Fold(list.Search))
 		some = condition{terms: all.terms[:1:1], args: all.args[:1:1]}
 	}
 	skip := 0
@@ -91,7 +91,7 @@ func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (page st
 	}
 	err = s.snapshot(ctx, "list coupons", func(ctx context.Context, t *tx) error {
 		page = store.CouponPage{}
-		if !storable(list.Search) || strings.Contains(list.Search, fieldSeparator) {
+		if !storable(list.Search) {
 			return nil
 		}
 		if page.Total, page.AtLeast, err = t.couponTotal(ctx, all); err != nil {

@@ -30,7 +30,7 @@ var (
 	lookUpByID   = fmt.Sprintf(lookUp, "c.id")
 	lookUpByCode = fmt.Sprintf(lookUp, "c.code")
 	lookUp       = `SELECT ` + couponColumns + `,
-	(SELECT COUNT(*) FROM {coupon_allowed_emails} e WHERE e.coupon_id = c.id AND e.email = ?),
+	(SELECT e.email FROM {coupon_allowed_emails} e WHERE e.coupon_id = c.id AND e.email IN (?, ?) LIMIT 1),
 	h.completed, h.reserved, ` + outerJoined(redemptionColumns) + `
 	FROM {coupons} c CROSS JOIN (
 		SELECT COUNT(CASE u.state WHEN 'completed' THEN 1 END) AS completed, COUNT(CASE u.state WHEN 'reserved' THEN 1 END) AS reserved
@@ -54,20 +54,20 @@ func (s *Store) LookUp(ctx context.Context, by store.LookUp) (found store.Found,
 		statement, name = lookUpByCode, by.Code.String()
 	}
 	unknown := coupon.Reject(by.CouponID, coupon.CouponNotFound, coupon.Params{})
-	email := coupon.NormaliseEmail(by.Email)
+	own, domain := coupon.EmailEntries(by.Email)
 	err = s.read(ctx, "look up coupon", func(ctx context.Context, t *tx) error {
 		if !storable(name) || name == "" {
 			return unknown
 		}
 		customer := nullable(by.CustomerID)
-		rows, err := t.query(ctx, statement, nullable(email), customer, name, customer, name, store.MaxHeld)
+		rows, err := t.query(ctx, statement, nullable(own), nullable(domain), customer, name, customer, name, store.MaxHeld)
 		if err != nil {
 			return err
 		}
 		defer rows.Close()
 		found = store.Found{}
 		for rows.Next() {
-			if err := scanFound(&found, rows, email); err != nil {
+			if err := scanFound(&found, rows); err != nil {
 				return err
 			}
 		}
@@ -90,11 +90,11 @@ func nullable(text string) any {
 	return text
 }
 
-func scanFound(into *store.Found, rows *sql.Rows, email string) error {
+func scanFound(into *store.Found, rows *sql.Rows) error {
 	var (
 		row     couponRow
 		held    redemptionRow
-		allowed int64
+		allowed sql.Null[string]
 	)
 	targets := append(row.targets(), &allowed, &into.CompletedByCustomer, &into.ReservedByCustomer)
 	if err := rows.Scan(append(targets, held.targets()...)...); err != nil {
@@ -105,10 +105,7 @@ func scanFound(into *store.Found, rows *sql.Rows, email string) error {
 		if err != nil {
 			return err
 		}
-		if allowed == 0 {
-			email = ""
-		}
-		c.AllowedUserEmails = coupon.NarrowedEmailSet(int(row.emails), email)
+		c.AllowedUserEmails = coupon.NarrowedEmailSet(int(row.emails), allowed.V)
 		into.Coupon = c
 	}
 	if held.r.ID == "" {

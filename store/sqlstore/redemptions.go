@@ -169,7 +169,7 @@ func (t *tx) ownSession(ctx context.Context, r redemption.Redemption) error {
 }
 
 // insertExchange stores a reservation by points if the customer holds no other and
-// has used the key for no order. That he used it for a redemption is the unique
+// has used the key for no order. Its use for a redemption is the unique
 // index's to tell.
 const insertExchange = `INSERT {or_fail}INTO {coupon_redemptions} (` + insertedColumns + `)
 	SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?

@@ -230,7 +230,7 @@ const (
 )
 
 // lockCustomer lets only one transaction decide about a customer and a coupon that
-// is held. Where counting his uses locks them, that comes first and again: who settles
+// is held. Where counting the customer's uses locks them, that comes first and again: who settles
 // one locks it before the slot.
 func (t *tx) lockCustomer(ctx context.Context, c *heldCoupon, couponID, customerID string) error {
 	if !t.rowLocks || !c.found || c.limits.MaxUses > 0 {
@@ -253,8 +253,8 @@ func (t *tx) uses(ctx context.Context, couponID, customerID string) (taken int64
 	return taken, nil
 }
 
-// room returns nil when one more use fits within the limits of the held coupon. Who
-// nobody knows has no limit of his own.
+// room returns nil when one more use fits within the limits of the held coupon. An
+// unknown customer has no limit of their own.
 func (t *tx) room(ctx context.Context, c *heldCoupon, couponID, customerID string) error {
 	var byCustomer int64
 	if c.limits.MaxUsesPerUser > 0 && customerID != "" {

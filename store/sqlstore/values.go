@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -60,17 +59,10 @@ func storable(text string) bool { return utf8.ValidString(text) && !strings.Cont
 const fieldSeparator = "\x1f"
 
 func searchText(c coupon.Coupon) string {
-	return fold(strings.Join([]string{c.Name, c.Code.String(), c.Description}, fieldSeparator))
+	text := strings.Join([]string{store.Fold(c.Name), store.Fold(c.Code.String()), store.Fold(c.Description)}, fieldSeparator)
+	return strings.ToValidUTF8(text[:min(len(text), maxSearchText)], "")
 }
 
-// fold is [store.FoldCase] in the letters that rows have held since the first schema.
-func fold(text string) string { return strings.Map(leastLetter, store.FoldCase(text)) }
-
-// leastLetter returns the least of the letters that are the same but for their case.
-func leastLetter(r rune) rune {
-	least := r
-	for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
-		least = min(least, other)
-	}
-	return least
-}
+// maxSearchText is what a column of MySQL holds, in bytes. Only a description of signs
+// that stand for whole phrases is longer; its end is not searched.
+const maxSearchText = 1<<16 - 1

@@ -5,36 +5,22 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/couponkit/couponkit/coupon"
 )
 
-func TestFoldIgnoresLetterCaseInEveryScript(t *testing.T) {
+// The longest description there is, of signs that stand for phrases.
+func TestASearchTextFitsItsColumn(t *testing.T) {
 	t.Parallel()
-	for _, same := range [][]string{
-		{"Straße", "STRAßE", "straẞe"}, {"ΣΊΣΥΦΟΣ", "σίσυφος"}, {"Ğ", "ğ"}, {"İ", "i", "I", "ı"}, {"K", "k", "K"}, {"50 %_", "50 %_"},
-	} {
-		for _, text := range same {
-			require.Equal(t, fold(same[0]), fold(text), text)
-		}
-	}
-	require.NotEqual(t, fold("e"), fold("é"))
-}
-
-// A search looks for the fold of a part in the fold of the whole.
-func TestFoldOfAPartIsAPartOfTheFold(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		before, part, after := rapid.String().Draw(t, "before"), rapid.String().Draw(t, "part"), rapid.String().Draw(t, "after")
-		whole := before + part + after
-		if !strings.Contains(fold(whole), fold(part)) {
-			t.Fatalf("fold(%q) = %q does not hold fold(%q) = %q", whole, fold(whole), part, fold(part))
-		}
-		if other := strings.ToUpper(part); strings.EqualFold(part, other) && fold(part) != fold(other) {
-			t.Fatalf("%q and %q differ", part, other)
-		}
-	})
+	c := coupon.Coupon{Name: "Name", Description: strings.Repeat("ﷺ", coupon.MaxDescriptionLength)}
+	text := searchText(c)
+	require.Len(t, text, maxSearchText-maxSearchText%2+1, "the name, and letters of two bytes and spaces")
+	require.True(t, utf8.ValidString(text))
+	require.True(t, strings.HasPrefix(text, "name"))
 }
 
 func TestInstantsKeepTheMicrosecond(t *testing.T) {

@@ -62,6 +62,7 @@ func TestAgreeNotices(t *testing.T) {
 		"the counter is read, then written", "sessions are looked up, then given", // at once
 		"a closed store goes on", "a restart loses everything", "the context is forgotten",
 		"orders share their metadata", "the caller's order is kept", // what the caller does with values
+		"only addresses are looked up", "a search composes no letters",
 		"codes are folded", "keys are folded", "text is normalised", "text is repaired", "nothing is validated", "the search counts bytes",
 		"what is malformed is refused first", "pages are clamped", "later pages of a search tell the addresses", "text that nothing has is looked for without a cursor", "orders with a coupon need no place",
 		"the session comes before the coupon", "the first mirror stays", "totals stop early", "pending points take no place",

@@ -279,6 +279,23 @@ func brokenReaders() map[string]subject {
 				return in.LookUp(ctx, by)
 			}}
 		}, []string{"look up narrows the allow-list"}},
+		"only addresses are looked up": {func(in store.Store) *faulty {
+			return &faulty{Store: in, lookUp: func(ctx context.Context, by store.LookUp) (store.Found, error) {
+				found, err := in.LookUp(ctx, by)
+				if list := found.Coupon.AllowedUserEmails; slices.ContainsFunc(list.Slice(), func(entry string) bool { return entry[0] == '*' }) {
+					found.Coupon.AllowedUserEmails = coupon.NarrowedEmailSet(list.Len(), "")
+				}
+				return found, err
+			}}
+		}, []string{"look up knows domains"}},
+		"a search composes no letters": {func(in store.Store) *faulty {
+			return &faulty{Store: in, listCoupons: func(ctx context.Context, list store.CouponList) (store.CouponPage, error) {
+				if !norm.NFC.IsNormalString(list.Search) {
+					list.Search = "nothing of this name"
+				}
+				return in.ListCoupons(ctx, list)
+			}}
+		}, []string{"search finds a code as a look-up does"}},
 		"a look-up reads twice": {func(in store.Store) *faulty {
 			var before memory[coupon.Coupon]
 			return &faulty{Store: in, lookUp: func(ctx context.Context, by store.LookUp) (store.Found, error) {

@@ -32,21 +32,21 @@ func valuesInAreCopies(p *probe) {
 	want := reserved.Order.Clone()
 	p.place(reserved)
 	scribble(reserved.Order)
-	same(p, p.order(want.ID), want, "the order after the caller has changed what he gave to Reserve")
+	same(p, p.order(want.ID), want, "the order after the caller has changed what was given to Reserve")
 
 	over := p.takeOver(c, reserved.Redemption, p.key())
 	want = over.Order.Clone()
 	_, err := p.s.TakeOver(p.Context(), over)
 	p.ok(err, "TakeOver")
 	scribble(&over.Order)
-	same(p, p.order(want.ID), want, "the order after the caller has changed what he gave to TakeOver")
+	same(p, p.order(want.ID), want, "the order after the caller has changed what was given to TakeOver")
 
 	plain := p.plain("ann", p.key())
 	want = plain.Clone()
 	_, _, err = p.s.CreateOrder(p.Context(), plain)
 	p.ok(err, "CreateOrder")
 	scribble(&plain)
-	same(p, p.order(want.ID), want, "the order after the caller has changed what he gave to CreateOrder")
+	same(p, p.order(want.ID), want, "the order after the caller has changed what was given to CreateOrder")
 }
 
 func valuesOutAreCopies(p *probe) {

@@ -21,7 +21,7 @@ import (
 func noon() time.Time { return time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC) }
 
 // shelf is a store with a coupon of two places, one for each customer: ann has paid,
-// bob has a reservation, and cem has given his up.
+// bob has a reservation, and cem has given a place up.
 func shelf(t *testing.T) store.Store {
 	t.Helper()
 	s := memstore.New()

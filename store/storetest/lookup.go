@@ -18,6 +18,7 @@ func lookUpClauses() []clause {
 		{"look up counts the customer's uses", "LookUp returns how often the coupon was used: CompletedByCustomer and ReservedByCustomer count the customer's redemptions; no customer counts none", lookUpCounts},
 		{"look up lists what is held", "Held are the customer's live reservations, oldest first, at most MaxHeld", lookUpHeld},
 		{"look up narrows the allow-list", "the allow-list may be narrowed to the address asked for: it still tells how many there are and whether that one is among them", lookUpNarrows},
+		{"look up knows domains", "an entry of a domain lets in every address of exactly that domain; the list may be narrowed to that entry", lookUpKnowsDomains},
 		{"look up is one consistent read", "LookUp returns a coupon and how often it was used, in one consistent read", lookUpIsConsistent},
 	}
 }
@@ -113,7 +114,31 @@ func lookUpNarrows(p *probe) {
 	same(p, whole, c, "the whole coupon")
 }
 
-// lookUpIsConsistent lets one customer be the only one, so that his figures are
+func lookUpKnowsDomains(p *probe) {
+	emails, err := coupon.NewEmailSet("*@example.org", "ann@example.com", "*@bücher.example")
+	p.own(err)
+	c := p.coupon(func(c *coupon.Coupon) { c.Distribution, c.AllowedUserEmails = coupon.UserSpecific, emails })
+	only, err := coupon.NewEmailSet("*@example.net")
+	p.own(err)
+	alone := p.coupon(func(c *coupon.Coupon) { c.Distribution, c.AllowedUserEmails = coupon.UserSpecific, only })
+	for address, allowed := range map[string]bool{
+		"bob@example.org": true, " BOB@Example.ORG ": true, "jürgen@BÜCHER.example": true, "ann@example.com": true,
+		"bob@example.com": false, "bob@sub.example.org": false, "bob@xexample.org": false, "@example.org": false, "example.org": false,
+		"b\x00b@example.org": false, "b\xffb@example.org": false, strings.Repeat("b", 300) + "@example.org": false,
+	} {
+		found, err := p.s.LookUp(p.Context(), store.LookUp{CouponID: c.ID, CustomerID: "u", Email: address})
+		p.ok(err, "LookUp")
+		list := found.Coupon.AllowedUserEmails
+		if list.Has(address) != allowed || list.Len() != 3 {
+			p.broken("for the address %q the list of %d entries says %t", address, list.Len(), list.Has(address))
+		}
+	}
+	found, err := p.s.LookUp(p.Context(), store.LookUp{CouponID: alone.ID, Email: "bob@example.net"})
+	p.ok(err, "LookUp")
+	same(p, found, store.Found{Coupon: alone}, "what LookUp finds where the only entry is a domain")
+}
+
+// lookUpIsConsistent lets one customer be the only one, so that their figures are
 // those of the coupon in every consistent read.
 func lookUpIsConsistent(p *probe) {
 	c := p.coupon()

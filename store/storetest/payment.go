@@ -33,8 +33,8 @@ func paymentAfterRelease(p *probe) {
 		{limits(0, 0), "bob", false, "there is no limit"},
 		{limits(2, 0), "bob", false, "one of two places is left"},
 		{limits(1, 0), "bob", true, "somebody else has the place"},
-		{limits(0, 1), "ann", true, "the customer has used his place again"},
-		{limits(0, 1), "bob", false, "another customer has used his own place"},
+		{limits(0, 1), "ann", true, "the customer has used the place again"},
+		{limits(0, 1), "bob", false, "another customer has used a place of their own"},
 	} {
 		for _, attached := range []bool{true, false} {
 			c := p.coupon(test.limits)
@@ -96,7 +96,7 @@ func paymentWithoutReservation(p *probe) {
 		{limits(1, 1), nil, false, "a place is left"},
 		{limits(1, 0), []string{"bob"}, true, "no place is left"},
 		{limits(0, 1), []string{"ann"}, true, "no place of the customer is left"},
-		{limits(0, 1), []string{"bob"}, false, "another customer has used his place"},
+		{limits(0, 1), []string{"bob"}, false, "another customer has used a place"},
 	} {
 		c := p.coupon(test.limits)
 		for _, customer := range test.taken {

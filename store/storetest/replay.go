@@ -165,7 +165,7 @@ func keysAreTheCustomers(p *probe) {
 func pointsClauses() []clause {
 	return []clause{
 		{"one reservation by points at a time", "a reservation by points returns, Replayed, the one that the customer holds for this coupon already and has not yet taken into a checkout", oneByPoints},
-		{"points beside many reservations", "a reservation by points returns the one that the customer holds for this coupon, however many others he holds", pointsBesideMany},
+		{"points beside many reservations", "a reservation by points returns the one that the customer holds for this coupon, however many others the customer holds", pointsBesideMany},
 		{"the key of a reservation that is held", "a reservation by points that returns the one held does not use its key up: when the one held is gone, the key reserves anew", keyOfTheHeld},
 		{"one reservation by points in a race", "a reservation by points returns, Replayed, the one that the customer holds already: of many calls at once, each with its own key, one reserves", oneByPointsInARace},
 		{"pending points take a place", "Reserve counts live reservations, also those whose points are not debited yet", pendingPointsTakeAPlace},

@@ -308,7 +308,7 @@ func maxUsesPerUserInARace(p *probe) {
 	for i := range customers {
 		held := p.redemptions(store.RedemptionList{CouponID: c.ID, CustomerID: numbered(i)})
 		if len(held) != places {
-			p.broken("a customer got %d of his %d places", len(held), places)
+			p.broken("a customer got %d of %d places", len(held), places)
 		}
 	}
 	p.invariants()

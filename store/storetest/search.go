@@ -10,7 +10,8 @@ import (
 
 func searchClauses() []clause {
 	return []clause{
-		{"search", "Search finds coupons whose name, code or description holds the text, whatever the letter case, as FoldCase has it; empty finds all", search},
+		{"search", "Search finds coupons whose name, code or description holds the text, whatever the letter case; empty finds all", search},
+		{"search finds a code as a look-up does", "Search folds as a look-up does: a code is found in every form that looks like it, with blanks around", searchFolds},
 		{"search takes signs literally", "% and _ mean themselves", searchLiterally},
 		{"search takes the longest code", "Search has at most MaxSearchLength code points, whatever their bytes", longestCodeIsFound},
 	}
@@ -62,15 +63,36 @@ func search(p *probe) {
 		"summer": {"Summer Sale", "coded", "described"}, "SUMMER": {"Summer Sale", "coded", "described"},
 		"mer sa": {"Summer Sale"}, "winter": {"WINTER", "inactive"}, "FRÜHLING": {"Frühling"}, "frühling": {"Frühling"},
 		"fruhling": nil, "СКИД": {"скидка"}, "τιμη": {"ΤΙΜΗ"}, "été": {"described"}, "the summer\nof": {"described"},
-		"summersale": nil, " ": {"Summer Sale", "described"}, "headXSUMMERX": nil, "xsummerx": {"coded"}, "nothing": nil,
-		"ΣΊΣΥΦΟΣ": {"Σίσυφος"}, "σίσυφος": {"Σίσυφος"}, "φοσ": {"Σίσυφος"}, "φος": {"Σίσυφος"}, "MASSE": {"Maſse"}, "masse": {"Maſse"}, "maße": nil,
+		"summersale": nil, "  summer sale\t": {"Summer Sale"}, "headXSUMMERX": nil, "xsummerx": {"coded"}, "nothing": nil,
+		"ΣΊΣΥΦΟΣ": {"Σίσυφος"}, "σίσυφος": {"Σίσυφος"}, "φοσ": {"Σίσυφος"}, "φος": {"Σίσυφος"}, "MASSE": {"Maſse"}, "masse": {"Maſse"}, "maße": {"Maſse"},
 		inactive.ID: nil, "winters": {"inactive"},
 	} {
 		want = slices.Clone(want)
 		slices.Sort(want)
 		same(p, p.found(text, names), want, "what the search %q finds", text)
 	}
-	same(p, len(p.found("", names)), len(names), "the number of coupons that the empty search finds")
+	for _, nothing := range []string{"", " ", "\t\u200b"} {
+		same(p, len(p.found(nothing, names)), len(names), "the number of coupons that the search %q finds", nothing)
+	}
+}
+
+func searchFolds(p *probe) {
+	names := p.shelf("Größe – ½ price", "else")
+	for created, typed := range map[string][]string{
+		"straße10":  {"straße10", "STRASSE10", " strasse10 ", "ｓｔｒａße１０", "stra\u00adße10", "STRAẞE10", "raße"},
+		"ＡＢＣ":       {"ＡＢＣ", "abc", "\tABC\u3000", "ab", "\ufeffabc"},
+		"été-7":     {"été-7", "e\u0301te\u0301-7", "ÉTÉ\u20137", "\u200bété", "TÉ\u22127"},
+		"İNDİRİM10": {"İNDİRİM10", "indirim10", "ındırım10", "i\u0307ndi"},
+	} {
+		c := p.coupon(named(created), coded(p.code(created)))
+		names[c.ID] = created
+		for _, text := range typed {
+			same(p, p.found(text, names), []string{created}, "what the search %+q finds", text)
+		}
+	}
+	for _, text := range []string{"größe", "GRO\u0308SSE", "- 1⁄2 PRICE", "\u2014 ½"} {
+		same(p, p.found(text, names), []string{"Größe – ½ price"}, "what the search %+q finds", text)
+	}
 }
 
 func searchLiterally(p *probe) {

@@ -76,7 +76,7 @@ func TestARecordThatCannotBeWritten(t *testing.T) {
 	require.Error(t, record.Save(t.Context(), filepath.Join(dir, "none", "redeem.txt"), measured(eight)))
 }
 
-// Whoever changes the runs that he got leaves the results alone.
+// Changing the returned runs leaves the results alone.
 func TestRunsAreACopy(t *testing.T) {
 	t.Parallel()
 	results, err := read(t, recorded)

@@ -39,7 +39,7 @@ func TestEveryWayKeepsTheLimits(t *testing.T) {
 			require.Equal(t, map[string]int{
 				"customer-0": 1, "customer-1": 1, "customer-2": 1, "customer-3": 1, "customer-4": 1,
 				"customer-5": 1, "customer-6": 1, "customer-7": 1, "customer-8": 1, "customer-9": 1,
-			}, usesByCustomer(t, pool), "each by himself")
+			}, usesByCustomer(t, pool), "each alone")
 			atOnce(4*callers, func(caller int) { ask(100+caller, 0) })
 			require.Len(t, usesByCustomer(t, pool), 30, "all together")
 		})

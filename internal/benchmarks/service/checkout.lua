@@ -1,6 +1,6 @@
 -- Buys: wrk -t N -c N ... -s checkout.lua URL -- SESSIONS PREFIX BODY SCARCEBODY N
 -- A thread has one connection. On it one customer after the other checks out, pays, and
--- looks at his order until it is paid; every fifth of them tries the coupon that runs
+-- looks at the order until it is paid; every fifth of them tries the coupon that runs
 -- out. The threads divide the customers of the file, and begin again when all had
 -- their turn.
 local ffi = require("ffi")
@@ -95,7 +95,7 @@ function response(status, _, body)
       if scarce then scarcePaid = scarcePaid + 1 end
       step = "checkout"
     elseif body:find('"state":"open"', 1, true) then
-      -- The webhook is on its way. He looks again when a fifth more time has gone by.
+      -- The webhook is on its way. The customer looks again when a fifth more time has gone by.
       wait = math.ceil((now() - asked) / 5000)
     else
       complain(status, body)

@@ -28,7 +28,7 @@ var client = &http.Client{
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-// signIn signs a demo user in from an address of his own.
+// signIn signs a demo user in from an address of their own.
 func signIn(ctx context.Context, base string, user login, address string) (*customer, error) {
 	c := &customer{base: base, address: address}
 	var session struct {

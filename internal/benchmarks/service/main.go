@@ -18,8 +18,8 @@
 // nothing but answer with what it was sent.
 //
 // Nothing is switched off. The customers take turns; each has a session and a CSRF
-// token of his own and signed in with his password. The service believes a proxy
-// about addresses, which wrk plays, so that each customer has his own; the attempt
+// token of their own and signed in with their password. The service believes a proxy
+// about addresses, which wrk plays, so that each customer has an address; the attempt
 // limits are the default ones.
 //
 // # What is checked

@@ -48,7 +48,7 @@ func measured(tb testing.TB, sizes []int) []measurement {
 
 // sound is a coupon of 10 % on two of many devices from 50 EUR, for n customers, in
 // its window and with places left; the customer is the last of the list and types
-// his address in his own way.
+// the address in another letter case.
 func sound(tb testing.TB, n int) validity.Situation {
 	tb.Helper()
 	percent, err := pricing.ParsePercent("10")

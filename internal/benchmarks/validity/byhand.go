@@ -54,7 +54,7 @@ func (h *byHand) customerMay() bool {
 	known := q.Customer.ID != ""
 	switch h.s.Coupon.Distribution {
 	case coupon.UserSpecific:
-		_, listed := h.allowed[coupon.NormaliseEmail(q.Customer.Email)]
+		_, listed := h.allowed[coupon.NormalizeEmail(q.Customer.Email)]
 		return known && listed
 	case coupon.PointsRedeemable:
 		return known && q.Usage.CustomerHoldsReservation

@@ -40,7 +40,7 @@ func build(s *Situation, allowed map[string]struct{}) variables {
 		Holds: q.Customer.ID != "" && q.Usage.CustomerHoldsReservation,
 		Now:   int(q.At.UnixMicro()), Completed: int(q.Usage.Completed), Reserved: int(q.Usage.Reserved),
 		CompletedByCustomer: int(q.Usage.CompletedByCustomer), ReservedByCustomer: int(q.Usage.ReservedByCustomer),
-		Customer: q.Customer.ID, Email: coupon.NormaliseEmail(q.Customer.Email), Allowed: allowed,
+		Customer: q.Customer.ID, Email: coupon.NormalizeEmail(q.Customer.Email), Allowed: allowed,
 	}
 	if s.Cart == nil {
 		return v

@@ -10,7 +10,7 @@ import (
 type Situation struct {
 	Coupon   coupon.Coupon
 	Question eligibility.Question
-	// Cart is what he wants to buy; nil is the question before there is a cart.
+	// Cart is what the customer wants to buy; nil is the question before there is a cart.
 	Cart *pricing.Cart
 }
 

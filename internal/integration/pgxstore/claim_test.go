@@ -287,7 +287,7 @@ func TestAKeyOfAnOrderIsNotReservedWith(t *testing.T) {
 	}
 }
 
-// TestAnExchangeOfWhatIsHeldAlready: the customer has the reservation that he holds, also
+// TestAnExchangeOfWhatIsHeldAlready: the customer keeps the held reservation, also
 // where the host asks for its ID once more by another key.
 func TestAnExchangeOfWhatIsHeldAlready(t *testing.T) {
 	t.Parallel()
@@ -374,8 +374,8 @@ func TestTheLastPlaceOfABatch(t *testing.T) {
 	})
 }
 
-// TestALimitThatIsLiftedWhileABatchIsStored: who was found beyond it has a place, and is not
-// told that he has one while nothing is stored for him.
+// TestALimitThatIsLiftedWhileABatchIsStored: customers who were found beyond it have a place,
+// and are not told so while nothing is stored for them.
 func TestALimitThatIsLiftedWhileABatchIsStored(t *testing.T) {
 	t.Parallel()
 	ofEach := coupon.Limits{MaxUses: 10, MaxUsesPerUser: 1}
@@ -741,7 +741,7 @@ func TestTwoReservationsOfACustomerAtOnce(t *testing.T) {
 }
 
 // TestWhoeverHoldsTheGateIsFirst: a reservation that has seen a place waits at the gate for
-// whoever takes it in a transaction, and comes after him. One that is rolled back has taken
+// whoever takes it in a transaction, and comes after them. One that is rolled back has taken
 // nothing.
 func TestWhoeverHoldsTheGateIsFirst(t *testing.T) {
 	t.Parallel()
@@ -810,7 +810,7 @@ func TestAProcessOfBefore(t *testing.T) {
 	}
 }
 
-// inTransaction lets somebody do something in a transaction that he commits, and goes on
+// inTransaction does something in a transaction, commits it, and goes on
 // once the reservations wait for it. What all of them get is what the first one gets.
 func inTransaction(t *testing.T, m meanwhile, all []asking, do func(*claims, *pgxstore.Store) error, then func(*claims)) {
 	t.Helper()

@@ -32,16 +32,16 @@ var (
 )
 
 var lastPlaces = map[string]lastPlace{
-	"a reservation":             {limits: once, take: func(w *levels) error { return w.reserve(w.ann, "k") }},
-	"a payment":                 {limits: once, take: func(w *levels) error { return w.pay(w.s, w.ann, "first") }},
-	"a late payment":            {limits: once, before: annLoses, take: annPaysLate},
-	"all of a late payment":     {limits: once, take: func(w *levels) error { return errors.Join(annLoses(w), annPaysLate(w)) }},
-	"the customer himself":      {limits: onceEach, take: func(w *levels) error { return w.reserve(w.bob, "k") }},
-	"a payment of the same":     {limits: onceEach, take: func(w *levels) error { return w.pay(w.s, w.bob, "first") }},
-	"his late payment":          {limits: onceEach, before: bobLoses, take: bobPaysLate},
-	"all of his late payment":   {limits: onceEach, take: func(w *levels) error { return errors.Join(bobLoses(w), bobPaysLate(w)) }},
-	"his payment after another": {limits: onceEach, take: func(w *levels) error { return errors.Join(bobLoses(w), w.lose(w.bob, "also"), bobPaysLate(w)) }},
-	"another, of one for each":  {limits: coupon.Limits{MaxUses: 1, MaxUsesPerUser: 1}, before: annLoses, take: annPaysLate},
+	"a reservation":            {limits: once, take: func(w *levels) error { return w.reserve(w.ann, "k") }},
+	"a payment":                {limits: once, take: func(w *levels) error { return w.pay(w.s, w.ann, "first") }},
+	"a late payment":           {limits: once, before: annLoses, take: annPaysLate},
+	"all of a late payment":    {limits: once, take: func(w *levels) error { return errors.Join(annLoses(w), annPaysLate(w)) }},
+	"the same customer":        {limits: onceEach, take: func(w *levels) error { return w.reserve(w.bob, "k") }},
+	"a payment of the same":    {limits: onceEach, take: func(w *levels) error { return w.pay(w.s, w.bob, "first") }},
+	"late, of the same":        {limits: onceEach, before: bobLoses, take: bobPaysLate},
+	"all of it, of the same":   {limits: onceEach, take: func(w *levels) error { return errors.Join(bobLoses(w), bobPaysLate(w)) }},
+	"the same, after another":  {limits: onceEach, take: func(w *levels) error { return errors.Join(bobLoses(w), w.lose(w.bob, "also"), bobPaysLate(w)) }},
+	"another, of one for each": {limits: coupon.Limits{MaxUses: 1, MaxUsesPerUser: 1}, before: annLoses, take: annPaysLate},
 	"a reservation, under a first limit": {take: func(w *levels) error {
 		return errors.Join(w.limit(), w.reserve(w.ann, "k"))
 	}},

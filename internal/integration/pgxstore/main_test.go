@@ -119,7 +119,7 @@ func newCoupon(tb testing.TB, id string, change ...func(*coupon.Coupon)) coupon.
 	tb.Helper()
 	c, err := coupon.New(coupon.Draft{
 		Code: id, Name: "Coupon " + id, DiscountType: pricing.Percentage, DiscountValue: ten,
-		MaxUsesPerUser: coupon.Clear[int64](),
+		MaxUsesPerUser: coupon.Clear[int](),
 	}, coupon.Creation{ID: coupon.IDPrefix + id, At: epoch})
 	if err != nil {
 		tb.Fatal(err)

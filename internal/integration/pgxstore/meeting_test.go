@@ -433,7 +433,7 @@ func lastFirst(joined int, c call) step {
 	return step{Joined: joined, Calls: []call{last, c}}
 }
 
-// TestLocksAreTakenInOneOrder: nobody waits for a row while he holds one that is locked
+// TestLocksAreTakenInOneOrder: nobody waits for a row while holding one that is locked
 // after it, so that nobody waits in a circle.
 func TestLocksAreTakenInOneOrder(t *testing.T) {
 	t.Parallel()

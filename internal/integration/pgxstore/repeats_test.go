@@ -163,8 +163,8 @@ func (w *repeating) all(cautious bool) bool {
 }
 
 // TestBatchesExpectRepeats: a batch with requests that were stored before answers each as
-// a single call does, in one go, expected or not; for a while they are expected then. Who
-// is not in the batch but before it, alone, is asked again if his ID is another's.
+// a single call does, in one go, expected or not; for a while they are expected then. A
+// request before the batch, alone, is asked again if its ID is another's.
 func TestBatchesExpectRepeats(t *testing.T) {
 	t.Parallel()
 	for _, coupons := range []int{1, 3} {

@@ -61,7 +61,7 @@ func TestRoles(t *testing.T) {
 	run(t, owner, "ALTER DEFAULT PRIVILEGES FOR ROLE "+deploy+" REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC")
 	in := pgxstore.Namespace{Schema: "promo"}
 	migratedTo(t, owner, in, 5)
-	run(t, owner, strings.NewReplacer("deploy", deploy, "shop", shop).Replace(scriptAfter(t, "**Roles.**")))
+	run(t, owner, strings.NewReplacer("deploy", deploy, "shop", shop).Replace(scriptAfter(t, "### Roles")))
 
 	var server *pgconn.PgError
 	require.ErrorAs(t, pgxstore.Migrate(t.Context(), service, in), &server)

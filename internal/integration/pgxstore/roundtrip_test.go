@@ -82,7 +82,7 @@ type trip struct {
 	call func(ctx context.Context, s store.Store, w *traveller) error
 }
 
-// traveller is a customer, and what he has reserved last.
+// traveller is a customer with the last reservation.
 type traveller struct {
 	coupon coupon.Coupon
 	quote  pricing.Quote
@@ -294,7 +294,7 @@ func (c *conversation) together(t *testing.T, pool *pgxpool.Pool, customers []*t
 	return count
 }
 
-// TestValidateIsOneRoundTrip: what a customer asks before he has a cart is one read,
+// TestValidateIsOneRoundTrip: what a customer asks without a cart is one read,
 // whatever the coupon restricts.
 func TestValidateIsOneRoundTrip(t *testing.T) {
 	t.Parallel()
@@ -305,13 +305,13 @@ func TestValidateIsOneRoundTrip(t *testing.T) {
 	require.NoError(t, err)
 	draft := coupon.Draft{
 		Code: "ALL", Name: "All at once", DiscountType: pricing.Percentage, DiscountValue: ten,
-		MaxUses: coupon.Set[int64](100), MaxUsesPerUser: coupon.Set[int64](1),
+		MaxUses: coupon.Set(100), MaxUsesPerUser: coupon.Set(1),
 	}
 	created, err := service.Create(t.Context(), draft)
 	require.NoError(t, err)
 	for _, codeOrID := range []string{"all", created.ID} {
 		count, err := wire.during(func() error {
-			_, err := service.Validate(t.Context(), codeOrID, ann)
+			_, err := service.Validate(t.Context(), couponkit.ValidateRequest{Code: codeOrID, Customer: ann})
 			return err
 		})
 		require.NoError(t, err)

@@ -76,7 +76,7 @@ func TestATurnThatWasLeft(t *testing.T) {
 	}
 }
 
-// TestATurnIsKept: where a customer may use a coupon twice, a call that has found him without
+// TestATurnIsKept: where a customer may use a coupon twice, a call that has found them without
 // a use and is slow to store what it takes has the turn of a reservation that was paid for
 // after it had been given back, and not another one: it meets who takes the last use.
 func TestATurnIsKept(t *testing.T) {

@@ -469,7 +469,8 @@ func TestSearchTextsAreFoldedAnew(t *testing.T) {
 	s := newStore(t, pool, pgxstore.Options{})
 	var others []rune // that are no longer as they were
 	for r := rune(0); r <= unicode.MaxRune; r++ {
-		if lower := strings.ToLower(string(r)); lower != store.FoldCase(string(r)) {
+		step11 := string(unicode.ToLower(unicode.ToUpper(r)))
+		if lower := strings.ToLower(string(r)); lower != step11 && step11 == store.Fold(string(r)) {
 			others = append(others, r)
 		}
 	}
@@ -481,7 +482,7 @@ func TestSearchTextsAreFoldedAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := pool.Exec(t.Context(), `UPDATE coupons SET search_text = replace(search_text, $2, $3) WHERE id = $1`,
-			coupon.IDPrefix+id, store.FoldCase(name), strings.ToLower(name)); err != nil {
+			coupon.IDPrefix+id, store.Fold(name), strings.ToLower(name)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -506,7 +507,7 @@ func TestSearchTextsAreFoldedAnew(t *testing.T) {
 	if _, err := pool.Exec(t.Context(), steps[10].SQL, pgx.QueryExecModeSimpleProtocol); err != nil {
 		t.Fatal(err)
 	}
-	for text, want := range map[string]string{string(others): "others", store.FoldCase(string(others)): "others", "summer été %": "plain"} {
+	for text, want := range map[string]string{string(others): "others", store.Fold(string(others)): "others", "summer été %": "plain"} {
 		if diff := cmp.Diff([]string{coupon.IDPrefix + want}, found(text)); diff != "" {
 			t.Errorf("%q afterwards (-want +got):\n%s", text, diff)
 		}

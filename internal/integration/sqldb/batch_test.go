@@ -161,7 +161,7 @@ func TestABatchKnowsKeys(t *testing.T) {
 		)
 		require.True(t, got[0].Replayed)
 		require.Equal(t, first.Redemption, got[0].Redemption)
-		for _, i := range []int{1, 2} { // he holds one already
+		for _, i := range []int{1, 2} { // the customer holds one already
 			require.NoError(t, got[i].err)
 			require.True(t, got[i].Replayed)
 			require.Equal(t, held.Redemption, got[i].Redemption)

@@ -7,7 +7,11 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"time"
 
+	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/sqlstore"
@@ -102,4 +106,73 @@ func ExampleStore_WithTx() {
 	// Output:
 	// rsv_1 <nil>
 	// after the rollback: not found in the store
+}
+
+// A host sweeps within its own transaction, and notes there what it has to ship. If it dies
+// before the commit, nothing was recorded, and the next sweep finds the payment again. The
+// processor is asked while the transaction is open, so a small limit keeps it short.
+func ExampleStore_WithTx_sweep() {
+	ctx := context.Background()
+	db, remove := exampleDatabase()
+	defer remove()
+	if err := sqlstore.Migrate(ctx, db, sqlstore.SQLite, ""); err != nil {
+		log.Fatal(err)
+	}
+	coupons, err := sqlstore.New(db, sqlstore.SQLite, sqlstore.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer coupons.Close()
+	if _, err := db.ExecContext(ctx, "CREATE TABLE shipments (order_id TEXT PRIMARY KEY)"); err != nil {
+		log.Fatal(err)
+	}
+	now := time.Now()
+	clock := func() time.Time { return now }
+	payments := fakeprocessor.New(fakeprocessor.Options{Now: clock})
+
+	sweep := func(end func(*sql.Tx) error) error {
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback()
+		service, err := couponkit.New(coupons.WithTx(tx), payments, couponkit.WithClock(clock))
+		if err != nil {
+			return err
+		}
+		report, err := service.Sweep(ctx, 50)
+		if err != nil {
+			log.Print(err) // of some records; what the others were found to be is in the report
+		}
+		for _, paid := range report.Paid {
+			if _, err := tx.ExecContext(ctx, "INSERT INTO shipments VALUES (?) ON CONFLICT DO NOTHING", paid.Order.ID); err != nil {
+				return err
+			}
+		}
+		fmt.Println("found paid:", len(report.Paid))
+		return end(tx)
+	}
+
+	shop, err := couponkit.New(coupons, payments, couponkit.WithClock(clock))
+	if err != nil {
+		log.Fatal(err)
+	}
+	checkout, err := shop.Checkout(ctx, couponkit.CheckoutRequest{Cart: shopCart(), Customer: eligibility.Customer{ID: "ann"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := payments.Pay(checkout.Session.ID); err != nil { // and its event is lost
+		log.Fatal(err)
+	}
+	now = now.Add(2 * time.Hour)
+	fmt.Println(sweep((*sql.Tx).Rollback)) // as the database does when the host dies
+	fmt.Println(sweep((*sql.Tx).Commit))
+	fmt.Println(sweep((*sql.Tx).Commit))
+	// Output:
+	// found paid: 1
+	// <nil>
+	// found paid: 1
+	// <nil>
+	// found paid: 0
+	// <nil>
 }

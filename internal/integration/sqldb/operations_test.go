@@ -52,7 +52,7 @@ func (d *desk) serve(s store.Store, options ...couponkit.Option) {
 
 func (d *desk) create(code string) coupon.Coupon {
 	c, err := d.Create(d.t.Context(), coupon.Draft{
-		Code: code, Name: code, DiscountType: pricing.FixedAmount, DiscountValue: decimal.NewFromInt(10), MaxUses: coupon.Set[int64](3),
+		Code: code, Name: code, DiscountType: pricing.FixedAmount, DiscountValue: decimal.NewFromInt(10), MaxUses: coupon.Set(3),
 	})
 	require.NoError(d.t, err)
 	return c
@@ -97,7 +97,7 @@ func TestAnOlderCopyIsRestored(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "copy.db")
 			vacuumInto(t, db, file)
 
-			_, err := d.Update(ctx, ten.ID, coupon.Patch{Name: coupon.Set("Renamed"), MaxUses: coupon.Set[int64](9)})
+			_, err := d.Update(ctx, ten.ID, coupon.Patch{Name: coupon.Set("Renamed"), MaxUses: coupon.Set(9)})
 			require.NoError(t, err)
 			created := d.create("created")
 			require.NoError(t, d.Delete(ctx, deleted.ID))

@@ -130,9 +130,9 @@ func TestAKeyIsFoundByAnIndex(t *testing.T) {
 	require.GreaterOrEqual(t, asked, 3)
 }
 
-// TestAListOfACustomerReadsHisRows: those of a customer, of all coupons, are found by the
+// TestAListOfACustomerReadsOwnRows: those of a customer, of all coupons, are found by the
 // indexes of keys and of orders.
-func TestAListOfACustomerReadsHisRows(t *testing.T) {
+func TestAListOfACustomerReadsOwnRows(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s, by, plain := heard(t)

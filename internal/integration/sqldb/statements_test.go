@@ -107,8 +107,8 @@ func fewStatementsStore(t *testing.T, connections, statements int) (few *fewStat
 }
 
 // A server that keeps no more prepared statements refuses nobody's call: the store gives its
-// own up, and prepares for each call what it runs. Nobody waits then for those who wait for
-// him, whichever calls have met: there are several stores, so that some of many meetings are
+// own up, and prepares for each call what it runs. Calls then never wait for each other in
+// a circle, whichever calls have met: there are several stores, so that some of many meetings are
 // had.
 func TestAServerOfFewStatements(t *testing.T) {
 	t.Parallel()
@@ -147,7 +147,7 @@ func TestStatementsThatComeFree(t *testing.T) {
 	brief, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	_, err = opened.Coupon(brief, c.ID)
-	require.ErrorIs(t, err, context.DeadlineExceeded, "nobody waits longer than he wants to")
+	require.ErrorIs(t, err, context.DeadlineExceeded, "the wait ends with the context")
 	few.giveBack()
 }
 

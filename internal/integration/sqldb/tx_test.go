@@ -344,7 +344,7 @@ func TestABadCallFailsAlone(t *testing.T) {
 	})
 }
 
-// A caller who goes while he waits for the database changes nothing, and nobody
+// A caller who leaves while waiting for the database changes nothing, and nobody
 // else notices.
 func TestACallerMayGo(t *testing.T) {
 	t.Parallel()
@@ -370,7 +370,7 @@ func TestACallerMayGo(t *testing.T) {
 			}()
 			time.Sleep(20 * time.Millisecond)
 			cancel()
-			require.ErrorIs(t, <-gone, context.Canceled, "he does not wait for the lock")
+			require.ErrorIs(t, <-gone, context.Canceled, "the caller does not wait for the lock")
 			require.NoError(t, hold.Rollback())
 			require.NoError(t, <-stays)
 			_, err = opened.Redemption(t.Context(), redemption.IDPrefix+"gone")
@@ -379,8 +379,8 @@ func TestACallerMayGo(t *testing.T) {
 	}
 }
 
-// Nor does he wait for a row that a transaction of the host has locked, on MariaDB, though the
-// server would have him wait for long, and again.
+// A caller who leaves does not wait for a row that a transaction of the host has locked, on
+// MariaDB, though the server would wait for long, and again.
 func TestACallerMayGoFromARow(t *testing.T) {
 	t.Parallel()
 	s := mariadbShop(t)

@@ -209,7 +209,7 @@ func TestEachCallWaitsAsLongAsItMay(t *testing.T) {
 }
 
 // The log begins anew though somebody reads whenever a call is committed: the store waits
-// until he has read.
+// until they have read.
 func TestTheLogBeginsAnewBesideReaders(t *testing.T) {
 	t.Parallel()
 	const callers, each = 500, 17

@@ -11,41 +11,40 @@ import (
 	"time"
 )
 
-// Options configures an [Account]. The zero value is an empty account on the wall
-// clock that takes every key.
+// Options configures an [Account]. The zero value uses the wall clock and accepts every
+// key.
 type Options struct {
-	// Key is the secret key that callers need; empty takes every key.
+	// Key is the secret key that callers need; empty accepts every key.
 	Key string
-	// Now is the account's clock; default time.Now.
+	// Now returns the account's time; default time.Now.
 	Now func() time.Time
 	// WebhookSecret signs events; default "whsec_stripefake".
 	WebhookSecret string
-	// APIVersion is that of the webhook endpoint and so of its events; default that of
-	// stripe-go.
+	// APIVersion is the API version of the webhook endpoint and its events; default the
+	// version of stripe-go.
 	APIVersion string
-	// Live makes objects and events of live mode.
+	// Live creates objects and events in live mode.
 	Live bool
-	// ConnectedAccount makes this a connected account of a platform, whose key it is:
-	// calls have to be made in its name, and events name it. Empty for none.
+	// ConnectedAccount makes this account a connected account of a platform. Calls must
+	// name it, and events name it. Empty means no platform.
 	ConnectedAccount string
-	// PageURL is where the payment page of a session is; its ID follows. Default
-	// "https://checkout.stripe.example/c/pay/".
+	// PageURL is the beginning of the URL of a payment page, before the session ID.
+	// Default "https://checkout.stripe.example/c/pay/".
 	PageURL string
-	// Validator sees every request first; an answer of 400 or more ends it. It is for
-	// stripe-mock, which knows all parameters of Stripe.
+	// Validator receives every request first. Its answer is used if the status is 400
+	// or more. stripe-mock is a Validator that checks all parameters.
 	Validator http.Handler
-	// MinimumCharge is Stripe's least total above 0 by lower-case currency, in
-	// Stripe's minor units. Default: eur, usd, chf 50, gbp 30, jpy, krw 50, dkk 250,
-	// huf 17500.
+	// MinimumCharge is the minimum total above 0 by lower-case currency, in Stripe's
+	// minor units. Default: eur, usd, chf 50, gbp 30, jpy, krw 50, dkk 250, huf 17500.
 	MinimumCharge map[string]int64
-	// TaxPercent is what automatic tax adds to lines of the tax behaviour "exclusive".
+	// TaxPercent is the automatic tax on lines with the tax behavior "exclusive", in
+	// percent.
 	TaxPercent int64
-	// OwnWording makes the texts of errors others than Stripe's, which nobody must
-	// depend on.
+	// OwnWording replaces Stripe's error messages with other texts.
 	OwnWording bool
 }
 
-// Account is a Stripe account in memory. Make it with [New].
+// Account is a Stripe account in memory. Create it with [New].
 type Account struct {
 	options Options
 
@@ -63,8 +62,8 @@ type Account struct {
 	unexpand bool
 }
 
-// Coupon is a coupon as Stripe has it. Amounts are Stripe's minor units, times Unix
-// seconds, 0 is absent.
+// Coupon is a coupon at Stripe. Amounts are in Stripe's minor units. Times are Unix
+// seconds; 0 means absent.
 type Coupon struct {
 	ID             string
 	Name           string
@@ -82,7 +81,7 @@ type Coupon struct {
 	number  int
 }
 
-// PromotionCode is a promotion code as Stripe has it.
+// PromotionCode is a promotion code at Stripe. Times are Unix seconds; 0 means absent.
 type PromotionCode struct {
 	ID        string
 	Code      string
@@ -91,7 +90,7 @@ type PromotionCode struct {
 	ExpiresAt int64
 	Metadata  map[string]string
 	Created   int64
-	// Dead tells that it can never be active again.
+	// Dead means that the code can never be active again.
 	Dead bool
 
 	coupon *Coupon // the object itself: another one may get the ID later
@@ -144,7 +143,7 @@ func (a *Account) nextID(prefix string) (id string, number int) {
 	return fmt.Sprintf("%s_%08d", prefix, a.seq), a.seq
 }
 
-// Coupons returns every coupon that exists, in the order of their creation.
+// Coupons returns all coupons, in the order of creation.
 func (a *Account) Coupons() []Coupon {
 	a.lock()
 	defer a.mu.Unlock()
@@ -162,8 +161,7 @@ func (c *Coupon) clone() Coupon {
 	return out
 }
 
-// PromotionCodes returns every promotion code that was ever made, in the order of
-// their creation.
+// PromotionCodes returns all promotion codes, in the order of creation.
 func (a *Account) PromotionCodes() []PromotionCode {
 	a.lock()
 	defer a.mu.Unlock()
@@ -176,8 +174,8 @@ func (a *Account) PromotionCodes() []PromotionCode {
 	return list
 }
 
-// PlantCoupon makes a coupon of 5 % off, as staff do by hand. metadata may be nil. An
-// ID that is taken is an error.
+// PlantCoupon creates a coupon of 5 % off, as staff do in the dashboard. metadata may
+// be nil. An existing ID is an error.
 func (a *Account) PlantCoupon(id string, metadata map[string]string) error {
 	now := a.lock()
 	defer a.mu.Unlock()
@@ -191,8 +189,8 @@ func (a *Account) PlantCoupon(id string, metadata map[string]string) error {
 	return nil
 }
 
-// PlantCode makes a promotion code on a coupon, as staff do by hand, and returns its
-// ID. metadata may be nil.
+// PlantCode creates a promotion code on a coupon, as staff do in the dashboard, and
+// returns its ID. metadata may be nil.
 func (a *Account) PlantCode(couponID, code string, active bool, metadata map[string]string) (string, error) {
 	now := a.lock()
 	defer a.mu.Unlock()
@@ -203,7 +201,7 @@ func (a *Account) PlantCode(couponID, code string, active bool, metadata map[str
 	return made.ID, nil
 }
 
-// EditCoupon changes a coupon behind everybody's back, also what Stripe has frozen.
+// EditCoupon changes a coupon, including terms that Stripe cannot change.
 func (a *Account) EditCoupon(id string, edit func(*Coupon)) error {
 	a.lock()
 	defer a.mu.Unlock()
@@ -225,7 +223,8 @@ func (a *Account) DeleteCoupon(id string) error {
 	return nil
 }
 
-// SetCodeActive switches a promotion code, as staff do in the dashboard.
+// SetCodeActive activates or deactivates a promotion code, as staff do in the
+// dashboard.
 func (a *Account) SetCodeActive(id string, active bool) error {
 	now := a.lock()
 	defer a.mu.Unlock()
@@ -235,7 +234,7 @@ func (a *Account) SetCodeActive(id string, active bool) error {
 	return nil
 }
 
-// KillCode makes a promotion code inactive for good, as one that has run out.
+// KillCode deactivates a promotion code forever.
 func (a *Account) KillCode(id string) error {
 	a.lock()
 	defer a.mu.Unlock()
@@ -266,38 +265,37 @@ func (a *Account) activeCode(text string) *PromotionCode {
 	return nil
 }
 
-// Deny takes the permission for an operation ("coupons.create") from the key; it is
-// refused with 403 then.
+// Deny removes the permission for an operation, such as "coupons.create", from the key.
+// Calls of the operation are then refused with 403.
 func (a *Account) Deny(op string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.denied[op] = true
 }
 
-// TamperSessions lets f change every session that is made from now on, before it is
-// answered: Stripe that computes something else.
+// TamperSessions sets a function that changes every new session before it is returned.
 func (a *Account) TamperSessions(f func(*Session)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.tamper = f
 }
 
-// IgnoreExpand makes the account answer with IDs where callers ask for objects.
+// IgnoreExpand makes the account return IDs where callers ask for expanded objects.
 func (a *Account) IgnoreExpand() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.unexpand = true
 }
 
-// Allow gives all permissions back that [Account.Deny] has taken.
+// Allow restores all permissions that [Account.Deny] has removed.
 func (a *Account) Allow() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	clear(a.denied)
 }
 
-// DropCode makes a promotion code disappear, which Stripe never does: it stands for a
-// call that was cut off before the promotion code was made.
+// DropCode removes a promotion code. It simulates a call that ended before it created
+// the promotion code. Stripe itself never removes promotion codes.
 func (a *Account) DropCode(id string) {
 	a.lock()
 	defer a.mu.Unlock()

@@ -2,6 +2,7 @@ package stripefake
 
 import (
 	"cmp"
+	"math"
 	"net/url"
 	"regexp"
 	"slices"
@@ -11,6 +12,25 @@ import (
 )
 
 const fiveYears = 5 * 366 * 24 * 3600
+
+// Bounds of Stripe. Lengths count code points.
+const (
+	maxAmount      = 999_999_999_999 // twelve digits of minor units
+	maxRedemptions = 10_000_000_000  // the largest number that Stripe is known to have taken
+	maxQuantity    = 999_999
+	maxCouponName  = 40
+	maxProductName = 250
+	maxEmail       = 512
+	maxText        = 5000 // of IDs and addresses
+)
+
+// tooLong refuses a text of more than most characters.
+func tooLong(form url.Values, name string, most int) *problem {
+	if utf8.RuneCountInString(form.Get(name)) <= most {
+		return nil
+	}
+	return invalid("", name, "Invalid string: must be at most %d characters", most)
+}
 
 func (a *Account) opCreateCoupon(_ []string, form url.Values, now int64) (any, *problem) {
 	if refusal := only(form, "id", "name", "percent_off", "amount_off", "currency", "duration", "max_redemptions", "redeem_by", "metadata", "expand"); refusal != nil {
@@ -35,26 +55,33 @@ func parseCoupon(form url.Values, now int64) (*Coupon, *problem) {
 		ID: form.Get("id"), Name: form.Get("name"), Currency: strings.ToLower(form.Get("currency")),
 		Duration: cmp.Or(form.Get("duration"), "once"),
 	}
-	if utf8.RuneCountInString(c.Name) > 40 {
-		return nil, invalid("", "name", "Invalid string: must be at most 40 characters")
+	for name, most := range map[string]int{"id": maxText, "name": maxCouponName} {
+		if refusal := tooLong(form, name, most); refusal != nil {
+			return nil, refusal
+		}
 	}
 	if c.Duration != "once" && c.Duration != "forever" {
 		return nil, invalid("", "duration", "Invalid duration")
 	}
-	for name, into := range map[string]*int64{
-		"amount_off": &c.AmountOff, "max_redemptions": &c.MaxRedemptions, "redeem_by": &c.RedeemBy,
+	for name, bounded := range map[string]struct {
+		into *int64
+		most int64
+	}{
+		"amount_off":      {&c.AmountOff, maxAmount},
+		"max_redemptions": {&c.MaxRedemptions, maxRedemptions},
+		"redeem_by":       {&c.RedeemBy, now + fiveYears},
 	} {
 		n, refusal := integer(form, name)
 		if refusal != nil {
 			return nil, refusal
 		}
-		if form.Has(name) && n < 1 {
-			return nil, invalid("parameter_invalid_integer", name, "This value must be greater than or equal to 1.")
+		if form.Has(name) && (n < 1 || n > bounded.most) {
+			return nil, invalid("parameter_invalid_integer", name, "This value must be between 1 and %d.", bounded.most)
 		}
-		*into = n
+		*bounded.into = n
 	}
-	if c.RedeemBy != 0 && (c.RedeemBy <= now || c.RedeemBy > now+fiveYears) {
-		return nil, invalid("", "redeem_by", "redeem_by must be in the future and at most five years ahead")
+	if c.RedeemBy != 0 && c.RedeemBy <= now {
+		return nil, invalid("", "redeem_by", "redeem_by must be in the future")
 	}
 	if refusal := parseDiscount(c, form); refusal != nil {
 		return nil, refusal
@@ -76,8 +103,8 @@ func parseDiscount(c *Coupon, form url.Values) *problem {
 		return nil
 	}
 	percent, err := strconv.ParseFloat(form.Get("percent_off"), 64)
-	if err != nil || percent < 0.01 || percent > 100 {
-		return invalid("", "percent_off", "This value must be between 0.01 and 100 (it currently is '%s').", form.Get("percent_off"))
+	if hundredths := math.Round(percent * 100); err != nil || percent < 0.01 || percent > 100 || hundredths/100 != percent {
+		return invalid("", "percent_off", "This value must be between 0.01 and 100, with two decimals (it currently is '%s').", form.Get("percent_off"))
 	}
 	c.PercentOff, c.Currency = percent, ""
 	return nil
@@ -119,8 +146,8 @@ func (a *Account) opUpdateCoupon(ids []string, form url.Values, now int64) (any,
 	switch {
 	case refusal != nil:
 		return nil, refusal
-	case utf8.RuneCountInString(form.Get("name")) > 40:
-		return nil, invalid("", "name", "Invalid string: must be at most 40 characters")
+	case tooLong(form, "name", maxCouponName) != nil:
+		return nil, tooLong(form, "name", maxCouponName)
 	}
 	merged := merge(c.Metadata, update)
 	if len(merged) > 50 {

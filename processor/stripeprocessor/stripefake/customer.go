@@ -5,16 +5,15 @@ import (
 	"fmt"
 )
 
-// Errors of the payment page.
+// Errors of the simulated customer.
 var (
-	// ErrNotPayable: the session is not there, or cannot be paid (any more).
+	// ErrNotPayable means that the session does not exist or is not open.
 	ErrNotPayable = errors.New("stripefake: the session cannot be paid")
-	// ErrNoPayment: there is no delayed payment on its way.
+	// ErrNoPayment means that the session has no delayed payment.
 	ErrNoPayment = errors.New("stripefake: no payment is on its way")
 )
 
-// Pay finishes a session with a card: it is paid at once. A total of 0 needs no
-// payment.
+// Pay pays a session with a card. A total of 0 needs no payment.
 func (a *Account) Pay(sessionID string) error {
 	return a.finish(sessionID, func(s *Session) {
 		s.PaymentStatus, s.payment = "paid", "succeeded"
@@ -56,7 +55,7 @@ func (a *Account) finish(sessionID string, pay func(*Session)) error {
 	return nil
 }
 
-// PaymentArrives ends the delay of a session: the money is there.
+// PaymentArrives completes the delayed payment of a session.
 func (a *Account) PaymentArrives(sessionID string) error {
 	return a.endDelay(sessionID, "checkout.session.async_payment_succeeded", func(s *Session) {
 		s.PaymentStatus, s.payment = "paid", "succeeded"
@@ -66,7 +65,7 @@ func (a *Account) PaymentArrives(sessionID string) error {
 	})
 }
 
-// PaymentFails ends the delay of a session without the money.
+// PaymentFails fails the delayed payment of a session.
 func (a *Account) PaymentFails(sessionID string) error {
 	return a.endDelay(sessionID, "checkout.session.async_payment_failed", func(s *Session) {
 		s.payment = "requires_payment_method"
@@ -88,8 +87,8 @@ func (a *Account) endDelay(sessionID, event string, end func(*Session)) error {
 	return nil
 }
 
-// Renewal returns what the subscription of a session charges for its second period:
-// the recurring lines, less a discount that lasts.
+// Renewal returns what a subscription charges for its second period: the recurring
+// lines, less a discount without an end.
 func (a *Account) Renewal(sessionID string) (amount int64, err error) {
 	a.lock()
 	defer a.mu.Unlock()

@@ -16,12 +16,12 @@ import (
 
 const defaultAPIVersion = stripe.APIVersion
 
-// Event is a fact that Stripe tells its webhooks.
+// Event is an event for webhooks.
 type Event struct {
 	ID      string
 	Type    string
 	Payload []byte
-	// Delivered tells that a webhook has taken it.
+	// Delivered is true if a webhook has accepted the event.
 	Delivered bool
 }
 
@@ -46,31 +46,29 @@ func (a *Account) announceSession(kind string, s *Session, at int64) {
 	a.announce(kind, a.showSession(s, nil), at)
 }
 
-// Announce writes down an event of any type about any object, for what this package
-// does not simulate.
+// Announce records an event of any type about any object.
 func (a *Account) Announce(kind string, object any) {
 	now := a.lock()
 	defer a.mu.Unlock()
 	a.announce(kind, object, now)
 }
 
-// Events returns every event so far, the oldest first.
+// Events returns all events, the oldest first.
 func (a *Account) Events() []Event {
 	a.lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.events)
 }
 
-// Sign returns the signature header of a payload that is sent at an instant.
+// Sign returns the signature header of a payload for an instant.
 func (a *Account) Sign(payload []byte, at time.Time) string {
 	return webhook.GenerateTestSignedPayload(&webhook.UnsignedPayload{
 		Payload: payload, Secret: a.options.WebhookSecret, Timestamp: at,
 	}).Header
 }
 
-// Deliver sends every event that no webhook has taken yet to an address, the oldest
-// first, each signed now. Events that are refused stay for the next time; how many
-// there are is returned.
+// Deliver sends every event that no webhook has accepted yet, the oldest first, signed
+// now. It returns the number of refused events. Deliver sends them again next time.
 func (a *Account) Deliver(ctx context.Context, client *http.Client, address string) (refused int, err error) {
 	for i, e := range a.Events() {
 		if e.Delivered {
@@ -95,8 +93,8 @@ func (a *Account) taken(i int) {
 	a.events[i].Delivered = true
 }
 
-// Send delivers one event, whether or not it was taken before, and returns the
-// webhook's answer.
+// Send sends one event, even if it was accepted before. It returns the webhook's
+// status.
 func (a *Account) Send(ctx context.Context, client *http.Client, address string, e Event) (status int, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(e.Payload))
 	if err != nil {

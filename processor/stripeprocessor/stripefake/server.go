@@ -14,34 +14,34 @@ import (
 	"strings"
 )
 
-// Call is a request that has reached the account.
+// Call is a request that the account has received.
 type Call struct {
-	// Number counts from 1.
+	// Number is the position of the call, counted from 1.
 	Number int
-	// Op names the operation: "coupons.create".
+	// Op is the operation, such as "coupons.create".
 	Op   string
 	Path string
 	// Key is the idempotency key.
 	Key string
-	// Form holds the parameters as sent.
+	// Form contains the parameters.
 	Form url.Values
-	// Header is the request's.
+	// Header contains the HTTP headers.
 	Header http.Header
 }
 
-// Fault is what goes wrong with a call.
+// Fault is a failure of a call.
 type Fault uint8
 
-// The faults. Where the answer is saved, the same idempotency key gets it again.
+// The faults. "saved" means that the same idempotency key returns the answer again.
 const (
 	None             Fault = iota
 	LostBefore             // the connection breaks before the call takes effect
 	LostAfter              // the connection breaks before the answer
 	FailBefore             // 500 without an effect; saved
-	FailAfter              // 500 although it took effect; saved
-	KeyInUse               // 409: another request with the key is still running
+	FailAfter              // 500 with the effect; saved
+	KeyInUse               // 409: another request with the key is running
 	RateLimited            // 429
-	LockTimeout            // 429: another request works on the object
+	LockTimeout            // 429: another request holds the object
 	BadGateway             // 502 with a body that is not JSON
 	Unavailable            // 503 with Stripe-Should-Retry: false
 	DependencyFailed       // 424 without an effect; saved
@@ -60,15 +60,15 @@ func (f Fault) String() string {
 	return ""
 }
 
-// Faults sets what goes wrong; nil is nothing. The function is called once for every
-// request, in the order of their arrival.
+// Faults sets the function that chooses the fault of each call; nil means no faults. It
+// is called once per request, in the order of arrival.
 func (a *Account) Faults(f func(Call) Fault) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.fault = f
 }
 
-// Calls returns every request so far.
+// Calls returns all requests so far.
 func (a *Account) Calls() []Call {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -213,7 +213,7 @@ func (a *Account) faultBefore(w http.ResponseWriter, fault Fault) (done bool) {
 // is saved as well, unless it names a parameter: Stripe saves whatever became of a call
 // that it has begun, and begins none whose parameters are not valid.
 func (a *Account) answer(call Call, op operation, ids []string, form url.Values, fault Fault, now int64) answer {
-	if refusal := a.authorise(call, op); refusal != nil {
+	if refusal := a.authorize(call, op); refusal != nil {
 		return refusal.answer()
 	}
 	if op.run == nil {
@@ -266,7 +266,7 @@ func (a *Account) run(op operation, ids []string, form url.Values, fault Fault, 
 	return answer{status: http.StatusOK, body: json.RawMessage(text)}
 }
 
-func (a *Account) authorise(call Call, op operation) *problem {
+func (a *Account) authorize(call Call, op operation) *problem {
 	key, ok := strings.CutPrefix(call.Header.Get("Authorization"), "Bearer ")
 	if !ok || a.options.Key != "" && key != a.options.Key {
 		return &problem{Status: http.StatusUnauthorized, Type: "invalid_request_error", Message: "Invalid API Key provided"}

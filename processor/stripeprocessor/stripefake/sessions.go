@@ -8,11 +8,10 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
-// Session is a Checkout Session as Stripe has it. Amounts are Stripe's minor units,
-// times Unix seconds.
+// Session is a Checkout Session at Stripe. Amounts are in Stripe's minor units. Times
+// are Unix seconds.
 type Session struct {
 	ID                string
 	Mode              string // payment or subscription
@@ -23,17 +22,17 @@ type Session struct {
 	AmountSubtotal    int64
 	AmountTotal       int64
 	AmountDiscount    int64
-	AmountTax         int64  // what automatic tax has added
-	CouponID          string // of its discount; empty for none
+	AmountTax         int64  // automatic tax that was added
+	CouponID          string // coupon of the discount; may be empty
 	Metadata          map[string]string
-	PaymentMetadata   map[string]string // of payment intent or subscription
+	PaymentMetadata   map[string]string // of the payment intent or subscription
 	ClientReferenceID string
 	CustomerEmail     string
 	SuccessURL        string
 	CancelURL         string
 	ExpiresAt         int64
 	Created           int64
-	// Form holds the parameters as sent.
+	// Form contains the parameters of the request.
 	Form url.Values
 
 	coupon  *Coupon
@@ -45,7 +44,7 @@ type Line struct {
 	Name        string
 	Quantity    int64
 	UnitAmount  int64
-	Interval    string // empty for one that is paid once
+	Interval    string // empty for a line that is paid once
 	TaxBehavior string
 }
 
@@ -61,7 +60,7 @@ func (s *Session) clone() Session {
 	return out
 }
 
-// Sessions returns every session, in the order of their creation.
+// Sessions returns all sessions, in the order of creation.
 func (a *Account) Sessions() []Session {
 	a.lock()
 	defer a.mu.Unlock()
@@ -72,7 +71,7 @@ func (a *Account) Sessions() []Session {
 	return list
 }
 
-// Session returns one session, or false.
+// Session returns a session, and false if it does not exist.
 func (a *Account) Session(id string) (Session, bool) {
 	a.lock()
 	defer a.mu.Unlock()
@@ -82,8 +81,7 @@ func (a *Account) Session(id string) (Session, bool) {
 	return Session{}, false
 }
 
-// PlantSessions makes n paid sessions of another application that were created at one
-// instant, as busy shops have them.
+// PlantSessions creates n paid sessions of another application at one instant.
 func (a *Account) PlantSessions(n int, created time.Time) {
 	a.lock()
 	defer a.mu.Unlock()
@@ -143,8 +141,12 @@ func (a *Account) sessionBasics(s *Session, form url.Values, now int64) (refusal
 	if s.SuccessURL == "" {
 		return invalid("parameter_missing", "success_url", "Missing required param: success_url.")
 	}
-	if utf8.RuneCountInString(s.ClientReferenceID) > 200 {
-		return invalid("", "client_reference_id", "Invalid string: must be at most 200 characters")
+	for name, most := range map[string]int{
+		"client_reference_id": 200, "customer_email": maxEmail, "success_url": maxText, "cancel_url": maxText,
+	} {
+		if refusal := tooLong(form, name, most); refusal != nil {
+			return refusal
+		}
 	}
 	if s.ExpiresAt, refusal = integer(form, "expires_at"); refusal != nil {
 		return refusal
@@ -225,10 +227,12 @@ func sessionLine(s *Session, form url.Values, at string) (Line, *problem) {
 		return l, invalid("", price+"[currency]", "All line items must have the same currency.")
 	case l.Name == "":
 		return l, invalid("parameter_missing", price+"[product_data][name]", "Missing required param: name.")
-	case l.Quantity < 1:
-		return l, invalid("", at+"[quantity]", "quantity must be at least 1")
-	case l.UnitAmount < 0 || !form.Has(price+"[unit_amount]"):
-		return l, invalid("", price+"[unit_amount]", "unit_amount is a non-negative integer")
+	case l.Quantity < 1 || l.Quantity > maxQuantity:
+		return l, invalid("", at+"[quantity]", "quantity must be between 1 and %d", maxQuantity)
+	case l.UnitAmount < 0 || l.UnitAmount > maxAmount || !form.Has(price+"[unit_amount]"):
+		return l, invalid("", price+"[unit_amount]", "unit_amount is a non-negative integer of at most twelve digits")
+	case tooLong(form, price+"[product_data][name]", maxProductName) != nil:
+		return l, tooLong(form, price+"[product_data][name]", maxProductName)
 	case !slices.Contains([]string{"", "day", "week", "month", "year"}, l.Interval):
 		return l, invalid("", price+"[recurring][interval]", "Invalid interval")
 	}
@@ -273,7 +277,9 @@ func stepOf(currency string) int64 {
 func (a *Account) sessionTotal(s *Session, form url.Values, _ int64) *problem {
 	taxed := int64(0)
 	for _, l := range s.Lines {
-		s.AmountSubtotal += l.Quantity * l.UnitAmount
+		if s.AmountSubtotal += l.Quantity * l.UnitAmount; s.AmountSubtotal > maxAmount { // both are bounded
+			return invalid("amount_too_large", "line_items", "The total amount is at most twelve digits.")
+		}
 		if l.TaxBehavior == "exclusive" {
 			taxed += l.Quantity * l.UnitAmount
 		}

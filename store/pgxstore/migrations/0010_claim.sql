@@ -9,7 +9,7 @@
 --
 -- Nobody waits in a circle, for reservations keep the order of step 9 too: redemptions,
 -- then gates. A batch stores in the order of its customers and locks in the order of its
--- coupons, and nobody stores while he holds a gate, whatever key others have stored. A
+-- coupons, and nobody stores while holding a gate, whatever key others have stored. A
 -- transaction of the host's that reserves twice does; should it wait in a circle,
 -- PostgreSQL ends that.
 --

@@ -54,7 +54,7 @@ END
 $couponkit$;
 
 -- couponkit_claim_many answers an exchange of points with the reservation that the customer
--- holds, also where the ID that is asked for is taken: it may be that of what he holds. All
+-- holds, also where the ID that is asked for is taken: it may be that of the held reservation. All
 -- else is as in step 15.
 CREATE OR REPLACE FUNCTION {couponkit_claim_many}(
     coupons text[], demands bigint[], -- every coupon once, sorted, and how many requests it has

@@ -10,7 +10,7 @@
 -- wants the next turn waits for the end of that. So the turns of a customer have no gap. Who
 -- takes one has seen all that was stored for the customer, or meets it.
 --
--- What he has seen may have been paid for since. At READ COMMITTED it is looked again once the
+-- What the call has seen may have been paid for since. At READ COMMITTED it is looked again once the
 -- turn is taken, as before. A stricter level cannot look again, but fails to lock what has
 -- changed: there the uses that the customer has given back are held.
 

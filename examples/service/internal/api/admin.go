@@ -2,6 +2,7 @@ package api
 
 import (
 	"crypto/rand"
+	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -12,21 +13,30 @@ import (
 
 func (a *API) createCoupon(w http.ResponseWriter, r *http.Request) error {
 	var draft coupon.Draft
-	if err := readInto(r, &draft); err != nil {
+	strays, err := a.readCoupon(r, &draft, func() selections {
+		return selections{draft.PlanIDs, draft.DeviceIDs, draft.AccessoryIDs}
+	})
+	if err != nil {
 		return err
 	}
 	c, err := a.Service.Create(r.Context(), draft)
 	a.audit(r, "create", c.ID, err)
 	if err != nil {
-		return err
+		return strays.beside(err)
 	}
 	w.Header().Set("Location", "/admin/coupon/"+c.ID)
 	writeJSON(w, http.StatusCreated, c)
 	return nil
 }
 
+// getCoupon answers with the coupon of an ID, or else of a code in any form that customers
+// may type.
 func (a *API) getCoupon(w http.ResponseWriter, r *http.Request) error {
-	c, err := a.Service.Get(r.Context(), r.PathValue("id"))
+	codeOrID := r.PathValue("id")
+	c, err := a.Service.Get(r.Context(), codeOrID)
+	if errors.Is(err, coupon.ErrNotFound) {
+		c, err = a.Service.Find(r.Context(), codeOrID)
+	}
 	if err != nil {
 		return err
 	}
@@ -36,13 +46,19 @@ func (a *API) getCoupon(w http.ResponseWriter, r *http.Request) error {
 
 func (a *API) updateCoupon(w http.ResponseWriter, r *http.Request) error {
 	var patch coupon.Patch
-	if err := readInto(r, &patch); err != nil {
+	strays, err := a.readCoupon(r, &patch, func() (given selections) {
+		given[0], _ = patch.PlanIDs.Value()
+		given[1], _ = patch.DeviceIDs.Value()
+		given[2], _ = patch.AccessoryIDs.Value()
+		return given
+	})
+	if err != nil {
 		return err
 	}
 	c, err := a.Service.Update(r.Context(), r.PathValue("id"), patch)
 	a.audit(r, "update", r.PathValue("id"), err)
 	if err != nil {
-		return err
+		return strays.beside(err)
 	}
 	writeJSON(w, http.StatusOK, c)
 	return nil
@@ -103,15 +119,18 @@ func (a *API) audit(r *http.Request, what, id string, err error) {
 		slog.String("what", what), slog.String("coupon", id), slog.String("outcome", outcome))
 }
 
-// generatedLength is how long generated codes are: 80 bits, so that no one guesses
-// a code however often he tries.
-const generatedLength = 16
+// generatedSymbols makes codes of 70 bits, so that nobody guesses one.
+const generatedSymbols = 16
 
 type codeView struct {
-	Code string `json:"code"`
+	Code coupon.Code `json:"code"`
 }
 
 func (a *API) generateCode(w http.ResponseWriter, _ *http.Request) error {
-	writeJSON(w, http.StatusOK, codeView{rand.Text()[:generatedLength]})
+	code, err := coupon.GenerateCode(rand.Reader, coupon.CodeShape{Symbols: generatedSymbols})
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, codeView{code})
 	return nil
 }

@@ -154,7 +154,7 @@ var methods = []string{http.MethodGet, http.MethodPost, http.MethodPatch, http.M
 
 // FuzzHTTP sends any request as anybody. The interface never fails and never panics;
 // what it answers is a document of the promised form and of bounded length; nobody
-// gets or changes what is not his; a refused request changes nothing; and no secret
+// gets or changes what belongs to others; a refused request changes nothing; and no secret
 // and no address of a customer is logged.
 func FuzzHTTP(f *testing.F) {
 	for _, seed := range []struct {

@@ -154,7 +154,7 @@ func compareBy(by string, x, y coupon.Coupon) int {
 	case "code":
 		return cmp.Compare(x.Code.String(), y.Code.String())
 	case "name":
-		return cmp.Compare(store.FoldCase(x.Name), store.FoldCase(y.Name)) // as search finds them
+		return cmp.Compare(store.Fold(x.Name), store.Fold(y.Name)) // as search finds them
 	case "discount":
 		return cmp.Or(cmp.Compare(x.Discount.Type(), y.Discount.Type()), discountValue(x).Cmp(discountValue(y)))
 	case "scope":

@@ -47,7 +47,7 @@ func (a *API) applyCoupon(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	validation, err := a.Service.Validate(r.Context(), code, customer(r))
+	validation, err := a.Service.Validate(r.Context(), couponkit.ValidateRequest{Code: code, Customer: customer(r)})
 	outcome(err)
 	if err != nil {
 		return err
@@ -299,10 +299,10 @@ func (request linkRequest) price(faults *pricing.ValidationError) pricing.Money 
 	return amount
 }
 
-// comeBack sends a customer who has left the payment page to his order. The page
+// comeBack sends a customer who has left the payment page to the order. The page
 // is asked for by the key of the checkout, because its address was needed before
-// there was an order. It is a browser that asks: somebody whose sign-in has ended
-// while he paid signs in again and gets there. The cart tells a customer who has no such
+// there was an order. It is a browser that asks: customers whose sign-in has ended
+// while they paid sign in again and get there. The cart tells a customer who has no such
 // order that another account may have it.
 func (a *API) comeBack(w http.ResponseWriter, r *http.Request) error {
 	if _, known := sessionFrom(r.Context()); !known {

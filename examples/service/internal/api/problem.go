@@ -33,6 +33,8 @@ type problem struct {
 	Params *json.RawMessage `json:"params,omitempty"`
 	// Rejections are all reasons of a refusal; the first is the headline.
 	Rejections []coupon.Reason `json:"rejections,omitempty"`
+	// CouponID is the coupon that has the code, of a code that is taken.
+	CouponID string `json:"couponId,omitempty"`
 	// Errors name the fields of invalid input.
 	Errors []pricing.FieldError `json:"errors,omitempty"`
 
@@ -159,7 +161,7 @@ func refusal(refused *coupon.Rejection, err error) problem {
 	case coupon.CouponNotFound:
 		p.Status = http.StatusNotFound
 	case coupon.CodeTaken:
-		p.Status = http.StatusConflict
+		p.Status, p.CouponID = http.StatusConflict, refused.CouponID
 		p.Errors = []pricing.FieldError{{Field: "code", Code: pricing.FieldTaken, Message: headline.Message()}}
 	case coupon.UserRequired:
 		p.Status = http.StatusUnauthorized

@@ -74,15 +74,6 @@ func within(whole, path string) bool {
 	return below && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// readInto reads a body into a value that decodes itself strictly.
-func readInto(r *http.Request, target interface{ UnmarshalJSON([]byte) error }) error {
-	body, err := readBody(r)
-	if err != nil {
-		return err
-	}
-	return target.UnmarshalJSON(body)
-}
-
 // idempotencyKey reads the header that makes a call repeatable.
 func idempotencyKey(r *http.Request) (string, error) {
 	key := r.Header.Get("Idempotency-Key")

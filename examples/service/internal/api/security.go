@@ -133,7 +133,7 @@ func connectionAddress(r *http.Request) string {
 }
 
 // network is what counts as one client: an IPv4 address, or the network of 64 bits
-// that one customer of an IPv6 provider has to himself. Some proxies write an address
+// that an IPv6 provider assigns to one customer. Some proxies write an address
 // with its port, which is another one with each connection, or in brackets.
 func network(address string) string {
 	ip, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(address, "["), "]"))

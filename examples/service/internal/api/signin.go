@@ -59,7 +59,7 @@ func (a *API) login(w http.ResponseWriter, r *http.Request) error {
 	if err := read.besides(faults); err != nil {
 		return err
 	}
-	giveBack, err := a.logins.take(coupon.NormaliseEmail(email), a.ClientAddress(r))
+	giveBack, err := a.logins.take(coupon.NormalizeEmail(email), a.ClientAddress(r))
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func TestACartIsBought(t *testing.T) {
 	})
 }
 
-// TestTheCustomerComesBack: the payment page sends him to his order.
+// TestTheCustomerComesBack: the payment page sends them to their order.
 func TestTheCustomerComesBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -129,7 +129,7 @@ func TestPoints(t *testing.T) {
 		held := ann.post("/points/redeem/"+id, nil).is(http.StatusCreated)
 		require.Equal(t, "POINTS25", held.text("couponCode"))
 		again := ann.post("/points/redeem/"+id, nil).is(http.StatusCreated)
-		require.Equal(t, held.text("id"), again.text("id"), "he holds one already")
+		require.Equal(t, held.text("id"), again.text("id"), "the customer holds one already")
 		points := ann.get("/points").is(http.StatusOK)
 		require.Equal(t, 1_000, points.number("balance"))
 		require.Len(t, points.list("reservations"), 1)

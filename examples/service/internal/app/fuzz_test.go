@@ -10,7 +10,7 @@ import (
 )
 
 // FuzzForwardedFor: behind a proxy the client's address is what that proxy has written,
-// as a header of its own or after what was there; whatever the client says of himself
+// as a header of its own or after what was there; whatever the client says of itself
 // changes nothing. Where the proxy has written nothing it is the connection's.
 func FuzzForwardedFor(f *testing.F) {
 	for _, said := range []string{

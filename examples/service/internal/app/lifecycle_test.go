@@ -292,7 +292,7 @@ func TestNoRunInTheBackgroundLastsForEver(t *testing.T) {
 }
 
 // TestAFailureSignsNobodyOut: an administrator gets the page while the service cannot
-// tell who he is. It asks the interface, which says what is the matter.
+// tell who they are. It asks the interface, which says what is the matter.
 func TestAFailureSignsNobodyOut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -500,7 +500,7 @@ func TestSecurityHeaders(t *testing.T) {
 }
 
 // TestBehindAProxy: the address is what the proxy has written, and not what the
-// client says of himself.
+// client says of itself.
 func TestBehindAProxy(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *app.Config) {

@@ -16,8 +16,11 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// pausedCode is the demo coupon that is switched off after it was made.
-const pausedCode = "PAUSED"
+// The demo coupons that change after they were made.
+const (
+	pausedCode = "PAUSED" // is switched off
+	oldCode    = "OLD"    // is given an expiry in the past, with which no coupon is made
+)
 
 // seed makes the demo in an empty store: coupons first, then users and catalogue in
 // one transaction, so that a seeding that was cut off goes on at the next start.
@@ -63,11 +66,14 @@ func seedCoupons(ctx context.Context, service *couponkit.Service, drafts []coupo
 		if err != nil {
 			return fmt.Errorf("seed coupon %s: %w", draft.Code, err)
 		}
-		if draft.Code != pausedCode {
-			continue
+		switch draft.Code {
+		case pausedCode:
+			_, err = service.SetActive(ctx, c.ID, false)
+		case oldCode:
+			_, err = service.Update(ctx, c.ID, coupon.Patch{ExpiresAt: coupon.Set(coupon.At(c.CreatedAt.AddDate(0, 0, -1)))})
 		}
-		if _, err := service.SetActive(ctx, c.ID, false); err != nil {
-			return fmt.Errorf("pause coupon %s: %w", draft.Code, err)
+		if err != nil {
+			return fmt.Errorf("change coupon %s: %w", draft.Code, err)
 		}
 	}
 	return nil
@@ -87,12 +93,12 @@ func demoCoupons(now time.Time) []coupon.Draft {
 		percentOff("LASTONE", "The last one", 40, "One use in all."),
 		percentOff("FREEBIE", "On the house", 100, "Only shipping is left."),
 		percentOff("SOON", "Not yet", 10, "Begins in a week."),
-		percentOff("OLD", "Over", 10, "Expired; coupons can be made so, to test."),
+		percentOff(oldCode, "Over", 10, "Has expired."),
 		percentOff(pausedCode, "Paused", 10, "Switched off."),
 	}
 	adjust := map[string]func(*coupon.Draft){
-		"SUMMER10": func(d *coupon.Draft) { d.MaxUses, d.MaxUsesPerUser = coupon.Set[int64](1_000), coupon.Clear[int64]() },
-		"TENOFF":   func(d *coupon.Draft) { d.MinPurchase, d.MaxUsesPerUser = decimal.NewFromInt(50), coupon.Set[int64](5) },
+		"SUMMER10": func(d *coupon.Draft) { d.MaxUses, d.MaxUsesPerUser = coupon.Set(1_000), coupon.Clear[int]() },
+		"TENOFF":   func(d *coupon.Draft) { d.MinPurchase, d.MaxUsesPerUser = decimal.NewFromInt(50), coupon.Set(5) },
 		"PLAN20":   func(d *coupon.Draft) { d.AppliesTo = coupon.Subscription },
 		"FAMILY50": func(d *coupon.Draft) { d.AppliesTo, d.PlanIDs = coupon.Subscription, []string{"family"} },
 		"GADGET25": func(d *coupon.Draft) { d.AppliesTo = coupon.Product },
@@ -104,9 +110,8 @@ func demoCoupons(now time.Time) []coupon.Draft {
 		"VIP15": func(d *coupon.Draft) {
 			d.Distribution, d.AllowedUserEmails = coupon.UserSpecific, coupon.EmailList{"ann@example.org", "ben@example.org"}
 		},
-		"LASTONE": func(d *coupon.Draft) { d.MaxUses = coupon.Set[int64](1) },
+		"LASTONE": func(d *coupon.Draft) { d.MaxUses = coupon.Set(1) },
 		"SOON":    func(d *coupon.Draft) { d.StartsAt = coupon.At(now.AddDate(0, 0, 7)) },
-		"OLD":     func(d *coupon.Draft) { d.ExpiresAt = coupon.At(now.AddDate(0, 0, -1)) },
 	}
 	for i := range drafts {
 		if change := adjust[drafts[i].Code]; change != nil {

@@ -114,10 +114,10 @@ func TestEachKindOfCouponIsCreated(t *testing.T) {
 			}, "750", map[string]any{"discountValue": "25", "distribution": "POINTS_REDEEMABLE", "pointsRequired": 750.0}},
 			{"FRIENDS", "PERCENTAGE", "5", func() {
 				p.click(radio("distribution", "USER_SPECIFIC"))
-				p.fill("#f-emails", "Ann@Example.org, ben@example.org\ncleo@example.org")
+				p.fill("#f-emails", "Ann@Example.org, ben@example.org\nCleo <cleo@example.org>; *@Example.com\tdora@example.org")
 			}, "Listed customers", map[string]any{
 				"discountValue": "5", "distribution": "USER_SPECIFIC",
-				"allowedUserEmails": []any{"ann@example.org", "ben@example.org", "cleo@example.org"},
+				"allowedUserEmails": []any{"ann@example.org", "ben@example.org", "cleo@example.org", "*@example.com", "dora@example.org"},
 			}},
 		} {
 			p.begin(kind.code, kind.discountType, kind.value)
@@ -337,7 +337,7 @@ func TestRedemptionsAreShown(t *testing.T) {
 	})
 }
 
-// A customer whose account has gone is named by his ID.
+// A customer whose account has gone is named by their ID.
 func TestARedemptionWithoutAnAddressNamesTheCustomer(t *testing.T) {
 	onEveryStore(t, func(w *world) {
 		p, id := w.as(ada), w.coupon("SUMMER10").ID

@@ -171,7 +171,7 @@ func TestAnOrderWithoutACouponFreesNone(t *testing.T) {
 }
 
 // A declined payment leaves the session open and charges nothing; the customer who
-// goes back keeps his place, and when the session ends the place is free.
+// goes back keeps the place, and when the session ends the place is free.
 func TestADeclinedPaymentCanBeRepeatedOrGivenUp(t *testing.T) {
 	onEveryStore(t, func(w *world) {
 		p := w.as(ann)
@@ -183,7 +183,7 @@ func TestADeclinedPaymentCanBeRepeatedOrGivenUp(t *testing.T) {
 		p.see("[role=alert]", "Your bank declined the payment.")
 		w.expectUses("LASTONE", uses{Reserved: 1})
 
-		p.visit("/cart") // his own reservation does not stand in his way
+		p.visit("/cart") // the customer's own reservation does not stand in the way
 		p.visible("#cart [data-total=total]")
 		p.apply("LASTONE")
 		p.applied("LASTONE", "€39.60", "€59.40")

@@ -171,7 +171,7 @@ func (p page) hold(expression string)      { p.t.Helper(); p.must(p.Wait(express
 func (p page) press(keys string)           { p.t.Helper(); p.must(p.Press(keys)) }
 func (p page) eval(text string, value any) { p.t.Helper(); p.must(p.Eval(text, value)) }
 
-// cancelExchanges gives a customer the points back that he has exchanged.
+// cancelExchanges gives a customer the exchanged points back.
 func (w *world) cancelExchanges(userID string) {
 	w.t.Helper()
 	held, err := w.Service.Reservations(w.t.Context(), userID)

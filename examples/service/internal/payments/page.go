@@ -115,7 +115,7 @@ func (p *Pages) act(w http.ResponseWriter, r *http.Request) {
 var errAction = errors.New("unknown action")
 
 // act does what the customer, or the bank, does. It returns where the customer goes
-// then, or nothing when he stays.
+// then, or nothing when the customer stays.
 func (s *Simulator) act(ctx context.Context, id, action string) (string, error) {
 	inner := s.inwardID(id)
 	request, err := s.fake.Request(inner)

@@ -12,7 +12,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain requires that whoever delivers webhooks has ended with his context.
+// TestMain requires that goroutines that deliver webhooks end with their context.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestRunEndsWithItsContext: a delivery to a shop that does not answer, and all who

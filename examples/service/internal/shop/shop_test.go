@@ -153,8 +153,8 @@ func TestSessionsEnd(t *testing.T) {
 	require.ErrorIs(t, err, shop.ErrNotFound)
 }
 
-// TestAUserKeepsHisNewestSessions: also when all of them began at one instant.
-func TestAUserKeepsHisNewestSessions(t *testing.T) {
+// TestAUserKeepsTheNewestSessions: also when all of them began at one instant.
+func TestAUserKeepsTheNewestSessions(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	s, ctx := open(t, func() time.Time { return now }), t.Context()
@@ -233,8 +233,8 @@ func plan(t *testing.T, db *sql.DB, statement string) string {
 	return strings.Join(steps, "\n")
 }
 
-// TestFewPasswordsAreComparedAtOnce: each takes a processor for a while. Who waits for one
-// that is free does so as long as he likes, and no longer.
+// TestFewPasswordsAreComparedAtOnce: each takes a processor for a while. Callers wait for
+// a free one until their context ends.
 func TestFewPasswordsAreComparedAtOnce(t *testing.T) {
 	t.Parallel()
 	s := open(t, nil)

@@ -45,7 +45,7 @@ const maxPassword = 72
 func addUser(ctx context.Context, tx *sql.Tx, u User, hash []byte, points int64) error {
 	added, err := changed(tx.ExecContext(ctx,
 		`INSERT INTO shop_users (id, email, name, role, password_hash) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`,
-		u.ID, coupon.NormaliseEmail(u.Email), u.Name, string(u.Role), string(hash)))
+		u.ID, coupon.NormalizeEmail(u.Email), u.Name, string(u.Role), string(hash)))
 	if err != nil || !added {
 		return err
 	}
@@ -123,7 +123,7 @@ func (d *DB) Authenticate(ctx context.Context, email, password string) (User, er
 		email = "" // nobody's; some databases refuse to look for the other
 	}
 	err := d.db.QueryRowContext(ctx,
-		`SELECT id, email, name, role, password_hash FROM shop_users WHERE email = $1`, coupon.NormaliseEmail(email)).
+		`SELECT id, email, name, role, password_hash FROM shop_users WHERE email = $1`, coupon.NormalizeEmail(email)).
 		Scan(&u.ID, &u.Email, &u.Name, &u.Role, &hash)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return User{}, err

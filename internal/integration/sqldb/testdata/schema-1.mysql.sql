@@ -65,7 +65,7 @@ CREATE TABLE IF NOT EXISTS coupon_allowed_emails (
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
 -- How often a coupon is used: the sum over its slots. A customer counts in the slot
--- that his ID hashes to, so that customers of a coupon without a limit over all
+-- that their ID hashes to, so that customers of a coupon without a limit over all
 -- seldom wait for each other.
 CREATE TABLE IF NOT EXISTS coupon_counts (
     coupon_id VARBINARY(64) NOT NULL,

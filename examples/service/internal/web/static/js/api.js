@@ -8,6 +8,7 @@ class ApiError extends Error {
     this.code = problem.code || "";
     this.params = problem.params || {};
     this.errors = problem.errors || [];
+    this.couponId = problem.couponId || "";
   }
 
   // lost tells that nobody knows whether the call was carried out: its answer did not come,

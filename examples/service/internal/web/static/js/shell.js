@@ -24,7 +24,7 @@ async function start() {
 const pace = [2000, 4000, 8000, 16000, 30000]; // milliseconds between questions; the last one repeats
 
 // visitor returns who is signed in. It asks until it is told: a page that took
-// somebody for nobody would send him to sign in for as long as it is open.
+// somebody for nobody would send them to sign in for as long as it is open.
 async function visitor() {
   let complaint = null;
   for (let round = 0; ; round += 1) {

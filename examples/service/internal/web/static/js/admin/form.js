@@ -5,7 +5,6 @@ import { byId, el, foreign } from "../dom.js";
 import * as fields from "../fields.js";
 import { lastDay, midnight, moment, symbol } from "../format.js";
 import { toast } from "../shell.js";
-import * as emails from "./emails.js";
 import { picker } from "./picker.js";
 
 const dialog = byId("coupon-dialog");
@@ -92,7 +91,7 @@ function fill(coupon, names) {
   inputs.description.value = coupon.description ?? "";
   inputs.appliesTo.value = coupon.appliesTo;
   inputs.distribution.value = coupon.distribution;
-  inputs.allowedUserEmails.value = (coupon.allowedUserEmails ?? []).join("\n");
+  inputs.allowedUserEmails.value = lines(coupon.allowedUserEmails);
   inputs.pointsRequired.value = coupon.pointsRequired ?? "";
   inputs.maxUses.value = coupon.maxUses ?? "";
   inputs.maxUsesPerUser.value = coupon.maxUsesPerUser ?? "";
@@ -104,6 +103,8 @@ function fill(coupon, names) {
   pickers.deviceIds.set(items("devices", coupon.deviceIds));
   pickers.accessoryIds.set(items("accessories", coupon.accessoryIds));
 }
+
+const lines = (list) => (list ?? []).join("\n");
 
 async function itemNames() {
   const names = new Map();
@@ -213,12 +214,7 @@ function check() {
   if (inputs.appliesTo.value === "SPECIFIC" && Object.values(pickers).every((each) => each.value().length === 0)) {
     faults.appliesTo = "Select at least one plan, device or accessory.";
   }
-  if (shown("allowedUserEmails")) {
-    const addresses = emails.split(inputs.allowedUserEmails.value);
-    const wrong = emails.bad(addresses);
-    if (addresses.length === 0) faults.allowedUserEmails = "Enter at least one e-mail address.";
-    else if (wrong.length > 0) faults.allowedUserEmails = wrong.map((address) => about(address, " is no e-mail address."));
-  }
+  if (shown("allowedUserEmails") && inputs.allowedUserEmails.value.trim() === "") faults.allowedUserEmails = "Enter at least one e-mail address.";
   return faults;
 }
 
@@ -237,7 +233,7 @@ function terms() {
     deviceIds: selected("deviceIds"),
     accessoryIds: selected("accessoryIds"),
     distribution,
-    allowedUserEmails: distribution === "USER_SPECIFIC" ? emails.split(inputs.allowedUserEmails.value) : [],
+    allowedUserEmails: distribution === "USER_SPECIFIC" ? inputs.allowedUserEmails.value : "", // the server splits it
     pointsRequired: distribution === "POINTS_REDEEMABLE" ? Number(inputs.pointsRequired.value) : null,
     maxUses: wholeOrNull(inputs.maxUses.value),
     maxUsesPerUser: wholeOrNull(inputs.maxUsesPerUser.value),
@@ -248,7 +244,7 @@ function terms() {
 
 // changes returns the terms that differ from the coupon.
 function changes(coupon, wanted) {
-  const before = { ...coupon, expiresAt: midnight(coupon.expiresAt) ? lastDay(coupon.expiresAt) : coupon.expiresAt, minPurchase: coupon.minPurchase ?? null, description: coupon.description ?? "" };
+  const before = { ...coupon, expiresAt: midnight(coupon.expiresAt) ? lastDay(coupon.expiresAt) : coupon.expiresAt, minPurchase: coupon.minPurchase ?? null, description: coupon.description ?? "", allowedUserEmails: lines(coupon.allowedUserEmails) };
   const same = (a, b) => JSON.stringify(a ?? null) === JSON.stringify(b ?? null);
   return Object.fromEntries(Object.entries(wanted).filter(([name, value]) => !same(Array.isArray(value) ? before[name] ?? [] : before[name], value)));
 }
@@ -299,7 +295,7 @@ async function update() {
 }
 
 // leads are the fields that decide whether another one is used: who has changed that one
-// has meant it for the scope or the distribution that he saw.
+// has meant it for the scope or the distribution that was shown.
 const leads = { planIds: "appliesTo", deviceIds: "appliesTo", accessoryIds: "appliesTo", allowedUserEmails: "distribution", pointsRequired: "distribution" };
 
 // catchUp puts what somebody else has stored since into the fields that were not touched
@@ -339,34 +335,48 @@ function setBusy(on) {
 function showProblem(error) {
   const faults = {};
   const rest = [];
-  const lists = {}; // read once: thousands of addresses may be refused
-  for (const { field, message } of error.errors ?? []) {
+  for (const { field, code, message } of error.errors ?? []) {
     const [, name, index] = /^([^[.]+)(?:\[(\d+)\])?/.exec(field) ?? [];
     if (!fields.fieldOf(form, name)) {
       rest.push(`${field}: ${message}`);
       continue;
     }
-    (faults[name] ??= []).push(index === undefined ? message : about((lists[name] ??= entries(name))[index] ?? index, `: ${message}`));
+    const item = pickers[name]?.items()[index]; // messages about addresses quote them
+    (faults[name] ??= new Faults()).add(code === "more" ? Number.parseInt(message, 10) || 1 : 1, item ? about(item.name, `: ${message}`) : message);
   }
-  if (error.code === "code_taken") faults.code = [taken(error.message)];
-  showFaults(faults);
+  if (error.code === "code_taken") faults.code = taken(error);
+  showFaults(Object.fromEntries(Object.entries(faults).map(([name, fault]) => [name, fault instanceof Faults ? fault.texts() : fault])));
   if (rest.length > 0 || Object.keys(faults).length === 0) showFormError([error.message, ...rest].join(" "));
 }
 
-// taken says that there is a coupon of the code, and leads to it where it may be the one
-// whose creation was not answered.
-function taken(message) {
-  if (inputs.code.value !== unanswered) return message;
-  return el("span", {}, `${message} It may be the one that you have just made. `, el("a", { href: `/admin/coupons?${new URLSearchParams({ search: unanswered })}` }, "Show it"));
+const maxShown = 10;
+
+// Faults are those of one field: the first ones, and how many there are.
+class Faults {
+  shown = [];
+  count = 0;
+
+  add(count, text) {
+    if (count === 1 && this.shown.length < maxShown) this.shown.push(text);
+    this.count += count;
+  }
+
+  texts() {
+    const more = this.count - this.shown.length;
+    return more > 0 ? [...this.shown, `and ${more.toLocaleString("en")} more`] : this.shown;
+  }
+}
+
+// taken says that there is a coupon of the code, which may be the one whose creation was
+// not answered, and leads to it.
+function taken({ message, couponId }) {
+  if (!couponId) return message; // only the processor knows the code
+  const own = inputs.code.value === unanswered ? "It may be the one that you have just made. " : "";
+  return [el("span", {}, `${message} ${own}`, el("a", { href: `/admin/coupons?${new URLSearchParams({ search: inputs.code.value })}` }, "Show it"))];
 }
 
 // about says something of an entry that was typed.
 const about = (entry, text) => el("span", {}, "“", foreign(entry), "”", text);
-
-// entries are those of a list, to which the indexes of the server refer.
-function entries(name) {
-  return name === "allowedUserEmails" ? emails.split(inputs.allowedUserEmails.value) : pickers[name]?.value() ?? [];
-}
 
 const showFaults = (faults) => fields.showFaults(form, faults);
 const showError = (name, text) => fields.showError(form, name, text);

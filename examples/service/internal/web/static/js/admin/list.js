@@ -2,7 +2,7 @@
 // delete on each row.
 import { get, patch, remove, signInAddress } from "../api.js";
 import { byId, debounce, el, foreign, icon } from "../dom.js";
-import { expired, plural } from "../format.js";
+import { plural } from "../format.js";
 import { isAdministrator, remedy, showState, start, toast } from "../shell.js";
 import { row, skeleton } from "./columns.js";
 import { openForm } from "./form.js";
@@ -218,8 +218,7 @@ function edit(coupon) {
 
 // saved is told of a coupon that the form has created or changed.
 async function saved(coupon, created) {
-  const news = expired(coupon) ? " was created, and has expired already." : " is ready to use.";
-  toast([foreign(coupon.code), created ? news : " was saved."]);
+  toast([foreign(coupon.code), created ? " is ready to use." : " was saved."]);
   if (created) change({ page: 1, search: "", sort: "", order: "asc" });
   else replace(coupon);
 }

@@ -145,7 +145,7 @@ function checkout(host, options) {
   // refused shows why, beside what is to be paid now.
   async function refused(error) {
     if (error.code === "cart_totals_invalid") {
-      await requote(); // the customer sees the new totals before he pays
+      await requote(); // the customer sees the new totals before paying
       showProblem(error);
     } else if (aboutCoupon.has(error.code)) {
       await requote();

@@ -34,7 +34,7 @@ function couponBox(host, currency, changed) {
   }
 
   // settle gives the focus to what comes next, unless the customer has gone on elsewhere:
-  // the form that he came from is hidden once a coupon is there.
+  // the form that had the focus is hidden once a coupon is there.
   function settle() {
     const at = document.activeElement;
     if (at !== document.body && !form.contains(at) && at.checkVisibility()) return;

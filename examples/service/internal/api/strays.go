@@ -1,0 +1,106 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/strictjson"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// selectionFields are the lists of items that a coupon has.
+var selectionFields = [...]struct {
+	field string
+	kind  pricing.LineKind
+}{{"planIds", pricing.Plan}, {"deviceIds", pricing.Device}, {"accessoryIds", pricing.Accessory}}
+
+// selections are the IDs in these lists.
+type selections [len(selectionFields)][]string
+
+// strays are the entries of selections that name nothing of their kind in the catalogue.
+type strays struct{ faults pricing.ValidationError }
+
+// readCoupon reads a body into a draft or patch, and finds the strays in what was read.
+// Where there are strays the first of them is emptied: the library then names every other
+// fault, and stores nothing.
+func (a *API) readCoupon(r *http.Request, target json.Unmarshaler, read func() selections) (strays, error) {
+	body, err := readBody(r)
+	if err != nil {
+		return strays{}, err
+	}
+	if err := target.UnmarshalJSON(body); err != nil {
+		found, _ := a.straysIn(legible(body))
+		return strays{}, found.beside(err)
+	}
+	found, first := a.straysIn(read())
+	if first != nil {
+		*first = ""
+	}
+	return found, nil
+}
+
+// straysIn finds the strays, and where the first of them is. couponkit takes any ID; a
+// coupon for an item that is not for sale would refuse everybody.
+func (a *API) straysIn(lists selections) (found strays, first *string) {
+	for list, selection := range selectionFields {
+		ids := lists[list]
+		for i, id := range ids[:min(len(ids), coupon.MaxSelectedItems)] {
+			if _, known := a.Catalog.Find(selection.kind, id); known || id == "" { // which the library refuses
+				continue
+			}
+			if first == nil {
+				first = &ids[i]
+			}
+			found.faults.Add(fmt.Sprintf("%s[%d]", selection.field, i), pricing.FieldUnknown, a.whyStray(selection.kind, id))
+		}
+	}
+	return found, first
+}
+
+func (a *API) whyStray(kind pricing.LineKind, id string) string {
+	for _, other := range selectionFields {
+		if _, known := a.Catalog.Find(other.kind, id); known {
+			return fmt.Sprintf("the catalogue has no %s of this ID; its kind is %s", kind, other.kind)
+		}
+	}
+	return fmt.Sprintf("the catalogue has no %s of this ID", kind)
+}
+
+// beside is what the library refuses together with the strays. Of an entry that both
+// refuse the library's fault is told, but for the first stray.
+func (s strays) beside(err error) error {
+	var refused *pricing.ValidationError
+	if len(s.faults.Fields) == 0 || !errors.As(err, &refused) || slices.ContainsFunc(refused.Fields, func(f pricing.FieldError) bool { return f.Field == "" }) {
+		return err
+	}
+	told := map[string]bool{}
+	rules, news := *refused, s.faults
+	rules.Fields = slices.DeleteFunc(slices.Clone(refused.Fields), func(f pricing.FieldError) bool {
+		told[f.Field] = true
+		return f.Field == s.faults.Fields[0].Field
+	})
+	delete(told, s.faults.Fields[0].Field)
+	news.Fields = slices.DeleteFunc(slices.Clone(s.faults.Fields), func(f pricing.FieldError) bool {
+		return told[f.Field] && f.Code != pricing.FieldMore
+	})
+	var all pricing.ValidationError
+	all.Merge("", &rules)
+	all.Merge("", &news)
+	return all.Err()
+}
+
+// legible is what can be read of the lists in a text that cannot be read as a whole.
+func legible(body []byte) (lists selections) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(body, &members) != nil {
+		return lists
+	}
+	for i, selection := range selectionFields {
+		_ = strictjson.Value(members[selection.field], &lists[i]) // its faults are told already
+	}
+	return lists
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/internal/integration/postgrestest"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/processor/stripeprocessor"
+	"github.com/couponkit/couponkit/processor/stripeprocessor/stripefake"
+	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/pgxstore"
+)
+
+// open is shown in the README.
+func open(ctx context.Context, pool *pgxpool.Pool, payments *stripeprocessor.Processor) (*couponkit.Service, http.Handler, error) {
+	tables := pgxstore.Namespace{Schema: "coupons"}
+	if err := pgxstore.Migrate(ctx, pool, tables); err != nil {
+		return nil, nil, err
+	}
+	coupons, err := pgxstore.New(pool, pgxstore.Options{Namespace: tables})
+	if err != nil {
+		return nil, nil, err
+	}
+	webhook := payments.Handler(func(ctx context.Context, e processor.Event) error {
+		return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+			service, err := couponkit.New(coupons.WithTx(tx), payments)
+			if err != nil {
+				return err
+			}
+			outcome, err := service.HandleEvent(ctx, e)
+			if err != nil || outcome.Order.State != store.OrderPaid {
+				return err
+			}
+			_, err = tx.Exec(ctx, `UPDATE shop_orders SET paid = true WHERE id = $1`, outcome.Order.Metadata["shopOrder"])
+			return err
+		})
+	})
+	service, err := couponkit.New(coupons, payments)
+	return service, webhook, err
+}
+
+// TestTheHostsOrderIsPaidWithTheUse: the webhook of the README counts the use and marks the
+// host's own order in one transaction, and neither when the host's statement fails.
+func TestTheHostsOrderIsPaidWithTheUse(t *testing.T) {
+	ctx := t.Context()
+	var server postgrestest.Shared
+	t.Cleanup(func() { require.NoError(t, server.Close()) })
+	pool := postgrestest.NewPool(t, server.Need(t).NewDatabase(t))
+	const secret = "whsec_readme"
+	account := stripefake.New(stripefake.Options{WebhookSecret: secret})
+	api := httptest.NewServer(account)
+	t.Cleanup(api.Close)
+	payments, err := stripeprocessor.New("sk_test_readme", stripeprocessor.Options{
+		BaseURL: api.URL, HTTPClient: api.Client(), WebhookSecrets: []string{secret},
+	})
+	require.NoError(t, err)
+	service, handler, err := open(ctx, pool, payments)
+	require.NoError(t, err)
+	webhook := httptest.NewServer(handler)
+	t.Cleanup(webhook.Close)
+
+	made, err := service.Create(ctx, coupon.Draft{
+		Code: "TEN", Name: "Ten off", DiscountType: pricing.FixedAmount, DiscountValue: decimal.NewFromInt(10),
+	})
+	require.NoError(t, err)
+	checkout, err := service.Checkout(ctx, couponkit.CheckoutRequest{
+		Key: "attempt-1", Code: "TEN", Customer: eligibility.Customer{ID: "ann", Email: "ann@example.org"},
+		Cart: pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
+			{ID: "1", Kind: pricing.Device, ItemID: "phone", Quantity: 3, UnitPrice: 10_00},
+		}},
+		Metadata:   map[string]string{"shopOrder": "42"},
+		SuccessURL: "https://example.org/thanks", CancelURL: "https://example.org/cart",
+	})
+	require.NoError(t, err)
+	require.NoError(t, account.Pay(checkout.Session.ID))
+	deliver := func() (failures int) {
+		for _, e := range account.Events() {
+			if status, err := account.Send(ctx, webhook.Client(), webhook.URL, e); err != nil || status != http.StatusOK {
+				failures++
+			}
+		}
+		return failures
+	}
+	used := func() int64 {
+		c, err := service.Get(ctx, made.ID)
+		require.NoError(t, err)
+		return c.UsedCount
+	}
+
+	require.NotZero(t, deliver(), "there is no table shop_orders")
+	require.Zero(t, used())
+	_, err = pool.Exec(ctx, `CREATE TABLE shop_orders (id text PRIMARY KEY, paid boolean NOT NULL DEFAULT false);
+		INSERT INTO shop_orders (id) VALUES ('42')`, pgx.QueryExecModeSimpleProtocol)
+	require.NoError(t, err)
+	require.Zero(t, deliver())
+	require.EqualValues(t, 1, used())
+	var paid bool
+	require.NoError(t, pool.QueryRow(ctx, `SELECT paid FROM shop_orders WHERE id = '42'`).Scan(&paid))
+	require.True(t, paid)
+}
