@@ -44,7 +44,7 @@ type CouponWrite struct {
 	// KeepEmails tells that the stored allow-list stays as it is.
 	KeepEmails bool
 	// Fold names the counter whose rows become one row, because it has a limit from now
-	// on; empty is none.
+	// on, or the coupon is gone; empty is none.
 	Fold  string
 	Entry store.Entry
 }
@@ -116,6 +116,9 @@ func decideCoupon(stored StoredCoupon, c store.CouponChange) (CouponWrite, error
 		}
 	case store.DeleteCoupon, store.CreateCoupon:
 		w.Coupon, w.Unlimited = stored.Coupon, stored.Unlimited
+		if stored.Unlimited { // late payments find one row
+			w.Fold = redemption.CouponUses(c.Coupon.ID)
+		}
 		return w, nil
 	}
 	return w, w.Coupon.Validate()

@@ -157,11 +157,12 @@ func (s *step) change(w *work, o redemption.Order, uses ...redemption.Use) {
 }
 
 // exceeded returns those of the claims whose counter would hold more than their limit.
-// What the step does not add to a counter was claimed before, and stays.
+// What the step does not add to a counter was claimed before, and stays. The uses of a
+// coupon that is unlimited by now exceed nothing: their counter is spread over rows.
 func (s *step) exceeded(w *work, claims []redemption.Claim) []redemption.Claim {
 	var exceeded []redemption.Claim
 	for _, c := range claims {
-		if c.Limit == 0 {
+		if c.Limit == 0 || w.spread[c.Counter] {
 			continue
 		}
 		added := s.after[c.Counter].Taken() - s.before[c.Counter].Taken()
