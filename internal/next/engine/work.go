@@ -273,8 +273,11 @@ type orderEntry struct {
 	Uses       []useEntry            `json:"uses,omitempty"`
 }
 
+// useEntry tells of a use. An entry about an order lists all of its uses, so that each
+// version of a use stands in an entry of its own or in one of its order.
 type useEntry struct {
 	ID         string                 `json:"id"`
+	Version    int64                  `json:"version"`
 	CouponID   string                 `json:"couponId"`
 	ExchangeID string                 `json:"exchangeId,omitempty"`
 	State      redemption.State       `json:"state"`
@@ -304,7 +307,8 @@ func (w *work) noteOrder(cause string, o redemption.Order, by string) {
 
 func entryOf(u redemption.Use) useEntry {
 	return useEntry{
-		ID: u.ID, CouponID: u.CouponID, ExchangeID: u.ExchangeID, State: u.State, Points: u.PointsState, OverLimit: u.OverLimit,
+		ID: u.ID, Version: u.Version, CouponID: u.CouponID, ExchangeID: u.ExchangeID,
+		State: u.State, Points: u.PointsState, OverLimit: u.OverLimit,
 	}
 }
 
