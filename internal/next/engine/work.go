@@ -232,11 +232,12 @@ func (w *work) writes() Writes {
 		}
 	}
 	for at, by := range w.moved {
-		if by != (redemption.Count{}) || w.absent[at.counter] {
-			writes.Counters = append(writes.Counters, CounterWrite{
-				Counter: at.counter, Row: at.row, By: by, New: at.row == 0 && w.absent[at.counter],
-			})
+		if by == (redemption.Count{}) && w.loaded[at.counter] && !w.absent[at.counter] {
+			continue
 		}
+		writes.Counters = append(writes.Counters, CounterWrite{
+			Counter: at.counter, Row: at.row, By: by, New: at.row == 0 && w.absent[at.counter],
+		})
 	}
 	slices.SortFunc(writes.Counters, func(a, b CounterWrite) int {
 		return cmp.Or(cmp.Compare(a.Counter, b.Counter), cmp.Compare(a.Row, b.Row))
