@@ -136,12 +136,13 @@ func (w *work) reserve(r store.Reservation) (store.Reserved, error) {
 	return taken, nil
 }
 
-// asNew returns the records as they are stored at first.
+// asNew returns the records as they are stored at first, the uses sorted by coupon.
 func asNew(r store.Reservation) store.Reserved {
 	taken := store.Reserved{Order: r.Order, Uses: slices.Clone(r.Uses)}
 	if !taken.Order.IsZero() {
 		taken.Order.Version, taken.Order.UpdatedAt = 1, taken.Order.CreatedAt
 	}
+	slices.SortFunc(taken.Uses, compareUses)
 	for i := range taken.Uses {
 		taken.Uses[i].Version, taken.Uses[i].UpdatedAt = 1, taken.Uses[i].CreatedAt
 	}

@@ -99,14 +99,14 @@ func (w *work) putUse(u redemption.Use) *useRow {
 	}
 	if order := w.orders[u.OrderID]; order != nil {
 		order.uses = append(order.uses, u.ID)
-		slices.SortFunc(order.uses, func(a, b string) int { return w.compareUses(a, b) })
+		slices.SortFunc(order.uses, func(a, b string) int { return compareUses(w.uses[a].use, w.uses[b].use) })
 	}
 	return row
 }
 
 // compareUses orders the uses of an order by coupon, whatever order they were loaded in.
-func (w *work) compareUses(a, b string) int {
-	return cmp.Or(cmp.Compare(w.uses[a].use.CouponID, w.uses[b].use.CouponID), cmp.Compare(a, b))
+func compareUses(a, b redemption.Use) int {
+	return cmp.Or(cmp.Compare(a.CouponID, b.CouponID), cmp.Compare(a.ID, b.ID))
 }
 
 func (w *work) usesOf(orderID string) []redemption.Use {

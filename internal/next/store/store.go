@@ -177,7 +177,8 @@ type Reservation struct {
 // Reserved is what a reservation has stored.
 type Reserved struct {
 	Order redemption.Order
-	Uses  []redemption.Use
+	// Uses are sorted by coupon ID.
+	Uses []redemption.Use
 	// Replayed tells that nothing was stored now.
 	Replayed bool
 }
@@ -197,7 +198,8 @@ type Settlement struct {
 type Settled struct {
 	// Order is the zero value for a points reservation, and when nothing was found.
 	Order redemption.Order
-	Uses  []redemption.Use
+	// Uses are sorted by coupon ID.
+	Uses []redemption.Use
 	// Changed tells that the event has changed something.
 	Changed bool
 }
