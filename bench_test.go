@@ -3,6 +3,7 @@ package couponkit_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
@@ -16,10 +17,10 @@ import (
 	"github.com/couponkit/couponkit/store/memstore"
 )
 
-func newBenchmark(b *testing.B) (*couponkit.Service, *fakeprocessor.Processor) {
+func newBenchmark(b *testing.B, options ...couponkit.Option) (*couponkit.Service, *fakeprocessor.Processor) {
 	b.Helper()
 	fake := fakeprocessor.New(fakeprocessor.Options{})
-	service, err := couponkit.New(memstore.New(), fake)
+	service, err := couponkit.New(memstore.New(), fake, options...)
 	require.NoError(b, err)
 	_, err = service.Create(b.Context(), coupon.Draft{
 		Code: "TEN", Name: "Ten off", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10),
@@ -32,7 +33,7 @@ func BenchmarkValidate(b *testing.B) {
 	service, _ := newBenchmark(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := service.Validate(b.Context(), "TEN", ann); err != nil {
+		if _, err := service.Validate(b.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: ann}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -50,6 +51,30 @@ func BenchmarkServiceQuote(b *testing.B) {
 			for b.Loop() {
 				if _, err := service.Quote(b.Context(), couponkit.QuoteRequest{Cart: cart, Code: "TEN", Customer: ann}); err != nil {
 					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkQuoteMirror is a whole quote of ten lines with one coupon: with the remembered answer
+// about the mirror, and with a question to the (fake) processor in every call.
+func BenchmarkQuoteMirror(b *testing.B) {
+	cart := pricing.Cart{Currency: pricing.EUR()}
+	for i := range 10 {
+		cart.Lines = append(cart.Lines, pricing.Line{Kind: pricing.Device, ItemID: "phone", Quantity: 1, UnitPrice: int64(999 + 7*i)})
+	}
+	request := couponkit.QuoteRequest{Cart: cart, Code: "TEN", Customer: ann}
+	for name, ttl := range map[string]time.Duration{"remembered": couponkit.DefaultMirrorTTL, "asked": 0} {
+		b.Run(name, func(b *testing.B) {
+			service, fake := newBenchmark(b, couponkit.WithMirrorTTL(ttl))
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if _, err := service.Quote(b.Context(), request); err != nil {
+					b.Fatal(err)
+				}
+				if i%1000 == 0 {
+					fake.ForgetCalls()
 				}
 			}
 		})

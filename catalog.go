@@ -10,6 +10,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/store"
@@ -51,32 +52,52 @@ func (s *Service) Create(ctx context.Context, d coupon.Draft) (c coupon.Coupon, 
 	mirrored, err := s.mirror(ctx, c, s.processor.EnsureMirror)
 	if err != nil {
 		s.undoCreate(ctx, c)
-		return coupon.Coupon{}, taken(c, err)
+		return coupon.Coupon{}, taken(err)
 	}
 	return mirrored, nil
 }
 
-// claim stores the pending coupon. A coupon whose deletion got stuck is finished
-// off first when it is in the way.
+// claim stores the pending coupon. A refusal names the coupon that has the code. Where that
+// coupon is being deleted, claim finishes the deletion and tries again.
 func (s *Service) claim(ctx context.Context, c coupon.Coupon) error {
-	err := s.store.CreateCoupon(ctx, c)
-	if !errors.Is(err, coupon.ErrCodeTaken) {
-		return err
-	}
-	found, lookErr := s.store.LookUp(ctx, store.LookUp{Code: c.Code})
-	if lookErr == nil && found.Coupon.State == coupon.Deleting {
-		if _, finishErr := s.finishDelete(ctx, found.Coupon); finishErr == nil {
-			return s.store.CreateCoupon(ctx, c)
+	for range changeAttempts {
+		err := s.store.CreateCoupon(ctx, c)
+		if !errors.Is(err, coupon.ErrCodeTaken) {
+			return err
+		}
+		holder, err := s.holder(ctx, c.Code)
+		if err != nil {
+			return err
+		}
+		if holder != "" {
+			return coupon.Reject(holder, coupon.CodeTaken, coupon.Params{})
 		}
 	}
-	return err
+	return coupon.Reject("", coupon.CodeTaken, coupon.Params{}) // held by one coupon after another
 }
 
-// taken turns a code that somebody else has active at the processor into the
-// rejection that administrators know.
-func taken(c coupon.Coupon, err error) error {
+// holder returns the ID of the coupon that has the code, or "" when the code is free by now.
+func (s *Service) holder(ctx context.Context, code coupon.Code) (string, error) {
+	found, err := s.store.LookUp(ctx, store.LookUp{Code: code})
+	switch {
+	case errors.Is(err, coupon.ErrNotFound):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("find the coupon of a taken code: %w", err)
+	case found.Coupon.State != coupon.Deleting:
+		return found.Coupon.ID, nil
+	}
+	if _, err := s.finishDelete(ctx, found.Coupon); err != nil {
+		return found.Coupon.ID, nil //nolint:nilerr // the code is still taken, and that is the answer
+	}
+	return "", nil
+}
+
+// taken turns a code that is active at the processor for something else into the rejection
+// that administrators know. No coupon of the store has the code, so the rejection names none.
+func taken(err error) error {
 	if errors.Is(err, processor.ErrCodeTaken) {
-		return fmt.Errorf("%w: %w", coupon.Reject(c.ID, coupon.CodeTaken, coupon.Params{}), err)
+		return fmt.Errorf("%w: %w", coupon.Reject("", coupon.CodeTaken, coupon.Params{}), err)
 	}
 	return err
 }
@@ -86,6 +107,7 @@ func (s *Service) mirror(
 	ctx context.Context, c coupon.Coupon, bring func(context.Context, coupon.Coupon) (coupon.Mirror, error),
 ) (coupon.Coupon, error) {
 	m, err := bring(ctx, c)
+	s.mirrors.forget(c.ID)
 	if err != nil {
 		return coupon.Coupon{}, fmt.Errorf("mirror coupon %s: %w", c.ID, err)
 	}
@@ -257,6 +279,10 @@ func (s *Service) change(
 	if err != nil {
 		return coupon.Coupon{}, err
 	}
+	unchanged := after.Revision == before.Revision
+	if unchanged && after.Mirrored() {
+		return after, nil
+	}
 	mirrored, err := s.mirror(ctx, after, bring)
 	switch {
 	case err == nil:
@@ -269,9 +295,10 @@ func (s *Service) change(
 		return newest, nil // the change is stored, whatever its mirror shows
 	case errors.Is(err, coupon.ErrNotFound): // there is nothing to take back
 		return coupon.Coupon{}, err
+	case !unchanged:
+		s.takeBack(ctx, before, after)
 	}
-	s.takeBack(ctx, before, after)
-	return coupon.Coupon{}, taken(after, err)
+	return coupon.Coupon{}, taken(err)
 }
 
 // catchUp brings the mirror to the newest revision, which it returns. Somebody has
@@ -308,6 +335,8 @@ func (s *Service) markOutdated(ctx context.Context, id string) {
 	}
 }
 
+// storeChange applies a change to the stored coupon. A change that changes nothing is not
+// stored, and the coupon keeps its revision.
 func (s *Service) storeChange(
 	ctx context.Context, id string, apply func(coupon.Coupon) (coupon.Coupon, error),
 ) (before, after coupon.Coupon, err error) {
@@ -315,8 +344,8 @@ func (s *Service) storeChange(
 		if before, err = s.Get(ctx, id); err != nil {
 			return before, after, err
 		}
-		if after, err = apply(before); err != nil {
-			return before, after, err
+		if after, err = apply(before); err != nil || sameTerms(before, after) {
+			return before, before, err
 		}
 		after, err = s.store.UpdateCoupon(ctx, after)
 		if !errors.Is(err, store.ErrStaleRevision) {
@@ -324,6 +353,17 @@ func (s *Service) storeChange(
 		}
 	}
 	return before, after, err
+}
+
+// sameTerms reports whether a change has left everything that an administrator decides.
+func sameTerms(a, b coupon.Coupon) bool {
+	return a.Name == b.Name && a.Description == b.Description && a.State == b.State &&
+		a.Distribution == b.Distribution && a.PointsRequired == b.PointsRequired &&
+		a.Limits == b.Limits && a.MinPurchase == b.MinPurchase &&
+		a.StartsAt.Equal(b.StartsAt) && a.ExpiresAt.Equal(b.ExpiresAt) &&
+		a.Scope.AppliesTo == b.Scope.AppliesTo && a.Scope.Plans.Equal(b.Scope.Plans) &&
+		a.Scope.Devices.Equal(b.Scope.Devices) && a.Scope.Accessories.Equal(b.Scope.Accessories) &&
+		a.AllowedUserEmails.Equal(b.AllowedUserEmails)
 }
 
 // takeBack restores the coupon as it was before a change that the processor did
@@ -394,10 +434,12 @@ func (s *Service) remove(ctx context.Context, c coupon.Coupon) (coupon.Coupon, e
 }
 
 func (s *Service) finishDelete(ctx context.Context, c coupon.Coupon) (coupon.Coupon, error) {
-	if err := s.processor.RemoveMirror(ctx, c); err != nil {
+	err := s.processor.RemoveMirror(ctx, c)
+	s.mirrors.forget(c.ID)
+	if err != nil {
 		return c, fmt.Errorf("remove mirror of coupon %s: %w", c.ID, err)
 	}
-	err := s.store.DeleteCoupon(ctx, c.ID, c.Revision)
+	err = s.store.DeleteCoupon(ctx, c.ID, c.Revision)
 	if errors.Is(err, coupon.ErrNotFound) {
 		return c, nil // somebody else has finished it
 	}
@@ -412,6 +454,19 @@ func (s *Service) Get(ctx context.Context, id string) (coupon.Coupon, error) {
 		return coupon.Coupon{}, coupon.Reject(id, coupon.CouponNotFound, coupon.Params{})
 	}
 	return c, err
+}
+
+// Find returns the coupon that has the code or ID, for administrators. It reads codes as
+// [Service.Validate] does, and returns the whole coupon as [Service.Get] does.
+//
+// Refusals are a [*coupon.Rejection]: coupon.ErrCodeRequired for an empty text, else
+// coupon.ErrNotFound. A coupon that is half made or being deleted is not found.
+func (s *Service) Find(ctx context.Context, codeOrID string) (coupon.Coupon, error) {
+	found, err := s.lookUp(ctx, codeOrID, eligibility.Customer{})
+	if err != nil {
+		return coupon.Coupon{}, err
+	}
+	return s.Get(ctx, found.Coupon.ID)
 }
 
 // List returns a page of coupons for administrators, newest first (specification

@@ -505,33 +505,6 @@ func TestSetActive(t *testing.T) {
 	}
 }
 
-// TestACodeThatIsTakenIsToldAlike: by Create as by a switch, with the coupon that is refused.
-func TestACodeThatIsTakenIsToldAlike(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	c := w.create(t, tenOff())
-	_, err := w.SetActive(t.Context(), c.ID, false)
-	require.NoError(t, err)
-	for _, code := range []string{"TEN", "OTHER"} {
-		_, err = w.fake.PlantForeignCode(code)
-		require.NoError(t, err)
-	}
-	_, err = w.SetActive(t.Context(), c.ID, true)
-	var refused *coupon.Rejection
-	require.ErrorAs(t, err, &refused)
-	require.ErrorIs(t, err, coupon.ErrCodeTaken)
-	require.Equal(t, c.ID, refused.CouponID)
-	d := tenOff()
-	d.Code = "OTHER"
-	_, err = w.Create(t.Context(), d)
-	require.ErrorAs(t, err, &refused)
-	require.ErrorIs(t, err, coupon.ErrCodeTaken)
-	last := w.attempts[len(w.attempts)-1]
-	if refused.CouponID == "" || refused.CouponID == c.ID || last.CouponID != refused.CouponID {
-		t.Errorf("coupon %q is refused, and the observer told of %q; want a new one, and the same", refused.CouponID, last.CouponID)
-	}
-}
-
 // TestWhenACouponWasChanged: a switch is a change, and so is a deletion that is not finished.
 func TestWhenACouponWasChanged(t *testing.T) {
 	t.Parallel()
@@ -606,7 +579,7 @@ func TestDeleteWhileTheProcessorIsDown(t *testing.T) {
 	c := w.create(t, tenOff())
 	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.RemoveMirror, Kind: fakeprocessor.LostBefore})
 	require.ErrorIs(t, w.Delete(t.Context(), c.ID), couponkit.ErrUnavailable)
-	if _, err := w.Validate(t.Context(), "TEN", ann); !errors.Is(err, coupon.ErrInactive) {
+	if _, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: ann}); !errors.Is(err, coupon.ErrInactive) {
 		t.Errorf("coupon that is being deleted: %v, want coupon_inactive", err)
 	}
 	if _, err := w.Get(t.Context(), c.ID); !errors.Is(err, coupon.ErrNotFound) {

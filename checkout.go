@@ -139,7 +139,7 @@ func (s *Service) order(ctx context.Context, r CheckoutRequest) (store.Order, bo
 		return store.Order{}, false, err
 	}
 	order, replayed, err := s.keyed(ctx, &r, requestFingerprint(r), func() (priced, error) {
-		p, err := s.price(ctx, QuoteRequest{Cart: r.Cart, Code: r.Code, Customer: r.Customer})
+		p, err := s.price(ctx, QuoteRequest{Cart: r.Cart, Code: r.Code, Customer: r.Customer}, s.askMirror)
 		if err != nil && !errors.Is(err, coupon.ErrBelowMinimumCharge) {
 			return p, err
 		}

@@ -312,7 +312,7 @@ func TestARetryingCustomerIsNotInHisOwnWay(t *testing.T) {
 	d.MaxUses = coupon.Set[int64](1)
 	c := w.create(t, d)
 	first := w.checkout(t, w.request("TEN"))
-	if _, err := w.Validate(t.Context(), "TEN", ann); err != nil {
+	if _, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: ann}); err != nil {
 		t.Errorf("the customer's own session stands in his way: %v", err)
 	}
 	second := w.checkout(t, w.request("TEN"))

@@ -67,6 +67,26 @@ func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome
 	}, pricing.NewMoney(e.Total, e.Currency))
 }
 
+// Webhook returns [Service.HandleEvent] in the form that the webhook handlers of the processors
+// take. The function then gets the outcome of each event that concerns an order or a coupon; nil
+// ignores outcomes. An error of HandleEvent or of then lets the processor deliver the event again,
+// so then may get an outcome more than once. The logger gets the error.
+//
+//	http.Handle("POST /webhook", payments.Handler(service.Webhook(ship)))
+func (s *Service) Webhook(then func(context.Context, Outcome) error) func(context.Context, processor.Event) error {
+	return func(ctx context.Context, e processor.Event) error {
+		o, err := s.HandleEvent(ctx, e)
+		if concerns := !o.Order.IsZero() || o.Redemption.ID != ""; err == nil && concerns && then != nil {
+			err = then(ctx, o)
+		}
+		if err != nil {
+			s.logger.ErrorContext(ctx, "an event could not be handled and will come again",
+				slog.String("session", e.SessionID), slog.String("type", e.Type.String()), slog.Any("error", err))
+		}
+		return err
+	}
+}
+
 // outcome applies a settlement, and tells the attempt whose it was. The session charges the
 // amount.
 func (s *Service) outcome(

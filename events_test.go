@@ -1,7 +1,9 @@
 package couponkit_test
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -391,4 +393,46 @@ func TestAnUnpaidSessionThatIsToldTwice(t *testing.T) {
 			require.Equal(t, w.now.Add(couponkit.DefaultPaymentWait), deadline)
 		}
 	}
+}
+
+// TestWebhookHandsOutcomesOn: of events that concern something of ours; what fails comes again.
+func TestWebhookHandsOutcomesOn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	log := &messages{}
+	service, err := couponkit.New(w.store, w.fake, couponkit.WithClock(clockOf(w)), couponkit.WithLogger(slog.New(log)))
+	require.NoError(t, err)
+	w.Service = service
+	w.create(t, tenOff())
+	got := w.checkout(t, w.request("TEN"))
+	require.NoError(t, w.fake.Pay(got.Session.ID))
+	paid := w.event(got, processor.Completed, processor.Paid)
+
+	var outcomes []couponkit.Outcome
+	answer := errDown
+	handle := w.Webhook(func(_ context.Context, o couponkit.Outcome) error {
+		outcomes = append(outcomes, o)
+		return answer
+	})
+	require.ErrorIs(t, handle(t.Context(), paid), errDown)
+	answer = nil
+	require.NoError(t, handle(t.Context(), paid))
+	require.Len(t, outcomes, 2)
+	for i, o := range outcomes {
+		require.Equal(t, store.OrderPaid, o.Order.State)
+		require.Equal(t, got.Order.ID, o.Order.ID)
+		require.Equal(t, i == 0, o.Changed)
+	}
+	for _, nothing := range []processor.Event{
+		{Type: processor.Ignored, SessionID: "cs_other"}, {Type: processor.Expired, SessionID: "cs_other", PaymentStatus: processor.Unpaid},
+	} {
+		require.NoError(t, handle(t.Context(), nothing))
+	}
+	require.Len(t, outcomes, 2, "events of others")
+	require.NoError(t, w.Webhook(nil)(t.Context(), paid))
+
+	w.behind((&refusal{call: "Settle", err: errDown}).gate, couponkit.WithClock(clockOf(w)), couponkit.WithLogger(slog.New(log)))
+	handle = w.Webhook(func(context.Context, couponkit.Outcome) error { t.Error("an outcome of a failure"); return nil })
+	require.ErrorIs(t, handle(t.Context(), paid), errDown)
+	require.Equal(t, []string{"an event could not be handled and will come again", "an event could not be handled and will come again"}, log.lines)
 }

@@ -110,7 +110,7 @@ func ExampleService_SetActive() {
 	shop := openShop(nil)
 	off, err := shop.SetActive(context.Background(), shop.coupon.ID, false)
 	fmt.Println(off.State, err)
-	_, err = shop.Validate(context.Background(), "TEN", shop.customer)
+	_, err = shop.Validate(context.Background(), couponkit.ValidateRequest{Code: "TEN", Customer: shop.customer})
 	fmt.Println(err)
 	// Output:
 	// inactive <nil>
@@ -137,10 +137,10 @@ func ExampleService_List() {
 // Validate answers before there is a cart; the code may be typed in any form.
 func ExampleService_Validate() {
 	shop := openShop(nil)
-	v, err := shop.Validate(context.Background(), " ten ", shop.customer)
+	v, err := shop.Validate(context.Background(), couponkit.ValidateRequest{Code: " ten ", Customer: shop.customer})
 	fmt.Println(v.Code, v.DiscountType, v.DiscountValue, v.CurrencySymbol, err)
 
-	_, err = shop.Validate(context.Background(), "ELEVEN", shop.customer)
+	_, err = shop.Validate(context.Background(), couponkit.ValidateRequest{Code: "ELEVEN", Customer: shop.customer})
 	var refused *coupon.Rejection
 	if errors.As(err, &refused) {
 		fmt.Println(refused.Headline().Code, "-", refused.Headline().Message())
@@ -205,6 +205,91 @@ func ExampleService_PaymentLink() {
 	// Output: 3998 TEN <nil>
 }
 
+// An administrator looks a coupon up by the code that a customer tells.
+func ExampleService_Find() {
+	shop := openShop(nil)
+	found, err := shop.Find(context.Background(), " ten ")
+	fmt.Println(found.ID == shop.coupon.ID, found.Name, err)
+	_, err = shop.Find(context.Background(), "ELEVEN")
+	fmt.Println(errors.Is(err, coupon.ErrNotFound))
+	// Output:
+	// true Ten off <nil>
+	// true
+}
+
+// A refusal of a taken code names the coupon that has it.
+func ExampleService_Create_codeTaken() {
+	shop := openShop(nil)
+	_, err := shop.Create(context.Background(), coupon.Draft{
+		Code: "ten", Name: "Again", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(5),
+	})
+	var refused *coupon.Rejection
+	if errors.As(err, &refused) {
+		fmt.Println(refused.Headline().Code, refused.CouponID == shop.coupon.ID)
+	}
+	// Output: code_taken true
+}
+
+// A customer asks for a preview before sign-in.
+func ExampleService_Validate_anonymous() {
+	shop := openShop(nil)
+	v, err := shop.Validate(context.Background(), couponkit.ValidateRequest{Code: "TEN", AllowAnonymous: true})
+	fmt.Println(v.Code, v.DiscountValue, v.Currency, err)
+	// Output: TEN 10.00 EUR <nil>
+}
+
+// While the processor is down, quotes go on with its last answer about the coupon's mirror.
+func ExampleWithMirrorTTL() {
+	ctx := context.Background()
+	payments := fakeprocessor.New(fakeprocessor.Options{})
+	service, err := couponkit.New(memstore.New(), payments, couponkit.WithMirrorTTL(5*time.Minute))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if _, err := service.Create(ctx, coupon.Draft{
+		Code: "TEN", Name: "Ten off", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10),
+	}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	request := couponkit.QuoteRequest{Cart: exampleCart(), Code: "TEN", AllowAnonymous: true}
+	_, err = service.Quote(ctx, request)
+	fmt.Println(err)
+	payments.Inject(fakeprocessor.Fault{Kind: fakeprocessor.LostBefore, Times: -1})
+	_, err = service.Quote(ctx, request)
+	fmt.Println(err)
+	// Output:
+	// <nil>
+	// <nil>
+}
+
+// The webhook needs no code beside what is done with an order that is paid.
+func ExampleService_Webhook() {
+	shop := openShop(nil)
+	checkout, err := shop.Checkout(context.Background(), couponkit.CheckoutRequest{
+		Cart: exampleCart(), Code: "TEN", Customer: shop.customer,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := shop.payments.Pay(checkout.Session.ID); err != nil {
+		fmt.Println(err)
+		return
+	}
+	webhook := shop.payments.Handler(shop.Webhook(func(_ context.Context, o couponkit.Outcome) error {
+		if o.Order.State == store.OrderPaid && o.Flag == couponkit.FlagNone {
+			fmt.Println("ship", o.Order.Quote.Lines[0].ItemID)
+		}
+		return nil
+	}))
+	fmt.Println(shop.payments.Deliver(context.Background(), fakeprocessor.Serve(webhook)))
+	// Output:
+	// ship phone
+	// <nil>
+}
+
 // The webhook's events are handed to HandleEvent; the same one twice counts once. Whether to
 // ship is decided by the order and the flag, and not by Changed.
 func ExampleService_HandleEvent() {
@@ -238,11 +323,11 @@ func ExampleService_HandleEvent() {
 
 func ExampleService_ExchangePoints() {
 	shop := openShop(func(d *coupon.Draft) { d.Distribution, d.PointsRequired = coupon.PointsRedeemable, 60 })
-	_, err := shop.Validate(context.Background(), "TEN", shop.customer)
+	_, err := shop.Validate(context.Background(), couponkit.ValidateRequest{Code: "TEN", Customer: shop.customer})
 	fmt.Println(errors.Is(err, coupon.ErrPointsNotRedeemed))
 	held, err := shop.ExchangePoints(context.Background(), couponkit.ExchangeRequest{Coupon: "TEN", Customer: shop.customer})
 	fmt.Println(held.State, held.PointsState, shop.ledger.Balance("ann"), err)
-	_, err = shop.Validate(context.Background(), "TEN", shop.customer)
+	_, err = shop.Validate(context.Background(), couponkit.ValidateRequest{Code: "TEN", Customer: shop.customer})
 	fmt.Println(err)
 	// Output:
 	// true

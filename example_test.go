@@ -12,7 +12,6 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
-	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/memstore"
@@ -63,13 +62,12 @@ func Example() {
 	if err := payments.Pay(checkout.Session.ID); err != nil {
 		log.Fatal(err)
 	}
-	webhook := payments.Handler(func(ctx context.Context, e processor.Event) error {
-		outcome, err := service.HandleEvent(ctx, e)
-		if outcome.Order.State == store.OrderPaid && outcome.Flag == couponkit.FlagNone {
-			fmt.Println("to ship, once for each order:", outcome.Order.Quote.Lines[0].ItemID)
+	webhook := payments.Handler(service.Webhook(func(_ context.Context, o couponkit.Outcome) error {
+		if o.Order.State == store.OrderPaid && o.Flag == couponkit.FlagNone {
+			fmt.Println("to ship, once for each order:", o.Order.Quote.Lines[0].ItemID)
 		}
-		return err
-	})
+		return nil
+	}))
 	if err := payments.Deliver(ctx, fakeprocessor.Serve(webhook)); err != nil {
 		log.Fatal(err)
 	}
@@ -80,7 +78,7 @@ func Example() {
 	fmt.Println("used:", summer.UsedCount)
 
 	// A second time it is refused, with a reason.
-	_, err = service.Validate(ctx, "SUMMER10", ann)
+	_, err = service.Validate(ctx, couponkit.ValidateRequest{Code: "SUMMER10", Customer: ann})
 	fmt.Println(errors.Is(err, coupon.ErrUserUsageLimitReached), err)
 	// Output:
 	// to pay: 24.90 EUR

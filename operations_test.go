@@ -68,11 +68,14 @@ func TestADayWithoutTheProcessor(t *testing.T) {
 			_, err := w.Update(ctx, renamed.ID, coupon.Patch{Name: coupon.Set("New name")})
 			return err
 		},
-		"switch":   func() error { _, err := w.SetActive(ctx, switched.ID, false); return err },
-		"delete":   func() error { return w.Delete(ctx, deleted.ID) },
-		"validate": func() error { _, err := w.Validate(ctx, "ten", of("dora")); return err },
+		"switch": func() error { _, err := w.SetActive(ctx, switched.ID, false); return err },
+		"delete": func() error { return w.Delete(ctx, deleted.ID) },
+		"validate": func() error {
+			_, err := w.Validate(ctx, couponkit.ValidateRequest{Code: "renamed", Customer: of("dora")})
+			return err
+		},
 		"quote": func() error {
-			_, err := w.Quote(ctx, couponkit.QuoteRequest{Cart: phones(), Code: "ten", Customer: of("dora")})
+			_, err := w.Quote(ctx, couponkit.QuoteRequest{Cart: phones(), Code: "switched", Customer: of("dora")})
 			return err
 		},
 		"exchange": func() error {
@@ -87,6 +90,8 @@ func TestADayWithoutTheProcessor(t *testing.T) {
 	}
 	_, err = w.Quote(ctx, couponkit.QuoteRequest{Cart: phones(), Customer: of("dora")})
 	require.NoError(t, err, "a quote without a coupon")
+	_, err = w.Quote(ctx, couponkit.QuoteRequest{Cart: phones(), Code: "ten", Customer: of("dora")})
+	require.NoError(t, err, "a quote with a coupon of which the processor has told lately")
 	again, err := w.buy(ctx, "cleo", "c", "ten")
 	require.NoError(t, err)
 	require.True(t, again.Replayed, "a checkout whose session is there")

@@ -33,7 +33,7 @@ func TestTheAddressOfTheDirectoryCounts(t *testing.T) {
 		"none":             {eligibility.Customer{ID: bob.ID}, nil},
 		"somebody else's":  {eligibility.Customer{ID: bob.ID, Email: ann.Email}, nil},
 	} {
-		_, err := w.Validate(t.Context(), "TEN", test.customer)
+		_, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: test.customer})
 		require.ErrorIs(t, err, test.want, "%s, validated", name)
 		_, err = w.Checkout(t.Context(), couponkit.CheckoutRequest{Cart: phones(), Code: "TEN", Customer: test.customer})
 		require.ErrorIs(t, err, test.want, "%s, at the checkout", name)
@@ -67,7 +67,7 @@ func TestSymbolsOfALocale(t *testing.T) {
 		d := tenOff()
 		d.Currency = "CAD"
 		w.create(t, d)
-		v, err := w.Validate(t.Context(), "TEN", ann)
+		v, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: ann})
 		require.NoError(t, err)
 		require.Equal(t, want, v.CurrencySymbol, tag.String())
 	}

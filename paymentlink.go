@@ -150,7 +150,7 @@ func (s *Service) priceAmount(ctx context.Context, r PaymentLinkRequest) (priced
 	if r.Code == "" || refused != nil && !errors.As(refused, &rejected) {
 		return p, refused
 	}
-	found, question, err := s.ask(ctx, r.Code, r.Customer)
+	found, question, err := s.ask(ctx, r.Code, r.Customer, s.askMirror)
 	if err != nil {
 		return p, refusals(err, refused)
 	}

@@ -64,9 +64,9 @@ func (s *Service) ExchangePoints(ctx context.Context, r ExchangeRequest) (reserv
 
 // exchange is one round of ExchangePoints. The coupon may change before the place is kept.
 func (s *Service) exchange(ctx context.Context, attempt *Attempt, r ExchangeRequest) (redemption.Redemption, error) {
-	found, question, err := s.ask(ctx, r.Coupon, r.Customer)
+	found, question, err := s.ask(ctx, r.Coupon, r.Customer, s.askMirror)
 	if err != nil {
-		err = refusals(err, signedIn(r.Customer))
+		err = refusals(err, signedIn(r.Customer, false))
 	}
 	if id := strings.TrimSpace(r.Coupon); errors.Is(err, coupon.ErrNotFound) && coupon.IsID(id) {
 		made, err := s.exchangedBefore(ctx, id, r, redemption.Redemption{}, err)

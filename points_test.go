@@ -64,7 +64,7 @@ func TestPointsAreExchangedForAPlace(t *testing.T) {
 		t.Errorf("a second exchange made reservation %s", again.ID)
 	}
 	w.wantBalance(t, 40)
-	if _, err := w.Validate(t.Context(), "TEN", ann); err != nil {
+	if _, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: ann}); err != nil {
 		t.Errorf("after the exchange: %v", err)
 	}
 	list, err := w.Reservations(t.Context(), ann.ID)
@@ -587,7 +587,7 @@ func TestALimitBelowWhatIsHeld(t *testing.T) {
 	require.NoError(t, err)
 	refuses := func(want error) {
 		t.Helper()
-		_, err := w.Validate(t.Context(), "TEN", ann)
+		_, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: ann})
 		require.ErrorIs(t, err, want)
 		_, err = w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), Code: "TEN", Customer: ann})
 		require.ErrorIs(t, err, want)
@@ -761,7 +761,7 @@ func TestAnExchangeBehindManyCheckouts(t *testing.T) {
 			w.pass(time.Second)
 		}
 		held := w.exchange(t, c)
-		_, err := w.Validate(t.Context(), "TEN", ann)
+		_, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: ann})
 		require.NoError(t, err)
 		if got := w.checkout(t, w.request("TEN")); got.Order.ReservationID != held.ID {
 			t.Errorf("finished: %t; the checkout uses %s, want %s", finished, got.Order.ReservationID, held.ID)
@@ -812,7 +812,7 @@ func TestReservationsThatCannotBeListed(t *testing.T) {
 	}
 	refuse := refusal{call: "ListRedemptions", err: errDown}
 	w.behind(refuse.gate)
-	_, err := w.Validate(t.Context(), "TEN", ann)
+	_, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: ann})
 	require.ErrorIs(t, err, errDown)
 }
 

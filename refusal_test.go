@@ -80,7 +80,7 @@ func TestAllReasonsInTheirOrder(t *testing.T) {
 		return err
 	}
 	validate := func(c eligibility.Customer, code string) error {
-		_, err := w.Validate(t.Context(), code, c)
+		_, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: code, Customer: c})
 		return err
 	}
 	exchange := func(c eligibility.Customer, code string) error {

@@ -1,6 +1,7 @@
 package couponkit
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base32"
@@ -78,6 +79,8 @@ type Service struct {
 	paymentWait     time.Duration
 	exchangeTime    time.Duration
 	pendingTime     time.Duration
+
+	mirrors mirrorChecks
 }
 
 // Option configures a [Service].
@@ -96,6 +99,7 @@ func New(s store.Store, p processor.Processor, options ...Option) (*Service, err
 		sessionLifetime: DefaultSessionLifetime, grace: DefaultGrace, paymentWait: DefaultPaymentWait,
 		exchangeTime: DefaultExchangeTime, pendingTime: DefaultPendingTime,
 	}
+	service.mirrors.ttl = DefaultMirrorTTL
 	if p != nil {
 		service.abilities = p.Abilities()
 	}
@@ -139,6 +143,12 @@ func (s *Service) validate() error {
 		if d.value <= 0 {
 			faults.Add(d.field, pricing.FieldTooSmall, "must be longer than nothing")
 		}
+	}
+	if s.mirrors.ttl < 0 {
+		faults.Add("mirrorTTL", pricing.FieldTooSmall, "must not be negative")
+	}
+	if s.mirrors.ttl > maxMirrorTTL {
+		faults.Add("mirrorTTL", pricing.FieldTooLarge, fmt.Sprintf("is at most %v", maxMirrorTTL))
 	}
 	if s.sessionLifetime > 0 && s.grace > math.MaxInt64-s.sessionLifetime {
 		faults.Add("grace", pricing.FieldTooLarge, "with the sessions' lifetime it is longer than can be told")
@@ -214,6 +224,17 @@ func WithExchangeTime(d time.Duration) Option { return func(s *Service) { s.exch
 // it; the default is [DefaultPendingTime]. It must be longer than Create takes.
 func WithPendingTime(d time.Duration) Option { return func(s *Service) { s.pendingTime = d } }
 
+// WithMirrorTTL sets how long [Service.Quote] and [Service.Validate] use the processor's answer
+// that a coupon's mirror is valid. The default is [DefaultMirrorTTL], the most is 24 hours, and
+// 0 asks the processor in every call.
+//
+// The first caller after that time asks again, and waits at most two seconds for the answer. All
+// others use the old answer meanwhile. While the processor does not answer, the last valid answer
+// is used for ten times the TTL. A change of the coupon by this service is seen at once.
+//
+// [Service.Checkout], [Service.PaymentLink] and [Service.ExchangePoints] always ask.
+func WithMirrorTTL(d time.Duration) Option { return func(s *Service) { s.mirrors.ttl = d } }
+
 // now returns the instant in the form in which it is stored.
 func (s *Service) now() time.Time { return coupon.Instant(s.clock()) }
 
@@ -240,7 +261,7 @@ func (s *Service) observed(ctx context.Context, op Operation, a *Attempt, err *e
 		a.Duration = s.clock().Sub(began)
 		var refused *coupon.Rejection
 		if errors.As(a.Err, &refused) {
-			a.CouponID = refused.CouponID
+			a.CouponID = cmp.Or(refused.CouponID, a.CouponID)
 			for _, r := range refused.Reasons {
 				a.Reasons = append(a.Reasons, r.Code)
 			}

@@ -259,10 +259,7 @@ func TestACustomerWhoRetriesBesideTheWebhook(t *testing.T) {
 			c := w.create(t, forPoints())
 			reserved := w.exchange(t, c)
 			hearing := map[string]*couponkit.Service{"this process": service, "another process": other}[hears]
-			handler := fakeprocessor.Serve(w.fake.Handler(func(ctx context.Context, e processor.Event) error {
-				_, err := hearing.HandleEvent(ctx, e)
-				return err
-			}))
+			handler := fakeprocessor.Serve(w.fake.Handler(hearing.Webhook(nil)))
 			delivering, stop := context.WithCancel(t.Context())
 			var webhook sync.WaitGroup
 			defer webhook.Wait()
@@ -342,7 +339,7 @@ func TestAPlaceThatCostNoPointsDoesNotPayForOneThatDoes(t *testing.T) {
 		PointsRequired: coupon.Set[int64](40),
 	})
 	require.NoError(t, err)
-	if _, err := w.Validate(t.Context(), "TEN", ann); !errors.Is(err, coupon.ErrPointsNotRedeemed) {
+	if _, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: ann}); !errors.Is(err, coupon.ErrPointsNotRedeemed) {
 		t.Errorf("validate: %v, want points_not_redeemed", err)
 	}
 	if _, err := w.Checkout(t.Context(), w.request("TEN")); !errors.Is(err, coupon.ErrPointsNotRedeemed) {
@@ -380,12 +377,12 @@ func TestACodeThatReadsLikeAnID(t *testing.T) {
 	d.Code = "cpn_ten"
 	c := w.create(t, d)
 	for _, typed := range []string{"CPN_TEN", "Cpn_Ten", "cpn_ten", " cpn_ten ", c.ID} {
-		if v, err := w.Validate(t.Context(), typed, ann); err != nil || v.CouponID != c.ID {
+		if v, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: typed, Customer: ann}); err != nil || v.CouponID != c.ID {
 			t.Errorf("%q is %s, %v; want %s", typed, v.CouponID, err, c.ID)
 		}
 	}
 	for _, unknown := range []string{"cpn_eleven", "cpn_\u00e9"} {
-		if _, err := w.Validate(t.Context(), unknown, ann); !errors.Is(err, coupon.ErrNotFound) {
+		if _, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: unknown, Customer: ann}); !errors.Is(err, coupon.ErrNotFound) {
 			t.Errorf("%q: %v, want coupon_not_found", unknown, err)
 		}
 	}

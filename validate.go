@@ -13,7 +13,6 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
-	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -29,21 +28,34 @@ type Validation struct {
 	CurrencySymbol string               `json:"currencySymbol"`
 }
 
-// Validate tells whether the customer may use a coupon, by its code or ID, before
-// there is a cart (specification 4.4). It changes nothing and keeps no place. A
-// refusal is a [*coupon.Rejection] with every reason; a processor that does not
-// answer whether the mirror is valid is [ErrUnavailable].
-func (s *Service) Validate(ctx context.Context, codeOrID string, c eligibility.Customer) (v Validation, err error) {
-	attempt := Attempt{CustomerID: c.ID}
+// ValidateRequest asks whether a customer may use a coupon.
+type ValidateRequest struct {
+	// Code is the coupon's code or ID.
+	Code string
+	// Customer who asks.
+	Customer eligibility.Customer
+	// AllowAnonymous lets a customer ask before sign-in. The answer then leaves out what depends
+	// on who they are, and a coupon that depends on it is refused.
+	AllowAnonymous bool
+}
+
+// Validate tells whether the customer may use a coupon, before there is a cart (specification
+// 4.4). It changes nothing and reserves nothing.
+//
+// A refusal is a [*coupon.Rejection] with every reason. The error matches [ErrUnavailable] when
+// the processor had to be asked about the coupon and did not answer; see [WithMirrorTTL].
+func (s *Service) Validate(ctx context.Context, r ValidateRequest) (v Validation, err error) {
+	attempt := Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, OpValidate, &attempt, &err)()
-	if c, err = s.customer(ctx, c); err != nil {
+	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
 		return Validation{}, err
 	}
-	found, question, err := s.ask(ctx, codeOrID, c)
+	found, question, err := s.ask(ctx, r.Code, r.Customer, s.recentMirror)
 	if err != nil {
-		return Validation{}, refusals(err, signedIn(c))
+		return Validation{}, refusals(err, signedIn(r.Customer, r.AllowAnonymous))
 	}
 	attempt.CouponID = found.Coupon.ID
+	question.AllowAnonymous = r.AllowAnonymous
 	if err := eligibility.Check(found.Coupon, question).Err(); err != nil {
 		return Validation{}, err
 	}
@@ -54,20 +66,11 @@ func (s *Service) Validate(ctx context.Context, codeOrID string, c eligibility.C
 	}, nil
 }
 
-// ask resolves code or ID and gathers what a decision about the customer needs:
-// one read of the store, or a few, and one question to the processor.
+// ask resolves code or ID and gathers what a decision about the customer needs.
 func (s *Service) ask(
-	ctx context.Context, codeOrID string, c eligibility.Customer,
+	ctx context.Context, codeOrID string, c eligibility.Customer, check mirrorCheck,
 ) (store.Found, eligibility.Question, error) {
-	by, err := resolve(codeOrID)
-	if err != nil {
-		return store.Found{}, eligibility.Question{}, err
-	}
-	by.CustomerID, by.Email = c.ID, c.Email
-	found, err := s.store.LookUp(ctx, by)
-	if by.CouponID != "" && errors.Is(err, coupon.ErrNotFound) {
-		found, err = s.lookUpCode(ctx, by)
-	}
+	found, err := s.lookUp(ctx, codeOrID, c)
 	if err != nil {
 		return store.Found{}, eligibility.Question{}, err
 	}
@@ -79,8 +82,22 @@ func (s *Service) ask(
 		return store.Found{}, eligibility.Question{}, err
 	}
 	question := eligibility.Question{At: s.now(), Customer: c, Usage: usage(found)}
-	question.MirrorInvalid, err = s.mirrorInvalid(ctx, found.Coupon, question.At)
+	question.MirrorInvalid, err = s.mirrorInvalid(ctx, found.Coupon, question.At, check)
 	return found, question, err
+}
+
+// lookUp finds the coupon that has the code or ID, and what the customer has used of it.
+func (s *Service) lookUp(ctx context.Context, codeOrID string, c eligibility.Customer) (store.Found, error) {
+	by, err := resolve(codeOrID)
+	if err != nil {
+		return store.Found{}, err
+	}
+	by.CustomerID, by.Email = c.ID, c.Email
+	found, err := s.store.LookUp(ctx, by)
+	if by.CouponID != "" && errors.Is(err, coupon.ErrNotFound) {
+		return s.lookUpCode(ctx, by)
+	}
+	return found, err
 }
 
 // withNewest returns the customer's live reservations, the oldest first. Of a great many
@@ -143,20 +160,6 @@ func usage(f store.Found) eligibility.Usage {
 		CompletedByCustomer: f.CompletedByCustomer, ReservedByCustomer: f.ReservedByCustomer,
 		CustomerHoldsReservation: holds,
 	}
-}
-
-// mirrorInvalid asks the processor whether the mirror is valid, where the answer
-// matters: not for a coupon without a mirror, and not for one that is off or out
-// of its dates anyway.
-func (s *Service) mirrorInvalid(ctx context.Context, c coupon.Coupon, at time.Time) (bool, error) {
-	if c.Mirror.IsZero() || !c.Active() || at.Before(c.StartsAt) || expired(c, at) {
-		return false, nil
-	}
-	status, err := s.processor.VerifyMirror(ctx, c)
-	if err != nil {
-		return false, fmt.Errorf("verify mirror of coupon %s: %w", c.ID, err)
-	}
-	return status != processor.MirrorValid, nil
 }
 
 func expired(c coupon.Coupon, at time.Time) bool {
@@ -270,7 +273,7 @@ func (s *Service) Quote(ctx context.Context, r QuoteRequest) (q Quote, err error
 	if checkLines(r.Cart) != nil {
 		return Quote{}, s.cartFaults(r.Cart)
 	}
-	priced, err := s.price(ctx, r)
+	priced, err := s.price(ctx, r, s.recentMirror)
 	attempt.CouponID = priced.couponID()
 	return priced.quote, err
 }
@@ -289,7 +292,7 @@ type priced struct {
 
 func (p priced) couponID() string { return p.found.Coupon.ID }
 
-func (s *Service) price(ctx context.Context, r QuoteRequest) (priced, error) {
+func (s *Service) price(ctx context.Context, r QuoteRequest, check mirrorCheck) (priced, error) {
 	var err error
 	if r.Cart, err = s.inSteps(r.Cart); err != nil {
 		return priced{}, err
@@ -300,9 +303,9 @@ func (s *Service) price(ctx context.Context, r QuoteRequest) (priced, error) {
 	if err := r.Cart.Validate(); err != nil {
 		return priced{}, err
 	}
-	found, question, err := s.ask(ctx, r.Code, r.Customer)
+	found, question, err := s.ask(ctx, r.Code, r.Customer, check)
 	if err != nil {
-		return s.listPrices(r.Cart), refusals(err, r.signedIn())
+		return s.listPrices(r.Cart), refusals(err, signedIn(r.Customer, r.AllowAnonymous))
 	}
 	question.AllowAnonymous = r.AllowAnonymous
 	result, err := eligibility.Evaluate(found.Coupon, r.Cart, question)
@@ -348,20 +351,13 @@ func (s *Service) priceWithout(r QuoteRequest) (priced, error) {
 		return priced{}, err
 	}
 	p := priced{quote: Quote{Quote: quote, At: s.now(), Fingerprint: quoteFingerprint(r.Cart, "", 0)}, customer: r.Customer}
-	return p, refusals(r.signedIn(), s.chargeable(quote, ""))
+	return p, refusals(signedIn(r.Customer, r.AllowAnonymous), s.chargeable(quote, ""))
 }
 
-// signedIn refuses a request of nobody, where nobody may not ask.
-func (r QuoteRequest) signedIn() error {
-	if r.AllowAnonymous {
-		return nil
-	}
-	return signedIn(r.Customer)
-}
-
-// signedIn refuses nobody. Where there is a coupon, eligibility does.
-func signedIn(c eligibility.Customer) error {
-	if c.ID != "" {
+// signedIn refuses nobody, unless anonymous customers are allowed. Where there is a coupon,
+// package eligibility does.
+func signedIn(c eligibility.Customer, allowAnonymous bool) error {
+	if c.ID != "" || allowAnonymous {
 		return nil
 	}
 	return coupon.Reject("", coupon.UserRequired, coupon.Params{})

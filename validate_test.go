@@ -31,7 +31,7 @@ func TestValidateAnswers(t *testing.T) {
 		Currency: pricing.EUR(), CurrencySymbol: "€",
 	}
 	for _, typed := range []string{"TEN", " ten ", "ＴＥＮ", c.ID, " " + c.ID + "\n"} {
-		got, err := w.Validate(t.Context(), typed, ann)
+		got, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: typed, Customer: ann})
 		require.NoError(t, err, typed)
 		if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b coupon.Code) bool { return a == b }), cmp.Comparer(func(a, b pricing.Currency) bool { return a == b })); diff != "" {
 			t.Errorf("Validate(%q) (-want +got):\n%s", typed, diff)
@@ -129,7 +129,7 @@ func TestValidateRefuses(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			typed := tc.arrange(w)
-			_, err := w.Validate(t.Context(), typed, tc.customer)
+			_, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: typed, Customer: tc.customer})
 			var refused *coupon.Rejection
 			if !errors.As(err, &refused) || len(refused.Reasons) != 1 || !errors.Is(err, tc.want) {
 				t.Errorf("Validate(%q) = %v, want only %v", typed, err, tc.want)
@@ -156,7 +156,7 @@ func TestAProcessorThatDoesNotAnswerIsNoRefusal(t *testing.T) {
 	w := newWorld(t)
 	w.create(t, tenOff())
 	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.VerifyMirror, Kind: fakeprocessor.LostBefore})
-	_, err := w.Validate(t.Context(), "TEN", ann)
+	_, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: ann})
 	var refused *coupon.Rejection
 	if !errors.Is(err, couponkit.ErrUnavailable) || errors.As(err, &refused) {
 		t.Errorf("got %v, want ErrUnavailable and no rejection", err)
@@ -195,10 +195,51 @@ func TestTheMirrorIsVerifiedWhereItMatters(t *testing.T) {
 				require.NoError(t, err)
 			}
 			w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.VerifyMirror, Kind: fakeprocessor.LostBefore})
-			if _, err := w.Validate(t.Context(), "TEN", ann); !errors.Is(err, tc.want) {
+			if _, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: ann}); !errors.Is(err, tc.want) {
 				t.Errorf("got %v, want %v", err, tc.want)
 			}
 		})
+	}
+}
+
+// TestValidateBeforeSignIn: as Quote, where the request allows it and the coupon does not depend
+// on the customer.
+func TestValidateBeforeSignIn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for code, change := range map[string]func(*coupon.Draft){
+		"GENERAL": func(*coupon.Draft) {},
+		"POINTS":  func(d *coupon.Draft) { d.Distribution, d.PointsRequired = coupon.PointsRedeemable, 5 },
+		"LIST": func(d *coupon.Draft) {
+			d.Distribution, d.AllowedUserEmails = coupon.UserSpecific, coupon.EmailList{ann.Email}
+		},
+	} {
+		d := tenOff()
+		d.Code = code
+		change(&d)
+		w.create(t, d)
+		for _, allow := range []bool{false, true} {
+			want := coupon.ErrUserRequired
+			if allow && code == "GENERAL" {
+				want = nil
+			}
+			_, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: code, AllowAnonymous: allow})
+			require.ErrorIs(t, err, want, "%s, allowed: %t", code, allow)
+			_, err = w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), Code: code, AllowAnonymous: allow})
+			require.ErrorIs(t, err, want, "quote of %s, allowed: %t", code, allow)
+		}
+	}
+	for allow, want := range map[bool][]coupon.RejectionCode{
+		false: {coupon.CouponNotFound, coupon.UserRequired}, true: {coupon.CouponNotFound},
+	} {
+		_, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: "NONE", AllowAnonymous: allow})
+		var refused *coupon.Rejection
+		require.ErrorAs(t, err, &refused)
+		var got []coupon.RejectionCode
+		for _, r := range refused.Reasons {
+			got = append(got, r.Code)
+		}
+		require.ElementsMatch(t, want, got, "allowed: %t", allow)
 	}
 }
 
@@ -299,7 +340,7 @@ func TestAStoredCouponThatIsNoneIsAFailure(t *testing.T) {
 	c := w.create(t, tenOff())
 	s, err := couponkit.New(corrupted{w.store}, w.fake, couponkit.WithClock(clockOf(w)))
 	require.NoError(t, err)
-	_, err = s.Validate(t.Context(), "TEN", ann)
+	_, err = s.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: ann})
 	require.ErrorContains(t, err, c.ID)
 	require.NotErrorIs(t, err, pricing.ErrInvalid)
 	var refused *coupon.Rejection
@@ -333,9 +374,9 @@ func TestObserver(t *testing.T) {
 	w := newWorld(t)
 	c := w.create(t, tenOff())
 	w.attempts = nil
-	_, err := w.Validate(t.Context(), "TEN", eligibility.Customer{})
+	_, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: eligibility.Customer{}})
 	require.Error(t, err)
-	_, err = w.Validate(t.Context(), "TEN", ann)
+	_, err = w.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: ann})
 	require.NoError(t, err)
 	want := []couponkit.Attempt{
 		{Operation: couponkit.OpValidate, CouponID: c.ID, Reasons: []coupon.RejectionCode{coupon.UserRequired}, Err: w.attempts[0].Err, At: w.now},

@@ -110,11 +110,10 @@ func (w *world) checkout(t *testing.T, r couponkit.CheckoutRequest) couponkit.Ch
 func (w *world) deliver(t *testing.T) []couponkit.Outcome {
 	t.Helper()
 	var outcomes []couponkit.Outcome
-	handler := w.fake.Handler(func(ctx context.Context, e processor.Event) error {
-		o, err := w.HandleEvent(ctx, e)
+	handler := w.fake.Handler(w.Webhook(func(_ context.Context, o couponkit.Outcome) error {
 		outcomes = append(outcomes, o)
-		return err
-	})
+		return nil
+	}))
 	require.NoError(t, w.fake.Deliver(t.Context(), fakeprocessor.Serve(handler)))
 	return outcomes
 }
@@ -134,10 +133,7 @@ func (w *world) order(t *testing.T, id string) store.Order {
 }
 
 // handle is HandleEvent as a webhook's handler has it.
-func (w *world) handle(ctx context.Context, e processor.Event) error {
-	_, err := w.HandleEvent(ctx, e)
-	return err
-}
+func (w *world) handle(ctx context.Context, e processor.Event) error { return w.Webhook(nil)(ctx, e) }
 
 // faultyFields are the fields that a validation error names, in its order.
 func faultyFields(t *testing.T, err error) []string {

@@ -38,12 +38,44 @@ type Currency struct {
 	entry uint8 // 1-based position in iso4217; 0 is no currency
 }
 
-// EUR is the euro, the currency of the specification's amounts and the default
-// currency of a coupon.
+// AUD returns the Australian dollar.
+func AUD() Currency { return findCurrency("AUD") }
+
+// CAD returns the Canadian dollar.
+func CAD() Currency { return findCurrency("CAD") }
+
+// CHF returns the Swiss franc.
+func CHF() Currency { return findCurrency("CHF") }
+
+// CNY returns the Chinese yuan.
+func CNY() Currency { return findCurrency("CNY") }
+
+// DKK returns the Danish krone.
+func DKK() Currency { return findCurrency("DKK") }
+
+// EUR returns the euro, the default currency of a coupon.
 func EUR() Currency { return findCurrency("EUR") }
 
-// ParseCurrency finds a currency by its ISO 4217 code. Letter case does not
-// matter. An unknown code is an error that matches [ErrInvalid].
+// GBP returns the pound sterling.
+func GBP() Currency { return findCurrency("GBP") }
+
+// JPY returns the Japanese yen, which has no decimals.
+func JPY() Currency { return findCurrency("JPY") }
+
+// NOK returns the Norwegian krone.
+func NOK() Currency { return findCurrency("NOK") }
+
+// PLN returns the Polish zloty.
+func PLN() Currency { return findCurrency("PLN") }
+
+// SEK returns the Swedish krona.
+func SEK() Currency { return findCurrency("SEK") }
+
+// USD returns the US dollar.
+func USD() Currency { return findCurrency("USD") }
+
+// ParseCurrency returns the currency of an ISO 4217 code, in any letter case. For the
+// most used currencies there are functions such as [USD]. An unknown code is an error that matches [ErrInvalid].
 func ParseCurrency(code string) (Currency, error) {
 	if len(code) == 3 {
 		if c := findCurrency(strings.ToUpper(code)); !c.IsZero() {

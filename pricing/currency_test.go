@@ -30,6 +30,33 @@ var unknownToCLDR = map[string]int{
 // somewhere and that ISO 4217 has replaced: MRO by MRU, VEF by VES.
 var withdrawn = map[string]bool{"MRO": true, "VEF": true}
 
+// named are the currencies that have a function of their own.
+var named = map[string]func() pricing.Currency{
+	"AUD": pricing.AUD,
+	"CAD": pricing.CAD,
+	"CHF": pricing.CHF,
+	"CNY": pricing.CNY,
+	"DKK": pricing.DKK,
+	"EUR": pricing.EUR,
+	"GBP": pricing.GBP,
+	"JPY": pricing.JPY,
+	"NOK": pricing.NOK,
+	"PLN": pricing.PLN,
+	"SEK": pricing.SEK,
+	"USD": pricing.USD,
+}
+
+func TestNamedCurrencies(t *testing.T) {
+	t.Parallel()
+	for code, constructor := range named {
+		want, err := pricing.ParseCurrency(code)
+		require.NoError(t, err)
+		if got := constructor(); got != want || got.Code() != code {
+			t.Errorf("pricing.%s() is %#v, want %#v", code, got, want)
+		}
+	}
+}
+
 // Every difference from golang.org/x/text is one of those listed above, and all
 // of those listed are differences.
 func TestCurrencyTableAgainstCLDR(t *testing.T) {

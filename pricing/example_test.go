@@ -268,6 +268,11 @@ func ExampleMoney_Compare() {
 	// Output: -1 <nil>
 }
 
+func ExampleUSD() {
+	fmt.Println(pricing.USD(), pricing.USD().Format(12_50), pricing.JPY().Format(1250))
+	// Output: USD 12.50 1250
+}
+
 func ExampleParseCurrency() {
 	clf, err := pricing.ParseCurrency("clf")
 	fmt.Println(clf, clf.Exponent(), err)

@@ -23,8 +23,8 @@ type Store interface {
 // Catalog changes coupons (specification 4.2, 4.3).
 type Catalog interface {
 	// CreateCoupon stores a new coupon with its counts at 0, whatever they are in c.
-	// A code that a coupon has, in whatever state, is coupon.ErrCodeTaken in the name of
-	// c; an ID that exists already, with a code that is free, is ErrConflict, and so is
+	// A code that a coupon has, in whatever state, is coupon.ErrCodeTaken, a
+	// rejection that names c; the service finds out which coupon has the code. An ID that exists already, with a code that is free, is ErrConflict, and so is
 	// that of a coupon which is not there and has redemptions, for they would count for
 	// the new one: it was deleted, or a payment has named it. A coupon that does not
 	// validate, or whose allow-list is narrowed, is pricing.ErrInvalid. Of concurrent

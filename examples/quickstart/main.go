@@ -14,7 +14,6 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
-	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/store/memstore"
 )
@@ -66,11 +65,10 @@ func run(ctx context.Context) error {
 	if err := payments.Pay(checkout.Session.ID); err != nil {
 		return err
 	}
-	webhook := payments.Handler(func(ctx context.Context, e processor.Event) error {
-		outcome, err := service.HandleEvent(ctx, e)
-		fmt.Printf("webhook   order is %s, redemption is %s\n", outcome.Order.State, outcome.Redemption.State)
-		return err
-	})
+	webhook := payments.Handler(service.Webhook(func(_ context.Context, o couponkit.Outcome) error {
+		fmt.Printf("webhook   order is %s, redemption is %s\n", o.Order.State, o.Redemption.State)
+		return nil
+	}))
 	if err := payments.Deliver(ctx, fakeprocessor.Serve(webhook)); err != nil {
 		return err
 	}
@@ -80,7 +78,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	fmt.Printf("counted   %d of %d uses\n", summer.UsedCount, summer.Limits.MaxUses)
-	_, refused := service.Validate(ctx, "SUMMER10", ann)
+	_, refused := service.Validate(ctx, couponkit.ValidateRequest{Code: "SUMMER10", Customer: ann})
 	fmt.Println("again     ", refused)
 	return nil
 }

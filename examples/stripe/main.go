@@ -33,7 +33,6 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
-	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/stripeprocessor"
 	"github.com/couponkit/couponkit/store/memstore"
 )
@@ -91,13 +90,10 @@ func purchase(
 	}
 	outcomes := make(chan couponkit.Outcome, 16)
 	webhook := http.NewServeMux()
-	webhook.Handle("/webhook", payments.Handler(func(ctx context.Context, e processor.Event) error {
-		outcome, err := service.HandleEvent(ctx, e)
-		if err == nil {
-			outcomes <- outcome
-		}
-		return err
-	}))
+	webhook.Handle("/webhook", payments.Handler(service.Webhook(func(_ context.Context, o couponkit.Outcome) error {
+		outcomes <- o
+		return nil
+	})))
 	server := &http.Server{Handler: webhook, ReadHeaderTimeout: 5 * time.Second}
 	go func() { _ = server.Serve(listener) }()
 	defer func() { _ = server.Close() }()
@@ -161,7 +157,7 @@ func settled(
 			if _, err = service.SetActive(ctx, sale.ID, false); err != nil {
 				return err
 			}
-			_, refused := service.Validate(ctx, sale.Code.String(), eligibility.Customer{ID: "bob"})
+			_, refused := service.Validate(ctx, couponkit.ValidateRequest{Code: sale.Code.String(), Customer: eligibility.Customer{ID: "bob"}})
 			fmt.Printf("afterwards %v\n", refused)
 			return nil
 		}

@@ -210,7 +210,7 @@ func (w *world) preview() bool {
 		if quote {
 			_, err = service.Quote(ctx, couponkit.QuoteRequest{Cart: cart, Code: code, Customer: c})
 		} else {
-			_, err = service.Validate(ctx, code, c)
+			_, err = service.Validate(ctx, couponkit.ValidateRequest{Code: code, Customer: c})
 		}
 		return err
 	})

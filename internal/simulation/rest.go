@@ -200,7 +200,7 @@ func (w *world) checkPlaces(s *shop, service *couponkit.Service) {
 		within := !w.now.Before(c.StartsAt) && (c.ExpiresAt.IsZero() || w.now.Before(c.ExpiresAt))
 		full := c.Limits.MaxUses > 0 && s.book.tally(c.ID).completed+s.book.tally(c.ID).live >= c.Limits.MaxUses
 		want := c.Active() && within && !full && c.Distribution == coupon.General
-		if _, err := service.Validate(background(), c.ID, stranger); (err == nil) != want {
+		if _, err := service.Validate(background(), couponkit.ValidateRequest{Code: c.ID, Customer: stranger}); (err == nil) != want {
 			w.fail(PlacesAreOpen, "%s coupon %s, %d of %d uses, valid until %s: may a stranger use it? %t, says %v", c.State, c.ID,
 				c.UsedCount+c.ReservedCount, c.Limits.MaxUses, c.ExpiresAt.Format(time.DateTime), want, err)
 		}

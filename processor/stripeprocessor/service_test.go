@@ -1,7 +1,6 @@
 package stripeprocessor_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -35,10 +34,7 @@ func newShop(t *testing.T, change ...func(*stripeprocessor.Options, *stripefake.
 	service, err := couponkit.New(memstore.New(), w.processor, couponkit.WithClock(w.clock.Now))
 	require.NoError(t, err)
 	s := &shop{world: w, service: service}
-	s.address = w.webhook(func(ctx context.Context, e processor.Event) error {
-		_, err := service.HandleEvent(ctx, e)
-		return err
-	})
+	s.address = w.webhook(service.Webhook(nil))
 	return s
 }
 
@@ -142,7 +138,7 @@ func TestReconcileOfAnExpiredCoupon(t *testing.T) {
 	c, err = s.service.Update(t.Context(), c.ID, coupon.Patch{ExpiresAt: coupon.Clear[coupon.Moment]()})
 	require.NoError(t, err)
 	s.oneActive(c.Mirror.PromotionCodeID)
-	_, err = s.service.Validate(t.Context(), "SUMMER", eligibility.Customer{ID: "ann"})
+	_, err = s.service.Validate(t.Context(), couponkit.ValidateRequest{Code: "SUMMER", Customer: eligibility.Customer{ID: "ann"}})
 	require.NoError(t, err)
 	drifts, err = s.service.Reconcile(t.Context(), couponkit.ReconcileOptions{})
 	require.NoError(t, err)

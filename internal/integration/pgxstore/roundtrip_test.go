@@ -311,7 +311,7 @@ func TestValidateIsOneRoundTrip(t *testing.T) {
 	require.NoError(t, err)
 	for _, codeOrID := range []string{"all", created.ID} {
 		count, err := wire.during(func() error {
-			_, err := service.Validate(t.Context(), codeOrID, ann)
+			_, err := service.Validate(t.Context(), couponkit.ValidateRequest{Code: codeOrID, Customer: ann})
 			return err
 		})
 		require.NoError(t, err)

@@ -189,18 +189,13 @@ func customerOf(r *http.Request) shop.User {
 }
 
 func (a *API) webhook() http.Handler {
-	return a.withProblems(a.Webhook(func(ctx context.Context, e processor.Event) error {
-		outcome, err := a.Service.HandleEvent(ctx, e)
-		if outcome.Flag != couponkit.FlagNone {
+	return a.withProblems(a.Webhook(a.Service.Webhook(func(ctx context.Context, o couponkit.Outcome) error {
+		if o.Flag != couponkit.FlagNone {
 			a.Logger.WarnContext(ctx, "a payment was recorded that somebody should look at",
-				slog.String("flag", string(outcome.Flag)), slog.String("order", outcome.Order.ID), slog.String("session", e.SessionID))
+				slog.String("flag", string(o.Flag)), slog.String("order", o.Order.ID), slog.String("session", o.Order.SessionID))
 		}
-		if err != nil {
-			a.Logger.ErrorContext(ctx, "an event could not be recorded and will come again",
-				slog.String("session", e.SessionID), slog.String("type", e.Type.String()), slog.Any("error", err))
-		}
-		return err
-	}))
+		return nil
+	})))
 }
 
 type status struct {

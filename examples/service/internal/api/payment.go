@@ -47,7 +47,7 @@ func (a *API) applyCoupon(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	validation, err := a.Service.Validate(r.Context(), code, customer(r))
+	validation, err := a.Service.Validate(r.Context(), couponkit.ValidateRequest{Code: code, Customer: customer(r)})
 	outcome(err)
 	if err != nil {
 		return err
