@@ -79,7 +79,7 @@ type LookUp struct {
 	// CouponID or, when that is empty, Code names the coupon.
 	CouponID string
 	Code     coupon.Code
-	// CustomerID is whose free points reservations are returned; empty returns none.
+	// CustomerID is whose reserved uses are returned; empty returns none.
 	CustomerID string
 	// Identities are the customer's: ID, address, aliases. The uses of each are counted.
 	Identities []string
@@ -89,7 +89,7 @@ type LookUp struct {
 	Whole bool
 }
 
-// MaxHeld is the most points reservations that [Found] lists.
+// MaxHeld is the most reserved uses that [Found] lists.
 const MaxHeld = 16
 
 // Found is a coupon with the figures that a decision about one customer needs.
@@ -98,8 +98,8 @@ type Found struct {
 	Coupon coupon.Coupon
 	// ByCustomer counts the uses of each identity, in the order of [LookUp].Identities.
 	ByCustomer []redemption.Count
-	// Held are the customer's points reservations of the coupon that are reserved, in a
-	// checkout or not, the oldest first, at most [MaxHeld].
+	// Held are the customer's reserved uses of the coupon, the newest first, at most
+	// [MaxHeld].
 	Held []redemption.Use
 }
 
