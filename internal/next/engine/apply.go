@@ -137,11 +137,12 @@ func ApplyLate(ctx context.Context, tx Tx, row int, s store.Settlement) (store.S
 		return store.Settled{}, err
 	}
 	id, found := w.find(s.Event)
-	if !found && s.Event.Kind == redemption.Paid {
+	paid := s.Event.UseID == "" && s.Event.Kind == redemption.Paid
+	if paid && !found {
 		return w.recordUnknown(ctx, tx, s)
 	}
-	if !found || w.orders[id].order.State != redemption.OrderCancelled {
-		settled, err := w.apply(s) // another call was faster
+	if !paid || w.orders[id].order.State != redemption.OrderCancelled {
+		settled, err := w.apply(s) // no payment, or another call was faster
 		return settled, errors.Join(err, w.save(ctx, tx))
 	}
 	last, err := w.lastOf(ctx, tx, id)

@@ -7,7 +7,6 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/next/redemption"
 	"github.com/couponkit/couponkit/internal/next/store"
-	"github.com/couponkit/couponkit/pricing"
 )
 
 // CouponTx is a transaction of a store that changes one coupon.
@@ -44,7 +43,7 @@ type CouponWrite struct {
 	// KeepEmails tells that the stored allow-list stays as it is.
 	KeepEmails bool
 	// Fold names the counter whose rows become one row, because it has a limit from now
-	// on; empty is none.
+	// on, or the coupon is gone; empty is none.
 	Fold  string
 	Entry store.Entry
 }
@@ -66,24 +65,8 @@ func SaveCoupon(ctx context.Context, tx CouponTx, c store.CouponChange) (coupon.
 	return w.Coupon, tx.SaveCoupon(ctx, w)
 }
 
-// ValidateChange checks what can be checked of a change before its coupon is loaded. The
-// error is a [*pricing.ValidationError].
-func ValidateChange(c store.CouponChange) error {
-	var faults pricing.ValidationError
-	if c.Kind < store.CreateCoupon || c.Kind > store.DeleteCoupon {
-		faults.Add("kind", pricing.FieldUnknown, "is no change of a coupon")
-	}
-	if c.At.IsZero() {
-		faults.Add("at", pricing.FieldRequired, "a change has an instant")
-	}
-	if c.Kind == store.CreateCoupon {
-		faults.Merge("", c.Coupon.Validate())
-		if c.Coupon.AllowedUserEmails.Narrowed() {
-			faults.Add("allowedUserEmails", pricing.FieldMismatch, "the whole allow-list is stored")
-		}
-	}
-	return faults.Err()
-}
+// ValidateChange is [store.CouponChange.Validate].
+func ValidateChange(c store.CouponChange) error { return c.Validate() }
 
 func decideCoupon(stored StoredCoupon, c store.CouponChange) (CouponWrite, error) {
 	w := CouponWrite{Kind: c.Kind, Unlimited: c.Unlimited, Version: stored.Version + 1}
@@ -116,6 +99,9 @@ func decideCoupon(stored StoredCoupon, c store.CouponChange) (CouponWrite, error
 		}
 	case store.DeleteCoupon, store.CreateCoupon:
 		w.Coupon, w.Unlimited = stored.Coupon, stored.Unlimited
+		if stored.Unlimited { // late payments find one row
+			w.Fold = redemption.CouponUses(c.Coupon.ID)
+		}
 		return w, nil
 	}
 	return w, w.Coupon.Validate()

@@ -52,6 +52,9 @@ func reserveNeed(requests []store.Reservation, thorough bool) Need {
 
 func (n *Need) reservation(r store.Reservation, thorough bool) {
 	n.claims(r.Order.Claims)
+	if r.Order.IsZero() {
+		n.ownCounters(r.Uses)
+	}
 	for _, c := range r.Coupons {
 		n.Coupons = append(n.Coupons, c.ID)
 	}
@@ -84,6 +87,18 @@ func (n *Need) claims(claims []redemption.Claim) {
 	for _, c := range claims {
 		if c.Limit > 0 {
 			n.Counters = append(n.Counters, c.Counter)
+		}
+	}
+}
+
+// ownCounters adds the counters of the customer who exchanges points. Two exchanges at
+// once wait for each other there, and the second finds what the first has reserved.
+func (n *Need) ownCounters(uses []redemption.Use) {
+	for _, u := range uses {
+		for _, c := range u.Claims {
+			if !redemption.IsShared(c.Counter) {
+				n.Counters = append(n.Counters, c.Counter)
+			}
 		}
 	}
 }
@@ -121,12 +136,13 @@ func (w *work) reserve(r store.Reservation) (store.Reserved, error) {
 	return taken, nil
 }
 
-// asNew returns the records as they are stored at first.
+// asNew returns the records as they are stored at first, the uses sorted by coupon.
 func asNew(r store.Reservation) store.Reserved {
 	taken := store.Reserved{Order: r.Order, Uses: slices.Clone(r.Uses)}
 	if !taken.Order.IsZero() {
 		taken.Order.Version, taken.Order.UpdatedAt = 1, taken.Order.CreatedAt
 	}
+	slices.SortFunc(taken.Uses, compareUses)
 	for i := range taken.Uses {
 		taken.Uses[i].Version, taken.Uses[i].UpdatedAt = 1, taken.Uses[i].CreatedAt
 	}

@@ -99,14 +99,14 @@ func (w *work) putUse(u redemption.Use) *useRow {
 	}
 	if order := w.orders[u.OrderID]; order != nil {
 		order.uses = append(order.uses, u.ID)
-		slices.SortFunc(order.uses, func(a, b string) int { return w.compareUses(a, b) })
+		slices.SortFunc(order.uses, func(a, b string) int { return compareUses(w.uses[a].use, w.uses[b].use) })
 	}
 	return row
 }
 
 // compareUses orders the uses of an order by coupon, whatever order they were loaded in.
-func (w *work) compareUses(a, b string) int {
-	return cmp.Or(cmp.Compare(w.uses[a].use.CouponID, w.uses[b].use.CouponID), cmp.Compare(a, b))
+func compareUses(a, b redemption.Use) int {
+	return cmp.Or(cmp.Compare(a.CouponID, b.CouponID), cmp.Compare(a.ID, b.ID))
 }
 
 func (w *work) usesOf(orderID string) []redemption.Use {
@@ -157,11 +157,12 @@ func (s *step) change(w *work, o redemption.Order, uses ...redemption.Use) {
 }
 
 // exceeded returns those of the claims whose counter would hold more than their limit.
-// What the step does not add to a counter was claimed before, and stays.
+// What the step does not add to a counter was claimed before, and stays. The uses of a
+// coupon that is unlimited by now exceed nothing: their counter is spread over rows.
 func (s *step) exceeded(w *work, claims []redemption.Claim) []redemption.Claim {
 	var exceeded []redemption.Claim
 	for _, c := range claims {
-		if c.Limit == 0 {
+		if c.Limit == 0 || w.spread[c.Counter] {
 			continue
 		}
 		added := s.after[c.Counter].Taken() - s.before[c.Counter].Taken()
@@ -231,11 +232,12 @@ func (w *work) writes() Writes {
 		}
 	}
 	for at, by := range w.moved {
-		if by != (redemption.Count{}) || w.absent[at.counter] {
-			writes.Counters = append(writes.Counters, CounterWrite{
-				Counter: at.counter, Row: at.row, By: by, New: at.row == 0 && w.absent[at.counter],
-			})
+		if by == (redemption.Count{}) && w.loaded[at.counter] && !w.absent[at.counter] {
+			continue
 		}
+		writes.Counters = append(writes.Counters, CounterWrite{
+			Counter: at.counter, Row: at.row, By: by, New: at.row == 0 && w.absent[at.counter],
+		})
 	}
 	slices.SortFunc(writes.Counters, func(a, b CounterWrite) int {
 		return cmp.Or(cmp.Compare(a.Counter, b.Counter), cmp.Compare(a.Row, b.Row))
@@ -272,8 +274,11 @@ type orderEntry struct {
 	Uses       []useEntry            `json:"uses,omitempty"`
 }
 
+// useEntry tells of a use. An entry about an order lists all of its uses, so that each
+// version of a use stands in an entry of its own or in one of its order.
 type useEntry struct {
 	ID         string                 `json:"id"`
+	Version    int64                  `json:"version"`
 	CouponID   string                 `json:"couponId"`
 	ExchangeID string                 `json:"exchangeId,omitempty"`
 	State      redemption.State       `json:"state"`
@@ -303,7 +308,8 @@ func (w *work) noteOrder(cause string, o redemption.Order, by string) {
 
 func entryOf(u redemption.Use) useEntry {
 	return useEntry{
-		ID: u.ID, CouponID: u.CouponID, ExchangeID: u.ExchangeID, State: u.State, Points: u.PointsState, OverLimit: u.OverLimit,
+		ID: u.ID, Version: u.Version, CouponID: u.CouponID, ExchangeID: u.ExchangeID,
+		State: u.State, Points: u.PointsState, OverLimit: u.OverLimit,
 	}
 }
 

@@ -6,7 +6,9 @@
 package memstore
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -158,6 +160,7 @@ func (s *Store) usesOfOrder(id string) []redemption.Use {
 	for _, use := range s.usesOf[id] {
 		uses = append(uses, s.uses[use])
 	}
+	slices.SortFunc(uses, func(a, b redemption.Use) int { return cmp.Compare(a.CouponID, b.CouponID) })
 	return uses
 }
 

@@ -13,7 +13,8 @@ import (
 type Claim struct {
 	// Counter is the counter's key; see [SharedCounter] and [CustomerCounter].
 	Counter string `json:"counter"`
-	// Amount is what is taken: 1 for a use, minor units for a budget. It is at least 1.
+	// Amount is what is taken: 1 for a use, minor units for a budget. It is 1 to
+	// [MaxAmount].
 	Amount int64 `json:"amount"`
 	// Limit is the most that the counter may hold when the claim is taken, inclusive.
 	// 0 is no limit: the claim is counted and never refused.
@@ -42,8 +43,11 @@ func (c Claim) Fits(count Count) bool {
 	return c.Limit == 0 || taken <= math.MaxInt64-c.Amount && taken+c.Amount <= c.Limit
 }
 
-// MaxCounterLength is the most bytes of a counter's key.
-const MaxCounterLength = 1_024
+// Bounds of a claim.
+const (
+	MaxCounterLength = 1_024                 // bytes of a counter's key
+	MaxAmount        = 1_000_000_000_000_000 // the claims of an order never overflow a counter
+)
 
 // Prefixes of counter keys. Customers' counters sort before shared ones, so that whoever
 // locks keys in byte order holds a shared counter for the shortest time.

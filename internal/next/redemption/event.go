@@ -76,14 +76,18 @@ func (e Event) Validate() error {
 	if e.Kind.String() == "" {
 		faults.Add("kind", pricing.FieldUnknown, "is no event")
 	}
-	if e.At.IsZero() {
-		faults.Add("at", pricing.FieldRequired, "an event has an instant")
-	}
+	instantFault(&faults, "at", e.At, true)
+	instantFault(&faults, "deadline", e.Deadline, false)
 	paid := e.Kind == Paid || e.Kind == SessionAttached || e.Kind == PaymentPending
 	textFault(&faults, "sessionId", e.SessionID, MaxIDLength, paid)
 	textFault(&faults, "sessionUrl", e.SessionURL, MaxMetadataLength, false)
 	textFault(&faults, "useId", e.UseID, MaxIDLength, e.Kind.OfUse())
-	textFault(&faults, "orderId", e.OrderID, MaxIDLength, e.SessionID == "" && e.UseID == "" && !e.Kind.OfUse())
+	ended := e.Kind == Cancelled || e.Kind == Lapsed
+	if e.UseID != "" && !ended && !e.Kind.OfUse() {
+		faults.Add("useId", pricing.FieldNotAllowed, "the event is one of an order")
+	}
+	named := e.Kind == SessionAttached || e.UseID == "" && (ended || e.SessionID == "")
+	textFault(&faults, "orderId", e.OrderID, MaxIDLength, named && !e.Kind.OfUse())
 	return faults.Err()
 }
 

@@ -136,8 +136,11 @@ func (o Order) Validate() error {
 	if o.State.String() == "" {
 		faults.Add("state", pricing.FieldUnknown, "must be open, awaiting_payment, paid or cancelled")
 	}
-	if o.CreatedAt.IsZero() {
-		faults.Add("createdAt", pricing.FieldRequired, "is required")
+	textFault(&faults, "replacedBy", o.ReplacedBy, MaxIDLength, false)
+	instantFault(&faults, "createdAt", o.CreatedAt, true)
+	instantFault(&faults, "deadline", o.Deadline, false)
+	if len(o.Coupons) > MaxUses {
+		faults.Add("coupons", pricing.FieldTooLong, fmt.Sprintf("at most %d coupons", MaxUses))
 	}
 	claimFaults(&faults, o.Claims)
 	o.metadataFaults(&faults)
@@ -166,8 +169,11 @@ func claimFaults(faults *pricing.ValidationError, claims []Claim) {
 	for i, c := range claims {
 		field := fmt.Sprintf("claims[%d]", i)
 		textFault(faults, field+".counter", c.Counter, MaxCounterLength, true)
-		if c.Amount < 1 {
+		switch {
+		case c.Amount < 1:
 			faults.Add(field+".amount", pricing.FieldTooSmall, "must be at least 1")
+		case c.Amount > MaxAmount:
+			faults.Add(field+".amount", pricing.FieldTooLarge, fmt.Sprintf("must be at most %d", int64(MaxAmount)))
 		}
 		if c.Limit < 0 {
 			faults.Add(field+".limit", pricing.FieldTooSmall, "must be at least 0")
@@ -183,6 +189,20 @@ func textFault(faults *pricing.ValidationError, field, value string, most int, r
 		faults.Add(field, pricing.FieldTooLong, fmt.Sprintf("at most %d bytes", most))
 	case !utf8.ValidString(value) || strings.ContainsRune(value, 0):
 		faults.Add(field, pricing.FieldMalformed, "must be valid UTF-8 text without NUL")
+	}
+}
+
+// lastYear is the last one that RFC 3339 can write.
+const lastYear = 9999
+
+func instantFault(faults *pricing.ValidationError, field string, at time.Time, required bool) {
+	switch year := at.UTC().Year(); {
+	case at.IsZero() && required:
+		faults.Add(field, pricing.FieldRequired, "is required")
+	case year < 1:
+		faults.Add(field, pricing.FieldTooSmall, "must be in the years 1 to 9999")
+	case year > lastYear:
+		faults.Add(field, pricing.FieldTooLarge, "must be in the years 1 to 9999")
 	}
 }
 

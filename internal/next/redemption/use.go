@@ -176,9 +176,10 @@ func (u Use) Validate() error {
 	if u.Discount < 0 {
 		faults.Add("discount", pricing.FieldTooSmall, "must be at least 0")
 	}
-	if u.CreatedAt.IsZero() {
-		faults.Add("createdAt", pricing.FieldRequired, "is required")
-	}
+	instantFault(&faults, "createdAt", u.CreatedAt, true)
+	instantFault(&faults, "deadline", u.Deadline, false)
+	instantFault(&faults, "completedAt", u.CompletedAt, false)
+	instantFault(&faults, "releasedAt", u.ReleasedAt, false)
 	u.pointsFaults(&faults)
 	claimFaults(&faults, u.Claims)
 	return faults.Err()

@@ -31,7 +31,9 @@ type Entry struct {
 	Kind     EntryKind `json:"kind"`
 	// Subject is the ID of the coupon, order or use that has changed.
 	Subject string `json:"subject"`
-	// Version counts the changes of the subject, from 1.
+	// Version counts the changes of the subject, from 1. A coupon whose ID was used by a
+	// deleted coupon begins at 1 again. Changes of a use stand in entries about the use,
+	// or in the data of entries about its order.
 	Version int64 `json:"version"`
 	// At is the instant of the change.
 	At time.Time `json:"at"`

@@ -52,6 +52,9 @@ type CouponPage struct {
 // [*pricing.ValidationError]. Stores call it first.
 func (l CouponList) Normalize() (CouponList, error) {
 	var faults pricing.ValidationError
+	if !IsText(l.Search) {
+		faults.Add("search", pricing.FieldMalformed, "must be valid UTF-8 text without NUL")
+	}
 	if utf8.RuneCountInString(l.Search) > MaxSearchLength {
 		faults.Add("search", pricing.FieldTooLong, fmt.Sprintf("at most %d characters", MaxSearchLength))
 	}

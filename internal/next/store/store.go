@@ -20,7 +20,8 @@ type Store interface {
 
 // Coupons keeps coupons (specification 4.1 to 4.3).
 type Coupons interface {
-	// SaveCoupon creates, changes or removes a coupon and returns it as stored.
+	// SaveCoupon creates, changes or removes a coupon and returns it as stored. The
+	// allow-list of the answer tells how many addresses it has, and may hold none.
 	//
 	//   - coupon.ErrCodeTaken: a coupon has the code, in whatever state. The rejection
 	//     names that coupon.
@@ -125,18 +126,20 @@ type Orders interface {
 
 	// Apply applies an event and returns the records as they are then.
 	//
-	// An event of a session finds the order that has the session; else the order that it
-	// names, if that has no session yet. One that concerns nothing in the store changes
-	// nothing and succeeds; a payment is recorded then if Settlement.Unknown is given.
-	// An event of a use that is unknown is [ErrNotFound].
+	// An event that the processor tells of (Paid, PaymentPending, PaymentFailed,
+	// SessionExpired) finds the order that has the session; else the order that it names,
+	// if that has no session yet. If it finds none, it changes nothing and succeeds; a
+	// payment is recorded then if Settlement.Unknown is given. Every other event is about
+	// the order or the use that it names. An unknown one is [ErrNotFound].
 	//
 	// A payment always counts. If it is late, its claims are forced, and every use whose
 	// claims exceed a limit is flagged OverLimit. If the customer has replaced the order
-	// since, the order that replaced it is cancelled, unless it is paid.
+	// since, the last order of those that replaced it is cancelled if it is open.
 	//
 	// An event that the state forbids matches redemption.ErrIllegal. A session that
 	// another order has is [ErrSuperseded], and so is attaching a session to an order that
-	// has ended or has another one.
+	// was cancelled or has another session. An ID of an unknown payment that is taken is
+	// [ErrConflict].
 	Apply(ctx context.Context, s Settlement) (Settled, error)
 
 	// Order returns one order with its uses, or [ErrNotFound].
@@ -174,7 +177,8 @@ type Reservation struct {
 // Reserved is what a reservation has stored.
 type Reserved struct {
 	Order redemption.Order
-	Uses  []redemption.Use
+	// Uses are sorted by coupon ID.
+	Uses []redemption.Use
 	// Replayed tells that nothing was stored now.
 	Replayed bool
 }
@@ -194,7 +198,8 @@ type Settlement struct {
 type Settled struct {
 	// Order is the zero value for a points reservation, and when nothing was found.
 	Order redemption.Order
-	Uses  []redemption.Use
+	// Uses are sorted by coupon ID.
+	Uses []redemption.Use
 	// Changed tells that the event has changed something.
 	Changed bool
 }

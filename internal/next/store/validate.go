@@ -17,6 +17,7 @@ func (r Reservation) Validate() error {
 	switch {
 	case points && len(r.Uses) != 1:
 		faults.Add("uses", pricing.FieldRequired, "a points reservation is one use")
+		return faults.Err()
 	case len(r.Uses) > redemption.MaxUses:
 		faults.Add("uses", pricing.FieldTooLong, fmt.Sprintf("at most %d uses", redemption.MaxUses))
 		return faults.Err()
@@ -27,7 +28,17 @@ func (r Reservation) Validate() error {
 		r.useFaults(&faults, fmt.Sprintf("uses[%d]", i), r.Uses[i])
 	}
 	r.couponFaults(&faults)
+	actorFault(&faults, r.By)
 	return faults.Err()
+}
+
+func actorFault(faults *pricing.ValidationError, by string) {
+	switch {
+	case len(by) > redemption.MaxIDLength:
+		faults.Add("by", pricing.FieldTooLong, fmt.Sprintf("at most %d bytes", redemption.MaxIDLength))
+	case !IsText(by):
+		faults.Add("by", pricing.FieldMalformed, "must be valid UTF-8 text without NUL")
+	}
 }
 
 func (r Reservation) orderFaults(faults *pricing.ValidationError) {
@@ -83,17 +94,64 @@ func (r Reservation) couponFaults(faults *pricing.ValidationError) {
 func (s Settlement) Validate() error {
 	var faults pricing.ValidationError
 	faults.Merge("event", s.Event.Validate())
+	actorFault(&faults, s.By)
 	if o := s.Unknown.Order; !o.IsZero() {
-		faults.Merge("unknown.order", o.Validate())
-		if o.State != redemption.OrderPaid || o.SessionID != s.Event.SessionID {
-			faults.Add("unknown.order.state", pricing.FieldMismatch, "an unknown payment is paid, in its session")
+		s.unknownFaults(&faults)
+	}
+	return faults.Err()
+}
+
+func (s Settlement) unknownFaults(faults *pricing.ValidationError) {
+	o := s.Unknown.Order
+	faults.Merge("unknown.order", o.Validate())
+	if o.State != redemption.OrderPaid || o.SessionID != s.Event.SessionID || o.ReplacedBy != "" || !o.Deadline.IsZero() {
+		faults.Add("unknown.order.state", pricing.FieldMismatch, "an unknown payment is paid, in its session")
+	}
+	if o.Key != "" {
+		faults.Add("unknown.order.key", pricing.FieldNotAllowed, "an unknown payment has no key")
+	}
+	if len(s.Unknown.Uses) > redemption.MaxUses {
+		faults.Add("unknown.uses", pricing.FieldTooLong, fmt.Sprintf("at most %d uses", redemption.MaxUses))
+		return
+	}
+	used := map[string]bool{}
+	for i, u := range s.Unknown.Uses {
+		field := fmt.Sprintf("unknown.uses[%d]", i)
+		faults.Merge(field, u.Validate())
+		if u.State != redemption.Completed || u.Origin != redemption.FromPayment || !u.ReleasedAt.IsZero() {
+			faults.Add(field+".state", pricing.FieldMismatch, "a use of an unknown payment is completed")
 		}
-		for i, u := range s.Unknown.Uses {
-			field := fmt.Sprintf("unknown.uses[%d]", i)
-			faults.Merge(field, u.Validate())
-			if u.State != redemption.Completed || u.Origin != redemption.FromPayment || u.OrderID != o.ID {
-				faults.Add(field+".state", pricing.FieldMismatch, "a use of an unknown payment is completed")
-			}
+		if u.OrderID != o.ID || u.CustomerID != o.CustomerID || u.Key != "" {
+			faults.Add(field+".orderId", pricing.FieldMismatch, "the use is not that of the order")
+		}
+		if used[u.CouponID] {
+			faults.Add(field+".couponId", pricing.FieldMismatch, "each use has a coupon of its own")
+		}
+		used[u.CouponID] = true
+	}
+}
+
+// Validate checks what can be checked of a change before its coupon is loaded. The error
+// is a [*pricing.ValidationError].
+func (c CouponChange) Validate() error {
+	var faults pricing.ValidationError
+	if c.Kind < CreateCoupon || c.Kind > DeleteCoupon {
+		faults.Add("kind", pricing.FieldUnknown, "is no change of a coupon")
+	}
+	switch year := c.At.Year(); {
+	case c.At.IsZero():
+		faults.Add("at", pricing.FieldRequired, "a change has an instant")
+	case year < 1 || year > 9999:
+		faults.Add("at", pricing.FieldMalformed, "must be in the years 1 to 9999")
+	}
+	actorFault(&faults, c.By)
+	if c.Kind == CreateCoupon {
+		faults.Merge("", c.Coupon.Validate())
+		if c.Coupon.AllowedUserEmails.Narrowed() {
+			faults.Add("allowedUserEmails", pricing.FieldMismatch, "the whole allow-list is stored")
+		}
+		if c.Coupon.Revision != 1 {
+			faults.Add("revision", pricing.FieldMismatch, "a new coupon has revision 1")
 		}
 	}
 	return faults.Err()
@@ -103,7 +161,8 @@ func invalidField(field string, code pricing.FieldCode, message string) error {
 	return &pricing.ValidationError{Fields: []pricing.FieldError{{Field: field, Code: code, Message: message}}}
 }
 
-// isText reports whether every database keeps the text as it is.
-func isText(value string) bool {
+// IsText reports whether every database keeps the text as it is: valid UTF-8 without NUL.
+// Stores find nothing by other text, without asking the database.
+func IsText(value string) bool {
 	return utf8.ValidString(value) && !strings.ContainsRune(value, 0)
 }
