@@ -134,7 +134,9 @@ type Orders interface {
 	//
 	// A payment always counts. If it is late, its claims are forced, and every use whose
 	// claims exceed a limit is flagged OverLimit. If the customer has replaced the order
-	// since, the last order of those that replaced it is cancelled if it is open.
+	// since, the last order of those that replaced it is cancelled if it is open. A replaced
+	// order for which a payment is on its way gets its claims back from that last order, if
+	// that is open and has no session.
 	//
 	// An event that the state forbids matches redemption.ErrIllegal. A session that
 	// another order has is [ErrSuperseded], and so is attaching a session to an order that
