@@ -4,14 +4,16 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/couponkit/couponkit/internal/next/redemption"
 	"github.com/couponkit/couponkit/internal/next/store"
 )
 
 // Apply decides events that have been validated, and saves what they change. The answer to
-// a late payment, and to one whose order the store does not know, is [ErrAlone]. The
-// caller runs those with [ApplyLate].
+// a payment for a cancelled order, to a payment on its way for a replaced order, and to a
+// payment whose order the store does not know, is [ErrAlone]. The caller runs those with
+// [ApplyLate].
 func Apply(ctx context.Context, tx Tx, row int, events ...store.Settlement) ([]Answer[store.Settled], error) {
 	w := newWork(row)
 	if err := w.load(ctx, tx, applyNeed(events, true)); err != nil {
@@ -50,13 +52,20 @@ func (w *work) apply(s store.Settlement) (store.Settled, error) {
 		return w.unfound(s)
 	}
 	o := w.orders[id].order
-	if s.Event.Kind == redemption.Paid && o.State == redemption.OrderCancelled {
+	if late(o, s.Event) {
 		return store.Settled{}, ErrAlone
 	}
 	if owner, taken := w.sessions[s.Event.SessionID]; taken && owner != id && s.Event.SessionID != "" {
 		return store.Settled{}, store.ErrSuperseded
 	}
 	return w.change(o, s)
+}
+
+// late reports whether the event is a payment for an order that was cancelled, or a payment
+// on its way for an order that was replaced.
+func late(o redemption.Order, e redemption.Event) bool {
+	return o.State == redemption.OrderCancelled &&
+		(e.Kind == redemption.Paid || e.Kind == redemption.PaymentPending && o.ReplacedBy != "")
 }
 
 // find returns the order that an event is about: the one that has its session; else the one
@@ -129,19 +138,20 @@ func (w *work) applyToUse(s store.Settlement) (store.Settled, error) {
 	return store.Settled{Uses: []redemption.Use{next}, Changed: changed}, nil
 }
 
-// ApplyLate decides one event as [Apply] does, and also payments that come after their
-// order was cancelled, and those whose order the store does not know.
+// ApplyLate decides one event as [Apply] does. It also decides payments that come after their
+// order was cancelled, payments on their way for a replaced order, and payments whose order
+// the store does not know.
 func ApplyLate(ctx context.Context, tx Tx, row int, s store.Settlement) (store.Settled, error) {
 	w := newWork(row)
 	if err := w.load(ctx, tx, lateNeed(s)); err != nil {
 		return store.Settled{}, err
 	}
 	id, found := w.find(s.Event)
-	paid := s.Event.UseID == "" && s.Event.Kind == redemption.Paid
-	if paid && !found {
+	found = found && s.Event.UseID == ""
+	if !found && s.Event.UseID == "" && s.Event.Kind == redemption.Paid {
 		return w.recordUnknown(ctx, tx, s)
 	}
-	if !paid || w.orders[id].order.State != redemption.OrderCancelled {
+	if !found || !late(w.orders[id].order, s.Event) {
 		settled, err := w.apply(s) // no payment, or another call was faster
 		return settled, errors.Join(err, w.save(ctx, tx))
 	}
@@ -152,7 +162,11 @@ func ApplyLate(ctx context.Context, tx Tx, row int, s store.Settlement) (store.S
 	if err := w.loadCounters(ctx, tx, id, last); err != nil {
 		return store.Settled{}, err
 	}
-	settled, err := w.payLate(id, last, s)
+	settle := w.payLate
+	if s.Event.Kind == redemption.PaymentPending {
+		settle = w.resume
+	}
+	settled, err := settle(id, last, s)
 	return settled, errors.Join(err, w.save(ctx, tx))
 }
 
@@ -207,25 +221,67 @@ func (w *work) payLate(id, last string, s store.Settlement) (store.Settled, erro
 		return store.Settled{}, err
 	}
 	st := newStep()
-	var ended redemption.Order
-	if row := w.orders[last]; row != nil && row.order.State == redemption.OrderOpen {
-		var released []redemption.Use
-		ended, released, err = row.order.Replace(id, s.Event.At, w.usesOf(last)...)
-		if err != nil {
-			return store.Settled{}, err
-		}
-		ended.ReplacedBy = "" // the older order has won; it does not replace
-		st.change(w, ended, passBack(uses, released)...)
+	ended, err := w.makeRoom(st, last, id, s.Event.At, uses)
+	if err != nil {
+		return store.Settled{}, err
 	}
 	st.change(w, next, uses...)
 	w.flag(st, next, uses)
 	copy(st.uses[len(st.uses)-len(uses):], uses)
+	return w.won(st, next, uses, ended, s), nil
+}
+
+// resume gives a replaced order its claims back, because a payment for it is on its way. The
+// order that has replaced it is cancelled, if it is open and nobody can pay it yet. Otherwise,
+// and if the claims do not fit, nothing changes.
+func (w *work) resume(id, last string, s store.Settlement) (store.Settled, error) {
+	o, before := w.orders[id].order, w.usesOf(id)
+	unchanged := store.Settled{Order: o, Uses: before}
+	if row := w.orders[last]; row == nil || row.order.State != redemption.OrderOpen || row.order.SessionID != "" {
+		return unchanged, nil
+	}
+	next, uses, err := o.Resume(s.Event, before...)
+	if err != nil {
+		return store.Settled{}, err
+	}
+	st := newStep()
+	ended, err := w.makeRoom(st, last, id, s.Event.At, uses)
+	if err != nil {
+		return store.Settled{}, err
+	}
+	st.change(w, next, uses...)
+	if len(st.exceeded(w, claimsOf(store.Reservation{Order: next, Uses: uses}))) > 0 {
+		return unchanged, nil
+	}
+	return w.won(st, next, uses, ended, s), nil
+}
+
+// makeRoom cancels the open order that has replaced another one, in a step. The uses of the
+// older order get the points back. It returns the zero value if there is no open order.
+func (w *work) makeRoom(st *step, last, older string, at time.Time, uses []redemption.Use) (redemption.Order, error) {
+	row := w.orders[last]
+	if row == nil || row.order.State != redemption.OrderOpen {
+		return redemption.Order{}, nil
+	}
+	ended, released, err := row.order.Replace(older, at, w.usesOf(last)...)
+	if err != nil {
+		return redemption.Order{}, err
+	}
+	ended.ReplacedBy = "" // the older order has won; it does not replace
+	st.change(w, ended, passBack(uses, released)...)
+	return ended, nil
+}
+
+// won makes a step in which an order has won over the order that had replaced it, if any.
+func (w *work) won(
+	st *step, o redemption.Order, uses []redemption.Use, ended redemption.Order, s store.Settlement,
+) store.Settled {
 	w.make(st)
 	if !ended.IsZero() {
 		w.noteOrder("superseded_by_payment", ended, s.By)
 	}
-	w.noteOrder(s.Event.Kind.String(), next, s.By)
-	return store.Settled{Order: next, Uses: uses, Changed: true}, nil
+	w.noteOrder(s.Event.Kind.String(), o, s.By)
+	return store.Settled{Order: o, Uses: uses, Changed: true}
 }
 
 // passBack returns the points of the uses that are released to the uses of the same

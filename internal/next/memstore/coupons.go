@@ -2,6 +2,7 @@ package memstore
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -75,6 +76,7 @@ func (s *Store) LookUp(ctx context.Context, by store.LookUp) (store.Found, error
 	}
 	if by.CustomerID != "" {
 		held := s.held(id, by.CustomerID)
+		slices.Reverse(held)
 		_, found.Held = copyRecords(redemption.Order{}, held[:min(len(held), store.MaxHeld)])
 	}
 	return found, nil

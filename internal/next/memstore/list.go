@@ -134,6 +134,7 @@ func (s *Store) ListUses(ctx context.Context, list store.UseList) (store.UsePage
 func wantedUse(u redemption.Use, list store.UseList) bool {
 	return (list.CouponID == "" || list.CouponID == u.CouponID) &&
 		(list.CustomerID == "" || list.CustomerID == u.CustomerID) &&
+		(list.Key == "" || list.Key == u.Key) &&
 		(list.ExchangeID == "" || list.ExchangeID == u.ExchangeID) &&
 		(list.State == 0 || list.State == u.State) &&
 		(list.DueAt.IsZero() || u.Due(list.DueAt))

@@ -64,7 +64,7 @@ func (s *Store) loadUses(n engine.Need, rows *engine.Rows) {
 	}
 	for _, held := range n.Free {
 		for _, u := range s.held(held.CouponID, held.CustomerID) {
-			if u.OrderID == "" {
+			if u.OrderID == "" && u.Origin == redemption.FromPoints {
 				ids = append(ids, u.ID)
 			}
 		}
@@ -77,11 +77,11 @@ func (s *Store) loadUses(n engine.Need, rows *engine.Rows) {
 	}
 }
 
-// held returns the points reservations of a customer that are reserved, the oldest first.
+// held returns the reserved uses of a customer, the oldest first.
 func (s *Store) held(couponID, customerID string) []redemption.Use {
 	var held []redemption.Use
 	for _, at := range s.useLists.of(customerList(customerID)).entries {
-		if u := s.uses[at.id]; u.CouponID == couponID && u.Origin == redemption.FromPoints && u.State == redemption.Reserved {
+		if u := s.uses[at.id]; u.CouponID == couponID && u.State == redemption.Reserved {
 			held = append(held, u)
 		}
 	}

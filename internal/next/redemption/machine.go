@@ -138,6 +138,17 @@ func (o Order) Replace(by string, at time.Time, uses ...Use) (Order, []Use, erro
 	return o, replaced, nil
 }
 
+// Resume returns the order and its uses after a payment for it is on its way although another
+// order has replaced it: it holds its claims again. Only a replaced order can be resumed, and
+// only by PaymentPending; everything else is a [*TransitionError].
+func (o Order) Resume(e Event, uses ...Use) (Order, []Use, error) {
+	if o.State != OrderCancelled || o.ReplacedBy == "" || e.Kind != PaymentPending {
+		return o, uses, &TransitionError{ID: o.ID, State: o.State.String(), Kind: e.Kind, Cause: ErrIllegal}
+	}
+	o.State = OrderOpen
+	return o.After(e, uses...)
+}
+
 // PassOn returns the use after another order has taken its claims and points over.
 func (u Use) PassOn(at time.Time) Use {
 	if u.State != Reserved {
@@ -162,7 +173,9 @@ func (u Use) follow(o Order, at time.Time) Use {
 		return u.changed(at)
 	case Released:
 		return u.released(at)
-	case Reserved:
+	case Reserved: // the order was resumed
+		u.State, u.ReleasedAt = Reserved, time.Time{}
+		return u.changed(at)
 	}
 	return u
 }

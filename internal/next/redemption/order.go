@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -147,19 +146,9 @@ func (o Order) Validate() error {
 	o.metadataFaults(&faults)
 	if !o.Quote.Currency.IsZero() || o.Key != "" {
 		faults.Merge("quote", o.Quote.Validate())
-		o.lineFaults(&faults)
+		faults.Merge("quote", CheckLines(len(o.Quote.Lines), func(i int) *pricing.Line { return &o.Quote.Lines[i].Line }))
 	}
 	return faults.Err()
-}
-
-// lineFaults refuses texts of lines that not every database keeps. Their length is the
-// quote's concern.
-func (o Order) lineFaults(faults *pricing.ValidationError) {
-	for i := range o.Quote.Lines[:min(len(o.Quote.Lines), pricing.MaxLines)] {
-		line := &o.Quote.Lines[i]
-		textFault(faults, fmt.Sprintf("quote.lines[%d].id", i), line.ID, math.MaxInt, false)
-		textFault(faults, fmt.Sprintf("quote.lines[%d].itemId", i), line.ItemID, math.MaxInt, false)
-	}
 }
 
 func (o Order) metadataFaults(faults *pricing.ValidationError) {
@@ -199,7 +188,7 @@ func textFault(faults *pricing.ValidationError, field, value string, most int, r
 		faults.Add(field, pricing.FieldRequired, "is required")
 	case len(value) > most:
 		faults.Add(field, pricing.FieldTooLong, fmt.Sprintf("at most %d bytes", most))
-	case !utf8.ValidString(value) || strings.ContainsRune(value, 0):
+	case !isText(value):
 		faults.Add(field, pricing.FieldMalformed, "must be valid UTF-8 text without NUL")
 	}
 }
@@ -232,4 +221,31 @@ func parseName[T ~uint8](names []string, text string) (T, error) {
 		return T(i), nil //nolint:gosec // the tables are short
 	}
 	return 0, fmt.Errorf("%w %q", errUnknownName, text)
+}
+
+// CheckRequest names what no store keeps of a key and of metadata, by the paths of an
+// order. The error is a [*pricing.ValidationError].
+func CheckRequest(key string, metadata map[string]string) error {
+	var faults pricing.ValidationError
+	textFault(&faults, "key", key, MaxIDLength, false)
+	Order{Metadata: metadata}.metadataFaults(&faults)
+	return faults.Err()
+}
+
+// CheckLines names the IDs of lines, and of what they sell, that no database keeps, by
+// paths such as "lines[2].itemId". The error is a [*pricing.ValidationError].
+func CheckLines(count int, line func(int) *pricing.Line) error {
+	var faults pricing.ValidationError
+	for i := range min(count, pricing.MaxLines) {
+		if l := line(i); !isText(l.ID) || !isText(l.ItemID) {
+			textFault(&faults, fmt.Sprintf("lines[%d].id", i), l.ID, len(l.ID), false)
+			textFault(&faults, fmt.Sprintf("lines[%d].itemId", i), l.ItemID, len(l.ItemID), false)
+		}
+	}
+	return faults.Err()
+}
+
+// isText reports whether every database keeps the text as it is.
+func isText(value string) bool {
+	return utf8.ValidString(value) && !strings.ContainsRune(value, 0)
 }

@@ -104,9 +104,10 @@ func (l OrderList) Normalize() (OrderList, error) {
 
 // UseList asks for a page of uses.
 type UseList struct {
-	// CouponID, CustomerID, ExchangeID and State narrow the list; zero values do not.
+	// CouponID, CustomerID, Key, ExchangeID and State narrow the list; zero values do not.
 	CouponID   string
 	CustomerID string
+	Key        string
 	ExchangeID string
 	State      redemption.State
 	// DueAt, when it is given, narrows the list to points that are to be refunded, and to

@@ -80,7 +80,7 @@ type LookUp struct {
 	// CouponID or, when that is empty, Code names the coupon.
 	CouponID string
 	Code     coupon.Code
-	// CustomerID is whose free points reservations are returned; empty returns none.
+	// CustomerID is whose reserved uses are returned; empty returns none.
 	CustomerID string
 	// Identities are the customer's: ID, address, aliases. The uses of each are counted.
 	Identities []string
@@ -90,7 +90,7 @@ type LookUp struct {
 	Whole bool
 }
 
-// MaxHeld is the most points reservations that [Found] lists.
+// MaxHeld is the most reserved uses that [Found] lists.
 const MaxHeld = 16
 
 // Found is a coupon with the figures that a decision about one customer needs.
@@ -99,8 +99,8 @@ type Found struct {
 	Coupon coupon.Coupon
 	// ByCustomer counts the uses of each identity, in the order of [LookUp].Identities.
 	ByCustomer []redemption.Count
-	// Held are the customer's points reservations of the coupon that are reserved, in a
-	// checkout or not, the oldest first, at most [MaxHeld].
+	// Held are the customer's reserved uses of the coupon, the newest first, at most
+	// [MaxHeld].
 	Held []redemption.Use
 }
 
@@ -134,7 +134,9 @@ type Orders interface {
 	//
 	// A payment always counts. If it is late, its claims are forced, and every use whose
 	// claims exceed a limit is flagged OverLimit. If the customer has replaced the order
-	// since, the last order of those that replaced it is cancelled if it is open.
+	// since, the last order of those that replaced it is cancelled if it is open. A replaced
+	// order for which a payment is on its way gets its claims back from that last order, if
+	// that is open and has no session.
 	//
 	// An event that the state forbids matches redemption.ErrIllegal. A session that
 	// another order has is [ErrSuperseded], and so is attaching a session to an order that
