@@ -96,7 +96,7 @@ func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.C
 		return store.CouponPage{}, err
 	}
 	defer s.mu.Unlock()
-	search := store.FoldCase(list.Search)
+	search := store.Fold(list.Search)
 	found := s.couponLists.newest(func(id string) bool { return matches(s.coupons[id].coupon, search) })
 	page := store.CouponPage{Total: int64(len(found))}
 	rest := found
@@ -116,7 +116,7 @@ func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.C
 
 func matches(c coupon.Coupon, search string) bool {
 	for _, text := range [...]string{c.Name, c.Code.String(), c.Description} {
-		if strings.Contains(store.FoldCase(text), search) {
+		if strings.Contains(store.Fold(text), search) {
 			return true
 		}
 	}

@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/next/redemption"
@@ -80,14 +81,15 @@ func takenCodes(p *probe) {
 			}
 		})
 	}
+	seen := map[coupon.Code]bool{}
 	codes := []string{"CAFE", "CAFÉ", "STRASSE", "STRAẞE", "A-1", "A-01", "A1", "АBC", "ABC"} // the last but one begins with a Cyrillic letter
 	for _, text := range codes {
 		c := p.draft()
 		code, err := coupon.ParseCode(text)
-		if err != nil {
-			continue // no code can be so
+		if err != nil || seen[code] {
+			continue // no code can be so, or it is one of those before
 		}
-		c.Code = code
+		c.Code, seen[code] = code, true
 		c = p.save(store.CreateCoupon, c)
 		same(p, p.lookedUp(c.ID).Code, code, "the code")
 	}
@@ -303,7 +305,7 @@ func lookUpClauses() []clause {
 	return []clause{
 		{"looking up", "LookUp returns a coupon and how often it was used, by each identity of the customer in the order given; an unknown coupon is coupon.ErrNotFound", lookingUp},
 		{"narrowed allow-lists", "the allow-list of LookUp is narrowed to the address, or whole if that is asked for", narrowedAllowLists},
-		{"held reservations", "Held are the customer's points reservations of the coupon that are reserved, in a checkout or not, the oldest first, at most MaxHeld", heldReservations},
+		{"held reservations", "Held are the customer's reserved uses of the coupon, the newest first, at most MaxHeld", heldReservations},
 	}
 }
 
@@ -343,13 +345,12 @@ func narrowedAllowLists(p *probe) {
 func heldReservations(p *probe) {
 	c, other := p.coupon(forPoints), p.coupon(forPoints)
 	var want []redemption.Use
-	for i := range store.MaxHeld + 2 {
+	for range store.MaxHeld + 2 {
 		held := p.exchanged("ann", c)
-		taken := p.reserve(taking(p.checkout("ann", c), held))
-		if i < store.MaxHeld {
-			want = append(want, taken.Uses[0])
-		}
+		want = append(want, p.reserve(taking(p.checkout("ann", c), held)).Uses[0])
 	}
+	slices.Reverse(want)
+	want = want[:store.MaxHeld]
 	p.exchanged("ann", other)
 	p.exchanged("bob", c)
 	held := func() []redemption.Use {

@@ -93,7 +93,7 @@ func couponsAreFound(p *probe) {
 		var want []coupon.Coupon
 		for _, c := range all {
 			for _, text := range []string{c.Name, c.Code.String(), c.Description} {
-				if strings.Contains(store.FoldCase(text), store.FoldCase(search)) {
+				if strings.Contains(store.Fold(text), store.Fold(search)) {
 					want = append(want, c)
 					break
 				}

@@ -3,6 +3,7 @@ package pgxstore
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -48,12 +49,12 @@ func (s *statements) catalog() {
 	s.customerCounts = s.name("count a customer's uses", `SELECT coalesce(k.reserved, 0), coalesce(k.completed, 0)
 		FROM {coupons} c CROSS JOIN unnest($2::text[]) WITH ORDINALITY AS w (ending, n)
 		LEFT JOIN {counters} k ON k.counter = c.customer_counter || w.ending AND k.part = 0 WHERE %owner% ORDER BY w.n`)
-	s.held = s.name("read held points reservations", `SELECT `+useList+` FROM {coupons} c JOIN {uses} u ON u.coupon_id = c.id
-		WHERE %owner% AND u.customer_id = $2 AND `+heldUse+` ORDER BY u.created_at, u.id LIMIT $3`)
+	s.held = s.name("read held uses", `SELECT `+useList+` FROM {coupons} c JOIN {uses} u ON u.coupon_id = c.id
+		WHERE %owner% AND u.customer_id = $2 AND u.state = 'reserved' ORDER BY u.created_at DESC, u.id DESC LIMIT $3`)
 	s.emails = s.name("read an allow-list", `SELECT e.email FROM {coupons} c JOIN {coupon_emails} e ON e.coupon_id = c.id
 		WHERE %owner% ORDER BY e.position`)
 	s.email = s.name("look into an allow-list", `SELECT e.email FROM {coupons} c JOIN {coupon_emails} e ON e.coupon_id = c.id
-		WHERE %owner% AND e.email = $2`)
+		WHERE %owner% AND e.email = ANY($2::text[])`)
 }
 
 func scanCoupon(into *coupon.Coupon, version *int64, unlimited *bool) func(pgx.Rows) error {
@@ -149,7 +150,7 @@ func (t *tx) SaveCoupon(ctx context.Context, w engine.CouponWrite) error {
 const fieldSeparator = "\x01"
 
 func searchText(c coupon.Coupon) string {
-	return store.FoldCase(c.Code.String() + fieldSeparator + c.Name + fieldSeparator + c.Description)
+	return store.Fold(c.Code.String() + fieldSeparator + c.Name + fieldSeparator + c.Description)
 }
 
 // LookUp implements [store.Coupons] in one round trip.
@@ -181,7 +182,11 @@ func (s *Store) LookUp(ctx context.Context, by store.LookUp) (store.Found, error
 	case by.Whole:
 		found.Coupon.AllowedUserEmails, err = coupon.NewEmailSet(emails...)
 	case len(emails) > 0:
-		found.Coupon.AllowedUserEmails = coupon.NarrowedEmailSet(total, emails[0])
+		own, domain := coupon.EmailEntries(by.Email)
+		if !slices.Contains(emails, own) {
+			own = domain
+		}
+		found.Coupon.AllowedUserEmails = coupon.NarrowedEmailSet(total, own)
 	}
 	return found, err
 }
@@ -204,11 +209,11 @@ func (s *Store) lookUp(statement, key string, by store.LookUp, found *store.Foun
 	if by.CustomerID != "" && store.IsText(by.CustomerID) {
 		queue(b, scanUse(&found.Held), withOwner(owner, s.sql.held), key, by.CustomerID, store.MaxHeld)
 	}
-	switch email := coupon.NormaliseEmail(by.Email); {
+	switch own, domain := coupon.EmailEntries(by.Email); {
 	case by.Whole:
 		queue(b, scanText(emails), withOwner(owner, s.sql.emails), key)
-	case email != "" && store.IsText(email):
-		queue(b, scanText(emails), withOwner(owner, s.sql.email), key, email)
+	case own != "" && store.IsText(own):
+		queue(b, scanText(emails), withOwner(owner, s.sql.email), key, []string{own, domain})
 	}
 	return b
 }

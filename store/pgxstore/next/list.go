@@ -227,7 +227,7 @@ func (s *Store) ListCoupons(ctx context.Context, asked store.CouponList) (store.
 
 // likePattern finds text anywhere and means every character literally.
 func likePattern(text string) string {
-	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(store.FoldCase(text)) + "%"
+	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(store.Fold(text)) + "%"
 }
 
 // cut returns the items of the page, and the cursor of the next.
@@ -300,7 +300,7 @@ func (s *Store) ListUses(ctx context.Context, asked store.UseList) (store.UsePag
 		return store.UsePage{}, err
 	}
 	l := list{from: "{uses} u", columns: useList, alias: "u", size: asked.PageSize}
-	few := asked.CustomerID != "" || asked.ExchangeID != ""
+	few := asked.CustomerID != "" || asked.Key != "" || asked.ExchangeID != ""
 	switch {
 	case !asked.DueAt.IsZero():
 		l.oldest = true
@@ -314,6 +314,7 @@ func (s *Store) ListUses(ctx context.Context, asked store.UseList) (store.UsePag
 	}
 	l.whereText("customer_id", asked.CustomerID)
 	l.whereText("coupon_id", asked.CouponID)
+	l.whereText("key", asked.Key)
 	if asked.ExchangeID != "" {
 		l.whereText("exchange_id", asked.ExchangeID)
 		l.where("u.exchange_id <> ''")
