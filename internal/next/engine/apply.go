@@ -188,11 +188,11 @@ func (w *work) loadCounters(ctx context.Context, tx Tx, orders ...string) error 
 	var n Need
 	for _, id := range orders {
 		if row := w.orders[id]; row != nil {
-			n.claims(row.order.Claims)
+			n.claims("", row.order.Claims)
 		}
 		for _, u := range w.usesOf(id) {
 			n.Coupons = append(n.Coupons, u.CouponID)
-			n.claims(u.Claims)
+			n.claims(u.CouponID, u.Claims)
 		}
 	}
 	return w.load(ctx, tx, n.sorted())
@@ -262,9 +262,10 @@ func (w *work) recordUnknown(ctx context.Context, tx Tx, s store.Settlement) (st
 		return store.Settled{}, store.ErrConflict
 	}
 	var n Need
-	n.claims(claimsOf(s.Unknown))
+	n.claims("", s.Unknown.Order.Claims)
 	for _, u := range s.Unknown.Uses {
 		n.Coupons = append(n.Coupons, u.CouponID)
+		n.claims(u.CouponID, u.Claims)
 	}
 	if err := w.load(ctx, tx, n.sorted()); err != nil {
 		return store.Settled{}, err

@@ -16,7 +16,7 @@ func Reserve(
 	ctx context.Context, tx Tx, row int, thorough bool, requests ...store.Reservation,
 ) ([]Answer[store.Reserved], error) {
 	w := newWork(row)
-	if err := w.load(ctx, tx, reserveNeed(requests, thorough)); err != nil {
+	if err := w.loadReservations(ctx, tx, reserveNeed(requests, thorough)); err != nil {
 		return nil, err
 	}
 	answers := make([]Answer[store.Reserved], len(requests))
@@ -24,6 +24,26 @@ func Reserve(
 		answers[i].Value, answers[i].Err = w.reserve(r)
 	}
 	return answers, w.save(ctx, tx)
+}
+
+// loadReservations loads in one step, or in two if orders or points are taken over: their
+// counters are known when the records are, and all counters are locked together.
+func (w *work) loadReservations(ctx context.Context, tx Tx, n Need) error {
+	if len(n.OrderIDs) == 0 && len(n.Exchanges) == 0 {
+		return w.load(ctx, tx, n)
+	}
+	counters := Need{Counters: n.Counters, Free: n.Free}
+	n.Counters, n.Free = nil, nil
+	if err := w.load(ctx, tx, n); err != nil {
+		return err
+	}
+	for _, row := range w.orders {
+		counters.claims("", row.order.Claims)
+	}
+	for _, row := range w.uses {
+		counters.claims(row.use.CouponID, row.use.Claims)
+	}
+	return w.load(ctx, tx, counters.sorted())
 }
 
 func (w *work) load(ctx context.Context, tx Tx, n Need) error {
@@ -51,10 +71,7 @@ func reserveNeed(requests []store.Reservation, thorough bool) Need {
 }
 
 func (n *Need) reservation(r store.Reservation, thorough bool) {
-	n.claims(r.Order.Claims)
-	if r.Order.IsZero() {
-		n.ownCounters(r.Uses)
-	}
+	n.claims("", r.Order.Claims)
 	for _, c := range r.Coupons {
 		n.Coupons = append(n.Coupons, c.ID)
 	}
@@ -68,7 +85,7 @@ func (n *Need) reservation(r store.Reservation, thorough bool) {
 		}
 	}
 	for _, u := range r.Uses {
-		n.claims(u.Claims)
+		n.claims(u.CouponID, u.Claims)
 		switch {
 		case r.Order.IsZero():
 			n.UseKeys = append(n.UseKeys, Key{u.CustomerID, u.Key})
@@ -82,23 +99,14 @@ func (n *Need) reservation(r store.Reservation, thorough bool) {
 	}
 }
 
-// claims adds the counters that a decision depends on.
-func (n *Need) claims(claims []redemption.Claim) {
+// claims adds the counters of claims that a coupon's use or an order has. Counters that are
+// counted only are among them: whoever adds to one after other counters are locked could wait
+// in a circle. The uses of a coupon without a limit are left out. They are counted in rows of
+// their own, after all others.
+func (n *Need) claims(couponID string, claims []redemption.Claim) {
 	for _, c := range claims {
-		if c.Limit > 0 {
+		if c.Limit > 0 || c.Counter != redemption.CouponUses(couponID) {
 			n.Counters = append(n.Counters, c.Counter)
-		}
-	}
-}
-
-// ownCounters adds the counters of the customer who exchanges points. Two exchanges at
-// once wait for each other there, and the second finds what the first has reserved.
-func (n *Need) ownCounters(uses []redemption.Use) {
-	for _, u := range uses {
-		for _, c := range u.Claims {
-			if !redemption.IsShared(c.Counter) {
-				n.Counters = append(n.Counters, c.Counter)
-			}
 		}
 	}
 }
