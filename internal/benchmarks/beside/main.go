@@ -49,7 +49,7 @@ func main() {
 	only := flag.String("only", "", "the one way to measure")
 	flag.IntVar(&s.rounds, "rounds", 5, "rounds")
 	flag.DurationVar(&s.duration, "duration", 2*time.Second, "of each turn")
-	flag.StringVar(&s.profile, "profile", "", "file for a CPU profile of this process")
+	flag.StringVar(&s.profile, "profile", "", "file for a CPU profile of this process, and .allocs for one of its memory")
 	orders := flag.Bool("orders", true, "with orders, else points reservations")
 	flag.Parse()
 	for text := range strings.SplitSeq(*clients, ",") {
@@ -75,10 +75,15 @@ func run(ctx context.Context, s settings, orders bool, only string) (err error) 
 		if err != nil {
 			return err
 		}
+		heap, err := os.Create(s.profile + ".allocs")
+		if err != nil {
+			return err
+		}
 		if err := pprof.StartCPUProfile(file); err != nil {
 			return err
 		}
 		defer pprof.StopCPUProfile()
+		defer func() { _ = pprof.Lookup("allocs").WriteTo(heap, 0) }()
 	}
 	ways := []way{before(orders), after(orders)}
 	if only != "" {
