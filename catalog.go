@@ -29,10 +29,10 @@ const changeAttempts = 5
 //     processor cannot mirror;
 //   - a [*coupon.Rejection] that matches coupon.ErrCodeTaken. Its CouponID is the coupon that has
 //     the code. It is empty when something else has the code at the processor;
-//   - [ErrUnavailable] or another error of the processor. What was half made is removed, at the
+//   - [ErrUnavailable] or another error of the processor. A half-made coupon is removed, at the
 //     latest by [Service.Reconcile];
-//   - an error of the store. When the store fails in the last step, the coupon may be active all
-//     the same. Ask [Service.Find] for its code before the call is repeated.
+//   - an error of the store. When the store fails in the last step, the coupon may nevertheless
+//     be active. Look up its code with [Service.Find] before you repeat the call.
 func (s *Service) Create(ctx context.Context, d coupon.Draft) (c coupon.Coupon, err error) {
 	var attempt Attempt
 	defer s.observed(ctx, OpCreate, &attempt, &err)()
@@ -160,8 +160,8 @@ func (s *Service) undoCreate(ctx context.Context, c coupon.Coupon) {
 // Update changes the editable fields of a coupon (specification 4.3), in the store and at the
 // processor.
 //
-// A patch that changes nothing keeps Revision and UpdatedAt, and neither store nor processor is
-// written. Only where the mirror is of another revision does such a patch update the mirror.
+// A patch that changes nothing keeps Revision and UpdatedAt, and writes nothing to the store or
+// the processor. If the mirror shows another revision, the patch updates only the mirror.
 //
 // Errors are:
 //
@@ -173,10 +173,10 @@ func (s *Service) undoCreate(ctx context.Context, c coupon.Coupon) {
 //     the processor;
 //   - [ErrUnavailable] or another error of the processor.
 //
-// When the processor fails, the service takes the change back. The coupon is then as before, and
-// its revision is two higher. A caller who names a revision reads the coupon again before they
-// repeat the patch. If somebody else has changed the coupon meanwhile, the change stays, and a
-// reconcile updates the mirror.
+// When the processor fails, the service takes the change back. The coupon then has its old
+// content, and its revision is two higher. A patch that names a revision cannot simply be
+// repeated: read the coupon again first. If somebody else has changed the coupon meanwhile, the
+// change stays, and a reconcile updates the mirror.
 func (s *Service) Update(ctx context.Context, id string, p coupon.Patch) (c coupon.Coupon, err error) {
 	attempt := Attempt{CouponID: id}
 	defer s.observed(ctx, OpUpdate, &attempt, &err)()
@@ -267,8 +267,8 @@ func (s *Service) onStep(field string, amount pricing.Money) error {
 }
 
 // SetActive switches a coupon on or off (specification 3.1, 4.3), in the store and at the
-// processor. Open sessions stay as they are. Switching to the state that the coupon has changes
-// nothing, as a patch of [Service.Update] that changes nothing. Errors, and what happens when the
+// processor. Open sessions stay as they are. If the coupon already has the state, SetActive
+// works like a [Service.Update] that changes nothing. Errors, and what happens when the
 // processor fails, are those of Update.
 func (s *Service) SetActive(ctx context.Context, id string, active bool) (c coupon.Coupon, err error) {
 	attempt := Attempt{CouponID: id}
@@ -412,11 +412,11 @@ func (s *Service) outdate(ctx context.Context, id string) (err error) {
 	return err
 }
 
-// Delete removes a coupon (specification 3.1). First nobody can use the coupon any more, then its
-// mirror is removed, then the coupon itself. Its code is then free.
+// Delete removes a coupon (specification 3.1). It first makes the coupon unusable. Then it
+// removes the mirror and the coupon. After that the code can be used again.
 //
-// Orders, redemptions and open sessions stay. Reservations that customers have bought with points
-// stay too, and no checkout takes them. [Service.CancelExchange] gives the points back.
+// Orders, redemptions and open sessions stay. Reservations that customers have bought with
+// points stay too, but no checkout accepts them. [Service.CancelExchange] gives the points back.
 //
 // Errors are coupon.ErrNotFound for an unknown coupon, store.ErrStaleRevision when other changes
 // came first five times, and those of the processor. When the processor fails, the coupon stays

@@ -22,18 +22,18 @@ const placeAttempts = 5
 type CheckoutRequest struct {
 	// Key makes the call idempotent for the customer. A repeated key returns the first order,
 	// and finishes what a crash has left; see Checkout.Replayed. Make a new key for each attempt
-	// to pay. Repeat it with the same lines, names and addresses. An empty key makes every call
-	// a new attempt. A key has at most [redemption.MaxIDLength] bytes.
+	// to pay. Repeat it with the same lines, line names, URLs and e-mail address. An empty key
+	// makes every call a new attempt. A key has at most [redemption.MaxIDLength] bytes.
 	Key string
-	// Customer who buys. It is required.
+	// Customer is the buyer. It is required.
 	Customer eligibility.Customer
 	// Cart has at least one line, with the prices of the host's catalogue; see [QuoteRequest].
 	Cart pricing.Cart
-	// Code is a coupon's code or ID. An empty code is no coupon.
+	// Code is a coupon's code or ID. An empty code means no coupon.
 	Code string
-	// Expected is what the customer was shown. A nil value is not compared. [ParseTotals] reads
-	// it from a client's request. A repeated key compares it with the order of the first call
-	// while that order can be paid.
+	// Expected are the totals that the customer was shown; nil skips the comparison.
+	// [ParseTotals] reads them from a client's request. With a repeated key, Expected is
+	// compared with the first order while it can be paid.
 	Expected *Totals
 	// Describe names a line on the payment page. Without it the page shows the item's ID.
 	Describe func(pricing.Line) string
@@ -59,8 +59,8 @@ type SessionLink struct {
 type Checkout struct {
 	Order   store.Order
 	Session SessionLink
-	// Replayed tells that the key was used before, and that this is the first order of the key.
-	// That order may have ended, which Order.State shows once webhook or sweep have recorded it.
+	// Replayed is true if the key was used before. Order is then the first order of the key, and
+	// may have ended. Order.State shows the end after the webhook or a sweep has recorded it.
 	// The session of a new order is open.
 	Replayed bool
 }

@@ -1,8 +1,8 @@
 // Package couponkit decides about coupons, prices carts, and counts each use exactly once.
 //
-// A [Service] is built from a store (package store) and a payment processor (package
-// processor). Both are small interfaces. The service keeps no state but the processor's recent
-// answers about coupons, so any number of services in any number of processes may share a store.
+// A [Service] is built from a store (package store) and a payment processor (package processor).
+// Both are small interfaces. The service keeps no state except the processor's recent answers
+// about coupons. So any number of services, in any number of processes, may share a store.
 //
 // # A purchase
 //
@@ -37,7 +37,8 @@
 //     store.ErrStaleRevision), [ErrOrderEnded] or [ErrReservationClosed].
 //   - A failure is any other error. It matches [ErrUnavailable] when the processor did not
 //     answer. It matches processor.ErrRejected or processor.ErrForbidden when the processor
-//     refused the call, which is a matter of configuration. Else it is an error of the store.
+//     refused the call, which is usually a configuration error. All other failures are errors of
+//     the store.
 //
 // When the context of a call ends, the error matches context.DeadlineExceeded or
 // context.Canceled. The caller then does not know whether the call took effect, as after

@@ -21,18 +21,18 @@ type Outcome struct {
 	// Redemption is the session's redemption as it is now. It is zero when the session has no
 	// redemption.
 	Redemption redemption.Redemption
-	// Changed tells whether the event brought news. It is false after an earlier delivery, and
-	// after another call that has found the payment before the event came. Do not decide by
-	// Changed whether to ship; see [Service.HandleEvent].
+	// Changed is true if the event changed the order or the redemption. It is false after an
+	// earlier delivery, and if another call has found the payment before the event. Do not use
+	// Changed to decide whether to ship; see [Service.HandleEvent].
 	Changed bool
 	// Flag marks a payment that a person should look at. Every event of such an order has the
-	// flag. Of several flags it is the first of FlagAmountMismatch, FlagOverLimit and
+	// flag. If several flags apply, Flag is the first of FlagAmountMismatch, FlagOverLimit and
 	// FlagPointsRefunded.
 	Flag Flag
 }
 
-// HandleEvent records what an event of the processor's webhook says (specification 6). The adapter
-// has authenticated the event. [Service.Webhook] joins both.
+// HandleEvent records what an event of the processor's webhook says (specification 6). The
+// adapter must have authenticated the event; see [Service.Webhook].
 //
 //   - A payment completes the redemption and counts the use, in one transaction of the store.
 //   - A session that ended unpaid releases the reservation and gives points back. A session that
@@ -69,11 +69,11 @@ func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome
 }
 
 // Webhook returns the function that the webhook handlers of the processors take. The function
-// calls [Service.HandleEvent], and then passes the outcome to then. A nil then does nothing. Events
-// that concern neither an order nor a coupon have no outcome.
+// calls [Service.HandleEvent], and passes the outcome to the callback then. A nil callback is
+// skipped. Events that concern neither an order nor a coupon are not passed on.
 //
-// After an error of HandleEvent or then, the processor delivers the event again. So then may get
-// the same outcome more than once. The logger gets the error.
+// After an error of HandleEvent or of the callback, the processor delivers the event again. So
+// the callback may get the same outcome more than once. The error is logged.
 //
 //	http.Handle("POST /webhook", payments.Handler(service.Webhook(ship)))
 func (s *Service) Webhook(then func(context.Context, Outcome) error) func(context.Context, processor.Event) error {

@@ -17,7 +17,7 @@ type Users interface {
 
 // User is a signed-in user.
 type User struct {
-	// ID is the ID that was asked for. Uses are counted by it. A user without an ID does not
+	// ID is the requested ID. Uses are counted by ID. An empty ID means that the user does not
 	// exist.
 	ID string
 	// Email is looked up in allow-lists, in any letter case. An empty address is on no list.
@@ -28,13 +28,14 @@ type User struct {
 // reservation's ID, and may be repeated long after they took effect. They are safe for concurrent
 // use.
 type Points interface {
-	// Debit takes points from the customer's balance. The error matches
-	// ErrInsufficientPoints when the balance is too small, and ErrReservationClosed when the
-	// reservation was refunded before. Both leave the balance as it is.
+	// Debit takes points from the customer's balance. The error matches ErrInsufficientPoints
+	// when the balance is too small, and ErrReservationClosed when the reservation was refunded
+	// before. Both errors leave the balance unchanged.
 	Debit(ctx context.Context, customerID, reservationID string, points int64) error
 
-	// Refund gives back, once, what Debit took for the reservation. It also closes the
-	// reservation: a Debit that arrives later is refused, even where Debit had taken nothing.
+	// Refund gives back the points that Debit took for the reservation, only once. It also
+	// closes the reservation: every later Debit is refused, even if no points were debited
+	// before.
 	Refund(ctx context.Context, customerID, reservationID string) error
 }
 
@@ -77,8 +78,8 @@ const (
 )
 
 // Attempt is one call of the service with its result, or a settlement within a call
-// ([OpSettle]). Of personal data it holds IDs alone. Err may quote input, such as a malformed
-// address of an allow-list.
+// ([OpSettle]). Except for IDs, its fields hold no personal data. Only Err may quote input, such
+// as a malformed address of an allow-list.
 type Attempt struct {
 	Operation Operation
 	// CouponID is the coupon that was found, or the ID that an administrator passed.

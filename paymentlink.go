@@ -31,7 +31,7 @@ func (m LinkMode) String() string {
 	return ""
 }
 
-// ParseLinkMode returns the mode that String writes as the text. Any other text is a
+// ParseLinkMode returns the mode whose name is text. Any other text is a
 // [*pricing.ValidationError] for the field mode.
 func ParseLinkMode(text string) (LinkMode, error) {
 	for m := SubscriptionLink; m <= ProductLink; m++ {
@@ -48,9 +48,10 @@ func modeFault(code pricing.FieldCode) error {
 	}}}
 }
 
-// PaymentLinkRequest asks for a payment link. The fields of [CheckoutRequest] mean the same.
+// PaymentLinkRequest asks for a payment link. The fields of [CheckoutRequest] have the same
+// meaning as in [Service.Checkout].
 type PaymentLinkRequest struct {
-	// CheckoutRequest has Cart and Expected in subscription mode only.
+	// CheckoutRequest is the request. Cart and Expected are used in subscription mode only.
 	CheckoutRequest
 	// Mode tells whether Cart or Amount is sold. It is required.
 	Mode LinkMode
@@ -61,9 +62,9 @@ type PaymentLinkRequest struct {
 
 // PaymentLink opens a payment session for the wallet flow (specification 4.6).
 //
-// In subscription mode it is [Service.Checkout]. In product mode it charges the amount as given.
-// If there is a coupon, it checks the coupon, reserves a use, and records the use. The caller has
-// checked minimum purchase and scope, because only the caller knows the cart.
+// In subscription mode it works like [Service.Checkout]. In product mode it charges the amount
+// as given. If there is a coupon, it checks the coupon, reserves a use, and records the use. The
+// caller has checked minimum purchase and scope, because only the caller knows the cart.
 //
 // Errors are those of [Service.Checkout]. In product mode, a [*pricing.ValidationError] also
 // reports an amount that is not above 0, has no currency, or is no multiple of the processor's

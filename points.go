@@ -16,15 +16,16 @@ import (
 
 // ExchangeRequest asks for a reservation of a points-redeemable coupon.
 type ExchangeRequest struct {
-	// Key makes the call idempotent for the customer. A repeated key returns the reservation
-	// that the key has made; for another coupon it is store.ErrKeyReused. With a new or empty
-	// key, a customer who holds a reservation of the coupon that no checkout uses gets that
-	// reservation, and pays no second time. A key has at most [redemption.MaxIDLength] bytes.
+	// Key makes the call idempotent for the customer. A repeated key returns its first
+	// reservation. A key that was used for another coupon is store.ErrKeyReused. The customer
+	// may already hold a reservation of the coupon that no checkout uses. A new or empty key
+	// then returns that reservation and debits no points. A key has at most
+	// [redemption.MaxIDLength] bytes.
 	Key string
 	// Coupon is the coupon's ID or code. After the coupon was deleted, a repeated key finds its
-	// reservation by the ID alone.
+	// reservation only by the coupon's ID.
 	Coupon string
-	// Customer who pays with points. It is required.
+	// Customer is the customer who pays with points. It is required.
 	Customer eligibility.Customer
 }
 
@@ -39,12 +40,12 @@ type ExchangeRequest struct {
 //     coupon.ErrPointsNotRedeemed, so check for ErrInsufficientPoints first;
 //   - a [*pricing.ValidationError] when the coupon is not points-redeemable;
 //   - [ErrNoLedger] when the service has no ledger;
-//   - [ErrReservationClosed] when the key's reservation was given up, or when the coupon costs
-//     other points now. Exchange with a new key.
+//   - [ErrReservationClosed] when the key's reservation was given up, or when the coupon's price
+//     in points has changed. Exchange with a new key.
 //
-// After any other error, repeat the call with the same key. The sweep undoes what nobody finishes.
-// When the coupon refuses a repeated call, no points are taken and the reservation is given up.
-// When only its mirror is invalid, the reservation stays.
+// After any other error, repeat the call with the same key. The sweep undoes unfinished
+// exchanges. When the coupon refuses a repeated call, no points are taken and the reservation is
+// given up. When only the coupon's mirror is invalid, the reservation stays.
 func (s *Service) ExchangePoints(ctx context.Context, r ExchangeRequest) (reserved redemption.Redemption, err error) {
 	attempt := Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, OpExchangePoints, &attempt, &err)()
@@ -251,7 +252,7 @@ func (s *Service) tooLate(ctx context.Context, id string, cause error) error {
 }
 
 // CancelExchange gives up a reservation that the customer has bought with points, and refunds
-// them. It first ends a checkout that uses the reservation. Repeating the call is safe.
+// the points. It first ends a checkout that uses the reservation. Repeating the call is safe.
 //
 // Errors are:
 //

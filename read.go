@@ -32,8 +32,8 @@ func (s *Service) Find(ctx context.Context, codeOrID string) (coupon.Coupon, err
 }
 
 // List returns a page of coupons for administrators, newest first (specification 4.1). Coupons
-// that are half made or being deleted are shown as inactive. Of an allow-list the page has the
-// number of entries and not the entries. A list out of bounds is a [*pricing.ValidationError].
+// that are half made or being deleted are shown as inactive. For an allow-list the page has only
+// the number of entries. A list out of bounds is a [*pricing.ValidationError].
 func (s *Service) List(ctx context.Context, list store.CouponList) (store.CouponPage, error) {
 	return s.store.ListCoupons(ctx, list)
 }

@@ -15,18 +15,18 @@ type DriftKind string
 
 // The kinds of drift, and what a reconcile does about them.
 const (
-	// DriftPending is a creation that was not finished. It is undone.
+	// DriftPending is an unfinished creation. Reconcile undoes the creation.
 	DriftPending DriftKind = "pending"
-	// DriftDeleting is a deletion that was not finished. It is finished.
+	// DriftDeleting is an unfinished deletion. Reconcile finishes the deletion.
 	DriftDeleting DriftKind = "deleting"
-	// DriftOutdated is a mirror of another revision. It is updated.
+	// DriftOutdated is a mirror of another revision. Reconcile updates the mirror.
 	DriftOutdated DriftKind = "outdated"
-	// DriftMissing is a mirror that is gone. It is made again.
+	// DriftMissing is a mirror that is gone. Reconcile makes the mirror again.
 	DriftMissing DriftKind = "missing"
-	// DriftState is a mirror that is active for an inactive coupon, or the reverse. It is
-	// switched.
+	// DriftState is an active mirror of an inactive coupon, or the reverse. Reconcile switches
+	// the mirror.
 	DriftState DriftKind = "state"
-	// DriftOrphan is a mirror without a coupon. It is removed.
+	// DriftOrphan is a mirror without a coupon. Reconcile removes the mirror.
 	DriftOrphan DriftKind = "orphan"
 )
 

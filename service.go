@@ -167,9 +167,8 @@ func (s *Service) validate() error {
 // WithClock sets the clock. The default is time.Now.
 func WithClock(now func() time.Time) Option { return func(s *Service) { s.clock = now } }
 
-// WithIDs sets the function that makes IDs. It returns a unique ID that begins with the prefix
-// and has at most [coupon.MaxIDLength] characters. Create fails while the function returns
-// anything else.
+// WithIDs sets the function that makes IDs. The function must return a unique ID that begins
+// with the prefix and has at most [coupon.MaxIDLength] characters. Otherwise Create fails.
 //
 // The default appends 26 letters and digits: the time in milliseconds, and 80 random bits. Such
 // IDs sort by the time at which they were made.
@@ -177,7 +176,7 @@ func WithIDs(newID func(prefix string) string) Option { return func(s *Service) 
 
 // WithUsers sets the directory of users. The service then takes the e-mail address from the
 // directory, and ignores the address that the caller passes. Without a directory, every customer
-// that a caller passes is taken to exist.
+// is assumed to exist.
 func WithUsers(u Users) Option { return func(s *Service) { s.users = u } }
 
 // WithPoints sets the ledger of points. Without a ledger, customers cannot exchange points.
@@ -186,8 +185,8 @@ func WithPoints(p Points) Option { return func(s *Service) { s.points = p } }
 // WithObserver sets an observer of every attempt. The default observes nothing.
 func WithObserver(o Observer) Option { return func(s *Service) { s.observer = o } }
 
-// WithLogger sets the logger for failures that no caller is told, such as a refund that is left
-// to the sweep. The default discards them.
+// WithLogger sets the logger for failures that no call returns, such as a refund that is left to
+// the sweep. By default nothing is logged.
 func WithLogger(l *slog.Logger) Option { return func(s *Service) { s.logger = l } }
 
 // WithCurrency sets the currency of new coupons whose draft names no currency. The default is
@@ -218,7 +217,7 @@ func WithGrace(d time.Duration) Option { return func(s *Service) { s.grace = d }
 func WithPaymentWait(d time.Duration) Option { return func(s *Service) { s.paymentWait = d } }
 
 // WithExchangeTime sets how long an exchange of points may take. After that time the sweep
-// undoes it. The default is [DefaultExchangeTime].
+// undoes the exchange. The default is [DefaultExchangeTime].
 func WithExchangeTime(d time.Duration) Option { return func(s *Service) { s.exchangeTime = d } }
 
 // WithPendingTime sets how old a half-made coupon must be before a reconcile removes it. The time

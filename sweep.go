@@ -11,7 +11,7 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// DefaultSweepLimit is how many records of each kind a sweep with the limit 0 finishes.
+// DefaultSweepLimit is the maximum number of records of each kind in a sweep with the limit 0.
 const DefaultSweepLimit = 1_000
 
 // sweepPatience is how many times its limit a sweep may fail.
@@ -27,7 +27,7 @@ type SweepReport struct {
 	// Completed is the number of reservations that turned out to be paid.
 	Completed int
 	// Waiting is the number of reservations that wait for a delayed payment, or that another
-	// checkout uses by now.
+	// checkout now uses.
 	Waiting int
 	// Refunded is the number of reservations whose points were given back.
 	Refunded int
@@ -68,11 +68,11 @@ func (r SweepReport) LogValue() slog.Value {
 // the call by its context: while the processor does not answer, each record may take as long as
 // the adapter waits.
 //
-// Handle every outcome in Paid as one of [Service.HandleEvent], also when Sweep returns an error
-// beside the report. A payment may be reported only once. To lose no payment in a crash, sweep on a store
-// that has joined the host's transaction (WithTx of the SQL stores), and commit what the host
-// notes about the payments in that transaction. The processor is asked while the transaction is
-// open, so use a small limit.
+// Handle every outcome in Paid like an outcome of [Service.HandleEvent], even if Sweep also
+// returns an error. A payment may be reported only once. To lose no payment in a crash, sweep on
+// a store that has joined the host's transaction (WithTx of the SQL stores), and commit what the
+// host notes about the payments in that transaction. The processor is asked while the
+// transaction is open, so use a small limit.
 func (s *Service) Sweep(ctx context.Context, limit int) (report SweepReport, err error) {
 	defer s.observed(ctx, OpSweep, &Attempt{}, &err)()
 	if limit <= 0 {

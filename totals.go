@@ -11,8 +11,8 @@ import (
 
 // Totals are the sums that a customer was shown, in minor units; see [Quote.Totals].
 //
-// JSON has amounts with the decimals of their currency, which Totals do not know. So
-// [ParseTotals] reads the JSON, [Totals.JSON] writes it, and encoding/json alone is refused.
+// For JSON use [ParseTotals] and [Totals.JSON], which take the currency. Amounts in JSON need
+// the decimals of a currency, and Totals have no currency. So encoding/json returns an error.
 type Totals struct {
 	Subtotal int64
 	Discount int64
@@ -67,8 +67,8 @@ func ParseTotals(data []byte, c pricing.Currency) (Totals, error) {
 	return t, nil
 }
 
-// JSON returns what [ParseTotals] reads, with exactly the currency's decimals. Clients in Go send
-// it. The zero currency is a [*pricing.ValidationError].
+// JSON returns the totals in the form that [ParseTotals] reads, with exactly the currency's
+// decimals. It is for Go clients. The zero currency is a [*pricing.ValidationError].
 func (t Totals) JSON(c pricing.Currency) ([]byte, error) {
 	if c.IsZero() {
 		var faults pricing.ValidationError
@@ -90,7 +90,7 @@ func errTotalsAlone() error {
 // MarshalJSON always returns an error; see [Totals.JSON].
 func (t Totals) MarshalJSON() ([]byte, error) { return nil, errTotalsAlone() }
 
-// UnmarshalJSON accepts only null, which leaves t as it is; see [ParseTotals].
+// UnmarshalJSON accepts only null, which leaves t unchanged; see [ParseTotals].
 func (t *Totals) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil

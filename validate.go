@@ -31,7 +31,7 @@ type Validation struct {
 type ValidateRequest struct {
 	// Code is the coupon's code or ID.
 	Code string
-	// Customer who asks.
+	// Customer is the customer who asks.
 	Customer eligibility.Customer
 	// AllowAnonymous lets a customer without an ID ask, for coupons that everybody may use. The
 	// limit of each customer is then not checked.
@@ -184,7 +184,7 @@ type QuoteRequest struct {
 	Cart pricing.Cart
 	// Code is a coupon's code or ID. An empty code prices the cart without a coupon.
 	Code string
-	// Customer who asks.
+	// Customer is the customer who asks.
 	Customer eligibility.Customer
 	// AllowAnonymous lets a customer without an ID ask, for coupons that everybody may use. The
 	// limit of each customer is then not checked.
@@ -227,10 +227,10 @@ func (q Quote) MarshalJSON() ([]byte, error) {
 	return slices.Concat(prices[:len(prices)-1], []byte{','}, details[1:]), nil
 }
 
-// UnmarshalJSON reads what MarshalJSON has written, and checks the prices again; see
+// UnmarshalJSON reads the form that MarshalJSON writes, and checks the prices again; see
 // [pricing.Quote.UnmarshalJSON]. The document without its coupon has at most
-// [pricing.MaxQuoteDocument] bytes, and with its coupon at most 96 MiB. After null or an error, q
-// is as before.
+// [pricing.MaxQuoteDocument] bytes, and with its coupon at most 96 MiB. After null or an error,
+// q stays unchanged.
 func (q *Quote) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
@@ -273,10 +273,11 @@ func (q Quote) RequiresPayment() bool { return q.Total > 0 }
 // Quote prices a cart with a coupon (specification 4.5, 4.6, 7). It changes nothing and reserves
 // nothing.
 //
-// A malformed cart is a [*pricing.ValidationError]. A refusal is a [*coupon.Rejection], and the
-// quote beside the error has the list prices. Beside coupon.ErrBelowMinimumCharge it has the
-// discounted prices, which the processor cannot charge. The error matches [ErrUnavailable] when
-// the processor had to be asked about the coupon and did not answer; see [WithMirrorTTL].
+// A malformed cart is a [*pricing.ValidationError]. A refusal is a [*coupon.Rejection]. The
+// quote is returned with the error, and has the list prices. With coupon.ErrBelowMinimumCharge
+// it has the discounted prices, which the processor cannot charge. The error matches
+// [ErrUnavailable] when the processor had to be asked about the coupon and did not answer; see
+// [WithMirrorTTL].
 func (s *Service) Quote(ctx context.Context, r QuoteRequest) (q Quote, err error) {
 	attempt := Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, OpQuote, &attempt, &err)()

@@ -13,32 +13,32 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// MaxCodeLength is the most code points that a code has (specification 8). They are
-// counted in the key.
+// MaxCodeLength is the maximum length of a code (specification 8), in code points of
+// the key.
 const MaxCodeLength = 255
 
-// maxCodeInput bounds the bytes that are normalized. Normalizing shortens a text, but
-// nothing of this length to a valid code.
+// maxCodeInput is the maximum number of bytes that are normalized. Normalizing can
+// shorten a text, but never a longer text to a valid code.
 const maxCodeInput = 16 * MaxCodeLength
 
 // Code is the key of a coupon code (contract section 4.1). Codes are stored, compared
 // and shown as keys. A key is in Unicode form NFKC, trimmed of white space and
-// upper-cased; see [Fold]. Code is comparable. The zero value is no code.
+// upper-cased; see [Fold]. Code is comparable. The zero value means no code.
 type Code struct {
 	key string
 }
 
-// ParseCode returns the code that an administrator gives a coupon. The key of a code is
-// the code itself. A [*pricing.ValidationError] names the field "code" for:
+// ParseCode converts text that an administrator typed. Parsing the key of a code
+// returns the same code. A [*pricing.ValidationError] names the field "code" for:
 //   - text that is empty once trimmed (code required);
 //   - more than [MaxCodeLength] code points (code too_long);
 //   - white space inside, control characters, and text that is not UTF-8;
-//   - invisible characters: format, private and unassigned characters, those that
-//     Unicode lets a renderer ignore, and the blank pattern of Braille;
-//   - ".", ".." and "/", which do not work as an element of a URL path.
+//   - invisible characters: format, private and unassigned characters, characters that
+//     Unicode lets a renderer ignore, and the blank Braille pattern;
+//   - ".", ".." and "/", which a URL path cannot contain as an element.
 //
-// A symbol that some fonts leave blank, such as the object replacement character, is
-// accepted: Unicode has no list of them.
+// Symbols that only some fonts leave blank are accepted, such as the object replacement
+// character. Unicode has no list of such symbols.
 func ParseCode(typed string) (Code, error) {
 	if key, ok := plainCode(typed); ok {
 		return Code{key: key}, nil
@@ -73,22 +73,24 @@ func ParseCode(typed string) (Code, error) {
 	return Code{key: key}, nil
 }
 
-// TypedCode returns the code that a customer typed, for a look-up. It is [ParseCode] for
-// the text without its invisible characters: customers copy them unseen from pages and
-// documents. Whoever finds no coupon of this code tries [Code.AsGenerated].
+// TypedCode converts text that a customer typed, for a look-up. It removes invisible
+// characters and then works like [ParseCode]. Customers copy invisible characters from
+// pages and documents without noticing. If no coupon has the code, try
+// [Code.AsGenerated].
 func TypedCode(typed string) (Code, error) { return ParseCode(withoutInvisible(typed)) }
 
-// Fold returns text in the form in which codes are looked up and coupons are searched:
-// two texts that look alike fold to one. It drops invisible characters, applies Unicode
-// form NFKC, trims white space and upper-cases without a language. All dashes become
-// "-", and the dotted and the dotless i become I. The key of a code is its own fold.
+// Fold returns the form of a text in which codes are looked up and coupons are
+// searched. Fold drops invisible characters, applies Unicode form NFKC, trims white
+// space and converts to upper case. The rules are the same in every language. All
+// dashes become "-", and the dotted and the dotless i become I. Fold returns the key of
+// a code unchanged.
 func Fold(text string) string {
 	folded, _ := fold(withoutInvisible(text))
 	return folded
 }
 
-// plainCode is the way of nearly all codes: printable ASCII that is upper-case
-// already. It allocates nothing.
+// plainCode returns typed if it is a key already: printable ASCII without white space
+// or lower-case letters. This covers nearly all codes, and allocates nothing.
 func plainCode(typed string) (string, bool) {
 	if typed == "" || len(typed) > MaxCodeLength || isStep(typed) {
 		return "", false
@@ -101,13 +103,14 @@ func plainCode(typed string) (string, bool) {
 	return typed, true
 }
 
-// isStep reports whether the key means something of its own in a path, percent-encoded
-// too: browsers resolve the dots, and [net/http.ServeMux] takes a lone slash for the end.
+// isStep reports whether the key has a special meaning in a URL path, even if it is
+// percent-encoded. Browsers resolve the dots, and [net/http.ServeMux] takes a lone
+// slash for the end.
 func isStep(key string) bool { return key == "." || key == ".." || key == "/" }
 
-// fold normalizes until nothing changes: a key must be its own key. Some letters have
-// an upper case that NFKC rewrites, and some signs become a space with a mark. A handful
-// of rounds settles every text.
+// fold normalizes until nothing changes, because the key of a key must be the same key.
+// NFKC rewrites the upper case of some letters, and some signs become a space with a
+// mark. A few rounds suffice for every text.
 func fold(text string) (folded string, stable bool) {
 	folded, sound := compatible(text)
 	upper := cases.Upper(language.Und)
@@ -121,7 +124,7 @@ func fold(text string) (folded string, stable bool) {
 	return folded, false
 }
 
-// unified makes one of upper-case letters and signs that readers take for one.
+// unified replaces upper-case letters and signs that look alike by one of them.
 func unified(text string) string {
 	return strings.ReplaceAll(strings.Map(unifiedRune, text), "ẞ", "SS")
 }
@@ -136,9 +139,9 @@ func unifiedRune(r rune) rune {
 	return r
 }
 
-// compatible returns the text in NFKC, trimmed. It is not sound where it has become another
-// text: golang.org/x/text composes some letters beyond U+FFFF with marks that belong to
-// other letters, so that U+10041 with an acute accent would be the code Á.
+// compatible returns the text in NFKC, trimmed. sound is false if the result is a
+// different text: golang.org/x/text composes some letters beyond U+FFFF with marks of
+// other letters. U+10041 with an acute accent would become the code Á.
 func compatible(text string) (composed string, sound bool) {
 	composed = norm.NFKC.String(text)
 	return trimSpace(composed), norm.NFKD.String(composed) == norm.NFKD.String(text)
@@ -146,14 +149,15 @@ func compatible(text string) (composed string, sound bool) {
 
 func trimSpace(text string) string { return strings.TrimFunc(text, unicode.IsSpace) }
 
-// visible reports whether every reader sees the same in r. Private and unassigned
-// characters look different everywhere.
+// visible reports whether r looks the same to every reader. Private and unassigned
+// characters do not.
 func visible(r rune) bool {
 	return !invisible(r) && !unicode.In(r, unicode.C) && r != unicode.ReplacementChar
 }
 
-// invisible reports whether a reader sees nothing of r, not even a space: control and
-// format characters, those that Unicode lets a renderer ignore, the blank of Braille.
+// invisible reports whether r shows nothing, not even a space. These are control and
+// format characters, characters that Unicode lets a renderer ignore, and the Braille
+// blank.
 func invisible(r rune) bool {
 	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) ||
 		unicode.IsControl(r) && !unicode.IsSpace(r) || r == brailleBlank
@@ -185,16 +189,17 @@ func (c Code) String() string { return c.key }
 // GoString shows the value in test failures.
 func (c Code) GoString() string { return fmt.Sprintf("coupon.Code(%s)", c) }
 
-// IsZero reports whether c is no code.
+// IsZero reports whether c is the zero value, which means no code.
 func (c Code) IsZero() bool { return c.key == "" }
 
-// Equal reports whether c and d are the same code, as == does; go-cmp finds it.
+// Equal reports whether c and d are the same code. go-cmp uses it.
 func (c Code) Equal(d Code) bool { return c == d }
 
 // MarshalText returns the key.
 func (c Code) MarshalText() ([]byte, error) { return []byte(c.key), nil }
 
-// UnmarshalText is [ParseCode]; the empty text is no code.
+// UnmarshalText reads a code as [ParseCode] does. Empty text is the zero value. After
+// an error c stays unchanged.
 func (c *Code) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		*c = Code{}

@@ -17,17 +17,17 @@ const (
 	MaxItemIDLength      = 255               // code points
 	MaxSelectedItems     = 10_000            // in each of the three selections
 	MaxIDLength          = 64                // bytes of a coupon ID
-	MaxMirrorIDLength    = 255               // code points of an ID of the processor's
+	MaxMirrorIDLength    = 255               // code points of an ID at the processor
 	MaxPointsRequired    = 1_000_000_000_000 // points
 )
 
-// IDPrefix begins every coupon ID. It has a lower-case letter, which no [Code]
-// has: an ID is never the key of a code, though somebody may type a code like one.
+// IDPrefix is the beginning of every coupon ID. A [Code] has no lower-case ASCII
+// letters, so an ID is never the key of a code.
 const IDPrefix = "cpn_"
 
-// Coupon is one coupon (specification 2.1). It is a value: copies share only
-// immutable parts. Fields may be set freely by stores; [Coupon.Validate] tells
-// whether the result is a coupon. The zero value is not.
+// Coupon is one coupon (specification 2.1). It is a value: copies share only immutable
+// parts. Stores may set all fields; [Coupon.Validate] checks the result. The zero value
+// is not valid.
 type Coupon struct {
 	// ID begins with [IDPrefix] and never changes.
 	ID string
@@ -37,14 +37,13 @@ type Coupon struct {
 	Name string
 	// Description is for administrators; search covers it.
 	Description string
-	// Discount holds type and value. It never changes.
+	// Discount is the type and value of the discount. It never changes.
 	Discount pricing.Discount
-	// Currency is that of a fixed amount and of the minimum purchase. It never
-	// changes.
+	// Currency is the currency of a fixed amount and of MinPurchase. It never changes.
 	Currency pricing.Currency
 	// Scope tells which lines the coupon covers.
 	Scope Scope
-	// Distribution tells who may use it.
+	// Distribution tells who may use the coupon.
 	Distribution Distribution
 	// AllowedUserEmails is the allow-list of a [UserSpecific] coupon, else empty.
 	AllowedUserEmails EmailSet
@@ -52,17 +51,17 @@ type Coupon struct {
 	PointsRequired int64
 	// Limits bound how often the coupon is used.
 	Limits Limits
-	// MinPurchase is the least eligible subtotal, in minor units of Currency; 0 is
+	// MinPurchase is the minimum eligible subtotal, in minor units of Currency; 0 means
 	// no minimum.
 	MinPurchase int64
-	// StartsAt is the first instant at which the coupon is valid; zero is always.
+	// StartsAt is the first instant at which the coupon is valid; zero means no start.
 	StartsAt time.Time
-	// ExpiresAt is the first instant at which it is no longer; zero is never.
+	// ExpiresAt is the first instant at which the coupon has expired; zero means never.
 	ExpiresAt time.Time
 	// State tells whether the coupon is switched on.
 	State State
-	// UsedCount is the number of completed redemptions, and ReservedCount that of
-	// live reservations. The store keeps both; writing a coupon does not change them.
+	// UsedCount is the number of completed redemptions. ReservedCount is the number of
+	// live reservations. The store counts both; writing a coupon does not change them.
 	UsedCount     int64
 	ReservedCount int64
 	// Mirror refers to the coupon's copy at the payment processor.
@@ -83,31 +82,32 @@ type Scope struct {
 	Accessories Items
 }
 
-// Limits bound the uses of a coupon. In both, 0 is no limit.
+// Limits bound the uses of a coupon; 0 means no limit.
 type Limits struct {
 	// MaxUses bounds completed redemptions and live reservations of all customers.
 	MaxUses int64
-	// MaxUsesPerUser bounds those of one customer.
+	// MaxUsesPerUser bounds completed redemptions and live reservations of one
+	// customer.
 	MaxUsesPerUser int64
 }
 
 // Mirror refers to a coupon's copy at the payment processor.
 type Mirror struct {
-	// CouponID and PromotionCodeID are the processor's; empty before the mirror is
-	// made. See [Mirror.Validate].
+	// CouponID and PromotionCodeID are the processor's IDs. They are empty before the
+	// mirror is made. See [Mirror.Validate].
 	CouponID        string
 	PromotionCodeID string
-	// Revision is that of the coupon which the mirror shows. When it is not the
-	// coupon's, the mirror is out of date and a reconcile brings it up.
+	// Revision is the revision of the coupon that the mirror shows. If the coupon has
+	// another revision, the mirror is outdated, and a reconcile updates it.
 	Revision int64
 }
 
 // IsZero reports whether there is no mirror.
 func (m Mirror) IsZero() bool { return m.CouponID == "" && m.PromotionCodeID == "" }
 
-// Validate checks that every store can keep the processor's IDs: UTF-8 without control
-// characters, at most [MaxMirrorIDLength] code points each, or empty. It returns a
-// [*pricing.ValidationError] with all faults.
+// Validate returns nil or a [*pricing.ValidationError] that lists every fault of the
+// processor's IDs. An ID may be empty. It is UTF-8 without control characters, and has
+// at most [MaxMirrorIDLength] code points.
 func (m Mirror) Validate() error {
 	var faults pricing.ValidationError
 	textFaults(&faults, "processorCouponId", m.CouponID, MaxMirrorIDLength, false)
@@ -115,9 +115,10 @@ func (m Mirror) Validate() error {
 	return faults.Err()
 }
 
-// IsID reports whether text has the form of a coupon ID and so is no code's key, though
-// it may be a code that was typed in small letters: [IDPrefix] and at least one more
-// character, at most [MaxIDLength] in all, all of them printable ASCII without space.
+// IsID reports whether text has the form of a coupon ID: [IDPrefix] and at least one
+// more character, at most [MaxIDLength] characters in all, all printable ASCII without
+// space. Such text is never the key of a code, but a customer may type a code in this
+// form.
 func IsID(text string) bool {
 	if len(text) <= len(IDPrefix) || len(text) > MaxIDLength || !strings.HasPrefix(text, IDPrefix) {
 		return false
@@ -133,12 +134,11 @@ func IsID(text string) bool {
 // Active reports whether the coupon is switched on.
 func (c Coupon) Active() bool { return c.State == Active }
 
-// Mirrored reports whether the mirror shows this revision.
+// Mirrored reports whether the mirror shows the coupon's revision.
 func (c Coupon) Mirrored() bool { return !c.Mirror.IsZero() && c.Mirror.Revision == c.Revision }
 
-// Validate checks every rule that a stored coupon obeys and returns a
-// [*pricing.ValidationError] with all that are broken. A narrowed set of
-// addresses is valid.
+// Validate returns nil or a [*pricing.ValidationError] that lists every broken rule of
+// a stored coupon. A narrowed allow-list is valid.
 func (c Coupon) Validate() error {
 	var faults pricing.ValidationError
 	if !IsID(c.ID) {
@@ -257,7 +257,7 @@ func (s Scope) faults(faults *pricing.ValidationError) {
 	}
 }
 
-// itemFaults refuses what is no item ID, by its position in the list.
+// itemFaults reports each invalid item ID by its position in the list.
 func itemFaults(faults *pricing.ValidationError, field string, ids []string) {
 	if len(ids) > MaxSelectedItems {
 		faults.Add(field, pricing.FieldTooLong, fmt.Sprintf("at most %d items can be selected", MaxSelectedItems))
@@ -298,8 +298,9 @@ func (c Coupon) distributionFaults(faults *pricing.ValidationError) {
 	}
 }
 
-// textFaults refuses what a database or a page could not show again: text that is
-// not UTF-8, and control characters (line breaks and tabs where lines are true).
+// textFaults refuses text that a database or a page could not show again: text that is
+// not UTF-8, and control characters. If lines is true, line breaks and tabs are
+// allowed.
 func textFaults(faults *pricing.ValidationError, field, text string, most int, lines bool) {
 	if !utf8.ValidString(text) {
 		faults.Add(field, pricing.FieldMalformed, "must be valid UTF-8 text")

@@ -9,12 +9,12 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// DefaultMaxUsesPerUser is the per-user limit of a draft that names none.
+// DefaultMaxUsesPerUser is the limit per user of a draft that does not set MaxUsesPerUser.
 const DefaultMaxUsesPerUser = 1
 
-// Draft is a coupon as an administrator describes it (specification 2.1, 4.2).
-// Code, name, discount type and discount value are required; the zero value of
-// every other field is a default that its comment names.
+// Draft is a coupon as an administrator describes it (specification 2.1, 4.2). Code, name,
+// discount type and discount value are required. The zero value of every other field is a
+// default.
 type Draft struct {
 	// Code as typed; see [ParseCode].
 	Code string
@@ -22,63 +22,63 @@ type Draft struct {
 	Name string
 	// DiscountType is required.
 	DiscountType pricing.DiscountType
-	// DiscountValue is a percentage (12.5; at most 100, at most 4 decimals) or an
-	// amount in major units of Currency (12.50; at most its decimals). The zero value
-	// of its type, which decimal.Zero is, is none and refused as required; a 0 that was
-	// read or computed is refused as too small.
+	// DiscountValue is a percentage (12.5; at most 100, at most 4 decimals) or an amount in
+	// major units of Currency (12.50; at most its decimals). It is required; decimal.Zero
+	// means that the value is missing. A 0 that was parsed or computed is refused as too
+	// small.
 	DiscountValue decimal.Decimal
-	// Currency is an ISO 4217 code such as "USD". Empty is the currency of [Creation], which is
-	// EUR unless the service was given another one.
+	// Currency is an ISO 4217 code such as "USD". Empty means the currency of [Creation].
+	// With a service, this is the currency of couponkit.WithCurrency, by default EUR.
 	Currency string
 	// Description for administrators, at most [MaxDescriptionLength] code points.
 	Description string
-	// AppliesTo is the scope; zero is [All].
+	// AppliesTo is the scope; zero means [All].
 	AppliesTo AppliesTo
 	// PlanIDs, DeviceIDs and AccessoryIDs narrow the scope; duplicates collapse.
 	PlanIDs      []string
 	DeviceIDs    []string
 	AccessoryIDs []string
-	// Distribution tells who may use the coupon; zero is [General].
+	// Distribution tells who may use the coupon; zero means [General].
 	Distribution Distribution
 	// AllowedUserEmails are the customers of a [UserSpecific] coupon.
 	AllowedUserEmails EmailList
 	// PointsRequired is the price of a [PointsRedeemable] coupon.
 	PointsRequired int64
-	// MaxUses is the limit over all customers; not given or cleared is no limit.
+	// MaxUses is the limit over all customers. Not given and [Clear] both mean no limit.
 	MaxUses Optional[int]
-	// MaxUsesPerUser is the limit of one customer. Not given is
-	// [DefaultMaxUsesPerUser]; [Clear] is no limit.
+	// MaxUsesPerUser is the limit of one customer. Not given means [DefaultMaxUsesPerUser];
+	// [Clear] means no limit.
 	MaxUsesPerUser Optional[int]
-	// MinPurchase is the least eligible subtotal in major units of Currency; 0 is
-	// no minimum.
+	// MinPurchase is the minimum eligible subtotal in major units of Currency; 0 means no
+	// minimum.
 	MinPurchase decimal.Decimal
-	// StartsAt and ExpiresAt bound the validity; zero is no bound. A date as expiry
-	// means through the end of that day. ExpiresAt is after the instant of creation.
+	// StartsAt and ExpiresAt bound the validity; zero means no bound. A date as expiry
+	// means through the end of that day. ExpiresAt must be after the creation.
 	StartsAt  Moment
 	ExpiresAt Moment
 }
 
 // Creation is what the system adds to a [Draft].
 type Creation struct {
-	// ID of the new coupon, beginning with [IDPrefix].
+	// ID is the ID of the new coupon. It begins with [IDPrefix].
 	ID string
 	// At is the instant of creation.
 	At time.Time
-	// Currency of a draft that names none; zero is EUR.
+	// Currency is the currency of a draft that names no currency; zero means EUR.
 	Currency pricing.Currency
-	// Location in which dates without a time are read; nil is UTC.
+	// Location is the time zone in which dates without a time are read; nil means UTC.
 	Location *time.Location
 }
 
-// New checks the draft and makes an active coupon of revision 1 without a mirror.
-// All faults are reported together as a [*pricing.ValidationError] with the paths
-// of the JSON fields, those in a list by their position in the draft's list.
+// New checks the draft and returns an active coupon of revision 1 without a mirror. The
+// error is a [*pricing.ValidationError] that lists all faults with the paths of the JSON
+// fields. A fault in a list is named by its position in the draft's list.
 func New(d Draft, by Creation) (Coupon, error) {
 	emails, err := d.AllowedUserEmails.judged()
 	return d.create(by, emails, err)
 }
 
-// create is New with the draft's addresses, or what is wrong with them.
+// create works like New, with the draft's addresses or their faults as arguments.
 func (d Draft) create(by Creation, emails EmailSet, noEmails error) (Coupon, error) {
 	var faults pricing.ValidationError
 	c := Coupon{
@@ -116,10 +116,9 @@ func (d Draft) create(by Creation, emails EmailSet, noEmails error) (Coupon, err
 	return c, nil
 }
 
-// addFaults adds what [Coupon.Validate] finds in fields that have no fault yet and
-// are not judged: a field that could not be read at all would only be reported a
-// second time. Entries of a list that has faults are not judged again, the list as a
-// whole is.
+// addFaults adds the faults of [Coupon.Validate] in fields that have no fault yet and are
+// not in judged. A field that could not be read would be reported twice. In a list with
+// faults, the entries are not judged again, but the list as a whole is.
 func (c Coupon) addFaults(faults *pricing.ValidationError, judged ...string) {
 	skip := map[string]bool{}
 	for _, field := range judged {
@@ -149,8 +148,8 @@ func orDefault[T ~uint8](v, fallback T) T {
 	return v
 }
 
-// selection makes a set of the IDs and reports those that are none by their
-// position in the list as given, which the set does not keep.
+// selection returns the set of the IDs. It reports an invalid ID by its position in ids,
+// because the set does not keep the positions.
 func selection(ids []string, field string, faults *pricing.ValidationError) Items {
 	itemFaults(faults, field, ids)
 	return NewItems(ids[:min(len(ids), MaxSelectedItems)]...)
@@ -167,8 +166,8 @@ func draftCurrency(code string, fallback pricing.Currency) (pricing.Currency, er
 	}
 }
 
-// draftDiscount reads type and value. Without a currency, which has a fault of its
-// own then, an amount is only checked for its sign.
+// draftDiscount reads type and value. If the currency is missing, it has a fault already.
+// Then only the sign of an amount is checked.
 func draftDiscount(kind pricing.DiscountType, value decimal.Decimal, c pricing.Currency, faults *pricing.ValidationError) pricing.Discount {
 	discount, err := pricing.Discount{}, error(nil)
 	switch {
@@ -196,12 +195,12 @@ func draftDiscount(kind pricing.DiscountType, value decimal.Decimal, c pricing.C
 	return discount
 }
 
-// given tells a decimal from the zero value of its type, which no decimal is that was
-// read or computed, not even a 0.
+// given reports whether d is not the zero value of its type. A decimal that was parsed or
+// computed is never the zero value, not even a 0.
 func given(d decimal.Decimal) bool { return d != decimal.Decimal{} }
 
-// minimum reads a minimum purchase in minor units. Without a currency, which has a
-// fault of its own then, only the sign is checked.
+// minimum returns a minimum purchase in minor units. If the currency is missing, it has a
+// fault already. Then only the sign is checked.
 func minimum(value decimal.Decimal, c pricing.Currency, faults *pricing.ValidationError) int64 {
 	if value.Sign() < 0 {
 		faults.Add("minPurchase", pricing.FieldTooSmall, "a minimum purchase is not negative")
@@ -215,7 +214,7 @@ func minimum(value decimal.Decimal, c pricing.Currency, faults *pricing.Validati
 	return amount.Minor()
 }
 
-// limit reads an optional limit, in which 0 stands for none once it is checked.
+// limit checks an optional limit. The result 0 means no limit.
 func limit(given Optional[int], fallback int64, field string, faults *pricing.ValidationError) int64 {
 	n, ok := given.Value()
 	switch {

@@ -10,11 +10,13 @@ import (
 )
 
 // UnmarshalJSON reads the fields by their names in contract section 7. Amounts and
-// percentages are JSON strings or numbers, read exactly. Unknown and malformed
-// fields are all named in one [*pricing.ValidationError], and beside them what [New]
-// would refuse whatever those fields say; after an error d is as it was. A required field
-// that is absent or null is left for New to refuse. The text is read field by field, so
-// that its length is the caller's to bound.
+// percentages are JSON strings or numbers, and are read exactly. Missing required
+// fields alone are not an error; [New] refuses such a draft. The caller must bound the
+// length of the text.
+//
+// The error is a [*pricing.ValidationError] that names all unknown and malformed
+// fields. It also names all other fields that New would refuse, whatever the malformed
+// fields should say. After an error d stays unchanged.
 func (d *Draft) UnmarshalJSON(data []byte) error {
 	var draft Draft
 	err := strictjson.Object(data, map[string]any{
@@ -35,9 +37,9 @@ func (d *Draft) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON returns what UnmarshalJSON reads, without the fields that have their
-// default: the body of a request that creates the coupon. Amounts that UnmarshalJSON
-// refuses because of their length are a [*pricing.ValidationError].
+// MarshalJSON returns the body of a request that creates the coupon, without the fields
+// that have their default. UnmarshalJSON reads it. An amount too long for UnmarshalJSON
+// is a [*pricing.ValidationError].
 func (d Draft) MarshalJSON() ([]byte, error) {
 	var faults pricing.ValidationError
 	value := decimalText(d.DiscountValue, given(d.DiscountValue), "discountValue", &faults)
@@ -71,7 +73,7 @@ func (d Draft) MarshalJSON() ([]byte, error) {
 	})
 }
 
-// decimalText returns a decimal as text, and nothing where none is given.
+// decimalText returns a decimal as text, or "" if no decimal is given.
 func decimalText(d decimal.Decimal, given bool, field string, faults *pricing.ValidationError) string {
 	if !given {
 		return ""
@@ -81,10 +83,10 @@ func decimalText(d decimal.Decimal, given bool, field string, faults *pricing.Va
 	return text
 }
 
-// UnmarshalJSON reads the fields by their names in contract section 7. Unknown and
-// malformed fields are all named in one [*pricing.ValidationError], and beside them what
-// [Coupon.Apply] would refuse whatever those fields say, for any coupon; after an error p
-// is as it was.
+// UnmarshalJSON reads the fields by their names in contract section 7. The error is a
+// [*pricing.ValidationError] that names all unknown and malformed fields. It also names
+// all other fields that [Coupon.Apply] would refuse for every coupon, whatever the
+// malformed fields should say. After an error p stays unchanged.
 func (p *Patch) UnmarshalJSON(data []byte) error {
 	var patch Patch
 	err := strictjson.Object(data, map[string]any{
@@ -105,9 +107,8 @@ func (p *Patch) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON returns what UnmarshalJSON reads: the fields that are given, null
-// for those that are cleared, and nothing for those that are left alone. Amounts that
-// UnmarshalJSON refuses because of their length are a [*pricing.ValidationError].
+// MarshalJSON returns the given fields, with null for cleared fields. UnmarshalJSON
+// reads them. An amount too long for UnmarshalJSON is a [*pricing.ValidationError].
 func (p Patch) MarshalJSON() ([]byte, error) {
 	var faults pricing.ValidationError
 	decimalText(p.MinPurchase.value, p.MinPurchase.given, "minPurchase", &faults)

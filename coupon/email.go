@@ -18,13 +18,13 @@ const (
 	MaxAllowedEmails = 1_000_000
 )
 
-// NormalizeEmail trims white space and lower-cases an address. Addresses are stored
-// and compared in this form (contract section 4.4). It does not check the address.
+// NormalizeEmail trims white space and lower-cases an address. Addresses are stored and
+// compared in this form (contract section 4.4). NormalizeEmail does not check the
+// address.
 //
-// The Kelvin sign and the dotted capital I stay as they are: their lower case is a
-// letter of ASCII, and so of another mailbox. A letter with two lower cases keeps the
-// one that it has, such as the Greek sigma at the end of a word. Text that is not
-// UTF-8 is only trimmed.
+// The Kelvin sign and the dotted capital I stay unchanged. Their lower case is an ASCII
+// letter, which would name another mailbox. A final Greek sigma stays a final sigma.
+// Text that is not UTF-8 is only trimmed.
 func NormalizeEmail(address string) string {
 	address = trimSpace(address)
 	if !utf8.ValidString(address) {
@@ -41,10 +41,10 @@ func lowerEmail(r rune) rune {
 	return lower
 }
 
-// ParseEmail normalizes an address and checks that it is one: a local part and a
-// domain. The domain has at least one dot, and its last label has a letter. Display
-// names, quoted local parts, white space, wildcards and invisible characters are a
-// [*pricing.ValidationError].
+// ParseEmail checks an address and returns it normalized. An address has a local part
+// and a domain. The domain has at least one dot, and its last label has a letter.
+// Display names, quoted local parts, white space, wildcards and invisible characters
+// are a [*pricing.ValidationError].
 func ParseEmail(text string) (string, error) {
 	address := NormalizeEmail(text)
 	if code, fault := emailFault(address); fault != "" {
@@ -83,8 +83,8 @@ func parseEntry(text string) (string, error) {
 	return "", notAnEmail(text, code, fault)
 }
 
-// withoutName returns the address in "Name <address>", and every other text as it is:
-// also one whose name may hold an address that would get lost.
+// withoutName returns the address in "Name <address>". Other text stays unchanged, and
+// so does text whose name may contain another address.
 func withoutName(entry string) string {
 	open := strings.LastIndexByte(entry, '<')
 	if open < 0 || entry[len(entry)-1] != '>' {
@@ -113,9 +113,9 @@ func unquoted(name string) (bare string, isQuoted bool) {
 	return name, false
 }
 
-// EmailEntries returns the two entries of an allow-list that let the customer with
-// this address in: the normalized address and the entry of its domain, such as
-// "*@example.org". domain is empty where no such entry can be. Stores look for both.
+// EmailEntries returns the two allow-list entries that match an address: the normalized
+// address, and its domain entry such as "*@example.org". domain is empty if a domain
+// entry cannot match the address. Stores look for both entries.
 func EmailEntries(address string) (own, domain string) {
 	own = NormalizeEmail(address)
 	at := strings.LastIndexByte(own, '@')
@@ -158,7 +158,7 @@ func isLocalPart(local string) bool {
 	return true
 }
 
-// domainFault tells why nobody has an address of this domain, or nothing.
+// domainFault tells why no address can have this domain. "" means no fault.
 func domainFault(domain string) string {
 	if strings.Contains(domain, anyMailbox) {
 		return wildcardRule
@@ -211,16 +211,16 @@ func normalizeEntries(entries []string) ([]string, error) {
 
 func tooManyEmails() string { return fmt.Sprintf("at most %d addresses are allowed", MaxAllowedEmails) }
 
-// EmailList is an allow-list as an administrator gives it: not yet checked. Each entry
+// EmailList is an allow-list as an administrator typed it, not yet checked. Each entry
 // is an address ("ann@example.org"), an address with a name ("Ann <ann@example.org>"),
-// or a domain entry ("*@example.org"). A domain entry lets in every address of exactly
+// or a domain entry ("*@example.org"). A domain entry matches every address of exactly
 // that domain. No other pattern is accepted. In JSON a list is an array of entries, or
-// one text that [SplitEmails] reads.
+// one string that [SplitEmails] splits.
 type EmailList []string
 
-// SplitEmails splits text at commas, semicolons, tabs and new lines. Between the
-// quotation marks of a name, as in "Doe, Ann" <ann@example.org>, only a new line
-// separates. Empty entries are left out.
+// SplitEmails splits text at commas, semicolons, tabs and new lines. Inside a quoted
+// name, as in "Doe, Ann" <ann@example.org>, only a new line separates. Empty entries
+// are dropped.
 func SplitEmails(text string) EmailList {
 	var list EmailList
 	start, quoted := 0, false
@@ -242,8 +242,9 @@ func SplitEmails(text string) EmailList {
 	return list
 }
 
-// judged returns the set of the addresses. Where some are none, one that holds nothing stands
-// for as many, so that whether there may be any can be judged beside them.
+// judged returns the set of the addresses. If some are invalid, it returns a set that
+// holds no address but has the length of the list. The length can then still be checked
+// together with the other fields.
 func (l EmailList) judged() (EmailSet, error) {
 	emails, err := NewEmailSet(l...)
 	if err != nil {
@@ -252,8 +253,8 @@ func (l EmailList) judged() (EmailSet, error) {
 	return emails, err
 }
 
-// UnmarshalJSON reads a list of addresses, or one text. null is the empty list. After an
-// error l is as it was.
+// UnmarshalJSON reads an array of entries, or one string. null is the empty list. After
+// an error l stays unchanged.
 func (l *EmailList) UnmarshalJSON(data []byte) error {
 	var read emailsInPart
 	if err := read.UnmarshalJSON(data); err != nil {
@@ -263,8 +264,8 @@ func (l *EmailList) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// emailsInPart is an EmailList that keeps what could be read of it beside an error, with
-// empty entries in the places of the others.
+// emailsInPart is an EmailList that after an error keeps the entries that could be
+// read. All other entries are empty.
 type emailsInPart EmailList
 
 func (l *emailsInPart) UnmarshalJSON(data []byte) error {

@@ -14,7 +14,7 @@ const (
 	All          AppliesTo = iota + 1 // every line but shipping
 	Subscription                      // plans
 	Product                           // devices and accessories
-	Specific                          // only what is selected
+	Specific                          // only the selected items
 )
 
 // String returns the wire name: "ALL", "SUBSCRIPTION", "PRODUCT" or "SPECIFIC".
@@ -35,7 +35,8 @@ func (a AppliesTo) String() string {
 // GoString shows the value in test failures.
 func (a AppliesTo) GoString() string { return goString("AppliesTo", a.String(), uint8(a)) }
 
-// ParseAppliesTo is the inverse of String.
+// ParseAppliesTo returns the scope whose wire name is text. Any other text is a
+// [*pricing.ValidationError].
 func ParseAppliesTo(text string) (AppliesTo, error) {
 	for a := All; a <= Specific; a++ {
 		if a.String() == text {
@@ -48,7 +49,7 @@ func ParseAppliesTo(text string) (AppliesTo, error) {
 // MarshalText returns the wire name.
 func (a AppliesTo) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
-// UnmarshalText is [ParseAppliesTo].
+// UnmarshalText reads a wire name as [ParseAppliesTo] does. After an error a is zero.
 func (a *AppliesTo) UnmarshalText(text []byte) (err error) {
 	*a, err = ParseAppliesTo(string(text))
 	return err
@@ -60,8 +61,8 @@ type Distribution uint8
 // The distributions.
 const (
 	General          Distribution = iota + 1 // everybody
-	PointsRedeemable                         // who has exchanged points for it
-	UserSpecific                             // whose e-mail address is allowed
+	PointsRedeemable                         // customers who have exchanged points for the coupon
+	UserSpecific                             // customers whose e-mail address is in the allow-list
 )
 
 // String returns the wire name: "GENERAL", "POINTS_REDEEMABLE" or "USER_SPECIFIC".
@@ -80,7 +81,8 @@ func (d Distribution) String() string {
 // GoString shows the value in test failures.
 func (d Distribution) GoString() string { return goString("Distribution", d.String(), uint8(d)) }
 
-// ParseDistribution is the inverse of String.
+// ParseDistribution returns the distribution whose wire name is text. Any other text is
+// a [*pricing.ValidationError].
 func ParseDistribution(text string) (Distribution, error) {
 	for d := General; d <= UserSpecific; d++ {
 		if d.String() == text {
@@ -93,25 +95,26 @@ func ParseDistribution(text string) (Distribution, error) {
 // MarshalText returns the wire name.
 func (d Distribution) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText is [ParseDistribution].
+// UnmarshalText reads a wire name as [ParseDistribution] does. After an error d is
+// zero.
 func (d *Distribution) UnmarshalText(text []byte) (err error) {
 	*d, err = ParseDistribution(string(text))
 	return err
 }
 
-// State is where a coupon is in its life (specification 3.1). Only an active
-// coupon can be used; whether it also is within its dates is a separate question.
+// State is the state of a coupon (specification 3.1). Only an active coupon can be
+// used. State does not depend on the dates of the coupon.
 type State uint8
 
 // The states.
 const (
-	// Pending claims the code while the processor's mirror is being made.
+	// Pending means that the mirror at the processor is being made. The code is taken.
 	Pending State = iota + 1
-	// Active can be used.
+	// Active means that the coupon is switched on.
 	Active
-	// Inactive was switched off by an administrator.
+	// Inactive means that an administrator has switched the coupon off.
 	Inactive
-	// Deleting is unusable and keeps the code while the mirror is being removed.
+	// Deleting means that the mirror is being removed. The code is still taken.
 	Deleting
 )
 
@@ -133,7 +136,8 @@ func (s State) String() string {
 // GoString shows the value in test failures.
 func (s State) GoString() string { return goString("State", s.String(), uint8(s)) }
 
-// ParseState is the inverse of String.
+// ParseState returns the state whose name is text. Any other text is a
+// [*pricing.ValidationError].
 func ParseState(text string) (State, error) {
 	for s := Pending; s <= Deleting; s++ {
 		if s.String() == text {
@@ -146,7 +150,7 @@ func ParseState(text string) (State, error) {
 // MarshalText returns the name.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText is [ParseState].
+// UnmarshalText reads a name as [ParseState] does. After an error s is zero.
 func (s *State) UnmarshalText(text []byte) (err error) {
 	*s, err = ParseState(string(text))
 	return err
@@ -156,7 +160,8 @@ func unknown(message string) error {
 	return &pricing.ValidationError{Fields: []pricing.FieldError{{Code: pricing.FieldUnknown, Message: message}}}
 }
 
-// goString shows a value of an enumeration by its word, or by its number if it has none.
+// goString returns an enumeration value by its name, or by its number if it has no
+// name.
 func goString(name, word string, value uint8) string {
 	if word == "" {
 		word = strconv.Itoa(int(value))

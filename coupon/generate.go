@@ -20,34 +20,34 @@ const (
 // CodeShape tells how a generated code looks. The zero value is 12 random symbols and a
 // check symbol.
 type CodeShape struct {
-	// Prefix is a code of its own that a dash ends: SUMMER makes SUMMER-4F7K2XW9R1CM8.
-	// Empty is none.
+	// Prefix is a valid code. A dash follows it: SUMMER makes SUMMER-4F7K2XW9R1CM8.
+	// Empty means no prefix.
 	Prefix string
 	// Symbols is the number of random symbols, within [MinCodeSymbols] and
-	// [MaxCodeSymbols]; 0 is [DefaultCodeSymbols]. Each has 4.4 bits.
+	// [MaxCodeSymbols]; 0 means [DefaultCodeSymbols]. Each symbol has 4.4 random bits.
 	Symbols int
 }
 
 const (
-	// codeSymbols are those of generated codes. Of symbols that people confuse it has
-	// one. It has no vowel, so that no word comes up. Their number and the dash make 23,
-	// which is prime: this is what the check symbol needs.
+	// codeSymbols are the symbols of generated codes. Of each group of symbols that
+	// people confuse, it has one. It has no vowels, so that codes contain no words.
+	// With the dash there are 23 symbols. The check symbol needs a prime number.
 	codeSymbols = "0123456789CFHJKMPRTVWX"
 
 	checkPrime  = 23
 	checkWeight = 5 // a primitive root of the prime: no two neighbors weigh the same
 )
 
-// GenerateCode makes a code from a source of randomness, which should be
-// crypto/rand.Reader: who can predict codes can spend them.
+// GenerateCode returns a random code. Use crypto/rand.Reader for random. Otherwise
+// people could predict codes and use them.
 //
-// The alphabet is 0123456789CFHJKMPRTVWX. The last symbol is a check symbol: with any
-// one symbol replaced, or two neighbors swapped, the text is no generated code. A wrong
-// letter in a prefix passes the check once in 22 times. [Code.AsGenerated] reads the
-// symbols that people confuse with those of the alphabet.
+// The alphabet is 0123456789CFHJKMPRTVWX. The last symbol is a check symbol. It detects
+// one replaced symbol, and two swapped neighbors. It misses one of 22 wrong letters in
+// a prefix. [Code.AsGenerated] corrects letters that people confuse with the symbols of
+// the alphabet.
 //
-// A shape out of bounds is a [*pricing.ValidationError]; an error of the source is
-// returned.
+// A shape out of bounds is a [*pricing.ValidationError]. An error of random is
+// returned, wrapped.
 func GenerateCode(random io.Reader, shape CodeShape) (Code, error) {
 	if shape.Symbols == 0 {
 		shape.Symbols = DefaultCodeSymbols
@@ -68,7 +68,7 @@ func GenerateCode(random io.Reader, shape CodeShape) (Code, error) {
 		key = append(key, codeSymbols[binary.BigEndian.Uint64(draw[:])%uint64(len(codeSymbols))])
 	}
 	check := checkOf(string(key))
-	if check == 0 { // the dash, which is no check symbol: with another last symbol it is one
+	if check == 0 { // the dash is not a check symbol: change the last random symbol
 		last := len(key) - 1
 		key[last] = codeSymbols[valueOf(rune(key[last]))%len(codeSymbols)]
 		check = checkOf(string(key))
@@ -90,12 +90,12 @@ func (s CodeShape) prefix() (string, error) {
 	return prefix.String() + "-", faults.Err()
 }
 
-// AsGenerated returns the code of [GenerateCode] that somebody meant who typed c. After
-// the prefix it reads O, Q and D as 0, I and L as 1, Z as 2, A as 4, S as 5, G as 6, B
-// as 8, N as M, U and Y as V. ok is false unless the check symbol is right.
+// AsGenerated corrects a mistyped code of [GenerateCode]. After the prefix it reads O,
+// Q and D as 0, I and L as 1, Z as 2, A as 4, S as 5, G as 6, B as 8, N as M, U and Y
+// as V. ok is false if the result is not a generated code or the check symbol is wrong.
 //
-// It is for a code that no coupon has: look for c first. So two coupons whose
-// hand-made codes differ in such letters only stay apart.
+// Look up c first, and call AsGenerated only if no coupon has c. Otherwise two handmade
+// codes that differ only in such letters would be confused.
 func (c Code) AsGenerated() (generated Code, ok bool) {
 	start := strings.LastIndexByte(c.key, '-') + 1
 	symbols := strings.Map(readAs, c.key[start:])
@@ -131,7 +131,8 @@ func readAs(r rune) rune {
 	return r
 }
 
-// checkOf returns the value of the symbol that makes the sum of the key 0.
+// checkOf returns the value of the check symbol for the key. With this symbol the check
+// sum is 0.
 func checkOf(key string) int { return (checkPrime - checkSum(key)*checkWeight%checkPrime) % checkPrime }
 
 // checkSum weighs each character with a power of the weight.

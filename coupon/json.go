@@ -10,7 +10,7 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// wireCoupon is a coupon by the names of contract section 7.
+// wireCoupon is a coupon with the field names of contract section 7.
 type wireCoupon struct {
 	ID                string               `json:"id"`
 	Code              Code                 `json:"code"`
@@ -41,11 +41,11 @@ type wireCoupon struct {
 	Revision          int64                `json:"revision"`
 }
 
-// MarshalJSON returns the coupon by the names of contract section 7: money and
-// percentages as decimal strings, instants in RFC 3339, null where there is no
-// limit, minimum, price in points or date. Whether the mirror is up to date is not
-// part of it. A narrowed allow-list (see [EmailSet]) is null. The instants of creation and
-// change are left out where they are zero: no date is, so that none could be read.
+// MarshalJSON returns the coupon with the field names of contract section 7. Money and
+// percentages are decimal strings, and instants are in RFC 3339. A missing limit,
+// minimum, price in points, start or expiry is null. A narrowed allow-list (see
+// [EmailSet]) is null, too. Zero CreatedAt and UpdatedAt are left out. The JSON does
+// not tell whether the mirror is up to date.
 func (c Coupon) MarshalJSON() ([]byte, error) {
 	w := wireCoupon{
 		ID: c.ID, Code: c.Code, Name: c.Name, Description: c.Description,
@@ -76,12 +76,11 @@ func orNull[T comparable](v T) *T {
 	return &v
 }
 
-// UnmarshalJSON reads what MarshalJSON writes, for clients of an API that answers
-// with coupons. Unknown and malformed fields are all named in one
-// [*pricing.ValidationError]; where there are none, the result is checked with
-// [Coupon.Validate] and its invalid fields are named in one. A coupon
-// that is not active is read as [Inactive], and its mirror as one that shows no
-// revision: the JSON does not tell more.
+// UnmarshalJSON reads the form that MarshalJSON writes, for clients of an API that
+// returns coupons. The error is a [*pricing.ValidationError] that names all unknown and
+// malformed fields. If there are none, it names all fields that [Coupon.Validate]
+// refuses. A coupon that is not active becomes [Inactive]. The revision of the mirror
+// becomes 0, because the JSON does not contain it.
 func (c *Coupon) UnmarshalJSON(data []byte) error {
 	var r couponReader
 	if err := strictjson.Object(data, r.targets()); err != nil {
@@ -97,8 +96,7 @@ func (c *Coupon) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// couponReader holds the fields of a coupon in JSON that the coupon has in another
-// form.
+// couponReader holds the JSON fields that have another form in Coupon.
 type couponReader struct {
 	Coupon
 	discountType           pricing.DiscountType
@@ -159,7 +157,7 @@ func (r *couponReader) coupon(faults *pricing.ValidationError) Coupon {
 	return c
 }
 
-// required adds the fields whose absence could pass for a value that is wrong.
+// required reports missing fields that would otherwise be reported as wrong values.
 func (r *couponReader) required(faults *pricing.ValidationError) {
 	_, activity := r.active.Value()
 	_, revised := r.revision.Value()

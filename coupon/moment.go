@@ -9,10 +9,9 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Moment is an instant or a calendar date, as somebody gives the start or the
-// expiry of a coupon (contract section 4.5). A date means the whole day in a
-// location that is chosen where the moment is resolved. The zero value is no
-// moment.
+// Moment is the start or expiry of a coupon as somebody typed it: an instant or a
+// calendar date (contract section 4.5). A date means the whole day in the location that
+// [Moment.Start] or [Moment.End] is given. The zero value means no moment.
 type Moment struct {
 	t    time.Time // the instant, or midnight UTC of the date
 	form momentForm
@@ -25,7 +24,7 @@ const (
 	isDate
 )
 
-// At is an instant. The zero time is no moment.
+// At returns the moment of an instant. The zero time returns the zero Moment.
 func At(t time.Time) Moment {
 	if t.IsZero() {
 		return Moment{}
@@ -33,14 +32,14 @@ func At(t time.Time) Moment {
 	return Moment{t: t.Round(0), form: isInstant}
 }
 
-// On is a calendar date. As with [time.Date], the 31st of a month of 30 days is
-// the first of the next.
+// On returns the moment of a calendar date. Days outside the month are normalized as in
+// [time.Date]: June 31 is July 1.
 func On(year int, month time.Month, day int) Moment {
 	return Moment{t: time.Date(year, month, day, 0, 0, 0, 0, time.UTC), form: isDate}
 }
 
-// ParseMoment reads an RFC 3339 instant, or a date such as "2026-12-31", of the
-// years 1 to 9999, which of an instant are those in UTC. Anything else is a
+// ParseMoment reads an RFC 3339 instant, or a date such as "2026-12-31". The year must
+// be within 1 to 9999; the year of an instant is its year in UTC. Any other text is a
 // [*pricing.ValidationError].
 func ParseMoment(text string) (Moment, error) {
 	capitals := strings.NewReplacer("t", "T", "z", "Z").Replace(text) // RFC 3339 allows both
@@ -71,7 +70,7 @@ func isStrict(text string) bool {
 	return text[hour+1] != ':' && text[fraction] != ',' && (text[len(text)-1] == 'Z' || offset[:2] < "24" && offset[3:] < "60")
 }
 
-// lastYear is the last one that RFC 3339 can write.
+// lastYear is the last year that RFC 3339 can write.
 const lastYear = 9999
 
 const yearRange = "the year is within 1 to 9999"
@@ -80,20 +79,20 @@ func momentFault(code pricing.FieldCode, message string) error {
 	return &pricing.ValidationError{Fields: []pricing.FieldError{{Code: code, Message: message}}}
 }
 
-// IsZero reports whether m is no moment.
+// IsZero reports whether m is the zero value, which means no moment.
 func (m Moment) IsZero() bool { return m.form == 0 }
 
 // Equal reports whether m and n are the same instant or the same date.
 func (m Moment) Equal(n Moment) bool { return m.form == n.form && m.t.Equal(n.t) }
 
-// Start returns the instant, or the first instant of the date in the location; no
-// moment is the zero time.
+// Start returns the instant, or the first instant of the date in the location. The zero
+// Moment returns the zero time.
 func (m Moment) Start(loc *time.Location) time.Time { return m.resolve(0, loc) }
 
-// End returns the instant, or the first instant after the date in the location:
-// with a half-open window, "through the end of that day". After the last dates of
-// the year 9999 there is none that could be written, and the end is the last
-// microsecond of that year in UTC. No moment is the zero time.
+// End returns the instant, or the first instant after the date in the location. As the
+// end of a half-open window, it means "through the end of that day". The latest result
+// for a date of the year 9999 is the last microsecond of that year in UTC, because RFC
+// 3339 cannot write a later instant. The zero Moment returns the zero time.
 func (m Moment) End(loc *time.Location) time.Time { return m.resolve(1, loc) }
 
 func (m Moment) resolve(days int, loc *time.Location) time.Time {
@@ -111,10 +110,10 @@ func (m Moment) resolve(days int, loc *time.Location) time.Time {
 	return at
 }
 
-// firstInstant returns the instant from which on the calendar in the location
-// shows the date or a later one. Nearly always that is midnight; where clocks
-// jump over midnight it is the instant of the jump, and where they are set back
-// over midnight, so that the day before begins anew, it is the last midnight.
+// firstInstant returns the instant after which the calendar in the location always
+// shows the date or a later date. This is nearly always midnight. If clocks jump over
+// midnight, it is the instant of the jump. If clocks are set back over midnight, it is
+// the second midnight.
 func firstInstant(date time.Time, loc *time.Location) time.Time {
 	// No clock is further from UTC than this, and no jump is longer.
 	const reach = 48 * time.Hour
@@ -123,8 +122,8 @@ func firstInstant(date time.Time, loc *time.Location) time.Time {
 		_, offset := at.In(loc).Zone()
 		start, end := at.In(loc).ZoneBounds()
 		if !end.IsZero() && !end.After(at) {
-			// On the last day of a leap year the time package tells an end that is over
-			// (golang/go#81583). Clocks are looked at again a little later.
+			// On the last day of a leap year the time package returns an end that has
+			// passed (golang/go#81583). Look again an hour later.
 			end = at.Add(time.Hour)
 		}
 		// Within [start, end) it is an earlier date before this midnight.
@@ -149,8 +148,8 @@ func location(loc *time.Location) *time.Location {
 	return loc
 }
 
-// Instant returns t in the form in which instants are stored: UTC, without a
-// monotonic reading, cut off at the microsecond.
+// Instant returns t as instants are stored: in UTC, without a monotonic reading,
+// truncated to microseconds.
 func Instant(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}
@@ -158,7 +157,8 @@ func Instant(t time.Time) time.Time {
 	return t.UTC().Round(0).Truncate(time.Microsecond)
 }
 
-// String returns the text that [ParseMoment] reads, an instant in UTC, or "".
+// String returns text that [ParseMoment] reads. An instant is in UTC. The zero Moment
+// returns "".
 func (m Moment) String() string {
 	switch m.form {
 	case isInstant:
@@ -172,7 +172,7 @@ func (m Moment) String() string {
 // GoString shows the value in test failures.
 func (m Moment) GoString() string { return "coupon.Moment(" + m.String() + ")" }
 
-// MarshalJSON returns the text, or null for no moment.
+// MarshalJSON returns the text, or null for the zero Moment.
 func (m Moment) MarshalJSON() ([]byte, error) {
 	if m.IsZero() {
 		return []byte("null"), nil
@@ -180,7 +180,8 @@ func (m Moment) MarshalJSON() ([]byte, error) {
 	return json.Marshal(m.String())
 }
 
-// UnmarshalJSON is [ParseMoment]; null is no moment.
+// UnmarshalJSON reads text as [ParseMoment] does. null is the zero Moment. After an
+// error m stays unchanged.
 func (m *Moment) UnmarshalJSON(data []byte) error {
 	var text *string
 	if err := strictjson.Value(data, &text); err != nil {

@@ -12,33 +12,33 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Optional is a field that may be given, cleared or left alone. In JSON an absent
-// field leaves alone and null clears. The zero value leaves alone.
+// Optional is a field that is set, cleared or not given. In JSON null clears, and an
+// absent field is not given. The zero value means not given.
 type Optional[T any] struct {
 	value   T
 	given   bool
 	cleared bool
 }
 
-// Set gives a value.
+// Set returns a field that is set to value.
 func Set[T any](value T) Optional[T] { return Optional[T]{value: value, given: true} }
 
-// Clear takes the value away: no limit, no expiry, no description.
+// Clear returns a field that removes the value: no limit, no expiry, no description.
 func Clear[T any]() Optional[T] { return Optional[T]{given: true, cleared: true} }
 
-// Given reports whether the field is given or cleared, not left alone.
+// Given reports whether the field is set or cleared.
 func (o Optional[T]) Given() bool { return o.given }
 
-// Value returns the value; ok is false when the field is left alone or cleared.
+// Value returns the value. ok is false if the field is cleared or not given.
 func (o Optional[T]) Value() (value T, ok bool) { return o.value, o.given && !o.cleared }
 
-// IsZero reports whether the field is left alone, so that the JSON option
-// omitzero leaves it out.
+// IsZero reports whether the field is not given. The JSON option omitzero then omits
+// the field.
 func (o Optional[T]) IsZero() bool { return !o.given }
 
-// MarshalJSON returns the value, or null. A struct of yours that holds an
-// Optional needs the JSON option omitzero: without it, a field that is left alone
-// is written as null, which clears. A decimal is written as [pricing.DecimalText] has it.
+// MarshalJSON returns the value, or null. Optional fields of your own structs need the
+// JSON option omitzero. Without omitzero, a field that is not given is written as null,
+// which clears the value. A decimal is written in the form of [pricing.DecimalText].
 func (o Optional[T]) MarshalJSON() ([]byte, error) {
 	if !o.given || o.cleared {
 		return []byte("null"), nil
@@ -53,8 +53,8 @@ func (o Optional[T]) MarshalJSON() ([]byte, error) {
 	return json.Marshal(o.value)
 }
 
-// UnmarshalJSON reads a value; null clears. Decimals are read from a JSON string
-// or number with the bounds of [pricing.Number]. After an error o is as it was.
+// UnmarshalJSON reads a value; null clears. A decimal is a JSON string or number within
+// the bounds of [pricing.Number]. After an error o stays unchanged.
 func (o *Optional[T]) UnmarshalJSON(data []byte) error {
 	read, err := readOptional[T](data)
 	if err != nil {
@@ -64,8 +64,8 @@ func (o *Optional[T]) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// readOptional returns what UnmarshalJSON reads, and beside an error that names entries of
-// a list the list with empty ones in their places.
+// readOptional returns the field that UnmarshalJSON reads. If the error names entries
+// of a list, the field has the list with empty entries in their places.
 func readOptional[T any](data []byte) (Optional[T], error) {
 	if bytes.Equal(data, []byte("null")) {
 		return Clear[T](), nil
@@ -88,7 +88,7 @@ func readOptional[T any](data []byte) (Optional[T], error) {
 	return Set(value), err
 }
 
-// inPart is an optional list that keeps what could be read of it beside an error.
+// inPart is an optional list that after an error keeps the entries that could be read.
 type inPart[T any] Optional[T]
 
 func (o *inPart[T]) UnmarshalJSON(data []byte) error {
@@ -97,8 +97,7 @@ func (o *inPart[T]) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// orZero returns the value, the zero value when cleared, or current when the
-// field is left alone.
+// orZero returns the value, or the zero value if cleared, or current if not given.
 func (o Optional[T]) orZero(current T) T {
 	if !o.given {
 		return current
@@ -106,11 +105,11 @@ func (o Optional[T]) orZero(current T) T {
 	return o.value
 }
 
-// exact is a decimal that is read from outside. The decimal package itself reads
-// numbers of any size, and writes them without an exponent.
+// exact is a decimal from outside, of bounded size. The decimal package reads numbers
+// of any size, and writes them without an exponent.
 type exact decimal.Decimal
 
-// UnmarshalJSON reads a JSON string or number; null leaves e as it is.
+// UnmarshalJSON reads a JSON string or number; null leaves e unchanged.
 func (e *exact) UnmarshalJSON(data []byte) error {
 	if bytes.Equal(data, []byte("null")) {
 		return nil

@@ -8,10 +8,10 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Patch is a change to a coupon (specification 4.3). Fields that are not given
-// stay as they are; [Clear] takes an optional value away. Code, DiscountType,
-// DiscountValue and Currency cannot change: giving one that differs from the
-// coupon's is a fault, giving the same value is not.
+// Patch is a change to a coupon (specification 4.3). Fields that are not given stay
+// unchanged. [Clear] removes an optional value. Code, DiscountType, DiscountValue and
+// Currency cannot change: another value than the coupon's is a fault, and the same
+// value is accepted.
 type Patch struct {
 	Name              Optional[string]
 	Description       Optional[string]
@@ -28,11 +28,11 @@ type Patch struct {
 	StartsAt          Optional[Moment]
 	ExpiresAt         Optional[Moment]
 
-	// Revision, when given, is the revision that the change was made on. Apply does
-	// not read it: the store compares it when the change is written.
+	// Revision is the revision of the coupon that the patch was made for, if given.
+	// Apply ignores Revision; the store compares it when the change is written.
 	Revision Optional[int64]
 
-	// These cannot change; see above.
+	// Code, DiscountType, DiscountValue and Currency cannot change; see Patch.
 	Code          Optional[string]
 	DiscountType  Optional[pricing.DiscountType]
 	DiscountValue Optional[decimal.Decimal]
@@ -43,21 +43,22 @@ type Patch struct {
 type Edit struct {
 	// At is the instant of the change.
 	At time.Time
-	// Location in which dates without a time are read; nil is UTC.
+	// Location is the time zone in which dates without a time are read; nil means UTC.
 	Location *time.Location
 }
 
-// Apply returns the coupon with the patch applied. Its Revision is still that of
-// c: the store counts it up. All faults are reported together as a
-// [*pricing.ValidationError]; c does not change. A coupon with a narrowed
-// allow-list (see [EmailSet]) cannot be changed unless the patch gives the whole
-// list, for the other addresses would be lost.
+// Apply returns the coupon with the patch applied; c stays unchanged. The result has
+// the Revision of c, because the store increments it. The error is a
+// [*pricing.ValidationError] that lists all faults. If c has a narrowed allow-list (see
+// [EmailSet]), the patch must contain the whole list. Otherwise the other entries would
+// be lost.
 func (c Coupon) Apply(p Patch, by Edit) (Coupon, error) {
 	emails, err := p.emails(c.AllowedUserEmails)
 	return c.apply(p, by, emails, err)
 }
 
-// apply is Apply with the addresses that the coupon is to have, or what is wrong with them.
+// apply works like Apply, with the new addresses of the coupon or their faults as
+// arguments.
 func (c Coupon) apply(p Patch, by Edit, emails EmailSet, noEmails error) (Coupon, error) {
 	var faults pricing.ValidationError
 	p.immutableFaults(c, &faults)

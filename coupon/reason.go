@@ -7,41 +7,44 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Params are the facts behind a reason. Each field names the codes that have it
-// (contract section 6); for every other code it is zero and left out of JSON.
-// Amounts are decimal strings in JSON ("12.50"), instants RFC 3339. Amounts are not read
-// back, for their currency, which is the cart's, is not beside them: a client in Go that
-// needs them reads params into a type of its own, with each amount a [pricing.Number].
+// Params are the facts of a reason. The comment of each field names the code that uses
+// the field (contract section 6). For all other codes the field is zero, and JSON omits
+// it. In JSON amounts are decimal strings ("12.50"), and instants are in RFC 3339.
+//
+// Amounts cannot be unmarshaled, because the currency of the cart is missing. A Go
+// client that needs the amounts declares its own struct with [pricing.Number] fields.
 type Params struct {
-	// StartsAt: [CouponNotStarted]. The first instant at which the coupon is valid.
+	// StartsAt is the first instant at which the coupon is valid, for
+	// [CouponNotStarted].
 	StartsAt time.Time `json:"startsAt,omitzero"`
-	// ExpiresAt: [CouponExpired]. The first instant at which it is no longer.
+	// ExpiresAt is the instant at which the coupon expired, for [CouponExpired].
 	ExpiresAt time.Time `json:"expiresAt,omitzero"`
-	// MaxUses: [UsageLimitReached].
+	// MaxUses is the limit over all customers, for [UsageLimitReached].
 	MaxUses int64 `json:"maxUses,omitzero"`
-	// MaxUsesPerUser: [UserUsageLimitReached].
+	// MaxUsesPerUser is the limit of one customer, for [UserUsageLimitReached].
 	MaxUsesPerUser int64 `json:"maxUsesPerUser,omitzero"`
-	// MinPurchase, EligibleSubtotal and Missing, which is the difference:
+	// MinPurchase, EligibleSubtotal and their difference Missing are for
 	// [MinimumPurchaseNotMet].
 	MinPurchase      Amount `json:"minPurchase,omitzero"`
 	EligibleSubtotal Amount `json:"eligibleSubtotal,omitzero"`
 	Missing          Amount `json:"missing,omitzero"`
-	// PointsRequired: [PointsNotRedeemed].
+	// PointsRequired is the price in points, for [PointsNotRedeemed].
 	PointsRequired int64 `json:"pointsRequired,omitzero"`
-	// CouponCurrency and CartCurrency: [CurrencyMismatch].
+	// CouponCurrency and CartCurrency are for [CurrencyMismatch].
 	CouponCurrency pricing.Currency `json:"couponCurrency,omitzero"`
 	CartCurrency   pricing.Currency `json:"cartCurrency,omitzero"`
-	// Field, the name of a total, and what was submitted and computed for it:
-	// [CartTotalsInvalid].
+	// Field is the name of a total, for [CartTotalsInvalid]. Submitted and Computed are
+	// the amounts of that total.
 	Field     string `json:"field,omitzero"`
 	Submitted Amount `json:"submitted,omitzero"`
 	Computed  Amount `json:"computed,omitzero"`
-	// Total, and the least amount that the processor charges: [BelowMinimumCharge].
+	// Total and Minimum are for [BelowMinimumCharge]. Minimum is the least amount that
+	// the processor charges.
 	Total   Amount `json:"total,omitzero"`
 	Minimum Amount `json:"minimum,omitzero"`
 }
 
-// Equal reports whether p and q hold the same facts; go-cmp finds it.
+// Equal reports whether p and q hold the same facts. go-cmp uses it.
 func (p Params) Equal(q Params) bool {
 	if !p.StartsAt.Equal(q.StartsAt) || !p.ExpiresAt.Equal(q.ExpiresAt) {
 		return false
@@ -77,15 +80,15 @@ func (p Params) only(code RejectionCode) Params {
 	return Params{}
 }
 
-// Amount is money as a parameter: left out of JSON when it has no currency, and
-// not when it is 0. Reading it from JSON is refused; see [pricing.Money.UnmarshalJSON].
+// Amount is money as a parameter. JSON omits an amount without a currency, but not an
+// amount of 0. An Amount cannot be unmarshaled; see [pricing.Money.UnmarshalJSON].
 type Amount struct{ pricing.Money }
 
-// IsZero reports whether there is no amount, not even one of 0.
+// IsZero reports whether a has no currency. 0 EUR is not zero.
 func (a Amount) IsZero() bool { return a.Currency().IsZero() }
 
-// Equal reports whether a and b are the same amount of the same currency, as ==
-// does; go-cmp finds it.
+// Equal reports whether a and b are the same amount of the same currency. go-cmp uses
+// it.
 func (a Amount) Equal(b Amount) bool { return a == b }
 
 // Reason is one reason for a refusal.
@@ -94,20 +97,20 @@ type Reason struct {
 	Params Params
 }
 
-// Message returns the sentence that a customer may read.
+// Message returns an English sentence for the customer.
 func (r Reason) Message() string { return r.Code.Message() }
 
-// Equal reports whether r and s are the same reason with the same facts; go-cmp
-// finds it.
+// Equal reports whether r and s are the same reason with the same facts. go-cmp uses
+// it.
 func (r Reason) Equal(s Reason) bool { return r.Code == s.Code && r.Params.Equal(s.Params) }
 
-// MarshalJSON returns the form that contract section 7 gives an entry of
-// rejections. params has those parameters that the code has, and no other:
+// MarshalJSON returns one entry of "rejections" in API answers. params has only the
+// parameters of the code:
 //
 //	{"code":"coupon_expired","message":"This coupon has expired.",
 //	 "params":{"expiresAt":"2026-11-20T12:00:00Z"}}
 //
-// It is read back as far as [Params] are: a reason with amounts is refused.
+// A reason with amounts cannot be unmarshaled; see [Params].
 func (r Reason) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Code    RejectionCode `json:"code"`

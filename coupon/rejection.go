@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// RejectionCode tells why a coupon, or a checkout with it, is refused. The set is
-// closed and its texts are stable; the numeric order is the order in which
-// reasons are reported (contract section 6, specification 7).
+// RejectionCode tells why a coupon, or a checkout with a coupon, is refused. The set of
+// codes is closed, and their texts are stable. Reasons are reported in the numeric
+// order of their codes (contract section 6, specification 7).
 type RejectionCode uint8
 
 // The rejection codes, in the order in which they are reported.
@@ -18,25 +18,25 @@ const (
 	CouponNotStarted                               // before StartsAt
 	CouponExpired                                  // at or after ExpiresAt
 	ProcessorOutOfSync                             // the mirror at the processor is missing or not active
-	UsageLimitReached                              // no place within MaxUses is left
-	UserUsageLimitReached                          // no place within MaxUsesPerUser is left
+	UsageLimitReached                              // no use within MaxUses is left
+	UserUsageLimitReached                          // no use within MaxUsesPerUser is left
 	MinimumPurchaseNotMet                          // the eligible subtotal is below MinPurchase
 	UserRequired                                   // nobody is signed in, or the user does not exist
 	UserNotAllowed                                 // the e-mail address is not in AllowedUserEmails
-	PointsNotRedeemed                              // no reservation was made by exchanging points
+	PointsNotRedeemed                              // the customer has not exchanged points for the coupon
 	NoEligibleItems                                // the coupon covers no line of the cart
 	NoDiscount                                     // the discount on this cart is 0
 	CurrencyMismatch                               // the coupon's amounts are in another currency than the cart
 	CodeTaken                                      // creation: another coupon has this code
 	CartTotalsInvalid                              // checkout: the customer saw other totals
-	BelowMinimumCharge                             // checkout: the processor charges no amount this small
+	BelowMinimumCharge                             // checkout: the total is below the minimum of the processor
 )
 
 // rejectionCount is the number of rejection codes.
 const rejectionCount = int(BelowMinimumCharge)
 
-// The sentinels, one for each code: errors.Is(err, ErrExpired) is true for every
-// error that carries the reason, headline or not.
+// The sentinels, one for each code. errors.Is(err, ErrExpired) is true if one of the
+// reasons is [CouponExpired], even if it is not the first.
 var (
 	ErrCodeRequired          = errors.New("code_required")
 	ErrNotFound              = errors.New("coupon_not_found")
@@ -124,13 +124,13 @@ func (c RejectionCode) String() string {
 	return ""
 }
 
-// Message returns the sentence that a customer may read.
+// Message returns an English sentence for the customer.
 func (c RejectionCode) Message() string { return c.entry().message }
 
-// Sentinel returns the error that errors.Is matches, or nil for no code.
+// Sentinel returns the error that errors.Is matches, or nil for an unknown code.
 func (c RejectionCode) Sentinel() error { return c.entry().sentinel }
 
-// ParseRejectionCode is the inverse of String; another text is a
+// ParseRejectionCode returns the code whose wire name is text. Any other text is a
 // [*pricing.ValidationError].
 func ParseRejectionCode(text string) (RejectionCode, error) {
 	for c := CodeRequired; c <= BelowMinimumCharge; c++ {
@@ -144,18 +144,18 @@ func ParseRejectionCode(text string) (RejectionCode, error) {
 // MarshalText returns the wire name.
 func (c RejectionCode) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// UnmarshalText is [ParseRejectionCode].
+// UnmarshalText reads a wire name as [ParseRejectionCode] does.
 func (c *RejectionCode) UnmarshalText(text []byte) (err error) {
 	*c, err = ParseRejectionCode(string(text))
 	return err
 }
 
-// Rejection is the business "no": an error that carries every reason that
-// applies, in the order of their codes. Match one reason with errors.Is and its
-// sentinel; get at all with errors.As and a *Rejection. It has no JSON form of its own: an
-// API answers with the [Reason]s, which have, in a form of its own.
+// Rejection is the error of a refusal. It lists every reason that applies, in the order
+// of their codes. Test for one reason with errors.Is and its sentinel. Get all reasons
+// with errors.As and a *Rejection. Only a [Reason] has a JSON form; an API puts the
+// reasons into its own answer.
 type Rejection struct {
-	// CouponID is that of the refused coupon, empty when there is none.
+	// CouponID is the ID of the refused coupon, or empty if there is no coupon.
 	CouponID string
 	// Reasons has at least one entry.
 	Reasons []Reason

@@ -10,8 +10,8 @@ import (
 	"github.com/couponkit/couponkit/internal/strictjson"
 )
 
-// stringSet is an immutable set that keeps the order in which it was given.
-// Look-up takes the same time whatever the size.
+// stringSet is an immutable set that keeps the order in which it was given. The time of
+// a look-up does not depend on the size.
 type stringSet struct {
 	list  []string
 	index map[string]struct{}
@@ -31,7 +31,8 @@ func newStringSet(values []string) stringSet {
 	return s
 }
 
-// fewStrings is up to how many strings a look at each is quicker than a hash.
+// fewStrings is the largest number of strings for which comparing each is faster than
+// hashing.
 const fewStrings = 8
 
 func (s stringSet) has(v string) bool {
@@ -71,14 +72,14 @@ func (s Items) All() iter.Seq[string] { return slices.Values(s.set.list) }
 // Slice returns a copy of the IDs in the order in which they were given.
 func (s Items) Slice() []string { return slices.Clone(s.set.list) }
 
-// Equal reports whether both hold the same IDs in the same order.
+// Equal reports whether s and t hold the same IDs in the same order.
 func (s Items) Equal(t Items) bool { return slices.Equal(s.set.list, t.set.list) }
 
 // MarshalJSON returns the IDs as a JSON array.
 func (s Items) MarshalJSON() ([]byte, error) { return s.set.marshal() }
 
-// UnmarshalJSON reads a JSON array of IDs; null is the empty set. An entry that is
-// no text is named in a [*pricing.ValidationError] by its position.
+// UnmarshalJSON reads a JSON array of IDs; null is the empty set. Each entry that is
+// not a string is named in a [*pricing.ValidationError] by its position.
 func (s *Items) UnmarshalJSON(data []byte) error {
 	var ids []string
 	if err := strictjson.Value(data, &ids); err != nil {
@@ -92,21 +93,21 @@ func (s *Items) UnmarshalJSON(data []byte) error {
 // [EmailList]). The time of a look-up does not depend on the size. The zero value is
 // empty.
 //
-// A set can be narrowed to the entry that lets one customer in. It then still tells how
-// many entries there are in all, and holds no other. Stores return narrowed sets where
-// they answer for one customer: a list of a hundred thousand addresses is not moved for
-// one look-up. In lists of coupons they return sets narrowed to no entry.
+// A set can be narrowed to the entry that matches one customer. A narrowed set holds
+// only that entry, but Len is still the number of all entries. Stores return narrowed
+// sets in look-ups for one customer, so that a long list is not loaded. In lists of
+// coupons, stores return sets that are narrowed to no entry.
 type EmailSet struct {
 	set     stringSet
 	missing int // entries that a narrowed set does not hold
 }
 
-// GoString shows in test failures how many entries there are, and none of them.
+// GoString shows the number of entries in test failures, but not the entries.
 func (s EmailSet) GoString() string { return fmt.Sprintf("coupon.EmailSet(%d addresses)", s.Len()) }
 
-// NewEmailSet returns the set of these entries, which are those of an [EmailList]. Each
-// is normalized, and the name is taken off. Duplicates collapse. Malformed entries are
-// a [*pricing.ValidationError] that names them by their position.
+// NewEmailSet returns the set of the entries, which have the forms of an [EmailList].
+// Each entry is normalized, and a name is removed. Duplicates collapse. Malformed
+// entries are a [*pricing.ValidationError] that names them by their position.
 func NewEmailSet(entries ...string) (EmailSet, error) {
 	normalized, err := normalizeEntries(entries)
 	if err != nil {
@@ -115,8 +116,8 @@ func NewEmailSet(entries ...string) (EmailSet, error) {
 	return EmailSet{set: newStringSet(normalized)}, nil
 }
 
-// NarrowedEmailSet returns a set of total entries that holds only this one; an empty
-// entry means that it holds none. It is for stores; see [EmailEntries].
+// NarrowedEmailSet returns a set with Len total that holds only entry. If entry is
+// empty, the set holds no entry. Stores use it; see [EmailEntries].
 func NarrowedEmailSet(total int, entry string) EmailSet {
 	entry = NormalizeEmail(entry)
 	if total <= 0 {
@@ -128,8 +129,8 @@ func NarrowedEmailSet(total int, entry string) EmailSet {
 	return EmailSet{set: newStringSet([]string{entry}), missing: total - 1}
 }
 
-// Narrow returns the set narrowed to the entry that lets the address in, and to no entry
-// where none does.
+// Narrow returns the set narrowed to the entry that matches the address. If no entry
+// matches, the result holds no entry.
 func (s EmailSet) Narrow(address string) EmailSet {
 	own, domain := EmailEntries(address)
 	switch {
@@ -141,9 +142,9 @@ func (s EmailSet) Narrow(address string) EmailSet {
 	return NarrowedEmailSet(s.Len(), "")
 }
 
-// Has reports whether an entry lets the address in: the address itself or its domain,
-// whatever the letter case and the surrounding white space. For an address in ASCII it
-// allocates nothing.
+// Has reports whether an entry matches the address: the address itself or its domain.
+// Letter case and surrounding white space do not matter. Has allocates nothing for an
+// ASCII address.
 func (s EmailSet) Has(address string) bool {
 	address = trimSpace(address)
 	if len(address) > MaxEmailLength {
@@ -176,8 +177,8 @@ func (s EmailSet) hasEntry(address string) bool {
 	return s.set.has(own) || s.set.has(domain)
 }
 
-// Len returns how many entries the set has, those included that a narrowed set does
-// not hold.
+// Len returns the number of entries, including the entries that a narrowed set does not
+// hold.
 func (s EmailSet) Len() int { return len(s.set.list) + s.missing }
 
 // Narrowed reports whether the set holds only some of its entries.
@@ -189,13 +190,14 @@ func (s EmailSet) All() iter.Seq[string] { return slices.Values(s.set.list) }
 // Slice returns a copy of the entries that the set holds, in the order given.
 func (s EmailSet) Slice() []string { return slices.Clone(s.set.list) }
 
-// Equal reports whether both hold the same entries in the same order.
+// Equal reports whether s and t have the same Len and hold the same entries in the same
+// order.
 func (s EmailSet) Equal(t EmailSet) bool {
 	return s.missing == t.missing && slices.Equal(s.set.list, t.set.list)
 }
 
-// MarshalJSON returns the entries as a JSON array. A narrowed set is null: an array is
-// always the whole list.
+// MarshalJSON returns the entries as a JSON array. A narrowed set is null, because an
+// array is always the whole list.
 func (s EmailSet) MarshalJSON() ([]byte, error) {
 	if s.Narrowed() {
 		return []byte("null"), nil
@@ -203,8 +205,9 @@ func (s EmailSet) MarshalJSON() ([]byte, error) {
 	return s.set.marshal()
 }
 
-// UnmarshalJSON reads what an [EmailList] has in JSON and makes a set of it as
-// [NewEmailSet] does. null is a narrowed set that holds no entry.
+// UnmarshalJSON reads the JSON form of an [EmailList] and returns the errors of
+// [NewEmailSet]. null is a narrowed set that holds no entry. After an error s stays
+// unchanged.
 func (s *EmailSet) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		*s = EmailSet{missing: 1}

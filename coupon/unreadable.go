@@ -9,19 +9,18 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// reading is one of the things that an unreadable field may have said, together with one
-// of the worlds that a text may be meant for.
+// reading is one possible set of values for the unreadable fields of a text, together with
+// one possible catalogue currency and time zone.
 type reading struct {
 	Draft
 	currency string // of the catalogue, or of the coupon
 	east     int    // seconds by which the clocks of the dates are ahead of UTC
 }
 
-// readings returns some that between them leave nothing to be refused: whatever a field
-// that can be read is refused for because of one that cannot, one of these does not refuse
-// it for. They hold every distribution, both kinds of scope, with items and without, both
-// types of discounts, a currency of the most decimals and one of none, and clocks further
-// apart than there ever were.
+// readings returns a few readings that cover all possibilities. A fault that depends on an
+// unreadable field is absent in at least one of them. They have every distribution, scopes
+// with and without items, both discount types, the currency with the most decimals and one
+// without decimals, and the two most distant time zones.
 func readings() []reading {
 	item := []string{standIn}
 	sample := Draft{
@@ -40,16 +39,15 @@ func (r reading) location() *time.Location {
 	return time.FixedZone("", r.east)
 }
 
-// creation of a coupon in the world of the reading.
+// creation returns the Creation with the currency and time zone of the reading.
 func (r reading) creation() Creation {
 	currency, _ := pricing.ParseCurrency(r.currency)
 	// At the zero time no coupon has expired.
 	return Creation{ID: IDPrefix + "reading", Currency: currency, Location: r.location()}
 }
 
-// refusedBeside adds to the faults of a text what [New] refuses whatever the fields say
-// that could not be read, whatever the currency of the catalogue is and wherever the dates
-// are, so that whoever mends the text need not come back for it.
+// refusedBeside adds to the faults of a text the fields that [New] refuses in all readings.
+// People can then correct the whole text at once.
 func (d Draft) refusedBeside(unread error) error {
 	u, is := unreadableOf(unread)
 	if !is {
@@ -71,8 +69,8 @@ func (d Draft) refusedBeside(unread error) error {
 	return u.faults.Err()
 }
 
-// refusedBeside adds to the faults of a text what [Coupon.Apply] refuses whatever the
-// fields say that could not be read, whatever the coupon is and wherever the dates are.
+// refusedBeside adds to the faults of a text the fields that [Coupon.Apply] refuses for
+// every coupon and in all readings.
 func (p Patch) refusedBeside(unread error) error {
 	u, is := unreadableOf(unread)
 	if !is {
@@ -84,7 +82,7 @@ func (p Patch) refusedBeside(unread error) error {
 	emails, judged := u.judge(p.AllowedUserEmails.value)
 	judged = judged && p.AllowedUserEmails.Given()
 	all := readings()
-	all = append(all, reading{all[0].Draft, p.Currency.value, 0}) // where its currency is the coupon's
+	all = append(all, reading{all[0].Draft, p.Currency.value, 0}) // a coupon in the currency of the patch
 	u.besides(all, func(r reading) error {
 		c := p.sample(r)
 		if !judged {
@@ -96,8 +94,8 @@ func (p Patch) refusedBeside(unread error) error {
 	return u.faults.Err()
 }
 
-// sample returns a coupon that has what the patch says of code and discount, as far as any
-// coupon of that currency has.
+// sample returns a coupon with the code and discount of the patch, as far as they are valid
+// in the currency of the reading.
 func (p Patch) sample(r reading) Coupon {
 	if _, err := ParseCode(p.Code.value); err == nil {
 		r.Code = p.Code.value
@@ -109,18 +107,18 @@ func (p Patch) sample(r reading) Coupon {
 			return c
 		}
 	}
-	c, _ := New(r.Draft, r.creation()) // is not refused, see readings
+	c, _ := New(r.Draft, r.creation()) // cannot fail; see readings
 	return c
 }
 
-// unreadable is what could not be read of a text.
+// unreadable lists the fields of a text that could not be read.
 type unreadable struct {
-	faults pricing.ValidationError // to which others are added
+	faults pricing.ValidationError // further faults are added
 	paths  map[string]bool         // of fields, and of entries of lists
 }
 
-// unreadableOf returns what an error says that could not be read; there is none of a text
-// that has no fields.
+// unreadableOf returns the unreadable fields that an error names. is is false if the text
+// has no fields at all.
 func unreadableOf(unread error) (u unreadable, is bool) {
 	u.faults.Merge("", unread)
 	u.paths = make(map[string]bool, len(u.faults.Fields))
@@ -133,8 +131,8 @@ func unreadableOf(unread error) (u unreadable, is bool) {
 	return u, true
 }
 
-// complete puts the fields of another draft in place of those that could not be read, which
-// are zero. A zero in any other field is refused in that field alone.
+// complete replaces unreadable fields, which are zero, by the fields of another draft. A
+// zero in any other field causes a fault in that field only.
 func (u unreadable) complete(d *Draft, by Draft) {
 	complete(u.paths["discountType"], &d.DiscountType, by.DiscountType)
 	complete(u.paths["appliesTo"], &d.AppliesTo, by.AppliesTo)
@@ -150,10 +148,11 @@ func complete[T any](unread bool, field *T, by T) {
 	}
 }
 
-// standIn is an item, and an address, such as an entry that could not be read may have been.
+// standIn replaces an unreadable entry of a list. It is valid as an item ID and as an
+// address.
 const standIn = "a@example.com"
 
-// standIns puts an entry in place of each that could not be read, which is empty.
+// standIns replaces each unreadable entry, which is empty, by standIn.
 func (u unreadable) standIns(field string, list []string) []string {
 	for i, entry := range list {
 		if entry == "" && u.paths[fmt.Sprintf("%s[%d]", field, i)] {
@@ -163,8 +162,8 @@ func (u unreadable) standIns(field string, list []string) []string {
 	return list
 }
 
-// judge adds the faults of addresses, which depend on nothing else and may be a great many.
-// It reports whether the list as a whole has none, so that it can be judged with the other
+// judge adds the faults of the addresses, which depend on no other field and may be many.
+// It reports whether the list as a whole has no fault and can be judged with the other
 // fields.
 func (u *unreadable) judge(list EmailList) (EmailSet, bool) {
 	emails, err := EmailList(u.standIns("allowedUserEmails", list)).judged()
@@ -172,7 +171,7 @@ func (u *unreadable) judge(list EmailList) (EmailSet, bool) {
 	return emails, len(list) <= MaxAllowedEmails && !u.paths["allowedUserEmails"]
 }
 
-// besides adds the faults that refuse finds in all readings.
+// besides adds the faults that refuse reports in all readings.
 func (u *unreadable) besides(all []reading, refuse func(reading) error) {
 	var common pricing.ValidationError
 	common.Merge("", refuse(all[0]))
@@ -191,7 +190,7 @@ func (u *unreadable) besides(all []reading, refuse func(reading) error) {
 	}
 }
 
-// inBoth returns the faults of fields that have one in both lists.
+// inBoth returns the entries of faults whose field also occurs in others.
 func inBoth(faults, others []pricing.FieldError) []pricing.FieldError {
 	refused := make(map[string]bool, len(others))
 	for _, f := range others {

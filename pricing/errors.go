@@ -122,8 +122,8 @@ func (e *ValidationError) beyond(list string) int { return e.entries[list] - Max
 
 // Merge appends the fields of err with prefix in front of their paths. The field
 // "unitPrice" with prefix "lines[2]" becomes "lines[2].unitPrice". Any other type of
-// error becomes one malformed field with the path prefix. A nil err adds nothing. Faults that
-// err only counts are counted.
+// error becomes one malformed field with the path prefix. A nil err adds nothing.
+// Faults that err counts but does not name are added to the count.
 func (e *ValidationError) Merge(prefix string, err error) {
 	if err == nil {
 		return
@@ -144,8 +144,8 @@ func (e *ValidationError) Merge(prefix string, err error) {
 	}
 }
 
-// At appends the fields of err and replaces their paths by field. For other errors it
-// works like [ValidationError.Merge].
+// At appends the fields of err, all with the path field. For other errors it works like
+// [ValidationError.Merge].
 func (e *ValidationError) At(field string, err error) {
 	if err == nil {
 		return

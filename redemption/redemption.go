@@ -180,8 +180,8 @@ type Redemption struct {
 	AwaitingPayment bool `json:"awaitingPayment,omitempty"`
 	// OverLimit is true if the payment arrived when no use was left.
 	OverLimit bool `json:"overLimit,omitempty"`
-	// Deadline is the instant from which a sweep may release the reservation, included.
-	// Zero means never.
+	// Deadline is the first instant at which a sweep may release the reservation. Zero
+	// means never.
 	Deadline time.Time `json:"deadline,omitzero"`
 	// LeavingUntil is the deadline of the [Leaving] event. Before LeavingUntil, an
 	// expiry of the session does not release the reservation. Zero means no such event.
