@@ -34,10 +34,24 @@ var policy = []floor{
 		{path: "store", modules: decimal},
 		{path: "processor", modules: decimal},
 	}},
+	{"2 rules, of the next machine", []rule{
+		{path: "internal/next/redemption", modules: core},
+	}},
+	{"3 contracts, of the next machine", []rule{
+		{path: "internal/next/store", modules: decimal},
+	}},
+	{"3 decisions of stores, of the next machine", []rule{
+		{path: "internal/next/engine", modules: decimal},
+	}},
+	{"4 front door, of the next machine", []rule{
+		{path: "internal/next/couponkit", modules: core},
+	}},
 	{"4 front door", []rule{
 		{path: ".", modules: core},
 	}},
 	{"5 implementations", []rule{
+		{path: "internal/next/memstore", modules: core},
+		{path: "internal/next/sqlstore/...", modules: core},
 		{path: "store/memstore", modules: core},
 		{path: "store/sqlstore/...", modules: core},
 		{path: "store/pgxstore/...", modules: with(core, "github.com/jackc/pgx/v5")},
@@ -51,6 +65,7 @@ var policy = []floor{
 		{path: "coupon/coupontest", modules: engines, suite: true},
 	}},
 	{"5 generators and suites, on top of the generators of coupons", []rule{
+		{path: "internal/next/storetest", modules: engines, suite: true},
 		{path: "store/storetest", modules: engines, suite: true},
 		{path: "processor/processortest", modules: engines, suite: true},
 	}},
