@@ -151,8 +151,8 @@ func TestBatches(t *testing.T) {
 				}
 				require.Empty(t, diff(want, got), "requests %+v", requests)
 			}
-			require.Empty(t, diff(alone.state(), together.state()))
 		}
+		require.Empty(t, diff(alone.state(), together.state()))
 		holdWhatRecordsHold(t, together)
 	})
 }
