@@ -143,6 +143,8 @@ type session struct {
 	// store: who looks for a row does not lock it yet. A transaction of the host may read
 	// an older state of MySQL, and sees rows as they are only by locking them.
 	find string
+	// docs are the documents of what may be inserted.
+	docs documents
 }
 
 func (g *grammar) on(conn plain) *session {

@@ -19,7 +19,7 @@ const (
 	starts_at = ?, expires_at = ?, emails = ?, search = ?, doc = ? WHERE id = ?`
 	deleteCoupon = `DELETE FROM {coupons} WHERE id = ?`
 	deleteEmails = `DELETE FROM {coupon_emails} WHERE coupon_id = ?`
-	insertEmails = `INSERT INTO {coupon_emails} (coupon_id, email, position) VALUES {rows}`
+	insertEmails = `{insert} {coupon_emails} (coupon_id, email, position) VALUES {rows}`
 	selectEmails = `SELECT email FROM {coupon_emails} WHERE coupon_id = ? ORDER BY position`
 	lockSlots    = `SELECT slot, reserved, completed FROM {counters} WHERE counter = ? ORDER BY slot{for_update}`
 	deleteSlots  = `DELETE FROM {counters} WHERE counter = ?`
@@ -42,7 +42,7 @@ func (s *session) LoadCoupon(ctx context.Context, id string, code coupon.Code) (
 	}
 	counter := redemption.CouponUses(id)
 	if stored.Coupon.ID == "" {
-		counted, err := s.number(ctx, findCounter, counter)
+		counted, err := s.number(ctx, findCounter, s.stored(counter))
 		stored.Counted = counted > 0
 		return stored, err
 	}
@@ -117,10 +117,10 @@ func (s *session) fold(ctx context.Context, counter string) error {
 		err := rows.Scan(&slot, &count.Reserved, &count.Completed)
 		sum, slots = sum.Plus(count), slots+1
 		return err
-	}, counter); err != nil || slots == 0 {
+	}, s.stored(counter)); err != nil || slots == 0 {
 		return err
 	}
-	if _, err := s.exec(ctx, deleteSlots, counter); err != nil {
+	if _, err := s.exec(ctx, deleteSlots, s.stored(counter)); err != nil {
 		return err
 	}
 	return s.saveCounters(ctx, []engine.CounterWrite{{Counter: counter, By: sum, New: true}})

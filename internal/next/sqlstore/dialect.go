@@ -42,8 +42,10 @@ type grammar struct {
 	prefix  string
 	// words replace {words} in statements; other {names} are tables.
 	words map[string]string
-	// pair is a list of two placeholders in an IN.
+	// pairs begins a list of pairs in an IN.
 	pairs string
+	// stored is how a counter's key is stored, and key is its inverse.
+	stored, key func(string) string
 	// slots is over how many rows unlimited counters are spread.
 	slots int
 	// parameters is the most placeholders of a statement.
@@ -91,6 +93,7 @@ func sqliteGrammar(o Options) *grammar {
 			"new_entries": o.prefix() + "journal",
 			"holder":      "exchange_id IS NOT NULL AND customer_id",
 		},
+		stored: lastFirst, key: firstLast,
 		pairs: "VALUES ", slots: 1, parameters: parametersOr(o.MaxParameters, sqliteParameters),
 		duplicate: func(err error) bool { return strings.Contains(err.Error(), "UNIQUE constraint failed") },
 		transient: sqliteBusy,
@@ -110,10 +113,30 @@ func mysqlGrammar(o Options) *grammar {
 			"new_entries": o.prefix() + "journal_pending",
 			"holder":      "holder",
 		},
+		stored: asItIs, key: asItIs,
 		slots: engine.SpreadRows, parameters: parametersOr(o.MaxParameters, mysqlParameters),
 		duplicate: func(err error) bool { return mysqlError(err, duplicateEntry) },
 		transient: func(err error) bool { return mysqlError(err, deadlock, lockTimeout, changedSince) },
 	}
+}
+
+func asItIs(counter string) string { return counter }
+
+// lastFirst puts the last part of a counter's key first. A batch changes two counters of
+// each customer: where they lie together it writes one page for them.
+func lastFirst(counter string) string {
+	if i := strings.LastIndexByte(counter, '/'); i >= 0 {
+		return counter[i+1:] + "/" + counter[:i]
+	}
+	return counter
+}
+
+// firstLast is the inverse of lastFirst.
+func firstLast(stored string) string {
+	if last, rest, found := strings.Cut(stored, "/"); found {
+		return rest + "/" + last
+	}
+	return stored
 }
 
 func parametersOr(most, otherwise int) int {

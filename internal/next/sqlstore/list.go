@@ -195,6 +195,12 @@ func (s *Store) ListOrders(ctx context.Context, list store.OrderList) (store.Ord
 const dueUses = `(SELECT id FROM {uses} WHERE deadline <= ? AND state = 'reserved' AND order_id IS NULL
 	UNION SELECT id FROM {uses} WHERE points_state = 'refund_due') due JOIN {uses} u ON u.id = due.id`
 
+// usesOfCustomer finds uses on SQLite, which has no index of them by customer: those of the
+// customer's orders, and points reservations without an order.
+const usesOfCustomer = `(SELECT x.id FROM {orders} o JOIN {uses} x ON x.order_id = o.id WHERE o.customer_id = ?
+	UNION ALL SELECT id FROM {uses} WHERE customer_id = ? AND exchange_id IS NOT NULL AND order_id IS NULL
+	) mine JOIN {uses} u ON u.id = mine.id`
+
 // ListUses implements [store.Orders].
 func (s *Store) ListUses(ctx context.Context, list store.UseList) (store.UsePage, error) {
 	list, err := list.Normalize()
@@ -203,8 +209,11 @@ func (s *Store) ListUses(ctx context.Context, list store.UseList) (store.UsePage
 	}
 	from, oldest := "{uses} u", !list.DueAt.IsZero()
 	all := condition{}
-	if oldest {
+	switch {
+	case oldest:
 		from, all.args = dueUses, []any{coupon.Instant(list.DueAt).UnixMicro()}
+	case list.CustomerID != "" && s.grammar.dialect == SQLite:
+		from, all.args = usesOfCustomer, []any{list.CustomerID, list.CustomerID}
 	}
 	all.equal("u.coupon_id", list.CouponID)
 	all.equal("u.customer_id", list.CustomerID)

@@ -70,12 +70,34 @@ func findable(text string) bool {
 // storable reports whether text comes back as it was written.
 func storable(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }
 
-func orderRow(o redemption.Order) ([]any, error) {
-	doc, err := engine.EncodeOrder(o)
+// documents are encoded already, by the IDs of orders and uses.
+type documents map[string]string
+
+// documentsOf encodes what a request is about to store. A document never changes.
+func documentsOf(r store.Reservation) (documents, error) {
+	docs := make(documents, len(r.Uses)+1)
+	if !r.Order.IsZero() {
+		doc, err := engine.EncodeOrder(r.Order)
+		if err != nil {
+			return nil, err
+		}
+		docs[r.Order.ID] = string(doc)
+	}
+	for _, u := range r.Uses {
+		doc, err := engine.EncodeUse(u)
+		if err != nil {
+			return nil, err
+		}
+		docs[u.ID] = string(doc)
+	}
+	return docs, nil
+}
+
+func orderRow(docs documents, o redemption.Order) []any {
 	return []any{
 		o.ID, o.CustomerID, orNull(o.Key), o.State.String(), orNull(o.SessionID), o.SessionURL, o.ReplacedBy, micros(o.Deadline),
-		o.CreatedAt.UnixMicro(), o.UpdatedAt.UnixMicro(), o.Version, string(doc),
-	}, err
+		o.CreatedAt.UnixMicro(), o.UpdatedAt.UnixMicro(), o.Version, docs[o.ID],
+	}
 }
 
 func scanOrder(rows *sql.Rows) (o redemption.Order, err error) {
@@ -95,13 +117,12 @@ func scanOrder(rows *sql.Rows) (o redemption.Order, err error) {
 	return o, engine.DecodeOrder(doc, &o)
 }
 
-func useRow(u redemption.Use) ([]any, error) {
-	doc, err := engine.EncodeUse(u)
+func useRow(docs documents, u redemption.Use) []any {
 	return []any{
 		u.ID, orNull(u.OrderID), u.CouponID, u.CustomerID, orNull(u.Key), orNull(u.ExchangeID), u.State.String(),
 		u.PointsState.String(), flag(u.OverLimit), micros(u.Deadline), u.CreatedAt.UnixMicro(), u.UpdatedAt.UnixMicro(),
-		micros(u.CompletedAt), micros(u.ReleasedAt), u.Version, string(doc),
-	}, err
+		micros(u.CompletedAt), micros(u.ReleasedAt), u.Version, docs[u.ID],
+	}
 }
 
 func scanUse(rows *sql.Rows) (u redemption.Use, err error) {

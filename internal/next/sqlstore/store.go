@@ -142,6 +142,7 @@ type request struct {
 	settlement  *store.Settlement
 	change      *store.CouponChange
 	late        bool // the settlement is for [engine.ApplyLate]
+	docs        documents
 
 	reserved store.Reserved
 	settled  store.Settled
@@ -153,6 +154,7 @@ type request struct {
 // [engine.ErrAgain].
 func (r *request) answer(ctx context.Context, s *session, row int, thorough bool) error {
 	var err error
+	s.docs = r.docs
 	switch {
 	case r.reservation != nil:
 		var answers []engine.Answer[store.Reserved]
@@ -297,8 +299,12 @@ func (s *Store) Reserve(ctx context.Context, r store.Reservation) (store.Reserve
 	if err := r.Validate(); err != nil {
 		return store.Reserved{}, err
 	}
-	asked := request{reservation: &r}
-	err := s.write(ctx, "reserve", &asked)
+	docs, err := documentsOf(r)
+	if err != nil {
+		return store.Reserved{}, err
+	}
+	asked := request{reservation: &r, docs: docs}
+	err = s.write(ctx, "reserve", &asked)
 	return answered(asked.reserved, err)
 }
 
@@ -308,8 +314,12 @@ func (s *Store) Apply(ctx context.Context, e store.Settlement) (store.Settled, e
 	if err := e.Validate(); err != nil {
 		return store.Settled{}, err
 	}
-	asked := request{settlement: &e}
-	err := s.write(ctx, "apply "+e.Event.Kind.String(), &asked)
+	docs, err := documentsOf(e.Unknown)
+	if err != nil {
+		return store.Settled{}, err
+	}
+	asked := request{settlement: &e, docs: docs}
+	err = s.write(ctx, "apply "+e.Event.Kind.String(), &asked)
 	return answered(asked.settled, err)
 }
 
@@ -412,11 +422,11 @@ func (s *session) counts(ctx context.Context, keys []string) ([]redemption.Count
 		}
 	}
 	found := make(map[string]redemption.Count, len(wanted))
-	err := s.eachIn(ctx, selectCounts, 1, anys(unique(wanted)), func(rows *sql.Rows) error {
+	err := s.eachIn(ctx, selectCounts, 1, s.storedAs(unique(wanted)), func(rows *sql.Rows) error {
 		var key string
 		var count redemption.Count
 		err := rows.Scan(&key, &count.Reserved, &count.Completed)
-		found[key] = count
+		found[s.key(key)] = count
 		return err
 	})
 	counts := make([]redemption.Count, len(keys))

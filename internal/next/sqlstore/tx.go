@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/couponkit/couponkit/internal/next/engine"
 	"github.com/couponkit/couponkit/internal/next/redemption"
@@ -99,13 +100,21 @@ func (s *session) loadCoupons(ctx context.Context, n engine.Need, rows *engine.R
 }
 
 func (s *session) loadCounters(ctx context.Context, n engine.Need, rows *engine.Rows) error {
-	return s.eachIn(ctx, lockCounters, 1, anys(n.Counters), func(found *sql.Rows) error {
+	return s.eachIn(ctx, lockCounters, 1, s.storedAs(n.Counters), func(found *sql.Rows) error {
 		var counter string
 		var count redemption.Count
 		err := found.Scan(&counter, &count.Reserved, &count.Completed)
-		rows.Counts[counter] = count
+		rows.Counts[s.key(counter)] = count
 		return err
 	})
+}
+
+func (s *session) storedAs(counters []string) []any {
+	stored := make([]any, len(counters))
+	for i, counter := range counters {
+		stored[i] = s.stored(counter)
+	}
+	return stored
 }
 
 // loadFree does not lock: what it finds is returned to a customer, and not changed.
@@ -176,8 +185,8 @@ const (
 	updateUse  = `{update} {uses} SET state = ?, points_state = ?, over_limit = ?, deadline = ?, updated_at = ?,
 	completed_at = ?, released_at = ?, version = ? WHERE id = ?`
 	insertCounters = `{insert} {counters} (counter, slot, reserved, completed) VALUES {rows}`
-	addToCounters  = `INSERT INTO {counters} (counter, slot, reserved, completed) VALUES {rows}{or_add}`
-	insertEntries  = `INSERT INTO {new_entries} (` + entryColumns + `) VALUES {rows}`
+	addToCounters  = `{insert} {counters} (counter, slot, reserved, completed) VALUES {rows}{or_add}`
+	insertEntries  = `{insert} {new_entries} (` + entryColumns + `) VALUES {rows}`
 )
 
 // Save implements [engine.Tx].
@@ -218,36 +227,43 @@ func (s *session) saveUses(ctx context.Context, w engine.Writes) error {
 	return insertAll(ctx, s, insertUses, w.NewUses, useRow)
 }
 
-func insertAll[R any](ctx context.Context, s *session, statement string, records []R, row func(R) ([]any, error)) error {
+func insertAll[R any](ctx context.Context, s *session, statement string, records []R, row func(documents, R) []any) error {
 	rows := make([][]any, len(records))
 	for i, r := range records {
-		var err error
-		if rows[i], err = row(r); err != nil {
-			return &failure{err}
-		}
+		rows[i] = row(s.docs, r)
 	}
 	return s.insert(ctx, statement, rows)
 }
 
-// saveCounters keeps the order of the counters, which locks them.
+// saveCounters keeps the order of the counters, which locks them. On SQLite nobody else
+// writes: there the order is that of the rows, and what Load has not found is not there.
 func (s *session) saveCounters(ctx context.Context, writes []engine.CounterWrite) error {
+	if s.dialect == SQLite {
+		rows := s.counterRows(writes)
+		slices.SortFunc(rows, func(a, b []any) int { return strings.Compare(a[0].(string), b[0].(string)) }) //nolint:errcheck,forcetypeassert // keys
+		return s.insert(ctx, addToCounters, rows)
+	}
 	for len(writes) > 0 {
 		alike := slices.IndexFunc(writes, func(w engine.CounterWrite) bool { return w.New != writes[0].New })
 		if alike < 0 {
 			alike = len(writes)
 		}
-		rows := make([][]any, alike)
-		for i, w := range writes[:alike] {
-			rows[i] = []any{w.Counter, int64(w.Row), w.By.Reserved, w.By.Completed}
-		}
 		statement := addToCounters
 		if writes[0].New {
 			statement = insertCounters
 		}
-		if err := s.insert(ctx, statement, rows); err != nil {
+		if err := s.insert(ctx, statement, s.counterRows(writes[:alike])); err != nil {
 			return fmt.Errorf("count: %w", err)
 		}
 		writes = writes[alike:]
 	}
 	return nil
+}
+
+func (s *session) counterRows(writes []engine.CounterWrite) [][]any {
+	rows := make([][]any, len(writes))
+	for i, w := range writes {
+		rows[i] = []any{s.stored(w.Counter), int64(w.Row), w.By.Reserved, w.By.Completed}
+	}
+	return rows
 }

@@ -8,10 +8,8 @@ CREATE TABLE IF NOT EXISTS {coupons} (
     revision   BIGINT NOT NULL,
     version    BIGINT NOT NULL, -- changes, for the journal
     unlimited  TINYINT NOT NULL, -- the terms do not limit the coupon's uses
-    created_at BIGINT NOT NULL,
-    updated_at BIGINT NOT NULL,
-    starts_at  BIGINT,
-    expires_at BIGINT,
+    created_at BIGINT NOT NULL, updated_at BIGINT NOT NULL,
+    starts_at  BIGINT, expires_at BIGINT,
     emails     BIGINT NOT NULL, -- rows in coupon_emails
     search     LONGTEXT NOT NULL, -- name, code and description without letter case
     doc        LONGTEXT NOT NULL, -- JSON
@@ -36,8 +34,7 @@ CREATE TABLE IF NOT EXISTS {orders} (
     session_url     LONGTEXT NOT NULL,
     replaced_by     VARBINARY(255) NOT NULL,
     deadline        BIGINT,
-    created_at      BIGINT NOT NULL,
-    updated_at      BIGINT NOT NULL,
+    created_at      BIGINT NOT NULL, updated_at BIGINT NOT NULL,
     version         BIGINT NOT NULL,
     doc             LONGTEXT NOT NULL, -- JSON
     PRIMARY KEY (id),
@@ -59,10 +56,8 @@ CREATE TABLE IF NOT EXISTS {uses} (
     points_state    VARBINARY(16) NOT NULL,
     over_limit      TINYINT NOT NULL,
     deadline        BIGINT,
-    created_at      BIGINT NOT NULL,
-    updated_at      BIGINT NOT NULL,
-    completed_at    BIGINT,
-    released_at     BIGINT,
+    created_at      BIGINT NOT NULL, updated_at BIGINT NOT NULL,
+    completed_at    BIGINT, released_at BIGINT,
     version         BIGINT NOT NULL,
     doc             LONGTEXT NOT NULL, -- JSON
     -- NULL but for points reservations, which so are few in an index.
@@ -82,18 +77,14 @@ CREATE TABLE IF NOT EXISTS {uses} (
 CREATE TABLE IF NOT EXISTS {counters} (
     counter   VARBINARY(1024) NOT NULL,
     slot      TINYINT NOT NULL,
-    reserved  BIGINT NOT NULL,
-    completed BIGINT NOT NULL,
+    reserved  BIGINT NOT NULL, completed BIGINT NOT NULL,
     PRIMARY KEY (counter, slot)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
 -- Entries wait here until the sealer gives them positions.
 CREATE TABLE IF NOT EXISTS {journal_pending} (
     id      BIGINT NOT NULL AUTO_INCREMENT,
-    kind    VARBINARY(64) NOT NULL,
-    subject VARBINARY(255) NOT NULL,
-    version BIGINT NOT NULL,
-    at      BIGINT NOT NULL,
+    kind VARBINARY(64) NOT NULL, subject VARBINARY(255) NOT NULL, version BIGINT NOT NULL, at BIGINT NOT NULL,
     made_by VARBINARY(255) NOT NULL,
     data    LONGTEXT NOT NULL, -- JSON
     PRIMARY KEY (id)
@@ -101,10 +92,7 @@ CREATE TABLE IF NOT EXISTS {journal_pending} (
 
 CREATE TABLE IF NOT EXISTS {journal} (
     position BIGINT NOT NULL,
-    kind     VARBINARY(64) NOT NULL,
-    subject  VARBINARY(255) NOT NULL,
-    version  BIGINT NOT NULL,
-    at       BIGINT NOT NULL,
+    kind VARBINARY(64) NOT NULL, subject VARBINARY(255) NOT NULL, version BIGINT NOT NULL, at BIGINT NOT NULL,
     made_by  VARBINARY(255) NOT NULL,
     data     LONGTEXT NOT NULL, -- JSON
     PRIMARY KEY (position)
