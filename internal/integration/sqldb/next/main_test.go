@@ -108,3 +108,11 @@ func (d database) storeOn(tb testing.TB, db *sql.DB, o sqlstore.Options) *sqlsto
 	tb.Cleanup(func() { require.NoError(tb, s.Close()) })
 	return s
 }
+
+// host returns the options of transactions of the host.
+func (d database) host() *sql.TxOptions {
+	if d.dialect == sqlstore.MySQL {
+		return &sql.TxOptions{Isolation: sql.LevelReadCommitted}
+	}
+	return nil
+}
