@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -146,8 +147,19 @@ func (o Order) Validate() error {
 	o.metadataFaults(&faults)
 	if !o.Quote.Currency.IsZero() || o.Key != "" {
 		faults.Merge("quote", o.Quote.Validate())
+		o.lineFaults(&faults)
 	}
 	return faults.Err()
+}
+
+// lineFaults refuses texts of lines that not every database keeps. Their length is the
+// quote's concern.
+func (o Order) lineFaults(faults *pricing.ValidationError) {
+	for i := range o.Quote.Lines[:min(len(o.Quote.Lines), pricing.MaxLines)] {
+		line := &o.Quote.Lines[i]
+		textFault(faults, fmt.Sprintf("quote.lines[%d].id", i), line.ID, math.MaxInt, false)
+		textFault(faults, fmt.Sprintf("quote.lines[%d].itemId", i), line.ItemID, math.MaxInt, false)
+	}
 }
 
 func (o Order) metadataFaults(faults *pricing.ValidationError) {
