@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"database/sql"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -70,25 +71,32 @@ func findable(text string) bool {
 // storable reports whether text comes back as it was written.
 func storable(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }
 
-// documents are encoded already, by the IDs of orders and uses.
-type documents map[string]string
+// documents of orders and uses by their IDs. They never change: the caller encodes what a
+// request may store, before the writer has its turn.
+type documents struct{ orders, uses map[string]string }
 
-// documentsOf encodes what a request is about to store. A document never changes.
+func newDocuments() documents { return documents{map[string]string{}, map[string]string{}} }
+
+func (d documents) add(more documents) {
+	maps.Copy(d.orders, more.orders)
+	maps.Copy(d.uses, more.uses)
+}
+
 func documentsOf(r store.Reservation) (documents, error) {
-	docs := make(documents, len(r.Uses)+1)
+	docs := newDocuments()
 	if !r.Order.IsZero() {
 		doc, err := engine.EncodeOrder(r.Order)
 		if err != nil {
-			return nil, err
+			return docs, err
 		}
-		docs[r.Order.ID] = string(doc)
+		docs.orders[r.Order.ID] = string(doc)
 	}
 	for _, u := range r.Uses {
 		doc, err := engine.EncodeUse(u)
 		if err != nil {
-			return nil, err
+			return docs, err
 		}
-		docs[u.ID] = string(doc)
+		docs.uses[u.ID] = string(doc)
 	}
 	return docs, nil
 }
@@ -96,7 +104,7 @@ func documentsOf(r store.Reservation) (documents, error) {
 func orderRow(docs documents, o redemption.Order) []any {
 	return []any{
 		o.ID, o.CustomerID, orNull(o.Key), o.State.String(), orNull(o.SessionID), o.SessionURL, o.ReplacedBy, micros(o.Deadline),
-		o.CreatedAt.UnixMicro(), o.UpdatedAt.UnixMicro(), o.Version, docs[o.ID],
+		o.CreatedAt.UnixMicro(), o.UpdatedAt.UnixMicro(), o.Version, docs.orders[o.ID],
 	}
 }
 
@@ -121,7 +129,7 @@ func useRow(docs documents, u redemption.Use) []any {
 	return []any{
 		u.ID, orNull(u.OrderID), u.CouponID, u.CustomerID, orNull(u.Key), orNull(u.ExchangeID), u.State.String(),
 		u.PointsState.String(), flag(u.OverLimit), micros(u.Deadline), u.CreatedAt.UnixMicro(), u.UpdatedAt.UnixMicro(),
-		micros(u.CompletedAt), micros(u.ReleasedAt), u.Version, docs[u.ID],
+		micros(u.CompletedAt), micros(u.ReleasedAt), u.Version, docs.uses[u.ID],
 	}
 }
 

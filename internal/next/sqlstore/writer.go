@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -196,8 +195,8 @@ func (w *writer) claim() []*turn {
 // each, everything else one by one. The transaction has the database to itself, so that
 // calls of the engine may follow each other in it.
 func (w *writer) together(ctx context.Context, turns []*turn, thorough bool) error {
-	s, docs := w.session(), documents{}
-	s.docs = docs
+	s := w.session()
+	s.docs = newDocuments()
 	var reserving, settling, others []*turn
 	var reservations []store.Reservation
 	var settlements []store.Settlement
@@ -206,7 +205,7 @@ func (w *writer) together(ctx context.Context, turns []*turn, thorough bool) err
 		switch {
 		case t.reservation != nil:
 			reserving, reservations = append(reserving, t), append(reservations, *t.reservation)
-			maps.Copy(docs, t.docs)
+			s.docs.add(t.docs)
 		case t.settlement != nil:
 			settling, settlements = append(settling, t), append(settlements, *t.settlement)
 		default:
