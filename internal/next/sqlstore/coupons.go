@@ -138,7 +138,7 @@ func (s *Store) LookUp(ctx context.Context, by store.LookUp) (store.Found, error
 		if !findable(name) {
 			return coupon.Reject(by.CouponID, coupon.CouponNotFound, coupon.Params{})
 		}
-		if found.Coupon, err = t.coupon(ctx, column, name, coupon.NormaliseEmail(by.Email)); err != nil {
+		if found.Coupon, err = t.coupon(ctx, column, name, by.Email); err != nil {
 			return err
 		}
 		if found.Coupon.ID == "" {
@@ -159,25 +159,31 @@ func (s *Store) LookUp(ctx context.Context, by store.LookUp) (store.Found, error
 }
 
 const (
-	selectCoupon = `SELECT ` + couponColumns + `, (SELECT COUNT(*) FROM {coupon_emails} e WHERE e.coupon_id = c.id AND e.email = ?)
+	selectCoupon = `SELECT ` + couponColumns + `, (SELECT COUNT(*) FROM {coupon_emails} e WHERE e.coupon_id = c.id AND e.email = ?),
+	(SELECT COUNT(*) FROM {coupon_emails} e WHERE e.coupon_id = c.id AND e.email = ?)
 	FROM {coupons} c WHERE `
-	selectHeld = `SELECT ` + useColumns + ` FROM {uses} WHERE {holder} = ? AND coupon_id = ? AND state = 'reserved' ORDER BY created_at, id LIMIT ?`
+	selectHeld = `SELECT ` + useColumns + ` FROM {uses} WHERE customer_id = ? AND coupon_id = ? AND state = 'reserved'
+	ORDER BY created_at DESC, id DESC LIMIT ?`
 )
 
 // coupon reads a coupon whose allow-list is narrowed to the address.
 func (s *session) coupon(ctx context.Context, column, name, email string) (c coupon.Coupon, err error) {
-	if !storable(email) {
-		email = ""
+	own, domain := coupon.EmailEntries(email)
+	if !storable(own) {
+		own, domain = "", ""
 	}
 	err = s.each(ctx, selectCoupon+column+" = ?", func(rows *sql.Rows) error {
-		var listed int
-		row, err := scanCoupon(rows, &listed)
+		var listed, covered int
+		row, err := scanCoupon(rows, &listed, &covered)
 		c = row.coupon
-		if listed > 0 {
-			c.AllowedUserEmails = coupon.NarrowedEmailSet(c.AllowedUserEmails.Len(), email)
+		switch total := c.AllowedUserEmails.Len(); {
+		case listed > 0:
+			c.AllowedUserEmails = coupon.NarrowedEmailSet(total, own)
+		case covered > 0:
+			c.AllowedUserEmails = coupon.NarrowedEmailSet(total, domain)
 		}
 		return err
-	}, email, name)
+	}, own, domain, name)
 	return c, err
 }
 
@@ -211,7 +217,7 @@ func (s *session) lookUpCounts(ctx context.Context, identities []string, found *
 	return err
 }
 
-// held reads the points reservations of a customer that are reserved.
+// held reads the reserved uses of a customer, the newest first.
 func (s *session) held(ctx context.Context, couponID, customerID string) ([]redemption.Use, error) {
 	if !findable(customerID) {
 		return nil, nil

@@ -95,7 +95,7 @@ func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.C
 	}
 	all := condition{nothing: strings.Contains(list.Search, fieldSeparator)}
 	if list.Search != "" {
-		all.and("INSTR(c.search, ?) > 0", store.FoldCase(list.Search))
+		all.and("INSTR(c.search, ?) > 0", store.Fold(list.Search))
 	}
 	some, err := all.from(list.After, "c", false)
 	if err != nil {
@@ -217,6 +217,7 @@ func (s *Store) ListUses(ctx context.Context, list store.UseList) (store.UsePage
 	}
 	all.equal("u.coupon_id", list.CouponID)
 	all.equal("u.customer_id", list.CustomerID)
+	all.equal("u.idempotency_key", list.Key)
 	all.equal("u.exchange_id", list.ExchangeID)
 	all.equal("u.state", list.State.String())
 	some, err := all.from(list.After, "u", oldest)

@@ -169,7 +169,7 @@ const fieldSeparator = "\x1f"
 func couponRow(w engine.CouponWrite) ([]any, error) {
 	c := w.Coupon
 	doc, err := engine.EncodeCoupon(c)
-	search := store.FoldCase(strings.Join([]string{c.Name, c.Code.String(), c.Description}, fieldSeparator))
+	search := store.Fold(strings.Join([]string{c.Name, c.Code.String(), c.Description}, fieldSeparator))
 	return []any{
 		c.ID, c.Code.String(), c.State.String(), c.Revision, w.Version, flag(w.Unlimited), c.CreatedAt.UnixMicro(), c.UpdatedAt.UnixMicro(),
 		micros(c.StartsAt), micros(c.ExpiresAt), int64(c.AllowedUserEmails.Len()), search, string(doc),

@@ -18,17 +18,19 @@ func (s *Store) Order(ctx context.Context, by store.OrderKey) (store.Settled, er
 	if err := s.ready(ctx); err != nil {
 		return store.Settled{}, err
 	}
-	condition, arguments := "o.customer_id = $1 AND o.key = $2", []any{by.CustomerID, by.Key}
+	condition, texts := "o.customer_id = $1 AND o.key = $2", []string{by.CustomerID, by.Key}
 	switch {
 	case by.ID != "":
-		condition, arguments = "o.id = $1", []any{by.ID}
+		condition, texts = "o.id = $1", []string{by.ID}
 	case by.SessionID != "":
-		condition, arguments = "o.session_id = $1 AND o.session_id <> ''", []any{by.SessionID}
+		condition, texts = "o.session_id = $1 AND o.session_id <> ''", []string{by.SessionID}
 	}
-	for _, key := range arguments {
-		if !store.IsText(key.(string)) { //nolint:forcetypeassert // see above
+	var arguments []any
+	for _, text := range texts {
+		if !store.IsText(text) {
 			return store.Settled{}, store.ErrNotFound
 		}
+		arguments = append(arguments, text)
 	}
 	var orders []redemption.Order
 	var uses []redemption.Use
@@ -83,7 +85,6 @@ func (s *Store) Counts(ctx context.Context, counters []string) ([]redemption.Cou
 
 // list is a page that is asked for.
 type list struct {
-	what       string
 	from       string // table and alias
 	columns    string
 	alias      string

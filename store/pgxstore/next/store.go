@@ -43,7 +43,7 @@ func New(pool *pgxpool.Pool, options Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{pool: pool, sql: newStatements(options), shared: &shared{}}
-	s.shared.parts.Store(rand.Uint32())
+	s.shared.parts.Store(rand.Uint32()) //nolint:gosec // not a secret
 	batch := options.Batch.withDefaults(pool)
 	s.shared.reserve = newGroup("reserve", batch, s.reserveAll)
 	s.shared.reserve.weigh = reserveRequest.weight
