@@ -80,7 +80,7 @@ func runSuite(t *testing.T, name string, clauses ...string) string {
 	}
 	executable, err := os.Executable()
 	require.NoError(t, err)
-	c := exec.CommandContext(t.Context(), executable, "-test.v", "-test.timeout=120s", "-rapid.nofailfile", "-test.run="+run)
+	c := exec.CommandContext(t.Context(), executable, "-test.v", "-test.timeout=120s", "-rapid.nofailfile", "-rapid.shrinktime=1s", "-test.run="+run)
 	c.Env = append(os.Environ(), subjectVariable+"="+name)
 	output, _ := c.CombinedOutput()
 	require.NotContains(t, string(output), "panic: ", "the suite did not come to its end")
@@ -89,7 +89,8 @@ func runSuite(t *testing.T, name string, clauses ...string) string {
 
 func runSubject(t *testing.T, name string) {
 	t.Helper()
-	newStore := func(*testing.T) store.Store { return memstore.New() }
+	sound := func(*testing.T) store.Store { return memstore.New() }
+	newStore := sound
 	if name != "sound" {
 		broken, known := faults()[name]
 		require.True(t, known, name)
@@ -99,5 +100,9 @@ func runSubject(t *testing.T, name string) {
 			return f
 		}
 	}
+	t.Run(agreement, func(t *testing.T) {
+		t.Parallel()
+		storetest.Agree(t, newStore, sound)
+	})
 	storetest.Run(t, newStore, storetest.Capabilities{Goroutines: 16})
 }

@@ -16,6 +16,9 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
+// meanwhile is how long a broken store waits between looking and writing.
+const meanwhile = 30 * time.Millisecond
+
 // faulty is a sound store of which some calls are done wrongly.
 type faulty struct {
 	store.Store
@@ -203,7 +206,7 @@ func reservationFaults() map[string]fault {
 				if len(exceeded) > 0 {
 					return store.Reserved{}, &store.LimitError{Exceeded: exceeded}
 				}
-				time.Sleep(time.Millisecond) // another caller reads the same counts meanwhile
+				time.Sleep(meanwhile) // another caller reads the same counts meanwhile
 				return sound(ctx, r)
 			}
 		}, []string{"race for the last uses of a coupon", "race for the uses of a customer", "race for two coupons in opposite order", "race for a budget", "one counter, two uses"}},
@@ -215,7 +218,7 @@ func reservationFaults() map[string]fault {
 					}
 				})
 			})
-		}, []string{"a limit is inclusive", "limit of the kind coupon", "limit of the kind customer", "limit of the kind customer and day", "limit of the kind code", "limit of the kind campaign", "limit of the kind budget", "race for the last uses of a coupon"}},
+		}, []string{agreement, "a limit is inclusive", "limit of the kind coupon", "limit of the kind customer", "limit of the kind customer and day", "limit of the kind code", "limit of the kind campaign", "limit of the kind budget", "race for the last uses of a coupon"}},
 		"amounts are ones": {func(f *faulty) {
 			f.request(func(r *store.Reservation) { claims(r, func(c *redemption.Claim) { c.Amount = 1 }) })
 		}, []string{"limit of the kind budget", "an order comes back"}},
@@ -246,10 +249,10 @@ func reservationFaults() map[string]fault {
 					r.Coupons[i].Revision = 0
 				}
 			})
-		}, []string{"coupons as priced", "edits against reservations", "new claims are checked"}},
+		}, []string{agreement, "coupons as priced", "edits against reservations", "new claims are checked"}},
 		"a key forgets its fingerprint": {func(f *faulty) {
 			f.request(func(r *store.Reservation) { r.Order.Fingerprint = "" })
-		}, []string{"a key of another request", "an order comes back"}},
+		}, []string{agreement, "a key of another request", "an order comes back"}},
 		"a key is one of all customers": {func(f *faulty) {
 			sound := f.reserve
 			seen := map[string]string{}
@@ -286,7 +289,7 @@ func reservationFaults() map[string]fault {
 				}
 				return sound(ctx, r)
 			}
-		}, []string{"hand-over", "kept below a lowered limit", "new claims are checked", "a chain of hand-overs", "points are handed over"}},
+		}, []string{agreement, "hand-over", "kept below a lowered limit", "new claims are checked", "a chain of hand-overs", "points are handed over"}},
 		"what was replaced is replaced again": {func(f *faulty) {
 			sound := f.reserve
 			f.refusal(store.ErrSuperseded, func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
@@ -357,7 +360,7 @@ func reservationFaults() map[string]fault {
 					found, err := f.Store.Order(ctx, store.OrderKey{ID: id.(string)}) //nolint:errcheck,forcetypeassert // as it was stored
 					return store.Reserved{Order: found.Order, Uses: found.Uses, Replayed: true}, err
 				}
-				time.Sleep(time.Millisecond) // another caller looks for the same key meanwhile
+				time.Sleep(meanwhile) // another caller looks for the same key meanwhile
 				r = r.Normalize()
 				r.Order.Key += r.Order.ID
 				reserved, err := sound(ctx, r)
@@ -404,7 +407,7 @@ func eventFaults() map[string]fault {
 	return map[string]fault{
 		"a late payment is not flagged": {func(f *faulty) {
 			f.eachUse(func(u *redemption.Use) { u.OverLimit = false })
-		}, []string{"a late payment", "a late payment flags by use", "a late payment beside a paid successor", "an unknown payment"}},
+		}, []string{agreement, "a late payment", "a late payment flags by use", "a late payment beside a paid successor", "an unknown payment"}},
 		"a late payment is dropped": {func(f *faulty) {
 			f.apply = func(ctx context.Context, s store.Settlement) (store.Settled, error) {
 				if o, err := f.Store.Order(ctx, store.OrderKey{ID: s.Event.OrderID}); err == nil && o.Order.State == redemption.OrderCancelled && s.Event.Kind == redemption.Paid {
@@ -412,7 +415,7 @@ func eventFaults() map[string]fault {
 				}
 				return f.Store.Apply(ctx, s)
 			}
-		}, []string{"a late payment", "events in any order", "hand-over against payment"}},
+		}, []string{"a late payment", "events in any order"}},
 		"a payment in a session is dropped": {func(f *faulty) {
 			f.apply = func(ctx context.Context, s store.Settlement) (store.Settled, error) {
 				if o, err := f.Store.Order(ctx, store.OrderKey{SessionID: s.Event.SessionID}); err == nil && s.Event.Kind == redemption.Paid {
@@ -420,7 +423,7 @@ func eventFaults() map[string]fault {
 				}
 				return f.Store.Apply(ctx, s)
 			}
-		}, []string{"events at once", "every event in every state"}},
+		}, []string{"events at once", "hand-over against payment", "every event in every state"}},
 		"a late end ends the successor": {func(f *faulty) {
 			f.apply = func(ctx context.Context, s store.Settlement) (store.Settled, error) {
 				if o, err := f.Store.Order(ctx, store.OrderKey{ID: s.Event.OrderID}); err == nil && o.Order.ReplacedBy != "" && s.Event.Kind != redemption.Paid {
@@ -428,7 +431,7 @@ func eventFaults() map[string]fault {
 				}
 				return f.Store.Apply(ctx, s)
 			}
-		}, []string{"a late end changes no successor"}},
+		}, []string{agreement, "a late end changes no successor"}},
 		"a successor survives": {func(f *faulty) {
 			f.apply = func(ctx context.Context, s store.Settlement) (store.Settled, error) {
 				if o, err := f.Store.Order(ctx, store.OrderKey{ID: s.Event.OrderID}); err == nil && o.Order.ReplacedBy != "" && s.Event.Kind == redemption.Paid {
@@ -436,7 +439,7 @@ func eventFaults() map[string]fault {
 				}
 				return f.Store.Apply(ctx, s)
 			}
-		}, []string{"a late payment after hand-over", "a late payment takes points back", "hand-over against payment"}},
+		}, []string{"a late payment after hand-over", "a late payment takes points back"}},
 		"an end gives back twice": {func(f *faulty) {
 			var twice sync.Map
 			f.apply = func(ctx context.Context, s store.Settlement) (store.Settled, error) {
@@ -566,7 +569,7 @@ func couponFaults() map[string]fault {
 		"codes are looked for before the lock": {func(f *faulty) {
 			f.save = func(ctx context.Context, c store.CouponChange) (coupon.Coupon, error) {
 				_, free := f.Store.LookUp(ctx, store.LookUp{Code: c.Coupon.Code})
-				time.Sleep(time.Millisecond) // another caller looks for the same code meanwhile
+				time.Sleep(meanwhile) // another caller looks for the same code meanwhile
 				saved, err := f.Store.SaveCoupon(ctx, c)
 				if errors.Is(err, coupon.ErrCodeTaken) && free != nil {
 					return c.Coupon, nil
@@ -610,7 +613,7 @@ func couponFaults() map[string]fault {
 					c.Coupon.AllowedUserEmails, _ = coupon.NewEmailSet(append(list.Slice(), "someone@shop.example")...)
 				}
 			})
-		}, []string{"an allow-list stays"}},
+		}, []string{agreement, "an allow-list stays"}},
 		"a mirror raises the revision": {func(f *faulty) {
 			f.save = func(ctx context.Context, c store.CouponChange) (coupon.Coupon, error) {
 				saved, err := f.Store.SaveCoupon(ctx, c)
@@ -797,7 +800,7 @@ func readFaults() map[string]fault {
 				}
 				return page, err
 			}
-		}, []string{"coupons are listed", "cursors skip nothing"}},
+		}, []string{agreement, "coupons are listed", "cursors skip nothing"}},
 		"a search has wildcards": {func(f *faulty) {
 			f.coupons = func(ctx context.Context, list store.CouponList) (store.CouponPage, error) {
 				list.Search = strings.Trim(list.Search, "%_")
@@ -848,7 +851,7 @@ func journalFaults() map[string]fault {
 			f.entries(func(entries []store.Entry) []store.Entry {
 				return slices.DeleteFunc(entries, func(e store.Entry) bool { return e.Position == 2 })
 			})
-		}, []string{"what the journal tells", "coupons in the journal", "a reader misses nothing"}},
+		}, []string{agreement, "what the journal tells", "coupons in the journal", "a reader misses nothing"}},
 		"the journal tells twice": {func(f *faulty) {
 			f.entries(func(entries []store.Entry) []store.Entry {
 				if len(entries) > 0 {
