@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -11,7 +12,8 @@ import (
 
 // Reserve decides reservations that have been validated, and saves what they change. Row
 // is the row of unlimited counters that this transaction adds to, from 0 to SpreadRows-1.
-// The thorough run looks for IDs that are taken: stores ask for it after [ErrAgain].
+// The thorough run looks for IDs that are taken before it decides: stores ask for it after
+// [ErrAgain]. Other runs look for the IDs of requests that they refuse.
 func Reserve(
 	ctx context.Context, tx Tx, row int, thorough bool, requests ...store.Reservation,
 ) ([]Answer[store.Reserved], error) {
@@ -23,7 +25,44 @@ func Reserve(
 	for i, r := range requests {
 		answers[i].Value, answers[i].Err = w.reserve(r)
 	}
+	if !thorough {
+		if err := w.findTaken(ctx, tx, requests, answers); err != nil {
+			return nil, err
+		}
+	}
 	return answers, w.save(ctx, tx)
+}
+
+// findTaken looks for the IDs of requests that were refused: that an ID is taken comes before
+// other reasons.
+func (w *work) findTaken(ctx context.Context, tx Tx, requests []store.Reservation, answers []Answer[store.Reserved]) error {
+	n := Need{Peek: true}
+	for i, r := range requests {
+		if answers[i].Err != nil && !errors.Is(answers[i].Err, store.ErrKeyReused) {
+			n.ids(r)
+		}
+	}
+	if len(n.UseIDs) == 0 && len(n.OrderIDs) == 0 {
+		return nil
+	}
+	if err := w.load(ctx, tx, n.sorted()); err != nil {
+		return err
+	}
+	for i, r := range requests {
+		if answers[i].Err != nil && !errors.Is(answers[i].Err, store.ErrKeyReused) && w.idTaken(r) {
+			answers[i].Err = store.ErrConflict
+		}
+	}
+	return nil
+}
+
+func (n *Need) ids(r store.Reservation) {
+	if !r.Order.IsZero() {
+		n.OrderIDs = append(n.OrderIDs, r.Order.ID)
+	}
+	for _, u := range r.Uses {
+		n.UseIDs = append(n.UseIDs, u.ID)
+	}
 }
 
 // loadReservations loads in one step, or in two if orders or points are taken over: their
@@ -71,6 +110,9 @@ func reserveNeed(requests []store.Reservation, thorough bool) Need {
 }
 
 func (n *Need) reservation(r store.Reservation, thorough bool) {
+	if thorough {
+		n.ids(r)
+	}
 	n.claims("", r.Order.Claims)
 	for _, c := range r.Coupons {
 		n.Coupons = append(n.Coupons, c.ID)
@@ -79,9 +121,6 @@ func (n *Need) reservation(r store.Reservation, thorough bool) {
 		n.OrderKeys = append(n.OrderKeys, Key{o.CustomerID, o.Key})
 		if o.Replaces != "" {
 			n.OrderIDs = append(n.OrderIDs, o.Replaces)
-		}
-		if thorough {
-			n.OrderIDs = append(n.OrderIDs, o.ID)
 		}
 	}
 	for _, u := range r.Uses {
@@ -92,9 +131,6 @@ func (n *Need) reservation(r store.Reservation, thorough bool) {
 			n.Free = append(n.Free, Held{u.CouponID, u.CustomerID})
 		case u.ExchangeID != "":
 			n.Exchanges = append(n.Exchanges, u.ExchangeID)
-		}
-		if thorough {
-			n.UseIDs = append(n.UseIDs, u.ID)
 		}
 	}
 }

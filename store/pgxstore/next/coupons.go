@@ -40,7 +40,7 @@ func (s *statements) catalog() {
 	s.foldCounter = s.name("fold a counter", `WITH parts AS (
 			DELETE FROM {counters} WHERE counter = $1 AND part > 0 RETURNING reserved, completed)
 		INSERT INTO {counters} AS c (counter, part, reserved, completed)
-		SELECT $1, 0, coalesce(sum(reserved), 0), coalesce(sum(completed), 0) FROM parts ON CONFLICT (counter, part)
+		SELECT $1, 0, sum(reserved), sum(completed) FROM parts HAVING count(*) > 0 ON CONFLICT (counter, part)
 		DO UPDATE SET reserved = c.reserved + excluded.reserved, completed = c.completed + excluded.completed`)
 
 	s.lookUpByID = s.name("look up a coupon", `SELECT `+couponList+` FROM (SELECT * FROM {coupons} WHERE id = $1) c`+couponCounts)

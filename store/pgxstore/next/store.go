@@ -265,10 +265,9 @@ func (s *Store) within(ctx context.Context, work func(*tx) error) error {
 		t := &tx{sql: s.sql, conn: s.host, begin: "SAVEPOINT " + savepoint, commit: "RELEASE SAVEPOINT " + savepoint}
 		err := work(t)
 		if t.begun && !t.saved {
-			var undo pgx.Batch
-			undo.Queue("ROLLBACK TO SAVEPOINT " + savepoint)
-			undo.Queue("RELEASE SAVEPOINT " + savepoint)
-			if ended := s.host.SendBatch(ctx, &undo).Close(); ended != nil {
+			// Nothing can be prepared in a transaction that has failed.
+			if _, ended := s.host.Exec(ctx, "ROLLBACK TO SAVEPOINT "+savepoint+"; RELEASE SAVEPOINT "+savepoint,
+				pgx.QueryExecModeSimpleProtocol); ended != nil {
 				return errors.Join(err, ended)
 			}
 		}
