@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -39,7 +40,7 @@ func (p *prepared) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
 }
 
 func (p *prepared) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	stmt, err := p.stmt(ctx, query)
+	stmt, err := p.stmt(ctx, query) //nolint:sqlclosecheck // it is closed with the connection
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +48,7 @@ func (p *prepared) ExecContext(ctx context.Context, query string, args ...any) (
 }
 
 func (p *prepared) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	stmt, err := p.stmt(ctx, query)
+	stmt, err := p.stmt(ctx, query) //nolint:sqlclosecheck // it is closed with the connection
 	if err != nil {
 		return nil, err
 	}
@@ -87,15 +88,7 @@ func (l literal) QueryContext(ctx context.Context, query string, args ...any) (*
 // withLiterals replaces each placeholder of the query by its argument. The statements of
 // this package have no other question marks.
 func withLiterals(query string, args []any) (string, error) {
-	size := len(query)
-	for _, arg := range args {
-		if text, ok := arg.(string); ok {
-			size += 2*len(text) + 3
-		} else {
-			size += 20
-		}
-	}
-	text := make([]byte, 0, size)
+	var text []byte
 	for _, arg := range args {
 		before, after, found := strings.Cut(query, "?")
 		if !found {
@@ -161,17 +154,11 @@ func (s *session) failed(err error) error {
 	return &failure{err}
 }
 
-// exec returns how many rows the statement has changed.
-func (s *session) exec(ctx context.Context, statement string, args ...any) (int64, error) {
-	result, err := s.on.ExecContext(ctx, s.sql(statement), args...)
-	if err != nil {
-		return 0, s.failed(err)
+func (s *session) exec(ctx context.Context, statement string, args ...any) error {
+	if _, err := s.on.ExecContext(ctx, s.sql(statement), args...); err != nil {
+		return s.failed(err)
 	}
-	changed, err := result.RowsAffected()
-	if err != nil {
-		return 0, &failure{err}
-	}
-	return changed, nil
+	return nil
 }
 
 // each reads all rows.
@@ -192,19 +179,33 @@ func (s *session) each(ctx context.Context, statement string, scan func(*sql.Row
 	return nil
 }
 
+// collect returns a function for each that appends what it reads.
+func collect[R any](into *[]R, scan func(*sql.Rows) (R, error)) func(*sql.Rows) error {
+	return func(rows *sql.Rows) error {
+		r, err := scan(rows)
+		*into = append(*into, r)
+		return err
+	}
+}
+
+func scanText(rows *sql.Rows) (text string, err error) {
+	err = rows.Scan(&text)
+	return text, err
+}
+
 // number reads one number; no row is 0.
 func (s *session) number(ctx context.Context, statement string, args ...any) (n int64, err error) {
 	err = s.each(ctx, statement, func(rows *sql.Rows) error { return rows.Scan(&n) }, args...)
 	return n, err
 }
 
-// eachIn reads all rows whose keys stand in an IN ({in}) of the statement. Its other
-// arguments come first. A key has width columns. Long lists are several statements.
-func (s *session) eachIn(ctx context.Context, statement string, width int, keys []any, scan func(*sql.Rows) error, args ...any) error {
-	most := powerOfTwo((s.parameters - len(args)) / width)
+// eachIn reads all rows whose keys stand in the IN ({in}) of the statement. A key has width
+// columns. Long lists are several statements.
+func (s *session) eachIn(ctx context.Context, statement string, width int, keys []any, scan func(*sql.Rows) error) error {
+	most := powerOfTwo(s.parameters / width)
 	for len(keys) > 0 {
 		n := min(most, len(keys)/width)
-		some := append(args[:len(args):len(args)], keys[:n*width]...)
+		some := slices.Clone(keys[:n*width])
 		// Few statements of different length stay prepared: the last key fills up.
 		for ; n&(n-1) != 0; n++ {
 			some = append(some, some[len(some)-width:]...)
@@ -241,7 +242,7 @@ func (s *session) insert(ctx context.Context, statement string, rows [][]any) er
 		for _, row := range rows[:n] {
 			args = append(args, row...)
 		}
-		if _, err := s.exec(ctx, strings.Replace(statement, "{rows}", rowsOf(n, width), 1), args...); err != nil {
+		if err := s.exec(ctx, strings.Replace(statement, "{rows}", rowsOf(n, width), 1), args...); err != nil {
 			return err
 		}
 		rows = rows[n:]

@@ -62,28 +62,22 @@ func (c *connection) begin(ctx context.Context, patience time.Duration) error {
 // finish commits, or rolls back if the transaction has failed.
 func (c *connection) finish(ctx context.Context, failed error) error {
 	if failed == nil {
-		_, err := c.session().exec(ctx, "COMMIT")
+		err := c.session().exec(ctx, "COMMIT")
 		if err == nil {
 			return nil
 		}
 		failed = fmt.Errorf("commit: %w", err)
 	}
-	if _, err := c.session().exec(ctx, "ROLLBACK"); err != nil && !inNone(err) {
+	if err := c.session().exec(ctx, "ROLLBACK"); err != nil && !inNone(err) {
 		c.discard()
 	}
 	return failed
 }
 
-// courtesy is for how many transactions others are left a chance.
-const courtesy = 32
-
 // lock takes the database's write lock. As long as other processes were seen to want it,
 // it leaves them a moment to take it first.
 func (c *connection) lock(ctx context.Context, patience time.Duration) error {
-	begin := func() error {
-		_, err := c.session().exec(ctx, "BEGIN IMMEDIATE")
-		return err
-	}
+	begin := func() error { return c.session().exec(ctx, "BEGIN IMMEDIATE") }
 	if !c.polls {
 		if err := waitAtMost(ctx, c.conn, patience); err != nil {
 			return err
@@ -99,7 +93,7 @@ func (c *connection) lock(ctx context.Context, patience time.Duration) error {
 	return patiently(ctx, patience, c.grammar.transient, func() error {
 		err := begin()
 		if err != nil {
-			c.contended = courtesy
+			c.contended = 32
 		}
 		return err
 	})
@@ -150,7 +144,7 @@ func (c *connection) setUp(ctx context.Context, conn *sql.Conn, patience time.Du
 		return fmt.Errorf("set journal mode: %w", err)
 	}
 	settings := []setting{{"synchronous", 2}, {"cache_size", cacheSize}, {"wal_autocheckpoint", checkpoint}}
-	if c.options.Synchronous == Normal {
+	if c.options.Relaxed {
 		settings[0].value = 1
 	}
 	if c.shares() { // as few as possible
@@ -184,10 +178,8 @@ func (c *connection) set(ctx context.Context, conn *sql.Conn, name string, value
 
 // waitAtMost sets how long SQLite itself waits for others.
 func waitAtMost(ctx context.Context, conn *sql.Conn, longest time.Duration) error {
-	if _, err := conn.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", milliseconds(longest))); err != nil {
-		return fmt.Errorf("set busy timeout: %w", err)
-	}
-	return nil
+	_, err := conn.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", milliseconds(longest)))
+	return err
 }
 
 func milliseconds(d time.Duration) int64 { return min(d.Milliseconds(), math.MaxInt32) } // more is none to SQLite

@@ -30,9 +30,8 @@ func (s *session) LoadCoupon(ctx context.Context, id string, code coupon.Code) (
 	if !findable(id) {
 		return stored, nil
 	}
-	if err := s.each(ctx, lockCoupon, func(rows *sql.Rows) error {
-		row, err := scanCoupon(rows)
-		stored.Coupon, stored.Version, stored.Unlimited = row.coupon, row.version, row.unlimited
+	if err := s.each(ctx, lockCoupon, func(rows *sql.Rows) (err error) {
+		stored, err = scanCoupon(rows)
 		return err
 	}, id); err != nil {
 		return stored, err
@@ -71,11 +70,10 @@ func (s *session) SaveCoupon(ctx context.Context, w engine.CouponWrite) error {
 func (s *session) saveCoupon(ctx context.Context, w engine.CouponWrite) error {
 	c := w.Coupon
 	if w.Kind == store.DeleteCoupon {
-		if _, err := s.exec(ctx, deleteCoupon, c.ID); err != nil {
+		if err := s.exec(ctx, deleteCoupon, c.ID); err != nil {
 			return err
 		}
-		_, err := s.exec(ctx, deleteEmails, c.ID)
-		return err
+		return s.exec(ctx, deleteEmails, c.ID)
 	}
 	row, err := couponRow(w)
 	if err != nil {
@@ -89,10 +87,10 @@ func (s *session) saveCoupon(ctx context.Context, w engine.CouponWrite) error {
 	}
 	// Neither ID, code nor createdAt change.
 	args := append(append(append([]any{}, row[2:6]...), row[7:]...), c.ID)
-	if _, err := s.exec(ctx, updateCoupon, args...); err != nil || w.KeepEmails {
+	if err := s.exec(ctx, updateCoupon, args...); err != nil || w.KeepEmails {
 		return err
 	}
-	if _, err := s.exec(ctx, deleteEmails, c.ID); err != nil {
+	if err := s.exec(ctx, deleteEmails, c.ID); err != nil {
 		return err
 	}
 	return s.insertEmails(ctx, c)
@@ -120,7 +118,7 @@ func (s *session) fold(ctx context.Context, counter string) error {
 	}, s.stored(counter)); err != nil || slots == 0 {
 		return err
 	}
-	if _, err := s.exec(ctx, deleteSlots, s.stored(counter)); err != nil {
+	if err := s.exec(ctx, deleteSlots, s.stored(counter)); err != nil {
 		return err
 	}
 	return s.saveCounters(ctx, []engine.CounterWrite{{Counter: counter, By: sum, New: true}})
@@ -169,13 +167,13 @@ const (
 // coupon reads a coupon whose allow-list is narrowed to the address.
 func (s *session) coupon(ctx context.Context, column, name, email string) (c coupon.Coupon, err error) {
 	own, domain := coupon.EmailEntries(email)
-	if !storable(own) {
+	if !store.IsText(own) {
 		own, domain = "", ""
 	}
 	err = s.each(ctx, selectCoupon+column+" = ?", func(rows *sql.Rows) error {
 		var listed, covered int
 		row, err := scanCoupon(rows, &listed, &covered)
-		c = row.coupon
+		c = row.Coupon
 		switch total := c.AllowedUserEmails.Len(); {
 		case listed > 0:
 			c.AllowedUserEmails = coupon.NarrowedEmailSet(total, own)
@@ -189,12 +187,7 @@ func (s *session) coupon(ctx context.Context, column, name, email string) (c cou
 
 func (s *session) readEmails(ctx context.Context, c *coupon.Coupon) (err error) {
 	addresses := make([]string, 0, c.AllowedUserEmails.Len())
-	if err := s.each(ctx, selectEmails, func(rows *sql.Rows) error {
-		var address string
-		err := rows.Scan(&address)
-		addresses = append(addresses, address)
-		return err
-	}, c.ID); err != nil {
+	if err := s.each(ctx, selectEmails, collect(&addresses, scanText), c.ID); err != nil {
 		return err
 	}
 	if c.AllowedUserEmails, err = coupon.NewEmailSet(addresses...); err != nil {
@@ -226,10 +219,6 @@ func (s *session) held(ctx context.Context, couponID, customerID string) ([]rede
 }
 
 func (s *session) uses(ctx context.Context, statement string, args ...any) (found []redemption.Use, err error) {
-	err = s.each(ctx, statement, func(rows *sql.Rows) error {
-		u, err := scanUse(rows)
-		found = append(found, u)
-		return err
-	}, args...)
+	err = s.each(ctx, statement, collect(&found, scanUse), args...)
 	return found, err
 }

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -94,7 +95,7 @@ func sqliteGrammar(o Options) *grammar {
 			"holder":      "exchange_id IS NOT NULL AND customer_id",
 		},
 		stored: lastFirst, key: firstLast,
-		pairs: "VALUES ", slots: 1, parameters: parametersOr(o.MaxParameters, sqliteParameters),
+		pairs: "VALUES ", slots: 1, parameters: min(cmp.Or(o.MaxParameters, sqliteParameters), sqliteParameters),
 		duplicate: func(err error) bool { return strings.Contains(err.Error(), "UNIQUE constraint failed") },
 		transient: sqliteBusy,
 	}
@@ -114,7 +115,7 @@ func mysqlGrammar(o Options) *grammar {
 			"holder":      "holder",
 		},
 		stored: asItIs, key: asItIs,
-		slots: engine.SpreadRows, parameters: parametersOr(o.MaxParameters, mysqlParameters),
+		slots: engine.SpreadRows, parameters: min(cmp.Or(o.MaxParameters, mysqlParameters), mysqlParameters),
 		duplicate: func(err error) bool { return mysqlError(err, duplicateEntry) },
 		transient: func(err error) bool { return mysqlError(err, deadlock, lockTimeout, changedSince) },
 	}
@@ -137,13 +138,6 @@ func firstLast(stored string) string {
 		return rest + "/" + last
 	}
 	return stored
-}
-
-func parametersOr(most, otherwise int) int {
-	if most == 0 {
-		return otherwise
-	}
-	return min(most, otherwise)
 }
 
 // sqliteBusy recognizes SQLITE_BUSY by the text of SQLite, which every driver passes on.
@@ -207,23 +201,17 @@ func (*GaleraError) Error() string {
 }
 
 // guard refuses a Galera cluster. A server without the variable belongs to none.
-func guard(ctx context.Context, db *sql.DB, d Dialect, o Options) error {
-	if d != MySQL || o.SingleWriter {
+func (g *grammar) guard(ctx context.Context, db *sql.DB, o Options) error {
+	if g.dialect != MySQL || o.SingleWriter {
 		return nil
 	}
-	rows, err := db.QueryContext(ctx, "SHOW GLOBAL VARIABLES LIKE 'wsrep_on'")
-	if err != nil {
+	var name, value string
+	err := g.on(db).each(ctx, "SHOW GLOBAL VARIABLES LIKE 'wsrep_on'", func(rows *sql.Rows) error { return rows.Scan(&name, &value) })
+	switch {
+	case err != nil:
 		return fmt.Errorf("ask for wsrep_on: %w", err)
+	case strings.EqualFold(value, "ON") || value == "1":
+		return &GaleraError{}
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var name, value string
-		if err := rows.Scan(&name, &value); err != nil {
-			return fmt.Errorf("ask for wsrep_on: %w", err)
-		}
-		if strings.EqualFold(value, "ON") || value == "1" {
-			return &GaleraError{}
-		}
-	}
-	return rows.Err()
+	return nil
 }

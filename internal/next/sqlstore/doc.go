@@ -17,7 +17,7 @@
 //
 // The store switches the file to write-ahead logging (WAL) and keeps one connection of the
 // pool for writing, from its first write to [Store.Close]. Other connections read and wait
-// for nobody. The store sets synchronous for that connection, to [Full] by default, and
+// for nobody. The store sets synchronous for that connection, to FULL by default, and
 // cache_size and wal_autocheckpoint. When it gives the connection back, the connection has
 // the host's settings again. A database in memory belongs to its connection: call
 // SetMaxOpenConns(1), and the store shares that connection.
@@ -38,8 +38,4 @@
 //
 // On a Galera cluster locks end at the node. [New] and [Migrate] refuse such a server with
 // a [*GaleraError], unless the host declares that it writes to one node alone.
-//
-// # Transactions of the host
-//
-// [Store.WithTx] joins a transaction of the host. A call in it has a savepoint.
 package sqlstore

@@ -50,11 +50,7 @@ func (s *Store) Journal(ctx context.Context, after int64, limit int) ([]store.En
 func (s *Store) entries(ctx context.Context, after int64, limit int) (entries []store.Entry, err error) {
 	err = s.run.view(ctx, func(ctx context.Context, t *session) error {
 		entries = nil
-		return t.each(ctx, selectEntries, func(rows *sql.Rows) error {
-			e, err := scanEntry(rows)
-			entries = append(entries, e)
-			return err
-		}, max(after, 0), int64(limit))
+		return t.each(ctx, selectEntries, collect(&entries, scanEntry), max(after, 0), int64(limit))
 	})
 	return entries, err
 }
@@ -90,8 +86,7 @@ func (s *session) seal(ctx context.Context) error {
 	if err := s.eachIn(ctx, deletePending, 1, ids, func(*sql.Rows) error { return nil }); err != nil {
 		return err
 	}
-	_, err = s.exec(ctx, moveHead, position)
-	return err
+	return s.exec(ctx, moveHead, position)
 }
 
 func (s *session) pending(ctx context.Context) (ids []any, err error) {

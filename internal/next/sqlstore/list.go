@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/next/redemption"
@@ -134,8 +133,8 @@ func (s *session) listed(ctx context.Context, statement string, args ...any) (it
 	var counters []string
 	if err := s.each(ctx, statement, func(rows *sql.Rows) error {
 		row, err := scanCoupon(rows)
-		items = append(items, row.coupon)
-		counters = append(counters, redemption.CouponUses(row.coupon.ID))
+		items = append(items, row.Coupon)
+		counters = append(counters, redemption.CouponUses(row.Coupon.ID))
 		return err
 	}, args...); err != nil {
 		return nil, err
@@ -147,13 +146,6 @@ func (s *session) listed(ctx context.Context, statement string, args ...any) (it
 	return items, err
 }
 
-// due narrows a list to what has a deadline that is not after the instant.
-func (c *condition) due(column string, at time.Time) {
-	if !at.IsZero() {
-		c.and(column+" <= ?", coupon.Instant(at).UnixMicro())
-	}
-}
-
 // ListOrders implements [store.Orders].
 func (s *Store) ListOrders(ctx context.Context, list store.OrderList) (store.OrderPage, error) {
 	list, err := list.Normalize()
@@ -163,9 +155,9 @@ func (s *Store) ListOrders(ctx context.Context, list store.OrderList) (store.Ord
 	var all condition
 	all.equal("o.customer_id", list.CustomerID)
 	all.equal("o.state", list.State.String())
-	all.due("o.deadline", list.DueAt)
 	oldest := !list.DueAt.IsZero()
 	if oldest {
+		all.and("o.deadline <= ?", coupon.Instant(list.DueAt).UnixMicro())
 		all.and("(o.state = 'open' OR o.state = 'awaiting_payment')")
 	}
 	some, err := all.from(list.After, "o", oldest)

@@ -58,7 +58,7 @@ func (p *pool) transaction(ctx context.Context, o *sql.TxOptions, run func(conte
 	if err != nil {
 		return &failure{err}
 	}
-	defer tx.Rollback() //nolint:errcheck // after a commit it does nothing
+	defer tx.Rollback() // after a commit it does nothing
 	if err := run(ctx, p.grammar.on(tx)); err != nil {
 		return err
 	}
@@ -135,5 +135,4 @@ func (h *hosted) view(ctx context.Context, read func(context.Context, *session) 
 }
 
 func (h *hosted) seal(ctx context.Context) error { return h.within(ctx, h.session.seal) }
-
-func (h *hosted) close() error { return nil }
+func (h *hosted) close() error                   { return nil }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/next/engine"
@@ -65,11 +64,8 @@ func (i instant) time() time.Time {
 // findable reports whether a record can have the text as ID or key at all. Databases
 // disagree on what NUL and malformed text mean.
 func findable(text string) bool {
-	return text != "" && len(text) <= redemption.MaxCounterLength && storable(text)
+	return text != "" && len(text) <= redemption.MaxCounterLength && store.IsText(text)
 }
-
-// storable reports whether text comes back as it was written.
-func storable(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }
 
 // documents of orders and uses by their IDs. They never change: the caller encodes what a
 // request may store, before the writer has its turn.
@@ -154,14 +150,6 @@ func scanUse(rows *sql.Rows) (u redemption.Use, err error) {
 	return u, engine.DecodeUse(doc, &u)
 }
 
-// storedCoupon is a row of coupons. The coupon has no counts, and tells only how many
-// addresses it has.
-type storedCoupon struct {
-	coupon    coupon.Coupon
-	version   int64
-	unlimited bool
-}
-
 // fieldSeparator stands between the fields of the search text. It is a control character,
 // which no field has.
 const fieldSeparator = "\x1f"
@@ -176,15 +164,16 @@ func couponRow(w engine.CouponWrite) ([]any, error) {
 	}, err
 }
 
-// scanCoupon reads the columns of a coupon, and more after them.
-func scanCoupon(rows *sql.Rows, more ...any) (stored storedCoupon, err error) {
-	c := &stored.coupon
+// scanCoupon reads the columns of a coupon, and more after them. The coupon has no counts,
+// and tells only how many addresses it has.
+func scanCoupon(rows *sql.Rows, more ...any) (stored engine.StoredCoupon, err error) {
+	c := &stored.Coupon
 	var code, state string
 	var created, updated, starts, expires instant
 	var emails int
 	var search, doc sql.RawBytes
 	if err := rows.Scan(append([]any{
-		&c.ID, &code, &state, &c.Revision, &stored.version, &stored.unlimited, &created, &updated, &starts, &expires,
+		&c.ID, &code, &state, &c.Revision, &stored.Version, &stored.Unlimited, &created, &updated, &starts, &expires,
 		&emails, &search, &doc,
 	}, more...)...); err != nil {
 		return stored, err

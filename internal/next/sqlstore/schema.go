@@ -32,7 +32,6 @@ func (e *SchemaError) Error() string {
 	return fmt.Sprintf("the tables of couponkit have version %d (%s), this program needs %d", e.Found, e.Table, SchemaVersion)
 }
 
-// A record of the version is part of the schema.
 const (
 	versionTable  = `CREATE TABLE IF NOT EXISTS {schema} (version INTEGER NOT NULL PRIMARY KEY)`
 	insertVersion = `INSERT INTO {schema} (version) VALUES (%d)`
@@ -76,7 +75,7 @@ func Migrate(ctx context.Context, db *sql.DB, d Dialect, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := guard(ctx, db, d, o); err != nil {
+	if err := g.guard(ctx, db, o); err != nil {
 		return err
 	}
 	statements, err := g.statements()

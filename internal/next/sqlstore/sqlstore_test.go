@@ -53,9 +53,9 @@ func TestGaleraIsRefusedUnlessOneNodeWrites(t *testing.T) {
 	require.ErrorContains(t, err, "SingleWriter")
 	require.ErrorAs(t, Migrate(t.Context(), cluster, MySQL, Options{}), &refused)
 	for _, server := range []variables{{"wsrep_on": "OFF"}, {}} {
-		require.NoError(t, guard(t.Context(), sql.OpenDB(server), MySQL, Options{}))
+		require.NoError(t, mysqlGrammar(Options{}).guard(t.Context(), sql.OpenDB(server), Options{}))
 	}
-	require.NoError(t, guard(t.Context(), cluster, MySQL, Options{SingleWriter: true}))
+	require.NoError(t, mysqlGrammar(Options{}).guard(t.Context(), cluster, Options{SingleWriter: true}))
 }
 
 func TestArgumentsAreWrittenIntoTheText(t *testing.T) {
@@ -79,8 +79,12 @@ func TestACounterIsStoredWithItsLastPartFirst(t *testing.T) {
 
 func TestOptionsOutOfBounds(t *testing.T) {
 	for _, o := range []Options{
-		{TablePrefix: "a-b"}, {TablePrefix: "1a"}, {TablePrefix: strings.Repeat("a", MaxTablePrefix+1)},
-		{MaxParameters: MinParameters - 1}, {MaxBatch: -1}, {BusyTimeout: -1}, {Synchronous: Normal + 1},
+		{TablePrefix: "a-b"},
+		{TablePrefix: "1a"},
+		{TablePrefix: strings.Repeat("a", MaxTablePrefix+1)},
+		{MaxParameters: MinParameters - 1},
+		{MaxBatch: -1},
+		{BusyTimeout: -1},
 	} {
 		_, err := New(t.Context(), nil, SQLite, o)
 		require.ErrorIs(t, err, pricing.ErrInvalid)

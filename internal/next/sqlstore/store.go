@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -16,8 +17,10 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Defaults of [Options].
+// Defaults and bounds of [Options].
 const (
+	MaxTablePrefix     = 40
+	MinParameters      = 32 // two rows of the widest table
 	DefaultTablePrefix = "couponkit_"
 	DefaultMaxBatch    = 512
 	DefaultBusyTimeout = 10 * time.Second
@@ -41,30 +44,13 @@ type Options struct {
 	// another process or a transaction of the host has; 0 is [DefaultBusyTimeout]. The
 	// context of the call may end the wait before.
 	BusyTimeout time.Duration
-	// Synchronous is how a SQLite database is written to the disk; 0 is [Full].
-	Synchronous Synchronous
+	// Relaxed sets synchronous to NORMAL instead of FULL on SQLite: a loss of power may take
+	// back the last transactions. It never damages the database.
+	Relaxed bool
 	// KeepSettings lets the store leave all settings (PRAGMA) of a SQLite database as
 	// they are, for engines that have their own, such as dqlite.
 	KeepSettings bool
 }
-
-// Bounds of [Options].
-const (
-	MaxTablePrefix = 40
-	MinParameters  = 32 // two rows of the widest table
-)
-
-// Synchronous is SQLite's setting of the same name for the connection that writes.
-type Synchronous uint8
-
-// The settings.
-const (
-	// Full: what was acknowledged survives a loss of power.
-	Full Synchronous = iota + 1
-	// Normal: a loss of power may take back the last transactions, though never damage
-	// the database; a crash of the process takes back nothing.
-	Normal
-)
 
 var prefixPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
@@ -85,29 +71,13 @@ func (o Options) validate() error {
 	if o.BusyTimeout < 0 {
 		faults.Add("busyTimeout", pricing.FieldTooSmall, "a timeout is not negative")
 	}
-	if o.Synchronous > Normal {
-		faults.Add("synchronous", pricing.FieldUnknown, "must be Full or Normal")
-	}
 	return faults.Err()
 }
 
-func (o Options) prefix() string {
-	if o.TablePrefix == "" {
-		return DefaultTablePrefix
-	}
-	return o.TablePrefix
-}
+func (o Options) prefix() string { return cmp.Or(o.TablePrefix, DefaultTablePrefix) }
 
 func (o Options) withDefaults() Options {
-	if o.MaxBatch == 0 {
-		o.MaxBatch = DefaultMaxBatch
-	}
-	if o.BusyTimeout == 0 {
-		o.BusyTimeout = DefaultBusyTimeout
-	}
-	if o.Synchronous == 0 {
-		o.Synchronous = Full
-	}
+	o.MaxBatch, o.BusyTimeout = cmp.Or(o.MaxBatch, DefaultMaxBatch), cmp.Or(o.BusyTimeout, DefaultBusyTimeout)
 	return o
 }
 
@@ -157,22 +127,23 @@ func (r *request) answer(ctx context.Context, s *session, row int, thorough bool
 	s.docs = r.docs
 	switch {
 	case r.reservation != nil:
-		var answers []engine.Answer[store.Reserved]
-		if answers, err = engine.Reserve(ctx, s, row, thorough, *r.reservation); err == nil {
-			r.reserved, err = answers[0].Value, answers[0].Err
-		}
+		r.reserved, err = single(engine.Reserve(ctx, s, row, thorough, *r.reservation))
 	case r.settlement != nil && r.late:
 		r.settled, err = engine.ApplyLate(ctx, s, row, *r.settlement)
 	case r.settlement != nil:
-		var answers []engine.Answer[store.Settled]
-		if answers, err = engine.Apply(ctx, s, row, *r.settlement); err == nil {
-			r.settled, err = answers[0].Value, answers[0].Err
-		}
+		r.settled, err = single(engine.Apply(ctx, s, row, *r.settlement))
 	default:
 		r.saved, err = engine.SaveCoupon(ctx, s, *r.change)
 	}
 	r.err, err = verdict(err)
 	return err
+}
+
+func single[A any](answers []engine.Answer[A], err error) (answer A, _ error) {
+	if err != nil {
+		return answer, err
+	}
+	return answers[0].Value, answers[0].Err
 }
 
 // alone reports whether the request has to run once more, as a late settlement.
@@ -195,7 +166,7 @@ func New(ctx context.Context, db *sql.DB, d Dialect, o Options) (*Store, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := guard(ctx, db, d, o); err != nil {
+	if err := g.guard(ctx, db, o); err != nil {
 		return nil, err
 	}
 	if err := g.check(ctx, db); err != nil {
@@ -275,17 +246,15 @@ func (s *Store) view(ctx context.Context, what string, read func(context.Context
 		return err
 	}
 	defer s.calls.Done()
-	err := s.run.view(ctx, read)
-	if answer, failed := verdict(err); failed == nil && answer != nil && ctx.Err() == nil {
-		return answer
-	}
-	return explain(ctx, what, err)
+	return explain(ctx, what, s.run.view(ctx, read))
 }
 
-// explain says what has failed, and that the context has ended if that is why.
+// explain says what has failed, and that the context has ended if that is why. An answer
+// of the contract stays as it is.
 func explain(ctx context.Context, what string, err error) error {
+	_, failed := verdict(err)
 	switch {
-	case err == nil || errors.Is(err, store.ErrClosed):
+	case failed == nil && (err == nil || ctx.Err() == nil || errors.Is(err, store.ErrClosed)):
 		return err
 	case ctx.Err() != nil && !errors.Is(err, ctx.Err()):
 		return fmt.Errorf("%s: %w: %w", what, ctx.Err(), err)
@@ -335,10 +304,9 @@ func (s *Store) SaveCoupon(ctx context.Context, c store.CouponChange) (coupon.Co
 }
 
 // answered returns no value beside an error.
-func answered[A any](value A, err error) (A, error) {
+func answered[A any](value A, err error) (answer A, _ error) {
 	if err != nil {
-		var none A
-		return none, err
+		return answer, err
 	}
 	return value, nil
 }

@@ -47,11 +47,7 @@ func (s *session) loadOrders(ctx context.Context, n engine.Need, rows *engine.Ro
 	if err != nil {
 		return err
 	}
-	return s.eachIn(ctx, lockOrders, 1, anys(ids), func(found *sql.Rows) error {
-		o, err := scanOrder(found)
-		rows.Orders = append(rows.Orders, o)
-		return err
-	})
+	return s.eachIn(ctx, lockOrders, 1, anys(ids), collect(&rows.Orders, scanOrder))
 }
 
 func (s *session) loadUses(ctx context.Context, n engine.Need, rows *engine.Rows) error {
@@ -120,15 +116,11 @@ func (s *session) storedAs(counters []string) []any {
 // loadFree does not lock: what it finds is returned to a customer, and not changed.
 func (s *session) loadFree(ctx context.Context, n engine.Need, rows *engine.Rows) error {
 	for _, held := range n.Free {
-		if err := s.each(ctx, findFree+s.find, func(found *sql.Rows) error {
-			u, err := scanUse(found)
-			if !slices.ContainsFunc(rows.Uses, func(v redemption.Use) bool { return v.ID == u.ID }) {
-				rows.Uses = append(rows.Uses, u)
-			}
-			return err
-		}, held.CustomerID, held.CouponID); err != nil {
+		free, err := s.uses(ctx, findFree+s.find, held.CustomerID, held.CouponID)
+		if err != nil {
 			return err
 		}
+		rows.Uses = append(rows.Uses, free...) // the engine keeps one of a kind
 	}
 	return nil
 }
@@ -144,12 +136,7 @@ type lookUp struct {
 func (s *session) findIDs(ctx context.Context, ids []string, by ...lookUp) ([]string, error) {
 	ids = slices.Clone(ids)
 	for _, l := range by {
-		if err := s.eachIn(ctx, l.statement+s.find, l.width, l.keys, func(found *sql.Rows) error {
-			var id string
-			err := found.Scan(&id)
-			ids = append(ids, id)
-			return err
-		}); err != nil {
+		if err := s.eachIn(ctx, l.statement+s.find, l.width, l.keys, collect(&ids, scanText)); err != nil {
 			return nil, err
 		}
 	}
@@ -209,7 +196,7 @@ func (s *session) Save(ctx context.Context, w engine.Writes) error {
 
 func (s *session) saveOrders(ctx context.Context, w engine.Writes) error {
 	for _, o := range w.Orders {
-		if _, err := s.exec(ctx, updateOrder, o.State.String(), orNull(o.SessionID), o.SessionURL, o.ReplacedBy,
+		if err := s.exec(ctx, updateOrder, o.State.String(), orNull(o.SessionID), o.SessionURL, o.ReplacedBy,
 			micros(o.Deadline), o.UpdatedAt.UnixMicro(), o.Version, o.ID); err != nil {
 			return fmt.Errorf("update order: %w", err)
 		}
@@ -219,7 +206,7 @@ func (s *session) saveOrders(ctx context.Context, w engine.Writes) error {
 
 func (s *session) saveUses(ctx context.Context, w engine.Writes) error {
 	for _, u := range w.Uses {
-		if _, err := s.exec(ctx, updateUse, u.State.String(), u.PointsState.String(), flag(u.OverLimit), micros(u.Deadline),
+		if err := s.exec(ctx, updateUse, u.State.String(), u.PointsState.String(), flag(u.OverLimit), micros(u.Deadline),
 			u.UpdatedAt.UnixMicro(), micros(u.CompletedAt), micros(u.ReleasedAt), u.Version, u.ID); err != nil {
 			return fmt.Errorf("update use: %w", err)
 		}

@@ -98,6 +98,7 @@ func rolledBack(ctx context.Context, db *sql.DB, s *sqlstore.Store, options *sql
 // write and roll back.
 func TestAReaderMissesNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, d database) {
+		t.Helper()
 		if d.dialect == sqlstore.SQLite {
 			d.dsn += "&_txlock=immediate"
 		}
@@ -153,6 +154,7 @@ func startWorker(t *testing.T, w work) {
 // TestExactlyTheAllowedUsesSucceed lets callers of two pools use a coupon up.
 func TestExactlyTheAllowedUsesSucceed(t *testing.T) {
 	onEach(t, func(t *testing.T, d database) {
+		t.Helper()
 		const attempts, allowed = 1_500, 450
 		stores := []store.Store{d.store(t, sqlstore.Options{}), d.store(t, sqlstore.Options{})}
 		c := hotCoupon(allowed, 1)
@@ -204,6 +206,7 @@ func TestACopyInMidRun(t *testing.T) {
 // those of another version.
 func TestMigrate(t *testing.T) {
 	onEach(t, func(t *testing.T, d database) {
+		t.Helper()
 		var missing *sqlstore.SchemaError
 		_, err := sqlstore.New(t.Context(), d.connect(t), d.dialect, sqlstore.Options{})
 		require.ErrorAs(t, err, &missing)

@@ -76,6 +76,7 @@ func TestContractWithFewArguments(t *testing.T) {
 // fails leaves the transaction usable, and nothing in it.
 func TestContractInTransactionsOfTheHost(t *testing.T) {
 	onEachKind(t, func(t *testing.T, fresh func(testing.TB) database) {
+		t.Helper()
 		runSuite(t, func(t *testing.T, d database) store.Store {
 			t.Helper()
 			return openHosted(t, d)
@@ -128,7 +129,7 @@ func once[A any](ctx context.Context, h *hosted, call func(*sqlstore.Store) (A, 
 	if err != nil {
 		return answer, err
 	}
-	defer tx.Rollback() //nolint:errcheck // after a commit it does nothing
+	defer tx.Rollback() // after a commit it does nothing
 	answer, err = call(h.WithTx(tx))
 	if err != nil && (ctx.Err() != nil || h.Retryable(err)) {
 		return answer, err
