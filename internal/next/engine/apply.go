@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -56,7 +57,8 @@ func (w *work) apply(s store.Settlement) (store.Settled, error) {
 		return store.Settled{}, ErrAlone
 	}
 	if owner, taken := w.sessions[s.Event.SessionID]; taken && owner != id && s.Event.SessionID != "" {
-		return store.Settled{}, store.ErrSuperseded
+		return store.Settled{}, fmt.Errorf("%w: session %s is that of order %s, as when a processor gives an ID twice",
+			store.ErrSuperseded, s.Event.SessionID, owner)
 	}
 	return w.change(o, s)
 }
