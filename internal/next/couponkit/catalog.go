@@ -11,9 +11,9 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/internal/next/store"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
-	"github.com/couponkit/couponkit/internal/next/store"
 )
 
 // changeAttempts bounds how often a change is tried again because somebody else

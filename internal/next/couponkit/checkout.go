@@ -8,10 +8,10 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
-	"github.com/couponkit/couponkit/pricing"
-	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/internal/next/redemption"
 	"github.com/couponkit/couponkit/internal/next/store"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
 )
 
 // reserveAttempts bounds how often a checkout is priced and reserved again because
@@ -104,13 +104,14 @@ func (s *Service) checkoutAs(ctx context.Context, op Operation, r CheckoutReques
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
 		return Checkout{}, err
 	}
-	reserved, err := s.order(ctx, r)
-	return s.finish(ctx, &attempt, r, reserved, err)
+	price := func() (priced, error) { return s.priceCheckout(ctx, r) }
+	reserved, err := s.order(ctx, &r, price)
+	return s.finish(ctx, &attempt, r, reserved, err, price)
 }
 
 // finish opens the session of a reserved order.
 func (s *Service) finish(
-	ctx context.Context, attempt *Attempt, r CheckoutRequest, reserved store.Reserved, err error,
+	ctx context.Context, attempt *Attempt, r CheckoutRequest, reserved store.Reserved, err error, price func() (priced, error),
 ) (Checkout, error) {
 	attempt.OrderID = reserved.Order.ID
 	if len(reserved.Uses) > 0 {
@@ -119,13 +120,18 @@ func (s *Service) finish(
 	if err != nil {
 		return Checkout{}, err
 	}
-	order, err := s.openSession(ctx, reserved.Order, r.details(), reserved.Replayed)
+	order, uses, err := s.openSession(ctx, reserved, r.details())
 	attempt.SessionID = order.SessionID
+	if errors.Is(err, errFinished) { // most likely the limit holds now
+		if _, refused := price(); refused != nil {
+			err = refused
+		}
+	}
 	if err != nil {
 		return Checkout{}, err
 	}
 	return Checkout{
-		Order: order, Uses: reserved.Uses, Replayed: reserved.Replayed,
+		Order: order, Uses: uses, Replayed: reserved.Replayed,
 		Session: SessionLink{ID: order.SessionID, URL: order.SessionURL, ExpiresAt: s.sessionEnd(order)},
 	}, nil
 }
@@ -138,25 +144,28 @@ func (r CheckoutRequest) details() sessionDetails {
 
 // order returns the order of the request: the one that its key has already, or a
 // new one with its place kept.
-func (s *Service) order(ctx context.Context, r CheckoutRequest) (store.Reserved, error) {
+func (s *Service) order(ctx context.Context, r *CheckoutRequest, price func() (priced, error)) (store.Reserved, error) {
 	var faults pricing.ValidationError
 	faults.Merge("", s.checkCart(r.Cart))
-	faults.Merge("", s.checkRequest(r))
+	faults.Merge("", s.checkRequest(*r))
 	if err := faults.Err(); err != nil {
 		return store.Reserved{}, err
 	}
-	reserved, err := s.keyed(ctx, &r, requestFingerprint(r), func() (priced, error) {
-		p, err := s.price(ctx, QuoteRequest{Cart: r.Cart, Code: r.Code, Customer: r.Customer}, s.askMirror)
-		if err != nil && !errors.Is(err, coupon.ErrBelowMinimumCharge) {
-			return p, err
-		}
-		return p, refusals(r.Expected.compare(p.quote.Quote, p.couponID()), err)
-	})
+	reserved, err := s.keyed(ctx, r, requestFingerprint(*r), price)
 	o := reserved.Order
 	if err == nil && reserved.Replayed && o.State == redemption.OrderOpen && !r.Expected.are(o.Quote) {
 		err = fmt.Errorf("order %s has other totals than expected: %w", o.ID, store.ErrKeyReused)
 	}
 	return reserved, err
+}
+
+// priceCheckout prices the cart and compares the totals with the expected ones.
+func (s *Service) priceCheckout(ctx context.Context, r CheckoutRequest) (priced, error) {
+	p, err := s.price(ctx, QuoteRequest{Cart: r.Cart, Code: r.Code, Customer: r.Customer}, s.askMirror)
+	if err != nil && !errors.Is(err, coupon.ErrBelowMinimumCharge) {
+		return p, err
+	}
+	return p, refusals(r.Expected.compare(p.quote.Quote, p.couponID()), err)
 }
 
 // checkCart refuses what cannot be priced, what can and sells nothing, and what the processor
@@ -291,39 +300,30 @@ func (s *Service) newReservation(key, request string, metadata map[string]string
 	return r
 }
 
-// reserve stores the order with what it claims. Where only the customer's own checkout is in
-// the way, that one is replaced (contract section 5.3).
+// reserve stores the order with what it claims. Where only the customer's own use is in the
+// way, and where the coupon costs points, the order takes that use (contract section 5.3).
 func (s *Service) reserve(ctx context.Context, p priced, r store.Reservation) (store.Reserved, error) {
-	if p.quote.Coupon != nil && p.found.Coupon.Distribution == coupon.PointsRedeemable {
-		return s.reserveBought(ctx, p, r)
+	bought := len(r.Uses) > 0 && p.found.Coupon.Distribution == coupon.PointsRedeemable
+	full := error(coupon.Reject(p.found.Coupon.ID, coupon.PointsNotRedeemed,
+		coupon.Params{PointsRequired: p.found.Coupon.PointsRequired}))
+	if !bought {
+		var reserved store.Reserved
+		if reserved, full = s.store.Reserve(ctx, r); !errors.Is(full, store.ErrLimit) {
+			return reserved, full
+		}
 	}
-	reserved, err := s.store.Reserve(ctx, r)
-	if !errors.Is(err, store.ErrLimit) {
-		return reserved, err
-	}
-	own, found, lookErr := s.ownCheckout(ctx, p.found.Held)
-	if lookErr != nil || !found {
-		return reserved, errors.Join(err, lookErr)
-	}
-	r.Order.Replaces = own
-	return s.store.Reserve(ctx, r)
-}
-
-// reserveBought takes the use that the customer has bought with points into the order.
-func (s *Service) reserveBought(ctx context.Context, p priced, r store.Reservation) (store.Reserved, error) {
-	bought, found, err := s.usable(ctx, p.found.Held)
-	if err != nil {
+	own, err := s.ownUse(ctx, p.found.Coupon, p.found.Held)
+	switch {
+	case err != nil:
 		return store.Reserved{}, err
+	case own.IsZero():
+		return store.Reserved{}, full
 	}
-	if !found {
-		return store.Reserved{}, coupon.Reject(p.found.Coupon.ID, coupon.PointsNotRedeemed,
-			coupon.Params{PointsRequired: p.found.Coupon.PointsRequired})
+	reserved, err := s.store.Reserve(ctx, take(r, own))
+	if errors.Is(err, store.ErrNotFound) { // the use has gone since it was found
+		err = fmt.Errorf("%w: %w", store.ErrConflict, err)
 	}
-	use := &r.Uses[0]
-	use.Origin, use.ExchangeID = redemption.FromPoints, bought.ExchangeID
-	use.Points, use.PointsState = bought.Points, redemption.PointsDebited
-	r.Order.Replaces = bought.OrderID
-	return s.store.Reserve(ctx, r)
+	return reserved, err
 }
 
 // sessionEnd is when the order's session ends. It depends on nothing that changes,

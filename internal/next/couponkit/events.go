@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/pricing"
-	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/internal/next/redemption"
 	"github.com/couponkit/couponkit/internal/next/store"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
 )
 
 // Outcome is what an event led to, or what a sweep has found out without an event.
@@ -186,6 +186,9 @@ func (s *Service) flag(ctx context.Context, charged pricing.Money, settled store
 // settleSession applies what the processor's session turned out to be for its order.
 func (s *Service) settleSession(ctx context.Context, session processor.Session, order redemption.Order) (o Outcome, err error) {
 	attempt := Attempt{CustomerID: order.CustomerID, OrderID: order.ID, SessionID: session.ID}
+	if c := firstCoupon(order); c != nil {
+		attempt.CouponID = c.ID
+	}
 	defer s.observed(ctx, OpSettle, &attempt, &err)()
 	settlement := store.Settlement{Event: s.ending(session, order)}
 	return s.outcome(ctx, &attempt, settlement, pricing.NewMoney(session.Total, session.Currency))

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/internal/next/store"
+	"github.com/couponkit/couponkit/pricing"
 )
 
 // digest gathers values of which a fingerprint is made. Every value is written with

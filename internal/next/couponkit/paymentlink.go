@@ -103,8 +103,9 @@ func (s *Service) productLink(ctx context.Context, r PaymentLinkRequest) (c Chec
 		return Checkout{}, err
 	}
 	request := amountFingerprint(r.Amount, r.Code)
-	reserved, err := s.keyed(ctx, &r.CheckoutRequest, request, func() (priced, error) { return s.priceAmount(ctx, r) })
-	return s.finish(ctx, &attempt, r.CheckoutRequest, reserved, err)
+	price := func() (priced, error) { return s.priceAmount(ctx, r) }
+	reserved, err := s.keyed(ctx, &r.CheckoutRequest, request, price)
+	return s.finish(ctx, &attempt, r.CheckoutRequest, reserved, err, price)
 }
 
 // amountLine is the one line of an order by amount.

@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/internal/next/redemption"
 	"github.com/couponkit/couponkit/internal/next/store"
+	"github.com/couponkit/couponkit/pricing"
 )
 
 // ExchangeRequest asks for a reservation of a points-redeemable coupon.
@@ -246,6 +247,9 @@ func (s *Service) applyToUse(ctx context.Context, kind redemption.EventKind, u r
 
 // newest returns the exchange as it is now.
 func (s *Service) newest(ctx context.Context, exchangeID string) (redemption.Use, error) {
+	if exchangeID == "" {
+		return redemption.Use{}, store.ErrNotFound // the list would be everybody's
+	}
 	return s.current(ctx, redemption.Use{ExchangeID: exchangeID, PointsState: redemption.PointsPassedOn})
 }
 
@@ -255,13 +259,13 @@ func (s *Service) newest(ctx context.Context, exchangeID string) (redemption.Use
 func (s *Service) refuseExchange(ctx context.Context, u redemption.Use, refused error) (redemption.Use, error) {
 	released, err := s.applyToUse(ctx, redemption.PointsRefused, u)
 	switch {
-	case errors.Is(err, redemption.ErrIllegal):
-		var now redemption.Use
-		if now, err = s.newest(ctx, u.ExchangeID); err == nil && now.State != redemption.Released && now.PointsState != redemption.PointsPending {
-			return now, nil
-		}
 	case err == nil && released.PointsState == redemption.PointsRefundDue:
 		_, err = s.refundPoints(ctx, released)
+	case errors.Is(err, redemption.ErrIllegal), released.PointsState == redemption.PointsPassedOn:
+		var now redemption.Use
+		if now, err = s.newest(ctx, u.ExchangeID); err == nil && now.PointsState == redemption.PointsDebited {
+			return now, nil
+		}
 	}
 	if err != nil {
 		s.logger.WarnContext(ctx, "an exchange that was refused is left to the sweep",
@@ -309,7 +313,8 @@ func (s *Service) CancelExchange(ctx context.Context, customerID, exchangeID str
 	return fmt.Errorf("cancel exchange %s: %w", exchangeID, store.ErrConflict)
 }
 
-// giveUp cancels a points reservation, or the order that uses it, and refunds the points.
+// giveUp cancels a points reservation, or the order that uses it, and refunds the points. It
+// returns store.ErrConflict if the use has moved on meanwhile.
 func (s *Service) giveUp(ctx context.Context, u redemption.Use) error {
 	if u.OrderID == "" || u.State != redemption.Reserved {
 		return s.giveUpFree(ctx, u)
@@ -318,29 +323,32 @@ func (s *Service) giveUp(ctx context.Context, u redemption.Use) error {
 	if err != nil {
 		return err
 	}
-	if o.Order.State == redemption.OrderAwaitingPayment {
-		return fmt.Errorf("exchange %s: a payment is on its way: %w", u.ExchangeID, redemption.ErrIllegal)
-	}
+	end := s.endReplaced
 	if o.Order.SessionID != "" {
-		ended, err := s.endSession(ctx, o.Order)
-		if err == nil && !ended {
-			err = store.ErrConflict // look again at what has become of it
-		}
-		if err != nil {
-			return err
-		}
+		end = s.endSession
 	}
-	_, err = s.settle(ctx, store.Settlement{Event: redemption.Event{
+	switch finished, err := end(ctx, o.Order); {
+	case err != nil:
+		return err
+	case finished.Order.State == redemption.OrderAwaitingPayment:
+		return fmt.Errorf("exchange %s: a payment is on its way: %w", u.ExchangeID, redemption.ErrIllegal)
+	case !finished.Order.IsZero():
+		return store.ErrConflict
+	}
+	settled, err := s.settle(ctx, store.Settlement{Event: redemption.Event{
 		Kind: redemption.Cancelled, At: s.now(), OrderID: u.OrderID, SessionID: o.Order.SessionID,
 	}})
+	passedOn := slices.ContainsFunc(settled.Uses, func(v redemption.Use) bool { return v.PointsState == redemption.PointsPassedOn })
+	if err == nil && passedOn {
+		return store.ErrConflict
+	}
 	return err
 }
 
+// giveUpFree cancels a use that was in no order when it was read, or that has ended.
 func (s *Service) giveUpFree(ctx context.Context, u redemption.Use) error {
 	released, err := s.applyToUse(ctx, redemption.Cancelled, u)
 	switch {
-	case errors.Is(err, redemption.ErrIllegal) && u.OrderID == "" && u.State == redemption.Reserved:
-		return fmt.Errorf("%w: %w", store.ErrConflict, err) // a checkout has taken it meanwhile
 	case err != nil:
 		return fmt.Errorf("cancel exchange %s: %w", u.ExchangeID, err)
 	case released.PointsState == redemption.PointsPassedOn:

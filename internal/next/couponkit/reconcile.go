@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/internal/next/store"
+	"github.com/couponkit/couponkit/processor"
 )
 
 // DriftKind tells how store and processor differ.

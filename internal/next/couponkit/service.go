@@ -17,9 +17,9 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/internal/next/store"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
-	"github.com/couponkit/couponkit/internal/next/store"
 )
 
 // Errors of the service, beside those of packages coupon, pricing and store.

@@ -9,10 +9,10 @@ import (
 	"strconv"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/pricing"
-	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/internal/next/redemption"
 	"github.com/couponkit/couponkit/internal/next/store"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
 )
 
 // sessionDetails are what a session shows and an order does not keep.
@@ -23,51 +23,54 @@ type sessionDetails struct {
 	cancelURL  string
 }
 
+// errFinished tells that the customer has finished the session of the order that this one has
+// replaced.
+var errFinished = fmt.Errorf("%w: the customer has finished the session of an earlier order", ErrOrderEnded)
+
 // openSession makes the order's session, or returns the order with the one that it has. The
-// session of an order that it replaces is ended first. An order of a repeated key may be too
-// old for a session.
+// session of an order that it has replaced is ended first. An order of a repeated key may be
+// too old for a session.
 func (s *Service) openSession(
-	ctx context.Context, o redemption.Order, d sessionDetails, replayed bool,
-) (redemption.Order, error) {
+	ctx context.Context, reserved store.Reserved, d sessionDetails,
+) (redemption.Order, []redemption.Use, error) {
+	o, uses := reserved.Order, reserved.Uses
 	switch {
 	case o.SessionID != "" && o.SessionURL != "", o.State == redemption.OrderPaid:
-		return o, nil
+		return o, uses, nil
 	case o.State == redemption.OrderCancelled:
-		return o, ErrOrderEnded
+		return o, uses, ErrOrderEnded
 	}
-	if paid, err := s.endReplaced(ctx, o); err != nil || paid {
-		return o, errors.Join(err, onlyIf(paid, ErrOrderEnded))
+	switch older, err := s.endReplaced(ctx, o); {
+	case err != nil:
+		return o, uses, err
+	case !older.Order.IsZero():
+		return o, uses, errFinished
 	}
 	session, err := s.processor.CreateSession(ctx, s.sessionRequest(o, d))
 	if err == nil {
-		return s.attach(ctx, o, session)
+		return s.attach(ctx, o, uses, session)
 	}
 	if answered(err) {
 		s.abandon(ctx, o)
-		if replayed && s.sessionEnd(o).Sub(s.now()) < max(s.abilities.MinSessionLifetime, 1) {
-			return o, fmt.Errorf("%w: %s", ErrOrderEnded, err.Error())
+		if reserved.Replayed && s.sessionEnd(o).Sub(s.now()) < max(s.abilities.MinSessionLifetime, 1) {
+			return o, uses, fmt.Errorf("%w: %s", ErrOrderEnded, err.Error())
 		}
 	}
-	return o, fmt.Errorf("open session for order %s: %w", o.ID, noInput(err))
-}
-
-func onlyIf(holds bool, err error) error {
-	if holds {
-		return err
-	}
-	return nil
+	return o, uses, fmt.Errorf("open session for order %s: %w", o.ID, noInput(err))
 }
 
 // attach records the session that was made for the order.
-func (s *Service) attach(ctx context.Context, o redemption.Order, session processor.Session) (redemption.Order, error) {
+func (s *Service) attach(
+	ctx context.Context, o redemption.Order, uses []redemption.Use, session processor.Session,
+) (redemption.Order, []redemption.Use, error) {
 	if session.Status == processor.SessionExpired { // an earlier call has made it, whose answer was lost
 		s.abandon(ctx, o)
-		return o, ErrOrderEnded
+		return o, uses, ErrOrderEnded
 	}
 	if session.Total != o.Quote.Total || session.Currency != o.Quote.Currency {
 		s.discard(ctx, session.ID)
 		s.abandon(ctx, o)
-		return o, fmt.Errorf("session %s charges %s and not %s: %w", session.ID,
+		return o, uses, fmt.Errorf("session %s charges %s and not %s: %w", session.ID,
 			pricing.NewMoney(session.Total, session.Currency), pricing.NewMoney(o.Quote.Total, o.Quote.Currency),
 			processor.ErrRejected)
 	}
@@ -76,6 +79,8 @@ func (s *Service) attach(ctx context.Context, o redemption.Order, session proces
 		SessionID: session.ID, SessionURL: session.URL, Deadline: o.Deadline,
 	}})
 	switch {
+	case err == nil:
+		return attached.Order, attached.Uses, nil
 	case errors.Is(err, store.ErrSuperseded):
 		s.discard(ctx, session.ID)
 	case errors.Is(err, pricing.ErrInvalid):
@@ -83,10 +88,7 @@ func (s *Service) attach(ctx context.Context, o redemption.Order, session proces
 		s.abandon(ctx, o)
 		err = unfit(err)
 	}
-	if err != nil {
-		return o, fmt.Errorf("attach session to order %s: %w", o.ID, err)
-	}
-	return attached.Order, nil
+	return o, uses, fmt.Errorf("attach session to order %s: %w", o.ID, err)
 }
 
 // unfit is the error for an answer of the processor that the store does not take, as
@@ -239,23 +241,6 @@ func firstCoupon(o redemption.Order) *coupon.Snapshot {
 		return nil
 	}
 	return &o.Coupons[0]
-}
-
-// endSession ends the session of an order at the processor and settles what it turned out to
-// be. It reports whether the session ended unpaid.
-func (s *Service) endSession(ctx context.Context, o redemption.Order) (bool, error) {
-	session, err := s.expire(ctx, o.SessionID)
-	if errors.Is(err, processor.ErrNotFound) {
-		return true, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("end session %s: %w", o.SessionID, err)
-	}
-	if session.Status == processor.SessionExpired {
-		return true, nil
-	}
-	_, err = s.settleSession(ctx, session, o)
-	return false, err
 }
 
 // expire ends a session at the processor. One that is open all the same, against the

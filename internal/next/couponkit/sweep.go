@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/internal/next/redemption"
 	"github.com/couponkit/couponkit/internal/next/store"
+	"github.com/couponkit/couponkit/processor"
 )
 
 // DefaultSweepLimit is how many records of each kind a sweep without a limit
@@ -104,13 +104,13 @@ func pastFailures[T any](
 			return failures, err
 		}
 		for _, r := range records {
-			if finished == limit || len(failures) >= sweepPatience*limit {
-				return failures, nil
-			}
 			if err := look(r); err != nil {
 				failures = append(failures, err)
 			} else {
 				finished++
+			}
+			if finished == limit || len(failures) >= sweepPatience*limit {
+				return failures, nil
 			}
 		}
 		if after = next; after == "" {
@@ -120,6 +120,16 @@ func pastFailures[T any](
 }
 
 func (s *Service) sweepOrder(ctx context.Context, due store.Settled, report *SweepReport) error {
+	if due.Order.SessionID == "" {
+		older, err := s.endReplaced(ctx, due.Order)
+		if err != nil {
+			return fmt.Errorf("sweep order %s: %w", due.Order.ID, err)
+		}
+		if !older.Order.IsZero() {
+			report.settled(older)
+			return nil
+		}
+	}
 	session, err := s.lapsedSession(ctx, due.Order.SessionID)
 	if err != nil {
 		return fmt.Errorf("sweep order %s: %w", due.Order.ID, err)

@@ -12,9 +12,9 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/internal/next/redemption"
 	"github.com/couponkit/couponkit/internal/next/store"
+	"github.com/couponkit/couponkit/pricing"
 )
 
 // Validation is what a customer learns of a coupon that he may use (specification
@@ -140,14 +140,11 @@ func (s *Service) usage(ctx context.Context, f store.Found) (eligibility.Usage, 
 		u.CompletedByCustomer = max(u.CompletedByCustomer, count.Completed)
 		u.ReservedByCustomer = max(u.ReservedByCustomer, count.Reserved)
 	}
-	var err error
-	if f.Coupon.Distribution == coupon.PointsRedeemable {
-		_, u.CustomerHoldsReservation, err = s.usable(ctx, f.Held)
-		return u, err
+	if f.Coupon.Distribution != coupon.PointsRedeemable && !full(f.Coupon.Limits, u) {
+		return u, nil
 	}
-	if full(f.Coupon.Limits, u) {
-		_, u.CustomerHoldsReservation, err = s.ownCheckout(ctx, f.Held)
-	}
+	own, err := s.ownUse(ctx, f.Coupon, f.Held)
+	u.CustomerHoldsReservation = !own.IsZero()
 	return u, err
 }
 
