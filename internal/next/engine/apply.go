@@ -329,7 +329,7 @@ func (w *work) recordUnknown(ctx context.Context, tx Tx, s store.Settlement) (st
 	}
 	paid := asNew(s.Unknown)
 	st := newStep()
-	st.change(w, paid.Order, paid.Uses...)
+	st.create(paid.Order, paid.Uses...)
 	w.flag(st, paid.Order, paid.Uses)
 	copy(st.uses, paid.Uses)
 	w.make(st)

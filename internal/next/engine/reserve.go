@@ -116,9 +116,6 @@ func (w *work) reserve(r store.Reservation) (store.Reserved, error) {
 	if err != nil || replayed {
 		return before, err
 	}
-	if w.idTaken(r) {
-		return store.Reserved{}, store.ErrConflict
-	}
 	s := newStep()
 	if err := w.takeOver(s, r); err != nil {
 		return store.Reserved{}, err
@@ -127,9 +124,12 @@ func (w *work) reserve(r store.Reservation) (store.Reserved, error) {
 		return store.Reserved{}, err
 	}
 	taken := asNew(r)
-	s.change(w, taken.Order, taken.Uses...)
+	s.create(taken.Order, taken.Uses...)
 	if exceeded := s.exceeded(w, claimsOf(r)); len(exceeded) > 0 {
 		return store.Reserved{}, &store.LimitError{Exceeded: exceeded}
+	}
+	if w.idTaken(r) { // last: without the thorough run, nobody knows before Save
+		return store.Reserved{}, store.ErrConflict
 	}
 	w.make(s)
 	w.noteReserved(s, taken, r.By)

@@ -140,20 +140,24 @@ func newStep() *step { return &step{before: holdings{}, after: holdings{}} }
 
 // change adds records to the step: what is stored of them now, and what is to be.
 func (s *step) change(w *work, o redemption.Order, uses ...redemption.Use) {
-	if !o.IsZero() {
-		if row := w.orders[o.ID]; row != nil {
-			s.before.add(redemption.Holdings(row.order))
-		}
-		s.after.add(redemption.Holdings(o))
-		s.orders = append(s.orders, o)
+	if row := w.orders[o.ID]; row != nil {
+		s.before.add(redemption.Holdings(row.order))
 	}
 	for _, u := range uses {
 		if row := w.uses[u.ID]; row != nil {
 			s.before.add(redemption.Holdings(redemption.Order{}, row.use))
 		}
-		s.after.add(redemption.Holdings(redemption.Order{}, u))
-		s.uses = append(s.uses, u)
 	}
+	s.create(o, uses...)
+}
+
+// create adds records to the step of which nothing is stored.
+func (s *step) create(o redemption.Order, uses ...redemption.Use) {
+	s.after.add(redemption.Holdings(o, uses...))
+	if !o.IsZero() {
+		s.orders = append(s.orders, o)
+	}
+	s.uses = append(s.uses, uses...)
 }
 
 // exceeded returns those of the claims whose counter would hold more than their limit.

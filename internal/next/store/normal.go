@@ -12,7 +12,7 @@ import (
 // and no memory shared with the caller. Stores call it first.
 func (r Reservation) Normalize() Reservation {
 	r.Order = normalOrder(r.Order.Clone())
-	r.Uses = slices.Clone(r.Uses)
+	r.Uses, r.Coupons = slices.Clone(r.Uses), slices.Clone(r.Coupons)
 	for i, u := range r.Uses {
 		r.Uses[i] = normalUse(u.Clone())
 	}

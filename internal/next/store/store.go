@@ -116,12 +116,12 @@ type Orders interface {
 	//     [ErrKeyReused].
 	//   - A points reservation returns, Replayed, the one of the coupon that the customer
 	//     holds and no checkout has taken.
-	//   - [ErrConflict]: an ID is taken.
 	//   - [ErrNotFound], [ErrSuperseded]: the order to replace, or a points reservation to
 	//     take, is not the customer's, or cannot be had any more.
 	//   - coupon.ErrNotFound, coupon.ErrInactive, [ErrStaleRevision]: a coupon is gone, is
 	//     off, or has another revision.
 	//   - [*LimitError]: a counter leaves no room for a claim.
+	//   - [ErrConflict]: an ID is taken.
 	Reserve(ctx context.Context, r Reservation) (Reserved, error)
 
 	// Apply applies an event and returns the records as they are then.

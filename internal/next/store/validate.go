@@ -27,9 +27,20 @@ func (r Reservation) Validate() error {
 	for i := range r.Uses {
 		r.useFaults(&faults, fmt.Sprintf("uses[%d]", i), r.Uses[i])
 	}
+	idFaults(&faults, "uses", r.Uses)
 	r.couponFaults(&faults)
 	actorFault(&faults, r.By)
 	return faults.Err()
+}
+
+func idFaults(faults *pricing.ValidationError, field string, uses []redemption.Use) {
+	seen := map[string]bool{}
+	for i := range uses {
+		if seen[uses[i].ID] {
+			faults.Add(fmt.Sprintf("%s[%d].id", field, i), pricing.FieldMismatch, "each use has an ID of its own")
+		}
+		seen[uses[i].ID] = true
+	}
 }
 
 func actorFault(faults *pricing.ValidationError, by string) {
@@ -114,6 +125,7 @@ func (s Settlement) unknownFaults(faults *pricing.ValidationError) {
 		faults.Add("unknown.uses", pricing.FieldTooLong, fmt.Sprintf("at most %d uses", redemption.MaxUses))
 		return
 	}
+	idFaults(faults, "unknown.uses", s.Unknown.Uses)
 	used := map[string]bool{}
 	for i, u := range s.Unknown.Uses {
 		field := fmt.Sprintf("unknown.uses[%d]", i)
