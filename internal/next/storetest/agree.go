@@ -98,10 +98,20 @@ func kinds(err error) []string {
 		name string
 		is   error
 	}{
-		{"not found", store.ErrNotFound}, {"conflict", store.ErrConflict}, {"stale", store.ErrStaleRevision}, {"superseded", store.ErrSuperseded},
-		{"key reused", store.ErrKeyReused}, {"limit", store.ErrLimit}, {"closed", store.ErrClosed}, {"coupon not found", coupon.ErrNotFound},
-		{"inactive", coupon.ErrInactive}, {"taken", coupon.ErrCodeTaken}, {"invalid", pricing.ErrInvalid}, {"illegal", redemption.ErrIllegal},
-		{"other session", redemption.ErrOtherSession}, {"not lapsed", redemption.ErrNotLapsed},
+		{"not found", store.ErrNotFound},
+		{"conflict", store.ErrConflict},
+		{"stale", store.ErrStaleRevision},
+		{"superseded", store.ErrSuperseded},
+		{"key reused", store.ErrKeyReused},
+		{"limit", store.ErrLimit},
+		{"closed", store.ErrClosed},
+		{"coupon not found", coupon.ErrNotFound},
+		{"inactive", coupon.ErrInactive},
+		{"taken", coupon.ErrCodeTaken},
+		{"invalid", pricing.ErrInvalid},
+		{"illegal", redemption.ErrIllegal},
+		{"other session", redemption.ErrOtherSession},
+		{"not lapsed", redemption.ErrNotLapsed},
 	} {
 		if errors.Is(err, kind.is) {
 			all = append(all, kind.name)
@@ -190,11 +200,12 @@ func (h *history) ask(r store.Reservation, what string) {
 }
 
 func brief(r store.Reservation) string {
-	text := fmt.Sprintf("%s of %s, key %q, replaces %q, claims %v", r.Order.ID, r.Order.CustomerID, r.Order.Key, r.Order.Replaces, r.Order.Claims)
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s of %s, key %q, replaces %q, claims %v", r.Order.ID, r.Order.CustomerID, r.Order.Key, r.Order.Replaces, r.Order.Claims)
 	for _, u := range r.Uses {
-		text += fmt.Sprintf("; %s of %s exchange %q %v", u.ID, u.CouponID, u.ExchangeID, u.Claims)
+		fmt.Fprintf(&text, "; %s of %s exchange %q %v", u.ID, u.CouponID, u.ExchangeID, u.Claims)
 	}
-	return text
+	return text.String()
 }
 
 func (h *history) reserve(t *rapid.T) {

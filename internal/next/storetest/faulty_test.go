@@ -3,6 +3,7 @@ package storetest_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -182,9 +183,7 @@ type fault struct {
 func faults() map[string]fault {
 	all := map[string]fault{}
 	for _, group := range []map[string]fault{reservationFaults(), eventFaults(), couponFaults(), readFaults(), journalFaults()} {
-		for name, f := range group {
-			all[name] = f
-		}
+		maps.Copy(all, group)
 	}
 	return all
 }
@@ -357,7 +356,7 @@ func reservationFaults() map[string]fault {
 				}
 				key := r.Order.CustomerID + " " + r.Order.Key
 				if id, used := keys.Load(key); used {
-					found, err := f.Store.Order(ctx, store.OrderKey{ID: id.(string)}) //nolint:errcheck,forcetypeassert // as it was stored
+					found, err := f.Store.Order(ctx, store.OrderKey{ID: id.(string)})
 					return store.Reserved{Order: found.Order, Uses: found.Uses, Replayed: true}, err
 				}
 				time.Sleep(meanwhile) // another caller looks for the same key meanwhile
@@ -626,7 +625,7 @@ func couponFaults() map[string]fault {
 		"a deleted coupon is only switched off": {func(f *faulty) {
 			f.change(func(c *store.CouponChange) {
 				if c.Kind == store.DeleteCoupon {
-					found, _ := f.Store.LookUp(context.Background(), store.LookUp{CouponID: c.Coupon.ID, Whole: true}) //nolint:usetesting // no test is at hand
+					found, _ := f.Store.LookUp(context.Background(), store.LookUp{CouponID: c.Coupon.ID, Whole: true})
 					found.Coupon.Revision, found.Coupon.State = c.Coupon.Revision, coupon.Deleting
 					c.Kind, c.Coupon, c.Unlimited = store.EditCoupon, found.Coupon, found.Coupon.Limits.MaxUses == 0
 				}

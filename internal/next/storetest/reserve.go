@@ -329,8 +329,12 @@ func replayClauses() []clause {
 func repeatedKey(p *probe) {
 	c := p.coupon(limits(9, 9))
 	for _, kinds := range [][]redemption.EventKind{
-		{}, {redemption.SessionAttached}, {redemption.Cancelled}, {redemption.Paid},
-		{redemption.SessionAttached, redemption.PaymentPending}, {redemption.SessionAttached, redemption.SessionExpired},
+		{},
+		{redemption.SessionAttached},
+		{redemption.Cancelled},
+		{redemption.Paid},
+		{redemption.SessionAttached, redemption.PaymentPending},
+		{redemption.SessionAttached, redemption.SessionExpired},
 	} {
 		r := p.checkout("ann", c)
 		p.reserve(r)
