@@ -101,44 +101,12 @@ func measure(ctx context.Context, server *postgrestest.Server, ways []way, clien
 	samples := make([][]sample, len(ways))
 	turns := make([]func() (sample, error), len(ways))
 	for i, w := range ways {
-		dsn, drop, err := server.Database(ctx)
+		one, end, err := opened(ctx, server, w, clients, s.duration)
 		if err != nil {
-			return err
-		}
-		defer func() { _ = drop(ctx) }()
-		pool, err := pgxpool.New(ctx, dsn+"&pool_max_conns=16")
-		if err != nil {
-			return err
-		}
-		defer pool.Close()
-		if err := w.prepare(ctx, pool); err != nil {
-			return err
-		}
-		reserve, end, err := w.open(pool)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = end() }()
-		var begun uint64
-		turns[i] = func() (sample, error) {
-			begun += 1 << 40
-			server, own := serverCPU(ctx, pool), ownCPU()
-			one, n, err := turn(ctx, reserve, begun, clients, s.duration)
-			if n > 0 {
-				one.server = float64((serverCPU(ctx, pool) - server).Microseconds()) / float64(n)
-				one.own = float64((ownCPU() - own).Microseconds()) / float64(n)
-			}
-			return one, err
-		}
-		if _, err := turns[i](); err != nil { // to warm up
 			return fmt.Errorf("%s: %w", w.name, err)
 		}
-		if _, err := pool.Exec(ctx, "VACUUM ANALYZE"); err != nil {
-			return err
-		}
-		if len(ways) == 1 {
-			defer statements(ctx, pool)
-		}
+		defer end(len(ways) == 1)
+		turns[i] = one
 	}
 	for round := range s.rounds {
 		for i := range ways {
@@ -150,6 +118,56 @@ func measure(ctx context.Context, server *postgrestest.Server, ways []way, clien
 			samples[at] = append(samples[at], one)
 		}
 	}
+	report(clients, ways, samples)
+	return nil
+}
+
+// opened makes a database for the way and warms it up. It returns a turn on it, and what ends
+// it, with a table of statements if that is wanted.
+func opened(ctx context.Context, server *postgrestest.Server, w way, clients int, duration time.Duration) (
+	func() (sample, error), func(table bool), error,
+) {
+	dsn, drop, err := server.Database(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	pool, err := pgxpool.New(ctx, dsn+"&pool_max_conns=16")
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := w.prepare(ctx, pool); err != nil {
+		return nil, nil, err
+	}
+	reserve, end, err := w.open(pool)
+	if err != nil {
+		return nil, nil, err
+	}
+	var begun uint64
+	one := func() (sample, error) {
+		begun += 1 << 40
+		server, own := serverCPU(ctx, pool), ownCPU()
+		one, n, err := turn(ctx, reserve, begun, clients, duration)
+		if n > 0 {
+			one.server = float64((serverCPU(ctx, pool) - server).Microseconds()) / float64(n)
+			one.own = float64((ownCPU() - own).Microseconds()) / float64(n)
+		}
+		return one, err
+	}
+	if _, err := one(); err != nil {
+		return nil, nil, err
+	}
+	_, err = pool.Exec(ctx, "VACUUM ANALYZE")
+	return one, func(table bool) {
+		if table {
+			statements(ctx, pool)
+		}
+		_ = end()
+		pool.Close()
+		_ = drop(ctx)
+	}, err
+}
+
+func report(clients int, ways []way, samples [][]sample) {
 	var rates []float64
 	for i, w := range ways {
 		rate := median(samples[i], func(s sample) float64 { return s.rate })
@@ -163,7 +181,6 @@ func measure(ctx context.Context, server *postgrestest.Server, ways []way, clien
 	if len(rates) == 2 {
 		fmt.Printf("%4d clients  ratio   %9.2f\n", clients, rates[1]/rates[0])
 	}
-	return nil
 }
 
 // statements prints what took the server's time.

@@ -72,8 +72,12 @@ func purchase(t *testing.T, s store.Store) {
 		func(s store.Store) (any, error) { return s.ListOrders(t.Context(), store.OrderList{PageSize: 2}) },
 		func(s store.Store) (any, error) { return s.ListUses(t.Context(), store.UseList{CouponID: c.ID}) },
 		func(s store.Store) (any, error) { return s.ListCoupons(t.Context(), store.CouponList{Search: "en"}) },
-		func(s store.Store) (any, error) { return s.Order(t.Context(), store.OrderKey{SessionID: "cs_ord_ann-1"}) },
-		func(s store.Store) (any, error) { return s.Order(t.Context(), store.OrderKey{CustomerID: "bob", Key: "3"}) },
+		func(s store.Store) (any, error) {
+			return s.Order(t.Context(), store.OrderKey{SessionID: "cs_ord_ann-1"})
+		},
+		func(s store.Store) (any, error) {
+			return s.Order(t.Context(), store.OrderKey{CustomerID: "bob", Key: "3"})
+		},
 		func(s store.Store) (any, error) { return s.Journal(t.Context(), 0, 100) },
 		func(s store.Store) (any, error) {
 			return s.SaveCoupon(t.Context(), store.CouponChange{Kind: store.DeleteCoupon, Coupon: c, At: at})

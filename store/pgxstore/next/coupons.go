@@ -69,14 +69,12 @@ func scanCoupon(into *coupon.Coupon, version *int64, unlimited *bool) func(pgx.R
 		}
 		c.StartsAt, c.ExpiresAt, c.CreatedAt, c.UpdatedAt = instant(starts), instant(expires), instant(created), instant(updated)
 		c.AllowedUserEmails = coupon.NarrowedEmailSet(emails, "")
-		var err error
-		if c.Code, err = coupon.ParseCode(code); err != nil {
-			return errors.New("corrupt code of coupon " + c.ID)
+		var noCode, noState error
+		c.Code, noCode = coupon.ParseCode(code)
+		if c.State, noState = coupon.ParseState(state); noCode != nil || noState != nil {
+			return errors.New("corrupt code or state of coupon " + c.ID)
 		}
-		if c.State, err = coupon.ParseState(state); err != nil {
-			return errors.New("corrupt state of coupon " + c.ID)
-		}
-		err = engine.DecodeCoupon(document, &c)
+		err := engine.DecodeCoupon(document, &c)
 		*into = c
 		return err
 	}
@@ -133,9 +131,7 @@ func (t *tx) SaveCoupon(ctx context.Context, w engine.CouponWrite) error {
 	}
 	if !w.KeepEmails || w.Kind == store.DeleteCoupon {
 		b.Queue(t.sql.deleteEmails, c.ID)
-	}
-	if emails := c.AllowedUserEmails.Slice(); !w.KeepEmails && w.Kind != store.DeleteCoupon && len(emails) > 0 {
-		b.Queue(t.sql.insertEmails, c.ID, emails)
+		b.Queue(t.sql.insertEmails, c.ID, c.AllowedUserEmails.Slice()) // a coupon as it was has none here
 	}
 	if w.Fold != "" {
 		b.Queue(t.sql.foldCounter, w.Fold)

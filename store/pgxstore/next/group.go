@@ -181,13 +181,10 @@ func (g *group[Q, A]) turns() map[string]bool {
 	return turns
 }
 
-// relieve begins another batch if those under way take long.
+// relieve begins another batch if those under way take long by now.
 func (g *group[Q, A]) relieve() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.allLate() {
-		return
-	}
 	if b := g.take(); b != nil {
 		go g.drain(b)
 	}

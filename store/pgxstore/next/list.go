@@ -25,10 +25,8 @@ func (s *Store) Order(ctx context.Context, by store.OrderKey) (store.Settled, er
 	case by.SessionID != "":
 		condition, arguments = "o.session_id = $1 AND o.session_id <> ''", []any{by.SessionID}
 	}
-	for _, key := range arguments {
-		if !store.IsText(key.(string)) { //nolint:forcetypeassert // see above
-			return store.Settled{}, store.ErrNotFound
-		}
+	if !store.IsText(by.ID + by.SessionID + by.CustomerID + by.Key) {
+		return store.Settled{}, store.ErrNotFound
 	}
 	var orders []redemption.Order
 	var uses []redemption.Use
@@ -83,8 +81,8 @@ func (s *Store) Counts(ctx context.Context, counters []string) ([]redemption.Cou
 
 // list is a page that is asked for.
 type list struct {
-	what       string
 	from       string // table and alias
+	joined     string // to the rows of the page
 	columns    string
 	alias      string
 	conditions []string
@@ -133,11 +131,7 @@ func (l *list) after(cursor string) error {
 
 // rows is a SELECT of the first rows of the list.
 func (l *list) rows(columns string, most int) string {
-	direction := "DESC"
-	if l.oldest {
-		direction = "ASC"
-	}
-	order := fmt.Sprintf(" ORDER BY %s.created_at %s, %s.id %s LIMIT %d", l.alias, direction, l.alias, direction, most)
+	order := l.order() + fmt.Sprintf(" LIMIT %d", most)
 	one := func(more ...string) string {
 		text := "SELECT " + columns + " FROM " + l.from
 		if all := append(slices.Clone(l.conditions), more...); len(all) > 0 {
@@ -161,19 +155,15 @@ func (l *list) count() string {
 // page is a SELECT of the page and one row more.
 func (l *list) page() string {
 	rows := l.rows(l.alias+".*", l.offset+l.size+1)
-	direction := "DESC"
-	if l.oldest {
-		direction = "ASC"
-	}
-	return "SELECT " + l.columns + " FROM (" + rows + fmt.Sprintf(" OFFSET %d", l.offset) + ") " + l.alias + l.joined() +
-		fmt.Sprintf(" ORDER BY %s.created_at %s, %s.id %s", l.alias, direction, l.alias, direction)
+	return "SELECT " + l.columns + " FROM (" + rows + fmt.Sprintf(" OFFSET %d", l.offset) + ") " + l.alias + l.joined + l.order()
 }
 
-func (l *list) joined() string {
-	if l.alias == "c" {
-		return couponCounts
+func (l *list) order() string {
+	text := fmt.Sprintf(" ORDER BY %s.created_at DESC, %s.id DESC", l.alias, l.alias)
+	if l.oldest {
+		text = strings.ReplaceAll(text, "DESC", "ASC")
 	}
-	return ""
+	return text
 }
 
 func total(counted int64) (n int64, atLeast bool) {
@@ -186,7 +176,7 @@ func (s *Store) ListCoupons(ctx context.Context, asked store.CouponList) (store.
 	if err != nil {
 		return store.CouponPage{}, err
 	}
-	l := list{from: "{coupons} c", columns: couponList, alias: "c", size: asked.PageSize}
+	l := list{from: "{coupons} c", joined: couponCounts, columns: couponList, alias: "c", size: asked.PageSize}
 	if asked.Search != "" {
 		l.where(`c.search LIKE ?`, likePattern(asked.Search))
 	}

@@ -25,7 +25,7 @@ func (t *tx) Load(ctx context.Context, n engine.Need) (engine.Rows, error) {
 	t.queueCoupons(b, n, uses, &rows)
 	if len(n.Counters) > 0 {
 		queue(b, scanCount(rows.Counts), t.sql.lockCounters, n.Counters)
-		t.note(n.Counters)
+		t.locked = append(t.locked, n.Counters...)
 	}
 	if len(n.Free) > 0 {
 		coupons := each(n.Free, func(h engine.Held) string { return h.CouponID })
@@ -39,15 +39,6 @@ func (t *tx) Load(ctx context.Context, n engine.Need) (engine.Rows, error) {
 		return engine.Rows{}, err
 	}
 	return rows, t.loadReplayed(ctx, n, &rows)
-}
-
-func (t *tx) note(counters []string) {
-	if t.locked == nil {
-		t.locked = make(map[string]bool, len(counters))
-	}
-	for _, key := range counters {
-		t.locked[key] = true
-	}
 }
 
 func (t *tx) queueOrders(b *pgx.Batch, n engine.Need, rows *engine.Rows) {

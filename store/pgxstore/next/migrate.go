@@ -5,9 +5,9 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // SchemaVersion is the version of the schema that this package reads and writes.
@@ -81,9 +81,8 @@ func versionOf(ctx context.Context, tx pgx.Tx, options Options) (version int, er
 		return 0, err
 	}
 	err = tx.QueryRow(ctx, "SELECT coalesce(max(version), 0) FROM "+table, pgx.QueryExecModeExec).Scan(&version)
-	var server *pgconn.PgError
-	if errors.As(err, &server) && server.Code == "42703" { // a table of the host
-		return 0, fmt.Errorf("%w: %s is not couponkit's", ErrVersion, table)
+	if code := codeOf(err); strings.HasPrefix(code, "42") && code != insufficientPrivilege { // a table of the host
+		return 0, fmt.Errorf("%w: %s is not couponkit's: %s", ErrVersion, table, err.Error())
 	}
 	return version, err
 }

@@ -1,6 +1,7 @@
 package pgxstore
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -100,25 +101,13 @@ func (o BatchOptions) withDefaults(pool *pgxpool.Pool) BatchOptions {
 	if o.Workers == 0 {
 		o.Workers = max(1, min(DefaultBatchWorkers, int(pool.Config().MaxConns)/2))
 	}
-	o.MaxSize = orDefault(o.MaxSize, DefaultBatchSize)
-	o.MaxQueue = orDefault(o.MaxQueue, DefaultBatchQueue)
-	o.Timeout = orDefault(o.Timeout, DefaultBatchTimeout)
+	o.MaxSize = cmp.Or(o.MaxSize, DefaultBatchSize)
+	o.MaxQueue = cmp.Or(o.MaxQueue, DefaultBatchQueue)
+	o.Timeout = cmp.Or(o.Timeout, DefaultBatchTimeout)
 	return o
 }
 
-func orDefault[T int | time.Duration](value, fallback T) T {
-	if value == 0 {
-		return fallback
-	}
-	return value
-}
-
-func (o Options) schema() string {
-	if o.Schema == "" {
-		return DefaultSchema
-	}
-	return o.Schema
-}
+func (o Options) schema() string { return cmp.Or(o.Schema, DefaultSchema) }
 
 var namePattern = regexp.MustCompile(`\{([a-z_]+)\}`)
 

@@ -26,6 +26,8 @@ const (
 	invalidText          = "22P02"
 	lockNotAvailable     = "55P03"
 	queryCanceled        = "57014"
+
+	insufficientPrivilege = "42501"
 )
 
 // raced is what a statement says that finds fewer rows inserted than it was given: another
@@ -74,20 +76,10 @@ func retry(ctx context.Context, work func() error) error {
 		if attempt == maxAttempts || !Retryable(err) {
 			return err
 		}
-		if ended := pause(ctx, attempt); ended != nil {
-			return errors.Join(ended, err)
+		select {
+		case <-time.After(rand.N(min(firstBackoff<<attempt, maxBackoff))): //nolint:gosec // not a secret
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err)
 		}
-	}
-}
-
-func pause(ctx context.Context, attempt int) error {
-	most := min(firstBackoff<<attempt, maxBackoff)
-	timer := time.NewTimer(rand.N(most)) //nolint:gosec // not a secret
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }

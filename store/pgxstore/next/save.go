@@ -35,7 +35,11 @@ func (t *tx) queueRecords(b *pgx.Batch, w engine.Writes) error {
 	slices.SortFunc(w.NewUses, func(u, v redemption.Use) int {
 		return cmp.Or(cmp.Compare(u.CustomerID, v.CustomerID), cmp.Compare(u.Key, v.Key), cmp.Compare(u.ID, v.ID))
 	})
-	orders, uses, err := t.documentsOf(w)
+	orders, err := documentsOf(t.documents, w.NewOrders, orderName, engine.EncodeOrder)
+	if err != nil {
+		return err
+	}
+	uses, err := documentsOf(t.documents, w.NewUses, useName, engine.EncodeUse)
 	if err != nil {
 		return err
 	}
@@ -54,31 +58,25 @@ func (t *tx) queueRecords(b *pgx.Batch, w engine.Writes) error {
 	return nil
 }
 
-// documentsOf returns the documents of new records, in their order.
-func (t *tx) documentsOf(w engine.Writes) (orders, uses []string, err error) {
-	known := t.documents
-	missing := map[string]string{}
-	orders, uses = make([]string, len(w.NewOrders)), make([]string, len(w.NewUses))
-	for i, o := range w.NewOrders {
-		if orders[i] = known["order "+o.ID]; orders[i] == "" {
-			err = encode(missing, o, nil)
-			orders[i] = missing["order "+o.ID]
+// documentsOf returns the documents of records: those that their requests had, or new ones.
+func documentsOf[T any](known map[string]string, records []T, key func(T) string, encode func(T) ([]byte, error)) ([]string, error) {
+	documents := make([]string, len(records))
+	for i, record := range records {
+		if documents[i] = known[key(record)]; documents[i] != "" {
+			continue
 		}
+		document, err := encode(record)
 		if err != nil {
-			return nil, nil, err
+			return nil, fmt.Errorf("encode %s: %w", key(record), err)
 		}
+		documents[i] = string(document)
 	}
-	for i, u := range w.NewUses {
-		if uses[i] = known["use "+u.ID]; uses[i] == "" {
-			err = encode(missing, redemption.Order{}, []redemption.Use{u})
-			uses[i] = missing["use "+u.ID]
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-	}
-	return orders, uses, nil
+	return documents, nil
 }
+
+func orderName(o redemption.Order) string { return "order " + o.ID }
+
+func useName(u redemption.Use) string { return "use " + u.ID }
 
 func orderColumns(orders []redemption.Order) []any {
 	type order = redemption.Order
@@ -120,9 +118,10 @@ func useColumns(uses []redemption.Use) []any {
 
 // lockCounters locks the counters that Load has not, in their order.
 func (t *tx) lockCounters(b *pgx.Batch, writes []engine.CounterWrite) {
+	slices.Sort(t.locked)
 	var keys []string
 	for _, w := range writes {
-		if w.Row == 0 && !t.locked[w.Counter] {
+		if _, locked := slices.BinarySearch(t.locked, w.Counter); w.Row == 0 && !locked {
 			keys = append(keys, w.Counter)
 		}
 	}

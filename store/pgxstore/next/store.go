@@ -12,7 +12,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/couponkit/couponkit/internal/next/engine"
-	"github.com/couponkit/couponkit/internal/next/redemption"
 	"github.com/couponkit/couponkit/internal/next/store"
 )
 
@@ -31,7 +30,7 @@ var _ store.Store = (*Store)(nil)
 type shared struct {
 	closed  atomic.Bool
 	parts   atomic.Uint32 // deals out the parts of spread counters
-	reserve *group[reserveRequest, store.Reserved]
+	reserve *group[*reserveRequest, store.Reserved]
 	apply   *group[store.Settlement, store.Settled]
 }
 
@@ -43,10 +42,10 @@ func New(pool *pgxpool.Pool, options Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{pool: pool, sql: newStatements(options), shared: &shared{}}
-	s.shared.parts.Store(rand.Uint32())
+	s.shared.parts.Store(rand.Uint32()) //nolint:gosec // not a secret
 	batch := options.Batch.withDefaults(pool)
 	s.shared.reserve = newGroup("reserve", batch, s.reserveAll)
-	s.shared.reserve.weigh = reserveRequest.weight
+	s.shared.reserve.weigh = (*reserveRequest).weight
 	s.shared.apply = newGroup("apply", batch, s.applyAll)
 	s.shared.apply.alone = s.applyLate
 	return s, nil
@@ -95,7 +94,23 @@ type reserveRequest struct {
 	documents map[string]string // by ID
 }
 
-func (r reserveRequest) weight() (bytes int) {
+func encoded(r store.Reservation) (*reserveRequest, error) {
+	request := &reserveRequest{r, make(map[string]string, 1+len(r.Uses))}
+	if !r.Order.IsZero() {
+		order, err := engine.EncodeOrder(r.Order)
+		if err != nil {
+			return nil, fmt.Errorf("encode order %s: %w", r.Order.ID, err)
+		}
+		request.documents[orderName(r.Order)] = string(order)
+	}
+	uses, err := documentsOf(nil, r.Uses, useName, engine.EncodeUse)
+	for i, document := range uses {
+		request.documents[useName(r.Uses[i])] = document
+	}
+	return request, err
+}
+
+func (r *reserveRequest) weight() (bytes int) {
 	for _, document := range r.documents {
 		bytes += len(document)
 	}
@@ -111,36 +126,18 @@ func (s *Store) Reserve(ctx context.Context, r store.Reservation) (store.Reserve
 	if err := s.ready(ctx); err != nil {
 		return store.Reserved{}, err
 	}
-	request := reserveRequest{r, map[string]string{}}
-	if err := encode(request.documents, r.Order, r.Uses); err != nil {
+	request, err := encoded(r)
+	if err != nil {
 		return store.Reserved{}, err
 	}
 	if s.host != nil {
-		return only(s.reserveAll(ctx, []reserveRequest{request}))
+		return only(s.reserveAll(ctx, []*reserveRequest{request}))
 	}
 	turn := r.Order.CustomerID
 	if len(r.Coupons) > 0 {
 		turn = r.Coupons[0].ID
 	}
 	return s.shared.reserve.do(ctx, request, turn)
-}
-
-func encode(into map[string]string, o redemption.Order, uses []redemption.Use) error {
-	if !o.IsZero() {
-		document, err := engine.EncodeOrder(o)
-		if err != nil {
-			return fmt.Errorf("encode order %s: %w", o.ID, err)
-		}
-		into["order "+o.ID] = string(document)
-	}
-	for _, u := range uses {
-		document, err := engine.EncodeUse(u)
-		if err != nil {
-			return fmt.Errorf("encode use %s: %w", u.ID, err)
-		}
-		into["use "+u.ID] = string(document)
-	}
-	return nil
 }
 
 func only[A any](answers []engine.Answer[A], err error) (A, error) {
@@ -151,12 +148,12 @@ func only[A any](answers []engine.Answer[A], err error) (A, error) {
 }
 
 // reserveAll decides the requests in one transaction.
-func (s *Store) reserveAll(ctx context.Context, requests []reserveRequest) (answers []engine.Answer[store.Reserved], err error) {
+func (s *Store) reserveAll(ctx context.Context, requests []*reserveRequest) (answers []engine.Answer[store.Reserved], err error) {
 	reservations := make([]store.Reservation, len(requests))
 	for i, r := range requests {
 		reservations[i] = r.Reservation
 	}
-	documents := documentsOf(requests)
+	documents := allDocuments(requests)
 	thorough := false
 	err = s.transact(ctx, func(t *tx) (err error) {
 		t.documents = documents
@@ -167,9 +164,9 @@ func (s *Store) reserveAll(ctx context.Context, requests []reserveRequest) (answ
 	return answers, wrap("reserve", err)
 }
 
-// documentsOf leaves out records whose ID two requests have: only the engine knows whose
+// allDocuments leaves out records whose ID two requests have: only the engine knows whose
 // record is stored.
-func documentsOf(requests []reserveRequest) map[string]string {
+func allDocuments(requests []*reserveRequest) map[string]string {
 	if len(requests) == 1 {
 		return requests[0].documents
 	}
@@ -285,9 +282,7 @@ type sender interface {
 // read sends statements that only read, in one round trip.
 func (s *Store) read(ctx context.Context, b func() *pgx.Batch) error {
 	if s.host != nil {
-		return s.within(ctx, func(t *tx) error {
-			return t.send(ctx, b(), true)
-		})
+		return s.within(ctx, func(t *tx) error { return t.send(ctx, b(), true) })
 	}
 	return retry(ctx, func() error { return s.pool.SendBatch(ctx, b()).Close() })
 }

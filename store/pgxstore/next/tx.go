@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/couponkit/couponkit/internal/next/engine"
 )
 
 // tx is a transaction of the store, or a savepoint in one of the host. It implements
@@ -15,36 +13,24 @@ type tx struct {
 	conn          sender
 	begin, commit string
 	documents     map[string]string // of records that may be inserted
-	locked        map[string]bool   // counters that were looked for
+	locked        []string          // counters that were looked for
 
 	begun, saved bool
 	failed       error // of the database
 }
 
-var (
-	_ engine.Tx       = (*tx)(nil)
-	_ engine.CouponTx = (*tx)(nil)
-)
-
 // send sends the statements in one round trip. It begins the transaction if need be, and
 // commits it with the last statements.
 func (t *tx) send(ctx context.Context, b *pgx.Batch, last bool) error {
 	if !t.begun {
-		b.Queue(t.begin)
-		at := len(b.QueuedQueries) - 1
-		begin := b.QueuedQueries[at]
-		copy(b.QueuedQueries[1:], b.QueuedQueries[:at])
-		b.QueuedQueries[0] = begin
+		b.QueuedQueries = append([]*pgx.QueuedQuery{{SQL: t.begin}}, b.QueuedQueries...)
 	}
 	if last {
 		b.Queue(t.commit)
 	}
 	t.begun = true
 	err := again(t.conn.SendBatch(ctx, b).Close())
-	t.saved = last && err == nil
-	if err != nil {
-		t.failed = err
-	}
+	t.saved, t.failed = last && err == nil, err
 	return err
 }
 
