@@ -194,13 +194,17 @@ func (s *Service) settleSession(ctx context.Context, session processor.Session, 
 	return s.outcome(ctx, &attempt, settlement, pricing.NewMoney(session.Total, session.Currency))
 }
 
-// settle applies a settlement and gives points back that are due. A refund that fails is left
-// to the sweep: it is recorded as due.
+// settle applies a settlement. It gives points back that are due, and ends the session of an
+// order that a payment has superseded. A refund that fails is left to the sweep: it is recorded
+// as due.
 func (s *Service) settle(ctx context.Context, settlement store.Settlement) (store.Settled, error) {
 	settled, err := s.store.Apply(ctx, settlement)
 	if err != nil {
 		return store.Settled{}, fmt.Errorf("settle order %s, session %s: %w",
 			settlement.Event.OrderID, settlement.Event.SessionID, err)
+	}
+	if settled.Order.State == redemption.OrderPaid {
+		s.endReplacing(ctx, settled.Order)
 	}
 	for i, u := range settled.Uses {
 		if u.PointsState != redemption.PointsRefundDue {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -120,4 +121,23 @@ func (s *Service) endSession(ctx context.Context, o redemption.Order) (finished 
 		return Outcome{}, nil
 	}
 	return s.settleSession(ctx, session, o)
+}
+
+// endReplacing ends the session of the last order that has replaced a paid one, if that order was
+// cancelled for the payment. It had a session only if nobody knew of the session that was paid,
+// as when the processor's answer was lost. A session that cannot be ended now ends by itself.
+func (s *Service) endReplacing(ctx context.Context, paid redemption.Order) {
+	last := paid
+	for last.ReplacedBy != "" {
+		next, err := s.store.Order(ctx, store.OrderKey{ID: last.ReplacedBy})
+		if err != nil {
+			s.logger.WarnContext(ctx, "an order that was superseded by a payment could not be read",
+				slog.String("order", last.ReplacedBy), slog.Any("error", err))
+			return
+		}
+		last = next.Order
+	}
+	if last.ID != paid.ID && last.State == redemption.OrderCancelled {
+		s.discard(ctx, last.SessionID)
+	}
 }

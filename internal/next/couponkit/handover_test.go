@@ -303,6 +303,32 @@ func TestAHandOverThatNobodyComesBackFor(t *testing.T) {
 	w.wantBalance(t, 40)
 }
 
+// TestAPaymentOfASessionThatNobodyKnew: the processor's answer was lost, and another order has
+// replaced that of the session. The payment counts, and the session of the other order is ended.
+func TestAPaymentOfASessionThatNobodyKnew(t *testing.T) {
+	t.Parallel()
+	for name, draft := range handOvers {
+		w, _ := newCrashingWorld(t)
+		c := w.create(t, draft())
+		if c.Distribution == coupon.PointsRedeemable {
+			w.exchange(t, c)
+		}
+		w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.CreateSession, Kind: fakeprocessor.LostAfter})
+		_, err := w.Checkout(t.Context(), w.again("first"))
+		require.ErrorIs(t, err, couponkit.ErrUnavailable, name)
+		second := w.checkout(t, w.again("second"))
+		lost, err := w.orderByKey("first")
+		require.NoError(t, err)
+		require.Equal(t, second.Order.ID, lost.ReplacedBy)
+		require.NoError(t, w.fake.Pay(w.fake.Sessions()[0].ID))
+		w.deliver(t)
+		require.Empty(t, w.payable(), name)
+		require.Equal(t, redemption.OrderPaid, w.order(t, lost.ID).State)
+		require.Equal(t, redemption.OrderCancelled, w.order(t, second.Order.ID).State)
+		w.held(t, c.ID, 1, 0)
+	}
+}
+
 // TestARefusedHandOverKeepsTheClaims: the processor refuses the second cart. The use stays the
 // customer's until the deadline, and they can go back to the first cart.
 func TestARefusedHandOverKeepsTheClaims(t *testing.T) {

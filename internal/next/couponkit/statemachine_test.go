@@ -429,6 +429,9 @@ func (m *machine) faultsOfPayable(orders []store.Settled, fault func(string, ...
 		for holder.ReplacedBy != "" && holder.State == redemption.OrderCancelled {
 			holder = byID[holder.ReplacedBy]
 		}
+		if superseded(holder, byID) {
+			continue // by a payment for a session that nobody knew; the end of this one may be lost
+		}
 		if holder.State != redemption.OrderOpen {
 			fault("session %s of order %s can be paid, and order %s is %s", session.ID, o.ID, holder.ID, holder.State)
 		}
@@ -437,6 +440,16 @@ func (m *machine) faultsOfPayable(orders []store.Settled, fault func(string, ...
 		}
 		holders[holder.ID] = session.ID
 	}
+}
+
+// superseded reports whether an order that this one has replaced is paid.
+func superseded(o redemption.Order, byID map[string]redemption.Order) bool {
+	for o.Replaces != "" {
+		if o = byID[o.Replaces]; o.State == redemption.OrderPaid {
+			return true
+		}
+	}
+	return false
 }
 
 // greatest remembers the greatest limits of a coupon: lowering one below what is
