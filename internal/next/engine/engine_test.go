@@ -99,7 +99,7 @@ func unknown(id, session string) store.Reservation {
 }
 
 // settle runs events as a store does: those that need a transaction of their own come last.
-func settle(t *rapid.T, ctx context.Context, db *tables, answers []engine.Answer[store.Settled], events []store.Settlement) {
+func settle(ctx context.Context, t *rapid.T, db *tables, answers []engine.Answer[store.Settled], events []store.Settlement) {
 	for i, a := range answers {
 		if errors.Is(a.Err, engine.ErrAlone) {
 			answers[i].Value, answers[i].Err = engine.ApplyLate(ctx, db, 2, events[i])
@@ -133,8 +133,8 @@ func TestBatches(t *testing.T) {
 					require.NoError(t, err)
 					want[i] = one[0]
 				}
-				settle(t, ctx, together, got, events)
-				settle(t, ctx, alone, want, events)
+				settle(ctx, t, together, got, events)
+				settle(ctx, t, alone, want, events)
 				require.Empty(t, diff(want, got), "events %+v", events)
 			} else {
 				requests := make([]store.Reservation, n)

@@ -2,6 +2,7 @@ package redemption_test
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -27,13 +28,14 @@ func at(seconds int) time.Time {
 }
 
 func openOrder() (redemption.Order, []redemption.Use) {
-	return redemption.Order{
-			ID: "ord", CustomerID: "ann", State: redemption.OrderOpen, Deadline: at(1000), CreatedAt: at(0), UpdatedAt: at(0), Version: 1,
-			Claims: []redemption.Claim{{Counter: "orders", Amount: 1}},
-		}, []redemption.Use{
-			{ID: "use_a", CouponID: "a", OrderID: "ord", State: redemption.Reserved, Origin: redemption.FromCheckout, UpdatedAt: at(0), Version: 1, Claims: []redemption.Claim{{Counter: "a", Amount: 1}, {Counter: "budget", Amount: 30}}},
-			{ID: "use_b", CouponID: "b", OrderID: "ord", State: redemption.Reserved, Origin: redemption.FromPoints, ExchangeID: "x", Points: 5, PointsState: redemption.PointsDebited, UpdatedAt: at(0), Version: 1, Claims: []redemption.Claim{{Counter: "budget", Amount: 70}}},
-		}
+	o := redemption.Order{
+		ID: "ord", CustomerID: "ann", State: redemption.OrderOpen, Deadline: at(1000), CreatedAt: at(0), UpdatedAt: at(0), Version: 1,
+		Claims: []redemption.Claim{{Counter: "orders", Amount: 1}},
+	}
+	return o, []redemption.Use{
+		{ID: "use_a", CouponID: "a", OrderID: "ord", State: redemption.Reserved, Origin: redemption.FromCheckout, UpdatedAt: at(0), Version: 1, Claims: []redemption.Claim{{Counter: "a", Amount: 1}, {Counter: "budget", Amount: 30}}},
+		{ID: "use_b", CouponID: "b", OrderID: "ord", State: redemption.Reserved, Origin: redemption.FromPoints, ExchangeID: "x", Points: 5, PointsState: redemption.PointsDebited, UpdatedAt: at(0), Version: 1, Claims: []redemption.Claim{{Counter: "budget", Amount: 70}}},
+	}
 }
 
 // event returns an event in the session, without one for those who speak of an order that
@@ -187,9 +189,7 @@ func cloned(uses []redemption.Use) []redemption.Use {
 // movesAddUp checks that moves lead from one to the other, and name no counter in vain.
 func movesAddUp(t require.TestingT, before, after map[string]redemption.Count) {
 	sum := map[string]redemption.Count{}
-	for key, count := range before {
-		sum[key] = count
-	}
+	maps.Copy(sum, before)
 	last := ""
 	for _, m := range redemption.Moves(before, after) {
 		require.Less(t, last, m.Counter, "moves are sorted")

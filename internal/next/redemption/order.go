@@ -218,7 +218,7 @@ func nameOf[T ~uint8](names []string, value T) string {
 
 func parseName[T ~uint8](names []string, text string) (T, error) {
 	if i := slices.Index(names, text); i >= 0 && text != "" {
-		return T(i), nil //nolint:gosec // the tables are short
+		return T(i), nil
 	}
 	return 0, fmt.Errorf("%w %q", errUnknownName, text)
 }

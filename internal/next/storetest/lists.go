@@ -174,8 +174,16 @@ func usesAreListed(p *probe) {
 		return strings.Compare(b.ID, a.ID)
 	})
 	for _, list := range []store.UseList{
-		{}, {CouponID: a.ID}, {CustomerID: "ann"}, {CouponID: b.ID, CustomerID: "bob"}, {State: redemption.Completed}, {ExchangeID: held.ID},
-		{CouponID: a.ID, CustomerID: "ann", State: redemption.Released}, {CouponID: "cpn_none"}, {CustomerID: "ANN"}, {ExchangeID: held.ID, State: redemption.Reserved},
+		{},
+		{CouponID: a.ID},
+		{CustomerID: "ann"},
+		{CouponID: b.ID, CustomerID: "bob"},
+		{State: redemption.Completed},
+		{ExchangeID: held.ID},
+		{CouponID: a.ID, CustomerID: "ann", State: redemption.Released},
+		{CouponID: "cpn_none"},
+		{CustomerID: "ANN"},
+		{ExchangeID: held.ID, State: redemption.Reserved},
 	} {
 		var want []redemption.Use
 		for _, u := range uses {
@@ -236,8 +244,15 @@ func workForTheSweep(p *probe) {
 func listsOutOfBounds(p *probe) {
 	p.coupon()
 	for _, list := range []store.CouponList{
-		{PageSize: -1}, {PageSize: store.MaxPageSize + 1}, {Page: -1}, {Page: store.MaxPage + 1}, {After: "none"}, {After: "\x00"},
-		{Search: strings.Repeat("é", store.MaxSearchLength+1)}, {Search: "a\x00"}, {Search: "\xff"},
+		{PageSize: -1},
+		{PageSize: store.MaxPageSize + 1},
+		{Page: -1},
+		{Page: store.MaxPage + 1},
+		{After: "none"},
+		{After: "\x00"},
+		{Search: strings.Repeat("é", store.MaxSearchLength+1)},
+		{Search: "a\x00"},
+		{Search: "\xff"},
 	} {
 		_, err := p.s.ListCoupons(p.Context(), list)
 		p.fails(err, pricing.ErrInvalid, "ListCoupons(%+q)", list)

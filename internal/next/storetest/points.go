@@ -144,7 +144,10 @@ func pointsOfACancelledOrder(p *probe) {
 func everyEventOfAUse(p *probe) {
 	c := p.coupon(forPoints)
 	steps := [][]redemption.EventKind{
-		{}, {redemption.PointsExchanged}, {redemption.PointsRefused}, {redemption.PointsExchanged, redemption.Cancelled},
+		{},
+		{redemption.PointsExchanged},
+		{redemption.PointsRefused},
+		{redemption.PointsExchanged, redemption.Cancelled},
 		{redemption.PointsExchanged, redemption.Cancelled, redemption.PointsGivenBack},
 	}
 	for _, history := range steps {

@@ -254,6 +254,7 @@ func editsAgainstReservations(p *probe) {
 	before := p.succeeded(errs, store.ErrStaleRevision) - 1 // the edit
 	p.uses(c, int64(before), 0)
 	edited := <-limited
+	p.refused(p.checkout("late", c), store.ErrStaleRevision, "at the revision before the limit was set")
 	errs = p.allReserve(p.can.Goroutines, func(i int) store.Reservation { return p.checkout(fmt.Sprint("d", i), edited) })
 	same(p, p.succeeded(errs, store.ErrLimit), max(0, 3-before), "how many got a use after a limit of 3 was set beside %d uses", before)
 	p.uses(c, int64(max(3, before)), 0)
