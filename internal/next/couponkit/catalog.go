@@ -163,8 +163,8 @@ func (s *Service) undoCreate(ctx context.Context, c coupon.Coupon) {
 //
 // When the processor fails, the change is taken back and the error returned. Taking back is
 // a change too: the coupon is as it was and its revision two higher, for the one between
-// may have reached the processor. Whoever names a revision reads the coupon again before he
-// repeats the patch. A change on which another one was made meanwhile is not taken back:
+// may have reached the processor. Callers that name a revision read the coupon again before they
+// repeat the patch. A change on which another one was made meanwhile is not taken back:
 // whoever made that one has seen it, and a reconcile mirrors both.
 func (s *Service) Update(ctx context.Context, id string, p coupon.Patch) (c coupon.Coupon, err error) {
 	attempt := Attempt{CouponID: id}

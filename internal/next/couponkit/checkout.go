@@ -71,28 +71,32 @@ type Checkout struct {
 	Replayed bool
 }
 
-// Checkout prices the cart again, keeps a place within the coupon's limits, stores
-// the order, and opens a payment session with adjusted amounts (specification 4.5,
-// 2.5).
+// Checkout prices the cart again, claims a use within the coupon's limits, stores the order,
+// and opens a payment session with adjusted amounts (specification 4.5, 2.5).
 //
-// A malformed or empty cart is a [*pricing.ValidationError]. Refusals are a
-// [*coupon.Rejection]: the coupon's, coupon.ErrCartTotalsInvalid for
-// totals that are not the expected ones, coupon.ErrBelowMinimumCharge, and
-// coupon.ErrUserRequired. A customer who has an open session that takes the last
-// place is not in his own way: that session is ended and its place moves to this
-// checkout. Should it have been paid already, its use counts, and the observer hears of
-// its order as [OpSettle]. A key that was used for another request, or whose open order has
-// other totals than the expected ones, is store.ErrKeyReused, and one whose order ended
-// before it had a session that can be paid is [ErrOrderEnded]. A processor that refuses
-// the session is processor.ErrRejected, and never malformed input.
+//   - [*pricing.ValidationError]: the cart is malformed or empty.
+//   - [*coupon.Rejection]: the coupon is refused, coupon.ErrCartTotalsInvalid for totals that
+//     are not the expected ones, coupon.ErrBelowMinimumCharge, coupon.ErrUserRequired.
+//   - store.ErrKeyReused: the key was used for another request, or its open order has other
+//     totals than the expected ones.
+//   - [ErrOrderEnded]: the key's order ended before it had a session. Take a new key.
+//   - store.ErrConflict: another checkout of the customer was faster again and again.
+//   - processor.ErrRejected: the processor refuses the session. It is never malformed input.
+//   - [ErrUnavailable]: the processor did not answer.
 //
-// A total of 0 has a session too: send the customer there, and the event of its end
-// counts the use. Where the processor has none for it (processor.Abilities.NoZeroTotal)
-// it is coupon.ErrBelowMinimumCharge.
+// Customers are not in their own way. Where only an open order of the customer takes the last
+// use, the new order replaces it: the claims move to the new order, the old session is ended,
+// and then the new session is opened. If the customer had finished the old session, the old
+// order keeps its use, the new order ends, and the limit holds; the observer hears of the old
+// order as [OpSettle]. If the processor refuses the new session, the claims stay the
+// customer's until the new order's deadline.
 //
-// After an [ErrUnavailable], and after a context that has ended, repeat the call with the
-// same key: it goes on where it stopped. Whatever is never finished is released by
-// [Service.Sweep].
+// A total of 0 has a session too: send the customer there, and the event of its end counts the
+// use. Where the processor has no session for it (processor.Abilities.NoZeroTotal), it is
+// coupon.ErrBelowMinimumCharge.
+//
+// After an [ErrUnavailable], and after a context that has ended, repeat the call with the same
+// key: it goes on where it stopped. [Service.Sweep] releases whatever is never finished.
 func (s *Service) Checkout(ctx context.Context, r CheckoutRequest) (Checkout, error) {
 	return s.checkoutAs(ctx, OpCheckout, r)
 }

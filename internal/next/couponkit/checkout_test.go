@@ -103,7 +103,7 @@ func TestCheckoutOfAnEmptyCart(t *testing.T) {
 }
 
 // TestARepeatedCheckoutWhoseSessionHasEnded: the answer of the processor was lost, and
-// the customer comes back when the session that he never saw can be paid no longer.
+// the customer comes back when the session that they never saw can be paid no longer.
 func TestARepeatedCheckoutWhoseSessionHasEnded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -304,8 +304,8 @@ func newCrashingWorld(t *testing.T) (*world, *fuse) {
 	return w, blow
 }
 
-// TestARetryingCustomerIsNotInHisOwnWay holds contract 5.3.
-func TestARetryingCustomerIsNotInHisOwnWay(t *testing.T) {
+// TestARetryingCustomerIsNotInTheirOwnWay holds contract 5.3.
+func TestARetryingCustomerIsNotInTheirOwnWay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	d := tenOff()
@@ -313,7 +313,7 @@ func TestARetryingCustomerIsNotInHisOwnWay(t *testing.T) {
 	c := w.create(t, d)
 	first := w.checkout(t, w.request("TEN"))
 	if _, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: ann}); err != nil {
-		t.Errorf("the customer's own session stands in his way: %v", err)
+		t.Errorf("the customer's own session stands in their way: %v", err)
 	}
 	second := w.checkout(t, w.request("TEN"))
 	if old, err := w.fake.Session(t.Context(), first.Session.ID); err != nil || old.Status != processor.SessionExpired {
@@ -386,8 +386,8 @@ func (w *world) openSessions(t *testing.T, checkouts ...couponkit.Checkout) []bo
 }
 
 // TestASessionIsNotEndedWithoutNeed holds contract 5.3: a customer's open session is
-// ended when it alone stands in his way, and then the oldest, and not at all while he
-// holds a place that no session uses.
+// ended when it alone stands in their way, and then the oldest, and not at all while they
+// hold a use that no session uses.
 func TestASessionIsNotEndedWithoutNeed(t *testing.T) {
 	t.Parallel()
 	several := func(t *testing.T) *world {
@@ -511,7 +511,7 @@ func TestTheLastUse(t *testing.T) {
 }
 
 // TestOneCustomerAtManyDevices: one use for each customer is one use, however many
-// checkouts he opens at once.
+// checkouts they open at once.
 func TestOneCustomerAtManyDevices(t *testing.T) {
 	t.Parallel()
 	store, fake := memstore.New(), fakeprocessor.New(fakeprocessor.Options{})

@@ -23,7 +23,7 @@
 // counts it, in one transaction of the store. Nothing that happens to the coupon
 // after Checkout touches the order.
 //
-// Ship when outcome.Order.State is store.OrderPaid and outcome.Flag is [FlagNone], once for
+// Ship when outcome.Order.State is redemption.OrderPaid and outcome.Flag is [FlagNone], once for
 // each order ID; see [Service.HandleEvent]. [Service.Sweep] returns outcomes too, of payments
 // whose event did not come.
 //
@@ -41,8 +41,8 @@
 // When the context of a call ends, also while processor or store are being asked, the error
 // is context.DeadlineExceeded or context.Canceled, and not [ErrUnavailable]. Whether the call
 // took effect is not known then either, and the way on is the same: a host over HTTP answers
-// 503, and the caller repeats the call with the same key. One who has gone reads no answer;
-// logs have 499 for him.
+// 503, and the caller repeats the call with the same key. Logs have 499 for callers
+// that have gone.
 //
 // # Repetition
 //

@@ -29,9 +29,9 @@ type Outcome struct {
 }
 
 // HandleEvent applies an event of the processor's webhook, which the adapter has
-// authenticated (specification 6). A payment completes the redemption and counts
-// it, in one transaction; a session that ended unpaid gives place and points back, unless
-// a checkout of the customer has ended it to go on with them (contract section 5.3).
+// authenticated (specification 6). A payment completes the uses of the order and counts them,
+// in one transaction. A session that ended unpaid gives uses and points back, unless another
+// order of the customer has replaced its order (contract section 5.3).
 //
 // When it returns nil the effect is durable and the delivery can be acknowledged;
 // after an error the processor should deliver again. Events may come twice, late
@@ -41,7 +41,7 @@ type Outcome struct {
 // of these that holds.
 //
 // A host that ships what was paid decides by the outcome's Order.State, which is
-// store.OrderPaid, and by Flag, and does it once for each order ID; never by Changed alone.
+// redemption.OrderPaid, and by Flag, and does it once for each order ID; never by Changed alone.
 // Other calls record payments that they find before the event comes: [Service.Sweep] returns
 // them, and the observer hears of each as [OpSettle]. A host that still waits for an order
 // after its session has ended, as one that has crashed may, asks [Service.Order].

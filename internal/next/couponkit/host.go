@@ -16,26 +16,26 @@ type Users interface {
 
 // User is a signed-in user.
 type User struct {
-	// ID is the one that was asked for. The user's uses are counted by it; without it he is
-	// nobody.
+	// ID is the one that was asked for. The user's uses are counted by it; without it the
+	// user is nobody.
 	ID string
 	// Email is looked up in allow-lists, whatever its letter case; empty is on none.
 	Email string
 }
 
 // Points is the host's ledger of points (specification 3.2). Both methods are
-// idempotent by the reservation's ID, and may be repeated long after they took
+// idempotent by the exchange's ID, and may be repeated long after they took
 // effect.
 type Points interface {
 	// Debit takes points from the customer's balance. Too small a balance is an error
 	// that matches ErrInsufficientPoints; a reservation that was refunded before is
 	// one that matches ErrReservationClosed. Both leave the balance alone.
-	Debit(ctx context.Context, customerID, reservationID string, points int64) error
+	Debit(ctx context.Context, customerID, exchangeID string, points int64) error
 
 	// Refund gives back what Debit took for the reservation, once. When Debit took
 	// nothing, it closes the reservation, so that a Debit that arrives late is
 	// refused.
-	Refund(ctx context.Context, customerID, reservationID string) error
+	Refund(ctx context.Context, customerID, exchangeID string) error
 }
 
 // Errors of the host's interfaces.
@@ -44,7 +44,7 @@ var (
 	ErrUserNotFound = errors.New("user not found")
 	// ErrInsufficientPoints: the balance is smaller than what is to be debited. ExchangePoints
 	// returns it with a [*coupon.Rejection] of coupon.PointsNotRedeemed, whose message tells
-	// the customer to exchange points: ask for this error first, and tell him what he lacks.
+	// the customer to exchange points: ask for this error first, and tell them what they lack.
 	ErrInsufficientPoints = errors.New("insufficient points")
 	// ErrReservationClosed: the reservation was given up, and its points, if any were
 	// debited, are refunded.

@@ -29,7 +29,7 @@ func TestTheAddressOfTheDirectoryCounts(t *testing.T) {
 		want     error
 	}{
 		"a forged address": {eligibility.Customer{ID: ann.ID, Email: bob.Email}, coupon.ErrUserNotAllowed},
-		"his own":          {bob, nil},
+		"their own":        {bob, nil},
 		"none":             {eligibility.Customer{ID: bob.ID}, nil},
 		"somebody else's":  {eligibility.Customer{ID: bob.ID, Email: ann.Email}, nil},
 	} {

@@ -36,7 +36,7 @@ type ExchangeRequest struct {
 //
 // Refusals are those of [Service.Validate]; too few points match both
 // coupon.ErrPointsNotRedeemed and [ErrInsufficientPoints]. Ask for the latter first: a code
-// has one message, and this one's tells the customer to do what he has just tried.
+// has one message, and this one's tells the customer to do what they have just tried.
 //
 // A coupon that is not points-redeemable is a [*pricing.ValidationError], a service without a
 // ledger [ErrNoLedger]. A key whose reservation was given up since, be it for too few points,

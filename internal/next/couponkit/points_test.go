@@ -435,7 +435,7 @@ func (l slowLedger) Debit(ctx context.Context, customerID, reservationID string,
 }
 
 // TestADebitThatArrivesTooLate: the reservation was released before the ledger
-// answered; the customer keeps his points.
+// answered; the customer keeps the points.
 func TestADebitThatArrivesTooLate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -484,12 +484,12 @@ func TestTwoExchangesOfOnePendingReservation(t *testing.T) {
 		end  redemption.State
 		left int64
 	}{
-		"it is his": {func(*world, string) {}, nil, redemption.Reserved, 90},
+		"it is theirs": {func(*world, string) {}, nil, redemption.Reserved, 90},
 		"it was paid with": {func(w *world, _ string) {
 			require.NoError(w.t, w.fake.Pay(w.checkout(w.t, w.request("TEN")).Session.ID))
 			w.deliver(w.t)
 		}, nil, redemption.Completed, 90},
-		"he gave it up again": {func(w *world, id string) {
+		"they gave it up again": {func(w *world, id string) {
 			require.NoError(w.t, w.CancelExchange(w.t.Context(), ann.ID, id))
 		}, couponkit.ErrInsufficientPoints, redemption.Released, 150},
 	}
@@ -566,7 +566,7 @@ func refuseEach(errs map[string]error) gate {
 }
 
 // TestALimitBelowWhatIsHeld holds contract 4.7: a holder is refused while the uses of the
-// others reach the limit, keeps his place, and what is in a session completes.
+// others reach the limit, keeps the use, and what is in a session completes.
 func TestALimitBelowWhatIsHeld(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -575,7 +575,7 @@ func TestALimitBelowWhatIsHeld(t *testing.T) {
 	d.MaxUses = coupon.Set[int64](2)
 	c := w.create(t, d)
 	w.exchange(t, c)
-	his, err := w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: c.ID, Customer: bob})
+	bobs, err := w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: c.ID, Customer: bob})
 	require.NoError(t, err)
 	first := w.checkout(t, w.request("TEN"))
 	_, err = w.Update(t.Context(), c.ID, coupon.Patch{MaxUses: coupon.Set[int64](1)})
@@ -591,7 +591,7 @@ func TestALimitBelowWhatIsHeld(t *testing.T) {
 	}
 	refuses(coupon.ErrUsageLimitReached)
 	require.Equal(t, []bool{true}, w.openSessions(t, first), "the refused checkout ended the open session")
-	require.NoError(t, w.CancelExchange(t.Context(), bob.ID, his.ID))
+	require.NoError(t, w.CancelExchange(t.Context(), bob.ID, bobs.ID))
 	require.Equal(t, int64(100), w.ledger.Balance(bob.ID))
 	refuses(nil)
 
@@ -734,8 +734,8 @@ func TestCancelExchangeAsksTheProcessorOnlyWhileASessionIsOpen(t *testing.T) {
 }
 
 // TestAnExchangeBehindManyCheckouts: whoever has as many live reservations of a coupon as
-// a look-up lists, and exchanges points once more, can use what he has paid for, and no
-// session of his is ended for it.
+// a look-up lists, and exchanges points once more, can use what they have paid for, and no
+// session of theirs is ended for it.
 func TestAnExchangeBehindManyCheckouts(t *testing.T) {
 	t.Parallel()
 	for _, finished := range []bool{false, true} {
@@ -882,7 +882,7 @@ func TestAKeyOfAnExchangeIsItsOwn(t *testing.T) {
 	w.wantBalance(t, 100-2*30)
 }
 
-// TestAnExchangeOfADeletedCoupon: who repeats the call learns that his points were taken.
+// TestAnExchangeOfADeletedCoupon: who repeats the call learns that the points were taken.
 func TestAnExchangeOfADeletedCoupon(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

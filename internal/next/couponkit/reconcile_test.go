@@ -255,8 +255,8 @@ func TestAnOrphanIsRemovedByItsNames(t *testing.T) {
 // unlisted is a processor that cannot list its mirrors.
 type unlisted struct{ processor.Processor }
 
-// TestReconcileBesideAnAdministrator: what it has seen before he changed the coupon does
-// not go over what he has mirrored since. Nobody else would find that: the processor does
+// TestReconcileBesideAnAdministrator: what it has seen before they changed the coupon does
+// not go over what they have mirrored since. Nobody else would find that: the processor does
 // not list its mirrors here.
 func TestReconcileBesideAnAdministrator(t *testing.T) {
 	t.Parallel()

@@ -99,7 +99,7 @@ func unfit(err error) error {
 }
 
 // noInput is the error of a processor that refuses a session, which names fields of
-// ours and none of the caller's: his cart was checked before, so that what is left is a
+// ours and none of the caller's: the cart was checked before, so that what is left is a
 // matter of configuration, such as two clocks.
 func noInput(err error) error {
 	if errors.Is(err, pricing.ErrInvalid) {

@@ -77,9 +77,9 @@ func newMachine(broken parts) *machine {
 		users[id] = couponkit.User{ID: id, Email: id + "@example.org"}
 		m.ledger.Credit(id, machinePoints)
 	}
-	var used store.Store = crashingStore(m.store, m.fuse)
-	var payments processor.Processor = crashingProcessor(m.fake, m.fuse)
-	var points couponkit.Points = crashingPoints(m.ledger, m.fuse)
+	used := crashingStore(m.store, m.fuse)
+	payments := crashingProcessor(m.fake, m.fuse)
+	points := crashingPoints(m.ledger, m.fuse)
 	if broken.store != nil {
 		used = broken.store(used)
 	}

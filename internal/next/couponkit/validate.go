@@ -17,7 +17,7 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Validation is what a customer learns of a coupon that he may use (specification
+// Validation is what a customer learns of a coupon that they may use (specification
 // 4.4).
 type Validation struct {
 	CouponID       string               `json:"couponId"`
@@ -132,8 +132,8 @@ func resolve(codeOrID string) (store.LookUp, error) {
 	}
 }
 
-// usage reads the figures. What the customer holds and a checkout can take, or take over, is
-// not in their own way.
+// usage reads the figures. A use that the customer holds, and that a checkout can take, is not
+// in their own way.
 func (s *Service) usage(ctx context.Context, f store.Found) (eligibility.Usage, error) {
 	u := eligibility.Usage{Completed: f.Coupon.UsedCount, Reserved: f.Coupon.ReservedCount}
 	for _, count := range f.ByCustomer {
