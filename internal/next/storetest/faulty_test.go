@@ -439,6 +439,14 @@ func eventFaults() map[string]fault {
 				return f.Store.Apply(ctx, s)
 			}
 		}, []string{"a late payment after hand-over", "a late payment takes points back"}},
+		"a payment on its way is dropped": {func(f *faulty) {
+			f.apply = func(ctx context.Context, s store.Settlement) (store.Settled, error) {
+				if o, err := f.Store.Order(ctx, store.OrderKey{ID: s.Event.OrderID}); err == nil && o.Order.ReplacedBy != "" && s.Event.Kind == redemption.PaymentPending {
+					return o, nil
+				}
+				return f.Store.Apply(ctx, s)
+			}
+		}, []string{"a payment on its way after hand-over"}},
 		"an end gives back twice": {func(f *faulty) {
 			var twice sync.Map
 			f.apply = func(ctx context.Context, s store.Settlement) (store.Settled, error) {
