@@ -365,3 +365,24 @@ func TestClone(t *testing.T) {
 	require.Equal(t, int64(1), o.Claims[0].Amount)
 	require.Equal(t, int64(1), uses[0].Claims[0].Amount)
 }
+
+// TestDeadlines: a deadline is the first instant at which an order lapses, and a payment
+// on its way only ever moves it later.
+func TestDeadlines(t *testing.T) {
+	t.Parallel()
+	o, uses := openOrder()
+	_, _, err := o.After(event(lapsed, "", 999), uses...)
+	require.ErrorIs(t, err, redemption.ErrNotLapsed)
+	ended, _ := happens(t, o, uses, event(lapsed, "", 1000))
+	require.Equal(t, redemption.OrderCancelled, ended.State)
+	for _, test := range []struct{ asked, want int }{{500, 1000}, {1000, 1000}, {2000, 2000}} {
+		e := event(pending, "cs", 100)
+		e.Deadline = at(test.asked)
+		waiting, _ := happens(t, o, uses, e)
+		require.Equal(t, at(test.want), waiting.Deadline, test.asked)
+	}
+	forever := o
+	forever.Deadline = time.Time{}
+	_, _, err = forever.After(event(lapsed, "", 1_000_000), uses...)
+	require.ErrorIs(t, err, redemption.ErrNotLapsed)
+}
