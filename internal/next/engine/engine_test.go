@@ -354,3 +354,57 @@ func TestNeeds(t *testing.T) {
 		}
 	})
 }
+
+// TestSessionsWithinABatch: a request finds the session that an earlier one has attached.
+func TestSessionsWithinABatch(t *testing.T) {
+	t.Parallel()
+	ctx, db := t.Context(), newTables()
+	_, err := db.reserve(ctx, 0, order("1", "ann"), order("2", "bob"))
+	require.NoError(t, err)
+	answers, err := engine.Apply(ctx, db, 0,
+		event(redemption.SessionAttached, "ord_1", "cs"), event(redemption.SessionAttached, "ord_2", "cs"), event(redemption.Paid, "ord_2", "cs"))
+	require.NoError(t, err)
+	require.NoError(t, answers[0].Err)
+	require.ErrorIs(t, answers[1].Err, store.ErrSuperseded)
+	require.Equal(t, "ord_1", answers[2].Value.Order.ID)
+	require.Equal(t, redemption.OrderOpen, db.orders["ord_2"].State)
+	require.Empty(t, db.orders["ord_2"].SessionID)
+}
+
+// TestUsesAreSorted: uses are sorted by coupon, in whatever order rows are loaded.
+func TestUsesAreSorted(t *testing.T) {
+	t.Parallel()
+	coupons := []string{"cpn_d", "cpn_b", "cpn_a", "cpn_c", "cpn_e"}
+	db := newTables()
+	for _, id := range coupons {
+		db.coupons[id] = active(id, false)
+	}
+	r := order("1", "ann", coupons...)
+	for range 20 { // the order of the rows changes
+		reserved, err := db.reserve(t.Context(), 0, r)
+		require.NoError(t, err)
+		settled, err := engine.Apply(t.Context(), db, 0, event(redemption.SessionAttached, "ord_1", "cs"))
+		require.NoError(t, err)
+		for _, uses := range [][]redemption.Use{reserved[0].Value.Uses, settled[0].Value.Uses} {
+			var got []string
+			for _, u := range uses {
+				got = append(got, u.CouponID)
+			}
+			require.Equal(t, []string{"cpn_a", "cpn_b", "cpn_c", "cpn_d", "cpn_e"}, got)
+		}
+	}
+}
+
+// TestOldestHeld: of several reservations that a customer holds, the oldest is replayed.
+func TestOldestHeld(t *testing.T) {
+	t.Parallel()
+	db := newTables(active("cpn_a", false))
+	for id, created := range map[string]int{"1": 30, "2": 10, "3": 20} {
+		u := exchange(id, "ann", "cpn_a").Uses[0]
+		u.CreatedAt = at(created)
+		db.uses[u.ID] = u
+	}
+	answers, err := db.reserve(t.Context(), 0, exchange("4", "ann", "cpn_a"))
+	require.NoError(t, err)
+	require.Equal(t, "use_2", answers[0].Value.Uses[0].ID)
+}

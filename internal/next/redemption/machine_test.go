@@ -3,6 +3,7 @@ package redemption_test
 import (
 	"fmt"
 	"maps"
+	"math"
 	"testing"
 	"time"
 
@@ -296,6 +297,11 @@ func TestPoints(t *testing.T) {
 
 func TestFits(t *testing.T) {
 	t.Parallel()
+	for taken := int64(math.MaxInt64 - 3); taken > 0 && taken < math.MaxInt64; taken++ { // sums that would overflow
+		c := redemption.Claim{Amount: 5, Limit: math.MaxInt64}
+		require.False(t, c.Fits(redemption.Count{Completed: taken}), taken)
+	}
+	require.True(t, redemption.Claim{Amount: 5, Limit: math.MaxInt64}.Fits(redemption.Count{Completed: math.MaxInt64 - 5}))
 	rapid.Check(t, func(t *rapid.T) {
 		c := redemption.Claim{Amount: rapid.Int64Range(1, redemption.MaxAmount).Draw(t, "amount"), Limit: rapid.Int64Min(0).Draw(t, "limit")}
 		taken := rapid.Int64Min(0).Draw(t, "taken")
