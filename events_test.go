@@ -399,10 +399,7 @@ func TestAnUnpaidSessionThatIsToldTwice(t *testing.T) {
 func TestWebhookHandsOutcomesOn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	log := &messages{}
-	service, err := couponkit.New(w.store, w.fake, couponkit.WithClock(clockOf(w)), couponkit.WithLogger(slog.New(log)))
-	require.NoError(t, err)
-	w.Service = service
+	log := w.logged(t)
 	w.create(t, tenOff())
 	got := w.checkout(t, w.request("TEN"))
 	require.NoError(t, w.fake.Pay(got.Session.ID))

@@ -2,7 +2,6 @@ package couponkit_test
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -133,10 +132,7 @@ func TestWhatReservesAlwaysAsks(t *testing.T) {
 func TestQuotesWhileTheProcessorIsDown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	log := &messages{}
-	service, err := couponkit.New(w.store, w.fake, couponkit.WithClock(clockOf(w)), couponkit.WithLogger(slog.New(log)))
-	require.NoError(t, err)
-	w.Service = service
+	log := w.logged(t)
 	c := w.create(t, tenOff())
 	require.NoError(t, w.quote("TEN"))
 	w.fake.ForgetCalls()

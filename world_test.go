@@ -2,6 +2,7 @@ package couponkit_test
 
 import (
 	"context"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -145,4 +146,14 @@ func faultyFields(t *testing.T, err error) []string {
 		fields[i] = f.Field
 	}
 	return fields
+}
+
+// logged gives the world a service that logs to what is returned.
+func (w *world) logged(t *testing.T) *messages {
+	t.Helper()
+	log := &messages{}
+	service, err := couponkit.New(w.store, w.fake, couponkit.WithClock(clockOf(w)), couponkit.WithLogger(slog.New(log)))
+	require.NoError(t, err)
+	w.Service = service
+	return log
 }

@@ -152,10 +152,17 @@ func complete[T any](unread bool, field *T, by T) {
 // address.
 const standIn = "a@example.com"
 
-// standIns replaces each unreadable entry, which is empty, by standIn.
+// standIns replaces each unreadable entry, which is empty, by standIn. Unreadable entries
+// beyond [pricing.MaxListFaults] have no path: after the last path every empty entry is
+// taken for one of them, so that no entry is counted twice.
 func (u unreadable) standIns(field string, list []string) []string {
+	named := 0
 	for i, entry := range list {
-		if entry == "" && u.paths[fmt.Sprintf("%s[%d]", field, i)] {
+		unread := u.paths[fmt.Sprintf("%s[%d]", field, i)]
+		if unread {
+			named++
+		}
+		if entry == "" && (unread || named >= pricing.MaxListFaults) {
 			list[i] = standIn
 		}
 	}

@@ -238,3 +238,25 @@ func TestWhatIsToldOfAnUnreadablePatch(t *testing.T) {
 		})
 	})
 }
+
+// TestAnEntryThatCannotBeReadIsCountedOnce: also beyond the faults that are named, beside
+// entries that can be read and are refused.
+func TestAnEntryThatCannotBeReadIsCountedOnce(t *testing.T) {
+	t.Parallel()
+	const numbers, texts = 1_500, 700
+	entries := strings.Repeat("7,", numbers) + strings.TrimSuffix(strings.Repeat(`"no address",`, texts), ",")
+	for name, read := range map[string]func([]byte) error{
+		"draft": new(coupon.Draft).UnmarshalJSON,
+		"patch": new(coupon.Patch).UnmarshalJSON,
+	} {
+		var faults *pricing.ValidationError
+		require.ErrorAs(t, read([]byte(`{"allowedUserEmails":[`+entries+`]}`)), &faults, name)
+		var more []string
+		for _, f := range faults.Fields {
+			if f.Code == pricing.FieldMore {
+				more = append(more, f.Message)
+			}
+		}
+		require.Equal(t, []string{"1200 more faults in this list"}, more, name)
+	}
+}

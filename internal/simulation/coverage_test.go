@@ -91,7 +91,7 @@ var least = []struct {
 	{"redemption", "reserved", "released", 100},
 	{"redemption", "released", "completed", 20},
 	{"redemption", "completed", "over the limit", 10},
-	{"redemption", "completed", "after the refund of its points", 2},
+	{"redemption", "completed", "after the refund of its points", 5},
 	{"points", "none", "pending", 100},
 	{"points", "pending", "debited", 100},
 	{"points", "pending", "refund_due", 50},

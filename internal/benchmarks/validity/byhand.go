@@ -54,8 +54,10 @@ func (h *byHand) customerMay() bool {
 	known := q.Customer.ID != ""
 	switch h.s.Coupon.Distribution {
 	case coupon.UserSpecific:
-		_, listed := h.allowed[coupon.NormalizeEmail(q.Customer.Email)]
-		return known && listed
+		own, domain := coupon.EmailEntries(q.Customer.Email)
+		_, listed := h.allowed[own]
+		_, everybody := h.allowed[domain]
+		return known && (listed || everybody)
 	case coupon.PointsRedeemable:
 		return known && q.Usage.CustomerHoldsReservation
 	case coupon.General:

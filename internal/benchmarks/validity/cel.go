@@ -27,7 +27,8 @@ func celEnvironment() (*cel.Env, error) {
 		cel.Variable("anonymous", cel.BoolType), cel.Variable("holds", cel.BoolType),
 		cel.Variable("now", cel.IntType), cel.Variable("completed", cel.IntType), cel.Variable("reserved", cel.IntType),
 		cel.Variable("completedByCustomer", cel.IntType), cel.Variable("reservedByCustomer", cel.IntType),
-		cel.Variable("customer", cel.StringType), cel.Variable("email", cel.StringType), cel.Variable("currency", cel.StringType),
+		cel.Variable("customer", cel.StringType), cel.Variable("email", cel.StringType),
+		cel.Variable("domain", cel.StringType), cel.Variable("currency", cel.StringType),
 		cel.Variable("allowed", cel.MapType(cel.StringType, cel.BoolType)),
 		cel.Variable("lines", cel.ListType(cel.ObjectType("validity.line"))),
 		cel.Function("sum", cel.Overload("sum_list_int", []*cel.Type{cel.ListType(cel.IntType)}, cel.IntType, cel.UnaryBinding(sum))),
@@ -96,7 +97,7 @@ func celVariables(v variables, allowed ref.Val) map[string]any {
 		"active": v.Active, "mirrorInvalid": v.MirrorInvalid, "anonymous": v.Anonymous, "holds": v.Holds,
 		"now": v.Now, "completed": v.Completed, "reserved": v.Reserved,
 		"completedByCustomer": v.CompletedByCustomer, "reservedByCustomer": v.ReservedByCustomer,
-		"customer": v.Customer, "email": v.Email, "currency": v.Currency,
+		"customer": v.Customer, "email": v.Email, "domain": v.Domain, "currency": v.Currency,
 		"allowed": allowed, "lines": v.Lines,
 	}
 }

@@ -48,7 +48,7 @@ func customerTerms(c coupon.Coupon) []string {
 	case coupon.PointsRedeemable:
 		terms = append(terms, "holds")
 	case coupon.UserSpecific:
-		terms = append(terms, "email in allowed")
+		terms = append(terms, "(email in allowed || domain in allowed)")
 	}
 	const taken = "(holds && %[1]s > 0 ? %[1]s - 1 : %[1]s)"
 	if c.Limits.MaxUses > 0 {

@@ -18,6 +18,7 @@ type variables struct {
 	ReservedByCustomer  int                 `expr:"reservedByCustomer"`
 	Customer            string              `expr:"customer"`
 	Email               string              `expr:"email"`
+	Domain              string              `expr:"domain"`
 	Currency            string              `expr:"currency"`
 	Allowed             map[string]struct{} `expr:"allowed"`
 	Lines               []line              `expr:"lines"`
@@ -35,12 +36,13 @@ type line struct {
 // which a team would keep with its compiled rule.
 func build(s *Situation, allowed map[string]struct{}) variables {
 	q := &s.Question
+	email, domain := coupon.EmailEntries(q.Customer.Email)
 	v := variables{
 		Active: s.Coupon.State == coupon.Active, MirrorInvalid: q.MirrorInvalid, Anonymous: q.AllowAnonymous,
 		Holds: q.Customer.ID != "" && q.Usage.CustomerHoldsReservation,
 		Now:   int(q.At.UnixMicro()), Completed: int(q.Usage.Completed), Reserved: int(q.Usage.Reserved),
 		CompletedByCustomer: int(q.Usage.CompletedByCustomer), ReservedByCustomer: int(q.Usage.ReservedByCustomer),
-		Customer: q.Customer.ID, Email: coupon.NormalizeEmail(q.Customer.Email), Allowed: allowed,
+		Customer: q.Customer.ID, Email: email, Domain: domain, Allowed: allowed,
 	}
 	if s.Cart == nil {
 		return v
