@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// tick is the unit of times in /proc/PID/stat.
+const tick = 10 * time.Millisecond
+
+// serverCPU returns how much processor time the server's processes have used, by /proc: 0
+// where there is none. On a machine that others use too it is steadier than a rate.
+func serverCPU(ctx context.Context, pool *pgxpool.Pool) time.Duration {
+	var backend int
+	if pool.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&backend) != nil {
+		return 0
+	}
+	parent := stat(backend, 3)
+	paths, _ := filepath.Glob("/proc/[0-9]*")
+	var ticks int
+	for _, path := range paths {
+		pid, _ := strconv.Atoi(filepath.Base(path))
+		if stat(pid, 3) == parent {
+			ticks += stat(pid, 13) + stat(pid, 14)
+		}
+	}
+	return time.Duration(ticks) * tick
+}
+
+func ownCPU() time.Duration {
+	return time.Duration(stat(os.Getpid(), 13)+stat(os.Getpid(), 14)) * tick
+}
+
+// stat returns a field of /proc/PID/stat, which are counted from 0.
+func stat(pid, field int) int {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(text), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) <= field-2 {
+		return 0
+	}
+	n, _ := strconv.Atoi(fields[field-2])
+	return n
+}

@@ -1,0 +1,161 @@
+package next_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/integration/postgrestest"
+	"github.com/couponkit/couponkit/internal/next/memstore"
+	"github.com/couponkit/couponkit/internal/next/redemption"
+	"github.com/couponkit/couponkit/internal/next/store"
+	"github.com/couponkit/couponkit/internal/next/storetest"
+	pgxstore "github.com/couponkit/couponkit/store/pgxstore/next"
+)
+
+// databases remembers the database of each store, so that another is opened on it.
+type databases struct{ of sync.Map }
+
+func (d *databases) open(tb testing.TB, dsn string, wrap func(*pgxstore.Store, *pgxpool.Pool) store.Store, configure ...func(*pgxpool.Config)) store.Store {
+	tb.Helper()
+	pool := postgrestest.NewPool(tb, dsn, configure...)
+	s := wrap(newStore(tb, pool, pgxstore.Options{}), pool)
+	d.of.Store(s, dsn)
+	return s
+}
+
+func suite(t *testing.T, wrap func(*pgxstore.Store, *pgxpool.Pool) store.Store, configure ...func(*pgxpool.Config)) {
+	t.Helper()
+	var d databases
+	storetest.Run(t, func(t *testing.T) store.Store {
+		t.Helper()
+		return d.open(t, shared.NewCopy(t), wrap, configure...)
+	}, storetest.Capabilities{Reopen: func(t *testing.T, s store.Store) store.Store {
+		t.Helper()
+		dsn, _ := d.of.Load(s)
+		return d.open(t, dsn.(string), wrap, configure...)
+	}})
+}
+
+func asItIs(s *pgxstore.Store, _ *pgxpool.Pool) store.Store { return s }
+
+func inTransactions(s *pgxstore.Store, pool *pgxpool.Pool) store.Store {
+	return &transactions{Store: s, pool: pool}
+}
+
+func TestContract(t *testing.T) {
+	t.Parallel()
+	suite(t, asItIs)
+}
+
+func TestContractInTransactionsOfTheHost(t *testing.T) {
+	t.Parallel()
+	suite(t, inTransactions)
+}
+
+func TestContractWithoutPreparedStatements(t *testing.T) {
+	t.Parallel()
+	suite(t, asItIs, func(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec })
+}
+
+// Random histories end as in memory.
+func TestAgreesWithMemory(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	pools := map[string]*pgxpool.Pool{}
+	storetest.Agree(t, func(t *testing.T) store.Store {
+		t.Helper()
+		mu.Lock()
+		defer mu.Unlock()
+		return newEmptyStore(t, pools)
+	}, func(*testing.T) store.Store { return memstore.New() })
+}
+
+// newEmptyStore returns a store on the one database of the test, emptied.
+func newEmptyStore(t *testing.T, pools map[string]*pgxpool.Pool) store.Store {
+	t.Helper()
+	if pools["one"] == nil {
+		pools["one"] = postgrestest.NewPool(t, shared.NewCopy(t))
+	}
+	pool := pools["one"]
+	if _, err := pool.Exec(t.Context(), `DELETE FROM couponkit.coupons; DELETE FROM couponkit.coupon_emails; DELETE FROM couponkit.orders;
+		DELETE FROM couponkit.uses; DELETE FROM couponkit.counters; DELETE FROM couponkit.journal_pending; DELETE FROM couponkit.journal;
+		UPDATE couponkit.journal_head SET position = 0`, pgx.QueryExecModeSimpleProtocol); err != nil {
+		t.Fatal(err)
+	}
+	s, err := pgxstore.New(pool, pgxstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// transactions runs each call in a transaction of the host, which is committed after an error
+// too: the call has left nothing in it.
+type transactions struct {
+	*pgxstore.Store
+
+	pool *pgxpool.Pool
+}
+
+func within[A any](ctx context.Context, s *transactions, call func(*pgxstore.Store) (A, error)) (answer A, err error) {
+	for range 100 {
+		tx, failed := s.pool.Begin(ctx)
+		if failed != nil {
+			return answer, failed
+		}
+		if answer, err = call(s.WithTx(tx)); pgxstore.Retryable(err) {
+			_ = tx.Rollback(ctx)
+			continue
+		}
+		if failed := tx.Commit(ctx); failed != nil && err == nil {
+			return answer, failed
+		}
+		return answer, err
+	}
+	return answer, err
+}
+
+func (s *transactions) SaveCoupon(ctx context.Context, c store.CouponChange) (coupon.Coupon, error) {
+	return within(ctx, s, func(s *pgxstore.Store) (coupon.Coupon, error) { return s.SaveCoupon(ctx, c) })
+}
+
+func (s *transactions) LookUp(ctx context.Context, by store.LookUp) (store.Found, error) {
+	return within(ctx, s, func(s *pgxstore.Store) (store.Found, error) { return s.LookUp(ctx, by) })
+}
+
+func (s *transactions) ListCoupons(ctx context.Context, list store.CouponList) (store.CouponPage, error) {
+	return within(ctx, s, func(s *pgxstore.Store) (store.CouponPage, error) { return s.ListCoupons(ctx, list) })
+}
+
+func (s *transactions) Reserve(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+	return within(ctx, s, func(s *pgxstore.Store) (store.Reserved, error) { return s.Reserve(ctx, r) })
+}
+
+func (s *transactions) Apply(ctx context.Context, e store.Settlement) (store.Settled, error) {
+	return within(ctx, s, func(s *pgxstore.Store) (store.Settled, error) { return s.Apply(ctx, e) })
+}
+
+func (s *transactions) Order(ctx context.Context, by store.OrderKey) (store.Settled, error) {
+	return within(ctx, s, func(s *pgxstore.Store) (store.Settled, error) { return s.Order(ctx, by) })
+}
+
+func (s *transactions) ListOrders(ctx context.Context, list store.OrderList) (store.OrderPage, error) {
+	return within(ctx, s, func(s *pgxstore.Store) (store.OrderPage, error) { return s.ListOrders(ctx, list) })
+}
+
+func (s *transactions) ListUses(ctx context.Context, list store.UseList) (store.UsePage, error) {
+	return within(ctx, s, func(s *pgxstore.Store) (store.UsePage, error) { return s.ListUses(ctx, list) })
+}
+
+func (s *transactions) Counts(ctx context.Context, keys []string) ([]redemption.Count, error) {
+	return within(ctx, s, func(s *pgxstore.Store) ([]redemption.Count, error) { return s.Counts(ctx, keys) })
+}
+
+func (s *transactions) Journal(ctx context.Context, after int64, limit int) ([]store.Entry, error) {
+	return within(ctx, s, func(s *pgxstore.Store) ([]store.Entry, error) { return s.Journal(ctx, after, limit) })
+}

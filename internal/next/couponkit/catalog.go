@@ -1,0 +1,498 @@
+package couponkit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/internal/next/store"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
+)
+
+// changeAttempts bounds how often a change is tried again because somebody else
+// has changed the coupon in between.
+const changeAttempts = 5
+
+// Create makes a coupon (specification 4.2): it claims the code in the store, makes
+// the mirror at the processor, and only then lets the coupon be used.
+//
+// Faults of the draft, and a code, percentage or amount that the processor cannot
+// mirror, are a [*pricing.ValidationError] that names them all; a code that exists is a
+// rejection that matches coupon.ErrCodeTaken. When the processor fails, the coupon does not
+// come to be: the error matches [ErrUnavailable] or the processor's own, and what was half
+// made is undone, at the latest by [Service.Reconcile]. Only where the store's answer to the
+// last step is lost, and the store stays down, may the coupon be there and active although
+// an error is returned: look for its code before the call is repeated.
+func (s *Service) Create(ctx context.Context, d coupon.Draft) (c coupon.Coupon, err error) {
+	var attempt Attempt
+	defer s.observed(ctx, OpCreate, &attempt, &err)()
+	by := coupon.Creation{ID: s.newID(coupon.IDPrefix), At: s.now(), Currency: s.currency, Location: s.location}
+	if !coupon.IsID(by.ID) { // no fault of the draft, and so no error that looks like one
+		return coupon.Coupon{}, fmt.Errorf("make a coupon's ID: the maker of WithIDs returned %q, which is none", by.ID)
+	}
+	c, err = coupon.New(d, by)
+	if err != nil {
+		return coupon.Coupon{}, s.alsoUnfit(d, by, err)
+	}
+	if err := s.mirrorable(c); err != nil {
+		return coupon.Coupon{}, err
+	}
+	c.State = coupon.Pending
+	if err := s.claim(ctx, c); err != nil {
+		return coupon.Coupon{}, err
+	}
+	attempt.CouponID = c.ID
+	mirrored, err := s.mirror(ctx, c, s.processor.EnsureMirror)
+	if err != nil {
+		s.undoCreate(ctx, c)
+		return coupon.Coupon{}, taken(err)
+	}
+	return mirrored, nil
+}
+
+// claim stores the pending coupon. A refusal names the coupon that has the code. Where that
+// coupon is being deleted, claim finishes the deletion and tries again.
+func (s *Service) claim(ctx context.Context, c coupon.Coupon) error {
+	for range changeAttempts {
+		_, err := s.saveCoupon(ctx, store.CreateCoupon, c)
+		if !errors.Is(err, coupon.ErrCodeTaken) {
+			return err
+		}
+		holder, err := s.holder(ctx, c.Code)
+		if err != nil {
+			return err
+		}
+		if holder != "" {
+			return coupon.Reject(holder, coupon.CodeTaken, coupon.Params{})
+		}
+	}
+	return coupon.Reject("", coupon.CodeTaken, coupon.Params{}) // held by one coupon after another
+}
+
+// holder returns the ID of the coupon that has the code, or "" when the code is free by now.
+func (s *Service) holder(ctx context.Context, code coupon.Code) (string, error) {
+	found, err := s.store.LookUp(ctx, store.LookUp{Code: code})
+	switch {
+	case errors.Is(err, coupon.ErrNotFound):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("find the coupon of a taken code: %w", err)
+	case found.Coupon.State != coupon.Deleting:
+		return found.Coupon.ID, nil
+	}
+	if _, err := s.finishDelete(ctx, found.Coupon); err != nil {
+		return found.Coupon.ID, nil //nolint:nilerr // the code is still taken, and that is the answer
+	}
+	return "", nil
+}
+
+// taken turns a code that is active at the processor for something else into the rejection
+// that administrators know. No coupon of the store has the code, so the rejection names none.
+func taken(err error) error {
+	if errors.Is(err, processor.ErrCodeTaken) {
+		return fmt.Errorf("%w: %w", coupon.Reject("", coupon.CodeTaken, coupon.Params{}), err)
+	}
+	return err
+}
+
+// mirror brings the processor's copy to the coupon and records it.
+func (s *Service) mirror(
+	ctx context.Context, c coupon.Coupon, bring func(context.Context, coupon.Coupon) (coupon.Mirror, error),
+) (coupon.Coupon, error) {
+	m, err := bring(ctx, c)
+	s.mirrors.forget(c.ID)
+	if err != nil {
+		return coupon.Coupon{}, fmt.Errorf("mirror coupon %s: %w", c.ID, err)
+	}
+	m.Revision = c.Revision
+	confirmed, err := s.confirmMirror(ctx, c.ID, m)
+	switch {
+	case errors.Is(err, pricing.ErrInvalid):
+		err = fmt.Errorf("mirror coupon %s: %w", c.ID, unfit(err))
+	case errors.Is(err, coupon.ErrNotFound), errors.Is(err, store.ErrStaleRevision):
+		c.Mirror = m
+		s.unmirror(ctx, c)
+	}
+	return confirmed, err
+}
+
+// unmirror removes the mirror of a coupon that somebody has deleted while it was being
+// mirrored: the deletion has perhaps removed it before it was made again, and nobody
+// would come back for it. What cannot be removed now is left to the reconcile.
+func (s *Service) unmirror(ctx context.Context, c coupon.Coupon) {
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	now, err := s.stored(ctx, c.ID)
+	switch {
+	case err == nil && now.State != coupon.Deleting:
+		return
+	case err == nil, errors.Is(err, coupon.ErrNotFound):
+		err = s.processor.RemoveMirror(ctx, c)
+	}
+	if err != nil {
+		s.logger.WarnContext(ctx, "the mirror of a deleted coupon is left to the reconcile",
+			slog.String("coupon", c.ID), slog.Any("error", err))
+	}
+}
+
+// undoCreate removes what a failed Create has made. What it cannot remove now is left to a
+// reconcile, but for a coupon whose mirror was confirmed in an answer that was lost: that one
+// is active by then, and nobody can tell it from one whose creation succeeded.
+func (s *Service) undoCreate(ctx context.Context, c coupon.Coupon) {
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	if _, err := s.remove(ctx, c); err != nil {
+		s.logger.WarnContext(ctx, "a failed creation is left to the reconcile",
+			slog.String("coupon", c.ID), slog.Any("error", err))
+	}
+}
+
+// Update changes the editable fields of a coupon (specification 4.3), in the store
+// and at the processor. Faults are a [*pricing.ValidationError]; an unknown coupon
+// matches coupon.ErrNotFound; a patch that names another revision than the
+// coupon's matches store.ErrStaleRevision, and so does one that others were faster than
+// five times. A code that is active at the processor for somebody else's coupon is a
+// rejection that matches coupon.ErrCodeTaken.
+//
+// When the processor fails, the change is taken back and the error returned. Taking back is
+// a change too: the coupon is as it was and its revision two higher, for the one between
+// may have reached the processor. Callers that name a revision read the coupon again before they
+// repeat the patch. A change on which another one was made meanwhile is not taken back:
+// whoever made that one has seen it, and a reconcile mirrors both.
+func (s *Service) Update(ctx context.Context, id string, p coupon.Patch) (c coupon.Coupon, err error) {
+	attempt := Attempt{CouponID: id}
+	defer s.observed(ctx, OpUpdate, &attempt, &err)()
+	return s.change(ctx, id, s.processor.UpdateMirror, func(c coupon.Coupon) (coupon.Coupon, error) {
+		if revision, given := p.Revision.Value(); given && revision != c.Revision {
+			return coupon.Coupon{}, store.ErrStaleRevision
+		}
+		changed, err := c.Apply(p, coupon.Edit{At: s.now(), Location: s.location})
+		if err != nil {
+			return coupon.Coupon{}, err
+		}
+		return changed, s.mirrorable(changed)
+	})
+}
+
+// mirrorable refuses a coupon that the processor cannot mirror, and a fixed amount
+// that it cannot take off because it charges in steps.
+func (s *Service) mirrorable(c coupon.Coupon) error {
+	const value = "discountValue"
+	var unfit error
+	if check := s.abilities.CheckCoupon; check != nil {
+		unfit = check(c)
+	}
+	offStep := s.onStep(value, c.Discount.Amount())
+	var faults *pricing.ValidationError
+	switch {
+	case unfit == nil:
+		return offStep
+	case offStep == nil, !errors.As(unfit, &faults),
+		slices.ContainsFunc(faults.Fields, func(f pricing.FieldError) bool { return f.Field == value }):
+		return unfit
+	}
+	var both pricing.ValidationError
+	both.Merge("", unfit)
+	both.Merge("", offStep)
+	return both.Err()
+}
+
+// alsoUnfit adds to the faults of a draft what the processor could not mirror of it: of code,
+// name and discount it judges those that have no fault yet, in a coupon that has none.
+func (s *Service) alsoUnfit(d coupon.Draft, by coupon.Creation, err error) error {
+	var faults, unfit *pricing.ValidationError
+	if !errors.As(err, &faults) {
+		return err
+	}
+	sound := func(fields ...string) bool {
+		return !slices.ContainsFunc(faults.Fields, func(f pricing.FieldError) bool { return slices.Contains(fields, f.Field) })
+	}
+	legible := coupon.Draft{Code: "CODE", Name: "Name", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(1)}
+	var judged []string
+	if sound("code") {
+		legible.Code, judged = d.Code, append(judged, "code")
+	}
+	if sound("name") {
+		legible.Name, judged = d.Name, append(judged, "name")
+	}
+	if discount := []string{"discountType", "discountValue", "currency"}; sound(discount...) {
+		legible.DiscountType, legible.DiscountValue, legible.Currency = d.DiscountType, d.DiscountValue, d.Currency
+		judged = append(judged, discount...)
+	}
+	c, illegible := coupon.New(legible, by)
+	if illegible != nil || !errors.As(s.mirrorable(c), &unfit) {
+		return err
+	}
+	for _, f := range unfit.Fields {
+		if slices.Contains(judged, f.Field) {
+			faults.Fields = append(faults.Fields, f)
+		}
+	}
+	return faults.Err()
+}
+
+// onStep refuses an amount of money that is off the step in which the processor
+// charges its currency.
+func (s *Service) onStep(field string, amount pricing.Money) error {
+	currency := amount.Currency()
+	step := s.abilities.AmountStep[currency]
+	if step == 0 || amount.Minor()%step == 0 {
+		return nil
+	}
+	var faults pricing.ValidationError
+	faults.Add(field, pricing.FieldTooManyDecimals, fmt.Sprintf(
+		"the processor charges %s in steps of %s", currency, currency.Format(step)))
+	return faults.Err()
+}
+
+// SetActive switches a coupon on or off (specification 3.1, 4.3), in the store and
+// at the processor. Sessions that are open stay as they are. Errors are those of
+// [Service.Update], and so is what becomes of a switch that the processor does not follow;
+// switching to the state that a coupon has is no error.
+func (s *Service) SetActive(ctx context.Context, id string, active bool) (c coupon.Coupon, err error) {
+	attempt := Attempt{CouponID: id}
+	defer s.observed(ctx, OpSetActive, &attempt, &err)()
+	return s.change(ctx, id, s.processor.SetMirrorActive, func(c coupon.Coupon) (coupon.Coupon, error) {
+		c.State, c.UpdatedAt = coupon.Inactive, s.now()
+		if active {
+			c.State = coupon.Active
+		}
+		return c, nil
+	})
+}
+
+// change applies a change to the coupon, stores it, and brings the mirror along. If
+// the mirror cannot follow, the change is taken back.
+func (s *Service) change(
+	ctx context.Context, id string,
+	bring func(context.Context, coupon.Coupon) (coupon.Mirror, error),
+	apply func(coupon.Coupon) (coupon.Coupon, error),
+) (coupon.Coupon, error) {
+	before, after, err := s.storeChange(ctx, id, apply)
+	if err != nil {
+		return coupon.Coupon{}, err
+	}
+	unchanged := after.Revision == before.Revision
+	if unchanged && after.Mirrored() {
+		return after, nil
+	}
+	mirrored, err := s.mirror(ctx, after, bring)
+	switch {
+	case err == nil:
+		return mirrored, nil
+	case errors.Is(err, store.ErrStaleRevision):
+		newest, err := s.catchUp(ctx, after.ID)
+		if newest.ID == "" {
+			return after, err
+		}
+		return newest, nil // the change is stored, whatever its mirror shows
+	case errors.Is(err, coupon.ErrNotFound): // there is nothing to take back
+		return coupon.Coupon{}, err
+	case !unchanged:
+		s.takeBack(ctx, before, after)
+	}
+	return coupon.Coupon{}, taken(err)
+}
+
+// catchUp brings the mirror to the newest revision, which it returns. Somebody has
+// changed the coupon once more, and has perhaps mirrored it before the older terms
+// arrived at the processor. If that cannot be mended now, the mirror is marked as out of
+// date.
+func (s *Service) catchUp(ctx context.Context, id string) (newest coupon.Coupon, err error) {
+	for range changeAttempts {
+		if newest, err = s.Get(ctx, id); err != nil {
+			break
+		}
+		var mirrored coupon.Coupon
+		if mirrored, err = s.remirror(ctx, newest); err == nil {
+			return mirrored, nil
+		}
+		if !errors.Is(err, store.ErrStaleRevision) {
+			break
+		}
+	}
+	if !errors.Is(err, coupon.ErrNotFound) {
+		s.markOutdated(ctx, id)
+	}
+	return newest, err
+}
+
+// markOutdated lets the reconcile look at the mirror of a coupon that could not be brought up
+// to date.
+func (s *Service) markOutdated(ctx context.Context, id string) {
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	if err := s.outdate(ctx, id); err != nil {
+		s.logger.WarnContext(ctx, "the mirror of a changed coupon may be out of date",
+			slog.String("coupon", id), slog.Any("error", err))
+	}
+}
+
+// storeChange applies a change to the stored coupon. A change that changes nothing is not
+// stored, and the coupon keeps its revision.
+func (s *Service) storeChange(
+	ctx context.Context, id string, apply func(coupon.Coupon) (coupon.Coupon, error),
+) (before, after coupon.Coupon, err error) {
+	for range changeAttempts {
+		if before, err = s.Get(ctx, id); err != nil {
+			return before, after, err
+		}
+		if after, err = apply(before); err != nil || sameTerms(before, after) {
+			return before, before, err
+		}
+		after, err = s.saveCoupon(ctx, store.EditCoupon, after)
+		if !errors.Is(err, store.ErrStaleRevision) {
+			return before, after, err
+		}
+	}
+	return before, after, err
+}
+
+// sameTerms reports whether a change has left everything that an administrator decides.
+func sameTerms(a, b coupon.Coupon) bool {
+	return a.Name == b.Name && a.Description == b.Description && a.State == b.State &&
+		a.Distribution == b.Distribution && a.PointsRequired == b.PointsRequired &&
+		a.Limits == b.Limits && a.MinPurchase == b.MinPurchase &&
+		a.StartsAt.Equal(b.StartsAt) && a.ExpiresAt.Equal(b.ExpiresAt) &&
+		a.Scope.AppliesTo == b.Scope.AppliesTo && a.Scope.Plans.Equal(b.Scope.Plans) &&
+		a.Scope.Devices.Equal(b.Scope.Devices) && a.Scope.Accessories.Equal(b.Scope.Accessories) &&
+		a.AllowedUserEmails.Equal(b.AllowedUserEmails)
+}
+
+// takeBack restores the coupon as it was before a change that the processor did
+// not follow. The mirror stays marked as out of date: what the processor has done
+// is not known, and a reconcile looks.
+func (s *Service) takeBack(ctx context.Context, before, after coupon.Coupon) {
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	before.Revision = after.Revision
+	_, err := s.saveCoupon(ctx, store.EditCoupon, before)
+	if errors.Is(err, store.ErrStaleRevision) {
+		err = s.outdate(ctx, before.ID)
+	}
+	if err != nil {
+		s.logger.WarnContext(ctx, "a change is left to the reconcile",
+			slog.String("coupon", before.ID), slog.Any("error", err))
+	}
+}
+
+// outdate marks the mirror as out of date. Somebody has changed the coupon once more,
+// and has perhaps mirrored it before the change arrived that seemed to have failed.
+func (s *Service) outdate(ctx context.Context, id string) (err error) {
+	for range changeAttempts {
+		var newest coupon.Coupon
+		if newest, err = s.Get(ctx, id); err != nil {
+			return err
+		}
+		if _, err = s.saveCoupon(ctx, store.EditCoupon, newest); !errors.Is(err, store.ErrStaleRevision) {
+			return err
+		}
+	}
+	return err
+}
+
+// Delete removes a coupon (specification 3.1): it can no longer be used from the
+// first step on, then its mirror is removed, then the coupon itself, whose code may
+// then be used again. Orders, redemptions and open sessions stay; reservations that
+// customers have bought with points stay too and are of no use any more, until
+// [Service.CancelExchange] gives the points back. An unknown coupon matches
+// coupon.ErrNotFound, and one that others change again and again store.ErrStaleRevision.
+// When the processor fails the coupon stays unusable; repeating Delete or a reconcile
+// finishes the work.
+func (s *Service) Delete(ctx context.Context, id string) (err error) {
+	attempt := Attempt{CouponID: id}
+	defer s.observed(ctx, OpDelete, &attempt, &err)()
+	for range changeAttempts {
+		var c coupon.Coupon
+		if c, err = s.stored(ctx, id); err != nil {
+			return err
+		}
+		if _, err = s.remove(ctx, c); !errors.Is(err, store.ErrStaleRevision) {
+			return err
+		}
+	}
+	return err
+}
+
+// remove marks the coupon as being deleted and finishes the deletion.
+func (s *Service) remove(ctx context.Context, c coupon.Coupon) (coupon.Coupon, error) {
+	if c.State != coupon.Deleting {
+		c.State, c.UpdatedAt = coupon.Deleting, s.now()
+		var err error
+		if c, err = s.saveCoupon(ctx, store.EditCoupon, c); err != nil {
+			return c, err
+		}
+	}
+	return s.finishDelete(ctx, c)
+}
+
+func (s *Service) finishDelete(ctx context.Context, c coupon.Coupon) (coupon.Coupon, error) {
+	err := s.processor.RemoveMirror(ctx, c)
+	s.mirrors.forget(c.ID)
+	if err != nil {
+		return c, fmt.Errorf("remove mirror of coupon %s: %w", c.ID, err)
+	}
+	_, err = s.saveCoupon(ctx, store.DeleteCoupon, c)
+	if errors.Is(err, coupon.ErrNotFound) {
+		return c, nil // somebody else has finished it
+	}
+	return c, err
+}
+
+// Get returns one coupon. One that is unknown, half made or being deleted is a
+// rejection that matches coupon.ErrNotFound.
+func (s *Service) Get(ctx context.Context, id string) (coupon.Coupon, error) {
+	c, err := s.stored(ctx, id)
+	if err == nil && c.State != coupon.Active && c.State != coupon.Inactive {
+		return coupon.Coupon{}, coupon.Reject(id, coupon.CouponNotFound, coupon.Params{})
+	}
+	return c, err
+}
+
+// Find returns the coupon that has the code or ID, for administrators. It reads codes as
+// [Service.Validate] does, and returns the whole coupon as [Service.Get] does.
+//
+// Refusals are a [*coupon.Rejection]: coupon.ErrCodeRequired for an empty text, else
+// coupon.ErrNotFound. A coupon that is half made or being deleted is not found.
+func (s *Service) Find(ctx context.Context, codeOrID string) (coupon.Coupon, error) {
+	found, err := s.lookUp(ctx, codeOrID, eligibility.Customer{})
+	if err != nil {
+		return coupon.Coupon{}, err
+	}
+	return s.Get(ctx, found.Coupon.ID)
+}
+
+// List returns a page of coupons for administrators, newest first (specification
+// 4.1); a list out of bounds is a [*pricing.ValidationError]. It shows coupons that are
+// half made or being deleted too, as inactive, and tells how many addresses an allow-list
+// has and none of them.
+func (s *Service) List(ctx context.Context, list store.CouponList) (store.CouponPage, error) {
+	return s.store.ListCoupons(ctx, list)
+}
+
+// stored returns the whole coupon, in whatever state, or coupon.ErrNotFound.
+func (s *Service) stored(ctx context.Context, id string) (coupon.Coupon, error) {
+	if id == "" {
+		return coupon.Coupon{}, coupon.Reject("", coupon.CouponNotFound, coupon.Params{})
+	}
+	found, err := s.store.LookUp(ctx, store.LookUp{CouponID: id, Whole: true})
+	return found.Coupon, err
+}
+
+func (s *Service) saveCoupon(ctx context.Context, kind store.ChangeKind, c coupon.Coupon) (coupon.Coupon, error) {
+	return s.store.SaveCoupon(ctx, store.CouponChange{Kind: kind, Coupon: c, Unlimited: unlimited(c), At: s.now()})
+}
+
+// confirmMirror records the mirror of the revision that m names.
+func (s *Service) confirmMirror(ctx context.Context, id string, m coupon.Mirror) (coupon.Coupon, error) {
+	return s.store.SaveCoupon(ctx, store.CouponChange{
+		Kind: store.ConfirmMirror, Coupon: coupon.Coupon{ID: id, Mirror: m}, At: s.now(),
+	})
+}

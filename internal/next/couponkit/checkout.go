@@ -1,0 +1,336 @@
+package couponkit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/internal/next/redemption"
+	"github.com/couponkit/couponkit/internal/next/store"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
+)
+
+// reserveAttempts bounds how often a checkout is priced and reserved again because
+// coupon or reservation changed in between.
+const reserveAttempts = 5
+
+// CheckoutRequest is a cart to be paid (specification 4.5).
+type CheckoutRequest struct {
+	// Key makes the call idempotent within the customer: repeating it returns the first
+	// order and finishes what a crash left. Make one for each attempt to pay and not for
+	// a cart: the same key has the same order, also when prices have changed since or
+	// its session has ended unpaid (see Checkout.Replayed). Repeat it with the same lines
+	// and line IDs, else it is another request, and with the same names and addresses,
+	// which a processor may insist on. Empty makes every call a new attempt. At most
+	// [redemption.MaxIDLength] bytes.
+	Key string
+	// Customer who buys; required.
+	Customer eligibility.Customer
+	// Cart with the prices of the host's catalogue, of at least one line; see
+	// [QuoteRequest].
+	Cart pricing.Cart
+	// Code is a coupon's code or ID; empty is no coupon.
+	Code string
+	// Expected is what the customer was shown; nil is not compared. [ParseTotals] reads it
+	// from a client's request. A repeated key compares it with the order of the first call,
+	// as long as that can be paid.
+	Expected *Totals
+	// Describe names a line on the payment page; nil shows the item's ID.
+	Describe func(pricing.Line) string
+	// SuccessURL and CancelURL are where the customer goes after the session. Some
+	// processors need the first.
+	SuccessURL string
+	CancelURL  string
+	// Metadata of the host, stored with the order: at most [redemption.MaxMetadata] entries,
+	// with values of at most [redemption.MaxMetadataLength] bytes. No processor is sent them.
+	Metadata map[string]string
+}
+
+// SessionLink is where the customer pays.
+type SessionLink struct {
+	ID  string `json:"id"`
+	URL string `json:"url"`
+	// ExpiresAt is when the session ends by itself, as this service asks for it
+	// ([WithSessionLifetime]).
+	ExpiresAt time.Time `json:"expiresAt"`
+}
+
+// Checkout is an order with its payment session, which is open unless Replayed. It has no
+// JSON form of its own: an API has its own answers, and shows no more than they need.
+type Checkout struct {
+	Order   redemption.Order
+	Uses    []redemption.Use
+	Session SessionLink
+	// Replayed tells that the key was used before and this is its result. Order.State
+	// tells how it has ended, once webhook or sweep have heard of it; until then it is
+	// open, and Session.ExpiresAt tells whether it can still be paid.
+	Replayed bool
+}
+
+// Checkout prices the cart again, claims a use within the coupon's limits, stores the order,
+// and opens a payment session with adjusted amounts (specification 4.5, 2.5).
+//
+//   - [*pricing.ValidationError]: the cart is malformed or empty.
+//   - [*coupon.Rejection]: the coupon is refused, coupon.ErrCartTotalsInvalid for totals that
+//     are not the expected ones, coupon.ErrBelowMinimumCharge, coupon.ErrUserRequired.
+//   - store.ErrKeyReused: the key was used for another request, or its open order has other
+//     totals than the expected ones.
+//   - [ErrOrderEnded]: the key's order ended before it had a session. Take a new key.
+//   - store.ErrConflict: another checkout of the customer was faster again and again.
+//   - processor.ErrRejected: the processor refuses the session. It is never malformed input.
+//   - [ErrUnavailable]: the processor did not answer.
+//
+// Customers are not in their own way. Where only an open order of the customer takes the last
+// use, the new order replaces it: the claims move to the new order, the old session is ended,
+// and then the new session is opened. If the customer had finished the old session, the old
+// order keeps its use, the new order ends, and the limit holds; the observer hears of the old
+// order as [OpSettle]. If the processor refuses the new session, the claims stay the
+// customer's until the new order's deadline.
+//
+// A total of 0 has a session too: send the customer there, and the event of its end counts the
+// use. Where the processor has no session for it (processor.Abilities.NoZeroTotal), it is
+// coupon.ErrBelowMinimumCharge.
+//
+// After an [ErrUnavailable], and after a context that has ended, repeat the call with the same
+// key: it goes on where it stopped. [Service.Sweep] releases whatever is never finished.
+func (s *Service) Checkout(ctx context.Context, r CheckoutRequest) (Checkout, error) {
+	return s.checkoutAs(ctx, OpCheckout, r)
+}
+
+// checkoutAs is a checkout that the observer knows as what the host has called.
+func (s *Service) checkoutAs(ctx context.Context, op Operation, r CheckoutRequest) (c Checkout, err error) {
+	attempt := Attempt{CustomerID: r.Customer.ID}
+	defer s.observed(ctx, op, &attempt, &err)()
+	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
+		return Checkout{}, err
+	}
+	price := func() (priced, error) { return s.priceCheckout(ctx, r) }
+	reserved, err := s.order(ctx, &r, price)
+	return s.finish(ctx, &attempt, r, reserved, err, price)
+}
+
+// finish opens the session of a reserved order.
+func (s *Service) finish(
+	ctx context.Context, attempt *Attempt, r CheckoutRequest, reserved store.Reserved, err error, price func() (priced, error),
+) (Checkout, error) {
+	attempt.OrderID = reserved.Order.ID
+	if len(reserved.Uses) > 0 {
+		attempt.CouponID = reserved.Uses[0].CouponID
+	}
+	if err != nil {
+		return Checkout{}, err
+	}
+	order, uses, err := s.openSession(ctx, reserved, r.details())
+	attempt.SessionID = order.SessionID
+	if errors.Is(err, errFinished) { // most likely the limit holds now
+		if _, refused := price(); refused != nil {
+			err = refused
+		}
+	}
+	if err != nil {
+		return Checkout{}, err
+	}
+	return Checkout{
+		Order: order, Uses: uses, Replayed: reserved.Replayed,
+		Session: SessionLink{ID: order.SessionID, URL: order.SessionURL, ExpiresAt: s.sessionEnd(order)},
+	}, nil
+}
+
+func (r CheckoutRequest) details() sessionDetails {
+	return sessionDetails{
+		email: r.Customer.Email, describe: r.Describe, successURL: r.SuccessURL, cancelURL: r.CancelURL,
+	}
+}
+
+// order returns the order of the request: the one that its key has already, or a
+// new one with its place kept.
+func (s *Service) order(ctx context.Context, r *CheckoutRequest, price func() (priced, error)) (store.Reserved, error) {
+	var faults pricing.ValidationError
+	faults.Merge("", s.checkCart(r.Cart))
+	faults.Merge("", s.checkRequest(*r))
+	if err := faults.Err(); err != nil {
+		return store.Reserved{}, err
+	}
+	reserved, err := s.keyed(ctx, r, requestFingerprint(*r), price)
+	o := reserved.Order
+	if err == nil && reserved.Replayed && o.State == redemption.OrderOpen && !r.Expected.are(o.Quote) {
+		err = fmt.Errorf("order %s has other totals than expected: %w", o.ID, store.ErrKeyReused)
+	}
+	return reserved, err
+}
+
+// priceCheckout prices the cart and compares the totals with the expected ones.
+func (s *Service) priceCheckout(ctx context.Context, r CheckoutRequest) (priced, error) {
+	p, err := s.price(ctx, QuoteRequest{Cart: r.Cart, Code: r.Code, Customer: r.Customer}, s.askMirror)
+	if err != nil && !errors.Is(err, coupon.ErrBelowMinimumCharge) {
+		return p, err
+	}
+	return p, refusals(r.Expected.compare(p.quote.Quote, p.couponID()), err)
+}
+
+// checkCart refuses what cannot be priced, what can and sells nothing, and what the processor
+// takes no session for, as far as that is known before the cart is priced: lines that recur in
+// another interval than the first that does where all have one, and too many lines.
+func (s *Service) checkCart(cart pricing.Cart) error {
+	var faults pricing.ValidationError
+	faults.Merge("", s.cartFaults(cart))
+	if len(cart.Lines) == 0 {
+		faults.Add("lines", pricing.FieldRequired, "the cart is empty")
+	}
+	if s.abilities.OneInterval {
+		faults.Merge("", processor.CheckIntervals(len(cart.Lines), func(i int) pricing.Interval { return cart.Lines[i].Recurs }))
+	}
+	faults.Merge("", s.checkLength(func() int { return len(cart.Lines) }))
+	return faults.Err()
+}
+
+// checkLength refuses more lines than the processor takes; it counts them only where that
+// matters.
+func (s *Service) checkLength(lines func() int) error {
+	var faults pricing.ValidationError
+	if most := s.abilities.MaxLines; most > 0 && lines() > most {
+		faults.Add("lines", pricing.FieldTooLong, fmt.Sprintf("the processor takes at most %d lines", most))
+	}
+	return faults.Err()
+}
+
+// cartFaults names all that is wrong with a cart.
+func (s *Service) cartFaults(cart pricing.Cart) error {
+	var faults pricing.ValidationError
+	stepped, err := s.inSteps(cart)
+	if err == nil {
+		err = stepped.Validate()
+	}
+	faults.Merge("", err)
+	faults.Merge("", checkLines(cart))
+	return faults.Err()
+}
+
+// checkRequest refuses a request without an address to which the customer returns, where
+// the processor needs one, and with a key or metadata that no store keeps.
+func (s *Service) checkRequest(r CheckoutRequest) error {
+	var faults pricing.ValidationError
+	if s.abilities.NeedsSuccessURL && r.SuccessURL == "" {
+		faults.Add("successUrl", pricing.FieldRequired, "the processor needs an address to return to")
+	}
+	faults.Merge("", redemption.CheckRequest(r.Key, r.Metadata))
+	return faults.Err()
+}
+
+// checkOrder names what no store keeps, and what the processor takes no session for because
+// of two unit prices in a line, before a session that the customer could pay is ended for it.
+func (s *Service) checkOrder(r store.Reservation) error {
+	var faults pricing.ValidationError
+	faults.Merge("", r.Order.Validate())
+	faults.Merge("", s.checkLength(func() int { return len(s.sessionRequest(r.Order, sessionDetails{}).Lines) }))
+	return faults.Err()
+}
+
+// keyed returns the order that the request's key has already, or prices and reserves a new
+// one, again and again while a coupon or the customer's other checkout changes in between.
+func (s *Service) keyed(
+	ctx context.Context, r *CheckoutRequest, request string, price func() (priced, error),
+) (store.Reserved, error) {
+	if r.Key == "" {
+		r.Key = s.newID("key_")
+	} else if before, err := s.repeated(ctx, *r, request); !errors.Is(err, store.ErrNotFound) {
+		before.Replayed = true
+		return before, err
+	}
+	var conflict error
+	for range reserveAttempts {
+		p, err := price()
+		if err != nil {
+			return failedFor(p), err
+		}
+		reservation := s.newReservation(r.Key, request, r.Metadata, p)
+		if err := s.checkOrder(reservation); err != nil {
+			return failedFor(p), err
+		}
+		reserved, err := s.reserve(ctx, p, reservation)
+		if err == nil || !errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrKeyReused) {
+			return reserved, limitReached(err, p.found.Coupon)
+		}
+		conflict = err
+	}
+	return store.Reserved{}, fmt.Errorf("reserve: %w", conflict)
+}
+
+// failedFor tells the observer which coupon was asked for.
+func failedFor(p priced) store.Reserved {
+	if p.couponID() == "" {
+		return store.Reserved{}
+	}
+	return store.Reserved{Uses: []redemption.Use{{CouponID: p.couponID()}}}
+}
+
+// replay returns the order that the customer's key has already.
+func (s *Service) replay(ctx context.Context, customerID, key, request string) (store.Reserved, error) {
+	if customerID == "" {
+		return store.Reserved{}, store.ErrNotFound
+	}
+	before, err := s.store.Order(ctx, store.OrderKey{CustomerID: customerID, Key: key})
+	switch {
+	case err != nil:
+		return store.Reserved{}, err
+	case before.Order.Fingerprint != request:
+		return store.Reserved{}, store.ErrKeyReused
+	}
+	return store.Reserved{Order: before.Order, Uses: before.Uses}, nil
+}
+
+func (s *Service) newReservation(key, request string, metadata map[string]string, p priced) store.Reservation {
+	now := s.now()
+	r := store.Reservation{Order: redemption.Order{
+		ID: s.newID(redemption.OrderIDPrefix), Key: key, Fingerprint: request, CustomerID: p.customer.ID,
+		State: redemption.OrderOpen, Quote: p.quote.Quote, Claims: orderClaims(p.customer.ID),
+		Metadata: metadata, Deadline: now.Add(s.sessionLifetime + s.grace), CreatedAt: now,
+	}}
+	if p.quote.Coupon == nil {
+		return r
+	}
+	c := p.found.Coupon
+	r.Order.Coupons = []coupon.Snapshot{*p.quote.Coupon}
+	r.Coupons = []store.CouponAt{{ID: c.ID, Revision: c.Revision}}
+	r.Uses = []redemption.Use{{
+		ID: s.newID(redemption.UseIDPrefix), CouponID: c.ID, CustomerID: p.customer.ID, OrderID: r.Order.ID,
+		State: redemption.Reserved, Origin: redemption.FromCheckout, Discount: p.quote.Discount,
+		Claims: useClaims(c, p.customer.ID), CreatedAt: now,
+	}}
+	return r
+}
+
+// reserve stores the order with what it claims. Where only the customer's own use is in the
+// way, and where the coupon costs points, the order takes that use (contract section 5.3).
+func (s *Service) reserve(ctx context.Context, p priced, r store.Reservation) (store.Reserved, error) {
+	bought := len(r.Uses) > 0 && p.found.Coupon.Distribution == coupon.PointsRedeemable
+	full := error(coupon.Reject(p.found.Coupon.ID, coupon.PointsNotRedeemed,
+		coupon.Params{PointsRequired: p.found.Coupon.PointsRequired}))
+	if !bought {
+		var reserved store.Reserved
+		if reserved, full = s.store.Reserve(ctx, r); !errors.Is(full, store.ErrLimit) {
+			return reserved, full
+		}
+	}
+	own, err := s.ownUse(ctx, p.found.Coupon, p.found.Held)
+	switch {
+	case err != nil:
+		return store.Reserved{}, err
+	case own.IsZero():
+		return store.Reserved{}, full
+	}
+	reserved, err := s.store.Reserve(ctx, take(r, own))
+	if errors.Is(err, store.ErrNotFound) { // the use has gone since it was found
+		err = fmt.Errorf("%w: %w", store.ErrConflict, err)
+	}
+	return reserved, err
+}
+
+// sessionEnd is when the order's session ends. It depends on nothing that changes,
+// so that a repeated call asks for the same session: the deadline does change, when
+// a delayed payment is on its way.
+func (s *Service) sessionEnd(o redemption.Order) time.Time { return o.CreatedAt.Add(s.sessionLifetime) }

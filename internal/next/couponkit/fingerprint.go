@@ -1,0 +1,111 @@
+package couponkit
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"strings"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/next/store"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// digest gathers values of which a fingerprint is made. Every value is written with
+// its length, so that two lists of values never look the same.
+type digest []byte
+
+func (d *digest) text(s string) {
+	*d = binary.AppendUvarint(*d, uint64(len(s)))
+	*d = append(*d, s...)
+}
+
+func (d *digest) number(n int64) { *d = binary.AppendVarint(*d, n) }
+
+func (d *digest) cart(c pricing.Cart, prices bool) {
+	d.text(c.Currency.Code())
+	d.number(int64(len(c.Lines)))
+	for _, l := range c.Lines {
+		d.text(l.ID)
+		d.number(int64(l.Kind))
+		d.text(l.ItemID)
+		d.number(l.Quantity)
+		d.number(int64(l.Recurs))
+		if prices {
+			d.number(l.UnitPrice)
+		}
+	}
+}
+
+func (d *digest) sum() string {
+	sum := sha256.Sum256(*d)
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// quoteFingerprint changes with everything that a quote depends on.
+func quoteFingerprint(c pricing.Cart, couponID string, revision int64) string {
+	var d digest
+	d.cart(c, true)
+	d.text(couponID)
+	d.number(revision)
+	if c.Step > 1 {
+		d.number(c.Step)
+	}
+	return d.sum()
+}
+
+// requestFingerprint tells whether two requests with one key are the same. Prices
+// are left out: they are the catalogue's, and may change between the two.
+func requestFingerprint(r CheckoutRequest) string {
+	var d digest
+	d.text("cart")
+	d.cart(r.Cart, false)
+	d.text(codeKey(r.Code))
+	return d.sum()
+}
+
+// amountFingerprint is the requestFingerprint of a payment link in product mode,
+// where the amount is the request.
+func amountFingerprint(amount pricing.Money, code string) string {
+	var d digest
+	d.text("amount")
+	d.text(amount.Currency().Code())
+	d.number(amount.Minor())
+	d.text(codeKey(code))
+	return d.sum()
+}
+
+// codeKey is the code in its normalised form, or as it is when it has none. An ID has that of
+// the code that reads like it; see repeated.
+func codeKey(typed string) string {
+	if code, err := coupon.ParseCode(typed); err == nil {
+		return code.String()
+	}
+	return typed
+}
+
+// repeated returns the order that the key has already. An ID and the code that reads like it
+// have one fingerprint and may be of two coupons, so that the order's is asked for too.
+func (s *Service) repeated(ctx context.Context, r CheckoutRequest, request string) (store.Reserved, error) {
+	before, err := s.replay(ctx, r.Customer.ID, r.Key, request)
+	id := strings.TrimSpace(r.Code)
+	used := firstCoupon(before.Order)
+	if err != nil || used == nil || used.ID == id {
+		return before, err
+	}
+	if code, err := coupon.ParseCode(r.Code); err != nil || code != used.Code {
+		return store.Reserved{}, store.ErrKeyReused
+	}
+	if !coupon.IsID(id) {
+		return before, nil
+	}
+	switch _, err = s.stored(ctx, id); {
+	case errors.Is(err, coupon.ErrNotFound):
+		return before, nil
+	case err == nil:
+		err = store.ErrKeyReused
+	}
+	return store.Reserved{}, err
+}

@@ -1,0 +1,118 @@
+package couponkit_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/internal/next/couponkit"
+	"github.com/couponkit/couponkit/internal/next/store"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// TestAKeyOfAnotherRequest holds contract 5.2: whatever of the lines, the code or the amount
+// differs makes another request of it.
+func TestAKeyOfAnotherRequest(t *testing.T) {
+	t.Parallel()
+	usd, err := pricing.ParseCurrency("USD")
+	require.NoError(t, err)
+	plan := func() couponkit.CheckoutRequest {
+		r := couponkit.CheckoutRequest{Cart: phones(), Customer: ann, Key: "k"}
+		r.Cart.Lines[0].Kind, r.Cart.Lines[0].Recurs = pricing.Plan, pricing.Monthly
+		return r
+	}
+	for name, differ := range map[string]func(*couponkit.CheckoutRequest){
+		"quantity":    func(r *couponkit.CheckoutRequest) { r.Cart.Lines[0].Quantity++ },
+		"line ID":     func(r *couponkit.CheckoutRequest) { r.Cart.Lines[0].ID = "Z" },
+		"item":        func(r *couponkit.CheckoutRequest) { r.Cart.Lines[0].ItemID = "tablet" },
+		"kind":        func(r *couponkit.CheckoutRequest) { r.Cart.Lines[1].Kind = pricing.Accessory },
+		"interval":    func(r *couponkit.CheckoutRequest) { r.Cart.Lines[0].Recurs = pricing.Yearly },
+		"fewer lines": func(r *couponkit.CheckoutRequest) { r.Cart.Lines = r.Cart.Lines[:1] },
+		"currency":    func(r *couponkit.CheckoutRequest) { r.Cart.Currency = usd },
+		"code":        func(r *couponkit.CheckoutRequest) { r.Code = "TEN" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.create(t, tenOff())
+			w.checkout(t, plan())
+			r := plan()
+			differ(&r)
+			_, err := w.Checkout(t.Context(), r)
+			require.ErrorIs(t, err, store.ErrKeyReused)
+			r = plan()
+			r.Cart.Lines[0].UnitPrice++ // the catalogue's
+			require.True(t, w.checkout(t, r).Replayed)
+		})
+	}
+	for name, differ := range map[string]func(*couponkit.PaymentLinkRequest){
+		"amount":             func(r *couponkit.PaymentLinkRequest) { r.Amount = pricing.NewMoney(10_01, pricing.EUR()) },
+		"currency of a link": func(r *couponkit.PaymentLinkRequest) { r.Amount = pricing.NewMoney(10_00, usd) },
+		"code of a link":     func(r *couponkit.PaymentLinkRequest) { r.Code = "TEN" },
+		"cart":               func(r *couponkit.PaymentLinkRequest) { r.Mode, r.Cart = couponkit.SubscriptionLink, phones() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.create(t, tenOff())
+			r := couponkit.PaymentLinkRequest{
+				CheckoutRequest: couponkit.CheckoutRequest{Customer: ann, Key: "k"},
+				Mode:            couponkit.ProductLink, Amount: pricing.NewMoney(10_00, pricing.EUR()),
+			}
+			_, err := w.PaymentLink(t.Context(), r)
+			require.NoError(t, err)
+			differ(&r)
+			_, err = w.PaymentLink(t.Context(), r)
+			require.ErrorIs(t, err, store.ErrKeyReused)
+		})
+	}
+}
+
+// TestAKeyOfACodeThatReadsLikeAnID: the ID of a coupon and the code of another one may differ
+// in letter case only, and are two requests all the same. Where there is no such ID, it is the
+// code in small letters, and one request.
+func TestAKeyOfACodeThatReadsLikeAnID(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	made := 0
+	s, err := couponkit.New(w.store, w.fake, couponkit.WithClock(clockOf(w)), couponkit.WithIDs(func(prefix string) string {
+		made++
+		return fmt.Sprintf("%sx%d", prefix, made)
+	}))
+	require.NoError(t, err)
+	ten, err := s.Create(t.Context(), tenOff())
+	require.NoError(t, err)
+	half := percentOff(50)
+	half.Code = ten.ID
+	other, err := s.Create(t.Context(), half)
+	require.NoError(t, err)
+	fifth := percentOff(20)
+	fifth.Code = "CPN_SUMMER"
+	summer, err := s.Create(t.Context(), fifth)
+	require.NoError(t, err)
+	checkout := func(key, code string) (couponkit.Checkout, error) {
+		r := w.request(code)
+		r.Key = key
+		return s.Checkout(t.Context(), r)
+	}
+	for _, pair := range [][2]string{{ten.ID, other.Code.String()}, {other.Code.String(), ten.ID}} {
+		key := "of " + pair[0]
+		first, err := checkout(key, pair[0])
+		require.NoError(t, err)
+		_, err = checkout(key, pair[1])
+		require.ErrorIs(t, err, store.ErrKeyReused, "first %s, then %s", pair[0], pair[1])
+		again, err := checkout(key, " "+pair[0])
+		require.NoError(t, err)
+		require.Equal(t, first.Order.ID, again.Order.ID)
+	}
+	var orders []string
+	for _, typed := range []string{"CPN_SUMMER", "cpn_summer", "cpn_Summer", " CPN_SUMMER "} {
+		c, err := checkout("summer", typed)
+		require.NoError(t, err, typed)
+		require.Equal(t, summer.ID, couponOf(c.Order))
+		orders = append(orders, c.Order.ID)
+	}
+	require.Len(t, slices.Compact(orders), 1)
+}

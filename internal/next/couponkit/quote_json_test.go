@@ -1,0 +1,71 @@
+package couponkit_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/next/couponkit"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// A quote that a host sends to its frontend, or keeps, has its coupon, instant and
+// fingerprint, and not only the prices of the quote within.
+func TestQuoteAsJSON(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(t, tenOff())
+	for _, code := range []string{"TEN", ""} {
+		q, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), Code: code, Customer: ann})
+		require.NoError(t, err)
+		text, err := json.Marshal(q)
+		require.NoError(t, err)
+		var fields map[string]json.RawMessage
+		require.NoError(t, json.Unmarshal(text, &fields))
+		for _, name := range []string{"currency", "total", "lines", "at", "fingerprint"} {
+			require.Contains(t, fields, name)
+		}
+		require.Equal(t, code != "", fields["coupon"] != nil)
+		var loaded couponkit.Quote
+		require.NoError(t, json.Unmarshal(text, &loaded))
+		if diff := cmp.Diff(q, loaded); diff != "" {
+			t.Errorf("code %q (-want +got):\n%s", code, diff)
+		}
+		tampered := strings.Replace(string(text), `"shipping":"4.90"`, `"shipping":"4.80"`, 1)
+		require.ErrorIs(t, json.Unmarshal([]byte(tampered), &loaded), pricing.ErrInvalid)
+		require.NoError(t, json.Unmarshal([]byte("null"), &loaded))
+		require.NoError(t, loaded.UnmarshalJSON([]byte("null")))
+		if diff := cmp.Diff(q, loaded); diff != "" {
+			t.Errorf("code %q: a refused document changed the quote (-want +got):\n%s", code, diff)
+		}
+	}
+}
+
+// A quote is read back whatever it was priced with: the selections of a coupon may be longer
+// than all that a cart has.
+func TestQuoteOfALargeCouponAsJSON(t *testing.T) {
+	t.Parallel()
+	prices, err := pricing.Price(phones(), pricing.Discount{}, nil)
+	require.NoError(t, err)
+	q := couponkit.Quote{Quote: prices, At: time.Unix(0, 0).UTC(), Fingerprint: "f", Coupon: &coupon.Snapshot{
+		ID: "cpn_1", DiscountType: pricing.Percentage, Currency: pricing.EUR(),
+		AppliesTo: coupon.Specific, Distribution: coupon.General, PlanIDs: coupon.NewItems("plan"),
+	}}
+	text, err := q.MarshalJSON()
+	require.NoError(t, err)
+	long := strings.Repeat("x", 40<<20) // as a great many IDs are together
+	var loaded couponkit.Quote
+	err = loaded.UnmarshalJSON([]byte(strings.Replace(string(text), `"plan"`, `"`+long+`"`, 1)))
+	require.NoError(t, err)
+	q.Coupon.PlanIDs = coupon.NewItems(long)
+	if !cmp.Equal(q, loaded) {
+		t.Error("another quote is read back")
+	}
+	err = loaded.UnmarshalJSON([]byte(strings.Replace(string(text), `"plan"`, `"`+strings.Repeat("x", 97<<20)+`"`, 1)))
+	require.ErrorIs(t, err, pricing.ErrInvalid)
+}

@@ -1,0 +1,224 @@
+package couponkit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/next/store"
+	"github.com/couponkit/couponkit/processor"
+)
+
+// DriftKind tells how store and processor differ.
+type DriftKind string
+
+// The kinds of drift.
+const (
+	// DriftPending: a creation was never finished; it is undone.
+	DriftPending DriftKind = "pending"
+	// DriftDeleting: a deletion was never finished; it is finished.
+	DriftDeleting DriftKind = "deleting"
+	// DriftOutdated: the mirror shows another revision; it is updated.
+	DriftOutdated DriftKind = "outdated"
+	// DriftMissing: the mirror is gone; it is made again.
+	DriftMissing DriftKind = "missing"
+	// DriftState: the mirror is active and should not be, or the reverse.
+	DriftState DriftKind = "state"
+	// DriftOrphan: a mirror of ours has no coupon; it is removed.
+	DriftOrphan DriftKind = "orphan"
+)
+
+// Drift is one difference between store and processor.
+type Drift struct {
+	// Kind is empty when the processor did not tell what it has.
+	Kind     DriftKind
+	CouponID string
+	// Repaired tells that the difference is gone.
+	Repaired bool
+	// Err is why it could not be repaired.
+	Err error
+}
+
+// ReconcileOptions configure a reconcile.
+type ReconcileOptions struct {
+	// DryRun reports and repairs nothing.
+	DryRun bool
+}
+
+// Reconcile compares every coupon with its mirror at the processor and repairs what
+// differs: what a crash or a lost answer has left half done, what somebody has
+// changed at the processor, and, where the processor can list its mirrors, those
+// whose coupon is gone. It returns what it found; drifts that could not be repaired
+// do not stop the others, and their errors are joined in the error, with that of a list
+// that could not be read to its end, if there is one. It may run on several nodes at once,
+// and while administrators work. It asks the processor about each coupon: with many
+// thousands of them run it less often, and bound it by its context, for while the
+// processor does not answer each costs the adapter's patience.
+func (s *Service) Reconcile(ctx context.Context, o ReconcileOptions) (drifts []Drift, err error) {
+	defer s.observed(ctx, OpReconcile, &Attempt{}, &err)()
+	drifts, err = s.reconcileStored(ctx, o.DryRun)
+	if err == nil {
+		var listed []Drift
+		listed, err = s.reconcileListed(ctx, o.DryRun)
+		drifts = append(drifts, listed...)
+	}
+	failures := []error{err}
+	for _, d := range drifts {
+		failures = append(failures, d.Err)
+	}
+	return drifts, errors.Join(failures...)
+}
+
+// reconcileStored goes through the coupons that the store has.
+func (s *Service) reconcileStored(ctx context.Context, dryRun bool) (drifts []Drift, err error) {
+	list := store.CouponList{PageSize: store.MaxPageSize}
+	for {
+		page, err := s.store.ListCoupons(ctx, list)
+		if err != nil {
+			return drifts, fmt.Errorf("list coupons: %w", err)
+		}
+		for _, c := range page.Items {
+			if d, differs := s.reconcile(ctx, c, dryRun); differs {
+				drifts = append(drifts, d)
+			}
+		}
+		if list.After = page.Next; list.After == "" {
+			return drifts, nil
+		}
+	}
+}
+
+// reconcile finds and repairs what is wrong with one coupon.
+func (s *Service) reconcile(ctx context.Context, c coupon.Coupon, dryRun bool) (Drift, bool) {
+	d, repair, err := s.drift(ctx, c)
+	if err != nil {
+		d.Err = fmt.Errorf("reconcile coupon %s: %w", c.ID, err)
+		return d, true
+	}
+	if repair == nil {
+		return d, false
+	}
+	return s.mend(ctx, c, d, repair, dryRun), true
+}
+
+// mend repairs a drift, unless nothing is to be changed.
+func (s *Service) mend(ctx context.Context, c coupon.Coupon, d Drift, repair repair, dryRun bool) Drift {
+	if dryRun {
+		return d
+	}
+	_, err := repair(ctx, c)
+	if errors.Is(err, store.ErrStaleRevision) {
+		// Somebody else has changed the coupon meanwhile, and perhaps mirrored it before the
+		// older terms arrived.
+		_, err = s.catchUp(ctx, c.ID)
+	}
+	switch {
+	case err == nil, errors.Is(err, coupon.ErrNotFound): // whoever deletes it takes care of the mirror
+		d.Repaired = true
+	default:
+		d.Err = fmt.Errorf("reconcile coupon %s: %w", d.CouponID, err)
+	}
+	return d
+}
+
+type repair func(context.Context, coupon.Coupon) (coupon.Coupon, error)
+
+func (s *Service) drift(ctx context.Context, c coupon.Coupon) (Drift, repair, error) {
+	d := Drift{CouponID: c.ID}
+	switch {
+	case c.State == coupon.Pending && s.now().Sub(c.UpdatedAt) < s.pendingTime:
+		return d, nil, nil // its creation may still be under way
+	case c.State == coupon.Pending:
+		return s.unfinished(ctx, c)
+	case c.State == coupon.Deleting:
+		d.Kind = DriftDeleting
+		return d, s.finishDelete, nil
+	case !c.Mirrored():
+		d.Kind = DriftOutdated
+		return d, s.remirror, nil
+	}
+	status, err := s.processor.VerifyMirror(ctx, c)
+	switch {
+	case err != nil:
+		return d, nil, err
+	case status == processor.MirrorMissing:
+		d.Kind = DriftMissing
+		return d, s.remirror, nil
+	case status == processor.MirrorInvalid && s.abilities.MirrorsExpiry && expired(c, s.now()):
+		return d, nil, nil
+	case (status == processor.MirrorValid) != c.Active():
+		d.Kind = DriftState
+		return d, func(ctx context.Context, c coupon.Coupon) (coupon.Coupon, error) {
+			return s.mirror(ctx, c, s.processor.SetMirrorActive)
+		}, nil
+	}
+	return d, nil, nil
+}
+
+// unfinished looks again at a creation that takes long. It was perhaps finished since the
+// coupons were listed, which leaves the revision as it is, so that removing what was
+// listed would remove a coupon that is in use.
+func (s *Service) unfinished(ctx context.Context, listed coupon.Coupon) (Drift, repair, error) {
+	d := Drift{Kind: DriftPending, CouponID: listed.ID}
+	c, err := s.stored(ctx, listed.ID)
+	switch {
+	case errors.Is(err, coupon.ErrNotFound) || err == nil && c.State != coupon.Pending:
+		return d, nil, nil
+	case err != nil:
+		return d, nil, err
+	}
+	return d, s.remove, nil
+}
+
+// remirror brings everything of the mirror to the coupon: name, terms and state, as
+// every method of [processor.Mirror] promises.
+func (s *Service) remirror(ctx context.Context, c coupon.Coupon) (coupon.Coupon, error) {
+	return s.mirror(ctx, c, s.processor.UpdateMirror)
+}
+
+// reconcileListed goes the other way round: through the mirrors that the processor
+// has. A coupon is stored before its mirror is made, so that a mirror without one has
+// been left behind; and one that is not what the store believes was changed by a call
+// that arrived after a newer one.
+func (s *Service) reconcileListed(ctx context.Context, dryRun bool) ([]Drift, error) {
+	lister, can := s.processor.(processor.MirrorLister)
+	if !can {
+		return nil, nil
+	}
+	var drifts []Drift
+	for ref, err := range lister.Mirrors(ctx) {
+		if err != nil {
+			return drifts, fmt.Errorf("list mirrors: %w", err)
+		}
+		c, err := s.stored(ctx, ref.CouponID)
+		var d Drift
+		switch {
+		case errors.Is(err, coupon.ErrNotFound):
+			d = s.removeOrphan(ctx, ref, dryRun)
+		case err != nil:
+			return drifts, fmt.Errorf("find coupon of mirror: %w", err)
+		case shows(ref.Mirror, c.Mirror) || !c.Mirrored():
+			continue // as it should be, or what goes through the coupons takes care of
+		default:
+			d = s.mend(ctx, c, Drift{Kind: DriftOutdated, CouponID: c.ID}, s.remirror, dryRun)
+		}
+		drifts = append(drifts, d)
+	}
+	return drifts, nil
+}
+
+// shows reports whether a listed mirror is the one that the store believes in: the
+// same coupon of the same revision, and no other active promotion code.
+func shows(listed, stored coupon.Mirror) bool {
+	return listed.CouponID == stored.CouponID && listed.Revision == stored.Revision &&
+		(listed.PromotionCodeID == "" || listed.PromotionCodeID == stored.PromotionCodeID)
+}
+
+func (s *Service) removeOrphan(ctx context.Context, ref processor.MirrorRef, dryRun bool) Drift {
+	orphan := coupon.Coupon{ID: ref.CouponID, Mirror: ref.Mirror}
+	return s.mend(ctx, orphan, Drift{Kind: DriftOrphan, CouponID: ref.CouponID},
+		func(ctx context.Context, c coupon.Coupon) (coupon.Coupon, error) {
+			return c, s.processor.RemoveMirror(ctx, c)
+		}, dryRun)
+}

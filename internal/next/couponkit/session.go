@@ -1,0 +1,272 @@
+package couponkit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"strconv"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/next/redemption"
+	"github.com/couponkit/couponkit/internal/next/store"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
+)
+
+// sessionDetails are what a session shows and an order does not keep.
+type sessionDetails struct {
+	email      string
+	describe   func(pricing.Line) string
+	successURL string
+	cancelURL  string
+}
+
+// errFinished tells that the customer has finished the session of the order that this one has
+// replaced.
+var errFinished = fmt.Errorf("%w: the customer has finished the session of an earlier order", ErrOrderEnded)
+
+// openSession makes the order's session, or returns the order with the one that it has. The
+// session of an order that it has replaced is ended first. An order of a repeated key may be
+// too old for a session.
+func (s *Service) openSession(
+	ctx context.Context, reserved store.Reserved, d sessionDetails,
+) (redemption.Order, []redemption.Use, error) {
+	o, uses := reserved.Order, reserved.Uses
+	switch {
+	case o.SessionID != "" && o.SessionURL != "", o.State == redemption.OrderPaid:
+		return o, uses, nil
+	case o.State == redemption.OrderCancelled:
+		return o, uses, ErrOrderEnded
+	}
+	switch older, err := s.endReplaced(ctx, o); {
+	case err != nil:
+		return o, uses, err
+	case !older.Order.IsZero():
+		return o, uses, errFinished
+	}
+	session, err := s.processor.CreateSession(ctx, s.sessionRequest(o, d))
+	if err == nil {
+		return s.attach(ctx, o, uses, session)
+	}
+	if answered(err) {
+		s.abandon(ctx, o)
+		if reserved.Replayed && s.sessionEnd(o).Sub(s.now()) < max(s.abilities.MinSessionLifetime, 1) {
+			return o, uses, fmt.Errorf("%w: %s", ErrOrderEnded, err.Error())
+		}
+	}
+	return o, uses, fmt.Errorf("open session for order %s: %w", o.ID, noInput(err))
+}
+
+// attach records the session that was made for the order.
+func (s *Service) attach(
+	ctx context.Context, o redemption.Order, uses []redemption.Use, session processor.Session,
+) (redemption.Order, []redemption.Use, error) {
+	if session.Status == processor.SessionExpired { // an earlier call has made it, whose answer was lost
+		s.abandon(ctx, o)
+		return o, uses, ErrOrderEnded
+	}
+	if session.Total != o.Quote.Total || session.Currency != o.Quote.Currency {
+		s.discard(ctx, session.ID)
+		s.abandon(ctx, o)
+		return o, uses, fmt.Errorf("session %s charges %s and not %s: %w", session.ID,
+			pricing.NewMoney(session.Total, session.Currency), pricing.NewMoney(o.Quote.Total, o.Quote.Currency),
+			processor.ErrRejected)
+	}
+	attached, err := s.store.Apply(ctx, store.Settlement{Event: redemption.Event{
+		Kind: redemption.SessionAttached, At: s.now(), OrderID: o.ID,
+		SessionID: session.ID, SessionURL: session.URL, Deadline: o.Deadline,
+	}})
+	switch {
+	case err == nil:
+		return attached.Order, attached.Uses, nil
+	case errors.Is(err, store.ErrSuperseded):
+		s.discard(ctx, session.ID)
+	case errors.Is(err, pricing.ErrInvalid):
+		s.discard(ctx, session.ID)
+		s.abandon(ctx, o)
+		err = unfit(err)
+	}
+	return o, uses, fmt.Errorf("attach session to order %s: %w", o.ID, err)
+}
+
+// unfit is the error for an answer of the processor that the store does not take, as
+// when it has no ID. That is no fault of the caller's input, and so no error that looks
+// like one.
+func unfit(err error) error {
+	return fmt.Errorf("%w, whose answer is unfit: %s", processor.ErrRejected, err.Error())
+}
+
+// noInput is the error of a processor that refuses a session, which names fields of
+// ours and none of the caller's: the cart was checked before, so that what is left is a
+// matter of configuration, such as two clocks.
+func noInput(err error) error {
+	if errors.Is(err, pricing.ErrInvalid) {
+		return sessionRefusedError{err}
+	}
+	return err
+}
+
+// sessionRefusedError matches what the error of the processor matches, except that it is no
+// malformed input.
+type sessionRefusedError struct{ error }
+
+func (r sessionRefusedError) Is(target error) bool {
+	return target != pricing.ErrInvalid && errors.Is(r.error, target)
+}
+
+func (r sessionRefusedError) As(target any) bool {
+	_, input := target.(**pricing.ValidationError)
+	return !input && errors.As(r.error, target)
+}
+
+// answered reports whether the processor has refused, as opposed to not having
+// answered.
+func answered(err error) bool {
+	return errors.Is(err, processor.ErrRejected) || errors.Is(err, processor.ErrForbidden) ||
+		errors.Is(err, processor.ErrNotFound)
+}
+
+// abandon cancels an order whose session will never be. One that has replaced another order
+// keeps its claims until its deadline, so that the customer can go back to the first cart.
+// What fails here is left to the sweep.
+func (s *Service) abandon(ctx context.Context, o redemption.Order) {
+	if o.Replaces != "" {
+		return
+	}
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	_, err := s.settle(ctx, store.Settlement{
+		Event: redemption.Event{Kind: redemption.SessionExpired, At: s.now(), OrderID: o.ID},
+	})
+	if err != nil {
+		s.logger.WarnContext(ctx, "an abandoned order is left to the sweep",
+			slog.String("order", o.ID), slog.Any("error", err))
+	}
+}
+
+// discard ends a session that no customer will see. One that cannot be ended now
+// ends by itself, and nobody knows its address.
+func (s *Service) discard(ctx context.Context, sessionID string) {
+	if sessionID == "" {
+		return
+	}
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	if _, err := s.expire(ctx, sessionID); err != nil {
+		s.logger.WarnContext(ctx, "a superseded session could not be ended",
+			slog.String("session", sessionID), slog.Any("error", err))
+	}
+}
+
+// sessionRequest is a function of the order, and of what the caller shows beside it:
+// a repeated call asks for the same session.
+func (s *Service) sessionRequest(o redemption.Order, d sessionDetails) processor.SessionRequest {
+	r := processor.SessionRequest{
+		Key: o.ID, OrderID: o.ID, Mode: processor.Payment, Currency: o.Quote.Currency, Total: o.Quote.Total,
+		Coupon: firstCoupon(o), CustomerEmail: d.email, SuccessURL: d.successURL, CancelURL: d.cancelURL,
+		ExpiresAt: s.sessionEnd(o), OrderedAt: o.CreatedAt, Metadata: sessionMetadata(o),
+	}
+	var few []processor.SessionLine
+	for _, l := range o.Quote.Lines {
+		if l.Recurs != pricing.Once {
+			r.Mode = processor.Subscription
+		}
+		name := l.ItemID
+		if d.describe != nil {
+			name = d.describe(l.Line)
+		}
+		units := l.Units()
+		if l.Recurs != pricing.Once && s.recurring == FirstPeriod {
+			r.FirstPeriodDiscount += l.Discount
+			units = []pricing.UnitGroup{{Quantity: l.Quantity, UnitPrice: l.UnitPrice}}
+		}
+		for _, group := range units {
+			r.Lines = append(r.Lines, sessionLine(l, name, group))
+		}
+		few = append(few, mergeUnits(r.Lines[len(r.Lines)-len(units):])...)
+	}
+	if most := s.abilities.MaxLines; most > 0 && len(r.Lines) > most {
+		r.Lines = few
+	}
+	return r
+}
+
+func sessionLine(l pricing.QuotedLine, name string, units pricing.UnitGroup) processor.SessionLine {
+	return processor.SessionLine{
+		LineID: l.ID, Kind: l.Kind, ItemID: l.ItemID, Name: name,
+		Quantity: units.Quantity, UnitAmount: units.UnitPrice, Recurs: l.Recurs,
+	}
+}
+
+// mergeUnits joins the unit prices of one line of a quote into one line of quantity 1
+// with the quantity in its name, for processors that take few lines. A line that recurs
+// stays as it is: its quantity is the number of seats.
+func mergeUnits(units []processor.SessionLine) []processor.SessionLine {
+	if len(units) < 2 || units[0].Recurs != pricing.Once {
+		return units
+	}
+	merged := units[0]
+	merged.Quantity, merged.UnitAmount = 0, 0
+	for _, group := range units {
+		merged.Quantity += group.Quantity
+		merged.UnitAmount += group.UnitAmount * group.Quantity
+	}
+	merged.Name = fmt.Sprintf("%d x %s", merged.Quantity, merged.Name)
+	merged.Quantity = 1
+	return []processor.SessionLine{merged}
+}
+
+// sessionMetadata lets an event find its order and reservation when the session was
+// never attached to them.
+func sessionMetadata(o redemption.Order) map[string]string {
+	m := map[string]string{
+		processor.MetadataOrderID:    o.ID,
+		processor.MetadataCustomerID: o.CustomerID,
+	}
+	if c := firstCoupon(o); c != nil {
+		maps.Copy(m, map[string]string{
+			processor.MetadataCouponCode:     c.Code.String(),
+			processor.MetadataCouponID:       c.ID,
+			processor.MetadataDiscountAmount: strconv.FormatInt(o.Quote.Discount, 10),
+		})
+	}
+	return m
+}
+
+// firstCoupon returns the order's coupon, or nil.
+func firstCoupon(o redemption.Order) *coupon.Snapshot {
+	if len(o.Coupons) == 0 {
+		return nil
+	}
+	return &o.Coupons[0]
+}
+
+// expire ends a session at the processor. One that is open all the same, against the
+// contract of the processor, can still be paid and has not ended.
+func (s *Service) expire(ctx context.Context, id string) (processor.Session, error) {
+	session, err := s.processor.ExpireSession(ctx, id)
+	if err == nil && session.Status == processor.SessionOpen {
+		err = fmt.Errorf("session %s could not be ended: %w", id, processor.ErrUnavailable)
+	}
+	return session, err
+}
+
+// ending is what the processor's session means for its order once it is open no more: one
+// that was neither paid nor has ended unpaid waits for a delayed payment.
+func (s *Service) ending(session processor.Session, o redemption.Order) redemption.Event {
+	now := s.now()
+	kind := redemption.PaymentPending
+	switch {
+	case session.Status == processor.SessionExpired && o.State == redemption.OrderAwaitingPayment:
+		kind = redemption.PaymentFailed // the processor knows of no payment any more
+	case session.Status == processor.SessionExpired:
+		kind = redemption.SessionExpired
+	case session.PaymentFailed:
+		kind = redemption.PaymentFailed
+	case session.Status == processor.SessionComplete && session.PaymentStatus.Settled():
+		kind = redemption.Paid
+	}
+	return redemption.Event{Kind: kind, At: now, SessionID: session.ID, OrderID: o.ID, Deadline: now.Add(s.paymentWait)}
+}

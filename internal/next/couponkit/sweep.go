@@ -1,0 +1,203 @@
+package couponkit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/couponkit/couponkit/internal/next/redemption"
+	"github.com/couponkit/couponkit/internal/next/store"
+	"github.com/couponkit/couponkit/processor"
+)
+
+// DefaultSweepLimit is how many records of each kind a sweep without a limit
+// finishes.
+const DefaultSweepLimit = 1_000
+
+// sweepPatience is how many times its limit a sweep may fail.
+const sweepPatience = 10
+
+// SweepReport tells what a sweep has done.
+type SweepReport struct {
+	// Paid are the orders that turned out to be paid, each as [Service.HandleEvent] returns
+	// it. Another sweep or the event may tell the same.
+	Paid []Outcome
+	// Cancelled orders ended unpaid and gave their uses back.
+	Cancelled int
+	// Waiting orders wait on for a delayed payment.
+	Waiting int
+	// Lapsed exchanges of points were never finished and were given up.
+	Lapsed int
+	// Refunded uses got their points back.
+	Refunded int
+	// Flagged payments are for somebody to look at, as an event's Flag is.
+	Flagged int
+	// Failed records are left to the next sweep; their errors are in the error that Sweep
+	// returns.
+	Failed int
+}
+
+// IsZero reports whether the sweep has found nothing to tell.
+func (r SweepReport) IsZero() bool {
+	return len(r.Paid)+r.Cancelled+r.Waiting+r.Lapsed+r.Refunded+r.Flagged+r.Failed == 0
+}
+
+// LogValue is what a log may keep of the report: the counts, and of the orders that are paid
+// their IDs, for the orders have what their customers bought and what the host has noted.
+func (r SweepReport) LogValue() slog.Value {
+	paid := make([]string, len(r.Paid))
+	for i := range r.Paid {
+		paid[i] = r.Paid[i].Order.ID
+	}
+	return slog.GroupValue(
+		slog.Any("paid", paid), slog.Int("cancelled", r.Cancelled), slog.Int("waiting", r.Waiting),
+		slog.Int("lapsed", r.Lapsed), slog.Int("refunded", r.Refunded),
+		slog.Int("flagged", r.Flagged), slog.Int("failed", r.Failed),
+	)
+}
+
+// Sweep looks at what has lapsed, and finishes at most limit records of each kind (0
+// is [DefaultSweepLimit]): it asks the processor whether a session is still open,
+// paid or ended before it releases a reservation (contract section 5.8), and repeats
+// refunds that are due. Call it every minute or so; several nodes may sweep at once.
+// Records that fail, for ever even, do not keep others from their turn, up to ten
+// times limit of them; their errors are joined in the result. While the processor does
+// not answer, every record costs the adapter's patience: bound the call by its context.
+//
+// What the report has as Paid the sweep has found before an event, if one ever comes. A host
+// that ships what was paid does with each what it does after [Service.HandleEvent], whether
+// Sweep returns an error beside it or not.
+func (s *Service) Sweep(ctx context.Context, limit int) (report SweepReport, err error) {
+	defer s.observed(ctx, OpSweep, &Attempt{}, &err)()
+	if limit <= 0 {
+		limit = DefaultSweepLimit
+	}
+	failures, err := pastFailures(limit, func(most int, after string) ([]store.Settled, string, error) {
+		page, err := s.store.ListOrders(ctx, store.OrderList{DueAt: s.now(), After: after, PageSize: most})
+		return page.Items, page.Next, err
+	}, func(o store.Settled) error { return s.sweepOrder(ctx, o, &report) })
+	report.Failed = len(failures)
+	if err != nil {
+		return report, errors.Join(append(failures, fmt.Errorf("find lapsed orders: %w", err))...)
+	}
+	failedUses, err := pastFailures(limit, func(most int, after string) ([]redemption.Use, string, error) {
+		page, err := s.store.ListUses(ctx, store.UseList{DueAt: s.now(), After: after, PageSize: most})
+		return page.Items, page.Next, err
+	}, func(u redemption.Use) error { return s.sweepUse(ctx, u, &report) })
+	report.Failed += len(failedUses)
+	failures = append(failures, failedUses...)
+	if err != nil {
+		failures = append(failures, fmt.Errorf("find points that are due: %w", err))
+	}
+	return report, errors.Join(failures...)
+}
+
+// pastFailures looks at each record of a list, a page at a time, until limit of them are
+// finished. Records that fail do not keep the others from their turn.
+func pastFailures[T any](
+	limit int, list func(most int, after string) ([]T, string, error), look func(T) error,
+) (failures []error, err error) {
+	for finished, after := 0, ""; ; {
+		records, next, err := list(min(limit, store.MaxPageSize), after)
+		if err != nil {
+			return failures, err
+		}
+		for _, r := range records {
+			if err := look(r); err != nil {
+				failures = append(failures, err)
+			} else {
+				finished++
+			}
+			if finished == limit || len(failures) >= sweepPatience*limit {
+				return failures, nil
+			}
+		}
+		if after = next; after == "" {
+			return failures, nil
+		}
+	}
+}
+
+func (s *Service) sweepOrder(ctx context.Context, due store.Settled, report *SweepReport) error {
+	if due.Order.SessionID == "" {
+		older, err := s.endReplaced(ctx, due.Order)
+		if err != nil {
+			return fmt.Errorf("sweep order %s: %w", due.Order.ID, err)
+		}
+		if !older.Order.IsZero() {
+			report.settled(older)
+			return nil
+		}
+	}
+	session, err := s.lapsedSession(ctx, due.Order.SessionID)
+	if err != nil {
+		return fmt.Errorf("sweep order %s: %w", due.Order.ID, err)
+	}
+	settled, err := s.settleSession(ctx, session, due.Order)
+	if err != nil {
+		return err
+	}
+	report.settled(settled)
+	return nil
+}
+
+// settled counts an order that was looked at.
+func (r *SweepReport) settled(o Outcome) {
+	switch o.Order.State {
+	case redemption.OrderPaid:
+		r.Paid = append(r.Paid, o)
+	case redemption.OrderCancelled:
+		r.Cancelled++
+	case redemption.OrderOpen, redemption.OrderAwaitingPayment:
+		r.Waiting++
+	}
+	for _, u := range o.Uses {
+		if u.PointsState == redemption.PointsRefunded {
+			r.Refunded++
+		}
+	}
+	if o.Flag != FlagNone {
+		r.Flagged++
+	}
+}
+
+// sweepUse gives up an exchange of points that was never finished, and refunds what is due.
+func (s *Service) sweepUse(ctx context.Context, u redemption.Use, report *SweepReport) error {
+	if u.State == redemption.Reserved {
+		lapsed, err := s.applyToUse(ctx, redemption.Lapsed, u)
+		if errors.Is(err, redemption.ErrIllegal) {
+			return nil // it has moved on since it was listed
+		}
+		if err != nil {
+			return fmt.Errorf("sweep use %s: %w", u.ID, err)
+		}
+		u = lapsed
+		report.Lapsed++
+	}
+	if u.PointsState != redemption.PointsRefundDue {
+		return nil
+	}
+	if _, err := s.refundPoints(ctx, u); err != nil {
+		return err
+	}
+	report.Refunded++
+	return nil
+}
+
+// lapsedSession returns the session as it is once it can no longer be paid, or
+// complete if it was. A session that never was, or that the processor has
+// forgotten, counts as expired.
+func (s *Service) lapsedSession(ctx context.Context, id string) (processor.Session, error) {
+	if id == "" {
+		return processor.Session{Status: processor.SessionExpired}, nil
+	}
+	session, err := s.processor.Session(ctx, id)
+	if err == nil && session.Status == processor.SessionOpen {
+		session, err = s.expire(ctx, id)
+	}
+	if errors.Is(err, processor.ErrNotFound) {
+		return processor.Session{ID: id, Status: processor.SessionExpired}, nil
+	}
+	return session, err
+}

@@ -1,0 +1,139 @@
+package couponkit
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/strictjson"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// Totals are the sums that a customer was shown, in minor units; see [Quote.Totals]. They
+// do not know their currency, in whose decimals JSON has amounts: a client's are read by
+// [ParseTotals] and written by [Totals.JSON], and encoding/json by itself is refused. A
+// quote's own form has them too.
+type Totals struct {
+	Subtotal int64
+	Discount int64
+	Shipping int64
+	Total    int64
+}
+
+// Totals are what a customer is shown of the quote, for [CheckoutRequest.Expected].
+func (q Quote) Totals() Totals {
+	return Totals{Subtotal: q.Subtotal, Discount: q.Discount, Shipping: q.Shipping, Total: q.Total}
+}
+
+// ParseTotals reads what a client says that the customer was shown, in the currency of the
+// cart:
+//
+//	{"subtotal":"30.00","discount":"10.00","shipping":"4.90","total":"24.90"}
+//
+// Amounts are strings, or numbers that are exact in the currency. All four are required.
+// Every field that is absent, unknown, given twice or malformed is named in one
+// [*pricing.ValidationError]. Whether they are those of the cart is for
+// [Service.Checkout] to say.
+func ParseTotals(data []byte, c pricing.Currency) (Totals, error) {
+	var given struct{ subtotal, discount, shipping, total pricing.Number }
+	var faults pricing.ValidationError
+	if c.IsZero() {
+		faults.Add("currency", pricing.FieldRequired, "totals need a currency")
+		return Totals{}, faults.Err()
+	}
+	faults.Merge("", strictjson.Object(data, map[string]any{
+		"subtotal": &given.subtotal, "discount": &given.discount, "shipping": &given.shipping, "total": &given.total,
+	}))
+	unread := map[string]bool{}
+	for _, f := range faults.Fields {
+		unread[f.Field] = true
+	}
+	if unread[""] { // no object
+		return Totals{}, faults.Err()
+	}
+	amount := func(field string, n pricing.Number) int64 {
+		if unread[field] {
+			return 0
+		}
+		minor, err := c.Parse(string(n))
+		faults.At(field, err)
+		return minor
+	}
+	t := Totals{
+		Subtotal: amount("subtotal", given.subtotal), Discount: amount("discount", given.discount),
+		Shipping: amount("shipping", given.shipping), Total: amount("total", given.total),
+	}
+	if err := faults.Err(); err != nil {
+		return Totals{}, err
+	}
+	return t, nil
+}
+
+// JSON returns what [ParseTotals] reads, with exactly the currency's decimals: the totals
+// of a request by a client in Go. No currency is a [*pricing.ValidationError].
+func (t Totals) JSON(c pricing.Currency) ([]byte, error) {
+	if c.IsZero() {
+		var faults pricing.ValidationError
+		faults.Add("currency", pricing.FieldRequired, "totals need a currency")
+		return nil, faults.Err()
+	}
+	return json.Marshal(struct {
+		Subtotal string `json:"subtotal"`
+		Discount string `json:"discount"`
+		Shipping string `json:"shipping"`
+		Total    string `json:"total"`
+	}{c.Format(t.Subtotal), c.Format(t.Discount), c.Format(t.Shipping), c.Format(t.Total)})
+}
+
+func errTotalsAlone() error {
+	return errors.New("totals do not know their currency: use couponkit.ParseTotals and Totals.JSON")
+}
+
+// MarshalJSON refuses; see [Totals.JSON].
+func (t Totals) MarshalJSON() ([]byte, error) { return nil, errTotalsAlone() }
+
+// UnmarshalJSON refuses all but null, which leaves t as it is; see [ParseTotals].
+func (t *Totals) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		return nil
+	}
+	return errTotalsAlone()
+}
+
+// are reports whether the quote has the totals that the customer was shown.
+func (t *Totals) are(q pricing.Quote) bool {
+	return t == nil || *t == Totals{Subtotal: q.Subtotal, Discount: q.Discount, Shipping: q.Shipping, Total: q.Total}
+}
+
+// compare refuses totals that differ from what the customer was shown.
+func (t *Totals) compare(q pricing.Quote, couponID string) error {
+	if t == nil {
+		return nil
+	}
+	var refused coupon.Rejection
+	for _, total := range [...]struct {
+		field               string
+		submitted, computed int64
+	}{
+		{"subtotal", t.Subtotal, q.Subtotal},
+		{"discount", t.Discount, q.Discount},
+		{"shipping", t.Shipping, q.Shipping},
+		{"total", t.Total, q.Total},
+	} {
+		if total.submitted != total.computed {
+			refused.Reasons = append(refused.Reasons, coupon.Reason{
+				Code: coupon.CartTotalsInvalid,
+				Params: coupon.Params{
+					Field:     total.field,
+					Submitted: coupon.Amount{Money: pricing.NewMoney(total.submitted, q.Currency)},
+					Computed:  coupon.Amount{Money: pricing.NewMoney(total.computed, q.Currency)},
+				},
+			})
+		}
+	}
+	if len(refused.Reasons) == 0 {
+		return nil
+	}
+	refused.CouponID = couponID
+	return &refused
+}

@@ -1,0 +1,400 @@
+package couponkit
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/internal/next/redemption"
+	"github.com/couponkit/couponkit/internal/next/store"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// Validation is what a customer learns of a coupon that they may use (specification
+// 4.4).
+type Validation struct {
+	CouponID       string               `json:"couponId"`
+	Code           coupon.Code          `json:"code"`
+	DiscountType   pricing.DiscountType `json:"discountType"`
+	DiscountValue  string               `json:"discountValue"`
+	Currency       pricing.Currency     `json:"currency"`
+	CurrencySymbol string               `json:"currencySymbol"`
+}
+
+// ValidateRequest asks whether a customer may use a coupon.
+type ValidateRequest struct {
+	// Code is the coupon's code or ID.
+	Code string
+	// Customer who asks.
+	Customer eligibility.Customer
+	// AllowAnonymous lets a customer ask before sign-in. The answer then leaves out what depends
+	// on who they are, and a coupon that depends on it is refused.
+	AllowAnonymous bool
+}
+
+// Validate tells whether the customer may use a coupon, before there is a cart (specification
+// 4.4). It changes nothing and reserves nothing.
+//
+// A refusal is a [*coupon.Rejection] with every reason. The error matches [ErrUnavailable] when
+// the processor had to be asked about the coupon and did not answer; see [WithMirrorTTL].
+func (s *Service) Validate(ctx context.Context, r ValidateRequest) (v Validation, err error) {
+	attempt := Attempt{CustomerID: r.Customer.ID}
+	defer s.observed(ctx, OpValidate, &attempt, &err)()
+	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
+		return Validation{}, err
+	}
+	found, question, err := s.ask(ctx, r.Code, r.Customer, s.recentMirror)
+	if err != nil {
+		return Validation{}, refusals(err, signedIn(r.Customer, r.AllowAnonymous))
+	}
+	attempt.CouponID = found.Coupon.ID
+	question.AllowAnonymous = r.AllowAnonymous
+	if err := eligibility.Check(found.Coupon, question).Err(); err != nil {
+		return Validation{}, err
+	}
+	return Validation{
+		CouponID: found.Coupon.ID, Code: found.Coupon.Code,
+		DiscountType: found.Coupon.Discount.Type(), DiscountValue: found.Coupon.Discount.Value(),
+		Currency: found.Coupon.Currency, CurrencySymbol: found.Coupon.Currency.Symbol(s.locale),
+	}, nil
+}
+
+// ask resolves code or ID and gathers what a decision about the customer needs.
+func (s *Service) ask(
+	ctx context.Context, codeOrID string, c eligibility.Customer, check mirrorCheck,
+) (store.Found, eligibility.Question, error) {
+	found, err := s.lookUp(ctx, codeOrID, c)
+	if err != nil {
+		return store.Found{}, eligibility.Question{}, err
+	}
+	if err := found.Coupon.Validate(); err != nil {
+		// No fault of the caller's input, and so no error that looks like one.
+		return store.Found{}, eligibility.Question{}, fmt.Errorf("stored coupon %s is corrupt: %s", found.Coupon.ID, err.Error())
+	}
+	question := eligibility.Question{At: s.now(), Customer: c}
+	if question.Usage, err = s.usage(ctx, found); err != nil {
+		return store.Found{}, eligibility.Question{}, err
+	}
+	question.MirrorInvalid, err = s.mirrorInvalid(ctx, found.Coupon, question.At, check)
+	return found, question, err
+}
+
+// lookUp finds the coupon that has the code or ID, and what the customer has used of it.
+func (s *Service) lookUp(ctx context.Context, codeOrID string, c eligibility.Customer) (store.Found, error) {
+	by, err := resolve(codeOrID)
+	if err != nil {
+		return store.Found{}, err
+	}
+	by.CustomerID, by.Email = c.ID, c.Email
+	if c.ID != "" {
+		by.Identities = []string{c.ID}
+	}
+	found, err := s.store.LookUp(ctx, by)
+	if by.CouponID != "" && errors.Is(err, coupon.ErrNotFound) {
+		return s.lookUpCode(ctx, by)
+	}
+	return found, err
+}
+
+// lookUpCode looks for the code that reads like the ID, of which there is none: a code
+// that begins with the prefix of IDs can be typed in small letters.
+func (s *Service) lookUpCode(ctx context.Context, by store.LookUp) (store.Found, error) {
+	code, err := coupon.ParseCode(by.CouponID)
+	if err != nil {
+		return store.Found{}, coupon.Reject("", coupon.CouponNotFound, coupon.Params{})
+	}
+	by.CouponID, by.Code = "", code
+	return s.store.LookUp(ctx, by)
+}
+
+// resolve reads a code or ID, for preview, apply and checkout alike (contract
+// section 4.2). What cannot be a code is not found.
+func resolve(codeOrID string) (store.LookUp, error) {
+	if id := strings.TrimSpace(codeOrID); coupon.IsID(id) {
+		return store.LookUp{CouponID: id}, nil
+	}
+	code, err := coupon.ParseCode(codeOrID)
+	var fault *pricing.ValidationError
+	switch {
+	case err == nil:
+		return store.LookUp{Code: code}, nil
+	case errors.As(err, &fault) && fault.Fields[0].Code == pricing.FieldRequired:
+		return store.LookUp{}, coupon.Reject("", coupon.CodeRequired, coupon.Params{})
+	default:
+		return store.LookUp{}, coupon.Reject("", coupon.CouponNotFound, coupon.Params{})
+	}
+}
+
+// usage reads the figures. A use that the customer holds, and that a checkout can take, is not
+// in their own way.
+func (s *Service) usage(ctx context.Context, f store.Found) (eligibility.Usage, error) {
+	u := eligibility.Usage{Completed: f.Coupon.UsedCount, Reserved: f.Coupon.ReservedCount}
+	for _, count := range f.ByCustomer {
+		u.CompletedByCustomer = max(u.CompletedByCustomer, count.Completed)
+		u.ReservedByCustomer = max(u.ReservedByCustomer, count.Reserved)
+	}
+	if f.Coupon.Distribution != coupon.PointsRedeemable && !full(f.Coupon.Limits, u) {
+		return u, nil
+	}
+	own, err := s.ownUse(ctx, f.Coupon, f.Held)
+	u.CustomerHoldsReservation = !own.IsZero()
+	return u, err
+}
+
+// full reports whether a limit leaves no use.
+func full(l coupon.Limits, u eligibility.Usage) bool {
+	return l.MaxUses > 0 && u.Completed+u.Reserved >= l.MaxUses ||
+		l.MaxUsesPerUser > 0 && u.CompletedByCustomer+u.ReservedByCustomer >= l.MaxUsesPerUser
+}
+
+func expired(c coupon.Coupon, at time.Time) bool {
+	return !c.ExpiresAt.IsZero() && !at.Before(c.ExpiresAt)
+}
+
+// QuoteRequest is a cart to be priced.
+type QuoteRequest struct {
+	// Cart with the prices of the host's catalogue. In a currency that the processor
+	// charges only in steps (processor.Abilities.AmountStep) it is priced in these:
+	// its Step need not be set, and its prices have to be multiples.
+	Cart pricing.Cart
+	// Code is a coupon's code or ID; empty prices the cart without one.
+	Code string
+	// Customer who asks.
+	Customer eligibility.Customer
+	// AllowAnonymous lets a cart be priced before sign-in, for coupons that do not
+	// depend on the customer.
+	AllowAnonymous bool
+}
+
+// Quote is a priced cart.
+type Quote struct {
+	pricing.Quote
+	// Coupon is the coupon that was applied; nil without one.
+	Coupon *coupon.Snapshot `json:"coupon,omitempty"`
+	// At is the instant for which the quote holds.
+	At time.Time `json:"at"`
+	// Fingerprint changes when cart, currency or coupon (with its revision) do.
+	Fingerprint string `json:"fingerprint"`
+}
+
+// maxQuoteDocument bounds a quote with its coupon in JSON, in bytes: beside the prices, for
+// which [pricing.MaxQuoteDocument] is, three selections at their longest.
+const maxQuoteDocument = pricing.MaxQuoteDocument + 56<<20
+
+// quoteDetails are what a Quote has beside the prices.
+type quoteDetails struct {
+	Coupon      *coupon.Snapshot `json:"coupon,omitempty"`
+	At          time.Time        `json:"at"`
+	Fingerprint string           `json:"fingerprint"`
+}
+
+// MarshalJSON returns the form of [pricing.Quote.MarshalJSON] with coupon, at and
+// fingerprint beside it. Without it the method of the embedded quote would be used,
+// which knows nothing of these.
+func (q Quote) MarshalJSON() ([]byte, error) {
+	prices, err := q.Quote.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	details, err := json.Marshal(quoteDetails{Coupon: q.Coupon, At: q.At, Fingerprint: q.Fingerprint})
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(prices[:len(prices)-1], []byte{','}, details[1:]), nil
+}
+
+// UnmarshalJSON restores what MarshalJSON has written and checks the prices again; see
+// [pricing.Quote.UnmarshalJSON]. [pricing.MaxQuoteDocument] bounds what is beside the coupon;
+// with it a quote has at most 96 MiB. null, and a document that is refused, leave q as it is.
+func (q *Quote) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		return nil
+	}
+	beside := data // the coupon
+	if len(data) > pricing.MaxQuoteDocument && len(data) <= maxQuoteDocument {
+		beside = withoutCoupon(data)
+	}
+	var prices pricing.Quote
+	if err := prices.UnmarshalJSON(beside); err != nil {
+		return err
+	}
+	var details quoteDetails
+	if err := json.Unmarshal(data, &details); err != nil {
+		return err
+	}
+	*q = Quote{Quote: prices, Coupon: details.Coupon, At: details.At, Fingerprint: details.Fingerprint}
+	return nil
+}
+
+// withoutCoupon returns the document without the coupon, whose selections alone may be longer
+// than prices can be, or as it is where it is no document.
+func withoutCoupon(data []byte) []byte {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(data, &members) != nil {
+		return data
+	}
+	delete(members, "coupon")
+	rest, err := json.Marshal(members)
+	if err != nil {
+		return data
+	}
+	return rest
+}
+
+// RequiresPayment reports whether anything is left to be paid. A cart that costs nothing
+// is checked out as any other; see [Service.Checkout].
+func (q Quote) RequiresPayment() bool { return q.Total > 0 }
+
+// Quote prices a cart with a coupon (specification 4.5, 4.6, 7). It changes nothing
+// and keeps no place. A malformed cart is a [*pricing.ValidationError]. A refusal
+// is a [*coupon.Rejection], and the quote beside it has the list prices; only that of
+// coupon.ErrBelowMinimumCharge has the prices that are too low to be charged.
+func (s *Service) Quote(ctx context.Context, r QuoteRequest) (q Quote, err error) {
+	attempt := Attempt{CustomerID: r.Customer.ID}
+	defer s.observed(ctx, OpQuote, &attempt, &err)()
+	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
+		return Quote{}, err
+	}
+	if checkLines(r.Cart) != nil {
+		return Quote{}, s.cartFaults(r.Cart)
+	}
+	priced, err := s.price(ctx, r, s.recentMirror)
+	attempt.CouponID = priced.couponID()
+	return priced.quote, err
+}
+
+// checkLines refuses the IDs of lines that neither the JSON of a quote nor a store keeps.
+func checkLines(cart pricing.Cart) error {
+	return redemption.CheckLines(len(cart.Lines), func(i int) *pricing.Line { return &cart.Lines[i] })
+}
+
+// priced is a quote with what a checkout needs beside it.
+type priced struct {
+	quote    Quote
+	found    store.Found
+	customer eligibility.Customer
+}
+
+func (p priced) couponID() string { return p.found.Coupon.ID }
+
+func (s *Service) price(ctx context.Context, r QuoteRequest, check mirrorCheck) (priced, error) {
+	var err error
+	if r.Cart, err = s.inSteps(r.Cart); err != nil {
+		return priced{}, err
+	}
+	if r.Code == "" {
+		return s.priceWithout(r)
+	}
+	if err := r.Cart.Validate(); err != nil {
+		return priced{}, err
+	}
+	found, question, err := s.ask(ctx, r.Code, r.Customer, check)
+	if err != nil {
+		return s.listPrices(r.Cart), refusals(err, signedIn(r.Customer, r.AllowAnonymous))
+	}
+	question.AllowAnonymous = r.AllowAnonymous
+	result, err := eligibility.Evaluate(found.Coupon, r.Cart, question)
+	if err != nil {
+		return priced{}, err
+	}
+	p := priced{quote: Quote{Quote: result.Quote, At: question.At}, found: found, customer: r.Customer}
+	if err := result.Decision.Err(); err != nil {
+		p.quote.Fingerprint = quoteFingerprint(r.Cart, "", 0)
+		return p, err
+	}
+	snapshot := found.Coupon.Snapshot()
+	p.quote.Coupon = &snapshot
+	p.quote.Fingerprint = quoteFingerprint(r.Cart, found.Coupon.ID, found.Coupon.Revision)
+	return p, s.chargeable(result.Quote, found.Coupon.ID)
+}
+
+// inSteps gives the cart the step in which the processor charges its currency, so
+// that whatever is quoted can be charged. A host that has a step of its own keeps it
+// if it is a multiple of the processor's.
+func (s *Service) inSteps(cart pricing.Cart) (pricing.Cart, error) {
+	step := s.abilities.AmountStep[cart.Currency]
+	if step <= 1 || cart.Step < 0 {
+		return cart, nil
+	}
+	if cart.Step <= 1 {
+		cart.Step = step
+		return cart, nil
+	}
+	if cart.Step%step != 0 {
+		var faults pricing.ValidationError
+		faults.Add("step", pricing.FieldMismatch, fmt.Sprintf(
+			"the processor charges %s in steps of %s", cart.Currency, cart.Currency.Format(step)))
+		faults.Merge("", cart.Validate())
+		return pricing.Cart{}, faults.Err()
+	}
+	return cart, nil
+}
+
+func (s *Service) priceWithout(r QuoteRequest) (priced, error) {
+	quote, err := pricing.Price(r.Cart, pricing.Discount{}, nil)
+	if err != nil {
+		return priced{}, err
+	}
+	p := priced{quote: Quote{Quote: quote, At: s.now(), Fingerprint: quoteFingerprint(r.Cart, "", 0)}, customer: r.Customer}
+	return p, refusals(signedIn(r.Customer, r.AllowAnonymous), s.chargeable(quote, ""))
+}
+
+// signedIn refuses nobody, unless anonymous customers are allowed. Where there is a coupon,
+// package eligibility does.
+func signedIn(c eligibility.Customer, allowAnonymous bool) error {
+	if c.ID != "" || allowAnonymous {
+		return nil
+	}
+	return coupon.Reject("", coupon.UserRequired, coupon.Params{})
+}
+
+// refusals is what several rules refuse, in one refusal with the reasons in the order of
+// their codes; any other error comes first.
+func refusals(errs ...error) error {
+	var all coupon.Rejection
+	for _, err := range errs {
+		var refused *coupon.Rejection
+		switch {
+		case err == nil:
+		case !errors.As(err, &refused):
+			return err
+		default:
+			all.CouponID = cmp.Or(all.CouponID, refused.CouponID)
+			all.Reasons = append(all.Reasons, refused.Reasons...)
+		}
+	}
+	if len(all.Reasons) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(all.Reasons, func(a, b coupon.Reason) int { return cmp.Compare(a.Code, b.Code) })
+	all.Reasons = slices.CompactFunc(all.Reasons, func(a, b coupon.Reason) bool { return a.Code == b.Code && a.Code == coupon.UserRequired })
+	return &all
+}
+
+// listPrices is what a customer sees whose coupon could not even be looked up.
+func (s *Service) listPrices(cart pricing.Cart) priced {
+	quote, err := pricing.Price(cart, pricing.Discount{}, nil)
+	if err != nil {
+		return priced{}
+	}
+	return priced{quote: Quote{Quote: quote, At: s.now(), Fingerprint: quoteFingerprint(cart, "", 0)}}
+}
+
+// chargeable refuses a total that the processor cannot charge.
+func (s *Service) chargeable(q pricing.Quote, couponID string) error {
+	minimum := s.abilities.MinimumCharge[q.Currency]
+	if q.Total == 0 && !s.abilities.NoZeroTotal || q.Total > 0 && q.Total >= minimum {
+		return nil
+	}
+	return coupon.Reject(couponID, coupon.BelowMinimumCharge, coupon.Params{
+		Total:   coupon.Amount{Money: pricing.NewMoney(q.Total, q.Currency)},
+		Minimum: coupon.Amount{Money: pricing.NewMoney(max(minimum, s.abilities.AmountStep[q.Currency], 1), q.Currency)},
+	})
+}

@@ -1,0 +1,124 @@
+package memstore
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/next/engine"
+	"github.com/couponkit/couponkit/internal/next/redemption"
+	"github.com/couponkit/couponkit/internal/next/store"
+)
+
+// couponTx implements [engine.CouponTx]. The caller holds the mutex.
+type couponTx struct{ *Store }
+
+func (tx couponTx) LoadCoupon(_ context.Context, id string, code coupon.Code) (engine.StoredCoupon, error) {
+	stored := engine.StoredCoupon{CodeOf: tx.codes[code]}
+	_, stored.Counted = tx.counters[redemption.CouponUses(id)]
+	if row := tx.coupons[id]; row != nil {
+		stored.Coupon, stored.Unlimited, stored.Version = tx.counted(row.coupon), row.unlimited, row.version
+	}
+	return stored, nil
+}
+
+func (tx couponTx) SaveCoupon(_ context.Context, w engine.CouponWrite) error {
+	c := w.Coupon
+	switch w.Kind {
+	case store.CreateCoupon:
+		tx.codes[c.Code] = c.ID
+		tx.coupons[c.ID] = &couponRow{coupon: c}
+		tx.couponLists.add(entry{c.CreatedAt, c.ID})
+	case store.DeleteCoupon:
+		delete(tx.codes, c.Code)
+		delete(tx.coupons, c.ID)
+		tx.couponLists.remove(entry{c.CreatedAt, c.ID})
+	case store.EditCoupon, store.ConfirmMirror:
+	}
+	if row := tx.coupons[c.ID]; row != nil {
+		if w.KeepEmails {
+			c.AllowedUserEmails = row.coupon.AllowedUserEmails
+		}
+		row.coupon, row.unlimited, row.version = c, w.Unlimited, w.Version
+	}
+	tx.write(w.Entry)
+	return nil
+}
+
+// counted returns the coupon with its counts.
+func (s *Store) counted(c coupon.Coupon) coupon.Coupon {
+	count := s.counters[redemption.CouponUses(c.ID)]
+	c.UsedCount, c.ReservedCount = count.Completed, count.Reserved
+	return c
+}
+
+// LookUp implements [store.Coupons].
+func (s *Store) LookUp(ctx context.Context, by store.LookUp) (store.Found, error) {
+	if err := s.enter(ctx); err != nil {
+		return store.Found{}, err
+	}
+	defer s.mu.Unlock()
+	id := by.CouponID
+	if id == "" {
+		id = s.codes[by.Code]
+	}
+	row := s.coupons[id]
+	if row == nil {
+		return store.Found{}, coupon.Reject(by.CouponID, coupon.CouponNotFound, coupon.Params{})
+	}
+	found := store.Found{Coupon: s.counted(row.coupon)}
+	if !by.Whole {
+		found.Coupon.AllowedUserEmails = row.coupon.AllowedUserEmails.Narrow(by.Email)
+	}
+	for _, identity := range by.Identities {
+		found.ByCustomer = append(found.ByCustomer, s.counters[redemption.CustomerUses(id, identity)])
+	}
+	if by.CustomerID != "" {
+		held := s.held(id, by.CustomerID)
+		slices.Reverse(held)
+		_, found.Held = copyRecords(redemption.Order{}, held[:min(len(held), store.MaxHeld)])
+	}
+	return found, nil
+}
+
+// ListCoupons implements [store.Coupons].
+func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.CouponPage, error) {
+	list, err := list.Normalize()
+	if err != nil {
+		return store.CouponPage{}, err
+	}
+	after, err := parseAfter(list.After)
+	if err != nil {
+		return store.CouponPage{}, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return store.CouponPage{}, err
+	}
+	defer s.mu.Unlock()
+	search := store.Fold(list.Search)
+	found := s.couponLists.newest(func(id string) bool { return matches(s.coupons[id].coupon, search) })
+	page := store.CouponPage{Total: int64(len(found))}
+	rest := found
+	if list.After != "" {
+		rest = afterCursor(found, after)
+	} else {
+		rest = rest[min((list.Page-1)*list.PageSize, len(rest)):]
+	}
+	rest, page.Next = cut(rest, list.PageSize)
+	for _, at := range rest {
+		c := s.counted(s.coupons[at.id].coupon)
+		c.AllowedUserEmails = c.AllowedUserEmails.Narrow("")
+		page.Items = append(page.Items, c)
+	}
+	return page, nil
+}
+
+func matches(c coupon.Coupon, search string) bool {
+	for _, text := range [...]string{c.Name, c.Code.String(), c.Description} {
+		if strings.Contains(store.Fold(text), search) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,204 @@
+// Package memstore keeps everything in memory. It is the reference of package store: the
+// shortest program that does what the contract says. It is for tests, examples and trials.
+//
+// One mutex guards all maps, so that every call is a transaction. Package engine decides;
+// this package finds rows and keeps them.
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/next/engine"
+	"github.com/couponkit/couponkit/internal/next/redemption"
+	"github.com/couponkit/couponkit/internal/next/store"
+)
+
+// Store is a store in memory. Make one with [New]. It is safe for concurrent use.
+type Store struct {
+	mu     sync.Mutex
+	closed bool
+
+	coupons     map[string]*couponRow
+	codes       map[coupon.Code]string
+	couponLists timeline
+
+	orders     map[string]redemption.Order
+	orderKeys  map[engine.Key]string
+	sessions   map[string]string
+	orderLists timelines
+
+	uses     map[string]redemption.Use
+	useKeys  map[engine.Key]string
+	usesOf   map[string][]string // by order
+	reserved map[string]string   // by exchange: the use that has the points
+	useLists timelines
+
+	counters map[string]redemption.Count
+	journal  []store.Entry
+}
+
+var _ store.Store = (*Store)(nil)
+
+type couponRow struct {
+	coupon    coupon.Coupon
+	unlimited bool
+	version   int64
+}
+
+// New returns an empty store.
+func New() *Store {
+	return &Store{
+		coupons: map[string]*couponRow{}, codes: map[coupon.Code]string{},
+		orders: map[string]redemption.Order{}, orderKeys: map[engine.Key]string{}, sessions: map[string]string{},
+		orderLists: timelines{}, uses: map[string]redemption.Use{}, useKeys: map[engine.Key]string{},
+		usesOf: map[string][]string{}, reserved: map[string]string{}, useLists: timelines{},
+		counters: map[string]redemption.Count{},
+	}
+}
+
+// Close makes every later call fail with store.ErrClosed.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	return nil
+}
+
+// enter begins a call; the caller unlocks.
+func (s *Store) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return store.ErrClosed
+	}
+	return nil
+}
+
+// Reserve implements [store.Orders].
+func (s *Store) Reserve(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+	r = r.Normalize()
+	if err := r.Validate(); err != nil {
+		return store.Reserved{}, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return store.Reserved{}, err
+	}
+	defer s.mu.Unlock()
+	answers, err := engine.Reserve(ctx, tx{s}, 0, true, r)
+	if err != nil {
+		return store.Reserved{}, err
+	}
+	reserved := answers[0].Value
+	reserved.Order, reserved.Uses = copyRecords(reserved.Order, reserved.Uses)
+	return reserved, answers[0].Err
+}
+
+// Apply implements [store.Orders].
+func (s *Store) Apply(ctx context.Context, e store.Settlement) (store.Settled, error) {
+	e = e.Normalize()
+	if err := e.Validate(); err != nil {
+		return store.Settled{}, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return store.Settled{}, err
+	}
+	defer s.mu.Unlock()
+	settled, err := engine.ApplyLate(ctx, tx{s}, 0, e)
+	settled.Order, settled.Uses = copyRecords(settled.Order, settled.Uses)
+	return settled, err
+}
+
+// SaveCoupon implements [store.Coupons].
+func (s *Store) SaveCoupon(ctx context.Context, c store.CouponChange) (coupon.Coupon, error) {
+	c = c.Normalize()
+	if err := engine.ValidateChange(c); err != nil {
+		return coupon.Coupon{}, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return coupon.Coupon{}, err
+	}
+	defer s.mu.Unlock()
+	return engine.SaveCoupon(ctx, couponTx{s}, c)
+}
+
+// Order implements [store.Orders].
+func (s *Store) Order(ctx context.Context, by store.OrderKey) (store.Settled, error) {
+	if err := s.enter(ctx); err != nil {
+		return store.Settled{}, err
+	}
+	defer s.mu.Unlock()
+	id := by.ID
+	switch {
+	case id != "":
+	case by.SessionID != "":
+		id = s.sessions[by.SessionID]
+	default:
+		id = s.orderKeys[engine.Key{CustomerID: by.CustomerID, Key: by.Key}]
+	}
+	if _, found := s.orders[id]; !found {
+		return store.Settled{}, store.ErrNotFound
+	}
+	return s.whole(id), nil
+}
+
+// whole returns a copy of an order with its uses.
+func (s *Store) whole(id string) store.Settled {
+	var whole store.Settled
+	whole.Order, whole.Uses = copyRecords(s.orders[id], s.usesOfOrder(id))
+	return whole
+}
+
+func (s *Store) usesOfOrder(id string) []redemption.Use {
+	var uses []redemption.Use
+	for _, use := range s.usesOf[id] {
+		uses = append(uses, s.uses[use])
+	}
+	slices.SortFunc(uses, func(a, b redemption.Use) int { return cmp.Compare(a.CouponID, b.CouponID) })
+	return uses
+}
+
+// Counts implements [store.Counters].
+func (s *Store) Counts(ctx context.Context, keys []string) ([]redemption.Count, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	counts := make([]redemption.Count, len(keys))
+	for i, key := range keys {
+		counts[i] = s.counters[key]
+	}
+	return counts, nil
+}
+
+// Journal implements [store.Journal].
+func (s *Store) Journal(ctx context.Context, after int64, limit int) ([]store.Entry, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	first := min(max(after, 0), int64(len(s.journal)))
+	limit = min(max(limit, 0), store.MaxJournalLimit, len(s.journal)-int(first))
+	entries := append([]store.Entry(nil), s.journal[first:int(first)+limit]...)
+	for i := range entries {
+		entries[i].Data = append([]byte(nil), entries[i].Data...)
+	}
+	return entries, nil
+}
+
+func copyRecords(o redemption.Order, uses []redemption.Use) (redemption.Order, []redemption.Use) {
+	copied := make([]redemption.Use, len(uses))
+	for i, u := range uses {
+		copied[i] = u.Clone()
+	}
+	if len(copied) == 0 {
+		copied = nil
+	}
+	return o.Clone(), copied
+}

@@ -1,0 +1,239 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"strings"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/next/redemption"
+	"github.com/couponkit/couponkit/internal/next/store"
+)
+
+// condition is the WHERE of a list, built of fixed texts.
+type condition struct {
+	terms []string
+	args  []any
+	// nothing tells that no row can be as it is wanted.
+	nothing bool
+}
+
+func (c *condition) and(term string, args ...any) {
+	c.terms = append(c.terms, term)
+	c.args = append(c.args, args...)
+}
+
+// equal narrows the list to a text, unless that is empty.
+func (c *condition) equal(column, text string) {
+	if text != "" {
+		c.nothing = c.nothing || !findable(text)
+		c.and(column+" = ?", text)
+	}
+}
+
+func (c *condition) where() string {
+	if len(c.terms) == 0 {
+		return ""
+	}
+	return " WHERE " + strings.Join(c.terms, " AND ")
+}
+
+// from returns the condition, narrowed to what comes after the cursor. Oldest lists begin
+// with the oldest record.
+func (c condition) from(after, alias string, oldest bool) (condition, error) {
+	if after == "" {
+		return c, nil
+	}
+	cursor, err := store.ParseCursor(after)
+	if err != nil {
+		return c, err
+	}
+	sign := "<"
+	if oldest {
+		sign = ">"
+	}
+	some := condition{slices.Clone(c.terms), slices.Clone(c.args), c.nothing}
+	at := cursor.CreatedAt.UnixMicro()
+	some.and(alias+".created_at "+sign+"= ?", at)
+	some.and("("+alias+".created_at "+sign+" ? OR "+alias+".id "+sign+" ?)", at, cursor.ID)
+	return some, nil
+}
+
+// order is the end of a list's statement. What is due is few, and found by the deadline:
+// it is sorted, and no index is asked for the order.
+func order(alias string, oldest bool) string {
+	if oldest {
+		return " ORDER BY " + alias + ".created_at + 0, " + alias + ".id LIMIT ?"
+	}
+	return " ORDER BY " + alias + ".created_at DESC, " + alias + ".id DESC LIMIT ?"
+}
+
+// page cuts a page out of rows that are one more if there is a next page.
+func page[R any](found []R, size int, at func(R) store.Cursor) (items []R, next string) {
+	if len(found) <= size {
+		return found, ""
+	}
+	return found[:size], at(found[size-1]).String()
+}
+
+// maxCounted is up to where rows are counted that an index has.
+const maxCounted = 10 * store.ExactTotal
+
+// total counts rows, and reports whether there are more than the most.
+func (s *session) total(ctx context.Context, from string, all condition, most int64) (n int64, atLeast bool, err error) {
+	n, err = s.number(ctx, "SELECT COUNT(*) FROM (SELECT 1 FROM "+from+all.where()+" LIMIT ?) counted", append(slices.Clone(all.args), most+1)...)
+	return min(n, most), n > most, err
+}
+
+// ListCoupons implements [store.Coupons].
+func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.CouponPage, error) {
+	list, err := list.Normalize()
+	if err != nil {
+		return store.CouponPage{}, err
+	}
+	all := condition{nothing: strings.Contains(list.Search, fieldSeparator)}
+	if list.Search != "" {
+		all.and("INSTR(c.search, ?) > 0", store.Fold(list.Search))
+	}
+	some, err := all.from(list.After, "c", false)
+	if err != nil {
+		return store.CouponPage{}, err
+	}
+	var found store.CouponPage
+	err = s.view(ctx, "list coupons", func(ctx context.Context, t *session) (err error) {
+		found = store.CouponPage{}
+		if all.nothing {
+			return nil
+		}
+		if list.Search == "" {
+			found.Total, err = t.number(ctx, "SELECT COUNT(*) FROM {coupons}")
+		} else {
+			found.Total, found.AtLeast, err = t.total(ctx, "{coupons} c", all, store.ExactTotal)
+		}
+		if err != nil {
+			return err
+		}
+		skip := int64(list.Page-1) * int64(list.PageSize)
+		items, err := t.listed(ctx, "SELECT "+of("c", couponColumns)+" FROM {coupons} c"+some.where()+order("c", false)+" OFFSET ?",
+			append(some.args, int64(list.PageSize+1), skip)...)
+		if err != nil {
+			return err
+		}
+		found.Items, found.Next = page(items, list.PageSize, func(c coupon.Coupon) store.Cursor {
+			return store.Cursor{CreatedAt: c.CreatedAt, ID: c.ID}
+		})
+		return nil
+	})
+	return answered(found, err)
+}
+
+// listed reads coupons with their counts.
+func (s *session) listed(ctx context.Context, statement string, args ...any) (items []coupon.Coupon, err error) {
+	var counters []string
+	if err := s.each(ctx, statement, func(rows *sql.Rows) error {
+		row, err := scanCoupon(rows)
+		items = append(items, row.Coupon)
+		counters = append(counters, redemption.CouponUses(row.Coupon.ID))
+		return err
+	}, args...); err != nil {
+		return nil, err
+	}
+	counts, err := s.counts(ctx, counters)
+	for i := range items {
+		setCounts(&items[i], counts[i])
+	}
+	return items, err
+}
+
+// ListOrders implements [store.Orders].
+func (s *Store) ListOrders(ctx context.Context, list store.OrderList) (store.OrderPage, error) {
+	list, err := list.Normalize()
+	if err != nil {
+		return store.OrderPage{}, err
+	}
+	var all condition
+	all.equal("o.customer_id", list.CustomerID)
+	all.equal("o.state", list.State.String())
+	oldest := !list.DueAt.IsZero()
+	if oldest {
+		all.and("o.deadline <= ?", coupon.Instant(list.DueAt).UnixMicro())
+		all.and("(o.state = 'open' OR o.state = 'awaiting_payment')")
+	}
+	some, err := all.from(list.After, "o", oldest)
+	if err != nil {
+		return store.OrderPage{}, err
+	}
+	var found store.OrderPage
+	err = s.view(ctx, "list orders", func(ctx context.Context, t *session) error {
+		found = store.OrderPage{}
+		if all.nothing {
+			return nil
+		}
+		items, err := t.orders(ctx, "SELECT "+of("o", orderColumns)+" FROM {orders} o"+some.where()+order("o", oldest),
+			append(some.args, int64(list.PageSize+1))...)
+		if err != nil {
+			return err
+		}
+		found.Items, found.Next = page(items, list.PageSize, func(o store.Settled) store.Cursor {
+			return store.Cursor{CreatedAt: o.Order.CreatedAt, ID: o.Order.ID}
+		})
+		return nil
+	})
+	return answered(found, err)
+}
+
+// dueUses finds each kind by an index of its own.
+const dueUses = `(SELECT id FROM {uses} WHERE deadline <= ? AND state = 'reserved' AND order_id IS NULL
+	UNION SELECT id FROM {uses} WHERE points_state = 'refund_due') due JOIN {uses} u ON u.id = due.id`
+
+// usesOfCustomer finds uses on SQLite, which has no index of them by customer: those of the
+// customer's orders, and points reservations without an order.
+const usesOfCustomer = `(SELECT x.id FROM {orders} o JOIN {uses} x ON x.order_id = o.id WHERE o.customer_id = ?
+	UNION ALL SELECT id FROM {uses} WHERE customer_id = ? AND exchange_id IS NOT NULL AND order_id IS NULL
+	) mine JOIN {uses} u ON u.id = mine.id`
+
+// ListUses implements [store.Orders].
+func (s *Store) ListUses(ctx context.Context, list store.UseList) (store.UsePage, error) {
+	list, err := list.Normalize()
+	if err != nil {
+		return store.UsePage{}, err
+	}
+	from, oldest := "{uses} u", !list.DueAt.IsZero()
+	all := condition{}
+	switch {
+	case oldest:
+		from, all.args = dueUses, []any{coupon.Instant(list.DueAt).UnixMicro()}
+	case list.CustomerID != "" && s.grammar.dialect == SQLite:
+		from, all.args = usesOfCustomer, []any{list.CustomerID, list.CustomerID}
+	}
+	all.equal("u.coupon_id", list.CouponID)
+	all.equal("u.customer_id", list.CustomerID)
+	all.equal("u.idempotency_key", list.Key)
+	all.equal("u.exchange_id", list.ExchangeID)
+	all.equal("u.state", list.State.String())
+	some, err := all.from(list.After, "u", oldest)
+	if err != nil {
+		return store.UsePage{}, err
+	}
+	var found store.UsePage
+	err = s.view(ctx, "list uses", func(ctx context.Context, t *session) (err error) {
+		found = store.UsePage{}
+		if all.nothing {
+			return nil
+		}
+		if found.Total, found.AtLeast, err = t.total(ctx, from, all, maxCounted); err != nil {
+			return err
+		}
+		items, err := t.uses(ctx, "SELECT "+of("u", useColumns)+" FROM "+from+some.where()+order("u", oldest),
+			append(some.args, int64(list.PageSize+1))...)
+		if err != nil {
+			return err
+		}
+		found.Items, found.Next = page(items, list.PageSize, func(u redemption.Use) store.Cursor {
+			return store.Cursor{CreatedAt: u.CreatedAt, ID: u.ID}
+		})
+		return nil
+	})
+	return answered(found, err)
+}

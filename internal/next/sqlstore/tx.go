@@ -1,0 +1,256 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/couponkit/couponkit/internal/next/engine"
+	"github.com/couponkit/couponkit/internal/next/redemption"
+)
+
+// session implements [engine.Tx]. Keys are looked for without a lock, and rows are locked
+// by their IDs in the order of their bytes: a row has one way to it, and nobody waits for
+// an entry of an index that somebody is moving.
+
+// Load implements [engine.Tx].
+func (s *session) Load(ctx context.Context, n engine.Need) (engine.Rows, error) {
+	rows := engine.Rows{Counts: make(map[string]redemption.Count, len(n.Counters))}
+	for _, load := range [...]func(context.Context, engine.Need, *engine.Rows) error{
+		s.loadOrders, s.loadUses, s.loadCoupons, s.loadCounters, s.loadFree,
+	} {
+		if err := load(ctx, n, &rows); err != nil {
+			return engine.Rows{}, err
+		}
+	}
+	return rows, nil
+}
+
+const (
+	findOrdersByKey     = `SELECT id FROM {orders} WHERE (customer_id, idempotency_key) IN ({in})`
+	findOrdersBySession = `SELECT id FROM {orders} WHERE session_id IN ({in})`
+	lockOrders          = `SELECT ` + orderColumns + ` FROM {orders}{by_id} WHERE id IN ({in}) ORDER BY id{for_update}`
+	findUsesByKey       = `SELECT id FROM {uses} WHERE (customer_id, idempotency_key) IN ({in})`
+	findUsesByExchange  = `SELECT id FROM {uses} WHERE state = 'reserved' AND exchange_id IN ({in})`
+	findUsesByOrder     = `SELECT id FROM {uses} WHERE order_id IN ({in})`
+	lockUses            = `SELECT ` + useColumns + ` FROM {uses}{by_id} WHERE id IN ({in}) ORDER BY id{for_update}`
+	lockCoupons         = `SELECT id, state, revision, unlimited FROM {coupons}{by_id} WHERE id IN ({in}) ORDER BY id{for_share}`
+	lockCounters        = `SELECT counter, reserved, completed FROM {counters}{by_id} WHERE slot = 0 AND counter IN ({in}) ORDER BY counter{for_update}`
+	findFree            = `SELECT ` + useColumns + ` FROM {uses} WHERE {holder} = ? AND coupon_id = ? AND state = 'reserved' AND order_id IS NULL`
+)
+
+func (s *session) loadOrders(ctx context.Context, n engine.Need, rows *engine.Rows) error {
+	ids, err := s.findIDs(ctx, n.OrderIDs,
+		lookUp{findOrdersByKey, 2, pairs(n.OrderKeys)}, lookUp{findOrdersBySession, 1, anys(n.Sessions)})
+	if err != nil {
+		return err
+	}
+	return s.eachIn(ctx, lockOrders, 1, anys(ids), collect(&rows.Orders, scanOrder))
+}
+
+func (s *session) loadUses(ctx context.Context, n engine.Need, rows *engine.Rows) error {
+	orders := make([]any, len(rows.Orders))
+	for i := range rows.Orders {
+		orders[i] = rows.Orders[i].ID
+	}
+	exchanged, err := s.findIDs(ctx, nil, lookUp{findUsesByExchange, 1, anys(n.Exchanges)})
+	if err != nil {
+		return err
+	}
+	ids, err := s.findIDs(ctx, slices.Concat(n.UseIDs, exchanged),
+		lookUp{findUsesByKey, 2, pairs(n.UseKeys)}, lookUp{findUsesByOrder, 1, orders})
+	if err != nil {
+		return err
+	}
+	return s.eachIn(ctx, lockUses, 1, anys(ids), func(found *sql.Rows) error {
+		u, err := scanUse(found)
+		if err == nil && u.State != redemption.Reserved && slices.Contains(exchanged, u.ID) {
+			return fmt.Errorf("%w: use %s was released", engine.ErrAgain, u.ID) // another use has the points by now
+		}
+		rows.Uses = append(rows.Uses, u)
+		return err
+	})
+}
+
+func (s *session) loadCoupons(ctx context.Context, n engine.Need, rows *engine.Rows) error {
+	ids := n.Coupons
+	if n.CouponsOfOrders {
+		ids = slices.Clone(ids)
+		for _, u := range rows.Uses {
+			ids = append(ids, u.CouponID)
+		}
+		ids = unique(ids)
+	}
+	return s.eachIn(ctx, lockCoupons, 1, anys(ids), func(found *sql.Rows) error {
+		var c engine.Coupon
+		var state string
+		if err := found.Scan(&c.ID, &state, &c.Revision, &c.Unlimited); err != nil {
+			return err
+		}
+		err := c.State.UnmarshalText([]byte(state))
+		rows.Coupons = append(rows.Coupons, c)
+		return err
+	})
+}
+
+func (s *session) loadCounters(ctx context.Context, n engine.Need, rows *engine.Rows) error {
+	return s.eachIn(ctx, lockCounters, 1, s.storedAs(n.Counters), func(found *sql.Rows) error {
+		var counter string
+		var count redemption.Count
+		err := found.Scan(&counter, &count.Reserved, &count.Completed)
+		rows.Counts[s.key(counter)] = count
+		return err
+	})
+}
+
+func (s *session) storedAs(counters []string) []any {
+	stored := make([]any, len(counters))
+	for i, counter := range counters {
+		stored[i] = s.stored(counter)
+	}
+	return stored
+}
+
+// loadFree does not lock: what it finds is returned to a customer, and not changed.
+func (s *session) loadFree(ctx context.Context, n engine.Need, rows *engine.Rows) error {
+	for _, held := range n.Free {
+		free, err := s.uses(ctx, findFree+s.find, held.CustomerID, held.CouponID)
+		if err != nil {
+			return err
+		}
+		rows.Uses = append(rows.Uses, free...) // the engine keeps one of a kind
+	}
+	return nil
+}
+
+// lookUp is a statement that finds IDs by keys.
+type lookUp struct {
+	statement string
+	width     int
+	keys      []any
+}
+
+// findIDs adds to the IDs those that are found, and sorts them.
+func (s *session) findIDs(ctx context.Context, ids []string, by ...lookUp) ([]string, error) {
+	ids = slices.Clone(ids)
+	for _, l := range by {
+		if err := s.eachIn(ctx, l.statement+s.find, l.width, l.keys, collect(&ids, scanText)); err != nil {
+			return nil, err
+		}
+	}
+	return unique(ids), nil
+}
+
+func unique(ids []string) []string {
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+func anys(texts []string) []any {
+	args := make([]any, len(texts))
+	for i, text := range texts {
+		args[i] = text
+	}
+	return args
+}
+
+func pairs(keys []engine.Key) []any {
+	args := make([]any, 0, 2*len(keys))
+	for _, k := range keys {
+		args = append(args, k.CustomerID, k.Key)
+	}
+	return args
+}
+
+const (
+	insertOrders = `{insert} {orders} (` + orderColumns + `) VALUES {rows}`
+	updateOrder  = `{update} {orders} SET state = ?, session_id = ?, session_url = ?, replaced_by = ?, deadline = ?,
+	updated_at = ?, version = ? WHERE id = ?`
+	insertUses = `{insert} {uses} (` + useColumns + `) VALUES {rows}`
+	updateUse  = `{update} {uses} SET state = ?, points_state = ?, over_limit = ?, deadline = ?, updated_at = ?,
+	completed_at = ?, released_at = ?, version = ? WHERE id = ?`
+	insertCounters = `{insert} {counters} (counter, slot, reserved, completed) VALUES {rows}`
+	addToCounters  = `{insert} {counters} (counter, slot, reserved, completed) VALUES {rows}{or_add}`
+	insertEntries  = `{insert} {new_entries} (` + entryColumns + `) VALUES {rows}`
+)
+
+// Save implements [engine.Tx].
+func (s *session) Save(ctx context.Context, w engine.Writes) error {
+	if err := s.saveOrders(ctx, w); err != nil {
+		return err
+	}
+	if err := s.saveUses(ctx, w); err != nil {
+		return err
+	}
+	if err := s.saveCounters(ctx, w.Counters); err != nil {
+		return err
+	}
+	entries := make([][]any, len(w.Entries))
+	for i, e := range w.Entries {
+		entries[i] = entryRow(e)
+	}
+	return s.insert(ctx, insertEntries, entries)
+}
+
+func (s *session) saveOrders(ctx context.Context, w engine.Writes) error {
+	for _, o := range w.Orders {
+		if err := s.exec(ctx, updateOrder, o.State.String(), orNull(o.SessionID), o.SessionURL, o.ReplacedBy,
+			micros(o.Deadline), o.UpdatedAt.UnixMicro(), o.Version, o.ID); err != nil {
+			return fmt.Errorf("update order: %w", err)
+		}
+	}
+	return insertAll(ctx, s, insertOrders, w.NewOrders, orderRow)
+}
+
+func (s *session) saveUses(ctx context.Context, w engine.Writes) error {
+	for _, u := range w.Uses {
+		if err := s.exec(ctx, updateUse, u.State.String(), u.PointsState.String(), flag(u.OverLimit), micros(u.Deadline),
+			u.UpdatedAt.UnixMicro(), micros(u.CompletedAt), micros(u.ReleasedAt), u.Version, u.ID); err != nil {
+			return fmt.Errorf("update use: %w", err)
+		}
+	}
+	return insertAll(ctx, s, insertUses, w.NewUses, useRow)
+}
+
+func insertAll[R any](ctx context.Context, s *session, statement string, records []R, row func(documents, R) []any) error {
+	rows := make([][]any, len(records))
+	for i, r := range records {
+		rows[i] = row(s.docs, r)
+	}
+	return s.insert(ctx, statement, rows)
+}
+
+// saveCounters keeps the order of the counters, which locks them. On SQLite nobody else
+// writes: there the order is that of the rows, and what Load has not found is not there.
+func (s *session) saveCounters(ctx context.Context, writes []engine.CounterWrite) error {
+	if s.dialect == SQLite {
+		rows := s.counterRows(writes)
+		slices.SortFunc(rows, func(a, b []any) int { return strings.Compare(a[0].(string), b[0].(string)) }) //nolint:errcheck,forcetypeassert // keys
+		return s.insert(ctx, addToCounters, rows)
+	}
+	for len(writes) > 0 {
+		alike := slices.IndexFunc(writes, func(w engine.CounterWrite) bool { return w.New != writes[0].New })
+		if alike < 0 {
+			alike = len(writes)
+		}
+		statement := addToCounters
+		if writes[0].New {
+			statement = insertCounters
+		}
+		if err := s.insert(ctx, statement, s.counterRows(writes[:alike])); err != nil {
+			return fmt.Errorf("count: %w", err)
+		}
+		writes = writes[alike:]
+	}
+	return nil
+}
+
+func (s *session) counterRows(writes []engine.CounterWrite) [][]any {
+	rows := make([][]any, len(writes))
+	for i, w := range writes {
+		rows[i] = []any{s.stored(w.Counter), int64(w.Row), w.By.Reserved, w.By.Completed}
+	}
+	return rows
+}

@@ -1,0 +1,52 @@
+package store
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"time"
+
+	"github.com/couponkit/couponkit/internal/next/redemption"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// Cursor is a place in a list that is ordered newest first: after the record that
+// was created at this instant and has this ID. Stores that order by these two use
+// it to make and read the opaque text.
+type Cursor struct {
+	CreatedAt time.Time
+	ID        string
+}
+
+// String returns the opaque text.
+func (c Cursor) String() string {
+	buf := binary.BigEndian.AppendUint64(nil, uint64(c.CreatedAt.UnixMicro()))
+	return base64.RawURLEncoding.EncodeToString(append(buf, c.ID...))
+}
+
+// ParseCursor reads the opaque text; what String does not write for a record that
+// can be stored is a [*pricing.ValidationError] for the field after.
+func ParseCursor(text string) (Cursor, error) {
+	buf, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || len(buf) < 8 || len(buf) > 8+redemption.MaxIDLength {
+		return Cursor{}, noCursor()
+	}
+	micros := int64(binary.BigEndian.Uint64(buf)) //nolint:gosec // as it was written
+	c := Cursor{CreatedAt: time.UnixMicro(micros).UTC(), ID: string(buf[8:])}
+	if year := c.CreatedAt.Year(); year < 1 || year > 9999 || !IsText(c.ID) || c.String() != text {
+		return Cursor{}, noCursor()
+	}
+	return c, nil
+}
+
+func noCursor() error {
+	return invalidField("after", pricing.FieldMalformed, "is no cursor of this list")
+}
+
+// Before reports whether a record comes after the cursor in the list: it is older,
+// or as old with a smaller ID.
+func (c Cursor) Before(createdAt time.Time, id string) bool {
+	if !createdAt.Equal(c.CreatedAt) {
+		return createdAt.Before(c.CreatedAt)
+	}
+	return id < c.ID
+}

@@ -1,0 +1,413 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/next/redemption"
+	"github.com/couponkit/couponkit/internal/next/store"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+func reserveClauses() []clause {
+	return []clause{
+		{"an order comes back", "Reserve stores an order with its uses, and what it returns is what every read returns", orderComesBack},
+		{"an order without coupons", "an order has any number of uses, also none, and claims its customer's order counter", orderWithoutCoupons},
+		{"all or nothing", "Reserve takes all of its claims or none: what does not fit leaves no trace in any counter, record or journal", allOrNothing},
+		{"coupons as priced", "the coupon's state and revision in the store count: a coupon is gone (coupon.ErrNotFound), is off (coupon.ErrInactive), or has another revision (ErrStaleRevision)", couponsAsPriced},
+		{"taken IDs", "ErrConflict: an ID is taken", takenIDs},
+	}
+}
+
+func orderComesBack(p *probe) {
+	a, b := p.coupon(limits(5, 2)), p.coupon(forPoints)
+	held := p.exchanged("ann", b)
+	r := taking(p.checkout("ann", b, a), held) // not in the order of their IDs
+	r.Uses[1].Claims = append(r.Uses[1].Claims, claim(redemption.SharedCounter("budget", "é/1"), 1_000_000_000_000, 2_000_000_000_000))
+	want := store.Reserved{Order: r.Order.Clone(), Uses: []redemption.Use{r.Uses[1].Clone(), r.Uses[0].Clone()}}
+	want.Order.Version, want.Order.UpdatedAt = 1, want.Order.CreatedAt
+	for i := range want.Uses {
+		want.Uses[i].Version, want.Uses[i].UpdatedAt = 1, want.Uses[i].CreatedAt
+	}
+	same(p, p.reserve(r), want, "what Reserve returns")
+	stored := store.Settled{Order: want.Order, Uses: want.Uses}
+	for what, key := range map[string]store.OrderKey{
+		"by ID": {ID: r.Order.ID}, "by key": {CustomerID: "ann", Key: r.Order.Key},
+	} {
+		found, err := p.s.Order(p.Context(), key)
+		p.ok(err, "Order %s", what)
+		same(p, found, stored, "the order %s", what)
+	}
+	attached := p.happen(r.Order, redemption.SessionAttached)
+	found, err := p.s.Order(p.Context(), store.OrderKey{SessionID: attached.Order.SessionID})
+	p.ok(err, "Order by session")
+	same(p, found, attached, "the order by session")
+	for _, key := range []store.OrderKey{{}, {ID: "ord_none"}, {SessionID: "cs_none"}, {CustomerID: "bob", Key: r.Order.Key}, {CustomerID: "ann", Key: "none"}, {CustomerID: "ann"}} {
+		_, err := p.s.Order(p.Context(), key)
+		p.fails(err, store.ErrNotFound, "Order(%+v)", key)
+	}
+}
+
+func orderWithoutCoupons(p *probe) {
+	r := p.reserve(p.checkout("ann"))
+	p.count(redemption.CustomerOrders("ann"), 1, 0)
+	first := p.checkout("bob")
+	first.Order.Claims[0].Limit = 1
+	p.reserve(first)
+	p.happen(first.Order, redemption.SessionAttached, redemption.Paid)
+	second := p.checkout("bob")
+	second.Order.Claims[0].Limit = 1
+	p.refused(second, store.ErrLimit, "of a second order whose customer may have one")
+	p.happen(r.Order, redemption.Cancelled)
+	p.count(redemption.CustomerOrders("ann"), 0, 0)
+	p.count(redemption.CustomerOrders("bob"), 0, 1)
+}
+
+// allOrNothing makes one claim of a large order the one that does not fit, each in turn.
+func allOrNothing(p *probe) {
+	coupons := []coupon.Coupon{p.coupon(limits(9, 9)), p.coupon(), p.coupon(limits(0, 3))}
+	full := redemption.SharedCounter("full")
+	filler := p.checkout("bob")
+	filler.Order.Claims = append(filler.Order.Claims, claim(full, 5, 5))
+	p.reserve(filler)
+	request := func() store.Reservation {
+		r := p.checkout("ann", coupons...)
+		for i := range r.Uses {
+			r.Uses[i].Claims = append(r.Uses[i].Claims, claim(redemption.SharedCounter("campaign"), 1, 9), claim(redemption.SharedCounter("counted"), 1, 0))
+		}
+		return r
+	}
+	p.unchanged("refused reservations", func() {
+		for i := range 4 {
+			r, extra := request(), claim(full, 1, 5)
+			if i < 3 {
+				r.Uses[i].Claims = append(r.Uses[i].Claims, extra)
+			} else {
+				r.Order.Claims = append(r.Order.Claims, extra)
+			}
+			_, err := p.s.Reserve(p.Context(), r)
+			p.fails(err, store.ErrLimit, "Reserve with the claim %d that does not fit", i)
+			var limit *store.LimitError
+			if !errors.As(err, &limit) {
+				p.stop("the error is no *LimitError: %v", err)
+			}
+			same(p, limit.Exceeded, []redemption.Claim{extra}, "the claims that did not fit")
+		}
+		r := request()
+		r.Order.Claims = append(r.Order.Claims, claim(full, 1, 5))
+		r.Uses[0].Claims = append(r.Uses[0].Claims, claim(full, 2, 6))
+		r.Uses[2].Claims = append(r.Uses[2].Claims, claim(full, 1, 0))
+		_, err := p.s.Reserve(p.Context(), r)
+		var limit *store.LimitError
+		if !errors.As(err, &limit) {
+			p.stop("three claims on a full counter returned %v", err)
+		}
+		same(p, limit.Exceeded, []redemption.Claim{claim(full, 1, 5), claim(full, 2, 6)}, "the claims that did not fit: the order's, then those of uses")
+	})
+	p.reserve(request())
+	p.count(redemption.SharedCounter("campaign"), 3, 0)
+	p.count(redemption.SharedCounter("counted"), 3, 0)
+}
+
+func couponsAsPriced(p *probe) {
+	good, changed := p.coupon(), p.coupon()
+	newer := p.edit(changed, described("new terms"))
+	deleted := p.coupon()
+	p.save(store.DeleteCoupon, deleted)
+	refusals := map[string]struct {
+		c    coupon.Coupon
+		want error
+	}{
+		"stale":   {changed, store.ErrStaleRevision},
+		"unknown": {p.draft(), coupon.ErrNotFound},
+		"deleted": {deleted, coupon.ErrNotFound},
+	}
+	for _, state := range []coupon.State{coupon.Pending, coupon.Inactive, coupon.Deleting} {
+		off := p.coupon(inState(state))
+		refusals[state.String()] = struct {
+			c    coupon.Coupon
+			want error
+		}{off, coupon.ErrInactive}
+	}
+	p.unchanged("refused reservations", func() {
+		for what, refusal := range refusals {
+			r := p.checkout("ann", good, refusal.c)
+			p.refused(r, refusal.want, "of a coupon that is "+what)
+			var rejection *coupon.Rejection
+			if _, err := p.s.Reserve(p.Context(), r); errors.As(err, &rejection) && rejection.CouponID != refusal.c.ID {
+				p.stop("the rejection names %q instead of %q", rejection.CouponID, refusal.c.ID)
+			}
+		}
+		p.refused(p.exchange("ann", changed), store.ErrStaleRevision, "of points for a stale coupon")
+		limited := p.checkout("ann", good)
+		limited.Uses[0].Claims[1].Limit = 10
+		limited.Coupons[0].Revision = 0
+		p.refused(limited, store.ErrStaleRevision, "with a limit that the stored terms do not have")
+	})
+	anyRevision := p.checkout("ann", changed)
+	anyRevision.Coupons[0].Revision = 0
+	p.reserve(anyRevision)
+	p.reserve(p.checkout("bob", good, newer))
+}
+
+func takenIDs(p *probe) {
+	c, points := p.coupon(), p.coupon(forPoints)
+	first := p.reserve(p.checkout("ann", c))
+	held := p.exchanged("ann", points)
+	p.unchanged("reservations whose ID is taken", func() {
+		sameOrder := p.checkout("bob", c)
+		sameOrder.Order.ID, sameOrder.Uses[0].OrderID = first.Order.ID, first.Order.ID
+		p.refused(sameOrder, store.ErrConflict, "with an order ID that is taken")
+		for _, id := range []string{first.Uses[0].ID, held.ID} {
+			sameUse := p.checkout("bob", c)
+			sameUse.Uses[0].ID = id
+			p.refused(sameUse, store.ErrConflict, "with a use ID that is taken")
+			again := p.exchange("bob", points)
+			again.Uses[0].ID, again.Uses[0].ExchangeID = id, id
+			p.refused(again, store.ErrConflict, "of points with a use ID that is taken")
+		}
+		twice := p.checkout("bob", c, points)
+		twice.Uses[1].ID = twice.Uses[0].ID
+		p.refused(twice, pricing.ErrInvalid, "of two uses with one ID")
+	})
+}
+
+func limitClauses() []clause {
+	all := []clause{
+		{"one counter, two uses", "claims of one order on one counter are added up, by whichever record they are made", addedUp},
+		{"a limit is inclusive", "a limit is the most that the counter may hold, inclusive; 0 is no limit", inclusive},
+		{"the largest order", "an order has up to 32 uses with 64 claims each", largestOrder},
+		{"counters by bytes", "counter keys are compared byte by byte", countersByBytes},
+	}
+	for _, kind := range []struct {
+		name   string
+		limit  int64
+		amount int64
+		key    func(customer string) string
+	}{
+		{"coupon", 3, 1, func(string) string { return redemption.CouponUses("cpn_elsewhere") }},
+		{"customer", 1, 1, func(customer string) string { return redemption.CustomerUses("cpn_elsewhere", customer) }},
+		{"customer and day", 2, 1, func(customer string) string {
+			return redemption.CustomerCounter("day", "cpn", "America/New_York", "2026-11-20", customer)
+		}},
+		{"code", 2, 1, func(string) string { return redemption.SharedCounter("code", "ÄB") }},
+		{"campaign", 4, 1, func(string) string { return redemption.SharedCounter("campaign", "x") }},
+		{"budget", 752, 251, func(string) string { return redemption.SharedCounter("budget", "EUR") }},
+	} {
+		all = append(all, clause{
+			"limit of the kind " + kind.name, "a limit of any kind is a claim on a counter: taken while it fits, counted as completed once paid, given back when the order is cancelled",
+			func(p *probe) { p.limitHolds(kind.limit, kind.amount, kind.key) },
+		})
+	}
+	return all
+}
+
+// limitHolds fills a counter, gives back, and fills it again.
+func (p *probe) limitHolds(limit, amount int64, key func(customer string) string) {
+	c := p.coupon()
+	request := func() store.Reservation {
+		r := p.checkout("ann", c)
+		r.Uses[0].Claims = append(r.Uses[0].Claims, claim(key("ann"), amount, limit))
+		return r
+	}
+	fits := limit / amount
+	var orders []redemption.Order
+	for range fits {
+		orders = append(orders, p.reserve(request()).Order)
+	}
+	p.count(key("ann"), fits*amount, 0)
+	p.refused(request(), store.ErrLimit, "beyond the limit")
+	p.happen(orders[0], redemption.Paid)
+	p.count(key("ann"), (fits-1)*amount, amount)
+	p.refused(request(), store.ErrLimit, "beyond the limit, with a paid order")
+	if fits > 1 {
+		p.happen(orders[1], redemption.Cancelled)
+		p.count(key("ann"), (fits-2)*amount, amount)
+		p.reserve(request())
+		p.refused(request(), store.ErrLimit, "beyond the limit, after one was given back")
+	}
+	other := request()
+	other.Order.CustomerID, other.Order.Claims = "bob", []redemption.Claim{claim(redemption.CustomerOrders("bob"), 1, 0)}
+	other.Uses[0].CustomerID = "bob"
+	other.Uses[0].Claims[2].Counter = key("bob")
+	if key("ann") != key("bob") {
+		p.reserve(other)
+		return
+	}
+	p.refused(other, store.ErrLimit, "beyond the limit, by another customer")
+}
+
+func addedUp(p *probe) {
+	a, b := p.coupon(), p.coupon()
+	budget := redemption.SharedCounter("budget")
+	request := func(first, second, order int64) store.Reservation {
+		r := p.checkout("ann", a, b)
+		r.Uses[0].Claims = append(r.Uses[0].Claims, claim(budget, first, 100))
+		r.Uses[1].Claims = append(r.Uses[1].Claims, claim(budget, second, 100))
+		r.Order.Claims = append(r.Order.Claims, claim(budget, order, 100))
+		return r
+	}
+	p.refused(request(50, 50, 1), store.ErrLimit, "of claims whose sum is beyond the limit")
+	r := p.reserve(request(40, 30, 30))
+	p.count(budget, 100, 0)
+	p.happen(r.Order, redemption.Paid)
+	p.count(budget, 0, 100)
+	twice := p.checkout("ann", a)
+	twice.Uses[0].Claims = append(twice.Uses[0].Claims, claim(redemption.SharedCounter("x"), 2, 3), claim(redemption.SharedCounter("x"), 2, 3))
+	p.refused(twice, store.ErrLimit, "of two claims of one use whose sum is beyond the limit")
+	twice.Uses[0].Claims[3].Amount = 1
+	p.reserve(twice)
+	p.count(redemption.SharedCounter("x"), 3, 0)
+}
+
+func inclusive(p *probe) {
+	for _, bound := range []struct {
+		amount, limit int64
+		fits          bool
+	}{{1, 1, true}, {2, 1, false}, {7, 7, true}, {8, 7, false}, {redemption.MaxAmount, redemption.MaxAmount, true}, {redemption.MaxAmount, redemption.MaxAmount - 1, false}, {redemption.MaxAmount, 0, true}, {1, 1<<63 - 1, true}} {
+		r := p.checkout("ann")
+		key := redemption.SharedCounter("bound", fmt.Sprint(bound.amount), fmt.Sprint(bound.limit))
+		r.Order.Claims = append(r.Order.Claims, claim(key, bound.amount, bound.limit))
+		if !bound.fits {
+			p.refused(r, store.ErrLimit, "of %d with the limit %d", bound.amount, bound.limit)
+			p.count(key, 0, 0)
+			continue
+		}
+		p.reserve(r)
+		p.count(key, bound.amount, 0)
+	}
+}
+
+func largestOrder(p *probe) {
+	coupons := make([]coupon.Coupon, redemption.MaxUses)
+	for i := range coupons {
+		coupons[i] = p.coupon()
+	}
+	r := p.checkout("ann", coupons...)
+	for i := range r.Uses {
+		for len(r.Uses[i].Claims) < redemption.MaxClaims {
+			n := len(r.Uses[i].Claims)
+			r.Uses[i].Claims = append(r.Uses[i].Claims, claim(redemption.SharedCounter("n", fmt.Sprint(i*n%997)), redemption.MaxAmount, 0))
+		}
+	}
+	stored := p.reserve(r)
+	same(p, p.order(r.Order.ID).Uses, stored.Uses, "the uses of the largest order")
+	p.happen(r.Order, redemption.Paid)
+	same(p, len(p.order(r.Order.ID).Uses), redemption.MaxUses, "the number of uses of the largest order")
+}
+
+func countersByBytes(p *probe) {
+	keys := []string{"a", "A", "a ", "á", "a\u0301", "ａ", "ß", "ss", "shared/a", "shared/A", "customer/a", "1", "01", "%", "_"}
+	for _, key := range keys {
+		r := p.checkout("ann")
+		r.Order.Claims = []redemption.Claim{claim(key, 1, 1)}
+		p.reserve(r)
+	}
+	counts, err := p.s.Counts(p.Context(), append(keys, "nobody's", keys[0]))
+	p.ok(err, "Counts")
+	for i, count := range counts {
+		if want := (redemption.Count{Reserved: 1}); i != len(keys) && count != want || i == len(keys) && count != (redemption.Count{}) {
+			p.stop("the counter %d holds %+v", i, count)
+		}
+	}
+	same(p, len(counts), len(keys)+2, "the number of counts")
+	none, err := p.s.Counts(p.Context(), nil)
+	p.ok(err, "Counts of nothing")
+	same(p, len(none), 0, "the number of counts of nothing")
+}
+
+func replayClauses() []clause {
+	return []clause{
+		{"a repeated key", "a key that the customer used before returns the first result, Replayed, whatever has become of it", repeatedKey},
+		{"a key of another request", "a key with another fingerprint, or of another coupon, is ErrKeyReused", keyOfAnotherRequest},
+		{"keys of customers", "a key is unique within the customer, and is compared byte by byte", keysOfCustomers},
+		{"replay comes first", "a reused key is answered before the state of coupons, limits and IDs is looked at", replayComesFirst},
+	}
+}
+
+func repeatedKey(p *probe) {
+	c := p.coupon(limits(9, 9))
+	for _, kinds := range [][]redemption.EventKind{
+		{},
+		{redemption.SessionAttached},
+		{redemption.Cancelled},
+		{redemption.Paid},
+		{redemption.SessionAttached, redemption.PaymentPending},
+		{redemption.SessionAttached, redemption.SessionExpired},
+	} {
+		r := p.checkout("ann", c)
+		p.reserve(r)
+		p.happen(r.Order, kinds...)
+		p.replays(r, fmt.Sprintf("after %v", kinds))
+	}
+	r := p.checkout("ann", c)
+	p.reserve(r)
+	successor := p.retry(r.Order, c)
+	p.reserve(successor)
+	p.replays(r, "after it was handed over")
+	p.replays(successor, "of the order that took over")
+}
+
+// replays repeats a request with new IDs, as a caller does who lost the answer.
+func (p *probe) replays(r store.Reservation, when string) {
+	p.Helper()
+	p.unchanged("a replay "+when, func() {
+		want := p.order(r.Order.ID)
+		again := r.Normalize()
+		again.Order.ID = fmt.Sprintf("ord_%04d", p.next())
+		for i := range again.Uses {
+			again.Uses[i].ID, again.Uses[i].OrderID = fmt.Sprintf("use_%04d", p.next()), again.Order.ID
+		}
+		for _, request := range []store.Reservation{again, r} {
+			got, err := p.s.Reserve(p.Context(), request)
+			p.ok(err, "Reserve of a repeated key %s", when)
+			same(p, got, store.Reserved{Order: want.Order, Uses: want.Uses, Replayed: true}, "the replay %s", when)
+		}
+	})
+}
+
+func keyOfAnotherRequest(p *probe) {
+	c, points, other := p.coupon(), p.coupon(forPoints), p.coupon(forPoints)
+	for _, kinds := range [][]redemption.EventKind{{}, {redemption.Cancelled}, {redemption.Paid}} {
+		r := p.checkout("ann", c)
+		p.reserve(r)
+		p.happen(r.Order, kinds...)
+		changed := p.checkout("ann", c)
+		changed.Order.Key, changed.Order.Fingerprint = r.Order.Key, "another cart"
+		p.unchanged("a reused key", func() {
+			p.refused(changed, store.ErrKeyReused, "with a key of another fingerprint, after %v", kinds)
+			p.refused(changed, store.ErrConflict, "with a key of another fingerprint, after %v", kinds)
+		})
+	}
+	first := p.exchange("ann", points)
+	p.reserve(first)
+	second := p.exchange("ann", other)
+	second.Uses[0].Key = first.Uses[0].Key
+	p.refused(second, store.ErrKeyReused, "of points with a key of another coupon")
+}
+
+func keysOfCustomers(p *probe) {
+	c := p.coupon()
+	for _, names := range [][2]string{{"ann", "k"}, {"bob", "k"}, {"ann", "K"}, {"ann", "k "}, {"Ann", "k"}, {"ann ", "k"}, {"an", "nk"}} {
+		r := p.checkout(names[0], c)
+		r.Order.Key = names[1]
+		p.reserve(r)
+		points := p.exchange(names[0], p.coupon(forPoints))
+		points.Uses[0].Key = names[1] // keys of exchanges are others than those of orders
+		p.reserve(points)
+	}
+}
+
+func replayComesFirst(p *probe) {
+	c := p.coupon(limits(1, 1))
+	r := p.checkout("ann", c)
+	p.reserve(r)
+	p.replays(r, "of a sold-out coupon")
+	p.edit(c, inState(coupon.Inactive))
+	p.replays(r, "of a coupon that is off")
+	now, err := p.s.LookUp(p.Context(), store.LookUp{CouponID: c.ID})
+	p.ok(err, "LookUp")
+	p.save(store.DeleteCoupon, now.Coupon)
+	p.replays(r, "of a deleted coupon")
+}

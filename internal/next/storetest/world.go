@@ -1,0 +1,302 @@
+package storetest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/next/redemption"
+	"github.com/couponkit/couponkit/internal/next/store"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// at is an instant of the suite's calendar: so many seconds after its beginning, at a
+// microsecond.
+func at(seconds int) time.Time {
+	return time.Date(2026, time.November, 20, 12, 0, 0, 123_456_000, time.UTC).Add(time.Duration(seconds) * time.Second)
+}
+
+// terms changes a coupon before it is stored.
+type terms func(*coupon.Coupon)
+
+// limits returns the terms of a coupon with these limits, 0 for none.
+func limits(maxUses, maxUsesPerUser int64) terms {
+	return func(c *coupon.Coupon) { c.Limits = coupon.Limits{MaxUses: maxUses, MaxUsesPerUser: maxUsesPerUser} }
+}
+
+func named(name string) terms { return func(c *coupon.Coupon) { c.Name = name } }
+
+func described(text string) terms { return func(c *coupon.Coupon) { c.Description = text } }
+
+func coded(code coupon.Code) terms { return func(c *coupon.Coupon) { c.Code = code } }
+
+func inState(s coupon.State) terms { return func(c *coupon.Coupon) { c.State = s } }
+
+func createdAt(t time.Time) terms {
+	return func(c *coupon.Coupon) { c.CreatedAt, c.UpdatedAt = t, t }
+}
+
+// forPoints are the terms of a coupon that costs points.
+func forPoints(c *coupon.Coupon) { c.Distribution, c.PointsRequired = coupon.PointsRedeemable, 250 }
+
+// forAddresses are the terms of a coupon for these addresses.
+func (p *probe) forAddresses(addresses ...string) terms {
+	p.Helper()
+	emails, err := coupon.NewEmailSet(addresses...)
+	p.own(err)
+	return func(c *coupon.Coupon) { c.Distribution, c.AllowedUserEmails = coupon.UserSpecific, emails }
+}
+
+func tenPercent() pricing.Discount {
+	percent, err := pricing.ParsePercent("10")
+	if err != nil {
+		panic(err) // ten is a percentage
+	}
+	return pricing.PercentOff(percent)
+}
+
+func (p *probe) code(text string) coupon.Code {
+	p.Helper()
+	code, err := coupon.ParseCode(text)
+	p.own(err)
+	return code
+}
+
+// draft returns a coupon that is not stored: ten percent off everything, active, without
+// limits.
+func (p *probe) draft(changes ...terms) coupon.Coupon {
+	p.Helper()
+	n := p.next()
+	c := coupon.Coupon{
+		ID: fmt.Sprintf("cpn_%04d", n), Code: p.code(fmt.Sprintf("CODE-%d", n)), Name: fmt.Sprintf("coupon %d", n),
+		Discount: tenPercent(), Currency: pricing.EUR(), Scope: coupon.Scope{AppliesTo: coupon.All},
+		Distribution: coupon.General, State: coupon.Active, CreatedAt: at(n), UpdatedAt: at(n), Revision: 1,
+	}
+	for _, change := range changes {
+		change(&c)
+	}
+	return c
+}
+
+// changeOf returns a change of a coupon. The suite limits uses by Limits.MaxUses.
+func changeOf(kind store.ChangeKind, c coupon.Coupon) store.CouponChange {
+	return store.CouponChange{Kind: kind, Coupon: c, Unlimited: c.Limits.MaxUses == 0, By: "admin", At: at(400)}
+}
+
+// coupon stores a coupon.
+func (p *probe) coupon(changes ...terms) coupon.Coupon {
+	p.Helper()
+	return p.save(store.CreateCoupon, p.draft(changes...))
+}
+
+func (p *probe) save(kind store.ChangeKind, c coupon.Coupon) coupon.Coupon {
+	p.Helper()
+	saved, err := p.s.SaveCoupon(p.Context(), changeOf(kind, c))
+	p.ok(err, "SaveCoupon")
+	return saved
+}
+
+// edit changes the stored coupon.
+func (p *probe) edit(c coupon.Coupon, changes ...terms) coupon.Coupon {
+	p.Helper()
+	for _, change := range changes {
+		change(&c)
+	}
+	return p.save(store.EditCoupon, c)
+}
+
+func (p *probe) saveFails(kind store.ChangeKind, c coupon.Coupon, want error, what string) {
+	p.Helper()
+	_, err := p.s.SaveCoupon(p.Context(), changeOf(kind, c))
+	p.fails(err, want, "SaveCoupon %s", what)
+}
+
+// someQuote returns a quote; an exact amount, larger than a float64 holds, is among its
+// prices.
+func someQuote() pricing.Quote {
+	quote, err := pricing.Price(pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
+		{ID: "1", Kind: pricing.Device, ItemID: "phone", Quantity: 3, UnitPrice: 333},
+		{ID: "2", Kind: pricing.Plan, ItemID: "basic", Quantity: 1, UnitPrice: 36_028_797_018_963_971, Recurs: pricing.Monthly},
+		{ID: "3", Kind: pricing.Shipping, ItemID: "dhl", Quantity: 1, UnitPrice: 490},
+	}}, tenPercent(), nil)
+	if err != nil {
+		panic(err) // the cart is valid
+	}
+	return quote
+}
+
+func claim(counter string, amount, limit int64) redemption.Claim {
+	return redemption.Claim{Counter: counter, Amount: amount, Limit: limit}
+}
+
+// claimsOf returns what a use of the coupon claims.
+func claimsOf(c coupon.Coupon, customer string) []redemption.Claim {
+	return []redemption.Claim{
+		claim(redemption.CustomerUses(c.ID, customer), 1, c.Limits.MaxUsesPerUser),
+		claim(redemption.CouponUses(c.ID), 1, c.Limits.MaxUses),
+	}
+}
+
+// checkout returns a request for an order with one use of each coupon. Every call has new
+// IDs and a new key.
+func (p *probe) checkout(customer string, coupons ...coupon.Coupon) store.Reservation {
+	n := p.next()
+	r := store.Reservation{By: "customer " + customer, Order: redemption.Order{
+		ID: fmt.Sprintf("ord_%04d", n), Key: fmt.Sprintf("key-%d", n), Fingerprint: "the same cart", CustomerID: customer,
+		State: redemption.OrderOpen, Quote: someQuote(), Metadata: map[string]string{"channel": "web", "empty": ""},
+		Claims:   []redemption.Claim{claim(redemption.CustomerOrders(customer), 1, 0)},
+		Deadline: at(1000), CreatedAt: at(n),
+	}}
+	for i, c := range coupons {
+		r.Order.Coupons = append(r.Order.Coupons, c.Snapshot())
+		r.Coupons = append(r.Coupons, store.CouponAt{ID: c.ID, Revision: c.Revision})
+		r.Uses = append(r.Uses, redemption.Use{
+			ID: fmt.Sprintf("use_%04d_%d", n, i), CouponID: c.ID, CustomerID: customer, OrderID: r.Order.ID,
+			State: redemption.Reserved, Origin: redemption.FromCheckout, Discount: int64(100 + i),
+			Claims: claimsOf(c, customer), CreatedAt: at(n),
+		})
+	}
+	return r
+}
+
+// retry returns a request that replaces an order of the customer.
+func (p *probe) retry(old redemption.Order, coupons ...coupon.Coupon) store.Reservation {
+	r := p.checkout(old.CustomerID, coupons...)
+	r.Order.Replaces = old.ID
+	return r
+}
+
+// exchange returns a request for a points reservation.
+func (p *probe) exchange(customer string, c coupon.Coupon) store.Reservation {
+	n := p.next()
+	id := fmt.Sprintf("use_%04d_p", n)
+	return store.Reservation{By: "customer " + customer, Coupons: []store.CouponAt{{ID: c.ID, Revision: c.Revision}}, Uses: []redemption.Use{{
+		ID: id, Key: fmt.Sprintf("key-%d", n), ExchangeID: id, CouponID: c.ID, CustomerID: customer, State: redemption.Reserved,
+		Origin: redemption.FromPoints, Points: 250, PointsState: redemption.PointsPending,
+		Claims: claimsOf(c, customer), Deadline: at(900), CreatedAt: at(n),
+	}}}
+}
+
+// taking makes the use of the coupon in the request one that takes the exchange.
+func taking(r store.Reservation, held redemption.Use) store.Reservation {
+	for i := range r.Uses {
+		if u := &r.Uses[i]; u.CouponID == held.CouponID {
+			u.Origin, u.ExchangeID, u.Points, u.PointsState = redemption.FromPoints, held.ExchangeID, held.Points, redemption.PointsDebited
+		}
+	}
+	return r
+}
+
+// reserve stores a reservation that must fit.
+func (p *probe) reserve(r store.Reservation) store.Reserved {
+	p.Helper()
+	reserved, err := p.s.Reserve(p.Context(), r)
+	p.ok(err, "Reserve")
+	if reserved.Replayed {
+		p.stop("Reserve with a new key says that it was replayed")
+	}
+	return reserved
+}
+
+func (p *probe) refused(r store.Reservation, want error, what string, args ...any) {
+	p.Helper()
+	_, err := p.s.Reserve(p.Context(), r)
+	p.fails(err, want, "Reserve "+what, args...)
+}
+
+// exchanged stores a points reservation whose points are debited.
+func (p *probe) exchanged(customer string, c coupon.Coupon) redemption.Use {
+	p.Helper()
+	return p.ofUse(redemption.PointsExchanged, p.reserve(p.exchange(customer, c)).Uses[0].ID)
+}
+
+// ofUse applies an event of a use.
+func (p *probe) ofUse(kind redemption.EventKind, id string) redemption.Use {
+	p.Helper()
+	return p.apply(redemption.Event{Kind: kind, UseID: id, At: at(950)}).Uses[0]
+}
+
+func settlement(e redemption.Event) store.Settlement {
+	return store.Settlement{Event: e, By: "processor"}
+}
+
+// event returns an event of an order in its session, or in the one that is named for it.
+func event(kind redemption.EventKind, o redemption.Order) redemption.Event {
+	e := redemption.Event{Kind: kind, OrderID: o.ID, SessionID: o.SessionID, At: at(1100), Deadline: at(2000)}
+	if e.SessionID == "" && (kind == redemption.SessionAttached || kind == redemption.Paid || kind == redemption.PaymentPending) {
+		e.SessionID = sessionOf(o.ID)
+	}
+	if kind == redemption.SessionAttached {
+		e.SessionURL = "https://pay.example/" + e.SessionID
+	}
+	return e
+}
+
+func sessionOf(orderID string) string { return "cs_" + orderID }
+
+func (p *probe) apply(e redemption.Event) store.Settled {
+	p.Helper()
+	settled, err := p.s.Apply(p.Context(), settlement(e))
+	p.ok(err, "Apply (%s)", e.Kind)
+	return settled
+}
+
+func (p *probe) applyFails(e redemption.Event, want error, what string) {
+	p.Helper()
+	_, err := p.s.Apply(p.Context(), settlement(e))
+	p.fails(err, want, "Apply (%s) %s", e.Kind, what)
+}
+
+// happen applies events to an order, one after the other, and returns it.
+func (p *probe) happen(o redemption.Order, kinds ...redemption.EventKind) store.Settled {
+	p.Helper()
+	for _, kind := range kinds {
+		p.apply(event(kind, o))
+		o = p.order(o.ID).Order
+	}
+	return p.order(o.ID)
+}
+
+func (p *probe) order(id string) store.Settled {
+	p.Helper()
+	found, err := p.s.Order(p.Context(), store.OrderKey{ID: id})
+	p.ok(err, "Order(%s)", id)
+	return found
+}
+
+// use returns a stored use.
+func (p *probe) use(id string) redemption.Use {
+	p.Helper()
+	for _, u := range p.everything().Uses {
+		if u.ID == id {
+			return u
+		}
+	}
+	p.stop("the use %s is in no list", id)
+	return redemption.Use{}
+}
+
+func (p *probe) count(counter string, reserved, completed int64) {
+	p.Helper()
+	counts, err := p.s.Counts(p.Context(), []string{counter})
+	p.ok(err, "Counts")
+	same(p, counts, []redemption.Count{{Reserved: reserved, Completed: completed}}, "what %s holds", counter)
+}
+
+// uses checks the counter of a coupon's uses.
+func (p *probe) uses(c coupon.Coupon, reserved, completed int64) {
+	p.Helper()
+	p.count(redemption.CouponUses(c.ID), reserved, completed)
+}
+
+// unknown returns a payment of which the store knows no order.
+func (p *probe) unknown(customer, session string, coupons ...coupon.Coupon) store.Settlement {
+	r := p.checkout(customer, coupons...)
+	r.Order.State, r.Order.SessionID, r.Order.Key, r.Order.Deadline = redemption.OrderPaid, session, "", time.Time{}
+	for i := range r.Uses {
+		r.Uses[i].State, r.Uses[i].Origin, r.Uses[i].CompletedAt = redemption.Completed, redemption.FromPayment, at(1100)
+	}
+	return store.Settlement{By: "processor", Unknown: r, Event: redemption.Event{
+		Kind: redemption.Paid, OrderID: "ord_lost", SessionID: session, At: at(1100),
+	}}
+}

@@ -1,0 +1,34 @@
+// Package pgxstore keeps coupons, orders, counters and the journal in PostgreSQL, by pgx.
+//
+// Package engine decides. This package locks and reads rows, and writes those that the
+// engine has changed. It sends plain SQL with arrays: the statements for a hundred
+// reservations are those for one.
+//
+// # Round trips
+//
+// A transaction takes two round trips. The first begins it, locks rows and reads them. The
+// second writes and commits. One that changes nothing ends with a rollback instead. A
+// reservation that takes over an order or points locks its counters in one more, and so does
+// a payment that comes late.
+//
+// # Group commit
+//
+// Calls of one kind that are made while a transaction is under way wait and are the next
+// transaction together; see [BatchOptions].
+//
+// # Locks
+//
+// Rows are locked in one order: orders, uses, coupons (shared), counters, then rows that are
+// inserted, then parts of spread counters. Rows of one table are locked by their keys, byte
+// by byte. So no two transactions of the store wait for each other. An administrator's change
+// locks the coupon against everybody and counters after it.
+//
+// Nothing relies on isolation above READ COMMITTED, nor on functions, triggers, advisory
+// locks, planner settings or system columns. [Migrate] alone takes an advisory lock.
+//
+// # Plans
+//
+// A prepared statement may be planned while a table is nearly empty, and be used when it is
+// large. So rows are found in a LATERAL subquery for each key, and rows that are locked are
+// written by INSERT … ON CONFLICT DO UPDATE: both go by the index whatever the planner expects.
+package pgxstore

@@ -1,0 +1,85 @@
+package pgxstore
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/couponkit/couponkit/internal/next/engine"
+)
+
+const (
+	maxAttempts  = 10
+	firstBackoff = time.Millisecond
+	maxBackoff   = 200 * time.Millisecond
+)
+
+// Error codes of PostgreSQL.
+const (
+	serializationFailure = "40001"
+	deadlockDetected     = "40P01"
+	uniqueViolation      = "23505"
+	invalidText          = "22P02"
+	lockNotAvailable     = "55P03"
+	queryCanceled        = "57014"
+
+	insufficientPrivilege = "42501"
+)
+
+// raced is what a statement says that finds fewer rows inserted than it was given: another
+// transaction was first. The transaction has to fail before the COMMIT that follows in the
+// same round trip, and plain SQL fails by a cast.
+const raced = "couponkit: another transaction was first, rows inserted: "
+
+// Retryable reports whether a transaction that ended with this error may be run again from
+// its beginning: PostgreSQL has undone it because of others, or nothing was sent. The store
+// has tried again before it returns such an error. A host that gave its own transaction
+// ([Store.WithTx]) rolls that back and begins it again.
+func Retryable(err error) bool {
+	if errors.Is(err, engine.ErrAgain) {
+		return true
+	}
+	if code := codeOf(err); code != "" {
+		return code == serializationFailure || code == deadlockDetected
+	}
+	return err != nil && pgconn.SafeToRetry(err)
+}
+
+// codeOf returns the code of an error of the server, or nothing.
+func codeOf(err error) string {
+	var server *pgconn.PgError
+	if errors.As(err, &server) {
+		return server.Code
+	}
+	return ""
+}
+
+// again tells [engine.ErrAgain] from other errors.
+func again(err error) error {
+	var server *pgconn.PgError
+	if errors.As(err, &server) {
+		if server.Code == invalidText && strings.Contains(server.Message, raced) || server.Code == uniqueViolation {
+			return errors.Join(engine.ErrAgain, err)
+		}
+	}
+	return err
+}
+
+// retry runs a transaction again while that may help.
+func retry(ctx context.Context, work func() error) error {
+	for attempt := 1; ; attempt++ {
+		err := work()
+		if attempt == maxAttempts || !Retryable(err) {
+			return err
+		}
+		select {
+		case <-time.After(rand.N(min(firstBackoff<<attempt, maxBackoff))): //nolint:gosec // not a secret
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+-- The tables of couponkit, version 1. {name} stands for the quoted schema and name.
+--
+-- IDs, keys and counters are compared byte by byte: their collation is "C".
+-- Instants are microseconds since 1970 in UTC. The first instant of the year 1 means none.
+-- Documents are JSON, kept as the text that was written.
+
+CREATE TABLE {version} (
+    version    integer PRIMARY KEY,
+    applied_at timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE TABLE {coupons} (
+    id         text COLLATE "C" PRIMARY KEY,
+    code       text COLLATE "C" NOT NULL UNIQUE,
+    state      text COLLATE "C" NOT NULL,
+    revision   bigint NOT NULL,
+    version    bigint NOT NULL,  -- counts the changes
+    unlimited  boolean NOT NULL, -- the counter of its uses is spread over several parts
+    uses_counter     text COLLATE "C" NOT NULL, -- the counter of its uses
+    customer_counter text COLLATE "C" NOT NULL, -- how the counters of its customers' uses begin
+    emails     integer NOT NULL, -- rows in coupon_emails
+    starts_at  bigint NOT NULL,
+    expires_at bigint NOT NULL,
+    created_at bigint NOT NULL,
+    updated_at bigint NOT NULL,
+    search     text COLLATE "C" NOT NULL, -- code, name and description, their case folded
+    doc        text NOT NULL
+);
+CREATE INDEX coupons_list ON {coupons} (created_at, id);
+
+CREATE TABLE {coupon_emails} (
+    coupon_id text COLLATE "C" NOT NULL,
+    email     text COLLATE "C" NOT NULL,
+    position  integer NOT NULL,
+    PRIMARY KEY (coupon_id, email)
+);
+
+CREATE TABLE {orders} (
+    id          text COLLATE "C" PRIMARY KEY,
+    customer_id text COLLATE "C" NOT NULL,
+    key         text COLLATE "C", -- NULL for an order that only a payment has told of
+    state       text COLLATE "C" NOT NULL,
+    session_id  text COLLATE "C" NOT NULL,
+    session_url text NOT NULL,
+    replaced_by text COLLATE "C" NOT NULL,
+    deadline    bigint NOT NULL,
+    created_at  bigint NOT NULL,
+    updated_at  bigint NOT NULL,
+    version     bigint NOT NULL,
+    doc         text NOT NULL
+);
+CREATE UNIQUE INDEX orders_key ON {orders} (customer_id, key);
+CREATE UNIQUE INDEX orders_session ON {orders} (session_id) WHERE session_id <> '';
+CREATE INDEX orders_list ON {orders} (state, created_at, id);
+
+CREATE TABLE {uses} (
+    id           text COLLATE "C" PRIMARY KEY,
+    order_id     text COLLATE "C" NOT NULL,
+    coupon_id    text COLLATE "C" NOT NULL,
+    customer_id  text COLLATE "C" NOT NULL,
+    key          text COLLATE "C" NOT NULL,
+    exchange_id  text COLLATE "C" NOT NULL,
+    state        text COLLATE "C" NOT NULL,
+    points_state text COLLATE "C" NOT NULL,
+    over_limit   boolean NOT NULL,
+    deadline     bigint NOT NULL,
+    created_at   bigint NOT NULL,
+    updated_at   bigint NOT NULL,
+    completed_at bigint NOT NULL,
+    released_at  bigint NOT NULL,
+    version      bigint NOT NULL,
+    doc          text NOT NULL
+);
+CREATE INDEX uses_order ON {uses} (order_id) WHERE order_id <> '';
+CREATE INDEX uses_customer ON {uses} (customer_id, coupon_id);
+CREATE INDEX uses_coupon ON {uses} (coupon_id, state, created_at, id);
+CREATE INDEX uses_list ON {uses} (state, created_at, id);
+CREATE INDEX uses_exchange ON {uses} (exchange_id) WHERE exchange_id <> '';
+CREATE UNIQUE INDEX uses_key ON {uses} (customer_id, key) WHERE key <> '';
+CREATE INDEX uses_due ON {uses} (created_at, id)
+    WHERE points_state = 'refund_due' OR state = 'reserved' AND order_id = '' AND deadline > -62135596800000000;
+
+-- A counter that nobody decides by is spread over several parts. Part 0 is that of all others.
+-- The figures stand in no index, and pages have room: an update stays within its page.
+CREATE TABLE {counters} (
+    counter   text COLLATE "C" NOT NULL,
+    part      smallint NOT NULL,
+    reserved  bigint NOT NULL,
+    completed bigint NOT NULL,
+    PRIMARY KEY (counter, part)
+) WITH (fillfactor = 50);
+
+-- Entries that have no position in the journal yet. Their IDs tell entries of one subject
+-- apart, whose transactions waited for each other, and nothing of others.
+CREATE TABLE {journal_pending} (
+    id      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    kind    text NOT NULL,
+    subject text NOT NULL,
+    version bigint NOT NULL,
+    at      bigint NOT NULL,
+    actor   text NOT NULL,
+    data    text NOT NULL
+);
+
+CREATE TABLE {journal} (
+    position bigint PRIMARY KEY,
+    kind     text NOT NULL,
+    subject  text NOT NULL,
+    version  bigint NOT NULL,
+    at       bigint NOT NULL,
+    actor    text NOT NULL,
+    data     text NOT NULL
+);
+
+-- The lock under which entries get their positions, and the last position.
+CREATE TABLE {journal_head} (
+    one      boolean PRIMARY KEY DEFAULT true CHECK (one),
+    position bigint NOT NULL
+);
+INSERT INTO {journal_head} (position) VALUES (0);
+
+INSERT INTO {version} (version) VALUES (1);

@@ -1,0 +1,294 @@
+package pgxstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/couponkit/couponkit/internal/next/engine"
+	"github.com/couponkit/couponkit/internal/next/store"
+)
+
+// Store is a [store.Store] in PostgreSQL. Many goroutines may use it at once, and many
+// processes one database.
+type Store struct {
+	pool   *pgxpool.Pool // nil within a transaction of the host
+	host   pgx.Tx        // nil with a pool
+	sql    *statements
+	shared *shared
+}
+
+var _ store.Store = (*Store)(nil)
+
+// shared is what a store and its views within transactions have in common.
+type shared struct {
+	closed  atomic.Bool
+	parts   atomic.Uint32 // deals out the parts of spread counters
+	reserve *group[*reserveRequest, store.Reserved]
+	apply   *group[store.Settlement, store.Settled]
+}
+
+// New returns a store on the pool, which stays the host's: Close does not close it. New asks
+// nothing of the database; see [Migrate]. Options that do not validate are a
+// [*pricing.ValidationError].
+func New(pool *pgxpool.Pool, options Options) (*Store, error) {
+	if err := options.validate(); err != nil {
+		return nil, err
+	}
+	s := &Store{pool: pool, sql: newStatements(options), shared: &shared{}}
+	s.shared.parts.Store(rand.Uint32()) //nolint:gosec // not a secret
+	batch := options.Batch.withDefaults(pool)
+	s.shared.reserve = newGroup("reserve", batch, s.reserveAll)
+	s.shared.reserve.weigh = (*reserveRequest).weight
+	s.shared.apply = newGroup("apply", batch, s.applyAll)
+	s.shared.apply.alone = s.applyLate
+	return s, nil
+}
+
+// WithTx returns a view of the store within a transaction of the host: what it writes is
+// committed or rolled back with that. The view ends with the transaction. Like the
+// transaction, one goroutine uses it at a time.
+//
+// Each call works behind a savepoint: after an error the transaction goes on as before the
+// call. Rows that a call locks stay locked until the transaction ends, so reserve late in it.
+// An error that [Retryable] accepts asks the host to run its transaction again. Transactions
+// that lock rows of several calls may deadlock, which PostgreSQL resolves with such an error.
+func (s *Store) WithTx(tx pgx.Tx) *Store {
+	return &Store{host: tx, sql: s.sql, shared: s.shared}
+}
+
+// Close ends the store: calls under way are finished, later calls are store.ErrClosed. The
+// pool stays open. Close of a view does nothing.
+func (s *Store) Close() error {
+	if s.host == nil {
+		s.shared.closed.Store(true)
+		s.shared.reserve.close()
+		s.shared.apply.close()
+	}
+	return nil
+}
+
+func (s *Store) ready(ctx context.Context) error {
+	if s.shared.closed.Load() {
+		return store.ErrClosed
+	}
+	return ctx.Err()
+}
+
+// part returns a part of spread counters other than the first, another one each time.
+func (s *Store) part() int {
+	return 1 + int(s.shared.parts.Add(1)%(engine.SpreadRows-1))
+}
+
+// reserveRequest is a reservation with the documents of its records. They are encoded before
+// anything is locked, in the goroutine of the caller.
+type reserveRequest struct {
+	store.Reservation
+
+	documents map[string]string // by ID
+}
+
+func encoded(r store.Reservation) (*reserveRequest, error) {
+	request := &reserveRequest{r, make(map[string]string, 1+len(r.Uses))}
+	if !r.Order.IsZero() {
+		order, err := engine.EncodeOrder(r.Order)
+		if err != nil {
+			return nil, fmt.Errorf("encode order %s: %w", r.Order.ID, err)
+		}
+		request.documents[orderName(r.Order)] = string(order)
+	}
+	uses, err := documentsOf(nil, r.Uses, useName, engine.EncodeUse)
+	for i, document := range uses {
+		request.documents[useName(r.Uses[i])] = document
+	}
+	return request, err
+}
+
+func (r *reserveRequest) weight() (bytes int) {
+	for _, document := range r.documents {
+		bytes += len(document)
+	}
+	return bytes
+}
+
+// Reserve implements [store.Orders].
+func (s *Store) Reserve(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+	r = r.Normalize()
+	if err := r.Validate(); err != nil {
+		return store.Reserved{}, err
+	}
+	if err := s.ready(ctx); err != nil {
+		return store.Reserved{}, err
+	}
+	request, err := encoded(r)
+	if err != nil {
+		return store.Reserved{}, err
+	}
+	if s.host != nil {
+		return only(s.reserveAll(ctx, []*reserveRequest{request}))
+	}
+	turn := r.Order.CustomerID
+	if len(r.Coupons) > 0 {
+		turn = r.Coupons[0].ID
+	}
+	return s.shared.reserve.do(ctx, request, turn)
+}
+
+func only[A any](answers []engine.Answer[A], err error) (A, error) {
+	if err != nil {
+		return *new(A), err
+	}
+	return answers[0].Value, answers[0].Err
+}
+
+// reserveAll decides the requests in one transaction.
+func (s *Store) reserveAll(ctx context.Context, requests []*reserveRequest) (answers []engine.Answer[store.Reserved], err error) {
+	reservations := make([]store.Reservation, len(requests))
+	for i, r := range requests {
+		reservations[i] = r.Reservation
+	}
+	documents := allDocuments(requests)
+	thorough := false
+	err = s.transact(ctx, func(t *tx) (err error) {
+		t.documents = documents
+		answers, err = engine.Reserve(ctx, t, s.part(), thorough, reservations...)
+		thorough = thorough || errors.Is(err, engine.ErrAgain)
+		return err
+	})
+	return answers, wrap("reserve", err)
+}
+
+// allDocuments leaves out records whose ID two requests have: only the engine knows whose
+// record is stored.
+func allDocuments(requests []*reserveRequest) map[string]string {
+	if len(requests) == 1 {
+		return requests[0].documents
+	}
+	all := make(map[string]string, 2*len(requests))
+	for _, r := range requests {
+		for id, document := range r.documents {
+			if _, twice := all[id]; twice {
+				document = ""
+			}
+			all[id] = document
+		}
+	}
+	return all
+}
+
+func wrap(what string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// Apply implements [store.Orders].
+func (s *Store) Apply(ctx context.Context, e store.Settlement) (store.Settled, error) {
+	e = e.Normalize()
+	if err := e.Validate(); err != nil {
+		return store.Settled{}, err
+	}
+	if err := s.ready(ctx); err != nil {
+		return store.Settled{}, err
+	}
+	if s.host != nil {
+		return s.applyLate(ctx, e)
+	}
+	turn := e.Event.OrderID
+	if turn == "" {
+		turn = e.Event.SessionID + e.Event.UseID
+	}
+	return s.shared.apply.do(ctx, e, turn)
+}
+
+// applyAll decides the events in one transaction, but for those that are [engine.ErrAlone].
+func (s *Store) applyAll(ctx context.Context, events []store.Settlement) (answers []engine.Answer[store.Settled], err error) {
+	err = s.transact(ctx, func(t *tx) (err error) {
+		answers, err = engine.Apply(ctx, t, s.part(), events...)
+		return err
+	})
+	return answers, wrap("apply", err)
+}
+
+// applyLate decides any event in a transaction of its own.
+func (s *Store) applyLate(ctx context.Context, e store.Settlement) (settled store.Settled, err error) {
+	var refusal error
+	err = s.transact(ctx, func(t *tx) error {
+		settled, refusal = engine.ApplyLate(ctx, t, s.part(), e)
+		if t.failed != nil {
+			return t.failed
+		}
+		return nil
+	})
+	if err != nil {
+		return store.Settled{}, wrap("apply", err)
+	}
+	return settled, refusal
+}
+
+// transact runs work in a transaction, again while that may help. What work does not save is
+// rolled back.
+func (s *Store) transact(ctx context.Context, work func(*tx) error) error {
+	if s.host != nil {
+		return s.within(ctx, work)
+	}
+	return retry(ctx, func() error {
+		return s.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
+			t := &tx{sql: s.sql, conn: c.Conn(), begin: "BEGIN ISOLATION LEVEL READ COMMITTED", commit: "COMMIT"}
+			err := work(t)
+			if t.begun && !t.saved {
+				_, ended := c.Exec(ctx, "ROLLBACK") // a connection on which that fails is closed by the pool
+				if err == nil {
+					err = ended
+				}
+			}
+			return err
+		})
+	})
+}
+
+const savepoint = "couponkit"
+
+// within is transact in the transaction of the host.
+func (s *Store) within(ctx context.Context, work func(*tx) error) error {
+	for attempt := 1; ; attempt++ {
+		t := &tx{sql: s.sql, conn: s.host, begin: "SAVEPOINT " + savepoint, commit: "RELEASE SAVEPOINT " + savepoint}
+		err := work(t)
+		if t.begun && !t.saved {
+			// Nothing can be prepared in a transaction that has failed.
+			if _, ended := s.host.Exec(ctx, "ROLLBACK TO SAVEPOINT "+savepoint+"; RELEASE SAVEPOINT "+savepoint,
+				pgx.QueryExecModeSimpleProtocol); ended != nil {
+				return errors.Join(err, ended)
+			}
+		}
+		if attempt == maxAttempts || !errors.Is(err, engine.ErrAgain) {
+			return err
+		}
+	}
+}
+
+// sender is what a connection and a transaction have in common.
+type sender interface {
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+}
+
+// read sends statements that only read, in one round trip.
+func (s *Store) read(ctx context.Context, b func() *pgx.Batch) error {
+	if s.host != nil {
+		return s.within(ctx, func(t *tx) error { return t.send(ctx, b(), true) })
+	}
+	return retry(ctx, func() error { return s.pool.SendBatch(ctx, b()).Close() })
+}
+
+// isServerError reports whether the server has refused something and still answers.
+func isServerError(err error) bool {
+	var server *pgconn.PgError
+	return errors.As(err, &server) && server.SeverityUnlocalized != "FATAL" && server.SeverityUnlocalized != "PANIC"
+}

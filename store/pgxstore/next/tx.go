@@ -1,0 +1,47 @@
+package pgxstore
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// tx is a transaction of the store, or a savepoint in one of the host. It implements
+// [engine.Tx] and [engine.CouponTx].
+type tx struct {
+	sql           *statements
+	conn          sender
+	begin, commit string
+	documents     map[string]string // of records that may be inserted
+	locked        []string          // counters that were looked for
+
+	begun, saved bool
+	failed       error // of the database
+}
+
+// send sends the statements in one round trip. It begins the transaction if need be, and
+// commits it with the last statements.
+func (t *tx) send(ctx context.Context, b *pgx.Batch, last bool) error {
+	if !t.begun {
+		b.QueuedQueries = append([]*pgx.QueuedQuery{{SQL: t.begin}}, b.QueuedQueries...)
+	}
+	if last {
+		b.Queue(t.commit)
+	}
+	t.begun = true
+	err := again(t.conn.SendBatch(ctx, b).Close())
+	t.saved, t.failed = last && err == nil, err
+	return err
+}
+
+// queue adds a query, each row of which is handed to scan.
+func queue(b *pgx.Batch, scan func(pgx.Rows) error, statement string, arguments ...any) {
+	b.Queue(statement, arguments...).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			if err := scan(rows); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	})
+}
