@@ -64,7 +64,7 @@ func (s *Service) Create(ctx context.Context, d coupon.Draft) (c coupon.Coupon, 
 // coupon is being deleted, claim finishes the deletion and tries again.
 func (s *Service) claim(ctx context.Context, c coupon.Coupon) error {
 	for range changeAttempts {
-		err := s.store.CreateCoupon(ctx, c)
+		_, err := s.saveCoupon(ctx, store.CreateCoupon, c)
 		if !errors.Is(err, coupon.ErrCodeTaken) {
 			return err
 		}
@@ -115,7 +115,7 @@ func (s *Service) mirror(
 		return coupon.Coupon{}, fmt.Errorf("mirror coupon %s: %w", c.ID, err)
 	}
 	m.Revision = c.Revision
-	confirmed, err := s.store.ConfirmMirror(ctx, c.ID, m)
+	confirmed, err := s.confirmMirror(ctx, c.ID, m)
 	switch {
 	case errors.Is(err, pricing.ErrInvalid):
 		err = fmt.Errorf("mirror coupon %s: %w", c.ID, unfit(err))
@@ -132,7 +132,7 @@ func (s *Service) mirror(
 func (s *Service) unmirror(ctx context.Context, c coupon.Coupon) {
 	ctx, cancel := detached(ctx)
 	defer cancel()
-	now, err := s.store.Coupon(ctx, c.ID)
+	now, err := s.stored(ctx, c.ID)
 	switch {
 	case err == nil && now.State != coupon.Deleting:
 		return
@@ -361,7 +361,7 @@ func (s *Service) storeChange(
 		if after, err = apply(before); err != nil || sameTerms(before, after) {
 			return before, before, err
 		}
-		after, err = s.store.UpdateCoupon(ctx, after)
+		after, err = s.saveCoupon(ctx, store.EditCoupon, after)
 		if !errors.Is(err, store.ErrStaleRevision) {
 			return before, after, err
 		}
@@ -387,7 +387,7 @@ func (s *Service) takeBack(ctx context.Context, before, after coupon.Coupon) {
 	ctx, cancel := detached(ctx)
 	defer cancel()
 	before.Revision = after.Revision
-	_, err := s.store.UpdateCoupon(ctx, before)
+	_, err := s.saveCoupon(ctx, store.EditCoupon, before)
 	if errors.Is(err, store.ErrStaleRevision) {
 		err = s.outdate(ctx, before.ID)
 	}
@@ -405,7 +405,7 @@ func (s *Service) outdate(ctx context.Context, id string) (err error) {
 		if newest, err = s.Get(ctx, id); err != nil {
 			return err
 		}
-		if _, err = s.store.UpdateCoupon(ctx, newest); !errors.Is(err, store.ErrStaleRevision) {
+		if _, err = s.saveCoupon(ctx, store.EditCoupon, newest); !errors.Is(err, store.ErrStaleRevision) {
 			return err
 		}
 	}
@@ -426,7 +426,7 @@ func (s *Service) Delete(ctx context.Context, id string) (err error) {
 	defer s.observed(ctx, OpDelete, &attempt, &err)()
 	for range changeAttempts {
 		var c coupon.Coupon
-		if c, err = s.store.Coupon(ctx, id); err != nil {
+		if c, err = s.stored(ctx, id); err != nil {
 			return err
 		}
 		if _, err = s.remove(ctx, c); !errors.Is(err, store.ErrStaleRevision) {
@@ -441,7 +441,7 @@ func (s *Service) remove(ctx context.Context, c coupon.Coupon) (coupon.Coupon, e
 	if c.State != coupon.Deleting {
 		c.State, c.UpdatedAt = coupon.Deleting, s.now()
 		var err error
-		if c, err = s.store.UpdateCoupon(ctx, c); err != nil {
+		if c, err = s.saveCoupon(ctx, store.EditCoupon, c); err != nil {
 			return c, err
 		}
 	}
@@ -454,9 +454,29 @@ func (s *Service) finishDelete(ctx context.Context, c coupon.Coupon) (coupon.Cou
 	if err != nil {
 		return c, fmt.Errorf("remove mirror of coupon %s: %w", c.ID, err)
 	}
-	err = s.store.DeleteCoupon(ctx, c.ID, c.Revision)
+	_, err = s.saveCoupon(ctx, store.DeleteCoupon, c)
 	if errors.Is(err, coupon.ErrNotFound) {
 		return c, nil // somebody else has finished it
 	}
 	return c, err
+}
+
+// stored returns the whole coupon, in whatever state, or coupon.ErrNotFound.
+func (s *Service) stored(ctx context.Context, id string) (coupon.Coupon, error) {
+	if id == "" {
+		return coupon.Coupon{}, coupon.Reject("", coupon.CouponNotFound, coupon.Params{})
+	}
+	found, err := s.store.LookUp(ctx, store.LookUp{CouponID: id, Whole: true})
+	return found.Coupon, err
+}
+
+func (s *Service) saveCoupon(ctx context.Context, kind store.ChangeKind, c coupon.Coupon) (coupon.Coupon, error) {
+	return s.store.SaveCoupon(ctx, store.CouponChange{Kind: kind, Coupon: c, Unlimited: unlimited(c), At: s.now()})
+}
+
+// confirmMirror records the mirror of the revision that m names.
+func (s *Service) confirmMirror(ctx context.Context, id string, m coupon.Mirror) (coupon.Coupon, error) {
+	return s.store.SaveCoupon(ctx, store.CouponChange{
+		Kind: store.ConfirmMirror, Coupon: coupon.Coupon{ID: id, Mirror: m}, At: s.now(),
+	})
 }

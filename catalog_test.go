@@ -16,7 +16,7 @@ import (
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/internal/simulation"
+
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
@@ -299,7 +299,7 @@ func TestUpdate(t *testing.T) {
 		}
 	}
 	for _, other := range []int64{1, 3} { // of before, and of a store that was put back
-		_, err = w.Update(t.Context(), c.ID, coupon.Patch{Name: coupon.Set("Old"), Revision: coupon.Set(other)})
+		_, err = w.Update(t.Context(), c.ID, coupon.Patch{Name: coupon.Set("Old"), Revision: coupon.Set[int64](other)})
 		if !errors.Is(err, store.ErrStaleRevision) || !errors.Is(err, store.ErrConflict) {
 			t.Errorf("on revision %d: %v, want ErrStaleRevision", other, err)
 		}
@@ -403,7 +403,7 @@ func TestTheRevisionAfterAChangeThatWasTakenBack(t *testing.T) {
 	w.Service = service
 	want := w.create(t, tenOff())
 	w.pass(time.Minute)
-	patch := coupon.Patch{Name: coupon.Set("New"), Revision: coupon.Set(want.Revision)}
+	patch := coupon.Patch{Name: coupon.Set("New"), Revision: coupon.Set[int64](want.Revision)}
 	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.UpdateMirror, Kind: fakeprocessor.LostBefore})
 	_, err = w.Update(t.Context(), want.ID, patch)
 	require.ErrorIs(t, err, couponkit.ErrUnavailable)
@@ -526,28 +526,28 @@ func TestADeletionThatSomebodyElseFinishes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := w.create(t, tenOff())
-	gone := func(at string) simulation.Gate {
+	gone := func(at string) gate {
 		return func(call string, effect func() error) error {
 			if call == at {
 				now := w.get(t, c.ID)
-				require.NoError(t, w.store.DeleteCoupon(t.Context(), now.ID, now.Revision))
+				require.NoError(t, w.discard(now.ID, now.Revision))
 			}
 			return effect()
 		}
 	}
-	w.behind(gone("DeleteCoupon"), couponkit.WithClock(clockOf(w)))
+	w.behind(gone("SaveCoupon delete"), couponkit.WithClock(clockOf(w)))
 	require.NoError(t, w.Delete(t.Context(), c.ID))
 	w.wantNothing(t, 0)
 
 	c = w.create(t, tenOff())
 	var log messages
 	w.behind(func(call string, effect func() error) error {
-		if call == "ConfirmMirror" {
+		if call == "SaveCoupon confirm" {
 			now := w.get(t, c.ID)
 			now.State = coupon.Deleting
-			now, err := w.store.UpdateCoupon(t.Context(), now)
+			now, err := w.save(store.EditCoupon, now)
 			require.NoError(t, err)
-			defer func() { require.NoError(t, w.store.DeleteCoupon(t.Context(), now.ID, now.Revision)) }()
+			defer func() { require.NoError(t, w.discard(now.ID, now.Revision)) }()
 		}
 		return effect()
 	}, couponkit.WithClock(clockOf(w)), couponkit.WithLogger(slog.New(&log)))
@@ -603,7 +603,7 @@ func TestDeleteBesideAChange(t *testing.T) {
 			}
 			deleting := w.get(w.t, c.ID)
 			deleting.State = coupon.Deleting
-			deleting, err := w.store.UpdateCoupon(w.t.Context(), deleting)
+			deleting, err := w.save(store.EditCoupon, deleting)
 			require.NoError(w.t, err)
 			require.NoError(w.t, w.fake.RemoveMirror(w.t.Context(), deleting))
 		}})
@@ -637,14 +637,14 @@ func TestListSearchesAndPages(t *testing.T) {
 	}
 }
 
-func TestRedemptionsOfACoupon(t *testing.T) {
+func TestUsesOfACoupon(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := w.create(t, tenOff())
 	got := w.checkout(t, w.request("TEN"))
-	page, err := w.Redemptions(t.Context(), store.RedemptionList{CouponID: c.ID})
+	page, err := w.Uses(t.Context(), store.UseList{CouponID: c.ID})
 	require.NoError(t, err)
-	if page.Total != 1 || page.Items[0].ID != got.Order.ReservationID {
+	if page.Total != 1 || page.Items[0].ID != got.Uses[0].ID {
 		t.Errorf("page is %+v", page)
 	}
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// placeAttempts bounds how often a checkout is priced and placed again because
+// reserveAttempts bounds how often a checkout is priced and reserved again because
 // coupon or reservation changed in between.
-const placeAttempts = 5
+const reserveAttempts = 5
 
 // CheckoutRequest is a cart to be paid (specification 4.5).
 type CheckoutRequest struct {
@@ -42,7 +42,7 @@ type CheckoutRequest struct {
 	SuccessURL string
 	CancelURL  string
 	// Metadata of the host is stored with the order and is not sent to the processor. It has at
-	// most [store.MaxMetadata] entries, with values of at most [store.MaxMetadataLength] bytes.
+	// most [redemption.MaxMetadata] entries, with values of at most [redemption.MaxMetadataLength] bytes.
 	Metadata map[string]string
 }
 
@@ -57,7 +57,8 @@ type SessionLink struct {
 // Checkout is an order with its payment session. It has no JSON form: an API returns what its
 // clients need.
 type Checkout struct {
-	Order   store.Order
+	Order   redemption.Order
+	Uses    []redemption.Use
 	Session SessionLink
 	// Replayed is true if the key was used before. Order is then the first order of the key, and
 	// may have ended. Order.State shows the end after the webhook or a sweep has recorded it.
@@ -65,7 +66,7 @@ type Checkout struct {
 	Replayed bool
 }
 
-// Checkout prices the cart again, reserves a use of the coupon, stores the order, and opens a
+// Checkout prices the cart again, claims a use of the coupon, stores the order, and opens a
 // payment session with the discounted amounts (specification 4.5, 2.5). It always asks the
 // processor about the coupon's mirror.
 //
@@ -73,8 +74,8 @@ type Checkout struct {
 // processor has no such sessions (processor.Abilities.NoZeroTotal), a total of 0 is
 // coupon.ErrBelowMinimumCharge.
 //
-// A customer may have an open session that holds the coupon's last use. Checkout then ends that
-// session and moves its reservation to the new order. If that session was paid already, its use
+// A customer may have an open session that holds the coupon's last use. The new order then
+// takes its claims, and Checkout ends the old session. If that session was paid already, its use
 // counts, and the observer gets an [OpSettle].
 //
 // Errors are:
@@ -99,24 +100,36 @@ func (s *Service) checkoutAs(ctx context.Context, op Operation, r CheckoutReques
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
 		return Checkout{}, err
 	}
-	order, replayed, err := s.order(ctx, r)
-	attempt.CouponID, attempt.OrderID = order.CouponID, order.ID
-	if err != nil {
-		return Checkout{}, err
-	}
-	order, err = s.openSession(ctx, order, r.details(), replayed)
-	attempt.SessionID = order.SessionID
-	if err != nil {
-		return Checkout{}, err
-	}
-	return s.newCheckout(order, replayed), nil
+	price := func() (priced, error) { return s.priceCheckout(ctx, r) }
+	reserved, err := s.order(ctx, &r, price)
+	return s.finish(ctx, &attempt, r, reserved, err, price)
 }
 
-func (s *Service) newCheckout(o store.Order, replayed bool) Checkout {
-	return Checkout{
-		Order: o, Replayed: replayed,
-		Session: SessionLink{ID: o.SessionID, URL: o.SessionURL, ExpiresAt: s.sessionEnd(o)},
+// finish opens the session of a reserved order.
+func (s *Service) finish(
+	ctx context.Context, attempt *Attempt, r CheckoutRequest, reserved store.Reserved, err error, price func() (priced, error),
+) (Checkout, error) {
+	attempt.OrderID = reserved.Order.ID
+	if len(reserved.Uses) > 0 {
+		attempt.CouponID = reserved.Uses[0].CouponID
 	}
+	if err != nil {
+		return Checkout{}, err
+	}
+	order, uses, err := s.openSession(ctx, reserved, r.details())
+	attempt.SessionID = order.SessionID
+	if errors.Is(err, errFinished) { // most likely the limit holds now
+		if _, refused := price(); refused != nil {
+			err = refused
+		}
+	}
+	if err != nil {
+		return Checkout{}, err
+	}
+	return Checkout{
+		Order: order, Uses: uses, Replayed: reserved.Replayed,
+		Session: SessionLink{ID: order.SessionID, URL: order.SessionURL, ExpiresAt: s.sessionEnd(order)},
+	}, nil
 }
 
 func (r CheckoutRequest) details() sessionDetails {
@@ -127,24 +140,28 @@ func (r CheckoutRequest) details() sessionDetails {
 
 // order returns the order of the request: the one that its key has already, or a
 // new one with its place kept.
-func (s *Service) order(ctx context.Context, r CheckoutRequest) (store.Order, bool, error) {
+func (s *Service) order(ctx context.Context, r *CheckoutRequest, price func() (priced, error)) (store.Reserved, error) {
 	var faults pricing.ValidationError
 	faults.Merge("", s.checkCart(r.Cart))
-	faults.Merge("", s.checkRequest(r))
+	faults.Merge("", s.checkRequest(*r))
 	if err := faults.Err(); err != nil {
-		return store.Order{}, false, err
+		return store.Reserved{}, err
 	}
-	order, replayed, err := s.keyed(ctx, &r, requestFingerprint(r), func() (priced, error) {
-		p, err := s.price(ctx, QuoteRequest{Cart: r.Cart, Code: r.Code, Customer: r.Customer}, s.askMirror)
-		if err != nil && !errors.Is(err, coupon.ErrBelowMinimumCharge) {
-			return p, err
-		}
-		return p, refusals(r.Expected.compare(p.quote.Quote, p.couponID()), err)
-	})
-	if err == nil && replayed && order.State == store.OrderOpen && !r.Expected.are(order.Quote) {
-		err = fmt.Errorf("order %s has other totals than expected: %w", order.ID, store.ErrKeyReused)
+	reserved, err := s.keyed(ctx, r, requestFingerprint(*r), price)
+	o := reserved.Order
+	if err == nil && reserved.Replayed && o.State == redemption.OrderOpen && !r.Expected.are(o.Quote) {
+		err = fmt.Errorf("order %s has other totals than expected: %w", o.ID, store.ErrKeyReused)
 	}
-	return order, replayed, err
+	return reserved, err
+}
+
+// priceCheckout prices the cart and compares the totals with the expected ones.
+func (s *Service) priceCheckout(ctx context.Context, r CheckoutRequest) (priced, error) {
+	p, err := s.price(ctx, QuoteRequest{Cart: r.Cart, Code: r.Code, Customer: r.Customer}, s.askMirror)
+	if err != nil && !errors.Is(err, coupon.ErrBelowMinimumCharge) {
+		return p, err
+	}
+	return p, refusals(r.Expected.compare(p.quote.Quote, p.couponID()), err)
 }
 
 // checkCart refuses what cannot be priced, what can and sells nothing, and what the processor
@@ -192,120 +209,120 @@ func (s *Service) checkRequest(r CheckoutRequest) error {
 	if s.abilities.NeedsSuccessURL && r.SuccessURL == "" {
 		faults.Add("successUrl", pricing.FieldRequired, "the processor needs an address to return to")
 	}
-	faults.Merge("", store.CheckRequest(r.Key, r.Metadata))
+	faults.Merge("", redemption.CheckRequest(r.Key, r.Metadata))
 	return faults.Err()
 }
 
 // checkOrder names what no store keeps, and what the processor takes no session for because
 // of two unit prices in a line, before a session that the customer could pay is ended for it.
-func (s *Service) checkOrder(o store.Order) error {
+func (s *Service) checkOrder(r store.Reservation) error {
 	var faults pricing.ValidationError
-	faults.Merge("", o.Validate())
-	faults.Merge("", s.checkLength(func() int { return len(s.sessionRequest(o, sessionDetails{}).Lines) }))
+	faults.Merge("", r.Order.Validate())
+	faults.Merge("", s.checkLength(func() int { return len(s.sessionRequest(r.Order, sessionDetails{}).Lines) }))
 	return faults.Err()
 }
 
-// keyed returns the order that the request's key has already, or prices and places
-// a new one, again and again while coupon or reservation change in between.
+// keyed returns the order that the request's key has already, or prices and reserves a new
+// one, again and again while a coupon or the customer's other checkout changes in between.
 func (s *Service) keyed(
 	ctx context.Context, r *CheckoutRequest, request string, price func() (priced, error),
-) (store.Order, bool, error) {
+) (store.Reserved, error) {
 	if r.Key == "" {
 		r.Key = s.newID("key_")
 	} else if before, err := s.repeated(ctx, *r, request); !errors.Is(err, store.ErrNotFound) {
-		return before, true, err
+		before.Replayed = true
+		return before, err
 	}
-	var (
-		conflict error
-		left     redemption.Redemption // is in no session any more, for this order
-	)
-	for range placeAttempts {
+	var conflict error
+	for range reserveAttempts {
 		p, err := price()
 		if err != nil {
-			s.giveUp(ctx, left, err)
-			return store.Order{CouponID: p.couponID()}, false, err
+			return failedFor(p), err
 		}
-		order := s.newOrder(r.Key, request, r.Metadata, p)
-		if err := s.checkOrder(order); err != nil { // its faults are the request's, and not a reservation's
-			return store.Order{CouponID: p.couponID()}, false, err
+		reservation := s.newReservation(r.Key, request, r.Metadata, p)
+		if err := s.checkOrder(reservation); err != nil {
+			return failedFor(p), err
 		}
-		placed, replayed, err := s.keepPlace(ctx, p, order, &left)
-		switch {
-		case err == nil:
-			if placed.ReservationID != left.ID {
-				s.free(ctx, left)
-			}
-			return placed, replayed, nil
-		case !errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrKeyReused):
-			s.giveUp(ctx, left, err)
-			return store.Order{CouponID: p.couponID()}, false, err // the order is not known to be stored
+		reserved, err := s.reserve(ctx, p, reservation)
+		if err == nil || !errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrKeyReused) {
+			return reserved, limitReached(err, p.found.Coupon)
 		}
 		conflict = err
 	}
-	return store.Order{}, false, fmt.Errorf("place order: %w", conflict)
+	return store.Reserved{}, fmt.Errorf("reserve: %w", conflict)
+}
+
+// failedFor tells the observer which coupon was asked for.
+func failedFor(p priced) store.Reserved {
+	if p.couponID() == "" {
+		return store.Reserved{}
+	}
+	return store.Reserved{Uses: []redemption.Use{{CouponID: p.couponID()}}}
 }
 
 // replay returns the order that the customer's key has already.
-func (s *Service) replay(ctx context.Context, customerID, key, request string) (store.Order, error) {
+func (s *Service) replay(ctx context.Context, customerID, key, request string) (store.Reserved, error) {
 	if customerID == "" {
-		return store.Order{}, store.ErrNotFound
+		return store.Reserved{}, store.ErrNotFound
 	}
-	before, err := s.store.OrderByKey(ctx, customerID, key)
+	before, err := s.store.Order(ctx, store.OrderKey{CustomerID: customerID, Key: key})
 	switch {
 	case err != nil:
-		return store.Order{}, err
-	case before.Fingerprint != request:
-		return store.Order{}, store.ErrKeyReused
+		return store.Reserved{}, err
+	case before.Order.Fingerprint != request:
+		return store.Reserved{}, store.ErrKeyReused
 	}
-	return before, nil
+	return store.Reserved{Order: before.Order, Uses: before.Uses}, nil
 }
 
-func (s *Service) newOrder(key, request string, metadata map[string]string, p priced) store.Order {
+func (s *Service) newReservation(key, request string, metadata map[string]string, p priced) store.Reservation {
 	now := s.now()
-	order := store.Order{
-		ID: s.newID(store.OrderIDPrefix), Key: key, Fingerprint: request, CustomerID: p.customer.ID,
-		State: store.OrderOpen, Quote: p.quote.Quote, DiscountAmount: p.quote.Discount,
-		Metadata: metadata, Deadline: now.Add(s.sessionLifetime + s.grace), CreatedAt: now, UpdatedAt: now,
+	r := store.Reservation{Order: redemption.Order{
+		ID: s.newID(redemption.OrderIDPrefix), Key: key, Fingerprint: request, CustomerID: p.customer.ID,
+		State: redemption.OrderOpen, Quote: p.quote.Quote, Claims: orderClaims(p.customer.ID),
+		Metadata: metadata, Deadline: now.Add(s.sessionLifetime + s.grace), CreatedAt: now,
+	}}
+	if p.quote.Coupon == nil {
+		return r
 	}
-	if p.quote.Coupon != nil {
-		order.CouponID, order.Coupon = p.quote.Coupon.ID, p.quote.Coupon
-		order.ReservationID = s.newID(redemption.IDPrefix)
-	}
-	return order
+	c := p.found.Coupon
+	r.Order.Coupons = []coupon.Snapshot{*p.quote.Coupon}
+	r.Coupons = []store.CouponAt{{ID: c.ID, Revision: c.Revision}}
+	r.Uses = []redemption.Use{{
+		ID: s.newID(redemption.UseIDPrefix), CouponID: c.ID, CustomerID: p.customer.ID, OrderID: r.Order.ID,
+		State: redemption.Reserved, Origin: redemption.FromCheckout, Discount: p.quote.Discount,
+		Claims: useClaims(c, p.customer.ID), CreatedAt: now,
+	}}
+	return r
 }
 
-// keepPlace stores the order, with a place if it has a coupon; see takeOver for left.
-func (s *Service) keepPlace(
-	ctx context.Context, p priced, order store.Order, left *redemption.Redemption,
-) (store.Order, bool, error) {
-	if order.CouponID == "" {
-		return s.store.CreateOrder(ctx, order)
-	}
-	held, holds := usable(p.found)
-	if p.found.Coupon.Distribution == coupon.PointsRedeemable {
-		if !holds {
-			return order, false, coupon.Reject(order.CouponID, coupon.PointsNotRedeemed,
-				coupon.Params{PointsRequired: p.found.Coupon.PointsRequired})
+// reserve stores the order with what it claims. Where only the customer's own use is in the
+// way, and where the coupon costs points, the order takes that use (contract section 5.3).
+func (s *Service) reserve(ctx context.Context, p priced, r store.Reservation) (store.Reserved, error) {
+	bought := len(r.Uses) > 0 && p.found.Coupon.Distribution == coupon.PointsRedeemable
+	full := error(coupon.Reject(p.found.Coupon.ID, coupon.PointsNotRedeemed,
+		coupon.Params{PointsRequired: p.found.Coupon.PointsRequired}))
+	if !bought {
+		var reserved store.Reserved
+		if reserved, full = s.store.Reserve(ctx, r); !errors.Is(full, store.ErrLimit) {
+			return reserved, full
 		}
-		return s.takeOver(ctx, held, p, order, left)
 	}
-	reserved, err := s.store.Reserve(ctx, store.Reservation{
-		Redemption: redemption.Redemption{
-			ID: order.ReservationID, Key: order.Key, CouponID: order.CouponID, CustomerID: order.CustomerID,
-			State: redemption.Reserved, Origin: redemption.FromCheckout, OrderID: order.ID,
-			Deadline: order.Deadline, CreatedAt: order.CreatedAt, UpdatedAt: order.CreatedAt,
-		},
-		CouponRevision: p.found.Coupon.Revision,
-		Order:          &order,
-	})
-	full := errors.Is(err, coupon.ErrUsageLimitReached) || errors.Is(err, coupon.ErrUserUsageLimitReached)
-	if full && holds {
-		return s.takeOver(ctx, held, p, order, left)
+	own, err := s.ownUse(ctx, p.found.Coupon, p.found.Held)
+	switch {
+	case err != nil:
+		return store.Reserved{}, err
+	case own.IsZero():
+		return store.Reserved{}, full
 	}
-	return reserved.Order, reserved.Replayed, err
+	reserved, err := s.store.Reserve(ctx, take(r, own))
+	if errors.Is(err, store.ErrNotFound) { // the use has gone since it was found
+		err = fmt.Errorf("%w: %w", store.ErrConflict, err)
+	}
+	return reserved, err
 }
 
 // sessionEnd is when the order's session ends. It depends on nothing that changes,
 // so that a repeated call asks for the same session: the deadline does change, when
 // a delayed payment is on its way.
-func (s *Service) sessionEnd(o store.Order) time.Time { return o.CreatedAt.Add(s.sessionLifetime) }
+func (s *Service) sessionEnd(o redemption.Order) time.Time { return o.CreatedAt.Add(s.sessionLifetime) }

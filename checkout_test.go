@@ -39,8 +39,8 @@ func TestCheckoutStoresTheOrderAndOpensTheSession(t *testing.T) {
 	got := w.checkout(t, r)
 
 	order := w.order(t, got.Order.ID)
-	if order.State != store.OrderOpen || order.CouponID != c.ID || order.DiscountAmount != 10_00 || order.Quote.Total != 24_90 ||
-		order.Coupon.Code != c.Code || order.Coupon.DiscountValue != "10.00" || order.Metadata["cart"] != "42" || order.SessionID != got.Session.ID {
+	if order.State != redemption.OrderOpen || order.Coupons[0].ID != c.ID || useOf(t, got.Uses).Discount != 10_00 || order.Quote.Total != 24_90 ||
+		order.Coupons[0].Code != c.Code || order.Coupons[0].DiscountValue != "10.00" || order.Metadata["cart"] != "42" || order.SessionID != got.Session.ID {
 		t.Errorf("order is %+v", order)
 	}
 	if held := w.get(t, c.ID); held.UsedCount != 0 || held.ReservedCount != 1 {
@@ -57,7 +57,7 @@ func TestCheckoutStoresTheOrderAndOpensTheSession(t *testing.T) {
 		t.Errorf("lines of the session (-want +got):\n%s", diff)
 	}
 	wantMetadata := map[string]string{
-		"couponCode": "TEN", "couponId": c.ID, "reservationId": order.ReservationID, "orderId": order.ID,
+		"couponCode": "TEN", "couponId": c.ID, "orderId": order.ID,
 		"customerId": ann.ID, "discountAmount": "1000",
 	}
 	if diff := cmp.Diff(wantMetadata, request.Metadata); diff != "" {
@@ -78,7 +78,7 @@ func TestCheckoutWithoutACoupon(t *testing.T) {
 	got := w.checkout(t, w.request(""))
 	require.NoError(t, w.fake.Pay(got.Session.ID))
 	outcomes := w.deliver(t)
-	if len(outcomes) != 1 || outcomes[0].Order.State != store.OrderPaid || outcomes[0].Redemption.ID != "" {
+	if len(outcomes) != 1 || outcomes[0].Order.State != redemption.OrderPaid || len(outcomes[0].Uses) != 0 {
 		t.Errorf("outcomes are %+v", outcomes)
 	}
 }
@@ -96,7 +96,7 @@ func TestCheckoutOfAnEmptyCart(t *testing.T) {
 		if !errors.As(err, &invalid) || invalid.Fields[0].Field != "lines" {
 			t.Errorf("code %q: %v, want a fault of the lines", code, err)
 		}
-		if _, err := w.store.OrderByKey(t.Context(), ann.ID, "cart-1"); !errors.Is(err, store.ErrNotFound) {
+		if _, err := w.orderByKey("cart-1"); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("code %q: there is an order (%v)", code, err)
 		}
 	}
@@ -182,7 +182,7 @@ func TestARepeatedKeyComparesTotals(t *testing.T) {
 
 	require.NoError(t, w.fake.Pay(first.Session.ID))
 	w.deliver(t)
-	if paid := w.checkout(t, dearer); paid.Order.State != store.OrderPaid || paid.Order.ID != first.Order.ID {
+	if paid := w.checkout(t, dearer); paid.Order.State != redemption.OrderPaid || paid.Order.ID != first.Order.ID {
 		t.Errorf("a key whose order is paid has nothing more to charge, and answered %+v", paid)
 	}
 }
@@ -226,8 +226,8 @@ func TestNothingChangesAfterCheckout(t *testing.T) {
 			}
 			require.NoError(t, w.fake.Pay(before.Session.ID))
 			outcomes := w.deliver(t)
-			if len(outcomes) != 1 || outcomes[0].Redemption.State != redemption.Completed || outcomes[0].Redemption.OverLimit ||
-				outcomes[0].Order.State != store.OrderPaid || outcomes[0].Order.Quote.Total != 24_90 || outcomes[0].Flag != couponkit.FlagNone {
+			if len(outcomes) != 1 || outcomes[0].Uses[0].State != redemption.Completed || outcomes[0].Uses[0].OverLimit ||
+				outcomes[0].Order.State != redemption.OrderPaid || outcomes[0].Order.Quote.Total != 24_90 || outcomes[0].Flag != couponkit.FlagNone {
 				t.Errorf("outcomes are %+v", outcomes)
 			}
 		})
@@ -304,8 +304,8 @@ func newCrashingWorld(t *testing.T) (*world, *fuse) {
 	return w, blow
 }
 
-// TestARetryingCustomerIsNotInHisOwnWay holds contract 5.3.
-func TestARetryingCustomerIsNotInHisOwnWay(t *testing.T) {
+// TestARetryingCustomerIsNotInTheirOwnWay holds contract 5.3.
+func TestARetryingCustomerIsNotInTheirOwnWay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	d := tenOff()
@@ -319,7 +319,7 @@ func TestARetryingCustomerIsNotInHisOwnWay(t *testing.T) {
 	if old, err := w.fake.Session(t.Context(), first.Session.ID); err != nil || old.Status != processor.SessionExpired {
 		t.Errorf("the first session is %+v, %v; want expired", old, err)
 	}
-	if o := w.order(t, first.Order.ID); o.State != store.OrderCancelled {
+	if o := w.order(t, first.Order.ID); o.State != redemption.OrderCancelled {
 		t.Errorf("the first order is %s, want cancelled", o.State)
 	}
 	require.NoError(t, w.fake.Pay(second.Session.ID))
@@ -368,7 +368,7 @@ func TestAKeyKeepsItsFirstResult(t *testing.T) {
 	first := w.checkout(t, r)
 	require.NoError(t, w.handle(t.Context(), w.event(first, processor.Expired, processor.Unpaid)))
 	again := w.checkout(t, r)
-	if again.Session != first.Session || !again.Replayed || again.Order.State != store.OrderCancelled {
+	if again.Session != first.Session || !again.Replayed || again.Order.State != redemption.OrderCancelled {
 		t.Errorf("the key again: %+v", again)
 	}
 }
@@ -530,7 +530,7 @@ func TestOneCustomerAtManyDevices(t *testing.T) {
 		})
 	}
 	group.Wait()
-	got, err := store.Coupon(t.Context(), c.ID)
+	got, err := service.Get(t.Context(), c.ID)
 	require.NoError(t, err)
 	if got.ReservedCount != 1 {
 		t.Errorf("%d places, want 1", got.ReservedCount)
@@ -620,7 +620,7 @@ func TestAProcessorThatTakesOneInterval(t *testing.T) {
 	if diff := cmp.Diff(want, named); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)
 	}
-	stored, err := w.store.ListRedemptions(t.Context(), store.RedemptionList{CouponID: c.ID})
+	stored, err := w.store.ListUses(t.Context(), store.UseList{CouponID: c.ID})
 	require.NoError(t, err)
 	require.Empty(t, stored.Items) // nor one that was given back
 	r.Cart.Lines = append(r.Cart.Lines[:2], r.Cart.Lines[3])
@@ -868,7 +868,7 @@ func TestAnAnswerThatCannotBeKept(t *testing.T) {
 	for name, change := range map[string]func(*processor.Session){
 		"no ID":           func(s *processor.Session) { s.ID = "" },
 		"a huge ID":       func(s *processor.Session) { s.ID = strings.Repeat("x", redemption.MaxIDLength+1) },
-		"a huge URL":      func(s *processor.Session) { s.URL = strings.Repeat("x", store.MaxMetadataLength+1) },
+		"a huge URL":      func(s *processor.Session) { s.URL = strings.Repeat("x", redemption.MaxMetadataLength+1) },
 		"a malformed URL": func(s *processor.Session) { s.URL = "\x00" },
 	} {
 		w := newWorld(t)
@@ -956,7 +956,7 @@ func TestWhenASessionEnds(t *testing.T) {
 	}
 	w.now = w.now.Add(46 * time.Minute)
 	again := w.checkout(t, r)
-	if again.Session != first.Session || again.Order.State != store.OrderOpen || !again.Session.ExpiresAt.Before(w.now) {
+	if again.Session != first.Session || again.Order.State != redemption.OrderOpen || !again.Session.ExpiresAt.Before(w.now) {
 		t.Errorf("the repeated key: %+v of %+v, want %+v", again.Session, again.Order, first.Session)
 	}
 }
@@ -987,7 +987,7 @@ func TestProductLink(t *testing.T) {
 	}
 	got, err := w.PaymentLink(t.Context(), r)
 	require.NoError(t, err)
-	if got.Order.Quote.Total != 20_00 || got.Order.DiscountAmount != 0 || got.Order.CouponID != c.ID {
+	if got.Order.Quote.Total != 20_00 || got.Order.Quote.Discount != 0 || got.Order.Coupons[0].ID != c.ID {
 		t.Errorf("order is %+v", got.Order)
 	}
 	again, err := w.PaymentLink(t.Context(), r)
@@ -1148,7 +1148,7 @@ func TestAnOrderThatIsPaidNeedsNoSession(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	whole := w.Service
-	w.behind((&refusal{call: "AttachSession", err: errDown}).gate, couponkit.WithClock(clockOf(w)))
+	w.behind((&refusal{call: "Apply session_attached", err: errDown}).gate, couponkit.WithClock(clockOf(w)))
 	r := w.request("")
 	r.Key = "once"
 	_, err := w.Checkout(t.Context(), r)
@@ -1158,7 +1158,7 @@ func TestAnOrderThatIsPaidNeedsNoSession(t *testing.T) {
 	w.deliver(t)
 	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.CreateSession, Kind: fakeprocessor.LostBefore, Times: -1})
 	again := w.checkout(t, r)
-	if again.Order.State != store.OrderPaid || !again.Replayed {
+	if again.Order.State != redemption.OrderPaid || !again.Replayed {
 		t.Errorf("the order is %s, replayed: %t; want paid, and true", again.Order.State, again.Replayed)
 	}
 }
@@ -1192,7 +1192,7 @@ func TestAnEventThatIsFasterThanTheAttachment(t *testing.T) {
 			c := w.create(t, tenOff())
 			r := w.request("TEN")
 			r.Key = "once"
-			const beforeAttaching = 5 // OrderByKey, LookUp, VerifyMirror, Reserve, CreateSession
+			const beforeAttaching = 5 // Order, LookUp, VerifyMirror, Reserve, CreateSession
 			blow.arm(beforeAttaching, false)
 			_, err := w.Checkout(t.Context(), r)
 			require.ErrorIs(t, err, errCrash)
@@ -1204,7 +1204,7 @@ func TestAnEventThatIsFasterThanTheAttachment(t *testing.T) {
 			if sessions := w.fake.Sessions(); len(sessions) != 1 || got.Session.ID != sessions[0].ID || !got.Replayed {
 				t.Errorf("%d sessions, checkout %+v", len(sessions), got)
 			}
-			if got.Order.State != store.OrderPaid && got.Session.URL == "" {
+			if got.Order.State != redemption.OrderPaid && got.Session.URL == "" {
 				t.Errorf("the customer is not told where to pay: %+v", got)
 			}
 			if n := w.get(t, c.ID); n.UsedCount+n.ReservedCount != 1 {

@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"github.com/couponkit/couponkit"
-	"github.com/couponkit/couponkit/internal/simulation"
+
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/store"
 )
@@ -45,16 +45,12 @@ func (f *fuse) gate(_ string, effect func() error) error {
 }
 
 // crashingStore is a store that the process reaches until its fuse blows.
-func crashingStore(s store.Store, f *fuse) simulation.Store {
-	return simulation.Store{Inner: s, Gate: f.gate}
-}
+func crashingStore(s store.Store, f *fuse) store.Store { return gated{s, f.gate} }
 
 // crashingProcessor is a processor that the process reaches until its fuse blows.
-func crashingProcessor(p processor.Processor, f *fuse) simulation.Processor {
-	return simulation.Processor{Inner: p, Gate: f.gate}
+func crashingProcessor(p processor.Processor, f *fuse) processor.Processor {
+	return gatedProcessor{p, f.gate}
 }
 
 // crashingPoints is a ledger that the process reaches until its fuse blows.
-func crashingPoints(p couponkit.Points, f *fuse) simulation.Points {
-	return simulation.Points{Inner: p, Gate: f.gate}
-}
+func crashingPoints(p couponkit.Points, f *fuse) couponkit.Points { return gatedPoints{p, f.gate} }

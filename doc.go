@@ -17,7 +17,7 @@
 // changes of the coupon leave the order as it is. The webhook records the payment and counts the
 // use, in one transaction of the store.
 //
-// Ship an order when the outcome's Order.State is store.OrderPaid and its Flag is [FlagNone],
+// Ship an order when the outcome's Order.State is redemption.OrderPaid and its Flag is [FlagNone],
 // once for each order ID. [Service.Sweep] returns outcomes too: it finds payments whose event did
 // not arrive.
 //

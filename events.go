@@ -1,10 +1,11 @@
 package couponkit
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -16,18 +17,17 @@ import (
 
 // Outcome is the result of an event, or of a payment that a sweep has found.
 type Outcome struct {
-	// Order is the session's order as it is now. It is zero when the session has no order.
-	Order store.Order
-	// Redemption is the session's redemption as it is now. It is zero when the session has no
-	// redemption.
-	Redemption redemption.Redemption
-	// Changed is true if the event changed the order or the redemption. It is false after an
-	// earlier delivery, and if another call has found the payment before the event. Do not use
-	// Changed to decide whether to ship; see [Service.HandleEvent].
+	// Order and Uses are the session's order and its uses as they are now. They are zero when
+	// the session has no order.
+	Order redemption.Order
+	Uses  []redemption.Use
+	// Changed is true if the event changed the order or a use. It is false after an earlier
+	// delivery, and if another call has found the payment before the event. Do not use Changed
+	// to decide whether to ship; see [Service.HandleEvent].
 	Changed bool
 	// Flag marks a payment that a person should look at. Every event of such an order has the
 	// flag. If several flags apply, Flag is the first of FlagAmountMismatch, FlagOverLimit and
-	// FlagPointsRefunded.
+	// FlagPointsRefunded. Uses has the others.
 	Flag Flag
 }
 
@@ -45,7 +45,7 @@ type Outcome struct {
 // Every payment is recorded. A payment of another amount, over the limit, or after a refund of
 // its points has a Flag.
 //
-// Ship an order when Order.State is store.OrderPaid and Flag is FlagNone, once for each order ID.
+// Ship an order when Order.State is redemption.OrderPaid and Flag is FlagNone, once for each order ID.
 // Other calls may find the payment before the event arrives: [Service.Sweep] returns its outcome,
 // and the observer gets an [OpSettle]. To learn about one order, call [Service.Order].
 func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome, err error) {
@@ -56,16 +56,42 @@ func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome
 	attempt := Attempt{SessionID: e.SessionID}
 	defer s.observed(ctx, OpEvent, &attempt, &err)()
 	now := s.now()
-	return s.outcome(ctx, &attempt, store.Settlement{
-		Event: redemption.Event{
-			Kind: kind, At: now, SessionID: e.SessionID,
-			OrderID: e.Metadata[processor.MetadataOrderID], Deadline: told(e, now).Add(s.paymentWait),
-		},
-		ReservationID: e.Metadata[processor.MetadataReservationID],
-		CouponID:      e.Metadata[processor.MetadataCouponID],
-		CustomerID:    e.Metadata[processor.MetadataCustomerID],
-		NewID:         s.newID(redemption.IDPrefix),
-	}, pricing.NewMoney(e.Total, e.Currency))
+	settlement := store.Settlement{Event: redemption.Event{
+		Kind: kind, At: now, SessionID: e.SessionID,
+		OrderID: e.Metadata[processor.MetadataOrderID], Deadline: told(e, now).Add(s.paymentWait),
+	}}
+	charges := pricing.NewMoney(e.Total, e.Currency)
+	o, err = s.outcome(ctx, &attempt, settlement, charges)
+	if err != nil || kind != redemption.Paid || !o.Order.IsZero() || e.Metadata[processor.MetadataCouponID] == "" {
+		return o, err
+	}
+	if settlement.Unknown, err = s.unknownPayment(ctx, e, now); err != nil {
+		return Outcome{}, err
+	}
+	return s.outcome(ctx, &attempt, settlement, charges)
+}
+
+// unknownPayment is the record of a payment whose order the store does not have, though the
+// session says that a coupon was used: the customer has paid, and the use counts.
+func (s *Service) unknownPayment(ctx context.Context, e processor.Event, now time.Time) (store.Reservation, error) {
+	couponID, customerID := e.Metadata[processor.MetadataCouponID], e.Metadata[processor.MetadataCustomerID]
+	found, err := s.store.LookUp(ctx, store.LookUp{CouponID: couponID})
+	if err != nil && !errors.Is(err, coupon.ErrNotFound) {
+		return store.Reservation{}, err
+	}
+	found.Coupon.ID = couponID // a coupon that is gone has no limits
+	claims := useClaims(found.Coupon, customerID)
+	if customerID == "" {
+		claims = claims[:1]
+	}
+	o := redemption.Order{
+		ID: s.newID(redemption.OrderIDPrefix), CustomerID: customerID, State: redemption.OrderPaid,
+		SessionID: e.SessionID, CreatedAt: now,
+	}
+	return store.Reservation{Order: o, Uses: []redemption.Use{{
+		ID: s.newID(redemption.UseIDPrefix), CouponID: couponID, CustomerID: customerID, OrderID: o.ID,
+		State: redemption.Completed, Origin: redemption.FromPayment, Claims: claims, CreatedAt: now, CompletedAt: now,
+	}}}, nil
 }
 
 // Webhook returns the function that the webhook handlers of the processors take. The function
@@ -79,7 +105,7 @@ func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome
 func (s *Service) Webhook(then func(context.Context, Outcome) error) func(context.Context, processor.Event) error {
 	return func(ctx context.Context, e processor.Event) error {
 		o, err := s.HandleEvent(ctx, e)
-		if concerns := !o.Order.IsZero() || o.Redemption.ID != ""; err == nil && concerns && then != nil {
+		if concerns := !o.Order.IsZero(); err == nil && concerns && then != nil {
 			err = then(ctx, o)
 		}
 		if err != nil {
@@ -99,13 +125,14 @@ func (s *Service) outcome(
 	if err != nil {
 		return Outcome{}, err
 	}
-	o := Outcome{Order: settled.Order, Redemption: settled.Redemption, Changed: settled.Changed}
-	if settlement.Event.Kind == redemption.SessionCompleted || o.Order.State == store.OrderPaid {
-		o.Flag = s.flag(ctx, settlement.Event.SessionID, charges, settled)
+	o := Outcome{Order: settled.Order, Uses: settled.Uses, Changed: settled.Changed}
+	if o.Order.State == redemption.OrderPaid {
+		o.Flag = s.flag(ctx, charges, settled)
 	}
-	attempt.OrderID, attempt.Flag = o.Order.ID, o.Flag
-	attempt.CouponID = cmp.Or(o.Redemption.CouponID, o.Order.CouponID)
-	attempt.CustomerID = cmp.Or(o.Order.CustomerID, o.Redemption.CustomerID)
+	attempt.OrderID, attempt.Flag, attempt.CustomerID = o.Order.ID, o.Flag, o.Order.CustomerID
+	if len(o.Uses) > 0 {
+		attempt.CouponID = o.Uses[0].CouponID
+	}
 	return o, nil
 }
 
@@ -118,11 +145,11 @@ func eventKind(e processor.Event) (redemption.EventKind, bool) {
 	switch e.Type {
 	case processor.Completed:
 		if e.PaymentStatus.Settled() {
-			return redemption.SessionCompleted, true
+			return redemption.Paid, true
 		}
-		return redemption.SessionUnpaid, true
+		return redemption.PaymentPending, true
 	case processor.PaymentSucceeded:
-		return redemption.SessionCompleted, true
+		return redemption.Paid, true
 	case processor.PaymentFailed:
 		return redemption.PaymentFailed, true
 	case processor.Expired:
@@ -141,52 +168,60 @@ func told(e processor.Event, now time.Time) time.Time {
 }
 
 // flag says whether somebody should look at a payment that was recorded.
-func (s *Service) flag(ctx context.Context, sessionID string, charged pricing.Money, settled store.Settled) Flag {
+func (s *Service) flag(ctx context.Context, charged pricing.Money, settled store.Settled) Flag {
 	order := settled.Order
 	ordered := pricing.NewMoney(order.Quote.Total, order.Quote.Currency)
-	flag := FlagNone
-	switch {
-	case !order.IsZero() && charged != ordered:
-		flag = FlagAmountMismatch
-		s.logger.ErrorContext(ctx, "a session charged another amount than its order",
-			slog.String("order", order.ID), slog.String("session", sessionID),
-			slog.String("charged", charged.String()), slog.String("ordered", ordered.String()))
-	case settled.Redemption.OverLimit:
-		flag = FlagOverLimit
-	case settled.Redemption.State == redemption.Completed && settled.Redemption.PointsState >= redemption.PointsRefundDue:
-		flag = FlagPointsRefunded
+	refunded := func(u redemption.Use) bool {
+		return u.PointsState == redemption.PointsRefundDue || u.PointsState == redemption.PointsRefunded
 	}
-	return flag
+	switch {
+	case order.Key != "" && charged != ordered: // of an unknown order nothing is known but the payment
+		s.logger.ErrorContext(ctx, "a session charged another amount than its order",
+			slog.String("order", order.ID), slog.String("session", order.SessionID),
+			slog.String("charged", charged.String()), slog.String("ordered", ordered.String()))
+		return FlagAmountMismatch
+	case slices.ContainsFunc(settled.Uses, func(u redemption.Use) bool { return u.OverLimit }):
+		return FlagOverLimit
+	case slices.ContainsFunc(settled.Uses, refunded):
+		return FlagPointsRefunded
+	}
+	return FlagNone
 }
 
-// settleSession applies what the processor's session turned out to be for a reservation, or
-// for the order alone.
-func (s *Service) settleSession(
-	ctx context.Context, session processor.Session, settlement store.Settlement,
-) (o Outcome, err error) {
-	attempt := Attempt{
-		CouponID: settlement.CouponID, CustomerID: settlement.CustomerID,
-		OrderID: settlement.Event.OrderID, SessionID: session.ID,
+// settleSession applies what the processor's session turned out to be for its order.
+func (s *Service) settleSession(ctx context.Context, session processor.Session, order redemption.Order) (o Outcome, err error) {
+	attempt := Attempt{CustomerID: order.CustomerID, OrderID: order.ID, SessionID: session.ID}
+	if c := firstCoupon(order); c != nil {
+		attempt.CouponID = c.ID
 	}
 	defer s.observed(ctx, OpSettle, &attempt, &err)()
+	settlement := store.Settlement{Event: s.ending(session, order)}
 	return s.outcome(ctx, &attempt, settlement, pricing.NewMoney(session.Total, session.Currency))
 }
 
-// settle applies a settlement and gives points back that are due. A refund that
-// fails is left to the sweep: it is recorded as due.
+// settle applies a settlement. It gives points back that are due, and ends the session of an
+// order that a payment has superseded. A refund that fails is left to the sweep: it is recorded
+// as due.
 func (s *Service) settle(ctx context.Context, settlement store.Settlement) (store.Settled, error) {
-	settled, err := s.store.Settle(ctx, settlement)
+	settled, err := s.store.Apply(ctx, settlement)
 	if err != nil {
-		return store.Settled{}, fmt.Errorf("settle session %s: %w", settlement.Event.SessionID, err)
+		return store.Settled{}, fmt.Errorf("settle order %s, session %s: %w",
+			settlement.Event.OrderID, settlement.Event.SessionID, err)
 	}
-	if settled.Redemption.RefundDue() {
-		refunded, err := s.refund(ctx, settled.Redemption)
+	if settled.Order.State == redemption.OrderPaid {
+		s.endReplacing(ctx, settled.Order)
+	}
+	for i, u := range settled.Uses {
+		if u.PointsState != redemption.PointsRefundDue {
+			continue
+		}
+		refunded, err := s.refundPoints(ctx, u)
 		if err != nil {
 			s.logger.WarnContext(ctx, "a refund of points is left to the sweep",
-				slog.String("reservation", settled.Redemption.ID), slog.Any("error", err))
-			return settled, nil
+				slog.String("use", u.ID), slog.Any("error", err))
+			continue
 		}
-		settled.Redemption = refunded
+		settled.Uses[i] = refunded
 	}
 	return settled, nil
 }

@@ -61,7 +61,7 @@ func TestCompletedWins(t *testing.T) {
 		if after := w.get(t, c.ID); after.UsedCount != 1 || after.ReservedCount != 0 {
 			t.Errorf("%v: counts are %d used and %d reserved, want 1 and 0", order, after.UsedCount, after.ReservedCount)
 		}
-		if o := w.order(t, got.Order.ID); o.State != store.OrderPaid {
+		if o := w.order(t, got.Order.ID); o.State != redemption.OrderPaid {
 			t.Errorf("%v: the order is %s, want paid", order, o.State)
 		}
 	}
@@ -73,8 +73,7 @@ func (w *world) event(c couponkit.Checkout, kind processor.EventType, status pro
 		ID: "evt", Type: kind, SessionID: c.Session.ID, PaymentStatus: status,
 		Currency: c.Order.Quote.Currency, Total: c.Order.Quote.Total, CreatedAt: w.now,
 		Metadata: map[string]string{
-			processor.MetadataOrderID: c.Order.ID, processor.MetadataReservationID: c.Order.ReservationID,
-			processor.MetadataCouponID: c.Order.CouponID, processor.MetadataCustomerID: c.Order.CustomerID,
+			processor.MetadataOrderID: c.Order.ID, processor.MetadataCouponID: couponOf(c.Order), processor.MetadataCustomerID: c.Order.CustomerID,
 		},
 	}
 }
@@ -84,10 +83,10 @@ func TestDelayedPayments(t *testing.T) {
 	cases := map[string]struct {
 		end       func(w *world, id string) error
 		wantUsed  int64
-		wantOrder store.OrderState
+		wantOrder redemption.OrderState
 	}{
-		"arrives": {func(w *world, id string) error { return w.fake.PaymentArrives(id) }, 1, store.OrderPaid},
-		"fails":   {func(w *world, id string) error { return w.fake.PaymentFails(id) }, 0, store.OrderCancelled},
+		"arrives": {func(w *world, id string) error { return w.fake.PaymentArrives(id) }, 1, redemption.OrderPaid},
+		"fails":   {func(w *world, id string) error { return w.fake.PaymentFails(id) }, 0, redemption.OrderCancelled},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -97,7 +96,7 @@ func TestDelayedPayments(t *testing.T) {
 			got := w.checkout(t, w.request("TEN"))
 			require.NoError(t, w.fake.PayLater(got.Session.ID))
 			w.deliver(t)
-			if o := w.order(t, got.Order.ID); o.State != store.OrderAwaitingPayment {
+			if o := w.order(t, got.Order.ID); o.State != redemption.OrderAwaitingPayment {
 				t.Errorf("the order is %s, want awaiting_payment", o.State)
 			}
 			w.pass(couponkit.DefaultSessionLifetime + couponkit.DefaultGrace)
@@ -132,7 +131,7 @@ func TestAPaymentIsNeverDropped(t *testing.T) {
 	w.checkout(t, r)
 	o, err := w.HandleEvent(t.Context(), w.event(late, processor.Completed, processor.Paid))
 	require.NoError(t, err)
-	if !o.Redemption.OverLimit || o.Redemption.State != redemption.Completed || o.Flag != couponkit.FlagOverLimit || o.Order.State != store.OrderPaid {
+	if !o.Uses[0].OverLimit || o.Uses[0].State != redemption.Completed || o.Flag != couponkit.FlagOverLimit || o.Order.State != redemption.OrderPaid {
 		t.Errorf("outcome is %+v", o)
 	}
 	if after := w.get(t, c.ID); after.UsedCount != 1 || after.ReservedCount != 1 {
@@ -153,7 +152,7 @@ func TestAPaymentOfAnotherAmountIsFlagged(t *testing.T) {
 	e.Total--
 	o, err := w.HandleEvent(t.Context(), e)
 	require.NoError(t, err)
-	if o.Flag != couponkit.FlagAmountMismatch || o.Redemption.State != redemption.Completed {
+	if o.Flag != couponkit.FlagAmountMismatch || o.Uses[0].State != redemption.Completed {
 		t.Errorf("outcome is %+v", o)
 	}
 	late := w.event(got, processor.Completed, processor.Unpaid)
@@ -161,7 +160,7 @@ func TestAPaymentOfAnotherAmountIsFlagged(t *testing.T) {
 	for name, next := range map[string]processor.Event{"told again": e, "an event that was overtaken": late} {
 		o, err := w.HandleEvent(t.Context(), next)
 		require.NoError(t, err)
-		if o.Flag != couponkit.FlagAmountMismatch || o.Order.State != store.OrderPaid || o.Changed {
+		if o.Flag != couponkit.FlagAmountMismatch || o.Order.State != redemption.OrderPaid || o.Changed {
 			t.Errorf("%s: outcome is %+v", name, o)
 		}
 	}
@@ -176,19 +175,19 @@ func TestAPaymentOfWhichNothingIsKnown(t *testing.T) {
 	o, err := w.HandleEvent(t.Context(), processor.Event{
 		ID: "evt", Type: processor.Completed, SessionID: "cs_unknown", PaymentStatus: processor.Paid, CreatedAt: w.now,
 		Metadata: map[string]string{
-			processor.MetadataReservationID: "res_unknown", processor.MetadataCouponID: c.ID, processor.MetadataCustomerID: bob.ID,
+			processor.MetadataCouponID: c.ID, processor.MetadataCustomerID: bob.ID,
 		},
 	})
 	require.NoError(t, err)
 	last := w.attempts[len(w.attempts)-1]
 	want := []string{c.ID, bob.ID, "cs_unknown"}
-	if diff := cmp.Diff(want, []string{o.Redemption.CouponID, o.Redemption.CustomerID, o.Redemption.SessionID}); diff != "" {
+	if diff := cmp.Diff(want, []string{o.Uses[0].CouponID, o.Uses[0].CustomerID, o.Order.SessionID}); diff != "" {
 		t.Errorf("what is recorded (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(want, []string{last.CouponID, last.CustomerID, last.SessionID}); diff != "" {
 		t.Errorf("what the observer is told (-want +got):\n%s", diff)
 	}
-	require.Equal(t, redemption.Completed, o.Redemption.State)
+	require.Equal(t, redemption.Completed, o.Uses[0].State)
 	require.EqualValues(t, 1, w.get(t, c.ID).UsedCount)
 	paid := w.checkout(t, w.request(""))
 	_, err = w.HandleEvent(t.Context(), w.event(paid, processor.Completed, processor.Paid))
@@ -227,7 +226,7 @@ func TestAPaymentAfterARefundIsFlagged(t *testing.T) {
 		require.NoError(t, w.handle(t.Context(), w.event(got, processor.Expired, processor.Unpaid)))
 		o, err := w.HandleEvent(t.Context(), w.event(got, processor.Completed, processor.Paid))
 		require.NoError(t, err)
-		if o.Flag != couponkit.FlagPointsRefunded || o.Redemption.RefundDue() != down {
+		if o.Flag != couponkit.FlagPointsRefunded || (o.Uses[0].PointsState == redemption.PointsRefundDue) != down {
 			t.Errorf("ledger down: %t; outcome is %+v", down, o)
 		}
 	}
@@ -245,7 +244,7 @@ func TestEventsOfOthersAreIgnored(t *testing.T) {
 		{Type: processor.Completed, SessionID: "theirs", PaymentStatus: processor.Paid, Total: 1, Currency: pricing.EUR()},
 		{Type: processor.Expired, SessionID: "theirs"},
 	} {
-		if o, err := w.HandleEvent(t.Context(), e); err != nil || o.Changed || !o.Order.IsZero() || o.Redemption.ID != "" {
+		if o, err := w.HandleEvent(t.Context(), e); err != nil || o.Changed || !o.Order.IsZero() || o.Uses != nil {
 			t.Errorf("%+v: %+v, %v", e, o, err)
 		}
 	}
@@ -286,14 +285,14 @@ func TestSweepReleasesWhatHasLapsed(t *testing.T) {
 	w.pass(time.Microsecond)
 	report, err = w.Sweep(t.Context(), 0)
 	require.NoError(t, err)
-	if diff := cmp.Diff(couponkit.SweepReport{Released: 1, Cancelled: 1}, report); diff != "" {
+	if diff := cmp.Diff(couponkit.SweepReport{Cancelled: 2}, report); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
 	if held := w.get(t, c.ID); held.ReservedCount != 0 {
 		t.Errorf("%d reservations, want 0", held.ReservedCount)
 	}
 	for _, id := range []string{got.Order.ID, without.Order.ID} {
-		if o := w.order(t, id); o.State != store.OrderCancelled {
+		if o := w.order(t, id); o.State != redemption.OrderCancelled {
 			t.Errorf("order %s is %s, want cancelled", id, o.State)
 		}
 	}
@@ -316,7 +315,7 @@ func TestSweepAsksTheProcessorFirst(t *testing.T) {
 	down.Remove()
 	report, err = w.Sweep(t.Context(), 0)
 	require.NoError(t, err)
-	if after := w.get(t, c.ID); report.Completed != 1 || after.UsedCount != 1 || after.ReservedCount != 0 {
+	if after := w.get(t, c.ID); len(report.Paid) != 1 || after.UsedCount != 1 || after.ReservedCount != 0 {
 		t.Errorf("report is %+v, %d used and %d reserved", report, after.UsedCount, after.ReservedCount)
 	}
 }
@@ -333,34 +332,34 @@ func TestSweepEndsAnOpenSession(t *testing.T) {
 	report, err := service.Sweep(t.Context(), 0)
 	require.NoError(t, err)
 	session, err := w.fake.Session(t.Context(), got.Session.ID)
-	if report.Released != 1 || err != nil || session.Status != processor.SessionExpired {
+	if report.Cancelled != 1 || err != nil || session.Status != processor.SessionExpired {
 		t.Errorf("report is %+v, session %+v, %v", report, session, err)
 	}
 }
 
-// TestAPaymentOfASessionThatWasLeftCounts: the reservation has moved to another
-// session, and the first one is paid all the same. Both customers' payments are
-// recorded.
+// TestAPaymentOfASessionThatWasLeftCounts: another order has replaced the first one, and the
+// session of the first one is paid all the same. Both payments are recorded, and the second
+// payment is flagged.
 func TestAPaymentOfASessionThatWasLeftCounts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := w.create(t, tenOff())
 	first := w.checkout(t, w.request("TEN"))
-	second := w.checkout(t, w.request("TEN")) // takes the reservation over
+	second := w.checkout(t, w.request("TEN")) // replaces the first order
 	for range 2 {
 		for _, paid := range []couponkit.Checkout{first, second} {
 			_, err := w.HandleEvent(t.Context(), w.event(paid, processor.Completed, processor.Paid))
 			require.NoError(t, err)
 		}
 	}
-	page, err := w.Redemptions(t.Context(), store.RedemptionList{CouponID: c.ID, State: redemption.Completed})
+	page, err := w.Uses(t.Context(), store.UseList{CouponID: c.ID, State: redemption.Completed})
 	require.NoError(t, err)
 	if page.Total != 2 || w.get(t, c.ID).UsedCount != 2 {
 		t.Errorf("%d redemptions and a count of %d, want 2", page.Total, w.get(t, c.ID).UsedCount)
 	}
-	for _, r := range page.Items {
-		if wantOver := r.SessionID == first.Session.ID; r.OverLimit != wantOver {
-			t.Errorf("redemption of session %s is over the limit: %t", r.SessionID, r.OverLimit)
+	for _, u := range page.Items {
+		if wantOver := u.OrderID == second.Order.ID; u.OverLimit != wantOver {
+			t.Errorf("the use of order %s is over the limit: %t", u.OrderID, u.OverLimit)
 		}
 	}
 }
@@ -386,11 +385,7 @@ func TestAnUnpaidSessionThatIsToldTwice(t *testing.T) {
 			e.CreatedAt = at
 			later, err := w.HandleEvent(t.Context(), e)
 			require.NoError(t, err)
-			deadline := later.Order.Deadline
-			if code != "" {
-				deadline = later.Redemption.Deadline
-			}
-			require.Equal(t, w.now.Add(couponkit.DefaultPaymentWait), deadline)
+			require.Equal(t, w.now.Add(couponkit.DefaultPaymentWait), later.Order.Deadline)
 		}
 	}
 }
@@ -416,7 +411,7 @@ func TestWebhookHandsOutcomesOn(t *testing.T) {
 	require.NoError(t, handle(t.Context(), paid))
 	require.Len(t, outcomes, 2)
 	for i, o := range outcomes {
-		require.Equal(t, store.OrderPaid, o.Order.State)
+		require.Equal(t, redemption.OrderPaid, o.Order.State)
 		require.Equal(t, got.Order.ID, o.Order.ID)
 		require.Equal(t, i == 0, o.Changed)
 	}
@@ -428,7 +423,7 @@ func TestWebhookHandsOutcomesOn(t *testing.T) {
 	require.Len(t, outcomes, 2, "events of others")
 	require.NoError(t, w.Webhook(nil)(t.Context(), paid))
 
-	w.behind((&refusal{call: "Settle", err: errDown}).gate, couponkit.WithClock(clockOf(w)), couponkit.WithLogger(slog.New(log)))
+	w.behind((&refusal{call: "Apply paid", err: errDown}).gate, couponkit.WithClock(clockOf(w)), couponkit.WithLogger(slog.New(log)))
 	handle = w.Webhook(func(context.Context, couponkit.Outcome) error { t.Error("an outcome of a failure"); return nil })
 	require.ErrorIs(t, handle(t.Context(), paid), errDown)
 	require.Equal(t, []string{"an event could not be handled and will come again", "an event could not be handled and will come again"}, log.lines)

@@ -12,9 +12,10 @@ import (
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
-	"github.com/couponkit/couponkit/examples/host"
+
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
+	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/memstore"
 )
@@ -26,13 +27,13 @@ type shop struct {
 	payments *fakeprocessor.Processor
 	coupon   coupon.Coupon
 	customer eligibility.Customer
-	ledger   *host.Ledger
+	ledger   *ledger
 	now      time.Time
 }
 
 func openShop(change func(*coupon.Draft)) *shop {
 	s := &shop{
-		customer: eligibility.Customer{ID: "ann", Email: "ann@example.org"}, ledger: &host.Ledger{},
+		customer: eligibility.Customer{ID: "ann", Email: "ann@example.org"}, ledger: &ledger{},
 		now: time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC),
 	}
 	clock := func() time.Time { return s.now }
@@ -42,7 +43,7 @@ func openShop(change func(*coupon.Draft)) *shop {
 	s.Service, err = couponkit.New(memstore.New(), s.payments,
 		couponkit.WithClock(clock),
 		couponkit.WithPoints(s.ledger),
-		couponkit.WithUsers(host.Directory{"ann": {ID: "ann", Email: "ann@example.org"}}),
+		couponkit.WithUsers(directory{"ann": {ID: "ann", Email: "ann@example.org"}}),
 	)
 	if err != nil {
 		panic(err)
@@ -94,11 +95,11 @@ func ExampleService_Update() {
 	changed, err := shop.Update(context.Background(), shop.coupon.ID, coupon.Patch{
 		Name:           coupon.Set("Ten off for all"),
 		MaxUsesPerUser: coupon.Clear[int](),
-		Revision:       coupon.Set(shop.coupon.Revision),
+		Revision:       coupon.Set[int64](shop.coupon.Revision),
 	})
 	fmt.Println(changed.Name, changed.Limits.MaxUsesPerUser, changed.Revision, err)
 	_, err = shop.Update(context.Background(), shop.coupon.ID, coupon.Patch{
-		Name: coupon.Set("Too late"), Revision: coupon.Set(shop.coupon.Revision),
+		Name: coupon.Set("Too late"), Revision: coupon.Set[int64](shop.coupon.Revision),
 	})
 	fmt.Println(errors.Is(err, store.ErrStaleRevision))
 	// Output:
@@ -201,7 +202,7 @@ func ExampleService_PaymentLink() {
 		Mode: couponkit.ProductLink, Amount: pricing.NewMoney(39_98, pricing.EUR()),
 		CheckoutRequest: couponkit.CheckoutRequest{Code: "TEN", Customer: shop.customer},
 	})
-	fmt.Println(link.Order.Quote.Total, link.Order.Coupon.Code, err)
+	fmt.Println(link.Order.Quote.Total, link.Order.Coupons[0].Code, err)
 	// Output: 3998 TEN <nil>
 }
 
@@ -279,7 +280,7 @@ func ExampleService_Webhook() {
 		return
 	}
 	webhook := shop.payments.Handler(shop.Webhook(func(_ context.Context, o couponkit.Outcome) error {
-		if o.Order.State == store.OrderPaid && o.Flag == couponkit.FlagNone {
+		if o.Order.State == redemption.OrderPaid && o.Flag == couponkit.FlagNone {
 			fmt.Println("ship", o.Order.Quote.Lines[0].ItemID)
 		}
 		return nil
@@ -313,8 +314,8 @@ func ExampleService_HandleEvent() {
 			return
 		}
 		outcome, err := shop.HandleEvent(context.Background(), event)
-		ship := outcome.Order.State == store.OrderPaid && outcome.Flag == couponkit.FlagNone
-		fmt.Println(ship, outcome.Redemption.State, outcome.Changed, err)
+		ship := outcome.Order.State == redemption.OrderPaid && outcome.Flag == couponkit.FlagNone
+		fmt.Println(ship, outcome.Uses[0].State, outcome.Changed, err)
 	}
 	// Output:
 	// true completed true <nil>
@@ -367,7 +368,7 @@ func ExampleService_Sweep() {
 	}
 	shop.now = shop.now.Add(couponkit.DefaultSessionLifetime + couponkit.DefaultGrace)
 	report, err := shop.Sweep(context.Background(), 0)
-	fmt.Println(report.Released, err)
+	fmt.Println(report.Cancelled, err)
 	for _, paid := range report.Paid {
 		fmt.Println(paid.Order.ID == checkouts[1].Order.ID, paid.Order.State, paid.Flag == couponkit.FlagNone)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
-	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store/memstore"
 )
 
@@ -54,7 +54,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if checkout.Order.State != store.OrderOpen { // the key was used before: paid or ended since
+	if checkout.Order.State != redemption.OrderOpen { // the key was used before: paid or ended since
 		log.Fatal("begin again with a new key: the order is ", checkout.Order.State)
 	}
 
@@ -63,7 +63,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	webhook := payments.Handler(service.Webhook(func(_ context.Context, o couponkit.Outcome) error {
-		if o.Order.State == store.OrderPaid && o.Flag == couponkit.FlagNone {
+		if o.Order.State == redemption.OrderPaid && o.Flag == couponkit.FlagNone {
 			fmt.Println("to ship, once for each order:", o.Order.Quote.Lines[0].ItemID)
 		}
 		return nil

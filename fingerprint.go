@@ -94,26 +94,27 @@ func codeKey(typed string) string {
 // repeated returns the order that the key has already. Texts that may name two coupons have one
 // fingerprint: an ID and the code that reads like it, a generated code and a code of which it
 // may be a misreading. So repeated also compares the order's coupon.
-func (s *Service) repeated(ctx context.Context, r CheckoutRequest, request string) (store.Order, error) {
+func (s *Service) repeated(ctx context.Context, r CheckoutRequest, request string) (store.Reserved, error) {
 	before, err := s.replay(ctx, r.Customer.ID, r.Key, request)
 	id := strings.TrimSpace(r.Code)
-	if err != nil || before.Coupon == nil || before.CouponID == id {
+	used := firstCoupon(before.Order)
+	if err != nil || used == nil || used.ID == id {
 		return before, err
 	}
 	code, err := coupon.TypedCode(r.Code)
 	generated, _ := code.AsGenerated()
-	if err != nil || code != before.Coupon.Code && generated != before.Coupon.Code {
-		return store.Order{}, store.ErrKeyReused
+	if err != nil || code != used.Code && generated != used.Code {
+		return store.Reserved{}, store.ErrKeyReused
 	}
-	if code == before.Coupon.Code && !coupon.IsID(id) {
+	if code == used.Code && !coupon.IsID(id) {
 		return before, nil
 	}
 	found, err := s.lookUp(ctx, r.Code, eligibility.Customer{})
 	switch {
-	case errors.Is(err, coupon.ErrNotFound), err == nil && found.Coupon.ID == before.CouponID:
+	case errors.Is(err, coupon.ErrNotFound), err == nil && found.Coupon.ID == used.ID:
 		return before, nil
 	case err == nil:
 		err = store.ErrKeyReused
 	}
-	return store.Order{}, err
+	return store.Reserved{}, err
 }

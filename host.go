@@ -25,18 +25,18 @@ type User struct {
 }
 
 // Points is the host's ledger of points (specification 3.2). Both methods are idempotent by the
-// reservation's ID, and may be repeated long after they took effect. They are safe for concurrent
+// exchange's ID, and may be repeated long after they took effect. They are safe for concurrent
 // use.
 type Points interface {
 	// Debit takes points from the customer's balance. The error matches ErrInsufficientPoints
 	// when the balance is too small, and ErrReservationClosed when the reservation was refunded
 	// before. Both errors leave the balance unchanged.
-	Debit(ctx context.Context, customerID, reservationID string, points int64) error
+	Debit(ctx context.Context, customerID, exchangeID string, points int64) error
 
 	// Refund gives back the points that Debit took for the reservation, only once. It also
 	// closes the reservation: every later Debit is refused, even if no points were debited
 	// before.
-	Refund(ctx context.Context, customerID, reservationID string) error
+	Refund(ctx context.Context, customerID, exchangeID string) error
 }
 
 // Errors of the host's interfaces.

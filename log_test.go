@@ -11,7 +11,7 @@ import (
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/internal/simulation"
+
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
@@ -37,10 +37,10 @@ func (r *refusal) gate(call string, effect func() error) error {
 }
 
 // behind puts the service's store and ledger behind a gate.
-func (w *world) behind(gate simulation.Gate, options ...couponkit.Option) {
+func (w *world) behind(gate gate, options ...couponkit.Option) {
 	w.t.Helper()
-	service, err := couponkit.New(simulation.Store{Inner: w.store, Gate: gate}, w.fake, append([]couponkit.Option{
-		couponkit.WithPoints(simulation.Points{Inner: w.ledger, Gate: gate}),
+	service, err := couponkit.New(gated{w.store, gate}, w.fake, append([]couponkit.Option{
+		couponkit.WithPoints(gatedPoints{w.ledger, gate}),
 	}, options...)...)
 	require.NoError(w.t, err)
 	w.Service = service
@@ -70,14 +70,14 @@ func TestWhatNoCallerIsToldIsLogged(t *testing.T) {
 		return err
 	}
 	superseded := func(call string, effect func() error) error {
-		if call == "AttachSession" {
+		if call == "Apply session_attached" {
 			return store.ErrSuperseded
 		}
 		return effect()
 	}
 	cases := map[string]struct {
 		draft  coupon.Draft // empty for none
-		first  simulation.Gate
+		first  gate
 		fault  fakeprocessor.Fault
 		second refusal
 		act    func(w *world) error
@@ -90,7 +90,7 @@ func TestWhatNoCallerIsToldIsLogged(t *testing.T) {
 				_, err := w.Create(w.t.Context(), tenOff())
 				return err
 			},
-			second: refusal{call: "UpdateCoupon", err: errDown},
+			second: refusal{call: "SaveCoupon edit", err: errDown},
 			told:   couponkit.ErrUnavailable, want: "a failed creation is left to the reconcile",
 		},
 		"a change that is not taken back": {
@@ -102,7 +102,7 @@ func TestWhatNoCallerIsToldIsLogged(t *testing.T) {
 				_, err = w.Update(w.t.Context(), page.Items[0].ID, coupon.Patch{Name: coupon.Set("New")})
 				return err
 			},
-			second: refusal{call: "UpdateCoupon", skip: 1, err: errDown},
+			second: refusal{call: "SaveCoupon edit", skip: 1, err: errDown},
 			told:   couponkit.ErrUnavailable, want: "a change is left to the reconcile",
 		},
 		"a mirror of a deleted coupon that stays": {
@@ -111,19 +111,19 @@ func TestWhatNoCallerIsToldIsLogged(t *testing.T) {
 				page, err := w.List(w.t.Context(), store.CouponList{})
 				require.NoError(w.t, err)
 				w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.UpdateMirror, Kind: fakeprocessor.Hook, Do: func(fakeprocessor.Call) {
-					require.NoError(w.t, w.store.DeleteCoupon(w.t.Context(), page.Items[0].ID, page.Items[0].Revision+1))
+					require.NoError(w.t, w.discard(page.Items[0].ID, page.Items[0].Revision+1))
 				}})
 				_, err = w.Update(w.t.Context(), page.Items[0].ID, coupon.Patch{Name: coupon.Set("New")})
 				return err
 			},
-			second: refusal{call: "Coupon", skip: 1, err: errDown},
+			second: refusal{call: "LookUp", skip: 1, err: errDown},
 			told:   coupon.ErrNotFound, want: "the mirror of a deleted coupon is left to the reconcile",
 		},
 		"an order without a session that stays": {
 			draft:  tenOff(),
 			fault:  fakeprocessor.Fault{Op: fakeprocessor.CreateSession, Kind: fakeprocessor.Refuse},
 			act:    checkout,
-			second: refusal{call: "Settle", err: errDown},
+			second: refusal{call: "Apply session_expired", err: errDown},
 			told:   processor.ErrRejected, want: "an abandoned order is left to the sweep",
 		},
 		"a refund that fails": {
@@ -137,21 +137,6 @@ func TestWhatNoCallerIsToldIsLogged(t *testing.T) {
 			second: refusal{call: "Refund", err: errDown},
 			want:   "a refund of points is left to the sweep",
 		},
-		"a reservation of a coupon that is switched off meanwhile": {
-			draft: forPoints(),
-			act: func(w *world) error {
-				_, err := w.ExchangePoints(w.t.Context(), couponkit.ExchangeRequest{Coupon: "TEN", Customer: ann})
-				require.NoError(w.t, err)
-				first := w.checkout(w.t, w.request("TEN"))
-				w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.ExpireSession, Kind: fakeprocessor.Hook, Do: func(fakeprocessor.Call) {
-					_, err := w.SetActive(w.t.Context(), first.Order.CouponID, false)
-					require.NoError(w.t, err)
-				}})
-				return checkout(w)
-			},
-			second: refusal{call: "Transition", skip: 2, err: errDown},
-			told:   coupon.ErrInactive, want: "a reservation that no order can use is left to the sweep",
-		},
 		"a refused exchange that is not given up": {
 			draft: forPoints(),
 			act: func(w *world) error {
@@ -160,7 +145,7 @@ func TestWhatNoCallerIsToldIsLogged(t *testing.T) {
 				require.NotErrorIs(w.t, err, errDown)
 				return err
 			},
-			second: refusal{call: "Transition", err: errDown},
+			second: refusal{call: "Apply points_refused", err: errDown},
 			told:   coupon.ErrPointsNotRedeemed, want: "an exchange that was refused is left to the sweep",
 		},
 		"a session for nobody that stays open": {
@@ -237,7 +222,7 @@ func TestAPanicIsNoSuccess(t *testing.T) {
 func TestWhatWasTypedIsInNoAttempt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.behind((&refusal{call: "ListRedemptions", err: errDown}).gate, couponkit.WithClock(clockOf(w)),
+	w.behind((&refusal{call: "ListUses", err: errDown}).gate, couponkit.WithClock(clockOf(w)),
 		couponkit.WithObserver(couponkit.ObserverFunc(func(_ context.Context, a couponkit.Attempt) { w.attempts = append(w.attempts, a) })))
 	r := couponkit.ExchangeRequest{Key: "k", Coupon: "cpn_ann@example.org", Customer: ann}
 	_, err := w.ExchangePoints(t.Context(), r)

@@ -12,6 +12,7 @@ import (
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
+	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
 
@@ -129,7 +130,7 @@ func TestADayWithoutTheProcessor(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"ann"}, paidBy(report))
 	report.Paid = nil
-	require.Equal(t, couponkit.SweepReport{Completed: 1, Released: 1, Cancelled: 1}, report)
+	require.Equal(t, couponkit.SweepReport{Cancelled: 2}, report)
 	w.held(t, ten.ID, 2, 1)
 }
 
@@ -158,7 +159,7 @@ func TestAClockThatIsAhead(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"ann"}, paidBy(report))
 	report.Paid = nil
-	require.Equal(t, couponkit.SweepReport{Completed: 1, Released: 1}, report)
+	require.Equal(t, couponkit.SweepReport{Cancelled: 1}, report)
 	w.held(t, ten.ID, 1, 0)
 	require.ErrorIs(t, w.fake.Pay(open.Session.ID), processor.ErrRejected, "the session is ended")
 	long, err := ahead.Checkout(t.Context(), couponkit.CheckoutRequest{Cart: phones(), Code: "ten", Customer: of("cleo")})
@@ -197,7 +198,7 @@ func TestAClockThatIsBehind(t *testing.T) {
 	require.Zero(t, report)
 	w.held(t, ten.ID, 1, 1)
 	w.deliver(t) // the processor's clock is right
-	require.Equal(t, store.OrderCancelled, w.order(t, left.Order.ID).State)
+	require.Equal(t, redemption.OrderCancelled, w.order(t, left.Order.ID).State)
 	w.held(t, ten.ID, 1, 0)
 	_, err = w.Checkout(t.Context(), late)
 	require.ErrorIs(t, err, couponkit.ErrOrderEnded, "the clock is right again, and the key's order has ended")
@@ -234,7 +235,7 @@ func TestAProcessorThatForgets(t *testing.T) {
 	w.pass(2 * time.Hour)
 	report, err := again.Sweep(t.Context(), 0)
 	require.NoError(t, err)
-	require.Equal(t, couponkit.SweepReport{Released: 2}, report, "ann's session is unknown")
+	require.Equal(t, couponkit.SweepReport{Cancelled: 2}, report, "ann's session is unknown")
 }
 
 // TestASweepThatIsCutOff: a sweep whose context ends has an ordinary error, and the next one
@@ -256,6 +257,6 @@ func TestASweepThatIsCutOff(t *testing.T) {
 	require.Positive(t, report.Failed)
 	next, err := w.Sweep(t.Context(), 0)
 	require.NoError(t, err)
-	require.Equal(t, 3, report.Released+next.Released)
+	require.Equal(t, 3, report.Cancelled+next.Cancelled)
 	w.held(t, ten.ID, 0, 0)
 }

@@ -91,7 +91,7 @@ func TestHowLongAnExchangeMayTake(t *testing.T) {
 		w.pass(step.pass)
 		_, err = w.Sweep(t.Context(), 0)
 		require.NoError(t, err)
-		page, err := w.store.ListRedemptions(t.Context(), store.RedemptionList{})
+		page, err := w.store.ListUses(t.Context(), store.UseList{})
 		require.NoError(t, err)
 		require.Len(t, page.Items, 1)
 		if diff := cmp.Diff(step.want, page.Items[0].State); diff != "" {

@@ -102,17 +102,9 @@ func (s *Service) productLink(ctx context.Context, r PaymentLinkRequest) (c Chec
 		return Checkout{}, err
 	}
 	request := amountFingerprint(r.Amount, r.Code)
-	order, replayed, err := s.keyed(ctx, &r.CheckoutRequest, request, func() (priced, error) { return s.priceAmount(ctx, r) })
-	attempt.CouponID, attempt.OrderID = order.CouponID, order.ID
-	if err != nil {
-		return Checkout{}, err
-	}
-	order, err = s.openSession(ctx, order, r.details(), replayed)
-	attempt.SessionID = order.SessionID
-	if err != nil {
-		return Checkout{}, err
-	}
-	return s.newCheckout(order, replayed), nil
+	price := func() (priced, error) { return s.priceAmount(ctx, r) }
+	reserved, err := s.keyed(ctx, &r.CheckoutRequest, request, price)
+	return s.finish(ctx, &attempt, r.CheckoutRequest, reserved, err, price)
 }
 
 // amountLine is the one line of an order by amount.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -46,16 +47,16 @@ type ExchangeRequest struct {
 // After any other error, repeat the call with the same key. The sweep undoes unfinished
 // exchanges. When the coupon refuses a repeated call, no points are taken and the reservation is
 // given up. When only the coupon's mirror is invalid, the reservation stays.
-func (s *Service) ExchangePoints(ctx context.Context, r ExchangeRequest) (reserved redemption.Redemption, err error) {
+func (s *Service) ExchangePoints(ctx context.Context, r ExchangeRequest) (reserved redemption.Use, err error) {
 	attempt := Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, OpExchangePoints, &attempt, &err)()
 	if s.points == nil {
-		return redemption.Redemption{}, ErrNoLedger
+		return redemption.Use{}, ErrNoLedger
 	}
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
-		return redemption.Redemption{}, err
+		return redemption.Use{}, err
 	}
-	for range placeAttempts {
+	for range reserveAttempts {
 		reserved, err = s.exchange(ctx, &attempt, r)
 		if !errors.Is(err, store.ErrStaleRevision) {
 			break
@@ -64,103 +65,122 @@ func (s *Service) ExchangePoints(ctx context.Context, r ExchangeRequest) (reserv
 	return reserved, err
 }
 
-// exchange is one round of ExchangePoints. The coupon may change before the place is kept.
-func (s *Service) exchange(ctx context.Context, attempt *Attempt, r ExchangeRequest) (redemption.Redemption, error) {
+// exchange is one round of ExchangePoints. The coupon may change before its use is reserved.
+func (s *Service) exchange(ctx context.Context, attempt *Attempt, r ExchangeRequest) (redemption.Use, error) {
 	found, question, err := s.ask(ctx, r.Coupon, r.Customer, s.askMirror)
 	if err != nil {
 		err = refusals(err, signedIn(r.Customer, false))
 	}
 	if id := strings.TrimSpace(r.Coupon); errors.Is(err, coupon.ErrNotFound) && coupon.IsID(id) {
-		made, err := s.exchangedBefore(ctx, id, r, redemption.Redemption{}, err)
+		made, err := s.exchangedBefore(ctx, id, r, redemption.Use{}, err)
 		attempt.CouponID = made.CouponID
 		return made, err
 	}
 	if err != nil {
-		return redemption.Redemption{}, err
+		return redemption.Use{}, err
 	}
 	attempt.CouponID = found.Coupon.ID
-	held, holds := exchanged(found.Held, r.Key)
+	held := exchanged(found.Held, r.Key)
 	refused := exchangeable(found.Coupon, question, held)
 	switch {
-	case holds && held.Key == r.Key:
+	case !held.IsZero() && held.Key == r.Key:
 		return s.debit(ctx, held, refused)
-	case holds, refused != nil:
+	case !held.IsZero(), refused != nil:
 		return s.exchangedBefore(ctx, found.Coupon.ID, r, held, refused)
 	}
 	if r.Key == "" {
 		r.Key = s.newID("key_")
 	}
-	now := s.now()
-	kept, err := s.store.Reserve(ctx, store.Reservation{
-		CouponRevision: found.Coupon.Revision,
-		Redemption: redemption.Redemption{
-			ID: s.newID(redemption.IDPrefix), Key: r.Key, CouponID: found.Coupon.ID, CustomerID: r.Customer.ID,
-			State: redemption.Reserved, Origin: redemption.FromPoints,
-			Points: found.Coupon.PointsRequired, PointsState: redemption.PointsPending,
-			Deadline: now.Add(s.exchangeTime), CreatedAt: now, UpdatedAt: now,
-		},
-	})
+	reserved, err := s.store.Reserve(ctx, s.newExchange(found.Coupon, r))
 	if err != nil {
-		return redemption.Redemption{}, err
+		return redemption.Use{}, limitReached(err, found.Coupon)
 	}
-	return s.debit(ctx, kept.Redemption, nil)
+	made, err := s.current(ctx, reserved.Uses[0])
+	if err != nil {
+		return redemption.Use{}, err
+	}
+	return s.debit(ctx, made, nil)
 }
 
-// exchanged returns the reservation by points that the key has made, also when a
-// checkout uses it by now; else one that is in no checkout.
-func exchanged(held []redemption.Redemption, key string) (free redemption.Redemption, ok bool) {
-	for _, r := range held {
+func (s *Service) newExchange(c coupon.Coupon, r ExchangeRequest) store.Reservation {
+	now, id := s.now(), s.newID(redemption.UseIDPrefix)
+	return store.Reservation{
+		Coupons: []store.CouponAt{{ID: c.ID, Revision: c.Revision}},
+		Uses: []redemption.Use{{
+			ID: id, ExchangeID: id, Key: r.Key, CouponID: c.ID, CustomerID: r.Customer.ID,
+			State: redemption.Reserved, Origin: redemption.FromPoints,
+			Points: c.PointsRequired, PointsState: redemption.PointsPending,
+			Claims: useClaims(c, r.Customer.ID), Deadline: now.Add(s.exchangeTime), CreatedAt: now,
+		}},
+	}
+}
+
+// exchanged returns the points reservation that the key has made, else one that is in no
+// checkout; the zero value is none.
+func exchanged(held []redemption.Use, key string) (free redemption.Use) {
+	for _, u := range held {
 		switch {
-		case r.Origin != redemption.FromPoints:
-		case key != "" && r.Key == key:
-			return r, true
-		case r.OrderID == "" && !ok:
-			free, ok = r, true
+		case u.Origin != redemption.FromPoints || u.OrderID != "":
+		case key != "" && u.Key == key:
+			return u
+		default:
+			free = u // the oldest
 		}
 	}
-	return free, ok
+	return free
 }
 
-// exchangedBefore answers with the reservation that the key has made, also where the coupon
-// is gone or refuses by now; for a key that has made none, with another one or, without it,
-// the refusal.
+// exchangedBefore answers with what the key has made, also where the coupon is gone or refuses
+// by now; for a key that has made nothing, with another points reservation or, without it, the
+// refusal.
 func (s *Service) exchangedBefore(
-	ctx context.Context, couponID string, r ExchangeRequest, another redemption.Redemption, refused error,
-) (redemption.Redemption, error) {
+	ctx context.Context, couponID string, r ExchangeRequest, another redemption.Use, refused error,
+) (redemption.Use, error) {
 	first, err := s.firstExchange(ctx, r.Customer.ID, r.Key)
 	switch {
 	case err != nil:
-		return redemption.Redemption{}, err
-	case first.ID != "" && first.CouponID != couponID:
-		return redemption.Redemption{}, store.ErrKeyReused
-	case first.ID != "":
+		return redemption.Use{}, err
+	case !first.IsZero() && first.CouponID != couponID:
+		return redemption.Use{}, store.ErrKeyReused
+	case !first.IsZero():
 		return s.debit(ctx, first, refused)
-	case another.ID != "":
+	case !another.IsZero():
 		return s.debit(ctx, another, refused)
 	}
-	return redemption.Redemption{}, refused
+	return redemption.Use{}, refused
 }
 
-// firstExchange returns the reservation by points that the key has made, whatever has become
-// of it; the zero value is none. Where the coupon lets the customer exchange points, the store
-// finds it by itself.
-func (s *Service) firstExchange(ctx context.Context, customerID, key string) (redemption.Redemption, error) {
+// firstExchange returns what the key has made, as it is now; the zero value is nothing.
+func (s *Service) firstExchange(ctx context.Context, customerID, key string) (redemption.Use, error) {
 	if key == "" || customerID == "" {
-		return redemption.Redemption{}, nil
+		return redemption.Use{}, nil
 	}
-	list := store.RedemptionList{CustomerID: customerID, PageSize: store.MaxPageSize}
+	page, err := s.store.ListUses(ctx, store.UseList{CustomerID: customerID, Key: key, PageSize: 1})
+	if err != nil || len(page.Items) == 0 {
+		return redemption.Use{}, err
+	}
+	return s.current(ctx, page.Items[0])
+}
+
+// current returns the use that has the points of an exchange now: the newest of those that
+// one order after the other has passed on.
+func (s *Service) current(ctx context.Context, u redemption.Use) (redemption.Use, error) {
+	if u.PointsState != redemption.PointsPassedOn {
+		return u, nil
+	}
+	list := store.UseList{ExchangeID: u.ExchangeID, PageSize: store.MaxPageSize}
 	for {
-		page, err := s.store.ListRedemptions(ctx, list)
+		page, err := s.store.ListUses(ctx, list)
 		if err != nil {
-			return redemption.Redemption{}, err
+			return redemption.Use{}, err
 		}
-		for _, made := range page.Items {
-			if made.Origin == redemption.FromPoints && made.Key == key {
-				return made, nil
+		for _, later := range page.Items {
+			if later.PointsState != redemption.PointsPassedOn {
+				return later, nil
 			}
 		}
 		if list.After = page.Next; list.After == "" {
-			return redemption.Redemption{}, nil
+			return redemption.Use{}, fmt.Errorf("exchange %s: %w", u.ExchangeID, store.ErrNotFound)
 		}
 	}
 }
@@ -168,183 +188,211 @@ func (s *Service) firstExchange(ctx context.Context, customerID, key string) (re
 // exchangeable says why the coupon cannot be had for points, or not for those of the
 // reservation, if there is one, that the customer goes on to pay. That one is not in their own
 // way; one in a checkout is, for this would be another.
-func exchangeable(c coupon.Coupon, q eligibility.Question, held redemption.Redemption) error {
+func exchangeable(c coupon.Coupon, q eligibility.Question, held redemption.Use) error {
 	if c.Distribution != coupon.PointsRedeemable {
 		var faults pricing.ValidationError
 		faults.Add("coupon", pricing.FieldNotAllowed, "the coupon is not exchanged for points")
 		return faults.Err()
 	}
-	q.Usage.CustomerHoldsReservation = held.ID != ""
+	q.Usage.CustomerHoldsReservation = !held.IsZero()
 	refused := eligibility.Check(c, q).Without(coupon.PointsNotRedeemed).Err()
-	if refused == nil && held.ID != "" && held.Points != c.PointsRequired {
-		return fmt.Errorf("reservation %s: the coupon costs %d points and not %d by now: %w",
-			held.ID, c.PointsRequired, held.Points, ErrReservationClosed)
+	if refused == nil && !held.IsZero() && held.Points != c.PointsRequired {
+		return fmt.Errorf("exchange %s: the coupon costs %d points and not %d by now: %w",
+			held.ExchangeID, c.PointsRequired, held.Points, ErrReservationClosed)
 	}
 	return refused
 }
 
-// debit takes the points of a pending reservation and confirms it. One that cannot be had
-// any more is given up instead: its points would be gone for a coupon that no checkout takes.
-func (s *Service) debit(ctx context.Context, r redemption.Redemption, refused error) (redemption.Redemption, error) {
+// passing reports whether a refusal may be over with the next attempt.
+func passing(refused error) bool {
+	return errors.Is(refused, coupon.ErrCartTotalsInvalid) || errors.Is(refused, coupon.ErrProcessorOutOfSync)
+}
+
+// debit takes the points of a pending reservation and confirms it. One that cannot be had any
+// more is given up instead: its points would be gone for a coupon that no checkout takes.
+func (s *Service) debit(ctx context.Context, u redemption.Use, refused error) (redemption.Use, error) {
 	switch {
-	case r.State == redemption.Released: // no answer that the customer holds one
-		return redemption.Redemption{}, fmt.Errorf("reservation %s: %w", r.ID, ErrReservationClosed)
-	case r.PointsState != redemption.PointsPending:
-		return r, nil
+	case u.State == redemption.Released:
+		return redemption.Use{}, fmt.Errorf("exchange %s: %w", u.ExchangeID, ErrReservationClosed)
+	case u.PointsState != redemption.PointsPending:
+		return u, nil
 	case passing(refused):
-		return redemption.Redemption{}, refused
+		return redemption.Use{}, refused
 	case refused != nil:
-		return s.refuseExchange(ctx, r, refused)
+		return s.refuseExchange(ctx, u, refused)
 	}
-	err := s.points.Debit(ctx, r.CustomerID, r.ID, r.Points)
+	err := s.points.Debit(ctx, u.CustomerID, u.ExchangeID, u.Points)
 	switch {
 	case errors.Is(err, ErrInsufficientPoints):
-		return s.refuseExchange(ctx, r, fmt.Errorf("%w: %w", coupon.Reject(
-			r.CouponID, coupon.PointsNotRedeemed, coupon.Params{PointsRequired: r.Points}), err))
+		return s.refuseExchange(ctx, u, fmt.Errorf("%w: %w", coupon.Reject(
+			u.CouponID, coupon.PointsNotRedeemed, coupon.Params{PointsRequired: u.Points}), err))
 	case errors.Is(err, ErrReservationClosed):
-		return redemption.Redemption{}, fmt.Errorf("reservation %s: %w", r.ID, err)
+		return redemption.Use{}, fmt.Errorf("exchange %s: %w", u.ExchangeID, err)
 	case err != nil:
-		return redemption.Redemption{}, fmt.Errorf("debit points for reservation %s: %w", r.ID, err)
+		return redemption.Use{}, fmt.Errorf("debit points for exchange %s: %w", u.ExchangeID, err)
 	}
-	confirmed, err := s.store.Transition(ctx, r.ID, redemption.Event{Kind: redemption.PointsExchanged, At: s.now()})
+	confirmed, err := s.applyToUse(ctx, redemption.PointsExchanged, u)
 	if errors.Is(err, redemption.ErrIllegal) {
-		return redemption.Redemption{}, s.tooLate(ctx, r.ID, err)
+		return redemption.Use{}, s.tooLate(ctx, u, err)
 	}
 	return confirmed, err
 }
 
-// refuseExchange gives up a reservation whose points were not taken, or of which that is not
-// known, unless another call has debited them meanwhile: that one has told the customer that
-// the reservation is theirs, and so it is. What fails is left to the sweep.
-func (s *Service) refuseExchange(ctx context.Context, r redemption.Redemption, refused error) (redemption.Redemption, error) {
-	released, err := s.store.Transition(ctx, r.ID, redemption.Event{
-		Kind: redemption.PointsRefused, At: s.now(), SessionID: r.SessionID,
-	})
+// applyToUse applies an event of points.
+func (s *Service) applyToUse(ctx context.Context, kind redemption.EventKind, u redemption.Use) (redemption.Use, error) {
+	settled, err := s.store.Apply(ctx, store.Settlement{Event: redemption.Event{Kind: kind, At: s.now(), UseID: u.ID}})
+	if err != nil {
+		return redemption.Use{}, err
+	}
+	return settled.Uses[0], nil
+}
+
+// newest returns the exchange as it is now.
+func (s *Service) newest(ctx context.Context, exchangeID string) (redemption.Use, error) {
+	if exchangeID == "" {
+		return redemption.Use{}, store.ErrNotFound // the list would be everybody's
+	}
+	return s.current(ctx, redemption.Use{ExchangeID: exchangeID, PointsState: redemption.PointsPassedOn})
+}
+
+// refuseExchange gives up an exchange whose points were not taken, unless another call has
+// debited them meanwhile: that one has told the customer that the exchange succeeded. What
+// fails is left to the sweep.
+func (s *Service) refuseExchange(ctx context.Context, u redemption.Use, refused error) (redemption.Use, error) {
+	released, err := s.applyToUse(ctx, redemption.PointsRefused, u)
 	switch {
-	case errors.Is(err, redemption.ErrIllegal):
-		var now redemption.Redemption
-		if now, err = s.store.Redemption(ctx, r.ID); err == nil && now.State != redemption.Released && now.PointsState != redemption.PointsPending {
+	case err == nil && released.PointsState == redemption.PointsRefundDue:
+		_, err = s.refundPoints(ctx, released)
+	case errors.Is(err, redemption.ErrIllegal), released.PointsState == redemption.PointsPassedOn:
+		var now redemption.Use
+		if now, err = s.newest(ctx, u.ExchangeID); err == nil && now.PointsState == redemption.PointsDebited {
 			return now, nil
 		}
-	case err == nil && released.RefundDue():
-		_, err = s.refund(ctx, released)
 	}
 	if err != nil {
 		s.logger.WarnContext(ctx, "an exchange that was refused is left to the sweep",
-			slog.String("reservation", r.ID), slog.Any("error", err))
+			slog.String("exchange", u.ExchangeID), slog.Any("error", err))
 	}
-	return redemption.Redemption{}, refused
+	return redemption.Use{}, refused
 }
 
-// tooLate gives back points that were debited for a reservation that the sweep had
-// released meanwhile.
-func (s *Service) tooLate(ctx context.Context, id string, cause error) error {
-	now, err := s.store.Redemption(ctx, id)
+// tooLate gives back points that were debited for an exchange that the sweep had given up
+// meanwhile.
+func (s *Service) tooLate(ctx context.Context, u redemption.Use, cause error) error {
+	now, err := s.newest(ctx, u.ExchangeID)
 	if err != nil {
 		return err
 	}
-	if now.RefundDue() {
-		if _, err := s.refund(ctx, now); err != nil {
+	if now.PointsState == redemption.PointsRefundDue {
+		if _, err := s.refundPoints(ctx, now); err != nil {
 			return err
 		}
 	}
 	return fmt.Errorf("%w: %w", ErrReservationClosed, cause)
 }
 
-// CancelExchange gives up a reservation that the customer has bought with points, and refunds
-// the points. It first ends a checkout that uses the reservation. Repeating the call is safe.
+// CancelExchange gives up what the customer has bought with points, and refunds
+// the points. It first ends a checkout that uses it. Repeating the call is safe.
 //
 // Errors are:
 //
-//   - store.ErrNotFound for an unknown reservation, one of another customer, and one that was not
-//     bought with points;
+//   - store.ErrNotFound for an unknown exchange, and an exchange of another customer;
 //   - redemption.ErrIllegal when the checkout was paid, or when its payment is on its way;
-//   - store.ErrConflict when other checkouts took the reservation five times meanwhile.
-func (s *Service) CancelExchange(ctx context.Context, customerID, reservationID string) (err error) {
+//   - store.ErrConflict when other checkouts took the use five times meanwhile.
+func (s *Service) CancelExchange(ctx context.Context, customerID, exchangeID string) (err error) {
 	attempt := Attempt{CustomerID: customerID}
 	defer s.observed(ctx, OpCancelExchange, &attempt, &err)()
-	r, err := s.store.Redemption(ctx, reservationID)
+	for range reserveAttempts {
+		u, err := s.newest(ctx, exchangeID)
+		if err != nil {
+			return err
+		}
+		if u.CustomerID != customerID {
+			return store.ErrNotFound
+		}
+		attempt.CouponID, attempt.OrderID = u.CouponID, u.OrderID
+		if err = s.giveUp(ctx, u); !errors.Is(err, redemption.ErrOtherSession) && !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+	}
+	return fmt.Errorf("cancel exchange %s: %w", exchangeID, store.ErrConflict)
+}
+
+// giveUp cancels a points reservation, or the order that uses it, and refunds the points. It
+// returns store.ErrConflict if the use has moved on meanwhile.
+func (s *Service) giveUp(ctx context.Context, u redemption.Use) error {
+	if u.OrderID == "" || u.State != redemption.Reserved {
+		return s.giveUpFree(ctx, u)
+	}
+	o, err := s.store.Order(ctx, store.OrderKey{ID: u.OrderID})
 	if err != nil {
 		return err
 	}
-	if r.CustomerID != customerID || r.Origin != redemption.FromPoints {
-		return store.ErrNotFound
+	end := s.endReplaced
+	if o.Order.SessionID != "" {
+		end = s.endSession
 	}
-	for range placeAttempts {
-		attempt.CouponID, attempt.OrderID = r.CouponID, r.OrderID
-		if r.Live() && r.SessionID != "" {
-			if r, err = s.endCheckout(ctx, r); err != nil {
-				return err
-			}
-		}
-		if err = s.release(ctx, r); !errors.Is(err, redemption.ErrOtherSession) {
-			return err
-		}
-		if r, err = s.store.Redemption(ctx, reservationID); err != nil { // a checkout has taken it meanwhile
-			return err
-		}
+	switch finished, err := end(ctx, o.Order); {
+	case err != nil:
+		return err
+	case finished.Order.State == redemption.OrderAwaitingPayment:
+		return fmt.Errorf("exchange %s: a payment is on its way: %w", u.ExchangeID, redemption.ErrIllegal)
+	case !finished.Order.IsZero():
+		return store.ErrConflict
 	}
-	return fmt.Errorf("cancel reservation %s: %w", reservationID, store.ErrConflict)
-}
-
-// endCheckout ends the session that uses the reservation and returns the reservation
-// as it is then. One whose session the customer has finished with a delayed payment
-// method cannot be given up: the points would be back, and the payment might arrive.
-func (s *Service) endCheckout(ctx context.Context, r redemption.Redemption) (redemption.Redemption, error) {
-	ended, err := s.endSession(ctx, r)
-	if err != nil || ended {
-		return r, err
-	}
-	now, err := s.store.Redemption(ctx, r.ID)
-	if err == nil && now.AwaitingPayment {
-		err = fmt.Errorf("reservation %s: a payment is on its way: %w", r.ID, redemption.ErrIllegal)
-	}
-	return now, err
-}
-
-// release cancels the reservation and refunds its points.
-func (s *Service) release(ctx context.Context, r redemption.Redemption) error {
-	released, err := s.store.Transition(ctx, r.ID, redemption.Event{
-		Kind: redemption.Cancelled, At: s.now(), SessionID: r.SessionID,
-	})
-	if err != nil {
-		return fmt.Errorf("cancel reservation %s: %w", r.ID, err)
-	}
-	if released.RefundDue() {
-		_, err = s.refund(ctx, released)
+	settled, err := s.settle(ctx, store.Settlement{Event: redemption.Event{
+		Kind: redemption.Cancelled, At: s.now(), OrderID: u.OrderID, SessionID: o.Order.SessionID,
+	}})
+	passedOn := slices.ContainsFunc(settled.Uses, func(v redemption.Use) bool { return v.PointsState == redemption.PointsPassedOn })
+	if err == nil && passedOn {
+		return store.ErrConflict
 	}
 	return err
 }
 
-// refund gives the points of a released reservation back and records that it is
-// done. Both steps may be repeated.
-func (s *Service) refund(ctx context.Context, r redemption.Redemption) (redemption.Redemption, error) {
-	if s.points == nil {
-		return r, ErrNoLedger
+// giveUpFree cancels a use that was in no order when it was read, or that has ended.
+func (s *Service) giveUpFree(ctx context.Context, u redemption.Use) error {
+	released, err := s.applyToUse(ctx, redemption.Cancelled, u)
+	switch {
+	case err != nil:
+		return fmt.Errorf("cancel exchange %s: %w", u.ExchangeID, err)
+	case released.PointsState == redemption.PointsPassedOn:
+		return store.ErrConflict
+	case released.PointsState == redemption.PointsRefundDue:
+		_, err = s.refundPoints(ctx, released)
 	}
-	if err := s.points.Refund(ctx, r.CustomerID, r.ID); err != nil {
-		return r, fmt.Errorf("refund points of reservation %s: %w", r.ID, err)
-	}
-	return s.store.Transition(ctx, r.ID, redemption.Event{Kind: redemption.PointsGivenBack, At: s.now()})
+	return err
 }
 
-// Reservations returns the customer's live reservations that were bought with points, newest
-// first, at most [store.MaxPageSize]. It includes reservations whose points are about to be taken;
-// see their PointsState.
-func (s *Service) Reservations(ctx context.Context, customerID string) ([]redemption.Redemption, error) {
+// refundPoints gives the points of a released use back and records that. Both steps may be
+// repeated.
+func (s *Service) refundPoints(ctx context.Context, u redemption.Use) (redemption.Use, error) {
+	if s.points == nil {
+		return u, ErrNoLedger
+	}
+	if err := s.points.Refund(ctx, u.CustomerID, u.ExchangeID); err != nil {
+		return u, fmt.Errorf("refund points of exchange %s: %w", u.ExchangeID, err)
+	}
+	return s.applyToUse(ctx, redemption.PointsGivenBack, u)
+}
+
+// Exchanges returns the customer's reserved uses that were bought with points, newest first, at
+// most [store.MaxPageSize]. It includes uses whose points are about to be taken; see their
+// PointsState.
+func (s *Service) Exchanges(ctx context.Context, customerID string) ([]redemption.Use, error) {
 	if customerID == "" {
 		return nil, nil // the list would be everybody's
 	}
-	list := store.RedemptionList{CustomerID: customerID, State: redemption.Reserved, PageSize: store.MaxPageSize}
-	var held []redemption.Redemption
+	list := store.UseList{CustomerID: customerID, State: redemption.Reserved, PageSize: store.MaxPageSize}
+	var held []redemption.Use
 	for len(held) < store.MaxPageSize {
-		page, err := s.store.ListRedemptions(ctx, list)
+		page, err := s.store.ListUses(ctx, list)
 		if err != nil {
 			return nil, err
 		}
-		for _, r := range page.Items {
-			if r.Origin == redemption.FromPoints {
-				held = append(held, r)
+		for _, u := range page.Items {
+			if u.Origin == redemption.FromPoints {
+				held = append(held, u)
 			}
 		}
 		if list.After = page.Next; list.After == "" {

@@ -16,8 +16,7 @@ import (
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
-	"github.com/couponkit/couponkit/examples/host"
-	"github.com/couponkit/couponkit/internal/simulation"
+
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
@@ -32,7 +31,7 @@ func forPoints() coupon.Draft {
 	return d
 }
 
-func (w *world) exchange(t *testing.T, c coupon.Coupon) redemption.Redemption {
+func (w *world) exchange(t *testing.T, c coupon.Coupon) redemption.Use {
 	t.Helper()
 	r, err := w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: c.ID, Customer: ann})
 	require.NoError(t, err)
@@ -67,18 +66,18 @@ func TestPointsAreExchangedForAPlace(t *testing.T) {
 	if _, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: ann}); err != nil {
 		t.Errorf("after the exchange: %v", err)
 	}
-	list, err := w.Reservations(t.Context(), ann.ID)
+	list, err := w.Exchanges(t.Context(), ann.ID)
 	require.NoError(t, err)
 	if len(list) != 1 || list[0].ID != held.ID {
 		t.Errorf("reservations are %+v", list)
 	}
 	got := w.checkout(t, w.request("TEN"))
-	if got.Order.ReservationID != held.ID {
-		t.Errorf("the checkout uses %s, not the reservation %s", got.Order.ReservationID, held.ID)
+	if got.Uses[0].ExchangeID != held.ID {
+		t.Errorf("the checkout uses %s, not the reservation %s", got.Uses[0].ExchangeID, held.ID)
 	}
 	require.NoError(t, w.fake.Pay(got.Session.ID))
 	outcomes := w.deliver(t)
-	if o := outcomes[0].Redemption; o.ID != held.ID || o.State != redemption.Completed || o.SessionID != got.Session.ID {
+	if o := outcomes[0].Uses[0]; o.ExchangeID != held.ID || o.State != redemption.Completed || o.OrderID != got.Order.ID {
 		t.Errorf("the redemption is %+v", o)
 	}
 	w.wantBalance(t, 40)
@@ -98,8 +97,8 @@ func TestPointsComeBackOnce(t *testing.T) {
 	for range 2 {
 		o, err := w.HandleEvent(t.Context(), w.event(got, processor.Expired, processor.Unpaid))
 		require.NoError(t, err)
-		if o.Redemption.State != redemption.Released || o.Redemption.PointsState != redemption.PointsRefunded {
-			t.Errorf("the redemption is %+v", o.Redemption)
+		if o.Uses[0].State != redemption.Released || o.Uses[0].PointsState != redemption.PointsRefunded {
+			t.Errorf("the redemption is %+v", o.Uses[0])
 		}
 		w.wantBalance(t, 100)
 	}
@@ -108,7 +107,7 @@ func TestPointsComeBackOnce(t *testing.T) {
 	}
 	late, err := w.HandleEvent(t.Context(), w.event(got, processor.Completed, processor.Paid))
 	require.NoError(t, err)
-	if late.Redemption.State != redemption.Completed || late.Flag != couponkit.FlagPointsRefunded {
+	if late.Uses[0].State != redemption.Completed || late.Flag != couponkit.FlagPointsRefunded {
 		t.Errorf("a payment after the refund: %+v", late)
 	}
 	w.wantBalance(t, 100)
@@ -139,7 +138,7 @@ func TestAKeyOfAnExchangeThatWasGivenUp(t *testing.T) {
 	d := forPoints()
 	d.PointsRequired = 101
 	c := w.create(t, d)
-	exchange := func(key string) (redemption.Redemption, error) {
+	exchange := func(key string) (redemption.Use, error) {
 		return w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Key: key, Coupon: c.ID, Customer: ann})
 	}
 	if _, err := exchange("first"); !errors.Is(err, couponkit.ErrInsufficientPoints) {
@@ -166,7 +165,7 @@ func TestAKeyOfAnExchangeThatIsInACheckout(t *testing.T) {
 	first, err := w.ExchangePoints(t.Context(), again)
 	require.NoError(t, err)
 	w.checkout(t, w.request("TEN"))
-	if r, err := w.ExchangePoints(t.Context(), again); err != nil || r.ID != first.ID {
+	if r, err := w.ExchangePoints(t.Context(), again); err != nil || r.ExchangeID != first.ID {
 		t.Errorf("the same key: %+v, %v; want reservation %s", r, err, first.ID)
 	}
 	w.wantBalance(t, 40)
@@ -196,7 +195,7 @@ func TestAKeyOfAnExchangeThatNobodyCouldMakeNow(t *testing.T) {
 		d := forPoints()
 		d.MaxUses = coupon.Set(1)
 		c := w.create(t, d)
-		exchange := func(key string) (redemption.Redemption, error) {
+		exchange := func(key string) (redemption.Use, error) {
 			return w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Key: key, Coupon: c.ID, Customer: ann})
 		}
 		first, err := exchange("first")
@@ -212,7 +211,7 @@ func TestAKeyOfAnExchangeThatNobodyCouldMakeNow(t *testing.T) {
 				t.Errorf("%s, key %q: %+v, %v; want a refusal", name, key, r, err)
 			}
 		}
-		refuse := refusal{call: "ListRedemptions", err: errDown}
+		refuse := refusal{call: "ListUses", err: errDown}
 		w.behind(refuse.gate, couponkit.WithClock(clockOf(w)))
 		if _, err := exchange("first"); !errors.Is(err, errDown) {
 			t.Errorf("%s, the store is down: %v", name, err)
@@ -232,7 +231,7 @@ func TestAKeyOfAnExchangeThatWasUsed(t *testing.T) {
 	w.deliver(t)
 	r, err := w.ExchangePoints(t.Context(), again)
 	require.NoError(t, err)
-	if r.ID != first.ID || r.State != redemption.Completed {
+	if r.ExchangeID != first.ID || r.State != redemption.Completed {
 		t.Errorf("got %+v, want %s as it is now", r, first.ID)
 	}
 	w.wantBalance(t, 40)
@@ -337,7 +336,7 @@ func TestCancelExchange(t *testing.T) {
 	got := w.checkout(t, w.request("TEN"))
 	require.NoError(t, w.CancelExchange(t.Context(), ann.ID, held.ID))
 	session, err := w.fake.Session(t.Context(), got.Session.ID)
-	if err != nil || session.Status != processor.SessionExpired || w.order(t, got.Order.ID).State != store.OrderCancelled {
+	if err != nil || session.Status != processor.SessionExpired || w.order(t, got.Order.ID).State != redemption.OrderCancelled {
 		t.Errorf("the open checkout is %+v, %v", session, err)
 	}
 	w.wantBalance(t, 100)
@@ -364,8 +363,8 @@ func TestSweepRepeatsARefund(t *testing.T) {
 	require.NoError(t, err)
 	o, err := down.HandleEvent(t.Context(), w.event(got, processor.Expired, processor.Unpaid))
 	require.NoError(t, err) // the release is durable, and the refund is recorded as due
-	if !o.Redemption.RefundDue() {
-		t.Errorf("the redemption is %+v", o.Redemption)
+	if o.Uses[0].PointsState != redemption.PointsRefundDue {
+		t.Errorf("the redemption is %+v", o.Uses[0])
 	}
 	w.wantBalance(t, 40)
 	report, err := w.Sweep(t.Context(), 0)
@@ -395,7 +394,7 @@ func TestRefundsThatFailForEverStarveNobody(t *testing.T) {
 	t.Parallel()
 	const gone = 7
 	w := newWorld(t)
-	directory := host.Directory{ann.ID: {ID: ann.ID, Email: ann.Email}}
+	directory := directory{ann.ID: {ID: ann.ID, Email: ann.Email}}
 	for i := range gone {
 		id := fmt.Sprintf("gone%d", i)
 		directory[id] = couponkit.User{ID: id, Email: id + "@example.org"}
@@ -408,14 +407,12 @@ func TestRefundsThatFailForEverStarveNobody(t *testing.T) {
 	for i := range gone {
 		r, err := s.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: c.ID, Customer: eligibility.Customer{ID: fmt.Sprintf("gone%d", i)}})
 		require.NoError(t, err)
-		_, err = w.store.Transition(t.Context(), r.ID, redemption.Event{Kind: redemption.Cancelled, At: w.now})
-		require.NoError(t, err)
+		require.NoError(t, w.apply(redemption.Cancelled, r.ID))
 		w.pass(time.Second)
 	}
 	held, err := s.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: c.ID, Customer: ann})
 	require.NoError(t, err)
-	_, err = w.store.Transition(t.Context(), held.ID, redemption.Event{Kind: redemption.Cancelled, At: w.now})
-	require.NoError(t, err)
+	require.NoError(t, w.apply(redemption.Cancelled, held.ID))
 	w.wantBalance(t, 40)
 
 	report, err := s.Sweep(t.Context(), 2)
@@ -462,7 +459,7 @@ func TestADebitThatArrivesTooLate(t *testing.T) {
 
 // pending leaves a reservation of 60 points behind whose ledger did not answer, and a
 // balance of 50.
-func (w *world) pending(t *testing.T, c coupon.Coupon) redemption.Redemption {
+func (w *world) pending(t *testing.T, c coupon.Coupon) redemption.Use {
 	t.Helper()
 	service := w.Service
 	w.behind((&refusal{call: "Debit", err: errDown}).gate, couponkit.WithClock(clockOf(w)))
@@ -470,7 +467,7 @@ func (w *world) pending(t *testing.T, c coupon.Coupon) redemption.Redemption {
 	require.ErrorIs(t, err, errDown)
 	require.NoError(t, w.ledger.Debit(t.Context(), ann.ID, "another shop", 50))
 	w.Service = service
-	held, err := w.Reservations(t.Context(), ann.ID)
+	held, err := w.Exchanges(t.Context(), ann.ID)
 	require.NoError(t, err)
 	require.Len(t, held, 1)
 	require.Equal(t, redemption.PointsPending, held[0].PointsState)
@@ -518,12 +515,10 @@ func TestTwoExchangesOfOnePendingReservation(t *testing.T) {
 			}, couponkit.WithClock(clockOf(w)))
 			got, err := w.ExchangePoints(t.Context(), again)
 			require.ErrorIs(t, err, tc.want)
-			if err == nil && (got.ID != held.ID || got.State != tc.end || got.PointsState != redemption.PointsDebited) {
+			if err == nil && (got.ExchangeID != held.ID || got.State != tc.end || got.PointsState != redemption.PointsDebited) {
 				t.Errorf("got %+v, want %s, %s", got, held.ID, tc.end)
 			}
-			now, err := w.store.Redemption(t.Context(), held.ID)
-			require.NoError(t, err)
-			require.Equal(t, tc.end, now.State)
+			require.Equal(t, tc.end, w.exchanged(t, held).State)
 			w.wantBalance(t, tc.left)
 		})
 	}
@@ -533,11 +528,11 @@ func TestTwoExchangesOfOnePendingReservation(t *testing.T) {
 // gives the place back.
 func TestTooFewPointsThatCannotBeRecorded(t *testing.T) {
 	t.Parallel()
-	for name, gate := range map[string]simulation.Gate{
-		"the store is down":                  (&refusal{call: "Transition", err: errDown}).gate,
+	for name, gate := range map[string]gate{
+		"the store is down":                  (&refusal{call: "Apply points_refused", err: errDown}).gate,
 		"the ledger is down":                 (&refusal{call: "Refund", err: errDown}).gate,
-		"the store does not know the event":  (&refusal{call: "Transition", err: redemption.ErrIllegal}).gate,
-		"and is down when it is asked again": refuseEach(map[string]error{"Transition": redemption.ErrIllegal, "Redemption": errDown}),
+		"the store does not know the event":  (&refusal{call: "Apply points_refused", err: redemption.ErrIllegal}).gate,
+		"and is down when it is asked again": refuseEach(map[string]error{"Apply points_refused": redemption.ErrIllegal, "ListUses": errDown}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -561,7 +556,7 @@ func TestTooFewPointsThatCannotBeRecorded(t *testing.T) {
 }
 
 // refuseEach lets none of the named calls through.
-func refuseEach(errs map[string]error) simulation.Gate {
+func refuseEach(errs map[string]error) gate {
 	return func(call string, effect func() error) error {
 		if err := errs[call]; err != nil {
 			return err
@@ -666,8 +661,8 @@ func TestPointsOfALateDebitComeBack(t *testing.T) {
 	}{
 		"at once":                       {refusal{}, couponkit.ErrReservationClosed, 100},
 		"unless the ledger is down":     {refusal{call: "Refund", err: errDown}, errDown, 40},
-		"unless the store is down":      {refusal{call: "Redemption", err: errDown}, errDown, 40},
-		"unless the store loses a step": {refusal{call: "Transition", err: errDown}, errDown, 40},
+		"unless the store is down":      {refusal{call: "ListUses", err: errDown}, errDown, 40},
+		"unless the store loses a step": {refusal{call: "Apply points_exchanged", err: errDown}, errDown, 40},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -764,8 +759,8 @@ func TestAnExchangeBehindManyCheckouts(t *testing.T) {
 		held := w.exchange(t, c)
 		_, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: ann})
 		require.NoError(t, err)
-		if got := w.checkout(t, w.request("TEN")); got.Order.ReservationID != held.ID {
-			t.Errorf("finished: %t; the checkout uses %s, want %s", finished, got.Order.ReservationID, held.ID)
+		if got := w.checkout(t, w.request("TEN")); got.Uses[0].ExchangeID != held.ID {
+			t.Errorf("finished: %t; the checkout uses %s, want %s", finished, got.Uses[0].ExchangeID, held.ID)
 		}
 		if slices.Contains(w.openSessions(t, open...), false) {
 			t.Error("a session was ended without need")
@@ -773,48 +768,39 @@ func TestAnExchangeBehindManyCheckouts(t *testing.T) {
 	}
 }
 
-// TestTheOldestReservationIsUsed of those that end no session, also behind as many that wait
-// for a payment as a look-up lists.
-func TestTheOldestReservationIsUsed(t *testing.T) {
+// TestTheOldestUseIsTaken of those that end no session.
+func TestTheOldestUseIsTaken(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	d := forPoints()
 	d.PointsRequired, d.MaxUsesPerUser = 1, coupon.Clear[int]()
 	c := w.create(t, d)
-	for range store.MaxHeld {
-		w.exchange(t, c)
-		require.NoError(t, w.fake.PayLater(w.checkout(t, w.request("TEN")).Session.ID))
-		w.deliver(t)
+	w.exchange(t, c)
+	w.checkout(t, w.request("TEN")) // has a session
+	var held []string               // each is in an order that is about to get its session
+	for range 2 {
 		w.pass(time.Second)
-	}
-	var held []string // each of an order that is about to get its session
-	for i := range 2 {
-		r := w.exchange(t, c)
-		_, err := w.store.Transition(t.Context(), r.ID, redemption.Event{
-			Kind: redemption.TakenOver, OrderID: fmt.Sprintf("ord_%d", i), At: w.now, Deadline: w.now.Add(time.Hour),
-		})
-		require.NoError(t, err)
-		held = append(held, r.ID)
-		w.pass(time.Second)
+		held = append(held, w.exchange(t, c).ID)
+		w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.CreateSession, Kind: fakeprocessor.LostBefore})
+		_, err := w.Checkout(t.Context(), w.request("TEN"))
+		require.ErrorIs(t, err, couponkit.ErrUnavailable)
 	}
 	require.NotEqual(t, held[0], held[1])
-	require.Equal(t, held[0], w.checkout(t, w.request("TEN")).Order.ReservationID)
+	require.Equal(t, held[0], w.checkout(t, w.request("TEN")).Uses[0].ExchangeID)
 }
 
-// TestReservationsThatCannotBeListed: the failure is told, and is no refusal.
-func TestReservationsThatCannotBeListed(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	d := tenOff()
-	d.MaxUsesPerUser = coupon.Clear[int]()
-	w.create(t, d)
-	for range store.MaxHeld + 1 {
-		w.checkout(t, w.request("TEN"))
+// exchanged is the use that has the points of an exchange now.
+func (w *world) exchanged(t *testing.T, u redemption.Use) redemption.Use {
+	t.Helper()
+	page, err := w.Uses(t.Context(), store.UseList{ExchangeID: u.ExchangeID})
+	require.NoError(t, err)
+	var now []redemption.Use
+	for _, use := range page.Items {
+		if use.PointsState != redemption.PointsPassedOn {
+			now = append(now, use)
+		}
 	}
-	refuse := refusal{call: "ListRedemptions", err: errDown}
-	w.behind(refuse.gate)
-	_, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: ann})
-	require.ErrorIs(t, err, errDown)
+	return useOf(t, now)
 }
 
 // TestReservationsAreTheirCustomers: nobody's are none, and a store that is down is an
@@ -828,12 +814,12 @@ func TestReservationsAreTheirCustomers(t *testing.T) {
 	w.create(t, plain)
 	w.checkout(t, w.request("PLAIN"))
 	for id, want := range map[string]int{ann.ID: 1, bob.ID: 0, "": 0} {
-		held, err := w.Reservations(t.Context(), id)
+		held, err := w.Exchanges(t.Context(), id)
 		require.NoError(t, err)
 		require.Len(t, held, want, "of %q", id)
 	}
-	w.behind((&refusal{call: "ListRedemptions", err: errDown}).gate)
-	_, err := w.Reservations(t.Context(), ann.ID)
+	w.behind((&refusal{call: "ListUses", err: errDown}).gate)
+	_, err := w.Exchanges(t.Context(), ann.ID)
 	require.ErrorIs(t, err, errDown)
 }
 
@@ -850,10 +836,10 @@ func TestReservationsBehindManyCheckouts(t *testing.T) {
 		w.create(t, d)
 		w.checkout(t, w.request(d.Code))
 	}
-	list, err := w.Reservations(t.Context(), ann.ID)
+	list, err := w.Exchanges(t.Context(), ann.ID)
 	require.NoError(t, err)
 	require.Len(t, list, 1)
-	require.Equal(t, held.ID, list[0].ID)
+	require.Equal(t, held.ID, list[0].ExchangeID)
 }
 
 // several is a coupon for 30 points that a customer may exchange again.
@@ -870,7 +856,7 @@ func TestAKeyOfAnExchangeIsItsOwn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := w.create(t, several())
-	exchange := func(key string) (redemption.Redemption, error) {
+	exchange := func(key string) (redemption.Use, error) {
 		return w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Key: key, Coupon: c.ID, Customer: ann})
 	}
 	first, err := exchange("first")
@@ -885,7 +871,7 @@ func TestAKeyOfAnExchangeIsItsOwn(t *testing.T) {
 	w.deliver(t)
 	third, err := exchange("third")
 	require.NoError(t, err)
-	if again, err := exchange("second"); err != nil || again.ID != second.ID {
+	if again, err := exchange("second"); err != nil || again.ExchangeID != second.ID {
 		t.Errorf("the key that was used has %s, %v, want %s", again.ID, err, second.ID)
 	}
 	if again, err := exchange("fourth"); err != nil || again.ID != third.ID {
@@ -921,8 +907,10 @@ func TestCancelExchangeIsForPoints(t *testing.T) {
 	w := newWorld(t)
 	w.create(t, tenOff())
 	c := w.checkout(t, w.request("TEN"))
-	require.ErrorIs(t, w.CancelExchange(t.Context(), ann.ID, c.Order.ReservationID), store.ErrNotFound)
-	require.Equal(t, store.OrderOpen, w.order(t, c.Order.ID).State)
+	for _, id := range []string{"", c.Uses[0].ID} {
+		require.ErrorIs(t, w.CancelExchange(t.Context(), ann.ID, id), store.ErrNotFound)
+	}
+	require.Equal(t, redemption.OrderOpen, w.order(t, c.Order.ID).State)
 	session, err := w.fake.Session(t.Context(), c.Session.ID)
 	require.NoError(t, err)
 	require.Equal(t, processor.SessionOpen, session.Status)
@@ -941,7 +929,7 @@ func TestCancelExchangeBesideACheckout(t *testing.T) {
 		}
 		whole, once := w.Service, false
 		w.behind(func(call string, effect func() error) error {
-			if call == "Transition" && !once {
+			if (call == "Apply cancelled" || call == "ExpireSession") && !once {
 				once = true
 				_, err := whole.Checkout(t.Context(), w.request("TEN"))
 				require.NoError(t, err)
@@ -965,7 +953,7 @@ func TestCancelExchangeOfOneThatNeverRests(t *testing.T) {
 	r := w.exchange(t, c)
 	whole := w.Service
 	w.behind(func(call string, effect func() error) error {
-		if call == "Transition" {
+		if call == "Apply cancelled" {
 			_, err := whole.Checkout(t.Context(), w.request("TEN"))
 			require.NoError(t, err)
 		}
@@ -1032,7 +1020,7 @@ func TestAnExchangeThatNobodyCouldMakeNow(t *testing.T) {
 					_, err = w.Sweep(t.Context(), 0)
 					require.NoError(t, err)
 					w.wantBalance(t, 100)
-					held, err := w.Reservations(t.Context(), ann.ID)
+					held, err := w.Exchanges(t.Context(), ann.ID)
 					require.NoError(t, err)
 					require.Empty(t, held)
 				})

@@ -11,7 +11,7 @@ import (
 // Get returns the coupon with the ID. A coupon that is unknown, half made or being deleted is a
 // rejection that matches coupon.ErrNotFound. [Service.Find] takes a code too.
 func (s *Service) Get(ctx context.Context, id string) (coupon.Coupon, error) {
-	c, err := s.store.Coupon(ctx, id)
+	c, err := s.stored(ctx, id)
 	if err == nil && c.State != coupon.Active && c.State != coupon.Inactive {
 		return coupon.Coupon{}, coupon.Reject(id, coupon.CouponNotFound, coupon.Params{})
 	}
@@ -38,18 +38,29 @@ func (s *Service) List(ctx context.Context, list store.CouponList) (store.Coupon
 	return s.store.ListCoupons(ctx, list)
 }
 
-// Redemptions returns a page of redemptions, newest first. A list out of bounds is a
+// Orders returns a page of orders, newest first. A list out of bounds is a
 // [*pricing.ValidationError].
-func (s *Service) Redemptions(ctx context.Context, list store.RedemptionList) (store.RedemptionPage, error) {
-	return s.store.ListRedemptions(ctx, list)
+func (s *Service) Orders(ctx context.Context, list store.OrderList) (store.OrderPage, error) {
+	return s.store.ListOrders(ctx, list)
 }
 
-// Order returns an order of the customer. An unknown order, and an order of another customer, is
-// store.ErrNotFound.
-func (s *Service) Order(ctx context.Context, customerID, orderID string) (store.Order, error) {
-	o, err := s.store.Order(ctx, orderID)
-	if err == nil && o.CustomerID != customerID {
-		return store.Order{}, store.ErrNotFound
+// Uses returns a page of uses, newest first. A list out of bounds is a
+// [*pricing.ValidationError].
+func (s *Service) Uses(ctx context.Context, list store.UseList) (store.UsePage, error) {
+	return s.store.ListUses(ctx, list)
+}
+
+// Order returns an order of the customer with its uses. An unknown order, and an order of another
+// customer, is store.ErrNotFound.
+func (s *Service) Order(ctx context.Context, customerID, orderID string) (store.Settled, error) {
+	o, err := s.store.Order(ctx, store.OrderKey{ID: orderID})
+	if err == nil && o.Order.CustomerID != customerID {
+		return store.Settled{}, store.ErrNotFound
 	}
 	return o, err
+}
+
+// Journal returns what has happened after a position, in order; see [store.Journal].
+func (s *Service) Journal(ctx context.Context, after int64, limit int) ([]store.Entry, error) {
+	return s.store.Journal(ctx, after, limit)
 }

@@ -164,7 +164,7 @@ func (s *Service) drift(ctx context.Context, c coupon.Coupon) (Drift, repair, er
 // listed would remove a coupon that is in use.
 func (s *Service) unfinished(ctx context.Context, listed coupon.Coupon) (Drift, repair, error) {
 	d := Drift{Kind: DriftPending, CouponID: listed.ID}
-	c, err := s.store.Coupon(ctx, listed.ID)
+	c, err := s.stored(ctx, listed.ID)
 	switch {
 	case errors.Is(err, coupon.ErrNotFound) || err == nil && c.State != coupon.Pending:
 		return d, nil, nil
@@ -194,7 +194,7 @@ func (s *Service) reconcileListed(ctx context.Context, dryRun bool) ([]Drift, er
 		if err != nil {
 			return drifts, fmt.Errorf("list mirrors: %w", err)
 		}
-		c, err := s.store.Coupon(ctx, ref.CouponID)
+		c, err := s.stored(ctx, ref.CouponID)
 		var d Drift
 		switch {
 		case errors.Is(err, coupon.ErrNotFound):

@@ -16,7 +16,7 @@ import (
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/internal/simulation"
+
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/store"
@@ -74,22 +74,22 @@ func TestReconcileRepairsEveryDrift(t *testing.T) {
 		},
 		couponkit.DriftOutdated: func(w *world, c coupon.Coupon) {
 			c.Name = "Changed behind the service"
-			_, err := w.store.UpdateCoupon(w.t.Context(), c)
+			_, err := w.save(store.EditCoupon, c)
 			require.NoError(w.t, err)
 		},
 		couponkit.DriftDeleting: func(w *world, c coupon.Coupon) {
 			c.State = coupon.Deleting
-			_, err := w.store.UpdateCoupon(w.t.Context(), c)
+			_, err := w.save(store.EditCoupon, c)
 			require.NoError(w.t, err)
 		},
 		couponkit.DriftPending: func(w *world, c coupon.Coupon) {
 			c.State = coupon.Pending
-			_, err := w.store.UpdateCoupon(w.t.Context(), c)
+			_, err := w.save(store.EditCoupon, c)
 			require.NoError(w.t, err)
 			w.pass(couponkit.DefaultPendingTime)
 		},
 		couponkit.DriftOrphan: func(w *world, c coupon.Coupon) {
-			require.NoError(w.t, w.store.DeleteCoupon(w.t.Context(), c.ID, c.Revision))
+			require.NoError(w.t, w.discard(c.ID, c.Revision))
 		},
 	}
 	for kind, arrange := range cases {
@@ -112,7 +112,7 @@ func TestReconcileRepairsEveryDrift(t *testing.T) {
 			if err != nil || len(drifts) > 0 {
 				t.Errorf("afterwards: %+v, %v", drifts, err)
 			}
-			if after, err := w.store.Coupon(t.Context(), c.ID); err == nil {
+			if after, err := w.Get(t.Context(), c.ID); err == nil {
 				w.wantMirrored(t, after.ID, processor.MirrorValid)
 			} else if len(w.fake.Coupons()) != 1 {
 				t.Errorf("%d objects at the processor, want the foreign one", len(w.fake.Coupons()))
@@ -239,7 +239,7 @@ func TestAnOrphanIsRemovedByItsNames(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := w.create(t, tenOff())
-	require.NoError(t, w.store.DeleteCoupon(t.Context(), c.ID, c.Revision))
+	require.NoError(t, w.discard(c.ID, c.Revision))
 	p := &relisted{Processor: w.fake, change: func(*processor.MirrorRef) {}}
 	s, err := couponkit.New(w.store, p, couponkit.WithClock(clockOf(w)))
 	require.NoError(t, err)
@@ -297,7 +297,7 @@ func TestReconcileReportsADriftOnce(t *testing.T) {
 		w := newWorld(t)
 		c := w.create(t, tenOff())
 		c.State, c.Name = state, "Changed"
-		c, err := w.store.UpdateCoupon(t.Context(), c)
+		c, err := w.save(store.EditCoupon, c)
 		require.NoError(t, err)
 		_, err = w.fake.UpdateMirror(t.Context(), c) // whose answer was lost
 		require.NoError(t, err)
@@ -332,7 +332,7 @@ func TestReconcileLeavesAYoungCreationAlone(t *testing.T) {
 	w := newWorld(t)
 	c := w.create(t, tenOff())
 	c.State = coupon.Pending
-	_, err := w.store.UpdateCoupon(t.Context(), c)
+	_, err := w.save(store.EditCoupon, c)
 	require.NoError(t, err)
 	w.pass(couponkit.DefaultPendingTime - time.Microsecond)
 	if drifts, err := w.Reconcile(t.Context(), couponkit.ReconcileOptions{}); err != nil || len(drifts) > 0 {
@@ -350,7 +350,8 @@ func TestReconcileLeavesAFinishedCreationAlone(t *testing.T) {
 		pending, err := coupon.New(tenOff(), coupon.Creation{ID: coupon.IDPrefix + "pending", At: w.now})
 		require.NoError(t, err)
 		pending.State = coupon.Pending
-		require.NoError(t, w.store.CreateCoupon(t.Context(), pending))
+		_, err = w.save(store.CreateCoupon, pending)
+		require.NoError(t, err)
 		w.pass(time.Second)
 		newer := tenOff()
 		newer.Code = "NEWER" // and so it is looked at first
@@ -358,12 +359,12 @@ func TestReconcileLeavesAFinishedCreationAlone(t *testing.T) {
 		w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.VerifyMirror, Kind: fakeprocessor.Hook, Do: func(fakeprocessor.Call) {
 			w.pass(couponkit.DefaultPendingTime)
 			if undone {
-				require.NoError(t, w.store.DeleteCoupon(t.Context(), pending.ID, pending.Revision))
+				require.NoError(t, w.discard(pending.ID, pending.Revision))
 				return
 			}
 			m, err := w.fake.EnsureMirror(t.Context(), pending)
 			require.NoError(t, err)
-			_, err = w.store.ConfirmMirror(t.Context(), pending.ID, m)
+			_, err = w.save(store.ConfirmMirror, coupon.Coupon{ID: pending.ID, Mirror: m})
 			require.NoError(t, err)
 		}})
 		drifts, err := w.Reconcile(t.Context(), couponkit.ReconcileOptions{})
@@ -385,7 +386,7 @@ func TestReconcileTellsOfACreationThatItCouldNotRead(t *testing.T) {
 	w, blow := newCrashingWorld(t)
 	c := w.create(t, tenOff())
 	c.State = coupon.Pending
-	_, err := w.store.UpdateCoupon(t.Context(), c)
+	_, err := w.save(store.EditCoupon, c)
 	require.NoError(t, err)
 	w.pass(couponkit.DefaultPendingTime)
 	blow.arm(1, false) // the list is read
@@ -431,7 +432,7 @@ func TestReconcileTellsOfDriftsBeforeAListThatFails(t *testing.T) {
 		w.create(t, d)
 	}
 	lists, lost := 0, errors.New("the list is lost")
-	s, err := couponkit.New(simulation.Store{Inner: w.store, Gate: func(call string, effect func() error) error {
+	s, err := couponkit.New(gated{w.store, func(call string, effect func() error) error {
 		if call == "ListCoupons" {
 			if lists++; lists == 2 {
 				return lost
@@ -456,8 +457,8 @@ func TestAnOlderChangeThatArrivesLast(t *testing.T) {
 	w := newWorld(t)
 	c := w.create(t, tenOff())
 	var logged bytes.Buffer
-	serve := func(gate simulation.Gate) *couponkit.Service {
-		s, err := couponkit.New(simulation.Store{Inner: w.store, Gate: gate}, unlisted{w.fake}, couponkit.WithClock(clockOf(w)),
+	serve := func(gate gate) *couponkit.Service {
+		s, err := couponkit.New(gated{w.store, gate}, unlisted{w.fake}, couponkit.WithClock(clockOf(w)),
 			couponkit.WithLogger(slog.New(slog.NewTextHandler(&logged, nil))))
 		require.NoError(t, err)
 		return s
@@ -466,7 +467,7 @@ func TestAnOlderChangeThatArrivesLast(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	older := serve(func(call string, effect func() error) error {
 		err := effect()
-		if call == "ConfirmMirror" {
+		if call == "SaveCoupon confirm" {
 			cancel()
 		}
 		return err

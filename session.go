@@ -8,6 +8,7 @@ import (
 	"maps"
 	"strconv"
 
+	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
@@ -22,40 +23,64 @@ type sessionDetails struct {
 	cancelURL  string
 }
 
-// openSession makes the order's session, or returns the order with the one that it
-// has. An order of a repeated key may be too old for a session.
-func (s *Service) openSession(ctx context.Context, o store.Order, d sessionDetails, replayed bool) (store.Order, error) {
+// errFinished tells that the customer has finished the session of the order that this one has
+// replaced.
+var errFinished = fmt.Errorf("%w: the customer has finished the session of an earlier order", ErrOrderEnded)
+
+// openSession makes the order's session, or returns the order with the one that it has. The
+// session of an order that it has replaced is ended first. An order of a repeated key may be
+// too old for a session.
+func (s *Service) openSession(
+	ctx context.Context, reserved store.Reserved, d sessionDetails,
+) (redemption.Order, []redemption.Use, error) {
+	o, uses := reserved.Order, reserved.Uses
 	switch {
-	case o.SessionID != "" && o.SessionURL != "", o.State == store.OrderPaid:
-		return o, nil
-	case o.State == store.OrderCancelled:
-		return o, ErrOrderEnded
+	case o.SessionID != "" && o.SessionURL != "", o.State == redemption.OrderPaid:
+		return o, uses, nil
+	case o.State == redemption.OrderCancelled:
+		return o, uses, ErrOrderEnded
+	}
+	switch older, err := s.endReplaced(ctx, o); {
+	case err != nil:
+		return o, uses, err
+	case !older.Order.IsZero():
+		return o, uses, errFinished
 	}
 	session, err := s.processor.CreateSession(ctx, s.sessionRequest(o, d))
-	if err != nil {
-		if answered(err) {
-			s.abandon(ctx, o)
-			if replayed && s.sessionEnd(o).Sub(s.now()) < max(s.abilities.MinSessionLifetime, 1) {
-				return o, fmt.Errorf("%w: %s", ErrOrderEnded, err.Error())
-			}
-		}
-		return o, fmt.Errorf("open session for order %s: %w", o.ID, noInput(err))
+	if err == nil {
+		return s.attach(ctx, o, uses, session)
 	}
+	if answered(err) {
+		s.abandon(ctx, o)
+		if reserved.Replayed && s.sessionEnd(o).Sub(s.now()) < max(s.abilities.MinSessionLifetime, 1) {
+			return o, uses, fmt.Errorf("%w: %s", ErrOrderEnded, err.Error())
+		}
+	}
+	return o, uses, fmt.Errorf("open session for order %s: %w", o.ID, noInput(err))
+}
+
+// attach records the session that was made for the order.
+func (s *Service) attach(
+	ctx context.Context, o redemption.Order, uses []redemption.Use, session processor.Session,
+) (redemption.Order, []redemption.Use, error) {
 	if session.Status == processor.SessionExpired { // an earlier call has made it, whose answer was lost
 		s.abandon(ctx, o)
-		return o, ErrOrderEnded
+		return o, uses, ErrOrderEnded
 	}
 	if session.Total != o.Quote.Total || session.Currency != o.Quote.Currency {
 		s.discard(ctx, session.ID)
 		s.abandon(ctx, o)
-		return o, fmt.Errorf("session %s charges %s and not %s: %w", session.ID,
+		return o, uses, fmt.Errorf("session %s charges %s and not %s: %w", session.ID,
 			pricing.NewMoney(session.Total, session.Currency), pricing.NewMoney(o.Quote.Total, o.Quote.Currency),
 			processor.ErrRejected)
 	}
-	attached, err := s.store.AttachSession(ctx, store.Attachment{
-		OrderID: o.ID, SessionID: session.ID, SessionURL: session.URL, Deadline: o.Deadline, At: s.now(),
-	})
+	attached, err := s.store.Apply(ctx, store.Settlement{Event: redemption.Event{
+		Kind: redemption.SessionAttached, At: s.now(), OrderID: o.ID,
+		SessionID: session.ID, SessionURL: session.URL, Deadline: o.Deadline,
+	}})
 	switch {
+	case err == nil:
+		return attached.Order, attached.Uses, nil
 	case errors.Is(err, store.ErrSuperseded):
 		s.discard(ctx, session.ID)
 	case errors.Is(err, pricing.ErrInvalid):
@@ -63,10 +88,7 @@ func (s *Service) openSession(ctx context.Context, o store.Order, d sessionDetai
 		s.abandon(ctx, o)
 		err = unfit(err)
 	}
-	if err != nil {
-		return o, fmt.Errorf("attach session to order %s: %w", o.ID, err)
-	}
-	return attached, nil
+	return o, uses, fmt.Errorf("attach session to order %s: %w", o.ID, err)
 }
 
 // unfit is the error for an answer of the processor that the store does not take, as
@@ -77,7 +99,7 @@ func unfit(err error) error {
 }
 
 // noInput is the error of a processor that refuses a session, which names fields of
-// ours and none of the caller's: their cart was checked before, so that what is left is a
+// ours and none of the caller's: the cart was checked before, so that what is left is a
 // matter of configuration, such as two clocks.
 func noInput(err error) error {
 	if errors.Is(err, pricing.ErrInvalid) {
@@ -106,14 +128,17 @@ func answered(err error) bool {
 		errors.Is(err, processor.ErrNotFound)
 }
 
-// abandon cancels an order whose session will never be. What fails here is left to
-// the sweep.
-func (s *Service) abandon(ctx context.Context, o store.Order) {
+// abandon cancels an order whose session will never be. One that has replaced another order
+// keeps its claims until its deadline, so that the customer can go back to the first cart.
+// What fails here is left to the sweep.
+func (s *Service) abandon(ctx context.Context, o redemption.Order) {
+	if o.Replaces != "" {
+		return
+	}
 	ctx, cancel := detached(ctx)
 	defer cancel()
 	_, err := s.settle(ctx, store.Settlement{
-		Event:         redemption.Event{Kind: redemption.SessionExpired, At: s.now(), OrderID: o.ID},
-		ReservationID: o.ReservationID,
+		Event: redemption.Event{Kind: redemption.SessionExpired, At: s.now(), OrderID: o.ID},
 	})
 	if err != nil {
 		s.logger.WarnContext(ctx, "an abandoned order is left to the sweep",
@@ -137,10 +162,10 @@ func (s *Service) discard(ctx context.Context, sessionID string) {
 
 // sessionRequest is a function of the order, and of what the caller shows beside it:
 // a repeated call asks for the same session.
-func (s *Service) sessionRequest(o store.Order, d sessionDetails) processor.SessionRequest {
+func (s *Service) sessionRequest(o redemption.Order, d sessionDetails) processor.SessionRequest {
 	r := processor.SessionRequest{
 		Key: o.ID, OrderID: o.ID, Mode: processor.Payment, Currency: o.Quote.Currency, Total: o.Quote.Total,
-		Coupon: o.Coupon, CustomerEmail: d.email, SuccessURL: d.successURL, CancelURL: d.cancelURL,
+		Coupon: firstCoupon(o), CustomerEmail: d.email, SuccessURL: d.successURL, CancelURL: d.cancelURL,
 		ExpiresAt: s.sessionEnd(o), OrderedAt: o.CreatedAt, Metadata: sessionMetadata(o),
 	}
 	var few []processor.SessionLine
@@ -195,18 +220,53 @@ func mergeUnits(units []processor.SessionLine) []processor.SessionLine {
 
 // sessionMetadata lets an event find its order and reservation when the session was
 // never attached to them.
-func sessionMetadata(o store.Order) map[string]string {
+func sessionMetadata(o redemption.Order) map[string]string {
 	m := map[string]string{
 		processor.MetadataOrderID:    o.ID,
 		processor.MetadataCustomerID: o.CustomerID,
 	}
-	if o.Coupon != nil {
+	if c := firstCoupon(o); c != nil {
 		maps.Copy(m, map[string]string{
-			processor.MetadataCouponCode:     o.Coupon.Code.String(),
-			processor.MetadataCouponID:       o.CouponID,
-			processor.MetadataReservationID:  o.ReservationID,
-			processor.MetadataDiscountAmount: strconv.FormatInt(o.DiscountAmount, 10),
+			processor.MetadataCouponCode:     c.Code.String(),
+			processor.MetadataCouponID:       c.ID,
+			processor.MetadataDiscountAmount: strconv.FormatInt(o.Quote.Discount, 10),
 		})
 	}
 	return m
+}
+
+// firstCoupon returns the order's coupon, or nil.
+func firstCoupon(o redemption.Order) *coupon.Snapshot {
+	if len(o.Coupons) == 0 {
+		return nil
+	}
+	return &o.Coupons[0]
+}
+
+// expire ends a session at the processor. One that is open all the same, against the
+// contract of the processor, can still be paid and has not ended.
+func (s *Service) expire(ctx context.Context, id string) (processor.Session, error) {
+	session, err := s.processor.ExpireSession(ctx, id)
+	if err == nil && session.Status == processor.SessionOpen {
+		err = fmt.Errorf("session %s could not be ended: %w", id, processor.ErrUnavailable)
+	}
+	return session, err
+}
+
+// ending is what the processor's session means for its order once it is open no more: one
+// that was neither paid nor has ended unpaid waits for a delayed payment.
+func (s *Service) ending(session processor.Session, o redemption.Order) redemption.Event {
+	now := s.now()
+	kind := redemption.PaymentPending
+	switch {
+	case session.Status == processor.SessionExpired && o.State == redemption.OrderAwaitingPayment:
+		kind = redemption.PaymentFailed // the processor knows of no payment any more
+	case session.Status == processor.SessionExpired:
+		kind = redemption.SessionExpired
+	case session.PaymentFailed:
+		kind = redemption.PaymentFailed
+	case session.Status == processor.SessionComplete && session.PaymentStatus.Settled():
+		kind = redemption.Paid
+	}
+	return redemption.Event{Kind: kind, At: now, SessionID: session.ID, OrderID: o.ID, Deadline: now.Add(s.paymentWait)}
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
-	"github.com/couponkit/couponkit/examples/host"
-	"github.com/couponkit/couponkit/internal/simulation"
+
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/memstore"
+	"github.com/couponkit/couponkit/store/storetest"
 )
 
 // machine is the whole service in a world that goes wrong: processes stop between
@@ -33,7 +33,7 @@ type machine struct {
 	fuse    *fuse
 	store   store.Store // as it really is
 	fake    *fakeprocessor.Processor
-	ledger  *host.Ledger
+	ledger  *ledger
 	service *couponkit.Service
 	ids     int
 
@@ -63,7 +63,7 @@ type parts struct {
 func newMachine(broken parts) *machine {
 	m := &machine{
 		now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), fuse: &fuse{},
-		ledger: &host.Ledger{}, most: make(map[string]coupon.Limits),
+		ledger: &ledger{}, most: make(map[string]coupon.Limits),
 	}
 	clock := func() time.Time { return m.now }
 	m.store = memstore.New()
@@ -71,15 +71,15 @@ func newMachine(broken parts) *machine {
 		Now: clock, Tolerance: 10_000 * time.Hour,
 		Abilities: processor.Abilities{MinimumCharge: map[pricing.Currency]int64{pricing.EUR(): 50}},
 	})
-	users := host.Directory{}
+	users := directory{}
 	for i := range machineCustomers {
 		id := customerID(i)
 		users[id] = couponkit.User{ID: id, Email: id + "@example.org"}
 		m.ledger.Credit(id, machinePoints)
 	}
-	var used store.Store = crashingStore(m.store, m.fuse)
-	var payments processor.Processor = crashingProcessor(m.fake, m.fuse)
-	var points couponkit.Points = crashingPoints(m.ledger, m.fuse)
+	used := crashingStore(m.store, m.fuse)
+	payments := crashingProcessor(m.fake, m.fuse)
+	points := crashingPoints(m.ledger, m.fuse)
 	if broken.store != nil {
 		used = broken.store(used)
 	}
@@ -99,8 +99,6 @@ func newMachine(broken parts) *machine {
 	m.service = service
 	return m
 }
-
-func customerID(i int) string { return fmt.Sprintf("customer%d", i) }
 
 func drawCustomer(t *rapid.T) eligibility.Customer {
 	return eligibility.Customer{ID: customerID(rapid.IntRange(0, machineCustomers-1).Draw(t, "customer"))}
@@ -232,12 +230,12 @@ func (m *machine) exchange(t *rapid.T) {
 
 func (m *machine) cancelExchange(t *rapid.T) {
 	c := drawCustomer(t)
-	held, err := m.service.Reservations(context.Background(), c.ID)
+	held, err := m.service.Exchanges(context.Background(), c.ID)
 	expect(err)
 	if len(held) == 0 {
 		return
 	}
-	expect(m.service.CancelExchange(t.Context(), c.ID, rapid.SampledFrom(held).Draw(t, "reservation").ID))
+	expect(m.service.CancelExchange(t.Context(), c.ID, rapid.SampledFrom(held).Draw(t, "exchange").ExchangeID))
 }
 
 // drawKey returns a new key, or one that was used before.
@@ -269,7 +267,7 @@ func (m *machine) checkout(t *rapid.T) {
 func (m *machine) pursue(t *rapid.T, r couponkit.CheckoutRequest) {
 	c, err := m.service.Checkout(t.Context(), r)
 	expect(err)
-	if err == nil && c.Order.Quote.Total != c.Order.Quote.Subtotal-c.Order.DiscountAmount+c.Order.Quote.Shipping {
+	if err == nil && c.Order.Quote.Total != c.Order.Quote.Subtotal-c.Order.Quote.Discount+c.Order.Quote.Shipping {
 		panic(fatal(fmt.Sprintf("order %s does not add up", c.Order.ID)))
 	}
 	if err != nil && m.fuse.blown && rapid.Bool().Draw(t, "again") {
@@ -349,7 +347,8 @@ func (m *machine) reconcile(t *rapid.T) {
 }
 
 func (m *machine) tamper(t *rapid.T) {
-	c, err := m.store.Coupon(context.Background(), m.drawCoupon(t))
+	found, err := m.store.LookUp(context.Background(), store.LookUp{CouponID: m.drawCoupon(t)})
+	c := found.Coupon
 	if err != nil || c.Mirror.IsZero() {
 		return
 	}
@@ -387,32 +386,70 @@ func (m *machine) check(t *rapid.T) {
 func (m *machine) faults() []string {
 	var faults []string
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
-	rows := m.redemptions()
-	for _, c := range m.allCoupons() {
-		completed, live, kept := counts(rows, c.ID, "")
+	all, err := storetest.Read(context.Background(), m.store)
+	if err == nil {
+		err = all.Check()
+	}
+	if err != nil {
+		fault("%v", err)
+	}
+	for _, c := range all.Coupons {
+		completed, live, kept := counts(all.Uses, c.ID, "")
 		if c.UsedCount != completed || c.ReservedCount != live {
 			fault("coupon %s counts %d used and %d reserved, its rows %d and %d", c.ID, c.UsedCount, c.ReservedCount, completed, live)
 		}
 		most := m.greatest(c)
 		if most.MaxUses > 0 && kept > most.MaxUses {
-			fault("coupon %s: %d places of at most %d", c.ID, kept, most.MaxUses)
+			fault("coupon %s: %d uses of at most %d", c.ID, kept, most.MaxUses)
 		}
 		for i := range machineCustomers {
-			if _, _, kept := counts(rows, c.ID, customerID(i)); most.MaxUsesPerUser > 0 && kept > most.MaxUsesPerUser {
-				fault("coupon %s: %d places of %s, at most %d", c.ID, kept, customerID(i), most.MaxUsesPerUser)
+			if _, _, kept := counts(all.Uses, c.ID, customerID(i)); most.MaxUsesPerUser > 0 && kept > most.MaxUsesPerUser {
+				fault("coupon %s: %d uses of %s, at most %d", c.ID, kept, customerID(i), most.MaxUsesPerUser)
 			}
 		}
 	}
-	sessions := make(map[string]string)
-	for _, r := range rows {
-		if other, twice := sessions[r.SessionID]; twice && r.State == redemption.Completed {
-			fault("session %s has two redemptions, %s and %s", r.SessionID, other, r.ID)
+	m.faultsOfPayable(all.Orders, fault)
+	return faults
+}
+
+// faultsOfPayable looks for sessions that can be paid for claims that nobody holds, or that
+// another session can be paid for. Sessions that no order has were shown to nobody.
+func (m *machine) faultsOfPayable(orders []store.Settled, fault func(string, ...any)) {
+	byID, bySession := map[string]redemption.Order{}, map[string]redemption.Order{}
+	for _, o := range orders {
+		byID[o.Order.ID], bySession[o.Order.SessionID] = o.Order, o.Order
+	}
+	holders := map[string]string{}
+	for _, session := range m.fake.Sessions() {
+		o, attached := bySession[session.ID]
+		if session.Status != processor.SessionOpen || !attached {
+			continue
 		}
-		if r.State == redemption.Completed {
-			sessions[r.SessionID] = r.ID
+		holder := o
+		for holder.ReplacedBy != "" && holder.State == redemption.OrderCancelled {
+			holder = byID[holder.ReplacedBy]
+		}
+		if superseded(holder, byID) {
+			continue // by a payment for a session that nobody knew; the end of this one may be lost
+		}
+		if holder.State != redemption.OrderOpen {
+			fault("session %s of order %s can be paid, and order %s is %s", session.ID, o.ID, holder.ID, holder.State)
+		}
+		if other, twice := holders[holder.ID]; twice {
+			fault("sessions %s and %s can be paid for the claims of order %s", other, session.ID, holder.ID)
+		}
+		holders[holder.ID] = session.ID
+	}
+}
+
+// superseded reports whether an order that this one has replaced is paid.
+func superseded(o redemption.Order, byID map[string]redemption.Order) bool {
+	for o.Replaces != "" {
+		if o = byID[o.Replaces]; o.State == redemption.OrderPaid {
+			return true
 		}
 	}
-	return faults
+	return false
 }
 
 // greatest remembers the greatest limits of a coupon: lowering one below what is
@@ -436,52 +473,23 @@ func greater(a, b int64) int64 {
 	return max(a, b)
 }
 
-// counts returns completed and live redemptions, and the places that they take
-// within the limits: those that were recorded over the limit take none.
-func counts(rows []redemption.Redemption, couponID, customerID string) (completed, live, kept int64) {
-	for _, r := range rows {
-		if r.CouponID != couponID || customerID != "" && r.CustomerID != customerID {
+// counts returns completed and reserved uses, and those that limits bound: uses that were
+// recorded over the limit are not among them.
+func counts(uses []redemption.Use, couponID, customerID string) (completed, reserved, kept int64) {
+	for _, u := range uses {
+		if u.CouponID != couponID || customerID != "" && u.CustomerID != customerID || u.State == redemption.Released {
 			continue
 		}
-		c, l := r.Counts()
-		completed, live = completed+c, live+l
-		if !r.OverLimit {
-			kept += c + l
+		if u.State == redemption.Completed {
+			completed++
+		} else {
+			reserved++
+		}
+		if !u.OverLimit {
+			kept++
 		}
 	}
-	return completed, live, kept
-}
-
-func (m *machine) allCoupons() []coupon.Coupon {
-	var all []coupon.Coupon
-	list := store.CouponList{PageSize: store.MaxPageSize}
-	for {
-		page, err := m.store.ListCoupons(context.Background(), list)
-		if err != nil {
-			panic(err)
-		}
-		all = append(all, page.Items...)
-		if page.Next == "" {
-			return all
-		}
-		list.After = page.Next
-	}
-}
-
-func (m *machine) redemptions() []redemption.Redemption {
-	var all []redemption.Redemption
-	list := store.RedemptionList{PageSize: store.MaxPageSize}
-	for {
-		page, err := m.store.ListRedemptions(context.Background(), list)
-		if err != nil {
-			panic(err)
-		}
-		all = append(all, page.Items...)
-		if page.Next == "" {
-			return all
-		}
-		list.After = page.Next
-	}
+	return completed, reserved, kept
 }
 
 // comeToRest lets everything end well: faults are gone, delayed payments are
@@ -515,65 +523,75 @@ func (m *machine) comeToRest(ctx context.Context) error {
 func (m *machine) faultsAtRest() []string {
 	faults := m.faults()
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
-	rows := m.redemptions()
-	bySession := make(map[string]redemption.Redemption)
+	all, err := storetest.Read(context.Background(), m.store)
+	if err != nil {
+		return append(faults, err.Error())
+	}
 	debited := make(map[string]int64)
-	for _, r := range rows {
-		if r.State == redemption.Completed {
-			bySession[r.SessionID] = r
+	for _, u := range all.Uses {
+		if u.State == redemption.Reserved && (u.OrderID != "" || u.PointsState != redemption.PointsDebited) {
+			fault("use %s is reserved for ever: %+v", u.ID, u)
 		}
-		if r.State == redemption.Reserved && (r.OrderID != "" || r.PointsState != redemption.PointsDebited) {
-			fault("reservation %s lives for ever: %+v", r.ID, r)
-		}
-		switch r.PointsState {
+		switch u.PointsState {
 		case redemption.PointsDebited:
-			debited[r.CustomerID] += r.Points
+			debited[u.CustomerID] += u.Points
 		case redemption.PointsPending, redemption.PointsRefundDue:
-			fault("points of %s are still %s", r.ID, r.PointsState)
-		case redemption.NoPoints, redemption.PointsRefunded:
+			fault("points of %s are still %s", u.ID, u.PointsState)
+		case redemption.NoPoints, redemption.PointsRefunded, redemption.PointsPassedOn:
 		}
 	}
-	m.faultsOfSessions(bySession, fault)
+	m.faultsOfSessions(all, fault)
 	for i := range machineCustomers {
 		id := customerID(i)
 		if sum := m.ledger.Balance(id) + debited[id]; sum != machinePoints {
 			fault("%s: balance and debited points are %d, not %d", id, sum, machinePoints)
 		}
 	}
-	m.faultsOfMirror(fault)
+	m.faultsOfMirror(all.Coupons, fault)
 	return faults
 }
 
-// faultsOfSessions compares sessions with redemptions: each that was paid and has a
-// coupon has one, and nothing else has.
-func (m *machine) faultsOfSessions(completed map[string]redemption.Redemption, fault func(string, ...any)) {
+// faultsOfSessions compares sessions with orders: each session that was paid has a paid order
+// of its total, with its use completed, and nothing else has.
+func (m *machine) faultsOfSessions(all storetest.Everything, fault func(string, ...any)) {
+	orders := map[string]store.Settled{}
+	completed := 0
+	for _, o := range all.Orders {
+		orders[o.Order.ID] = o
+		for _, u := range o.Uses {
+			if u.State == redemption.Completed {
+				completed++
+			}
+		}
+	}
 	paid := 0
 	for _, s := range m.fake.Sessions() {
 		settled := s.Status == processor.SessionComplete && s.PaymentStatus.Settled()
-		order, err := m.store.Order(context.Background(), s.Metadata[processor.MetadataOrderID])
+		o, found := orders[s.Metadata[processor.MetadataOrderID]]
 		switch {
-		case err != nil:
-			fault("session %s: %v", s.ID, err)
-		case order.Quote.Total != s.Total:
-			fault("session %s charges %d, its order %d", s.ID, s.Total, order.Quote.Total)
-		case settled != (order.State == store.OrderPaid):
-			fault("session %s is settled: %t, its order is %s", s.ID, settled, order.State)
+		case !found:
+			fault("session %s has no order", s.ID)
+		case o.Order.Quote.Total != s.Total:
+			fault("session %s charges %d, its order %d", s.ID, s.Total, o.Order.Quote.Total)
+		case settled != (o.Order.State == redemption.OrderPaid):
+			fault("session %s is settled: %t, its order is %s", s.ID, settled, o.Order.State)
 		}
-		if !settled || s.Metadata[processor.MetadataCouponID] == "" {
+		couponID := s.Metadata[processor.MetadataCouponID]
+		if !settled || couponID == "" {
 			continue
 		}
 		paid++
-		if r, counted := completed[s.ID]; !counted || r.CouponID != s.Metadata[processor.MetadataCouponID] {
-			fault("paid session %s has no redemption", s.ID)
+		if len(o.Uses) != 1 || o.Uses[0].State != redemption.Completed || o.Uses[0].CouponID != couponID {
+			fault("paid session %s has the uses %+v", s.ID, o.Uses)
 		}
 	}
-	if paid != len(completed) {
-		fault("%d paid sessions with a coupon, %d completed redemptions", paid, len(completed))
+	if paid != completed {
+		fault("%d paid sessions with a coupon, %d completed uses", paid, completed)
 	}
 }
 
 // faultsOfMirror compares the processor with the store.
-func (m *machine) faultsOfMirror(fault func(string, ...any)) {
+func (m *machine) faultsOfMirror(stored []coupon.Coupon, fault func(string, ...any)) {
 	active := make(map[string]int)
 	for _, code := range m.fake.PromotionCodes() {
 		if code.Active {
@@ -586,7 +604,6 @@ func (m *machine) faultsOfMirror(fault func(string, ...any)) {
 		owners[c.Owner]++
 		objects[c.Owner] = c
 	}
-	stored := m.allCoupons()
 	for _, c := range stored {
 		want := 0
 		if c.Active() {
@@ -650,6 +667,7 @@ func TestStateMachineFindsFaults(t *testing.T) {
 		"a ledger that refunds again and again": {points: func(p couponkit.Points) couponkit.Points { return againLedger{p} }},
 		"a sweep that forgets refunds":          {store: func(s store.Store) store.Store { return forgetfulStore{s} }},
 		"a payment that counts with each event": {store: func(s store.Store) store.Store { return &countingStore{Store: s} }},
+		"an end that leaves the session":        {processor: func(p processor.Processor) processor.Processor { return lazyProcessor{p} }},
 		"a removal that leaves the mirror":      {processor: func(p processor.Processor) processor.Processor { return untidyProcessor{p} }},
 		"a switch that switches nothing":        {processor: func(p processor.Processor) processor.Processor { return deafProcessor{p} }},
 	}
@@ -672,10 +690,10 @@ func TestStateMachineFindsFaults(t *testing.T) {
 // againLedger gives back what it has given back.
 type againLedger struct{ couponkit.Points }
 
-func (l againLedger) Refund(ctx context.Context, customerID, reservationID string) error {
-	err := l.Points.Refund(ctx, customerID, reservationID)
-	if ledger, ok := l.Points.(simulation.Points); ok && err == nil {
-		if inner, ok := ledger.Inner.(*host.Ledger); ok {
+func (l againLedger) Refund(ctx context.Context, customerID, exchangeID string) error {
+	err := l.Points.Refund(ctx, customerID, exchangeID)
+	if behind, ok := l.Points.(gatedPoints); ok && err == nil {
+		if inner, ok := behind.Points.(*ledger); ok {
 			inner.Credit(customerID, 1)
 		}
 	}
@@ -685,23 +703,38 @@ func (l againLedger) Refund(ctx context.Context, customerID, reservationID strin
 // forgetfulStore does not tell the sweep of refunds that are due.
 type forgetfulStore struct{ store.Store }
 
-func (s forgetfulStore) Due(ctx context.Context, at time.Time, limit int) ([]redemption.Redemption, error) {
-	due, err := s.Store.Due(ctx, at, limit)
-	return slices.DeleteFunc(due, redemption.Redemption.RefundDue), err
+func (s forgetfulStore) ListUses(ctx context.Context, l store.UseList) (store.UsePage, error) {
+	page, err := s.Store.ListUses(ctx, l)
+	if !l.DueAt.IsZero() {
+		page.Items = slices.DeleteFunc(page.Items, func(u redemption.Use) bool { return u.PointsState == redemption.PointsRefundDue })
+	}
+	return page, err
 }
 
-// countingStore takes every event of a session for a session of its own.
+// countingStore takes every payment for that of a session of its own.
 type countingStore struct {
 	store.Store
-	events int
+	payments int
 }
 
-func (s *countingStore) Settle(ctx context.Context, t store.Settlement) (store.Settled, error) {
-	if t.Event.Kind == redemption.SessionCompleted {
-		s.events++
-		t.Event.SessionID = fmt.Sprintf("%s#%d", t.Event.SessionID, s.events)
+func (s *countingStore) Apply(ctx context.Context, e store.Settlement) (store.Settled, error) {
+	if e.Event.Kind == redemption.Paid {
+		s.payments++
+		e.Event.SessionID = fmt.Sprintf("%s#%d", e.Event.SessionID, s.payments)
+		e.Unknown.Order.SessionID = e.Event.SessionID
 	}
-	return s.Store.Settle(ctx, t)
+	return s.Store.Apply(ctx, e)
+}
+
+// lazyProcessor ends no session, and says that it has.
+type lazyProcessor struct{ processor.Processor }
+
+func (p lazyProcessor) ExpireSession(ctx context.Context, id string) (processor.Session, error) {
+	s, err := p.Processor.Session(ctx, id)
+	if s.Status == processor.SessionOpen {
+		s.Status = processor.SessionExpired
+	}
+	return s, err
 }
 
 // untidyProcessor removes nothing.

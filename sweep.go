@@ -22,17 +22,14 @@ type SweepReport struct {
 	// Paid are the outcomes of orders that turned out to be paid, as [Service.HandleEvent]
 	// returns them. Another sweep or the event may report the same order.
 	Paid []Outcome
-	// Released is the number of reservations that gave their use back.
-	Released int
-	// Completed is the number of reservations that turned out to be paid.
-	Completed int
-	// Waiting is the number of reservations that wait for a delayed payment, or that another
-	// checkout now uses.
-	Waiting int
-	// Refunded is the number of reservations whose points were given back.
-	Refunded int
-	// Cancelled is the number of orders without a coupon that ended unpaid.
+	// Cancelled is the number of orders that ended unpaid and gave their uses back.
 	Cancelled int
+	// Waiting is the number of orders that wait for a delayed payment.
+	Waiting int
+	// Lapsed is the number of exchanges of points that were never finished and were given up.
+	Lapsed int
+	// Refunded is the number of uses whose points were given back.
+	Refunded int
 	// Flagged is the number of payments with a [Flag].
 	Flagged int
 	// Failed is the number of records that are left to the next sweep. Sweep returns their
@@ -42,7 +39,7 @@ type SweepReport struct {
 
 // IsZero reports whether the sweep has found nothing.
 func (r SweepReport) IsZero() bool {
-	return len(r.Paid)+r.Released+r.Completed+r.Waiting+r.Refunded+r.Cancelled+r.Flagged+r.Failed == 0
+	return len(r.Paid)+r.Cancelled+r.Waiting+r.Lapsed+r.Refunded+r.Flagged+r.Failed == 0
 }
 
 // LogValue returns the counts and the IDs of the paid orders. It leaves out what customers bought
@@ -53,8 +50,8 @@ func (r SweepReport) LogValue() slog.Value {
 		paid[i] = r.Paid[i].Order.ID
 	}
 	return slog.GroupValue(
-		slog.Any("paid", paid), slog.Int("released", r.Released), slog.Int("completed", r.Completed),
-		slog.Int("waiting", r.Waiting), slog.Int("refunded", r.Refunded), slog.Int("cancelled", r.Cancelled),
+		slog.Any("paid", paid), slog.Int("cancelled", r.Cancelled), slog.Int("waiting", r.Waiting),
+		slog.Int("lapsed", r.Lapsed), slog.Int("refunded", r.Refunded),
 		slog.Int("flagged", r.Flagged), slog.Int("failed", r.Failed),
 	)
 }
@@ -78,121 +75,116 @@ func (s *Service) Sweep(ctx context.Context, limit int) (report SweepReport, err
 	if limit <= 0 {
 		limit = DefaultSweepLimit
 	}
-	failures, err := pastFailures(limit, func(most int) ([]redemption.Redemption, error) {
-		return s.store.Due(ctx, s.now(), most)
-	}, redemptionID, func(r redemption.Redemption) error { return s.sweepRedemption(ctx, r, &report) })
+	failures, err := pastFailures(limit, func(most int, after string) ([]store.Settled, string, error) {
+		page, err := s.store.ListOrders(ctx, store.OrderList{DueAt: s.now(), After: after, PageSize: most})
+		return page.Items, page.Next, err
+	}, func(o store.Settled) error { return s.sweepOrder(ctx, o, &report) })
 	report.Failed = len(failures)
 	if err != nil {
-		return report, errors.Join(append(failures, fmt.Errorf("find lapsed reservations: %w", err))...)
+		return report, errors.Join(append(failures, fmt.Errorf("find lapsed orders: %w", err))...)
 	}
-	failedOrders, err := pastFailures(limit, func(most int) ([]store.Order, error) {
-		return s.store.OpenOrders(ctx, s.now(), most)
-	}, orderID, func(o store.Order) error { return s.sweepOrder(ctx, o, &report) })
-	report.Failed += len(failedOrders)
-	failures = append(failures, failedOrders...)
+	failedUses, err := pastFailures(limit, func(most int, after string) ([]redemption.Use, string, error) {
+		page, err := s.store.ListUses(ctx, store.UseList{DueAt: s.now(), After: after, PageSize: most})
+		return page.Items, page.Next, err
+	}, func(u redemption.Use) error { return s.sweepUse(ctx, u, &report) })
+	report.Failed += len(failedUses)
+	failures = append(failures, failedUses...)
 	if err != nil {
-		failures = append(failures, fmt.Errorf("find lapsed orders: %w", err))
+		failures = append(failures, fmt.Errorf("find points that are due: %w", err))
 	}
 	return report, errors.Join(failures...)
 }
 
-func redemptionID(r redemption.Redemption) string { return r.ID }
-
-func orderID(o store.Order) string { return o.ID }
-
-// pastFailures looks at each record that the list has, the oldest first, until limit
-// of them are finished. Those that fail stay at the front of the list, which is then
-// asked for as many more.
+// pastFailures looks at each record of a list, a page at a time, until limit of them are
+// finished. Records that fail do not keep the others from their turn.
 func pastFailures[T any](
-	limit int, list func(most int) ([]T, error), id func(T) string, look func(T) error,
+	limit int, list func(most int, after string) ([]T, string, error), look func(T) error,
 ) (failures []error, err error) {
-	failed := make(map[string]bool)
-	for finished := 0; ; {
-		most, before := limit+len(failures), len(failures)
-		records, err := list(most)
+	for finished, after := 0, ""; ; {
+		records, next, err := list(min(limit, store.MaxPageSize), after)
 		if err != nil {
 			return failures, err
 		}
 		for _, r := range records {
-			switch {
-			case failed[id(r)]:
-				continue
-			case finished == limit:
-				return failures, nil
-			}
 			if err := look(r); err != nil {
-				failed[id(r)] = true
 				failures = append(failures, err)
 			} else {
 				finished++
 			}
+			if finished == limit || len(failures) >= sweepPatience*limit {
+				return failures, nil
+			}
 		}
-		if len(failures) == before || len(records) < most || len(failures) >= sweepPatience*limit {
+		if after = next; after == "" {
 			return failures, nil
 		}
 	}
 }
 
-func (s *Service) sweepRedemption(ctx context.Context, r redemption.Redemption, report *SweepReport) error {
-	if r.Live() {
-		lapsed, err := s.lapse(ctx, r)
+func (s *Service) sweepOrder(ctx context.Context, due store.Settled, report *SweepReport) error {
+	if due.Order.SessionID == "" {
+		older, err := s.endReplaced(ctx, due.Order)
 		if err != nil {
-			return fmt.Errorf("sweep reservation %s: %w", r.ID, err)
+			return fmt.Errorf("sweep order %s: %w", due.Order.ID, err)
 		}
-		report.settled(lapsed)
-		report.count(lapsed.Redemption)
-		r = lapsed.Redemption
-	}
-	if r.RefundDue() {
-		if _, err := s.refund(ctx, r); err != nil {
-			return err
+		if !older.Order.IsZero() {
+			report.settled(older)
+			return nil
 		}
-		report.Refunded++
-	} else if r.PointsState == redemption.PointsRefunded {
-		report.Refunded++ // by the settlement
 	}
+	session, err := s.lapsedSession(ctx, due.Order.SessionID)
+	if err != nil {
+		return fmt.Errorf("sweep order %s: %w", due.Order.ID, err)
+	}
+	settled, err := s.settleSession(ctx, session, due.Order)
+	if err != nil {
+		return err
+	}
+	report.settled(settled)
 	return nil
 }
 
-func (r *SweepReport) count(after redemption.Redemption) {
-	switch after.State {
-	case redemption.Released:
-		r.Released++
-	case redemption.Completed:
-		r.Completed++
-	case redemption.Reserved:
+// settled counts an order that was looked at.
+func (r *SweepReport) settled(o Outcome) {
+	switch o.Order.State {
+	case redemption.OrderPaid:
+		r.Paid = append(r.Paid, o)
+	case redemption.OrderCancelled:
+		r.Cancelled++
+	case redemption.OrderOpen, redemption.OrderAwaitingPayment:
 		r.Waiting++
 	}
-}
-
-// settled tells of an order that is paid, and counts a payment that somebody should look at.
-func (r *SweepReport) settled(o Outcome) {
-	if o.Order.State == store.OrderPaid {
-		r.Paid = append(r.Paid, o)
+	for _, u := range o.Uses {
+		if u.PointsState == redemption.PointsRefunded {
+			r.Refunded++
+		}
 	}
 	if o.Flag != FlagNone {
 		r.Flagged++
 	}
 }
 
-// lapse asks the processor for the session's fate and applies it.
-func (s *Service) lapse(ctx context.Context, r redemption.Redemption) (o Outcome, err error) {
-	session, err := s.lapsedSession(ctx, r.SessionID)
-	if err != nil {
-		return Outcome{}, err
+// sweepUse gives up an exchange of points that was never finished, and refunds what is due.
+func (s *Service) sweepUse(ctx context.Context, u redemption.Use, report *SweepReport) error {
+	if u.State == redemption.Reserved {
+		lapsed, err := s.applyToUse(ctx, redemption.Lapsed, u)
+		if errors.Is(err, redemption.ErrIllegal) {
+			return nil // it has moved on since it was listed
+		}
+		if err != nil {
+			return fmt.Errorf("sweep use %s: %w", u.ID, err)
+		}
+		u = lapsed
+		report.Lapsed++
 	}
-	if session.Status == processor.SessionComplete {
-		return s.settleSession(ctx, session, s.settlement(session, r))
+	if u.PointsState != redemption.PointsRefundDue {
+		return nil
 	}
-	attempt := Attempt{CouponID: r.CouponID, CustomerID: r.CustomerID, OrderID: r.OrderID, SessionID: r.SessionID}
-	defer s.observed(ctx, OpSettle, &attempt, &err)()
-	o.Redemption, err = s.store.Transition(ctx, r.ID, redemption.Event{
-		Kind: redemption.Lapsed, At: s.now(), SessionID: r.SessionID,
-	})
-	if errors.Is(err, redemption.ErrIllegal) {
-		o.Redemption, err = s.store.Redemption(ctx, r.ID) // it has moved on since it was listed
+	if _, err := s.refundPoints(ctx, u); err != nil {
+		return err
 	}
-	return o, err
+	report.Refunded++
+	return nil
 }
 
 // lapsedSession returns the session as it is once it can no longer be paid, or
@@ -210,25 +202,4 @@ func (s *Service) lapsedSession(ctx context.Context, id string) (processor.Sessi
 		return processor.Session{ID: id, Status: processor.SessionExpired}, nil
 	}
 	return session, err
-}
-
-func (s *Service) sweepOrder(ctx context.Context, o store.Order, report *SweepReport) error {
-	session, err := s.lapsedSession(ctx, o.SessionID)
-	if err != nil {
-		return fmt.Errorf("sweep order %s: %w", o.ID, err)
-	}
-	settlement := s.settlement(session, redemption.Redemption{})
-	settlement.Event.OrderID = o.ID
-	if o.State == store.OrderAwaitingPayment && session.Status == processor.SessionExpired {
-		settlement.Event.Kind = redemption.PaymentFailed // the processor knows of no payment any more
-	}
-	settled, err := s.settleSession(ctx, session, settlement)
-	if err != nil {
-		return err
-	}
-	report.settled(settled)
-	if settled.Order.State == store.OrderCancelled {
-		report.Cancelled++
-	}
-	return nil
 }

@@ -25,14 +25,9 @@ type writes struct {
 	n int
 }
 
-func (s *writes) UpdateCoupon(ctx context.Context, c coupon.Coupon) (coupon.Coupon, error) {
+func (s *writes) SaveCoupon(ctx context.Context, c store.CouponChange) (coupon.Coupon, error) {
 	s.n++
-	return s.Store.UpdateCoupon(ctx, c)
-}
-
-func (s *writes) ConfirmMirror(ctx context.Context, id string, m coupon.Mirror) (coupon.Coupon, error) {
-	s.n++
-	return s.Store.ConfirmMirror(ctx, id, m)
+	return s.Store.SaveCoupon(ctx, c)
 }
 
 // everything is a draft with every field that a patch can change.
@@ -264,8 +259,8 @@ type elusive struct {
 	err error
 }
 
-func (elusive) CreateCoupon(_ context.Context, c coupon.Coupon) error {
-	return coupon.Reject(c.ID, coupon.CodeTaken, coupon.Params{})
+func (elusive) SaveCoupon(_ context.Context, c store.CouponChange) (coupon.Coupon, error) {
+	return coupon.Coupon{}, coupon.Reject(c.Coupon.ID, coupon.CodeTaken, coupon.Params{})
 }
 
 func (s elusive) LookUp(context.Context, store.LookUp) (store.Found, error) {
@@ -297,7 +292,7 @@ func TestFind(t *testing.T) {
 	require.Equal(t, off.Revision, got.Revision, "an administrator finds what is switched off")
 	for _, state := range []coupon.State{coupon.Pending, coupon.Deleting} {
 		got.State = state
-		got, err = w.store.UpdateCoupon(t.Context(), got)
+		got, err = w.save(store.EditCoupon, got)
 		require.NoError(t, err)
 		for _, typed := range []string{"TEN", want.ID} {
 			_, err = w.Find(t.Context(), typed)

@@ -77,10 +77,10 @@ func (s *Service) ask(
 		// No fault of the caller's input, and so no error that looks like one.
 		return store.Found{}, eligibility.Question{}, fmt.Errorf("stored coupon %s is corrupt: %s", found.Coupon.ID, err.Error())
 	}
-	if found.Held, err = s.withNewest(ctx, found, c.ID); err != nil {
+	question := eligibility.Question{At: s.now(), Customer: c}
+	if question.Usage, err = s.usage(ctx, found); err != nil {
 		return store.Found{}, eligibility.Question{}, err
 	}
-	question := eligibility.Question{At: s.now(), Customer: c, Usage: usage(found)}
 	question.MirrorInvalid, err = s.mirrorInvalid(ctx, found.Coupon, question.At, check)
 	return found, question, err
 }
@@ -92,33 +92,14 @@ func (s *Service) lookUp(ctx context.Context, codeOrID string, c eligibility.Cus
 		return store.Found{}, err
 	}
 	by.CustomerID, by.Email = c.ID, c.Email
+	if c.ID != "" {
+		by.Identities = []string{c.ID}
+	}
 	found, err := s.store.LookUp(ctx, by)
 	if errors.Is(err, coupon.ErrNotFound) {
 		return s.lookUpCode(ctx, by)
 	}
 	return found, err
-}
-
-// withNewest returns the customer's live reservations, the oldest first. Of a great many
-// a look-up lists the oldest; what was exchanged last, and is about to be used, is among
-// the newest.
-func (s *Service) withNewest(ctx context.Context, f store.Found, customerID string) ([]redemption.Redemption, error) {
-	if f.ReservedByCustomer <= int64(len(f.Held)) {
-		return f.Held, nil
-	}
-	page, err := s.store.ListRedemptions(ctx, store.RedemptionList{
-		CouponID: f.Coupon.ID, CustomerID: customerID, State: redemption.Reserved, PageSize: store.MaxPageSize,
-	})
-	if err != nil {
-		return nil, err
-	}
-	held := f.Held
-	for _, r := range slices.Backward(page.Items) {
-		if !slices.ContainsFunc(f.Held, func(h redemption.Redemption) bool { return h.ID == r.ID }) {
-			held = append(held, r)
-		}
-	}
-	return held, nil
 }
 
 // lookUpCode looks for the other codes that the customer may have meant, where no coupon
@@ -161,15 +142,26 @@ func resolve(codeOrID string) (store.LookUp, error) {
 	}
 }
 
-// usage reads the figures. A reservation of the customer that a checkout can use
-// or take over does not stand in their own way.
-func usage(f store.Found) eligibility.Usage {
-	_, holds := usable(f)
-	return eligibility.Usage{
-		Completed: f.Coupon.UsedCount, Reserved: f.Coupon.ReservedCount,
-		CompletedByCustomer: f.CompletedByCustomer, ReservedByCustomer: f.ReservedByCustomer,
-		CustomerHoldsReservation: holds,
+// usage reads the figures. A use that the customer holds, and that a checkout can take, is not
+// in their own way.
+func (s *Service) usage(ctx context.Context, f store.Found) (eligibility.Usage, error) {
+	u := eligibility.Usage{Completed: f.Coupon.UsedCount, Reserved: f.Coupon.ReservedCount}
+	for _, count := range f.ByCustomer {
+		u.CompletedByCustomer = max(u.CompletedByCustomer, count.Completed)
+		u.ReservedByCustomer = max(u.ReservedByCustomer, count.Reserved)
 	}
+	if f.Coupon.Distribution != coupon.PointsRedeemable && !full(f.Coupon.Limits, u) {
+		return u, nil
+	}
+	own, err := s.ownUse(ctx, f.Coupon, f.Held)
+	u.CustomerHoldsReservation = !own.IsZero()
+	return u, err
+}
+
+// full reports whether a limit leaves no use.
+func full(l coupon.Limits, u eligibility.Usage) bool {
+	return l.MaxUses > 0 && u.Completed+u.Reserved >= l.MaxUses ||
+		l.MaxUsesPerUser > 0 && u.CompletedByCustomer+u.ReservedByCustomer >= l.MaxUsesPerUser
 }
 
 func expired(c coupon.Coupon, at time.Time) bool {
@@ -294,7 +286,7 @@ func (s *Service) Quote(ctx context.Context, r QuoteRequest) (q Quote, err error
 
 // checkLines refuses the IDs of lines that neither the JSON of a quote nor a store keeps.
 func checkLines(cart pricing.Cart) error {
-	return store.CheckLines(len(cart.Lines), func(i int) *pricing.Line { return &cart.Lines[i] })
+	return redemption.CheckLines(len(cart.Lines), func(i int) *pricing.Line { return &cart.Lines[i] })
 }
 
 // priced is a quote with what a checkout needs beside it.

@@ -2,6 +2,7 @@ package couponkit_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"testing"
 	"time"
@@ -12,10 +13,11 @@ import (
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
-	"github.com/couponkit/couponkit/examples/host"
+
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
+	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/memstore"
 )
@@ -27,7 +29,7 @@ type world struct {
 	now      time.Time
 	store    store.Store
 	fake     *fakeprocessor.Processor
-	ledger   *host.Ledger
+	ledger   *ledger
 	attempts []couponkit.Attempt
 }
 
@@ -43,14 +45,14 @@ func newWorld(t *testing.T, options ...couponkit.Option) *world {
 
 func newWorldWith(t *testing.T, abilities processor.Abilities, options ...couponkit.Option) *world {
 	t.Helper()
-	w := &world{t: t, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), store: memstore.New(), ledger: &host.Ledger{}}
+	w := &world{t: t, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), store: memstore.New(), ledger: &ledger{}}
 	clock := clockOf(w)
 	w.fake = fakeprocessor.New(fakeprocessor.Options{Now: clock, Abilities: abilities, Tolerance: 1000 * time.Hour})
 	w.ledger.Credit(ann.ID, 100)
 	service, err := couponkit.New(w.store, w.fake, append([]couponkit.Option{
 		couponkit.WithClock(clock),
 		couponkit.WithPoints(w.ledger),
-		couponkit.WithUsers(host.Directory{
+		couponkit.WithUsers(directory{
 			ann.ID: {ID: ann.ID, Email: ann.Email}, bob.ID: {ID: bob.ID, Email: bob.Email},
 		}),
 		couponkit.WithObserver(couponkit.ObserverFunc(func(_ context.Context, a couponkit.Attempt) {
@@ -121,16 +123,29 @@ func (w *world) deliver(t *testing.T) []couponkit.Outcome {
 
 func (w *world) get(t *testing.T, id string) coupon.Coupon {
 	t.Helper()
-	c, err := w.store.Coupon(t.Context(), id)
+	found, err := w.store.LookUp(t.Context(), store.LookUp{CouponID: id, Whole: true})
 	require.NoError(t, err)
-	return c
+	return found.Coupon
 }
 
-func (w *world) order(t *testing.T, id string) store.Order {
+func (w *world) order(t *testing.T, id string) redemption.Order {
 	t.Helper()
-	o, err := w.store.Order(t.Context(), id)
+	o, err := w.store.Order(t.Context(), store.OrderKey{ID: id})
 	require.NoError(t, err)
-	return o
+	return o.Order
+}
+
+// orderByKey returns the order of ann's key, or store.ErrNotFound.
+func (w *world) orderByKey(key string) (redemption.Order, error) {
+	o, err := w.store.Order(w.t.Context(), store.OrderKey{CustomerID: ann.ID, Key: key})
+	return o.Order, err
+}
+
+// useOf is the one use of an order.
+func useOf(t *testing.T, uses []redemption.Use) redemption.Use {
+	t.Helper()
+	require.Len(t, uses, 1)
+	return uses[0]
 }
 
 // handle is HandleEvent as a webhook's handler has it.
@@ -146,6 +161,34 @@ func faultyFields(t *testing.T, err error) []string {
 		fields[i] = f.Field
 	}
 	return fields
+}
+
+// save changes a coupon in the store alone.
+func (w *world) save(kind store.ChangeKind, c coupon.Coupon) (coupon.Coupon, error) {
+	return w.store.SaveCoupon(w.t.Context(), store.CouponChange{Kind: kind, Coupon: c, Unlimited: c.Limits.MaxUses == 0, At: w.now})
+}
+
+// discard removes a coupon from the store alone.
+func (w *world) discard(id string, revision int64) error {
+	_, err := w.save(store.DeleteCoupon, coupon.Coupon{ID: id, Revision: revision})
+	return err
+}
+
+// customerID names one of many customers.
+func customerID(i int) string { return fmt.Sprintf("customer%d", i) }
+
+// couponOf is the ID of an order's coupon, empty without one.
+func couponOf(o redemption.Order) string {
+	if len(o.Coupons) == 0 {
+		return ""
+	}
+	return o.Coupons[0].ID
+}
+
+// apply applies an event of a use in the store alone.
+func (w *world) apply(kind redemption.EventKind, useID string) error {
+	_, err := w.store.Apply(w.t.Context(), store.Settlement{Event: redemption.Event{Kind: kind, At: w.now, UseID: useID}})
+	return err
 }
 
 // logged gives the world a service that logs to what is returned.

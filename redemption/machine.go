@@ -1,359 +1,267 @@
 package redemption
 
-import (
-	"errors"
-	"fmt"
-	"time"
+import "time"
 
-	"github.com/couponkit/couponkit/pricing"
-)
-
-// EventKind tells what happens to a redemption.
-type EventKind uint8
-
-// The kinds of event.
-const (
-	// PointsExchanged means that the ledger has debited the points.
-	PointsExchanged EventKind = iota + 1
-	// SessionAttached means that the processor has created the session of the order.
-	SessionAttached
-	// TakenOver means that another order of the customer uses the reservation from now
-	// on. The previous session, if any, must have expired at the processor.
-	TakenOver
-	// SessionCompleted means that the customer has finished and paid the session.
-	SessionCompleted
-	// SessionUnpaid means that the customer has chosen a delayed payment method.
-	SessionUnpaid
-	// PaymentFailed means that the delayed payment has failed.
-	PaymentFailed
-	// SessionExpired means that the session has ended unpaid.
-	SessionExpired
-	// Cancelled means that the customer or the host has canceled the reservation.
-	Cancelled
-	// Lapsed means that the deadline has passed without a payment at the processor.
-	Lapsed
-	// PointsGivenBack means that the ledger has refunded the points.
-	PointsGivenBack
-	// PointsRefused means that pending points will not be debited. The event releases
-	// the reservation. Apply returns [ErrIllegal] if another call has debited the
-	// points.
-	PointsRefused
-	// Leaving means that a new checkout is about to take the reservation over. Until
-	// Deadline, an expiry of the session does not release the reservation. A zero
-	// Deadline ends this protection.
-	Leaving
-)
-
-// String returns the kind as words for messages, such as "session expired".
-func (k EventKind) String() string {
-	names := [...]string{
-		PointsExchanged: "points exchanged", SessionAttached: "session attached", TakenOver: "taken over",
-		SessionCompleted: "session completed", SessionUnpaid: "session completed unpaid",
-		PaymentFailed: "payment failed", SessionExpired: "session expired", Cancelled: "cancelled",
-		Lapsed: "lapsed", PointsGivenBack: "points given back",
-		PointsRefused: "points refused", Leaving: "leaving",
-	}
-	if int(k) < len(names) {
-		return names[k]
-	}
-	return ""
-}
-
-// Event is something that happens to a redemption.
-type Event struct {
-	Kind EventKind
-	// At is the instant of the event by the host's clock. It is required.
-	At time.Time
-	// SessionID is the session of the event. For Leaving and TakenOver it is the
-	// session that the reservation leaves. For Cancelled, Lapsed and PointsRefused it
-	// is the session that the caller has read from the record. Empty means no session.
-	SessionID string
-	// OrderID is the order of the event. For TakenOver it is the new order.
-	OrderID string
-	// Deadline is the new deadline for SessionAttached and TakenOver. SessionUnpaid
-	// uses Deadline if it is later than the current deadline. For Leaving, an expiry
-	// before Deadline does not release the reservation.
-	Deadline time.Time
-	// NoPlaceLeft is used with SessionCompleted on a released reservation. The store
-	// sets it if no use is left within the limits.
-	NoPlaceLeft bool
-}
-
-// Validate returns a [*pricing.ValidationError] if At is zero. [Apply] checks
-// everything else.
-func (e Event) Validate() error {
-	if !e.At.IsZero() {
-		return nil
-	}
-	var faults pricing.ValidationError
-	faults.Add("at", pricing.FieldRequired, "an event has an instant")
-	return faults.Err()
-}
-
-// OfSession reports whether the event is a report of the processor about a session. The
-// kinds are SessionCompleted, SessionUnpaid, PaymentFailed and SessionExpired. A
-// SessionCompleted event must have a SessionID.
-func (e Event) OfSession() bool {
-	switch e.Kind {
-	case SessionCompleted:
-		return e.SessionID != ""
-	case SessionUnpaid, PaymentFailed, SessionExpired:
-		return true
-	case PointsExchanged, SessionAttached, TakenOver, Cancelled, Lapsed, PointsGivenBack, PointsRefused, Leaving:
-	}
-	return false
-}
-
-// Errors of [Apply], wrapped in a [*TransitionError].
-var (
-	// ErrIllegal means that the event is not allowed in this state.
-	ErrIllegal = errors.New("illegal transition")
-	// ErrOtherSession means that the reservation belongs to another session or order.
-	// ErrOtherSession matches ErrIllegal.
-	ErrOtherSession = fmt.Errorf("%w: the reservation belongs to another session", ErrIllegal)
-	// ErrNotLapsed means that the deadline has not passed. ErrNotLapsed matches
-	// ErrIllegal.
-	ErrNotLapsed = fmt.Errorf("%w: the deadline has not passed", ErrIllegal)
-)
-
-// TransitionError tells which event was refused for which record.
-type TransitionError struct {
-	// ID is the redemption's ID.
-	ID string
-	// State is the redemption's state before the event.
-	State State
-	// Kind is the kind of the event.
-	Kind EventKind
-	// Cause matches [ErrIllegal].
-	Cause error
-}
-
-// Error returns a message with ID, State, Kind and Cause.
-func (e *TransitionError) Error() string {
-	return fmt.Sprintf("redemption %s is %s, event %q: %v", e.ID, e.State, e.Kind, e.Cause)
-}
-
-// Unwrap returns Cause.
-func (e *TransitionError) Unwrap() error { return e.Cause }
-
-// Apply returns the record after the event. A repeated or outdated event returns the
-// record unchanged. A forbidden event also returns the record unchanged, with a
-// [*TransitionError].
-func Apply(r Redemption, e Event) (Redemption, error) {
-	next, err := apply(r, e)
+// After returns the order and its uses after an event. An event that changes nothing
+// returns both as they are: it happened before, or came too late to matter. An event that
+// must not happen is a [*TransitionError], and both are as they were.
+//
+// Paid wins over everything that came before it. The uses of a cancelled order become
+// completed again; whoever keeps the counters sees from [Holdings] whether they still fit.
+func (o Order) After(e Event, uses ...Use) (Order, []Use, error) {
+	next, err := o.after(e)
 	if err != nil {
-		return r, &TransitionError{ID: r.ID, State: r.State, Kind: e.Kind, Cause: err}
+		return o, uses, &TransitionError{ID: o.ID, State: o.State.String(), Kind: e.Kind, Cause: err}
 	}
-	if next != r {
-		next.UpdatedAt = e.At
+	if same(o, next) {
+		return o, uses, nil
+	}
+	next.UpdatedAt, next.Version = later(e.At, o.UpdatedAt), o.Version+1
+	changed := make([]Use, len(uses))
+	for i, u := range uses {
+		changed[i] = u.follow(next, e.At)
+	}
+	return next, changed, nil
+}
+
+func same(o, p Order) bool {
+	return o.State == p.State && o.SessionID == p.SessionID && o.SessionURL == p.SessionURL && o.Deadline.Equal(p.Deadline)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+func (o Order) after(e Event) (Order, error) {
+	if foreign := o.SessionID != "" && o.SessionID != e.SessionID; foreign {
+		return o, ErrOtherSession
+	}
+	switch e.Kind {
+	case SessionAttached:
+		return o.attached(e)
+	case Paid:
+		return o.paid(e), nil
+	case PaymentPending:
+		return o.pending(e), nil
+	case PaymentFailed:
+		return o.cancelledUnless(o.State.Ended(), e), nil
+	case SessionExpired: // a session that was finished does not expire: the payment decides
+		return o.cancelledUnless(o.State != OrderOpen, e), nil
+	case Cancelled:
+		return o.givenUp(e)
+	case Lapsed:
+		return o.lapsed(e)
+	case PointsExchanged, PointsRefused, PointsGivenBack:
+	}
+	return o, ErrIllegal
+}
+
+func (o Order) attached(e Event) (Order, error) {
+	switch {
+	case o.SessionID != "" && o.State == OrderCancelled, o.SessionID == "" && o.State != OrderOpen:
+		return o, ErrIllegal
+	case o.SessionID == "":
+		o.SessionID, o.Deadline = e.SessionID, e.Deadline
+	}
+	o.SessionURL = e.SessionURL
+	return o, nil
+}
+
+func (o Order) paid(e Event) Order {
+	if o.State == OrderPaid {
+		return o
+	}
+	o.State, o.SessionID, o.Deadline = OrderPaid, e.SessionID, time.Time{}
+	return o
+}
+
+// pending waits longer. A cancelled order stays so: should the payment arrive, it is paid
+// all the same.
+func (o Order) pending(e Event) Order {
+	if o.State.Ended() {
+		return o
+	}
+	o.State, o.SessionID, o.Deadline = OrderAwaitingPayment, e.SessionID, later(e.Deadline, o.Deadline)
+	return o
+}
+
+func (o Order) cancelledUnless(stays bool, e Event) Order {
+	if stays {
+		return o
+	}
+	if o.SessionID == "" {
+		o.SessionID = e.SessionID
+	}
+	o.State, o.Deadline = OrderCancelled, time.Time{}
+	return o
+}
+
+func (o Order) givenUp(e Event) (Order, error) {
+	switch o.State {
+	case OrderOpen:
+		return o.cancelledUnless(false, e), nil
+	case OrderCancelled:
+		return o, nil
+	case OrderAwaitingPayment, OrderPaid:
+	}
+	return o, ErrIllegal
+}
+
+func (o Order) lapsed(e Event) (Order, error) {
+	switch {
+	case o.State == OrderCancelled:
+		return o, nil
+	case o.State == OrderPaid:
+		return o, ErrIllegal
+	case o.Deadline.IsZero() || e.At.Before(o.Deadline):
+		return o, ErrNotLapsed
+	}
+	return o.cancelledUnless(false, e), nil
+}
+
+// Replace returns the order and its uses after another order of the customer has taken
+// their claims over. Only an open order can be replaced; another one is a
+// [*TransitionError].
+func (o Order) Replace(by string, at time.Time, uses ...Use) (Order, []Use, error) {
+	if o.State != OrderOpen {
+		return o, uses, &TransitionError{ID: o.ID, State: o.State.String(), Kind: Cancelled, Cause: ErrIllegal}
+	}
+	o.State, o.ReplacedBy, o.Deadline = OrderCancelled, by, time.Time{}
+	o.UpdatedAt, o.Version = later(at, o.UpdatedAt), o.Version+1
+	replaced := make([]Use, len(uses))
+	for i, u := range uses {
+		replaced[i] = u.PassOn(at)
+	}
+	return o, replaced, nil
+}
+
+// Resume returns the order and its uses after a payment for it is on its way although another
+// order has replaced it: it holds its claims again. Only a replaced order can be resumed, and
+// only by PaymentPending; everything else is a [*TransitionError].
+func (o Order) Resume(e Event, uses ...Use) (Order, []Use, error) {
+	if o.State != OrderCancelled || o.ReplacedBy == "" || e.Kind != PaymentPending {
+		return o, uses, &TransitionError{ID: o.ID, State: o.State.String(), Kind: e.Kind, Cause: ErrIllegal}
+	}
+	o.State = OrderOpen
+	return o.After(e, uses...)
+}
+
+// PassOn returns the use after another order has taken its claims and points over.
+func (u Use) PassOn(at time.Time) Use {
+	if u.State != Reserved {
+		return u
+	}
+	u.State, u.ReleasedAt = Released, at
+	if u.PointsState == PointsDebited {
+		u.PointsState = PointsPassedOn
+	}
+	return u.changed(at)
+}
+
+// follow brings a use to the state of its order.
+func (u Use) follow(o Order, at time.Time) Use {
+	state := o.State.holds()
+	if u.State == state {
+		return u
+	}
+	switch state {
+	case Completed:
+		u.State, u.CompletedAt, u.ReleasedAt = Completed, at, time.Time{}
+		return u.changed(at)
+	case Released:
+		return u.released(at)
+	case Reserved: // the order was resumed
+		u.State, u.ReleasedAt = Reserved, time.Time{}
+		return u.changed(at)
+	}
+	return u
+}
+
+func (u Use) released(at time.Time) Use {
+	u.State, u.ReleasedAt, u.Deadline = Released, at, time.Time{}
+	if u.PointsState == PointsPending || u.PointsState == PointsDebited {
+		u.PointsState = PointsRefundDue
+	}
+	return u.changed(at)
+}
+
+func (u Use) changed(at time.Time) Use {
+	u.UpdatedAt, u.Version = later(at, u.UpdatedAt), u.Version+1
+	return u
+}
+
+// After returns the use after an event of its points, or after a points reservation
+// without an order was cancelled or has lapsed. An event that changes nothing returns the
+// use as it is; one that must not happen is a [*TransitionError].
+func (u Use) After(e Event) (Use, error) {
+	next, err := u.after(e)
+	if err != nil {
+		return u, &TransitionError{ID: u.ID, State: u.State.String(), Kind: e.Kind, Cause: err}
 	}
 	return next, nil
 }
 
-func apply(r Redemption, e Event) (Redemption, error) {
+func (u Use) after(e Event) (Use, error) {
 	switch e.Kind {
 	case PointsExchanged:
-		return r.exchanged()
-	case SessionAttached:
-		return r.attached(e)
-	case TakenOver:
-		return r.takenOver(e)
-	case SessionCompleted:
-		return r.completed(e)
-	case SessionUnpaid:
-		return r.unpaid(e), nil
-	case PaymentFailed:
-		return r.failed(e), nil
-	case SessionExpired:
-		return r.expired(e), nil
-	case Cancelled:
-		return r.cancelled(e)
-	case Lapsed:
-		return r.lapsed(e)
-	case PointsGivenBack:
-		return r.refunded()
+		return u.exchanged(e.At)
 	case PointsRefused:
-		return r.refused(e)
-	case Leaving:
-		return r.leaving(e)
-	}
-	return r, ErrIllegal
-}
-
-// concerns reports whether an event of a session is about this record: it names
-// the attached session, or none is attached and it names the order. An event that
-// names neither is about no record, also not about one that has neither.
-func (r Redemption) concerns(e Event) bool {
-	if r.SessionID != "" {
-		return r.SessionID == e.SessionID
-	}
-	return r.OrderID == e.OrderID && (e.OrderID != "" || e.SessionID != "")
-}
-
-func (r Redemption) exchanged() (Redemption, error) {
-	switch {
-	case r.PointsState == PointsDebited:
-		return r, nil
-	case r.State != Reserved || r.PointsState != PointsPending:
-		return r, ErrIllegal
-	}
-	r.PointsState = PointsDebited
-	r.Deadline = time.Time{}
-	return r, nil
-}
-
-func (r Redemption) attached(e Event) (Redemption, error) {
-	switch {
-	case e.SessionID == "":
-		return r, ErrIllegal
-	case r.SessionID == e.SessionID:
-		return r, nil
-	case r.SessionID != "" || r.OrderID != e.OrderID:
-		return r, ErrOtherSession
-	case r.State != Reserved:
-		return r, ErrIllegal
-	}
-	r.SessionID, r.Deadline = e.SessionID, e.Deadline
-	return r, nil
-}
-
-func (r Redemption) takenOver(e Event) (Redemption, error) {
-	switch {
-	case e.OrderID == "":
-		return r, ErrIllegal
-	case r.OrderID == e.OrderID:
-		return r, nil
-	case !r.Usable():
-		return r, ErrIllegal
-	case r.SessionID != e.SessionID:
-		return r, ErrOtherSession
-	}
-	r.OrderID, r.SessionID, r.Deadline, r.LeavingUntil = e.OrderID, "", e.Deadline, time.Time{}
-	return r, nil
-}
-
-// leaving marks the record for as long as the sweep leaves it alone.
-func (r Redemption) leaving(e Event) (Redemption, error) {
-	switch {
-	case e.SessionID == "" || !r.Usable():
-		return r, ErrIllegal
-	case r.SessionID != e.SessionID:
-		return r, ErrOtherSession
-	}
-	r.LeavingUntil = e.Deadline
-	if !r.Deadline.IsZero() && r.Deadline.Before(e.Deadline) {
-		r.Deadline = e.Deadline
-	}
-	return r, nil
-}
-
-func (r Redemption) completed(e Event) (Redemption, error) {
-	switch {
-	case e.SessionID == "":
-		return r, ErrIllegal
-	case !r.concerns(e):
-		return r, ErrOtherSession
-	case r.State == Completed:
-		return r, nil
-	}
-	r.OverLimit = r.State == Released && e.NoPlaceLeft
-	r.State, r.SessionID, r.CompletedAt = Completed, e.SessionID, e.At
-	r.AwaitingPayment, r.Deadline, r.LeavingUntil, r.ReleasedAt = false, time.Time{}, time.Time{}, time.Time{}
-	return r, nil
-}
-
-// unpaid waits longer. On a record that was released it changes nothing: should
-// the payment arrive, it completes the record all the same.
-func (r Redemption) unpaid(e Event) Redemption {
-	if r.State != Reserved || e.SessionID == "" || !r.concerns(e) {
-		return r
-	}
-	r.SessionID, r.AwaitingPayment, r.LeavingUntil = e.SessionID, true, time.Time{}
-	if e.Deadline.After(r.Deadline) {
-		r.Deadline = e.Deadline
-	}
-	return r
-}
-
-func (r Redemption) failed(e Event) Redemption {
-	if r.State != Reserved || !r.concerns(e) {
-		return r
-	}
-	return r.released(e)
-}
-
-// expired does not end a reservation whose customer has finished the session: such
-// a session does not expire, and the delayed payment decides. Nor does it end one that
-// is leaving the session: the checkout that takes it over has ended the session for
-// that. Should the checkout never come, the reservation lapses when it should have.
-func (r Redemption) expired(e Event) Redemption {
-	if r.AwaitingPayment || r.State != Reserved || !r.concerns(e) {
-		return r
-	}
-	if e.At.Before(r.LeavingUntil) {
-		if r.Deadline.IsZero() || r.Deadline.After(r.LeavingUntil) {
-			r.Deadline = r.LeavingUntil
+		return u.refused(e.At)
+	case PointsGivenBack:
+		return u.givenBack(e.At)
+	case Cancelled:
+		return u.givenUp(e.At)
+	case Lapsed:
+		if u.State == Reserved && (u.Deadline.IsZero() || e.At.Before(u.Deadline)) {
+			return u, ErrNotLapsed
 		}
-		return r
+		return u.givenUp(e.At)
+	case SessionAttached, Paid, PaymentPending, PaymentFailed, SessionExpired:
 	}
-	return r.released(e)
+	return u, ErrIllegal
 }
 
-func (r Redemption) cancelled(e Event) (Redemption, error) {
+func (u Use) exchanged(at time.Time) (Use, error) {
 	switch {
-	case r.State == Released:
-		return r, nil
-	case r.State != Reserved:
-		return r, ErrIllegal
-	case r.SessionID != e.SessionID:
-		return r, ErrOtherSession
+	case u.PointsState == PointsDebited:
+		return u, nil
+	case u.State != Reserved || u.PointsState != PointsPending:
+		return u, ErrIllegal
 	}
-	return r.released(e), nil
+	u.PointsState, u.Deadline = PointsDebited, time.Time{}
+	return u.changed(at), nil
 }
 
-// refused gives up what is still to be debited. Two calls may be at it at once: the points
-// that the one found too few may have been enough for the other.
-func (r Redemption) refused(e Event) (Redemption, error) {
-	if r.State == Reserved && r.PointsState != PointsPending {
-		return r, ErrIllegal
+// refused gives up what is still to be debited. Two calls may exchange at once: the points
+// that one of them found too few may have been enough for the other.
+func (u Use) refused(at time.Time) (Use, error) {
+	if u.State == Reserved && u.PointsState != PointsPending {
+		return u, ErrIllegal
 	}
-	return r.cancelled(e)
+	return u.givenUp(at)
 }
 
-func (r Redemption) lapsed(e Event) (Redemption, error) {
+func (u Use) givenUp(at time.Time) (Use, error) {
 	switch {
-	case r.State == Released:
-		return r, nil
-	case r.State != Reserved:
-		return r, ErrIllegal
-	case r.SessionID != e.SessionID:
-		return r, ErrOtherSession
-	case r.Deadline.IsZero() || e.At.Before(r.Deadline):
-		return r, ErrNotLapsed
+	case u.State == Released:
+		return u, nil
+	case u.State != Reserved || u.OrderID != "":
+		return u, ErrIllegal
 	}
-	return r.released(e), nil
+	return u.released(at), nil
 }
 
-func (r Redemption) released(e Event) Redemption {
-	r.State, r.ReleasedAt = Released, e.At
-	r.AwaitingPayment, r.Deadline, r.LeavingUntil = false, time.Time{}, time.Time{}
-	if r.SessionID == "" {
-		r.SessionID = e.SessionID
-	}
-	if r.PointsState == PointsPending || r.PointsState == PointsDebited {
-		r.PointsState = PointsRefundDue
-	}
-	return r
-}
-
-func (r Redemption) refunded() (Redemption, error) {
-	switch r.PointsState {
+func (u Use) givenBack(at time.Time) (Use, error) {
+	switch u.PointsState {
 	case PointsRefunded:
-		return r, nil
+		return u, nil
 	case PointsRefundDue:
-		r.PointsState = PointsRefunded
-		return r, nil
-	case NoPoints, PointsPending, PointsDebited:
+		u.PointsState = PointsRefunded
+		return u.changed(at), nil
+	case NoPoints, PointsPending, PointsDebited, PointsPassedOn:
 	}
-	return r, ErrIllegal
+	return u, ErrIllegal
 }

@@ -1,422 +1,394 @@
 package redemption_test
 
 import (
-	"errors"
 	"fmt"
-	"slices"
-	"strings"
+	"maps"
+	"math"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/couponkit/couponkit/redemption"
 )
 
-// minute is so many minutes after noon, when every record is made.
-func minute(n int) time.Time {
-	return time.Date(2026, time.November, 20, 12, n, 0, 0, time.UTC)
+const (
+	attached = redemption.SessionAttached
+	paid     = redemption.Paid
+	pending  = redemption.PaymentPending
+	failed   = redemption.PaymentFailed
+	expired  = redemption.SessionExpired
+	cancel   = redemption.Cancelled
+	lapsed   = redemption.Lapsed
+)
+
+func at(seconds int) time.Time {
+	return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC).Add(time.Duration(seconds) * time.Second)
 }
 
-// checkout is a reservation that was made with an order.
-func checkout() redemption.Redemption {
-	return redemption.Redemption{
-		ID: "rsv_1", Key: "key", CouponID: "cpn_1", CustomerID: "ann",
-		State: redemption.Reserved, Origin: redemption.FromCheckout, OrderID: "o1",
-		Deadline: minute(30), CreatedAt: minute(0), UpdatedAt: minute(0),
+func openOrder() (redemption.Order, []redemption.Use) {
+	o := redemption.Order{
+		ID: "ord", CustomerID: "ann", State: redemption.OrderOpen, Deadline: at(1000), CreatedAt: at(0), UpdatedAt: at(0), Version: 1,
+		Claims: []redemption.Claim{{Counter: "orders", Amount: 1}},
 	}
-}
-
-// points is a reservation whose points are not yet debited.
-func points() redemption.Redemption {
-	r := checkout()
-	r.Origin, r.OrderID, r.Points, r.PointsState = redemption.FromPoints, "", 500, redemption.PointsPending
-	return r
-}
-
-// records are all the kinds of records that there are, by their names in the matrix.
-func records() map[string]redemption.Redemption {
-	with := func(r redemption.Redemption, change func(*redemption.Redemption)) redemption.Redemption {
-		change(&r)
-		return r
-	}
-	open := func(r *redemption.Redemption) { r.SessionID = "s1" }
-	leaves := func(r *redemption.Redemption) {
-		r.SessionID, r.LeavingUntil, r.Deadline = "s1", minute(60), minute(90)
-	}
-	waits := func(r *redemption.Redemption) { r.SessionID, r.AwaitingPayment = "s1", true }
-	paid := func(r *redemption.Redemption) {
-		r.SessionID, r.State, r.Deadline, r.CompletedAt = "s1", redemption.Completed, time.Time{}, minute(3)
-	}
-	released := func(r *redemption.Redemption) {
-		r.SessionID, r.State, r.Deadline, r.ReleasedAt = "s1", redemption.Released, time.Time{}, minute(4)
-	}
-	held := with(points(), func(r *redemption.Redemption) { r.PointsState, r.Deadline = redemption.PointsDebited, time.Time{} })
-	cart := with(held, func(r *redemption.Redemption) { r.OrderID, r.Deadline = "o1", minute(30) })
-	due := func(r *redemption.Redemption) { r.PointsState = redemption.PointsRefundDue }
-	return map[string]redemption.Redemption{
-		"new": checkout(), "open": with(checkout(), open), "leave": with(checkout(), leaves), "waits": with(checkout(), waits),
-		"paid": with(checkout(), paid), "freed": with(checkout(), released),
-		"lost": with(with(checkout(), released), func(r *redemption.Redemption) { r.SessionID = "" }),
-		"pend": points(), "held": held, "cart": cart, "popen": with(cart, open), "pleav": with(cart, leaves), "pwait": with(cart, waits),
-		"ppaid": with(cart, paid), "due": with(with(cart, released), due),
-		"back":  with(with(cart, released), func(r *redemption.Redemption) { r.PointsState = redemption.PointsRefunded }),
-		"pdue":  with(with(cart, paid), due),
-		"pback": with(with(cart, paid), func(r *redemption.Redemption) { r.PointsState = redemption.PointsRefunded }),
+	return o, []redemption.Use{
+		{ID: "use_a", CouponID: "a", OrderID: "ord", State: redemption.Reserved, Origin: redemption.FromCheckout, UpdatedAt: at(0), Version: 1, Claims: []redemption.Claim{{Counter: "a", Amount: 1}, {Counter: "budget", Amount: 30}}},
+		{ID: "use_b", CouponID: "b", OrderID: "ord", State: redemption.Reserved, Origin: redemption.FromPoints, ExchangeID: "x", Points: 5, PointsState: redemption.PointsDebited, UpdatedAt: at(0), Version: 1, Claims: []redemption.Claim{{Counter: "budget", Amount: 70}}},
 	}
 }
 
-// matrix is the whole machine: what every event does to every kind of record.
-//
-//	=  nothing, and no error    x  ErrIllegal    o  ErrOtherSession    l  ErrNotLapsed
-//	A  attached   T  taken over   W  waits for a delayed payment   C  completed
-//	R  released   D  points debited   F  points refunded
-//	V  about to leave its session   K  kept until it has left
-//
-// The records new to lost are of a checkout: without a session, with session s1, about to
-// leave that, with a delayed payment, completed, released, released before a session. The others are of
-// points: pending, held outside a checkout, in a checkout without a session, with one,
-// about to leave that, with a delayed payment, completed, released with the refund due, refunded, and
-// completed after they were released.
-const matrix = `
-event       session order | new open leave waits paid freed lost | pend held cart popen pleav pwait ppaid due back pdue pback
-exchanged   -       -     | x   x    x     x     x    x     x    | D    =    =    =     =     =     =     x   x    x    x
-attached    s1      o1    | A   =    =     =     =    =     x    | o    o    A    =     =     =     =     =   =    =    =
-attached    s2      o1    | A   o    o     o     o    o     x    | o    o    A    o     o     o     o     o   o    o    o
-attached    s1      o2    | o   =    =     =     =    =     o    | o    o    o    =     =     =     =     =   =    =    =
-attached    s2      o2    | o   o    o     o     o    o     o    | o    o    o    o     o     o     o     o   o    o    o
-attached    -       o1    | x   x    x     x     x    x     x    | x    x    x    x     x     x     x     x   x    x    x
-taken       -       o2    | T   o    o     x     x    x     x    | x    T    T    o     o     x     x     x   x    x    x
-taken       s1      o2    | o   T    T     x     x    x     x    | x    o    o    T     T     x     x     x   x    x    x
-taken       s2      o2    | o   o    o     x     x    x     x    | x    o    o    o     o     x     x     x   x    x    x
-taken       -       o1    | =   =    =     =     =    =     =    | x    T    =    =     =     =     =     =   =    =    =
-taken       s1      o1    | =   =    =     =     =    =     =    | x    o    =    =     =     =     =     =   =    =    =
-taken       s1      -     | x   x    x     x     x    x     x    | x    x    x    x     x     x     x     x   x    x    x
-completed   s1      o1    | C   C    C     C     =    C     C    | o    o    C    C     C     C     =     C   C    =    =
-completed   s2      o1    | C   o    o     o     o    o     C    | o    o    C    o     o     o     o     o   o    o    o
-completed   s1      o2    | o   C    C     C     =    C     o    | o    o    o    C     C     C     =     C   C    =    =
-completed   s2      o2    | o   o    o     o     o    o     o    | o    o    o    o     o     o     o     o   o    o    o
-completed   -       o1    | x   x    x     x     x    x     x    | x    x    x    x     x     x     x     x   x    x    x
-unpaid      s1      o1    | W   W    W     =     =    =     =    | =    =    W    W     W     =     =     =   =    =    =
-unpaid      s2      o1    | W   =    =     =     =    =     =    | =    =    W    =     =     =     =     =   =    =    =
-unpaid      s1      o2    | =   W    W     =     =    =     =    | =    =    =    W     W     =     =     =   =    =    =
-unpaid      -       o1    | =   =    =     =     =    =     =    | =    =    =    =     =     =     =     =   =    =    =
-failed      s1      o1    | R   R    R     R     =    =     =    | =    =    R    R     R     R     =     =   =    =    =
-failed      s2      o1    | R   =    =     =     =    =     =    | =    =    R    =     =     =     =     =   =    =    =
-failed      s1      o2    | =   R    R     R     =    =     =    | =    =    =    R     R     R     =     =   =    =    =
-expired     s1      o1    | R   R    K     =     =    =     =    | =    =    R    R     K     =     =     =   =    =    =
-expired     s2      o1    | R   =    =     =     =    =     =    | =    =    R    =     =     =     =     =   =    =    =
-expired     s1      o2    | =   R    K     =     =    =     =    | =    =    =    R     K     =     =     =   =    =    =
-expired     -       o1    | R   =    =     =     =    =     =    | =    =    R    =     =     =     =     =   =    =    =
-failed      -       -     | =   =    =     =     =    =     =    | =    =    =    =     =     =     =     =   =    =    =
-expired     -       -     | =   =    =     =     =    =     =    | =    =    =    =     =     =     =     =   =    =    =
-expired     s1      -     | =   R    K     =     =    =     =    | R    R    =    R     K     =     =     =   =    =    =
-completed   s1      -     | o   C    C     C     =    C     o    | C    C    o    C     C     C     =     C   C    =    =
-cancelled   -       -     | R   o    o     o     x    =     =    | R    R    R    o     o     o     x     =   =    x    x
-cancelled   s1      -     | o   R    R     R     x    =     =    | o    o    o    R     R     R     x     =   =    x    x
-cancelled   s2      -     | o   o    o     o     x    =     =    | o    o    o    o     o     o     x     =   =    x    x
-lapsed      -       -     | R   o    o     o     x    =     =    | R    l    R    o     o     o     x     =   =    x    x
-lapsed      s1      -     | o   R    l     R     x    =     =    | o    o    o    R     l     R     x     =   =    x    x
-lapsed      s2      -     | o   o    o     o     x    =     =    | o    o    o    o     o     o     x     =   =    x    x
-lapsed      early   -     | l   o    o     o     x    =     =    | l    l    l    o     o     o     x     =   =    x    x
-lapsed      s1early -     | o   l    l     l     x    =     =    | o    o    o    l     l     l     x     =   =    x    x
-refused     -       -     | x   x    x     x     x    =     =    | R    x    x    x     x     x     x     =   =    x    x
-refused     s1      -     | x   x    x     x     x    =     =    | o    x    x    x     x     x     x     =   =    x    x
-refunded    -       -     | x   x    x     x     x    x     x    | x    x    x    x     x     x     x     F   =    F    =
-leaving     s1      -     | o   V    V     x     x    x     x    | x    o    o    V     V     x     x     x   x    x    x
-leaving     s2      -     | o   o    o     x     x    x     x    | x    o    o    o     o     x     x     x   x    x    x
-leaving     -       -     | x   x    x     x     x    x     x    | x    x    x    x     x     x     x     x   x    x    x
-nothing     -       -     | x   x    x     x     x    x     x    | x    x    x    x     x     x     x     x   x    x    x
-beyond      s1      o1    | x   x    x     x     x    x     x    | x    x    x    x     x     x     x     x   x    x    x
-`
-
-func kindOf(name string) redemption.EventKind {
-	return map[string]redemption.EventKind{
-		"exchanged": redemption.PointsExchanged, "attached": redemption.SessionAttached, "taken": redemption.TakenOver,
-		"completed": redemption.SessionCompleted, "unpaid": redemption.SessionUnpaid, "failed": redemption.PaymentFailed,
-		"expired": redemption.SessionExpired, "cancelled": redemption.Cancelled, "lapsed": redemption.Lapsed,
-		"refunded": redemption.PointsGivenBack, "refused": redemption.PointsRefused, "leaving": redemption.Leaving, "nothing": 0, "beyond": redemption.Leaving + 1,
-	}[name]
+// event returns an event in the session, without one for those who speak of an order that
+// has none.
+func event(kind redemption.EventKind, session string, seconds int) redemption.Event {
+	return redemption.Event{Kind: kind, OrderID: "ord", SessionID: session, SessionURL: "https://pay.example", At: at(seconds), Deadline: at(2000)}
 }
 
-// eventOf reads the first three words of a row. Events happen when the deadline of
-// every record has come, save the early ones.
-func eventOf(row []string) redemption.Event {
-	e := redemption.Event{Kind: kindOf(row[0]), At: minute(30), SessionID: row[1], OrderID: row[2]}
-	if session, early := strings.CutSuffix(row[1], "early"); early {
-		e.SessionID, e.At = session, minute(30).Add(-time.Microsecond)
-	}
-	if e.SessionID == "-" {
-		e.SessionID = ""
-	}
-	if e.OrderID == "-" {
-		e.OrderID = ""
-	}
-	if e.Kind == redemption.SessionAttached || e.Kind == redemption.TakenOver || e.Kind == redemption.Leaving {
-		e.Deadline = minute(90)
-	}
-	if e.Kind == redemption.SessionUnpaid {
-		e.Deadline = minute(30)
-	}
-	return e
-}
-
-// outcome is what the letter of the matrix says that an event makes of a record.
-func outcome(letter string, r redemption.Redemption, e redemption.Event) (redemption.Redemption, error) {
-	after := r
-	after.UpdatedAt = e.At
-	switch letter {
-	case "=":
-		return r, nil
-	case "x":
-		return r, redemption.ErrIllegal
-	case "o":
-		return r, redemption.ErrOtherSession
-	case "l":
-		return r, redemption.ErrNotLapsed
-	case "A":
-		after.SessionID, after.Deadline = e.SessionID, e.Deadline
-	case "T":
-		after.OrderID, after.SessionID, after.Deadline, after.LeavingUntil = e.OrderID, "", e.Deadline, time.Time{}
-	case "V":
-		after.LeavingUntil = e.Deadline
-		if r.Deadline.Before(e.Deadline) {
-			after.Deadline = e.Deadline
-		}
-	case "K":
-		after.Deadline = r.LeavingUntil
-	case "W":
-		after.SessionID, after.AwaitingPayment, after.LeavingUntil = e.SessionID, true, time.Time{}
-	case "C":
-		after.State, after.SessionID, after.CompletedAt = redemption.Completed, e.SessionID, e.At
-		after.AwaitingPayment, after.Deadline, after.ReleasedAt = false, time.Time{}, time.Time{}
-		after.LeavingUntil = time.Time{}
-	case "R":
-		after.State, after.ReleasedAt, after.AwaitingPayment, after.Deadline = redemption.Released, e.At, false, time.Time{}
-		after.LeavingUntil = time.Time{}
-		if r.SessionID == "" {
-			after.SessionID = e.SessionID
-		}
-		if r.PointsState != redemption.NoPoints {
-			after.PointsState = redemption.PointsRefundDue
-		}
-	case "D":
-		after.PointsState, after.Deadline = redemption.PointsDebited, time.Time{}
-	case "F":
-		after.PointsState = redemption.PointsRefunded
-	}
-	return after, nil
-}
-
-// sentinelOf returns the most special sentinel that the error matches.
-func sentinelOf(err error) error {
-	for _, sentinel := range [...]error{redemption.ErrOtherSession, redemption.ErrNotLapsed, redemption.ErrIllegal} {
-		if errors.Is(err, sentinel) {
-			return sentinel
-		}
-	}
-	return err
-}
-
-func TestEveryEventOnEveryRecord(t *testing.T) {
+// TestEveryEventInEveryState is the state machine as a table. Events come at 1500, after
+// the first deadline and before that of a session.
+func TestEveryEventInEveryState(t *testing.T) {
 	t.Parallel()
-	rows := strings.Split(strings.TrimSpace(matrix), "\n")
-	header := strings.Fields(strings.ReplaceAll(rows[0], "|", ""))[3:]
-	kinds := records()
-	if len(header) != len(kinds) {
-		t.Fatalf("the matrix has %d kinds of records, there are %d", len(header), len(kinds))
+	type row struct {
+		state   string
+		history []redemption.EventKind
+		// after is the state after attached, paid, pending, failed, expired, cancelled and
+		// lapsed; "-" is illegal, "=" changes nothing.
+		after [7]string
 	}
-	for _, line := range rows[1:] {
-		row := strings.Fields(strings.ReplaceAll(line, "|", ""))
-		if len(row) != 3+len(header) {
-			t.Fatalf("the row %q has %d cells", line, len(row))
-		}
-		e := eventOf(row)
-		for i, name := range header {
-			t.Run(fmt.Sprintf("%s %s %s on %s", row[0], row[1], row[2], name), func(t *testing.T) {
+	for _, r := range []row{
+		{"open", nil, [...]string{"open", "paid", "awaiting_payment", "cancelled", "cancelled", "cancelled", "cancelled"}},
+		{"open, in a session", []redemption.EventKind{attached}, [...]string{"=", "paid", "awaiting_payment", "cancelled", "cancelled", "cancelled", "-"}},
+		{"awaiting payment", []redemption.EventKind{pending}, [...]string{"open?", "paid", "=", "cancelled", "=", "-", "-"}},
+		{"paid", []redemption.EventKind{attached, paid}, [...]string{"=", "=", "=", "=", "=", "-", "-"}},
+		{"cancelled", []redemption.EventKind{cancel}, [...]string{"-", "paid", "=", "=", "=", "=", "="}},
+		{"cancelled, in a session", []redemption.EventKind{attached, expired}, [...]string{"-", "paid", "=", "=", "=", "=", "="}},
+	} {
+		for i, kind := range []redemption.EventKind{attached, paid, pending, failed, expired, cancel, lapsed} {
+			t.Run(fmt.Sprintf("%s/%s", r.state, kind), func(t *testing.T) {
 				t.Parallel()
-				want, wantErr := outcome(row[3+i], kinds[name], e)
-				got, err := redemption.Apply(kinds[name], e)
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("the record differs (-want +got):\n%s", diff)
+				o, uses := openOrder()
+				for _, before := range r.history {
+					o, uses = happens(t, o, uses, event(before, sessionFor(before, o), 100))
 				}
-				if sentinelOf(err) != wantErr { //nolint:errorlint // sentinels themselves
-					t.Errorf("the error is %v, want %v", err, wantErr)
+				e := event(kind, sessionFor(kind, o), 1500)
+				next, nextUses, err := o.After(e, uses...)
+				switch want := r.after[i]; want {
+				case "-":
+					require.ErrorIs(t, err, redemption.ErrIllegal)
+					var transition *redemption.TransitionError
+					require.ErrorAs(t, err, &transition)
+					require.Equal(t, []any{"ord", o.State.String(), kind}, []any{transition.ID, transition.State, transition.Kind})
+					require.Empty(t, cmp.Diff(o, next))
+				case "=":
+					require.NoError(t, err)
+					require.Empty(t, cmp.Diff(o, next))
+					require.Empty(t, cmp.Diff(uses, nextUses))
+				case "open?": // the session is known; its URL is new
+					require.NoError(t, err)
+					require.Equal(t, o.State, next.State)
+				default:
+					require.NoError(t, err)
+					require.Equal(t, want, next.State.String())
+					require.Equal(t, o.Version+1, next.Version)
 				}
+				follow(t, next, nextUses)
 			})
 		}
 	}
 }
 
-func TestEveryRecordOfTheMatrixIsValid(t *testing.T) {
-	t.Parallel()
-	for name, r := range records() {
-		if err := r.Validate(); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+func sessionFor(kind redemption.EventKind, o redemption.Order) string {
+	if o.SessionID != "" || kind == cancel || kind == lapsed {
+		return o.SessionID
+	}
+	return "cs"
+}
+
+func happens(t require.TestingT, o redemption.Order, uses []redemption.Use, e redemption.Event) (redemption.Order, []redemption.Use) {
+	next, nextUses, err := o.After(e, uses...)
+	require.NoError(t, err)
+	return next, nextUses
+}
+
+// follow checks that each use stands as its order does, and what follows from that.
+func follow(t require.TestingT, o redemption.Order, uses []redemption.Use) {
+	want := map[redemption.OrderState]redemption.State{
+		redemption.OrderOpen: redemption.Reserved, redemption.OrderAwaitingPayment: redemption.Reserved,
+		redemption.OrderPaid: redemption.Completed, redemption.OrderCancelled: redemption.Released,
+	}[o.State]
+	for _, u := range uses {
+		require.Equal(t, want, u.State, u.ID)
+		require.Equal(t, want == redemption.Completed, !u.CompletedAt.IsZero(), "completedAt of %s", u.ID)
+		require.Equal(t, want == redemption.Released, !u.ReleasedAt.IsZero(), "releasedAt of %s", u.ID)
+	}
+	require.Equal(t, !o.State.Ended(), !o.Deadline.IsZero(), "whether the order has a deadline")
+	held := redemption.Holdings(o, uses...)
+	switch want {
+	case redemption.Released:
+		require.Empty(t, held)
+	case redemption.Completed:
+		require.Equal(t, map[string]redemption.Count{"orders": {Completed: 1}, "a": {Completed: 1}, "budget": {Completed: 100}}, held)
+	case redemption.Reserved:
+		require.Equal(t, map[string]redemption.Count{"orders": {Reserved: 1}, "a": {Reserved: 1}, "budget": {Reserved: 100}}, held)
 	}
 }
 
-func TestDelayedPaymentExtendsTheDeadline(t *testing.T) {
+// TestAnyOrderOfEvents: whatever happens in whatever order, a payment wins, records are
+// consistent, versions count changes, points move forward only, and inputs stay as they
+// were.
+func TestAnyOrderOfEvents(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
-		name            string
-		given, deadline time.Time
-		want            time.Time
+	rapid.Check(t, func(t *rapid.T) {
+		o, uses := openOrder()
+		wasPaid := false
+		for range rapid.IntRange(1, 12).Draw(t, "events") {
+			kind := redemption.EventKind(rapid.IntRange(int(attached), int(lapsed)).Draw(t, "kind"))
+			session := rapid.SampledFrom([]string{"cs", "cs", "cs", "", "other"}).Draw(t, "session")
+			if session == "" && kind != cancel && kind != lapsed {
+				session = "cs"
+			}
+			e := event(kind, session, rapid.SampledFrom([]int{-5, 500, 1500, 2500}).Draw(t, "at"))
+			before, usesBefore := o.Clone(), cloned(uses)
+			next, nextUses, err := o.After(e, uses...)
+			require.Empty(t, cmp.Diff(before, o), "the order that was passed")
+			require.Empty(t, cmp.Diff(usesBefore, uses), "the uses that were passed")
+			if err != nil {
+				require.ErrorIs(t, err, redemption.ErrIllegal)
+				require.Empty(t, cmp.Diff(before, next))
+				continue
+			}
+			require.Empty(t, cmp.Diff(next.SessionID != before.SessionID, before.SessionID == "" && next.SessionID != ""), "a session never changes")
+			require.False(t, next.UpdatedAt.Before(before.UpdatedAt), "UpdatedAt goes back")
+			require.LessOrEqual(t, next.Version-before.Version, int64(1))
+			require.Equal(t, next.Version == before.Version, cmp.Equal(before, next), "the version counts changes")
+			for i := range nextUses {
+				require.Equal(t, nextUses[i].Version == uses[i].Version, cmp.Equal(uses[i], nextUses[i]), "the version counts changes")
+				require.GreaterOrEqual(t, nextUses[i].PointsState, uses[i].PointsState, "points move forward")
+			}
+			wasPaid = wasPaid || kind == paid
+			require.Equal(t, wasPaid, next.State == redemption.OrderPaid, "a payment wins")
+			follow(t, next, nextUses)
+			movesAddUp(t, redemption.Holdings(before, uses...), redemption.Holdings(next, nextUses...))
+			again, _, err := next.After(e, nextUses...)
+			if err == nil {
+				require.Empty(t, cmp.Diff(next, again), "the same event again changes nothing")
+			}
+			o, uses = next, nextUses
+		}
+	})
+}
+
+func cloned(uses []redemption.Use) []redemption.Use {
+	copied := make([]redemption.Use, len(uses))
+	for i, u := range uses {
+		copied[i] = u.Clone()
+	}
+	return copied
+}
+
+// movesAddUp checks that moves lead from one to the other, and name no counter in vain.
+func movesAddUp(t require.TestingT, before, after map[string]redemption.Count) {
+	sum := map[string]redemption.Count{}
+	maps.Copy(sum, before)
+	last := ""
+	for _, m := range redemption.Moves(before, after) {
+		require.Less(t, last, m.Counter, "moves are sorted")
+		require.NotZero(t, m.By)
+		last, sum[m.Counter] = m.Counter, sum[m.Counter].Plus(m.By)
+	}
+	for key, count := range sum {
+		require.Equal(t, after[key], count, key)
+	}
+}
+
+func TestMoves(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		count := rapid.Custom(func(t *rapid.T) redemption.Count {
+			return redemption.Count{Reserved: rapid.Int64Range(0, 3).Draw(t, "reserved"), Completed: rapid.Int64Range(0, 3).Draw(t, "completed")}
+		})
+		holdings := rapid.MapOfN(rapid.SampledFrom([]string{"a", "b", "c", "d"}), count, 0, 4)
+		before, after := holdings.Draw(t, "before"), holdings.Draw(t, "after")
+		movesAddUp(t, before, after)
+		require.Empty(t, redemption.Moves(after, after))
+	})
+}
+
+// TestReplace: an open order can be replaced, once, and what it held is free.
+func TestReplace(t *testing.T) {
+	t.Parallel()
+	o, uses := openOrder()
+	replaced, released, err := o.Replace("ord_next", at(50), uses...)
+	require.NoError(t, err)
+	require.Equal(t, []any{redemption.OrderCancelled, "ord_next", int64(2)}, []any{replaced.State, replaced.ReplacedBy, replaced.Version})
+	follow(t, replaced, released)
+	require.Equal(t, redemption.PointsPassedOn, released[1].PointsState)
+	again, same, err := replaced.Replace("ord_other", at(60), released...)
+	require.ErrorIs(t, err, redemption.ErrIllegal)
+	require.Empty(t, cmp.Diff(replaced, again))
+	require.Empty(t, cmp.Diff(released, same))
+	for _, kind := range []redemption.EventKind{pending, paid, cancel} {
+		o, uses := openOrder()
+		o, uses = happens(t, o, uses, event(kind, sessionFor(kind, o), 10))
+		_, _, err := o.Replace("ord_next", at(50), uses...)
+		require.ErrorIs(t, err, redemption.ErrIllegal, kind)
+	}
+}
+
+// TestPoints is the life of a points reservation without an order, as a table.
+func TestPoints(t *testing.T) {
+	t.Parallel()
+	const (
+		exchanged = redemption.PointsExchanged
+		refused   = redemption.PointsRefused
+		givenBack = redemption.PointsGivenBack
+	)
+	for _, r := range []struct {
+		state   string
+		history []redemption.EventKind
+		// after is state and points after exchanged, refused, given back, cancelled and
+		// lapsed at 900; "-" is illegal, "=" changes nothing.
+		after [5]string
 	}{
-		{"later", minute(30), minute(40), minute(40)},
-		{"earlier", minute(30), minute(20), minute(30)},
-		{"the same", minute(30), minute(30), minute(30)},
-		{"none before", time.Time{}, minute(20), minute(20)},
-		{"none given", minute(30), time.Time{}, minute(30)},
+		{"pending", nil, [...]string{"reserved debited", "released refund_due", "-", "released refund_due", "released refund_due"}},
+		{"debited", []redemption.EventKind{exchanged}, [...]string{"=", "-", "-", "released refund_due", "-"}},
+		{"refused", []redemption.EventKind{refused}, [...]string{"-", "=", "released refunded", "=", "="}},
+		{"given up", []redemption.EventKind{exchanged, cancel}, [...]string{"-", "=", "released refunded", "=", "="}},
+		{"refunded", []redemption.EventKind{exchanged, cancel, givenBack}, [...]string{"-", "=", "=", "=", "="}},
 	} {
-		for _, name := range []string{"new", "open", "waits", "cart", "popen", "pwait"} {
-			r := records()[name]
-			r.Deadline = test.given
-			got, err := redemption.Apply(r, redemption.Event{
-				Kind: redemption.SessionUnpaid, At: minute(9), SessionID: "s1", OrderID: "o1", Deadline: test.deadline,
+		for i, kind := range []redemption.EventKind{exchanged, refused, givenBack, cancel, lapsed} {
+			t.Run(fmt.Sprintf("%s/%s", r.state, kind), func(t *testing.T) {
+				t.Parallel()
+				u := redemption.Use{ID: "use", ExchangeID: "use", State: redemption.Reserved, Origin: redemption.FromPoints, Points: 5, PointsState: redemption.PointsPending, Deadline: at(900), Version: 1}
+				for _, before := range r.history {
+					next, err := u.After(redemption.Event{Kind: before, UseID: "use", At: at(10)})
+					require.NoError(t, err)
+					u = next
+				}
+				next, err := u.After(redemption.Event{Kind: kind, UseID: "use", At: at(900)})
+				switch want := r.after[i]; want {
+				case "-":
+					require.ErrorIs(t, err, redemption.ErrIllegal)
+					require.Empty(t, cmp.Diff(u, next))
+				case "=":
+					require.NoError(t, err)
+					require.Empty(t, cmp.Diff(u, next))
+				default:
+					require.NoError(t, err)
+					require.Equal(t, want, next.State.String()+" "+next.PointsState.String())
+					require.Equal(t, u.Version+1, next.Version)
+				}
 			})
-			if err != nil || !got.Deadline.Equal(test.want) || !got.AwaitingPayment {
-				t.Errorf("%s deadline on %s: %s (%v), want %s", test.name, name, got.Deadline, err, test.want)
-			}
-			if got.Equal(r) != got.UpdatedAt.Equal(r.UpdatedAt) {
-				t.Errorf("%s deadline on %s: UpdatedAt is %s", test.name, name, got.UpdatedAt)
-			}
 		}
+	}
+	early := redemption.Use{ID: "use", State: redemption.Reserved, Origin: redemption.FromPoints, PointsState: redemption.PointsPending, Deadline: at(900)}
+	_, err := early.After(redemption.Event{Kind: lapsed, UseID: "use", At: at(899)})
+	require.ErrorIs(t, err, redemption.ErrNotLapsed)
+	inOrder := redemption.Use{ID: "use", OrderID: "ord", State: redemption.Reserved, Origin: redemption.FromPoints, PointsState: redemption.PointsDebited}
+	for kind := attached; kind <= givenBack; kind++ {
+		next, err := inOrder.After(redemption.Event{Kind: kind, UseID: "use", At: at(900)})
+		if kind != exchanged {
+			require.ErrorIs(t, err, redemption.ErrIllegal, "%s of a use in an order", kind)
+		}
+		require.Equal(t, inOrder.State, next.State)
 	}
 }
 
-// TestAnExpiryWhileTheReservationLeaves: until then it is kept, and no longer than it
-// would have been; from that instant an expiry is one as ever.
-func TestAnExpiryWhileTheReservationLeaves(t *testing.T) {
+func TestFits(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"leave", "pleav"} {
-		leaving := records()[name]
-		for _, test := range []struct {
-			name           string
-			at             time.Time
-			deadline, want time.Time // zero is released
-		}{
-			{"at once", minute(9), minute(90), minute(60)},
-			{"at the last moment", minute(60).Add(-time.Microsecond), minute(90), minute(60)},
-			{"too late", minute(60), minute(90), time.Time{}},
-			{"before a deadline that is earlier", minute(9), minute(30), minute(30)},
-			{"without a deadline", minute(9), time.Time{}, minute(60)},
-		} {
-			r := leaving
-			r.Deadline = test.deadline
-			got, err := redemption.Apply(r, redemption.Event{Kind: redemption.SessionExpired, At: test.at, SessionID: "s1"})
-			if err != nil || !got.Deadline.Equal(test.want) || got.Live() == test.want.IsZero() {
-				t.Errorf("%s of %s: %s with the deadline %s (%v)", test.name, name, got.State, got.Deadline, err)
-			}
-		}
+	for taken := int64(math.MaxInt64 - 3); taken > 0 && taken < math.MaxInt64; taken++ { // sums that would overflow
+		c := redemption.Claim{Amount: 5, Limit: math.MaxInt64}
+		require.False(t, c.Fits(redemption.Count{Completed: taken}), taken)
+	}
+	require.True(t, redemption.Claim{Amount: 5, Limit: math.MaxInt64}.Fits(redemption.Count{Completed: math.MaxInt64 - 5}))
+	rapid.Check(t, func(t *rapid.T) {
+		c := redemption.Claim{Amount: rapid.Int64Range(1, redemption.MaxAmount).Draw(t, "amount"), Limit: rapid.Int64Min(0).Draw(t, "limit")}
+		taken := rapid.Int64Min(0).Draw(t, "taken")
+		want := c.Limit == 0 || uint64(taken)+uint64(c.Amount) <= uint64(c.Limit)
+		require.Equal(t, want, c.Fits(redemption.Count{Reserved: taken / 2, Completed: taken - taken/2}))
+	})
+}
+
+// TestCounterKeys: different parts make different keys, and customers' counters sort before
+// shared ones.
+func TestCounterKeys(t *testing.T) {
+	t.Parallel()
+	parts := rapid.SliceOfN(rapid.OneOf(rapid.SampledFrom([]string{"", "/", "%2F", "a", "a/b", "é"}), rapid.String()), 1, 4)
+	rapid.Check(t, func(t *rapid.T) {
+		one, two := parts.Draw(t, "one"), parts.Draw(t, "two")
+		require.Equal(t, cmp.Equal(one, two), redemption.SharedCounter(one...) == redemption.SharedCounter(two...))
+		require.Less(t, redemption.CustomerCounter(one...), redemption.SharedCounter(two...))
+		require.True(t, redemption.IsShared(redemption.SharedCounter(one...)))
+		require.False(t, redemption.IsShared(redemption.CustomerCounter(one...)))
+	})
+}
+
+// TestNames: every state and event has a name of its own, which can be read back.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	for s := redemption.OrderOpen; s <= redemption.OrderCancelled; s++ {
+		got, err := redemption.ParseOrderState(s.String())
+		require.NoError(t, err)
+		require.Equal(t, s, got)
+	}
+	for s := redemption.Reserved; s <= redemption.Released; s++ {
+		got, err := redemption.ParseState(s.String())
+		require.NoError(t, err)
+		require.Equal(t, s, got)
+	}
+	for s := redemption.FromCheckout; s <= redemption.FromPayment; s++ {
+		got, err := redemption.ParseOrigin(s.String())
+		require.NoError(t, err)
+		require.Equal(t, s, got)
+	}
+	for s := redemption.NoPoints; s <= redemption.PointsPassedOn; s++ {
+		got, err := redemption.ParsePointsState(s.String())
+		require.NoError(t, err)
+		require.Equal(t, s, got)
+	}
+	for kind := attached; kind <= redemption.PointsGivenBack; kind++ {
+		require.NotEmpty(t, kind.String())
+		require.False(t, names[kind.String()])
+		names[kind.String()] = true
+	}
+	require.Empty(t, (redemption.PointsGivenBack + 1).String())
+	for _, text := range []string{"", "none such", "OPEN"} {
+		_, err := redemption.ParseOrderState(text)
+		require.Error(t, err)
 	}
 }
 
-// TestALeavingReservationKeepsALaterDeadline: the sweep leaves it alone for as long as it
-// leaves, and one that it would have left alone for longer is not released earlier.
-func TestALeavingReservationKeepsALaterDeadline(t *testing.T) {
+// TestClone: copies share no memory with what they were made of.
+func TestClone(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct{ deadline, until, want time.Time }{
-		{minute(30), minute(40), minute(40)},
-		{minute(30), minute(20), minute(30)},
-		{minute(30), time.Time{}, minute(30)},
-		{time.Time{}, minute(20), time.Time{}},
-	} {
-		for _, name := range []string{"open", "leave", "popen", "pleav"} {
-			r := records()[name]
-			r.Deadline = test.deadline
-			got, err := redemption.Apply(r, redemption.Event{
-				Kind: redemption.Leaving, At: minute(9), SessionID: "s1", Deadline: test.until,
-			})
-			if err != nil || !got.Deadline.Equal(test.want) || !got.LeavingUntil.Equal(test.until) {
-				t.Errorf("%s leaving until %s: until %s, deadline %s (%v)", name, test.until, got.LeavingUntil, got.Deadline, err)
-			}
-		}
-	}
+	o, uses := openOrder()
+	o.Metadata = map[string]string{"k": "v"}
+	copied, use := o.Clone(), uses[0].Clone()
+	copied.Metadata["k"], copied.Claims[0].Amount, use.Claims[0].Amount = "changed", 99, 99
+	require.Equal(t, "v", o.Metadata["k"])
+	require.Equal(t, int64(1), o.Claims[0].Amount)
+	require.Equal(t, int64(1), uses[0].Claims[0].Amount)
 }
 
-func TestPaymentOverTheLimit(t *testing.T) {
+// TestDeadlines: a deadline is the first instant at which an order lapses, and a payment
+// on its way only ever moves it later.
+func TestDeadlines(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[string]bool{
-		"new": false, "open": false, "waits": false, "cart": false, // they have kept their place
-		"freed": true, "lost": true, "due": true, "back": true,
-	} {
-		for _, full := range []bool{false, true} {
-			got, err := redemption.Apply(records()[name], redemption.Event{
-				Kind: redemption.SessionCompleted, At: minute(9), SessionID: "s1", OrderID: "o1", NoPlaceLeft: full,
-			})
-			if err != nil || got.State != redemption.Completed {
-				t.Errorf("%s is %s: %v", name, got.State, err)
-			}
-			if got.OverLimit != (want && full) {
-				t.Errorf("%s with no place left = %t: OverLimit is %t", name, full, got.OverLimit)
-			}
-		}
+	o, uses := openOrder()
+	_, _, err := o.After(event(lapsed, "", 999), uses...)
+	require.ErrorIs(t, err, redemption.ErrNotLapsed)
+	ended, _ := happens(t, o, uses, event(lapsed, "", 1000))
+	require.Equal(t, redemption.OrderCancelled, ended.State)
+	for _, test := range []struct{ asked, want int }{{500, 1000}, {1000, 1000}, {2000, 2000}} {
+		e := event(pending, "cs", 100)
+		e.Deadline = at(test.asked)
+		waiting, _ := happens(t, o, uses, e)
+		require.Equal(t, at(test.want), waiting.Deadline, test.asked)
 	}
-}
-
-func TestTransitionErrorTellsWhatWasRefused(t *testing.T) {
-	t.Parallel()
-	_, err := redemption.Apply(records()["paid"], redemption.Event{Kind: redemption.Cancelled, At: minute(9)})
-	var refused *redemption.TransitionError
-	if !errors.As(err, &refused) {
-		t.Fatalf("the error is %T", err)
-	}
-	want := redemption.TransitionError{
-		ID: "rsv_1", State: redemption.Completed, Kind: redemption.Cancelled, Cause: redemption.ErrIllegal,
-	}
-	if *refused != want {
-		t.Errorf("the error is %+v, want %+v", *refused, want)
-	}
-	if got, want := err.Error(), `redemption rsv_1 is completed, event "cancelled": illegal transition`; got != want {
-		t.Errorf("the text is %q, want %q", got, want)
-	}
-	if errors.Is(err, redemption.ErrOtherSession) || errors.Is(err, redemption.ErrNotLapsed) {
-		t.Errorf("%v matches a more special sentinel", err)
-	}
-}
-
-func TestSpecialSentinelsMatchTheGeneralOne(t *testing.T) {
-	t.Parallel()
-	for _, special := range []error{redemption.ErrOtherSession, redemption.ErrNotLapsed} {
-		if !errors.Is(special, redemption.ErrIllegal) {
-			t.Errorf("%v does not match ErrIllegal", special)
-		}
-	}
-	if errors.Is(redemption.ErrOtherSession, redemption.ErrNotLapsed) {
-		t.Error("two special sentinels match each other")
-	}
-}
-
-func TestEventsOfASession(t *testing.T) {
-	t.Parallel()
-	of := []redemption.EventKind{
-		redemption.SessionCompleted, redemption.SessionUnpaid, redemption.PaymentFailed, redemption.SessionExpired,
-	}
-	for kind := redemption.EventKind(0); kind <= redemption.Leaving+1; kind++ {
-		for _, session := range []string{"s1", ""} {
-			want := slices.Contains(of, kind) && (session != "" || kind != redemption.SessionCompleted)
-			if got := (redemption.Event{Kind: kind, SessionID: session, OrderID: "o1"}).OfSession(); got != want {
-				t.Errorf("%q with session %q is of a session: %t, want %t", kind, session, got, want)
-			}
-		}
-	}
-}
-
-func TestEventKindsHaveNames(t *testing.T) {
-	t.Parallel()
-	seen := map[string]redemption.EventKind{}
-	for k := redemption.PointsExchanged; k <= redemption.Leaving; k++ {
-		name := k.String()
-		if other, twice := seen[name]; twice || name == "" {
-			t.Errorf("the events %d and %d are both called %q", other, k, name)
-		}
-		seen[name] = k
-	}
-	for _, k := range []redemption.EventKind{0, redemption.Leaving + 1, 255} {
-		if k.String() != "" {
-			t.Errorf("the event %d, which there is not, is called %q", k, k)
-		}
-	}
+	forever := o
+	forever.Deadline = time.Time{}
+	_, _, err = forever.After(event(lapsed, "", 1_000_000), uses...)
+	require.ErrorIs(t, err, redemption.ErrNotLapsed)
 }

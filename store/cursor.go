@@ -32,7 +32,7 @@ func ParseCursor(text string) (Cursor, error) {
 	}
 	micros := int64(binary.BigEndian.Uint64(buf)) //nolint:gosec // as it was written
 	c := Cursor{CreatedAt: time.UnixMicro(micros).UTC(), ID: string(buf[8:])}
-	if year := c.CreatedAt.Year(); year < 1 || year > 9999 || !isText(c.ID) || c.String() != text {
+	if year := c.CreatedAt.Year(); year < 1 || year > 9999 || !IsText(c.ID) || c.String() != text {
 		return Cursor{}, noCursor()
 	}
 	return c, nil

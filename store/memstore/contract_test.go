@@ -8,7 +8,16 @@ import (
 	"github.com/couponkit/couponkit/store/storetest"
 )
 
+func open(*testing.T) store.Store { return memstore.New() }
+
 func TestContract(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(*testing.T) store.Store { return memstore.New() }, storetest.Capabilities{})
+	storetest.Run(t, open, storetest.Capabilities{Rounds: 3})
+}
+
+// TestHistories plays histories on two stores of the same kind: it finds answers that
+// depend on the order of maps, and contradictions after any history.
+func TestHistories(t *testing.T) {
+	t.Parallel()
+	storetest.Agree(t, open, open)
 }

@@ -1,184 +1,182 @@
 package memstore
 
 import (
+	"cmp"
 	"context"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
 
-// ListCoupons returns a page of coupons; see store.CouponReader. The allow-lists of its
-// coupons are narrowed to none.
-func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.CouponPage, error) {
-	if err := s.enter(ctx); err != nil {
-		return store.CouponPage{}, err
-	}
-	list, err := list.Normalise()
-	if err != nil {
-		return store.CouponPage{}, err
-	}
-	from := place{skip: (list.Page - 1) * list.PageSize}
-	if list.After != "" {
-		if from, err = after(list.After); err != nil {
-			return store.CouponPage{}, err
-		}
-	}
-	var page store.CouponPage
-	if !isText(list.Search) {
-		return page, nil
-	}
-	search := store.Fold(list.Search)
-	s.catalog.mu.RLock()
-	defer s.catalog.mu.RUnlock()
-	for _, l := range slices.Backward(s.catalog.listed) {
-		c, found := l.book.search(search)
-		if !found {
-			continue
-		}
-		page.Total++
-		if !from.take(c.CreatedAt, c.ID) {
-			continue
-		}
-		if len(page.Items) < list.PageSize {
-			c.AllowedUserEmails = c.AllowedUserEmails.Narrow("")
-			page.Items = append(page.Items, c)
-		} else if page.Next == "" {
-			last := page.Items[list.PageSize-1]
-			page.Next = store.Cursor{CreatedAt: last.CreatedAt, ID: last.ID}.String()
-		}
-	}
-	return page, nil
+// entry is where a record stands in lists.
+type entry struct {
+	createdAt time.Time
+	id        string
 }
 
-func (b *book) search(text string) (coupon.Coupon, bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.coupon, strings.Contains(b.folded, text)
+func (e entry) compare(f entry) int {
+	return cmp.Or(e.createdAt.Compare(f.createdAt), cmp.Compare(e.id, f.id))
 }
 
-// place is where a page begins: after a number of records, or after a cursor.
-type place struct {
-	skip   int
-	cursor *store.Cursor
+// timeline lists records, the oldest first.
+type timeline struct{ entries []entry }
+
+func (t *timeline) add(e entry) {
+	at, _ := slices.BinarySearchFunc(t.entries, e, entry.compare)
+	t.entries = slices.Insert(t.entries, at, e)
 }
 
-func after(text string) (place, error) {
-	cursor, err := store.ParseCursor(text)
-	return place{cursor: &cursor}, err
+func (t *timeline) remove(e entry) {
+	if at, found := slices.BinarySearchFunc(t.entries, e, entry.compare); found {
+		t.entries = slices.Delete(t.entries, at, at+1)
+	}
 }
 
-// take reports whether the next record of the list is on the page or behind it.
-func (p *place) take(createdAt time.Time, id string) bool {
-	if p.cursor != nil {
-		return p.cursor.Before(createdAt, id)
-	}
-	p.skip--
-	return p.skip < 0
-}
-
-// Redemption returns one record; see store.RedemptionReader.
-func (s *Store) Redemption(ctx context.Context, id string) (redemption.Redemption, error) {
-	if err := s.enter(ctx); err != nil {
-		return redemption.Redemption{}, err
-	}
-	b, known := s.redemptions.get(id)
-	if !known {
-		return redemption.Redemption{}, store.ErrNotFound
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	r, known := b.records[id]
-	if !known {
-		return redemption.Redemption{}, store.ErrNotFound
-	}
-	return r, nil
-}
-
-// ListRedemptions returns a page of redemptions; see store.RedemptionReader.
-func (s *Store) ListRedemptions(ctx context.Context, list store.RedemptionList) (store.RedemptionPage, error) {
-	if err := s.enter(ctx); err != nil {
-		return store.RedemptionPage{}, err
-	}
-	list, err := list.Normalise()
-	if err != nil {
-		return store.RedemptionPage{}, err
-	}
-	var from place
-	if list.After != "" {
-		if from, err = after(list.After); err != nil {
-			return store.RedemptionPage{}, err
-		}
-	}
-	found := s.find(list.CouponID, func(b *book) []redemption.Redemption { return b.matching(list) })
-	slices.SortFunc(found, oldest)
-	page := store.RedemptionPage{Total: int64(len(found))}
-	for _, r := range slices.Backward(found) {
-		if !from.take(r.CreatedAt, r.ID) {
-			continue
-		}
-		if len(page.Items) == list.PageSize {
-			last := page.Items[list.PageSize-1]
-			page.Next = store.Cursor{CreatedAt: last.CreatedAt, ID: last.ID}.String()
-			break
-		}
-		page.Items = append(page.Items, r)
-	}
-	return page, nil
-}
-
-func (b *book) matching(list store.RedemptionList) []redemption.Redemption {
-	var found []redemption.Redemption
-	for _, r := range b.records {
-		if (list.CustomerID == "" || r.CustomerID == list.CustomerID) && (list.State == 0 || r.State == list.State) {
-			found = append(found, r)
+// newest returns the records that are wanted, the newest first.
+func (t *timeline) newest(want func(id string) bool) []entry {
+	var found []entry
+	for _, e := range slices.Backward(t.entries) {
+		if want(e.id) {
+			found = append(found, e)
 		}
 	}
 	return found
 }
 
-// Due returns records for the sweep; see store.RedemptionReader.
-func (s *Store) Due(ctx context.Context, at time.Time, limit int) ([]redemption.Redemption, error) {
+// timelines are lists by what they are narrowed to.
+type timelines map[string]*timeline
+
+const everything = ""
+
+func customerList(id string) string { return "customer " + id }
+
+func couponList(id string) string { return "coupon " + id }
+
+func (t timelines) add(e entry, lists ...string) {
+	for _, name := range lists {
+		if t[name] == nil {
+			t[name] = &timeline{}
+		}
+		t[name].add(e)
+	}
+}
+
+func (t timelines) of(name string) *timeline {
+	if found := t[name]; found != nil {
+		return found
+	}
+	return &timeline{}
+}
+
+// ListOrders implements [store.Orders].
+func (s *Store) ListOrders(ctx context.Context, list store.OrderList) (store.OrderPage, error) {
+	list, err := list.Normalize()
+	if err != nil {
+		return store.OrderPage{}, err
+	}
+	after, err := parseAfter(list.After)
+	if err != nil {
+		return store.OrderPage{}, err
+	}
 	if err := s.enter(ctx); err != nil {
-		return nil, err
+		return store.OrderPage{}, err
 	}
-	due := s.find("", func(b *book) []redemption.Redemption { return b.due(at) })
-	slices.SortFunc(due, oldest)
-	return due[:min(len(due), max(limit, 0))], nil
+	defer s.mu.Unlock()
+	name := everything
+	if list.CustomerID != "" {
+		name = customerList(list.CustomerID)
+	}
+	found := s.orderLists.of(name).newest(func(id string) bool {
+		o := s.orders[id]
+		due := list.DueAt.IsZero() || !o.State.Ended() && !o.Deadline.IsZero() && !o.Deadline.After(list.DueAt)
+		return due && (list.State == 0 || list.State == o.State)
+	})
+	found, next := pageOf(found, after, !list.DueAt.IsZero(), list.After != "", list.PageSize)
+	page := store.OrderPage{Next: next}
+	for _, e := range found {
+		page.Items = append(page.Items, s.whole(e.id))
+	}
+	return page, nil
 }
 
-func (b *book) due(at time.Time) []redemption.Redemption {
-	var due []redemption.Redemption
-	for id := range b.watched {
-		if r := b.records[id]; r.RefundDue() || !r.Deadline.After(at) {
-			due = append(due, r)
-		}
+// ListUses implements [store.Orders].
+func (s *Store) ListUses(ctx context.Context, list store.UseList) (store.UsePage, error) {
+	list, err := list.Normalize()
+	if err != nil {
+		return store.UsePage{}, err
 	}
-	return due
+	after, err := parseAfter(list.After)
+	if err != nil {
+		return store.UsePage{}, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return store.UsePage{}, err
+	}
+	defer s.mu.Unlock()
+	name := everything
+	switch {
+	case list.CustomerID != "":
+		name = customerList(list.CustomerID)
+	case list.CouponID != "":
+		name = couponList(list.CouponID)
+	}
+	found := s.useLists.of(name).newest(func(id string) bool { return wantedUse(s.uses[id], list) })
+	page := store.UsePage{Total: int64(len(found))}
+	found, page.Next = pageOf(found, after, !list.DueAt.IsZero(), list.After != "", list.PageSize)
+	for _, e := range found {
+		page.Items = append(page.Items, s.uses[e.id].Clone())
+	}
+	return page, nil
 }
 
-// find gathers records of one coupon's book, or of all.
-func (s *Store) find(couponID string, in func(*book) []redemption.Redemption) []redemption.Redemption {
-	var found []redemption.Redemption
-	for _, b := range s.books(couponID) {
-		b.mu.Lock()
-		found = append(found, in(b)...)
-		b.mu.Unlock()
-	}
-	return found
+func wantedUse(u redemption.Use, list store.UseList) bool {
+	return (list.CouponID == "" || list.CouponID == u.CouponID) &&
+		(list.CustomerID == "" || list.CustomerID == u.CustomerID) &&
+		(list.Key == "" || list.Key == u.Key) &&
+		(list.ExchangeID == "" || list.ExchangeID == u.ExchangeID) &&
+		(list.State == 0 || list.State == u.State) &&
+		(list.DueAt.IsZero() || u.Due(list.DueAt))
 }
 
-func (s *Store) books(couponID string) []*book {
-	if couponID != "" {
-		if b := s.book(couponID); b != nil {
-			return []*book{b}
-		}
-		return nil
+// pageOf cuts a page out of records that are listed newest first. Oldest turns them over.
+func pageOf(found []entry, after store.Cursor, oldest, resume bool, size int) ([]entry, string) {
+	if oldest {
+		slices.Reverse(found)
 	}
-	s.catalog.mu.RLock()
-	defer s.catalog.mu.RUnlock()
-	return slices.Clone(s.catalog.books)
+	switch cursor := (entry{after.CreatedAt, after.ID}); {
+	case resume && oldest:
+		found = found[indexOf(found, func(e entry) bool { return e.compare(cursor) > 0 }):]
+	case resume:
+		found = afterCursor(found, after)
+	}
+	return cut(found, size)
+}
+
+func afterCursor(found []entry, after store.Cursor) []entry {
+	return found[indexOf(found, func(e entry) bool { return after.Before(e.createdAt, e.id) }):]
+}
+
+func indexOf(found []entry, is func(entry) bool) int {
+	if i := slices.IndexFunc(found, is); i >= 0 {
+		return i
+	}
+	return len(found)
+}
+
+// cut returns the first entries, and the cursor of the page after them.
+func cut(found []entry, size int) ([]entry, string) {
+	if len(found) <= size {
+		return found, ""
+	}
+	last := found[size-1]
+	return found[:size], store.Cursor{CreatedAt: last.createdAt, ID: last.id}.String()
+}
+
+func parseAfter(text string) (store.Cursor, error) {
+	if text == "" {
+		return store.Cursor{}, nil
+	}
+	return store.ParseCursor(text)
 }

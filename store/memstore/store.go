@@ -1,142 +1,204 @@
-// Package memstore is a store in memory: the reference for the contract of package
-// store, and what tests, examples and trials use. It forgets everything with its
-// process.
+// Package memstore keeps everything in memory. It is the reference of package store: the
+// shortest program that does what the contract says. It is for tests, examples and trials.
 //
-// # Idea
-//
-// Everything that belongs to one coupon is kept in one book: the coupon, its
-// redemptions, and the orders that use it. A call locks the one book that it is
-// about, applies the rules of packages store and redemption, and changes the book
-// as a whole. Calls about different coupons do not wait for each other; calls about
-// one coupon are in a line, which is what makes its limits exact. A book outlives
-// its coupon, because redemptions and orders do.
-//
-// # Locks
-//
-// Locks are taken in this order, and never the other way round: the customer's
-// (which makes idempotency keys exact), the catalog's, a book's (of several books, in
-// the order of their numbers), an index's. No method holds a lock while it waits for
-// anything else.
+// One mutex guards all maps, so that every call is a transaction. Package engine decides;
+// this package finds rows and keeps them.
 package memstore
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/engine"
 )
 
-// Store is a store in memory. Make it with [New]. All methods may be called from
-// many goroutines at once; see package store for what they do.
+// Store is a store in memory. Make one with [New]. It is safe for concurrent use.
 type Store struct {
-	closed  atomic.Bool
-	catalog catalog
+	mu     sync.Mutex
+	closed bool
 
-	// customers serialises the use of idempotency keys by one customer.
-	customers locks
-	// keyed finds what a customer's key was used for, by keyOf.
-	keyed index[use]
-	// coupons tells which book a coupon ID has, also that of a deleted coupon, and
-	// codes that of a coupon which exists.
-	coupons index[*book]
-	codes   index[*book]
-	// redemptions and orders tell which book a record is in.
-	redemptions index[*book]
-	orders      index[*book]
-	// sessions tells which redemption has a session, if any, and orderSessions in which
-	// books orders have it, nearly always in one. Who has a session changes under the lock
-	// of the redemption's book.
-	sessions      index[string]
-	orderSessions index[[]*book]
-	// plain holds the orders without a coupon, spread by customer.
-	plain [stripes]*book
-}
+	coupons     map[string]*couponRow
+	codes       map[coupon.Code]string
+	couponLists timeline
 
-// catalog serialises the creation and deletion of coupons, and lists them.
-type catalog struct {
-	mu sync.RWMutex
-	// books of the coupons that exist, and of those that did.
-	books []*book
-	// listed are the coupons that exist, the oldest first.
-	listed []listing
-}
+	orders     map[string]redemption.Order
+	orderKeys  map[engine.Key]string
+	sessions   map[string]string
+	orderLists timelines
 
-// listing is a coupon's place in the list: what never changes of it.
-type listing struct {
-	createdAt time.Time
-	id        string
-	book      *book
-}
+	uses     map[string]redemption.Use
+	useKeys  map[engine.Key]string
+	usesOf   map[string][]string // by order
+	reserved map[string]string   // by exchange: the use that has the points
+	useLists timelines
 
-// use is what an idempotency key was used for: an order, a reservation by points, or a
-// payment for which there was no reservation.
-type use struct {
-	book          *book
-	orderID       string
-	reservationID string
-	// ofRecord tells that the redemption was made with the key, and not the order alone.
-	ofRecord bool
+	counters map[string]redemption.Count
+	journal  []store.Entry
 }
 
 var _ store.Store = (*Store)(nil)
 
-// New returns an empty store.
-func New() *Store {
-	s := &Store{}
-	for i := range s.plain {
-		s.plain[i] = newBook(uint64(i))
-	}
-	return s
+type couponRow struct {
+	coupon    coupon.Coupon
+	unlimited bool
+	version   int64
 }
 
-// Close makes every later call return store.ErrClosed. It may be called again.
+// New returns an empty store.
+func New() *Store {
+	return &Store{
+		coupons: map[string]*couponRow{}, codes: map[coupon.Code]string{},
+		orders: map[string]redemption.Order{}, orderKeys: map[engine.Key]string{}, sessions: map[string]string{},
+		orderLists: timelines{}, uses: map[string]redemption.Use{}, useKeys: map[engine.Key]string{},
+		usesOf: map[string][]string{}, reserved: map[string]string{}, useLists: timelines{},
+		counters: map[string]redemption.Count{},
+	}
+}
+
+// Close makes every later call fail with store.ErrClosed.
 func (s *Store) Close() error {
-	s.closed.Store(true)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
 	return nil
 }
 
-// enter is the first thing that every method does.
+// enter begins a call; the caller unlocks.
 func (s *Store) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if s.closed.Load() {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
 		return store.ErrClosed
 	}
 	return nil
 }
 
-// book returns the book of a coupon, or nil for one that never existed.
-func (s *Store) book(couponID string) *book {
-	b, _ := s.coupons.get(couponID)
-	return b
-}
-
-// anyBook returns the book of a coupon, and makes it for one that never existed: a
-// payment that names it is recorded all the same.
-func (s *Store) anyBook(couponID string) *book {
-	if b := s.book(couponID); b != nil {
-		return b
+// Reserve implements [store.Orders].
+func (s *Store) Reserve(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+	r = r.Normalize()
+	if err := r.Validate(); err != nil {
+		return store.Reserved{}, err
 	}
-	s.catalog.mu.Lock()
-	defer s.catalog.mu.Unlock()
-	if b := s.book(couponID); b != nil {
-		return b
+	if err := s.enter(ctx); err != nil {
+		return store.Reserved{}, err
 	}
-	return s.addBook(couponID)
+	defer s.mu.Unlock()
+	answers, err := engine.Reserve(ctx, tx{s}, 0, true, r)
+	if err != nil {
+		return store.Reserved{}, err
+	}
+	reserved := answers[0].Value
+	reserved.Order, reserved.Uses = copyRecords(reserved.Order, reserved.Uses)
+	return reserved, answers[0].Err
 }
 
-// addBook makes the book of a coupon. The catalog is locked.
-func (s *Store) addBook(couponID string) *book {
-	b := newBook(uint64(stripes + len(s.catalog.books)))
-	s.catalog.books = append(s.catalog.books, b)
-	s.coupons.put(couponID, b)
-	return b
+// Apply implements [store.Orders].
+func (s *Store) Apply(ctx context.Context, e store.Settlement) (store.Settled, error) {
+	e = e.Normalize()
+	if err := e.Validate(); err != nil {
+		return store.Settled{}, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return store.Settled{}, err
+	}
+	defer s.mu.Unlock()
+	settled, err := engine.ApplyLate(ctx, tx{s}, 0, e)
+	settled.Order, settled.Uses = copyRecords(settled.Order, settled.Uses)
+	return settled, err
 }
 
-func notFound(couponID string) error {
-	return coupon.Reject(couponID, coupon.CouponNotFound, coupon.Params{})
+// SaveCoupon implements [store.Coupons].
+func (s *Store) SaveCoupon(ctx context.Context, c store.CouponChange) (coupon.Coupon, error) {
+	c = c.Normalize()
+	if err := engine.ValidateChange(c); err != nil {
+		return coupon.Coupon{}, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return coupon.Coupon{}, err
+	}
+	defer s.mu.Unlock()
+	return engine.SaveCoupon(ctx, couponTx{s}, c)
+}
+
+// Order implements [store.Orders].
+func (s *Store) Order(ctx context.Context, by store.OrderKey) (store.Settled, error) {
+	if err := s.enter(ctx); err != nil {
+		return store.Settled{}, err
+	}
+	defer s.mu.Unlock()
+	id := by.ID
+	switch {
+	case id != "":
+	case by.SessionID != "":
+		id = s.sessions[by.SessionID]
+	default:
+		id = s.orderKeys[engine.Key{CustomerID: by.CustomerID, Key: by.Key}]
+	}
+	if _, found := s.orders[id]; !found {
+		return store.Settled{}, store.ErrNotFound
+	}
+	return s.whole(id), nil
+}
+
+// whole returns a copy of an order with its uses.
+func (s *Store) whole(id string) store.Settled {
+	var whole store.Settled
+	whole.Order, whole.Uses = copyRecords(s.orders[id], s.usesOfOrder(id))
+	return whole
+}
+
+func (s *Store) usesOfOrder(id string) []redemption.Use {
+	var uses []redemption.Use
+	for _, use := range s.usesOf[id] {
+		uses = append(uses, s.uses[use])
+	}
+	slices.SortFunc(uses, func(a, b redemption.Use) int { return cmp.Compare(a.CouponID, b.CouponID) })
+	return uses
+}
+
+// Counts implements [store.Counters].
+func (s *Store) Counts(ctx context.Context, keys []string) ([]redemption.Count, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	counts := make([]redemption.Count, len(keys))
+	for i, key := range keys {
+		counts[i] = s.counters[key]
+	}
+	return counts, nil
+}
+
+// Journal implements [store.Journal].
+func (s *Store) Journal(ctx context.Context, after int64, limit int) ([]store.Entry, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	first := min(max(after, 0), int64(len(s.journal)))
+	limit = min(max(limit, 0), store.MaxJournalLimit, len(s.journal)-int(first))
+	entries := append([]store.Entry(nil), s.journal[first:int(first)+limit]...)
+	for i := range entries {
+		entries[i].Data = append([]byte(nil), entries[i].Data...)
+	}
+	return entries, nil
+}
+
+func copyRecords(o redemption.Order, uses []redemption.Use) (redemption.Order, []redemption.Use) {
+	copied := make([]redemption.Use, len(uses))
+	for i, u := range uses {
+		copied[i] = u.Clone()
+	}
+	if len(copied) == 0 {
+		copied = nil
+	}
+	return o.Clone(), copied
 }

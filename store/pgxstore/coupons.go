@@ -2,209 +2,232 @@ package pgxstore
 
 import (
 	"context"
-	"fmt"
+	"errors"
+	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/engine"
 )
 
-// CreateCoupon implements store.Catalog.
-func (s *Store) CreateCoupon(ctx context.Context, c coupon.Coupon) error {
-	if err := s.ready(ctx); err != nil {
+const couponList = `c.id, c.code, c.state, c.revision, c.version, c.unlimited, c.emails,
+	c.starts_at, c.expires_at, c.created_at, c.updated_at, c.doc, k.reserved, k.completed`
+
+// couponCounts are the counts k of the coupon c.
+const couponCounts = ` CROSS JOIN LATERAL (SELECT coalesce(sum(k.reserved), 0)::bigint AS reserved,
+	coalesce(sum(k.completed), 0)::bigint AS completed FROM {counters} k WHERE k.counter = c.uses_counter) k`
+
+const ownerMark = "%owner%" // where a statement says which coupon
+
+func (s *statements) catalog() {
+	s.lockCoupon = s.name("lock a coupon", `SELECT `+couponList+` FROM (SELECT * FROM {coupons} c WHERE c.id = $1 FOR UPDATE) c`+couponCounts)
+	s.codeOwner = s.name("find a code", `SELECT id FROM {coupons} WHERE code = $1`)
+	s.counted = s.name("look for uses", `SELECT EXISTS (SELECT FROM {counters} WHERE counter = $1)`)
+	s.insertCoupon = s.name("insert a coupon", guarded(`INSERT INTO {coupons} (id, code, state, revision, version, unlimited,
+		uses_counter, customer_counter, emails, starts_at, expires_at, created_at, updated_at, search, doc)
+		SELECT unnest($1::text[]), $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15`))
+	s.updateCoupon = s.name("update a coupon", `UPDATE {coupons} SET state = $3, revision = $4, version = $5, unlimited = $6,
+		emails = $7, starts_at = $8, expires_at = $9, created_at = $10, updated_at = $11, search = $12, doc = $13
+		WHERE id = $1 AND code = $2`)
+	s.deleteCoupon = s.name("delete a coupon", `DELETE FROM {coupons} WHERE id = $1`)
+	s.deleteEmails = s.name("delete an allow-list", `DELETE FROM {coupon_emails} WHERE coupon_id = $1`)
+	s.insertEmails = s.name("insert an allow-list", `INSERT INTO {coupon_emails} (coupon_id, email, position)
+		SELECT $1, w.email, w.position FROM unnest($2::text[]) WITH ORDINALITY AS w (email, position)`)
+	s.foldCounter = s.name("fold a counter", `WITH parts AS (
+			DELETE FROM {counters} WHERE counter = $1 AND part > 0 RETURNING reserved, completed)
+		INSERT INTO {counters} AS c (counter, part, reserved, completed)
+		SELECT $1, 0, sum(reserved), sum(completed) FROM parts HAVING count(*) > 0 ON CONFLICT (counter, part)
+		DO UPDATE SET reserved = c.reserved + excluded.reserved, completed = c.completed + excluded.completed`)
+
+	s.lookUpByID = s.name("look up a coupon", `SELECT `+couponList+` FROM (SELECT * FROM {coupons} WHERE id = $1) c`+couponCounts)
+	s.lookUpByCode = s.name("look up a code", `SELECT `+couponList+` FROM (SELECT * FROM {coupons} WHERE code = $1) c`+couponCounts)
+	// The coupon is found as %owner% says.
+	s.customerCounts = s.name("count a customer's uses", `SELECT coalesce(k.reserved, 0), coalesce(k.completed, 0)
+		FROM {coupons} c CROSS JOIN unnest($2::text[]) WITH ORDINALITY AS w (ending, n)
+		LEFT JOIN {counters} k ON k.counter = c.customer_counter || w.ending AND k.part = 0 WHERE %owner% ORDER BY w.n`)
+	s.held = s.name("read held uses", `SELECT `+useList+` FROM {coupons} c JOIN {uses} u ON u.coupon_id = c.id
+		WHERE %owner% AND u.customer_id = $2 AND u.state = 'reserved' ORDER BY u.created_at DESC, u.id DESC LIMIT $3`)
+	s.emails = s.name("read an allow-list", `SELECT e.email FROM {coupons} c JOIN {coupon_emails} e ON e.coupon_id = c.id
+		WHERE %owner% ORDER BY e.position`)
+	s.email = s.name("look into an allow-list", `SELECT e.email FROM {coupons} c JOIN {coupon_emails} e ON e.coupon_id = c.id
+		WHERE %owner% AND e.email = ANY($2::text[])`)
+}
+
+func scanCoupon(into *coupon.Coupon, version *int64, unlimited *bool) func(pgx.Rows) error {
+	return func(row pgx.Rows) error {
+		var c coupon.Coupon
+		var code, state string
+		var emails int
+		var starts, expires, created, updated int64
+		var document []byte
+		if err := row.Scan(&c.ID, &code, &state, &c.Revision, version, unlimited, &emails,
+			&starts, &expires, &created, &updated, &document, &c.ReservedCount, &c.UsedCount); err != nil {
+			return err
+		}
+		c.StartsAt, c.ExpiresAt, c.CreatedAt, c.UpdatedAt = instant(starts), instant(expires), instant(created), instant(updated)
+		c.AllowedUserEmails = coupon.NarrowedEmailSet(emails, "")
+		var noCode, noState error
+		c.Code, noCode = coupon.ParseCode(code)
+		if c.State, noState = coupon.ParseState(state); noCode != nil || noState != nil {
+			return errors.New("corrupt code or state of coupon " + c.ID)
+		}
+		err := engine.DecodeCoupon(document, &c)
+		*into = c
 		return err
 	}
-	c.StartsAt, c.ExpiresAt = instant(c.StartsAt), instant(c.ExpiresAt) // as they are stored
+}
+
+// SaveCoupon implements [store.Coupons].
+func (s *Store) SaveCoupon(ctx context.Context, c store.CouponChange) (saved coupon.Coupon, err error) {
+	c = c.Normalize()
 	if err := c.Validate(); err != nil {
+		return coupon.Coupon{}, err
+	}
+	if err := s.ready(ctx); err != nil {
+		return coupon.Coupon{}, err
+	}
+	if !store.IsText(c.Coupon.ID) {
+		return coupon.Coupon{}, unknownCoupon(c.Coupon.ID)
+	}
+	err = s.transact(ctx, func(t *tx) (err error) {
+		saved, err = engine.SaveCoupon(ctx, t, c)
 		return err
-	}
-	if c.AllowedUserEmails.Narrowed() {
-		return &pricing.ValidationError{Fields: []pricing.FieldError{{
-			Field: "allowedUserEmails", Code: pricing.FieldMalformed, Message: "the set was narrowed to one address",
-		}}}
-	}
-	return s.retry(ctx, func() error {
-		return pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-			done, err := s.execOn(ctx, tx, s.sql.createCoupon, append(identity(c), terms(c)...)...)
-			if err != nil {
-				return fmt.Errorf("create coupon: %w", err)
-			}
-			if done == 0 {
-				return s.creationConflict(ctx, tx, c)
-			}
-			// A payment for a deleted coupon of this ID may have been recorded meanwhile.
-			var used bool
-			if err := queryRowOn(ctx, tx, s.mode, s.sql.used, []any{&used}, c.ID); err != nil {
-				return fmt.Errorf("create coupon: redemptions: %w", err)
-			}
-			if used {
-				return fmt.Errorf("coupon %s has redemptions: %w", c.ID, store.ErrConflict)
-			}
-			if c.AllowedUserEmails.Len() == 0 {
-				return nil
-			}
-			if _, err := s.execOn(ctx, tx, s.sql.addEmails, c.ID, c.AllowedUserEmails.Slice()); err != nil {
-				return fmt.Errorf("create coupon: addresses: %w", err)
-			}
-			return nil
-		})
 	})
+	return saved, err
 }
 
-// creationConflict tells what the coupon has in common with another one.
-func (s *Store) creationConflict(ctx context.Context, tx pgx.Tx, c coupon.Coupon) error {
-	var id string
-	err := queryRowOn(ctx, tx, s.mode, s.sql.couponIDByCode, []any{&id}, c.Code.String())
+func unknownCoupon(id string) error { return coupon.Reject(id, coupon.CouponNotFound, coupon.Params{}) }
+
+// LoadCoupon implements [engine.CouponTx] in one round trip.
+func (t *tx) LoadCoupon(ctx context.Context, id string, code coupon.Code) (stored engine.StoredCoupon, err error) {
+	b := new(pgx.Batch)
+	queue(b, scanCoupon(&stored.Coupon, &stored.Version, &stored.Unlimited), t.sql.lockCoupon, id)
+	queue(b, func(row pgx.Rows) error { return row.Scan(&stored.CodeOf) }, t.sql.codeOwner, code.String())
+	queue(b, func(row pgx.Rows) error { return row.Scan(&stored.Counted) }, t.sql.counted, redemption.CouponUses(id))
+	return stored, t.send(ctx, b, false)
+}
+
+// SaveCoupon implements [engine.CouponTx] in one round trip, which also commits.
+func (t *tx) SaveCoupon(ctx context.Context, w engine.CouponWrite) error {
+	document, err := engine.EncodeCoupon(w.Coupon)
+	if err != nil {
+		return err
+	}
+	c, b := w.Coupon, new(pgx.Batch)
+	starts, expires, created, updated := micros(c.StartsAt), micros(c.ExpiresAt), micros(c.CreatedAt), micros(c.UpdatedAt)
+	switch w.Kind {
+	case store.CreateCoupon:
+		b.Queue(t.sql.insertCoupon, []string{c.ID}, c.Code.String(), c.State.String(), c.Revision, w.Version, w.Unlimited,
+			redemption.CouponUses(c.ID), redemption.CustomerUses(c.ID, ""), c.AllowedUserEmails.Len(),
+			starts, expires, created, updated, searchText(c), string(document))
+	case store.EditCoupon, store.ConfirmMirror:
+		b.Queue(t.sql.updateCoupon, c.ID, c.Code.String(), c.State.String(), c.Revision, w.Version, w.Unlimited,
+			c.AllowedUserEmails.Len(), starts, expires, created, updated, searchText(c), string(document))
+	case store.DeleteCoupon:
+		b.Queue(t.sql.deleteCoupon, c.ID)
+	}
+	if !w.KeepEmails || w.Kind == store.DeleteCoupon {
+		b.Queue(t.sql.deleteEmails, c.ID)
+		b.Queue(t.sql.insertEmails, c.ID, c.AllowedUserEmails.Slice()) // a coupon as it was has none here
+	}
+	if w.Fold != "" {
+		b.Queue(t.sql.foldCounter, w.Fold)
+	}
+	t.queueEntries(b, []store.Entry{w.Entry})
+	return t.send(ctx, b, true)
+}
+
+// fieldSeparator stands between the fields that are searched. No field holds it, so that
+// nothing is found across two.
+const fieldSeparator = "\x01"
+
+func searchText(c coupon.Coupon) string {
+	return store.Fold(c.Code.String() + fieldSeparator + c.Name + fieldSeparator + c.Description)
+}
+
+// LookUp implements [store.Coupons] in one round trip.
+func (s *Store) LookUp(ctx context.Context, by store.LookUp) (store.Found, error) {
+	if err := s.ready(ctx); err != nil {
+		return store.Found{}, err
+	}
+	coupons, key := s.sql.lookUpByID, by.CouponID
+	if key == "" {
+		coupons, key = s.sql.lookUpByCode, by.Code.String()
+	}
+	if key == "" || !store.IsText(key) {
+		return store.Found{}, unknownCoupon(by.CouponID)
+	}
+	var found store.Found
+	var emails []string
+	err := s.read(ctx, func() *pgx.Batch {
+		found, emails = store.Found{}, nil
+		return s.lookUp(coupons, key, by, &found, &emails)
+	})
 	switch {
-	case missing(err):
-		return fmt.Errorf("coupon %s exists: %w", c.ID, store.ErrConflict)
 	case err != nil:
-		return fmt.Errorf("create coupon: %w", err)
+		return store.Found{}, wrap("look up a coupon", err)
+	case found.Coupon.ID == "":
+		return store.Found{}, unknownCoupon(by.CouponID)
 	}
-	return coupon.Reject(c.ID, coupon.CodeTaken, coupon.Params{})
+	total := found.Coupon.AllowedUserEmails.Len()
+	switch {
+	case by.Whole:
+		found.Coupon.AllowedUserEmails, err = coupon.NewEmailSet(emails...)
+	case len(emails) > 0:
+		own, domain := coupon.EmailEntries(by.Email)
+		if !slices.Contains(emails, own) {
+			own = domain
+		}
+		found.Coupon.AllowedUserEmails = coupon.NarrowedEmailSet(total, own)
+	}
+	return found, err
 }
 
-// UpdateCoupon implements store.Catalog.
-func (s *Store) UpdateCoupon(ctx context.Context, c coupon.Coupon) (coupon.Coupon, error) {
-	if err := s.ready(ctx); err != nil {
-		return coupon.Coupon{}, err
+func (s *Store) lookUp(statement, key string, by store.LookUp, found *store.Found, emails *[]string) *pgx.Batch {
+	b := new(pgx.Batch)
+	queue(b, scanCoupon(&found.Coupon, new(int64), new(bool)), statement, key)
+	owner := "c.id = $1"
+	if by.CouponID == "" {
+		owner = "c.code = $1"
 	}
-	var updated coupon.Coupon
-	err := s.change(ctx, c.ID, c.Revision, func(tx pgx.Tx) error {
-		before, err := s.couponOn(ctx, tx, s.sql.couponTerms, c.ID)
-		if err != nil {
+	if len(by.Identities) > 0 {
+		queue(b, func(row pgx.Rows) error {
+			var count redemption.Count
+			err := row.Scan(&count.Reserved, &count.Completed)
+			found.ByCustomer = append(found.ByCustomer, count)
 			return err
-		}
-		updated = c
-		updated.Code, updated.Discount, updated.Currency = before.Code, before.Discount, before.Currency
-		updated.CreatedAt, updated.UpdatedAt = before.CreatedAt, instant(c.UpdatedAt)
-		updated.UsedCount, updated.ReservedCount = before.UsedCount, before.ReservedCount
-		updated.StartsAt, updated.ExpiresAt = instant(c.StartsAt), instant(c.ExpiresAt)
-		updated.Revision = before.Revision + 1
-		narrowed := c.AllowedUserEmails.Narrowed()
-		if narrowed {
-			updated.AllowedUserEmails = before.AllowedUserEmails // how many; which they are stays
-		}
-		if err := updated.Validate(); err != nil {
-			return err
-		}
-		if _, err := s.execOn(ctx, tx, s.sql.updateCoupon, append([]any{c.ID}, terms(updated)...)...); err != nil {
-			return fmt.Errorf("update coupon: %w", err)
-		}
-		if narrowed {
-			updated, err = s.couponOn(ctx, tx, s.sql.coupon, c.ID)
-			return err
-		}
-		addresses := append([]string{}, c.AllowedUserEmails.Slice()...)
-		if _, err := s.execOn(ctx, tx, s.sql.replaceEmails, c.ID, addresses); err != nil {
-			return fmt.Errorf("update coupon: addresses: %w", err)
-		}
-		return nil
-	})
-	if err != nil {
-		return coupon.Coupon{}, err
+		}, withOwner(owner, s.sql.customerCounts), key, each(by.Identities, counterEnd))
 	}
-	return updated, nil
+	if by.CustomerID != "" && store.IsText(by.CustomerID) {
+		queue(b, scanUse(&found.Held), withOwner(owner, s.sql.held), key, by.CustomerID, store.MaxHeld)
+	}
+	switch own, domain := coupon.EmailEntries(by.Email); {
+	case by.Whole:
+		queue(b, scanText(emails), withOwner(owner, s.sql.emails), key)
+	case own != "" && store.IsText(own):
+		queue(b, scanText(emails), withOwner(owner, s.sql.email), key, []string{own, domain})
+	}
+	return b
 }
 
-// ConfirmMirror implements store.Catalog.
-func (s *Store) ConfirmMirror(ctx context.Context, id string, m coupon.Mirror) (coupon.Coupon, error) {
-	if err := s.ready(ctx); err != nil {
-		return coupon.Coupon{}, err
-	}
-	if err := m.Validate(); err != nil {
-		return coupon.Coupon{}, err
-	}
-	var confirmed coupon.Coupon
-	err := s.change(ctx, id, m.Revision, func(tx pgx.Tx) error {
-		if _, err := s.execOn(ctx, tx, s.sql.confirmMirror, id, m.Revision, m.CouponID, m.PromotionCodeID); err != nil {
-			return fmt.Errorf("confirm mirror: %w", err)
-		}
-		var err error
-		confirmed, err = s.couponOn(ctx, tx, s.sql.coupon, id)
-		return err
-	})
-	return confirmed, err
+func withOwner(owner, statement string) string {
+	return strings.Replace(statement, ownerMark, owner, 1)
 }
 
-// change runs work with the coupon locked against everybody, also those who
-// reserve without a limit, if its revision is still the given one.
-func (s *Store) change(ctx context.Context, id string, revision int64, work func(pgx.Tx) error) error {
-	if !storable(id) {
-		return unknownCoupon(id)
-	}
-	return s.retry(ctx, func() error {
-		return pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-			var current int64
-			err := queryRowOn(ctx, tx, s.mode, s.sql.lockCoupon, []any{&current}, id)
-			switch {
-			case missing(err):
-				return unknownCoupon(id)
-			case err != nil:
-				return fmt.Errorf("lock coupon: %w", err)
-			case current != revision:
-				return fmt.Errorf("coupon %s has revision %d, not %d: %w", id, current, revision, store.ErrStaleRevision)
-			}
-			return work(tx)
-		})
-	})
+// counterEnd returns how the counter of a customer's uses ends.
+func counterEnd(identity string) string {
+	return strings.TrimPrefix(redemption.CustomerUses("", identity), redemption.CustomerUses("", ""))
 }
 
-// DeleteCoupon implements store.Catalog.
-func (s *Store) DeleteCoupon(ctx context.Context, id string, revision int64) error {
-	if err := s.ready(ctx); err != nil {
+func scanText(into *[]string) func(pgx.Rows) error {
+	return func(row pgx.Rows) error {
+		var text string
+		err := row.Scan(&text)
+		*into = append(*into, text)
 		return err
 	}
-	return s.change(ctx, id, revision, func(tx pgx.Tx) error {
-		if _, err := s.execOn(ctx, tx, s.sql.deleteCoupon, id, revision); err != nil {
-			return fmt.Errorf("delete coupon: %w", err)
-		}
-		return nil
-	})
-}
-
-// Coupon implements store.CouponReader.
-func (s *Store) Coupon(ctx context.Context, id string) (coupon.Coupon, error) {
-	if err := s.ready(ctx); err != nil {
-		return coupon.Coupon{}, err
-	}
-	if !storable(id) {
-		return coupon.Coupon{}, unknownCoupon(id)
-	}
-	var c coupon.Coupon
-	err := s.retry(ctx, func() (err error) {
-		c, err = s.couponOn(ctx, s.db, s.sql.coupon, id)
-		return err
-	})
-	return c, err
-}
-
-// couponOn reads the coupon that a statement finds, with the addresses that it has.
-func (s *Store) couponOn(ctx context.Context, on session, statement, id string) (c coupon.Coupon, err error) {
-	err = queryOn(ctx, on, s.mode, statement, func(rows pgx.Rows) error {
-		c, err = scanCoupon(rows)
-		return err
-	}, id)
-	if err != nil {
-		return coupon.Coupon{}, fmt.Errorf("read coupon: %w", err)
-	}
-	if c.ID == "" {
-		return coupon.Coupon{}, unknownCoupon(id)
-	}
-	return c, nil
-}
-
-func unknownCoupon(id string) error {
-	return coupon.Reject(id, coupon.CouponNotFound, coupon.Params{})
-}
-
-// execOn runs a statement and returns how many rows it has changed.
-func (s *Store) execOn(ctx context.Context, on session, statement string, arguments ...any) (int64, error) {
-	if s.mode != 0 {
-		arguments = append([]any{s.mode}, arguments...)
-	}
-	tag, err := on.Exec(ctx, statement, arguments...)
-	return tag.RowsAffected(), err
 }

@@ -5,38 +5,117 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
 
-// filter collects the conditions of a list and their arguments.
-type filter struct {
+// Order implements [store.Orders] in one round trip.
+func (s *Store) Order(ctx context.Context, by store.OrderKey) (store.Settled, error) {
+	if err := s.ready(ctx); err != nil {
+		return store.Settled{}, err
+	}
+	for _, text := range [...]string{by.ID, by.SessionID, by.CustomerID, by.Key} {
+		if !store.IsText(text) {
+			return store.Settled{}, store.ErrNotFound
+		}
+	}
+	condition, arguments := "o.customer_id = $1 AND o.key = $2", []any{by.CustomerID, by.Key}
+	switch {
+	case by.ID != "":
+		condition, arguments = "o.id = $1", []any{by.ID}
+	case by.SessionID != "":
+		condition, arguments = "o.session_id = $1 AND o.session_id <> ''", []any{by.SessionID}
+	}
+	var orders []redemption.Order
+	var uses []redemption.Use
+	err := s.read(ctx, func() *pgx.Batch {
+		orders, uses = nil, nil
+		b := new(pgx.Batch)
+		// An order is stored with all of its uses: who sees the order sees them in a later
+		// statement.
+		queue(b, scanOrder(&orders), s.sql.name("read an order", `SELECT `+orderList+` FROM {orders} o WHERE `+condition), arguments...)
+		queue(b, scanUse(&uses), s.sql.name("read the uses of an order", `SELECT `+useList+` FROM {orders} o JOIN {uses} u ON u.order_id = o.id
+			WHERE u.order_id <> '' AND `+condition), arguments...)
+		return b
+	})
+	switch {
+	case err != nil:
+		return store.Settled{}, wrap("read an order", err)
+	case len(orders) == 0:
+		return store.Settled{}, store.ErrNotFound
+	}
+	return settled(orders, uses)[0], nil
+}
+
+// settled returns each order with its uses, which are ordered by coupon.
+func settled(orders []redemption.Order, uses []redemption.Use) []store.Settled {
+	of := map[string][]redemption.Use{}
+	slices.SortFunc(uses, func(u, v redemption.Use) int {
+		return strings.Compare(u.CouponID+"\x00"+u.ID, v.CouponID+"\x00"+v.ID)
+	})
+	for _, u := range uses {
+		of[u.OrderID] = append(of[u.OrderID], u)
+	}
+	return each(orders, func(o redemption.Order) store.Settled { return store.Settled{Order: o, Uses: of[o.ID]} })
+}
+
+// Counts implements [store.Counters] in one round trip.
+func (s *Store) Counts(ctx context.Context, counters []string) ([]redemption.Count, error) {
+	if err := s.ready(ctx); err != nil {
+		return nil, err
+	}
+	found := map[string]redemption.Count{}
+	text := slices.DeleteFunc(slices.Clone(counters), func(key string) bool { return !store.IsText(key) })
+	err := s.read(ctx, func() *pgx.Batch {
+		b := new(pgx.Batch)
+		queue(b, scanCount(found), s.sql.counts, text)
+		return b
+	})
+	if err != nil {
+		return nil, wrap("read counters", err)
+	}
+	return each(counters, func(key string) redemption.Count { return found[key] }), nil
+}
+
+// list is a page that is asked for.
+type list struct {
+	from       string // table and alias
+	joined     string // to the rows of the page
+	columns    string
+	alias      string
 	conditions []string
 	arguments  []any
+	states     []string // an index has them first: the pages of each are merged
+	oldest     bool
+	size       int
+	offset     int
 }
 
-// add adds a condition in which each ? stands for the next argument.
-func (f *filter) add(condition string, arguments ...any) {
+func (l *list) where(condition string, arguments ...any) {
 	for _, argument := range arguments {
-		f.arguments = append(f.arguments, argument)
-		condition = strings.Replace(condition, "?", fmt.Sprintf("$%d", len(f.arguments)), 1)
+		l.arguments = append(l.arguments, argument)
+		condition = strings.Replace(condition, "?", fmt.Sprintf("$%d", len(l.arguments)), 1)
 	}
-	f.conditions = append(f.conditions, condition)
+	l.conditions = append(l.conditions, condition)
 }
 
-func (f *filter) where() string {
-	if len(f.conditions) == 0 {
-		return ""
+func (l *list) whereText(column, text string) {
+	if text == "" {
+		return
 	}
-	return " WHERE " + strings.Join(f.conditions, " AND ")
+	if !store.IsText(text) { // nothing has such text
+		l.where("false")
+		return
+	}
+	l.where(l.alias+"."+column+" = ?", text)
 }
 
-// after narrows the list to what comes after a cursor.
-func (f *filter) after(row, cursor string) error {
+// after narrows the list to what follows a cursor.
+func (l *list) after(cursor string) error {
 	if cursor == "" {
 		return nil
 	}
@@ -44,274 +123,229 @@ func (f *filter) after(row, cursor string) error {
 	if err != nil {
 		return err
 	}
-	if !storable(at.ID) {
-		at.ID = ""
+	sign := "<"
+	if l.oldest {
+		sign = ">"
 	}
-	f.add(fmt.Sprintf("(%s.created_at, %s.id) < (?, ?)", row, row), at.CreatedAt, at.ID)
+	l.where(fmt.Sprintf("(%s.created_at, %s.id) %s (?, ?)", l.alias, l.alias, sign), micros(at.CreatedAt), at.ID)
 	return nil
 }
 
-// The totals of lists are counted up to here, so that a page takes as long on a
-// large database as on a small one. Redemptions are counted in an index, and
-// searched coupons one by one.
-const (
-	maxCountedRedemptions = 10_000
-	maxCountedCoupons     = store.ExactTotal
-)
-
-// newest orders the rows and takes the first of them; one entry more than the page
-// has tells whether there is a next one. The bound is written out: for one that it
-// does not know, PostgreSQL plans as if a tenth of the table were wanted.
-func newest(row string, most int) string {
-	return fmt.Sprintf(" ORDER BY %s.created_at DESC, %s.id DESC LIMIT %d", row, row, most)
+// rows is a SELECT of the first rows of the list.
+func (l *list) rows(columns string, most int) string {
+	order := l.order() + fmt.Sprintf(" LIMIT %d", most)
+	one := func(more ...string) string {
+		text := "SELECT " + columns + " FROM " + l.from
+		if all := append(slices.Clone(l.conditions), more...); len(all) > 0 {
+			text += " WHERE " + strings.Join(all, " AND ")
+		}
+		return text + order
+	}
+	if len(l.states) == 0 {
+		return one()
+	}
+	parts := each(l.states, func(state string) string { return "(" + one(l.alias+".state = '"+state+"'") + ")" })
+	return "SELECT * FROM (" + strings.Join(parts, " UNION ALL ") + ") " + l.alias + order
 }
 
-// total returns a counted number, and whether there are more than the most that are
-// counted.
-func total(counted, most int64) (n int64, atLeast bool) { return min(counted, most), counted > most }
+// count is a SELECT that counts the rows as far as totals are exact, and one more.
+func (l *list) count() string {
+	const most = store.ExactTotal + 1
+	return "SELECT count(*) FROM (" + l.rows(l.alias+".created_at, "+l.alias+".id", most) + ") counted"
+}
 
-// ListCoupons implements store.CouponReader. The allow-lists of its coupons are
-// narrowed to none.
-func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.CouponPage, error) {
-	if err := s.ready(ctx); err != nil {
-		return store.CouponPage{}, err
+// page is a SELECT of the page and one row more.
+func (l *list) page() string {
+	rows := l.rows(l.alias+".*", l.offset+l.size+1)
+	return "SELECT " + l.columns + " FROM (" + rows + fmt.Sprintf(" OFFSET %d", l.offset) + ") " + l.alias + l.joined + l.order()
+}
+
+func (l *list) order() string {
+	text := fmt.Sprintf(" ORDER BY %s.created_at DESC, %s.id DESC", l.alias, l.alias)
+	if l.oldest {
+		text = strings.ReplaceAll(text, "DESC", "ASC")
 	}
-	list, err := list.Normalise()
+	return text
+}
+
+func total(counted int64) (n int64, atLeast bool) {
+	return min(counted, store.ExactTotal), counted > store.ExactTotal
+}
+
+// ListCoupons implements [store.Coupons] in one round trip.
+func (s *Store) ListCoupons(ctx context.Context, asked store.CouponList) (store.CouponPage, error) {
+	asked, err := asked.Normalize()
 	if err != nil {
 		return store.CouponPage{}, err
 	}
-	if !storable(list.Search) || strings.Contains(list.Search, fieldSeparator) {
-		return store.CouponPage{}, new(filter).after("c", list.After) // what is no cursor is refused all the same
+	l := list{from: "{coupons} c", joined: couponCounts, columns: couponList, alias: "c", size: asked.PageSize}
+	if asked.Search != "" {
+		l.where(`c.search LIKE ?`, likePattern(asked.Search))
+	}
+	if strings.Contains(asked.Search, fieldSeparator) {
+		l.where("false")
+	}
+	counted := l // the total does not depend on the page
+	if err := l.after(asked.After); err != nil {
+		return store.CouponPage{}, err
+	}
+	if asked.After == "" {
+		l.offset = (asked.Page - 1) * asked.PageSize
+	}
+	if err := s.ready(ctx); err != nil {
+		return store.CouponPage{}, err
 	}
 	var page store.CouponPage
-	err = s.snapshot(ctx, func(on session) error {
+	var n int64
+	err = s.read(ctx, func() *pgx.Batch {
 		page = store.CouponPage{}
-		statements, err := s.couponList(ctx, on, list)
-		if err != nil {
-			return err
-		}
-		var counted int64
-		if err := queryRowOn(ctx, on, statements.mode, statements.count, []any{&counted}, statements.counted...); err != nil {
-			return err
-		}
-		if page.Total = counted; list.Search != "" {
-			page.Total, page.AtLeast = total(counted, maxCountedCoupons)
-		}
-		return queryOn(ctx, on, statements.mode, statements.page, func(rows pgx.Rows) error {
-			c, err := scanCoupon(rows)
+		b := new(pgx.Batch)
+		queue(b, func(row pgx.Rows) error { return row.Scan(&n) }, s.sql.name("count coupons", counted.count()), counted.arguments...)
+		queue(b, func(row pgx.Rows) error {
+			var c coupon.Coupon
+			err := scanCoupon(&c, new(int64), new(bool))(row)
 			page.Items = append(page.Items, c)
 			return err
-		}, statements.paged...)
+		}, s.sql.name("list coupons", l.page()), l.arguments...)
+		return b
 	})
 	if err != nil {
-		return store.CouponPage{}, fmt.Errorf("list coupons: %w", err)
+		return store.CouponPage{}, wrap("list coupons", err)
 	}
-	if len(page.Items) > list.PageSize {
-		page.Items = page.Items[:list.PageSize]
-		last := page.Items[list.PageSize-1]
-		page.Next = cursorText(last.CreatedAt, last.ID)
-	}
+	page.Total, page.AtLeast = total(n)
+	page.Items, page.Next = cut(page.Items, l.size, func(c coupon.Coupon) store.Cursor { return store.Cursor{CreatedAt: c.CreatedAt, ID: c.ID} })
 	return page, nil
 }
 
-// listStatements count and read a page.
-type listStatements struct {
-	mode           pgx.QueryExecMode
-	count, page    string
-	counted, paged []any
+// likePattern finds text anywhere and means every character literally.
+func likePattern(text string) string {
+	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(store.Fold(text)) + "%"
 }
 
-// couponList returns the statements of a list of coupons.
-func (s *Store) couponList(ctx context.Context, on session, list store.CouponList) (listStatements, error) {
-	l := listStatements{mode: s.mode, count: `SELECT coalesce(sum(t.coupons), 0)::bigint FROM {couponkit_totals} t`}
-	var f filter
-	if list.Search != "" {
-		text := store.Fold(list.Search)
-		part, err := s.lookFor(ctx, on, text)
-		if err != nil {
-			return listStatements{}, err
-		}
-		f.addSearch(text, part)
-		l.mode = s.searchMode()
-		l.count = `SELECT count(*) FROM (SELECT FROM {coupons} c` + f.where() + newest("c", maxCountedCoupons+1) + `) f`
-		l.counted = slices.Clone(f.arguments)
+// cut returns the items of the page, and the cursor of the next.
+func cut[T any](items []T, size int, at func(T) store.Cursor) ([]T, string) {
+	if len(items) <= size {
+		return items, ""
 	}
-	if err := f.after("c", list.After); err != nil {
-		return listStatements{}, err
-	}
-	rows := `SELECT c.* FROM {coupons} c` + f.where() + newest("c", list.PageSize+1)
-	if list.After == "" && list.Page > 1 {
-		f.arguments = append(f.arguments, (list.Page-1)*list.PageSize)
-		rows += fmt.Sprintf(" OFFSET $%d", len(f.arguments))
-	}
-	l.count = s.names.expand(l.count)
-	l.page = s.names.expand(`SELECT ` + couponColumns + `, NULL::text[] FROM (` + rows + `) c ` + couponCounts +
-		` ORDER BY c.created_at DESC, c.id DESC`)
-	l.paged = f.arguments
-	return l, nil
+	return items[:size], at(items[size-1]).String()
 }
 
-// ListRedemptions implements store.RedemptionReader.
-func (s *Store) ListRedemptions(ctx context.Context, list store.RedemptionList) (store.RedemptionPage, error) {
-	if err := s.ready(ctx); err != nil {
-		return store.RedemptionPage{}, err
-	}
-	list, err := list.Normalise()
+var (
+	allOrderStates = []string{"open", "awaiting_payment", "paid", "cancelled"}
+	dueOrderStates = allOrderStates[:2]
+	allUseStates   = []string{"reserved", "completed", "released"}
+)
+
+// ListOrders implements [store.Orders] in one round trip.
+func (s *Store) ListOrders(ctx context.Context, asked store.OrderList) (store.OrderPage, error) {
+	asked, err := asked.Normalize()
 	if err != nil {
-		return store.RedemptionPage{}, err
+		return store.OrderPage{}, err
 	}
-	statements, err := s.redemptionList(list)
-	if err != nil || !storable(list.CouponID, list.CustomerID) {
-		return store.RedemptionPage{}, err
+	l := list{from: "{orders} o", columns: orderList, alias: "o", size: asked.PageSize, states: allOrderStates}
+	if !asked.DueAt.IsZero() {
+		l.oldest, l.states = true, dueOrderStates
+		l.where("o.deadline <= ? AND o.deadline > -62135596800000000", micros(asked.DueAt))
 	}
-	var page store.RedemptionPage
-	err = s.snapshot(ctx, func(on session) (err error) {
-		var counted int64
-		if err := queryRowOn(ctx, on, statements.mode, statements.count, []any{&counted}, statements.counted...); err != nil {
-			return err
-		}
-		page.Total, page.AtLeast = total(counted, maxCountedRedemptions)
-		page.Items, err = s.redemptionsOn(ctx, on, statements.page, statements.paged...)
-		return err
-	})
-	if err != nil {
-		return store.RedemptionPage{}, fmt.Errorf("list redemptions: %w", err)
-	}
-	if len(page.Items) > list.PageSize {
-		page.Items = page.Items[:list.PageSize]
-		last := page.Items[list.PageSize-1]
-		page.Next = cursorText(last.CreatedAt, last.ID)
-	}
-	return page, nil
-}
-
-// redemptionList returns the statements of a list of redemptions. The records of a
-// customer are few. All others are found in the order of the list: the indexes have
-// the state first, and the beginnings of its lists are put together.
-func (s *Store) redemptionList(list store.RedemptionList) (listStatements, error) {
-	const every = maxCountedRedemptions + 1
-	var f filter
-	source, rest := `{coupon_redemptions} r`, ``
-	if list.CustomerID != "" {
-		f.add("r.customer_id = ?", list.CustomerID)
-		if list.State != 0 {
-			f.add("r.state = ?", list.State.String())
-		}
-	} else {
-		f.arguments = []any{states(list.State)}
-		f.add("r.state = s.state")
-		source, rest = `unnest($1::text[]) AS s (state) CROSS JOIN LATERAL (SELECT r.* FROM {coupon_redemptions} r`, `) r`
-	}
-	if list.CouponID != "" {
-		f.add("r.coupon_id = ?", list.CouponID)
-	}
-	l := listStatements{mode: s.mode, counted: slices.Clone(f.arguments)}
-	limit := fmt.Sprintf(" LIMIT %d", every)
-	l.count = `SELECT count(*) FROM (SELECT FROM ` + source + f.where()
-	if rest != "" {
-		l.count += limit + rest
-	}
-	l.count = s.names.expand(l.count + limit + `) f`)
-	if err := f.after("r", list.After); err != nil {
-		return listStatements{}, err
-	}
-	l.page = `SELECT ` + columnsOf("r", redemptionColumns) + ` FROM ` + source + f.where()
-	if rest != "" {
-		l.page += newest("r", list.PageSize+1) + rest
-	}
-	l.page = s.names.expand(l.page + newest("r", list.PageSize+1))
-	l.paged = f.arguments
-	return l, nil
-}
-
-// states are the names of one state, or of all.
-func states(only redemption.State) []string {
-	if only != 0 {
-		return []string{only.String()}
-	}
-	return []string{redemption.Reserved.String(), redemption.Completed.String(), redemption.Released.String()}
-}
-
-// snapshot runs reading work in which all statements see the same state; within a
-// transaction of the host, what that sees.
-func (s *Store) snapshot(ctx context.Context, work func(on session) error) error {
-	if s.pool == nil {
-		return work(s.db)
-	}
-	return s.retry(ctx, func() error {
-		options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-		return pgx.BeginTxFunc(ctx, s.pool, options, func(tx pgx.Tx) error { return work(tx) })
-	})
-}
-
-// redemptionsOn reads whole records.
-func (s *Store) redemptionsOn(ctx context.Context, on session, statement string, arguments ...any) ([]redemption.Redemption, error) {
-	var list []redemption.Redemption
-	err := queryOn(ctx, on, s.mode, statement, func(rows pgx.Rows) error {
-		var row redemptionRow
-		if err := rows.Scan(row.targets()...); err != nil {
-			return err
-		}
-		r, err := row.redemption()
-		list = append(list, r)
-		return err
-	}, arguments...)
-	return list, err
-}
-
-func cursorText(at time.Time, id string) string { return store.Cursor{CreatedAt: at, ID: id}.String() }
-
-// Redemption implements store.RedemptionReader.
-func (s *Store) Redemption(ctx context.Context, id string) (redemption.Redemption, error) {
-	if err := s.ready(ctx); err != nil {
-		return redemption.Redemption{}, err
-	}
-	return s.oneRedemption(ctx, s.sql.redemption, id)
-}
-
-// oneRedemption reads the record that the statement finds, or it is
-// store.ErrNotFound.
-func (s *Store) oneRedemption(ctx context.Context, statement string, keys ...string) (redemption.Redemption, error) {
-	if !storable(keys...) {
-		return redemption.Redemption{}, unknownRedemption(keys)
-	}
-	arguments := make([]any, len(keys))
-	for i, key := range keys {
-		arguments[i] = key
-	}
-	var row redemptionRow
-	err := s.retry(ctx, func() error {
-		row = redemptionRow{}
-		return s.queryRow(ctx, statement, row.targets(), arguments...)
-	})
 	switch {
-	case missing(err):
-		return redemption.Redemption{}, unknownRedemption(keys)
-	case err != nil:
-		return redemption.Redemption{}, fmt.Errorf("read redemption: %w", err)
+	case asked.State != 0 && slices.Contains(l.states, asked.State.String()):
+		l.states = []string{asked.State.String()}
+	case asked.State != 0:
+		l.where("false")
+	case asked.CustomerID != "" && asked.DueAt.IsZero():
+		l.states = nil // the orders of a customer are few
 	}
-	return row.redemption()
-}
-
-func unknownRedemption(keys []string) error {
-	return fmt.Errorf("redemption %q: %w", strings.Join(keys, " "), store.ErrNotFound)
-}
-
-// Due implements store.RedemptionReader.
-func (s *Store) Due(ctx context.Context, at time.Time, limit int) ([]redemption.Redemption, error) {
+	l.whereText("customer_id", asked.CustomerID)
+	if err := l.after(asked.After); err != nil {
+		return store.OrderPage{}, err
+	}
 	if err := s.ready(ctx); err != nil {
-		return nil, err
+		return store.OrderPage{}, err
 	}
-	if limit < 1 {
-		return nil, nil
-	}
-	var list []redemption.Redemption
-	err := s.retry(ctx, func() (err error) {
-		list, err = s.redemptionsOn(ctx, s.db, s.sql.due, instant(at), limit)
-		return err
+	var orders []redemption.Order
+	var uses []redemption.Use
+	page := s.sql.name("list orders", l.page())
+	ofPage := s.sql.name("list the uses of orders", `SELECT `+useList+` FROM (`+strings.Replace(l.page(), orderList, "o.id", 1)+`) o
+		CROSS JOIN LATERAL (SELECT * FROM {uses} u WHERE u.order_id = o.id AND u.order_id <> '' OFFSET 0) u`)
+	err = s.snapshot(ctx, func() *pgx.Batch {
+		orders, uses = nil, nil
+		b := new(pgx.Batch)
+		queue(b, scanOrder(&orders), page, l.arguments...)
+		queue(b, scanUse(&uses), ofPage, l.arguments...)
+		return b
 	})
 	if err != nil {
-		return nil, fmt.Errorf("list what is due: %w", err)
+		return store.OrderPage{}, wrap("list orders", err)
 	}
-	return list, nil
+	var found store.OrderPage
+	orders, found.Next = cut(orders, l.size, func(o redemption.Order) store.Cursor { return store.Cursor{CreatedAt: o.CreatedAt, ID: o.ID} })
+	if len(orders) > 0 {
+		found.Items = settled(orders, uses)
+	}
+	return found, nil
+}
+
+// ListUses implements [store.Orders] in one round trip.
+func (s *Store) ListUses(ctx context.Context, asked store.UseList) (store.UsePage, error) {
+	asked, err := asked.Normalize()
+	if err != nil {
+		return store.UsePage{}, err
+	}
+	l := list{from: "{uses} u", columns: useList, alias: "u", size: asked.PageSize}
+	few := asked.CustomerID != "" || asked.Key != "" || asked.ExchangeID != ""
+	switch {
+	case !asked.DueAt.IsZero():
+		l.oldest = true
+		l.where(`(u.points_state = 'refund_due' OR u.state = 'reserved' AND u.order_id = '' AND u.deadline > -62135596800000000)`)
+		l.where("(u.points_state = 'refund_due' OR u.deadline <= ?)", micros(asked.DueAt))
+		l.whereText("state", asked.State.String())
+	case asked.State != 0:
+		l.states = []string{asked.State.String()}
+	case !few:
+		l.states = allUseStates
+	}
+	l.whereText("customer_id", asked.CustomerID)
+	l.whereText("coupon_id", asked.CouponID)
+	l.whereText("key", asked.Key)
+	if asked.ExchangeID != "" {
+		l.whereText("exchange_id", asked.ExchangeID)
+		l.where("u.exchange_id <> ''")
+	}
+	counted := l
+	counted.conditions = slices.Clone(l.conditions)
+	if err := l.after(asked.After); err != nil {
+		return store.UsePage{}, err
+	}
+	if err := s.ready(ctx); err != nil {
+		return store.UsePage{}, err
+	}
+	var page store.UsePage
+	var n int64
+	err = s.read(ctx, func() *pgx.Batch {
+		page = store.UsePage{}
+		b := new(pgx.Batch)
+		queue(b, func(row pgx.Rows) error { return row.Scan(&n) }, s.sql.name("count uses", counted.count()), counted.arguments...)
+		queue(b, scanUse(&page.Items), s.sql.name("list uses", l.page()), l.arguments...)
+		return b
+	})
+	if err != nil {
+		return store.UsePage{}, wrap("list uses", err)
+	}
+	page.Total, page.AtLeast = total(n)
+	page.Items, page.Next = cut(page.Items, l.size, func(u redemption.Use) store.Cursor { return store.Cursor{CreatedAt: u.CreatedAt, ID: u.ID} })
+	return page, nil
+}
+
+// snapshot is read where all statements see the same state.
+func (s *Store) snapshot(ctx context.Context, b func() *pgx.Batch) error {
+	if s.host != nil {
+		return s.read(ctx, b)
+	}
+	return retry(ctx, func() error {
+		batch := &pgx.Batch{}
+		batch.Queue("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+		batch.QueuedQueries = append(batch.QueuedQueries, b().QueuedQueries...)
+		batch.Queue("COMMIT")
+		return s.pool.SendBatch(ctx, batch).Close()
+	})
 }

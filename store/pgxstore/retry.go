@@ -4,74 +4,82 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/couponkit/couponkit/store/engine"
 )
 
 const (
 	maxAttempts  = 10
-	firstBackoff = 2 * time.Millisecond
+	firstBackoff = time.Millisecond
 	maxBackoff   = 200 * time.Millisecond
 )
 
-// Error codes of PostgreSQL after which a transaction may be run again.
+// Error codes of PostgreSQL.
 const (
 	serializationFailure = "40001"
 	deadlockDetected     = "40P01"
 	uniqueViolation      = "23505"
+	invalidText          = "22P02"
+	lockNotAvailable     = "55P03"
+	queryCanceled        = "57014"
+
+	insufficientPrivilege = "42501"
 )
 
-// meetings are the unique indexes in which two calls about one customer or one
-// session meet that were made at once; the next attempt sees what the other has
-// done.
-var meetings = []string{"coupon_redemptions_session_key", "coupon_redemptions_usage_key", "orders_key_key", "orders_pkey"}
+// raced is what a statement says that finds fewer rows inserted than it was given: another
+// transaction was first. The transaction has to fail before the COMMIT that follows in the
+// same round trip, and plain SQL fails by a cast.
+const raced = "couponkit: another transaction was first, rows inserted: "
 
-// retry runs work, which is one transaction of the store's own, again as
-// Namespace.retry does. Within a transaction of the host it runs once.
-func (s *Store) retry(ctx context.Context, work func() error) error {
-	if s.pool == nil {
-		return work()
+// Retryable reports whether a transaction that ended with this error may be run again from
+// its beginning: PostgreSQL has undone it because of others, or nothing was sent. The store
+// has tried again before it returns such an error. A host that gave its own transaction
+// ([Store.WithTx]) rolls that back and begins it again.
+func Retryable(err error) bool {
+	if errors.Is(err, engine.ErrAgain) {
+		return true
 	}
-	return s.names.retry(ctx, work)
+	if code := codeOf(err); code != "" {
+		return code == serializationFailure || code == deadlockDetected
+	}
+	return err != nil && pgconn.SafeToRetry(err)
 }
 
-// retry runs work again while PostgreSQL says that this may help: after a
-// serialisation failure, a deadlock or a meeting of two calls, or when the connection
-// was lost before anything was sent.
-func (n Namespace) retry(ctx context.Context, work func() error) error {
-	backoff := firstBackoff
+// codeOf returns the code of an error of the server, or nothing.
+func codeOf(err error) string {
+	var server *pgconn.PgError
+	if errors.As(err, &server) {
+		return server.Code
+	}
+	return ""
+}
+
+// again tells [engine.ErrAgain] from other errors.
+func again(err error) error {
+	var server *pgconn.PgError
+	if errors.As(err, &server) {
+		if server.Code == invalidText && strings.Contains(server.Message, raced) || server.Code == uniqueViolation {
+			return errors.Join(engine.ErrAgain, err)
+		}
+	}
+	return err
+}
+
+// retry runs a transaction again while that may help.
+func retry(ctx context.Context, work func() error) error {
 	for attempt := 1; ; attempt++ {
 		err := work()
-		if err == nil || attempt == maxAttempts || !n.retryable(err) {
+		if attempt == maxAttempts || !Retryable(err) {
 			return err
 		}
-		pause := time.NewTimer(backoff/2 + rand.N(backoff)) //nolint:gosec // not a secret
 		select {
-		case <-pause.C:
+		case <-time.After(rand.N(min(firstBackoff<<attempt, maxBackoff))): //nolint:gosec // not a secret
 		case <-ctx.Done():
-			pause.Stop()
 			return errors.Join(ctx.Err(), err)
 		}
-		backoff = min(2*backoff, maxBackoff)
 	}
-}
-
-func (n Namespace) retryable(err error) bool {
-	if server := (*pgconn.PgError)(nil); errors.As(err, &server) {
-		return server.Code == serializationFailure || server.Code == deadlockDetected || n.isMeeting(err)
-	}
-	return pgconn.SafeToRetry(err)
-}
-
-// isMeeting reports whether the error is of one of the meetings.
-func (n Namespace) isMeeting(err error) bool { return n.violates(err, meetings) }
-
-// violates reports whether the error is of one of the unique indexes, and not of an index of
-// the host that has the name of one in another schema or behind another prefix.
-func (n Namespace) violates(err error, indexes []string) bool {
-	var server *pgconn.PgError
-	return errors.As(err, &server) && server.Code == uniqueViolation && server.SchemaName == n.schema() &&
-		slices.ContainsFunc(indexes, func(index string) bool { return server.ConstraintName == n.Prefix+index })
 }

@@ -3,187 +3,177 @@ package pgxstore
 import (
 	"fmt"
 	"strings"
+
+	"github.com/couponkit/couponkit/store/engine"
 )
 
-// statements are the SQL texts of a store, with the names of its namespace.
+// statements are the SQL texts of a store. Each begins with a comment that says in
+// pg_stat_statements what it is for.
 type statements struct {
-	createCoupon, used, addEmails, replaceEmails  string
-	couponIDByCode, lockCoupon, updateCoupon      string
-	confirmMirror, deleteCoupon                   string
-	coupon, couponTerms, lookUpByID, lookUpByCode string
-	claimAlone, claimSingle                       claimStatements
-	reserveBatch                                  string
-	takeOver                                      string
-	settleEach, settleBatch                       string
-	transition, transitionBatch                   string
-	attach, attachBatch                           string
-	redemption, concerned, due                    string
-	createOrder, order, orderByKey, openOrders    string
-	firstOfKey                                    string
+	options Options
+
+	byOrderID, byOrderKey, bySession, lockOrders                   string
+	byUseID, byUseKey, byExchange, usesByOrder, usesBySession      string
+	lockUses, usesOfOrders, freeUses                               string
+	byCouponID, byUse, shareCoupons                                string
+	lockCounters, insertCounters, addToCounters                    string
+	insertOrders, updateOrders, insertUses, updateUses             string
+	insertEntries, lockJournal, sealJournal, moveHead, readJournal string
+	lockCoupon, codeOwner, counted, counts                         string
+	insertCoupon, updateCoupon, deleteCoupon                       string
+	deleteEmails, insertEmails, foldCounter                        string
+	lookUpByID, lookUpByCode, customerCounts, held, email, emails  string
 }
 
-func newStatements(in Namespace) *statements {
-	held := columnsOf("r", redemptionColumns)
-	e := in.expand
-	return &statements{
-		createCoupon:   e(insertCoupon()),
-		used:           e(`SELECT {couponkit_used}($1)`),
-		addEmails:      e(`INSERT INTO {coupon_allowed_emails} (coupon_id, email, position) SELECT $1, e.email, e.n FROM unnest($2::text[]) WITH ORDINALITY AS e (email, n)`),
-		replaceEmails:  e(replaceEmails),
-		couponIDByCode: e(`SELECT id FROM {coupons} WHERE code = $1`),
-		lockCoupon:     e(lockCoupon),
-		updateCoupon:   e(updateCoupon()),
-		confirmMirror: e(`UPDATE {coupons} SET processor_coupon_id = $3, promotion_code_id = $4, mirror_revision = $2,
-			state = CASE state WHEN 'pending' THEN 'active' ELSE state END WHERE id = $1 AND revision = $2`),
-		deleteCoupon: e(`DELETE FROM {coupons} WHERE id = $1 AND revision = $2`),
-		coupon:       e(selectWhole + ` WHERE c.id = $1`),
-		couponTerms:  e(selectTerms + ` WHERE c.id = $1`),
-		lookUpByID:   e(lookUp("c.id")),
-		lookUpByCode: e(lookUp("c.code")),
-		redemption:   e(`SELECT ` + held + ` FROM {coupon_redemptions} r WHERE r.id = $1`),
-		concerned: e(`SELECT ` + held + ` FROM {coupon_redemptions} r WHERE r.session_id = $1 AND r.session_id <> ''
-			UNION ALL
-			SELECT ` + held + ` FROM {coupon_redemptions} r WHERE r.id = $2 AND r.session_id = '' AND r.order_id = $3 LIMIT 1`),
-		order:      e(`SELECT ` + orderColumns + ` FROM {orders} WHERE id = $1`),
-		orderByKey: e(`SELECT ` + orderColumns + ` FROM {orders} WHERE customer_id = $1 AND key = $2`),
-		openOrders: e(`SELECT ` + orderColumns + ` FROM {orders} WHERE state IN ('open', 'awaiting_payment')
-			AND reservation_id = '' AND deadline <= $1 ORDER BY created_at, id LIMIT $2`),
-		due: e(`SELECT ` + held + ` FROM (
-				SELECT * FROM {coupon_redemptions} d WHERE d.state = 'reserved' AND d.deadline <= $1
-				UNION ALL
-				SELECT * FROM {coupon_redemptions} d WHERE d.points_state = 'refund_due'
-			) r ORDER BY r.created_at, r.id LIMIT $2`),
-		createOrder: e(`INSERT INTO {orders} (` + orderColumns + `)
-			SELECT $1, $2::text, $3, $4::text, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14::text::jsonb, $15::text::jsonb, $16::text::jsonb
-			WHERE NOT EXISTS (SELECT FROM {coupon_redemptions} r WHERE r.customer_id = $4 AND r.key = $2)
-			ON CONFLICT DO NOTHING`),
-		claimAlone:      in.claimBy("{couponkit_claim_alone}", claimTypes, false),
-		claimSingle:     in.claimBy("{couponkit_claim_single}", claimTypes+" boolean", true),
-		reserveBatch:    e(`SELECT * FROM {couponkit_claim_plain}(` + parameters(reserveBatchTypes) + `)`),
-		settleEach:      e(settle("{couponkit_settle_each}", settleTypes)),
-		settleBatch:     e(settle("{couponkit_settle_batch}", settleBatchTypes)),
-		transition:      e(transition("{couponkit_transition}")),
-		transitionBatch: e(transition("{couponkit_transition_batch}")),
-		takeOver: e(`SELECT f.outcome, ` + columnsOf("(f.redemption)", redemptionColumns) +
-			` FROM {couponkit_take_over}(` + parameters(takeOverTypes) + `) f`),
-		attach: e(`SELECT f.outcome, ` + columnsOf("(f.ordered)", orderColumns) +
-			` FROM {couponkit_attach}(` + parameters(attachTypes) + `) f`),
-		attachBatch: e(`SELECT f.n, f.outcome, ` + columnsOf("(f.ordered)", orderColumns) +
-			` FROM {couponkit_attach_batch}(` + parameters(attachBatchTypes) + `) f`),
-		firstOfKey: e(`SELECT ` + columnsOf("r", redemptionColumns) + `, ` + columnsOf("o", orderColumns) + `
-			FROM (SELECT $1::text AS customer, $2::text AS key) k
-			LEFT JOIN {orders} o ON o.customer_id = k.customer AND o.key = k.key
-			LEFT JOIN {coupon_redemptions} r ON r.id = coalesce(o.reservation_id,
-				(SELECT x.id FROM {coupon_redemptions} x WHERE x.customer_id = k.customer AND x.key = k.key))`),
-	}
-}
-
-// The types of the functions' parameters, in their order.
 const (
-	claimTypes        = "text text text text text bigint text text text timestamptz timestamptz timestamptz bigint"
-	orderTypes        = "text text text text bigint timestamptz timestamptz timestamptz text text text"
-	reserveBatchTypes = "text[] bigint[] integer[] text[] text[] text[] text[] bigint[] text[] text[] text[] timestamptz[] " +
-		"timestamptz[] timestamptz[] bigint[] text[] text[] text[] text[] bigint[] timestamptz[] timestamptz[] timestamptz[] " +
-		"text[] text[] text[] boolean"
-	settleTypes      = settleBatchTypes + " text[] text[]"
-	settleBatchTypes = "text[] timestamptz[] text[] text[] timestamptz[] text[] text[]"
-	transitionTypes  = "text[] text[] timestamptz[] text[] text[] timestamptz[]"
-	takeOverTypes    = "text text bigint timestamptz timestamptz text text text text text text bigint text text " +
-		"timestamptz timestamptz timestamptz text text text"
-	attachTypes      = "text text text timestamptz timestamptz"
-	attachBatchTypes = "text[] text[] text[] timestamptz[] timestamptz[]"
+	orderList = `o.id, o.customer_id, coalesce(o.key, ''), o.state, o.session_id, o.session_url, o.replaced_by,
+	o.deadline, o.created_at, o.updated_at, o.version, o.doc`
+	useList = `u.id, u.order_id, u.coupon_id, u.customer_id, u.key, u.exchange_id, u.state, u.points_state,
+	u.over_limit, u.deadline, u.created_at, u.updated_at, u.completed_at, u.released_at, u.version, u.doc`
+	orderNames = `id, customer_id, key, state, session_id, session_url, replaced_by, deadline, created_at, updated_at, version`
+	useNames   = `id, order_id, coupon_id, customer_id, key, exchange_id, state, points_state, over_limit, deadline,
+	created_at, updated_at, completed_at, released_at, version`
+	orderArrays = `unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[],
+	$10::bigint[], $11::bigint[]`
+	useArrays = `unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::boolean[],
+	$10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[]`
+	counterArrays = `unnest($1::text[], $2::smallint[], $3::bigint[], $4::bigint[]) AS w (counter, part, reserved, completed)`
+	heldUse       = `u.state = 'reserved' AND u.exchange_id <> ''`
 )
 
-// claimStatements call a function that claims a place for one request.
-type claimStatements struct {
-	plain, ordered string // without an order and with one
-	expects        bool   // the function is told whether others are expected at the gate
+// A use is the order's by its ID, and an order's by its session. OFFSET 0 keeps the planner
+// from joining what it may look up.
+const (
+	useRef       = `SELECT u.id, u.coupon_id FROM {uses} u WHERE `
+	useOfOrder   = useRef + `u.order_id = o.id AND u.order_id <> '' OFFSET 0`
+	orderRef     = `SELECT o.id FROM {orders} o WHERE `
+	orderSession = orderRef + `o.session_id = w.session_id AND o.session_id <> '' OFFSET 0`
+)
+
+func newStatements(options Options) *statements {
+	s := &statements{options: options}
+	s.reading()
+	s.writing()
+	s.catalog()
+	return s
 }
 
-func (n Namespace) claimBy(function, types string, expects bool) claimStatements {
-	call := func(types string) string { return n.expand(`SELECT ` + function + `(` + parameters(types) + `)`) }
-	return claimStatements{plain: call(types), ordered: call(types + " " + orderTypes), expects: expects}
+func (s *statements) name(what, text string) string {
+	return "/* couponkit: " + what + " */ " + s.options.expand(text)
 }
 
-func settle(function, types string) string {
-	return `SELECT f.n, f.problem, f.changed, ` + columnsOf("(f.redemption)", redemptionColumns) + `, ` +
-		columnsOf("(f.ordered)", orderColumns) + ` FROM ` + function + `(` + parameters(types) + `) f`
+func (s *statements) reading() {
+	x := s.options.expand
+	s.byOrderID = `SELECT w.id FROM unnest(?::text[]) AS w (id)`
+	s.byOrderKey = x(`SELECT o.id FROM unnest(?::text[], ?::text[]) AS w (customer_id, key)
+		CROSS JOIN LATERAL (` + orderRef + `o.customer_id = w.customer_id AND o.key = w.key OFFSET 0) o`)
+	s.bySession = x(`SELECT o.id FROM unnest(?::text[]) AS w (session_id) CROSS JOIN LATERAL (` + orderSession + `) o`)
+	s.lockOrders = s.name("lock orders", `SELECT `+orderList+` FROM (%s) k CROSS JOIN LATERAL (
+		SELECT * FROM {orders} o WHERE o.id = k.id FOR UPDATE) o`)
+
+	s.usesByOrder = x(`SELECT u.id, u.coupon_id FROM unnest(?::text[]) AS o (id) CROSS JOIN LATERAL (` + useOfOrder + `) u`)
+	s.usesBySession = x(`SELECT u.id, u.coupon_id FROM unnest(?::text[]) AS w (session_id)
+		CROSS JOIN LATERAL (` + orderSession + `) o CROSS JOIN LATERAL (` + useOfOrder + `) u`)
+	s.byUseID = x(`SELECT u.id, u.coupon_id FROM unnest(?::text[]) AS w (id) CROSS JOIN LATERAL (` + useRef + `u.id = w.id OFFSET 0) u`)
+	s.byUseKey = x(`SELECT u.id, u.coupon_id FROM unnest(?::text[], ?::text[]) AS w (customer_id, key)
+		CROSS JOIN LATERAL (` + useRef + `u.customer_id = w.customer_id AND u.key = w.key AND u.key <> '' OFFSET 0) u`)
+	s.byExchange = x(`SELECT u.id, u.coupon_id FROM unnest(?::text[]) AS w (exchange_id)
+		CROSS JOIN LATERAL (` + useRef + `u.exchange_id = w.exchange_id AND ` + heldUse + ` OFFSET 0) u`)
+	s.lockUses = s.name("lock uses", `SELECT `+useList+` FROM (%s) k CROSS JOIN LATERAL (
+		SELECT * FROM {uses} u WHERE u.id = k.id FOR UPDATE) u`)
+	s.usesOfOrders = s.name("read uses of orders", `SELECT `+useList+` FROM unnest($1::text[]) AS o (id)
+		CROSS JOIN LATERAL (SELECT * FROM {uses} u WHERE u.order_id = o.id AND u.order_id <> '' OFFSET 0) u`)
+	s.freeUses = s.name("read free points reservations", `SELECT `+useList+` FROM unnest($1::text[], $2::text[]) AS w (coupon_id, customer_id)
+		CROSS JOIN LATERAL (SELECT * FROM {uses} u WHERE u.customer_id = w.customer_id AND u.coupon_id = w.coupon_id
+		AND u.order_id = '' AND `+heldUse+` OFFSET 0) u`)
+
+	s.byCouponID = `SELECT w.id FROM unnest(?::text[]) AS w (id)`
+	s.byUse = `SELECT u.coupon_id FROM (%s) u`
+	s.shareCoupons = s.name("share coupons", `SELECT c.id, c.state, c.revision, c.unlimited FROM (%s) k CROSS JOIN LATERAL (
+		SELECT * FROM {coupons} c WHERE c.id = k.id FOR SHARE) c`)
+	s.lockCounters = s.name("lock counters", `SELECT c.counter, c.reserved, c.completed FROM unnest($1::text[]) AS k (counter)
+		CROSS JOIN LATERAL (SELECT * FROM {counters} c WHERE c.counter = k.counter AND c.part = 0 FOR UPDATE) c`)
 }
 
-func transition(function string) string {
-	return `SELECT f.n, f.refusal, ` + columnsOf("(f.redemption)", redemptionColumns) +
-		` FROM ` + function + `(` + parameters(transitionTypes) + `) f`
+func (s *statements) writing() {
+	s.insertOrders = s.name("insert orders", guarded(`INSERT INTO {orders} (`+orderNames+`, doc)
+		SELECT id, customer_id, nullif(key, ''), state, session_id, session_url, replaced_by, deadline, created_at, updated_at, version, doc
+		FROM `+orderArrays+`, $12::text[]) AS w (`+orderNames+`, doc)`))
+	s.updateOrders = s.name("update orders", `INSERT INTO {orders} AS o (`+orderNames+`, doc)
+		SELECT w.*, '' FROM `+orderArrays+`) AS w (`+orderNames+`)
+		ON CONFLICT (id) DO UPDATE SET state = excluded.state, session_id = excluded.session_id, session_url = excluded.session_url,
+		replaced_by = excluded.replaced_by, deadline = excluded.deadline, updated_at = excluded.updated_at, version = excluded.version`)
+	s.insertUses = s.name("insert uses", guarded(`INSERT INTO {uses} (`+useNames+`, doc)
+		SELECT * FROM `+useArrays+`, $16::text[]) AS w (`+useNames+`, doc)`))
+	s.updateUses = s.name("update uses", `INSERT INTO {uses} AS u (`+useNames+`, doc)
+		SELECT w.*, '' FROM `+useArrays+`) AS w (`+useNames+`)
+		ON CONFLICT (id) DO UPDATE SET state = excluded.state, points_state = excluded.points_state, over_limit = excluded.over_limit,
+		deadline = excluded.deadline, updated_at = excluded.updated_at, completed_at = excluded.completed_at,
+		released_at = excluded.released_at, version = excluded.version`)
+	s.insertCounters = s.name("insert counters", guarded(`INSERT INTO {counters} (counter, part, reserved, completed)
+		SELECT * FROM `+counterArrays))
+	s.addToCounters = s.name("add to counters", `INSERT INTO {counters} AS c (counter, part, reserved, completed)
+		SELECT * FROM `+counterArrays+` ON CONFLICT (counter, part)
+		DO UPDATE SET reserved = c.reserved + excluded.reserved, completed = c.completed + excluded.completed`)
+	s.insertEntries = s.name("write the journal", `INSERT INTO {journal_pending} (kind, subject, version, at, actor, data)
+		SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::text[])`)
+
+	s.lockJournal = s.name("lock the journal", `SELECT position FROM {journal_head} FOR UPDATE`)
+	s.sealJournal = s.name("seal the journal", fmt.Sprintf(`WITH sealed AS (
+			DELETE FROM {journal_pending} WHERE id IN (SELECT id FROM {journal_pending} ORDER BY id LIMIT %d) RETURNING *)
+		INSERT INTO {journal} (position, kind, subject, version, at, actor, data)
+		SELECT h.position + row_number() OVER (ORDER BY s.id), s.kind, s.subject, s.version, s.at, s.actor, s.data
+		FROM sealed s CROSS JOIN {journal_head} h`, sealLimit))
+	s.moveHead = s.name("move the journal's head", `UPDATE {journal_head} h SET position = j.last
+		FROM (SELECT max(position) AS last FROM {journal}) j WHERE j.last > h.position`)
+	s.counts = s.name("read counters", `SELECT k.counter, c.reserved, c.completed FROM unnest($1::text[]) AS k (counter)
+		CROSS JOIN LATERAL (SELECT coalesce(sum(c.reserved), 0)::bigint AS reserved, coalesce(sum(c.completed), 0)::bigint AS completed
+		FROM {counters} c WHERE c.counter = k.counter) c`)
+	s.readJournal = s.name("read the journal", `SELECT position, kind, subject, version, at, actor, data FROM {journal}
+		WHERE position > $1 ORDER BY position LIMIT $2`)
 }
 
-// parameters returns "$1::text, $2::bigint, ...": with their types, a function is
-// found in every mode of sending statements.
-func parameters(types string) string {
-	list := strings.Fields(types)
-	for i, name := range list {
-		list[i] = fmt.Sprintf("$%d::%s", i+1, name)
+// keys are SELECTs of keys in which each ? stands for the next argument.
+type keys struct {
+	selects   []string
+	arguments []any
+}
+
+func (k *keys) empty() bool { return len(k.selects) == 0 }
+
+func (k *keys) add(text string, arguments ...any) {
+	k.selects = append(k.selects, text)
+	k.arguments = append(k.arguments, arguments...)
+}
+
+func (k *keys) union() string { return strings.Join(k.selects, " UNION ALL ") }
+
+// locked returns a statement that goes through the keys in their order, each once.
+func (k *keys) locked(text string) string {
+	text = fmt.Sprintf(text, `SELECT DISTINCT w.id COLLATE "C" AS id FROM (`+k.union()+`) w (id) ORDER BY 1`)
+	for i := range k.arguments {
+		text = strings.Replace(text, "?", fmt.Sprintf("$%d", i+1), 1)
 	}
-	return strings.Join(list, ", ")
+	return text
 }
 
-// placeholders returns "$first, ..., $last".
-func placeholders(first, count int) string {
-	list := make([]string, count)
-	for i := range list {
-		list[i] = fmt.Sprintf("$%d", first+i)
+// usesOf returns where the uses are found that the engine needs. The uses of orders that are
+// asked for by keys alone are left out.
+func (s *statements) usesOf(n engine.Need) (k keys) {
+	if len(n.OrderIDs) > 0 {
+		k.add(s.usesByOrder, n.OrderIDs)
 	}
-	return strings.Join(list, ", ")
-}
-
-func insertCoupon() string {
-	columns := len(strings.Split(identityColumns+","+termColumns, ","))
-	values := strings.Replace(placeholders(1, columns), "$4", "$4::text::numeric", 1)
-	return `INSERT INTO {coupons} (` + identityColumns + `, ` + termColumns + `) SELECT ` + values + `
-		WHERE NOT EXISTS (SELECT FROM {coupon_redemptions} r WHERE r.coupon_id = $1) ON CONFLICT DO NOTHING`
-}
-
-// lockCoupon locks coupon $1 against everybody: its gate, at which places are taken,
-// before the coupon.
-const lockCoupon = `WITH gate AS MATERIALIZED (
-		SELECT s.stripe FROM {coupon_counters} s WHERE s.coupon_id = $1 AND s.stripe = 0 FOR UPDATE
-	)
-	SELECT c.revision FROM gate, {coupons} c WHERE c.id = $1 FOR UPDATE OF c`
-
-// updateCoupon sets the terms of coupon $1.
-func updateCoupon() string {
-	columns := strings.Split(termColumns, ",")
-	for i, column := range columns {
-		columns[i] = fmt.Sprintf("%s = $%d", strings.TrimSpace(column), i+2)
+	if len(n.Sessions) > 0 {
+		k.add(s.usesBySession, n.Sessions)
 	}
-	return `UPDATE {coupons} SET ` + strings.Join(columns, ", ") + ` WHERE id = $1`
-}
-
-// replaceEmails touches only what differs: most edits leave a list of a hundred
-// thousand addresses as it is.
-const replaceEmails = `WITH wanted AS MATERIALIZED (
-		SELECT e.email, e.n FROM unnest($2::text[]) WITH ORDINALITY AS e (email, n)
-	), gone AS (
-		DELETE FROM {coupon_allowed_emails} m WHERE m.coupon_id = $1
-			AND NOT EXISTS (SELECT FROM wanted w WHERE w.email = m.email)
-	)
-	INSERT INTO {coupon_allowed_emails} AS m (coupon_id, email, position) SELECT $1, w.email, w.n FROM wanted w
-	ON CONFLICT (coupon_id, email) DO UPDATE SET position = excluded.position WHERE m.position <> excluded.position`
-
-// lookUp finds a coupon by one column: with its counts, the entry of its allow-list
-// that is the address $3 or its domain $5, and the uses of the customer $2; all in one snapshot. It has a row for
-// each reservation that the customer holds, at most $4, or one without.
-func lookUp(column string) string {
-	return `SELECT ` + couponColumns + `,
-		(SELECT e.email FROM {coupon_allowed_emails} e WHERE e.coupon_id = c.id AND e.email IN ($3, $5) LIMIT 1),
-		u.completed, u.reserved, ` + columnsOf("h", redemptionColumns) + `
-	FROM ` + couponSource + `
-	CROSS JOIN LATERAL (
-		SELECT count(*) FILTER (WHERE r.state = 'completed') AS completed,
-			count(*) FILTER (WHERE r.state = 'reserved') AS reserved
-		FROM {coupon_redemptions} r WHERE r.coupon_id = c.id AND r.customer_id = $2 AND $2 <> '') u
-	LEFT JOIN LATERAL (
-		SELECT * FROM {coupon_redemptions} r
-		WHERE u.reserved > 0 AND r.coupon_id = c.id AND r.customer_id = $2 AND r.state = 'reserved'
-		ORDER BY r.created_at, r.id LIMIT $4) h ON true
-	WHERE ` + column + ` = $1
-	ORDER BY h.created_at, h.id`
+	if len(n.UseIDs) > 0 {
+		k.add(s.byUseID, n.UseIDs)
+	}
+	if len(n.UseKeys) > 0 {
+		k.add(s.byUseKey, each(n.UseKeys, customerOf), each(n.UseKeys, keyOf))
+	}
+	if len(n.Exchanges) > 0 {
+		k.add(s.byExchange, n.Exchanges)
+	}
+	return k
 }

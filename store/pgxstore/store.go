@@ -3,214 +3,292 @@ package pgxstore
 import (
 	"context"
 	"errors"
-	"slices"
-	"strings"
-	"sync"
+	"fmt"
+	"math/rand/v2"
 	"sync/atomic"
-	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/engine"
 )
 
-// Options of a [Store]. The zero value is the default.
-type Options struct {
-	// Namespace tells where the tables are; see [Migrate].
-	Namespace
-	// QueryExecMode tells pgx how to send statements; 0 leaves it to the
-	// configuration of the pool. Behind a proxy that pools transactions use
-	// pgx.QueryExecModeExec, unless the proxy knows prepared statements.
-	QueryExecMode pgx.QueryExecMode
-	// Batch bounds the group commit.
-	Batch BatchOptions
-}
-
-// Store is a store.Store in PostgreSQL. It is safe for concurrent use by many
-// goroutines, and many processes may use one database at once.
+// Store is a [store.Store] in PostgreSQL. Many goroutines may use it at once, and many
+// processes one database.
 type Store struct {
-	db     session
-	pool   *pgxpool.Pool // nil in a transaction of the host
-	mode   pgx.QueryExecMode
-	direct bool // a statement for which it is worth it may bypass pgx's own layer
-	names  Namespace
+	pool   *pgxpool.Pool // nil within a transaction of the host
+	host   pgx.Tx        // nil with a pool
 	sql    *statements
 	shared *shared
-	closed *atomic.Bool // a view has one of its own
 }
 
 var _ store.Store = (*Store)(nil)
 
-// session is what a pool and a transaction have in common.
-type session interface {
-	Begin(ctx context.Context) (pgx.Tx, error)
-	Exec(ctx context.Context, sql string, arguments ...any) (pgconn.CommandTag, error)
-	Query(ctx context.Context, sql string, arguments ...any) (pgx.Rows, error)
-}
-
 // shared is what a store and its views within transactions have in common.
 type shared struct {
-	closed atomic.Bool
-	groups *groups   // nil without group commit
-	lists  sync.Pool // of *wireList: a new one is as much work as the rest of a claim's values
-	// notPlain are reservations of a coupon without a limit over all customers, and those that
-	// are refused or were stored before, as when clients ask again after a time-out: a batch
-	// that does not expect one and has one stores its others twice, and a reservation alone
-	// looks twice.
-	notPlain lately
-	// crowded are single reservations that others were faster than at the gate of a coupon,
-	// as at one that is hot: the next one that does not expect it waits for the gate twice.
-	crowded lately
+	closed  atomic.Bool
+	parts   atomic.Uint32 // deals out the parts of spread counters
+	reserve *group[*reserveRequest, store.Reserved]
+	apply   *group[store.Settlement, store.Settled]
 }
 
-// New returns a store on the pool, which stays the host's: [Store.Close] does not
-// close it. The schema must be there; see [Migrate]. New asks nothing of the database: without
-// the schema it is the calls that fail, with an error of PostgreSQL such as 42P01. Whether a
-// store is ready is cheaply seen by [Store.Order] of an ID that nobody has: it is, when the
-// error is store.ErrNotFound. A namespace that cannot be
-// quoted, and a bound of [BatchOptions] that is negative or above its most, is a
-// pricing.ErrInvalid that names all of them.
+// New returns a store on the pool, which stays the host's: Close does not close it. New asks
+// nothing of the database; see [Migrate]. Options that do not validate are a
+// [*pricing.ValidationError].
 func New(pool *pgxpool.Pool, options Options) (*Store, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
 	}
-	s := &Store{
-		db: pool, pool: pool, mode: options.QueryExecMode, direct: sendsDirectly(pool, options.QueryExecMode),
-		names: options.Namespace, sql: newStatements(options.Namespace), shared: &shared{},
-	}
-	s.closed = &s.shared.closed
-	if !options.Batch.Off {
-		s.shared.groups = newGroups(s, options.Batch.withDefaults(pool))
-	}
+	s := &Store{pool: pool, sql: newStatements(options), shared: &shared{}}
+	s.shared.parts.Store(rand.Uint32()) //nolint:gosec // not a secret
+	batch := options.Batch.withDefaults(pool)
+	s.shared.reserve = newGroup("reserve", batch, s.reserveAll)
+	s.shared.reserve.weigh = (*reserveRequest).weight
+	s.shared.apply = newGroup("apply", batch, s.applyAll)
+	s.shared.apply.alone = s.applyLate
 	return s, nil
 }
 
-// WithTx returns a view of the store within a transaction of the host: what it
-// writes is committed or rolled back with it. It must not be used after the
-// transaction has ended, nor, as the transaction itself, by two goroutines at once.
+// WithTx returns a view of the store within a transaction of the host: what it writes is
+// committed or rolled back with that. The view ends with the transaction. Like the
+// transaction, one goroutine uses it at a time.
 //
-// The transaction should run at READ COMMITTED. At a stricter level the store is
-// as exact, but a call may fail because of a concurrent change; PostgreSQL then
-// requires that the host runs its transaction again, which [Store.Retryable] tells. At
-// every level that is so when somebody gives a session to another redemption at the same
-// moment: run again, the call is refused, or settles that redemption. Nothing is retried
-// here and calls are not joined into batches. A coupon with a limit over all customers
-// stays locked until the transaction ends: reserve late in it. Closing the view does not
-// close the store; a store that is closed closes its views.
-//
-// A couponkit.Service on the view has the options that it is given itself: without WithPoints
-// it leaves refunds to the sweep, without WithObserver and WithLogger nobody is told. A ledger
-// of points in the same database writes in the transaction too, if a refund is to be given
-// with the commit and not before.
+// Each call works behind a savepoint: after an error the transaction goes on as before the
+// call. Rows that a call locks stay locked until the transaction ends, so reserve late in it.
+// An error that [Retryable] accepts asks the host to run its transaction again. Transactions
+// that lock rows of several calls may deadlock, which PostgreSQL resolves with such an error.
 func (s *Store) WithTx(tx pgx.Tx) *Store {
-	view := *s
-	view.db, view.pool, view.direct, view.closed = tx, nil, false, new(atomic.Bool)
-	return &view
+	return &Store{host: tx, sql: s.sql, shared: s.shared}
 }
 
-// Retryable reports whether a transaction that ended with this error, of a call or of the
-// commit, may be run again from its beginning: PostgreSQL has undone it only because of
-// others (a serialisation failure, a deadlock, a call about the same session, order or
-// customer at the same moment), or the connection was lost before anything was sent. The
-// store has tried again before it returns such an error; a host with a transaction of its
-// own ([Store.WithTx]) rolls that back and begins it anew. It is not retryable that the
-// host's own constraints are violated, whatever their names are.
-func (s *Store) Retryable(err error) bool { return err != nil && s.names.retryable(err) }
-
-// Close ends the store: calls that are under way are finished, later ones are
-// store.ErrClosed. The pool stays open.
+// Close ends the store: calls under way are finished, later calls are store.ErrClosed. The
+// pool stays open. Close of a view does nothing.
 func (s *Store) Close() error {
-	s.closed.Store(true)
-	if s.pool != nil && s.shared.groups != nil {
-		s.shared.groups.close()
+	if s.host == nil {
+		s.shared.closed.Store(true)
+		s.shared.reserve.close()
+		s.shared.apply.close()
 	}
 	return nil
 }
 
-// ready is called first by every method.
 func (s *Store) ready(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if s.closed.Load() || s.shared.closed.Load() {
+	if s.shared.closed.Load() {
 		return store.ErrClosed
 	}
+	return ctx.Err()
+}
+
+// part returns a part of spread counters other than the first, another one each time.
+func (s *Store) part() int {
+	return 1 + int(s.shared.parts.Add(1)%(engine.SpreadRows-1))
+}
+
+// reserveRequest is a reservation with the documents of its records. They are encoded before
+// anything is locked, in the goroutine of the caller.
+type reserveRequest struct {
+	store.Reservation
+
+	documents map[string]string // by ID
+}
+
+func encoded(r store.Reservation) (*reserveRequest, error) {
+	request := &reserveRequest{r, make(map[string]string, 1+len(r.Uses))}
+	if !r.Order.IsZero() {
+		order, err := engine.EncodeOrder(r.Order)
+		if err != nil {
+			return nil, fmt.Errorf("encode order %s: %w", r.Order.ID, err)
+		}
+		request.documents[orderName(r.Order)] = string(order)
+	}
+	uses, err := documentsOf(nil, r.Uses, useName, engine.EncodeUse)
+	for i, document := range uses {
+		request.documents[useName(r.Uses[i])] = document
+	}
+	return request, err
+}
+
+func (r *reserveRequest) weight() (bytes int) {
+	for _, document := range r.documents {
+		bytes += len(document)
+	}
+	return bytes
+}
+
+// Reserve implements [store.Orders].
+func (s *Store) Reserve(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+	r = r.Normalize()
+	if err := r.Validate(); err != nil {
+		return store.Reserved{}, err
+	}
+	if err := s.ready(ctx); err != nil {
+		return store.Reserved{}, err
+	}
+	request, err := encoded(r)
+	if err != nil {
+		return store.Reserved{}, err
+	}
+	if s.host != nil {
+		return only(s.reserveAll(ctx, []*reserveRequest{request}))
+	}
+	turn := r.Order.CustomerID
+	if len(r.Coupons) > 0 {
+		turn = r.Coupons[0].ID
+	}
+	return s.shared.reserve.do(ctx, request, turn)
+}
+
+func only[A any](answers []engine.Answer[A], err error) (A, error) {
+	if err != nil {
+		return *new(A), err
+	}
+	return answers[0].Value, answers[0].Err
+}
+
+// reserveAll decides the requests in one transaction.
+func (s *Store) reserveAll(ctx context.Context, requests []*reserveRequest) (answers []engine.Answer[store.Reserved], err error) {
+	reservations := make([]store.Reservation, len(requests))
+	for i, r := range requests {
+		reservations[i] = r.Reservation
+	}
+	documents := allDocuments(requests)
+	thorough := false
+	err = s.transact(ctx, func(t *tx) (err error) {
+		t.documents = documents
+		answers, err = engine.Reserve(ctx, t, s.part(), thorough, reservations...)
+		thorough = thorough || errors.Is(err, engine.ErrAgain)
+		return err
+	})
+	return answers, wrap("reserve", err)
+}
+
+// allDocuments leaves out records whose ID two requests have: only the engine knows whose
+// record is stored.
+func allDocuments(requests []*reserveRequest) map[string]string {
+	if len(requests) == 1 {
+		return requests[0].documents
+	}
+	all := make(map[string]string, 2*len(requests))
+	for _, r := range requests {
+		for id, document := range r.documents {
+			if _, twice := all[id]; twice {
+				document = ""
+			}
+			all[id] = document
+		}
+	}
+	return all
+}
+
+func wrap(what string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
 	return nil
 }
 
-// query runs a statement and hands each of its rows to scan.
-func (s *Store) query(ctx context.Context, statement string, scan func(pgx.Rows) error, arguments ...any) error {
-	return queryOn(ctx, s.db, s.mode, statement, scan, arguments...)
+// Apply implements [store.Orders].
+func (s *Store) Apply(ctx context.Context, e store.Settlement) (store.Settled, error) {
+	e = e.Normalize()
+	if err := e.Validate(); err != nil {
+		return store.Settled{}, err
+	}
+	if err := s.ready(ctx); err != nil {
+		return store.Settled{}, err
+	}
+	if s.host != nil {
+		return s.applyLate(ctx, e)
+	}
+	turn := e.Event.OrderID
+	if turn == "" {
+		turn = e.Event.SessionID + e.Event.UseID
+	}
+	return s.shared.apply.do(ctx, e, turn)
 }
 
-func queryOn(ctx context.Context, on session, mode pgx.QueryExecMode, statement string, scan func(pgx.Rows) error, arguments ...any) error {
-	if mode != 0 {
-		arguments = append([]any{mode}, arguments...)
-	}
-	rows, err := on.Query(ctx, statement, arguments...)
-	if err != nil {
+// applyAll decides the events in one transaction, but for those that are [engine.ErrAlone].
+func (s *Store) applyAll(ctx context.Context, events []store.Settlement) (answers []engine.Answer[store.Settled], err error) {
+	err = s.transact(ctx, func(t *tx) (err error) {
+		answers, err = engine.Apply(ctx, t, s.part(), events...)
 		return err
+	})
+	return answers, wrap("apply", err)
+}
+
+// applyLate decides any event in a transaction of its own.
+func (s *Store) applyLate(ctx context.Context, e store.Settlement) (settled store.Settled, err error) {
+	var refusal error
+	err = s.transact(ctx, func(t *tx) error {
+		settled, refusal = engine.ApplyLate(ctx, t, s.part(), e)
+		if t.failed != nil {
+			return t.failed
+		}
+		return nil
+	})
+	if err != nil {
+		return store.Settled{}, wrap("apply", err)
 	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := scan(rows); err != nil {
+	return settled, refusal
+}
+
+// transact runs work in a transaction, again while that may help. What work does not save is
+// rolled back.
+func (s *Store) transact(ctx context.Context, work func(*tx) error) error {
+	if s.host != nil {
+		return s.within(ctx, work)
+	}
+	return retry(ctx, func() error {
+		return s.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
+			t := &tx{sql: s.sql, conn: c.Conn(), begin: "BEGIN ISOLATION LEVEL READ COMMITTED", commit: "COMMIT"}
+			err := work(t)
+			if t.begun && !t.saved {
+				_, ended := c.Exec(ctx, "ROLLBACK") // a connection on which that fails is closed by the pool
+				if err == nil {
+					err = ended
+				}
+			}
+			return err
+		})
+	})
+}
+
+const savepoint = "couponkit"
+
+// within is transact in the transaction of the host.
+func (s *Store) within(ctx context.Context, work func(*tx) error) error {
+	for attempt := 1; ; attempt++ {
+		t := &tx{sql: s.sql, conn: s.host, begin: "SAVEPOINT " + savepoint, commit: "RELEASE SAVEPOINT " + savepoint}
+		err := work(t)
+		if t.begun && !t.saved {
+			// Nothing can be prepared in a transaction that has failed.
+			if _, ended := s.host.Exec(ctx, "ROLLBACK TO SAVEPOINT "+savepoint+"; RELEASE SAVEPOINT "+savepoint,
+				pgx.QueryExecModeSimpleProtocol); ended != nil {
+				return errors.Join(err, ended)
+			}
+		}
+		if attempt == maxAttempts || !errors.Is(err, engine.ErrAgain) {
 			return err
 		}
 	}
-	return rows.Err()
 }
 
-// queryRow runs a statement that has at most one row, and scans it; without one it
-// is pgx.ErrNoRows.
-func (s *Store) queryRow(ctx context.Context, statement string, into []any, arguments ...any) error {
-	return queryRowOn(ctx, s.db, s.mode, statement, into, arguments...)
+// sender is what a connection and a transaction have in common.
+type sender interface {
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 }
 
-// querySparse is queryRow for a row that is NULL nearly everywhere. It leaves the targets of
-// what is NULL as they are: pgx would find out how to read an array before it sees that
-// there is none.
-func (s *Store) querySparse(ctx context.Context, statement string, into []any, arguments ...any) error {
-	return queryOneOn(ctx, s.db, s.mode, statement, func(rows pgx.Rows) error {
-		present := slices.Clone(into)
-		for i, value := range rows.RawValues() {
-			if value == nil {
-				present[i] = nil
-			}
-		}
-		return rows.Scan(present...)
-	}, arguments...)
-}
-
-func queryRowOn(ctx context.Context, on session, mode pgx.QueryExecMode, statement string, into []any, arguments ...any) error {
-	return queryOneOn(ctx, on, mode, statement, func(rows pgx.Rows) error { return rows.Scan(into...) }, arguments...)
-}
-
-// queryOneOn is queryOn for a statement that has at most one row; without one it is
-// pgx.ErrNoRows.
-func queryOneOn(ctx context.Context, on session, mode pgx.QueryExecMode, statement string, scan func(pgx.Rows) error, arguments ...any) error {
-	found := false
-	err := queryOn(ctx, on, mode, statement, func(rows pgx.Rows) error {
-		found = true
-		return scan(rows)
-	}, arguments...)
-	if err == nil && !found {
-		return pgx.ErrNoRows
+// read sends statements that only read, in one round trip.
+func (s *Store) read(ctx context.Context, b func() *pgx.Batch) error {
+	if s.host != nil {
+		return s.within(ctx, func(t *tx) error { return t.send(ctx, b(), true) })
 	}
-	return err
+	return retry(ctx, func() error { return s.pool.SendBatch(ctx, b()).Close() })
 }
 
-// missing reports whether a query has found no row.
-func missing(err error) bool { return errors.Is(err, pgx.ErrNoRows) }
-
-// storable reports whether PostgreSQL can hold the texts; one that it cannot hold
-// is not stored and so cannot be found.
-func storable(texts ...string) bool {
-	for _, text := range texts {
-		if !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 {
-			return false
-		}
-	}
-	return true
+// isServerError reports whether the server has refused something and still answers.
+func isServerError(err error) bool {
+	var server *pgconn.PgError
+	return errors.As(err, &server) && server.SeverityUnlocalized != "FATAL" && server.SeverityUnlocalized != "PANIC"
 }

@@ -4,241 +4,250 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"encoding/hex"
 	"errors"
-	"sync"
-)
+	"fmt"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
 
-// querier runs statements: on the pool, on one connection, or in a transaction.
-type querier interface {
-	exec(ctx context.Context, query string, args ...any) (sql.Result, error)
-	query(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	queryRow(ctx context.Context, query string, args ...any) *sql.Row
-}
+	"github.com/couponkit/couponkit/store/engine"
+)
 
 // plain is what *sql.DB, *sql.Conn and *sql.Tx have in common.
 type plain interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// unprepared runs statements as they come.
-type unprepared struct{ plain }
-
-func (u unprepared) exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	return u.ExecContext(ctx, query, args...)
+// prepared keeps the statements of one connection prepared. One goroutine uses it.
+type prepared struct {
+	conn  *sql.Conn
+	stmts map[string]*sql.Stmt
 }
 
-func (u unprepared) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	return u.QueryContext(ctx, query, args...)
-}
-
-func (u unprepared) queryRow(ctx context.Context, query string, args ...any) *sql.Row {
-	return u.QueryRowContext(ctx, query, args...)
-}
-
-// preparer is what *sql.DB and *sql.Conn have in common.
-type preparer interface {
-	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
-}
-
-// statement is a prepared statement.
-type statement interface {
-	ExecContext(ctx context.Context, args ...any) (sql.Result, error)
-	QueryContext(ctx context.Context, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, args ...any) *sql.Row
-}
-
-// statementCache keeps a prepared statement for each text. The texts are those of
-// this package: their number is bounded. It is safe for use by many goroutines.
-//
-// To prepare takes a connection of the pool, and so must not happen in a
-// transaction, which has one already: where all connections are in transactions,
-// all would wait. A transaction runs a statement that is not known as it is, and
-// has it prepared before the next one.
-//
-// Without a cache, which is nil, statements run as they come.
-type statementCache struct {
-	on preparer
-
-	mu     sync.RWMutex
-	known  map[string]*sql.Stmt
-	wanted map[string]struct{}
-	users  int  // calls that it is lent to
-	off    bool // it is lent to nobody any more
-}
-
-func newStatementCache(on preparer) *statementCache {
-	return &statementCache{on: on, known: make(map[string]*sql.Stmt), wanted: make(map[string]struct{})}
-}
-
-func (c *statementCache) find(query string) (*sql.Stmt, bool) {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	stmt, known := c.known[query]
-	return stmt, known
-}
-
-func (c *statementCache) want(query string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.wanted[query] = struct{}{}
-}
-
-// lend lets a call run with the cache. Once one has found that the server keeps no more,
-// calls run without, and what is known is closed when those have ended that have it: to close
-// a statement waits for whoever is running it, who may be waiting for a row of somebody who
-// would then wait for the statement.
-func (c *statementCache) lend(call func(*statementCache) error, crowded func(error) bool) (err error) {
-	if !c.take() {
-		return call(nil)
-	}
-	defer func() { c.giveBack(crowded(err)) }()
-	return call(c)
-}
-
-func (c *statementCache) take() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.off {
-		c.users++
-	}
-	return !c.off
-}
-
-func (c *statementCache) giveBack(crowded bool) {
-	c.mu.Lock()
-	c.users--
-	c.off = c.off || crowded
-	unused := c.off && c.users == 0
-	c.mu.Unlock()
-	if unused {
-		_ = c.close() // there is nobody to tell
-	}
-}
-
-// prime prepares what was wanted.
-func (c *statementCache) prime(ctx context.Context) error {
-	if c == nil {
-		return nil
-	}
-	c.mu.RLock()
-	missing := len(c.wanted)
-	c.mu.RUnlock()
-	if missing == 0 {
-		return nil
-	}
-	c.mu.Lock()
-	wanted := c.wanted
-	c.wanted = make(map[string]struct{})
-	c.mu.Unlock()
-	for query := range wanted {
-		if _, err := c.prepare(ctx, query); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c *statementCache) prepare(ctx context.Context, query string) (statement, error) {
-	if stmt, known := c.find(query); known {
+func (p *prepared) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
+	if stmt := p.stmts[query]; stmt != nil {
 		return stmt, nil
 	}
-	stmt, err := c.on.PrepareContext(ctx, query)
+	stmt, err := p.conn.PrepareContext(ctx, query)
 	if err != nil {
 		return nil, err
 	}
-	if before := c.keep(query, stmt); before != nil {
-		// Not under the lock: to close waits for the connection, which may be busy
-		// with a statement that waits for somebody who wants the lock.
-		return before, stmt.Close() //nolint:sqlclosecheck // what is kept is closed with the cache
-	}
+	p.stmts[query] = stmt
 	return stmt, nil
 }
 
-// keep remembers the statement, or returns the one that is known already.
-func (c *statementCache) keep(query string, stmt *sql.Stmt) *sql.Stmt {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if before := c.known[query]; before != nil {
-		return before
+func (p *prepared) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	stmt, err := p.stmt(ctx, query) //nolint:sqlclosecheck // it is closed with the connection
+	if err != nil {
+		return nil, err
 	}
-	c.known[query] = stmt
+	return stmt.ExecContext(ctx, args...)
+}
+
+func (p *prepared) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	stmt, err := p.stmt(ctx, query) //nolint:sqlclosecheck // it is closed with the connection
+	if err != nil {
+		return nil, err
+	}
+	return stmt.QueryContext(ctx, args...)
+}
+
+func (p *prepared) close() {
+	for _, stmt := range p.stmts {
+		_ = stmt.Close()
+	}
+	p.stmts = map[string]*sql.Stmt{}
+}
+
+// literal sends statements whose arguments are written into the text. So nothing is ever
+// prepared on MySQL: a statement is one round trip with every setting of the driver, the
+// server keeps no statements, proxies need to know of none, and a Galera node, which tears
+// transactions that prepare statements, gets none. Text is written in hexadecimal digits,
+// whose meaning no setting of the server changes.
+type literal struct{ on plain }
+
+func (l literal) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	text, err := withLiterals(query, args)
+	if err != nil {
+		return nil, err
+	}
+	return l.on.ExecContext(ctx, text)
+}
+
+func (l literal) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	text, err := withLiterals(query, args)
+	if err != nil {
+		return nil, err
+	}
+	return l.on.QueryContext(ctx, text)
+}
+
+// withLiterals replaces each placeholder of the query by its argument. The statements of
+// this package have no other question marks.
+func withLiterals(query string, args []any) (string, error) {
+	var text []byte
+	for _, arg := range args {
+		before, after, found := strings.Cut(query, "?")
+		if !found {
+			return "", errors.New("more arguments than placeholders")
+		}
+		text, query = append(text, before...), after
+		switch value := arg.(type) {
+		case nil:
+			text = append(text, "NULL"...)
+		case int64:
+			text = strconv.AppendInt(text, value, 10)
+		case string:
+			text = append(text, "x'"...)
+			text = hex.AppendEncode(text, []byte(value))
+			text = append(text, '\'')
+		default:
+			return "", fmt.Errorf("an argument is %T", arg)
+		}
+	}
+	if strings.Contains(query, "?") {
+		return "", errors.New("more placeholders than arguments")
+	}
+	return string(append(text, query...)), nil
+}
+
+// failure is an error of the database, as opposed to an answer of the contract.
+type failure struct{ error }
+
+func (f *failure) Unwrap() error { return f.error }
+
+// verdict tells an answer of the contract from an error of the database.
+func verdict(err error) (answer, failed error) {
+	var of *failure
+	if errors.As(err, &of) || errors.Is(err, engine.ErrAgain) {
+		return nil, err
+	}
+	return err, nil
+}
+
+// session runs statements on a connection or in a transaction.
+type session struct {
+	*grammar
+	on plain
+	// find ends the statements that look for keys. It is empty in a transaction of the
+	// store: who looks for a row does not lock it yet. A transaction of the host may read
+	// an older state of MySQL, and sees rows as they are only by locking them.
+	find string
+	// docs are the documents of what may be inserted.
+	docs documents
+}
+
+func (g *grammar) on(conn plain) *session {
+	if g.dialect == MySQL {
+		conn = literal{conn}
+	}
+	return &session{grammar: g, on: conn}
+}
+
+func (s *session) failed(err error) error {
+	if s.duplicate(err) {
+		return fmt.Errorf("%w: %w", engine.ErrAgain, err)
+	}
+	return &failure{err}
+}
+
+func (s *session) exec(ctx context.Context, statement string, args ...any) error {
+	if _, err := s.on.ExecContext(ctx, s.sql(statement), args...); err != nil {
+		return s.failed(err)
+	}
 	return nil
 }
 
-func (c *statementCache) close() error {
-	c.mu.Lock()
-	known := c.known
-	c.known, c.wanted = make(map[string]*sql.Stmt), make(map[string]struct{})
-	c.mu.Unlock()
-	var failures []error
-	for _, stmt := range known {
-		failures = append(failures, stmt.Close())
+// each reads all rows.
+func (s *session) each(ctx context.Context, statement string, scan func(*sql.Rows) error, args ...any) error {
+	rows, err := s.on.QueryContext(ctx, s.sql(statement), args...)
+	if err != nil {
+		return s.failed(err)
 	}
-	return errors.Join(failures...)
-}
-
-// cached runs statements that are kept prepared, and as they come those that are not.
-type cached struct {
-	plain
-	// stmt finds the prepared statement, if there is one.
-	stmt func(ctx context.Context, query string) (found statement, kept bool, err error)
-}
-
-// prepared runs statements outside of transactions of the pool.
-func (c *statementCache) prepared(on plain) querier {
-	if c == nil {
-		return unprepared{on}
-	}
-	return cached{on, func(ctx context.Context, query string) (statement, bool, error) {
-		stmt, err := c.prepare(ctx, query)
-		return stmt, err == nil, err
-	}}
-}
-
-// pooled runs statements in a transaction of the pool, which closes those that it is lent.
-func (c *statementCache) pooled(tx *sql.Tx) querier {
-	if c == nil {
-		return unprepared{tx}
-	}
-	return cached{tx, func(ctx context.Context, query string) (statement, bool, error) {
-		stmt, known := c.find(query)
-		if !known {
-			c.want(query)
-			return nil, false, nil
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return &failure{err}
 		}
-		return tx.StmtContext(ctx, stmt), true, nil
-	}}
+	}
+	if err := rows.Err(); err != nil {
+		return s.failed(err)
+	}
+	return nil
 }
 
-func (c cached) exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	stmt, kept, err := c.stmt(ctx, query)
-	switch {
-	case err != nil:
-		return nil, err
-	case kept:
-		return stmt.ExecContext(ctx, args...)
+// collect returns a function for each that appends what it reads.
+func collect[R any](into *[]R, scan func(*sql.Rows) (R, error)) func(*sql.Rows) error {
+	return func(rows *sql.Rows) error {
+		r, err := scan(rows)
+		*into = append(*into, r)
+		return err
 	}
-	return c.ExecContext(ctx, query, args...)
 }
 
-func (c cached) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	stmt, kept, err := c.stmt(ctx, query)
-	switch {
-	case err != nil:
-		return nil, err
-	case kept:
-		return stmt.QueryContext(ctx, args...)
-	}
-	return c.QueryContext(ctx, query, args...)
+func scanText(rows *sql.Rows) (text string, err error) {
+	err = rows.Scan(&text)
+	return text, err
 }
 
-func (c cached) queryRow(ctx context.Context, query string, args ...any) *sql.Row {
-	if stmt, kept, _ := c.stmt(ctx, query); kept {
-		return stmt.QueryRowContext(ctx, args...)
+// number reads one number; no row is 0.
+func (s *session) number(ctx context.Context, statement string, args ...any) (n int64, err error) {
+	err = s.each(ctx, statement, func(rows *sql.Rows) error { return rows.Scan(&n) }, args...)
+	return n, err
+}
+
+// eachIn reads all rows whose keys stand in the IN ({in}) of the statement. A key has width
+// columns. Long lists are several statements.
+func (s *session) eachIn(ctx context.Context, statement string, width int, keys []any, scan func(*sql.Rows) error) error {
+	most := powerOfTwo(s.parameters / width)
+	for len(keys) > 0 {
+		n := min(most, len(keys)/width)
+		some := slices.Clone(keys[:n*width])
+		// Few statements of different length stay prepared: the last key fills up.
+		for ; n&(n-1) != 0; n++ {
+			some = append(some, some[len(some)-width:]...)
+		}
+		if err := s.each(ctx, strings.Replace(statement, "{in}", s.placeholders(n, width), 1), scan, some...); err != nil {
+			return err
+		}
+		keys = keys[min(n*width, len(keys)):]
 	}
-	return c.QueryRowContext(ctx, query, args...) // which also reports the error of one that cannot be prepared
+	return nil
+}
+
+func (s *session) placeholders(n, width int) string {
+	if width == 1 {
+		return strings.Repeat("?, ", n-1) + "?"
+	}
+	return s.pairs + rowsOf(n, width)
+}
+
+func rowsOf(n, width int) string {
+	row := "(" + strings.Repeat("?, ", width-1) + "?)"
+	return strings.Repeat(row+", ", n-1) + row
+}
+
+// powerOfTwo returns the largest one that is not above n, which is at least 1.
+func powerOfTwo(n int) int { return 1 << (bits.Len(uint(max(n, 1))) - 1) }
+
+// insert writes rows into the {rows} of the statement, several at a time.
+func (s *session) insert(ctx context.Context, statement string, rows [][]any) error {
+	for len(rows) > 0 {
+		width := len(rows[0])
+		n := min(powerOfTwo(s.parameters/width), powerOfTwo(len(rows)))
+		args := make([]any, 0, n*width)
+		for _, row := range rows[:n] {
+			args = append(args, row...)
+		}
+		if err := s.exec(ctx, strings.Replace(statement, "{rows}", rowsOf(n, width), 1), args...); err != nil {
+			return err
+		}
+		rows = rows[n:]
+	}
+	return nil
 }
 
 // spoil takes a connection whose state is unknown out of the pool.

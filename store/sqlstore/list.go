@@ -2,13 +2,11 @@ package sqlstore
 
 import (
 	"context"
-	"math"
+	"database/sql"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -17,11 +15,21 @@ import (
 type condition struct {
 	terms []string
 	args  []any
+	// nothing tells that no row can be as it is wanted.
+	nothing bool
 }
 
 func (c *condition) and(term string, args ...any) {
 	c.terms = append(c.terms, term)
 	c.args = append(c.args, args...)
+}
+
+// equal narrows the list to a text, unless that is empty.
+func (c *condition) equal(column, text string) {
+	if text != "" {
+		c.nothing = c.nothing || !findable(text)
+		c.and(column+" = ?", text)
+	}
 }
 
 func (c *condition) where() string {
@@ -31,212 +39,201 @@ func (c *condition) where() string {
 	return " WHERE " + strings.Join(c.terms, " AND ")
 }
 
-// after narrows to what comes after the cursor in a list that is newest first.
-func (c *condition) after(text, alias string) error {
-	cursor, err := store.ParseCursor(text)
+// from returns the condition, narrowed to what comes after the cursor. Oldest lists begin
+// with the oldest record.
+func (c condition) from(after, alias string, oldest bool) (condition, error) {
+	if after == "" {
+		return c, nil
+	}
+	cursor, err := store.ParseCursor(after)
 	if err != nil {
-		return err
+		return c, err
 	}
-	if !storable(cursor.ID) {
-		return invalidField("after", pricing.FieldMalformed, "is no cursor of this list")
+	sign := "<"
+	if oldest {
+		sign = ">"
 	}
-	at := micros(cursor.CreatedAt)
-	c.and(alias+".created_at <= ?", at)
-	c.and("("+alias+".created_at < ? OR "+alias+".id < ?)", at, cursor.ID)
-	return nil
+	some := condition{slices.Clone(c.terms), slices.Clone(c.args), c.nothing}
+	at := cursor.CreatedAt.UnixMicro()
+	some.and(alias+".created_at "+sign+"= ?", at)
+	some.and("("+alias+".created_at "+sign+" ? OR "+alias+".id "+sign+" ?)", at, cursor.ID)
+	return some, nil
 }
 
-// The totals of lists are counted up to here, so that a page does not take the longer the
-// more there is. Redemptions are counted in an index, and searched coupons one by one.
-const (
-	maxCountedRedemptions = 10_000
-	maxCountedCoupons     = store.ExactTotal
-)
+// order is the end of a list's statement. What is due is few, and found by the deadline:
+// it is sorted, and no index is asked for the order.
+func order(alias string, oldest bool) string {
+	if oldest {
+		return " ORDER BY " + alias + ".created_at + 0, " + alias + ".id LIMIT ?"
+	}
+	return " ORDER BY " + alias + ".created_at DESC, " + alias + ".id DESC LIMIT ?"
+}
 
-// total counts rows, and reports whether there are more than the most that are counted.
-func (t *tx) total(ctx context.Context, of string, all condition, most int64) (n int64, atLeast bool, err error) {
-	err = t.row(ctx, "SELECT COUNT(*) FROM (SELECT 1 FROM "+of+all.where()+" LIMIT ?) counted", append(slices.Clone(all.args), most+1)...).Scan(&n)
+// page cuts a page out of rows that are one more if there is a next page.
+func page[R any](found []R, size int, at func(R) store.Cursor) (items []R, next string) {
+	if len(found) <= size {
+		return found, ""
+	}
+	return found[:size], at(found[size-1]).String()
+}
+
+// maxCounted is up to where rows are counted that an index has.
+const maxCounted = 10 * store.ExactTotal
+
+// total counts rows, and reports whether there are more than the most.
+func (s *session) total(ctx context.Context, from string, all condition, most int64) (n int64, atLeast bool, err error) {
+	n, err = s.number(ctx, "SELECT COUNT(*) FROM (SELECT 1 FROM "+from+all.where()+" LIMIT ?) counted", append(slices.Clone(all.args), most+1)...)
 	return min(n, most), n > most, err
 }
 
-// couponTotal is exact without a search: then there is nothing to look into.
-func (t *tx) couponTotal(ctx context.Context, all condition) (n int64, atLeast bool, err error) {
-	if len(all.terms) > 0 {
-		return t.total(ctx, "{coupons} c", all, maxCountedCoupons)
-	}
-	return n, false, t.row(ctx, "SELECT COUNT(*) FROM {coupons} c").Scan(&n)
-}
-
-// ListCoupons implements [store.CouponReader]. Allow-lists tell their size only.
-func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (page store.CouponPage, err error) {
-	if err := s.ready(ctx); err != nil {
-		return store.CouponPage{}, err
-	}
-	list, err = list.Normalise()
+// ListCoupons implements [store.Coupons].
+func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.CouponPage, error) {
+	list, err := list.Normalize()
 	if err != nil {
 		return store.CouponPage{}, err
 	}
-	var all, some condition
+	all := condition{nothing: strings.Contains(list.Search, fieldSeparator)}
 	if list.Search != "" {
-		all.and("INSTR(c.search_text, ?) > 0", store.Fold(list.Search))
-		some = condition{terms: all.terms[:1:1], args: all.args[:1:1]}
+		all.and("INSTR(c.search, ?) > 0", store.Fold(list.Search))
 	}
-	skip := 0
-	if list.After != "" {
-		if err := some.after(list.After, "c"); err != nil {
-			return store.CouponPage{}, err
-		}
-	} else if skip = math.MaxInt; list.Page <= math.MaxInt/list.PageSize {
-		skip = (list.Page - 1) * list.PageSize
+	some, err := all.from(list.After, "c", false)
+	if err != nil {
+		return store.CouponPage{}, err
 	}
-	err = s.snapshot(ctx, "list coupons", func(ctx context.Context, t *tx) error {
-		page = store.CouponPage{}
-		if !storable(list.Search) {
+	var found store.CouponPage
+	err = s.view(ctx, "list coupons", func(ctx context.Context, t *session) (err error) {
+		found = store.CouponPage{}
+		if all.nothing {
 			return nil
 		}
-		if page.Total, page.AtLeast, err = t.couponTotal(ctx, all); err != nil {
-			return err
+		if list.Search == "" {
+			found.Total, err = t.number(ctx, "SELECT COUNT(*) FROM {coupons}")
+		} else {
+			found.Total, found.AtLeast, err = t.total(ctx, "{coupons} c", all, store.ExactTotal)
 		}
-		return t.listCoupons(ctx, some, list.PageSize, skip, &page)
-	})
-	return page, err
-}
-
-func (t *tx) listCoupons(ctx context.Context, some condition, size, skip int, page *store.CouponPage) error {
-	rows, err := t.query(ctx, `SELECT `+couponColumns+` FROM {coupons} c`+some.where()+
-		` ORDER BY c.created_at DESC, c.id DESC LIMIT ? OFFSET ?`, append(some.args, size+1, skip)...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var row couponRow
-		if err := rows.Scan(row.targets()...); err != nil {
-			return err
-		}
-		if len(page.Items) == size {
-			last := page.Items[size-1]
-			page.Next = store.Cursor{CreatedAt: last.CreatedAt, ID: last.ID}.String()
-			continue
-		}
-		c, err := row.coupon()
 		if err != nil {
 			return err
 		}
-		c.AllowedUserEmails = coupon.NarrowedEmailSet(int(row.emails), "")
-		page.Items = append(page.Items, c)
-	}
-	return rows.Err()
-}
-
-// Redemption implements [store.RedemptionReader].
-func (s *Store) Redemption(ctx context.Context, id string) (r redemption.Redemption, err error) {
-	err = s.read(ctx, "read redemption", func(ctx context.Context, t *tx) error {
-		if !findable(id) {
-			return store.ErrNotFound
-		}
-		r, err = scanRedemption(t.row(ctx, redemptionByID, id))
-		return orElse(err, store.ErrNotFound)
-	})
-	return r, err
-}
-
-// listed is what a list of redemptions has. SQLite would look for those of a customer among
-// all of the coupon, or of all customers, in their order.
-func (s *schema) listed(list store.RedemptionList) (all condition) {
-	couponID := list.CouponID
-	switch {
-	case s.rowLocks || list.CustomerID == "":
-	case couponID == "":
-		all.and(ofCustomer, list.CustomerID, list.CustomerID)
-	default:
-		all.and(ofCustomerAndCoupon, couponID, list.CustomerID)
-		couponID = ""
-	}
-	for _, by := range [...]struct{ column, value string }{
-		{"r.coupon_id", couponID}, {"r.customer_id", list.CustomerID}, {"r.state", list.State.String()},
-	} {
-		if by.value != "" {
-			all.and(by.column+" = ?", by.value)
-		}
-	}
-	return all
-}
-
-// ListRedemptions implements [store.RedemptionReader].
-func (s *Store) ListRedemptions(ctx context.Context, list store.RedemptionList) (page store.RedemptionPage, err error) {
-	if err := s.ready(ctx); err != nil {
-		return store.RedemptionPage{}, err
-	}
-	list, err = list.Normalise()
-	if err != nil {
-		return store.RedemptionPage{}, err
-	}
-	all := s.schema.listed(list)
-	some := condition{terms: append([]string{}, all.terms...), args: append([]any{}, all.args...)}
-	if list.After != "" {
-		if err := some.after(list.After, "r"); err != nil {
-			return store.RedemptionPage{}, err
-		}
-	}
-	known := list.State == 0 || list.State.String() != ""
-	err = s.snapshot(ctx, "list redemptions", func(ctx context.Context, t *tx) error {
-		page = store.RedemptionPage{}
-		if !known || !storable(list.CouponID) || !storable(list.CustomerID) {
-			return nil
-		}
-		if page.Total, page.AtLeast, err = t.total(ctx, "{coupon_redemptions} r", all, maxCountedRedemptions); err != nil {
-			return err
-		}
-		found, err := t.redemptions(ctx, `SELECT `+redemptionColumns+` FROM {coupon_redemptions} r`+some.where()+
-			` ORDER BY r.created_at DESC, r.id DESC LIMIT ?`, append(some.args, list.PageSize+1)...)
+		skip := int64(list.Page-1) * int64(list.PageSize)
+		items, err := t.listed(ctx, "SELECT "+of("c", couponColumns)+" FROM {coupons} c"+some.where()+order("c", false)+" OFFSET ?",
+			append(some.args, int64(list.PageSize+1), skip)...)
 		if err != nil {
 			return err
 		}
-		if page.Items = found; len(found) > list.PageSize {
-			page.Items = found[:list.PageSize]
-			last := page.Items[list.PageSize-1]
-			page.Next = store.Cursor{CreatedAt: last.CreatedAt, ID: last.ID}.String()
-		}
+		found.Items, found.Next = page(items, list.PageSize, func(c coupon.Coupon) store.Cursor {
+			return store.Cursor{CreatedAt: c.CreatedAt, ID: c.ID}
+		})
 		return nil
 	})
-	return page, err
+	return answered(found, err)
 }
 
-// dueRedemptions finds each kind by an index of its own, and none in both: SQLite would look
-// through the whole table for what is to be compared. Only what is returned is read in full.
-const dueRedemptions = `SELECT ` + redemptionColumns + ` FROM (SELECT u.id FROM (
-		SELECT d.id, d.created_at FROM {coupon_redemptions} d WHERE d.state = 'reserved' AND d.deadline IS NOT NULL AND d.deadline <= ?
-		UNION ALL SELECT d.id, d.created_at FROM {coupon_redemptions} d WHERE d.points_state = 'refund_due'
-			AND NOT (d.state = 'reserved' AND d.deadline IS NOT NULL AND d.deadline <= ?)
-	) u ORDER BY u.created_at, u.id LIMIT ?) due CROSS JOIN {coupon_redemptions} r ON r.id = due.id ORDER BY r.created_at, r.id`
-
-// Due implements [store.RedemptionReader].
-func (s *Store) Due(ctx context.Context, at time.Time, limit int) (due []redemption.Redemption, err error) {
-	err = s.read(ctx, "list due redemptions", func(ctx context.Context, t *tx) error {
-		if limit <= 0 { // MySQL 8.0.19 crashes when a prepared UNION runs again after LIMIT 0
-			return nil
-		}
-		until := micros(coupon.Instant(at))
-		due, err = t.redemptions(ctx, dueRedemptions, until, until, limit)
+// listed reads coupons with their counts.
+func (s *session) listed(ctx context.Context, statement string, args ...any) (items []coupon.Coupon, err error) {
+	var counters []string
+	if err := s.each(ctx, statement, func(rows *sql.Rows) error {
+		row, err := scanCoupon(rows)
+		items = append(items, row.Coupon)
+		counters = append(counters, redemption.CouponUses(row.Coupon.ID))
 		return err
-	})
-	return due, err
-}
-
-func (t *tx) redemptions(ctx context.Context, statement string, args ...any) ([]redemption.Redemption, error) {
-	rows, err := t.query(ctx, statement, args...)
-	if err != nil {
+	}, args...); err != nil {
 		return nil, err
 	}
-	defer rows.Close()
-	var found []redemption.Redemption
-	for rows.Next() {
-		r, err := scanRedemption(rows)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, r)
+	counts, err := s.counts(ctx, counters)
+	for i := range items {
+		setCounts(&items[i], counts[i])
 	}
-	return found, rows.Err()
+	return items, err
+}
+
+// ListOrders implements [store.Orders].
+func (s *Store) ListOrders(ctx context.Context, list store.OrderList) (store.OrderPage, error) {
+	list, err := list.Normalize()
+	if err != nil {
+		return store.OrderPage{}, err
+	}
+	var all condition
+	all.equal("o.customer_id", list.CustomerID)
+	all.equal("o.state", list.State.String())
+	oldest := !list.DueAt.IsZero()
+	if oldest {
+		all.and("o.deadline <= ?", coupon.Instant(list.DueAt).UnixMicro())
+		all.and("(o.state = 'open' OR o.state = 'awaiting_payment')")
+	}
+	some, err := all.from(list.After, "o", oldest)
+	if err != nil {
+		return store.OrderPage{}, err
+	}
+	var found store.OrderPage
+	err = s.view(ctx, "list orders", func(ctx context.Context, t *session) error {
+		found = store.OrderPage{}
+		if all.nothing {
+			return nil
+		}
+		items, err := t.orders(ctx, "SELECT "+of("o", orderColumns)+" FROM {orders} o"+some.where()+order("o", oldest),
+			append(some.args, int64(list.PageSize+1))...)
+		if err != nil {
+			return err
+		}
+		found.Items, found.Next = page(items, list.PageSize, func(o store.Settled) store.Cursor {
+			return store.Cursor{CreatedAt: o.Order.CreatedAt, ID: o.Order.ID}
+		})
+		return nil
+	})
+	return answered(found, err)
+}
+
+// dueUses finds each kind by an index of its own.
+const dueUses = `(SELECT id FROM {uses} WHERE deadline <= ? AND state = 'reserved' AND order_id IS NULL
+	UNION SELECT id FROM {uses} WHERE points_state = 'refund_due') due JOIN {uses} u ON u.id = due.id`
+
+// usesOfCustomer finds uses on SQLite, which has no index of them by customer: those of the
+// customer's orders, and points reservations without an order.
+const usesOfCustomer = `(SELECT x.id FROM {orders} o JOIN {uses} x ON x.order_id = o.id WHERE o.customer_id = ?
+	UNION ALL SELECT id FROM {uses} WHERE customer_id = ? AND exchange_id IS NOT NULL AND order_id IS NULL
+	) mine JOIN {uses} u ON u.id = mine.id`
+
+// ListUses implements [store.Orders].
+func (s *Store) ListUses(ctx context.Context, list store.UseList) (store.UsePage, error) {
+	list, err := list.Normalize()
+	if err != nil {
+		return store.UsePage{}, err
+	}
+	from, oldest := "{uses} u", !list.DueAt.IsZero()
+	all := condition{}
+	switch {
+	case oldest:
+		from, all.args = dueUses, []any{coupon.Instant(list.DueAt).UnixMicro()}
+	case list.CustomerID != "" && s.grammar.dialect == SQLite:
+		from, all.args = usesOfCustomer, []any{list.CustomerID, list.CustomerID}
+	}
+	all.equal("u.coupon_id", list.CouponID)
+	all.equal("u.customer_id", list.CustomerID)
+	all.equal("u.idempotency_key", list.Key)
+	all.equal("u.exchange_id", list.ExchangeID)
+	all.equal("u.state", list.State.String())
+	some, err := all.from(list.After, "u", oldest)
+	if err != nil {
+		return store.UsePage{}, err
+	}
+	var found store.UsePage
+	err = s.view(ctx, "list uses", func(ctx context.Context, t *session) (err error) {
+		found = store.UsePage{}
+		if all.nothing {
+			return nil
+		}
+		if found.Total, found.AtLeast, err = t.total(ctx, from, all, maxCounted); err != nil {
+			return err
+		}
+		items, err := t.uses(ctx, "SELECT "+of("u", useColumns)+" FROM "+from+some.where()+order("u", oldest),
+			append(some.args, int64(list.PageSize+1))...)
+		if err != nil {
+			return err
+		}
+		found.Items, found.Next = page(items, list.PageSize, func(u redemption.Use) store.Cursor {
+			return store.Cursor{CreatedAt: u.CreatedAt, ID: u.ID}
+		})
+		return nil
+	})
+	return answered(found, err)
 }

@@ -7,101 +7,77 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/couponkit/couponkit/store/engine"
 )
 
-// maxAttempts is how often a transaction is tried that the database undoes because
-// of others.
+// maxAttempts is how often a transaction is tried that the database undoes because of
+// others.
 const maxAttempts = 10
 
-// errExists: a row was there that was not seen before. The next attempt sees it.
-var errExists = errors.New("exists already")
-
-// pool runs each intent in a transaction of its own.
+// pool runs each call in a transaction of its own: on MySQL, where rows are locked.
 type pool struct {
-	schema     *schema
-	db         *sql.DB
-	statements *statementCache
+	grammar *grammar
+	db      *sql.DB
 }
 
-func (p *pool) single(ctx context.Context, run intent) error {
-	return p.evenUnprepared(ctx, func(statements *statementCache) error {
-		return run(ctx, newTx(p.schema, statements.prepared(p.db)))
+func (p *pool) write(ctx context.Context, r *request) error {
+	err := p.answer(ctx, r)
+	if err == nil && r.alone() {
+		err = p.answer(ctx, r)
+	}
+	return err
+}
+
+func (p *pool) answer(ctx context.Context, r *request) error {
+	thorough := false
+	return p.repeat(ctx, &thorough, func(ctx context.Context, s *session) error {
+		return r.answer(ctx, s, rand.IntN(p.grammar.slots), thorough) //nolint:gosec // no secret
 	})
 }
 
-// statementPatience is how long a call waits for a server that keeps no more prepared
-// statements: transactions that wait for each other's rows keep theirs until they end.
-const statementPatience = 30 * time.Second
-
-// evenUnprepared tries again what has failed because the server keeps no more prepared
-// statements. The store gives its own up then; those of a connection are gone when nobody
-// uses that.
-func (p *pool) evenUnprepared(ctx context.Context, try func(*statementCache) error) error {
-	began := time.Now()
+// repeat runs a transaction again that was undone because of others. Again is set after
+// [engine.ErrAgain].
+func (p *pool) repeat(ctx context.Context, again *bool, run func(context.Context, *session) error) error {
 	for attempt := 1; ; attempt++ {
-		err := p.statements.lend(try, p.crowded)
-		if !p.crowded(err) || time.Since(began) > statementPatience {
+		err := p.transaction(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted}, run)
+		met := errors.Is(err, engine.ErrAgain)
+		if err == nil || attempt == maxAttempts || !met && !p.grammar.transient(err) {
 			return err
 		}
-		if waited := backOff(ctx, min(attempt, maxAttempts)); waited != nil {
+		*again = *again || met
+		// A longer moment after each attempt.
+		if waited := pause(ctx, time.Duration(rand.Int64N(int64(attempt*attempt)))*time.Millisecond); waited != nil { //nolint:gosec // no secret
 			return errors.Join(waited, err)
 		}
 	}
 }
 
-// crowded reports whether a call has failed because the server keeps no more statements.
-func (p *pool) crowded(err error) bool {
-	return err != nil && !ofContract(err) && p.schema.crowded(err)
-}
-
-func (p *pool) change(ctx context.Context, _ wish, run intent) error {
-	seen := false // what exists already
-	for attempt := 1; ; attempt++ {
-		err := p.evenUnprepared(ctx, func(statements *statementCache) error {
-			return p.attempt(ctx, statements, run, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
-		})
-		anew := errors.Is(err, errExists) && !seen
-		if err == nil || attempt == maxAttempts || !p.schema.transient(err) && !anew {
-			return err
-		}
-		seen = seen || anew
-		if err := backOff(ctx, attempt); err != nil {
-			return err
-		}
-	}
-}
-
-func (p *pool) snapshot(ctx context.Context, run intent) error {
-	return p.evenUnprepared(ctx, func(statements *statementCache) error {
-		return p.attempt(ctx, statements, run, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
-	})
-}
-
-func (p *pool) attempt(ctx context.Context, statements *statementCache, run intent, options *sql.TxOptions) error {
-	if err := statements.prime(ctx); err != nil {
-		return err
-	}
-	tx, err := p.db.BeginTx(ctx, options)
+func (p *pool) transaction(ctx context.Context, o *sql.TxOptions, run func(context.Context, *session) error) error {
+	tx, err := p.db.BeginTx(ctx, o)
 	if err != nil {
+		return &failure{err}
+	}
+	defer tx.Rollback() // after a commit it does nothing
+	if err := run(ctx, p.grammar.on(tx)); err != nil {
 		return err
 	}
-	defer tx.Rollback()
-	t := newTx(p.schema, statements.pooled(tx))
-	if err := run(ctx, t); err != nil {
-		return err
+	if err := tx.Commit(); err != nil {
+		return &failure{err}
 	}
-	if err := t.flush(ctx); err != nil {
-		return err
-	}
-	return tx.Commit()
+	return nil
 }
 
-func (p *pool) close() error { return p.statements.close() }
-
-// backOff leaves others a moment, a longer one after each attempt.
-func backOff(ctx context.Context, attempt int) error {
-	return pause(ctx, time.Duration(rand.Int64N(int64(attempt*attempt)))*time.Millisecond) //nolint:gosec // no secret
+func (p *pool) view(ctx context.Context, read func(context.Context, *session) error) error {
+	return p.transaction(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}, read)
 }
+
+func (p *pool) seal(ctx context.Context) error {
+	var again bool
+	return p.repeat(ctx, &again, func(ctx context.Context, s *session) error { return s.seal(ctx) })
+}
+
+func (p *pool) close() error { return nil }
 
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
@@ -114,57 +90,49 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// hosted runs intents within a transaction of the host.
-type hosted struct {
-	schema *schema
-	on     querier
-}
+// hosted runs calls within a transaction of the host.
+type hosted struct{ session *session }
 
 const savepoint = "couponkit"
 
-func (h *hosted) change(ctx context.Context, _ wish, run intent) error {
-	err := h.attempt(ctx, run)
-	if errors.Is(err, errExists) && !errors.Is(err, errEnded) {
-		err = h.attempt(ctx, run)
-	}
-	return err
-}
-
-func (h *hosted) attempt(ctx context.Context, run intent) error {
-	t := newTx(h.schema, h.on)
-	t.joined = h.schema.rowLocks
-	return within(ctx, t, func(ctx context.Context) error {
-		if err := run(ctx, t); err != nil {
+func (h *hosted) write(ctx context.Context, r *request) error {
+	thorough := false
+	for attempt := 1; ; attempt++ {
+		err := h.within(ctx, func(ctx context.Context) error { return r.answer(ctx, h.session, 0, thorough) })
+		switch {
+		case errors.Is(err, engine.ErrAgain) && !errors.Is(err, errEnded) && attempt < maxAttempts:
+			thorough = true
+		case err == nil && r.alone():
+		default:
 			return err
 		}
-		return t.flush(ctx)
-	})
+	}
 }
 
-// errEnded: the database has ended a transaction at a statement that failed.
+// errEnded: the database has ended the transaction at a statement that failed.
 var errEnded = errors.New("the transaction has ended")
 
 // within undoes what the function has written when it fails.
-func within(ctx context.Context, t *tx, run func(context.Context) error) error {
-	if _, err := t.on.exec(ctx, "SAVEPOINT "+savepoint); err != nil {
-		return err
+func (h *hosted) within(ctx context.Context, run func(context.Context) error) error {
+	if _, err := h.session.on.ExecContext(ctx, "SAVEPOINT "+savepoint); err != nil {
+		return &failure{err}
 	}
 	failed := run(ctx)
+	ctx = context.WithoutCancel(ctx)
 	if failed != nil {
-		if _, err := t.on.exec(context.WithoutCancel(ctx), "ROLLBACK TO SAVEPOINT "+savepoint); err != nil {
+		if _, err := h.session.on.ExecContext(ctx, "ROLLBACK TO SAVEPOINT "+savepoint); err != nil {
 			return fmt.Errorf("%w, and %w: %w", failed, errEnded, err)
 		}
 	}
-	if _, err := t.on.exec(context.WithoutCancel(ctx), "RELEASE SAVEPOINT "+savepoint); err != nil {
-		return fmt.Errorf("%w: %w", errEnded, err)
+	if _, err := h.session.on.ExecContext(ctx, "RELEASE SAVEPOINT "+savepoint); err != nil {
+		return fmt.Errorf("%w: %w", errEnded, &failure{err})
 	}
 	return failed
 }
 
-func (h *hosted) single(ctx context.Context, run intent) error {
-	return run(ctx, newTx(h.schema, h.on))
+func (h *hosted) view(ctx context.Context, read func(context.Context, *session) error) error {
+	return read(ctx, h.session)
 }
 
-func (h *hosted) snapshot(ctx context.Context, run intent) error { return h.single(ctx, run) }
-
-func (h *hosted) close() error { return nil }
+func (h *hosted) seal(ctx context.Context) error { return h.within(ctx, h.session.seal) }
+func (h *hosted) close() error                   { return nil }

@@ -1,86 +1,91 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"regexp"
 	"sync"
 	"time"
 
+	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/engine"
 )
 
-// Defaults of [Options].
+// Defaults and bounds of [Options].
 const (
+	MaxTablePrefix     = 40
+	MinParameters      = 32 // two rows of the widest table
+	DefaultTablePrefix = "couponkit_"
 	DefaultMaxBatch    = 512
 	DefaultBusyTimeout = 10 * time.Second
 )
 
 // Options of a [Store]. The zero value is the default.
 type Options struct {
-	// TablePrefix begins the names of all tables, such as "shop_"; see [Migrate].
+	// TablePrefix begins the names of all tables: letters, digits and underscores, no
+	// digit first, at most [MaxTablePrefix] characters. Empty is [DefaultTablePrefix].
 	TablePrefix string
-	// MaxBatch is how many calls that write the store of a SQLite database joins
-	// into one transaction at most; 0 is [DefaultMaxBatch], 1 joins none.
+	// SingleWriter declares that of a Galera cluster one node alone is written to.
+	SingleWriter bool
+	// MaxParameters bounds the arguments of a statement; 0 leaves it to the store. dqlite
+	// takes 255. It is at least [MinParameters].
+	MaxParameters int
+
+	// MaxBatch is how many calls that write the store of a SQLite database joins into one
+	// transaction at most; 0 is [DefaultMaxBatch], 1 joins none.
 	MaxBatch int
-	// BusyTimeout is how long a call, each for itself, waits for the write lock of a SQLite
-	// database that another process or a transaction of the host has; 0 is
-	// [DefaultBusyTimeout]. The context of the call may end the wait before.
+	// BusyTimeout is how long a call waits for the write lock of a SQLite database that
+	// another process or a transaction of the host has; 0 is [DefaultBusyTimeout]. The
+	// context of the call may end the wait before.
 	BusyTimeout time.Duration
-	// Synchronous is how a SQLite database is written to the disk; 0 is [Full].
-	Synchronous Synchronous
+	// Relaxed sets synchronous to NORMAL instead of FULL on SQLite: a loss of power may take
+	// back the last transactions. It never damages the database.
+	Relaxed bool
+	// KeepSettings lets the store leave all settings (PRAGMA) of a SQLite database as
+	// they are, for engines that have their own, such as dqlite.
+	KeepSettings bool
 }
 
-// Synchronous is SQLite's setting of the same name for the connection that writes.
-type Synchronous uint8
-
-// The settings.
-const (
-	// Full: what was acknowledged survives a loss of power.
-	Full Synchronous = iota + 1
-	// Normal: a loss of power may take back the last transactions, though never
-	// damage the database; a crash of the process takes back nothing.
-	Normal
-)
+var prefixPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func (o Options) validate() error {
 	var faults pricing.ValidationError
-	faults.Merge("", checkPrefix(o.TablePrefix))
+	switch {
+	case len(o.TablePrefix) > MaxTablePrefix:
+		faults.Add("tablePrefix", pricing.FieldTooLong, fmt.Sprintf("at most %d characters", MaxTablePrefix))
+	case o.TablePrefix != "" && !prefixPattern.MatchString(o.TablePrefix):
+		faults.Add("tablePrefix", pricing.FieldMalformed, "must be letters, digits and underscores, no digit first")
+	}
+	if o.MaxParameters != 0 && o.MaxParameters < MinParameters {
+		faults.Add("maxParameters", pricing.FieldTooSmall, fmt.Sprintf("at least %d arguments", MinParameters))
+	}
 	if o.MaxBatch < 0 {
 		faults.Add("maxBatch", pricing.FieldTooSmall, "a batch has at least 1 call")
 	}
 	if o.BusyTimeout < 0 {
 		faults.Add("busyTimeout", pricing.FieldTooSmall, "a timeout is not negative")
 	}
-	if o.Synchronous > Normal {
-		faults.Add("synchronous", pricing.FieldUnknown, "must be Full or Normal")
-	}
 	return faults.Err()
 }
 
+func (o Options) prefix() string { return cmp.Or(o.TablePrefix, DefaultTablePrefix) }
+
 func (o Options) withDefaults() Options {
-	if o.MaxBatch == 0 {
-		o.MaxBatch = DefaultMaxBatch
-	}
-	if o.BusyTimeout == 0 {
-		o.BusyTimeout = DefaultBusyTimeout
-	}
-	if o.Synchronous == 0 {
-		o.Synchronous = Full
-	}
+	o.MaxBatch, o.BusyTimeout = cmp.Or(o.MaxBatch, DefaultMaxBatch), cmp.Or(o.BusyTimeout, DefaultBusyTimeout)
 	return o
 }
 
-// Store is a store.Store in a database behind database/sql. It is safe for
-// concurrent use by many goroutines, and many processes may use one database at
-// once.
+// Store is a store in a database behind database/sql. It is safe for concurrent use, and
+// many processes may use one database at once.
 type Store struct {
-	schema *schema
-	run    runner
-	terms  terms
+	grammar *grammar
+	run     runner
 
 	mu     sync.RWMutex // held to enter, and to close
 	closed bool
@@ -89,67 +94,105 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// runner runs transactions: in the pool, by one writer, or within a transaction of
-// the host.
+// runner runs transactions: by the one writer of SQLite, in the pool of MySQL, or within a
+// transaction of the host.
 type runner interface {
-	// change runs the intent in a transaction that writes. When it returns an error
-	// nothing is changed. The wish lets a batch do without running it.
-	change(ctx context.Context, of wish, run intent) error
-	// single runs an intent that reads with one statement.
-	single(ctx context.Context, run intent) error
-	// snapshot runs an intent that reads, all of one state of the database.
-	snapshot(ctx context.Context, run intent) error
+	// write answers a request in a transaction. An error is one of the database.
+	write(ctx context.Context, r *request) error
+	// view reads, all of one state of the database.
+	view(ctx context.Context, read func(context.Context, *session) error) error
+	// seal gives positions to entries of the journal that have none.
+	seal(ctx context.Context) error
 	close() error
 }
 
-// New returns a store in the database, which stays the host's: [Store.Close] does
-// not close it. The tables must be there; see [Migrate]. New asks nothing of the database:
-// without the tables it is the calls that fail, with the database's error. Whether a store is
-// ready is cheaply seen by [Store.Order] of an ID that nobody has: it is, when the error is
-// store.ErrNotFound. An unknown dialect and
-// options out of bounds are a pricing.ErrInvalid.
+// request is a call that writes, and its answer.
+type request struct {
+	reservation *store.Reservation
+	settlement  *store.Settlement
+	change      *store.CouponChange
+	late        bool // the settlement is for [engine.ApplyLate]
+	docs        documents
+
+	reserved store.Reserved
+	settled  store.Settled
+	saved    coupon.Coupon
+	err      error
+}
+
+// answer runs the request in a transaction. An error is one of the database, or
+// [engine.ErrAgain].
+func (r *request) answer(ctx context.Context, s *session, row int, thorough bool) error {
+	var err error
+	s.docs = r.docs
+	switch {
+	case r.reservation != nil:
+		r.reserved, err = single(engine.Reserve(ctx, s, row, thorough, *r.reservation))
+	case r.settlement != nil && r.late:
+		r.settled, err = engine.ApplyLate(ctx, s, row, *r.settlement)
+	case r.settlement != nil:
+		r.settled, err = single(engine.Apply(ctx, s, row, *r.settlement))
+	default:
+		r.saved, err = engine.SaveCoupon(ctx, s, *r.change)
+	}
+	r.err, err = verdict(err)
+	return err
+}
+
+func single[A any](answers []engine.Answer[A], err error) (answer A, _ error) {
+	if err != nil {
+		return answer, err
+	}
+	return answers[0].Value, answers[0].Err
+}
+
+// alone reports whether the request has to run once more, as a late settlement.
+func (r *request) alone() bool {
+	r.late = !r.late && errors.Is(r.err, engine.ErrAlone)
+	return r.late
+}
+
+// New returns a store in the database, which stays the host's: [Store.Close] does not
+// close it. Errors:
 //
-// The store of a SQLite database has a goroutine from its first write until Close,
-// and holds one connection of the pool, unless that has only one.
-func New(db *sql.DB, d Dialect, o Options) (*Store, error) {
-	g, err := d.grammar()
+//   - [*SchemaError]: the tables are not there, or have another version; see [Migrate].
+//   - [*GaleraError]: the server belongs to a cluster, see [Options].SingleWriter.
+//   - pricing.ErrInvalid: the dialect is unknown, or an option is out of bounds.
+//
+// The store of a SQLite database has a goroutine from its first write until Close, and
+// holds one connection of the pool, unless that has only one.
+func New(ctx context.Context, db *sql.DB, d Dialect, o Options) (*Store, error) {
+	g, err := d.grammar(o)
 	if err != nil {
 		return nil, err
 	}
-	if err := o.validate(); err != nil {
+	if err := g.guard(ctx, db, o); err != nil {
 		return nil, err
 	}
-	s := &Store{schema: &schema{grammar: g, prefix: o.TablePrefix}}
-	shared := pool{schema: s.schema, db: db, statements: newStatementCache(db)}
-	if g.rowLocks {
-		s.run = &shared
-	} else {
-		s.run = newWriter(shared, o.withDefaults())
+	if err := g.check(ctx, db); err != nil {
+		return nil, err
 	}
-	return s, nil
+	if d == SQLite {
+		return &Store{grammar: g, run: newWriter(g, db, o.withDefaults())}, nil
+	}
+	return &Store{grammar: g, run: &pool{grammar: g, db: db}}, nil
 }
 
-// WithTx returns a view of the store within a transaction of the host: what it
-// writes is committed or rolled back with it. A call that fails undoes itself and
-// leaves the transaction usable, unless the database has ended it (see
-// [Store.Retryable]). The view must not be used after the transaction has ended, nor, as
-// the transaction itself, by two goroutines at once. Nothing is retried, and calls
-// are not joined into batches. Closing the view does not close the store. The view
-// has a savepoint named couponkit, which to MySQL and MariaDB is one with a savepoint of
-// the host of that name.
+// WithTx returns a view of the store within a transaction of the host: what the view
+// writes is committed or rolled back with it. A call that fails undoes itself and leaves
+// the transaction usable, unless the database has ended it (see [Store.Retryable]). The
+// view must not be used after the transaction has ended, nor by two goroutines at once.
+// Closing the view does not close the store. The view has a savepoint named couponkit.
 //
-// Until the transaction ends, a SQLite database is locked for all others that
-// write, this store too, and so is in MySQL a coupon that has a limit over all
-// customers: reserve late. Begin the transaction on SQLite as one that writes
-// (BEGIN IMMEDIATE; the drivers take _txlock=immediate): one that reads first
-// fails as soon as it writes after somebody else.
-//
-// A couponkit.Service on the view has the options that it is given itself: without WithPoints
-// it leaves refunds to the sweep, without WithObserver and WithLogger nobody is told. A ledger
-// of points in the same SQLite file writes in the transaction too: one beside it waits for that
-// as long as the busy timeout, fails, and leaves the refund to the sweep.
+// Until the transaction ends, others wait for the rows that it has written, and on SQLite
+// for the whole database: reserve late. Begin the transaction on SQLite as one that writes
+// (BEGIN IMMEDIATE; drivers take _txlock=immediate). On MySQL let it be READ COMMITTED.
 func (s *Store) WithTx(tx *sql.Tx) *Store {
-	return &Store{schema: s.schema, run: &hosted{schema: s.schema, on: unprepared{tx}}}
+	view := s.grammar.on(tx)
+	if s.grammar.dialect == MySQL {
+		view.find = " FOR UPDATE"
+	}
+	return &Store{grammar: s.grammar, run: &hosted{view}}
 }
 
 // Close ends the store: calls that are under way are finished, later ones are
@@ -166,63 +209,52 @@ func (s *Store) Close() error {
 	return s.run.close()
 }
 
-// Retryable reports whether the database has undone a transaction, or refused to
-// begin one, only because of others: a deadlock, a lock that was not to be had in
-// time, or a row that was changed since the transaction began to read. A call that writes
-// has tried again, or waited for the lock, before it returns such an error; one that reads
-// has not, and may be repeated. A host with a transaction of its own ([Store.WithTx]) rolls
-// that back and begins it anew.
-func (s *Store) Retryable(err error) bool { return err != nil && s.schema.transient(err) }
+// Retryable reports whether the database has undone a transaction, or refused to begin
+// one, only because of others: a deadlock, a lock that was not to be had in time, or a row
+// that was changed since the transaction began to read. The store has tried such a call
+// again, or waited for the lock. A host rolls a transaction of its own back and begins it
+// anew.
+func (s *Store) Retryable(err error) bool { return err != nil && s.grammar.transient(err) }
 
-// ready is what a method asks before it looks at what it was given.
-func (s *Store) ready(ctx context.Context) error {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.open(ctx)
-}
-
-// enter is ready for a call that Close waits for.
+// enter begins a call; the caller calls s.calls.Done.
 func (s *Store) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	err := s.open(ctx)
-	if err == nil {
-		s.calls.Add(1)
-	}
-	return err
-}
-
-func (s *Store) open(ctx context.Context) error {
 	if s.closed {
 		return store.ErrClosed
 	}
-	return ctx.Err()
+	s.calls.Add(1)
+	return nil
 }
 
-func (s *Store) change(ctx context.Context, what string, run intent) error {
-	return s.changeFor(ctx, what, wish{}, run)
-}
-
-func (s *Store) changeFor(ctx context.Context, what string, of wish, run intent) error {
-	return s.call(ctx, what, run, func(ctx context.Context, run intent) error { return s.run.change(ctx, of, run) })
-}
-
-func (s *Store) read(ctx context.Context, what string, run intent) error {
-	return s.call(ctx, what, run, s.run.single)
-}
-
-func (s *Store) snapshot(ctx context.Context, what string, run intent) error {
-	return s.call(ctx, what, run, s.run.snapshot)
-}
-
-func (s *Store) call(ctx context.Context, what string, run intent, by func(context.Context, intent) error) error {
+func (s *Store) write(ctx context.Context, what string, r *request) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
 	defer s.calls.Done()
-	err := by(ctx, run)
+	if err := s.run.write(ctx, r); err != nil {
+		return explain(ctx, what, err)
+	}
+	return r.err
+}
+
+func (s *Store) view(ctx context.Context, what string, read func(context.Context, *session) error) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.calls.Done()
+	return explain(ctx, what, s.run.view(ctx, read))
+}
+
+// explain says what has failed, and that the context has ended if that is why. An answer
+// of the contract stays as it is.
+func explain(ctx context.Context, what string, err error) error {
+	_, failed := verdict(err)
 	switch {
-	case err == nil || ofContract(err):
+	case failed == nil && (err == nil || ctx.Err() == nil || errors.Is(err, store.ErrClosed)):
 		return err
 	case ctx.Err() != nil && !errors.Is(err, ctx.Err()):
 		return fmt.Errorf("%s: %w: %w", what, ctx.Err(), err)
@@ -230,25 +262,144 @@ func (s *Store) call(ctx context.Context, what string, run intent, by func(conte
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// ofContract reports whether the error is an answer, as opposed to a failure.
-func ofContract(err error) bool {
-	if rejected(err) {
-		return true
+// Reserve implements [store.Orders].
+func (s *Store) Reserve(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+	r = r.Normalize()
+	if err := r.Validate(); err != nil {
+		return store.Reserved{}, err
 	}
-	for _, answer := range [...]error{
-		store.ErrNotFound, store.ErrConflict, store.ErrClosed, redemption.ErrIllegal, pricing.ErrInvalid, sql.ErrNoRows,
-	} {
-		if errors.Is(err, answer) {
-			return true
-		}
+	docs, err := documentsOf(r)
+	if err != nil {
+		return store.Reserved{}, err
 	}
-	return false
+	asked := request{reservation: &r, docs: docs}
+	err = s.write(ctx, "reserve", &asked)
+	return answered(asked.reserved, err)
 }
 
-// orElse returns the answer for a row that is not there.
-func orElse(err, missing error) error {
-	if errors.Is(err, sql.ErrNoRows) {
-		return missing
+// Apply implements [store.Orders].
+func (s *Store) Apply(ctx context.Context, e store.Settlement) (store.Settled, error) {
+	e = e.Normalize()
+	if err := e.Validate(); err != nil {
+		return store.Settled{}, err
 	}
-	return err
+	docs, err := documentsOf(e.Unknown)
+	if err != nil {
+		return store.Settled{}, err
+	}
+	asked := request{settlement: &e, docs: docs}
+	err = s.write(ctx, "apply "+e.Event.Kind.String(), &asked)
+	return answered(asked.settled, err)
+}
+
+// SaveCoupon implements [store.Coupons].
+func (s *Store) SaveCoupon(ctx context.Context, c store.CouponChange) (coupon.Coupon, error) {
+	c = c.Normalize()
+	if err := engine.ValidateChange(c); err != nil {
+		return coupon.Coupon{}, err
+	}
+	asked := request{change: &c}
+	err := s.write(ctx, "save coupon", &asked)
+	return answered(asked.saved, err)
+}
+
+// answered returns no value beside an error.
+func answered[A any](value A, err error) (answer A, _ error) {
+	if err != nil {
+		return answer, err
+	}
+	return value, nil
+}
+
+const (
+	selectOrder  = `SELECT ` + orderColumns + ` FROM {orders} WHERE `
+	selectUses   = `SELECT ` + useColumns + ` FROM {uses} WHERE order_id IN ({in}) ORDER BY coupon_id, id`
+	selectCounts = `SELECT counter, SUM(reserved), SUM(completed) FROM {counters} WHERE counter IN ({in}) GROUP BY counter`
+)
+
+// Order implements [store.Orders].
+func (s *Store) Order(ctx context.Context, by store.OrderKey) (store.Settled, error) {
+	where, args := "id = ?", []any{by.ID}
+	switch {
+	case by.ID != "":
+	case by.SessionID != "":
+		where, args = "session_id = ?", []any{by.SessionID}
+	default:
+		where, args = "customer_id = ? AND idempotency_key = ?", []any{by.CustomerID, by.Key}
+	}
+	var found store.Settled
+	err := s.view(ctx, "read order", func(ctx context.Context, t *session) error {
+		for _, arg := range args {
+			if text, _ := arg.(string); !findable(text) {
+				return store.ErrNotFound
+			}
+		}
+		orders, err := t.orders(ctx, selectOrder+where, args...)
+		if err != nil {
+			return err
+		}
+		if len(orders) == 0 {
+			return store.ErrNotFound
+		}
+		found = orders[0]
+		return nil
+	})
+	return answered(found, err)
+}
+
+// orders reads orders with their uses.
+func (s *session) orders(ctx context.Context, statement string, args ...any) ([]store.Settled, error) {
+	var found []store.Settled
+	at := map[string]int{}
+	var ids []any
+	err := s.each(ctx, statement, func(rows *sql.Rows) error {
+		o, err := scanOrder(rows)
+		at[o.ID] = len(found)
+		ids = append(ids, o.ID)
+		found = append(found, store.Settled{Order: o})
+		return err
+	}, args...)
+	if err != nil {
+		return nil, err
+	}
+	err = s.eachIn(ctx, selectUses, 1, ids, func(rows *sql.Rows) error {
+		u, err := scanUse(rows)
+		if err == nil {
+			found[at[u.OrderID]].Uses = append(found[at[u.OrderID]].Uses, u)
+		}
+		return err
+	})
+	return found, err
+}
+
+// Counts implements [store.Counters].
+func (s *Store) Counts(ctx context.Context, keys []string) ([]redemption.Count, error) {
+	var counts []redemption.Count
+	err := s.view(ctx, "read counters", func(ctx context.Context, t *session) (err error) {
+		counts, err = t.counts(ctx, keys)
+		return err
+	})
+	return counts, err
+}
+
+func (s *session) counts(ctx context.Context, keys []string) ([]redemption.Count, error) {
+	var wanted []string
+	for _, key := range keys {
+		if findable(key) {
+			wanted = append(wanted, key)
+		}
+	}
+	found := make(map[string]redemption.Count, len(wanted))
+	err := s.eachIn(ctx, selectCounts, 1, s.storedAs(unique(wanted)), func(rows *sql.Rows) error {
+		var key string
+		var count redemption.Count
+		err := rows.Scan(&key, &count.Reserved, &count.Completed)
+		found[s.key(key)] = count
+		return err
+	})
+	counts := make([]redemption.Count, len(keys))
+	for i, key := range keys {
+		counts[i] = found[key]
+	}
+	return counts, err
 }

@@ -1,363 +1,256 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
-	"hash/fnv"
 	"slices"
-	"sync"
+	"strings"
 
-	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
-	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/engine"
 )
 
-// schema writes the statements of this package for one dialect and prefix.
-type schema struct {
-	grammar
-	prefix string
+// session implements [engine.Tx]. Keys are looked for without a lock, and rows are locked
+// by their IDs in the order of their bytes: a row has one way to it, and nobody waits for
+// an entry of an index that somebody is moving.
 
-	expanded sync.Map // statement as written here -> as the database gets it
-}
-
-// sql expands a statement once.
-func (s *schema) sql(statement string) string {
-	if text, ok := s.expanded.Load(statement); ok {
-		return text.(string) //nolint:errcheck,forcetypeassert // only strings are stored
-	}
-	text := s.expand(statement, s.prefix)
-	s.expanded.Store(statement, text)
-	return text
-}
-
-// slot is where a customer's uses are counted.
-func (s *schema) slot(customerID string) int64 {
-	if s.slots == 1 {
-		return 0
-	}
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(customerID))
-	return int64(h.Sum32() % s.slots)
-}
-
-// intent is what one method wants to be done in one transaction. It may run more
-// than once, each time as if for the first time. An intent that returns an error
-// is undone.
-type intent func(ctx context.Context, t *tx) error
-
-// tx is a transaction that serves one or, where one writer has the database to
-// itself, several intents. What it has locked it remembers; what it counts it
-// writes at the end, once for each coupon.
-type tx struct {
-	*schema
-	on      querier
-	joined  bool // rows are locked, and the transaction is the host's, of an isolation that is not known
-	coupons map[string]*heldCoupon
-	counted []use
-	dirty   bool // something was written
-}
-
-// use is what one intent adds to the counts of a coupon.
-type use struct {
-	couponID            string
-	slot                int64
-	completed, reserved int64
-}
-
-// heldCoupon is what reserving needs of a coupon, stable until the transaction
-// ends.
-type heldCoupon struct {
-	found    bool
-	state    coupon.State
-	revision int64
-	limits   coupon.Limits
-	taken    int64 // completed and reserved, own changes included; only under a limit (see sumUp)
-}
-
-func newTx(s *schema, on querier) *tx {
-	return &tx{schema: s, on: on, coupons: make(map[string]*heldCoupon)}
-}
-
-func (t *tx) query(ctx context.Context, statement string, args ...any) (*sql.Rows, error) {
-	return t.on.query(ctx, t.sql(statement), args...)
-}
-
-func (t *tx) row(ctx context.Context, statement string, args ...any) *sql.Row {
-	return t.on.queryRow(ctx, t.sql(statement), args...)
-}
-
-func (t *tx) write(ctx context.Context, statement string, args ...any) (changed int64, err error) {
-	t.dirty = true
-	result, err := t.on.exec(ctx, t.sql(statement), args...)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected()
-}
-
-// latest is row, but sees what others have committed also where the host's
-// transaction reads an older state.
-func (t *tx) latest(ctx context.Context, statement string, args ...any) *sql.Row {
-	if t.joined {
-		statement += "{for_share}"
-	}
-	return t.row(ctx, statement, args...)
-}
-
-// latestToChange is latest for rows that the transaction goes on to change. Two that had
-// shared them would wait for each other.
-func (t *tx) latestToChange(ctx context.Context, statement string, args ...any) *sql.Row {
-	if t.joined {
-		statement += "{for_update}"
-	}
-	return t.row(ctx, statement, args...)
-}
-
-// insert reports whether the row was new. The statement ends in {or_nothing}.
-func (t *tx) insert(ctx context.Context, statement string, args ...any) (bool, error) {
-	result, err := t.on.exec(ctx, t.sql(statement), args...)
-	if err != nil {
-		if t.duplicate(err) {
-			return false, nil
+// Load implements [engine.Tx].
+func (s *session) Load(ctx context.Context, n engine.Need) (engine.Rows, error) {
+	rows := engine.Rows{Counts: make(map[string]redemption.Count, len(n.Counters))}
+	for _, load := range [...]func(context.Context, engine.Need, *engine.Rows) error{
+		s.loadOrders, s.loadUses, s.loadCoupons, s.loadCounters, s.loadFree,
+	} {
+		if err := load(ctx, n, &rows); err != nil {
+			return engine.Rows{}, err
 		}
-		t.dirty = true
-		return false, err
 	}
-	n, err := result.RowsAffected()
-	t.dirty = t.dirty || n > 0 || err != nil
-	return n > 0, err
+	return rows, nil
 }
 
 const (
-	selectTerms = `SELECT c.state, c.revision, c.max_uses, c.max_uses_per_user, 0 FROM {coupons} c WHERE c.id = ?`
-	selectTaken = `SELECT COALESCE(SUM(k.completed + k.reserved), 0) FROM {coupon_counts} k WHERE k.coupon_id = ?`
-	// Where a transaction has the database to itself there is no row to lock before the
-	// uses are summed up. Without a limit over all customers nobody asks for them.
-	selectTermsTaken = `SELECT c.state, c.revision, c.max_uses, c.max_uses_per_user, CASE WHEN c.max_uses > 0
-		THEN (SELECT SUM(k.completed + k.reserved) FROM {coupon_counts} k WHERE k.coupon_id = c.id) END
-	FROM {coupons} c WHERE c.id = ?`
+	findOrdersByKey     = `SELECT id FROM {orders} WHERE (customer_id, idempotency_key) IN ({in})`
+	findOrdersBySession = `SELECT id FROM {orders} WHERE session_id IN ({in})`
+	lockOrders          = `SELECT ` + orderColumns + ` FROM {orders}{by_id} WHERE id IN ({in}) ORDER BY id{for_update}`
+	findUsesByKey       = `SELECT id FROM {uses} WHERE (customer_id, idempotency_key) IN ({in})`
+	findUsesByExchange  = `SELECT id FROM {uses} WHERE state = 'reserved' AND exchange_id IN ({in})`
+	findUsesByOrder     = `SELECT id FROM {uses} WHERE order_id IN ({in})`
+	lockUses            = `SELECT ` + useColumns + ` FROM {uses}{by_id} WHERE id IN ({in}) ORDER BY id{for_update}`
+	lockCoupons         = `SELECT id, state, revision, unlimited FROM {coupons}{by_id} WHERE id IN ({in}) ORDER BY id{for_share}`
+	lockCounters        = `SELECT counter, reserved, completed FROM {counters}{by_id} WHERE slot = 0 AND counter IN ({in}) ORDER BY counter{for_update}`
+	findFree            = `SELECT ` + useColumns + ` FROM {uses} WHERE {holder} = ? AND coupon_id = ? AND state = 'reserved' AND order_id IS NULL`
 )
 
-// hold locks the coupon: alone if it has a limit over all customers, else together
-// with everybody who does not change its terms.
-func (t *tx) hold(ctx context.Context, id string) (*heldCoupon, error) {
-	if c := t.coupons[id]; c != nil {
-		return c, nil
-	}
-	read := t.terms
-	if t.rowLocks {
-		read = t.lockTerms
-	}
-	c, err := read(ctx, id)
+func (s *session) loadOrders(ctx context.Context, n engine.Need, rows *engine.Rows) error {
+	ids, err := s.findIDs(ctx, n.OrderIDs,
+		lookUp{findOrdersByKey, 2, pairs(n.OrderKeys)}, lookUp{findOrdersBySession, 1, anys(n.Sessions)})
 	if err != nil {
-		return nil, fmt.Errorf("lock coupon: %w", err)
-	}
-	if c.limits.MaxUses > 0 {
-		c.taken += t.unwritten(id)
-	}
-	t.coupons[id] = c
-	return c, nil
-}
-
-// unwritten returns what is counted of a coupon and not written yet.
-func (t *tx) unwritten(couponID string) (uses int64) {
-	for _, u := range t.counted {
-		if u.couponID == couponID {
-			uses += u.completed + u.reserved
-		}
-	}
-	return uses
-}
-
-func (t *tx) terms(ctx context.Context, id string) (*heldCoupon, error) {
-	return t.readTerms(ctx, selectTermsTaken, id)
-}
-
-// lockTerms leaves the uses to sumUp.
-func (t *tx) lockTerms(ctx context.Context, id string) (*heldCoupon, error) {
-	c, err := t.readTerms(ctx, selectTerms, id)
-	if err == nil && c.found && c.limits.MaxUses == 0 {
-		c, err = t.readTerms(ctx, selectTerms+"{for_share}", id)
-	}
-	if err == nil && c.found && c.limits.MaxUses > 0 {
-		c, err = t.readTerms(ctx, selectTerms+"{for_update}", id)
-	}
-	return c, err
-}
-
-// sumUp counts the uses of a coupon that is held alone, where rows are locked. It comes
-// after what is asked of redemptions: who settles one locks it before its count.
-func (t *tx) sumUp(ctx context.Context, c *heldCoupon, couponID string) error {
-	if !t.rowLocks || c.limits.MaxUses == 0 {
-		return nil
-	}
-	if err := t.latestToChange(ctx, selectTaken, couponID).Scan(&c.taken); err != nil {
-		return fmt.Errorf("count uses: %w", err)
-	}
-	c.taken += t.unwritten(couponID)
-	return nil
-}
-
-func (t *tx) readTerms(ctx context.Context, statement, id string) (*heldCoupon, error) {
-	var (
-		c                    = new(heldCoupon)
-		state                string
-		most, perUser, taken optional
-	)
-	err := t.row(ctx, statement, id).Scan(&state, &c.revision, &most, &perUser, &taken)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return c, nil
-	case err != nil:
-		return nil, err
-	}
-	if c.state, err = coupon.ParseState(state); err != nil {
-		return nil, corrupt(err)
-	}
-	c.found, c.taken, c.limits = true, taken.V, coupon.Limits{MaxUses: most.V, MaxUsesPerUser: perUser.V}
-	return c, nil
-}
-
-const (
-	lockSlot = `INSERT INTO {coupon_counts} (coupon_id, slot, completed, reserved) VALUES (?, ?, 0, 0){or_add_count}`
-	// The states are named: where this locks, a range would lock what was released too.
-	countByCustomer = `SELECT COUNT(*) FROM {coupon_redemptions} r
-	WHERE r.coupon_id = ? AND r.customer_id = ? AND r.state IN ('completed', 'reserved')`
-)
-
-// lockCustomer lets only one transaction decide about a customer and a coupon that
-// is held. Where counting the customer's uses locks them, that comes first and again: who settles
-// one locks it before the slot.
-func (t *tx) lockCustomer(ctx context.Context, c *heldCoupon, couponID, customerID string) error {
-	if !t.rowLocks || !c.found || c.limits.MaxUses > 0 {
-		return nil // the coupon is held alone
-	}
-	if t.joined {
-		if _, err := t.uses(ctx, couponID, customerID); err != nil {
-			return err
-		}
-	}
-	_, err := t.write(ctx, lockSlot, couponID, t.slot(customerID))
-	return err
-}
-
-// uses counts what the customer has used of the coupon and holds.
-func (t *tx) uses(ctx context.Context, couponID, customerID string) (taken int64, err error) {
-	if err := t.latest(ctx, countByCustomer, couponID, customerID).Scan(&taken); err != nil {
-		return 0, fmt.Errorf("count uses of customer: %w", err)
-	}
-	return taken, nil
-}
-
-// room returns nil when one more use fits within the limits of the held coupon. An
-// unknown customer has no limit of their own.
-func (t *tx) room(ctx context.Context, c *heldCoupon, couponID, customerID string) error {
-	var byCustomer int64
-	if c.limits.MaxUsesPerUser > 0 && customerID != "" {
-		if err := t.lockCustomer(ctx, c, couponID, customerID); err != nil {
-			return fmt.Errorf("lock customer: %w", err)
-		}
-		var err error
-		if byCustomer, err = t.uses(ctx, couponID, customerID); err != nil {
-			return err
-		}
-	}
-	if err := t.sumUp(ctx, c, couponID); err != nil {
 		return err
 	}
-	return store.WithinLimits(couponID, c.limits, c.taken, byCustomer)
+	return s.eachIn(ctx, lockOrders, 1, anys(ids), collect(&rows.Orders, scanOrder))
 }
 
-// acceptable refuses a coupon that is unknown, not active, or of another revision
-// than the given one.
-func (c *heldCoupon) acceptable(couponID string, revision int64) error {
-	switch {
-	case !c.found:
-		return coupon.Reject(couponID, coupon.CouponNotFound, coupon.Params{})
-	case c.state != coupon.Active:
-		return coupon.Reject(couponID, coupon.CouponInactive, coupon.Params{})
-	case revision != 0 && revision != c.revision:
-		return store.ErrStaleRevision
+func (s *session) loadUses(ctx context.Context, n engine.Need, rows *engine.Rows) error {
+	orders := make([]any, len(rows.Orders))
+	for i := range rows.Orders {
+		orders[i] = rows.Orders[i].ID
 	}
-	return nil
-}
-
-// count records what the change of a redemption means for its coupon. A new record
-// has no state before.
-func (t *tx) count(before, after redemption.Redemption) {
-	completed, reserved := after.Counts()
-	completedBefore, reservedBefore := before.Counts()
-	u := use{
-		couponID: after.CouponID, slot: t.slot(after.CustomerID),
-		completed: completed - completedBefore, reserved: reserved - reservedBefore,
+	exchanged, err := s.findIDs(ctx, nil, lookUp{findUsesByExchange, 1, anys(n.Exchanges)})
+	if err != nil {
+		return err
 	}
-	if u.completed == 0 && u.reserved == 0 {
-		return
+	ids, err := s.findIDs(ctx, slices.Concat(n.UseIDs, exchanged),
+		lookUp{findUsesByKey, 2, pairs(n.UseKeys)}, lookUp{findUsesByOrder, 1, orders})
+	if err != nil {
+		return err
 	}
-	t.counted = append(t.counted, u)
-	if c := t.coupons[u.couponID]; c != nil {
-		c.taken += u.completed + u.reserved
-	}
-}
-
-const (
-	addCount    = `UPDATE {coupon_counts} SET completed = completed + ?, reserved = reserved + ? WHERE coupon_id = ? AND slot = ?`
-	startCount  = `INSERT INTO {coupon_counts} (coupon_id, slot, completed, reserved) VALUES (?, ?, ?, ?){or_add_count}`
-	couponThere = `SELECT c.revision FROM {coupons} c WHERE c.id = ?{for_share}`
-)
-
-// flush writes the counts, always in the same order. A coupon that was deleted
-// counts no more.
-func (t *tx) flush(ctx context.Context) error {
-	slices.SortStableFunc(t.counted, func(a, b use) int {
-		return cmp.Or(cmp.Compare(a.couponID, b.couponID), cmp.Compare(a.slot, b.slot))
+	return s.eachIn(ctx, lockUses, 1, anys(ids), func(found *sql.Rows) error {
+		u, err := scanUse(found)
+		if err == nil && u.State != redemption.Reserved && slices.Contains(exchanged, u.ID) {
+			return fmt.Errorf("%w: use %s was released", engine.ErrAgain, u.ID) // another use has the points by now
+		}
+		rows.Uses = append(rows.Uses, u)
+		return err
 	})
-	for i := 0; i < len(t.counted); {
-		sum := t.counted[i]
-		for i++; i < len(t.counted) && t.counted[i].couponID == sum.couponID && t.counted[i].slot == sum.slot; i++ {
-			sum.completed += t.counted[i].completed
-			sum.reserved += t.counted[i].reserved
+}
+
+func (s *session) loadCoupons(ctx context.Context, n engine.Need, rows *engine.Rows) error {
+	ids := n.Coupons
+	if n.CouponsOfOrders {
+		ids = slices.Clone(ids)
+		for _, u := range rows.Uses {
+			ids = append(ids, u.CouponID)
 		}
-		if err := t.add(ctx, sum); err != nil {
-			return fmt.Errorf("count uses: %w", err)
-		}
+		ids = unique(ids)
 	}
-	t.counted = t.counted[:0]
+	return s.eachIn(ctx, lockCoupons, 1, anys(ids), func(found *sql.Rows) error {
+		var c engine.Coupon
+		var state string
+		if err := found.Scan(&c.ID, &state, &c.Revision, &c.Unlimited); err != nil {
+			return err
+		}
+		err := c.State.UnmarshalText([]byte(state))
+		rows.Coupons = append(rows.Coupons, c)
+		return err
+	})
+}
+
+func (s *session) loadCounters(ctx context.Context, n engine.Need, rows *engine.Rows) error {
+	return s.eachIn(ctx, lockCounters, 1, s.storedAs(n.Counters), func(found *sql.Rows) error {
+		var counter string
+		var count redemption.Count
+		err := found.Scan(&counter, &count.Reserved, &count.Completed)
+		rows.Counts[s.key(counter)] = count
+		return err
+	})
+}
+
+func (s *session) storedAs(counters []string) []any {
+	stored := make([]any, len(counters))
+	for i, counter := range counters {
+		stored[i] = s.stored(counter)
+	}
+	return stored
+}
+
+// loadFree does not lock: what it finds is returned to a customer, and not changed.
+func (s *session) loadFree(ctx context.Context, n engine.Need, rows *engine.Rows) error {
+	for _, held := range n.Free {
+		free, err := s.uses(ctx, findFree+s.find, held.CustomerID, held.CouponID)
+		if err != nil {
+			return err
+		}
+		rows.Uses = append(rows.Uses, free...) // the engine keeps one of a kind
+	}
 	return nil
 }
 
-func (t *tx) add(ctx context.Context, u use) error {
-	if u.completed == 0 && u.reserved == 0 {
-		return nil
-	}
-	if n, err := t.write(ctx, addCount, u.completed, u.reserved, u.couponID, u.slot); err != nil || n > 0 {
-		return err
-	}
-	var revision int64
-	if err := t.row(ctx, couponThere, u.couponID).Scan(&revision); err != nil {
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
+// lookUp is a statement that finds IDs by keys.
+type lookUp struct {
+	statement string
+	width     int
+	keys      []any
+}
+
+// findIDs adds to the IDs those that are found, and sorts them.
+func (s *session) findIDs(ctx context.Context, ids []string, by ...lookUp) ([]string, error) {
+	ids = slices.Clone(ids)
+	for _, l := range by {
+		if err := s.eachIn(ctx, l.statement+s.find, l.width, l.keys, collect(&ids, scanText)); err != nil {
+			return nil, err
 		}
+	}
+	return unique(ids), nil
+}
+
+func unique(ids []string) []string {
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+func anys(texts []string) []any {
+	args := make([]any, len(texts))
+	for i, text := range texts {
+		args[i] = text
+	}
+	return args
+}
+
+func pairs(keys []engine.Key) []any {
+	args := make([]any, 0, 2*len(keys))
+	for _, k := range keys {
+		args = append(args, k.CustomerID, k.Key)
+	}
+	return args
+}
+
+const (
+	insertOrders = `{insert} {orders} (` + orderColumns + `) VALUES {rows}`
+	updateOrder  = `{update} {orders} SET state = ?, session_id = ?, session_url = ?, replaced_by = ?, deadline = ?,
+	updated_at = ?, version = ? WHERE id = ?`
+	insertUses = `{insert} {uses} (` + useColumns + `) VALUES {rows}`
+	updateUse  = `{update} {uses} SET state = ?, points_state = ?, over_limit = ?, deadline = ?, updated_at = ?,
+	completed_at = ?, released_at = ?, version = ? WHERE id = ?`
+	insertCounters = `{insert} {counters} (counter, slot, reserved, completed) VALUES {rows}`
+	addToCounters  = `{insert} {counters} (counter, slot, reserved, completed) VALUES {rows}{or_add}`
+	insertEntries  = `{insert} {new_entries} (` + entryColumns + `) VALUES {rows}`
+)
+
+// Save implements [engine.Tx].
+func (s *session) Save(ctx context.Context, w engine.Writes) error {
+	if err := s.saveOrders(ctx, w); err != nil {
 		return err
 	}
-	_, err := t.write(ctx, startCount, u.couponID, u.slot, u.completed, u.reserved)
-	return err
+	if err := s.saveUses(ctx, w); err != nil {
+		return err
+	}
+	if err := s.saveCounters(ctx, w.Counters); err != nil {
+		return err
+	}
+	entries := make([][]any, len(w.Entries))
+	for i, e := range w.Entries {
+		entries[i] = entryRow(e)
+	}
+	return s.insert(ctx, insertEntries, entries)
 }
 
-// forget drops what was read of coupons, before their terms change, and writes what
-// others have counted.
-func (t *tx) forget(ctx context.Context) error {
-	clear(t.coupons)
-	dirty := t.dirty
-	err := t.flush(ctx)
-	t.dirty = dirty || err != nil
-	return err
+func (s *session) saveOrders(ctx context.Context, w engine.Writes) error {
+	for _, o := range w.Orders {
+		if err := s.exec(ctx, updateOrder, o.State.String(), orNull(o.SessionID), o.SessionURL, o.ReplacedBy,
+			micros(o.Deadline), o.UpdatedAt.UnixMicro(), o.Version, o.ID); err != nil {
+			return fmt.Errorf("update order: %w", err)
+		}
+	}
+	return insertAll(ctx, s, insertOrders, w.NewOrders, orderRow)
 }
 
-func invalidField(field string, code pricing.FieldCode, message string) error {
-	return &pricing.ValidationError{Fields: []pricing.FieldError{{Field: field, Code: code, Message: message}}}
+func (s *session) saveUses(ctx context.Context, w engine.Writes) error {
+	for _, u := range w.Uses {
+		if err := s.exec(ctx, updateUse, u.State.String(), u.PointsState.String(), flag(u.OverLimit), micros(u.Deadline),
+			u.UpdatedAt.UnixMicro(), micros(u.CompletedAt), micros(u.ReleasedAt), u.Version, u.ID); err != nil {
+			return fmt.Errorf("update use: %w", err)
+		}
+	}
+	return insertAll(ctx, s, insertUses, w.NewUses, useRow)
+}
+
+func insertAll[R any](ctx context.Context, s *session, statement string, records []R, row func(documents, R) []any) error {
+	rows := make([][]any, len(records))
+	for i, r := range records {
+		rows[i] = row(s.docs, r)
+	}
+	return s.insert(ctx, statement, rows)
+}
+
+// saveCounters keeps the order of the counters, which locks them. On SQLite nobody else
+// writes: there the order is that of the rows, and what Load has not found is not there.
+func (s *session) saveCounters(ctx context.Context, writes []engine.CounterWrite) error {
+	if s.dialect == SQLite {
+		rows := s.counterRows(writes)
+		slices.SortFunc(rows, func(a, b []any) int { return strings.Compare(a[0].(string), b[0].(string)) }) //nolint:errcheck,forcetypeassert // keys
+		return s.insert(ctx, addToCounters, rows)
+	}
+	for len(writes) > 0 {
+		alike := slices.IndexFunc(writes, func(w engine.CounterWrite) bool { return w.New != writes[0].New })
+		if alike < 0 {
+			alike = len(writes)
+		}
+		statement := addToCounters
+		if writes[0].New {
+			statement = insertCounters
+		}
+		if err := s.insert(ctx, statement, s.counterRows(writes[:alike])); err != nil {
+			return fmt.Errorf("count: %w", err)
+		}
+		writes = writes[alike:]
+	}
+	return nil
+}
+
+func (s *session) counterRows(writes []engine.CounterWrite) [][]any {
+	rows := make([][]any, len(writes))
+	for i, w := range writes {
+		rows[i] = []any{s.stored(w.Counter), int64(w.Row), w.By.Reserved, w.By.Completed}
+	}
+	return rows
 }

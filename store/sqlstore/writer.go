@@ -12,42 +12,34 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/engine"
 )
 
-// writer is the one goroutine through which a process writes to a SQLite database,
-// and the readers beside it. SQLite lets one transaction write at a time and waits
-// for the disk at its end: whoever waits when the last one has ended is joined into
-// the next. There is no timer; a call that is alone is a transaction of its own.
+// writer is the one goroutine through which a process writes to a SQLite database, and
+// the readers beside it. SQLite lets one transaction write at a time, which waits for the
+// disk at its end. Calls that wait when a transaction has ended are joined into the next
+// one. There is no timer: a call that is alone is a transaction of its own.
 type writer struct {
-	pool
-	options Options
-
-	queue  chan *request
+	queue  chan *turn
 	mu     sync.RWMutex // held to send, and to close the queue
 	closed bool
 	start  sync.Once
 	done   chan struct{}
 
 	// What follows belongs to the goroutine.
-	conn      *sql.Conn
-	before    map[string]int64 // settings of conn as the host had them
-	cache     *statementCache
-	polls     bool
-	contended int       // transactions for which to leave others a chance
+	connection
+	batch     []*turn
 	beginning time.Time // since when it tries to begin a transaction
-	logged    int       // calls since the log was to begin anew
-	batch     []*request
 }
 
-// request is a call that waits for the writer. Whoever changes its state from
-// waiting decides: the writer claims it, or the caller withdraws it.
-type request struct {
-	run   intent
-	wish  wish
-	since time.Time // it waits
-	state atomic.Int32
-	err   error
-	done  chan struct{}
+// turn is a request that waits for the writer. Whoever changes its state from waiting
+// decides: the writer claims it, or the caller withdraws it.
+type turn struct {
+	*request
+	since  time.Time
+	state  atomic.Int32
+	failed error
+	done   chan struct{}
 }
 
 const (
@@ -56,30 +48,33 @@ const (
 	withdrawn
 )
 
-func newWriter(p pool, o Options) *writer {
-	// Whoever finds the queue full waits to be received from, as the batch grows.
-	return &writer{pool: p, options: o, queue: make(chan *request, min(o.MaxBatch, DefaultMaxBatch)), done: make(chan struct{})}
+func newWriter(g *grammar, db *sql.DB, o Options) *writer {
+	return &writer{
+		connection: connection{grammar: g, db: db, options: o},
+		// Callers who find the queue full wait until the next batch takes from it.
+		queue: make(chan *turn, min(o.MaxBatch, DefaultMaxBatch)), done: make(chan struct{}),
+	}
 }
 
-// change waits until the intent is committed. A context that ends before its turn
-// has come withdraws it; afterwards the outcome is near, and the truth.
-func (w *writer) change(ctx context.Context, of wish, run intent) error {
-	r := &request{run: run, wish: of, since: time.Now(), done: make(chan struct{})}
-	if err := w.send(ctx, r); err != nil {
+// write waits until the request is committed. A context that ends before its turn has come
+// withdraws the request. Afterwards the outcome is near, and is awaited.
+func (w *writer) write(ctx context.Context, r *request) error {
+	t := &turn{request: r, since: time.Now(), done: make(chan struct{})}
+	if err := w.send(ctx, t); err != nil {
 		return err
 	}
 	select {
-	case <-r.done:
+	case <-t.done:
 	case <-ctx.Done():
-		if r.state.CompareAndSwap(waiting, withdrawn) {
+		if t.state.CompareAndSwap(waiting, withdrawn) {
 			return ctx.Err()
 		}
-		<-r.done
+		<-t.done
 	}
-	return r.err
+	return t.failed
 }
 
-func (w *writer) send(ctx context.Context, r *request) error {
+func (w *writer) send(ctx context.Context, t *turn) error {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	if w.closed {
@@ -87,7 +82,7 @@ func (w *writer) send(ctx context.Context, r *request) error {
 	}
 	w.start.Do(func() { go w.work() })
 	select {
-	case w.queue <- r:
+	case w.queue <- t:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -102,241 +97,181 @@ func (w *writer) close() error {
 	w.mu.Unlock()
 	w.start.Do(func() { close(w.done) })
 	<-w.done
-	return w.pool.close()
+	return nil
 }
 
 func (w *writer) work() {
 	defer close(w.done)
-	for r := range w.queue {
-		w.batch = append(w.batch[:0], r)
-		w.serve()
+	for t := range w.queue {
+		w.batch = append(w.batch[:0], t)
+		w.serve(context.Background()) // no caller ends a batch of several
 	}
 	w.release(true)
 }
 
-// serve runs one transaction for those who wait. When it cannot begin, that is the answer to
-// the first of them: the others have a try of their own, as long as they may wait.
-func (w *writer) serve() {
-	ctx := context.Background() // no caller ends a batch of several
+// serve runs one transaction for the calls that wait. If it cannot begin, that is the
+// answer to the first of them. The others have a try of their own, as long as they may
+// wait.
+func (w *writer) serve(ctx context.Context) {
 	if w.beginning.IsZero() {
 		w.beginning = time.Now()
 	}
 	if err := w.begin(ctx, w.patience(w.batch[0])); err != nil {
-		w.answer(w.claim(), err)
+		answer(w.claim(), err)
 		return
 	}
+	w.beginning = time.Time{}
 	w.gather()
-	requests := w.claim()
-	switch err := w.together(ctx, requests); {
-	case err == nil:
-		w.answer(requests, w.commit(ctx))
-	case len(requests) == 1:
-		w.rollback(ctx)
-		w.answer(requests, err)
-	default:
-		w.rollback(ctx)
-		w.apart(ctx, requests)
+	turns := w.claim()
+	if err := w.finish(ctx, w.together(ctx, turns, false)); err == nil || len(turns) == 1 && !errors.Is(err, engine.ErrAgain) {
+		answer(turns, err)
+	} else {
+		w.again(ctx, turns, err)
 	}
-	w.logged += len(requests)
-	w.restartLog(ctx)
+	w.written(ctx, len(turns))
 	w.release(false)
 }
 
+// again runs a batch that has failed. After [engine.ErrAgain] it looks for the IDs that
+// are taken. After any other error each call has a transaction of its own, so that a call
+// that fails does so alone.
+func (w *writer) again(ctx context.Context, turns []*turn, err error) {
+	if errors.Is(err, engine.ErrAgain) {
+		err = w.transaction(ctx, turns)
+		if err == nil || len(turns) == 1 {
+			answer(turns, err)
+			return
+		}
+	}
+	for i := range turns {
+		one := turns[i : i+1]
+		answer(one, w.transaction(ctx, one))
+	}
+}
+
+func (w *writer) transaction(ctx context.Context, turns []*turn) error {
+	if err := w.begin(ctx, w.options.BusyTimeout); err != nil {
+		return err
+	}
+	return w.finish(ctx, w.together(ctx, turns, true))
+}
+
 // patience is how long a call may still wait for others.
-func (w *writer) patience(r *request) time.Duration {
-	since := r.since
+func (w *writer) patience(t *turn) time.Duration {
+	since := t.since
 	if w.beginning.After(since) { // before, it waited for its turn
 		since = w.beginning
 	}
 	return max(0, w.options.BusyTimeout-time.Since(since))
 }
 
-// gather joins whoever waits now.
+// gather joins the calls that wait now.
 func (w *writer) gather() {
-	for more := true; more && len(w.batch) < w.options.MaxBatch; {
+	for len(w.batch) < w.options.MaxBatch {
 		select {
-		case r, open := <-w.queue:
-			if more = open; open {
-				w.batch = append(w.batch, r)
+		case t, open := <-w.queue:
+			if !open {
+				return
 			}
+			w.batch = append(w.batch, t)
 		default:
-			more = false
+			return
 		}
 	}
 }
 
-// claim takes those of the batch who have not gone.
-func (w *writer) claim() []*request {
+// claim takes the calls of the batch that were not withdrawn.
+func (w *writer) claim() []*turn {
 	staying := w.batch[:0]
-	for _, r := range w.batch {
-		if r.state.CompareAndSwap(waiting, claimed) {
-			staying = append(staying, r)
+	for _, t := range w.batch {
+		if t.state.CompareAndSwap(waiting, claimed) {
+			staying = append(staying, t)
 		}
 	}
 	return staying
 }
 
-// together serves all requests without a way back for one of them: an intent is
-// refused before it writes, save in rare cases. In these it reports the error, and so
-// it does where one fails otherwise: the database may have ended the transaction.
-func (w *writer) together(ctx context.Context, requests []*request) error {
-	t := newTx(w.schema, w.writing())
-	rest, err := t.together(ctx, requests)
-	if err != nil {
-		return err
-	}
-	for _, r := range rest {
-		t.dirty = false
-		if r.err = r.run(ctx, t); r.err != nil && (t.dirty || !ofContract(r.err)) {
-			return r.err
+// together answers all requests: reservations and settlements by one call of the engine
+// each, everything else one by one. The transaction has the database to itself, so that
+// calls of the engine may follow each other in it.
+func (w *writer) together(ctx context.Context, turns []*turn, thorough bool) error {
+	s := w.session()
+	s.docs = newDocuments()
+	var reserving, settling, others []*turn
+	var reservations []store.Reservation
+	var settlements []store.Settlement
+	for _, t := range turns {
+		t.late = false
+		switch {
+		case t.reservation != nil:
+			reserving, reservations = append(reserving, t), append(reservations, *t.reservation)
+			s.docs.add(t.docs)
+		case t.settlement != nil:
+			settling, settlements = append(settling, t), append(settlements, *t.settlement)
+		default:
+			others = append(others, t)
 		}
 	}
-	return t.flush(ctx)
-}
-
-// apart runs the intents again, each with a way back, so that one that fails fails
-// alone. One that ends the transaction, as a full disk does, undoes those before it:
-// then each has a transaction of its own.
-func (w *writer) apart(ctx context.Context, requests []*request) {
-	if err := w.begin(ctx, w.options.BusyTimeout); err != nil {
-		w.answer(requests, err)
-		return
+	if len(reserving) > 0 {
+		answers, err := engine.Reserve(ctx, s, 0, thorough, reservations...)
+		if err != nil {
+			return err
+		}
+		for i, t := range reserving {
+			t.reserved, t.err = answers[i].Value, answers[i].Err
+		}
 	}
-	for _, r := range requests {
-		t := newTx(w.schema, w.writing())
-		r.err = within(ctx, t, func(ctx context.Context) error {
-			if err := r.run(ctx, t); err != nil {
-				return err
+	if len(settling) > 0 {
+		answers, err := engine.Apply(ctx, s, 0, settlements...)
+		if err != nil {
+			return err
+		}
+		for i, t := range settling {
+			t.settled, t.err = answers[i].Value, answers[i].Err
+			if t.alone() {
+				others = append(others, t)
 			}
-			return t.flush(ctx)
-		})
-		if errors.Is(r.err, errEnded) {
-			w.rollback(ctx)
-			w.alone(ctx, requests)
-			return
 		}
 	}
-	w.answer(requests, w.commit(ctx))
+	for _, t := range others {
+		if err := t.answer(ctx, s, 0, thorough); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// alone runs each intent in a transaction of its own.
-func (w *writer) alone(ctx context.Context, requests []*request) {
-	for i := range requests {
-		if err := w.begin(ctx, w.options.BusyTimeout); err != nil {
-			w.answer(requests[i:], err)
-			return
-		}
-		one := requests[i : i+1]
-		err := w.together(ctx, one)
-		if err == nil {
-			err = w.commit(ctx)
-		} else {
-			w.rollback(ctx)
-		}
-		w.answer(one, err)
+// answer tells the callers. After an error nothing was stored.
+func answer(turns []*turn, err error) {
+	for _, t := range turns {
+		t.failed = err
+		close(t.done)
 	}
 }
 
-// answer tells the callers: their own error, or that of the whole transaction. A
-// refusal may have been for a use in the same batch, which then was not stored either.
-func (w *writer) answer(requests []*request, err error) {
-	for _, r := range requests {
-		if err != nil {
-			r.err = err
-		}
-		close(r.done)
-	}
-}
-
-// begin begins a transaction, and waits for others no longer than it is told.
-func (w *writer) begin(ctx context.Context, patience time.Duration) error {
-	err := w.acquire(ctx, patience)
-	if err == nil {
-		err = w.lock(ctx, patience)
-	}
+// view reads on a connection of its own.
+func (w *writer) view(ctx context.Context, read func(context.Context, *session) error) (err error) {
+	c, err := w.db.Conn(ctx)
 	if err != nil {
-		if w.schema.transient(err) {
-			w.release(false)
-		} else {
-			w.discard()
-		}
-		return fmt.Errorf("begin transaction: %w", err)
+		return &failure{err}
 	}
-	w.beginning = time.Time{}
-	return nil
+	defer c.Close() //nolint:errcheck // it goes back to the pool
+	defer func() {
+		if left := leave(ctx, c); left != nil {
+			err = errors.Join(err, &failure{left})
+		}
+	}()
+	if _, err := c.ExecContext(ctx, "BEGIN"); err != nil {
+		return &failure{err}
+	}
+	return read(ctx, w.grammar.on(c))
 }
 
-// How to wait for the lock of another process. SQLite's own waiting backs off to a
-// tenth of a second, in which a busy process takes the lock again a hundred times.
-const (
-	firstPoll = 200 * time.Microsecond
-	lastPoll  = 2 * time.Millisecond
-	courtesy  = 32 // transactions
-)
+// seal has nothing to do: entries have positions.
+func (w *writer) seal(context.Context) error { return nil }
 
-// lock takes the database's write lock. As long as other processes were seen to
-// want it, it leaves them a moment to take it first.
-func (w *writer) lock(ctx context.Context, patience time.Duration) error {
-	begin := func() error {
-		_, err := w.writing().exec(ctx, "BEGIN IMMEDIATE")
-		return err
-	}
-	if !w.polls {
-		if err := waitAtMost(ctx, w.conn, patience); err != nil {
-			return err
-		}
-		return begin()
-	}
-	if w.contended > 0 {
-		w.contended--
-		if err := pause(ctx, rand.N(lastPoll)); err != nil { //nolint:gosec // no secret
-			return err
-		}
-	}
-	return w.patiently(ctx, patience, func() error {
-		err := begin()
-		if err != nil {
-			w.contended = courtesy
-		}
-		return err
-	})
-}
-
-// patiently repeats what others keep from succeeding, at least once and for so long.
-func (w *writer) patiently(ctx context.Context, patience time.Duration, try func() error) error {
-	begun := time.Now()
-	for poll := firstPoll; ; poll = min(2*poll, lastPoll) {
-		err := try()
-		if err == nil || !w.schema.transient(err) && !errors.Is(err, errRead) || time.Since(begun) >= patience {
-			return err
-		}
-		if err := pause(ctx, poll/2+rand.N(poll)); err != nil { //nolint:gosec // no secret
-			return err
-		}
-	}
-}
-
-func (w *writer) commit(ctx context.Context) error {
-	if _, err := w.writing().exec(ctx, "COMMIT"); err != nil {
-		w.rollback(ctx)
-		return fmt.Errorf("commit: %w", err)
-	}
-	return nil
-}
-
-func (w *writer) rollback(ctx context.Context) {
-	_, err := w.writing().exec(ctx, "ROLLBACK")
-	if err != nil && !inNone(err) {
-		w.discard()
-	}
-}
-
-// inNone recognises the error of an end of a transaction where there is none.
-func inNone(err error) bool { return strings.Contains(err.Error(), "no transaction is active") }
-
-// leave ends whatever transaction a connection of SQLite is in, before it goes back to
-// the pool of the host. A driver may have begun one and report that the context has
-// ended.
+// leave ends whatever transaction a connection of SQLite is in, before it goes back to the
+// pool of the host. A driver may have begun one and report that the context has ended.
 func leave(ctx context.Context, c *sql.Conn) error {
 	_, err := c.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
 	if err == nil || inNone(err) {
@@ -346,16 +281,26 @@ func leave(ctx context.Context, c *sql.Conn) error {
 	return err
 }
 
-// snapshot reads on a connection of its own.
-func (w *writer) snapshot(ctx context.Context, run intent) (err error) {
-	c, err := w.db.Conn(ctx)
-	if err != nil {
-		return err
+// inNone recognizes the error of an end of a transaction where there is none.
+func inNone(err error) bool { return strings.Contains(err.Error(), "no transaction is active") }
+
+// How to wait for the lock of another process. SQLite's own waiting backs off to a tenth
+// of a second, in which a busy process takes the lock again a hundred times.
+const (
+	firstPoll = 200 * time.Microsecond
+	lastPoll  = 2 * time.Millisecond
+)
+
+// patiently repeats what others keep from succeeding, at least once and for so long.
+func patiently(ctx context.Context, patience time.Duration, others func(error) bool, try func() error) error {
+	begun := time.Now()
+	for poll := firstPoll; ; poll = min(2*poll, lastPoll) {
+		err := try()
+		if err == nil || !others(err) || time.Since(begun) >= patience {
+			return err
+		}
+		if waited := pause(ctx, poll/2+rand.N(poll)); waited != nil { //nolint:gosec // no secret
+			return fmt.Errorf("%w: %w", waited, err)
+		}
 	}
-	defer c.Close() //nolint:errcheck // it goes back to the pool
-	defer func() { err = errors.Join(err, leave(ctx, c)) }()
-	if _, err := c.ExecContext(ctx, "BEGIN"); err != nil {
-		return err
-	}
-	return run(ctx, newTx(w.schema, unprepared{c}))
 }

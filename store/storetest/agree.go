@@ -1,17 +1,17 @@
 package storetest
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
@@ -19,187 +19,437 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// What [Histories] that say nothing are.
-const (
-	DefaultHistories = 4
-	DefaultSteps     = 250
-)
-
-// Histories are random sequences of calls. The zero value is [DefaultHistories] of
-// them, the same ones each time.
-type Histories struct {
-	// Seed is that of the first history, and each further one has the next: what a
-	// failure names is found again by it.
-	Seed uint64
-	// Count is how many histories there are, each on stores of its own; 0 is
-	// [DefaultHistories].
-	Count int
-	// Steps is how many calls a history has; 0 is [DefaultSteps].
-	Steps int
-	// Joined, if not nil, is for stores that join a transaction of their host: it begins
-	// one on the data of s, passes to calls a store that joins it, and commits.
-	Joined func(t *testing.T, s store.Store, calls func(joined store.Store))
-}
-
-// Agree runs random histories on a new store and on a reference, one call after another,
-// and compares every answer and, in the end, all that is stored. Where [Run] holds the
-// store to each sentence of the contract, this finds what no sentence has thought of.
-// The reference is a store that is known to be right, as memstore is; both are closed
-// in the end. Answers are equal if their values are, or the kinds of their errors and
-// the reasons of their rejections.
-func Agree(t *testing.T, newStore, newReference func(t *testing.T) store.Store, of Histories) {
+// Agree plays random histories on a new store and on a reference, call by call. It compares
+// every answer, and in the end all that is stored and the journal of every record. Then it
+// runs [Check]. A history that fails is made shorter by package rapid, whose flags tell how
+// many histories there are.
+//
+// Answers are equal if their values are, or the kinds of their errors and the reasons of
+// their rejections.
+func Agree(t *testing.T, newStore, newReference func(t *testing.T) store.Store) {
 	t.Helper()
-	if of.Count <= 0 {
-		of.Count = DefaultHistories
-	}
-	if of.Steps <= 0 {
-		of.Steps = DefaultSteps
-	}
-	for n := range uint64(of.Count) {
-		seed := of.Seed + n
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			t.Parallel()
-			h := &history{
-				probe: &probe{T: t, says: "two stores answer alike"}, random: rand.New(rand.NewPCG(seed, 7)),
-				reference: opened(t, newReference), tested: opened(t, newStore), gone: make(map[string]bool),
-			}
-			h.run(of)
+	rapid.Check(t, func(rt *rapid.T) {
+		h := newHistory(t, rt, newStore(t), newReference(t))
+		defer h.close()
+		rt.Repeat(map[string]func(*rapid.T){
+			"": func(*rapid.T) {}, "reserve": h.reserve, "hand over": h.handOver, "exchange": h.exchange, "take points": h.takePoints,
+			"repeat": h.repeat, "event": h.event, "event again": h.event, "use": h.useEvent, "unknown": h.unknownPayment,
+			"edit": h.edit, "coupon": h.createOrDelete, "read": h.read,
 		})
-	}
-}
-
-// opened returns a new store that is closed when the test ends.
-func opened(t *testing.T, newStore func(t *testing.T) store.Store) store.Store {
-	t.Helper()
-	s := newStore(t)
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		h.compareEverything()
 	})
-	return s
 }
 
 // history is a random sequence of calls, made on both stores.
 type history struct {
-	*probe
-	random    *rand.Rand
-	reference store.Store
-	tested    store.Store
-	asked     []request
-	records   []string
-	orders    []string
-	settled   []store.Settlement
-	gone      map[string]bool // IDs of coupons that were deleted, or paid for before they existed
+	*probe // makes requests; its store is the reference
+	rt     *rapid.T
+	tested store.Store
+	asked  []string
+
+	requests []store.Reservation
+	orders   []string
+	uses     []string
+	sessions []string
+	coupons  []coupon.Coupon // as they were seen last
 }
 
-// run makes all calls.
-func (h *history) run(of Histories) {
-	h.Helper()
-	for _, name := range names() {
-		h.ask(h.create(name))
+func newHistory(t *testing.T, rt *rapid.T, tested, reference store.Store) *history {
+	t.Helper()
+	h := &history{probe: &probe{T: t, s: reference, says: "two stores answer alike"}, rt: rt, tested: tested}
+	for _, change := range [][]terms{{limits(3, 2)}, {limits(0, 0)}, {limits(2, 1), forPoints}, {inState(coupon.Pending)}, {h.forAddresses("ann@shop.example", "bob@shop.example")}} {
+		h.create(h.draft(change...))
 	}
-	for left := of.Steps; left > 0; {
-		if of.Joined == nil {
-			h.step()
-			left--
-			continue
-		}
-		n := min(left, 1+h.random.IntN(3))
-		whole := h.tested
-		of.Joined(h.T, whole, func(joined store.Store) {
-			h.tested = joined
-			for range n {
-				h.step()
-			}
-		})
-		h.tested = whole
-		left -= n
-	}
-	h.everything()
+	return h
 }
 
-// compare makes a call on both stores.
-func (h *history) compare(call string, do func(store.Store) (any, error)) {
-	h.Helper()
-	want, wantErr := do(h.reference)
+func (h *history) close() {
+	_ = h.s.Close()
+	_ = h.tested.Close()
+}
+
+// compare makes a call on both stores and returns the answer.
+func compare[A any](h *history, what string, do func(s store.Store) (A, error)) (A, error) {
+	h.asked = append(h.asked, what)
+	want, wantErr := do(h.s)
 	got, gotErr := do(h.tested)
 	if diff := cmp.Diff(kinds(wantErr), kinds(gotErr)); diff != "" {
-		h.Fatalf("%s\nthe errors are of other kinds (-reference +store):\n%s\nreference: %v\nstore: %v\nafter\n%s",
-			call, diff, wantErr, gotErr, h.before(call))
+		h.rt.Fatalf("%s\nthe errors are of other kinds (-reference +store):\n%s\nreference: %v\nstore: %v\nafter\n%s", what, diff, wantErr, gotErr, h.told())
 	}
-	if wantErr != nil {
-		return
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); wantErr == nil && diff != "" {
+		h.rt.Fatalf("%s\nthe answers differ (-reference +store):\n%s\nafter\n%s", what, diff, h.told())
 	}
-	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-		h.Fatalf("%s\nthe answers differ (-reference +store):\n%s\nafter\n%s", call, diff, h.before(fmt.Sprintf("%s %+v", call, want)))
-	}
+	return want, wantErr
 }
 
-// Of a history that fails, this many of the last calls are told, and as many of the
-// earlier ones that name what the failure is about: an order may differ long before it
-// is read.
-const toldCalls = 25
-
-// recordIDs finds the IDs of redemptions, orders and sessions that a history makes.
-var recordIDs = regexp.MustCompile(`(rsv|ord|rsv_new)_\d+|cs_\d+`)
-
-// before is what was asked before a failure that is about the text.
-func (h *history) before(about string) string {
-	last := max(0, len(h.asked)-toldCalls)
-	var told []string
-	for i := last - 1; i >= 0 && len(told) < toldCalls; i-- {
-		if call := h.asked[i].told; mentions(call, recordIDs.FindAllString(about, toldCalls)) {
-			told = append(told, call)
-		}
-	}
-	slices.Reverse(told)
-	if len(told) > 0 {
-		told = slices.Concat([]string{"(earlier calls that name the same)"}, told, []string{"(the last calls)"})
-	}
-	for _, call := range h.asked[last:] {
-		told = append(told, call.told)
-	}
-	return strings.Join(told, "\n")
+func (h *history) told() string {
+	const last = 40
+	return strings.Join(h.asked[max(0, len(h.asked)-last):], "\n")
 }
 
-// mentions reports whether the text holds one of the IDs.
-func mentions(text string, ids []string) bool {
-	return slices.ContainsFunc(recordIDs.FindAllString(text, -1), func(id string) bool { return slices.Contains(ids, id) })
-}
-
-// kinds are what the contract says of an error. An error of no kind is told by its text:
-// no two stores have the same.
+// kinds are what the contract says of an error. An error of no kind is told by its text: no
+// two stores have the same.
 func kinds(err error) []string {
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case errors.Is(err, store.ErrSuperseded): // that an event is illegal then is a detail
-		return []string{"superseded"}
 	}
 	var all []string
-	for name, sentinel := range map[string]error{
-		"not found": store.ErrNotFound, "conflict": store.ErrConflict, "stale": store.ErrStaleRevision,
-		"key reused": store.ErrKeyReused, "closed": store.ErrClosed, "coupon not found": coupon.ErrNotFound,
-		"inactive": coupon.ErrInactive, "taken": coupon.ErrCodeTaken, "invalid": pricing.ErrInvalid, "illegal": redemption.ErrIllegal,
+	for _, kind := range []struct {
+		name string
+		is   error
+	}{
+		{"not found", store.ErrNotFound},
+		{"conflict", store.ErrConflict},
+		{"stale", store.ErrStaleRevision},
+		{"superseded", store.ErrSuperseded},
+		{"key reused", store.ErrKeyReused},
+		{"limit", store.ErrLimit},
+		{"closed", store.ErrClosed},
+		{"coupon not found", coupon.ErrNotFound},
+		{"inactive", coupon.ErrInactive},
+		{"taken", coupon.ErrCodeTaken},
+		{"invalid", pricing.ErrInvalid},
+		{"illegal", redemption.ErrIllegal},
+		{"other session", redemption.ErrOtherSession},
+		{"not lapsed", redemption.ErrNotLapsed},
 	} {
-		if errors.Is(err, sentinel) {
-			all = append(all, name)
+		if errors.Is(err, kind.is) {
+			all = append(all, kind.name)
 		}
 	}
 	var rejection *coupon.Rejection
 	if errors.As(err, &rejection) {
+		all = append(all, "of "+rejection.CouponID)
 		for _, reason := range rejection.Reasons {
-			params, err := json.Marshal(reason.Params)
-			if err != nil {
-				params = fmt.Appendf(nil, "%+v", reason.Params)
-			}
-			all = append(all, fmt.Sprintf("%s %s", reason.Code, params))
+			all = append(all, fmt.Sprint(reason.Code))
+		}
+	}
+	var limit *store.LimitError
+	if errors.As(err, &limit) {
+		for _, c := range limit.Exceeded {
+			all = append(all, fmt.Sprint(c))
 		}
 	}
 	if all == nil {
 		return []string{"failure: " + err.Error()}
 	}
-	slices.Sort(all)
 	return all
+}
+
+var customers = []string{"ann", "bob", "Ann"}
+
+func (h *history) customer(t *rapid.T) string {
+	return rapid.SampledFrom(customers).Draw(t, "customer")
+}
+
+// anyOf draws one of the values, or the other if there are none.
+func anyOf[V any](t *rapid.T, values []V, other V, what string) V {
+	if len(values) == 0 {
+		return other
+	}
+	return values[rapid.IntRange(0, len(values)-1).Draw(t, what)]
+}
+
+// someCoupons draws up to three coupons, and sometimes an earlier revision of one.
+func (h *history) someCoupons(t *rapid.T) []coupon.Coupon {
+	var some []coupon.Coupon
+	for _, i := range rapid.SliceOfNDistinct(rapid.IntRange(0, len(h.coupons)-1), 0, 3, rapid.ID[int]).Draw(t, "coupons") {
+		c := h.coupons[i]
+		switch rapid.IntRange(0, 9).Draw(t, "revision") {
+		case 0:
+			c.Revision++
+		case 1:
+			c.Revision = 0
+		}
+		some = append(some, c)
+	}
+	return some
+}
+
+// spiced adds claims on counters that coupons share.
+func (h *history) spiced(t *rapid.T, r store.Reservation) store.Reservation {
+	for i := range r.Uses {
+		if rapid.Bool().Draw(t, "campaign") {
+			r.Uses[i].Claims = append(r.Uses[i].Claims,
+				claim(redemption.SharedCounter("campaign"), 1, rapid.Int64Range(0, 4).Draw(t, "limit")),
+				claim(redemption.SharedCounter("budget"), rapid.Int64Range(1, 60).Draw(t, "amount"), 100))
+		}
+	}
+	if rapid.IntRange(0, 4).Draw(t, "first order") == 0 {
+		r.Order.Claims[0].Limit = 1
+	}
+	return r
+}
+
+func (h *history) ask(r store.Reservation, what string) {
+	reserved, err := compare(h, fmt.Sprintf("Reserve (%s) %s", what, brief(r)), func(s store.Store) (store.Reserved, error) {
+		return s.Reserve(h.Context(), r.Normalize())
+	})
+	if err != nil {
+		return
+	}
+	h.requests = append(h.requests, r)
+	if !reserved.Replayed && !reserved.Order.IsZero() {
+		h.orders = append(h.orders, reserved.Order.ID)
+	}
+	for _, u := range reserved.Uses {
+		if !slices.Contains(h.uses, u.ID) {
+			h.uses = append(h.uses, u.ID)
+		}
+	}
+}
+
+func brief(r store.Reservation) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s of %s, key %q, replaces %q, claims %v", r.Order.ID, r.Order.CustomerID, r.Order.Key, r.Order.Replaces, r.Order.Claims)
+	for _, u := range r.Uses {
+		fmt.Fprintf(&text, "; %s of %s exchange %q %v", u.ID, u.CouponID, u.ExchangeID, u.Claims)
+	}
+	return text.String()
+}
+
+func (h *history) reserve(t *rapid.T) {
+	h.ask(h.spiced(t, h.checkout(h.customer(t), h.someCoupons(t)...)), "new")
+}
+
+func (h *history) handOver(t *rapid.T) {
+	old := redemption.Order{ID: anyOf(t, h.orders, "ord_none", "order"), CustomerID: h.customer(t)}
+	if found, err := h.s.Order(h.Context(), store.OrderKey{ID: old.ID}); err == nil && rapid.IntRange(0, 9).Draw(t, "mine") > 0 {
+		old = found.Order
+	}
+	r := h.spiced(t, h.retry(old, h.someCoupons(t)...))
+	if u, held := h.debited(t); held && rapid.Bool().Draw(t, "points") {
+		r = taking(r, u)
+	}
+	h.ask(r, "hand-over")
+}
+
+func (h *history) exchange(t *rapid.T) {
+	h.ask(h.probe.exchange(h.customer(t), anyOf(t, h.coupons, coupon.Coupon{}, "coupon")), "points")
+}
+
+// debited draws a use whose exchange may be taken, or may not.
+func (h *history) debited(t *rapid.T) (redemption.Use, bool) {
+	uses, err := h.s.ListUses(h.Context(), store.UseList{PageSize: store.MaxPageSize})
+	if err != nil {
+		return redemption.Use{}, false
+	}
+	points := slices.DeleteFunc(uses.Items, func(u redemption.Use) bool { return u.ExchangeID == "" })
+	return anyOf(t, points, redemption.Use{}, "exchange"), len(points) > 0
+}
+
+func (h *history) takePoints(t *rapid.T) {
+	u, found := h.debited(t)
+	if !found {
+		t.Skip("no points yet")
+	}
+	customer := u.CustomerID
+	if rapid.IntRange(0, 9).Draw(t, "mine") == 0 {
+		customer = h.customer(t)
+	}
+	coupons := h.someCoupons(t)
+	for _, c := range h.coupons {
+		if c.ID == u.CouponID && !slices.ContainsFunc(coupons, func(d coupon.Coupon) bool { return d.ID == c.ID }) {
+			coupons = append(coupons, c)
+		}
+	}
+	h.ask(h.spiced(t, taking(h.checkout(customer, coupons...), u)), "take points")
+}
+
+// repeat makes a request again, as it was or with another fingerprint, key or IDs.
+func (h *history) repeat(t *rapid.T) {
+	if len(h.requests) == 0 {
+		t.Skip("no request yet")
+	}
+	r := anyOf(t, h.requests, store.Reservation{}, "request").Normalize()
+	switch rapid.IntRange(0, 3).Draw(t, "change") {
+	case 0:
+		r.Order.Fingerprint += "!"
+	case 1:
+		r.Order.Key += "!"
+		for i := range r.Uses {
+			r.Uses[i].Key += "!"
+		}
+	case 2:
+		if !r.Order.IsZero() {
+			r.Order.ID = fmt.Sprintf("ord_%04d", h.next())
+		}
+		for i := range r.Uses {
+			r.Uses[i].ID, r.Uses[i].OrderID = fmt.Sprintf("use_%04d", h.next()), r.Order.ID
+		}
+	}
+	if r.Order.IsZero() {
+		r.Uses[0].ExchangeID, r.Order.Key, r.Order.Fingerprint = r.Uses[0].ID, "", ""
+	} else {
+		for i := range r.Uses {
+			r.Uses[i].Key = ""
+		}
+	}
+	h.ask(r, "repeat")
+}
+
+func (h *history) event(t *rapid.T) {
+	kind := redemption.EventKind(rapid.IntRange(int(redemption.SessionAttached), int(redemption.Lapsed)).Draw(t, "kind"))
+	o := redemption.Order{ID: anyOf(t, h.orders, "ord_none", "order")}
+	if found, err := h.s.Order(h.Context(), store.OrderKey{ID: o.ID}); err == nil {
+		o = found.Order
+	}
+	e := event(kind, o)
+	e.At = at(rapid.SampledFrom([]int{1, 500, 1000, 2500}).Draw(t, "at"))
+	switch rapid.IntRange(0, 9).Draw(t, "session") {
+	case 0:
+		e.SessionID = anyOf(t, h.sessions, "cs_none", "other session")
+	case 1:
+		e.OrderID = anyOf(t, h.orders, "ord_none", "other order")
+	}
+	if e.SessionID != "" {
+		h.sessions = append(h.sessions, e.SessionID)
+	}
+	h.tell(settlement(e))
+}
+
+func (h *history) tell(s store.Settlement) {
+	_, _ = compare(h, fmt.Sprintf("Apply %s order %q session %q use %q at %s unknown %s", s.Event.Kind, s.Event.OrderID, s.Event.SessionID, s.Event.UseID, s.Event.At.Format("15:04:05"), s.Unknown.Order.ID),
+		func(to store.Store) (store.Settled, error) { return to.Apply(h.Context(), s) })
+}
+
+func (h *history) useEvent(t *rapid.T) {
+	kind := rapid.SampledFrom([]redemption.EventKind{
+		redemption.PointsExchanged, redemption.PointsExchanged, redemption.PointsRefused, redemption.PointsGivenBack, redemption.Cancelled, redemption.Lapsed,
+	}).Draw(t, "kind")
+	h.tell(settlement(redemption.Event{Kind: kind, UseID: anyOf(t, h.uses, "use_none", "use"), At: at(rapid.SampledFrom([]int{500, 950}).Draw(t, "at"))}))
+}
+
+func (h *history) unknownPayment(t *rapid.T) {
+	session := anyOf(t, h.sessions, "cs_lost", "session")
+	if rapid.Bool().Draw(t, "new session") {
+		session = fmt.Sprint("cs_lost_", h.next())
+	}
+	s := h.unknown(h.customer(t), session, h.someCoupons(t)...)
+	s.Event.OrderID = anyOf(t, h.orders, "ord_lost", "order")
+	h.sessions = append(h.sessions, session)
+	h.tell(s)
+}
+
+func (h *history) create(c coupon.Coupon) {
+	if saved, err := h.change(store.CreateCoupon, c); err == nil {
+		h.coupons = append(h.coupons, saved)
+	}
+}
+
+func (h *history) change(kind store.ChangeKind, c coupon.Coupon) (coupon.Coupon, error) {
+	return compare(h, fmt.Sprintf("SaveCoupon %d %s %s revision %d limits %+v", kind, c.ID, c.Code, c.Revision, c.Limits), func(s store.Store) (coupon.Coupon, error) {
+		saved, err := s.SaveCoupon(h.Context(), changeOf(kind, c))
+		saved.AllowedUserEmails = saved.AllowedUserEmails.Narrow("") // the answer may hold no address
+		return saved, err
+	})
+}
+
+func (h *history) edit(t *rapid.T) {
+	i := rapid.IntRange(0, len(h.coupons)-1).Draw(t, "coupon")
+	c := h.coupons[i]
+	kind := store.EditCoupon
+	switch rapid.IntRange(0, 5).Draw(t, "change") {
+	case 0:
+		c.State = rapid.SampledFrom([]coupon.State{coupon.Active, coupon.Active, coupon.Inactive}).Draw(t, "state")
+	case 1:
+		c.Limits.MaxUses = rapid.Int64Range(0, 5).Draw(t, "maxUses")
+	case 2:
+		c.Limits.MaxUsesPerUser = rapid.Int64Range(0, 3).Draw(t, "maxUsesPerUser")
+	case 3:
+		c.Revision--
+	case 5:
+		if c.Distribution == coupon.UserSpecific {
+			h.forAddresses(anyOf(t, []string{"ann@shop.example", "cem@shop.example"}, "", "address"), "dan@shop.example")(&c)
+		}
+	case 4:
+		kind, c.Mirror = store.ConfirmMirror, coupon.Mirror{CouponID: "co", PromotionCodeID: "promo", Revision: c.Revision}
+	}
+	if saved, err := h.change(kind, c); err == nil {
+		h.coupons[i] = saved
+	}
+}
+
+// createOrDelete deletes a coupon, or makes one with a code or an ID that may be taken.
+func (h *history) createOrDelete(t *rapid.T) {
+	c := anyOf(t, h.coupons, coupon.Coupon{}, "coupon")
+	if rapid.IntRange(0, 2).Draw(t, "delete") == 0 {
+		_, _ = h.change(store.DeleteCoupon, c)
+		return
+	}
+	draft := h.draft(limits(rapid.Int64Range(0, 3).Draw(t, "maxUses"), 0), createdAt(at(rapid.IntRange(0, 3).Draw(t, "created"))))
+	switch rapid.IntRange(0, 3).Draw(t, "like another") {
+	case 0:
+		draft.Code = c.Code
+	case 1:
+		draft.ID = c.ID
+	}
+	h.create(draft)
+}
+
+func (h *history) read(t *rapid.T) {
+	ctx, c, customer := h.Context(), anyOf(t, h.coupons, coupon.Coupon{}, "coupon"), h.customer(t)
+	_, _ = compare(h, "LookUp "+c.ID, func(s store.Store) (store.Found, error) {
+		return s.LookUp(ctx, store.LookUp{CouponID: c.ID, CustomerID: customer, Identities: customers})
+	})
+	_, _ = compare(h, "LookUp "+c.Code.String(), func(s store.Store) (store.Found, error) {
+		return s.LookUp(ctx, store.LookUp{Code: c.Code, Whole: true})
+	})
+	coupons := store.CouponList{PageSize: rapid.IntRange(1, 3).Draw(t, "size"), Page: rapid.IntRange(0, 3).Draw(t, "page"), Search: rapid.SampledFrom([]string{"", "1", "code"}).Draw(t, "search")}
+	due := at(rapid.SampledFrom([]int{0, 999, 1000, 2500}).Draw(t, "due"))
+	orders := store.OrderList{PageSize: 2, State: redemption.OrderState(rapid.IntRange(0, 4).Draw(t, "state"))}
+	uses := store.UseList{PageSize: 2, CouponID: c.ID, State: redemption.State(rapid.IntRange(0, 3).Draw(t, "use state"))}
+	if rapid.Bool().Draw(t, "sweep") {
+		orders.DueAt, uses.DueAt = due, due
+	}
+	for range 3 {
+		couponPage, _ := compare(h, fmt.Sprintf("ListCoupons %+v", coupons), func(s store.Store) (store.CouponPage, error) { return s.ListCoupons(ctx, coupons) })
+		orderPage, _ := compare(h, fmt.Sprintf("ListOrders %+v", orders), func(s store.Store) (store.OrderPage, error) { return s.ListOrders(ctx, orders) })
+		usePage, _ := compare(h, fmt.Sprintf("ListUses %+v", uses), func(s store.Store) (store.UsePage, error) { return s.ListUses(ctx, uses) })
+		coupons.After, orders.After, uses.After = couponPage.Next, orderPage.Next, usePage.Next
+	}
+	key := store.OrderKey{SessionID: anyOf(t, h.sessions, "cs_none", "session")}
+	_, _ = compare(h, fmt.Sprintf("Order %+v", key), func(s store.Store) (store.Settled, error) { return s.Order(ctx, key) })
+}
+
+// compareEverything compares what is stored, and the journal of each record: entries of
+// several records may have other positions.
+func (h *history) compareEverything() {
+	ctx := h.Context()
+	dump := func(s store.Store) (Everything, error) { return h.dump(ctx, s) }
+	_, _ = compare(h, "everything", func(s store.Store) (Everything, error) {
+		all, err := dump(s)
+		all.Journal = nil
+		return all, err
+	})
+	_, _ = compare(h, "the journal by record", func(s store.Store) (map[string][]string, error) {
+		all, err := dump(s)
+		return bySubject(all.Journal), err
+	})
+	for name, s := range map[string]store.Store{"reference": h.s, "store": h.tested} {
+		if err := Check(ctx, s); err != nil {
+			h.rt.Fatalf("the %s: %v\nafter\n%s", name, err, h.told())
+		}
+	}
+}
+
+func (h *history) dump(ctx context.Context, s store.Store) (Everything, error) {
+	all, err := Read(ctx, s)
+	if err != nil {
+		h.rt.Fatalf("reading the whole store: %v", err)
+	}
+	return all, err
+}
+
+// bySubject returns the entries about each record. Databases may write JSON in another form.
+func bySubject(journal []store.Entry) map[string][]string {
+	told := map[string][]string{}
+	for _, e := range journal {
+		var data any
+		if err := json.Unmarshal(e.Data, &data); err != nil {
+			data = string(e.Data)
+		}
+		told[e.Subject] = append(told[e.Subject], fmt.Sprintf("%s %d at %s by %q: %v", e.Kind, e.Version, e.At, e.By, data))
+	}
+	return told
 }

@@ -2,243 +2,912 @@ package storetest_test
 
 import (
 	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/memstore"
 )
 
-// faulty is a sound store with some of its methods replaced. The functions on
-// coupons, records and orders change what comes out of every method.
+// meanwhile is how long a broken store waits between looking and writing.
+const meanwhile = 30 * time.Millisecond
+
+// faulty is a sound store of which some calls are done wrongly.
 type faulty struct {
 	store.Store
-	data store.Store // for another store on the same data
-
-	outCoupon func(coupon.Coupon) coupon.Coupon
-	outRecord func(redemption.Redemption) redemption.Redemption
-	outOrder  func(store.Order) store.Order
-
-	createCoupon    func(context.Context, coupon.Coupon) error
-	updateCoupon    func(context.Context, coupon.Coupon) (coupon.Coupon, error)
-	confirmMirror   func(context.Context, string, coupon.Mirror) (coupon.Coupon, error)
-	deleteCoupon    func(context.Context, string, int64) error
-	coupon          func(context.Context, string) (coupon.Coupon, error)
-	lookUp          func(context.Context, store.LookUp) (store.Found, error)
-	listCoupons     func(context.Context, store.CouponList) (store.CouponPage, error)
-	reserve         func(context.Context, store.Reservation) (store.Reserved, error)
-	takeOver        func(context.Context, store.TakeOver) (store.Reserved, error)
-	settle          func(context.Context, store.Settlement) (store.Settled, error)
-	transition      func(context.Context, string, redemption.Event) (redemption.Redemption, error)
-	redemption      func(context.Context, string) (redemption.Redemption, error)
-	listRedemptions func(context.Context, store.RedemptionList) (store.RedemptionPage, error)
-	due             func(context.Context, time.Time, int) ([]redemption.Redemption, error)
-	createOrder     func(context.Context, store.Order) (store.Order, bool, error)
-	attachSession   func(context.Context, store.Attachment) (store.Order, error)
-	order           func(context.Context, string) (store.Order, error)
-	orderByKey      func(context.Context, string, string) (store.Order, error)
-	openOrders      func(context.Context, time.Time, int) ([]store.Order, error)
-	close           func() error
+	reserve func(ctx context.Context, r store.Reservation) (store.Reserved, error)
+	apply   func(ctx context.Context, s store.Settlement) (store.Settled, error)
+	save    func(ctx context.Context, c store.CouponChange) (coupon.Coupon, error)
+	order   func(ctx context.Context, by store.OrderKey) (store.Settled, error)
+	lookUp  func(ctx context.Context, by store.LookUp) (store.Found, error)
+	coupons func(ctx context.Context, list store.CouponList) (store.CouponPage, error)
+	orders  func(ctx context.Context, list store.OrderList) (store.OrderPage, error)
+	uses    func(ctx context.Context, list store.UseList) (store.UsePage, error)
+	counts  func(ctx context.Context, keys []string) ([]redemption.Count, error)
+	journal func(ctx context.Context, after int64, limit int) ([]store.Entry, error)
+	close   func() error
 }
 
-func or[F any](broken, sound F, isNil bool) F {
-	if isNil {
-		return sound
-	}
-	return broken
-}
-
-func (f *faulty) c(c coupon.Coupon) coupon.Coupon {
-	if f.outCoupon != nil && c.ID != "" {
-		return f.outCoupon(c)
-	}
-	return c
-}
-
-func (f *faulty) r(r redemption.Redemption) redemption.Redemption {
-	if f.outRecord != nil && r.ID != "" {
-		return f.outRecord(r)
-	}
-	return r
-}
-
-func (f *faulty) o(o store.Order) store.Order {
-	if f.outOrder != nil && !o.IsZero() {
-		return f.outOrder(o)
-	}
-	return o
-}
-
-func (f *faulty) reserved(r store.Reserved, err error) (store.Reserved, error) {
-	r.Redemption, r.Order = f.r(r.Redemption), f.o(r.Order)
-	return r, err
-}
-
-func (f *faulty) CreateCoupon(ctx context.Context, c coupon.Coupon) error {
-	return or(f.createCoupon, f.Store.CreateCoupon, f.createCoupon == nil)(ctx, c)
-}
-
-func (f *faulty) UpdateCoupon(ctx context.Context, c coupon.Coupon) (coupon.Coupon, error) {
-	c, err := or(f.updateCoupon, f.Store.UpdateCoupon, f.updateCoupon == nil)(ctx, c)
-	return f.c(c), err
-}
-
-func (f *faulty) ConfirmMirror(ctx context.Context, id string, m coupon.Mirror) (coupon.Coupon, error) {
-	c, err := or(f.confirmMirror, f.Store.ConfirmMirror, f.confirmMirror == nil)(ctx, id, m)
-	return f.c(c), err
-}
-
-func (f *faulty) DeleteCoupon(ctx context.Context, id string, revision int64) error {
-	return or(f.deleteCoupon, f.Store.DeleteCoupon, f.deleteCoupon == nil)(ctx, id, revision)
-}
-
-func (f *faulty) Coupon(ctx context.Context, id string) (coupon.Coupon, error) {
-	c, err := or(f.coupon, f.Store.Coupon, f.coupon == nil)(ctx, id)
-	return f.c(c), err
-}
-
-func (f *faulty) LookUp(ctx context.Context, by store.LookUp) (store.Found, error) {
-	found, err := or(f.lookUp, f.Store.LookUp, f.lookUp == nil)(ctx, by)
-	found.Coupon = f.c(found.Coupon)
-	for i := range found.Held {
-		found.Held[i] = f.r(found.Held[i])
-	}
-	return found, err
-}
-
-func (f *faulty) ListCoupons(ctx context.Context, list store.CouponList) (store.CouponPage, error) {
-	page, err := or(f.listCoupons, f.Store.ListCoupons, f.listCoupons == nil)(ctx, list)
-	for i := range page.Items {
-		page.Items[i] = f.c(page.Items[i])
-	}
-	return page, err
+func newFaulty() *faulty {
+	s := memstore.New()
+	return &faulty{s, s.Reserve, s.Apply, s.SaveCoupon, s.Order, s.LookUp, s.ListCoupons, s.ListOrders, s.ListUses, s.Counts, s.Journal, s.Close}
 }
 
 func (f *faulty) Reserve(ctx context.Context, r store.Reservation) (store.Reserved, error) {
-	return f.reserved(or(f.reserve, f.Store.Reserve, f.reserve == nil)(ctx, r))
+	return f.reserve(ctx, r)
 }
 
-func (f *faulty) TakeOver(ctx context.Context, t store.TakeOver) (store.Reserved, error) {
-	return f.reserved(or(f.takeOver, f.Store.TakeOver, f.takeOver == nil)(ctx, t))
+func (f *faulty) Apply(ctx context.Context, s store.Settlement) (store.Settled, error) {
+	return f.apply(ctx, s)
 }
 
-func (f *faulty) Settle(ctx context.Context, t store.Settlement) (store.Settled, error) {
-	s, err := or(f.settle, f.Store.Settle, f.settle == nil)(ctx, t)
-	s.Redemption, s.Order = f.r(s.Redemption), f.o(s.Order)
-	return s, err
+func (f *faulty) SaveCoupon(ctx context.Context, c store.CouponChange) (coupon.Coupon, error) {
+	return f.save(ctx, c)
 }
 
-func (f *faulty) Transition(ctx context.Context, id string, e redemption.Event) (redemption.Redemption, error) {
-	r, err := or(f.transition, f.Store.Transition, f.transition == nil)(ctx, id, e)
-	return f.r(r), err
+func (f *faulty) Order(ctx context.Context, by store.OrderKey) (store.Settled, error) {
+	return f.order(ctx, by)
 }
 
-func (f *faulty) Redemption(ctx context.Context, id string) (redemption.Redemption, error) {
-	r, err := or(f.redemption, f.Store.Redemption, f.redemption == nil)(ctx, id)
-	return f.r(r), err
+func (f *faulty) LookUp(ctx context.Context, by store.LookUp) (store.Found, error) {
+	return f.lookUp(ctx, by)
 }
 
-func (f *faulty) ListRedemptions(ctx context.Context, list store.RedemptionList) (store.RedemptionPage, error) {
-	page, err := or(f.listRedemptions, f.Store.ListRedemptions, f.listRedemptions == nil)(ctx, list)
-	for i := range page.Items {
-		page.Items[i] = f.r(page.Items[i])
+func (f *faulty) ListCoupons(ctx context.Context, list store.CouponList) (store.CouponPage, error) {
+	return f.coupons(ctx, list)
+}
+
+func (f *faulty) ListOrders(ctx context.Context, list store.OrderList) (store.OrderPage, error) {
+	return f.orders(ctx, list)
+}
+
+func (f *faulty) ListUses(ctx context.Context, list store.UseList) (store.UsePage, error) {
+	return f.uses(ctx, list)
+}
+
+func (f *faulty) Counts(ctx context.Context, keys []string) ([]redemption.Count, error) {
+	return f.counts(ctx, keys)
+}
+
+func (f *faulty) Journal(ctx context.Context, after int64, limit int) ([]store.Entry, error) {
+	return f.journal(ctx, after, limit)
+}
+
+func (f *faulty) Close() error { return f.close() }
+
+// request changes every reservation before the sound store sees it.
+func (f *faulty) request(change func(r *store.Reservation)) {
+	sound := f.reserve
+	f.reserve = func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+		r = r.Normalize()
+		change(&r)
+		return sound(ctx, r)
 	}
-	return page, err
 }
 
-func (f *faulty) Due(ctx context.Context, at time.Time, limit int) ([]redemption.Redemption, error) {
-	all, err := or(f.due, f.Store.Due, f.due == nil)(ctx, at, limit)
-	for i := range all {
-		all[i] = f.r(all[i])
+// told changes every settlement before the sound store sees it.
+func (f *faulty) told(change func(ctx context.Context, s *store.Settlement)) {
+	sound := f.apply
+	f.apply = func(ctx context.Context, s store.Settlement) (store.Settled, error) {
+		change(ctx, &s)
+		return sound(ctx, s)
 	}
-	return all, err
 }
 
-func (f *faulty) CreateOrder(ctx context.Context, o store.Order) (stored store.Order, replayed bool, err error) {
-	stored, replayed, err = or(f.createOrder, f.Store.CreateOrder, f.createOrder == nil)(ctx, o)
-	return f.o(stored), replayed, err
-}
-
-func (f *faulty) AttachSession(ctx context.Context, a store.Attachment) (store.Order, error) {
-	o, err := or(f.attachSession, f.Store.AttachSession, f.attachSession == nil)(ctx, a)
-	return f.o(o), err
-}
-
-func (f *faulty) Order(ctx context.Context, id string) (store.Order, error) {
-	o, err := or(f.order, f.Store.Order, f.order == nil)(ctx, id)
-	return f.o(o), err
-}
-
-func (f *faulty) OrderByKey(ctx context.Context, customerID, key string) (store.Order, error) {
-	o, err := or(f.orderByKey, f.Store.OrderByKey, f.orderByKey == nil)(ctx, customerID, key)
-	return f.o(o), err
-}
-
-func (f *faulty) OpenOrders(ctx context.Context, at time.Time, limit int) ([]store.Order, error) {
-	all, err := or(f.openOrders, f.Store.OpenOrders, f.openOrders == nil)(ctx, at, limit)
-	for i := range all {
-		all[i] = f.o(all[i])
+// refusal does something after a reservation was refused, and returns another answer.
+func (f *faulty) refusal(of error, then func(ctx context.Context, r store.Reservation) (store.Reserved, error)) {
+	sound := f.reserve
+	f.reserve = func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+		reserved, err := sound(ctx, r)
+		if errors.Is(err, of) {
+			return then(ctx, r)
+		}
+		return reserved, err
 	}
-	return all, err
 }
 
-func (f *faulty) Close() error { return or(f.close, f.Store.Close, f.close == nil)() }
-
-// gates hold their first visitors until enough have come: in the gap between check
-// and act, so that a store with such a gap fails in every interleaving.
-type gates struct {
-	mu     sync.Mutex
-	opened map[string]chan struct{}
-	inside map[string]int
-}
-
-// pass waits until this many have come to the gate of the name.
-func (g *gates) pass(name string, enough int) {
-	g.mu.Lock()
-	if g.opened == nil {
-		g.opened, g.inside = make(map[string]chan struct{}), make(map[string]int)
+// change changes every change of a coupon before the sound store sees it.
+func (f *faulty) change(change func(c *store.CouponChange)) {
+	sound := f.save
+	f.save = func(ctx context.Context, c store.CouponChange) (coupon.Coupon, error) {
+		change(&c)
+		return sound(ctx, c)
 	}
-	if g.opened[name] == nil {
-		g.opened[name] = make(chan struct{})
-	}
-	opened := g.opened[name]
-	if g.inside[name]++; g.inside[name] == enough {
-		close(opened)
-	}
-	g.mu.Unlock()
-	<-opened
 }
 
-// memory is what a broken store keeps beside the sound one.
-type memory[V any] struct {
-	mu sync.Mutex
-	m  map[string]V
-}
-
-func (x *memory[V]) get(key string) (V, bool) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	v, ok := x.m[key]
-	return v, ok
-}
-
-func (x *memory[V]) put(key string, v V) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.m == nil {
-		x.m = make(map[string]V)
+func (f *faulty) entries(change func(entries []store.Entry) []store.Entry) {
+	sound := f.journal
+	f.journal = func(ctx context.Context, after int64, limit int) ([]store.Entry, error) {
+		entries, err := sound(ctx, after, limit)
+		return change(entries), err
 	}
-	x.m[key] = v
 }
 
-// change replaces a value by a function of it.
-func (x *memory[V]) change(key string, by func(V) V) V {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.m == nil {
-		x.m = make(map[string]V)
+// eachUse changes every use that the store answers.
+func (f *faulty) eachUse(change func(u *redemption.Use)) {
+	all := func(uses []redemption.Use) {
+		for i := range uses {
+			change(&uses[i])
+		}
 	}
-	x.m[key] = by(x.m[key])
-	return x.m[key]
+	apply, order, orders, uses := f.apply, f.order, f.orders, f.uses
+	f.apply = func(ctx context.Context, s store.Settlement) (store.Settled, error) {
+		settled, err := apply(ctx, s)
+		all(settled.Uses)
+		return settled, err
+	}
+	f.order = func(ctx context.Context, by store.OrderKey) (store.Settled, error) {
+		settled, err := order(ctx, by)
+		all(settled.Uses)
+		return settled, err
+	}
+	f.orders = func(ctx context.Context, list store.OrderList) (store.OrderPage, error) {
+		page, err := orders(ctx, list)
+		for i := range page.Items {
+			all(page.Items[i].Uses)
+		}
+		return page, err
+	}
+	f.uses = func(ctx context.Context, list store.UseList) (store.UsePage, error) {
+		page, err := uses(ctx, list)
+		all(page.Items)
+		return page, err
+	}
+}
+
+func claims(r *store.Reservation, change func(c *redemption.Claim)) {
+	for i := range r.Order.Claims {
+		change(&r.Order.Claims[i])
+	}
+	for i := range r.Uses {
+		for j := range r.Uses[i].Claims {
+			change(&r.Uses[i].Claims[j])
+		}
+	}
+}
+
+// fault is a way to break the contract, and the clauses that must notice it.
+type fault struct {
+	plant  func(f *faulty)
+	caught []string
+}
+
+func faults() map[string]fault {
+	all := map[string]fault{}
+	for _, group := range []map[string]fault{reservationFaults(), eventFaults(), couponFaults(), readFaults(), journalFaults()} {
+		maps.Copy(all, group)
+	}
+	return all
+}
+
+func reservationFaults() map[string]fault {
+	return map[string]fault{
+		"limits are checked before the lock": {func(f *faulty) {
+			sound := f.reserve
+			f.reserve = func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+				r = r.Normalize()
+				var exceeded []redemption.Claim
+				claims(&r, func(c *redemption.Claim) {
+					counts, _ := f.Store.Counts(ctx, []string{c.Counter})
+					if !c.Fits(counts[0]) {
+						exceeded = append(exceeded, *c)
+					}
+					c.Limit = 0
+				})
+				if len(exceeded) > 0 {
+					return store.Reserved{}, &store.LimitError{Exceeded: exceeded}
+				}
+				time.Sleep(meanwhile) // another caller reads the same counts meanwhile
+				return sound(ctx, r)
+			}
+		}, []string{"race for the last uses of a coupon", "race for the uses of a customer", "race for two coupons in opposite order", "race for a budget", "one counter, two uses"}},
+		"limits are off by one": {func(f *faulty) {
+			f.request(func(r *store.Reservation) {
+				claims(r, func(c *redemption.Claim) {
+					if c.Limit > 0 && c.Limit < 1<<60 {
+						c.Limit++
+					}
+				})
+			})
+		}, []string{agreement, "a limit is inclusive", "limit of the kind coupon", "limit of the kind customer", "limit of the kind customer and day", "limit of the kind code", "limit of the kind campaign", "limit of the kind budget", "race for the last uses of a coupon"}},
+		"amounts are ones": {func(f *faulty) {
+			f.request(func(r *store.Reservation) { claims(r, func(c *redemption.Claim) { c.Amount = 1 }) })
+		}, []string{"limit of the kind budget", "an order comes back"}},
+		"only the first use claims": {func(f *faulty) {
+			f.request(func(r *store.Reservation) {
+				for i := 1; i < len(r.Uses); i++ {
+					r.Uses[i].Claims = nil
+				}
+			})
+		}, []string{"one counter, two uses", "all or nothing", "race for two coupons in opposite order"}},
+		"counters are folded": {func(f *faulty) {
+			f.request(func(r *store.Reservation) {
+				claims(r, func(c *redemption.Claim) { c.Counter = strings.TrimSpace(strings.ToLower(c.Counter)) })
+			})
+		}, []string{"counters by bytes", "any text comes back"}},
+		"an order stays without its uses": {func(f *faulty) {
+			sound := f.reserve
+			f.refusal(store.ErrLimit, func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+				refused := r
+				refused.Uses, refused.Coupons = nil, nil
+				_, _ = sound(ctx, refused)
+				return store.Reserved{}, &store.LimitError{}
+			})
+		}, []string{"all or nothing"}},
+		"a stale revision is accepted": {func(f *faulty) {
+			f.request(func(r *store.Reservation) {
+				for i := range r.Coupons {
+					r.Coupons[i].Revision = 0
+				}
+			})
+		}, []string{agreement, "coupons as priced", "edits against reservations", "new claims are checked"}},
+		"a key forgets its fingerprint": {func(f *faulty) {
+			f.request(func(r *store.Reservation) { r.Order.Fingerprint = "" })
+		}, []string{agreement, "a key of another request", "an order comes back"}},
+		"a key is one of all customers": {func(f *faulty) {
+			sound := f.reserve
+			seen := map[string]string{}
+			var mu sync.Mutex
+			f.reserve = func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				if other, used := seen[r.Order.Key]; used && r.Order.Key != "" && other != r.Order.CustomerID {
+					return store.Reserved{}, store.ErrKeyReused
+				}
+				seen[r.Order.Key] = r.Order.CustomerID
+				return sound(ctx, r)
+			}
+		}, []string{"keys of customers"}},
+		"a key of an ended order is free": {func(f *faulty) {
+			sound := f.reserve
+			f.reserve = func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+				reserved, err := sound(ctx, r)
+				if err == nil && reserved.Replayed && reserved.Order.State == redemption.OrderCancelled {
+					r = r.Normalize()
+					r.Order.Key += "#"
+					return sound(ctx, r)
+				}
+				return reserved, err
+			}
+		}, []string{"a repeated key"}},
+		"hand-over in two steps": {func(f *faulty) {
+			sound := f.reserve
+			f.reserve = func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+				if old, err := f.Store.Order(ctx, store.OrderKey{ID: r.Order.Replaces}); err == nil && old.Order.State == redemption.OrderOpen {
+					_, _ = f.Store.Apply(ctx, store.Settlement{Event: redemption.Event{Kind: redemption.Cancelled, OrderID: old.Order.ID, SessionID: old.Order.SessionID, At: r.Order.CreatedAt}})
+					r = r.Normalize()
+					r.Order.Replaces = ""
+				}
+				return sound(ctx, r)
+			}
+		}, []string{agreement, "hand-over", "kept below a lowered limit", "new claims are checked", "a chain of hand-overs", "points are handed over"}},
+		"what was replaced is replaced again": {func(f *faulty) {
+			sound := f.reserve
+			f.refusal(store.ErrSuperseded, func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+				r = r.Normalize()
+				r.Order.Replaces = ""
+				return sound(ctx, r)
+			})
+		}, []string{"race of hand-overs", "what cannot be replaced"}},
+		"an order's own claims are forgotten": {func(f *faulty) {
+			f.request(func(r *store.Reservation) { r.Order.Claims = nil })
+		}, []string{"an order without coupons", "counters by bytes"}},
+		"a taken ID is no error": {func(f *faulty) {
+			sound := f.reserve
+			f.reserve = func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+				reserved, err := sound(ctx, r)
+				if errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrKeyReused) {
+					return store.Reserved{Order: r.Order, Uses: r.Uses}, nil
+				}
+				return reserved, err
+			}
+		}, []string{"taken IDs"}},
+		"an order has few uses": {func(f *faulty) {
+			sound := f.reserve
+			f.reserve = func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+				const few = 16
+				if len(r.Uses) > few {
+					return store.Reserved{}, &pricing.ValidationError{}
+				}
+				return sound(ctx, r)
+			}
+		}, []string{"the largest order"}},
+		"the coupon is looked at before the key": {func(f *faulty) {
+			sound := f.reserve
+			f.reserve = func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+				for _, c := range r.Coupons {
+					if found, err := f.Store.LookUp(ctx, store.LookUp{CouponID: c.ID}); err != nil || !found.Coupon.Active() {
+						return store.Reserved{}, coupon.Reject(c.ID, coupon.CouponInactive, coupon.Params{})
+					}
+				}
+				return sound(ctx, r)
+			}
+		}, []string{"replay comes first"}},
+		"points claim nothing before a checkout": {func(f *faulty) {
+			f.request(func(r *store.Reservation) {
+				if r.Order.IsZero() {
+					r.Uses[0].Claims = nil
+				}
+			})
+		}, []string{"a points reservation"}},
+		"a checkout of points claims again": {func(f *faulty) {
+			f.request(func(r *store.Reservation) {
+				for i := range r.Uses {
+					if !r.Order.IsZero() && r.Uses[i].ExchangeID != "" {
+						r.Uses[i].Claims = slices.Concat(r.Uses[i].Claims, r.Uses[i].Claims)
+					}
+				}
+			})
+		}, []string{"a checkout takes points"}},
+		"keys are looked for before the lock": {func(f *faulty) {
+			var keys sync.Map
+			sound := f.reserve
+			f.reserve = func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+				if r.Order.IsZero() {
+					return sound(ctx, r)
+				}
+				key := r.Order.CustomerID + " " + r.Order.Key
+				if id, used := keys.Load(key); used {
+					found, err := f.Store.Order(ctx, store.OrderKey{ID: id.(string)})
+					return store.Reserved{Order: found.Order, Uses: found.Uses, Replayed: true}, err
+				}
+				time.Sleep(meanwhile) // another caller looks for the same key meanwhile
+				r = r.Normalize()
+				r.Order.Key += r.Order.ID
+				reserved, err := sound(ctx, r)
+				if err == nil {
+					keys.Store(key, r.Order.ID)
+				}
+				return reserved, err
+			}
+		}, []string{"race of one key", "a key of another request"}},
+		"anybody may replace an order": {func(f *faulty) {
+			sound := f.reserve
+			f.refusal(store.ErrNotFound, func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+				r = r.Normalize()
+				r.Order.Replaces = ""
+				return sound(ctx, r)
+			})
+		}, []string{"what cannot be replaced"}},
+		"points that cannot be had are given": {func(f *faulty) {
+			without := func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+				r = r.Normalize()
+				for i := range r.Uses {
+					u := &r.Uses[i]
+					u.Origin, u.ExchangeID, u.Points, u.PointsState = redemption.FromCheckout, "", 0, redemption.NoPoints
+				}
+				return f.Store.Reserve(ctx, r)
+			}
+			f.refusal(store.ErrNotFound, without)
+			f.refusal(store.ErrSuperseded, without)
+		}, []string{"points that cannot be had", "race for points"}},
+		"a held reservation is reserved again": {func(f *faulty) {
+			sound := f.reserve
+			f.reserve = func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+				reserved, err := sound(ctx, r)
+				if err == nil && reserved.Replayed && reserved.Order.IsZero() && reserved.Uses[0].Key != r.Uses[0].Key {
+					reserved.Uses[0].ID, reserved.Uses[0].Key = r.Uses[0].ID, r.Uses[0].Key
+				}
+				return reserved, err
+			}
+		}, []string{"a held reservation is replayed", "race of one exchange"}},
+	}
+}
+
+func eventFaults() map[string]fault {
+	return map[string]fault{
+		"a late payment is not flagged": {func(f *faulty) {
+			f.eachUse(func(u *redemption.Use) { u.OverLimit = false })
+		}, []string{agreement, "a late payment", "a late payment flags by use", "a late payment beside a paid successor", "an unknown payment"}},
+		"a late payment is dropped": {func(f *faulty) {
+			f.apply = func(ctx context.Context, s store.Settlement) (store.Settled, error) {
+				if o, err := f.Store.Order(ctx, store.OrderKey{ID: s.Event.OrderID}); err == nil && o.Order.State == redemption.OrderCancelled && s.Event.Kind == redemption.Paid {
+					return o, nil
+				}
+				return f.Store.Apply(ctx, s)
+			}
+		}, []string{"a late payment", "events in any order"}},
+		"a payment in a session is dropped": {func(f *faulty) {
+			f.apply = func(ctx context.Context, s store.Settlement) (store.Settled, error) {
+				if o, err := f.Store.Order(ctx, store.OrderKey{SessionID: s.Event.SessionID}); err == nil && s.Event.Kind == redemption.Paid {
+					return o, nil
+				}
+				return f.Store.Apply(ctx, s)
+			}
+		}, []string{"events at once", "hand-over against payment", "every event in every state"}},
+		"a late end ends the successor": {func(f *faulty) {
+			f.apply = func(ctx context.Context, s store.Settlement) (store.Settled, error) {
+				if o, err := f.Store.Order(ctx, store.OrderKey{ID: s.Event.OrderID}); err == nil && o.Order.ReplacedBy != "" && s.Event.Kind != redemption.Paid {
+					_, _ = f.Store.Apply(ctx, store.Settlement{Event: redemption.Event{Kind: redemption.Cancelled, OrderID: o.Order.ReplacedBy, At: s.Event.At}})
+				}
+				return f.Store.Apply(ctx, s)
+			}
+		}, []string{agreement, "a late end changes no successor"}},
+		"a successor survives": {func(f *faulty) {
+			f.apply = func(ctx context.Context, s store.Settlement) (store.Settled, error) {
+				if o, err := f.Store.Order(ctx, store.OrderKey{ID: s.Event.OrderID}); err == nil && o.Order.ReplacedBy != "" && s.Event.Kind == redemption.Paid {
+					return o, nil
+				}
+				return f.Store.Apply(ctx, s)
+			}
+		}, []string{"a late payment after hand-over", "a late payment takes points back"}},
+		"a payment on its way is dropped": {func(f *faulty) {
+			f.apply = func(ctx context.Context, s store.Settlement) (store.Settled, error) {
+				if o, err := f.Store.Order(ctx, store.OrderKey{ID: s.Event.OrderID}); err == nil && o.Order.ReplacedBy != "" && s.Event.Kind == redemption.PaymentPending {
+					return o, nil
+				}
+				return f.Store.Apply(ctx, s)
+			}
+		}, []string{"a payment on its way after hand-over"}},
+		"an end gives back twice": {func(f *faulty) {
+			var twice sync.Map
+			f.apply = func(ctx context.Context, s store.Settlement) (store.Settled, error) {
+				settled, err := f.Store.Apply(ctx, s)
+				if err == nil && !settled.Changed && settled.Order.State == redemption.OrderCancelled {
+					for key := range redemption.Holdings(redemption.Order{State: redemption.OrderOpen, Claims: settled.Order.Claims}) {
+						twice.Store(key, true)
+					}
+				}
+				return settled, err
+			}
+			f.counts = func(ctx context.Context, keys []string) ([]redemption.Count, error) {
+				counts, err := f.Store.Counts(ctx, keys)
+				for i := range counts {
+					if _, is := twice.Load(keys[i]); is {
+						counts[i].Reserved--
+					}
+				}
+				return counts, err
+			}
+		}, []string{"every event in every state"}},
+		"a session is that of two orders": {func(f *faulty) {
+			f.apply = func(ctx context.Context, s store.Settlement) (store.Settled, error) {
+				settled, err := f.Store.Apply(ctx, s)
+				if errors.Is(err, store.ErrSuperseded) && s.Event.Kind == redemption.SessionAttached {
+					return store.Settled{Changed: true}, nil
+				}
+				return settled, err
+			}
+		}, []string{"one session, one order", "sessions at once", "attaching a session"}},
+		"sessions are folded": {func(f *faulty) {
+			f.told(func(_ context.Context, s *store.Settlement) {
+				s.Event.SessionID = strings.TrimSpace(strings.ToLower(s.Event.SessionID))
+			})
+		}, []string{"one session, one order", "any text comes back"}},
+		"an event goes by the order that it names": {func(f *faulty) {
+			f.told(func(ctx context.Context, s *store.Settlement) {
+				if o, err := f.Store.Order(ctx, store.OrderKey{ID: s.Event.OrderID}); err == nil && o.Order.SessionID != "" {
+					s.Event.SessionID = o.Order.SessionID
+				}
+			})
+		}, []string{"every event in every state", "an event that finds nothing"}},
+		"an order without a session comes first": {func(f *faulty) {
+			f.told(func(ctx context.Context, s *store.Settlement) {
+				if o, err := f.Store.Order(ctx, store.OrderKey{ID: s.Event.OrderID}); err == nil && o.Order.SessionID == "" && s.Event.SessionID != "" {
+					s.Event.SessionID += "#"
+				}
+			})
+		}, []string{"an event finds its order"}},
+		"what is unknown is an error": {func(f *faulty) {
+			f.apply = func(ctx context.Context, s store.Settlement) (store.Settled, error) {
+				settled, err := f.Store.Apply(ctx, s)
+				if err == nil && settled.Order.IsZero() && settled.Uses == nil {
+					return settled, store.ErrNotFound
+				}
+				return settled, err
+			}
+		}, []string{"an event that finds nothing", "an unknown payment"}},
+		"an unknown order is no error": {func(f *faulty) {
+			f.apply = func(ctx context.Context, s store.Settlement) (store.Settled, error) {
+				settled, err := f.Store.Apply(ctx, s)
+				if errors.Is(err, store.ErrNotFound) {
+					err = nil
+				}
+				return settled, err
+			}
+		}, []string{"an event that finds nothing", "an unknown use"}},
+		"an unknown payment is not recorded": {func(f *faulty) {
+			f.told(func(_ context.Context, s *store.Settlement) { s.Unknown = store.Reservation{} })
+		}, []string{"an unknown payment", "unknown payments at once", "IDs of unknown payments"}},
+		"an unknown payment is recorded twice": {func(f *faulty) {
+			var made atomic.Int64
+			f.told(func(_ context.Context, s *store.Settlement) {
+				if made.Add(1) > 1 && s.Event.SessionID != "" && !s.Unknown.Order.IsZero() {
+					s.Event.SessionID += "#"
+					s.Unknown.Order.SessionID += "#"
+				}
+			})
+		}, []string{"an unknown payment", "unknown payments at once"}},
+		"everything is a change": {func(f *faulty) {
+			f.apply = func(ctx context.Context, s store.Settlement) (store.Settled, error) {
+				settled, err := f.Store.Apply(ctx, s)
+				settled.Changed = err == nil
+				return settled, err
+			}
+		}, []string{"every event in every state", "payments at once", "every event of a use"}},
+		"instants of events go back": {func(f *faulty) {
+			f.order = func(ctx context.Context, by store.OrderKey) (store.Settled, error) {
+				settled, err := f.Store.Order(ctx, by)
+				for i := range settled.Uses {
+					settled.Uses[i].ReleasedAt = settled.Order.CreatedAt
+				}
+				return settled, err
+			}
+		}, []string{"instants of events", "every event in every state"}},
+		"points are given back with every end": {func(f *faulty) {
+			f.apply = func(ctx context.Context, s store.Settlement) (store.Settled, error) {
+				settled, err := f.Store.Apply(ctx, s)
+				for _, u := range settled.Uses {
+					if u.PointsState == redemption.PointsRefundDue {
+						_, _ = f.Store.Apply(ctx, store.Settlement{Event: redemption.Event{Kind: redemption.PointsGivenBack, UseID: u.ID, At: s.Event.At}})
+					}
+				}
+				return settled, err
+			}
+		}, []string{"points of a cancelled order", "every event of a use"}},
+	}
+}
+
+func couponFaults() map[string]fault {
+	return map[string]fault{
+		"codes are compared without accents": {func(f *faulty) {
+			taken := map[string]bool{}
+			var mu sync.Mutex
+			f.save = func(ctx context.Context, c store.CouponChange) (coupon.Coupon, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				folded := strings.ReplaceAll(c.Coupon.Code.String(), "É", "E")
+				if c.Kind == store.CreateCoupon && taken[folded] {
+					return coupon.Coupon{}, coupon.Reject(c.Coupon.ID, coupon.CodeTaken, coupon.Params{})
+				}
+				saved, err := f.Store.SaveCoupon(ctx, c)
+				taken[folded] = taken[folded] || err == nil && c.Kind == store.CreateCoupon
+				return saved, err
+			}
+		}, []string{"taken codes", "a code is free again"}},
+		"codes are looked for before the lock": {func(f *faulty) {
+			f.save = func(ctx context.Context, c store.CouponChange) (coupon.Coupon, error) {
+				_, free := f.Store.LookUp(ctx, store.LookUp{Code: c.Coupon.Code})
+				time.Sleep(meanwhile) // another caller looks for the same code meanwhile
+				saved, err := f.Store.SaveCoupon(ctx, c)
+				if errors.Is(err, coupon.ErrCodeTaken) && free != nil {
+					return c.Coupon, nil
+				}
+				return saved, err
+			}
+		}, []string{"codes at once"}},
+		"a new coupon has no mirror": {func(f *faulty) {
+			f.change(func(c *store.CouponChange) {
+				if c.Kind == store.CreateCoupon {
+					c.Coupon.Mirror = coupon.Mirror{}
+				}
+			})
+		}, []string{"a coupon comes back"}},
+		"a taken code names the new coupon": {func(f *faulty) {
+			f.save = func(ctx context.Context, c store.CouponChange) (coupon.Coupon, error) {
+				saved, err := f.Store.SaveCoupon(ctx, c)
+				if errors.Is(err, coupon.ErrCodeTaken) {
+					err = coupon.Reject(c.Coupon.ID, coupon.CodeTaken, coupon.Params{})
+				}
+				return saved, err
+			}
+		}, []string{"taken codes"}},
+		"an edit ignores the revision": {func(f *faulty) {
+			f.save = func(ctx context.Context, c store.CouponChange) (coupon.Coupon, error) {
+				saved, err := f.Store.SaveCoupon(ctx, c)
+				if errors.Is(err, store.ErrStaleRevision) {
+					found, _ := f.Store.LookUp(ctx, store.LookUp{CouponID: c.Coupon.ID})
+					c.Coupon.Revision, c.Coupon.Mirror.Revision = found.Coupon.Revision, found.Coupon.Revision
+					return f.Store.SaveCoupon(ctx, c)
+				}
+				return saved, err
+			}
+		}, []string{"changes of what is not there", "edits at once"}},
+		"an edit keeps the scope": {func(f *faulty) {
+			f.change(func(c *store.CouponChange) { c.Coupon.Scope = coupon.Scope{AppliesTo: coupon.All} })
+		}, []string{"edits"}},
+		"a narrowed list replaces the whole one": {func(f *faulty) {
+			f.change(func(c *store.CouponChange) {
+				if list := c.Coupon.AllowedUserEmails; c.Kind == store.EditCoupon && list.Narrowed() {
+					c.Coupon.AllowedUserEmails, _ = coupon.NewEmailSet(append(list.Slice(), "someone@shop.example")...)
+				}
+			})
+		}, []string{agreement, "an allow-list stays"}},
+		"a mirror raises the revision": {func(f *faulty) {
+			f.save = func(ctx context.Context, c store.CouponChange) (coupon.Coupon, error) {
+				saved, err := f.Store.SaveCoupon(ctx, c)
+				if err == nil && c.Kind == store.ConfirmMirror {
+					return f.Store.SaveCoupon(ctx, store.CouponChange{Kind: store.EditCoupon, Coupon: saved, Unlimited: c.Unlimited, At: c.At})
+				}
+				return saved, err
+			}
+		}, []string{"mirrors"}},
+		"a deleted coupon is only switched off": {func(f *faulty) {
+			f.change(func(c *store.CouponChange) {
+				if c.Kind == store.DeleteCoupon {
+					found, _ := f.Store.LookUp(context.Background(), store.LookUp{CouponID: c.Coupon.ID, Whole: true})
+					found.Coupon.Revision, found.Coupon.State = c.Coupon.Revision, coupon.Deleting
+					c.Kind, c.Coupon, c.Unlimited = store.EditCoupon, found.Coupon, found.Coupon.Limits.MaxUses == 0
+				}
+			})
+		}, []string{"a code is free again", "deletes against reservations", "coupons as priced"}},
+		"a limit that is added forgets the past": {func(f *faulty) {
+			var folded sync.Map
+			f.save = func(ctx context.Context, c store.CouponChange) (coupon.Coupon, error) {
+				saved, err := f.Store.SaveCoupon(ctx, c)
+				if err == nil && c.Kind == store.EditCoupon && !c.Unlimited {
+					folded.Store(redemption.CouponUses(c.Coupon.ID), true)
+				}
+				return saved, err
+			}
+			f.counts = func(ctx context.Context, keys []string) ([]redemption.Count, error) {
+				counts, err := f.Store.Counts(ctx, keys)
+				for i := range counts {
+					if _, is := folded.Load(keys[i]); is {
+						counts[i].Reserved /= 2
+					}
+				}
+				return counts, err
+			}
+		}, []string{"a limit that is added later", "edits against reservations"}},
+		"a limit stays after it was taken away": {func(f *faulty) {
+			f.request(func(r *store.Reservation) {
+				for i := range r.Uses {
+					for j := range r.Uses[i].Claims {
+						if c := &r.Uses[i].Claims[j]; redemption.IsShared(c.Counter) && c.Limit == 0 {
+							c.Limit = 3
+						}
+					}
+				}
+			})
+		}, []string{"a limit that is taken away"}},
+		"a deleted coupon takes its uses along": {func(f *faulty) {
+			var gone sync.Map
+			f.save = func(ctx context.Context, c store.CouponChange) (coupon.Coupon, error) {
+				saved, err := f.Store.SaveCoupon(ctx, c)
+				if err == nil && c.Kind == store.DeleteCoupon {
+					gone.Store(c.Coupon.ID, true)
+				}
+				return saved, err
+			}
+			f.uses = func(ctx context.Context, list store.UseList) (store.UsePage, error) {
+				page, err := f.Store.ListUses(ctx, list)
+				page.Items = slices.DeleteFunc(page.Items, func(u redemption.Use) bool { _, is := gone.Load(u.CouponID); return is })
+				return page, err
+			}
+		}, []string{"deletion leaves orders"}},
+		"an ID is taken only by what is there": {func(f *faulty) {
+			f.save = func(ctx context.Context, c store.CouponChange) (coupon.Coupon, error) {
+				saved, err := f.Store.SaveCoupon(ctx, c)
+				if _, missing := f.Store.LookUp(ctx, store.LookUp{CouponID: c.Coupon.ID}); missing != nil && errors.Is(err, store.ErrConflict) {
+					return c.Coupon, nil
+				}
+				return saved, err
+			}
+		}, []string{"an ID with uses"}},
+		"an invalid edit is stored": {func(f *faulty) {
+			f.save = func(ctx context.Context, c store.CouponChange) (coupon.Coupon, error) {
+				saved, err := f.Store.SaveCoupon(ctx, c)
+				if errors.Is(err, pricing.ErrInvalid) {
+					return c.Coupon, nil
+				}
+				return saved, err
+			}
+		}, []string{"invalid changes", "text that cannot be kept is refused"}},
+	}
+}
+
+func readFaults() map[string]fault {
+	return map[string]fault{
+		"a closed store answers": {func(f *faulty) { f.close = func() error { return nil } }, []string{"after Close"}},
+		"contexts are ignored": {func(f *faulty) {
+			sound, apply := f.reserve, f.apply
+			f.reserve = func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+				return sound(context.WithoutCancel(ctx), r)
+			}
+			f.apply = func(ctx context.Context, s store.Settlement) (store.Settled, error) {
+				return apply(context.WithoutCancel(ctx), s)
+			}
+		}, []string{"contexts"}},
+		"the store keeps what it was passed": {func(f *faulty) {
+			var passed sync.Map
+			sound, orders := f.reserve, f.orders
+			f.reserve = func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+				reserved, err := sound(ctx, r)
+				if err == nil && !reserved.Replayed {
+					passed.Store(r.Order.ID, r.Order.Metadata)
+				}
+				return reserved, err
+			}
+			f.orders = func(ctx context.Context, list store.OrderList) (store.OrderPage, error) {
+				page, err := orders(ctx, list)
+				for i := range page.Items {
+					if kept, found := passed.Load(page.Items[i].Order.ID); found {
+						page.Items[i].Order.Metadata, _ = kept.(map[string]string)
+					}
+				}
+				return page, err
+			}
+		}, []string{"copies"}},
+		"the store returns what it keeps": {func(f *faulty) {
+			var kept sync.Map
+			f.lookUp = func(ctx context.Context, by store.LookUp) (store.Found, error) {
+				found, err := f.Store.LookUp(ctx, by)
+				if len(found.Held) > 0 {
+					first, _ := kept.LoadOrStore(by.CustomerID, found.Held)
+					found.Held, _ = first.([]redemption.Use)
+				}
+				return found, err
+			}
+		}, []string{"copies"}},
+		"instants are cut off at the millisecond": {func(f *faulty) {
+			f.request(func(r *store.Reservation) {
+				r.Order.CreatedAt = r.Order.CreatedAt.Truncate(time.Millisecond)
+				for i := range r.Uses {
+					r.Uses[i].CreatedAt = r.Uses[i].CreatedAt.Truncate(time.Millisecond)
+				}
+			})
+		}, []string{"instants"}},
+		"spaces at the end do not count": {func(f *faulty) {
+			f.order = func(ctx context.Context, by store.OrderKey) (store.Settled, error) {
+				found, err := f.Store.Order(ctx, by)
+				if err != nil {
+					by.ID = strings.TrimRight(by.ID, " ")
+					return f.Store.Order(ctx, by)
+				}
+				return found, err
+			}
+		}, []string{"any text comes back"}},
+		"odd text is an error of the database": {func(f *faulty) {
+			f.order = func(ctx context.Context, by store.OrderKey) (store.Settled, error) {
+				if !store.IsText(by.ID) || !store.IsText(by.SessionID) {
+					return store.Settled{}, errors.New("invalid byte sequence for encoding")
+				}
+				return f.Store.Order(ctx, by)
+			}
+		}, []string{"text that cannot be kept is not found"}},
+		"requests are cut to size": {func(f *faulty) {
+			f.request(func(r *store.Reservation) {
+				r.Uses = r.Uses[:min(len(r.Uses), redemption.MaxUses)]
+				r.Coupons = r.Coupons[:min(len(r.Coupons), redemption.MaxUses)]
+			})
+		}, []string{"bounds"}},
+		"uses are those of the first identity": {func(f *faulty) {
+			f.lookUp = func(ctx context.Context, by store.LookUp) (store.Found, error) {
+				slices.Sort(by.Identities)
+				return f.Store.LookUp(ctx, by)
+			}
+		}, []string{"looking up"}},
+		"the allow-list is always whole": {func(f *faulty) {
+			f.lookUp = func(ctx context.Context, by store.LookUp) (store.Found, error) {
+				by.Whole = true
+				return f.Store.LookUp(ctx, by)
+			}
+		}, []string{"narrowed allow-lists", "an allow-list stays"}},
+		"held reservations are the free ones": {func(f *faulty) {
+			f.lookUp = func(ctx context.Context, by store.LookUp) (store.Found, error) {
+				found, err := f.Store.LookUp(ctx, by)
+				found.Held = slices.DeleteFunc(found.Held, func(u redemption.Use) bool { return !u.Free() })
+				return found, err
+			}
+		}, []string{"held reservations"}},
+		"a cursor skips one": {func(f *faulty) {
+			f.coupons = func(ctx context.Context, list store.CouponList) (store.CouponPage, error) {
+				page, err := f.Store.ListCoupons(ctx, list)
+				if list.After != "" && len(page.Items) > 0 {
+					page.Items = page.Items[1:]
+				}
+				return page, err
+			}
+		}, []string{agreement, "coupons are listed", "cursors skip nothing"}},
+		"a search has wildcards": {func(f *faulty) {
+			f.coupons = func(ctx context.Context, list store.CouponList) (store.CouponPage, error) {
+				list.Search = strings.Trim(list.Search, "%_")
+				return f.Store.ListCoupons(ctx, list)
+			}
+		}, []string{"coupons are found"}},
+		"a list out of bounds is cut to size": {func(f *faulty) {
+			f.coupons = func(ctx context.Context, list store.CouponList) (store.CouponPage, error) {
+				list.PageSize = min(list.PageSize, store.MaxPageSize)
+				return f.Store.ListCoupons(ctx, list)
+			}
+		}, []string{"lists out of bounds"}},
+		"orders are listed by one state only": {func(f *faulty) {
+			f.orders = func(ctx context.Context, list store.OrderList) (store.OrderPage, error) {
+				if list.CustomerID != "" {
+					list.State = 0
+				}
+				return f.Store.ListOrders(ctx, list)
+			}
+		}, []string{"orders are listed"}},
+		"a list of uses forgets the exchange": {func(f *faulty) {
+			f.uses = func(ctx context.Context, list store.UseList) (store.UsePage, error) {
+				list.ExchangeID = ""
+				return f.Store.ListUses(ctx, list)
+			}
+		}, []string{"uses are listed"}},
+		"what is due now is not due": {func(f *faulty) {
+			f.orders = func(ctx context.Context, list store.OrderList) (store.OrderPage, error) {
+				if !list.DueAt.IsZero() {
+					list.DueAt = list.DueAt.Add(-time.Microsecond)
+				}
+				return f.Store.ListOrders(ctx, list)
+			}
+		}, []string{"work for the sweep"}},
+		"counts come in the order of the store": {func(f *faulty) {
+			f.counts = func(ctx context.Context, keys []string) ([]redemption.Count, error) {
+				sorted := slices.Clone(keys)
+				slices.Sort(sorted)
+				return f.Store.Counts(ctx, slices.Compact(sorted))
+			}
+		}, []string{"counters by bytes"}},
+	}
+}
+
+func journalFaults() map[string]fault {
+	return map[string]fault{
+		"the journal skips an entry": {func(f *faulty) {
+			f.entries(func(entries []store.Entry) []store.Entry {
+				return slices.DeleteFunc(entries, func(e store.Entry) bool { return e.Position == 2 })
+			})
+		}, []string{agreement, "what the journal tells", "coupons in the journal", "a reader misses nothing"}},
+		"the journal tells twice": {func(f *faulty) {
+			f.entries(func(entries []store.Entry) []store.Entry {
+				if len(entries) > 0 {
+					entries = slices.Insert(entries, 0, entries[0])
+				}
+				return entries
+			})
+		}, []string{"what the journal tells", "pages of the journal"}},
+		"the journal is in another order": {func(f *faulty) {
+			f.entries(func(entries []store.Entry) []store.Entry {
+				for i := 1; i < len(entries); i += 2 {
+					a, b := &entries[i-1], &entries[i]
+					*a, *b = *b, *a
+					a.Position, b.Position = b.Position, a.Position
+				}
+				return entries
+			})
+		}, []string{"what the journal tells", "coupons in the journal"}},
+		"positions are given before the commit": {func(f *faulty) {
+			var seen sync.Map
+			f.entries(func(entries []store.Entry) []store.Entry {
+				const seldom = 5
+				return slices.DeleteFunc(entries, func(e store.Entry) bool {
+					_, committed := seen.LoadOrStore(e.Position, true)
+					return !committed && e.Position%seldom == 0 && e.Position != entries[len(entries)-1].Position
+				})
+			})
+		}, []string{"a reader misses nothing"}},
+		"the journal forgets who it was": {func(f *faulty) {
+			f.entries(func(entries []store.Entry) []store.Entry {
+				for i := range entries {
+					entries[i].By = ""
+				}
+				return entries
+			})
+		}, []string{"actors in the journal"}},
+		"the journal tells no data": {func(f *faulty) {
+			f.entries(func(entries []store.Entry) []store.Entry {
+				for i := range entries {
+					entries[i].Data = []byte("{}")
+				}
+				return entries
+			})
+		}, []string{"coupons in the journal", "what the journal tells"}},
+		"a page has one entry too many": {func(f *faulty) {
+			sound := f.journal
+			f.journal = func(ctx context.Context, after int64, limit int) ([]store.Entry, error) {
+				return sound(ctx, after, limit+1)
+			}
+		}, []string{"pages of the journal"}},
+	}
 }

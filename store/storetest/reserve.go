@@ -1,12 +1,8 @@
 package storetest
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"strings"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
@@ -16,422 +12,402 @@ import (
 
 func reserveClauses() []clause {
 	return []clause{
-		{"reserve keeps every field", "Reserve keeps a place and stores the order beside it; values that go in come out the same", reserveKeepsEveryField},
-		{"reserve counts", "usedCount and reservedCount change with the redemption, together or not at all", reserveCounts},
-		{"reserve asks the stored coupon", "the coupon's stored revision and state count, not the caller's copy: an unknown coupon is coupon.ErrNotFound, one that is not active coupon.ErrInactive, one whose revision differs from a given CouponRevision ErrStaleRevision", reserveAsksTheStoredCoupon},
-		{"a refused reservation stores nothing", "a call that returns an error has changed nothing", refusedReservationStoresNothing},
-		{"malformed reservations are refused", "the record to store is a reservation, and the order's ReservationID, CouponID, CustomerID and Key are the redemption's; anything else is pricing.ErrInvalid", malformedReservations},
-		{"existing IDs are not overwritten", "the ID of another record or order is ErrConflict", existingIDs},
-		{"IDs are unique in a race", "the ID of another record or order is ErrConflict: of many customers at once with one ID one has it", idsInARace},
-		{"reserve with the session of another", "a session that another redemption has is ErrSuperseded, whatever has become of that; a key that was used before comes earlier", reserveSessionOfAnother},
+		{"an order comes back", "Reserve stores an order with its uses, and what it returns is what every read returns", orderComesBack},
+		{"an order without coupons", "an order has any number of uses, also none, and claims its customer's order counter", orderWithoutCoupons},
+		{"all or nothing", "Reserve takes all of its claims or none: what does not fit leaves no trace in any counter, record or journal", allOrNothing},
+		{"coupons as priced", "the coupon's state and revision in the store count: a coupon is gone (coupon.ErrNotFound), is off (coupon.ErrInactive), or has another revision (ErrStaleRevision)", couponsAsPriced},
+		{"taken IDs", "ErrConflict: an ID is taken", takenIDs},
 	}
 }
 
-func reserveKeepsEveryField(p *probe) {
-	for _, c := range p.sampled(6) {
-		c.State, c.Limits = coupon.Active, coupon.Limits{}
-		p.ok(p.s.CreateCoupon(p.Context(), c), "CreateCoupon")
-		r := p.checkout(c, "ann", p.key())
-		r.CouponRevision = c.Revision
-		r.Order.Metadata = map[string]string{"a": "", "ключ": strings.Repeat("é", 5_000), `"quoted"`: "line\nbreak\ttab", "<&>": "\u2028"}
-		r.Order.SessionURL = "https://pay.example/?a=1&b=%20"
-		want := store.Reserved{Redemption: r.Redemption, Order: r.Order.Clone()}
-		got, err := p.s.Reserve(p.Context(), r)
-		p.ok(err, "Reserve")
-		same(p, got, want, "what Reserve returns")
-		same(p, p.redemption(r.Redemption.ID), want.Redemption, "the redemption")
-		same(p, p.order(r.Order.ID), want.Order, "the order")
-		byKey, err := p.s.OrderByKey(p.Context(), "ann", r.Order.Key)
-		p.ok(err, "OrderByKey")
-		same(p, byKey, want.Order, "the order of the key")
+func orderComesBack(p *probe) {
+	a, b := p.coupon(limits(5, 2)), p.coupon(forPoints)
+	held := p.exchanged("ann", b)
+	r := taking(p.checkout("ann", b, a), held) // not in the order of their IDs
+	r.Uses[1].Claims = append(r.Uses[1].Claims, claim(redemption.SharedCounter("budget", "é/1"), 1_000_000_000_000, 2_000_000_000_000))
+	want := store.Reserved{Order: r.Order.Clone(), Uses: []redemption.Use{r.Uses[1].Clone(), r.Uses[0].Clone()}}
+	want.Order.Version, want.Order.UpdatedAt = 1, want.Order.CreatedAt
+	for i := range want.Uses {
+		want.Uses[i].Version, want.Uses[i].UpdatedAt = 1, want.Uses[i].CreatedAt
 	}
-	points := p.exchange(p.coupon(forPoints), "ann", p.key())
-	points.Redemption.Points = coupon.MaxPointsRequired
-	same(p, p.place(points), store.Reserved{Redemption: points.Redemption}, "what Reserve by points returns")
-	same(p, p.redemption(points.Redemption.ID), points.Redemption, "the redemption by points")
+	same(p, p.reserve(r), want, "what Reserve returns")
+	stored := store.Settled{Order: want.Order, Uses: want.Uses}
+	for what, key := range map[string]store.OrderKey{
+		"by ID": {ID: r.Order.ID}, "by key": {CustomerID: "ann", Key: r.Order.Key},
+	} {
+		found, err := p.s.Order(p.Context(), key)
+		p.ok(err, "Order %s", what)
+		same(p, found, stored, "the order %s", what)
+	}
+	attached := p.happen(r.Order, redemption.SessionAttached)
+	found, err := p.s.Order(p.Context(), store.OrderKey{SessionID: attached.Order.SessionID})
+	p.ok(err, "Order by session")
+	same(p, found, attached, "the order by session")
+	for _, key := range []store.OrderKey{{}, {ID: "ord_none"}, {SessionID: "cs_none"}, {CustomerID: "bob", Key: r.Order.Key}, {CustomerID: "ann", Key: "none"}, {CustomerID: "ann"}} {
+		_, err := p.s.Order(p.Context(), key)
+		p.fails(err, store.ErrNotFound, "Order(%+v)", key)
+	}
 }
 
-func reserveCounts(p *probe) {
-	c := p.coupon(limits(10, 0))
-	first, second := p.opened(c, "ann"), p.opened(c, "bob")
-	p.counts(c.ID, 0, 2)
-	p.settleSession(redemption.SessionCompleted, first)
-	p.counts(c.ID, 1, 1)
-	p.settleSession(redemption.SessionExpired, second)
-	p.counts(c.ID, 1, 0)
-	third := p.reserve(c, "ann")
-	p.counts(c.ID, 1, 1)
-	p.transition(third.Redemption.ID, redemption.Event{Kind: redemption.Cancelled, At: at(900)})
-	p.counts(c.ID, 1, 0)
-	p.settleSession(redemption.SessionCompleted, second)
-	p.counts(c.ID, 2, 0)
-	p.invariants()
+func orderWithoutCoupons(p *probe) {
+	r := p.reserve(p.checkout("ann"))
+	p.count(redemption.CustomerOrders("ann"), 1, 0)
+	first := p.checkout("bob")
+	first.Order.Claims[0].Limit = 1
+	p.reserve(first)
+	p.happen(first.Order, redemption.SessionAttached, redemption.Paid)
+	second := p.checkout("bob")
+	second.Order.Claims[0].Limit = 1
+	p.refused(second, store.ErrLimit, "of a second order whose customer may have one")
+	p.happen(r.Order, redemption.Cancelled)
+	p.count(redemption.CustomerOrders("ann"), 0, 0)
+	p.count(redemption.CustomerOrders("bob"), 0, 1)
 }
 
-func reserveAsksTheStoredCoupon(p *probe) {
-	_, err := p.s.Reserve(p.Context(), p.checkout(p.draft(), "ann", p.key()))
-	p.fails(err, coupon.ErrNotFound, "Reserve of an unknown coupon")
+// allOrNothing makes one claim of a large order the one that does not fit, each in turn.
+func allOrNothing(p *probe) {
+	coupons := []coupon.Coupon{p.coupon(limits(9, 9)), p.coupon(), p.coupon(limits(0, 3))}
+	full := redemption.SharedCounter("full")
+	filler := p.checkout("bob")
+	filler.Order.Claims = append(filler.Order.Claims, claim(full, 5, 5))
+	p.reserve(filler)
+	request := func() store.Reservation {
+		r := p.checkout("ann", coupons...)
+		for i := range r.Uses {
+			r.Uses[i].Claims = append(r.Uses[i].Claims, claim(redemption.SharedCounter("campaign"), 1, 9), claim(redemption.SharedCounter("counted"), 1, 0))
+		}
+		return r
+	}
+	p.unchanged("refused reservations", func() {
+		for i := range 4 {
+			r, extra := request(), claim(full, 1, 5)
+			if i < 3 {
+				r.Uses[i].Claims = append(r.Uses[i].Claims, extra)
+			} else {
+				r.Order.Claims = append(r.Order.Claims, extra)
+			}
+			_, err := p.s.Reserve(p.Context(), r)
+			p.fails(err, store.ErrLimit, "Reserve with the claim %d that does not fit", i)
+			var limit *store.LimitError
+			if !errors.As(err, &limit) {
+				p.stop("the error is no *LimitError: %v", err)
+			}
+			same(p, limit.Exceeded, []redemption.Claim{extra}, "the claims that did not fit")
+		}
+		r := request()
+		r.Order.Claims = append(r.Order.Claims, claim(full, 1, 5))
+		r.Uses[0].Claims = append(r.Uses[0].Claims, claim(full, 2, 6))
+		r.Uses[2].Claims = append(r.Uses[2].Claims, claim(full, 1, 0))
+		_, err := p.s.Reserve(p.Context(), r)
+		var limit *store.LimitError
+		if !errors.As(err, &limit) {
+			p.stop("three claims on a full counter returned %v", err)
+		}
+		same(p, limit.Exceeded, []redemption.Claim{claim(full, 1, 5), claim(full, 2, 6)}, "the claims that did not fit: the order's, then those of uses")
+	})
+	p.reserve(request())
+	p.count(redemption.SharedCounter("campaign"), 3, 0)
+	p.count(redemption.SharedCounter("counted"), 3, 0)
+}
+
+func couponsAsPriced(p *probe) {
+	good, changed := p.coupon(), p.coupon()
+	newer := p.edit(changed, described("new terms"))
+	deleted := p.coupon()
+	p.save(store.DeleteCoupon, deleted)
+	refusals := map[string]struct {
+		c    coupon.Coupon
+		want error
+	}{
+		"stale":   {changed, store.ErrStaleRevision},
+		"unknown": {p.draft(), coupon.ErrNotFound},
+		"deleted": {deleted, coupon.ErrNotFound},
+	}
 	for _, state := range []coupon.State{coupon.Pending, coupon.Inactive, coupon.Deleting} {
-		_, err := p.s.Reserve(p.Context(), p.checkout(p.coupon(inState(state)), "ann", p.key()))
-		p.fails(err, coupon.ErrInactive, "Reserve of a coupon that is %s", state)
+		off := p.coupon(inState(state))
+		refusals[state.String()] = struct {
+			c    coupon.Coupon
+			want error
+		}{off, coupon.ErrInactive}
 	}
-	c := p.coupon()
-	for _, given := range []int64{0, 1} {
-		r := p.checkout(c, "ann", p.key())
-		r.CouponRevision = given
-		_, err := p.s.Reserve(p.Context(), r)
-		p.ok(err, "Reserve at revision %d", given)
-	}
-	c.Name = "changed"
-	changed, err := p.s.UpdateCoupon(p.Context(), c)
-	p.ok(err, "UpdateCoupon")
-	for given, fits := range map[int64]bool{0: true, 1: false, 2: true, 3: false} {
-		r := p.checkout(c, "bob", p.key())
-		r.CouponRevision = given
-		if _, err := p.s.Reserve(p.Context(), r); fits {
-			p.ok(err, "Reserve at revision %d of 2", given)
-		} else {
-			p.fails(err, store.ErrStaleRevision, "Reserve at revision %d of 2", given)
-		}
-	}
-	changed.State = coupon.Inactive
-	_, err = p.s.UpdateCoupon(p.Context(), changed)
-	p.ok(err, "UpdateCoupon")
-	_, err = p.s.Reserve(p.Context(), p.checkout(c, "cem", p.key()))
-	p.fails(err, coupon.ErrInactive, "Reserve of a coupon that was switched off")
-	stale := p.checkout(c, "cem", p.key())
-	stale.CouponRevision = 1
-	_, err = p.s.Reserve(p.Context(), stale)
-	p.fails(err, coupon.ErrInactive, "Reserve, at an old revision, of a coupon that was switched off")
-}
-
-func refusedReservationStoresNothing(p *probe) {
-	full := p.coupon(limits(1, 0))
-	p.reserve(full, "bob")
-	for name, r := range map[string]store.Reservation{
-		"used up":  p.checkout(full, "ann", "key 1"),
-		"inactive": p.checkout(p.coupon(inState(coupon.Inactive)), "ann", "key 2"),
-		"unknown":  p.checkout(p.draft(), "ann", "key 3"),
-	} {
-		_, err := p.s.Reserve(p.Context(), r)
-		if err == nil {
-			p.stop("Reserve of a coupon that is %s succeeded", name)
-		}
-		_, err = p.s.Redemption(p.Context(), r.Redemption.ID)
-		p.fails(err, store.ErrNotFound, "Redemption of a reservation that was refused (%s)", name)
-		_, err = p.s.Order(p.Context(), r.Order.ID)
-		p.fails(err, store.ErrNotFound, "Order of a reservation that was refused (%s)", name)
-		_, err = p.s.OrderByKey(p.Context(), "ann", r.Order.Key)
-		p.fails(err, store.ErrNotFound, "OrderByKey of a reservation that was refused (%s)", name)
-		again := p.place(p.checkout(p.coupon(), "ann", r.Redemption.Key)) // the key is free
-		same(p, p.redemption(again.Redemption.ID), again.Redemption, "the redemption with the key of one that was refused")
-	}
-	p.counts(full.ID, 0, 1)
-	p.invariants()
-}
-
-func malformedReservations(p *probe) {
-	c := p.coupon()
-	for what, spoil := range map[string]func(r *store.Reservation){
-		"no ID":                        func(r *store.Reservation) { r.Redemption.ID, r.Order.ReservationID = "", "" },
-		"no key":                       func(r *store.Reservation) { r.Redemption.Key, r.Order.Key = "", "" },
-		"no customer":                  func(r *store.Reservation) { r.Redemption.CustomerID, r.Order.CustomerID = "", "" },
-		"a completed record":           func(r *store.Reservation) { r.Redemption.State, r.Redemption.SessionID = redemption.Completed, "cs" },
-		"a released record":            func(r *store.Reservation) { r.Redemption.State = redemption.Released },
-		"no instant of creation":       func(r *store.Reservation) { r.Redemption.CreatedAt = r.Redemption.ReleasedAt },
-		"points at a checkout":         func(r *store.Reservation) { r.Redemption.Points = 5 },
-		"another reservation's order":  func(r *store.Reservation) { r.Order.ReservationID += "x" },
-		"another coupon's order":       func(r *store.Reservation) { r.Order.CouponID += "x" },
-		"another customer's order":     func(r *store.Reservation) { r.Order.CustomerID += "x" },
-		"an order of another key":      func(r *store.Reservation) { r.Order.Key += "x" },
-		"an order of no state":         func(r *store.Reservation) { r.Order.State = 0 },
-		"an order of another discount": func(r *store.Reservation) { r.Order.DiscountAmount++ },
-		"an order of a long line": func(r *store.Reservation) {
-			r.Order.Quote.Lines[0].ID = strings.Repeat("x", pricing.MaxLineIDLength+1)
-		},
-		"points debited before": func(r *store.Reservation) {
-			*r = p.exchange(p.coupon(forPoints), "ann", p.key())
-			r.Redemption.PointsState = redemption.PointsDebited
-		},
-		"a checkout without an order": func(r *store.Reservation) { r.Order = nil },
-		"an ID that is too long":      func(r *store.Reservation) { r.Redemption.CustomerID = strings.Repeat("x", redemption.MaxIDLength+1) },
-	} {
-		r := p.checkout(c, "ann", p.key())
-		spoil(&r)
-		_, err := p.s.Reserve(p.Context(), r)
-		p.fails(err, pricing.ErrInvalid, "Reserve with %s", what)
-	}
-	same(p, p.redemptions(store.RedemptionList{}), nil, "the list of redemptions")
-	p.counts(c.ID, 0, 0)
-}
-
-func existingIDs(p *probe) {
-	c := p.coupon()
-	first := p.reserve(c, "ann")
-	record := p.checkout(c, "bob", p.key())
-	record.Redemption.ID, record.Order.ReservationID = first.Redemption.ID, first.Redemption.ID
-	order := p.checkout(c, "bob", p.key())
-	order.Redemption.OrderID, order.Order.ID = first.Order.ID, first.Order.ID
-	for what, r := range map[string]store.Reservation{"redemption": record, "order": order} {
-		_, err := p.s.Reserve(p.Context(), r)
-		p.fails(err, store.ErrConflict, "Reserve with the ID of another %s", what)
-	}
-	plain := p.plain("bob", p.key())
-	plain.ID = first.Order.ID
-	_, _, err := p.s.CreateOrder(p.Context(), plain)
-	p.fails(err, store.ErrConflict, "CreateOrder with the ID of another order")
-	other := p.reserve(c, "bob")
-	over := p.takeOver(c, other.Redemption, p.key())
-	over.Order.ID = first.Order.ID
-	_, err = p.s.TakeOver(p.Context(), over)
-	p.fails(err, store.ErrConflict, "TakeOver with the ID of another order")
-	same(p, p.redemption(first.Redemption.ID), first.Redemption, "the first redemption")
-	same(p, p.order(first.Order.ID), first.Order, "the first order")
-	same(p, p.redemption(other.Redemption.ID), other.Redemption, "the reservation that was not taken over")
-	p.counts(c.ID, 0, 2)
-	p.invariants()
-}
-
-func reserveSessionOfAnother(p *probe) {
-	c := p.coupon()
-	for what, session := range p.takenSessions(c) {
-		for _, r := range []store.Reservation{p.checkout(c, "bob", p.key()), p.exchange(p.coupon(forPoints), "bob", p.key())} {
-			taken, free := r, r
-			taken.Redemption.SessionID, free.Redemption.SessionID = session, p.session()
-			_, err := p.s.Reserve(p.Context(), taken)
-			p.fails(err, store.ErrSuperseded, "Reserve with the session of a redemption that is %s", what)
-			_, err = p.s.Redemption(p.Context(), r.Redemption.ID)
-			p.fails(err, store.ErrNotFound, "Redemption of a reservation with the session of one that is %s", what)
-			same(p, p.place(free).Redemption, free.Redemption, "the redemption with a session of its own")
-			again, err := p.s.Reserve(p.Context(), taken)
-			p.ok(err, "Reserve with a used key and the session of a redemption that is %s", what)
-			same(p, again.Redemption, free.Redemption, "the result of the key")
-		}
-	}
-	p.counts(c.ID, 1, 4)
-	p.invariants()
-}
-
-// takenSessions returns a session of a redemption in each of its states.
-func (p *probe) takenSessions(c coupon.Coupon) map[string]string {
-	p.Helper()
-	reserved, completed, released := p.opened(c, "ann"), p.opened(c, "ann"), p.opened(c, "ann")
-	p.settleSession(redemption.SessionCompleted, completed)
-	p.settleSession(redemption.SessionExpired, released)
-	return map[string]string{
-		"reserved": reserved.Order.SessionID, "completed": completed.Order.SessionID, "released": released.Order.SessionID,
-	}
-}
-
-// idsInARace lets customers of several coupons, and some without one, ask for one ID.
-func idsInARace(p *probe) {
-	coupons := []coupon.Coupon{p.coupon(), p.coupon(), p.coupon()}
-	callers := min(p.can.Goroutines, 12)
-	for range 6 {
-		records, orders, plain := make([]store.Reservation, callers), make([]store.Reservation, callers), make([]store.Order, callers)
-		for i := range callers {
-			records[i] = p.checkout(coupons[i%len(coupons)], numbered(i), p.key())
-			records[i].Redemption.ID, records[i].Order.ReservationID = records[0].Redemption.ID, records[0].Redemption.ID
-			orders[i] = p.checkout(coupons[i%len(coupons)], numbered(i), p.key())
-			orders[i].Redemption.OrderID, orders[i].Order.ID = orders[0].Order.ID, orders[0].Order.ID
-			plain[i] = p.plain(numbered(i), p.key())
-			plain[i].ID = plain[0].ID
-		}
-		for what, do := range map[string]func(ctx context.Context, s store.Store, i int) error{
-			"redemptions": func(ctx context.Context, s store.Store, i int) error {
-				_, err := s.Reserve(ctx, records[i])
-				return err
-			},
-			"orders": func(ctx context.Context, s store.Store, i int) error {
-				_, err := s.Reserve(ctx, orders[i])
-				return err
-			},
-			"orders without a coupon": func(ctx context.Context, s store.Store, i int) error {
-				_, _, err := s.CreateOrder(ctx, plain[i])
-				return err
-			},
-		} {
-			if n := p.succeeded(p.together(callers, do), store.ErrConflict, "calls with one ID"); n != 1 {
-				p.broken("of %d %s with one ID %d were stored", callers, what, n)
+	p.unchanged("refused reservations", func() {
+		for what, refusal := range refusals {
+			r := p.checkout("ann", good, refusal.c)
+			p.refused(r, refusal.want, "of a coupon that is "+what)
+			var rejection *coupon.Rejection
+			if _, err := p.s.Reserve(p.Context(), r); errors.As(err, &rejection) && rejection.CouponID != refusal.c.ID {
+				p.stop("the rejection names %q instead of %q", rejection.CouponID, refusal.c.ID)
 			}
 		}
-	}
-	p.invariants()
+		p.refused(p.exchange("ann", changed), store.ErrStaleRevision, "of points for a stale coupon")
+		limited := p.checkout("ann", good)
+		limited.Uses[0].Claims[1].Limit = 10
+		limited.Coupons[0].Revision = 0
+		p.refused(limited, store.ErrStaleRevision, "with a limit that the stored terms do not have")
+	})
+	anyRevision := p.checkout("ann", changed)
+	anyRevision.Coupons[0].Revision = 0
+	p.reserve(anyRevision)
+	p.reserve(p.checkout("bob", good, newer))
+}
+
+func takenIDs(p *probe) {
+	c, points := p.coupon(), p.coupon(forPoints)
+	first := p.reserve(p.checkout("ann", c))
+	held := p.exchanged("ann", points)
+	p.unchanged("reservations whose ID is taken", func() {
+		sameOrder := p.checkout("bob", c)
+		sameOrder.Order.ID, sameOrder.Uses[0].OrderID = first.Order.ID, first.Order.ID
+		p.refused(sameOrder, store.ErrConflict, "with an order ID that is taken")
+		for _, id := range []string{first.Uses[0].ID, held.ID} {
+			sameUse := p.checkout("bob", c)
+			sameUse.Uses[0].ID = id
+			p.refused(sameUse, store.ErrConflict, "with a use ID that is taken")
+			again := p.exchange("bob", points)
+			again.Uses[0].ID, again.Uses[0].ExchangeID = id, id
+			p.refused(again, store.ErrConflict, "of points with a use ID that is taken")
+		}
+		twice := p.checkout("bob", c, points)
+		twice.Uses[1].ID = twice.Uses[0].ID
+		p.refused(twice, pricing.ErrInvalid, "of two uses with one ID")
+	})
 }
 
 func limitClauses() []clause {
-	return []clause{
-		{"maxUses is exact in a race", "Reserve keeps a place if the limit over all customers leaves one: of many calls at once exactly maxUses succeed, never more and never fewer", maxUsesInARace},
-		{"maxUsesPerUser is exact in a race", "Reserve keeps a place if the limit of the customer leaves one: of many calls of each at once exactly maxUsesPerUser succeed", maxUsesPerUserInARace},
-		{"no limit lets all pass", "a limit of 0 is none: of many calls at once all succeed", noLimitInARace},
-		{"both limits hold together", "both limits hold at once, in any interleaving of reservations, payments and releases", bothLimitsHold},
-		{"rejections name the limits", "no place left is a *coupon.Rejection with UsageLimitReached, UserUsageLimitReached, or both in this order", rejectionsNameTheLimits},
-		{"released places are free", "a place that was given back can be reserved again, and one that was used cannot", releasedPlacesAreFree},
+	all := []clause{
+		{"one counter, two uses", "claims of one order on one counter are added up, by whichever record they are made", addedUp},
+		{"a limit is inclusive", "a limit is the most that the counter may hold, inclusive; 0 is no limit", inclusive},
+		{"the largest order", "an order has up to 32 uses with 64 claims each", largestOrder},
+		{"counters by bytes", "counter keys are compared byte by byte", countersByBytes},
 	}
-}
-
-func (p *probe) race(c coupon.Coupon, customer func(i int) string) []error {
-	p.Helper()
-	requests := make([]store.Reservation, p.can.Goroutines)
-	for i := range requests {
-		requests[i] = p.checkout(c, customer(i), p.key())
-	}
-	return p.together(len(requests), func(ctx context.Context, s store.Store, i int) error {
-		_, err := s.Reserve(ctx, requests[i])
-		return err
-	})
-}
-
-func numbered(i int) string { return fmt.Sprintf("customer %d", i) }
-
-func maxUsesInARace(p *probe) {
-	for _, places := range []int{1, p.can.Goroutines/2 + 1} {
-		c := p.coupon(limits(int64(places), 0))
-		errs := p.race(c, numbered)
-		if n := p.succeeded(errs, coupon.ErrUsageLimitReached, "Reserve"); n != places {
-			p.broken("of %d customers at once %d got one of %d places", len(errs), n, places)
-		}
-		p.counts(c.ID, 0, int64(places))
-		_, err := p.s.Reserve(p.Context(), p.checkout(c, "late", p.key()))
-		p.fails(err, coupon.ErrUsageLimitReached, "Reserve after the race")
-	}
-	p.invariants()
-}
-
-func maxUsesPerUserInARace(p *probe) {
-	const customers, places = 4, 2
-	c := p.coupon(limits(0, places))
-	errs := p.race(c, func(i int) string { return numbered(i % customers) })
-	if n := p.succeeded(errs, coupon.ErrUserUsageLimitReached, "Reserve"); n != customers*places {
-		p.broken("%d customers got %d places, with %d for each", customers, n, places)
-	}
-	for i := range customers {
-		held := p.redemptions(store.RedemptionList{CouponID: c.ID, CustomerID: numbered(i)})
-		if len(held) != places {
-			p.broken("a customer got %d of %d places", len(held), places)
-		}
-	}
-	p.invariants()
-}
-
-func noLimitInARace(p *probe) {
-	c := p.coupon()
-	errs := p.race(c, func(i int) string { return numbered(i % 2) })
-	if n := p.succeeded(errs, nil, "Reserve"); n != len(errs) {
-		p.broken("of %d calls %d succeeded", len(errs), n)
-	}
-	p.counts(c.ID, 0, int64(len(errs)))
-	p.invariants()
-}
-
-// bothLimitsHold lets customers reserve, pay and give up, and looks at the figures
-// meanwhile.
-func bothLimitsHold(p *probe) {
-	const most, perUser, rounds = 5, 2, 4
-	c := p.coupon(limits(most, perUser))
-	callers := min(p.can.Goroutines, 16)
-	requests := make([][rounds]store.Reservation, callers)
-	for i := range requests {
-		for j := range rounds {
-			requests[i][j] = p.checkout(c, numbered(i%4), p.key())
-		}
-	}
-	errs := p.together(callers, func(ctx context.Context, s store.Store, i int) error {
-		for _, r := range requests[i] {
-			if err := p.tryOnce(ctx, s, r, i); err != nil {
-				return err
-			}
-			found, err := s.LookUp(ctx, store.LookUp{CouponID: c.ID, CustomerID: r.Redemption.CustomerID})
-			if err != nil {
-				return err
-			}
-			if taken := found.Coupon.UsedCount + found.Coupon.ReservedCount; taken > most {
-				return fmt.Errorf("%d of %d places were taken", taken, most)
-			}
-			if taken := found.CompletedByCustomer + found.ReservedByCustomer; taken > perUser {
-				return fmt.Errorf("%d of the %d places of a customer were taken", taken, perUser)
-			}
-		}
-		return nil
-	})
-	for _, err := range errs {
-		if err != nil {
-			p.broken("%v", err)
-		}
-	}
-	p.invariants()
-}
-
-// tryOnce reserves if there is a place; two of the callers pay, the others give up.
-func (p *probe) tryOnce(ctx context.Context, s store.Store, r store.Reservation, caller int) error {
-	reserved, err := s.Reserve(ctx, r)
-	if errors.Is(err, coupon.ErrUsageLimitReached) || errors.Is(err, coupon.ErrUserUsageLimitReached) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if caller < 2 {
-		_, err = s.Settle(ctx, p.settlement(redemption.SessionCompleted, reserved, "cs_"+r.Redemption.ID))
-		return err
-	}
-	_, err = s.Transition(ctx, r.Redemption.ID, redemption.Event{Kind: redemption.Cancelled, At: at(900)})
-	return err
-}
-
-func rejectionsNameTheLimits(p *probe) {
-	all := coupon.Reason{Code: coupon.UsageLimitReached, Params: coupon.Params{MaxUses: 1}}
-	own := coupon.Reason{Code: coupon.UserUsageLimitReached, Params: coupon.Params{MaxUsesPerUser: 1}}
-	one, perUser, both := p.coupon(limits(1, 0)), p.coupon(limits(0, 1)), p.coupon(limits(1, 1))
-	for _, c := range []coupon.Coupon{one, perUser, both} {
-		p.reserve(c, "ann")
-	}
-	for _, test := range []struct {
-		coupon   coupon.Coupon
-		customer string
-		want     []coupon.Reason
+	for _, kind := range []struct {
+		name   string
+		limit  int64
+		amount int64
+		key    func(customer string) string
 	}{
-		{one, "ann", []coupon.Reason{all}},
-		{one, "bob", []coupon.Reason{all}},
-		{perUser, "ann", []coupon.Reason{own}},
-		{both, "bob", []coupon.Reason{all}},
-		{both, "ann", []coupon.Reason{all, own}},
+		{"coupon", 3, 1, func(string) string { return redemption.CouponUses("cpn_elsewhere") }},
+		{"customer", 1, 1, func(customer string) string { return redemption.CustomerUses("cpn_elsewhere", customer) }},
+		{"customer and day", 2, 1, func(customer string) string {
+			return redemption.CustomerCounter("day", "cpn", "America/New_York", "2026-11-20", customer)
+		}},
+		{"code", 2, 1, func(string) string { return redemption.SharedCounter("code", "ÄB") }},
+		{"campaign", 4, 1, func(string) string { return redemption.SharedCounter("campaign", "x") }},
+		{"budget", 752, 251, func(string) string { return redemption.SharedCounter("budget", "EUR") }},
 	} {
-		_, err := p.s.Reserve(p.Context(), p.checkout(test.coupon, test.customer, p.key()))
-		var rejection *coupon.Rejection
-		if !errors.As(err, &rejection) {
-			p.stop("Reserve without a place returned the error %v, which is no *coupon.Rejection", err)
-		}
-		want := &coupon.Rejection{CouponID: test.coupon.ID, Reasons: test.want}
-		if diff := cmp.Diff(want, rejection); diff != "" {
-			p.broken("the rejection is another (-want +got):\n%s", diff)
-		}
+		all = append(all, clause{
+			"limit of the kind " + kind.name, "a limit of any kind is a claim on a counter: taken while it fits, counted as completed once paid, given back when the order is cancelled",
+			func(p *probe) { p.limitHolds(kind.limit, kind.amount, kind.key) },
+		})
 	}
-	p.reserve(perUser, "bob")
+	return all
 }
 
-func releasedPlacesAreFree(p *probe) {
-	c := p.coupon(limits(1, 1))
-	full := func(what string) {
-		p.Helper()
-		_, err := p.s.Reserve(p.Context(), p.checkout(c, "late", p.key()))
-		p.fails(err, coupon.ErrUsageLimitReached, "Reserve while the only place is %s", what)
+// limitHolds fills a counter, gives back, and fills it again.
+func (p *probe) limitHolds(limit, amount int64, key func(customer string) string) {
+	c := p.coupon()
+	request := func() store.Reservation {
+		r := p.checkout("ann", c)
+		r.Uses[0].Claims = append(r.Uses[0].Claims, claim(key("ann"), amount, limit))
+		return r
 	}
-	expired := p.opened(c, "ann")
-	full("reserved")
-	p.settleSession(redemption.SessionExpired, expired)
-	failed := p.opened(c, "ann")
-	p.settleSession(redemption.SessionUnpaid, failed)
-	full("waiting for its payment")
-	p.settleSession(redemption.PaymentFailed, failed)
-	cancelled := p.reserve(c, "bob")
-	p.transition(cancelled.Redemption.ID, redemption.Event{Kind: redemption.Cancelled, At: at(900)})
-	lapsed := p.reserve(c, "ann")
-	p.transition(lapsed.Redemption.ID, redemption.Event{Kind: redemption.Lapsed, At: at(1000)})
-	paid := p.opened(c, "ann")
-	p.settleSession(redemption.SessionCompleted, paid)
-	full("used")
-	p.settleSession(redemption.SessionExpired, paid)
-	full("used, whatever comes later")
-	p.invariants()
+	fits := limit / amount
+	var orders []redemption.Order
+	for range fits {
+		orders = append(orders, p.reserve(request()).Order)
+	}
+	p.count(key("ann"), fits*amount, 0)
+	p.refused(request(), store.ErrLimit, "beyond the limit")
+	p.happen(orders[0], redemption.Paid)
+	p.count(key("ann"), (fits-1)*amount, amount)
+	p.refused(request(), store.ErrLimit, "beyond the limit, with a paid order")
+	if fits > 1 {
+		p.happen(orders[1], redemption.Cancelled)
+		p.count(key("ann"), (fits-2)*amount, amount)
+		p.reserve(request())
+		p.refused(request(), store.ErrLimit, "beyond the limit, after one was given back")
+	}
+	other := request()
+	other.Order.CustomerID, other.Order.Claims = "bob", []redemption.Claim{claim(redemption.CustomerOrders("bob"), 1, 0)}
+	other.Uses[0].CustomerID = "bob"
+	other.Uses[0].Claims[2].Counter = key("bob")
+	if key("ann") != key("bob") {
+		p.reserve(other)
+		return
+	}
+	p.refused(other, store.ErrLimit, "beyond the limit, by another customer")
+}
+
+func addedUp(p *probe) {
+	a, b := p.coupon(), p.coupon()
+	budget := redemption.SharedCounter("budget")
+	request := func(first, second, order int64) store.Reservation {
+		r := p.checkout("ann", a, b)
+		r.Uses[0].Claims = append(r.Uses[0].Claims, claim(budget, first, 100))
+		r.Uses[1].Claims = append(r.Uses[1].Claims, claim(budget, second, 100))
+		r.Order.Claims = append(r.Order.Claims, claim(budget, order, 100))
+		return r
+	}
+	p.refused(request(50, 50, 1), store.ErrLimit, "of claims whose sum is beyond the limit")
+	r := p.reserve(request(40, 30, 30))
+	p.count(budget, 100, 0)
+	p.happen(r.Order, redemption.Paid)
+	p.count(budget, 0, 100)
+	twice := p.checkout("ann", a)
+	twice.Uses[0].Claims = append(twice.Uses[0].Claims, claim(redemption.SharedCounter("x"), 2, 3), claim(redemption.SharedCounter("x"), 2, 3))
+	p.refused(twice, store.ErrLimit, "of two claims of one use whose sum is beyond the limit")
+	twice.Uses[0].Claims[3].Amount = 1
+	p.reserve(twice)
+	p.count(redemption.SharedCounter("x"), 3, 0)
+}
+
+func inclusive(p *probe) {
+	for _, bound := range []struct {
+		amount, limit int64
+		fits          bool
+	}{{1, 1, true}, {2, 1, false}, {7, 7, true}, {8, 7, false}, {redemption.MaxAmount, redemption.MaxAmount, true}, {redemption.MaxAmount, redemption.MaxAmount - 1, false}, {redemption.MaxAmount, 0, true}, {1, 1<<63 - 1, true}} {
+		r := p.checkout("ann")
+		key := redemption.SharedCounter("bound", fmt.Sprint(bound.amount), fmt.Sprint(bound.limit))
+		r.Order.Claims = append(r.Order.Claims, claim(key, bound.amount, bound.limit))
+		if !bound.fits {
+			p.refused(r, store.ErrLimit, "of %d with the limit %d", bound.amount, bound.limit)
+			p.count(key, 0, 0)
+			continue
+		}
+		p.reserve(r)
+		p.count(key, bound.amount, 0)
+	}
+}
+
+func largestOrder(p *probe) {
+	coupons := make([]coupon.Coupon, redemption.MaxUses)
+	for i := range coupons {
+		coupons[i] = p.coupon()
+	}
+	r := p.checkout("ann", coupons...)
+	for i := range r.Uses {
+		for len(r.Uses[i].Claims) < redemption.MaxClaims {
+			n := len(r.Uses[i].Claims)
+			r.Uses[i].Claims = append(r.Uses[i].Claims, claim(redemption.SharedCounter("n", fmt.Sprint(i*n%997)), redemption.MaxAmount, 0))
+		}
+	}
+	stored := p.reserve(r)
+	same(p, p.order(r.Order.ID).Uses, stored.Uses, "the uses of the largest order")
+	p.happen(r.Order, redemption.Paid)
+	same(p, len(p.order(r.Order.ID).Uses), redemption.MaxUses, "the number of uses of the largest order")
+}
+
+func countersByBytes(p *probe) {
+	keys := []string{"a", "A", "a ", "á", "a\u0301", "ａ", "ß", "ss", "shared/a", "shared/A", "customer/a", "1", "01", "%", "_"}
+	for _, key := range keys {
+		r := p.checkout("ann")
+		r.Order.Claims = []redemption.Claim{claim(key, 1, 1)}
+		p.reserve(r)
+	}
+	counts, err := p.s.Counts(p.Context(), append(keys, "nobody's", keys[0]))
+	p.ok(err, "Counts")
+	for i, count := range counts {
+		if want := (redemption.Count{Reserved: 1}); i != len(keys) && count != want || i == len(keys) && count != (redemption.Count{}) {
+			p.stop("the counter %d holds %+v", i, count)
+		}
+	}
+	same(p, len(counts), len(keys)+2, "the number of counts")
+	none, err := p.s.Counts(p.Context(), nil)
+	p.ok(err, "Counts of nothing")
+	same(p, len(none), 0, "the number of counts of nothing")
+}
+
+func replayClauses() []clause {
+	return []clause{
+		{"a repeated key", "a key that the customer used before returns the first result, Replayed, whatever has become of it", repeatedKey},
+		{"a key of another request", "a key with another fingerprint, or of another coupon, is ErrKeyReused", keyOfAnotherRequest},
+		{"keys of customers", "a key is unique within the customer, and is compared byte by byte", keysOfCustomers},
+		{"replay comes first", "a reused key is answered before the state of coupons, limits and IDs is looked at", replayComesFirst},
+	}
+}
+
+func repeatedKey(p *probe) {
+	c := p.coupon(limits(9, 9))
+	for _, kinds := range [][]redemption.EventKind{
+		{},
+		{redemption.SessionAttached},
+		{redemption.Cancelled},
+		{redemption.Paid},
+		{redemption.SessionAttached, redemption.PaymentPending},
+		{redemption.SessionAttached, redemption.SessionExpired},
+	} {
+		r := p.checkout("ann", c)
+		p.reserve(r)
+		p.happen(r.Order, kinds...)
+		p.replays(r, fmt.Sprintf("after %v", kinds))
+	}
+	r := p.checkout("ann", c)
+	p.reserve(r)
+	successor := p.retry(r.Order, c)
+	p.reserve(successor)
+	p.replays(r, "after it was handed over")
+	p.replays(successor, "of the order that took over")
+}
+
+// replays repeats a request with new IDs, as a caller does who lost the answer.
+func (p *probe) replays(r store.Reservation, when string) {
+	p.Helper()
+	p.unchanged("a replay "+when, func() {
+		want := p.order(r.Order.ID)
+		again := r.Normalize()
+		again.Order.ID = fmt.Sprintf("ord_%04d", p.next())
+		for i := range again.Uses {
+			again.Uses[i].ID, again.Uses[i].OrderID = fmt.Sprintf("use_%04d", p.next()), again.Order.ID
+		}
+		for _, request := range []store.Reservation{again, r} {
+			got, err := p.s.Reserve(p.Context(), request)
+			p.ok(err, "Reserve of a repeated key %s", when)
+			same(p, got, store.Reserved{Order: want.Order, Uses: want.Uses, Replayed: true}, "the replay %s", when)
+		}
+	})
+}
+
+func keyOfAnotherRequest(p *probe) {
+	c, points, other := p.coupon(), p.coupon(forPoints), p.coupon(forPoints)
+	for _, kinds := range [][]redemption.EventKind{{}, {redemption.Cancelled}, {redemption.Paid}} {
+		r := p.checkout("ann", c)
+		p.reserve(r)
+		p.happen(r.Order, kinds...)
+		changed := p.checkout("ann", c)
+		changed.Order.Key, changed.Order.Fingerprint = r.Order.Key, "another cart"
+		p.unchanged("a reused key", func() {
+			p.refused(changed, store.ErrKeyReused, "with a key of another fingerprint, after %v", kinds)
+			p.refused(changed, store.ErrConflict, "with a key of another fingerprint, after %v", kinds)
+		})
+	}
+	first := p.exchange("ann", points)
+	p.reserve(first)
+	second := p.exchange("ann", other)
+	second.Uses[0].Key = first.Uses[0].Key
+	p.refused(second, store.ErrKeyReused, "of points with a key of another coupon")
+}
+
+func keysOfCustomers(p *probe) {
+	c := p.coupon()
+	for _, names := range [][2]string{{"ann", "k"}, {"bob", "k"}, {"ann", "K"}, {"ann", "k "}, {"Ann", "k"}, {"ann ", "k"}, {"an", "nk"}} {
+		r := p.checkout(names[0], c)
+		r.Order.Key = names[1]
+		p.reserve(r)
+		points := p.exchange(names[0], p.coupon(forPoints))
+		points.Uses[0].Key = names[1] // keys of exchanges are others than those of orders
+		p.reserve(points)
+	}
+}
+
+func replayComesFirst(p *probe) {
+	c := p.coupon(limits(1, 1))
+	r := p.checkout("ann", c)
+	p.reserve(r)
+	p.replays(r, "of a sold-out coupon")
+	p.edit(c, inState(coupon.Inactive))
+	p.replays(r, "of a coupon that is off")
+	now, err := p.s.LookUp(p.Context(), store.LookUp{CouponID: c.ID})
+	p.ok(err, "LookUp")
+	p.save(store.DeleteCoupon, now.Coupon)
+	p.replays(r, "of a deleted coupon")
 }

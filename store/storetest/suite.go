@@ -1,27 +1,35 @@
 package storetest
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/couponkit/couponkit/store"
 )
 
-// DefaultGoroutines is how many goroutines call at once in the clauses about
-// concurrency, unless [Capabilities] tell another number.
+// DefaultGoroutines is how many goroutines call at once in the clauses about concurrency,
+// unless [Capabilities] tell another number.
 const DefaultGoroutines = 64
 
-// Capabilities are the differences between stores that the contract allows. The zero
-// value is right for a store that lives and dies with its process.
+// Capabilities are the differences between stores that the contract allows. The zero value
+// is right for a store that lives and dies with its process.
 type Capabilities struct {
-	// Reopen returns another store on the data of s, as a second process would open
-	// it; s may still be in use, or closed. Nil declares that the data is gone when s
-	// is closed, and that no other process sees it. With it, the suite also checks
-	// that what was stored outlives the store, and runs the clauses about concurrency
-	// through two stores at once.
+	// Reopen returns another store on the data of s, as a second process would open it; s
+	// may still be in use, or closed. With it, the clauses about concurrency use two
+	// stores, and the suite checks that what was stored outlives the store. Nil declares
+	// that the data is gone when s is closed.
 	Reopen func(t *testing.T, s store.Store) store.Store
-	// Goroutines is how many goroutines call at once; 0 is [DefaultGoroutines], and fewer
-	// than 8 are 8.
+	// Goroutines is how many goroutines call at once; 0 is [DefaultGoroutines].
 	Goroutines int
+	// Rounds is how often each race is run; 0 is 1.
+	Rounds int
 }
 
 // clause is one sentence of the contract and how it is checked.
@@ -31,25 +39,29 @@ type clause struct {
 	check func(*probe)
 }
 
-// Run checks every clause of the contract, each as a parallel subtest of its own.
-// newStore returns a new, empty store; the suite closes it. It is called in the
+// Run checks every clause of the contract, each as a parallel subtest of its own. The
+// function newStore returns a new, empty store; the suite closes it. It is called in the
 // subtest, so that its cleanup may use t.
 func Run(t *testing.T, newStore func(t *testing.T) store.Store, can Capabilities) {
 	t.Helper()
-	if can.Goroutines == 0 {
+	if can.Goroutines <= 0 {
 		can.Goroutines = DefaultGoroutines
 	}
 	can.Goroutines = max(can.Goroutines, 8)
+	can.Rounds = max(can.Rounds, 1)
 	for _, c := range clauses(can) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			s := newStore(t)
+			p := &probe{T: t, s: newStore(t), can: can, says: c.says}
 			t.Cleanup(func() {
-				if err := s.Close(); err != nil {
+				if err := p.s.Close(); err != nil {
 					t.Errorf("the contract says: Close frees what the store holds; it may be called again\nbut it returned %v", err)
 				}
 			})
-			c.check(&probe{T: t, s: s, can: can, says: c.says})
+			c.check(p)
+			if !p.closed {
+				p.consistent()
+			}
 		})
 	}
 }
@@ -57,13 +69,9 @@ func Run(t *testing.T, newStore func(t *testing.T) store.Store, can Capabilities
 func clauses(can Capabilities) []clause {
 	var all []clause
 	for _, group := range [][]clause{
-		createClauses(), updateClauses(), mirrorClauses(), refusalClauses(),
-		lookUpClauses(), couponListClauses(), searchClauses(), redemptionListClauses(),
-		reserveClauses(), limitClauses(), replayClauses(), pointsClauses(),
-		keyClauses(), takeOverClauses(), takeOverRaceClauses(), leavingClauses(),
-		settleClauses(), paymentClauses(), machineClauses(), transitionClauses(), sweepClauses(),
-		orderClauses(), attachClauses(), sessionRaceClauses(), crossingClauses(), failureClauses(), endingClauses(), boundsClauses(),
-		contextClauses(), copyClauses(), textClauses(), instantClauses(), chaosClauses(),
+		reserveClauses(), limitClauses(), replayClauses(), pointsClauses(), handOverClauses(),
+		applyClauses(), lateClauses(), couponClauses(), lookUpClauses(), listClauses(), journalClauses(),
+		callClauses(), textClauses(), instantClauses(), boundClauses(), raceClauses(),
 	} {
 		all = append(all, group...)
 	}
@@ -71,4 +79,128 @@ func clauses(can Capabilities) []clause {
 		all = append(all, reopenClauses()...)
 	}
 	return all
+}
+
+// probe checks one clause on one store.
+type probe struct {
+	*testing.T
+	s      store.Store
+	can    Capabilities
+	says   string
+	closed bool // the clause has closed the store
+	made   atomic.Int64
+}
+
+// next returns a number that was not used yet.
+func (p *probe) next() int { return int(p.made.Add(1)) }
+
+// stop fails the clause and quotes it.
+func (p *probe) stop(format string, args ...any) {
+	p.Helper()
+	p.Fatalf("the contract says: %s\nbut %s", p.says, fmt.Sprintf(format, args...))
+}
+
+func (p *probe) ok(err error, call string, args ...any) {
+	p.Helper()
+	if err != nil {
+		p.stop("%s returned %v", fmt.Sprintf(call, args...), err)
+	}
+}
+
+func (p *probe) fails(err, want error, call string, args ...any) {
+	p.Helper()
+	if !errors.Is(err, want) {
+		p.stop("%s returned %v instead of %v", fmt.Sprintf(call, args...), err, want)
+	}
+}
+
+// own stops when the suite itself makes a mistake.
+func (p *probe) own(err error) {
+	p.Helper()
+	if err != nil {
+		p.Fatalf("storetest made something invalid: %v", err)
+	}
+}
+
+// same compares values; nil and empty lists are equal.
+func same[V any](p *probe, got, want V, what string, args ...any) {
+	p.Helper()
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		p.stop("%s is another (-want +got):\n%s", fmt.Sprintf(what, args...), diff)
+	}
+}
+
+// unchanged runs calls that must leave no trace in the store.
+func (p *probe) unchanged(what string, calls func()) {
+	p.Helper()
+	before := p.everything()
+	calls()
+	same(p, p.everything(), before, "what is stored after %s", what)
+}
+
+func (p *probe) everything() Everything {
+	p.Helper()
+	all, err := Read(p.Context(), p.s)
+	p.ok(err, "reading the whole store")
+	return all
+}
+
+func (p *probe) consistent() {
+	p.Helper()
+	if err := Check(p.Context(), p.s); err != nil {
+		p.Errorf("the contract says: %s\nbut afterwards the store contradicts itself: %v", p.says, err)
+	}
+}
+
+// stores returns the stores that goroutines share: one, or two on the same data.
+func (p *probe) stores() []store.Store {
+	p.Helper()
+	if p.can.Reopen == nil {
+		return []store.Store{p.s}
+	}
+	return []store.Store{p.s, p.reopen()}
+}
+
+func (p *probe) reopen() store.Store {
+	p.Helper()
+	other := p.can.Reopen(p.T, p.s)
+	p.Cleanup(func() { _ = other.Close() })
+	return other
+}
+
+// together runs a call in n goroutines at once and returns their errors by number.
+func (p *probe) together(n int, do func(ctx context.Context, s store.Store, i int) error) []error {
+	p.Helper()
+	stores, errs := p.stores(), make([]error, n)
+	var begin, done sync.WaitGroup
+	begin.Add(1)
+	for i := range n {
+		done.Go(func() {
+			begin.Wait()
+			errs[i] = do(p.Context(), stores[i%len(stores)], i)
+		})
+	}
+	begin.Done()
+	done.Wait()
+	return errs
+}
+
+// succeeded counts the calls that succeeded. The others must have failed with one of the
+// errors that are allowed.
+func (p *probe) succeeded(errs []error, allowed ...error) int {
+	p.Helper()
+	count := 0
+	for i, err := range errs {
+		known := err == nil
+		for _, want := range allowed {
+			known = known || errors.Is(err, want)
+		}
+		if !known {
+			p.stop("call %d of %d at once returned %v", i, len(errs), err)
+		}
+		if err == nil {
+			count++
+		}
+	}
+	return count
 }

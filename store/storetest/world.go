@@ -10,8 +10,8 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// at is an instant of the suite's calendar: so many seconds after its beginning, at
-// a microsecond that no coarser store keeps.
+// at is an instant of the suite's calendar: so many seconds after its beginning, at a
+// microsecond.
 func at(seconds int) time.Time {
 	return time.Date(2026, time.November, 20, 12, 0, 0, 123_456_000, time.UTC).Add(time.Duration(seconds) * time.Second)
 }
@@ -25,6 +25,8 @@ func limits(maxUses, maxUsesPerUser int64) terms {
 }
 
 func named(name string) terms { return func(c *coupon.Coupon) { c.Name = name } }
+
+func described(text string) terms { return func(c *coupon.Coupon) { c.Description = text } }
 
 func coded(code coupon.Code) terms { return func(c *coupon.Coupon) { c.Code = code } }
 
@@ -45,31 +47,12 @@ func (p *probe) forAddresses(addresses ...string) terms {
 	return func(c *coupon.Coupon) { c.Distribution, c.AllowedUserEmails = coupon.UserSpecific, emails }
 }
 
-// draft returns a coupon that is not stored: ten percent off everything, active,
-// without limits.
-func (p *probe) draft(changes ...terms) coupon.Coupon {
-	p.Helper()
-	n := p.next()
+func tenPercent() pricing.Discount {
 	percent, err := pricing.ParsePercent("10")
-	p.own(err)
-	c := coupon.Coupon{
-		ID: fmt.Sprintf("cpn_%04d", n), Code: p.code(fmt.Sprintf("CODE-%d", n)), Name: fmt.Sprintf("coupon %d", n),
-		Discount: pricing.PercentOff(percent), Currency: pricing.EUR(), Scope: coupon.Scope{AppliesTo: coupon.All},
-		Distribution: coupon.General, State: coupon.Active, CreatedAt: at(n), UpdatedAt: at(n), Revision: 1,
-	}
-	for _, change := range changes {
-		change(&c)
-	}
-	p.own(c.Validate())
-	return c
-}
-
-// own stops when the suite itself makes a mistake.
-func (p *probe) own(err error) {
-	p.Helper()
 	if err != nil {
-		p.Fatalf("storetest made something invalid: %v", err)
+		panic(err) // ten is a percentage
 	}
+	return pricing.PercentOff(percent)
 }
 
 func (p *probe) code(text string) coupon.Code {
@@ -79,84 +62,133 @@ func (p *probe) code(text string) coupon.Code {
 	return code
 }
 
-// coupon stores a coupon.
-func (p *probe) coupon(changes ...terms) coupon.Coupon {
+// draft returns a coupon that is not stored: ten percent off everything, active, without
+// limits.
+func (p *probe) draft(changes ...terms) coupon.Coupon {
 	p.Helper()
-	c := p.draft(changes...)
-	p.ok(p.s.CreateCoupon(p.Context(), c), "CreateCoupon")
+	n := p.next()
+	c := coupon.Coupon{
+		ID: fmt.Sprintf("cpn_%04d", n), Code: p.code(fmt.Sprintf("CODE-%d", n)), Name: fmt.Sprintf("coupon %d", n),
+		Discount: tenPercent(), Currency: pricing.EUR(), Scope: coupon.Scope{AppliesTo: coupon.All},
+		Distribution: coupon.General, State: coupon.Active, CreatedAt: at(n), UpdatedAt: at(n), Revision: 1,
+	}
+	for _, change := range changes {
+		change(&c)
+	}
 	return c
 }
 
-// quote prices a cart with the coupon; an exact amount, larger than a float64 holds,
-// is among its prices.
-func (p *probe) quote(c coupon.Coupon) pricing.Quote {
+// changeOf returns a change of a coupon. The suite limits uses by Limits.MaxUses.
+func changeOf(kind store.ChangeKind, c coupon.Coupon) store.CouponChange {
+	return store.CouponChange{Kind: kind, Coupon: c, Unlimited: c.Limits.MaxUses == 0, By: "admin", At: at(400)}
+}
+
+// coupon stores a coupon.
+func (p *probe) coupon(changes ...terms) coupon.Coupon {
 	p.Helper()
-	quote, err := pricing.Price(pricing.Cart{Currency: c.Currency, Lines: []pricing.Line{
+	return p.save(store.CreateCoupon, p.draft(changes...))
+}
+
+func (p *probe) save(kind store.ChangeKind, c coupon.Coupon) coupon.Coupon {
+	p.Helper()
+	saved, err := p.s.SaveCoupon(p.Context(), changeOf(kind, c))
+	p.ok(err, "SaveCoupon")
+	return saved
+}
+
+// edit changes the stored coupon.
+func (p *probe) edit(c coupon.Coupon, changes ...terms) coupon.Coupon {
+	p.Helper()
+	for _, change := range changes {
+		change(&c)
+	}
+	return p.save(store.EditCoupon, c)
+}
+
+func (p *probe) saveFails(kind store.ChangeKind, c coupon.Coupon, want error, what string) {
+	p.Helper()
+	_, err := p.s.SaveCoupon(p.Context(), changeOf(kind, c))
+	p.fails(err, want, "SaveCoupon %s", what)
+}
+
+// someQuote returns a quote; an exact amount, larger than a float64 holds, is among its
+// prices.
+func someQuote() pricing.Quote {
+	quote, err := pricing.Price(pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
 		{ID: "1", Kind: pricing.Device, ItemID: "phone", Quantity: 3, UnitPrice: 333},
 		{ID: "2", Kind: pricing.Plan, ItemID: "basic", Quantity: 1, UnitPrice: 36_028_797_018_963_971, Recurs: pricing.Monthly},
 		{ID: "3", Kind: pricing.Shipping, ItemID: "dhl", Quantity: 1, UnitPrice: 490},
-	}}, c.Discount, nil)
-	p.own(err)
+	}}, tenPercent(), nil)
+	if err != nil {
+		panic(err) // the cart is valid
+	}
 	return quote
 }
 
-// plain returns an order without a coupon that is not stored.
-func (p *probe) plain(customer, key string) store.Order {
-	p.Helper()
-	n := p.next()
-	quote := p.quote(coupon.Coupon{Currency: pricing.EUR()})
-	return store.Order{
-		ID: fmt.Sprintf("ord_%04d", n), Key: key, Fingerprint: "the same cart", CustomerID: customer, State: store.OrderOpen,
-		Quote: quote, Metadata: map[string]string{"channel": "web", "empty": ""},
-		Deadline: at(1000), CreatedAt: at(n), UpdatedAt: at(n),
+func claim(counter string, amount, limit int64) redemption.Claim {
+	return redemption.Claim{Counter: counter, Amount: amount, Limit: limit}
+}
+
+// claimsOf returns what a use of the coupon claims.
+func claimsOf(c coupon.Coupon, customer string) []redemption.Claim {
+	return []redemption.Claim{
+		claim(redemption.CustomerUses(c.ID, customer), 1, c.Limits.MaxUsesPerUser),
+		claim(redemption.CouponUses(c.ID), 1, c.Limits.MaxUses),
 	}
 }
 
-// discounted returns an order with the coupon, and the reservation that it names.
-func (p *probe) discounted(c coupon.Coupon, customer, key, reservationID string) store.Order {
-	p.Helper()
-	o := p.plain(customer, key)
-	snapshot := c.Snapshot()
-	o.CouponID, o.Coupon, o.ReservationID = c.ID, &snapshot, reservationID
-	o.Quote = p.quote(c)
-	o.DiscountAmount = o.Quote.Discount
-	return o
-}
-
-// checkout returns a request for a place with its order. Every call has new IDs, as
-// a retry of a caller has.
-func (p *probe) checkout(c coupon.Coupon, customer, key string) store.Reservation {
-	p.Helper()
-	id := fmt.Sprintf("rsv_%04d", p.next())
-	o := p.discounted(c, customer, key, id)
-	return store.Reservation{Order: &o, Redemption: redemption.Redemption{
-		ID: id, Key: key, CouponID: c.ID, CustomerID: customer, State: redemption.Reserved,
-		Origin: redemption.FromCheckout, OrderID: o.ID, Deadline: o.Deadline, CreatedAt: o.CreatedAt, UpdatedAt: o.CreatedAt,
-	}}
-}
-
-// exchange returns a request for a place that costs points.
-func (p *probe) exchange(c coupon.Coupon, customer, key string) store.Reservation {
-	p.Helper()
+// checkout returns a request for an order with one use of each coupon. Every call has new
+// IDs and a new key.
+func (p *probe) checkout(customer string, coupons ...coupon.Coupon) store.Reservation {
 	n := p.next()
-	return store.Reservation{Redemption: redemption.Redemption{
-		ID: fmt.Sprintf("rsv_%04d", n), Key: key, CouponID: c.ID, CustomerID: customer, State: redemption.Reserved,
-		Origin: redemption.FromPoints, Points: 250, PointsState: redemption.PointsPending,
-		Deadline: at(900), CreatedAt: at(n), UpdatedAt: at(n),
+	r := store.Reservation{By: "customer " + customer, Order: redemption.Order{
+		ID: fmt.Sprintf("ord_%04d", n), Key: fmt.Sprintf("key-%d", n), Fingerprint: "the same cart", CustomerID: customer,
+		State: redemption.OrderOpen, Quote: someQuote(), Metadata: map[string]string{"channel": "web", "empty": ""},
+		Claims:   []redemption.Claim{claim(redemption.CustomerOrders(customer), 1, 0)},
+		Deadline: at(1000), CreatedAt: at(n),
 	}}
+	for i, c := range coupons {
+		r.Order.Coupons = append(r.Order.Coupons, c.Snapshot())
+		r.Coupons = append(r.Coupons, store.CouponAt{ID: c.ID, Revision: c.Revision})
+		r.Uses = append(r.Uses, redemption.Use{
+			ID: fmt.Sprintf("use_%04d_%d", n, i), CouponID: c.ID, CustomerID: customer, OrderID: r.Order.ID,
+			State: redemption.Reserved, Origin: redemption.FromCheckout, Discount: int64(100 + i),
+			Claims: claimsOf(c, customer), CreatedAt: at(n),
+		})
+	}
+	return r
 }
 
-// key returns a key that was not used yet.
-func (p *probe) key() string { return fmt.Sprintf("key-%d", p.next()) }
-
-// reserve keeps a place that must be left.
-func (p *probe) reserve(c coupon.Coupon, customer string) store.Reserved {
-	p.Helper()
-	return p.place(p.checkout(c, customer, p.key()))
+// retry returns a request that replaces an order of the customer.
+func (p *probe) retry(old redemption.Order, coupons ...coupon.Coupon) store.Reservation {
+	r := p.checkout(old.CustomerID, coupons...)
+	r.Order.Replaces = old.ID
+	return r
 }
 
-// place stores a reservation for which there must be a place.
-func (p *probe) place(r store.Reservation) store.Reserved {
+// exchange returns a request for a points reservation.
+func (p *probe) exchange(customer string, c coupon.Coupon) store.Reservation {
+	n := p.next()
+	id := fmt.Sprintf("use_%04d_p", n)
+	return store.Reservation{By: "customer " + customer, Coupons: []store.CouponAt{{ID: c.ID, Revision: c.Revision}}, Uses: []redemption.Use{{
+		ID: id, Key: fmt.Sprintf("key-%d", n), ExchangeID: id, CouponID: c.ID, CustomerID: customer, State: redemption.Reserved,
+		Origin: redemption.FromPoints, Points: 250, PointsState: redemption.PointsPending,
+		Claims: claimsOf(c, customer), Deadline: at(900), CreatedAt: at(n),
+	}}}
+}
+
+// taking makes the use of the coupon in the request one that takes the exchange.
+func taking(r store.Reservation, held redemption.Use) store.Reservation {
+	for i := range r.Uses {
+		if u := &r.Uses[i]; u.CouponID == held.CouponID {
+			u.Origin, u.ExchangeID, u.Points, u.PointsState = redemption.FromPoints, held.ExchangeID, held.Points, redemption.PointsDebited
+		}
+	}
+	return r
+}
+
+// reserve stores a reservation that must fit.
+func (p *probe) reserve(r store.Reservation) store.Reserved {
 	p.Helper()
 	reserved, err := p.s.Reserve(p.Context(), r)
 	p.ok(err, "Reserve")
@@ -166,89 +198,105 @@ func (p *probe) place(r store.Reservation) store.Reserved {
 	return reserved
 }
 
-// exchanged keeps a place whose points are debited.
-func (p *probe) exchanged(c coupon.Coupon, customer string) redemption.Redemption {
+func (p *probe) refused(r store.Reservation, want error, what string, args ...any) {
 	p.Helper()
-	reserved := p.place(p.exchange(c, customer, p.key()))
-	return p.transition(reserved.Redemption.ID, redemption.Event{Kind: redemption.PointsExchanged, At: at(500)})
+	_, err := p.s.Reserve(p.Context(), r)
+	p.fails(err, want, "Reserve "+what, args...)
 }
 
-// opened keeps a place for an order that has a session.
-func (p *probe) opened(c coupon.Coupon, customer string) store.Reserved {
+// exchanged stores a points reservation whose points are debited.
+func (p *probe) exchanged(customer string, c coupon.Coupon) redemption.Use {
 	p.Helper()
-	reserved := p.reserve(c, customer)
-	return p.open(reserved)
+	return p.ofUse(redemption.PointsExchanged, p.reserve(p.exchange(customer, c)).Uses[0].ID)
 }
 
-// open attaches a new session to the order.
-func (p *probe) open(r store.Reserved) store.Reserved {
+// ofUse applies an event of a use.
+func (p *probe) ofUse(kind redemption.EventKind, id string) redemption.Use {
 	p.Helper()
-	r.Order = p.attach(r.Order.ID, p.session())
-	r.Redemption = p.redemption(r.Redemption.ID)
-	return r
+	return p.apply(redemption.Event{Kind: kind, UseID: id, At: at(950)}).Uses[0]
 }
 
-// session returns a session's ID that was not used yet.
-func (p *probe) session() string { return fmt.Sprintf("cs_%d", p.next()) }
+func settlement(e redemption.Event) store.Settlement {
+	return store.Settlement{Event: e, By: "processor"}
+}
 
-func attachment(orderID, sessionID string) store.Attachment {
-	return store.Attachment{
-		OrderID: orderID, SessionID: sessionID, SessionURL: "https://pay.example/" + sessionID, Deadline: at(2000), At: at(600),
+// event returns an event of an order in its session, or in the one that is named for it.
+func event(kind redemption.EventKind, o redemption.Order) redemption.Event {
+	e := redemption.Event{Kind: kind, OrderID: o.ID, SessionID: o.SessionID, At: at(1100), Deadline: at(2000)}
+	if e.SessionID == "" && (kind == redemption.SessionAttached || kind == redemption.Paid || kind == redemption.PaymentPending) {
+		e.SessionID = sessionOf(o.ID)
 	}
-}
-
-func (p *probe) attach(orderID, sessionID string) store.Order {
-	p.Helper()
-	return p.attachAt(orderID, sessionID, 600)
-}
-
-// attachAt attaches the session at an instant of the suite's calendar.
-func (p *probe) attachAt(orderID, sessionID string, seconds int) store.Order {
-	p.Helper()
-	a := attachment(orderID, sessionID)
-	a.At = at(seconds)
-	o, err := p.s.AttachSession(p.Context(), a)
-	p.ok(err, "AttachSession")
-	return o
-}
-
-// settlement is what the processor says of the order's session, with the metadata
-// that the session has.
-func (p *probe) settlement(kind redemption.EventKind, r store.Reserved, sessionID string) store.Settlement {
-	return store.Settlement{
-		Event: redemption.Event{
-			Kind: kind, At: at(700 + p.next()), SessionID: sessionID, OrderID: r.Order.ID, Deadline: at(5000),
-		},
-		ReservationID: r.Redemption.ID, CouponID: r.Redemption.CouponID, CustomerID: r.Redemption.CustomerID,
-		NewID: fmt.Sprintf("rsv_%04d", p.next()),
+	if kind == redemption.SessionAttached {
+		e.SessionURL = "https://pay.example/" + e.SessionID
 	}
+	return e
 }
 
-func (p *probe) settle(t store.Settlement) store.Settled {
+func sessionOf(orderID string) string { return "cs_" + orderID }
+
+func (p *probe) apply(e redemption.Event) store.Settled {
 	p.Helper()
-	settled, err := p.s.Settle(p.Context(), t)
-	p.ok(err, "Settle (%s)", t.Event.Kind)
+	settled, err := p.s.Apply(p.Context(), settlement(e))
+	p.ok(err, "Apply (%s)", e.Kind)
 	return settled
 }
 
-// settleSession applies what the processor says of the session that the order has.
-func (p *probe) settleSession(kind redemption.EventKind, r store.Reserved) store.Settled {
+func (p *probe) applyFails(e redemption.Event, want error, what string) {
 	p.Helper()
-	return p.settle(p.settlement(kind, r, r.Order.SessionID))
+	_, err := p.s.Apply(p.Context(), settlement(e))
+	p.fails(err, want, "Apply (%s) %s", e.Kind, what)
 }
 
-func (p *probe) transition(id string, e redemption.Event) redemption.Redemption {
+// happen applies events to an order, one after the other, and returns it.
+func (p *probe) happen(o redemption.Order, kinds ...redemption.EventKind) store.Settled {
 	p.Helper()
-	r, err := p.s.Transition(p.Context(), id, e)
-	p.ok(err, "Transition (%s)", e.Kind)
-	return r
-}
-
-// takeOver is a request to move the reservation to a new order.
-func (p *probe) takeOver(c coupon.Coupon, r redemption.Redemption, key string) store.TakeOver {
-	p.Helper()
-	o := p.discounted(c, r.CustomerID, key, r.ID)
-	return store.TakeOver{
-		ReservationID: r.ID, FromSessionID: r.SessionID, CouponRevision: c.Revision, Order: o, Deadline: at(3000), At: at(800),
+	for _, kind := range kinds {
+		p.apply(event(kind, o))
+		o = p.order(o.ID).Order
 	}
+	return p.order(o.ID)
+}
+
+func (p *probe) order(id string) store.Settled {
+	p.Helper()
+	found, err := p.s.Order(p.Context(), store.OrderKey{ID: id})
+	p.ok(err, "Order(%s)", id)
+	return found
+}
+
+// use returns a stored use.
+func (p *probe) use(id string) redemption.Use {
+	p.Helper()
+	for _, u := range p.everything().Uses {
+		if u.ID == id {
+			return u
+		}
+	}
+	p.stop("the use %s is in no list", id)
+	return redemption.Use{}
+}
+
+func (p *probe) count(counter string, reserved, completed int64) {
+	p.Helper()
+	counts, err := p.s.Counts(p.Context(), []string{counter})
+	p.ok(err, "Counts")
+	same(p, counts, []redemption.Count{{Reserved: reserved, Completed: completed}}, "what %s holds", counter)
+}
+
+// uses checks the counter of a coupon's uses.
+func (p *probe) uses(c coupon.Coupon, reserved, completed int64) {
+	p.Helper()
+	p.count(redemption.CouponUses(c.ID), reserved, completed)
+}
+
+// unknown returns a payment of which the store knows no order.
+func (p *probe) unknown(customer, session string, coupons ...coupon.Coupon) store.Settlement {
+	r := p.checkout(customer, coupons...)
+	r.Order.State, r.Order.SessionID, r.Order.Key, r.Order.Deadline = redemption.OrderPaid, session, "", time.Time{}
+	for i := range r.Uses {
+		r.Uses[i].State, r.Uses[i].Origin, r.Uses[i].CompletedAt = redemption.Completed, redemption.FromPayment, at(1100)
+	}
+	return store.Settlement{By: "processor", Unknown: r, Event: redemption.Event{
+		Kind: redemption.Paid, OrderID: "ord_lost", SessionID: session, At: at(1100),
+	}}
 }

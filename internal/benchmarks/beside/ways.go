@@ -8,13 +8,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/couponkit/couponkit/coupon"
-	nextredemption "github.com/couponkit/couponkit/internal/next/redemption"
-	nextstore "github.com/couponkit/couponkit/internal/next/store"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
+	nextredemption "github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	nextstore "github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/pgxstore"
-	next "github.com/couponkit/couponkit/store/pgxstore/next"
+	next "github.com/couponkit/couponkit/store/pgxstore"
 )
 
 const (

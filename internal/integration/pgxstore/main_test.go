@@ -1,26 +1,23 @@
-// Package pgxstore_test holds store/pgxstore to its contract on a real PostgreSQL.
-package pgxstore_test
+// Package next_test holds the new store on pgx to its contract on a real PostgreSQL.
+package next_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/internal/integration/gates"
 	"github.com/couponkit/couponkit/internal/integration/postgrestest"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
-	"github.com/couponkit/couponkit/store/pgxstore"
+	pgxstore "github.com/couponkit/couponkit/store/pgxstore"
 )
 
 var shared = postgrestest.Shared{
@@ -30,14 +27,7 @@ var shared = postgrestest.Shared{
 			return err
 		}
 		defer pool.Close()
-		return pgxstore.Migrate(ctx, pool, pgxstore.Namespace{})
-	},
-	Empty: func(ctx context.Context, dsn string) error {
-		conn, err := pgx.Connect(ctx, dsn)
-		if err != nil {
-			return err
-		}
-		return errors.Join(empty(ctx, conn, "public"), conn.Close(ctx))
+		return pgxstore.Migrate(ctx, pool, pgxstore.Options{})
 	},
 }
 
@@ -54,115 +44,65 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// newDatabase returns a pool on an empty database with the schema.
-func newDatabase(tb testing.TB, in pgxstore.Namespace, configure ...func(*pgxpool.Config)) *pgxpool.Pool {
-	tb.Helper()
-	if in == (pgxstore.Namespace{}) {
-		return postgrestest.NewPool(tb, shared.NewCopy(tb), configure...)
-	}
-	pool := postgrestest.NewPool(tb, shared.Need(tb).NewDatabase(tb), configure...)
-	if err := pgxstore.Migrate(tb.Context(), pool, in); err != nil {
-		tb.Fatal(err)
-	}
-	return pool
-}
-
-// lentDatabase is newDatabase for a test that leaves the schema as it was: the next test
-// has the same database, which takes a small part of the time of making one.
-func lentDatabase(tb testing.TB, configure ...func(*pgxpool.Config)) *pgxpool.Pool {
-	tb.Helper()
-	return postgrestest.NewPool(tb, shared.Lend(tb), configure...)
-}
-
-// empty leaves no row in any table of the schema but the list of migrations, which is all
-// that a store has kept there. To truncate takes twenty times as long. What is left must have
-// gates that are right.
-func empty(ctx context.Context, db interface {
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
-}, schema string,
-) error {
-	if err := gates.Check(ctx, db, schema); err != nil {
-		return err
-	}
-	var deletes string
-	if err := db.QueryRow(ctx, `SELECT string_agg(format('DELETE FROM %I.%I', schemaname, tablename), '; '
-			ORDER BY tablename = 'couponkit_totals') -- last: the other tables write it
-		FROM pg_tables WHERE schemaname = $1 AND tablename <> 'couponkit_migrations'`,
-		pgx.QueryExecModeExec, schema).Scan(&deletes); err != nil {
-		return err
-	}
-	_, err := db.Exec(ctx, deletes, pgx.QueryExecModeSimpleProtocol)
-	return err
-}
-
-// newStore returns a store on the pool that is closed when the test ends.
 func newStore(tb testing.TB, pool *pgxpool.Pool, options pgxstore.Options) *pgxstore.Store {
 	tb.Helper()
 	s, err := pgxstore.New(pool, options)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
+	require.NoError(tb, err)
+	tb.Cleanup(func() { require.NoError(tb, s.Close()) })
 	return s
 }
 
-// epoch is the instant at which the tests begin.
-var epoch = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-
-// newCoupon returns an active coupon without limits, changed as the test likes.
-func newCoupon(tb testing.TB, id string, change ...func(*coupon.Coupon)) coupon.Coupon {
-	tb.Helper()
-	c, err := coupon.New(coupon.Draft{
-		Code: id, Name: "Coupon " + id, DiscountType: pricing.Percentage, DiscountValue: ten,
-		MaxUsesPerUser: coupon.Clear[int](),
-	}, coupon.Creation{ID: coupon.IDPrefix + id, At: epoch})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	for _, apply := range change {
-		apply(&c)
-	}
-	return c
-}
+var at = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // quote is what the orders of the tests cost.
 func quote(tb testing.TB) pricing.Quote {
 	tb.Helper()
-	percent, err := pricing.PercentFromDecimal(ten)
-	if err != nil {
-		tb.Fatal(err)
-	}
 	q, err := pricing.Price(pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
-		{ID: "A", Kind: pricing.Device, ItemID: "phone", Quantity: 1, UnitPrice: 1000},
-	}}, pricing.PercentOff(percent), nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
+		{ID: "1", Kind: pricing.Device, ItemID: "phone", Quantity: 1, UnitPrice: 1000},
+	}}, pricing.Discount{}, nil)
+	require.NoError(tb, err)
 	return q
 }
 
-// checkout returns a reservation with its order: attempt key of the customer.
-func checkout(c coupon.Coupon, q pricing.Quote, customer, key string, at time.Time) store.Reservation {
-	id, orderID := redemption.IDPrefix+customer+"-"+key, store.OrderIDPrefix+customer+"-"+key
-	snapshot := c.Snapshot()
-	return store.Reservation{
-		Redemption: redemption.Redemption{
-			ID: id, Key: key, CouponID: c.ID, CustomerID: customer, State: redemption.Reserved,
-			Origin: redemption.FromCheckout, OrderID: orderID, Deadline: at.Add(time.Hour), CreatedAt: at, UpdatedAt: at,
-		},
-		Order: &store.Order{
-			ID: orderID, Key: key, Fingerprint: "f", CustomerID: customer, State: store.OrderOpen,
-			CouponID: c.ID, Coupon: &snapshot, ReservationID: id, DiscountAmount: q.Discount, Quote: q,
-			Metadata: map[string]string{"channel": "test"}, Deadline: at.Add(time.Hour), CreatedAt: at, UpdatedAt: at,
-		},
+func newCoupon(tb testing.TB, id string, limits coupon.Limits) coupon.Coupon {
+	tb.Helper()
+	code, err := coupon.ParseCode(id)
+	require.NoError(tb, err)
+	percent, err := pricing.ParsePercent("10")
+	require.NoError(tb, err)
+	return coupon.Coupon{
+		ID: coupon.IDPrefix + id, Code: code, Name: "Coupon " + id, Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
+		Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General, State: coupon.Active,
+		CreatedAt: at, UpdatedAt: at, Revision: 1, Limits: limits,
 	}
 }
 
-// again reports whether a host is to run its transaction again, as a store without a namespace
-// tells.
-func again(err error) bool { return new(pgxstore.Store).Retryable(err) }
+func create(tb testing.TB, s store.Store, c coupon.Coupon) coupon.Coupon {
+	tb.Helper()
+	saved, err := s.SaveCoupon(tb.Context(), store.CouponChange{Kind: store.CreateCoupon, Coupon: c, Unlimited: c.Limits.MaxUses == 0, At: at})
+	require.NoError(tb, err)
+	return saved
+}
+
+// checkout is the reservation of an order with one use of the coupon.
+func checkout(c coupon.Coupon, q pricing.Quote, customer, key string) store.Reservation {
+	order := redemption.OrderIDPrefix + customer + "-" + key
+	return store.Reservation{
+		Order: redemption.Order{
+			ID: order, Key: key, Fingerprint: "f", CustomerID: customer, State: redemption.OrderOpen, Quote: q,
+			CreatedAt: at, Deadline: at.Add(time.Hour), Claims: []redemption.Claim{{Counter: redemption.CustomerOrders(customer), Amount: 1}},
+		},
+		Uses: []redemption.Use{{
+			ID: redemption.UseIDPrefix + customer + "-" + key, CouponID: c.ID, CustomerID: customer, OrderID: order,
+			State: redemption.Reserved, Origin: redemption.FromCheckout, CreatedAt: at, Claims: []redemption.Claim{
+				{Counter: redemption.CouponUses(c.ID), Amount: 1, Limit: c.Limits.MaxUses},
+				{Counter: redemption.CustomerUses(c.ID, customer), Amount: 1, Limit: c.Limits.MaxUsesPerUser},
+			},
+		}},
+		Coupons: []store.CouponAt{{ID: c.ID, Revision: c.Revision}},
+	}
+}
+
+func paid(orderID string) store.Settlement {
+	return store.Settlement{Event: redemption.Event{Kind: redemption.Paid, At: at, OrderID: orderID, SessionID: "cs_" + orderID}}
+}

@@ -1,8 +1,15 @@
-package sqldb_test
+package next_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
@@ -10,61 +17,96 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// must is for values that the tests make of constants.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
+func noon() time.Time { return time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC) }
 
-// noon is when everything begins.
-func noon() time.Time { return time.Date(2026, time.November, 20, 12, 0, 0, 123456000, time.UTC) }
-
-// limitedCoupon is an active coupon; 0 is no limit.
-func limitedCoupon(code string, maxUses, perUser int64) coupon.Coupon {
+// hotCoupon has limits; 0 is none.
+func hotCoupon(maxUses, perCustomer int64) coupon.Coupon {
+	code, _ := coupon.ParseCode("HOT")
+	percent, _ := pricing.ParsePercent("12.5")
 	return coupon.Coupon{
-		ID: coupon.IDPrefix + code, Code: must(coupon.ParseCode(code)), Name: "Coupon " + code,
-		Discount: pricing.PercentOff(must(pricing.ParsePercent("12.5"))), Currency: pricing.EUR(),
+		ID: coupon.IDPrefix + "hot", Code: code, Name: "Hot", Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
 		Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General,
-		Limits: coupon.Limits{MaxUses: maxUses, MaxUsesPerUser: perUser},
+		Limits: coupon.Limits{MaxUses: maxUses, MaxUsesPerUser: perCustomer},
 		State:  coupon.Active, Revision: 1, CreatedAt: noon(), UpdatedAt: noon(),
 	}
 }
 
-// shopCart is a cart of one line and its shipping.
-func shopCart() pricing.Cart {
-	return pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
+func create(tb testing.TB, s store.Store, c coupon.Coupon) {
+	tb.Helper()
+	_, err := s.SaveCoupon(tb.Context(), store.CouponChange{
+		Kind: store.CreateCoupon, Coupon: c, Unlimited: c.Limits.MaxUses == 0, At: noon(),
+	})
+	require.NoError(tb, err)
+}
+
+var shopQuote = sync.OnceValue(func() pricing.Quote {
+	percent, _ := pricing.ParsePercent("12.5")
+	quote, err := pricing.Price(pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
 		{ID: "1", Kind: pricing.Device, ItemID: "phone", Quantity: 3, UnitPrice: 9999},
 		{ID: "2", Kind: pricing.Shipping, ItemID: "post", Quantity: 1, UnitPrice: 490},
-	}}
-}
+	}}, pricing.PercentOff(percent), nil)
+	if err != nil {
+		panic(err) // the cart is valid
+	}
+	return quote
+})
 
-// checkoutOf is a request of a customer to use the coupon; name makes it unique.
-func checkoutOf(c coupon.Coupon, customer, name string) store.Reservation {
-	quote := must(pricing.Price(shopCart(), c.Discount, nil))
-	snapshot := c.Snapshot()
-	order := store.Order{
-		ID: store.OrderIDPrefix + name, Key: "key-" + name, Fingerprint: "cart", CustomerID: customer,
-		State: store.OrderOpen, CouponID: c.ID, Coupon: &snapshot, ReservationID: redemption.IDPrefix + name,
-		DiscountAmount: quote.Discount, Quote: quote, Deadline: noon().Add(time.Hour), CreatedAt: noon(), UpdatedAt: noon(),
+// checkoutOf is a request for an order with one use of the coupon. IDs begin with prefix.
+func checkoutOf(c coupon.Coupon, customer, prefix, name string) store.Reservation {
+	at := time.Now().UTC()
+	order := redemption.Order{
+		ID: "ord_" + prefix + name, Key: "key-" + name, Fingerprint: "cart", CustomerID: customer, State: redemption.OrderOpen,
+		Quote: shopQuote(), Coupons: []coupon.Snapshot{c.Snapshot()}, Deadline: at.Add(time.Hour), CreatedAt: at,
+		Claims: []redemption.Claim{{Counter: redemption.CustomerOrders(customer), Amount: 1}},
 	}
 	return store.Reservation{
-		Redemption: redemption.Redemption{
-			ID: order.ReservationID, Key: order.Key, CouponID: c.ID, CustomerID: customer,
-			State: redemption.Reserved, Origin: redemption.FromCheckout, OrderID: order.ID,
-			Deadline: order.Deadline, CreatedAt: noon(), UpdatedAt: noon(),
-		},
-		Order: &order,
+		Order: order,
+		Uses: []redemption.Use{{
+			ID: "use_" + prefix + name, CouponID: c.ID, CustomerID: customer, OrderID: order.ID, State: redemption.Reserved,
+			Origin: redemption.FromCheckout, Discount: 3750, CreatedAt: at,
+			Claims: []redemption.Claim{
+				{Counter: redemption.CustomerUses(c.ID, customer), Amount: 1, Limit: c.Limits.MaxUsesPerUser},
+				{Counter: redemption.CouponUses(c.ID), Amount: 1, Limit: c.Limits.MaxUses},
+			},
+		}},
+		Coupons: []store.CouponAt{{ID: c.ID, Revision: c.Revision}},
 	}
 }
 
-// settlementOf is what the processor says of the reservation's session.
-func settlementOf(kind redemption.EventKind, r redemption.Redemption, session string) store.Settlement {
-	return store.Settlement{
-		Event:         redemption.Event{Kind: kind, At: noon().Add(time.Minute), SessionID: session, OrderID: r.OrderID},
-		ReservationID: r.ID, CouponID: r.CouponID, CustomerID: r.CustomerID, NewID: r.ID + "-new",
-	}
+// pay is what the processor says of a paid order.
+func pay(orderID string) store.Settlement {
+	return store.Settlement{Event: redemption.Event{Kind: redemption.Paid, At: noon(), OrderID: orderID, SessionID: "cs_" + orderID}}
 }
 
-func customer(i int) string { return fmt.Sprintf("customer-%05d", i) }
+// use reserves and pays once; it reports whether a use was left.
+func use(ctx context.Context, s store.Store, c coupon.Coupon, customer, name string) (bool, error) {
+	r := checkoutOf(c, customer, "", name)
+	_, err := s.Reserve(ctx, r)
+	if errors.Is(err, store.ErrLimit) {
+		return false, nil
+	}
+	if err == nil {
+		_, err = s.Apply(ctx, pay(r.Order.ID))
+	}
+	return err == nil, err
+}
+
+// crowd makes so many attempts by many goroutines and returns how many succeeded.
+func crowd(ctx context.Context, stores []store.Store, c coupon.Coupon, name string, callers, attempts int) (int64, error) {
+	var next, used atomic.Int64
+	errs := make([]error, callers)
+	var all sync.WaitGroup
+	for caller := range callers {
+		all.Go(func() {
+			for i := next.Add(1); int(i) <= attempts && errs[caller] == nil; i = next.Add(1) {
+				var ok bool
+				ok, errs[caller] = use(ctx, stores[caller%len(stores)], c, fmt.Sprintf("%s-%d", name, i), fmt.Sprintf("%s-%06d", name, i))
+				if ok {
+					used.Add(1)
+				}
+			}
+		})
+	}
+	all.Wait()
+	return used.Load(), errors.Join(errs...)
+}

@@ -1,0 +1,143 @@
+package couponkit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// A customer who checks out again hands the uses of an open order over to a new order, where
+// they would be in their own way otherwise (contract section 5.3). There are three steps:
+//
+//  1. One transaction of the store stores the new order and cancels the old one. If it fails,
+//     the old order stays as it was.
+//  2. The session of the old order is ended. If the customer has finished it, the old order
+//     takes its claims back, and the new order is cancelled.
+//  3. The session of the new order is opened. If the processor refuses it, the new order keeps
+//     the claims until its deadline, and the customer can hand them over again.
+//
+// A repeated key does what is left of these steps. The sweep does step 2 for an order that
+// nobody has come back for.
+
+// What a checkout has to do to take a use.
+const (
+	takeFree    = iota // nothing
+	takeOrder          // replace an order that has no session
+	takeSession        // replace an order and end its session
+	notTaken           // it cannot be taken
+)
+
+// ownUse returns the customer's use that a checkout of the coupon can take: of those that cost
+// the least effort the oldest. The zero value is none.
+func (s *Service) ownUse(ctx context.Context, c coupon.Coupon, held []redemption.Use) (redemption.Use, error) {
+	best, least := redemption.Use{}, notTaken
+	for _, u := range slices.Backward(held) { // the newest comes first
+		if c.Distribution == coupon.PointsRedeemable && u.Origin != redemption.FromPoints {
+			continue // it has cost no points
+		}
+		effort, err := s.effort(ctx, u)
+		if err != nil {
+			return redemption.Use{}, err
+		}
+		if effort < least {
+			best, least = u, effort
+		}
+	}
+	return best, nil
+}
+
+func (s *Service) effort(ctx context.Context, u redemption.Use) (int, error) {
+	switch {
+	case u.Free():
+		return takeFree, nil
+	case u.OrderID == "":
+		return notTaken, nil
+	}
+	o, err := s.store.Order(ctx, store.OrderKey{ID: u.OrderID})
+	switch {
+	case err != nil:
+		return notTaken, err
+	case o.Order.State != redemption.OrderOpen:
+		return notTaken, nil
+	case o.Order.SessionID == "":
+		return takeOrder, nil
+	}
+	return takeSession, nil
+}
+
+// take lets the order take a use that the customer has already.
+func take(r store.Reservation, own redemption.Use) store.Reservation {
+	r.Order.Replaces = own.OrderID
+	if own.ExchangeID == "" {
+		return r
+	}
+	use := r.Uses[0]
+	use.Origin, use.ExchangeID = redemption.FromPoints, own.ExchangeID
+	use.Points, use.PointsState = own.Points, redemption.PointsDebited
+	r.Uses = []redemption.Use{use}
+	return r
+}
+
+// endReplaced ends the session of the order that o has replaced, so that one of both can be
+// paid at most. If the customer has finished that session, it returns the older order, and o
+// has ended. The zero value tells that o can be paid.
+//
+// Orders that never had a session are passed over. Before an order gets its session, those of
+// all orders before it have ended.
+func (s *Service) endReplaced(ctx context.Context, o redemption.Order) (older Outcome, err error) {
+	for o.Replaces != "" {
+		before, err := s.store.Order(ctx, store.OrderKey{ID: o.Replaces})
+		switch {
+		case err != nil:
+			return Outcome{}, err
+		case before.Order.State != redemption.OrderCancelled:
+			return Outcome{Order: before.Order, Uses: before.Uses}, nil
+		case before.Order.SessionID != "":
+			return s.endSession(ctx, before.Order)
+		}
+		o = before.Order
+	}
+	return Outcome{}, nil
+}
+
+// endSession ends the session of an order at the processor. If the customer has finished that
+// session, it settles the order and returns it. The zero value tells that the session has ended
+// unpaid.
+func (s *Service) endSession(ctx context.Context, o redemption.Order) (finished Outcome, err error) {
+	session, err := s.expire(ctx, o.SessionID)
+	switch {
+	case errors.Is(err, processor.ErrNotFound):
+		return Outcome{}, nil
+	case err != nil:
+		return Outcome{}, fmt.Errorf("end session %s: %w", o.SessionID, err)
+	case session.Status == processor.SessionExpired:
+		return Outcome{}, nil
+	}
+	return s.settleSession(ctx, session, o)
+}
+
+// endReplacing ends the session of the last order that has replaced a paid one, if that order was
+// cancelled for the payment. It had a session only if nobody knew of the session that was paid,
+// as when the processor's answer was lost. A session that cannot be ended now ends by itself.
+func (s *Service) endReplacing(ctx context.Context, paid redemption.Order) {
+	last := paid
+	for last.ReplacedBy != "" {
+		next, err := s.store.Order(ctx, store.OrderKey{ID: last.ReplacedBy})
+		if err != nil {
+			s.logger.WarnContext(ctx, "an order that was superseded by a payment could not be read",
+				slog.String("order", last.ReplacedBy), slog.Any("error", err))
+			return
+		}
+		last = next.Order
+	}
+	if last.ID != paid.ID && last.State == redemption.OrderCancelled {
+		s.discard(ctx, last.SessionID)
+	}
+}

@@ -1,0 +1,187 @@
+package next_test
+
+import (
+	"context"
+	"database/sql"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/sqlstore"
+	"github.com/couponkit/couponkit/store/storetest"
+)
+
+// reopener remembers the database of each store, to open it a second time.
+type reopener struct {
+	open func(*testing.T, database) store.Store
+	of   sync.Map // store.Store -> database
+}
+
+func (r *reopener) fresh(t *testing.T, d database) store.Store {
+	t.Helper()
+	s := r.open(t, d)
+	r.of.Store(s, d)
+	return s
+}
+
+func (r *reopener) again(t *testing.T, s store.Store) store.Store {
+	t.Helper()
+	d, known := r.of.Load(s)
+	require.True(t, known)
+	return r.fresh(t, d.(database))
+}
+
+func runSuite(t *testing.T, open func(*testing.T, database) store.Store, fresh func(testing.TB) database) {
+	t.Helper()
+	r := &reopener{open: open}
+	storetest.Run(t, func(t *testing.T) store.Store { t.Helper(); return r.fresh(t, fresh(t)) },
+		storetest.Capabilities{Reopen: r.again})
+}
+
+func suiteWith(t *testing.T, o sqlstore.Options, kinds ...string) {
+	t.Helper()
+	t.Parallel()
+	for _, name := range kinds {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			runSuite(t, func(t *testing.T, d database) store.Store { t.Helper(); return d.store(t, o) }, databases()[name])
+		})
+	}
+}
+
+func kinds() []string {
+	var names []string
+	for name := range databases() {
+		names = append(names, name)
+	}
+	return names
+}
+
+func TestContract(t *testing.T) { suiteWith(t, sqlstore.Options{}, kinds()...) }
+
+// Without batches, with a prefix, without PRAGMAs and with few arguments, as on dqlite.
+func TestContractOneByOne(t *testing.T) {
+	suiteWith(t, sqlstore.Options{MaxBatch: 1, TablePrefix: "shop_", KeepSettings: true, MaxParameters: 32}, "modernc")
+}
+
+func TestContractWithFewArguments(t *testing.T) {
+	suiteWith(t, sqlstore.Options{MaxParameters: 32, TablePrefix: "shop_"}, "mariadb")
+}
+
+// Every call in a transaction of the host. It is committed after an error too: a call that
+// fails leaves the transaction usable, and nothing in it.
+func TestContractInTransactionsOfTheHost(t *testing.T) {
+	onEachKind(t, func(t *testing.T, fresh func(testing.TB) database) {
+		t.Helper()
+		runSuite(t, func(t *testing.T, d database) store.Store {
+			t.Helper()
+			return openHosted(t, d)
+		}, fresh)
+	})
+}
+
+func onEachKind(t *testing.T, test func(*testing.T, func(testing.TB) database)) {
+	t.Helper()
+	t.Parallel()
+	for name, fresh := range databases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, fresh)
+		})
+	}
+}
+
+// hosted is a host that makes every call in a transaction of its own.
+type hosted struct {
+	*sqlstore.Store
+	db      *sql.DB
+	options *sql.TxOptions
+}
+
+func openHosted(tb testing.TB, d database) *hosted {
+	tb.Helper()
+	if d.dialect == sqlstore.SQLite {
+		d.dsn += "&_txlock=immediate"
+	}
+	db := d.connect(tb)
+	return &hosted{d.storeOn(tb, db, sqlstore.Options{}), db, d.host()}
+}
+
+// in runs a call in a transaction, and again when others have undone it.
+func in[A any](ctx context.Context, h *hosted, call func(*sqlstore.Store) (A, error)) (answer A, err error) {
+	for range 50 {
+		if answer, err = once(ctx, h, call); err == nil || !h.Retryable(err) {
+			break
+		}
+	}
+	return answer, err
+}
+
+func once[A any](ctx context.Context, h *hosted, call func(*sqlstore.Store) (A, error)) (answer A, err error) {
+	if err := h.ready(ctx); err != nil {
+		return answer, err
+	}
+	tx, err := h.db.BeginTx(ctx, h.options)
+	if err != nil {
+		return answer, err
+	}
+	defer tx.Rollback() // after a commit it does nothing
+	answer, err = call(h.WithTx(tx))
+	if err != nil && (ctx.Err() != nil || h.Retryable(err)) {
+		return answer, err
+	}
+	if failed := tx.Commit(); failed != nil && err == nil {
+		err = failed
+	}
+	return answer, err
+}
+
+// ready asks the store whether it was closed.
+func (h *hosted) ready(ctx context.Context) error {
+	_, err := h.Store.Journal(ctx, 0, 0)
+	return err
+}
+
+func (h *hosted) SaveCoupon(ctx context.Context, c store.CouponChange) (coupon.Coupon, error) {
+	return in(ctx, h, func(s *sqlstore.Store) (coupon.Coupon, error) { return s.SaveCoupon(ctx, c) })
+}
+
+func (h *hosted) LookUp(ctx context.Context, by store.LookUp) (store.Found, error) {
+	return in(ctx, h, func(s *sqlstore.Store) (store.Found, error) { return s.LookUp(ctx, by) })
+}
+
+func (h *hosted) ListCoupons(ctx context.Context, list store.CouponList) (store.CouponPage, error) {
+	return in(ctx, h, func(s *sqlstore.Store) (store.CouponPage, error) { return s.ListCoupons(ctx, list) })
+}
+
+func (h *hosted) Reserve(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+	return in(ctx, h, func(s *sqlstore.Store) (store.Reserved, error) { return s.Reserve(ctx, r) })
+}
+
+func (h *hosted) Apply(ctx context.Context, e store.Settlement) (store.Settled, error) {
+	return in(ctx, h, func(s *sqlstore.Store) (store.Settled, error) { return s.Apply(ctx, e) })
+}
+
+func (h *hosted) Order(ctx context.Context, by store.OrderKey) (store.Settled, error) {
+	return in(ctx, h, func(s *sqlstore.Store) (store.Settled, error) { return s.Order(ctx, by) })
+}
+
+func (h *hosted) ListOrders(ctx context.Context, list store.OrderList) (store.OrderPage, error) {
+	return in(ctx, h, func(s *sqlstore.Store) (store.OrderPage, error) { return s.ListOrders(ctx, list) })
+}
+
+func (h *hosted) ListUses(ctx context.Context, list store.UseList) (store.UsePage, error) {
+	return in(ctx, h, func(s *sqlstore.Store) (store.UsePage, error) { return s.ListUses(ctx, list) })
+}
+
+func (h *hosted) Counts(ctx context.Context, keys []string) ([]redemption.Count, error) {
+	return in(ctx, h, func(s *sqlstore.Store) ([]redemption.Count, error) { return s.Counts(ctx, keys) })
+}
+
+func (h *hosted) Journal(ctx context.Context, after int64, limit int) ([]store.Entry, error) {
+	return in(ctx, h, func(s *sqlstore.Store) ([]store.Entry, error) { return s.Journal(ctx, after, limit) })
+}

@@ -1,0 +1,339 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// Apply decides events that have been validated, and saves what they change. The answer to
+// a payment for a cancelled order, to a payment on its way for a replaced order, and to a
+// payment whose order the store does not know, is [ErrAlone]. The caller runs those with
+// [ApplyLate].
+func Apply(ctx context.Context, tx Tx, row int, events ...store.Settlement) ([]Answer[store.Settled], error) {
+	w := newWork(row)
+	if err := w.load(ctx, tx, applyNeed(events, true)); err != nil {
+		return nil, err
+	}
+	answers := make([]Answer[store.Settled], len(events))
+	for i, e := range events {
+		answers[i].Value, answers[i].Err = w.apply(e)
+	}
+	return answers, w.save(ctx, tx)
+}
+
+func applyNeed(events []store.Settlement, coupons bool) Need {
+	n := Need{CouponsOfOrders: coupons}
+	for _, s := range events {
+		if s.Event.UseID != "" {
+			n.UseIDs = append(n.UseIDs, s.Event.UseID)
+			continue
+		}
+		if s.Event.SessionID != "" {
+			n.Sessions = append(n.Sessions, s.Event.SessionID)
+		}
+		if s.Event.OrderID != "" {
+			n.OrderIDs = append(n.OrderIDs, s.Event.OrderID)
+		}
+	}
+	return n.sorted()
+}
+
+func (w *work) apply(s store.Settlement) (store.Settled, error) {
+	if s.Event.UseID != "" {
+		return w.applyToUse(s)
+	}
+	id, found := w.find(s.Event)
+	if !found {
+		return w.unfound(s)
+	}
+	o := w.orders[id].order
+	if late(o, s.Event) {
+		return store.Settled{}, ErrAlone
+	}
+	if owner, taken := w.sessions[s.Event.SessionID]; taken && owner != id && s.Event.SessionID != "" {
+		return store.Settled{}, fmt.Errorf("%w: session %s is that of order %s, as when a processor gives an ID twice",
+			store.ErrSuperseded, s.Event.SessionID, owner)
+	}
+	return w.change(o, s)
+}
+
+// late reports whether the event is a payment for an order that was cancelled, or a payment
+// on its way for an order that was replaced.
+func late(o redemption.Order, e redemption.Event) bool {
+	return o.State == redemption.OrderCancelled &&
+		(e.Kind == redemption.Paid || e.Kind == redemption.PaymentPending && o.ReplacedBy != "")
+}
+
+// find returns the order that an event is about: the one that has its session; else the one
+// that it names, if that has no session yet. A caller of Cancelled and Lapsed, and of
+// SessionAttached, means the order that it names.
+func (w *work) find(e redemption.Event) (string, bool) {
+	switch e.Kind {
+	case redemption.SessionAttached, redemption.Cancelled, redemption.Lapsed:
+		return e.OrderID, w.orders[e.OrderID] != nil
+	case redemption.Paid, redemption.PaymentPending, redemption.PaymentFailed, redemption.SessionExpired:
+	case redemption.PointsExchanged, redemption.PointsRefused, redemption.PointsGivenBack:
+		return "", false
+	}
+	if id, found := w.sessions[e.SessionID]; found && e.SessionID != "" {
+		return id, true
+	}
+	named := w.orders[e.OrderID]
+	return e.OrderID, named != nil && named.order.SessionID == ""
+}
+
+// unfound answers an event that is about no order in the store.
+func (w *work) unfound(s store.Settlement) (store.Settled, error) {
+	switch {
+	case s.Event.Kind == redemption.Paid && !s.Unknown.Order.IsZero():
+		return store.Settled{}, ErrAlone
+	case s.Event.Kind == redemption.SessionAttached, s.Event.Kind == redemption.Cancelled, s.Event.Kind == redemption.Lapsed:
+		return store.Settled{}, store.ErrNotFound
+	}
+	return store.Settled{}, nil
+}
+
+func (w *work) change(o redemption.Order, s store.Settlement) (store.Settled, error) {
+	next, uses, err := o.After(s.Event, w.usesOf(o.ID)...)
+	switch {
+	case err != nil && s.Event.Kind == redemption.SessionAttached:
+		return store.Settled{}, errors.Join(store.ErrSuperseded, err)
+	case err != nil:
+		return store.Settled{}, err
+	case next.Version == o.Version:
+		return store.Settled{Order: o, Uses: uses}, nil
+	}
+	st := newStep()
+	st.change(w, next, uses...)
+	w.make(st)
+	w.noteOrder(s.Event.Kind.String(), next, s.By)
+	return store.Settled{Order: next, Uses: uses, Changed: true}, nil
+}
+
+func (w *work) applyToUse(s store.Settlement) (store.Settled, error) {
+	row := w.uses[s.Event.UseID]
+	if row == nil {
+		return store.Settled{}, store.ErrNotFound
+	}
+	before := row.use
+	next, err := before.After(s.Event)
+	if err != nil {
+		return store.Settled{}, err
+	}
+	changed := next.Version != before.Version
+	if changed {
+		st := newStep()
+		st.change(w, redemption.Order{}, next)
+		w.make(st)
+		kind := store.PointsChanged
+		if next.PointsState == redemption.PointsRefunded {
+			kind = store.PointsGivenBack
+		}
+		w.noteUse(kind, s.Event.Kind.String(), next, s.By)
+	}
+	return store.Settled{Uses: []redemption.Use{next}, Changed: changed}, nil
+}
+
+// ApplyLate decides one event as [Apply] does. It also decides payments that come after their
+// order was cancelled, payments on their way for a replaced order, and payments whose order
+// the store does not know.
+func ApplyLate(ctx context.Context, tx Tx, row int, s store.Settlement) (store.Settled, error) {
+	w := newWork(row)
+	if err := w.load(ctx, tx, lateNeed(s)); err != nil {
+		return store.Settled{}, err
+	}
+	id, found := w.find(s.Event)
+	found = found && s.Event.UseID == ""
+	if !found && s.Event.UseID == "" && s.Event.Kind == redemption.Paid {
+		return w.recordUnknown(ctx, tx, s)
+	}
+	if !found || !late(w.orders[id].order, s.Event) {
+		settled, err := w.apply(s) // no payment, or another call was faster
+		return settled, errors.Join(err, w.save(ctx, tx))
+	}
+	last, err := w.lastOf(ctx, tx, id)
+	if err != nil {
+		return store.Settled{}, err
+	}
+	if err := w.loadCounters(ctx, tx, id, last); err != nil {
+		return store.Settled{}, err
+	}
+	settle := w.payLate
+	if s.Event.Kind == redemption.PaymentPending {
+		settle = w.resume
+	}
+	settled, err := settle(id, last, s)
+	return settled, errors.Join(err, w.save(ctx, tx))
+}
+
+func lateNeed(s store.Settlement) Need {
+	n := applyNeed([]store.Settlement{s}, false)
+	if o := s.Unknown.Order; !o.IsZero() {
+		n.OrderIDs = append(n.OrderIDs, o.ID)
+		for _, u := range s.Unknown.Uses {
+			n.UseIDs = append(n.UseIDs, u.ID)
+		}
+	}
+	return n.sorted()
+}
+
+// lastOf locks the orders that have replaced an order, from each to the next, and returns
+// the last of them: empty if the order was not replaced.
+func (w *work) lastOf(ctx context.Context, tx Tx, id string) (string, error) {
+	last := ""
+	for next := w.orders[id].order.ReplacedBy; next != ""; next = w.orders[next].order.ReplacedBy {
+		if err := w.load(ctx, tx, Need{OrderIDs: []string{next}}); err != nil {
+			return "", err
+		}
+		if w.orders[next] == nil {
+			break
+		}
+		last = next
+	}
+	return last, nil
+}
+
+// loadCounters locks the coupons and counters of orders.
+func (w *work) loadCounters(ctx context.Context, tx Tx, orders ...string) error {
+	var n Need
+	for _, id := range orders {
+		if row := w.orders[id]; row != nil {
+			n.claims("", row.order.Claims)
+		}
+		for _, u := range w.usesOf(id) {
+			n.Coupons = append(n.Coupons, u.CouponID)
+			n.claims(u.CouponID, u.Claims)
+		}
+	}
+	return w.load(ctx, tx, n.sorted())
+}
+
+// payLate completes a cancelled order. The customer has paid: its claims are taken whether
+// or not they fit. The open order that has replaced it makes room first.
+func (w *work) payLate(id, last string, s store.Settlement) (store.Settled, error) {
+	o := w.orders[id].order
+	next, uses, err := o.After(s.Event, w.usesOf(id)...)
+	if err != nil {
+		return store.Settled{}, err
+	}
+	st := newStep()
+	ended, err := w.makeRoom(st, last, id, s.Event.At, uses)
+	if err != nil {
+		return store.Settled{}, err
+	}
+	st.change(w, next, uses...)
+	w.flag(st, next, uses)
+	copy(st.uses[len(st.uses)-len(uses):], uses)
+	return w.won(st, next, uses, ended, s), nil
+}
+
+// resume gives a replaced order its claims back, because a payment for it is on its way. The
+// order that has replaced it is cancelled, if it is open and nobody can pay it yet. Otherwise,
+// and if the claims do not fit, nothing changes.
+func (w *work) resume(id, last string, s store.Settlement) (store.Settled, error) {
+	o, before := w.orders[id].order, w.usesOf(id)
+	unchanged := store.Settled{Order: o, Uses: before}
+	if row := w.orders[last]; row == nil || row.order.State != redemption.OrderOpen || row.order.SessionID != "" {
+		return unchanged, nil
+	}
+	next, uses, err := o.Resume(s.Event, before...)
+	if err != nil {
+		return store.Settled{}, err
+	}
+	st := newStep()
+	ended, err := w.makeRoom(st, last, id, s.Event.At, uses)
+	if err != nil {
+		return store.Settled{}, err
+	}
+	st.change(w, next, uses...)
+	if len(st.exceeded(w, claimsOf(store.Reservation{Order: next, Uses: uses}))) > 0 {
+		return unchanged, nil
+	}
+	return w.won(st, next, uses, ended, s), nil
+}
+
+// makeRoom cancels the open order that has replaced another one, in a step. The uses of the
+// older order get the points back. It returns the zero value if there is no open order.
+func (w *work) makeRoom(st *step, last, older string, at time.Time, uses []redemption.Use) (redemption.Order, error) {
+	row := w.orders[last]
+	if row == nil || row.order.State != redemption.OrderOpen {
+		return redemption.Order{}, nil
+	}
+	ended, released, err := row.order.Replace(older, at, w.usesOf(last)...)
+	if err != nil {
+		return redemption.Order{}, err
+	}
+	ended.ReplacedBy = "" // the older order has won; it does not replace
+	st.change(w, ended, passBack(uses, released)...)
+	return ended, nil
+}
+
+// won makes a step in which an order has won over the order that had replaced it, if any.
+func (w *work) won(
+	st *step, o redemption.Order, uses []redemption.Use, ended redemption.Order, s store.Settlement,
+) store.Settled {
+	w.make(st)
+	if !ended.IsZero() {
+		w.noteOrder("superseded_by_payment", ended, s.By)
+	}
+	w.noteOrder(s.Event.Kind.String(), o, s.By)
+	return store.Settled{Order: o, Uses: uses, Changed: true}
+}
+
+// passBack returns the points of the uses that are released to the uses of the same
+// exchanges; points of other exchanges are to be refunded.
+func passBack(uses, released []redemption.Use) []redemption.Use {
+	for i, r := range released {
+		if r.PointsState != redemption.PointsPassedOn {
+			continue
+		}
+		at := slices.IndexFunc(uses, func(u redemption.Use) bool { return u.ExchangeID == r.ExchangeID })
+		if at < 0 {
+			released[i].PointsState = redemption.PointsRefundDue
+			continue
+		}
+		uses[at].PointsState = redemption.PointsDebited
+	}
+	return released
+}
+
+// flag marks the uses whose claims exceed a limit, and all of them if the order's own do.
+func (w *work) flag(st *step, o redemption.Order, uses []redemption.Use) {
+	all := len(st.exceeded(w, o.Claims)) > 0
+	for i := range uses {
+		uses[i].OverLimit = all || len(st.exceeded(w, uses[i].Claims)) > 0
+	}
+}
+
+// recordUnknown stores a payment whose order is not in the store.
+func (w *work) recordUnknown(ctx context.Context, tx Tx, s store.Settlement) (store.Settled, error) {
+	if s.Unknown.Order.IsZero() {
+		return store.Settled{}, nil
+	}
+	if w.idTaken(s.Unknown) {
+		return store.Settled{}, store.ErrConflict
+	}
+	var n Need
+	n.claims("", s.Unknown.Order.Claims)
+	for _, u := range s.Unknown.Uses {
+		n.Coupons = append(n.Coupons, u.CouponID)
+		n.claims(u.CouponID, u.Claims)
+	}
+	if err := w.load(ctx, tx, n.sorted()); err != nil {
+		return store.Settled{}, err
+	}
+	paid := asNew(s.Unknown)
+	st := newStep()
+	st.create(paid.Order, paid.Uses...)
+	w.flag(st, paid.Order, paid.Uses)
+	copy(st.uses, paid.Uses)
+	w.make(st)
+	w.noteOrder("unknown_payment", paid.Order, s.By)
+	return store.Settled{Order: paid.Order, Uses: paid.Uses, Changed: true}, w.save(ctx, tx)
+}

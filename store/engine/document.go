@@ -1,0 +1,118 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/redemption"
+)
+
+// A SQL store keeps in columns what it looks for and what changes. The rest is a JSON
+// document, so that a new term changes no table.
+
+// orderDocument is what never changes in an order.
+type orderDocument struct {
+	Fingerprint string             `json:"fingerprint,omitempty"`
+	Replaces    string             `json:"replaces,omitempty"`
+	Claims      []redemption.Claim `json:"claims,omitempty"`
+	Coupons     []coupon.Snapshot  `json:"coupons,omitempty"`
+	Quote       *pricing.Quote     `json:"quote,omitempty"`
+	Metadata    map[string]string  `json:"metadata,omitempty"`
+}
+
+// EncodeOrder returns the document of an order: all but ID, key, customer, state, session,
+// replacedBy, instants and version.
+func EncodeOrder(o redemption.Order) ([]byte, error) {
+	doc := orderDocument{
+		Fingerprint: o.Fingerprint, Replaces: o.Replaces, Claims: o.Claims, Coupons: o.Coupons, Metadata: o.Metadata,
+	}
+	if !o.Quote.Currency.IsZero() {
+		doc.Quote = &o.Quote
+	}
+	return json.Marshal(doc)
+}
+
+// DecodeOrder adds what EncodeOrder has written to an order.
+func DecodeOrder(data []byte, o *redemption.Order) error {
+	var doc orderDocument
+	if err := json.Unmarshal(data, &doc); err != nil {
+		return fmt.Errorf("document of order %s: %w", o.ID, corrupt(err))
+	}
+	o.Fingerprint, o.Replaces, o.Claims, o.Coupons, o.Metadata = doc.Fingerprint, doc.Replaces, doc.Claims, doc.Coupons, doc.Metadata
+	if doc.Quote != nil {
+		o.Quote = *doc.Quote
+	}
+	return nil
+}
+
+// useDocument is what never changes in a use.
+type useDocument struct {
+	Origin   redemption.Origin  `json:"origin"`
+	Discount int64              `json:"discount,omitempty"`
+	Points   int64              `json:"points,omitempty"`
+	Claims   []redemption.Claim `json:"claims,omitempty"`
+}
+
+// EncodeUse returns the document of a use: origin, discount, points and claims.
+func EncodeUse(u redemption.Use) ([]byte, error) {
+	return json.Marshal(useDocument{Origin: u.Origin, Discount: u.Discount, Points: u.Points, Claims: u.Claims})
+}
+
+// DecodeUse adds what EncodeUse has written to a use.
+func DecodeUse(data []byte, u *redemption.Use) error {
+	var doc useDocument
+	if err := json.Unmarshal(data, &doc); err != nil {
+		return fmt.Errorf("document of use %s: %w", u.ID, corrupt(err))
+	}
+	u.Origin, u.Discount, u.Points, u.Claims = doc.Origin, doc.Discount, doc.Points, doc.Claims
+	return nil
+}
+
+// couponDocument is a coupon's terms and mirror.
+type couponDocument struct {
+	Name           string              `json:"name"`
+	Description    string              `json:"description,omitempty"`
+	Discount       pricing.Discount    `json:"discount"`
+	Currency       pricing.Currency    `json:"currency"`
+	AppliesTo      coupon.AppliesTo    `json:"appliesTo"`
+	Plans          coupon.Items        `json:"plans"`
+	Devices        coupon.Items        `json:"devices"`
+	Accessories    coupon.Items        `json:"accessories"`
+	Distribution   coupon.Distribution `json:"distribution"`
+	PointsRequired int64               `json:"pointsRequired,omitempty"`
+	MaxUses        int64               `json:"maxUses,omitempty"`
+	MaxUsesPerUser int64               `json:"maxUsesPerUser,omitempty"`
+	MinPurchase    int64               `json:"minPurchase,omitempty"`
+	Mirror         coupon.Mirror       `json:"mirror"`
+}
+
+// EncodeCoupon returns the document of a coupon: all but ID, code, state, revision,
+// instants, counts and allow-list.
+func EncodeCoupon(c coupon.Coupon) ([]byte, error) {
+	return json.Marshal(couponDocument{
+		Name: c.Name, Description: c.Description, Discount: c.Discount, Currency: c.Currency,
+		AppliesTo: c.Scope.AppliesTo, Plans: c.Scope.Plans, Devices: c.Scope.Devices, Accessories: c.Scope.Accessories,
+		Distribution: c.Distribution, PointsRequired: c.PointsRequired,
+		MaxUses: c.Limits.MaxUses, MaxUsesPerUser: c.Limits.MaxUsesPerUser, MinPurchase: c.MinPurchase, Mirror: c.Mirror,
+	})
+}
+
+// DecodeCoupon adds what EncodeCoupon has written to a coupon.
+func DecodeCoupon(data []byte, c *coupon.Coupon) error {
+	var doc couponDocument
+	if err := json.Unmarshal(data, &doc); err != nil {
+		return fmt.Errorf("document of coupon %s: %w", c.ID, corrupt(err))
+	}
+	c.Name, c.Description, c.Discount, c.Currency = doc.Name, doc.Description, doc.Discount, doc.Currency
+	c.Scope = coupon.Scope{AppliesTo: doc.AppliesTo, Plans: doc.Plans, Devices: doc.Devices, Accessories: doc.Accessories}
+	c.Distribution, c.PointsRequired = doc.Distribution, doc.PointsRequired
+	c.Limits = coupon.Limits{MaxUses: doc.MaxUses, MaxUsesPerUser: doc.MaxUsesPerUser}
+	c.MinPurchase, c.Mirror = doc.MinPurchase, doc.Mirror
+	return nil
+}
+
+// corrupt hides a validation error: what is stored wrongly is no fault of the caller's
+// input.
+func corrupt(err error) error { return fmt.Errorf("corrupt: %s", err.Error()) }

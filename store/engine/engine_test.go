@@ -1,0 +1,410 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/engine"
+)
+
+func diff(want, got any) string {
+	return cmp.Diff(want, got, cmpopts.EquateEmpty(), cmp.Comparer(func(a, b error) bool {
+		if a == nil || b == nil {
+			return a == nil && b == nil
+		}
+		return a.Error() == b.Error()
+	}))
+}
+
+// world draws requests about a few customers, coupons, orders and sessions.
+type world struct{ made int }
+
+func (w *world) coupons() []engine.Coupon {
+	return []engine.Coupon{active("cpn_limited", false), active("cpn_free", true), active("cpn_points", false), {ID: "cpn_off", State: coupon.Inactive, Revision: 1}}
+}
+
+func (w *world) request(t *rapid.T) store.Reservation {
+	customer := rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "customer")
+	w.made++
+	id := fmt.Sprint(w.made)
+	if rapid.IntRange(0, 4).Draw(t, "points") == 0 {
+		r := exchange(id, customer, "cpn_points")
+		r.Uses[0].Key = "key_" + rapid.SampledFrom([]string{id, "1", "2"}).Draw(t, "use key")
+		return r
+	}
+	all := []string{"cpn_limited", "cpn_free", "cpn_points", "cpn_off"}
+	coupons := rapid.SliceOfNDistinct(rapid.SampledFrom(all), 0, 3, rapid.ID[string]).Draw(t, "coupons")
+	if rapid.IntRange(0, 3).Draw(t, "active only") > 0 {
+		coupons = slices.DeleteFunc(coupons, func(c string) bool { return c == "cpn_off" })
+	}
+	r := order(id, customer, coupons...)
+	r.Order.Claims = []redemption.Claim{claim(redemption.CustomerOrders(customer), 1, 0), claim("shared/budget", rapid.Int64Range(1, 40).Draw(t, "amount"), 100)}
+	for i := range r.Uses {
+		u := &r.Uses[i]
+		u.Claims = []redemption.Claim{claim(redemption.CouponUses(u.CouponID), 1, map[string]int64{"cpn_limited": 3}[u.CouponID]), claim(redemption.CustomerUses(u.CouponID, customer), 1, 2)}
+	}
+	if rapid.IntRange(0, 3).Draw(t, "old key") == 0 {
+		r.Order.Key = "key_" + fmt.Sprint(rapid.IntRange(1, w.made).Draw(t, "key"))
+		r.Order.Fingerprint = rapid.SampledFrom([]string{"", "other"}).Draw(t, "fingerprint")
+	}
+	if rapid.IntRange(0, 9).Draw(t, "old ID") == 0 {
+		r.Order.ID = "ord_" + fmt.Sprint(rapid.IntRange(1, w.made).Draw(t, "ID"))
+		for i := range r.Uses {
+			r.Uses[i].OrderID = r.Order.ID
+		}
+	}
+	if rapid.Bool().Draw(t, "hand-over") {
+		r.Order.Replaces = "ord_" + fmt.Sprint(rapid.IntRange(1, w.made).Draw(t, "replaces"))
+	}
+	if len(coupons) > 0 && coupons[0] == "cpn_points" && rapid.Bool().Draw(t, "takes points") {
+		return taking(r, "use_"+fmt.Sprint(rapid.IntRange(1, w.made).Draw(t, "exchange")))
+	}
+	return r
+}
+
+func (w *world) event(t *rapid.T) store.Settlement {
+	w.made++
+	number := fmt.Sprint(rapid.IntRange(1, w.made).Draw(t, "number"))
+	kind := redemption.EventKind(rapid.IntRange(1, 10).Draw(t, "kind"))
+	s := event(kind, "ord_"+number, rapid.SampledFrom([]string{"cs_" + number, "cs_" + number, "", "cs_1"}).Draw(t, "session"))
+	if kind.OfUse() {
+		s.Event.UseID = rapid.SampledFrom([]string{"use_" + number, "use_" + number + "_cpn_points"}).Draw(t, "use")
+	}
+	if kind == redemption.Lapsed {
+		s.Event.At = at(rapid.SampledFrom([]int{500, 3000}).Draw(t, "at"))
+	}
+	if kind == redemption.Paid && rapid.Bool().Draw(t, "unknown") {
+		s.Unknown = unknown(fmt.Sprint(w.made), s.Event.SessionID)
+	}
+	return s
+}
+
+func unknown(id, session string) store.Reservation {
+	r := order("lost"+id, "", "cpn_limited")
+	r.Order.Key, r.Order.State, r.Order.SessionID = "", redemption.OrderPaid, session
+	r.Uses[0].State, r.Uses[0].Origin = redemption.Completed, redemption.FromPayment
+	r.Uses[0].Claims = []redemption.Claim{claim(redemption.CouponUses("cpn_limited"), 1, 3)}
+	return r
+}
+
+// settle runs events as a store does: those that need a transaction of their own come last.
+func settle(ctx context.Context, t *rapid.T, db *tables, answers []engine.Answer[store.Settled], events []store.Settlement) {
+	for i, a := range answers {
+		if errors.Is(a.Err, engine.ErrAlone) {
+			answers[i].Value, answers[i].Err = engine.ApplyLate(ctx, db, 2, events[i])
+			if errors.Is(answers[i].Err, engine.ErrAgain) {
+				t.Fatalf("ApplyLate met another transaction, and there is none")
+			}
+		}
+	}
+}
+
+// TestBatches: a batch of requests has the answers, and leaves the rows, that its requests
+// would have had one after the other.
+func TestBatches(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var w world
+		together, alone := newTables(w.coupons()...), newTables(w.coupons()...)
+		ctx := context.Background() //nolint:usetesting // rapid has no context of its own
+		for range rapid.IntRange(1, 8).Draw(t, "batches") {
+			n := rapid.IntRange(1, 6).Draw(t, "requests")
+			if rapid.Bool().Draw(t, "events") {
+				events := make([]store.Settlement, n)
+				for i := range events {
+					events[i] = w.event(t)
+				}
+				got, err := engine.Apply(ctx, together, 1, events...)
+				require.NoError(t, err)
+				want := make([]engine.Answer[store.Settled], n)
+				for i, e := range events {
+					one, err := engine.Apply(ctx, alone, i, e)
+					require.NoError(t, err)
+					want[i] = one[0]
+				}
+				settle(ctx, t, together, got, events)
+				settle(ctx, t, alone, want, events)
+				require.Empty(t, diff(want, got), "events %+v", events)
+			} else {
+				requests := make([]store.Reservation, n)
+				for i := range requests {
+					requests[i] = w.request(t)
+				}
+				got, err := together.reserve(ctx, 1, requests...)
+				require.NoError(t, err)
+				want := make([]engine.Answer[store.Reserved], n)
+				for i, r := range requests {
+					one, err := alone.reserve(ctx, i, r)
+					require.NoError(t, err)
+					want[i] = one[0]
+				}
+				require.Empty(t, diff(want, got), "requests %+v", requests)
+			}
+		}
+		require.Empty(t, diff(alone.state(), together.state()))
+		holdWhatRecordsHold(t, together)
+	})
+}
+
+// holdWhatRecordsHold: every counter is the sum of what the records hold.
+func holdWhatRecordsHold(t *rapid.T, db *tables) {
+	want := map[string]redemption.Count{}
+	for _, o := range db.orders {
+		for key, count := range redemption.Holdings(o) {
+			want[key] = want[key].Plus(count)
+		}
+	}
+	for _, u := range db.uses {
+		for key, count := range redemption.Holdings(redemption.Order{}, u) {
+			want[key] = want[key].Plus(count)
+		}
+	}
+	for key, count := range db.state().Counters {
+		require.Equal(t, want[key], count, key)
+	}
+}
+
+// TestAnotherWasFirst: a row that another transaction has inserted since Load is ErrAgain,
+// and the thorough run finds it and saves only what is still right.
+func TestAnotherWasFirst(t *testing.T) {
+	t.Parallel()
+	request := func(id, customer string) store.Reservation {
+		r := order(id, customer, "cpn_a")
+		r.Uses[0].Claims = []redemption.Claim{claim(redemption.CouponUses("cpn_a"), 1, 2)}
+		return r
+	}
+	first := request("1", "ann")
+	sameKey := request("2", "ann")
+	sameKey.Order.Key = first.Order.Key
+	otherCart := sameKey
+	otherCart.Order.Fingerprint = "other"
+	sameID := request("3", "bob")
+	sameID.Order.ID, sameID.Uses[0].OrderID = first.Order.ID, first.Order.ID
+	sameUse := request("4", "bob")
+	sameUse.Uses[0].ID = first.Uses[0].ID
+	last := request("5", "bob")
+	last.Uses[0].Claims[0].Limit = 1
+	for name, test := range map[string]struct {
+		r    store.Reservation
+		want error
+	}{
+		"the same key": {sameKey, nil}, "the key of another request": {otherCart, store.ErrKeyReused}, "the same order ID": {sameID, store.ErrConflict},
+		"the same use ID": {sameUse, store.ErrConflict}, "the last use": {last, store.ErrLimit},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := newTables(active("cpn_a", false))
+			db.meanwhile = func() {
+				_, err := engine.Reserve(t.Context(), db, 0, true, first)
+				require.NoError(t, err)
+			}
+			_, err := engine.Reserve(t.Context(), db, 0, false, test.r)
+			require.ErrorIs(t, err, engine.ErrAgain)
+			answers, err := engine.Reserve(t.Context(), db, 0, true, test.r)
+			require.NoError(t, err)
+			if test.want != nil {
+				require.ErrorIs(t, answers[0].Err, test.want)
+			} else {
+				require.True(t, answers[0].Value.Replayed)
+				require.Equal(t, first.Order.ID, answers[0].Value.Order.ID)
+			}
+			require.Equal(t, redemption.Count{Reserved: 1}, db.total(redemption.CouponUses("cpn_a")))
+			require.Len(t, db.orders, 1)
+		})
+	}
+}
+
+// TestExchangesAtOnce: two exchanges of one customer meet at the customer's counter, though
+// it has no limit.
+func TestExchangesAtOnce(t *testing.T) {
+	t.Parallel()
+	db := newTables(active("cpn_a", true))
+	db.meanwhile = func() {
+		_, err := engine.Reserve(t.Context(), db, 0, true, exchange("1", "ann", "cpn_a"))
+		require.NoError(t, err)
+	}
+	answers, err := db.reserve(t.Context(), 0, exchange("2", "ann", "cpn_a"))
+	require.NoError(t, err)
+	require.True(t, answers[0].Value.Replayed)
+	require.Equal(t, "use_1", answers[0].Value.Uses[0].ID)
+	require.Len(t, db.uses, 1)
+}
+
+// TestAlone: Apply does not decide late payments and unknown payments, and goes on with the
+// rest. ApplyLate decides every event as Apply does.
+func TestAlone(t *testing.T) {
+	t.Parallel()
+	ctx, db := t.Context(), newTables(active("cpn_limited", false))
+	_, err := db.reserve(ctx, 0, order("1", "ann"), order("2", "bob"))
+	require.NoError(t, err)
+	lost := event(redemption.Paid, "ord_none", "cs_lost")
+	lost.Unknown = unknown("", "cs_lost")
+	answers, err := engine.Apply(ctx, db, 0,
+		event(redemption.Cancelled, "ord_1", ""), event(redemption.Paid, "ord_1", "cs_1"), lost, event(redemption.Paid, "ord_2", "cs_2"), event(redemption.Paid, "ord_none", "cs_none"))
+	require.NoError(t, err)
+	require.NoError(t, answers[0].Err)
+	require.ErrorIs(t, answers[1].Err, engine.ErrAlone)
+	require.ErrorIs(t, answers[2].Err, engine.ErrAlone)
+	require.True(t, answers[3].Value.Changed)
+	require.Equal(t, engine.Answer[store.Settled]{}, answers[4])
+	late, err := engine.ApplyLate(ctx, db, 0, event(redemption.Paid, "ord_1", "cs_1"))
+	require.NoError(t, err)
+	require.Equal(t, redemption.OrderPaid, late.Order.State)
+	for range 2 {
+		recorded, err := engine.ApplyLate(ctx, db, 0, lost)
+		require.NoError(t, err)
+		require.Equal(t, lost.Unknown.Order.ID, recorded.Order.ID)
+	}
+	require.Equal(t, redemption.Count{Completed: 1}, db.total(redemption.CouponUses("cpn_limited")))
+}
+
+// TestUnknownAtOnce: the session of an unknown payment is unique. Whoever comes second finds
+// the order of the first.
+func TestUnknownAtOnce(t *testing.T) {
+	t.Parallel()
+	ctx, db := t.Context(), newTables(active("cpn_limited", false))
+	one, two := event(redemption.Paid, "", "cs_lost"), event(redemption.Paid, "", "cs_lost")
+	one.Unknown, two.Unknown = unknown("1", "cs_lost"), unknown("2", "cs_lost")
+	db.meanwhile = func() {
+		_, err := engine.ApplyLate(ctx, db, 0, one)
+		require.NoError(t, err)
+	}
+	_, err := engine.ApplyLate(ctx, db, 0, two)
+	require.ErrorIs(t, err, engine.ErrAgain)
+	got, err := engine.ApplyLate(ctx, db, 0, two)
+	require.NoError(t, err)
+	require.False(t, got.Changed)
+	require.Equal(t, one.Unknown.Order.ID, got.Order.ID)
+}
+
+// TestSpreadCounters: the uses of an unlimited coupon go to the row of the transaction, and
+// decide nothing; those of a limited one stand in the first row.
+func TestSpreadCounters(t *testing.T) {
+	t.Parallel()
+	ctx, db := t.Context(), newTables(active("cpn_free", true), active("cpn_limited", false))
+	uses := func(id string, limit int64) store.Reservation {
+		r := order(id, "ann", "cpn_free", "cpn_limited")
+		r.Uses[0].Claims = []redemption.Claim{claim(redemption.CouponUses("cpn_free"), 1, limit)}
+		r.Uses[1].Claims = []redemption.Claim{claim(redemption.CouponUses("cpn_limited"), 1, 9)}
+		return r
+	}
+	for row := range 3 {
+		_, err := db.reserve(ctx, row, uses(fmt.Sprint(row), 0))
+		require.NoError(t, err)
+		require.Equal(t, redemption.Count{Reserved: 1}, db.counters[cell{redemption.CouponUses("cpn_free"), row}])
+	}
+	require.Equal(t, redemption.Count{Reserved: 3}, db.counters[cell{redemption.CouponUses("cpn_limited"), 0}])
+	answers, err := db.reserve(ctx, 5, uses("limit", 1))
+	require.NoError(t, err)
+	require.ErrorIs(t, answers[0].Err, store.ErrStaleRevision)
+	_, err = engine.Apply(ctx, db, 7, event(redemption.Paid, "ord_0", "cs_0"))
+	require.NoError(t, err)
+	require.Equal(t, redemption.Count{Reserved: -1, Completed: 1}, db.counters[cell{redemption.CouponUses("cpn_free"), 7}])
+	require.Equal(t, redemption.Count{Reserved: 2, Completed: 1}, db.total(redemption.CouponUses("cpn_free")))
+}
+
+// TestNothingToSave: requests that change nothing save nothing.
+func TestNothingToSave(t *testing.T) {
+	t.Parallel()
+	ctx, db := t.Context(), newTables(active("cpn_a", false))
+	r := order("1", "ann", "cpn_a")
+	_, err := db.reserve(ctx, 0, r)
+	require.NoError(t, err)
+	saves := db.saves
+	_, err = db.reserve(ctx, 0, r, order("2", "ann", "cpn_none"))
+	require.NoError(t, err)
+	_, err = engine.Apply(ctx, db, 0, event(redemption.SessionExpired, "ord_none", "cs_none"), event(redemption.Cancelled, "ord_none", ""))
+	require.NoError(t, err)
+	_, err = engine.ApplyLate(ctx, db, 0, event(redemption.Paid, "ord_none", "cs_none"))
+	require.NoError(t, err)
+	require.Equal(t, saves, db.saves)
+}
+
+// TestNeeds: keys are sorted and none stands twice, so that transactions lock rows in one
+// order.
+func TestNeeds(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var w world
+		db := newTables(w.coupons()...)
+		requests := []store.Reservation{w.request(t), w.request(t), w.request(t)}
+		events := []store.Settlement{w.event(t), w.event(t), w.event(t)}
+		ctx := context.Background() //nolint:usetesting // rapid has no context of its own
+		_, err := db.reserve(ctx, 0, requests...)
+		require.NoError(t, err)
+		_, err = engine.Apply(ctx, db, 0, events...)
+		require.NoError(t, err)
+		for _, n := range db.loads {
+			for _, keys := range [][]string{n.OrderIDs, n.Sessions, n.UseIDs, n.Exchanges, n.Coupons, n.Counters} {
+				sorted := slices.Clone(keys)
+				slices.Sort(sorted)
+				require.Equal(t, slices.Compact(sorted), keys)
+			}
+		}
+	})
+}
+
+// TestSessionsWithinABatch: a request finds the session that an earlier one has attached.
+func TestSessionsWithinABatch(t *testing.T) {
+	t.Parallel()
+	ctx, db := t.Context(), newTables()
+	_, err := db.reserve(ctx, 0, order("1", "ann"), order("2", "bob"))
+	require.NoError(t, err)
+	answers, err := engine.Apply(ctx, db, 0,
+		event(redemption.SessionAttached, "ord_1", "cs"), event(redemption.SessionAttached, "ord_2", "cs"), event(redemption.Paid, "ord_2", "cs"))
+	require.NoError(t, err)
+	require.NoError(t, answers[0].Err)
+	require.ErrorIs(t, answers[1].Err, store.ErrSuperseded)
+	require.Equal(t, "ord_1", answers[2].Value.Order.ID)
+	require.Equal(t, redemption.OrderOpen, db.orders["ord_2"].State)
+	require.Empty(t, db.orders["ord_2"].SessionID)
+}
+
+// TestUsesAreSorted: uses are sorted by coupon, in whatever order rows are loaded.
+func TestUsesAreSorted(t *testing.T) {
+	t.Parallel()
+	coupons := []string{"cpn_d", "cpn_b", "cpn_a", "cpn_c", "cpn_e"}
+	db := newTables()
+	for _, id := range coupons {
+		db.coupons[id] = active(id, false)
+	}
+	r := order("1", "ann", coupons...)
+	for range 20 { // the order of the rows changes
+		reserved, err := db.reserve(t.Context(), 0, r)
+		require.NoError(t, err)
+		settled, err := engine.Apply(t.Context(), db, 0, event(redemption.SessionAttached, "ord_1", "cs"))
+		require.NoError(t, err)
+		for _, uses := range [][]redemption.Use{reserved[0].Value.Uses, settled[0].Value.Uses} {
+			var got []string
+			for _, u := range uses {
+				got = append(got, u.CouponID)
+			}
+			require.Equal(t, []string{"cpn_a", "cpn_b", "cpn_c", "cpn_d", "cpn_e"}, got)
+		}
+	}
+}
+
+// TestOldestHeld: of several reservations that a customer holds, the oldest is replayed.
+func TestOldestHeld(t *testing.T) {
+	t.Parallel()
+	db := newTables(active("cpn_a", false))
+	for id, created := range map[string]int{"1": 30, "2": 10, "3": 20} {
+		u := exchange(id, "ann", "cpn_a").Uses[0]
+		u.CreatedAt = at(created)
+		db.uses[u.ID] = u
+	}
+	answers, err := db.reserve(t.Context(), 0, exchange("4", "ann", "cpn_a"))
+	require.NoError(t, err)
+	require.Equal(t, "use_2", answers[0].Value.Uses[0].ID)
+}

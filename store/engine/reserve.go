@@ -1,0 +1,354 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// Reserve decides reservations that have been validated, and saves what they change. Row
+// is the row of unlimited counters that this transaction adds to, from 0 to SpreadRows-1.
+// The thorough run looks for IDs that are taken before it decides: stores ask for it after
+// [ErrAgain]. Other runs look for the IDs of requests that they refuse.
+func Reserve(
+	ctx context.Context, tx Tx, row int, thorough bool, requests ...store.Reservation,
+) ([]Answer[store.Reserved], error) {
+	w := newWork(row)
+	if err := w.loadReservations(ctx, tx, reserveNeed(requests, thorough)); err != nil {
+		return nil, err
+	}
+	answers := make([]Answer[store.Reserved], len(requests))
+	for i, r := range requests {
+		answers[i].Value, answers[i].Err = w.reserve(r)
+	}
+	if !thorough {
+		if err := w.findTaken(ctx, tx, requests, answers); err != nil {
+			return nil, err
+		}
+	}
+	return answers, w.save(ctx, tx)
+}
+
+// findTaken looks for the IDs of requests that were refused: that an ID is taken comes before
+// other reasons.
+func (w *work) findTaken(ctx context.Context, tx Tx, requests []store.Reservation, answers []Answer[store.Reserved]) error {
+	n := Need{Peek: true}
+	for i, r := range requests {
+		if answers[i].Err != nil && !errors.Is(answers[i].Err, store.ErrKeyReused) {
+			n.ids(r)
+		}
+	}
+	if len(n.UseIDs) == 0 && len(n.OrderIDs) == 0 {
+		return nil
+	}
+	if err := w.load(ctx, tx, n.sorted()); err != nil {
+		return err
+	}
+	for i, r := range requests {
+		if answers[i].Err != nil && !errors.Is(answers[i].Err, store.ErrKeyReused) && w.idTaken(r) {
+			answers[i].Err = store.ErrConflict
+		}
+	}
+	return nil
+}
+
+func (n *Need) ids(r store.Reservation) {
+	if !r.Order.IsZero() {
+		n.OrderIDs = append(n.OrderIDs, r.Order.ID)
+	}
+	for _, u := range r.Uses {
+		n.UseIDs = append(n.UseIDs, u.ID)
+	}
+}
+
+// loadReservations loads in one step, or in two if orders or points are taken over: their
+// counters are known when the records are, and all counters are locked together.
+func (w *work) loadReservations(ctx context.Context, tx Tx, n Need) error {
+	if len(n.OrderIDs) == 0 && len(n.Exchanges) == 0 {
+		return w.load(ctx, tx, n)
+	}
+	counters := Need{Counters: n.Counters, Free: n.Free}
+	n.Counters, n.Free = nil, nil
+	if err := w.load(ctx, tx, n); err != nil {
+		return err
+	}
+	for _, row := range w.orders {
+		counters.claims("", row.order.Claims)
+	}
+	for _, row := range w.uses {
+		counters.claims(row.use.CouponID, row.use.Claims)
+	}
+	return w.load(ctx, tx, counters.sorted())
+}
+
+func (w *work) load(ctx context.Context, tx Tx, n Need) error {
+	rows, err := tx.Load(ctx, n)
+	if err != nil {
+		return err
+	}
+	w.add(n, rows)
+	return nil
+}
+
+func (w *work) save(ctx context.Context, tx Tx) error {
+	if !w.dirty() {
+		return nil
+	}
+	return tx.Save(ctx, w.writes())
+}
+
+func reserveNeed(requests []store.Reservation, thorough bool) Need {
+	var n Need
+	for _, r := range requests {
+		n.reservation(r, thorough)
+	}
+	return n.sorted()
+}
+
+func (n *Need) reservation(r store.Reservation, thorough bool) {
+	if thorough {
+		n.ids(r)
+	}
+	n.claims("", r.Order.Claims)
+	for _, c := range r.Coupons {
+		n.Coupons = append(n.Coupons, c.ID)
+	}
+	if o := r.Order; !o.IsZero() {
+		n.OrderKeys = append(n.OrderKeys, Key{o.CustomerID, o.Key})
+		if o.Replaces != "" {
+			n.OrderIDs = append(n.OrderIDs, o.Replaces)
+		}
+	}
+	for _, u := range r.Uses {
+		n.claims(u.CouponID, u.Claims)
+		switch {
+		case r.Order.IsZero():
+			n.UseKeys = append(n.UseKeys, Key{u.CustomerID, u.Key})
+			n.Free = append(n.Free, Held{u.CouponID, u.CustomerID})
+		case u.ExchangeID != "":
+			n.Exchanges = append(n.Exchanges, u.ExchangeID)
+		}
+	}
+}
+
+// claims adds the counters of claims that a coupon's use or an order has. Counters that are
+// counted only are among them: whoever adds to one after other counters are locked could wait
+// in a circle. The uses of a coupon without a limit are left out. They are counted in rows of
+// their own, after all others.
+func (n *Need) claims(couponID string, claims []redemption.Claim) {
+	for _, c := range claims {
+		if c.Limit > 0 || c.Counter != redemption.CouponUses(couponID) {
+			n.Counters = append(n.Counters, c.Counter)
+		}
+	}
+}
+
+func (n *Need) sorted() Need {
+	for _, list := range []*[]string{&n.OrderIDs, &n.Sessions, &n.UseIDs, &n.Exchanges, &n.Coupons, &n.Counters} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	return *n
+}
+
+func (w *work) reserve(r store.Reservation) (store.Reserved, error) {
+	before, replayed, err := w.replayed(r)
+	if err != nil || replayed {
+		return before, err
+	}
+	s := newStep()
+	if err := w.takeOver(s, r); err != nil {
+		return store.Reserved{}, err
+	}
+	if err := w.usable(r); err != nil {
+		return store.Reserved{}, err
+	}
+	taken := asNew(r)
+	s.create(taken.Order, taken.Uses...)
+	if exceeded := s.exceeded(w, claimsOf(r)); len(exceeded) > 0 {
+		return store.Reserved{}, &store.LimitError{Exceeded: exceeded}
+	}
+	if w.idTaken(r) { // last: without the thorough run, nobody knows before Save
+		return store.Reserved{}, store.ErrConflict
+	}
+	w.make(s)
+	w.noteReserved(s, taken, r.By)
+	return taken, nil
+}
+
+// asNew returns the records as they are stored at first, the uses sorted by coupon.
+func asNew(r store.Reservation) store.Reserved {
+	taken := store.Reserved{Order: r.Order, Uses: slices.Clone(r.Uses)}
+	if !taken.Order.IsZero() {
+		taken.Order.Version, taken.Order.UpdatedAt = 1, taken.Order.CreatedAt
+	}
+	slices.SortFunc(taken.Uses, compareUses)
+	for i := range taken.Uses {
+		taken.Uses[i].Version, taken.Uses[i].UpdatedAt = 1, taken.Uses[i].CreatedAt
+	}
+	return taken
+}
+
+func (w *work) noteReserved(s *step, taken store.Reserved, by string) {
+	for _, o := range s.orders {
+		if o.ID != taken.Order.ID {
+			w.noteOrder("replaced", o, by)
+		}
+	}
+	if taken.Order.IsZero() {
+		w.noteUse(store.PointsReserved, "reserved", taken.Uses[0], by)
+		return
+	}
+	for _, u := range s.uses {
+		if u.OrderID == "" { // a points reservation that the order has taken
+			w.noteUse(store.PointsChanged, "checked_out", u, by)
+		}
+	}
+	w.noteOrder("opened", taken.Order, by)
+}
+
+func claimsOf(r store.Reservation) []redemption.Claim {
+	claims := slices.Clone(r.Order.Claims)
+	for _, u := range r.Uses {
+		claims = append(claims, u.Claims...)
+	}
+	return claims
+}
+
+// replayed returns the first result of a key, or the points reservation that the customer
+// holds already.
+func (w *work) replayed(r store.Reservation) (store.Reserved, bool, error) {
+	if o := r.Order; !o.IsZero() {
+		id, used := w.keys[Key{o.CustomerID, o.Key}]
+		if !used {
+			return store.Reserved{}, false, nil
+		}
+		first := w.orders[id].order
+		if first.Fingerprint != o.Fingerprint {
+			return store.Reserved{}, false, store.ErrKeyReused
+		}
+		return store.Reserved{Order: first, Uses: w.usesOf(id), Replayed: true}, true, nil
+	}
+	u := r.Uses[0]
+	if id, used := w.useKeys[Key{u.CustomerID, u.Key}]; used {
+		first := w.uses[id].use
+		if first.CouponID != u.CouponID {
+			return store.Reserved{}, false, store.ErrKeyReused
+		}
+		return store.Reserved{Uses: []redemption.Use{first}, Replayed: true}, true, nil
+	}
+	if held, found := w.free(u.CouponID, u.CustomerID); found {
+		return store.Reserved{Uses: []redemption.Use{held}, Replayed: true}, true, nil
+	}
+	return store.Reserved{}, false, nil
+}
+
+// free returns the oldest points reservation of the coupon that no checkout has taken.
+func (w *work) free(couponID, customerID string) (found redemption.Use, ok bool) {
+	for _, id := range sortedKeys(w.uses) {
+		u := w.uses[id].use
+		mine := u.CouponID == couponID && u.CustomerID == customerID
+		if !mine || u.State != redemption.Reserved || u.OrderID != "" || u.Origin != redemption.FromPoints {
+			continue
+		}
+		if !ok || u.CreatedAt.Before(found.CreatedAt) {
+			found, ok = u, true
+		}
+	}
+	return found, ok
+}
+
+func (w *work) idTaken(r store.Reservation) bool {
+	if !r.Order.IsZero() && w.orders[r.Order.ID] != nil {
+		return true
+	}
+	return slices.ContainsFunc(r.Uses, func(u redemption.Use) bool { return w.uses[u.ID] != nil })
+}
+
+// takeOver adds to the step what the reservation takes over: the order that it replaces,
+// and points reservations.
+func (w *work) takeOver(s *step, r store.Reservation) error {
+	if id := r.Order.Replaces; id != "" {
+		row := w.orders[id]
+		if row == nil || row.order.CustomerID != r.Order.CustomerID {
+			return store.ErrNotFound
+		}
+		replaced, uses, err := row.order.Replace(r.Order.ID, r.Order.CreatedAt, w.usesOf(id)...)
+		if err != nil {
+			return store.ErrSuperseded
+		}
+		s.change(w, replaced, w.keepPoints(r, uses)...)
+	}
+	for _, u := range r.Uses {
+		if u.ExchangeID == "" || r.Order.IsZero() {
+			continue
+		}
+		if err := w.takePoints(s, r, u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepPoints gives back the points of a replaced order that the new one does not use.
+func (w *work) keepPoints(r store.Reservation, uses []redemption.Use) []redemption.Use {
+	for i, u := range uses {
+		wanted := slices.ContainsFunc(r.Uses, func(v redemption.Use) bool { return v.ExchangeID == u.ExchangeID })
+		if u.PointsState == redemption.PointsPassedOn && !wanted {
+			uses[i].PointsState = redemption.PointsRefundDue
+		}
+	}
+	return uses
+}
+
+// takePoints adds the points reservation of a use to the step: one that is free, or that of
+// the order which is replaced.
+func (w *work) takePoints(s *step, r store.Reservation, u redemption.Use) error {
+	held, found := w.holder(u.ExchangeID)
+	switch {
+	case !found || held.CustomerID != u.CustomerID || held.CouponID != u.CouponID:
+		return store.ErrNotFound
+	case held.OrderID != "" && held.OrderID == r.Order.Replaces:
+		return nil // in the step already
+	case !held.Free():
+		return store.ErrSuperseded
+	}
+	s.change(w, redemption.Order{}, held.PassOn(r.Order.CreatedAt))
+	return nil
+}
+
+// holder returns the use that has the points of an exchange.
+func (w *work) holder(exchangeID string) (redemption.Use, bool) {
+	for _, row := range w.uses {
+		if row.use.ExchangeID == exchangeID && row.use.State == redemption.Reserved {
+			return row.use, true
+		}
+	}
+	return redemption.Use{}, false
+}
+
+// usable refuses coupons that are not as they were priced.
+func (w *work) usable(r store.Reservation) error {
+	for _, want := range r.Coupons {
+		c, found := w.coupons[want.ID]
+		switch {
+		case !found:
+			return coupon.Reject(want.ID, coupon.CouponNotFound, coupon.Params{})
+		case c.State != coupon.Active:
+			return coupon.Reject(want.ID, coupon.CouponInactive, coupon.Params{})
+		case want.Revision != 0 && want.Revision != c.Revision:
+			return store.ErrStaleRevision
+		case c.Unlimited && limits(r, redemption.CouponUses(want.ID)):
+			return store.ErrStaleRevision // a limit that the stored terms do not have
+		}
+	}
+	return nil
+}
+
+func limits(r store.Reservation, counter string) bool {
+	return slices.ContainsFunc(claimsOf(r), func(c redemption.Claim) bool { return c.Counter == counter && c.Limit > 0 })
+}

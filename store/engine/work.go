@@ -1,0 +1,329 @@
+package engine
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// work is what one transaction has loaded, and how its requests have changed it.
+type work struct {
+	row      int // of unlimited counters
+	orders   map[string]*orderRow
+	keys     map[Key]string    // order IDs
+	sessions map[string]string // order IDs
+	uses     map[string]*useRow
+	useKeys  map[Key]string
+	coupons  map[string]Coupon
+	spread   map[string]bool // counters of unlimited coupons
+	counts   map[string]redemption.Count
+	loaded   map[string]bool // counters that Load has looked for
+	absent   map[string]bool // of these, those that are not there
+	moved    map[cell]redemption.Count
+	entries  []store.Entry
+}
+
+type cell struct {
+	counter string
+	row     int
+}
+
+type orderRow struct {
+	order redemption.Order
+	uses  []string
+	rowState
+}
+
+type useRow struct {
+	use redemption.Use
+	rowState
+}
+
+type rowState struct{ added, changed bool }
+
+func newWork(row int) *work {
+	return &work{
+		row: row, orders: map[string]*orderRow{}, keys: map[Key]string{}, sessions: map[string]string{},
+		uses: map[string]*useRow{}, useKeys: map[Key]string{}, coupons: map[string]Coupon{}, spread: map[string]bool{},
+		counts: map[string]redemption.Count{}, loaded: map[string]bool{}, absent: map[string]bool{}, moved: map[cell]redemption.Count{},
+	}
+}
+
+// add takes rows in. Rows that are there already keep the changes of this work.
+func (w *work) add(n Need, rows Rows) {
+	for _, o := range rows.Orders {
+		if w.orders[o.ID] == nil {
+			w.putOrder(o)
+		}
+	}
+	for _, u := range rows.Uses {
+		if w.uses[u.ID] == nil {
+			w.putUse(u)
+		}
+	}
+	for _, c := range rows.Coupons {
+		w.coupons[c.ID] = c
+		w.spread[redemption.CouponUses(c.ID)] = c.Unlimited
+	}
+	for _, key := range n.Counters {
+		if w.loaded[key] {
+			continue
+		}
+		w.loaded[key] = true
+		count, found := rows.Counts[key]
+		w.counts[key], w.absent[key] = count, !found
+	}
+}
+
+func (w *work) putOrder(o redemption.Order) *orderRow {
+	row := &orderRow{order: o}
+	w.orders[o.ID] = row
+	if o.Key != "" {
+		w.keys[Key{o.CustomerID, o.Key}] = o.ID
+	}
+	if o.SessionID != "" {
+		w.sessions[o.SessionID] = o.ID
+	}
+	return row
+}
+
+func (w *work) putUse(u redemption.Use) *useRow {
+	row := &useRow{use: u}
+	w.uses[u.ID] = row
+	if u.Key != "" {
+		w.useKeys[Key{u.CustomerID, u.Key}] = u.ID
+	}
+	if order := w.orders[u.OrderID]; order != nil {
+		order.uses = append(order.uses, u.ID)
+		slices.SortFunc(order.uses, func(a, b string) int { return compareUses(w.uses[a].use, w.uses[b].use) })
+	}
+	return row
+}
+
+// compareUses orders the uses of an order by coupon, whatever order they were loaded in.
+func compareUses(a, b redemption.Use) int {
+	return cmp.Or(cmp.Compare(a.CouponID, b.CouponID), cmp.Compare(a.ID, b.ID))
+}
+
+func (w *work) usesOf(orderID string) []redemption.Use {
+	row := w.orders[orderID]
+	if row == nil || len(row.uses) == 0 {
+		return nil
+	}
+	uses := make([]redemption.Use, len(row.uses))
+	for i, id := range row.uses {
+		uses[i] = w.uses[id].use
+	}
+	return uses
+}
+
+// step is a change of some records that is made whole or not at all.
+type step struct {
+	before, after holdings
+	orders        []redemption.Order
+	uses          []redemption.Use
+}
+
+type holdings map[string]redemption.Count
+
+func (h holdings) add(more map[string]redemption.Count) {
+	for key, count := range more {
+		h[key] = h[key].Plus(count)
+	}
+}
+
+func newStep() *step { return &step{before: holdings{}, after: holdings{}} }
+
+// change adds records to the step: what is stored of them now, and what is to be.
+func (s *step) change(w *work, o redemption.Order, uses ...redemption.Use) {
+	if row := w.orders[o.ID]; row != nil {
+		s.before.add(redemption.Holdings(row.order))
+	}
+	for _, u := range uses {
+		if row := w.uses[u.ID]; row != nil {
+			s.before.add(redemption.Holdings(redemption.Order{}, row.use))
+		}
+	}
+	s.create(o, uses...)
+}
+
+// create adds records to the step of which nothing is stored.
+func (s *step) create(o redemption.Order, uses ...redemption.Use) {
+	s.after.add(redemption.Holdings(o, uses...))
+	if !o.IsZero() {
+		s.orders = append(s.orders, o)
+	}
+	s.uses = append(s.uses, uses...)
+}
+
+// exceeded returns those of the claims whose counter would hold more than their limit.
+// What the step does not add to a counter was claimed before, and stays. The uses of a
+// coupon that is unlimited by now exceed nothing: their counter is spread over rows.
+func (s *step) exceeded(w *work, claims []redemption.Claim) []redemption.Claim {
+	var exceeded []redemption.Claim
+	for _, c := range claims {
+		if c.Limit == 0 || w.spread[c.Counter] {
+			continue
+		}
+		added := s.after[c.Counter].Taken() - s.before[c.Counter].Taken()
+		if added > 0 && !(redemption.Claim{Amount: added, Limit: c.Limit}).Fits(w.counts[c.Counter]) {
+			exceeded = append(exceeded, c)
+		}
+	}
+	return exceeded
+}
+
+// make changes the records and counters.
+func (w *work) make(s *step) {
+	for _, o := range s.orders {
+		row := w.orders[o.ID]
+		if row == nil {
+			row = w.putOrder(o)
+			row.added = true
+		}
+		row.order, row.changed = o, true
+		if o.SessionID != "" {
+			w.sessions[o.SessionID] = o.ID
+		}
+	}
+	for _, u := range s.uses {
+		row := w.uses[u.ID]
+		if row == nil {
+			row = w.putUse(u)
+			row.added = true
+		}
+		row.use, row.changed = u, true
+	}
+	for _, m := range redemption.Moves(s.before, s.after) {
+		at := cell{m.Counter, w.rowOf(m.Counter)}
+		w.moved[at] = w.moved[at].Plus(m.By)
+		w.counts[m.Counter] = w.counts[m.Counter].Plus(m.By)
+	}
+}
+
+// rowOf returns the row of a counter: any for the uses of an unlimited coupon, since
+// nobody decides by it.
+func (w *work) rowOf(counter string) int {
+	if w.spread[counter] {
+		return w.row
+	}
+	return 0
+}
+
+// dirty reports whether anything is to be saved.
+func (w *work) dirty() bool { return len(w.entries) > 0 }
+
+func (w *work) writes() Writes {
+	writes := Writes{Entries: w.entries}
+	for _, id := range sortedKeys(w.orders) {
+		switch row := w.orders[id]; {
+		case row.added:
+			writes.NewOrders = append(writes.NewOrders, row.order)
+		case row.changed:
+			writes.Orders = append(writes.Orders, row.order)
+		}
+	}
+	for _, id := range sortedKeys(w.uses) {
+		switch row := w.uses[id]; {
+		case row.added:
+			writes.NewUses = append(writes.NewUses, row.use)
+		case row.changed:
+			writes.Uses = append(writes.Uses, row.use)
+		}
+	}
+	for at, by := range w.moved {
+		if by == (redemption.Count{}) && w.loaded[at.counter] && !w.absent[at.counter] {
+			continue
+		}
+		writes.Counters = append(writes.Counters, CounterWrite{
+			Counter: at.counter, Row: at.row, By: by, New: at.row == 0 && w.absent[at.counter],
+		})
+	}
+	slices.SortFunc(writes.Counters, func(a, b CounterWrite) int {
+		return cmp.Or(cmp.Compare(a.Counter, b.Counter), cmp.Compare(a.Row, b.Row))
+	})
+	return writes
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// note writes journal entries about the records of a step.
+func (w *work) note(kind store.EntryKind, subject string, version int64, at time.Time, by string, data any) {
+	text, err := json.Marshal(data)
+	if err != nil {
+		text = nil // the engine's own structs have no value that JSON cannot tell
+	}
+	w.entries = append(w.entries, store.Entry{Kind: kind, Subject: subject, Version: version, At: at, By: by, Data: text})
+}
+
+// orderEntry is the data of an entry about an order.
+type orderEntry struct {
+	Cause      string                `json:"cause"`
+	State      redemption.OrderState `json:"state"`
+	CustomerID string                `json:"customerId,omitempty"`
+	SessionID  string                `json:"sessionId,omitempty"`
+	Replaces   string                `json:"replaces,omitempty"`
+	ReplacedBy string                `json:"replacedBy,omitempty"`
+	Uses       []useEntry            `json:"uses,omitempty"`
+}
+
+// useEntry tells of a use. An entry about an order lists all of its uses, so that each
+// version of a use stands in an entry of its own or in one of its order.
+type useEntry struct {
+	ID         string                 `json:"id"`
+	Version    int64                  `json:"version"`
+	CouponID   string                 `json:"couponId"`
+	ExchangeID string                 `json:"exchangeId,omitempty"`
+	State      redemption.State       `json:"state"`
+	Points     redemption.PointsState `json:"pointsState"`
+	OverLimit  bool                   `json:"overLimit,omitempty"`
+}
+
+func (w *work) noteOrder(cause string, o redemption.Order, by string) {
+	kind := store.OrderChanged
+	switch {
+	case o.Version == 1 && o.State == redemption.OrderOpen:
+		kind = store.OrderOpened
+	case o.State == redemption.OrderPaid:
+		kind = store.OrderPaid
+	case o.State == redemption.OrderCancelled:
+		kind = store.OrderCancelled
+	}
+	data := orderEntry{
+		Cause: cause, State: o.State, CustomerID: o.CustomerID, SessionID: o.SessionID,
+		Replaces: o.Replaces, ReplacedBy: o.ReplacedBy,
+	}
+	for _, u := range w.usesOf(o.ID) {
+		data.Uses = append(data.Uses, entryOf(u))
+	}
+	w.note(kind, o.ID, o.Version, o.UpdatedAt, by, data)
+}
+
+func entryOf(u redemption.Use) useEntry {
+	return useEntry{
+		ID: u.ID, Version: u.Version, CouponID: u.CouponID, ExchangeID: u.ExchangeID,
+		State: u.State, Points: u.PointsState, OverLimit: u.OverLimit,
+	}
+}
+
+// pointsEntry is the data of an entry about the points of a use.
+type pointsEntry struct {
+	Cause      string `json:"cause"`
+	CustomerID string `json:"customerId"`
+	useEntry
+}
+
+func (w *work) noteUse(kind store.EntryKind, cause string, u redemption.Use, by string) {
+	w.note(kind, u.ID, u.Version, u.UpdatedAt, by, pointsEntry{Cause: cause, CustomerID: u.CustomerID, useEntry: entryOf(u)})
+}

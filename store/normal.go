@@ -1,0 +1,57 @@
+package store
+
+import (
+	"slices"
+	"time"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/redemption"
+)
+
+// Normalize returns the reservation as it is stored: instants in UTC to the microsecond,
+// and no memory shared with the caller. Stores call it first.
+func (r Reservation) Normalize() Reservation {
+	r.Order = normalOrder(r.Order.Clone())
+	r.Uses, r.Coupons = slices.Clone(r.Uses), slices.Clone(r.Coupons)
+	for i, u := range r.Uses {
+		r.Uses[i] = normalUse(u.Clone())
+	}
+	return r
+}
+
+// Normalize returns the settlement as it is stored; see [Reservation.Normalize].
+func (s Settlement) Normalize() Settlement {
+	s.Event.At, s.Event.Deadline = instant(s.Event.At), instant(s.Event.Deadline)
+	if !s.Unknown.Order.IsZero() {
+		s.Unknown = s.Unknown.Normalize()
+	}
+	return s
+}
+
+// Normalize returns the change as it is stored; see [Reservation.Normalize].
+func (c CouponChange) Normalize() CouponChange {
+	c.At = instant(c.At)
+	for _, t := range []*time.Time{&c.Coupon.StartsAt, &c.Coupon.ExpiresAt, &c.Coupon.CreatedAt, &c.Coupon.UpdatedAt} {
+		*t = instant(*t)
+	}
+	return c
+}
+
+func normalOrder(o redemption.Order) redemption.Order {
+	o.Deadline, o.CreatedAt, o.UpdatedAt = instant(o.Deadline), instant(o.CreatedAt), instant(o.UpdatedAt)
+	return o
+}
+
+func normalUse(u redemption.Use) redemption.Use {
+	for _, t := range []*time.Time{&u.Deadline, &u.CreatedAt, &u.UpdatedAt, &u.CompletedAt, &u.ReleasedAt} {
+		*t = instant(*t)
+	}
+	return u
+}
+
+func instant(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return coupon.Instant(t)
+}

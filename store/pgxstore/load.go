@@ -1,0 +1,166 @@
+package pgxstore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store/engine"
+)
+
+// Load implements [engine.Tx] in one round trip, and one more if a key was used before.
+func (t *tx) Load(ctx context.Context, n engine.Need) (engine.Rows, error) {
+	rows := engine.Rows{Counts: map[string]redemption.Count{}}
+	b := new(pgx.Batch)
+	t.queueOrders(b, n, &rows)
+	uses := t.sql.usesOf(n)
+	if !uses.empty() {
+		queue(b, scanUse(&rows.Uses), uses.locked(unless(n.Peek, t.sql.lockUses)), uses.arguments...)
+	}
+	t.queueCoupons(b, n, uses, &rows)
+	if len(n.Counters) > 0 {
+		queue(b, scanCount(rows.Counts), t.sql.lockCounters, n.Counters)
+		t.locked = append(t.locked, n.Counters...)
+	}
+	if len(n.Free) > 0 {
+		coupons := each(n.Free, func(h engine.Held) string { return h.CouponID })
+		customers := each(n.Free, func(h engine.Held) string { return h.CustomerID })
+		queue(b, scanUse(&rows.Uses), t.sql.freeUses, coupons, customers)
+	}
+	if b.Len() == 0 {
+		return rows, nil
+	}
+	if err := t.send(ctx, b, false); err != nil {
+		return engine.Rows{}, err
+	}
+	return rows, t.loadReplayed(ctx, n, &rows)
+}
+
+func (t *tx) queueOrders(b *pgx.Batch, n engine.Need, rows *engine.Rows) {
+	var k keys
+	if len(n.OrderIDs) > 0 {
+		k.add(t.sql.byOrderID, n.OrderIDs)
+	}
+	if len(n.OrderKeys) > 0 {
+		k.add(t.sql.byOrderKey, each(n.OrderKeys, customerOf), each(n.OrderKeys, keyOf))
+	}
+	if len(n.Sessions) > 0 {
+		k.add(t.sql.bySession, n.Sessions)
+	}
+	if !k.empty() {
+		queue(b, scanOrder(&rows.Orders), k.locked(unless(n.Peek, t.sql.lockOrders)), k.arguments...)
+	}
+}
+
+// unless returns the statement that locks rows, or one that only reads them.
+func unless(peek bool, statement string) string {
+	if peek {
+		return strings.Replace(statement, "FOR UPDATE", "OFFSET 0", 1)
+	}
+	return statement
+}
+
+func customerOf(k engine.Key) string { return k.CustomerID }
+
+func keyOf(k engine.Key) string { return k.Key }
+
+func (t *tx) queueCoupons(b *pgx.Batch, n engine.Need, uses keys, rows *engine.Rows) {
+	var k keys
+	if len(n.Coupons) > 0 {
+		k.add(t.sql.byCouponID, n.Coupons)
+	}
+	if n.CouponsOfOrders && !uses.empty() {
+		k.add(fmt.Sprintf(t.sql.byUse, uses.union()), uses.arguments...)
+	}
+	if k.empty() {
+		return
+	}
+	queue(b, func(row pgx.Rows) error {
+		var c engine.Coupon
+		var state string
+		err := row.Scan(&c.ID, &state, &c.Revision, &c.Unlimited)
+		if err == nil {
+			c.State, err = coupon.ParseState(state)
+		}
+		rows.Coupons = append(rows.Coupons, c)
+		return err
+	}, k.locked(t.sql.shareCoupons), k.arguments...)
+}
+
+// loadReplayed reads the uses of orders that only their keys have found. Nothing about such
+// an order changes, and its lock keeps its uses as they are.
+func (t *tx) loadReplayed(ctx context.Context, n engine.Need, rows *engine.Rows) error {
+	var ids []string
+	for _, o := range rows.Orders {
+		if !slices.Contains(n.OrderIDs, o.ID) && !slices.Contains(n.Sessions, o.SessionID) {
+			ids = append(ids, o.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	b := new(pgx.Batch)
+	queue(b, scanUse(&rows.Uses), t.sql.usesOfOrders, ids)
+	return t.send(ctx, b, false)
+}
+
+func scanCount(into map[string]redemption.Count) func(pgx.Rows) error {
+	return func(row pgx.Rows) error {
+		var key string
+		var count redemption.Count
+		err := row.Scan(&key, &count.Reserved, &count.Completed)
+		into[key] = count
+		return err
+	}
+}
+
+func scanOrder(into *[]redemption.Order) func(pgx.Rows) error {
+	return func(row pgx.Rows) error {
+		var o redemption.Order
+		var state string
+		var deadline, created, updated int64
+		var document []byte
+		if err := row.Scan(&o.ID, &o.CustomerID, &o.Key, &state, &o.SessionID, &o.SessionURL, &o.ReplacedBy,
+			&deadline, &created, &updated, &o.Version, &document); err != nil {
+			return err
+		}
+		o.Deadline, o.CreatedAt, o.UpdatedAt = instant(deadline), instant(created), instant(updated)
+		var err error
+		if o.State, err = redemption.ParseOrderState(state); err != nil {
+			return err
+		}
+		err = engine.DecodeOrder(document, &o)
+		*into = append(*into, o)
+		return err
+	}
+}
+
+func scanUse(into *[]redemption.Use) func(pgx.Rows) error {
+	return func(row pgx.Rows) error {
+		var u redemption.Use
+		var state, points string
+		var deadline, created, updated, completed, released int64
+		var document []byte
+		if err := row.Scan(&u.ID, &u.OrderID, &u.CouponID, &u.CustomerID, &u.Key, &u.ExchangeID, &state, &points,
+			&u.OverLimit, &deadline, &created, &updated, &completed, &released, &u.Version, &document); err != nil {
+			return err
+		}
+		u.Deadline, u.CreatedAt, u.UpdatedAt = instant(deadline), instant(created), instant(updated)
+		u.CompletedAt, u.ReleasedAt = instant(completed), instant(released)
+		var err error
+		if u.State, err = redemption.ParseState(state); err != nil {
+			return err
+		}
+		if u.PointsState, err = redemption.ParsePointsState(points); err != nil {
+			return err
+		}
+		err = engine.DecodeUse(document, &u)
+		*into = append(*into, u)
+		return err
+	}
+}

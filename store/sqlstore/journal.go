@@ -1,0 +1,100 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/couponkit/couponkit/store"
+)
+
+// On SQLite one transaction writes at a time, so that entries have their positions when
+// they are written. On MySQL transactions commit in another order than they write. There
+// an entry waits until whoever reads the journal next has sealed it: the reader locks the
+// head, which holds the last position, and moves the entries that were committed. An entry
+// of an order is written after the one before it was committed, and has a higher ID.
+
+const (
+	selectEntries = `SELECT position, ` + entryColumns + ` FROM {journal} WHERE position > ? ORDER BY position LIMIT ?`
+	lockHead      = `SELECT position FROM {journal_head} WHERE id = 1 FOR UPDATE`
+	moveHead      = `UPDATE {journal_head} SET position = ? WHERE id = 1`
+	findPending   = `SELECT id FROM {journal_pending} ORDER BY id LIMIT ?`
+	// A transaction of the host may find entries that were sealed since it began to read:
+	// to lock them tells which are left.
+	lockPending   = `SELECT id, ` + entryColumns + ` FROM {journal_pending}{by_id} WHERE id IN ({in}) ORDER BY id FOR UPDATE`
+	deletePending = `DELETE FROM {journal_pending} WHERE id IN ({in})`
+	insertSealed  = `INSERT INTO {journal} (position, ` + entryColumns + `) VALUES {rows}`
+)
+
+// Journal implements [store.Journal].
+func (s *Store) Journal(ctx context.Context, after int64, limit int) ([]store.Entry, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.calls.Done()
+	limit = min(max(limit, 0), store.MaxJournalLimit)
+	if limit == 0 {
+		return nil, nil
+	}
+	entries, err := s.entries(ctx, after, limit)
+	if err == nil && len(entries) < limit && s.grammar.dialect == MySQL {
+		if err = s.run.seal(ctx); err == nil {
+			entries, err = s.entries(ctx, after, limit)
+		}
+	}
+	if err != nil {
+		return nil, explain(ctx, "read journal", err)
+	}
+	return entries, nil
+}
+
+func (s *Store) entries(ctx context.Context, after int64, limit int) (entries []store.Entry, err error) {
+	err = s.run.view(ctx, func(ctx context.Context, t *session) error {
+		entries = nil
+		return t.each(ctx, selectEntries, collect(&entries, scanEntry), max(after, 0), int64(limit))
+	})
+	return entries, err
+}
+
+// seal gives positions to the entries that were committed, at most as many as one read of
+// the journal returns.
+func (s *session) seal(ctx context.Context) error {
+	pending, err := s.pending(ctx) // without a lock: mostly there is nothing
+	if err != nil || len(pending) == 0 {
+		return err
+	}
+	position, err := s.number(ctx, lockHead)
+	if err != nil {
+		return err
+	}
+	if pending, err = s.pending(ctx); err != nil {
+		return err
+	}
+	var ids []any
+	var sealed [][]any
+	if err := s.eachIn(ctx, lockPending, 1, pending, func(rows *sql.Rows) error {
+		e, err := scanEntry(rows)
+		ids = append(ids, e.Position)
+		position++
+		sealed = append(sealed, append([]any{position}, entryRow(e)...))
+		return err
+	}); err != nil || len(ids) == 0 {
+		return err
+	}
+	if err := s.insert(ctx, insertSealed, sealed); err != nil {
+		return err
+	}
+	if err := s.eachIn(ctx, deletePending, 1, ids, func(*sql.Rows) error { return nil }); err != nil {
+		return err
+	}
+	return s.exec(ctx, moveHead, position)
+}
+
+func (s *session) pending(ctx context.Context) (ids []any, err error) {
+	err = s.each(ctx, findPending, func(rows *sql.Rows) error {
+		var id int64
+		err := rows.Scan(&id)
+		ids = append(ids, id)
+		return err
+	}, int64(store.MaxJournalLimit))
+	return ids, err
+}

@@ -1,0 +1,203 @@
+package sqlstore
+
+import (
+	"database/sql"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/engine"
+)
+
+// Columns in the order of the rows' arguments and scans.
+const (
+	orderColumns = "id, customer_id, idempotency_key, state, session_id, session_url, replaced_by, deadline, " +
+		"created_at, updated_at, version, doc"
+	useColumns = "id, order_id, coupon_id, customer_id, idempotency_key, exchange_id, state, points_state, over_limit, " +
+		"deadline, created_at, updated_at, completed_at, released_at, version, doc"
+	couponColumns = "id, code, state, revision, version, unlimited, created_at, updated_at, starts_at, expires_at, emails, search, doc"
+	entryColumns  = "kind, subject, version, at, made_by, data"
+)
+
+// of puts the alias of a table before each column.
+func of(alias, columns string) string {
+	return alias + "." + strings.ReplaceAll(columns, ", ", ", "+alias+".")
+}
+
+// orNull returns an argument: NULL for no text.
+func orNull(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+// micros returns an argument: NULL for no instant.
+func micros(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UnixMicro()
+}
+
+func flag(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// instant receives an instant, or NULL.
+type instant struct{ sql.Null[int64] }
+
+func (i instant) time() time.Time {
+	if !i.Valid {
+		return time.Time{}
+	}
+	return time.UnixMicro(i.V).UTC()
+}
+
+// findable reports whether a record can have the text as ID or key at all. Databases
+// disagree on what NUL and malformed text mean.
+func findable(text string) bool {
+	return text != "" && len(text) <= redemption.MaxCounterLength && store.IsText(text)
+}
+
+// documents of orders and uses by their IDs. They never change: the caller encodes what a
+// request may store, before the writer has its turn.
+type documents struct{ orders, uses map[string]string }
+
+func newDocuments() documents { return documents{map[string]string{}, map[string]string{}} }
+
+func (d documents) add(more documents) {
+	maps.Copy(d.orders, more.orders)
+	maps.Copy(d.uses, more.uses)
+}
+
+func documentsOf(r store.Reservation) (documents, error) {
+	docs := newDocuments()
+	if !r.Order.IsZero() {
+		doc, err := engine.EncodeOrder(r.Order)
+		if err != nil {
+			return docs, err
+		}
+		docs.orders[r.Order.ID] = string(doc)
+	}
+	for _, u := range r.Uses {
+		doc, err := engine.EncodeUse(u)
+		if err != nil {
+			return docs, err
+		}
+		docs.uses[u.ID] = string(doc)
+	}
+	return docs, nil
+}
+
+func orderRow(docs documents, o redemption.Order) []any {
+	return []any{
+		o.ID, o.CustomerID, orNull(o.Key), o.State.String(), orNull(o.SessionID), o.SessionURL, o.ReplacedBy, micros(o.Deadline),
+		o.CreatedAt.UnixMicro(), o.UpdatedAt.UnixMicro(), o.Version, docs.orders[o.ID],
+	}
+}
+
+func scanOrder(rows *sql.Rows) (o redemption.Order, err error) {
+	var key, session sql.Null[string]
+	var state string
+	var deadline, created, updated instant
+	var doc sql.RawBytes
+	if err := rows.Scan(&o.ID, &o.CustomerID, &key, &state, &session, &o.SessionURL, &o.ReplacedBy, &deadline,
+		&created, &updated, &o.Version, &doc); err != nil {
+		return o, err
+	}
+	if o.State, err = redemption.ParseOrderState(state); err != nil {
+		return o, fmt.Errorf("order %s: %w", o.ID, err)
+	}
+	o.Key, o.SessionID = key.V, session.V
+	o.Deadline, o.CreatedAt, o.UpdatedAt = deadline.time(), created.time(), updated.time()
+	return o, engine.DecodeOrder(doc, &o)
+}
+
+func useRow(docs documents, u redemption.Use) []any {
+	return []any{
+		u.ID, orNull(u.OrderID), u.CouponID, u.CustomerID, orNull(u.Key), orNull(u.ExchangeID), u.State.String(),
+		u.PointsState.String(), flag(u.OverLimit), micros(u.Deadline), u.CreatedAt.UnixMicro(), u.UpdatedAt.UnixMicro(),
+		micros(u.CompletedAt), micros(u.ReleasedAt), u.Version, docs.uses[u.ID],
+	}
+}
+
+func scanUse(rows *sql.Rows) (u redemption.Use, err error) {
+	var order, key, exchange sql.Null[string]
+	var state, points string
+	var deadline, created, updated, completed, released instant
+	var doc sql.RawBytes
+	if err := rows.Scan(&u.ID, &order, &u.CouponID, &u.CustomerID, &key, &exchange, &state, &points, &u.OverLimit,
+		&deadline, &created, &updated, &completed, &released, &u.Version, &doc); err != nil {
+		return u, err
+	}
+	if u.State, err = redemption.ParseState(state); err == nil {
+		u.PointsState, err = redemption.ParsePointsState(points)
+	}
+	if err != nil {
+		return u, fmt.Errorf("use %s: %w", u.ID, err)
+	}
+	u.OrderID, u.Key, u.ExchangeID = order.V, key.V, exchange.V
+	u.Deadline, u.CreatedAt, u.UpdatedAt = deadline.time(), created.time(), updated.time()
+	u.CompletedAt, u.ReleasedAt = completed.time(), released.time()
+	return u, engine.DecodeUse(doc, &u)
+}
+
+// fieldSeparator stands between the fields of the search text. It is a control character,
+// which no field has.
+const fieldSeparator = "\x1f"
+
+func couponRow(w engine.CouponWrite) ([]any, error) {
+	c := w.Coupon
+	doc, err := engine.EncodeCoupon(c)
+	search := store.Fold(strings.Join([]string{c.Name, c.Code.String(), c.Description}, fieldSeparator))
+	return []any{
+		c.ID, c.Code.String(), c.State.String(), c.Revision, w.Version, flag(w.Unlimited), c.CreatedAt.UnixMicro(), c.UpdatedAt.UnixMicro(),
+		micros(c.StartsAt), micros(c.ExpiresAt), int64(c.AllowedUserEmails.Len()), search, string(doc),
+	}, err
+}
+
+// scanCoupon reads the columns of a coupon, and more after them. The coupon has no counts,
+// and tells only how many addresses it has.
+func scanCoupon(rows *sql.Rows, more ...any) (stored engine.StoredCoupon, err error) {
+	c := &stored.Coupon
+	var code, state string
+	var created, updated, starts, expires instant
+	var emails int
+	var search, doc sql.RawBytes
+	if err := rows.Scan(append([]any{
+		&c.ID, &code, &state, &c.Revision, &stored.Version, &stored.Unlimited, &created, &updated, &starts, &expires,
+		&emails, &search, &doc,
+	}, more...)...); err != nil {
+		return stored, err
+	}
+	if c.Code, err = coupon.ParseCode(code); err == nil {
+		c.State, err = coupon.ParseState(state)
+	}
+	if err != nil {
+		return stored, fmt.Errorf("coupon %s: corrupt: %s", c.ID, err.Error())
+	}
+	c.CreatedAt, c.UpdatedAt, c.StartsAt, c.ExpiresAt = created.time(), updated.time(), starts.time(), expires.time()
+	c.AllowedUserEmails = coupon.NarrowedEmailSet(emails, "")
+	return stored, engine.DecodeCoupon(doc, c)
+}
+
+func entryRow(e store.Entry) []any {
+	return []any{string(e.Kind), e.Subject, e.Version, e.At.UnixMicro(), e.By, string(e.Data)}
+}
+
+// scanEntry reads the position and the columns of an entry.
+func scanEntry(rows *sql.Rows) (e store.Entry, err error) {
+	var at instant
+	var data []byte
+	err = rows.Scan(&e.Position, &e.Kind, &e.Subject, &e.Version, &at, &e.By, &data)
+	e.At, e.Data = at.time(), data
+	return e, err
+}

@@ -1,0 +1,440 @@
+package storetest
+
+import (
+	"fmt"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+func applyClauses() []clause {
+	return []clause{
+		{"every event in every state", "an event changes an order and its uses as redemption.Order.After tells, in every state; an event that the state forbids matches redemption.ErrIllegal", everyEventInEveryState},
+		{"events in any order", "Paid wins over everything that came before it; events in any order and repeated end the same", eventsInAnyOrder},
+		{"an event finds its order", "an event of the processor finds the order that has the session; else the order that it names, if that has no session yet", eventFindsItsOrder},
+		{"an event that finds nothing", "an event of the processor that finds no order changes nothing and succeeds; an unknown order that the caller names is ErrNotFound", eventFindsNothing},
+		{"one session, one order", "a session that another order has is ErrSuperseded", oneSessionOneOrder},
+		{"attaching a session", "attaching a session to an order that was cancelled or has another session is ErrSuperseded", attachingASession},
+		{"instants of events", "UpdatedAt never goes back; CompletedAt and ReleasedAt are the instants of the events", instantsOfEvents},
+	}
+}
+
+// histories lead an order into every state, with and without a session.
+var histories = [][]redemption.EventKind{
+	{},
+	{redemption.SessionAttached},
+	{redemption.PaymentPending},
+	{redemption.SessionAttached, redemption.PaymentPending},
+	{redemption.Paid},
+	{redemption.SessionAttached, redemption.Paid},
+	{redemption.Cancelled},
+	{redemption.SessionAttached, redemption.Cancelled},
+	{redemption.SessionExpired},
+	{redemption.SessionAttached, redemption.PaymentPending, redemption.PaymentFailed},
+	{redemption.Cancelled, redemption.Paid},
+}
+
+func everyEventInEveryState(p *probe) {
+	a, b := p.coupon(limits(0, 0)), p.coupon(forPoints)
+	for _, history := range histories {
+		for kind := redemption.SessionAttached; kind <= redemption.PointsGivenBack; kind++ {
+			for _, variant := range []string{"as it is", "in another session", "at the deadline"} {
+				held := p.exchanged("ann", b)
+				before := p.happen(p.reserve(taking(p.checkout("ann", b, a), held)).Order, history...)
+				e := event(kind, before.Order)
+				switch variant {
+				case "in another session":
+					e.SessionID = "cs_other_" + before.Order.ID
+				case "at the deadline":
+					e.At = at(2000)
+				}
+				p.afterwards(before, e, fmt.Sprintf("%s %s after %v", kind, variant, history))
+			}
+		}
+	}
+}
+
+// afterwards applies an event and compares the order with what the pure rule tells.
+func (p *probe) afterwards(before store.Settled, e redemption.Event, what string) {
+	p.Helper()
+	if e.Kind.OfUse() {
+		e.UseID = before.Uses[0].ID
+		p.useAfterwards(before, e, what)
+		return
+	}
+	o := before.Order
+	want, uses, wantErr := o.After(e, before.Uses...)
+	processors := e.Kind == redemption.Paid || e.Kind == redemption.PaymentPending || e.Kind == redemption.PaymentFailed || e.Kind == redemption.SessionExpired
+	found := o.SessionID == "" || o.SessionID == e.SessionID
+	if processors && !found {
+		want, uses, wantErr = o, before.Uses, nil
+	}
+	got, err := p.s.Apply(p.Context(), settlement(e))
+	switch {
+	case wantErr == nil:
+		p.ok(err, "Apply of %s", what)
+	case e.Kind == redemption.SessionAttached:
+		p.fails(err, store.ErrSuperseded, "Apply of %s", what)
+	default:
+		same(p, kinds(err), kinds(wantErr), "the error of %s", what)
+	}
+	after := store.Settled{Order: want, Uses: uses}
+	same(p, p.order(o.ID), after, "the order after %s", what)
+	if err == nil && (found || !processors) {
+		after.Changed = want.Version != o.Version
+		same(p, got, after, "what Apply of %s returns", what)
+	}
+}
+
+func (p *probe) useAfterwards(before store.Settled, e redemption.Event, what string) {
+	p.Helper()
+	u := before.Uses[0]
+	if u.PointsState == redemption.NoPoints {
+		u = before.Uses[1]
+	}
+	e.UseID = u.ID
+	want, wantErr := u.After(e)
+	_, err := p.s.Apply(p.Context(), settlement(e))
+	same(p, kinds(err), kinds(wantErr), "the error of %s", what)
+	same(p, p.use(u.ID), want, "the use after %s", what)
+}
+
+func eventsInAnyOrder(p *probe) {
+	c := p.coupon()
+	attach := redemption.SessionAttached
+	events := []redemption.EventKind{attach, redemption.Paid, redemption.PaymentPending, redemption.PaymentFailed, redemption.SessionExpired}
+	var want *redemption.Order
+	permutations(events, func(order []redemption.EventKind) {
+		o := p.reserve(p.checkout("ann", c)).Order
+		session := sessionOf(o.ID)
+		for range 2 {
+			for _, kind := range order {
+				e := event(kind, o)
+				e.SessionID = session
+				if _, err := p.s.Apply(p.Context(), settlement(e)); err != nil && kind != attach {
+					p.stop("Apply of %s in the order %v returned %v", kind, order, err)
+				}
+			}
+		}
+		got := p.order(o.ID)
+		same(p, got.Order.State, redemption.OrderPaid, "the state after %v", order)
+		same(p, got.Uses[0].State, redemption.Completed, "the use after %v", order)
+		if want == nil {
+			want = &got.Order
+		}
+		if diff := cmp.Diff(*want, got.Order, cmpopts.IgnoreFields(redemption.Order{}, "ID", "Key", "SessionID", "SessionURL", "CreatedAt", "UpdatedAt", "Version"), cmpopts.EquateEmpty()); diff != "" {
+			p.stop("the order %v ends otherwise than another one:\n%s", order, diff)
+		}
+	})
+}
+
+// permutations calls with every order of the values.
+func permutations[V any](values []V, call func([]V)) {
+	var permute func(n int)
+	permute = func(n int) {
+		if n == 1 {
+			call(values)
+			return
+		}
+		for i := range n {
+			values[i], values[n-1] = values[n-1], values[i]
+			permute(n - 1)
+			values[i], values[n-1] = values[n-1], values[i]
+		}
+	}
+	permute(len(values))
+}
+
+func eventFindsItsOrder(p *probe) {
+	c := p.coupon()
+	for _, kind := range []redemption.EventKind{redemption.Paid, redemption.PaymentPending, redemption.PaymentFailed, redemption.SessionExpired} {
+		mine, other := p.reserve(p.checkout("ann", c)).Order, p.reserve(p.checkout("ann", c)).Order
+		mine = p.happen(mine, redemption.SessionAttached).Order
+		named := event(kind, other)
+		named.SessionID = mine.SessionID
+		same(p, p.apply(named).Order.ID, mine.ID, "the order of a session, though %s names another", kind)
+		same(p, p.order(other.ID).Order, other, "the order that %s named", kind)
+		bare := event(kind, other)
+		bare.SessionID = sessionOf(other.ID)
+		settled := p.apply(bare)
+		same(p, settled.Order.ID, other.ID, "the order that %s names, which has no session", kind)
+		same(p, p.order(other.ID).Order.SessionID, bare.SessionID, "the session that %s has brought", kind)
+	}
+}
+
+func eventFindsNothing(p *probe) {
+	c := p.coupon()
+	o := p.happen(p.reserve(p.checkout("ann", c)).Order, redemption.SessionAttached).Order
+	p.unchanged("events that find nothing", func() {
+		for _, kind := range []redemption.EventKind{redemption.Paid, redemption.PaymentPending, redemption.PaymentFailed, redemption.SessionExpired} {
+			for _, named := range []string{"", "ord_none", o.ID} {
+				e := event(kind, redemption.Order{ID: named, SessionID: "cs_unknown"})
+				same(p, p.apply(e), store.Settled{}, "what %s finds in an unknown session that names %q", kind, named)
+			}
+		}
+		for _, kind := range []redemption.EventKind{redemption.SessionAttached, redemption.Cancelled, redemption.Lapsed} {
+			p.applyFails(event(kind, redemption.Order{ID: "ord_none"}), store.ErrNotFound, "of an unknown order")
+		}
+	})
+}
+
+func oneSessionOneOrder(p *probe) {
+	c := p.coupon()
+	one := p.happen(p.reserve(p.checkout("ann", c)).Order, redemption.SessionAttached).Order
+	two := p.reserve(p.checkout("ann", c)).Order
+	p.unchanged("attaching a session twice", func() {
+		e := event(redemption.SessionAttached, two)
+		e.SessionID = one.SessionID
+		p.applyFails(e, store.ErrSuperseded, "of the session of another order")
+		p.applyFails(e, store.ErrConflict, "of the session of another order")
+	})
+	for _, session := range []string{one.SessionID + " ", "CS_" + one.SessionID[3:]} { // by bytes
+		other := p.reserve(p.checkout("ann", c)).Order
+		e := event(redemption.SessionAttached, other)
+		e.SessionID = session
+		same(p, p.apply(e).Order.SessionID, session, "the session")
+	}
+}
+
+func attachingASession(p *probe) {
+	c := p.coupon()
+	o := p.reserve(p.checkout("ann", c)).Order
+	e := event(redemption.SessionAttached, o)
+	got := p.apply(e)
+	same(p, got.Order.SessionURL, e.SessionURL, "the URL")
+	same(p, got.Order.Deadline, e.Deadline, "the deadline")
+	p.unchanged("attaching it again", func() { p.apply(e) })
+	e.SessionID = "cs_second"
+	p.applyFails(e, store.ErrSuperseded, "of a second session")
+	cancelled := p.happen(p.reserve(p.checkout("ann", c)).Order, redemption.Cancelled).Order
+	p.applyFails(event(redemption.SessionAttached, cancelled), store.ErrSuperseded, "to a cancelled order")
+	replaced := p.reserve(p.checkout("ann", c)).Order
+	p.reserve(p.retry(replaced, c))
+	p.applyFails(event(redemption.SessionAttached, replaced), store.ErrSuperseded, "to a replaced order")
+}
+
+func instantsOfEvents(p *probe) {
+	c := p.coupon()
+	o := p.happen(p.reserve(p.checkout("ann", c)).Order, redemption.SessionAttached).Order
+	early := event(redemption.Paid, o)
+	early.At = at(1)
+	paid := p.apply(early)
+	same(p, paid.Order.UpdatedAt, o.UpdatedAt, "UpdatedAt after an event with an earlier instant")
+	same(p, paid.Uses[0].CompletedAt, at(1), "CompletedAt")
+	released := p.happen(p.reserve(p.checkout("ann", c)).Order, redemption.Cancelled)
+	same(p, released.Uses[0].ReleasedAt, at(1100), "ReleasedAt")
+	same(p, released.Order.UpdatedAt, at(1100), "UpdatedAt")
+}
+
+func lateClauses() []clause {
+	return []clause{
+		{"a late payment", "a payment always counts: if it is late, its claims are forced, and every use whose claims exceed a limit is flagged OverLimit", latePayment},
+		{"a late payment flags by use", "only the uses whose claims exceed a limit are flagged; all of them if the order's own do", lateFlagsByUse},
+		{"a late payment after hand-over", "if the customer has replaced the order since, the last order of those that replaced it is cancelled if it is open, and its room is used", lateAfterHandOver},
+		{"a late payment beside a paid successor", "an order that replaced the paid one stays as it is unless it is open; the late payment is flagged if nothing is left", lateBesidePaid},
+		{"a payment on its way after hand-over", "a replaced order for which a payment is on its way takes its claims back from the last order, if that is open and has no session", pendingAfterHandOver},
+		{"a late end changes no successor", "an order that was handed over and then expires, fails or is cancelled changes nothing of the order that replaced it", lateEndChangesNothing},
+		{"a payment on its way takes claims back", "an order that was handed over, and whose payment is on its way, gets its claims back from an open order without a session", paymentOnItsWayTakesBack},
+		{"a late payment takes points back", "a late payment takes the points of its exchange back from the order that replaced it", lateTakesPointsBack},
+		{"an unknown payment", "a payment whose order is not in the store is recorded once, by its session, with forced claims", unknownPayment},
+		{"IDs of unknown payments", "an ID of an unknown payment that is taken is ErrConflict", unknownTaken},
+	}
+}
+
+func latePayment(p *probe) {
+	c := p.coupon(limits(1, 0))
+	for _, end := range [][]redemption.EventKind{{redemption.Cancelled}, {redemption.SessionAttached, redemption.SessionExpired}, {redemption.SessionAttached, redemption.PaymentPending, redemption.PaymentFailed}} {
+		free := p.coupon(limits(1, 0))
+		fits := p.reserve(p.checkout("ann", free)).Order
+		p.happen(fits, end...)
+		paid := p.happen(fits, redemption.Paid)
+		same(p, []any{paid.Order.State, paid.Uses[0].State, paid.Uses[0].OverLimit}, []any{redemption.OrderPaid, redemption.Completed, false}, "a late payment that fits, after %v", end)
+		p.uses(free, 0, 1)
+	}
+	var late []redemption.Order
+	for range 3 {
+		o := p.reserve(p.checkout("ann", c)).Order
+		p.happen(o, redemption.Cancelled)
+		late = append(late, o)
+	}
+	p.reserve(p.checkout("bob", c))
+	for i, o := range late {
+		paid := p.happen(o, redemption.Paid)
+		same(p, paid.Uses[0].OverLimit, true, "whether a late payment beyond the limit is flagged")
+		same(p, paid.Uses[0].ReleasedAt.IsZero(), true, "whether a completed use was not released")
+		p.uses(c, 1, int64(i+1))
+		p.unchanged("a repeated payment", func() { p.apply(event(redemption.Paid, paid.Order)) })
+	}
+	p.refused(p.checkout("cem", c), store.ErrLimit, "beyond a limit that was exceeded")
+}
+
+func lateFlagsByUse(p *probe) {
+	full, free := p.coupon(limits(1, 0)), p.coupon(limits(1, 0))
+	o := p.reserve(p.checkout("ann", full, free)).Order
+	p.happen(o, redemption.Cancelled)
+	p.reserve(p.checkout("bob", full))
+	flags := func(s store.Settled) map[string]bool {
+		flagged := map[string]bool{}
+		for _, u := range s.Uses {
+			flagged[u.CouponID] = u.OverLimit
+		}
+		return flagged
+	}
+	same(p, flags(p.happen(o, redemption.Paid)), map[string]bool{full.ID: true, free.ID: false}, "the flags")
+	first := p.checkout("cem", p.coupon(), p.coupon())
+	first.Order.Claims[0].Limit = 1
+	p.reserve(first)
+	p.happen(first.Order, redemption.Cancelled)
+	p.reserve(p.checkout("cem"))
+	for _, flagged := range flags(p.happen(first.Order, redemption.Paid)) {
+		same(p, flagged, true, "the flag of a use whose order exceeds a limit")
+	}
+}
+
+func lateAfterHandOver(p *probe) {
+	c, extra := p.coupon(limits(1, 1)), p.coupon(limits(1, 0))
+	old := p.reserve(p.checkout("ann", c)).Order
+	p.happen(old, redemption.SessionAttached)
+	successor := p.happen(p.reserve(p.retry(old, c, extra)).Order, redemption.SessionAttached).Order
+	paid := p.happen(p.order(old.ID).Order, redemption.Paid)
+	same(p, paid.Uses[0].OverLimit, false, "whether the payment is flagged that takes the room of the order which replaced it")
+	ended := p.order(successor.ID)
+	same(p, ended.Order.State, redemption.OrderCancelled, "the order that had replaced the paid one")
+	same(p, ended.Order.ReplacedBy, "", "what replaced the newer order")
+	p.uses(c, 0, 1)
+	p.uses(extra, 0, 0)
+	late := p.happen(successor, redemption.Paid) // the customer has paid both
+	same(p, []bool{late.Uses[0].OverLimit, late.Uses[1].OverLimit}, []bool{true, false}, "the flags of the second payment")
+	p.uses(c, 0, 2)
+}
+
+func lateBesidePaid(p *probe) {
+	for what, end := range map[string]redemption.EventKind{"paid": redemption.Paid, "awaiting payment": redemption.PaymentPending} {
+		c := p.coupon(limits(1, 0))
+		old := p.reserve(p.checkout("ann", c)).Order
+		p.happen(old, redemption.SessionAttached)
+		successor := p.happen(p.reserve(p.retry(old, c)).Order, end)
+		paid := p.happen(p.order(old.ID).Order, redemption.Paid)
+		same(p, paid.Uses[0].OverLimit, true, "whether a late payment beside an order that is %s is flagged", what)
+		same(p, p.order(successor.Order.ID), successor, "the order that replaced the paid one and is %s", what)
+	}
+}
+
+func pendingAfterHandOver(p *probe) {
+	c := p.coupon(forPoints, limits(1, 1))
+	held := p.exchanged("ann", c)
+	old := p.happen(p.reserve(taking(p.checkout("ann", c), held)).Order, redemption.SessionAttached).Order
+	successor := p.reserve(taking(p.retry(old, c), held)).Order
+	waiting := p.happen(p.order(old.ID).Order, redemption.PaymentPending)
+	same(p, []any{waiting.Order.State, waiting.Uses[0].State, waiting.Uses[0].PointsState},
+		[]any{redemption.OrderAwaitingPayment, redemption.Reserved, redemption.PointsDebited}, "the order whose payment is on its way")
+	ended := p.order(successor.ID)
+	same(p, []any{ended.Order.State, ended.Uses[0].PointsState}, []any{redemption.OrderCancelled, redemption.PointsPassedOn}, "the order that had replaced it")
+	p.uses(c, 1, 0)
+	paid := p.happen(waiting.Order, redemption.Paid)
+	same(p, []any{paid.Order.State, paid.Uses[0].OverLimit}, []any{redemption.OrderPaid, false}, "the order once its payment has arrived")
+	p.uses(c, 0, 1)
+
+	d := p.coupon(limits(1, 1))
+	old = p.happen(p.reserve(p.checkout("bob", d)).Order, redemption.SessionAttached).Order
+	p.happen(p.reserve(p.retry(old, d)).Order, redemption.SessionAttached)
+	p.unchanged("a payment on its way beside an order that has a session", func() {
+		p.apply(event(redemption.PaymentPending, p.order(old.ID).Order))
+	})
+}
+
+func lateEndChangesNothing(p *probe) {
+	c := p.coupon(limits(1, 1))
+	for _, kind := range []redemption.EventKind{redemption.SessionExpired, redemption.PaymentFailed, redemption.Cancelled, redemption.Lapsed} {
+		old := p.reserve(p.checkout("ann", c)).Order
+		p.happen(old, redemption.SessionAttached)
+		successor := p.reserve(p.retry(old, c)).Order
+		p.unchanged("a late "+kind.String(), func() {
+			p.apply(event(kind, p.order(old.ID).Order))
+		})
+		p.happen(successor, redemption.Cancelled)
+	}
+}
+
+func paymentOnItsWayTakesBack(p *probe) {
+	c := p.coupon(limits(1, 1))
+	old := p.reserve(p.checkout("ann", c)).Order
+	p.happen(old, redemption.SessionAttached)
+	successor := p.reserve(p.retry(old, c)).Order
+	waits := p.happen(p.order(old.ID).Order, redemption.PaymentPending)
+	same(p, waits.Order.State, redemption.OrderAwaitingPayment, "the order whose payment is on its way")
+	same(p, waits.Uses[0].State, redemption.Reserved, "the use of the order whose payment is on its way")
+	same(p, p.order(successor.ID).Order.State, redemption.OrderCancelled, "the order that had replaced it")
+	p.uses(c, 1, 0)
+}
+
+func lateTakesPointsBack(p *probe) {
+	c := p.coupon(forPoints, limits(1, 1))
+	held := p.exchanged("ann", c)
+	old := p.reserve(taking(p.checkout("ann", c), held)).Order
+	p.happen(old, redemption.SessionAttached)
+	successor := p.reserve(taking(p.retry(old, c), held)).Order
+	paid := p.happen(p.order(old.ID).Order, redemption.Paid)
+	same(p, paid.Uses[0].PointsState, redemption.PointsDebited, "the points of the paid order")
+	same(p, p.order(successor.ID).Uses[0].PointsState, redemption.PointsPassedOn, "the points of the order that had replaced it")
+	p.uses(c, 0, 1)
+}
+
+func unknownPayment(p *probe) {
+	c := p.coupon(limits(1, 0))
+	p.reserve(p.checkout("bob", c))
+	s := p.unknown("ann", "cs_lost", c)
+	got, err := p.s.Apply(p.Context(), s)
+	p.ok(err, "Apply of an unknown payment")
+	want := store.Settled{Order: s.Unknown.Order.Clone(), Uses: s.Unknown.Uses, Changed: true}
+	want.Order.Version, want.Order.UpdatedAt = 1, want.Order.CreatedAt
+	want.Uses[0].Version, want.Uses[0].UpdatedAt, want.Uses[0].OverLimit = 1, want.Uses[0].CreatedAt, true
+	same(p, got, want, "what is recorded of an unknown payment")
+	p.uses(c, 1, 1)
+	p.unchanged("the same payment again", func() {
+		again := p.unknown("ann", "cs_lost", c)
+		got, err := p.s.Apply(p.Context(), again)
+		p.ok(err, "Apply of a recorded payment")
+		want.Changed = false
+		same(p, got, want, "what the second report of the payment returns")
+	})
+	bare, err := p.s.Apply(p.Context(), p.unknown("", "cs_nobody"))
+	p.ok(err, "Apply of a payment of nobody")
+	same(p, bare.Order.State, redemption.OrderPaid, "an unknown payment without customer and coupon")
+	p.unchanged("other events with an unknown order", func() {
+		other := p.unknown("ann", "cs_else", c)
+		other.Event.Kind = redemption.SessionExpired
+		got, err := p.s.Apply(p.Context(), other)
+		p.ok(err, "Apply of an expiry")
+		same(p, got, store.Settled{}, "what an expiry of an unknown session returns")
+	})
+	known := p.happen(p.reserve(p.checkout("dan", p.coupon())).Order, redemption.SessionAttached).Order
+	second := p.unknown("dan", "cs_second_session") // the order that it names has another session
+	second.Event.OrderID = known.ID
+	recorded, err := p.s.Apply(p.Context(), second)
+	p.ok(err, "Apply of a payment in a second session")
+	same(p, recorded.Order.ID, second.Unknown.Order.ID, "the order of a payment in a second session")
+	deleted := p.coupon()
+	p.save(store.DeleteCoupon, deleted)
+	gone, err := p.s.Apply(p.Context(), p.unknown("ann", "cs_gone", deleted))
+	p.ok(err, "Apply of an unknown payment with a deleted coupon")
+	same(p, gone.Uses[0].CouponID, deleted.ID, "the coupon of an unknown payment")
+}
+
+func unknownTaken(p *probe) {
+	c := p.coupon()
+	known := p.reserve(p.checkout("ann", c))
+	p.unchanged("payments whose IDs are taken", func() {
+		s := p.unknown("ann", "cs_lost", c)
+		s.Unknown.Order.ID, s.Unknown.Uses[0].OrderID = known.Order.ID, known.Order.ID
+		_, err := p.s.Apply(p.Context(), s)
+		p.fails(err, store.ErrConflict, "Apply of an unknown payment whose order ID is taken")
+		s = p.unknown("ann", "cs_lost", c)
+		s.Unknown.Uses[0].ID = known.Uses[0].ID
+		_, err = p.s.Apply(p.Context(), s)
+		p.fails(err, store.ErrConflict, "Apply of an unknown payment whose use ID is taken")
+	})
+}

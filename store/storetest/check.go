@@ -1,0 +1,426 @@
+package storetest
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// Everything is all that a store tells of itself.
+type Everything struct {
+	// Coupons have their whole allow-lists, sorted by ID.
+	Coupons []coupon.Coupon
+	// Orders and Uses are sorted by ID.
+	Orders []store.Settled
+	Uses   []redemption.Use
+	// Counters are those that any record claims.
+	Counters map[string]redemption.Count
+	// Journal has its entries in the order of their positions.
+	Journal []store.Entry
+}
+
+// Read reads the whole store through its public methods. What it returns is consistent if
+// nobody writes meanwhile.
+func Read(ctx context.Context, s store.Store) (all Everything, err error) {
+	if all.Coupons, err = readCoupons(ctx, s); err != nil {
+		return all, err
+	}
+	for list := (store.OrderList{PageSize: store.MaxPageSize}); ; {
+		page, err := s.ListOrders(ctx, list)
+		if err != nil {
+			return all, fmt.Errorf("list of orders: %w", err)
+		}
+		all.Orders = append(all.Orders, page.Items...)
+		if list.After = page.Next; page.Next == "" {
+			break
+		}
+	}
+	for list := (store.UseList{PageSize: store.MaxPageSize}); ; {
+		page, err := s.ListUses(ctx, list)
+		if err != nil {
+			return all, fmt.Errorf("list of uses: %w", err)
+		}
+		all.Uses = append(all.Uses, page.Items...)
+		if list.After = page.Next; page.Next == "" {
+			break
+		}
+	}
+	slices.SortFunc(all.Orders, func(a, b store.Settled) int { return cmp.Compare(a.Order.ID, b.Order.ID) })
+	slices.SortFunc(all.Uses, func(a, b redemption.Use) int { return cmp.Compare(a.ID, b.ID) })
+	if all.Journal, err = ReadJournal(ctx, s); err != nil {
+		return all, err
+	}
+	all.Counters, err = readCounters(ctx, s, all)
+	return all, err
+}
+
+func readCoupons(ctx context.Context, s store.Store) ([]coupon.Coupon, error) {
+	var coupons []coupon.Coupon
+	for list := (store.CouponList{PageSize: store.MaxPageSize}); ; {
+		page, err := s.ListCoupons(ctx, list)
+		if err != nil {
+			return nil, fmt.Errorf("list of coupons: %w", err)
+		}
+		for _, c := range page.Items {
+			found, err := s.LookUp(ctx, store.LookUp{CouponID: c.ID, Whole: true})
+			if err != nil {
+				return nil, fmt.Errorf("coupon %s: %w", c.ID, err)
+			}
+			coupons = append(coupons, found.Coupon)
+		}
+		if list.After = page.Next; page.Next == "" {
+			break
+		}
+	}
+	slices.SortFunc(coupons, func(a, b coupon.Coupon) int { return cmp.Compare(a.ID, b.ID) })
+	return coupons, nil
+}
+
+// ReadJournal returns all entries that have positions.
+func ReadJournal(ctx context.Context, s store.Journal) ([]store.Entry, error) {
+	var all []store.Entry
+	for after := int64(0); ; {
+		entries, err := s.Journal(ctx, after, store.MaxJournalLimit)
+		if err != nil {
+			return nil, fmt.Errorf("journal after %d: %w", after, err)
+		}
+		if len(entries) == 0 {
+			return all, nil
+		}
+		last := entries[len(entries)-1].Position
+		if last <= after {
+			return nil, fmt.Errorf("%w: the journal after %d ends at %d", errContradiction, after, last)
+		}
+		all, after = append(all, entries...), last
+	}
+}
+
+func readCounters(ctx context.Context, s store.Store, all Everything) (map[string]redemption.Count, error) {
+	keys := map[string]bool{}
+	for _, c := range all.Coupons {
+		keys[redemption.CouponUses(c.ID)] = true
+	}
+	for _, o := range all.Orders {
+		for _, c := range o.Order.Claims {
+			keys[c.Counter] = true
+		}
+	}
+	for _, u := range all.Uses {
+		for _, c := range u.Claims {
+			keys[c.Counter] = true
+		}
+	}
+	const many = 500
+	counters := map[string]redemption.Count{}
+	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(keys)), many) {
+		counts, err := s.Counts(ctx, chunk)
+		if err != nil {
+			return nil, fmt.Errorf("counts: %w", err)
+		}
+		if len(counts) != len(chunk) {
+			return nil, fmt.Errorf("%w: %d counts of %d counters", errContradiction, len(counts), len(chunk))
+		}
+		for i, key := range chunk {
+			counters[key] = counts[i]
+		}
+	}
+	return counters, nil
+}
+
+var errContradiction = errors.New("the store contradicts itself")
+
+// Check reads the whole store and returns an error for every invariant that does not hold.
+// Nobody may write meanwhile.
+//
+//   - Each counter holds what its records hold.
+//   - No counter holds more than a limit that was claimed, but by uses that are flagged.
+//   - Each use follows its order. IDs, sessions, keys and codes are unique.
+//   - At most one use has the points of an exchange.
+//   - Positions of the journal increase, and the versions of each record are 1 to the
+//     stored one, in order and without a gap.
+func Check(ctx context.Context, s store.Store) error {
+	all, err := Read(ctx, s)
+	if err != nil {
+		return err
+	}
+	return all.Check()
+}
+
+// Check is [Check] of what was read.
+func (all Everything) Check() error {
+	c := checker{Everything: all}
+	c.records()
+	c.counters()
+	c.limits()
+	c.journal()
+	return errors.Join(c.faults...)
+}
+
+type checker struct {
+	Everything
+	faults []error
+}
+
+func (c *checker) fault(format string, args ...any) {
+	const enough = 20
+	if len(c.faults) < enough {
+		c.faults = append(c.faults, fmt.Errorf("%w: %s", errContradiction, fmt.Sprintf(format, args...)))
+	}
+}
+
+// unique notes that a record has a name that no other record may have.
+func (c *checker) unique(seen map[string]string, what, name, id string) {
+	if other, taken := seen[what+" "+name]; taken {
+		c.fault("the %s %q is that of %s and %s", what, name, other, id)
+	}
+	seen[what+" "+name] = id
+}
+
+func (c *checker) records() {
+	seen, inOrders := map[string]string{}, map[string]redemption.Use{}
+	for _, k := range c.Coupons {
+		c.unique(seen, "coupon ID", k.ID, k.ID)
+		c.unique(seen, "code", k.Code.String(), k.ID)
+	}
+	for _, settled := range c.Orders {
+		o := settled.Order
+		c.unique(seen, "order ID", o.ID, o.ID)
+		if o.SessionID != "" {
+			c.unique(seen, "session", o.SessionID, o.ID)
+		}
+		if o.Key != "" {
+			c.unique(seen, "order key", o.CustomerID+" "+o.Key, o.ID)
+		}
+		for i, u := range settled.Uses {
+			inOrders[u.ID] = u
+			if u.OrderID != o.ID || u.State != holding(o.State) {
+				c.fault("the use %s of %s is %s in the order %s, which is %s", u.ID, u.OrderID, u.State, o.ID, o.State)
+			}
+			if i > 0 && settled.Uses[i-1].CouponID >= u.CouponID {
+				c.fault("the uses of %s are not sorted by coupon", o.ID)
+			}
+		}
+	}
+	holders := map[string]string{}
+	for _, u := range c.Uses {
+		c.unique(seen, "use ID", u.ID, u.ID)
+		if u.Key != "" {
+			c.unique(seen, "use key", u.CustomerID+" "+u.Key, u.ID)
+		}
+		if u.ExchangeID != "" && u.PointsState != redemption.PointsPassedOn {
+			c.unique(holders, "exchange", u.ExchangeID, u.ID)
+		}
+		inOrder, found := inOrders[u.ID]
+		delete(inOrders, u.ID)
+		if found != (u.OrderID != "") || found && !sameJSON(inOrder, u) {
+			c.fault("the use %s is another in the list and in its order %q", u.ID, u.OrderID)
+		}
+	}
+	for id := range inOrders {
+		c.fault("the use %s of an order is in no list", id)
+	}
+}
+
+func holding(s redemption.OrderState) redemption.State {
+	switch s {
+	case redemption.OrderPaid:
+		return redemption.Completed
+	case redemption.OrderCancelled:
+		return redemption.Released
+	case redemption.OrderOpen, redemption.OrderAwaitingPayment:
+	}
+	return redemption.Reserved
+}
+
+func sameJSON(a, b any) bool {
+	one, err := json.Marshal(a)
+	two, err2 := json.Marshal(b)
+	return err == nil && err2 == nil && string(one) == string(two)
+}
+
+func (c *checker) counters() {
+	want := map[string]redemption.Count{}
+	for _, o := range c.Orders {
+		for key, count := range redemption.Holdings(o.Order) {
+			want[key] = want[key].Plus(count)
+		}
+	}
+	for key, count := range redemption.Holdings(redemption.Order{}, c.Uses...) {
+		want[key] = want[key].Plus(count)
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.Counters)) {
+		if got := c.Counters[key]; got != want[key] {
+			c.fault("the counter %s holds %+v, and its records hold %+v", key, got, want[key])
+		}
+	}
+	for _, k := range c.Coupons {
+		key := redemption.CouponUses(k.ID)
+		if got := (redemption.Count{Reserved: k.ReservedCount, Completed: k.UsedCount}); got != c.Counters[key] {
+			c.fault("the coupon %s tells %+v of its counter, which holds %+v", k.ID, got, c.Counters[key])
+		}
+	}
+}
+
+// limits checks that the claims which had to fit did fit once. A claim that was passed on
+// from order to order had to fit the highest limit that it ever had.
+func (c *checker) limits() {
+	chains := newChains(c.Everything)
+	within, highest := map[string]int64{}, map[string]int64{}
+	for _, o := range c.Orders {
+		forced := len(o.Uses) == 0 || slices.ContainsFunc(o.Uses, func(u redemption.Use) bool { return u.OverLimit })
+		chains.count(within, highest, o.Order.Claims, !forced && o.Order.State != redemption.OrderCancelled, chains.of[o.Order.ID])
+	}
+	for _, u := range c.Uses {
+		chains.count(within, highest, u.Claims, !u.OverLimit && u.State != redemption.Released, chains.of[u.OrderID], u.ExchangeID)
+	}
+	for _, key := range slices.Sorted(maps.Keys(within)) {
+		if within[key] > highest[key] {
+			c.fault("the counter %s holds %d in claims that had to fit %d", key, within[key], highest[key])
+		}
+	}
+}
+
+// chains are records that have taken claims over from each other.
+type chains struct {
+	of        map[string]string          // orders and exchanges: the first of the chain
+	unlimited map[string]map[string]bool // counters that a chain has claimed without a limit
+	free      map[string]bool            // counters of coupons that were once unlimited
+}
+
+func newChains(all Everything) chains {
+	ch := chains{of: map[string]string{}, unlimited: map[string]map[string]bool{}, free: everUnlimited(all.Journal)}
+	parents := map[string]string{}
+	for _, o := range all.Orders {
+		ch.of[o.Order.ID], parents[o.Order.ID] = o.Order.ID, o.Order.Replaces
+	}
+	for id := range parents {
+		for range parents { // no longer chain can be
+			before := parents[ch.of[id]]
+			if _, known := parents[before]; !known {
+				break
+			}
+			ch.of[id] = before
+		}
+	}
+	for _, o := range all.Orders {
+		ch.note(ch.of[o.Order.ID], o.Order.Claims)
+	}
+	for _, u := range all.Uses {
+		ch.note(ch.of[u.OrderID], u.Claims)
+		ch.note(u.ExchangeID, u.Claims)
+	}
+	return ch
+}
+
+func (ch chains) note(chain string, claims []redemption.Claim) {
+	if chain == "" {
+		return
+	}
+	for _, cl := range claims {
+		if cl.Limit == 0 {
+			if ch.unlimited[chain] == nil {
+				ch.unlimited[chain] = map[string]bool{}
+			}
+			ch.unlimited[chain][cl.Counter] = true
+		}
+	}
+}
+
+// count adds up what had to fit, and the highest limit of each counter.
+func (ch chains) count(within, highest map[string]int64, claims []redemption.Claim, counts bool, chains ...string) {
+	for _, cl := range claims {
+		highest[cl.Counter] = max(highest[cl.Counter], cl.Limit)
+		unlimited := cl.Limit == 0 || ch.free[cl.Counter]
+		for _, chain := range chains {
+			unlimited = unlimited || ch.unlimited[chain][cl.Counter]
+		}
+		if counts && !unlimited {
+			within[cl.Counter] += cl.Amount
+		}
+	}
+}
+
+// everUnlimited returns the counters of coupons that had no limit at some time: what was
+// claimed then, and paid late, had to fit nothing.
+func everUnlimited(journal []store.Entry) map[string]bool {
+	type limited struct{ MaxUses *int64 }
+	free := map[string]bool{}
+	for _, e := range journal {
+		var data struct{ Before, After *limited }
+		if json.Unmarshal(e.Data, &data) != nil {
+			continue
+		}
+		for _, k := range []*limited{data.Before, data.After} {
+			if k != nil && k.MaxUses == nil {
+				free[redemption.CouponUses(e.Subject)] = true
+			}
+		}
+	}
+	return free
+}
+
+func (c *checker) journal() {
+	position, versions, uses := int64(0), map[string]int64{}, map[string]int64{}
+	for _, e := range c.Journal {
+		if e.Position <= position {
+			c.fault("the position %d of the journal comes after %d", e.Position, position)
+		}
+		position = e.Position
+		if e.Kind == store.PointsReserved || e.Kind == store.PointsChanged || e.Kind == store.PointsGivenBack {
+			c.follows(uses, e, e.Subject, e.Version)
+			continue
+		}
+		subject := e.Subject
+		if e.Kind == store.CouponCreated { // an ID may be used again after it was deleted
+			delete(versions, subject)
+		}
+		if e.Version != versions[subject]+1 {
+			c.fault("the journal has version %d of %s after version %d", e.Version, subject, versions[subject])
+		}
+		versions[subject] = e.Version
+		var data struct {
+			Uses []struct {
+				ID      string
+				Version int64
+			}
+		}
+		if err := json.Unmarshal(e.Data, &data); err != nil {
+			c.fault("the data of entry %d is no JSON: %v", e.Position, err)
+		}
+		for _, u := range data.Uses {
+			if uses[u.ID] != u.Version {
+				c.follows(uses, e, u.ID, u.Version)
+			}
+		}
+	}
+	for _, o := range c.Orders {
+		if versions[o.Order.ID] != o.Order.Version {
+			c.fault("the order %s has version %d, and the journal ends at %d", o.Order.ID, o.Order.Version, versions[o.Order.ID])
+		}
+	}
+	for _, u := range c.Uses {
+		if uses[u.ID] != u.Version {
+			c.fault("the use %s has version %d, and the journal ends at %d", u.ID, u.Version, uses[u.ID])
+		}
+	}
+	for _, k := range c.Coupons {
+		if versions[k.ID] < k.Revision {
+			c.fault("the coupon %s has revision %d, and the journal ends at version %d", k.ID, k.Revision, versions[k.ID])
+		}
+	}
+}
+
+func (c *checker) follows(seen map[string]int64, e store.Entry, id string, version int64) {
+	if version != seen[id]+1 {
+		c.fault("entry %d of the journal has version %d of %s after version %d", e.Position, version, id, seen[id])
+	}
+	seen[id] = version
+}

@@ -1,0 +1,371 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+func couponClauses() []clause {
+	return []clause{
+		{"a coupon comes back", "SaveCoupon creates a coupon and returns it as stored", couponComesBack},
+		{"taken codes", "coupon.ErrCodeTaken: a coupon has the code, in whatever state; the rejection names that coupon", takenCodes},
+		{"a code is free again", "the code of a deleted coupon may be used again", codeIsFreeAgain},
+		{"an ID with uses", "ErrConflict: the ID of a new coupon is taken, or has counters", idWithUses},
+		{"edits", "EditCoupon replaces everything but ID, code, discount, currency, counts and CreatedAt, and raises the revision by 1", edits},
+		{"changes of what is not there", "an unknown coupon is coupon.ErrNotFound, and one of another revision is ErrStaleRevision", changesOfOthers},
+		{"an allow-list stays", "an allow-list that is narrowed stays as it is stored; a whole one replaces it", allowListStays},
+		{"mirrors", "ConfirmMirror records the mirror of the given revision, and makes a pending coupon active; the revision stays", mirrors},
+		{"deletion leaves orders", "DeleteCoupon removes the coupon; its orders, uses and counters stay", deletionLeavesOrders},
+		{"a limit that is added later", "a limit that is added later counts the past, also of a coupon that had none", limitAddedLater},
+		{"a limit that is taken away", "a coupon without a limit may be used any number of times, whatever it had before", limitTakenAway},
+		{"invalid changes", "pricing.ErrInvalid: the coupon does not validate", invalidChanges},
+	}
+}
+
+// lookedUp returns the whole stored coupon.
+func (p *probe) lookedUp(id string) coupon.Coupon {
+	p.Helper()
+	found, err := p.s.LookUp(p.Context(), store.LookUp{CouponID: id, Whole: true})
+	p.ok(err, "LookUp(%s)", id)
+	return found.Coupon
+}
+
+// likeStored compares a coupon that was returned; its allow-list may tell its length only.
+func (p *probe) likeStored(got, want coupon.Coupon, what string) {
+	p.Helper()
+	same(p, got.AllowedUserEmails.Len(), want.AllowedUserEmails.Len(), "the number of addresses of %s", what)
+	got.AllowedUserEmails = want.AllowedUserEmails
+	same(p, got, want, "%s", what)
+}
+
+func couponComesBack(p *probe) {
+	fixed, err := pricing.AmountOff(pricing.NewMoney(1_234, pricing.EUR()))
+	p.own(err)
+	for _, c := range []coupon.Coupon{
+		p.draft(), p.draft(limits(10, 2), described("line one\nline two")), p.draft(inState(coupon.Pending)),
+		p.draft(p.forAddresses("ann@shop.example", "bob@shop.example")), p.draft(forPoints),
+		p.draft(func(c *coupon.Coupon) { c.Discount, c.MinPurchase = fixed, 5_000 }),
+		p.draft(func(c *coupon.Coupon) { c.StartsAt, c.ExpiresAt = at(1), at(2) }),
+		p.draft(func(c *coupon.Coupon) {
+			c.Mirror = coupon.Mirror{CouponID: "co", PromotionCodeID: "promo", Revision: 1}
+		}),
+	} {
+		p.own(c.Validate())
+		p.likeStored(p.save(store.CreateCoupon, c), c, "what SaveCoupon returns")
+		same(p, p.lookedUp(c.ID), c, "the stored coupon")
+		byCode, err := p.s.LookUp(p.Context(), store.LookUp{Code: c.Code, Whole: true})
+		p.ok(err, "LookUp by code")
+		same(p, byCode.Coupon, c, "the coupon of the code")
+	}
+	counted := p.draft()
+	counted.UsedCount, counted.ReservedCount = 7, 8
+	saved := p.save(store.CreateCoupon, counted)
+	same(p, [2]int64{saved.UsedCount, saved.ReservedCount}, [2]int64{}, "the counts of a new coupon")
+}
+
+func takenCodes(p *probe) {
+	for _, state := range []coupon.State{coupon.Active, coupon.Pending, coupon.Inactive, coupon.Deleting} {
+		has := p.coupon(inState(state))
+		p.unchanged("a coupon whose code is taken", func() {
+			_, err := p.s.SaveCoupon(p.Context(), changeOf(store.CreateCoupon, p.draft(coded(has.Code))))
+			p.fails(err, coupon.ErrCodeTaken, "SaveCoupon with the code of a coupon that is %s", state)
+			var rejection *coupon.Rejection
+			if !errors.As(err, &rejection) || rejection.CouponID != has.ID {
+				p.stop("the rejection %v does not name %s", err, has.ID)
+			}
+		})
+	}
+	seen := map[coupon.Code]bool{}
+	codes := []string{"CAFE", "CAFÉ", "STRASSE", "STRAẞE", "A-1", "A-01", "A1", "АBC", "ABC"} // the last but one begins with a Cyrillic letter
+	for _, text := range codes {
+		c := p.draft()
+		code, err := coupon.ParseCode(text)
+		if err != nil || seen[code] {
+			continue // no code can be so, or it is one of those before
+		}
+		c.Code, seen[code] = code, true
+		c = p.save(store.CreateCoupon, c)
+		same(p, p.lookedUp(c.ID).Code, code, "the code")
+	}
+}
+
+func codeIsFreeAgain(p *probe) {
+	c := p.coupon()
+	p.saveFails(store.CreateCoupon, p.draft(coded(c.Code)), coupon.ErrCodeTaken, "with a code that is taken")
+	p.reserve(p.checkout("ann", c))
+	p.save(store.DeleteCoupon, c)
+	_, err := p.s.LookUp(p.Context(), store.LookUp{Code: c.Code})
+	p.fails(err, coupon.ErrNotFound, "LookUp of the code of a deleted coupon")
+	next := p.coupon(coded(c.Code))
+	found, err := p.s.LookUp(p.Context(), store.LookUp{Code: c.Code})
+	p.ok(err, "LookUp")
+	same(p, found.Coupon.ID, next.ID, "the coupon of the code")
+	same(p, found.Coupon.ReservedCount, int64(0), "the reservations of a new coupon")
+}
+
+func idWithUses(p *probe) {
+	used, unused := p.coupon(), p.coupon(limits(5, 5))
+	o := p.reserve(p.checkout("ann", used)).Order
+	p.happen(o, redemption.Cancelled) // the counter is there, and holds nothing
+	for _, c := range []coupon.Coupon{used, unused} {
+		again := p.draft()
+		again.ID = c.ID
+		p.saveFails(store.CreateCoupon, again, store.ErrConflict, "with an ID that is taken")
+		p.save(store.DeleteCoupon, c)
+	}
+	again := p.draft()
+	again.ID = used.ID
+	p.saveFails(store.CreateCoupon, again, store.ErrConflict, "with the ID of a deleted coupon that was used")
+	again.ID = unused.ID
+	p.save(store.CreateCoupon, again)
+	p.reserve(p.checkout("ann", again))
+	forced := p.draft()
+	_, err := p.s.Apply(p.Context(), p.unknown("ann", "cs_early", forced))
+	p.ok(err, "Apply of a payment with a coupon that is not there")
+	p.saveFails(store.CreateCoupon, forced, store.ErrConflict, "with an ID that was paid for")
+}
+
+func edits(p *probe) {
+	c := p.coupon(limits(9, 9))
+	p.happen(p.reserve(p.checkout("ann", c)).Order, redemption.Paid)
+	p.reserve(p.checkout("bob", c))
+	changed := p.draft(named("after"), described("all new"), limits(5, 3), forPoints, inState(coupon.Inactive), func(c *coupon.Coupon) {
+		c.StartsAt, c.ExpiresAt, c.UpdatedAt = at(3), at(4), at(777)
+		c.Scope = coupon.Scope{AppliesTo: coupon.Product}
+		c.Mirror = coupon.Mirror{CouponID: "co", PromotionCodeID: "promo", Revision: 1}
+		c.UsedCount = 99
+	})
+	changed.ID = c.ID
+	want := changed
+	want.Code, want.Discount, want.Currency, want.CreatedAt = c.Code, c.Discount, c.Currency, c.CreatedAt
+	want.Revision, want.UsedCount, want.ReservedCount = 2, 1, 1
+	p.likeStored(p.save(store.EditCoupon, changed), want, "what SaveCoupon returns")
+	same(p, p.lookedUp(c.ID), want, "the edited coupon")
+	_, err := p.s.LookUp(p.Context(), store.LookUp{Code: changed.Code})
+	p.fails(err, coupon.ErrNotFound, "LookUp of a code that an edit cannot set")
+}
+
+func changesOfOthers(p *probe) {
+	c := p.coupon()
+	p.edit(c, named("second"))
+	deleted := p.coupon()
+	p.save(store.DeleteCoupon, deleted)
+	p.unchanged("changes of other revisions", func() {
+		for _, kind := range []store.ChangeKind{store.EditCoupon, store.ConfirmMirror, store.DeleteCoupon} {
+			for what, unknown := range map[string]coupon.Coupon{"unknown": p.draft(), "deleted": deleted} {
+				p.saveFails(kind, unknown, coupon.ErrNotFound, fmt.Sprintf("(change %d) of a coupon that is %s", kind, what))
+			}
+			for _, revision := range []int64{0, 1, 3} {
+				stale := c
+				stale.Revision, stale.Mirror = revision, coupon.Mirror{CouponID: "co", PromotionCodeID: "promo", Revision: revision}
+				p.saveFails(kind, stale, store.ErrStaleRevision, fmt.Sprintf("(change %d) at revision %d of 2", kind, revision))
+				p.saveFails(kind, stale, store.ErrConflict, "of another revision")
+			}
+		}
+	})
+}
+
+func allowListStays(p *probe) {
+	c := p.coupon(p.forAddresses("ann@shop.example", "bob@shop.example"))
+	all := c.AllowedUserEmails
+	for _, narrow := range []string{"", "ann@shop.example", "nobody@shop.example"} {
+		found, err := p.s.LookUp(p.Context(), store.LookUp{CouponID: c.ID, Email: narrow})
+		p.ok(err, "LookUp")
+		same(p, found.Coupon.AllowedUserEmails.Narrowed(), true, "whether the allow-list is narrowed")
+		p.edit(found.Coupon, described("for "+narrow))
+		same(p, p.lookedUp(c.ID).AllowedUserEmails.Slice(), all.Slice(), "the addresses after an edit with a narrowed list")
+	}
+	p.edit(p.lookedUp(c.ID), p.forAddresses("cem@shop.example"))
+	same(p, p.lookedUp(c.ID).AllowedUserEmails.Slice(), []string{"cem@shop.example"}, "the addresses after an edit with a whole list")
+	p.edit(p.lookedUp(c.ID), func(c *coupon.Coupon) {
+		c.Distribution, c.AllowedUserEmails = coupon.General, coupon.EmailSet{}
+	})
+	same(p, p.lookedUp(c.ID).AllowedUserEmails.Len(), 0, "the number of addresses after they were removed")
+	again := p.draft(p.forAddresses("dan@shop.example"))
+	again.AllowedUserEmails = coupon.NarrowedEmailSet(2, "dan@shop.example")
+	p.saveFails(store.CreateCoupon, again, pricing.ErrInvalid, "of a new coupon with a narrowed allow-list")
+}
+
+func mirrors(p *probe) {
+	for _, state := range []coupon.State{coupon.Pending, coupon.Active, coupon.Inactive, coupon.Deleting} {
+		c := p.coupon(inState(state), limits(3, 3), p.forAddresses("ann@shop.example"))
+		p.reserveIfActive(c)
+		want := p.lookedUp(c.ID)
+		want.Mirror = coupon.Mirror{CouponID: "co", PromotionCodeID: "promo", Revision: 1}
+		if state == coupon.Pending {
+			want.State = coupon.Active
+		}
+		confirmed := p.draft(named("not to be stored"))
+		confirmed.ID, confirmed.Mirror, confirmed.Revision = c.ID, want.Mirror, 77
+		p.likeStored(p.save(store.ConfirmMirror, confirmed), want, "what SaveCoupon returns")
+		same(p, p.lookedUp(c.ID), want, "the coupon with a mirror")
+		p.reserveIfActive(want)
+	}
+}
+
+func (p *probe) reserveIfActive(c coupon.Coupon) {
+	p.Helper()
+	if c.State == coupon.Active {
+		p.reserve(p.checkout("ann", c))
+	}
+}
+
+func deletionLeavesOrders(p *probe) {
+	c := p.coupon(limits(5, 5))
+	paid := p.happen(p.reserve(p.checkout("ann", c)).Order, redemption.Paid)
+	open := p.reserve(p.checkout("ann", c)).Order
+	before := p.everything()
+	deleted := p.save(store.DeleteCoupon, p.lookedUp(c.ID))
+	same(p, deleted.ID, c.ID, "the coupon that DeleteCoupon returns")
+	after := p.everything()
+	same(p, after.Orders, before.Orders, "the orders after a deletion")
+	same(p, after.Uses, before.Uses, "the uses after a deletion")
+	p.uses(c, 1, 1)
+	same(p, p.order(paid.Order.ID), paid, "a paid order after a deletion")
+	p.happen(open, redemption.Cancelled)
+	p.uses(c, 0, 1)
+	p.happen(open, redemption.Paid)
+	p.uses(c, 0, 2)
+}
+
+// limitAddedLater makes uses of an unlimited coupon first. Stores may spread their counter.
+func limitAddedLater(p *probe) {
+	c := p.coupon()
+	var orders []redemption.Order
+	for i := range 30 {
+		orders = append(orders, p.reserve(p.checkout(fmt.Sprint("c", i), c)).Order)
+	}
+	for _, o := range orders[:10] {
+		p.happen(o, redemption.Paid)
+	}
+	for _, o := range orders[10:15] {
+		p.happen(o, redemption.Cancelled)
+	}
+	p.uses(c, 15, 10)
+	limited := p.edit(c, limits(26, 1))
+	p.uses(c, 15, 10)
+	p.refused(p.checkout("c29", limited), store.ErrLimit, "of a customer who had a use before the limit")
+	p.reserve(p.checkout("dan", limited))
+	p.refused(p.checkout("eve", limited), store.ErrLimit, "beyond a limit that was added later")
+	p.happen(orders[20], redemption.Cancelled)
+	p.reserve(p.checkout("eve", limited))
+	p.uses(c, 16, 10)
+	same(p, p.happen(orders[10], redemption.Paid).Uses[0].OverLimit, false, "whether a late payment whose claim had no limit is flagged")
+}
+
+func limitTakenAway(p *probe) {
+	c := p.coupon(limits(1, 0))
+	first := p.reserve(p.checkout("ann", c)).Order
+	p.refused(p.checkout("bob", c), store.ErrLimit, "beyond the limit")
+	free := p.edit(c, limits(0, 0))
+	for range 5 {
+		p.reserve(p.checkout("bob", free))
+	}
+	p.happen(first, redemption.Cancelled)
+	same(p, p.happen(first, redemption.Paid).Uses[0].OverLimit, false, "whether a late payment of a coupon that has no limit by now is flagged")
+	p.uses(c, 5, 1)
+	again := p.edit(free, limits(6, 0))
+	p.refused(p.checkout("cem", again), store.ErrLimit, "beyond the limit that was set again")
+	p.save(store.DeleteCoupon, p.edit(again, limits(0, 0)))
+	p.uses(c, 5, 1)
+}
+
+func invalidChanges(p *probe) {
+	c := p.coupon()
+	p.unchanged("invalid changes", func() {
+		for what, spoil := range map[string]terms{
+			"no name": named(""), "no distribution": func(c *coupon.Coupon) { c.Distribution = 0 },
+			"a negative limit":         limits(-1, 0),
+			"a window that ends first": func(c *coupon.Coupon) { c.StartsAt, c.ExpiresAt = at(2), at(1) },
+		} {
+			p.saveFails(store.CreateCoupon, p.draft(spoil), pricing.ErrInvalid, "of a new coupon with "+what)
+			changed := c
+			spoil(&changed)
+			p.saveFails(store.EditCoupon, changed, pricing.ErrInvalid, "of an edit to "+what)
+		}
+		p.saveFails(store.CreateCoupon, p.draft(func(c *coupon.Coupon) { c.ID = "none" }), pricing.ErrInvalid, "of a new coupon whose ID is none")
+		p.saveFails(store.CreateCoupon, p.draft(func(c *coupon.Coupon) { c.Revision = 2 }), pricing.ErrInvalid, "of a new coupon at revision 2")
+		for _, kind := range []store.ChangeKind{0, 5} {
+			p.saveFails(kind, c, pricing.ErrInvalid, "of no kind")
+		}
+		timeless := changeOf(store.EditCoupon, c)
+		timeless.At = at(0).Add(-1<<62).AddDate(-20_000, 0, 0)
+		_, err := p.s.SaveCoupon(p.Context(), timeless)
+		p.fails(err, pricing.ErrInvalid, "SaveCoupon at an instant that no text can tell")
+	})
+}
+
+func lookUpClauses() []clause {
+	return []clause{
+		{"looking up", "LookUp returns a coupon and how often it was used, by each identity of the customer in the order given; an unknown coupon is coupon.ErrNotFound", lookingUp},
+		{"narrowed allow-lists", "the allow-list of LookUp is narrowed to the address, or whole if that is asked for", narrowedAllowLists},
+		{"held reservations", "Held are the customer's reserved uses of the coupon, in a checkout or not, bought with points or not, the newest first, at most MaxHeld", heldReservations},
+	}
+}
+
+func lookingUp(p *probe) {
+	c := p.coupon(limits(9, 9))
+	request := p.checkout("ann", c)
+	request.Uses[0].Claims = append(request.Uses[0].Claims, claim(redemption.CustomerUses(c.ID, "ann@shop.example"), 1, 9))
+	p.happen(p.reserve(request).Order, redemption.Paid)
+	p.reserve(p.checkout("ann", c))
+	found, err := p.s.LookUp(p.Context(), store.LookUp{CouponID: c.ID, Identities: []string{"bob", "ann@shop.example", "ann", "bob", "Ann"}})
+	p.ok(err, "LookUp")
+	same(p, found.ByCustomer, []redemption.Count{{}, {Completed: 1}, {Reserved: 1, Completed: 1}, {}, {}}, "the uses by identity")
+	same(p, [2]int64{found.Coupon.UsedCount, found.Coupon.ReservedCount}, [2]int64{1, 1}, "the counts of the coupon")
+	byCode, err := p.s.LookUp(p.Context(), store.LookUp{Code: c.Code})
+	p.ok(err, "LookUp by code")
+	same(p, byCode.Coupon, found.Coupon, "the coupon of the code")
+	for _, by := range []store.LookUp{{}, {CouponID: "cpn_none"}, {Code: p.code("NONE")}, {CouponID: "cpn_none", Code: c.Code}} {
+		_, err := p.s.LookUp(p.Context(), by)
+		p.fails(err, coupon.ErrNotFound, "LookUp(%+v)", by)
+	}
+}
+
+func narrowedAllowLists(p *probe) {
+	c := p.coupon(p.forAddresses("ann@shop.example", "bob@shop.example"))
+	for _, address := range []string{"", "ann@shop.example", "cem@shop.example"} {
+		found, err := p.s.LookUp(p.Context(), store.LookUp{CouponID: c.ID, Email: address})
+		p.ok(err, "LookUp")
+		got, want := found.Coupon.AllowedUserEmails, c.AllowedUserEmails.Narrow(address)
+		same(p, got.Slice(), want.Slice(), "the allow-list narrowed to %q", address)
+		same(p, []any{got.Len(), got.Narrowed()}, []any{2, true}, "the length of the narrowed allow-list")
+	}
+	whole, err := p.s.LookUp(p.Context(), store.LookUp{CouponID: c.ID, Whole: true})
+	p.ok(err, "LookUp of the whole")
+	same(p, whole.Coupon, c, "the whole coupon")
+}
+
+func heldReservations(p *probe) {
+	c, other := p.coupon(forPoints), p.coupon(forPoints)
+	var all []redemption.Use
+	for i := range store.MaxHeld + 2 {
+		r := p.checkout("ann", c)
+		if i%2 == 0 {
+			r = taking(r, p.exchanged("ann", c))
+		}
+		all = append(all, p.reserve(r).Uses[0])
+	}
+	slices.Reverse(all)
+	want := all[:store.MaxHeld]
+	p.exchanged("ann", other)
+	p.exchanged("bob", c)
+	held := func() []redemption.Use {
+		found, err := p.s.LookUp(p.Context(), store.LookUp{CouponID: c.ID, CustomerID: "ann"})
+		p.ok(err, "LookUp")
+		return found.Held
+	}
+	same(p, held(), want, "the uses of a customer who holds more than are listed")
+	p.happen(p.order(want[0].OrderID).Order, redemption.Paid)
+	p.happen(p.order(want[1].OrderID).Order, redemption.Cancelled)
+	same(p, held(), all[2:], "the uses that are still reserved")
+	none, err := p.s.LookUp(p.Context(), store.LookUp{CouponID: c.ID})
+	p.ok(err, "LookUp")
+	same(p, none.Held, nil, "the reservations of nobody")
+}

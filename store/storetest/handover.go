@@ -1,0 +1,120 @@
+package storetest
+
+import (
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+func handOverClauses() []clause {
+	return []clause{
+		{"hand-over", "hand-over is one transaction: common claims are kept, new ones taken, missing ones freed", handOver},
+		{"kept below a lowered limit", "claims that both orders have are kept, also when the limit was lowered since", keptBelowALoweredLimit},
+		{"new claims are checked", "a hand-over that needs more than the old order held is refused if that does not fit, and the old order stands", newClaimsAreChecked},
+		{"what cannot be replaced", "ErrNotFound, ErrSuperseded: the order to replace is not the customer's, or cannot be had any more", whatCannotBeReplaced},
+		{"a chain of hand-overs", "what was handed over may be handed over again; each order knows its successor", chainOfHandOvers},
+	}
+}
+
+func handOver(p *probe) {
+	gone, kept, added := p.coupon(limits(1, 1)), p.coupon(limits(1, 1)), p.coupon(limits(1, 1))
+	old := p.reserve(p.checkout("ann", gone, kept))
+	p.happen(old.Order, redemption.SessionAttached)
+	r := p.retry(old.Order, kept, added)
+	fresh := p.reserve(r)
+	stored := p.order(old.Order.ID)
+	same(p, stored.Order.State, redemption.OrderCancelled, "the state of the replaced order")
+	same(p, stored.Order.ReplacedBy, fresh.Order.ID, "what replaced the order")
+	same(p, stored.Order.Deadline.IsZero(), true, "whether the replaced order has no deadline")
+	for _, u := range stored.Uses {
+		same(p, u.State, redemption.Released, "the state of a use of the replaced order")
+	}
+	same(p, p.order(fresh.Order.ID).Order.Replaces, old.Order.ID, "what the new order replaces")
+	for _, c := range []coupon.Coupon{kept, added} {
+		p.uses(c, 1, 0)
+		p.refused(p.checkout("bob", c), store.ErrLimit, "of a use that is not free")
+	}
+	p.uses(gone, 0, 0)
+	p.reserve(p.checkout("bob", gone))
+	p.count(redemption.CustomerOrders("ann"), 1, 0)
+}
+
+func keptBelowALoweredLimit(p *probe) {
+	c := p.coupon(limits(3, 0))
+	budget := redemption.SharedCounter("budget")
+	with := func(r store.Reservation, amount, limit int64) store.Reservation {
+		r.Uses[0].Claims = append(r.Uses[0].Claims, claim(budget, amount, limit))
+		return r
+	}
+	old := p.reserve(with(p.checkout("ann", c), 50, 100))
+	p.reserve(with(p.checkout("bob", c), 50, 100))
+	lowered := p.edit(c, limits(1, 0))
+	p.refused(p.checkout("cem", lowered), store.ErrLimit, "beyond the lowered limit")
+	p.refused(with(p.retry(old.Order, lowered), 51, 60), store.ErrLimit, "of more than the old order held of a lowered budget")
+	same(p, p.order(old.Order.ID).Order, old.Order, "the old order after a hand-over that was refused")
+	p.reserve(with(p.retry(old.Order, lowered), 40, 60))
+	p.uses(c, 2, 0)
+	p.count(budget, 90, 0)
+}
+
+func newClaimsAreChecked(p *probe) {
+	full, mine := p.coupon(limits(1, 0)), p.coupon(limits(1, 0))
+	p.reserve(p.checkout("bob", full))
+	old := p.reserve(p.checkout("ann", mine))
+	stale := p.edit(p.coupon(), described("newer"))
+	stale.Revision--
+	inactive := p.coupon(inState(coupon.Inactive))
+	for what, refusal := range map[string]struct {
+		c    coupon.Coupon
+		want error
+	}{
+		"full": {full, store.ErrLimit}, "stale": {stale, store.ErrStaleRevision},
+		"inactive": {inactive, coupon.ErrInactive}, "unknown": {p.draft(), coupon.ErrNotFound},
+	} {
+		p.unchanged("a hand-over that was refused", func() {
+			p.refused(p.retry(old.Order, mine, refusal.c), refusal.want, "of a hand-over to a coupon that is "+what)
+		})
+	}
+	p.reserve(p.retry(old.Order, mine))
+}
+
+func whatCannotBeReplaced(p *probe) {
+	c := p.coupon(limits(9, 9))
+	foreign := p.reserve(p.checkout("bob", c))
+	states := map[string][]redemption.EventKind{
+		"paid": {redemption.Paid}, "awaiting payment": {redemption.PaymentPending}, "cancelled": {redemption.Cancelled},
+	}
+	for what, history := range states {
+		old := p.reserve(p.checkout("ann", c)).Order
+		p.happen(old, history...)
+		p.unchanged("a hand-over that was refused", func() {
+			p.refused(p.retry(old, c), store.ErrSuperseded, "in place of an order that is "+what)
+		})
+	}
+	replaced := p.reserve(p.checkout("ann", c)).Order
+	p.reserve(p.retry(replaced, c))
+	p.unchanged("hand-overs that were refused", func() {
+		p.refused(p.retry(replaced, c), store.ErrSuperseded, "in place of an order that was replaced")
+		p.refused(p.retry(redemption.Order{ID: foreign.Order.ID, CustomerID: "ann"}, c), store.ErrNotFound, "in place of an order of another customer")
+		p.refused(p.retry(redemption.Order{ID: "ord_none", CustomerID: "ann"}, c), store.ErrNotFound, "in place of an unknown order")
+		itself := p.checkout("ann", c)
+		itself.Order.Replaces = itself.Order.ID
+		p.refused(itself, store.ErrNotFound, "in place of itself")
+	})
+}
+
+func chainOfHandOvers(p *probe) {
+	c := p.coupon(limits(1, 1))
+	first := p.reserve(p.checkout("ann", c)).Order
+	last := first
+	for range 5 {
+		next := p.reserve(p.retry(last, c)).Order
+		same(p, p.order(last.ID).Order.ReplacedBy, next.ID, "what replaced an order of the chain")
+		last = next
+	}
+	p.uses(c, 1, 0)
+	p.happen(first, redemption.Paid) // the oldest wins, and the newest makes room
+	same(p, p.order(last.ID).Order.State, redemption.OrderCancelled, "the state of the newest order")
+	same(p, p.order(first.ID).Uses[0].OverLimit, false, "whether the oldest is flagged")
+	p.uses(c, 0, 1)
+}

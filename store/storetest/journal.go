@@ -1,0 +1,216 @@
+package storetest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// Follow reads the journal from its beginning, page by page of the given size, until done
+// is closed and nothing is left. It returns what it has read, and an error for a position
+// that does not increase. Run it while others write.
+func Follow(ctx context.Context, s store.Journal, page int, done <-chan struct{}) ([]store.Entry, error) {
+	var all []store.Entry
+	for after := int64(0); ; {
+		last := false
+		select {
+		case <-done:
+			last = true // what was committed before is there by now
+		default:
+		}
+		entries, err := s.Journal(ctx, after, page)
+		if err != nil {
+			return all, err
+		}
+		for _, e := range entries {
+			if e.Position <= after {
+				return all, fmt.Errorf("%w: the journal tells position %d after %d", errContradiction, e.Position, after)
+			}
+			after = e.Position
+		}
+		all = append(all, entries...)
+		if last && len(entries) == 0 {
+			return all, nil
+		}
+	}
+}
+
+func journalClauses() []clause {
+	return []clause{
+		{"what the journal tells", "every change is written with its cause, in order, with the versions 1 to n of the record", whatTheJournalTells},
+		{"coupons in the journal", "an entry about a coupon tells it before and after the change, without addresses", couponsInTheJournal},
+		{"actors in the journal", "By tells the journal who made the change", actorsInTheJournal},
+		{"pages of the journal", "Journal returns entries after a position, at most limit; 0 begins at the first", pagesOfTheJournal},
+		{"a reader misses nothing", "a reader that goes on from the last position it has seen misses no entry and sees none twice; entries of one order, use or coupon keep their order", readerMissesNothing},
+	}
+}
+
+// entryOf is what the suite reads of an entry's data.
+type entryOf struct {
+	Cause  string
+	State  string
+	Before *struct{ Name string }
+	After  *struct{ Name string }
+	Uses   []struct{ ID, State string }
+}
+
+// told returns the entries about a subject as "kind cause state version".
+func (p *probe) told(subject string) []string {
+	p.Helper()
+	var told []string
+	for _, e := range p.everything().Journal {
+		if e.Subject != subject {
+			continue
+		}
+		var data entryOf
+		if err := json.Unmarshal(e.Data, &data); err != nil {
+			p.stop("the data of an entry is no JSON: %v", err)
+		}
+		told = append(told, fmt.Sprint(e.Kind, " ", data.Cause, " ", data.State, " ", e.Version))
+	}
+	return told
+}
+
+func whatTheJournalTells(p *probe) {
+	c, points := p.coupon(), p.coupon(forPoints)
+	r := p.reserve(p.checkout("ann", c))
+	next := p.reserve(p.retry(p.happen(r.Order, redemption.SessionAttached).Order, c))
+	p.happen(r.Order, redemption.Paid)
+	same(p, p.told(r.Order.ID), []string{
+		"order_opened opened open 1", "order_changed session_attached open 2", "order_cancelled replaced cancelled 3", "order_paid paid paid 4",
+	}, "what the journal tells of an order")
+	same(p, p.told(next.Order.ID), []string{"order_opened opened open 1", "order_cancelled superseded_by_payment cancelled 2"}, "what the journal tells of the order that replaced it")
+	held := p.exchanged("ann", points)
+	taker := p.reserve(taking(p.checkout("ann", points), held))
+	p.happen(taker.Order, redemption.PaymentPending, redemption.PaymentFailed)
+	p.ofUse(redemption.PointsGivenBack, taker.Uses[0].ID)
+	same(p, p.told(held.ID), []string{"points_reserved reserved reserved 1", "points_changed points_exchanged reserved 2", "points_changed checked_out released 3"}, "what the journal tells of a points reservation")
+	same(p, p.told(taker.Order.ID), []string{"order_opened opened open 1", "order_changed payment_pending awaiting_payment 2", "order_cancelled payment_failed cancelled 3"}, "what the journal tells of an order with points")
+	same(p, p.told(taker.Uses[0].ID), []string{"points_given_back points_given_back released 3"}, "what the journal tells of points that were given back")
+	s := p.unknown("bob", "cs_lost", c)
+	_, err := p.s.Apply(p.Context(), s)
+	p.ok(err, "Apply")
+	same(p, p.told(s.Unknown.Order.ID), []string{"order_paid unknown_payment paid 1"}, "what the journal tells of an unknown payment")
+}
+
+func couponsInTheJournal(p *probe) {
+	c := p.coupon(named("first"), p.forAddresses("ann@shop.example"))
+	c = p.edit(c, named("second"))
+	mirrored := c
+	mirrored.Mirror.CouponID, mirrored.Mirror.PromotionCodeID, mirrored.Mirror.Revision = "co", "promo", c.Revision
+	p.save(store.ConfirmMirror, mirrored)
+	p.save(store.DeleteCoupon, c)
+	same(p, p.told(c.ID), []string{"coupon_created   1", "coupon_changed   2", "coupon_mirrored   3", "coupon_deleted   4"}, "what the journal tells of a coupon")
+	names := func(e store.Entry) (before, after string) {
+		var data entryOf
+		p.own(json.Unmarshal(e.Data, &data))
+		if data.Before != nil {
+			before = data.Before.Name
+		}
+		if data.After != nil {
+			after = data.After.Name
+		}
+		return before, after
+	}
+	want := [][2]string{{"", "first"}, {"first", "second"}, {"second", "second"}, {"second", ""}}
+	for i, e := range p.everything().Journal {
+		before, after := names(e)
+		same(p, [2]string{before, after}, want[i], "the names before and after in entry %d", i)
+		same(p, e.At, at(400), "the instant of entry %d", i)
+	}
+}
+
+func actorsInTheJournal(p *probe) {
+	r := p.checkout("ann", p.coupon())
+	r.By = "support: Bob \"B\" <b@shop.example>"
+	p.reserve(r)
+	p.happen(r.Order, redemption.Paid)
+	anonymous := p.checkout("ann")
+	anonymous.By = ""
+	p.reserve(anonymous)
+	var actors []string
+	for _, e := range p.everything().Journal {
+		actors = append(actors, e.By)
+	}
+	same(p, actors, []string{"admin", r.By, "processor", ""}, "the actors of all entries")
+}
+
+func pagesOfTheJournal(p *probe) {
+	for range 7 {
+		p.reserve(p.checkout("ann"))
+	}
+	all := p.everything().Journal
+	same(p, len(all), 7, "the number of entries")
+	for limit := range 9 {
+		for i := -1; i < len(all); i++ {
+			after, from := int64(0), i+1
+			if i >= 0 {
+				after = all[i].Position
+			}
+			got, err := p.s.Journal(p.Context(), after, limit)
+			p.ok(err, "Journal(%d, %d)", after, limit)
+			same(p, got, all[from:min(from+limit, len(all))], "the journal after %d, at most %d", after, limit)
+		}
+	}
+	whole, err := p.s.Journal(p.Context(), -5, 1<<30)
+	p.ok(err, "Journal from before the beginning")
+	same(p, whole, all, "the journal from before the beginning, without a bound")
+	none, err := p.s.Journal(p.Context(), 1<<62, 10)
+	p.ok(err, "Journal from behind the end")
+	same(p, none, nil, "the journal behind its end")
+}
+
+// readerMissesNothing lets readers follow while many transactions are made, of which some
+// fail.
+func readerMissesNothing(p *probe) {
+	c, full := p.coupon(limits(0, 0)), p.coupon(limits(1, 0))
+	p.reserve(p.checkout("zoe", full))
+	const readers, pages = 3, 3
+	type reading struct {
+		entries []store.Entry
+		err     error
+	}
+	done, read := make(chan struct{}), make(chan reading, readers)
+	for i := range readers {
+		go func() {
+			entries, err := Follow(p.Context(), p.s, 1+i*pages, done)
+			read <- reading{entries, err}
+		}()
+	}
+	var written atomic.Int64
+	errs := p.together(p.can.Goroutines, func(ctx context.Context, s store.Store, i int) error {
+		customer := fmt.Sprint("c", i%7)
+		for range 4 {
+			r := p.checkout(customer, c)
+			if _, err := s.Reserve(ctx, p.checkout(customer, c, full)); !errors.Is(err, store.ErrLimit) {
+				return fmt.Errorf("a reservation that does not fit: %w", err)
+			}
+			if _, err := s.Reserve(ctx, r); err != nil {
+				return err
+			}
+			for _, kind := range []redemption.EventKind{redemption.SessionAttached, redemption.Paid} {
+				e := event(kind, r.Order)
+				e.SessionID = sessionOf(r.Order.ID)
+				if _, err := s.Apply(ctx, settlement(e)); err != nil {
+					return err
+				}
+			}
+			written.Add(3)
+		}
+		return nil
+	})
+	close(done)
+	p.succeeded(errs)
+	all, before := p.everything().Journal, 3
+	same(p, int64(len(all)-before), written.Load(), "the number of entries")
+	for range readers {
+		r := <-read
+		p.ok(r.err, "following the journal")
+		same(p, r.entries, all, "what a reader has seen while others wrote")
+	}
+}

@@ -1,0 +1,268 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+func listClauses() []clause {
+	return []clause{
+		{"coupons are listed", "ListCoupons returns a page of coupons, newest first, then by ID; their allow-lists tell how many addresses they have, and hold none", couponsAreListed},
+		{"coupons are found", "Search finds coupons whose name, code or description holds the text, whatever the letter case; % and _ mean themselves", couponsAreFound},
+		{"cursors skip nothing", "a cursor neither repeats nor skips coupons that exist all the while", cursorsSkipNothing},
+		{"orders are listed", "ListOrders returns a page of orders, newest first, narrowed to customer and state", ordersAreListed},
+		{"uses are listed", "ListUses returns a page of uses, newest first, narrowed to coupon, customer, exchange and state", usesAreListed},
+		{"work for the sweep", "DueAt narrows a list to what a sweep has to look at, the oldest first", workForTheSweep},
+		{"lists out of bounds", "a list out of bounds, or with a cursor of no list, is pricing.ErrInvalid", listsOutOfBounds},
+	}
+}
+
+// pages reads a list page by page, by cursor, with every page size given.
+func pages[V any](p *probe, want []V, sizes []int, read func(after string, size int) (items []V, next string, err error)) {
+	p.Helper()
+	for _, size := range sizes {
+		var got []V
+		for after, n := "", 0; ; n++ {
+			items, next, err := read(after, size)
+			p.ok(err, "reading a page")
+			if len(items) > size || next != "" && len(items) < size || n > len(want) {
+				p.stop("a page of %d has %d entries and the next page %q", size, len(items), next)
+			}
+			got = append(got, items...)
+			if after = next; next == "" {
+				break
+			}
+		}
+		same(p, got, want, "the list in pages of %d", size)
+	}
+}
+
+func couponsAreListed(p *probe) {
+	var all []coupon.Coupon
+	for i := range 7 {
+		all = append(all, p.coupon(createdAt(at(i/3)))) // of one instant the IDs decide
+	}
+	limited := p.coupon(createdAt(at(9)), p.forAddresses("ann@shop.example", "bob@shop.example"), limits(3, 1))
+	p.reserve(p.checkout("ann", limited))
+	limited.AllowedUserEmails, limited.ReservedCount = coupon.NarrowedEmailSet(2, ""), 1
+	all = append(all, limited)
+	slices.Reverse(all)
+	pages(p, all, []int{1, 2, 3, 8, 100}, func(after string, size int) ([]coupon.Coupon, string, error) {
+		page, err := p.s.ListCoupons(p.Context(), store.CouponList{After: after, PageSize: size})
+		same(p, page.Total, int64(len(all)), "the total")
+		return page.Items, page.Next, err
+	})
+	for number := range 5 {
+		page, err := p.s.ListCoupons(p.Context(), store.CouponList{Page: number, PageSize: 3})
+		p.ok(err, "ListCoupons")
+		from := min((max(number, 1)-1)*3, len(all))
+		same(p, page.Items, all[from:min(from+3, len(all))], "the page %d", number)
+	}
+	far, err := p.s.ListCoupons(p.Context(), store.CouponList{Page: store.MaxPage, PageSize: store.MaxPageSize})
+	p.ok(err, "ListCoupons")
+	same(p, far, store.CouponPage{Total: int64(len(all))}, "a page behind the end")
+	for range store.DefaultPageSize {
+		p.coupon()
+	}
+	page, err := p.s.ListCoupons(p.Context(), store.CouponList{})
+	p.ok(err, "ListCoupons")
+	same(p, len(page.Items), store.DefaultPageSize, "the default size of a page")
+}
+
+func couponsAreFound(p *probe) {
+	texts := []string{"Sommer 50% weniger", "a_b", "ÄRGER", "straße", "ΣΊΣΥΦΟΣ", "emoji 👍🏽", `back\slash`, "quote ' \" `", "[a-z]", "tab\tinside", "İstanbul", "a", "%%", "*", "Ǆ"}
+	var all []coupon.Coupon
+	for i, text := range texts {
+		change := described(text)
+		if i%2 == 0 && !strings.Contains(text, "\t") {
+			change = named(text)
+		}
+		all = append(all, p.coupon(change, createdAt(at(i))))
+	}
+	all = append(all, p.coupon(named("not by its name"), createdAt(at(99)), coded(p.code("XYZZY-ÄÖ"))))
+	slices.Reverse(all)
+	searches := append([]string{"xyzzy", "äö", "50%", "%", "_", "A_B", "ärger", "STRASSE", "STRASSE", "σίσυφος", "ς", "👍", `\`, "'", "[", "SOMMER", " ", "istanbul", "ǆ", "ǅ", "nothing", strings.Repeat("x", store.MaxSearchLength)}, texts...)
+	for _, search := range searches {
+		var want []coupon.Coupon
+		for _, c := range all {
+			for _, text := range []string{c.Name, c.Code.String(), c.Description} {
+				if strings.Contains(store.Fold(text), store.Fold(search)) {
+					want = append(want, c)
+					break
+				}
+			}
+		}
+		pages(p, want, []int{1, 100}, func(after string, size int) ([]coupon.Coupon, string, error) {
+			page, err := p.s.ListCoupons(p.Context(), store.CouponList{Search: search, After: after, PageSize: size})
+			same(p, page.Total, int64(len(want)), "how many coupons %q finds", search)
+			return page.Items, page.Next, err
+		})
+	}
+}
+
+func cursorsSkipNothing(p *probe) {
+	var all []coupon.Coupon
+	for i := range 12 {
+		all = append(all, p.coupon(createdAt(at(i))))
+	}
+	slices.Reverse(all)
+	first, err := p.s.ListCoupons(p.Context(), store.CouponList{PageSize: 4})
+	p.ok(err, "ListCoupons")
+	p.coupon(createdAt(at(100)))        // before the cursor
+	p.save(store.DeleteCoupon, all[3])  // the last of the page
+	p.save(store.DeleteCoupon, all[1])  // one of the page
+	p.save(store.DeleteCoupon, all[11]) // one behind the page
+	changed := p.edit(all[5], named("changed"))
+	rest, err := p.s.ListCoupons(p.Context(), store.CouponList{After: first.Next, Page: 7, PageSize: 100})
+	p.ok(err, "ListCoupons")
+	want := slices.Clone(all[4:11])
+	want[1] = changed
+	same(p, rest.Items, want, "the coupons behind the cursor")
+}
+
+func ordersAreListed(p *probe) {
+	c := p.coupon()
+	var orders []store.Settled
+	for i := range 12 {
+		r := p.checkout([]string{"ann", "bob", "Ann"}[i%3], c)
+		r.Order.CreatedAt = at(i / 4)
+		orders = append(orders, p.happen(p.reserve(r).Order, histories[i%6]...))
+	}
+	slices.SortFunc(orders, func(a, b store.Settled) int {
+		if d := b.Order.CreatedAt.Compare(a.Order.CreatedAt); d != 0 {
+			return d
+		}
+		return strings.Compare(b.Order.ID, a.Order.ID)
+	})
+	for _, list := range []store.OrderList{
+		{}, {CustomerID: "ann"}, {State: redemption.OrderPaid}, {CustomerID: "bob", State: redemption.OrderOpen}, {CustomerID: "nobody"}, {State: redemption.OrderCancelled},
+	} {
+		var want []store.Settled
+		for _, o := range orders {
+			if (list.CustomerID == "" || list.CustomerID == o.Order.CustomerID) && (list.State == 0 || list.State == o.Order.State) {
+				want = append(want, o)
+			}
+		}
+		pages(p, want, []int{1, 5, 100}, func(after string, size int) ([]store.Settled, string, error) {
+			list.After, list.PageSize = after, size
+			page, err := p.s.ListOrders(p.Context(), list)
+			return page.Items, page.Next, err
+		})
+	}
+}
+
+func usesAreListed(p *probe) {
+	a, b, points := p.coupon(), p.coupon(), p.coupon(forPoints)
+	for i := range 6 {
+		o := p.reserve(p.checkout([]string{"ann", "bob"}[i%2], a, b)).Order
+		p.happen(o, [][]redemption.EventKind{{}, {redemption.Paid}, {redemption.Cancelled}}[i%3]...)
+	}
+	held := p.exchanged("ann", points)
+	p.reserve(taking(p.checkout("ann", points), held))
+	uses := p.everything().Uses
+	slices.SortFunc(uses, func(a, b redemption.Use) int {
+		if d := b.CreatedAt.Compare(a.CreatedAt); d != 0 {
+			return d
+		}
+		return strings.Compare(b.ID, a.ID)
+	})
+	for _, list := range []store.UseList{
+		{},
+		{CouponID: a.ID},
+		{CustomerID: "ann"},
+		{CouponID: b.ID, CustomerID: "bob"},
+		{State: redemption.Completed},
+		{ExchangeID: held.ID},
+		{CouponID: a.ID, CustomerID: "ann", State: redemption.Released},
+		{CouponID: "cpn_none"},
+		{CustomerID: "ANN"},
+		{ExchangeID: held.ID, State: redemption.Reserved},
+	} {
+		var want []redemption.Use
+		for _, u := range uses {
+			if (list.CouponID == "" || list.CouponID == u.CouponID) && (list.CustomerID == "" || list.CustomerID == u.CustomerID) &&
+				(list.ExchangeID == "" || list.ExchangeID == u.ExchangeID) && (list.State == 0 || list.State == u.State) {
+				want = append(want, u)
+			}
+		}
+		pages(p, want, []int{1, 4, 100}, func(after string, size int) ([]redemption.Use, string, error) {
+			list.After, list.PageSize = after, size
+			page, err := p.s.ListUses(p.Context(), list)
+			same(p, []any{page.Total, page.AtLeast}, []any{int64(len(want)), false}, "the total of %+v", list)
+			return page.Items, page.Next, err
+		})
+	}
+}
+
+func workForTheSweep(p *probe) {
+	c, points := p.coupon(), p.coupon(forPoints)
+	for i := range 3 {
+		for _, history := range histories {
+			r := p.checkout("ann", c)
+			r.Order.Deadline = at(1000 * (i + 1))
+			p.happen(p.reserve(r).Order, history...)
+		}
+		forever := p.checkout("ann")
+		forever.Order.Deadline = time.Time{}
+		p.reserve(forever)
+		customer := fmt.Sprint("c", i)
+		p.reserve(p.exchange(customer, points))
+		due := p.reserve(taking(p.checkout("d"+customer, points), p.exchanged("d"+customer, points)))
+		p.happen(due.Order, redemption.Cancelled)
+		p.exchanged("e"+customer, points)
+	}
+	all := p.everything()
+	slices.SortFunc(all.Orders, func(a, b store.Settled) int { return a.Order.CreatedAt.Compare(b.Order.CreatedAt) })
+	slices.SortFunc(all.Uses, func(a, b redemption.Use) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	for _, due := range []time.Time{at(0), at(899), at(900), at(999), at(1000), at(1000).Add(time.Nanosecond), at(1999), at(2000), at(9999)} {
+		var orders []store.Settled
+		for _, o := range all.Orders {
+			if d := o.Order.Deadline; !o.Order.State.Ended() && !d.IsZero() && !d.After(due) {
+				orders = append(orders, o)
+			}
+		}
+		pages(p, orders, []int{1, 7, 100}, func(after string, size int) ([]store.Settled, string, error) {
+			page, err := p.s.ListOrders(p.Context(), store.OrderList{DueAt: due, After: after, PageSize: size})
+			return page.Items, page.Next, err
+		})
+		uses := slices.Clone(all.Uses)
+		uses = slices.DeleteFunc(uses, func(u redemption.Use) bool { return !u.Due(due) })
+		pages(p, uses, []int{1, 7, 100}, func(after string, size int) ([]redemption.Use, string, error) {
+			page, err := p.s.ListUses(p.Context(), store.UseList{DueAt: due, After: after, PageSize: size})
+			return page.Items, page.Next, err
+		})
+	}
+}
+
+func listsOutOfBounds(p *probe) {
+	p.coupon()
+	for _, list := range []store.CouponList{
+		{PageSize: -1},
+		{PageSize: store.MaxPageSize + 1},
+		{Page: -1},
+		{Page: store.MaxPage + 1},
+		{After: "none"},
+		{After: "\x00"},
+		{Search: strings.Repeat("é", store.MaxSearchLength+1)},
+		{Search: "a\x00"},
+		{Search: "\xff"},
+	} {
+		_, err := p.s.ListCoupons(p.Context(), list)
+		p.fails(err, pricing.ErrInvalid, "ListCoupons(%+q)", list)
+	}
+	for _, list := range []store.OrderList{{PageSize: -1}, {PageSize: store.MaxPageSize + 1}, {State: 99}, {After: "none"}} {
+		_, err := p.s.ListOrders(p.Context(), list)
+		p.fails(err, pricing.ErrInvalid, "ListOrders(%+v)", list)
+	}
+	for _, list := range []store.UseList{{PageSize: -1}, {PageSize: store.MaxPageSize + 1}, {State: 99}, {After: "none"}} {
+		_, err := p.s.ListUses(p.Context(), list)
+		p.fails(err, pricing.ErrInvalid, "ListUses(%+v)", list)
+	}
+}

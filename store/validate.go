@@ -1,0 +1,180 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/redemption"
+)
+
+// Validate checks that the reservation is at the beginning of its life and that its parts
+// belong together. The error is a [*pricing.ValidationError] that names every fault.
+func (r Reservation) Validate() error {
+	var faults pricing.ValidationError
+	points := r.Order.IsZero()
+	switch {
+	case points && len(r.Uses) != 1:
+		faults.Add("uses", pricing.FieldRequired, "a points reservation is one use")
+		return faults.Err()
+	case len(r.Uses) > redemption.MaxUses:
+		faults.Add("uses", pricing.FieldTooLong, fmt.Sprintf("at most %d uses", redemption.MaxUses))
+		return faults.Err()
+	case !points:
+		r.orderFaults(&faults)
+	}
+	for i := range r.Uses {
+		r.useFaults(&faults, fmt.Sprintf("uses[%d]", i), r.Uses[i])
+	}
+	idFaults(&faults, "uses", r.Uses)
+	r.couponFaults(&faults)
+	actorFault(&faults, r.By)
+	return faults.Err()
+}
+
+func idFaults(faults *pricing.ValidationError, field string, uses []redemption.Use) {
+	seen := map[string]bool{}
+	for i := range uses {
+		if seen[uses[i].ID] {
+			faults.Add(fmt.Sprintf("%s[%d].id", field, i), pricing.FieldMismatch, "each use has an ID of its own")
+		}
+		seen[uses[i].ID] = true
+	}
+}
+
+func actorFault(faults *pricing.ValidationError, by string) {
+	switch {
+	case len(by) > redemption.MaxIDLength:
+		faults.Add("by", pricing.FieldTooLong, fmt.Sprintf("at most %d bytes", redemption.MaxIDLength))
+	case !IsText(by):
+		faults.Add("by", pricing.FieldMalformed, "must be valid UTF-8 text without NUL")
+	}
+}
+
+func (r Reservation) orderFaults(faults *pricing.ValidationError) {
+	o := r.Order
+	faults.Merge("order", o.Validate())
+	if o.Key == "" {
+		faults.Add("order.key", pricing.FieldRequired, "is required")
+	}
+	if o.State != redemption.OrderOpen || o.SessionID != "" || o.ReplacedBy != "" {
+		faults.Add("order.state", pricing.FieldMismatch, "an order begins open, without a session")
+	}
+}
+
+func (r Reservation) useFaults(faults *pricing.ValidationError, field string, u redemption.Use) {
+	faults.Merge(field, u.Validate())
+	if u.State != redemption.Reserved || u.OverLimit || !u.CompletedAt.IsZero() || !u.ReleasedAt.IsZero() {
+		faults.Add(field+".state", pricing.FieldMismatch, "a use begins reserved")
+	}
+	taken := !r.Order.IsZero()
+	if u.OrderID != r.Order.ID || taken && u.CustomerID != r.Order.CustomerID {
+		faults.Add(field+".orderId", pricing.FieldMismatch, "the use is not that of the order")
+	}
+	switch {
+	case u.Origin == redemption.FromPayment:
+		faults.Add(field+".origin", pricing.FieldMismatch, "a payment is settled, not reserved")
+	case !taken && (u.Origin != redemption.FromPoints || u.PointsState != redemption.PointsPending || u.ExchangeID != u.ID):
+		faults.Add(field+".pointsState", pricing.FieldMismatch, "a points reservation begins with points to be debited")
+	case taken && u.Origin == redemption.FromPoints && u.PointsState != redemption.PointsDebited:
+		faults.Add(field+".pointsState", pricing.FieldMismatch, "a checkout takes points that are debited")
+	case !taken && u.Key == "":
+		faults.Add(field+".key", pricing.FieldRequired, "is required")
+	}
+}
+
+func (r Reservation) couponFaults(faults *pricing.ValidationError) {
+	priced := map[string]bool{}
+	for _, c := range r.Coupons {
+		priced[c.ID] = true
+	}
+	used := map[string]bool{}
+	for i := range r.Uses {
+		if id := r.Uses[i].CouponID; !priced[id] || used[id] {
+			faults.Add(fmt.Sprintf("uses[%d].couponId", i), pricing.FieldMismatch, "each use has a coupon of its own")
+		}
+		used[r.Uses[i].CouponID] = true
+	}
+	if len(priced) != len(used) || len(priced) != len(r.Coupons) {
+		faults.Add("coupons", pricing.FieldMismatch, "each coupon has one use")
+	}
+}
+
+// Validate checks the event, and what is to be recorded of an unknown payment.
+func (s Settlement) Validate() error {
+	var faults pricing.ValidationError
+	faults.Merge("event", s.Event.Validate())
+	actorFault(&faults, s.By)
+	if o := s.Unknown.Order; !o.IsZero() {
+		s.unknownFaults(&faults)
+	}
+	return faults.Err()
+}
+
+func (s Settlement) unknownFaults(faults *pricing.ValidationError) {
+	o := s.Unknown.Order
+	faults.Merge("unknown.order", o.Validate())
+	if o.State != redemption.OrderPaid || o.SessionID != s.Event.SessionID || o.ReplacedBy != "" || !o.Deadline.IsZero() {
+		faults.Add("unknown.order.state", pricing.FieldMismatch, "an unknown payment is paid, in its session")
+	}
+	if o.Key != "" {
+		faults.Add("unknown.order.key", pricing.FieldNotAllowed, "an unknown payment has no key")
+	}
+	if len(s.Unknown.Uses) > redemption.MaxUses {
+		faults.Add("unknown.uses", pricing.FieldTooLong, fmt.Sprintf("at most %d uses", redemption.MaxUses))
+		return
+	}
+	idFaults(faults, "unknown.uses", s.Unknown.Uses)
+	used := map[string]bool{}
+	for i, u := range s.Unknown.Uses {
+		field := fmt.Sprintf("unknown.uses[%d]", i)
+		faults.Merge(field, u.Validate())
+		if u.State != redemption.Completed || u.Origin != redemption.FromPayment || !u.ReleasedAt.IsZero() {
+			faults.Add(field+".state", pricing.FieldMismatch, "a use of an unknown payment is completed")
+		}
+		if u.OrderID != o.ID || u.CustomerID != o.CustomerID || u.Key != "" {
+			faults.Add(field+".orderId", pricing.FieldMismatch, "the use is not that of the order")
+		}
+		if used[u.CouponID] {
+			faults.Add(field+".couponId", pricing.FieldMismatch, "each use has a coupon of its own")
+		}
+		used[u.CouponID] = true
+	}
+}
+
+// Validate checks what can be checked of a change before its coupon is loaded. The error
+// is a [*pricing.ValidationError].
+func (c CouponChange) Validate() error {
+	var faults pricing.ValidationError
+	if c.Kind < CreateCoupon || c.Kind > DeleteCoupon {
+		faults.Add("kind", pricing.FieldUnknown, "is no change of a coupon")
+	}
+	switch year := c.At.Year(); {
+	case c.At.IsZero():
+		faults.Add("at", pricing.FieldRequired, "a change has an instant")
+	case year < 1 || year > 9999:
+		faults.Add("at", pricing.FieldMalformed, "must be in the years 1 to 9999")
+	}
+	actorFault(&faults, c.By)
+	if c.Kind == CreateCoupon {
+		faults.Merge("", c.Coupon.Validate())
+		if c.Coupon.AllowedUserEmails.Narrowed() {
+			faults.Add("allowedUserEmails", pricing.FieldMismatch, "the whole allow-list is stored")
+		}
+		if c.Coupon.Revision != 1 {
+			faults.Add("revision", pricing.FieldMismatch, "a new coupon has revision 1")
+		}
+	}
+	return faults.Err()
+}
+
+func invalidField(field string, code pricing.FieldCode, message string) error {
+	return &pricing.ValidationError{Fields: []pricing.FieldError{{Field: field, Code: code, Message: message}}}
+}
+
+// IsText reports whether every database keeps the text as it is: valid UTF-8 without NUL.
+// Stores find nothing by other text, without asking the database.
+func IsText(value string) bool {
+	return utf8.ValidString(value) && !strings.ContainsRune(value, 0)
+}
