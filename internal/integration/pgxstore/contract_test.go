@@ -1,4 +1,4 @@
-package next_test
+package pgxstore_test
 
 import (
 	"context"

@@ -1,5 +1,5 @@
-// Package next_test holds the new store on pgx to its contract on a real PostgreSQL.
-package next_test
+// Package pgxstore_test holds the store on pgx to its contract on a real PostgreSQL.
+package pgxstore_test
 
 import (
 	"context"

@@ -1,6 +1,4 @@
-// Package next proves internal/next/sqlstore on real databases: SQLite by two drivers, and
-// MariaDB on a throwaway server.
-package next_test
+package sqldb_test
 
 import (
 	"database/sql"

@@ -1,4 +1,4 @@
-package next_test
+package sqldb_test
 
 import (
 	"context"
