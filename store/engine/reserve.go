@@ -24,6 +24,9 @@ func Reserve(
 	answers := make([]Answer[store.Reserved], len(requests))
 	for i, r := range requests {
 		answers[i].Value, answers[i].Err = w.reserve(r)
+		if refused(answers[i].Err) && w.idTaken(r) {
+			answers[i].Err = store.ErrConflict
+		}
 	}
 	if !thorough {
 		if err := w.findTaken(ctx, tx, requests, answers); err != nil {
@@ -33,23 +36,27 @@ func Reserve(
 	return answers, w.save(ctx, tx)
 }
 
+// refused reports whether an ID that is taken is told instead of the error.
+func refused(err error) bool { return err != nil && !errors.Is(err, store.ErrKeyReused) }
+
 // findTaken looks for the IDs of requests that were refused: that an ID is taken comes before
-// other reasons.
+// other reasons. An ID that a later request of the batch has taken was free.
 func (w *work) findTaken(ctx context.Context, tx Tx, requests []store.Reservation, answers []Answer[store.Reserved]) error {
 	n := Need{Peek: true}
 	for i, r := range requests {
-		if answers[i].Err != nil && !errors.Is(answers[i].Err, store.ErrKeyReused) {
+		if refused(answers[i].Err) {
 			n.ids(r)
 		}
 	}
 	if len(n.UseIDs) == 0 && len(n.OrderIDs) == 0 {
 		return nil
 	}
-	if err := w.load(ctx, tx, n.sorted()); err != nil {
+	stored := newWork(w.row)
+	if err := stored.load(ctx, tx, n.sorted()); err != nil {
 		return err
 	}
 	for i, r := range requests {
-		if answers[i].Err != nil && !errors.Is(answers[i].Err, store.ErrKeyReused) && w.idTaken(r) {
+		if refused(answers[i].Err) && stored.idTaken(r) {
 			answers[i].Err = store.ErrConflict
 		}
 	}
