@@ -237,7 +237,6 @@ func lateClauses() []clause {
 		{"a late payment beside a paid successor", "an order that replaced the paid one stays as it is unless it is open; the late payment is flagged if nothing is left", lateBesidePaid},
 		{"a payment on its way after hand-over", "a replaced order for which a payment is on its way takes its claims back from the last order, if that is open and has no session", pendingAfterHandOver},
 		{"a late end changes no successor", "an order that was handed over and then expires, fails or is cancelled changes nothing of the order that replaced it", lateEndChangesNothing},
-		{"a payment on its way takes claims back", "an order that was handed over, and whose payment is on its way, gets its claims back from an open order without a session", paymentOnItsWayTakesBack},
 		{"a late payment takes points back", "a late payment takes the points of its exchange back from the order that replaced it", lateTakesPointsBack},
 		{"an unknown payment", "a payment whose order is not in the store is recorded once, by its session, with forced claims", unknownPayment},
 		{"IDs of unknown payments", "an ID of an unknown payment that is taken is ErrConflict", unknownTaken},
@@ -357,18 +356,6 @@ func lateEndChangesNothing(p *probe) {
 		})
 		p.happen(successor, redemption.Cancelled)
 	}
-}
-
-func paymentOnItsWayTakesBack(p *probe) {
-	c := p.coupon(limits(1, 1))
-	old := p.reserve(p.checkout("ann", c)).Order
-	p.happen(old, redemption.SessionAttached)
-	successor := p.reserve(p.retry(old, c)).Order
-	waits := p.happen(p.order(old.ID).Order, redemption.PaymentPending)
-	same(p, waits.Order.State, redemption.OrderAwaitingPayment, "the order whose payment is on its way")
-	same(p, waits.Uses[0].State, redemption.Reserved, "the use of the order whose payment is on its way")
-	same(p, p.order(successor.ID).Order.State, redemption.OrderCancelled, "the order that had replaced it")
-	p.uses(c, 1, 0)
 }
 
 func lateTakesPointsBack(p *probe) {
