@@ -48,7 +48,7 @@ type ChangeKind uint8
 const (
 	// CreateCoupon stores a new coupon of revision 1.
 	CreateCoupon ChangeKind = iota + 1
-	// EditCoupon replaces everything but ID, code, discount, currency, counts and
+	// EditCoupon replaces everything but ID, code, discount, currency, counts, mirror and
 	// CreatedAt, and raises the revision by 1. An allow-list that is narrowed stays as it
 	// is stored.
 	EditCoupon

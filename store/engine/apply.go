@@ -144,8 +144,12 @@ func (w *work) applyToUse(s store.Settlement) (store.Settled, error) {
 // order was cancelled, payments on their way for a replaced order, and payments whose order
 // the store does not know.
 func ApplyLate(ctx context.Context, tx Tx, row int, s store.Settlement) (store.Settled, error) {
+	n := lateNeed(s)
+	if err := n.successors(ctx, tx, s.Event); err != nil {
+		return store.Settled{}, err
+	}
 	w := newWork(row)
-	if err := w.load(ctx, tx, lateNeed(s)); err != nil {
+	if err := w.load(ctx, tx, n.sorted()); err != nil {
 		return store.Settled{}, err
 	}
 	id, found := w.find(s.Event)
@@ -157,7 +161,7 @@ func ApplyLate(ctx context.Context, tx Tx, row int, s store.Settlement) (store.S
 		settled, err := w.apply(s) // no payment, or another call was faster
 		return settled, errors.Join(err, w.save(ctx, tx))
 	}
-	last, err := w.lastOf(ctx, tx, id)
+	last, err := w.lastOf(id)
 	if err != nil {
 		return store.Settled{}, err
 	}
@@ -183,16 +187,31 @@ func lateNeed(s store.Settlement) Need {
 	return n.sorted()
 }
 
-// lastOf locks the orders that have replaced an order, from each to the next, and returns
-// the last of them: empty if the order was not replaced.
-func (w *work) lastOf(ctx context.Context, tx Tx, id string) (string, error) {
-	last := ""
-	for next := w.orders[id].order.ReplacedBy; next != ""; next = w.orders[next].order.ReplacedBy {
-		if err := w.load(ctx, tx, Need{OrderIDs: []string{next}}); err != nil {
-			return "", err
+// successors adds the orders that have replaced the order of an event, one after the other.
+// They are looked for without locks: all orders are locked together, in the order of IDs.
+func (n *Need) successors(ctx context.Context, tx Tx, e redemption.Event) error {
+	seen := newWork(0)
+	if err := seen.load(ctx, tx, Need{Peek: true, OrderIDs: n.OrderIDs, Sessions: n.Sessions}); err != nil {
+		return err
+	}
+	id, found := seen.find(e)
+	for found && seen.orders[id].order.ReplacedBy != "" {
+		id = seen.orders[id].order.ReplacedBy
+		if err := seen.load(ctx, tx, Need{Peek: true, OrderIDs: []string{id}}); err != nil {
+			return err
 		}
+		n.OrderIDs = append(n.OrderIDs, id)
+		found = seen.orders[id] != nil
+	}
+	return nil
+}
+
+// lastOf returns the last of the orders that have replaced an order, each the one before:
+// empty if the order was not replaced. One that came after successors has looked is [ErrAgain].
+func (w *work) lastOf(id string) (last string, err error) {
+	for next := w.orders[id].order.ReplacedBy; next != ""; next = w.orders[next].order.ReplacedBy {
 		if w.orders[next] == nil {
-			break
+			return "", ErrAgain
 		}
 		last = next
 	}

@@ -119,8 +119,10 @@ func decideCreate(stored StoredCoupon, w CouponWrite, c coupon.Coupon) (CouponWr
 	return w, nil
 }
 
-// edited returns the coupon with the editable parts of the change.
+// edited returns the coupon with the editable parts of the change. A mirror is recorded by
+// ConfirmMirror only, which leaves the revision as it is: the change may not know it yet.
 func edited(stored, c coupon.Coupon) coupon.Coupon {
+	c.Mirror = stored.Mirror
 	c.Code, c.Discount, c.Currency, c.CreatedAt = stored.Code, stored.Discount, stored.Currency, stored.CreatedAt
 	c.UsedCount, c.ReservedCount = stored.UsedCount, stored.ReservedCount
 	c.Revision = stored.Revision + 1

@@ -17,7 +17,7 @@ func couponClauses() []clause {
 		{"taken codes", "coupon.ErrCodeTaken: a coupon has the code, in whatever state; the rejection names that coupon", takenCodes},
 		{"a code is free again", "the code of a deleted coupon may be used again", codeIsFreeAgain},
 		{"an ID with uses", "ErrConflict: the ID of a new coupon is taken, or has counters", idWithUses},
-		{"edits", "EditCoupon replaces everything but ID, code, discount, currency, counts and CreatedAt, and raises the revision by 1", edits},
+		{"edits", "EditCoupon replaces everything but ID, code, discount, currency, counts, mirror and CreatedAt, and raises the revision by 1", edits},
 		{"changes of what is not there", "an unknown coupon is coupon.ErrNotFound, and one of another revision is ErrStaleRevision", changesOfOthers},
 		{"an allow-list stays", "an allow-list that is narrowed stays as it is stored; a whole one replaces it", allowListStays},
 		{"mirrors", "ConfirmMirror records the mirror of the given revision, and makes a pending coupon active; the revision stays", mirrors},
@@ -133,6 +133,9 @@ func idWithUses(p *probe) {
 
 func edits(p *probe) {
 	c := p.coupon(limits(9, 9))
+	confirmed := c
+	confirmed.Mirror = coupon.Mirror{CouponID: "confirmed", PromotionCodeID: "since", Revision: 1}
+	p.save(store.ConfirmMirror, confirmed)
 	p.happen(p.reserve(p.checkout("ann", c)).Order, redemption.Paid)
 	p.reserve(p.checkout("bob", c))
 	changed := p.draft(named("after"), described("all new"), limits(5, 3), forPoints, inState(coupon.Inactive), func(c *coupon.Coupon) {
@@ -144,6 +147,7 @@ func edits(p *probe) {
 	changed.ID = c.ID
 	want := changed
 	want.Code, want.Discount, want.Currency, want.CreatedAt = c.Code, c.Discount, c.Currency, c.CreatedAt
+	want.Mirror = confirmed.Mirror
 	want.Revision, want.UsedCount, want.ReservedCount = 2, 1, 1
 	p.likeStored(p.save(store.EditCoupon, changed), want, "what SaveCoupon returns")
 	same(p, p.lookedUp(c.ID), want, "the edited coupon")
