@@ -34,8 +34,13 @@ func serverCPU(ctx context.Context, pool *pgxpool.Pool) time.Duration {
 	return time.Duration(ticks) * tick
 }
 
-func ownCPU() time.Duration {
-	return time.Duration(stat(os.Getpid(), 13)+stat(os.Getpid(), 14)) * tick
+// ownCPU returns how much processor time the programs have used.
+func (s *subject) ownCPU() time.Duration {
+	ticks := 0
+	for _, p := range s.programs {
+		ticks += stat(p.cmd.Process.Pid, 13) + stat(p.cmd.Process.Pid, 14)
+	}
+	return time.Duration(ticks) * tick
 }
 
 // stat returns a field of /proc/PID/stat, which are counted from 0.

@@ -10,8 +10,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestBothWaysReserve runs one short turn of each way.
-func TestBothWaysReserve(t *testing.T) {
-	s := settings{rounds: 1, duration: 50 * time.Millisecond, clients: []int{2}}
-	require.NoError(t, run(t.Context(), s, true, ""))
+// TestTwoProcessesReserve runs one short turn with the present store. The other way needs the
+// history of the repository, which a clone need not have.
+func TestTwoProcessesReserve(t *testing.T) {
+	s := settings{rounds: 1, duration: 50 * time.Millisecond, clients: []int{4}, processes: 2, ways: []string{"after"}}
+	require.NoError(t, run(t.Context(), s))
 }

@@ -1,0 +1,124 @@
+// Package load lets clients reserve the last uses of one hot coupon, as fast as they can. It
+// imports no package of this repository, so that it can be compiled with an older commit of it.
+package load
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/pprof"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Reserve makes reservation n.
+type Reserve func(ctx context.Context, n uint64) error
+
+// Turn is one measurement that is asked for.
+type Turn struct {
+	Clients  int           `json:"clients"`
+	Duration time.Duration `json:"duration"`
+	// First is the first of the numbers that Reserve is called with.
+	First uint64 `json:"first"`
+	// Profile is the file for a CPU profile of the turn; empty is none.
+	Profile string `json:"profile,omitempty"`
+}
+
+// Sample is what was measured.
+type Sample struct {
+	Count int           `json:"count"`
+	Rate  float64       `json:"rate"` // per second
+	P99   time.Duration `json:"p99"`
+	Error string        `json:"error,omitempty"`
+}
+
+// Serve reads a [Turn] from each line of in, and writes its [Sample] as a line of out.
+func Serve(ctx context.Context, reserve Reserve, in io.Reader, out io.Writer) error {
+	lines, answers := bufio.NewScanner(in), json.NewEncoder(out)
+	for lines.Scan() {
+		var t Turn
+		if err := json.Unmarshal(lines.Bytes(), &t); err != nil {
+			return fmt.Errorf("turn %q: %w", lines.Text(), err)
+		}
+		s, err := t.profiled(ctx, reserve)
+		if err != nil {
+			s = Sample{Error: err.Error()}
+		}
+		if err := answers.Encode(s); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+func (t Turn) profiled(ctx context.Context, reserve Reserve) (Sample, error) {
+	if t.Profile == "" {
+		return t.Take(ctx, reserve)
+	}
+	file, err := os.Create(t.Profile)
+	if err != nil {
+		return Sample{}, err
+	}
+	if err := pprof.StartCPUProfile(file); err != nil {
+		return Sample{}, err
+	}
+	defer func() { _ = file.Close() }()
+	defer pprof.StopCPUProfile()
+	return t.Take(ctx, reserve)
+}
+
+// Take makes the measurement.
+func (t Turn) Take(ctx context.Context, reserve Reserve) (Sample, error) {
+	times := make([][]time.Duration, t.Clients)
+	failures := make([]error, t.Clients)
+	begin := time.Now()
+	var running sync.WaitGroup
+	for client := range t.Clients {
+		running.Go(func() {
+			for n := t.First + uint64(client)<<24; ; n++ {
+				started := time.Now()
+				if started.Sub(begin) > t.Duration {
+					return
+				}
+				if failures[client] = reserve(ctx, n); failures[client] != nil {
+					return
+				}
+				times[client] = append(times[client], time.Since(started))
+			}
+		})
+	}
+	running.Wait()
+	took := time.Since(begin)
+	all := slices.Concat(times...)
+	if err := errors.Join(failures...); err != nil || len(all) == 0 {
+		return Sample{}, errors.Join(err, errors.New("reservations failed"))
+	}
+	slices.Sort(all)
+	return Sample{Count: len(all), Rate: float64(len(all)) / took.Seconds(), P99: all[len(all)*99/100]}, nil
+}
+
+// ID makes the ID of record n, sorted by time.
+func ID(prefix string, n uint64) string {
+	return fmt.Sprintf("%s%012x%016x", prefix, time.Now().UnixMilli(), n)
+}
+
+// Customer names a customer by n, so that customers come in no order.
+func Customer(n uint64) string {
+	n ^= n >> 31
+	n *= 0x94d049bb133111eb
+	return fmt.Sprintf("customer-%016x", n^n>>29)
+}
+
+// The limits of the hot coupon, which nobody reaches.
+const (
+	MaxUses        = 1_000_000_000
+	MaxUsesPerUser = 1_000_000
+)
+
+// Connections of a program to the server, at most.
+const Connections = 16
