@@ -142,8 +142,13 @@ func (o Order) Replace(by string, at time.Time, uses ...Use) (Order, []Use, erro
 // order has replaced it: it holds its claims again. Only a replaced order can be resumed, and
 // only by PaymentPending; everything else is a [*TransitionError].
 func (o Order) Resume(e Event, uses ...Use) (Order, []Use, error) {
+	refused := TransitionError{ID: o.ID, State: o.State.String(), Kind: e.Kind, Cause: ErrIllegal}
 	if o.State != OrderCancelled || o.ReplacedBy == "" || e.Kind != PaymentPending {
-		return o, uses, &TransitionError{ID: o.ID, State: o.State.String(), Kind: e.Kind, Cause: ErrIllegal}
+		return o, uses, &refused
+	}
+	if o.SessionID != "" && o.SessionID != e.SessionID {
+		refused.Cause = ErrOtherSession
+		return o, uses, &refused
 	}
 	o.State = OrderOpen
 	return o.After(e, uses...)

@@ -34,6 +34,9 @@ var policy = []floor{
 		{path: "store", modules: decimal},
 		{path: "processor", modules: decimal},
 	}},
+	{"3 decisions of stores", []rule{
+		{path: "store/engine", modules: decimal},
+	}},
 	{"4 front door", []rule{
 		{path: ".", modules: core},
 	}},

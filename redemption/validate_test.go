@@ -1,0 +1,239 @@
+package redemption_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/redemption"
+)
+
+// storable is an order with a use that a store takes.
+func storable() (redemption.Order, redemption.Use) {
+	quote, err := pricing.Price(pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
+		{ID: "1", Kind: pricing.Device, ItemID: "phone", Quantity: 1, UnitPrice: 1000},
+	}}, pricing.Discount{}, nil)
+	if err != nil {
+		panic(err)
+	}
+	return redemption.Order{
+			ID: "ord_1", Key: "key", CustomerID: "ann", State: redemption.OrderOpen, Quote: quote, CreatedAt: at(0),
+			Metadata: map[string]string{"channel": "web"}, Claims: []redemption.Claim{{Counter: redemption.CustomerOrders("ann"), Amount: 1}},
+		}, redemption.Use{
+			ID: "use_1", CouponID: "cpn_1", CustomerID: "ann", OrderID: "ord_1", State: redemption.Reserved, Origin: redemption.FromCheckout,
+			CreatedAt: at(0), Claims: []redemption.Claim{{Counter: redemption.CouponUses("cpn_1"), Amount: 1, Limit: 1}},
+		}
+}
+
+// faultsOf returns the fields of a validation error with their codes.
+func faultsOf(t *testing.T, err error) map[string]pricing.FieldCode {
+	t.Helper()
+	got := map[string]pricing.FieldCode{}
+	if err == nil {
+		return got
+	}
+	var faults *pricing.ValidationError
+	require.ErrorAs(t, err, &faults)
+	for _, f := range faults.Fields {
+		got[f.Field] = f.Code
+	}
+	return got
+}
+
+type faults = map[string]pricing.FieldCode
+
+func TestWhatAStoreTakesOfAnOrder(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", redemption.MaxIDLength+1)
+	claims := func(c ...redemption.Claim) func(*redemption.Order) {
+		return func(o *redemption.Order) { o.Claims = c }
+	}
+	for name, test := range map[string]struct {
+		change func(*redemption.Order)
+		want   faults
+	}{
+		"as it is": {func(*redemption.Order) {}, faults{}},
+		"nothing": {func(o *redemption.Order) { *o = redemption.Order{} }, faults{
+			"id": pricing.FieldRequired, "state": pricing.FieldUnknown, "createdAt": pricing.FieldRequired,
+		}},
+		"nobody's":             {func(o *redemption.Order) { o.CustomerID = "" }, faults{"customerId": pricing.FieldRequired}},
+		"paid in no session":   {func(o *redemption.Order) { o.State = redemption.OrderPaid }, faults{"sessionId": pricing.FieldRequired}},
+		"long texts":           {func(o *redemption.Order) { o.ID, o.Key, o.ReplacedBy = long, long, long }, faults{"id": pricing.FieldTooLong, "key": pricing.FieldTooLong, "replacedBy": pricing.FieldTooLong}},
+		"the longest texts":    {func(o *redemption.Order) { o.ID, o.Key = long[1:], long[1:] }, faults{}},
+		"text with NUL":        {func(o *redemption.Order) { o.Fingerprint = "\x00" }, faults{"fingerprint": pricing.FieldMalformed}},
+		"text that is none":    {func(o *redemption.Order) { o.Replaces = "\xff" }, faults{"replaces": pricing.FieldMalformed}},
+		"a line's text":        {func(o *redemption.Order) { o.Quote.Lines[0].ItemID = "\x00" }, faults{"quote.lines[0].itemId": pricing.FieldMalformed}},
+		"before the year 1":    {func(o *redemption.Order) { o.CreatedAt = time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC) }, faults{"createdAt": pricing.FieldTooSmall}},
+		"after the year 9999":  {func(o *redemption.Order) { o.Deadline = time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC) }, faults{"deadline": pricing.FieldTooLarge}},
+		"many coupons":         {func(o *redemption.Order) { o.Coupons = make([]coupon.Snapshot, redemption.MaxUses+1) }, faults{"coupons": pricing.FieldTooLong}},
+		"many claims":          {claims(make([]redemption.Claim, redemption.MaxClaims+1)...), faults{"claims": pricing.FieldTooLong}},
+		"claims of nothing":    {claims(redemption.Claim{Limit: -1}), faults{"claims[0].counter": pricing.FieldRequired, "claims[0].amount": pricing.FieldTooSmall, "claims[0].limit": pricing.FieldTooSmall}},
+		"a claim of too much":  {claims(redemption.Claim{Counter: "c", Amount: redemption.MaxAmount + 1}), faults{"claims[0].amount": pricing.FieldTooLarge}},
+		"the largest claim":    {claims(redemption.Claim{Counter: strings.Repeat("c", redemption.MaxCounterLength), Amount: redemption.MaxAmount}), faults{}},
+		"much metadata":        {func(o *redemption.Order) { o.Metadata = many(redemption.MaxMetadata + 1) }, faults{"metadata": pricing.FieldTooLong}},
+		"the most metadata":    {func(o *redemption.Order) { o.Metadata = many(redemption.MaxMetadata) }, faults{}},
+		"metadata without end": {func(o *redemption.Order) { o.Metadata["channel"] = strings.Repeat("x", redemption.MaxMetadataLength+1) }, faults{"metadata.channel": pricing.FieldTooLong}},
+		"an odd quote":         {func(o *redemption.Order) { o.Quote.Total++ }, faults{"quote.total": pricing.FieldMismatch}},
+		"a payment's order, which knows no quote": {func(o *redemption.Order) {
+			o.Key, o.CustomerID, o.Quote, o.State, o.SessionID = "", "", pricing.Quote{}, redemption.OrderPaid, "cs"
+		}, faults{}},
+	} {
+		o, _ := storable()
+		test.change(&o)
+		require.Empty(t, cmp.Diff(test.want, faultsOf(t, o.Validate())), name)
+	}
+}
+
+func many(n int) map[string]string {
+	m := map[string]string{}
+	for i := range n {
+		m[fmt.Sprint(i)] = "v"
+	}
+	return m
+}
+
+func TestWhatAStoreTakesOfAUse(t *testing.T) {
+	t.Parallel()
+	bought := func(u *redemption.Use) {
+		u.Origin, u.OrderID, u.ExchangeID, u.Points, u.PointsState = redemption.FromPoints, "", "use_1", 1, redemption.PointsPending
+	}
+	for name, test := range map[string]struct {
+		change func(*redemption.Use)
+		want   faults
+	}{
+		"as it is": {func(*redemption.Use) {}, faults{}},
+		"bought":   {bought, faults{}},
+		"nothing": {func(u *redemption.Use) { *u = redemption.Use{} }, faults{
+			"id": pricing.FieldRequired, "couponId": pricing.FieldRequired, "customerId": pricing.FieldRequired, "orderId": pricing.FieldRequired,
+			"state": pricing.FieldUnknown, "origin": pricing.FieldUnknown, "createdAt": pricing.FieldRequired,
+		}},
+		"of a payment of nobody":   {func(u *redemption.Use) { u.Origin, u.CustomerID = redemption.FromPayment, "" }, faults{}},
+		"a negative discount":      {func(u *redemption.Use) { u.Discount = -1 }, faults{"discount": pricing.FieldTooSmall}},
+		"points of no exchange":    {func(u *redemption.Use) { u.Points = 1 }, faults{"points": pricing.FieldNotAllowed}},
+		"an exchange for nothing":  {func(u *redemption.Use) { bought(u); u.Points = 0 }, faults{"points": pricing.FieldRequired}},
+		"an exchange of no name":   {func(u *redemption.Use) { bought(u); u.ExchangeID = "" }, faults{"exchangeId": pricing.FieldRequired}},
+		"points of an odd state":   {func(u *redemption.Use) { u.PointsState = redemption.PointsPassedOn + 1 }, faults{"pointsState": pricing.FieldUnknown}},
+		"claims of nothing at all": {func(u *redemption.Use) { u.Claims = []redemption.Claim{{Counter: "c"}} }, faults{"claims[0].amount": pricing.FieldTooSmall}},
+	} {
+		_, u := storable()
+		test.change(&u)
+		require.Empty(t, cmp.Diff(test.want, faultsOf(t, u.Validate())), name)
+	}
+}
+
+func TestWhatAStoreTakesOfAnEvent(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		event redemption.Event
+		want  faults
+	}{
+		"a payment":                 {redemption.Event{Kind: paid, At: at(0), SessionID: "cs"}, faults{}},
+		"a payment in no session":   {redemption.Event{Kind: paid, At: at(0), OrderID: "ord"}, faults{"sessionId": pricing.FieldRequired}},
+		"nothing":                   {redemption.Event{}, faults{"kind": pricing.FieldUnknown, "at": pricing.FieldRequired, "orderId": pricing.FieldRequired}},
+		"a session of no order":     {redemption.Event{Kind: attached, At: at(0), SessionID: "cs"}, faults{"orderId": pricing.FieldRequired}},
+		"an end by the session":     {redemption.Event{Kind: expired, At: at(0), SessionID: "cs"}, faults{}},
+		"giving up a use":           {redemption.Event{Kind: cancel, At: at(0), UseID: "use"}, faults{}},
+		"giving up nothing":         {redemption.Event{Kind: cancel, At: at(0)}, faults{"orderId": pricing.FieldRequired}},
+		"points of no use":          {redemption.Event{Kind: redemption.PointsExchanged, At: at(0)}, faults{"useId": pricing.FieldRequired}},
+		"a payment of a use":        {redemption.Event{Kind: paid, At: at(0), SessionID: "cs", UseID: "use"}, faults{"useId": pricing.FieldNotAllowed}},
+		"a session's long address":  {redemption.Event{Kind: attached, At: at(0), OrderID: "ord", SessionID: "cs", SessionURL: strings.Repeat("u", redemption.MaxMetadataLength+1)}, faults{"sessionUrl": pricing.FieldTooLong}},
+		"a deadline out of bounds":  {redemption.Event{Kind: paid, At: at(0), SessionID: "cs", Deadline: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)}, faults{"deadline": pricing.FieldTooLarge}},
+		"an order's ID that is odd": {redemption.Event{Kind: paid, At: at(0), SessionID: "cs", OrderID: "\x00"}, faults{"orderId": pricing.FieldMalformed}},
+	} {
+		require.Empty(t, cmp.Diff(test.want, faultsOf(t, test.event.Validate())), name)
+	}
+}
+
+func TestCheckRequest(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, redemption.CheckRequest("key", map[string]string{"k": "v"}))
+	require.Equal(t, faults{"key": pricing.FieldMalformed, "metadata.k": pricing.FieldMalformed},
+		faultsOf(t, redemption.CheckRequest("\xff", map[string]string{"k": "\x00"})))
+}
+
+// TestRecordsAsJSON: records come back, and the counters of a use are named in what is
+// written.
+func TestRecordsAsJSON(t *testing.T) {
+	t.Parallel()
+	o, u := storable()
+	u.PointsState = redemption.PointsRefunded
+	text, err := json.Marshal(struct {
+		Order redemption.Order `json:"order"`
+		Use   redemption.Use   `json:"use"`
+	}{o, u})
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"counter":"shared/uses/cpn_1"`)
+	var back struct {
+		Order redemption.Order `json:"order"`
+		Use   redemption.Use   `json:"use"`
+	}
+	require.NoError(t, json.Unmarshal(text, &back))
+	require.Empty(t, cmp.Diff(o, back.Order))
+	require.Empty(t, cmp.Diff(u, back.Use))
+	for _, bad := range []string{`{"state":"OPEN"}`, `{"state":""}`} {
+		require.Error(t, json.Unmarshal([]byte(bad), new(redemption.Order)), bad)
+		require.Error(t, json.Unmarshal([]byte(bad), new(redemption.Use)), bad)
+	}
+	require.Error(t, json.Unmarshal([]byte(`{"origin":"shop"}`), new(redemption.Use)))
+	require.Error(t, json.Unmarshal([]byte(`{"pointsState":"lost"}`), new(redemption.Use)))
+	kind, err := json.Marshal(redemption.PointsGivenBack)
+	require.NoError(t, err)
+	require.Equal(t, `"points_given_back"`, string(kind))
+}
+
+func TestFreeAndDue(t *testing.T) {
+	t.Parallel()
+	held := redemption.Use{ID: "use", State: redemption.Reserved, Origin: redemption.FromPoints, PointsState: redemption.PointsDebited}
+	for name, test := range map[string]struct {
+		change    func(*redemption.Use)
+		free, due bool
+	}{
+		"held":                {func(*redemption.Use) {}, true, false},
+		"in an order":         {func(u *redemption.Use) { u.OrderID, u.Deadline = "ord", at(1) }, false, false},
+		"not debited yet":     {func(u *redemption.Use) { u.PointsState = redemption.PointsPending }, false, false},
+		"not debited in time": {func(u *redemption.Use) { u.PointsState, u.Deadline = redemption.PointsPending, at(100) }, false, true},
+		"debited in time":     {func(u *redemption.Use) { u.Deadline = at(101) }, true, false},
+		"given up":            {func(u *redemption.Use) { u.State, u.PointsState = redemption.Released, redemption.PointsRefundDue }, false, true},
+		"refunded":            {func(u *redemption.Use) { u.State, u.PointsState = redemption.Released, redemption.PointsRefunded }, false, false},
+	} {
+		u := held
+		test.change(&u)
+		require.Equal(t, []bool{test.free, test.due}, []bool{u.Free(), u.Due(at(100))}, name)
+	}
+	require.True(t, redemption.Use{}.IsZero())
+	require.False(t, held.IsZero())
+	require.True(t, redemption.Order{}.IsZero())
+}
+
+// TestPassOn: the use of an exchange gives its points to the use of a checkout, and holds
+// nothing any more.
+func TestPassOn(t *testing.T) {
+	t.Parallel()
+	u := redemption.Use{ID: "use", State: redemption.Reserved, Origin: redemption.FromPoints, PointsState: redemption.PointsDebited, Version: 1, Claims: []redemption.Claim{{Counter: "c", Amount: 1}}}
+	passed := u.PassOn(at(7))
+	require.Equal(t, []any{redemption.Released, redemption.PointsPassedOn, int64(2), at(7)}, []any{passed.State, passed.PointsState, passed.Version, passed.ReleasedAt})
+	require.Empty(t, redemption.Holdings(redemption.Order{}, passed))
+}
+
+// TestResume: a replaced order whose payment is on its way has its claims again.
+func TestResume(t *testing.T) {
+	t.Parallel()
+	o, uses := openOrder()
+	o, uses = happens(t, o, uses, event(attached, "cs", 10))
+	replaced, released, err := o.Replace("ord_next", at(50), uses...)
+	require.NoError(t, err)
+	waits, again, err := replaced.Resume(event(pending, "cs", 60), released...)
+	require.NoError(t, err)
+	require.Equal(t, redemption.OrderAwaitingPayment, waits.State)
+	require.Equal(t, map[string]redemption.Count{"orders": {Reserved: 1}, "a": {Reserved: 1}, "budget": {Reserved: 100}}, redemption.Holdings(waits, again...))
+	_, _, err = replaced.Resume(event(pending, "cs_other", 60), released...)
+	require.ErrorIs(t, err, redemption.ErrOtherSession)
+	require.ErrorContains(t, err, "ord is cancelled, event payment_pending")
+}
