@@ -139,44 +139,49 @@ func follow(t require.TestingT, o redemption.Order, uses []redemption.Use) {
 // were.
 func TestAnyOrderOfEvents(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		o, uses := openOrder()
-		wasPaid := false
-		for range rapid.IntRange(1, 12).Draw(t, "events") {
-			kind := redemption.EventKind(rapid.IntRange(int(attached), int(lapsed)).Draw(t, "kind"))
-			session := rapid.SampledFrom([]string{"cs", "cs", "cs", "", "other"}).Draw(t, "session")
-			if session == "" && kind != cancel && kind != lapsed {
-				session = "cs"
-			}
-			e := event(kind, session, rapid.SampledFrom([]int{-5, 500, 1500, 2500}).Draw(t, "at"))
-			before, usesBefore := o.Clone(), cloned(uses)
-			next, nextUses, err := o.After(e, uses...)
-			require.Empty(t, cmp.Diff(before, o), "the order that was passed")
-			require.Empty(t, cmp.Diff(usesBefore, uses), "the uses that were passed")
-			if err != nil {
-				require.ErrorIs(t, err, redemption.ErrIllegal)
-				require.Empty(t, cmp.Diff(before, next))
-				continue
-			}
-			require.Empty(t, cmp.Diff(next.SessionID != before.SessionID, before.SessionID == "" && next.SessionID != ""), "a session never changes")
-			require.False(t, next.UpdatedAt.Before(before.UpdatedAt), "UpdatedAt goes back")
-			require.LessOrEqual(t, next.Version-before.Version, int64(1))
-			require.Equal(t, next.Version == before.Version, cmp.Equal(before, next), "the version counts changes")
-			for i := range nextUses {
-				require.Equal(t, nextUses[i].Version == uses[i].Version, cmp.Equal(uses[i], nextUses[i]), "the version counts changes")
-				require.GreaterOrEqual(t, nextUses[i].PointsState, uses[i].PointsState, "points move forward")
-			}
-			wasPaid = wasPaid || kind == paid
-			require.Equal(t, wasPaid, next.State == redemption.OrderPaid, "a payment wins")
-			follow(t, next, nextUses)
-			movesAddUp(t, redemption.Holdings(before, uses...), redemption.Holdings(next, nextUses...))
-			again, _, err := next.After(e, nextUses...)
-			if err == nil {
-				require.Empty(t, cmp.Diff(next, again), "the same event again changes nothing")
-			}
-			o, uses = next, nextUses
+	rapid.Check(t, anyOrderOfEvents)
+}
+
+// FuzzApply is [TestAnyOrderOfEvents] with histories that the fuzzer makes.
+func FuzzApply(f *testing.F) { f.Fuzz(rapid.MakeFuzz(anyOrderOfEvents)) }
+
+func anyOrderOfEvents(t *rapid.T) {
+	o, uses := openOrder()
+	wasPaid := false
+	for range rapid.IntRange(1, 12).Draw(t, "events") {
+		kind := redemption.EventKind(rapid.IntRange(int(attached), int(lapsed)).Draw(t, "kind"))
+		session := rapid.SampledFrom([]string{"cs", "cs", "cs", "", "other"}).Draw(t, "session")
+		if session == "" && kind != cancel && kind != lapsed {
+			session = "cs"
 		}
-	})
+		e := event(kind, session, rapid.SampledFrom([]int{-5, 500, 1500, 2500}).Draw(t, "at"))
+		before, usesBefore := o.Clone(), cloned(uses)
+		next, nextUses, err := o.After(e, uses...)
+		require.Empty(t, cmp.Diff(before, o), "the order that was passed")
+		require.Empty(t, cmp.Diff(usesBefore, uses), "the uses that were passed")
+		if err != nil {
+			require.ErrorIs(t, err, redemption.ErrIllegal)
+			require.Empty(t, cmp.Diff(before, next))
+			continue
+		}
+		require.Empty(t, cmp.Diff(next.SessionID != before.SessionID, before.SessionID == "" && next.SessionID != ""), "a session never changes")
+		require.False(t, next.UpdatedAt.Before(before.UpdatedAt), "UpdatedAt goes back")
+		require.LessOrEqual(t, next.Version-before.Version, int64(1))
+		require.Equal(t, next.Version == before.Version, cmp.Equal(before, next), "the version counts changes")
+		for i := range nextUses {
+			require.Equal(t, nextUses[i].Version == uses[i].Version, cmp.Equal(uses[i], nextUses[i]), "the version counts changes")
+			require.GreaterOrEqual(t, nextUses[i].PointsState, uses[i].PointsState, "points move forward")
+		}
+		wasPaid = wasPaid || kind == paid
+		require.Equal(t, wasPaid, next.State == redemption.OrderPaid, "a payment wins")
+		follow(t, next, nextUses)
+		movesAddUp(t, redemption.Holdings(before, uses...), redemption.Holdings(next, nextUses...))
+		again, _, err := next.After(e, nextUses...)
+		if err == nil {
+			require.Empty(t, cmp.Diff(next, again), "the same event again changes nothing")
+		}
+		o, uses = next, nextUses
+	}
 }
 
 func cloned(uses []redemption.Use) []redemption.Use {

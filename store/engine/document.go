@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -66,6 +67,9 @@ func DecodeUse(data []byte, u *redemption.Use) error {
 	if err := json.Unmarshal(data, &doc); err != nil {
 		return fmt.Errorf("document of use %s: %w", u.ID, corrupt(err))
 	}
+	if doc.Origin == 0 {
+		return fmt.Errorf("document of use %s: %w", u.ID, errIncomplete)
+	}
 	u.Origin, u.Discount, u.Points, u.Claims = doc.Origin, doc.Discount, doc.Points, doc.Claims
 	return nil
 }
@@ -105,6 +109,9 @@ func DecodeCoupon(data []byte, c *coupon.Coupon) error {
 	if err := json.Unmarshal(data, &doc); err != nil {
 		return fmt.Errorf("document of coupon %s: %w", c.ID, corrupt(err))
 	}
+	if doc.Discount.IsZero() || doc.Currency.IsZero() || doc.AppliesTo == 0 || doc.Distribution == 0 {
+		return fmt.Errorf("document of coupon %s: %w", c.ID, errIncomplete)
+	}
 	c.Name, c.Description, c.Discount, c.Currency = doc.Name, doc.Description, doc.Discount, doc.Currency
 	c.Scope = coupon.Scope{AppliesTo: doc.AppliesTo, Plans: doc.Plans, Devices: doc.Devices, Accessories: doc.Accessories}
 	c.Distribution, c.PointsRequired = doc.Distribution, doc.PointsRequired
@@ -112,6 +119,8 @@ func DecodeCoupon(data []byte, c *coupon.Coupon) error {
 	c.MinPurchase, c.Mirror = doc.MinPurchase, doc.Mirror
 	return nil
 }
+
+var errIncomplete = errors.New("corrupt: a required field is missing")
 
 // corrupt hides a validation error: what is stored wrongly is no fault of the caller's
 // input.

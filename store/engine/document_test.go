@@ -1,0 +1,89 @@
+package engine_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/coupon/coupontest"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/pricing/pricingtest"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store/engine"
+)
+
+// TestDocumentsComeBack: what a SQL store keeps in documents is read as it was written.
+func TestDocumentsComeBack(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		cart := pricingtest.Cart(pricingtest.CartOptions{MaxLines: 5}).Draw(t, "cart")
+		c := coupontest.For(cart).Draw(t, "coupon")
+		c.AllowedUserEmails = coupon.EmailSet{}
+		document, err := engine.EncodeCoupon(c)
+		require.NoError(t, err)
+		back := coupon.Coupon{
+			ID: c.ID, Code: c.Code, State: c.State, Revision: c.Revision, StartsAt: c.StartsAt, ExpiresAt: c.ExpiresAt,
+			CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt, UsedCount: c.UsedCount, ReservedCount: c.ReservedCount,
+		}
+		require.NoError(t, engine.DecodeCoupon(document, &back))
+		require.Empty(t, cmp.Diff(c, back))
+
+		quote, err := pricing.Price(cart, pricing.Discount{}, nil)
+		require.NoError(t, err)
+		o := redemption.Order{
+			ID: "ord", Fingerprint: "f", Replaces: "ord_before", Quote: quote, Coupons: []coupon.Snapshot{c.Snapshot()},
+			Metadata: map[string]string{"k": "v"}, Claims: []redemption.Claim{{Counter: "c", Amount: 1}},
+		}
+		document, err = engine.EncodeOrder(o)
+		require.NoError(t, err)
+		order := redemption.Order{ID: o.ID}
+		require.NoError(t, engine.DecodeOrder(document, &order))
+		require.Empty(t, cmp.Diff(o, order))
+	})
+}
+
+// FuzzDocuments: whatever stands in a document, it is read and written the same, or it is a
+// failure that is not taken for invalid input of a caller.
+func FuzzDocuments(f *testing.F) {
+	f.Add([]byte(`{}`))
+	f.Add([]byte(`{"claims":[{"counter":"shared/uses/cpn","amount":1,"limit":3}],"metadata":{"k":"v"},"fingerprint":"f"}`))
+	f.Add([]byte(`{"origin":"points","points":5,"discount":-1}`))
+	f.Add([]byte(`{"name":"Ten","discount":{"discountType":"PERCENTAGE","discountValue":"10"},"currency":"EUR","appliesTo":"ALL","distribution":"GENERAL"}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var o, o2 redemption.Order
+		var u, u2 redemption.Use
+		var c, c2 coupon.Coupon
+		again(t, engine.DecodeOrder(data, &o), func() ([]byte, error) { return engine.EncodeOrder(o) }, func(d []byte) error { return engine.DecodeOrder(d, &o2) }, &o, &o2)
+		again(t, engine.DecodeUse(data, &u), func() ([]byte, error) { return engine.EncodeUse(u) }, func(d []byte) error { return engine.DecodeUse(d, &u2) }, &u, &u2)
+		again(t, engine.DecodeCoupon(data, &c), func() ([]byte, error) { return engine.EncodeCoupon(c) }, func(d []byte) error { return engine.DecodeCoupon(d, &c2) }, &c, &c2)
+	})
+}
+
+func again(t *testing.T, err error, encode func() ([]byte, error), decode func([]byte) error, first, second any) {
+	t.Helper()
+	if err != nil {
+		if errors.Is(err, pricing.ErrInvalid) {
+			t.Errorf("%v is told as invalid input", err)
+		}
+		return
+	}
+	document, err := encode()
+	if err != nil {
+		return // the zero value of a currency or a discount cannot be written
+	}
+	if err := decode(document); err != nil {
+		t.Errorf("%s cannot be read: %v", document, err)
+		return
+	}
+	rewritten, err := encode()
+	if err != nil || string(rewritten) != string(document) {
+		t.Errorf("%s is written as %s, %v", document, rewritten, err)
+	}
+	if diff := cmp.Diff(first, second); diff != "" {
+		t.Errorf("read again (-first +second):\n%s", diff)
+	}
+}
