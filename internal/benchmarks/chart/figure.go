@@ -52,7 +52,7 @@ const (
 )
 
 func figures() []figure {
-	return []figure{quoteFigure(), validityFigure(), allowListFigure(), redeemFigure(), serviceFigure()}
+	return []figure{quoteFigure(), validityFigure(), allowListFigure(), serviceFigure()}
 }
 
 func quoteFigure() figure {
@@ -117,32 +117,6 @@ func allowListFigure() figure {
 	for _, size := range []struct{ n, title string }{{"1", "1 address"}, {"10", "10 addresses"}, {"1000", "1,000 addresses"}, {"100000", "100,000 addresses"}} {
 		cell := record.Cell{Name: "AllowList", Unit: "ns/op"}.With("asked", "various").With("addresses", size.n)
 		f.panels = append(f.panels, panel{size.title, cell})
-	}
-	return f
-}
-
-func redeemFigure() figure {
-	f := figure{
-		name: "redeem", results: "redeem.txt", title: "Redeeming one hot coupon on PostgreSQL", columns: 3, scale: rate, common: true,
-		legend: []string{
-			"Redemptions a second with exact limits, idempotent by key, durable; more is better.",
-			"Unchecked batches: the same rows written with no limit looked at, a bound.",
-		},
-		rows: []row{
-			{"batched", "couponkit", ours},
-			{"single", "couponkit, no batches", ours},
-			{"redis-pipelined", "Redis, fsync, pipelined", other},
-			{"redis", "Redis, fsync", other},
-			{"slots", "slot rows", other},
-			{"conditional", "conditional UPDATE", other},
-			{"textbook", "SELECT FOR UPDATE", other},
-			{"serializable", "SERIALIZABLE", other},
-			{"ceiling", "unchecked batches", reference},
-		},
-	}
-	for _, clients := range []string{"8", "64", "256"} {
-		cell := record.Cell{Name: "Redeem", Unit: "redemptions/s"}.With("coupons", "1").With("network", "0s").With("commit-delay", "0s")
-		f.panels = append(f.panels, panel{clients + " clients", cell.With("clients", clients)})
 	}
 	return f
 }
