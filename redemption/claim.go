@@ -3,7 +3,6 @@ package redemption
 import (
 	"cmp"
 	"math"
-	"net/url"
 	"slices"
 	"strings"
 )
@@ -85,9 +84,23 @@ func counterKey(prefix string, parts []string) string {
 		if i > 0 {
 			key.WriteByte('/')
 		}
-		key.WriteString(url.PathEscape(part))
+		writeEscaped(&key, part)
 	}
 	return key.String()
+}
+
+// writeEscaped writes every other byte than letters, digits and a few marks in hexadecimal
+// digits, so that no two lists of parts have one key, and every database keeps it.
+func writeEscaped(key *strings.Builder, part string) {
+	const digits = "0123456789ABCDEF"
+	for _, b := range []byte(part) {
+		switch {
+		case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b >= '0' && b <= '9', strings.IndexByte("-_.~@+:", b) >= 0:
+			key.WriteByte(b)
+		default:
+			key.Write([]byte{'%', digits[b>>4], digits[b&15]})
+		}
+	}
 }
 
 // Holdings returns what the order and the uses hold in each counter.

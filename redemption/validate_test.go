@@ -23,13 +23,15 @@ func storable() (redemption.Order, redemption.Use) {
 	if err != nil {
 		panic(err)
 	}
-	return redemption.Order{
-			ID: "ord_1", Key: "key", CustomerID: "ann", State: redemption.OrderOpen, Quote: quote, CreatedAt: at(0),
-			Metadata: map[string]string{"channel": "web"}, Claims: []redemption.Claim{{Counter: redemption.CustomerOrders("ann"), Amount: 1}},
-		}, redemption.Use{
-			ID: "use_1", CouponID: "cpn_1", CustomerID: "ann", OrderID: "ord_1", State: redemption.Reserved, Origin: redemption.FromCheckout,
-			CreatedAt: at(0), Claims: []redemption.Claim{{Counter: redemption.CouponUses("cpn_1"), Amount: 1, Limit: 1}},
-		}
+	order := redemption.Order{
+		ID: "ord_1", Key: "key", CustomerID: "ann", State: redemption.OrderOpen, Quote: quote, CreatedAt: at(0),
+		Metadata: map[string]string{"channel": "web"}, Claims: []redemption.Claim{{Counter: redemption.CustomerOrders("ann"), Amount: 1}},
+	}
+	use := redemption.Use{
+		ID: "use_1", CouponID: "cpn_1", CustomerID: "ann", OrderID: "ord_1", State: redemption.Reserved, Origin: redemption.FromCheckout,
+		CreatedAt: at(0), Claims: []redemption.Claim{{Counter: redemption.CouponUses("cpn_1"), Amount: 1, Limit: 1}},
+	}
+	return order, use
 }
 
 // faultsOf returns the fields of a validation error with their codes.
