@@ -94,10 +94,10 @@ func (s *storage) openSQLite(ctx context.Context, file string) error {
 	if s.shop, err = s.openFile(file, "&_txlock=immediate"); err != nil {
 		return err
 	}
-	if err := sqlstore.Migrate(ctx, coupons, sqlstore.SQLite, ""); err != nil {
+	if err := sqlstore.Migrate(ctx, coupons, sqlstore.SQLite, sqlstore.Options{}); err != nil {
 		return err
 	}
-	if s.coupons, err = sqlstore.New(coupons, sqlstore.SQLite, sqlstore.Options{}); err != nil {
+	if s.coupons, err = sqlstore.New(ctx, coupons, sqlstore.SQLite, sqlstore.Options{}); err != nil {
 		return err
 	}
 	s.closes(s.coupons.Close)
@@ -140,7 +140,7 @@ func (s *storage) openPostgres(ctx context.Context, address string) error {
 		return err
 	}
 	s.closes(func() error { pool.Close(); return nil })
-	if err := pgxstore.Migrate(ctx, pool, pgxstore.Namespace{}); err != nil {
+	if err := pgxstore.Migrate(ctx, pool, pgxstore.Options{}); err != nil {
 		return err
 	}
 	if s.coupons, err = pgxstore.New(pool, pgxstore.Options{}); err != nil {
