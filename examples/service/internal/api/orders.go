@@ -7,6 +7,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
 )
 
 type orderView struct {
@@ -32,10 +33,13 @@ type lineName struct {
 
 func (a *API) order(w http.ResponseWriter, r *http.Request) error {
 	found, err := a.Service.Order(r.Context(), customerOf(r).ID, r.PathValue("id"))
+	o := found.Order
+	if err == nil && o.Key == "" { // only a payment has told of it: nobody knows what was bought
+		err = store.ErrNotFound
+	}
 	if err != nil {
 		return err
 	}
-	o := found.Order
 	view := orderView{
 		ID: o.ID, State: o.State, DiscountAmount: pricing.NewMoney(o.Quote.Discount, o.Quote.Currency), Quote: o.Quote,
 		Names: []lineName{}, SessionID: o.SessionID, CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt,

@@ -119,6 +119,36 @@ func TestACartIsBoughtOnStripe(t *testing.T) {
 	}
 }
 
+// TestAPaymentOfALostOrder: the store is an older copy, without the coupon and the order that
+// the customer pays. The use is counted from the payment. There is no order to show.
+func TestAPaymentOfALostOrder(t *testing.T) {
+	t.Parallel()
+	const key, secret = "sk_test_lost", "whsec_lost"
+	account := stripefake.New(stripefake.Options{Key: key, WebhookSecret: secret, Now: noon})
+	stripe := httptest.NewServer(account)
+	t.Cleanup(stripe.Close)
+	onStripe := func(c *app.Config) {
+		c.Store, c.StripeKey, c.StripeWebhookSecret, c.StripeURL = app.Memory, key, secret, stripe.URL
+	}
+	before, after := newWorld(t, onStripe), newWorld(t, onStripe)
+	coupon := before.as(t, "admin").creates(object{"code": "LOST"}).text("id")
+	bought := before.as(t, "ann").checkout(object{"lines": []object{line("plan", "basic", 1)}, "couponCode": "LOST"}).is(http.StatusCreated)
+	require.NoError(t, account.Pay(bought.text("sessionId")))
+	for range 2 {
+		refused, err := account.Deliver(t.Context(), stripe.Client(), after.URL+"/payment/webhook")
+		require.NoError(t, err)
+		require.Zero(t, refused)
+	}
+	kept := after.as(t, "admin").get("/admin/coupon/" + coupon + "/redemptions").is(http.StatusOK)
+	require.Equal(t, 1, kept.number("total"))
+	for field, want := range map[string]any{
+		"state": "completed", "origin": "payment", "customerEmail": "ann@example.org", "sessionId": bought.text("sessionId"),
+	} {
+		require.Equal(t, want, kept.value("items.0."+field), field)
+	}
+	after.as(t, "ann").get("/order/"+kept.text("items.0.orderId")).refused(http.StatusNotFound, "not_found")
+}
+
 // TestTheStripeSwitch: with Stripe's keys the webhook asks for Stripe's signature,
 // and there is no payment page here.
 func TestTheStripeSwitch(t *testing.T) {
