@@ -76,18 +76,25 @@ func TestTwoNodes(t *testing.T) {
 	require.Equal(t, created.text("id"), listed.text("items.0.id"))
 }
 
+// stripeInMemory is an account at Stripe with its API, and what makes a service use it.
+func stripeInMemory(t *testing.T) (*stripefake.Account, *httptest.Server, func(*app.Config)) {
+	t.Helper()
+	const key, secret = "sk_test_reference", "whsec_reference"
+	account := stripefake.New(stripefake.Options{Key: key, WebhookSecret: secret, Now: noon})
+	stripe := httptest.NewServer(account)
+	t.Cleanup(stripe.Close)
+	return account, stripe, func(c *app.Config) {
+		c.Store, c.StripeKey, c.StripeWebhookSecret, c.StripeURL = app.Memory, key, secret, stripe.URL
+	}
+}
+
 // TestACartIsBoughtOnStripe: with Stripe's keys coupons are mirrored there, the
 // customer is sent to Stripe's page to pay the discounted amount, and Stripe's signed
 // webhook counts the use once.
 func TestACartIsBoughtOnStripe(t *testing.T) {
 	t.Parallel()
-	const key, secret = "sk_test_reference", "whsec_reference"
-	account := stripefake.New(stripefake.Options{Key: key, WebhookSecret: secret, Now: noon})
-	stripe := httptest.NewServer(account)
-	t.Cleanup(stripe.Close)
-	w := newWorld(t, func(c *app.Config) {
-		c.Store, c.StripeKey, c.StripeWebhookSecret, c.StripeURL = app.Memory, key, secret, stripe.URL
-	})
+	account, stripe, onStripe := stripeInMemory(t)
+	w := newWorld(t, onStripe)
 	require.Nil(t, w.Simulator)
 	ann, admin := w.as(t, "ann"), w.as(t, "admin")
 	created := admin.creates(object{"code": "ONSTRIPE", "discountType": "FIXED_AMOUNT", "discountValue": "20", "maxUses": 3})
@@ -123,13 +130,7 @@ func TestACartIsBoughtOnStripe(t *testing.T) {
 // the customer pays. The use is counted from the payment. There is no order to show.
 func TestAPaymentOfALostOrder(t *testing.T) {
 	t.Parallel()
-	const key, secret = "sk_test_lost", "whsec_lost"
-	account := stripefake.New(stripefake.Options{Key: key, WebhookSecret: secret, Now: noon})
-	stripe := httptest.NewServer(account)
-	t.Cleanup(stripe.Close)
-	onStripe := func(c *app.Config) {
-		c.Store, c.StripeKey, c.StripeWebhookSecret, c.StripeURL = app.Memory, key, secret, stripe.URL
-	}
+	account, stripe, onStripe := stripeInMemory(t)
 	before, after := newWorld(t, onStripe), newWorld(t, onStripe)
 	coupon := before.as(t, "admin").creates(object{"code": "LOST"}).text("id")
 	bought := before.as(t, "ann").checkout(object{"lines": []object{line("plan", "basic", 1)}, "couponCode": "LOST"}).is(http.StatusCreated)
