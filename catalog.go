@@ -115,12 +115,12 @@ func (s *Service) mirror(
 		return coupon.Coupon{}, fmt.Errorf("mirror coupon %s: %w", c.ID, err)
 	}
 	m.Revision = c.Revision
-	confirmed, err := s.confirmMirror(ctx, c.ID, m)
+	c.Mirror = m
+	confirmed, err := s.saveCoupon(ctx, store.ConfirmMirror, c)
 	switch {
 	case errors.Is(err, pricing.ErrInvalid):
 		err = fmt.Errorf("mirror coupon %s: %w", c.ID, unfit(err))
 	case errors.Is(err, coupon.ErrNotFound), errors.Is(err, store.ErrStaleRevision):
-		c.Mirror = m
 		s.unmirror(ctx, c)
 	}
 	return confirmed, err
@@ -470,13 +470,12 @@ func (s *Service) stored(ctx context.Context, id string) (coupon.Coupon, error) 
 	return found.Coupon, err
 }
 
+// saveCoupon returns the coupon as stored, with the allow-list of c: the store's answer may
+// only tell how many addresses it has.
 func (s *Service) saveCoupon(ctx context.Context, kind store.ChangeKind, c coupon.Coupon) (coupon.Coupon, error) {
-	return s.store.SaveCoupon(ctx, store.CouponChange{Kind: kind, Coupon: c, Unlimited: unlimited(c), At: s.now()})
-}
-
-// confirmMirror records the mirror of the revision that m names.
-func (s *Service) confirmMirror(ctx context.Context, id string, m coupon.Mirror) (coupon.Coupon, error) {
-	return s.store.SaveCoupon(ctx, store.CouponChange{
-		Kind: store.ConfirmMirror, Coupon: coupon.Coupon{ID: id, Mirror: m}, At: s.now(),
-	})
+	saved, err := s.store.SaveCoupon(ctx, store.CouponChange{Kind: kind, Coupon: c, Unlimited: unlimited(c), At: s.now()})
+	if err == nil {
+		saved.AllowedUserEmails = c.AllowedUserEmails
+	}
+	return saved, err
 }

@@ -707,3 +707,32 @@ func TestAChangeThatIsOvertakenForEver(t *testing.T) {
 	require.Equal(t, "Newer 6", w.get(t, c.ID).Name)
 	require.Equal(t, "Newer 6", w.fake.Coupons()[0].Name)
 }
+
+// narrowing is a store whose answers to changes hold no addresses, as the contract allows.
+type narrowing struct{ store.Store }
+
+func (n narrowing) SaveCoupon(ctx context.Context, c store.CouponChange) (coupon.Coupon, error) {
+	saved, err := n.Store.SaveCoupon(ctx, c)
+	saved.AllowedUserEmails = saved.AllowedUserEmails.Narrow("")
+	return saved, err
+}
+
+// TestChangesReturnTheWholeAllowList: callers get every address, whatever the store answers.
+func TestChangesReturnTheWholeAllowList(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	service, err := couponkit.New(narrowing{w.store}, w.fake, couponkit.WithClock(clockOf(w)))
+	require.NoError(t, err)
+	draft := tenOff()
+	draft.Distribution = coupon.UserSpecific
+	draft.AllowedUserEmails = coupon.EmailList{"ann@example.org", "bob@example.org"}
+	made, err := service.Create(t.Context(), draft)
+	require.NoError(t, err)
+	off, err := service.SetActive(t.Context(), made.ID, false)
+	require.NoError(t, err)
+	named, err := service.Update(t.Context(), made.ID, coupon.Patch{Name: coupon.Set("Members")})
+	require.NoError(t, err)
+	for _, c := range []coupon.Coupon{made, off, named} {
+		require.Equal(t, []string{"ann@example.org", "bob@example.org"}, c.AllowedUserEmails.Slice())
+	}
+}

@@ -264,7 +264,6 @@ type Session struct {
 const (
 	MetadataCouponCode     = "couponCode"
 	MetadataCouponID       = "couponId"
-	MetadataReservationID  = "reservationId"
 	MetadataOrderID        = "orderId"
 	MetadataCustomerID     = "customerId"
 	MetadataDiscountAmount = "discountAmount" // in minor units: "1000" for 10.00 EUR

@@ -19,17 +19,17 @@ import (
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/stripeprocessor"
 	"github.com/couponkit/couponkit/processor/stripeprocessor/stripefake"
-	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store/pgxstore"
 )
 
 // open is shown in the README.
 func open(ctx context.Context, pool *pgxpool.Pool, payments *stripeprocessor.Processor) (*couponkit.Service, http.Handler, error) {
-	tables := pgxstore.Namespace{Schema: "coupons"}
-	if err := pgxstore.Migrate(ctx, pool, tables); err != nil {
+	options := pgxstore.Options{Schema: "coupons"}
+	if err := pgxstore.Migrate(ctx, pool, options); err != nil {
 		return nil, nil, err
 	}
-	coupons, err := pgxstore.New(pool, pgxstore.Options{Namespace: tables})
+	coupons, err := pgxstore.New(pool, options)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -40,7 +40,7 @@ func open(ctx context.Context, pool *pgxpool.Pool, payments *stripeprocessor.Pro
 				return err
 			}
 			outcome, err := service.HandleEvent(ctx, e)
-			if err != nil || outcome.Order.State != store.OrderPaid {
+			if err != nil || outcome.Order.State != redemption.OrderPaid {
 				return err
 			}
 			_, err = tx.Exec(ctx, `UPDATE shop_orders SET paid = true WHERE id = $1`, outcome.Order.Metadata["shopOrder"])

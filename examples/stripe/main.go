@@ -145,8 +145,8 @@ func settled(
 			if outcome.Order.ID != checkout.Order.ID {
 				continue
 			}
-			fmt.Printf("webhook    order is %s, redemption is %s\n", outcome.Order.State, outcome.Redemption.State)
-			if !outcome.Order.Ended() {
+			fmt.Printf("webhook    order is %s, use is %s\n", outcome.Order.State, outcome.Uses[0].State)
+			if !outcome.Order.State.Ended() {
 				continue
 			}
 			used, err := service.Get(ctx, sale.ID)

@@ -27,7 +27,7 @@ func (p *probe) request(key string) processor.SessionRequest {
 		ExpiresAt: p.Now().UTC().Truncate(time.Second).Add(p.lifetime()),
 		Metadata: map[string]string{
 			processor.MetadataCouponCode: "TEN", processor.MetadataCouponID: "cpn_snapshot",
-			processor.MetadataReservationID: "rsv_1", processor.MetadataOrderID: "order-1",
+			processor.MetadataOrderID:    "order-1",
 			processor.MetadataCustomerID: "customer-1", processor.MetadataDiscountAmount: "1000",
 		},
 	}

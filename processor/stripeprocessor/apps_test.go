@@ -31,7 +31,7 @@ func TestSalesOfAnotherAppAreNotOurs(t *testing.T) {
 	r.OrderID, r.Coupon = ours.Order.ID, &snapshot
 	r.Metadata = map[string]string{
 		processor.MetadataCouponID: c.ID, processor.MetadataOrderID: r.OrderID,
-		processor.MetadataReservationID: ours.Order.ReservationID, processor.MetadataCustomerID: "ann",
+		processor.MetadataCustomerID: "ann",
 	}
 	theirs, err := s.staging().CreateSession(t.Context(), r)
 	require.NoError(t, err)

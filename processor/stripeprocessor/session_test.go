@@ -45,7 +45,7 @@ func TestSessionParameters(t *testing.T) {
 			}
 		}
 		for key, want := range map[string]string{
-			"couponCode": "TEN", "couponId": "cpn_a", "orderId": "ord_1", "reservationId": "rsv_1", "discountAmount": "1000",
+			"couponCode": "TEN", "couponId": "cpn_a", "orderId": "ord_1", "discountAmount": "1000",
 		} {
 			if s.Metadata[key] != want || s.PaymentMetadata[key] != want {
 				t.Errorf("%s: metadata %s is %q and %q, want %q", s.Mode, key, s.Metadata[key], s.PaymentMetadata[key], want)

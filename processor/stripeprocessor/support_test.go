@@ -132,7 +132,7 @@ func (w *world) request(key string) processor.SessionRequest {
 		ExpiresAt: w.clock.Now().Add(time.Hour),
 		Metadata: map[string]string{
 			processor.MetadataCouponCode: "TEN", processor.MetadataCouponID: "cpn_a", processor.MetadataOrderID: "ord_1",
-			processor.MetadataReservationID: "rsv_1", processor.MetadataDiscountAmount: "1000",
+			processor.MetadataDiscountAmount: "1000",
 		},
 	}
 }

@@ -214,7 +214,7 @@ func (a *API) ready(w http.ResponseWriter, r *http.Request) {
 	const patience = 2 * time.Second
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
-	_, err := a.Orders.Order(ctx, store.OrderIDPrefix+"ready") // a look-up that costs little
+	_, err := a.Orders.Order(ctx, store.OrderKey{ID: "ready"}) // a look-up that costs little
 	if errors.Is(err, store.ErrNotFound) {
 		err = a.Shop.Ping(ctx)
 	}

@@ -58,7 +58,7 @@ func (a *API) listCoupons(w http.ResponseWriter, r *http.Request) error {
 	}
 	by := q.choice("sort", byCreation, "code", "name", "discount", "scope", "used", "points", "expires", "status")
 	order := q.choice("order", "", "asc", "desc")
-	_, err := list.Normalise()
+	_, err := list.Normalize()
 	q.faults.Merge("", err)
 	if err := q.faults.Err(); err != nil {
 		return err

@@ -6,18 +6,19 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
 
 type orderView struct {
-	ID             string           `json:"id"`
-	State          store.OrderState `json:"state"`
-	CouponID       string           `json:"couponId,omitempty"`
-	Coupon         *coupon.Snapshot `json:"coupon"`
-	DiscountAmount pricing.Money    `json:"discountAmount"`
-	Quote          pricing.Quote    `json:"quote"`
-	Names          []lineName       `json:"names"`
-	SessionID      string           `json:"sessionId,omitempty"`
+	ID             string                `json:"id"`
+	State          redemption.OrderState `json:"state"`
+	CouponID       string                `json:"couponId,omitempty"`
+	Coupon         *coupon.Snapshot      `json:"coupon"`
+	DiscountAmount pricing.Money         `json:"discountAmount"`
+	Quote          pricing.Quote         `json:"quote"`
+	Names          []lineName            `json:"names"`
+	SessionID      string                `json:"sessionId,omitempty"`
 	// PaymentURL is where an open order can still be paid.
 	PaymentURL string    `json:"paymentUrl,omitempty"`
 	CreatedAt  time.Time `json:"createdAt"`
@@ -31,16 +32,22 @@ type lineName struct {
 }
 
 func (a *API) order(w http.ResponseWriter, r *http.Request) error {
-	o, err := a.Service.Order(r.Context(), customerOf(r).ID, r.PathValue("id"))
+	found, err := a.Service.Order(r.Context(), customerOf(r).ID, r.PathValue("id"))
+	o := found.Order
+	if err == nil && o.Key == "" { // only a payment has told of it: nobody knows what was bought
+		err = store.ErrNotFound
+	}
 	if err != nil {
 		return err
 	}
 	view := orderView{
-		ID: o.ID, State: o.State, CouponID: o.CouponID, Coupon: o.Coupon,
-		DiscountAmount: pricing.NewMoney(o.DiscountAmount, o.Quote.Currency), Quote: o.Quote, Names: []lineName{},
-		SessionID: o.SessionID, CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt,
+		ID: o.ID, State: o.State, DiscountAmount: pricing.NewMoney(o.Quote.Discount, o.Quote.Currency), Quote: o.Quote,
+		Names: []lineName{}, SessionID: o.SessionID, CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt,
 	}
-	if o.State == store.OrderOpen {
+	if len(o.Coupons) > 0 {
+		view.CouponID, view.Coupon = o.Coupons[0].ID, &o.Coupons[0]
+	}
+	if o.State == redemption.OrderOpen {
 		view.PaymentURL = o.SessionURL
 	}
 	for _, l := range o.Quote.Lines {

@@ -12,6 +12,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
 
@@ -187,7 +188,7 @@ func replayed(w http.ResponseWriter, c couponkit.Checkout) error {
 	if !c.Replayed {
 		return nil
 	}
-	if c.Order.State == store.OrderCancelled {
+	if c.Order.State == redemption.OrderCancelled {
 		return couponkit.ErrOrderEnded
 	}
 	w.Header().Set("Idempotency-Replayed", "true")
@@ -309,7 +310,7 @@ func (a *API) comeBack(w http.ResponseWriter, r *http.Request) error {
 		http.Redirect(w, r, "/login?next="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
 		return nil
 	}
-	order, err := a.Orders.OrderByKey(r.Context(), customerOf(r).ID, r.URL.Query().Get("key"))
+	found, err := a.Orders.Order(r.Context(), store.OrderKey{CustomerID: customerOf(r).ID, Key: r.URL.Query().Get("key")})
 	if errors.Is(err, store.ErrNotFound) {
 		http.Redirect(w, r, "/cart?notice=other_account", http.StatusSeeOther)
 		return nil
@@ -317,6 +318,6 @@ func (a *API) comeBack(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	http.Redirect(w, r, "/orders/"+url.PathEscape(order.ID), http.StatusSeeOther)
+	http.Redirect(w, r, "/orders/"+url.PathEscape(found.Order.ID), http.StatusSeeOther)
 	return nil
 }

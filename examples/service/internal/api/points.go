@@ -26,9 +26,9 @@ type reservationView struct {
 
 // reservation shows a reservation with the coupon's code and name, unless the
 // coupon is gone.
-func (a *API) reservation(r *http.Request, held redemption.Redemption) reservationView {
+func (a *API) reservation(r *http.Request, held redemption.Use) reservationView {
 	view := reservationView{
-		ID: held.ID, CouponID: held.CouponID, State: held.State, Points: held.Points,
+		ID: held.ExchangeID, CouponID: held.CouponID, State: held.State, Points: held.Points,
 		OrderID: held.OrderID, CreatedAt: held.CreatedAt,
 	}
 	if c, err := a.Service.Get(r.Context(), held.CouponID); err == nil {
@@ -43,7 +43,7 @@ func (a *API) points(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	held, err := a.Service.Reservations(r.Context(), user.ID)
+	held, err := a.Service.Exchanges(r.Context(), user.ID)
 	if err != nil {
 		return err
 	}

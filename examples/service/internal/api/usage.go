@@ -38,7 +38,7 @@ type redemptionView struct {
 func (a *API) redemptions(w http.ResponseWriter, r *http.Request) error {
 	q := query{r: r}
 	q.only("after", "pageSize")
-	list := store.RedemptionList{
+	list := store.UseList{
 		CouponID: r.PathValue("id"), After: q.text("after"),
 		PageSize: q.number("pageSize", store.DefaultPageSize, store.MaxPageSize),
 	}
@@ -59,10 +59,16 @@ func (a *API) redemptions(w http.ResponseWriter, r *http.Request) error {
 	}
 	view := redemptionPage{Items: make([]redemptionView, len(page.Items)), Total: page.Total, AtLeast: page.AtLeast, Next: page.Next}
 	for i, item := range page.Items {
+		var found store.Settled
+		if item.OrderID != "" {
+			if found, err = a.Orders.Order(r.Context(), store.OrderKey{ID: item.OrderID}); err != nil {
+				return err
+			}
+		}
 		view.Items[i] = redemptionView{
 			ID: item.ID, CustomerID: item.CustomerID, CustomerEmail: emails[item.CustomerID],
-			State: item.State, Origin: item.Origin, OrderID: item.OrderID, SessionID: item.SessionID, Points: item.Points,
-			AwaitingPayment: item.AwaitingPayment, OverLimit: item.OverLimit,
+			State: item.State, Origin: item.Origin, OrderID: item.OrderID, SessionID: found.Order.SessionID, Points: item.Points,
+			AwaitingPayment: found.Order.State == redemption.OrderAwaitingPayment, OverLimit: item.OverLimit,
 			CreatedAt: item.CreatedAt, CompletedAt: item.CompletedAt, ReleasedAt: item.ReleasedAt,
 		}
 	}
@@ -72,8 +78,8 @@ func (a *API) redemptions(w http.ResponseWriter, r *http.Request) error {
 
 // redemptionsOf returns a page of a coupon's redemptions. Those of one that was deleted
 // are kept; where there are none, there has to be the coupon.
-func (a *API) redemptionsOf(ctx context.Context, list store.RedemptionList) (store.RedemptionPage, error) {
-	page, err := a.Service.Redemptions(ctx, list)
+func (a *API) redemptionsOf(ctx context.Context, list store.UseList) (store.UsePage, error) {
+	page, err := a.Service.Uses(ctx, list)
 	if err == nil && page.Total == 0 {
 		_, err = a.Service.Get(ctx, list.CouponID)
 	}
@@ -121,7 +127,7 @@ func (a *API) usage(w http.ResponseWriter, r *http.Request) error {
 		}
 		return &view.Days[i]
 	}
-	list := store.RedemptionList{CouponID: r.PathValue("id"), PageSize: store.MaxPageSize}
+	list := store.UseList{CouponID: r.PathValue("id"), PageSize: store.MaxPageSize}
 	for pages := 0; ; pages++ {
 		page, err := a.redemptionsOf(r.Context(), list)
 		if err != nil {

@@ -289,7 +289,12 @@ func TestTheRedemptionsOfACoupon(t *testing.T) {
 		admin, ann := w.as(t, "admin"), w.as(t, "ann")
 		unused := "/admin/coupon/" + admin.creates(object{"code": "UNUSED"}).text("id")
 		used := "/admin/coupon/" + admin.creates(object{"code": "USED"}).text("id")
-		ann.pays(ann.checkout(object{"lines": []object{line("plan", "basic", 1)}, "couponCode": "USED"}).is(http.StatusCreated))
+		bought := ann.checkout(object{"lines": []object{line("plan", "basic", 1)}, "couponCode": "USED"}).is(http.StatusCreated)
+		ann.onPaymentPage(bought.text("url"), "later")
+		ann.reaches(bought.text("orderId"), "awaiting_payment")
+		require.Equal(t, true, admin.get(used+"/redemptions").value("items.0.awaitingPayment"))
+		ann.onPaymentPage(bought.text("url"), "arrives")
+		ann.reaches(bought.text("orderId"), "paid")
 		for _, at := range []string{"/admin/coupon/cpn_none", "/admin/coupon/USED"} { // an ID, and no code
 			admin.get(at+"/redemptions").refused(http.StatusNotFound, "coupon_not_found")
 			admin.get(at+"/usage").refused(http.StatusNotFound, "coupon_not_found")
@@ -304,6 +309,9 @@ func TestTheRedemptionsOfACoupon(t *testing.T) {
 		kept := admin.get(used + "/redemptions").is(http.StatusOK)
 		require.Equal(t, 1, kept.number("total"))
 		require.Equal(t, "ann@example.org", kept.text("items.0.customerEmail"))
+		require.Equal(t, bought.text("sessionId"), kept.text("items.0.sessionId"))
+		require.Equal(t, bought.text("orderId"), kept.text("items.0.orderId"))
+		require.Equal(t, false, kept.value("items.0.awaitingPayment"))
 		require.Equal(t, 1, admin.get(used+"/usage?days=1").is(http.StatusOK).number("days.0.completed"))
 	})
 }

@@ -76,18 +76,25 @@ func TestTwoNodes(t *testing.T) {
 	require.Equal(t, created.text("id"), listed.text("items.0.id"))
 }
 
+// stripeInMemory is an account at Stripe with its API, and what makes a service use it.
+func stripeInMemory(t *testing.T) (*stripefake.Account, *httptest.Server, func(*app.Config)) {
+	t.Helper()
+	const key, secret = "sk_test_reference", "whsec_reference"
+	account := stripefake.New(stripefake.Options{Key: key, WebhookSecret: secret, Now: noon})
+	stripe := httptest.NewServer(account)
+	t.Cleanup(stripe.Close)
+	return account, stripe, func(c *app.Config) {
+		c.Store, c.StripeKey, c.StripeWebhookSecret, c.StripeURL = app.Memory, key, secret, stripe.URL
+	}
+}
+
 // TestACartIsBoughtOnStripe: with Stripe's keys coupons are mirrored there, the
 // customer is sent to Stripe's page to pay the discounted amount, and Stripe's signed
 // webhook counts the use once.
 func TestACartIsBoughtOnStripe(t *testing.T) {
 	t.Parallel()
-	const key, secret = "sk_test_reference", "whsec_reference"
-	account := stripefake.New(stripefake.Options{Key: key, WebhookSecret: secret, Now: noon})
-	stripe := httptest.NewServer(account)
-	t.Cleanup(stripe.Close)
-	w := newWorld(t, func(c *app.Config) {
-		c.Store, c.StripeKey, c.StripeWebhookSecret, c.StripeURL = app.Memory, key, secret, stripe.URL
-	})
+	account, stripe, onStripe := stripeInMemory(t)
+	w := newWorld(t, onStripe)
 	require.Nil(t, w.Simulator)
 	ann, admin := w.as(t, "ann"), w.as(t, "admin")
 	created := admin.creates(object{"code": "ONSTRIPE", "discountType": "FIXED_AMOUNT", "discountValue": "20", "maxUses": 3})
@@ -117,6 +124,30 @@ func TestACartIsBoughtOnStripe(t *testing.T) {
 	for _, c := range account.PromotionCodes() {
 		require.False(t, c.Code == "ONSTRIPE" && c.Active, "the code is still active at Stripe")
 	}
+}
+
+// TestAPaymentOfALostOrder: the store is an older copy, without the coupon and the order that
+// the customer pays. The use is counted from the payment. There is no order to show.
+func TestAPaymentOfALostOrder(t *testing.T) {
+	t.Parallel()
+	account, stripe, onStripe := stripeInMemory(t)
+	before, after := newWorld(t, onStripe), newWorld(t, onStripe)
+	coupon := before.as(t, "admin").creates(object{"code": "LOST"}).text("id")
+	bought := before.as(t, "ann").checkout(object{"lines": []object{line("plan", "basic", 1)}, "couponCode": "LOST"}).is(http.StatusCreated)
+	require.NoError(t, account.Pay(bought.text("sessionId")))
+	for range 2 {
+		refused, err := account.Deliver(t.Context(), stripe.Client(), after.URL+"/payment/webhook")
+		require.NoError(t, err)
+		require.Zero(t, refused)
+	}
+	kept := after.as(t, "admin").get("/admin/coupon/" + coupon + "/redemptions").is(http.StatusOK)
+	require.Equal(t, 1, kept.number("total"))
+	for field, want := range map[string]any{
+		"state": "completed", "origin": "payment", "customerEmail": "ann@example.org", "sessionId": bought.text("sessionId"),
+	} {
+		require.Equal(t, want, kept.value("items.0."+field), field)
+	}
+	after.as(t, "ann").get("/order/"+kept.text("items.0.orderId")).refused(http.StatusNotFound, "not_found")
 }
 
 // TestTheStripeSwitch: with Stripe's keys the webhook asks for Stripe's signature,

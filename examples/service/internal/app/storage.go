@@ -85,45 +85,35 @@ func (s *storage) openSQLite(ctx context.Context, file string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
 	}
-	// Two pools on one file: transactions of the shop take the write lock when they
-	// begin, so that none has to be undone because another one was faster.
-	coupons, err := s.openFile(file, "")
+	// Transactions of the shop take the write lock when they begin, so that none has to be
+	// undone because another transaction was faster.
+	const options = "?_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)&_pragma=journal_mode(WAL)&_txlock=immediate"
+	path := (&url.URL{Path: filepath.ToSlash(file)}).EscapedPath()
+	db, err := sql.Open("sqlite", "file:"+path+options)
 	if err != nil {
 		return err
 	}
-	if s.shop, err = s.openFile(file, "&_txlock=immediate"); err != nil {
+	s.shop = db
+	s.closes(db.Close)
+	// A connection costs more than most queries: it reads the schema and prepares its
+	// statements anew. So as many are kept as may be open.
+	connections := max(fileConnections, 2*runtime.GOMAXPROCS(0))
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections)
+	if err := sqlstore.Migrate(ctx, db, sqlstore.SQLite, sqlstore.Options{}); err != nil {
 		return err
 	}
-	if err := sqlstore.Migrate(ctx, coupons, sqlstore.SQLite, ""); err != nil {
-		return err
-	}
-	if s.coupons, err = sqlstore.New(coupons, sqlstore.SQLite, sqlstore.Options{}); err != nil {
+	if s.coupons, err = sqlstore.New(ctx, db, sqlstore.SQLite, sqlstore.Options{}); err != nil {
 		return err
 	}
 	s.closes(s.coupons.Close)
 	return nil
 }
 
-func (s *storage) openFile(file, more string) (*sql.DB, error) {
-	const options = "?_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)&_pragma=journal_mode(WAL)"
-	path := (&url.URL{Path: filepath.ToSlash(file)}).EscapedPath()
-	db, err := sql.Open("sqlite", "file:"+path+options+more)
-	if err != nil {
-		return nil, err
-	}
-	s.closes(db.Close)
-	// A connection costs more than most queries: it reads the schema and prepares its
-	// statements anew. So as many are kept as may be open.
-	connections := max(fileConnections, runtime.GOMAXPROCS(0))
-	db.SetMaxOpenConns(connections)
-	db.SetMaxIdleConns(connections)
-	return db, nil
-}
-
 // How many connections there are: to a file, of which one writes at a time, and to
 // PostgreSQL, where transactions that wait for the disk at once share the wait.
 const (
-	fileConnections     = 4
+	fileConnections     = 8
 	postgresConnections = 24
 )
 
@@ -140,7 +130,7 @@ func (s *storage) openPostgres(ctx context.Context, address string) error {
 		return err
 	}
 	s.closes(func() error { pool.Close(); return nil })
-	if err := pgxstore.Migrate(ctx, pool, pgxstore.Namespace{}); err != nil {
+	if err := pgxstore.Migrate(ctx, pool, pgxstore.Options{}); err != nil {
 		return err
 	}
 	if s.coupons, err = pgxstore.New(pool, pgxstore.Options{}); err != nil {

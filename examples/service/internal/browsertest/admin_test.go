@@ -341,7 +341,7 @@ func TestRedemptionsAreShown(t *testing.T) {
 func TestARedemptionWithoutAnAddressNamesTheCustomer(t *testing.T) {
 	onEveryStore(t, func(w *world) {
 		p, id := w.as(ada), w.coupon("SUMMER10").ID
-		p.must(p.Answer("/admin/coupon/"+id+"/redemptions", `{"items":[{"id":"rsv_1","customerId":"usr_gone","customerEmail":"",`+
+		p.must(p.Answer("/admin/coupon/"+id+"/redemptions", `{"items":[{"id":"use_1","customerId":"usr_gone","customerEmail":"",`+
 			`"state":"completed","origin":"checkout","createdAt":"2026-11-20T12:00:00Z"}],"total":1}`))
 		p.visit("/admin/coupons/" + id)
 		p.see("#redemption-rows tr:first-child", "usr_gone")

@@ -14,7 +14,7 @@ import (
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/examples/service/internal/api"
 	"github.com/couponkit/couponkit/pricing"
-	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/redemption"
 )
 
 // signedOutElsewhere lets the tab's sign-in end, as time or another tab does, without
@@ -393,13 +393,13 @@ func TestWhatIsAddedWhilePayingStaysInTheCart(t *testing.T) {
 
 // orderBecomes waits until the service knows what has become of Ann's order, whose page does
 // not.
-func (w *world) orderBecomes(p page, state store.OrderState) {
+func (w *world) orderBecomes(p page, state redemption.OrderState) {
 	w.t.Helper()
 	var address string
 	p.eval(`location.pathname`, &address)
 	require.Eventually(w.t, func() bool {
-		order, err := w.Service.Order(w.t.Context(), ann, path.Base(address))
-		return err == nil && order.State == state
+		found, err := w.Service.Order(w.t.Context(), ann, path.Base(address))
+		return err == nil && found.Order.State == state
 	}, 15*time.Second, 20*time.Millisecond)
 }
 
@@ -410,10 +410,10 @@ func TestWhatWasBoughtLeavesTheCartWithoutItsOrder(t *testing.T) {
 		p := w.as(ann)
 		for _, end := range []struct {
 			button string
-			state  store.OrderState
+			state  redemption.OrderState
 			left   string
 		}{
-			{"#expire", store.OrderCancelled, "€223.00"}, {"#pay", store.OrderPaid, "€99.00"}, {"#later", store.OrderAwaitingPayment, "€99.00"},
+			{"#expire", redemption.OrderCancelled, "€223.00"}, {"#pay", redemption.OrderPaid, "€99.00"}, {"#later", redemption.OrderAwaitingPayment, "€99.00"},
 		} {
 			p.fillCart(earbuds(), item{"accessory", "cable", 2})
 			p.toPayment("124.00 EUR")
@@ -447,7 +447,7 @@ func TestACartIsShownWithoutItsOrders(t *testing.T) {
 		p.must(p.Cut("/order/"))
 		p.click("#pay")
 		p.see("#state", "The order could not be loaded")
-		w.orderBecomes(p, store.OrderPaid)
+		w.orderBecomes(p, redemption.OrderPaid)
 		p.visit("/cart")
 		p.see("[data-total=total]", "€124.00")
 		p.must(p.Release())

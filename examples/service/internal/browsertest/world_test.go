@@ -174,10 +174,10 @@ func (p page) eval(text string, value any) { p.t.Helper(); p.must(p.Eval(text, v
 // cancelExchanges gives a customer the exchanged points back.
 func (w *world) cancelExchanges(userID string) {
 	w.t.Helper()
-	held, err := w.Service.Reservations(w.t.Context(), userID)
+	held, err := w.Service.Exchanges(w.t.Context(), userID)
 	require.NoError(w.t, err)
 	for _, each := range held {
-		require.NoError(w.t, w.Service.CancelExchange(w.t.Context(), userID, each.ID))
+		require.NoError(w.t, w.Service.CancelExchange(w.t.Context(), userID, each.ExchangeID))
 	}
 }
 
@@ -204,7 +204,7 @@ type uses struct{ Used, Reserved, Completed int64 }
 func (w *world) uses(code string) uses {
 	w.t.Helper()
 	c := w.coupon(code)
-	list, err := w.Service.Redemptions(w.t.Context(), store.RedemptionList{CouponID: c.ID, State: redemption.Completed})
+	list, err := w.Service.Uses(w.t.Context(), store.UseList{CouponID: c.ID, State: redemption.Completed})
 	require.NoError(w.t, err)
 	return uses{c.UsedCount, c.ReservedCount, int64(len(list.Items))}
 }

@@ -53,25 +53,25 @@ func TestTheLedger(t *testing.T) {
 		return n
 	}
 	for range 3 { // a debit that is repeated
-		require.NoError(t, s.Debit(ctx, ann, "rsv_1", 1_000))
+		require.NoError(t, s.Debit(ctx, ann, "use_1", 1_000))
 		require.EqualValues(t, 500, balance())
 	}
-	require.ErrorIs(t, s.Debit(ctx, ann, "rsv_2", 501), couponkit.ErrInsufficientPoints)
+	require.ErrorIs(t, s.Debit(ctx, ann, "use_2", 501), couponkit.ErrInsufficientPoints)
 	require.EqualValues(t, 500, balance())
-	require.NoError(t, s.Debit(ctx, ann, "rsv_2", 500), "what was refused may be tried again")
+	require.NoError(t, s.Debit(ctx, ann, "use_2", 500), "what was refused may be tried again")
 	require.EqualValues(t, 0, balance())
 	for range 3 {
-		require.NoError(t, s.Refund(ctx, ann, "rsv_1"))
+		require.NoError(t, s.Refund(ctx, ann, "use_1"))
 		require.EqualValues(t, 1_000, balance())
 	}
-	require.ErrorIs(t, s.Debit(ctx, ann, "rsv_1", 1), couponkit.ErrReservationClosed)
-	require.NoError(t, s.Refund(ctx, "usr_ben", "rsv_2"), "whoever is named")
+	require.ErrorIs(t, s.Debit(ctx, ann, "use_1", 1), couponkit.ErrReservationClosed)
+	require.NoError(t, s.Refund(ctx, "usr_ben", "use_2"), "whoever is named")
 	require.EqualValues(t, 1_500, balance())
-	require.NoError(t, s.Debit(ctx, ann, "rsv_5", 500))
-	require.NoError(t, s.Refund(ctx, ann, "rsv_3"), "nothing was debited")
-	require.ErrorIs(t, s.Debit(ctx, ann, "rsv_3", 1), couponkit.ErrReservationClosed, "a debit that arrives late")
+	require.NoError(t, s.Debit(ctx, ann, "use_5", 500))
+	require.NoError(t, s.Refund(ctx, ann, "use_3"), "nothing was debited")
+	require.ErrorIs(t, s.Debit(ctx, ann, "use_3", 1), couponkit.ErrReservationClosed, "a debit that arrives late")
 	require.EqualValues(t, 1_000, balance())
-	require.ErrorIs(t, s.Debit(ctx, "usr_nobody", "rsv_4", 1), couponkit.ErrInsufficientPoints)
+	require.ErrorIs(t, s.Debit(ctx, "usr_nobody", "use_4", 1), couponkit.ErrInsufficientPoints)
 	nobody, err := s.Balance(ctx, "usr_nobody")
 	require.NoError(t, err)
 	require.Zero(t, nobody)
@@ -89,7 +89,7 @@ func TestManyDebitsAtOnce(t *testing.T) {
 	)
 	for i := range 40 {
 		running.Go(func() {
-			id := "rsv_" + string(rune('a'+i%20)) // each twice
+			id := "use_" + string(rune('a'+i%20)) // each twice
 			if s.Debit(t.Context(), ann, id, 100) == nil {
 				mu.Lock()
 				paid++

@@ -13,7 +13,7 @@ import (
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/examples/service/internal/app"
 	"github.com/couponkit/couponkit/pricing"
-	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/redemption"
 )
 
 // historyDays is how long before the pictures the service was started.
@@ -75,8 +75,8 @@ func buy(ctx context.Context, server *app.Server) error {
 func paid(ctx context.Context, server *app.Server, customerID, orderID string) error {
 	const patience, pause = 10 * time.Second, 2 * time.Millisecond
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(pause) {
-		order, err := server.Service.Order(ctx, customerID, orderID)
-		if err != nil || order.State == store.OrderPaid {
+		found, err := server.Service.Order(ctx, customerID, orderID)
+		if err != nil || found.Order.State == redemption.OrderPaid {
 			return err
 		}
 	}
