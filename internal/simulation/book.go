@@ -87,7 +87,7 @@ type useChange struct{ before, now redemption.Use }
 func (w *world) inspect() {
 	for _, s := range w.shops {
 		halfDone := w.active == nil && slices.ContainsFunc(w.tasks, func(t *task) bool { return t.shop == s && t.call == paused })
-		if s.touched.effects == 0 && len(s.touched.customers) == 0 && len(s.touched.sessions) == 0 && !halfDone {
+		if t := s.touched; t.effects == 0 && !t.points && len(t.sessions) == 0 && !halfDone {
 			continue
 		}
 		t := s.touched

@@ -20,7 +20,7 @@ type debitsAgain struct {
 }
 
 func (p debitsAgain) Debit(ctx context.Context, customerID, exchangeID string, points int64) error {
-	return p.Wire("Debit", func() error {
+	return p.Wire(ctx, "Debit", func(ctx context.Context) error {
 		*p.debits++
 		return p.Inner.Debit(ctx, customerID, fmt.Sprintf("%s#%d", exchangeID, *p.debits), points)
 	})
@@ -30,7 +30,7 @@ func (p debitsAgain) Debit(ctx context.Context, customerID, exchangeID string, p
 type debitsClosed struct{ simulation.Points }
 
 func (p debitsClosed) Debit(ctx context.Context, customerID, exchangeID string, points int64) error {
-	return p.Wire("Debit", func() error {
+	return p.Wire(ctx, "Debit", func(ctx context.Context) error {
 		err := p.Inner.Debit(ctx, customerID, exchangeID, points)
 		if errors.Is(err, couponkit.ErrReservationClosed) {
 			return p.Inner.Debit(ctx, customerID, exchangeID+"#late", points)
@@ -52,7 +52,7 @@ func (p refundsAgain) Debit(ctx context.Context, customerID, exchangeID string, 
 }
 
 func (p refundsAgain) Refund(ctx context.Context, customerID, exchangeID string) error {
-	return p.Wire("Refund", func() error {
+	return p.Wire(ctx, "Refund", func(ctx context.Context) error {
 		credit, can := p.Inner.(interface{ Credit(string, int64) })
 		if p.refunds[exchangeID]++; can && p.refunds[exchangeID] > 1 {
 			credit.Credit(customerID, p.debited[exchangeID])

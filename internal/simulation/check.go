@@ -22,14 +22,18 @@ func (w *world) check(s *shop, t touched, c *change) {
 	for _, o := range c.orders { // once all of them are known
 		w.checkEnd(s, o)
 	}
+	var customers []string
 	for _, u := range c.uses {
 		w.checkUse(s, u)
 		w.checkLimits(s, u, c)
-		t.customers = append(t.customers, u.now.CustomerID)
+		customers = append(customers, u.now.CustomerID)
 	}
 	w.checkCounters(s, t, c)
 	w.checkJournal(s, c)
-	for _, id := range unique(t.customers) {
+	if t.points {
+		customers = slices.Collect(maps.Keys(s.book.accounts))
+	}
+	for _, id := range unique(customers) {
 		w.checkPoints(s, id)
 	}
 	for _, id := range t.sessions {

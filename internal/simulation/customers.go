@@ -300,7 +300,7 @@ func (w *world) spendElsewhere() bool {
 		a.elsewhere = balance
 	}
 	w.log("%s has %d points and spends or gets them back elsewhere (%v)", id, balance, err)
-	s.touched.customers = append(s.touched.customers, id)
+	s.touched.points = true
 	return true
 }
 

@@ -117,9 +117,9 @@ func (w *world) advance() {
 	} else {
 		w.log("  %s: %s, %s", t.name, t.call, f)
 	}
-	t.shop.justEnded = false
+	pending := t.shop.fake.Pending()
 	w.run(t, f)
-	if t.shop.justEnded && w.odds(2) {
+	if t.shop.fake.Pending() > pending && w.odds(2) {
 		w.tellAtOnce(t.shop) // the processor is faster than the answer
 	}
 	for t.call == paused && slices.Contains(w.tasks, t) && w.odds(2) {

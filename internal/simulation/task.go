@@ -182,7 +182,7 @@ type late struct {
 
 // wire returns what carries every call of a node for a shop.
 func (w *world) wire(n *node, s *shop, r role) Wire {
-	return func(call string, effect func() error) error {
+	return func(ctx context.Context, call string, effect func(context.Context) error) error {
 		if n.stopped {
 			return errStopped
 		}
@@ -191,7 +191,7 @@ func (w *world) wire(n *node, s *shop, r role) Wire {
 			return errStopped
 		}
 		w.coverage.count("fate", call, f.String())
-		return w.meet(n, s, r, call, f, effect)
+		return w.meet(n, s, r, call, f, func() error { return w.outside(ctx, s, r, call, effect) })
 	}
 }
 

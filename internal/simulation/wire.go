@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"strings"
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
@@ -14,12 +15,12 @@ import (
 
 // Wire carries a call of the service to the world outside. It lets the effect of the call
 // happen or not, once or more often, and returns what the caller sees.
-type Wire func(call string, effect func() error) error
+type Wire func(ctx context.Context, call string, effect func(context.Context) error) error
 
-func over[T any](wire Wire, call string, effect func() (T, error)) (T, error) {
+func over[T any](ctx context.Context, wire Wire, call string, effect func(context.Context) (T, error)) (T, error) {
 	var result, none T
-	if err := wire(call, func() (err error) {
-		result, err = effect()
+	if err := wire(ctx, call, func(ctx context.Context) (err error) {
+		result, err = effect(ctx)
 		return err
 	}); err != nil {
 		return none, err
@@ -29,13 +30,13 @@ func over[T any](wire Wire, call string, effect func() (T, error)) (T, error) {
 
 // touched are the records that the last effects were about.
 type touched struct {
-	effects   int
-	coupons   []string
-	orders    []string
-	uses      []string
-	sessions  []string
-	customers []string
-	failed    error // of the last effect, if it was the only one
+	effects  int
+	coupons  []string
+	orders   []string
+	uses     []string
+	sessions []string
+	points   bool
+	failed   error // of the last effect, if it was the only one
 }
 
 func (t *touched) records(o redemption.Order, uses []redemption.Use) {
@@ -45,29 +46,40 @@ func (t *touched) records(o redemption.Order, uses []redemption.Use) {
 	}
 }
 
-// asked returns the context of a call without its clock: the service bounds its clean-ups by
-// a timeout, which would end a call when the machine is slow. A caller who has gone is an
-// error. An effect that is late does not know of the caller.
-func (w *world) asked(ctx context.Context) (context.Context, error) {
+// outside is the effect of a call in the world outside. It has no clock: the service bounds its
+// clean-ups by a timeout, which would end a call when the machine is slow. A caller who has gone
+// is an error, but an effect that is late does not know of the caller.
+func (w *world) outside(ctx context.Context, s *shop, r role, call string, effect func(context.Context) error) error {
 	if err := ctx.Err(); errors.Is(err, context.Canceled) && !w.arriving {
-		return nil, err
+		return err
 	}
-	return context.WithoutCancel(ctx), nil
-}
-
-// writes fails a task that was to look only.
-func (w *world) writes(call string) {
-	if t := w.active; t != nil && t.reads && !w.arriving {
+	name, _, _ := strings.Cut(call, " ")
+	if t := w.active; !looks[name] && t != nil && t.reads && !w.arriving {
 		w.fail(PreviewsChangeNothing, "%s, and calls %s", t.name, call)
 	}
+	err := effect(context.WithoutCancel(ctx))
+	s.touched.points = s.touched.points || r == ofLedger
+	if r == ofStore && !looks[name] {
+		s.touched.effects++
+		if s.touched.failed = err; s.touched.effects > 1 {
+			s.touched.failed = nil
+		}
+	}
+	return err
+}
+
+// looks are the calls that change nothing.
+var looks = map[string]bool{
+	"LookUp": true, "ListCoupons": true, "Order": true, "ListOrders": true, "ListUses": true, "Counts": true, "Journal": true,
+	"VerifyMirror": true, "Mirrors": true, "Session": true,
 }
 
 // wiredStore is the store of a shop as a process sees it. A call that is late arrives also
 // when its process is gone: with a server, it was on its way.
 type wiredStore struct {
-	w *world
-	s *shop
-	n *node
+	s    *shop
+	n    *node
+	wire Wire
 }
 
 var _ store.Store = wiredStore{}
@@ -79,199 +91,130 @@ func (v wiredStore) inner() store.Store {
 	return v.n.process.Store(v.s.number)
 }
 
-func read[T any](ctx context.Context, v wiredStore, call string, effect func(context.Context, store.Store) (T, error)) (T, error) {
-	return over(v.w.wire(v.n, v.s, ofStore), call, func() (result T, err error) {
-		if ctx, err := v.w.asked(ctx); err == nil {
-			return effect(ctx, v.inner())
-		}
-		return result, ctx.Err()
-	})
-}
-
-func write[T any](
-	ctx context.Context, v wiredStore, call string, effect func(context.Context, store.Store) (T, error), note func(*touched, T),
-) (T, error) {
-	return read(ctx, v, call, func(ctx context.Context, inner store.Store) (T, error) {
-		v.w.writes(call)
-		result, err := effect(ctx, inner)
-		t := &v.s.touched
-		if t.effects++; t.effects == 1 {
-			t.failed = err
-		} else {
-			t.failed = nil
-		}
-		note(t, result)
-		return result, err
-	})
-}
-
-var changes = [...]string{
+var changeNames = [...]string{
 	store.CreateCoupon: "create", store.EditCoupon: "edit", store.ConfirmMirror: "confirm", store.DeleteCoupon: "delete",
 }
 
 func (v wiredStore) SaveCoupon(ctx context.Context, c store.CouponChange) (coupon.Coupon, error) {
-	return write(ctx, v, "SaveCoupon "+changes[c.Kind], func(ctx context.Context, s store.Store) (coupon.Coupon, error) {
-		return s.SaveCoupon(ctx, c)
-	}, func(t *touched, _ coupon.Coupon) { t.coupons = append(t.coupons, c.Coupon.ID) })
+	return over(ctx, v.wire, "SaveCoupon "+changeNames[c.Kind], func(ctx context.Context) (coupon.Coupon, error) {
+		v.s.touched.coupons = append(v.s.touched.coupons, c.Coupon.ID)
+		return v.inner().SaveCoupon(ctx, c)
+	})
 }
 
 func (v wiredStore) Reserve(ctx context.Context, r store.Reservation) (store.Reserved, error) {
-	return write(ctx, v, "Reserve", func(ctx context.Context, s store.Store) (store.Reserved, error) {
-		return s.Reserve(ctx, r)
-	}, func(t *touched, reserved store.Reserved) {
-		t.records(r.Order, r.Uses)
-		t.records(reserved.Order, reserved.Uses)
+	return over(ctx, v.wire, "Reserve", func(ctx context.Context) (store.Reserved, error) {
+		reserved, err := v.inner().Reserve(ctx, r)
+		v.s.touched.records(r.Order, r.Uses)
+		v.s.touched.records(reserved.Order, reserved.Uses)
+		return reserved, err
 	})
 }
 
 func (v wiredStore) Apply(ctx context.Context, e store.Settlement) (store.Settled, error) {
-	return write(ctx, v, "Apply "+e.Event.Kind.String(), func(ctx context.Context, s store.Store) (store.Settled, error) {
-		return s.Apply(ctx, e)
-	}, func(t *touched, settled store.Settled) {
-		t.orders, t.uses = append(t.orders, e.Event.OrderID), append(t.uses, e.Event.UseID)
-		t.records(e.Unknown.Order, e.Unknown.Uses)
-		t.records(settled.Order, settled.Uses)
+	return over(ctx, v.wire, "Apply "+e.Event.Kind.String(), func(ctx context.Context) (store.Settled, error) {
+		settled, err := v.inner().Apply(ctx, e)
+		v.s.touched.records(redemption.Order{ID: e.Event.OrderID}, []redemption.Use{{ID: e.Event.UseID}})
+		v.s.touched.records(e.Unknown.Order, e.Unknown.Uses)
+		v.s.touched.records(settled.Order, settled.Uses)
+		return settled, err
 	})
 }
 
 func (v wiredStore) LookUp(ctx context.Context, by store.LookUp) (store.Found, error) {
-	return read(ctx, v, "LookUp", func(ctx context.Context, s store.Store) (store.Found, error) { return s.LookUp(ctx, by) })
+	return over(ctx, v.wire, "LookUp", func(ctx context.Context) (store.Found, error) { return v.inner().LookUp(ctx, by) })
 }
 
 func (v wiredStore) ListCoupons(ctx context.Context, l store.CouponList) (store.CouponPage, error) {
-	return read(ctx, v, "ListCoupons", func(ctx context.Context, s store.Store) (store.CouponPage, error) { return s.ListCoupons(ctx, l) })
+	return over(ctx, v.wire, "ListCoupons", func(ctx context.Context) (store.CouponPage, error) { return v.inner().ListCoupons(ctx, l) })
 }
 
 func (v wiredStore) Order(ctx context.Context, by store.OrderKey) (store.Settled, error) {
-	return read(ctx, v, "Order", func(ctx context.Context, s store.Store) (store.Settled, error) { return s.Order(ctx, by) })
+	return over(ctx, v.wire, "Order", func(ctx context.Context) (store.Settled, error) { return v.inner().Order(ctx, by) })
 }
 
 func (v wiredStore) ListOrders(ctx context.Context, l store.OrderList) (store.OrderPage, error) {
-	return read(ctx, v, "ListOrders", func(ctx context.Context, s store.Store) (store.OrderPage, error) { return s.ListOrders(ctx, l) })
+	return over(ctx, v.wire, "ListOrders", func(ctx context.Context) (store.OrderPage, error) { return v.inner().ListOrders(ctx, l) })
 }
 
 func (v wiredStore) ListUses(ctx context.Context, l store.UseList) (store.UsePage, error) {
-	return read(ctx, v, "ListUses", func(ctx context.Context, s store.Store) (store.UsePage, error) { return s.ListUses(ctx, l) })
+	return over(ctx, v.wire, "ListUses", func(ctx context.Context) (store.UsePage, error) { return v.inner().ListUses(ctx, l) })
 }
 
 func (v wiredStore) Counts(ctx context.Context, keys []string) ([]redemption.Count, error) {
-	return read(ctx, v, "Counts", func(ctx context.Context, s store.Store) ([]redemption.Count, error) { return s.Counts(ctx, keys) })
+	return over(ctx, v.wire, "Counts", func(ctx context.Context) ([]redemption.Count, error) { return v.inner().Counts(ctx, keys) })
 }
 
 func (v wiredStore) Journal(ctx context.Context, after int64, limit int) ([]store.Entry, error) {
-	return read(ctx, v, "Journal", func(ctx context.Context, s store.Store) ([]store.Entry, error) { return s.Journal(ctx, after, limit) })
+	return over(ctx, v.wire, "Journal", func(ctx context.Context) ([]store.Entry, error) { return v.inner().Journal(ctx, after, limit) })
 }
 
 // Close leaves the store open: it belongs to the process.
 func (v wiredStore) Close() error { return nil }
 
-// Processor is a processor behind a wire.
-type Processor struct {
-	Inner processor.Processor
-	Wire  Wire
-	w     *world
-	s     *shop
+// Processor is a processor that lists its mirrors.
+type Processor interface {
+	processor.Processor
+	processor.MirrorLister
 }
 
-var (
-	_ processor.Processor    = Processor{}
-	_ processor.MirrorLister = Processor{}
-)
-
-func ask[T any](ctx context.Context, p Processor, call string, effect func(context.Context) (T, error)) (T, error) {
-	return over(p.Wire, call, func() (result T, err error) {
-		if ctx, err := p.w.asked(ctx); err == nil {
-			if !looks[call] {
-				p.w.writes(call)
-			}
-			return effect(ctx)
-		}
-		return result, ctx.Err()
-	})
+// wiredProcessor is the processor of a shop as a process sees it.
+type wiredProcessor struct {
+	Processor
+	s    *shop
+	wire Wire
 }
 
-// looks are the calls of a processor that change nothing.
-var looks = map[string]bool{"VerifyMirror": true, "Mirrors": true, "Session": true}
-
-// Abilities does not use the wire: it is no call.
-func (p Processor) Abilities() processor.Abilities { return p.Inner.Abilities() }
-
-// EnsureMirror uses the wire.
-func (p Processor) EnsureMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
-	return ask(ctx, p, "EnsureMirror", func(ctx context.Context) (coupon.Mirror, error) { return p.Inner.EnsureMirror(ctx, c) })
+func (p wiredProcessor) EnsureMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
+	return over(ctx, p.wire, "EnsureMirror", func(ctx context.Context) (coupon.Mirror, error) { return p.Processor.EnsureMirror(ctx, c) })
 }
 
-// UpdateMirror uses the wire.
-func (p Processor) UpdateMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
-	return ask(ctx, p, "UpdateMirror", func(ctx context.Context) (coupon.Mirror, error) { return p.Inner.UpdateMirror(ctx, c) })
+func (p wiredProcessor) UpdateMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
+	return over(ctx, p.wire, "UpdateMirror", func(ctx context.Context) (coupon.Mirror, error) { return p.Processor.UpdateMirror(ctx, c) })
 }
 
-// SetMirrorActive uses the wire.
-func (p Processor) SetMirrorActive(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
-	return ask(ctx, p, "SetMirrorActive", func(ctx context.Context) (coupon.Mirror, error) { return p.Inner.SetMirrorActive(ctx, c) })
+func (p wiredProcessor) SetMirrorActive(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
+	return over(ctx, p.wire, "SetMirrorActive", func(ctx context.Context) (coupon.Mirror, error) { return p.Processor.SetMirrorActive(ctx, c) })
 }
 
-// RemoveMirror uses the wire.
-func (p Processor) RemoveMirror(ctx context.Context, c coupon.Coupon) error {
-	_, err := ask(ctx, p, "RemoveMirror", func(ctx context.Context) (struct{}, error) { return struct{}{}, p.Inner.RemoveMirror(ctx, c) })
-	return err
+func (p wiredProcessor) RemoveMirror(ctx context.Context, c coupon.Coupon) error {
+	return p.wire(ctx, "RemoveMirror", func(ctx context.Context) error { return p.Processor.RemoveMirror(ctx, c) })
 }
 
-// VerifyMirror uses the wire.
-func (p Processor) VerifyMirror(ctx context.Context, c coupon.Coupon) (processor.MirrorStatus, error) {
-	return ask(ctx, p, "VerifyMirror", func(ctx context.Context) (processor.MirrorStatus, error) { return p.Inner.VerifyMirror(ctx, c) })
+func (p wiredProcessor) VerifyMirror(ctx context.Context, c coupon.Coupon) (processor.MirrorStatus, error) {
+	return over(ctx, p.wire, "VerifyMirror", func(ctx context.Context) (processor.MirrorStatus, error) { return p.Processor.VerifyMirror(ctx, c) })
 }
 
-// CreateSession uses the wire.
-func (p Processor) CreateSession(ctx context.Context, r processor.SessionRequest) (processor.Session, error) {
-	return ask(ctx, p, "CreateSession", func(ctx context.Context) (processor.Session, error) {
-		made, err := p.Inner.CreateSession(ctx, r)
+func (p wiredProcessor) CreateSession(ctx context.Context, r processor.SessionRequest) (processor.Session, error) {
+	return over(ctx, p.wire, "CreateSession", func(ctx context.Context) (processor.Session, error) {
+		made, err := p.Processor.CreateSession(ctx, r)
 		if _, known := p.s.book.sessions[made.ID]; err == nil && !known {
-			p.s.made(made.ID)
+			p.s.book.sessions[made.ID] = ""
+			p.s.sessions = append(p.s.sessions, made.ID)
+			p.s.touched.sessions = append(p.s.touched.sessions, made.ID)
 		}
 		return made, err
 	})
 }
 
-// made notes a new session.
-func (s *shop) made(id string) {
-	s.book.sessions[id] = ""
-	s.sessions = append(s.sessions, id)
-	s.touched.sessions = append(s.touched.sessions, id)
+func (p wiredProcessor) Session(ctx context.Context, id string) (processor.Session, error) {
+	return over(ctx, p.wire, "Session", func(ctx context.Context) (processor.Session, error) { return p.Processor.Session(ctx, id) })
 }
 
-// Session uses the wire.
-func (p Processor) Session(ctx context.Context, id string) (processor.Session, error) {
-	return ask(ctx, p, "Session", func(ctx context.Context) (processor.Session, error) { return p.Inner.Session(ctx, id) })
+func (p wiredProcessor) ExpireSession(ctx context.Context, id string) (processor.Session, error) {
+	return over(ctx, p.wire, "ExpireSession", func(ctx context.Context) (processor.Session, error) { return p.Processor.ExpireSession(ctx, id) })
 }
 
-// ExpireSession uses the wire.
-func (p Processor) ExpireSession(ctx context.Context, id string) (processor.Session, error) {
-	return ask(ctx, p, "ExpireSession", func(ctx context.Context) (processor.Session, error) {
-		before, _ := p.Inner.Session(ctx, id)
-		ended, err := p.Inner.ExpireSession(ctx, id)
-		if before.Status == processor.SessionOpen && err == nil {
-			p.s.justEnded = true
-		}
-		return ended, err
-	})
-}
-
-// Mirrors uses the wire once, and lists what is there then.
-func (p Processor) Mirrors(ctx context.Context) iter.Seq2[processor.MirrorRef, error] {
+// Mirrors calls once, and lists what is there then.
+func (p wiredProcessor) Mirrors(ctx context.Context) iter.Seq2[processor.MirrorRef, error] {
 	return func(yield func(processor.MirrorRef, error) bool) {
-		refs, err := ask(ctx, p, "Mirrors", func(ctx context.Context) (refs []processor.MirrorRef, err error) {
-			lister, can := p.Inner.(processor.MirrorLister)
-			if !can {
-				return nil, nil
+		var refs []processor.MirrorRef
+		err := p.wire(ctx, "Mirrors", func(ctx context.Context) (err error) {
+			refs = nil
+			for ref, failed := range p.Processor.Mirrors(ctx) {
+				refs, err = append(refs, ref), failed
 			}
-			for ref, err := range lister.Mirrors(ctx) {
-				if err != nil {
-					return nil, err
-				}
-				refs = append(refs, ref)
-			}
-			return refs, nil
+			return err
 		})
 		if err != nil {
 			yield(processor.MirrorRef{}, err)
@@ -285,50 +228,18 @@ func (p Processor) Mirrors(ctx context.Context) iter.Seq2[processor.MirrorRef, e
 	}
 }
 
-// Points is a ledger behind a wire.
+// Points is a ledger of points behind a wire.
 type Points struct {
 	Inner couponkit.Points
 	Wire  Wire
 }
 
-var _ couponkit.Points = Points{}
-
 // Debit uses the wire.
 func (p Points) Debit(ctx context.Context, customerID, exchangeID string, points int64) error {
-	return p.Wire("Debit", func() error { return p.Inner.Debit(ctx, customerID, exchangeID, points) })
+	return p.Wire(ctx, "Debit", func(ctx context.Context) error { return p.Inner.Debit(ctx, customerID, exchangeID, points) })
 }
 
 // Refund uses the wire.
 func (p Points) Refund(ctx context.Context, customerID, exchangeID string) error {
-	return p.Wire("Refund", func() error { return p.Inner.Refund(ctx, customerID, exchangeID) })
-}
-
-// watchedLedger is the ledger of a shop. It notes whose balance may have changed.
-type watchedLedger struct {
-	w *world
-	s *shop
-}
-
-// Credit lets a broken ledger give points away.
-func (v watchedLedger) Credit(customerID string, points int64) {
-	v.s.ledger.Credit(customerID, points)
-	v.s.touched.customers = append(v.s.touched.customers, customerID)
-}
-
-func (v watchedLedger) Debit(ctx context.Context, customerID, exchangeID string, points int64) error {
-	ctx, err := v.w.asked(ctx)
-	if err == nil {
-		err = v.s.ledger.Debit(ctx, customerID, exchangeID, points)
-		v.s.touched.customers = append(v.s.touched.customers, customerID)
-	}
-	return err
-}
-
-func (v watchedLedger) Refund(ctx context.Context, customerID, exchangeID string) error {
-	ctx, err := v.w.asked(ctx)
-	if err == nil {
-		err = v.s.ledger.Refund(ctx, customerID, exchangeID)
-		v.s.touched.customers = append(v.s.touched.customers, customerID)
-	}
-	return err
+	return p.Wire(ctx, "Refund", func(ctx context.Context) error { return p.Inner.Refund(ctx, customerID, exchangeID) })
 }

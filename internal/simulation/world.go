@@ -69,8 +69,7 @@ type shop struct {
 	keys         int
 	exchanged    string // the customer who exchanged points last
 	sessions     []string
-	justEnded    bool // a session, by a process
-	followed     int  // entries that a host has read
+	followed     int // entries that a host has read
 	deliveries   []delivery
 	seen         map[sight]int64 // revisions, by whom
 
@@ -181,8 +180,8 @@ func (w *world) newNode() *node {
 }
 
 func (w *world) newService(n *node, s *shop) *couponkit.Service {
-	payments := Processor{Inner: s.fake, Wire: w.wire(n, s, ofProcessor), w: w, s: s}
-	points := Points{Inner: watchedLedger{w, s}, Wire: w.wire(n, s, ofLedger)}
+	payments := wiredProcessor{s.fake, s, w.wire(n, s, ofProcessor)}
+	points := Points{s.ledger, w.wire(n, s, ofLedger)}
 	var (
 		behind processor.Processor = payments
 		ledger couponkit.Points    = points
@@ -193,7 +192,7 @@ func (w *world) newService(n *node, s *shop) *couponkit.Service {
 	if wrap := w.parts.Points; wrap != nil {
 		ledger = wrap(points)
 	}
-	service, err := couponkit.New(wiredStore{w, s, n}, behind,
+	service, err := couponkit.New(wiredStore{s, n, w.wire(n, s, ofStore)}, behind,
 		couponkit.WithClock(w.clock), couponkit.WithIDs(w.newID), couponkit.WithPoints(ledger))
 	if err != nil {
 		w.fail(NoSurprise, "start a node: %v", err)
