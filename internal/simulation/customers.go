@@ -95,7 +95,10 @@ func (w *world) checkout() bool {
 	s := w.shop()
 	r := request{quotes: w.odds(3), tampers: w.odds(12)}
 	r.CheckoutRequest = couponkit.CheckoutRequest{Key: w.key(s), Customer: w.buyer(s), Cart: w.cart()}
-	if !w.odds(10) {
+	switch {
+	case s.exchanged.Coupon != "" && w.odds(4):
+		r.Customer, r.Code = s.exchanged.Customer, s.exchanged.Coupon
+	case !w.odds(10):
 		r.Code = w.typed(s)
 	}
 	r.name = fmt.Sprintf("%s checks out with %s and coupon %q", r.Customer.ID, r.Key, r.Code)
@@ -128,6 +131,9 @@ func (w *world) retry() bool {
 	case 1: // keys are not secret
 		r.Customer = w.buyer(s)
 		r.name = r.Customer.ID + " repeats what " + r.name
+	case 2, 3, 4, 5, 6: // another attempt, which may need the claims of the one before
+		r.Key = w.key(s)
+		r.name += ", and again with " + r.Key
 	}
 	return w.buy(s, r)
 }
@@ -224,7 +230,7 @@ func (w *world) exchange() bool {
 	if s.book.coupons[r.Coupon].PointsRequired == 0 && !w.odds(10) {
 		return false
 	}
-	s.exchanged = r.Customer.ID
+	s.exchanged = r
 	began := w.exchangeOn(n, s, r)
 	if w.odds(2) { // a double click
 		w.exchangeOn(w.node(), s, r)
@@ -262,6 +268,9 @@ func (w *world) pointsCoupon(s *shop) string {
 func (w *world) cancelExchange() bool {
 	s, n := w.shop(), w.node()
 	customer := w.customer(s)
+	if id := s.exchanged.Customer.ID; id != "" && !w.odds(3) {
+		customer = id
+	}
 	return w.begin(n, s, "cancel exchange", customer+" cancels an exchange", func(ctx context.Context) error {
 		service := n.services[s.number]
 		held, err := service.Exchanges(ctx, customer)
@@ -285,8 +294,8 @@ func (w *world) cancelExchange() bool {
 func (w *world) spendElsewhere() bool {
 	s := w.shop()
 	id := w.customer(s)
-	if s.exchanged != "" && !w.odds(3) {
-		id = s.exchanged
+	if last := s.exchanged.Customer.ID; last != "" && !w.odds(3) {
+		id = last
 	}
 	a := s.book.account(id)
 	balance, thing := s.ledger.Balance(id), fmt.Sprintf("%s's thing %d", id, a.thing)

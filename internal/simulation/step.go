@@ -128,7 +128,14 @@ func (w *world) advance() {
 }
 
 func (w *world) fate(t *task) fate {
-	if t.call == paused || w.temper.faultOdds == 0 || !w.odds(w.temper.faultOdds) {
+	odds := w.temper.faultOdds
+	switch t.call {
+	case "Apply cancelled", "Apply lapsed", "Apply payment_pending", "Apply payment_failed", "Apply points_refused": // they are rare
+		odds = (odds + 3) / 4
+	case paused:
+		return arrives
+	}
+	if odds == 0 || !w.odds(odds) {
 		return arrives
 	}
 	f := fate(1 + w.random.IntN(len(fates)-1)) //nolint:gosec // a few

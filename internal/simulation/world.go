@@ -67,7 +67,7 @@ type shop struct {
 	lost         map[string]bool // sessions whose order the store does not have
 	requests     []request
 	keys         int
-	exchanged    string // the customer who exchanged points last
+	exchanged    couponkit.ExchangeRequest // the last one
 	sessions     []string
 	followed     int // entries that a host has read
 	deliveries   []delivery
