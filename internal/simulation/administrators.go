@@ -85,9 +85,9 @@ func (w *world) create() bool {
 		}
 		s.coupons = append(s.coupons, c.ID)
 		w.recreated(s, c)
-		if now, err := w.coupon(s, c.ID); err != nil || now.State == coupon.Pending || now.Mirror.IsZero() {
-			w.fail(AnswersAreTrue, "coupon %s was created, and is %s with mirror %v (%v)", c.ID, now.State, now.Mirror, err)
-		}
+		now, err := w.coupon(s, c.ID)
+		w.must(AnswersAreTrue, err == nil && now.State != coupon.Pending && !now.Mirror.IsZero(),
+			"coupon %s was created, and is %s with mirror %v (%v)", c.ID, now.State, now.Mirror, err)
 		return nil
 	})
 }
@@ -106,8 +106,7 @@ func (w *world) found(s *shop, n *node) {
 		if errors.Is(err, coupon.ErrCodeTaken) {
 			continue
 		}
-		if err != nil {
-			w.fail(NoSurprise, "create the first coupons: %v", err)
+		if w.sound("create the first coupons", err); err != nil {
 			return
 		}
 		s.coupons = append(s.coupons, c.ID)
@@ -167,16 +166,9 @@ func (w *world) edit() bool {
 		if err == nil {
 			s.seen[sight{who, id}] = c.Revision
 		}
-		if err == nil && stale {
-			w.fail(AnswersAreTrue, "%s, which they saw at revision %d, and are not told that it has changed", name, revision(p))
-		}
+		w.must(AnswersAreTrue, err != nil || !stale, "%s, which they saw at revision %v, and do not learn that it has changed", name, p.Revision)
 		return err
 	})
-}
-
-func revision(p coupon.Patch) int64 {
-	n, _ := p.Revision.Value()
-	return n
 }
 
 func (w *world) switchState() bool {
@@ -193,9 +185,8 @@ func (w *world) remove() bool {
 	id := w.anyCoupon(s)
 	return w.begin(n, s, "delete", "an administrator deletes "+id, func(ctx context.Context) error {
 		err := n.services[s.number].Delete(ctx, id)
-		if _, there := w.coupon(s, id); err == nil && !n.stopped && there == nil {
-			w.fail(AnswersAreTrue, "coupon %s was deleted, and is there", id)
-		}
+		_, missing := w.coupon(s, id)
+		w.must(AnswersAreTrue, err != nil || n.stopped || missing != nil, "coupon %s was deleted, and is there", id)
 		return err
 	})
 }

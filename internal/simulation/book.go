@@ -33,12 +33,6 @@ type book struct {
 	unread   int                         // effects since the shop was read as a whole
 }
 
-// entry is where an entry of the journal stands, and what it is about.
-type entry struct {
-	position, version int64
-	subject           string
-}
-
 type terms struct {
 	coupon   string
 	revision int64
@@ -63,34 +57,28 @@ func newBook() book {
 }
 
 func (b *book) account(customerID string) *account {
-	a, known := b.accounts[customerID]
-	if !known {
-		a = &account{}
-		b.accounts[customerID] = a
+	if b.accounts[customerID] == nil {
+		b.accounts[customerID] = &account{}
 	}
-	return a
+	return b.accounts[customerID]
 }
 
 // change is what an effect has changed in a shop.
 type change struct {
-	orders []orderChange
-	uses   []useChange
+	orders []struct{ before, now redemption.Order }
+	uses   []struct{ before, now redemption.Use }
 	before map[string]redemption.Count // counters that have changed, as they were
 	any    bool
 }
-
-type orderChange struct{ before, now redemption.Order }
-
-type useChange struct{ before, now redemption.Use }
 
 // inspect looks at what was touched since the last time.
 func (w *world) inspect() {
 	for _, s := range w.shops {
 		halfDone := w.active == nil && slices.ContainsFunc(w.tasks, func(t *task) bool { return t.shop == s && t.call == paused })
-		if t := s.touched; t.effects == 0 && !t.points && len(t.sessions) == 0 && !halfDone {
+		t := s.touched
+		if t.effects == 0 && !t.points && len(t.sessions) == 0 && !halfDone {
 			continue
 		}
-		t := s.touched
 		s.touched = touched{}
 		s.book.unread += t.effects
 		w.look(s, t, halfDone || s.book.unread >= w.config.ScanEvery)
@@ -112,7 +100,12 @@ func (w *world) look(s *shop, t touched, everything bool) {
 		}
 	}
 	for _, id := range unique(t.orders) {
-		w.lookAtOrder(s, id, c)
+		now, err := s.eyes.Order(background(), store.OrderKey{ID: id})
+		_, known := s.book.orders[id]
+		w.must(RecordsStay, err == nil || errors.Is(err, store.ErrNotFound) && !known, "order %s is gone (%v)", id, err)
+		if err == nil {
+			w.sawOrder(s, now, c)
+		}
 	}
 	for _, u := range c.uses {
 		t.coupons = append(t.coupons, u.now.CouponID)
@@ -124,41 +117,31 @@ func (w *world) look(s *shop, t touched, everything bool) {
 }
 
 func unique(ids []string) []string {
-	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return id == "" })
 	slices.Sort(ids)
-	return slices.Compact(ids)
+	ids = slices.Compact(ids)
+	return slices.DeleteFunc(ids, func(id string) bool { return id == "" })
 }
 
 // lookAtCoupon reads a coupon again.
 func (w *world) lookAtCoupon(s *shop, id string, c *change) {
 	before, known := s.book.coupons[id]
 	found, err := s.eyes.LookUp(background(), store.LookUp{CouponID: id})
-	switch {
+	switch gone := errors.Is(err, coupon.ErrNotFound); {
 	case err == nil:
-		w.sawCoupon(s, found.Coupon, c)
-	case !errors.Is(err, coupon.ErrNotFound):
-		w.fail(NoSurprise, "read coupon %s: %v", id, err)
-	case known:
-		w.couponGone(s, before, c)
+		w.sawCoupon(s, before, found.Coupon, c)
+	case known || !gone:
+		c.any = true
+		w.coverage.count("coupon", before.State.String(), "deleted")
+		w.must(StatesMoveForward, gone && before.State == coupon.Deleting, "coupon %s is gone, and was %s (%v)", before.ID, before.State, err)
+		delete(s.book.coupons, before.ID)
+		delete(s.book.codes, before.Code)
+		s.deleted[before.Code.String()] = true
 	}
 }
 
-func (w *world) couponGone(s *shop, before coupon.Coupon, c *change) {
-	c.any = true
-	w.coverage.count("coupon", before.State.String(), "deleted")
-	if before.State != coupon.Deleting {
-		w.fail(StatesMoveForward, "coupon %s is gone, and was %s", before.ID, before.State)
-	}
-	delete(s.book.coupons, before.ID)
-	delete(s.book.codes, before.Code)
-	s.deleted[before.Code.String()] = true
-}
-
-func (w *world) sawCoupon(s *shop, now coupon.Coupon, c *change) {
-	before, known := s.book.coupons[now.ID]
-	if other, taken := s.book.codes[now.Code]; taken && other != now.ID {
-		w.fail(CodesAreUnique, "coupons %s and %s have code %s", other, now.ID, now.Code)
-	}
+func (w *world) sawCoupon(s *shop, before, now coupon.Coupon, c *change) {
+	known, other := before.ID != "", s.book.codes[now.Code]
+	w.must(CodesAreUnique, other == "" || other == now.ID, "coupons %s and %s have code %s", other, now.ID, now.Code)
 	s.book.coupons[now.ID] = now
 	if known && before.State == now.State && before.Revision == now.Revision && before.Mirror == now.Mirror {
 		return
@@ -169,55 +152,35 @@ func (w *world) sawCoupon(s *shop, now coupon.Coupon, c *change) {
 		from = before.State.String()
 	}
 	w.coverage.count("coupon", from, now.State.String())
-	if known && (now.Revision < before.Revision || before.State == coupon.Deleting && now.State != coupon.Deleting ||
-		before.State != coupon.Pending && now.State == coupon.Pending) {
-		w.fail(StatesMoveForward, "coupon %s was %s at revision %d, and is %s at %d", now.ID, before.State, before.Revision, now.State, now.Revision)
-	}
+	backwards := now.Revision < before.Revision || before.State == coupon.Deleting && now.State != coupon.Deleting ||
+		before.State != coupon.Pending && now.State == coupon.Pending
+	w.must(StatesMoveForward, !known || !backwards, "coupon %s was %s at revision %d, and is %s at %d", now.ID, before.State, before.Revision, now.State, now.Revision)
 	s.book.codes[now.Code] = now.ID
 	s.book.terms[terms{now.ID, now.Revision}] = now.Snapshot()
-}
-
-// lookAtOrder reads an order with its uses again.
-func (w *world) lookAtOrder(s *shop, id string, c *change) {
-	now, err := s.eyes.Order(background(), store.OrderKey{ID: id})
-	switch _, known := s.book.orders[id]; {
-	case err == nil:
-		w.sawOrder(s, now, c)
-	case !errors.Is(err, store.ErrNotFound):
-		w.fail(NoSurprise, "read order %s: %v", id, err)
-	case known:
-		w.fail(RecordsStay, "order %s is gone", id)
-	}
 }
 
 // lookAtExchange reads the uses of an exchange that are in no order.
 func (w *world) lookAtExchange(s *shop, id string, c *change) {
 	page, err := s.eyes.ListUses(background(), store.UseList{ExchangeID: id, PageSize: store.MaxPageSize})
-	if err != nil {
-		w.fail(NoSurprise, "read exchange %s: %v", id, err)
-	}
+	_, known := s.book.uses[id]
+	w.must(RecordsStay, err == nil && (!known || len(page.Items) > 0), "use %s is gone (%v)", id, err)
 	for _, u := range page.Items {
 		w.sawUse(s, u, c)
-	}
-	if _, known := s.book.uses[id]; known && len(page.Items) == 0 {
-		w.fail(RecordsStay, "use %s is gone", id)
 	}
 }
 
 func (w *world) sawOrder(s *shop, now store.Settled, c *change) {
-	b, before := &s.book, s.book.orders[now.Order.ID]
-	if !reflect.DeepEqual(before, now.Order) {
+	b, id := &s.book, now.Order.ID
+	if before := b.orders[id]; !reflect.DeepEqual(before, now.Order) {
 		c.any = true
-		c.orders = append(c.orders, orderChange{before, now.Order})
-		b.orders[now.Order.ID] = now.Order
+		c.orders = append(c.orders, struct{ before, now redemption.Order }{before, now.Order})
+		b.orders[id] = now.Order
 		c.moved(b, redemption.Holdings(before), redemption.Holdings(now.Order))
 	}
 	for _, u := range now.Uses {
 		w.sawUse(s, u, c)
 	}
-	if len(now.Uses) != len(b.usesOf[now.Order.ID]) {
-		w.fail(RecordsStay, "order %s has %d uses of %d", now.Order.ID, len(now.Uses), len(b.usesOf[now.Order.ID]))
-	}
+	w.must(RecordsStay, len(now.Uses) == len(b.usesOf[id]), "order %s has %d uses of %d", id, len(now.Uses), len(b.usesOf[id]))
 }
 
 func (w *world) sawUse(s *shop, now redemption.Use, c *change) {
@@ -226,7 +189,7 @@ func (w *world) sawUse(s *shop, now redemption.Use, c *change) {
 		return
 	}
 	c.any = true
-	c.uses = append(c.uses, useChange{before, now})
+	c.uses = append(c.uses, struct{ before, now redemption.Use }{before, now})
 	b.uses[now.ID] = now
 	if before.IsZero() && now.OrderID != "" {
 		b.usesOf[now.OrderID] = append(b.usesOf[now.OrderID], now.ID)
@@ -248,9 +211,6 @@ func (c *change) moved(b *book, before, now map[string]redemption.Count) {
 
 // points adds a use to the sums of its customer, or takes it out of them.
 func (b *book) points(u redemption.Use, sign int64) {
-	if u.IsZero() {
-		return
-	}
 	switch a := b.account(u.CustomerID); u.PointsState {
 	case redemption.PointsDebited:
 		a.debited += sign * u.Points
@@ -263,29 +223,19 @@ func (b *book) points(u redemption.Use, sign int64) {
 // readAll reads the shop as a whole, for changes where none was to be.
 func (w *world) readAll(s *shop, t *touched, c *change) {
 	s.book.unread = 0
-	coupons, orders, uses := w.allCoupons(s), w.allOrders(s), w.allUses(s)
-	if w.fault != nil {
-		return
-	}
+	orders, uses := w.allOrders(s), w.allUses(s)
 	for _, o := range orders {
 		w.sawOrder(s, o, c)
 	}
 	for _, u := range uses {
 		w.sawUse(s, u, c)
 	}
-	if len(orders) != len(s.book.orders) || len(uses) != len(s.book.uses) {
-		w.fail(RecordsStay, "%d orders are there of %d, and %d uses of %d", len(orders), len(s.book.orders), len(uses), len(s.book.uses))
-	}
-	there := make(map[string]bool, len(coupons))
-	for _, k := range coupons {
-		there[k.ID] = true
+	w.must(RecordsStay, len(orders) == len(s.book.orders) && len(uses) == len(s.book.uses),
+		"%d orders are there of %d, and %d uses of %d", len(orders), len(s.book.orders), len(uses), len(s.book.uses))
+	for _, k := range w.allCoupons(s) {
 		t.coupons = append(t.coupons, k.ID)
 	}
-	for _, id := range slices.Sorted(maps.Keys(s.book.coupons)) {
-		if !there[id] {
-			w.couponGone(s, s.book.coupons[id], c)
-		}
-	}
+	t.coupons = slices.AppendSeq(t.coupons, maps.Keys(s.book.coupons))
 	for key, count := range s.book.held { // all of them are compared
 		if _, known := c.before[key]; !known {
 			c.before[key] = count
@@ -294,14 +244,11 @@ func (w *world) readAll(s *shop, t *touched, c *change) {
 }
 
 // pages reads a list to its end.
-func pages[T any](w *world, what string, page func(after string) ([]T, string, error)) (all []T) {
+func pages[T any](w *world, page func(after string) ([]T, string, error)) (all []T) {
 	for after := ""; ; {
 		items, next, err := page(after)
-		if err != nil {
-			w.fail(NoSurprise, "list %s: %v", what, err)
-			return nil
-		}
-		if all = append(all, items...); next == "" {
+		w.must(NoSurprise, err == nil, "read a list: %v", err)
+		if all = append(all, items...); next == "" || err != nil {
 			return all
 		}
 		after = next
@@ -309,21 +256,21 @@ func pages[T any](w *world, what string, page func(after string) ([]T, string, e
 }
 
 func (w *world) allCoupons(s *shop) []coupon.Coupon {
-	return pages(w, "coupons", func(after string) ([]coupon.Coupon, string, error) {
+	return pages(w, func(after string) ([]coupon.Coupon, string, error) {
 		page, err := s.eyes.ListCoupons(background(), store.CouponList{PageSize: store.MaxPageSize, After: after})
 		return page.Items, page.Next, err
 	})
 }
 
 func (w *world) allOrders(s *shop) []store.Settled {
-	return pages(w, "orders", func(after string) ([]store.Settled, string, error) {
+	return pages(w, func(after string) ([]store.Settled, string, error) {
 		page, err := s.eyes.ListOrders(background(), store.OrderList{PageSize: store.MaxPageSize, After: after})
 		return page.Items, page.Next, err
 	})
 }
 
 func (w *world) allUses(s *shop) []redemption.Use {
-	return pages(w, "uses", func(after string) ([]redemption.Use, string, error) {
+	return pages(w, func(after string) ([]redemption.Use, string, error) {
 		page, err := s.eyes.ListUses(background(), store.UseList{PageSize: store.MaxPageSize, After: after})
 		return page.Items, page.Next, err
 	})

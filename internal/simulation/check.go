@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"maps"
 	"reflect"
 	"slices"
@@ -13,19 +14,19 @@ import (
 
 // check holds what has changed to the invariants of every moment.
 func (w *world) check(s *shop, t touched, c *change) {
-	if c.any && t.failed != nil {
-		w.fail(ErrorsChangeNothing, "a call of the store answered %q and has changed something", t.failed)
-	}
+	w.must(ErrorsChangeNothing, !c.any || t.failed == nil, "a call of the store answered %q and has changed something", t.failed)
 	for _, o := range c.orders {
-		w.checkOrder(s, o)
+		w.checkOrder(s, o.before, o.now)
 	}
 	for _, o := range c.orders { // once all of them are known
-		w.checkEnd(s, o)
+		w.checkEnd(s, o.before, o.now)
 	}
-	var customers []string
+	customers := make([]string, 0, len(c.uses))
 	for _, u := range c.uses {
-		w.checkUse(s, u)
-		w.checkLimits(s, u, c)
+		w.countUse(u.before, u.now)
+		w.checkUse(s, u.before, u.now)
+		w.checkExchange(s, u.before, u.now)
+		w.checkLimits(s, u.before, u.now, c)
 		customers = append(customers, u.now.CustomerID)
 	}
 	w.checkCounters(s, t, c)
@@ -49,39 +50,32 @@ func frozen(o redemption.Order) redemption.Order {
 }
 
 // checkOrder holds an order to what it froze, and to the ways it may go.
-func (w *world) checkOrder(s *shop, o orderChange) {
-	before, now := o.before, o.now
+func (w *world) checkOrder(s *shop, before, now redemption.Order) {
 	if before.IsZero() {
 		w.checkNewOrder(s, now)
 		return
 	}
+	resumed := before.State == redemption.OrderCancelled && now.State == redemption.OrderAwaitingPayment
 	if before.State != now.State {
 		w.coverage.count("order", before.State.String(), now.State.String())
 	}
-	resumed := before.State == redemption.OrderCancelled && now.State == redemption.OrderAwaitingPayment
-	switch {
-	case !reflect.DeepEqual(frozen(before), frozen(now)):
-		w.fail(RecordsStay, "order %s is not the one that was placed", now.ID)
-	case before.State == redemption.OrderPaid && now.State != redemption.OrderPaid,
-		before.State != redemption.OrderOpen && now.State == redemption.OrderOpen,
-		resumed && before.ReplacedBy == "":
-		w.fail(StatesMoveForward, "order %s was %s, and is %s", now.ID, before.State, now.State)
-	case before.SessionID != "" && before.SessionID != now.SessionID && now.State != redemption.OrderPaid:
-		w.fail(RecordsStay, "order %s had session %s, and has %q", now.ID, before.SessionID, now.SessionID)
-	}
-	if before.SessionID != now.SessionID {
-		w.attached(s, now)
-	}
 	if resumed {
 		w.coverage.count("order", "cancelled", "resumed after its hand-over")
+	}
+	w.must(RecordsStay, reflect.DeepEqual(frozen(before), frozen(now)), "order %s is not the one that was placed", now.ID)
+	backwards := before.State == redemption.OrderPaid && now.State != redemption.OrderPaid ||
+		before.State != redemption.OrderOpen && now.State == redemption.OrderOpen || resumed && before.ReplacedBy == ""
+	w.must(StatesMoveForward, !backwards, "order %s was %s, and is %s", now.ID, before.State, now.State)
+	if before.SessionID != now.SessionID {
+		w.must(RecordsStay, before.SessionID == "" || now.State == redemption.OrderPaid, "order %s had session %s, and has %q", now.ID, before.SessionID, now.SessionID)
+		w.attached(s, now)
 	}
 }
 
 // attached notes the order of a session.
 func (w *world) attached(s *shop, o redemption.Order) {
-	if other := s.book.sessions[o.SessionID]; other != "" && other != o.ID {
-		w.fail(OneOrderForEachSession, "session %s is that of orders %s and %s", o.SessionID, other, o.ID)
-	}
+	other := s.book.sessions[o.SessionID]
+	w.must(OneOrderForEachSession, other == "" || other == o.ID, "session %s is that of orders %s and %s", o.SessionID, other, o.ID)
 	s.book.sessions[o.SessionID] = o.ID
 }
 
@@ -91,49 +85,38 @@ func (w *world) checkNewOrder(s *shop, o redemption.Order) {
 		w.attached(s, o)
 		return
 	}
-	w.checkQuote(o)
+	if check := w.config.CheckOrder; check != nil {
+		err := check(o)
+		w.must(QuotesAddUp, err == nil, "order %s: %v", o.ID, err)
+	}
 	for _, k := range o.Coupons {
-		if seen, known := s.book.terms[terms{k.ID, k.Revision}]; !known || !reflect.DeepEqual(seen, k) {
-			w.fail(QuotesAddUp, "order %s keeps terms of coupon %s that revision %d never had", o.ID, k.ID, k.Revision)
-		}
+		seen, known := s.book.terms[terms{k.ID, k.Revision}]
+		w.must(QuotesAddUp, known && reflect.DeepEqual(seen, k), "order %s keeps terms of coupon %s that revision %d never had", o.ID, k.ID, k.Revision)
 	}
 	key := o.CustomerID + " " + o.Key
-	if other, used := s.book.keys[key]; used {
-		w.fail(OneOrderForEachKey, "orders %s and %s have the key %q", other, o.ID, key)
-	}
+	w.must(OneOrderForEachKey, s.book.keys[key] == "", "orders %s and %s have the key %q", s.book.keys[key], o.ID, key)
 	s.book.keys[key] = o.ID
-	if own := []redemption.Claim{{Counter: redemption.CustomerOrders(o.CustomerID), Amount: 1}}; !slices.Equal(o.Claims, own) {
-		w.fail(LimitsHold, "order %s claims %v", o.ID, o.Claims)
-	}
+	own := []redemption.Claim{{Counter: redemption.CustomerOrders(o.CustomerID), Amount: 1}}
+	w.must(LimitsHold, slices.Equal(o.Claims, own), "order %s claims %v", o.ID, o.Claims)
 }
 
 // checkEnd checks how an order begins and ends beside the orders before and after it.
-func (w *world) checkEnd(s *shop, o orderChange) {
-	before, now := o.before, o.now
+func (w *world) checkEnd(s *shop, before, now redemption.Order) {
 	if older := s.book.orders[now.Replaces]; before.IsZero() && now.Replaces != "" {
 		w.coverage.count("order", "new", "replaces another one")
-		if older.ReplacedBy != now.ID || older.State != redemption.OrderCancelled || older.CustomerID != now.CustomerID {
-			w.fail(HandOverIsWhole, "order %s of %s replaces %s of %s, which is %s and replaced by %q",
-				now.ID, now.CustomerID, older.ID, older.CustomerID, older.State, older.ReplacedBy)
-		}
+		w.must(HandOverIsWhole, older.ReplacedBy == now.ID && older.State == redemption.OrderCancelled && older.CustomerID == now.CustomerID,
+			"order %s of %s replaces %s of %s, which is %s and replaced by %q", now.ID, now.CustomerID, older.ID, older.CustomerID, older.State, older.ReplacedBy)
 	}
-	if before.ReplacedBy == "" && now.ReplacedBy != "" && s.book.orders[now.ReplacedBy].Replaces != now.ID {
-		w.fail(HandOverIsWhole, "order %s is replaced by %s, which does not know of it", now.ID, now.ReplacedBy)
-	}
+	w.must(HandOverIsWhole, before.ReplacedBy == now.ReplacedBy || s.book.orders[now.ReplacedBy].Replaces == now.ID,
+		"order %s is replaced by %s, which does not know of it", now.ID, now.ReplacedBy)
 	switch {
-	case now.State == redemption.OrderPaid && before.State != redemption.OrderPaid:
-		w.checkPaid(s, now)
-	case now.State == redemption.OrderCancelled && before.State != redemption.OrderCancelled && now.ReplacedBy == "":
+	case before.State == now.State:
+	case now.State == redemption.OrderPaid:
+		session, err := s.fake.Session(background(), now.SessionID)
+		w.must(OnlyPaidCompletes, err == nil && session.Status == processor.SessionComplete && session.PaymentStatus.Settled(),
+			"order %s is paid, and its session %q is %s and %s (%v)", now.ID, now.SessionID, session.Status, session.PaymentStatus, err)
+	case now.State == redemption.OrderCancelled && now.ReplacedBy == "":
 		w.checkReleased(s, before)
-	}
-}
-
-// checkPaid asks the processor whether an order was paid.
-func (w *world) checkPaid(s *shop, o redemption.Order) {
-	session, err := s.fake.Session(background(), o.SessionID)
-	if err != nil || session.Status != processor.SessionComplete || !session.PaymentStatus.Settled() {
-		w.fail(OnlyPaidCompletes, "order %s is paid, and its session %q is %s and %s (%v)",
-			o.ID, o.SessionID, session.Status, session.PaymentStatus, err)
 	}
 }
 
@@ -147,162 +130,120 @@ func (w *world) checkReleased(s *shop, o redemption.Order) {
 			return
 		}
 	}
-	if t := w.active; o.Replaces != "" && t != nil && (t.kind == "checkout" || t.kind == "payment link") {
-		w.fail(ClaimsAreKept, "%s has cancelled order %s, which has the claims of %s", t.name, o.ID, o.Replaces)
-	}
-	if o.SessionID == "" || s.contradicted[o.SessionID] {
-		return
-	}
+	t := w.active
+	w.must(ClaimsAreKept, o.Replaces == "" || t == nil || t.kind != "checkout" && t.kind != "payment link",
+		"a checkout has cancelled order %s, which has the claims of %s", o.ID, o.Replaces)
 	session, err := s.fake.Session(background(), o.SessionID)
-	if err == nil && session.Status != processor.SessionExpired && !session.PaymentFailed {
-		w.fail(OnlyEndedIsReleased, "order %s is cancelled, and its session %s is %s and %s", o.ID, session.ID, session.Status, session.PaymentStatus)
-	}
+	w.must(OnlyEndedIsReleased, err != nil || s.contradicted[o.SessionID] || session.Status == processor.SessionExpired || session.PaymentFailed,
+		"order %s is cancelled, and its session %s is %s and %s", o.ID, session.ID, session.Status, session.PaymentStatus)
+}
+
+var follows = map[redemption.OrderState]redemption.State{
+	redemption.OrderOpen: redemption.Reserved, redemption.OrderAwaitingPayment: redemption.Reserved,
+	redemption.OrderPaid: redemption.Completed, redemption.OrderCancelled: redemption.Released,
 }
 
 // checkUse holds a use to the state machine and to its order.
-func (w *world) checkUse(s *shop, u useChange) {
-	before, now := u.before, u.now
-	w.countUse(before, now)
+func (w *world) checkUse(s *shop, before, now redemption.Use) {
 	fresh, order := before.IsZero(), s.book.orders[now.OrderID]
-	follows := map[redemption.OrderState]redemption.State{
-		redemption.OrderOpen: redemption.Reserved, redemption.OrderAwaitingPayment: redemption.Reserved,
-		redemption.OrderPaid: redemption.Completed, redemption.OrderCancelled: redemption.Released,
-	}
-	wins := before.PointsState == redemption.PointsPassedOn && now.PointsState == redemption.PointsDebited
-	switch {
-	case now.OrderID != "" && follows[order.State] != now.State:
-		w.fail(UsesFollowOrders, "use %s is %s, and its order %s is %s", now.ID, now.State, order.ID, order.State)
-	case fresh && now.State == redemption.Released, fresh && (now.State == redemption.Completed) != (now.Origin == redemption.FromPayment),
-		before.State == redemption.Completed && now.State != redemption.Completed:
-		w.fail(StatesMoveForward, "use %s was %q, and is %s", now.ID, before.State, now.State)
-	case !fresh && now.PointsState < before.PointsState && !wins:
-		w.fail(StatesMoveForward, "points of %s were %s, and are %s", now.ID, before.PointsState, now.PointsState)
-	case now.State == redemption.Released && (now.PointsState == redemption.PointsDebited || now.PointsState == redemption.PointsPending):
-		w.fail(PointsAreBounded, "%s is released, and its points are %s", now.ID, now.PointsState)
-	case !fresh && (before.CouponID != now.CouponID || before.CustomerID != now.CustomerID || before.OrderID != now.OrderID ||
-		before.Origin != now.Origin || before.ExchangeID != now.ExchangeID || before.Points != now.Points || before.Key != now.Key ||
-		before.Discount != now.Discount || !slices.Equal(before.Claims, now.Claims) || !before.CreatedAt.Equal(now.CreatedAt)):
-		w.fail(RecordsStay, "use %s is not the one that was made", now.ID)
-	case before.State == redemption.Completed && (before.OverLimit != now.OverLimit || !before.CompletedAt.Equal(now.CompletedAt)):
-		w.fail(RecordsStay, "use %s was completed, and is completed in another way", now.ID)
-	}
-	if now.OrderID != "" && len(s.book.usesOf[now.OrderID]) > 1 {
-		w.fail(OneOrderForEachSession, "order %s has the uses %v for one coupon", now.OrderID, s.book.usesOf[now.OrderID])
-	}
-	w.checkExchange(s, before, now)
+	w.must(UsesFollowOrders, now.OrderID == "" || follows[order.State] == now.State, "use %s is %s, and its order %s is %s", now.ID, now.State, order.ID, order.State)
+	begins := now.State != redemption.Released && (now.State == redemption.Completed) == (now.Origin == redemption.FromPayment)
+	backwards := fresh && !begins || before.State == redemption.Completed && now.State != redemption.Completed
+	w.must(StatesMoveForward, !backwards, "use %s was %q, and is %s", now.ID, before.State, now.State)
+	stays := before.CouponID == now.CouponID && before.CustomerID == now.CustomerID && before.OrderID == now.OrderID && before.Origin == now.Origin &&
+		before.ExchangeID == now.ExchangeID && before.Points == now.Points && before.Key == now.Key && before.Discount == now.Discount &&
+		slices.Equal(before.Claims, now.Claims) && before.CreatedAt.Equal(now.CreatedAt) &&
+		(before.State != redemption.Completed || before.OverLimit == now.OverLimit && before.CompletedAt.Equal(now.CompletedAt))
+	w.must(RecordsStay, fresh || stays, "use %s is not the one that was made", now.ID)
+	of := s.book.usesOf[now.OrderID]
+	w.must(OneOrderForEachSession, len(of) < 2, "order %s has the uses %v of one coupon", now.OrderID, of)
 }
 
 // checkExchange holds the points of an exchange to one use, and that use to its customer, who
 // was told of it, until they give it up or take it into a checkout.
 func (w *world) checkExchange(s *shop, before, now redemption.Use) {
-	if now.ExchangeID == "" {
+	wins := before.PointsState == redemption.PointsPassedOn && now.PointsState == redemption.PointsDebited
+	w.must(StatesMoveForward, before.PointsState <= now.PointsState || wins, "points of %s were %s, and are %s", now.ID, before.PointsState, now.PointsState)
+	lost := now.State == redemption.Released && (now.PointsState == redemption.PointsDebited || now.PointsState == redemption.PointsPending)
+	w.must(PointsAreBounded, !lost, "%s is released, and its points are %s", now.ID, now.PointsState)
+	_, asked := s.book.givenUp[now.ExchangeID]
+	w.must(AnswersAreTrue, !before.Free() || now.PointsState != redemption.PointsRefundDue || asked,
+		"exchange %s was paid and is in no checkout, and is given up", now.ID)
+	if now.ExchangeID == "" || now.PointsState == redemption.PointsPassedOn {
 		return
 	}
-	holder := s.book.holders[now.ExchangeID]
-	if now.PointsState != redemption.PointsPassedOn {
-		if other := s.book.uses[holder]; holder != "" && holder != now.ID && other.PointsState != redemption.PointsPassedOn {
-			w.fail(PointsAreBounded, "uses %s and %s have the points of one exchange: %s and %s", holder, now.ID, other.PointsState, now.PointsState)
-		}
-		s.book.holders[now.ExchangeID] = now.ID
-	}
-	_, asked := s.book.givenUp[now.ExchangeID]
-	if before.Free() && now.PointsState == redemption.PointsRefundDue && !asked {
-		w.fail(AnswersAreTrue, "exchange %s was paid and is in no checkout, and is given up", now.ID)
-	}
+	holder := s.book.uses[s.book.holders[now.ExchangeID]]
+	w.must(PointsAreBounded, holder.IsZero() || holder.ID == now.ID || holder.PointsState == redemption.PointsPassedOn,
+		"uses %s and %s have the points of one exchange: %s and %s", holder.ID, now.ID, holder.PointsState, now.PointsState)
+	s.book.holders[now.ExchangeID] = now.ID
 }
 
 // checkLimits holds a use that begins to hold its claims to the limits at that moment. Who
 // adds nothing to a counter exceeds nothing: the claims of another order were taken over.
-func (w *world) checkLimits(s *shop, u useChange, c *change) {
-	before, now := u.before, u.now
-	holds := func(u redemption.Use) bool { return u.State == redemption.Reserved || u.State == redemption.Completed }
-	if !holds(now) || holds(before) {
+func (w *world) checkLimits(s *shop, before, now redemption.Use, c *change) {
+	if holds := before.State == redemption.Reserved || before.State == redemption.Completed; holds || now.State == redemption.Released {
 		return
 	}
 	k, there := s.book.coupons[now.CouponID]
 	if before.IsZero() && now.State == redemption.Reserved {
-		if !there || k.State != coupon.Active {
-			w.fail(OnlyActiveReserves, "%s was reserved of coupon %s, which is %q", now.ID, now.CouponID, k.State)
-		}
+		w.must(OnlyActiveReserves, there && k.State == coupon.Active, "%s was reserved of coupon %s, which is %q", now.ID, now.CouponID, k.State)
 		want := []redemption.Claim{
 			{Counter: redemption.CouponUses(k.ID), Amount: 1, Limit: k.Limits.MaxUses},
 			{Counter: redemption.CustomerUses(k.ID, now.CustomerID), Amount: 1, Limit: k.Limits.MaxUsesPerUser},
 		}
-		if there && !slices.Equal(now.Claims, want) {
-			w.fail(LimitsHold, "%s claims %v of coupon %s, not %v", now.ID, now.Claims, k.ID, want)
-		}
+		w.must(LimitsHold, slices.Equal(now.Claims, want), "%s claims %v of coupon %s, not %v", now.ID, now.Claims, k.ID, want)
 	}
-	over := false
+	exceeds, counts := false, make([]int64, 0, len(now.Claims))
 	for _, claim := range now.Claims {
 		taken := s.book.held[claim.Counter].Taken()
-		free := claim.Limit == 0 || there && k.Limits.MaxUses == 0 && claim.Counter == redemption.CouponUses(k.ID)
-		over = over || !free && taken > c.before[claim.Counter].Taken() && taken > claim.Limit
+		unlimited := claim.Limit == 0 || there && k.Limits.MaxUses == 0 && claim.Counter == redemption.CouponUses(k.ID)
+		exceeds = exceeds || !unlimited && taken > c.before[claim.Counter].Taken() && taken > claim.Limit
+		counts = append(counts, taken)
 	}
-	switch {
-	case over && !now.OverLimit:
-		w.fail(LimitsHold, "%s holds %v, and the counters hold %v", now.ID, now.Claims, w.counts(s, now))
-	case !over && now.OverLimit:
-		w.fail(OverLimitIsFlagged, "%s is flagged and holds %v, and the counters hold %v", now.ID, now.Claims, w.counts(s, now))
-	}
-}
-
-func (w *world) counts(s *shop, u redemption.Use) (counts []int64) {
-	for _, claim := range u.Claims {
-		counts = append(counts, s.book.held[claim.Counter].Taken())
-	}
-	return counts
+	w.must(LimitsHold, !exceeds || now.OverLimit, "%s holds %v, and the counters hold %v", now.ID, now.Claims, counts)
+	w.must(OverLimitIsFlagged, exceeds || !now.OverLimit, "%s is flagged and holds %v, and the counters hold %v", now.ID, now.Claims, counts)
 }
 
 // checkCounters compares counters with what records hold, and the counts of coupons with both.
 func (w *world) checkCounters(s *shop, t touched, c *change) {
-	keys := slices.Sorted(maps.Keys(c.before))
-	for chunk := range slices.Chunk(keys, 500) {
-		counts, err := s.eyes.Counts(background(), chunk)
-		if err != nil || len(counts) != len(chunk) {
-			w.fail(NoSurprise, "read counters: %d of %d (%v)", len(counts), len(chunk), err)
-			return
-		}
-		for i, key := range chunk {
-			if counts[i] != s.book.held[key] {
-				w.fail(CountersEqualRecords, "counter %s holds %+v, and its records hold %+v", key, counts[i], s.book.held[key])
-			}
+	const many = 500
+	for keys := range slices.Chunk(slices.Sorted(maps.Keys(c.before)), many) {
+		counts, err := s.eyes.Counts(background(), keys)
+		w.must(NoSurprise, err == nil && len(counts) == len(keys), "read counters: %d of %d (%v)", len(counts), len(keys), err)
+		for i := range counts {
+			want := s.book.held[keys[i]]
+			w.must(CountersEqualRecords, counts[i] == want, "counter %s holds %+v, and its records hold %+v", keys[i], counts[i], want)
 		}
 	}
 	for _, id := range unique(t.coupons) {
 		k, there := s.book.coupons[id]
-		if want := s.book.held[redemption.CouponUses(id)]; there && (redemption.Count{Reserved: k.ReservedCount, Completed: k.UsedCount}) != want {
-			w.fail(CountersEqualRecords, "coupon %s counts %d used and %d reserved, its uses hold %+v", id, k.UsedCount, k.ReservedCount, want)
-		}
+		want := s.book.held[redemption.CouponUses(id)]
+		w.must(CountersEqualRecords, !there || k.ReservedCount == want.Reserved && k.UsedCount == want.Completed,
+			"coupon %s counts %d used and %d reserved, its uses hold %+v", id, k.UsedCount, k.ReservedCount, want)
 	}
 }
 
 // checkPoints holds a balance between what is surely debited and what may be.
 func (w *world) checkPoints(s *shop, customerID string) {
-	a := s.book.account(customerID)
-	if !a.credited {
-		return
-	}
+	a, balance := s.book.account(customerID), s.ledger.Balance(customerID)
 	most := startingPoints - a.debited - a.elsewhere
-	if balance := s.ledger.Balance(customerID); balance > most || balance < most-a.pending {
-		w.fail(PointsAreBounded, "%s has %d points; %d of %d are debited, %d on their way and %d spent elsewhere",
-			customerID, balance, a.debited, int64(startingPoints), a.pending, a.elsewhere)
-	}
+	w.must(PointsAreBounded, !a.credited || balance <= most && balance >= most-a.pending,
+		"%s has %d points; %d of %d are debited, %d on their way and %d spent elsewhere",
+		customerID, balance, a.debited, int64(startingPoints), a.pending, a.elsewhere)
 }
 
 // checkSession compares a new session with the order that it is for, and with the sessions of
 // the orders which that one has replaced.
 func (w *world) checkSession(s *shop, id string) {
 	request, err := s.fake.Request(id)
-	if err != nil {
-		w.fail(NoSurprise, "session %s: %v", id, err)
-		return
+	order := s.book.orders[request.OrderID]
+	w.must(SessionsChargeQuotes, err == nil && !order.IsZero(), "session %s has no order (%v)", id, err)
+	for older := order; older.Replaces != ""; {
+		older = s.book.orders[older.Replaces]
+		session, err := s.fake.Session(background(), older.SessionID)
+		w.must(OneSessionIsOpen, err != nil || session.Status != processor.SessionOpen,
+			"order %s gets a session, and session %s of %s, which it has replaced, is open", order.ID, session.ID, older.ID)
 	}
-	order, known := s.book.orders[request.OrderID]
-	if !known {
-		w.fail(SessionsChargeQuotes, "session %s has no order", id)
-		return
-	}
-	w.checkOpen(s, order)
 	sum := make(map[string]int64)
 	for _, l := range request.Lines {
 		sum[l.LineID] += l.Quantity * l.UnitAmount
@@ -313,24 +254,34 @@ func (w *world) checkSession(s *shop, id string) {
 			firstPeriod += l.Discount
 			sum[l.ID] = l.Total
 		}
-		if sum[l.ID] != l.Total {
-			w.fail(SessionsChargeQuotes, "session %s charges %d for line %s of order %s, which costs %d", id, sum[l.ID], l.ID, order.ID, l.Total)
-		}
+		w.must(SessionsChargeQuotes, sum[l.ID] == l.Total, "session %s charges %d for line %s of order %s, which costs %d", id, sum[l.ID], l.ID, order.ID, l.Total)
 		delete(sum, l.ID)
 	}
-	if request.Total != order.Quote.Total || request.Currency != order.Quote.Currency || request.FirstPeriodDiscount != firstPeriod || len(sum) > 0 {
-		w.fail(SessionsChargeQuotes, "session %s charges %d, %d off the first period, for order %s; it costs %d, %d off",
-			id, request.Total, request.FirstPeriodDiscount, order.ID, order.Quote.Total, firstPeriod)
-	}
+	w.must(SessionsChargeQuotes, request.Total == order.Quote.Total && request.Currency == order.Quote.Currency &&
+		request.FirstPeriodDiscount == firstPeriod && len(sum) == 0,
+		"session %s charges %d, %d off the first period, for order %s; it costs %d, %d off",
+		id, request.Total, request.FirstPeriodDiscount, order.ID, order.Quote.Total, firstPeriod)
 }
 
-// checkOpen looks for a session of an order before, which can still be paid.
-func (w *world) checkOpen(s *shop, o redemption.Order) {
-	for older := o; older.Replaces != ""; {
-		older = s.book.orders[older.Replaces]
-		session, err := s.fake.Session(background(), older.SessionID)
-		if older.SessionID != "" && err == nil && session.Status == processor.SessionOpen {
-			w.fail(OneSessionIsOpen, "order %s gets a session, and session %s of %s, which it has replaced, is open", o.ID, session.ID, older.ID)
+// countUse counts what has happened to a use.
+func (w *world) countUse(before, now redemption.Use) {
+	if before.IsZero() {
+		how := ""
+		if now.Origin == redemption.FromPoints && now.OrderID != "" {
+			how = "in a checkout"
 		}
+		w.coverage.count("origin", now.Origin.String(), how)
+	}
+	if before.State != now.State {
+		w.coverage.count("use", cmp.Or(before.State.String(), "none"), now.State.String())
+	}
+	if before.PointsState != now.PointsState {
+		w.coverage.count("points", before.PointsState.String(), now.PointsState.String())
+	}
+	if now.OverLimit && !before.OverLimit {
+		w.coverage.count("use", "completed", "over the limit")
+	}
+	if now.State == redemption.Completed && before.State != redemption.Completed && now.PointsState > redemption.PointsDebited {
+		w.coverage.count("use", "completed", "with points that are "+now.PointsState.String())
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
+	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
 
@@ -37,8 +38,9 @@ type Config struct {
 	// KeepTrace leaves the trace of a failure as it is, which saves the search for a
 	// short one.
 	KeepTrace bool
-	// Check, if not nil, checks the store of each shop at rest.
-	Check func(context.Context, store.Store) error
+	// Check, if not nil, checks the store of each shop at rest, and CheckOrder each new order.
+	CheckOrder func(redemption.Order) error
+	Check      func(context.Context, store.Store) error
 	// Parts makes what the world is made of, anew for each life; nil is sound parts in
 	// memory.
 	Parts func() Parts

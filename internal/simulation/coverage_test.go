@@ -140,7 +140,7 @@ func checkCoverage(t *testing.T, all simulation.Coverage) {
 	t.Helper()
 	for _, call := range calls {
 		for _, fate := range fates {
-			if all["fate"][[2]string{call, fate}] == 0 {
+			if all[[3]string{"fate", call, fate}] == 0 {
 				t.Errorf("%s, %q: never happened", call, fate)
 			}
 		}

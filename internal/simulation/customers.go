@@ -14,41 +14,40 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// launch begins an operation, if its node runs.
-func (w *world) launch(t *task, operation func(context.Context) error) bool {
-	if t.node.stopped {
-		return false
+// customer draws a customer. A few buy most of the time.
+func (w *world) customer(s *shop) string {
+	n := w.random.IntN(w.temper.hot)
+	if w.odds(5) {
+		n = w.random.IntN(w.config.Customers)
 	}
-	w.start(t, operation)
-	return true
+	id := fmt.Sprintf("customer%d", n)
+	if a := s.book.account(id); !a.credited {
+		a.credited = true
+		s.ledger.Credit(id, startingPoints)
+	}
+	return id
 }
 
-func (w *world) begin(n *node, s *shop, kind, name string, operation func(context.Context) error) bool {
-	if len(w.shops) > 1 {
-		name = fmt.Sprintf("shop %d: %s", s.number, name)
-	}
-	return w.launch(&task{name: name, kind: kind, node: n, shop: s}, operation)
-}
+func email(customer string) string { return customer + "@example.org" }
 
 func (w *world) buyer(s *shop) eligibility.Customer {
 	id := w.customer(s)
 	return eligibility.Customer{ID: id, Email: email(id)}
 }
 
-// typed is what a customer enters for a coupon: its code, written somehow, its ID,
-// or something that is no coupon.
+// typed is what a customer enters for a coupon: its code, written somehow, its ID, or
+// something that is no coupon.
 func (w *world) typed(s *shop) string {
 	id := w.anyCoupon(s)
 	c, there := s.book.coupons[id]
-	switch w.random.IntN(30) {
-	case 0:
+	switch n := w.random.IntN(30); {
+	case n == 0:
 		return "no-such-code"
-	case 1, 2, 3, 4:
+	case n < 5:
 		return id
-	case 5, 6:
+	case n < 7:
 		return " " + strings.ToLower(c.Code.String()) + " "
-	}
-	if !there {
+	case !there:
 		return strings.TrimSpace(codes[w.random.IntN(w.temper.codes)])
 	}
 	return c.Code.String()
@@ -117,7 +116,8 @@ func (w *world) paymentLink() bool {
 	return w.buy(s, r)
 }
 
-// retry repeats a purchase as it was, or now and then its key with another cart.
+// retry repeats a purchase as it was, or its key with another cart, or with another key: the
+// order then may need the claims of the one before.
 func (w *world) retry() bool {
 	s := w.shop()
 	if len(s.requests) == 0 {
@@ -125,21 +125,20 @@ func (w *world) retry() bool {
 	}
 	recent := s.requests[max(0, len(s.requests)-6):]
 	r := recent[w.random.IntN(len(recent))]
-	switch w.random.IntN(12) {
-	case 0:
+	switch n := w.random.IntN(12); {
+	case n == 0:
 		r.Cart, r.name = w.cart(), r.name+", and another cart"
-	case 1: // keys are not secret
+	case n == 1: // keys are not secret
 		r.Customer = w.buyer(s)
 		r.name = r.Customer.ID + " repeats what " + r.name
-	case 2, 3, 4, 5, 6: // another attempt, which may need the claims of the one before
+	case n < 7:
 		r.Key = w.key(s)
 		r.name += ", and again with " + r.Key
 	}
 	return w.buy(s, r)
 }
 
-// key draws an idempotency key: a new one, now and then somebody else's, which is
-// none of this customer's business, or none at all.
+// key draws an idempotency key: a new one, or somebody else's, or none at all.
 func (w *world) key(s *shop) string {
 	switch {
 	case s.keys > 0 && w.odds(12):
@@ -181,30 +180,22 @@ func (w *world) buy(s *shop, r request) bool {
 	})
 }
 
-// bought checks what a customer was told.
+// bought checks what a customer was answered.
 func (w *world) bought(n *node, s *shop, r request, made couponkit.Checkout, err error) error {
 	if err != nil || n.stopped {
 		return err
 	}
 	settled, err := s.eyes.Order(background(), store.OrderKey{ID: made.Order.ID})
-	order := settled.Order
-	switch {
-	case err != nil || order.SessionID != made.Session.ID:
-		w.fail(AnswersAreTrue, "%s got order %s with session %s, which has %q (%v)",
-			r.Customer.ID, made.Order.ID, made.Session.ID, order.SessionID, err)
-	case order.CustomerID != r.Customer.ID || made.Order.CustomerID != r.Customer.ID:
-		w.fail(OrdersAreTheirs, "%s got order %s of %s", r.Customer.ID, order.ID, order.CustomerID)
-	case r.tampers && r.quotes && !made.Replayed:
-		w.fail(TotalsAreCompared, "%s claimed a cent less and got order %s", r.Customer.ID, order.ID)
+	order, who := settled.Order, r.Customer.ID
+	w.must(AnswersAreTrue, err == nil && order.SessionID == made.Session.ID, "%s got order %s with session %s, which has %q (%v)",
+		who, made.Order.ID, made.Session.ID, order.SessionID, err)
+	w.must(OrdersAreTheirs, order.CustomerID == who && made.Order.CustomerID == who, "%s got order %s of %s", who, order.ID, order.CustomerID)
+	w.must(TotalsAreCompared, !r.tampers || !r.quotes || made.Replayed, "%s claimed a cent less and got order %s", who, order.ID)
+	if key := who + " " + r.Key; r.Key != "" {
+		before := s.book.answered[key]
+		w.must(OneOrderForEachKey, before == "" || before == order.ID, "%s got orders %s and %s for %s", who, before, order.ID, r.Key)
+		s.book.answered[key] = order.ID
 	}
-	if r.Key == "" {
-		return nil
-	}
-	key := r.Customer.ID + " " + r.Key
-	if before, known := s.book.answered[key]; known && before != order.ID {
-		w.fail(OneOrderForEachKey, "%s got orders %s and %s for %s", r.Customer.ID, before, order.ID, r.Key)
-	}
-	s.book.answered[key] = order.ID
 	return nil
 }
 
@@ -214,8 +205,7 @@ func (w *world) preview() bool {
 	c, code, cart, quote := w.buyer(s), w.typed(s), w.cart(), w.odds(2)
 	t := &task{name: c.ID + " looks at coupon " + code, kind: "preview", node: n, shop: s, reads: true}
 	return w.launch(t, func(ctx context.Context) (err error) {
-		service := n.services[s.number]
-		if quote {
+		if service := n.services[s.number]; quote {
 			_, err = service.Quote(ctx, couponkit.QuoteRequest{Cart: cart, Code: code, Customer: c})
 		} else {
 			_, err = service.Validate(ctx, couponkit.ValidateRequest{Code: code, Customer: c})
@@ -226,8 +216,12 @@ func (w *world) preview() bool {
 
 func (w *world) exchange() bool {
 	s, n := w.shop(), w.node()
-	r := couponkit.ExchangeRequest{Coupon: w.pointsCoupon(s), Customer: w.buyer(s), Key: w.key(s)}
-	if s.book.coupons[r.Coupon].PointsRequired == 0 && !w.odds(10) {
+	id := w.anyCoupon(s)
+	for i := 0; i < 4 && s.book.coupons[id].PointsRequired == 0; i++ { // mostly a coupon that costs points
+		id = w.anyCoupon(s)
+	}
+	r := couponkit.ExchangeRequest{Coupon: id, Customer: w.buyer(s), Key: w.key(s)}
+	if s.book.coupons[id].PointsRequired == 0 && !w.odds(10) {
 		return false
 	}
 	s.exchanged = r
@@ -245,24 +239,10 @@ func (w *world) exchangeOn(n *node, s *shop, r couponkit.ExchangeRequest) bool {
 		if err != nil || n.stopped {
 			return err
 		}
-		if held.PointsState == redemption.PointsPending || held.State == redemption.Released || held.CustomerID != r.Customer.ID {
-			w.fail(AnswersAreTrue, "%s got %s use %s of %s, its points %s",
-				r.Customer.ID, held.State, held.ID, held.CustomerID, held.PointsState)
-		}
+		w.must(AnswersAreTrue, held.PointsState != redemption.PointsPending && held.State != redemption.Released && held.CustomerID == r.Customer.ID,
+			"%s got %s use %s of %s, its points %s", r.Customer.ID, held.State, held.ID, held.CustomerID, held.PointsState)
 		return nil
 	})
-}
-
-// pointsCoupon draws a coupon that is exchanged for points, mostly.
-func (w *world) pointsCoupon(s *shop) string {
-	id := w.anyCoupon(s)
-	for range 4 {
-		if s.book.coupons[id].PointsRequired > 0 {
-			break
-		}
-		id = w.anyCoupon(s)
-	}
-	return id
 }
 
 func (w *world) cancelExchange() bool {
@@ -282,9 +262,8 @@ func (w *world) cancelExchange() bool {
 		if err := service.CancelExchange(ctx, customer, id); err != nil || n.stopped {
 			return err
 		}
-		if now := s.book.uses[s.book.holders[id]]; now.State == redemption.Reserved {
-			w.fail(AnswersAreTrue, "exchange %s was cancelled, and its use %s is %s", id, now.ID, now.State)
-		}
+		now := s.book.uses[s.book.holders[id]]
+		w.must(AnswersAreTrue, now.State != redemption.Reserved, "exchange %s was cancelled, and its use %s is %s", id, now.ID, now.State)
 		return nil
 	})
 }
@@ -325,9 +304,7 @@ func (w *world) act(name string, what func(s *shop, id string) error) bool {
 		return false
 	}
 	w.log("%s: session %s (%v)", name, id, err)
-	if err != nil {
-		w.fail(NoSurprise, "%s %s: %v", name, id, err)
-	}
+	w.sound(name, err)
 	return true
 }
 

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,12 +15,14 @@ import (
 	"github.com/couponkit/couponkit/redemption"
 )
 
-// rest lets everything end well: what is under way is finished, what is late
-// arrives, delayed payments arrive, every event comes again, newest first, and
-// enough time passes for the sweeps. Nothing goes wrong any more.
+// rest lets everything end well. What is under way is finished, and what is late arrives.
+// Delayed payments arrive, every event comes again, the newest first, and enough time passes
+// for the sweeps. Nothing goes wrong any more.
 func (w *world) rest() {
 	w.place = "at rest"
-	w.finish()
+	for len(w.tasks) > 0 {
+		w.run(w.tasks[0], arrives)
+	}
 	for len(w.late) > 0 {
 		w.arrive(0)
 	}
@@ -29,25 +32,14 @@ func (w *world) rest() {
 		}
 	}
 	for _, s := range w.shops {
-		if w.fault == nil {
-			w.restShop(s)
-		}
+		w.restShop(s, w.nodes[0].services[s.number])
 	}
 }
 
-func (w *world) restShop(s *shop) {
-	service := w.nodes[0].services[s.number]
-	for i, id := range s.sessions {
-		session, err := s.fake.Session(background(), id)
-		if err != nil || session.Status != processor.SessionComplete || session.PaymentStatus != processor.Unpaid || session.PaymentFailed {
-			continue
-		}
-		decide := s.fake.PaymentArrives
-		if i%3 == 0 {
-			decide = s.fake.PaymentFails
-		}
-		if err := decide(id); err != nil {
-			w.fail(NoSurprise, "at rest, session %s: %v", id, err)
+func (w *world) restShop(s *shop, service *couponkit.Service) {
+	for i, id := range s.sessions { // those that wait for a payment
+		if decide := []func(string) error{s.fake.PaymentFails, s.fake.PaymentArrives, s.fake.PaymentArrives}[i%3]; w.fault == nil {
+			_ = decide(id)
 		}
 	}
 	w.collect(s)
@@ -59,23 +51,17 @@ func (w *world) restShop(s *shop) {
 		w.now = w.now.Add(couponkit.DefaultSessionLifetime + couponkit.DefaultGrace + couponkit.DefaultPaymentWait)
 		w.collect(s)
 		report, err := service.Sweep(background(), 0)
-		if err != nil || round == rounds && !report.IsZero() {
-			w.fail(RestIsQuiet, "at rest, sweep %d: %+v, %v", round, report, err)
-		}
+		w.must(RestIsQuiet, err == nil && (round < rounds || report.IsZero()), "at rest, sweep %d: %+v, %v", round, report, err)
 		drifts, err := service.Reconcile(background(), couponkit.ReconcileOptions{})
-		if round == rounds && (err != nil || len(drifts) > 0) {
-			w.fail(RestIsQuiet, "at rest, reconcile %d: %v, %v", round, drifts, err)
-		}
+		w.must(RestIsQuiet, round < rounds || err == nil && len(drifts) == 0, "at rest, reconcile %d: %v, %v", round, drifts, err)
 		w.inspect()
 	}
 	if w.fault != nil {
 		return
 	}
 	w.look(s, touched{}, true)
-	if w.config.Check != nil && w.fault == nil {
-		if err := w.config.Check(background(), s.eyes); err != nil {
-			w.fail(NoSurprise, "at rest: %v", err)
-		}
+	if check := w.config.Check; check != nil && w.fault == nil {
+		w.sound("at rest", check(background(), s.eyes))
 	}
 	w.checkRecords(s)
 	w.checkPayments(s)
@@ -83,19 +69,16 @@ func (w *world) restShop(s *shop) {
 	w.checkFree(s, service)
 }
 
-// redeliver tells everything once more, the newest first: what was told before and
-// the contradictions that are still to come.
+// redeliver tells everything once more, the newest first: what was delivered before, and the
+// contradictions that are still to come.
 func (w *world) redeliver(s *shop, n *node) {
-	told := s.fake.Redeliveries()
+	all := s.fake.Redeliveries()
 	for _, d := range s.deliveries {
-		told = append(told, d.Delivery)
+		all = append(all, d.Delivery)
 	}
-	slices.Reverse(told)
-	for _, d := range told {
+	for _, d := range slices.Backward(all) {
 		d.Signature = fakeprocessor.Sign(s.secret, w.now, d.Payload)
-		if err := n.webhook(background(), n.services[s.number], s.fake, d); err != nil {
-			w.fail(NoSurprise, "at rest, deliver %s: %v", d.EventID, err)
-		}
+		w.sound("at rest, deliver "+d.EventID, n.webhook(background(), n.services[s.number], s.fake, d))
 	}
 	w.inspect()
 }
@@ -105,27 +88,20 @@ func (w *world) checkRecords(s *shop) {
 	debited := make(map[string]int64)
 	for _, id := range slices.Sorted(maps.Keys(s.book.uses)) {
 		u := s.book.uses[id]
-		if u.State == redemption.Reserved && !u.Free() {
-			w.fail(NothingLivesForever, "use %s of order %q is reserved for ever, its points %s", u.ID, u.OrderID, u.PointsState)
-		}
-		switch u.PointsState {
-		case redemption.PointsDebited:
+		w.must(NothingLivesForever, u.State != redemption.Reserved || u.Free(), "use %s of order %q is reserved for ever, its points %s", id, u.OrderID, u.PointsState)
+		w.must(PointsAreConserved, u.PointsState != redemption.PointsPending && u.PointsState != redemption.PointsRefundDue, "points of %s are still %s", id, u.PointsState)
+		if u.PointsState == redemption.PointsDebited {
 			debited[u.CustomerID] += u.Points
-		case redemption.PointsPending, redemption.PointsRefundDue:
-			w.fail(PointsAreConserved, "points of %s are still %s", u.ID, u.PointsState)
-		case redemption.NoPoints, redemption.PointsRefunded, redemption.PointsPassedOn:
 		}
 	}
-	for id, a := range s.book.accounts {
-		if balance := s.ledger.Balance(id); a.credited && balance+debited[id]+a.elsewhere != startingPoints {
-			w.fail(PointsAreConserved, "the %d points, the %d debited ones and the %d spent elsewhere of a customer are not %d",
-				balance, debited[id], a.elsewhere, int64(startingPoints))
-		}
+	for _, id := range slices.Sorted(maps.Keys(s.book.accounts)) {
+		a, balance := s.book.accounts[id], s.ledger.Balance(id)
+		w.must(PointsAreConserved, !a.credited || balance+debited[id]+a.elsewhere == startingPoints,
+			"the %d points of %s, %d debited ones and %d spent elsewhere are not %d", balance, id, debited[id], a.elsewhere, int64(startingPoints))
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.book.orders)) {
-		if o := s.book.orders[id]; !o.State.Ended() {
-			w.fail(OrdersEnd, "order %s is still %s", o.ID, o.State)
-		}
+		o := s.book.orders[id]
+		w.must(OrdersEnd, o.State.Ended(), "order %s is still %s", o.ID, o.State)
 	}
 }
 
@@ -135,21 +111,13 @@ func (w *world) checkPayments(s *shop) {
 	paid, completed := 0, 0
 	for _, session := range s.fake.Sessions() {
 		settled := session.Status == processor.SessionComplete && session.PaymentStatus.Settled()
-		order, used := s.book.paidBy(session.ID)
-		if settled != (order.State == redemption.OrderPaid) {
-			w.fail(OrdersEnd, "session %s is %s and %s, its order %s is %s", session.ID, session.Status, session.PaymentStatus, order.ID, order.State)
-		}
-		if !settled || session.Metadata[processor.MetadataCouponID] == "" {
-			continue
-		}
-		paid++
-		var u redemption.Use
-		if of := s.book.usesOf[order.ID]; len(of) > 0 {
-			u = s.book.uses[of[0]]
-		}
-		if !used || u.CouponID != session.Metadata[processor.MetadataCouponID] ||
-			order.CustomerID != session.Metadata[processor.MetadataCustomerID] || (u.Origin == redemption.FromPayment) != s.lost[session.ID] {
-			w.fail(EveryPaymentCounts, "session %s is paid, and its order is %s and has %s", session.ID, order.ID, u.ID)
+		order, use := s.book.paidBy(session.ID)
+		w.must(OrdersEnd, settled == (order.State == redemption.OrderPaid), "session %s is %s and %s, its order %s is %s",
+			session.ID, session.Status, session.PaymentStatus, order.ID, order.State)
+		if of := session.Metadata; settled && of[processor.MetadataCouponID] != "" {
+			paid++
+			w.must(EveryPaymentCounts, use.CouponID == of[processor.MetadataCouponID] && use.CustomerID == of[processor.MetadataCustomerID] &&
+				(use.Origin == redemption.FromPayment) == s.lost[session.ID], "session %s of %v is paid, and its use is %+v", session.ID, of, use)
 		}
 	}
 	for _, u := range s.book.uses {
@@ -158,14 +126,12 @@ func (w *world) checkPayments(s *shop) {
 		}
 	}
 	s.used = completed
-	if paid != completed {
-		w.fail(EveryPaymentCounts, "%d paid sessions have a coupon, %d uses are completed", paid, completed)
-	}
+	w.must(EveryPaymentCounts, paid == completed, "%d paid sessions have a coupon, %d uses are completed", paid, completed)
 }
 
 // checkMirror compares the processor with the store.
 func (w *world) checkMirror(s *shop) {
-	active := make(map[string]int)
+	active, stored := make(map[string]int), w.allCoupons(s)
 	for _, code := range s.fake.PromotionCodes() {
 		if code.Active {
 			active[code.Code]++
@@ -175,27 +141,18 @@ func (w *world) checkMirror(s *shop) {
 	for _, object := range s.fake.Coupons() {
 		objects[object.Owner] = append(objects[object.Owner], object)
 	}
-	stored := w.allCoupons(s)
 	for _, c := range stored {
 		status, err := s.fake.VerifyMirror(background(), c)
-		if err != nil || (status == processor.MirrorValid) != c.Active() || !c.Mirrored() {
-			w.fail(MirrorEqualsStore, "mirror of %s coupon %s is %s, up to date: %t (%v)", c.State, c.ID, status, c.Mirrored(), err)
-		}
-		want := 0
-		if c.Active() {
-			want = 1
-		}
-		if got := active[c.Code.String()]; got != want {
-			w.fail(MirrorEqualsStore, "%s coupon %s has %d active codes", c.State, c.ID, got)
-		}
+		w.must(MirrorEqualsStore, err == nil && (status == processor.MirrorValid) == c.Active() && c.Mirrored(),
+			"mirror of %s coupon %s is %s, up to date: %t (%v)", c.State, c.ID, status, c.Mirrored(), err)
+		codes, own := active[c.Code.String()], objects[c.ID]
+		w.must(MirrorEqualsStore, codes < 2 && (codes == 1) == c.Active(), "%s coupon %s has %d active codes", c.State, c.ID, codes)
 		delete(active, c.Code.String())
-		if own := objects[c.ID]; len(own) != 1 || own[0].Name != c.Name || own[0].MaxUses != c.Limits.MaxUses || own[0].Discount != c.Discount {
-			w.fail(MirrorEqualsStore, "coupon %s (%q, %d uses) is mirrored as %s", c.ID, c.Name, c.Limits.MaxUses, fmt.Sprint(own))
-		}
+		w.must(MirrorEqualsStore, len(own) == 1 && own[0].Name == c.Name && own[0].MaxUses == c.Limits.MaxUses && own[0].Discount == c.Discount,
+			"coupon %s (%q, %d uses) is mirrored as %v", c.ID, c.Name, c.Limits.MaxUses, own)
 	}
-	if len(active) > 0 || len(objects) != len(stored) {
-		w.fail(MirrorEqualsStore, "%d mirrors for %d coupons, %d active codes without one", len(objects), len(stored), len(active))
-	}
+	w.must(MirrorEqualsStore, len(active) == 0 && len(objects) == len(stored),
+		"%d mirrors for %d coupons, %d active codes without one", len(objects), len(stored), len(active))
 }
 
 // checkFree asks, for every coupon, whether a customer who was never seen may use it.
@@ -206,9 +163,34 @@ func (w *world) checkFree(s *shop, service *couponkit.Service) {
 		taken := s.book.held[redemption.CouponUses(c.ID)].Taken()
 		full := c.Limits.MaxUses > 0 && taken >= c.Limits.MaxUses
 		want := c.Active() && within && !full && c.Distribution == coupon.General
-		if _, err := service.Validate(background(), couponkit.ValidateRequest{Code: c.ID, Customer: stranger}); (err == nil) != want {
-			w.fail(FreeUsesCanBeHad, "%s coupon %s, %d of %d uses, valid until %s: may a stranger use it? %t, says %v", c.State, c.ID,
-				taken, c.Limits.MaxUses, c.ExpiresAt.Format(time.DateTime), want, err)
-		}
+		_, err := service.Validate(background(), couponkit.ValidateRequest{Code: c.ID, Customer: stranger})
+		w.must(FreeUsesCanBeHad, (err == nil) == want, "%s coupon %s, %d of %d uses, valid until %s: may a stranger use it? %t, says %v",
+			c.State, c.ID, taken, c.Limits.MaxUses, c.ExpiresAt.Format(time.DateTime), want, err)
 	}
+}
+
+// finals writes down everything that is there at the end.
+func (w *world) finals() (final []string) {
+	for _, s := range w.shops {
+		var all []any
+		for _, c := range w.allCoupons(s) {
+			whole, err := w.coupon(s, c.ID) // a list holds no addresses
+			w.sound("read a coupon", err)
+			all = append(all, whole)
+		}
+		for _, o := range w.allOrders(s) {
+			all = append(all, o)
+		}
+		all = append(all, w.allUses(s), s.fake.Sessions(), s.book.held)
+		for _, id := range slices.Sorted(maps.Keys(s.book.accounts)) {
+			all = append(all, fmt.Sprintf("%s has %d points", id, s.ledger.Balance(id)))
+		}
+		for _, value := range all {
+			text, err := json.Marshal(value)
+			w.sound("write down", err)
+			final = append(final, string(text))
+		}
+		final = append(final, fmt.Sprint(s.book.journal))
+	}
+	return final
 }

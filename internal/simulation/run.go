@@ -93,7 +93,7 @@ func live(c Config, steps []int) (w *world) {
 		w.rest()
 	}
 	if w.fault == nil && w.tracing {
-		w.finals()
+		w.final = w.finals()
 	}
 	return w
 }
@@ -107,9 +107,7 @@ func (w *world) end() {
 		h.stop()
 	}
 	if w.database != nil {
-		if err := w.database.Close(); err != nil {
-			w.fail(NoSurprise, "close the database: %v", err)
-		}
+		w.sound("close the database", w.database.Close())
 	}
 }
 

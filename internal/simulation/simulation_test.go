@@ -27,14 +27,14 @@ var (
 func TestNothingImpossibleHappens(t *testing.T) {
 	t.Parallel()
 	if *seed != 0 {
-		life, err := simulation.Run(simulation.Config{Seed: *seed, Check: storetest.Check})
+		life, err := simulation.Run(simulation.Config{Seed: *seed, Check: storetest.Check, CheckOrder: checkOrder})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Logf("seed %d: %d coupons, %d sessions, %d completed uses; nothing impossible", *seed, life.Coupons, life.Sessions, life.Uses)
 		return
 	}
-	all := lives(t, *first, *first+*seeds-1, simulation.Config{Check: storetest.Check})
+	all := lives(t, *first, *first+*seeds-1, simulation.Config{Check: storetest.Check, CheckOrder: checkOrder})
 	t.Logf("what has happened in the lives %d to %d:\n%s", *first, *first+*seeds-1, all)
 	if *seeds >= 3_000 {
 		checkCoverage(t, all)

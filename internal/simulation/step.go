@@ -120,7 +120,7 @@ func (w *world) advance() {
 	pending := t.shop.fake.Pending()
 	w.run(t, f)
 	if t.shop.fake.Pending() > pending && w.odds(2) {
-		w.tellAtOnce(t.shop) // the processor is faster than the answer
+		w.deliverAtOnce(t.shop) // the processor is faster than the answer
 	}
 	for t.call == paused && slices.Contains(w.tasks, t) && w.odds(2) {
 		w.run(t, arrives)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"time"
 
 	"github.com/couponkit/couponkit/processor"
 )
@@ -57,10 +56,9 @@ type task struct {
 	kind   string // of operation
 	node   *node
 	shop   *shop
-	reads  bool      // and must not write
-	began  time.Time // by the world's clock
-	call   string    // that it waits with
-	fate   fate      // of that call
+	reads  bool   // and must not write
+	call   string // that it waits with
+	fate   fate   // of that call
 	ctx    context.Context
 	cancel context.CancelFunc
 	hand   *hand
@@ -107,10 +105,19 @@ func (w *world) do(h *hand) {
 	w.finished(t, h.work(t.ctx))
 }
 
-// start begins an operation on a node. It runs to its first call, or to its end.
-func (w *world) start(t *task, operation func(ctx context.Context) error) {
+// begin begins an operation on a node. It runs to its first call, or to its end.
+func (w *world) begin(n *node, s *shop, kind, name string, operation func(context.Context) error) bool {
+	return w.launch(&task{name: name, kind: kind, node: n, shop: s}, operation)
+}
+
+func (w *world) launch(t *task, operation func(context.Context) error) bool {
+	if t.node.stopped {
+		return false
+	}
+	if len(w.shops) > 1 {
+		t.name = fmt.Sprintf("shop %d: %s", t.shop.number, t.name)
+	}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
-	t.began = w.now
 	if last := len(w.idle) - 1; last >= 0 {
 		t.hand, w.idle = w.idle[last], w.idle[:last]
 	} else {
@@ -120,6 +127,7 @@ func (w *world) start(t *task, operation func(ctx context.Context) error) {
 	w.tasks = append(w.tasks, t)
 	w.log("%s on node %d", t.name, t.node.number)
 	w.run(t, arrives)
+	return true
 }
 
 func (w *world) finished(t *task, err error) {
@@ -129,11 +137,7 @@ func (w *world) finished(t *task, err error) {
 	}
 	w.expect(t.name, err)
 	w.countRejections(err)
-	if w.tracing && err != nil {
-		w.log("  %s: %v", t.name, err)
-	} else if w.tracing {
-		w.log("  %s: done", t.name)
-	}
+	w.log("  %s: done (%v)", t.name, err)
 }
 
 // run lets one task go on, alone, until it waits again or ends.
@@ -270,12 +274,5 @@ func (w *world) bury(n *node) {
 	if n.process != nil {
 		n.process.Kill()
 		n.process = nil
-	}
-}
-
-// finish lets everything that is under way come to its end.
-func (w *world) finish() {
-	for len(w.tasks) > 0 {
-		w.run(w.tasks[0], arrives)
 	}
 }

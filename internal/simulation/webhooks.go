@@ -14,38 +14,35 @@ import (
 	"github.com/couponkit/couponkit/redemption"
 )
 
-// delivery is an event that the processor has told, or will tell again.
+// delivery is an event that the processor has delivered, or will deliver again.
 type delivery struct {
 	fakeprocessor.Delivery
 	since time.Time
 	tried int
 }
 
-// collect takes what the processor has to tell.
+// collect takes what the processor has to deliver.
 func (w *world) collect(s *shop) {
 	for _, d := range s.fake.Deliveries() {
 		s.deliveries = append(s.deliveries, delivery{Delivery: d, since: w.now})
 	}
 }
 
-// deliver hands one event to a node: any of those that were not acknowledged, in
-// whatever order. An event that was is told again now and then. Every delivery is
-// signed when it is sent.
+// deliver hands one event to a node: any of those that were not acknowledged, in whatever
+// order. An acknowledged event comes again now and then. Every delivery is signed when it is
+// sent.
 func (w *world) deliver() bool {
 	s, n := w.shop(), w.node()
 	w.collect(s)
-	if len(s.deliveries) == 0 || n.stopped {
-		return false
-	}
-	return w.tell(s, n, w.random.IntN(len(s.deliveries)))
+	return len(s.deliveries) > 0 && !n.stopped && w.hand(s, n, w.random.IntN(len(s.deliveries)))
 }
 
-// tellAtOnce hands over the last event of a shop and lets it have its effect before
+// deliverAtOnce hands over the last event of a shop and lets it have its effect before
 // anything else happens.
-func (w *world) tellAtOnce(s *shop) {
+func (w *world) deliverAtOnce(s *shop) {
 	n, others := w.node(), len(w.tasks)
 	w.collect(s)
-	if last := len(s.deliveries) - 1; last < 0 || !w.tell(s, n, last) {
+	if last := len(s.deliveries) - 1; last < 0 || !w.hand(s, n, last) {
 		return
 	}
 	w.coverage.count("step", "deliver", "at once")
@@ -54,8 +51,8 @@ func (w *world) tellAtOnce(s *shop) {
 	}
 }
 
-// tell hands an event to a node.
-func (w *world) tell(s *shop, n *node, i int) bool {
+// hand hands an event to a node.
+func (w *world) hand(s *shop, n *node, i int) bool {
 	d := &s.deliveries[i]
 	if d.tried++; d.tried > 1 {
 		w.coverage.count("step", "deliver", "again")
@@ -68,11 +65,9 @@ func (w *world) tell(s *shop, n *node, i int) bool {
 	}
 	send, again := d.Delivery, w.odds(4)
 	send.Signature = fakeprocessor.Sign(s.secret, w.now, send.Payload)
-	return w.begin(n, s, "deliver", "the processor tells "+send.EventID, func(ctx context.Context) error {
+	return w.begin(n, s, "deliver", "the processor delivers "+send.EventID, func(ctx context.Context) error {
 		e, err := s.fake.ParseEvent(send.Payload, send.Signature)
-		if err != nil {
-			w.fail(NoSurprise, "%s: %v", send.EventID, err)
-		}
+		w.sound(send.EventID, err)
 		ctx = context.WithValue(ctx, eventIDKey{}, send.EventID)
 		if err := n.webhook(ctx, n.services[s.number], s.fake, send); err != nil || n.stopped {
 			return err
@@ -89,25 +84,25 @@ func (w *world) tell(s *shop, n *node, i int) bool {
 func (w *world) acknowledged(s *shop, e processor.Event) {
 	w.inspect()
 	w.coverage.count("event", e.Type.String(), e.PaymentStatus.String())
-	paid := e.Type == processor.PaymentSucceeded || e.Type == processor.Completed && e.PaymentStatus.Settled()
-	if !paid {
+	if e.Type != processor.PaymentSucceeded && (e.Type != processor.Completed || !e.PaymentStatus.Settled()) {
 		return
 	}
-	order, used := s.book.paidBy(e.SessionID)
-	if order.State != redemption.OrderPaid {
-		w.fail(AnswersAreTrue, "event %s, the payment of session %s, was acknowledged, and order %s is %q",
-			e.ID, e.SessionID, order.ID, order.State)
-		return
-	}
-	if e.Metadata[processor.MetadataCouponID] != "" && !used {
-		w.fail(EveryPaymentCounts, "event %s, the payment of session %s, was acknowledged, and no use is completed", e.ID, e.SessionID)
-	}
+	order, use := s.book.paidBy(e.SessionID)
+	w.must(AnswersAreTrue, order.State == redemption.OrderPaid, "event %s, the payment of session %s, was acknowledged, and order %s is %q",
+		e.ID, e.SessionID, order.ID, order.State)
+	w.must(EveryPaymentCounts, e.Metadata[processor.MetadataCouponID] == use.CouponID,
+		"event %s, the payment of session %s, was acknowledged, and the completed use is %q", e.ID, e.SessionID, use.ID)
 }
 
-// paidBy returns the order of a session, and whether a use of its coupon is completed.
-func (b *book) paidBy(sessionID string) (redemption.Order, bool) {
-	order := b.orders[b.sessions[sessionID]]
-	return order, slices.ContainsFunc(b.usesOf[order.ID], func(id string) bool { return b.uses[id].State == redemption.Completed })
+// paidBy returns the order of a session, and its completed use.
+func (b *book) paidBy(sessionID string) (order redemption.Order, use redemption.Use) {
+	order = b.orders[b.sessions[sessionID]]
+	for _, id := range b.usesOf[order.ID] {
+		if u := b.uses[id]; u.State == redemption.Completed {
+			use = u
+		}
+	}
+	return order, use
 }
 
 // payLost lets a customer pay in a session whose order the shop does not have, as after the
@@ -115,32 +110,22 @@ func (b *book) paidBy(sessionID string) (redemption.Order, bool) {
 func (w *world) payLost() bool {
 	s := w.shop()
 	id, there := w.anySession(s)
-	if !there {
-		return false
-	}
 	r, err := s.fake.Request(id)
-	if err != nil || r.Total == 0 || r.Metadata[processor.MetadataCouponID] == "" || !w.odds(3) {
+	if !there || err != nil || r.Total == 0 || r.Metadata[processor.MetadataCouponID] == "" || !w.odds(3) {
 		return false
 	}
-	w.ids++
-	r.Key = fmt.Sprintf("lost%06d", w.ids)
-	r.OrderID, r.ExpiresAt = r.Key, w.now.Add(time.Hour)
-	r.Metadata = maps.Clone(r.Metadata)
+	r.Key = w.newID("lost")
+	r.OrderID, r.ExpiresAt, r.Metadata = r.Key, w.now.Add(time.Hour), maps.Clone(r.Metadata)
 	r.Metadata[processor.MetadataOrderID] = r.Key
 	made, err := s.fake.CreateSession(background(), r)
-	if err == nil {
-		err = s.fake.Pay(made.ID)
-	}
-	if err != nil {
-		w.fail(NoSurprise, "pay for a lost order: %v", err)
-	}
+	w.sound("pay for a lost order", errors.Join(err, s.fake.Pay(made.ID)))
 	s.lost[made.ID] = true
 	w.log("a customer pays in session %s, whose order is lost", made.ID)
 	return true
 }
 
-// forge sends an event that the processor has not signed. What happens depends on
-// the signature alone.
+// forge sends an event that the processor has not signed. What happens depends on the
+// signature alone.
 func (w *world) forge() bool {
 	s, n := w.shop(), w.node()
 	w.collect(s)
@@ -149,30 +134,21 @@ func (w *world) forge() bool {
 		return false
 	}
 	d := w.crafted(s, id, "session.completed", "complete", "paid")
-	how := w.random.IntN(6)
-	switch how {
-	case 0: // knows no secret
-		d.Signature = fakeprocessor.Sign("whsec_guess", w.now, d.Payload)
-	case 1: // another shop's
-		d.Signature = fakeprocessor.Sign(fmt.Sprintf("whsec_%d", s.number+1), w.now, d.Payload)
-	case 2:
-		d.Signature = ""
-	case 3: // an old delivery, replayed
-		d.Signature = fakeprocessor.Sign(s.secret, w.now.Add(-fakeprocessor.DefaultTolerance-time.Second), d.Payload)
-	case 4: // one that is not of this day
-		d.Signature = fakeprocessor.Sign(s.secret, w.now.Add(fakeprocessor.DefaultTolerance+time.Second), d.Payload)
-	case 5: // the signature of another body
-		d.Signature = fakeprocessor.Sign(s.secret, w.now, append(slices.Clone(d.Payload), ' '))
+	signatures := [...]struct{ how, signature string }{
+		{"with a guessed secret", fakeprocessor.Sign("whsec_guess", w.now, d.Payload)},
+		{"with another shop's secret", fakeprocessor.Sign(fmt.Sprintf("whsec_%d", s.number+1), w.now, d.Payload)},
+		{"without a signature", ""},
+		{"with an old signature", fakeprocessor.Sign(s.secret, w.now.Add(-fakeprocessor.DefaultTolerance-time.Second), d.Payload)},
+		{"with a signature of the future", fakeprocessor.Sign(s.secret, w.now.Add(fakeprocessor.DefaultTolerance+time.Second), d.Payload)},
+		{"with the signature of another body", fakeprocessor.Sign(s.secret, w.now, append(slices.Clone(d.Payload), ' '))},
 	}
-	w.coverage.count("step", "forge", [...]string{
-		"with a guessed secret", "with another shop's secret", "without a signature", "with an old signature",
-		"with a signature of the future", "with the signature of another body",
-	}[how])
+	forged := signatures[w.random.IntN(len(signatures))]
+	d.Signature = forged.signature
+	w.coverage.count("step", "forge", forged.how)
 	name := fmt.Sprintf("somebody forges the payment of session %s", id)
 	return w.begin(n, s, "forge", name, func(ctx context.Context) error {
-		if err := n.webhook(ctx, n.services[s.number], s.fake, d); !errors.Is(err, processor.ErrSignature) && !n.stopped {
-			w.fail(ForgeriesAreRefused, "%s, and is not refused (%v)", name, err)
-		}
+		err := n.webhook(ctx, n.services[s.number], s.fake, d)
+		w.must(ForgeriesAreRefused, errors.Is(err, processor.ErrSignature) || n.stopped, "%s, and is not refused (%v)", name, err)
 		return nil
 	})
 }
@@ -180,11 +156,8 @@ func (w *world) forge() bool {
 // crafted is an event of the given kind for a session, as the processor writes them.
 func (w *world) crafted(s *shop, sessionID, kind, status, payment string) fakeprocessor.Delivery {
 	session, err := s.fake.Session(background(), sessionID)
-	if err != nil {
-		w.fail(NoSurprise, "session %s: %v", sessionID, err)
-	}
-	w.ids++
-	id := fmt.Sprintf("evt_x%05d", w.ids)
+	w.sound("craft an event", err)
+	id := w.newID("evt_x")
 	body, err := json.Marshal(map[string]any{
 		"id": id, "type": kind, "createdAt": w.now,
 		"session": map[string]any{
@@ -192,19 +165,14 @@ func (w *world) crafted(s *shop, sessionID, kind, status, payment string) fakepr
 			"currency": session.Currency, "total": session.Total, "metadata": session.Metadata,
 		},
 	})
-	if err != nil {
-		w.fail(NoSurprise, "craft an event: %v", err)
-	}
+	w.sound("craft an event", err)
 	return fakeprocessor.Delivery{EventID: id, SessionID: sessionID, Payload: body}
 }
 
 // contradict lets the processor tell of the expiry of a session that was finished.
 func (w *world) contradict() bool {
 	s := w.shop()
-	id, there := w.anySession(s)
-	if !there {
-		return false
-	}
+	id, _ := w.anySession(s)
 	if session, err := s.fake.Session(background(), id); err != nil || session.Status != processor.SessionComplete {
 		return false
 	}
@@ -218,8 +186,8 @@ func (w *world) contradict() bool {
 // tellAgain lets the processor tell a fact a second time, under another ID.
 func (w *world) tellAgain() bool {
 	s := w.shop()
-	id, there := w.anySession(s)
-	if !there || s.fake.Repeat(id) != nil {
+	id, _ := w.anySession(s)
+	if s.fake.Repeat(id) != nil {
 		return false
 	}
 	w.log("the processor will tell again what became of session %s", id)

@@ -47,12 +47,6 @@ type world struct {
 	fault    *fault
 }
 
-// fault is what must not be.
-type fault struct {
-	invariant Invariant
-	text      string
-}
-
 // shop is one host: its processor, its ledger, its tables.
 type shop struct {
 	number int
@@ -109,8 +103,8 @@ func newWorld(c Config) *world {
 	}
 	w.temper = newTemper(w.config, w.random)
 	var err error
-	if w.database, err = w.parts.Database(w.config.Shops, w.pause); err != nil {
-		w.fail(NoSurprise, "make the database: %v", err)
+	w.database, err = w.parts.Database(w.config.Shops, w.pause)
+	if w.sound("make the database", err); err != nil {
 		return w
 	}
 	for i := range w.config.Shops {
@@ -144,11 +138,11 @@ func (w *world) newShop(number int) *shop {
 // openEyes opens the database for the checks.
 func (w *world) openEyes() {
 	eyes, err := w.database.Open()
-	if err != nil {
-		w.fail(NoSurprise, "open the database: %v", err)
-		return
-	}
+	w.sound("open the database", err)
 	for _, s := range w.shops {
+		if err != nil {
+			return
+		}
 		s.eyes = eyes.Store(s.number)
 	}
 }
@@ -168,8 +162,8 @@ func (w *world) newNode() *node {
 		n.webhook = wrap(n.webhook)
 	}
 	var err error
-	if n.process, err = w.database.Open(); err != nil {
-		w.fail(NoSurprise, "open the database: %v", err)
+	n.process, err = w.database.Open()
+	if w.sound("open the database", err); err != nil {
 		n.stopped = true
 		return n
 	}
@@ -194,17 +188,8 @@ func (w *world) newService(n *node, s *shop) *couponkit.Service {
 	}
 	service, err := couponkit.New(wiredStore{s, n, w.wire(n, s, ofStore)}, behind,
 		couponkit.WithClock(w.clock), couponkit.WithIDs(w.newID), couponkit.WithPoints(ledger))
-	if err != nil {
-		w.fail(NoSurprise, "start a node: %v", err)
-	}
+	w.sound("start a node", err)
 	return service
-}
-
-// fail records the first fault of the life.
-func (w *world) fail(i Invariant, format string, args ...any) {
-	if w.fault == nil {
-		w.fault = &fault{invariant: i, text: fmt.Sprintf(format, args...)}
-	}
 }
 
 // log writes a line of the trace. Lines that are indented belong to the one before.
@@ -231,7 +216,7 @@ func (w *world) expect(what string, err error) {
 	case errors.Is(err, redemption.ErrIllegal), errors.Is(err, couponkit.ErrOrderEnded), errors.Is(err, couponkit.ErrReservationClosed):
 	case errors.Is(err, processor.ErrSignature):
 	default:
-		w.fail(NoSurprise, "%s: unexpected error: %v", what, err)
+		w.sound(what+": unexpected error", err)
 	}
 }
 
@@ -263,22 +248,6 @@ func (w *world) node() *node {
 	}
 	return n
 }
-
-// customer draws a customer; a few buy most of the time.
-func (w *world) customer(s *shop) string {
-	n := w.random.IntN(w.temper.hot)
-	if w.odds(5) {
-		n = w.random.IntN(w.config.Customers)
-	}
-	id := fmt.Sprintf("customer%d", n)
-	if a := s.book.account(id); !a.credited {
-		a.credited = true
-		s.ledger.Credit(id, startingPoints)
-	}
-	return id
-}
-
-func email(customer string) string { return customer + "@example.org" }
 
 // anyCoupon draws a coupon that was made at some time, a recent one mostly.
 func (w *world) anyCoupon(s *shop) string {
