@@ -1,0 +1,230 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// codes are few, so that they are made again once their coupon was deleted.
+var codes = [...]string{"alpha", "Beta", " gamma ", "été", "delta-5"}
+
+func (w *world) limit() coupon.Optional[int] {
+	if n := w.random.Int64N(w.temper.most + 1); n > 0 {
+		return coupon.Set(int(n))
+	}
+	return coupon.Clear[int]()
+}
+
+func (w *world) draft() coupon.Draft {
+	d := coupon.Draft{
+		Code: codes[w.random.IntN(w.temper.codes)], Name: "A coupon",
+		DiscountType: pricing.Percentage, DiscountValue: decimal.New(1+w.random.Int64N(1_000_000), -4),
+		MaxUses: w.limit(), MaxUsesPerUser: w.limit(),
+	}
+	if w.odds(12) {
+		d.Currency = []string{"JPY", "KWD"}[w.random.IntN(2)]
+	}
+	if w.odds(3) {
+		d.DiscountType, d.DiscountValue = pricing.FixedAmount, decimal.NewFromInt(1+w.random.Int64N(150))
+	}
+	w.narrow(&d)
+	switch w.random.IntN(8) {
+	case 0, 1:
+		d.Distribution, d.PointsRequired = coupon.PointsRedeemable, 1+w.random.Int64N(200)
+	case 2:
+		d.Distribution, d.AllowedUserEmails = coupon.UserSpecific, w.emails()
+	}
+	return d
+}
+
+// narrow bounds a coupon in scope, amount and time.
+func (w *world) narrow(d *coupon.Draft) {
+	switch w.random.IntN(14) {
+	case 0:
+		d.AppliesTo = coupon.Subscription
+	case 1:
+		d.AppliesTo, d.DeviceIDs = coupon.Product, []string{"phone"}
+	case 2:
+		d.AppliesTo, d.PlanIDs, d.AccessoryIDs = coupon.Specific, []string{"gold"}, []string{"case"}
+	}
+	if w.odds(10) {
+		d.MinPurchase = decimal.NewFromInt(1 + w.random.Int64N(120))
+	}
+	if w.odds(14) {
+		d.StartsAt = coupon.At(w.now.Add(time.Duration(w.random.IntN(180)) * time.Minute))
+	}
+	if w.odds(9) {
+		d.ExpiresAt = coupon.At(w.now.Add(time.Duration(181+w.random.IntN(3_000)) * time.Minute))
+	}
+}
+
+func (w *world) emails() coupon.EmailList {
+	list := coupon.EmailList{email(fmt.Sprintf("customer%d", w.random.IntN(w.temper.hot)))}
+	for range w.random.IntN(3) {
+		list = append(list, email(fmt.Sprintf("Customer%d", w.random.IntN(w.config.Customers))))
+	}
+	return list
+}
+
+func (w *world) create() bool {
+	s, n, d := w.shop(), w.node(), w.draft()
+	return w.begin(n, s, "create", "an administrator creates "+d.Code, func(ctx context.Context) error {
+		c, err := n.services[s.number].Create(ctx, d)
+		if err != nil || n.stopped {
+			return err
+		}
+		s.coupons = append(s.coupons, c.ID)
+		w.recreated(s, c)
+		now, err := w.coupon(s, c.ID)
+		w.must(AnswersAreTrue, err == nil && now.State != coupon.Pending && !now.Mirror.IsZero(),
+			"coupon %s was created, and is %s with mirror %v (%v)", c.ID, now.State, now.Mirror, err)
+		return nil
+	})
+}
+
+// coupon returns the whole coupon as it is stored.
+func (w *world) coupon(s *shop, id string) (coupon.Coupon, error) {
+	found, err := s.eyes.LookUp(background(), store.LookUp{CouponID: id, Whole: true})
+	return found.Coupon, err
+}
+
+// found makes the first coupons of a shop, while nothing goes wrong yet.
+func (w *world) found(s *shop, n *node) {
+	for range 1 + w.random.IntN(3) {
+		d := w.draft()
+		c, err := n.services[s.number].Create(background(), d)
+		if errors.Is(err, coupon.ErrCodeTaken) {
+			continue
+		}
+		if w.sound("create the first coupons", err); err != nil {
+			return
+		}
+		s.coupons = append(s.coupons, c.ID)
+		w.log("%s: %s %s, %s, at most %d uses, %d of each customer", c.ID, c.Code, c.Discount, c.Distribution, c.Limits.MaxUses, c.Limits.MaxUsesPerUser)
+	}
+	w.inspect()
+}
+
+// recreated counts codes that came back, and what was open under the coupon before.
+func (w *world) recreated(s *shop, c coupon.Coupon) {
+	if !s.deleted[c.Code.String()] {
+		return
+	}
+	w.coverage.count("step", "code made again", "")
+	for _, u := range s.book.uses {
+		if _, there := s.book.coupons[u.CouponID]; u.State == redemption.Reserved && s.book.orders[u.OrderID].SessionID != "" && !there {
+			w.coverage.count("step", "code made again", "while a session of its former coupon is open")
+			return
+		}
+	}
+}
+
+func (w *world) patch() coupon.Patch {
+	p := coupon.Patch{Name: coupon.Set([]string{"One", "Two", "Three"}[w.random.IntN(3)])}
+	if w.odds(2) {
+		p.MaxUses = w.limit()
+	}
+	if w.odds(4) {
+		p.MaxUsesPerUser = w.limit()
+	}
+	switch w.random.IntN(10) {
+	case 0:
+		p.MinPurchase = coupon.Set(decimal.NewFromInt(w.random.Int64N(120)))
+	case 1:
+		p.ExpiresAt = coupon.Set(coupon.At(w.now.Add(time.Duration(w.random.IntN(600)) * time.Minute)))
+	case 2:
+		p.ExpiresAt = coupon.Clear[coupon.Moment]()
+	case 3:
+		p.Distribution, p.PointsRequired = coupon.Set(coupon.General), coupon.Clear[int]()
+		p.AllowedUserEmails = coupon.Clear[coupon.EmailList]()
+	case 4:
+		p.AllowedUserEmails = coupon.Set(w.emails()) // a fault unless the coupon is for some users
+	}
+	return p
+}
+
+func (w *world) edit() bool {
+	s, n, p := w.shop(), w.node(), w.patch()
+	id, who := w.anyCoupon(s), w.random.IntN(w.config.Administrators)
+	stale := false
+	if revision, looked := s.seen[sight{who, id}]; looked && w.odds(2) {
+		p.Revision, stale = coupon.Set(revision), revision != s.book.coupons[id].Revision
+	}
+	name := fmt.Sprintf("administrator %d edits %s", who, id)
+	return w.begin(n, s, "edit", name, func(ctx context.Context) error {
+		c, err := n.services[s.number].Update(ctx, id, p)
+		if err == nil {
+			s.seen[sight{who, id}] = c.Revision
+		}
+		w.must(AnswersAreTrue, err != nil || !stale, "%s, which they saw at revision %v, and do not learn that it has changed", name, p.Revision)
+		return err
+	})
+}
+
+func (w *world) switchState() bool {
+	s, n, active := w.shop(), w.node(), !w.odds(3)
+	id := w.anyCoupon(s)
+	return w.begin(n, s, "switch", fmt.Sprintf("an administrator switches %s to active: %t", id, active), func(ctx context.Context) error {
+		_, err := n.services[s.number].SetActive(ctx, id, active)
+		return err
+	})
+}
+
+func (w *world) remove() bool {
+	s, n := w.shop(), w.node()
+	id := w.anyCoupon(s)
+	return w.begin(n, s, "delete", "an administrator deletes "+id, func(ctx context.Context) error {
+		err := n.services[s.number].Delete(ctx, id)
+		_, missing := w.coupon(s, id)
+		w.must(AnswersAreTrue, err != nil || n.stopped || missing != nil, "coupon %s was deleted, and is there", id)
+		return err
+	})
+}
+
+// tamper changes a mirror behind the service's back.
+func (w *world) tamper() bool {
+	s := w.shop()
+	c, there := s.book.coupons[w.anyCoupon(s)]
+	if !there || c.Mirror.IsZero() || !w.odds(2) {
+		return false
+	}
+	how := w.random.IntN(4)
+	err := [...]func(coupon.Mirror) error{
+		s.fake.TamperActivate, s.fake.TamperDeactivate, s.fake.TamperDelete, s.fake.TamperKill,
+	}[how](c.Mirror)
+	what := [...]string{"activates", "deactivates", "deletes", "kills"}[how]
+	w.coverage.count("step", "tamper", what)
+	w.log("somebody at the processor %s the mirror of %s: %v", what, c.ID, err)
+	return true
+}
+
+// sweep and reconcile are what hosts call every now and then, on several nodes.
+func (w *world) sweep() bool {
+	s, n, limit := w.shop(), w.node(), 0
+	if w.odds(3) {
+		limit = 1 + w.random.IntN(3)
+	}
+	return w.begin(n, s, "sweep", "a sweep", func(ctx context.Context) error {
+		_, err := n.services[s.number].Sweep(ctx, limit)
+		return err
+	})
+}
+
+func (w *world) reconcile() bool {
+	s, n, dry := w.shop(), w.node(), w.odds(6)
+	t := &task{name: "a reconcile", kind: "reconcile", node: n, shop: s, reads: dry}
+	return w.launch(t, func(ctx context.Context) error {
+		_, err := n.services[s.number].Reconcile(ctx, couponkit.ReconcileOptions{DryRun: dry})
+		return err
+	})
+}

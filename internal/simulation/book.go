@@ -1,0 +1,277 @@
+package simulation
+
+import (
+	"errors"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// book is what the checks have seen of a shop, and what follows from it. It is kept from what
+// the store shows, never from what a caller was told.
+type book struct {
+	coupons  map[string]coupon.Coupon
+	codes    map[coupon.Code]string
+	terms    map[terms]coupon.Snapshot // of every revision that was seen
+	orders   map[string]redemption.Order
+	uses     map[string]redemption.Use
+	usesOf   map[string][]string         // by order
+	held     map[string]redemption.Count // by counter: the sum of what records hold
+	holders  map[string]string           // the use that has the points, by exchange
+	sessions map[string]string           // the order that has the session
+	keys     map[string]string           // orders by customer and key, in the store
+	answered map[string]string           // orders by customer and key, in answers
+	accounts map[string]*account         // by customer
+	givenUp  map[string]struct{}         // exchanges that their customers asked to cancel
+	journal  []entry                     // in the order of positions
+	versions map[string]int64            // of the subjects of the journal
+	kinds    map[string]store.EntryKind  // of the last entry of each order
+	unread   int                         // effects since the shop was read as a whole
+}
+
+type terms struct {
+	coupon   string
+	revision int64
+}
+
+// account sums the points of a customer's uses.
+type account struct {
+	credited         bool
+	debited, pending int64
+	elsewhere        int64 // spent on something else, and that thing's number
+	thing            int
+}
+
+func newBook() book {
+	return book{
+		coupons: map[string]coupon.Coupon{}, codes: map[coupon.Code]string{}, terms: map[terms]coupon.Snapshot{},
+		orders: map[string]redemption.Order{}, uses: map[string]redemption.Use{}, usesOf: map[string][]string{},
+		held: map[string]redemption.Count{}, holders: map[string]string{}, sessions: map[string]string{},
+		keys: map[string]string{}, answered: map[string]string{}, accounts: map[string]*account{}, givenUp: map[string]struct{}{},
+		versions: map[string]int64{}, kinds: map[string]store.EntryKind{},
+	}
+}
+
+func (b *book) account(customerID string) *account {
+	if b.accounts[customerID] == nil {
+		b.accounts[customerID] = &account{}
+	}
+	return b.accounts[customerID]
+}
+
+// change is what an effect has changed in a shop.
+type change struct {
+	orders []struct{ before, now redemption.Order }
+	uses   []struct{ before, now redemption.Use }
+	before map[string]redemption.Count // counters that have changed, as they were
+	any    bool
+}
+
+// inspect looks at what was touched since the last time.
+func (w *world) inspect() {
+	for _, s := range w.shops {
+		halfDone := w.active == nil && slices.ContainsFunc(w.tasks, func(t *task) bool { return t.shop == s && t.call == paused })
+		t := s.touched
+		if t.effects == 0 && !t.points && len(t.sessions) == 0 && !halfDone {
+			continue
+		}
+		s.touched = touched{}
+		s.book.unread += t.effects
+		w.look(s, t, halfDone || s.book.unread >= w.config.ScanEvery)
+	}
+}
+
+// look reads what was touched, or everything, and checks what has changed.
+func (w *world) look(s *shop, t touched, everything bool) {
+	c := &change{before: map[string]redemption.Count{}}
+	w.readJournal(s, &t, c)
+	if everything {
+		w.readAll(s, &t, c)
+	}
+	for _, id := range t.uses { // a use comes with its order, or by its exchange
+		if order := s.book.uses[id].OrderID; order != "" {
+			t.orders = append(t.orders, order)
+		} else if id != "" {
+			w.lookAtExchange(s, id, c)
+		}
+	}
+	for _, id := range unique(t.orders) {
+		now, err := s.eyes.Order(background(), store.OrderKey{ID: id})
+		_, known := s.book.orders[id]
+		w.must(RecordsStay, err == nil || errors.Is(err, store.ErrNotFound) && !known, "order %s is gone (%v)", id, err)
+		if err == nil {
+			w.sawOrder(s, now, c)
+		}
+	}
+	for _, u := range c.uses {
+		t.coupons = append(t.coupons, u.now.CouponID)
+	}
+	for _, id := range unique(t.coupons) {
+		w.lookAtCoupon(s, id, c)
+	}
+	w.check(s, t, c)
+}
+
+func unique(ids []string) []string {
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	return slices.DeleteFunc(ids, func(id string) bool { return id == "" })
+}
+
+// lookAtCoupon reads a coupon again.
+func (w *world) lookAtCoupon(s *shop, id string, c *change) {
+	before, known := s.book.coupons[id]
+	found, err := s.eyes.LookUp(background(), store.LookUp{CouponID: id})
+	switch gone := errors.Is(err, coupon.ErrNotFound); {
+	case err == nil:
+		w.sawCoupon(s, before, found.Coupon, c)
+	case known || !gone:
+		c.any = true
+		w.coverage.count("coupon", before.State.String(), "deleted")
+		w.must(StatesMoveForward, gone && before.State == coupon.Deleting, "coupon %s is gone, and was %s (%v)", before.ID, before.State, err)
+		delete(s.book.coupons, before.ID)
+		delete(s.book.codes, before.Code)
+		s.deleted[before.Code.String()] = true
+	}
+}
+
+func (w *world) sawCoupon(s *shop, before, now coupon.Coupon, c *change) {
+	known, other := before.ID != "", s.book.codes[now.Code]
+	w.must(CodesAreUnique, other == "" || other == now.ID, "coupons %s and %s have code %s", other, now.ID, now.Code)
+	s.book.coupons[now.ID] = now
+	if known && before.State == now.State && before.Revision == now.Revision && before.Mirror == now.Mirror {
+		return
+	}
+	c.any = true
+	from := "new"
+	if known {
+		from = before.State.String()
+	}
+	w.coverage.count("coupon", from, now.State.String())
+	backwards := now.Revision < before.Revision || before.State == coupon.Deleting && now.State != coupon.Deleting ||
+		before.State != coupon.Pending && now.State == coupon.Pending
+	w.must(StatesMoveForward, !known || !backwards, "coupon %s was %s at revision %d, and is %s at %d", now.ID, before.State, before.Revision, now.State, now.Revision)
+	s.book.codes[now.Code] = now.ID
+	s.book.terms[terms{now.ID, now.Revision}] = now.Snapshot()
+}
+
+// lookAtExchange reads the uses of an exchange that are in no order.
+func (w *world) lookAtExchange(s *shop, id string, c *change) {
+	page, err := s.eyes.ListUses(background(), store.UseList{ExchangeID: id, PageSize: store.MaxPageSize})
+	_, known := s.book.uses[id]
+	w.must(RecordsStay, err == nil && (!known || len(page.Items) > 0), "use %s is gone (%v)", id, err)
+	for _, u := range page.Items {
+		w.sawUse(s, u, c)
+	}
+}
+
+func (w *world) sawOrder(s *shop, now store.Settled, c *change) {
+	b, id := &s.book, now.Order.ID
+	if before := b.orders[id]; !reflect.DeepEqual(before, now.Order) {
+		c.any = true
+		c.orders = append(c.orders, struct{ before, now redemption.Order }{before, now.Order})
+		b.orders[id] = now.Order
+		c.moved(b, redemption.Holdings(before), redemption.Holdings(now.Order))
+	}
+	for _, u := range now.Uses {
+		w.sawUse(s, u, c)
+	}
+	w.must(RecordsStay, len(now.Uses) == len(b.usesOf[id]), "order %s has %d uses of %d", id, len(now.Uses), len(b.usesOf[id]))
+}
+
+func (w *world) sawUse(s *shop, now redemption.Use, c *change) {
+	b, before := &s.book, s.book.uses[now.ID]
+	if reflect.DeepEqual(before, now) {
+		return
+	}
+	c.any = true
+	c.uses = append(c.uses, struct{ before, now redemption.Use }{before, now})
+	b.uses[now.ID] = now
+	if before.IsZero() && now.OrderID != "" {
+		b.usesOf[now.OrderID] = append(b.usesOf[now.OrderID], now.ID)
+	}
+	c.moved(b, redemption.Holdings(redemption.Order{}, before), redemption.Holdings(redemption.Order{}, now))
+	b.points(before, -1)
+	b.points(now, +1)
+}
+
+// moved brings the sums to what records hold now.
+func (c *change) moved(b *book, before, now map[string]redemption.Count) {
+	for _, m := range redemption.Moves(before, now) {
+		if _, known := c.before[m.Counter]; !known {
+			c.before[m.Counter] = b.held[m.Counter]
+		}
+		b.held[m.Counter] = b.held[m.Counter].Plus(m.By)
+	}
+}
+
+// points adds a use to the sums of its customer, or takes it out of them.
+func (b *book) points(u redemption.Use, sign int64) {
+	switch a := b.account(u.CustomerID); u.PointsState {
+	case redemption.PointsDebited:
+		a.debited += sign * u.Points
+	case redemption.PointsPending, redemption.PointsRefundDue:
+		a.pending += sign * u.Points
+	case redemption.NoPoints, redemption.PointsRefunded, redemption.PointsPassedOn:
+	}
+}
+
+// readAll reads the shop as a whole, for changes where none was to be.
+func (w *world) readAll(s *shop, t *touched, c *change) {
+	s.book.unread = 0
+	orders, uses := w.allOrders(s), w.allUses(s)
+	for _, o := range orders {
+		w.sawOrder(s, o, c)
+	}
+	for _, u := range uses {
+		w.sawUse(s, u, c)
+	}
+	w.must(RecordsStay, len(orders) == len(s.book.orders) && len(uses) == len(s.book.uses),
+		"%d orders are there of %d, and %d uses of %d", len(orders), len(s.book.orders), len(uses), len(s.book.uses))
+	for _, k := range w.allCoupons(s) {
+		t.coupons = append(t.coupons, k.ID)
+	}
+	t.coupons = slices.AppendSeq(t.coupons, maps.Keys(s.book.coupons))
+	for key, count := range s.book.held { // all of them are compared
+		if _, known := c.before[key]; !known {
+			c.before[key] = count
+		}
+	}
+}
+
+// pages reads a list to its end.
+func pages[T any](w *world, page func(after string) ([]T, string, error)) (all []T) {
+	for after := ""; ; {
+		items, next, err := page(after)
+		w.must(NoSurprise, err == nil, "read a list: %v", err)
+		if all = append(all, items...); next == "" || err != nil {
+			return all
+		}
+		after = next
+	}
+}
+
+func (w *world) allCoupons(s *shop) []coupon.Coupon {
+	return pages(w, func(after string) ([]coupon.Coupon, string, error) {
+		page, err := s.eyes.ListCoupons(background(), store.CouponList{PageSize: store.MaxPageSize, After: after})
+		return page.Items, page.Next, err
+	})
+}
+
+func (w *world) allOrders(s *shop) []store.Settled {
+	return pages(w, func(after string) ([]store.Settled, string, error) {
+		page, err := s.eyes.ListOrders(background(), store.OrderList{PageSize: store.MaxPageSize, After: after})
+		return page.Items, page.Next, err
+	})
+}
+
+func (w *world) allUses(s *shop) []redemption.Use {
+	return pages(w, func(after string) ([]redemption.Use, string, error) {
+		page, err := s.eyes.ListUses(background(), store.UseList{PageSize: store.MaxPageSize, After: after})
+		return page.Items, page.Next, err
+	})
+}

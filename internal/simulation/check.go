@@ -1,0 +1,287 @@
+package simulation
+
+import (
+	"cmp"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/redemption"
+)
+
+// check holds what has changed to the invariants of every moment.
+func (w *world) check(s *shop, t touched, c *change) {
+	w.must(ErrorsChangeNothing, !c.any || t.failed == nil, "a call of the store answered %q and has changed something", t.failed)
+	for _, o := range c.orders {
+		w.checkOrder(s, o.before, o.now)
+	}
+	for _, o := range c.orders { // once all of them are known
+		w.checkEnd(s, o.before, o.now)
+	}
+	customers := make([]string, 0, len(c.uses))
+	for _, u := range c.uses {
+		w.countUse(u.before, u.now)
+		w.checkUse(s, u.before, u.now)
+		w.checkExchange(s, u.before, u.now)
+		w.checkLimits(s, u.before, u.now, c)
+		customers = append(customers, u.now.CustomerID)
+	}
+	w.checkCounters(s, t, c)
+	w.checkJournal(s, c)
+	if t.points {
+		customers = slices.Collect(maps.Keys(s.book.accounts))
+	}
+	for _, id := range unique(customers) {
+		w.checkPoints(s, id)
+	}
+	for _, id := range t.sessions {
+		w.checkSession(s, id)
+	}
+}
+
+// frozen is an order without what may change.
+func frozen(o redemption.Order) redemption.Order {
+	o.State, o.SessionID, o.SessionURL, o.ReplacedBy = 0, "", "", ""
+	o.Deadline, o.UpdatedAt, o.Version = time.Time{}, time.Time{}, 0
+	return o
+}
+
+// checkOrder holds an order to what it froze, and to the ways it may go.
+func (w *world) checkOrder(s *shop, before, now redemption.Order) {
+	if before.IsZero() {
+		w.checkNewOrder(s, now)
+		return
+	}
+	resumed := before.State == redemption.OrderCancelled && now.State == redemption.OrderAwaitingPayment
+	if before.State != now.State {
+		w.coverage.count("order", before.State.String(), now.State.String())
+	}
+	if resumed {
+		w.coverage.count("order", "cancelled", "resumed after its hand-over")
+	}
+	w.must(RecordsStay, reflect.DeepEqual(frozen(before), frozen(now)), "order %s is not the one that was placed", now.ID)
+	backwards := before.State == redemption.OrderPaid && now.State != redemption.OrderPaid ||
+		before.State != redemption.OrderOpen && now.State == redemption.OrderOpen || resumed && before.ReplacedBy == ""
+	w.must(StatesMoveForward, !backwards, "order %s was %s, and is %s", now.ID, before.State, now.State)
+	if before.SessionID != now.SessionID {
+		w.must(RecordsStay, before.SessionID == "" || now.State == redemption.OrderPaid, "order %s had session %s, and has %q", now.ID, before.SessionID, now.SessionID)
+		w.attached(s, now)
+	}
+}
+
+// attached notes the order of a session.
+func (w *world) attached(s *shop, o redemption.Order) {
+	other := s.book.sessions[o.SessionID]
+	w.must(OneOrderForEachSession, other == "" || other == o.ID, "session %s is that of orders %s and %s", o.SessionID, other, o.ID)
+	s.book.sessions[o.SessionID] = o.ID
+}
+
+func (w *world) checkNewOrder(s *shop, o redemption.Order) {
+	w.coverage.count("order", "new", o.State.String())
+	if o.Key == "" { // that of an unknown payment
+		w.attached(s, o)
+		return
+	}
+	if check := w.config.CheckOrder; check != nil {
+		err := check(o)
+		w.must(QuotesAddUp, err == nil, "order %s: %v", o.ID, err)
+	}
+	for _, k := range o.Coupons {
+		seen, known := s.book.terms[terms{k.ID, k.Revision}]
+		w.must(QuotesAddUp, known && reflect.DeepEqual(seen, k), "order %s keeps terms of coupon %s that revision %d never had", o.ID, k.ID, k.Revision)
+	}
+	key := o.CustomerID + " " + o.Key
+	w.must(OneOrderForEachKey, s.book.keys[key] == "", "orders %s and %s have the key %q", s.book.keys[key], o.ID, key)
+	s.book.keys[key] = o.ID
+	own := []redemption.Claim{{Counter: redemption.CustomerOrders(o.CustomerID), Amount: 1}}
+	w.must(LimitsHold, slices.Equal(o.Claims, own), "order %s claims %v", o.ID, o.Claims)
+}
+
+// checkEnd checks how an order begins and ends beside the orders before and after it.
+func (w *world) checkEnd(s *shop, before, now redemption.Order) {
+	if older := s.book.orders[now.Replaces]; before.IsZero() && now.Replaces != "" {
+		w.coverage.count("order", "new", "replaces another one")
+		w.must(HandOverIsWhole, older.ReplacedBy == now.ID && older.State == redemption.OrderCancelled && older.CustomerID == now.CustomerID,
+			"order %s of %s replaces %s of %s, which is %s and replaced by %q", now.ID, now.CustomerID, older.ID, older.CustomerID, older.State, older.ReplacedBy)
+	}
+	w.must(HandOverIsWhole, before.ReplacedBy == now.ReplacedBy || s.book.orders[now.ReplacedBy].Replaces == now.ID,
+		"order %s is replaced by %s, which does not know of it", now.ID, now.ReplacedBy)
+	switch {
+	case before.State == now.State:
+	case now.State == redemption.OrderPaid:
+		session, err := s.fake.Session(background(), now.SessionID)
+		w.must(OnlyPaidCompletes, err == nil && session.Status == processor.SessionComplete && session.PaymentStatus.Settled(),
+			"order %s is paid, and its session %q is %s and %s (%v)", now.ID, now.SessionID, session.Status, session.PaymentStatus, err)
+	case now.State == redemption.OrderCancelled && now.ReplacedBy == "":
+		w.checkReleased(s, before)
+	}
+}
+
+// checkReleased asks the processor whether the session of an order has ended unpaid, unless a
+// payment for an older order has superseded it.
+func (w *world) checkReleased(s *shop, o redemption.Order) {
+	for older := o; older.Replaces != ""; {
+		older = s.book.orders[older.Replaces]
+		if older.State == redemption.OrderPaid || older.State == redemption.OrderAwaitingPayment {
+			w.coverage.count("order", "cancelled", "superseded by a payment")
+			return
+		}
+	}
+	t := w.active
+	w.must(ClaimsAreKept, o.Replaces == "" || t == nil || t.kind != "checkout" && t.kind != "payment link",
+		"a checkout has cancelled order %s, which has the claims of %s", o.ID, o.Replaces)
+	session, err := s.fake.Session(background(), o.SessionID)
+	w.must(OnlyEndedIsReleased, err != nil || s.contradicted[o.SessionID] || session.Status == processor.SessionExpired || session.PaymentFailed,
+		"order %s is cancelled, and its session %s is %s and %s", o.ID, session.ID, session.Status, session.PaymentStatus)
+}
+
+var follows = map[redemption.OrderState]redemption.State{
+	redemption.OrderOpen: redemption.Reserved, redemption.OrderAwaitingPayment: redemption.Reserved,
+	redemption.OrderPaid: redemption.Completed, redemption.OrderCancelled: redemption.Released,
+}
+
+// checkUse holds a use to the state machine and to its order.
+func (w *world) checkUse(s *shop, before, now redemption.Use) {
+	fresh, order := before.IsZero(), s.book.orders[now.OrderID]
+	w.must(UsesFollowOrders, now.OrderID == "" || follows[order.State] == now.State, "use %s is %s, and its order %s is %s", now.ID, now.State, order.ID, order.State)
+	begins := now.State != redemption.Released && (now.State == redemption.Completed) == (now.Origin == redemption.FromPayment)
+	backwards := fresh && !begins || before.State == redemption.Completed && now.State != redemption.Completed
+	w.must(StatesMoveForward, !backwards, "use %s was %q, and is %s", now.ID, before.State, now.State)
+	stays := before.CouponID == now.CouponID && before.CustomerID == now.CustomerID && before.OrderID == now.OrderID && before.Origin == now.Origin &&
+		before.ExchangeID == now.ExchangeID && before.Points == now.Points && before.Key == now.Key && before.Discount == now.Discount &&
+		slices.Equal(before.Claims, now.Claims) && before.CreatedAt.Equal(now.CreatedAt) &&
+		(before.State != redemption.Completed || before.OverLimit == now.OverLimit && before.CompletedAt.Equal(now.CompletedAt))
+	w.must(RecordsStay, fresh || stays, "use %s is not the one that was made", now.ID)
+	of := s.book.usesOf[now.OrderID]
+	w.must(OneOrderForEachSession, len(of) < 2, "order %s has the uses %v of one coupon", now.OrderID, of)
+}
+
+// checkExchange holds the points of an exchange to one use, and that use to its customer, who
+// was told of it, until they give it up or take it into a checkout.
+func (w *world) checkExchange(s *shop, before, now redemption.Use) {
+	wins := before.PointsState == redemption.PointsPassedOn && now.PointsState == redemption.PointsDebited
+	w.must(StatesMoveForward, before.PointsState <= now.PointsState || wins, "points of %s were %s, and are %s", now.ID, before.PointsState, now.PointsState)
+	lost := now.State == redemption.Released && (now.PointsState == redemption.PointsDebited || now.PointsState == redemption.PointsPending)
+	w.must(PointsAreBounded, !lost, "%s is released, and its points are %s", now.ID, now.PointsState)
+	_, asked := s.book.givenUp[now.ExchangeID]
+	w.must(AnswersAreTrue, !before.Free() || now.PointsState != redemption.PointsRefundDue || asked,
+		"exchange %s was paid and is in no checkout, and is given up", now.ID)
+	if now.ExchangeID == "" || now.PointsState == redemption.PointsPassedOn {
+		return
+	}
+	holder := s.book.uses[s.book.holders[now.ExchangeID]]
+	w.must(PointsAreBounded, holder.IsZero() || holder.ID == now.ID || holder.PointsState == redemption.PointsPassedOn,
+		"uses %s and %s have the points of one exchange: %s and %s", holder.ID, now.ID, holder.PointsState, now.PointsState)
+	s.book.holders[now.ExchangeID] = now.ID
+}
+
+// checkLimits holds a use that begins to hold its claims to the limits at that moment. Who
+// adds nothing to a counter exceeds nothing: the claims of another order were taken over.
+func (w *world) checkLimits(s *shop, before, now redemption.Use, c *change) {
+	if holds := before.State == redemption.Reserved || before.State == redemption.Completed; holds || now.State == redemption.Released {
+		return
+	}
+	k, there := s.book.coupons[now.CouponID]
+	if before.IsZero() && now.State == redemption.Reserved {
+		w.must(OnlyActiveReserves, there && k.State == coupon.Active, "%s was reserved of coupon %s, which is %q", now.ID, now.CouponID, k.State)
+		want := []redemption.Claim{
+			{Counter: redemption.CouponUses(k.ID), Amount: 1, Limit: k.Limits.MaxUses},
+			{Counter: redemption.CustomerUses(k.ID, now.CustomerID), Amount: 1, Limit: k.Limits.MaxUsesPerUser},
+		}
+		w.must(LimitsHold, slices.Equal(now.Claims, want), "%s claims %v of coupon %s, not %v", now.ID, now.Claims, k.ID, want)
+	}
+	exceeds, counts := false, make([]int64, 0, len(now.Claims))
+	for _, claim := range now.Claims {
+		taken := s.book.held[claim.Counter].Taken()
+		unlimited := claim.Limit == 0 || there && k.Limits.MaxUses == 0 && claim.Counter == redemption.CouponUses(k.ID)
+		exceeds = exceeds || !unlimited && taken > c.before[claim.Counter].Taken() && taken > claim.Limit
+		counts = append(counts, taken)
+	}
+	w.must(LimitsHold, !exceeds || now.OverLimit, "%s holds %v, and the counters hold %v", now.ID, now.Claims, counts)
+	w.must(OverLimitIsFlagged, exceeds || !now.OverLimit, "%s is flagged and holds %v, and the counters hold %v", now.ID, now.Claims, counts)
+}
+
+// checkCounters compares counters with what records hold, and the counts of coupons with both.
+func (w *world) checkCounters(s *shop, t touched, c *change) {
+	const many = 500
+	for keys := range slices.Chunk(slices.Sorted(maps.Keys(c.before)), many) {
+		counts, err := s.eyes.Counts(background(), keys)
+		w.must(NoSurprise, err == nil && len(counts) == len(keys), "read counters: %d of %d (%v)", len(counts), len(keys), err)
+		for i := range counts {
+			want := s.book.held[keys[i]]
+			w.must(CountersEqualRecords, counts[i] == want, "counter %s holds %+v, and its records hold %+v", keys[i], counts[i], want)
+		}
+	}
+	for _, id := range unique(t.coupons) {
+		k, there := s.book.coupons[id]
+		want := s.book.held[redemption.CouponUses(id)]
+		w.must(CountersEqualRecords, !there || k.ReservedCount == want.Reserved && k.UsedCount == want.Completed,
+			"coupon %s counts %d used and %d reserved, its uses hold %+v", id, k.UsedCount, k.ReservedCount, want)
+	}
+}
+
+// checkPoints holds a balance between what is surely debited and what may be.
+func (w *world) checkPoints(s *shop, customerID string) {
+	a, balance := s.book.account(customerID), s.ledger.Balance(customerID)
+	most := startingPoints - a.debited - a.elsewhere
+	w.must(PointsAreBounded, !a.credited || balance <= most && balance >= most-a.pending,
+		"%s has %d points; %d of %d are debited, %d on their way and %d spent elsewhere",
+		customerID, balance, a.debited, int64(startingPoints), a.pending, a.elsewhere)
+}
+
+// checkSession compares a new session with the order that it is for, and with the sessions of
+// the orders which that one has replaced.
+func (w *world) checkSession(s *shop, id string) {
+	request, err := s.fake.Request(id)
+	order := s.book.orders[request.OrderID]
+	w.must(SessionsChargeQuotes, err == nil && !order.IsZero(), "session %s has no order (%v)", id, err)
+	for older := order; older.Replaces != ""; {
+		older = s.book.orders[older.Replaces]
+		session, err := s.fake.Session(background(), older.SessionID)
+		w.must(OneSessionIsOpen, err != nil || session.Status != processor.SessionOpen,
+			"order %s gets a session, and session %s of %s, which it has replaced, is open", order.ID, session.ID, older.ID)
+	}
+	sum := make(map[string]int64)
+	for _, l := range request.Lines {
+		sum[l.LineID] += l.Quantity * l.UnitAmount
+	}
+	firstPeriod := int64(0)
+	for _, l := range order.Quote.Lines {
+		if sum[l.ID] == l.Subtotal && l.Recurs != 0 {
+			firstPeriod += l.Discount
+			sum[l.ID] = l.Total
+		}
+		w.must(SessionsChargeQuotes, sum[l.ID] == l.Total, "session %s charges %d for line %s of order %s, which costs %d", id, sum[l.ID], l.ID, order.ID, l.Total)
+		delete(sum, l.ID)
+	}
+	w.must(SessionsChargeQuotes, request.Total == order.Quote.Total && request.Currency == order.Quote.Currency &&
+		request.FirstPeriodDiscount == firstPeriod && len(sum) == 0,
+		"session %s charges %d, %d off the first period, for order %s; it costs %d, %d off",
+		id, request.Total, request.FirstPeriodDiscount, order.ID, order.Quote.Total, firstPeriod)
+}
+
+// countUse counts what has happened to a use.
+func (w *world) countUse(before, now redemption.Use) {
+	if before.IsZero() {
+		how := ""
+		if now.Origin == redemption.FromPoints && now.OrderID != "" {
+			how = "in a checkout"
+		}
+		w.coverage.count("origin", now.Origin.String(), how)
+	}
+	if before.State != now.State {
+		w.coverage.count("use", cmp.Or(before.State.String(), "none"), now.State.String())
+	}
+	if before.PointsState != now.PointsState {
+		w.coverage.count("points", before.PointsState.String(), now.PointsState.String())
+	}
+	if now.OverLimit && !before.OverLimit {
+		w.coverage.count("use", "completed", "over the limit")
+	}
+	if now.State == redemption.Completed && before.State != redemption.Completed && now.PointsState > redemption.PointsDebited {
+		w.coverage.count("use", "completed", "with points that are "+now.PointsState.String())
+	}
+}

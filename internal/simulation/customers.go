@@ -1,0 +1,328 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// customer draws a customer. A few buy most of the time.
+func (w *world) customer(s *shop) string {
+	n := w.random.IntN(w.temper.hot)
+	if w.odds(5) {
+		n = w.random.IntN(w.config.Customers)
+	}
+	id := fmt.Sprintf("customer%d", n)
+	if a := s.book.account(id); !a.credited {
+		a.credited = true
+		s.ledger.Credit(id, startingPoints)
+	}
+	return id
+}
+
+func email(customer string) string { return customer + "@example.org" }
+
+func (w *world) buyer(s *shop) eligibility.Customer {
+	id := w.customer(s)
+	return eligibility.Customer{ID: id, Email: email(id)}
+}
+
+// typed is what a customer enters for a coupon: its code, written somehow, its ID, or
+// something that is no coupon.
+func (w *world) typed(s *shop) string {
+	id := w.anyCoupon(s)
+	c, there := s.book.coupons[id]
+	switch n := w.random.IntN(30); {
+	case n == 0:
+		return "no-such-code"
+	case n < 5:
+		return id
+	case n < 7:
+		return " " + strings.ToLower(c.Code.String()) + " "
+	case !there:
+		return strings.TrimSpace(codes[w.random.IntN(w.temper.codes)])
+	}
+	return c.Code.String()
+}
+
+// catalogue is what the shops sell. The prices are meant to be awkward.
+var catalogue = [...]pricing.Line{
+	{Kind: pricing.Device, ItemID: "phone", UnitPrice: 33_33},
+	{Kind: pricing.Device, ItemID: "tablet", UnitPrice: 101_01},
+	{Kind: pricing.Accessory, ItemID: "case", UnitPrice: 7},
+	{Kind: pricing.Accessory, ItemID: "sticker", UnitPrice: 0},
+	{Kind: pricing.Plan, ItemID: "gold", UnitPrice: 9_99, Recurs: pricing.Monthly},
+	{Kind: pricing.Plan, ItemID: "day pass", UnitPrice: 1_49},
+	{Kind: pricing.Shipping, ItemID: "parcel", UnitPrice: 4_90},
+}
+
+func (w *world) currency() pricing.Currency {
+	if w.odds(16) {
+		c, _ := pricing.ParseCurrency([]string{"JPY", "KWD"}[w.random.IntN(2)])
+		return c
+	}
+	return pricing.EUR()
+}
+
+func (w *world) cart() pricing.Cart {
+	cart := pricing.Cart{Currency: w.currency()}
+	for i := range 1 + w.random.IntN(5) {
+		line := catalogue[w.random.IntN(len(catalogue))]
+		line.ID, line.Quantity = fmt.Sprint(i+1), 1+w.random.Int64N(7)
+		cart.Lines = append(cart.Lines, line)
+	}
+	return cart
+}
+
+// request is a purchase that a customer has tried, and may try again.
+type request struct {
+	couponkit.PaymentLinkRequest        // Mode 0 is a checkout
+	quotes                       bool   // looks at the prices first
+	tampers                      bool   // and claims others
+	name                         string // of the operation
+}
+
+func (w *world) checkout() bool {
+	s := w.shop()
+	r := request{quotes: w.odds(3), tampers: w.odds(12)}
+	r.CheckoutRequest = couponkit.CheckoutRequest{Key: w.key(s), Customer: w.buyer(s), Cart: w.cart()}
+	switch {
+	case s.exchanged.Coupon != "" && w.odds(4):
+		r.Customer, r.Code = s.exchanged.Customer, s.exchanged.Coupon
+	case !w.odds(10):
+		r.Code = w.typed(s)
+	}
+	r.name = fmt.Sprintf("%s checks out with %s and coupon %q", r.Customer.ID, r.Key, r.Code)
+	return w.buy(s, r)
+}
+
+func (w *world) paymentLink() bool {
+	s := w.shop()
+	r := request{}
+	r.CheckoutRequest = couponkit.CheckoutRequest{Key: w.key(s), Customer: w.buyer(s), Code: w.typed(s)}
+	r.Mode, r.Amount = couponkit.ProductLink, pricing.NewMoney(20_00, w.currency())
+	if w.odds(2) {
+		r.Mode, r.Amount, r.Cart = couponkit.SubscriptionLink, pricing.Money{}, w.cart()
+	}
+	r.name = fmt.Sprintf("%s takes a payment link with %s and coupon %q", r.Customer.ID, r.Key, r.Code)
+	return w.buy(s, r)
+}
+
+// retry repeats a purchase as it was, or its key with another cart, or with another key: the
+// order then may need the claims of the one before.
+func (w *world) retry() bool {
+	s := w.shop()
+	if len(s.requests) == 0 {
+		return false
+	}
+	recent := s.requests[max(0, len(s.requests)-6):]
+	r := recent[w.random.IntN(len(recent))]
+	switch n := w.random.IntN(12); {
+	case n == 0:
+		r.Cart, r.name = w.cart(), r.name+", and another cart"
+	case n == 1: // keys are not secret
+		r.Customer = w.buyer(s)
+		r.name = r.Customer.ID + " repeats what " + r.name
+	case n < 7:
+		r.Key = w.key(s)
+		r.name += ", and again with " + r.Key
+	}
+	return w.buy(s, r)
+}
+
+// key draws an idempotency key: a new one, or somebody else's, or none at all.
+func (w *world) key(s *shop) string {
+	switch {
+	case s.keys > 0 && w.odds(12):
+		return fmt.Sprintf("key%d", w.random.IntN(s.keys))
+	case w.odds(12):
+		return ""
+	}
+	s.keys++
+	return fmt.Sprintf("key%d", s.keys-1)
+}
+
+func (w *world) buy(s *shop, r request) bool {
+	n, kind := w.node(), "checkout"
+	if r.Mode != 0 {
+		kind = "payment link"
+	}
+	s.requests = append(s.requests, r)
+	return w.begin(n, s, kind, r.name, func(ctx context.Context) error {
+		service := n.services[s.number]
+		if r.Mode != 0 {
+			made, err := service.PaymentLink(ctx, r.PaymentLinkRequest)
+			return w.bought(n, s, r, made, err)
+		}
+		if r.quotes {
+			q, err := service.Quote(ctx, couponkit.QuoteRequest{Cart: r.Cart, Code: r.Code, Customer: r.Customer})
+			if err != nil {
+				return err
+			}
+			r.Expected = &couponkit.Totals{Subtotal: q.Subtotal, Discount: q.Discount, Shipping: q.Shipping, Total: q.Total}
+			if r.tampers {
+				r.Expected.Total--
+			}
+		}
+		if pass := w.parts.Checkout; pass != nil {
+			r.CheckoutRequest = pass(r.CheckoutRequest)
+		}
+		made, err := service.Checkout(ctx, r.CheckoutRequest)
+		return w.bought(n, s, r, made, err)
+	})
+}
+
+// bought checks what a customer was answered.
+func (w *world) bought(n *node, s *shop, r request, made couponkit.Checkout, err error) error {
+	if err != nil || n.stopped {
+		return err
+	}
+	settled, err := s.eyes.Order(background(), store.OrderKey{ID: made.Order.ID})
+	order, who := settled.Order, r.Customer.ID
+	w.must(AnswersAreTrue, err == nil && order.SessionID == made.Session.ID, "%s got order %s with session %s, which has %q (%v)",
+		who, made.Order.ID, made.Session.ID, order.SessionID, err)
+	w.must(OrdersAreTheirs, order.CustomerID == who && made.Order.CustomerID == who, "%s got order %s of %s", who, order.ID, order.CustomerID)
+	w.must(TotalsAreCompared, !r.tampers || !r.quotes || made.Replayed, "%s claimed a cent less and got order %s", who, order.ID)
+	if key := who + " " + r.Key; r.Key != "" {
+		before := s.book.answered[key]
+		w.must(OneOrderForEachKey, before == "" || before == order.ID, "%s got orders %s and %s for %s", who, before, order.ID, r.Key)
+		s.book.answered[key] = order.ID
+	}
+	return nil
+}
+
+// preview asks what a coupon would do, which changes nothing.
+func (w *world) preview() bool {
+	s, n := w.shop(), w.node()
+	c, code, cart, quote := w.buyer(s), w.typed(s), w.cart(), w.odds(2)
+	t := &task{name: c.ID + " looks at coupon " + code, kind: "preview", node: n, shop: s, reads: true}
+	return w.launch(t, func(ctx context.Context) (err error) {
+		if service := n.services[s.number]; quote {
+			_, err = service.Quote(ctx, couponkit.QuoteRequest{Cart: cart, Code: code, Customer: c})
+		} else {
+			_, err = service.Validate(ctx, couponkit.ValidateRequest{Code: code, Customer: c})
+		}
+		return err
+	})
+}
+
+func (w *world) exchange() bool {
+	s, n := w.shop(), w.node()
+	id := w.anyCoupon(s)
+	for i := 0; i < 4 && s.book.coupons[id].PointsRequired == 0; i++ { // mostly a coupon that costs points
+		id = w.anyCoupon(s)
+	}
+	r := couponkit.ExchangeRequest{Coupon: id, Customer: w.buyer(s), Key: w.key(s)}
+	if s.book.coupons[id].PointsRequired == 0 && !w.odds(10) {
+		return false
+	}
+	s.exchanged = r
+	began := w.exchangeOn(n, s, r)
+	if w.odds(2) { // a double click
+		w.exchangeOn(w.node(), s, r)
+	}
+	return began
+}
+
+func (w *world) exchangeOn(n *node, s *shop, r couponkit.ExchangeRequest) bool {
+	name := r.Customer.ID + " exchanges points for " + r.Coupon
+	return w.begin(n, s, "exchange", name, func(ctx context.Context) error {
+		held, err := n.services[s.number].ExchangePoints(ctx, r)
+		if err != nil || n.stopped {
+			return err
+		}
+		w.must(AnswersAreTrue, held.PointsState != redemption.PointsPending && held.State != redemption.Released && held.CustomerID == r.Customer.ID,
+			"%s got %s use %s of %s, its points %s", r.Customer.ID, held.State, held.ID, held.CustomerID, held.PointsState)
+		return nil
+	})
+}
+
+func (w *world) cancelExchange() bool {
+	s, n := w.shop(), w.node()
+	customer := w.customer(s)
+	if id := s.exchanged.Customer.ID; id != "" && !w.odds(3) {
+		customer = id
+	}
+	return w.begin(n, s, "cancel exchange", customer+" cancels an exchange", func(ctx context.Context) error {
+		service := n.services[s.number]
+		held, err := service.Exchanges(ctx, customer)
+		if err != nil || len(held) == 0 {
+			return err
+		}
+		id := held[0].ExchangeID
+		s.book.givenUp[id] = struct{}{}
+		if err := service.CancelExchange(ctx, customer, id); err != nil || n.stopped {
+			return err
+		}
+		now := s.book.uses[s.book.holders[id]]
+		w.must(AnswersAreTrue, now.State != redemption.Reserved, "exchange %s was cancelled, and its use %s is %s", id, now.ID, now.State)
+		return nil
+	})
+}
+
+// spendElsewhere moves points that the shop's coupons have no part in: all that a customer
+// has are gone, or come back.
+func (w *world) spendElsewhere() bool {
+	s := w.shop()
+	id := w.customer(s)
+	if last := s.exchanged.Customer.ID; last != "" && !w.odds(3) {
+		id = last
+	}
+	a := s.book.account(id)
+	balance, thing := s.ledger.Balance(id), fmt.Sprintf("%s's thing %d", id, a.thing)
+	var err error
+	if a.elsewhere > 0 {
+		err = s.ledger.Refund(background(), id, thing)
+		a.elsewhere = 0
+		a.thing++
+	} else if balance > 0 {
+		err = s.ledger.Debit(background(), id, thing, balance)
+		a.elsewhere = balance
+	}
+	w.log("%s has %d points and spends or gets them back elsewhere (%v)", id, balance, err)
+	s.touched.points = true
+	return true
+}
+
+// act does something to a session, if it is in a state that allows it.
+func (w *world) act(name string, what func(s *shop, id string) error) bool {
+	s := w.shop()
+	id, there := w.anySession(s)
+	if !there {
+		return false
+	}
+	err := what(s, id)
+	if errors.Is(err, processor.ErrRejected) {
+		return false
+	}
+	w.log("%s: session %s (%v)", name, id, err)
+	w.sound(name, err)
+	return true
+}
+
+func (w *world) pay() bool {
+	return w.act("the customer pays", func(s *shop, id string) error { return s.fake.Pay(id) })
+}
+
+func (w *world) payLater() bool {
+	return w.act("the customer pays later", func(s *shop, id string) error { return s.fake.PayLater(id) })
+}
+
+func (w *world) decline() bool {
+	return w.act("the bank declines", func(s *shop, id string) error { return s.fake.Decline(id) })
+}
+
+func (w *world) decideLate() bool {
+	if !w.odds(3) {
+		return w.act("the delayed payment arrives", func(s *shop, id string) error { return s.fake.PaymentArrives(id) })
+	}
+	return w.act("the delayed payment fails", func(s *shop, id string) error { return s.fake.PaymentFails(id) })
+}

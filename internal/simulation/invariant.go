@@ -1,0 +1,65 @@
+package simulation
+
+import "fmt"
+
+// Invariant is something that must hold in every life. Its text is its name in failures.
+type Invariant string
+
+// The invariants. The package documentation tells where each comes from, and what checks it.
+const (
+	LimitsHold             Invariant = "limits hold"
+	OverLimitIsFlagged     Invariant = "over the limit is flagged"
+	CountersEqualRecords   Invariant = "counters equal records"
+	StatesMoveForward      Invariant = "states move forward"
+	UsesFollowOrders       Invariant = "uses follow their orders"
+	HandOverIsWhole        Invariant = "a hand-over is whole"
+	OneSessionIsOpen       Invariant = "one of two orders can be paid"
+	ClaimsAreKept          Invariant = "a second try keeps its claims"
+	OneOrderForEachSession Invariant = "one order for each session"
+	OnlyPaidCompletes      Invariant = "only what is paid completes"
+	OnlyEndedIsReleased    Invariant = "only what has ended is released"
+	RecordsStay            Invariant = "records stay"
+	CodesAreUnique         Invariant = "codes are unique"
+	OnlyActiveReserves     Invariant = "only active coupons are reserved"
+	PointsAreBounded       Invariant = "points are bounded"
+	QuotesAddUp            Invariant = "quotes add up"
+	SessionsChargeQuotes   Invariant = "sessions charge quotes"
+	JournalIsWhole         Invariant = "the journal has each change once"
+	ErrorsChangeNothing    Invariant = "errors change nothing"
+	PreviewsChangeNothing  Invariant = "previews change nothing"
+	ForgeriesAreRefused    Invariant = "forgeries are refused"
+	OrdersAreTheirs        Invariant = "orders are their customers'"
+	OneOrderForEachKey     Invariant = "one order for each key"
+	TotalsAreCompared      Invariant = "totals are compared"
+	AnswersAreTrue         Invariant = "answers are true"
+	NoSurprise             Invariant = "no surprise"
+
+	EveryPaymentCounts  Invariant = "every payment counts" // these at rest
+	OrdersEnd           Invariant = "orders end"
+	NothingLivesForever Invariant = "nothing is reserved for ever"
+	PointsAreConserved  Invariant = "points are conserved"
+	MirrorEqualsStore   Invariant = "mirror equals store"
+	RestIsQuiet         Invariant = "rest is quiet"
+	FreeUsesCanBeHad    Invariant = "free uses can be had"
+)
+
+// fault is what must not be.
+type fault struct {
+	invariant Invariant
+	text      string
+}
+
+// fail records the first fault of the life.
+func (w *world) fail(i Invariant, format string, args ...any) { w.must(i, false, format, args...) }
+
+// must records a fault unless the invariant holds.
+func (w *world) must(i Invariant, holds bool, format string, args ...any) {
+	if !holds && w.fault == nil {
+		w.fault = &fault{invariant: i, text: fmt.Sprintf(format, args...)}
+	}
+}
+
+// sound records an error that nobody has to expect.
+func (w *world) sound(what string, err error) {
+	w.must(NoSurprise, err == nil, "%s: %v", what, err)
+}

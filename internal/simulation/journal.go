@@ -1,0 +1,122 @@
+package simulation
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// entry is where an entry of the journal stands, and what it is about.
+type entry struct {
+	position, version int64
+	subject           string
+}
+
+// position is that of the last of the first n entries that were read.
+func (b *book) position(n int) int64 {
+	if n == 0 {
+		return 0
+	}
+	return b.journal[n-1].position
+}
+
+// readJournal reads what the journal has got, and adds its subjects to what was touched.
+func (w *world) readJournal(s *shop, t *touched, c *change) {
+	b := &s.book
+	for w.fault == nil {
+		last := b.position(len(b.journal))
+		entries, err := s.eyes.Journal(background(), last, store.MaxJournalLimit)
+		w.must(NoSurprise, err == nil, "read the journal: %v", err)
+		if len(entries) == 0 {
+			return
+		}
+		c.any = true
+		for _, e := range entries {
+			w.must(JournalIsWhole, e.Position > last, "position %d comes after %d", e.Position, last)
+			last = e.Position
+			b.journal = append(b.journal, entry{e.Position, e.Version, e.Subject})
+			w.sawEntry(b, t, e)
+		}
+	}
+}
+
+// sawEntry holds an entry to those before it of the same coupon, order or use.
+func (w *world) sawEntry(b *book, t *touched, e store.Entry) {
+	if e.Kind == store.CouponCreated {
+		delete(b.versions, e.Subject)
+	}
+	w.follows(b, e, e.Subject, e.Version)
+	switch kind, _, _ := strings.Cut(string(e.Kind), "_"); kind {
+	case "coupon":
+		t.coupons = append(t.coupons, e.Subject)
+	case "points":
+		t.uses = append(t.uses, e.Subject)
+	default:
+		t.orders = append(t.orders, e.Subject)
+		b.kinds[e.Subject] = e.Kind
+		var data struct {
+			Uses []struct {
+				ID      string
+				Version int64
+			}
+		}
+		err := json.Unmarshal(e.Data, &data)
+		w.must(JournalIsWhole, err == nil, "the data of entry %d: %v", e.Position, err)
+		for _, u := range data.Uses {
+			if b.versions[u.ID] != u.Version {
+				w.follows(b, e, u.ID, u.Version)
+			}
+		}
+	}
+}
+
+func (w *world) follows(b *book, e store.Entry, id string, version int64) {
+	w.must(JournalIsWhole, version == b.versions[id]+1, "entry %d, %s, has version %d of %s after version %d", e.Position, e.Kind, version, id, b.versions[id])
+	b.versions[id] = version
+}
+
+// tells are the kinds of the last entry of an order.
+var tells = map[redemption.OrderState][]store.EntryKind{
+	redemption.OrderOpen: {store.OrderOpened, store.OrderChanged}, redemption.OrderAwaitingPayment: {store.OrderChanged},
+	redemption.OrderPaid: {store.OrderPaid}, redemption.OrderCancelled: {store.OrderCancelled},
+}
+
+// checkJournal compares records that have changed with what the journal has of them.
+func (w *world) checkJournal(s *shop, c *change) {
+	last := func(id string, version int64) {
+		w.must(JournalIsWhole, version == s.book.versions[id], "%s has version %d, and the journal ends at %d", id, version, s.book.versions[id])
+	}
+	for _, o := range c.orders {
+		last(o.now.ID, o.now.Version)
+		kind := s.book.kinds[o.now.ID]
+		w.must(JournalIsWhole, slices.Contains(tells[o.now.State], kind), "order %s is %s, and its last entry is %s", o.now.ID, o.now.State, kind)
+	}
+	for _, u := range c.uses {
+		last(u.now.ID, u.now.Version)
+	}
+}
+
+// follow lets a host read the journal from where it has stopped. What it gets is what comes
+// next, whatever happens to its calls.
+func (w *world) follow() bool {
+	s, n, limit := w.shop(), w.node(), 1+w.random.IntN(40)
+	return w.launch(&task{name: "a host reads the journal", kind: "follow", node: n, shop: s, reads: true}, func(ctx context.Context) error {
+		from := s.followed
+		after := s.book.position(from)
+		entries, err := n.services[s.number].Journal(ctx, after, limit)
+		if err != nil || n.stopped {
+			return err
+		}
+		known := s.book.journal
+		for i, e := range entries {
+			next := from+i < len(known) && known[from+i] == (entry{e.Position, e.Version, e.Subject})
+			w.must(JournalIsWhole, next, "a host gets entry %d, version %d of %s, after %d", e.Position, e.Version, e.Subject, after)
+		}
+		s.followed = max(s.followed, from+len(entries))
+		return nil
+	})
+}

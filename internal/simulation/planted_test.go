@@ -1,0 +1,290 @@
+package simulation_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/internal/simulation"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+var beginning = time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC)
+
+// plant is a world with one broken part, and what has to find it.
+type plant struct {
+	name string
+	by   []simulation.Invariant
+	// parts makes the part anew for each life: a broken part may remember things.
+	parts func() simulation.Parts
+}
+
+func inLedger(wrap func() func(simulation.Points) couponkit.Points) func() simulation.Parts {
+	return func() simulation.Parts { return simulation.Parts{Points: wrap()} }
+}
+
+func inProcessor(wrap func(simulation.Processor) processor.Processor) func() simulation.Parts {
+	return func() simulation.Parts { return simulation.Parts{Processor: wrap} }
+}
+
+func by(i ...simulation.Invariant) []simulation.Invariant { return i }
+
+// planted are the broken worlds. Each has to be found by an invariant that it breaks, and each
+// invariant has to find one, or the simulation proves nothing.
+var planted = []plant{
+	{"checking limits before the transaction", by(simulation.LimitsHold), inStore(checkThenAct)},
+	{"ignoring the limit of each customer", by(simulation.LimitsHold), inStore(func(f *faulty) {
+		f.withoutLimits(func(counter string) bool { return !redemption.IsShared(counter) })
+	})},
+	{"flagging no use over the limit", by(simulation.LimitsHold), inStore(func(f *faulty) {
+		f.eachUse(func(u *redemption.Use) { u.OverLimit = false })
+	})},
+	{"flagging every late payment", by(simulation.OverLimitIsFlagged), inStore(flagsLate)},
+	{"counting before recording", by(simulation.CountersEqualRecords), inStore(countsFirst)},
+	{"counting completed uses as reserved", by(simulation.CountersEqualRecords), inStore(func(f *faulty) {
+		f.eachCount(func(_ string, c *redemption.Count) { *c = redemption.Count{Reserved: c.Taken()} })
+	})},
+	{"giving claims back twice", by(simulation.CountersEqualRecords), inStore(onceMore(func(k store.EntryKind, o redemption.Order) bool {
+		return k == store.OrderCancelled && o.ReplacedBy == ""
+	}, redemption.Count{Reserved: -1}))},
+	{"keeping claims at both orders", by(simulation.CountersEqualRecords), inStore(onceMore(func(k store.EntryKind, o redemption.Order) bool {
+		return k == store.OrderCancelled && o.ReplacedBy != ""
+	}, redemption.Count{Reserved: 1}))},
+	{"releasing a paid order", by(simulation.StatesMoveForward), inStore(releasesPaid)},
+	{"keeping the uses of a replaced order", by(simulation.UsesFollowOrders), inStore(keepsReplaced)},
+	{"handing over in two steps", by(simulation.HandOverIsWhole), inStore(handsOverInTwoSteps)},
+	{"ending sessions in words", by(simulation.OneSessionIsOpen), inProcessor(func(p simulation.Processor) processor.Processor { return endsNothing{p} })},
+	{"forgetting which order was replaced", by(simulation.ClaimsAreKept), inStore(forgetsReplaced)},
+	{"matching by event ID", by(simulation.OneOrderForEachSession), inStore(byEventID)},
+	{"taking what is finished for paid", by(simulation.OnlyPaidCompletes), inStore(func(f *faulty) {
+		f.events(func(_ context.Context, s *store.Settlement) {
+			if s.Event.Kind == redemption.PaymentPending {
+				s.Event.Kind = redemption.Paid
+			}
+		})
+	})},
+	{"releasing before completing", by(simulation.OnlyEndedIsReleased), inStore(settlesInTwoSteps)},
+	{"deleting uses with their coupon", by(simulation.RecordsStay), inStore(cascades)},
+	{"editing orders with their coupon", by(simulation.RecordsStay, simulation.QuotesAddUp), inStore(editsOrders)},
+	{"letting two coupons have one code", by(simulation.CodesAreUnique), inStore(twoOfACode)},
+	{"reserving what was switched off", by(simulation.OnlyActiveReserves), inStore(reservesInactive)},
+	{"refunding what was passed on", by(simulation.PointsAreBounded), inStore(func(f *faulty) {
+		f.eachUse(func(u *redemption.Use) {
+			if u.PointsState == redemption.PointsPassedOn {
+				u.PointsState = redemption.PointsRefundDue
+			}
+		})
+	})},
+	{"refunding twice", by(simulation.PointsAreBounded, simulation.PointsAreConserved), inLedger(func() func(simulation.Points) couponkit.Points {
+		debited, refunds := make(map[string]int64), make(map[string]int)
+		return func(p simulation.Points) couponkit.Points { return refundsAgain{p, debited, refunds} }
+	})},
+	{"debiting again when a call is repeated", by(simulation.PointsAreBounded), inLedger(func() func(simulation.Points) couponkit.Points {
+		debits := 0
+		return func(p simulation.Points) couponkit.Points { return debitsAgain{p, &debits} }
+	})},
+	{"debiting after the refund", by(simulation.PointsAreBounded), inLedger(func() func(simulation.Points) couponkit.Points {
+		return func(p simulation.Points) couponkit.Points { return debitsClosed{p} }
+	})},
+	{"refunding in words", by(simulation.PointsAreBounded, simulation.PointsAreConserved), inLedger(func() func(simulation.Points) couponkit.Points {
+		return func(p simulation.Points) couponkit.Points { return refundsNothing{p} }
+	})},
+	{"rounding percentages in the store", by(simulation.QuotesAddUp), inStore(roundsPercent)},
+	{"losing a cent of a quote", by(simulation.QuotesAddUp), inStore(func(f *faulty) {
+		f.records(func(o *redemption.Order, _ []redemption.Use) {
+			for i := range min(1, o.Quote.Discount, int64(len(o.Quote.Lines))) {
+				o.Quote.Lines[i].Discount--
+			}
+		})
+	})},
+	{"charging a cent more", by(simulation.SessionsChargeQuotes), inProcessor(func(p simulation.Processor) processor.Processor { return chargesMore{p} })},
+	{"losing an entry of the journal", by(simulation.JournalIsWhole), inStore(losesEntries)},
+	{"repeating an entry of the journal", by(simulation.JournalIsWhole), inStore(repeatsEntries)},
+	{"losing an entry between two pages", by(simulation.JournalIsWhole), inStore(skipsEntries)},
+	{"writing the journal after the change", by(simulation.JournalIsWhole), inStore(writesLater)},
+	{"failing after the commit", by(simulation.ErrorsChangeNothing), inStore(failsAfterCommit)},
+	{"repairing a mirror in a preview", by(simulation.PreviewsChangeNothing), inProcessor(func(p simulation.Processor) processor.Processor { return repairs{p} })},
+	{"believing unsigned events", by(simulation.ForgeriesAreRefused), func() simulation.Parts {
+		return simulation.Parts{Webhook: believesAll}
+	}},
+	{"sharing keys between customers", by(simulation.OrdersAreTheirs), inStore(sharesKeys)},
+	{"forgetting keys", by(simulation.OneOrderForEachKey), inStore(forgetsKeys)},
+	{"not comparing totals", by(simulation.TotalsAreCompared), func() simulation.Parts {
+		return simulation.Parts{Checkout: trustsTotals}
+	}},
+	{"trusting the order of events", by(simulation.AnswersAreTrue), inStore(drops(func(o redemption.Order, e redemption.Event) bool {
+		return e.Kind == redemption.Paid && o.State == redemption.OrderCancelled
+	}))},
+	{"forgetting the crash before the session is attached", by(simulation.AnswersAreTrue), inStore(drops(func(o redemption.Order, e redemption.Event) bool {
+		return e.Kind == redemption.Paid && o.SessionID == ""
+	}))},
+	{"noting an event before its effect", by(simulation.AnswersAreTrue, simulation.EveryPaymentCounts), func() simulation.Parts {
+		return simulation.Parts{Webhook: notesFirst()}
+	}},
+	{"answering before committing", by(simulation.AnswersAreTrue), inStore(answersFirst)},
+	{"giving up what another call has debited", by(simulation.AnswersAreTrue), inStore(func(f *faulty) {
+		f.events(func(_ context.Context, s *store.Settlement) {
+			if s.Event.Kind == redemption.PointsRefused {
+				s.Event.Kind = redemption.Cancelled
+			}
+		})
+	})},
+	{"leaking a driver's error", by(simulation.NoSurprise), inStore(leaksErrors)},
+	{"recording unknown payments without their use", by(simulation.EveryPaymentCounts), inStore(func(f *faulty) {
+		f.events(func(_ context.Context, s *store.Settlement) { s.Unknown.Uses = nil })
+	})},
+	{"forgetting orders in the sweep", by(simulation.OrdersEnd), inStore(forgetsOrders)},
+	{"opening another session for a repeated call", by(simulation.EveryPaymentCounts, simulation.OrdersEnd), func() simulation.Parts {
+		made := 0
+		return simulation.Parts{Processor: func(p simulation.Processor) processor.Processor { return anotherSession{p, &made} }}
+	}},
+	{"forgetting exchanges in the sweep", by(simulation.NothingLivesForever), inStore(forgetsUses(func(u redemption.Use) bool {
+		return u.State == redemption.Reserved
+	}))},
+	{"forgetting refunds in the sweep", by(simulation.PointsAreConserved), inStore(forgetsUses(func(u redemption.Use) bool {
+		return u.PointsState == redemption.PointsRefundDue
+	}))},
+	{"leaving the code of a coupon that is off active", by(simulation.MirrorEqualsStore), inProcessor(func(p simulation.Processor) processor.Processor { return switchesNothing{p} })},
+	{"updating the mirror in words", by(simulation.RestIsQuiet, simulation.MirrorEqualsStore), inProcessor(func(p simulation.Processor) processor.Processor { return updatesNothing{p} })},
+	{"leaving the mirror of a deleted coupon", by(simulation.RestIsQuiet), inProcessor(func(p simulation.Processor) processor.Processor { return removesNothing{p} })},
+	{"counting uses twice for a customer", by(simulation.FreeUsesCanBeHad), inStore(countsTwice)},
+}
+
+// TestPlantedFaultsAreFound looks for every planted fault within CI's seeds and
+// prints what has found it, by which seed, and how many steps it takes.
+func TestPlantedFaultsAreFound(t *testing.T) {
+	t.Parallel()
+	rows, others := make([]string, len(planted)), make([]string, len(planted))
+	caught := make(map[simulation.Invariant]bool)
+	var mu sync.Mutex
+	each(uint64(len(planted)), func(n uint64) {
+		p := planted[n-1]
+		found, other := find(p)
+		mu.Lock()
+		defer mu.Unlock()
+		others[n-1] = other
+		if found == nil {
+			t.Errorf("%s: %d lives have not shown it by %q; %s", p.name, plantedSeeds(), p.by, other)
+			return
+		}
+		caught[found.Invariant] = true
+		rows[n-1] = fmt.Sprintf("%-50s %-36s %5d %5d", p.name, found.Invariant, found.Seed, found.Steps)
+		t.Logf("%s: %s", p.name, found)
+	})
+	for _, i := range invariants(t) {
+		if !caught[i] {
+			t.Errorf("no planted fault is found by %q", i)
+		}
+	}
+	t.Logf("%d planted faults, found within %d seeds:\n%-50s %-36s %5s %5s\n%s", len(planted), plantedSeeds(),
+		"planted fault", "found by", "seed", "steps", strings.Join(rows, "\n"))
+}
+
+// plantedSeeds is how many lives each fault has, at most: those that -seeds tells, or a
+// thousand if that is fewer.
+func plantedSeeds() uint64 { return max(*seeds, 1_000) }
+
+// find lives the first lives until one ends with an invariant that the fault has to
+// break, and then looks for the shortest such life.
+func find(p plant) (*simulation.FaultError, string) {
+	others := make(map[simulation.Invariant]int)
+	for s := uint64(1); s <= plantedSeeds(); s++ {
+		_, err := simulation.Run(simulation.Config{Seed: s, Parts: p.parts, CheckOrder: checkOrder, KeepTrace: true})
+		var failure *simulation.FaultError
+		if !errors.As(err, &failure) {
+			continue
+		}
+		if !slices.Contains(p.by, failure.Invariant) {
+			others[failure.Invariant]++
+			continue
+		}
+		if *shorten {
+			_, err = simulation.Run(simulation.Config{Seed: s, Parts: p.parts, CheckOrder: checkOrder})
+			errors.As(err, &failure)
+		}
+		return failure, fmt.Sprint(others)
+	}
+	return nil, fmt.Sprint(others)
+}
+
+// each calls f with 1 to n, on all processors.
+func each(n uint64, f func(uint64)) {
+	var mu sync.Mutex
+	next := uint64(0)
+	var all sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		all.Go(func() {
+			for {
+				mu.Lock()
+				next++
+				mine := next
+				mu.Unlock()
+				if mine > n {
+					return
+				}
+				f(mine)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// invariants are those that the package declares.
+func invariants(t *testing.T) (all []simulation.Invariant) {
+	t.Helper()
+	source, err := os.ReadFile("invariant.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, found := range regexp.MustCompile(`Invariant += "(.+)"`).FindAllStringSubmatch(string(source), -1) {
+		all = append(all, simulation.Invariant(found[1]))
+	}
+	return all
+}
+
+// TestTheTableOfInvariantsIsTrue holds the package documentation to the code: every
+// invariant is in it, with a planted fault that it finds.
+func TestTheTableOfInvariantsIsTrue(t *testing.T) {
+	t.Parallel()
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := make(map[simulation.Invariant]string)
+	for line := range strings.Lines(string(doc)) {
+		name, rest, found := strings.Cut(strings.TrimPrefix(line, "//\t"), "  ")
+		if found && strings.HasPrefix(line, "//\t") {
+			rows[simulation.Invariant(name)] = strings.TrimSpace(rest)
+		}
+	}
+	for _, i := range invariants(t) {
+		finds := slices.ContainsFunc(planted, func(p plant) bool {
+			return slices.Contains(p.by, i) && strings.HasSuffix(rows[i], "  "+p.name)
+		})
+		if !finds {
+			t.Errorf("the table says of %q: %q; its last column is to be a planted fault that it finds", i, rows[i])
+		}
+	}
+}
+
+// BenchmarkLife tells how long a life takes.
+func BenchmarkLife(b *testing.B) {
+	seed := uint64(0)
+	for b.Loop() {
+		seed++
+		if _, err := simulation.Run(simulation.Config{Seed: seed}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,196 @@
+package simulation
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/processor/fakeprocessor"
+	"github.com/couponkit/couponkit/redemption"
+)
+
+// rest lets everything end well. What is under way is finished, and what is late arrives.
+// Delayed payments arrive, every event comes again, the newest first, and enough time passes
+// for the sweeps. Nothing goes wrong any more.
+func (w *world) rest() {
+	w.place = "at rest"
+	for len(w.tasks) > 0 {
+		w.run(w.tasks[0], arrives)
+	}
+	for len(w.late) > 0 {
+		w.arrive(0)
+	}
+	for i, n := range w.nodes {
+		if n.stopped {
+			w.nodes[i] = w.newNode()
+		}
+	}
+	for _, s := range w.shops {
+		w.restShop(s, w.nodes[0].services[s.number])
+	}
+}
+
+func (w *world) restShop(s *shop, service *couponkit.Service) {
+	for i, id := range s.sessions { // those that wait for a payment
+		if decide := []func(string) error{s.fake.PaymentFails, s.fake.PaymentArrives, s.fake.PaymentArrives}[i%3]; w.fault == nil {
+			_ = decide(id)
+		}
+	}
+	w.collect(s)
+	const rounds = 4
+	for round := 1; round <= rounds && w.fault == nil; round++ {
+		if round%2 == 1 { // a sweep is between the two
+			w.redeliver(s, w.nodes[0])
+		}
+		w.now = w.now.Add(couponkit.DefaultSessionLifetime + couponkit.DefaultGrace + couponkit.DefaultPaymentWait)
+		w.collect(s)
+		report, err := service.Sweep(background(), 0)
+		w.must(RestIsQuiet, err == nil && (round < rounds || report.IsZero()), "at rest, sweep %d: %+v, %v", round, report, err)
+		drifts, err := service.Reconcile(background(), couponkit.ReconcileOptions{})
+		w.must(RestIsQuiet, round < rounds || err == nil && len(drifts) == 0, "at rest, reconcile %d: %v, %v", round, drifts, err)
+		w.inspect()
+	}
+	if w.fault != nil {
+		return
+	}
+	w.look(s, touched{}, true)
+	if check := w.config.Check; check != nil && w.fault == nil {
+		w.sound("at rest", check(background(), s.eyes))
+	}
+	w.checkRecords(s)
+	w.checkPayments(s)
+	w.checkMirror(s)
+	w.checkFree(s, service)
+}
+
+// redeliver tells everything once more, the newest first: what was delivered before, and the
+// contradictions that are still to come.
+func (w *world) redeliver(s *shop, n *node) {
+	all := s.fake.Redeliveries()
+	for _, d := range s.deliveries {
+		all = append(all, d.Delivery)
+	}
+	for _, d := range slices.Backward(all) {
+		d.Signature = fakeprocessor.Sign(s.secret, w.now, d.Payload)
+		w.sound("at rest, deliver "+d.EventID, n.webhook(background(), n.services[s.number], s.fake, d))
+	}
+	w.inspect()
+}
+
+// checkRecords finds what should have ended.
+func (w *world) checkRecords(s *shop) {
+	debited := make(map[string]int64)
+	for _, id := range slices.Sorted(maps.Keys(s.book.uses)) {
+		u := s.book.uses[id]
+		w.must(NothingLivesForever, u.State != redemption.Reserved || u.Free(), "use %s of order %q is reserved for ever, its points %s", id, u.OrderID, u.PointsState)
+		w.must(PointsAreConserved, u.PointsState != redemption.PointsPending && u.PointsState != redemption.PointsRefundDue, "points of %s are still %s", id, u.PointsState)
+		if u.PointsState == redemption.PointsDebited {
+			debited[u.CustomerID] += u.Points
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.book.accounts)) {
+		a, balance := s.book.accounts[id], s.ledger.Balance(id)
+		w.must(PointsAreConserved, !a.credited || balance+debited[id]+a.elsewhere == startingPoints,
+			"the %d points of %s, %d debited ones and %d spent elsewhere are not %d", balance, id, debited[id], a.elsewhere, int64(startingPoints))
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.book.orders)) {
+		o := s.book.orders[id]
+		w.must(OrdersEnd, o.State.Ended(), "order %s is still %s", o.ID, o.State)
+	}
+}
+
+// checkPayments compares sessions with orders and uses: each session that was paid has a paid
+// order, with a use if it has a coupon, and nothing else has.
+func (w *world) checkPayments(s *shop) {
+	paid, completed := 0, 0
+	for _, session := range s.fake.Sessions() {
+		settled := session.Status == processor.SessionComplete && session.PaymentStatus.Settled()
+		order, use := s.book.paidBy(session.ID)
+		w.must(OrdersEnd, settled == (order.State == redemption.OrderPaid), "session %s is %s and %s, its order %s is %s",
+			session.ID, session.Status, session.PaymentStatus, order.ID, order.State)
+		if of := session.Metadata; settled && of[processor.MetadataCouponID] != "" {
+			paid++
+			w.must(EveryPaymentCounts, use.CouponID == of[processor.MetadataCouponID] && use.CustomerID == of[processor.MetadataCustomerID] &&
+				(use.Origin == redemption.FromPayment) == s.lost[session.ID], "session %s of %v is paid, and its use is %+v", session.ID, of, use)
+		}
+	}
+	for _, u := range s.book.uses {
+		if u.State == redemption.Completed {
+			completed++
+		}
+	}
+	s.used = completed
+	w.must(EveryPaymentCounts, paid == completed, "%d paid sessions have a coupon, %d uses are completed", paid, completed)
+}
+
+// checkMirror compares the processor with the store.
+func (w *world) checkMirror(s *shop) {
+	active, stored := make(map[string]int), w.allCoupons(s)
+	for _, code := range s.fake.PromotionCodes() {
+		if code.Active {
+			active[code.Code]++
+		}
+	}
+	objects := make(map[string][]fakeprocessor.Coupon)
+	for _, object := range s.fake.Coupons() {
+		objects[object.Owner] = append(objects[object.Owner], object)
+	}
+	for _, c := range stored {
+		status, err := s.fake.VerifyMirror(background(), c)
+		w.must(MirrorEqualsStore, err == nil && (status == processor.MirrorValid) == c.Active() && c.Mirrored(),
+			"mirror of %s coupon %s is %s, up to date: %t (%v)", c.State, c.ID, status, c.Mirrored(), err)
+		codes, own := active[c.Code.String()], objects[c.ID]
+		w.must(MirrorEqualsStore, codes < 2 && (codes == 1) == c.Active(), "%s coupon %s has %d active codes", c.State, c.ID, codes)
+		delete(active, c.Code.String())
+		w.must(MirrorEqualsStore, len(own) == 1 && own[0].Name == c.Name && own[0].MaxUses == c.Limits.MaxUses && own[0].Discount == c.Discount,
+			"coupon %s (%q, %d uses) is mirrored as %v", c.ID, c.Name, c.Limits.MaxUses, own)
+	}
+	w.must(MirrorEqualsStore, len(active) == 0 && len(objects) == len(stored),
+		"%d mirrors for %d coupons, %d active codes without one", len(objects), len(stored), len(active))
+}
+
+// checkFree asks, for every coupon, whether a customer who was never seen may use it.
+func (w *world) checkFree(s *shop, service *couponkit.Service) {
+	stranger := eligibility.Customer{ID: "stranger", Email: email("stranger")}
+	for _, c := range w.allCoupons(s) {
+		within := !w.now.Before(c.StartsAt) && (c.ExpiresAt.IsZero() || w.now.Before(c.ExpiresAt))
+		taken := s.book.held[redemption.CouponUses(c.ID)].Taken()
+		full := c.Limits.MaxUses > 0 && taken >= c.Limits.MaxUses
+		want := c.Active() && within && !full && c.Distribution == coupon.General
+		_, err := service.Validate(background(), couponkit.ValidateRequest{Code: c.ID, Customer: stranger})
+		w.must(FreeUsesCanBeHad, (err == nil) == want, "%s coupon %s, %d of %d uses, valid until %s: may a stranger use it? %t, says %v",
+			c.State, c.ID, taken, c.Limits.MaxUses, c.ExpiresAt.Format(time.DateTime), want, err)
+	}
+}
+
+// finals writes down everything that is there at the end.
+func (w *world) finals() (final []string) {
+	for _, s := range w.shops {
+		var all []any
+		for _, c := range w.allCoupons(s) {
+			whole, err := w.coupon(s, c.ID) // a list holds no addresses
+			w.sound("read a coupon", err)
+			all = append(all, whole)
+		}
+		for _, o := range w.allOrders(s) {
+			all = append(all, o)
+		}
+		all = append(all, w.allUses(s), s.fake.Sessions(), s.book.held)
+		for _, id := range slices.Sorted(maps.Keys(s.book.accounts)) {
+			all = append(all, fmt.Sprintf("%s has %d points", id, s.ledger.Balance(id)))
+		}
+		for _, value := range all {
+			text, err := json.Marshal(value)
+			w.sound("write down", err)
+			final = append(final, string(text))
+		}
+		final = append(final, fmt.Sprint(s.book.journal))
+	}
+	return final
+}

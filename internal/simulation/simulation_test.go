@@ -1,0 +1,142 @@
+package simulation_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/couponkit/couponkit/internal/simulation"
+	"github.com/couponkit/couponkit/store/storetest"
+)
+
+var (
+	seeds   = flag.Uint64("seeds", defaultSeeds, "how many lives are lived")
+	first   = flag.Uint64("first", 1, "the seed of the first of them")
+	seed    = flag.Uint64("seed", 0, "the one life to live, with its trace when it fails; 0 lives as many as -seeds tells")
+	large   = flag.Uint64("large", defaultLarge, "how many lives of thousands of customers, administrators and processors are lived")
+	shorten = flag.Bool("shorten", shortest, "look for the shortest life of every planted fault")
+)
+
+// TestNothingImpossibleHappens lives many lives; a failure names the seed that
+// leads to it again, and the shortest life that shows it.
+func TestNothingImpossibleHappens(t *testing.T) {
+	t.Parallel()
+	if *seed != 0 {
+		life, err := simulation.Run(simulation.Config{Seed: *seed, Check: storetest.Check, CheckOrder: checkOrder})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("seed %d: %d coupons, %d sessions, %d completed uses; nothing impossible", *seed, life.Coupons, life.Sessions, life.Uses)
+		return
+	}
+	all := lives(t, *first, *first+*seeds-1, simulation.Config{Check: storetest.Check, CheckOrder: checkOrder})
+	t.Logf("what has happened in the lives %d to %d:\n%s", *first, *first+*seeds-1, all)
+	if *seeds >= 3_000 {
+		checkCoverage(t, all)
+	}
+}
+
+// TestNothingImpossibleHappensInLargeWorlds: thousands of customers, administrators
+// and processors, each with a shop, share a few processes.
+func TestNothingImpossibleHappensInLargeWorlds(t *testing.T) {
+	t.Parallel()
+	if *seed != 0 || *large == 0 {
+		return
+	}
+	all := lives(t, 1, *large, simulation.Config{
+		Steps: 40_000, Customers: 3_000, Administrators: 1_000, Shops: 1_000, Nodes: 8, InFlight: 64, ScanEvery: 200, KeepTrace: true,
+	})
+	t.Logf("%d checkouts, %d payments, %d stops in %d worlds", all.Of("step", "checkout", ""),
+		all.Of("use", "reserved", "completed"), all.Of("step", "process stops", ""), *large)
+}
+
+// stretch is after how many lives there is word of them: whoever stops a run of millions
+// can go on after the last stretch.
+const stretch = 10_000
+
+// lives lives lives on all processors and adds up what happens in them.
+func lives(t *testing.T, first, last uint64, c simulation.Config) simulation.Coverage {
+	t.Helper()
+	var mu sync.Mutex
+	all, sum := make(simulation.Coverage), simulation.Life{}
+	for from := first; from <= last && !t.Failed(); from += stretch {
+		until := min(from+stretch-1, last)
+		each(until+1-from, func(n uint64) {
+			if t.Failed() {
+				return
+			}
+			c := c
+			c.Seed = from + n - 1
+			life, err := simulation.Run(c)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				t.Error(err)
+			}
+			all.Add(life.Coverage)
+			sum.Coupons, sum.Sessions, sum.Uses = sum.Coupons+life.Coupons, sum.Sessions+life.Sessions, sum.Uses+life.Uses
+		})
+		if until < last && !t.Failed() {
+			t.Logf("lived up to seed %d with %d MiB of memory; -first %d goes on", until, memory(), until+1)
+		}
+	}
+	t.Logf("%d lives: %d coupons, %d sessions, %d completed uses", last+1-first, sum.Coupons, sum.Sessions, sum.Uses)
+	return all
+}
+
+// memory is what the program has from the system and uses, in MiB.
+func memory() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return (m.Sys - m.HeapReleased) >> 20
+}
+
+// TestASeedDecidesEverything: the same seed leads to the same life, step by step, and
+// a failure to the same trace.
+func TestASeedDecidesEverything(t *testing.T) {
+	t.Parallel()
+	for s := uint64(1); s <= 20; s++ {
+		for _, p := range []plant{{name: "sound"}, planted[0], planted[4]} {
+			c := simulation.Config{Seed: s, Parts: p.parts, Trace: true, KeepTrace: true}
+			first, firstErr := simulation.Run(c)
+			second, secondErr := simulation.Run(c)
+			if diff := cmp.Diff(first.Trace, second.Trace); diff != "" {
+				t.Errorf("seed %d, %s: the second life differs (-first +second):\n%s", s, p.name, diff)
+			}
+			if first.Digest() != second.Digest() || fmt.Sprint(firstErr) != fmt.Sprint(secondErr) {
+				t.Errorf("seed %d, %s: %s, %v; the second time %s, %v", s, p.name, first.Digest(), firstErr, second.Digest(), secondErr)
+			}
+		}
+	}
+}
+
+// TestAFailureIsReplayed: the seed in a failure leads to the failure, word for word,
+// and no step of its trace can be left out.
+func TestAFailureIsReplayed(t *testing.T) {
+	t.Parallel()
+	p := planted[0]
+	found, others := find(p)
+	if found == nil {
+		t.Fatal(others)
+	}
+	var first, second *simulation.FaultError
+	_, err := simulation.Run(simulation.Config{Seed: found.Seed, Parts: p.parts})
+	if !errors.As(err, &first) {
+		t.Fatalf("seed %d does not fail again", found.Seed)
+	}
+	_, err = simulation.Run(simulation.Config{Seed: first.Seed, Parts: p.parts})
+	if !errors.As(err, &second) {
+		t.Fatalf("seed %d does not fail again", first.Seed)
+	}
+	if diff := cmp.Diff(first, second); diff != "" {
+		t.Errorf("the second failure differs (-first +second):\n%s", diff)
+	}
+	if most := 25; first.Steps > most {
+		t.Errorf("the trace of a check-then-act has %d steps, at most %d are needed:\n%v", first.Steps, most, first)
+	}
+}

@@ -1,0 +1,153 @@
+package simulation
+
+import (
+	"slices"
+	"time"
+)
+
+// happening is something that may happen in a step; weight is how often, beside the
+// others. It reports whether anything did.
+type happening struct {
+	name   string
+	weight int
+	happen func(*world) bool
+}
+
+// begins are operations that begin on a node, happens what goes on around them.
+var (
+	begins = []happening{
+		{"create", 3, (*world).create},
+		{"edit", 2, (*world).edit},
+		{"switch", 1, (*world).switchState},
+		{"delete", 1, (*world).remove},
+		{"preview", 1, (*world).preview},
+		{"exchange", 5, (*world).exchange},
+		{"cancel exchange", 3, (*world).cancelExchange},
+		{"checkout", 12, (*world).checkout},
+		{"payment link", 2, (*world).paymentLink},
+		{"retry", 5, (*world).retry},
+		{"deliver", 8, (*world).deliver},
+		{"forge", 1, (*world).forge},
+		{"sweep", 3, (*world).sweep},
+		{"reconcile", 1, (*world).reconcile},
+		{"follow", 2, (*world).follow},
+	}
+	happens = []happening{
+		{"pay", 12, (*world).pay},
+		{"pay later", 2, (*world).payLater},
+		{"decline", 1, (*world).decline},
+		{"late payment decides", 3, (*world).decideLate},
+		{"event told again", 1, (*world).tellAgain},
+		{"expiry after the payment", 1, (*world).contradict},
+		{"other event", 1, (*world).announce},
+		{"payment for a lost order", 1, (*world).payLost},
+		{"time passes", 4, (*world).pass},
+		{"tamper", 1, (*world).tamper},
+		{"process stops", 1, (*world).stopOne},
+		{"process starts", 3, (*world).startOne},
+		{"power fails", 1, (*world).powerFails},
+		{"points are spent elsewhere", 8, (*world).spendElsewhere},
+	}
+)
+
+// draw draws what happens.
+func (w *world) draw(of []happening) happening {
+	sum := 0
+	for _, h := range of {
+		sum += w.weight(h)
+	}
+	if sum == 0 {
+		return of[0]
+	}
+	n := w.random.IntN(sum)
+	for _, h := range of {
+		if n -= w.weight(h); n < 0 {
+			return h
+		}
+	}
+	return of[0]
+}
+
+func (w *world) weight(h happening) int {
+	if w.temper.weights == nil {
+		return h.weight
+	}
+	return w.temper.weights[h.name]
+}
+
+// step lets one thing happen. Its dice depend on the seed and its number alone, so
+// that leaving out another step does not change them.
+func (w *world) step(number int) {
+	w.source.Seed(w.config.Seed, uint64(number)+1) //nolint:gosec // a step's number is not negative
+	if w.tracing {
+		w.place = w.placeOf(number)
+	}
+	switch n := w.random.IntN(10); {
+	case n < w.temper.hurry && len(w.tasks) > 0:
+		w.advance()
+	case n < 8 && len(w.tasks) < w.config.InFlight:
+		w.let(w.draw(begins))
+	case n == 8 && len(w.late) > 0:
+		w.arrive(w.random.IntN(len(w.late)))
+	default:
+		w.let(w.draw(happens))
+	}
+	for _, n := range w.nodes {
+		if n.torn {
+			n.torn = false
+			w.bury(n)
+		}
+	}
+	w.inspect()
+}
+
+func (w *world) let(h happening) {
+	if h.happen(w) {
+		w.coverage.count("step", h.name, "")
+	}
+}
+
+// advance decides the fate of one call that waits.
+func (w *world) advance() {
+	t := w.tasks[w.random.IntN(len(w.tasks))]
+	f := w.fate(t)
+	w.cutAfter = w.random.IntN(12)
+	if f == arrives {
+		w.log("  %s: %s", t.name, t.call)
+	} else {
+		w.log("  %s: %s, %s", t.name, t.call, f)
+	}
+	pending := t.shop.fake.Pending()
+	w.run(t, f)
+	if t.shop.fake.Pending() > pending && w.odds(2) {
+		w.deliverAtOnce(t.shop) // the processor is faster than the answer
+	}
+	for t.call == paused && slices.Contains(w.tasks, t) && w.odds(2) {
+		w.run(t, arrives)
+	}
+}
+
+func (w *world) fate(t *task) fate {
+	odds := w.temper.faultOdds
+	switch t.call {
+	case "Apply cancelled", "Apply lapsed", "Apply payment_pending", "Apply payment_failed", "Apply points_refused": // they are rare
+		odds = (odds + 3) / 4
+	case paused:
+		return arrives
+	}
+	if odds == 0 || !w.odds(odds) {
+		return arrives
+	}
+	f := fate(1 + w.random.IntN(len(fates)-1)) //nolint:gosec // a few
+	if f == cut && !w.odds(3) {
+		return lostAfter // a process that stops takes everything else along
+	}
+	return f
+}
+
+// placeOf begins the entry of a step in the trace.
+func (w *world) placeOf(number int) string {
+	since := w.now.Sub(beginning)
+	day := since / (24 * time.Hour)
+	return fmtPlace(number, int(day)+1, w.now)
+}

@@ -1,0 +1,201 @@
+package simulation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/processor/fakeprocessor"
+	"github.com/couponkit/couponkit/redemption"
+)
+
+// delivery is an event that the processor has delivered, or will deliver again.
+type delivery struct {
+	fakeprocessor.Delivery
+	since time.Time
+	tried int
+}
+
+// collect takes what the processor has to deliver.
+func (w *world) collect(s *shop) {
+	for _, d := range s.fake.Deliveries() {
+		s.deliveries = append(s.deliveries, delivery{Delivery: d, since: w.now})
+	}
+}
+
+// deliver hands one event to a node: any of those that were not acknowledged, in whatever
+// order. An acknowledged event comes again now and then. Every delivery is signed when it is
+// sent.
+func (w *world) deliver() bool {
+	s, n := w.shop(), w.node()
+	w.collect(s)
+	return len(s.deliveries) > 0 && !n.stopped && w.hand(s, n, w.random.IntN(len(s.deliveries)))
+}
+
+// deliverAtOnce hands over the last event of a shop and lets it have its effect before
+// anything else happens.
+func (w *world) deliverAtOnce(s *shop) {
+	n, others := w.node(), len(w.tasks)
+	w.collect(s)
+	if last := len(s.deliveries) - 1; last < 0 || !w.hand(s, n, last) {
+		return
+	}
+	w.coverage.count("step", "deliver", "at once")
+	for len(w.tasks) > others {
+		w.run(w.tasks[others], arrives)
+	}
+}
+
+// hand hands an event to a node.
+func (w *world) hand(s *shop, n *node, i int) bool {
+	d := &s.deliveries[i]
+	if d.tried++; d.tried > 1 {
+		w.coverage.count("step", "deliver", "again")
+	}
+	if i > 0 {
+		w.coverage.count("step", "deliver", "before an older event")
+	}
+	if w.now.Sub(d.since) >= 24*time.Hour {
+		w.coverage.count("step", "deliver", "days late")
+	}
+	send, again := d.Delivery, w.odds(4)
+	send.Signature = fakeprocessor.Sign(s.secret, w.now, send.Payload)
+	return w.begin(n, s, "deliver", "the processor delivers "+send.EventID, func(ctx context.Context) error {
+		e, err := s.fake.ParseEvent(send.Payload, send.Signature)
+		w.sound(send.EventID, err)
+		ctx = context.WithValue(ctx, eventIDKey{}, send.EventID)
+		if err := n.webhook(ctx, n.services[s.number], s.fake, send); err != nil || n.stopped {
+			return err
+		}
+		if !again {
+			s.deliveries = slices.DeleteFunc(s.deliveries, func(other delivery) bool { return other.EventID == send.EventID })
+		}
+		w.acknowledged(s, e)
+		return nil
+	})
+}
+
+// acknowledged checks that an event that was acknowledged has had its effect.
+func (w *world) acknowledged(s *shop, e processor.Event) {
+	w.inspect()
+	w.coverage.count("event", e.Type.String(), e.PaymentStatus.String())
+	if e.Type != processor.PaymentSucceeded && (e.Type != processor.Completed || !e.PaymentStatus.Settled()) {
+		return
+	}
+	order, use := s.book.paidBy(e.SessionID)
+	w.must(AnswersAreTrue, order.State == redemption.OrderPaid, "event %s, the payment of session %s, was acknowledged, and order %s is %q",
+		e.ID, e.SessionID, order.ID, order.State)
+	w.must(EveryPaymentCounts, e.Metadata[processor.MetadataCouponID] == use.CouponID,
+		"event %s, the payment of session %s, was acknowledged, and the completed use is %q", e.ID, e.SessionID, use.ID)
+}
+
+// paidBy returns the order of a session, and its completed use.
+func (b *book) paidBy(sessionID string) (order redemption.Order, use redemption.Use) {
+	order = b.orders[b.sessions[sessionID]]
+	for _, id := range b.usesOf[order.ID] {
+		if u := b.uses[id]; u.State == redemption.Completed {
+			use = u
+		}
+	}
+	return order, use
+}
+
+// payLost lets a customer pay in a session whose order the shop does not have, as after the
+// loss of a database.
+func (w *world) payLost() bool {
+	s := w.shop()
+	id, there := w.anySession(s)
+	r, err := s.fake.Request(id)
+	if !there || err != nil || r.Total == 0 || r.Metadata[processor.MetadataCouponID] == "" || !w.odds(3) {
+		return false
+	}
+	r.Key = w.newID("lost")
+	r.OrderID, r.ExpiresAt, r.Metadata = r.Key, w.now.Add(time.Hour), maps.Clone(r.Metadata)
+	r.Metadata[processor.MetadataOrderID] = r.Key
+	made, err := s.fake.CreateSession(background(), r)
+	w.sound("pay for a lost order", errors.Join(err, s.fake.Pay(made.ID)))
+	s.lost[made.ID] = true
+	w.log("a customer pays in session %s, whose order is lost", made.ID)
+	return true
+}
+
+// forge sends an event that the processor has not signed. What happens depends on the
+// signature alone.
+func (w *world) forge() bool {
+	s, n := w.shop(), w.node()
+	w.collect(s)
+	id, there := w.anySession(s)
+	if !there || n.stopped {
+		return false
+	}
+	d := w.crafted(s, id, "session.completed", "complete", "paid")
+	signatures := [...]struct{ how, signature string }{
+		{"with a guessed secret", fakeprocessor.Sign("whsec_guess", w.now, d.Payload)},
+		{"with another shop's secret", fakeprocessor.Sign(fmt.Sprintf("whsec_%d", s.number+1), w.now, d.Payload)},
+		{"without a signature", ""},
+		{"with an old signature", fakeprocessor.Sign(s.secret, w.now.Add(-fakeprocessor.DefaultTolerance-time.Second), d.Payload)},
+		{"with a signature of the future", fakeprocessor.Sign(s.secret, w.now.Add(fakeprocessor.DefaultTolerance+time.Second), d.Payload)},
+		{"with the signature of another body", fakeprocessor.Sign(s.secret, w.now, append(slices.Clone(d.Payload), ' '))},
+	}
+	forged := signatures[w.random.IntN(len(signatures))]
+	d.Signature = forged.signature
+	w.coverage.count("step", "forge", forged.how)
+	name := fmt.Sprintf("somebody forges the payment of session %s", id)
+	return w.begin(n, s, "forge", name, func(ctx context.Context) error {
+		err := n.webhook(ctx, n.services[s.number], s.fake, d)
+		w.must(ForgeriesAreRefused, errors.Is(err, processor.ErrSignature) || n.stopped, "%s, and is not refused (%v)", name, err)
+		return nil
+	})
+}
+
+// crafted is an event of the given kind for a session, as the processor writes them.
+func (w *world) crafted(s *shop, sessionID, kind, status, payment string) fakeprocessor.Delivery {
+	session, err := s.fake.Session(background(), sessionID)
+	w.sound("craft an event", err)
+	id := w.newID("evt_x")
+	body, err := json.Marshal(map[string]any{
+		"id": id, "type": kind, "createdAt": w.now,
+		"session": map[string]any{
+			"id": session.ID, "status": status, "paymentStatus": payment,
+			"currency": session.Currency, "total": session.Total, "metadata": session.Metadata,
+		},
+	})
+	w.sound("craft an event", err)
+	return fakeprocessor.Delivery{EventID: id, SessionID: sessionID, Payload: body}
+}
+
+// contradict lets the processor tell of the expiry of a session that was finished.
+func (w *world) contradict() bool {
+	s := w.shop()
+	id, _ := w.anySession(s)
+	if session, err := s.fake.Session(background(), id); err != nil || session.Status != processor.SessionComplete {
+		return false
+	}
+	s.contradicted[id] = true
+	d := w.crafted(s, id, "session.expired", "expired", "unpaid")
+	s.deliveries = append(s.deliveries, delivery{Delivery: d, since: w.now})
+	w.log("the processor will tell, by %s, that session %s has expired, which is finished", d.EventID, id)
+	return true
+}
+
+// tellAgain lets the processor tell a fact a second time, under another ID.
+func (w *world) tellAgain() bool {
+	s := w.shop()
+	id, _ := w.anySession(s)
+	if s.fake.Repeat(id) != nil {
+		return false
+	}
+	w.log("the processor will tell again what became of session %s", id)
+	return true
+}
+
+// announce lets the processor tell something that concerns no session.
+func (w *world) announce() bool {
+	w.shop().fake.Announce("coupon.deleted")
+	return true
+}

@@ -1,0 +1,245 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strings"
+
+	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// Wire carries a call of the service to the world outside. It lets the effect of the call
+// happen or not, once or more often, and returns what the caller sees.
+type Wire func(ctx context.Context, call string, effect func(context.Context) error) error
+
+func over[T any](ctx context.Context, wire Wire, call string, effect func(context.Context) (T, error)) (T, error) {
+	var result, none T
+	if err := wire(ctx, call, func(ctx context.Context) (err error) {
+		result, err = effect(ctx)
+		return err
+	}); err != nil {
+		return none, err
+	}
+	return result, nil
+}
+
+// touched are the records that the last effects were about.
+type touched struct {
+	effects  int
+	coupons  []string
+	orders   []string
+	uses     []string
+	sessions []string
+	points   bool
+	failed   error // of the last effect, if it was the only one
+}
+
+func (t *touched) records(o redemption.Order, uses []redemption.Use) {
+	t.orders = append(t.orders, o.ID)
+	for _, u := range uses {
+		t.uses, t.coupons = append(t.uses, u.ID), append(t.coupons, u.CouponID)
+	}
+}
+
+// outside is the effect of a call in the world outside. It has no clock: the service bounds its
+// clean-ups by a timeout, which would end a call when the machine is slow. A caller who has gone
+// is an error, but an effect that is late does not know of the caller.
+func (w *world) outside(ctx context.Context, s *shop, r role, call string, effect func(context.Context) error) error {
+	if err := ctx.Err(); errors.Is(err, context.Canceled) && !w.arriving {
+		return err
+	}
+	name, _, _ := strings.Cut(call, " ")
+	if t := w.active; !looks[name] && t != nil && t.reads && !w.arriving {
+		w.fail(PreviewsChangeNothing, "%s, and calls %s", t.name, call)
+	}
+	err := effect(context.WithoutCancel(ctx))
+	s.touched.points = s.touched.points || r == ofLedger
+	if r == ofStore && !looks[name] {
+		s.touched.effects++
+		if s.touched.failed = err; s.touched.effects > 1 {
+			s.touched.failed = nil
+		}
+	}
+	return err
+}
+
+// looks are the calls that change nothing.
+var looks = map[string]bool{
+	"LookUp": true, "ListCoupons": true, "Order": true, "ListOrders": true, "ListUses": true, "Counts": true, "Journal": true,
+	"VerifyMirror": true, "Mirrors": true, "Session": true,
+}
+
+// wiredStore is the store of a shop as a process sees it. A call that is late arrives also
+// when its process is gone: with a server, it was on its way.
+type wiredStore struct {
+	s    *shop
+	n    *node
+	wire Wire
+}
+
+var _ store.Store = wiredStore{}
+
+func (v wiredStore) inner() store.Store {
+	if v.n.process == nil {
+		return v.s.eyes
+	}
+	return v.n.process.Store(v.s.number)
+}
+
+var changeNames = [...]string{
+	store.CreateCoupon: "create", store.EditCoupon: "edit", store.ConfirmMirror: "confirm", store.DeleteCoupon: "delete",
+}
+
+func (v wiredStore) SaveCoupon(ctx context.Context, c store.CouponChange) (coupon.Coupon, error) {
+	return over(ctx, v.wire, "SaveCoupon "+changeNames[c.Kind], func(ctx context.Context) (coupon.Coupon, error) {
+		v.s.touched.coupons = append(v.s.touched.coupons, c.Coupon.ID)
+		return v.inner().SaveCoupon(ctx, c)
+	})
+}
+
+func (v wiredStore) Reserve(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+	return over(ctx, v.wire, "Reserve", func(ctx context.Context) (store.Reserved, error) {
+		reserved, err := v.inner().Reserve(ctx, r)
+		v.s.touched.records(r.Order, r.Uses)
+		v.s.touched.records(reserved.Order, reserved.Uses)
+		return reserved, err
+	})
+}
+
+func (v wiredStore) Apply(ctx context.Context, e store.Settlement) (store.Settled, error) {
+	return over(ctx, v.wire, "Apply "+e.Event.Kind.String(), func(ctx context.Context) (store.Settled, error) {
+		settled, err := v.inner().Apply(ctx, e)
+		v.s.touched.records(redemption.Order{ID: e.Event.OrderID}, []redemption.Use{{ID: e.Event.UseID}})
+		v.s.touched.records(e.Unknown.Order, e.Unknown.Uses)
+		v.s.touched.records(settled.Order, settled.Uses)
+		return settled, err
+	})
+}
+
+func (v wiredStore) LookUp(ctx context.Context, by store.LookUp) (store.Found, error) {
+	return over(ctx, v.wire, "LookUp", func(ctx context.Context) (store.Found, error) { return v.inner().LookUp(ctx, by) })
+}
+
+func (v wiredStore) ListCoupons(ctx context.Context, l store.CouponList) (store.CouponPage, error) {
+	return over(ctx, v.wire, "ListCoupons", func(ctx context.Context) (store.CouponPage, error) { return v.inner().ListCoupons(ctx, l) })
+}
+
+func (v wiredStore) Order(ctx context.Context, by store.OrderKey) (store.Settled, error) {
+	return over(ctx, v.wire, "Order", func(ctx context.Context) (store.Settled, error) { return v.inner().Order(ctx, by) })
+}
+
+func (v wiredStore) ListOrders(ctx context.Context, l store.OrderList) (store.OrderPage, error) {
+	return over(ctx, v.wire, "ListOrders", func(ctx context.Context) (store.OrderPage, error) { return v.inner().ListOrders(ctx, l) })
+}
+
+func (v wiredStore) ListUses(ctx context.Context, l store.UseList) (store.UsePage, error) {
+	return over(ctx, v.wire, "ListUses", func(ctx context.Context) (store.UsePage, error) { return v.inner().ListUses(ctx, l) })
+}
+
+func (v wiredStore) Counts(ctx context.Context, keys []string) ([]redemption.Count, error) {
+	return over(ctx, v.wire, "Counts", func(ctx context.Context) ([]redemption.Count, error) { return v.inner().Counts(ctx, keys) })
+}
+
+func (v wiredStore) Journal(ctx context.Context, after int64, limit int) ([]store.Entry, error) {
+	return over(ctx, v.wire, "Journal", func(ctx context.Context) ([]store.Entry, error) { return v.inner().Journal(ctx, after, limit) })
+}
+
+// Close leaves the store open: it belongs to the process.
+func (v wiredStore) Close() error { return nil }
+
+// Processor is a processor that lists its mirrors.
+type Processor interface {
+	processor.Processor
+	processor.MirrorLister
+}
+
+// wiredProcessor is the processor of a shop as a process sees it.
+type wiredProcessor struct {
+	Processor
+	s    *shop
+	wire Wire
+}
+
+func (p wiredProcessor) EnsureMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
+	return over(ctx, p.wire, "EnsureMirror", func(ctx context.Context) (coupon.Mirror, error) { return p.Processor.EnsureMirror(ctx, c) })
+}
+
+func (p wiredProcessor) UpdateMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
+	return over(ctx, p.wire, "UpdateMirror", func(ctx context.Context) (coupon.Mirror, error) { return p.Processor.UpdateMirror(ctx, c) })
+}
+
+func (p wiredProcessor) SetMirrorActive(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
+	return over(ctx, p.wire, "SetMirrorActive", func(ctx context.Context) (coupon.Mirror, error) { return p.Processor.SetMirrorActive(ctx, c) })
+}
+
+func (p wiredProcessor) RemoveMirror(ctx context.Context, c coupon.Coupon) error {
+	return p.wire(ctx, "RemoveMirror", func(ctx context.Context) error { return p.Processor.RemoveMirror(ctx, c) })
+}
+
+func (p wiredProcessor) VerifyMirror(ctx context.Context, c coupon.Coupon) (processor.MirrorStatus, error) {
+	return over(ctx, p.wire, "VerifyMirror", func(ctx context.Context) (processor.MirrorStatus, error) { return p.Processor.VerifyMirror(ctx, c) })
+}
+
+func (p wiredProcessor) CreateSession(ctx context.Context, r processor.SessionRequest) (processor.Session, error) {
+	return over(ctx, p.wire, "CreateSession", func(ctx context.Context) (processor.Session, error) {
+		made, err := p.Processor.CreateSession(ctx, r)
+		if _, known := p.s.book.sessions[made.ID]; err == nil && !known {
+			p.s.book.sessions[made.ID] = ""
+			p.s.sessions = append(p.s.sessions, made.ID)
+			p.s.touched.sessions = append(p.s.touched.sessions, made.ID)
+		}
+		return made, err
+	})
+}
+
+func (p wiredProcessor) Session(ctx context.Context, id string) (processor.Session, error) {
+	return over(ctx, p.wire, "Session", func(ctx context.Context) (processor.Session, error) { return p.Processor.Session(ctx, id) })
+}
+
+func (p wiredProcessor) ExpireSession(ctx context.Context, id string) (processor.Session, error) {
+	return over(ctx, p.wire, "ExpireSession", func(ctx context.Context) (processor.Session, error) { return p.Processor.ExpireSession(ctx, id) })
+}
+
+// Mirrors calls once, and lists what is there then.
+func (p wiredProcessor) Mirrors(ctx context.Context) iter.Seq2[processor.MirrorRef, error] {
+	return func(yield func(processor.MirrorRef, error) bool) {
+		var refs []processor.MirrorRef
+		err := p.wire(ctx, "Mirrors", func(ctx context.Context) (err error) {
+			refs = nil
+			for ref, failed := range p.Processor.Mirrors(ctx) {
+				refs, err = append(refs, ref), failed
+			}
+			return err
+		})
+		if err != nil {
+			yield(processor.MirrorRef{}, err)
+			return
+		}
+		for _, ref := range refs {
+			if !yield(ref, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Points is a ledger of points behind a wire.
+type Points struct {
+	Inner couponkit.Points
+	Wire  Wire
+}
+
+// Debit uses the wire.
+func (p Points) Debit(ctx context.Context, customerID, exchangeID string, points int64) error {
+	return p.Wire(ctx, "Debit", func(ctx context.Context) error { return p.Inner.Debit(ctx, customerID, exchangeID, points) })
+}
+
+// Refund uses the wire.
+func (p Points) Refund(ctx context.Context, customerID, exchangeID string) error {
+	return p.Wire(ctx, "Refund", func(ctx context.Context) error { return p.Inner.Refund(ctx, customerID, exchangeID) })
+}
