@@ -328,6 +328,15 @@ func TestUnknownAtOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, got.Changed)
 	require.Equal(t, one.Unknown.Order.ID, got.Order.ID)
+
+	late, r := event(redemption.Paid, "ord_late", "cs_late"), order("late", "ann", "cpn_limited")
+	late.Unknown = unknown("3", "cs_late")
+	db.committed = func() { db.orders[r.Order.ID], db.uses[r.Uses[0].ID] = r.Order, r.Uses[0] }
+	_, err = engine.ApplyLate(ctx, db, 0, late)
+	require.ErrorIs(t, err, engine.ErrAgain, "its order was stored meanwhile")
+	got, err = engine.ApplyLate(ctx, db, 0, late)
+	require.NoError(t, err)
+	require.Equal(t, r.Order.ID, got.Order.ID)
 }
 
 // TestSpreadCounters: the uses of an unlimited coupon go to the row of the transaction, and
