@@ -78,7 +78,7 @@ func TestFaults(t *testing.T) {
 	server := newServer(t)
 	defer func() {
 		if t.Failed() {
-			log, err := server.LogTail(1 << 16)
+			log, err := server.LogTail(1 << 12)
 			t.Logf("what the server has logged last: %v\n%s", err, log)
 		}
 	}()

@@ -66,11 +66,13 @@ func meetings(tb testing.TB) map[string]meeting {
 			return s.Reserve(ctx, r)
 		}
 	}
-	lost := func(ctx context.Context, s store.Store, c coupon.Coupon) (any, error) {
-		r := checkout(c, q, "ann", "lost")
-		r.Order.Key, r.Order.State, r.Order.SessionID, r.Order.Deadline = "", redemption.OrderPaid, "cs_lost", time.Time{}
-		r.Uses[0].State, r.Uses[0].Origin, r.Uses[0].CompletedAt = redemption.Completed, redemption.FromPayment, at
-		return s.Apply(ctx, store.Settlement{Unknown: r, Event: redemption.Event{Kind: redemption.Paid, At: at, SessionID: "cs_lost"}})
+	unknown := func(orderID, session string) call {
+		return func(ctx context.Context, s store.Store, c coupon.Coupon) (any, error) {
+			r := checkout(c, q, "ann", "lost")
+			r.Order.Key, r.Order.State, r.Order.SessionID, r.Order.Deadline = "", redemption.OrderPaid, session, time.Time{}
+			r.Uses[0].State, r.Uses[0].Origin, r.Uses[0].CompletedAt = redemption.Completed, redemption.FromPayment, at
+			return s.Apply(ctx, store.Settlement{Unknown: r, Event: redemption.Event{Kind: redemption.Paid, At: at, OrderID: orderID, SessionID: session}})
+		}
 	}
 	edit := func(ctx context.Context, s store.Store, c coupon.Coupon) (any, error) {
 		c.Name = "edited"
@@ -95,7 +97,8 @@ func meetings(tb testing.TB) map[string]meeting {
 		"exchange of one key":      {one, regular, points("p"), points("p")},
 		"points":                   {one, append(regular[:2:2], points("p"), debited), taking("1"), taking("2")},
 		"points and one key":       {one, append(regular[:2:2], points("p"), debited), taking("1"), taking("1")},
-		"an unknown payment":       {one, nil, lost, lost},
+		"an unknown payment":       {one, nil, unknown("", "cs_1"), unknown("", "cs_1")},
+		"a payment ahead":          {one, regular, reserve("ann", "1", ""), unknown("ord_ann-1", "cs_1")},
 		"an edit":                  {one, nil, edit, reserve("ann", "1", "")},
 		"edits":                    {one, nil, edit, edit},
 		"an edit after":            {one, regular, reserve("ann", "1", ""), edit},
@@ -106,12 +109,11 @@ func meetings(tb testing.TB) map[string]meeting {
 // it is committed, and as if that had never been, if it is rolled back. Memory tells how.
 func TestWhoeverWaitsComesAfter(t *testing.T) {
 	t.Parallel()
+	pool := postgrestest.NewPool(t, shared.NewCopy(t))
 	for name, m := range meetings(t) {
 		for _, commits := range []bool{true, false} {
 			t.Run(fmt.Sprint(name, ", committed ", commits), func(t *testing.T) {
-				t.Parallel()
-				pool := postgrestest.NewPool(t, shared.NewCopy(t))
-				s, reference := newStore(t, pool, pgxstore.Options{}), memstore.New()
+				s, reference := newEmptyStore(t, pool), memstore.New()
 				draft := newCoupon(t, "TEN", m.limits)
 				c := create(t, s, draft)
 				create(t, reference, draft)
