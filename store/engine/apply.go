@@ -347,6 +347,9 @@ func (w *work) recordUnknown(ctx context.Context, tx Tx, s store.Settlement) (st
 	if err := w.load(ctx, tx, n.sorted()); err != nil {
 		return store.Settled{}, err
 	}
+	if err := w.stillUnknown(ctx, tx, s); err != nil {
+		return store.Settled{}, err
+	}
 	paid := asNew(s.Unknown)
 	st := newStep()
 	st.create(paid.Order, paid.Uses...)
@@ -355,4 +358,18 @@ func (w *work) recordUnknown(ctx context.Context, tx Tx, s store.Settlement) (st
 	w.make(st)
 	w.noteOrder("unknown_payment", paid.Order, s.By)
 	return store.Settled{Order: paid.Order, Uses: paid.Uses, Changed: true}, w.save(ctx, tx)
+}
+
+// stillUnknown returns [ErrAgain] if the order of a payment was stored while this transaction
+// waited for counters.
+func (w *work) stillUnknown(ctx context.Context, tx Tx, s store.Settlement) error {
+	n := lateNeed(s)
+	n.Peek = true
+	if err := w.load(ctx, tx, n); err != nil {
+		return err
+	}
+	if _, found := w.find(s.Event); found || w.idTaken(s.Unknown) {
+		return ErrAgain
+	}
+	return nil
 }

@@ -225,6 +225,48 @@ func TestAnotherWasFirst(t *testing.T) {
 	}
 }
 
+// TestRefusedTooSoon: a request waits for the counters of another transaction, which stores
+// its key, its ID or its points meanwhile. What it would have been refused for is no reason.
+func TestRefusedTooSoon(t *testing.T) {
+	t.Parallel()
+	request := func(id, customer string) store.Reservation {
+		r := order(id, customer, "cpn_a")
+		r.Uses[0].Claims = []redemption.Claim{claim(redemption.CouponUses("cpn_a"), 1, 1)}
+		return r
+	}
+	first := request("1", "ann")
+	sameKey := request("2", "ann")
+	sameKey.Order.Key = first.Order.Key
+	sameID := request("3", "bob")
+	sameID.Order.ID, sameID.Uses[0].OrderID = first.Order.ID, first.Order.ID
+	for name, test := range map[string]struct {
+		r    store.Reservation
+		want error // of the run itself
+	}{"the same key": {sameKey, engine.ErrAgain}, "the same order ID": {sameID, nil}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := newTables(active("cpn_a", false))
+			db.counters[cell{redemption.CouponUses("cpn_a"), 0}] = redemption.Count{Reserved: 1} // those of the first request
+			db.committed = func() { db.orders[first.Order.ID], db.uses[first.Uses[0].ID] = first.Order, first.Uses[0] }
+			answers, err := engine.Reserve(t.Context(), db, 0, false, test.r)
+			require.ErrorIs(t, err, test.want)
+			if test.want == nil {
+				require.ErrorIs(t, answers[0].Err, store.ErrConflict)
+				return
+			}
+			answers, err = engine.Reserve(t.Context(), db, 0, true, test.r)
+			require.NoError(t, err)
+			require.NoError(t, answers[0].Err)
+			require.Equal(t, first.Order.ID, answers[0].Value.Order.ID)
+		})
+	}
+	held := exchange("p", "ann", "cpn_a")
+	db := newTables(active("cpn_a", false))
+	db.committed = func() { db.uses[held.Uses[0].ID] = held.Uses[0] }
+	_, err := engine.Reserve(t.Context(), db, 0, false, taking(order("4", "ann", "cpn_a"), held.Uses[0].ExchangeID))
+	require.ErrorIs(t, err, engine.ErrAgain)
+}
+
 // TestExchangesAtOnce: two exchanges of one customer meet at the customer's counter, though
 // it has no limit.
 func TestExchangesAtOnce(t *testing.T) {
@@ -286,6 +328,15 @@ func TestUnknownAtOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, got.Changed)
 	require.Equal(t, one.Unknown.Order.ID, got.Order.ID)
+
+	late, r := event(redemption.Paid, "ord_late", "cs_late"), order("late", "ann", "cpn_limited")
+	late.Unknown = unknown("3", "cs_late")
+	db.committed = func() { db.orders[r.Order.ID], db.uses[r.Uses[0].ID] = r.Order, r.Uses[0] }
+	_, err = engine.ApplyLate(ctx, db, 0, late)
+	require.ErrorIs(t, err, engine.ErrAgain, "its order was stored meanwhile")
+	got, err = engine.ApplyLate(ctx, db, 0, late)
+	require.NoError(t, err)
+	require.Equal(t, r.Order.ID, got.Order.ID)
 }
 
 // TestSpreadCounters: the uses of an unlimited coupon go to the row of the transaction, and

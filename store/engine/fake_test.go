@@ -21,10 +21,11 @@ type tables struct {
 	coupons  map[string]engine.Coupon
 	counters map[cell]redemption.Count
 	entries  []store.Entry
-	// meanwhile runs once before the next Save: another transaction that was faster.
-	meanwhile func()
-	loads     []engine.Need
-	saves     int
+	// meanwhile runs once before the next Save, and committed once before the next Load that
+	// only looks whether IDs are taken: other transactions that were faster.
+	meanwhile, committed func()
+	loads                []engine.Need
+	saves                int
 }
 
 type cell struct {
@@ -47,6 +48,10 @@ func newTables(coupons ...engine.Coupon) *tables {
 
 func (db *tables) Load(_ context.Context, n engine.Need) (engine.Rows, error) {
 	db.loads = append(db.loads, n)
+	if other := db.committed; other != nil && n.Peek && len(n.UseIDs) > 0 {
+		db.committed = nil
+		other()
+	}
 	rows := engine.Rows{Counts: map[string]redemption.Count{}}
 	coupons := slices.Clone(n.Coupons)
 	for _, id := range slices.Sorted(maps.Keys(db.orders)) {

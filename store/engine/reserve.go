@@ -13,7 +13,7 @@ import (
 // Reserve decides reservations that have been validated, and saves what they change. Row
 // is the row of unlimited counters that this transaction adds to, from 0 to SpreadRows-1.
 // The thorough run looks for IDs that are taken before it decides: stores ask for it after
-// [ErrAgain]. Other runs look for the IDs of requests that they refuse.
+// [ErrAgain].
 func Reserve(
 	ctx context.Context, tx Tx, row int, thorough bool, requests ...store.Reservation,
 ) ([]Answer[store.Reserved], error) {
@@ -24,43 +24,69 @@ func Reserve(
 	answers := make([]Answer[store.Reserved], len(requests))
 	for i, r := range requests {
 		answers[i].Value, answers[i].Err = w.reserve(r)
-		if refused(answers[i].Err) && w.idTaken(r) {
-			answers[i].Err = store.ErrConflict
+		if refused(answers[i]) && w.idTaken(r) {
+			answers[i].Err = store.ErrConflict // comes before other reasons
 		}
 	}
-	if !thorough {
-		if err := w.findTaken(ctx, tx, requests, answers); err != nil {
-			return nil, err
-		}
+	if err := w.lookAgain(ctx, tx, requests, answers); err != nil {
+		return nil, err
 	}
 	return answers, w.save(ctx, tx)
 }
 
-// refused reports whether an ID that is taken is told instead of the error.
-func refused(err error) bool { return err != nil && !errors.Is(err, store.ErrKeyReused) }
+func refused(a Answer[store.Reserved]) bool {
+	return a.Err != nil && !errors.Is(a.Err, store.ErrKeyReused)
+}
 
-// findTaken looks for the IDs of requests that were refused: that an ID is taken comes before
-// other reasons. An ID that a later request of the batch has taken was free.
-func (w *work) findTaken(ctx context.Context, tx Tx, requests []store.Reservation, answers []Answer[store.Reserved]) error {
+// lookAgain looks once more for the keys, the exchanges and the IDs of requests that were
+// refused. Another transaction may have stored them while this one waited for a lock. A key
+// or an exchange that has appeared is [ErrAgain], and an ID is store.ErrConflict.
+func (w *work) lookAgain(ctx context.Context, tx Tx, requests []store.Reservation, answers []Answer[store.Reserved]) error {
 	n := Need{Peek: true}
 	for i, r := range requests {
-		if refused(answers[i].Err) {
+		if refused(answers[i]) {
 			n.ids(r)
+			n.names(r)
 		}
 	}
 	if len(n.UseIDs) == 0 && len(n.OrderIDs) == 0 {
 		return nil
 	}
-	stored := newWork(w.row)
-	if err := stored.load(ctx, tx, n.sorted()); err != nil {
+	held := map[string]bool{}
+	for _, exchange := range n.Exchanges {
+		_, held[exchange] = w.holder(exchange)
+	}
+	if err := w.load(ctx, tx, n.sorted()); err != nil {
 		return err
 	}
 	for i, r := range requests {
-		if refused(answers[i].Err) && stored.idTaken(r) {
+		switch {
+		case !refused(answers[i]):
+		case w.appeared(r, held):
+			return ErrAgain
+		case w.idStored(r):
 			answers[i].Err = store.ErrConflict
 		}
 	}
 	return nil
+}
+
+// appeared reports whether another transaction has stored a record under a key of the
+// request, or one that holds points which nobody held before.
+func (w *work) appeared(r store.Reservation, held map[string]bool) bool {
+	if id, used := w.keys[Key{r.Order.CustomerID, r.Order.Key}]; used && !w.orders[id].added {
+		return true
+	}
+	return slices.ContainsFunc(r.Uses, func(u redemption.Use) bool {
+		if id, used := w.useKeys[Key{u.CustomerID, u.Key}]; used && !w.uses[id].added {
+			return true
+		}
+		if u.ExchangeID == "" || r.Order.IsZero() || held[u.ExchangeID] {
+			return false
+		}
+		now, found := w.holder(u.ExchangeID)
+		return found && !w.uses[now.ID].added
+	})
 }
 
 func (n *Need) ids(r store.Reservation) {
@@ -124,18 +150,27 @@ func (n *Need) reservation(r store.Reservation, thorough bool) {
 	for _, c := range r.Coupons {
 		n.Coupons = append(n.Coupons, c.ID)
 	}
-	if o := r.Order; !o.IsZero() {
-		n.OrderKeys = append(n.OrderKeys, Key{o.CustomerID, o.Key})
-		if o.Replaces != "" {
-			n.OrderIDs = append(n.OrderIDs, o.Replaces)
-		}
+	if r.Order.Replaces != "" {
+		n.OrderIDs = append(n.OrderIDs, r.Order.Replaces)
 	}
+	n.names(r)
 	for _, u := range r.Uses {
 		n.claims(u.CouponID, u.Claims)
+		if r.Order.IsZero() {
+			n.Free = append(n.Free, Held{u.CouponID, u.CustomerID})
+		}
+	}
+}
+
+// names adds the keys of a reservation and the points that it takes.
+func (n *Need) names(r store.Reservation) {
+	if !r.Order.IsZero() {
+		n.OrderKeys = append(n.OrderKeys, Key{r.Order.CustomerID, r.Order.Key})
+	}
+	for _, u := range r.Uses {
 		switch {
 		case r.Order.IsZero():
 			n.UseKeys = append(n.UseKeys, Key{u.CustomerID, u.Key})
-			n.Free = append(n.Free, Held{u.CouponID, u.CustomerID})
 		case u.ExchangeID != "":
 			n.Exchanges = append(n.Exchanges, u.ExchangeID)
 		}
@@ -274,6 +309,17 @@ func (w *work) idTaken(r store.Reservation) bool {
 		return true
 	}
 	return slices.ContainsFunc(r.Uses, func(u redemption.Use) bool { return w.uses[u.ID] != nil })
+}
+
+// idStored is idTaken without the records of this transaction.
+func (w *work) idStored(r store.Reservation) bool {
+	if row := w.orders[r.Order.ID]; row != nil && !row.added {
+		return true
+	}
+	return slices.ContainsFunc(r.Uses, func(u redemption.Use) bool {
+		row := w.uses[u.ID]
+		return row != nil && !row.added
+	})
 }
 
 // takeOver adds to the step what the reservation takes over: the order that it replaces,

@@ -24,7 +24,7 @@ const couponCounts = ` CROSS JOIN LATERAL (SELECT coalesce(sum(k.reserved), 0)::
 const ownerMark = "%owner%" // where a statement says which coupon
 
 func (s *statements) catalog() {
-	s.lockCoupon = s.name("lock a coupon", `SELECT `+couponList+` FROM (SELECT * FROM {coupons} c WHERE c.id = $1 FOR UPDATE) c`+couponCounts)
+	s.lockCoupon = s.name("lock a coupon", `SELECT FROM {coupons} WHERE id = $1 FOR UPDATE`)
 	s.codeOwner = s.name("find a code", `SELECT id FROM {coupons} WHERE code = $1`)
 	s.counted = s.name("look for uses", `SELECT EXISTS (SELECT FROM {counters} WHERE counter = $1)`)
 	s.insertCoupon = s.name("insert a coupon", guarded(`INSERT INTO {coupons} (id, code, state, revision, version, unlimited,
@@ -105,7 +105,8 @@ func unknownCoupon(id string) error { return coupon.Reject(id, coupon.CouponNotF
 // LoadCoupon implements [engine.CouponTx] in one round trip.
 func (t *tx) LoadCoupon(ctx context.Context, id string, code coupon.Code) (stored engine.StoredCoupon, err error) {
 	b := new(pgx.Batch)
-	queue(b, scanCoupon(&stored.Coupon, &stored.Version, &stored.Unlimited), t.sql.lockCoupon, id)
+	b.Queue(t.sql.lockCoupon, id) // by itself: a statement that waits counts what was there before
+	queue(b, scanCoupon(&stored.Coupon, &stored.Version, &stored.Unlimited), t.sql.lookUpByID, id)
 	queue(b, func(row pgx.Rows) error { return row.Scan(&stored.CodeOf) }, t.sql.codeOwner, code.String())
 	queue(b, func(row pgx.Rows) error { return row.Scan(&stored.Counted) }, t.sql.counted, redemption.CouponUses(id))
 	return stored, t.send(ctx, b, false)

@@ -222,10 +222,10 @@ func (s *Store) applyLate(ctx context.Context, e store.Settlement) (settled stor
 	var refusal error
 	err = s.transact(ctx, func(t *tx) error {
 		settled, refusal = engine.ApplyLate(ctx, t, s.part(), e)
-		if t.failed != nil {
-			return t.failed
+		if t.failed == nil && errors.Is(refusal, engine.ErrAgain) {
+			return refusal
 		}
-		return nil
+		return t.failed
 	})
 	if err != nil {
 		return store.Settled{}, wrap("apply", err)

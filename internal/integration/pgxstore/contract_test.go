@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/integration/postgrestest"
@@ -65,33 +66,21 @@ func TestContractWithoutPreparedStatements(t *testing.T) {
 // Random histories end as in memory.
 func TestAgreesWithMemory(t *testing.T) {
 	t.Parallel()
-	var mu sync.Mutex
-	pools := map[string]*pgxpool.Pool{}
+	pool := postgrestest.NewPool(t, shared.NewCopy(t))
 	storetest.Agree(t, func(t *testing.T) store.Store {
 		t.Helper()
-		mu.Lock()
-		defer mu.Unlock()
-		return newEmptyStore(t, pools)
+		return newEmptyStore(t, pool)
 	}, func(*testing.T) store.Store { return memstore.New() })
 }
 
-// newEmptyStore returns a store on the one database of the test, emptied.
-func newEmptyStore(t *testing.T, pools map[string]*pgxpool.Pool) store.Store {
+// newEmptyStore returns a store on a database that is emptied.
+func newEmptyStore(t *testing.T, pool *pgxpool.Pool) *pgxstore.Store {
 	t.Helper()
-	if pools["one"] == nil {
-		pools["one"] = postgrestest.NewPool(t, shared.NewCopy(t))
-	}
-	pool := pools["one"]
-	if _, err := pool.Exec(t.Context(), `DELETE FROM couponkit.coupons; DELETE FROM couponkit.coupon_emails; DELETE FROM couponkit.orders;
+	_, err := pool.Exec(t.Context(), `DELETE FROM couponkit.coupons; DELETE FROM couponkit.coupon_emails; DELETE FROM couponkit.orders;
 		DELETE FROM couponkit.uses; DELETE FROM couponkit.counters; DELETE FROM couponkit.journal_pending; DELETE FROM couponkit.journal;
-		UPDATE couponkit.journal_head SET position = 0`, pgx.QueryExecModeSimpleProtocol); err != nil {
-		t.Fatal(err)
-	}
-	s, err := pgxstore.New(pool, pgxstore.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+		UPDATE couponkit.journal_head SET position = 0`, pgx.QueryExecModeSimpleProtocol)
+	require.NoError(t, err)
+	return newStore(t, pool, pgxstore.Options{})
 }
 
 // transactions runs each call in a transaction of the host, which is committed after an error

@@ -1,0 +1,260 @@
+package faults_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/couponkit/couponkit/internal/integration/patience"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store/pgxstore"
+)
+
+// workerVariable makes the test binary a client process; its value is the database.
+const workerVariable = "COUPONKIT_TEST_WORKER"
+
+// How a client process calls the store.
+const (
+	batched        = "batched"
+	alone          = "alone" // batches of one call
+	inTransactions = "transactions"
+	forgetful      = "forgetful" // planted: some transactions are acknowledged and not committed
+	lockless       = "lockless"  // planted: no row is locked that is read
+)
+
+// task is what a client process is told on its standard input.
+type task struct {
+	Round      string
+	Coupons    []roundCoupon
+	Calls      int // of each goroutine
+	Goroutines int
+	Seed       uint64
+	Mode       string
+	// Reconnect forgets connections that a fault before may have cut.
+	Reconnect bool
+	// From and To make it an exhaustion: every use from From to before To of the one
+	// coupon is wanted once.
+	From, To int
+}
+
+// line is what a client process writes: each call before it is made and when it has
+// ended, so that a process which is killed leaves its open calls behind.
+type line struct {
+	Number int
+	Call   call
+	Done   bool // the task is done
+	Uses   uses // of an exhaustion that is done
+}
+
+// client is a client process.
+type client struct {
+	pool     *pgxpool.Pool
+	unlocked atomic.Bool // planted
+
+	mu     sync.Mutex
+	out    *json.Encoder
+	number int
+}
+
+// worker is the main function of a client process.
+func worker(dsn string, in io.Reader, out io.Writer) error {
+	w := &client{out: json.NewEncoder(out)}
+	config, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		return err
+	}
+	config.MaxConns = 8
+	config.ConnConfig.RuntimeParams["application_name"] = "worker"
+	config.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, address)
+		return &wire{conn, &w.unlocked}, err
+	}
+	if w.pool, err = pgxpool.NewWithConfig(context.Background(), config); err != nil {
+		return err
+	}
+	defer w.pool.Close()
+	tasks := json.NewDecoder(bufio.NewReader(in))
+	for {
+		var t task
+		if err := tasks.Decode(&t); err != nil {
+			return nil //nolint:nilerr // the test has closed the input
+		}
+		done, err := w.run(t)
+		if err == nil {
+			err = w.say(done)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// wire is a connection that can take the locks out of statements.
+type wire struct {
+	net.Conn
+
+	unlocked *atomic.Bool
+}
+
+// Write overwrites the locks with spaces, so that no length changes.
+func (w *wire) Write(b []byte) (int, error) {
+	if w.unlocked.Load() {
+		const lock = "FOR UPDATE"
+		b = bytes.ReplaceAll(b, []byte(lock), []byte(strings.Repeat(" ", len(lock))))
+	}
+	return w.Conn.Write(b)
+}
+
+const (
+	// hang is how long one attempt of a call may take. Only a store that has locked
+	// itself out needs so long, however busy the machine is.
+	hang = time.Minute
+	// recovery is how long a call is repeated: longer than a server needs to start
+	// again after a crash.
+	recovery = 3 * time.Minute
+)
+
+func (w *client) say(l line) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.out.Encode(l)
+}
+
+func (w *client) run(t task) (done line, err error) {
+	w.unlocked.Store(t.Mode == lockless)
+	batch := pgxstore.BatchOptions{Timeout: time.Hour} // hang is the limit here
+	if t.Mode == alone || t.Mode == lockless {
+		batch.MaxSize, batch.Workers = 1, 8
+	}
+	s, err := pgxstore.New(w.pool, pgxstore.Options{Batch: batch})
+	if err != nil {
+		return line{}, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if t.Reconnect {
+		w.pool.Reset()
+	}
+	if t.To > 0 {
+		return line{Done: true, Uses: w.useUp(s, t)}, nil
+	}
+	var running sync.WaitGroup
+	for g := range t.Goroutines {
+		running.Go(func() {
+			random := rand.New(rand.NewPCG(t.Seed, uint64(g)))
+			for range t.Calls {
+				w.make(s, t, random)
+			}
+		})
+	}
+	running.Wait()
+	return line{Done: true}, nil
+}
+
+// make makes one call, again if its answer was lost, and records it.
+func (w *client) make(s *pgxstore.Store, t task, random *rand.Rand) {
+	w.mu.Lock()
+	w.number++
+	number := w.number
+	w.mu.Unlock()
+	c := call{Operation: choose(random, t), Began: time.Now().UnixNano()}
+	c.Operation.NewID = fmt.Sprintf("new-%d-%d", os.Getpid(), number)
+	if err := w.say(line{Number: number, Call: c}); err != nil {
+		return
+	}
+	ctx, cancel := patience.WithTimeout(context.Background(), recovery)
+	defer cancel()
+	for ctx.Err() == nil {
+		out, err := w.once(ctx, s, t.Mode, c.Operation, random)
+		if err == nil {
+			c.Outcome, c.Ended = out, time.Now().UnixNano()
+			break
+		}
+		c.Failure = err.Error()
+		if connect := (*pgconn.ConnectError)(nil); !errors.As(err, &connect) {
+			c.Lost = append(c.Lost, c.Began)
+		}
+		time.Sleep(time.Duration(1+random.IntN(20)) * time.Millisecond)
+		c.Began = time.Now().UnixNano()
+	}
+	_ = w.say(line{Number: number, Call: c})
+}
+
+func (w *client) once(ctx context.Context, s *pgxstore.Store, mode string, o operation, random *rand.Rand) (out outcome, err error) {
+	ctx, cancel := patience.WithTimeout(ctx, hang)
+	defer cancel()
+	if mode != inTransactions && mode != forgetful {
+		return o.make(ctx, s)
+	}
+	tx, err := w.pool.Begin(ctx)
+	if err != nil {
+		return outcome{}, err
+	}
+	defer func() { _ = tx.Rollback(ctx) }()
+	if out, err = o.make(ctx, s.WithTx(tx)); err != nil || mode == forgetful && random.IntN(4) == 0 {
+		return out, err
+	}
+	return out, tx.Commit(ctx)
+}
+
+// on calls the store, in a transaction of the host's where that is the mode.
+func (w *client) on(ctx context.Context, s *pgxstore.Store, mode string, do func(*pgxstore.Store) error) error {
+	if mode != inTransactions {
+		return do(s)
+	}
+	return pgx.BeginFunc(ctx, w.pool, func(tx pgx.Tx) error { return do(s.WithTx(tx)) })
+}
+
+// choose makes an operation. There are few customers and keys, so that the processes meet
+// on the same records. A key tells what its order is: k1 wants the first coupon, k2 the
+// second, k3 both, and k1-2 and k1-3 replace the order before.
+func choose(random *rand.Rand, t task) operation {
+	n, depth := random.IntN(3), pick(random, 0, 0, 0, 1, 2)
+	o := operation{
+		Round: t.Round, Call: pick(random, reserve, reserve, reserve, apply, apply, apply, apply, read, count),
+		Customer: fmt.Sprintf("%s-c%d", t.Round, random.IntN(3)),
+		Coupons:  [][]roundCoupon{t.Coupons[:1], t.Coupons[1:], t.Coupons}[(n+depth)%3],
+	}
+	keyOf := func(depth int) string {
+		return fmt.Sprint("k", n+1) + []string{"", "-2", "-3"}[depth]
+	}
+	orderOf := func(key string) string { return redemption.OrderIDPrefix + o.Customer + "-" + key }
+	o.Key = keyOf(depth)
+	o.Order = orderOf(o.Key)
+	switch o.Call {
+	case reserve:
+		if depth > 0 {
+			o.Replaces = orderOf(keyOf(depth - 1))
+		}
+	case count:
+		o.Coupons = t.Coupons
+	case apply:
+		o.Session = "cs_" + o.Order
+		kind := pick(random, redemption.SessionAttached, redemption.SessionAttached, redemption.Paid, redemption.Paid, redemption.PaymentPending,
+			redemption.PaymentPending, redemption.PaymentFailed, redemption.SessionExpired, redemption.Cancelled, redemption.Lapsed)
+		o.Event = event(kind)
+		switch kind {
+		case redemption.Cancelled, redemption.Lapsed:
+			o.Session = pick(random, "", o.Session)
+		case redemption.Paid, redemption.PaymentPending, redemption.PaymentFailed, redemption.SessionExpired:
+			o.Bare = random.IntN(6) == 0
+		}
+	}
+	return o
+}
+
+func pick[T any](random *rand.Rand, from ...T) T { return from[random.IntN(len(from))] }
