@@ -171,9 +171,8 @@ const (
 	insertUses = `{insert} {uses} (` + useColumns + `) VALUES {rows}`
 	updateUse  = `{update} {uses} SET state = ?, points_state = ?, over_limit = ?, deadline = ?, updated_at = ?,
 	completed_at = ?, released_at = ?, version = ? WHERE id = ?`
-	insertCounters = `{insert} {counters} (counter, slot, reserved, completed) VALUES {rows}`
-	addToCounters  = `{insert} {counters} (counter, slot, reserved, completed) VALUES {rows}{or_add}`
-	insertEntries  = `{insert} {new_entries} (` + entryColumns + `) VALUES {rows}`
+	addToCounters = `{insert} {counters} (counter, slot, reserved, completed) VALUES {rows}{or_add}`
+	insertEntries = `{insert} {new_entries} (` + entryColumns + `) VALUES {rows}`
 )
 
 // Save implements [engine.Tx].
@@ -231,21 +230,28 @@ func (s *session) saveCounters(ctx context.Context, writes []engine.CounterWrite
 		return s.insert(ctx, addToCounters, rows)
 	}
 	for len(writes) > 0 {
-		alike := slices.IndexFunc(writes, func(w engine.CounterWrite) bool { return w.New != writes[0].New })
+		alike := slices.IndexFunc(writes, func(w engine.CounterWrite) bool { return showsNew(w) != showsNew(writes[0]) })
 		if alike < 0 {
 			alike = len(writes)
 		}
-		statement := addToCounters
-		if writes[0].New {
-			statement = insertCounters
-		}
-		if err := s.insert(ctx, statement, s.counterRows(writes[:alike])); err != nil {
+		rows := s.counterRows(writes[:alike])
+		changed, err := s.inserted(ctx, addToCounters, rows)
+		if err != nil {
 			return fmt.Errorf("count: %w", err)
+		}
+		// To MySQL a row that was changed is two. An insert that fails would leave a shared
+		// lock, for which callers who begin anew would wait in a circle.
+		if showsNew(writes[0]) && changed > int64(len(rows)) {
+			return fmt.Errorf("%w: a counter is new no more", engine.ErrAgain)
 		}
 		writes = writes[alike:]
 	}
 	return nil
 }
+
+// showsNew reports whether MySQL tells, by the number of changed rows, that the counter was
+// not there.
+func showsNew(w engine.CounterWrite) bool { return w.New && w.By != (redemption.Count{}) }
 
 func (s *session) counterRows(writes []engine.CounterWrite) [][]any {
 	rows := make([][]any, len(writes))
