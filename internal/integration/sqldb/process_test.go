@@ -49,21 +49,21 @@ const (
 // answer is what the store has said of an order, or of an attempt for which no use was left.
 type answer struct {
 	OrderID string
-	State   redemption.OrderState
+	State   string
 	Version int64
 	Uses    []useAnswer
 }
 
 type useAnswer struct {
 	ID      string
-	State   redemption.State
+	State   string
 	Version int64
 }
 
 func answerOf(o redemption.Order, uses []redemption.Use) answer {
-	a := answer{OrderID: o.ID, State: o.State, Version: o.Version}
+	a := answer{OrderID: o.ID, State: o.State.String(), Version: o.Version}
 	for _, u := range uses {
-		a.Uses = append(a.Uses, useAnswer{u.ID, u.State, u.Version})
+		a.Uses = append(a.Uses, useAnswer{u.ID, u.State.String(), u.Version})
 	}
 	return a
 }
@@ -406,16 +406,16 @@ func agree(t *testing.T, s store.Store, answers []answer) {
 		require.NoError(t, json.Unmarshal(e.Data, &data))
 		told[version{e.Subject, e.Version}] = data.State
 		for _, u := range data.Uses {
-			told[version{u.ID, u.Version}] = u.State.String()
+			told[version{u.ID, u.Version}] = u.State
 		}
 	}
 	for _, a := range answers {
 		if a.OrderID == "" {
 			continue // no use was left
 		}
-		require.Equal(t, a.State.String(), told[version{a.OrderID, a.Version}], "version %d of %s", a.Version, a.OrderID)
+		require.Equal(t, a.State, told[version{a.OrderID, a.Version}], "version %d of %s", a.Version, a.OrderID)
 		for _, u := range a.Uses {
-			require.Equal(t, u.State.String(), told[version{u.ID, u.Version}], "version %d of %s", u.Version, u.ID)
+			require.Equal(t, u.State, told[version{u.ID, u.Version}], "version %d of %s", u.Version, u.ID)
 		}
 	}
 	for _, o := range all.Orders {

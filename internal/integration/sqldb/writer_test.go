@@ -184,25 +184,28 @@ func TestEachCallWaitsAsLongAsItMay(t *testing.T) {
 func TestTheFirstCallWaitsToo(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d database) {
 		t.Helper()
-		d.store(t, sqlstore.Options{}) // the tables
+		tables := d.connect(t)
+		require.NoError(t, sqlstore.Migrate(t.Context(), tables, d.dialect, sqlstore.Options{}))
+		tables.SetMaxIdleConns(0)
 		for i, patience := range []time.Duration{10 * time.Second, math.MaxInt64} {
 			other, err := d.connect(t).Conn(t.Context())
 			require.NoError(t, err)
+			run := func(statement string) {
+				_, err := other.ExecContext(t.Context(), statement)
+				require.NoError(t, err)
+			}
+			run("PRAGMA journal_mode = DELETE")
 			host := d.wired(t, func(string, driver.Conn) error { return nil })
 			host.SetMaxOpenConns(1)
 			s, err := sqlstore.New(t.Context(), host, d.dialect, sqlstore.Options{BusyTimeout: patience})
 			require.NoError(t, err)
 			_, err = host.ExecContext(t.Context(), "PRAGMA busy_timeout = 0")
 			require.NoError(t, err)
-			for _, statement := range []string{"PRAGMA journal_mode = DELETE", "BEGIN EXCLUSIVE"} {
-				_, err = other.ExecContext(t.Context(), statement)
-				require.NoError(t, err)
-			}
+			run("BEGIN EXCLUSIVE")
 			ended := make(chan error, 1)
 			go func() { ended <- reserving(t, s, plain("ann", fmt.Sprint(i)))() }()
 			time.Sleep(50 * time.Millisecond)
-			_, err = other.ExecContext(t.Context(), "ROLLBACK")
-			require.NoError(t, err)
+			run("ROLLBACK")
 			require.NoError(t, <-ended, "of a store that waits for %s", patience)
 			require.NoError(t, s.Close())
 			require.NoError(t, other.Close())
@@ -328,20 +331,18 @@ func TestAFullDiskFailsOneCallOfABatch(t *testing.T) {
 	})
 }
 
-// canWrite fails when a connection of a pool was left in a transaction, or keeps others from
-// writing.
-func canWrite(t *testing.T, pools ...*sql.DB) {
+// canWrite fails when a connection of the pool was left in a transaction, or keeps others
+// from writing.
+func canWrite(t *testing.T, db *sql.DB) {
 	t.Helper()
-	for _, db := range pools {
-		require.NotZero(t, db.Stats().OpenConnections, "a database in memory would be gone with its connection")
-		for range db.Stats().OpenConnections {
-			c, err := db.Conn(t.Context())
+	require.NotZero(t, db.Stats().OpenConnections, "a database in memory would be gone with its connection")
+	for range db.Stats().OpenConnections {
+		c, err := db.Conn(t.Context())
+		require.NoError(t, err)
+		defer c.Close()
+		for _, statement := range []string{"BEGIN IMMEDIATE", "ROLLBACK"} {
+			_, err = c.ExecContext(t.Context(), statement)
 			require.NoError(t, err)
-			defer c.Close()
-			for _, statement := range []string{"BEGIN IMMEDIATE", "ROLLBACK"} {
-				_, err = c.ExecContext(t.Context(), statement)
-				require.NoError(t, err)
-			}
 		}
 	}
 }
@@ -380,7 +381,7 @@ func TestAMigrationThatFailsLeavesNoTransaction(t *testing.T) {
 				continue
 			}
 			require.Error(t, err, name)
-			canWrite(t, d.connect(t), db)
+			canWrite(t, db)
 			_, err = sqlstore.New(t.Context(), db, d.dialect, o)
 			var none *sqlstore.SchemaError
 			require.ErrorAs(t, err, &none, name)
