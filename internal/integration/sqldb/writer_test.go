@@ -366,14 +366,14 @@ func TestAMigrationThatFailsLeavesNoTransaction(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d database) {
 		t.Helper()
 		for name, tr := range map[string]*trip{
-			"at its beginning": {at: is("BEGIN IMMEDIATE"), then: fails(context.Canceled, "BEGIN IMMEDIATE")},
-			"in the middle":    {at: has("TABLE other_uses"), then: fails(errFull, "ROLLBACK")},
-			"at its end":       {at: is("COMMIT"), then: fails(errors.New("database is locked"), "")},
-			"waits":            {at: is("BEGIN IMMEDIATE"), then: fails(errors.New("database is locked"), "")},
+			"beginning": {at: is("BEGIN IMMEDIATE"), then: fails(context.Canceled, "BEGIN IMMEDIATE")},
+			"middle":    {at: has("TABLE middle_uses"), then: fails(errFull, "ROLLBACK")},
+			"end":       {at: is("COMMIT"), then: fails(errors.New("database is locked"), "")},
+			"waits":     {at: is("BEGIN IMMEDIATE"), then: fails(errors.New("database is locked"), "")},
 		} {
 			db := d.wired(t, tr.before)
 			tr.armed.Store(true)
-			o := sqlstore.Options{TablePrefix: "other_"}
+			o := sqlstore.Options{TablePrefix: name + "_"}
 			err := sqlstore.Migrate(t.Context(), db, d.dialect, o)
 			require.False(t, tr.armed.Load(), name)
 			if name == "waits" {
