@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -12,8 +11,7 @@ import (
 
 // Reserve decides reservations that have been validated, and saves what they change. Row
 // is the row of unlimited counters that this transaction adds to, from 0 to SpreadRows-1.
-// The thorough run looks for IDs that are taken before it decides: stores ask for it after
-// [ErrAgain]. Other runs look for the IDs of requests that they refuse.
+// The thorough run looks for IDs that are taken: stores ask for it after [ErrAgain].
 func Reserve(
 	ctx context.Context, tx Tx, row int, thorough bool, requests ...store.Reservation,
 ) ([]Answer[store.Reserved], error) {
@@ -25,35 +23,7 @@ func Reserve(
 	for i, r := range requests {
 		answers[i].Value, answers[i].Err = w.reserve(r)
 	}
-	if !thorough {
-		if err := w.findTaken(ctx, tx, requests, answers); err != nil {
-			return nil, err
-		}
-	}
 	return answers, w.save(ctx, tx)
-}
-
-// findTaken looks for the IDs of requests that were refused: that an ID is taken comes before
-// other reasons.
-func (w *work) findTaken(ctx context.Context, tx Tx, requests []store.Reservation, answers []Answer[store.Reserved]) error {
-	n := Need{Peek: true}
-	for i, r := range requests {
-		if answers[i].Err != nil && !errors.Is(answers[i].Err, store.ErrKeyReused) {
-			n.ids(r)
-		}
-	}
-	if len(n.UseIDs) == 0 && len(n.OrderIDs) == 0 {
-		return nil
-	}
-	if err := w.load(ctx, tx, n.sorted()); err != nil {
-		return err
-	}
-	for i, r := range requests {
-		if answers[i].Err != nil && !errors.Is(answers[i].Err, store.ErrKeyReused) && w.idTaken(r) {
-			answers[i].Err = store.ErrConflict
-		}
-	}
-	return nil
 }
 
 func (n *Need) ids(r store.Reservation) {

@@ -29,8 +29,6 @@ var ErrAlone = errors.New("the event needs a transaction of its own")
 
 // Need names rows by their keys. Lists are sorted and hold no key twice.
 type Need struct {
-	// Peek tells that the engine only asks whether the rows are there. They need no lock.
-	Peek bool
 	// OrderIDs, OrderKeys and Sessions name orders, which come with all of their uses.
 	OrderIDs  []string
 	OrderKeys []Key

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -20,7 +19,7 @@ func (t *tx) Load(ctx context.Context, n engine.Need) (engine.Rows, error) {
 	t.queueOrders(b, n, &rows)
 	uses := t.sql.usesOf(n)
 	if !uses.empty() {
-		queue(b, scanUse(&rows.Uses), uses.locked(unless(n.Peek, t.sql.lockUses)), uses.arguments...)
+		queue(b, scanUse(&rows.Uses), uses.locked(t.sql.lockUses), uses.arguments...)
 	}
 	t.queueCoupons(b, n, uses, &rows)
 	if len(n.Counters) > 0 {
@@ -53,16 +52,8 @@ func (t *tx) queueOrders(b *pgx.Batch, n engine.Need, rows *engine.Rows) {
 		k.add(t.sql.bySession, n.Sessions)
 	}
 	if !k.empty() {
-		queue(b, scanOrder(&rows.Orders), k.locked(unless(n.Peek, t.sql.lockOrders)), k.arguments...)
+		queue(b, scanOrder(&rows.Orders), k.locked(t.sql.lockOrders), k.arguments...)
 	}
-}
-
-// unless returns the statement that locks rows, or one that only reads them.
-func unless(peek bool, statement string) string {
-	if peek {
-		return strings.Replace(statement, "FOR UPDATE", "OFFSET 0", 1)
-	}
-	return statement
 }
 
 func customerOf(k engine.Key) string { return k.CustomerID }
