@@ -226,7 +226,8 @@ func TestAnotherWasFirst(t *testing.T) {
 }
 
 // TestRefusedTooSoon: a request waits for the counters of another transaction, which stores
-// its key, its ID or its points meanwhile. What it would have been refused for is no reason.
+// its key or its points meanwhile. What it would have been refused for is no reason. That an
+// ID is taken comes last.
 func TestRefusedTooSoon(t *testing.T) {
 	t.Parallel()
 	request := func(id, customer string) store.Reservation {
@@ -251,7 +252,7 @@ func TestRefusedTooSoon(t *testing.T) {
 			answers, err := engine.Reserve(t.Context(), db, 0, false, test.r)
 			require.ErrorIs(t, err, test.want)
 			if test.want == nil {
-				require.ErrorIs(t, answers[0].Err, store.ErrConflict)
+				require.ErrorIs(t, answers[0].Err, store.ErrLimit)
 				return
 			}
 			answers, err = engine.Reserve(t.Context(), db, 0, true, test.r)

@@ -22,7 +22,7 @@ type tables struct {
 	counters map[cell]redemption.Count
 	entries  []store.Entry
 	// meanwhile runs once before the next Save, and committed once before the next Load that
-	// only looks whether IDs are taken: other transactions that were faster.
+	// looks again for what a request stores: other transactions that were faster.
 	meanwhile, committed func()
 	loads                []engine.Need
 	saves                int
@@ -48,7 +48,7 @@ func newTables(coupons ...engine.Coupon) *tables {
 
 func (db *tables) Load(_ context.Context, n engine.Need) (engine.Rows, error) {
 	db.loads = append(db.loads, n)
-	if other := db.committed; other != nil && n.Peek && len(n.UseIDs) > 0 {
+	if other := db.committed; other != nil && n.Peek && len(n.UseIDs)+len(n.OrderKeys)+len(n.Exchanges) > 0 {
 		db.committed = nil
 		other()
 	}

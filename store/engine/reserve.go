@@ -12,8 +12,7 @@ import (
 
 // Reserve decides reservations that have been validated, and saves what they change. Row
 // is the row of unlimited counters that this transaction adds to, from 0 to SpreadRows-1.
-// The thorough run looks for IDs that are taken before it decides: stores ask for it after
-// [ErrAgain].
+// The thorough run looks for IDs that are taken: stores ask for it after [ErrAgain].
 func Reserve(
 	ctx context.Context, tx Tx, row int, thorough bool, requests ...store.Reservation,
 ) ([]Answer[store.Reserved], error) {
@@ -24,9 +23,6 @@ func Reserve(
 	answers := make([]Answer[store.Reserved], len(requests))
 	for i, r := range requests {
 		answers[i].Value, answers[i].Err = w.reserve(r)
-		if refused(answers[i]) && w.idTaken(r) {
-			answers[i].Err = store.ErrConflict // comes before other reasons
-		}
 	}
 	if err := w.lookAgain(ctx, tx, requests, answers); err != nil {
 		return nil, err
@@ -34,22 +30,16 @@ func Reserve(
 	return answers, w.save(ctx, tx)
 }
 
-func refused(a Answer[store.Reserved]) bool {
-	return a.Err != nil && !errors.Is(a.Err, store.ErrKeyReused)
-}
-
-// lookAgain looks once more for the keys, the exchanges and the IDs of requests that were
-// refused. Another transaction may have stored them while this one waited for a lock. A key
-// or an exchange that has appeared is [ErrAgain], and an ID is store.ErrConflict.
+// lookAgain looks once more for the keys and the exchanges of requests that were refused.
+// Another transaction may have stored them while this one waited for a lock: [ErrAgain].
 func (w *work) lookAgain(ctx context.Context, tx Tx, requests []store.Reservation, answers []Answer[store.Reserved]) error {
 	n := Need{Peek: true}
 	for i, r := range requests {
 		if refused(answers[i]) {
-			n.ids(r)
 			n.names(r)
 		}
 	}
-	if len(n.UseIDs) == 0 && len(n.OrderIDs) == 0 {
+	if len(n.OrderKeys) == 0 && len(n.UseKeys) == 0 && len(n.Exchanges) == 0 {
 		return nil
 	}
 	held := map[string]bool{}
@@ -60,15 +50,15 @@ func (w *work) lookAgain(ctx context.Context, tx Tx, requests []store.Reservatio
 		return err
 	}
 	for i, r := range requests {
-		switch {
-		case !refused(answers[i]):
-		case w.appeared(r, held):
+		if refused(answers[i]) && w.appeared(r, held) {
 			return ErrAgain
-		case w.idStored(r):
-			answers[i].Err = store.ErrConflict
 		}
 	}
 	return nil
+}
+
+func refused(a Answer[store.Reserved]) bool {
+	return a.Err != nil && !errors.Is(a.Err, store.ErrKeyReused)
 }
 
 // appeared reports whether another transaction has stored a record under a key of the
@@ -309,17 +299,6 @@ func (w *work) idTaken(r store.Reservation) bool {
 		return true
 	}
 	return slices.ContainsFunc(r.Uses, func(u redemption.Use) bool { return w.uses[u.ID] != nil })
-}
-
-// idStored is idTaken without the records of this transaction.
-func (w *work) idStored(r store.Reservation) bool {
-	if row := w.orders[r.Order.ID]; row != nil && !row.added {
-		return true
-	}
-	return slices.ContainsFunc(r.Uses, func(u redemption.Use) bool {
-		row := w.uses[u.ID]
-		return row != nil && !row.added
-	})
 }
 
 // takeOver adds to the step what the reservation takes over: the order that it replaces,

@@ -199,7 +199,11 @@ func (s *Store) Apply(ctx context.Context, e store.Settlement) (store.Settled, e
 		return store.Settled{}, err
 	}
 	if s.host != nil {
-		return s.applyLate(ctx, e)
+		settled, err := only(s.applyAll(ctx, []store.Settlement{e}))
+		if errors.Is(err, engine.ErrAlone) {
+			return s.applyLate(ctx, e)
+		}
+		return settled, err
 	}
 	turn := e.Event.OrderID
 	if turn == "" {

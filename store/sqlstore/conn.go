@@ -155,10 +155,17 @@ func (s *session) failed(err error) error {
 }
 
 func (s *session) exec(ctx context.Context, statement string, args ...any) error {
-	if _, err := s.on.ExecContext(ctx, s.sql(statement), args...); err != nil {
-		return s.failed(err)
+	_, err := s.affect(ctx, statement, args...)
+	return err
+}
+
+// affect returns how many rows the database says that it has changed.
+func (s *session) affect(ctx context.Context, statement string, args ...any) (int64, error) {
+	result, err := s.on.ExecContext(ctx, s.sql(statement), args...)
+	if err != nil {
+		return 0, s.failed(err)
 	}
-	return nil
+	return result.RowsAffected()
 }
 
 // each reads all rows.
@@ -235,6 +242,12 @@ func powerOfTwo(n int) int { return 1 << (bits.Len(uint(max(n, 1))) - 1) }
 
 // insert writes rows into the {rows} of the statement, several at a time.
 func (s *session) insert(ctx context.Context, statement string, rows [][]any) error {
+	_, err := s.inserted(ctx, statement, rows)
+	return err
+}
+
+// inserted returns how many rows the database says that it has changed.
+func (s *session) inserted(ctx context.Context, statement string, rows [][]any) (changed int64, _ error) {
 	for len(rows) > 0 {
 		width := len(rows[0])
 		n := min(powerOfTwo(s.parameters/width), powerOfTwo(len(rows)))
@@ -242,12 +255,13 @@ func (s *session) insert(ctx context.Context, statement string, rows [][]any) er
 		for _, row := range rows[:n] {
 			args = append(args, row...)
 		}
-		if err := s.exec(ctx, strings.Replace(statement, "{rows}", rowsOf(n, width), 1), args...); err != nil {
-			return err
+		affected, err := s.affect(ctx, strings.Replace(statement, "{rows}", rowsOf(n, width), 1), args...)
+		if err != nil {
+			return changed, err
 		}
-		rows = rows[n:]
+		changed, rows = changed+affected, rows[n:]
 	}
-	return nil
+	return changed, nil
 }
 
 // spoil takes a connection whose state is unknown out of the pool.

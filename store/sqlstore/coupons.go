@@ -41,7 +41,7 @@ func (s *session) LoadCoupon(ctx context.Context, id string, code coupon.Code) (
 	}
 	counter := redemption.CouponUses(id)
 	if stored.Coupon.ID == "" {
-		counted, err := s.number(ctx, findCounter, s.stored(counter))
+		counted, err := s.number(ctx, findCounter+s.find, s.stored(counter))
 		stored.Counted = counted > 0
 		return stored, err
 	}

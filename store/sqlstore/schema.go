@@ -104,10 +104,10 @@ func (g *grammar) migrateSQLite(ctx context.Context, c *sql.Conn, statements []s
 		_, err := c.ExecContext(ctx, "BEGIN IMMEDIATE")
 		return err
 	})
-	if err != nil {
-		return err
+	done := false
+	if err == nil {
+		done, err = g.migrated(ctx, c)
 	}
-	done, err := g.migrated(ctx, c)
 	if err == nil && !done {
 		err = execAll(ctx, c, statements)
 	}

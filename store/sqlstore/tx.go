@@ -41,13 +41,21 @@ const (
 	findFree            = `SELECT ` + useColumns + ` FROM {uses} WHERE {holder} = ? AND coupon_id = ? AND state = 'reserved' AND order_id IS NULL`
 )
 
+// unless returns the statement that locks rows, or one that only reads them.
+func unless(peek bool, statement string) string {
+	if peek {
+		return strings.TrimSuffix(statement, "{for_update}")
+	}
+	return statement
+}
+
 func (s *session) loadOrders(ctx context.Context, n engine.Need, rows *engine.Rows) error {
 	ids, err := s.findIDs(ctx, n.OrderIDs,
 		lookUp{findOrdersByKey, 2, pairs(n.OrderKeys)}, lookUp{findOrdersBySession, 1, anys(n.Sessions)})
 	if err != nil {
 		return err
 	}
-	return s.eachIn(ctx, lockOrders, 1, anys(ids), collect(&rows.Orders, scanOrder))
+	return s.eachIn(ctx, unless(n.Peek, lockOrders), 1, anys(ids), collect(&rows.Orders, scanOrder))
 }
 
 func (s *session) loadUses(ctx context.Context, n engine.Need, rows *engine.Rows) error {
@@ -64,7 +72,7 @@ func (s *session) loadUses(ctx context.Context, n engine.Need, rows *engine.Rows
 	if err != nil {
 		return err
 	}
-	return s.eachIn(ctx, lockUses, 1, anys(ids), func(found *sql.Rows) error {
+	return s.eachIn(ctx, unless(n.Peek, lockUses), 1, anys(ids), func(found *sql.Rows) error {
 		u, err := scanUse(found)
 		if err == nil && u.State != redemption.Reserved && slices.Contains(exchanged, u.ID) {
 			return fmt.Errorf("%w: use %s was released", engine.ErrAgain, u.ID) // another use has the points by now
@@ -171,9 +179,8 @@ const (
 	insertUses = `{insert} {uses} (` + useColumns + `) VALUES {rows}`
 	updateUse  = `{update} {uses} SET state = ?, points_state = ?, over_limit = ?, deadline = ?, updated_at = ?,
 	completed_at = ?, released_at = ?, version = ? WHERE id = ?`
-	insertCounters = `{insert} {counters} (counter, slot, reserved, completed) VALUES {rows}`
-	addToCounters  = `{insert} {counters} (counter, slot, reserved, completed) VALUES {rows}{or_add}`
-	insertEntries  = `{insert} {new_entries} (` + entryColumns + `) VALUES {rows}`
+	addToCounters = `{insert} {counters} (counter, slot, reserved, completed) VALUES {rows}{or_add}`
+	insertEntries = `{insert} {new_entries} (` + entryColumns + `) VALUES {rows}`
 )
 
 // Save implements [engine.Tx].
@@ -231,21 +238,28 @@ func (s *session) saveCounters(ctx context.Context, writes []engine.CounterWrite
 		return s.insert(ctx, addToCounters, rows)
 	}
 	for len(writes) > 0 {
-		alike := slices.IndexFunc(writes, func(w engine.CounterWrite) bool { return w.New != writes[0].New })
+		alike := slices.IndexFunc(writes, func(w engine.CounterWrite) bool { return showsNew(w) != showsNew(writes[0]) })
 		if alike < 0 {
 			alike = len(writes)
 		}
-		statement := addToCounters
-		if writes[0].New {
-			statement = insertCounters
-		}
-		if err := s.insert(ctx, statement, s.counterRows(writes[:alike])); err != nil {
+		rows := s.counterRows(writes[:alike])
+		changed, err := s.inserted(ctx, addToCounters, rows)
+		if err != nil {
 			return fmt.Errorf("count: %w", err)
+		}
+		// To MySQL a row that was changed is two. An insert that fails would leave a shared
+		// lock, for which callers who begin anew would wait in a circle.
+		if showsNew(writes[0]) && changed > int64(len(rows)) {
+			return fmt.Errorf("%w: a counter is new no more", engine.ErrAgain)
 		}
 		writes = writes[alike:]
 	}
 	return nil
 }
+
+// showsNew reports whether MySQL tells, by the number of changed rows, that the counter was
+// not there.
+func showsNew(w engine.CounterWrite) bool { return w.New && w.By != (redemption.Count{}) }
 
 func (s *session) counterRows(writes []engine.CounterWrite) [][]any {
 	rows := make([][]any, len(writes))

@@ -17,6 +17,9 @@ import (
 	"github.com/couponkit/couponkit/store/sqlstore"
 )
 
+// killings is how often the tests kill all processes; a night's run takes thousands.
+var killings = flag.Int("killings", 2, "how often all processes are killed")
+
 // mariadb is the server that all tests share.
 var mariadb mariadbtest.Shared
 
@@ -27,6 +30,11 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		return
+	}
+	// Histories are played on six stores. Who wants more of them says so.
+	if err := flag.Set("rapid.checks", "25"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
 	flag.Parse()
 	// Connections that are closed on purpose would fill the log.
@@ -70,14 +78,24 @@ func databases() map[string]func(testing.TB) database {
 	}
 }
 
+func kinds() []string { return append(sqlites(), "mariadb") }
+
+// sqlites are the drivers of SQLite.
+func sqlites() []string { return []string{"modernc", sqlitedriver.SecondName} }
+
+// onSQLite runs a test on SQLite by each driver.
+func onSQLite(t *testing.T, test func(*testing.T, database)) { t.Helper(); on(t, sqlites(), test) }
+
 // onEach runs a test on each kind of database.
-func onEach(t *testing.T, test func(*testing.T, database)) {
+func onEach(t *testing.T, test func(*testing.T, database)) { t.Helper(); on(t, kinds(), test) }
+
+func on(t *testing.T, kinds []string, test func(*testing.T, database)) {
 	t.Helper()
 	t.Parallel()
-	for name, fresh := range databases() {
+	for _, name := range kinds {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, fresh(t))
+			test(t, databases()[name](t))
 		})
 	}
 }
@@ -105,6 +123,23 @@ func (d database) storeOn(tb testing.TB, db *sql.DB, o sqlstore.Options) *sqlsto
 	require.NoError(tb, err)
 	tb.Cleanup(func() { require.NoError(tb, s.Close()) })
 	return s
+}
+
+// immediate is the database for hosts whose transactions write.
+func (d database) immediate() database {
+	if d.dialect == sqlstore.SQLite {
+		d.dsn += "&_txlock=immediate"
+	}
+	return d
+}
+
+// begins begins a transaction of the host.
+func (d database) begins(tb testing.TB, db *sql.DB) *sql.Tx {
+	tb.Helper()
+	tx, err := db.BeginTx(tb.Context(), d.host())
+	require.NoError(tb, err)
+	tb.Cleanup(func() { _ = tx.Rollback() })
+	return tx
 }
 
 // host returns the options of transactions of the host.

@@ -39,16 +39,15 @@ func create(tb testing.TB, s store.Store, c coupon.Coupon) {
 	require.NoError(tb, err)
 }
 
-var shopQuote = sync.OnceValue(func() pricing.Quote {
-	percent, _ := pricing.ParsePercent("12.5")
-	quote, err := pricing.Price(pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
+func shopCart() pricing.Cart {
+	return pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
 		{ID: "1", Kind: pricing.Device, ItemID: "phone", Quantity: 3, UnitPrice: 9999},
 		{ID: "2", Kind: pricing.Shipping, ItemID: "post", Quantity: 1, UnitPrice: 490},
-	}}, pricing.PercentOff(percent), nil)
-	if err != nil {
-		panic(err) // the cart is valid
-	}
-	return quote
+	}}
+}
+
+var shopQuote = sync.OnceValue(func() pricing.Quote {
+	return must(pricing.Price(shopCart(), pricing.PercentOff(must(pricing.ParsePercent("12.5"))), nil))
 })
 
 // checkoutOf is a request for an order with one use of the coupon. IDs begin with prefix.

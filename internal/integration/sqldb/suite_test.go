@@ -53,14 +53,6 @@ func suiteWith(t *testing.T, o sqlstore.Options, kinds ...string) {
 	}
 }
 
-func kinds() []string {
-	var names []string
-	for name := range databases() {
-		names = append(names, name)
-	}
-	return names
-}
-
 func TestContract(t *testing.T) { suiteWith(t, sqlstore.Options{}, kinds()...) }
 
 // Without batches, with a prefix, without PRAGMAs and with few arguments, as on dqlite.
@@ -104,9 +96,7 @@ type hosted struct {
 
 func openHosted(tb testing.TB, d database) *hosted {
 	tb.Helper()
-	if d.dialect == sqlstore.SQLite {
-		d.dsn += "&_txlock=immediate"
-	}
+	d = d.immediate()
 	db := d.connect(tb)
 	return &hosted{d.storeOn(tb, db, sqlstore.Options{}), db, d.host()}
 }
