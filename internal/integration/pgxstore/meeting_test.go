@@ -16,7 +16,6 @@ import (
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/memstore"
-	pgxstore "github.com/couponkit/couponkit/store/pgxstore"
 	"github.com/couponkit/couponkit/store/storetest"
 )
 
