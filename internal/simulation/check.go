@@ -56,12 +56,8 @@ func (w *world) checkOrder(s *shop, before, now redemption.Order) {
 		return
 	}
 	resumed := before.State == redemption.OrderCancelled && now.State == redemption.OrderAwaitingPayment
-	if before.State != now.State {
-		w.coverage.count("order", before.State.String(), now.State.String())
-	}
-	if resumed {
-		w.coverage.count("order", "cancelled", "resumed after its hand-over")
-	}
+	w.when(before.State != now.State, "order", before.State.String(), now.State.String())
+	w.when(resumed, "order", "cancelled", "resumed after its hand-over")
 	w.must(RecordsStay, reflect.DeepEqual(frozen(before), frozen(now)), "order %s is not the one that was placed", now.ID)
 	backwards := before.State == redemption.OrderPaid && now.State != redemption.OrderPaid ||
 		before.State != redemption.OrderOpen && now.State == redemption.OrderOpen || resumed && before.ReplacedBy == ""
@@ -265,23 +261,12 @@ func (w *world) checkSession(s *shop, id string) {
 
 // countUse counts what has happened to a use.
 func (w *world) countUse(before, now redemption.Use) {
-	if before.IsZero() {
-		how := ""
-		if now.Origin == redemption.FromPoints && now.OrderID != "" {
-			how = "in a checkout"
-		}
-		w.coverage.count("origin", now.Origin.String(), how)
-	}
-	if before.State != now.State {
-		w.coverage.count("use", cmp.Or(before.State.String(), "none"), now.State.String())
-	}
-	if before.PointsState != now.PointsState {
-		w.coverage.count("points", before.PointsState.String(), now.PointsState.String())
-	}
-	if now.OverLimit && !before.OverLimit {
-		w.coverage.count("use", "completed", "over the limit")
-	}
-	if now.State == redemption.Completed && before.State != redemption.Completed && now.PointsState > redemption.PointsDebited {
-		w.coverage.count("use", "completed", "with points that are "+now.PointsState.String())
-	}
+	bought := now.Origin == redemption.FromPoints && now.OrderID != ""
+	w.when(before.IsZero() && !bought, "origin", now.Origin.String(), "")
+	w.when(before.IsZero() && bought, "origin", now.Origin.String(), "in a checkout")
+	w.when(before.State != now.State, "use", cmp.Or(before.State.String(), "none"), now.State.String())
+	w.when(before.PointsState != now.PointsState, "points", before.PointsState.String(), now.PointsState.String())
+	w.when(now.OverLimit && !before.OverLimit, "use", "completed", "over the limit")
+	w.when(now.State == redemption.Completed && before.State != redemption.Completed && now.PointsState > redemption.PointsDebited,
+		"use", "completed", "with points that are "+now.PointsState.String())
 }

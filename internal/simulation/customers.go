@@ -123,8 +123,7 @@ func (w *world) retry() bool {
 	if len(s.requests) == 0 {
 		return false
 	}
-	recent := s.requests[max(0, len(s.requests)-6):]
-	r := recent[w.random.IntN(len(recent))]
+	r := recent(w, s.requests, 6, 1_000)
 	switch n := w.random.IntN(12); {
 	case n == 0:
 		r.Cart, r.name = w.cart(), r.name+", and another cart"
@@ -215,7 +214,7 @@ func (w *world) preview() bool {
 }
 
 func (w *world) exchange() bool {
-	s, n := w.shop(), w.node()
+	s := w.shop()
 	id := w.anyCoupon(s)
 	for i := 0; i < 4 && s.book.coupons[id].PointsRequired == 0; i++ { // mostly a coupon that costs points
 		id = w.anyCoupon(s)
@@ -225,24 +224,20 @@ func (w *world) exchange() bool {
 		return false
 	}
 	s.exchanged = r
-	began := w.exchangeOn(n, s, r)
-	if w.odds(2) { // a double click
-		w.exchangeOn(w.node(), s, r)
-	}
-	return began
-}
-
-func (w *world) exchangeOn(n *node, s *shop, r couponkit.ExchangeRequest) bool {
 	name := r.Customer.ID + " exchanges points for " + r.Coupon
-	return w.begin(n, s, "exchange", name, func(ctx context.Context) error {
-		held, err := n.services[s.number].ExchangePoints(ctx, r)
-		if err != nil || n.stopped {
-			return err
-		}
-		w.must(AnswersAreTrue, held.PointsState != redemption.PointsPending && held.State != redemption.Released && held.CustomerID == r.Customer.ID,
-			"%s got %s use %s of %s, its points %s", r.Customer.ID, held.State, held.ID, held.CustomerID, held.PointsState)
-		return nil
-	})
+	for range 1 + w.random.IntN(2) { // perhaps a double click
+		n := w.node()
+		w.begin(n, s, "exchange", name, func(ctx context.Context) error {
+			held, err := n.services[s.number].ExchangePoints(ctx, r)
+			if err != nil || n.stopped {
+				return err
+			}
+			w.must(AnswersAreTrue, held.PointsState != redemption.PointsPending && held.State != redemption.Released && held.CustomerID == r.Customer.ID,
+				"%s got %s use %s of %s, its points %s", r.Customer.ID, held.State, held.ID, held.CustomerID, held.PointsState)
+			return nil
+		})
+	}
+	return true
 }
 
 func (w *world) cancelExchange() bool {
@@ -277,17 +272,13 @@ func (w *world) spendElsewhere() bool {
 		id = last
 	}
 	a := s.book.account(id)
-	balance, thing := s.ledger.Balance(id), fmt.Sprintf("%s's thing %d", id, a.thing)
-	var err error
-	if a.elsewhere > 0 {
-		err = s.ledger.Refund(background(), id, thing)
-		a.elsewhere = 0
-		a.thing++
-	} else if balance > 0 {
-		err = s.ledger.Debit(background(), id, thing, balance)
-		a.elsewhere = balance
+	spent := -a.elsewhere
+	if spent == 0 {
+		spent = s.ledger.Balance(id)
 	}
-	w.log("%s has %d points and spends or gets them back elsewhere (%v)", id, balance, err)
+	a.elsewhere += spent
+	s.ledger.Credit(id, -spent)
+	w.log("%s spends %d points elsewhere", id, spent)
 	s.touched.points = true
 	return true
 }
@@ -295,8 +286,8 @@ func (w *world) spendElsewhere() bool {
 // act does something to a session, if it is in a state that allows it.
 func (w *world) act(name string, what func(s *shop, id string) error) bool {
 	s := w.shop()
-	id, there := w.anySession(s)
-	if !there {
+	id := w.anySession(s)
+	if id == "" {
 		return false
 	}
 	err := what(s, id)
