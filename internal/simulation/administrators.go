@@ -100,16 +100,13 @@ func (w *world) coupon(s *shop, id string) (coupon.Coupon, error) {
 
 // recreated counts codes that came back, and what was open under the coupon before.
 func (w *world) recreated(s *shop, c coupon.Coupon) {
-	if !s.deleted[c.Code.String()] {
-		return
-	}
-	w.coverage.count("step", "code made again", "")
+	again, open := s.deleted[c.Code.String()], false
 	for _, u := range s.book.uses {
-		if _, there := s.book.coupons[u.CouponID]; u.State == redemption.Reserved && s.book.orders[u.OrderID].SessionID != "" && !there {
-			w.coverage.count("step", "code made again", "while a session of its former coupon is open")
-			return
-		}
+		gone := s.book.coupons[u.CouponID].ID == ""
+		open = open || gone && u.State == redemption.Reserved && s.book.orders[u.OrderID].SessionID != ""
 	}
+	w.when(again, "step", "code made again", "")
+	w.when(again && open, "step", "code made again", "while a session of its former coupon is open")
 }
 
 func (w *world) patch() coupon.Patch {

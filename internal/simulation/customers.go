@@ -2,14 +2,13 @@ package simulation
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
-	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -283,37 +282,15 @@ func (w *world) spendElsewhere() bool {
 	return true
 }
 
-// act does something to a session, if it is in a state that allows it.
-func (w *world) act(name string, what func(s *shop, id string) error) bool {
-	s := w.shop()
-	id := w.anySession(s)
-	if id == "" {
-		return false
+// acts does something to a session, if it is in a state that allows it.
+func acts(name string, what func(*fakeprocessor.Processor, string) error) func(*world) bool {
+	return func(w *world) bool {
+		s := w.shop()
+		id := w.anySession(s)
+		if what(s.fake, id) != nil {
+			return false
+		}
+		w.log("%s: session %s", name, id)
+		return true
 	}
-	err := what(s, id)
-	if errors.Is(err, processor.ErrRejected) {
-		return false
-	}
-	w.log("%s: session %s (%v)", name, id, err)
-	w.sound(name, err)
-	return true
-}
-
-func (w *world) pay() bool {
-	return w.act("the customer pays", func(s *shop, id string) error { return s.fake.Pay(id) })
-}
-
-func (w *world) payLater() bool {
-	return w.act("the customer pays later", func(s *shop, id string) error { return s.fake.PayLater(id) })
-}
-
-func (w *world) decline() bool {
-	return w.act("the bank declines", func(s *shop, id string) error { return s.fake.Decline(id) })
-}
-
-func (w *world) decideLate() bool {
-	if !w.odds(3) {
-		return w.act("the delayed payment arrives", func(s *shop, id string) error { return s.fake.PaymentArrives(id) })
-	}
-	return w.act("the delayed payment fails", func(s *shop, id string) error { return s.fake.PaymentFails(id) })
 }

@@ -2,8 +2,6 @@ package simulation
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -29,12 +27,6 @@ type Life struct {
 	Coverage Coverage
 	Trace    []string // what happened
 	Final    []string // everything that is there at the end
-}
-
-// Digest is a fingerprint of trace and final state.
-func (l Life) Digest() string {
-	sum := sha256.Sum256([]byte(strings.Join(l.Trace, "\n") + "\n\n" + strings.Join(l.Final, "\n")))
-	return hex.EncodeToString(sum[:8])
 }
 
 // Run lives one life and returns a [*FaultError], or nil when all was well.

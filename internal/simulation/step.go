@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/couponkit/couponkit/processor/fakeprocessor"
 )
 
 // happening is something that may happen in a step. Its weight is how often it does, beside
@@ -35,13 +37,14 @@ var (
 		{"follow", 2, (*world).follow},
 	}
 	happens = []happening{
-		{"pay", 12, (*world).pay},
-		{"pay later", 2, (*world).payLater},
-		{"decline", 1, (*world).decline},
-		{"late payment decides", 3, (*world).decideLate},
-		{"event told again", 1, (*world).tellAgain},
+		{"pay", 12, acts("the customer pays", (*fakeprocessor.Processor).Pay)},
+		{"pay later", 2, acts("the customer pays later", (*fakeprocessor.Processor).PayLater)},
+		{"decline", 1, acts("the bank declines", (*fakeprocessor.Processor).Decline)},
+		{"late payment arrives", 2, acts("the delayed payment arrives", (*fakeprocessor.Processor).PaymentArrives)},
+		{"late payment fails", 1, acts("the delayed payment fails", (*fakeprocessor.Processor).PaymentFails)},
+		{"event told again", 1, acts("the processor tells once more", (*fakeprocessor.Processor).Repeat)},
 		{"expiry after the payment", 1, (*world).contradict},
-		{"other event", 1, (*world).announce},
+		{"other event", 1, func(w *world) bool { w.shop().fake.Announce("coupon.deleted"); return true }},
 		{"payment for a lost order", 1, (*world).payLost},
 		{"time passes", 4, (*world).pass},
 		{"tamper", 1, (*world).tamper},

@@ -175,20 +175,3 @@ func (w *world) contradict() bool {
 	w.log("the processor will tell, by %s, that session %s has expired, which is finished", d.EventID, id)
 	return true
 }
-
-// tellAgain lets the processor tell a fact a second time, under another ID.
-func (w *world) tellAgain() bool {
-	s := w.shop()
-	id := w.anySession(s)
-	if s.fake.Repeat(id) != nil {
-		return false
-	}
-	w.log("the processor will tell again what became of session %s", id)
-	return true
-}
-
-// announce lets the processor tell something that concerns no session.
-func (w *world) announce() bool {
-	w.shop().fake.Announce("coupon.deleted")
-	return true
-}
