@@ -23,6 +23,7 @@ type book struct {
 	held     map[string]redemption.Count // by counter: the sum of what records hold
 	holders  map[string]string           // the use that has the points, by exchange
 	sessions map[string]string           // the order that has the session
+	made     map[string]bool             // orders for which a session was made
 	keys     map[string]string           // orders by customer and key, in the store
 	answered map[string]string           // orders by customer and key, in answers
 	accounts map[string]*account         // by customer
@@ -50,7 +51,7 @@ func newBook() book {
 		coupons: map[string]coupon.Coupon{}, codes: map[coupon.Code]string{}, terms: map[terms]coupon.Snapshot{},
 		orders: map[string]redemption.Order{}, uses: map[string]redemption.Use{}, usesOf: map[string][]string{},
 		held: map[string]redemption.Count{}, holders: map[string]string{}, sessions: map[string]string{},
-		keys: map[string]string{}, answered: map[string]string{}, accounts: map[string]*account{}, givenUp: map[string]struct{}{},
+		made: map[string]bool{}, keys: map[string]string{}, answered: map[string]string{}, accounts: map[string]*account{}, givenUp: map[string]struct{}{},
 		versions: map[string]int64{}, kinds: map[string]store.EntryKind{},
 	}
 }

@@ -571,6 +571,17 @@ func keepsReplaced(f *faulty) {
 	})
 }
 
+// endsSuccessor takes the end of a session for the end of the order that has replaced its own.
+func endsSuccessor(f *faulty) {
+	f.events(func(ctx context.Context, s *store.Settlement) {
+		o, err := f.Store.Order(ctx, store.OrderKey{ID: s.Event.OrderID})
+		next, missing := f.Store.Order(ctx, store.OrderKey{ID: o.Order.ReplacedBy})
+		if s.Event.Kind == redemption.SessionExpired && err == nil && missing == nil {
+			s.Event.Kind, s.Event.OrderID, s.Event.SessionID = redemption.Cancelled, next.Order.ID, next.Order.SessionID
+		}
+	})
+}
+
 // forgetsReplaced does not tell a checkout which order its own has replaced.
 func forgetsReplaced(f *faulty) {
 	sound := f.reserve

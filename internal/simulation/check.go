@@ -126,9 +126,12 @@ func (w *world) checkReleased(s *shop, o redemption.Order) {
 			return
 		}
 	}
-	t := w.active
-	w.must(ClaimsAreKept, o.Replaces == "" || t == nil || t.kind != "checkout" && t.kind != "payment link",
-		"a checkout has cancelled order %s, which has the claims of %s", o.ID, o.Replaces)
+	asked := slices.ContainsFunc(s.book.usesOf[o.ID], func(id string) bool {
+		_, givenUp := s.book.givenUp[s.book.uses[id].ExchangeID]
+		return givenUp
+	})
+	w.must(ClaimsAreKept, o.Replaces == "" || s.book.made[o.ID] || !w.now.Before(o.Deadline) || asked,
+		"order %s has the claims of %s and no session, and is cancelled before its deadline", o.ID, o.Replaces)
 	session, err := s.fake.Session(background(), o.SessionID)
 	w.must(OnlyEndedIsReleased, err != nil || s.contradicted[o.SessionID] || session.Status == processor.SessionExpired || session.PaymentFailed,
 		"order %s is cancelled, and its session %s is %s and %s", o.ID, session.ID, session.Status, session.PaymentStatus)

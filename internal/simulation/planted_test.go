@@ -64,7 +64,8 @@ var planted = []plant{
 	{"keeping the uses of a replaced order", by(simulation.UsesFollowOrders), inStore(keepsReplaced)},
 	{"handing over in two steps", by(simulation.HandOverIsWhole), inStore(handsOverInTwoSteps)},
 	{"ending sessions in words", by(simulation.OneSessionIsOpen), inProcessor(func(p simulation.Processor) simulation.Processor { return endsNothing{p} })},
-	{"forgetting which order was replaced", by(simulation.ClaimsAreKept), inStore(forgetsReplaced)},
+	{"forgetting which order was replaced", by(simulation.OneSessionIsOpen, simulation.ClaimsAreKept), inStore(forgetsReplaced)},
+	{"ending an order with the session before", by(simulation.ClaimsAreKept), inStore(endsSuccessor)},
 	{"taking each event for a payment", by(simulation.OneOrderForEachSession), inStore(eachIsAnother)},
 	{"taking what is finished for paid", by(simulation.OnlyPaidCompletes), inStore(func(f *faulty) {
 		f.events(func(_ context.Context, s *store.Settlement) {

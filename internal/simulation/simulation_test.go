@@ -48,7 +48,7 @@ func TestNothingImpossibleHappensInLargeWorlds(t *testing.T) {
 		return
 	}
 	all := lives(t, 1, *large, simulation.Config{
-		Steps: 40_000, Customers: 3_000, Shops: 1_000, Nodes: 8, InFlight: 64, ScanEvery: 200, KeepTrace: true,
+		Steps: 20_000, Customers: 3_000, Shops: 1_000, Nodes: 8, InFlight: 64, ScanEvery: 200, KeepTrace: true,
 	})
 	t.Logf("%d checkouts, %d payments, %d stops in %d worlds", all.Of("step", "checkout", ""),
 		all.Of("use", "reserved", "completed"), all.Of("step", "process stops", ""), *large)

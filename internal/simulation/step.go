@@ -108,8 +108,9 @@ func (w *world) advance() {
 
 func (w *world) fate(t *task) fate {
 	odds := w.temper.faultOdds
+	// Some calls are rare, and a session that fails is where hand-overs become difficult.
 	switch t.call {
-	case "Apply cancelled", "Apply lapsed", "Apply payment_pending", "Apply payment_failed", "Apply points_refused": // they are rare
+	case "Apply cancelled", "Apply lapsed", "Apply payment_pending", "Apply payment_failed", "Apply points_refused", "CreateSession":
 		odds = (odds + 3) / 4
 	case paused:
 		return arrives

@@ -189,7 +189,7 @@ func (p wiredProcessor) CreateSession(ctx context.Context, r processor.SessionRe
 	return over(ctx, p.wire, "CreateSession", func(ctx context.Context) (processor.Session, error) {
 		made, err := p.Processor.CreateSession(ctx, r)
 		if _, known := p.s.book.sessions[made.ID]; err == nil && !known {
-			p.s.book.sessions[made.ID] = ""
+			p.s.book.sessions[made.ID], p.s.book.made[r.OrderID] = "", true
 			p.s.sessions = append(p.s.sessions, made.ID)
 			p.s.touched.sessions = append(p.s.touched.sessions, made.ID)
 		}
