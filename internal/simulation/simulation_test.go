@@ -93,6 +93,32 @@ func memory() uint64 {
 	return (m.Sys - m.HeapReleased) >> 20
 }
 
+// TestMemoryIsBounded: a life leaves no memory and no coroutine behind, whatever stops in it.
+func TestMemoryIsBounded(t *testing.T) {
+	if *seed != 0 {
+		return
+	}
+	const stretch, most = 50, 4 << 20 // bytes
+	live := func(first uint64) (bytes int64) {
+		for s := first; s < first+stretch; s++ {
+			if _, err := simulation.Run(simulation.Config{Seed: s}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc) //nolint:gosec // no computer has as many
+	}
+	before, coroutines := live(1), runtime.NumGoroutine()
+	if grown := live(1+stretch) - before; grown > most {
+		t.Errorf("%d lives have left %d bytes, at most %d are expected", stretch, grown, most)
+	}
+	if n := runtime.NumGoroutine(); n > coroutines {
+		t.Errorf("%d goroutines are there, and before %d", n, coroutines)
+	}
+}
+
 // TestASeedDecidesEverything: the same seed leads to the same life, step by step, and
 // a failure to the same trace.
 func TestASeedDecidesEverything(t *testing.T) {
