@@ -23,6 +23,7 @@ type book struct {
 	held     map[string]redemption.Count // by counter: the sum of what records hold
 	holders  map[string]string           // the use that has the points, by exchange
 	sessions map[string]string           // the order that has the session
+	made     map[string]bool             // orders for which a session was made
 	keys     map[string]string           // orders by customer and key, in the store
 	answered map[string]string           // orders by customer and key, in answers
 	accounts map[string]*account         // by customer
@@ -42,8 +43,7 @@ type terms struct {
 type account struct {
 	credited         bool
 	debited, pending int64
-	elsewhere        int64 // spent on something else, and that thing's number
-	thing            int
+	elsewhere        int64 // spent on something else
 }
 
 func newBook() book {
@@ -51,7 +51,7 @@ func newBook() book {
 		coupons: map[string]coupon.Coupon{}, codes: map[coupon.Code]string{}, terms: map[terms]coupon.Snapshot{},
 		orders: map[string]redemption.Order{}, uses: map[string]redemption.Use{}, usesOf: map[string][]string{},
 		held: map[string]redemption.Count{}, holders: map[string]string{}, sessions: map[string]string{},
-		keys: map[string]string{}, answered: map[string]string{}, accounts: map[string]*account{}, givenUp: map[string]struct{}{},
+		made: map[string]bool{}, keys: map[string]string{}, answered: map[string]string{}, accounts: map[string]*account{}, givenUp: map[string]struct{}{},
 		versions: map[string]int64{}, kinds: map[string]store.EntryKind{},
 	}
 }
@@ -223,16 +223,26 @@ func (b *book) points(u redemption.Use, sign int64) {
 // readAll reads the shop as a whole, for changes where none was to be.
 func (w *world) readAll(s *shop, t *touched, c *change) {
 	s.book.unread = 0
-	orders, uses := w.allOrders(s), w.allUses(s)
+	orders := pages(w, func(after string) ([]store.Settled, string, error) {
+		page, err := s.eyes.ListOrders(background(), store.OrderList{PageSize: store.MaxPageSize, After: after})
+		return page.Items, page.Next, err
+	})
 	for _, o := range orders {
 		w.sawOrder(s, o, c)
 	}
+	uses := pages(w, func(after string) ([]redemption.Use, string, error) {
+		page, err := s.eyes.ListUses(background(), store.UseList{PageSize: store.MaxPageSize, After: after})
+		return page.Items, page.Next, err
+	})
 	for _, u := range uses {
 		w.sawUse(s, u, c)
 	}
 	w.must(RecordsStay, len(orders) == len(s.book.orders) && len(uses) == len(s.book.uses),
 		"%d orders are there of %d, and %d uses of %d", len(orders), len(s.book.orders), len(uses), len(s.book.uses))
-	for _, k := range w.allCoupons(s) {
+	for _, k := range pages(w, func(after string) ([]coupon.Coupon, string, error) {
+		page, err := s.eyes.ListCoupons(background(), store.CouponList{PageSize: store.MaxPageSize, After: after})
+		return page.Items, page.Next, err
+	}) {
 		t.coupons = append(t.coupons, k.ID)
 	}
 	t.coupons = slices.AppendSeq(t.coupons, maps.Keys(s.book.coupons))
@@ -253,25 +263,4 @@ func pages[T any](w *world, page func(after string) ([]T, string, error)) (all [
 		}
 		after = next
 	}
-}
-
-func (w *world) allCoupons(s *shop) []coupon.Coupon {
-	return pages(w, func(after string) ([]coupon.Coupon, string, error) {
-		page, err := s.eyes.ListCoupons(background(), store.CouponList{PageSize: store.MaxPageSize, After: after})
-		return page.Items, page.Next, err
-	})
-}
-
-func (w *world) allOrders(s *shop) []store.Settled {
-	return pages(w, func(after string) ([]store.Settled, string, error) {
-		page, err := s.eyes.ListOrders(background(), store.OrderList{PageSize: store.MaxPageSize, After: after})
-		return page.Items, page.Next, err
-	})
-}
-
-func (w *world) allUses(s *shop) []redemption.Use {
-	return pages(w, func(after string) ([]redemption.Use, string, error) {
-		page, err := s.eyes.ListUses(background(), store.UseList{PageSize: store.MaxPageSize, After: after})
-		return page.Items, page.Next, err
-	})
 }

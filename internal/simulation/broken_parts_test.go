@@ -153,7 +153,7 @@ func (p chargesMore) CreateSession(ctx context.Context, r processor.SessionReque
 
 // believesAll signs what it gets itself.
 func believesAll(simulation.Webhook) simulation.Webhook {
-	return func(ctx context.Context, s *couponkit.Service, parser simulation.Parser, d fakeprocessor.Delivery) error {
+	return func(ctx context.Context, s *couponkit.Service, parse simulation.Parse, d fakeprocessor.Delivery) error {
 		trusting := fakeprocessor.New(fakeprocessor.Options{Tolerance: 1 << 62})
 		d.Signature = fakeprocessor.Sign(fakeprocessor.DefaultSecret, beginning, d.Payload)
 		e, err := trusting.ParseEvent(d.Payload, d.Signature)
@@ -168,15 +168,15 @@ func believesAll(simulation.Webhook) simulation.Webhook {
 func notesFirst() func(simulation.Webhook) simulation.Webhook {
 	noted := make(map[string]bool)
 	return func(next simulation.Webhook) simulation.Webhook {
-		return func(ctx context.Context, s *couponkit.Service, parser simulation.Parser, d fakeprocessor.Delivery) error {
+		return func(ctx context.Context, s *couponkit.Service, parse simulation.Parse, d fakeprocessor.Delivery) error {
 			if noted[d.EventID] {
 				return nil
 			}
-			if _, err := parser.ParseEvent(d.Payload, d.Signature); err != nil {
+			if _, err := parse(d.Payload, d.Signature); err != nil {
 				return err
 			}
 			noted[d.EventID] = true
-			return next(ctx, s, parser, d)
+			return next(ctx, s, parse, d)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/simulation"
@@ -292,32 +293,19 @@ func releasesPaid(f *faulty) {
 	})
 }
 
-// byEventID takes every event for a fact of its own, and only a repeated one for none.
-func byEventID(f *faulty) {
-	seen := map[string]store.Settled{}
-	sound := f.apply
-	f.apply = func(ctx context.Context, s store.Settlement) (store.Settled, error) {
-		id := simulation.EventID(ctx)
-		if id == "" || s.Event.Kind != redemption.Paid {
-			return sound(ctx, s)
-		}
-		if before, again := seen[id]; again {
-			return before, nil
-		}
-		if o, err := f.Store.Order(ctx, store.OrderKey{SessionID: s.Event.SessionID}); err == nil && o.Order.State == redemption.OrderPaid {
-			s.Event.SessionID += "#" + id
-			s.Event.OrderID = id
+// eachIsAnother takes every event of a payment for a payment of its own.
+func eachIsAnother(f *faulty) {
+	f.events(func(ctx context.Context, s *store.Settlement) {
+		o, err := f.Store.Order(ctx, store.OrderKey{SessionID: s.Event.SessionID})
+		if s.Event.Kind == redemption.Paid && err == nil && o.Order.State == redemption.OrderPaid {
+			s.Event.OrderID = o.Order.ID + "#" + s.Event.At.Format(time.RFC3339Nano)
+			s.Event.SessionID += "#" + s.Event.OrderID
 			s.Unknown.Order = redemption.Order{
-				ID: "ord_" + id, CustomerID: o.Order.CustomerID, State: redemption.OrderPaid,
+				ID: s.Event.OrderID, CustomerID: o.Order.CustomerID, State: redemption.OrderPaid,
 				SessionID: s.Event.SessionID, CreatedAt: s.Event.At,
 			}
 		}
-		settled, err := sound(ctx, s)
-		if err == nil {
-			seen[id] = settled
-		}
-		return settled, err
-	}
+	})
 	f.records(func(o *redemption.Order, _ []redemption.Use) { o.SessionID, _, _ = strings.Cut(o.SessionID, "#") })
 }
 
@@ -579,6 +567,17 @@ func keepsReplaced(f *faulty) {
 			if replaced[uses[i].OrderID] && uses[i].State == redemption.Released {
 				uses[i].State = redemption.Reserved
 			}
+		}
+	})
+}
+
+// endsSuccessor takes the end of a session for the end of the order that has replaced its own.
+func endsSuccessor(f *faulty) {
+	f.events(func(ctx context.Context, s *store.Settlement) {
+		o, err := f.Store.Order(ctx, store.OrderKey{ID: s.Event.OrderID})
+		next, missing := f.Store.Order(ctx, store.OrderKey{ID: o.Order.ReplacedBy})
+		if s.Event.Kind == redemption.SessionExpired && err == nil && missing == nil {
+			s.Event.Kind, s.Event.OrderID, s.Event.SessionID = redemption.Cancelled, next.Order.ID, next.Order.SessionID
 		}
 	})
 }

@@ -56,12 +56,8 @@ func (w *world) checkOrder(s *shop, before, now redemption.Order) {
 		return
 	}
 	resumed := before.State == redemption.OrderCancelled && now.State == redemption.OrderAwaitingPayment
-	if before.State != now.State {
-		w.coverage.count("order", before.State.String(), now.State.String())
-	}
-	if resumed {
-		w.coverage.count("order", "cancelled", "resumed after its hand-over")
-	}
+	w.when(before.State != now.State, "order", before.State.String(), now.State.String())
+	w.when(resumed, "order", "cancelled", "resumed after its hand-over")
 	w.must(RecordsStay, reflect.DeepEqual(frozen(before), frozen(now)), "order %s is not the one that was placed", now.ID)
 	backwards := before.State == redemption.OrderPaid && now.State != redemption.OrderPaid ||
 		before.State != redemption.OrderOpen && now.State == redemption.OrderOpen || resumed && before.ReplacedBy == ""
@@ -130,9 +126,12 @@ func (w *world) checkReleased(s *shop, o redemption.Order) {
 			return
 		}
 	}
-	t := w.active
-	w.must(ClaimsAreKept, o.Replaces == "" || t == nil || t.kind != "checkout" && t.kind != "payment link",
-		"a checkout has cancelled order %s, which has the claims of %s", o.ID, o.Replaces)
+	asked := slices.ContainsFunc(s.book.usesOf[o.ID], func(id string) bool {
+		_, givenUp := s.book.givenUp[s.book.uses[id].ExchangeID]
+		return givenUp
+	})
+	w.must(ClaimsAreKept, o.Replaces == "" || s.book.made[o.ID] || !w.now.Before(o.Deadline) || asked,
+		"order %s has the claims of %s and no session, and is cancelled before its deadline", o.ID, o.Replaces)
 	session, err := s.fake.Session(background(), o.SessionID)
 	w.must(OnlyEndedIsReleased, err != nil || s.contradicted[o.SessionID] || session.Status == processor.SessionExpired || session.PaymentFailed,
 		"order %s is cancelled, and its session %s is %s and %s", o.ID, session.ID, session.Status, session.PaymentStatus)
@@ -265,23 +264,12 @@ func (w *world) checkSession(s *shop, id string) {
 
 // countUse counts what has happened to a use.
 func (w *world) countUse(before, now redemption.Use) {
-	if before.IsZero() {
-		how := ""
-		if now.Origin == redemption.FromPoints && now.OrderID != "" {
-			how = "in a checkout"
-		}
-		w.coverage.count("origin", now.Origin.String(), how)
-	}
-	if before.State != now.State {
-		w.coverage.count("use", cmp.Or(before.State.String(), "none"), now.State.String())
-	}
-	if before.PointsState != now.PointsState {
-		w.coverage.count("points", before.PointsState.String(), now.PointsState.String())
-	}
-	if now.OverLimit && !before.OverLimit {
-		w.coverage.count("use", "completed", "over the limit")
-	}
-	if now.State == redemption.Completed && before.State != redemption.Completed && now.PointsState > redemption.PointsDebited {
-		w.coverage.count("use", "completed", "with points that are "+now.PointsState.String())
-	}
+	bought := now.Origin == redemption.FromPoints && now.OrderID != ""
+	w.when(before.IsZero() && !bought, "origin", now.Origin.String(), "")
+	w.when(before.IsZero() && bought, "origin", now.Origin.String(), "in a checkout")
+	w.when(before.State != now.State, "use", cmp.Or(before.State.String(), "none"), now.State.String())
+	w.when(before.PointsState != now.PointsState, "points", before.PointsState.String(), now.PointsState.String())
+	w.when(now.OverLimit && !before.OverLimit, "use", "completed", "over the limit")
+	w.when(now.State == redemption.Completed && before.State != redemption.Completed && now.PointsState > redemption.PointsDebited,
+		"use", "completed", "with points that are "+now.PointsState.String())
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/processor"
@@ -12,82 +13,53 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// Config describes a life. A count that is 0 is the default that its comment names,
-// or drawn from the seed within the bounds that it names.
+// Config describes a life. A count that is 0 is the default that its comment names, or drawn
+// from the seed within the bounds that it names.
 type Config struct {
-	// Seed decides everything.
-	Seed uint64
-	// Steps is how many things happen before the world comes to rest; 400.
-	Steps int
-	// Customers is how many each shop has; 2,000, of which a few buy most of the time.
-	Customers int
-	// Administrators is how many each shop has; 1 to 4.
-	Administrators int
-	// Shops is how many there are, each with a payment processor, a ledger of points
-	// and tables of its own; 1 or 2.
-	Shops int
-	// Nodes is how many processes run the services of all shops; 1 to 4.
-	Nodes int
-	// InFlight is how many operations are under way at once at most; 3 to 10.
-	InFlight int
-	// ScanEvery is after how many effects a shop is read as a whole. In between only what was
-	// touched is read again. The default is 16.
-	ScanEvery int
-	// Trace writes down what happens, also in a life without a fault.
-	Trace bool
-	// KeepTrace leaves the trace of a failure as it is, which saves the search for a
-	// short one.
-	KeepTrace bool
-	// Check, if not nil, checks the store of each shop at rest, and CheckOrder each new order.
+	Seed      uint64 // decides everything
+	Steps     int    // until the world comes to rest: 400
+	Customers int    // of each shop: 2,000, of which a few buy most of the time
+	Shops     int    // each with a payment processor, a ledger and tables of its own: 1 or 2
+	Nodes     int    // processes that run the services of all shops: 1 to 4
+	InFlight  int    // the most operations under way at once: 3 to 10
+	ScanEvery int    // effects, after which a shop is read as a whole: 16
+	Trace     bool   // writes down what happens, also in a life without a fault
+	KeepTrace bool   // leaves the trace of a failure as it is, which is fast
+
+	// CheckOrder, if not nil, checks each new order, and Check the store of each shop at rest.
 	CheckOrder func(redemption.Order) error
 	Check      func(context.Context, store.Store) error
-	// Parts makes what the world is made of, anew for each life; nil is sound parts in
-	// memory.
+	// Parts makes what the world is made of, anew for each life. nil is sound parts in memory.
 	Parts func() Parts
 }
 
-// Parts make the world. A test that wants to see the simulation find a fault breaks
-// one. Every field may be nil: the sound part, without a wrapping.
+// Parts make the world. A test that wants to see the simulation find a fault breaks one. A
+// part that is nil is sound.
 type Parts struct {
-	// Database makes the empty database of a world with so many shops; nil is
-	// [Memory]. pause lets something else happen before it returns: a store that calls
-	// it between two accesses is not atomic. It does not return in a process that has
-	// stopped meanwhile.
-	Database func(shops int, pause func()) (Database, error)
-	// Processor and Points wrap what a process sees of the two.
-	Processor func(Processor) processor.Processor
-	Points    func(Points) couponkit.Points
-	// Webhook wraps what a process does with a delivery.
-	Webhook func(Webhook) Webhook
+	// Database makes the empty database of a world with so many shops; nil is [Memory]. A
+	// store that calls pause between two accesses is not atomic: pause lets something else
+	// happen before it returns, and does not return in a process that has stopped.
+	Database  func(shops int, pause func()) (Database, error)
+	Processor func(Processor) Processor     // wraps what a process sees of it
+	Points    func(Points) couponkit.Points // wraps what a process sees of it
+	Webhook   func(Webhook) Webhook         // wraps what a process does with a delivery
 	// Checkout changes what the host passes on of a customer's checkout.
 	Checkout func(couponkit.CheckoutRequest) couponkit.CheckoutRequest
 }
 
-// Webhook is the receiver of one process: it authenticates the delivery with the
-// parser of the shop's processor and hands the event to the service.
-type Webhook func(ctx context.Context, s *couponkit.Service, parser Parser, d fakeprocessor.Delivery) error
+// Webhook is the receiver of one process: it authenticates the delivery with the parser of the
+// shop's processor and hands the event to the service.
+type Webhook func(ctx context.Context, s *couponkit.Service, parse Parse, d fakeprocessor.Delivery) error
 
-// Parser authenticates a delivery.
-type Parser interface {
-	ParseEvent(payload []byte, signature string) (processor.Event, error)
-}
+// Parse authenticates a delivery.
+type Parse func(payload []byte, signature string) (processor.Event, error)
 
-func receive(ctx context.Context, s *couponkit.Service, parser Parser, d fakeprocessor.Delivery) error {
-	e, err := parser.ParseEvent(d.Payload, d.Signature)
-	if err != nil {
-		return err
+func receive(ctx context.Context, s *couponkit.Service, parse Parse, d fakeprocessor.Delivery) error {
+	e, err := parse(d.Payload, d.Signature)
+	if err == nil {
+		_, err = s.HandleEvent(ctx, e)
 	}
-	_, err = s.HandleEvent(ctx, e)
 	return err
-}
-
-type eventIDKey struct{}
-
-// EventID returns the ID of the event that a call of the store serves, empty when it
-// serves none: for a broken store that matches by it.
-func EventID(ctx context.Context) string {
-	id, _ := ctx.Value(eventIDKey{}).(string)
-	return id
 }
 
 const (
@@ -105,14 +77,14 @@ type temper struct {
 	hurry     int // of ten steps so many let a call go on
 	longTimes int // one passing of time in so many takes days
 	most      int64
-	weights   map[string]int
+	begins    []happening // each as often as its weight is
+	happens   []happening
 }
 
 // withDefaults draws what is not given.
 func (c Config) withDefaults(random *rand.Rand) Config {
 	c.Steps = cmp.Or(c.Steps, defaultSteps)
 	c.Customers = cmp.Or(c.Customers, defaultCustomers)
-	c.Administrators = cmp.Or(c.Administrators, 1+random.IntN(4))
 	c.Shops = cmp.Or(c.Shops, 1+random.IntN(4)/3)
 	c.Nodes = cmp.Or(c.Nodes, 1+random.IntN(4))
 	c.InFlight = cmp.Or(c.InFlight, 3+random.IntN(8))
@@ -129,13 +101,16 @@ func newTemper(c Config, random *rand.Rand) temper {
 	if c.Steps >= 10_000 {
 		t.most = 400
 	}
-	if random.IntN(2) == 0 { // half of the worlds leave out some things and overdo others
-		t.weights = make(map[string]int)
-		for _, list := range [][]happening{begins, happens} {
-			for _, h := range list {
-				t.weights[h.name] = h.weight * []int{0, 1, 1, 1, 4}[random.IntN(5)]
+	moody := random.IntN(2) == 0 // half of the worlds leave out some things and overdo others
+	weigh := func(list []happening) (all []happening) {
+		for _, h := range list {
+			if moody {
+				h.weight *= []int{0, 1, 1, 1, 4}[random.IntN(5)]
 			}
+			all = append(all, slices.Repeat([]happening{h}, h.weight)...)
 		}
+		return all
 	}
+	t.begins, t.happens = weigh(begins), weigh(happens)
 	return t
 }

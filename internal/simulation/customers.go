@@ -2,14 +2,13 @@ package simulation
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
-	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -123,8 +122,7 @@ func (w *world) retry() bool {
 	if len(s.requests) == 0 {
 		return false
 	}
-	recent := s.requests[max(0, len(s.requests)-6):]
-	r := recent[w.random.IntN(len(recent))]
+	r := recent(w, s.requests, 6, 1_000)
 	switch n := w.random.IntN(12); {
 	case n == 0:
 		r.Cart, r.name = w.cart(), r.name+", and another cart"
@@ -215,7 +213,7 @@ func (w *world) preview() bool {
 }
 
 func (w *world) exchange() bool {
-	s, n := w.shop(), w.node()
+	s := w.shop()
 	id := w.anyCoupon(s)
 	for i := 0; i < 4 && s.book.coupons[id].PointsRequired == 0; i++ { // mostly a coupon that costs points
 		id = w.anyCoupon(s)
@@ -225,24 +223,20 @@ func (w *world) exchange() bool {
 		return false
 	}
 	s.exchanged = r
-	began := w.exchangeOn(n, s, r)
-	if w.odds(2) { // a double click
-		w.exchangeOn(w.node(), s, r)
-	}
-	return began
-}
-
-func (w *world) exchangeOn(n *node, s *shop, r couponkit.ExchangeRequest) bool {
 	name := r.Customer.ID + " exchanges points for " + r.Coupon
-	return w.begin(n, s, "exchange", name, func(ctx context.Context) error {
-		held, err := n.services[s.number].ExchangePoints(ctx, r)
-		if err != nil || n.stopped {
-			return err
-		}
-		w.must(AnswersAreTrue, held.PointsState != redemption.PointsPending && held.State != redemption.Released && held.CustomerID == r.Customer.ID,
-			"%s got %s use %s of %s, its points %s", r.Customer.ID, held.State, held.ID, held.CustomerID, held.PointsState)
-		return nil
-	})
+	for range 1 + w.random.IntN(2) { // perhaps a double click
+		n := w.node()
+		w.begin(n, s, "exchange", name, func(ctx context.Context) error {
+			held, err := n.services[s.number].ExchangePoints(ctx, r)
+			if err != nil || n.stopped {
+				return err
+			}
+			w.must(AnswersAreTrue, held.PointsState != redemption.PointsPending && held.State != redemption.Released && held.CustomerID == r.Customer.ID,
+				"%s got %s use %s of %s, its points %s", r.Customer.ID, held.State, held.ID, held.CustomerID, held.PointsState)
+			return nil
+		})
+	}
+	return true
 }
 
 func (w *world) cancelExchange() bool {
@@ -277,52 +271,26 @@ func (w *world) spendElsewhere() bool {
 		id = last
 	}
 	a := s.book.account(id)
-	balance, thing := s.ledger.Balance(id), fmt.Sprintf("%s's thing %d", id, a.thing)
-	var err error
-	if a.elsewhere > 0 {
-		err = s.ledger.Refund(background(), id, thing)
-		a.elsewhere = 0
-		a.thing++
-	} else if balance > 0 {
-		err = s.ledger.Debit(background(), id, thing, balance)
-		a.elsewhere = balance
+	spent := -a.elsewhere
+	if spent == 0 {
+		spent = s.ledger.Balance(id)
 	}
-	w.log("%s has %d points and spends or gets them back elsewhere (%v)", id, balance, err)
+	a.elsewhere += spent
+	s.ledger.Credit(id, -spent)
+	w.log("%s spends %d points elsewhere", id, spent)
 	s.touched.points = true
 	return true
 }
 
-// act does something to a session, if it is in a state that allows it.
-func (w *world) act(name string, what func(s *shop, id string) error) bool {
-	s := w.shop()
-	id, there := w.anySession(s)
-	if !there {
-		return false
+// acts does something to a session, if it is in a state that allows it.
+func acts(name string, what func(*fakeprocessor.Processor, string) error) func(*world) bool {
+	return func(w *world) bool {
+		s := w.shop()
+		id := w.anySession(s)
+		if what(s.fake, id) != nil {
+			return false
+		}
+		w.log("%s: session %s", name, id)
+		return true
 	}
-	err := what(s, id)
-	if errors.Is(err, processor.ErrRejected) {
-		return false
-	}
-	w.log("%s: session %s (%v)", name, id, err)
-	w.sound(name, err)
-	return true
-}
-
-func (w *world) pay() bool {
-	return w.act("the customer pays", func(s *shop, id string) error { return s.fake.Pay(id) })
-}
-
-func (w *world) payLater() bool {
-	return w.act("the customer pays later", func(s *shop, id string) error { return s.fake.PayLater(id) })
-}
-
-func (w *world) decline() bool {
-	return w.act("the bank declines", func(s *shop, id string) error { return s.fake.Decline(id) })
-}
-
-func (w *world) decideLate() bool {
-	if !w.odds(3) {
-		return w.act("the delayed payment arrives", func(s *shop, id string) error { return s.fake.PaymentArrives(id) })
-	}
-	return w.act("the delayed payment fails", func(s *shop, id string) error { return s.fake.PaymentFails(id) })
 }

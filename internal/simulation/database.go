@@ -1,6 +1,8 @@
 package simulation
 
 import (
+	"errors"
+
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/memstore"
 )
@@ -57,10 +59,9 @@ func (m *memory) Cut(int, func()) {}
 func (m *memory) Kill() {}
 
 func (m *memory) Close() error {
+	var failed error
 	for _, s := range m.stores {
-		if err := s.Close(); err != nil {
-			return err
-		}
+		failed = errors.Join(failed, s.Close())
 	}
-	return nil
+	return failed
 }

@@ -47,8 +47,8 @@
 //	uses follow their orders          package redemption                checkUse                     keeping the uses of a replaced order
 //	a hand-over is whole              contract 5.3; design, hand-over   checkEnd                     handing over in two steps
 //	one of two orders can be paid     design, hand-over                 checkOpen                    ending sessions in words
-//	a second try keeps its claims     contract 5.3; design, hand-over   checkReleased                forgetting which order was replaced
-//	one order for each session        contract 5.4; design              attached, checkUse           matching by event ID
+//	a second try keeps its claims     contract 5.3; design, hand-over   checkReleased                ending an order with the session before
+//	one order for each session        contract 5.4; design              attached, checkUse           taking each event for a payment
 //	only what is paid completes       contract 5.5                      checkPaid                    taking what is finished for paid
 //	only what has ended is released   contract 5, diagram               checkReleased                releasing before completing
 //	records stay                      contract 4.3; design              readAll, checkOrder          deleting uses with their coupon

@@ -15,7 +15,6 @@ import (
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/internal/simulation"
-	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -34,7 +33,7 @@ func inLedger(wrap func() func(simulation.Points) couponkit.Points) func() simul
 	return func() simulation.Parts { return simulation.Parts{Points: wrap()} }
 }
 
-func inProcessor(wrap func(simulation.Processor) processor.Processor) func() simulation.Parts {
+func inProcessor(wrap func(simulation.Processor) simulation.Processor) func() simulation.Parts {
 	return func() simulation.Parts { return simulation.Parts{Processor: wrap} }
 }
 
@@ -64,9 +63,10 @@ var planted = []plant{
 	{"releasing a paid order", by(simulation.StatesMoveForward), inStore(releasesPaid)},
 	{"keeping the uses of a replaced order", by(simulation.UsesFollowOrders), inStore(keepsReplaced)},
 	{"handing over in two steps", by(simulation.HandOverIsWhole), inStore(handsOverInTwoSteps)},
-	{"ending sessions in words", by(simulation.OneSessionIsOpen), inProcessor(func(p simulation.Processor) processor.Processor { return endsNothing{p} })},
-	{"forgetting which order was replaced", by(simulation.ClaimsAreKept), inStore(forgetsReplaced)},
-	{"matching by event ID", by(simulation.OneOrderForEachSession), inStore(byEventID)},
+	{"ending sessions in words", by(simulation.OneSessionIsOpen), inProcessor(func(p simulation.Processor) simulation.Processor { return endsNothing{p} })},
+	{"forgetting which order was replaced", by(simulation.OneSessionIsOpen, simulation.ClaimsAreKept), inStore(forgetsReplaced)},
+	{"ending an order with the session before", by(simulation.ClaimsAreKept), inStore(endsSuccessor)},
+	{"taking each event for a payment", by(simulation.OneOrderForEachSession), inStore(eachIsAnother)},
 	{"taking what is finished for paid", by(simulation.OnlyPaidCompletes), inStore(func(f *faulty) {
 		f.events(func(_ context.Context, s *store.Settlement) {
 			if s.Event.Kind == redemption.PaymentPending {
@@ -108,13 +108,13 @@ var planted = []plant{
 			}
 		})
 	})},
-	{"charging a cent more", by(simulation.SessionsChargeQuotes), inProcessor(func(p simulation.Processor) processor.Processor { return chargesMore{p} })},
+	{"charging a cent more", by(simulation.SessionsChargeQuotes), inProcessor(func(p simulation.Processor) simulation.Processor { return chargesMore{p} })},
 	{"losing an entry of the journal", by(simulation.JournalIsWhole), inStore(losesEntries)},
 	{"repeating an entry of the journal", by(simulation.JournalIsWhole), inStore(repeatsEntries)},
 	{"losing an entry between two pages", by(simulation.JournalIsWhole), inStore(skipsEntries)},
 	{"writing the journal after the change", by(simulation.JournalIsWhole), inStore(writesLater)},
 	{"failing after the commit", by(simulation.ErrorsChangeNothing), inStore(failsAfterCommit)},
-	{"repairing a mirror in a preview", by(simulation.PreviewsChangeNothing), inProcessor(func(p simulation.Processor) processor.Processor { return repairs{p} })},
+	{"repairing a mirror in a preview", by(simulation.PreviewsChangeNothing), inProcessor(func(p simulation.Processor) simulation.Processor { return repairs{p} })},
 	{"believing unsigned events", by(simulation.ForgeriesAreRefused), func() simulation.Parts {
 		return simulation.Parts{Webhook: believesAll}
 	}},
@@ -147,7 +147,7 @@ var planted = []plant{
 	{"forgetting orders in the sweep", by(simulation.OrdersEnd), inStore(forgetsOrders)},
 	{"opening another session for a repeated call", by(simulation.EveryPaymentCounts, simulation.OrdersEnd), func() simulation.Parts {
 		made := 0
-		return simulation.Parts{Processor: func(p simulation.Processor) processor.Processor { return anotherSession{p, &made} }}
+		return simulation.Parts{Processor: func(p simulation.Processor) simulation.Processor { return anotherSession{p, &made} }}
 	}},
 	{"forgetting exchanges in the sweep", by(simulation.NothingLivesForever), inStore(forgetsUses(func(u redemption.Use) bool {
 		return u.State == redemption.Reserved
@@ -155,9 +155,9 @@ var planted = []plant{
 	{"forgetting refunds in the sweep", by(simulation.PointsAreConserved), inStore(forgetsUses(func(u redemption.Use) bool {
 		return u.PointsState == redemption.PointsRefundDue
 	}))},
-	{"leaving the code of a coupon that is off active", by(simulation.MirrorEqualsStore), inProcessor(func(p simulation.Processor) processor.Processor { return switchesNothing{p} })},
-	{"updating the mirror in words", by(simulation.RestIsQuiet, simulation.MirrorEqualsStore), inProcessor(func(p simulation.Processor) processor.Processor { return updatesNothing{p} })},
-	{"leaving the mirror of a deleted coupon", by(simulation.RestIsQuiet), inProcessor(func(p simulation.Processor) processor.Processor { return removesNothing{p} })},
+	{"leaving the code of a coupon that is off active", by(simulation.MirrorEqualsStore), inProcessor(func(p simulation.Processor) simulation.Processor { return switchesNothing{p} })},
+	{"updating the mirror in words", by(simulation.RestIsQuiet, simulation.MirrorEqualsStore), inProcessor(func(p simulation.Processor) simulation.Processor { return updatesNothing{p} })},
+	{"leaving the mirror of a deleted coupon", by(simulation.RestIsQuiet), inProcessor(func(p simulation.Processor) simulation.Processor { return removesNothing{p} })},
 	{"counting uses twice for a customer", by(simulation.FreeUsesCanBeHad), inStore(countsTwice)},
 }
 

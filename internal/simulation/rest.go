@@ -20,9 +20,7 @@ import (
 // for the sweeps. Nothing goes wrong any more.
 func (w *world) rest() {
 	w.place = "at rest"
-	for len(w.tasks) > 0 {
-		w.run(w.tasks[0], arrives)
-	}
+	w.finish()
 	for len(w.late) > 0 {
 		w.arrive(0)
 	}
@@ -78,7 +76,7 @@ func (w *world) redeliver(s *shop, n *node) {
 	}
 	for _, d := range slices.Backward(all) {
 		d.Signature = fakeprocessor.Sign(s.secret, w.now, d.Payload)
-		w.sound("at rest, deliver "+d.EventID, n.webhook(background(), n.services[s.number], s.fake, d))
+		w.sound("at rest, deliver "+d.EventID, n.webhook(background(), n.services[s.number], s.fake.ParseEvent, d))
 	}
 	w.inspect()
 }
@@ -125,13 +123,12 @@ func (w *world) checkPayments(s *shop) {
 			completed++
 		}
 	}
-	s.used = completed
 	w.must(EveryPaymentCounts, paid == completed, "%d paid sessions have a coupon, %d uses are completed", paid, completed)
 }
 
 // checkMirror compares the processor with the store.
 func (w *world) checkMirror(s *shop) {
-	active, stored := make(map[string]int), w.allCoupons(s)
+	active := make(map[string]int)
 	for _, code := range s.fake.PromotionCodes() {
 		if code.Active {
 			active[code.Code]++
@@ -141,7 +138,8 @@ func (w *world) checkMirror(s *shop) {
 	for _, object := range s.fake.Coupons() {
 		objects[object.Owner] = append(objects[object.Owner], object)
 	}
-	for _, c := range stored {
+	for _, id := range slices.Sorted(maps.Keys(s.book.coupons)) {
+		c := s.book.coupons[id]
 		status, err := s.fake.VerifyMirror(background(), c)
 		w.must(MirrorEqualsStore, err == nil && (status == processor.MirrorValid) == c.Active() && c.Mirrored(),
 			"mirror of %s coupon %s is %s, up to date: %t (%v)", c.State, c.ID, status, c.Mirrored(), err)
@@ -151,14 +149,15 @@ func (w *world) checkMirror(s *shop) {
 		w.must(MirrorEqualsStore, len(own) == 1 && own[0].Name == c.Name && own[0].MaxUses == c.Limits.MaxUses && own[0].Discount == c.Discount,
 			"coupon %s (%q, %d uses) is mirrored as %v", c.ID, c.Name, c.Limits.MaxUses, own)
 	}
-	w.must(MirrorEqualsStore, len(active) == 0 && len(objects) == len(stored),
-		"%d mirrors for %d coupons, %d active codes without one", len(objects), len(stored), len(active))
+	w.must(MirrorEqualsStore, len(active) == 0 && len(objects) == len(s.book.coupons),
+		"%d mirrors for %d coupons, %d active codes without one", len(objects), len(s.book.coupons), len(active))
 }
 
 // checkFree asks, for every coupon, whether a customer who was never seen may use it.
 func (w *world) checkFree(s *shop, service *couponkit.Service) {
 	stranger := eligibility.Customer{ID: "stranger", Email: email("stranger")}
-	for _, c := range w.allCoupons(s) {
+	for _, id := range slices.Sorted(maps.Keys(s.book.coupons)) {
+		c := s.book.coupons[id]
 		within := !w.now.Before(c.StartsAt) && (c.ExpiresAt.IsZero() || w.now.Before(c.ExpiresAt))
 		taken := s.book.held[redemption.CouponUses(c.ID)].Taken()
 		full := c.Limits.MaxUses > 0 && taken >= c.Limits.MaxUses
@@ -172,16 +171,12 @@ func (w *world) checkFree(s *shop, service *couponkit.Service) {
 // finals writes down everything that is there at the end.
 func (w *world) finals() (final []string) {
 	for _, s := range w.shops {
-		var all []any
-		for _, c := range w.allCoupons(s) {
-			whole, err := w.coupon(s, c.ID) // a list holds no addresses
+		all := []any{s.book.orders, s.book.uses, s.fake.Sessions(), s.book.held, fmt.Sprint(s.book.journal)}
+		for _, id := range slices.Sorted(maps.Keys(s.book.coupons)) {
+			whole, err := w.coupon(s, id) // with its allow-list
 			w.sound("read a coupon", err)
 			all = append(all, whole)
 		}
-		for _, o := range w.allOrders(s) {
-			all = append(all, o)
-		}
-		all = append(all, w.allUses(s), s.fake.Sessions(), s.book.held)
 		for _, id := range slices.Sorted(maps.Keys(s.book.accounts)) {
 			all = append(all, fmt.Sprintf("%s has %d points", id, s.ledger.Balance(id)))
 		}
@@ -190,7 +185,6 @@ func (w *world) finals() (final []string) {
 			w.sound("write down", err)
 			final = append(final, string(text))
 		}
-		final = append(final, fmt.Sprint(s.book.journal))
 	}
 	return final
 }

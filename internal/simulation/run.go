@@ -1,26 +1,20 @@
 package simulation
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
 
 // FaultError is a life that ended with something that must not be.
 type FaultError struct {
-	// Seed leads to it again.
-	Seed uint64
-	// Invariant is what does not hold.
-	Invariant Invariant
-	// Fault is how.
-	Fault string
-	// Trace is what happened: without any step that could be left out, unless it was
-	// to be left as it is.
-	Trace []string
-	// Steps is how many steps the trace has.
-	Steps int
+	Seed      uint64    // leads to it again
+	Invariant Invariant // does not hold
+	Fault     string    // tells how
+	Trace     []string  // is what happened, without any step that could be left out
+	Steps     int       // of the trace
 }
 
 // Error shows seed, fault and trace.
@@ -28,50 +22,30 @@ func (f *FaultError) Error() string {
 	return fmt.Sprintf("seed %d: %s: %s\n%s", f.Seed, f.Invariant, f.Fault, strings.Join(f.Trace, "\n"))
 }
 
-// Life is what a life was like.
+// Life is what a life was like. Trace and Final are there when a trace was asked for.
 type Life struct {
-	Coupons, Sessions, Uses int
-	Coverage                Coverage
-	// Trace is what happened, when it was asked for.
-	Trace []string
-	// Final names everything that is there at the end, when a trace was asked for.
-	Final []string
-}
-
-// Digest is a fingerprint of trace and final state.
-func (l Life) Digest() string {
-	sum := sha256.Sum256([]byte(strings.Join(l.Trace, "\n") + "\n\n" + strings.Join(l.Final, "\n")))
-	return hex.EncodeToString(sum[:8])
+	Coverage Coverage
+	Trace    []string // what happened
+	Final    []string // everything that is there at the end
 }
 
 // Run lives one life and returns a [*FaultError], or nil when all was well.
 func Run(c Config) (Life, error) {
-	steps := make([]int, max(c.Steps, 0))
-	if len(steps) == 0 {
-		steps = make([]int, defaultSteps)
-	}
+	steps := make([]int, cmp.Or(c.Steps, defaultSteps))
 	for i := range steps {
 		steps[i] = i
 	}
 	w := live(c, steps)
+	life := Life{w.coverage, w.trace, w.final}
 	if w.fault == nil {
-		return w.life(), nil
+		return life, nil
 	}
 	if !c.KeepTrace {
 		steps = shorten(c, steps, w.fault.invariant)
 	}
-	return w.life(), tell(c, steps)
-}
-
-// tell lives the life once more, and writes down what happens.
-func tell(c Config, steps []int) *FaultError {
 	c.Trace = true
-	w := live(c, steps)
-	f := &FaultError{Seed: c.Seed, Trace: w.trace, Steps: len(steps)}
-	if w.fault != nil {
-		f.Invariant, f.Fault = w.fault.invariant, w.fault.text
-	}
-	return f
+	w = live(c, steps)
+	return life, &FaultError{c.Seed, w.fault.invariant, w.fault.text, w.trace, len(steps)}
 }
 
 // live lives a life of these steps.
@@ -83,11 +57,8 @@ func live(c Config, steps []int) (w *world) {
 			w.fail(NoSurprise, "panic: %v", r)
 		}
 	}()
-	for _, i := range steps {
-		if w.fault != nil {
-			return w
-		}
-		w.step(i)
+	for i := 0; i < len(steps) && w.fault == nil; i++ {
+		w.step(steps[i])
 	}
 	if w.fault == nil {
 		w.rest()
@@ -109,16 +80,6 @@ func (w *world) end() {
 	if w.database != nil {
 		w.sound("close the database", w.database.Close())
 	}
-}
-
-func (w *world) life() Life {
-	l := Life{Coverage: w.coverage, Trace: w.trace, Final: w.final}
-	for _, s := range w.shops {
-		l.Coupons += len(s.coupons)
-		l.Sessions += len(s.sessions)
-		l.Uses += s.used
-	}
-	return l
 }
 
 // shorten leaves out one stretch of steps after the other, as long as the life still
@@ -143,4 +104,45 @@ func shorten(c Config, steps []int, broken Invariant) []int {
 		}
 		stretch = max(stretch/2, 1)
 	}
+}
+
+// Coverage counts what has happened, by kind, by what, and by how.
+type Coverage map[[3]string]int
+
+func (c Coverage) count(kind, what, how string) { c[[3]string{kind, what, how}]++ }
+
+// when counts what has happened, if it has.
+func (w *world) when(happened bool, kind, what, how string) {
+	if happened {
+		w.coverage.count(kind, what, how)
+	}
+}
+
+// Add sums up.
+func (c Coverage) Add(d Coverage) {
+	for what, n := range d {
+		c[what] += n
+	}
+}
+
+// Of returns how often something has happened. An empty how is every one.
+func (c Coverage) Of(kind, what, how string) (sum int) {
+	if how != "" {
+		return c[[3]string{kind, what, how}]
+	}
+	for of, n := range c {
+		if of[0] == kind && of[1] == what {
+			sum += n
+		}
+	}
+	return sum
+}
+
+// String is a table of everything that has happened.
+func (c Coverage) String() string {
+	var b strings.Builder
+	for _, of := range slices.SortedFunc(maps.Keys(c), func(x, y [3]string) int { return slices.Compare(x[:], y[:]) }) {
+		fmt.Fprintf(&b, "%-12s %-26s %-44s %9d\n", of[0], of[1], of[2], c[of])
+	}
+	return b.String()
 }

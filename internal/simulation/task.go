@@ -7,7 +7,12 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
 )
 
 // What callers see of a call that went wrong on its way.
@@ -16,6 +21,12 @@ var (
 	errRefused = errors.New("simulated: the call was refused")
 	errStopped = errors.New("simulated: the process has stopped")
 )
+
+// expected are the errors, beside rejections, that a caller of the service has to expect.
+var expected = []error{
+	errLost, errRefused, errStopped, context.Canceled, couponkit.ErrUnavailable, couponkit.ErrOrderEnded, couponkit.ErrReservationClosed,
+	pricing.ErrInvalid, processor.ErrRejected, processor.ErrSignature, store.ErrConflict, store.ErrNotFound, redemption.ErrIllegal,
+}
 
 // role is whom a process calls.
 type role uint8
@@ -26,29 +37,23 @@ const (
 	ofLedger
 )
 
-func (r role) String() string { return [...]string{"", "store", "processor", "ledger"}[r] }
-
 // fate is what becomes of a call.
-type fate uint8
+type fate string
 
 const (
-	arrives    fate = iota // the effect happens and the caller sees it
-	lostBefore             // no effect, and no answer
-	lostAfter              // the effect happens, and no answer comes
-	delayed                // no answer comes, and the effect happens later
-	repeated               // the effect happens twice, and the caller sees the second
-	echoed                 // the caller sees the effect, which happens again later
-	refused                // no effect, and the answer says so
-	abandoned              // the caller's own caller has gone: its context is cancelled
-	cut                    // the process stops in the middle of the call
+	arrives    fate = ""
+	lostBefore fate = "lost before it took effect"
+	lostAfter  fate = "its answer is lost"
+	delayed    fate = "delayed" // without an answer
+	repeated   fate = "arrives twice"
+	echoed     fate = "will arrive again"
+	refused    fate = "refused"
+	abandoned  fate = "nobody waits for it any more" // its context is cancelled
+	cut        fate = "the process stops in the middle of it"
 )
 
-var fates = [...]string{
-	"", "lost before it took effect", "its answer is lost", "delayed", "arrives twice", "will arrive again",
-	"refused", "nobody waits for it any more", "the process stops in the middle of it",
-}
-
-func (f fate) String() string { return fates[f] }
+// fates are all of a call that does not simply arrive.
+var fates = [...]fate{lostBefore, lostAfter, delayed, repeated, echoed, refused, abandoned, cut}
 
 // task is an operation of a service that is under way on a node.
 type task struct {
@@ -64,13 +69,13 @@ type task struct {
 	hand   *hand
 }
 
+// paused is the call of a broken store that lets something else happen.
 const paused = "pause"
 
 // deadProcess unwinds a task whose process has stopped inside of a broken store.
 type deadProcess struct{}
 
-// hand is a coroutine that runs one operation after the other: a stack that has
-// grown is kept.
+// hand is a coroutine that runs one operation after the other. It keeps a stack that has grown.
 type hand struct {
 	task  *task
 	work  func(ctx context.Context) error
@@ -90,19 +95,28 @@ func (w *world) newHand() *hand {
 	return h
 }
 
-// do runs one operation to its end. A panic is the fault that it is, and the end of
-// a process is none.
+// do runs one operation to its end. A panic is a fault, unless it is the end of a process.
 func (w *world) do(h *hand) {
 	t := h.task
 	defer func() {
 		h.task, h.work = nil, nil
-		switch r := recover().(type) {
-		case nil, deadProcess:
-		default:
-			w.fail(NoSurprise, "%s: panic: %v", t.name, r)
-		}
+		cause := recover()
+		_, dead := cause.(deadProcess)
+		w.must(NoSurprise, cause == nil || dead, "%s: panic: %v", t.name, cause)
 	}()
-	w.finished(t, h.work(t.ctx))
+	err := h.work(t.ctx)
+	if t.cancel(); t.node.stopped {
+		return // nobody is left to see it
+	}
+	var refused *coupon.Rejection
+	if errors.As(err, &refused) {
+		for _, r := range refused.Reasons {
+			w.coverage.count("rejection", r.Code.String(), "")
+		}
+	}
+	sound := err == nil || refused != nil || slices.ContainsFunc(expected, func(e error) bool { return errors.Is(err, e) })
+	w.must(NoSurprise, sound, "%s: unexpected error: %v", t.name, err)
+	w.log("  %s: done (%v)", t.name, err)
 }
 
 // begin begins an operation on a node. It runs to its first call, or to its end.
@@ -130,16 +144,6 @@ func (w *world) launch(t *task, operation func(context.Context) error) bool {
 	return true
 }
 
-func (w *world) finished(t *task, err error) {
-	t.cancel()
-	if t.node.stopped {
-		return // nobody is left to see it
-	}
-	w.expect(t.name, err)
-	w.countRejections(err)
-	w.log("  %s: done (%v)", t.name, err)
-}
-
 // run lets one task go on, alone, until it waits again or ends.
 func (w *world) run(t *task, f fate) {
 	w.active, t.fate = t, f
@@ -152,8 +156,15 @@ func (w *world) run(t *task, f fate) {
 	w.inspect()
 }
 
-// wait makes the running task wait for the schedule. At rest nothing waits; what the
-// call before has done is looked at.
+// finish lets everything that is under way come to its end.
+func (w *world) finish() {
+	for len(w.tasks) > 0 {
+		w.run(w.tasks[0], arrives)
+	}
+}
+
+// wait makes the running task wait for the schedule. At rest nothing waits: the effect of the
+// call before is looked at.
 func (w *world) wait(call string) fate {
 	t := w.active
 	if t == nil {
@@ -165,22 +176,18 @@ func (w *world) wait(call string) fate {
 	return t.fate
 }
 
-// pause is what broken stores call between two accesses.
+// pause is called by broken stores between two accesses.
 func (w *world) pause() {
-	t := w.active
-	if t == nil {
-		return
-	}
-	w.wait(paused)
-	if t.node.stopped {
-		panic(deadProcess{})
+	if t := w.active; t != nil {
+		if w.wait(paused); t.node.stopped {
+			panic(deadProcess{})
+		}
 	}
 }
 
 // late is an effect that is still on its way.
 type late struct {
 	call   string
-	shop   *shop
 	effect func() error
 }
 
@@ -194,29 +201,29 @@ func (w *world) wire(n *node, s *shop, r role) Wire {
 		if n.stopped {
 			return errStopped
 		}
-		w.coverage.count("fate", call, f.String())
-		return w.meet(n, s, r, call, f, func() error { return w.outside(ctx, s, r, call, effect) })
+		w.coverage.count("fate", call, string(f))
+		return w.meet(n, r, call, f, func() error { return w.outside(ctx, s, r, call, effect) })
 	}
 }
 
 // meet lets a call meet its fate.
-func (w *world) meet(n *node, s *shop, r role, call string, f fate, effect func() error) error {
+func (w *world) meet(n *node, r role, call string, f fate, effect func() error) error {
 	switch f {
 	case lostBefore:
-		return lost(r)
+		return failure(r, call, errLost)
 	case lostAfter:
 		_ = effect() // nobody hears the answer
-		return lost(r)
+		return failure(r, call, errLost)
 	case delayed:
-		w.late = append(w.late, late{call, s, effect})
-		return lost(r)
+		w.late = append(w.late, late{call, effect})
+		return failure(r, call, errLost)
 	case echoed:
-		w.late = append(w.late, late{call, s, effect})
+		w.late = append(w.late, late{call, effect})
 	case repeated:
 		_ = effect()
 		w.inspect()
 	case refused:
-		return refusal(r, call)
+		return failure(r, call, errRefused)
 	case abandoned:
 		w.active.cancel()
 	case cut:
@@ -230,24 +237,17 @@ func (w *world) meet(n *node, s *shop, r role, call string, f fate, effect func(
 	return effect()
 }
 
-func lost(r role) error {
-	if r == ofProcessor {
-		return fmt.Errorf("%w: %w", processor.ErrUnavailable, errLost)
+// failure is what callers see of a cause. A processor rejects only calls in which something
+// could be wrong.
+func failure(r role, call string, cause error) error {
+	creates := call == "EnsureMirror" || call == "UpdateMirror" || call == "SetMirrorActive" || call == "CreateSession"
+	switch {
+	case r != ofProcessor:
+		return cause
+	case errors.Is(cause, errRefused) && creates:
+		return fmt.Errorf("%w: %w", processor.ErrRejected, cause)
 	}
-	return errLost
-}
-
-// refusal is what the one who is called may answer without doing anything. What
-// only reads, or removes, has nothing that could be wrong with it.
-func refusal(r role, call string) error {
-	if r != ofProcessor {
-		return errRefused
-	}
-	switch call {
-	case "EnsureMirror", "UpdateMirror", "SetMirrorActive", "CreateSession":
-		return fmt.Errorf("%w: %w", processor.ErrRejected, errRefused)
-	}
-	return fmt.Errorf("%w: %w", processor.ErrUnavailable, errRefused)
+	return fmt.Errorf("%w: %w", processor.ErrUnavailable, cause)
 }
 
 // arrive lets one effect that is late happen.
@@ -264,7 +264,7 @@ func (w *world) arrive(i int) {
 
 // bury ends what was under way on a node that has stopped.
 func (w *world) bury(n *node) {
-	n.stopped = true
+	n.stopped, n.torn = true, false
 	for _, t := range slices.Clone(w.tasks) {
 		for t.node == n && slices.Contains(w.tasks, t) {
 			w.coverage.count("stopped at", t.kind, t.call)

@@ -18,7 +18,7 @@ import (
 type delivery struct {
 	fakeprocessor.Delivery
 	since time.Time
-	tried int
+	tried bool
 }
 
 // collect takes what the processor has to deliver.
@@ -54,22 +54,16 @@ func (w *world) deliverAtOnce(s *shop) {
 // hand hands an event to a node.
 func (w *world) hand(s *shop, n *node, i int) bool {
 	d := &s.deliveries[i]
-	if d.tried++; d.tried > 1 {
-		w.coverage.count("step", "deliver", "again")
-	}
-	if i > 0 {
-		w.coverage.count("step", "deliver", "before an older event")
-	}
-	if w.now.Sub(d.since) >= 24*time.Hour {
-		w.coverage.count("step", "deliver", "days late")
-	}
+	w.when(d.tried, "step", "deliver", "again")
+	w.when(i > 0, "step", "deliver", "before an older event")
+	w.when(w.now.Sub(d.since) >= 24*time.Hour, "step", "deliver", "days late")
+	d.tried = true
 	send, again := d.Delivery, w.odds(4)
 	send.Signature = fakeprocessor.Sign(s.secret, w.now, send.Payload)
 	return w.begin(n, s, "deliver", "the processor delivers "+send.EventID, func(ctx context.Context) error {
 		e, err := s.fake.ParseEvent(send.Payload, send.Signature)
 		w.sound(send.EventID, err)
-		ctx = context.WithValue(ctx, eventIDKey{}, send.EventID)
-		if err := n.webhook(ctx, n.services[s.number], s.fake, send); err != nil || n.stopped {
+		if err := n.webhook(ctx, n.services[s.number], s.fake.ParseEvent, send); err != nil || n.stopped {
 			return err
 		}
 		if !again {
@@ -109,9 +103,8 @@ func (b *book) paidBy(sessionID string) (order redemption.Order, use redemption.
 // loss of a database.
 func (w *world) payLost() bool {
 	s := w.shop()
-	id, there := w.anySession(s)
-	r, err := s.fake.Request(id)
-	if !there || err != nil || r.Total == 0 || r.Metadata[processor.MetadataCouponID] == "" || !w.odds(3) {
+	r, err := s.fake.Request(w.anySession(s))
+	if err != nil || r.Total == 0 || r.Metadata[processor.MetadataCouponID] == "" || !w.odds(3) {
 		return false
 	}
 	r.Key = w.newID("lost")
@@ -129,8 +122,8 @@ func (w *world) payLost() bool {
 func (w *world) forge() bool {
 	s, n := w.shop(), w.node()
 	w.collect(s)
-	id, there := w.anySession(s)
-	if !there || n.stopped {
+	id := w.anySession(s)
+	if id == "" || n.stopped {
 		return false
 	}
 	d := w.crafted(s, id, "session.completed", "complete", "paid")
@@ -147,7 +140,7 @@ func (w *world) forge() bool {
 	w.coverage.count("step", "forge", forged.how)
 	name := fmt.Sprintf("somebody forges the payment of session %s", id)
 	return w.begin(n, s, "forge", name, func(ctx context.Context) error {
-		err := n.webhook(ctx, n.services[s.number], s.fake, d)
+		err := n.webhook(ctx, n.services[s.number], s.fake.ParseEvent, d)
 		w.must(ForgeriesAreRefused, errors.Is(err, processor.ErrSignature) || n.stopped, "%s, and is not refused (%v)", name, err)
 		return nil
 	})
@@ -172,7 +165,7 @@ func (w *world) crafted(s *shop, sessionID, kind, status, payment string) fakepr
 // contradict lets the processor tell of the expiry of a session that was finished.
 func (w *world) contradict() bool {
 	s := w.shop()
-	id, _ := w.anySession(s)
+	id := w.anySession(s)
 	if session, err := s.fake.Session(background(), id); err != nil || session.Status != processor.SessionComplete {
 		return false
 	}
@@ -180,22 +173,5 @@ func (w *world) contradict() bool {
 	d := w.crafted(s, id, "session.expired", "expired", "unpaid")
 	s.deliveries = append(s.deliveries, delivery{Delivery: d, since: w.now})
 	w.log("the processor will tell, by %s, that session %s has expired, which is finished", d.EventID, id)
-	return true
-}
-
-// tellAgain lets the processor tell a fact a second time, under another ID.
-func (w *world) tellAgain() bool {
-	s := w.shop()
-	id, _ := w.anySession(s)
-	if s.fake.Repeat(id) != nil {
-		return false
-	}
-	w.log("the processor will tell again what became of session %s", id)
-	return true
-}
-
-// announce lets the processor tell something that concerns no session.
-func (w *world) announce() bool {
-	w.shop().fake.Announce("coupon.deleted")
 	return true
 }

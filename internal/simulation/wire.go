@@ -189,7 +189,7 @@ func (p wiredProcessor) CreateSession(ctx context.Context, r processor.SessionRe
 	return over(ctx, p.wire, "CreateSession", func(ctx context.Context) (processor.Session, error) {
 		made, err := p.Processor.CreateSession(ctx, r)
 		if _, known := p.s.book.sessions[made.ID]; err == nil && !known {
-			p.s.book.sessions[made.ID] = ""
+			p.s.book.sessions[made.ID], p.s.book.made[r.OrderID] = "", true
 			p.s.sessions = append(p.s.sessions, made.ID)
 			p.s.touched.sessions = append(p.s.touched.sessions, made.ID)
 		}
@@ -205,25 +205,22 @@ func (p wiredProcessor) ExpireSession(ctx context.Context, id string) (processor
 	return over(ctx, p.wire, "ExpireSession", func(ctx context.Context) (processor.Session, error) { return p.Processor.ExpireSession(ctx, id) })
 }
 
-// Mirrors calls once, and lists what is there then.
+// Mirrors calls once, and lists what was there then.
 func (p wiredProcessor) Mirrors(ctx context.Context) iter.Seq2[processor.MirrorRef, error] {
-	return func(yield func(processor.MirrorRef, error) bool) {
-		var refs []processor.MirrorRef
-		err := p.wire(ctx, "Mirrors", func(ctx context.Context) (err error) {
-			refs = nil
-			for ref, failed := range p.Processor.Mirrors(ctx) {
-				refs, err = append(refs, ref), failed
-			}
-			return err
-		})
-		if err != nil {
-			yield(processor.MirrorRef{}, err)
-			return
+	refs, err := over(ctx, p.wire, "Mirrors", func(ctx context.Context) (refs []processor.MirrorRef, err error) {
+		for ref, failed := range p.Processor.Mirrors(ctx) {
+			refs, err = append(refs, ref), failed
 		}
+		return refs, err
+	})
+	return func(yield func(processor.MirrorRef, error) bool) {
 		for _, ref := range refs {
 			if !yield(ref, nil) {
 				return
 			}
+		}
+		if err != nil {
+			yield(processor.MirrorRef{}, err)
 		}
 	}
 }

@@ -1,8 +1,6 @@
 package simulation
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -13,7 +11,6 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
-	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
 
@@ -65,17 +62,10 @@ type shop struct {
 	sessions     []string
 	followed     int // entries that a host has read
 	deliveries   []delivery
-	seen         map[sight]int64 // revisions, by whom
+	seen         map[string]int64 // revisions that an administrator has looked at
 
 	book    book
 	touched touched
-	used    int // completed uses at rest
-}
-
-// sight is what an administrator has looked at.
-type sight struct {
-	administrator int
-	coupon        string
 }
 
 // node is a process that runs the services of all shops. A stopped process never
@@ -115,10 +105,9 @@ func newWorld(c Config) *world {
 		w.nodes = append(w.nodes, w.newNode())
 	}
 	w.place = "at first"
-	for _, s := range w.shops {
-		if w.fault == nil {
-			w.found(s, w.nodes[0])
-		}
+	for range 1 + w.random.IntN(3*w.config.Shops) { // nothing goes wrong yet
+		w.create()
+		w.finish()
 	}
 	return w
 }
@@ -126,7 +115,7 @@ func newWorld(c Config) *world {
 func (w *world) newShop(number int) *shop {
 	s := &shop{
 		number: number, secret: fmt.Sprintf("whsec_%d", number), ledger: &host.Ledger{},
-		deleted: make(map[string]bool), contradicted: make(map[string]bool), lost: make(map[string]bool), seen: make(map[sight]int64), book: newBook(),
+		deleted: map[string]bool{}, contradicted: map[string]bool{}, lost: map[string]bool{}, seen: map[string]int64{}, book: newBook(),
 	}
 	s.fake = fakeprocessor.New(fakeprocessor.Options{
 		Now: w.clock, Secret: s.secret,
@@ -138,12 +127,10 @@ func (w *world) newShop(number int) *shop {
 // openEyes opens the database for the checks.
 func (w *world) openEyes() {
 	eyes, err := w.database.Open()
-	w.sound("open the database", err)
-	for _, s := range w.shops {
-		if err != nil {
-			return
+	if w.sound("open the database", err); err == nil {
+		for _, s := range w.shops {
+			s.eyes = eyes.Store(s.number)
 		}
-		s.eyes = eyes.Store(s.number)
 	}
 }
 
@@ -174,19 +161,16 @@ func (w *world) newNode() *node {
 }
 
 func (w *world) newService(n *node, s *shop) *couponkit.Service {
-	payments := wiredProcessor{s.fake, s, w.wire(n, s, ofProcessor)}
-	points := Points{s.ledger, w.wire(n, s, ofLedger)}
-	var (
-		behind processor.Processor = payments
-		ledger couponkit.Points    = points
-	)
+	var payments Processor = wiredProcessor{s.fake, s, w.wire(n, s, ofProcessor)}
 	if wrap := w.parts.Processor; wrap != nil {
-		behind = wrap(payments)
+		payments = wrap(payments)
 	}
+	points := Points{s.ledger, w.wire(n, s, ofLedger)}
+	var ledger couponkit.Points = points
 	if wrap := w.parts.Points; wrap != nil {
 		ledger = wrap(points)
 	}
-	service, err := couponkit.New(wiredStore{s, n, w.wire(n, s, ofStore)}, behind,
+	service, err := couponkit.New(wiredStore{s, n, w.wire(n, s, ofStore)}, payments,
 		couponkit.WithClock(w.clock), couponkit.WithIDs(w.newID), couponkit.WithPoints(ledger))
 	w.sound("start a node", err)
 	return service
@@ -202,31 +186,6 @@ func (w *world) log(format string, args ...any) {
 		w.place = ""
 	}
 	w.trace = append(w.trace, "    "+fmt.Sprintf(format, args...))
-}
-
-// expect fails the life unless the error is one that a caller of the service has to
-// expect.
-func (w *world) expect(what string, err error) {
-	var refused *coupon.Rejection
-	var invalid *pricing.ValidationError
-	switch {
-	case err == nil, errors.As(err, &refused), errors.As(err, &invalid):
-	case errors.Is(err, errLost), errors.Is(err, errRefused), errors.Is(err, errStopped), errors.Is(err, context.Canceled):
-	case errors.Is(err, couponkit.ErrUnavailable), errors.Is(err, processor.ErrRejected), errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrNotFound):
-	case errors.Is(err, redemption.ErrIllegal), errors.Is(err, couponkit.ErrOrderEnded), errors.Is(err, couponkit.ErrReservationClosed):
-	case errors.Is(err, processor.ErrSignature):
-	default:
-		w.sound(what+": unexpected error", err)
-	}
-}
-
-func (w *world) countRejections(err error) {
-	var refused *coupon.Rejection
-	if errors.As(err, &refused) {
-		for _, r := range refused.Reasons {
-			w.coverage.count("rejection", r.Code.String(), "")
-		}
-	}
 }
 
 // odds is true once in n times.
@@ -249,33 +208,30 @@ func (w *world) node() *node {
 	return n
 }
 
-// anyCoupon draws a coupon that was made at some time, a recent one mostly.
+// recent draws one of a list that is not empty, mostly one of the last few.
+func recent[T any](w *world, all []T, few, odds int) T {
+	if !w.odds(odds) {
+		all = all[max(0, len(all)-few):]
+	}
+	return all[w.random.IntN(len(all))]
+}
+
+// anyCoupon draws a coupon that was made at some time.
 func (w *world) anyCoupon(s *shop) string {
 	if len(s.coupons) == 0 {
 		return coupon.IDPrefix + "none"
 	}
-	recent := s.coupons
-	if !w.odds(8) {
-		recent = s.coupons[max(0, len(s.coupons)-4):]
-	}
-	id := recent[w.random.IntN(len(recent))]
-	for range 3 {
-		if _, there := s.book.coupons[id]; there {
-			break
-		}
-		id = recent[w.random.IntN(len(recent))]
+	id := recent(w, s.coupons, 4, 8)
+	for i := 0; i < 3 && s.book.coupons[id].ID == ""; i++ {
+		id = recent(w, s.coupons, 4, 8)
 	}
 	return id
 }
 
-// anySession draws a session, a recent one mostly.
-func (w *world) anySession(s *shop) (string, bool) {
+// anySession draws a session; none is empty.
+func (w *world) anySession(s *shop) string {
 	if len(s.sessions) == 0 {
-		return "", false
+		return ""
 	}
-	recent := s.sessions
-	if !w.odds(6) {
-		recent = s.sessions[max(0, len(s.sessions)-5):]
-	}
-	return recent[w.random.IntN(len(recent))], true
+	return recent(w, s.sessions, 5, 6)
 }
