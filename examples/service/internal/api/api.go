@@ -21,7 +21,7 @@ import (
 type Options struct {
 	// Service decides about coupons.
 	Service *couponkit.Service
-	// Orders finds the order that a customer comes back from paying.
+	// Orders finds orders that the service is not asked for by a customer and an ID.
 	Orders store.Orders
 	// Shop knows users, sessions and points.
 	Shop *shop.DB

@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/couponkit/couponkit/examples/service/internal/app"
 )
 
 // TestTextThatNoDatabaseKeeps: NUL and bytes that are no UTF-8, wherever a request can
@@ -15,53 +13,42 @@ import (
 // database.
 func TestTextThatNoDatabaseKeeps(t *testing.T) {
 	t.Parallel()
-	for name, store := range map[string]func() string{
-		"sqlite":   func() string { return "" },
-		"postgres": func() string { return postgres.NewCopy(t) },
-	} {
-		address := store()
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t, func(c *app.Config) {
-				if address != "" {
-					c.Store = address
-				}
-			})
-			nobody, ann, admin := w.browser(t), w.as(t, "ann"), w.as(t, "admin")
-			for _, b := range []*browser{nobody, ann, admin} {
-				b.loose = true
+	onEveryStore(t, func(t *testing.T, w *world) {
+		t.Helper()
+		nobody, ann, admin := w.browser(t), w.as(t, "ann"), w.as(t, "admin")
+		for _, b := range []*browser{nobody, ann, admin} {
+			b.loose = true
+		}
+		for _, text := range []string{"\x00", "a\x00b", "a\xffb", "\xed\xa0\x80", "';--\x00", `\`, "%", "_"} {
+			inPath := url.PathEscape(text)
+			inQuery := url.QueryEscape(text)
+			for _, a := range []answer{
+				nobody.post("/login", object{"email": text, "password": text}),
+				nobody.post("/login", `{"email":"`+text+`","password":"x"}`),
+				nobody.post("/payment/quote", object{"lines": []object{line("plan", text, 1)}, "couponCode": text}),
+				ann.get("/payment/apply-coupon/" + inPath),
+				ann.get("/order/" + inPath),
+				ann.get("/payment/return?key=" + inQuery),
+				ann.post("/points/redeem/"+inPath, nil),
+				ann.delete("/points/reservation/" + inPath),
+				ann.post("/payment/payment-link", object{"mode": "product", "amount": text, "currency": text, "couponCode": text}),
+				admin.get("/admin/coupon/all?search=" + inQuery),
+				admin.get("/admin/catalog/search?kind=device&search=" + inQuery),
+				admin.get("/admin/coupon/" + inPath),
+				admin.get("/admin/coupon/" + inPath + "/redemptions?after=" + inQuery),
+				admin.get("/admin/coupon/" + inPath + "/usage"),
+				admin.delete("/admin/coupon/" + inPath),
+				admin.patch("/admin/coupon/"+inPath, object{"name": text}),
+				admin.post("/admin/coupon", object{
+					"code": text, "name": text, "description": text, "discountType": "PERCENTAGE", "discountValue": "10",
+					"appliesTo": "SPECIFIC", "planIds": []string{text}, "allowedUserEmails": text,
+				}),
+			} {
+				require.Lessf(t, a.status, http.StatusInternalServerError, "%s with %q: %s", a.of, text, a.body)
 			}
-			for _, text := range []string{"\x00", "a\x00b", "a\xffb", "\xed\xa0\x80", "';--\x00", `\`, "%", "_"} {
-				inPath := url.PathEscape(text)
-				inQuery := url.QueryEscape(text)
-				for _, a := range []answer{
-					nobody.post("/login", object{"email": text, "password": text}),
-					nobody.post("/login", `{"email":"`+text+`","password":"x"}`),
-					nobody.post("/payment/quote", object{"lines": []object{line("plan", text, 1)}, "couponCode": text}),
-					ann.get("/payment/apply-coupon/" + inPath),
-					ann.get("/order/" + inPath),
-					ann.get("/payment/return?key=" + inQuery),
-					ann.post("/points/redeem/"+inPath, nil),
-					ann.delete("/points/reservation/" + inPath),
-					ann.post("/payment/payment-link", object{"mode": "product", "amount": text, "currency": text, "couponCode": text}),
-					admin.get("/admin/coupon/all?search=" + inQuery),
-					admin.get("/admin/catalog/search?kind=device&search=" + inQuery),
-					admin.get("/admin/coupon/" + inPath),
-					admin.get("/admin/coupon/" + inPath + "/redemptions?after=" + inQuery),
-					admin.get("/admin/coupon/" + inPath + "/usage"),
-					admin.delete("/admin/coupon/" + inPath),
-					admin.patch("/admin/coupon/"+inPath, object{"name": text}),
-					admin.post("/admin/coupon", object{
-						"code": text, "name": text, "description": text, "discountType": "PERCENTAGE", "discountValue": "10",
-						"appliesTo": "SPECIFIC", "planIds": []string{text}, "allowedUserEmails": text,
-					}),
-				} {
-					require.Lessf(t, a.status, http.StatusInternalServerError, "%s with %q: %s", a.of, text, a.body)
-				}
-			}
-			admin.get("/admin/coupon/all?search=%00").refused(http.StatusUnprocessableEntity, "invalid_input")
-		})
-	}
+		}
+		admin.get("/admin/coupon/all?search=%00").refused(http.StatusUnprocessableEntity, "invalid_input")
+	})
 }
 
 // TestSomebodyElsesReservation: a place that was bought with points is its customer's:

@@ -154,9 +154,8 @@ func TestAPaymentOfALostOrder(t *testing.T) {
 // and there is no payment page here.
 func TestTheStripeSwitch(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, unseeded, func(c *app.Config) {
-		c.Store, c.StripeKey, c.StripeWebhookSecret = app.Memory, "sk_test_nothing", "whsec_nothing"
-	})
+	_, _, onStripe := stripeInMemory(t)
+	w := newWorld(t, unseeded, onStripe)
 	require.Nil(t, w.Simulator)
 	b := w.browser(t)
 	b.post("/payment/webhook", `{"id":"evt_1","object":"event"}`).refused(http.StatusBadRequest, "bad_request")

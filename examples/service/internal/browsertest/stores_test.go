@@ -2,7 +2,6 @@ package browsertest_test
 
 import (
 	"context"
-	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -69,15 +68,11 @@ func freshFile(t *testing.T) string {
 	t.Helper()
 	original, err := seededFile()
 	require.NoError(t, err)
-	source, err := os.Open(original)
+	content, err := os.ReadFile(original)
 	require.NoError(t, err)
-	defer source.Close()
-	copied, err := os.Create(filepath.Join(t.TempDir(), "couponkit.db"))
-	require.NoError(t, err)
-	_, err = io.Copy(copied, source)
-	require.NoError(t, err)
-	require.NoError(t, copied.Close())
-	return copied.Name()
+	copied := filepath.Join(t.TempDir(), "couponkit.db")
+	require.NoError(t, os.WriteFile(copied, content, 0o600))
+	return copied
 }
 
 func freshDatabase(t *testing.T) string {
