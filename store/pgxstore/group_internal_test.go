@@ -324,6 +324,11 @@ func TestGroupClose(t *testing.T) {
 		synctest.Wait()
 		b.calls(b.t.Context(), "a", 4)
 		b.told(store.ErrClosed, 4)
+		select {
+		case <-closed:
+			b.t.Error("close does not wait")
+		default:
+		}
 		b.ends(2)
 		b.told(nil, 1, 2, 3)
 		<-closed
