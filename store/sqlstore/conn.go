@@ -206,8 +206,8 @@ func (s *session) number(ctx context.Context, statement string, args ...any) (n 
 	return n, err
 }
 
-// eachIn reads all rows whose keys stand in the IN ({in}) of the statement. A key has width
-// columns. Long lists are several statements.
+// eachIn reads all rows whose keys stand in the IN ({in}) of the statement, or in its table
+// ({each}). A key has width columns. Long lists are several statements.
 func (s *session) eachIn(ctx context.Context, statement string, width int, keys []any, scan func(*sql.Rows) error) error {
 	most := powerOfTwo(s.parameters / width)
 	for len(keys) > 0 {
@@ -217,7 +217,11 @@ func (s *session) eachIn(ctx context.Context, statement string, width int, keys 
 		for ; n&(n-1) != 0; n++ {
 			some = append(some, some[len(some)-width:]...)
 		}
-		if err := s.each(ctx, strings.Replace(statement, "{in}", s.placeholders(n, width), 1), scan, some...); err != nil {
+		keyed := strings.Replace(statement, "{in}", s.placeholders(n, width), 1)
+		if strings.Contains(statement, "{each}") {
+			keyed = strings.Replace(statement, "{each}", "SELECT ? AS id"+strings.Repeat(" UNION ALL SELECT ?", n-1), 1)
+		}
+		if err := s.each(ctx, keyed, scan, some...); err != nil {
 			return err
 		}
 		keys = keys[min(n*width, len(keys)):]

@@ -21,7 +21,7 @@ const (
 	deleteEmails = `DELETE FROM {coupon_emails} WHERE coupon_id = ?`
 	insertEmails = `{insert} {coupon_emails} (coupon_id, email, position) VALUES {rows}`
 	selectEmails = `SELECT email FROM {coupon_emails} WHERE coupon_id = ? ORDER BY position`
-	lockSlots    = `SELECT slot, reserved, completed FROM {counters} WHERE counter = ? ORDER BY slot{for_update}`
+	lockSlots    = `SELECT slot, reserved, completed FROM {counters}{by_id} WHERE counter = ? ORDER BY slot{for_update}`
 	deleteSlots  = `DELETE FROM {counters} WHERE counter = ?`
 )
 

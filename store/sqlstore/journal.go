@@ -20,8 +20,9 @@ const (
 	findPending   = `SELECT id FROM {journal_pending} ORDER BY id LIMIT ?`
 	// A transaction of the host may find entries that were sealed since it began to read:
 	// to lock them tells which are left.
-	lockPending   = `SELECT id, ` + entryColumns + ` FROM {journal_pending}{by_id} WHERE id IN ({in}) ORDER BY id FOR UPDATE`
-	deletePending = `DELETE FROM {journal_pending} WHERE id IN ({in})`
+	lockPending = `SELECT id, ` + entryColumns + ` FROM {journal_pending}{by_id} WHERE id IN ({in}) ORDER BY id FOR UPDATE`
+	// Of a small table, DELETE … WHERE id IN reads all rows, and waits for those of others.
+	deletePending = `DELETE t FROM ({each}) f STRAIGHT_JOIN {journal_pending} t{by_id} ON t.id = f.id`
 	insertSealed  = `INSERT INTO {journal} (position, ` + entryColumns + `) VALUES {rows}`
 )
 

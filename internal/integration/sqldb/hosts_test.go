@@ -486,6 +486,45 @@ func TestASessionThatIsBeingGiven(t *testing.T) {
 	})
 }
 
+// TestNobodyWaitsForAHostOfMariaDB: an open transaction of a host keeps nobody waiting who
+// wants other rows, however few rows there are. That is so for whoever reads the journal,
+// and for whoever changes a coupon.
+func TestNobodyWaitsForAHostOfMariaDB(t *testing.T) {
+	t.Parallel()
+	d := databases()["mariadb"](t)
+	db := d.connect(t)
+	s := d.storeOn(t, db, sqlstore.Options{})
+	c, other := withCode("MINE"), withCode("OTHER")
+	other.Distribution, other.AllowedUserEmails = coupon.UserSpecific, must(coupon.NewEmailSet("ann@example.org"))
+	create(t, s, c)
+	tx := d.begins(t, db)
+	require.NoError(t, reserving(t, s.WithTx(tx), checkoutOf(c, "ann", "", "host"))())
+	_, err := s.WithTx(tx).Apply(t.Context(), pay("ord_host"))
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	save := func(kind store.ChangeKind, c coupon.Coupon) {
+		_, err := s.SaveCoupon(ctx, store.CouponChange{Kind: kind, Coupon: c, Unlimited: c.Limits.MaxUses == 0, At: noon()})
+		require.NoError(t, err)
+	}
+	save(store.CreateCoupon, other)
+	_, err = s.Reserve(ctx, checkoutOf(other, "bob", "", "other"))
+	require.NoError(t, err)
+	other.Limits.MaxUses = 5 // its counter becomes one row
+	save(store.EditCoupon, other)
+	other.Revision++
+	_, err = s.Reserve(ctx, checkoutOf(other, "cem", "", "another"))
+	require.NoError(t, err)
+	_, err = s.Apply(ctx, pay("ord_another"))
+	require.NoError(t, err)
+	save(store.DeleteCoupon, other)
+	entries, err := s.Journal(ctx, 0, store.MaxJournalLimit)
+	require.NoError(t, err)
+	require.Len(t, entries, 7, "all but the host's")
+	require.NoError(t, tx.Commit())
+	require.NoError(t, storetest.Check(t.Context(), s))
+}
+
 // TestACallerMayGoFromARowOfMariaDB: a caller who leaves does not wait for a row that a host
 // has locked, though the server would wait for long, and again.
 func TestACallerMayGoFromARowOfMariaDB(t *testing.T) {

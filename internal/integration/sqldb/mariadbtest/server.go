@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,9 @@ import (
 // DSNVariable is the environment variable that names a server to use instead of a
 // throwaway one.
 const DSNVariable = "COUPONKIT_MARIADB_DSN"
+
+// ErrNoGalera tells that the library of Galera is not there.
+var ErrNoGalera = errors.New("no Galera: install it (Debian: galera-4)")
 
 // ErrNoServer tells that there are no MariaDB programs and no server was named.
 var ErrNoServer = errors.New("no MariaDB: install it (Debian: mariadb-server), or name a server in " + DSNVariable)
@@ -35,13 +39,15 @@ type Server struct {
 	daemon  string
 	owner   account
 	process *process
+	more    []string
 	foreign bool
 	made    atomic.Int64
 }
 
 // Start returns a running server: the one that the environment names, else a new
-// throwaway one. Without programs it is [ErrNoServer].
-func Start(ctx context.Context) (*Server, error) {
+// throwaway one. Without programs it is [ErrNoServer]. More arguments are for the throwaway
+// server.
+func Start(ctx context.Context, more ...string) (*Server, error) {
 	if dsn := os.Getenv(DSNVariable); dsn != "" {
 		config, err := mysql.ParseDSN(dsn)
 		if err != nil {
@@ -54,7 +60,7 @@ func Start(ctx context.Context) (*Server, error) {
 	if errDaemon != nil || errInstall != nil {
 		return nil, ErrNoServer
 	}
-	s := &Server{daemon: daemon}
+	s := &Server{daemon: daemon, more: more}
 	if err := s.initialise(ctx, install); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -62,6 +68,24 @@ func Start(ctx context.Context) (*Server, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// Galera returns the arguments of a server that is the one node of a new cluster, on
+// loopback. Without the library it is [ErrNoGalera].
+func Galera() ([]string, error) {
+	libraries, err := filepath.Glob("/usr/lib*/galera*/libgalera_smm.so")
+	if err != nil || len(libraries) == 0 {
+		return nil, errors.Join(ErrNoGalera, err)
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed at once
+	if err != nil {
+		return nil, err
+	}
+	address := free.Addr().String()
+	return []string{
+		"--wsrep-on=ON", "--wsrep-provider=" + libraries[0], "--wsrep-cluster-address=gcomm://", "--wsrep-node-address=127.0.0.1",
+		"--wsrep-provider-options=gmcast.listen_addr=tcp://" + address, "--binlog-format=ROW", "--innodb-autoinc-lock-mode=2",
+	}, free.Close()
 }
 
 // find looks for a program where servers are installed, which is not always in the
@@ -154,10 +178,12 @@ func (s *Server) Resume(ctx context.Context) error {
 		return errors.New("the server is not a throwaway one")
 	}
 	log := filepath.Join(s.dir, "log")
-	started, err := start(s.owner, s.dir, log, s.daemon, "--no-defaults", "--datadir="+s.data(), s.temporary(),
-		"--socket="+s.config.Addr, "--pid-file="+filepath.Join(s.dir, "pid"), "--skip-networking", "--skip-name-resolve",
+	started, err := start(s.owner, s.dir, log, s.daemon, append([]string{
+		"--no-defaults", "--datadir=" + s.data(), s.temporary(),
+		"--socket=" + s.config.Addr, "--pid-file=" + filepath.Join(s.dir, "pid"), "--skip-networking", "--skip-name-resolve",
 		"--max-connections=300", "--innodb-buffer-pool-size=128M", "--innodb-flush-log-at-trx-commit=1", "--skip-log-bin",
-		"--innodb-file-per-table=OFF") // a file for each table of each test costs more than the tests
+		"--innodb-file-per-table=OFF", // a file for each table of each test costs more than the tests
+	}, s.more...)...)
 	if err != nil {
 		return fmt.Errorf("start MariaDB: %w", err)
 	}
