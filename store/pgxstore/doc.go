@@ -9,7 +9,8 @@
 // A transaction takes two round trips. The first begins it, locks rows and reads them. The
 // second writes and commits. One that changes nothing ends with a rollback instead. A
 // reservation that takes over an order or points locks its counters in one more, and so does
-// a payment that comes late.
+// a payment that comes late. A refused reservation looks for its key in one more: another
+// transaction may have stored it while this one waited.
 //
 // # Group commit
 //
