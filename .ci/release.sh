@@ -51,7 +51,7 @@ pin() {
   local dir=$1 version=$2 path
   (
     cd "$dir"
-    go mod edit -json | sed -n 's/^ *"Path": "\(.*\)",\{0,1\}$/\1/p' | sort -u |
+    go mod edit -json | sed -n 's/^[[:space:]]*"Path": "\(.*\)",\{0,1\}$/\1/p' | sort -u |
       while read -r path; do
         [[ $path == "$MODULE" || $path == "$MODULE"/* ]] || continue
         [[ $(head -1 go.mod) == "module $path" ]] || go mod edit -dropreplace="$path" -require="$path@$version"
