@@ -5,7 +5,8 @@
 # Nested modules that hosts import. The root is released with them.
 readonly RELEASED="store/pgxstore processor/stripeprocessor"
 
-# step_releases releases a version that nobody has, in a clone, and uses it as a host does.
+# step_releases releases a version that nobody else has, for it names the commit, in a clone, and
+# uses it as a host does.
 step_releases() {
   local tree="$WORK/release" version
   need_debian zip:zip
@@ -25,11 +26,9 @@ clone_for_release() {
 make_release() {
   local tree=$1 version=$2 module
   [[ $version =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.]+)?$ ]] || die "$version is no version, as v0.1.0 is"
-  local proxy="$tree.proxy" modules="$tree.modules"
-  mkdir -p "$proxy" "$modules"
-  # What was downloaded before is taken from there; the released version is not.
-  local -x GOPROXY="file://$proxy,file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)"
-  local -x GOMODCACHE="$modules" GONOSUMDB="$MODULE,$MODULE/*" GOWORK=off GOFLAGS="-modcacherw -buildvcs=false"
+  local proxy="$tree.proxy"
+  mkdir -p "$proxy"
+  local -x GOPROXY="file://$proxy,$(go env GOPROXY)" GONOSUMDB="$MODULE,$MODULE/*" GOWORK=off
   publish "$tree" "$proxy" . "$version"
   for module in $RELEASED; do
     pin "$tree/$module" "$version"
