@@ -3,6 +3,7 @@ package simulation
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/memstore"
 )
 
 // Config describes a life. A count that is 0 is the default that its comment names, or drawn
@@ -60,6 +62,55 @@ func receive(ctx context.Context, s *couponkit.Service, parse Parse, d fakeproce
 		_, err = s.HandleEvent(ctx, e)
 	}
 	return err
+}
+
+// Database is what the processes of a world share, and what outlives them.
+type Database interface {
+	Open() (Process, error) // begins a process
+	Crash() error           // is a loss of power: every process was killed, and what was committed stays
+	Close() error           // ends the database with its world
+}
+
+// Process is one process's view of the database.
+type Process interface {
+	// Store returns the store of a shop; the same one each time.
+	Store(shop int) store.Store
+	// Cut makes a call in which the process stops: after so many statements of its transaction,
+	// and before its commit in any case. The call has no effect. [Process.Kill] follows.
+	Cut(statements int, call func())
+	// Kill ends the process without any chance to tidy up.
+	Kill()
+}
+
+// Memory makes databases in memory. wrap, if not nil, wraps the store of each shop, for all
+// processes.
+func Memory(wrap func(s store.Store, pause func()) store.Store) func(int, func()) (Database, error) {
+	return func(shops int, pause func()) (Database, error) {
+		m := &memory{stores: make([]store.Store, shops)}
+		for i := range m.stores {
+			if m.stores[i] = memstore.New(); wrap != nil {
+				m.stores[i] = wrap(m.stores[i], pause)
+			}
+		}
+		return m, nil
+	}
+}
+
+// memory is a database and all its processes. A call takes effect at once or not at all.
+type memory struct{ stores []store.Store }
+
+func (m *memory) Open() (Process, error)     { return m, nil }
+func (m *memory) Crash() error               { return nil }
+func (m *memory) Store(shop int) store.Store { return m.stores[shop] }
+func (m *memory) Cut(int, func())            {}
+func (m *memory) Kill()                      {}
+
+func (m *memory) Close() error {
+	var failed error
+	for _, s := range m.stores {
+		failed = errors.Join(failed, s.Close())
+	}
+	return failed
 }
 
 const (

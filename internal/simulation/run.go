@@ -44,7 +44,9 @@ func Run(c Config) (Life, error) {
 		steps = shorten(c, steps, w.fault.invariant)
 	}
 	c.Trace = true
-	w = live(c, steps)
+	if w = live(c, steps); w.fault == nil {
+		w.fail(NoSurprise, "a life with the seed %d does not fail again", c.Seed)
+	}
 	return life, &FaultError{c.Seed, w.fault.invariant, w.fault.text, w.trace, len(steps)}
 }
 
@@ -73,9 +75,6 @@ func live(c Config, steps []int) (w *world) {
 func (w *world) end() {
 	for _, n := range w.nodes {
 		w.bury(n)
-	}
-	for _, h := range w.idle {
-		h.stop()
 	}
 	if w.database != nil {
 		w.sound("close the database", w.database.Close())

@@ -54,7 +54,7 @@ func (w *world) outside(ctx context.Context, s *shop, r role, call string, effec
 		return err
 	}
 	name, _, _ := strings.Cut(call, " ")
-	if t := w.active; !looks[name] && t != nil && t.reads && !w.arriving {
+	if t := w.active; !looks[name] && t != nil && t.looksOnly() && !w.arriving {
 		w.fail(PreviewsChangeNothing, "%s, and calls %s", t.name, call)
 	}
 	err := effect(context.WithoutCancel(ctx))

@@ -30,7 +30,6 @@ type world struct {
 	nodes    []*node
 	started  int     // processes
 	tasks    []*task // in flight, in the order of their beginning
-	idle     []*hand
 	late     []late
 	active   *task
 	arriving bool
@@ -197,15 +196,6 @@ func (w *world) shop() *shop {
 		return w.shops[w.random.IntN(busy)]
 	}
 	return w.shops[w.random.IntN(len(w.shops))]
-}
-
-// node draws a process that runs, or none.
-func (w *world) node() *node {
-	n := w.nodes[w.random.IntN(len(w.nodes))]
-	for i := 0; n.stopped && i < len(w.nodes); i++ {
-		n = w.nodes[i]
-	}
-	return n
 }
 
 // recent draws one of a list that is not empty, mostly one of the last few.
