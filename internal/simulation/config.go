@@ -15,8 +15,7 @@ import (
 	"github.com/couponkit/couponkit/store/memstore"
 )
 
-// Config describes a life. A count that is 0 is the default that its comment names, or drawn
-// from the seed within the bounds that it names.
+// Config describes a life. A count of 0 is the default, or drawn from the seed within bounds.
 type Config struct {
 	Seed      uint64 // decides everything
 	Steps     int    // until the world comes to rest: 400
@@ -35,12 +34,10 @@ type Config struct {
 	Parts func() Parts
 }
 
-// Parts make the world. A test that wants to see the simulation find a fault breaks one. A
-// part that is nil is sound.
+// Parts make the world. Tests break them. A part that is nil is sound.
 type Parts struct {
-	// Database makes the empty database of a world with so many shops; nil is [Memory]. A
-	// store that calls pause between two accesses is not atomic: pause lets something else
-	// happen before it returns, and does not return in a process that has stopped.
+	// Database makes an empty database; nil is [Memory]. A broken store calls pause, which lets
+	// something else happen, and does not return in a process that has stopped.
 	Database  func(shops int, pause func()) (Database, error)
 	Processor func(Processor) Processor     // wraps what a process sees of it
 	Points    func(Points) couponkit.Points // wraps what a process sees of it
@@ -49,8 +46,7 @@ type Parts struct {
 	Checkout func(couponkit.CheckoutRequest) couponkit.CheckoutRequest
 }
 
-// Webhook is the receiver of one process: it authenticates the delivery with the parser of the
-// shop's processor and hands the event to the service.
+// Webhook is the receiver of one process: it authenticates a delivery and calls the service.
 type Webhook func(ctx context.Context, s *couponkit.Service, parse Parse, d fakeprocessor.Delivery) error
 
 // Parse authenticates a delivery.
@@ -75,15 +71,14 @@ type Database interface {
 type Process interface {
 	// Store returns the store of a shop; the same one each time.
 	Store(shop int) store.Store
-	// Cut makes a call in which the process stops: after so many statements of its transaction,
-	// and before its commit in any case. The call has no effect. [Process.Kill] follows.
+	// Cut makes a call in which the process stops, after so many statements of its transaction.
+	// The call has no effect. [Process.Kill] follows.
 	Cut(statements int, call func())
 	// Kill ends the process without any chance to tidy up.
 	Kill()
 }
 
-// Memory makes databases in memory. wrap, if not nil, wraps the store of each shop, for all
-// processes.
+// Memory makes databases in memory. wrap, if not nil, wraps the store of each shop.
 func Memory(wrap func(s store.Store, pause func()) store.Store) func(int, func()) (Database, error) {
 	return func(shops int, pause func()) (Database, error) {
 		m := &memory{stores: make([]store.Store, shops)}
@@ -114,13 +109,11 @@ func (m *memory) Close() error {
 }
 
 const (
-	defaultSteps     = 400
-	defaultCustomers = 2_000
-	startingPoints   = 500
+	defaultSteps   = 400
+	startingPoints = 500
 )
 
-// temper is how a world is, beside its size. Worlds that are all alike find the same
-// faults: one has calm networks and hectic customers, another the reverse.
+// temper is how a world is, beside its size. Worlds that are all alike find the same faults.
 type temper struct {
 	hot       int // customers who buy most of the time
 	codes     int // in use
@@ -134,12 +127,10 @@ type temper struct {
 
 // withDefaults draws what is not given.
 func (c Config) withDefaults(random *rand.Rand) Config {
-	c.Steps = cmp.Or(c.Steps, defaultSteps)
-	c.Customers = cmp.Or(c.Customers, defaultCustomers)
+	c.Steps, c.Customers, c.ScanEvery = cmp.Or(c.Steps, defaultSteps), cmp.Or(c.Customers, 2_000), cmp.Or(c.ScanEvery, 16)
 	c.Shops = cmp.Or(c.Shops, 1+random.IntN(4)/3)
 	c.Nodes = cmp.Or(c.Nodes, 1+random.IntN(4))
 	c.InFlight = cmp.Or(c.InFlight, 3+random.IntN(8))
-	c.ScanEvery = cmp.Or(c.ScanEvery, 16)
 	return c
 }
 

@@ -37,8 +37,7 @@ func (w *world) pointsCustomer(s *shop) string {
 	return w.customer(s).ID
 }
 
-// typed is what a customer enters for a coupon: its code, written somehow, its ID, or
-// something that is no coupon.
+// typed is what a customer enters for a coupon: a code, an ID, or something else.
 func (w *world) typed(s *shop) string {
 	id := w.anyCoupon(s)
 	c, there := s.book.coupons[id]
@@ -67,11 +66,8 @@ var catalogue = [...]pricing.Line{
 }
 
 func (w *world) currency() pricing.Currency {
-	if w.odds(16) {
-		c, _ := pricing.ParseCurrency([]string{"JPY", "KWD"}[w.random.IntN(2)])
-		return c
-	}
-	return pricing.EUR()
+	c, _ := pricing.ParseCurrency([]string{"EUR", "JPY", "KWD"}[max(0, w.random.IntN(33)-30)])
+	return c
 }
 
 func (w *world) cart() pricing.Cart {
@@ -118,8 +114,7 @@ func (w *world) paymentLink() bool {
 	return w.buy(s, r)
 }
 
-// retry repeats a purchase as it was, or its key with another cart, or with another key: the
-// order then may need the claims of the one before.
+// retry repeats a purchase, perhaps with a key that then needs the claims of the order before.
 func (w *world) retry() bool {
 	s := w.shop()
 	if len(s.requests) == 0 {
@@ -253,8 +248,7 @@ func (w *world) cancelExchange() bool {
 	})
 }
 
-// spendElsewhere moves points that the shop's coupons have no part in: all that a customer
-// has are gone, or come back.
+// spendElsewhere lets a customer spend all points on something else, or get them back.
 func (w *world) spendElsewhere() bool {
 	s := w.shop()
 	id := w.pointsCustomer(s)

@@ -92,8 +92,7 @@ func (w *world) checkJournal(s *shop, c *change) {
 	}
 }
 
-// follow lets a host read the journal from where it has stopped. What it gets is what comes
-// next, whatever happens to its calls.
+// follow lets a host read the journal from where it has stopped. It gets what comes next.
 func (w *world) follow() bool {
 	s, limit := w.shop(), 1+w.random.IntN(40)
 	return w.begin(s, "follow", "a host reads the journal", func(ctx context.Context, t *task) error {

@@ -41,22 +41,26 @@ func Run(c Config) (Life, error) {
 		return life, nil
 	}
 	if !c.KeepTrace {
-		steps = shorten(c, steps, w.fault.invariant)
+		steps = shorten(c, steps, w.fault.Invariant)
 	}
 	c.Trace = true
-	if w = live(c, steps); w.fault == nil {
-		w.fail(NoSurprise, "a life with the seed %d does not fail again", c.Seed)
-	}
-	return life, &FaultError{c.Seed, w.fault.invariant, w.fault.text, w.trace, len(steps)}
+	w = live(c, steps)
+	w.must(NoSurprise, w.fault != nil, "the life does not fail again")
+	w.fault.Seed, w.fault.Trace, w.fault.Steps = c.Seed, w.trace, len(steps)
+	return life, w.fault
 }
 
 // live lives a life of these steps.
 func live(c Config, steps []int) (w *world) {
 	w = newWorld(c)
-	defer w.end()
 	defer func() {
-		if r := recover(); r != nil {
-			w.fail(NoSurprise, "panic: %v", r)
+		r := recover()
+		w.must(NoSurprise, r == nil, "panic: %v", r)
+		for _, n := range w.nodes { // no coroutine and no open file stays
+			w.bury(n)
+		}
+		if w.database != nil {
+			w.sound("close the database", w.database.Close())
 		}
 	}()
 	for i := 0; i < len(steps) && w.fault == nil; i++ {
@@ -71,23 +75,12 @@ func live(c Config, steps []int) (w *world) {
 	return w
 }
 
-// end leaves no coroutine and no open file behind.
-func (w *world) end() {
-	for _, n := range w.nodes {
-		w.bury(n)
-	}
-	if w.database != nil {
-		w.sound("close the database", w.database.Close())
-	}
-}
-
-// shorten leaves out one stretch of steps after the other, as long as the life still
-// ends with the same invariant broken, until no single step can be left out.
+// shorten leaves out steps, as long as the same invariant is broken, until all are needed.
 func shorten(c Config, steps []int, broken Invariant) []int {
 	c.Trace = false
 	fails := func(steps []int) bool {
 		w := live(c, steps)
-		return w.fault != nil && w.fault.invariant == broken
+		return w.fault != nil && w.fault.Invariant == broken
 	}
 	for stretch := max(len(steps)/2, 1); ; {
 		before := len(steps)

@@ -151,8 +151,7 @@ func (w *world) finish() {
 	}
 }
 
-// wait makes the running task wait for the schedule. At rest nothing waits: the effect of the
-// call before is looked at.
+// wait makes the running task wait for the schedule. At rest nothing waits.
 func (w *world) wait(call string) fate {
 	t := w.active
 	if t == nil {
@@ -215,7 +214,7 @@ func (w *world) meet(n *node, r role, call string, f fate, effect func() error) 
 	case abandoned:
 		w.active.cancel()
 	case cut:
-		n.stopped, n.torn = true, true
+		n.stopped = true
 		if r == ofStore {
 			n.process.Cut(w.cutAfter, func() { _ = effect() })
 		}
@@ -225,8 +224,7 @@ func (w *world) meet(n *node, r role, call string, f fate, effect func() error) 
 	return effect()
 }
 
-// failure is what callers see of a cause. A processor rejects only calls in which something
-// could be wrong.
+// failure is what callers see. A processor rejects only what could be wrong.
 func failure(r role, call string, cause error) error {
 	creates := call == "EnsureMirror" || call == "UpdateMirror" || call == "SetMirrorActive" || call == "CreateSession"
 	switch {
@@ -252,7 +250,7 @@ func (w *world) arrive(i int) {
 
 // bury ends what was under way on a node that has stopped.
 func (w *world) bury(n *node) {
-	n.stopped, n.torn = true, false
+	n.stopped = true
 	for _, t := range slices.Clone(w.tasks) {
 		for t.node == n && slices.Contains(w.tasks, t) {
 			w.coverage.count("stopped at", t.kind, t.call)

@@ -28,16 +28,14 @@ func (w *world) collect(s *shop) {
 	}
 }
 
-// deliver hands one event to a node: any of those that were not acknowledged, in whatever
-// order. An acknowledged event comes again now and then.
+// deliver hands over one of the events, in whatever order, now and then also acknowledged ones.
 func (w *world) deliver() bool {
 	s := w.shop()
 	w.collect(s)
 	return len(s.deliveries) > 0 && w.hand(s, w.random.IntN(len(s.deliveries)))
 }
 
-// deliverAtOnce hands over the last event of a shop and lets it have its effect before
-// anything else happens.
+// deliverAtOnce hands over the last event of a shop before anything else happens.
 func (w *world) deliverAtOnce(s *shop) {
 	others := len(w.tasks)
 	w.collect(s)
@@ -94,8 +92,7 @@ func (b *book) paidBy(sessionID string) (order redemption.Order, use redemption.
 	return order, use
 }
 
-// payLost lets a customer pay in a session whose order the shop does not have, as after the
-// loss of a database.
+// payLost lets a customer pay in a session whose order the shop has lost.
 func (w *world) payLost() bool {
 	s := w.shop()
 	r, err := s.fake.Request(w.anySession(s))
@@ -112,8 +109,7 @@ func (w *world) payLost() bool {
 	return true
 }
 
-// forge sends an event that the processor has not signed. What happens depends on the
-// signature alone.
+// forge sends an event that the processor has not signed.
 func (w *world) forge() bool {
 	s := w.shop()
 	id := w.anySession(s)
