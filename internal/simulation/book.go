@@ -11,8 +11,7 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// book is what the checks have seen of a shop, and what follows from it. It is kept from what
-// the store shows, never from what a caller was told.
+// book is what the checks have seen in the store of a shop, and what follows from it.
 type book struct {
 	coupons  map[string]coupon.Coupon
 	codes    map[coupon.Code]string

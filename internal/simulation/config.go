@@ -27,11 +27,9 @@ type Config struct {
 	Trace     bool   // writes down what happens, also in a life without a fault
 	KeepTrace bool   // leaves the trace of a failure as it is, which is fast
 
-	// CheckOrder, if not nil, checks each new order, and Check the store of each shop at rest.
-	CheckOrder func(redemption.Order) error
-	Check      func(context.Context, store.Store) error
-	// Parts makes what the world is made of, anew for each life. nil is sound parts in memory.
-	Parts func() Parts
+	CheckOrder func(redemption.Order) error             // checks each new order, if it is given
+	Check      func(context.Context, store.Store) error // checks the store of each shop at rest
+	Parts      func() Parts                             // makes a life's parts; nil is sound parts in memory
 }
 
 // Parts make the world. Tests break them. A part that is nil is sound.
@@ -69,13 +67,11 @@ type Database interface {
 
 // Process is one process's view of the database.
 type Process interface {
-	// Store returns the store of a shop; the same one each time.
-	Store(shop int) store.Store
+	Store(shop int) store.Store // the same one each time
 	// Cut makes a call in which the process stops, after so many statements of its transaction.
 	// The call has no effect. [Process.Kill] follows.
 	Cut(statements int, call func())
-	// Kill ends the process without any chance to tidy up.
-	Kill()
+	Kill() // without any chance to tidy up
 }
 
 // Memory makes databases in memory. wrap, if not nil, wraps the store of each shop.

@@ -22,11 +22,10 @@ func (f *FaultError) Error() string {
 	return fmt.Sprintf("seed %d: %s: %s\n%s", f.Seed, f.Invariant, f.Fault, strings.Join(f.Trace, "\n"))
 }
 
-// Life is what a life was like. Trace and Final are there when a trace was asked for.
+// Life is what a life was like.
 type Life struct {
-	Coverage Coverage
-	Trace    []string // what happened
-	Final    []string // everything that is there at the end
+	Coverage     Coverage
+	Trace, Final []string // what happened, and what is left, when a trace was asked for
 }
 
 // Run lives one life and returns a [*FaultError], or nil when all was well.

@@ -101,7 +101,7 @@ func (w *world) fate(t *task) fate {
 	odds := w.temper.faultOdds
 	// Some calls are rare, and a session that fails is where hand-overs become difficult.
 	switch t.call {
-	case "Apply cancelled", "Apply lapsed", "Apply payment_pending", "Apply payment_failed", "Apply points_refused", "CreateSession":
+	case "Apply cancelled", "Apply lapsed", "Apply payment_pending", "Apply payment_failed", "Apply points_refused", "CreateSession", "ExpireSession", "Session", "Refund":
 		odds = (odds + 3) / 4
 	case paused:
 		return arrives
