@@ -76,19 +76,18 @@ func (w *world) emails() coupon.EmailList {
 }
 
 func (w *world) create() bool {
-	s, n, d := w.shop(), w.node(), w.draft()
-	return w.begin(n, s, "create", "an administrator creates "+d.Code, func(ctx context.Context) error {
-		c, err := n.services[s.number].Create(ctx, d)
-		if err != nil || n.stopped {
-			return err
+	s, d := w.shop(), w.draft()
+	return w.begin(s, "create", "an administrator creates "+d.Code, func(ctx context.Context, t *task) error {
+		c, err := t.service.Create(ctx, d)
+		t.then = func() {
+			s.coupons = append(s.coupons, c.ID)
+			w.log("  %s is %s %s, %s, at most %d uses, %d of each customer", c.ID, c.Code, c.Discount, c.Distribution, c.Limits.MaxUses, c.Limits.MaxUsesPerUser)
+			w.recreated(s, c)
+			now, err := w.coupon(s, c.ID)
+			w.must(AnswersAreTrue, err == nil && now.State != coupon.Pending && !now.Mirror.IsZero(),
+				"coupon %s was created, and is %s with mirror %v (%v)", c.ID, now.State, now.Mirror, err)
 		}
-		s.coupons = append(s.coupons, c.ID)
-		w.log("  %s is %s %s, %s, at most %d uses, %d of each customer", c.ID, c.Code, c.Discount, c.Distribution, c.Limits.MaxUses, c.Limits.MaxUsesPerUser)
-		w.recreated(s, c)
-		now, err := w.coupon(s, c.ID)
-		w.must(AnswersAreTrue, err == nil && now.State != coupon.Pending && !now.Mirror.IsZero(),
-			"coupon %s was created, and is %s with mirror %v (%v)", c.ID, now.State, now.Mirror, err)
-		return nil
+		return err
 	})
 }
 
@@ -134,39 +133,41 @@ func (w *world) patch() coupon.Patch {
 }
 
 func (w *world) edit() bool {
-	s, n, p := w.shop(), w.node(), w.patch()
+	s, p := w.shop(), w.patch()
 	id, stale := w.anyCoupon(s), false
 	if revision, looked := s.seen[id]; looked && w.odds(2) {
 		p.Revision, stale = coupon.Set(revision), revision != s.book.coupons[id].Revision
 	}
-	name := "an administrator edits " + id
-	return w.begin(n, s, "edit", name, func(ctx context.Context) error {
-		c, err := n.services[s.number].Update(ctx, id, p)
-		if err == nil && c.Revision%2 == 0 { // others have looked before
-			s.seen[id] = c.Revision
+	return w.begin(s, "edit", "an administrator edits "+id, func(ctx context.Context, t *task) error {
+		c, err := t.service.Update(ctx, id, p)
+		t.then = func() {
+			w.must(AnswersAreTrue, !stale, "%s, which they saw at revision %v, and do not learn that it has changed", t.name, p.Revision)
+			if c.Revision%2 == 0 { // not all who look remember
+				s.seen[id] = c.Revision
+			}
 		}
-		w.must(AnswersAreTrue, err != nil || !stale, "%s, which they saw at revision %v, and do not learn that it has changed", name, p.Revision)
 		return err
 	})
 }
 
 func (w *world) switchState() bool {
-	s, n, active := w.shop(), w.node(), !w.odds(3)
+	s, active := w.shop(), !w.odds(3)
 	id := w.anyCoupon(s)
-	return w.begin(n, s, "switch", fmt.Sprintf("an administrator switches %s to active: %t", id, active), func(ctx context.Context) error {
-		_, err := n.services[s.number].SetActive(ctx, id, active)
+	return w.begin(s, "switch", fmt.Sprintf("an administrator switches %s to active: %t", id, active), func(ctx context.Context, t *task) error {
+		_, err := t.service.SetActive(ctx, id, active)
 		return err
 	})
 }
 
 func (w *world) remove() bool {
-	s, n := w.shop(), w.node()
+	s := w.shop()
 	id := w.anyCoupon(s)
-	return w.begin(n, s, "delete", "an administrator deletes "+id, func(ctx context.Context) error {
-		err := n.services[s.number].Delete(ctx, id)
-		_, missing := w.coupon(s, id)
-		w.must(AnswersAreTrue, err != nil || n.stopped || missing != nil, "coupon %s was deleted, and is there", id)
-		return err
+	return w.begin(s, "delete", "an administrator deletes "+id, func(ctx context.Context, t *task) error {
+		t.then = func() {
+			_, err := w.coupon(s, id)
+			w.must(AnswersAreTrue, err != nil, "coupon %s was deleted, and is there", id)
+		}
+		return t.service.Delete(ctx, id)
 	})
 }
 
@@ -189,21 +190,20 @@ func (w *world) tamper() bool {
 
 // sweep and reconcile are what hosts call every now and then, on several nodes.
 func (w *world) sweep() bool {
-	s, n, limit := w.shop(), w.node(), 0
-	if w.odds(3) {
-		limit = 1 + w.random.IntN(3)
-	}
-	return w.begin(n, s, "sweep", "a sweep", func(ctx context.Context) error {
-		_, err := n.services[s.number].Sweep(ctx, limit)
+	limit := max(0, w.random.IntN(9)-5)
+	return w.begin(w.shop(), "sweep", "a sweep", func(ctx context.Context, t *task) error {
+		_, err := t.service.Sweep(ctx, limit)
 		return err
 	})
 }
 
 func (w *world) reconcile() bool {
-	s, n, dry := w.shop(), w.node(), w.odds(6)
-	t := &task{name: "a reconcile", kind: "reconcile", node: n, shop: s, reads: dry}
-	return w.launch(t, func(ctx context.Context) error {
-		_, err := n.services[s.number].Reconcile(ctx, couponkit.ReconcileOptions{DryRun: dry})
+	kind := "reconcile"
+	if w.odds(6) {
+		kind = "dry reconcile"
+	}
+	return w.begin(w.shop(), kind, "a "+kind, func(ctx context.Context, t *task) error {
+		_, err := t.service.Reconcile(ctx, couponkit.ReconcileOptions{DryRun: t.looksOnly()})
 		return err
 	})
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// book is what the checks have seen of a shop, and what follows from it. It is kept from what
-// the store shows, never from what a caller was told.
+// book is what the checks have seen in the store of a shop, and what follows from it.
 type book struct {
 	coupons  map[string]coupon.Coupon
 	codes    map[coupon.Code]string
@@ -28,7 +27,7 @@ type book struct {
 	answered map[string]string           // orders by customer and key, in answers
 	accounts map[string]*account         // by customer
 	givenUp  map[string]struct{}         // exchanges that their customers asked to cancel
-	journal  []entry                     // in the order of positions
+	journal  []entry                     // in the order of positions, after a zero entry
 	versions map[string]int64            // of the subjects of the journal
 	kinds    map[string]store.EntryKind  // of the last entry of each order
 	unread   int                         // effects since the shop was read as a whole
@@ -52,7 +51,7 @@ func newBook() book {
 		orders: map[string]redemption.Order{}, uses: map[string]redemption.Use{}, usesOf: map[string][]string{},
 		held: map[string]redemption.Count{}, holders: map[string]string{}, sessions: map[string]string{},
 		made: map[string]bool{}, keys: map[string]string{}, answered: map[string]string{}, accounts: map[string]*account{}, givenUp: map[string]struct{}{},
-		versions: map[string]int64{}, kinds: map[string]store.EntryKind{},
+		journal: []entry{{}}, versions: map[string]int64{}, kinds: map[string]store.EntryKind{},
 	}
 }
 

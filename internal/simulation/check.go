@@ -116,8 +116,7 @@ func (w *world) checkEnd(s *shop, before, now redemption.Order) {
 	}
 }
 
-// checkReleased asks the processor whether the session of an order has ended unpaid, unless a
-// payment for an older order has superseded it.
+// checkReleased checks that an order has ended unpaid, or was superseded by an older payment.
 func (w *world) checkReleased(s *shop, o redemption.Order) {
 	for older := o; older.Replaces != ""; {
 		older = s.book.orders[older.Replaces]
@@ -158,8 +157,7 @@ func (w *world) checkUse(s *shop, before, now redemption.Use) {
 	w.must(OneOrderForEachSession, len(of) < 2, "order %s has the uses %v of one coupon", now.OrderID, of)
 }
 
-// checkExchange holds the points of an exchange to one use, and that use to its customer, who
-// was told of it, until they give it up or take it into a checkout.
+// checkExchange holds the points of an exchange to one use. A free use stays its customer's.
 func (w *world) checkExchange(s *shop, before, now redemption.Use) {
 	wins := before.PointsState == redemption.PointsPassedOn && now.PointsState == redemption.PointsDebited
 	w.must(StatesMoveForward, before.PointsState <= now.PointsState || wins, "points of %s were %s, and are %s", now.ID, before.PointsState, now.PointsState)
@@ -231,8 +229,7 @@ func (w *world) checkPoints(s *shop, customerID string) {
 		customerID, balance, a.debited, int64(startingPoints), a.pending, a.elsewhere)
 }
 
-// checkSession compares a new session with the order that it is for, and with the sessions of
-// the orders which that one has replaced.
+// checkSession compares a new session with its order, and with those which that has replaced.
 func (w *world) checkSession(s *shop, id string) {
 	request, err := s.fake.Request(id)
 	order := s.book.orders[request.OrderID]

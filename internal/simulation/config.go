@@ -3,6 +3,7 @@ package simulation
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
 
@@ -11,10 +12,10 @@ import (
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/memstore"
 )
 
-// Config describes a life. A count that is 0 is the default that its comment names, or drawn
-// from the seed within the bounds that it names.
+// Config describes a life. A count of 0 is the default, or drawn from the seed within bounds.
 type Config struct {
 	Seed      uint64 // decides everything
 	Steps     int    // until the world comes to rest: 400
@@ -26,19 +27,15 @@ type Config struct {
 	Trace     bool   // writes down what happens, also in a life without a fault
 	KeepTrace bool   // leaves the trace of a failure as it is, which is fast
 
-	// CheckOrder, if not nil, checks each new order, and Check the store of each shop at rest.
-	CheckOrder func(redemption.Order) error
-	Check      func(context.Context, store.Store) error
-	// Parts makes what the world is made of, anew for each life. nil is sound parts in memory.
-	Parts func() Parts
+	CheckOrder func(redemption.Order) error             // checks each new order, if it is given
+	Check      func(context.Context, store.Store) error // checks the store of each shop at rest
+	Parts      func() Parts                             // makes a life's parts; nil is sound parts in memory
 }
 
-// Parts make the world. A test that wants to see the simulation find a fault breaks one. A
-// part that is nil is sound.
+// Parts make the world. Tests break them. A part that is nil is sound.
 type Parts struct {
-	// Database makes the empty database of a world with so many shops; nil is [Memory]. A
-	// store that calls pause between two accesses is not atomic: pause lets something else
-	// happen before it returns, and does not return in a process that has stopped.
+	// Database makes an empty database; nil is [Memory]. A broken store calls pause, which lets
+	// something else happen, and does not return in a process that has stopped.
 	Database  func(shops int, pause func()) (Database, error)
 	Processor func(Processor) Processor     // wraps what a process sees of it
 	Points    func(Points) couponkit.Points // wraps what a process sees of it
@@ -47,8 +44,7 @@ type Parts struct {
 	Checkout func(couponkit.CheckoutRequest) couponkit.CheckoutRequest
 }
 
-// Webhook is the receiver of one process: it authenticates the delivery with the parser of the
-// shop's processor and hands the event to the service.
+// Webhook is the receiver of one process: it authenticates a delivery and calls the service.
 type Webhook func(ctx context.Context, s *couponkit.Service, parse Parse, d fakeprocessor.Delivery) error
 
 // Parse authenticates a delivery.
@@ -62,14 +58,58 @@ func receive(ctx context.Context, s *couponkit.Service, parse Parse, d fakeproce
 	return err
 }
 
+// Database is what the processes of a world share, and what outlives them.
+type Database interface {
+	Open() (Process, error) // begins a process
+	Crash() error           // is a loss of power: every process was killed, and what was committed stays
+	Close() error           // ends the database with its world
+}
+
+// Process is one process's view of the database.
+type Process interface {
+	Store(shop int) store.Store // the same one each time
+	// Cut makes a call in which the process stops, after so many statements of its transaction.
+	// The call has no effect. [Process.Kill] follows.
+	Cut(statements int, call func())
+	Kill() // without any chance to tidy up
+}
+
+// Memory makes databases in memory. wrap, if not nil, wraps the store of each shop.
+func Memory(wrap func(s store.Store, pause func()) store.Store) func(int, func()) (Database, error) {
+	return func(shops int, pause func()) (Database, error) {
+		m := &memory{stores: make([]store.Store, shops)}
+		for i := range m.stores {
+			if m.stores[i] = memstore.New(); wrap != nil {
+				m.stores[i] = wrap(m.stores[i], pause)
+			}
+		}
+		return m, nil
+	}
+}
+
+// memory is a database and all its processes. A call takes effect at once or not at all.
+type memory struct{ stores []store.Store }
+
+func (m *memory) Open() (Process, error)     { return m, nil }
+func (m *memory) Crash() error               { return nil }
+func (m *memory) Store(shop int) store.Store { return m.stores[shop] }
+func (m *memory) Cut(int, func())            {}
+func (m *memory) Kill()                      {}
+
+func (m *memory) Close() error {
+	var failed error
+	for _, s := range m.stores {
+		failed = errors.Join(failed, s.Close())
+	}
+	return failed
+}
+
 const (
-	defaultSteps     = 400
-	defaultCustomers = 2_000
-	startingPoints   = 500
+	defaultSteps   = 400
+	startingPoints = 500
 )
 
-// temper is how a world is, beside its size. Worlds that are all alike find the same
-// faults: one has calm networks and hectic customers, another the reverse.
+// temper is how a world is, beside its size. Worlds that are all alike find the same faults.
 type temper struct {
 	hot       int // customers who buy most of the time
 	codes     int // in use
@@ -83,12 +123,10 @@ type temper struct {
 
 // withDefaults draws what is not given.
 func (c Config) withDefaults(random *rand.Rand) Config {
-	c.Steps = cmp.Or(c.Steps, defaultSteps)
-	c.Customers = cmp.Or(c.Customers, defaultCustomers)
+	c.Steps, c.Customers, c.ScanEvery = cmp.Or(c.Steps, defaultSteps), cmp.Or(c.Customers, 2_000), cmp.Or(c.ScanEvery, 16)
 	c.Shops = cmp.Or(c.Shops, 1+random.IntN(4)/3)
 	c.Nodes = cmp.Or(c.Nodes, 1+random.IntN(4))
 	c.InFlight = cmp.Or(c.InFlight, 3+random.IntN(8))
-	c.ScanEvery = cmp.Or(c.ScanEvery, 16)
 	return c
 }
 

@@ -1,11 +1,5 @@
-// Package simulation runs the whole service in a world that one seed decides.
-//
-//	go test ./internal/simulation                # 3,000 lives, large worlds, planted faults
-//	go test ./internal/simulation -seeds 1000000 # a million lives
-//	go test ./internal/simulation -seed 17 -v    # one life; a failure shows its trace
-//	go test ./internal/simulation -v             # with the tables of what happened
-//
-// # Idea
+// Package simulation runs the whole service in a world that one seed decides. README.md tells
+// how to run it.
 //
 // A world has a virtual clock and shops. Each shop has a payment processor, a ledger of points,
 // a store, customers and administrators. Processes run the real service for all shops. Every
@@ -20,16 +14,13 @@
 // the shop does not have. Administrators edit, switch, delete and make coupons again, with an
 // old revision in mind. Somebody changes the mirror at the processor. Sweeps and reconciles
 // run. Hosts read the journal. Minutes or weeks pass. Processes stop and start, and the power
-// fails.
+// fails. The seed also draws how large and how bad a world is.
 //
 // Only one thing happens at a time: operations are coroutines. So a seed always leads to the
 // same life, on every machine and on every store. The tests of internal/integration/sqldb live
 // the same lives on SQLite. The dice of a step depend on the seed and the number of the step
 // alone. A life that fails is lived again without one stretch of steps after the other, until
 // no step can be left out. What remains is the trace that [FaultError] shows.
-//
-// The seed also draws how many processes and customers there are, how bad the network is, how
-// much is under way at once, and what happens more often than usual, or not at all.
 //
 // # Invariants
 //

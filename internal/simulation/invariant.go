@@ -43,19 +43,10 @@ const (
 	FreeUsesCanBeHad    Invariant = "free uses can be had"
 )
 
-// fault is what must not be.
-type fault struct {
-	invariant Invariant
-	text      string
-}
-
-// fail records the first fault of the life.
-func (w *world) fail(i Invariant, format string, args ...any) { w.must(i, false, format, args...) }
-
 // must records a fault unless the invariant holds.
 func (w *world) must(i Invariant, holds bool, format string, args ...any) {
 	if !holds && w.fault == nil {
-		w.fault = &fault{invariant: i, text: fmt.Sprintf(format, args...)}
+		w.fault = &FaultError{Invariant: i, Fault: fmt.Sprintf(format, args...)}
 	}
 }
 

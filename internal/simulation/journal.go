@@ -16,19 +16,11 @@ type entry struct {
 	subject           string
 }
 
-// position is that of the last of the first n entries that were read.
-func (b *book) position(n int) int64 {
-	if n == 0 {
-		return 0
-	}
-	return b.journal[n-1].position
-}
-
 // readJournal reads what the journal has got, and adds its subjects to what was touched.
 func (w *world) readJournal(s *shop, t *touched, c *change) {
 	b := &s.book
 	for w.fault == nil {
-		last := b.position(len(b.journal))
+		last := b.journal[len(b.journal)-1].position
 		entries, err := s.eyes.Journal(background(), last, store.MaxJournalLimit)
 		w.must(NoSurprise, err == nil, "read the journal: %v", err)
 		if len(entries) == 0 {
@@ -100,23 +92,20 @@ func (w *world) checkJournal(s *shop, c *change) {
 	}
 }
 
-// follow lets a host read the journal from where it has stopped. What it gets is what comes
-// next, whatever happens to its calls.
+// follow lets a host read the journal from where it has stopped. It gets what comes next.
 func (w *world) follow() bool {
-	s, n, limit := w.shop(), w.node(), 1+w.random.IntN(40)
-	return w.launch(&task{name: "a host reads the journal", kind: "follow", node: n, shop: s, reads: true}, func(ctx context.Context) error {
+	s, limit := w.shop(), 1+w.random.IntN(40)
+	return w.begin(s, "follow", "a host reads the journal", func(ctx context.Context, t *task) error {
 		from := s.followed
-		after := s.book.position(from)
-		entries, err := n.services[s.number].Journal(ctx, after, limit)
-		if err != nil || n.stopped {
-			return err
+		after := s.book.journal[from].position
+		entries, err := t.service.Journal(ctx, after, limit)
+		t.then = func() {
+			for i, e := range entries {
+				next := from+i+1 < len(s.book.journal) && s.book.journal[from+i+1] == entry{e.Position, e.Version, e.Subject}
+				w.must(JournalIsWhole, next, "a host gets entry %d, version %d of %s, after %d", e.Position, e.Version, e.Subject, after)
+			}
+			s.followed = max(s.followed, from+len(entries))
 		}
-		known := s.book.journal
-		for i, e := range entries {
-			next := from+i < len(known) && known[from+i] == (entry{e.Position, e.Version, e.Subject})
-			w.must(JournalIsWhole, next, "a host gets entry %d, version %d of %s, after %d", e.Position, e.Version, e.Subject, after)
-		}
-		s.followed = max(s.followed, from+len(entries))
-		return nil
+		return err
 	})
 }

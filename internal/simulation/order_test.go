@@ -62,7 +62,7 @@ func discountOf(c coupon.Snapshot) (pricing.Discount, error) {
 // covers reads the selections of each kind (contract section 3).
 func covers(c coupon.Snapshot, l pricing.Line) bool {
 	selected := map[pricing.LineKind]coupon.Items{
-		pricing.Plan: c.PlanIDs, pricing.Device: c.DeviceIDs, pricing.Accessory: c.AccessoryIDs,
+		pricing.Plan: c.PlanIDs, pricing.Device: c.DeviceIDs, pricing.Accessory: c.AccessoryIDs, pricing.Shipping: {},
 	}[l.Kind]
 	switch {
 	case l.Kind == pricing.Shipping:

@@ -15,9 +15,8 @@ import (
 	"github.com/couponkit/couponkit/redemption"
 )
 
-// rest lets everything end well. What is under way is finished, and what is late arrives.
-// Delayed payments arrive, every event comes again, the newest first, and enough time passes
-// for the sweeps. Nothing goes wrong any more.
+// rest lets everything end well. What is under way is finished, what is late arrives, and every
+// event comes again, the newest first. Enough time passes for the sweeps.
 func (w *world) rest() {
 	w.place = "at rest"
 	w.finish()
@@ -54,11 +53,8 @@ func (w *world) restShop(s *shop, service *couponkit.Service) {
 		w.must(RestIsQuiet, round < rounds || err == nil && len(drifts) == 0, "at rest, reconcile %d: %v, %v", round, drifts, err)
 		w.inspect()
 	}
-	if w.fault != nil {
-		return
-	}
 	w.look(s, touched{}, true)
-	if check := w.config.Check; check != nil && w.fault == nil {
+	if check := w.config.Check; check != nil {
 		w.sound("at rest", check(background(), s.eyes))
 	}
 	w.checkRecords(s)
@@ -67,8 +63,7 @@ func (w *world) restShop(s *shop, service *couponkit.Service) {
 	w.checkFree(s, service)
 }
 
-// redeliver tells everything once more, the newest first: what was delivered before, and the
-// contradictions that are still to come.
+// redeliver delivers everything, what was delivered before and what is still to come.
 func (w *world) redeliver(s *shop, n *node) {
 	all := s.fake.Redeliveries()
 	for _, d := range s.deliveries {
@@ -103,8 +98,7 @@ func (w *world) checkRecords(s *shop) {
 	}
 }
 
-// checkPayments compares sessions with orders and uses: each session that was paid has a paid
-// order, with a use if it has a coupon, and nothing else has.
+// checkPayments: each paid session has a paid order, with a use of its coupon. Nothing else has.
 func (w *world) checkPayments(s *shop) {
 	paid, completed := 0, 0
 	for _, session := range s.fake.Sessions() {

@@ -22,11 +22,10 @@ func (f *FaultError) Error() string {
 	return fmt.Sprintf("seed %d: %s: %s\n%s", f.Seed, f.Invariant, f.Fault, strings.Join(f.Trace, "\n"))
 }
 
-// Life is what a life was like. Trace and Final are there when a trace was asked for.
+// Life is what a life was like.
 type Life struct {
-	Coverage Coverage
-	Trace    []string // what happened
-	Final    []string // everything that is there at the end
+	Coverage     Coverage
+	Trace, Final []string // what happened, and what is left, when a trace was asked for
 }
 
 // Run lives one life and returns a [*FaultError], or nil when all was well.
@@ -41,20 +40,26 @@ func Run(c Config) (Life, error) {
 		return life, nil
 	}
 	if !c.KeepTrace {
-		steps = shorten(c, steps, w.fault.invariant)
+		steps = shorten(c, steps, w.fault.Invariant)
 	}
 	c.Trace = true
 	w = live(c, steps)
-	return life, &FaultError{c.Seed, w.fault.invariant, w.fault.text, w.trace, len(steps)}
+	w.must(NoSurprise, w.fault != nil, "the life does not fail again")
+	w.fault.Seed, w.fault.Trace, w.fault.Steps = c.Seed, w.trace, len(steps)
+	return life, w.fault
 }
 
 // live lives a life of these steps.
 func live(c Config, steps []int) (w *world) {
 	w = newWorld(c)
-	defer w.end()
 	defer func() {
-		if r := recover(); r != nil {
-			w.fail(NoSurprise, "panic: %v", r)
+		r := recover()
+		w.must(NoSurprise, r == nil, "panic: %v", r)
+		for _, n := range w.nodes { // no coroutine and no open file stays
+			w.bury(n)
+		}
+		if w.database != nil {
+			w.sound("close the database", w.database.Close())
 		}
 	}()
 	for i := 0; i < len(steps) && w.fault == nil; i++ {
@@ -69,26 +74,12 @@ func live(c Config, steps []int) (w *world) {
 	return w
 }
 
-// end leaves no coroutine and no open file behind.
-func (w *world) end() {
-	for _, n := range w.nodes {
-		w.bury(n)
-	}
-	for _, h := range w.idle {
-		h.stop()
-	}
-	if w.database != nil {
-		w.sound("close the database", w.database.Close())
-	}
-}
-
-// shorten leaves out one stretch of steps after the other, as long as the life still
-// ends with the same invariant broken, until no single step can be left out.
+// shorten leaves out steps, as long as the same invariant is broken, until all are needed.
 func shorten(c Config, steps []int, broken Invariant) []int {
 	c.Trace = false
 	fails := func(steps []int) bool {
 		w := live(c, steps)
-		return w.fault != nil && w.fault.invariant == broken
+		return w.fault != nil && w.fault.Invariant == broken
 	}
 	for stretch := max(len(steps)/2, 1); ; {
 		before := len(steps)

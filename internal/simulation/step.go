@@ -9,17 +9,15 @@ import (
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 )
 
-// happening is something that may happen in a step. Its weight is how often it does, beside
-// the others. It reports whether anything has happened.
+// happening is something that may happen in a step.
 type happening struct {
 	name   string
-	weight int
-	happen func(*world) bool
+	weight int               // how often it happens, beside the others
+	happen func(*world) bool // reports whether it has
 }
 
-// begins are operations that begin on a node, happens what goes on around them.
 var (
-	begins = []happening{
+	begins = []happening{ // on a node
 		{"create", 3, (*world).create},
 		{"edit", 2, (*world).edit},
 		{"switch", 1, (*world).switchState},
@@ -36,7 +34,7 @@ var (
 		{"reconcile", 1, (*world).reconcile},
 		{"follow", 2, (*world).follow},
 	}
-	happens = []happening{
+	happens = []happening{ // around nodes
 		{"pay", 12, acts("the customer pays", (*fakeprocessor.Processor).Pay)},
 		{"pay later", 2, acts("the customer pays later", (*fakeprocessor.Processor).PayLater)},
 		{"decline", 1, acts("the bank declines", (*fakeprocessor.Processor).Decline)},
@@ -55,11 +53,7 @@ var (
 	}
 )
 
-// draw draws what happens.
-func (w *world) draw(of []happening) happening { return of[w.random.IntN(len(of))] }
-
-// step lets one thing happen. Its dice depend on the seed and its number alone, so
-// that leaving out another step does not change them.
+// step lets one thing happen. Its dice depend on the seed and its number alone.
 func (w *world) step(number int) {
 	w.source.Seed(w.config.Seed, uint64(number)+1) //nolint:gosec // a step's number is not negative
 	if w.tracing {
@@ -70,24 +64,19 @@ func (w *world) step(number int) {
 	case n < w.temper.hurry && len(w.tasks) > 0:
 		w.advance()
 	case n < 8 && len(w.tasks) < w.config.InFlight:
-		w.let(w.draw(w.temper.begins))
+		w.let(w.temper.begins)
 	case n == 8 && len(w.late) > 0:
 		w.arrive(w.random.IntN(len(w.late)))
 	default:
-		w.let(w.draw(w.temper.happens))
-	}
-	for _, n := range w.nodes {
-		if n.torn {
-			w.bury(n)
-		}
+		w.let(w.temper.happens)
 	}
 	w.inspect()
 }
 
-func (w *world) let(h happening) {
-	if h.happen(w) {
-		w.coverage.count("step", h.name, "")
-	}
+// let lets one of a list happen.
+func (w *world) let(list []happening) {
+	h := list[w.random.IntN(len(list))]
+	w.when(h.happen(w), "step", h.name, "")
 }
 
 // advance decides the fate of one call that waits.
@@ -97,7 +86,9 @@ func (w *world) advance() {
 	w.cutAfter = w.random.IntN(12)
 	w.log("  %s: %s %s", t.name, t.call, f)
 	pending := t.shop.fake.Pending()
-	w.run(t, f)
+	if w.run(t, f); f == cut {
+		w.bury(t.node)
+	}
 	if t.shop.fake.Pending() > pending && w.odds(2) {
 		w.deliverAtOnce(t.shop) // the processor is faster than the answer
 	}
@@ -110,7 +101,7 @@ func (w *world) fate(t *task) fate {
 	odds := w.temper.faultOdds
 	// Some calls are rare, and a session that fails is where hand-overs become difficult.
 	switch t.call {
-	case "Apply cancelled", "Apply lapsed", "Apply payment_pending", "Apply payment_failed", "Apply points_refused", "CreateSession":
+	case "Apply cancelled", "Apply lapsed", "Apply payment_pending", "Apply payment_failed", "Apply points_refused", "CreateSession", "ExpireSession", "Session", "Refund":
 		odds = (odds + 3) / 4
 	case paused:
 		return arrives
@@ -153,15 +144,14 @@ func (w *world) stopOne() bool {
 
 // startOne starts the successor of a process that has stopped.
 func (w *world) startOne() bool {
-	for i, n := range w.nodes {
-		if n.stopped {
-			w.nodes[i] = w.newNode()
-			w.log("node %d starts instead of node %d", w.nodes[i].number, n.number)
-			w.scan()
-			return true
-		}
+	i := slices.IndexFunc(w.nodes, func(n *node) bool { return n.stopped })
+	if i < 0 {
+		return false
 	}
-	return false
+	w.nodes[i] = w.newNode()
+	w.log("node %d starts", w.nodes[i].number)
+	w.scan()
+	return true
 }
 
 // powerFails stops all processes at once, and the database with them.

@@ -55,18 +55,28 @@ const (
 // fates are all of a call that does not simply arrive.
 var fates = [...]fate{lostBefore, lostAfter, delayed, repeated, echoed, refused, abandoned, cut}
 
-// task is an operation of a service that is under way on a node.
+// operation is what a task does with the service of its shop.
+type operation func(ctx context.Context, t *task) error
+
+// task is an operation that is under way on a node.
 type task struct {
-	name   string
-	kind   string // of operation
-	node   *node
-	shop   *shop
-	reads  bool   // and must not write
-	call   string // that it waits with
-	fate   fate   // of that call
-	ctx    context.Context
-	cancel context.CancelFunc
-	hand   *hand
+	name    string
+	kind    string // of operation
+	node    *node
+	shop    *shop
+	service *couponkit.Service
+	call    string // that it waits with
+	fate    fate   // of that call
+	then    func() // follows if it succeeds
+	ctx     context.Context
+	cancel  context.CancelFunc
+	next    func() (struct{}, bool) // lets it go on
+	yield   func(struct{}) bool
+}
+
+// looksOnly reports whether the task must not write.
+func (t *task) looksOnly() bool {
+	return t.kind == "preview" || t.kind == "follow" || t.kind == "dry reconcile"
 }
 
 // paused is the call of a broken store that lets something else happen.
@@ -75,36 +85,14 @@ const paused = "pause"
 // deadProcess unwinds a task whose process has stopped inside of a broken store.
 type deadProcess struct{}
 
-// hand is a coroutine that runs one operation after the other. It keeps a stack that has grown.
-type hand struct {
-	task  *task
-	work  func(ctx context.Context) error
-	yield func(struct{}) bool
-	next  func() (struct{}, bool)
-	stop  func()
-}
-
-func (w *world) newHand() *hand {
-	h := &hand{}
-	h.next, h.stop = iter.Pull(func(yield func(struct{}) bool) {
-		h.yield = yield
-		for more := true; more; more = yield(struct{}{}) {
-			w.do(h)
-		}
-	})
-	return h
-}
-
-// do runs one operation to its end. A panic is a fault, unless it is the end of a process.
-func (w *world) do(h *hand) {
-	t := h.task
+// do runs an operation to its end. A panic is a fault, unless it is the end of a process.
+func (w *world) do(t *task, work operation) {
 	defer func() {
-		h.task, h.work = nil, nil
 		cause := recover()
 		_, dead := cause.(deadProcess)
 		w.must(NoSurprise, cause == nil || dead, "%s: panic: %v", t.name, cause)
 	}()
-	err := h.work(t.ctx)
+	err := work(t.ctx, t)
 	if t.cancel(); t.node.stopped {
 		return // nobody is left to see it
 	}
@@ -117,27 +105,29 @@ func (w *world) do(h *hand) {
 	sound := err == nil || refused != nil || slices.ContainsFunc(expected, func(e error) bool { return errors.Is(err, e) })
 	w.must(NoSurprise, sound, "%s: unexpected error: %v", t.name, err)
 	w.log("  %s: done (%v)", t.name, err)
+	if err == nil && t.then != nil {
+		t.then()
+	}
 }
 
-// begin begins an operation on a node. It runs to its first call, or to its end.
-func (w *world) begin(n *node, s *shop, kind, name string, operation func(context.Context) error) bool {
-	return w.launch(&task{name: name, kind: kind, node: n, shop: s}, operation)
-}
-
-func (w *world) launch(t *task, operation func(context.Context) error) bool {
-	if t.node.stopped {
+// begin begins an operation on a node, if one runs. It goes on to its first call, or to its end.
+func (w *world) begin(s *shop, kind, name string, work operation) bool {
+	n := w.nodes[w.random.IntN(len(w.nodes))]
+	for i := 0; n.stopped && i < len(w.nodes); i++ {
+		n = w.nodes[i]
+	}
+	if n.stopped {
 		return false
 	}
 	if len(w.shops) > 1 {
-		t.name = fmt.Sprintf("shop %d: %s", t.shop.number, t.name)
+		name = fmt.Sprintf("shop %d: %s", s.number, name)
 	}
+	t := &task{name: name, kind: kind, node: n, shop: s, service: n.services[s.number]}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
-	if last := len(w.idle) - 1; last >= 0 {
-		t.hand, w.idle = w.idle[last], w.idle[:last]
-	} else {
-		t.hand = w.newHand()
-	}
-	t.hand.task, t.hand.work = t, operation
+	t.next, _ = iter.Pull(func(yield func(struct{}) bool) {
+		t.yield = yield
+		w.do(t, work)
+	})
 	w.tasks = append(w.tasks, t)
 	w.log("%s on node %d", t.name, t.node.number)
 	w.run(t, arrives)
@@ -147,11 +137,9 @@ func (w *world) launch(t *task, operation func(context.Context) error) bool {
 // run lets one task go on, alone, until it waits again or ends.
 func (w *world) run(t *task, f fate) {
 	w.active, t.fate = t, f
-	t.hand.next()
-	w.active = nil
-	if t.hand.task == nil {
+	_, waits := t.next()
+	if w.active = nil; !waits {
 		w.tasks = slices.DeleteFunc(w.tasks, func(other *task) bool { return other == t })
-		w.idle = append(w.idle, t.hand)
 	}
 	w.inspect()
 }
@@ -163,8 +151,7 @@ func (w *world) finish() {
 	}
 }
 
-// wait makes the running task wait for the schedule. At rest nothing waits: the effect of the
-// call before is looked at.
+// wait makes the running task wait for the schedule. At rest nothing waits.
 func (w *world) wait(call string) fate {
 	t := w.active
 	if t == nil {
@@ -172,7 +159,7 @@ func (w *world) wait(call string) fate {
 		return arrives
 	}
 	t.call = call
-	t.hand.yield(struct{}{})
+	t.yield(struct{}{})
 	return t.fate
 }
 
@@ -227,7 +214,7 @@ func (w *world) meet(n *node, r role, call string, f fate, effect func() error) 
 	case abandoned:
 		w.active.cancel()
 	case cut:
-		n.stopped, n.torn = true, true
+		n.stopped = true
 		if r == ofStore {
 			n.process.Cut(w.cutAfter, func() { _ = effect() })
 		}
@@ -237,8 +224,7 @@ func (w *world) meet(n *node, r role, call string, f fate, effect func() error) 
 	return effect()
 }
 
-// failure is what callers see of a cause. A processor rejects only calls in which something
-// could be wrong.
+// failure is what callers see. A processor rejects only what could be wrong.
 func failure(r role, call string, cause error) error {
 	creates := call == "EnsureMirror" || call == "UpdateMirror" || call == "SetMirrorActive" || call == "CreateSession"
 	switch {
@@ -264,7 +250,7 @@ func (w *world) arrive(i int) {
 
 // bury ends what was under way on a node that has stopped.
 func (w *world) bury(n *node) {
-	n.stopped, n.torn = true, false
+	n.stopped = true
 	for _, t := range slices.Clone(w.tasks) {
 		for t.node == n && slices.Contains(w.tasks, t) {
 			w.coverage.count("stopped at", t.kind, t.call)

@@ -28,49 +28,42 @@ func (w *world) collect(s *shop) {
 	}
 }
 
-// deliver hands one event to a node: any of those that were not acknowledged, in whatever
-// order. An acknowledged event comes again now and then. Every delivery is signed when it is
-// sent.
+// deliver hands over one of the events, in whatever order, now and then also acknowledged ones.
 func (w *world) deliver() bool {
-	s, n := w.shop(), w.node()
+	s := w.shop()
 	w.collect(s)
-	return len(s.deliveries) > 0 && !n.stopped && w.hand(s, n, w.random.IntN(len(s.deliveries)))
+	return len(s.deliveries) > 0 && w.hand(s, w.random.IntN(len(s.deliveries)))
 }
 
-// deliverAtOnce hands over the last event of a shop and lets it have its effect before
-// anything else happens.
+// deliverAtOnce hands over the last event of a shop before anything else happens.
 func (w *world) deliverAtOnce(s *shop) {
-	n, others := w.node(), len(w.tasks)
+	others := len(w.tasks)
 	w.collect(s)
-	if last := len(s.deliveries) - 1; last < 0 || !w.hand(s, n, last) {
-		return
-	}
-	w.coverage.count("step", "deliver", "at once")
+	w.when(w.hand(s, len(s.deliveries)-1), "step", "deliver", "at once")
 	for len(w.tasks) > others {
 		w.run(w.tasks[others], arrives)
 	}
 }
 
-// hand hands an event to a node.
-func (w *world) hand(s *shop, n *node, i int) bool {
-	d := &s.deliveries[i]
-	w.when(d.tried, "step", "deliver", "again")
-	w.when(i > 0, "step", "deliver", "before an older event")
-	w.when(w.now.Sub(d.since) >= 24*time.Hour, "step", "deliver", "days late")
-	d.tried = true
-	send, again := d.Delivery, w.odds(4)
+// hand hands an event to a node. Every delivery is signed when it is sent.
+func (w *world) hand(s *shop, i int) bool {
+	d, again := &s.deliveries[i], w.odds(4)
+	send := d.Delivery
 	send.Signature = fakeprocessor.Sign(s.secret, w.now, send.Payload)
-	return w.begin(n, s, "deliver", "the processor delivers "+send.EventID, func(ctx context.Context) error {
+	return w.begin(s, "deliver", "the processor delivers "+send.EventID, func(ctx context.Context, t *task) error {
+		w.when(d.tried, "step", "deliver", "again")
+		w.when(i > 0, "step", "deliver", "before an older event")
+		w.when(w.now.Sub(d.since) >= 24*time.Hour, "step", "deliver", "days late")
+		d.tried = true
 		e, err := s.fake.ParseEvent(send.Payload, send.Signature)
 		w.sound(send.EventID, err)
-		if err := n.webhook(ctx, n.services[s.number], s.fake.ParseEvent, send); err != nil || n.stopped {
-			return err
+		t.then = func() {
+			if !again {
+				s.deliveries = slices.DeleteFunc(s.deliveries, func(other delivery) bool { return other.EventID == send.EventID })
+			}
+			w.acknowledged(s, e)
 		}
-		if !again {
-			s.deliveries = slices.DeleteFunc(s.deliveries, func(other delivery) bool { return other.EventID == send.EventID })
-		}
-		w.acknowledged(s, e)
-		return nil
+		return t.node.webhook(ctx, t.service, s.fake.ParseEvent, send)
 	})
 }
 
@@ -99,8 +92,7 @@ func (b *book) paidBy(sessionID string) (order redemption.Order, use redemption.
 	return order, use
 }
 
-// payLost lets a customer pay in a session whose order the shop does not have, as after the
-// loss of a database.
+// payLost lets a customer pay in a session whose order the shop has lost.
 func (w *world) payLost() bool {
 	s := w.shop()
 	r, err := s.fake.Request(w.anySession(s))
@@ -117,13 +109,11 @@ func (w *world) payLost() bool {
 	return true
 }
 
-// forge sends an event that the processor has not signed. What happens depends on the
-// signature alone.
+// forge sends an event that the processor has not signed.
 func (w *world) forge() bool {
-	s, n := w.shop(), w.node()
-	w.collect(s)
+	s := w.shop()
 	id := w.anySession(s)
-	if id == "" || n.stopped {
+	if id == "" {
 		return false
 	}
 	d := w.crafted(s, id, "session.completed", "complete", "paid")
@@ -138,10 +128,9 @@ func (w *world) forge() bool {
 	forged := signatures[w.random.IntN(len(signatures))]
 	d.Signature = forged.signature
 	w.coverage.count("step", "forge", forged.how)
-	name := fmt.Sprintf("somebody forges the payment of session %s", id)
-	return w.begin(n, s, "forge", name, func(ctx context.Context) error {
-		err := n.webhook(ctx, n.services[s.number], s.fake.ParseEvent, d)
-		w.must(ForgeriesAreRefused, errors.Is(err, processor.ErrSignature) || n.stopped, "%s, and is not refused (%v)", name, err)
+	return w.begin(s, "forge", "somebody forges the payment of session "+id, func(ctx context.Context, t *task) error {
+		err := t.node.webhook(ctx, t.service, s.fake.ParseEvent, d)
+		w.must(ForgeriesAreRefused, errors.Is(err, processor.ErrSignature) || t.node.stopped, "%s, and is not refused (%v)", t.name, err)
 		return nil
 	})
 }

@@ -46,17 +46,15 @@ func (t *touched) records(o redemption.Order, uses []redemption.Use) {
 	}
 }
 
-// outside is the effect of a call in the world outside. It has no clock: the service bounds its
-// clean-ups by a timeout, which would end a call when the machine is slow. A caller who has gone
-// is an error, but an effect that is late does not know of the caller.
+// outside is the effect of a call in the world outside. It has no clock: a timeout of the
+// service would end a call when the machine is slow. An effect that is late has no caller.
 func (w *world) outside(ctx context.Context, s *shop, r role, call string, effect func(context.Context) error) error {
 	if err := ctx.Err(); errors.Is(err, context.Canceled) && !w.arriving {
 		return err
 	}
 	name, _, _ := strings.Cut(call, " ")
-	if t := w.active; !looks[name] && t != nil && t.reads && !w.arriving {
-		w.fail(PreviewsChangeNothing, "%s, and calls %s", t.name, call)
-	}
+	t := w.active
+	w.must(PreviewsChangeNothing, looks[name] || t == nil || !t.looksOnly() || w.arriving, "somebody who looks only calls %s", call)
 	err := effect(context.WithoutCancel(ctx))
 	s.touched.points = s.touched.points || r == ofLedger
 	if r == ofStore && !looks[name] {
@@ -74,15 +72,12 @@ var looks = map[string]bool{
 	"VerifyMirror": true, "Mirrors": true, "Session": true,
 }
 
-// wiredStore is the store of a shop as a process sees it. A call that is late arrives also
-// when its process is gone: with a server, it was on its way.
+// wiredStore is the store of a shop as a process sees it. A late call arrives without it.
 type wiredStore struct {
 	s    *shop
 	n    *node
 	wire Wire
 }
-
-var _ store.Store = wiredStore{}
 
 func (v wiredStore) inner() store.Store {
 	if v.n.process == nil {

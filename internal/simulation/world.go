@@ -14,8 +14,7 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// world is one life in progress. One goroutine owns it; operations are coroutines
-// that run one at a time.
+// world is one life in progress. One goroutine owns it. Operations are coroutines.
 type world struct {
 	config  Config
 	parts   Parts
@@ -30,7 +29,6 @@ type world struct {
 	nodes    []*node
 	started  int     // processes
 	tasks    []*task // in flight, in the order of their beginning
-	idle     []*hand
 	late     []late
 	active   *task
 	arriving bool
@@ -41,7 +39,7 @@ type world struct {
 	trace    []string
 	final    []string
 	place    string // of the trace: step and time
-	fault    *fault
+	fault    *FaultError
 }
 
 // shop is one host: its processor, its ledger, its tables.
@@ -68,15 +66,13 @@ type shop struct {
 	touched touched
 }
 
-// node is a process that runs the services of all shops. A stopped process never
-// gets an answer again; its successor is another process.
+// node is a process that runs the services of all shops. When it has stopped, it gets no answer.
 type node struct {
 	number   int
 	process  Process // nil once it was killed
 	services []*couponkit.Service
 	webhook  Webhook
 	stopped  bool
-	torn     bool // stopped in the middle of a call, and not buried yet
 }
 
 var beginning = time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC)
@@ -98,7 +94,14 @@ func newWorld(c Config) *world {
 		return w
 	}
 	for i := range w.config.Shops {
-		w.shops = append(w.shops, w.newShop(i))
+		s := &shop{
+			number: i, secret: fmt.Sprintf("whsec_%d", i), ledger: &host.Ledger{}, book: newBook(),
+			deleted: map[string]bool{}, contradicted: map[string]bool{}, lost: map[string]bool{}, seen: map[string]int64{},
+		}
+		s.fake = fakeprocessor.New(fakeprocessor.Options{
+			Now: w.clock, Secret: s.secret, Abilities: processor.Abilities{MinimumCharge: map[pricing.Currency]int64{pricing.EUR(): 50}},
+		})
+		w.shops = append(w.shops, s)
 	}
 	w.openEyes()
 	for range w.config.Nodes {
@@ -110,18 +113,6 @@ func newWorld(c Config) *world {
 		w.finish()
 	}
 	return w
-}
-
-func (w *world) newShop(number int) *shop {
-	s := &shop{
-		number: number, secret: fmt.Sprintf("whsec_%d", number), ledger: &host.Ledger{},
-		deleted: map[string]bool{}, contradicted: map[string]bool{}, lost: map[string]bool{}, seen: map[string]int64{}, book: newBook(),
-	}
-	s.fake = fakeprocessor.New(fakeprocessor.Options{
-		Now: w.clock, Secret: s.secret,
-		Abilities: processor.Abilities{MinimumCharge: map[pricing.Currency]int64{pricing.EUR(): 50}},
-	})
-	return s
 }
 
 // openEyes opens the database for the checks.
@@ -197,15 +188,6 @@ func (w *world) shop() *shop {
 		return w.shops[w.random.IntN(busy)]
 	}
 	return w.shops[w.random.IntN(len(w.shops))]
-}
-
-// node draws a process that runs, or none.
-func (w *world) node() *node {
-	n := w.nodes[w.random.IntN(len(w.nodes))]
-	for i := 0; n.stopped && i < len(w.nodes); i++ {
-		n = w.nodes[i]
-	}
-	return n
 }
 
 // recent draws one of a list that is not empty, mostly one of the last few.
