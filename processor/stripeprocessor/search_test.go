@@ -233,7 +233,7 @@ func TestOrderedAtIsNoParameter(t *testing.T) {
 	}
 	require.Len(t, w.account.Sessions(), 1)
 	for _, c := range w.account.Calls() {
-		if c.Op == "sessions.create" && c.Key != "session:ord_1:1.0:91f66ee5284aeb9ad2c840341df8f411" {
+		if c.Op == "sessions.create" && c.Key != "session:ord_1:1.0:7effee7e80e421eb5748f078ea774e45" {
 			t.Errorf("the key is %s", c.Key)
 		}
 	}

@@ -180,17 +180,11 @@ func discountValue(c coupon.Coupon) decimal.Decimal {
 
 // compareExpiry puts coupons that never expire last.
 func compareExpiry(x, y coupon.Coupon) int {
-	switch {
-	case x.ExpiresAt.IsZero() || y.ExpiresAt.IsZero():
-		return cmp.Compare(boolInt(x.ExpiresAt.IsZero()), boolInt(y.ExpiresAt.IsZero()))
-	default:
+	switch never := x.ExpiresAt.IsZero(); {
+	case never == y.ExpiresAt.IsZero():
 		return x.ExpiresAt.Compare(y.ExpiresAt)
-	}
-}
-
-func boolInt(b bool) int {
-	if b {
+	case never:
 		return 1
 	}
-	return 0
+	return -1
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -116,19 +117,17 @@ func (a *API) usage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	today := a.Now().UTC().Truncate(24 * time.Hour)
-	view := usageView{Days: make([]usageDay, days), Complete: true}
+	view := usageView{Days: make([]usageDay, days)}
+	shown := map[string]*usageDay{}
 	for i := range view.Days {
 		view.Days[i].Date = today.AddDate(0, 0, i+1-days).Format(time.DateOnly)
+		shown[view.Days[i].Date] = &view.Days[i]
 	}
 	count := func(at time.Time) *usageDay {
-		i := days - 1 - int(today.Sub(at.UTC().Truncate(24*time.Hour))/(24*time.Hour))
-		if at.IsZero() || i < 0 || i >= days {
-			return new(usageDay)
-		}
-		return &view.Days[i]
+		return cmp.Or(shown[at.UTC().Format(time.DateOnly)], new(usageDay))
 	}
 	list := store.UseList{CouponID: r.PathValue("id"), PageSize: store.MaxPageSize}
-	for pages := 0; ; pages++ {
+	for range maxUsagePages {
 		page, err := a.redemptionsOf(r.Context(), list)
 		if err != nil {
 			return err
@@ -142,15 +141,11 @@ func (a *API) usage(w http.ResponseWriter, r *http.Request) error {
 			case redemption.Released:
 			}
 		}
-		list.After = page.Next
-		if page.Next == "" {
-			break
-		}
-		if pages+1 == maxUsagePages {
-			view.Complete = false
+		if list.After = page.Next; list.After == "" {
 			break
 		}
 	}
+	view.Complete = list.After == ""
 	writeJSON(w, http.StatusOK, view)
 	return nil
 }

@@ -107,8 +107,14 @@ func (s *Server) assemble(ctx context.Context) (http.Handler, error) {
 		metrics.Register(payments.NewCollector(s.Simulator))
 	}
 	s.Service, err = couponkit.New(s.storage.coupons, s.provider.processor,
-		couponkit.WithUsers(s.Shop), couponkit.WithPoints(s.Shop), couponkit.WithObserver(metrics),
-		couponkit.WithLogger(c.Logger), couponkit.WithClock(c.Now))
+		couponkit.WithUsers(s.Shop), couponkit.WithPoints(s.Shop), couponkit.WithLogger(c.Logger), couponkit.WithClock(c.Now),
+		couponkit.WithObserver(couponkit.ObserverFunc(func(ctx context.Context, a couponkit.Attempt) {
+			metrics.Observe(ctx, a)
+			if a.Flag != couponkit.FlagNone { // whoever has found the payment: an event, a sweep, a checkout
+				c.Logger.WarnContext(ctx, "a payment was recorded that somebody should look at",
+					slog.String("flag", string(a.Flag)), slog.String("order", a.OrderID), slog.String("session", a.SessionID))
+			}
+		})))
 	if err != nil {
 		return nil, err
 	}
@@ -192,10 +198,6 @@ func (s *Server) sweep(ctx context.Context) {
 	report, err := s.Service.Sweep(bounded, 0)
 	if err != nil && ctx.Err() == nil {
 		s.config.Logger.ErrorContext(ctx, "a sweep has left work", slog.Any("error", err))
-	}
-	for _, paid := range report.Paid {
-		s.config.Logger.InfoContext(ctx, "a sweep has found a payment",
-			slog.String("flag", string(paid.Flag)), slog.String("order", paid.Order.ID), slog.String("session", paid.Order.SessionID))
 	}
 	if !report.IsZero() {
 		s.config.Logger.InfoContext(ctx, "swept", slog.Any("report", report))

@@ -44,7 +44,7 @@ type kind struct {
 	fresh func(*testing.T) string
 }
 
-var stores = []kind{{"sqlite", freshFile}, {"postgres", freshDatabase}}
+var stores = []kind{{"sqlite", freshFile}, {"postgres", func(t *testing.T) string { return postgres.NewCopy(t) }}}
 
 // scratch is the directory of the seeded file, removed when the suite ends.
 var scratch string
@@ -73,9 +73,4 @@ func freshFile(t *testing.T) string {
 	copied := filepath.Join(t.TempDir(), "couponkit.db")
 	require.NoError(t, os.WriteFile(copied, content, 0o600))
 	return copied
-}
-
-func freshDatabase(t *testing.T) string {
-	t.Helper()
-	return postgres.NewCopy(t)
 }
