@@ -11,7 +11,7 @@ import (
 )
 
 // Reserve decides reservations that have been validated, and saves what they change. Row
-// is the row of unlimited counters that this transaction adds to, from 0 to SpreadRows-1.
+// is the row of unlimited counters that this transaction adds to.
 // The thorough run looks for IDs that are taken before it decides: stores ask for it after
 // [ErrAgain].
 func Reserve(
