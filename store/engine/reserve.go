@@ -11,8 +11,8 @@ import (
 )
 
 // Reserve decides reservations that have been validated, and saves what they change. Row
-// is the row of unlimited counters that this transaction adds to, from 0 to SpreadRows-1.
-// The thorough run looks for IDs that are taken: stores ask for it after [ErrAgain].
+// is the row of unlimited counters that this transaction adds to. The thorough run looks for
+// IDs that are taken: stores ask for it after [ErrAgain].
 func Reserve(
 	ctx context.Context, tx Tx, row int, thorough bool, requests ...store.Reservation,
 ) ([]Answer[store.Reserved], error) {

@@ -97,7 +97,8 @@ type CounterWrite struct {
 	New bool
 }
 
-// SpreadRows is over how many rows an unlimited counter is spread.
+// SpreadRows is over how many rows an unlimited counter is spread, unless the store makes a
+// row for every transaction that is open at once.
 const SpreadRows = 16
 
 // Answer is what became of one request.

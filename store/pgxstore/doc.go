@@ -20,9 +20,10 @@
 // # Locks
 //
 // Rows are locked in one order: orders, uses, coupons (shared), counters, then rows that are
-// inserted, then parts of spread counters. Rows of one table are locked by their keys, byte
-// by byte. So no two transactions of the store wait for each other. An administrator's change
-// locks the coupon against everybody and counters after it.
+// inserted. Rows of one table are locked by their keys, byte by byte. So no two transactions of
+// the store wait for each other. Nobody waits for a part of a spread counter: a transaction
+// takes a part that is free, or makes one. An administrator's change locks the coupon against
+// everybody and counters after it.
 //
 // Nothing relies on isolation above READ COMMITTED, nor on functions, triggers, advisory
 // locks, planner settings or system columns. [Migrate] alone takes an advisory lock.

@@ -130,8 +130,8 @@ func (t *tx) lockCounters(b *pgx.Batch, writes []engine.CounterWrite) {
 	}
 }
 
-// queueCounters inserts new counters, adds to those that are locked, and then to the parts
-// of spread counters, which come last in the order of locks.
+// queueCounters inserts new counters, adds to those that are locked, and then to parts of
+// spread counters, for which nobody waits.
 func (t *tx) queueCounters(b *pgx.Batch, writes []engine.CounterWrite) {
 	var added, first, spread []engine.CounterWrite
 	for _, w := range writes {
@@ -147,8 +147,11 @@ func (t *tx) queueCounters(b *pgx.Batch, writes []engine.CounterWrite) {
 	if len(added) > 0 {
 		b.Queue(t.sql.insertCounters, counterColumns(added)...)
 	}
-	if more := append(first, spread...); len(more) > 0 {
-		b.Queue(t.sql.addToCounters, counterColumns(more)...)
+	if len(first) > 0 {
+		b.Queue(t.sql.addToCounters, counterColumns(first)...)
+	}
+	if len(spread) > 0 {
+		b.Queue(t.sql.addToParts, counterColumns(spread)...)
 	}
 }
 
@@ -156,7 +159,7 @@ func counterColumns(writes []engine.CounterWrite) []any {
 	type write = engine.CounterWrite
 	return []any{
 		each(writes, func(w write) string { return w.Counter }),
-		each(writes, func(w write) int16 { return int16(w.Row) }), //nolint:gosec // less than engine.SpreadRows
+		each(writes, func(w write) int32 { return int32(w.Row) }), //nolint:gosec // one of Store.part
 		each(writes, func(w write) int64 { return w.By.Reserved }),
 		each(writes, func(w write) int64 { return w.By.Completed }),
 	}

@@ -80,11 +80,12 @@ CREATE UNIQUE INDEX uses_key ON {uses} (customer_id, key) WHERE key <> '';
 CREATE INDEX uses_due ON {uses} (created_at, id)
     WHERE points_state = 'refund_due' OR state = 'reserved' AND order_id = '' AND deadline > -62135596800000000;
 
--- A counter that nobody decides by is spread over several parts. Part 0 is that of all others.
+-- A counter that nobody decides by is spread over several parts, as many as transactions were
+-- open at once. Part 0 is that of all others.
 -- The figures stand in no index, and pages have room: an update stays within its page.
 CREATE TABLE {counters} (
     counter   text COLLATE "C" NOT NULL,
-    part      smallint NOT NULL,
+    part      integer NOT NULL,
     reserved  bigint NOT NULL,
     completed bigint NOT NULL,
     PRIMARY KEY (counter, part)

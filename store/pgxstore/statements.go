@@ -16,7 +16,7 @@ type statements struct {
 	byUseID, byUseKey, byExchange, usesByOrder, usesBySession      string
 	lockUses, usesOfOrders, freeUses                               string
 	byCouponID, byUse, shareCoupons                                string
-	lockCounters, insertCounters, addToCounters                    string
+	lockCounters, insertCounters, addToCounters, addToParts        string
 	insertOrders, updateOrders, insertUses, updateUses             string
 	insertEntries, lockJournal, sealJournal, moveHead, readJournal string
 	lockCoupon, codeOwner, counted, counts                         string
@@ -37,7 +37,7 @@ const (
 	$10::bigint[], $11::bigint[]`
 	useArrays = `unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::boolean[],
 	$10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[]`
-	counterArrays = `unnest($1::text[], $2::smallint[], $3::bigint[], $4::bigint[]) AS w (counter, part, reserved, completed)`
+	counterArrays = `unnest($1::text[], $2::integer[], $3::bigint[], $4::bigint[]) AS w (counter, part, reserved, completed)`
 	heldUse       = `u.state = 'reserved' AND u.exchange_id <> ''`
 )
 
@@ -114,6 +114,12 @@ func (s *statements) writing() {
 		SELECT * FROM `+counterArrays))
 	s.addToCounters = s.name("add to counters", `INSERT INTO {counters} AS c (counter, part, reserved, completed)
 		SELECT * FROM `+counterArrays+` ON CONFLICT (counter, part)
+		DO UPDATE SET reserved = c.reserved + excluded.reserved, completed = c.completed + excluded.completed`)
+	// A part that another transaction has is left to that.
+	s.addToParts = s.name("add to parts of counters", `INSERT INTO {counters} AS c (counter, part, reserved, completed)
+		SELECT w.counter, coalesce(k.part, w.part), w.reserved, w.completed FROM `+counterArrays+` LEFT JOIN LATERAL (
+			SELECT k.part FROM {counters} k WHERE k.counter = w.counter AND k.part > 0 ORDER BY k.part LIMIT 1 FOR UPDATE SKIP LOCKED) k ON true
+		ON CONFLICT (counter, part)
 		DO UPDATE SET reserved = c.reserved + excluded.reserved, completed = c.completed + excluded.completed`)
 	s.insertEntries = s.name("write the journal", `INSERT INTO {journal_pending} (kind, subject, version, at, actor, data)
 		SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::text[])`)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync/atomic"
 
@@ -29,7 +30,6 @@ var _ store.Store = (*Store)(nil)
 // shared is what a store and its views within transactions have in common.
 type shared struct {
 	closed  atomic.Bool
-	parts   atomic.Uint32 // deals out the parts of spread counters
 	reserve *group[*reserveRequest, store.Reserved]
 	apply   *group[store.Settlement, store.Settled]
 }
@@ -42,7 +42,6 @@ func New(pool *pgxpool.Pool, options Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{pool: pool, sql: newStatements(options), shared: &shared{}}
-	s.shared.parts.Store(rand.Uint32()) //nolint:gosec // not a secret
 	batch := options.Batch.withDefaults(pool)
 	s.shared.reserve = newGroup("reserve", batch, s.reserveAll)
 	s.shared.reserve.weigh = (*reserveRequest).weight
@@ -81,9 +80,10 @@ func (s *Store) ready(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// part returns a part of spread counters other than the first, another one each time.
+// part returns the part of spread counters that is made if all parts are taken. No other
+// transaction makes the same one.
 func (s *Store) part() int {
-	return 1 + int(s.shared.parts.Add(1)%(engine.SpreadRows-1))
+	return 1 + int(rand.Int32N(math.MaxInt32)) //nolint:gosec // not a secret
 }
 
 // reserveRequest is a reservation with the documents of its records. They are encoded before

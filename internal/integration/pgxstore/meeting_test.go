@@ -132,6 +132,7 @@ func TestWhoeverWaitsComesAfter(t *testing.T) {
 				defer cancel()
 				host, err := pool.Begin(ctx)
 				require.NoError(t, err)
+				defer func() { _ = host.Rollback(ctx) }()
 				_, err = m.first(ctx, s.WithTx(host), c)
 				require.NoError(t, err)
 				var got any

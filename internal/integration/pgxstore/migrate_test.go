@@ -15,7 +15,7 @@ import (
 )
 
 // Many processes migrate at once, into schemas of any name. The store works there.
-func TestMigrate(t *testing.T) {
+func TestMigrateAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, schema := range []string{"", "shop", `O'Hara "quoted"; DROP`} {
 		pool := postgrestest.NewPool(t, shared.Need(t).NewDatabase(t))

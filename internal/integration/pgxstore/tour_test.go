@@ -17,7 +17,7 @@ import (
 )
 
 // A purchase, its refusals and a late payment are as in memory: with prepared statements,
-// without, and in a transaction of the host.
+// without, in a transaction of the host, and behind a proxy.
 func TestAPurchase(t *testing.T) {
 	t.Parallel()
 	t.Run("prepared", func(t *testing.T) {
@@ -30,8 +30,11 @@ func TestAPurchase(t *testing.T) {
 		})
 		purchase(t, newStore(t, pool, pgxstore.Options{}))
 	})
-	t.Run("in a transaction of the host", func(t *testing.T) {
-		pool := postgrestest.NewPool(t, shared.NewCopy(t))
+	t.Run("behind a proxy", func(t *testing.T) {
+		purchase(t, newStore(t, behindProxy(t, shared.NewCopy(t)), pgxstore.Options{}))
+	})
+	within := func(t *testing.T, pool *pgxpool.Pool) {
+		t.Helper()
 		s := newStore(t, pool, pgxstore.Options{})
 		require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
 			purchase(t, s.WithTx(tx))
@@ -40,6 +43,12 @@ func TestAPurchase(t *testing.T) {
 		entries, err := s.Journal(t.Context(), 0, 100)
 		require.NoError(t, err)
 		require.NotEmpty(t, entries)
+	}
+	t.Run("in a transaction of the host", func(t *testing.T) {
+		within(t, postgrestest.NewPool(t, shared.NewCopy(t)))
+	})
+	t.Run("in a transaction of the host behind a proxy", func(t *testing.T) {
+		within(t, behindProxy(t, shared.NewCopy(t)))
 	})
 }
 
