@@ -92,7 +92,7 @@ func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.C
 	if err != nil {
 		return store.CouponPage{}, err
 	}
-	all := condition{nothing: strings.Contains(list.Search, fieldSeparator)}
+	var all condition
 	if list.Search != "" {
 		all.and("INSTR(c.search, ?) > 0", store.Fold(list.Search))
 	}
@@ -103,9 +103,6 @@ func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.C
 	var found store.CouponPage
 	err = s.view(ctx, "list coupons", func(ctx context.Context, t *session) (err error) {
 		found = store.CouponPage{}
-		if all.nothing {
-			return nil
-		}
 		if list.Search == "" {
 			found.Total, err = t.number(ctx, "SELECT COUNT(*) FROM {coupons}")
 		} else {
