@@ -180,9 +180,9 @@ func (s *Store) ListOrders(ctx context.Context, list store.OrderList) (store.Ord
 	return answered(found, err)
 }
 
-// dueUses finds each kind by an index of its own.
+// dueUses finds each kind by an index of its own. What is to be refunded is reserved no more.
 const dueUses = `(SELECT id FROM {uses} WHERE deadline <= ? AND state = 'reserved' AND order_id IS NULL
-	UNION SELECT id FROM {uses} WHERE points_state = 'refund_due') due JOIN {uses} u ON u.id = due.id`
+	UNION ALL SELECT id FROM {uses} WHERE points_state = 'refund_due') due JOIN {uses} u ON u.id = due.id`
 
 // usesOfCustomer finds uses on SQLite, which has no index of them by customer: those of the
 // customer's orders, and points reservations without an order.
