@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -387,6 +388,28 @@ func TestMigrateAtOnceAndAgain(t *testing.T) {
 		require.ErrorContains(t, sqlstore.Migrate(t.Context(), db, d.dialect, sqlstore.Options{}), "have version 7")
 		_, err = db.ExecContext(t.Context(), "DELETE FROM couponkit_schema WHERE version = 7")
 		require.NoError(t, err)
+	})
+}
+
+// TestSchema: a host may run the statements with a tool of its own. Migrate finds the work
+// done. On SQLite it changes nothing where a table is not its own.
+func TestSchema(t *testing.T) {
+	onEach(t, func(t *testing.T, d database) {
+		t.Helper()
+		db := d.connect(t)
+		script, err := sqlstore.Schema(d.dialect, sqlstore.Options{})
+		require.NoError(t, err)
+		for statement := range strings.SplitSeq(script, ";\n\n") {
+			_, err := db.ExecContext(t.Context(), strings.TrimSuffix(statement, ";\n"))
+			require.NoError(t, err, statement)
+		}
+		require.NoError(t, reserving(t, d.storeOn(t, db, sqlstore.Options{}), plain("ann", "a"))())
+		if d.dialect == sqlstore.SQLite {
+			_, err := db.ExecContext(t.Context(), "CREATE TABLE shop_uses (mine INTEGER)")
+			require.NoError(t, err)
+			require.ErrorContains(t, sqlstore.Migrate(t.Context(), db, d.dialect, sqlstore.Options{TablePrefix: "shop_"}), "shop_uses")
+			require.EqualValues(t, 1, number(t, db, "SELECT COUNT(*) FROM sqlite_schema WHERE name LIKE 'shop%'"))
+		}
 	})
 }
 
