@@ -469,6 +469,6 @@ func TestKilledMariaDBLosesNothing(t *testing.T) {
 			require.Equal(t, redemption.OrderPaid, order.Order.State)
 		}
 	}
-	require.EqualValues(t, callers*each, completed(t, s, c))
+	require.Equal(t, callers*each, completed(t, s, c))
 	require.NoError(t, storetest.Check(t.Context(), s))
 }
