@@ -141,6 +141,8 @@ func (o Order) Validate() error {
 	instantFault(&faults, "deadline", o.Deadline, false)
 	if len(o.Coupons) > MaxUses {
 		faults.Add("coupons", pricing.FieldTooLong, fmt.Sprintf("at most %d coupons", MaxUses))
+	} else {
+		o.snapshotFaults(&faults)
 	}
 	claimFaults(&faults, o.Claims)
 	o.metadataFaults(&faults)
@@ -149,6 +151,29 @@ func (o Order) Validate() error {
 		faults.Merge("quote", CheckLines(len(o.Quote.Lines), func(i int) *pricing.Line { return &o.Quote.Lines[i].Line }))
 	}
 	return faults.Err()
+}
+
+// snapshotFaults refuses terms that could not be read again.
+func (o Order) snapshotFaults(faults *pricing.ValidationError) {
+	for i := range o.Coupons {
+		s, field := &o.Coupons[i], fmt.Sprintf("coupons[%d].", i)
+		textFault(faults, field+"id", s.ID, MaxIDLength, true)
+		textFault(faults, field+"name", s.Name, MaxMetadataLength, false)
+		for _, required := range []struct {
+			name  string
+			given bool
+		}{
+			{"code", !s.Code.IsZero()},
+			{"discountType", s.DiscountType != 0},
+			{"currency", !s.Currency.IsZero()},
+			{"appliesTo", s.AppliesTo != 0},
+			{"distribution", s.Distribution != 0},
+		} {
+			if !required.given {
+				faults.Add(field+required.name, pricing.FieldRequired, "is required")
+			}
+		}
+	}
 }
 
 func (o Order) metadataFaults(faults *pricing.ValidationError) {

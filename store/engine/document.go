@@ -64,7 +64,11 @@ func EncodeUse(u redemption.Use) ([]byte, error) {
 // DecodeUse adds what EncodeUse has written to a use.
 func DecodeUse(data []byte, u *redemption.Use) error {
 	var doc useDocument
-	if err := json.Unmarshal(data, &doc); err != nil {
+	err := json.Unmarshal(data, &doc)
+	if err == nil && doc.Origin == 0 {
+		err = errors.New("no origin")
+	}
+	if err != nil {
 		return fmt.Errorf("document of use %s: %w", u.ID, corrupt(err))
 	}
 	if doc.Origin == 0 {

@@ -142,12 +142,12 @@ func (t *tx) SaveCoupon(ctx context.Context, w engine.CouponWrite) error {
 	return t.send(ctx, b, true)
 }
 
-// fieldSeparator stands between the fields that are searched. No field holds it, so that
-// nothing is found across two.
+// fieldSeparator stands between the fields that are searched, so that nothing is found across
+// two. The fold of no text has it.
 const fieldSeparator = "\x01"
 
 func searchText(c coupon.Coupon) string {
-	return store.Fold(c.Code.String() + fieldSeparator + c.Name + fieldSeparator + c.Description)
+	return store.Fold(c.Code.String()) + fieldSeparator + store.Fold(c.Name) + fieldSeparator + store.Fold(c.Description)
 }
 
 // LookUp implements [store.Coupons] in one round trip.

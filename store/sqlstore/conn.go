@@ -138,6 +138,8 @@ type session struct {
 	find string
 	// docs are the documents of what may be inserted.
 	docs documents
+	// changed is how many rows the database says that statements have changed.
+	changed int64
 }
 
 func (g *grammar) on(conn plain) *session {
@@ -155,17 +157,13 @@ func (s *session) failed(err error) error {
 }
 
 func (s *session) exec(ctx context.Context, statement string, args ...any) error {
-	_, err := s.affect(ctx, statement, args...)
-	return err
-}
-
-// affect returns how many rows the database says that it has changed.
-func (s *session) affect(ctx context.Context, statement string, args ...any) (int64, error) {
 	result, err := s.on.ExecContext(ctx, s.sql(statement), args...)
 	if err != nil {
-		return 0, s.failed(err)
+		return s.failed(err)
 	}
-	return result.RowsAffected()
+	n, err := result.RowsAffected()
+	s.changed += n
+	return err
 }
 
 // each reads all rows.
@@ -246,12 +244,6 @@ func powerOfTwo(n int) int { return 1 << (bits.Len(uint(max(n, 1))) - 1) }
 
 // insert writes rows into the {rows} of the statement, several at a time.
 func (s *session) insert(ctx context.Context, statement string, rows [][]any) error {
-	_, err := s.inserted(ctx, statement, rows)
-	return err
-}
-
-// inserted returns how many rows the database says that it has changed.
-func (s *session) inserted(ctx context.Context, statement string, rows [][]any) (changed int64, _ error) {
 	for len(rows) > 0 {
 		width := len(rows[0])
 		n := min(powerOfTwo(s.parameters/width), powerOfTwo(len(rows)))
@@ -259,13 +251,12 @@ func (s *session) inserted(ctx context.Context, statement string, rows [][]any) 
 		for _, row := range rows[:n] {
 			args = append(args, row...)
 		}
-		affected, err := s.affect(ctx, strings.Replace(statement, "{rows}", rowsOf(n, width), 1), args...)
-		if err != nil {
-			return changed, err
+		if err := s.exec(ctx, strings.Replace(statement, "{rows}", rowsOf(n, width), 1), args...); err != nil {
+			return err
 		}
-		changed, rows = changed+affected, rows[n:]
+		rows = rows[n:]
 	}
-	return changed, nil
+	return nil
 }
 
 // spoil takes a connection whose state is unknown out of the pool.

@@ -92,7 +92,7 @@ func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.C
 	if err != nil {
 		return store.CouponPage{}, err
 	}
-	all := condition{nothing: strings.Contains(list.Search, fieldSeparator)}
+	var all condition
 	if list.Search != "" {
 		all.and("INSTR(c.search, ?) > 0", store.Fold(list.Search))
 	}
@@ -103,9 +103,6 @@ func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.C
 	var found store.CouponPage
 	err = s.view(ctx, "list coupons", func(ctx context.Context, t *session) (err error) {
 		found = store.CouponPage{}
-		if all.nothing {
-			return nil
-		}
 		if list.Search == "" {
 			found.Total, err = t.number(ctx, "SELECT COUNT(*) FROM {coupons}")
 		} else {
@@ -183,9 +180,9 @@ func (s *Store) ListOrders(ctx context.Context, list store.OrderList) (store.Ord
 	return answered(found, err)
 }
 
-// dueUses finds each kind by an index of its own.
+// dueUses finds each kind by an index of its own. What is to be refunded is reserved no more.
 const dueUses = `(SELECT id FROM {uses} WHERE deadline <= ? AND state = 'reserved' AND order_id IS NULL
-	UNION SELECT id FROM {uses} WHERE points_state = 'refund_due') due JOIN {uses} u ON u.id = due.id`
+	UNION ALL SELECT id FROM {uses} WHERE points_state = 'refund_due') due JOIN {uses} u ON u.id = due.id`
 
 // usesOfCustomer finds uses on SQLite, which has no index of them by customer: those of the
 // customer's orders, and points reservations without an order.

@@ -150,17 +150,20 @@ func scanUse(rows *sql.Rows) (u redemption.Use, err error) {
 	return u, engine.DecodeUse(doc, &u)
 }
 
-// fieldSeparator stands between the fields of the search text. It is a control character,
-// which no field has.
+// fieldSeparator stands between the fields of the search text, so that nothing is found
+// across two. The fold of no text has it.
 const fieldSeparator = "\x1f"
+
+func searchText(c coupon.Coupon) string {
+	return strings.Join([]string{store.Fold(c.Name), store.Fold(c.Code.String()), store.Fold(c.Description)}, fieldSeparator)
+}
 
 func couponRow(w engine.CouponWrite) ([]any, error) {
 	c := w.Coupon
 	doc, err := engine.EncodeCoupon(c)
-	search := store.Fold(strings.Join([]string{c.Name, c.Code.String(), c.Description}, fieldSeparator))
 	return []any{
 		c.ID, c.Code.String(), c.State.String(), c.Revision, w.Version, flag(w.Unlimited), c.CreatedAt.UnixMicro(), c.UpdatedAt.UnixMicro(),
-		micros(c.StartsAt), micros(c.ExpiresAt), int64(c.AllowedUserEmails.Len()), search, string(doc),
+		micros(c.StartsAt), micros(c.ExpiresAt), int64(c.AllowedUserEmails.Len()), searchText(c), string(doc),
 	}, err
 }
 

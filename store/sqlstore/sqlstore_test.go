@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"io"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -107,4 +109,46 @@ func TestTheSchemaHasThePrefix(t *testing.T) {
 		require.Contains(t, text, "shop_orders")
 		require.NotContains(t, text, "couponkit")
 	}
+}
+
+// Every name of a table or index carries the prefix, so that two stores share a database. No
+// name is too long with the longest prefix.
+func TestEveryNameHasThePrefix(t *testing.T) {
+	longest := strings.Repeat("p", MaxTablePrefix)
+	named := regexp.MustCompile(`(?:TABLE(?: IF NOT EXISTS)?|INDEX|KEY|CONSTRAINT) ([a-z][a-z0-9_]*)`)
+	for _, d := range []Dialect{SQLite, MySQL} {
+		text, err := Schema(d, Options{TablePrefix: longest})
+		require.NoError(t, err)
+		names := named.FindAllStringSubmatch(text, -1)
+		require.Greater(t, len(names), 10)
+		for _, found := range names {
+			require.True(t, strings.HasPrefix(found[1], longest), found[1])
+			require.LessOrEqual(t, len(found[1]), 64, found[1])
+		}
+	}
+}
+
+func TestErrorsAreKnownByTheirNumber(t *testing.T) {
+	sqlite, mysql := sqliteGrammar(Options{}), mysqlGrammar(Options{})
+	for text, want := range map[string]bool{
+		"database is locked (5) (SQLITE_BUSY)": true, "sqlite3: database is locked": true,
+		"constraint failed: UNIQUE constraint failed: orders.id (1555)": false, "disk I/O error": false,
+	} {
+		require.Equal(t, want, sqlite.transient(errors.New(text)), text)
+	}
+	for text, want := range map[string]bool{
+		"Error 1213 (40001): Deadlock found": true, "Error 1205 (HY000): Lock wait timeout exceeded": true,
+		"Error 1205: Lock wait timeout exceeded": true, "Error 1020 (HY000): Record has changed": true,
+		"Error 1062 (23000): Duplicate entry": false, "Error 12130 (HY000): another": false, "invalid connection": false,
+	} {
+		require.Equal(t, want, mysql.transient(errors.New(text)), text)
+	}
+	require.True(t, sqlite.duplicate(errors.New("constraint failed: UNIQUE constraint failed: orders.id (1555)")))
+	require.True(t, mysql.duplicate(errors.New("Error 1062 (23000): Duplicate entry 'a'")))
+	require.False(t, mysql.duplicate(errors.New("Error 1064 (42000): syntax")))
+}
+
+func TestTablesOfAnotherVersionAreNamed(t *testing.T) {
+	require.EqualError(t, &SchemaError{Table: "shop_schema", Found: 7}, "the tables of couponkit have version 7 (shop_schema), this program needs 1")
+	require.ErrorContains(t, &SchemaError{Table: "shop_schema"}, "no tables of couponkit (shop_schema): call Migrate")
 }

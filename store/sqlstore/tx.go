@@ -242,14 +242,13 @@ func (s *session) saveCounters(ctx context.Context, writes []engine.CounterWrite
 		if alike < 0 {
 			alike = len(writes)
 		}
-		rows := s.counterRows(writes[:alike])
-		changed, err := s.inserted(ctx, addToCounters, rows)
-		if err != nil {
+		s.changed = 0
+		if err := s.insert(ctx, addToCounters, s.counterRows(writes[:alike])); err != nil {
 			return fmt.Errorf("count: %w", err)
 		}
 		// To MySQL a row that was changed is two. An insert that fails would leave a shared
 		// lock, for which callers who begin anew would wait in a circle.
-		if showsNew(writes[0]) && changed > int64(len(rows)) {
+		if showsNew(writes[0]) && s.changed > int64(alike) {
 			return fmt.Errorf("%w: a counter is new no more", engine.ErrAgain)
 		}
 		writes = writes[alike:]

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -390,6 +391,28 @@ func TestMigrateAtOnceAndAgain(t *testing.T) {
 	})
 }
 
+// TestSchema: a host may run the statements with a tool of its own. Migrate finds the work
+// done. On SQLite it changes nothing where a table is not its own.
+func TestSchema(t *testing.T) {
+	onEach(t, func(t *testing.T, d database) {
+		t.Helper()
+		db := d.connect(t)
+		script, err := sqlstore.Schema(d.dialect, sqlstore.Options{})
+		require.NoError(t, err)
+		for statement := range strings.SplitSeq(script, ";\n\n") {
+			_, err := db.ExecContext(t.Context(), strings.TrimSuffix(statement, ";\n"))
+			require.NoError(t, err, statement)
+		}
+		require.NoError(t, reserving(t, d.storeOn(t, db, sqlstore.Options{}), plain("ann", "a"))())
+		if d.dialect == sqlstore.SQLite {
+			_, err := db.ExecContext(t.Context(), "CREATE TABLE shop_uses (mine INTEGER)")
+			require.NoError(t, err)
+			require.ErrorContains(t, sqlstore.Migrate(t.Context(), db, d.dialect, sqlstore.Options{TablePrefix: "shop_"}), "shop_uses")
+			require.EqualValues(t, 1, number(t, db, "SELECT COUNT(*) FROM sqlite_schema WHERE name LIKE 'shop%'"))
+		}
+	})
+}
+
 // TestKilledMariaDBLosesNothing kills a server in mid-run and starts it again. Callers whose
 // connection was lost repeat the call with the same key. The server is the test's own.
 func TestKilledMariaDBLosesNothing(t *testing.T) {
@@ -446,6 +469,6 @@ func TestKilledMariaDBLosesNothing(t *testing.T) {
 			require.Equal(t, redemption.OrderPaid, order.Order.State)
 		}
 	}
-	require.EqualValues(t, callers*each, completed(t, s, c))
+	require.Equal(t, callers*each, completed(t, s, c))
 	require.NoError(t, storetest.Check(t.Context(), s))
 }
