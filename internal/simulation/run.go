@@ -77,24 +77,20 @@ func live(c Config, steps []int) (w *world) {
 // shorten leaves out steps, as long as the same invariant is broken, until all are needed.
 func shorten(c Config, steps []int, broken Invariant) []int {
 	c.Trace = false
-	fails := func(steps []int) bool {
-		w := live(c, steps)
-		return w.fault != nil && w.fault.Invariant == broken
-	}
-	for stretch := max(len(steps)/2, 1); ; {
-		before := len(steps)
+	for stretch, before := max(len(steps)/2, 1), -1; len(steps) != before; stretch = max(stretch/2, 1) {
+		if stretch == 1 {
+			before = len(steps)
+		}
 		for at := 0; at+stretch <= len(steps); {
-			if fewer := slices.Concat(steps[:at], steps[at+stretch:]); fails(fewer) {
+			fewer := slices.Concat(steps[:at], steps[at+stretch:])
+			if w := live(c, fewer); w.fault != nil && w.fault.Invariant == broken {
 				steps = fewer
 			} else {
 				at += stretch
 			}
 		}
-		if stretch == 1 && len(steps) == before {
-			return steps
-		}
-		stretch = max(stretch/2, 1)
 	}
+	return steps
 }
 
 // Coverage counts what has happened, by kind, by what, and by how.
