@@ -34,7 +34,7 @@ func suite(t *testing.T, wrap func(*pgxstore.Store, *pgxpool.Pool) store.Store, 
 	var d databases
 	storetest.Run(t, func(t *testing.T) store.Store {
 		t.Helper()
-		return d.open(t, shared.NewCopy(t), wrap, configure...)
+		return d.open(t, shared.Lend(t), wrap, configure...)
 	}, storetest.Capabilities{Reopen: func(t *testing.T, s store.Store) store.Store {
 		t.Helper()
 		dsn, _ := d.of.Load(s)
@@ -76,9 +76,7 @@ func TestAgreesWithMemory(t *testing.T) {
 // newEmptyStore returns a store on a database that is emptied.
 func newEmptyStore(t *testing.T, pool *pgxpool.Pool) *pgxstore.Store {
 	t.Helper()
-	_, err := pool.Exec(t.Context(), `DELETE FROM couponkit.coupons; DELETE FROM couponkit.coupon_emails; DELETE FROM couponkit.orders;
-		DELETE FROM couponkit.uses; DELETE FROM couponkit.counters; DELETE FROM couponkit.journal_pending; DELETE FROM couponkit.journal;
-		UPDATE couponkit.journal_head SET position = 0`, pgx.QueryExecModeSimpleProtocol)
+	_, err := pool.Exec(t.Context(), emptying, pgx.QueryExecModeSimpleProtocol)
 	require.NoError(t, err)
 	return newStore(t, pool, pgxstore.Options{})
 }

@@ -3,11 +3,13 @@ package pgxstore_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -29,7 +31,19 @@ var shared = postgrestest.Shared{
 		defer pool.Close()
 		return pgxstore.Migrate(ctx, pool, pgxstore.Options{})
 	},
+	Empty: func(ctx context.Context, dsn string) error {
+		conn, err := pgx.Connect(ctx, dsn)
+		if err != nil {
+			return err
+		}
+		_, err = conn.Exec(ctx, emptying, pgx.QueryExecModeSimpleProtocol)
+		return errors.Join(err, conn.Close(ctx))
+	},
 }
+
+const emptying = `DELETE FROM couponkit.coupons; DELETE FROM couponkit.coupon_emails; DELETE FROM couponkit.orders;
+	DELETE FROM couponkit.uses; DELETE FROM couponkit.counters; DELETE FROM couponkit.journal_pending; DELETE FROM couponkit.journal;
+	UPDATE couponkit.journal_head SET position = 0`
 
 func TestMain(m *testing.M) {
 	code := m.Run()

@@ -91,12 +91,12 @@ func TestADumpIsRestored(t *testing.T) {
 	position := want.Journal[len(want.Journal)-1].Position
 	_, err = s.Reserve(t.Context(), checkout(c, quote(t), "bob", "unsealed")) // its entry has no position yet
 	require.NoError(t, err)
-	for _, of := range []string{"--schema=*", "--schema=couponkit"} {
+	for _, of := range []string{"--no-comments", "--schema=couponkit"} {
 		dump, err := server.Dump(t.Context(), dsn, "--inserts", of)
 		require.NoError(t, err)
 		restored := server.NewDatabase(t)
 		pool := postgrestest.NewPool(t, restored)
-		run(t, pool, strings.ReplaceAll(dump, "CREATE SCHEMA public;", ""))
+		run(t, pool, dump)
 		pool.Reset() // a dump changes the settings of its session
 		require.NoError(t, pgxstore.Migrate(t.Context(), pool, pgxstore.Options{}))
 		again, err := server.Dump(t.Context(), restored, "--inserts", of)
