@@ -57,32 +57,17 @@ func TestContract(t *testing.T) { suiteWith(t, sqlstore.Options{}, kinds()...) }
 
 // Without batches, with a prefix, without PRAGMAs and with few arguments, as on dqlite.
 func TestContractOneByOne(t *testing.T) {
-	suiteWith(t, sqlstore.Options{MaxBatch: 1, TablePrefix: "shop_", KeepSettings: true, MaxParameters: 32}, "modernc")
-}
-
-func TestContractWithFewArguments(t *testing.T) {
-	suiteWith(t, sqlstore.Options{MaxParameters: 32, TablePrefix: "shop_"}, "mariadb")
+	suiteWith(t, sqlstore.Options{MaxBatch: 1, TablePrefix: "shop_", KeepSettings: true, MaxParameters: sqlstore.MinParameters}, "modernc")
 }
 
 // Every call in a transaction of the host. It is committed after an error too: a call that
 // fails leaves the transaction usable, and nothing in it.
 func TestContractInTransactionsOfTheHost(t *testing.T) {
-	onEachKind(t, func(t *testing.T, fresh func(testing.TB) database) {
-		t.Helper()
-		runSuite(t, func(t *testing.T, d database) store.Store {
-			t.Helper()
-			return openHosted(t, d)
-		}, fresh)
-	})
-}
-
-func onEachKind(t *testing.T, test func(*testing.T, func(testing.TB) database)) {
-	t.Helper()
 	t.Parallel()
-	for name, fresh := range databases() {
+	for _, name := range []string{"modernc", "mariadb"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, fresh)
+			runSuite(t, func(t *testing.T, d database) store.Store { t.Helper(); return openHosted(t, d) }, databases()[name])
 		})
 	}
 }

@@ -19,7 +19,10 @@ type Shared struct {
 // Need returns the server. Without MariaDB the test is skipped.
 func (s *Shared) Need(tb testing.TB) *Server {
 	tb.Helper()
-	s.once.Do(func() { s.server, s.err = Start(context.WithoutCancel(tb.Context())) })
+	s.once.Do(func() {
+		// A commit is written, and does not wait for the disk: nobody cuts the power.
+		s.server, s.err = Start(context.WithoutCancel(tb.Context()), "--innodb-flush-log-at-trx-commit=2")
+	})
 	switch {
 	case errors.Is(s.err, ErrNoServer):
 		tb.Skip(s.err)
