@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/couponkit/couponkit/internal/simulation"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/store"
@@ -64,4 +65,17 @@ func TestDeliveriesLeaveNothing(t *testing.T) {
 	}
 	server.Close()
 	client.CloseIdleConnections()
+}
+
+// TestLivesLeaveNothing: processes of the simulation that stop at any step take their
+// goroutines along.
+func TestLivesLeaveNothing(t *testing.T) {
+	for seed := uint64(1); seed <= 20; seed++ {
+		if _, err := simulation.Run(simulation.Config{Seed: seed}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := goleak.Find(); err != nil {
+		t.Error(err)
+	}
 }
