@@ -46,7 +46,7 @@ func newHarness(t *testing.T, server *postgrestest.Server) *harness {
 	t.Helper()
 	h := &harness{
 		t: t, server: server, dsn: server.NewDatabase(t), random: rand.New(rand.NewPCG(*seed, 0)),
-		modes: []string{batched, batched, alone, inTransactions}, tallies: map[fault]*tally{},
+		modes: []string{batched, batched, alone, inTransactions}, tallies: make(map[fault]*tally),
 	}
 	h.heard = make(chan int, 2*len(h.clients)*(*calls)*(*goroutines))
 	var err error

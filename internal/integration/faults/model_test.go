@@ -1,13 +1,12 @@
 package faults_test
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"testing"
 	"time"
-
-	"fmt"
 
 	"github.com/anishathalye/porcupine"
 	"github.com/stretchr/testify/require"
@@ -135,10 +134,15 @@ func (b book) bySession(id string) (page, bool) {
 	return page{}, false
 }
 
+// meansNamed reports whether the caller means the order that the event names. A processor
+// means the one that has the session.
+func meansNamed(e redemption.Event) bool {
+	return e.Kind == redemption.SessionAttached || e.Kind == redemption.Cancelled || e.Kind == redemption.Lapsed
+}
+
 func (b book) find(e redemption.Event) (page, bool) {
 	named, known := b[e.OrderID]
-	switch e.Kind {
-	case redemption.SessionAttached, redemption.Cancelled, redemption.Lapsed:
+	if meansNamed(e) {
 		return named, known
 	}
 	if p, found := b.bySession(e.SessionID); found {
@@ -156,7 +160,7 @@ func (b book) apply(s store.Settlement) (book, outcome) {
 		o, uses := asNew(s.Unknown)
 		b.flag(o, uses, page{})
 		return b.with(o, uses).did(o.ID)
-	case !found && (e.Kind == redemption.SessionAttached || e.Kind == redemption.Cancelled || e.Kind == redemption.Lapsed):
+	case !found && meansNamed(e):
 		return b, refused(store.ErrNotFound)
 	case !found:
 		return b, outcome{}

@@ -122,10 +122,10 @@ func (o operation) settlement() store.Settlement {
 	if o.Bare {
 		s.Event.OrderID = ""
 	}
-	switch o.Event.kind() {
-	case redemption.Lapsed:
+	if o.Event.kind() == redemption.Lapsed {
 		s.Event.At = later
-	case redemption.Paid:
+	}
+	if o.Event.kind() == redemption.Paid {
 		o.Order, o.Key, o.Replaces = o.NewID, "", ""
 		s.Unknown = o.reservation(pricing.Quote{})
 		order := &s.Unknown.Order

@@ -247,10 +247,10 @@ func choose(random *rand.Rand, t task) operation {
 		kind := pick(random, redemption.SessionAttached, redemption.SessionAttached, redemption.Paid, redemption.Paid, redemption.PaymentPending,
 			redemption.PaymentPending, redemption.PaymentFailed, redemption.SessionExpired, redemption.Cancelled, redemption.Lapsed)
 		o.Event = event(kind)
-		switch kind {
-		case redemption.Cancelled, redemption.Lapsed:
+		switch {
+		case kind == redemption.Cancelled || kind == redemption.Lapsed:
 			o.Session = pick(random, "", o.Session)
-		case redemption.Paid, redemption.PaymentPending, redemption.PaymentFailed, redemption.SessionExpired:
+		case kind != redemption.SessionAttached:
 			o.Bare = random.IntN(6) == 0
 		}
 	}
