@@ -31,8 +31,8 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	// Histories are played on six stores. Who wants more of them says so.
-	if err := flag.Set("rapid.checks", "25"); err != nil {
+	// Histories are played on each database. Who wants more of them says so.
+	if err := flag.Set("rapid.checks", "20"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/integration/sqldb/sqlitedriver"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/sqlstore"
@@ -35,11 +36,14 @@ func (r *reopener) again(t *testing.T, s store.Store) store.Store {
 	return r.fresh(t, d.(database))
 }
 
-func runSuite(t *testing.T, open func(*testing.T, database) store.Store, fresh func(testing.TB) database) {
+// fewer is how many goroutines call at once where each call is a transaction.
+const fewer = 24
+
+func runSuite(t *testing.T, goroutines int, open func(*testing.T, database) store.Store, fresh func(testing.TB) database) {
 	t.Helper()
 	r := &reopener{open: open}
 	storetest.Run(t, func(t *testing.T) store.Store { t.Helper(); return r.fresh(t, fresh(t)) },
-		storetest.Capabilities{Reopen: r.again})
+		storetest.Capabilities{Reopen: r.again, Goroutines: goroutines})
 }
 
 func suiteWith(t *testing.T, o sqlstore.Options, kinds ...string) {
@@ -48,16 +52,28 @@ func suiteWith(t *testing.T, o sqlstore.Options, kinds ...string) {
 	for _, name := range kinds {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			runSuite(t, func(t *testing.T, d database) store.Store { t.Helper(); return d.store(t, o) }, databases()[name])
+			goroutines := storetest.DefaultGoroutines
+			if name == "mariadb" || o.MaxBatch == 1 {
+				goroutines = fewer
+			}
+			runSuite(t, goroutines, func(t *testing.T, d database) store.Store { t.Helper(); return d.store(t, o) }, databases()[name])
 		})
 	}
 }
 
-func TestContract(t *testing.T) { suiteWith(t, sqlstore.Options{}, kinds()...) }
+// Under the race detector the second driver runs the suite in TestContractOneByOne alone.
+func TestContract(t *testing.T) {
+	all := kinds()
+	if underRace {
+		all = []string{"modernc", "mariadb"}
+	}
+	suiteWith(t, sqlstore.Options{}, all...)
+}
 
 // Without batches, with a prefix, without PRAGMAs and with few arguments, as on dqlite.
 func TestContractOneByOne(t *testing.T) {
-	suiteWith(t, sqlstore.Options{MaxBatch: 1, TablePrefix: "shop_", KeepSettings: true, MaxParameters: sqlstore.MinParameters}, "modernc")
+	o := sqlstore.Options{MaxBatch: 1, TablePrefix: "shop_", KeepSettings: true, MaxParameters: sqlstore.MinParameters}
+	suiteWith(t, o, sqlitedriver.SecondName)
 }
 
 // Every call in a transaction of the host. It is committed after an error too: a call that
@@ -67,7 +83,7 @@ func TestContractInTransactionsOfTheHost(t *testing.T) {
 	for _, name := range []string{"modernc", "mariadb"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			runSuite(t, func(t *testing.T, d database) store.Store { t.Helper(); return openHosted(t, d) }, databases()[name])
+			runSuite(t, fewer, func(t *testing.T, d database) store.Store { t.Helper(); return openHosted(t, d) }, databases()[name])
 		})
 	}
 }
