@@ -171,8 +171,9 @@ func told(e processor.Event, now time.Time) time.Time {
 func (s *Service) flag(ctx context.Context, charged pricing.Money, settled store.Settled) Flag {
 	order := settled.Order
 	ordered := pricing.NewMoney(order.Quote.Total, order.Quote.Currency)
-	refunded := func(u redemption.Use) bool {
-		return u.PointsState == redemption.PointsRefundDue || u.PointsState == redemption.PointsRefunded
+	refunded := func(u redemption.Use) bool { // or they have paid for another order
+		return u.PointsState == redemption.PointsRefundDue || u.PointsState == redemption.PointsRefunded ||
+			u.State == redemption.Completed && u.PointsState == redemption.PointsPassedOn
 	}
 	switch {
 	case order.Key != "" && charged != ordered: // of an unknown order nothing is known but the payment

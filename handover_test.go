@@ -674,6 +674,28 @@ func TestAPaymentIsFlaggedWithTheFirstReason(t *testing.T) {
 	}
 }
 
+// TestPointsThatPayForOneOrder: the customer pays two orders of one exchange. The second payment
+// is flagged, for its points have gone to the first.
+func TestPointsThatPayForOneOrder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	d := tenOff()
+	d.Distribution, d.PointsRequired = coupon.PointsRedeemable, 40
+	d.MaxUses, d.MaxUsesPerUser = coupon.Clear[int](), coupon.Clear[int]()
+	w.exchange(t, w.create(t, d))
+	old := w.checkout(t, w.again("old"))
+	successor := w.checkout(t, w.again("new"))
+	require.Equal(t, old.Order.ID, successor.Order.Replaces)
+	for _, test := range []struct {
+		paid couponkit.Checkout
+		want couponkit.Flag
+	}{{successor, couponkit.FlagNone}, {old, couponkit.FlagPointsRefunded}} {
+		got, err := w.HandleEvent(t.Context(), w.event(test.paid, processor.Completed, processor.Paid))
+		require.NoError(t, err)
+		require.Equal(t, []any{redemption.OrderPaid, test.want}, []any{got.Order.State, got.Flag})
+	}
+}
+
 // TestAHandOverThatStopsIsObserved: the observer is told of the coupon and of the new order.
 func TestAHandOverThatStopsIsObserved(t *testing.T) {
 	t.Parallel()
