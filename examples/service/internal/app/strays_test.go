@@ -58,7 +58,7 @@ func TestLongListsOfFaultsAreShort(t *testing.T) {
 	t.Parallel()
 	admin := newWorld(t).as(t, "admin")
 	at := "/admin/coupon/" + admin.creates(object{"code": "STORED"}).text("id")
-	const million, bad = 1_000_000, 20_000
+	const many, bad = 100_000, 20_000
 	array := func(entry string, n int) string { return "[" + strings.Repeat(entry+",", n-1) + entry + "]" }
 	text := func(n int) string { return `"` + strings.Repeat("b,", n-1) + `b"` }
 	emails := `{"code":"NEW","name":"New","discountType":"PERCENTAGE","discountValue":"10","distribution":"USER_SPECIFIC","allowedUserEmails":`
@@ -68,7 +68,7 @@ func TestLongListsOfFaultsAreShort(t *testing.T) {
 		list    string
 		counted string
 	}{
-		"array":             {admin.post("/admin/coupon", emails+array(`"b"`, million)+"}"), "allowedUserEmails", "999000 "},
+		"array":             {admin.post("/admin/coupon", emails+array(`"b"`, many)+"}"), "allowedUserEmails", "99000 "},
 		"text":              {admin.post("/admin/coupon", emails+text(bad)+"}"), "allowedUserEmails", "19000 "},
 		"change, array":     {admin.patch(at, `{"distribution":"USER_SPECIFIC","allowedUserEmails":`+array(`"b"`, bad)+`}`), "allowedUserEmails", "19000 "},
 		"change, text":      {admin.patch(at, `{"distribution":"USER_SPECIFIC","allowedUserEmails":`+text(bad)+`}`), "allowedUserEmails", "19000 "},
