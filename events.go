@@ -81,12 +81,14 @@ func (s *Service) unknownPayment(ctx context.Context, e processor.Event, now tim
 	}
 	found.Coupon.ID = couponID // a coupon that is gone has no limits
 	claims := useClaims(found.Coupon, customerID)
-	if customerID == "" {
-		claims = claims[:1]
-	}
 	o := redemption.Order{
 		ID: s.newID(redemption.OrderIDPrefix), CustomerID: customerID, State: redemption.OrderPaid,
 		SessionID: e.SessionID, CreatedAt: now,
+	}
+	if customerID == "" {
+		claims = claims[:1]
+	} else {
+		o.Claims = orderClaims(customerID)
 	}
 	return store.Reservation{Order: o, Uses: []redemption.Use{{
 		ID: s.newID(redemption.UseIDPrefix), CouponID: couponID, CustomerID: customerID, OrderID: o.ID,

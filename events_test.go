@@ -115,6 +115,27 @@ func TestDelayedPayments(t *testing.T) {
 	}
 }
 
+// TestAPaymentOfALostOrderCounts: the order is in another copy of the store. What the session
+// says of coupon and customer is counted, and the customer's order too, once.
+func TestAPaymentOfALostOrderCounts(t *testing.T) {
+	t.Parallel()
+	lost, w := newWorld(t), newWorld(t)
+	c := w.create(t, tenOff())
+	lost.create(t, tenOff())
+	e := lost.event(lost.checkout(t, lost.request("TEN")), processor.Completed, processor.Paid)
+	e.Metadata[processor.MetadataCouponID] = c.ID
+	for _, changed := range []bool{true, false} {
+		o, err := w.HandleEvent(t.Context(), e)
+		require.NoError(t, err)
+		require.Equal(t, []any{changed, redemption.OrderPaid, redemption.FromPayment}, []any{o.Changed, o.Order.State, o.Uses[0].Origin})
+		counts, err := w.store.Counts(t.Context(), []string{
+			redemption.CouponUses(c.ID), redemption.CustomerUses(c.ID, ann.ID), redemption.CustomerOrders(ann.ID),
+		})
+		require.NoError(t, err)
+		require.Equal(t, []redemption.Count{{Completed: 1}, {Completed: 1}, {Completed: 1}}, counts)
+	}
+}
+
 // TestAPaymentIsNeverDropped holds contract 5.6: a payment whose place is gone is
 // recorded and flagged.
 func TestAPaymentIsNeverDropped(t *testing.T) {

@@ -84,7 +84,7 @@ func TestRoundTrips(t *testing.T) {
 				return err
 			}},
 			{"hand over", 3, func() error { _, err := s.Reserve(ctx, handed); return err }},
-			{"refused: no use is left", 2, func() error {
+			{"refused: no use is left", 3, func() error {
 				_, err := s.Reserve(ctx, checkout(other, q, customer+"2", "k3"))
 				require.ErrorIs(t, err, store.ErrLimit)
 				return nil
