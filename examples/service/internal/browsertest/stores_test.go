@@ -44,7 +44,12 @@ type kind struct {
 	fresh func(*testing.T) string
 }
 
-var stores = []kind{{"sqlite", freshFile}, {"postgres", func(t *testing.T) string { return postgres.NewCopy(t) }}}
+var stores = []kind{{"sqlite", freshFile}, {"postgres", freshCopy}}
+
+func freshCopy(t *testing.T) string {
+	t.Helper()
+	return postgres.NewCopy(t)
+}
 
 // scratch is the directory of the seeded file, removed when the suite ends.
 var scratch string
