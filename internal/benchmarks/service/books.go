@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
@@ -164,6 +165,7 @@ func readUse(ctx context.Context, admin *customer, id string) (use, error) {
 // checkDatabase looks into the tables themselves, where there are any.
 func checkDatabase(ctx context.Context, store, where string, k books) []error {
 	drivers := map[string]string{"sqlite": "sqlite", "postgres": "pgx"}
+	names := map[string]string{"sqlite": "couponkit_", "postgres": "couponkit."}
 	driver, is := drivers[store]
 	if !is {
 		return nil
@@ -175,13 +177,13 @@ func checkDatabase(ctx context.Context, store, where string, k books) []error {
 	defer func() { _ = db.Close() }()
 	var wrong []error
 	for statement, want := range map[string]int64{
-		`SELECT COUNT(*) FROM coupon_redemptions WHERE state = 'completed'`:                                                                                             k.completed,
-		`SELECT COUNT(DISTINCT session_id) FROM coupon_redemptions WHERE state = 'completed'`:                                                                           k.paid,
-		`SELECT COUNT(*) FROM orders WHERE state = 'paid'`:                                                                                                              k.paid,
-		`SELECT COUNT(DISTINCT session_id) FROM orders WHERE state = 'paid'`:                                                                                            k.paid,
-		`SELECT COUNT(*) FROM orders o JOIN coupon_redemptions r ON r.order_id = o.id AND r.session_id = o.session_id WHERE o.state = 'paid' AND r.state = 'completed'`: k.paid,
-		`SELECT COUNT(*) FROM coupon_redemptions WHERE over_limit`:                                                                                                      0,
+		`SELECT COUNT(*) FROM {uses} WHERE state = 'completed'`:                                                               k.completed,
+		`SELECT COUNT(*) FROM {orders} WHERE state = 'paid'`:                                                                  k.paid,
+		`SELECT COUNT(DISTINCT session_id) FROM {orders} WHERE state = 'paid'`:                                                k.paid,
+		`SELECT COUNT(*) FROM {orders} o JOIN {uses} u ON u.order_id = o.id WHERE o.state = 'paid' AND u.state = 'completed'`: k.paid,
+		`SELECT COUNT(*) FROM {uses} WHERE over_limit`:                                                                        0,
 	} {
+		statement = strings.NewReplacer("{", names[store], "}", "").Replace(statement)
 		var got int64
 		if err := db.QueryRowContext(ctx, statement).Scan(&got); err != nil {
 			wrong = append(wrong, fmt.Errorf("%s: %w", statement, err))
