@@ -31,19 +31,24 @@ type Outcome struct {
 	Flag Flag
 }
 
-// HandleEvent records what an event of the processor's webhook says (specification 6). The
-// adapter must have authenticated the event; see [Service.Webhook].
+// HandleEvent records the result that an event of the processor's webhook reports (specification
+// 6). The adapter must have authenticated the event before the host calls HandleEvent; see
+// [Service.Webhook].
 //
-//   - A payment completes the redemption and counts the use, in one transaction of the store.
-//   - A session that ended unpaid releases the reservation and gives points back. A session that
-//     the customer's next checkout has ended keeps the reservation (contract section 5.3).
-//   - An event that concerns neither an order nor a coupon is ignored.
+//   - When the event reports a payment, HandleEvent completes the redemption and counts the use in
+//     one transaction of the store.
+//   - When a payment session ended unpaid, HandleEvent releases the reservation and gives its
+//     points back. If the customer's next checkout has ended the session, HandleEvent keeps the
+//     reservation (contract section 5.3).
+//   - HandleEvent ignores an event that concerns neither an order nor a coupon.
 //
-// After a nil error the result is stored, and the host acknowledges the delivery. After an error
-// the processor should deliver again. Events may arrive twice, late, and in any order.
+// A nil error means that the result is stored, and the host then acknowledges the delivery. After
+// an error, the processor should deliver the event again. Events may arrive twice, late, and in any
+// order.
 //
-// Every payment is recorded. A payment of another amount, over the limit, or after a refund of
-// its points has a Flag.
+// HandleEvent records every payment. The Outcome has a Flag if the payment's amount differs from
+// the order's total. The Outcome also has a Flag if the payment exceeds the coupon's limit, or
+// arrives after its points were refunded.
 //
 // Ship an order when Order.State is redemption.OrderPaid and Flag is FlagNone, once for each order ID.
 // Other calls may find the payment before the event arrives: [Service.Sweep] returns its outcome,
@@ -96,12 +101,14 @@ func (s *Service) unknownPayment(ctx context.Context, e processor.Event, now tim
 	}}}, nil
 }
 
-// Webhook returns the function that the webhook handlers of the processors take. The function
-// calls [Service.HandleEvent], and passes the outcome to the callback, unless the callback is
-// nil. Events that concern neither an order nor a coupon are not passed on.
+// Webhook returns a function that you pass to a processor's webhook handler. The returned function
+// calls [Service.HandleEvent] for each event, and passes the outcome to the callback. The callback
+// is Webhook's parameter named "then", and a nil callback is allowed. The callback receives no
+// outcome of events that concern neither an order nor a coupon.
 //
-// After an error of HandleEvent or of the callback, the processor delivers the event again. So
-// the callback may get the same outcome more than once. The error is logged.
+// After an error of HandleEvent or of the callback, the processor delivers the event again. The
+// callback may therefore receive the same outcome more than once. The returned function logs every
+// such error.
 //
 //	http.Handle("POST /webhook", payments.Handler(service.Webhook(ship)))
 func (s *Service) Webhook(then func(context.Context, Outcome) error) func(context.Context, processor.Event) error {

@@ -17,32 +17,35 @@ import (
 
 // ExchangeRequest asks for a reservation of a points-redeemable coupon.
 type ExchangeRequest struct {
-	// Key makes the call idempotent for the customer. A repeated key returns its first
-	// reservation. A key that was used for another coupon is store.ErrKeyReused. The customer
-	// may already hold a reservation of the coupon that no checkout uses. A new or empty key
-	// then returns that reservation and debits no points. A key has at most
-	// [redemption.MaxIDLength] bytes.
+	// Key is an idempotency key of the customer. A call with a repeated key returns the key's first
+	// reservation. A key that was used for a different coupon fails with store.ErrKeyReused. The
+	// customer may already hold a reservation of the coupon that no checkout uses. A call with a
+	// new or empty key returns the customer's unused reservation, if any. For the same reservation,
+	// the service never debits points a second time. A key has at most [redemption.MaxIDLength]
+	// bytes.
 	Key string
 	// Coupon is the coupon's ID or code. After the coupon was deleted, a repeated key finds its
-	// reservation only by the coupon's ID.
+	// reservation only if Coupon is the coupon's ID.
 	Coupon string
-	// Customer is the customer who pays with points. It is required.
+	// Customer is the customer who pays with points. A customer with an ID is required.
 	Customer eligibility.Customer
 }
 
-// ExchangePoints reserves a use of a points-redeemable coupon for the customer, and debits its
-// price in points (specification 2.3, 3.2). The reservation has no deadline until a checkout uses
-// it.
+// ExchangePoints reserves a use of a points-redeemable coupon for the customer (specification 2.3,
+// 3.2). ExchangePoints also debits the coupon's price in points. The reservation has no deadline
+// until a checkout uses the reservation.
 //
-// Errors are:
+// ExchangePoints returns these errors:
 //
-//   - a [*coupon.Rejection] as of [Service.Validate];
-//   - [ErrInsufficientPoints] when the balance is too small. The error also matches
-//     coupon.ErrPointsNotRedeemed, so check for ErrInsufficientPoints first;
-//   - a [*pricing.ValidationError] when the coupon is not points-redeemable;
-//   - [ErrNoLedger] when the service has no ledger;
-//   - [ErrReservationClosed] when the key's reservation was given up, or when the coupon's price
-//     in points has changed. Exchange with a new key.
+//   - A [*coupon.Rejection] lists the reasons for which [Service.Validate] would refuse the coupon
+//     too.
+//   - [ErrInsufficientPoints] means that the customer's balance is too small. ErrInsufficientPoints
+//     also matches coupon.ErrPointsNotRedeemed, so check for ErrInsufficientPoints first.
+//   - A [*pricing.ValidationError] means that the coupon is not points-redeemable.
+//   - [ErrNoLedger] means that the service has no ledger of points.
+//   - [ErrReservationClosed] means that the key's reservation was given up. ExchangePoints also
+//     returns ErrReservationClosed when the coupon's price in points has changed. After
+//     ErrReservationClosed, exchange points with a new key.
 //
 // After any other error, repeat the call with the same key. The sweep undoes unfinished
 // exchanges. When the coupon refuses a repeated call, no points are taken and the reservation is
@@ -294,7 +297,7 @@ func (s *Service) tooLate(ctx context.Context, u redemption.Use, cause error) er
 // CancelExchange gives up what the customer has bought with points, and refunds
 // the points. It first ends a checkout that uses it. Repeating the call is safe.
 //
-// Errors are:
+// CancelExchange returns these errors:
 //
 //   - store.ErrNotFound for an unknown exchange, and an exchange of another customer;
 //   - redemption.ErrIllegal when the checkout was paid, or when its payment is on its way;
