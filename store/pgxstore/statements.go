@@ -173,7 +173,8 @@ const replaceEmails = `WITH wanted AS MATERIALIZED (
 // each reservation that the customer holds, at most $4, or one without.
 func lookUp(column string) string {
 	return `SELECT ` + couponColumns + `,
-		(SELECT e.email FROM {coupon_allowed_emails} e WHERE e.coupon_id = c.id AND e.email IN ($3, $5) LIMIT 1),
+		coalesce((SELECT e.email FROM {coupon_allowed_emails} e WHERE e.coupon_id = c.id AND e.email = $3),
+			(SELECT e.email FROM {coupon_allowed_emails} e WHERE e.coupon_id = c.id AND e.email = $5)),
 		u.completed, u.reserved, ` + columnsOf("h", redemptionColumns) + `
 	FROM ` + couponSource + `
 	CROSS JOIN LATERAL (
