@@ -149,16 +149,16 @@ INSERT INTO couponkit_migrations (version, name) VALUES
   (1, 'tables');
 
 INSERT INTO coupons (id, code, name, description, discount_type, percent_off, amount_off, currency, applies_to, plan_ids, device_ids, accessory_ids, distribution, allowed_emails, emails_digest, points_required, max_uses, max_uses_per_user, min_purchase, starts_at, expires_at, state, processor_coupon_id, promotion_code_id, mirror_revision, search_text, created_at, updated_at, revision) VALUES
-  ('cpn_AMOUNT', 'AMOUNT', 'Coupon AMOUNT', '', 'FIXED_AMOUNT', NULL, 1050, 'EUR', 'SPECIFIC', '["basic"]', '["phone","watch"]', '[]', 'GENERAL', 0, '', 0, NULL, NULL, 0, NULL, NULL, 'inactive', '', '', 0, 'COUPON AMOUNTAMOUNT', 1795176000123456, 1795176000123456, 1);
+  ('cpn_AMOUNT', 'AMOUNT', 'Coupon AMOUNT', '', 'FIXED_AMOUNT', NULL, 1050, 'EUR', 'SPECIFIC', '["basic"]', '["phone","watch"]', '[]', 'GENERAL', 0, '', 0, NULL, NULL, 0, NULL, NULL, 'inactive', '', '', 0, 'coupon amountamount', 1795176000123456, 1795176000123456, 1);
 
 INSERT INTO coupons (id, code, name, description, discount_type, percent_off, amount_off, currency, applies_to, plan_ids, device_ids, accessory_ids, distribution, allowed_emails, emails_digest, points_required, max_uses, max_uses_per_user, min_purchase, starts_at, expires_at, state, processor_coupon_id, promotion_code_id, mirror_revision, search_text, created_at, updated_at, revision) VALUES
-  ('cpn_LISTED', 'LISTED', 'Coupon LISTED', '', 'PERCENTAGE', 125000, NULL, 'EUR', 'ALL', '[]', '[]', '[]', 'USER_SPECIFIC', 2, '4a1deac3c2ece44740b457f0e7a729469e4281b4cc8eeda787f2730f63379815', 0, NULL, 1, 0, NULL, NULL, 'active', '', '', 0, 'COUPON LISTEDLISTED', 1795176000123456, 1795176000123456, 1);
+  ('cpn_LISTED', 'LISTED', 'Coupon LISTED', '', 'PERCENTAGE', 125000, NULL, 'EUR', 'ALL', '[]', '[]', '[]', 'USER_SPECIFIC', 2, '4a1deac3c2ece44740b457f0e7a729469e4281b4cc8eeda787f2730f63379815', 0, NULL, 1, 0, NULL, NULL, 'active', '', '', 0, 'coupon listedlisted', 1795176000123456, 1795176000123456, 1);
 
 INSERT INTO coupons (id, code, name, description, discount_type, percent_off, amount_off, currency, applies_to, plan_ids, device_ids, accessory_ids, distribution, allowed_emails, emails_digest, points_required, max_uses, max_uses_per_user, min_purchase, starts_at, expires_at, state, processor_coupon_id, promotion_code_id, mirror_revision, search_text, created_at, updated_at, revision) VALUES
-  ('cpn_PERCENT', 'PERCENT', 'Coupon PERCENT', 'It''s 100 % – «quoted» \ and_more', 'PERCENTAGE', 125000, NULL, 'EUR', 'ALL', '[]', '[]', '[]', 'GENERAL', 0, '', 0, 100, 2, 1000, 1795172400123456, 1798776000123456, 'active', '', '', 0, 'COUPON PERCENTPERCENTIT''S 100 % – «QUOTED» \ AND_MORE', 1795176000123456, 1795176000123456, 1);
+  ('cpn_PERCENT', 'PERCENT', 'Coupon PERCENT', 'It''s 100 % – «quoted» \ and_more', 'PERCENTAGE', 125000, NULL, 'EUR', 'ALL', '[]', '[]', '[]', 'GENERAL', 0, '', 0, 100, 2, 1000, 1795172400123456, 1798776000123456, 'active', '', '', 0, 'coupon percentpercentit''s 100 % - «quoted» \ and_more', 1795176000123456, 1795176000123456, 1);
 
 INSERT INTO coupons (id, code, name, description, discount_type, percent_off, amount_off, currency, applies_to, plan_ids, device_ids, accessory_ids, distribution, allowed_emails, emails_digest, points_required, max_uses, max_uses_per_user, min_purchase, starts_at, expires_at, state, processor_coupon_id, promotion_code_id, mirror_revision, search_text, created_at, updated_at, revision) VALUES
-  ('cpn_POINTS', 'POINTS', 'Coupon POINTS', '', 'PERCENTAGE', 125000, NULL, 'EUR', 'ALL', '[]', '[]', '[]', 'POINTS_REDEEMABLE', 0, '', 500, 5, 1, 0, NULL, NULL, 'active', 'co_1', 'promo_1', 1, 'COUPON POINTSPOINTS', 1795176000123456, 1795176000123456, 1);
+  ('cpn_POINTS', 'POINTS', 'Coupon POINTS', '', 'PERCENTAGE', 125000, NULL, 'EUR', 'ALL', '[]', '[]', '[]', 'POINTS_REDEEMABLE', 0, '', 500, 5, 1, 0, NULL, NULL, 'active', 'co_1', 'promo_1', 1, 'coupon pointspoints', 1795176000123456, 1795176000123456, 1);
 
 INSERT INTO coupon_allowed_emails (coupon_id, email, position) VALUES
   ('cpn_LISTED', 'ann@example.org', 1);
