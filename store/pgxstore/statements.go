@@ -168,9 +168,10 @@ const replaceEmails = `WITH wanted AS MATERIALIZED (
 	INSERT INTO {coupon_allowed_emails} AS m (coupon_id, email, position) SELECT $1, w.email, w.n FROM wanted w
 	ON CONFLICT (coupon_id, email) DO UPDATE SET position = excluded.position WHERE m.position <> excluded.position`
 
-// lookUp finds a coupon by one column: with its counts, the entry of its allow-list
-// that is the address $3 or its domain $5, and the uses of the customer $2; all in one snapshot. It has a row for
-// each reservation that the customer holds, at most $4, or one without.
+// lookUp finds a coupon by one column, with its counts, the entry of its allow-list that is the
+// address $3 or else the domain $5, and the uses of the customer $2, in one snapshot. The result
+// has a row for each reservation that the customer holds, at most $4, or one row without.
+// Two lookups of single entries go by the index. The planner may read the whole allow-list for IN.
 func lookUp(column string) string {
 	return `SELECT ` + couponColumns + `,
 		coalesce((SELECT e.email FROM {coupon_allowed_emails} e WHERE e.coupon_id = c.id AND e.email = $3),
