@@ -19,20 +19,22 @@ import (
 // has changed the coupon in between.
 const changeAttempts = 5
 
-// Create makes a coupon (specification 4.2). It stores the coupon, makes its mirror at the
-// processor, and then switches the coupon on. A draft that names no currency gets that of
-// [WithCurrency].
+// Create makes a coupon (specification 4.2). Create first stores the coupon. Then Create makes the
+// coupon's mirror, the processor's own copy of the coupon. Finally, Create switches the coupon on.
+// A draft that names no currency gets the currency of [WithCurrency].
 //
-// Errors are:
+// Create returns these errors:
 //
-//   - a [*pricing.ValidationError] that names every fault of the draft, and everything that the
-//     processor cannot mirror;
-//   - a [*coupon.Rejection] that matches coupon.ErrCodeTaken. Its CouponID is the coupon that has
-//     the code. It is empty when something else has the code at the processor;
-//   - [ErrUnavailable] or another error of the processor. A half-made coupon is removed, at the
-//     latest by [Service.Reconcile];
-//   - an error of the store. When the store fails in the last step, the coupon may nevertheless
-//     be active. Look up its code with [Service.Find] before you repeat the call.
+//   - A [*pricing.ValidationError] names every invalid field of the draft. The error also names
+//     every field that the processor cannot mirror.
+//   - A [*coupon.Rejection] that matches coupon.ErrCodeTaken means that the code is in use. The
+//     CouponID of the rejection is the coupon that has the code. CouponID is empty when the code
+//     belongs to something else at the processor.
+//   - [ErrUnavailable] or another error of the processor means that the creation failed. The
+//     unfinished coupon is removed at once or by a later [Service.Reconcile].
+//   - An error of the store means that the store failed. If the store fails in the last step, the
+//     coupon may already be active. Look up the coupon's code with [Service.Find] before you repeat
+//     the call.
 func (s *Service) Create(ctx context.Context, d coupon.Draft) (c coupon.Coupon, err error) {
 	var attempt Attempt
 	defer s.observed(ctx, OpCreate, &attempt, &err)()
@@ -157,26 +159,31 @@ func (s *Service) undoCreate(ctx context.Context, c coupon.Coupon) {
 	}
 }
 
-// Update changes the editable fields of a coupon (specification 4.3), in the store and at the
-// processor.
+// Update changes the editable fields of a coupon in the store and at the processor (specification
+// 4.3).
 //
-// A patch that changes nothing keeps Revision and UpdatedAt, and writes nothing to the store or
-// the processor. If the mirror shows another revision, the patch updates only the mirror.
+// A patch that changes nothing keeps Revision and UpdatedAt. A patch that changes nothing also
+// writes nothing to the store or the processor. The coupon's mirror, the processor's own copy, may
+// show a different revision than the coupon. If the mirror shows a different revision, a patch that
+// changes nothing updates only the mirror.
 //
-// Errors are:
+// Update returns these errors:
 //
-//   - a [*pricing.ValidationError] that names every fault of the patch;
-//   - coupon.ErrNotFound for an unknown coupon;
-//   - store.ErrStaleRevision when the patch names another revision than the coupon's, or when
-//     other changes came first five times;
-//   - a [*coupon.Rejection] that matches coupon.ErrCodeTaken when something else has the code at
-//     the processor;
-//   - [ErrUnavailable] or another error of the processor.
+//   - A [*pricing.ValidationError] names every invalid field of the patch.
+//   - coupon.ErrNotFound means that the coupon is unknown.
+//   - store.ErrStaleRevision means that the patch names a different revision than the coupon has.
+//     Update also returns store.ErrStaleRevision after five attempts that each met a concurrent
+//     change.
+//   - A [*coupon.Rejection] that matches coupon.ErrCodeTaken means that the code belongs to
+//     something else at the processor.
+//   - [ErrUnavailable] means that the processor did not answer. Update also returns other errors of
+//     the processor.
 //
-// When the processor fails, the service takes the change back. The coupon then has its old
-// content, and its revision is two higher. A patch that names a revision cannot simply be
-// repeated: read the coupon again first. If somebody else has changed the coupon meanwhile, the
-// change stays, and a reconcile updates the mirror.
+// When the processor fails, the service undoes the change in the store. A coupon whose change was
+// undone has its old content, and a revision that is two higher than before. A repeated patch that
+// names the old revision therefore fails. Read the coupon again before you repeat a patch that
+// names a revision. If a concurrent call has changed the coupon meanwhile, the service does not
+// undo the change. After a change that was not undone, a reconcile updates the coupon's mirror.
 func (s *Service) Update(ctx context.Context, id string, p coupon.Patch) (c coupon.Coupon, err error) {
 	attempt := Attempt{CouponID: id}
 	defer s.observed(ctx, OpUpdate, &attempt, &err)()
@@ -266,10 +273,10 @@ func (s *Service) onStep(field string, amount pricing.Money) error {
 	return faults.Err()
 }
 
-// SetActive switches a coupon on or off (specification 3.1, 4.3), in the store and at the
-// processor. Open sessions stay as they are. If the coupon already has the state, SetActive
-// works like a [Service.Update] that changes nothing. Errors, and what happens when the
-// processor fails, are those of Update.
+// SetActive switches a coupon on or off in the store and at the processor (specification 3.1, 4.3).
+// Open payment sessions stay as they are. If the coupon already has the requested state, SetActive
+// works like a [Service.Update] that changes nothing. SetActive returns the same errors as Update.
+// When the processor fails, SetActive undoes its change as Update does.
 func (s *Service) SetActive(ctx context.Context, id string, active bool) (c coupon.Coupon, err error) {
 	attempt := Attempt{CouponID: id}
 	defer s.observed(ctx, OpSetActive, &attempt, &err)()
@@ -412,15 +419,18 @@ func (s *Service) outdate(ctx context.Context, id string) (err error) {
 	return err
 }
 
-// Delete removes a coupon (specification 3.1). It first makes the coupon unusable. Then it
-// removes the mirror and the coupon. After that the code can be used again.
+// Delete removes a coupon (specification 3.1). Delete first makes the coupon unusable. Then Delete
+// removes the coupon and its mirror, the processor's own copy of the coupon. After the deletion,
+// the coupon's code can be used again.
 //
-// Orders, redemptions and open sessions stay. Reservations that customers have bought with
-// points stay too, but no checkout accepts them. [Service.CancelExchange] gives the points back.
+// Delete keeps orders, redemptions and open payment sessions. Delete also keeps reservations that
+// customers have bought with points, but no checkout accepts these reservations.
+// [Service.CancelExchange] gives back the points of a reservation for a deleted coupon.
 //
-// Errors are coupon.ErrNotFound for an unknown coupon, store.ErrStaleRevision when other changes
-// came first five times, and those of the processor. When the processor fails, the coupon stays
-// unusable. Another Delete or a reconcile then finishes the work.
+// Delete returns coupon.ErrNotFound for an unknown coupon. Delete returns store.ErrStaleRevision
+// after five attempts that each met a concurrent change. Delete also returns the errors of the
+// processor. When the processor fails, the coupon stays unusable. A second Delete or a reconcile
+// then finishes the deletion.
 func (s *Service) Delete(ctx context.Context, id string) (err error) {
 	attempt := Attempt{CouponID: id}
 	defer s.observed(ctx, OpDelete, &attempt, &err)()

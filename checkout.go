@@ -20,74 +20,83 @@ const placeAttempts = 5
 
 // CheckoutRequest is a cart to be paid (specification 4.5).
 type CheckoutRequest struct {
-	// Key makes the call idempotent for the customer. A repeated key returns the first order,
-	// and finishes what a crash has left; see Checkout.Replayed. Make a new key for each attempt
-	// to pay. Repeat it with the same lines, line names, URLs and e-mail address. An empty key
-	// makes every call a new attempt. A key has at most [redemption.MaxIDLength] bytes.
+	// Key is an idempotency key of the customer. A call with a repeated key returns the key's first
+	// order; see Checkout.Replayed. A call with a repeated key also finishes work that a crash has
+	// left unfinished. Make a new key for each attempt to pay. Repeat a key only with the same
+	// lines, line names, URLs and e-mail address. An empty key makes every call a new attempt. A
+	// key has at most [redemption.MaxIDLength] bytes.
 	Key string
-	// Customer is the buyer. It is required.
+	// Customer is the buyer. A customer with an ID is required.
 	Customer eligibility.Customer
-	// Cart has at least one line, with the prices of the host's catalogue; see [QuoteRequest].
+	// Cart has at least one line. Its lines have the prices of the host's catalogue; see
+	// [QuoteRequest].
 	Cart pricing.Cart
-	// Code is a coupon's code or ID. An empty code means no coupon.
+	// Code is a coupon's code or ID. An empty code means that no coupon is used.
 	Code string
-	// Expected are the totals that the customer was shown; nil skips the comparison.
-	// [ParseTotals] reads them from a client's request. With a repeated key, Expected is
-	// compared with the first order while it can be paid.
+	// Expected are the totals that the customer was shown. If Expected is nil, the service does not
+	// compare totals. [ParseTotals] reads the totals from a client's request. If the key is
+	// repeated while its first order can be paid, Expected is compared with that order.
 	Expected *Totals
-	// Describe names a line on the payment page. Without it the page shows the item's ID.
+	// Describe returns the name of a line for the payment page. If Describe is nil, the payment
+	// page shows the line's ItemID.
 	Describe func(pricing.Line) string
-	// SuccessURL and CancelURL are where the customer goes after the session. Some processors
-	// require SuccessURL.
+	// SuccessURL and CancelURL are the addresses to which the customer returns after the payment
+	// session. Some processors require SuccessURL.
 	SuccessURL string
 	CancelURL  string
-	// Metadata of the host is stored with the order and is not sent to the processor. It has at
-	// most [store.MaxMetadata] entries, with values of at most [store.MaxMetadataLength] bytes.
+	// Metadata is the host's own data, which the service stores with the order. The service does
+	// not send Metadata to the processor. Metadata has at most [store.MaxMetadata] entries, and
+	// each value has at most [store.MaxMetadataLength] bytes.
 	Metadata map[string]string
 }
 
-// SessionLink is where the customer pays.
+// SessionLink is the link to the payment session at which the customer pays.
 type SessionLink struct {
 	ID  string `json:"id"`
 	URL string `json:"url"`
-	// ExpiresAt is when the session ends by itself; see [WithSessionLifetime].
+	// ExpiresAt is the time at which the payment session ends by itself; see [WithSessionLifetime].
 	ExpiresAt time.Time `json:"expiresAt"`
 }
 
-// Checkout is an order with its payment session. It has no JSON form: an API returns what its
-// clients need.
+// Checkout is an order with its payment session. Checkout has no JSON form, because each API
+// chooses what its clients need.
 type Checkout struct {
 	Order   store.Order
 	Session SessionLink
-	// Replayed is true if the key was used before. Order is then the first order of the key, and
-	// may have ended. Order.State shows the end after the webhook or a sweep has recorded it.
-	// The session of a new order is open.
+	// Replayed is true if the idempotency key was used before. If Replayed is true, Order is the
+	// first order of the key, and Order may have ended. Order.State shows that the order has ended
+	// after the webhook or a sweep has recorded the end. If Replayed is false, the order is new and
+	// its payment session is open.
 	Replayed bool
 }
 
-// Checkout prices the cart again, reserves a use of the coupon, stores the order, and opens a
-// payment session with the discounted amounts (specification 4.5, 2.5). It always asks the
-// processor about the coupon's mirror.
+// Checkout prices the cart again, reserves a use of the coupon, and stores the order. Checkout then
+// opens a payment session with the discounted amounts (specification 4.5, 2.5). Checkout always
+// asks the processor about the coupon's mirror, the processor's own copy of the coupon.
 //
-// A total of 0 has a session too. Send the customer there: its event counts the use. Where the
-// processor has no such sessions (processor.Abilities.NoZeroTotal), a total of 0 is
-// coupon.ErrBelowMinimumCharge.
+// An order with a total of 0 has a payment session too. Send the customer to the payment session
+// even if the total is 0. Only the session's event counts the use. Some processors have no sessions
+// with a total of 0 (processor.Abilities.NoZeroTotal). If the processor has no such sessions,
+// Checkout refuses a total of 0 with coupon.ErrBelowMinimumCharge.
 //
-// A customer may have an open session that holds the coupon's last use. Checkout then ends that
-// session and moves its reservation to the new order. If that session was paid already, its use
-// counts, and the observer gets an [OpSettle].
+// A customer may have an open session that holds the coupon's last use. If the customer's open
+// session holds the last use, Checkout ends the session. Checkout then moves the reservation of the
+// ended session to the new order. If the customer's earlier session turns out to be paid, the use
+// of that session counts. The observer receives an [OpSettle] for an earlier session that turns out
+// to be paid.
 //
-// Errors are:
+// Checkout returns these errors:
 //
-//   - a [*pricing.ValidationError] for a malformed or empty cart;
-//   - a [*coupon.Rejection] with the coupon's reasons, coupon.ErrCartTotalsInvalid when the
-//     totals are not the expected ones, coupon.ErrBelowMinimumCharge, or coupon.ErrUserRequired;
-//   - store.ErrKeyReused when the key was used for another request, or when its open order has
-//     other totals than the expected ones;
-//   - [ErrOrderEnded] when the key's order ended before it had a session;
-//   - processor.ErrRejected when the processor refuses the session;
-//   - [ErrUnavailable], or the context's error. Repeat the call with the same key. [Service.Sweep]
-//     releases what nobody finishes.
+//   - A [*pricing.ValidationError] means that the cart is malformed or empty.
+//   - A [*coupon.Rejection] lists the reasons for which the coupon is refused. The rejection
+//     matches coupon.ErrCartTotalsInvalid when the totals differ from the expected totals. The
+//     rejection may also match coupon.ErrBelowMinimumCharge or coupon.ErrUserRequired.
+//   - store.ErrKeyReused means that the key was used for a different request. Checkout also returns
+//     store.ErrKeyReused when the key's open order has different totals than expected.
+//   - [ErrOrderEnded] means that the key's order ended before it had a payment session.
+//   - processor.ErrRejected means that the processor refused the payment session.
+//   - [ErrUnavailable], or the error of the context, means that the result is unknown. Repeat the
+//     call with the same key. If nobody repeats the call, [Service.Sweep] releases the reservation.
 func (s *Service) Checkout(ctx context.Context, r CheckoutRequest) (Checkout, error) {
 	return s.checkoutAs(ctx, OpCheckout, r)
 }

@@ -1,8 +1,10 @@
-// Package couponkit decides about coupons, prices carts, and counts each use exactly once.
+// Package couponkit decides whether customers may use coupons, prices carts, and counts each use
+// exactly once.
 //
 // A [Service] is built from a store (package store) and a payment processor (package processor).
-// Both are small interfaces. The service keeps no state except the processor's recent answers
-// about coupons. So any number of services, in any number of processes, may share a store.
+// The types store.Store and processor.Processor are small interfaces. A service keeps its data in
+// the store. In memory, a service keeps only the processor's recent answers about coupons. Several
+// services in several processes may therefore share one store.
 //
 // # A purchase
 //
@@ -12,46 +14,52 @@
 //	// the customer pays at checkout.Session.URL
 //	http.Handle("POST /webhook", payments.Handler(service.Webhook(ship)))
 //
-// Validate and Quote change nothing. Checkout reserves a use within the coupon's limits, stores
-// the order with its quote, and opens a payment session with the discounted amounts. Later
-// changes of the coupon leave the order as it is. The webhook records the payment and counts the
-// use, in one transaction of the store.
+// Validate and Quote change nothing. Checkout reserves a use within the coupon's limits, and stores
+// the order with its quote. Checkout then opens a payment session with the discounted amounts.
+// Later changes of the coupon do not change a stored order. The webhook records the payment and
+// counts the use in one transaction of the store.
 //
-// Ship an order when the outcome's Order.State is store.OrderPaid and its Flag is [FlagNone],
-// once for each order ID. [Service.Sweep] returns outcomes too: it finds payments whose event did
-// not arrive.
+// Ship an order when the [Outcome] has the Order.State store.OrderPaid and the Flag [FlagNone].
+// Ship each order ID only once. Outcomes come from the webhook and from [Service.Sweep].
+// Service.Sweep finds payments whose event did not arrive.
 //
 // # Currency
 //
-// A coupon that names no currency is in EUR, or in the currency of [WithCurrency]. A cart always
-// names its currency, as in pricing.Cart{Currency: pricing.USD()}.
+// A draft without a currency makes a coupon in the currency of [WithCurrency]. Without the option
+// WithCurrency, a draft without a currency makes a coupon in EUR. A cart always names its currency,
+// as in pricing.Cart{Currency: pricing.USD()}.
 //
 // # Errors
 //
-// There are four kinds of errors:
+// A service returns four kinds of errors:
 //
-//   - A refusal is a [*coupon.Rejection]. It has a stable code, a message for the customer, and
-//     parameters. Each reason has a sentinel for errors.Is, such as coupon.ErrExpired.
-//   - Malformed input is a [*pricing.ValidationError] that names every field.
-//   - A conflict matches store.ErrConflict (such as store.ErrKeyReused or
-//     store.ErrStaleRevision), [ErrOrderEnded] or [ErrReservationClosed].
-//   - A failure is any other error. It matches [ErrUnavailable] when the processor did not
-//     answer. It matches processor.ErrRejected or processor.ErrForbidden when the processor
-//     refused the call, which is usually a configuration error. All other failures are errors of
-//     the store.
+//   - A refusal is returned as a [*coupon.Rejection] with at least one reason. Each reason has a
+//     stable code, a message for the customer, and parameters. Each reason also has a sentinel
+//     error for errors.Is, such as coupon.ErrExpired.
+//   - Malformed input is reported by a [*pricing.ValidationError] that names every invalid field.
+//   - A conflict is reported by an error that matches store.ErrConflict, [ErrOrderEnded] or
+//     [ErrReservationClosed]. For example, store.ErrKeyReused and store.ErrStaleRevision match
+//     store.ErrConflict.
+//   - A failure is an error that is neither a refusal, malformed input nor a conflict. A failure
+//     matches [ErrUnavailable] when the processor did not answer. A failure matches
+//     processor.ErrRejected or processor.ErrForbidden when the processor refused the service's
+//     request. A refusal by the processor usually comes from a configuration error. All other
+//     failures are errors of the store.
 //
-// When the context of a call ends, the error matches context.DeadlineExceeded or
-// context.Canceled. The caller then does not know whether the call took effect, as after
-// [ErrUnavailable], and repeats it with the same key. An HTTP host answers 503.
+// When the context of a call ends, the error matches context.DeadlineExceeded or context.Canceled.
+// After a context error or [ErrUnavailable], the caller does not know whether the call took effect.
+// After a context error or [ErrUnavailable], the caller repeats the call with the same key. An HTTP
+// host answers a request with status 503 when the call ended with a context error.
 //
 // # Repetition
 //
-// Every call can be repeated. Checkout and ExchangePoints take an idempotency key. Events may
-// arrive twice and in any order. A crash may leave work half done. The same call with the same
-// key finishes it, and so do two calls that hosts make from time to time, on any number of nodes:
+// Every method of a service can be called again. Checkout and ExchangePoints take an idempotency
+// key. Events may arrive twice and in any order. A crash may leave the work of a call unfinished.
+// Repeating the interrupted call with the same key finishes the call's work. Two methods also
+// finish interrupted work. Hosts call the two methods regularly on any number of nodes:
 //
-//   - [Service.Sweep], every minute, finishes reservations, orders and refunds;
-//   - [Service.Reconcile], every few minutes, repairs the coupons' mirrors at the processor.
+//   - [Service.Sweep], called every minute, finishes reservations, orders and refunds.
+//   - [Service.Reconcile], called every few minutes, repairs the coupons' mirrors at the processor.
 //
 // A mirror is the processor's own copy of a coupon.
 package couponkit

@@ -16,38 +16,47 @@ import (
 
 // Outcome is the result of an event, or of a payment that a sweep has found.
 type Outcome struct {
-	// Order is the session's order as it is now. It is zero when the session has no order.
+	// Order is the current state of the payment session's order. Order is the zero value when the
+	// session has no order.
 	Order store.Order
-	// Redemption is the session's redemption as it is now. It is zero when the session has no
-	// redemption.
+	// Redemption is the current state of the payment session's redemption. Redemption is the zero
+	// value when the session has no redemption.
 	Redemption redemption.Redemption
-	// Changed is true if the event changed the order or the redemption. It is false after an
-	// earlier delivery, and if another call has found the payment before the event. Do not use
-	// Changed to decide whether to ship; see [Service.HandleEvent].
+	// Changed is true if the event changed the order or the redemption. Changed is false if the
+	// same event was delivered before. Changed is also false if a different call has found the
+	// payment before the event. Do not use Changed to decide whether to ship; see
+	// [Service.HandleEvent].
 	Changed bool
-	// Flag marks a payment that a person should look at. Every event of such an order has the
-	// flag. If several flags apply, Flag is the first of FlagAmountMismatch, FlagOverLimit and
-	// FlagPointsRefunded.
+	// Flag marks a payment that a person should look at. Every event of an order with a flagged
+	// payment returns the flag again. If several flags apply, Flag is the first of
+	// FlagAmountMismatch, FlagOverLimit and FlagPointsRefunded.
 	Flag Flag
 }
 
-// HandleEvent records what an event of the processor's webhook says (specification 6). The
-// adapter must have authenticated the event; see [Service.Webhook].
+// HandleEvent records the result that an event of the processor's webhook reports (specification
+// 6). The adapter must have authenticated the event before the host calls HandleEvent; see
+// [Service.Webhook].
 //
-//   - A payment completes the redemption and counts the use, in one transaction of the store.
-//   - A session that ended unpaid releases the reservation and gives points back. A session that
-//     the customer's next checkout has ended keeps the reservation (contract section 5.3).
-//   - An event that concerns neither an order nor a coupon is ignored.
+//   - When the event reports a payment, HandleEvent completes the redemption and counts the use in
+//     one transaction of the store.
+//   - When a payment session ended unpaid, HandleEvent releases the reservation and gives its
+//     points back. If the customer's next checkout has ended the session, HandleEvent keeps the
+//     reservation (contract section 5.3).
+//   - HandleEvent ignores an event that concerns neither an order nor a coupon.
 //
-// After a nil error the result is stored, and the host acknowledges the delivery. After an error
-// the processor should deliver again. Events may arrive twice, late, and in any order.
+// A nil error means that the result is stored, and the host then acknowledges the delivery. After
+// an error, the processor should deliver the event again. Events may arrive twice, late, and in any
+// order.
 //
-// Every payment is recorded. A payment of another amount, over the limit, or after a refund of
-// its points has a Flag.
+// HandleEvent records every payment. The Outcome has a Flag if the payment's amount differs from
+// the order's total. The Outcome also has a Flag if the payment exceeds the coupon's limit, or
+// arrives after its points were refunded.
 //
-// Ship an order when Order.State is store.OrderPaid and Flag is FlagNone, once for each order ID.
-// Other calls may find the payment before the event arrives: [Service.Sweep] returns its outcome,
-// and the observer gets an [OpSettle]. To learn about one order, call [Service.Order].
+// Ship an order when Order.State is store.OrderPaid and Flag is FlagNone. Ship each order ID only
+// once. Calls of other methods may find the payment before its event arrives. If [Service.Sweep]
+// finds the payment, Sweep returns the payment's outcome. If any method finds a payment before its
+// event arrives, the observer receives an [OpSettle]. To learn about one order, call
+// [Service.Order].
 func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome, err error) {
 	kind, concerns := eventKind(e)
 	if !concerns {
@@ -68,12 +77,14 @@ func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome
 	}, pricing.NewMoney(e.Total, e.Currency))
 }
 
-// Webhook returns the function that the webhook handlers of the processors take. The function
-// calls [Service.HandleEvent], and passes the outcome to the callback, unless the callback is
-// nil. Events that concern neither an order nor a coupon are not passed on.
+// Webhook returns a function that you pass to a processor's webhook handler. The returned function
+// calls [Service.HandleEvent] for each event, and passes the outcome to the callback. The callback
+// is Webhook's parameter named "then", and a nil callback is allowed. The callback receives no
+// outcome of events that concern neither an order nor a coupon.
 //
-// After an error of HandleEvent or of the callback, the processor delivers the event again. So
-// the callback may get the same outcome more than once. The error is logged.
+// After an error of HandleEvent or of the callback, the processor delivers the event again. The
+// callback may therefore receive the same outcome more than once. The returned function logs every
+// such error.
 //
 //	http.Handle("POST /webhook", payments.Handler(service.Webhook(ship)))
 func (s *Service) Webhook(then func(context.Context, Outcome) error) func(context.Context, processor.Event) error {

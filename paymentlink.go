@@ -12,11 +12,11 @@ import (
 // LinkMode tells what a payment link sells (specification 4.6).
 type LinkMode uint8
 
-// The modes of a payment link.
+// These constants are the modes of a payment link.
 const (
-	// SubscriptionLink sells a cart and discounts its eligible lines.
+	// SubscriptionLink sells a cart and discounts the cart's eligible lines.
 	SubscriptionLink LinkMode = iota + 1
-	// ProductLink sells an amount that the caller has discounted.
+	// ProductLink sells an amount that the caller has already discounted.
 	ProductLink
 )
 
@@ -31,8 +31,8 @@ func (m LinkMode) String() string {
 	return ""
 }
 
-// ParseLinkMode returns the mode whose name is text. Any other text is a
-// [*pricing.ValidationError] for the field mode.
+// ParseLinkMode returns the mode whose name is the argument text. For an unknown name,
+// ParseLinkMode returns a [*pricing.ValidationError] for the field "mode".
 func ParseLinkMode(text string) (LinkMode, error) {
 	for m := SubscriptionLink; m <= ProductLink; m++ {
 		if m.String() == text {
@@ -48,27 +48,31 @@ func modeFault(code pricing.FieldCode) error {
 	}}}
 }
 
-// PaymentLinkRequest asks for a payment link. The fields of [CheckoutRequest] have the same
-// meaning as in [Service.Checkout].
+// PaymentLinkRequest asks for a payment link. The fields of [CheckoutRequest] have the same meaning
+// as in [Service.Checkout].
 type PaymentLinkRequest struct {
-	// CheckoutRequest is the request. Cart and Expected are used in subscription mode only.
+	// CheckoutRequest contains the fields that Checkout takes too. Its fields Cart and Expected are
+	// used only in subscription mode.
 	CheckoutRequest
-	// Mode tells whether Cart or Amount is sold. It is required.
+	// Mode tells whether the link sells Cart or Amount. Mode is required.
 	Mode LinkMode
-	// Amount is what the customer pays in product mode. It is greater than 0. The caller has
-	// taken the discount off.
+	// Amount is what the customer pays in product mode. Amount is greater than 0. The caller has
+	// already subtracted the discount from Amount.
 	Amount pricing.Money
 }
 
 // PaymentLink opens a payment session for the wallet flow (specification 4.6).
 //
-// In subscription mode it works like [Service.Checkout]. In product mode it charges the amount
-// as given. If there is a coupon, it checks the coupon, reserves a use, and records the use. The
-// caller has checked minimum purchase and scope, because only the caller knows the cart.
+// In subscription mode, PaymentLink works like [Service.Checkout]. In product mode, PaymentLink
+// charges the request's Amount unchanged. If the request names a coupon, product mode checks the
+// coupon and reserves a use. When the customer pays, the reserved use is counted. Before a call in
+// product mode, the caller must check the coupon's minimum purchase and scope. Only the caller
+// knows the cart in product mode.
 //
-// Errors are those of [Service.Checkout]. In product mode, a [*pricing.ValidationError] also
-// reports an amount that is not above 0, has no currency, or is no multiple of the processor's
-// step. An amount below the processor's minimum charge matches coupon.ErrBelowMinimumCharge.
+// PaymentLink returns the errors of [Service.Checkout]. In product mode, a
+// [*pricing.ValidationError] reports an amount that is 0 or negative, or has no currency. A
+// [*pricing.ValidationError] also reports an amount that is not a multiple of the processor's step.
+// An amount below the processor's minimum charge is refused with coupon.ErrBelowMinimumCharge.
 func (s *Service) PaymentLink(ctx context.Context, r PaymentLinkRequest) (c Checkout, err error) {
 	switch r.Mode {
 	case SubscriptionLink:

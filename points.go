@@ -16,36 +16,40 @@ import (
 
 // ExchangeRequest asks for a reservation of a points-redeemable coupon.
 type ExchangeRequest struct {
-	// Key makes the call idempotent for the customer. A repeated key returns its first
-	// reservation. A key that was used for another coupon is store.ErrKeyReused. The customer
-	// may already hold a reservation of the coupon that no checkout uses. A new or empty key
-	// then returns that reservation and debits no points. A key has at most
-	// [redemption.MaxIDLength] bytes.
+	// Key is an idempotency key of the customer. A call with a repeated key returns the key's first
+	// reservation. A key that was used for a different coupon fails with store.ErrKeyReused. The
+	// customer may already hold a reservation of the coupon that no checkout uses. A call with a
+	// new or empty key returns the customer's unused reservation, if any. For the same reservation,
+	// the service never debits points a second time. A key has at most [redemption.MaxIDLength]
+	// bytes.
 	Key string
 	// Coupon is the coupon's ID or code. After the coupon was deleted, a repeated key finds its
-	// reservation only by the coupon's ID.
+	// reservation only if Coupon is the coupon's ID.
 	Coupon string
-	// Customer is the customer who pays with points. It is required.
+	// Customer is the customer who pays with points. A customer with an ID is required.
 	Customer eligibility.Customer
 }
 
-// ExchangePoints reserves a use of a points-redeemable coupon for the customer, and debits its
-// price in points (specification 2.3, 3.2). The reservation has no deadline until a checkout uses
-// it.
+// ExchangePoints reserves a use of a points-redeemable coupon for the customer (specification 2.3,
+// 3.2). ExchangePoints also debits the coupon's price in points. The reservation has no deadline
+// until a checkout uses the reservation.
 //
-// Errors are:
+// ExchangePoints returns these errors:
 //
-//   - a [*coupon.Rejection] as of [Service.Validate];
-//   - [ErrInsufficientPoints] when the balance is too small. The error also matches
-//     coupon.ErrPointsNotRedeemed, so check for ErrInsufficientPoints first;
-//   - a [*pricing.ValidationError] when the coupon is not points-redeemable;
-//   - [ErrNoLedger] when the service has no ledger;
-//   - [ErrReservationClosed] when the key's reservation was given up, or when the coupon's price
-//     in points has changed. Exchange with a new key.
+//   - A [*coupon.Rejection] lists the reasons for which [Service.Validate] would refuse the coupon
+//     too.
+//   - [ErrInsufficientPoints] means that the customer's balance is too small. ErrInsufficientPoints
+//     also matches coupon.ErrPointsNotRedeemed, so check for ErrInsufficientPoints first.
+//   - A [*pricing.ValidationError] means that the coupon is not points-redeemable.
+//   - [ErrNoLedger] means that the service has no ledger of points.
+//   - [ErrReservationClosed] means that the key's reservation was given up. ExchangePoints also
+//     returns ErrReservationClosed when the coupon's price in points has changed. After
+//     ErrReservationClosed, exchange points with a new key.
 //
-// After any other error, repeat the call with the same key. The sweep undoes unfinished
-// exchanges. When the coupon refuses a repeated call, no points are taken and the reservation is
-// given up. When only the coupon's mirror is invalid, the reservation stays.
+// After any other error, repeat the call with the same key. The sweep undoes exchanges that nobody
+// finishes. If the coupon refuses a repeated call, the customer loses no points and the service
+// gives up the reservation. A mirror is the processor's own copy of a coupon. If only the coupon's
+// mirror is invalid, the service keeps the reservation.
 func (s *Service) ExchangePoints(ctx context.Context, r ExchangeRequest) (reserved redemption.Redemption, err error) {
 	attempt := Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, OpExchangePoints, &attempt, &err)()
@@ -251,15 +255,18 @@ func (s *Service) tooLate(ctx context.Context, id string, cause error) error {
 	return fmt.Errorf("%w: %w", ErrReservationClosed, cause)
 }
 
-// CancelExchange gives up a reservation that the customer has bought with points, and refunds
-// the points. It first ends a checkout that uses the reservation. Repeating the call is safe.
+// CancelExchange gives up a reservation that the customer has bought with points, and refunds the
+// points. If a checkout uses the reservation, CancelExchange first ends the checkout. Repeating the
+// call is safe.
 //
-// Errors are:
+// CancelExchange returns these errors:
 //
-//   - store.ErrNotFound for an unknown reservation, one of another customer, and one that was not
-//     bought with points;
-//   - redemption.ErrIllegal when the checkout was paid, or when its payment is on its way;
-//   - store.ErrConflict when other checkouts took the reservation five times meanwhile.
+//   - store.ErrNotFound means that the reservation is unknown or belongs to a different customer.
+//     CancelExchange also returns store.ErrNotFound for a reservation that was not bought with
+//     points.
+//   - redemption.ErrIllegal means that the checkout was paid, or that its payment is on its way.
+//   - store.ErrConflict means that, in five attempts, a new checkout took the reservation each
+//     time.
 func (s *Service) CancelExchange(ctx context.Context, customerID, reservationID string) (err error) {
 	attempt := Attempt{CustomerID: customerID}
 	defer s.observed(ctx, OpCancelExchange, &attempt, &err)()
@@ -328,9 +335,10 @@ func (s *Service) refund(ctx context.Context, r redemption.Redemption) (redempti
 	return s.store.Transition(ctx, r.ID, redemption.Event{Kind: redemption.PointsGivenBack, At: s.now()})
 }
 
-// Reservations returns the customer's live reservations that were bought with points, newest
-// first, at most [store.MaxPageSize]. It includes reservations whose points are about to be taken;
-// see their PointsState.
+// Reservations returns the customer's open reservations that were bought with points, with the
+// newest reservation first. Reservations returns at most [store.MaxPageSize] entries. The result
+// includes reservations whose points are not yet debited. The PointsState of each reservation tells
+// whether its points are debited.
 func (s *Service) Reservations(ctx context.Context, customerID string) ([]redemption.Redemption, error) {
 	if customerID == "" {
 		return nil, nil // the list would be everybody's

@@ -13,51 +13,59 @@ import (
 // DriftKind tells how the store and the processor differ about a coupon.
 type DriftKind string
 
-// The kinds of drift, and what a reconcile does about them.
+// These constants are the kinds of difference between the store and the processor. The comment of
+// each constant tells how [Service.Reconcile] repairs the difference. A mirror is the processor's
+// own copy of a coupon.
 const (
-	// DriftPending is an unfinished creation. Reconcile undoes the creation.
+	// DriftPending means that the creation of a coupon is unfinished. Reconcile undoes the
+	// unfinished creation.
 	DriftPending DriftKind = "pending"
-	// DriftDeleting is an unfinished deletion. Reconcile finishes the deletion.
+	// DriftDeleting means that the deletion of a coupon is unfinished. Reconcile finishes the
+	// interrupted deletion.
 	DriftDeleting DriftKind = "deleting"
-	// DriftOutdated is a mirror of another revision. Reconcile updates the mirror.
+	// DriftOutdated means that the mirror shows a different revision than the coupon. Reconcile
+	// updates the mirror.
 	DriftOutdated DriftKind = "outdated"
-	// DriftMissing is a mirror that is gone. Reconcile makes the mirror again.
+	// DriftMissing means that the processor no longer has the mirror. Reconcile makes the mirror
+	// again.
 	DriftMissing DriftKind = "missing"
-	// DriftState is an active mirror of an inactive coupon, or the reverse. Reconcile switches
-	// the mirror.
+	// DriftState means that an inactive coupon has an active mirror, or an active coupon has an
+	// inactive mirror. Reconcile switches the mirror to the coupon's state.
 	DriftState DriftKind = "state"
-	// DriftOrphan is a mirror without a coupon. Reconcile removes the mirror.
+	// DriftOrphan means that a mirror has no coupon in the store. Reconcile removes the mirror.
 	DriftOrphan DriftKind = "orphan"
 )
 
-// Drift is a difference between the store and the processor.
+// Drift is a difference between the store and the processor about one coupon.
 type Drift struct {
-	// Kind is empty when the processor did not answer.
+	// Kind is the kind of the difference. Kind is empty when the processor did not answer.
 	Kind     DriftKind
 	CouponID string
-	// Repaired tells whether the difference is gone.
+	// Repaired tells whether the difference has been repaired.
 	Repaired bool
-	// Err is why the difference could not be repaired.
+	// Err tells why the difference could not be repaired.
 	Err error
 }
 
-// ReconcileOptions configure a reconcile.
+// ReconcileOptions are the options of [Service.Reconcile].
 type ReconcileOptions struct {
-	// DryRun reports differences and repairs nothing.
+	// DryRun makes Reconcile report differences without repairing them.
 	DryRun bool
 }
 
-// Reconcile compares every coupon with its mirror at the processor, and repairs the differences. It
-// finishes what a crash or a lost answer has left half done, and undoes changes that somebody made
-// at the processor. Where the processor can list its mirrors, it removes those without a coupon.
+// Reconcile compares every coupon with its mirror and repairs the differences. A mirror is the
+// processor's own copy of a coupon. Reconcile finishes work that a crash or a lost answer has left
+// unfinished. Reconcile also undoes changes that somebody made at the processor. If the processor
+// can list its mirrors, Reconcile removes mirrors without a coupon.
 //
-// Reconcile returns the differences that it found. The error joins the errors of differences that
-// could not be repaired, and of lists that could not be read to the end. Several nodes may
-// reconcile at once, also while administrators work.
+// Reconcile returns the differences that it found. The returned error joins the errors of all
+// differences that could not be repaired. The returned error also contains the error of a list that
+// could not be read to the end. Several nodes may call Reconcile at once, even while administrators
+// change coupons.
 //
-// Reconcile asks the processor about each coupon. Run it less often with many thousands of
-// coupons, and bound it by its context: while the processor does not answer, each coupon may take
-// as long as the adapter waits.
+// Reconcile asks the processor about each coupon. Call Reconcile less often when there are many
+// thousands of coupons. Bound the duration of Reconcile by its context. While the processor does
+// not answer, Reconcile may wait for the adapter's full timeout at each coupon.
 func (s *Service) Reconcile(ctx context.Context, o ReconcileOptions) (drifts []Drift, err error) {
 	defer s.observed(ctx, OpReconcile, &Attempt{}, &err)()
 	drifts, err = s.reconcileStored(ctx, o.DryRun)

@@ -22,19 +22,21 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// Errors of the service, beside those of packages coupon, pricing and store.
+// The following errors come from a service. Packages coupon, pricing and store define further
+// errors.
 var (
-	// ErrUnavailable means that the payment processor did not answer. The call may have taken
-	// effect there. Repeating the call is safe.
+	// ErrUnavailable means that the payment processor did not answer. The processor may
+	// nevertheless have carried out the request. Repeating the call is safe.
 	ErrUnavailable = processor.ErrUnavailable
-	// ErrOrderEnded means that the order of the key ended before the customer had a session to
-	// pay. Check out again with a new key.
+	// ErrOrderEnded means that the order of the idempotency key ended before it had a payment
+	// session. Check out again with a new key.
 	ErrOrderEnded = errors.New("the order has ended")
 	// ErrNoLedger means that the service was built without [WithPoints].
 	ErrNoLedger = errors.New("no points ledger is configured")
 )
 
-// The defaults of the options. [DefaultMirrorTTL] is another.
+// These constants are the defaults of the options for durations. The default of WithMirrorTTL is
+// [DefaultMirrorTTL].
 const (
 	DefaultSessionLifetime = time.Hour
 	DefaultGrace           = 10 * time.Minute
@@ -46,16 +48,17 @@ const (
 // RecurringDiscount tells how many payments of a recurring line are discounted.
 type RecurringDiscount uint8
 
-// The values of RecurringDiscount.
+// These constants are the values of RecurringDiscount.
 const (
-	// FirstPeriod discounts the first payment. Renewals cost the list price. It is the default.
+	// FirstPeriod discounts only the first payment, and renewals cost the list price. FirstPeriod
+	// is the default.
 	FirstPeriod RecurringDiscount = iota
 	// EveryPeriod discounts the first payment and every renewal.
 	EveryPeriod
 )
 
-// Service decides about coupons, prices carts and counts uses; see the package documentation.
-// Make one with [New]. It is safe for concurrent use.
+// Service validates coupons, prices carts and counts uses; see the package documentation. Call
+// [New] to make a Service. A Service is safe for concurrent use.
 type Service struct {
 	store     store.Store
 	processor processor.Processor
@@ -84,11 +87,11 @@ type Service struct {
 // Option configures a [Service].
 type Option func(*Service)
 
-// New returns a service on a store and a processor. Both are required. The comment of each
-// option names its default. Nil options are skipped.
+// New returns a service that uses the given store and processor. Both arguments, store and
+// processor, are required. The comment of each option names its default. New skips nil options.
 //
-// Invalid options, such as a session lifetime that the processor does not allow, are a
-// [*pricing.ValidationError] that names all of them.
+// New returns a [*pricing.ValidationError] that names all invalid options. An example of an invalid
+// option is a session lifetime that the processor does not allow.
 func New(s store.Store, p processor.Processor, options ...Option) (*Service, error) {
 	service := &Service{
 		store: s, processor: p,
@@ -164,77 +167,86 @@ func (s *Service) validate() error {
 	return faults.Err()
 }
 
-// WithClock sets the clock. The default is time.Now.
+// WithClock sets the service's clock. The default clock is time.Now.
 func WithClock(now func() time.Time) Option { return func(s *Service) { s.clock = now } }
 
-// WithIDs sets the function that makes IDs. The function must return a unique ID that begins
-// with the prefix and has at most [coupon.MaxIDLength] characters. Otherwise Create fails.
+// WithIDs sets the function newID that makes IDs. The function newID must return a unique ID that
+// begins with the given prefix. The ID with its prefix may have at most [coupon.MaxIDLength]
+// characters. Create fails when newID returns an invalid ID.
 //
-// The default appends 26 letters and digits: the time in milliseconds, and 80 random bits. Such
-// IDs sort by the time at which they were made.
+// The default function newID appends 26 letters and digits to the prefix. The 26 appended
+// characters encode the time in milliseconds and 80 random bits. The default IDs therefore sort by
+// the time of their creation.
 func WithIDs(newID func(prefix string) string) Option { return func(s *Service) { s.newID = newID } }
 
-// WithUsers sets the directory of users. The service then takes the e-mail address from the
-// directory, and ignores the address that the caller passes. Without a directory, every customer
-// is assumed to exist.
+// WithUsers sets the directory of users. The service then takes the customer's e-mail address from
+// the directory, and ignores the address that the caller passes. Without a directory, the service
+// assumes that every customer exists.
 func WithUsers(u Users) Option { return func(s *Service) { s.users = u } }
 
 // WithPoints sets the ledger of points. Without a ledger, customers cannot exchange points.
 func WithPoints(p Points) Option { return func(s *Service) { s.points = p } }
 
-// WithObserver sets an observer of every attempt. The default observes nothing.
+// WithObserver sets the observer of every attempt. The default observer does nothing.
 func WithObserver(o Observer) Option { return func(s *Service) { s.observer = o } }
 
-// WithLogger sets the logger for failures that no call returns, such as a refund that is left to
-// the sweep. By default nothing is logged.
+// WithLogger sets the logger for failures that no method returns as an error. A failed refund that
+// the next sweep repeats is an example of a logged failure. By default, the service logs nothing.
 func WithLogger(l *slog.Logger) Option { return func(s *Service) { s.logger = l } }
 
-// WithCurrency sets the currency of new coupons whose draft names no currency. The default is
-// EUR.
+// WithCurrency sets the currency of new coupons whose draft names no currency. The default currency
+// is EUR.
 func WithCurrency(c pricing.Currency) Option { return func(s *Service) { s.currency = c } }
 
-// WithLocation sets the time zone in which a date without a time begins and ends. The default is
-// UTC.
+// WithLocation sets the time zone in which a date without a time begins and ends. The default time
+// zone is UTC.
 func WithLocation(loc *time.Location) Option { return func(s *Service) { s.location = loc } }
 
-// WithLocale sets the language whose currency symbols are shown. The default is English.
+// WithLocale sets the language in which currency symbols are shown. The default language is
+// English.
 func WithLocale(tag language.Tag) Option { return func(s *Service) { s.locale = tag } }
 
-// WithRecurringDiscount sets how many payments of a recurring line are discounted. The default
-// is [FirstPeriod].
+// WithRecurringDiscount sets how many payments of a recurring line are discounted. The default of
+// WithRecurringDiscount is [FirstPeriod].
 func WithRecurringDiscount(r RecurringDiscount) Option { return func(s *Service) { s.recurring = r } }
 
-// WithSessionLifetime sets how long a customer has to pay. The default is
-// [DefaultSessionLifetime].
+// WithSessionLifetime sets how long a payment session stays open for the customer to pay. The
+// default session lifetime is [DefaultSessionLifetime].
 func WithSessionLifetime(d time.Duration) Option { return func(s *Service) { s.sessionLifetime = d } }
 
-// WithGrace sets how long a reservation outlives its session. A payment in the last second then
-// still finds its reservation. The default is [DefaultGrace].
+// WithGrace sets how long a reservation stays after its payment session has ended. The grace period
+// lets a payment in the session's last second still find its reservation. The default grace period
+// is [DefaultGrace].
 func WithGrace(d time.Duration) Option { return func(s *Service) { s.grace = d } }
 
-// WithPaymentWait sets how long a reservation waits for a delayed payment, such as a bank
-// transfer. After that time the sweep asks the processor. The default is [DefaultPaymentWait].
+// WithPaymentWait sets how long a reservation waits for a delayed payment, such as a bank transfer.
+// At the end of the payment wait, the sweep asks the processor about the payment. The default
+// payment wait is [DefaultPaymentWait].
 func WithPaymentWait(d time.Duration) Option { return func(s *Service) { s.paymentWait = d } }
 
-// WithExchangeTime sets how long an exchange of points may take. After that time the sweep
-// undoes the exchange. The default is [DefaultExchangeTime].
+// WithExchangeTime sets how long an exchange of points may take. The sweep undoes an exchange that
+// takes longer. The default exchange time is [DefaultExchangeTime].
 func WithExchangeTime(d time.Duration) Option { return func(s *Service) { s.exchangeTime = d } }
 
-// WithPendingTime sets how old a half-made coupon must be before a reconcile removes it. The time
-// must be longer than Create takes. The default is [DefaultPendingTime].
+// WithPendingTime sets the age at which a reconcile removes a coupon whose creation is unfinished.
+// The removal age must be longer than a call of Create takes. The default removal age is
+// [DefaultPendingTime].
 func WithPendingTime(d time.Duration) Option { return func(s *Service) { s.pendingTime = d } }
 
-// WithMirrorTTL sets how long [Service.Quote] and [Service.Validate] use the processor's answer
-// about a coupon's mirror. The default is [DefaultMirrorTTL]. The longest TTL is 24 hours. With 0
-// every call asks the processor.
+// WithMirrorTTL sets how long the service caches the processor's answer about a coupon's mirror. A
+// mirror is the processor's own copy of a coupon. Only [Service.Quote] and [Service.Validate] read
+// the cache. The default TTL is [DefaultMirrorTTL], and the longest TTL is 24 hours. With a TTL of
+// 0, every call asks the processor.
 //
-//   - After the TTL, one caller asks again and waits at most two seconds. All other callers use
-//     the old answer meanwhile, if the mirror was valid.
-//   - While the processor does not answer, the last valid answer is used for ten TTLs.
-//   - After a change or repair of the coupon by this service, the next call asks.
-//   - [Service.Checkout], [Service.PaymentLink] and [Service.ExchangePoints] always ask.
+//   - After the TTL, one caller asks the processor again and waits at most two seconds. While that
+//     one caller waits, all other callers use a cached answer that the mirror was valid.
+//   - While the processor does not answer, the service uses the last valid answer for ten TTLs.
+//   - After this service has changed or repaired a coupon, the next call asks the processor about
+//     that coupon.
+//   - [Service.Checkout], [Service.PaymentLink] and [Service.ExchangePoints] always ask the
+//     processor.
 //
-// The service remembers at most 10,000 answers.
+// The service caches at most 10,000 answers.
 func WithMirrorTTL(d time.Duration) Option { return func(s *Service) { s.mirrors.ttl = d } }
 
 // now returns the instant in the form in which it is stored.

@@ -11,7 +11,7 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// DefaultSweepLimit is the maximum number of records of each kind in a sweep with the limit 0.
+// DefaultSweepLimit is the limit that [Service.Sweep] uses when its argument limit is 0.
 const DefaultSweepLimit = 1_000
 
 // sweepPatience is how many times its limit a sweep may fail.
@@ -19,34 +19,35 @@ const sweepPatience = 10
 
 // SweepReport is the result of a sweep.
 type SweepReport struct {
-	// Paid are the outcomes of orders that turned out to be paid, as [Service.HandleEvent]
-	// returns them. Another sweep or the event may report the same order.
+	// Paid contains the outcomes of orders that the sweep found to be paid. Each outcome in Paid is
+	// what [Service.HandleEvent] returns for a payment. A second sweep or the payment's event may
+	// report the same order again.
 	Paid []Outcome
 	// Released is the number of reservations that gave their use back.
 	Released int
-	// Completed is the number of reservations that turned out to be paid.
+	// Completed is the number of reservations that the sweep found to be paid.
 	Completed int
-	// Waiting is the number of reservations that wait for a delayed payment, or that another
-	// checkout now uses.
+	// Waiting is the number of reservations that stay reserved. A reservation stays reserved when
+	// it waits for a delayed payment, or when a different checkout now uses it.
 	Waiting int
 	// Refunded is the number of reservations whose points were given back.
 	Refunded int
-	// Cancelled is the number of orders without a coupon that ended unpaid.
+	// Cancelled is the number of orders that ended unpaid and had no coupon.
 	Cancelled int
 	// Flagged is the number of payments with a [Flag].
 	Flagged int
-	// Failed is the number of records that are left to the next sweep. Sweep returns their
-	// errors.
+	// Failed is the number of records that the sweep could not finish. The next sweep tries the
+	// failed records again. Sweep returns the errors of the failed records.
 	Failed int
 }
 
-// IsZero reports whether the sweep has found nothing.
+// IsZero reports whether the sweep found nothing to report.
 func (r SweepReport) IsZero() bool {
 	return len(r.Paid)+r.Released+r.Completed+r.Waiting+r.Refunded+r.Cancelled+r.Flagged+r.Failed == 0
 }
 
-// LogValue returns the counts and the IDs of the paid orders. It leaves out what customers bought
-// and the host's metadata.
+// LogValue returns the report's counts and the IDs of the paid orders. LogValue omits the
+// customers' purchases and the host's metadata.
 func (r SweepReport) LogValue() slog.Value {
 	paid := make([]string, len(r.Paid))
 	for i := range r.Paid {
@@ -59,20 +60,24 @@ func (r SweepReport) LogValue() slog.Value {
 	)
 }
 
-// Sweep finishes reservations and orders whose deadline has passed, and repeats refunds that are
-// due (contract section 5.8). It asks the processor whether a session was paid before it releases
-// a reservation. Call it every minute. Several nodes may sweep at once.
+// Sweep finishes reservations and orders whose deadline has passed (contract section 5.8). Sweep
+// also repeats refunds that are due. Before Sweep releases a reservation, it asks the processor
+// whether the payment session was paid. Call Sweep every minute. Several nodes may call Sweep at
+// once.
 //
-// A sweep finishes at most limit records of each kind; 0 is [DefaultSweepLimit]. Records that fail
-// do not stop the others, until ten times limit have failed. The error joins their errors. Bound
-// the call by its context: while the processor does not answer, each record may take as long as
-// the adapter waits.
+// There are two kinds of records, reservations and orders. The argument limit is the maximum number
+// of records of each kind that Sweep finishes. If limit is 0, Sweep uses [DefaultSweepLimit]. After
+// a record fails, Sweep continues with the remaining records. For each kind of record, Sweep stops
+// when ten times as many records as the limit have failed. The returned error joins the errors of
+// the failed records. Bound the duration of Sweep by its context. While the processor does not
+// answer, Sweep may wait for the adapter's full timeout at each record.
 //
-// Handle every outcome in Paid like an outcome of [Service.HandleEvent], even if Sweep also
-// returns an error. A payment may be reported only once. To lose no payment in a crash, sweep on
-// a store that has joined the host's transaction (WithTx of the SQL stores), and commit what the
-// host notes about the payments in that transaction. The processor is asked while the
-// transaction is open, so use a small limit.
+// Handle every outcome in Paid like an outcome of [Service.HandleEvent], even if Sweep also returns
+// an error. A payment may be reported only once. If the host crashes after the report of a payment,
+// the host may lose the payment. To lose no payment in a crash, run Sweep on a store that has
+// joined the host's transaction. The method WithTx of the SQL stores returns a store that has
+// joined a transaction. The host commits its own notes about the payments in the same transaction
+// as the sweep. The transaction stays open while Sweep asks the processor, so use a small limit.
 func (s *Service) Sweep(ctx context.Context, limit int) (report SweepReport, err error) {
 	defer s.observed(ctx, OpSweep, &Attempt{}, &err)()
 	if limit <= 0 {

@@ -9,10 +9,12 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Totals are the sums that a customer was shown, in minor units; see [Quote.Totals].
+// Totals are the sums that a customer was shown, in minor units of the currency; see
+// [Quote.Totals].
 //
-// For JSON use [ParseTotals] and [Totals.JSON], which take the currency. Amounts in JSON need
-// the decimals of a currency, and Totals have no currency. So encoding/json returns an error.
+// Use [ParseTotals] and [Totals.JSON] to read and write Totals as JSON. Both functions take the
+// currency, because amounts in JSON need the number of decimals of a currency. The package
+// encoding/json cannot pass a currency, so encoding/json returns an error for Totals.
 type Totals struct {
 	Subtotal int64
 	Discount int64
@@ -20,18 +22,18 @@ type Totals struct {
 	Total    int64
 }
 
-// Totals returns the sums of the quote, for [CheckoutRequest.Expected].
+// Totals returns the sums of the quote, for use as [CheckoutRequest.Expected].
 func (q Quote) Totals() Totals {
 	return Totals{Subtotal: q.Subtotal, Discount: q.Discount, Shipping: q.Shipping, Total: q.Total}
 }
 
-// ParseTotals reads a client's totals, in the currency of the cart:
+// ParseTotals reads a client's totals in the currency c of the cart. The JSON has this form:
 //
 //	{"subtotal":"30.00","discount":"10.00","shipping":"4.90","total":"24.90"}
 //
-// Amounts are strings, or numbers that are exact in the currency. All four are required. A
-// [*pricing.ValidationError] names every field that is absent, unknown, given twice or malformed.
-// [Service.Checkout] compares the totals with the cart.
+// Each amount is a string, or a number that is exact in the currency. All four amounts are
+// required. ParseTotals returns a [*pricing.ValidationError] that names every field that is absent,
+// unknown, repeated or malformed. [Service.Checkout] compares the totals with the cart.
 func ParseTotals(data []byte, c pricing.Currency) (Totals, error) {
 	var given struct{ subtotal, discount, shipping, total pricing.Number }
 	var faults pricing.ValidationError
@@ -67,8 +69,9 @@ func ParseTotals(data []byte, c pricing.Currency) (Totals, error) {
 	return t, nil
 }
 
-// JSON returns the totals in the form that [ParseTotals] reads, with exactly the currency's
-// decimals. It is for Go clients. The zero currency is a [*pricing.ValidationError].
+// JSON returns the totals in the form that [ParseTotals] reads. Every amount has exactly the
+// currency's number of decimals. The method JSON is for clients that are written in Go. JSON
+// returns a [*pricing.ValidationError] for the zero currency.
 func (t Totals) JSON(c pricing.Currency) ([]byte, error) {
 	if c.IsZero() {
 		var faults pricing.ValidationError
@@ -90,7 +93,8 @@ func errTotalsAlone() error {
 // MarshalJSON always returns an error; see [Totals.JSON].
 func (t Totals) MarshalJSON() ([]byte, error) { return nil, errTotalsAlone() }
 
-// UnmarshalJSON accepts only null, which leaves t unchanged; see [ParseTotals].
+// UnmarshalJSON returns an error for any JSON except null; see [ParseTotals]. For null,
+// UnmarshalJSON leaves the totals t unchanged.
 func (t *Totals) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// Validation is what a customer learns of a coupon that they may use (specification 4.4).
+// Validation tells a customer about a coupon that they may use (specification 4.4).
 type Validation struct {
 	CouponID       string               `json:"couponId"`
 	Code           coupon.Code          `json:"code"`
@@ -33,16 +33,17 @@ type ValidateRequest struct {
 	Code string
 	// Customer is the customer who asks.
 	Customer eligibility.Customer
-	// AllowAnonymous lets a customer without an ID ask, for coupons that everybody may use. The
-	// limit of each customer is then not checked.
+	// AllowAnonymous lets a customer without an ID ask about coupons that everybody may use. For a
+	// customer without an ID, the service does not check the coupon's limit per customer.
 	AllowAnonymous bool
 }
 
-// Validate tells whether the customer may use a coupon, before there is a cart (specification
-// 4.4). It changes nothing and reserves nothing.
+// Validate tells whether the customer may use a coupon, before the customer has a cart
+// (specification 4.4). Validate changes nothing and reserves nothing.
 //
-// A refusal is a [*coupon.Rejection] with every reason. The error matches [ErrUnavailable] when
-// the processor had to be asked about the coupon and did not answer; see [WithMirrorTTL].
+// Validate refuses with a [*coupon.Rejection] that lists every reason. Validate sometimes has to
+// ask the processor about the coupon; see [WithMirrorTTL]. If the processor does not answer, the
+// error matches [ErrUnavailable].
 func (s *Service) Validate(ctx context.Context, r ValidateRequest) (v Validation, err error) {
 	attempt := Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, OpValidate, &attempt, &err)()
@@ -178,25 +179,26 @@ func expired(c coupon.Coupon, at time.Time) bool {
 
 // QuoteRequest is a cart to be priced.
 type QuoteRequest struct {
-	// Cart has the prices of the host's catalogue. Some processors charge a currency in steps
-	// (processor.Abilities.AmountStep). The service then sets the cart's Step, and the prices
-	// must be multiples of the step.
+	// Cart contains the prices of the host's catalogue. Some processors charge a currency only in
+	// multiples of a step (processor.Abilities.AmountStep). If the processor has a step, the
+	// service sets the cart's Step to the processor's step. Every price in the cart must be a
+	// multiple of the cart's Step.
 	Cart pricing.Cart
 	// Code is a coupon's code or ID. An empty code prices the cart without a coupon.
 	Code string
 	// Customer is the customer who asks.
 	Customer eligibility.Customer
-	// AllowAnonymous lets a customer without an ID ask, for coupons that everybody may use. The
-	// limit of each customer is then not checked.
+	// AllowAnonymous lets a customer without an ID ask about coupons that everybody may use. For a
+	// customer without an ID, the service does not check the coupon's limit per customer.
 	AllowAnonymous bool
 }
 
 // Quote is a priced cart.
 type Quote struct {
 	pricing.Quote
-	// Coupon is the coupon that was applied. It is nil without a coupon.
+	// Coupon is the coupon that was applied to the cart. Coupon is nil if no coupon was applied.
 	Coupon *coupon.Snapshot `json:"coupon,omitempty"`
-	// At is the instant for which the quote holds.
+	// At is the instant for which the quote is valid.
 	At time.Time `json:"at"`
 	// Fingerprint changes when the cart, the currency, or the coupon's revision changes.
 	Fingerprint string `json:"fingerprint"`
@@ -213,8 +215,8 @@ type quoteDetails struct {
 	Fingerprint string           `json:"fingerprint"`
 }
 
-// MarshalJSON returns the JSON of [pricing.Quote.MarshalJSON] with the members coupon, at and
-// fingerprint added.
+// MarshalJSON returns the JSON of [pricing.Quote.MarshalJSON] with the added members coupon, at and
+// fingerprint.
 func (q Quote) MarshalJSON() ([]byte, error) {
 	prices, err := q.Quote.MarshalJSON()
 	if err != nil {
@@ -227,10 +229,10 @@ func (q Quote) MarshalJSON() ([]byte, error) {
 	return slices.Concat(prices[:len(prices)-1], []byte{','}, details[1:]), nil
 }
 
-// UnmarshalJSON reads the form that MarshalJSON writes, and checks the prices again; see
-// [pricing.Quote.UnmarshalJSON]. The document without its coupon has at most
-// [pricing.MaxQuoteDocument] bytes, and with its coupon at most 96 MiB. After null or an error,
-// q stays unchanged.
+// UnmarshalJSON reads the JSON that MarshalJSON writes, and checks the prices again; see
+// [pricing.Quote.UnmarshalJSON]. The document may have at most [pricing.MaxQuoteDocument] bytes
+// without its coupon. The document may have at most 96 MiB with its coupon. After null or an error,
+// the quote q stays unchanged.
 func (q *Quote) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
@@ -266,18 +268,18 @@ func withoutCoupon(data []byte) []byte {
 	return rest
 }
 
-// RequiresPayment reports whether the total is greater than 0. A cart that costs nothing is
-// checked out as any other; see [Service.Checkout].
+// RequiresPayment reports whether the total is greater than 0. A cart that costs nothing is checked
+// out like any other cart; see [Service.Checkout].
 func (q Quote) RequiresPayment() bool { return q.Total > 0 }
 
-// Quote prices a cart with a coupon (specification 4.5, 4.6, 7). It changes nothing and reserves
+// Quote prices a cart with a coupon (specification 4.5, 4.6, 7). Quote changes nothing and reserves
 // nothing.
 //
-// A malformed cart is a [*pricing.ValidationError]. A refusal is a [*coupon.Rejection]. The
-// quote is returned with the error, and has the list prices. With coupon.ErrBelowMinimumCharge
-// it has the discounted prices, which the processor cannot charge. The error matches
-// [ErrUnavailable] when the processor had to be asked about the coupon and did not answer; see
-// [WithMirrorTTL].
+// Quote returns a [*pricing.ValidationError] for a malformed cart. Quote refuses with a
+// [*coupon.Rejection]. Together with a rejection, Quote returns the cart at its list prices. Only
+// with coupon.ErrBelowMinimumCharge, Quote returns the discounted prices, whose total the processor
+// cannot charge. Quote sometimes has to ask the processor about the coupon; see [WithMirrorTTL]. If
+// the processor does not answer, the error matches [ErrUnavailable].
 func (s *Service) Quote(ctx context.Context, r QuoteRequest) (q Quote, err error) {
 	attempt := Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, OpQuote, &attempt, &err)()
