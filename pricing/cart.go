@@ -8,25 +8,34 @@ import (
 	"unicode/utf8"
 )
 
-// The bounds of a cart.
+// MaxLines and MaxLineIDLength limit the size of a cart.
 const (
-	MaxLines        = 10_000 // lines of a cart
-	MaxLineIDLength = 255    // Unicode code points of a line's ID and of its ItemID
+	// MaxLines is the maximum number of lines in a cart.
+	MaxLines = 10_000
+	// MaxLineIDLength is the maximum number of Unicode code points in the ID of a line and
+	// in its ItemID.
+	MaxLineIDLength = 255
 )
 
-// LineKind tells what a line sells.
+// LineKind is the kind of item that a line of a cart sells.
 type LineKind uint8
 
-// The kinds of line. The specification's PRODUCT means [Device] or [Accessory].
+// Plan, Device, Accessory and Shipping are the kinds of items that a line can sell. The
+// word PRODUCT in the specification means [Device] or [Accessory].
 const (
-	Plan      LineKind = iota + 1 // a subscription plan
-	Device                        // a device
-	Accessory                     // an accessory
-	Shipping                      // shipping, never discounted
+	// Plan is the kind of a line that sells a subscription plan.
+	Plan LineKind = iota + 1
+	// Device is the kind of a line that sells a device.
+	Device
+	// Accessory is the kind of a line that sells an accessory.
+	Accessory
+	// Shipping is the kind of a line that sells shipping. Shipping lines are never
+	// discounted.
+	Shipping
 )
 
-// String returns the wire name: "plan", "device", "accessory" or "shipping". An unknown
-// kind returns "".
+// String returns the JSON name of the line kind: "plan", "device", "accessory" or
+// "shipping". For an unknown line kind, String returns the empty string.
 func (k LineKind) String() string {
 	switch k {
 	case Plan:
@@ -41,11 +50,13 @@ func (k LineKind) String() string {
 	return ""
 }
 
-// GoString returns text for %#v, such as "pricing.LineKind(plan)".
+// GoString returns the text that package fmt prints for the verb %#v, such as
+// "pricing.LineKind(plan)".
 func (k LineKind) GoString() string { return goString("LineKind", k.String(), uint8(k)) }
 
-// ParseLineKind returns the kind whose wire name is text. Letter case matters. Any
-// other text, including "", is a [*ValidationError].
+// ParseLineKind returns the line kind with the given JSON name, such as "plan".
+// ParseLineKind distinguishes upper-case and lower-case letters. ParseLineKind returns
+// a [*ValidationError] for an unknown name and for the empty string.
 func ParseLineKind(text string) (LineKind, error) {
 	for k := Plan; k <= Shipping; k++ {
 		if k.String() == text {
@@ -55,8 +66,9 @@ func ParseLineKind(text string) (LineKind, error) {
 	return 0, invalid("", FieldUnknown, "must be plan, device, accessory or shipping")
 }
 
-// MarshalText returns the wire name. The zero value returns empty text. An unknown kind
-// is a [*ValidationError].
+// MarshalText returns the JSON name of the line kind, such as "plan". For the zero
+// LineKind, MarshalText returns empty text. For an unknown line kind, MarshalText
+// returns a [*ValidationError].
 func (k LineKind) MarshalText() ([]byte, error) {
 	if k > Shipping {
 		return nil, invalid("", FieldUnknown, fmt.Sprintf("%d is no kind of line", k))
@@ -64,7 +76,8 @@ func (k LineKind) MarshalText() ([]byte, error) {
 	return []byte(k.String()), nil
 }
 
-// UnmarshalText reads a wire name as [ParseLineKind] does. After an error k is zero.
+// UnmarshalText reads the JSON name of a line kind as [ParseLineKind] does. If
+// UnmarshalText returns an error, k becomes 0.
 func (k *LineKind) UnmarshalText(text []byte) (err error) {
 	*k, err = ParseLineKind(string(text))
 	return err
@@ -73,7 +86,8 @@ func (k *LineKind) UnmarshalText(text []byte) (err error) {
 // Interval is the length of one billing period.
 type Interval uint8
 
-// The intervals. The zero value, Once, is a line that is paid once.
+// Once, Daily, Weekly, Monthly and Yearly are the billing intervals. The zero Interval is
+// Once. A line with the interval Once is paid a single time.
 const (
 	Once Interval = iota
 	Daily
@@ -82,8 +96,8 @@ const (
 	Yearly
 )
 
-// String returns the wire name: "day", "week", "month" or "year". [Once] and unknown
-// intervals return "".
+// String returns the JSON name of the interval: "day", "week", "month" or "year". For
+// [Once] and for unknown intervals, String returns the empty string.
 func (i Interval) String() string {
 	switch i {
 	case Daily:
@@ -99,11 +113,13 @@ func (i Interval) String() string {
 	return ""
 }
 
-// GoString returns text for %#v, such as "pricing.Interval(month)".
+// GoString returns the text that package fmt prints for the verb %#v, such as
+// "pricing.Interval(month)".
 func (i Interval) GoString() string { return goString("Interval", i.String(), uint8(i)) }
 
-// ParseInterval returns the interval whose wire name is text. Empty text is [Once]. Any
-// other text is a [*ValidationError].
+// ParseInterval returns the interval with the given JSON name, such as "month". For
+// empty text, ParseInterval returns [Once]. ParseInterval returns a [*ValidationError]
+// for an unknown name.
 func ParseInterval(text string) (Interval, error) {
 	for i := Once; i <= Yearly; i++ {
 		if i.String() == text {
@@ -113,7 +129,8 @@ func ParseInterval(text string) (Interval, error) {
 	return 0, invalid("", FieldUnknown, "must be day, week, month or year")
 }
 
-// MarshalText returns the wire name. An unknown interval is a [*ValidationError].
+// MarshalText returns the JSON name of the interval, such as "month". For an unknown
+// interval, MarshalText returns a [*ValidationError].
 func (i Interval) MarshalText() ([]byte, error) {
 	if i > Yearly {
 		return nil, invalid("", FieldUnknown, fmt.Sprintf("%d is no interval", i))
@@ -121,58 +138,64 @@ func (i Interval) MarshalText() ([]byte, error) {
 	return []byte(i.String()), nil
 }
 
-// UnmarshalText reads a wire name as [ParseInterval] does. After an error i is [Once].
+// UnmarshalText reads the JSON name of an interval as [ParseInterval] does. If
+// UnmarshalText returns an error, i becomes [Once].
 func (i *Interval) UnmarshalText(text []byte) (err error) {
 	*i, err = ParseInterval(string(text))
 	return err
 }
 
-// Line is one position of a cart. Only whole carts have a JSON form; see
-// [Cart.MarshalJSON].
+// Line is one line of a cart: an item with its quantity and its price. A single Line
+// has no JSON form. Only a whole cart has a JSON form; see [Cart.MarshalJSON].
 type Line struct {
-	// ID is the caller's name for the line, at most [MaxLineIDLength] code points.
-	// Pricing ignores the ID.
+	// ID is the caller's name for the line. An ID has at most [MaxLineIDLength] code
+	// points. The ID does not influence the price.
 	ID string
-	// Kind tells what is sold.
+	// Kind is the kind of item that the line sells.
 	Kind LineKind
-	// ItemID names the plan, device, accessory or shipping option. It has at most
-	// [MaxLineIDLength] code points.
+	// ItemID is the caller's name for the plan, device, accessory or shipping option.
+	// An ItemID has at most [MaxLineIDLength] code points.
 	ItemID string
-	// Quantity is the number of units, at least 1.
+	// Quantity is the number of units in the line. The minimum Quantity is 1.
 	Quantity int64
-	// UnitPrice is the list price of one unit in minor units, at least 0.
+	// UnitPrice is the list price of one unit in minor units. The minimum UnitPrice is
+	// 0. For a plan, UnitPrice is the price of the first billing period.
 	UnitPrice int64
-	// Recurs is the billing interval of a plan. All other kinds have [Once]. UnitPrice
-	// is the price of the first period.
+	// Recurs is the billing interval of a plan. Lines of all other kinds must have the
+	// interval [Once].
 	Recurs Interval
 }
 
 // Cart is what a customer is about to buy, in one currency. This package keeps no
-// reference to a cart. For its JSON form see [Cart.MarshalJSON].
+// reference to a cart. [Cart.MarshalJSON] describes the JSON form of a cart.
 type Cart struct {
-	// Currency is the currency of every price. It is required.
+	// Currency is the currency of every price in the cart. Every cart needs a Currency.
 	Currency Currency
-	// Step is the smallest chargeable amount in minor units. Every price must be a
-	// multiple of the step. Every amount of the quote is then a multiple of the step.
-	// For example, a processor that charges dinars in steps of 0.010 needs a step of
-	// 10. 0 and 1 mean no step.
+	// Step is the smallest chargeable amount in minor units. Every price in the cart
+	// must be a multiple of Step. Every amount in the quote is also a multiple of Step.
+	// For example, Step is 10 if a payment processor charges dinars in multiples of
+	// 0.010. A Step of 0 or 1 means that every whole number of minor units can be
+	// charged.
 	Step int64
-	// Lines are the lines in the customer's order, at most [MaxLines]. Earlier lines
-	// win ties when a discount is spread. A cart without lines is valid and costs 0.
+	// Lines are the lines of the cart in the customer's order. A cart has at most
+	// [MaxLines] lines. When a discount is spread, an earlier line takes precedence
+	// over a later line with an equal remainder. A cart without lines is valid and
+	// costs 0.
 	Lines []Line
 }
 
-// Validate returns nil or a [*ValidationError] that lists every fault of the cart:
+// Validate returns nil if the cart is valid. If the cart is invalid, Validate returns a
+// [*ValidationError] that lists each of these errors:
 //
-//   - the currency is missing
-//   - the step is negative
-//   - there are more than [MaxLines] lines
-//   - an ID has more than [MaxLineIDLength] code points
-//   - a kind or an interval is unknown
-//   - a quantity is less than 1
-//   - a price is negative or not a multiple of the step
-//   - a line other than a plan recurs
-//   - a line or the sum of all lines exceeds 64 bits
+//   - The currency of the cart is missing.
+//   - The step of the cart is negative.
+//   - The cart has more than [MaxLines] lines.
+//   - An ID or an ItemID has more than [MaxLineIDLength] code points.
+//   - The kind or the interval of a line is unknown.
+//   - The quantity of a line is less than 1.
+//   - A unit price is negative or is not a multiple of the step.
+//   - A line that is not a plan has an interval other than [Once].
+//   - The price of a line or the sum of all lines exceeds 64 bits.
 func (c Cart) Validate() error {
 	var faults ValidationError
 	if c.Currency.IsZero() {

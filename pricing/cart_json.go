@@ -36,10 +36,11 @@ type cartLineDocument struct {
 //	 "lines":[{"id":"A","kind":"plan","itemId":"basic","quantity":3,
 //	   "unitPrice":"10.000","recurs":"month"}]}
 //
-// Amounts are strings in major units with exactly the currency's decimals. A step of 0
-// and an interval of [Once] are left out. [Cart.UnmarshalJSON] restores the cart
-// without loss. A cart that [Cart.Validate] refuses, or an ID that is not valid UTF-8,
-// is a [*ValidationError].
+// Amounts are strings in major units with exactly the currency's decimals. The JSON
+// omits a step of 0 and an interval of [Once]. [Cart.UnmarshalJSON] restores a cart
+// from its JSON form without loss. MarshalJSON returns a [*ValidationError] for a cart
+// that [Cart.Validate] refuses. MarshalJSON also returns a [*ValidationError] if an ID
+// or an ItemID is not valid UTF-8.
 func (c Cart) MarshalJSON() ([]byte, error) {
 	var faults ValidationError
 	faults.Merge("", c.Validate())
@@ -63,17 +64,21 @@ func (c Cart) MarshalJSON() ([]byte, error) {
 	return json.Marshal(d)
 }
 
-// UnmarshalJSON reads the form that [Cart.MarshalJSON] writes.
+// UnmarshalJSON reads the JSON form that [Cart.MarshalJSON] writes.
 //
-//   - An amount is in major units, as a string or a JSON number: 10 means 10.00 EUR.
+//   - An amount is a JSON string or a JSON number in major units. In a cart in EUR, the
+//     JSON number 10 means 10.00 EUR.
 //   - A quantity is a JSON number.
-//   - The cart needs currency and lines. Each line needs kind, quantity and unitPrice.
-//   - Other fields that are absent or null are zero.
+//   - The cart needs the JSON fields "currency" and "lines".
+//   - Each line needs the JSON fields "kind", "quantity" and "unitPrice".
+//   - The JSON fields "step", "id", "itemId" and "recurs" are optional. An absent or null
+//     optional field gives the zero value.
 //
-// Faulty input is a [*ValidationError], and c stays unchanged. The error names all
-// unknown, repeated and malformed fields, and the faults of [Cart.Validate]. Reading
-// stops after [MaxLines] lines or 1,000 malformed lines. Text of more than 40 MiB is
-// refused.
+// For invalid input, UnmarshalJSON returns a [*ValidationError] and leaves c unchanged.
+// The ValidationError names all unknown, repeated and malformed fields of the JSON. The
+// ValidationError also names the fields that [Cart.Validate] finds invalid.
+// UnmarshalJSON stops reading after [MaxLines] lines or after 1,000 malformed lines.
+// UnmarshalJSON refuses JSON of more than 40 MiB.
 func (c *Cart) UnmarshalJSON(data []byte) error {
 	if len(data) > maxCartDocument {
 		return invalid("", FieldTooLong, fmt.Sprintf("a cart has at most %d bytes", maxCartDocument))
@@ -154,13 +159,13 @@ func errLineAlone() error {
 	return errors.New("a line does not know its currency: read or write the whole cart, a pricing.Cart")
 }
 
-// MarshalJSON always returns an error: a line does not know the currency of its price.
-// Marshal the [Cart] or the [Quote]. A struct that embeds Line needs its own
-// MarshalJSON.
+// MarshalJSON always returns an error, because a line does not contain the currency of
+// its price. Callers should marshal the whole [Cart] or the whole [Quote]. A struct
+// that embeds Line needs a MarshalJSON method of its own.
 func (l Line) MarshalJSON() ([]byte, error) { return nil, errLineAlone() }
 
-// UnmarshalJSON returns an error for everything except null, which leaves l unchanged.
-// Unmarshal the [Cart].
+// UnmarshalJSON returns an error for all JSON except null. The JSON value null leaves l
+// unchanged. Callers should unmarshal the whole [Cart].
 func (l *Line) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil

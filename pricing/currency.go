@@ -31,8 +31,9 @@ const iso4217 = "" +
 
 const currencyEntry = 4 // three letters and the exponent
 
-// Currency is a currency of ISO 4217. It is comparable with ==. The zero value means no
-// currency. Its code is empty and its exponent is 0.
+// Currency is a currency of ISO 4217. Currency values are comparable with ==. The zero
+// Currency means that there is no currency. The zero Currency has an empty code and the
+// exponent 0.
 type Currency struct {
 	entry uint8 // 1-based position in iso4217; 0 is no currency
 }
@@ -52,13 +53,13 @@ func CNY() Currency { return findCurrency("CNY") }
 // DKK returns the Danish krone.
 func DKK() Currency { return findCurrency("DKK") }
 
-// EUR returns the euro, the default currency of a coupon.
+// EUR returns the euro. The euro is the default currency of a coupon.
 func EUR() Currency { return findCurrency("EUR") }
 
 // GBP returns the pound sterling.
 func GBP() Currency { return findCurrency("GBP") }
 
-// JPY returns the Japanese yen, which has no decimals.
+// JPY returns the Japanese yen. Amounts in yen have no decimals.
 func JPY() Currency { return findCurrency("JPY") }
 
 // NOK returns the Norwegian krone.
@@ -73,9 +74,9 @@ func SEK() Currency { return findCurrency("SEK") }
 // USD returns the US dollar.
 func USD() Currency { return findCurrency("USD") }
 
-// ParseCurrency returns the currency with an ISO 4217 code, in any letter case. An
-// unknown code is a [*ValidationError]. The most used currencies have functions such as
-// [USD].
+// ParseCurrency returns the currency with the given ISO 4217 code. The letters of the
+// code may be upper-case or lower-case. ParseCurrency returns a [*ValidationError] for
+// an unknown code. The most used currencies have their own functions, such as [USD].
 func ParseCurrency(code string) (Currency, error) {
 	if len(code) == 3 {
 		if c := findCurrency(strings.ToUpper(code)); !c.IsZero() {
@@ -101,7 +102,8 @@ func findCurrency(code string) Currency {
 	return Currency{}
 }
 
-// Currencies returns all known currencies, sorted by code. The caller owns the slice.
+// Currencies returns all currencies that this package knows, sorted by code. The caller
+// may modify the returned slice.
 func Currencies() []Currency {
 	all := make([]Currency, len(iso4217)/currencyEntry)
 	for i := range all {
@@ -110,13 +112,16 @@ func Currencies() []Currency {
 	return all
 }
 
-// Equal reports whether c and d are the same currency. go-cmp uses it.
+// Equal reports whether c and d are the same currency. Package go-cmp calls Equal to
+// compare values.
 func (c Currency) Equal(d Currency) bool { return c == d }
 
-// IsZero reports whether c is the zero value, which means no currency.
+// IsZero reports whether c is the zero Currency. The zero Currency means that there is
+// no currency.
 func (c Currency) IsZero() bool { return c.entry == 0 }
 
-// Code returns the three upper-case letters of ISO 4217. The zero value returns "".
+// Code returns the ISO 4217 code of the currency in three upper-case letters, such as
+// "EUR". For the zero Currency, Code returns the empty string.
 func (c Currency) Code() string {
 	if c.entry == 0 {
 		return ""
@@ -125,7 +130,8 @@ func (c Currency) Code() string {
 	return iso4217[at : at+3]
 }
 
-// Exponent returns the number of decimals: 0 for JPY, 2 for EUR, 3 for KWD, 4 for CLF.
+// Exponent returns the number of decimals of the currency. For example, the exponent is
+// 0 for JPY, 2 for EUR, 3 for KWD and 4 for CLF.
 func (c Currency) Exponent() int {
 	if c.entry == 0 {
 		return 0
@@ -133,14 +139,16 @@ func (c Currency) Exponent() int {
 	return int(iso4217[int(c.entry)*currencyEntry-1] - '0')
 }
 
-// String returns the code.
+// String returns the ISO 4217 code of the currency, such as "EUR".
 func (c Currency) String() string { return c.Code() }
 
-// GoString returns text for %#v, such as "pricing.Currency(EUR)".
+// GoString returns the text that package fmt prints for the verb %#v, such as
+// "pricing.Currency(EUR)".
 func (c Currency) GoString() string { return fmt.Sprintf("pricing.Currency(%s)", c) }
 
-// Symbol returns the symbol of the currency in a locale. The US dollar is "US$" or "$",
-// depending on the locale. If no symbol is known, Symbol returns the code.
+// Symbol returns the symbol of the currency in the given locale. The symbol of the US
+// dollar is "US$" or "$", depending on the locale. If no symbol is known, Symbol
+// returns the code of the currency.
 func (c Currency) Symbol(locale language.Tag) string {
 	unit, err := currency.ParseISO(c.Code())
 	if err != nil {
@@ -149,11 +157,12 @@ func (c Currency) Symbol(locale language.Tag) string {
 	return message.NewPrinter(locale).Sprint(currency.Symbol(unit))
 }
 
-// MarshalText returns the code. The zero value returns empty text.
+// MarshalText returns the ISO 4217 code of the currency. For the zero Currency,
+// MarshalText returns empty text.
 func (c Currency) MarshalText() ([]byte, error) { return []byte(c.Code()), nil }
 
-// UnmarshalText reads a code as [ParseCurrency] does. Empty text is the zero value.
-// After an error c stays unchanged.
+// UnmarshalText reads a currency code as [ParseCurrency] does. Empty text sets c to the
+// zero Currency. If UnmarshalText returns an error, c stays unchanged.
 func (c *Currency) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		*c = Currency{}

@@ -2,17 +2,21 @@ package pricing
 
 import "fmt"
 
-// DiscountType tells how a discount is computed (specification 2.1).
+// DiscountType is the way in which a discount is computed. Section 2.1 of the
+// specification defines the discount types.
 type DiscountType uint8
 
-// The discount types.
+// Percentage and FixedAmount are the discount types.
 const (
-	Percentage  DiscountType = iota + 1 // a percentage of the eligible subtotal
-	FixedAmount                         // an amount, at most the eligible subtotal
+	// Percentage is the type of a discount that is a percentage of the eligible subtotal.
+	Percentage DiscountType = iota + 1
+	// FixedAmount is the type of a discount that is a fixed amount. A fixed amount takes
+	// off at most the eligible subtotal.
+	FixedAmount
 )
 
-// String returns the wire name: "PERCENTAGE" or "FIXED_AMOUNT". An unknown type returns
-// "".
+// String returns the JSON name of the discount type: "PERCENTAGE" or "FIXED_AMOUNT".
+// For an unknown discount type, String returns the empty string.
 func (t DiscountType) String() string {
 	switch t {
 	case Percentage:
@@ -23,11 +27,14 @@ func (t DiscountType) String() string {
 	return ""
 }
 
-// GoString returns text for %#v, such as "pricing.DiscountType(PERCENTAGE)".
+// GoString returns the text that package fmt prints for the verb %#v, such as
+// "pricing.DiscountType(PERCENTAGE)".
 func (t DiscountType) GoString() string { return goString("DiscountType", t.String(), uint8(t)) }
 
-// ParseDiscountType returns the type whose wire name is text. Letter case matters. Any
-// other text, including "", is a [*ValidationError].
+// ParseDiscountType returns the discount type with the given JSON name, such as
+// "PERCENTAGE". ParseDiscountType distinguishes upper-case and lower-case letters.
+// ParseDiscountType returns a [*ValidationError] for an unknown name and for the empty
+// string.
 func ParseDiscountType(text string) (DiscountType, error) {
 	switch text {
 	case "PERCENTAGE":
@@ -38,8 +45,9 @@ func ParseDiscountType(text string) (DiscountType, error) {
 	return 0, invalid("", FieldUnknown, "must be PERCENTAGE or FIXED_AMOUNT")
 }
 
-// MarshalText returns the wire name. The zero value returns empty text. An unknown type
-// is a [*ValidationError].
+// MarshalText returns the JSON name of the discount type, such as "PERCENTAGE". For the
+// zero DiscountType, MarshalText returns empty text. For an unknown discount type,
+// MarshalText returns a [*ValidationError].
 func (t DiscountType) MarshalText() ([]byte, error) {
 	if t > FixedAmount {
 		return nil, invalid("", FieldUnknown, fmt.Sprintf("%d is no discount type", t))
@@ -47,22 +55,24 @@ func (t DiscountType) MarshalText() ([]byte, error) {
 	return []byte(t.String()), nil
 }
 
-// UnmarshalText reads a wire name as [ParseDiscountType] does. After an error t is
-// zero.
+// UnmarshalText reads the JSON name of a discount type as [ParseDiscountType] does. If
+// UnmarshalText returns an error, t becomes 0.
 func (t *DiscountType) UnmarshalText(text []byte) (err error) {
 	*t, err = ParseDiscountType(string(text))
 	return err
 }
 
-// Discount is a percentage or a fixed amount. It is comparable with ==. The zero value
-// means no discount. For its JSON form see [Discount.MarshalJSON].
+// Discount is a percentage or a fixed amount. Discount values are comparable with ==.
+// The zero Discount means that there is no discount. [Discount.MarshalJSON] describes
+// the JSON form of a discount.
 type Discount struct {
 	percent Percent
 	amount  Money
 	kind    DiscountType
 }
 
-// PercentOff returns a discount of p percent. A zero p returns the zero Discount.
+// PercentOff returns a discount of p percent. For the zero Percent, PercentOff returns
+// the zero Discount.
 func PercentOff(p Percent) Discount {
 	if p.IsZero() {
 		return Discount{}
@@ -70,8 +80,8 @@ func PercentOff(p Percent) Discount {
 	return Discount{kind: Percentage, percent: p}
 }
 
-// AmountOff returns a discount of a fixed amount. An amount of 0 or less, or without a
-// currency, is a [*ValidationError].
+// AmountOff returns a discount of a fixed amount. AmountOff returns a
+// [*ValidationError] if the amount is 0 or less, or has no currency.
 func AmountOff(m Money) (Discount, error) {
 	switch {
 	case m.Currency().IsZero():
@@ -82,23 +92,28 @@ func AmountOff(m Money) (Discount, error) {
 	return Discount{kind: FixedAmount, amount: m}, nil
 }
 
-// IsZero reports whether d is the zero value, which means no discount.
+// IsZero reports whether d is the zero Discount. The zero Discount means that there is
+// no discount.
 func (d Discount) IsZero() bool { return d.kind == 0 }
 
-// Equal reports whether d and e are the same discount. go-cmp uses it.
+// Equal reports whether d and e are the same discount. Package go-cmp calls Equal to
+// compare values.
 func (d Discount) Equal(e Discount) bool { return d == e }
 
-// Type returns the discount type. The zero Discount returns 0.
+// Type returns the discount type. For the zero Discount, Type returns 0.
 func (d Discount) Type() DiscountType { return d.kind }
 
-// Percent returns the percentage. It is zero unless the type is [Percentage].
+// Percent returns the percentage of the discount. If the discount type is not
+// [Percentage], Percent returns the zero Percent.
 func (d Discount) Percent() Percent { return d.percent }
 
-// Amount returns the amount. It is zero unless the type is [FixedAmount].
+// Amount returns the fixed amount of the discount. If the discount type is not
+// [FixedAmount], Amount returns the zero Money.
 func (d Discount) Amount() Money { return d.amount }
 
-// Value returns the number as JSON has it: "12.5" for a percentage, "10.00" for an
-// amount. The zero Discount returns "".
+// Value returns the text of the JSON field "discountValue". Value returns text such as
+// "12.5" for a percentage and "10.00" for a fixed amount. For the zero Discount, Value
+// returns the empty string.
 func (d Discount) Value() string {
 	switch d.kind {
 	case Percentage:
@@ -120,12 +135,14 @@ func (d Discount) String() string {
 	return "no discount"
 }
 
-// GoString returns text for %#v, such as "pricing.Discount(12.5 %)".
+// GoString returns the text that package fmt prints for the verb %#v, such as
+// "pricing.Discount(12.5 %)".
 func (d Discount) GoString() string { return fmt.Sprintf("pricing.Discount(%s)", d) }
 
-// Of returns the discount on a base, both in minor units. The result is between 0 and
-// base, both included. A percentage is rounded half up. Of does not compare currencies;
-// see [Discount.Fits].
+// Of returns the discount on an amount of base minor units. The returned discount is in
+// minor units. The returned discount is between 0 and the parameter base, both
+// included. A percentage discount is rounded half up. Of does not compare currencies,
+// but [Discount.Fits] does.
 func (d Discount) Of(base int64) int64 {
 	if base <= 0 {
 		return 0
@@ -139,9 +156,10 @@ func (d Discount) Of(base int64) int64 {
 	return 0
 }
 
-// InSteps returns the discount on a base, both in minor units. A percentage is rounded
-// half up to a whole step. base and a fixed amount must be multiples of the step. A
-// step of 1 or less means no step.
+// InSteps returns the discount on an amount of base minor units. The returned discount
+// is in minor units. A percentage discount is rounded half up to a whole step. The
+// parameter base and a fixed amount must be multiples of the step. A step of 1 or less
+// means that there is no step.
 func (d Discount) InSteps(base, step int64) int64 {
 	if step <= 1 || d.kind != Percentage {
 		return d.Of(base)
@@ -149,8 +167,9 @@ func (d Discount) InSteps(base, step int64) int64 {
 	return d.percent.Of(base/step) * step
 }
 
-// Fits returns nil if d can be taken off a cart in the currency c. A fixed amount in
-// another currency is a [*ValidationError]. A percentage fits every currency.
+// Fits returns nil if the discount can be taken off a cart in the currency c. Fits
+// returns a [*ValidationError] if the discount is a fixed amount in a currency other
+// than c. A percentage can be taken off a cart in any currency.
 func (d Discount) Fits(c Currency) error {
 	if d.kind == FixedAmount && d.amount.currency != c {
 		return invalid("currency", FieldMismatch,
@@ -159,9 +178,10 @@ func (d Discount) Fits(c Currency) error {
 	return nil
 }
 
-// FitsCart returns nil if d can be taken off the cart. A fixed amount is a
-// [*ValidationError] if its currency differs from the cart's. A fixed amount that is
-// not a multiple of the cart's step is also a [*ValidationError].
+// FitsCart returns nil if the discount can be taken off the cart. FitsCart returns a
+// [*ValidationError] if a fixed amount and the cart have different currencies. FitsCart
+// also returns a [*ValidationError] if a fixed amount is not a multiple of the cart's
+// step.
 func (d Discount) FitsCart(c Cart) error {
 	if err := d.Fits(c.Currency); err != nil {
 		return err

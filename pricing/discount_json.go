@@ -2,7 +2,8 @@ package pricing
 
 import "encoding/json"
 
-// MarshalJSON returns the discount as JSON. The zero Discount is null.
+// MarshalJSON returns the discount as JSON. For the zero Discount, MarshalJSON returns
+// null.
 //
 //	{"discountType":"PERCENTAGE","discountValue":"12.5"}
 //	{"discountType":"FIXED_AMOUNT","discountValue":"10.00","currency":"EUR"}
@@ -17,9 +18,10 @@ func (d Discount) MarshalJSON() ([]byte, error) {
 	}{d.kind, d.Value(), d.amount.currency})
 }
 
-// UnmarshalJSON reads the form that MarshalJSON writes. The value may also be a JSON
-// number. Faulty input is a [*ValidationError] that names every faulty field. After an
-// error, or for null, d stays unchanged.
+// UnmarshalJSON reads the JSON form that [Discount.MarshalJSON] writes. The field
+// "discountValue" may also be a JSON number. For invalid input, UnmarshalJSON returns a
+// [*ValidationError] that names every invalid field. If UnmarshalJSON returns an error
+// or reads null, d stays unchanged.
 func (d *Discount) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil

@@ -6,55 +6,79 @@ import (
 	"strings"
 )
 
-// ErrInvalid is matched by every error about malformed input, in all packages of this
-// module. One of these errors is [*ValidationError].
+// ErrInvalid identifies errors about malformed input, in all packages of this module.
+// The call errors.Is(err, ErrInvalid) reports true for every error about malformed
+// input. A [*ValidationError] is one type of error about malformed input.
 var ErrInvalid = errors.New("invalid input")
 
-// FieldCode is a machine-readable reason why a field is invalid. Codes are stable.
+// FieldCode is a machine-readable reason why a field is invalid. The text of a field
+// code never changes.
 type FieldCode string
 
-// The field codes.
+// The constants of type FieldCode are the reasons why a field can be invalid.
 const (
-	FieldRequired        FieldCode = "required"          // absent or empty
-	FieldMalformed       FieldCode = "malformed"         // the field has the wrong form
-	FieldUnknown         FieldCode = "unknown"           // the value is unknown, or the field does not exist
-	FieldTooSmall        FieldCode = "too_small"         // below the minimum
-	FieldTooLarge        FieldCode = "too_large"         // above the maximum
-	FieldTooLong         FieldCode = "too_long"          // more characters or entries than allowed
-	FieldTooManyDecimals FieldCode = "too_many_decimals" // more decimals than the currency, its step or a percentage allows
-	FieldOverflow        FieldCode = "overflow"          // the result exceeds 64 bits
-	FieldMismatch        FieldCode = "mismatch"          // contradicts another field
-	FieldNotAllowed      FieldCode = "not_allowed"       // not allowed together with another field
-	FieldImmutable       FieldCode = "immutable"         // cannot be changed after creation
-	FieldTaken           FieldCode = "taken"             // already in use
-	FieldMore            FieldCode = "more"              // counts the faults of a list beyond MaxListFaults
+	// FieldRequired means that the field is absent or empty.
+	FieldRequired FieldCode = "required"
+	// FieldMalformed means that the field has the wrong form.
+	FieldMalformed FieldCode = "malformed"
+	// FieldUnknown means that the value is unknown or the field does not exist.
+	FieldUnknown FieldCode = "unknown"
+	// FieldTooSmall means that the value is below the minimum.
+	FieldTooSmall FieldCode = "too_small"
+	// FieldTooLarge means that the value is above the maximum.
+	FieldTooLarge FieldCode = "too_large"
+	// FieldTooLong means that the field has more characters or entries than allowed.
+	FieldTooLong FieldCode = "too_long"
+	// FieldTooManyDecimals means that the number has more decimals than its currency,
+	// the step or a percentage allows.
+	FieldTooManyDecimals FieldCode = "too_many_decimals"
+	// FieldOverflow means that the result of a computation exceeds 64 bits.
+	FieldOverflow FieldCode = "overflow"
+	// FieldMismatch means that the field contradicts another field.
+	FieldMismatch FieldCode = "mismatch"
+	// FieldNotAllowed means that the field is not allowed together with another field.
+	FieldNotAllowed FieldCode = "not_allowed"
+	// FieldImmutable means that the field cannot be changed after creation.
+	FieldImmutable FieldCode = "immutable"
+	// FieldTaken means that the value is already in use.
+	FieldTaken FieldCode = "taken"
+	// FieldMore means that a list has more than [MaxListFaults] invalid fields. The
+	// message of the [FieldError] gives the number of invalid fields beyond
+	// MaxListFaults.
+	FieldMore FieldCode = "more"
 )
 
-// MaxListFaults is how many faults in the entries of one list a [ValidationError] names.
-// Further faults are counted.
+// MaxListFaults is the maximum number of invalid fields that a [ValidationError] names
+// for one list. A ValidationError only counts the invalid fields of a list beyond
+// MaxListFaults.
 const MaxListFaults = 1_000
 
-// FieldError is one invalid field. Its JSON form is
+// FieldError describes one invalid field. The JSON form of a FieldError is
 // {"field":"lines[2].unitPrice","code":"too_small","message":"…"}.
 type FieldError struct {
-	// Field is the path of the field by its JSON names, such as "lines[2].unitPrice".
+	// Field is the path of the invalid field, made of JSON names, such as
+	// "lines[2].unitPrice".
 	Field string `json:"field"`
-	// Code is the reason as a constant for programs.
+	// Code is the machine-readable reason why the field is invalid.
 	Code FieldCode `json:"code"`
-	// Message is the reason as English text for people.
+	// Message is an English text that explains to people why the field is invalid.
 	Message string `json:"message"`
 }
 
-// ValidationError lists every invalid field of one input. It matches [ErrInvalid].
-// Collect fields with [ValidationError.Add], and return [ValidationError.Err]. The zero
-// value is an empty list. Adding fields is not safe for concurrent use.
+// ValidationError lists every invalid field of one input. A ValidationError matches
+// [ErrInvalid]. Callers add invalid fields with [ValidationError.Add] and return the
+// result of [ValidationError.Err]. The zero ValidationError is an empty list. Several
+// goroutines must not add fields to the same ValidationError concurrently.
 //
-// The first [MaxListFaults] faults in the entries of one list are named, such as
-// "allowedUserEmails[0]". One field of code [FieldMore] with the path of the list counts
-// the rest.
+// The path of an invalid field in a list contains an index, such as
+// "allowedUserEmails[0]". A ValidationError names only the first [MaxListFaults]
+// invalid fields of each list. If a list has more than MaxListFaults invalid fields,
+// Fields contains one extra field with the code [FieldMore]. The field with the code
+// FieldMore has the path of the list. The message of the field with the code FieldMore
+// gives the number of invalid fields that are not named.
 type ValidationError struct {
-	// Fields are the faults in the order of discovery. A field may occur more than
-	// once.
+	// Fields are the invalid fields in the order of discovery. The same field may occur
+	// in Fields more than once.
 	Fields []FieldError
 
 	entries map[string]int // faults of entries by the path of their list, those beyond the bound too
@@ -64,7 +88,8 @@ type ValidationError struct {
 // is one line in a log.
 const maxErrorText = 20
 
-// Error returns the first 20 fields with their messages, and the number of the rest.
+// Error returns a text with the first 20 invalid fields and their messages. If there
+// are more than 20 invalid fields, the text ends with the number of further fields.
 func (e *ValidationError) Error() string {
 	var b strings.Builder
 	b.WriteString(ErrInvalid.Error())
@@ -86,7 +111,8 @@ func (e *ValidationError) Error() string {
 // Unwrap returns [ErrInvalid].
 func (e *ValidationError) Unwrap() error { return ErrInvalid }
 
-// Add appends one field, or counts it; see [MaxListFaults].
+// Add appends one invalid field to Fields. If the list that contains the field already
+// has [MaxListFaults] invalid fields, Add only counts the field.
 func (e *ValidationError) Add(field string, code FieldCode, message string) {
 	list, _, entry := strings.Cut(field, "[")
 	if entry && !e.counted(list, 1) {
@@ -120,10 +146,12 @@ func (e *ValidationError) counted(list string, faults int) bool {
 // beyond returns how many faults of a list have no name.
 func (e *ValidationError) beyond(list string) int { return e.entries[list] - MaxListFaults }
 
-// Merge appends the fields of err with prefix in front of their paths. The field
-// "unitPrice" with prefix "lines[2]" becomes "lines[2].unitPrice". Any other type of
-// error becomes one malformed field with the path prefix. A nil err adds nothing.
-// Faults that err counts but does not name are added to the count.
+// Merge appends the invalid fields of the error err. Merge puts the parameter prefix in
+// front of the path of each invalid field. The path "unitPrice" with the prefix
+// "lines[2]" becomes "lines[2].unitPrice". If err contains no ValidationError, Merge
+// appends one invalid field with the code [FieldMalformed]. The path of the malformed
+// field is the parameter prefix. If err is nil, Merge appends nothing. Merge adds the
+// number of unnamed invalid fields in err to the count of unnamed fields in e.
 func (e *ValidationError) Merge(prefix string, err error) {
 	if err == nil {
 		return
@@ -144,7 +172,8 @@ func (e *ValidationError) Merge(prefix string, err error) {
 	}
 }
 
-// At appends the fields of err, all with the path field. For other errors it works like
+// At appends the invalid fields of the error err. Every field that At appends gets the
+// parameter field as its path. If err contains no ValidationError, At works like
 // [ValidationError.Merge].
 func (e *ValidationError) At(field string, err error) {
 	if err == nil {
@@ -160,7 +189,7 @@ func (e *ValidationError) At(field string, err error) {
 	}
 }
 
-// Err returns e, or nil if e has no fields.
+// Err returns e. If e has no invalid fields, Err returns nil.
 func (e *ValidationError) Err() error {
 	if e == nil || len(e.Fields) == 0 {
 		return nil

@@ -9,19 +9,21 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// Money is an amount in a currency, stored as integer minor units. It is comparable
-// with ==. The zero value is 0 without a currency.
+// Money is an amount in a currency, stored as an integer number of minor units. Money
+// values are comparable with ==. The zero Money is the amount 0 without a currency.
 type Money struct {
 	minor    int64
 	currency Currency
 }
 
-// NewMoney returns an amount of minor units, such as cents for EUR.
+// NewMoney returns an amount of minor units in the currency c. The minor units of EUR
+// are cents.
 func NewMoney(minor int64, c Currency) Money { return Money{minor: minor, currency: c} }
 
 // MoneyFromDecimal converts an amount in major units, such as 12.50, without rounding.
-// Too many decimals for the currency, or minor units beyond 64 bits, are a
-// [*ValidationError].
+// MoneyFromDecimal returns a [*ValidationError] if the amount has more decimals than
+// its currency. MoneyFromDecimal also returns a [*ValidationError] if the number of
+// minor units exceeds 64 bits.
 func MoneyFromDecimal(d decimal.Decimal, c Currency) (Money, error) {
 	if c.IsZero() {
 		return Money{}, errNoCurrency()
@@ -33,9 +35,9 @@ func MoneyFromDecimal(d decimal.Decimal, c Currency) (Money, error) {
 	return Money{minor: minor, currency: c}, nil
 }
 
-// ParseMoney converts text in major units, such as "12.50", without rounding. The
-// syntax is that of a [Number]. Malformed text is a [*ValidationError], like the errors
-// of [MoneyFromDecimal].
+// ParseMoney converts text in major units, such as "12.50", without rounding. The text
+// must have the syntax of a [Number]. ParseMoney returns a [*ValidationError] for
+// malformed text. ParseMoney also returns the errors of [MoneyFromDecimal].
 func ParseMoney(text string, c Currency) (Money, error) {
 	if c.IsZero() {
 		return Money{}, errNoCurrency()
@@ -52,10 +54,10 @@ func errNoCurrency() error { return invalid("", FieldRequired, "an amount needs 
 // Minor returns the amount in minor units.
 func (m Money) Minor() int64 { return m.minor }
 
-// Currency returns the currency.
+// Currency returns the currency of the amount.
 func (m Money) Currency() Currency { return m.currency }
 
-// IsZero reports whether the amount is 0, in any currency.
+// IsZero reports whether the amount is 0, regardless of its currency.
 func (m Money) IsZero() bool { return m.minor == 0 }
 
 // Decimal returns the exact amount in major units.
@@ -63,8 +65,8 @@ func (m Money) Decimal() decimal.Decimal {
 	return decimal.New(m.minor, -int32(m.currency.Exponent())) //nolint:gosec // an exponent is 0 to 4
 }
 
-// Amount returns the amount in major units with exactly the currency's decimals:
-// "12.50" for EUR, "1250" for JPY.
+// Amount returns the amount in major units with exactly the currency's decimals. For
+// 1250 minor units, Amount returns "12.50" in EUR and "1250" in JPY.
 func (m Money) Amount() string { return formatMinor(m.minor, m.currency.Exponent()) }
 
 // String returns the amount and the currency code, such as "12.50 EUR".
@@ -75,14 +77,16 @@ func (m Money) String() string {
 	return m.Amount() + " " + m.currency.Code()
 }
 
-// GoString returns text for %#v, such as "pricing.Money(12.50 EUR)".
+// GoString returns the text that package fmt prints for the verb %#v, such as
+// "pricing.Money(12.50 EUR)".
 func (m Money) GoString() string { return fmt.Sprintf("pricing.Money(%s)", m) }
 
-// Equal reports whether m and n have the same amount and currency. go-cmp uses it.
+// Equal reports whether m and n have the same amount and currency. Package go-cmp calls
+// Equal to compare values.
 func (m Money) Equal(n Money) bool { return m == n }
 
-// Compare returns -1 if m is less than n, 0 if they are equal, and +1 if m is greater.
-// Different currencies are a [*ValidationError].
+// Compare returns -1 for m < n, 0 for m == n, and +1 for m > n. Compare returns a
+// [*ValidationError] if m and n have different currencies.
 func (m Money) Compare(n Money) (int, error) {
 	if m.currency != n.currency {
 		return 0, invalid("currency", FieldMismatch, fmt.Sprintf("cannot compare %s with %s", m.currency, n.currency))
@@ -90,8 +94,8 @@ func (m Money) Compare(n Money) (int, error) {
 	return cmp.Compare(m.minor, n.minor), nil
 }
 
-// Add returns m + n. Different currencies, or a sum beyond 64 bits, are a
-// [*ValidationError].
+// Add returns the sum of m and n. Add returns a [*ValidationError] if m and n have
+// different currencies or if the sum exceeds 64 bits.
 func (m Money) Add(n Money) (Money, error) {
 	if m.currency != n.currency {
 		return Money{}, invalid("currency", FieldMismatch, fmt.Sprintf("cannot add %s and %s", m.currency, n.currency))
@@ -103,12 +107,14 @@ func (m Money) Add(n Money) (Money, error) {
 	return Money{minor: sum, currency: m.currency}, nil
 }
 
-// MarshalJSON returns the amount as a string with the currency's decimals, such as
-// "12.50". The currency is not included, so [Money.UnmarshalJSON] cannot read it.
+// MarshalJSON returns the amount as a JSON string with the currency's decimals, such as
+// "12.50". [Money.UnmarshalJSON] cannot read the JSON string, because the string does
+// not contain the currency.
 func (m Money) MarshalJSON() ([]byte, error) { return json.Marshal(m.Amount()) }
 
-// UnmarshalJSON returns an error for everything except null, which leaves m unchanged.
-// Read a [Number] instead, and convert it with [ParseMoney].
+// UnmarshalJSON returns an error for all JSON except null. The JSON value null leaves m
+// unchanged. To read an amount from JSON, unmarshal a [Number] and convert the Number
+// with [ParseMoney].
 func (m *Money) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
@@ -116,11 +122,12 @@ func (m *Money) UnmarshalJSON(data []byte) error {
 	return errors.New("an amount in JSON does not tell its currency: read a pricing.Number and convert it with pricing.ParseMoney")
 }
 
-// Format returns minor units as text in major units: 1250 of EUR is "12.50".
+// Format converts an amount from minor units to text in major units. For 1250 minor
+// units of EUR, Format returns "12.50".
 func (c Currency) Format(minor int64) string { return formatMinor(minor, c.Exponent()) }
 
-// Parse converts text in major units, such as "12.50", to minor units. It returns the
-// errors of [ParseMoney].
+// Parse converts text in major units, such as "12.50", to minor units. Parse returns
+// the errors of [ParseMoney].
 func (c Currency) Parse(text string) (int64, error) {
 	m, err := ParseMoney(text, c)
 	return m.minor, err

@@ -21,18 +21,20 @@ const (
 	maxNumberExponent = 64
 )
 
-// Number is the text of a decimal number from outside. A JSON string ("12.50") or JSON
-// number (12.5) is kept digit by digit. The empty Number means that there is no number.
-// A Number marshals as a JSON string.
+// Number is the text of a decimal number from the host or from JSON. A Number keeps
+// every digit of a JSON string such as "12.50" or of a JSON number such as 12.5. The
+// empty Number means that there is no number. A Number is marshaled as a JSON string.
 //
 // [Number.Decimal], [Number.Int64], [ParseMoney] and [ParsePercent] convert a Number.
-// They accept the syntax of a JSON number with at most 64 characters. Leading zeros are
-// allowed. An exponent must be between -64 and 64, both included.
+// All conversions of a Number accept the syntax of a JSON number with at most 64
+// characters. All conversions also accept leading zeros. The exponent of a Number must
+// be between -64 and 64, both included.
 type Number string
 
-// UnmarshalJSON keeps the text of a JSON string or number without checking it. null
-// leaves n unchanged. Any other JSON type is a [*json.UnmarshalTypeError]. At most 65
-// bytes of the text are kept.
+// UnmarshalJSON keeps the text of a JSON string or of a JSON number without checking
+// the text. The JSON value null leaves n unchanged. UnmarshalJSON returns a
+// [*json.UnmarshalTypeError] for any other JSON type. UnmarshalJSON keeps at most 65
+// bytes of the text. A text of 65 bytes is too long for every conversion.
 func (n *Number) UnmarshalJSON(data []byte) error {
 	var text string
 	switch kind := jsonKind(data); kind {
@@ -87,8 +89,9 @@ func jsonKind(data []byte) string {
 	return "number"
 }
 
-// Decimal returns the exact number. Text that is empty, malformed or too long is a
-// [*ValidationError]. An exponent below -64 or above 64 is a [*ValidationError], too.
+// Decimal returns the exact number. Decimal returns a [*ValidationError] if the text is
+// empty, malformed or longer than 64 characters. Decimal also returns a
+// [*ValidationError] if the exponent is below -64 or above 64.
 func (n Number) Decimal() (decimal.Decimal, error) {
 	scanned, err := scanNumber(string(n))
 	if err != nil {
@@ -101,9 +104,10 @@ func (n Number) Decimal() (decimal.Decimal, error) {
 	return decimal.NewFromBigInt(coefficient, int32(scanned.exponent-len(scanned.fraction))), nil //nolint:gosec // within -128 to 64
 }
 
-// DecimalText returns d without an exponent, as [Number] reads it: "12.5". A number with
-// more than 64 characters is a [*ValidationError]. This bounds the text of a number such
-// as decimal.New(1, 1_000_000_000).
+// DecimalText returns the decimal number d as text without an exponent, such as "12.5".
+// The text that DecimalText returns is a valid [Number]. DecimalText returns a
+// [*ValidationError] if the number needs more than 64 characters. Without this limit,
+// the text of decimal.New(1, 1_000_000_000) would have about a billion digits.
 func DecimalText(d decimal.Decimal) (string, error) {
 	const mostBits = 4 * maxNumberText // of a coefficient: more than its digits can have
 	switch coefficient, exponent := d.Coefficient(), d.Exponent(); {
@@ -121,9 +125,10 @@ func DecimalText(d decimal.Decimal) (string, error) {
 	return text, nil
 }
 
-// Int64 returns the text as a whole number: "2", "2.0" and "2e0" are 2. A
-// [*ValidationError] is returned for a fraction, for an overflow, and for the errors of
-// [Number.Decimal]. The minimum is -math.MaxInt64.
+// Int64 converts the text to a whole number. The texts "2", "2.0" and "2e0" all become
+// 2. Int64 returns a [*ValidationError] if the number is not whole or exceeds 64 bits.
+// Int64 also returns the errors of [Number.Decimal]. The smallest number that Int64
+// accepts is -math.MaxInt64.
 func (n Number) Int64() (int64, error) { return scaledText(string(n), 0) }
 
 // scannedNumber is the text of a number taken apart.

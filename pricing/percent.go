@@ -13,14 +13,17 @@ const (
 	percentWhole = 100 * 10_000
 )
 
-// Percent is an exact percentage greater than 0 and at most 100. It has at most four
-// decimals. It is comparable with ==. The zero value means no percentage.
+// Percent is an exact percentage greater than 0 and at most 100. A Percent has at most
+// four decimals. Percent values are comparable with ==. The zero Percent means that
+// there is no percentage.
 type Percent struct {
 	units int32 // ten-thousandths of a percent
 }
 
-// ParsePercent converts text such as "12.5" without rounding. A value of 0 or less,
-// above 100 or with more than four decimals is a [*ValidationError].
+// ParsePercent converts text such as "12.5" to a percentage without rounding.
+// ParsePercent returns a [*ValidationError] if the percentage is 0 or less, or above
+// 100. ParsePercent also returns a [*ValidationError] if the percentage has more than
+// four decimals.
 func ParsePercent(text string) (Percent, error) {
 	units, err := scaledText(text, percentPlaces)
 	if err != nil {
@@ -29,8 +32,8 @@ func ParsePercent(text string) (Percent, error) {
 	return percentOf(units)
 }
 
-// PercentFromDecimal converts a number without rounding: 12.5 means 12.5 %. It returns
-// the errors of [ParsePercent].
+// PercentFromDecimal converts a decimal number to a percentage without rounding. The
+// number 12.5 becomes 12.5 %. PercentFromDecimal returns the errors of [ParsePercent].
 func PercentFromDecimal(d decimal.Decimal) (Percent, error) {
 	units, err := scaledDecimal(d, percentPlaces)
 	if err != nil {
@@ -49,20 +52,23 @@ func percentOf(units int64) (Percent, error) {
 	return Percent{units: int32(units)}, nil
 }
 
-// IsZero reports whether p is the zero value, which means no percentage.
+// IsZero reports whether p is the zero Percent. The zero Percent means that there is no
+// percentage.
 func (p Percent) IsZero() bool { return p.units == 0 }
 
-// Equal reports whether p and r are the same percentage. go-cmp uses it.
+// Equal reports whether p and r are the same percentage. Package go-cmp calls Equal to
+// compare values.
 func (p Percent) Equal(r Percent) bool { return p == r }
 
-// Decimal returns the exact percentage: 12.5 for 12.5 %.
+// Decimal returns the exact percentage as a decimal number. For 12.5 %, Decimal returns
+// 12.5.
 func (p Percent) Decimal() decimal.Decimal { return decimal.New(int64(p.units), -percentPlaces) }
 
 // String returns the percentage without trailing zeros, such as "12.5".
 func (p Percent) String() string { return p.Decimal().String() }
 
-// MarshalJSON returns the percentage as a string, such as "12.5". The zero value is
-// null.
+// MarshalJSON returns the percentage as a JSON string, such as "12.5". For the zero
+// Percent, MarshalJSON returns null.
 func (p Percent) MarshalJSON() ([]byte, error) {
 	if p.IsZero() {
 		return []byte("null"), nil
@@ -70,8 +76,9 @@ func (p Percent) MarshalJSON() ([]byte, error) {
 	return json.Marshal(p.String())
 }
 
-// UnmarshalJSON reads a percentage from a JSON string or number. It returns the errors
-// of [ParsePercent]. After an error, or for null, p stays unchanged.
+// UnmarshalJSON reads a percentage from a JSON string or a JSON number. UnmarshalJSON
+// returns the errors of [ParsePercent]. If UnmarshalJSON returns an error or reads
+// null, p stays unchanged.
 func (p *Percent) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
@@ -88,8 +95,8 @@ func (p *Percent) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Of returns p percent of an amount in minor units, rounded half up. A negative amount
-// returns 0.
+// Of returns p percent of an amount, rounded half up. Both the amount and the result
+// are in minor units. For a negative amount, Of returns 0.
 func (p Percent) Of(minor int64) int64 {
 	if minor <= 0 {
 		return 0
@@ -97,5 +104,6 @@ func (p Percent) Of(minor int64) int64 {
 	return mulDivRound(uint64(minor), uint64(p.units), percentWhole) //nolint:gosec // units is 0 to 1,000,000
 }
 
-// GoString returns text for %#v, such as "pricing.Percent(12.5%)".
+// GoString returns the text that package fmt prints for the verb %#v, such as
+// "pricing.Percent(12.5%)".
 func (p Percent) GoString() string { return fmt.Sprintf("pricing.Percent(%s%%)", p) }

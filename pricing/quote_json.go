@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// MaxQuoteDocument is the maximum size of a [Quote] in JSON, in bytes. Every quote
-// within the bounds of a cart fits.
+// MaxQuoteDocument is the maximum size of a [Quote] in JSON, in bytes. Every quote of a
+// valid cart fits into MaxQuoteDocument bytes.
 const MaxQuoteDocument = 40 << 20
 
 // quoteDocument is the stored form of a Quote. Values whose text has rules of
@@ -69,7 +69,7 @@ type unitDocument struct {
 	UnitPrice Number      `json:"unitPrice"`
 }
 
-// MarshalJSON returns the quote as JSON, for storage:
+// MarshalJSON returns the quote as JSON for storage:
 //
 //	{"currency":"EUR","subtotal":"30.00","eligibleSubtotal":"30.00",
 //	 "discount":"10.00","shipping":"0.00","total":"20.00",
@@ -78,15 +78,16 @@ type unitDocument struct {
 //	   "discount":"10.00","total":"20.00",
 //	   "units":[{"quantity":2,"unitPrice":"6.67"},{"quantity":1,"unitPrice":"6.66"}]}]}
 //
-// Amounts are strings in major units with exactly the currency's decimals. A step is
-// written as an amount, such as "step":"0.010". A step of 0 and an interval of [Once]
-// are left out. [Quote.UnmarshalJSON] restores the quote without loss.
+// Amounts are strings in major units with exactly the currency's decimals. The step is
+// written like an amount, such as "step":"0.010". The JSON omits a step of 0 and an
+// interval of [Once]. [Quote.UnmarshalJSON] restores a quote from its JSON form without
+// loss.
 //
-// MarshalJSON returns a [*ValidationError] for
+// MarshalJSON returns a [*ValidationError] in these cases:
 //
-//   - amounts that [Quote.Validate] refuses
-//   - an ID that is not valid UTF-8
-//   - JSON of more than [MaxQuoteDocument] bytes
+//   - [Quote.Validate] returns an error for a reason other than the length of an ID.
+//   - An ID or an ItemID is not valid UTF-8.
+//   - The JSON has more than [MaxQuoteDocument] bytes.
 func (q Quote) MarshalJSON() ([]byte, error) {
 	var faults ValidationError
 	faults.Merge("", q.checkAmounts())
@@ -136,14 +137,17 @@ func (q Quote) document() quoteDocument {
 
 func integer(n int64) json.Number { return json.Number(formatMinor(n, 0)) }
 
-// UnmarshalJSON reads and checks the form that [Quote.MarshalJSON] writes. Unknown
-// fields are ignored. IDs may have any length. null leaves q unchanged. UnmarshalJSON
-// returns a [*ValidationError] and leaves q unchanged if
+// UnmarshalJSON reads and checks the JSON form that [Quote.MarshalJSON] writes.
+// UnmarshalJSON ignores unknown fields and accepts IDs of any length. The JSON value
+// null leaves q unchanged.
 //
-//   - a field is malformed
-//   - the sums or the units of a line are wrong
-//   - there are more than [MaxLines] lines
-//   - the text has more than [MaxQuoteDocument] bytes
+// UnmarshalJSON returns a [*ValidationError] and leaves q unchanged in these cases:
+//
+//   - A field of the quote is malformed.
+//   - A subtotal, the discount or the total of the quote is not the sum over the lines.
+//   - The units of a line do not match the total of the line.
+//   - The quote has more than [MaxLines] lines.
+//   - The JSON has more than [MaxQuoteDocument] bytes.
 func (q *Quote) UnmarshalJSON(data []byte) error {
 	if len(data) > MaxQuoteDocument {
 		return tooLongQuote()

@@ -2,17 +2,20 @@ package pricing
 
 import "fmt"
 
-// Validate returns nil or a [*ValidationError] that lists every fault of the quote:
+// Validate returns nil if the quote is valid. If the quote is invalid, Validate returns
+// a [*ValidationError] that lists each of these errors:
 //
-//   - a malformed line, or an ID of more than [MaxLineIDLength] code points
-//   - a subtotal, discount or total that is not the sum of the lines
-//   - a line discount below 0 or above the subtotal
-//   - a discount on a line that is not eligible
-//   - a shipping line that is eligible
-//   - a price or discount that is not a multiple of the step
-//   - a line whose step differs from the step of the quote
+//   - A line is malformed, so that [Cart.Validate] would refuse the line.
+//   - An ID or an ItemID has more than [MaxLineIDLength] code points.
+//   - A subtotal, the discount or the total of the quote is not the sum over the lines.
+//   - A line discount is below 0 or above the line's subtotal.
+//   - A line has a discount but is not eligible.
+//   - A shipping line is eligible.
+//   - A price or a discount is not a multiple of the step.
+//   - The step of a line differs from the step of the quote.
 //
-// Validate does not check how the discount was spread. The zero Quote is valid.
+// Validate does not check how the discount was spread over the lines. The zero Quote is
+// valid.
 func (q Quote) Validate() error {
 	var faults ValidationError
 	for i := range q.Lines[:min(len(q.Lines), MaxLines)] {
