@@ -7,51 +7,55 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Customer is the person who wants to use the coupon. An empty ID means no known user.
+// Customer is the person who wants to use the coupon. An empty ID means that the customer is not
+// a known user.
 type Customer struct {
-	// ID is the user ID for the limit per user.
+	// ID is the customer's user ID. The coupon's limit per user applies to this ID.
 	ID string
-	// Email is compared with the coupon's allow-list. Letter case does not matter.
+	// Email is the e-mail address that is compared with the coupon's allow-list. The comparison
+	// of e-mail addresses ignores letter case.
 	Email string
 }
 
-// Usage counts the uses of the coupon, as the store reports them. Completed redemptions
-// and live reservations both count toward the limits.
+// Usage contains the numbers of uses of the coupon, as the store reports them. Completed
+// redemptions and live reservations both count toward the coupon's limits.
 type Usage struct {
-	// Completed and Reserved are the counts for all customers.
+	// Completed is the number of completed redemptions of all customers. Reserved is the number
+	// of live reservations of all customers.
 	Completed int64
 	Reserved  int64
-	// CompletedByCustomer and ReservedByCustomer are the counts for this customer. Both
-	// are ignored without a customer.
+	// CompletedByCustomer is the number of completed redemptions of this customer.
+	// ReservedByCustomer is the number of live reservations of this customer. Both numbers are
+	// ignored if the customer's ID is empty.
 	CompletedByCustomer int64
 	ReservedByCustomer  int64
-	// CustomerHoldsReservation is true if one of the live reservations is the
-	// customer's own and usable for this purchase. The customer's own reservation does
-	// not count against the limits. A [coupon.PointsRedeemable] coupon requires such a
-	// reservation.
+	// CustomerHoldsReservation is true if the customer has a live reservation that is usable for
+	// this purchase. The customer's own reservation does not count against the limits. A
+	// [coupon.PointsRedeemable] coupon requires that the customer has a usable reservation.
 	CustomerHoldsReservation bool
 }
 
-// Question is the input of a decision, besides the coupon and the cart.
+// Question contains the input of a decision, apart from the coupon and the cart.
 type Question struct {
-	// At is the instant for which the coupon's dates are checked. A zero At refuses
-	// every coupon that has a start or an end.
+	// At is the instant that is compared with the coupon's start and end. If At is zero, every
+	// coupon that has a start or an end is refused.
 	At time.Time
 	// Customer is the person who wants to use the coupon.
 	Customer Customer
-	// Usage counts the uses of the coupon.
+	// Usage contains the numbers of uses of the coupon.
 	Usage Usage
-	// MirrorInvalid is true if the processor reports the coupon's mirror as missing or
-	// inactive.
+	// MirrorInvalid is true if the coupon's copy at the payment processor is missing or inactive.
+	// The processor reports this state.
 	MirrorInvalid bool
-	// AllowAnonymous allows a general coupon without a customer, for a preview before
-	// sign-in. If it is false, a missing customer is refused with user_required.
+	// AllowAnonymous allows a [coupon.General] coupon without a customer, for a preview before
+	// sign-in. If AllowAnonymous is false, a missing customer is refused with the reason
+	// user_required.
 	AllowAnonymous bool
 }
 
-// Check decides everything that does not depend on a cart: state, dates, mirror, limits
-// and customer (specification 4.4). It does not allocate, except for an e-mail address
-// with characters outside ASCII.
+// Check makes the part of the decision that does not depend on a cart (specification 4.4). Check
+// considers the customer and the coupon's state, dates, limits and copy at the payment processor.
+// Check allocates memory only for an e-mail address with characters outside ASCII.
 func Check(c coupon.Coupon, q Question) Decision {
 	d := Decision{facts: facts{
 		couponID: c.ID, startsAt: c.StartsAt, expiresAt: c.ExpiresAt, limits: c.Limits,
@@ -115,21 +119,23 @@ func (d *Decision) checkCustomer(c *coupon.Coupon, q *Question) {
 	}
 }
 
-// Result is a decision and the price of the cart.
+// Result contains a decision and the price of the cart.
 type Result struct {
-	// Decision tells whether the coupon applies.
+	// Decision tells whether the customer may use the coupon for the cart.
 	Decision Decision
-	// Quote includes the discount if the coupon applies. After a refusal it has list
-	// prices. The covered lines are marked in both cases.
+	// Quote is the price of the cart. If the coupon applies, the prices of the Quote include the
+	// discount. If the coupon is refused, the Quote has list prices. The Quote marks the lines
+	// that the coupon covers, even if the coupon is refused.
 	Quote pricing.Quote
 
 	eligible []bool // memory that Reevaluate keeps
 }
 
-// Evaluate decides about a coupon for a cart and prices the cart (specification 4.5,
-// 4.6, 7). A refusal is in the result's decision, and the error is nil. A malformed
-// cart is a [*pricing.ValidationError]. The caller must have validated the coupon with
-// [coupon.Coupon.Validate].
+// Evaluate decides whether a customer may use a coupon for a cart, and prices the cart
+// (specification 4.5, 4.6, 7). If the coupon is refused, the Decision in the Result contains the
+// reasons, and the error is nil. For a malformed cart, Evaluate returns a
+// [*pricing.ValidationError]. The caller must validate the coupon with [coupon.Coupon.Validate]
+// before calling Evaluate.
 func Evaluate(c coupon.Coupon, cart pricing.Cart, q Question) (Result, error) {
 	r := Result{eligible: make([]bool, 0, min(len(cart.Lines), pricing.MaxLines))}
 	if err := r.Reevaluate(c, cart, q); err != nil {
@@ -138,10 +144,10 @@ func Evaluate(c coupon.Coupon, cart pricing.Cart, q Question) (Result, error) {
 	return r, nil
 }
 
-// Reevaluate evaluates into r as [Evaluate] does, and reuses the memory of r.
-// Reevaluate allocates nothing if r has already held as many lines. After an error the
-// quote is empty and the decision has no meaning. While Reevaluate runs, no other
-// goroutine may use r or its quote.
+// Reevaluate does the same as [Evaluate], but stores the result in r and reuses the memory of r.
+// Reevaluate allocates no memory if r has already held as many lines as the cart has. If
+// Reevaluate returns an error, the Quote in r is empty and the Decision in r has no meaning.
+// While Reevaluate runs, no other goroutine may use r or its Quote.
 func (r *Result) Reevaluate(c coupon.Coupon, cart pricing.Cart, q Question) error {
 	r.Decision = Check(c, q)
 	r.eligible = AppendLines(r.eligible[:0], c.Scope, cart.Lines)
@@ -186,8 +192,10 @@ func (r *Result) checkCart(c *coupon.Coupon, fits bool) {
 	}
 }
 
-// CheckCurrency adds currency_mismatch to a decision if the coupon has an amount in
-// another currency than the cart. Use it after [Check], which does not see the cart.
+// CheckCurrency returns the decision after a comparison of the currencies of coupon and cart.
+// CheckCurrency adds the reason currency_mismatch if the coupon has an amount in a different
+// currency than the cart. Callers of [Check] need CheckCurrency because Check does not know the
+// cart.
 func (d Decision) CheckCurrency(c coupon.Coupon, cart pricing.Currency) Decision {
 	if !fitsCurrency(&c, cart) {
 		d.facts.cartCurrency = cart

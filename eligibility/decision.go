@@ -9,8 +9,9 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Decision is the answer to a question: allowed, or refused for one or more reasons.
-// The zero value is allowed. Copies are independent and safe for concurrent use.
+// Decision tells whether the coupon is allowed, or refused for one or more reasons. The zero
+// value of Decision means that the coupon is allowed. Copies of a Decision are independent of
+// each other and safe for concurrent use.
 type Decision struct {
 	reasons uint32 // bit n is set when rejection code n applies
 	facts   facts
@@ -29,13 +30,13 @@ type facts struct {
 	cartCurrency     pricing.Currency
 }
 
-// Allowed reports whether the coupon may be used.
+// Allowed reports whether the customer may use the coupon.
 func (d Decision) Allowed() bool { return d.reasons == 0 }
 
-// Has reports whether code is one of the reasons.
+// Has reports whether the decision has a reason with the given code.
 func (d Decision) Has(code coupon.RejectionCode) bool { return d.reasons&(1<<code) != 0 }
 
-// Headline returns the code of the first reason, or 0 if the coupon is allowed.
+// Headline returns the code of the first reason. If the coupon is allowed, Headline returns 0.
 func (d Decision) Headline() coupon.RejectionCode {
 	if d.Allowed() {
 		return 0
@@ -43,8 +44,8 @@ func (d Decision) Headline() coupon.RejectionCode {
 	return coupon.RejectionCode(bits.TrailingZeros32(d.reasons)) //nolint:gosec // below 32
 }
 
-// Reasons returns all reasons with their parameters, sorted by code. Reasons returns
-// nil if the coupon is allowed.
+// Reasons returns all reasons of the decision with their parameters, sorted by code. If the
+// coupon is allowed, Reasons returns nil.
 func (d Decision) Reasons() []coupon.Reason {
 	if d.Allowed() {
 		return nil
@@ -57,19 +58,20 @@ func (d Decision) Reasons() []coupon.Reason {
 	return reasons
 }
 
-// Equal reports whether d and e have the same reasons and parameters. go-cmp uses it.
+// Equal reports whether the decisions d and e have the same reasons with the same parameters. The
+// module go-cmp compares decisions with this method.
 func (d Decision) Equal(e Decision) bool {
 	return slices.EqualFunc(d.Reasons(), e.Reasons(), coupon.Reason.Equal)
 }
 
-// Without returns the decision without one reason.
+// Without returns a copy of the decision without the reason that has the given code.
 func (d Decision) Without(code coupon.RejectionCode) Decision {
 	d.reasons &^= 1 << code
 	return d
 }
 
-// Err returns nil if the coupon is allowed, else a [*coupon.Rejection] with all
-// reasons.
+// Err returns nil if the coupon is allowed. If the coupon is refused, Err returns a
+// [*coupon.Rejection] with all reasons.
 func (d Decision) Err() error {
 	if d.Allowed() {
 		return nil

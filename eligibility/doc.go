@@ -1,26 +1,28 @@
-// Package eligibility decides whether a customer may use a coupon. It also finds the lines
-// of a cart that the coupon covers, and prices the cart.
+// Package eligibility decides whether a customer may use a coupon. The package also finds the
+// lines of a cart that the coupon covers, and prices the cart.
 //
-// [Check] decides without a cart. [Evaluate] decides with a cart and prices it. The
-// answer is a [Decision]. A refusal lists every reason, in the order of contract
-// section 6.
+// [Check] makes the decision without a cart. [Evaluate] makes the decision for a cart and prices
+// the cart. Check returns a [Decision]. Evaluate returns a [Result] that contains a Decision. If
+// the coupon is refused, the Decision lists every reason, in the order of section 6 of
+// docs/contract.md.
 //
 //	result, err := eligibility.Evaluate(c, cart, eligibility.Question{
 //		At:       now,
 //		Customer: eligibility.Customer{ID: "u1", Email: "ann@example.com"},
-//		Usage:    usage, // counted by the store
+//		Usage:    usage, // The store has counted these uses.
 //	})
 //
-// A decision does not reserve a use. Another customer may take the last use afterwards.
-// The store enforces limits when it reserves.
+// A Decision does not reserve a use of the coupon. After the Decision, another customer may take
+// the last use. The store enforces the limits when it reserves a use.
 //
 // # Reasons
 //
-// A reason that only repeats another reason is left out:
+// A Decision leaves out a reason that only repeats another reason:
 //
-//   - user_required replaces user_not_allowed and points_not_redeemed
-//   - no_eligible_items replaces no_discount
-//   - currency_mismatch replaces minimum_purchase_not_met and no_discount
+//   - A Decision with user_required contains neither user_not_allowed nor points_not_redeemed.
+//   - A Decision with no_eligible_items does not contain no_discount.
+//   - A Decision with currency_mismatch contains neither minimum_purchase_not_met nor
+//     no_discount.
 //
-// All functions are pure and safe for concurrent use.
+// All functions of this package are pure and safe for concurrent use.
 package eligibility

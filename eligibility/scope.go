@@ -5,9 +5,9 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Covers reports whether the scope covers the line (specification 2.2, contract section
-// 3). Each selection restricts only its own kind: selected devices do not restrict
-// accessories. Shipping is never covered.
+// Covers reports whether the coupon's scope covers the cart line (specification 2.2, contract
+// section 3). A selection of items restricts only items of the same kind. For example, a
+// selection of devices does not restrict accessories. No scope covers a shipping line.
 func Covers(s coupon.Scope, l pricing.Line) bool { return covers(&s, &l) }
 
 // covers is Covers for a loop, without copies.
@@ -33,13 +33,14 @@ func narrowed(selected coupon.Items, id string) bool {
 	return selected.Len() == 0 || selected.Has(id)
 }
 
-// Lines reports for each line whether the scope covers it. The result is the eligible
-// argument of [pricing.Price].
+// Lines reports for each cart line whether the coupon's scope covers the line. The result of
+// Lines is a valid argument for the parameter eligible of [pricing.Price].
 func Lines(s coupon.Scope, lines []pricing.Line) []bool {
 	return AppendLines(make([]bool, 0, len(lines)), s, lines)
 }
 
-// AppendLines appends the result of [Lines] to dst and returns the extended slice.
+// AppendLines appends the result of [Lines] to the slice dst. AppendLines returns the extended
+// slice.
 func AppendLines(dst []bool, s coupon.Scope, lines []pricing.Line) []bool {
 	for i := range lines {
 		dst = append(dst, covers(&s, &lines[i]))

@@ -2,30 +2,33 @@
 //
 // A processor has two roles:
 //
-//   - [Mirror] keeps a copy of every coupon at the processor, for the staff who work
-//     there. If they deactivate the copy, couponkit refuses the coupon.
-//   - [Sessions] runs the payment sessions. The amounts of a session already include
-//     the discount. The processor reports the outcome in an [Event].
+//   - The role [Mirror] keeps a copy of every coupon at the processor. The copy is for staff who
+//     work with coupons at the processor. If the staff deactivate the copy, couponkit refuses the
+//     coupon.
+//   - The role [Sessions] runs the payment sessions. The amounts of a payment session already
+//     include the coupon's discount. The processor reports the outcome of a session in an
+//     [Event].
 //
-// The adapter of a processor without coupons embeds [NoMirror]. The store counts uses;
-// the processor does not.
+// The adapter for a processor without coupons embeds [NoMirror]. The store counts the uses of a
+// coupon. The processor does not count uses.
 //
 // # Rules for every method
 //
-//   - Every method can be repeated, in any process of the host. After a lost answer or
-//     a crash, a repetition leads to the wanted state.
-//   - Objects of other applications stay unchanged.
-//   - Methods return when the context ends, even between retries.
+//   - The caller may repeat every method call, from any process of the host. If an answer was
+//     lost or a process crashed, the repeated call reaches the intended state.
+//   - No method changes objects that belong to other applications.
+//   - Every method returns when its context ends, even during a wait between retries.
 //   - All methods are safe for concurrent use.
-//   - Amounts are integers in the minor units of ISO 4217. The adapter converts amounts
-//     if the processor uses other units.
+//   - All amounts are integers in minor units of the currency, as defined by ISO 4217. If the
+//     processor uses different units, the adapter converts the amounts.
 //
 // # Errors
 //
-// Every error matches one sentinel of this package or the context's error.
-// [ErrCodeTaken] also matches [ErrRejected]. After [ErrUnavailable] the outcome is
-// unknown, and the caller may repeat the call. All other sentinels are final answers.
+// Every error of a method matches one sentinel error of this package or the context's error.
+// [ErrCodeTaken] also matches [ErrRejected]. If the error is [ErrUnavailable], the outcome of the
+// call is unknown, and the caller may repeat the call. All sentinel errors except ErrUnavailable
+// are final answers.
 //
-// Package fakeprocessor is the reference implementation. Package processortest tests
-// adapters.
+// Package fakeprocessor is the reference implementation of this contract. Package processortest
+// tests whether an adapter fulfills this contract.
 package processor

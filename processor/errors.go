@@ -2,22 +2,22 @@ package processor
 
 import "errors"
 
-// Errors of the contract.
+// These sentinel errors are part of the contract between couponkit and an adapter.
 var (
-	// ErrUnavailable means that the processor was unreachable, busy or failed. The
-	// outcome is unknown. Repeat the call later.
+	// ErrUnavailable means that the processor was unreachable, was busy or failed. The outcome of
+	// the failed call is unknown. The caller should repeat the failed call later.
 	ErrUnavailable = errors.New("processor unavailable")
-	// ErrRejected means that the processor refused the request. Examples are an
-	// unsuitable code and an amount out of bounds.
+	// ErrRejected means that the processor refused the request. For example, the coupon's code is
+	// unsuitable or an amount is out of bounds.
 	ErrRejected = errors.New("rejected by the processor")
-	// ErrCodeTaken means that the promotion code is active for another coupon.
+	// ErrCodeTaken means that the promotion code is already active for a different coupon.
 	// ErrCodeTaken also matches ErrRejected.
 	ErrCodeTaken error = &kind{"promotion code taken at the processor", ErrRejected}
-	// ErrNotFound means that the object does not exist at the processor.
+	// ErrNotFound means that the requested object does not exist at the processor.
 	ErrNotFound = errors.New("not found at the processor")
-	// ErrForbidden means that the credentials are wrong or lack a permission.
+	// ErrForbidden means that the adapter's credentials are wrong or lack a permission.
 	ErrForbidden = errors.New("forbidden by the processor")
-	// ErrSignature means that a webhook delivery has no valid signature, or is too old.
+	// ErrSignature means that a webhook delivery has no valid signature or is too old.
 	ErrSignature = errors.New("invalid webhook signature")
 )
 

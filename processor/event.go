@@ -7,20 +7,27 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// EventType tells what happened to a session.
+// EventType tells what happened to a payment session.
 type EventType uint8
 
-// The event types. The host acknowledges an Ignored event and does nothing else.
+// These constants are the valid values of EventType.
 const (
-	Ignored          EventType = iota // any other event
-	Completed                         // the customer has finished the session; see Event.PaymentStatus
-	PaymentSucceeded                  // a delayed payment has arrived
-	PaymentFailed                     // a delayed payment has failed
-	Expired                           // the session has ended unpaid
+	// Ignored is the type of every event that matches no other EventType. The host acknowledges
+	// an Ignored event and does nothing else.
+	Ignored EventType = iota
+	// Completed means that the customer has finished the session. The field [Event.PaymentStatus]
+	// tells whether the payment has arrived.
+	Completed
+	// PaymentSucceeded means that a delayed payment has arrived.
+	PaymentSucceeded
+	// PaymentFailed means that a delayed payment has failed.
+	PaymentFailed
+	// Expired means that the session has ended without a payment.
+	Expired
 )
 
-// String returns "ignored", "completed", "payment_succeeded", "payment_failed" or
-// "expired". An unknown type returns "".
+// String returns "ignored", "completed", "payment_succeeded", "payment_failed" or "expired". For
+// an unknown type, String returns the empty string.
 func (t EventType) String() string {
 	switch t {
 	case Ignored:
@@ -37,60 +44,65 @@ func (t EventType) String() string {
 	return ""
 }
 
-// Event is an authenticated webhook delivery (specification 6). Events may arrive
-// twice, late and in any order.
+// Event is an authenticated webhook delivery from the processor (specification 6). The same Event
+// may arrive twice. Events may arrive late and in any order.
 type Event struct {
-	// ID is the processor's ID, for logs. The processor may report one fact under two
-	// IDs.
+	// ID is the processor's ID of the event. Callers should use ID only in logs. The processor
+	// may report the same fact in two events with different IDs.
 	ID string
-	// Type tells what happened.
+	// Type tells what happened to the session.
 	Type EventType
-	// SessionID is the session of the event.
+	// SessionID is the ID of the session that the event is about.
 	SessionID string
-	// PaymentStatus is the payment status of the session.
+	// PaymentStatus tells whether the payment of the session has arrived.
 	PaymentStatus PaymentStatus
-	// Currency and Total are what the session charges, Total in minor units.
+	// Currency is the currency of Total. Total is the amount that the session charges, in minor
+	// units.
 	Currency pricing.Currency
 	Total    int64
 	// Metadata is the metadata of the session.
 	Metadata map[string]string
-	// CreatedAt is when the processor created the event.
+	// CreatedAt is the time at which the processor created the event.
 	CreatedAt time.Time
 }
 
 // Abilities describes what a processor can do.
 type Abilities struct {
-	// MinimumCharge is the minimum total above 0, in minor units by currency. A missing
-	// currency has no minimum.
+	// MinimumCharge contains the minimum total of a session for each currency, in minor units.
+	// The minimum does not apply to a total of 0. A currency that is missing from MinimumCharge
+	// has no minimum.
 	MinimumCharge map[pricing.Currency]int64
-	// NoZeroTotal means that a session needs a total above 0. A cart that costs 0 is
-	// then refused with coupon.ErrBelowMinimumCharge.
+	// NoZeroTotal means that the total of every session must be above 0. If NoZeroTotal is true,
+	// the service refuses a cart that costs 0 with coupon.ErrBelowMinimumCharge.
 	NoZeroTotal bool
-	// MaxLines is the maximum number of lines of a session; 0 means no limit. An
-	// adapter that merges lines declares 0.
+	// MaxLines is the maximum number of lines in a session. A MaxLines of 0 means that there is
+	// no limit. An adapter that merges lines sets MaxLines to 0.
 	MaxLines int
-	// OneInterval means that all recurring lines of a session must have the same
-	// interval. Lines that are paid once are always allowed. A request with two
-	// intervals is ErrRejected.
+	// OneInterval means that all recurring lines of a session must have the same billing
+	// interval. Lines that are paid once are always allowed. CreateSession returns ErrRejected
+	// for a request with two different billing intervals.
 	OneInterval bool
-	// AmountStep is the smallest chargeable amount, in minor units by currency. A
-	// missing currency has a step of 1. The service prices carts with this
-	// pricing.Cart.Step. A request with an amount that is not a multiple is
-	// ErrRejected.
+	// AmountStep contains the step of each currency, in minor units. The step of a currency is
+	// the smallest amount that the processor can charge in this currency. A currency that is
+	// missing from AmountStep has a step of 1. The service uses the step as pricing.Cart.Step
+	// when it prices a cart. CreateSession returns ErrRejected for a request with an amount that
+	// is not a multiple of the step.
 	AmountStep map[pricing.Currency]int64
-	// MinSessionLifetime and MaxSessionLifetime bound the time until ExpiresAt; zero
-	// means no bound. The service measures from the creation of the order, which is
-	// slightly earlier than the call. The adapter must tolerate the difference.
+	// MinSessionLifetime and MaxSessionLifetime limit the time from the creation of a session to
+	// its ExpiresAt. A lifetime limit of 0 means that there is no limit. The service measures the
+	// lifetime of a session from the creation of the order. The service creates the order
+	// slightly earlier than it calls CreateSession. The adapter must tolerate the time between
+	// the creation of the order and the CreateSession call.
 	MinSessionLifetime time.Duration
 	MaxSessionLifetime time.Duration
-	// MirrorsExpiry means that a promotion code expires together with its coupon. The
-	// mirror of an expired coupon is then MirrorInvalid, and Reconcile accepts this
-	// status.
+	// MirrorsExpiry means that a promotion code at the processor expires together with its
+	// coupon. If MirrorsExpiry is true, VerifyMirror returns MirrorInvalid for an expired coupon.
+	// If MirrorsExpiry is true, Reconcile accepts the status MirrorInvalid for an expired coupon.
 	MirrorsExpiry bool
-	// NeedsSuccessURL means that a session requires a SuccessURL.
+	// NeedsSuccessURL means that every session request must have a SuccessURL.
 	NeedsSuccessURL bool
-	// CheckCoupon returns a *pricing.ValidationError if the processor cannot mirror the
-	// coupon. Causes are a forbidden character of the code or too many decimals of the
-	// percentage. A nil CheckCoupon accepts every coupon.
+	// CheckCoupon returns a *pricing.ValidationError if the processor cannot store a copy of the
+	// coupon c. Possible causes are a forbidden character in the code and too many decimals in
+	// the percentage. If the function CheckCoupon is nil, the processor accepts every coupon.
 	CheckCoupon func(c coupon.Coupon) error
 }

@@ -6,11 +6,16 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// CheckIntervals checks that all recurring lines have the same interval, for a
-// processor with [Abilities.OneInterval]. recurs returns the interval of a line,
-// counted from 0. CheckIntervals returns nil or a *pricing.ValidationError. The error
-// has a pricing.FieldMismatch at lines[i].recurs for each line that differs from the
-// first recurring line. Lines that are paid once and unknown intervals are ignored.
+// CheckIntervals checks that all recurring lines of a session have the same billing interval.
+// Processors with [Abilities.OneInterval] need this check. The parameter lines is the number of
+// lines. The parameter recurs is a function that returns the billing interval of a line by its
+// index. The index of the first line is 0.
+//
+// CheckIntervals returns nil if all recurring lines have the same billing interval. Otherwise,
+// CheckIntervals returns a *pricing.ValidationError. This error contains a pricing.FieldMismatch
+// for each line whose billing interval differs from that of the first recurring line. The
+// FieldMismatch of the line with the index i has the field name lines[i].recurs. CheckIntervals
+// ignores lines that are paid once and lines with an unknown interval.
 func CheckIntervals(lines int, recurs func(line int) pricing.Interval) error {
 	var faults pricing.ValidationError
 	first := pricing.Once

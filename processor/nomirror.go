@@ -6,35 +6,40 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 )
 
-// NoMirror is the [Mirror] of a processor that keeps no coupons. The adapter of such a
+// NoMirror implements [Mirror] for a processor that stores no coupons. The adapter for such a
 // processor embeds NoMirror.
 //
-// Every coupon acts as its own mirror. The mirror always exists, with the coupon's ID
-// and revision. It is valid while the coupon is active or pending. NoMirror keeps no
-// state.
+// A mirror is normally the processor's copy of a coupon. With NoMirror, every coupon acts as its
+// own mirror. The mirror of a coupon always exists and has the coupon's ID and revision. The
+// mirror is valid while the coupon is active or pending. NoMirror keeps no state.
 type NoMirror struct{}
 
 var _ Mirror = NoMirror{}
 
-// EnsureMirror implements [Mirror]. The only error is the context's error.
+// EnsureMirror implements [Mirror]. The only error that EnsureMirror returns is the context's
+// error.
 func (NoMirror) EnsureMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
 	return itself(ctx, c)
 }
 
-// UpdateMirror implements [Mirror]. The only error is the context's error.
+// UpdateMirror implements [Mirror]. The only error that UpdateMirror returns is the context's
+// error.
 func (NoMirror) UpdateMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
 	return itself(ctx, c)
 }
 
-// SetMirrorActive implements [Mirror]. The only error is the context's error.
+// SetMirrorActive implements [Mirror]. The only error that SetMirrorActive returns is the
+// context's error.
 func (NoMirror) SetMirrorActive(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
 	return itself(ctx, c)
 }
 
-// RemoveMirror implements [Mirror]. The only error is the context's error.
+// RemoveMirror implements [Mirror]. The only error that RemoveMirror returns is the context's
+// error.
 func (NoMirror) RemoveMirror(ctx context.Context, _ coupon.Coupon) error { return ctx.Err() }
 
-// VerifyMirror implements [Mirror]. The only error is the context's error.
+// VerifyMirror implements [Mirror]. The only error that VerifyMirror returns is the context's
+// error.
 func (NoMirror) VerifyMirror(ctx context.Context, c coupon.Coupon) (MirrorStatus, error) {
 	switch {
 	case ctx.Err() != nil:

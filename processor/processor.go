@@ -9,55 +9,65 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Processor is a payment processor. Adapters implement it.
+// Processor is the interface between couponkit and a payment processor. Every adapter implements
+// Processor.
 type Processor interface {
 	Mirror
 	Sessions
-	// Abilities returns what the processor can do. The result never changes.
+	// Abilities describes what the processor can do. The result of Abilities never changes.
 	Abilities() Abilities
 }
 
-// Mirror keeps the processor's copy of a coupon (specification 4.2, 4.3): a coupon
-// object and a promotion code.
+// Mirror manages the mirrors of coupons (specification 4.2, 4.3). A mirror is the processor's
+// copy of a coupon. Each mirror consists of a coupon object and a promotion code.
 //
-// EnsureMirror, UpdateMirror and SetMirrorActive each bring name, terms and active
-// state to those of c. The returned [coupon.Mirror] has the revision of c. The active
-// state is c.Active(); a pending coupon counts as active. The error is ErrCodeTaken if
-// the code should be active but is already active for another coupon.
+// EnsureMirror, UpdateMirror and SetMirrorActive set the mirror's name, terms and active state to
+// those of the coupon c. These methods return a [coupon.Mirror] that has the revision of c. The
+// mirror must be active if c.Active() is true or the coupon c is pending, and otherwise inactive.
+// These methods return [ErrCodeTaken] if the promotion code should be active but is already
+// active for a different coupon.
 type Mirror interface {
-	// EnsureMirror creates the coupon and its promotion code, or adopts those of an
-	// earlier call.
+	// EnsureMirror creates the coupon object and the promotion code of the coupon c at the
+	// processor. If an earlier call has already created these objects, EnsureMirror adopts them.
 	EnsureMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error)
 
-	// UpdateMirror changes name and terms of the mirror c.Mirror to those of c. If the
-	// processor cannot change a term, UpdateMirror replaces the objects and returns the
-	// new ones. A missing mirror is created again.
+	// UpdateMirror changes the name and the terms of the mirror c.Mirror to those of the coupon
+	// c. If the processor cannot change a term, UpdateMirror replaces the mirror's objects and
+	// returns the new objects. If the mirror does not exist, UpdateMirror creates a new mirror.
 	UpdateMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error)
 
-	// SetMirrorActive changes the active state of the promotion code. If the processor
-	// cannot activate the code again, SetMirrorActive replaces it.
+	// SetMirrorActive activates or deactivates the promotion code, according to the active state
+	// of the coupon c. If the processor cannot activate the promotion code again, SetMirrorActive
+	// replaces the promotion code.
 	SetMirrorActive(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error)
 
-	// RemoveMirror deactivates the promotion code and removes the coupon. Objects of an
-	// EnsureMirror whose answer was lost are removed, too. Missing objects are ignored.
+	// RemoveMirror deactivates the promotion code and removes the coupon object at the processor.
+	// RemoveMirror also removes the objects of an EnsureMirror call whose answer was lost.
+	// RemoveMirror ignores objects that do not exist.
 	RemoveMirror(ctx context.Context, c coupon.Coupon) error
 
-	// VerifyMirror reports whether coupon and promotion code exist and are usable
-	// (specification 4.4, validation 8). After an error the status is unknown.
+	// VerifyMirror reports whether the coupon object and the promotion code exist and are usable
+	// (specification 4.4, validation 8). If VerifyMirror returns an error, the status of the
+	// mirror is unknown.
 	VerifyMirror(ctx context.Context, c coupon.Coupon) (MirrorStatus, error)
 }
 
-// MirrorStatus is the state of a mirror at the processor.
+// MirrorStatus is the status of a mirror. A mirror is the processor's copy of a coupon.
 type MirrorStatus uint8
 
-// The statuses of a mirror.
+// These constants are the valid values of MirrorStatus.
 const (
-	MirrorValid   MirrorStatus = iota + 1 // exists and is usable
-	MirrorInvalid                         // exists and is inactive or unusable
-	MirrorMissing                         // does not exist
+	// MirrorValid means that the processor's copy of the coupon exists and is usable.
+	MirrorValid MirrorStatus = iota + 1
+	// MirrorInvalid means that the processor's copy of the coupon exists but is inactive or
+	// unusable.
+	MirrorInvalid
+	// MirrorMissing means that the processor has no copy of the coupon.
+	MirrorMissing
 )
 
-// String returns "valid", "invalid" or "missing". An unknown status returns "".
+// String returns "valid", "invalid" or "missing". For an unknown status, String returns the empty
+// string.
 func (s MirrorStatus) String() string {
 	switch s {
 	case MirrorValid:
@@ -70,62 +80,71 @@ func (s MirrorStatus) String() string {
 	return ""
 }
 
-// MirrorLister is an optional interface of a processor. A reconciliation uses it to
-// find mirrors without a coupon and mirrors of an outdated revision.
+// MirrorLister is an optional interface of a [Processor]. A mirror is the processor's copy of a
+// coupon. Reconciliation uses MirrorLister to find mirrors without a coupon and mirrors of an
+// outdated coupon revision.
 type MirrorLister interface {
-	// Mirrors yields every mirror of this application. It stops after the first error.
+	// Mirrors yields every mirror that belongs to this application. After yielding the first
+	// error, Mirrors stops.
 	Mirrors(ctx context.Context) iter.Seq2[MirrorRef, error]
 }
 
-// MirrorRef is a mirror at the processor.
+// MirrorRef refers to a mirror. A mirror is the processor's copy of a coupon.
 type MirrorRef struct {
-	// CouponID is the ID of the couponkit coupon.
+	// CouponID is the ID of the coupon in couponkit.
 	CouponID string
-	// Mirror names the objects at the processor. PromotionCodeID is the active
-	// promotion code, or empty. Revision is the revision of the last write to the
-	// coupon object.
+	// Mirror contains the IDs of the mirror's objects at the processor. Mirror.PromotionCodeID is
+	// the ID of the active promotion code. Mirror.PromotionCodeID is empty if no promotion code
+	// is active. Mirror.Revision is the coupon revision that was last written to the coupon
+	// object.
 	Mirror coupon.Mirror
 }
 
-// Sessions runs payment sessions (specification 4.5, 4.6).
+// Sessions manages payment sessions at the processor (specification 4.5, 4.6).
 //
-// An adapter may create further objects for a session, such as a discount for the first
-// period. The adapter must also remove these objects: in ExpireSession, in its webhook
-// or in a sweep.
+// An adapter may create additional objects for a session, such as a discount for the first
+// period. The adapter must also remove these additional objects. The removal may happen in
+// ExpireSession, in the adapter's webhook handler or in a cleanup sweep.
 type Sessions interface {
-	// CreateSession creates a session for the customer to pay. The error is ErrRejected
-	// if [SessionRequest.Validate] refuses the request.
+	// CreateSession creates a session in which the customer can pay. If [SessionRequest.Validate]
+	// returns an error for the request, CreateSession returns [ErrRejected].
 	//
-	// A repetition with the same Key and parameters returns the same session in its
-	// current state. The repetition may come from any process of the host. ExpiresAt is
-	// one of the parameters. A paid session is returned even after ExpiresAt. After a
-	// successful repetition exactly one session can be paid. If the session has ended
-	// unpaid, the answer is the ended session or a new session. Read the Status, and
-	// store the returned ID.
+	// The caller may repeat a CreateSession call with the same Key and the same parameters.
+	// ExpiresAt is one of these parameters. Such a repeated call returns the same session in the
+	// session's current state. The repeated call may come from any process of the host. If the
+	// session was paid, the repeated call returns the session even after ExpiresAt. After a
+	// successful repeated call, exactly one session can be paid. If the session has ended without
+	// a payment, the repeated call returns the ended session or a new session. The caller must
+	// therefore read the Status and store the ID of the returned session.
 	//
-	// A repetition with other parameters never returns a session of another total or
-	// currency.
+	// A call may repeat a Key with different parameters. If such a call returns a session, the
+	// session has the total and the currency of the new request.
 	CreateSession(ctx context.Context, r SessionRequest) (Session, error)
 
-	// Session returns the current state of a session, or ErrNotFound.
+	// Session returns the current state of the session with the given ID. If the session does not
+	// exist, Session returns [ErrNotFound].
 	Session(ctx context.Context, id string) (Session, error)
 
-	// ExpireSession ends an open session and returns the ended session. A session that
-	// has already ended is returned unchanged; its status tells whether it was paid. If
-	// the session cannot be ended now, the result is an error.
+	// ExpireSession ends the open session with the given ID and returns the ended session. If the
+	// session has already ended, ExpireSession returns the session unchanged. The Status of the
+	// returned session tells whether the session was paid. If the session cannot be ended now,
+	// ExpireSession returns an error.
 	ExpireSession(ctx context.Context, id string) (Session, error)
 }
 
 // Mode tells whether a session has recurring payments.
 type Mode uint8
 
-// The modes.
+// These constants are the valid values of Mode.
 const (
-	Payment      Mode = iota + 1 // all lines are paid once
-	Subscription                 // at least one line recurs
+	// Payment means that all lines of the session are paid once.
+	Payment Mode = iota + 1
+	// Subscription means that at least one line of the session recurs.
+	Subscription
 )
 
-// String returns "payment" or "subscription". An unknown mode returns "".
+// String returns "payment" or "subscription". For an unknown mode, String returns the empty
+// string.
 func (m Mode) String() string {
 	switch m {
 	case Payment:
@@ -136,73 +155,83 @@ func (m Mode) String() string {
 	return ""
 }
 
-// SessionRequest describes a session to be created.
+// SessionRequest describes a payment session that the adapter should create.
 type SessionRequest struct {
-	// Key is the idempotency key, 1 to [MaxKeyLength] bytes. It must not contain
-	// personal data.
+	// Key is the idempotency key of the request. The length of Key is 1 to [MaxKeyLength] bytes.
+	// Key must not contain personal data.
 	Key string
-	// OrderID is the order to be paid.
+	// OrderID is the ID of the order that the customer pays.
 	OrderID string
-	// Mode is Subscription if a line recurs, otherwise Payment.
+	// Mode is Subscription if at least one line recurs. Otherwise, Mode is Payment.
 	Mode Mode
-	// Currency is the currency of all amounts.
+	// Currency is the currency of all amounts in the request.
 	Currency pricing.Currency
-	// Lines sum to Total + FirstPeriodDiscount.
+	// Lines contains everything that the customer pays for in the session. The sum of all line
+	// amounts is Total plus FirstPeriodDiscount.
 	Lines []SessionLine
-	// FirstPeriodDiscount lowers the first payment of a subscription but not its
-	// renewals. It is in minor units, from 0 to the sum of the lines. In payment mode
-	// FirstPeriodDiscount is 0.
+	// FirstPeriodDiscount reduces the first payment of a subscription but not its renewals.
+	// FirstPeriodDiscount is an amount in minor units, from 0 to the sum of the lines. If Mode is
+	// Payment, FirstPeriodDiscount is 0.
 	FirstPeriodDiscount int64
-	// Total is what the customer pays now, in minor units.
+	// Total is the amount that the customer pays now, in minor units.
 	Total int64
-	// Coupon is the coupon whose discount is already in the amounts; nil means none.
-	// The adapter may show the coupon's name. The processor must not apply the discount
-	// again.
+	// Coupon is the coupon whose discount is already included in the amounts of the request.
+	// Coupon is nil if the order has no coupon. The adapter may show the coupon's name to the
+	// customer. The processor must not apply the coupon's discount again.
 	Coupon *coupon.Snapshot
-	// CustomerEmail is filled in on the payment page; may be empty.
+	// CustomerEmail is the e-mail address that is filled in on the payment page. CustomerEmail
+	// may be empty.
 	CustomerEmail string
-	// SuccessURL and CancelURL are where the customer goes after the payment page.
+	// The payment page sends the customer to SuccessURL after completion and to CancelURL after
+	// cancellation.
 	SuccessURL string
 	CancelURL  string
-	// ExpiresAt is when the session expires.
+	// ExpiresAt is the time at which the session expires.
 	ExpiresAt time.Time
-	// OrderedAt is when the order was created, by the caller's clock; zero means
-	// unknown. An adapter that searches for the session of an earlier call starts
-	// there. A repetition may have another OrderedAt.
+	// OrderedAt is the time at which the order was created, according to the caller's clock. A
+	// zero OrderedAt means that the creation time of the order is unknown. Some adapters search
+	// for the session that an earlier call has created. Such a search starts at OrderedAt.
+	// Repeated CreateSession calls with the same Key may have different values of OrderedAt.
 	OrderedAt time.Time
-	// Metadata is stored with the session and returned in its events.
+	// Metadata is stored with the session. The processor returns Metadata in the session's
+	// events.
 	Metadata map[string]string
 }
 
-// SessionLine is a number of units at one price. A cart line with two unit prices
-// becomes two session lines.
+// SessionLine is a number of units at one unit price. A cart line with two unit prices becomes
+// two session lines.
 type SessionLine struct {
-	// LineID, Kind and ItemID are those of the cart line.
+	// LineID, Kind and ItemID are copied from the cart line.
 	LineID string
 	Kind   pricing.LineKind
 	ItemID string
-	// Name is shown to the customer.
+	// Name is the text that the customer sees for the line.
 	Name string
-	// Quantity is the number of units, at least 1.
+	// Quantity is the number of units, which is at least 1.
 	Quantity int64
-	// UnitAmount is the price of one unit in minor units, at least 0. It includes the
-	// discount, except for the part in FirstPeriodDiscount.
+	// UnitAmount is the price of one unit in minor units, which is at least 0. The discount is
+	// already deducted from UnitAmount, except for the part in
+	// SessionRequest.FirstPeriodDiscount.
 	UnitAmount int64
 	// Recurs is the billing interval of the line.
 	Recurs pricing.Interval
 }
 
-// SessionStatus is the state of a session.
+// SessionStatus is the status of a payment session.
 type SessionStatus uint8
 
-// The statuses of a session.
+// These constants are the valid values of SessionStatus.
 const (
-	SessionOpen     SessionStatus = iota + 1 // can be paid
-	SessionComplete                          // finished by the customer
-	SessionExpired                           // ended unpaid
+	// SessionOpen means that the customer can pay the session.
+	SessionOpen SessionStatus = iota + 1
+	// SessionComplete means that the customer has finished the session.
+	SessionComplete
+	// SessionExpired means that the session has ended without a payment.
+	SessionExpired
 )
 
-// String returns "open", "complete" or "expired". An unknown status returns "".
+// String returns "open", "complete" or "expired". For an unknown status, String returns the empty
+// string.
 func (s SessionStatus) String() string {
 	switch s {
 	case SessionOpen:
@@ -215,18 +244,21 @@ func (s SessionStatus) String() string {
 	return ""
 }
 
-// PaymentStatus tells whether the payment has arrived.
+// PaymentStatus tells whether the payment of a session has arrived.
 type PaymentStatus uint8
 
-// The payment statuses.
+// These constants are the valid values of PaymentStatus.
 const (
-	Unpaid            PaymentStatus = iota + 1 // the payment has not arrived
-	Paid                                       // the payment has arrived
-	NoPaymentRequired                          // the total is 0
+	// Unpaid means that the payment has not arrived.
+	Unpaid PaymentStatus = iota + 1
+	// Paid means that the payment has arrived.
+	Paid
+	// NoPaymentRequired means that the total of the session is 0.
+	NoPaymentRequired
 )
 
-// String returns "unpaid", "paid" or "no_payment_required". An unknown status returns
-// "".
+// String returns "unpaid", "paid" or "no_payment_required". For an unknown status, String returns
+// the empty string.
 func (s PaymentStatus) String() string {
 	switch s {
 	case Unpaid:
@@ -239,7 +271,8 @@ func (s PaymentStatus) String() string {
 	return ""
 }
 
-// Settled reports whether nothing remains to be paid.
+// Settled reports whether the customer has nothing left to pay. Settled returns true for [Paid]
+// and [NoPaymentRequired].
 func (s PaymentStatus) Settled() bool { return s == Paid || s == NoPaymentRequired }
 
 // Session is a payment session at the processor.
@@ -247,25 +280,27 @@ type Session struct {
 	ID     string
 	URL    string
 	Status SessionStatus
-	// PaymentStatus is Unpaid while the session is open. On a complete session, Unpaid
-	// means that a delayed payment is on its way.
+	// PaymentStatus is Unpaid while the session is open. If the session is complete, Unpaid means
+	// that a delayed payment has not arrived yet.
 	PaymentStatus PaymentStatus
 	// PaymentFailed is true if the delayed payment has failed.
 	PaymentFailed bool
 	Currency      pricing.Currency
-	// Total is what the customer pays now, in minor units.
+	// Total is the amount that the customer pays now, in minor units.
 	Total     int64
 	ExpiresAt time.Time
 	Metadata  map[string]string
 }
 
-// The metadata keys of every session (contract section 5.4). The metadata identify the
-// order of an event.
+// These constants are the metadata keys of every session (contract section 5.4). The metadata in
+// an event identify the order of the event.
 const (
-	MetadataCouponCode     = "couponCode"
-	MetadataCouponID       = "couponId"
-	MetadataReservationID  = "reservationId"
-	MetadataOrderID        = "orderId"
-	MetadataCustomerID     = "customerId"
-	MetadataDiscountAmount = "discountAmount" // in minor units: "1000" for 10.00 EUR
+	MetadataCouponCode    = "couponCode"
+	MetadataCouponID      = "couponId"
+	MetadataReservationID = "reservationId"
+	MetadataOrderID       = "orderId"
+	MetadataCustomerID    = "customerId"
+	// MetadataDiscountAmount is the key of the discount in minor units. For example, the value
+	// "1000" means 10.00 EUR.
+	MetadataDiscountAmount = "discountAmount"
 )

@@ -12,12 +12,14 @@ import (
 // MaxKeyLength is the maximum length of [SessionRequest].Key, in bytes.
 const MaxKeyLength = 255
 
-// Validate returns nil or a [*pricing.ValidationError] that lists every fault of the
-// request: the faults of [SessionRequest.ValidateTerms], and an ExpiresAt too early or
-// too late. Adapters return the error together with [ErrRejected].
+// Validate returns nil if the request is valid. Otherwise, Validate returns a
+// [*pricing.ValidationError] that lists every invalid field. The error includes every invalid
+// field that [SessionRequest.ValidateTerms] finds. The error also reports an ExpiresAt that is
+// too early or too late. Adapters return the error together with [ErrRejected].
 //
-// Look up the key before validating. A repetition of an earlier call must succeed even
-// after ExpiresAt.
+// Validate refuses a request whose ExpiresAt has passed. A repeated CreateSession call must
+// succeed even after ExpiresAt. The adapter must therefore look up the request's Key before it
+// calls Validate.
 func (r SessionRequest) Validate(a Abilities, now time.Time) error {
 	var faults pricing.ValidationError
 	faults.Merge("", r.ValidateTerms(a))
@@ -25,16 +27,16 @@ func (r SessionRequest) Validate(a Abilities, now time.Time) error {
 	return faults.Err()
 }
 
-// ValidateTerms returns nil or a [*pricing.ValidationError] that lists every fault of
-// the request, except for ExpiresAt:
+// ValidateTerms checks the request but ignores ExpiresAt. ValidateTerms returns nil or a
+// [*pricing.ValidationError] that lists every invalid field. A request is invalid in these cases:
 //
-//   - the key is missing or too long
-//   - the currency or a required SuccessURL is missing
-//   - the lines do not sum to Total + FirstPeriodDiscount
-//   - the mode does not match the lines
-//   - a line or an amount is out of bounds, or breaks a limit of the abilities
+//   - The key is missing or too long.
+//   - The currency or a required SuccessURL is missing.
+//   - The sum of the lines is not Total + FirstPeriodDiscount.
+//   - The mode does not match the lines.
+//   - A line or an amount is out of bounds or exceeds a limit in [Abilities].
 //
-// Addresses, names and metadata are not checked.
+// Except for a missing SuccessURL, ValidateTerms does not check addresses, names or metadata.
 func (r SessionRequest) ValidateTerms(a Abilities) error {
 	var faults pricing.ValidationError
 	if r.Key == "" {

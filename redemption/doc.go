@@ -1,8 +1,9 @@
-// Package redemption defines the record of one use of a coupon, and its state machine.
+// Package redemption defines the record of one use of a coupon. The package also defines the
+// state machine of this record.
 //
-// A [Redemption] reserves one use for one customer. It is reserved when a checkout
-// starts or points are exchanged. It is completed when the payment arrives. It is
-// released if the payment does not arrive.
+// A [Redemption] reserves one use of a coupon for one customer. A Redemption is reserved when a
+// checkout starts or when the customer exchanges points. A Redemption is completed when the
+// payment arrives. A Redemption is released if the payment does not arrive.
 //
 //	(none) --reserve--> reserved --completed--> completed
 //	                     |  ^ |                     ^
@@ -11,25 +12,25 @@
 //	                                  v             |
 //	                              released --paid after all
 //
-// [Apply] returns the record after an [Event]. A store locks the record, calls Apply,
-// and writes the result and the counts in one transaction. A repeated event returns the
-// record unchanged. A completed payment wins over an expired session, whichever event
-// arrives first.
+// [Apply] returns the Redemption after an [Event]. A store locks the Redemption, calls Apply, and
+// writes the result. The store also updates the coupon's counts of uses in the same transaction.
+// A repeated Event leaves the Redemption unchanged. A completed payment wins over an expired
+// session, regardless of the order of the two events.
 //
 // # Retries of a checkout
 //
-// A customer who starts a second checkout keeps the reservation. The service ends the
-// first session and moves the reservation to the new order. The processor reports the
-// end as an expiry, which normally releases the reservation. The service therefore
-// records [Leaving] first. Until the deadline of that event, an expiry does not release
-// the reservation.
+// A customer who starts a second checkout keeps the reservation of the first checkout. The
+// service ends the session of the first checkout and moves the reservation to the new order. The
+// processor reports the ended session as expired. An expired session normally releases its
+// reservation. The service therefore records the event [Leaving] before it ends the session.
+// Until the Deadline of the Leaving event, an expired session does not release the reservation.
 //
 // # Points
 //
-// The host's ledger debits and refunds points outside of the store's transaction.
-// PointsState records the next step. The service repeats the step until the ledger
-// answers. The ledger must be idempotent by reservation ID. Points of a released
-// reservation are refunded once, even if the payment arrives later.
+// The host's points ledger debits and refunds points outside the store's transaction. The field
+// PointsState of a Redemption records the next step for the ledger. The service repeats this step
+// until the ledger answers. The ledger must be idempotent by reservation ID. The points of a
+// released reservation are refunded once, even if the payment arrives later.
 //
-// All functions are pure and safe for concurrent use.
+// All functions of this package are pure and safe for concurrent use.
 package redemption

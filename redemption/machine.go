@@ -8,17 +8,17 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// EventKind tells what happens to a redemption.
+// EventKind tells what happens to a [Redemption].
 type EventKind uint8
 
-// The kinds of event.
+// These constants are the valid values of EventKind.
 const (
-	// PointsExchanged means that the ledger has debited the points.
+	// PointsExchanged means that the host's ledger has debited the points.
 	PointsExchanged EventKind = iota + 1
 	// SessionAttached means that the processor has created the session of the order.
 	SessionAttached
-	// TakenOver means that another order of the customer uses the reservation from now
-	// on. The previous session, if any, must have expired at the processor.
+	// TakenOver means that a different order of the same customer uses the reservation from now
+	// on. The session of the previous order, if any, must already have expired at the processor.
 	TakenOver
 	// SessionCompleted means that the customer has finished and paid the session.
 	SessionCompleted
@@ -26,25 +26,26 @@ const (
 	SessionUnpaid
 	// PaymentFailed means that the delayed payment has failed.
 	PaymentFailed
-	// SessionExpired means that the session has ended unpaid.
+	// SessionExpired means that the session has ended without a payment.
 	SessionExpired
 	// Cancelled means that the customer or the host has canceled the reservation.
 	Cancelled
-	// Lapsed means that the deadline has passed without a payment at the processor.
+	// Lapsed means that the reservation's deadline has passed and no payment has arrived at the
+	// processor.
 	Lapsed
-	// PointsGivenBack means that the ledger has refunded the points.
+	// PointsGivenBack means that the host's ledger has refunded the points.
 	PointsGivenBack
-	// PointsRefused means that pending points will not be debited. The event releases
-	// the reservation. Apply returns [ErrIllegal] if another call has debited the
-	// points.
+	// PointsRefused means that the ledger will not debit the pending points. The event
+	// PointsRefused releases the reservation. If another call has already debited the points,
+	// Apply returns [ErrIllegal].
 	PointsRefused
-	// Leaving means that a new checkout is about to take the reservation over. Until
-	// Deadline, an expiry of the session does not release the reservation. A zero
+	// Leaving means that a new checkout is about to take over the reservation. Until the event's
+	// Deadline, an expired session does not release the reservation. A Leaving event with a zero
 	// Deadline ends this protection.
 	Leaving
 )
 
-// String returns the kind as words for messages, such as "session expired".
+// String returns a short description of the event kind for messages, such as "session expired".
 func (k EventKind) String() string {
 	names := [...]string{
 		PointsExchanged: "points exchanged", SessionAttached: "session attached", TakenOver: "taken over",
@@ -59,28 +60,30 @@ func (k EventKind) String() string {
 	return ""
 }
 
-// Event is something that happens to a redemption.
+// Event is something that happens to a [Redemption].
 type Event struct {
 	Kind EventKind
-	// At is the instant of the event by the host's clock. It is required.
+	// At is the instant of the event, according to the host's clock. At is required.
 	At time.Time
-	// SessionID is the session of the event. For Leaving and TakenOver it is the
-	// session that the reservation leaves. For Cancelled, Lapsed and PointsRefused it
-	// is the session that the caller has read from the record. Empty means no session.
+	// SessionID is the ID of the session that the event is about. For Leaving and TakenOver,
+	// SessionID is the ID of the session that the reservation is leaving. For Cancelled, Lapsed
+	// and PointsRefused, SessionID is the ID of the session that the caller has read from the
+	// Redemption. An empty SessionID means that there is no session.
 	SessionID string
-	// OrderID is the order of the event. For TakenOver it is the new order.
+	// OrderID is the ID of the order that the event is about. For TakenOver, OrderID is the ID of
+	// the new order.
 	OrderID string
-	// Deadline is the new deadline for SessionAttached and TakenOver. SessionUnpaid
-	// uses Deadline if it is later than the current deadline. For Leaving, an expiry
-	// before Deadline does not release the reservation.
+	// Deadline is the reservation's new deadline for SessionAttached and TakenOver. SessionUnpaid
+	// uses Deadline only if Deadline is later than the reservation's current deadline. For
+	// Leaving, a session that expires before Deadline does not release the reservation.
 	Deadline time.Time
-	// NoPlaceLeft is used with SessionCompleted on a released reservation. The store
-	// sets it if no use is left within the limits.
+	// NoPlaceLeft matters only if a SessionCompleted event concerns a released reservation. The
+	// store sets NoPlaceLeft if no use within the coupon's limits is left.
 	NoPlaceLeft bool
 }
 
-// Validate returns a [*pricing.ValidationError] if At is zero. [Apply] checks
-// everything else.
+// Validate returns a [*pricing.ValidationError] if At is zero. [Apply] checks all other fields of
+// the event.
 func (e Event) Validate() error {
 	if !e.At.IsZero() {
 		return nil
@@ -90,9 +93,9 @@ func (e Event) Validate() error {
 	return faults.Err()
 }
 
-// OfSession reports whether the event is a report of the processor about a session. The
-// kinds are SessionCompleted, SessionUnpaid, PaymentFailed and SessionExpired. A
-// SessionCompleted event must have a SessionID.
+// OfSession reports whether the event is a report of the processor about a session. Such an event
+// has the kind SessionCompleted, SessionUnpaid, PaymentFailed or SessionExpired. For a
+// SessionCompleted event without a SessionID, OfSession returns false.
 func (e Event) OfSession() bool {
 	switch e.Kind {
 	case SessionCompleted:
@@ -104,41 +107,41 @@ func (e Event) OfSession() bool {
 	return false
 }
 
-// Errors of [Apply], wrapped in a [*TransitionError].
+// [Apply] returns these errors wrapped in a [*TransitionError].
 var (
-	// ErrIllegal means that the event is not allowed in this state.
+	// ErrIllegal means that the state of the redemption does not allow the event.
 	ErrIllegal = errors.New("illegal transition")
-	// ErrOtherSession means that the reservation belongs to another session or order.
-	// ErrOtherSession matches ErrIllegal.
+	// ErrOtherSession means that the reservation belongs to a different session or order than the
+	// event. ErrOtherSession matches ErrIllegal.
 	ErrOtherSession = fmt.Errorf("%w: the reservation belongs to another session", ErrIllegal)
-	// ErrNotLapsed means that the deadline has not passed. ErrNotLapsed matches
-	// ErrIllegal.
+	// ErrNotLapsed means that the deadline of the reservation has not passed. ErrNotLapsed
+	// matches ErrIllegal.
 	ErrNotLapsed = fmt.Errorf("%w: the deadline has not passed", ErrIllegal)
 )
 
-// TransitionError tells which event was refused for which record.
+// TransitionError tells which event [Apply] refused for which redemption.
 type TransitionError struct {
-	// ID is the redemption's ID.
+	// ID is the ID of the redemption.
 	ID string
-	// State is the redemption's state before the event.
+	// State is the state of the redemption before the event.
 	State State
 	// Kind is the kind of the event.
 	Kind EventKind
-	// Cause matches [ErrIllegal].
+	// Cause is the reason for the refusal. Cause always matches [ErrIllegal].
 	Cause error
 }
 
-// Error returns a message with ID, State, Kind and Cause.
+// Error returns a message that contains the fields ID, State, Kind and Cause.
 func (e *TransitionError) Error() string {
 	return fmt.Sprintf("redemption %s is %s, event %q: %v", e.ID, e.State, e.Kind, e.Cause)
 }
 
-// Unwrap returns Cause.
+// Unwrap returns the field Cause.
 func (e *TransitionError) Unwrap() error { return e.Cause }
 
-// Apply returns the record after the event. A repeated or outdated event returns the
-// record unchanged. A forbidden event also returns the record unchanged, with a
-// [*TransitionError].
+// Apply returns the redemption after the event. If the event is repeated or outdated, Apply
+// returns the redemption unchanged. If the event is not allowed, Apply returns the unchanged
+// redemption and a [*TransitionError].
 func Apply(r Redemption, e Event) (Redemption, error) {
 	next, err := apply(r, e)
 	if err != nil {

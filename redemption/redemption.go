@@ -9,23 +9,27 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// MaxIDLength is the maximum length of an ID or key, in bytes.
+// MaxIDLength is the maximum length of an ID or an idempotency key, in bytes.
 const MaxIDLength = 255
 
 // IDPrefix is the beginning of every reservation ID that the service creates.
 const IDPrefix = "rsv_"
 
-// State is the state of a redemption (specification 3.2).
+// State is the state of a [Redemption] (specification 3.2).
 type State uint8
 
-// The states.
+// These constants are the valid values of State.
 const (
-	Reserved  State = iota + 1 // the use is held for the customer
-	Completed                  // the payment has arrived
-	Released                   // the use is available again
+	// Reserved means that the use of the coupon is held for the customer.
+	Reserved State = iota + 1
+	// Completed means that the payment has arrived.
+	Completed
+	// Released means that the use of the coupon is available again.
+	Released
 )
 
-// String returns "reserved", "completed" or "released". An unknown state returns "".
+// String returns "reserved", "completed" or "released". For an unknown state, String returns the
+// empty string.
 func (s State) String() string {
 	switch s {
 	case Reserved:
@@ -38,8 +42,8 @@ func (s State) String() string {
 	return ""
 }
 
-// ParseState returns the state whose name is text. Any other text is a
-// [*pricing.ValidationError].
+// ParseState returns the state with the given name. If no state has this name, ParseState returns
+// a [*pricing.ValidationError].
 func ParseState(text string) (State, error) {
 	for s := Reserved; s <= Released; s++ {
 		if s.String() == text {
@@ -49,26 +53,30 @@ func ParseState(text string) (State, error) {
 	return 0, unknown("must be reserved, completed or released")
 }
 
-// MarshalText returns the name.
+// MarshalText returns the name of the state, as [State.String] does.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads a name as [ParseState] does.
+// UnmarshalText reads the name of the state, as [ParseState] does.
 func (s *State) UnmarshalText(text []byte) (err error) {
 	*s, err = ParseState(string(text))
 	return err
 }
 
-// Origin tells how a redemption was created.
+// Origin tells how a [Redemption] was created.
 type Origin uint8
 
-// The origins.
+// These constants are the valid values of Origin.
 const (
-	FromCheckout Origin = iota + 1 // by a checkout, together with the order
-	FromPoints                     // by an exchange of points
-	FromPayment                    // by a payment without a reservation
+	// FromCheckout means that a checkout created the redemption together with the order.
+	FromCheckout Origin = iota + 1
+	// FromPoints means that an exchange of points created the redemption.
+	FromPoints
+	// FromPayment means that a payment without a reservation created the redemption.
+	FromPayment
 )
 
-// String returns "checkout", "points" or "payment". An unknown origin returns "".
+// String returns "checkout", "points" or "payment". For an unknown origin, String returns the
+// empty string.
 func (o Origin) String() string {
 	switch o {
 	case FromCheckout:
@@ -81,8 +89,8 @@ func (o Origin) String() string {
 	return ""
 }
 
-// ParseOrigin returns the origin whose name is text. Any other text is a
-// [*pricing.ValidationError].
+// ParseOrigin returns the origin with the given name. If no origin has this name, ParseOrigin
+// returns a [*pricing.ValidationError].
 func ParseOrigin(text string) (Origin, error) {
 	for o := FromCheckout; o <= FromPayment; o++ {
 		if o.String() == text {
@@ -92,29 +100,38 @@ func ParseOrigin(text string) (Origin, error) {
 	return 0, unknown("must be checkout, points or payment")
 }
 
-// MarshalText returns the name.
+// MarshalText returns the name of the origin, as [Origin.String] does.
 func (o Origin) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
-// UnmarshalText reads a name as [ParseOrigin] does.
+// UnmarshalText reads the name of the origin, as [ParseOrigin] does.
 func (o *Origin) UnmarshalText(text []byte) (err error) {
 	*o, err = ParseOrigin(string(text))
 	return err
 }
 
-// PointsState tells what the ledger has done with the points of a redemption.
+// PointsState tells what the host's ledger has done with the points of a [Redemption].
 type PointsState uint8
 
-// The states of the points. A state never returns to an earlier state.
+// These constants are the valid values of PointsState. A redemption never returns to an earlier
+// PointsState.
 const (
-	NoPoints        PointsState = iota // the coupon costs no points
-	PointsPending                      // not debited yet; the reservation cannot be used
-	PointsDebited                      // debited
-	PointsRefundDue                    // released; the ledger must refund points that it has debited
-	PointsRefunded                     // refunded; nothing remains to be done
+	// NoPoints means that the coupon costs no points.
+	NoPoints PointsState = iota
+	// PointsPending means that the ledger has not debited the points yet. A reservation with
+	// pending points cannot be used.
+	PointsPending
+	// PointsDebited means that the ledger has debited the points.
+	PointsDebited
+	// PointsRefundDue means that the reservation was released. If the ledger has debited the
+	// points, the ledger must refund the points.
+	PointsRefundDue
+	// PointsRefunded means that the points are refunded. After the refund, nothing remains to be
+	// done for the points.
+	PointsRefunded
 )
 
-// String returns "none", "pending", "debited", "refund_due" or "refunded". An unknown
-// state returns "".
+// String returns "none", "pending", "debited", "refund_due" or "refunded". For an unknown state,
+// String returns the empty string.
 func (p PointsState) String() string {
 	switch p {
 	case NoPoints:
@@ -131,8 +148,8 @@ func (p PointsState) String() string {
 	return ""
 }
 
-// ParsePointsState returns the state whose name is text. Any other text is a
-// [*pricing.ValidationError].
+// ParsePointsState returns the points state with the given name. If no points state has this
+// name, ParsePointsState returns a [*pricing.ValidationError].
 func ParsePointsState(text string) (PointsState, error) {
 	for p := NoPoints; p <= PointsRefunded; p++ {
 		if p.String() == text {
@@ -142,73 +159,79 @@ func ParsePointsState(text string) (PointsState, error) {
 	return 0, unknown("must be none, pending, debited, refund_due or refunded")
 }
 
-// MarshalText returns the name.
+// MarshalText returns the name of the points state, as [PointsState.String] does.
 func (p PointsState) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText reads a name as [ParsePointsState] does.
+// UnmarshalText reads the name of the points state, as [ParsePointsState] does.
 func (p *PointsState) UnmarshalText(text []byte) (err error) {
 	*p, err = ParsePointsState(string(text))
 	return err
 }
 
-// Redemption is one use of a coupon by a customer (specification 2.4). It contains no
-// references, so copies are independent. Instants are in UTC, with microseconds.
+// Redemption is the record of one use of a coupon by a customer (specification 2.4). A Redemption
+// contains no references, so copies are independent of each other. All instants in a Redemption
+// are in UTC, with a precision of microseconds.
 type Redemption struct {
-	// ID identifies the redemption. The processor's session carries it as
-	// reservationId.
+	// ID identifies the redemption. The metadata of the processor's session contain ID under the
+	// key reservationId.
 	ID string `json:"id"`
-	// Key is the idempotency key of the reservation, unique for each customer.
+	// Key is the idempotency key of the reservation. No two reservations of a customer have the
+	// same Key.
 	Key string `json:"key"`
-	// CouponID is the coupon's ID. It stays the same when the coupon is deleted.
+	// CouponID is the ID of the coupon. CouponID stays the same when the coupon is deleted.
 	CouponID string `json:"couponId"`
-	// CustomerID is the customer for the limit per user.
+	// CustomerID is the ID of the customer. The coupon's limit per user counts redemptions by
+	// CustomerID.
 	CustomerID string `json:"customerId"`
-	// State is the current state.
+	// State is the current state of the redemption.
 	State State `json:"state"`
 	// Origin tells how the redemption was created.
 	Origin Origin `json:"origin"`
-	// OrderID is the order that uses the reservation. It is empty for exchanged points
-	// before a checkout.
+	// OrderID is the ID of the order that uses the reservation. If the customer has exchanged
+	// points, OrderID is empty until a checkout uses the reservation.
 	OrderID string `json:"orderId,omitempty"`
-	// SessionID is the processor's session. It is empty before SessionAttached.
+	// SessionID is the ID of the processor's payment session. SessionID is empty before the event
+	// [SessionAttached].
 	SessionID string `json:"sessionId,omitempty"`
-	// Points is the price in points. PointsState tells what the ledger has done with
-	// the points.
+	// Points is the price of the coupon in points. PointsState tells what the host's ledger has
+	// done with the points.
 	Points      int64       `json:"points,omitempty"`
 	PointsState PointsState `json:"pointsState"`
 	// AwaitingPayment is true while a delayed payment is on its way.
 	AwaitingPayment bool `json:"awaitingPayment,omitempty"`
-	// OverLimit is true if the payment arrived when no use was left.
+	// OverLimit is true if the payment arrived when no use of the coupon was left.
 	OverLimit bool `json:"overLimit,omitempty"`
-	// Deadline is the first instant at which a sweep may release the reservation. Zero
-	// means never.
+	// Deadline is the first instant at which a sweep of the service may release the reservation.
+	// A zero Deadline means that no sweep may release the reservation.
 	Deadline time.Time `json:"deadline,omitzero"`
-	// LeavingUntil is the deadline of the [Leaving] event. Before LeavingUntil, an
-	// expiry of the session does not release the reservation. Zero means no such event.
+	// LeavingUntil is the Deadline of the [Leaving] event. Before LeavingUntil, an expired
+	// session does not release the reservation. A zero LeavingUntil means that there is no
+	// Leaving event.
 	LeavingUntil time.Time `json:"leavingUntil,omitzero"`
-	// CreatedAt and UpdatedAt are always set. CompletedAt and ReleasedAt are set when
-	// the redemption is completed or released.
+	// CreatedAt and UpdatedAt are always set. CompletedAt is set when the redemption is
+	// completed. ReleasedAt is set when the redemption is released.
 	CreatedAt   time.Time `json:"createdAt"`
 	UpdatedAt   time.Time `json:"updatedAt"`
 	CompletedAt time.Time `json:"completedAt,omitzero"`
 	ReleasedAt  time.Time `json:"releasedAt,omitzero"`
 }
 
-// Live reports whether the redemption is reserved.
+// Live reports whether the redemption has the state [Reserved].
 func (r Redemption) Live() bool { return r.State == Reserved }
 
-// Usable reports whether a checkout of the customer may use the reservation. The
-// reservation must be live, its points must be debited, and no delayed payment may be
-// on its way.
+// Usable reports whether a checkout of the customer may use the reservation. A usable reservation
+// has the state [Reserved] and is not waiting for a delayed payment. If the reservation costs
+// points, the ledger must have debited the points.
 func (r Redemption) Usable() bool {
 	return r.State == Reserved && !r.AwaitingPayment && (r.PointsState == NoPoints || r.PointsState == PointsDebited)
 }
 
-// RefundDue reports whether the ledger must refund points.
+// RefundDue reports whether the ledger must refund the points of the redemption.
 func (r Redemption) RefundDue() bool { return r.PointsState == PointsRefundDue }
 
-// Counts returns what the redemption adds to the coupon's counts of completed and
-// reserved uses. At most one of the results is 1; the others are 0.
+// Counts returns how much the redemption adds to the coupon's counts of completed and reserved
+// uses. For a completed redemption, the result completed is 1. For a reserved redemption, the
+// result reserved is 1. All other results are 0.
 func (r Redemption) Counts() (completed, reserved int64) {
 	switch r.State {
 	case Completed:
@@ -220,7 +243,8 @@ func (r Redemption) Counts() (completed, reserved int64) {
 	return 0, 0
 }
 
-// Equal reports whether r and s are the same. Instants may differ in their location.
+// Equal reports whether the redemptions r and s are the same. The same instant in two time zones
+// counts as equal.
 func (r Redemption) Equal(s Redemption) bool {
 	same := r.Deadline.Equal(s.Deadline) && r.LeavingUntil.Equal(s.LeavingUntil) &&
 		r.CreatedAt.Equal(s.CreatedAt) && r.UpdatedAt.Equal(s.UpdatedAt) &&
@@ -230,8 +254,8 @@ func (r Redemption) Equal(s Redemption) bool {
 	return same && r == s
 }
 
-// Validate returns nil or a [*pricing.ValidationError] that lists every fault of the
-// record.
+// Validate returns nil if the redemption is valid. Otherwise, Validate returns a
+// [*pricing.ValidationError] that lists every invalid field.
 func (r Redemption) Validate() error {
 	var faults pricing.ValidationError
 	for _, id := range [...]struct {
