@@ -113,7 +113,7 @@ type Sessions interface {
 	// ExpiresAt is one of these parameters. Such a repeated call returns the same session in the
 	// session's current state. The repeated call may come from any process of the host. If the
 	// session was paid, the repeated call returns the session even after ExpiresAt. After a
-	// successful repeated call, exactly one session can be paid. If the session has ended without
+	// successful repeated call, at most one session can be paid. If the session has ended without
 	// a payment, the repeated call returns the ended session or a new session. The caller must
 	// therefore read the Status and store the ID of the returned session.
 	//
