@@ -13,32 +13,36 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// MaxCodeLength is the maximum length of a code (specification 8), in code points of
-// the key.
+// MaxCodeLength is the maximum length of a code, in code points of its key (specification 8).
 const MaxCodeLength = 255
 
 // maxCodeInput is the maximum number of bytes that are normalized. Normalizing can
 // shorten a text, but never a longer text to a valid code.
 const maxCodeInput = 16 * MaxCodeLength
 
-// Code is the key of a coupon code (contract section 4.1). Codes are stored, compared
-// and shown as keys. A key is in Unicode form NFKC, trimmed of white space and
-// upper-cased; see [Fold]. Code is comparable. The zero value means no code.
+// Code is a coupon code in its normalized form, called the key (contract section 4.1). Codes
+// are stored, compared and shown as keys. A key is in Unicode form NFKC, trimmed of white space
+// and upper-cased. [Fold] describes the other steps of the normalization. Codes can be compared
+// with the operator ==. The zero Code means that there is no code.
 type Code struct {
 	key string
 }
 
-// ParseCode converts text that an administrator typed. Parsing the key of a code
-// returns the same code. A [*pricing.ValidationError] names the field "code" for:
-//   - text that is empty once trimmed (code required);
-//   - more than [MaxCodeLength] code points (code too_long);
-//   - white space inside, control characters, and text that is not UTF-8;
-//   - invisible characters: format, private and unassigned characters, characters that
-//     Unicode lets a renderer ignore, and the blank Braille pattern;
-//   - ".", ".." and "/", which a URL path cannot contain as an element.
+// ParseCode converts text that an administrator typed to a Code. If the text is already the key
+// of a code, ParseCode returns this code. ParseCode returns a [*pricing.ValidationError] for
+// the field "code" in these cases:
+//   - The text is empty after trimming ([pricing.FieldRequired]).
+//   - The key has more than [MaxCodeLength] code points ([pricing.FieldTooLong]).
+//   - The trimmed text contains white space.
+//   - The text contains a control character.
+//   - The text is not valid UTF-8.
+//   - The text contains a format character, a private-use character or an unassigned character.
+//   - The text contains a character that Unicode lets a renderer ignore.
+//   - The text contains the blank Braille pattern.
+//   - The key is ".", ".." or "/", and a URL path cannot contain such an element.
 //
-// Symbols that only some fonts leave blank are accepted, such as the object replacement
-// character. Unicode has no list of such symbols.
+// ParseCode accepts symbols that are blank only in some fonts, such as the object replacement
+// character. Unicode has no list of the symbols that are blank only in some fonts.
 func ParseCode(typed string) (Code, error) {
 	if key, ok := plainCode(typed); ok {
 		return Code{key: key}, nil
@@ -73,17 +77,17 @@ func ParseCode(typed string) (Code, error) {
 	return Code{key: key}, nil
 }
 
-// TypedCode converts text that a customer typed, for a look-up. It removes invisible
-// characters and then works like [ParseCode]. Customers copy invisible characters from
-// pages and documents without noticing. If no coupon has the code, try
-// [Code.AsGenerated].
+// TypedCode converts text that a customer typed to a Code for a look-up. TypedCode removes
+// invisible characters from the text and then works like [ParseCode]. Customers copy invisible
+// characters from web pages and documents without noticing. If no coupon has the typed code,
+// look up the result of [Code.AsGenerated].
 func TypedCode(typed string) (Code, error) { return ParseCode(withoutInvisible(typed)) }
 
-// Fold returns the form of a text in which codes are looked up and coupons are
-// searched. Fold drops invisible characters, applies Unicode form NFKC, trims white
-// space and converts to upper case. The rules are the same in every language. All
-// dashes become "-", and the dotted and the dotless i become I. Fold returns the key of
-// a code unchanged.
+// Fold returns text in the form that is used to look up codes and to search for coupons. Fold
+// removes invisible characters, applies Unicode form NFKC, trims white space and converts
+// letters to upper case. Fold applies the same rules in every language. Fold replaces every
+// kind of dash by "-". Fold converts both the dotted i and the dotless i to "I". Fold returns
+// the key of a code unchanged.
 func Fold(text string) string {
 	folded, _ := fold(withoutInvisible(text))
 	return folded
@@ -183,23 +187,24 @@ func codeFault(code pricing.FieldCode, message string) error {
 	return &pricing.ValidationError{Fields: []pricing.FieldError{{Field: "code", Code: code, Message: message}}}
 }
 
-// String returns the key.
+// String returns the key of the code.
 func (c Code) String() string { return c.key }
 
-// GoString shows the value in test failures.
+// GoString returns a readable form of the code for the messages of failed tests.
 func (c Code) GoString() string { return fmt.Sprintf("coupon.Code(%s)", c) }
 
-// IsZero reports whether c is the zero value, which means no code.
+// IsZero reports whether c is the zero Code, which means that there is no code.
 func (c Code) IsZero() bool { return c.key == "" }
 
-// Equal reports whether c and d are the same code. go-cmp uses it.
+// Equal reports whether c and d are the same code. The package go-cmp calls Equal to compare
+// codes.
 func (c Code) Equal(d Code) bool { return c == d }
 
-// MarshalText returns the key.
+// MarshalText returns the key of the code.
 func (c Code) MarshalText() ([]byte, error) { return []byte(c.key), nil }
 
-// UnmarshalText reads a code as [ParseCode] does. Empty text is the zero value. After
-// an error c stays unchanged.
+// UnmarshalText reads a code as [ParseCode] does. Empty text sets *c to the zero Code. If
+// UnmarshalText fails, *c stays unchanged.
 func (c *Code) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		*c = Code{}

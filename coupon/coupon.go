@@ -10,71 +10,89 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Bounds of the fields of a coupon.
+// These constants are the inclusive upper bounds of the fields of a coupon.
 const (
-	MaxNameLength        = 255               // code points
-	MaxDescriptionLength = 2_000             // code points
-	MaxItemIDLength      = 255               // code points
-	MaxSelectedItems     = 10_000            // in each of the three selections
-	MaxIDLength          = 64                // bytes of a coupon ID
-	MaxMirrorIDLength    = 255               // code points of an ID at the processor
-	MaxPointsRequired    = 1_000_000_000_000 // points
+	// MaxNameLength is the maximum length of a name, in code points.
+	MaxNameLength = 255
+	// MaxDescriptionLength is the maximum length of a description, in code points.
+	MaxDescriptionLength = 2_000
+	// MaxItemIDLength is the maximum length of a plan, device or accessory ID, in code points.
+	MaxItemIDLength = 255
+	// MaxSelectedItems is the maximum number of selected plans. The same maximum applies to
+	// selected devices and to selected accessories.
+	MaxSelectedItems = 10_000
+	// MaxIDLength is the maximum length of a coupon ID, in bytes.
+	MaxIDLength = 64
+	// MaxMirrorIDLength is the maximum length of an ID at the payment processor, in code
+	// points.
+	MaxMirrorIDLength = 255
+	// MaxPointsRequired is the maximum price of a coupon, in points.
+	MaxPointsRequired = 1_000_000_000_000
 )
 
-// IDPrefix is the beginning of every coupon ID. A [Code] has no lower-case ASCII
-// letters, so an ID is never the key of a code.
+// IDPrefix is the beginning of every coupon ID. A coupon ID is never the key of a [Code],
+// because a key contains no lower-case ASCII letters.
 const IDPrefix = "cpn_"
 
-// Coupon is one coupon (specification 2.1). It is a value: copies share only immutable
-// parts. Stores may set all fields; [Coupon.Validate] checks the result. The zero value
-// is not valid.
+// Coupon holds the terms, the state and the counts of a coupon (specification 2.1). A Coupon
+// can be copied like any value, because the copies share only immutable parts. A store may set
+// all fields of a Coupon. [Coupon.Validate] checks a Coupon whose fields were set directly. The
+// zero Coupon is not valid.
 type Coupon struct {
 	// ID begins with [IDPrefix] and never changes.
 	ID string
-	// Code is unique among the coupons that exist and never changes.
+	// Code never changes. No two existing coupons have the same Code.
 	Code Code
-	// Name is for administrators and the processor.
+	// Name is the name of the coupon for administrators and for the payment processor.
 	Name string
-	// Description is for administrators; search covers it.
+	// Description is a text for administrators. A search for coupons also covers the
+	// description.
 	Description string
-	// Discount is the type and value of the discount. It never changes.
+	// Discount holds the type and the value of the discount. Discount never changes after
+	// creation.
 	Discount pricing.Discount
-	// Currency is the currency of a fixed amount and of MinPurchase. It never changes.
+	// Currency is the currency of a fixed discount amount and of MinPurchase. Currency never
+	// changes after creation.
 	Currency pricing.Currency
-	// Scope tells which lines the coupon covers.
+	// Scope defines the lines of a cart that the coupon covers.
 	Scope Scope
-	// Distribution tells who may use the coupon.
+	// Distribution defines who may use the coupon.
 	Distribution Distribution
-	// AllowedUserEmails is the allow-list of a [UserSpecific] coupon, else empty.
+	// AllowedUserEmails is the allow-list of a [UserSpecific] coupon. AllowedUserEmails is
+	// empty if the coupon is not UserSpecific.
 	AllowedUserEmails EmailSet
-	// PointsRequired is the price in points of a [PointsRedeemable] coupon, else 0.
+	// PointsRequired is the price of a [PointsRedeemable] coupon, in points. PointsRequired is
+	// 0 if the coupon is not PointsRedeemable.
 	PointsRequired int64
-	// Limits bound how often the coupon is used.
+	// Limits holds the limits on how often the coupon can be used.
 	Limits Limits
-	// MinPurchase is the minimum eligible subtotal, in minor units of Currency; 0 means
-	// no minimum.
+	// MinPurchase is the minimum eligible subtotal of a cart, in minor units of Currency. A
+	// MinPurchase of 0 means that there is no minimum.
 	MinPurchase int64
-	// StartsAt is the first instant at which the coupon is valid; zero means no start.
+	// StartsAt is the first instant at which the coupon is valid. A zero StartsAt means that
+	// the coupon has no start.
 	StartsAt time.Time
-	// ExpiresAt is the first instant at which the coupon has expired; zero means never.
+	// ExpiresAt is the first instant at which the coupon has expired. A zero ExpiresAt means
+	// that the coupon never expires.
 	ExpiresAt time.Time
-	// State tells whether the coupon is switched on.
+	// State shows whether the coupon is switched on.
 	State State
-	// UsedCount is the number of completed redemptions. ReservedCount is the number of
-	// live reservations. The store counts both; writing a coupon does not change them.
+	// UsedCount is the number of completed redemptions. ReservedCount is the number of live
+	// reservations. The store keeps UsedCount and ReservedCount up to date. Writing a coupon to
+	// the store does not change UsedCount or ReservedCount.
 	UsedCount     int64
 	ReservedCount int64
-	// Mirror refers to the coupon's copy at the payment processor.
+	// Mirror refers to the copy of the coupon at the payment processor.
 	Mirror Mirror
-	// CreatedAt and UpdatedAt are instants in UTC, to the microsecond.
+	// CreatedAt and UpdatedAt are instants in UTC with microsecond precision.
 	CreatedAt time.Time
 	UpdatedAt time.Time
-	// Revision is 1 after creation and grows by one with every change that an
+	// Revision is 1 after creation. Revision increases by 1 with every change that an
 	// administrator makes.
 	Revision int64
 }
 
-// Scope tells which lines a coupon covers (specification 2.2).
+// Scope defines which lines of a cart a coupon covers (specification 2.2).
 type Scope struct {
 	AppliesTo   AppliesTo
 	Plans       Items
@@ -82,32 +100,37 @@ type Scope struct {
 	Accessories Items
 }
 
-// Limits bound the uses of a coupon; 0 means no limit.
+// Limits holds the maximum numbers of uses of a coupon. A limit of 0 means no limit.
 type Limits struct {
-	// MaxUses bounds completed redemptions and live reservations of all customers.
+	// MaxUses is the maximum number of uses by all customers together. Every completed
+	// redemption and every live reservation counts as a use.
 	MaxUses int64
-	// MaxUsesPerUser bounds completed redemptions and live reservations of one
-	// customer.
+	// MaxUsesPerUser is the maximum number of uses by one customer. Every completed redemption
+	// and every live reservation of the customer counts as a use.
 	MaxUsesPerUser int64
 }
 
-// Mirror refers to a coupon's copy at the payment processor.
+// Mirror refers to the copy of a coupon at the payment processor. The copy at the payment
+// processor is called the mirror.
 type Mirror struct {
-	// CouponID and PromotionCodeID are the processor's IDs. They are empty before the
-	// mirror is made. See [Mirror.Validate].
+	// CouponID and PromotionCodeID are the IDs of the mirror at the payment processor. CouponID
+	// and PromotionCodeID are empty before the mirror is created. [Mirror.Validate] defines
+	// which IDs are valid.
 	CouponID        string
 	PromotionCodeID string
-	// Revision is the revision of the coupon that the mirror shows. If the coupon has
-	// another revision, the mirror is outdated, and a reconcile updates it.
+	// Revision is the revision of the coupon that the mirror shows. The mirror is outdated if
+	// the coupon has a different revision. The method Reconcile of couponkit.Service updates an
+	// outdated mirror.
 	Revision int64
 }
 
-// IsZero reports whether there is no mirror.
+// IsZero reports whether both IDs of m are empty. A coupon whose Mirror has no IDs has no copy
+// at the payment processor.
 func (m Mirror) IsZero() bool { return m.CouponID == "" && m.PromotionCodeID == "" }
 
-// Validate returns nil or a [*pricing.ValidationError] that lists every fault of the
-// processor's IDs. An ID may be empty. It is UTF-8 without control characters, and has
-// at most [MaxMirrorIDLength] code points.
+// Validate checks both IDs of m. Validate returns nil, or a [*pricing.ValidationError] that
+// lists every invalid ID. An ID may be empty. A valid ID is UTF-8 text without control
+// characters. A valid ID has at most [MaxMirrorIDLength] code points.
 func (m Mirror) Validate() error {
 	var faults pricing.ValidationError
 	textFaults(&faults, "processorCouponId", m.CouponID, MaxMirrorIDLength, false)
@@ -115,10 +138,11 @@ func (m Mirror) Validate() error {
 	return faults.Err()
 }
 
-// IsID reports whether text has the form of a coupon ID: [IDPrefix] and at least one
-// more character, at most [MaxIDLength] characters in all, all printable ASCII without
-// space. Such text is never the key of a code, but a customer may type a code in this
-// form.
+// IsID reports whether text has the form of a coupon ID. A coupon ID consists of [IDPrefix] and
+// at least one more character. A coupon ID has at most [MaxIDLength] characters, including the
+// prefix. All characters of a coupon ID are printable ASCII characters other than space. A text
+// in the form of a coupon ID is never the key of a code. However, a customer may type a code
+// that has the form of a coupon ID, such as "cpn_x".
 func IsID(text string) bool {
 	if len(text) <= len(IDPrefix) || len(text) > MaxIDLength || !strings.HasPrefix(text, IDPrefix) {
 		return false
@@ -134,11 +158,13 @@ func IsID(text string) bool {
 // Active reports whether the coupon is switched on.
 func (c Coupon) Active() bool { return c.State == Active }
 
-// Mirrored reports whether the mirror shows the coupon's revision.
+// Mirrored reports whether the copy at the payment processor shows the coupon's current
+// revision.
 func (c Coupon) Mirrored() bool { return !c.Mirror.IsZero() && c.Mirror.Revision == c.Revision }
 
-// Validate returns nil or a [*pricing.ValidationError] that lists every broken rule of
-// a stored coupon. A narrowed allow-list is valid.
+// Validate checks the rules for a stored coupon. Validate returns nil, or a
+// [*pricing.ValidationError] that lists every broken rule. A narrowed allow-list, as explained
+// at [EmailSet], is valid.
 func (c Coupon) Validate() error {
 	var faults pricing.ValidationError
 	if !IsID(c.ID) {

@@ -9,70 +9,83 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// DefaultMaxUsesPerUser is the limit per user of a draft that does not set MaxUsesPerUser.
+// DefaultMaxUsesPerUser is the maximum number of uses by one customer if a [Draft] does not set
+// MaxUsesPerUser.
 const DefaultMaxUsesPerUser = 1
 
-// Draft is a coupon as an administrator describes it (specification 2.1, 4.2). Code, name,
-// discount type and discount value are required. The zero value of every other field is a
-// default.
+// Draft is an administrator's description of a new coupon (specification 2.1 and 4.2). A draft
+// must have a code, a name, a discount type and a discount value. In the optional
+// fields of a draft, the zero value stands for a default.
 type Draft struct {
-	// Code as typed; see [ParseCode].
+	// Code is the code as an administrator typed it. [ParseCode] defines which codes are valid.
 	Code string
-	// Name of the coupon, 1 to [MaxNameLength] code points.
+	// Name is the name of the coupon, 1 to [MaxNameLength] code points long.
 	Name string
-	// DiscountType is required.
+	// DiscountType is the type of the discount. DiscountType is required.
 	DiscountType pricing.DiscountType
-	// DiscountValue is a percentage (12.5; at most 100, at most 4 decimals) or an amount in
-	// major units of Currency (12.50; at most its decimals). It is required; decimal.Zero
-	// means that the value is missing. A 0 that was parsed or computed is refused as too
-	// small.
+	// DiscountValue is a percentage or an amount of money, depending on DiscountType. A
+	// percentage, such as 12.5, is at most 100 and has at most 4 decimals. An amount, such as
+	// 12.50, is in major units of Currency. An amount has at most as many decimals as its
+	// currency has.
+	//
+	// DiscountValue is required. The value decimal.Zero means that DiscountValue is missing. A
+	// 0 that was parsed or computed is refused as too small.
 	DiscountValue decimal.Decimal
-	// Currency is an ISO 4217 code such as "USD". Empty means the currency of [Creation].
-	// With a service, this is the currency of couponkit.WithCurrency, by default EUR.
+	// Currency is an ISO 4217 code such as "USD". An empty Currency means the currency of the
+	// [Creation]. A couponkit.Service uses the currency of couponkit.WithCurrency in the
+	// Creation. The default of couponkit.WithCurrency is EUR.
 	Currency string
-	// Description for administrators, at most [MaxDescriptionLength] code points.
+	// Description is a text for administrators, at most [MaxDescriptionLength] code points
+	// long.
 	Description string
-	// AppliesTo is the scope; zero means [All].
+	// AppliesTo is the kind of scope. A zero AppliesTo means [All].
 	AppliesTo AppliesTo
-	// PlanIDs, DeviceIDs and AccessoryIDs narrow the scope; duplicates collapse.
+	// PlanIDs, DeviceIDs and AccessoryIDs restrict the scope to selected items. Duplicate IDs
+	// count once.
 	PlanIDs      []string
 	DeviceIDs    []string
 	AccessoryIDs []string
-	// Distribution tells who may use the coupon; zero means [General].
+	// Distribution defines who may use the coupon. A zero Distribution means [General].
 	Distribution Distribution
-	// AllowedUserEmails are the customers of a [UserSpecific] coupon.
+	// AllowedUserEmails is the list of the customers who may use a [UserSpecific] coupon.
 	AllowedUserEmails EmailList
-	// PointsRequired is the price of a [PointsRedeemable] coupon.
+	// PointsRequired is the price of a [PointsRedeemable] coupon, in points.
 	PointsRequired int64
-	// MaxUses is the limit over all customers. Not given and [Clear] both mean no limit.
+	// MaxUses is the maximum number of uses by all customers together. There is no maximum if
+	// MaxUses is not given or is cleared with [Clear].
 	MaxUses Optional[int]
-	// MaxUsesPerUser is the limit of one customer. Not given means [DefaultMaxUsesPerUser];
-	// [Clear] means no limit.
+	// MaxUsesPerUser is the maximum number of uses by one customer. If MaxUsesPerUser is not
+	// given, the maximum is [DefaultMaxUsesPerUser]. If MaxUsesPerUser is cleared with [Clear],
+	// there is no maximum.
 	MaxUsesPerUser Optional[int]
-	// MinPurchase is the minimum eligible subtotal in major units of Currency; 0 means no
-	// minimum.
+	// MinPurchase is the minimum eligible subtotal of a cart, in major units of Currency. A
+	// MinPurchase of 0 means that there is no minimum.
 	MinPurchase decimal.Decimal
-	// StartsAt and ExpiresAt bound the validity; zero means no bound. A date as expiry
-	// means through the end of that day. ExpiresAt must be after the creation.
+	// StartsAt and ExpiresAt are the start and the end of the coupon's validity. A zero
+	// StartsAt means that the validity has no start. A zero ExpiresAt means that the validity
+	// has no end. If ExpiresAt is a date, the coupon is valid through the end of that day.
+	// ExpiresAt must be after the instant of creation.
 	StartsAt  Moment
 	ExpiresAt Moment
 }
 
-// Creation is what the system adds to a [Draft].
+// Creation holds the values that the system adds to a [Draft].
 type Creation struct {
-	// ID is the ID of the new coupon. It begins with [IDPrefix].
+	// ID is the ID of the new coupon. ID begins with [IDPrefix].
 	ID string
 	// At is the instant of creation.
 	At time.Time
-	// Currency is the currency of a draft that names no currency; zero means EUR.
+	// Currency is the currency of the coupon if the draft names no currency. A zero Currency
+	// means EUR.
 	Currency pricing.Currency
-	// Location is the time zone in which dates without a time are read; nil means UTC.
+	// Location is the time zone for dates that have no time of day. A nil Location means UTC.
 	Location *time.Location
 }
 
-// New checks the draft and returns an active coupon of revision 1 without a mirror. The
-// error is a [*pricing.ValidationError] that lists all faults with the paths of the JSON
-// fields. A fault in a list is named by its position in the draft's list.
+// New checks the draft and returns an active coupon of revision 1. The new coupon has no copy
+// at the payment processor yet. If the draft is invalid, New returns a
+// [*pricing.ValidationError] that lists every invalid field by its JSON path. The path of an
+// invalid list entry contains the index of the entry in the draft's list.
 func New(d Draft, by Creation) (Coupon, error) {
 	emails, err := d.AllowedUserEmails.judged()
 	return d.create(by, emails, err)

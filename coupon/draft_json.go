@@ -9,14 +9,15 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// UnmarshalJSON reads the fields by their names in contract section 7. Amounts and
-// percentages are JSON strings or numbers, and are read exactly. Missing required
-// fields alone are not an error; [New] refuses such a draft. The caller must bound the
-// length of the text.
+// UnmarshalJSON reads the fields of a draft by their names in contract section 7. Amounts and
+// percentages are JSON strings or numbers, and UnmarshalJSON reads their exact values.
+// UnmarshalJSON accepts a draft without its required fields, but [New] refuses such a draft.
+// The caller must limit the length of the JSON text.
 //
-// The error is a [*pricing.ValidationError] that names all unknown and malformed
-// fields. It also names all other fields that New would refuse, whatever the malformed
-// fields should say. After an error d stays unchanged.
+// If a field is unknown or malformed, UnmarshalJSON returns a [*pricing.ValidationError]. The
+// error names all unknown and malformed fields. The error also names every other field that New
+// is certain to refuse. A refusal is certain if it happens for every correction of the
+// malformed fields. If UnmarshalJSON fails, *d stays unchanged.
 func (d *Draft) UnmarshalJSON(data []byte) error {
 	var draft Draft
 	err := strictjson.Object(data, map[string]any{
@@ -37,9 +38,9 @@ func (d *Draft) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON returns the body of a request that creates the coupon, without the fields
-// that have their default. UnmarshalJSON reads it. An amount too long for UnmarshalJSON
-// is a [*pricing.ValidationError].
+// MarshalJSON returns the JSON body of a request that creates the coupon. MarshalJSON leaves
+// out fields that have their default value. [Draft.UnmarshalJSON] can read the returned JSON.
+// If an amount is too long for UnmarshalJSON, MarshalJSON returns a [*pricing.ValidationError].
 func (d Draft) MarshalJSON() ([]byte, error) {
 	var faults pricing.ValidationError
 	value := decimalText(d.DiscountValue, given(d.DiscountValue), "discountValue", &faults)
@@ -83,10 +84,11 @@ func decimalText(d decimal.Decimal, given bool, field string, faults *pricing.Va
 	return text
 }
 
-// UnmarshalJSON reads the fields by their names in contract section 7. The error is a
-// [*pricing.ValidationError] that names all unknown and malformed fields. It also names
-// all other fields that [Coupon.Apply] would refuse for every coupon, whatever the
-// malformed fields should say. After an error p stays unchanged.
+// UnmarshalJSON reads the fields of a patch by their names in contract section 7. If a field is
+// unknown or malformed, UnmarshalJSON returns a [*pricing.ValidationError]. The error names all
+// unknown and malformed fields. The error also names every other field that [Coupon.Apply] is
+// certain to refuse. A refusal is certain if it happens for every coupon and for every
+// correction of the malformed fields. If UnmarshalJSON fails, *p stays unchanged.
 func (p *Patch) UnmarshalJSON(data []byte) error {
 	var patch Patch
 	err := strictjson.Object(data, map[string]any{
@@ -107,8 +109,9 @@ func (p *Patch) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON returns the given fields, with null for cleared fields. UnmarshalJSON
-// reads them. An amount too long for UnmarshalJSON is a [*pricing.ValidationError].
+// MarshalJSON returns the given fields of the patch as a JSON object. MarshalJSON writes a
+// cleared field as null. [Patch.UnmarshalJSON] can read the returned JSON. If an amount is too
+// long for UnmarshalJSON, MarshalJSON returns a [*pricing.ValidationError].
 func (p Patch) MarshalJSON() ([]byte, error) {
 	var faults pricing.ValidationError
 	decimalText(p.MinPurchase.value, p.MinPurchase.given, "minPurchase", &faults)

@@ -10,21 +10,25 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Bounds of addresses (RFC 5321, in bytes) and of an allow-list.
+// These constants are the upper bounds of e-mail addresses (RFC 5321) and of allow-lists.
 const (
-	MaxEmailLength   = 254
-	maxLocalPart     = 64
-	maxLabel         = 63
+	// MaxEmailLength is the maximum length of an e-mail address, in bytes.
+	MaxEmailLength = 254
+	// maxLocalPart and maxLabel are the maximum lengths of parts of an address, in bytes.
+	maxLocalPart = 64
+	maxLabel     = 63
+	// MaxAllowedEmails is the maximum number of entries in an allow-list.
 	MaxAllowedEmails = 1_000_000
 )
 
-// NormalizeEmail trims white space and lower-cases an address. Addresses are stored and
-// compared in this form (contract section 4.4). NormalizeEmail does not check the
-// address.
+// NormalizeEmail trims white space around an e-mail address and converts the address to lower
+// case. E-mail addresses are stored and compared in this normalized form (contract section
+// 4.4). NormalizeEmail does not check whether the address is valid.
 //
-// The Kelvin sign and the dotted capital I stay unchanged. Their lower case is an ASCII
-// letter, which would name another mailbox. A final Greek sigma stays a final sigma.
-// Text that is not UTF-8 is only trimmed.
+// NormalizeEmail leaves the Kelvin sign and the dotted capital I unchanged. In lower case, the
+// Kelvin sign and the dotted capital I would become ASCII letters and would name a different
+// mailbox. A final Greek sigma stays a final sigma. Text that is not valid UTF-8 is trimmed but
+// not converted to lower case.
 func NormalizeEmail(address string) string {
 	address = trimSpace(address)
 	if !utf8.ValidString(address) {
@@ -41,10 +45,11 @@ func lowerEmail(r rune) rune {
 	return lower
 }
 
-// ParseEmail checks an address and returns it normalized. An address has a local part
-// and a domain. The domain has at least one dot, and its last label has a letter.
-// Display names, quoted local parts, white space, wildcards and invisible characters
-// are a [*pricing.ValidationError].
+// ParseEmail checks an e-mail address and returns the address in normalized form. A valid
+// address has a local part and a domain. The domain has at least one dot. The last label of the
+// domain contains a letter. If the address is invalid, ParseEmail returns a
+// [*pricing.ValidationError]. Display names, quoted local parts, white space, wildcards and
+// invisible characters make an address invalid.
 func ParseEmail(text string) (string, error) {
 	address := NormalizeEmail(text)
 	if code, fault := emailFault(address); fault != "" {
@@ -113,9 +118,10 @@ func unquoted(name string) (bare string, isQuoted bool) {
 	return name, false
 }
 
-// EmailEntries returns the two allow-list entries that match an address: the normalized
-// address, and its domain entry such as "*@example.org". domain is empty if a domain
-// entry cannot match the address. Stores look for both entries.
+// EmailEntries returns the two allow-list entries that match an address. The result own is the
+// normalized address. The result domain is the domain entry for the address, such as
+// "*@example.org". The result domain is empty if no domain entry can match the address. A store
+// looks for both entries in the allow-list.
 func EmailEntries(address string) (own, domain string) {
 	own = NormalizeEmail(address)
 	at := strings.LastIndexByte(own, '@')
@@ -211,16 +217,19 @@ func normalizeEntries(entries []string) ([]string, error) {
 
 func tooManyEmails() string { return fmt.Sprintf("at most %d addresses are allowed", MaxAllowedEmails) }
 
-// EmailList is an allow-list as an administrator typed it, not yet checked. Each entry
-// is an address ("ann@example.org"), an address with a name ("Ann <ann@example.org>"),
-// or a domain entry ("*@example.org"). A domain entry matches every address of exactly
-// that domain. No other pattern is accepted. In JSON a list is an array of entries, or
-// one string that [SplitEmails] splits.
+// EmailList is an allow-list as an administrator typed it. The entries of an EmailList have not
+// yet been checked. An entry is an address, an address with a name, or a domain entry. An
+// example of an address is "ann@example.org". An example of an address with a name is "Ann
+// <ann@example.org>". An example of a domain entry is "*@example.org". A domain entry matches
+// every address of exactly that domain. A domain entry is the only pattern that is accepted.
+//
+// In JSON, an EmailList is an array of entries or a single string. [SplitEmails] splits the
+// single string into entries.
 type EmailList []string
 
-// SplitEmails splits text at commas, semicolons, tabs and new lines. Inside a quoted
-// name, as in "Doe, Ann" <ann@example.org>, only a new line separates. Empty entries
-// are dropped.
+// SplitEmails splits text into entries at commas, semicolons, tabs and line breaks. Inside a
+// quoted name, as in "Doe, Ann" <ann@example.org>, only a line break separates entries.
+// SplitEmails drops empty entries.
 func SplitEmails(text string) EmailList {
 	var list EmailList
 	start, quoted := 0, false
@@ -253,8 +262,8 @@ func (l EmailList) judged() (EmailSet, error) {
 	return emails, err
 }
 
-// UnmarshalJSON reads an array of entries, or one string. null is the empty list. After
-// an error l stays unchanged.
+// UnmarshalJSON reads a JSON array of entries, or a JSON string that [SplitEmails] splits into
+// entries. JSON null sets *l to the empty list. If UnmarshalJSON fails, *l stays unchanged.
 func (l *EmailList) UnmarshalJSON(data []byte) error {
 	var read emailsInPart
 	if err := read.UnmarshalJSON(data); err != nil {

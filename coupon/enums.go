@@ -6,18 +6,22 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// AppliesTo is the scope of a coupon (specification 2.2).
+// AppliesTo is the kind of scope that a coupon has (specification 2.2).
 type AppliesTo uint8
 
-// The scopes.
+// These constants are the kinds of scope.
 const (
-	All          AppliesTo = iota + 1 // every line but shipping
-	Subscription                      // plans
-	Product                           // devices and accessories
-	Specific                          // only the selected items
+	// All means that the coupon covers every line of the cart except shipping.
+	All AppliesTo = iota + 1
+	// Subscription means that the coupon covers plans.
+	Subscription
+	// Product means that the coupon covers devices and accessories.
+	Product
+	// Specific means that the coupon covers only the selected items.
+	Specific
 )
 
-// String returns the wire name: "ALL", "SUBSCRIPTION", "PRODUCT" or "SPECIFIC".
+// String returns the JSON name: "ALL", "SUBSCRIPTION", "PRODUCT" or "SPECIFIC".
 func (a AppliesTo) String() string {
 	switch a {
 	case All:
@@ -32,11 +36,11 @@ func (a AppliesTo) String() string {
 	return ""
 }
 
-// GoString shows the value in test failures.
+// GoString returns a readable form of the value for the messages of failed tests.
 func (a AppliesTo) GoString() string { return goString("AppliesTo", a.String(), uint8(a)) }
 
-// ParseAppliesTo returns the scope whose wire name is text. Any other text is a
-// [*pricing.ValidationError].
+// ParseAppliesTo returns the AppliesTo whose JSON name is text. If no AppliesTo has this name,
+// ParseAppliesTo returns a [*pricing.ValidationError].
 func ParseAppliesTo(text string) (AppliesTo, error) {
 	for a := All; a <= Specific; a++ {
 		if a.String() == text {
@@ -46,26 +50,32 @@ func ParseAppliesTo(text string) (AppliesTo, error) {
 	return 0, unknown("must be ALL, SUBSCRIPTION, PRODUCT or SPECIFIC")
 }
 
-// MarshalText returns the wire name.
+// MarshalText returns the same JSON name as String.
 func (a AppliesTo) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
-// UnmarshalText reads a wire name as [ParseAppliesTo] does. After an error a is zero.
+// UnmarshalText reads a JSON name as [ParseAppliesTo] does. If UnmarshalText fails, *a becomes
+// zero.
 func (a *AppliesTo) UnmarshalText(text []byte) (err error) {
 	*a, err = ParseAppliesTo(string(text))
 	return err
 }
 
-// Distribution tells who may use a coupon (specification 2.3).
+// Distribution defines who may use a coupon (specification 2.3).
 type Distribution uint8
 
-// The distributions.
+// These constants are the possible distributions of a coupon.
 const (
-	General          Distribution = iota + 1 // everybody
-	PointsRedeemable                         // customers who have exchanged points for the coupon
-	UserSpecific                             // customers whose e-mail address is in the allow-list
+	// General means that everybody may use the coupon.
+	General Distribution = iota + 1
+	// PointsRedeemable means that customers who have exchanged points for the coupon may use
+	// the coupon.
+	PointsRedeemable
+	// UserSpecific means that customers whose e-mail address is in the allow-list may use the
+	// coupon.
+	UserSpecific
 )
 
-// String returns the wire name: "GENERAL", "POINTS_REDEEMABLE" or "USER_SPECIFIC".
+// String returns the JSON name: "GENERAL", "POINTS_REDEEMABLE" or "USER_SPECIFIC".
 func (d Distribution) String() string {
 	switch d {
 	case General:
@@ -78,11 +88,11 @@ func (d Distribution) String() string {
 	return ""
 }
 
-// GoString shows the value in test failures.
+// GoString returns a readable form of the value for the messages of failed tests.
 func (d Distribution) GoString() string { return goString("Distribution", d.String(), uint8(d)) }
 
-// ParseDistribution returns the distribution whose wire name is text. Any other text is
-// a [*pricing.ValidationError].
+// ParseDistribution returns the Distribution whose JSON name is text. If no Distribution has
+// this name, ParseDistribution returns a [*pricing.ValidationError].
 func ParseDistribution(text string) (Distribution, error) {
 	for d := General; d <= UserSpecific; d++ {
 		if d.String() == text {
@@ -92,33 +102,36 @@ func ParseDistribution(text string) (Distribution, error) {
 	return 0, unknown("must be GENERAL, POINTS_REDEEMABLE or USER_SPECIFIC")
 }
 
-// MarshalText returns the wire name.
+// MarshalText returns the same JSON name as String.
 func (d Distribution) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText reads a wire name as [ParseDistribution] does. After an error d is
-// zero.
+// UnmarshalText reads a JSON name as [ParseDistribution] does. If UnmarshalText fails, *d
+// becomes zero.
 func (d *Distribution) UnmarshalText(text []byte) (err error) {
 	*d, err = ParseDistribution(string(text))
 	return err
 }
 
-// State is the state of a coupon (specification 3.1). Only an active coupon can be
-// used. State does not depend on the dates of the coupon.
+// State shows whether a coupon is switched on, switched off, being created or being deleted
+// (specification 3.1). Customers can use only an [Active] coupon. The state of a coupon does
+// not depend on the dates of the coupon.
 type State uint8
 
-// The states.
+// These constants are the possible states of a coupon.
 const (
-	// Pending means that the mirror at the processor is being made. The code is taken.
+	// Pending means that the coupon's copy at the payment processor is being created. The code
+	// of a pending coupon is already taken.
 	Pending State = iota + 1
 	// Active means that the coupon is switched on.
 	Active
 	// Inactive means that an administrator has switched the coupon off.
 	Inactive
-	// Deleting means that the mirror is being removed. The code is still taken.
+	// Deleting means that the coupon's copy at the payment processor is being removed. The code
+	// of a coupon in the state Deleting is still taken.
 	Deleting
 )
 
-// String returns "pending", "active", "inactive" or "deleting".
+// String returns the name of the state: "pending", "active", "inactive" or "deleting".
 func (s State) String() string {
 	switch s {
 	case Pending:
@@ -133,11 +146,11 @@ func (s State) String() string {
 	return ""
 }
 
-// GoString shows the value in test failures.
+// GoString returns a readable form of the state for the messages of failed tests.
 func (s State) GoString() string { return goString("State", s.String(), uint8(s)) }
 
-// ParseState returns the state whose name is text. Any other text is a
-// [*pricing.ValidationError].
+// ParseState returns the State whose name is text. If no State has this name, ParseState
+// returns a [*pricing.ValidationError].
 func ParseState(text string) (State, error) {
 	for s := Pending; s <= Deleting; s++ {
 		if s.String() == text {
@@ -147,10 +160,11 @@ func ParseState(text string) (State, error) {
 	return 0, unknown("must be pending, active, inactive or deleting")
 }
 
-// MarshalText returns the name.
+// MarshalText returns the same name as String.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads a name as [ParseState] does. After an error s is zero.
+// UnmarshalText reads the name of a state as [ParseState] does. If UnmarshalText fails, *s
+// becomes zero.
 func (s *State) UnmarshalText(text []byte) (err error) {
 	*s, err = ParseState(string(text))
 	return err

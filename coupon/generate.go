@@ -10,21 +10,28 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Bounds of [CodeShape], in random symbols.
+// These constants are the inclusive bounds and the default of the field Symbols in a
+// [CodeShape].
 const (
-	MinCodeSymbols     = 8 // 36 bits
+	// MinCodeSymbols is the minimum number of random symbols in a generated code. A code with
+	// MinCodeSymbols random symbols has 36 random bits.
+	MinCodeSymbols = 8
+	// DefaultCodeSymbols is the number of random symbols if a [CodeShape] does not set Symbols.
 	DefaultCodeSymbols = 12
-	MaxCodeSymbols     = 64
+	// MaxCodeSymbols is the maximum number of random symbols in a generated code.
+	MaxCodeSymbols = 64
 )
 
-// CodeShape tells how a generated code looks. The zero value is 12 random symbols and a
-// check symbol.
+// CodeShape defines the form of generated codes. The zero CodeShape gives codes of 12 random
+// symbols and a check symbol.
 type CodeShape struct {
-	// Prefix is a valid code. A dash follows it: SUMMER makes SUMMER-4F7K2XW9R1CM8.
-	// Empty means no prefix.
+	// Prefix is a valid code that stands at the beginning of every generated code. A dash
+	// follows the prefix. For example, the prefix SUMMER gives codes such as
+	// SUMMER-4F7K2XW9R1CM8. An empty Prefix means that generated codes have no prefix.
 	Prefix string
-	// Symbols is the number of random symbols, within [MinCodeSymbols] and
-	// [MaxCodeSymbols]; 0 means [DefaultCodeSymbols]. Each symbol has 4.4 random bits.
+	// Symbols is the number of random symbols, from [MinCodeSymbols] to [MaxCodeSymbols]
+	// inclusive. If Symbols is 0, a code has [DefaultCodeSymbols] random symbols. Each random
+	// symbol has 4.4 random bits.
 	Symbols int
 }
 
@@ -38,16 +45,18 @@ const (
 	checkWeight = 5 // a primitive root of the prime: no two neighbors weigh the same
 )
 
-// GenerateCode returns a random code. Use crypto/rand.Reader for random. Otherwise
-// people could predict codes and use them.
+// GenerateCode returns a random code of the given shape. The argument random should be
+// crypto/rand.Reader. If the reader random is predictable, people can predict codes and use
+// them.
 //
-// The alphabet is 0123456789CFHJKMPRTVWX. The last symbol is a check symbol. It detects
-// one replaced symbol, and two swapped neighbors. It misses one of 22 wrong letters in
-// a prefix. [Code.AsGenerated] corrects letters that people confuse with the symbols of
-// the alphabet.
+// Generated codes use the symbols 0123456789CFHJKMPRTVWX after the prefix. The last symbol of a
+// generated code is a check symbol. The check symbol detects one replaced symbol. The check
+// symbol also detects a swap of two neighboring symbols. In a prefix, the check symbol misses 1
+// of 22 wrong letters. [Code.AsGenerated] corrects letters that people confuse with the symbols
+// of generated codes.
 //
-// A shape out of bounds is a [*pricing.ValidationError]. An error of random is
-// returned, wrapped.
+// If Symbols is out of bounds or Prefix is not a valid code, GenerateCode returns a
+// [*pricing.ValidationError]. GenerateCode wraps and returns any error of the reader random.
 func GenerateCode(random io.Reader, shape CodeShape) (Code, error) {
 	if shape.Symbols == 0 {
 		shape.Symbols = DefaultCodeSymbols
@@ -90,12 +99,24 @@ func (s CodeShape) prefix() (string, error) {
 	return prefix.String() + "-", faults.Err()
 }
 
-// AsGenerated corrects a mistyped code of [GenerateCode]. After the prefix it reads O,
-// Q and D as 0, I and L as 1, Z as 2, A as 4, S as 5, G as 6, B as 8, N as M, U and Y
-// as V. ok is false if the result is not a generated code or the check symbol is wrong.
+// AsGenerated corrects a mistyped code that [GenerateCode] had returned. After the prefix,
+// AsGenerated replaces each letter on the left by the symbol on the right:
 //
-// Look up c first, and call AsGenerated only if no coupon has c. Otherwise two handmade
-// codes that differ only in such letters would be confused.
+//	O, Q, D: 0
+//	I, L:    1
+//	Z:       2
+//	A:       4
+//	S:       5
+//	G:       6
+//	B:       8
+//	N:       M
+//	U, Y:    V
+//
+// The result ok is false if the corrected code does not have the form of a generated code. The
+// result ok is also false if the check symbol of the corrected code is wrong.
+//
+// Look up the typed code c first. Call AsGenerated only if no coupon has the code c. Calling
+// AsGenerated first would confuse two handmade codes that differ only in the replaced letters.
 func (c Code) AsGenerated() (generated Code, ok bool) {
 	start := strings.LastIndexByte(c.key, '-') + 1
 	symbols := strings.Map(readAs, c.key[start:])

@@ -41,11 +41,12 @@ type wireCoupon struct {
 	Revision          int64                `json:"revision"`
 }
 
-// MarshalJSON returns the coupon with the field names of contract section 7. Money and
-// percentages are decimal strings, and instants are in RFC 3339. A missing limit,
-// minimum, price in points, start or expiry is null. A narrowed allow-list (see
-// [EmailSet]) is null, too. Zero CreatedAt and UpdatedAt are left out. The JSON does
-// not tell whether the mirror is up to date.
+// MarshalJSON returns the coupon as JSON with the field names of contract section 7. Amounts of
+// money and percentages are decimal strings. Instants are in RFC 3339 format. In the returned
+// JSON, null stands for a missing limit, minimum purchase, price in points, start or expiry. A
+// narrowed allow-list, as explained at [EmailSet], is null. MarshalJSON leaves out CreatedAt
+// and UpdatedAt if they are zero. The returned JSON does not show whether the copy at the
+// payment processor is up to date.
 func (c Coupon) MarshalJSON() ([]byte, error) {
 	w := wireCoupon{
 		ID: c.ID, Code: c.Code, Name: c.Name, Description: c.Description,
@@ -76,11 +77,13 @@ func orNull[T comparable](v T) *T {
 	return &v
 }
 
-// UnmarshalJSON reads the form that MarshalJSON writes, for clients of an API that
-// returns coupons. The error is a [*pricing.ValidationError] that names all unknown and
-// malformed fields. If there are none, it names all fields that [Coupon.Validate]
-// refuses. A coupon that is not active becomes [Inactive]. The revision of the mirror
-// becomes 0, because the JSON does not contain it.
+// UnmarshalJSON reads the JSON that [Coupon.MarshalJSON] returns. Clients use UnmarshalJSON to
+// read coupons from the responses of an API. If a field is unknown or malformed, UnmarshalJSON
+// returns a [*pricing.ValidationError] that names all such fields. If all fields are
+// well-formed, the error of UnmarshalJSON names all fields that [Coupon.Validate] refuses.
+//
+// A coupon that is not active becomes [Inactive]. The Revision of the coupon's Mirror becomes
+// 0, because the JSON does not contain the Mirror's Revision.
 func (c *Coupon) UnmarshalJSON(data []byte) error {
 	var r couponReader
 	if err := strictjson.Object(data, r.targets()); err != nil {

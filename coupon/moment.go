@@ -9,9 +9,10 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Moment is the start or expiry of a coupon as somebody typed it: an instant or a
-// calendar date (contract section 4.5). A date means the whole day in the location that
-// [Moment.Start] or [Moment.End] is given. The zero value means no moment.
+// Moment is the start or the expiry of a coupon as an administrator typed it. A Moment is an
+// instant or a calendar date (contract section 4.5). A date means the whole day in a time zone.
+// The caller passes the time zone of a date to [Moment.Start] or [Moment.End]. The zero Moment
+// is neither an instant nor a date.
 type Moment struct {
 	t    time.Time // the instant, or midnight UTC of the date
 	form momentForm
@@ -24,7 +25,7 @@ const (
 	isDate
 )
 
-// At returns the moment of an instant. The zero time returns the zero Moment.
+// At returns the Moment for the instant t. If t is zero, At returns the zero Moment.
 func At(t time.Time) Moment {
 	if t.IsZero() {
 		return Moment{}
@@ -32,15 +33,15 @@ func At(t time.Time) Moment {
 	return Moment{t: t.Round(0), form: isInstant}
 }
 
-// On returns the moment of a calendar date. Days outside the month are normalized as in
-// [time.Date]: June 31 is July 1.
+// On returns the Moment for a calendar date. On normalizes a day outside the month as
+// [time.Date] does. For example, On converts June 31 to July 1.
 func On(year int, month time.Month, day int) Moment {
 	return Moment{t: time.Date(year, month, day, 0, 0, 0, 0, time.UTC), form: isDate}
 }
 
-// ParseMoment reads an RFC 3339 instant, or a date such as "2026-12-31". The year must
-// be within 1 to 9999; the year of an instant is its year in UTC. Any other text is a
-// [*pricing.ValidationError].
+// ParseMoment reads an RFC 3339 instant, or a date such as "2026-12-31". The year must be from
+// 1 to 9999 inclusive. The year of an instant is its year in UTC. ParseMoment returns a
+// [*pricing.ValidationError] if the text is malformed or the year is out of range.
 func ParseMoment(text string) (Moment, error) {
 	capitals := strings.NewReplacer("t", "T", "z", "Z").Replace(text) // RFC 3339 allows both
 	if instant, err := time.Parse(time.RFC3339Nano, capitals); err == nil && isStrict(capitals) {
@@ -79,20 +80,21 @@ func momentFault(code pricing.FieldCode, message string) error {
 	return &pricing.ValidationError{Fields: []pricing.FieldError{{Code: code, Message: message}}}
 }
 
-// IsZero reports whether m is the zero value, which means no moment.
+// IsZero reports whether m is the zero Moment, which is neither an instant nor a date.
 func (m Moment) IsZero() bool { return m.form == 0 }
 
 // Equal reports whether m and n are the same instant or the same date.
 func (m Moment) Equal(n Moment) bool { return m.form == n.form && m.t.Equal(n.t) }
 
-// Start returns the instant, or the first instant of the date in the location. The zero
-// Moment returns the zero time.
+// Start returns the instant of m. If m is a date, Start returns the first instant of the date
+// in the time zone loc. For the zero Moment, Start returns the zero time.
 func (m Moment) Start(loc *time.Location) time.Time { return m.resolve(0, loc) }
 
-// End returns the instant, or the first instant after the date in the location. As the
-// end of a half-open window, it means "through the end of that day". RFC 3339 cannot
-// write an instant after the year 9999. The result for the last dates of that year is
-// its last microsecond in UTC. The zero Moment returns the zero time.
+// End returns the instant of m. If m is a date, End returns the first instant after the date in
+// the time zone loc. A coupon whose ExpiresAt is the End of a date is valid through the end of
+// that day. RFC 3339 cannot express an instant after the year 9999. If a date ends after the
+// year 9999 in UTC, End returns the last microsecond of the year 9999 in UTC. For the zero
+// Moment, End returns the zero time.
 func (m Moment) End(loc *time.Location) time.Time { return m.resolve(1, loc) }
 
 func (m Moment) resolve(days int, loc *time.Location) time.Time {
@@ -148,8 +150,8 @@ func location(loc *time.Location) *time.Location {
 	return loc
 }
 
-// Instant returns t as instants are stored: in UTC, without a monotonic reading,
-// truncated to microseconds.
+// Instant returns the instant t in the form in which instants are stored. A stored instant is
+// in UTC, has no monotonic clock reading and is truncated to microseconds.
 func Instant(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}
@@ -157,8 +159,8 @@ func Instant(t time.Time) time.Time {
 	return t.UTC().Round(0).Truncate(time.Microsecond)
 }
 
-// String returns text that [ParseMoment] reads. An instant is in UTC. The zero Moment
-// returns "".
+// String returns a text that [ParseMoment] can read. String writes an instant in UTC. For the
+// zero Moment, String returns "".
 func (m Moment) String() string {
 	switch m.form {
 	case isInstant:
@@ -169,10 +171,11 @@ func (m Moment) String() string {
 	return ""
 }
 
-// GoString shows the value in test failures.
+// GoString returns a readable form of the Moment for the messages of failed tests.
 func (m Moment) GoString() string { return "coupon.Moment(" + m.String() + ")" }
 
-// MarshalJSON returns the text, or null for the zero Moment.
+// MarshalJSON returns the text of m as a JSON string. For the zero Moment, MarshalJSON returns
+// null.
 func (m Moment) MarshalJSON() ([]byte, error) {
 	if m.IsZero() {
 		return []byte("null"), nil
@@ -180,8 +183,8 @@ func (m Moment) MarshalJSON() ([]byte, error) {
 	return json.Marshal(m.String())
 }
 
-// UnmarshalJSON reads text as [ParseMoment] does. null is the zero Moment. After an
-// error m stays unchanged.
+// UnmarshalJSON reads a JSON string as [ParseMoment] does. JSON null sets *m to the zero
+// Moment. If UnmarshalJSON fails, *m stays unchanged.
 func (m *Moment) UnmarshalJSON(data []byte) error {
 	var text *string
 	if err := strictjson.Value(data, &text); err != nil {

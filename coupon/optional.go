@@ -12,33 +12,38 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Optional is a field that is set, cleared or not given. In JSON null clears, and an
-// absent field is not given. The zero value means not given.
+// Optional is a field with three possible states: set, cleared or not given. In JSON, null
+// means that the field is cleared. A field that is absent from the JSON is not given. The zero
+// Optional means that the field is not given.
 type Optional[T any] struct {
 	value   T
 	given   bool
 	cleared bool
 }
 
-// Set returns a field that is set to value.
+// Set returns an Optional that is set to the given value.
 func Set[T any](value T) Optional[T] { return Optional[T]{value: value, given: true} }
 
-// Clear returns a field that removes the value: no limit, no expiry, no description.
+// Clear returns a cleared Optional. A cleared field removes the current value, such as a limit,
+// an expiry or a description.
 func Clear[T any]() Optional[T] { return Optional[T]{given: true, cleared: true} }
 
 // Given reports whether the field is set or cleared.
 func (o Optional[T]) Given() bool { return o.given }
 
-// Value returns the value. ok is false if the field is cleared or not given.
+// Value returns the value of the field. The result ok is false if the field is cleared or not
+// given.
 func (o Optional[T]) Value() (value T, ok bool) { return o.value, o.given && !o.cleared }
 
-// IsZero reports whether the field is not given. The JSON option omitzero then omits
-// the field.
+// IsZero reports whether the field is not given. The JSON option omitzero omits a field that is
+// not given.
 func (o Optional[T]) IsZero() bool { return !o.given }
 
-// MarshalJSON returns the value, or null. Optional fields of your own structs need the
-// JSON option omitzero. Without omitzero, a field that is not given is written as null,
-// which clears the value. A decimal is written in the form of [pricing.DecimalText].
+// MarshalJSON returns the JSON of the value. MarshalJSON returns null if the field is cleared
+// or not given. In your own structs, give every Optional field the JSON option omitzero.
+// Without omitzero, a field that is not given is written as null. A null in the JSON of a patch
+// clears the value of the coupon. MarshalJSON writes a decimal in the form of
+// [pricing.DecimalText].
 func (o Optional[T]) MarshalJSON() ([]byte, error) {
 	if !o.given || o.cleared {
 		return []byte("null"), nil
@@ -53,8 +58,9 @@ func (o Optional[T]) MarshalJSON() ([]byte, error) {
 	return json.Marshal(o.value)
 }
 
-// UnmarshalJSON reads a value; null clears. A decimal is a JSON string or number within
-// the bounds of [pricing.Number]. After an error o stays unchanged.
+// UnmarshalJSON sets the field to a value from JSON. JSON null clears the field. A decimal is a
+// JSON string or a JSON number within the bounds of [pricing.Number]. If UnmarshalJSON fails,
+// *o stays unchanged.
 func (o *Optional[T]) UnmarshalJSON(data []byte) error {
 	read, err := readOptional[T](data)
 	if err != nil {

@@ -8,10 +8,13 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Patch is a change to a coupon (specification 4.3). Fields that are not given stay
-// unchanged. [Clear] removes an optional value. Code, DiscountType, DiscountValue and
-// Currency cannot change: another value than the coupon's is a fault, and the same
-// value is accepted.
+// Patch describes a change to a coupon (specification 4.3). A field that is not given leaves
+// the coupon's value unchanged. A field with the value [Clear] removes an optional value of the
+// coupon.
+//
+// The code, the discount and the currency of a coupon cannot change. A patch may repeat the
+// coupon's own Code, DiscountType, DiscountValue and Currency. [Coupon.Apply] returns an error
+// for a Code, DiscountType, DiscountValue or Currency that differs from the coupon's.
 type Patch struct {
 	Name              Optional[string]
 	Description       Optional[string]
@@ -28,30 +31,35 @@ type Patch struct {
 	StartsAt          Optional[Moment]
 	ExpiresAt         Optional[Moment]
 
-	// Revision is the revision of the coupon that the patch was made for, if given.
-	// Apply ignores Revision; the store compares it when the change is written.
+	// Revision is the revision of the coupon for which the patch was made. Revision is
+	// optional. Apply ignores Revision. The store compares Revision with the coupon's revision
+	// when the store writes the change.
 	Revision Optional[int64]
 
-	// Code, DiscountType, DiscountValue and Currency cannot change; see Patch.
+	// Code, DiscountType, DiscountValue and Currency may only repeat the values of the coupon,
+	// because these values cannot change.
 	Code          Optional[string]
 	DiscountType  Optional[pricing.DiscountType]
 	DiscountValue Optional[decimal.Decimal]
 	Currency      Optional[string]
 }
 
-// Edit is what the system adds to a [Patch].
+// Edit holds the values that the system adds to a [Patch].
 type Edit struct {
 	// At is the instant of the change.
 	At time.Time
-	// Location is the time zone in which dates without a time are read; nil means UTC.
+	// Location is the time zone for dates that have no time of day. A nil Location means UTC.
 	Location *time.Location
 }
 
-// Apply returns the coupon with the patch applied; c stays unchanged. The result has
-// the Revision of c, because the store increments it. The error is a
-// [*pricing.ValidationError] that lists all faults. If c has a narrowed allow-list (see
-// [EmailSet]), the patch must contain the whole list. Otherwise the other entries would
-// be lost.
+// Apply returns a copy of the coupon with the patch applied. Apply leaves c itself unchanged.
+// The returned coupon has the same Revision as c, because the store increments the revision. If
+// the patch is invalid, Apply returns a [*pricing.ValidationError] that lists all invalid
+// fields.
+//
+// If c has a narrowed allow-list, as explained at [EmailSet], the patch must contain the whole
+// allow-list. Without the whole allow-list in the patch, the entries that were not loaded into
+// c would be lost.
 func (c Coupon) Apply(p Patch, by Edit) (Coupon, error) {
 	emails, err := p.emails(c.AllowedUserEmails)
 	return c.apply(p, by, emails, err)

@@ -7,44 +7,55 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Params are the facts of a reason. The comment of each field names the code that uses
-// the field (contract section 6). For all other codes the field is zero, and JSON omits
-// it. In JSON amounts are decimal strings ("12.50"), and instants are in RFC 3339.
+// Params holds the values that explain a [Reason], such as the limit that was reached. The
+// comment of each field names the [RejectionCode] that uses the field (contract section 6). A
+// field is zero if the code of the Reason does not use the field. JSON output omits such zero
+// fields. In JSON, amounts are decimal strings such as "12.50". In JSON, instants are in RFC
+// 3339 format.
 //
-// Amounts cannot be unmarshaled, because the currency of the cart is missing. A Go
-// client that needs the amounts declares its own struct with [pricing.Number] fields.
+// Amounts cannot be unmarshaled from JSON, because the JSON does not contain the currency of
+// the cart. A Go client that needs the amounts declares its own struct with [pricing.Number]
+// fields.
 type Params struct {
-	// StartsAt is the first instant at which the coupon is valid, for
-	// [CouponNotStarted].
+	// StartsAt is the first instant at which the coupon is valid. The code [CouponNotStarted]
+	// uses StartsAt.
 	StartsAt time.Time `json:"startsAt,omitzero"`
-	// ExpiresAt is the instant at which the coupon expired, for [CouponExpired].
+	// ExpiresAt is the instant at which the coupon expired. The code [CouponExpired] uses
+	// ExpiresAt.
 	ExpiresAt time.Time `json:"expiresAt,omitzero"`
-	// MaxUses is the limit over all customers, for [UsageLimitReached].
+	// MaxUses is the maximum number of uses by all customers together. The code
+	// [UsageLimitReached] uses MaxUses.
 	MaxUses int64 `json:"maxUses,omitzero"`
-	// MaxUsesPerUser is the limit of one customer, for [UserUsageLimitReached].
+	// MaxUsesPerUser is the maximum number of uses by one customer. The code
+	// [UserUsageLimitReached] uses MaxUsesPerUser.
 	MaxUsesPerUser int64 `json:"maxUsesPerUser,omitzero"`
-	// MinPurchase, EligibleSubtotal and their difference Missing are for
-	// [MinimumPurchaseNotMet].
+	// MinPurchase is the minimum eligible subtotal, and EligibleSubtotal is the actual eligible
+	// subtotal of the cart. Missing is the difference between MinPurchase and EligibleSubtotal.
+	// The code [MinimumPurchaseNotMet] uses MinPurchase, EligibleSubtotal and Missing.
 	MinPurchase      Amount `json:"minPurchase,omitzero"`
 	EligibleSubtotal Amount `json:"eligibleSubtotal,omitzero"`
 	Missing          Amount `json:"missing,omitzero"`
-	// PointsRequired is the price in points, for [PointsNotRedeemed].
+	// PointsRequired is the price of the coupon, in points. The code [PointsNotRedeemed] uses
+	// PointsRequired.
 	PointsRequired int64 `json:"pointsRequired,omitzero"`
-	// CouponCurrency and CartCurrency are for [CurrencyMismatch].
+	// CouponCurrency is the currency of the coupon, and CartCurrency is the currency of the
+	// cart. The code [CurrencyMismatch] uses CouponCurrency and CartCurrency.
 	CouponCurrency pricing.Currency `json:"couponCurrency,omitzero"`
 	CartCurrency   pricing.Currency `json:"cartCurrency,omitzero"`
-	// Field is the name of a total, for [CartTotalsInvalid]. Submitted and Computed are
-	// the amounts of that total.
+	// Field is the name of a total of the cart. Submitted and Computed are the submitted amount
+	// and the computed amount of the total that Field names. The code [CartTotalsInvalid] uses
+	// Field, Submitted and Computed.
 	Field     string `json:"field,omitzero"`
 	Submitted Amount `json:"submitted,omitzero"`
 	Computed  Amount `json:"computed,omitzero"`
-	// Total and Minimum are for [BelowMinimumCharge]. Minimum is the least amount that
-	// the processor charges.
+	// Total is the total of the checkout. Minimum is the smallest amount that the payment
+	// processor charges. The code [BelowMinimumCharge] uses Total and Minimum.
 	Total   Amount `json:"total,omitzero"`
 	Minimum Amount `json:"minimum,omitzero"`
 }
 
-// Equal reports whether p and q hold the same facts. go-cmp uses it.
+// Equal reports whether p and q hold the same values. The package go-cmp calls Equal to compare
+// Params.
 func (p Params) Equal(q Params) bool {
 	if !p.StartsAt.Equal(q.StartsAt) || !p.ExpiresAt.Equal(q.ExpiresAt) {
 		return false
@@ -80,37 +91,40 @@ func (p Params) only(code RejectionCode) Params {
 	return Params{}
 }
 
-// Amount is money as a parameter. JSON omits an amount without a currency, but not an
-// amount of 0. An Amount cannot be unmarshaled; see [pricing.Money.UnmarshalJSON].
+// Amount is an amount of money in [Params]. The JSON of Params omits an Amount without a
+// currency. The JSON of Params includes an Amount of 0 if the Amount has a currency. An Amount
+// cannot be unmarshaled from JSON. Clients read a [pricing.Number] instead, as
+// [pricing.Money.UnmarshalJSON] recommends.
 type Amount struct{ pricing.Money }
 
-// IsZero reports whether a has no currency. 0 EUR is not zero.
+// IsZero reports whether the Amount has no currency. IsZero returns false for 0 EUR, because
+// this Amount has a currency.
 func (a Amount) IsZero() bool { return a.Currency().IsZero() }
 
-// Equal reports whether a and b are the same amount of the same currency. go-cmp uses
-// it.
+// Equal reports whether a and b are the same amount of the same currency. The package go-cmp
+// calls Equal to compare amounts.
 func (a Amount) Equal(b Amount) bool { return a == b }
 
-// Reason is one reason for a refusal.
+// Reason is one of the reasons why a coupon, or a checkout with a coupon, is refused.
 type Reason struct {
 	Code   RejectionCode
 	Params Params
 }
 
-// Message returns an English sentence for the customer.
+// Message returns an English sentence that explains the reason to the customer.
 func (r Reason) Message() string { return r.Code.Message() }
 
-// Equal reports whether r and s are the same reason with the same facts. go-cmp uses
-// it.
+// Equal reports whether r and s have the same code and the same parameters. The package go-cmp
+// calls Equal to compare reasons.
 func (r Reason) Equal(s Reason) bool { return r.Code == s.Code && r.Params.Equal(s.Params) }
 
-// MarshalJSON returns one entry of "rejections" in API answers. params has only the
-// parameters of the code:
+// MarshalJSON returns one entry of the JSON array "rejections" in API responses. The JSON field
+// "params" contains only the parameters that the code of the reason uses:
 //
 //	{"code":"coupon_expired","message":"This coupon has expired.",
 //	 "params":{"expiresAt":"2026-11-20T12:00:00Z"}}
 //
-// A reason with amounts cannot be unmarshaled; see [Params].
+// A Reason with amounts cannot be unmarshaled from JSON. [Params] explains why.
 func (r Reason) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Code    RejectionCode `json:"code"`

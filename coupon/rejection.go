@@ -5,38 +5,64 @@ import (
 	"strings"
 )
 
-// RejectionCode tells why a coupon, or a checkout with a coupon, is refused. The set of
-// codes is closed, and their texts are stable. Reasons are reported in the numeric
-// order of their codes (contract section 6, specification 7).
+// RejectionCode identifies the reason why a coupon, or a checkout with a coupon, is refused.
+// The set of rejection codes is closed. The texts of the rejection codes are stable. Reasons
+// are reported in the numeric order of their codes (contract section 6, specification 7).
 type RejectionCode uint8
 
-// The rejection codes, in the order in which they are reported.
+// These constants are the rejection codes, in the order in which they are reported.
 const (
-	CodeRequired          RejectionCode = iota + 1 // no code was given
-	CouponNotFound                                 // no coupon has this code or ID
-	CouponInactive                                 // switched off, or not ready yet
-	CouponNotStarted                               // before StartsAt
-	CouponExpired                                  // at or after ExpiresAt
-	ProcessorOutOfSync                             // the mirror at the processor is missing or not active
-	UsageLimitReached                              // no use within MaxUses is left
-	UserUsageLimitReached                          // no use within MaxUsesPerUser is left
-	MinimumPurchaseNotMet                          // the eligible subtotal is below MinPurchase
-	UserRequired                                   // nobody is signed in, or the user does not exist
-	UserNotAllowed                                 // the e-mail address is not in AllowedUserEmails
-	PointsNotRedeemed                              // the customer has not exchanged points for the coupon
-	NoEligibleItems                                // the coupon covers no line of the cart
-	NoDiscount                                     // the discount on this cart is 0
-	CurrencyMismatch                               // the coupon's amounts are in another currency than the cart
-	CodeTaken                                      // creation: another coupon has this code
-	CartTotalsInvalid                              // checkout: the customer saw other totals
-	BelowMinimumCharge                             // checkout: the total is below the minimum of the processor
+	// CodeRequired means that no code was given.
+	CodeRequired RejectionCode = iota + 1
+	// CouponNotFound means that no coupon has the given code or ID.
+	CouponNotFound
+	// CouponInactive means that the coupon is switched off or not ready yet.
+	CouponInactive
+	// CouponNotStarted means that the coupon's StartsAt is still in the future.
+	CouponNotStarted
+	// CouponExpired means that the coupon's ExpiresAt has been reached or has passed.
+	CouponExpired
+	// ProcessorOutOfSync means that the coupon's copy at the payment processor is missing or
+	// not active.
+	ProcessorOutOfSync
+	// UsageLimitReached means that all customers together have no use left within the coupon's
+	// MaxUses.
+	UsageLimitReached
+	// UserUsageLimitReached means that the customer has no use left within the coupon's
+	// MaxUsesPerUser.
+	UserUsageLimitReached
+	// MinimumPurchaseNotMet means that the eligible subtotal of the cart is below the coupon's
+	// MinPurchase.
+	MinimumPurchaseNotMet
+	// UserRequired means that nobody is signed in or that the user does not exist.
+	UserRequired
+	// UserNotAllowed means that the customer's e-mail address is not in the coupon's
+	// AllowedUserEmails.
+	UserNotAllowed
+	// PointsNotRedeemed means that the customer has not exchanged points for the coupon.
+	PointsNotRedeemed
+	// NoEligibleItems means that the coupon covers no line of the cart.
+	NoEligibleItems
+	// NoDiscount means that the coupon's discount on the cart is 0.
+	NoDiscount
+	// CurrencyMismatch means that the coupon's amounts are not in the currency of the cart.
+	CurrencyMismatch
+	// CodeTaken means that a coupon cannot be created because another coupon has the same code.
+	CodeTaken
+	// CartTotalsInvalid means that the totals that the customer saw differ from the totals of
+	// the checkout.
+	CartTotalsInvalid
+	// BelowMinimumCharge means that the total of the checkout is below the minimum of the
+	// payment processor.
+	BelowMinimumCharge
 )
 
 // rejectionCount is the number of rejection codes.
 const rejectionCount = int(BelowMinimumCharge)
 
-// The sentinels, one for each code. errors.Is(err, ErrExpired) is true if one of the
-// reasons is [CouponExpired], even if it is not the first.
+// These errors are the sentinels of the rejection codes, one error for each code. The call
+// errors.Is(err, ErrExpired) returns true if any reason of the refusal is [CouponExpired]. The
+// reason [CouponExpired] does not have to be the first reason of the refusal.
 var (
 	ErrCodeRequired          = errors.New("code_required")
 	ErrNotFound              = errors.New("coupon_not_found")
@@ -107,7 +133,7 @@ func (c RejectionCode) entry() rejection {
 	return rejection{}
 }
 
-// RejectionCodes returns all codes in their order.
+// RejectionCodes returns all rejection codes in numeric order.
 func RejectionCodes() []RejectionCode {
 	codes := make([]RejectionCode, 0, rejectionCount)
 	for c := CodeRequired; c <= BelowMinimumCharge; c++ {
@@ -116,7 +142,7 @@ func RejectionCodes() []RejectionCode {
 	return codes
 }
 
-// String returns the wire name, such as "coupon_expired".
+// String returns the JSON name of the code, such as "coupon_expired".
 func (c RejectionCode) String() string {
 	if sentinel := c.entry().sentinel; sentinel != nil {
 		return sentinel.Error()
@@ -124,14 +150,15 @@ func (c RejectionCode) String() string {
 	return ""
 }
 
-// Message returns an English sentence for the customer.
+// Message returns an English sentence that explains the code to the customer.
 func (c RejectionCode) Message() string { return c.entry().message }
 
-// Sentinel returns the error that errors.Is matches, or nil for an unknown code.
+// Sentinel returns the error that errors.Is matches for the code. For an unknown code, Sentinel
+// returns nil.
 func (c RejectionCode) Sentinel() error { return c.entry().sentinel }
 
-// ParseRejectionCode returns the code whose wire name is text. Any other text is a
-// [*pricing.ValidationError].
+// ParseRejectionCode returns the RejectionCode whose JSON name is text. If no RejectionCode has
+// this name, ParseRejectionCode returns a [*pricing.ValidationError].
 func ParseRejectionCode(text string) (RejectionCode, error) {
 	for c := CodeRequired; c <= BelowMinimumCharge; c++ {
 		if c.String() == text {
@@ -141,32 +168,33 @@ func ParseRejectionCode(text string) (RejectionCode, error) {
 	return 0, unknown("is no rejection code")
 }
 
-// MarshalText returns the wire name.
+// MarshalText returns the same JSON name as String.
 func (c RejectionCode) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// UnmarshalText reads a wire name as [ParseRejectionCode] does.
+// UnmarshalText reads the JSON name of a code as [ParseRejectionCode] does.
 func (c *RejectionCode) UnmarshalText(text []byte) (err error) {
 	*c, err = ParseRejectionCode(string(text))
 	return err
 }
 
-// Rejection is the error of a refusal. It lists every reason that applies, in the order
-// of their codes. Test for one reason with errors.Is and its sentinel. Get all reasons
-// with errors.As and a *Rejection. Only a [Reason] has a JSON form; an API puts the
-// reasons into its own answer.
+// Rejection is the error for a refused coupon or a refused checkout. A Rejection lists every
+// reason that applies, in the order of the rejection codes. To test for one reason, use
+// errors.Is with the sentinel of the reason's code. To get all reasons, use errors.As with a
+// variable of type *Rejection. A [Reason] has a JSON form, but a Rejection does not. An API
+// includes the JSON of the reasons in its own response.
 type Rejection struct {
-	// CouponID is the ID of the refused coupon, or empty if there is no coupon.
+	// CouponID is the ID of the refused coupon. CouponID is empty if there is no coupon.
 	CouponID string
 	// Reasons has at least one entry.
 	Reasons []Reason
 }
 
-// Reject returns a rejection with one reason.
+// Reject returns a Rejection with a single reason.
 func Reject(couponID string, code RejectionCode, params Params) *Rejection {
 	return &Rejection{CouponID: couponID, Reasons: []Reason{{Code: code, Params: params}}}
 }
 
-// Headline returns the first reason.
+// Headline returns the first reason of the Rejection.
 func (r *Rejection) Headline() Reason {
 	if len(r.Reasons) == 0 {
 		return Reason{}
@@ -174,7 +202,7 @@ func (r *Rejection) Headline() Reason {
 	return r.Reasons[0]
 }
 
-// Has reports whether the code is among the reasons.
+// Has reports whether any reason of the Rejection has the given code.
 func (r *Rejection) Has(code RejectionCode) bool {
 	for _, reason := range r.Reasons {
 		if reason.Code == code {
@@ -184,7 +212,7 @@ func (r *Rejection) Has(code RejectionCode) bool {
 	return false
 }
 
-// Error lists the codes of the reasons.
+// Error returns a text that lists the codes of all reasons.
 func (r *Rejection) Error() string {
 	codes := make([]string, len(r.Reasons))
 	for i, reason := range r.Reasons {
@@ -193,7 +221,7 @@ func (r *Rejection) Error() string {
 	return "coupon refused: " + strings.Join(codes, ", ")
 }
 
-// Unwrap returns the sentinels of the reasons.
+// Unwrap returns the sentinels of the codes of all reasons.
 func (r *Rejection) Unwrap() []error {
 	sentinels := make([]error, 0, len(r.Reasons))
 	for _, reason := range r.Reasons {

@@ -50,36 +50,37 @@ func (s stringSet) marshal() ([]byte, error) {
 	return json.Marshal(s.list)
 }
 
-// Items is an immutable set of plan, device or accessory IDs. The zero value is
-// empty.
+// Items is an immutable set of item IDs, for plans, devices or accessories. The zero Items is
+// the empty set.
 type Items struct{ set stringSet }
 
-// NewItems returns the set of these IDs; duplicates collapse.
+// NewItems returns the set of the given IDs. Duplicate IDs count once.
 func NewItems(ids ...string) Items { return Items{set: newStringSet(ids)} }
 
-// GoString shows the value in test failures.
+// GoString returns a readable form of the set for the messages of failed tests.
 func (s Items) GoString() string { return fmt.Sprintf("coupon.Items(%q)", s.Slice()) }
 
-// Has reports whether the set holds the ID.
+// Has reports whether the set contains the given ID.
 func (s Items) Has(id string) bool { return s.set.has(id) }
 
-// Len returns how many IDs the set holds.
+// Len returns the number of IDs in the set.
 func (s Items) Len() int { return len(s.set.list) }
 
-// All yields the IDs in the order in which they were given.
+// All yields the IDs of the set in the order in which they were added.
 func (s Items) All() iter.Seq[string] { return slices.Values(s.set.list) }
 
-// Slice returns a copy of the IDs in the order in which they were given.
+// Slice returns a copy of the IDs in the order in which they were added to the set.
 func (s Items) Slice() []string { return slices.Clone(s.set.list) }
 
-// Equal reports whether s and t hold the same IDs in the same order.
+// Equal reports whether s and t contain the same IDs in the same order.
 func (s Items) Equal(t Items) bool { return slices.Equal(s.set.list, t.set.list) }
 
-// MarshalJSON returns the IDs as a JSON array.
+// MarshalJSON returns the IDs of the set as a JSON array.
 func (s Items) MarshalJSON() ([]byte, error) { return s.set.marshal() }
 
-// UnmarshalJSON reads a JSON array of IDs; null is the empty set. Each entry that is
-// not a string is named in a [*pricing.ValidationError] by its position.
+// UnmarshalJSON reads a JSON array of IDs. JSON null gives the empty set. If an entry is not a
+// string, UnmarshalJSON returns a [*pricing.ValidationError] that names every such entry by its
+// index.
 func (s *Items) UnmarshalJSON(data []byte) error {
 	var ids []string
 	if err := strictjson.Value(data, &ids); err != nil {
@@ -89,25 +90,28 @@ func (s *Items) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// EmailSet is an immutable allow-list: normalized addresses and domain entries (see
-// [EmailList]). The time of a look-up does not depend on the size. The zero value is
-// empty.
+// EmailSet is an immutable allow-list of normalized e-mail addresses and domain entries.
+// [EmailList] explains domain entries. The time to look up an address does not depend on the
+// size of the set. The zero EmailSet is empty.
 //
-// A set can be narrowed to the entry that matches one customer. A narrowed set holds
-// only that entry, but Len is still the number of all entries. Stores return narrowed
-// sets in look-ups for one customer, so that a long list is not loaded. In lists of
-// coupons, stores return sets that are narrowed to no entry.
+// A set can be narrowed to the entry that matches one customer. A narrowed set holds only this
+// entry, but Len still returns the number of all entries. A store that looks up a coupon for
+// one customer returns the coupon with a narrowed set. A narrowed set saves the store from
+// loading a long allow-list for one customer. In a list of coupons, a store returns every
+// coupon with a set that is narrowed to no entry.
 type EmailSet struct {
 	set     stringSet
 	missing int // entries that a narrowed set does not hold
 }
 
-// GoString shows the number of entries in test failures, but not the entries.
+// GoString returns the number of entries for the messages of failed tests. GoString does not
+// show the entries themselves.
 func (s EmailSet) GoString() string { return fmt.Sprintf("coupon.EmailSet(%d addresses)", s.Len()) }
 
-// NewEmailSet returns the set of the entries, which have the forms of an [EmailList].
-// Each entry is normalized, and a name is removed. Duplicates collapse. Malformed
-// entries are a [*pricing.ValidationError] that names them by their position.
+// NewEmailSet returns the set of the given entries. [EmailList] describes the forms that an
+// entry can have. NewEmailSet normalizes each entry and removes the name from an address with a
+// name. Duplicate entries count once. If an entry is malformed, NewEmailSet returns a
+// [*pricing.ValidationError] that names every malformed entry by its index.
 func NewEmailSet(entries ...string) (EmailSet, error) {
 	normalized, err := normalizeEntries(entries)
 	if err != nil {
@@ -116,8 +120,9 @@ func NewEmailSet(entries ...string) (EmailSet, error) {
 	return EmailSet{set: newStringSet(normalized)}, nil
 }
 
-// NarrowedEmailSet returns a set with Len total that holds only entry. If entry is
-// empty, the set holds no entry. Stores use it; see [EmailEntries].
+// NarrowedEmailSet returns a set that holds only the given entry. The argument total becomes
+// the Len of the set. If entry is the empty string, the set holds no entry. Stores call
+// NarrowedEmailSet with an entry that [EmailEntries] returned.
 func NarrowedEmailSet(total int, entry string) EmailSet {
 	entry = NormalizeEmail(entry)
 	if total <= 0 {
@@ -129,8 +134,8 @@ func NarrowedEmailSet(total int, entry string) EmailSet {
 	return EmailSet{set: newStringSet([]string{entry}), missing: total - 1}
 }
 
-// Narrow returns the set narrowed to the entry that matches the address. If no entry
-// matches, the result holds no entry.
+// Narrow returns a set that holds only the entry that matches the address. The returned set has
+// the same Len as s. If no entry matches the address, the returned set holds no entry.
 func (s EmailSet) Narrow(address string) EmailSet {
 	own, domain := EmailEntries(address)
 	switch {
@@ -142,9 +147,9 @@ func (s EmailSet) Narrow(address string) EmailSet {
 	return NarrowedEmailSet(s.Len(), "")
 }
 
-// Has reports whether an entry matches the address: the address itself or its domain.
-// Letter case and surrounding white space do not matter. Has allocates nothing for an
-// ASCII address.
+// Has reports whether an entry of the set matches the e-mail address. A matching entry is the
+// address itself or the domain entry for its domain. Letter case and surrounding white space do
+// not matter. Has allocates no memory for an ASCII address.
 func (s EmailSet) Has(address string) bool {
 	address = trimSpace(address)
 	if len(address) > MaxEmailLength {
@@ -177,27 +182,27 @@ func (s EmailSet) hasEntry(address string) bool {
 	return s.set.has(own) || s.set.has(domain)
 }
 
-// Len returns the number of entries, including the entries that a narrowed set does not
-// hold.
+// Len returns the number of entries in the allow-list. For a narrowed set, Len also counts the
+// entries that the set does not hold.
 func (s EmailSet) Len() int { return len(s.set.list) + s.missing }
 
-// Narrowed reports whether the set holds only some of its entries.
+// Narrowed reports whether the set holds only some of the entries that Len counts.
 func (s EmailSet) Narrowed() bool { return s.missing > 0 }
 
-// All yields the entries that the set holds, in the order given.
+// All yields the entries that the set holds, in the order in which they were added.
 func (s EmailSet) All() iter.Seq[string] { return slices.Values(s.set.list) }
 
-// Slice returns a copy of the entries that the set holds, in the order given.
+// Slice returns a copy of the entries that the set holds, in the order in which they were
+// added.
 func (s EmailSet) Slice() []string { return slices.Clone(s.set.list) }
 
-// Equal reports whether s and t have the same Len and hold the same entries in the same
-// order.
+// Equal reports whether s and t have the same Len and hold the same entries in the same order.
 func (s EmailSet) Equal(t EmailSet) bool {
 	return s.missing == t.missing && slices.Equal(s.set.list, t.set.list)
 }
 
-// MarshalJSON returns the entries as a JSON array. A narrowed set is null, because an
-// array is always the whole list.
+// MarshalJSON returns the entries of the set as a JSON array. A narrowed set becomes null,
+// because a JSON array always contains the whole list.
 func (s EmailSet) MarshalJSON() ([]byte, error) {
 	if s.Narrowed() {
 		return []byte("null"), nil
@@ -205,8 +210,8 @@ func (s EmailSet) MarshalJSON() ([]byte, error) {
 	return s.set.marshal()
 }
 
-// UnmarshalJSON reads the JSON form of an [EmailList] and returns the errors of
-// [NewEmailSet]. null is a narrowed set that holds no entry. After an error s stays
+// UnmarshalJSON reads the JSON form of an [EmailList] and returns the errors of [NewEmailSet].
+// JSON null sets *s to a narrowed set that holds no entry. If UnmarshalJSON fails, *s stays
 // unchanged.
 func (s *EmailSet) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {

@@ -6,9 +6,10 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Snapshot is what an order keeps of its coupon (specification 2.5): the terms
-// under which the customer bought. Later edits and deletion do not touch it. It
-// holds no e-mail address.
+// Snapshot holds the terms of a coupon under which a customer bought an order (specification
+// 2.5). An order keeps a Snapshot of its coupon. Later edits of the coupon do not change the
+// Snapshot. Deleting the coupon does not change the Snapshot. A Snapshot contains no e-mail
+// address.
 type Snapshot struct {
 	ID             string               `json:"id"`
 	Code           Code                 `json:"code"`
@@ -28,7 +29,7 @@ type Snapshot struct {
 	Revision       int64                `json:"revision"`
 }
 
-// Snapshot returns the coupon's terms as they are now.
+// Snapshot returns the current terms of the coupon.
 func (c Coupon) Snapshot() Snapshot {
 	s := Snapshot{
 		ID: c.ID, Code: c.Code, Name: c.Name,
