@@ -61,9 +61,12 @@ BEGIN
             sum(coalesce(o.length, 0)) OVER (ORDER BY o.length, a.n) > 16 << 20
             OR a.session_id <> '' AND row_number() OVER (PARTITION BY a.session_id ORDER BY a.n) > 1
             OR a.ordered_id IS NOT NULL AND row_number() OVER (PARTITION BY a.ordered_id ORDER BY a.n) > 1
-            -- Which of several orders of a session an event is about depends on the events before it.
-            OR a.session_id <> '' AND 1 < (SELECT count(*) FROM (
-                SELECT FROM {orders} x WHERE x.session_id = a.session_id AND x.session_id <> '' LIMIT 2) x)
+            -- Of several orders of a session an event is about the one that changed last, which may
+            -- be another one after an earlier event.
+            OR a.session_id <> '' AND EXISTS (
+                SELECT FROM (SELECT x.id FROM {orders} x
+                    WHERE x.session_id = a.session_id AND x.session_id <> '' AND x.id <> a.ordered_id OFFSET 0) x
+                WHERE x.id IN (SELECT b.ordered_id FROM asked b WHERE b.n < a.n))
             OR coalesce(a.of_session, a.of_order) IS NOT NULL
                 AND row_number() OVER (PARTITION BY coalesce(a.of_session, a.of_order) ORDER BY a.n) > 1 AS left_out
         FROM asked a
