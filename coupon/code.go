@@ -13,24 +13,24 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// MaxCodeLength is the maximum length of a code, in code points of its key (specification 8).
+// MaxCodeLength is the maximum length of a normalized code, in code points (specification 8).
 const MaxCodeLength = 255
 
 // maxCodeInput is the maximum number of bytes that are normalized. Normalizing can
 // shorten a text, but never a longer text to a valid code.
 const maxCodeInput = 16 * MaxCodeLength
 
-// Code is a coupon code in its normalized form, called the key (contract section 4.1). Codes
-// are stored, compared and shown as keys. A key is in Unicode form NFKC, trimmed of white space
-// and upper-cased. [Fold] describes the other steps of the normalization. Codes can be compared
-// with the operator ==. The zero Code means that there is no code.
+// Code is a coupon code in its normalized form, called the key (contract section 4.1). Codes are
+// stored, compared and shown as keys. A key is in Unicode form NFKC, upper-cased, and trimmed of
+// white space. [Fold] describes the rest of the normalization. Codes can be compared with the
+// operator ==. The zero Code means that there is no code.
 type Code struct {
 	key string
 }
 
-// ParseCode converts text that an administrator typed to a Code. If the text is already the key
-// of a code, ParseCode returns this code. ParseCode returns a [*pricing.ValidationError] for
-// the field "code" in these cases:
+// ParseCode normalizes text that an administrator typed, and returns the Code. Text that is
+// already normalized stays unchanged. ParseCode returns a [*pricing.ValidationError] for the
+// field "code" in these cases:
 //   - The text is empty after trimming ([pricing.FieldRequired]).
 //   - The key has more than [MaxCodeLength] code points ([pricing.FieldTooLong]).
 //   - The trimmed text contains white space.
@@ -39,10 +39,10 @@ type Code struct {
 //   - The text contains a format character, a private-use character or an unassigned character.
 //   - The text contains a character that Unicode lets a renderer ignore.
 //   - The text contains the blank Braille pattern.
-//   - The key is ".", ".." or "/", and a URL path cannot contain such an element.
+//   - The key is ".", ".." or "/", which do not work in a URL path.
 //
-// ParseCode accepts symbols that are blank only in some fonts, such as the object replacement
-// character. Unicode has no list of the symbols that are blank only in some fonts.
+// ParseCode accepts symbols that only some fonts show as blank, such as the object replacement
+// character.
 func ParseCode(typed string) (Code, error) {
 	if key, ok := plainCode(typed); ok {
 		return Code{key: key}, nil
@@ -77,17 +77,16 @@ func ParseCode(typed string) (Code, error) {
 	return Code{key: key}, nil
 }
 
-// TypedCode converts text that a customer typed to a Code for a look-up. TypedCode removes
-// invisible characters from the text and then works like [ParseCode]. Customers copy invisible
-// characters from web pages and documents without noticing. If no coupon has the typed code,
-// look up the result of [Code.AsGenerated].
+// TypedCode returns the Code for text that a customer typed. TypedCode removes invisible
+// characters from the text and then calls [ParseCode]. Customers often copy invisible characters
+// from web pages without noticing. If no coupon has the typed code, look up the result of
+// [Code.AsGenerated].
 func TypedCode(typed string) (Code, error) { return ParseCode(withoutInvisible(typed)) }
 
-// Fold returns text in the form that is used to look up codes and to search for coupons. Fold
-// removes invisible characters, applies Unicode form NFKC, trims white space and converts
-// letters to upper case. Fold applies the same rules in every language. Fold replaces every
-// kind of dash by "-". Fold converts both the dotted i and the dotless i to "I". Fold returns
-// the key of a code unchanged.
+// Fold normalizes text for looking up codes and searching for coupons. Fold removes invisible
+// characters, applies Unicode form NFKC, trims white space and converts letters to upper case.
+// It replaces every kind of dash by "-". It converts both the dotted i and the dotless i to "I".
+// The result does not depend on the user's language. Fold returns a normalized code unchanged.
 func Fold(text string) string {
 	folded, _ := fold(withoutInvisible(text))
 	return folded
@@ -187,20 +186,20 @@ func codeFault(code pricing.FieldCode, message string) error {
 	return &pricing.ValidationError{Fields: []pricing.FieldError{{Field: "code", Code: code, Message: message}}}
 }
 
-// String returns the key of the code.
+// String returns the code in its normalized form.
 func (c Code) String() string { return c.key }
 
-// GoString returns a readable form of the code for the messages of failed tests.
+// GoString returns the code in a readable form for test failures.
 func (c Code) GoString() string { return fmt.Sprintf("coupon.Code(%s)", c) }
 
-// IsZero reports whether c is the zero Code, which means that there is no code.
+// IsZero reports whether c is the zero Code.
 func (c Code) IsZero() bool { return c.key == "" }
 
 // Equal reports whether c and d are the same code. The package go-cmp calls Equal to compare
 // codes.
 func (c Code) Equal(d Code) bool { return c == d }
 
-// MarshalText returns the key of the code.
+// MarshalText returns the code in its normalized form.
 func (c Code) MarshalText() ([]byte, error) { return []byte(c.key), nil }
 
 // UnmarshalText reads a code as [ParseCode] does. Empty text sets *c to the zero Code. If

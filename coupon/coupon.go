@@ -10,7 +10,7 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// These constants are the inclusive upper bounds of the fields of a coupon.
+// These constants are inclusive upper bounds for the fields of a coupon.
 const (
 	// MaxNameLength is the maximum length of a name, in code points.
 	MaxNameLength = 255
@@ -18,8 +18,8 @@ const (
 	MaxDescriptionLength = 2_000
 	// MaxItemIDLength is the maximum length of a plan, device or accessory ID, in code points.
 	MaxItemIDLength = 255
-	// MaxSelectedItems is the maximum number of selected plans. The same maximum applies to
-	// selected devices and to selected accessories.
+	// MaxSelectedItems is the maximum number of items in one selection. A coupon has separate
+	// selections of plans, devices and accessories.
 	MaxSelectedItems = 10_000
 	// MaxIDLength is the maximum length of a coupon ID, in bytes.
 	MaxIDLength = 64
@@ -30,14 +30,13 @@ const (
 	MaxPointsRequired = 1_000_000_000_000
 )
 
-// IDPrefix is the beginning of every coupon ID. A coupon ID is never the key of a [Code],
-// because a key contains no lower-case ASCII letters.
+// IDPrefix is the beginning of every coupon ID. A coupon ID is never a normalized code, because
+// normalized codes contain no lower-case ASCII letters.
 const IDPrefix = "cpn_"
 
-// Coupon holds the terms, the state and the counts of a coupon (specification 2.1). A Coupon
-// can be copied like any value, because the copies share only immutable parts. A store may set
-// all fields of a Coupon. [Coupon.Validate] checks a Coupon whose fields were set directly. The
-// zero Coupon is not valid.
+// Coupon holds the terms, the state and the counts of a coupon (specification 2.1). A Coupon can
+// be copied by assignment. Stores may set all fields of a Coupon directly and then call
+// [Coupon.Validate]. The zero Coupon is not valid.
 type Coupon struct {
 	// ID begins with [IDPrefix] and never changes.
 	ID string
@@ -58,28 +57,28 @@ type Coupon struct {
 	Scope Scope
 	// Distribution defines who may use the coupon.
 	Distribution Distribution
-	// AllowedUserEmails is the allow-list of a [UserSpecific] coupon. AllowedUserEmails is
-	// empty if the coupon is not UserSpecific.
+	// AllowedUserEmails is the allow-list of a [UserSpecific] coupon. It is empty for a coupon
+	// with another distribution.
 	AllowedUserEmails EmailSet
-	// PointsRequired is the price of a [PointsRedeemable] coupon, in points. PointsRequired is
-	// 0 if the coupon is not PointsRedeemable.
+	// PointsRequired is the price of a [PointsRedeemable] coupon, in points. It is 0 for a
+	// coupon with another distribution.
 	PointsRequired int64
-	// Limits holds the limits on how often the coupon can be used.
+	// Limits restricts how often the coupon can be used.
 	Limits Limits
 	// MinPurchase is the minimum eligible subtotal of a cart, in minor units of Currency. A
 	// MinPurchase of 0 means that there is no minimum.
 	MinPurchase int64
-	// StartsAt is the first instant at which the coupon is valid. A zero StartsAt means that
-	// the coupon has no start.
+	// StartsAt is the first instant at which the coupon is valid. If StartsAt is zero, the
+	// coupon has no start date.
 	StartsAt time.Time
-	// ExpiresAt is the first instant at which the coupon has expired. A zero ExpiresAt means
-	// that the coupon never expires.
+	// ExpiresAt is the first instant at which the coupon is no longer valid. If ExpiresAt is
+	// zero, the coupon never expires.
 	ExpiresAt time.Time
 	// State shows whether the coupon is switched on.
 	State State
 	// UsedCount is the number of completed redemptions. ReservedCount is the number of live
-	// reservations. The store keeps UsedCount and ReservedCount up to date. Writing a coupon to
-	// the store does not change UsedCount or ReservedCount.
+	// reservations. The store maintains UsedCount and ReservedCount. Saving a coupon does not
+	// change its counts.
 	UsedCount     int64
 	ReservedCount int64
 	// Mirror refers to the copy of the coupon at the payment processor.
@@ -87,8 +86,7 @@ type Coupon struct {
 	// CreatedAt and UpdatedAt are instants in UTC with microsecond precision.
 	CreatedAt time.Time
 	UpdatedAt time.Time
-	// Revision is 1 after creation. Revision increases by 1 with every change that an
-	// administrator makes.
+	// Revision is 1 after creation. Every change by an administrator increases Revision by 1.
 	Revision int64
 }
 
@@ -100,7 +98,7 @@ type Scope struct {
 	Accessories Items
 }
 
-// Limits holds the maximum numbers of uses of a coupon. A limit of 0 means no limit.
+// Limits restricts how often a coupon can be used. A limit of 0 means no limit.
 type Limits struct {
 	// MaxUses is the maximum number of uses by all customers together. Every completed
 	// redemption and every live reservation counts as a use.
@@ -110,27 +108,26 @@ type Limits struct {
 	MaxUsesPerUser int64
 }
 
-// Mirror refers to the copy of a coupon at the payment processor. The copy at the payment
-// processor is called the mirror.
+// Mirror holds the IDs and the revision of a coupon's mirror. A mirror is the payment
+// processor's own copy of a coupon.
 type Mirror struct {
-	// CouponID and PromotionCodeID are the IDs of the mirror at the payment processor. CouponID
-	// and PromotionCodeID are empty before the mirror is created. [Mirror.Validate] defines
-	// which IDs are valid.
+	// CouponID and PromotionCodeID are the IDs of the mirror at the payment processor. Both IDs
+	// are empty before the mirror is created. [Mirror.Validate] describes valid IDs.
 	CouponID        string
 	PromotionCodeID string
 	// Revision is the revision of the coupon that the mirror shows. The mirror is outdated if
-	// the coupon has a different revision. The method Reconcile of couponkit.Service updates an
-	// outdated mirror.
+	// the coupon has a different revision. The Reconcile method of couponkit.Service updates
+	// outdated mirrors.
 	Revision int64
 }
 
-// IsZero reports whether both IDs of m are empty. A coupon whose Mirror has no IDs has no copy
-// at the payment processor.
+// IsZero reports whether both IDs of the mirror are empty. Empty IDs mean that the coupon has no
+// copy at the payment processor.
 func (m Mirror) IsZero() bool { return m.CouponID == "" && m.PromotionCodeID == "" }
 
-// Validate checks both IDs of m. Validate returns nil, or a [*pricing.ValidationError] that
-// lists every invalid ID. An ID may be empty. A valid ID is UTF-8 text without control
-// characters. A valid ID has at most [MaxMirrorIDLength] code points.
+// Validate checks both IDs of the mirror, and returns a [*pricing.ValidationError] that lists
+// every invalid ID. A valid ID is UTF-8 text without control characters, at most
+// [MaxMirrorIDLength] code points long. An empty ID is valid.
 func (m Mirror) Validate() error {
 	var faults pricing.ValidationError
 	textFaults(&faults, "processorCouponId", m.CouponID, MaxMirrorIDLength, false)
@@ -139,10 +136,9 @@ func (m Mirror) Validate() error {
 }
 
 // IsID reports whether text has the form of a coupon ID. A coupon ID consists of [IDPrefix] and
-// at least one more character. A coupon ID has at most [MaxIDLength] characters, including the
-// prefix. All characters of a coupon ID are printable ASCII characters other than space. A text
-// in the form of a coupon ID is never the key of a code. However, a customer may type a code
-// that has the form of a coupon ID, such as "cpn_x".
+// at least one more character. It has at most [MaxIDLength] characters, including the prefix. It
+// contains only printable ASCII characters, and no spaces. A customer may type a code that looks
+// like a coupon ID, such as "cpn_x". A normalized code never looks like a coupon ID.
 func IsID(text string) bool {
 	if len(text) <= len(IDPrefix) || len(text) > MaxIDLength || !strings.HasPrefix(text, IDPrefix) {
 		return false
@@ -162,9 +158,8 @@ func (c Coupon) Active() bool { return c.State == Active }
 // revision.
 func (c Coupon) Mirrored() bool { return !c.Mirror.IsZero() && c.Mirror.Revision == c.Revision }
 
-// Validate checks the rules for a stored coupon. Validate returns nil, or a
-// [*pricing.ValidationError] that lists every broken rule. A narrowed allow-list, as explained
-// at [EmailSet], is valid.
+// Validate checks the rules for a stored coupon. The error is a [*pricing.ValidationError] that
+// lists every broken rule. A narrowed allow-list is valid; see [EmailSet].
 func (c Coupon) Validate() error {
 	var faults pricing.ValidationError
 	if !IsID(c.ID) {

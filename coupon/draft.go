@@ -14,26 +14,26 @@ import (
 const DefaultMaxUsesPerUser = 1
 
 // Draft is an administrator's description of a new coupon (specification 2.1 and 4.2). A draft
-// must have a code, a name, a discount type and a discount value. In the optional
-// fields of a draft, the zero value stands for a default.
+// must have a code, a name, a discount type and a discount value. All other fields of a draft
+// are optional. The zero value of an optional field stands for its default.
 type Draft struct {
 	// Code is the code as an administrator typed it. [ParseCode] defines which codes are valid.
 	Code string
 	// Name is the name of the coupon, 1 to [MaxNameLength] code points long.
 	Name string
-	// DiscountType is the type of the discount. DiscountType is required.
+	// DiscountType is the type of the discount. It is required.
 	DiscountType pricing.DiscountType
 	// DiscountValue is a percentage or an amount of money, depending on DiscountType. A
 	// percentage, such as 12.5, is at most 100 and has at most 4 decimals. An amount, such as
-	// 12.50, is in major units of Currency. An amount has at most as many decimals as its
-	// currency has.
+	// 12.50, is in major units of Currency. An amount cannot have more decimals than its
+	// currency.
 	//
-	// DiscountValue is required. The value decimal.Zero means that DiscountValue is missing. A
-	// 0 that was parsed or computed is refused as too small.
+	// DiscountValue is required. The value decimal.Zero means that DiscountValue is missing. A 0
+	// that was parsed or computed is refused as too small.
 	DiscountValue decimal.Decimal
-	// Currency is an ISO 4217 code such as "USD". An empty Currency means the currency of the
-	// [Creation]. A couponkit.Service uses the currency of couponkit.WithCurrency in the
-	// Creation. The default of couponkit.WithCurrency is EUR.
+	// Currency is an ISO 4217 code such as "USD". If Currency is empty, the coupon gets the
+	// currency of the [Creation]. A couponkit.Service uses the currency of its option
+	// WithCurrency, or EUR by default.
 	Currency string
 	// Description is a text for administrators, at most [MaxDescriptionLength] code points
 	// long.
@@ -41,13 +41,13 @@ type Draft struct {
 	// AppliesTo is the kind of scope. A zero AppliesTo means [All].
 	AppliesTo AppliesTo
 	// PlanIDs, DeviceIDs and AccessoryIDs restrict the scope to selected items. Duplicate IDs
-	// count once.
+	// are ignored.
 	PlanIDs      []string
 	DeviceIDs    []string
 	AccessoryIDs []string
 	// Distribution defines who may use the coupon. A zero Distribution means [General].
 	Distribution Distribution
-	// AllowedUserEmails is the list of the customers who may use a [UserSpecific] coupon.
+	// AllowedUserEmails lists the customers who may use a [UserSpecific] coupon.
 	AllowedUserEmails EmailList
 	// PointsRequired is the price of a [PointsRedeemable] coupon, in points.
 	PointsRequired int64
@@ -61,31 +61,31 @@ type Draft struct {
 	// MinPurchase is the minimum eligible subtotal of a cart, in major units of Currency. A
 	// MinPurchase of 0 means that there is no minimum.
 	MinPurchase decimal.Decimal
-	// StartsAt and ExpiresAt are the start and the end of the coupon's validity. A zero
-	// StartsAt means that the validity has no start. A zero ExpiresAt means that the validity
-	// has no end. If ExpiresAt is a date, the coupon is valid through the end of that day.
-	// ExpiresAt must be after the instant of creation.
+	// StartsAt and ExpiresAt are the start and the end of the coupon's validity. If StartsAt is
+	// zero, the coupon has no start date. If ExpiresAt is zero, the coupon never expires. If
+	// ExpiresAt is a date, the coupon is valid through the end of that day. ExpiresAt must be
+	// later than the creation of the coupon.
 	StartsAt  Moment
 	ExpiresAt Moment
 }
 
 // Creation holds the values that the system adds to a [Draft].
 type Creation struct {
-	// ID is the ID of the new coupon. ID begins with [IDPrefix].
+	// ID is the ID of the new coupon. It begins with [IDPrefix].
 	ID string
 	// At is the instant of creation.
 	At time.Time
 	// Currency is the currency of the coupon if the draft names no currency. A zero Currency
 	// means EUR.
 	Currency pricing.Currency
-	// Location is the time zone for dates that have no time of day. A nil Location means UTC.
+	// Location is the time zone of the dates in the draft. A nil Location means UTC.
 	Location *time.Location
 }
 
-// New checks the draft and returns an active coupon of revision 1. The new coupon has no copy
+// New checks the draft and returns an active coupon with revision 1. The new coupon has no copy
 // at the payment processor yet. If the draft is invalid, New returns a
 // [*pricing.ValidationError] that lists every invalid field by its JSON path. The path of an
-// invalid list entry contains the index of the entry in the draft's list.
+// invalid list entry contains its index, as in "planIds[2]".
 func New(d Draft, by Creation) (Coupon, error) {
 	emails, err := d.AllowedUserEmails.judged()
 	return d.create(by, emails, err)

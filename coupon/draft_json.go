@@ -9,15 +9,15 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// UnmarshalJSON reads the fields of a draft by their names in contract section 7. Amounts and
-// percentages are JSON strings or numbers, and UnmarshalJSON reads their exact values.
-// UnmarshalJSON accepts a draft without its required fields, but [New] refuses such a draft.
-// The caller must limit the length of the JSON text.
+// UnmarshalJSON reads a draft from a JSON object. Contract section 7 lists the field names.
+// Amounts and percentages may be JSON strings or numbers. Numbers are read exactly, without
+// floating point. UnmarshalJSON accepts a draft without its required fields, but [New] refuses
+// such a draft. The caller must limit the length of the JSON text.
 //
 // If a field is unknown or malformed, UnmarshalJSON returns a [*pricing.ValidationError]. The
-// error names all unknown and malformed fields. The error also names every other field that New
-// is certain to refuse. A refusal is certain if it happens for every correction of the
-// malformed fields. If UnmarshalJSON fails, *d stays unchanged.
+// error lists all unknown and malformed fields. It also lists every other field that New is
+// certain to refuse. A refusal is certain if no correction of the malformed fields can avoid it.
+// If UnmarshalJSON fails, *d stays unchanged.
 func (d *Draft) UnmarshalJSON(data []byte) error {
 	var draft Draft
 	err := strictjson.Object(data, map[string]any{
@@ -38,9 +38,9 @@ func (d *Draft) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON returns the JSON body of a request that creates the coupon. MarshalJSON leaves
-// out fields that have their default value. [Draft.UnmarshalJSON] can read the returned JSON.
-// If an amount is too long for UnmarshalJSON, MarshalJSON returns a [*pricing.ValidationError].
+// MarshalJSON returns the JSON body of a request that creates the coupon. Fields with their
+// default value are omitted. [Draft.UnmarshalJSON] can read the returned JSON. If an amount is
+// too long for UnmarshalJSON, MarshalJSON returns a [*pricing.ValidationError].
 func (d Draft) MarshalJSON() ([]byte, error) {
 	var faults pricing.ValidationError
 	value := decimalText(d.DiscountValue, given(d.DiscountValue), "discountValue", &faults)
@@ -84,11 +84,11 @@ func decimalText(d decimal.Decimal, given bool, field string, faults *pricing.Va
 	return text
 }
 
-// UnmarshalJSON reads the fields of a patch by their names in contract section 7. If a field is
-// unknown or malformed, UnmarshalJSON returns a [*pricing.ValidationError]. The error names all
-// unknown and malformed fields. The error also names every other field that [Coupon.Apply] is
-// certain to refuse. A refusal is certain if it happens for every coupon and for every
-// correction of the malformed fields. If UnmarshalJSON fails, *p stays unchanged.
+// UnmarshalJSON reads a patch from a JSON object. Contract section 7 lists the field names. If a
+// field is unknown or malformed, UnmarshalJSON returns a [*pricing.ValidationError]. The error
+// lists all unknown and malformed fields. It also lists every other field that [Coupon.Apply] is
+// certain to refuse for every coupon. A refusal is certain if no correction of the malformed
+// fields can avoid it. If UnmarshalJSON fails, *p stays unchanged.
 func (p *Patch) UnmarshalJSON(data []byte) error {
 	var patch Patch
 	err := strictjson.Object(data, map[string]any{
@@ -109,9 +109,9 @@ func (p *Patch) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON returns the given fields of the patch as a JSON object. MarshalJSON writes a
-// cleared field as null. [Patch.UnmarshalJSON] can read the returned JSON. If an amount is too
-// long for UnmarshalJSON, MarshalJSON returns a [*pricing.ValidationError].
+// MarshalJSON returns the given fields of the patch as a JSON object. A cleared field becomes
+// null. [Patch.UnmarshalJSON] can read the returned JSON. If an amount is too long for
+// UnmarshalJSON, MarshalJSON returns a [*pricing.ValidationError].
 func (p Patch) MarshalJSON() ([]byte, error) {
 	var faults pricing.ValidationError
 	decimalText(p.MinPurchase.value, p.MinPurchase.given, "minPurchase", &faults)

@@ -10,7 +10,7 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// These constants are the upper bounds of e-mail addresses (RFC 5321) and of allow-lists.
+// These constants are the upper bounds for e-mail addresses (RFC 5321) and allow-lists.
 const (
 	// MaxEmailLength is the maximum length of an e-mail address, in bytes.
 	MaxEmailLength = 254
@@ -22,13 +22,12 @@ const (
 )
 
 // NormalizeEmail trims white space around an e-mail address and converts the address to lower
-// case. E-mail addresses are stored and compared in this normalized form (contract section
-// 4.4). NormalizeEmail does not check whether the address is valid.
+// case. E-mail addresses are stored and compared in this normalized form (contract section 4.4).
+// NormalizeEmail does not check whether the address is valid.
 //
-// NormalizeEmail leaves the Kelvin sign and the dotted capital I unchanged. In lower case, the
-// Kelvin sign and the dotted capital I would become ASCII letters and would name a different
-// mailbox. A final Greek sigma stays a final sigma. Text that is not valid UTF-8 is trimmed but
-// not converted to lower case.
+// NormalizeEmail leaves the Kelvin sign and the dotted capital I unchanged. Converting these two
+// letters to ASCII letters would name a different mailbox. A final Greek sigma stays a final
+// sigma. Text that is not valid UTF-8 is trimmed but not converted to lower case.
 func NormalizeEmail(address string) string {
 	address = trimSpace(address)
 	if !utf8.ValidString(address) {
@@ -46,8 +45,8 @@ func lowerEmail(r rune) rune {
 }
 
 // ParseEmail checks an e-mail address and returns the address in normalized form. A valid
-// address has a local part and a domain. The domain has at least one dot. The last label of the
-// domain contains a letter. If the address is invalid, ParseEmail returns a
+// address has a local part and a domain. The domain has at least one dot. The part of the domain
+// after the last dot contains a letter. If the address is invalid, ParseEmail returns a
 // [*pricing.ValidationError]. Display names, quoted local parts, white space, wildcards and
 // invisible characters make an address invalid.
 func ParseEmail(text string) (string, error) {
@@ -118,10 +117,10 @@ func unquoted(name string) (bare string, isQuoted bool) {
 	return name, false
 }
 
-// EmailEntries returns the two allow-list entries that match an address. The result own is the
-// normalized address. The result domain is the domain entry for the address, such as
-// "*@example.org". The result domain is empty if no domain entry can match the address. A store
-// looks for both entries in the allow-list.
+// EmailEntries returns the two allow-list entries that match an address. The first entry is the
+// normalized address. The second entry is the domain entry, such as "*@example.org". If no
+// domain entry can match the address, the second entry is empty. A store looks for both entries
+// in the allow-list.
 func EmailEntries(address string) (own, domain string) {
 	own = NormalizeEmail(address)
 	at := strings.LastIndexByte(own, '@')
@@ -218,18 +217,20 @@ func normalizeEntries(entries []string) ([]string, error) {
 func tooManyEmails() string { return fmt.Sprintf("at most %d addresses are allowed", MaxAllowedEmails) }
 
 // EmailList is an allow-list as an administrator typed it. The entries of an EmailList have not
-// yet been checked. An entry is an address, an address with a name, or a domain entry. An
-// example of an address is "ann@example.org". An example of an address with a name is "Ann
-// <ann@example.org>". An example of a domain entry is "*@example.org". A domain entry matches
-// every address of exactly that domain. A domain entry is the only pattern that is accepted.
+// been checked yet. An entry has one of these forms:
+//   - an address, such as "ann@example.org"
+//   - an address with a name, such as "Ann <ann@example.org>"
+//   - a domain entry, such as "*@example.org"
 //
-// In JSON, an EmailList is an array of entries or a single string. [SplitEmails] splits the
-// single string into entries.
+// A domain entry matches every address of exactly that domain. Allow-lists accept no other
+// patterns.
+//
+// In JSON, an EmailList is an array of entries, or one string that [SplitEmails] splits.
 type EmailList []string
 
-// SplitEmails splits text into entries at commas, semicolons, tabs and line breaks. Inside a
-// quoted name, as in "Doe, Ann" <ann@example.org>, only a line break separates entries.
-// SplitEmails drops empty entries.
+// SplitEmails splits text into entries at commas, semicolons, tabs and line breaks. It does not
+// split at a comma, semicolon or tab inside a quoted name, as in "Doe, Ann" <ann@example.org>.
+// Empty entries are dropped.
 func SplitEmails(text string) EmailList {
 	var list EmailList
 	start, quoted := 0, false
@@ -262,8 +263,8 @@ func (l EmailList) judged() (EmailSet, error) {
 	return emails, err
 }
 
-// UnmarshalJSON reads a JSON array of entries, or a JSON string that [SplitEmails] splits into
-// entries. JSON null sets *l to the empty list. If UnmarshalJSON fails, *l stays unchanged.
+// UnmarshalJSON reads a JSON array of entries, or a JSON string that [SplitEmails] splits. JSON
+// null sets *l to the empty list. If UnmarshalJSON fails, *l stays unchanged.
 func (l *EmailList) UnmarshalJSON(data []byte) error {
 	var read emailsInPart
 	if err := read.UnmarshalJSON(data); err != nil {

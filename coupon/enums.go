@@ -36,11 +36,11 @@ func (a AppliesTo) String() string {
 	return ""
 }
 
-// GoString returns a readable form of the value for the messages of failed tests.
+// GoString returns the value in a readable form for test failures.
 func (a AppliesTo) GoString() string { return goString("AppliesTo", a.String(), uint8(a)) }
 
-// ParseAppliesTo returns the AppliesTo whose JSON name is text. If no AppliesTo has this name,
-// ParseAppliesTo returns a [*pricing.ValidationError].
+// ParseAppliesTo returns the AppliesTo with the given name. For an unknown name, ParseAppliesTo
+// returns a [*pricing.ValidationError].
 func ParseAppliesTo(text string) (AppliesTo, error) {
 	for a := All; a <= Specific; a++ {
 		if a.String() == text {
@@ -50,11 +50,10 @@ func ParseAppliesTo(text string) (AppliesTo, error) {
 	return 0, unknown("must be ALL, SUBSCRIPTION, PRODUCT or SPECIFIC")
 }
 
-// MarshalText returns the same JSON name as String.
+// MarshalText returns the same name as String.
 func (a AppliesTo) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
-// UnmarshalText reads a JSON name as [ParseAppliesTo] does. If UnmarshalText fails, *a becomes
-// zero.
+// UnmarshalText reads a name as [ParseAppliesTo] does. If UnmarshalText fails, *a becomes zero.
 func (a *AppliesTo) UnmarshalText(text []byte) (err error) {
 	*a, err = ParseAppliesTo(string(text))
 	return err
@@ -67,11 +66,11 @@ type Distribution uint8
 const (
 	// General means that everybody may use the coupon.
 	General Distribution = iota + 1
-	// PointsRedeemable means that customers who have exchanged points for the coupon may use
-	// the coupon.
-	PointsRedeemable
-	// UserSpecific means that customers whose e-mail address is in the allow-list may use the
+	// PointsRedeemable means that only customers who exchanged points for the coupon may use the
 	// coupon.
+	PointsRedeemable
+	// UserSpecific means that only customers whose e-mail address is in the allow-list may use
+	// the coupon.
 	UserSpecific
 )
 
@@ -88,11 +87,11 @@ func (d Distribution) String() string {
 	return ""
 }
 
-// GoString returns a readable form of the value for the messages of failed tests.
+// GoString returns the value in a readable form for test failures.
 func (d Distribution) GoString() string { return goString("Distribution", d.String(), uint8(d)) }
 
-// ParseDistribution returns the Distribution whose JSON name is text. If no Distribution has
-// this name, ParseDistribution returns a [*pricing.ValidationError].
+// ParseDistribution returns the Distribution with the given name. For an unknown name,
+// ParseDistribution returns a [*pricing.ValidationError].
 func ParseDistribution(text string) (Distribution, error) {
 	for d := General; d <= UserSpecific; d++ {
 		if d.String() == text {
@@ -102,19 +101,19 @@ func ParseDistribution(text string) (Distribution, error) {
 	return 0, unknown("must be GENERAL, POINTS_REDEEMABLE or USER_SPECIFIC")
 }
 
-// MarshalText returns the same JSON name as String.
+// MarshalText returns the same name as String.
 func (d Distribution) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText reads a JSON name as [ParseDistribution] does. If UnmarshalText fails, *d
-// becomes zero.
+// UnmarshalText reads a name as [ParseDistribution] does. If UnmarshalText fails, *d becomes
+// zero.
 func (d *Distribution) UnmarshalText(text []byte) (err error) {
 	*d, err = ParseDistribution(string(text))
 	return err
 }
 
 // State shows whether a coupon is switched on, switched off, being created or being deleted
-// (specification 3.1). Customers can use only an [Active] coupon. The state of a coupon does
-// not depend on the dates of the coupon.
+// (specification 3.1). Customers can use only an [Active] coupon. The state does not depend on
+// dates, so an expired coupon may be Active.
 type State uint8
 
 // These constants are the possible states of a coupon.
@@ -127,7 +126,7 @@ const (
 	// Inactive means that an administrator has switched the coupon off.
 	Inactive
 	// Deleting means that the coupon's copy at the payment processor is being removed. The code
-	// of a coupon in the state Deleting is still taken.
+	// of the coupon is still taken during the deletion.
 	Deleting
 )
 
@@ -146,11 +145,11 @@ func (s State) String() string {
 	return ""
 }
 
-// GoString returns a readable form of the state for the messages of failed tests.
+// GoString returns the value in a readable form for test failures.
 func (s State) GoString() string { return goString("State", s.String(), uint8(s)) }
 
-// ParseState returns the State whose name is text. If no State has this name, ParseState
-// returns a [*pricing.ValidationError].
+// ParseState returns the State with the given name. For an unknown name, ParseState returns a
+// [*pricing.ValidationError].
 func ParseState(text string) (State, error) {
 	for s := Pending; s <= Deleting; s++ {
 		if s.String() == text {
@@ -163,8 +162,7 @@ func ParseState(text string) (State, error) {
 // MarshalText returns the same name as String.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads the name of a state as [ParseState] does. If UnmarshalText fails, *s
-// becomes zero.
+// UnmarshalText reads a name as [ParseState] does. If UnmarshalText fails, *s becomes zero.
 func (s *State) UnmarshalText(text []byte) (err error) {
 	*s, err = ParseState(string(text))
 	return err

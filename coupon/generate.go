@@ -10,11 +10,11 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// These constants are the inclusive bounds and the default of the field Symbols in a
+// These constants are the inclusive bounds and the default for the number of symbols in a
 // [CodeShape].
 const (
-	// MinCodeSymbols is the minimum number of random symbols in a generated code. A code with
-	// MinCodeSymbols random symbols has 36 random bits.
+	// MinCodeSymbols is the minimum number of random symbols in a generated code. Codes with 8
+	// random symbols have 36 random bits.
 	MinCodeSymbols = 8
 	// DefaultCodeSymbols is the number of random symbols if a [CodeShape] does not set Symbols.
 	DefaultCodeSymbols = 12
@@ -22,16 +22,16 @@ const (
 	MaxCodeSymbols = 64
 )
 
-// CodeShape defines the form of generated codes. The zero CodeShape gives codes of 12 random
-// symbols and a check symbol.
+// CodeShape defines the form of generated codes. The zero CodeShape produces codes with 12
+// random symbols and a check symbol.
 type CodeShape struct {
-	// Prefix is a valid code that stands at the beginning of every generated code. A dash
-	// follows the prefix. For example, the prefix SUMMER gives codes such as
-	// SUMMER-4F7K2XW9R1CM8. An empty Prefix means that generated codes have no prefix.
+	// Prefix is a valid code that begins every generated code, followed by a dash. For example,
+	// the prefix SUMMER gives codes such as SUMMER-4F7K2XW9R1CM8. If Prefix is empty, generated
+	// codes have no prefix.
 	Prefix string
 	// Symbols is the number of random symbols, from [MinCodeSymbols] to [MaxCodeSymbols]
 	// inclusive. If Symbols is 0, a code has [DefaultCodeSymbols] random symbols. Each random
-	// symbol has 4.4 random bits.
+	// symbol adds 4.4 random bits.
 	Symbols int
 }
 
@@ -45,18 +45,16 @@ const (
 	checkWeight = 5 // a primitive root of the prime: no two neighbors weigh the same
 )
 
-// GenerateCode returns a random code of the given shape. The argument random should be
-// crypto/rand.Reader. If the reader random is predictable, people can predict codes and use
-// them.
+// GenerateCode returns a random code of the given shape. Pass crypto/rand.Reader as the random
+// source. With a predictable random source, people can guess codes.
 //
-// Generated codes use the symbols 0123456789CFHJKMPRTVWX after the prefix. The last symbol of a
-// generated code is a check symbol. The check symbol detects one replaced symbol. The check
-// symbol also detects a swap of two neighboring symbols. In a prefix, the check symbol misses 1
-// of 22 wrong letters. [Code.AsGenerated] corrects letters that people confuse with the symbols
-// of generated codes.
+// After the prefix, generated codes use only the symbols 0123456789CFHJKMPRTVWX. The last symbol
+// of a generated code is a check symbol. The check symbol detects one wrong symbol, or two
+// neighboring symbols that were swapped. One wrong letter in the prefix goes undetected in 1 of
+// 22 cases. [Code.AsGenerated] corrects letters that people often mistype, such as O for 0.
 //
-// If Symbols is out of bounds or Prefix is not a valid code, GenerateCode returns a
-// [*pricing.ValidationError]. GenerateCode wraps and returns any error of the reader random.
+// If the shape is invalid, GenerateCode returns a [*pricing.ValidationError]. GenerateCode wraps
+// any error that the random source returns.
 func GenerateCode(random io.Reader, shape CodeShape) (Code, error) {
 	if shape.Symbols == 0 {
 		shape.Symbols = DefaultCodeSymbols
@@ -99,7 +97,7 @@ func (s CodeShape) prefix() (string, error) {
 	return prefix.String() + "-", faults.Err()
 }
 
-// AsGenerated corrects a mistyped code that [GenerateCode] had returned. After the prefix,
+// AsGenerated corrects typing errors in a code from [GenerateCode]. After the prefix,
 // AsGenerated replaces each letter on the left by the symbol on the right:
 //
 //	O, Q, D: 0
@@ -112,11 +110,11 @@ func (s CodeShape) prefix() (string, error) {
 //	N:       M
 //	U, Y:    V
 //
-// The result ok is false if the corrected code does not have the form of a generated code. The
-// result ok is also false if the check symbol of the corrected code is wrong.
+// AsGenerated returns false if the corrected code does not have the form of a generated code. It
+// also returns false if the check symbol of the corrected code is wrong.
 //
-// Look up the typed code c first. Call AsGenerated only if no coupon has the code c. Calling
-// AsGenerated first would confuse two handmade codes that differ only in the replaced letters.
+// First look up the code as it was typed. Call AsGenerated only if no coupon has the typed code.
+// Two handmade codes may differ only in letters that AsGenerated replaces.
 func (c Code) AsGenerated() (generated Code, ok bool) {
 	start := strings.LastIndexByte(c.key, '-') + 1
 	symbols := strings.Map(readAs, c.key[start:])

@@ -42,11 +42,10 @@ type wireCoupon struct {
 }
 
 // MarshalJSON returns the coupon as JSON with the field names of contract section 7. Amounts of
-// money and percentages are decimal strings. Instants are in RFC 3339 format. In the returned
-// JSON, null stands for a missing limit, minimum purchase, price in points, start or expiry. A
-// narrowed allow-list, as explained at [EmailSet], is null. MarshalJSON leaves out CreatedAt
-// and UpdatedAt if they are zero. The returned JSON does not show whether the copy at the
-// payment processor is up to date.
+// money and percentages are decimal strings. Instants are in RFC 3339 format. A missing limit,
+// minimum purchase, price in points, start or expiry is null. A narrowed allow-list is also
+// null; see [EmailSet]. MarshalJSON omits CreatedAt and UpdatedAt if they are zero. The returned
+// JSON does not show whether the copy at the payment processor is up to date.
 func (c Coupon) MarshalJSON() ([]byte, error) {
 	w := wireCoupon{
 		ID: c.ID, Code: c.Code, Name: c.Name, Description: c.Description,
@@ -77,13 +76,14 @@ func orNull[T comparable](v T) *T {
 	return &v
 }
 
-// UnmarshalJSON reads the JSON that [Coupon.MarshalJSON] returns. Clients use UnmarshalJSON to
-// read coupons from the responses of an API. If a field is unknown or malformed, UnmarshalJSON
-// returns a [*pricing.ValidationError] that names all such fields. If all fields are
-// well-formed, the error of UnmarshalJSON names all fields that [Coupon.Validate] refuses.
+// UnmarshalJSON reads the JSON that [Coupon.MarshalJSON] returns. API clients use it to read
+// coupons from responses. If a field is unknown or malformed, UnmarshalJSON returns a
+// [*pricing.ValidationError] that lists all such fields. If all fields are well-formed,
+// UnmarshalJSON applies the rules of [Coupon.Validate].
 //
-// A coupon that is not active becomes [Inactive]. The Revision of the coupon's Mirror becomes
-// 0, because the JSON does not contain the Mirror's Revision.
+// The State becomes [Active] or [Inactive], because the JSON shows only whether the coupon is
+// active. Mirror.Revision becomes 0, because the JSON does not contain the revision of the
+// mirror. If UnmarshalJSON fails, *c stays unchanged.
 func (c *Coupon) UnmarshalJSON(data []byte) error {
 	var r couponReader
 	if err := strictjson.Object(data, r.targets()); err != nil {

@@ -10,9 +10,9 @@ import (
 )
 
 // Moment is the start or the expiry of a coupon as an administrator typed it. A Moment is an
-// instant or a calendar date (contract section 4.5). A date means the whole day in a time zone.
-// The caller passes the time zone of a date to [Moment.Start] or [Moment.End]. The zero Moment
-// is neither an instant nor a date.
+// instant or a calendar date (contract section 4.5). A date means the whole day in the time zone
+// that is passed to [Moment.Start] or [Moment.End]. The zero Moment is neither an instant nor a
+// date.
 type Moment struct {
 	t    time.Time // the instant, or midnight UTC of the date
 	form momentForm
@@ -39,9 +39,9 @@ func On(year int, month time.Month, day int) Moment {
 	return Moment{t: time.Date(year, month, day, 0, 0, 0, 0, time.UTC), form: isDate}
 }
 
-// ParseMoment reads an RFC 3339 instant, or a date such as "2026-12-31". The year must be from
-// 1 to 9999 inclusive. The year of an instant is its year in UTC. ParseMoment returns a
-// [*pricing.ValidationError] if the text is malformed or the year is out of range.
+// ParseMoment reads an RFC 3339 instant, or a date such as "2026-12-31". The year must be from 1
+// to 9999 inclusive. For an instant, the year in UTC counts. If the text is malformed or the
+// year is out of range, ParseMoment returns a [*pricing.ValidationError].
 func ParseMoment(text string) (Moment, error) {
 	capitals := strings.NewReplacer("t", "T", "z", "Z").Replace(text) // RFC 3339 allows both
 	if instant, err := time.Parse(time.RFC3339Nano, capitals); err == nil && isStrict(capitals) {
@@ -80,21 +80,23 @@ func momentFault(code pricing.FieldCode, message string) error {
 	return &pricing.ValidationError{Fields: []pricing.FieldError{{Code: code, Message: message}}}
 }
 
-// IsZero reports whether m is the zero Moment, which is neither an instant nor a date.
+// IsZero reports whether m is the zero Moment.
 func (m Moment) IsZero() bool { return m.form == 0 }
 
 // Equal reports whether m and n are the same instant or the same date.
 func (m Moment) Equal(n Moment) bool { return m.form == n.form && m.t.Equal(n.t) }
 
-// Start returns the instant of m. If m is a date, Start returns the first instant of the date
-// in the time zone loc. For the zero Moment, Start returns the zero time.
+// Start returns the instant at which m begins. A date begins with its first instant in the given
+// time zone. A nil time zone means UTC. For the zero Moment, Start returns the zero time.
 func (m Moment) Start(loc *time.Location) time.Time { return m.resolve(0, loc) }
 
-// End returns the instant of m. If m is a date, End returns the first instant after the date in
-// the time zone loc. A coupon whose ExpiresAt is the End of a date is valid through the end of
-// that day. RFC 3339 cannot express an instant after the year 9999. If a date ends after the
-// year 9999 in UTC, End returns the last microsecond of the year 9999 in UTC. For the zero
-// Moment, End returns the zero time.
+// End returns the instant at which m ends. For an instant, End returns the same instant. For a
+// date, End returns the first instant after the date in the given time zone. A coupon that
+// expires at the End of a date is valid through that whole day. A nil time zone means UTC. For
+// the zero Moment, End returns the zero time.
+//
+// RFC 3339 cannot express instants after the year 9999. If a date ends after the year 9999 in
+// UTC, End returns the last microsecond of the year 9999 in UTC.
 func (m Moment) End(loc *time.Location) time.Time { return m.resolve(1, loc) }
 
 func (m Moment) resolve(days int, loc *time.Location) time.Time {
@@ -150,8 +152,8 @@ func location(loc *time.Location) *time.Location {
 	return loc
 }
 
-// Instant returns the instant t in the form in which instants are stored. A stored instant is
-// in UTC, has no monotonic clock reading and is truncated to microseconds.
+// Instant converts a time to the form in which instants are stored. A stored instant is in UTC,
+// has no monotonic clock reading and is truncated to microseconds.
 func Instant(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}
@@ -159,7 +161,7 @@ func Instant(t time.Time) time.Time {
 	return t.UTC().Round(0).Truncate(time.Microsecond)
 }
 
-// String returns a text that [ParseMoment] can read. String writes an instant in UTC. For the
+// String formats m as text that [ParseMoment] can read. Instants are formatted in UTC. For the
 // zero Moment, String returns "".
 func (m Moment) String() string {
 	switch m.form {
@@ -171,7 +173,7 @@ func (m Moment) String() string {
 	return ""
 }
 
-// GoString returns a readable form of the Moment for the messages of failed tests.
+// GoString returns the Moment in a readable form for test failures.
 func (m Moment) GoString() string { return "coupon.Moment(" + m.String() + ")" }
 
 // MarshalJSON returns the text of m as a JSON string. For the zero Moment, MarshalJSON returns

@@ -31,19 +31,19 @@ func Clear[T any]() Optional[T] { return Optional[T]{given: true, cleared: true}
 // Given reports whether the field is set or cleared.
 func (o Optional[T]) Given() bool { return o.given }
 
-// Value returns the value of the field. The result ok is false if the field is cleared or not
-// given.
+// Value returns the value of the field, and true if the field is set. If the field is cleared or
+// not given, Value returns the zero value and false.
 func (o Optional[T]) Value() (value T, ok bool) { return o.value, o.given && !o.cleared }
 
-// IsZero reports whether the field is not given. The JSON option omitzero omits a field that is
-// not given.
+// IsZero reports whether the field is not given. Package encoding/json calls IsZero for fields
+// with the JSON option omitzero.
 func (o Optional[T]) IsZero() bool { return !o.given }
 
-// MarshalJSON returns the JSON of the value. MarshalJSON returns null if the field is cleared
-// or not given. In your own structs, give every Optional field the JSON option omitzero.
-// Without omitzero, a field that is not given is written as null. A null in the JSON of a patch
-// clears the value of the coupon. MarshalJSON writes a decimal in the form of
-// [pricing.DecimalText].
+// MarshalJSON returns the JSON of the value. If the field is cleared or not given, MarshalJSON
+// returns null. Decimals are written in the form of [pricing.DecimalText].
+//
+// In your own structs, give every Optional field the JSON option omitzero. Without omitzero, a
+// field that is not given is written as null. A null in a patch clears the coupon's value.
 func (o Optional[T]) MarshalJSON() ([]byte, error) {
 	if !o.given || o.cleared {
 		return []byte("null"), nil

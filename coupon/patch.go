@@ -8,13 +8,13 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Patch describes a change to a coupon (specification 4.3). A field that is not given leaves
-// the coupon's value unchanged. A field with the value [Clear] removes an optional value of the
+// Patch describes a change to a coupon (specification 4.3). A field that is not given leaves the
+// coupon's value unchanged. A field with the value [Clear] removes an optional value of the
 // coupon.
 //
 // The code, the discount and the currency of a coupon cannot change. A patch may repeat the
-// coupon's own Code, DiscountType, DiscountValue and Currency. [Coupon.Apply] returns an error
-// for a Code, DiscountType, DiscountValue or Currency that differs from the coupon's.
+// current code, discount or currency. [Coupon.Apply] refuses a patch with a different code,
+// discount or currency.
 type Patch struct {
 	Name              Optional[string]
 	Description       Optional[string]
@@ -31,13 +31,13 @@ type Patch struct {
 	StartsAt          Optional[Moment]
 	ExpiresAt         Optional[Moment]
 
-	// Revision is the revision of the coupon for which the patch was made. Revision is
-	// optional. Apply ignores Revision. The store compares Revision with the coupon's revision
-	// when the store writes the change.
+	// Revision is the revision of the coupon for which the patch was made. It is optional. Apply
+	// ignores Revision. The store compares it with the coupon's current revision when it saves
+	// the change.
 	Revision Optional[int64]
 
-	// Code, DiscountType, DiscountValue and Currency may only repeat the values of the coupon,
-	// because these values cannot change.
+	// Code, DiscountType, DiscountValue and Currency may only repeat the coupon's current
+	// values.
 	Code          Optional[string]
 	DiscountType  Optional[pricing.DiscountType]
 	DiscountValue Optional[decimal.Decimal]
@@ -48,18 +48,17 @@ type Patch struct {
 type Edit struct {
 	// At is the instant of the change.
 	At time.Time
-	// Location is the time zone for dates that have no time of day. A nil Location means UTC.
+	// Location is the time zone of the dates in the patch. A nil Location means UTC.
 	Location *time.Location
 }
 
 // Apply returns a copy of the coupon with the patch applied. Apply leaves c itself unchanged.
 // The returned coupon has the same Revision as c, because the store increments the revision. If
-// the patch is invalid, Apply returns a [*pricing.ValidationError] that lists all invalid
-// fields.
+// the patch is invalid, Apply returns a [*pricing.ValidationError] that lists every invalid
+// field.
 //
-// If c has a narrowed allow-list, as explained at [EmailSet], the patch must contain the whole
-// allow-list. Without the whole allow-list in the patch, the entries that were not loaded into
-// c would be lost.
+// If the coupon has a narrowed allow-list (see [EmailSet]), the patch must contain the whole
+// allow-list. Without the whole list, the entries that were not loaded would be lost.
 func (c Coupon) Apply(p Patch, by Edit) (Coupon, error) {
 	emails, err := p.emails(c.AllowedUserEmails)
 	return c.apply(p, by, emails, err)

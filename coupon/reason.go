@@ -8,48 +8,46 @@ import (
 )
 
 // Params holds the values that explain a [Reason], such as the limit that was reached. The
-// comment of each field names the [RejectionCode] that uses the field (contract section 6). A
-// field is zero if the code of the Reason does not use the field. JSON output omits such zero
-// fields. In JSON, amounts are decimal strings such as "12.50". In JSON, instants are in RFC
-// 3339 format.
+// comment of each field names the [RejectionCode] that uses the field (contract section 6).
+// Unused fields are zero and do not appear in JSON. In JSON, amounts are decimal strings such as
+// "12.50", and instants are in RFC 3339 format.
 //
-// Amounts cannot be unmarshaled from JSON, because the JSON does not contain the currency of
-// the cart. A Go client that needs the amounts declares its own struct with [pricing.Number]
-// fields.
+// Amounts cannot be unmarshaled from JSON, because the JSON does not contain the currency of the
+// cart. A Go client that needs the amounts declares its own struct with [pricing.Number] fields.
 type Params struct {
-	// StartsAt is the first instant at which the coupon is valid. The code [CouponNotStarted]
-	// uses StartsAt.
+	// StartsAt is the first instant at which the coupon is valid. It is set if the code is
+	// [CouponNotStarted].
 	StartsAt time.Time `json:"startsAt,omitzero"`
-	// ExpiresAt is the instant at which the coupon expired. The code [CouponExpired] uses
-	// ExpiresAt.
+	// ExpiresAt is the instant at which the coupon expired. It is set if the code is
+	// [CouponExpired].
 	ExpiresAt time.Time `json:"expiresAt,omitzero"`
-	// MaxUses is the maximum number of uses by all customers together. The code
-	// [UsageLimitReached] uses MaxUses.
+	// MaxUses is the maximum number of uses by all customers together. It is set if the code is
+	// [UsageLimitReached].
 	MaxUses int64 `json:"maxUses,omitzero"`
-	// MaxUsesPerUser is the maximum number of uses by one customer. The code
-	// [UserUsageLimitReached] uses MaxUsesPerUser.
+	// MaxUsesPerUser is the maximum number of uses by one customer. It is set if the code is
+	// [UserUsageLimitReached].
 	MaxUsesPerUser int64 `json:"maxUsesPerUser,omitzero"`
 	// MinPurchase is the minimum eligible subtotal, and EligibleSubtotal is the actual eligible
 	// subtotal of the cart. Missing is the difference between MinPurchase and EligibleSubtotal.
-	// The code [MinimumPurchaseNotMet] uses MinPurchase, EligibleSubtotal and Missing.
+	// All three amounts are set if the code is [MinimumPurchaseNotMet].
 	MinPurchase      Amount `json:"minPurchase,omitzero"`
 	EligibleSubtotal Amount `json:"eligibleSubtotal,omitzero"`
 	Missing          Amount `json:"missing,omitzero"`
-	// PointsRequired is the price of the coupon, in points. The code [PointsNotRedeemed] uses
-	// PointsRequired.
+	// PointsRequired is the price of the coupon, in points. It is set if the code is
+	// [PointsNotRedeemed].
 	PointsRequired int64 `json:"pointsRequired,omitzero"`
 	// CouponCurrency is the currency of the coupon, and CartCurrency is the currency of the
-	// cart. The code [CurrencyMismatch] uses CouponCurrency and CartCurrency.
+	// cart. Both currencies are set if the code is [CurrencyMismatch].
 	CouponCurrency pricing.Currency `json:"couponCurrency,omitzero"`
 	CartCurrency   pricing.Currency `json:"cartCurrency,omitzero"`
-	// Field is the name of a total of the cart. Submitted and Computed are the submitted amount
-	// and the computed amount of the total that Field names. The code [CartTotalsInvalid] uses
-	// Field, Submitted and Computed.
+	// Field is the name of the cart total that does not match. Submitted is the total in the
+	// request, and Computed is the total that the service computed. All three fields are set if
+	// the code is [CartTotalsInvalid].
 	Field     string `json:"field,omitzero"`
 	Submitted Amount `json:"submitted,omitzero"`
 	Computed  Amount `json:"computed,omitzero"`
 	// Total is the total of the checkout. Minimum is the smallest amount that the payment
-	// processor charges. The code [BelowMinimumCharge] uses Total and Minimum.
+	// processor charges. Both amounts are set if the code is [BelowMinimumCharge].
 	Total   Amount `json:"total,omitzero"`
 	Minimum Amount `json:"minimum,omitzero"`
 }
@@ -91,21 +89,19 @@ func (p Params) only(code RejectionCode) Params {
 	return Params{}
 }
 
-// Amount is an amount of money in [Params]. The JSON of Params omits an Amount without a
-// currency. The JSON of Params includes an Amount of 0 if the Amount has a currency. An Amount
-// cannot be unmarshaled from JSON. Clients read a [pricing.Number] instead, as
-// [pricing.Money.UnmarshalJSON] recommends.
+// Amount is an amount of money in [Params]. The JSON of Params omits an Amount that has no
+// currency. It includes an Amount of 0 EUR. An Amount cannot be unmarshaled from JSON. Clients
+// read amounts as [pricing.Number] values; see [pricing.Money.UnmarshalJSON].
 type Amount struct{ pricing.Money }
 
-// IsZero reports whether the Amount has no currency. IsZero returns false for 0 EUR, because
-// this Amount has a currency.
+// IsZero reports whether the Amount has no currency. For 0 EUR, IsZero returns false.
 func (a Amount) IsZero() bool { return a.Currency().IsZero() }
 
 // Equal reports whether a and b are the same amount of the same currency. The package go-cmp
 // calls Equal to compare amounts.
 func (a Amount) Equal(b Amount) bool { return a == b }
 
-// Reason is one of the reasons why a coupon, or a checkout with a coupon, is refused.
+// Reason is one reason why a coupon or a checkout is refused.
 type Reason struct {
 	Code   RejectionCode
 	Params Params
@@ -119,12 +115,12 @@ func (r Reason) Message() string { return r.Code.Message() }
 func (r Reason) Equal(s Reason) bool { return r.Code == s.Code && r.Params.Equal(s.Params) }
 
 // MarshalJSON returns one entry of the JSON array "rejections" in API responses. The JSON field
-// "params" contains only the parameters that the code of the reason uses:
+// "params" contains only the parameters that the rejection code uses:
 //
 //	{"code":"coupon_expired","message":"This coupon has expired.",
 //	 "params":{"expiresAt":"2026-11-20T12:00:00Z"}}
 //
-// A Reason with amounts cannot be unmarshaled from JSON. [Params] explains why.
+// A Reason with amounts cannot be unmarshaled from JSON; see [Params].
 func (r Reason) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Code    RejectionCode `json:"code"`

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// RejectionCode identifies the reason why a coupon, or a checkout with a coupon, is refused.
-// The set of rejection codes is closed. The texts of the rejection codes are stable. Reasons
-// are reported in the numeric order of their codes (contract section 6, specification 7).
+// RejectionCode identifies a reason why a coupon or a checkout is refused. The set of rejection
+// codes is closed. The names of the codes are stable. Reasons are reported in the numeric order
+// of their codes (contract section 6, specification 7).
 type RejectionCode uint8
 
 // These constants are the rejection codes, in the order in which they are reported.
@@ -25,19 +25,17 @@ const (
 	// ProcessorOutOfSync means that the coupon's copy at the payment processor is missing or
 	// not active.
 	ProcessorOutOfSync
-	// UsageLimitReached means that all customers together have no use left within the coupon's
-	// MaxUses.
+	// UsageLimitReached means that all customers together have reached the coupon's MaxUses.
 	UsageLimitReached
-	// UserUsageLimitReached means that the customer has no use left within the coupon's
-	// MaxUsesPerUser.
+	// UserUsageLimitReached means that the customer has reached the coupon's MaxUsesPerUser.
 	UserUsageLimitReached
 	// MinimumPurchaseNotMet means that the eligible subtotal of the cart is below the coupon's
 	// MinPurchase.
 	MinimumPurchaseNotMet
 	// UserRequired means that nobody is signed in or that the user does not exist.
 	UserRequired
-	// UserNotAllowed means that the customer's e-mail address is not in the coupon's
-	// AllowedUserEmails.
+	// UserNotAllowed means that the coupon's allow-list does not match the customer's e-mail
+	// address.
 	UserNotAllowed
 	// PointsNotRedeemed means that the customer has not exchanged points for the coupon.
 	PointsNotRedeemed
@@ -60,9 +58,8 @@ const (
 // rejectionCount is the number of rejection codes.
 const rejectionCount = int(BelowMinimumCharge)
 
-// These errors are the sentinels of the rejection codes, one error for each code. The call
-// errors.Is(err, ErrExpired) returns true if any reason of the refusal is [CouponExpired]. The
-// reason [CouponExpired] does not have to be the first reason of the refusal.
+// Each rejection code has one of these sentinel errors. For example, errors.Is(err, ErrExpired)
+// is true if [CouponExpired] is among the reasons of a refusal.
 var (
 	ErrCodeRequired          = errors.New("code_required")
 	ErrNotFound              = errors.New("coupon_not_found")
@@ -142,7 +139,7 @@ func RejectionCodes() []RejectionCode {
 	return codes
 }
 
-// String returns the JSON name of the code, such as "coupon_expired".
+// String returns the name of the code, such as "coupon_expired".
 func (c RejectionCode) String() string {
 	if sentinel := c.entry().sentinel; sentinel != nil {
 		return sentinel.Error()
@@ -153,12 +150,12 @@ func (c RejectionCode) String() string {
 // Message returns an English sentence that explains the code to the customer.
 func (c RejectionCode) Message() string { return c.entry().message }
 
-// Sentinel returns the error that errors.Is matches for the code. For an unknown code, Sentinel
-// returns nil.
+// Sentinel returns the sentinel error of the code, such as [ErrExpired]. For an unknown code,
+// Sentinel returns nil.
 func (c RejectionCode) Sentinel() error { return c.entry().sentinel }
 
-// ParseRejectionCode returns the RejectionCode whose JSON name is text. If no RejectionCode has
-// this name, ParseRejectionCode returns a [*pricing.ValidationError].
+// ParseRejectionCode returns the RejectionCode with the given name. For an unknown name,
+// ParseRejectionCode returns a [*pricing.ValidationError].
 func ParseRejectionCode(text string) (RejectionCode, error) {
 	for c := CodeRequired; c <= BelowMinimumCharge; c++ {
 		if c.String() == text {
@@ -168,10 +165,10 @@ func ParseRejectionCode(text string) (RejectionCode, error) {
 	return 0, unknown("is no rejection code")
 }
 
-// MarshalText returns the same JSON name as String.
+// MarshalText returns the same name as String.
 func (c RejectionCode) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// UnmarshalText reads the JSON name of a code as [ParseRejectionCode] does.
+// UnmarshalText reads a name as [ParseRejectionCode] does.
 func (c *RejectionCode) UnmarshalText(text []byte) (err error) {
 	*c, err = ParseRejectionCode(string(text))
 	return err
@@ -179,13 +176,13 @@ func (c *RejectionCode) UnmarshalText(text []byte) (err error) {
 
 // Rejection is the error for a refused coupon or a refused checkout. A Rejection lists every
 // reason that applies, in the order of the rejection codes. To test for one reason, use
-// errors.Is with the sentinel of the reason's code. To get all reasons, use errors.As with a
+// errors.Is with a sentinel error such as [ErrExpired]. To get all reasons, use errors.As with a
 // variable of type *Rejection. A [Reason] has a JSON form, but a Rejection does not. An API
 // includes the JSON of the reasons in its own response.
 type Rejection struct {
 	// CouponID is the ID of the refused coupon. CouponID is empty if there is no coupon.
 	CouponID string
-	// Reasons has at least one entry.
+	// Reasons lists the reasons for the refusal. It has at least one entry.
 	Reasons []Reason
 }
 
@@ -221,7 +218,7 @@ func (r *Rejection) Error() string {
 	return "coupon refused: " + strings.Join(codes, ", ")
 }
 
-// Unwrap returns the sentinels of the codes of all reasons.
+// Unwrap returns the sentinel error of each reason.
 func (r *Rejection) Unwrap() []error {
 	sentinels := make([]error, 0, len(r.Reasons))
 	for _, reason := range r.Reasons {

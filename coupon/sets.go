@@ -54,10 +54,10 @@ func (s stringSet) marshal() ([]byte, error) {
 // the empty set.
 type Items struct{ set stringSet }
 
-// NewItems returns the set of the given IDs. Duplicate IDs count once.
+// NewItems returns the set of the given IDs. Duplicate IDs are ignored.
 func NewItems(ids ...string) Items { return Items{set: newStringSet(ids)} }
 
-// GoString returns a readable form of the set for the messages of failed tests.
+// GoString returns the set in a readable form for test failures.
 func (s Items) GoString() string { return fmt.Sprintf("coupon.Items(%q)", s.Slice()) }
 
 // Has reports whether the set contains the given ID.
@@ -91,26 +91,26 @@ func (s *Items) UnmarshalJSON(data []byte) error {
 }
 
 // EmailSet is an immutable allow-list of normalized e-mail addresses and domain entries.
-// [EmailList] explains domain entries. The time to look up an address does not depend on the
-// size of the set. The zero EmailSet is empty.
+// [EmailList] explains domain entries. Looking up an address takes the same time in a set of any
+// size. The zero EmailSet is empty.
 //
-// A set can be narrowed to the entry that matches one customer. A narrowed set holds only this
-// entry, but Len still returns the number of all entries. A store that looks up a coupon for
-// one customer returns the coupon with a narrowed set. A narrowed set saves the store from
-// loading a long allow-list for one customer. In a list of coupons, a store returns every
-// coupon with a set that is narrowed to no entry.
+// A narrowed set holds only the entry that matches one customer, or no entry. For a narrowed
+// set, Len still returns the number of all entries of the allow-list. Stores return narrowed
+// sets so that they do not have to load long allow-lists. A store that looks up a coupon for one
+// customer returns a set with the matching entry. A store that lists coupons returns narrowed
+// sets without entries.
 type EmailSet struct {
 	set     stringSet
 	missing int // entries that a narrowed set does not hold
 }
 
-// GoString returns the number of entries for the messages of failed tests. GoString does not
-// show the entries themselves.
+// GoString returns the number of entries for test failures. It does not show the entries
+// themselves.
 func (s EmailSet) GoString() string { return fmt.Sprintf("coupon.EmailSet(%d addresses)", s.Len()) }
 
-// NewEmailSet returns the set of the given entries. [EmailList] describes the forms that an
-// entry can have. NewEmailSet normalizes each entry and removes the name from an address with a
-// name. Duplicate entries count once. If an entry is malformed, NewEmailSet returns a
+// NewEmailSet returns the set of the given entries. [EmailList] describes the possible forms of
+// an entry. NewEmailSet normalizes each entry and removes the name from an address with a name.
+// Duplicate entries are ignored. If an entry is malformed, NewEmailSet returns a
 // [*pricing.ValidationError] that names every malformed entry by its index.
 func NewEmailSet(entries ...string) (EmailSet, error) {
 	normalized, err := normalizeEntries(entries)
@@ -120,9 +120,9 @@ func NewEmailSet(entries ...string) (EmailSet, error) {
 	return EmailSet{set: newStringSet(normalized)}, nil
 }
 
-// NarrowedEmailSet returns a set that holds only the given entry. The argument total becomes
-// the Len of the set. If entry is the empty string, the set holds no entry. Stores call
-// NarrowedEmailSet with an entry that [EmailEntries] returned.
+// NarrowedEmailSet returns a set that holds only the given entry. The set's method Len returns
+// the given total. If the given entry is empty, the returned set holds no entry. Stores pass an
+// entry that [EmailEntries] returned.
 func NarrowedEmailSet(total int, entry string) EmailSet {
 	entry = NormalizeEmail(entry)
 	if total <= 0 {
@@ -147,9 +147,9 @@ func (s EmailSet) Narrow(address string) EmailSet {
 	return NarrowedEmailSet(s.Len(), "")
 }
 
-// Has reports whether an entry of the set matches the e-mail address. A matching entry is the
-// address itself or the domain entry for its domain. Letter case and surrounding white space do
-// not matter. Has allocates no memory for an ASCII address.
+// Has reports whether an entry of the set matches the e-mail address. An entry matches if it is
+// the address itself or the domain entry for the address. Letter case and surrounding white
+// space do not matter. Has allocates no memory for an ASCII address.
 func (s EmailSet) Has(address string) bool {
 	address = trimSpace(address)
 	if len(address) > MaxEmailLength {
@@ -182,11 +182,11 @@ func (s EmailSet) hasEntry(address string) bool {
 	return s.set.has(own) || s.set.has(domain)
 }
 
-// Len returns the number of entries in the allow-list. For a narrowed set, Len also counts the
+// Len returns the number of entries in the allow-list. For a narrowed set, Len includes the
 // entries that the set does not hold.
 func (s EmailSet) Len() int { return len(s.set.list) + s.missing }
 
-// Narrowed reports whether the set holds only some of the entries that Len counts.
+// Narrowed reports whether the set holds only some of the entries of the allow-list.
 func (s EmailSet) Narrowed() bool { return s.missing > 0 }
 
 // All yields the entries that the set holds, in the order in which they were added.

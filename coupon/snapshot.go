@@ -6,10 +6,9 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Snapshot holds the terms of a coupon under which a customer bought an order (specification
-// 2.5). An order keeps a Snapshot of its coupon. Later edits of the coupon do not change the
-// Snapshot. Deleting the coupon does not change the Snapshot. A Snapshot contains no e-mail
-// address.
+// Snapshot holds the terms of a coupon at the time of a checkout (specification 2.5). An order
+// keeps a Snapshot of its coupon. Editing or deleting the coupon does not change the Snapshot. A
+// Snapshot contains no e-mail address.
 type Snapshot struct {
 	ID             string               `json:"id"`
 	Code           Code                 `json:"code"`

@@ -7,74 +7,81 @@ import (
 	"strings"
 )
 
-// Claim is what an order or a use takes from one counter. It stays with the record, so
-// that giving it back needs no rule.
+// Claim is the amount that an order or a use takes from one counter. Claims are stored with
+// their order or use. Releasing a claim gives back exactly the amount that was taken.
 type Claim struct {
-	// Counter is the counter's key; see [SharedCounter] and [CustomerCounter].
+	// Counter is the key of the counter. [SharedCounter] and [CustomerCounter] return such keys.
 	Counter string `json:"counter"`
-	// Amount is what is taken: 1 for a use, minor units for a budget. It is 1 to
-	// [MaxAmount].
+	// Amount is how much is taken from the counter, from 1 to [MaxAmount] inclusive. A claim on
+	// a counter of uses takes 1. A claim on a budget is in minor units.
 	Amount int64 `json:"amount"`
-	// Limit is the most that the counter may hold when the claim is taken, inclusive.
-	// 0 is no limit: the claim is counted and never refused.
+	// Limit is the highest value that the counter may reach with this claim. A Limit of 0 means
+	// no limit. A claim without a limit is counted, but never refused.
 	Limit int64 `json:"limit,omitempty"`
 }
 
-// Count is what records hold in a counter.
+// Count is the value of a counter, split into reserved and completed amounts.
 type Count struct {
-	// Reserved is held by orders that are not paid yet, and by points reservations.
+	// Reserved is the amount that unpaid orders and points reservations hold.
 	Reserved int64 `json:"reserved"`
-	// Completed is held by paid orders.
+	// Completed is the amount that paid orders hold.
 	Completed int64 `json:"completed"`
 }
 
-// Taken returns the sum of both, the figure that a limit bounds.
+// Taken returns the sum of Reserved and Completed. Limits apply to this sum.
 func (c Count) Taken() int64 { return c.Reserved + c.Completed }
 
-// Plus returns the sum of two counts.
+// Plus returns the sum of c and d.
 func (c Count) Plus(d Count) Count {
 	return Count{Reserved: c.Reserved + d.Reserved, Completed: c.Completed + d.Completed}
 }
 
-// Fits reports whether the counter may hold the claim beside count.
+// Fits reports whether the claim stays within its Limit if it is added to the given count.
 func (c Claim) Fits(count Count) bool {
 	taken := count.Taken()
 	return c.Limit == 0 || taken <= math.MaxInt64-c.Amount && taken+c.Amount <= c.Limit
 }
 
-// Bounds of a claim.
+// These constants are the inclusive upper bounds of a [Claim].
 const (
-	MaxCounterLength = 1_024                 // bytes of a counter's key
-	MaxAmount        = 1_000_000_000_000_000 // the claims of an order never overflow a counter
+	// MaxCounterLength is the maximum length of a counter's key, in bytes.
+	MaxCounterLength = 1_024
+	// MaxAmount is the maximum amount of one claim. The sum of all claims of an order and its
+	// uses fits into an int64.
+	MaxAmount = 1_000_000_000_000_000
 )
 
-// Prefixes of counter keys. Customers' counters sort before shared ones, so that whoever
-// locks keys in byte order holds a shared counter for the shortest time.
+// These constants are the prefixes of counter keys. The counters of customers sort before the
+// shared counters. A store that locks counters in byte order therefore locks shared counters
+// last, and holds them for the shortest time.
 const (
 	customerPrefix = "customer/"
 	sharedPrefix   = "shared/"
 )
 
-// SharedCounter returns the key of a counter that all customers share. The parts say what
-// is counted, from the general to the particular. They may hold any text.
+// SharedCounter returns the key of a counter that all customers share. The parts of the key say
+// what is counted, from general to specific. A part may be any text.
 func SharedCounter(parts ...string) string { return counterKey(sharedPrefix, parts) }
 
-// CustomerCounter returns the key of a counter of one customer.
+// CustomerCounter returns the key of a counter that belongs to one customer. The parts of the
+// key say what is counted, from general to specific. One of the parts must identify the
+// customer.
 func CustomerCounter(parts ...string) string { return counterKey(customerPrefix, parts) }
 
-// IsShared reports whether the key is one of [SharedCounter].
+// IsShared reports whether [SharedCounter] returned the given key.
 func IsShared(counter string) bool { return strings.HasPrefix(counter, sharedPrefix) }
 
-// CouponUses is the counter of all uses of a coupon.
+// CouponUses returns the key of the counter for all uses of a coupon.
 func CouponUses(couponID string) string { return SharedCounter("uses", couponID) }
 
-// CustomerUses is the counter of one customer's uses of a coupon. The customer is named by
-// any identity: an ID, an address, an alias.
+// CustomerUses returns the key of the counter for one customer's uses of a coupon. Any text that
+// identifies the customer is accepted, such as an ID or an e-mail address.
 func CustomerUses(couponID, identity string) string {
 	return CustomerCounter("uses", couponID, identity)
 }
 
-// CustomerOrders is the counter of one customer's orders.
+// CustomerOrders returns the key of the counter for one customer's orders. Any text that
+// identifies the customer is accepted, such as an ID or an e-mail address.
 func CustomerOrders(identity string) string { return CustomerCounter("orders", identity) }
 
 func counterKey(prefix string, parts []string) string {
@@ -89,8 +96,9 @@ func counterKey(prefix string, parts []string) string {
 	return key.String()
 }
 
-// writeEscaped writes every other byte than letters, digits and a few marks in hexadecimal
-// digits, so that no two lists of parts have one key, and every database keeps it.
+// writeEscaped adds a part to a key. Letters, digits and a few marks stay as they are. All other
+// bytes are percent-encoded. Different parts therefore give different keys, and every database
+// can store the keys.
 func writeEscaped(key *strings.Builder, part string) {
 	const digits = "0123456789ABCDEF"
 	for _, b := range []byte(part) {
@@ -103,7 +111,9 @@ func writeEscaped(key *strings.Builder, part string) {
 	}
 }
 
-// Holdings returns what the order and the uses hold in each counter.
+// Holdings returns how much an order and its uses hold in each counter. The keys of the map are
+// counter keys. Cancelled orders and released uses hold nothing. For a points reservation, pass
+// the zero Order together with the use.
 func Holdings(o Order, uses ...Use) map[string]Count {
 	held := map[string]Count{}
 	addHoldings(held, o.State.holds(), o.Claims)
@@ -125,8 +135,8 @@ func addHoldings(held map[string]Count, s State, claims []Claim) {
 	}
 }
 
-// Moves returns what has to be added to counters when holdings change from before to
-// after, sorted by key. Counters that do not change are left out.
+// Moves compares two results of [Holdings] and returns the change of each counter. The moves are
+// sorted by counter key. Unchanged counters are omitted.
 func Moves(before, after map[string]Count) []Move {
 	var moves []Move
 	for key, count := range after {
@@ -143,7 +153,7 @@ func Moves(before, after map[string]Count) []Move {
 	return moves
 }
 
-// Move is a change of one counter; both figures may be negative.
+// Move is a change of one counter. Both amounts in By may be negative.
 type Move struct {
 	Counter string
 	By      Count

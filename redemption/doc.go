@@ -1,15 +1,20 @@
-// Package redemption is the state machine of a checkout: what may happen to an order and
-// to the uses of coupons that it holds.
+// Package redemption is the state machine of a checkout. It defines how events change an order
+// and its uses of coupons.
 //
-// An [Order] is the unit of a checkout. It holds any number of uses, one per coupon. A
-// [Use] claims counters, and so does the order itself. [Order.After] and [Use.After] return
-// the records after an [Event]. [Holdings] tells what records hold in each counter. What an
-// event adds to a counter is the holdings after it, less those before it. No transition
-// does arithmetic of its own.
+// An [Order] is what a customer buys in one checkout. A [Use] is one use of a coupon by an
+// order. An order can use several coupons, each of them once. [Order.After] applies an [Event]
+// to an order and its uses. [Use.After] applies an event to a single use.
 //
-// A use that was bought with points begins without an order. It claims its counters when
-// the points are exchanged. A checkout takes it into an order and adds the claims that
+// A store keeps counters, such as a counter for all uses of a coupon. A [Claim] is the amount
+// that an order or a use takes from one counter. [Holdings] returns how much an order and its
+// uses hold in each counter. [Moves] compares the holdings before and after an event. A store
+// adds these differences to its counters.
+//
+// A points reservation is a use that a customer bought with points before the checkout. A points
+// reservation has no order, but it already holds claims. A checkout passes the points of the
+// reservation on to a new use in its order. The use in the order can have further claims that
 // depend on the quote.
 //
-// All functions are pure. Values may be read from many goroutines.
+// The functions of this package do no I/O and read no clock. Several goroutines may read the
+// same value at once.
 package redemption

@@ -8,30 +8,32 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// EventKind is what happens to an order or to a points reservation.
+// EventKind is the kind of an [Event].
 type EventKind uint8
 
-// The events.
+// These constants are the kinds of events.
 const (
-	// SessionAttached: the processor's session for the order was made.
+	// SessionAttached means that the processor has created a payment session for the order.
 	SessionAttached EventKind = iota + 1
-	// Paid: the session was finished and paid.
+	// Paid means that the payment for the order has arrived.
 	Paid
-	// PaymentPending: the session was finished with a delayed payment method.
+	// PaymentPending means that the customer finished the payment session with a delayed payment
+	// method.
 	PaymentPending
-	// PaymentFailed: the delayed payment did not arrive.
+	// PaymentFailed means that a delayed payment failed.
 	PaymentFailed
-	// SessionExpired: the session ended unpaid.
+	// SessionExpired means that the payment session ended without a payment.
 	SessionExpired
-	// Cancelled: the customer or the host gave the order or the points reservation up.
+	// Cancelled means that the customer or the host cancelled the order or the points
+	// reservation.
 	Cancelled
-	// Lapsed: the deadline has passed, and the processor knows of no payment.
+	// Lapsed means that the deadline has passed and the processor knows of no payment.
 	Lapsed
-	// PointsExchanged: the ledger has debited the points.
+	// PointsExchanged means that the host's ledger has debited the points.
 	PointsExchanged
-	// PointsRefused: the ledger has refused to debit the points.
+	// PointsRefused means that the host's ledger has refused to debit the points.
 	PointsRefused
-	// PointsGivenBack: the ledger has refunded the points.
+	// PointsGivenBack means that the host's ledger has refunded the points.
 	PointsGivenBack
 )
 
@@ -41,36 +43,42 @@ var eventKinds = [...]string{
 	PointsExchanged: "points_exchanged", PointsRefused: "points_refused", PointsGivenBack: "points_given_back",
 }
 
-// String returns the event's name, in lower case with underscores.
+// String returns the name of the event kind, such as "session_attached".
 func (k EventKind) String() string { return nameOf(eventKinds[:], k) }
 
-// MarshalText returns the name.
+// MarshalText returns the same name as String.
 func (k EventKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// OfUse reports whether the event is about the points of a use.
+// OfUse reports whether the event concerns the points of a use.
 func (k EventKind) OfUse() bool { return k >= PointsExchanged && k <= PointsGivenBack }
 
-// Event is something that happens at an instant.
+// Event describes something that happened to an order or to a points reservation.
 type Event struct {
+	// Kind says what happened. Kind is required.
 	Kind EventKind
-	// At is when it happens, by the clock of the host; required.
+	// At is when the event happened, by the clock of the host. At is required.
 	At time.Time
-	// OrderID names the order.
+	// OrderID is the ID of the order. A SessionAttached event needs an OrderID. A Cancelled or
+	// Lapsed event needs an OrderID or a UseID. A PaymentFailed or SessionExpired event needs an
+	// OrderID or a SessionID.
 	OrderID string
-	// UseID names the use, for the events of points, and for Cancelled and Lapsed of a
-	// points reservation without an order.
+	// UseID is the ID of the use. It is required for events about points. It also identifies a
+	// points reservation that was cancelled or has lapsed. In the events of an order, UseID must
+	// be empty.
 	UseID string
-	// SessionID is the session that the event speaks of. For Cancelled and Lapsed it is
-	// the session that the caller saw attached; empty when there was none.
+	// SessionID is the ID of the payment session. It is required for SessionAttached, Paid and
+	// PaymentPending. If the order already has a session, the event must have the same
+	// SessionID.
 	SessionID string
-	// SessionURL is where the customer pays, for SessionAttached.
+	// SessionURL is the address of the payment page. Only SessionAttached uses SessionURL.
 	SessionURL string
-	// Deadline is the new deadline, for SessionAttached, and for PaymentPending if it is
-	// later than the order's.
+	// Deadline is the order's new deadline. Only SessionAttached and PaymentPending use
+	// Deadline. A PaymentPending event never moves the deadline to an earlier time.
 	Deadline time.Time
 }
 
-// Validate refuses an event that no record can take, with a [*pricing.ValidationError].
+// Validate checks the fields of the event. The error is a [*pricing.ValidationError] that lists
+// every invalid field.
 func (e Event) Validate() error {
 	var faults pricing.ValidationError
 	if e.Kind.String() == "" {
@@ -91,29 +99,33 @@ func (e Event) Validate() error {
 	return faults.Err()
 }
 
-// Errors that an event is refused with; [*TransitionError] wraps one.
+// A [*TransitionError] wraps one of these errors. ErrOtherSession and ErrNotLapsed match
+// ErrIllegal, too.
 var (
-	// ErrIllegal: the event makes no sense in this state.
+	// ErrIllegal means that the order or the use cannot take the event in its current state.
 	ErrIllegal = errors.New("illegal transition")
-	// ErrOtherSession: the order has another session.
+	// ErrOtherSession means that the event belongs to a different payment session than the
+	// order.
 	ErrOtherSession = fmt.Errorf("%w: the order has another session", ErrIllegal)
-	// ErrNotLapsed: the deadline has not passed.
+	// ErrNotLapsed means that a Lapsed event came before the deadline, or that there is no
+	// deadline.
 	ErrNotLapsed = fmt.Errorf("%w: the deadline has not passed", ErrIllegal)
 )
 
-// TransitionError tells which event was refused for which record.
+// TransitionError reports an event that an order or a use cannot take.
 type TransitionError struct {
-	// ID is the order's or the use's.
+	// ID and State describe the order or the use. Kind is the kind of the event. Cause is
+	// [ErrIllegal], [ErrOtherSession] or [ErrNotLapsed].
 	ID    string
 	State string
 	Kind  EventKind
 	Cause error
 }
 
-// Error names record, state, event and cause.
+// Error returns a text with the ID, the state, the event and the cause.
 func (e *TransitionError) Error() string {
 	return fmt.Sprintf("%s is %s, event %s: %v", e.ID, e.State, e.Kind, e.Cause)
 }
 
-// Unwrap returns the cause, which matches [ErrIllegal].
+// Unwrap returns the cause. Every cause matches [ErrIllegal].
 func (e *TransitionError) Unwrap() error { return e.Cause }

@@ -2,12 +2,14 @@ package redemption
 
 import "time"
 
-// After returns the order and its uses after an event. An event that changes nothing
-// returns both as they are: it happened before, or came too late to matter. An event that
-// must not happen is a [*TransitionError], and both are as they were.
+// After applies an event to an order and all of its uses, and returns them in their new states.
+// If the event was applied before or arrived too late, After returns the order and the uses
+// unchanged. If the event is not allowed, After also returns a [*TransitionError].
 //
-// Paid wins over everything that came before it. The uses of a cancelled order become
-// completed again; whoever keeps the counters sees from [Holdings] whether they still fit.
+// After accepts a payment of the order's session in every state, even after the order was
+// cancelled. The uses of a cancelled order become completed when the payment arrives. After does
+// not check limits, so a late payment may exceed them. The caller can compare the [Holdings]
+// with the limits.
 func (o Order) After(e Event, uses ...Use) (Order, []Use, error) {
 	next, err := o.after(e)
 	if err != nil {
@@ -78,8 +80,8 @@ func (o Order) paid(e Event) Order {
 	return o
 }
 
-// pending waits longer. A cancelled order stays so: should the payment arrive, it is paid
-// all the same.
+// pending extends the deadline. A cancelled order stays cancelled, but it can still become paid
+// if the payment arrives.
 func (o Order) pending(e Event) Order {
 	if o.State.Ended() {
 		return o
@@ -122,9 +124,9 @@ func (o Order) lapsed(e Event) (Order, error) {
 	return o.cancelledUnless(false, e), nil
 }
 
-// Replace returns the order and its uses after another order of the customer has taken
-// their claims over. Only an open order can be replaced; another one is a
-// [*TransitionError].
+// Replace cancels an open order whose claims were taken over by another order of the customer.
+// Replace sets ReplacedBy to the ID of the other order. Replace returns the cancelled order and
+// its released uses. If the order is not open, Replace returns a [*TransitionError].
 func (o Order) Replace(by string, at time.Time, uses ...Use) (Order, []Use, error) {
 	if o.State != OrderOpen {
 		return o, uses, &TransitionError{ID: o.ID, State: o.State.String(), Kind: Cancelled, Cause: ErrIllegal}
@@ -138,9 +140,10 @@ func (o Order) Replace(by string, at time.Time, uses ...Use) (Order, []Use, erro
 	return o, replaced, nil
 }
 
-// Resume returns the order and its uses after a payment for it is on its way although another
-// order has replaced it: it holds its claims again. Only a replaced order can be resumed, and
-// only by PaymentPending; everything else is a [*TransitionError].
+// Resume reopens an order that was replaced by another order, because a payment for the older
+// order is on its way. The resumed order and its uses hold their claims again. Resume accepts
+// only a replaced order and a [PaymentPending] event. For any other order or event, Resume
+// returns a [*TransitionError].
 func (o Order) Resume(e Event, uses ...Use) (Order, []Use, error) {
 	refused := TransitionError{ID: o.ID, State: o.State.String(), Kind: e.Kind, Cause: ErrIllegal}
 	if o.State != OrderCancelled || o.ReplacedBy == "" || e.Kind != PaymentPending {
@@ -154,7 +157,8 @@ func (o Order) Resume(e Event, uses ...Use) (Order, []Use, error) {
 	return o.After(e, uses...)
 }
 
-// PassOn returns the use after another order has taken its claims and points over.
+// PassOn releases a reserved use whose claims and points were taken over by another order.
+// PassOn returns a use in any other state unchanged.
 func (u Use) PassOn(at time.Time) Use {
 	if u.State != Reserved {
 		return u
@@ -166,7 +170,7 @@ func (u Use) PassOn(at time.Time) Use {
 	return u.changed(at)
 }
 
-// follow brings a use to the state of its order.
+// follow changes a use to the state of its order.
 func (u Use) follow(o Order, at time.Time) Use {
 	state := o.State.holds()
 	if u.State == state {
@@ -198,9 +202,10 @@ func (u Use) changed(at time.Time) Use {
 	return u
 }
 
-// After returns the use after an event of its points, or after a points reservation
-// without an order was cancelled or has lapsed. An event that changes nothing returns the
-// use as it is; one that must not happen is a [*TransitionError].
+// After applies an event to a use and returns the use in its new state. It accepts the events
+// about points. It also accepts Cancelled and Lapsed for a points reservation without an order.
+// If the event was applied before, After returns the use unchanged. If the event is not allowed,
+// After also returns a [*TransitionError].
 func (u Use) After(e Event) (Use, error) {
 	next, err := u.after(e)
 	if err != nil {
@@ -240,8 +245,8 @@ func (u Use) exchanged(at time.Time) (Use, error) {
 	return u.changed(at), nil
 }
 
-// refused gives up what is still to be debited. Two calls may exchange at once: the points
-// that one of them found too few may have been enough for the other.
+// refused releases a use whose points are not debited yet. Two calls may try to debit the same
+// points at once. One call may find too few points although the other call has succeeded.
 func (u Use) refused(at time.Time) (Use, error) {
 	if u.State == Reserved && u.PointsState != PointsPending {
 		return u, ErrIllegal

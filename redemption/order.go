@@ -13,27 +13,38 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Bounds of an order.
+// These constants are the inclusive upper bounds of orders and uses.
 const (
-	MaxIDLength       = 255    // bytes of an ID or a key
-	MaxUses           = 32     // coupons of an order
-	MaxClaims         = 64     // of an order or a use
-	MaxMetadata       = 50     // entries
-	MaxMetadataLength = 10_000 // bytes of a value, and of a session's URL
+	// MaxIDLength is the maximum length of an ID or a key, in bytes.
+	MaxIDLength = 255
+	// MaxUses is the maximum number of coupons in an order.
+	MaxUses = 32
+	// MaxClaims is the maximum number of claims of one order or one use.
+	MaxClaims = 64
+	// MaxMetadata is the maximum number of metadata entries in an order.
+	MaxMetadata = 50
+	// MaxMetadataLength is the maximum length of a metadata value, in bytes. A session URL has
+	// the same maximum length.
+	MaxMetadataLength = 10_000
 )
 
-// OrderIDPrefix begins the order IDs that the service makes.
+// OrderIDPrefix is the prefix of the order IDs that couponkit.Service creates.
 const OrderIDPrefix = "ord_"
 
-// OrderState is where an order is in its life.
+// OrderState is the state of an order.
 type OrderState uint8
 
-// The states of an order.
+// These constants are the states of an order.
 const (
-	OrderOpen            OrderState = iota + 1 // to be paid
-	OrderAwaitingPayment                       // the session was finished, the payment is still on its way
+	// OrderOpen means that the customer has not paid yet.
+	OrderOpen OrderState = iota + 1
+	// OrderAwaitingPayment means that the customer used a delayed payment method and the
+	// payment has not arrived yet.
+	OrderAwaitingPayment
+	// OrderPaid means that the payment has arrived.
 	OrderPaid
-	OrderCancelled // ended unpaid
+	// OrderCancelled means that the order ended without a payment.
+	OrderCancelled
 )
 
 var orderStates = [...]string{
@@ -43,15 +54,16 @@ var orderStates = [...]string{
 // String returns "open", "awaiting_payment", "paid" or "cancelled".
 func (s OrderState) String() string { return nameOf(orderStates[:], s) }
 
-// ParseOrderState is the inverse of String.
+// ParseOrderState returns the OrderState with the given name. It returns an error if the name is
+// unknown.
 func ParseOrderState(text string) (OrderState, error) {
 	return parseName[OrderState](orderStates[:], text)
 }
 
-// MarshalText returns the name.
+// MarshalText returns the same name as String.
 func (s OrderState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText is [ParseOrderState].
+// UnmarshalText reads a name as [ParseOrderState] does.
 func (s *OrderState) UnmarshalText(text []byte) (err error) {
 	*s, err = ParseOrderState(string(text))
 	return err
@@ -60,7 +72,7 @@ func (s *OrderState) UnmarshalText(text []byte) (err error) {
 // Ended reports whether the order is paid or cancelled.
 func (s OrderState) Ended() bool { return s == OrderPaid || s == OrderCancelled }
 
-// holds returns how an order of this state holds its claims.
+// holds returns the state of the claims of an order in state s.
 func (s OrderState) holds() State {
 	switch s {
 	case OrderOpen, OrderAwaitingPayment:
@@ -72,48 +84,52 @@ func (s OrderState) holds() State {
 	return Released
 }
 
-// Order is what a customer is about to buy or has bought (specification 2.5). Quote and
-// coupons are frozen in it: a later change of a coupon changes nothing here.
+// Order is what a customer buys in one checkout (specification 2.5). An order contains copies of
+// its quote and of the coupon terms. Changing a coupon does not change existing orders.
 type Order struct {
-	// ID names the order; the payment session carries it as orderId.
+	// ID is the ID of the order. The metadata of the payment session contains this ID.
 	ID string `json:"id"`
-	// Key is the idempotency key of the checkout, unique within the customer. It is empty
-	// for an order that only a payment has told of.
+	// Key is the idempotency key of the checkout. No two orders of a customer have the same key.
+	// Key is empty for an order that was not created by a checkout.
 	Key string `json:"key,omitempty"`
-	// Fingerprint tells whether a repeated key is the same request.
+	// Fingerprint is a hash of the checkout request. A repeated request with the same key must
+	// have the same Fingerprint.
 	Fingerprint string `json:"fingerprint,omitempty"`
-	// CustomerID is the customer's primary identity.
+	// CustomerID is the ID of the customer.
 	CustomerID string `json:"customerId,omitempty"`
-	// State of the order.
+	// State is the state of the order.
 	State OrderState `json:"state"`
-	// SessionID and SessionURL are the processor's; empty before a session exists.
+	// SessionID and SessionURL identify the payment session at the processor. Both are empty if
+	// the order has no session yet.
 	SessionID  string `json:"sessionId,omitempty"`
 	SessionURL string `json:"sessionUrl,omitempty"`
-	// Replaces is the customer's order that this one was made from.
+	// Replaces is the ID of the customer's older order that this order replaced.
 	Replaces string `json:"replaces,omitempty"`
-	// ReplacedBy is the order that took this one's claims over.
+	// ReplacedBy is the ID of the order that took over the claims of this order.
 	ReplacedBy string `json:"replacedBy,omitempty"`
-	// Claims are the order's own; those of its coupons stand in its uses.
+	// Claims are the order's own claims. The claims for coupons are stored in the uses.
 	Claims []Claim `json:"claims,omitempty"`
-	// Coupons are the terms of the coupons as they were when the order was made.
+	// Coupons are the terms of the order's coupons at the time of the checkout.
 	Coupons []coupon.Snapshot `json:"coupons,omitempty"`
-	// Quote is what was priced.
+	// Quote contains the prices and the discount of the order.
 	Quote pricing.Quote `json:"quote"`
-	// Metadata is the host's.
+	// Metadata contains the host's own data. This package does not interpret the metadata.
 	Metadata map[string]string `json:"metadata,omitempty"`
-	// Deadline is the instant from which an unpaid order may be cancelled; zero is never.
+	// Deadline is the first instant at which a Lapsed event may cancel the order. If Deadline is
+	// zero, the order cannot lapse.
 	Deadline time.Time `json:"deadline,omitzero"`
-	// CreatedAt and UpdatedAt are instants in UTC, to the microsecond.
+	// CreatedAt and UpdatedAt are in UTC, with microsecond precision.
 	CreatedAt time.Time `json:"createdAt"`
 	UpdatedAt time.Time `json:"updatedAt"`
-	// Version is 1 when the order is stored and grows by 1 with every change.
+	// Version is 1 when the order is first stored. Every change of the order increases Version
+	// by 1.
 	Version int64 `json:"version"`
 }
 
-// IsZero reports whether o is no order.
+// IsZero reports whether the order has no ID.
 func (o Order) IsZero() bool { return o.ID == "" }
 
-// Clone returns an order that shares no memory with o.
+// Clone returns a copy of the order that shares no memory with o.
 func (o Order) Clone() Order {
 	o.Quote = o.Quote.Clone()
 	o.Metadata = maps.Clone(o.Metadata)
@@ -122,8 +138,8 @@ func (o Order) Clone() Order {
 	return o
 }
 
-// Validate checks an order that is about to be stored. The error is a
-// [*pricing.ValidationError] that names every fault.
+// Validate checks an order before it is stored. The error is a [*pricing.ValidationError] that
+// lists every invalid field.
 func (o Order) Validate() error {
 	var faults pricing.ValidationError
 	textFault(&faults, "id", o.ID, MaxIDLength, true)
@@ -153,7 +169,7 @@ func (o Order) Validate() error {
 	return faults.Err()
 }
 
-// snapshotFaults refuses terms that could not be read again.
+// snapshotFaults reports coupon terms that could not be read back from a store.
 func (o Order) snapshotFaults(faults *pricing.ValidationError) {
 	for i := range o.Coupons {
 		s, field := &o.Coupons[i], fmt.Sprintf("coupons[%d].", i)
@@ -218,7 +234,7 @@ func textFault(faults *pricing.ValidationError, field, value string, most int, r
 	}
 }
 
-// lastYear is the last one that RFC 3339 can write.
+// lastYear is the last year that RFC 3339 can express.
 const lastYear = 9999
 
 func instantFault(faults *pricing.ValidationError, field string, at time.Time, required bool) {
@@ -248,8 +264,9 @@ func parseName[T ~uint8](names []string, text string) (T, error) {
 	return 0, fmt.Errorf("%w %q", errUnknownName, text)
 }
 
-// CheckRequest names what no store keeps of a key and of metadata, by the paths of an
-// order. The error is a [*pricing.ValidationError].
+// CheckRequest checks whether the idempotency key and the metadata of a checkout can be stored.
+// The error is a [*pricing.ValidationError] that lists every invalid field by its path, such as
+// "metadata.color".
 func CheckRequest(key string, metadata map[string]string) error {
 	var faults pricing.ValidationError
 	textFault(&faults, "key", key, MaxIDLength, false)
@@ -257,8 +274,11 @@ func CheckRequest(key string, metadata map[string]string) error {
 	return faults.Err()
 }
 
-// CheckLines names the IDs of lines, and of what they sell, that no database keeps, by
-// paths such as "lines[2].itemId". The error is a [*pricing.ValidationError].
+// CheckLines checks whether the IDs and the item IDs of cart lines can be stored. An ID can be
+// stored if it is valid UTF-8 without NUL characters. The function line returns the cart line
+// with the given index. CheckLines checks at most [pricing.MaxLines] lines. The error is a
+// [*pricing.ValidationError] that lists every invalid field by its path, such as
+// "lines[2].itemId".
 func CheckLines(count int, line func(int) *pricing.Line) error {
 	var faults pricing.ValidationError
 	for i := range min(count, pricing.MaxLines) {
@@ -270,7 +290,7 @@ func CheckLines(count int, line func(int) *pricing.Line) error {
 	return faults.Err()
 }
 
-// isText reports whether every database keeps the text as it is.
+// isText reports whether every database can store the text unchanged.
 func isText(value string) bool {
 	return utf8.ValidString(value) && !strings.ContainsRune(value, 0)
 }

@@ -7,17 +7,20 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// UseIDPrefix begins the IDs of uses that the service makes.
+// UseIDPrefix is the prefix of the use IDs that couponkit.Service creates.
 const UseIDPrefix = "use_"
 
-// State is where a use is in its life (specification 3.2).
+// State is the state of a use (specification 3.2).
 type State uint8
 
-// The states of a use.
+// These constants are the states of a use.
 const (
-	Reserved  State = iota + 1 // claimed, not yet paid
-	Completed                  // paid
-	Released                   // given back
+	// Reserved means that the use holds its claims and its order is not paid yet.
+	Reserved State = iota + 1
+	// Completed means that the order of the use is paid.
+	Completed
+	// Released means that the use has given back its claims.
+	Released
 )
 
 var states = [...]string{Reserved: "reserved", Completed: "completed", Released: "released"}
@@ -25,26 +28,30 @@ var states = [...]string{Reserved: "reserved", Completed: "completed", Released:
 // String returns "reserved", "completed" or "released".
 func (s State) String() string { return nameOf(states[:], s) }
 
-// ParseState is the inverse of String.
+// ParseState returns the State with the given name. It returns an error if the name is unknown.
 func ParseState(text string) (State, error) { return parseName[State](states[:], text) }
 
-// MarshalText returns the name.
+// MarshalText returns the same name as String.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText is [ParseState].
+// UnmarshalText reads a name as [ParseState] does.
 func (s *State) UnmarshalText(text []byte) (err error) {
 	*s, err = ParseState(string(text))
 	return err
 }
 
-// Origin tells how a use began.
+// Origin is how a use was created.
 type Origin uint8
 
-// The origins.
+// These constants are the origins of a use.
 const (
-	FromCheckout Origin = iota + 1 // with an order
-	FromPoints                     // by an exchange of points
-	FromPayment                    // by a payment whose order the store did not know
+	// FromCheckout means that the use was created in a checkout.
+	FromCheckout Origin = iota + 1
+	// FromPoints means that the customer bought the use with points.
+	FromPoints
+	// FromPayment means that the use was recorded for a payment whose order was not in the
+	// store.
+	FromPayment
 )
 
 var origins = [...]string{FromCheckout: "checkout", FromPoints: "points", FromPayment: "payment"}
@@ -52,29 +59,38 @@ var origins = [...]string{FromCheckout: "checkout", FromPoints: "points", FromPa
 // String returns "checkout", "points" or "payment".
 func (o Origin) String() string { return nameOf(origins[:], o) }
 
-// ParseOrigin is the inverse of String.
+// ParseOrigin returns the Origin with the given name. It returns an error if the name is
+// unknown.
 func ParseOrigin(text string) (Origin, error) { return parseName[Origin](origins[:], text) }
 
-// MarshalText returns the name.
+// MarshalText returns the same name as String.
 func (o Origin) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
-// UnmarshalText is [ParseOrigin].
+// UnmarshalText reads a name as [ParseOrigin] does.
 func (o *Origin) UnmarshalText(text []byte) (err error) {
 	*o, err = ParseOrigin(string(text))
 	return err
 }
 
-// PointsState tells how far the host's ledger is with the points of a use.
+// PointsState shows whether the host's ledger has debited or refunded the points of a use.
 type PointsState uint8
 
-// The states of points. They only move forward.
+// These constants are the states of the points of a use.
 const (
-	NoPoints        PointsState = iota // the use costs no points
-	PointsPending                      // to be debited; the use cannot be checked out yet
-	PointsDebited                      // debited
-	PointsRefundDue                    // to be refunded, or closed if they were never debited
-	PointsRefunded                     // refunded
-	PointsPassedOn                     // another order of the customer has taken the use over
+	// NoPoints means that the use costs no points.
+	NoPoints PointsState = iota
+	// PointsPending means that the points are not debited yet. A checkout cannot take the use
+	// before the points are debited.
+	PointsPending
+	// PointsDebited means that the ledger has debited the points.
+	PointsDebited
+	// PointsRefundDue means that the ledger must refund the points. If the points were never
+	// debited, the ledger must refuse to debit them later.
+	PointsRefundDue
+	// PointsRefunded means that the ledger has refunded the points.
+	PointsRefunded
+	// PointsPassedOn means that another order of the customer has taken over the points.
+	PointsPassedOn
 )
 
 var pointsStates = [...]string{
@@ -85,80 +101,86 @@ var pointsStates = [...]string{
 // String returns "none", "pending", "debited", "refund_due", "refunded" or "passed_on".
 func (p PointsState) String() string { return nameOf(pointsStates[:], p) }
 
-// ParsePointsState is the inverse of String.
+// ParsePointsState returns the PointsState with the given name. It returns an error if the name
+// is unknown.
 func ParsePointsState(text string) (PointsState, error) {
 	return parseName[PointsState](pointsStates[:], text)
 }
 
-// MarshalText returns the name.
+// MarshalText returns the same name as String.
 func (p PointsState) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText is [ParsePointsState].
+// UnmarshalText reads a name as [ParsePointsState] does.
 func (p *PointsState) UnmarshalText(text []byte) (err error) {
 	*p, err = ParsePointsState(string(text))
 	return err
 }
 
-// Use is one use of a coupon by a customer (specification 2.4).
+// Use is one use of a coupon by a customer (specification 2.4). A use without an order is a
+// points reservation.
 type Use struct {
-	// ID names the use.
+	// ID is the ID of the use.
 	ID string `json:"id"`
-	// CouponID stays when the coupon is deleted.
+	// CouponID is the ID of the coupon, even if the coupon was deleted later.
 	CouponID string `json:"couponId"`
-	// CustomerID is the customer's primary identity.
+	// CustomerID is the ID of the customer.
 	CustomerID string `json:"customerId,omitempty"`
-	// OrderID is the order that the use belongs to. It is empty for a points reservation
-	// that no checkout has taken yet.
+	// OrderID is the ID of the order that contains the use. It is empty for a points
+	// reservation.
 	OrderID string `json:"orderId,omitempty"`
-	// Key is the idempotency key of an exchange of points, unique within the customer. It
-	// is empty for other uses.
+	// Key is the idempotency key of an exchange of points. No two exchanges of a customer have
+	// the same key. Key is empty for every use that did not begin with an exchange.
 	Key string `json:"key,omitempty"`
-	// ExchangeID names the exchange of points that the use was bought in: the ID of the
-	// first use of that exchange. The host's ledger knows the exchange by it. It is empty
-	// for other uses.
+	// ExchangeID is the ID of the exchange of points that paid for the use. The host's ledger
+	// uses the same ID. ExchangeID equals the ID of the first use in the exchange. It is empty
+	// if the use costs no points.
 	ExchangeID string `json:"exchangeId,omitempty"`
-	// State of the use.
+	// State is the state of the use.
 	State State `json:"state"`
-	// Origin tells how the use began.
+	// Origin is how the use was created.
 	Origin Origin `json:"origin"`
-	// Discount is what the coupon takes off the order, in minor units.
+	// Discount is the amount that the coupon takes off the order, in minor units.
 	Discount int64 `json:"discount"`
-	// Points is what the exchange costs; PointsState tells how far the ledger is.
+	// Points is the price of the use, in points. PointsState shows whether the ledger has
+	// debited or refunded the points.
 	Points      int64       `json:"points,omitempty"`
 	PointsState PointsState `json:"pointsState"`
-	// Claims are what the use holds while it is reserved or completed.
+	// Claims are the claims of the use. The use holds the claims while it is reserved or
+	// completed.
 	Claims []Claim `json:"claims,omitempty"`
-	// OverLimit tells that a late payment has forced a claim beyond its limit.
+	// OverLimit is true if the use was completed although a limit was exceeded.
 	OverLimit bool `json:"overLimit,omitempty"`
-	// Deadline is the instant from which a points reservation without an order may be
-	// given up; zero is never.
+	// Deadline is the first instant at which a Lapsed event may release a points reservation. If
+	// Deadline is zero, the reservation cannot lapse.
 	Deadline time.Time `json:"deadline,omitzero"`
-	// CreatedAt and UpdatedAt are always set, the others once it happened. All are
-	// instants in UTC, to the microsecond.
+	// CreatedAt and UpdatedAt are always set. CompletedAt is zero until the use is completed,
+	// and ReleasedAt is zero until the use is released. All four times are in UTC, with
+	// microsecond precision.
 	CreatedAt   time.Time `json:"createdAt"`
 	UpdatedAt   time.Time `json:"updatedAt"`
 	CompletedAt time.Time `json:"completedAt,omitzero"`
 	ReleasedAt  time.Time `json:"releasedAt,omitzero"`
-	// Version is 1 when the use is stored and grows by 1 with every change.
+	// Version is 1 when the use is first stored. Every change of the use increases Version by 1.
 	Version int64 `json:"version"`
 }
 
-// IsZero reports whether u is no use.
+// IsZero reports whether the use has no ID.
 func (u Use) IsZero() bool { return u.ID == "" }
 
-// Clone returns a use that shares no memory with u.
+// Clone returns a copy of the use that shares no memory with u.
 func (u Use) Clone() Use {
 	u.Claims = slices.Clone(u.Claims)
 	return u
 }
 
-// Free reports whether a checkout of the customer can take the points reservation.
+// Free reports whether the use is a points reservation that a checkout can take. A free
+// reservation has no order yet, and its points are debited.
 func (u Use) Free() bool {
 	return u.State == Reserved && u.OrderID == "" && u.PointsState == PointsDebited
 }
 
-// Validate checks a use that is about to be stored. The error is a
-// [*pricing.ValidationError] that names every fault.
+// Validate checks a use before it is stored. The error is a [*pricing.ValidationError] that
+// lists every invalid field.
 func (u Use) Validate() error {
 	var faults pricing.ValidationError
 	textFault(&faults, "id", u.ID, MaxIDLength, true)
@@ -197,9 +219,8 @@ func (u Use) pointsFaults(faults *pricing.ValidationError) {
 	}
 }
 
-// Due reports whether a sweep has to look at the use at an instant: its points are to be
-// refunded, or it is a points reservation without an order whose deadline is not after
-// the instant.
+// Due reports whether a sweep must process the use at the given instant. A use is due if its
+// points must be refunded. A points reservation is also due if its Deadline has been reached.
 func (u Use) Due(at time.Time) bool {
 	lapsed := u.State == Reserved && u.OrderID == "" && !u.Deadline.IsZero() && !u.Deadline.After(at)
 	return lapsed || u.PointsState == PointsRefundDue
