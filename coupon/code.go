@@ -85,8 +85,9 @@ func TypedCode(typed string) (Code, error) { return ParseCode(withoutInvisible(t
 
 // Fold normalizes text for looking up codes and searching for coupons. Fold removes invisible
 // characters, applies Unicode form NFKC, trims white space and converts letters to upper case.
-// It replaces every kind of dash by "-". It converts both the dotted i and the dotless i to "I".
-// The result does not depend on the user's language. Fold returns a normalized code unchanged.
+// Fold replaces every kind of dash by "-". Fold converts both the dotted i and the dotless i to
+// "I". The result does not depend on the user's language. Fold returns a normalized code
+// unchanged.
 func Fold(text string) string {
 	folded, _ := fold(withoutInvisible(text))
 	return folded
@@ -189,7 +190,7 @@ func codeFault(code pricing.FieldCode, message string) error {
 // String returns the code in its normalized form.
 func (c Code) String() string { return c.key }
 
-// GoString returns the code in a readable form for test failures.
+// GoString formats the code for the messages of failed tests.
 func (c Code) GoString() string { return fmt.Sprintf("coupon.Code(%s)", c) }
 
 // IsZero reports whether c is the zero Code.
@@ -202,8 +203,8 @@ func (c Code) Equal(d Code) bool { return c == d }
 // MarshalText returns the code in its normalized form.
 func (c Code) MarshalText() ([]byte, error) { return []byte(c.key), nil }
 
-// UnmarshalText reads a code as [ParseCode] does. Empty text sets *c to the zero Code. If
-// UnmarshalText fails, *c stays unchanged.
+// UnmarshalText works like [ParseCode]. Empty text sets *c to the zero Code. If UnmarshalText
+// fails, *c stays unchanged.
 func (c *Code) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		*c = Code{}

@@ -57,11 +57,11 @@ type Coupon struct {
 	Scope Scope
 	// Distribution defines who may use the coupon.
 	Distribution Distribution
-	// AllowedUserEmails is the allow-list of a [UserSpecific] coupon. It is empty for a coupon
-	// with another distribution.
+	// AllowedUserEmails is the allow-list of a [UserSpecific] coupon. AllowedUserEmails is empty
+	// for a coupon with any other distribution.
 	AllowedUserEmails EmailSet
-	// PointsRequired is the price of a [PointsRedeemable] coupon, in points. It is 0 for a
-	// coupon with another distribution.
+	// PointsRequired is the price of a [PointsRedeemable] coupon, in points. PointsRequired is 0
+	// for a coupon with any other distribution.
 	PointsRequired int64
 	// Limits restricts how often the coupon can be used.
 	Limits Limits
@@ -111,8 +111,9 @@ type Limits struct {
 // Mirror holds the IDs and the revision of a coupon's mirror. A mirror is the payment
 // processor's own copy of a coupon.
 type Mirror struct {
-	// CouponID and PromotionCodeID are the IDs of the mirror at the payment processor. Both IDs
-	// are empty before the mirror is created. [Mirror.Validate] describes valid IDs.
+	// CouponID and PromotionCodeID are the IDs of the mirror at the payment processor. CouponID
+	// and PromotionCodeID are empty before the mirror is created. [Mirror.Validate] describes
+	// valid IDs.
 	CouponID        string
 	PromotionCodeID string
 	// Revision is the revision of the coupon that the mirror shows. The mirror is outdated if
@@ -136,9 +137,10 @@ func (m Mirror) Validate() error {
 }
 
 // IsID reports whether text has the form of a coupon ID. A coupon ID consists of [IDPrefix] and
-// at least one more character. It has at most [MaxIDLength] characters, including the prefix. It
-// contains only printable ASCII characters, and no spaces. A customer may type a code that looks
-// like a coupon ID, such as "cpn_x". A normalized code never looks like a coupon ID.
+// at least one more character. A coupon ID has at most [MaxIDLength] characters, including the
+// prefix. A coupon ID contains only printable ASCII characters, and no spaces. A customer may
+// type a code that looks like a coupon ID, such as "cpn_x". A normalized code never looks like a
+// coupon ID.
 func IsID(text string) bool {
 	if len(text) <= len(IDPrefix) || len(text) > MaxIDLength || !strings.HasPrefix(text, IDPrefix) {
 		return false

@@ -1,5 +1,5 @@
-// Package coupon defines coupons and their validation rules. It also defines the reasons for
-// which a coupon can be refused.
+// Package coupon defines coupons and their validation rules. The package also defines the
+// reasons for which a coupon can be refused.
 //
 // # Idea
 //

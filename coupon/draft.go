@@ -21,7 +21,7 @@ type Draft struct {
 	Code string
 	// Name is the name of the coupon, 1 to [MaxNameLength] code points long.
 	Name string
-	// DiscountType is the type of the discount. It is required.
+	// DiscountType is the type of the discount. DiscountType is required.
 	DiscountType pricing.DiscountType
 	// DiscountValue is a percentage or an amount of money, depending on DiscountType. A
 	// percentage, such as 12.5, is at most 100 and has at most 4 decimals. An amount, such as
@@ -32,7 +32,7 @@ type Draft struct {
 	// that was parsed or computed is refused as too small.
 	DiscountValue decimal.Decimal
 	// Currency is an ISO 4217 code such as "USD". If Currency is empty, the coupon gets the
-	// currency of the [Creation]. A couponkit.Service uses the currency of its option
+	// currency of the [Creation]. A couponkit.Service uses the currency from its option
 	// WithCurrency, or EUR by default.
 	Currency string
 	// Description is a text for administrators, at most [MaxDescriptionLength] code points
@@ -71,7 +71,7 @@ type Draft struct {
 
 // Creation holds the values that the system adds to a [Draft].
 type Creation struct {
-	// ID is the ID of the new coupon. It begins with [IDPrefix].
+	// ID is the ID of the new coupon. ID begins with [IDPrefix].
 	ID string
 	// At is the instant of creation.
 	At time.Time

@@ -15,9 +15,9 @@ import (
 // such a draft. The caller must limit the length of the JSON text.
 //
 // If a field is unknown or malformed, UnmarshalJSON returns a [*pricing.ValidationError]. The
-// error lists all unknown and malformed fields. It also lists every other field that New is
-// certain to refuse. A refusal is certain if no correction of the malformed fields can avoid it.
-// If UnmarshalJSON fails, *d stays unchanged.
+// error lists all unknown and malformed fields. The error also lists every other field that New
+// is certain to refuse. A refusal is certain if no correction of the malformed fields can avoid
+// it. If UnmarshalJSON fails, *d stays unchanged.
 func (d *Draft) UnmarshalJSON(data []byte) error {
 	var draft Draft
 	err := strictjson.Object(data, map[string]any{
@@ -86,9 +86,9 @@ func decimalText(d decimal.Decimal, given bool, field string, faults *pricing.Va
 
 // UnmarshalJSON reads a patch from a JSON object. Contract section 7 lists the field names. If a
 // field is unknown or malformed, UnmarshalJSON returns a [*pricing.ValidationError]. The error
-// lists all unknown and malformed fields. It also lists every other field that [Coupon.Apply] is
-// certain to refuse for every coupon. A refusal is certain if no correction of the malformed
-// fields can avoid it. If UnmarshalJSON fails, *p stays unchanged.
+// lists all unknown and malformed fields. The error also lists every other field that
+// [Coupon.Apply] is certain to refuse for every coupon. A refusal is certain if no correction of
+// the malformed fields can avoid it. If UnmarshalJSON fails, *p stays unchanged.
 func (p *Patch) UnmarshalJSON(data []byte) error {
 	var patch Patch
 	err := strictjson.Object(data, map[string]any{

@@ -228,9 +228,9 @@ func tooManyEmails() string { return fmt.Sprintf("at most %d addresses are allow
 // In JSON, an EmailList is an array of entries, or one string that [SplitEmails] splits.
 type EmailList []string
 
-// SplitEmails splits text into entries at commas, semicolons, tabs and line breaks. It does not
-// split at a comma, semicolon or tab inside a quoted name, as in "Doe, Ann" <ann@example.org>.
-// Empty entries are dropped.
+// SplitEmails splits text into entries at commas, semicolons, tabs and line breaks. SplitEmails
+// does not split at a comma, semicolon or tab inside a quoted name, as in "Doe, Ann"
+// <ann@example.org>. Empty entries are dropped.
 func SplitEmails(text string) EmailList {
 	var list EmailList
 	start, quoted := 0, false

@@ -36,7 +36,7 @@ func (a AppliesTo) String() string {
 	return ""
 }
 
-// GoString returns the value in a readable form for test failures.
+// GoString formats the value for the messages of failed tests.
 func (a AppliesTo) GoString() string { return goString("AppliesTo", a.String(), uint8(a)) }
 
 // ParseAppliesTo returns the AppliesTo with the given name. For an unknown name, ParseAppliesTo
@@ -53,7 +53,7 @@ func ParseAppliesTo(text string) (AppliesTo, error) {
 // MarshalText returns the same name as String.
 func (a AppliesTo) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
-// UnmarshalText reads a name as [ParseAppliesTo] does. If UnmarshalText fails, *a becomes zero.
+// UnmarshalText works like [ParseAppliesTo]. If UnmarshalText fails, *a becomes zero.
 func (a *AppliesTo) UnmarshalText(text []byte) (err error) {
 	*a, err = ParseAppliesTo(string(text))
 	return err
@@ -87,7 +87,7 @@ func (d Distribution) String() string {
 	return ""
 }
 
-// GoString returns the value in a readable form for test failures.
+// GoString formats the value for the messages of failed tests.
 func (d Distribution) GoString() string { return goString("Distribution", d.String(), uint8(d)) }
 
 // ParseDistribution returns the Distribution with the given name. For an unknown name,
@@ -104,7 +104,7 @@ func ParseDistribution(text string) (Distribution, error) {
 // MarshalText returns the same name as String.
 func (d Distribution) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText reads a name as [ParseDistribution] does. If UnmarshalText fails, *d becomes
+// UnmarshalText works like [ParseDistribution]. If UnmarshalText fails, *d becomes
 // zero.
 func (d *Distribution) UnmarshalText(text []byte) (err error) {
 	*d, err = ParseDistribution(string(text))
@@ -145,7 +145,7 @@ func (s State) String() string {
 	return ""
 }
 
-// GoString returns the value in a readable form for test failures.
+// GoString formats the value for the messages of failed tests.
 func (s State) GoString() string { return goString("State", s.String(), uint8(s)) }
 
 // ParseState returns the State with the given name. For an unknown name, ParseState returns a
@@ -162,7 +162,7 @@ func ParseState(text string) (State, error) {
 // MarshalText returns the same name as String.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads a name as [ParseState] does. If UnmarshalText fails, *s becomes zero.
+// UnmarshalText works like [ParseState]. If UnmarshalText fails, *s becomes zero.
 func (s *State) UnmarshalText(text []byte) (err error) {
 	*s, err = ParseState(string(text))
 	return err

@@ -25,9 +25,9 @@ const (
 // CodeShape defines the form of generated codes. The zero CodeShape produces codes with 12
 // random symbols and a check symbol.
 type CodeShape struct {
-	// Prefix is a valid code that begins every generated code, followed by a dash. For example,
-	// the prefix SUMMER gives codes such as SUMMER-4F7K2XW9R1CM8. If Prefix is empty, generated
-	// codes have no prefix.
+	// Prefix is a valid code with which every generated code begins. A dash follows the prefix.
+	// For example, the prefix SUMMER gives codes such as SUMMER-4F7K2XW9R1CM8. If Prefix is
+	// empty, generated codes have no prefix.
 	Prefix string
 	// Symbols is the number of random symbols, from [MinCodeSymbols] to [MaxCodeSymbols]
 	// inclusive. If Symbols is 0, a code has [DefaultCodeSymbols] random symbols. Each random
@@ -110,8 +110,8 @@ func (s CodeShape) prefix() (string, error) {
 //	N:       M
 //	U, Y:    V
 //
-// AsGenerated returns false if the corrected code does not have the form of a generated code. It
-// also returns false if the check symbol of the corrected code is wrong.
+// AsGenerated returns false if the corrected code does not have the form of a generated code.
+// AsGenerated also returns false if the check symbol of the corrected code is wrong.
 //
 // First look up the code as it was typed. Call AsGenerated only if no coupon has the typed code.
 // Two handmade codes may differ only in letters that AsGenerated replaces.

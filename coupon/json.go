@@ -76,8 +76,8 @@ func orNull[T comparable](v T) *T {
 	return &v
 }
 
-// UnmarshalJSON reads the JSON that [Coupon.MarshalJSON] returns. API clients use it to read
-// coupons from responses. If a field is unknown or malformed, UnmarshalJSON returns a
+// UnmarshalJSON reads the JSON that [Coupon.MarshalJSON] returns. API clients use UnmarshalJSON
+// to read coupons from responses. If a field is unknown or malformed, UnmarshalJSON returns a
 // [*pricing.ValidationError] that lists all such fields. If all fields are well-formed,
 // UnmarshalJSON applies the rules of [Coupon.Validate].
 //

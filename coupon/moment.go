@@ -33,8 +33,8 @@ func At(t time.Time) Moment {
 	return Moment{t: t.Round(0), form: isInstant}
 }
 
-// On returns the Moment for a calendar date. On normalizes a day outside the month as
-// [time.Date] does. For example, On converts June 31 to July 1.
+// On returns the Moment for a calendar date. On normalizes invalid dates like [time.Date]. For
+// example, On converts June 31 to July 1.
 func On(year int, month time.Month, day int) Moment {
 	return Moment{t: time.Date(year, month, day, 0, 0, 0, 0, time.UTC), form: isDate}
 }
@@ -173,7 +173,7 @@ func (m Moment) String() string {
 	return ""
 }
 
-// GoString returns the Moment in a readable form for test failures.
+// GoString formats the Moment for the messages of failed tests.
 func (m Moment) GoString() string { return "coupon.Moment(" + m.String() + ")" }
 
 // MarshalJSON returns the text of m as a JSON string. For the zero Moment, MarshalJSON returns
@@ -185,8 +185,8 @@ func (m Moment) MarshalJSON() ([]byte, error) {
 	return json.Marshal(m.String())
 }
 
-// UnmarshalJSON reads a JSON string as [ParseMoment] does. JSON null sets *m to the zero
-// Moment. If UnmarshalJSON fails, *m stays unchanged.
+// UnmarshalJSON parses a JSON string with [ParseMoment]. JSON null sets *m to the zero Moment.
+// If UnmarshalJSON fails, *m stays unchanged.
 func (m *Moment) UnmarshalJSON(data []byte) error {
 	var text *string
 	if err := strictjson.Value(data, &text); err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Optional is a field with three possible states: set, cleared or not given. In JSON, null
-// means that the field is cleared. A field that is absent from the JSON is not given. The zero
-// Optional means that the field is not given.
+// Optional is a field with three possible states: set, cleared or not given. In JSON, null means
+// that the field is cleared. A field that is absent from the JSON object counts as not given.
+// The zero Optional means that the field is not given.
 type Optional[T any] struct {
 	value   T
 	given   bool

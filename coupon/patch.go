@@ -31,9 +31,9 @@ type Patch struct {
 	StartsAt          Optional[Moment]
 	ExpiresAt         Optional[Moment]
 
-	// Revision is the revision of the coupon for which the patch was made. It is optional. Apply
-	// ignores Revision. The store compares it with the coupon's current revision when it saves
-	// the change.
+	// Revision is the revision of the coupon for which the patch was made. Revision is optional.
+	// Apply ignores Revision. When the store saves the change, it compares Revision with the
+	// coupon's current revision.
 	Revision Optional[int64]
 
 	// Code, DiscountType, DiscountValue and Currency may only repeat the coupon's current
@@ -58,7 +58,7 @@ type Edit struct {
 // field.
 //
 // If the coupon has a narrowed allow-list (see [EmailSet]), the patch must contain the whole
-// allow-list. Without the whole list, the entries that were not loaded would be lost.
+// allow-list. A patch without the whole list would delete the entries that were not loaded.
 func (c Coupon) Apply(p Patch, by Edit) (Coupon, error) {
 	emails, err := p.emails(c.AllowedUserEmails)
 	return c.apply(p, by, emails, err)

@@ -15,39 +15,39 @@ import (
 // Amounts cannot be unmarshaled from JSON, because the JSON does not contain the currency of the
 // cart. A Go client that needs the amounts declares its own struct with [pricing.Number] fields.
 type Params struct {
-	// StartsAt is the first instant at which the coupon is valid. It is set if the code is
+	// StartsAt is the first instant at which the coupon is valid. StartsAt is set if the code is
 	// [CouponNotStarted].
 	StartsAt time.Time `json:"startsAt,omitzero"`
-	// ExpiresAt is the instant at which the coupon expired. It is set if the code is
+	// ExpiresAt is the instant at which the coupon expired. ExpiresAt is set if the code is
 	// [CouponExpired].
 	ExpiresAt time.Time `json:"expiresAt,omitzero"`
-	// MaxUses is the maximum number of uses by all customers together. It is set if the code is
-	// [UsageLimitReached].
+	// MaxUses is the maximum number of uses by all customers together. MaxUses is set if the
+	// code is [UsageLimitReached].
 	MaxUses int64 `json:"maxUses,omitzero"`
-	// MaxUsesPerUser is the maximum number of uses by one customer. It is set if the code is
-	// [UserUsageLimitReached].
+	// MaxUsesPerUser is the maximum number of uses by one customer. MaxUsesPerUser is set if the
+	// code is [UserUsageLimitReached].
 	MaxUsesPerUser int64 `json:"maxUsesPerUser,omitzero"`
 	// MinPurchase is the minimum eligible subtotal, and EligibleSubtotal is the actual eligible
 	// subtotal of the cart. Missing is the difference between MinPurchase and EligibleSubtotal.
-	// All three amounts are set if the code is [MinimumPurchaseNotMet].
+	// MinPurchase, EligibleSubtotal and Missing are set if the code is [MinimumPurchaseNotMet].
 	MinPurchase      Amount `json:"minPurchase,omitzero"`
 	EligibleSubtotal Amount `json:"eligibleSubtotal,omitzero"`
 	Missing          Amount `json:"missing,omitzero"`
-	// PointsRequired is the price of the coupon, in points. It is set if the code is
+	// PointsRequired is the price of the coupon, in points. PointsRequired is set if the code is
 	// [PointsNotRedeemed].
 	PointsRequired int64 `json:"pointsRequired,omitzero"`
 	// CouponCurrency is the currency of the coupon, and CartCurrency is the currency of the
-	// cart. Both currencies are set if the code is [CurrencyMismatch].
+	// cart. CouponCurrency and CartCurrency are set if the code is [CurrencyMismatch].
 	CouponCurrency pricing.Currency `json:"couponCurrency,omitzero"`
 	CartCurrency   pricing.Currency `json:"cartCurrency,omitzero"`
 	// Field is the name of the cart total that does not match. Submitted is the total in the
-	// request, and Computed is the total that the service computed. All three fields are set if
-	// the code is [CartTotalsInvalid].
+	// request, and Computed is the total that the service computed. Field, Submitted and
+	// Computed are set if the code is [CartTotalsInvalid].
 	Field     string `json:"field,omitzero"`
 	Submitted Amount `json:"submitted,omitzero"`
 	Computed  Amount `json:"computed,omitzero"`
 	// Total is the total of the checkout. Minimum is the smallest amount that the payment
-	// processor charges. Both amounts are set if the code is [BelowMinimumCharge].
+	// processor charges. Total and Minimum are set if the code is [BelowMinimumCharge].
 	Total   Amount `json:"total,omitzero"`
 	Minimum Amount `json:"minimum,omitzero"`
 }
@@ -90,8 +90,9 @@ func (p Params) only(code RejectionCode) Params {
 }
 
 // Amount is an amount of money in [Params]. The JSON of Params omits an Amount that has no
-// currency. It includes an Amount of 0 EUR. An Amount cannot be unmarshaled from JSON. Clients
-// read amounts as [pricing.Number] values; see [pricing.Money.UnmarshalJSON].
+// currency. The JSON includes an Amount of 0 EUR, because it has a currency. An Amount cannot be
+// unmarshaled from JSON. Clients read amounts as [pricing.Number] values; see
+// [pricing.Money.UnmarshalJSON].
 type Amount struct{ pricing.Money }
 
 // IsZero reports whether the Amount has no currency. For 0 EUR, IsZero returns false.

@@ -47,11 +47,11 @@ const (
 	CurrencyMismatch
 	// CodeTaken means that a coupon cannot be created because another coupon has the same code.
 	CodeTaken
-	// CartTotalsInvalid means that the totals that the customer saw differ from the totals of
-	// the checkout.
+	// CartTotalsInvalid means that the cart totals in the request differ from the computed
+	// totals.
 	CartTotalsInvalid
-	// BelowMinimumCharge means that the total of the checkout is below the minimum of the
-	// payment processor.
+	// BelowMinimumCharge means that the total of the checkout is below the smallest amount that
+	// the payment processor charges.
 	BelowMinimumCharge
 )
 
@@ -168,7 +168,7 @@ func ParseRejectionCode(text string) (RejectionCode, error) {
 // MarshalText returns the same name as String.
 func (c RejectionCode) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// UnmarshalText reads a name as [ParseRejectionCode] does.
+// UnmarshalText works like [ParseRejectionCode].
 func (c *RejectionCode) UnmarshalText(text []byte) (err error) {
 	*c, err = ParseRejectionCode(string(text))
 	return err
@@ -182,7 +182,7 @@ func (c *RejectionCode) UnmarshalText(text []byte) (err error) {
 type Rejection struct {
 	// CouponID is the ID of the refused coupon. CouponID is empty if there is no coupon.
 	CouponID string
-	// Reasons lists the reasons for the refusal. It has at least one entry.
+	// Reasons lists the reasons for the refusal. Reasons has at least one entry.
 	Reasons []Reason
 }
 

@@ -57,7 +57,7 @@ type Items struct{ set stringSet }
 // NewItems returns the set of the given IDs. Duplicate IDs are ignored.
 func NewItems(ids ...string) Items { return Items{set: newStringSet(ids)} }
 
-// GoString returns the set in a readable form for test failures.
+// GoString formats the set for the messages of failed tests.
 func (s Items) GoString() string { return fmt.Sprintf("coupon.Items(%q)", s.Slice()) }
 
 // Has reports whether the set contains the given ID.
@@ -78,9 +78,9 @@ func (s Items) Equal(t Items) bool { return slices.Equal(s.set.list, t.set.list)
 // MarshalJSON returns the IDs of the set as a JSON array.
 func (s Items) MarshalJSON() ([]byte, error) { return s.set.marshal() }
 
-// UnmarshalJSON reads a JSON array of IDs. JSON null gives the empty set. If an entry is not a
-// string, UnmarshalJSON returns a [*pricing.ValidationError] that names every such entry by its
-// index.
+// UnmarshalJSON reads a JSON array of IDs. JSON null sets *s to the empty set. If an entry is
+// not a string, UnmarshalJSON returns a [*pricing.ValidationError] that names every such entry
+// by its index.
 func (s *Items) UnmarshalJSON(data []byte) error {
 	var ids []string
 	if err := strictjson.Value(data, &ids); err != nil {
@@ -104,8 +104,8 @@ type EmailSet struct {
 	missing int // entries that a narrowed set does not hold
 }
 
-// GoString returns the number of entries for test failures. It does not show the entries
-// themselves.
+// GoString returns the number of entries for the messages of failed tests. GoString does not
+// show the entries themselves.
 func (s EmailSet) GoString() string { return fmt.Sprintf("coupon.EmailSet(%d addresses)", s.Len()) }
 
 // NewEmailSet returns the set of the given entries. [EmailList] describes the possible forms of
@@ -210,7 +210,7 @@ func (s EmailSet) MarshalJSON() ([]byte, error) {
 	return s.set.marshal()
 }
 
-// UnmarshalJSON reads the JSON form of an [EmailList] and returns the errors of [NewEmailSet].
+// UnmarshalJSON reads the JSON form of an [EmailList] and checks the entries like [NewEmailSet].
 // JSON null sets *s to a narrowed set that holds no entry. If UnmarshalJSON fails, *s stays
 // unchanged.
 func (s *EmailSet) UnmarshalJSON(data []byte) error {

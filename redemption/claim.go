@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Claim is the amount that an order or a use takes from one counter. Claims are stored with
-// their order or use. Releasing a claim gives back exactly the amount that was taken.
+// Claim is the amount that an order or a use takes from one counter. An order or a use is stored
+// with its claims. Releasing a claim gives back exactly the amount that was taken.
 type Claim struct {
 	// Counter is the key of the counter. [SharedCounter] and [CustomerCounter] return such keys.
 	Counter string `json:"counter"`
 	// Amount is how much is taken from the counter, from 1 to [MaxAmount] inclusive. A claim on
-	// a counter of uses takes 1. A claim on a budget is in minor units.
+	// a counter of uses takes 1. The Amount of a claim on a budget is in minor units.
 	Amount int64 `json:"amount"`
 	// Limit is the highest value that the counter may reach with this claim. A Limit of 0 means
 	// no limit. A claim without a limit is counted, but never refused.
@@ -28,7 +28,8 @@ type Count struct {
 	Completed int64 `json:"completed"`
 }
 
-// Taken returns the sum of Reserved and Completed. Limits apply to this sum.
+// Taken returns the sum of Reserved and Completed. Limits apply to the sum of reserved and
+// completed amounts.
 func (c Count) Taken() int64 { return c.Reserved + c.Completed }
 
 // Plus returns the sum of c and d.
@@ -60,7 +61,7 @@ const (
 )
 
 // SharedCounter returns the key of a counter that all customers share. The parts of the key say
-// what is counted, from general to specific. A part may be any text.
+// what is counted, from general to specific. A part of the key may be any text.
 func SharedCounter(parts ...string) string { return counterKey(sharedPrefix, parts) }
 
 // CustomerCounter returns the key of a counter that belongs to one customer. The parts of the

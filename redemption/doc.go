@@ -1,5 +1,5 @@
-// Package redemption is the state machine of a checkout. It defines how events change an order
-// and its uses of coupons.
+// Package redemption is the state machine of a checkout. The package defines how events change
+// an order and its uses of coupons.
 //
 // An [Order] is what a customer buys in one checkout. A [Use] is one use of a coupon by an
 // order. An order can use several coupons, each of them once. [Order.After] applies an [Event]
@@ -12,8 +12,8 @@
 //
 // A points reservation is a use that a customer bought with points before the checkout. A points
 // reservation has no order, but it already holds claims. A checkout passes the points of the
-// reservation on to a new use in its order. The use in the order can have further claims that
-// depend on the quote.
+// reservation on to a new use in its order. A use in an order can also have claims that depend
+// on the quote.
 //
 // The functions of this package do no I/O and read no clock. Several goroutines may read the
 // same value at once.

@@ -62,13 +62,13 @@ type Event struct {
 	// Lapsed event needs an OrderID or a UseID. A PaymentFailed or SessionExpired event needs an
 	// OrderID or a SessionID.
 	OrderID string
-	// UseID is the ID of the use. It is required for events about points. It also identifies a
-	// points reservation that was cancelled or has lapsed. In the events of an order, UseID must
-	// be empty.
+	// UseID is the ID of the use. UseID is required for events about points. UseID also
+	// identifies a points reservation in a Cancelled or Lapsed event. In the events of an order,
+	// UseID must be empty.
 	UseID string
-	// SessionID is the ID of the payment session. It is required for SessionAttached, Paid and
-	// PaymentPending. If the order already has a session, the event must have the same
-	// SessionID.
+	// SessionID is the ID of the payment session. SessionID is required for SessionAttached,
+	// Paid and PaymentPending events. If the order already has a session, the event must have
+	// the same SessionID.
 	SessionID string
 	// SessionURL is the address of the payment page. Only SessionAttached uses SessionURL.
 	SessionURL string
@@ -102,7 +102,8 @@ func (e Event) Validate() error {
 // A [*TransitionError] wraps one of these errors. ErrOtherSession and ErrNotLapsed match
 // ErrIllegal, too.
 var (
-	// ErrIllegal means that the order or the use cannot take the event in its current state.
+	// ErrIllegal means that the event is not allowed in the current state of the order or the
+	// use.
 	ErrIllegal = errors.New("illegal transition")
 	// ErrOtherSession means that the event belongs to a different payment session than the
 	// order.
@@ -112,7 +113,7 @@ var (
 	ErrNotLapsed = fmt.Errorf("%w: the deadline has not passed", ErrIllegal)
 )
 
-// TransitionError reports an event that an order or a use cannot take.
+// TransitionError reports an event that is not allowed for an order or a use.
 type TransitionError struct {
 	// ID and State describe the order or the use. Kind is the kind of the event. Cause is
 	// [ErrIllegal], [ErrOtherSession] or [ErrNotLapsed].

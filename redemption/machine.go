@@ -7,9 +7,9 @@ import "time"
 // unchanged. If the event is not allowed, After also returns a [*TransitionError].
 //
 // After accepts a payment of the order's session in every state, even after the order was
-// cancelled. The uses of a cancelled order become completed when the payment arrives. After does
-// not check limits, so a late payment may exceed them. The caller can compare the [Holdings]
-// with the limits.
+// cancelled. If a cancelled order is paid, its uses become completed. After does not check
+// limits, so a late payment may exceed a limit. The caller can compare the [Holdings] with the
+// limits.
 func (o Order) After(e Event, uses ...Use) (Order, []Use, error) {
 	next, err := o.after(e)
 	if err != nil {
@@ -140,10 +140,9 @@ func (o Order) Replace(by string, at time.Time, uses ...Use) (Order, []Use, erro
 	return o, replaced, nil
 }
 
-// Resume reopens an order that was replaced by another order, because a payment for the older
-// order is on its way. The resumed order and its uses hold their claims again. Resume accepts
-// only a replaced order and a [PaymentPending] event. For any other order or event, Resume
-// returns a [*TransitionError].
+// Resume reopens a replaced order because a payment for it is on its way. The resumed order and
+// its uses hold their claims again. Resume accepts only a replaced order and a [PaymentPending]
+// event. For any other order or event, Resume returns a [*TransitionError].
 func (o Order) Resume(e Event, uses ...Use) (Order, []Use, error) {
 	refused := TransitionError{ID: o.ID, State: o.State.String(), Kind: e.Kind, Cause: ErrIllegal}
 	if o.State != OrderCancelled || o.ReplacedBy == "" || e.Kind != PaymentPending {
@@ -202,10 +201,10 @@ func (u Use) changed(at time.Time) Use {
 	return u
 }
 
-// After applies an event to a use and returns the use in its new state. It accepts the events
-// about points. It also accepts Cancelled and Lapsed for a points reservation without an order.
-// If the event was applied before, After returns the use unchanged. If the event is not allowed,
-// After also returns a [*TransitionError].
+// After applies an event to a use and returns the use in its new state. After accepts the events
+// about points. After also accepts Cancelled and Lapsed events for a points reservation without
+// an order. If the event was applied before, After returns the use unchanged. If the event is
+// not allowed, After also returns a [*TransitionError].
 func (u Use) After(e Event) (Use, error) {
 	next, err := u.after(e)
 	if err != nil {

@@ -54,8 +54,8 @@ var orderStates = [...]string{
 // String returns "open", "awaiting_payment", "paid" or "cancelled".
 func (s OrderState) String() string { return nameOf(orderStates[:], s) }
 
-// ParseOrderState returns the OrderState with the given name. It returns an error if the name is
-// unknown.
+// ParseOrderState returns the OrderState with the given name. For an unknown name,
+// ParseOrderState returns an error.
 func ParseOrderState(text string) (OrderState, error) {
 	return parseName[OrderState](orderStates[:], text)
 }
@@ -63,7 +63,7 @@ func ParseOrderState(text string) (OrderState, error) {
 // MarshalText returns the same name as String.
 func (s OrderState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads a name as [ParseOrderState] does.
+// UnmarshalText works like [ParseOrderState].
 func (s *OrderState) UnmarshalText(text []byte) (err error) {
 	*s, err = ParseOrderState(string(text))
 	return err
@@ -87,7 +87,7 @@ func (s OrderState) holds() State {
 // Order is what a customer buys in one checkout (specification 2.5). An order contains copies of
 // its quote and of the coupon terms. Changing a coupon does not change existing orders.
 type Order struct {
-	// ID is the ID of the order. The metadata of the payment session contains this ID.
+	// ID is the ID of the order. The metadata of the payment session contains the order's ID.
 	ID string `json:"id"`
 	// Key is the idempotency key of the checkout. No two orders of a customer have the same key.
 	// Key is empty for an order that was not created by a checkout.
@@ -99,8 +99,8 @@ type Order struct {
 	CustomerID string `json:"customerId,omitempty"`
 	// State is the state of the order.
 	State OrderState `json:"state"`
-	// SessionID and SessionURL identify the payment session at the processor. Both are empty if
-	// the order has no session yet.
+	// SessionID and SessionURL identify the payment session at the processor. SessionID and
+	// SessionURL are empty if the order has no session yet.
 	SessionID  string `json:"sessionId,omitempty"`
 	SessionURL string `json:"sessionUrl,omitempty"`
 	// Replaces is the ID of the customer's older order that this order replaced.
@@ -113,7 +113,7 @@ type Order struct {
 	Coupons []coupon.Snapshot `json:"coupons,omitempty"`
 	// Quote contains the prices and the discount of the order.
 	Quote pricing.Quote `json:"quote"`
-	// Metadata contains the host's own data. This package does not interpret the metadata.
+	// Metadata contains the host's own data. The package redemption does not interpret it.
 	Metadata map[string]string `json:"metadata,omitempty"`
 	// Deadline is the first instant at which a Lapsed event may cancel the order. If Deadline is
 	// zero, the order cannot lapse.

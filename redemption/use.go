@@ -28,13 +28,14 @@ var states = [...]string{Reserved: "reserved", Completed: "completed", Released:
 // String returns "reserved", "completed" or "released".
 func (s State) String() string { return nameOf(states[:], s) }
 
-// ParseState returns the State with the given name. It returns an error if the name is unknown.
+// ParseState returns the State with the given name. For an unknown name, ParseState returns an
+// error.
 func ParseState(text string) (State, error) { return parseName[State](states[:], text) }
 
 // MarshalText returns the same name as String.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads a name as [ParseState] does.
+// UnmarshalText works like [ParseState].
 func (s *State) UnmarshalText(text []byte) (err error) {
 	*s, err = ParseState(string(text))
 	return err
@@ -59,14 +60,14 @@ var origins = [...]string{FromCheckout: "checkout", FromPoints: "points", FromPa
 // String returns "checkout", "points" or "payment".
 func (o Origin) String() string { return nameOf(origins[:], o) }
 
-// ParseOrigin returns the Origin with the given name. It returns an error if the name is
-// unknown.
+// ParseOrigin returns the Origin with the given name. For an unknown name, ParseOrigin returns
+// an error.
 func ParseOrigin(text string) (Origin, error) { return parseName[Origin](origins[:], text) }
 
 // MarshalText returns the same name as String.
 func (o Origin) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
-// UnmarshalText reads a name as [ParseOrigin] does.
+// UnmarshalText works like [ParseOrigin].
 func (o *Origin) UnmarshalText(text []byte) (err error) {
 	*o, err = ParseOrigin(string(text))
 	return err
@@ -101,8 +102,8 @@ var pointsStates = [...]string{
 // String returns "none", "pending", "debited", "refund_due", "refunded" or "passed_on".
 func (p PointsState) String() string { return nameOf(pointsStates[:], p) }
 
-// ParsePointsState returns the PointsState with the given name. It returns an error if the name
-// is unknown.
+// ParsePointsState returns the PointsState with the given name. For an unknown name,
+// ParsePointsState returns an error.
 func ParsePointsState(text string) (PointsState, error) {
 	return parseName[PointsState](pointsStates[:], text)
 }
@@ -110,7 +111,7 @@ func ParsePointsState(text string) (PointsState, error) {
 // MarshalText returns the same name as String.
 func (p PointsState) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText reads a name as [ParsePointsState] does.
+// UnmarshalText works like [ParsePointsState].
 func (p *PointsState) UnmarshalText(text []byte) (err error) {
 	*p, err = ParsePointsState(string(text))
 	return err
@@ -125,15 +126,15 @@ type Use struct {
 	CouponID string `json:"couponId"`
 	// CustomerID is the ID of the customer.
 	CustomerID string `json:"customerId,omitempty"`
-	// OrderID is the ID of the order that contains the use. It is empty for a points
+	// OrderID is the ID of the order that contains the use. OrderID is empty for a points
 	// reservation.
 	OrderID string `json:"orderId,omitempty"`
 	// Key is the idempotency key of an exchange of points. No two exchanges of a customer have
-	// the same key. Key is empty for every use that did not begin with an exchange.
+	// the same key. Key is empty for a use that was not created by an exchange.
 	Key string `json:"key,omitempty"`
 	// ExchangeID is the ID of the exchange of points that paid for the use. The host's ledger
-	// uses the same ID. ExchangeID equals the ID of the first use in the exchange. It is empty
-	// if the use costs no points.
+	// uses the same ID. ExchangeID equals the ID of the first use in the exchange. ExchangeID is
+	// empty if the use costs no points.
 	ExchangeID string `json:"exchangeId,omitempty"`
 	// State is the state of the use.
 	State State `json:"state"`
