@@ -28,7 +28,7 @@ type Usage struct {
 	// and ReservedByCustomer are ignored.
 	CompletedByCustomer int64
 	ReservedByCustomer  int64
-	// CustomerHoldsReservation tells that the customer holds a reserved use for this purchase. The
+	// CustomerHoldsReservation is true if the customer holds a reserved use for this purchase. The
 	// customer's own reserved use does not count toward the limits. A [coupon.PointsRedeemable]
 	// coupon is refused if the customer holds no reserved use.
 	CustomerHoldsReservation bool
@@ -43,7 +43,7 @@ type Question struct {
 	Customer Customer
 	// Usage tells how often the coupon was used.
 	Usage Usage
-	// MirrorInvalid tells that the coupon's mirror at the payment processor is missing or inactive.
+	// MirrorInvalid is true if the coupon's mirror at the payment processor is missing or inactive.
 	// If MirrorInvalid is true, the coupon is refused.
 	MirrorInvalid bool
 	// AllowAnonymous lets an anonymous customer use a [coupon.General] coupon, for example in a
@@ -191,9 +191,10 @@ func (r *Result) checkCart(c *coupon.Coupon, fits bool) {
 	}
 }
 
-// CheckCurrency adds the reason currency_mismatch if the coupon cannot be used for a cart in the
-// given currency. A coupon with a fixed amount or a minimum purchase needs a cart in its own
-// currency. [Evaluate] checks the currency itself, but [Check] does not.
+// CheckCurrency returns the decision for a cart in the given currency. If the coupon cannot be used
+// in the given currency, the decision gets the reason currency_mismatch. A coupon with a fixed
+// amount or a minimum purchase needs a cart in its own currency. [Evaluate] checks the currency
+// itself, but [Check] does not.
 func (d Decision) CheckCurrency(c coupon.Coupon, cart pricing.Currency) Decision {
 	if !fitsCurrency(&c, cart) {
 		d.facts.cartCurrency = cart

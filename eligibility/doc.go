@@ -1,5 +1,5 @@
-// Package eligibility decides whether a customer may use a coupon. It also finds the cart lines
-// that the coupon covers, and prices the cart.
+// Package eligibility decides whether a customer may use a coupon. The package also finds the cart
+// lines that a coupon covers, and prices the cart.
 //
 // [Check] decides without a cart and returns a [Decision]. [Evaluate] decides for a cart and
 // returns a [Result] with the Decision and the priced cart. The Decision on a refused coupon lists
@@ -18,9 +18,9 @@
 //
 // A Decision leaves out a reason that only repeats another reason:
 //
-//   - A Decision with user_required contains neither user_not_allowed nor points_not_redeemed.
-//   - A Decision with no_eligible_items does not contain no_discount.
-//   - A Decision with currency_mismatch contains neither minimum_purchase_not_met nor no_discount.
+//   - The reason user_required replaces user_not_allowed and points_not_redeemed.
+//   - The reason no_eligible_items replaces no_discount.
+//   - The reason currency_mismatch replaces minimum_purchase_not_met and no_discount.
 //
 // # Concurrency
 //

@@ -23,14 +23,13 @@ type LineKind uint8
 // Plan, Device, Accessory and Shipping are the kinds of items that a cart line can sell.
 // The word PRODUCT in the specification means [Device] or [Accessory].
 const (
-	// Plan is the kind of lines that sell a subscription plan.
+	// Plan means that the line sells a subscription plan.
 	Plan LineKind = iota + 1
-	// Device is the kind of lines that sell a device.
+	// Device means that the line sells a device.
 	Device
-	// Accessory is the kind of lines that sell an accessory.
+	// Accessory means that the line sells an accessory.
 	Accessory
-	// Shipping is the kind of lines that sell shipping. Shipping lines are never
-	// discounted.
+	// Shipping means that the line sells shipping. Shipping lines are never discounted.
 	Shipping
 )
 
@@ -160,7 +159,7 @@ type Line struct {
 	// UnitPrice is the list price of one unit, in minor units. It must be at least 0. For a
 	// plan, UnitPrice is the price of the first billing period.
 	UnitPrice int64
-	// Recurs is the billing interval of a plan. All other kinds of lines must have the
+	// Recurs is the billing interval of a plan. Lines that are not plans must have the
 	// interval [Once].
 	Recurs Interval
 }

@@ -39,8 +39,10 @@ type cartLineDocument struct {
 // Amounts are strings in major units, with all decimals of the currency. A step of 0 and
 // the interval [Once] are omitted. [Cart.UnmarshalJSON] restores the cart without loss.
 //
-// MarshalJSON returns the errors of [Cart.Validate]. MarshalJSON also returns a
-// [*ValidationError] if an ID or an ItemID is not valid UTF-8.
+// MarshalJSON returns a [*ValidationError] in these cases:
+//
+//   - The cart is invalid; see [Cart.Validate].
+//   - An ID or an ItemID is not valid UTF-8.
 func (c Cart) MarshalJSON() ([]byte, error) {
 	var faults ValidationError
 	faults.Merge("", c.Validate())
@@ -64,7 +66,7 @@ func (c Cart) MarshalJSON() ([]byte, error) {
 	return json.Marshal(d)
 }
 
-// UnmarshalJSON reads the JSON form that [Cart.MarshalJSON] writes.
+// UnmarshalJSON reads the JSON form that [Cart.MarshalJSON] writes, by these rules:
 //
 //   - An amount is a JSON string or a JSON number in major units. For a cart in EUR, the
 //     JSON number 10 means 10.00 EUR.

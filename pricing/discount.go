@@ -108,9 +108,8 @@ func (d Discount) Percent() Percent { return d.percent }
 // returns the zero Money.
 func (d Discount) Amount() Money { return d.amount }
 
-// Value returns the percentage or the amount without its unit, such as "12.5" or "10.00".
-// The JSON field "discountValue" contains this text. For the zero Discount, Value returns
-// the empty string.
+// Value returns the JSON field "discountValue", such as "12.5" or "10.00". For the zero
+// Discount, Value returns the empty string.
 func (d Discount) Value() string {
 	switch d.kind {
 	case Percentage:
@@ -138,7 +137,7 @@ func (d Discount) GoString() string { return fmt.Sprintf("pricing.Discount(%s)",
 
 // Of returns the discount on the given amount, in minor units. The result is at least 0 and
 // at most the amount. For a negative amount, Of returns 0. A percentage discount is rounded
-// half up. Of does not check the currency; [Discount.Fits] does.
+// half up. Use [Discount.Fits] to check the currency.
 func (d Discount) Of(base int64) int64 {
 	if base <= 0 {
 		return 0
@@ -153,9 +152,9 @@ func (d Discount) Of(base int64) int64 {
 }
 
 // InSteps is like [Discount.Of] but rounds a percentage discount half up to a multiple of
-// the step. The amount and the step are in minor units. The amount must be a multiple of
-// the step. A fixed amount must also be a multiple of the step. With a step of 1 or less,
-// InSteps returns the same discount as Of.
+// the step. The amount and the step are in minor units. The amount and a fixed discount
+// must be multiples of the step. With a step of 1 or less, InSteps returns the same
+// discount as Of.
 func (d Discount) InSteps(base, step int64) int64 {
 	if step <= 1 || d.kind != Percentage {
 		return d.Of(base)

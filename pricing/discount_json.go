@@ -21,8 +21,8 @@ func (d Discount) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads the JSON form that [Discount.MarshalJSON] writes. The field
 // "discountValue" may also be a JSON number. For invalid input, UnmarshalJSON returns a
-// [*ValidationError] and leaves its receiver unchanged. The JSON value null also leaves the
-// receiver unchanged.
+// [*ValidationError] and leaves its receiver unchanged. The JSON value null leaves the
+// discount unchanged.
 func (d *Discount) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil

@@ -41,15 +41,16 @@
 //     first.
 //   - A line with the price 0 gets no discount.
 //
-// Units of the same line have at most two different prices, one minor unit apart.
+// Units of the same line have at most two different prices. The two prices differ by one
+// minor unit.
 //
 // A cart may have a step (see [Cart].Step). In a cart with a step, discounts are rounded to
 // multiples of the step instead of minor units. Every amount in the quote is a multiple of
 // the step. Price returns an error if a unit price is not a multiple of the cart's step.
 //
-// A larger discount never raises the total of the cart. But a larger discount can raise the
-// total of a single line by one minor unit or one step. Compute refunds from stored line
-// totals, not from a new quote.
+// A larger discount never raises the total of the cart. A larger discount can still raise
+// the total of a single line by one minor unit or one step. Compute refunds from stored
+// line totals, not from a new quote.
 //
 // # Errors
 //

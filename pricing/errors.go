@@ -43,19 +43,20 @@ const (
 	// FieldTaken means that the value is already in use.
 	FieldTaken FieldCode = "taken"
 	// FieldMore means that a list has more than [MaxListFaults] invalid fields. The message
-	// of the [FieldError] tells how many invalid fields are not listed.
+	// of the [FieldError] tells how many invalid fields are not named.
 	FieldMore FieldCode = "more"
 )
 
 // MaxListFaults is the maximum number of invalid fields that a [ValidationError] names for
-// one list. Further invalid fields of the list are counted but not named.
+// one list. A ValidationError counts further invalid fields but does not name them.
 const MaxListFaults = 1_000
 
 // FieldError describes one invalid field. In JSON, a FieldError looks like this:
 //
 //	{"field":"lines[2].unitPrice","code":"too_small","message":"…"}
 type FieldError struct {
-	// Field is the path of the invalid field in JSON names, such as "lines[2].unitPrice".
+	// Field is the path of the invalid field, such as "lines[2].unitPrice". The path uses
+	// JSON names.
 	Field string `json:"field"`
 	// Code is the machine-readable reason why the field is invalid.
 	Code FieldCode `json:"code"`
@@ -72,9 +73,9 @@ type FieldError struct {
 //
 // The path of an entry in a list contains the index of the entry, such as
 // "allowedUserEmails[0]". A ValidationError names at most [MaxListFaults] invalid fields
-// for each list. If a list has more invalid fields, Fields contains one extra FieldError
-// with the code [FieldMore]. The extra FieldError has the path of the list. Its message
-// tells how many invalid fields are not named.
+// for each list. If a list has more invalid fields, Fields contains one extra [FieldError]
+// for the list, with the code [FieldMore]. The message of the extra FieldError tells how
+// many invalid fields are not named.
 type ValidationError struct {
 	// Fields are the invalid fields, in the order in which they were found. A field may
 	// occur more than once.
@@ -146,10 +147,11 @@ func (e *ValidationError) counted(list string, faults int) bool {
 func (e *ValidationError) beyond(list string) int { return e.entries[list] - MaxListFaults }
 
 // Merge appends the invalid fields of an error and puts a prefix in front of their paths.
-// With the prefix "lines[2]", the path "unitPrice" becomes "lines[2].unitPrice". An error
-// without a ValidationError becomes one invalid field with the code [FieldMalformed] and
-// the prefix as its path. Merge does nothing for a nil error. Merge also takes over the
-// number of invalid fields that the error counts but does not name.
+// With the prefix "lines[2]", the path "unitPrice" becomes "lines[2].unitPrice". If the
+// error contains no ValidationError, Merge appends one invalid field with the code
+// [FieldMalformed]. The path of this field is the prefix. Merge does nothing for a nil
+// error. Merge also takes over the number of invalid fields that the error counts but does
+// not name.
 func (e *ValidationError) Merge(prefix string, err error) {
 	if err == nil {
 		return

@@ -25,9 +25,9 @@ const (
 // the JSON string or JSON number that it was read from. The empty Number stands for a
 // missing number. A Number is marshaled as a JSON string.
 //
-// [Number.Decimal], [Number.Int64], [ParseMoney] and [ParsePercent] convert a Number. They
-// accept every JSON number of at most 64 characters, even with leading zeros. The exponent
-// must be between -64 and 64, inclusive.
+// [Number.Decimal], [Number.Int64], [ParseMoney] and [ParsePercent] convert a Number. All
+// conversions accept JSON numbers of at most 64 characters, even with leading zeros. The
+// exponent must be between -64 and 64, inclusive.
 type Number string
 
 // UnmarshalJSON stores the text of a JSON string or a JSON number without checking the

@@ -81,7 +81,7 @@ func (p Percent) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads a percentage from a JSON string or a JSON number. UnmarshalJSON
 // returns the same errors as [Number.UnmarshalJSON] and [ParsePercent]. On error,
-// UnmarshalJSON leaves its receiver unchanged. The JSON value null also leaves the receiver
+// UnmarshalJSON leaves its receiver unchanged. The JSON value null leaves the percentage
 // unchanged.
 func (p *Percent) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {

@@ -24,8 +24,8 @@ type QuotedLine struct {
 }
 
 // Quote is a priced cart. All amounts in a Quote are in minor units of its Currency. Copies
-// of a Quote share the slice Lines. [Quote.Reprice] overwrites the lines that copies share.
-// Use [Quote.Clone] to make an independent copy.
+// of a Quote share their Lines. [Quote.Reprice] overwrites the Lines that copies share. Use
+// [Quote.Clone] to make an independent copy.
 type Quote struct {
 	// Currency is the currency of all amounts in the quote.
 	Currency Currency
@@ -166,14 +166,14 @@ func (q Quote) Clone() Quote {
 	return q
 }
 
-// Equal reports whether q and r have the same prices and lines. A quote with nil Lines and
-// a quote with empty Lines can be equal. Package go-cmp uses Equal to compare values.
+// Equal reports whether q and r have the same prices and lines. Equal treats nil Lines like
+// empty Lines. Package go-cmp uses Equal to compare values.
 func (q Quote) Equal(r Quote) bool {
 	return q.Currency == r.Currency && q.Step == r.Step && q.Subtotal == r.Subtotal && q.EligibleSubtotal == r.EligibleSubtotal &&
 		q.Discount == r.Discount && q.Shipping == r.Shipping && q.Total == r.Total && slices.Equal(q.Lines, r.Lines)
 }
 
-// UnitGroup is a number of units of one line that have the same price.
+// UnitGroup is a group of units with the same price.
 type UnitGroup struct {
 	// Quantity is the number of units in the group. It is at least 1.
 	Quantity int64

@@ -35,8 +35,8 @@ type CouponList struct {
 	// Page is the number of the page, from 1 to [MaxPage]. A Page of 0 means page 1. If After
 	// is set, Page is ignored.
 	Page int
-	// After is the cursor [CouponPage].Next of the previous page. It is empty for the first
-	// page.
+	// After is the value of [CouponPage].Next from the previous page. It is empty for the
+	// first page.
 	After string
 	// PageSize is the maximum number of coupons on the page, from 1 to [MaxPageSize]. A
 	// PageSize of 0 means [DefaultPageSize].
@@ -88,8 +88,8 @@ type OrderList struct {
 	// DueAt selects orders that have not ended and whose deadline is at or before DueAt,
 	// oldest first. A sweep uses DueAt to find its work. A zero DueAt selects all orders.
 	DueAt time.Time
-	// After is the cursor [OrderPage].Next of the previous page. It is empty for the first
-	// page.
+	// After is the value of [OrderPage].Next from the previous page. It is empty for the
+	// first page.
 	After string
 	// PageSize is the maximum number of orders on the page, from 1 to [MaxPageSize]. A
 	// PageSize of 0 means [DefaultPageSize].
@@ -127,7 +127,7 @@ type UseList struct {
 	// points reservations without an order whose deadline is at or before DueAt. A sweep uses
 	// DueAt to find its work. A zero DueAt selects all uses.
 	DueAt time.Time
-	// After is the cursor [UsePage].Next of the previous page. It is empty for the first
+	// After is the value of [UsePage].Next from the previous page. It is empty for the first
 	// page.
 	After string
 	// PageSize is the maximum number of uses on the page, from 1 to [MaxPageSize]. A PageSize

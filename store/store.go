@@ -33,7 +33,7 @@ type Coupons interface {
 	//   - pricing.ErrInvalid: the coupon is invalid.
 	SaveCoupon(ctx context.Context, c CouponChange) (coupon.Coupon, error)
 
-	// LookUp returns a coupon with the numbers of its uses. For an unknown coupon, LookUp
+	// LookUp returns a coupon and how often it was used. For an unknown coupon, LookUp
 	// returns coupon.ErrNotFound.
 	LookUp(ctx context.Context, by LookUp) (Found, error)
 
@@ -89,9 +89,9 @@ type LookUp struct {
 	// Identities are the ID, the e-mail address and the aliases of the customer. LookUp
 	// counts the uses of each identity.
 	Identities []string
-	// Email is the only address that the returned allow-list may contain.
+	// Email is the only address in the returned allow-list, if it is on the list.
 	Email string
-	// Whole asks for the whole allow-list instead.
+	// If Whole is true, the returned allow-list has all addresses.
 	Whole bool
 }
 
@@ -114,18 +114,18 @@ type Found struct {
 // Orders stores orders and uses.
 type Orders interface {
 	// Reserve stores an order with its uses, or a points reservation without an order.
-	// Reserve takes all of their claims or none. The stored coupons decide about state and
-	// revision, not the caller's copies. Reserve makes these checks in order:
+	// Reserve takes all of their claims or none. Reserve checks the stored coupons, not the
+	// caller's copies. Reserve makes these checks in order:
 	//
 	//   - If the reservation is invalid, Reserve returns pricing.ErrInvalid.
 	//   - If the customer used the key before, Reserve returns the first result with Replayed
-	//     set. If the request has another fingerprint or another coupon, Reserve returns
+	//     set.
+	//   - If a repeated key has another fingerprint or another coupon, Reserve returns
 	//     [ErrKeyReused].
-	//   - If the customer holds a points reservation of the coupon that no checkout has
-	//     taken, Reserve returns it with Replayed set. This applies to points reservations
-	//     only.
-	//   - If the order to replace or the points reservation to take belongs to nobody or to
-	//     another customer, Reserve returns [ErrNotFound].
+	//   - If the customer already holds a points reservation of the coupon without an order,
+	//     a new points reservation returns the first one with Replayed set.
+	//   - If the order to replace, or the points reservation to take, does not exist or is
+	//     another customer's, Reserve returns [ErrNotFound].
 	//   - If the order can no longer be replaced, or the points reservation can no longer be
 	//     taken, Reserve returns [ErrSuperseded].
 	//   - If a coupon does not exist, Reserve returns coupon.ErrNotFound.
@@ -140,9 +140,9 @@ type Orders interface {
 	// The payment processor reports the events Paid, PaymentPending, PaymentFailed and
 	// SessionExpired. For these events, Apply finds the order by its payment session. If no
 	// order has the session, Apply takes the order that the event names, provided that the
-	// order has no session yet. If there is no such order either, Apply changes nothing and
-	// succeeds. But if the event is Paid and Settlement.Unknown is given, Apply records the
-	// payment.
+	// order has no session yet. If no order is found for a Paid event, Apply stores
+	// Settlement.Unknown, if given. In all other cases without an order, Apply changes
+	// nothing and succeeds.
 	//
 	// All other events name their order or their use. If the named record does not exist,
 	// Apply returns [ErrNotFound].

@@ -10,6 +10,6 @@
 // Rows of one kind are locked in the byte order of their keys. So transactions never
 // deadlock.
 //
-// The engine knows no rules of coupons. Limits reach the engine as claims. The change of a
-// counter is the difference between the claims after and before a change of the records.
+// The engine knows no rules of coupons. Limits reach the engine as claims. When records
+// change, the engine adds the difference of their claims to the counters.
 package engine
