@@ -7,55 +7,54 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Customer is the person who wants to use the coupon. An empty ID means that the customer is not
-// a known user.
+// Customer is the person who wants to use the coupon. A customer without an ID is anonymous.
 type Customer struct {
 	// ID is the customer's user ID. The coupon's limit per user applies to this ID.
 	ID string
-	// Email is the e-mail address that is compared with the coupon's allow-list. The comparison
-	// of e-mail addresses ignores letter case.
+	// Email is the customer's e-mail address. Letter case is ignored when the address is compared
+	// with the coupon's allow-list.
 	Email string
 }
 
-// Usage contains the numbers of uses of the coupon, as the store reports them. Completed
-// redemptions and live reservations both count toward the coupon's limits.
+// Usage tells how often a coupon was used, as counted by the store. Completed uses and reserved
+// uses both count toward the coupon's limits.
 type Usage struct {
-	// Completed is the number of completed redemptions of all customers. Reserved is the number
-	// of live reservations of all customers.
+	// Completed is the number of completed uses by all customers. Reserved is the number of
+	// reserved uses by all customers.
 	Completed int64
 	Reserved  int64
-	// CompletedByCustomer is the number of completed redemptions of this customer.
-	// ReservedByCustomer is the number of live reservations of this customer. Both numbers are
-	// ignored if the customer's ID is empty.
+	// CompletedByCustomer is the number of completed uses by this customer. ReservedByCustomer is
+	// the number of reserved uses by this customer. For an anonymous customer, CompletedByCustomer
+	// and ReservedByCustomer are ignored.
 	CompletedByCustomer int64
 	ReservedByCustomer  int64
-	// CustomerHoldsReservation is true if the customer has a live reservation that is usable for
-	// this purchase. The customer's own reservation does not count against the limits. A
-	// [coupon.PointsRedeemable] coupon requires that the customer has a usable reservation.
+	// CustomerHoldsReservation is true if the customer holds a reserved use for this purchase. The
+	// customer's own reserved use does not count toward the limits. A [coupon.PointsRedeemable]
+	// coupon is refused if the customer holds no reserved use.
 	CustomerHoldsReservation bool
 }
 
-// Question contains the input of a decision, apart from the coupon and the cart.
+// Question is the input of [Check] and [Evaluate], apart from the coupon and the cart.
 type Question struct {
-	// At is the instant that is compared with the coupon's start and end. If At is zero, every
-	// coupon that has a start or an end is refused.
+	// At is the time at which the coupon must be valid, usually the current time. If At is zero,
+	// every coupon with a start or an end is refused.
 	At time.Time
 	// Customer is the person who wants to use the coupon.
 	Customer Customer
-	// Usage contains the numbers of uses of the coupon.
+	// Usage tells how often the coupon was used.
 	Usage Usage
-	// MirrorInvalid is true if the coupon's copy at the payment processor is missing or inactive.
-	// The processor reports this state.
+	// MirrorInvalid is true if the coupon's mirror at the payment processor is missing or inactive.
+	// If MirrorInvalid is true, the coupon is refused.
 	MirrorInvalid bool
-	// AllowAnonymous allows a [coupon.General] coupon without a customer, for a preview before
-	// sign-in. If AllowAnonymous is false, a missing customer is refused with the reason
-	// user_required.
+	// AllowAnonymous lets an anonymous customer use a [coupon.General] coupon, for example in a
+	// preview before sign-in. If AllowAnonymous is false, an anonymous customer is refused with the
+	// reason user_required.
 	AllowAnonymous bool
 }
 
-// Check makes the part of the decision that does not depend on a cart (specification 4.4). Check
-// considers the customer and the coupon's state, dates, limits and copy at the payment processor.
-// Check allocates memory only for an e-mail address with characters outside ASCII.
+// Check decides whether a customer may use a coupon, without looking at a cart (specification 4.4).
+// Check considers the customer and the coupon's state, dates, limits and mirror. Check allocates
+// memory only for an e-mail address with non-ASCII characters.
 func Check(c coupon.Coupon, q Question) Decision {
 	d := Decision{facts: facts{
 		couponID: c.ID, startsAt: c.StartsAt, expiresAt: c.ExpiresAt, limits: c.Limits,
@@ -119,23 +118,23 @@ func (d *Decision) checkCustomer(c *coupon.Coupon, q *Question) {
 	}
 }
 
-// Result contains a decision and the price of the cart.
+// Result contains a decision and the priced cart.
 type Result struct {
 	// Decision tells whether the customer may use the coupon for the cart.
 	Decision Decision
-	// Quote is the price of the cart. If the coupon applies, the prices of the Quote include the
-	// discount. If the coupon is refused, the Quote has list prices. The Quote marks the lines
-	// that the coupon covers, even if the coupon is refused.
+	// Quote is the priced cart. If the coupon is allowed, the prices include the discount. If the
+	// coupon is refused, the Quote has list prices. Lines that the coupon covers are marked as
+	// eligible, even if the coupon is refused.
 	Quote pricing.Quote
 
 	eligible []bool // memory that Reevaluate keeps
 }
 
 // Evaluate decides whether a customer may use a coupon for a cart, and prices the cart
-// (specification 4.5, 4.6, 7). If the coupon is refused, the Decision in the Result contains the
-// reasons, and the error is nil. For a malformed cart, Evaluate returns a
-// [*pricing.ValidationError]. The caller must validate the coupon with [coupon.Coupon.Validate]
-// before calling Evaluate.
+// (specification 4.5, 4.6, 7). If the coupon is refused, the Decision contains the reasons, and the
+// error is nil. Evaluate returns a [*pricing.ValidationError] if the cart is invalid. Evaluate also
+// returns a [*pricing.ValidationError] if the coupon's fixed amount is not a multiple of the cart's
+// step. The coupon must be valid; see [coupon.Coupon.Validate].
 func Evaluate(c coupon.Coupon, cart pricing.Cart, q Question) (Result, error) {
 	r := Result{eligible: make([]bool, 0, min(len(cart.Lines), pricing.MaxLines))}
 	if err := r.Reevaluate(c, cart, q); err != nil {
@@ -144,10 +143,10 @@ func Evaluate(c coupon.Coupon, cart pricing.Cart, q Question) (Result, error) {
 	return r, nil
 }
 
-// Reevaluate does the same as [Evaluate], but stores the result in r and reuses the memory of r.
-// Reevaluate allocates no memory if r has already held as many lines as the cart has. If
-// Reevaluate returns an error, the Quote in r is empty and the Decision in r has no meaning.
-// While Reevaluate runs, no other goroutine may use r or its Quote.
+// Reevaluate is like [Evaluate] but stores the result in its receiver and reuses its memory.
+// Repeated calls with carts of the same size allocate no memory. On error, the Quote is empty and
+// the Decision must not be used. While Reevaluate runs, no other goroutine may use the Result or
+// its Quote.
 func (r *Result) Reevaluate(c coupon.Coupon, cart pricing.Cart, q Question) error {
 	r.Decision = Check(c, q)
 	r.eligible = AppendLines(r.eligible[:0], c.Scope, cart.Lines)
@@ -192,10 +191,10 @@ func (r *Result) checkCart(c *coupon.Coupon, fits bool) {
 	}
 }
 
-// CheckCurrency returns the decision after a comparison of the currencies of coupon and cart.
-// CheckCurrency adds the reason currency_mismatch if the coupon has an amount in a different
-// currency than the cart. Callers of [Check] need CheckCurrency because Check does not know the
-// cart.
+// CheckCurrency returns the decision for a cart in the given currency. If the coupon cannot be used
+// in the given currency, the decision gets the reason currency_mismatch. A coupon with a fixed
+// amount or a minimum purchase needs a cart in its own currency. [Evaluate] checks the currency
+// itself, but [Check] does not.
 func (d Decision) CheckCurrency(c coupon.Coupon, cart pricing.Currency) Decision {
 	if !fitsCurrency(&c, cart) {
 		d.facts.cartCurrency = cart

@@ -9,9 +9,9 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Decision tells whether the coupon is allowed, or refused for one or more reasons. The zero
-// value of Decision means that the coupon is allowed. Copies of a Decision are independent of
-// each other and safe for concurrent use.
+// Decision tells whether a customer may use a coupon. The Decision on a refused coupon contains the
+// reasons for the refusal. The zero Decision allows the coupon. A Decision is safe for concurrent
+// use.
 type Decision struct {
 	reasons uint32 // bit n is set when rejection code n applies
 	facts   facts
@@ -58,13 +58,13 @@ func (d Decision) Reasons() []coupon.Reason {
 	return reasons
 }
 
-// Equal reports whether the decisions d and e have the same reasons with the same parameters. The
-// module go-cmp compares decisions with this method.
+// Equal reports whether d and e have the same reasons with the same parameters. Package go-cmp uses
+// Equal to compare values.
 func (d Decision) Equal(e Decision) bool {
 	return slices.EqualFunc(d.Reasons(), e.Reasons(), coupon.Reason.Equal)
 }
 
-// Without returns a copy of the decision without the reason that has the given code.
+// Without returns the decision with the given reason removed.
 func (d Decision) Without(code coupon.RejectionCode) Decision {
 	d.reasons &^= 1 << code
 	return d

@@ -6,8 +6,11 @@ import (
 )
 
 // Covers reports whether the coupon's scope covers the cart line (specification 2.2, contract
-// section 3). A selection of items restricts only items of the same kind. For example, a
-// selection of devices does not restrict accessories. No scope covers a shipping line.
+// section 3). No scope covers a shipping line.
+//
+// A [coupon.Specific] scope covers only the selected items. A [coupon.Subscription] scope without
+// selected plans covers all plans. A [coupon.Product] scope without selected devices covers all
+// devices. A [coupon.Product] scope without selected accessories covers all accessories.
 func Covers(s coupon.Scope, l pricing.Line) bool { return covers(&s, &l) }
 
 // covers is Covers for a loop, without copies.
@@ -33,14 +36,13 @@ func narrowed(selected coupon.Items, id string) bool {
 	return selected.Len() == 0 || selected.Has(id)
 }
 
-// Lines reports for each cart line whether the coupon's scope covers the line. The result of
-// Lines is a valid argument for the parameter eligible of [pricing.Price].
+// Lines reports for each cart line whether the coupon's scope covers the line. The result can be
+// passed to [pricing.Price].
 func Lines(s coupon.Scope, lines []pricing.Line) []bool {
 	return AppendLines(make([]bool, 0, len(lines)), s, lines)
 }
 
-// AppendLines appends the result of [Lines] to the slice dst. AppendLines returns the extended
-// slice.
+// AppendLines is like [Lines] but appends the result to a slice and returns the extended slice.
 func AppendLines(dst []bool, s coupon.Scope, lines []pricing.Line) []bool {
 	for i := range lines {
 		dst = append(dst, covers(&s, &lines[i]))

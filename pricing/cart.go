@@ -12,25 +12,24 @@ import (
 const (
 	// MaxLines is the maximum number of lines in a cart.
 	MaxLines = 10_000
-	// MaxLineIDLength is the maximum number of Unicode code points in the ID of a line and
-	// in its ItemID.
+	// MaxLineIDLength is the maximum length of the ID and the ItemID of a line, in Unicode
+	// code points.
 	MaxLineIDLength = 255
 )
 
-// LineKind is the kind of item that a line of a cart sells.
+// LineKind is the kind of item that a cart line sells.
 type LineKind uint8
 
-// Plan, Device, Accessory and Shipping are the kinds of items that a line can sell. The
-// word PRODUCT in the specification means [Device] or [Accessory].
+// Plan, Device, Accessory and Shipping are the kinds of items that a cart line can sell.
+// The word PRODUCT in the specification means [Device] or [Accessory].
 const (
-	// Plan is the kind of a line that sells a subscription plan.
+	// Plan means that the line sells a subscription plan.
 	Plan LineKind = iota + 1
-	// Device is the kind of a line that sells a device.
+	// Device means that the line sells a device.
 	Device
-	// Accessory is the kind of a line that sells an accessory.
+	// Accessory means that the line sells an accessory.
 	Accessory
-	// Shipping is the kind of a line that sells shipping. Shipping lines are never
-	// discounted.
+	// Shipping means that the line sells shipping. Shipping lines are never discounted.
 	Shipping
 )
 
@@ -50,13 +49,12 @@ func (k LineKind) String() string {
 	return ""
 }
 
-// GoString returns the text that package fmt prints for the verb %#v, such as
+// GoString returns the text that package fmt prints for %#v, such as
 // "pricing.LineKind(plan)".
 func (k LineKind) GoString() string { return goString("LineKind", k.String(), uint8(k)) }
 
-// ParseLineKind returns the line kind with the given JSON name, such as "plan".
-// ParseLineKind distinguishes upper-case and lower-case letters. ParseLineKind returns
-// a [*ValidationError] for an unknown name and for the empty string.
+// ParseLineKind returns the line kind with the given JSON name, such as "plan". The name is
+// case-sensitive. ParseLineKind returns a [*ValidationError] for an unknown or empty name.
 func ParseLineKind(text string) (LineKind, error) {
 	for k := Plan; k <= Shipping; k++ {
 		if k.String() == text {
@@ -76,18 +74,18 @@ func (k LineKind) MarshalText() ([]byte, error) {
 	return []byte(k.String()), nil
 }
 
-// UnmarshalText reads the JSON name of a line kind as [ParseLineKind] does. If
-// UnmarshalText returns an error, k becomes 0.
+// UnmarshalText parses the JSON name of a line kind, like [ParseLineKind]. On error,
+// UnmarshalText sets the line kind to 0.
 func (k *LineKind) UnmarshalText(text []byte) (err error) {
 	*k, err = ParseLineKind(string(text))
 	return err
 }
 
-// Interval is the length of one billing period.
+// Interval is the length of one billing period of a plan.
 type Interval uint8
 
 // Once, Daily, Weekly, Monthly and Yearly are the billing intervals. The zero Interval is
-// Once. A line with the interval Once is paid a single time.
+// Once. An item with the interval Once is paid a single time.
 const (
 	Once Interval = iota
 	Daily
@@ -113,13 +111,13 @@ func (i Interval) String() string {
 	return ""
 }
 
-// GoString returns the text that package fmt prints for the verb %#v, such as
+// GoString returns the text that package fmt prints for %#v, such as
 // "pricing.Interval(month)".
 func (i Interval) GoString() string { return goString("Interval", i.String(), uint8(i)) }
 
-// ParseInterval returns the interval with the given JSON name, such as "month". For
-// empty text, ParseInterval returns [Once]. ParseInterval returns a [*ValidationError]
-// for an unknown name.
+// ParseInterval returns the interval with the given JSON name, such as "month". The name is
+// case-sensitive. For an empty name, ParseInterval returns [Once]. ParseInterval returns a
+// [*ValidationError] for an unknown name.
 func ParseInterval(text string) (Interval, error) {
 	for i := Once; i <= Yearly; i++ {
 		if i.String() == text {
@@ -129,8 +127,8 @@ func ParseInterval(text string) (Interval, error) {
 	return 0, invalid("", FieldUnknown, "must be day, week, month or year")
 }
 
-// MarshalText returns the JSON name of the interval, such as "month". For an unknown
-// interval, MarshalText returns a [*ValidationError].
+// MarshalText returns the JSON name of the interval, such as "month". For Once, MarshalText
+// returns empty text. For an unknown interval, MarshalText returns a [*ValidationError].
 func (i Interval) MarshalText() ([]byte, error) {
 	if i > Yearly {
 		return nil, invalid("", FieldUnknown, fmt.Sprintf("%d is no interval", i))
@@ -138,15 +136,15 @@ func (i Interval) MarshalText() ([]byte, error) {
 	return []byte(i.String()), nil
 }
 
-// UnmarshalText reads the JSON name of an interval as [ParseInterval] does. If
-// UnmarshalText returns an error, i becomes [Once].
+// UnmarshalText parses the JSON name of an interval, like [ParseInterval]. On error,
+// UnmarshalText sets the interval to [Once].
 func (i *Interval) UnmarshalText(text []byte) (err error) {
 	*i, err = ParseInterval(string(text))
 	return err
 }
 
-// Line is one line of a cart: an item with its quantity and its price. A single Line
-// has no JSON form. Only a whole cart has a JSON form; see [Cart.MarshalJSON].
+// Line is one line of a cart: an item with its quantity and its price. A Line cannot be
+// marshaled to JSON on its own. Marshal the whole [Cart] instead.
 type Line struct {
 	// ID is the caller's name for the line. An ID has at most [MaxLineIDLength] code
 	// points. The ID does not influence the price.
@@ -156,36 +154,34 @@ type Line struct {
 	// ItemID is the caller's name for the plan, device, accessory or shipping option.
 	// An ItemID has at most [MaxLineIDLength] code points.
 	ItemID string
-	// Quantity is the number of units in the line. The minimum Quantity is 1.
+	// Quantity is the number of units in the line. It must be at least 1.
 	Quantity int64
-	// UnitPrice is the list price of one unit in minor units. The minimum UnitPrice is
-	// 0. For a plan, UnitPrice is the price of the first billing period.
+	// UnitPrice is the list price of one unit, in minor units. It must be at least 0. For a
+	// plan, UnitPrice is the price of the first billing period.
 	UnitPrice int64
-	// Recurs is the billing interval of a plan. Lines of all other kinds must have the
+	// Recurs is the billing interval of a plan. Lines that are not plans must have the
 	// interval [Once].
 	Recurs Interval
 }
 
-// Cart is what a customer is about to buy, in one currency. This package keeps no
-// reference to a cart. [Cart.MarshalJSON] describes the JSON form of a cart.
+// Cart lists the items that a customer wants to buy, in one currency. Functions of this
+// package do not keep a reference to a cart. See [Cart.MarshalJSON] for the JSON form of a
+// cart.
 type Cart struct {
-	// Currency is the currency of every price in the cart. Every cart needs a Currency.
+	// Currency is the currency of all prices in the cart. It is required.
 	Currency Currency
-	// Step is the smallest chargeable amount in minor units. Every price in the cart
-	// must be a multiple of Step. Every amount in the quote is also a multiple of Step.
-	// For example, Step is 10 if a payment processor charges dinars in multiples of
-	// 0.010. A Step of 0 or 1 means that every whole number of minor units can be
-	// charged.
+	// Step is the smallest amount that can be charged, in minor units. Every unit price in
+	// the cart must be a multiple of Step. For example, a payment processor that charges
+	// dinars in multiples of 0.010 needs a Step of 10. A Step of 0 or 1 allows every whole
+	// number of minor units.
 	Step int64
-	// Lines are the lines of the cart in the customer's order. A cart has at most
-	// [MaxLines] lines. When a discount is spread, an earlier line takes precedence
-	// over a later line with an equal remainder. A cart without lines is valid and
-	// costs 0.
+	// Lines are the lines of the cart. A cart has at most [MaxLines] lines. A cart without
+	// lines is valid and costs 0. The sequence of lines affects the rounding of discounts;
+	// see the package documentation.
 	Lines []Line
 }
 
-// Validate returns nil if the cart is valid. If the cart is invalid, Validate returns a
-// [*ValidationError] that lists each of these errors:
+// Validate checks the cart. Validate returns a [*ValidationError] in these cases:
 //
 //   - The currency of the cart is missing.
 //   - The step of the cart is negative.
@@ -195,7 +191,7 @@ type Cart struct {
 //   - The quantity of a line is less than 1.
 //   - A unit price is negative or is not a multiple of the step.
 //   - A line that is not a plan has an interval other than [Once].
-//   - The price of a line or the sum of all lines exceeds 64 bits.
+//   - The price of a line or the sum of all lines does not fit in an int64.
 func (c Cart) Validate() error {
 	var faults ValidationError
 	if c.Currency.IsZero() {

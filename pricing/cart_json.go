@@ -36,11 +36,13 @@ type cartLineDocument struct {
 //	 "lines":[{"id":"A","kind":"plan","itemId":"basic","quantity":3,
 //	   "unitPrice":"10.000","recurs":"month"}]}
 //
-// Amounts are strings in major units with exactly the currency's decimals. The JSON
-// omits a step of 0 and an interval of [Once]. [Cart.UnmarshalJSON] restores a cart
-// from its JSON form without loss. MarshalJSON returns a [*ValidationError] for a cart
-// that [Cart.Validate] refuses. MarshalJSON also returns a [*ValidationError] if an ID
-// or an ItemID is not valid UTF-8.
+// Amounts are strings in major units, with all decimals of the currency. A step of 0 and
+// the interval [Once] are omitted. [Cart.UnmarshalJSON] restores the cart without loss.
+//
+// MarshalJSON returns a [*ValidationError] in these cases:
+//
+//   - The cart is invalid; see [Cart.Validate].
+//   - An ID or an ItemID is not valid UTF-8.
 func (c Cart) MarshalJSON() ([]byte, error) {
 	var faults ValidationError
 	faults.Merge("", c.Validate())
@@ -64,21 +66,20 @@ func (c Cart) MarshalJSON() ([]byte, error) {
 	return json.Marshal(d)
 }
 
-// UnmarshalJSON reads the JSON form that [Cart.MarshalJSON] writes.
+// UnmarshalJSON reads the JSON form that [Cart.MarshalJSON] writes, by these rules:
 //
-//   - An amount is a JSON string or a JSON number in major units. In a cart in EUR, the
+//   - An amount is a JSON string or a JSON number in major units. For a cart in EUR, the
 //     JSON number 10 means 10.00 EUR.
 //   - A quantity is a JSON number.
-//   - The cart needs the JSON fields "currency" and "lines".
-//   - Each line needs the JSON fields "kind", "quantity" and "unitPrice".
-//   - The JSON fields "step", "id", "itemId" and "recurs" are optional. An absent or null
-//     optional field gives the zero value.
+//   - The cart fields "currency" and "lines" are required.
+//   - The line fields "kind", "quantity" and "unitPrice" are required.
+//   - The fields "step", "id", "itemId" and "recurs" are optional. An optional field that
+//     is absent or null is read as its zero value.
 //
-// For invalid input, UnmarshalJSON returns a [*ValidationError] and leaves c unchanged.
-// The ValidationError names all unknown, repeated and malformed fields of the JSON. The
-// ValidationError also names the fields that [Cart.Validate] finds invalid.
-// UnmarshalJSON stops reading after [MaxLines] lines or after 1,000 malformed lines.
-// UnmarshalJSON refuses JSON of more than 40 MiB.
+// For invalid input, UnmarshalJSON returns a [*ValidationError] and leaves its receiver
+// unchanged. The ValidationError lists unknown, repeated and malformed JSON fields, and the
+// errors of [Cart.Validate]. UnmarshalJSON stops reading after [MaxLines] lines or after
+// 1,000 malformed lines. JSON of more than 40 MiB is refused.
 func (c *Cart) UnmarshalJSON(data []byte) error {
 	if len(data) > maxCartDocument {
 		return invalid("", FieldTooLong, fmt.Sprintf("a cart has at most %d bytes", maxCartDocument))
@@ -159,13 +160,14 @@ func errLineAlone() error {
 	return errors.New("a line does not know its currency: read or write the whole cart, a pricing.Cart")
 }
 
-// MarshalJSON always returns an error, because a line does not contain the currency of
-// its price. Callers should marshal the whole [Cart] or the whole [Quote]. A struct
-// that embeds Line needs a MarshalJSON method of its own.
+// MarshalJSON always returns an error, because a line does not contain the currency of its
+// price. Marshal the whole [Cart] or [Quote] instead. A struct that embeds Line needs its
+// own MarshalJSON method.
 func (l Line) MarshalJSON() ([]byte, error) { return nil, errLineAlone() }
 
-// UnmarshalJSON returns an error for all JSON except null. The JSON value null leaves l
-// unchanged. Callers should unmarshal the whole [Cart].
+// UnmarshalJSON returns an error for all JSON except null, because a line does not contain
+// the currency of its price. The JSON value null leaves the line unchanged. Unmarshal the
+// whole [Cart] instead.
 func (l *Line) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil

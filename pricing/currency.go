@@ -32,8 +32,7 @@ const iso4217 = "" +
 const currencyEntry = 4 // three letters and the exponent
 
 // Currency is a currency of ISO 4217. Currency values are comparable with ==. The zero
-// Currency means that there is no currency. The zero Currency has an empty code and the
-// exponent 0.
+// Currency stands for no currency. The zero Currency has an empty code and the exponent 0.
 type Currency struct {
 	entry uint8 // 1-based position in iso4217; 0 is no currency
 }
@@ -74,9 +73,9 @@ func SEK() Currency { return findCurrency("SEK") }
 // USD returns the US dollar.
 func USD() Currency { return findCurrency("USD") }
 
-// ParseCurrency returns the currency with the given ISO 4217 code. The letters of the
-// code may be upper-case or lower-case. ParseCurrency returns a [*ValidationError] for
-// an unknown code. The most used currencies have their own functions, such as [USD].
+// ParseCurrency returns the currency with the given ISO 4217 code. The code is not
+// case-sensitive. ParseCurrency returns a [*ValidationError] for an unknown code. Functions
+// such as [USD] return the most common currencies.
 func ParseCurrency(code string) (Currency, error) {
 	if len(code) == 3 {
 		if c := findCurrency(strings.ToUpper(code)); !c.IsZero() {
@@ -112,12 +111,11 @@ func Currencies() []Currency {
 	return all
 }
 
-// Equal reports whether c and d are the same currency. Package go-cmp calls Equal to
-// compare values.
+// Equal reports whether c and d are the same currency. Package go-cmp uses Equal to compare
+// values.
 func (c Currency) Equal(d Currency) bool { return c == d }
 
-// IsZero reports whether c is the zero Currency. The zero Currency means that there is
-// no currency.
+// IsZero reports whether c is the zero Currency.
 func (c Currency) IsZero() bool { return c.entry == 0 }
 
 // Code returns the ISO 4217 code of the currency in three upper-case letters, such as
@@ -142,13 +140,13 @@ func (c Currency) Exponent() int {
 // String returns the ISO 4217 code of the currency, such as "EUR".
 func (c Currency) String() string { return c.Code() }
 
-// GoString returns the text that package fmt prints for the verb %#v, such as
+// GoString returns the text that package fmt prints for %#v, such as
 // "pricing.Currency(EUR)".
 func (c Currency) GoString() string { return fmt.Sprintf("pricing.Currency(%s)", c) }
 
 // Symbol returns the symbol of the currency in the given locale. The symbol of the US
-// dollar is "US$" or "$", depending on the locale. If no symbol is known, Symbol
-// returns the code of the currency.
+// dollar is "US$" or "$", depending on the locale. For a currency without a known symbol,
+// Symbol returns the ISO 4217 code.
 func (c Currency) Symbol(locale language.Tag) string {
 	unit, err := currency.ParseISO(c.Code())
 	if err != nil {
@@ -161,8 +159,8 @@ func (c Currency) Symbol(locale language.Tag) string {
 // MarshalText returns empty text.
 func (c Currency) MarshalText() ([]byte, error) { return []byte(c.Code()), nil }
 
-// UnmarshalText reads a currency code as [ParseCurrency] does. Empty text sets c to the
-// zero Currency. If UnmarshalText returns an error, c stays unchanged.
+// UnmarshalText parses a currency code, like [ParseCurrency]. Empty text becomes the zero
+// Currency. On error, UnmarshalText leaves its receiver unchanged.
 func (c *Currency) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		*c = Currency{}

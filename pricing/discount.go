@@ -2,16 +2,15 @@ package pricing
 
 import "fmt"
 
-// DiscountType is the way in which a discount is computed. Section 2.1 of the
-// specification defines the discount types.
+// DiscountType tells whether a discount is a percentage or a fixed amount (specification
+// 2.1).
 type DiscountType uint8
 
 // Percentage and FixedAmount are the discount types.
 const (
-	// Percentage is the type of a discount that is a percentage of the eligible subtotal.
+	// Percentage takes a percentage off the eligible subtotal.
 	Percentage DiscountType = iota + 1
-	// FixedAmount is the type of a discount that is a fixed amount. A fixed amount takes
-	// off at most the eligible subtotal.
+	// FixedAmount takes a fixed amount off the cart, but at most the eligible subtotal.
 	FixedAmount
 )
 
@@ -27,14 +26,13 @@ func (t DiscountType) String() string {
 	return ""
 }
 
-// GoString returns the text that package fmt prints for the verb %#v, such as
+// GoString returns the text that package fmt prints for %#v, such as
 // "pricing.DiscountType(PERCENTAGE)".
 func (t DiscountType) GoString() string { return goString("DiscountType", t.String(), uint8(t)) }
 
 // ParseDiscountType returns the discount type with the given JSON name, such as
-// "PERCENTAGE". ParseDiscountType distinguishes upper-case and lower-case letters.
-// ParseDiscountType returns a [*ValidationError] for an unknown name and for the empty
-// string.
+// "PERCENTAGE". The name is case-sensitive. ParseDiscountType returns a [*ValidationError]
+// for an unknown or empty name.
 func ParseDiscountType(text string) (DiscountType, error) {
 	switch text {
 	case "PERCENTAGE":
@@ -55,24 +53,24 @@ func (t DiscountType) MarshalText() ([]byte, error) {
 	return []byte(t.String()), nil
 }
 
-// UnmarshalText reads the JSON name of a discount type as [ParseDiscountType] does. If
-// UnmarshalText returns an error, t becomes 0.
+// UnmarshalText parses the JSON name of a discount type, like [ParseDiscountType]. On
+// error, UnmarshalText sets the discount type to 0.
 func (t *DiscountType) UnmarshalText(text []byte) (err error) {
 	*t, err = ParseDiscountType(string(text))
 	return err
 }
 
-// Discount is a percentage or a fixed amount. Discount values are comparable with ==.
-// The zero Discount means that there is no discount. [Discount.MarshalJSON] describes
-// the JSON form of a discount.
+// Discount is a percentage or a fixed amount. Discount values are comparable with ==. The
+// zero Discount takes nothing off. See [Discount.MarshalJSON] for the JSON form of a
+// discount.
 type Discount struct {
 	percent Percent
 	amount  Money
 	kind    DiscountType
 }
 
-// PercentOff returns a discount of p percent. For the zero Percent, PercentOff returns
-// the zero Discount.
+// PercentOff returns a discount of the given percentage. For the zero Percent, PercentOff
+// returns the zero Discount.
 func PercentOff(p Percent) Discount {
 	if p.IsZero() {
 		return Discount{}
@@ -80,7 +78,7 @@ func PercentOff(p Percent) Discount {
 	return Discount{kind: Percentage, percent: p}
 }
 
-// AmountOff returns a discount of a fixed amount. AmountOff returns a
+// AmountOff returns a discount of the given fixed amount. AmountOff returns a
 // [*ValidationError] if the amount is 0 or less, or has no currency.
 func AmountOff(m Money) (Discount, error) {
 	switch {
@@ -92,28 +90,26 @@ func AmountOff(m Money) (Discount, error) {
 	return Discount{kind: FixedAmount, amount: m}, nil
 }
 
-// IsZero reports whether d is the zero Discount. The zero Discount means that there is
-// no discount.
+// IsZero reports whether d is the zero Discount.
 func (d Discount) IsZero() bool { return d.kind == 0 }
 
-// Equal reports whether d and e are the same discount. Package go-cmp calls Equal to
-// compare values.
+// Equal reports whether d and e are the same discount. Package go-cmp uses Equal to compare
+// values.
 func (d Discount) Equal(e Discount) bool { return d == e }
 
 // Type returns the discount type. For the zero Discount, Type returns 0.
 func (d Discount) Type() DiscountType { return d.kind }
 
-// Percent returns the percentage of the discount. If the discount type is not
-// [Percentage], Percent returns the zero Percent.
+// Percent returns the percentage of a [Percentage] discount. For any other discount,
+// Percent returns the zero Percent.
 func (d Discount) Percent() Percent { return d.percent }
 
-// Amount returns the fixed amount of the discount. If the discount type is not
-// [FixedAmount], Amount returns the zero Money.
+// Amount returns the amount of a [FixedAmount] discount. For any other discount, Amount
+// returns the zero Money.
 func (d Discount) Amount() Money { return d.amount }
 
-// Value returns the text of the JSON field "discountValue". Value returns text such as
-// "12.5" for a percentage and "10.00" for a fixed amount. For the zero Discount, Value
-// returns the empty string.
+// Value returns the JSON field "discountValue", such as "12.5" or "10.00". For the zero
+// Discount, Value returns the empty string.
 func (d Discount) Value() string {
 	switch d.kind {
 	case Percentage:
@@ -135,14 +131,13 @@ func (d Discount) String() string {
 	return "no discount"
 }
 
-// GoString returns the text that package fmt prints for the verb %#v, such as
-// "pricing.Discount(12.5 %)".
+// GoString returns the text that package fmt prints for %#v, such as "pricing.Discount(12.5
+// %)".
 func (d Discount) GoString() string { return fmt.Sprintf("pricing.Discount(%s)", d) }
 
-// Of returns the discount on an amount of base minor units. The returned discount is in
-// minor units. The returned discount is between 0 and the parameter base, both
-// included. A percentage discount is rounded half up. Of does not compare currencies,
-// but [Discount.Fits] does.
+// Of returns the discount on the given amount, in minor units. The result is at least 0 and
+// at most the amount. For a negative amount, Of returns 0. A percentage discount is rounded
+// half up. Use [Discount.Fits] to check the currency.
 func (d Discount) Of(base int64) int64 {
 	if base <= 0 {
 		return 0
@@ -156,10 +151,10 @@ func (d Discount) Of(base int64) int64 {
 	return 0
 }
 
-// InSteps returns the discount on an amount of base minor units. The returned discount
-// is in minor units. A percentage discount is rounded half up to a whole step. The
-// parameter base and a fixed amount must be multiples of the step. A step of 1 or less
-// means that there is no step.
+// InSteps is like [Discount.Of] but rounds a percentage discount half up to a multiple of
+// the step. The amount and the step are in minor units. The amount and a fixed discount
+// must be multiples of the step. With a step of 1 or less, InSteps returns the same
+// discount as Of.
 func (d Discount) InSteps(base, step int64) int64 {
 	if step <= 1 || d.kind != Percentage {
 		return d.Of(base)
@@ -167,9 +162,9 @@ func (d Discount) InSteps(base, step int64) int64 {
 	return d.percent.Of(base/step) * step
 }
 
-// Fits returns nil if the discount can be taken off a cart in the currency c. Fits
-// returns a [*ValidationError] if the discount is a fixed amount in a currency other
-// than c. A percentage can be taken off a cart in any currency.
+// Fits checks that the discount can be used for carts in the given currency. Fits returns a
+// [*ValidationError] if the discount is a fixed amount in another currency. A percentage
+// fits every currency.
 func (d Discount) Fits(c Currency) error {
 	if d.kind == FixedAmount && d.amount.currency != c {
 		return invalid("currency", FieldMismatch,
@@ -178,10 +173,9 @@ func (d Discount) Fits(c Currency) error {
 	return nil
 }
 
-// FitsCart returns nil if the discount can be taken off the cart. FitsCart returns a
-// [*ValidationError] if a fixed amount and the cart have different currencies. FitsCart
-// also returns a [*ValidationError] if a fixed amount is not a multiple of the cart's
-// step.
+// FitsCart checks that the discount can be used for the cart. FitsCart returns a
+// [*ValidationError] if a fixed amount has another currency than the cart. FitsCart also
+// returns a [*ValidationError] if a fixed amount is not a multiple of the cart's step.
 func (d Discount) FitsCart(c Cart) error {
 	if err := d.Fits(c.Currency); err != nil {
 		return err

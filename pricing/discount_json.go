@@ -2,11 +2,12 @@ package pricing
 
 import "encoding/json"
 
-// MarshalJSON returns the discount as JSON. For the zero Discount, MarshalJSON returns
-// null.
+// MarshalJSON returns the discount as JSON in one of two forms:
 //
 //	{"discountType":"PERCENTAGE","discountValue":"12.5"}
 //	{"discountType":"FIXED_AMOUNT","discountValue":"10.00","currency":"EUR"}
+//
+// For the zero Discount, MarshalJSON returns null.
 func (d Discount) MarshalJSON() ([]byte, error) {
 	if d.IsZero() {
 		return []byte("null"), nil
@@ -20,8 +21,8 @@ func (d Discount) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads the JSON form that [Discount.MarshalJSON] writes. The field
 // "discountValue" may also be a JSON number. For invalid input, UnmarshalJSON returns a
-// [*ValidationError] that names every invalid field. If UnmarshalJSON returns an error
-// or reads null, d stays unchanged.
+// [*ValidationError] and leaves its receiver unchanged. The JSON value null leaves the
+// discount unchanged.
 func (d *Discount) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil

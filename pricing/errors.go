@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// ErrInvalid identifies errors about malformed input, in all packages of this module.
-// The call errors.Is(err, ErrInvalid) reports true for every error about malformed
-// input. A [*ValidationError] is one type of error about malformed input.
+// ErrInvalid matches every error about malformed input, in all packages of this module. Use
+// [errors.Is] to compare an error with ErrInvalid. Every [*ValidationError] matches
+// ErrInvalid.
 var ErrInvalid = errors.New("invalid input")
 
-// FieldCode is a machine-readable reason why a field is invalid. The text of a field
-// code never changes.
+// FieldCode is a machine-readable reason why a field is invalid. The text of a field code
+// stays the same in all later versions.
 type FieldCode string
 
-// The constants of type FieldCode are the reasons why a field can be invalid.
+// Every [FieldError] has one of these field codes.
 const (
 	// FieldRequired means that the field is absent or empty.
 	FieldRequired FieldCode = "required"
@@ -29,10 +29,10 @@ const (
 	FieldTooLarge FieldCode = "too_large"
 	// FieldTooLong means that the field has more characters or entries than allowed.
 	FieldTooLong FieldCode = "too_long"
-	// FieldTooManyDecimals means that the number has more decimals than its currency,
-	// the step or a percentage allows.
+	// FieldTooManyDecimals means that a number has too many decimals for its currency, for
+	// the step or for a percentage.
 	FieldTooManyDecimals FieldCode = "too_many_decimals"
-	// FieldOverflow means that the result of a computation exceeds 64 bits.
+	// FieldOverflow means that a computed amount does not fit in an int64.
 	FieldOverflow FieldCode = "overflow"
 	// FieldMismatch means that the field contradicts another field.
 	FieldMismatch FieldCode = "mismatch"
@@ -42,43 +42,43 @@ const (
 	FieldImmutable FieldCode = "immutable"
 	// FieldTaken means that the value is already in use.
 	FieldTaken FieldCode = "taken"
-	// FieldMore means that a list has more than [MaxListFaults] invalid fields. The
-	// message of the [FieldError] gives the number of invalid fields beyond
-	// MaxListFaults.
+	// FieldMore means that a list has more than [MaxListFaults] invalid fields. The message
+	// of the [FieldError] tells how many invalid fields are not named.
 	FieldMore FieldCode = "more"
 )
 
-// MaxListFaults is the maximum number of invalid fields that a [ValidationError] names
-// for one list. A ValidationError only counts the invalid fields of a list beyond
-// MaxListFaults.
+// MaxListFaults is the maximum number of invalid fields that a [ValidationError] names for
+// one list. A ValidationError counts further invalid fields but does not name them.
 const MaxListFaults = 1_000
 
-// FieldError describes one invalid field. The JSON form of a FieldError is
-// {"field":"lines[2].unitPrice","code":"too_small","message":"…"}.
+// FieldError describes one invalid field. In JSON, a FieldError looks like this:
+//
+//	{"field":"lines[2].unitPrice","code":"too_small","message":"…"}
 type FieldError struct {
-	// Field is the path of the invalid field, made of JSON names, such as
-	// "lines[2].unitPrice".
+	// Field is the path of the invalid field, such as "lines[2].unitPrice". The path uses
+	// JSON names.
 	Field string `json:"field"`
 	// Code is the machine-readable reason why the field is invalid.
 	Code FieldCode `json:"code"`
-	// Message is an English text that explains to people why the field is invalid.
+	// Message explains in English why the field is invalid.
 	Message string `json:"message"`
 }
 
-// ValidationError lists every invalid field of one input. A ValidationError matches
-// [ErrInvalid]. Callers add invalid fields with [ValidationError.Add] and return the
-// result of [ValidationError.Err]. The zero ValidationError is an empty list. Several
-// goroutines must not add fields to the same ValidationError concurrently.
+// ValidationError lists the invalid fields of one input. Every ValidationError matches
+// [ErrInvalid].
 //
-// The path of an invalid field in a list contains an index, such as
-// "allowedUserEmails[0]". A ValidationError names only the first [MaxListFaults]
-// invalid fields of each list. If a list has more than MaxListFaults invalid fields,
-// Fields contains one extra field with the code [FieldMore]. The field with the code
-// FieldMore has the path of the list. The message of the field with the code FieldMore
-// gives the number of invalid fields that are not named.
+// To build a ValidationError, call [ValidationError.Add] for each invalid field and return
+// the result of [ValidationError.Err]. The zero ValidationError is ready to use. The
+// methods Add, At and Merge are not safe for concurrent use.
+//
+// The path of an entry in a list contains the index of the entry, such as
+// "allowedUserEmails[0]". A ValidationError names at most [MaxListFaults] invalid fields
+// for each list. If a list has more invalid fields, Fields contains one extra [FieldError]
+// for the list, with the code [FieldMore]. The message of the extra FieldError tells how
+// many invalid fields are not named.
 type ValidationError struct {
-	// Fields are the invalid fields in the order of discovery. The same field may occur
-	// in Fields more than once.
+	// Fields are the invalid fields, in the order in which they were found. A field may
+	// occur more than once.
 	Fields []FieldError
 
 	entries map[string]int // faults of entries by the path of their list, those beyond the bound too
@@ -88,8 +88,8 @@ type ValidationError struct {
 // is one line in a log.
 const maxErrorText = 20
 
-// Error returns a text with the first 20 invalid fields and their messages. If there
-// are more than 20 invalid fields, the text ends with the number of further fields.
+// Error returns a text with the first 20 invalid fields and their messages. If there are
+// more than 20 invalid fields, the text ends with the number of further fields.
 func (e *ValidationError) Error() string {
 	var b strings.Builder
 	b.WriteString(ErrInvalid.Error())
@@ -111,8 +111,8 @@ func (e *ValidationError) Error() string {
 // Unwrap returns [ErrInvalid].
 func (e *ValidationError) Unwrap() error { return ErrInvalid }
 
-// Add appends one invalid field to Fields. If the list that contains the field already
-// has [MaxListFaults] invalid fields, Add only counts the field.
+// Add appends one invalid field to Fields. For a list that already has [MaxListFaults]
+// invalid fields, Add only counts the field.
 func (e *ValidationError) Add(field string, code FieldCode, message string) {
 	list, _, entry := strings.Cut(field, "[")
 	if entry && !e.counted(list, 1) {
@@ -146,12 +146,12 @@ func (e *ValidationError) counted(list string, faults int) bool {
 // beyond returns how many faults of a list have no name.
 func (e *ValidationError) beyond(list string) int { return e.entries[list] - MaxListFaults }
 
-// Merge appends the invalid fields of the error err. Merge puts the parameter prefix in
-// front of the path of each invalid field. The path "unitPrice" with the prefix
-// "lines[2]" becomes "lines[2].unitPrice". If err contains no ValidationError, Merge
-// appends one invalid field with the code [FieldMalformed]. The path of the malformed
-// field is the parameter prefix. If err is nil, Merge appends nothing. Merge adds the
-// number of unnamed invalid fields in err to the count of unnamed fields in e.
+// Merge appends the invalid fields of an error and puts a prefix in front of their paths.
+// With the prefix "lines[2]", the path "unitPrice" becomes "lines[2].unitPrice". If the
+// error contains no ValidationError, Merge appends one invalid field with the code
+// [FieldMalformed]. The path of this field is the prefix. Merge does nothing for a nil
+// error. Merge also takes over the number of invalid fields that the error counts but does
+// not name.
 func (e *ValidationError) Merge(prefix string, err error) {
 	if err == nil {
 		return
@@ -172,9 +172,8 @@ func (e *ValidationError) Merge(prefix string, err error) {
 	}
 }
 
-// At appends the invalid fields of the error err. Every field that At appends gets the
-// parameter field as its path. If err contains no ValidationError, At works like
-// [ValidationError.Merge].
+// At appends the invalid fields of an error and replaces their paths with the given path.
+// For an error without a ValidationError, At does the same as [ValidationError.Merge].
 func (e *ValidationError) At(field string, err error) {
 	if err == nil {
 		return
@@ -189,7 +188,7 @@ func (e *ValidationError) At(field string, err error) {
 	}
 }
 
-// Err returns e. If e has no invalid fields, Err returns nil.
+// Err returns the ValidationError as an error, or nil if Fields is empty.
 func (e *ValidationError) Err() error {
 	if e == nil || len(e.Fields) == 0 {
 		return nil

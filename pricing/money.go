@@ -9,21 +9,23 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// Money is an amount in a currency, stored as an integer number of minor units. Money
-// values are comparable with ==. The zero Money is the amount 0 without a currency.
+// Money is an amount in a currency, stored as a whole number of minor units. Money values
+// are comparable with ==. The zero Money is the amount 0 without a currency.
 type Money struct {
 	minor    int64
 	currency Currency
 }
 
-// NewMoney returns an amount of minor units in the currency c. The minor units of EUR
-// are cents.
+// NewMoney returns an amount in the given currency. NewMoney(1250, EUR()) is 12.50 EUR.
 func NewMoney(minor int64, c Currency) Money { return Money{minor: minor, currency: c} }
 
 // MoneyFromDecimal converts an amount in major units, such as 12.50, without rounding.
-// MoneyFromDecimal returns a [*ValidationError] if the amount has more decimals than
-// its currency. MoneyFromDecimal also returns a [*ValidationError] if the number of
-// minor units exceeds 64 bits.
+// MoneyFromDecimal returns a [*ValidationError] in these cases:
+//
+//   - The currency is the zero Currency.
+//   - The amount has more decimals than the currency.
+//   - The amount in minor units is above math.MaxInt64 or below -math.MaxInt64.
+//   - The coefficient of the decimal number has more than 512 bits.
 func MoneyFromDecimal(d decimal.Decimal, c Currency) (Money, error) {
 	if c.IsZero() {
 		return Money{}, errNoCurrency()
@@ -35,9 +37,13 @@ func MoneyFromDecimal(d decimal.Decimal, c Currency) (Money, error) {
 	return Money{minor: minor, currency: c}, nil
 }
 
-// ParseMoney converts text in major units, such as "12.50", without rounding. The text
-// must have the syntax of a [Number]. ParseMoney returns a [*ValidationError] for
-// malformed text. ParseMoney also returns the errors of [MoneyFromDecimal].
+// ParseMoney converts text in major units, such as "12.50", without rounding. ParseMoney
+// returns a [*ValidationError] in these cases:
+//
+//   - The currency is the zero Currency.
+//   - The text is empty, or [Number.Decimal] refuses it.
+//   - The amount has more decimals than the currency.
+//   - The amount in minor units is above math.MaxInt64 or below -math.MaxInt64.
 func ParseMoney(text string, c Currency) (Money, error) {
 	if c.IsZero() {
 		return Money{}, errNoCurrency()
@@ -57,7 +63,7 @@ func (m Money) Minor() int64 { return m.minor }
 // Currency returns the currency of the amount.
 func (m Money) Currency() Currency { return m.currency }
 
-// IsZero reports whether the amount is 0, regardless of its currency.
+// IsZero reports whether the amount is 0, in any currency.
 func (m Money) IsZero() bool { return m.minor == 0 }
 
 // Decimal returns the exact amount in major units.
@@ -65,8 +71,8 @@ func (m Money) Decimal() decimal.Decimal {
 	return decimal.New(m.minor, -int32(m.currency.Exponent())) //nolint:gosec // an exponent is 0 to 4
 }
 
-// Amount returns the amount in major units with exactly the currency's decimals. For
-// 1250 minor units, Amount returns "12.50" in EUR and "1250" in JPY.
+// Amount returns the amount in major units, with all decimals of the currency. For 1250
+// minor units, Amount returns "12.50" in EUR and "1250" in JPY.
 func (m Money) Amount() string { return formatMinor(m.minor, m.currency.Exponent()) }
 
 // String returns the amount and the currency code, such as "12.50 EUR".
@@ -77,11 +83,11 @@ func (m Money) String() string {
 	return m.Amount() + " " + m.currency.Code()
 }
 
-// GoString returns the text that package fmt prints for the verb %#v, such as
-// "pricing.Money(12.50 EUR)".
+// GoString returns the text that package fmt prints for %#v, such as "pricing.Money(12.50
+// EUR)".
 func (m Money) GoString() string { return fmt.Sprintf("pricing.Money(%s)", m) }
 
-// Equal reports whether m and n have the same amount and currency. Package go-cmp calls
+// Equal reports whether m and n have the same amount and currency. Package go-cmp uses
 // Equal to compare values.
 func (m Money) Equal(n Money) bool { return m == n }
 
@@ -95,7 +101,7 @@ func (m Money) Compare(n Money) (int, error) {
 }
 
 // Add returns the sum of m and n. Add returns a [*ValidationError] if m and n have
-// different currencies or if the sum exceeds 64 bits.
+// different currencies or if the sum does not fit in an int64.
 func (m Money) Add(n Money) (Money, error) {
 	if m.currency != n.currency {
 		return Money{}, invalid("currency", FieldMismatch, fmt.Sprintf("cannot add %s and %s", m.currency, n.currency))
@@ -107,14 +113,14 @@ func (m Money) Add(n Money) (Money, error) {
 	return Money{minor: sum, currency: m.currency}, nil
 }
 
-// MarshalJSON returns the amount as a JSON string with the currency's decimals, such as
-// "12.50". [Money.UnmarshalJSON] cannot read the JSON string, because the string does
-// not contain the currency.
+// MarshalJSON returns the amount as a JSON string with all decimals of the currency, such
+// as "12.50". The JSON string does not contain the currency, so [Money.UnmarshalJSON]
+// cannot read it.
 func (m Money) MarshalJSON() ([]byte, error) { return json.Marshal(m.Amount()) }
 
-// UnmarshalJSON returns an error for all JSON except null. The JSON value null leaves m
-// unchanged. To read an amount from JSON, unmarshal a [Number] and convert the Number
-// with [ParseMoney].
+// UnmarshalJSON returns an error for all JSON except null, because the JSON does not
+// contain the currency. The JSON value null leaves the amount unchanged. To read an amount
+// from JSON, unmarshal a [Number] and convert it with [ParseMoney].
 func (m *Money) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
@@ -122,12 +128,12 @@ func (m *Money) UnmarshalJSON(data []byte) error {
 	return errors.New("an amount in JSON does not tell its currency: read a pricing.Number and convert it with pricing.ParseMoney")
 }
 
-// Format converts an amount from minor units to text in major units. For 1250 minor
-// units of EUR, Format returns "12.50".
+// Format converts an amount from minor units to text in major units. For 1250 minor units
+// of EUR, Format returns "12.50".
 func (c Currency) Format(minor int64) string { return formatMinor(minor, c.Exponent()) }
 
-// Parse converts text in major units, such as "12.50", to minor units. Parse returns
-// the errors of [ParseMoney].
+// Parse converts text in major units, such as "12.50", to minor units. Parse returns the
+// same errors as [ParseMoney].
 func (c Currency) Parse(text string) (int64, error) {
 	m, err := ParseMoney(text, c)
 	return m.minor, err

@@ -21,20 +21,19 @@ const (
 	maxNumberExponent = 64
 )
 
-// Number is the text of a decimal number from the host or from JSON. A Number keeps
-// every digit of a JSON string such as "12.50" or of a JSON number such as 12.5. The
-// empty Number means that there is no number. A Number is marshaled as a JSON string.
+// Number is the text of a decimal number, such as "12.50". A Number keeps every digit of
+// the JSON string or JSON number that it was read from. The empty Number stands for a
+// missing number. A Number is marshaled as a JSON string.
 //
-// [Number.Decimal], [Number.Int64], [ParseMoney] and [ParsePercent] convert a Number.
-// All conversions of a Number accept the syntax of a JSON number with at most 64
-// characters. All conversions also accept leading zeros. The exponent of a Number must
-// be between -64 and 64, both included.
+// [Number.Decimal], [Number.Int64], [ParseMoney] and [ParsePercent] convert a Number. All
+// conversions accept JSON numbers of at most 64 characters, even with leading zeros. The
+// exponent must be between -64 and 64, inclusive.
 type Number string
 
-// UnmarshalJSON keeps the text of a JSON string or of a JSON number without checking
-// the text. The JSON value null leaves n unchanged. UnmarshalJSON returns a
-// [*json.UnmarshalTypeError] for any other JSON type. UnmarshalJSON keeps at most 65
-// bytes of the text. A text of 65 bytes is too long for every conversion.
+// UnmarshalJSON stores the text of a JSON string or a JSON number without checking the
+// text. The JSON value null leaves the Number unchanged. For any other JSON type,
+// UnmarshalJSON returns a [*json.UnmarshalTypeError]. UnmarshalJSON stores at most the
+// first 65 bytes of the text. All conversions refuse a text of 65 bytes as too long.
 func (n *Number) UnmarshalJSON(data []byte) error {
 	var text string
 	switch kind := jsonKind(data); kind {
@@ -90,8 +89,8 @@ func jsonKind(data []byte) string {
 }
 
 // Decimal returns the exact number. Decimal returns a [*ValidationError] if the text is
-// empty, malformed or longer than 64 characters. Decimal also returns a
-// [*ValidationError] if the exponent is below -64 or above 64.
+// empty, malformed or longer than 64 characters. Decimal also returns a [*ValidationError]
+// if the exponent is below -64 or above 64.
 func (n Number) Decimal() (decimal.Decimal, error) {
 	scanned, err := scanNumber(string(n))
 	if err != nil {
@@ -104,10 +103,9 @@ func (n Number) Decimal() (decimal.Decimal, error) {
 	return decimal.NewFromBigInt(coefficient, int32(scanned.exponent-len(scanned.fraction))), nil //nolint:gosec // within -128 to 64
 }
 
-// DecimalText returns the decimal number d as text without an exponent, such as "12.5".
-// The text that DecimalText returns is a valid [Number]. DecimalText returns a
-// [*ValidationError] if the number needs more than 64 characters. Without this limit,
-// the text of decimal.New(1, 1_000_000_000) would have about a billion digits.
+// DecimalText returns a decimal number as text without an exponent, such as "12.5". The
+// text is a valid [Number]. DecimalText returns a [*ValidationError] for a number of more
+// than 64 characters. The limit keeps numbers such as 1e1000000000 from exhausting memory.
 func DecimalText(d decimal.Decimal) (string, error) {
 	const mostBits = 4 * maxNumberText // of a coefficient: more than its digits can have
 	switch coefficient, exponent := d.Coefficient(), d.Exponent(); {
@@ -125,10 +123,10 @@ func DecimalText(d decimal.Decimal) (string, error) {
 	return text, nil
 }
 
-// Int64 converts the text to a whole number. The texts "2", "2.0" and "2e0" all become
-// 2. Int64 returns a [*ValidationError] if the number is not whole or exceeds 64 bits.
-// Int64 also returns the errors of [Number.Decimal]. The smallest number that Int64
-// accepts is -math.MaxInt64.
+// Int64 returns the number as an int64. For "2", "2.0" and "2e0", Int64 returns 2. Int64
+// returns a [*ValidationError] if the number is not whole or does not fit in an int64.
+// Int64 also refuses the number math.MinInt64. Int64 also returns the errors of
+// [Number.Decimal].
 func (n Number) Int64() (int64, error) { return scaledText(string(n), 0) }
 
 // scannedNumber is the text of a number taken apart.

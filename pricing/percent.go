@@ -13,17 +13,19 @@ const (
 	percentWhole = 100 * 10_000
 )
 
-// Percent is an exact percentage greater than 0 and at most 100. A Percent has at most
-// four decimals. Percent values are comparable with ==. The zero Percent means that
-// there is no percentage.
+// Percent is an exact percentage greater than 0 and at most 100. A Percent has at most four
+// decimals. Percent values are comparable with ==. The zero Percent stands for no
+// percentage.
 type Percent struct {
 	units int32 // ten-thousandths of a percent
 }
 
-// ParsePercent converts text such as "12.5" to a percentage without rounding.
-// ParsePercent returns a [*ValidationError] if the percentage is 0 or less, or above
-// 100. ParsePercent also returns a [*ValidationError] if the percentage has more than
-// four decimals.
+// ParsePercent converts text such as "12.5" to a percentage without rounding. ParsePercent
+// returns a [*ValidationError] in these cases:
+//
+//   - The text is empty, or [Number.Decimal] refuses it.
+//   - The percentage is 0 or less, or above 100.
+//   - The percentage has more than four decimals.
 func ParsePercent(text string) (Percent, error) {
 	units, err := scaledText(text, percentPlaces)
 	if err != nil {
@@ -32,8 +34,11 @@ func ParsePercent(text string) (Percent, error) {
 	return percentOf(units)
 }
 
-// PercentFromDecimal converts a decimal number to a percentage without rounding. The
-// number 12.5 becomes 12.5 %. PercentFromDecimal returns the errors of [ParsePercent].
+// PercentFromDecimal converts a decimal number to a percentage without rounding. For the
+// number 12.5, PercentFromDecimal returns 12.5 %. PercentFromDecimal returns a
+// [*ValidationError] if the percentage is 0 or less, is above 100, or has more than four
+// decimals. PercentFromDecimal also refuses a decimal number whose coefficient has more
+// than 512 bits.
 func PercentFromDecimal(d decimal.Decimal) (Percent, error) {
 	units, err := scaledDecimal(d, percentPlaces)
 	if err != nil {
@@ -52,16 +57,14 @@ func percentOf(units int64) (Percent, error) {
 	return Percent{units: int32(units)}, nil
 }
 
-// IsZero reports whether p is the zero Percent. The zero Percent means that there is no
-// percentage.
+// IsZero reports whether p is the zero Percent.
 func (p Percent) IsZero() bool { return p.units == 0 }
 
-// Equal reports whether p and r are the same percentage. Package go-cmp calls Equal to
+// Equal reports whether p and r are the same percentage. Package go-cmp uses Equal to
 // compare values.
 func (p Percent) Equal(r Percent) bool { return p == r }
 
-// Decimal returns the exact percentage as a decimal number. For 12.5 %, Decimal returns
-// 12.5.
+// Decimal returns the percentage as a decimal number. For 12.5 %, Decimal returns 12.5.
 func (p Percent) Decimal() decimal.Decimal { return decimal.New(int64(p.units), -percentPlaces) }
 
 // String returns the percentage without trailing zeros, such as "12.5".
@@ -77,8 +80,9 @@ func (p Percent) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads a percentage from a JSON string or a JSON number. UnmarshalJSON
-// returns the errors of [ParsePercent]. If UnmarshalJSON returns an error or reads
-// null, p stays unchanged.
+// returns the same errors as [Number.UnmarshalJSON] and [ParsePercent]. On error,
+// UnmarshalJSON leaves its receiver unchanged. The JSON value null leaves the percentage
+// unchanged.
 func (p *Percent) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
@@ -95,7 +99,7 @@ func (p *Percent) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Of returns p percent of an amount, rounded half up. Both the amount and the result
+// Of returns the percentage of an amount, rounded half up. Both the amount and the result
 // are in minor units. For a negative amount, Of returns 0.
 func (p Percent) Of(minor int64) int64 {
 	if minor <= 0 {
@@ -104,6 +108,6 @@ func (p Percent) Of(minor int64) int64 {
 	return mulDivRound(uint64(minor), uint64(p.units), percentWhole) //nolint:gosec // units is 0 to 1,000,000
 }
 
-// GoString returns the text that package fmt prints for the verb %#v, such as
+// GoString returns the text that package fmt prints for %#v, such as
 // "pricing.Percent(12.5%)".
 func (p Percent) GoString() string { return fmt.Sprintf("pricing.Percent(%s%%)", p) }

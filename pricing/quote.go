@@ -6,35 +6,31 @@ import (
 )
 
 // QuotedLine is a line of a cart with its price in the quote. All amounts are in minor
-// units. A single QuotedLine has no JSON form. Only a whole quote has a JSON form; see
-// [Quote.MarshalJSON].
+// units. A QuotedLine cannot be marshaled to JSON on its own. Marshal the whole [Quote]
+// instead.
 type QuotedLine struct {
 	Line
 	// Eligible reports whether the discount covers the line.
 	Eligible bool
 	// Subtotal is the list price of the line: UnitPrice times Quantity.
 	Subtotal int64
-	// Discount is the part of the quote's discount that is taken off this line.
-	// Discount is between 0 and Subtotal, both included.
+	// Discount is the amount that is taken off the line. It is at least 0 and at most
+	// Subtotal.
 	Discount int64
 	// Total is the price of the line after the discount: Subtotal - Discount.
 	Total int64
-	// Step is equal to the Step of the quote that contains the line. Step is in minor
-	// units.
+	// Step is the step of the quote, in minor units.
 	Step int64
 }
 
-// Quote is a priced cart. All amounts in a Quote are minor units of its Currency. A
-// copy of a Quote shares the lines with the original Quote. [Quote.Reprice] overwrites
-// the lines that a Quote shares with its copies. Callers who still read a copy after
-// Reprice should copy the Quote with [Quote.Clone] before Reprice. Reprice can be
-// called on the zero Quote.
+// Quote is a priced cart. All amounts in a Quote are in minor units of its Currency. Copies
+// of a Quote share their Lines. [Quote.Reprice] overwrites the Lines that copies share. Use
+// [Quote.Clone] to make an independent copy.
 type Quote struct {
-	// Currency is the currency of the cart.
+	// Currency is the currency of all amounts in the quote.
 	Currency Currency
-	// Step is the smallest chargeable amount in minor units, as the cart defines it.
-	// Every amount in the quote is a multiple of Step. A Step of 0 means that every
-	// whole number of minor units can be charged.
+	// Step is the smallest amount that can be charged, in minor units. Every amount in the
+	// quote is a multiple of Step. A Step of 0 allows every whole number of minor units.
 	Step int64
 	// Subtotal is the list price of all lines except shipping lines.
 	Subtotal int64
@@ -42,30 +38,29 @@ type Quote struct {
 	// computed from EligibleSubtotal. A coupon's minimum purchase is compared with
 	// EligibleSubtotal.
 	EligibleSubtotal int64
-	// Discount is the sum of the line discounts. Discount is between 0 and
-	// EligibleSubtotal, both included.
+	// Discount is the sum of the line discounts. It is at least 0 and at most
+	// EligibleSubtotal.
 	Discount int64
 	// Shipping is the price of all shipping lines.
 	Shipping int64
 	// Total is the amount that the customer pays: Subtotal - Discount + Shipping.
 	Total int64
-	// Lines are the lines of the cart with their prices, in the same order as in the
-	// cart.
+	// Lines are the priced lines of the cart, in the same order as in the cart.
 	Lines []QuotedLine
 
 	shares []share // scratch memory that Reprice keeps
 }
 
-// Price prices the cart with a discount on the eligible lines. The parameter eligible
-// has one entry for each line of the cart. If the parameter eligible is nil, every line
-// except shipping lines is eligible. Shipping lines are never discounted. With the zero
-// [Discount], Price prices the cart at list prices.
+// Price computes the price of a cart with a discount on the eligible lines. The slice
+// eligible has one entry for each line of the cart. If the slice eligible is nil, all lines
+// except shipping lines are eligible. Shipping lines are never discounted. With the zero
+// [Discount], the quote has list prices.
 //
-// Price returns a [*ValidationError] that lists each of these errors:
+// Price returns a [*ValidationError] in these cases:
 //
-//   - [Cart.Validate] finds an invalid field in the cart.
-//   - The discount is a fixed amount that [Discount.FitsCart] refuses.
-//   - The number of entries in the parameter eligible differs from the number of lines.
+//   - The cart is invalid; see [Cart.Validate].
+//   - The discount does not fit the cart; see [Discount.FitsCart].
+//   - The length of the slice eligible differs from the number of lines.
 func Price(cart Cart, discount Discount, eligible []bool) (Quote, error) {
 	q := Quote{Lines: make([]QuotedLine, 0, min(len(cart.Lines), MaxLines))}
 	if err := q.Reprice(cart, discount, eligible); err != nil {
@@ -75,10 +70,10 @@ func Price(cart Cart, discount Discount, eligible []bool) (Quote, error) {
 	return q, nil
 }
 
-// Reprice prices a cart as [Price] does and stores the result in q. Reprice reuses the
-// memory of q. Reprice allocates no memory if q once held at least as many lines as the
-// cart has. If Reprice returns an error, q is empty. While Reprice runs, no other
-// goroutine may use q or a copy of q.
+// Reprice is like [Price] but stores the result in the quote and reuses its memory.
+// Repeated calls with carts of the same size allocate no memory. Reprice can be called on
+// the zero Quote. On error, the quote is empty. While Reprice runs, no other goroutine may
+// use the quote or a copy that shares its lines.
 func (q *Quote) Reprice(cart Cart, discount Discount, eligible []bool) error {
 	q.reset(cart.Currency, cart.Step)
 	if !q.take(cart, eligible) || discount.Fits(cart.Currency) != nil ||
@@ -164,39 +159,36 @@ func (q *Quote) apply(discount int64) {
 	q.shares = allocate(q.Lines, discount, q.EligibleSubtotal, max(q.Step, 1), q.shares)
 }
 
-// Clone returns a copy of q that shares no memory with q.
+// Clone returns a copy of the quote that shares no memory with the original.
 func (q Quote) Clone() Quote {
 	q.Lines = slices.Clone(q.Lines)
 	q.shares = nil
 	return q
 }
 
-// Equal reports whether q and r have the same prices and lines. Equal treats nil Lines
-// and empty Lines as the same. Package go-cmp calls Equal to compare values.
+// Equal reports whether q and r have the same prices and lines. Equal treats nil Lines like
+// empty Lines. Package go-cmp uses Equal to compare values.
 func (q Quote) Equal(r Quote) bool {
 	return q.Currency == r.Currency && q.Step == r.Step && q.Subtotal == r.Subtotal && q.EligibleSubtotal == r.EligibleSubtotal &&
 		q.Discount == r.Discount && q.Shipping == r.Shipping && q.Total == r.Total && slices.Equal(q.Lines, r.Lines)
 }
 
-// UnitGroup is a group of units of one line. All units in the group have the same
-// price.
+// UnitGroup is a group of units with the same price.
 type UnitGroup struct {
-	// Quantity is the number of units in the group. The minimum Quantity is 1.
+	// Quantity is the number of units in the group. It is at least 1.
 	Quantity int64
 	// UnitPrice is the price of one unit after the discount, in minor units.
 	UnitPrice int64
 }
 
-// Units splits the units of the line into one or two groups. All units in one group
-// have the same price. The group with the higher price comes first. If there are two
-// groups, their prices differ by one step. If the line has no step, the prices of the
-// two groups differ by one minor unit. The prices of all units in the groups sum
-// exactly to the Total of the line. If the Quantity of the line is 0 or less, Units
-// returns nil.
+// Units groups the units of the line by price. Units returns at most two groups. The group
+// with the higher price comes first. The prices of two groups differ by one step, or by one
+// minor unit if the line has no step. The prices of all units sum to the Total of the line.
+// If the Quantity of the line is 0 or less, Units returns nil.
 func (l QuotedLine) Units() []UnitGroup { return l.AppendUnits(nil) }
 
-// AppendUnits appends the groups that [QuotedLine.Units] returns to the slice dst.
-// AppendUnits returns the extended slice.
+// AppendUnits is like [QuotedLine.Units] but appends the groups to a slice and returns the
+// extended slice.
 func (l QuotedLine) AppendUnits(dst []UnitGroup) []UnitGroup {
 	if l.Quantity < 1 {
 		return dst

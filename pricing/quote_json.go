@@ -78,14 +78,13 @@ type unitDocument struct {
 //	   "discount":"10.00","total":"20.00",
 //	   "units":[{"quantity":2,"unitPrice":"6.67"},{"quantity":1,"unitPrice":"6.66"}]}]}
 //
-// Amounts are strings in major units with exactly the currency's decimals. The step is
-// written like an amount, such as "step":"0.010". The JSON omits a step of 0 and an
-// interval of [Once]. [Quote.UnmarshalJSON] restores a quote from its JSON form without
-// loss.
+// Amounts are strings in major units, with all decimals of the currency. The step is
+// written like an amount, such as "step":"0.010". A step of 0 and the interval [Once] are
+// omitted. [Quote.UnmarshalJSON] restores the quote without loss.
 //
 // MarshalJSON returns a [*ValidationError] in these cases:
 //
-//   - [Quote.Validate] returns an error for a reason other than the length of an ID.
+//   - The quote is invalid; see [Quote.Validate]. IDs of any length are accepted.
 //   - An ID or an ItemID is not valid UTF-8.
 //   - The JSON has more than [MaxQuoteDocument] bytes.
 func (q Quote) MarshalJSON() ([]byte, error) {
@@ -137,16 +136,15 @@ func (q Quote) document() quoteDocument {
 
 func integer(n int64) json.Number { return json.Number(formatMinor(n, 0)) }
 
-// UnmarshalJSON reads and checks the JSON form that [Quote.MarshalJSON] writes.
-// UnmarshalJSON ignores unknown fields and accepts IDs of any length. The JSON value
-// null leaves q unchanged.
+// UnmarshalJSON reads and checks the JSON form that [Quote.MarshalJSON] writes. Unknown
+// fields are ignored. The JSON value null leaves the quote unchanged.
 //
-// UnmarshalJSON returns a [*ValidationError] and leaves q unchanged in these cases:
+// UnmarshalJSON returns a [*ValidationError] and leaves its receiver unchanged in these
+// cases:
 //
-//   - A field of the quote is malformed.
-//   - A subtotal, the discount or the total of the quote is not the sum over the lines.
+//   - The JSON or a field of the quote is malformed.
+//   - The quote is invalid; see [Quote.Validate]. IDs of any length are accepted.
 //   - The units of a line do not match the total of the line.
-//   - The quote has more than [MaxLines] lines.
 //   - The JSON has more than [MaxQuoteDocument] bytes.
 func (q *Quote) UnmarshalJSON(data []byte) error {
 	if len(data) > MaxQuoteDocument {

@@ -2,17 +2,24 @@ package pricing
 
 import "fmt"
 
-// Validate returns nil if the quote is valid. If the quote is invalid, Validate returns
-// a [*ValidationError] that lists each of these errors:
+// Validate checks that the amounts of the quote are consistent. Validate returns a
+// [*ValidationError] in these cases:
 //
-//   - A line is malformed, so that [Cart.Validate] would refuse the line.
+//   - The currency is missing.
+//   - The step of the quote is negative.
+//   - The quote has more than [MaxLines] lines.
 //   - An ID or an ItemID has more than [MaxLineIDLength] code points.
-//   - A subtotal, the discount or the total of the quote is not the sum over the lines.
-//   - A line discount is below 0 or above the line's subtotal.
+//   - The kind, the interval, the quantity or the unit price of a line is invalid; see
+//     [Cart.Validate].
+//   - The subtotal of a line is not its unit price times its quantity.
+//   - The discount of a line is negative or greater than its subtotal.
+//   - The total of a line is not its subtotal minus its discount.
 //   - A line has a discount but is not eligible.
 //   - A shipping line is eligible.
-//   - A price or a discount is not a multiple of the step.
+//   - A unit price or a discount is not a multiple of the step.
 //   - The step of a line differs from the step of the quote.
+//   - A sum in the quote does not match the lines.
+//   - The sum of the lines does not fit in an int64.
 //
 // Validate does not check how the discount was spread over the lines. The zero Quote is
 // valid.

@@ -9,22 +9,22 @@ import (
 	"github.com/couponkit/couponkit/redemption"
 )
 
-// Cursor is a place in a list that is ordered newest first: after the record that
-// was created at this instant and has this ID. Stores that order by these two use
-// it to make and read the opaque text.
+// Cursor is a position in a list that is sorted from newest to oldest. The next page begins
+// after the record with this creation time and ID. Stores use Cursor to write and read the
+// cursors of their pages.
 type Cursor struct {
 	CreatedAt time.Time
 	ID        string
 }
 
-// String returns the opaque text.
+// String returns the cursor as opaque text.
 func (c Cursor) String() string {
 	buf := binary.BigEndian.AppendUint64(nil, uint64(c.CreatedAt.UnixMicro()))
 	return base64.RawURLEncoding.EncodeToString(append(buf, c.ID...))
 }
 
-// ParseCursor reads the opaque text; what String does not write for a record that
-// can be stored is a [*pricing.ValidationError] for the field after.
+// ParseCursor reads the text of a cursor that [Cursor.String] returned. For any other text,
+// ParseCursor returns a [*pricing.ValidationError] for the field "after".
 func ParseCursor(text string) (Cursor, error) {
 	buf, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(buf) < 8 || len(buf) > 8+redemption.MaxIDLength {
@@ -42,8 +42,8 @@ func noCursor() error {
 	return invalidField("after", pricing.FieldMalformed, "is no cursor of this list")
 }
 
-// Before reports whether a record comes after the cursor in the list: it is older,
-// or as old with a smaller ID.
+// Before reports whether a record comes after the cursor in the list. The record is then
+// older than the cursor, or equally old with a smaller ID.
 func (c Cursor) Before(createdAt time.Time, id string) bool {
 	if !createdAt.Equal(c.CreatedAt) {
 		return createdAt.Before(c.CreatedAt)

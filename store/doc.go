@@ -1,12 +1,13 @@
-// Package store is the contract with the host's database.
+// Package store defines the interface between couponkit and the host's database.
 //
-// A store keeps coupons, orders with their uses, counters and a journal. It knows nothing
-// of discounts or conditions: what limits an order arrives as claims on counters. Every
-// decision that is made under a store's lock is in package engine. A store reads rows,
-// lets the engine decide, and writes rows.
+// A store keeps coupons, orders with their uses, counters and a journal. A store knows
+// nothing about discounts or the conditions of coupons. Limits reach the store as claims on
+// counters. Package engine makes every decision under the lock of a store. A store only reads
+// rows, calls the engine, and writes rows.
 //
-// [Store] is composed of roles. Code that needs one role asks for that role. The contract
-// grows by optional interfaces: a new ability is an interface of its own, found by [As].
+// [Store] is composed of smaller interfaces, such as [Coupons] and [Orders]. Code that needs
+// only coupons should ask for Coupons. New features become optional interfaces. [As] finds an
+// optional interface of a store.
 //
-// All methods may be called from many goroutines.
+// All methods are safe for concurrent use.
 package store

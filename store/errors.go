@@ -8,25 +8,32 @@ import (
 	"github.com/couponkit/couponkit/redemption"
 )
 
-// Errors of the contract, beside the rejections of package coupon.
+// Stores return these errors and the rejections of package coupon.
 var (
-	// ErrNotFound: there is no such order or use. An unknown coupon is coupon.ErrNotFound.
+	// ErrNotFound means that an order or a use does not exist. For an unknown coupon, stores
+	// return coupon.ErrNotFound instead.
 	ErrNotFound = errors.New("not found in the store")
-	// ErrConflict is matched by every error that tells that a record has changed since the
-	// caller read it, or that its ID is taken.
+	// ErrConflict means that a record has changed since the caller read it, or that a new ID
+	// is taken. ErrStaleRevision, ErrSuperseded and ErrKeyReused match ErrConflict.
 	ErrConflict = errors.New("conflict with another change")
-	// ErrStaleRevision: the coupon has another revision than the caller saw. It matches
-	// ErrConflict.
-	ErrStaleRevision error = &conflict{"the coupon has changed since it was read"}
-	// ErrSuperseded: the order has ended or another order has replaced it, or the points
-	// reservation is in another checkout, or the session belongs to another order. It
+	// ErrStaleRevision means that the coupon has a different revision than the caller saw. It
 	// matches ErrConflict.
+	ErrStaleRevision error = &conflict{"the coupon has changed since it was read"}
+	// ErrSuperseded means that the caller came too late, for one of these reasons:
+	//
+	//   - The order has ended.
+	//   - Another order has replaced the order.
+	//   - Another checkout has taken the points reservation.
+	//   - Another order has the payment session.
+	//
+	// ErrSuperseded matches ErrConflict.
 	ErrSuperseded error = &conflict{"the order was superseded"}
-	// ErrKeyReused: the key was used before for another request. It matches ErrConflict.
+	// ErrKeyReused means that the idempotency key was used before for a different request. It
+	// matches ErrConflict.
 	ErrKeyReused error = &conflict{"the idempotency key was used for another request"}
-	// ErrLimit is matched by every [*LimitError].
+	// ErrLimit means that a claim exceeds its limit. Every [*LimitError] matches ErrLimit.
 	ErrLimit = errors.New("a limit leaves no room")
-	// ErrClosed: the store was closed.
+	// ErrClosed means that the store was closed.
 	ErrClosed = errors.New("the store is closed")
 )
 
@@ -36,14 +43,15 @@ func (c *conflict) Error() string { return c.text }
 
 func (c *conflict) Is(target error) bool { return target == ErrConflict }
 
-// LimitError tells which claims did not fit. Nothing was claimed.
+// LimitError lists the claims that exceed their limits. A request that fails with a
+// LimitError claims nothing.
 type LimitError struct {
-	// Exceeded are the claims that did not fit, in the order of the request: the order's
-	// own, then those of its uses.
+	// Exceeded are the claims that exceed their limits. Claims of the order come before
+	// claims of its uses.
 	Exceeded []redemption.Claim
 }
 
-// Error names the counters.
+// Error returns a message with the keys of the counters.
 func (e *LimitError) Error() string {
 	keys := make([]string, len(e.Exceeded))
 	for i, c := range e.Exceeded {
@@ -52,5 +60,5 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("%v: %s", ErrLimit, strings.Join(keys, ", "))
 }
 
-// Is reports whether target is [ErrLimit].
+// Is reports whether the target is [ErrLimit].
 func (e *LimitError) Is(target error) bool { return target == ErrLimit }

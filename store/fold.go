@@ -7,9 +7,9 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 )
 
-// Fold returns text in the form in which stores search: that of [coupon.Fold], and so of
-// a look-up, in lower case. A search finds a coupon where the fold of [CouponList].Search
-// is a part of the fold of its name, its code or its description.
+// Fold returns text in the form that stores search. Fold does the same as [coupon.Fold] and
+// also ignores letter case. A search finds a coupon if the folded search text is a part of
+// the folded name, code or description.
 func Fold(text string) string { return strings.Map(foldRune, coupon.Fold(text)) }
 
 // foldRune goes by the upper case first, for some letters share that alone.

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// EntryKind is what a journal entry tells of.
+// EntryKind is the kind of change that a journal entry records.
 type EntryKind string
 
-// The kinds of entries.
+// These constants are the kinds of journal entries.
 const (
 	CouponCreated   EntryKind = "coupon_created"
 	CouponChanged   EntryKind = "coupon_changed"
@@ -23,26 +23,26 @@ const (
 	PointsGivenBack EntryKind = "points_given_back"
 )
 
-// Entry is one change, written in the transaction that made it.
+// Entry records one change. The entry is written in the same transaction as the change.
 type Entry struct {
-	// Position is where the entry stands in the journal, from 1. It is 0 until the entry
-	// has a position.
+	// Position is the position of the entry in the journal, starting at 1. An entry that was
+	// just written may still have the position 0.
 	Position int64     `json:"position"`
 	Kind     EntryKind `json:"kind"`
 	// Subject is the ID of the coupon, order or use that has changed.
 	Subject string `json:"subject"`
-	// Version counts the changes of the subject, from 1. A coupon whose ID was used by a
-	// deleted coupon begins at 1 again. Changes of a use stand in entries about the use,
-	// or in the data of entries about its order.
+	// Version is the number of changes of the subject so far, starting at 1. If the ID of a
+	// deleted coupon is used again, Version starts at 1 again. A change of a use is recorded
+	// in an entry about the use, or in Data of an entry about its order.
 	Version int64 `json:"version"`
-	// At is the instant of the change.
+	// At is the time of the change.
 	At time.Time `json:"at"`
-	// By is who made the change; empty is the system.
+	// By names who made the change. It is empty for the system.
 	By string `json:"by,omitempty"`
-	// Data tells what has changed, as JSON: before and after of a coupon, the cause and
-	// the uses of an order.
+	// Data describes the change as JSON. For a coupon, Data contains the coupon before and
+	// after the change. For an order, Data contains the cause of the change and the uses.
 	Data json.RawMessage `json:"data,omitempty"`
 }
 
-// MaxJournalLimit is the most entries of one read.
+// MaxJournalLimit is the maximum number of entries that one call of Journal returns.
 const MaxJournalLimit = 1_000

@@ -10,7 +10,7 @@ import (
 	"github.com/couponkit/couponkit/redemption"
 )
 
-// Bounds of a page.
+// These constants limit the pages of lists.
 const (
 	DefaultPageSize = 20
 	MaxPageSize     = 100
@@ -18,38 +18,46 @@ const (
 	MaxSearchLength = 255        // code points, as many as the longest code has
 )
 
-// ExactTotal is up to where the total of a list is exact in every store.
+// ExactTotal is the highest total that every store counts exactly.
 const ExactTotal = 1_000
 
-// CouponList asks for a page of coupons, newest first (by creation, then by ID).
+// CouponList selects a page of coupons. Coupons are sorted by creation time and then by ID,
+// newest first.
 //
-// A page is asked for by Page, or by After, the cursor of the page before. A cursor
-// neither repeats nor skips coupons that exist all the while.
+// Callers select a page by its number or by a cursor. The cursor of a page is
+// [CouponPage].Next of the previous page. Paging by cursors neither repeats nor skips a
+// coupon that exists all the time.
 type CouponList struct {
-	// Search finds coupons whose name, code or description holds the text, whatever the
-	// letter case; % and _ mean themselves. Empty finds all.
+	// Search selects coupons whose name, code or description contains the text, ignoring
+	// letter case. The characters % and _ have no special meaning. An empty Search selects
+	// all coupons.
 	Search string
-	// Page counts from 1 to [MaxPage]; 0 is 1. It is ignored when After is given.
+	// Page is the number of the page, from 1 to [MaxPage]. A Page of 0 means page 1. If After
+	// is set, Page is ignored.
 	Page int
-	// After is [CouponPage].Next of the page before.
+	// After is the value of [CouponPage].Next from the previous page. It is empty for the
+	// first page.
 	After string
-	// PageSize is 1 to [MaxPageSize]; 0 is [DefaultPageSize].
+	// PageSize is the maximum number of coupons on the page, from 1 to [MaxPageSize]. A
+	// PageSize of 0 means [DefaultPageSize].
 	PageSize int
 }
 
 // CouponPage is a page of coupons.
 type CouponPage struct {
 	Items []coupon.Coupon
-	// Total is how many coupons the search finds. When AtLeast is set there are more, and
-	// the store stopped counting at Total, which is [ExactTotal] or higher.
+	// Total is the number of coupons that the search finds. If AtLeast is true, the search
+	// finds more coupons than Total. A store may stop counting at [ExactTotal] or at a higher
+	// number.
 	Total   int64
 	AtLeast bool
-	// Next is the cursor of the next page, empty at the end.
+	// Next is the cursor of the next page. It is empty on the last page.
 	Next string
 }
 
-// Normalize fills in the defaults and checks the bounds; a fault is a
-// [*pricing.ValidationError]. Stores call it first.
+// Normalize fills in default values and checks the bounds of all fields. It returns a
+// [*pricing.ValidationError] if a field is out of bounds. Stores normalize every list before
+// they use it.
 func (l CouponList) Normalize() (CouponList, error) {
 	var faults pricing.ValidationError
 	if !IsText(l.Search) {
@@ -71,28 +79,32 @@ func (l CouponList) Normalize() (CouponList, error) {
 	return l, faults.Err()
 }
 
-// OrderList asks for a page of orders.
+// OrderList selects a page of orders.
 type OrderList struct {
-	// CustomerID and State narrow the list; their zero values do not.
+	// CustomerID selects the orders of one customer. State selects the orders in one state. A
+	// zero value selects all orders.
 	CustomerID string
 	State      redemption.OrderState
-	// DueAt, when it is given, narrows the list to orders that have not ended and whose
-	// deadline is not after it, the oldest first: work for the sweep.
+	// DueAt selects orders that have not ended and whose deadline is at or before DueAt,
+	// oldest first. A sweep uses DueAt to find its work. A zero DueAt selects all orders.
 	DueAt time.Time
-	// After is [OrderPage].Next of the page before.
+	// After is the value of [OrderPage].Next from the previous page. It is empty for the
+	// first page.
 	After string
-	// PageSize is 1 to [MaxPageSize]; 0 is [DefaultPageSize].
+	// PageSize is the maximum number of orders on the page, from 1 to [MaxPageSize]. A
+	// PageSize of 0 means [DefaultPageSize].
 	PageSize int
 }
 
 // OrderPage is a page of orders with their uses.
 type OrderPage struct {
 	Items []Settled
-	// Next is the cursor of the next page, empty at the end.
+	// Next is the cursor of the next page. It is empty on the last page.
 	Next string
 }
 
-// Normalize fills in the defaults and checks the bounds.
+// Normalize fills in default values and checks the bounds of all fields, like
+// [CouponList.Normalize].
 func (l OrderList) Normalize() (OrderList, error) {
 	var faults pricing.ValidationError
 	if l.State != 0 && l.State.String() == "" {
@@ -102,35 +114,39 @@ func (l OrderList) Normalize() (OrderList, error) {
 	return l, faults.Err()
 }
 
-// UseList asks for a page of uses.
+// UseList selects a page of uses.
 type UseList struct {
-	// CouponID, CustomerID, Key, ExchangeID and State narrow the list; zero values do not.
+	// CouponID, CustomerID, Key, ExchangeID and State select the uses with these values. A
+	// zero value selects all uses.
 	CouponID   string
 	CustomerID string
 	Key        string
 	ExchangeID string
 	State      redemption.State
-	// DueAt, when it is given, narrows the list to points that are to be refunded, and to
-	// points reservations without an order whose deadline is not after it, the oldest
-	// first: work for the sweep.
+	// DueAt selects uses whose points must be refunded, oldest first. DueAt also selects
+	// points reservations without an order whose deadline is at or before DueAt. A sweep uses
+	// DueAt to find its work. A zero DueAt selects all uses.
 	DueAt time.Time
-	// After is [UsePage].Next of the page before.
+	// After is the value of [UsePage].Next from the previous page. It is empty for the first
+	// page.
 	After string
-	// PageSize is 1 to [MaxPageSize]; 0 is [DefaultPageSize].
+	// PageSize is the maximum number of uses on the page, from 1 to [MaxPageSize]. A PageSize
+	// of 0 means [DefaultPageSize].
 	PageSize int
 }
 
 // UsePage is a page of uses.
 type UsePage struct {
 	Items []redemption.Use
-	// Total and AtLeast are as those of [CouponPage].
+	// Total and AtLeast count the uses in the list, as in [CouponPage].
 	Total   int64
 	AtLeast bool
-	// Next is the cursor of the next page, empty at the end.
+	// Next is the cursor of the next page. It is empty on the last page.
 	Next string
 }
 
-// Normalize fills in the defaults and checks the bounds.
+// Normalize fills in default values and checks the bounds of all fields, like
+// [CouponList.Normalize].
 func (l UseList) Normalize() (UseList, error) {
 	var faults pricing.ValidationError
 	if l.State != 0 && l.State.String() == "" {

@@ -8,8 +8,9 @@ import (
 	"github.com/couponkit/couponkit/redemption"
 )
 
-// Normalize returns the reservation as it is stored: instants in UTC to the microsecond,
-// and no memory shared with the caller. Stores call it first.
+// Normalize returns the reservation in the form that is stored. Times are in UTC, to the
+// microsecond. The result shares no memory with the original reservation. Stores normalize a
+// reservation before they use it.
 func (r Reservation) Normalize() Reservation {
 	r.Order = normalOrder(r.Order.Clone())
 	r.Uses, r.Coupons = slices.Clone(r.Uses), slices.Clone(r.Coupons)
@@ -19,7 +20,7 @@ func (r Reservation) Normalize() Reservation {
 	return r
 }
 
-// Normalize returns the settlement as it is stored; see [Reservation.Normalize].
+// Normalize returns the settlement in the form that is stored, like [Reservation.Normalize].
 func (s Settlement) Normalize() Settlement {
 	s.Event.At, s.Event.Deadline = instant(s.Event.At), instant(s.Event.Deadline)
 	if !s.Unknown.Order.IsZero() {
@@ -28,7 +29,7 @@ func (s Settlement) Normalize() Settlement {
 	return s
 }
 
-// Normalize returns the change as it is stored; see [Reservation.Normalize].
+// Normalize returns the change with all times in UTC, to the microsecond.
 func (c CouponChange) Normalize() CouponChange {
 	c.At = instant(c.At)
 	for _, t := range []*time.Time{&c.Coupon.StartsAt, &c.Coupon.ExpiresAt, &c.Coupon.CreatedAt, &c.Coupon.UpdatedAt} {

@@ -8,143 +8,161 @@ import (
 	"github.com/couponkit/couponkit/redemption"
 )
 
-// Store keeps everything that couponkit has to remember.
+// Store keeps all data of couponkit.
 type Store interface {
 	Coupons
 	Orders
 	Counters
 	Journal
-	// Close frees what the store holds. It may be called again.
+	// Close releases the resources of the store. Close may be called more than once.
 	Close() error
 }
 
-// Coupons keeps coupons (specification 4.1 to 4.3).
+// Coupons stores coupons (specification 4.1 to 4.3).
 type Coupons interface {
-	// SaveCoupon creates, changes or removes a coupon and returns it as stored. The
-	// allow-list of the answer tells how many addresses it has, and may hold none.
+	// SaveCoupon creates, changes or deletes a coupon and returns the stored coupon. The
+	// returned coupon has the number of addresses in its allow-list, but may lack the
+	// addresses. SaveCoupon returns these errors:
 	//
-	//   - coupon.ErrCodeTaken: a coupon has the code, in whatever state. The rejection
-	//     names that coupon.
-	//   - [ErrConflict]: the ID of a new coupon is taken, or has counters: a coupon of
-	//     that ID was deleted, and its uses would count for the new one.
-	//   - coupon.ErrNotFound: the coupon to change is not there.
-	//   - [ErrStaleRevision]: it has another revision than the caller saw.
-	//   - pricing.ErrInvalid: the coupon does not validate.
+	//   - coupon.ErrCodeTaken: another coupon, active or not, has the code. The rejection
+	//     names the other coupon.
+	//   - [ErrConflict]: the ID of a new coupon is taken, or a deleted coupon with the same
+	//     ID was used.
+	//   - coupon.ErrNotFound: the coupon to change does not exist.
+	//   - [ErrStaleRevision]: the stored coupon has a different revision than the caller saw.
+	//   - pricing.ErrInvalid: the coupon is invalid.
 	SaveCoupon(ctx context.Context, c CouponChange) (coupon.Coupon, error)
 
-	// LookUp returns a coupon and how often it was used. An unknown coupon is
-	// coupon.ErrNotFound.
+	// LookUp returns a coupon and how often it was used. For an unknown coupon, LookUp
+	// returns coupon.ErrNotFound.
 	LookUp(ctx context.Context, by LookUp) (Found, error)
 
-	// ListCoupons returns a page of coupons, newest first. Their allow-lists tell how many
-	// addresses they have, and hold none. A list out of bounds is pricing.ErrInvalid.
+	// ListCoupons returns a page of coupons, newest first. Each listed coupon has the number
+	// of addresses in its allow-list, but no addresses. If the list is out of bounds,
+	// ListCoupons returns pricing.ErrInvalid.
 	ListCoupons(ctx context.Context, list CouponList) (CouponPage, error)
 }
 
-// ChangeKind is what happens to a coupon.
+// ChangeKind is the kind of a change to a coupon.
 type ChangeKind uint8
 
-// The changes of a coupon.
+// These constants are the kinds of changes to a coupon.
 const (
-	// CreateCoupon stores a new coupon of revision 1.
+	// CreateCoupon stores a new coupon with revision 1.
 	CreateCoupon ChangeKind = iota + 1
-	// EditCoupon replaces everything but ID, code, discount, currency, counts, mirror and
-	// CreatedAt, and raises the revision by 1. An allow-list that is narrowed stays as it
-	// is stored.
+	// EditCoupon replaces a coupon and raises its revision by 1. The ID, code, discount,
+	// currency, counts, mirror and CreatedAt stay the same. If the given allow-list is
+	// narrowed, the stored allow-list also stays the same.
 	EditCoupon
-	// ConfirmMirror records the mirror of the given revision, and makes a pending coupon
-	// active. The revision stays.
+	// ConfirmMirror stores the mirror of the given revision and makes a pending coupon
+	// active. The revision stays the same.
 	ConfirmMirror
-	// DeleteCoupon removes the coupon. Its orders, uses and counters stay, and its code
-	// may be used again.
+	// DeleteCoupon removes a coupon. The orders, uses and counters of the coupon stay. Its
+	// code becomes free for another coupon.
 	DeleteCoupon
 )
 
-// CouponChange is one change of a coupon.
+// CouponChange is one change to a coupon.
 type CouponChange struct {
 	Kind ChangeKind
-	// Coupon is the coupon as it is to be; DeleteCoupon and ConfirmMirror read its ID,
-	// Revision and Mirror only. Its Revision is the one that the caller saw.
+	// Coupon is the coupon after the change. Its Revision is the revision that the caller
+	// saw. DeleteCoupon and ConfirmMirror read only the ID, the Revision and the Mirror.
 	Coupon coupon.Coupon
-	// Unlimited tells that the terms do not limit [redemption.CouponUses] of the coupon.
-	// That counter may then be spread over several rows, so that nobody waits for it.
+	// Unlimited tells that the total number of uses of the coupon has no limit. A store may
+	// then spread the counter [redemption.CouponUses] over several rows, so that transactions
+	// do not wait for each other.
 	Unlimited bool
-	// By tells the journal who made the change; empty is the system.
+	// By names who made the change, for the journal. It is empty for the system.
 	By string
-	// At is the instant of the change; required.
+	// At is the time of the change. It is required.
 	At time.Time
 }
 
-// LookUp names a coupon and the customer who wants to use it.
+// LookUp selects a coupon and the customer who wants to use it.
 type LookUp struct {
-	// CouponID or, when that is empty, Code names the coupon.
+	// CouponID selects the coupon. If CouponID is empty, Code selects the coupon.
 	CouponID string
 	Code     coupon.Code
-	// CustomerID is whose reserved uses are returned; empty returns none.
+	// CustomerID selects the customer whose reserved uses are returned. If CustomerID is
+	// empty, no reserved uses are returned.
 	CustomerID string
-	// Identities are the customer's: ID, address, aliases. The uses of each are counted.
+	// Identities are the ID, the e-mail address and the aliases of the customer. LookUp
+	// counts the uses of each identity.
 	Identities []string
-	// Email is the address to which the allow-list is narrowed.
+	// Email is the only address in the returned allow-list, if it is on the list.
 	Email string
-	// Whole asks for the whole allow-list.
+	// If Whole is true, the returned allow-list has all addresses.
 	Whole bool
 }
 
-// MaxHeld is the most reserved uses that [Found] lists.
+// MaxHeld is the maximum number of reserved uses in a [Found].
 const MaxHeld = 16
 
-// Found is a coupon with the figures that a decision about one customer needs.
+// Found is a coupon with the counts that a decision about one customer needs.
 type Found struct {
-	// Coupon as stored, with its counts; its allow-list may be narrowed to Email.
+	// Coupon is the stored coupon with its counts. Its allow-list may be narrowed to
+	// [LookUp].Email.
 	Coupon coupon.Coupon
-	// ByCustomer counts the uses of each identity, in the order of [LookUp].Identities.
+	// ByCustomer contains the number of uses of each identity, in the order of
+	// [LookUp].Identities.
 	ByCustomer []redemption.Count
-	// Held are the customer's reserved uses of the coupon, the newest first, at most
-	// [MaxHeld].
+	// Held are the customer's reserved uses of the coupon, newest first. It has at most
+	// [MaxHeld] entries.
 	Held []redemption.Use
 }
 
-// Orders keeps orders and uses.
+// Orders stores orders and uses.
 type Orders interface {
-	// Reserve stores an order with its uses, or a points reservation without an order, and
-	// takes all of its claims or none. The coupon's state and revision in the store count,
-	// not the caller's copy. In this order:
+	// Reserve stores an order with its uses, or a points reservation without an order.
+	// Reserve takes all of their claims or none. Reserve checks the stored coupons, not the
+	// caller's copies. Reserve makes these checks in order:
 	//
-	//   - pricing.ErrInvalid: the reservation does not validate.
-	//   - A key that the customer used before returns the first result, Replayed, whatever
-	//     has become of it. With another fingerprint, or of another coupon, it is
+	//   - If the reservation is invalid, Reserve returns pricing.ErrInvalid.
+	//   - If the customer used the key before, Reserve returns the first result with Replayed
+	//     set.
+	//   - If a repeated key has another fingerprint or another coupon, Reserve returns
 	//     [ErrKeyReused].
-	//   - A points reservation returns, Replayed, the one of the coupon that the customer
-	//     holds and no checkout has taken.
-	//   - [ErrNotFound], [ErrSuperseded]: the order to replace, or a points reservation to
-	//     take, is not the customer's, or cannot be had any more.
-	//   - coupon.ErrNotFound, coupon.ErrInactive, [ErrStaleRevision]: a coupon is gone, is
-	//     off, or has another revision.
-	//   - [*LimitError]: a counter leaves no room for a claim.
-	//   - [ErrConflict]: an ID is taken.
+	//   - If the customer already holds a points reservation of the coupon without an order,
+	//     a new points reservation returns the first one with Replayed set.
+	//   - If the order to replace, or the points reservation to take, does not exist or is
+	//     another customer's, Reserve returns [ErrNotFound].
+	//   - If the order can no longer be replaced, or the points reservation can no longer be
+	//     taken, Reserve returns [ErrSuperseded].
+	//   - If a coupon does not exist, Reserve returns coupon.ErrNotFound.
+	//   - If a coupon is not active, Reserve returns coupon.ErrInactive.
+	//   - If a coupon has a different revision, Reserve returns [ErrStaleRevision].
+	//   - If a claim exceeds its limit, Reserve returns a [*LimitError].
+	//   - If an ID is taken, Reserve returns [ErrConflict].
 	Reserve(ctx context.Context, r Reservation) (Reserved, error)
 
-	// Apply applies an event and returns the records as they are then.
+	// Apply applies an event and returns the order and its uses after the event.
 	//
-	// An event that the processor tells of (Paid, PaymentPending, PaymentFailed,
-	// SessionExpired) finds the order that has the session; else the order that it names,
-	// if that has no session yet. If it finds none, it changes nothing and succeeds; a
-	// payment is recorded then if Settlement.Unknown is given. Every other event is about
-	// the order or the use that it names. An unknown one is [ErrNotFound].
+	// The payment processor reports the events Paid, PaymentPending, PaymentFailed and
+	// SessionExpired. For these events, Apply finds the order by its payment session. If no
+	// order has the session, Apply takes the order that the event names, provided that the
+	// order has no session yet. If no order is found for a Paid event, Apply stores
+	// Settlement.Unknown, if given. In all other cases without an order, Apply changes
+	// nothing and succeeds.
 	//
-	// A payment always counts. If it is late, its claims are forced, and every use whose
-	// claims exceed a limit is flagged OverLimit. If the customer has replaced the order
-	// since, the last order of those that replaced it is cancelled if it is open. A replaced
-	// order for which a payment is on its way gets its claims back from that last order, if
-	// that is open and has no session.
+	// All other events name their order or their use. If the named record does not exist,
+	// Apply returns [ErrNotFound].
 	//
-	// An event that the state forbids matches redemption.ErrIllegal. A session that
-	// another order has is [ErrSuperseded], and so is attaching a session to an order that
-	// was cancelled or has another session. An ID of an unknown payment that is taken is
-	// [ErrConflict].
+	// A payment always counts. A late payment takes its claims even if they exceed a limit.
+	// Apply sets OverLimit on every use whose claims exceed a limit. If the customer has
+	// replaced the paid order, Apply cancels the last replacement if it is still open. If a
+	// payment for a replaced order is on its way, the order may get its claims back from the
+	// last replacement. The last replacement must be open and without a session.
+	//
+	// Apply returns these errors:
+	//
+	//   - redemption.ErrIllegal: the state of the order or the use forbids the event.
+	//   - [ErrSuperseded]: another order has the session, or the order of a new session was
+	//     cancelled or has another session.
+	//   - [ErrConflict]: an ID in Settlement.Unknown is taken.
 	Apply(ctx context.Context, s Settlement) (Settled, error)
 
-	// Order returns one order with its uses, or [ErrNotFound].
+	// Order returns one order with its uses. If there is no such order, Order returns
+	// [ErrNotFound].
 	Order(ctx context.Context, by OrderKey) (Settled, error)
 
 	// ListOrders returns a page of orders, newest first.
@@ -154,59 +172,61 @@ type Orders interface {
 	ListUses(ctx context.Context, list UseList) (UsePage, error)
 }
 
-// CouponAt is a coupon at the revision that was priced; revision 0 accepts any.
+// CouponAt is a coupon at the revision for which the cart was priced. The Revision 0 accepts
+// every revision.
 type CouponAt struct {
 	ID       string
 	Revision int64
 }
 
-// Reservation is what is to be stored and claimed.
+// Reservation is an order with its uses, or a points reservation, that a store is asked to
+// store.
 type Reservation struct {
-	// Order is the order, open and without a session; its zero value makes a points
+	// Order is an open order without a payment session. It is the zero value for a points
 	// reservation.
 	Order redemption.Order
-	// Uses are the order's uses, one per coupon, or the one points reservation. A use with
-	// an ExchangeID and an order takes a points reservation of the customer, or the one of
-	// the order that is replaced; the claims of the reservation are kept, and those of the
-	// use are all that it holds from then on.
+	// Uses are the uses of the order, one for each coupon. For a points reservation, Uses
+	// contains one use. A use of an order may have the ExchangeID of a points reservation
+	// that the customer holds. The order then takes over the points reservation and keeps its
+	// claims. After that, the claims of the new use are all that it holds.
 	Uses []redemption.Use
-	// Coupons are the coupons of the uses at the revisions that were priced.
+	// Coupons are the coupons of the uses, with the revisions for which the cart was priced.
 	Coupons []CouponAt
-	// By tells the journal who made the change; empty is the customer.
+	// By names who made the change, for the journal. It is empty for the customer.
 	By string
 }
 
-// Reserved is what a reservation has stored.
+// Reserved is the result of Reserve.
 type Reserved struct {
 	Order redemption.Order
-	// Uses are sorted by coupon ID.
+	// Uses are the stored uses, sorted by coupon ID.
 	Uses []redemption.Use
-	// Replayed tells that nothing was stored now.
+	// Replayed tells that an earlier call has stored the records.
 	Replayed bool
 }
 
-// Settlement is an event with what a store cannot know.
+// Settlement is an event with the data that a store needs to apply it.
 type Settlement struct {
 	Event redemption.Event
-	// Unknown is stored when the event is Paid and no order is found: an order in state
-	// OrderPaid, which only the payment has told of, with completed uses. Its zero value
-	// stores nothing.
+	// Unknown is stored if the event is Paid and no order is found. Its order has the state
+	// OrderPaid, and its uses are completed. The zero value stores nothing.
 	Unknown Reservation
-	// By tells the journal who made the change; empty is the processor.
+	// By names who made the change, for the journal. It is empty for the payment processor.
 	By string
 }
 
 // Settled is an order with its uses, or a points reservation.
 type Settled struct {
-	// Order is the zero value for a points reservation, and when nothing was found.
+	// Order is the zero value for a points reservation, or if no order was found.
 	Order redemption.Order
-	// Uses are sorted by coupon ID.
+	// Uses are the uses of the order, sorted by coupon ID.
 	Uses []redemption.Use
-	// Changed tells that the event has changed something.
+	// Changed tells that the event has changed a record.
 	Changed bool
 }
 
-// OrderKey names an order: by ID, by session, or by customer and idempotency key.
+// OrderKey selects an order by its ID, by its payment session, or by its customer and
+// idempotency key.
 type OrderKey struct {
 	ID         string
 	SessionID  string
@@ -214,23 +234,27 @@ type OrderKey struct {
 	Key        string
 }
 
-// Counters reads counters.
+// Counters reads the counters of claims.
 type Counters interface {
-	// Counts returns what is held in each counter, in the order of the keys.
+	// Counts returns the number of reserved and completed claims of each counter, in the
+	// order of the keys.
 	Counts(ctx context.Context, keys []string) ([]redemption.Count, error)
 }
 
-// Journal tells what has happened.
+// Journal reads the journal of changes.
 type Journal interface {
-	// Journal returns entries after a position, in the order of their positions, at most
-	// limit. 0 begins at the first. An entry gets its position after its transaction has
-	// committed: a reader that goes on from the last position it has seen misses no entry
-	// and sees none twice. Entries of one order, use or coupon keep their order.
+	// Journal returns the entries after the given position, sorted by position. Journal
+	// returns at most limit entries, and never more than [MaxJournalLimit]. The position 0
+	// returns the first entries.
+	//
+	// An entry gets its position after its transaction has committed. A reader that continues
+	// after the last position misses no entry and reads no entry twice. Entries about the
+	// same order, use or coupon are in the sequence of the changes.
 	Journal(ctx context.Context, after int64, limit int) ([]Entry, error)
 }
 
-// As finds an optional interface of a store, also beneath decorators that have a method
-// Unwrap() Store.
+// As returns the optional interface T of a store, and whether the store has it. As also
+// searches wrapped stores. A wrapper has a method Unwrap() Store.
 func As[T any](s Store) (T, bool) {
 	for s != nil {
 		if found, ok := s.(T); ok {

@@ -9,8 +9,8 @@ import (
 	"github.com/couponkit/couponkit/redemption"
 )
 
-// Validate checks that the reservation is at the beginning of its life and that its parts
-// belong together. The error is a [*pricing.ValidationError] that names every fault.
+// Validate checks that the order and its uses are new and belong together. It returns a
+// [*pricing.ValidationError] that lists every invalid field.
 func (r Reservation) Validate() error {
 	var faults pricing.ValidationError
 	points := r.Order.IsZero()
@@ -101,7 +101,8 @@ func (r Reservation) couponFaults(faults *pricing.ValidationError) {
 	}
 }
 
-// Validate checks the event, and what is to be recorded of an unknown payment.
+// Validate checks the event and the records of an unknown payment. It returns a
+// [*pricing.ValidationError] that lists every invalid field.
 func (s Settlement) Validate() error {
 	var faults pricing.ValidationError
 	faults.Merge("event", s.Event.Validate())
@@ -143,8 +144,8 @@ func (s Settlement) unknownFaults(faults *pricing.ValidationError) {
 	}
 }
 
-// Validate checks what can be checked of a change before its coupon is loaded. The error
-// is a [*pricing.ValidationError].
+// Validate checks the fields of a change that do not depend on the stored coupon. It returns
+// a [*pricing.ValidationError] that lists every invalid field.
 func (c CouponChange) Validate() error {
 	var faults pricing.ValidationError
 	if c.Kind < CreateCoupon || c.Kind > DeleteCoupon {
@@ -173,8 +174,9 @@ func invalidField(field string, code pricing.FieldCode, message string) error {
 	return &pricing.ValidationError{Fields: []pricing.FieldError{{Field: field, Code: code, Message: message}}}
 }
 
-// IsText reports whether every database keeps the text as it is: valid UTF-8 without NUL.
-// Stores find nothing by other text, without asking the database.
+// IsText reports whether every database can store the text unchanged. The text must be valid
+// UTF-8 without NUL characters. Stores find nothing for any other text, without asking the
+// database.
 func IsText(value string) bool {
 	return utf8.ValidString(value) && !strings.ContainsRune(value, 0)
 }

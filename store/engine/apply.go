@@ -11,10 +11,14 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// Apply decides events that have been validated, and saves what they change. The answer to
-// a payment for a cancelled order, to a payment on its way for a replaced order, and to a
-// payment whose order the store does not know, is [ErrAlone]. The caller runs those with
-// [ApplyLate].
+// Apply applies validated events and saves the changes. For these events, the answer has the
+// error [ErrAlone]:
+//
+//   - a payment for a cancelled order
+//   - a payment on its way for a replaced order
+//   - a payment whose order the store does not know
+//
+// The caller must pass events with the answer ErrAlone to [ApplyLate].
 func Apply(ctx context.Context, tx Tx, row int, events ...store.Settlement) ([]Answer[store.Settled], error) {
 	w := newWork(row)
 	if err := w.load(ctx, tx, applyNeed(events, true)); err != nil {
@@ -140,9 +144,8 @@ func (w *work) applyToUse(s store.Settlement) (store.Settled, error) {
 	return store.Settled{Uses: []redemption.Use{next}, Changed: changed}, nil
 }
 
-// ApplyLate decides one event as [Apply] does. It also decides payments that come after their
-// order was cancelled, payments on their way for a replaced order, and payments whose order
-// the store does not know.
+// ApplyLate applies one event, like [Apply]. ApplyLate also applies the payments for which
+// Apply returns [ErrAlone].
 func ApplyLate(ctx context.Context, tx Tx, row int, s store.Settlement) (store.Settled, error) {
 	n := lateNeed(s)
 	if err := n.successors(ctx, tx, s.Event); err != nil {

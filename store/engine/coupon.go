@@ -11,44 +11,47 @@ import (
 
 // CouponTx is a transaction of a store that changes one coupon.
 type CouponTx interface {
-	// LoadCoupon locks the coupon of that ID against everybody, and returns what is stored
-	// under the ID and the code. Its allow-list is narrowed to no address.
+	// LoadCoupon locks the coupon with the given ID and returns the data that is stored for
+	// the ID and the code. The returned allow-list has the number of addresses, but no
+	// addresses.
 	LoadCoupon(ctx context.Context, id string, code coupon.Code) (StoredCoupon, error)
-	// SaveCoupon writes the change. A row that is to be inserted and is there already is
+	// SaveCoupon writes the change. If a new row exists already, SaveCoupon returns
 	// [ErrAgain].
 	SaveCoupon(ctx context.Context, w CouponWrite) error
 }
 
-// StoredCoupon is what is known under an ID and a code.
+// StoredCoupon is the data that is stored for the ID and the code of a coupon.
 type StoredCoupon struct {
-	// Coupon is that of the ID; its zero value is none.
+	// Coupon is the coupon with the ID. It is the zero value if there is no such coupon.
 	Coupon coupon.Coupon
-	// Unlimited is that of its last change.
+	// Unlimited is taken from the last change of the coupon.
 	Unlimited bool
-	// Version counts its changes, for the journal.
+	// Version is the number of changes of the coupon, for the journal.
 	Version int64
-	// CodeOf is the ID of the coupon that has the code; empty is none.
+	// CodeOf is the ID of the coupon that has the code. It is empty if no coupon has the
+	// code.
 	CodeOf string
-	// Counted tells that the uses of the ID are counted already.
+	// Counted tells that a counter of uses already exists for the ID.
 	Counted bool
 }
 
-// CouponWrite is the change of a coupon.
+// CouponWrite is a change of a coupon that must be saved.
 type CouponWrite struct {
 	Kind store.ChangeKind
-	// Coupon as it is to be stored. For DeleteCoupon it is the coupon as it was.
+	// Coupon is the coupon to store. For DeleteCoupon, Coupon is the deleted coupon.
 	Coupon    coupon.Coupon
 	Unlimited bool
 	Version   int64
-	// KeepEmails tells that the stored allow-list stays as it is.
+	// KeepEmails tells that the stored allow-list must not change.
 	KeepEmails bool
-	// Fold names the counter whose rows become one row, because it has a limit from now
-	// on, or the coupon is gone; empty is none.
+	// Fold is the counter whose rows must be merged into one row. This happens if the counter
+	// gets a limit or the coupon is deleted. An empty Fold merges nothing.
 	Fold  string
 	Entry store.Entry
 }
 
-// SaveCoupon decides a change of a coupon that [ValidateChange] has accepted, and saves it.
+// SaveCoupon applies a change of a coupon and saves the result. The caller must validate the
+// change with [ValidateChange].
 func SaveCoupon(ctx context.Context, tx CouponTx, c store.CouponChange) (coupon.Coupon, error) {
 	stored, err := tx.LoadCoupon(ctx, c.Coupon.ID, c.Coupon.Code)
 	if err != nil {
@@ -65,7 +68,7 @@ func SaveCoupon(ctx context.Context, tx CouponTx, c store.CouponChange) (coupon.
 	return w.Coupon, tx.SaveCoupon(ctx, w)
 }
 
-// ValidateChange is [store.CouponChange.Validate].
+// ValidateChange calls [store.CouponChange.Validate].
 func ValidateChange(c store.CouponChange) error { return c.Validate() }
 
 func decideCoupon(stored StoredCoupon, c store.CouponChange) (CouponWrite, error) {

@@ -1,13 +1,15 @@
-// Package engine decides what a store does under its lock.
+// Package engine makes the decisions of a store under the lock of the store.
 //
-// A store opens a transaction and calls [Reserve], [Apply] or [SaveCoupon] with it. The
-// engine loads rows by their keys, decides, and saves the rows that have changed. It decides
-// request by request, in the order given, each on what the requests before have left. So a
-// batch of requests has the answers that its requests would have had one after the other.
+// A store opens a transaction and passes it to [Reserve], [Apply] or [SaveCoupon]. The engine
+// loads rows by their keys, decides, and saves the changed rows. A call may contain a batch
+// of requests. The engine handles the requests of a batch one after the other, and each
+// request sees the changes of the requests before it. So a batch gets the same answers as
+// single calls.
 //
-// Rows are locked in one order everywhere: orders and uses, coupons, counters; each kind
-// by the bytes of its keys. Two transactions never wait for each other in a circle.
+// All transactions lock rows in the same order: orders and uses, then coupons, then counters.
+// Rows of one kind are locked in the byte order of their keys. So transactions never
+// deadlock.
 //
-// No rule of a coupon is decided here. Limits arrive as claims, and every change of a
-// counter is the difference of what records hold before and after.
+// The engine knows no rules of coupons. Limits reach the engine as claims. When records
+// change, the engine adds the difference of their claims to the counters.
 package engine

@@ -23,8 +23,8 @@ type orderDocument struct {
 	Metadata    map[string]string  `json:"metadata,omitempty"`
 }
 
-// EncodeOrder returns the document of an order: all but ID, key, customer, state, session,
-// replacedBy, instants and version.
+// EncodeOrder returns the fields of an order that never change, as JSON. It leaves out the
+// ID, key, customer and CreatedAt, which stores keep in columns.
 func EncodeOrder(o redemption.Order) ([]byte, error) {
 	doc := orderDocument{
 		Fingerprint: o.Fingerprint, Replaces: o.Replaces, Claims: o.Claims, Coupons: o.Coupons, Metadata: o.Metadata,
@@ -35,7 +35,7 @@ func EncodeOrder(o redemption.Order) ([]byte, error) {
 	return json.Marshal(doc)
 }
 
-// DecodeOrder adds what EncodeOrder has written to an order.
+// DecodeOrder reads the JSON that EncodeOrder returned into an order.
 func DecodeOrder(data []byte, o *redemption.Order) error {
 	var doc orderDocument
 	if err := json.Unmarshal(data, &doc); err != nil {
@@ -56,12 +56,12 @@ type useDocument struct {
 	Claims   []redemption.Claim `json:"claims,omitempty"`
 }
 
-// EncodeUse returns the document of a use: origin, discount, points and claims.
+// EncodeUse returns the origin, discount, points and claims of a use as JSON.
 func EncodeUse(u redemption.Use) ([]byte, error) {
 	return json.Marshal(useDocument{Origin: u.Origin, Discount: u.Discount, Points: u.Points, Claims: u.Claims})
 }
 
-// DecodeUse adds what EncodeUse has written to a use.
+// DecodeUse reads the JSON that EncodeUse returned into a use.
 func DecodeUse(data []byte, u *redemption.Use) error {
 	var doc useDocument
 	err := json.Unmarshal(data, &doc)
@@ -96,8 +96,8 @@ type couponDocument struct {
 	Mirror         coupon.Mirror       `json:"mirror"`
 }
 
-// EncodeCoupon returns the document of a coupon: all but ID, code, state, revision,
-// instants, counts and allow-list.
+// EncodeCoupon returns a coupon as JSON, without the ID, code, state, revision, times, counts
+// and allow-list.
 func EncodeCoupon(c coupon.Coupon) ([]byte, error) {
 	return json.Marshal(couponDocument{
 		Name: c.Name, Description: c.Description, Discount: c.Discount, Currency: c.Currency,
@@ -107,7 +107,7 @@ func EncodeCoupon(c coupon.Coupon) ([]byte, error) {
 	})
 }
 
-// DecodeCoupon adds what EncodeCoupon has written to a coupon.
+// DecodeCoupon reads the JSON that EncodeCoupon returned into a coupon.
 func DecodeCoupon(data []byte, c *coupon.Coupon) error {
 	var doc couponDocument
 	if err := json.Unmarshal(data, &doc); err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// Reserve decides reservations that have been validated, and saves what they change. Row
-// is the row of unlimited counters that this transaction adds to. The thorough run looks for
-// IDs that are taken: stores ask for it after [ErrAgain].
+// Reserve handles validated reservations and saves the changes. The transaction adds to the
+// given row of unlimited counters. If thorough is true, Reserve also looks for IDs that are
+// taken. Stores set thorough after [ErrAgain].
 func Reserve(
 	ctx context.Context, tx Tx, row int, thorough bool, requests ...store.Reservation,
 ) ([]Answer[store.Reserved], error) {

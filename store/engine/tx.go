@@ -9,99 +9,102 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// Tx is a transaction of a store. Rows that Load returns stay as they are until the
-// transaction ends, but for the engine's own changes.
+// Tx is a transaction of a store. Until the transaction ends, only the engine may change the
+// rows that Load returned.
 type Tx interface {
-	// Load locks and returns the rows that are there.
+	// Load locks the needed rows and returns those that exist.
 	Load(ctx context.Context, n Need) (Rows, error)
-	// Save writes changes. It is called at most once. A row that is to be inserted and is
-	// there already is [ErrAgain].
+	// Save writes changes. The engine calls Save at most once. If a new row exists already,
+	// Save returns [ErrAgain].
 	Save(ctx context.Context, w Writes) error
 }
 
-// ErrAgain tells that another transaction has inserted a row first. The caller rolls back
-// and runs the same requests again in a new transaction, which finds that row.
+// ErrAgain means that another transaction has inserted a row first. The caller must roll back
+// and repeat the same requests in a new transaction. The new transaction finds the inserted
+// row.
 var ErrAgain = errors.New("another transaction was first")
 
-// ErrAlone is the answer to a late payment in [Apply]: the caller runs it with
-// [ApplyLate], in a transaction of its own.
+// ErrAlone is the answer of [Apply] to a late payment. The caller must pass the event to
+// [ApplyLate] in a separate transaction.
 var ErrAlone = errors.New("the event needs a transaction of its own")
 
-// Need names rows by their keys. Lists are sorted and hold no key twice.
+// Need selects rows by their keys. All lists are sorted and free of duplicates.
 type Need struct {
-	// Peek tells that the engine only asks whether the rows are there. They need no lock.
+	// Peek tells that the rows need no lock.
 	Peek bool
-	// OrderIDs, OrderKeys and Sessions name orders, which come with all of their uses.
+	// OrderIDs, OrderKeys and Sessions select orders together with all of their uses.
 	OrderIDs  []string
 	OrderKeys []Key
 	Sessions  []string
-	// UseIDs, UseKeys and Exchanges name uses; an exchange names its reserved use.
+	// UseIDs and UseKeys select uses. Exchanges selects the reserved use of each exchange.
 	UseIDs    []string
 	UseKeys   []Key
 	Exchanges []string
-	// Coupons are locked against changes. CouponsOfOrders adds those of the orders found.
+	// Coupons selects coupons and locks them against changes. CouponsOfOrders also selects
+	// the coupons of the selected orders.
 	Coupons         []string
 	CouponsOfOrders bool
-	// Counters are the first rows of counters.
+	// Counters selects the first row of each counter.
 	Counters []string
-	// Free are coupons and customers whose points reservation is looked for, once the
-	// counters are locked: reserved, debited or to be debited, and in no order.
+	// Free selects points reservations without an order, by coupon and customer. They are
+	// loaded after the counters are locked, in any sequence.
 	Free []Held
 }
 
 // Key is an idempotency key of a customer.
 type Key struct{ CustomerID, Key string }
 
-// Held is a coupon that a customer holds.
+// Held names a coupon and a customer who may hold a points reservation.
 type Held struct{ CouponID, CustomerID string }
 
-// Rows are the rows that were found.
+// Rows are the selected rows that exist.
 type Rows struct {
 	Orders  []redemption.Order
 	Uses    []redemption.Use
 	Coupons []Coupon
-	// Counts has the counters that are there.
+	// Counts contains the counters that exist, by their keys.
 	Counts map[string]redemption.Count
 }
 
-// Coupon is what a reservation has to know of a coupon.
+// Coupon contains the fields of a coupon that a reservation depends on.
 type Coupon struct {
 	ID       string
 	State    coupon.State
 	Revision int64
-	// Unlimited is that of the last [store.CouponChange].
+	// Unlimited is taken from the last [store.CouponChange].
 	Unlimited bool
 }
 
-// Writes are changed rows.
+// Writes are new and changed rows.
 type Writes struct {
 	NewOrders []redemption.Order
-	// Orders have changed in state, session, replacedBy, deadline, updatedAt and version.
+	// Orders are orders with a changed state, session, ReplacedBy, Deadline, UpdatedAt or
+	// Version.
 	Orders  []redemption.Order
 	NewUses []redemption.Use
-	// Uses have changed in state, points state, over limit, instants and version.
+	// Uses are uses with a changed state, points state, OverLimit, times or Version.
 	Uses []redemption.Use
 	// Counters are sorted by key and row.
 	Counters []CounterWrite
 	Entries  []store.Entry
 }
 
-// CounterWrite adds to one row of a counter.
+// CounterWrite adds a count to one row of a counter.
 type CounterWrite struct {
 	Counter string
 	// Row is 0, or one of the rows over which an unlimited counter is spread.
 	Row int
 	By  redemption.Count
-	// New tells that Load did not find the row and the engine has decided on that: if the
-	// row is there by now, Save returns [ErrAgain].
+	// New tells that Load did not find the row. If the row exists now, Save returns
+	// [ErrAgain].
 	New bool
 }
 
-// SpreadRows is over how many rows an unlimited counter is spread, unless the store makes a
-// row for every transaction that is open at once.
+// SpreadRows is the number of rows over which an unlimited counter is spread. A store may
+// instead make one row for each concurrent transaction.
 const SpreadRows = 16
 
-// Answer is what became of one request.
+// Answer is the result of one request.
 type Answer[A any] struct {
 	Value A
 	Err   error

@@ -1,8 +1,8 @@
-// Package memstore keeps everything in memory. It is the reference of package store: the
-// shortest program that does what the contract says. It is for tests, examples and trials.
+// Package memstore keeps all data in memory. It is for tests, examples and trials. It is also
+// the reference implementation of package store.
 //
-// One mutex guards all maps, so that every call is a transaction. Package engine decides;
-// this package finds rows and keeps them.
+// One mutex guards all maps, so every call is a transaction. Package engine makes the
+// decisions. Package memstore only finds and keeps rows.
 package memstore
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/couponkit/couponkit/store/engine"
 )
 
-// Store is a store in memory. Make one with [New]. It is safe for concurrent use.
+// Store is a store in memory. Use [New] to make a Store. It is safe for concurrent use.
 type Store struct {
 	mu     sync.Mutex
 	closed bool
@@ -60,7 +60,7 @@ func New() *Store {
 	}
 }
 
-// Close makes every later call fail with store.ErrClosed.
+// Close makes every later call fail with [store.ErrClosed].
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
