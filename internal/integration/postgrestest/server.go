@@ -236,6 +236,9 @@ func (s *Server) Close() error {
 // findBinaries returns the directory of the newest installed server.
 func findBinaries() (string, error) {
 	if path, err := exec.LookPath("initdb"); err == nil {
+		if path, err = filepath.EvalSymlinks(path); err != nil { // the other programs are beside it
+			return "", err
+		}
 		return filepath.Dir(path), nil
 	}
 	newest, version := "", 0
