@@ -11,7 +11,7 @@ import (
 	"github.com/couponkit/couponkit/processor"
 )
 
-// DefaultMirrorTTL is the default of [WithMirrorTTL].
+// DefaultMirrorTTL is the default TTL of cached answers about mirrors; see [WithMirrorTTL].
 const DefaultMirrorTTL = time.Minute
 
 const (
