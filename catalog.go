@@ -20,8 +20,8 @@ import (
 const changeAttempts = 5
 
 // Create makes a coupon and its mirror (specification 4.2). A mirror is the processor's own copy of
-// a coupon. Customers can use the coupon as soon as Create has succeeded. If the draft names no
-// currency, the coupon gets the currency of [WithCurrency].
+// a coupon. The coupon is active as soon as Create has succeeded. If the draft names no currency,
+// the coupon gets the currency of [WithCurrency].
 //
 // Create returns these errors:
 //
@@ -30,9 +30,8 @@ const changeAttempts = 5
 //   - A [*coupon.Rejection] that matches coupon.ErrCodeTaken means that the code is in use. The
 //     rejection's CouponID is the ID of the coupon that has the code. CouponID is empty if the code
 //     is taken only at the processor.
-//   - [ErrUnavailable] or another error of the processor means that the creation failed. Create
-//     removes the unfinished coupon. If this removal fails, [Service.Reconcile] removes the coupon
-//     later.
+//   - [ErrUnavailable] or another error of the processor means that the creation failed. Create or
+//     a later [Service.Reconcile] removes the unfinished coupon.
 //   - All other errors come from the store. After an error of the store, the coupon may already be
 //     active. Look up the coupon's code with [Service.Find] before you repeat the call.
 func (s *Service) Create(ctx context.Context, d coupon.Draft) (c coupon.Coupon, err error) {
@@ -163,8 +162,8 @@ func (s *Service) undoCreate(ctx context.Context, c coupon.Coupon) {
 // 4.3).
 //
 // A patch that changes nothing keeps the coupon's Revision and UpdatedAt. If the coupon's mirror is
-// out of date, such a patch updates only the mirror. A mirror is the processor's own copy of a
-// coupon.
+// out of date, a patch that changes nothing still updates the mirror. A mirror is the processor's
+// own copy of a coupon.
 //
 // Update returns these errors:
 //
@@ -172,7 +171,8 @@ func (s *Service) undoCreate(ctx context.Context, c coupon.Coupon) {
 //     processor cannot mirror.
 //   - coupon.ErrNotFound means that the coupon is unknown.
 //   - store.ErrStaleRevision means that the patch names an outdated revision of the coupon. Update
-//     also returns store.ErrStaleRevision if concurrent changes made all five attempts fail.
+//     also returns store.ErrStaleRevision after five attempts that failed because of concurrent
+//     changes.
 //   - A [*coupon.Rejection] that matches coupon.ErrCodeTaken means that the code is already in use
 //     at the processor.
 //   - [ErrUnavailable] or another error of the processor means that the mirror could not be
@@ -180,8 +180,8 @@ func (s *Service) undoCreate(ctx context.Context, c coupon.Coupon) {
 //
 // If the processor fails, Update undoes the change in the store. The coupon then has its old
 // content, but its revision is two higher than before. Before you repeat a patch that names a
-// revision, read the coupon again. Update does not undo a change if a concurrent call has changed
-// the coupon again. In this case, [Service.Reconcile] later updates the mirror.
+// revision, read the coupon again. If a concurrent call has changed the coupon again, Update keeps
+// both changes and [Service.Reconcile] updates the mirror.
 func (s *Service) Update(ctx context.Context, id string, p coupon.Patch) (c coupon.Coupon, err error) {
 	attempt := Attempt{CouponID: id}
 	defer s.observed(ctx, OpUpdate, &attempt, &err)()
@@ -273,7 +273,7 @@ func (s *Service) onStep(field string, amount pricing.Money) error {
 
 // SetActive switches a coupon on or off in the store and at the processor (specification 3.1, 4.3).
 // Open payment sessions stay as they are. If the coupon already has the requested state, SetActive
-// works like an [Service.Update] that changes nothing.
+// works like a call of [Service.Update] that changes nothing.
 //
 // SetActive returns coupon.ErrNotFound, store.ErrStaleRevision, coupon.ErrCodeTaken or an error of
 // the processor, as Update does. If the processor fails, SetActive undoes its change in the store.
@@ -423,17 +423,17 @@ func (s *Service) outdate(ctx context.Context, id string) (err error) {
 // of a coupon. Customers cannot use the coupon while Delete removes the mirror. After the deletion,
 // a new coupon may have the same code.
 //
-// Delete keeps the coupon's orders, their uses, and open payment sessions. It also keeps uses that
-// customers have bought with points, but no checkout accepts them. [Service.CancelExchange] refunds
-// the points of such a use.
+// Delete keeps the coupon's orders, their uses, and open payment sessions. Delete also keeps uses
+// that were bought with points, although no checkout accepts these uses any more.
+// [Service.CancelExchange] refunds points that a customer paid for a deleted coupon.
 //
 // Delete returns these errors:
 //
 //   - coupon.ErrNotFound means that the coupon is unknown.
-//   - store.ErrStaleRevision means that concurrent changes made all five attempts fail.
+//   - store.ErrStaleRevision means that five attempts failed because of concurrent changes.
 //   - [ErrUnavailable] or another error of the processor means that the mirror could not be
-//     removed. The coupon then stays unusable. A second Delete or a reconcile finishes the
-//     deletion.
+//     removed. The coupon stays unusable until a second Delete or a [Service.Reconcile] finishes
+//     the deletion.
 func (s *Service) Delete(ctx context.Context, id string) (err error) {
 	attempt := Attempt{CouponID: id}
 	defer s.observed(ctx, OpDelete, &attempt, &err)()

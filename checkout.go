@@ -18,17 +18,17 @@ import (
 // coupon or reservation changed in between.
 const reserveAttempts = 5
 
-// CheckoutRequest describes a cart that a customer wants to pay (specification 4.5).
+// CheckoutRequest describes a cart that a customer wants to pay for (specification 4.5).
 type CheckoutRequest struct {
 	// Key is an idempotency key of the customer. A call with a repeated key returns the first order of
-	// the key; see [Checkout].Replayed. Such a call also finishes work that a crash has interrupted.
-	// Make a new key for each attempt to pay. Repeat a key only with the same lines, line names,
-	// coupon code, URLs and e-mail address. If Key is empty, every call is a new attempt. A key has at
-	// most [redemption.MaxIDLength] bytes.
+	// the key; see [Checkout].Replayed. A repeated call also finishes work that a crash has
+	// interrupted. Make a new key for each attempt to pay. Repeat a key only with the same lines, line
+	// names, coupon code, URLs and e-mail address. If Key is empty, every call is a new attempt. A key
+	// has at most [redemption.MaxIDLength] bytes.
 	Key string
 	// Customer is the buyer. The customer's ID is required.
 	Customer eligibility.Customer
-	// Cart contains at least one line. Its prices are the prices of the host's catalog; see
+	// Cart contains at least one line. The prices in the cart come from the host's catalog; see
 	// [QuoteRequest].
 	Cart pricing.Cart
 	// Code is the code or ID of a coupon. Code is empty if the customer uses no coupon.
@@ -63,20 +63,20 @@ type Checkout struct {
 	Order   redemption.Order
 	Uses    []redemption.Use
 	Session SessionLink
-	// Replayed is true if the idempotency key was used before. A replayed order may have ended.
-	// Order.State shows the end of an order as soon as the webhook or a sweep has recorded it. If
-	// Replayed is false, the order is new and its payment session is open.
+	// Replayed is true if the idempotency key was used before. A replayed order may have ended. The
+	// webhook or a sweep records the end of an order in Order.State. If Replayed is false, the order
+	// is new and its payment session is open.
 	Replayed bool
 }
 
 // Checkout prices the cart again, reserves a use of the coupon, and stores the order (specification
-// 4.5, 2.5). It then opens a payment session for the discounted amounts. Checkout always asks the
-// processor about the coupon's mirror.
+// 4.5, 2.5). Checkout then opens a payment session for the discounted amounts. Checkout always asks
+// the processor about the coupon's mirror.
 //
 // An order with a total of 0 has a payment session too. Send the customer to the payment session
-// even if the total is 0, because only the session's event counts the use. If the processor does
-// not support a total of 0 (processor.Abilities.NoZeroTotal), Checkout refuses such an order with
-// coupon.ErrBelowMinimumCharge.
+// even if the total is 0. The service counts the use only after the event of the payment session.
+// If the processor does not support a total of 0 (processor.Abilities.NoZeroTotal), Checkout
+// refuses an order that costs 0 with coupon.ErrBelowMinimumCharge.
 //
 // A customer may check out again while their open order holds the coupon's last use. The new order
 // then takes over the use, and Checkout ends the old payment session. If the customer has already
@@ -92,7 +92,7 @@ type Checkout struct {
 //     without a coupon, the reason may be coupon.ErrBelowMinimumCharge or coupon.ErrUserRequired.
 //   - store.ErrKeyReused means that the key was used for a different request, or that the key's
 //     open order has different totals than expected.
-//   - store.ErrConflict means that concurrent changes made all five attempts fail.
+//   - store.ErrConflict means that five attempts failed because of concurrent changes.
 //   - [ErrOrderEnded] means that the order ended before it had a payment session. Check out again
 //     with a new key.
 //   - processor.ErrRejected and processor.ErrForbidden mean that the processor refused the payment

@@ -1,10 +1,10 @@
 // Package couponkit decides whether customers may use coupons, prices carts, and counts each use of
 // a coupon exactly once.
 //
-// A [Service] works with the host's database and with a payment processor. It reaches the database
-// through the interface store.Store, and the processor through processor.Processor. All data is in
-// the store, so several processes can share one database. In memory, a Service only caches the
-// processor's recent answers about coupons.
+// A [Service] works with the host's database and with a payment processor. A Service uses the
+// database through the interface store.Store, and the processor through the interface
+// processor.Processor. All data is in the store, so several processes can share one database. In
+// memory, a Service only caches the processor's recent answers about coupons.
 //
 // # A purchase
 //
@@ -15,9 +15,9 @@
 //	http.Handle("POST /webhook", payments.Handler(service.Webhook(ship)))
 //
 // Validate and Quote change nothing. Checkout reserves a use of the coupon and stores the order
-// with its quote. It then opens a payment session for the discounted amounts. Later changes to a
-// coupon do not affect stored orders. The webhook records the payment and counts the use in one
-// transaction of the store.
+// with its quote. Checkout then opens a payment session for the discounted amounts. Later changes
+// to a coupon do not affect stored orders. The webhook records the payment and counts the use in
+// one transaction of the store.
 //
 // Ship an order when its state is redemption.OrderPaid and the [Outcome] has the flag [FlagNone].
 // An order may be reported more than once, so ship each order ID only once. [Service.Sweep] reports
@@ -25,9 +25,8 @@
 //
 // # Currency
 //
-// [WithCurrency] sets the currency of coupons whose draft names no currency. Without this option,
-// the currency is EUR. A cart always names its currency, as in pricing.Cart{Currency:
-// pricing.USD()}.
+// [WithCurrency] sets the currency of coupons whose draft names no currency. The default currency
+// is EUR. A cart always names its currency, as in pricing.Cart{Currency: pricing.USD()}.
 //
 // # Errors
 //
@@ -37,28 +36,27 @@
 //     message for the customer, and parameters. Each reason also has a sentinel error for
 //     errors.Is, such as coupon.ErrExpired.
 //   - Malformed input is reported by a [*pricing.ValidationError] that names every invalid field.
-//   - A conflict matches store.ErrConflict, [ErrOrderEnded] or [ErrReservationClosed]. For example,
-//     store.ErrKeyReused and store.ErrStaleRevision match store.ErrConflict.
-//   - All other errors are failures. [ErrUnavailable] means that the processor did not answer. A
-//     request that the processor refused fails with processor.ErrRejected or
-//     processor.ErrForbidden. The usual cause is a configuration error. Other failures come from
-//     the store, or from the host's [Users] or [Points].
+//   - The error of a conflict matches store.ErrConflict, [ErrOrderEnded] or [ErrReservationClosed].
+//     For example, store.ErrKeyReused and store.ErrStaleRevision match store.ErrConflict.
+//   - All other errors are failures. [ErrUnavailable] means that the processor did not answer.
+//     processor.ErrRejected and processor.ErrForbidden mean that the processor refused a request,
+//     usually because of a configuration error. Other failures come from the store, or from the
+//     host's [Users] or [Points].
 //
 // If the context of a call ends, the error matches context.DeadlineExceeded or context.Canceled.
-// After such an error, or after [ErrUnavailable], the call may or may not have taken effect. In
-// both cases, repeat the call with the same idempotency key. An HTTP host should answer with status
-// 503.
+// After a context error or [ErrUnavailable], the call may or may not have taken effect. To find
+// out, repeat the call with the same idempotency key. An HTTP host should answer a context error
+// with status 503.
 //
 // # Repetition
 //
 // Every method of a Service can be called again. Checkout and ExchangePoints take an idempotency
 // key. Events may arrive twice and in any order. If a crash interrupts a call, a second call with
-// the same key finishes the work. Two methods finish interrupted work that nobody repeats. Call
-// both regularly, from any number of nodes:
+// the same key finishes the work. Call [Service.Sweep] and [Service.Reconcile] regularly, from any
+// number of nodes, to finish all other interrupted work:
 //
-//   - [Service.Sweep] finishes orders, exchanges of points, and refunds. Call Sweep every minute.
-//   - [Service.Reconcile] repairs the coupons' mirrors at the processor. Call Reconcile every few
-//     minutes.
+//   - Sweep finishes orders, exchanges of points, and refunds. Call Sweep every minute.
+//   - Reconcile repairs the coupons' mirrors at the processor. Call Reconcile every few minutes.
 //
 // A mirror is the processor's own copy of a coupon.
 package couponkit

@@ -17,18 +17,18 @@ import (
 
 // Outcome is the result of an event, or of a payment that a sweep found.
 type Outcome struct {
-	// Order is the current order of the payment session, and Uses are its uses. Both are empty if the
-	// payment session has no order.
+	// Order is the order of the payment session, in its current state. Uses contains the uses of this
+	// order. Order and Uses are empty if the payment session has no order.
 	Order redemption.Order
 	Uses  []redemption.Use
 	// Changed is true if the event changed the order or a use. Changed is false for a repeated event.
 	// Changed is also false if another call found the payment before the event arrived. Do not use
 	// Changed to decide whether to ship; see [Service.HandleEvent].
 	Changed bool
-	// Flag marks a payment that a person should check. Every outcome for the same payment has the
-	// flag. If several flags apply, Flag is the first of FlagAmountMismatch, FlagOverLimit and
-	// FlagPointsRefunded. The fields OverLimit and PointsState of Uses show whether the other flags
-	// apply.
+	// Flag marks a payment that a person should check. All outcomes of the same payment have the flag.
+	// If several flags apply, Flag is the first of FlagAmountMismatch, FlagOverLimit and
+	// FlagPointsRefunded. The fields OverLimit and PointsState of each use show whether the other
+	// flags apply.
 	Flag Flag
 }
 
@@ -39,8 +39,8 @@ type Outcome struct {
 //     one transaction of the store.
 //   - If the payment is delayed, the order waits for the payment; see [WithPaymentWait].
 //   - If the payment session ended unpaid, HandleEvent cancels the order, releases its uses and
-//     refunds their points. A later order of the customer may have taken over the uses. In this
-//     case, the later order keeps the uses (contract section 5.3).
+//     refunds their points. If a later order of the customer has taken over the uses, the later
+//     order keeps them (contract section 5.3).
 //   - HandleEvent ignores an event that concerns neither an order nor a coupon.
 //
 // If HandleEvent returns nil, the result is stored and the host should acknowledge the event. After
@@ -48,13 +48,13 @@ type Outcome struct {
 // context, or is a [*pricing.ValidationError] for an invalid event. Events may arrive twice, late,
 // and in any order.
 //
-// HandleEvent records every payment. It flags a payment that differs from the order's total,
-// exceeds the coupon's limit, or arrives after its points were refunded; see [Flag].
+// HandleEvent records every payment. HandleEvent flags a payment that differs from the order's
+// total, exceeds the coupon's limit, or arrives after a refund of points; see [Flag].
 //
 // Ship an order when Order.State is redemption.OrderPaid and Flag is FlagNone. Ship each order ID
-// only once. Another call may find the payment before the event arrives. In this case,
-// [Service.Sweep] returns the outcome, or the observer receives an [OpSettle] attempt. Use
-// [Service.Order] to look up a single order.
+// only once. [Service.Sweep] may find a payment before the event arrives, and then returns the
+// outcome. If another method finds the payment first, the observer receives an [OpSettle] attempt.
+// Use [Service.Order] to look up a single order.
 func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome, err error) {
 	kind, concerns := eventKind(e)
 	if !concerns {
@@ -105,10 +105,11 @@ func (s *Service) unknownPayment(ctx context.Context, e processor.Event, now tim
 
 // Webhook returns a function that you pass to a processor's webhook handler. The function calls
 // [Service.HandleEvent] for each event and passes the outcome to the given callback. The callback
-// may be nil. It is not called for an event without an order.
+// may be nil. The callback is not called for an event without an order.
 //
-// If HandleEvent or the callback fails, the function logs and returns the error. The processor then
-// delivers the event again. The callback may therefore receive the same outcome more than once.
+// If HandleEvent or the callback fails, the function logs and returns the error, so that the
+// processor delivers the event again. The callback may therefore receive the same outcome more than
+// once.
 //
 //	http.Handle("POST /webhook", payments.Handler(service.Webhook(ship)))
 func (s *Service) Webhook(then func(context.Context, Outcome) error) func(context.Context, processor.Event) error {

@@ -18,7 +18,7 @@ type Users interface {
 
 // User is a signed-in user.
 type User struct {
-	// ID is the user ID that the caller passed to [Users]. The service counts the customer's uses by
+	// ID must be the ID that the service passed to [Users]. The service counts the customer's uses by
 	// this ID. If ID is empty, the service treats the user as unknown.
 	ID string
 	// Email is the address that the service looks up in allow-lists, in any letter case. An empty
@@ -26,15 +26,15 @@ type User struct {
 	Email string
 }
 
-// Points is the host's ledger of points (specification 3.2). The exchange ID makes both methods
-// idempotent. The service may repeat a call long after the first call took effect. Implementations
-// must be safe for concurrent use.
+// Points is the host's ledger of points (specification 3.2). Both methods must be idempotent for
+// each exchange ID. The service may repeat a call long after the first call took effect.
+// Implementations must be safe for concurrent use.
 type Points interface {
-	// Debit takes points from the customer's balance. It returns these errors, which leave the balance
-	// unchanged:
+	// Debit takes points from the customer's balance. Debit returns these errors without changing the
+	// balance:
 	//
 	//   - [ErrInsufficientPoints] means that the balance is too small.
-	//   - [ErrReservationClosed] means that Refund was called for the exchange before.
+	//   - [ErrReservationClosed] means that Refund was already called for the exchange.
 	Debit(ctx context.Context, customerID, exchangeID string, points int64) error
 
 	// Refund gives back the points that Debit took for the exchange. Repeated calls give the points
@@ -86,22 +86,23 @@ const (
 // Err. Err may quote invalid input, such as a malformed address on an allow-list.
 type Attempt struct {
 	Operation Operation
-	// CouponID is the ID of the coupon that the service found. Update, SetActive and Delete set
-	// CouponID to the ID that the caller passed.
+	// CouponID is the ID of the coupon that the service found. For Update, SetActive and Delete,
+	// CouponID is the ID that the caller passed.
 	CouponID   string
 	CustomerID string
 	OrderID    string
 	SessionID  string
-	// Reasons lists the codes of a rejection, in the order of its reasons. Reasons is empty if the
-	// call was not refused.
+	// Reasons contains the codes of the rejection's reasons, in the same order. Reasons is empty if
+	// the call was not refused.
 	Reasons []coupon.RejectionCode
 	// Err is the error that the call returned. After a panic, Err describes the panic. Err is nil if
 	// the call succeeded.
 	Err error
-	// Flag marks a payment that a person should check. Flag is FlagNone if there is no such payment.
+	// Flag marks a payment that a person should check. Flag is FlagNone if no payment needs to be
+	// checked.
 	Flag Flag
-	// At is the time at which the call began. Duration is how long the call took. The service's clock
-	// measures both.
+	// At is the time at which the call began. Duration is how long the call took. At and Duration are
+	// measured by the service's clock.
 	At       time.Time
 	Duration time.Duration
 }

@@ -71,9 +71,9 @@ type PaymentLinkRequest struct {
 //
 // PaymentLink returns the errors of [Service.Checkout] and these errors:
 //
-//   - A [*pricing.ValidationError] reports an unknown mode. In product mode, it also reports an
-//     amount that is 0 or negative, or that has no currency. An amount that is not a multiple of
-//     the processor's step is invalid too.
+//   - A [*pricing.ValidationError] reports a missing or unknown mode, or an invalid amount in
+//     product mode. An amount is invalid if it is 0 or negative, has no currency, or is not a
+//     multiple of the processor's step.
 //   - coupon.ErrBelowMinimumCharge means that the amount is below the processor's minimum charge.
 func (s *Service) PaymentLink(ctx context.Context, r PaymentLinkRequest) (c Checkout, err error) {
 	switch r.Mode {

@@ -18,21 +18,21 @@ import (
 // ExchangeRequest asks for a coupon in exchange for points.
 type ExchangeRequest struct {
 	// Key is an idempotency key of the customer. A call with a repeated key returns the first exchange
-	// of the key. A key that was used for a different coupon fails with store.ErrKeyReused. A customer
-	// may already have an exchange of the coupon that no checkout uses. In this case, a call with a
-	// new or empty key returns the existing exchange. The service never debits points twice for the
-	// same exchange. A key has at most [redemption.MaxIDLength] bytes.
+	// of the key. A key that was used for a different coupon fails with store.ErrKeyReused. If the
+	// customer already has an exchange of the coupon that no checkout uses, a call with a new or empty
+	// key returns the existing exchange. The service never debits points twice for the same exchange.
+	// A key has at most [redemption.MaxIDLength] bytes.
 	Key string
-	// Coupon is the coupon's ID or code. After the deletion of the coupon, a repeated call must use
-	// the ID.
+	// Coupon is the coupon's ID or code. A repeated call for a deleted coupon must use the coupon's
+	// ID.
 	Coupon string
 	// Customer is the customer who pays with points. The customer's ID is required.
 	Customer eligibility.Customer
 }
 
 // ExchangePoints reserves a use of a coupon for a customer who pays with points (specification 2.3,
-// 3.2). It debits the coupon's price from the customer's points. An exchange has no deadline until
-// a checkout uses it.
+// 3.2). ExchangePoints also debits the coupon's price in points. A completed exchange has no
+// deadline until a checkout uses it.
 //
 // ExchangePoints returns these errors:
 //
@@ -48,7 +48,7 @@ type ExchangeRequest struct {
 //
 // After any other error, repeat the call with the same key. The sweep undoes exchanges that stay
 // unfinished. If a repeated call is refused before the points were debited, the service gives up
-// the exchange. If the mirror is the only reason for the refusal, the exchange stays.
+// the exchange. The exchange stays if the refusal matches coupon.ErrProcessorOutOfSync.
 func (s *Service) ExchangePoints(ctx context.Context, r ExchangeRequest) (reserved redemption.Use, err error) {
 	attempt := Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, OpExchangePoints, &attempt, &err)()
@@ -380,9 +380,9 @@ func (s *Service) refundPoints(ctx context.Context, u redemption.Use) (redemptio
 	return s.applyToUse(ctx, redemption.PointsGivenBack, u)
 }
 
-// Exchanges returns the customer's reserved uses that were bought with points, newest first. It
-// returns at most [store.MaxPageSize] uses. A returned use may still wait for the debit of its
-// points; see [redemption.Use].PointsState. The only errors are those of the store and the context.
+// Exchanges returns the customer's reserved uses that were bought with points, newest first.
+// Exchanges returns at most [store.MaxPageSize] uses. The points of a returned use may not be
+// debited yet; see [redemption.Use].PointsState. Any error comes from the store or the context.
 func (s *Service) Exchanges(ctx context.Context, customerID string) ([]redemption.Use, error) {
 	if customerID == "" {
 		return nil, nil // the list would be everybody's

@@ -8,8 +8,8 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// Get returns the coupon with the given ID. It returns coupon.ErrNotFound if the coupon is unknown,
-// or if its creation or deletion is unfinished. [Service.Find] also accepts a code.
+// Get returns the coupon with the given ID. Get returns coupon.ErrNotFound if the coupon is
+// unknown, or if its creation or deletion is unfinished. [Service.Find] also accepts a code.
 func (s *Service) Get(ctx context.Context, id string) (coupon.Coupon, error) {
 	c, err := s.stored(ctx, id)
 	if err == nil && c.State != coupon.Active && c.State != coupon.Inactive {
@@ -19,13 +19,13 @@ func (s *Service) Get(ctx context.Context, id string) (coupon.Coupon, error) {
 }
 
 // Find returns the coupon with the given code or ID, for administrators. Find accepts the same
-// spellings of a code as [Service.Validate]. The coupon has its whole allow-list.
+// spellings of a code as [Service.Validate]. Find returns the coupon with its whole allow-list.
 //
 // Find returns these errors:
 //
 //   - coupon.ErrCodeRequired means that the text is empty.
-//   - coupon.ErrNotFound means that no coupon has the code or ID. A coupon whose creation or
-//     deletion is unfinished is not found either.
+//   - coupon.ErrNotFound means that no coupon has the code or ID. Find does not return a coupon
+//     whose creation or deletion is unfinished.
 func (s *Service) Find(ctx context.Context, codeOrID string) (coupon.Coupon, error) {
 	found, err := s.lookUp(ctx, codeOrID, eligibility.Customer{})
 	if err != nil {
@@ -56,8 +56,8 @@ func (s *Service) Uses(ctx context.Context, list store.UseList) (store.UsePage, 
 	return s.store.ListUses(ctx, list)
 }
 
-// Order returns an order of the customer with its uses. It returns store.ErrNotFound if the
-// customer has no such order.
+// Order returns an order of the customer with its uses. Order returns store.ErrNotFound if the
+// customer has no order with this ID.
 func (s *Service) Order(ctx context.Context, customerID, orderID string) (store.Settled, error) {
 	o, err := s.store.Order(ctx, store.OrderKey{ID: orderID})
 	if err == nil && o.Order.CustomerID != customerID {
@@ -67,8 +67,8 @@ func (s *Service) Order(ctx context.Context, customerID, orderID string) (store.
 }
 
 // Journal returns the journal entries after a position, in order; see [store.Journal]. The position
-// 0 is before the first entry. One call returns at most [store.MaxJournalLimit] entries. The only
-// errors are those of the store and the context.
+// 0 is before the first entry. One call returns at most [store.MaxJournalLimit] entries. Any error
+// comes from the store or the context.
 func (s *Service) Journal(ctx context.Context, after int64, limit int) ([]store.Entry, error) {
 	return s.store.Journal(ctx, after, limit)
 }

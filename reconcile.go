@@ -26,8 +26,8 @@ const (
 	DriftOutdated DriftKind = "outdated"
 	// DriftMissing means that the processor no longer has the mirror. Reconcile creates a new mirror.
 	DriftMissing DriftKind = "missing"
-	// DriftState means that only the coupon or only the mirror is active. Reconcile switches the
-	// mirror to the coupon's state.
+	// DriftState means that an active coupon has an inactive mirror, or an inactive coupon has an
+	// active mirror. Reconcile switches the mirror to the coupon's state.
 	DriftState DriftKind = "state"
 	// DriftOrphan means that a mirror has no coupon in the store. Reconcile removes the mirror.
 	DriftOrphan DriftKind = "orphan"
@@ -56,13 +56,12 @@ type ReconcileOptions struct {
 // also removes mirrors without a coupon.
 //
 // Reconcile returns the differences that it found. The error joins the errors of all coupons that
-// Reconcile could not repair. If the list of coupons or of mirrors cannot be read completely, the
-// error includes this failure. Several nodes may call Reconcile at once, even while administrators
-// change coupons.
+// Reconcile could not repair. The error also reports a failure to list the coupons or the mirrors.
+// Several nodes may call Reconcile at once, even while administrators change coupons.
 //
 // Reconcile asks the processor about every coupon, so call Reconcile less often if there are many
-// thousands of coupons. Use the context to limit the duration. While the processor does not answer,
-// Reconcile may wait for the adapter's timeout at every coupon.
+// thousands of coupons. Use the context to limit the duration of Reconcile. While the processor
+// does not answer, Reconcile may wait for the adapter's timeout at every coupon.
 func (s *Service) Reconcile(ctx context.Context, o ReconcileOptions) (drifts []Drift, err error) {
 	defer s.observed(ctx, OpReconcile, &Attempt{}, &err)()
 	drifts, err = s.reconcileStored(ctx, o.DryRun)

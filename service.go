@@ -35,8 +35,7 @@ var (
 	ErrNoLedger = errors.New("no points ledger is configured")
 )
 
-// These constants are the defaults of the options for durations. The default of WithMirrorTTL is
-// [DefaultMirrorTTL].
+// These constants are the default durations of the options.
 const (
 	DefaultSessionLifetime = time.Hour
 	DefaultGrace           = 10 * time.Minute
@@ -178,8 +177,8 @@ func WithClock(now func() time.Time) Option { return func(s *Service) { s.clock 
 // the time in milliseconds and 80 random bits. Default IDs therefore sort by creation time.
 func WithIDs(newID func(prefix string) string) Option { return func(s *Service) { s.newID = newID } }
 
-// WithUsers sets the user directory. The service then reads e-mail addresses from the directory and
-// ignores the addresses in requests. Without a directory, the service assumes that every customer
+// WithUsers sets the user directory. The service takes each customer's e-mail address from the
+// directory, not from the request. Without a directory, the service assumes that every customer
 // exists.
 func WithUsers(u Users) Option { return func(s *Service) { s.users = u } }
 
@@ -190,8 +189,7 @@ func WithPoints(p Points) Option { return func(s *Service) { s.points = p } }
 func WithObserver(o Observer) Option { return func(s *Service) { s.observer = o } }
 
 // WithLogger sets the logger for failures that no method returns as an error. For example, the
-// service logs a failed refund before the next sweep retries it. By default, the service logs
-// nothing.
+// service logs a refund of points that failed. By default, the service logs nothing.
 func WithLogger(l *slog.Logger) Option { return func(s *Service) { s.logger = l } }
 
 // WithCurrency sets the currency of new coupons whose draft names no currency. The default currency
@@ -219,8 +217,8 @@ func WithSessionLifetime(d time.Duration) Option { return func(s *Service) { s.s
 func WithGrace(d time.Duration) Option { return func(s *Service) { s.grace = d } }
 
 // WithPaymentWait sets how long an order waits for a delayed payment, such as a bank transfer.
-// After this time, the sweep asks the processor about the payment. The default is
-// [DefaultPaymentWait].
+// After the payment wait, the sweep asks the processor whether the payment has arrived. The default
+// is [DefaultPaymentWait].
 func WithPaymentWait(d time.Duration) Option { return func(s *Service) { s.paymentWait = d } }
 
 // WithExchangeTime sets how long an exchange of points may take. The sweep undoes an exchange that
@@ -228,7 +226,7 @@ func WithPaymentWait(d time.Duration) Option { return func(s *Service) { s.payme
 func WithExchangeTime(d time.Duration) Option { return func(s *Service) { s.exchangeTime = d } }
 
 // WithPendingTime sets the age at which [Service.Reconcile] removes a coupon whose creation is
-// unfinished. This age must be longer than a call of Create can take. The default is
+// unfinished. The age must be longer than any call of Create takes. The default is
 // [DefaultPendingTime].
 func WithPendingTime(d time.Duration) Option { return func(s *Service) { s.pendingTime = d } }
 
@@ -238,9 +236,10 @@ func WithPendingTime(d time.Duration) Option { return func(s *Service) { s.pendi
 // asks the processor.
 //
 //   - When an answer is older than the TTL, one caller asks the processor again and waits at most
-//     two seconds. Meanwhile, other callers use the old answer if the mirror was valid.
-//   - If the processor does not answer, the service uses the last answer about a valid mirror for
-//     ten times the TTL.
+//     two seconds. Until the new answer arrives, other callers use the old answer if the mirror was
+//     valid.
+//   - If the processor does not answer, the service still treats a valid mirror as valid for ten
+//     times the TTL.
 //   - When the service changes or repairs a coupon, it drops the cached answer about the coupon.
 //   - [Service.Checkout], [Service.PaymentLink] and [Service.ExchangePoints] always ask the
 //     processor.

@@ -11,7 +11,7 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// DefaultSweepLimit is the limit of a [Service.Sweep] that is called with the limit 0.
+// DefaultSweepLimit is the limit that [Service.Sweep] uses if the given limit is 0 or negative.
 const DefaultSweepLimit = 1_000
 
 // sweepPatience is how many times its limit a sweep may fail.
@@ -19,9 +19,9 @@ const sweepPatience = 10
 
 // SweepReport is the result of [Service.Sweep].
 type SweepReport struct {
-	// Paid contains the outcomes of orders that the sweep found to be paid. Each outcome is the same
-	// as the outcome of [Service.HandleEvent] for the payment. A second sweep or the payment's event
-	// may report the order again.
+	// Paid contains the outcomes of orders that the sweep found to be paid. Handle each outcome like
+	// an outcome of [Service.HandleEvent]. A second sweep or the payment's event may report the order
+	// again.
 	Paid []Outcome
 	// Cancelled is the number of orders that ended unpaid and released their uses.
 	Cancelled int
@@ -31,7 +31,7 @@ type SweepReport struct {
 	Lapsed int
 	// Refunded is the number of uses whose points were refunded.
 	Refunded int
-	// Flagged is the number of payments with a [Flag].
+	// Flagged is the number of payments that a person should check; see [Flag].
 	Flagged int
 	// Failed is the number of orders and exchanges that the sweep could not finish. The next sweep
 	// tries the failed orders and exchanges again.
@@ -58,24 +58,26 @@ func (r SweepReport) LogValue() slog.Value {
 }
 
 // Sweep finishes orders and exchanges of points whose deadline has passed (contract section 5.8).
-// Sweep also retries failed refunds of points. Before Sweep cancels an order, it asks the processor
-// whether the customer has paid. Call Sweep every minute. Several nodes may call Sweep at once.
+// Sweep also makes refunds of points that are still due. Before Sweep cancels an order, it asks the
+// processor whether the customer has paid. Call Sweep every minute. Several nodes may call Sweep at
+// once.
 //
-// One call finishes at most as many orders as the limit, and as many exchanges. If the limit is 0
-// or negative, Sweep uses [DefaultSweepLimit]. After an order or exchange fails, Sweep continues
-// with the next. Sweep gives up early when the number of failures reaches ten times the limit.
+// The limit is the maximum number of orders, and also the maximum number of exchanges, that one
+// call finishes. If the limit is 0 or negative, Sweep uses [DefaultSweepLimit]. If an order or
+// exchange fails, Sweep continues with the others. When the number of failed orders reaches ten
+// times the limit, Sweep skips the remaining orders. Sweep counts failed exchanges separately.
 //
-// The returned error joins the errors of all orders and exchanges that failed. If Sweep cannot read
-// the orders or exchanges from the store, the error includes this failure. Use the context to limit
-// the duration of a sweep. While the processor does not answer, Sweep may wait for the adapter's
+// The returned error joins the errors of all orders and exchanges that failed. The error also
+// reports a failure to read the orders or exchanges from the store. Use the context to limit the
+// duration of a sweep. While the processor does not answer, Sweep may wait for the adapter's
 // timeout at every order.
 //
 // Handle every outcome in [SweepReport].Paid like an outcome of [Service.HandleEvent], even if
-// Sweep also returns an error. A payment may be reported only once. A crash of the host right after
-// the sweep can therefore lose the report. To prevent this loss, run the sweep and save its
-// outcomes in one transaction of the host's database. The method WithTx of the SQL stores returns a
-// store for such a transaction. The transaction stays open while Sweep asks the processor, so use a
-// small limit.
+// Sweep also returns an error. Sweep may report a payment only once, so a crash of the host right
+// after the sweep can lose the report. To keep every report, run the sweep and save its outcomes in
+// one transaction of the host's database. The SQL stores have a method WithTx, which returns a
+// store that works in the host's transaction. The transaction stays open while Sweep asks the
+// processor, so use a small limit.
 func (s *Service) Sweep(ctx context.Context, limit int) (report SweepReport, err error) {
 	defer s.observed(ctx, OpSweep, &Attempt{}, &err)()
 	if limit <= 0 {

@@ -12,9 +12,9 @@ import (
 // Totals contains the sums that a customer was shown, in minor units of the cart's currency; see
 // [Quote.Totals].
 //
-// Use [ParseTotals] and [Totals.JSON] to read and write Totals as JSON. Both take the currency,
-// which determines the number of decimals. Package encoding/json cannot pass a currency, so it
-// returns an error for Totals.
+// Use [ParseTotals] and [Totals.JSON] to read and write Totals as JSON. Both functions need the
+// currency because it determines the number of decimals. Package encoding/json cannot pass a
+// currency, so it returns an error for Totals.
 type Totals struct {
 	Subtotal int64
 	Discount int64
@@ -73,8 +73,8 @@ func ParseTotals(data []byte, c pricing.Currency) (Totals, error) {
 }
 
 // JSON returns the totals in the form that [ParseTotals] reads. Every amount has exactly the
-// currency's number of decimals. JSON is for clients that are written in Go. It returns a
-// [*pricing.ValidationError] for the zero currency.
+// currency's number of decimals. A client that is written in Go can send this JSON to the host. For
+// the zero currency, JSON returns a [*pricing.ValidationError].
 func (t Totals) JSON(c pricing.Currency) ([]byte, error) {
 	if c.IsZero() {
 		var faults pricing.ValidationError

@@ -33,13 +33,13 @@ type ValidateRequest struct {
 	Code string
 	// Customer is the customer who asks.
 	Customer eligibility.Customer
-	// AllowAnonymous accepts a customer without an ID if everybody may use the coupon. The service
-	// does not check the coupon's limit per customer for such a customer.
+	// AllowAnonymous accepts a customer without an ID if everybody may use the coupon. For a customer
+	// without an ID, the service does not check the coupon's limit per customer.
 	AllowAnonymous bool
 }
 
 // Validate checks whether the customer may use a coupon, before the customer has a cart
-// (specification 4.4). Validate changes nothing and reserves nothing. It may have to ask the
+// (specification 4.4). Validate changes nothing and reserves nothing. Validate may have to ask the
 // processor about the coupon; see [WithMirrorTTL].
 //
 // If the customer may not use the coupon, Validate returns a [*coupon.Rejection] that lists every
@@ -172,17 +172,17 @@ func expired(c coupon.Coupon, at time.Time) bool {
 // QuoteRequest describes a cart to be priced.
 type QuoteRequest struct {
 	// Cart contains the prices of the host's catalog. Some processors charge a currency only in
-	// multiples of a step (processor.Abilities.AmountStep). In such a currency, every price must be a
-	// multiple of the step. If the cart has no Step, the service uses the processor's step. If the
-	// cart has its own Step, that Step must be a multiple of the processor's step.
+	// multiples of a step (processor.Abilities.AmountStep). Every price in the cart must be a multiple
+	// of the step. If the cart has no Step, the service uses the processor's step. If the cart has its
+	// own Step, that Step must be a multiple of the processor's step.
 	Cart pricing.Cart
 	// Code is the code or ID of a coupon. If Code is empty, the service prices the cart without a
 	// coupon.
 	Code string
 	// Customer is the customer who asks.
 	Customer eligibility.Customer
-	// AllowAnonymous accepts a customer without an ID if everybody may use the coupon. The service
-	// does not check the coupon's limit per customer for such a customer.
+	// AllowAnonymous accepts a customer without an ID if everybody may use the coupon. For a customer
+	// without an ID, the service does not check the coupon's limit per customer.
 	AllowAnonymous bool
 }
 
@@ -227,8 +227,9 @@ func (q Quote) MarshalJSON() ([]byte, error) {
 // [pricing.MaxQuoteDocument] bytes. With its coupon, the JSON may have at most 96 MiB. The JSON
 // value null leaves the quote unchanged.
 //
-// Invalid prices return a [*pricing.ValidationError]. An invalid coupon or time returns an error of
-// encoding/json or of package coupon. After an error, the quote is unchanged.
+// UnmarshalJSON returns a [*pricing.ValidationError] for invalid prices. UnmarshalJSON also returns
+// an error if the coupon, the time or the fingerprint is malformed. After an error, the quote is
+// unchanged.
 func (q *Quote) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
@@ -269,15 +270,15 @@ func withoutCoupon(data []byte) []byte {
 func (q Quote) RequiresPayment() bool { return q.Total > 0 }
 
 // Quote prices a cart with a coupon (specification 4.5, 4.6, 7). Quote changes nothing and reserves
-// nothing. It may have to ask the processor about the coupon; see [WithMirrorTTL].
+// nothing. Quote may have to ask the processor about the coupon; see [WithMirrorTTL].
 //
 // Quote returns these errors:
 //
 //   - A [*pricing.ValidationError] means that the cart is malformed.
 //   - A [*coupon.Rejection] lists every reason for the refusal. Together with a rejection, Quote
 //     returns the cart at its list prices.
-//   - coupon.ErrBelowMinimumCharge means that the processor cannot charge the total. In this case,
-//     Quote returns the discounted prices.
+//   - coupon.ErrBelowMinimumCharge means that the processor cannot charge the total. Quote then
+//     returns the discounted prices instead of the list prices.
 //   - [ErrUnavailable] means that the processor did not answer.
 func (s *Service) Quote(ctx context.Context, r QuoteRequest) (q Quote, err error) {
 	attempt := Attempt{CustomerID: r.Customer.ID}

@@ -24,7 +24,8 @@
 //
 // Every error that a method returns must match a sentinel error of this package or the error of
 // the context. [ErrCodeTaken] also matches [ErrRejected]. After [ErrUnavailable], the outcome of
-// the call is unknown, and the caller may repeat the call. All other sentinel errors are final.
+// the call is unknown, and the caller may repeat the call. All other sentinel errors are final
+// answers of the processor.
 //
 // Package fakeprocessor is the reference implementation of this contract. Package processortest
 // tests whether an adapter fulfills the contract.

@@ -82,20 +82,20 @@ type Abilities struct {
 	// Lines that are paid once are always allowed. CreateSession returns ErrRejected for a request
 	// with two different billing intervals.
 	OneInterval bool
-	// AmountStep contains the step of each currency, in minor units. The processor can charge only
-	// multiples of the step. A currency that is missing from AmountStep has a step of 1. The service
-	// prices carts with this step; see pricing.Cart.Step. CreateSession returns ErrRejected if an
-	// amount is not a multiple of the step.
+	// AmountStep contains the smallest chargeable step of each currency, in minor units. The
+	// processor can charge only multiples of the step. A currency that is missing from AmountStep
+	// has a step of 1. The service uses the step to price carts; see pricing.Cart.Step.
+	// CreateSession returns ErrRejected if an amount is not a multiple of the step.
 	AmountStep map[pricing.Currency]int64
 	// MinSessionLifetime and MaxSessionLifetime limit the time from the creation of a session to its
-	// ExpiresAt. If a limit is 0, it does not apply. The service measures the lifetime from the
-	// creation of the order, slightly before it calls CreateSession. The adapter must tolerate this
-	// difference.
+	// ExpiresAt. A limit of 0 means no limit. The service measures the lifetime from the creation of
+	// the order, slightly before it calls CreateSession. The adapter must tolerate the time between
+	// the order and the CreateSession call.
 	MinSessionLifetime time.Duration
 	MaxSessionLifetime time.Duration
 	// MirrorsExpiry means that a promotion code at the processor expires together with its coupon.
-	// If MirrorsExpiry is true, VerifyMirror returns MirrorInvalid for an expired coupon. The
-	// service's Reconcile then leaves the mirrors of expired coupons unchanged.
+	// If MirrorsExpiry is true, VerifyMirror returns MirrorInvalid for an expired coupon. If
+	// MirrorsExpiry is true, Reconcile accepts an invalid mirror of an expired coupon.
 	MirrorsExpiry bool
 	// NeedsSuccessURL means that every session request must have a SuccessURL.
 	NeedsSuccessURL bool

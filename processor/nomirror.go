@@ -6,8 +6,8 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 )
 
-// NoMirror implements [Mirror] for a processor that cannot store coupons. Embed NoMirror in the
-// adapter for such a processor.
+// NoMirror implements [Mirror] for a processor that cannot store coupons. The adapter for a
+// processor without coupons embeds NoMirror.
 //
 // NoMirror treats every coupon as its own mirror. The mirror always exists and has the coupon's
 // ID and revision. The mirror is valid while the coupon is active or pending. NoMirror keeps no

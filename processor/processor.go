@@ -23,8 +23,8 @@ type Processor interface {
 //
 // EnsureMirror, UpdateMirror and SetMirrorActive give the mirror the name, the terms and the
 // state of the coupon. The returned [coupon.Mirror] has the coupon's revision. The mirror of an
-// active or pending coupon must be active. The mirror of any other coupon must be inactive. These
-// methods return [ErrCodeTaken] if the promotion code is already active for a different coupon.
+// active or pending coupon must be active. The mirror of any other coupon must be inactive. If
+// the promotion code is already active for a different coupon, the error is [ErrCodeTaken].
 //
 // Every method of Mirror may also return [ErrUnavailable], [ErrRejected] or [ErrForbidden].
 type Mirror interface {
@@ -95,16 +95,16 @@ type MirrorRef struct {
 	// CouponID is the ID of the coupon in couponkit.
 	CouponID string
 	// Mirror contains the IDs of the mirror's objects at the processor. Mirror.PromotionCodeID is
-	// the ID of the active promotion code. It is empty if no promotion code is active.
-	// Mirror.Revision is the coupon revision that was last written to the coupon object.
+	// the ID of the active promotion code. Mirror.PromotionCodeID is empty if no promotion code is
+	// active. Mirror.Revision is the coupon revision that was last written to the coupon object.
 	Mirror coupon.Mirror
 }
 
 // Sessions manages payment sessions at the processor (specification 4.5, 4.6).
 //
 // An adapter may create additional objects for a session, such as a discount for the first
-// period. The adapter must also remove these objects. It may do so in ExpireSession, in its
-// webhook handler or in a cleanup sweep.
+// period. The adapter must also remove the additional objects, in ExpireSession, in its webhook
+// handler or in a cleanup sweep.
 //
 // Every method of Sessions may also return [ErrUnavailable] or [ErrForbidden].
 type Sessions interface {
@@ -112,14 +112,14 @@ type Sessions interface {
 	// [ErrRejected] if [SessionRequest.Validate] finds the request invalid.
 	//
 	// The caller may repeat a call with the same Key and the same parameters, including ExpiresAt.
-	// The repeated call returns the same session in its current state, even if it comes from another
-	// process of the host. A session that was paid is returned even after ExpiresAt. If the session
-	// has ended unpaid, the repeated call returns the ended session or a new session. The caller
-	// must therefore check the Status and store the ID of the returned session. After a successful
-	// repeated call, at most one session can be paid.
+	// The repeated call returns the same session in its current state, even if the call comes from
+	// another process of the host. A repeated call returns a paid session even after ExpiresAt. If
+	// the session has ended unpaid, the repeated call returns the ended session or a new session.
+	// The caller must therefore check the Status and store the ID of the returned session. After the
+	// repeated call succeeds, the customer can pay at most one session for the Key.
 	//
-	// A call may also repeat a Key with different parameters. If such a call returns a session, the
-	// session has the total and the currency of the new request.
+	// A call that repeats a Key with different parameters may fail. If the call succeeds, the
+	// returned session has the total and the currency of the new request.
 	CreateSession(ctx context.Context, r SessionRequest) (Session, error)
 
 	// Session returns the current state of the session with the given ID. If the session does not
@@ -164,7 +164,7 @@ type SessionRequest struct {
 	Key string
 	// OrderID is the ID of the order that the customer pays.
 	OrderID string
-	// Mode is Subscription if at least one line recurs. Otherwise, Mode is Payment.
+	// Mode is Subscription if at least one line recurs, and Payment otherwise.
 	Mode Mode
 	// Currency is the currency of all amounts in the request.
 	Currency pricing.Currency
@@ -191,16 +191,16 @@ type SessionRequest struct {
 	// ExpiresAt is the time at which the session expires.
 	ExpiresAt time.Time
 	// OrderedAt is the time at which the order was created, by the caller's clock. OrderedAt is zero
-	// if this time is unknown. An adapter may search for the session that an earlier call created.
-	// The search can start with sessions created at OrderedAt. Calls with the same Key may have
-	// different values of OrderedAt.
+	// if the creation time is unknown. An adapter that searches for the session of an earlier call
+	// can begin its search at OrderedAt. Calls with the same Key may have different values of
+	// OrderedAt.
 	OrderedAt time.Time
 	// Metadata is stored with the session. The processor returns Metadata in the session's events.
 	Metadata map[string]string
 }
 
-// SessionLine is a number of units at one unit price. A cart line with two unit prices becomes
-// two session lines.
+// SessionLine is a line of a payment session, with a quantity and one unit price. A cart line
+// with two unit prices becomes two session lines.
 type SessionLine struct {
 	// LineID, Kind and ItemID are copied from the cart line.
 	LineID string
@@ -272,8 +272,8 @@ func (s PaymentStatus) String() string {
 	return ""
 }
 
-// Settled reports whether the customer has nothing left to pay. It returns true for [Paid] and
-// [NoPaymentRequired].
+// Settled reports whether the customer has nothing left to pay. Settled returns true for [Paid]
+// and [NoPaymentRequired].
 func (s PaymentStatus) Settled() bool { return s == Paid || s == NoPaymentRequired }
 
 // Session is a payment session at the processor.

@@ -12,9 +12,9 @@ import (
 // MaxKeyLength is the maximum length of [SessionRequest].Key, in bytes.
 const MaxKeyLength = 255
 
-// Validate returns nil or a [*pricing.ValidationError] that lists every invalid field. It reports
-// the fields that [SessionRequest.ValidateTerms] reports, and an ExpiresAt that is too early or
-// too late. Adapters return the error together with [ErrRejected].
+// Validate returns nil or a [*pricing.ValidationError] that lists every invalid field. Validate
+// includes the checks of [SessionRequest.ValidateTerms]. Validate also reports an ExpiresAt that
+// is too early or too late. Adapters return the error together with [ErrRejected].
 //
 // An ExpiresAt in the past is invalid. A repeated CreateSession call must nevertheless succeed
 // after ExpiresAt. The adapter must therefore look up the request's Key before it calls Validate.
@@ -25,7 +25,7 @@ func (r SessionRequest) Validate(a Abilities, now time.Time) error {
 	return faults.Err()
 }
 
-// ValidateTerms checks the request but ignores ExpiresAt. It returns nil or a
+// ValidateTerms checks the request but ignores ExpiresAt. ValidateTerms returns nil or a
 // [*pricing.ValidationError] that lists every invalid field. A request is invalid in these cases:
 //
 //   - The key is missing or too long.
