@@ -92,8 +92,8 @@ type Attempt struct {
 	CustomerID string
 	OrderID    string
 	SessionID  string
-	// Reasons contains the codes of the rejection's reasons, in the same order. Reasons is empty if
-	// the call was not refused.
+	// Reasons contains the reason codes of a rejection, in the order of the rejection. Reasons is
+	// empty if the call was not refused.
 	Reasons []coupon.RejectionCode
 	// Err is the error that the call returned. After a panic, Err describes the panic. Err is nil if
 	// the call succeeded.

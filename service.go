@@ -222,7 +222,7 @@ func WithGrace(d time.Duration) Option { return func(s *Service) { s.grace = d }
 func WithPaymentWait(d time.Duration) Option { return func(s *Service) { s.paymentWait = d } }
 
 // WithExchangeTime sets how long an exchange of points may take. The sweep undoes an exchange that
-// takes longer. The default is [DefaultExchangeTime].
+// takes longer than the exchange time. The default is [DefaultExchangeTime].
 func WithExchangeTime(d time.Duration) Option { return func(s *Service) { s.exchangeTime = d } }
 
 // WithPendingTime sets the age at which [Service.Reconcile] removes a coupon whose creation is
