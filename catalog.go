@@ -19,22 +19,21 @@ import (
 // has changed the coupon in between.
 const changeAttempts = 5
 
-// Create makes a coupon (specification 4.2). Create first stores the coupon. Then Create makes the
-// coupon's mirror, the processor's own copy of the coupon. Finally, Create switches the coupon on.
-// A draft that names no currency gets the currency of [WithCurrency].
+// Create makes a coupon and its mirror (specification 4.2). A mirror is the processor's own copy of
+// a coupon. The coupon is active as soon as Create has succeeded. If the draft names no currency,
+// the coupon gets the currency of [WithCurrency].
 //
 // Create returns these errors:
 //
-//   - A [*pricing.ValidationError] names every invalid field of the draft. The error also names
-//     every field that the processor cannot mirror.
+//   - A [*pricing.ValidationError] names every field of the draft that is invalid or that the
+//     processor cannot mirror.
 //   - A [*coupon.Rejection] that matches coupon.ErrCodeTaken means that the code is in use. The
-//     CouponID of the rejection is the coupon that has the code. CouponID is empty when the code
-//     belongs to something else at the processor.
-//   - [ErrUnavailable] or another error of the processor means that the creation failed. The
-//     unfinished coupon is removed at once or by a later [Service.Reconcile].
-//   - An error of the store means that the store failed. If the store fails in the last step, the
-//     coupon may already be active. Look up the coupon's code with [Service.Find] before you repeat
-//     the call.
+//     rejection's CouponID is the ID of the coupon that has the code. CouponID is empty if the code
+//     is taken only at the processor.
+//   - [ErrUnavailable] or another error of the processor means that the creation failed. Create or
+//     a later [Service.Reconcile] removes the unfinished coupon.
+//   - All other errors come from the store. After an error of the store, the coupon may already be
+//     active. Look up the coupon's code with [Service.Find] before you repeat the call.
 func (s *Service) Create(ctx context.Context, d coupon.Draft) (c coupon.Coupon, err error) {
 	var attempt Attempt
 	defer s.observed(ctx, OpCreate, &attempt, &err)()
@@ -162,28 +161,27 @@ func (s *Service) undoCreate(ctx context.Context, c coupon.Coupon) {
 // Update changes the editable fields of a coupon in the store and at the processor (specification
 // 4.3).
 //
-// A patch that changes nothing keeps Revision and UpdatedAt. A patch that changes nothing also
-// writes nothing to the store or the processor. The coupon's mirror, the processor's own copy, may
-// show a different revision than the coupon. If the mirror shows a different revision, a patch that
-// changes nothing updates only the mirror.
+// A patch that changes nothing keeps the coupon's Revision and UpdatedAt. If the coupon's mirror is
+// out of date, a patch that changes nothing still updates the mirror. A mirror is the processor's
+// own copy of a coupon.
 //
 // Update returns these errors:
 //
-//   - A [*pricing.ValidationError] names every invalid field of the patch.
+//   - A [*pricing.ValidationError] names every field of the patch that is invalid or that the
+//     processor cannot mirror.
 //   - coupon.ErrNotFound means that the coupon is unknown.
-//   - store.ErrStaleRevision means that the patch names a different revision than the coupon has.
-//     Update also returns store.ErrStaleRevision after five attempts that each met a concurrent
-//     change.
-//   - A [*coupon.Rejection] that matches coupon.ErrCodeTaken means that the code belongs to
-//     something else at the processor.
-//   - [ErrUnavailable] means that the processor did not answer. Update also returns other errors of
-//     the processor.
+//   - store.ErrStaleRevision means that the patch names an outdated revision of the coupon. Update
+//     also returns store.ErrStaleRevision after five attempts that failed because of concurrent
+//     changes.
+//   - A [*coupon.Rejection] that matches coupon.ErrCodeTaken means that the code is already in use
+//     at the processor.
+//   - [ErrUnavailable] or another error of the processor means that the mirror could not be
+//     updated.
 //
-// When the processor fails, the service undoes the change in the store. A coupon whose change was
-// undone has its old content, and a revision that is two higher than before. A repeated patch that
-// names the old revision therefore fails. Read the coupon again before you repeat a patch that
-// names a revision. If a concurrent call has changed the coupon meanwhile, the service does not
-// undo the change. After a change that was not undone, a reconcile updates the coupon's mirror.
+// If the processor fails, Update undoes the change in the store. The coupon then has its old
+// content, but its revision is two higher than before. Before you repeat a patch that names a
+// revision, read the coupon again. If a concurrent call has changed the coupon again, Update keeps
+// both changes and [Service.Reconcile] updates the mirror.
 func (s *Service) Update(ctx context.Context, id string, p coupon.Patch) (c coupon.Coupon, err error) {
 	attempt := Attempt{CouponID: id}
 	defer s.observed(ctx, OpUpdate, &attempt, &err)()
@@ -275,8 +273,10 @@ func (s *Service) onStep(field string, amount pricing.Money) error {
 
 // SetActive switches a coupon on or off in the store and at the processor (specification 3.1, 4.3).
 // Open payment sessions stay as they are. If the coupon already has the requested state, SetActive
-// works like a [Service.Update] that changes nothing. SetActive returns the same errors as Update.
-// When the processor fails, SetActive undoes its change as Update does.
+// works like a call of [Service.Update] that changes nothing.
+//
+// SetActive returns coupon.ErrNotFound, store.ErrStaleRevision, coupon.ErrCodeTaken or an error of
+// the processor, as Update does. If the processor fails, SetActive undoes its change in the store.
 func (s *Service) SetActive(ctx context.Context, id string, active bool) (c coupon.Coupon, err error) {
 	attempt := Attempt{CouponID: id}
 	defer s.observed(ctx, OpSetActive, &attempt, &err)()
@@ -419,18 +419,21 @@ func (s *Service) outdate(ctx context.Context, id string) (err error) {
 	return err
 }
 
-// Delete removes a coupon (specification 3.1). Delete first makes the coupon unusable. Then Delete
-// removes the coupon and its mirror, the processor's own copy of the coupon. After the deletion,
-// the coupon's code can be used again.
+// Delete removes a coupon and its mirror (specification 3.1). A mirror is the processor's own copy
+// of a coupon. Customers cannot use the coupon while Delete removes the mirror. After the deletion,
+// a new coupon may have the same code.
 //
-// Delete keeps orders, redemptions and open payment sessions. Delete also keeps reservations that
-// customers have bought with points, but no checkout accepts these reservations.
-// [Service.CancelExchange] gives back the points of a reservation for a deleted coupon.
+// Delete keeps the coupon's orders, their uses, and open payment sessions. Delete also keeps uses
+// that were bought with points, although no checkout accepts these uses any more.
+// [Service.CancelExchange] refunds points that a customer paid for a deleted coupon.
 //
-// Delete returns coupon.ErrNotFound for an unknown coupon. Delete returns store.ErrStaleRevision
-// after five attempts that each met a concurrent change. Delete also returns the errors of the
-// processor. When the processor fails, the coupon stays unusable. A second Delete or a reconcile
-// then finishes the deletion.
+// Delete returns these errors:
+//
+//   - coupon.ErrNotFound means that the coupon is unknown.
+//   - store.ErrStaleRevision means that five attempts failed because of concurrent changes.
+//   - [ErrUnavailable] or another error of the processor means that the mirror could not be
+//     removed. The coupon stays unusable until a second Delete or a [Service.Reconcile] finishes
+//     the deletion.
 func (s *Service) Delete(ctx context.Context, id string) (err error) {
 	attempt := Attempt{CouponID: id}
 	defer s.observed(ctx, OpDelete, &attempt, &err)()

@@ -18,83 +18,87 @@ import (
 // coupon or reservation changed in between.
 const reserveAttempts = 5
 
-// CheckoutRequest is a cart to be paid (specification 4.5).
+// CheckoutRequest describes a cart that a customer wants to pay for (specification 4.5).
 type CheckoutRequest struct {
-	// Key is an idempotency key of the customer. A call with a repeated key returns the key's first
-	// order; see Checkout.Replayed. A call with a repeated key also finishes work that a crash has
-	// left unfinished. Make a new key for each attempt to pay. Repeat a key only with the same
-	// lines, line names, URLs and e-mail address. An empty key makes every call a new attempt. A
-	// key has at most [redemption.MaxIDLength] bytes.
+	// Key is an idempotency key of the customer. A call with a repeated key returns the first order of
+	// the key; see [Checkout].Replayed. A repeated call also finishes work that a crash has
+	// interrupted. Make a new key for each attempt to pay. Repeat a key only with the same lines, line
+	// names, coupon code, URLs and e-mail address. If Key is empty, every call is a new attempt. A key
+	// has at most [redemption.MaxIDLength] bytes.
 	Key string
-	// Customer is the buyer. A customer with an ID is required.
+	// Customer is the buyer. The customer's ID is required.
 	Customer eligibility.Customer
-	// Cart has at least one line. Its lines have the prices of the host's catalogue; see
+	// Cart contains at least one line. The prices in the cart come from the host's catalog; see
 	// [QuoteRequest].
 	Cart pricing.Cart
-	// Code is a coupon's code or ID. An empty code means that no coupon is used.
+	// Code is the code or ID of a coupon. Code is empty if the customer uses no coupon.
 	Code string
-	// Expected are the totals that the customer was shown. If Expected is nil, the service does not
-	// compare totals. [ParseTotals] reads the totals from a client's request. If the key is
-	// repeated while its first order can be paid, Expected is compared with that order.
+	// Expected contains the totals that the customer was shown. If Expected is nil, the service does
+	// not compare totals. [ParseTotals] reads the totals from a client's request. If an open order
+	// already has the key, the service compares Expected with that order.
 	Expected *Totals
-	// Describe returns the name of a line for the payment page. If Describe is nil, the payment
-	// page shows the line's ItemID.
+	// Describe returns the name of a line for the payment page. If Describe is nil, the payment page
+	// shows the line's ItemID.
 	Describe func(pricing.Line) string
-	// SuccessURL and CancelURL are the addresses to which the customer returns after the payment
-	// session. Some processors require SuccessURL.
+	// SuccessURL and CancelURL are the addresses to which the customer returns from the payment page.
+	// Some processors require SuccessURL.
 	SuccessURL string
 	CancelURL  string
-	// Metadata of the host is stored with the order and is not sent to the processor. It has at
-	// most [redemption.MaxMetadata] entries, with values of at most [redemption.MaxMetadataLength] bytes.
+	// Metadata is stored with the order but not sent to the processor. Metadata has at most
+	// [redemption.MaxMetadata] entries. Each value has at most [redemption.MaxMetadataLength] bytes.
 	Metadata map[string]string
 }
 
-// SessionLink is the link to the payment session at which the customer pays.
+// SessionLink links to the payment session in which the customer pays.
 type SessionLink struct {
 	ID  string `json:"id"`
 	URL string `json:"url"`
-	// ExpiresAt is the time at which the payment session ends by itself; see [WithSessionLifetime].
+	// ExpiresAt is the time at which the payment session expires; see [WithSessionLifetime].
 	ExpiresAt time.Time `json:"expiresAt"`
 }
 
-// Checkout is an order with its payment session. Checkout has no JSON form, because each API
-// chooses what its clients need.
+// Checkout is an order with its payment session. Checkout has no JSON form, because each API shows
+// its clients different fields.
 type Checkout struct {
 	Order   redemption.Order
 	Uses    []redemption.Use
 	Session SessionLink
-	// Replayed is true if the idempotency key was used before. If Replayed is true, Order is the
-	// first order of the key, and Order may have ended. Order.State shows that the order has ended
-	// after the webhook or a sweep has recorded the end. If Replayed is false, the order is new and
-	// its payment session is open.
+	// Replayed is true if the idempotency key was used before. A replayed order may have ended. The
+	// webhook or a sweep records the end of an order in Order.State. If Replayed is false, the order
+	// is new and its payment session is open.
 	Replayed bool
 }
 
-// Checkout prices the cart again, claims a use of the coupon, stores the order, and opens a
-// payment session with the discounted amounts (specification 4.5, 2.5). It always asks the
-// processor about the coupon's mirror.
+// Checkout prices the cart again, reserves a use of the coupon, and stores the order (specification
+// 4.5, 2.5). Checkout then opens a payment session for the discounted amounts. Checkout always asks
+// the processor about the coupon's mirror.
 //
 // An order with a total of 0 has a payment session too. Send the customer to the payment session
-// even if the total is 0. Only the session's event counts the use. Some processors have no sessions
-// with a total of 0 (processor.Abilities.NoZeroTotal). If the processor has no such sessions,
-// Checkout refuses a total of 0 with coupon.ErrBelowMinimumCharge.
+// even if the total is 0. The service counts the use only after the event of the payment session.
+// If the processor does not support a total of 0 (processor.Abilities.NoZeroTotal), Checkout
+// refuses an order that costs 0 with coupon.ErrBelowMinimumCharge.
 //
-// A customer may have an open session that holds the coupon's last use. The new order then
-// takes its claims, and Checkout ends the old session. If that session was paid already, its use
-// counts, and the observer gets an [OpSettle].
+// A customer may check out again while their open order holds the coupon's last use. The new order
+// then takes over the use, and Checkout ends the old payment session. If the customer has already
+// paid the old session, the old order keeps the use and the observer receives an [OpSettle]
+// attempt.
 //
 // Checkout returns these errors:
 //
-//   - A [*pricing.ValidationError] means that the cart is malformed or empty.
-//   - A [*coupon.Rejection] lists the reasons for which the coupon is refused. The rejection
-//     matches coupon.ErrCartTotalsInvalid when the totals differ from the expected totals. The
-//     rejection may also match coupon.ErrBelowMinimumCharge or coupon.ErrUserRequired.
-//   - store.ErrKeyReused means that the key was used for a different request. Checkout also returns
-//     store.ErrKeyReused when the key's open order has different totals than expected.
-//   - [ErrOrderEnded] means that the key's order ended before it had a payment session.
-//   - processor.ErrRejected means that the processor refused the payment session.
+//   - A [*pricing.ValidationError] names every invalid field of the request. An empty cart is
+//     invalid.
+//   - A [*coupon.Rejection] lists every reason for the refusal. For example,
+//     coupon.ErrCartTotalsInvalid means that the totals differ from the expected totals. Even
+//     without a coupon, the reason may be coupon.ErrBelowMinimumCharge or coupon.ErrUserRequired.
+//   - store.ErrKeyReused means that the key was used for a different request, or that the key's
+//     open order has different totals than expected.
+//   - store.ErrConflict means that five attempts failed because of concurrent changes.
+//   - [ErrOrderEnded] means that the order ended before it had a payment session. Check out again
+//     with a new key.
+//   - processor.ErrRejected and processor.ErrForbidden mean that the processor refused the payment
+//     session.
 //   - [ErrUnavailable], or the error of the context, means that the result is unknown. Repeat the
-//     call with the same key. If nobody repeats the call, [Service.Sweep] releases the reservation.
+//     call with the same key. If nobody repeats the call, [Service.Sweep] releases the use.
 func (s *Service) Checkout(ctx context.Context, r CheckoutRequest) (Checkout, error) {
 	return s.checkoutAs(ctx, OpCheckout, r)
 }

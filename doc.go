@@ -1,10 +1,10 @@
-// Package couponkit decides whether customers may use coupons, prices carts, and counts each use
-// exactly once.
+// Package couponkit decides whether customers may use coupons, prices carts, and counts each use of
+// a coupon exactly once.
 //
-// A [Service] is built from a store (package store) and a payment processor (package processor).
-// The types store.Store and processor.Processor are small interfaces. A service keeps its data in
-// the store. In memory, a service keeps only the processor's recent answers about coupons. Several
-// services in several processes may therefore share one store.
+// A [Service] works with the host's database and with a payment processor. A Service uses the
+// database through the interface store.Store, and the processor through the interface
+// processor.Processor. All data is in the store, so several processes can share one database. In
+// memory, a Service only caches the processor's recent answers about coupons.
 //
 // # A purchase
 //
@@ -14,52 +14,49 @@
 //	// the customer pays at checkout.Session.URL
 //	http.Handle("POST /webhook", payments.Handler(service.Webhook(ship)))
 //
-// Validate and Quote change nothing. Checkout reserves a use within the coupon's limits, and stores
-// the order with its quote. Checkout then opens a payment session with the discounted amounts.
-// Later changes of the coupon do not change a stored order. The webhook records the payment and
-// counts the use in one transaction of the store.
+// Validate and Quote change nothing. Checkout reserves a use of the coupon and stores the order
+// with its quote. Checkout then opens a payment session for the discounted amounts. Later changes
+// to a coupon do not affect stored orders. The webhook records the payment and counts the use in
+// one transaction of the store.
 //
-// Ship an order when the outcome's Order.State is redemption.OrderPaid and its Flag is [FlagNone],
-// once for each order ID. [Service.Sweep] returns outcomes too: it finds payments whose event did
-// not arrive.
+// Ship an order when its state is redemption.OrderPaid and the [Outcome] has the flag [FlagNone].
+// An order may be reported more than once, so ship each order ID only once. [Service.Sweep] reports
+// paid orders too, because the event of a payment may never arrive.
 //
 // # Currency
 //
-// A draft without a currency makes a coupon in the currency of [WithCurrency]. Without the option
-// WithCurrency, a draft without a currency makes a coupon in EUR. A cart always names its currency,
-// as in pricing.Cart{Currency: pricing.USD()}.
+// [WithCurrency] sets the currency of coupons whose draft names no currency. The default currency
+// is EUR. A cart always names its currency, as in pricing.Cart{Currency: pricing.USD()}.
 //
 // # Errors
 //
-// A service returns four kinds of errors:
+// A Service returns four kinds of errors:
 //
-//   - A refusal is returned as a [*coupon.Rejection] with at least one reason. Each reason has a
-//     stable code, a message for the customer, and parameters. Each reason also has a sentinel
-//     error for errors.Is, such as coupon.ErrExpired.
+//   - A refusal is a [*coupon.Rejection] with at least one reason. Each reason has a stable code, a
+//     message for the customer, and parameters. Each reason also has a sentinel error for
+//     errors.Is, such as coupon.ErrExpired.
 //   - Malformed input is reported by a [*pricing.ValidationError] that names every invalid field.
-//   - A conflict is reported by an error that matches store.ErrConflict, [ErrOrderEnded] or
-//     [ErrReservationClosed]. For example, store.ErrKeyReused and store.ErrStaleRevision match
-//     store.ErrConflict.
-//   - A failure is an error that is neither a refusal, malformed input nor a conflict. A failure
-//     matches [ErrUnavailable] when the processor did not answer. A failure matches
-//     processor.ErrRejected or processor.ErrForbidden when the processor refused the service's
-//     request. A refusal by the processor usually comes from a configuration error. All other
-//     failures are errors of the store.
+//   - The error of a conflict matches store.ErrConflict, [ErrOrderEnded] or [ErrReservationClosed].
+//     For example, store.ErrKeyReused and store.ErrStaleRevision match store.ErrConflict.
+//   - All other errors are failures. [ErrUnavailable] means that the processor did not answer.
+//     processor.ErrRejected and processor.ErrForbidden mean that the processor refused a request,
+//     usually because of a configuration error. Other failures come from the store, or from the
+//     host's [Users] or [Points].
 //
-// When the context of a call ends, the error matches context.DeadlineExceeded or context.Canceled.
-// After a context error or [ErrUnavailable], the caller does not know whether the call took effect.
-// After a context error or [ErrUnavailable], the caller repeats the call with the same key. An HTTP
-// host answers a request with status 503 when the call ended with a context error.
+// If the context of a call ends, the error matches context.DeadlineExceeded or context.Canceled.
+// After a context error or [ErrUnavailable], the call may or may not have taken effect. To find
+// out, repeat the call with the same idempotency key. An HTTP host should answer a context error
+// with status 503.
 //
 // # Repetition
 //
-// Every method of a service can be called again. Checkout and ExchangePoints take an idempotency
-// key. Events may arrive twice and in any order. A crash may leave the work of a call unfinished.
-// Repeating the interrupted call with the same key finishes the call's work. Two methods also
-// finish interrupted work. Hosts call the two methods regularly on any number of nodes:
+// Every method of a Service can be called again. Checkout and ExchangePoints take an idempotency
+// key. Events may arrive twice and in any order. If a crash interrupts a call, a second call with
+// the same key finishes the work. Call [Service.Sweep] and [Service.Reconcile] regularly, from any
+// number of nodes, to finish all other interrupted work:
 //
-//   - [Service.Sweep], called every minute, finishes reservations, orders and refunds.
-//   - [Service.Reconcile], called every few minutes, repairs the coupons' mirrors at the processor.
+//   - Sweep finishes orders, exchanges of points, and refunds. Call Sweep every minute.
+//   - Reconcile repairs the coupons' mirrors at the processor. Call Reconcile every few minutes.
 //
 // A mirror is the processor's own copy of a coupon.
 package couponkit

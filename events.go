@@ -15,44 +15,46 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// Outcome is the result of an event, or of a payment that a sweep has found.
+// Outcome is the result of an event, or of a payment that a sweep found.
 type Outcome struct {
-	// Order and Uses are the session's order and its uses as they are now. They are zero when
-	// the session has no order.
+	// Order is the order of the payment session, in its current state. Uses contains the uses of this
+	// order. Order and Uses are empty if the payment session has no order.
 	Order redemption.Order
 	Uses  []redemption.Use
-	// Changed is true if the event changed the order or a use. It is false after an earlier
-	// delivery, and if another call has found the payment before the event. Do not use Changed
-	// to decide whether to ship; see [Service.HandleEvent].
+	// Changed is true if the event changed the order or a use. Changed is false for a repeated event.
+	// Changed is also false if another call found the payment before the event arrived. Do not use
+	// Changed to decide whether to ship; see [Service.HandleEvent].
 	Changed bool
-	// Flag marks a payment that a person should look at. Every event of such an order has the
-	// flag. If several flags apply, Flag is the first of FlagAmountMismatch, FlagOverLimit and
-	// FlagPointsRefunded. Uses has the others.
+	// Flag marks a payment that a person should check. All outcomes of the same payment have the flag.
+	// If several flags apply, Flag is the first of FlagAmountMismatch, FlagOverLimit and
+	// FlagPointsRefunded. The fields OverLimit and PointsState of each use show whether the other
+	// flags apply.
 	Flag Flag
 }
 
-// HandleEvent records the result that an event of the processor's webhook reports (specification
-// 6). The adapter must have authenticated the event before the host calls HandleEvent; see
-// [Service.Webhook].
+// HandleEvent updates an order after a webhook event of the processor (specification 6). The
+// adapter must authenticate the event before the host calls HandleEvent; see [Service.Webhook].
 //
-//   - When the event reports a payment, HandleEvent completes the redemption and counts the use in
+//   - If the event reports a payment, HandleEvent marks the order as paid and counts its uses in
 //     one transaction of the store.
-//   - When a payment session ended unpaid, HandleEvent releases the reservation and gives its
-//     points back. If the customer's next checkout has ended the session, HandleEvent keeps the
-//     reservation (contract section 5.3).
+//   - If the payment is delayed, the order waits for the payment; see [WithPaymentWait].
+//   - If the payment session ended unpaid, HandleEvent cancels the order, releases its uses and
+//     refunds their points. If a later order of the customer has taken over the uses, the later
+//     order keeps them (contract section 5.3).
 //   - HandleEvent ignores an event that concerns neither an order nor a coupon.
 //
-// A nil error means that the result is stored, and the host then acknowledges the delivery. After
-// an error, the processor should deliver the event again. Events may arrive twice, late, and in any
-// order.
+// If HandleEvent returns nil, the result is stored and the host should acknowledge the event. After
+// an error, the processor should deliver the event again. The error comes from the store or the
+// context, or is a [*pricing.ValidationError] for an invalid event. Events may arrive twice, late,
+// and in any order.
 //
-// HandleEvent records every payment. The Outcome has a Flag if the payment's amount differs from
-// the order's total. The Outcome also has a Flag if the payment exceeds the coupon's limit, or
-// arrives after its points were refunded.
+// HandleEvent records every payment. HandleEvent flags a payment that differs from the order's
+// total, exceeds the coupon's limit, or arrives after a refund of points; see [Flag].
 //
-// Ship an order when Order.State is redemption.OrderPaid and Flag is FlagNone, once for each order ID.
-// Other calls may find the payment before the event arrives: [Service.Sweep] returns its outcome,
-// and the observer gets an [OpSettle]. To learn about one order, call [Service.Order].
+// Ship an order when Order.State is redemption.OrderPaid and Flag is FlagNone. Ship each order ID
+// only once. [Service.Sweep] may find a payment before the event arrives, and then returns the
+// outcome. If another method finds the payment first, the observer receives an [OpSettle] attempt.
+// Use [Service.Order] to look up a single order.
 func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome, err error) {
 	kind, concerns := eventKind(e)
 	if !concerns {
@@ -101,14 +103,13 @@ func (s *Service) unknownPayment(ctx context.Context, e processor.Event, now tim
 	}}}, nil
 }
 
-// Webhook returns a function that you pass to a processor's webhook handler. The returned function
-// calls [Service.HandleEvent] for each event, and passes the outcome to the callback. The callback
-// is Webhook's parameter named "then", and a nil callback is allowed. The callback receives no
-// outcome of events that concern neither an order nor a coupon.
+// Webhook returns a function that you pass to a processor's webhook handler. The function calls
+// [Service.HandleEvent] for each event and passes the outcome to the given callback. The callback
+// may be nil. The callback is not called for an event without an order.
 //
-// After an error of HandleEvent or of the callback, the processor delivers the event again. The
-// callback may therefore receive the same outcome more than once. The returned function logs every
-// such error.
+// If HandleEvent or the callback fails, the function logs and returns the error, so that the
+// processor delivers the event again. The callback may therefore receive the same outcome more than
+// once.
 //
 //	http.Handle("POST /webhook", payments.Handler(service.Webhook(ship)))
 func (s *Service) Webhook(then func(context.Context, Outcome) error) func(context.Context, processor.Event) error {

@@ -8,55 +8,56 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 )
 
-// Users is the host's directory of users (specification 4.4, validation 4). Implementations of
-// Users must be safe for concurrent use.
+// Users is the host's user directory (specification 4.4, validation 4). Implementations must be
+// safe for concurrent use.
 type Users interface {
-	// User returns the user with the ID. For an unknown ID, User returns an error that matches
-	// ErrUserNotFound.
+	// User returns the user with the given ID. If the user does not exist, the error matches
+	// [ErrUserNotFound].
 	User(ctx context.Context, id string) (User, error)
 }
 
 // User is a signed-in user.
 type User struct {
-	// ID is the ID with which the method User was called. The service counts a customer's coupon
-	// uses by the user's ID. A User with an empty ID means that the user does not exist.
+	// ID must be the ID that the service passed to [Users]. The service counts the customer's uses by
+	// this ID. If ID is empty, the service treats the user as unknown.
 	ID string
-	// Email is the address that the service looks up in allow-lists, in any letter case. No
-	// allow-list contains an empty address.
+	// Email is the address that the service looks up in allow-lists, in any letter case. An empty
+	// address is on no allow-list.
 	Email string
 }
 
-// Points is the host's ledger of points (specification 3.2). Both methods are idempotent by the
-// exchange's ID, and may be repeated long after they took effect. They are safe for concurrent
-// use.
+// Points is the host's ledger of points (specification 3.2). Both methods must be idempotent for
+// each exchange ID. The service may repeat a call long after the first call took effect.
+// Implementations must be safe for concurrent use.
 type Points interface {
-	// Debit takes points from the customer's balance. The error matches ErrInsufficientPoints
-	// when the balance is too small, and ErrReservationClosed when the reservation was refunded
-	// before. Both errors leave the balance unchanged.
+	// Debit takes points from the customer's balance. Debit returns these errors without changing the
+	// balance:
+	//
+	//   - [ErrInsufficientPoints] means that the balance is too small.
+	//   - [ErrReservationClosed] means that Refund was already called for the exchange.
 	Debit(ctx context.Context, customerID, exchangeID string, points int64) error
 
-	// Refund gives back the points that Debit took for the reservation, only once. It also
-	// closes the reservation: every later Debit is refused, even if no points were debited
-	// before.
+	// Refund gives back the points that Debit took for the exchange. Repeated calls give the points
+	// back only once. After Refund, every Debit for the same exchange must fail, even if no points
+	// were debited before.
 	Refund(ctx context.Context, customerID, exchangeID string) error
 }
 
-// The errors below are returned by the host's implementations of [Users] and [Points].
+// The host's implementations of [Users] and [Points] return these errors.
 var (
-	// ErrUserNotFound means that the directory of users does not know the user.
+	// ErrUserNotFound means that the user is not in the directory.
 	ErrUserNotFound = errors.New("user not found")
-	// ErrInsufficientPoints means that the customer's balance is smaller than the points to be
-	// debited. ExchangePoints returns ErrInsufficientPoints together with a [*coupon.Rejection] of
-	// coupon.PointsNotRedeemed. The message of the rejection tells the customer to exchange points.
-	// Check for ErrInsufficientPoints before you check for the rejection. After
-	// ErrInsufficientPoints, tell the customer how many points they lack.
+	// ErrInsufficientPoints means that the customer has too few points. An error of ExchangePoints
+	// that matches ErrInsufficientPoints also matches coupon.ErrPointsNotRedeemed. Check for
+	// ErrInsufficientPoints first, because the rejection's message only tells the customer to exchange
+	// points.
 	ErrInsufficientPoints = errors.New("insufficient points")
-	// ErrReservationClosed means that the reservation was given up. Points that were debited for
-	// the reservation are refunded.
+	// ErrReservationClosed means that an exchange of points was given up. The service refunds any
+	// points that were debited for the exchange.
 	ErrReservationClosed = errors.New("reservation closed")
 )
 
-// Operation names a kind of attempt.
+// Operation names a kind of [Attempt].
 type Operation string
 
 // These constants are the operations that an [Observer] receives.
@@ -72,68 +73,68 @@ const (
 	OpExchangePoints Operation = "exchange_points"
 	OpCancelExchange Operation = "cancel_exchange"
 	OpEvent          Operation = "event"
-	// OpSettle is a step within Checkout, PaymentLink, CancelExchange or Sweep. In an OpSettle
-	// step, the service has found out how a payment session ended. In the same step, the service
-	// records the result for the session's order and reservation, as HandleEvent does. The
-	// session's event may arrive later or never.
+	// OpSettle is a step of Checkout, PaymentLink, CancelExchange or Sweep. In this step, the service
+	// learns how a payment session ended and updates the order, as HandleEvent does. The event of the
+	// payment session may arrive later or never.
 	OpSettle    Operation = "settle"
 	OpSweep     Operation = "sweep"
 	OpReconcile Operation = "reconcile"
 )
 
-// Attempt describes one call of a Service method and its result. An Attempt with [OpSettle]
-// describes a step within a call. The fields of an Attempt contain no personal data except IDs and
-// what Err quotes. Err may quote invalid input, such as a malformed address of an allow-list.
+// An Attempt describes one call of a [Service] method and its result. An Attempt with [OpSettle]
+// describes a step within a call. An Attempt contains no personal data except IDs and the text of
+// Err. Err may quote invalid input, such as a malformed address on an allow-list.
 type Attempt struct {
 	Operation Operation
-	// CouponID is the ID of the coupon that was found, or the ID that an administrator passed.
+	// CouponID is the ID of the coupon that the service found. For Update, SetActive and Delete,
+	// CouponID is the ID that the caller passed.
 	CouponID   string
 	CustomerID string
 	OrderID    string
 	SessionID  string
-	// Reasons are the codes of a refusal in the order of the rejection. Reasons is empty if the
-	// call was not refused.
+	// Reasons contains the reason codes of a rejection, in the order of the rejection. Reasons is
+	// empty if the call was not refused.
 	Reasons []coupon.RejectionCode
-	// Err is the error that the call returned, or an error that describes a panic. Err is nil after
-	// a success.
+	// Err is the error that the call returned. After a panic, Err describes the panic. Err is nil if
+	// the call succeeded.
 	Err error
-	// Flag marks a payment that a person should look at. Flag is FlagNone if the attempt has no
-	// such payment.
+	// Flag marks a payment that a person should check. Flag is FlagNone if no payment needs to be
+	// checked.
 	Flag Flag
-	// At is the time at which the call began, by the service's clock. Duration is how long the call
-	// took, by the service's clock.
+	// At is the time at which the call began. Duration is how long the call took. At and Duration are
+	// measured by the service's clock.
 	At       time.Time
 	Duration time.Duration
 }
 
-// Flag marks a payment that a person should look at.
+// Flag marks a payment that a person should check.
 type Flag string
 
 // These constants are the flags of a payment.
 const (
-	// FlagNone means that nobody needs to look at the payment.
+	// FlagNone means that nobody needs to check the payment.
 	FlagNone Flag = ""
 	// FlagOverLimit marks a payment that was recorded although the coupon's limit was reached.
 	FlagOverLimit Flag = "over_limit"
-	// FlagAmountMismatch marks a payment whose amount differs from the order's total. The service
-	// logs the order and both amounts.
+	// FlagAmountMismatch marks a payment whose amount differs from the order's total. The service logs
+	// the order and both amounts.
 	FlagAmountMismatch Flag = "amount_mismatch"
-	// FlagPointsRefunded marks a payment that was recorded after the reservation's points were
-	// refunded.
+	// FlagPointsRefunded marks a payment for an order whose points were refunded or used by another
+	// order.
 	FlagPointsRefunded Flag = "points_refunded"
 )
 
-// Observer receives every attempt, including refused and failed attempts. An Observer serves
-// metrics, audit logs and limits on guessing codes. The service calls Observe in the goroutine of
-// the attempt. Many goroutines may call Observe at once, so Observe should return quickly and be
-// safe for concurrent use. Observe receives each attempt once, and does not receive the attempt
-// again after a crash.
+// An Observer receives every attempt, including refused and failed attempts. Use an Observer for
+// metrics, for audit logs, or to limit the guessing of codes. The service calls Observe in the
+// goroutine of the attempt, so Observe should return quickly. Implementations must be safe for
+// concurrent use. Observe is called once for each attempt. After a crash, the service does not
+// report an interrupted attempt.
 type Observer interface {
 	Observe(ctx context.Context, a Attempt)
 }
 
-// ObserverFunc makes an Observer of a function.
+// ObserverFunc is a function that implements [Observer].
 type ObserverFunc func(ctx context.Context, a Attempt)
 
-// Observe calls the function f.
+// Observe calls f(ctx, a).
 func (f ObserverFunc) Observe(ctx context.Context, a Attempt) { f(ctx, a) }

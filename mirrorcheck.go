@@ -11,7 +11,8 @@ import (
 	"github.com/couponkit/couponkit/processor"
 )
 
-// DefaultMirrorTTL is the default of [WithMirrorTTL].
+// DefaultMirrorTTL is how long a [Service] caches an answer about a mirror by default; see
+// [WithMirrorTTL].
 const DefaultMirrorTTL = time.Minute
 
 const (

@@ -20,7 +20,7 @@ const (
 	ProductLink
 )
 
-// String returns "subscription" or "product".
+// String returns "subscription" or "product". For an unknown mode, String returns the empty string.
 func (m LinkMode) String() string {
 	switch m {
 	case SubscriptionLink:
@@ -31,8 +31,8 @@ func (m LinkMode) String() string {
 	return ""
 }
 
-// ParseLinkMode returns the mode whose name is the argument text. For an unknown name,
-// ParseLinkMode returns a [*pricing.ValidationError] for the field "mode".
+// ParseLinkMode returns the mode with the given name. For an unknown name, ParseLinkMode returns a
+// [*pricing.ValidationError] for the field "mode".
 func ParseLinkMode(text string) (LinkMode, error) {
 	for m := SubscriptionLink; m <= ProductLink; m++ {
 		if m.String() == text {
@@ -48,31 +48,33 @@ func modeFault(code pricing.FieldCode) error {
 	}}}
 }
 
-// PaymentLinkRequest asks for a payment link. The fields of [CheckoutRequest] have the same meaning
-// as in [Service.Checkout].
+// PaymentLinkRequest describes a payment link. The fields of [CheckoutRequest] have the same
+// meaning as in [Service.Checkout].
 type PaymentLinkRequest struct {
-	// CheckoutRequest contains the fields that Checkout takes too. Its fields Cart and Expected are
-	// used only in subscription mode.
+	// CheckoutRequest contains the fields that a payment link shares with a checkout. Product mode
+	// ignores the fields Cart and Expected.
 	CheckoutRequest
-	// Mode tells whether the link sells Cart or Amount. Mode is required.
+	// Mode tells whether the link sells the Cart or the Amount. Mode is required.
 	Mode LinkMode
-	// Amount is what the customer pays in product mode. Amount is greater than 0. The caller has
-	// already subtracted the discount from Amount.
+	// Amount is the price that the customer pays in product mode. Amount must be greater than 0. The
+	// caller has already subtracted the discount from Amount.
 	Amount pricing.Money
 }
 
 // PaymentLink opens a payment session for the wallet flow (specification 4.6).
 //
 // In subscription mode, PaymentLink works like [Service.Checkout]. In product mode, PaymentLink
-// charges the request's Amount unchanged. If the request names a coupon, product mode checks the
-// coupon and reserves a use. When the customer pays, the reserved use is counted. Before a call in
-// product mode, the caller must check the coupon's minimum purchase and scope. Only the caller
-// knows the cart in product mode.
+// charges the request's Amount unchanged. If a request in product mode names a coupon, PaymentLink
+// checks the coupon and reserves a use. The use is counted when the customer pays. In product mode,
+// the caller must check the coupon's minimum purchase and scope, because PaymentLink does not know
+// the cart.
 //
-// PaymentLink returns the errors of [Service.Checkout]. In product mode, a
-// [*pricing.ValidationError] reports an amount that is 0 or negative, or has no currency. A
-// [*pricing.ValidationError] also reports an amount that is not a multiple of the processor's step.
-// An amount below the processor's minimum charge is refused with coupon.ErrBelowMinimumCharge.
+// PaymentLink returns the errors of [Service.Checkout] and these errors:
+//
+//   - A [*pricing.ValidationError] reports a missing or unknown mode, or an invalid amount in
+//     product mode. An amount is invalid if it is 0 or negative, has no currency, or is not a
+//     multiple of the processor's step.
+//   - coupon.ErrBelowMinimumCharge means that the amount is below the processor's minimum charge.
 func (s *Service) PaymentLink(ctx context.Context, r PaymentLinkRequest) (c Checkout, err error) {
 	switch r.Mode {
 	case SubscriptionLink:

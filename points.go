@@ -15,41 +15,40 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// ExchangeRequest asks for a reservation of a points-redeemable coupon.
+// ExchangeRequest asks for a coupon in exchange for points.
 type ExchangeRequest struct {
-	// Key is an idempotency key of the customer. A call with a repeated key returns the key's first
-	// reservation. A key that was used for a different coupon fails with store.ErrKeyReused. The
-	// customer may already hold a reservation of the coupon that no checkout uses. A call with a
-	// new or empty key returns the customer's unused reservation, if any. For the same reservation,
-	// the service never debits points a second time. A key has at most [redemption.MaxIDLength]
-	// bytes.
+	// Key is an idempotency key of the customer. A call with a repeated key returns the first exchange
+	// of the key. A key that was used for a different coupon fails with store.ErrKeyReused. If the
+	// customer already has an exchange of the coupon that no checkout uses, a call with a new or empty
+	// key returns the existing exchange. The service never debits points twice for the same exchange.
+	// A key has at most [redemption.MaxIDLength] bytes.
 	Key string
-	// Coupon is the coupon's ID or code. After the coupon was deleted, a repeated key finds its
-	// reservation only if Coupon is the coupon's ID.
+	// Coupon is the coupon's ID or code. A repeated call for a deleted coupon must use the coupon's
+	// ID.
 	Coupon string
-	// Customer is the customer who pays with points. A customer with an ID is required.
+	// Customer is the customer who pays with points. The customer's ID is required.
 	Customer eligibility.Customer
 }
 
-// ExchangePoints reserves a use of a points-redeemable coupon for the customer (specification 2.3,
-// 3.2). ExchangePoints also debits the coupon's price in points. The reservation has no deadline
-// until a checkout uses the reservation.
+// ExchangePoints reserves a use of a coupon for a customer who pays with points (specification 2.3,
+// 3.2). ExchangePoints also debits the coupon's price in points. A completed exchange has no
+// deadline until a checkout uses it.
 //
 // ExchangePoints returns these errors:
 //
-//   - A [*coupon.Rejection] lists the reasons for which [Service.Validate] would refuse the coupon
-//     too.
-//   - [ErrInsufficientPoints] means that the customer's balance is too small. ErrInsufficientPoints
-//     also matches coupon.ErrPointsNotRedeemed, so check for ErrInsufficientPoints first.
-//   - A [*pricing.ValidationError] means that the coupon is not points-redeemable.
+//   - A [*coupon.Rejection] lists every reason why the customer may not use the coupon.
+//   - [ErrInsufficientPoints] means that the customer has too few points. The error also matches
+//     coupon.ErrPointsNotRedeemed, so check for ErrInsufficientPoints first.
+//   - A [*pricing.ValidationError] means that the coupon is not points-redeemable or that the key
+//     is invalid.
 //   - [ErrNoLedger] means that the service has no ledger of points.
-//   - [ErrReservationClosed] means that the key's reservation was given up. ExchangePoints also
-//     returns ErrReservationClosed when the coupon's price in points has changed. After
-//     ErrReservationClosed, exchange points with a new key.
+//   - [ErrReservationClosed] means that the exchange was given up, or that the coupon's price in
+//     points has changed. Exchange points again with a new key.
+//   - store.ErrKeyReused means that the key was used for a different coupon.
 //
-// After any other error, repeat the call with the same key. The sweep undoes unfinished
-// exchanges. When the coupon refuses a repeated call, no points are taken and the reservation is
-// given up. When only the coupon's mirror is invalid, the reservation stays.
+// After any other error, repeat the call with the same key. The sweep undoes exchanges that stay
+// unfinished. If a repeated call is refused before the points were debited, the service gives up
+// the exchange. The exchange stays if the refusal matches coupon.ErrProcessorOutOfSync.
 func (s *Service) ExchangePoints(ctx context.Context, r ExchangeRequest) (reserved redemption.Use, err error) {
 	attempt := Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, OpExchangePoints, &attempt, &err)()
@@ -294,14 +293,16 @@ func (s *Service) tooLate(ctx context.Context, u redemption.Use, cause error) er
 	return fmt.Errorf("%w: %w", ErrReservationClosed, cause)
 }
 
-// CancelExchange gives up what the customer has bought with points, and refunds
-// the points. It first ends a checkout that uses it. Repeating the call is safe.
+// CancelExchange gives up an exchange and refunds its points. If an open order uses the exchange,
+// CancelExchange first ends the order's payment session. Repeating the call is safe.
 //
 // CancelExchange returns these errors:
 //
-//   - store.ErrNotFound for an unknown exchange, and an exchange of another customer;
-//   - redemption.ErrIllegal when the checkout was paid, or when its payment is on its way;
-//   - store.ErrConflict when other checkouts took the use five times meanwhile.
+//   - store.ErrNotFound means that the customer has no such exchange.
+//   - redemption.ErrIllegal means that the order was paid, or that its payment is on its way.
+//   - store.ErrConflict means that other checkouts took the exchange during all five attempts.
+//   - [ErrNoLedger] means that the service has no ledger of points.
+//   - [ErrUnavailable] means that the processor did not answer.
 func (s *Service) CancelExchange(ctx context.Context, customerID, exchangeID string) (err error) {
 	attempt := Attempt{CustomerID: customerID}
 	defer s.observed(ctx, OpCancelExchange, &attempt, &err)()
@@ -379,9 +380,9 @@ func (s *Service) refundPoints(ctx context.Context, u redemption.Use) (redemptio
 	return s.applyToUse(ctx, redemption.PointsGivenBack, u)
 }
 
-// Exchanges returns the customer's reserved uses that were bought with points, newest first, at
-// most [store.MaxPageSize]. It includes uses whose points are about to be taken; see their
-// PointsState.
+// Exchanges returns the customer's reserved uses that were bought with points, newest first.
+// Exchanges returns at most [store.MaxPageSize] uses. The points of a returned use may not be
+// debited yet; see [redemption.Use].PointsState. Any error comes from the store or the context.
 func (s *Service) Exchanges(ctx context.Context, customerID string) ([]redemption.Use, error) {
 	if customerID == "" {
 		return nil, nil // the list would be everybody's

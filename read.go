@@ -8,9 +8,8 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// Get returns the coupon with the ID. Get returns a rejection that matches coupon.ErrNotFound for
-// an unknown coupon. Get also returns the rejection coupon.ErrNotFound while the coupon's creation
-// or deletion is unfinished. [Service.Find] accepts a code as well as an ID.
+// Get returns the coupon with the given ID. Get returns coupon.ErrNotFound if the coupon is
+// unknown, or if its creation or deletion is unfinished. [Service.Find] also accepts a code.
 func (s *Service) Get(ctx context.Context, id string) (coupon.Coupon, error) {
 	c, err := s.stored(ctx, id)
 	if err == nil && c.State != coupon.Active && c.State != coupon.Inactive {
@@ -19,12 +18,14 @@ func (s *Service) Get(ctx context.Context, id string) (coupon.Coupon, error) {
 	return c, err
 }
 
-// Find returns the coupon that has the code or ID codeOrID, for administrators. Find reads codes as
-// [Service.Validate] does. Find returns the whole coupon, as [Service.Get] does.
+// Find returns the coupon with the given code or ID, for administrators. Find accepts the same
+// spellings of a code as [Service.Validate]. Find returns the coupon with its whole allow-list.
 //
-// Find refuses with a [*coupon.Rejection]. The rejection matches coupon.ErrCodeRequired for an
-// empty text. In all other cases, the rejection matches coupon.ErrNotFound. Find does not find a
-// coupon whose creation or deletion is unfinished.
+// Find returns these errors:
+//
+//   - coupon.ErrCodeRequired means that the text is empty.
+//   - coupon.ErrNotFound means that no coupon has the code or ID. Find does not return a coupon
+//     whose creation or deletion is unfinished.
 func (s *Service) Find(ctx context.Context, codeOrID string) (coupon.Coupon, error) {
 	found, err := s.lookUp(ctx, codeOrID, eligibility.Customer{})
 	if err != nil {
@@ -33,28 +34,30 @@ func (s *Service) Find(ctx context.Context, codeOrID string) (coupon.Coupon, err
 	return s.Get(ctx, found.Coupon.ID)
 }
 
-// List returns a page of coupons for administrators, with the newest coupon first (specification
-// 4.1). List shows a coupon as inactive while its creation or deletion is unfinished. Instead of an
-// allow-list, the page contains only the number of its entries. List returns a
-// [*pricing.ValidationError] when a field of the [store.CouponList] is out of bounds.
+// List returns a page of coupons for administrators, newest first (specification 4.1). The page
+// includes coupons whose creation or deletion is unfinished. The page contains the number of
+// addresses on each allow-list, but not the addresses. List returns a [*pricing.ValidationError] if
+// a field of the [store.CouponList] is out of bounds.
 func (s *Service) List(ctx context.Context, list store.CouponList) (store.CouponPage, error) {
 	return s.store.ListCoupons(ctx, list)
 }
 
-// Orders returns a page of orders, newest first. A list out of bounds is a
-// [*pricing.ValidationError].
+// Orders returns a page of orders, newest first. With [store.OrderList].DueAt, the oldest order
+// comes first. Orders returns a [*pricing.ValidationError] if a field of the [store.OrderList] is
+// out of bounds.
 func (s *Service) Orders(ctx context.Context, list store.OrderList) (store.OrderPage, error) {
 	return s.store.ListOrders(ctx, list)
 }
 
-// Uses returns a page of uses, newest first. A list out of bounds is a
-// [*pricing.ValidationError].
+// Uses returns a page of uses, newest first. With [store.UseList].DueAt, the oldest use comes
+// first. Uses returns a [*pricing.ValidationError] if a field of the [store.UseList] is out of
+// bounds.
 func (s *Service) Uses(ctx context.Context, list store.UseList) (store.UsePage, error) {
 	return s.store.ListUses(ctx, list)
 }
 
-// Order returns an order of the customer with its uses. An unknown order, and an order of another
-// customer, is store.ErrNotFound.
+// Order returns an order of the customer with its uses. Order returns store.ErrNotFound if the
+// customer has no order with this ID.
 func (s *Service) Order(ctx context.Context, customerID, orderID string) (store.Settled, error) {
 	o, err := s.store.Order(ctx, store.OrderKey{ID: orderID})
 	if err == nil && o.Order.CustomerID != customerID {
@@ -63,7 +66,9 @@ func (s *Service) Order(ctx context.Context, customerID, orderID string) (store.
 	return o, err
 }
 
-// Journal returns what has happened after a position, in order; see [store.Journal].
+// Journal returns the journal entries after a position, in order; see [store.Journal]. The position
+// 0 is before the first entry. One call returns at most [store.MaxJournalLimit] entries. Any error
+// comes from the store or the context.
 func (s *Service) Journal(ctx context.Context, after int64, limit int) ([]store.Entry, error) {
 	return s.store.Journal(ctx, after, limit)
 }

@@ -10,40 +10,37 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// DriftKind tells how the store and the processor differ about a coupon.
+// DriftKind tells how a coupon differs between the store and the processor.
 type DriftKind string
 
-// These constants are the kinds of difference between the store and the processor. The comment of
-// each constant tells how [Service.Reconcile] repairs the difference. A mirror is the processor's
-// own copy of a coupon.
+// These constants are the kinds of [Drift]. The comment of each constant tells how
+// [Service.Reconcile] repairs the difference. A mirror is the processor's own copy of a coupon.
 const (
-	// DriftPending means that the creation of a coupon is unfinished. Reconcile undoes the
-	// unfinished creation.
+	// DriftPending means that the creation of a coupon was interrupted. Reconcile removes the coupon.
 	DriftPending DriftKind = "pending"
-	// DriftDeleting means that the deletion of a coupon is unfinished. Reconcile finishes the
-	// interrupted deletion.
+	// DriftDeleting means that the deletion of a coupon was interrupted. Reconcile finishes the
+	// deletion.
 	DriftDeleting DriftKind = "deleting"
-	// DriftOutdated means that the mirror shows a different revision than the coupon. Reconcile
-	// updates the mirror.
+	// DriftOutdated means that the mirror and the coupon have different revisions. Reconcile updates
+	// the mirror.
 	DriftOutdated DriftKind = "outdated"
-	// DriftMissing means that the processor no longer has the mirror. Reconcile makes the mirror
-	// again.
+	// DriftMissing means that the processor no longer has the mirror. Reconcile creates a new mirror.
 	DriftMissing DriftKind = "missing"
-	// DriftState means that an inactive coupon has an active mirror, or an active coupon has an
-	// inactive mirror. Reconcile switches the mirror to the coupon's state.
+	// DriftState means that an active coupon has an inactive mirror, or an inactive coupon has an
+	// active mirror. Reconcile switches the mirror to the coupon's state.
 	DriftState DriftKind = "state"
 	// DriftOrphan means that a mirror has no coupon in the store. Reconcile removes the mirror.
 	DriftOrphan DriftKind = "orphan"
 )
 
-// Drift is a difference between the store and the processor about one coupon.
+// Drift describes a coupon that differs between the store and the processor.
 type Drift struct {
-	// Kind is the kind of the difference. Kind is empty when the processor did not answer.
+	// Kind tells how the coupon differs. Kind is empty if the processor did not answer.
 	Kind     DriftKind
 	CouponID string
-	// Repaired tells whether the difference has been repaired.
+	// Repaired tells whether Reconcile has repaired the difference.
 	Repaired bool
-	// Err tells why the difference could not be repaired.
+	// Err tells why Reconcile could not repair the difference.
 	Err error
 }
 
@@ -54,18 +51,17 @@ type ReconcileOptions struct {
 }
 
 // Reconcile compares every coupon with its mirror and repairs the differences. A mirror is the
-// processor's own copy of a coupon. Reconcile finishes work that a crash or a lost answer has left
-// unfinished. Reconcile also undoes changes that somebody made at the processor. If the processor
-// can list its mirrors, Reconcile removes mirrors without a coupon.
+// processor's own copy of a coupon. Reconcile finishes the work of interrupted calls, and undoes
+// changes that somebody made at the processor. If the processor can list its mirrors, Reconcile
+// also removes mirrors without a coupon.
 //
-// Reconcile returns the differences that it found. The returned error joins the errors of all
-// differences that could not be repaired. The returned error also contains the error of a list that
-// could not be read to the end. Several nodes may call Reconcile at once, even while administrators
-// change coupons.
+// Reconcile returns the differences that it found. The error joins the errors of all coupons that
+// Reconcile could not repair. The error also reports a failure to list the coupons or the mirrors.
+// Several nodes may call Reconcile at once, even while administrators change coupons.
 //
-// Reconcile asks the processor about each coupon. Call Reconcile less often when there are many
-// thousands of coupons. Bound the duration of Reconcile by its context. While the processor does
-// not answer, Reconcile may wait for the adapter's full timeout at each coupon.
+// Reconcile asks the processor about every coupon, so call Reconcile less often if there are many
+// thousands of coupons. Use the context to limit the duration of Reconcile. While the processor
+// does not answer, Reconcile may wait for the adapter's timeout at every coupon.
 func (s *Service) Reconcile(ctx context.Context, o ReconcileOptions) (drifts []Drift, err error) {
 	defer s.observed(ctx, OpReconcile, &Attempt{}, &err)()
 	drifts, err = s.reconcileStored(ctx, o.DryRun)

@@ -22,21 +22,20 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// The following errors come from a service. Packages coupon, pricing and store define further
+// These errors come from the methods of a [Service]. Packages coupon, pricing and store define more
 // errors.
 var (
-	// ErrUnavailable means that the payment processor did not answer. The processor may
-	// nevertheless have carried out the request. Repeating the call is safe.
+	// ErrUnavailable means that the payment processor did not answer. The processor may have carried
+	// out the request anyway. Repeating the call is safe.
 	ErrUnavailable = processor.ErrUnavailable
-	// ErrOrderEnded means that the order of the idempotency key ended before it had a payment
-	// session. Check out again with a new key.
+	// ErrOrderEnded means that an order ended before it had a payment session. Check out again with a
+	// new idempotency key.
 	ErrOrderEnded = errors.New("the order has ended")
 	// ErrNoLedger means that the service was built without [WithPoints].
 	ErrNoLedger = errors.New("no points ledger is configured")
 )
 
-// These constants are the defaults of the options for durations. The default of WithMirrorTTL is
-// [DefaultMirrorTTL].
+// These constants are the default durations of the options.
 const (
 	DefaultSessionLifetime = time.Hour
 	DefaultGrace           = 10 * time.Minute
@@ -50,15 +49,15 @@ type RecurringDiscount uint8
 
 // These constants are the values of RecurringDiscount.
 const (
-	// FirstPeriod discounts only the first payment, and renewals cost the list price. FirstPeriod
-	// is the default.
+	// FirstPeriod discounts only the first payment. Renewals cost the list price. FirstPeriod is the
+	// default.
 	FirstPeriod RecurringDiscount = iota
 	// EveryPeriod discounts the first payment and every renewal.
 	EveryPeriod
 )
 
-// Service validates coupons, prices carts and counts uses; see the package documentation. Call
-// [New] to make a Service. A Service is safe for concurrent use.
+// A Service validates coupons, prices carts and counts uses; see the package documentation. Use
+// [New] to create a Service. A Service is safe for concurrent use.
 type Service struct {
 	store     store.Store
 	processor processor.Processor
@@ -84,14 +83,14 @@ type Service struct {
 	mirrors mirrorChecks
 }
 
-// Option configures a [Service].
+// An Option configures a [Service].
 type Option func(*Service)
 
-// New returns a service that uses the given store and processor. Both arguments, store and
-// processor, are required. The comment of each option names its default. New skips nil options.
+// New returns a Service that uses the given store and processor. The store and the processor must
+// not be nil. Each option's comment names its default. New ignores nil options.
 //
-// New returns a [*pricing.ValidationError] that names all invalid options. An example of an invalid
-// option is a session lifetime that the processor does not allow.
+// New returns a [*pricing.ValidationError] that names every invalid option, such as a session
+// lifetime that the processor does not allow.
 func New(s store.Store, p processor.Processor, options ...Option) (*Service, error) {
 	service := &Service{
 		store: s, processor: p,
@@ -170,28 +169,27 @@ func (s *Service) validate() error {
 // WithClock sets the service's clock. The default clock is time.Now.
 func WithClock(now func() time.Time) Option { return func(s *Service) { s.clock = now } }
 
-// WithIDs sets the function newID that makes IDs. The function newID must return a unique ID that
-// begins with the given prefix. The ID with its prefix may have at most [coupon.MaxIDLength]
-// characters. Create fails when newID returns an invalid ID.
+// WithIDs sets the function that makes IDs. Each ID must be unique and begin with the given prefix.
+// An ID has at most [coupon.MaxIDLength] bytes, including the prefix. Create fails if the function
+// returns an invalid ID.
 //
-// The default function newID appends 26 letters and digits to the prefix. The 26 appended
-// characters encode the time in milliseconds and 80 random bits. The default IDs therefore sort by
-// the time of their creation.
+// By default, an ID consists of the prefix and 26 letters and digits. The letters and digits encode
+// the time in milliseconds and 80 random bits. Default IDs therefore sort by creation time.
 func WithIDs(newID func(prefix string) string) Option { return func(s *Service) { s.newID = newID } }
 
-// WithUsers sets the directory of users. The service then takes the customer's e-mail address from
-// the directory, and ignores the address that the caller passes. Without a directory, the service
-// assumes that every customer exists.
+// WithUsers sets the user directory. The service takes each customer's e-mail address from the
+// directory, not from the request. Without a directory, the service assumes that every customer
+// exists.
 func WithUsers(u Users) Option { return func(s *Service) { s.users = u } }
 
 // WithPoints sets the ledger of points. Without a ledger, customers cannot exchange points.
 func WithPoints(p Points) Option { return func(s *Service) { s.points = p } }
 
-// WithObserver sets the observer of every attempt. The default observer does nothing.
+// WithObserver sets the observer that receives every attempt. The default observer does nothing.
 func WithObserver(o Observer) Option { return func(s *Service) { s.observer = o } }
 
-// WithLogger sets the logger for failures that no method returns as an error. A failed refund that
-// the next sweep repeats is an example of a logged failure. By default, the service logs nothing.
+// WithLogger sets the logger for failures that no method returns as an error. For example, the
+// service logs a refund of points that failed. By default, the service logs nothing.
 func WithLogger(l *slog.Logger) Option { return func(s *Service) { s.logger = l } }
 
 // WithCurrency sets the currency of new coupons whose draft names no currency. The default currency
@@ -206,43 +204,43 @@ func WithLocation(loc *time.Location) Option { return func(s *Service) { s.locat
 // English.
 func WithLocale(tag language.Tag) Option { return func(s *Service) { s.locale = tag } }
 
-// WithRecurringDiscount sets how many payments of a recurring line are discounted. The default of
-// WithRecurringDiscount is [FirstPeriod].
+// WithRecurringDiscount sets how many payments of a recurring line are discounted. The default is
+// [FirstPeriod].
 func WithRecurringDiscount(r RecurringDiscount) Option { return func(s *Service) { s.recurring = r } }
 
-// WithSessionLifetime sets how long a payment session stays open for the customer to pay. The
-// default session lifetime is [DefaultSessionLifetime].
+// WithSessionLifetime sets how long a payment session stays open. The default is
+// [DefaultSessionLifetime].
 func WithSessionLifetime(d time.Duration) Option { return func(s *Service) { s.sessionLifetime = d } }
 
-// WithGrace sets how long a reservation stays after its payment session has ended. The grace period
-// lets a payment in the session's last second still find its reservation. The default grace period
-// is [DefaultGrace].
+// WithGrace sets how long an order keeps its uses after its payment session has expired. The grace
+// period gives a last-second payment time to arrive. The default is [DefaultGrace].
 func WithGrace(d time.Duration) Option { return func(s *Service) { s.grace = d } }
 
-// WithPaymentWait sets how long a reservation waits for a delayed payment, such as a bank transfer.
-// At the end of the payment wait, the sweep asks the processor about the payment. The default
-// payment wait is [DefaultPaymentWait].
+// WithPaymentWait sets how long an order waits for a delayed payment, such as a bank transfer.
+// After the payment wait, the sweep asks the processor whether the payment has arrived. The default
+// is [DefaultPaymentWait].
 func WithPaymentWait(d time.Duration) Option { return func(s *Service) { s.paymentWait = d } }
 
 // WithExchangeTime sets how long an exchange of points may take. The sweep undoes an exchange that
-// takes longer. The default exchange time is [DefaultExchangeTime].
+// takes longer than the exchange time. The default is [DefaultExchangeTime].
 func WithExchangeTime(d time.Duration) Option { return func(s *Service) { s.exchangeTime = d } }
 
-// WithPendingTime sets the age at which a reconcile removes a coupon whose creation is unfinished.
-// The removal age must be longer than a call of Create takes. The default removal age is
+// WithPendingTime sets the age at which [Service.Reconcile] removes a coupon whose creation is
+// unfinished. The age must be longer than any call of Create takes. The default is
 // [DefaultPendingTime].
 func WithPendingTime(d time.Duration) Option { return func(s *Service) { s.pendingTime = d } }
 
-// WithMirrorTTL sets how long the service caches the processor's answer about a coupon's mirror. A
-// mirror is the processor's own copy of a coupon. Only [Service.Quote] and [Service.Validate] read
-// the cache. The default TTL is [DefaultMirrorTTL], and the longest TTL is 24 hours. With a TTL of
-// 0, every call asks the processor.
+// WithMirrorTTL sets how long the service caches the processor's answers about mirrors. A mirror is
+// the processor's own copy of a coupon. Only [Service.Quote] and [Service.Validate] read the cache.
+// The default TTL is [DefaultMirrorTTL]. The longest TTL is 24 hours. With a TTL of 0, every call
+// asks the processor.
 //
-//   - After the TTL, one caller asks the processor again and waits at most two seconds. While that
-//     one caller waits, all other callers use a cached answer that the mirror was valid.
-//   - While the processor does not answer, the service uses the last valid answer for ten TTLs.
-//   - After this service has changed or repaired a coupon, the next call asks the processor about
-//     that coupon.
+//   - When an answer is older than the TTL, one caller asks the processor again and waits at most
+//     two seconds. Until the new answer arrives, other callers use the old answer if the mirror was
+//     valid.
+//   - If the processor does not answer, the service still treats a valid mirror as valid for ten
+//     times the TTL.
+//   - When the service changes or repairs a coupon, it drops the cached answer about the coupon.
 //   - [Service.Checkout], [Service.PaymentLink] and [Service.ExchangePoints] always ask the
 //     processor.
 //

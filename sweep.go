@@ -11,30 +11,30 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// DefaultSweepLimit is the limit that [Service.Sweep] uses when its argument limit is 0.
+// DefaultSweepLimit is the limit that [Service.Sweep] uses if the given limit is 0 or negative.
 const DefaultSweepLimit = 1_000
 
 // sweepPatience is how many times its limit a sweep may fail.
 const sweepPatience = 10
 
-// SweepReport is the result of a sweep.
+// SweepReport is the result of [Service.Sweep].
 type SweepReport struct {
-	// Paid contains the outcomes of orders that the sweep found to be paid. Each outcome in Paid is
-	// what [Service.HandleEvent] returns for a payment. A second sweep or the payment's event may
-	// report the same order again.
+	// Paid contains the outcomes of orders that the sweep found to be paid. Handle each outcome like
+	// an outcome of [Service.HandleEvent]. A second sweep or the payment's event may report the order
+	// again.
 	Paid []Outcome
-	// Cancelled is the number of orders that ended unpaid and gave their uses back.
+	// Cancelled is the number of orders that ended unpaid and released their uses.
 	Cancelled int
 	// Waiting is the number of orders that wait for a delayed payment.
 	Waiting int
-	// Lapsed is the number of exchanges of points that were never finished and were given up.
+	// Lapsed is the number of unfinished exchanges of points that the sweep gave up.
 	Lapsed int
-	// Refunded is the number of uses whose points were given back.
+	// Refunded is the number of uses whose points were refunded.
 	Refunded int
-	// Flagged is the number of payments with a [Flag].
+	// Flagged is the number of payments that a person should check; see [Flag].
 	Flagged int
-	// Failed is the number of records that the sweep could not finish. The next sweep tries the
-	// failed records again. Sweep returns the errors of the failed records.
+	// Failed is the number of orders and exchanges that the sweep could not finish. The next sweep
+	// tries the failed orders and exchanges again.
 	Failed int
 }
 
@@ -57,24 +57,27 @@ func (r SweepReport) LogValue() slog.Value {
 	)
 }
 
-// Sweep finishes reservations and orders whose deadline has passed (contract section 5.8). Sweep
-// also repeats refunds that are due. Before Sweep releases a reservation, it asks the processor
-// whether the payment session was paid. Call Sweep every minute. Several nodes may call Sweep at
+// Sweep finishes orders and exchanges of points whose deadline has passed (contract section 5.8).
+// Sweep also makes refunds of points that are still due. Before Sweep cancels an order, it asks the
+// processor whether the customer has paid. Call Sweep every minute. Several nodes may call Sweep at
 // once.
 //
-// There are two kinds of records, reservations and orders. The argument limit is the maximum number
-// of records of each kind that Sweep finishes. If limit is 0, Sweep uses [DefaultSweepLimit]. After
-// a record fails, Sweep continues with the remaining records. For each kind of record, Sweep stops
-// when ten times as many records as the limit have failed. The returned error joins the errors of
-// the failed records. Bound the duration of Sweep by its context. While the processor does not
-// answer, Sweep may wait for the adapter's full timeout at each record.
+// The limit is the maximum number of orders, and also the maximum number of exchanges, that one
+// call finishes. If the limit is 0 or negative, Sweep uses [DefaultSweepLimit]. If an order or
+// exchange fails, Sweep continues with the others. When the number of failed orders reaches ten
+// times the limit, Sweep skips the remaining orders. Sweep counts failed exchanges separately.
 //
-// Handle every outcome in Paid like an outcome of [Service.HandleEvent], even if Sweep also returns
-// an error. A payment may be reported only once. If the host crashes after the report of a payment,
-// the host may lose the payment. To lose no payment in a crash, run Sweep on a store that has
-// joined the host's transaction. The method WithTx of the SQL stores returns a store that has
-// joined a transaction. The host commits its own notes about the payments in the same transaction
-// as the sweep. The transaction stays open while Sweep asks the processor, so use a small limit.
+// The returned error joins the errors of all orders and exchanges that failed. The error also
+// reports a failure to read the orders or exchanges from the store. Use the context to limit the
+// duration of a sweep. While the processor does not answer, Sweep may wait for the adapter's
+// timeout at every order.
+//
+// Handle every outcome in [SweepReport].Paid like an outcome of [Service.HandleEvent], even if
+// Sweep also returns an error. Sweep may report a payment only once, so a crash of the host right
+// after the sweep can lose the report. To keep every report, run the sweep and save its outcomes in
+// one transaction of the host's database. The SQL stores have a method WithTx, which returns a
+// store that works in the host's transaction. The transaction stays open while Sweep asks the
+// processor, so use a small limit.
 func (s *Service) Sweep(ctx context.Context, limit int) (report SweepReport, err error) {
 	defer s.observed(ctx, OpSweep, &Attempt{}, &err)()
 	if limit <= 0 {

@@ -9,12 +9,12 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Totals are the sums that a customer was shown, in minor units of the currency; see
+// Totals contains the sums that a customer was shown, in minor units of the cart's currency; see
 // [Quote.Totals].
 //
-// Use [ParseTotals] and [Totals.JSON] to read and write Totals as JSON. Both functions take the
-// currency, because amounts in JSON need the number of decimals of a currency. The package
-// encoding/json cannot pass a currency, so encoding/json returns an error for Totals.
+// Use [ParseTotals] and [Totals.JSON] to read and write Totals as JSON. Both functions need the
+// currency because it determines the number of decimals. Package encoding/json cannot pass a
+// currency, so it returns an error for Totals.
 type Totals struct {
 	Subtotal int64
 	Discount int64
@@ -22,18 +22,21 @@ type Totals struct {
 	Total    int64
 }
 
-// Totals returns the sums of the quote, for use as [CheckoutRequest.Expected].
+// Totals returns the sums of the quote, for use as [CheckoutRequest].Expected.
 func (q Quote) Totals() Totals {
 	return Totals{Subtotal: q.Subtotal, Discount: q.Discount, Shipping: q.Shipping, Total: q.Total}
 }
 
-// ParseTotals reads a client's totals in the currency c of the cart. The JSON has this form:
+// ParseTotals reads a client's totals in the currency of the cart. The JSON has this form:
 //
 //	{"subtotal":"30.00","discount":"10.00","shipping":"4.90","total":"24.90"}
 //
-// Each amount is a string, or a number that is exact in the currency. All four amounts are
-// required. ParseTotals returns a [*pricing.ValidationError] that names every field that is absent,
-// unknown, repeated or malformed. [Service.Checkout] compares the totals with the cart.
+// All four amounts are required. Each amount is a JSON string or a JSON number. An amount with too
+// many decimals for the currency is malformed. [Service.Checkout] compares the totals with the
+// cart.
+//
+// ParseTotals returns a [*pricing.ValidationError] that names every missing, unknown, repeated or
+// malformed field. The currency must not be the zero value.
 func ParseTotals(data []byte, c pricing.Currency) (Totals, error) {
 	var given struct{ subtotal, discount, shipping, total pricing.Number }
 	var faults pricing.ValidationError
@@ -70,8 +73,8 @@ func ParseTotals(data []byte, c pricing.Currency) (Totals, error) {
 }
 
 // JSON returns the totals in the form that [ParseTotals] reads. Every amount has exactly the
-// currency's number of decimals. The method JSON is for clients that are written in Go. JSON
-// returns a [*pricing.ValidationError] for the zero currency.
+// currency's number of decimals. A client that is written in Go can send this JSON to the host. For
+// the zero currency, JSON returns a [*pricing.ValidationError].
 func (t Totals) JSON(c pricing.Currency) ([]byte, error) {
 	if c.IsZero() {
 		var faults pricing.ValidationError
@@ -90,11 +93,11 @@ func errTotalsAlone() error {
 	return errors.New("totals do not know their currency: use couponkit.ParseTotals and Totals.JSON")
 }
 
-// MarshalJSON always returns an error; see [Totals.JSON].
+// MarshalJSON always returns an error. Use [Totals.JSON] instead.
 func (t Totals) MarshalJSON() ([]byte, error) { return nil, errTotalsAlone() }
 
-// UnmarshalJSON returns an error for any JSON except null; see [ParseTotals]. For null,
-// UnmarshalJSON leaves the totals t unchanged.
+// UnmarshalJSON returns an error for any JSON value except null. Use [ParseTotals] instead. The
+// value null leaves the totals unchanged.
 func (t *Totals) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil

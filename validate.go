@@ -17,7 +17,7 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// Validation tells a customer about a coupon that they may use (specification 4.4).
+// Validation describes a coupon that the customer may use (specification 4.4).
 type Validation struct {
 	CouponID       string               `json:"couponId"`
 	Code           coupon.Code          `json:"code"`
@@ -33,17 +33,17 @@ type ValidateRequest struct {
 	Code string
 	// Customer is the customer who asks.
 	Customer eligibility.Customer
-	// AllowAnonymous lets a customer without an ID ask about coupons that everybody may use. For a
-	// customer without an ID, the service does not check the coupon's limit per customer.
+	// AllowAnonymous accepts a customer without an ID if everybody may use the coupon. For a customer
+	// without an ID, the service does not check the coupon's limit per customer.
 	AllowAnonymous bool
 }
 
-// Validate tells whether the customer may use a coupon, before the customer has a cart
-// (specification 4.4). Validate changes nothing and reserves nothing.
+// Validate checks whether the customer may use a coupon, before the customer has a cart
+// (specification 4.4). Validate changes nothing and reserves nothing. Validate may have to ask the
+// processor about the coupon; see [WithMirrorTTL].
 //
-// Validate refuses with a [*coupon.Rejection] that lists every reason. Validate sometimes has to
-// ask the processor about the coupon; see [WithMirrorTTL]. If the processor does not answer, the
-// error matches [ErrUnavailable].
+// If the customer may not use the coupon, Validate returns a [*coupon.Rejection] that lists every
+// reason. If the processor does not answer, the error matches [ErrUnavailable].
 func (s *Service) Validate(ctx context.Context, r ValidateRequest) (v Validation, err error) {
 	attempt := Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, OpValidate, &attempt, &err)()
@@ -169,19 +169,20 @@ func expired(c coupon.Coupon, at time.Time) bool {
 	return !c.ExpiresAt.IsZero() && !at.Before(c.ExpiresAt)
 }
 
-// QuoteRequest is a cart to be priced.
+// QuoteRequest describes a cart to be priced.
 type QuoteRequest struct {
-	// Cart contains the prices of the host's catalogue. Some processors charge a currency only in
-	// multiples of a step (processor.Abilities.AmountStep). If the processor has a step, the
-	// service sets the cart's Step to the processor's step. Every price in the cart must be a
-	// multiple of the cart's Step.
+	// Cart contains the prices of the host's catalog. Some processors charge a currency only in
+	// multiples of a step (processor.Abilities.AmountStep). Every price in the cart must be a multiple
+	// of the step. If the cart has no Step, the service uses the processor's step. If the cart has its
+	// own Step, that Step must be a multiple of the processor's step.
 	Cart pricing.Cart
-	// Code is a coupon's code or ID. An empty code prices the cart without a coupon.
+	// Code is the code or ID of a coupon. If Code is empty, the service prices the cart without a
+	// coupon.
 	Code string
 	// Customer is the customer who asks.
 	Customer eligibility.Customer
-	// AllowAnonymous lets a customer without an ID ask about coupons that everybody may use. For a
-	// customer without an ID, the service does not check the coupon's limit per customer.
+	// AllowAnonymous accepts a customer without an ID if everybody may use the coupon. For a customer
+	// without an ID, the service does not check the coupon's limit per customer.
 	AllowAnonymous bool
 }
 
@@ -190,9 +191,9 @@ type Quote struct {
 	pricing.Quote
 	// Coupon is the coupon that was applied to the cart. Coupon is nil if no coupon was applied.
 	Coupon *coupon.Snapshot `json:"coupon,omitempty"`
-	// At is the instant for which the quote is valid.
+	// At is the time at which the cart was priced.
 	At time.Time `json:"at"`
-	// Fingerprint changes when the cart, the currency, or the coupon's revision changes.
+	// Fingerprint changes when the cart, the currency, the coupon or the coupon's revision changes.
 	Fingerprint string `json:"fingerprint"`
 }
 
@@ -207,8 +208,8 @@ type quoteDetails struct {
 	Fingerprint string           `json:"fingerprint"`
 }
 
-// MarshalJSON returns the JSON of [pricing.Quote.MarshalJSON] with the added members coupon, at and
-// fingerprint.
+// MarshalJSON returns the JSON of [pricing.Quote.MarshalJSON] with the added fields coupon, at and
+// fingerprint. MarshalJSON returns a [*pricing.ValidationError] if the prices are invalid.
 func (q Quote) MarshalJSON() ([]byte, error) {
 	prices, err := q.Quote.MarshalJSON()
 	if err != nil {
@@ -221,10 +222,14 @@ func (q Quote) MarshalJSON() ([]byte, error) {
 	return slices.Concat(prices[:len(prices)-1], []byte{','}, details[1:]), nil
 }
 
-// UnmarshalJSON reads the JSON that MarshalJSON writes, and checks the prices again; see
-// [pricing.Quote.UnmarshalJSON]. The document may have at most [pricing.MaxQuoteDocument] bytes
-// without its coupon. The document may have at most 96 MiB with its coupon. After null or an error,
-// the quote q stays unchanged.
+// UnmarshalJSON reads the JSON that MarshalJSON writes and checks the prices; see
+// [pricing.Quote.UnmarshalJSON]. Without its coupon, the JSON may have at most
+// [pricing.MaxQuoteDocument] bytes. With its coupon, the JSON may have at most 96 MiB. The JSON
+// value null leaves the quote unchanged.
+//
+// UnmarshalJSON returns a [*pricing.ValidationError] for invalid prices. UnmarshalJSON also returns
+// an error if the coupon, the time or the fingerprint is malformed. After an error, the quote is
+// unchanged.
 func (q *Quote) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
@@ -260,18 +265,21 @@ func withoutCoupon(data []byte) []byte {
 	return rest
 }
 
-// RequiresPayment reports whether the total is greater than 0. A cart that costs nothing is checked
-// out like any other cart; see [Service.Checkout].
+// RequiresPayment reports whether the total is greater than 0. Check out a cart that costs nothing
+// like any other cart; see [Service.Checkout].
 func (q Quote) RequiresPayment() bool { return q.Total > 0 }
 
 // Quote prices a cart with a coupon (specification 4.5, 4.6, 7). Quote changes nothing and reserves
-// nothing.
+// nothing. Quote may have to ask the processor about the coupon; see [WithMirrorTTL].
 //
-// Quote returns a [*pricing.ValidationError] for a malformed cart. Quote refuses with a
-// [*coupon.Rejection]. Together with a rejection, Quote returns the cart at its list prices. Only
-// with coupon.ErrBelowMinimumCharge, Quote returns the discounted prices, whose total the processor
-// cannot charge. Quote sometimes has to ask the processor about the coupon; see [WithMirrorTTL]. If
-// the processor does not answer, the error matches [ErrUnavailable].
+// Quote returns these errors:
+//
+//   - A [*pricing.ValidationError] means that the cart is malformed.
+//   - A [*coupon.Rejection] lists every reason for the refusal. Together with a rejection, Quote
+//     returns the cart at its list prices.
+//   - coupon.ErrBelowMinimumCharge means that the processor cannot charge the total. Quote then
+//     returns the discounted prices instead of the list prices.
+//   - [ErrUnavailable] means that the processor did not answer.
 func (s *Service) Quote(ctx context.Context, r QuoteRequest) (q Quote, err error) {
 	attempt := Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, OpQuote, &attempt, &err)()

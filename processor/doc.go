@@ -2,33 +2,31 @@
 //
 // A processor has two roles:
 //
-//   - The role [Mirror] keeps a copy of every coupon at the processor. The copy is for staff who
-//     work with coupons at the processor. If the staff deactivate the copy, couponkit refuses the
-//     coupon.
-//   - The role [Sessions] runs the payment sessions. The amounts of a payment session already
-//     include the coupon's discount. The processor reports the outcome of a session in an
-//     [Event].
+//   - [Mirror] keeps a copy of every coupon at the processor, for staff who manage coupons there.
+//     If the staff deactivate a copy, couponkit refuses the coupon.
+//   - [Sessions] runs the payment sessions. The amounts of a payment session already include the
+//     coupon's discount. The processor reports the outcome of a session in an [Event].
 //
-// The adapter for a processor without coupons embeds [NoMirror]. The store counts the uses of a
-// coupon. The processor does not count uses.
+// If a processor cannot store coupons, its adapter embeds [NoMirror]. The store counts the uses
+// of each coupon, so the processor does not need to.
 //
 // # Rules for every method
 //
-//   - The caller may repeat every method call, from any process of the host. If an answer was
-//     lost or a process crashed, the repeated call reaches the intended state.
-//   - No method changes objects that belong to other applications.
-//   - Every method returns when its context ends, even during a wait between retries.
-//   - All methods are safe for concurrent use.
+//   - The caller may repeat any call, from any process of the host. After a lost answer or a
+//     crash, the repeated call must reach the intended state.
+//   - No method may change objects that belong to other applications.
+//   - Every method must return when its context ends, even while it waits to retry.
+//   - All methods must be safe for concurrent use.
 //   - All amounts are integers in minor units of the currency, as defined by ISO 4217. If the
 //     processor uses different units, the adapter converts the amounts.
 //
 // # Errors
 //
-// Every error of a method matches one sentinel error of this package or the context's error.
-// [ErrCodeTaken] also matches [ErrRejected]. If the error is [ErrUnavailable], the outcome of the
-// call is unknown, and the caller may repeat the call. All sentinel errors except ErrUnavailable
-// are final answers.
+// Every error that a method returns must match a sentinel error of this package or the error of
+// the context. [ErrCodeTaken] also matches [ErrRejected]. After [ErrUnavailable], the outcome of
+// the call is unknown, and the caller may repeat the call. All other sentinel errors are final
+// answers of the processor.
 //
 // Package fakeprocessor is the reference implementation of this contract. Package processortest
-// tests whether an adapter fulfills this contract.
+// tests whether an adapter fulfills the contract.
 package processor

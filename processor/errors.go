@@ -2,10 +2,10 @@ package processor
 
 import "errors"
 
-// These sentinel errors are part of the contract between couponkit and an adapter.
+// Adapters return these sentinel errors.
 var (
 	// ErrUnavailable means that the processor was unreachable, was busy or failed. The outcome of
-	// the failed call is unknown. The caller should repeat the failed call later.
+	// the call is unknown. The caller should repeat the call later.
 	ErrUnavailable = errors.New("processor unavailable")
 	// ErrRejected means that the processor refused the request. For example, the coupon's code is
 	// unsuitable or an amount is out of bounds.
@@ -17,7 +17,7 @@ var (
 	ErrNotFound = errors.New("not found at the processor")
 	// ErrForbidden means that the adapter's credentials are wrong or lack a permission.
 	ErrForbidden = errors.New("forbidden by the processor")
-	// ErrSignature means that a webhook delivery has no valid signature or is too old.
+	// ErrSignature means that a webhook delivery is too old or has no valid signature.
 	ErrSignature = errors.New("invalid webhook signature")
 )
 

@@ -10,13 +10,13 @@ import (
 // EventType tells what happened to a payment session.
 type EventType uint8
 
-// These constants are the valid values of EventType.
+// These constants are the types of an [Event].
 const (
-	// Ignored is the type of every event that matches no other EventType. The host acknowledges
-	// an Ignored event and does nothing else.
+	// Ignored is the type of every event that couponkit does not need. The host acknowledges an
+	// Ignored event and does nothing else.
 	Ignored EventType = iota
-	// Completed means that the customer has finished the session. The field [Event.PaymentStatus]
-	// tells whether the payment has arrived.
+	// Completed means that the customer has finished the session. [Event].PaymentStatus tells
+	// whether the payment has arrived.
 	Completed
 	// PaymentSucceeded means that a delayed payment has arrived.
 	PaymentSucceeded
@@ -44,11 +44,11 @@ func (t EventType) String() string {
 	return ""
 }
 
-// Event is an authenticated webhook delivery from the processor (specification 6). The same Event
-// may arrive twice. Events may arrive late and in any order.
+// An Event is an authenticated webhook delivery from the processor (specification 6). The same
+// Event may arrive twice. Events may arrive late and in any order.
 type Event struct {
-	// ID is the processor's ID of the event. Callers should use ID only in logs. The processor
-	// may report the same fact in two events with different IDs.
+	// ID is the processor's ID of the event. Use ID only in logs, because the processor may report
+	// the same fact in two events with different IDs.
 	ID string
 	// Type tells what happened to the session.
 	Type EventType
@@ -68,41 +68,39 @@ type Event struct {
 
 // Abilities describes what a processor can do.
 type Abilities struct {
-	// MinimumCharge contains the minimum total of a session for each currency, in minor units.
-	// The minimum does not apply to a total of 0. A currency that is missing from MinimumCharge
-	// has no minimum.
+	// MinimumCharge contains the minimum total of a session for each currency, in minor units. The
+	// minimum does not apply to a total of 0. A currency that is missing from MinimumCharge has no
+	// minimum.
 	MinimumCharge map[pricing.Currency]int64
-	// NoZeroTotal means that the total of every session must be above 0. If NoZeroTotal is true,
-	// the service refuses a cart that costs 0 with coupon.ErrBelowMinimumCharge.
+	// NoZeroTotal means that the total of every session must be above 0. If NoZeroTotal is true, the
+	// service refuses a cart that costs 0 with coupon.ErrBelowMinimumCharge.
 	NoZeroTotal bool
-	// MaxLines is the maximum number of lines in a session. A MaxLines of 0 means that there is
-	// no limit. An adapter that merges lines sets MaxLines to 0.
+	// MaxLines is the maximum number of lines in a session. If MaxLines is 0, the number of lines is
+	// unlimited. An adapter that merges lines sets MaxLines to 0.
 	MaxLines int
-	// OneInterval means that all recurring lines of a session must have the same billing
-	// interval. Lines that are paid once are always allowed. CreateSession returns ErrRejected
-	// for a request with two different billing intervals.
+	// OneInterval means that all recurring lines of a session must have the same billing interval.
+	// Lines that are paid once are always allowed. CreateSession returns ErrRejected for a request
+	// with two different billing intervals.
 	OneInterval bool
-	// AmountStep contains the step of each currency, in minor units. The step of a currency is
-	// the smallest amount that the processor can charge in this currency. A currency that is
-	// missing from AmountStep has a step of 1. The service uses the step as pricing.Cart.Step
-	// when it prices a cart. CreateSession returns ErrRejected for a request with an amount that
-	// is not a multiple of the step.
+	// AmountStep contains the smallest chargeable step of each currency, in minor units. The
+	// processor can charge only multiples of the step. A currency that is missing from AmountStep
+	// has a step of 1. The service uses the step to price carts; see pricing.Cart.Step.
+	// CreateSession returns ErrRejected if an amount is not a multiple of the step.
 	AmountStep map[pricing.Currency]int64
-	// MinSessionLifetime and MaxSessionLifetime limit the time from the creation of a session to
-	// its ExpiresAt. A lifetime limit of 0 means that there is no limit. The service measures the
-	// lifetime of a session from the creation of the order. The service creates the order
-	// slightly earlier than it calls CreateSession. The adapter must tolerate the time between
-	// the creation of the order and the CreateSession call.
+	// MinSessionLifetime and MaxSessionLifetime limit the time from the creation of a session to its
+	// ExpiresAt. A limit of 0 means no limit. The service measures the lifetime from the creation of
+	// the order, slightly before it calls CreateSession. The adapter must tolerate the time between
+	// the order and the CreateSession call.
 	MinSessionLifetime time.Duration
 	MaxSessionLifetime time.Duration
-	// MirrorsExpiry means that a promotion code at the processor expires together with its
-	// coupon. If MirrorsExpiry is true, VerifyMirror returns MirrorInvalid for an expired coupon.
-	// If MirrorsExpiry is true, Reconcile accepts the status MirrorInvalid for an expired coupon.
+	// MirrorsExpiry means that a promotion code at the processor expires together with its coupon.
+	// If MirrorsExpiry is true, VerifyMirror returns MirrorInvalid for an expired coupon. If
+	// MirrorsExpiry is true, Reconcile accepts an invalid mirror of an expired coupon.
 	MirrorsExpiry bool
 	// NeedsSuccessURL means that every session request must have a SuccessURL.
 	NeedsSuccessURL bool
-	// CheckCoupon returns a *pricing.ValidationError if the processor cannot store a copy of the
-	// coupon c. Possible causes are a forbidden character in the code and too many decimals in
-	// the percentage. If the function CheckCoupon is nil, the processor accepts every coupon.
+	// CheckCoupon returns a *pricing.ValidationError if the processor cannot mirror the coupon. For
+	// example, the code contains a forbidden character, or the percentage has too many decimals. If
+	// CheckCoupon is nil, the processor can mirror every coupon.
 	CheckCoupon func(c coupon.Coupon) error
 }

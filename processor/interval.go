@@ -6,16 +6,15 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// CheckIntervals checks that all recurring lines of a session have the same billing interval.
-// Processors with [Abilities.OneInterval] need this check. The parameter lines is the number of
-// lines. The parameter recurs is a function that returns the billing interval of a line by its
-// index. The index of the first line is 0.
+// CheckIntervals checks that all recurring lines of a session have the same billing interval. Use
+// CheckIntervals for processors with [Abilities].OneInterval. The function recurs must return the
+// billing interval of the line with the given index. CheckIntervals calls recurs with each index
+// from 0 to lines-1.
 //
-// CheckIntervals returns nil if all recurring lines have the same billing interval. Otherwise,
-// CheckIntervals returns a *pricing.ValidationError. This error contains a pricing.FieldMismatch
-// for each line whose billing interval differs from that of the first recurring line. The
-// FieldMismatch of the line with the index i has the field name lines[i].recurs. CheckIntervals
-// ignores lines that are paid once and lines with an unknown interval.
+// CheckIntervals returns nil or a *pricing.ValidationError. The error contains a
+// pricing.FieldMismatch for each line whose interval differs from the interval of the first
+// recurring line. For example, the field name for the third line is lines[2].recurs.
+// CheckIntervals ignores lines that are paid once and lines with an unknown interval.
 func CheckIntervals(lines int, recurs func(line int) pricing.Interval) error {
 	var faults pricing.ValidationError
 	first := pricing.Once

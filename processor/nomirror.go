@@ -6,40 +6,36 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 )
 
-// NoMirror implements [Mirror] for a processor that stores no coupons. The adapter for such a
-// processor embeds NoMirror.
+// NoMirror implements [Mirror] for a processor that cannot store coupons. The adapter for a
+// processor without coupons embeds NoMirror.
 //
-// A mirror is normally the processor's copy of a coupon. With NoMirror, every coupon acts as its
-// own mirror. The mirror of a coupon always exists and has the coupon's ID and revision. The
-// mirror is valid while the coupon is active or pending. NoMirror keeps no state.
+// NoMirror treats every coupon as its own mirror. The mirror always exists and has the coupon's
+// ID and revision. The mirror is valid while the coupon is active or pending. NoMirror keeps no
+// state.
 type NoMirror struct{}
 
 var _ Mirror = NoMirror{}
 
-// EnsureMirror implements [Mirror]. The only error that EnsureMirror returns is the context's
-// error.
+// EnsureMirror implements [Mirror]. EnsureMirror returns no error other than the context's error.
 func (NoMirror) EnsureMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
 	return itself(ctx, c)
 }
 
-// UpdateMirror implements [Mirror]. The only error that UpdateMirror returns is the context's
-// error.
+// UpdateMirror implements [Mirror]. UpdateMirror returns no error other than the context's error.
 func (NoMirror) UpdateMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
 	return itself(ctx, c)
 }
 
-// SetMirrorActive implements [Mirror]. The only error that SetMirrorActive returns is the
-// context's error.
+// SetMirrorActive implements [Mirror]. SetMirrorActive returns no error other than the context's
+// error.
 func (NoMirror) SetMirrorActive(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
 	return itself(ctx, c)
 }
 
-// RemoveMirror implements [Mirror]. The only error that RemoveMirror returns is the context's
-// error.
+// RemoveMirror implements [Mirror]. RemoveMirror returns no error other than the context's error.
 func (NoMirror) RemoveMirror(ctx context.Context, _ coupon.Coupon) error { return ctx.Err() }
 
-// VerifyMirror implements [Mirror]. The only error that VerifyMirror returns is the context's
-// error.
+// VerifyMirror implements [Mirror]. VerifyMirror returns no error other than the context's error.
 func (NoMirror) VerifyMirror(ctx context.Context, c coupon.Coupon) (MirrorStatus, error) {
 	switch {
 	case ctx.Err() != nil:

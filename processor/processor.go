@@ -14,31 +14,32 @@ import (
 type Processor interface {
 	Mirror
 	Sessions
-	// Abilities describes what the processor can do. The result of Abilities never changes.
+	// Abilities describes what the processor can do. Every call must return the same Abilities.
 	Abilities() Abilities
 }
 
 // Mirror manages the mirrors of coupons (specification 4.2, 4.3). A mirror is the processor's
 // copy of a coupon. Each mirror consists of a coupon object and a promotion code.
 //
-// EnsureMirror, UpdateMirror and SetMirrorActive set the mirror's name, terms and active state to
-// those of the coupon c. These methods return a [coupon.Mirror] that has the revision of c. The
-// mirror must be active if c.Active() is true or the coupon c is pending, and otherwise inactive.
-// These methods return [ErrCodeTaken] if the promotion code should be active but is already
-// active for a different coupon.
+// EnsureMirror, UpdateMirror and SetMirrorActive give the mirror the name, the terms and the
+// state of the coupon. The returned [coupon.Mirror] has the coupon's revision. The mirror of an
+// active or pending coupon must be active. The mirror of any other coupon must be inactive. If
+// the promotion code is already active for a different coupon, the error is [ErrCodeTaken].
+//
+// Every method of Mirror may also return [ErrUnavailable], [ErrRejected] or [ErrForbidden].
 type Mirror interface {
-	// EnsureMirror creates the coupon object and the promotion code of the coupon c at the
-	// processor. If an earlier call has already created these objects, EnsureMirror adopts them.
+	// EnsureMirror creates the coupon object and the promotion code at the processor. If an earlier
+	// call has already created these objects, EnsureMirror adopts the objects.
 	EnsureMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error)
 
-	// UpdateMirror changes the name and the terms of the mirror c.Mirror to those of the coupon
-	// c. If the processor cannot change a term, UpdateMirror replaces the mirror's objects and
-	// returns the new objects. If the mirror does not exist, UpdateMirror creates a new mirror.
+	// UpdateMirror changes the name and the terms of the mirror to those of the coupon. If the
+	// processor cannot change a term, UpdateMirror replaces the mirror's objects and returns the new
+	// objects. If the mirror does not exist, UpdateMirror creates a new mirror.
 	UpdateMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error)
 
-	// SetMirrorActive activates or deactivates the promotion code, according to the active state
-	// of the coupon c. If the processor cannot activate the promotion code again, SetMirrorActive
-	// replaces the promotion code.
+	// SetMirrorActive activates or deactivates the promotion code, depending on the coupon's state.
+	// If the processor cannot reactivate a promotion code, SetMirrorActive creates a new promotion
+	// code.
 	SetMirrorActive(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error)
 
 	// RemoveMirror deactivates the promotion code and removes the coupon object at the processor.
@@ -47,15 +48,15 @@ type Mirror interface {
 	RemoveMirror(ctx context.Context, c coupon.Coupon) error
 
 	// VerifyMirror reports whether the coupon object and the promotion code exist and are usable
-	// (specification 4.4, validation 8). If VerifyMirror returns an error, the status of the
-	// mirror is unknown.
+	// (specification 4.4, validation 8). If VerifyMirror returns an error, the status of the mirror
+	// is unknown.
 	VerifyMirror(ctx context.Context, c coupon.Coupon) (MirrorStatus, error)
 }
 
 // MirrorStatus is the status of a mirror. A mirror is the processor's copy of a coupon.
 type MirrorStatus uint8
 
-// These constants are the valid values of MirrorStatus.
+// These constants are the values of MirrorStatus.
 const (
 	// MirrorValid means that the processor's copy of the coupon exists and is usable.
 	MirrorValid MirrorStatus = iota + 1
@@ -80,12 +81,12 @@ func (s MirrorStatus) String() string {
 	return ""
 }
 
-// MirrorLister is an optional interface of a [Processor]. A mirror is the processor's copy of a
-// coupon. Reconciliation uses MirrorLister to find mirrors without a coupon and mirrors of an
-// outdated coupon revision.
+// MirrorLister is an optional interface of a [Processor]. The service's Reconcile uses
+// MirrorLister to find mirrors without a coupon and mirrors of an outdated revision. A mirror is
+// the processor's copy of a coupon.
 type MirrorLister interface {
-	// Mirrors yields every mirror that belongs to this application. After yielding the first
-	// error, Mirrors stops.
+	// Mirrors yields every mirror that belongs to this application. If an error occurs, Mirrors
+	// yields the error and stops.
 	Mirrors(ctx context.Context) iter.Seq2[MirrorRef, error]
 }
 
@@ -94,31 +95,31 @@ type MirrorRef struct {
 	// CouponID is the ID of the coupon in couponkit.
 	CouponID string
 	// Mirror contains the IDs of the mirror's objects at the processor. Mirror.PromotionCodeID is
-	// the ID of the active promotion code. Mirror.PromotionCodeID is empty if no promotion code
-	// is active. Mirror.Revision is the coupon revision that was last written to the coupon
-	// object.
+	// the ID of the active promotion code. Mirror.PromotionCodeID is empty if no promotion code is
+	// active. Mirror.Revision is the coupon revision that was last written to the coupon object.
 	Mirror coupon.Mirror
 }
 
 // Sessions manages payment sessions at the processor (specification 4.5, 4.6).
 //
 // An adapter may create additional objects for a session, such as a discount for the first
-// period. The adapter must also remove these additional objects. The removal may happen in
-// ExpireSession, in the adapter's webhook handler or in a cleanup sweep.
+// period. The adapter must also remove the additional objects, in ExpireSession, in its webhook
+// handler or in a cleanup sweep.
+//
+// Every method of Sessions may also return [ErrUnavailable] or [ErrForbidden].
 type Sessions interface {
-	// CreateSession creates a session in which the customer can pay. If [SessionRequest.Validate]
-	// returns an error for the request, CreateSession returns [ErrRejected].
+	// CreateSession creates a session in which the customer can pay. CreateSession returns
+	// [ErrRejected] if [SessionRequest.Validate] finds the request invalid.
 	//
-	// The caller may repeat a CreateSession call with the same Key and the same parameters.
-	// ExpiresAt is one of these parameters. Such a repeated call returns the same session in the
-	// session's current state. The repeated call may come from any process of the host. If the
-	// session was paid, the repeated call returns the session even after ExpiresAt. After a
-	// successful repeated call, at most one session can be paid. If the session has ended without
-	// a payment, the repeated call returns the ended session or a new session. The caller must
-	// therefore read the Status and store the ID of the returned session.
+	// The caller may repeat a call with the same Key and the same parameters, including ExpiresAt.
+	// The repeated call returns the same session in its current state, even if the call comes from
+	// another process of the host. A repeated call returns a paid session even after ExpiresAt. If
+	// the session has ended unpaid, the repeated call returns the ended session or a new session.
+	// The caller must therefore check the Status and store the ID of the returned session. After the
+	// repeated call succeeds, the customer can pay at most one session for the Key.
 	//
-	// A call may repeat a Key with different parameters. If such a call returns a session, the
-	// session has the total and the currency of the new request.
+	// A call that repeats a Key with different parameters may fail. If the call succeeds, the
+	// returned session has the total and the currency of the new request.
 	CreateSession(ctx context.Context, r SessionRequest) (Session, error)
 
 	// Session returns the current state of the session with the given ID. If the session does not
@@ -127,15 +128,16 @@ type Sessions interface {
 
 	// ExpireSession ends the open session with the given ID and returns the ended session. If the
 	// session has already ended, ExpireSession returns the session unchanged. The Status of the
-	// returned session tells whether the session was paid. If the session cannot be ended now,
-	// ExpireSession returns an error.
+	// returned session tells whether the session was paid. If the session does not exist,
+	// ExpireSession returns [ErrNotFound]. If the session cannot be ended now, ExpireSession returns
+	// ErrUnavailable or [ErrRejected].
 	ExpireSession(ctx context.Context, id string) (Session, error)
 }
 
 // Mode tells whether a session has recurring payments.
 type Mode uint8
 
-// These constants are the valid values of Mode.
+// These constants are the values of Mode.
 const (
 	// Payment means that all lines of the session are paid once.
 	Payment Mode = iota + 1
@@ -155,14 +157,14 @@ func (m Mode) String() string {
 	return ""
 }
 
-// SessionRequest describes a payment session that the adapter should create.
+// SessionRequest describes the payment session to create.
 type SessionRequest struct {
-	// Key is the idempotency key of the request. The length of Key is 1 to [MaxKeyLength] bytes.
-	// Key must not contain personal data.
+	// Key is the idempotency key of the request. Key has 1 to [MaxKeyLength] bytes. Key must not
+	// contain personal data.
 	Key string
 	// OrderID is the ID of the order that the customer pays.
 	OrderID string
-	// Mode is Subscription if at least one line recurs. Otherwise, Mode is Payment.
+	// Mode is Subscription if at least one line recurs, and Payment otherwise.
 	Mode Mode
 	// Currency is the currency of all amounts in the request.
 	Currency pricing.Currency
@@ -175,12 +177,12 @@ type SessionRequest struct {
 	FirstPeriodDiscount int64
 	// Total is the amount that the customer pays now, in minor units.
 	Total int64
-	// Coupon is the coupon whose discount is already included in the amounts of the request.
-	// Coupon is nil if the order has no coupon. The adapter may show the coupon's name to the
-	// customer. The processor must not apply the coupon's discount again.
+	// Coupon is the coupon of the order. Coupon is nil if the order has no coupon. The adapter may
+	// show the coupon's name to the customer. The amounts of the request already include the
+	// coupon's discount, so the processor must not apply the discount again.
 	Coupon *coupon.Snapshot
-	// CustomerEmail is the e-mail address that is filled in on the payment page. CustomerEmail
-	// may be empty.
+	// CustomerEmail is the e-mail address that is already filled in on the payment page.
+	// CustomerEmail may be empty.
 	CustomerEmail string
 	// The payment page sends the customer to SuccessURL after completion and to CancelURL after
 	// cancellation.
@@ -188,18 +190,17 @@ type SessionRequest struct {
 	CancelURL  string
 	// ExpiresAt is the time at which the session expires.
 	ExpiresAt time.Time
-	// OrderedAt is the time at which the order was created, according to the caller's clock. A
-	// zero OrderedAt means that the creation time of the order is unknown. Some adapters search
-	// for the session that an earlier call has created. Such a search starts at OrderedAt.
-	// Repeated CreateSession calls with the same Key may have different values of OrderedAt.
+	// OrderedAt is the time at which the order was created, by the caller's clock. OrderedAt is zero
+	// if the creation time is unknown. An adapter that searches for the session of an earlier call
+	// can begin its search at OrderedAt. Calls with the same Key may have different values of
+	// OrderedAt.
 	OrderedAt time.Time
-	// Metadata is stored with the session. The processor returns Metadata in the session's
-	// events.
+	// Metadata is stored with the session. The processor returns Metadata in the session's events.
 	Metadata map[string]string
 }
 
-// SessionLine is a number of units at one unit price. A cart line with two unit prices becomes
-// two session lines.
+// SessionLine is a line of a payment session, with a quantity and one unit price. A cart line
+// with two unit prices becomes two session lines.
 type SessionLine struct {
 	// LineID, Kind and ItemID are copied from the cart line.
 	LineID string
@@ -207,11 +208,11 @@ type SessionLine struct {
 	ItemID string
 	// Name is the text that the customer sees for the line.
 	Name string
-	// Quantity is the number of units, which is at least 1.
+	// Quantity is the number of units. Quantity must be at least 1.
 	Quantity int64
-	// UnitAmount is the price of one unit in minor units, which is at least 0. The discount is
-	// already deducted from UnitAmount, except for the part in
-	// SessionRequest.FirstPeriodDiscount.
+	// UnitAmount is the price of one unit, in minor units. UnitAmount must be at least 0. The
+	// discount is already deducted from UnitAmount, except for the part in
+	// [SessionRequest].FirstPeriodDiscount.
 	UnitAmount int64
 	// Recurs is the billing interval of the line.
 	Recurs pricing.Interval
@@ -220,7 +221,7 @@ type SessionLine struct {
 // SessionStatus is the status of a payment session.
 type SessionStatus uint8
 
-// These constants are the valid values of SessionStatus.
+// These constants are the values of SessionStatus.
 const (
 	// SessionOpen means that the customer can pay the session.
 	SessionOpen SessionStatus = iota + 1
@@ -247,7 +248,7 @@ func (s SessionStatus) String() string {
 // PaymentStatus tells whether the payment of a session has arrived.
 type PaymentStatus uint8
 
-// These constants are the valid values of PaymentStatus.
+// These constants are the values of PaymentStatus.
 const (
 	// Unpaid means that the payment has not arrived.
 	Unpaid PaymentStatus = iota + 1
@@ -292,8 +293,8 @@ type Session struct {
 	Metadata  map[string]string
 }
 
-// These constants are the metadata keys of every session (contract section 5.4). The metadata in
-// an event identify the order of the event.
+// These constants are the keys of the metadata of a session (contract section 5.4). The metadata
+// of an event identifies the order that the event concerns.
 const (
 	MetadataCouponCode     = "couponCode"
 	MetadataCouponID       = "couponId"

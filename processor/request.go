@@ -12,14 +12,12 @@ import (
 // MaxKeyLength is the maximum length of [SessionRequest].Key, in bytes.
 const MaxKeyLength = 255
 
-// Validate returns nil if the request is valid. Otherwise, Validate returns a
-// [*pricing.ValidationError] that lists every invalid field. The error includes every invalid
-// field that [SessionRequest.ValidateTerms] finds. The error also reports an ExpiresAt that is
-// too early or too late. Adapters return the error together with [ErrRejected].
+// Validate returns nil or a [*pricing.ValidationError] that lists every invalid field. Validate
+// includes the checks of [SessionRequest.ValidateTerms]. Validate also reports an ExpiresAt that
+// is too early or too late. Adapters return the error together with [ErrRejected].
 //
-// Validate refuses a request whose ExpiresAt has passed. A repeated CreateSession call must
-// succeed even after ExpiresAt. The adapter must therefore look up the request's Key before it
-// calls Validate.
+// An ExpiresAt in the past is invalid. A repeated CreateSession call must nevertheless succeed
+// after ExpiresAt. The adapter must therefore look up the request's Key before it calls Validate.
 func (r SessionRequest) Validate(a Abilities, now time.Time) error {
 	var faults pricing.ValidationError
 	faults.Merge("", r.ValidateTerms(a))
