@@ -26,9 +26,9 @@ type Outcome struct {
 	// Changed to decide whether to ship; see [Service.HandleEvent].
 	Changed bool
 	// Flag marks a payment that a person should check. All outcomes of the same payment have the flag.
-	// If several flags apply, Flag is the first of FlagAmountMismatch, FlagOverLimit and
-	// FlagPointsRefunded. The fields OverLimit and PointsState of each use show whether the other
-	// flags apply.
+	// FlagAmountMismatch is returned before FlagOverLimit, and FlagOverLimit before
+	// FlagPointsRefunded, if several flags apply. The fields OverLimit and PointsState of each use
+	// show whether the other flags apply.
 	Flag Flag
 }
 

@@ -226,7 +226,7 @@ func WithPaymentWait(d time.Duration) Option { return func(s *Service) { s.payme
 func WithExchangeTime(d time.Duration) Option { return func(s *Service) { s.exchangeTime = d } }
 
 // WithPendingTime sets the age at which [Service.Reconcile] removes a coupon whose creation is
-// unfinished. The age must be longer than any call of Create takes. The default is
+// unfinished. Choose an age that no call of [Service.Create] reaches. The default is
 // [DefaultPendingTime].
 func WithPendingTime(d time.Duration) Option { return func(s *Service) { s.pendingTime = d } }
 

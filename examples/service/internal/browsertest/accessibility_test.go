@@ -198,7 +198,7 @@ func TestPagesAreUsableByEverybody(t *testing.T) {
 
 // The appearance can be chosen against the system's, and is remembered.
 func TestTheAppearanceCanBeChosen(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.visitor()
 		p.visit("/plans")
 		p.visible("[data-item=plus]")
@@ -218,7 +218,7 @@ func TestTheAppearanceCanBeChosen(t *testing.T) {
 
 // What is chosen looks otherwise than what is not, also in the colours of the system.
 func TestChoicesAreSeenInForcedColours(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		p.must(p.Forced())
 		p.hold(`matchMedia("(forced-colors: active)").matches`)
@@ -246,7 +246,7 @@ func TestChoicesAreSeenInForcedColours(t *testing.T) {
 
 // A message is heard: its place is there, and seen, before its text comes into it.
 func TestMessagesAreHeard(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		listen := func() {
 			w.t.Helper()
@@ -279,7 +279,7 @@ func TestMessagesAreHeard(t *testing.T) {
 // A code or a name as long as it may be, without a space, breaks no page: nothing is
 // beside the window, and no button is out of reach.
 func TestLongWordsFit(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		code, name := strings.Repeat("W", coupon.MaxCodeLength), strings.Repeat("Ж", coupon.MaxNameLength)
 		id := w.create(coupon.Draft{
 			Code: code, Name: name, Description: strings.Repeat("Щ", coupon.MaxDescriptionLength),

@@ -71,7 +71,7 @@ func terms(t *testing.T, c coupon.Coupon) map[string]any {
 
 // Specification 2.1 to 2.3: one coupon of each kind, as the form makes it.
 func TestEachKindOfCouponIsCreated(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		for _, kind := range []struct {
 			code, discountType, value string
@@ -183,7 +183,7 @@ func (w *world) changedElsewhere(code, patch string) {
 // A revision that somebody else has changed is not overwritten, and what was typed is not
 // lost: it is saved on top of that change as soon as the administrator knows of it.
 func TestAStaleEditIsRefusedAndRecovered(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		p.click(rowOf("SUMMER10") + " [data-action=edit]")
 		p.visible("#f-name")
@@ -216,7 +216,7 @@ func TestAStaleEditIsRefusedAndRecovered(t *testing.T) {
 
 // What belongs to a scope or a distribution is kept with it.
 func TestAStaleEditKeepsWhatBelongsTogether(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		p.click(rowOf("VIP15") + " [data-action=edit]")
 		p.hold(`document.querySelector("#f-emails").value === "ann@example.org\nben@example.org"`)
@@ -235,7 +235,7 @@ func TestAStaleEditKeepsWhatBelongsTogether(t *testing.T) {
 
 // A coupon that cannot be had at that moment, or any more, says so in the form.
 func TestAStaleEditOfADeletedCouponSaysSo(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		p.click(rowOf("SUMMER10") + " [data-action=edit]")
 		p.fill("#f-name", "Mine")
@@ -251,7 +251,7 @@ func TestAStaleEditOfADeletedCouponSaysSo(t *testing.T) {
 
 // Specification 3.1: the list is patched at once and rolled back when the API fails.
 func TestTheStatusIsToggledAndRolledBack(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		toggle := rowOf("SUMMER10") + " [data-action=toggle]"
 		shows := func(active bool) {
@@ -339,7 +339,7 @@ func TestRedemptionsAreShown(t *testing.T) {
 
 // A customer whose account has gone is named by their ID.
 func TestARedemptionWithoutAnAddressNamesTheCustomer(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p, id := w.as(ada), w.coupon("SUMMER10").ID
 		p.must(p.Answer("/admin/coupon/"+id+"/redemptions", `{"items":[{"id":"use_1","customerId":"usr_gone","customerEmail":"",`+
 			`"state":"completed","origin":"checkout","createdAt":"2026-11-20T12:00:00Z"}],"total":1}`))
@@ -350,7 +350,7 @@ func TestARedemptionWithoutAnAddressNamesTheCustomer(t *testing.T) {
 
 // What is listed is what was searched before: Enter waits for the answer.
 func TestEnterChoosesNothingThatWasNotTyped(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		p.click("#new-coupon")
 		p.click(radio("appliesTo", "SPECIFIC"))
@@ -369,7 +369,7 @@ func TestEnterChoosesNothingThatWasNotTyped(t *testing.T) {
 
 // A chart that could not count everything says so: its empty days may be none.
 func TestAChartThatMissesUsesSaysSo(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p, detail := w.as(ada), "/admin/coupons/"+w.coupon("SUMMER10").ID
 		p.visit(detail)
 		p.visible("#chart svg")
@@ -383,7 +383,7 @@ func TestAChartThatMissesUsesSaysSo(t *testing.T) {
 
 // The figures of the axis have room, however many uses a day has.
 func TestTheFiguresOfAChartAreWhole(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p, detail := w.as(ada), "/admin/coupons/"+w.coupon("SUMMER10").ID
 		for most, label := range map[int]string{9: "10", 4_000: "4,000", 12_345: "15,000", 1_000_000: "1,000,000"} {
 			p.must(p.Answer("/admin/coupon/"+w.coupon("SUMMER10").ID+"/usage", fmt.Sprintf(`{"days":[{"date":"2026-11-20","completed":%d,"reserved":0}],"complete":true}`, most)))
@@ -426,7 +426,7 @@ func (w *world) editBesideASwitch(p page) (answer chan<- struct{}) {
 // What was edited while a switch waited for the processor stays in the table when the
 // switch fails, with the status that is stored.
 func TestASwitchThatFailsKeepsWhatWasEdited(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		answer := w.editBesideASwitch(p)
 		p.fill("#f-name", "Edited meanwhile")
@@ -445,7 +445,7 @@ func TestASwitchThatFailsKeepsWhatWasEdited(t *testing.T) {
 // A form that was opened while a switch was under way shows what it was about to be. Saving
 // nothing shows what the coupon is; and the message above the form can be reached.
 func TestSavingNothingShowsWhatIsStored(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		answer := w.editBesideASwitch(p)
 		p.visible("#save")
@@ -466,7 +466,7 @@ func TestSavingNothingShowsWhatIsStored(t *testing.T) {
 // A coupon whose deletion has begun cannot be used any more, which the table shows at
 // once, and it can be deleted to the end.
 func TestADeletionThatFailsIsShownAndFinished(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		processor, toggle := w.Simulator.Fake(), rowOf("SUMMER10")+" [data-action=toggle]"
 		processor.Inject(fakeprocessor.Fault{Op: fakeprocessor.RemoveMirror, Kind: fakeprocessor.LostBefore, Times: -1})

@@ -24,7 +24,7 @@ func TestAPlanIsBoughtWithACoupon(t *testing.T) {
 
 // Over plain HTTP, as in a network at home, browsers have no crypto.randomUUID.
 func TestAPlanIsBoughtOverPlainHTTP(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ann)
 		p.visit("/plans")
 		p.eval(`delete Crypto.prototype.randomUUID`, nil)
@@ -38,7 +38,7 @@ func TestAPlanIsBoughtOverPlainHTTP(t *testing.T) {
 // Specification 4.6: the amount of a product link is post-discount already and is
 // not discounted again.
 func TestAProductIsBoughtWithACoupon(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ann)
 		p.visit("/accessories")
 		p.click("[data-item=watch] [data-action=buy]")
@@ -55,7 +55,7 @@ func TestAProductIsBoughtWithACoupon(t *testing.T) {
 
 // What costs nothing, of itself or with a coupon, can be bought at once as well.
 func TestAProductIsBoughtForNothing(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ann)
 		p.visit("/accessories")
 		p.click("[data-item=sim-tool] [data-action=buy]")
@@ -76,7 +76,7 @@ func TestAProductIsBoughtForNothing(t *testing.T) {
 // Browsers keep a page as it was left for Back: its button would say "One moment" for
 // ever.
 func TestBackFromThePayment(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ann)
 		p.fillCart(item{"accessory", "earbuds", 1})
 		p.eval(`document.getElementById("pay-now").textContent = "One moment"`, nil)
@@ -159,7 +159,7 @@ func TestAnExpiredSessionGivesPlaceAndPointsBack(t *testing.T) {
 
 // An order without a coupon has none to give back.
 func TestAnOrderWithoutACouponFreesNone(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ann)
 		p.fillCart(earbuds())
 		p.toPayment("99.00 EUR")
@@ -173,7 +173,7 @@ func TestAnOrderWithoutACouponFreesNone(t *testing.T) {
 // A declined payment leaves the session open and charges nothing; the customer who
 // goes back keeps the place, and when the session ends the place is free.
 func TestADeclinedPaymentCanBeRepeatedOrGivenUp(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ann)
 		p.fillCart(item{"accessory", "earbuds", 1})
 		p.apply("LASTONE")
@@ -234,7 +234,7 @@ func TestADelayedPaymentCountsWhenItArrives(t *testing.T) {
 // Specification 1: what the box shows is what the API said, so an applied coupon can
 // be taken off and leaves nothing behind.
 func TestACouponIsTakenOff(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ann)
 		p.fillCart(item{"accessory", "earbuds", 1})
 		p.apply("SUMMER10")
@@ -249,7 +249,7 @@ func TestACouponIsTakenOff(t *testing.T) {
 }
 
 func TestSigningInLeadsBack(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.visitor()
 		p.visit("/admin/coupons?search=summer")
 		p.fill("#email", "admin@example.org")
@@ -269,7 +269,7 @@ func TestSigningInLeadsBack(t *testing.T) {
 
 // What is missing is said at its field, and no longer than it is missing.
 func TestASignInNamesWhatIsMissing(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.visitor()
 		p.visit("/login")
 		p.click("#login-form [type=submit]")
@@ -292,7 +292,7 @@ func TestASignInNamesWhatIsMissing(t *testing.T) {
 }
 
 func TestCustomersDoNotAdminister(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ann)
 		p.visit("/admin/coupons")
 		p.see("#state", "Administrators only")

@@ -16,7 +16,7 @@ func (w *world) detail(code string) string {
 // Contract section 8: the redemptions of a coupon that was deleted are kept and shown. Of
 // one that was never used, or never was, nothing is.
 func TestTheRedemptionsOfADeletedCouponAreShown(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		w.buy(ann, "SUMMER10")
 		used, unused := w.detail("SUMMER10"), w.detail("TENOFF")
 		for _, code := range []string{"SUMMER10", "TENOFF"} {
@@ -40,7 +40,7 @@ func TestTheRedemptionsOfADeletedCouponAreShown(t *testing.T) {
 
 // A coupon whose redemptions cannot be had says so, and tries again.
 func TestRedemptionsThatCouldNotBeHadAreAskedForAgain(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		w.reserve(ann, "SUMMER10", 60)
 		p := w.as(ada)
 		call := "/admin/coupon/" + w.coupon("SUMMER10").ID + "/redemptions"
@@ -69,7 +69,7 @@ func TestRedemptionsThatCouldNotBeHadAreAskedForAgain(t *testing.T) {
 // A redemption tells what somebody may have to look at, and its instant in the zone of
 // the service, wherever the administrator is.
 func TestARedemptionTellsItsZoneAndItsMarks(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ada)
 		p.must(p.Zone("Pacific/Auckland"))
 		const entry = `{"id":"rsv","customerId":"usr","state":"reserved","origin":"checkout","createdAt":"2026-11-20T13:45:00Z","%s":true}`
@@ -88,7 +88,7 @@ func TestARedemptionTellsItsZoneAndItsMarks(t *testing.T) {
 
 // A coupon that customers cannot use yet does not look as if they could.
 func TestTheStartOfACouponIsShown(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		w.changedElsewhere("SOON", `{"startsAt":"2099-03-01T00:00:00Z"}`)
 		w.changedElsewhere("SUMMER10", `{"startsAt":"2020-03-01T00:00:00Z"}`)
 		p := w.administer()

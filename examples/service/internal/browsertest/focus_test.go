@@ -25,7 +25,7 @@ func (p page) activate(selector string) {
 // Whoever applies a coupon by keyboard goes on from the coupon box, whatever it shows,
 // and is told what became of it.
 func TestTheFocusStaysInTheCouponBox(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ann)
 		p.fillCart(earbuds())
 		box := func() {
@@ -62,7 +62,7 @@ func TestTheFocusStaysInTheCouponBox(t *testing.T) {
 
 // A price that comes later neither announces the coupon again nor moves the focus.
 func TestTheCouponBoxKeepsItsButton(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ann)
 		p.fillCart(earbuds())
 		p.apply("SUMMER10")
@@ -78,7 +78,7 @@ func TestTheCouponBoxKeepsItsButton(t *testing.T) {
 // A code that is looked up is looked up once, and a customer who has gone on keeps the
 // focus.
 func TestALateAnswerToACodeLeavesTheFocusAlone(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ann)
 		p.fillCart(earbuds())
 		p.must(p.Hold("/payment/apply-coupon/"))
@@ -95,7 +95,7 @@ func TestALateAnswerToACodeLeavesTheFocusAlone(t *testing.T) {
 
 // A price without a coupon that comes after the refusal of a code says nothing about it.
 func TestALatePriceLeavesTheRefusalOfACode(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ann)
 		p.fillCart(earbuds())
 		p.must(p.Hold("/payment/quote"))
@@ -116,7 +116,7 @@ func TestALatePriceLeavesTheRefusalOfACode(t *testing.T) {
 // A code that was applied and cannot be looked up again is neither applied nor shown as
 // if it were, and the cart is priced without it.
 func TestACodeThatCannotBeLookedUpAgain(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ann)
 		p.fillCart(earbuds())
 		p.apply("POINTS25")
@@ -139,7 +139,7 @@ func TestACodeThatCannotBeLookedUpAgain(t *testing.T) {
 
 // A payment that could not be prepared is tried again from where the customer is.
 func TestTheFocusStaysOnThePayment(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ann)
 		p.fillCart(earbuds())
 		p.must(p.Cut("/payment/cart-checkout"))
@@ -155,7 +155,7 @@ func TestTheFocusStaysOnThePayment(t *testing.T) {
 // Who takes a line out of the cart goes on from the next one, the last one, or, when
 // nothing is left, from what the page offers then.
 func TestTheFocusStaysInTheCart(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ann)
 		p.fillCart(earbuds(), item{"accessory", "cable", 1}, item{"device", "watch", 1}, item{"device", "tablet", 1})
 		lines := func(count int) {
@@ -184,7 +184,7 @@ func TestTheFocusStaysInTheCart(t *testing.T) {
 
 // At either end of the table the other way is left.
 func TestTheFocusStaysInThePager(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		p.visit("/admin/coupons?pageSize=10")
 		p.activate("#next")

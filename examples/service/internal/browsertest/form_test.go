@@ -23,7 +23,7 @@ func (p page) fault(field, text string) {
 
 // Specification 2.1: fields are shown by scope and distribution.
 func TestFieldsAreShownByScopeAndDistribution(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		p.click("#new-coupon")
 		p.visible("#f-code")
@@ -50,7 +50,7 @@ func TestFieldsAreShownByScopeAndDistribution(t *testing.T) {
 
 // Amounts are in the coupon's currency, which is EUR unless it was made otherwise.
 func TestTheFormNamesTheCouponsCurrency(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		var draft coupon.Draft
 		require.NoError(w.t, draft.UnmarshalJSON([]byte(
 			`{"code":"YEN","name":"Yen","discountType":"FIXED_AMOUNT","discountValue":"500","currency":"JPY","minPurchase":"2000"}`)))
@@ -70,7 +70,7 @@ func TestTheFormNamesTheCouponsCurrency(t *testing.T) {
 
 // A comma may be a decimal point, but neither 1,000 nor 1.000 is 1.
 func TestThousandsAreNotTakenForDecimals(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		p.begin("COMMA", "FIXED_AMOUNT", "")
 		for _, amounts := range [][2]string{{"1,000", "12,000"}, {"1.000", "12.000"}, {"1.000.000", "1,000,000"}} {
@@ -96,7 +96,7 @@ func TestThousandsAreNotTakenForDecimals(t *testing.T) {
 
 // In a currency with three decimals 1.000 is an amount, and percentages have no thousands.
 func TestThreeDecimalsAreNotTakenForThousands(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		w.create(coupon.Draft{Code: "DINAR", Name: "In dinars", Currency: "KWD", DiscountType: pricing.FixedAmount, DiscountValue: decimal.NewFromInt(2)})
 		p := w.administer()
 		p.click(rowOf("DINAR") + " [data-action=edit]")
@@ -111,7 +111,7 @@ func TestThreeDecimalsAreNotTakenForThousands(t *testing.T) {
 // A coupon that is over before it begins is refused at its field. One that there is ends
 // with its expiry.
 func TestACouponIsNotMadeExpired(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		p.begin("PAST", "PERCENTAGE", "10")
 		p.eval(`document.querySelector("#f-expires").value = "2020-01-01"`, nil)
@@ -130,7 +130,7 @@ func TestACouponIsNotMadeExpired(t *testing.T) {
 // Specification 8: percentages above 100 are blocked while typing, and nothing is
 // sent.
 func TestPercentagesAboveAHundredAreBlocked(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		p.begin("TOOMUCH", "PERCENTAGE", "100.5")
 		p.fault("discountValue", "A percentage is at most 100.")
@@ -149,7 +149,7 @@ func TestPercentagesAboveAHundredAreBlocked(t *testing.T) {
 // What is missing or malformed is said at its field, by the page where it is plain
 // and by the server where only it knows.
 func TestErrorsAreShownAtTheirFields(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		p.click("#new-coupon")
 		p.click("#save")
@@ -192,7 +192,7 @@ func TestErrorsAreShownAtTheirFields(t *testing.T) {
 
 // Specification 2.1: addresses by comma or new line, each bad one is named.
 func TestEachBadAddressIsNamed(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		p.begin("LISTED", "PERCENTAGE", "10")
 		p.click(radio("distribution", "USER_SPECIFIC"))
@@ -211,7 +211,7 @@ func TestEachBadAddressIsNamed(t *testing.T) {
 // Of thousands of faults in one field the first ones are shown, and how many there are, at
 // creation and in a change.
 func TestThousandsOfFaultsStaySmall(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		p.begin("CROWD", "PERCENTAGE", "10")
 		p.click(radio("distribution", "USER_SPECIFIC"))
@@ -236,7 +236,7 @@ func TestThousandsOfFaultsStaySmall(t *testing.T) {
 // An item that the catalogue does not have any more is named at its list, together with the
 // other faults.
 func TestAnItemThatIsNotForSaleIsNamed(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		w.create(coupon.Draft{
 			Code: "GONE", Name: "Gone", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10),
 			AppliesTo: coupon.Subscription, PlanIDs: []string{"retired", "plus"},
@@ -258,7 +258,7 @@ func TestAnItemThatIsNotForSaleIsNamed(t *testing.T) {
 // A code is pasted with dashes that are none, and found with characters that nobody sees;
 // the page leaves both to the service, which refuses to make a code of invisible characters.
 func TestAPastedCodeIsReadByTheService(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		p.begin("PAS\u00adTED", "PERCENTAGE", "10")
 		p.click("#save")
@@ -276,7 +276,7 @@ func TestAPastedCodeIsReadByTheService(t *testing.T) {
 
 // The generator makes codes that nobody can guess.
 func TestCodesAreGenerated(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		p.begin("", "PERCENTAGE", "10")
 		seen := map[string]bool{}
@@ -300,7 +300,7 @@ func TestCodesAreGenerated(t *testing.T) {
 
 // A form that is closed leaves nothing behind.
 func TestACancelledFormCreatesNothing(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		p.begin("NEVER", "PERCENTAGE", "10")
 		p.click("#coupon-dialog .dialog-foot [data-close]")
@@ -318,7 +318,7 @@ func TestACancelledFormCreatesNothing(t *testing.T) {
 // Amounts are shown as the API sends them, also in currencies whose decimals browsers
 // leave out.
 func TestEachCurrencyIsShownWithItsDecimals(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ada)
 		for currency, amount := range map[string]string{"IQD": "1.575", "HUF": "99.50", "KWD": "1.575", "JPY": "500", "EUR": "0.90"} {
 			value := decimal.RequireFromString(amount)
@@ -336,7 +336,7 @@ func TestEachCurrencyIsShownWithItsDecimals(t *testing.T) {
 // A date of which a part is missing, or which no calendar has, is not taken for none:
 // the coupon would never expire.
 func TestAHalfTypedExpiryIsRefused(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		p.begin("HALFDATE", "PERCENTAGE", "10")
 		p.click("#f-expires")
@@ -352,7 +352,7 @@ func TestAHalfTypedExpiryIsRefused(t *testing.T) {
 
 // A number that the browser would round is not stored as another one.
 func TestANumberThatIsTooLargeIsRefused(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		p.begin("LARGE", "PERCENTAGE", "10")
 		for field, selector := range map[string]string{"maxUses": "#f-max-uses", "maxUsesPerUser": "#f-max-per-user"} {
@@ -370,7 +370,7 @@ func TestANumberThatIsTooLargeIsRefused(t *testing.T) {
 // Limits that a browser would round are shown as they are, and stay so while something else
 // is edited. Digits within a text are no numbers.
 func TestLimitsBeyondABrowsersNumbersAreKept(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		const total, each, description = 9_007_199_254_740_993, math.MaxInt64, `No. 12345678901234567890, "9007199254740993" \ 0.12345678901234567890`
 		id := w.create(coupon.Draft{
 			Code: "HUGE", Name: "Huge", Description: description, DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10),
@@ -399,7 +399,7 @@ func TestLimitsBeyondABrowsersNumbersAreKept(t *testing.T) {
 // An expiry that is an instant is not shown as a whole day. It stays what it is until the
 // administrator chooses a day, which may be its own.
 func TestAnExpiryWithinADayIsShownAndReplaced(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		id := w.create(coupon.Draft{
 			Code: "NOON", Name: "At noon", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10),
 			StartsAt: coupon.At(time.Date(2031, 2, 1, 6, 30, 0, 0, time.UTC)), ExpiresAt: coupon.At(time.Date(2031, 3, 1, 12, 0, 0, 0, time.UTC)),
@@ -460,7 +460,7 @@ const described = `(element) => (element.getAttribute("aria-describedby") ?? "")
 // Every hint belongs to its field for those who hear the form, also beside a fault and
 // after it.
 func TestEveryHintBelongsToItsField(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		p.click("#new-coupon")
 		p.visible("#f-code")
@@ -481,7 +481,7 @@ func TestEveryHintBelongsToItsField(t *testing.T) {
 
 // A fault of a choice is at the choice that was made, which the next key must not change.
 func TestAFaultOfAChoiceIsAtWhatWasChosen(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		p.begin("CHOSEN", "PERCENTAGE", "10")
 		p.click(radio("appliesTo", "SPECIFIC"))

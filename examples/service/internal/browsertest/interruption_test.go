@@ -43,7 +43,7 @@ func (p page) signIn(name string) {
 
 // Customers who pay for so long that their sign-in ends sign in again and see the order.
 func TestASignInThatEndsWhilePayingLeadsToTheOrder(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ann)
 		p.fillCart(earbuds())
 		p.toPayment("99.00 EUR")
@@ -57,7 +57,7 @@ func TestASignInThatEndsWhilePayingLeadsToTheOrder(t *testing.T) {
 
 // A browser that keeps no cookie of the service is told why it is not signed in.
 func TestASignInThatIsNotKeptIsReported(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.visitor()
 		p.visit("/login")
 		p.must(p.Answer("/session", `{"user":null,"csrfToken":""}`)) // as it is without the cookie
@@ -71,7 +71,7 @@ func TestASignInThatIsNotKeptIsReported(t *testing.T) {
 
 // A sign-in that has ended before does not stand in the way of signing out.
 func TestSigningOutTwice(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ann)
 		p.visit("/cart")
 		p.visible("#sign-out")
@@ -84,7 +84,7 @@ func TestSigningOutTwice(t *testing.T) {
 // A page goes on after somebody has signed in again in another tab, and never acts
 // for another account than the one that it shows.
 func TestSigningInAgainInAnotherTab(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ann)
 		p.fillCart(earbuds())
 		p.signInElsewhere("ben")
@@ -101,7 +101,7 @@ func TestSigningInAgainInAnotherTab(t *testing.T) {
 
 // An administrator whose sign-in has ended is told where to sign in.
 func TestASignInThatEndsOnTheListIsRenewed(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		w.signedOutElsewhere(p)
 		p.fill("#search", "summer")
@@ -116,7 +116,7 @@ func TestASignInThatEndsOnTheListIsRenewed(t *testing.T) {
 // Every click on a quantity counts, also those that come before the prices of the
 // first one.
 func TestEveryClickOnAQuantityCounts(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ann)
 		p.fillCart(earbuds())
 		p.must(p.Hold("/payment/quote"))
@@ -134,7 +134,7 @@ func TestEveryClickOnAQuantityCounts(t *testing.T) {
 // What the processor answers after the form was closed is shown beside the form that
 // is open then, and does not close it.
 func TestALateAnswerLeavesTheNextFormAlone(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		for _, code := range []string{"TENOFF", "FIRST"} {
 			p.begin(code, "PERCENTAGE", "10")
@@ -158,7 +158,7 @@ func TestALateAnswerLeavesTheNextFormAlone(t *testing.T) {
 
 // A switch that has answered does not take the focus from what somebody does by then.
 func TestASwitchLeavesTheFocusWhereItIs(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		toggle := rowOf("SUMMER10") + " [data-action=toggle]"
 		p.must(p.Hold("/admin/coupon/" + w.coupon("SUMMER10").ID))
@@ -188,7 +188,7 @@ func (p page) loseAnswers(method string) (answered func()) {
 
 // A switch whose answer was lost shows what is stored, and says when it does not know it.
 func TestASwitchWhoseAnswerIsLostShowsWhatIsStored(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		toggle := rowOf("SUMMER10") + " [data-action=toggle]"
 		shows := func(active bool) {
@@ -213,7 +213,7 @@ func TestASwitchWhoseAnswerIsLostShowsWhatIsStored(t *testing.T) {
 
 // Whoever has edited a coupon goes on from its row, which is another one then.
 func TestTheFocusComesBackToTheRow(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		p.click(rowOf("VIP15") + " [data-action=edit]")
 		p.fill("#f-name", "Renamed")
@@ -227,7 +227,7 @@ func TestTheFocusComesBackToTheRow(t *testing.T) {
 // A coupon that another administrator has deleted leaves the table as soon as that
 // is known, and nothing wrong is said about it.
 func TestACouponThatIsGoneLeavesTheTable(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		for action, codes := range map[string][]string{"toggle": {"OLD", "SOON"}, "edit": {"PAUSED", "FREEBIE"}} {
 			for _, code := range codes {
@@ -257,7 +257,7 @@ func (w *world) reserve(userID, code string, count int) {
 
 // Two clicks on the button for more bring the next redemptions once.
 func TestMoreRedemptionsAreShownOnce(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		w.reserve(ann, "SUMMER10", 120)
 		p := w.administer()
 		p.visit("/admin/coupons/" + w.coupon("SUMMER10").ID)
@@ -281,7 +281,7 @@ func TestMoreRedemptionsAreShownOnce(t *testing.T) {
 // A page that could not ask who is signed in says so, and knows it as soon as the
 // service answers.
 func TestAPageAsksAgainWhoIsSignedIn(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ann)
 		p.must(p.Cut("/session"))
 		p.visit("/plans")
@@ -299,7 +299,7 @@ func TestAPageAsksAgainWhoIsSignedIn(t *testing.T) {
 // A page asks a service that does not answer less and less often, and not at all while
 // nobody sees the page.
 func TestAPageLeavesAServiceThatDoesNotAnswerAlone(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ann)
 		p.must(p.Cut("/session"))
 		p.visit("/plans")
@@ -326,7 +326,7 @@ func TestAPageLeavesAServiceThatDoesNotAnswerAlone(t *testing.T) {
 // The page of an order asks for it no more while nobody sees the page, and at once when
 // somebody does.
 func TestAnOrderIsNotFollowedUnseen(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ann)
 		p.fillCart(earbuds())
 		p.toPayment("99.00 EUR")
@@ -376,7 +376,7 @@ func (p page) comesToLight() {
 
 // What was put into the cart while the customer paid was not bought, and stays.
 func TestWhatIsAddedWhilePayingStaysInTheCart(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ann)
 		p.fillCart(earbuds(), item{"accessory", "cable", 2})
 		p.toPayment("124.00 EUR")
@@ -406,7 +406,7 @@ func (w *world) orderBecomes(p page, state redemption.OrderState) {
 // What was bought leaves the cart once, also when its order was closed before the payment
 // was told. What was not paid stays.
 func TestWhatWasBoughtLeavesTheCartWithoutItsOrder(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ann)
 		for _, end := range []struct {
 			button string
@@ -440,7 +440,7 @@ func TestWhatWasBoughtLeavesTheCartWithoutItsOrder(t *testing.T) {
 // An order that cannot be asked for does not keep the cart from being shown, and is asked
 // for again.
 func TestACartIsShownWithoutItsOrders(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ann)
 		p.fillCart(earbuds(), item{"accessory", "cable", 2})
 		p.toPayment("124.00 EUR")
@@ -458,7 +458,7 @@ func TestACartIsShownWithoutItsOrders(t *testing.T) {
 
 // What another tab puts into the cart is shown before it is bought.
 func TestTheCartFollowsOtherTabs(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ann)
 		p.fillCart(earbuds())
 		elsewhere := func(items string) {
@@ -478,7 +478,7 @@ func TestTheCartFollowsOtherTabs(t *testing.T) {
 
 // The answer to one deletion leaves the question about the next one alone.
 func TestALateDeletionLeavesTheNextQuestionAlone(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		p.must(p.Hold("/admin/coupon/" + w.coupon("OLD").ID))
 		p.click(rowOf("OLD") + " [data-action=delete]")
@@ -498,7 +498,7 @@ func TestALateDeletionLeavesTheNextQuestionAlone(t *testing.T) {
 
 // A deletion that has been answered leaves the focus with what somebody does by then.
 func TestALateDeletionLeavesTheFocusWhereItIs(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		for _, code := range []string{"OLD", "SOON"} {
 			p.must(p.Hold("/admin/coupon/" + w.coupon(code).ID))
@@ -520,7 +520,7 @@ func TestALateDeletionLeavesTheFocusWhereItIs(t *testing.T) {
 
 // An order is not shown any longer than the one who has placed it is signed in.
 func TestAnOrderIsHiddenWhenTheSignInEnds(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.visitor()
 		for _, end := range []struct {
 			state string
@@ -544,7 +544,7 @@ func TestAnOrderIsHiddenWhenTheSignInEnds(t *testing.T) {
 // Whoever tries again to create a coupon because no answer came is told that it may be there
 // already, and finds it.
 func TestACouponWhoseAnswerIsLostIsFound(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		answered := p.loseAnswers("POST")
 		p.begin("LOST", "PERCENTAGE", "10")
@@ -575,7 +575,7 @@ func TestACouponWhoseAnswerIsLostIsFound(t *testing.T) {
 
 // A cart or a plan that could not be priced can be asked for again.
 func TestAPriceThatCouldNotBeHadIsAskedForAgain(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ann)
 		p.fillCart(earbuds())
 		for _, open := range []func(){func() { p.visit("/cart") }, func() {
@@ -597,7 +597,7 @@ func TestAPriceThatCouldNotBeHadIsAskedForAgain(t *testing.T) {
 // Customers who close the dialog while the payment is being prepared do not want to pay:
 // they stay where they are, also when they look at something else by then.
 func TestAClosedCheckoutLeadsToNoPayment(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ann)
 		for _, flow := range []struct{ page, first, next string }{
 			{"/plans", "[data-item=plus] button", "[data-item=family] button"},
@@ -634,7 +634,7 @@ func TestAClosedCheckoutLeadsToNoPayment(t *testing.T) {
 // Whoever changes something while the payment is prepared sees what it costs then, and is not
 // led to a payment of what it has cost.
 func TestACheckoutThatIsChangedWhileItIsPrepared(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ann)
 		p.fillCart(earbuds())
 		p.must(p.Hold("/payment/cart-checkout"))
@@ -654,7 +654,7 @@ func TestACheckoutThatIsChangedWhileItIsPrepared(t *testing.T) {
 
 // An address that is no text is that of no order.
 func TestAnOrderOfAnyAddressIsLookedFor(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ann)
 		for _, path := range []string{"/orders/%ff", "/orders/%25", "/orders/none%20here"} {
 			p.visit(path)

@@ -25,7 +25,7 @@ func (p page) firstRow(code string) {
 // Specification 4.1 and the issue: search as one types, over name, code and
 // description, with everything in the address.
 func TestCouponsAreFoundWhileTyping(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		for _, row := range []struct{ typed, code, count string }{
 			{"summer", "SUMMER10", "1 coupon"},         // code
@@ -105,7 +105,7 @@ func TestEveryPageOfManyIsReached(t *testing.T) {
 // While the API has not answered, rows without text stand where the coupons will be,
 // and assistive technology is told that the table is busy.
 func TestTheTableShowsThatItIsLoading(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ada)
 		p.must(p.Hold("/admin/coupon/all"))
 		p.visit("/admin/coupons")
@@ -130,7 +130,7 @@ func TestTheTableShowsThatItIsLoading(t *testing.T) {
 
 // The table says what is the matter when the API fails, and tries again.
 func TestAFailureOfTheListIsShown(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		p.must(p.Cut("/admin/coupon/all"))
 		p.fill("#search", "summer")
@@ -147,7 +147,7 @@ func TestAFailureOfTheListIsShown(t *testing.T) {
 // Every page that shows something of the API shows that it waits for it, says when
 // it cannot have it, and says so when there is nothing to show.
 func TestEveryPageHasItsStates(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		shopper, administrator := w.as(ann), w.as(ada)
 		shopper.fillCart(earbuds())
 		detail := "/admin/coupons/" + w.coupon("SUMMER10").ID
@@ -190,7 +190,7 @@ func TestEveryPageHasItsStates(t *testing.T) {
 }
 
 func TestTheFirstCouponIsAskedFor(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		for {
 			count, err := p.Count("#rows tr[data-id]")
@@ -210,7 +210,7 @@ func TestTheFirstCouponIsAskedFor(t *testing.T) {
 
 // Everything can be done without a mouse.
 func TestTheKeyboardIsEnough(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		p.eval(`document.querySelector("#new-coupon").focus()`, nil)
 		p.press(kb.Enter)
@@ -244,7 +244,7 @@ func TestTheKeyboardIsEnough(t *testing.T) {
 
 // Back shows what was searched then, in the table and in the box.
 func TestBackTakesTheSearchBack(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		w.manyCoupons(12)
 		p := w.administer()
 		p.click("#next")
@@ -262,7 +262,7 @@ func TestBackTakesTheSearchBack(t *testing.T) {
 
 // Whether a coupon has expired, or has begun, is told by the service's clock.
 func TestTheClockOfTheBrowserDecidesNothing(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		w.create(coupon.Draft{
 			Code: "WINDOW", Name: "Now", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10),
 			StartsAt: coupon.On(2020, time.January, 1), ExpiresAt: coupon.On(2090, time.January, 1),

@@ -35,7 +35,7 @@ func (w *world) create(d coupon.Draft) coupon.Coupon {
 // Specification 7 and contract 6: every reason that a coupon can be refused for
 // appears in the coupon box with the API's message, and nothing is taken off.
 func TestEachReasonForARefusalIsShown(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		w.buy(ben, "LASTONE")
 		w.buy(ann, "GADGET25")
 		stale := w.create(coupon.Draft{Code: "STALE", Name: "Changed at the processor", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(5)})
@@ -78,7 +78,7 @@ func TestEachReasonForARefusalIsShown(t *testing.T) {
 
 // Section 7, no. 6, and contract 4.8.
 func TestACouponOfSomebodyElseIsRefused(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		for _, row := range []struct {
 			p               page
 			reason, message string
@@ -99,7 +99,7 @@ func TestACouponOfSomebodyElseIsRefused(t *testing.T) {
 
 // Section 7, no. 7: without enough points there is no exchange either.
 func TestTooFewPointsAreNotExchanged(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ben)
 		p.fillCart(earbuds())
 		p.apply("POINTS25")
@@ -113,7 +113,7 @@ func TestTooFewPointsAreNotExchanged(t *testing.T) {
 // Section 7, no. 10: the coupon changes between the quote and the checkout, so the
 // customer would pay something else than the shown total. The new totals are shown first.
 func TestTotalsThatHaveChangedAreShownBeforePaying(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ann)
 		p.fillCart(earbuds(), item{"accessory", "cable", 2})
 		p.apply("SUMMER10")
@@ -135,7 +135,7 @@ func TestTotalsThatHaveChangedAreShownBeforePaying(t *testing.T) {
 
 // A coupon that stops working between the quote and the checkout.
 func TestARefusalAtTheCheckoutIsShown(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ann)
 		p.fillCart(earbuds())
 		p.apply("SUMMER10")
@@ -156,7 +156,7 @@ func TestARefusalAtTheCheckoutIsShown(t *testing.T) {
 // A code that is refused is the only one that counts: not one before it, whose price
 // never came.
 func TestARefusedCodeLeavesNoneApplied(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ann)
 		p.fillCart(earbuds())
 		p.must(p.Cut("/payment/quote"))
@@ -175,7 +175,7 @@ func TestARefusedCodeLeavesNoneApplied(t *testing.T) {
 
 // Contract 6: the processor does not charge so little.
 func TestATotalBelowTheMinimumChargeIsRefused(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		w.create(coupon.Draft{Code: "NEARLY", Name: "Nearly free", DiscountType: pricing.FixedAmount, DiscountValue: decimal.RequireFromString("12.20")})
 		p := w.as(ann)
 		p.fillCart(item{"accessory", "cable", 1})
@@ -191,7 +191,7 @@ func TestATotalBelowTheMinimumChargeIsRefused(t *testing.T) {
 
 // What a price without a coupon is refused for is said of that price alone.
 func TestARefusedPriceIsForgottenWithIt(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ann)
 		p.fillCart(earbuds())
 		p.must(p.Answer("/payment/quote", `{"quote":{"currency":"EUR","subtotal":"0.30","discount":"0.00","shipping":"0.00","total":"0.30","lines":[]},
@@ -208,7 +208,7 @@ func TestARefusedPriceIsForgottenWithIt(t *testing.T) {
 // Browsers take . and .. in an address for directories. Typed as codes they are unknown
 // codes, and no coupon is made of them.
 func TestACodeOfDotsIsLookedUpAsACode(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ann)
 		p.fillCart(earbuds())
 		for _, code := range []string{".", "..", "../.."} {

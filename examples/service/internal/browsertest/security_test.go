@@ -17,7 +17,7 @@ import (
 // much it looks like a part of a page. A violation of the content policy would be a
 // complaint of the tab.
 func TestNamesAreTextOnEveryPage(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		const code, name = `<B>HOSTILE</B>`, `"><img id=planted src=x onerror="document.title='taken'">`
 		text, err := json.Marshal(map[string]any{
 			"code": code, "name": name, "description": name, "discountType": "PERCENTAGE", "discountValue": "10",
@@ -82,7 +82,7 @@ func (p page) reads(selector, words string) {
 // does not turn the sentence around that it stands in: not the question whether to delete
 // a coupon either. One that ends the isolation of text does not help.
 func TestNoTextTurnsASentenceAround(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		for code, name := range map[string]string{"OVERRIDE": "Sale \u202etfel ot thgir", "ENDED": "Sale \u2069\u202etfel", "HEBREW": "\u05de\u05d1\u05e6\u05e2"} {
 			made := w.create(coupon.Draft{
@@ -112,7 +112,7 @@ func TestNoTextTurnsASentenceAround(t *testing.T) {
 
 // Whatever the address of the sign-in says, it leads to a page of this site.
 func TestSigningInNeverLeadsToAnotherSite(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.visitor()
 		for _, next := range []string{
 			"//evil.example/", "/.//evil.example/", "/..//evil.example/", "https://evil.example/", `/\evil.example/`, `/.\/evil.example`,

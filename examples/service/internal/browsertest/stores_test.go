@@ -24,7 +24,15 @@ var postgres = postgrestest.Shared{
 	Prepare:  seeded,
 }
 
-// onEveryStore runs a test in two worlds: on an SQLite file and on PostgreSQL. It may
+// onOneStore runs a test in a world on an SQLite file. It is for pages that look the same whatever
+// the store. The test may run beside other tests.
+func onOneStore(t *testing.T, test func(w *world)) {
+	t.Helper()
+	t.Parallel()
+	test(newWorld(t, stores[0]))
+}
+
+// onEveryStore runs a test in two worlds: on an SQLite file and on PostgreSQL. The tests may
 // run beside other tests.
 func onEveryStore(t *testing.T, test func(w *world)) {
 	t.Helper()
