@@ -21,7 +21,7 @@ import (
 // The caller must pass events with the answer ErrAlone to [ApplyLate].
 func Apply(ctx context.Context, tx Tx, row int, events ...store.Settlement) ([]Answer[store.Settled], error) {
 	w := newWork(row)
-	if err := w.load(ctx, tx, applyNeed(events, true)); err != nil {
+	if err := w.load(ctx, tx, applyNeed(events, slices.ContainsFunc(events, moves))); err != nil {
 		return nil, err
 	}
 	answers := make([]Answer[store.Settled], len(events))
@@ -30,6 +30,9 @@ func Apply(ctx context.Context, tx Tx, row int, events ...store.Settlement) ([]A
 	}
 	return answers, w.save(ctx, tx)
 }
+
+// moves reports whether an event may change counters.
+func moves(s store.Settlement) bool { return s.Event.Kind != redemption.SessionAttached }
 
 func applyNeed(events []store.Settlement, coupons bool) Need {
 	n := Need{CouponsOfOrders: coupons}

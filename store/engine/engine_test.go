@@ -383,6 +383,22 @@ func TestNothingToSave(t *testing.T) {
 	require.Equal(t, saves, db.saves)
 }
 
+// TestOnlyChangesAreSaved: a session that is attached changes the order alone, and needs no coupon.
+// A payment changes the use too, and needs to know of the coupon how its uses are counted.
+func TestOnlyChangesAreSaved(t *testing.T) {
+	t.Parallel()
+	ctx, db := t.Context(), newTables(active("cpn_a", false))
+	_, err := db.reserve(ctx, 0, order("1", "ann", "cpn_a"))
+	require.NoError(t, err)
+	for uses, kind := range []redemption.EventKind{redemption.SessionAttached, redemption.Paid} {
+		_, err = engine.Apply(ctx, db, 0, event(kind, "ord_1", "cs_1"))
+		require.NoError(t, err)
+		require.Len(t, db.last.Orders, 1)
+		require.Len(t, db.last.Uses, uses)
+		require.Equal(t, uses > 0, db.loads[len(db.loads)-1].CouponsOfOrders)
+	}
+}
+
 // TestNeeds: keys are sorted and none stands twice, so that transactions lock rows in one
 // order.
 func TestNeeds(t *testing.T) {

@@ -26,6 +26,7 @@ type tables struct {
 	meanwhile, committed func()
 	loads                []engine.Need
 	saves                int
+	last                 engine.Writes // of the last Save
 }
 
 type cell struct {
@@ -92,6 +93,7 @@ func (db *tables) Load(_ context.Context, n engine.Need) (engine.Rows, error) {
 
 func (db *tables) Save(_ context.Context, w engine.Writes) error {
 	db.saves++
+	db.last = w
 	if db.meanwhile != nil {
 		other := db.meanwhile
 		db.meanwhile = nil

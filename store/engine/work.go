@@ -196,7 +196,8 @@ func (w *work) make(s *step) {
 			row = w.putUse(u)
 			row.added = true
 		}
-		row.use, row.changed = u, true
+		row.changed = row.changed || u.Version != row.use.Version
+		row.use = u
 	}
 	for _, m := range redemption.Moves(s.before, s.after) {
 		at := cell{m.Counter, w.rowOf(m.Counter)}

@@ -42,7 +42,8 @@ const (
 )
 
 // A use is the order's by its ID, and an order's by its session. OFFSET 0 keeps the planner
-// from joining what it may look up.
+// from joining what it may look up. Arrays that rows are looked up by are (SELECT $1): the planner
+// then does not count their items, and does not plan every call anew.
 const (
 	useRef       = `SELECT u.id, u.coupon_id FROM {uses} u WHERE `
 	useOfOrder   = useRef + `u.order_id = o.id AND u.order_id <> '' OFFSET 0`
@@ -64,34 +65,34 @@ func (s *statements) name(what, text string) string {
 
 func (s *statements) reading() {
 	x := s.options.expand
-	s.byOrderID = `SELECT w.id FROM unnest(?::text[]) AS w (id)`
-	s.byOrderKey = x(`SELECT o.id FROM unnest(?::text[], ?::text[]) AS w (customer_id, key)
+	s.byOrderID = `SELECT w.id FROM unnest((SELECT ?::text[])) AS w (id)`
+	s.byOrderKey = x(`SELECT o.id FROM unnest((SELECT ?::text[]), (SELECT ?::text[])) AS w (customer_id, key)
 		CROSS JOIN LATERAL (` + orderRef + `o.customer_id = w.customer_id AND o.key = w.key OFFSET 0) o`)
-	s.bySession = x(`SELECT o.id FROM unnest(?::text[]) AS w (session_id) CROSS JOIN LATERAL (` + orderSession + `) o`)
+	s.bySession = x(`SELECT o.id FROM unnest((SELECT ?::text[])) AS w (session_id) CROSS JOIN LATERAL (` + orderSession + `) o`)
 	s.lockOrders = s.name("lock orders", `SELECT `+orderList+` FROM (%s) k CROSS JOIN LATERAL (
 		SELECT * FROM {orders} o WHERE o.id = k.id FOR UPDATE) o`)
 
-	s.usesByOrder = x(`SELECT u.id, u.coupon_id FROM unnest(?::text[]) AS o (id) CROSS JOIN LATERAL (` + useOfOrder + `) u`)
-	s.usesBySession = x(`SELECT u.id, u.coupon_id FROM unnest(?::text[]) AS w (session_id)
+	s.usesByOrder = x(`SELECT u.id, u.coupon_id FROM unnest((SELECT ?::text[])) AS o (id) CROSS JOIN LATERAL (` + useOfOrder + `) u`)
+	s.usesBySession = x(`SELECT u.id, u.coupon_id FROM unnest((SELECT ?::text[])) AS w (session_id)
 		CROSS JOIN LATERAL (` + orderSession + `) o CROSS JOIN LATERAL (` + useOfOrder + `) u`)
-	s.byUseID = x(`SELECT u.id, u.coupon_id FROM unnest(?::text[]) AS w (id) CROSS JOIN LATERAL (` + useRef + `u.id = w.id OFFSET 0) u`)
-	s.byUseKey = x(`SELECT u.id, u.coupon_id FROM unnest(?::text[], ?::text[]) AS w (customer_id, key)
+	s.byUseID = x(`SELECT u.id, u.coupon_id FROM unnest((SELECT ?::text[])) AS w (id) CROSS JOIN LATERAL (` + useRef + `u.id = w.id OFFSET 0) u`)
+	s.byUseKey = x(`SELECT u.id, u.coupon_id FROM unnest((SELECT ?::text[]), (SELECT ?::text[])) AS w (customer_id, key)
 		CROSS JOIN LATERAL (` + useRef + `u.customer_id = w.customer_id AND u.key = w.key AND u.key <> '' OFFSET 0) u`)
-	s.byExchange = x(`SELECT u.id, u.coupon_id FROM unnest(?::text[]) AS w (exchange_id)
+	s.byExchange = x(`SELECT u.id, u.coupon_id FROM unnest((SELECT ?::text[])) AS w (exchange_id)
 		CROSS JOIN LATERAL (` + useRef + `u.exchange_id = w.exchange_id AND ` + heldUse + ` OFFSET 0) u`)
 	s.lockUses = s.name("lock uses", `SELECT `+useList+` FROM (%s) k CROSS JOIN LATERAL (
 		SELECT * FROM {uses} u WHERE u.id = k.id FOR UPDATE) u`)
-	s.usesOfOrders = s.name("read uses of orders", `SELECT `+useList+` FROM unnest($1::text[]) AS o (id)
+	s.usesOfOrders = s.name("read uses of orders", `SELECT `+useList+` FROM unnest((SELECT $1::text[])) AS o (id)
 		CROSS JOIN LATERAL (SELECT * FROM {uses} u WHERE u.order_id = o.id AND u.order_id <> '' OFFSET 0) u`)
-	s.freeUses = s.name("read free points reservations", `SELECT `+useList+` FROM unnest($1::text[], $2::text[]) AS w (coupon_id, customer_id)
+	s.freeUses = s.name("read free points reservations", `SELECT `+useList+` FROM unnest((SELECT $1::text[]), (SELECT $2::text[])) AS w (coupon_id, customer_id)
 		CROSS JOIN LATERAL (SELECT * FROM {uses} u WHERE u.customer_id = w.customer_id AND u.coupon_id = w.coupon_id
 		AND u.order_id = '' AND `+heldUse+` OFFSET 0) u`)
 
-	s.byCouponID = `SELECT w.id FROM unnest(?::text[]) AS w (id)`
+	s.byCouponID = `SELECT w.id FROM unnest((SELECT ?::text[])) AS w (id)`
 	s.byUse = `SELECT u.coupon_id FROM (%s) u`
 	s.shareCoupons = s.name("share coupons", `SELECT c.id, c.state, c.revision, c.unlimited FROM (%s) k CROSS JOIN LATERAL (
 		SELECT * FROM {coupons} c WHERE c.id = k.id FOR SHARE) c`)
-	s.lockCounters = s.name("lock counters", `SELECT c.counter, c.reserved, c.completed FROM unnest($1::text[]) AS k (counter)
+	s.lockCounters = s.name("lock counters", `SELECT c.counter, c.reserved, c.completed FROM unnest((SELECT $1::text[])) AS k (counter)
 		CROSS JOIN LATERAL (SELECT * FROM {counters} c WHERE c.counter = k.counter AND c.part = 0 FOR UPDATE) c`)
 }
 
@@ -132,7 +133,7 @@ func (s *statements) writing() {
 		FROM sealed s CROSS JOIN {journal_head} h`, sealLimit))
 	s.moveHead = s.name("move the journal's head", `UPDATE {journal_head} h SET position = j.last
 		FROM (SELECT max(position) AS last FROM {journal}) j WHERE j.last > h.position`)
-	s.counts = s.name("read counters", `SELECT k.counter, c.reserved, c.completed FROM unnest($1::text[]) AS k (counter)
+	s.counts = s.name("read counters", `SELECT k.counter, c.reserved, c.completed FROM unnest((SELECT $1::text[])) AS k (counter)
 		CROSS JOIN LATERAL (SELECT coalesce(sum(c.reserved), 0)::bigint AS reserved, coalesce(sum(c.completed), 0)::bigint AS completed
 		FROM {counters} c WHERE c.counter = k.counter) c`)
 	s.readJournal = s.name("read the journal", `SELECT position, kind, subject, version, at, actor, data FROM {journal}
