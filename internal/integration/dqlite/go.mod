@@ -1,0 +1,31 @@
+module github.com/couponkit/couponkit/internal/integration/dqlite
+
+go 1.25.0
+
+replace (
+	github.com/couponkit/couponkit => ../../..
+	// Only programs of go-dqlite need cobra. This version has few requirements of its own.
+	github.com/spf13/cobra => github.com/spf13/cobra v1.8.1
+)
+
+require (
+	github.com/canonical/go-dqlite v1.11.5
+	github.com/couponkit/couponkit v0.0.0
+	github.com/google/go-cmp v0.7.0
+	github.com/stretchr/testify v1.12.1
+	go.uber.org/goleak v1.3.0
+)
+
+require (
+	github.com/Rican7/retry v0.3.0 // indirect
+	github.com/ghodss/yaml v1.0.0 // indirect
+	github.com/google/renameio v1.0.1 // indirect
+	github.com/kr/text v0.2.0 // indirect
+	github.com/mattn/go-sqlite3 v1.14.7 // indirect
+	github.com/pkg/errors v0.9.1 // indirect
+	github.com/shopspring/decimal v1.6.0 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
+	golang.org/x/text v0.41.0 // indirect
+	gopkg.in/yaml.v2 v2.4.0 // indirect
+	pgregory.net/rapid v1.3.0 // indirect
+)
