@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
 )
 
 // A SQL store keeps in columns what it looks for and what changes. The rest is a JSON
@@ -48,6 +50,14 @@ func DecodeOrder(data []byte, o *redemption.Order) error {
 	return nil
 }
 
+// ReadOrder completes an order with its state and its document, as a store keeps them.
+func ReadOrder(o *redemption.Order, state string, document []byte) (err error) {
+	if o.State, err = redemption.ParseOrderState(state); err != nil {
+		return fmt.Errorf("state of order %s: %w", o.ID, corrupt(err))
+	}
+	return DecodeOrder(document, o)
+}
+
 // useDocument is what never changes in a use.
 type useDocument struct {
 	Origin   redemption.Origin  `json:"origin"`
@@ -64,11 +74,7 @@ func EncodeUse(u redemption.Use) ([]byte, error) {
 // DecodeUse reads the JSON that EncodeUse returned into a use.
 func DecodeUse(data []byte, u *redemption.Use) error {
 	var doc useDocument
-	err := json.Unmarshal(data, &doc)
-	if err == nil && doc.Origin == 0 {
-		err = errors.New("no origin")
-	}
-	if err != nil {
+	if err := json.Unmarshal(data, &doc); err != nil {
 		return fmt.Errorf("document of use %s: %w", u.ID, corrupt(err))
 	}
 	if doc.Origin == 0 {
@@ -76,6 +82,17 @@ func DecodeUse(data []byte, u *redemption.Use) error {
 	}
 	u.Origin, u.Discount, u.Points, u.Claims = doc.Origin, doc.Discount, doc.Points, doc.Claims
 	return nil
+}
+
+// ReadUse completes a use with its states and its document, as a store keeps them.
+func ReadUse(u *redemption.Use, state, points string, document []byte) (err error) {
+	if u.State, err = redemption.ParseState(state); err == nil {
+		u.PointsState, err = redemption.ParsePointsState(points)
+	}
+	if err != nil {
+		return fmt.Errorf("state of use %s: %w", u.ID, corrupt(err))
+	}
+	return DecodeUse(document, u)
 }
 
 // couponDocument is a coupon's terms and mirror.
@@ -122,6 +139,25 @@ func DecodeCoupon(data []byte, c *coupon.Coupon) error {
 	c.Limits = coupon.Limits{MaxUses: doc.MaxUses, MaxUsesPerUser: doc.MaxUsesPerUser}
 	c.MinPurchase, c.Mirror = doc.MinPurchase, doc.Mirror
 	return nil
+}
+
+// ReadCoupon completes a coupon with its code, its state, its number of addresses and its
+// document, as a store keeps them. The allow-list tells the number alone.
+func ReadCoupon(c *coupon.Coupon, code, state string, emails int, document []byte) (err error) {
+	if c.Code, err = coupon.ParseCode(code); err == nil {
+		c.State, err = coupon.ParseState(state)
+	}
+	if err != nil {
+		return fmt.Errorf("code or state of coupon %s: %w", c.ID, corrupt(err))
+	}
+	c.AllowedUserEmails = coupon.NarrowedEmailSet(emails, "")
+	return DecodeCoupon(document, c)
+}
+
+// SearchText returns the text in which a store looks for [store.CouponList].Search, folded. No
+// text that is looked for is found across two fields.
+func SearchText(c coupon.Coupon) string {
+	return strings.Join([]string{store.Fold(c.Name), store.Fold(c.Code.String()), store.Fold(c.Description)}, "\x1f")
 }
 
 var errIncomplete = errors.New("corrupt: a required field is missing")

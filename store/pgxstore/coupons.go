@@ -2,7 +2,6 @@ package pgxstore
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -53,8 +52,8 @@ func (s *statements) catalog() {
 		WHERE %owner% AND u.customer_id = $2 AND u.state = 'reserved' ORDER BY u.created_at DESC, u.id DESC LIMIT $3`)
 	s.emails = s.name("read an allow-list", `SELECT e.email FROM {coupons} c JOIN {coupon_emails} e ON e.coupon_id = c.id
 		WHERE %owner% ORDER BY e.position`)
-	s.email = s.name("look into an allow-list", `SELECT e.email FROM {coupons} c JOIN {coupon_emails} e ON e.coupon_id = c.id
-		WHERE %owner% AND e.email = ANY($2::text[])`)
+	s.email = s.name("look into an allow-list", `SELECT e.email FROM {coupons} c CROSS JOIN unnest((SELECT $2::text[])) AS w (email)
+		CROSS JOIN LATERAL (SELECT e.email FROM {coupon_emails} e WHERE e.coupon_id = c.id AND e.email = w.email OFFSET 0) e WHERE %owner%`)
 }
 
 func scanCoupon(into *coupon.Coupon, version *int64, unlimited *bool) func(pgx.Rows) error {
@@ -69,13 +68,7 @@ func scanCoupon(into *coupon.Coupon, version *int64, unlimited *bool) func(pgx.R
 			return err
 		}
 		c.StartsAt, c.ExpiresAt, c.CreatedAt, c.UpdatedAt = instant(starts), instant(expires), instant(created), instant(updated)
-		c.AllowedUserEmails = coupon.NarrowedEmailSet(emails, "")
-		var noCode, noState error
-		c.Code, noCode = coupon.ParseCode(code)
-		if c.State, noState = coupon.ParseState(state); noCode != nil || noState != nil {
-			return errors.New("corrupt code or state of coupon " + c.ID)
-		}
-		err := engine.DecodeCoupon(document, &c)
+		err := engine.ReadCoupon(&c, code, state, emails, document)
 		*into = c
 		return err
 	}
@@ -124,10 +117,10 @@ func (t *tx) SaveCoupon(ctx context.Context, w engine.CouponWrite) error {
 	case store.CreateCoupon:
 		b.Queue(t.sql.insertCoupon, []string{c.ID}, c.Code.String(), c.State.String(), c.Revision, w.Version, w.Unlimited,
 			redemption.CouponUses(c.ID), redemption.CustomerUses(c.ID, ""), c.AllowedUserEmails.Len(),
-			starts, expires, created, updated, searchText(c), string(document))
+			starts, expires, created, updated, engine.SearchText(c), string(document))
 	case store.EditCoupon, store.ConfirmMirror:
 		b.Queue(t.sql.updateCoupon, c.ID, c.Code.String(), c.State.String(), c.Revision, w.Version, w.Unlimited,
-			c.AllowedUserEmails.Len(), starts, expires, created, updated, searchText(c), string(document))
+			c.AllowedUserEmails.Len(), starts, expires, created, updated, engine.SearchText(c), string(document))
 	case store.DeleteCoupon:
 		b.Queue(t.sql.deleteCoupon, c.ID)
 	}
@@ -140,14 +133,6 @@ func (t *tx) SaveCoupon(ctx context.Context, w engine.CouponWrite) error {
 	}
 	t.queueEntries(b, []store.Entry{w.Entry})
 	return t.send(ctx, b, true)
-}
-
-// fieldSeparator stands between the fields that are searched, so that nothing is found across
-// two. The fold of no text has it.
-const fieldSeparator = "\x01"
-
-func searchText(c coupon.Coupon) string {
-	return store.Fold(c.Code.String()) + fieldSeparator + store.Fold(c.Name) + fieldSeparator + store.Fold(c.Description)
 }
 
 // LookUp implements [store.Coupons] in one round trip.

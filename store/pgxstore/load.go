@@ -130,11 +130,7 @@ func scanOrder(into *[]redemption.Order) func(pgx.Rows) error {
 			return err
 		}
 		o.Deadline, o.CreatedAt, o.UpdatedAt = instant(deadline), instant(created), instant(updated)
-		var err error
-		if o.State, err = redemption.ParseOrderState(state); err != nil {
-			return err
-		}
-		err = engine.DecodeOrder(document, &o)
+		err := engine.ReadOrder(&o, state, document)
 		*into = append(*into, o)
 		return err
 	}
@@ -152,14 +148,7 @@ func scanUse(into *[]redemption.Use) func(pgx.Rows) error {
 		}
 		u.Deadline, u.CreatedAt, u.UpdatedAt = instant(deadline), instant(created), instant(updated)
 		u.CompletedAt, u.ReleasedAt = instant(completed), instant(released)
-		var err error
-		if u.State, err = redemption.ParseState(state); err != nil {
-			return err
-		}
-		if u.PointsState, err = redemption.ParsePointsState(points); err != nil {
-			return err
-		}
-		err = engine.DecodeUse(document, &u)
+		err := engine.ReadUse(&u, state, points, document)
 		*into = append(*into, u)
 		return err
 	}

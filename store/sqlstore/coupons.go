@@ -147,10 +147,10 @@ func (s *Store) LookUp(ctx context.Context, by store.LookUp) (store.Found, error
 				return err
 			}
 		}
-		if err := t.lookUpCounts(ctx, by.Identities, &found); err != nil {
+		if err := t.lookUpCounts(ctx, by.Identities, &found); err != nil || !findable(by.CustomerID) {
 			return err
 		}
-		found.Held, err = t.held(ctx, found.Coupon.ID, by.CustomerID)
+		found.Held, err = t.uses(ctx, selectHeld, by.CustomerID, found.Coupon.ID, int64(store.MaxHeld))
 		return err
 	})
 	return answered(found, err)
@@ -208,14 +208,6 @@ func (s *session) lookUpCounts(ctx context.Context, identities []string, found *
 		found.ByCustomer = counts[1:]
 	}
 	return err
-}
-
-// held reads the reserved uses of a customer, the newest first.
-func (s *session) held(ctx context.Context, couponID, customerID string) ([]redemption.Use, error) {
-	if !findable(customerID) {
-		return nil, nil
-	}
-	return s.uses(ctx, selectHeld, customerID, couponID, int64(store.MaxHeld))
 }
 
 func (s *session) uses(ctx context.Context, statement string, args ...any) (found []redemption.Use, err error) {

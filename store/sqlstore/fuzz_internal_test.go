@@ -181,7 +181,7 @@ func FuzzSearchText(f *testing.F) {
 	f.Add("00", "00a", "000")
 	f.Fuzz(func(t *testing.T, name, description, search string) {
 		c := coupon.Coupon{Name: name, Description: description}
-		found := strings.Contains(searchText(c), store.Fold(search))
+		found := strings.Contains(engine.SearchText(c), store.Fold(search))
 		want := slices.ContainsFunc([]string{name, description, c.Code.String()}, func(field string) bool {
 			return strings.Contains(store.Fold(field), store.Fold(search))
 		})

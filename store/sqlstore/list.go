@@ -77,6 +77,14 @@ func page[R any](found []R, size int, at func(R) store.Cursor) (items []R, next 
 	return found[:size], at(found[size-1]).String()
 }
 
+func couponCursor(c coupon.Coupon) store.Cursor {
+	return store.Cursor{CreatedAt: c.CreatedAt, ID: c.ID}
+}
+func orderCursor(o store.Settled) store.Cursor {
+	return store.Cursor{CreatedAt: o.Order.CreatedAt, ID: o.Order.ID}
+}
+func useCursor(u redemption.Use) store.Cursor { return store.Cursor{CreatedAt: u.CreatedAt, ID: u.ID} }
+
 // maxCounted is up to where rows are counted that an index has.
 const maxCounted = 10 * store.ExactTotal
 
@@ -117,9 +125,7 @@ func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.C
 		if err != nil {
 			return err
 		}
-		found.Items, found.Next = page(items, list.PageSize, func(c coupon.Coupon) store.Cursor {
-			return store.Cursor{CreatedAt: c.CreatedAt, ID: c.ID}
-		})
+		found.Items, found.Next = page(items, list.PageSize, couponCursor)
 		return nil
 	})
 	return answered(found, err)
@@ -172,9 +178,7 @@ func (s *Store) ListOrders(ctx context.Context, list store.OrderList) (store.Ord
 		if err != nil {
 			return err
 		}
-		found.Items, found.Next = page(items, list.PageSize, func(o store.Settled) store.Cursor {
-			return store.Cursor{CreatedAt: o.Order.CreatedAt, ID: o.Order.ID}
-		})
+		found.Items, found.Next = page(items, list.PageSize, orderCursor)
 		return nil
 	})
 	return answered(found, err)
@@ -227,9 +231,7 @@ func (s *Store) ListUses(ctx context.Context, list store.UseList) (store.UsePage
 		if err != nil {
 			return err
 		}
-		found.Items, found.Next = page(items, list.PageSize, func(u redemption.Use) store.Cursor {
-			return store.Cursor{CreatedAt: u.CreatedAt, ID: u.ID}
-		})
+		found.Items, found.Next = page(items, list.PageSize, useCursor)
 		return nil
 	})
 	return answered(found, err)

@@ -2,12 +2,10 @@ package sqlstore
 
 import (
 	"database/sql"
-	"fmt"
 	"maps"
 	"strings"
 	"time"
 
-	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/engine"
@@ -113,12 +111,9 @@ func scanOrder(rows *sql.Rows) (o redemption.Order, err error) {
 		&created, &updated, &o.Version, &doc); err != nil {
 		return o, err
 	}
-	if o.State, err = redemption.ParseOrderState(state); err != nil {
-		return o, fmt.Errorf("order %s: %w", o.ID, err)
-	}
 	o.Key, o.SessionID = key.V, session.V
 	o.Deadline, o.CreatedAt, o.UpdatedAt = deadline.time(), created.time(), updated.time()
-	return o, engine.DecodeOrder(doc, &o)
+	return o, engine.ReadOrder(&o, state, doc)
 }
 
 func useRow(docs documents, u redemption.Use) []any {
@@ -138,24 +133,10 @@ func scanUse(rows *sql.Rows) (u redemption.Use, err error) {
 		&deadline, &created, &updated, &completed, &released, &u.Version, &doc); err != nil {
 		return u, err
 	}
-	if u.State, err = redemption.ParseState(state); err == nil {
-		u.PointsState, err = redemption.ParsePointsState(points)
-	}
-	if err != nil {
-		return u, fmt.Errorf("use %s: %w", u.ID, err)
-	}
 	u.OrderID, u.Key, u.ExchangeID = order.V, key.V, exchange.V
 	u.Deadline, u.CreatedAt, u.UpdatedAt = deadline.time(), created.time(), updated.time()
 	u.CompletedAt, u.ReleasedAt = completed.time(), released.time()
-	return u, engine.DecodeUse(doc, &u)
-}
-
-// fieldSeparator stands between the fields of the search text, so that nothing is found
-// across two. The fold of no text has it.
-const fieldSeparator = "\x1f"
-
-func searchText(c coupon.Coupon) string {
-	return strings.Join([]string{store.Fold(c.Name), store.Fold(c.Code.String()), store.Fold(c.Description)}, fieldSeparator)
+	return u, engine.ReadUse(&u, state, points, doc)
 }
 
 func couponRow(w engine.CouponWrite) ([]any, error) {
@@ -163,7 +144,7 @@ func couponRow(w engine.CouponWrite) ([]any, error) {
 	doc, err := engine.EncodeCoupon(c)
 	return []any{
 		c.ID, c.Code.String(), c.State.String(), c.Revision, w.Version, flag(w.Unlimited), c.CreatedAt.UnixMicro(), c.UpdatedAt.UnixMicro(),
-		micros(c.StartsAt), micros(c.ExpiresAt), int64(c.AllowedUserEmails.Len()), searchText(c), string(doc),
+		micros(c.StartsAt), micros(c.ExpiresAt), int64(c.AllowedUserEmails.Len()), engine.SearchText(c), string(doc),
 	}, err
 }
 
@@ -181,15 +162,8 @@ func scanCoupon(rows *sql.Rows, more ...any) (stored engine.StoredCoupon, err er
 	}, more...)...); err != nil {
 		return stored, err
 	}
-	if c.Code, err = coupon.ParseCode(code); err == nil {
-		c.State, err = coupon.ParseState(state)
-	}
-	if err != nil {
-		return stored, fmt.Errorf("coupon %s: corrupt: %s", c.ID, err.Error())
-	}
 	c.CreatedAt, c.UpdatedAt, c.StartsAt, c.ExpiresAt = created.time(), updated.time(), starts.time(), expires.time()
-	c.AllowedUserEmails = coupon.NarrowedEmailSet(emails, "")
-	return stored, engine.DecodeCoupon(doc, c)
+	return stored, engine.ReadCoupon(c, code, state, emails, doc)
 }
 
 func entryRow(e store.Entry) []any {

@@ -87,12 +87,11 @@ func Migrate(ctx context.Context, db *sql.DB, d Dialect, o Options) error {
 		return fmt.Errorf("migrate: %w", err)
 	}
 	defer c.Close() //nolint:errcheck // it goes back to the pool
+	migrate := g.migrateMySQL
 	if d == SQLite {
-		err = g.migrateSQLite(ctx, c, statements)
-	} else {
-		err = g.migrateMySQL(ctx, c, statements)
+		migrate = g.migrateSQLite
 	}
-	if err != nil {
+	if err := migrate(ctx, c, statements); err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
 	return nil

@@ -36,6 +36,7 @@ type bench struct {
 	dir     string
 	notes   io.Writer
 	service string // the program
+	foreign bool   // the program is of another commit, and its tables are others
 	wrk     string
 }
 
@@ -49,14 +50,20 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	if b.wrk, err = exec.LookPath("wrk"); err != nil {
 		return fmt.Errorf("the load generator is missing (Debian: apt-get install wrk): %w", err)
 	}
+	b.note("building the service")
+	if b.service, err = build(ctx, b.dir); err != nil {
+		return err
+	}
+	return b.writeScripts()
+}
+
+func (b *bench) writeScripts() error {
 	for name, text := range map[string][]byte{"apply.lua": applyScript, "checkout.lua": checkoutScript} {
 		if err := os.WriteFile(filepath.Join(b.dir, name), text, 0o600); err != nil {
 			return err
 		}
 	}
-	b.note("building the service")
-	b.service, err = build(ctx, b.dir)
-	return err
+	return nil
 }
 
 // measure measures one store with every number of connections, and checks its books.

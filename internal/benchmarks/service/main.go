@@ -8,6 +8,7 @@
 //	go run ./service -for 6s -record results/service.txt # for the chart
 //	go run ./service -for 6s -store postgres -record results/service.txt -add
 //	go run ./service -recorded results/service.txt       # the tables of what is recorded
+//	go run ./service -beside 31f2763 -store postgres -connections 64 # two commits by turns
 //
 // # What is measured
 //
@@ -59,6 +60,8 @@ type settings struct {
 	record      string   // where the figures are written; empty is nowhere
 	add         bool     // whether what is there stays
 	recorded    string   // whose figures are shown instead of measuring; empty is nobody's
+	besides     string   // the commit that is measured too, by turns; empty is none
+	rounds      int      // turns of each
 }
 
 // crowdSize is how many customers there are, and the most connections. They are the
@@ -98,6 +101,9 @@ func run(ctx context.Context, args []string, out, notes io.Writer) error {
 	if err := b.prepare(ctx); err != nil {
 		return err
 	}
+	if s.besides != "" {
+		return b.beside(ctx, out)
+	}
 	for _, store := range s.stores {
 		report, err := b.measure(ctx, store)
 		if err != nil {
@@ -128,6 +134,8 @@ func readSettings(args []string, notes io.Writer) (settings, error) {
 	flags.StringVar(&s.record, "record", "", "the file that the figures are written to")
 	flags.BoolVar(&s.add, "add", false, "with -record: keep what the file has, and add other stores or more runs")
 	flags.StringVar(&s.recorded, "recorded", "", "a file of figures, whose tables are shown instead of measuring")
+	flags.StringVar(&s.besides, "beside", "", "a commit whose service is measured too, by turns; prints medians of checkouts and their ratio")
+	flags.IntVar(&s.rounds, "rounds", 5, "with -beside: how many turns each has")
 	service := flags.String("service", "", "more arguments for the service, separated by spaces")
 	if err := flags.Parse(args); err != nil {
 		return settings{}, err
@@ -147,8 +155,8 @@ func readSettings(args []string, notes io.Writer) (settings, error) {
 		}
 		s.connections = append(s.connections, n)
 	}
-	if s.duration < time.Second || s.scarce < 1 {
-		return settings{}, errors.New("measure for a second or longer, with one use or more")
+	if s.duration < time.Second || s.scarce < 1 || s.rounds < 1 {
+		return settings{}, errors.New("measure for a second or longer, with one use and one round or more")
 	}
 	return s, nil
 }

@@ -60,9 +60,13 @@ func build(ctx context.Context, dir string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find the repository: %w", err)
 	}
-	binary := filepath.Join(dir, "service")
+	return buildIn(ctx, strings.TrimSpace(string(root)), filepath.Join(dir, "service"))
+}
+
+// buildIn builds the service of a tree.
+func buildIn(ctx context.Context, root, binary string) (string, error) {
 	command := exec.CommandContext(ctx, "go", "build", "-o", binary, ".")
-	command.Dir = filepath.Join(strings.TrimSpace(string(root)), "examples", "service")
+	command.Dir = filepath.Join(root, "examples", "service")
 	command.Env = append(os.Environ(), "GOWORK=off")
 	if output, err := command.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the service: %w\n%s", err, output)
