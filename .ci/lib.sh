@@ -72,7 +72,7 @@ each_module() {
   local module
   for module in $MODULES; do
     printf -- '-- module %s\n' "$module"
-    (cd "$module" && GOWORK=off "$@")
+    (cd "$module" && GOWORK=off FOLDER=$module "$@")
   done
 }
 
