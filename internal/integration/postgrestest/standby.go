@@ -111,7 +111,7 @@ func (s *Server) Signal(signal syscall.Signal) error {
 	err := syscall.Kill(pid, signal) // at first: it would begin new ones
 	children, readErr := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
 	err = errors.Join(err, readErr)
-	for _, child := range strings.FieldsSeq(string(children)) {
+	for child := range strings.FieldsSeq(string(children)) {
 		n, convErr := strconv.Atoi(child)
 		if convErr != nil {
 			return errors.Join(err, convErr)
