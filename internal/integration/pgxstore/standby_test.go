@@ -54,6 +54,7 @@ func TestFailover(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c := newCluster(t)
 			s := storeAt(t, c.front.Address(), c.primary)
 			limited := create(t, s, newCoupon(t, "HOT", coupon.Limits{MaxUses: uses}))
@@ -64,7 +65,7 @@ func TestFailover(t *testing.T) {
 			}
 			<-w.enough
 			fault.take(t, c)
-			promoted := c.failOver(t)
+			c.failOver(t)
 			w.promoted.Store(time.Now().UnixNano())
 			running.Wait()
 			t.Logf("first answer %v after the promotion", time.Duration(w.first.Load()-w.promoted.Load()).Round(time.Millisecond))
@@ -75,7 +76,7 @@ func TestFailover(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, []redemption.Count{{Completed: uses}}, counts)
 			for id := range w.acknowledged {
-				found, err := storeAt(t, promoted.Address(), promoted).Order(t.Context(), store.OrderKey{ID: id})
+				found, err := s.Order(t.Context(), store.OrderKey{ID: id})
 				require.NoError(t, err, "%s was acknowledged", id)
 				require.Equal(t, redemption.OrderPaid, found.Order.State)
 			}
@@ -116,7 +117,7 @@ func forwarder(t *testing.T, s *postgrestest.Server) *postgrestest.Forwarder {
 
 // failOver promotes the standby that has more of the log, lets the other follow it, and sends
 // callers there.
-func (c *cluster) failOver(t *testing.T) (promoted *postgrestest.Server) {
+func (c *cluster) failOver(t *testing.T) {
 	t.Helper()
 	north, err := c.north.Received(t.Context())
 	require.NoError(t, err)
@@ -129,7 +130,6 @@ func (c *cluster) failOver(t *testing.T) (promoted *postgrestest.Server) {
 	require.NoError(t, promoted.Promote(t.Context()))
 	require.NoError(t, other.Follow(t.Context(), promoted, "other"))
 	c.front.Switch(promoted.Address())
-	return promoted
 }
 
 // storeAt returns a store on the server, which is reached at the address.
