@@ -94,7 +94,7 @@ func galera(join string) (arguments []string, address string, err error) {
 	return []string{
 		"--wsrep-on=ON", "--wsrep-provider=" + libraries[0], "--wsrep-cluster-address=gcomm://" + join, "--wsrep-node-address=127.0.0.1",
 		"--wsrep-provider-options=gmcast.listen_addr=tcp://" + address + ";ist.recv_addr=" + transfer,
-		"--wsrep-sst-method=skip", "--binlog-format=ROW", "--innodb-autoinc-lock-mode=2",
+		"--wsrep-sst-method=rsync", "--binlog-format=ROW", "--innodb-autoinc-lock-mode=2",
 	}, address, nil
 }
 

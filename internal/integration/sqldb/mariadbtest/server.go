@@ -187,7 +187,8 @@ func (s *Server) Resume(ctx context.Context) error {
 			text, _ := os.ReadFile(log) // what there is
 			return fmt.Errorf("MariaDB ended at its start: %w\n%s", err, text)
 		case <-ctx.Done():
-			return fmt.Errorf("MariaDB does not answer: %w", err)
+			text, _ := os.ReadFile(log) // what there is
+			return fmt.Errorf("MariaDB does not answer: %w\n%s", err, text)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
