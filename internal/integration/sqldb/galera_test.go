@@ -70,6 +70,7 @@ func galera(t *testing.T, count int) []*mariadbtest.Server {
 // load, and the callers go on at another node, as a proxy would send them: what was acknowledged
 // is there, and limits hold.
 func TestTheWritingNodeOfMariaDBGaleraIsKilled(t *testing.T) {
+	t.Parallel()
 	const uses, callers, before = 300, 8, 100
 	nodes := galera(t, 3)
 	dsn, _, err := nodes[0].Database(t.Context())
