@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,9 +18,6 @@ import (
 // DSNVariable is the environment variable that names a server to use instead of a
 // throwaway one.
 const DSNVariable = "COUPONKIT_MARIADB_DSN"
-
-// ErrNoGalera tells that the library of Galera is not there.
-var ErrNoGalera = errors.New("no Galera: install it (Debian: galera-4)")
 
 // ErrNoServer tells that there are no MariaDB programs and no server was named.
 var ErrNoServer = errors.New("no MariaDB: install it (Debian: mariadb-server), or name a server in " + DSNVariable)
@@ -68,24 +64,6 @@ func Start(ctx context.Context, more ...string) (*Server, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
-}
-
-// Galera returns the arguments of a server that is the one node of a new cluster, on
-// loopback. Without the library it is [ErrNoGalera].
-func Galera() ([]string, error) {
-	libraries, err := filepath.Glob("/usr/lib*/galera*/libgalera_smm.so")
-	if err != nil || len(libraries) == 0 {
-		return nil, errors.Join(ErrNoGalera, err)
-	}
-	free, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed at once
-	if err != nil {
-		return nil, err
-	}
-	address := free.Addr().String()
-	return []string{
-		"--wsrep-on=ON", "--wsrep-provider=" + libraries[0], "--wsrep-cluster-address=gcomm://", "--wsrep-node-address=127.0.0.1",
-		"--wsrep-provider-options=gmcast.listen_addr=tcp://" + address, "--binlog-format=ROW", "--innodb-autoinc-lock-mode=2",
-	}, free.Close()
 }
 
 // find looks for a program where servers are installed, which is not always in the
@@ -148,6 +126,15 @@ func (s *Server) Database(ctx context.Context) (dsn string, drop func(context.Co
 	return config.FormatDSN(), func(ctx context.Context) error { return s.exec(ctx, "DROP DATABASE IF EXISTS "+name) }, nil
 }
 
+// Reach returns the DSN of a database of another node of the cluster, by way of this node.
+func (s *Server) Reach(dsn string) string {
+	config := s.config.Clone()
+	if other, err := mysql.ParseDSN(dsn); err == nil {
+		config.DBName = other.DBName
+	}
+	return config.FormatDSN()
+}
+
 func (s *Server) exec(ctx context.Context, statement string) error {
 	config := s.config.Clone()
 	config.DBName = ""
@@ -200,7 +187,8 @@ func (s *Server) Resume(ctx context.Context) error {
 			text, _ := os.ReadFile(log) // what there is
 			return fmt.Errorf("MariaDB ended at its start: %w\n%s", err, text)
 		case <-ctx.Done():
-			return fmt.Errorf("MariaDB does not answer: %w", err)
+			text, _ := os.ReadFile(log) // what there is
+			return fmt.Errorf("MariaDB does not answer: %w\n%s", err, text)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
