@@ -80,9 +80,11 @@ func page[R any](found []R, size int, at func(R) store.Cursor) (items []R, next 
 func couponCursor(c coupon.Coupon) store.Cursor {
 	return store.Cursor{CreatedAt: c.CreatedAt, ID: c.ID}
 }
+
 func orderCursor(o store.Settled) store.Cursor {
 	return store.Cursor{CreatedAt: o.Order.CreatedAt, ID: o.Order.ID}
 }
+
 func useCursor(u redemption.Use) store.Cursor { return store.Cursor{CreatedAt: u.CreatedAt, ID: u.ID} }
 
 // maxCounted is up to where rows are counted that an index has.
