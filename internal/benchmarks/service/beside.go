@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // buildAt builds the service of another commit from the history of the repository.
@@ -63,7 +64,8 @@ func (b *bench) turn(ctx context.Context, store, program string) (r report, err 
 
 // compared is a table of medians: checkouts a second of the commit, of this tree, and the ratio.
 func compared(b *bench, store string, rounds [2][]report) string {
-	text := fmt.Sprintf("### %s: checkouts a second, medians of %d rounds\n\n| connections | %s | now | ratio |\n|---:|---:|---:|---:|\n",
+	var text strings.Builder
+	fmt.Fprintf(&text, "### %s: checkouts a second, medians of %d rounds\n\n| connections | %s | now | ratio |\n|---:|---:|---:|---:|\n",
 		store, b.rounds, b.besides)
 	for i, connections := range b.connections {
 		var medians [2]float64
@@ -75,7 +77,8 @@ func compared(b *bench, store string, rounds [2][]report) string {
 			slices.Sort(rates)
 			medians[way] = rates[len(rates)/2]
 		}
-		text += fmt.Sprintf("| %d | %.0f | %.0f | %.2f |\n", connections, medians[0], medians[1], medians[1]/medians[0])
+		fmt.Fprintf(&text, "| %d | %.0f | %.0f | %.2f |\n", connections, medians[0], medians[1], medians[1]/medians[0])
 	}
-	return text + "\n"
+	text.WriteString("\n")
+	return text.String()
 }
