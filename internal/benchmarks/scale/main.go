@@ -88,7 +88,7 @@ func measured(ctx context.Context, server *postgrestest.Server, size shop, repea
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	medians = map[string]time.Duration{}
-	m := &meter{shop: size, store: s, random: rand.New(rand.NewPCG(1, 1))} //nolint:gosec // not a secret
+	m := &meter{shop: size, store: s, random: rand.New(rand.NewPCG(1, 1))}
 	for _, c := range calls {
 		times := make([]time.Duration, 0, repeats)
 		for i := range repeats + warm {

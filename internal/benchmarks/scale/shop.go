@@ -82,21 +82,33 @@ func (s shop) fill(ctx context.Context, pool *pgxpool.Pool) error {
 		statement string
 		arguments []any
 	}{
-		{`INSERT INTO couponkit.coupons SELECT 'cpn_' || n, 'CODE-' || n, 'active', 1, 1, false, $2 || 'cpn_' || n, $3 || 'cpn_' || n || '/',
+		{
+			`INSERT INTO couponkit.coupons SELECT 'cpn_' || n, 'CODE-' || n, 'active', 1, 1, false, $2 || 'cpn_' || n, $3 || 'cpn_' || n || '/',
 			0, $4, $4, $5::bigint - n, $5::bigint - n, 'code-' || n || ' ten', $6 FROM generate_series(0, $1::bigint - 1) n`,
-			[]any{s.coupons, redemption.CouponUses(""), strings.TrimSuffix(redemption.CustomerUses("", ""), "/"), int64(none), end, documents[0]}},
-		{`INSERT INTO couponkit.orders SELECT 'ord_' || n, 'customer_' || n / $2::bigint, 'key_' || n, 'paid', 'cs_' || n, 'https://pay.example/' || n,
+			[]any{s.coupons, redemption.CouponUses(""), strings.TrimSuffix(redemption.CustomerUses("", ""), "/"), int64(none), end, documents[0]},
+		},
+		{
+			`INSERT INTO couponkit.orders SELECT 'ord_' || n, 'customer_' || n / $2::bigint, 'key_' || n, 'paid', 'cs_' || n, 'https://pay.example/' || n,
 			'', $3, $4::bigint - n, $4::bigint - n, 2, $5 FROM generate_series(0, $1::bigint - 1) n`,
-			[]any{s.uses, ordersOfCustomer, int64(none), end, documents[1]}},
-		{`INSERT INTO couponkit.uses SELECT 'use_' || n, 'ord_' || n, 'cpn_' || n % $2::bigint, 'customer_' || n / $3::bigint, '', '', 'completed', 'none',
+			[]any{s.uses, ordersOfCustomer, int64(none), end, documents[1]},
+		},
+		{
+			`INSERT INTO couponkit.uses SELECT 'use_' || n, 'ord_' || n, 'cpn_' || n % $2::bigint, 'customer_' || n / $3::bigint, '', '', 'completed', 'none',
 			false, $4, $5::bigint - n, $5::bigint - n, $5::bigint - n, $4, 2, $6 FROM generate_series(0, $1::bigint - 1) n`,
-			[]any{s.uses, s.coupons, ordersOfCustomer, int64(none), end, documents[2]}},
-		{`INSERT INTO couponkit.counters SELECT $1 || coupon_id, 0, 0, count(*) FROM couponkit.uses GROUP BY coupon_id`,
-			[]any{redemption.CouponUses("")}},
-		{`INSERT INTO couponkit.counters SELECT $1 || coupon_id || '/' || customer_id, 0, 0, count(*) FROM couponkit.uses GROUP BY coupon_id, customer_id`,
-			[]any{strings.TrimSuffix(redemption.CustomerUses("", ""), "/")}},
-		{`INSERT INTO couponkit.counters SELECT $1 || customer_id, 0, 0, count(*) FROM couponkit.orders GROUP BY customer_id`,
-			[]any{redemption.CustomerOrders("")}},
+			[]any{s.uses, s.coupons, ordersOfCustomer, int64(none), end, documents[2]},
+		},
+		{
+			`INSERT INTO couponkit.counters SELECT $1 || coupon_id, 0, 0, count(*) FROM couponkit.uses GROUP BY coupon_id`,
+			[]any{redemption.CouponUses("")},
+		},
+		{
+			`INSERT INTO couponkit.counters SELECT $1 || coupon_id || '/' || customer_id, 0, 0, count(*) FROM couponkit.uses GROUP BY coupon_id, customer_id`,
+			[]any{strings.TrimSuffix(redemption.CustomerUses("", ""), "/")},
+		},
+		{
+			`INSERT INTO couponkit.counters SELECT $1 || customer_id, 0, 0, count(*) FROM couponkit.orders GROUP BY customer_id`,
+			[]any{redemption.CustomerOrders("")},
+		},
 		{"VACUUM ANALYZE", nil},
 		{"CHECKPOINT", nil},
 	} {
