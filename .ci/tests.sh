@@ -11,8 +11,8 @@ readonly UNRACED="modernc.org/libc/... modernc.org/sqlite/lib github.com/ncruces
 # has whole lives of its own, which share nothing but the table of what was found, under a
 # mutex: the detector has nothing to find and takes ten times as long. Step readme has run them;
 # step versions runs the suite without prepared statements and the failover, whose Go code is that
-# of TestContract.
-readonly NOTHING_SHARED='^(TestAMillionBadAddresses|TestAListOfFaultsEndsWithACount|TestDatesAroundALeapYearsEnd|TestAKeyIsItsOwnKey|TestCartInJSONIsBounded|TestQuoteOfALargeCouponAsJSON|TestTheMostAddresses|TestALongIDThatWasStoredIsRead|TestTheLargestCartIsStored|TestUnmarshalIsBounded|TestBoundedMemory|TestOversizeDocument|TestLargestDocument|TestPlantedFaultsAreFound|TestContractWithoutPreparedStatements|TestFailover)$'
+# of TestContract. What is broken on purpose is noticed there as well.
+readonly NOTHING_SHARED='^(TestBroken|TestEveryClauseCatches|TestStateMachineFindsFaults|Test[A-Za-z]*Notices|TestAMillionBadAddresses|TestAListOfFaultsEndsWithACount|TestDatesAroundALeapYearsEnd|TestAKeyIsItsOwnKey|TestCartInJSONIsBounded|TestQuoteOfALargeCouponAsJSON|TestTheMostAddresses|TestALongIDThatWasStoredIsRead|TestTheLargestCartIsStored|TestUnmarshalIsBounded|TestBoundedMemory|TestOversizeDocument|TestLargestDocument|TestPlantedFaultsAreFound|TestContractWithoutPreparedStatements|TestFailover)$'
 # Browsers and processes that are killed: the detector looks at the same Go code in the packages
 # app and pgxstore, and makes these tests take twice as long.
 readonly FROM_OUTSIDE='/(internal/browsertest|internal/integration/faults)$'
