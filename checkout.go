@@ -309,6 +309,7 @@ func (s *Service) newReservation(key, request string, metadata map[string]string
 // reserve stores the order with what it claims. Where only the customer's own use is in the
 // way, and where the coupon costs points, the order takes that use (contract section 5.3).
 func (s *Service) reserve(ctx context.Context, p priced, r store.Reservation) (store.Reserved, error) {
+	r.By = actorOf(ctx)
 	bought := len(r.Uses) > 0 && p.found.Coupon.Distribution == coupon.PointsRedeemable
 	full := error(coupon.Reject(p.found.Coupon.ID, coupon.PointsNotRedeemed,
 		coupon.Params{PointsRequired: p.found.Coupon.PointsRequired}))

@@ -214,6 +214,7 @@ func (s *Service) settleSession(ctx context.Context, session processor.Session, 
 // order that a payment has superseded. A refund that fails is left to the sweep: it is recorded
 // as due.
 func (s *Service) settle(ctx context.Context, settlement store.Settlement) (store.Settled, error) {
+	settlement.By = actorOf(ctx)
 	settled, err := s.store.Apply(ctx, settlement)
 	if err != nil {
 		return store.Settled{}, fmt.Errorf("settle order %s, session %s: %w",

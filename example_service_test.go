@@ -392,6 +392,25 @@ func ExampleService_Reconcile() {
 	// 0 <nil>
 }
 
+// The journal tells which administrator has created a coupon.
+func ExampleWithActor() {
+	shop := openShop(nil)
+	ctx := couponkit.WithActor(context.Background(), "admin-7")
+	if _, err := shop.Create(ctx, coupon.Draft{
+		Code: "FIVE", Name: "Five", DiscountType: pricing.FixedAmount, DiscountValue: decimal.NewFromInt(5),
+	}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	entries, err := shop.Journal(context.Background(), 2, 1) // after those of the first coupon
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(entries[0].Kind, entries[0].By)
+	// Output: coupon_created admin-7
+}
+
 // A host reads the journal from the last position that it has seen. It misses no payment, and
 // sees none twice.
 func ExampleService_Journal() {

@@ -93,7 +93,9 @@ func (s *Service) exchange(ctx context.Context, attempt *Attempt, r ExchangeRequ
 	if r.Key == "" {
 		r.Key = s.newID("key_")
 	}
-	reserved, err := s.store.Reserve(ctx, s.newExchange(found.Coupon, r))
+	reservation := s.newExchange(found.Coupon, r)
+	reservation.By = actorOf(ctx)
+	reserved, err := s.store.Reserve(ctx, reservation)
 	if err != nil {
 		return redemption.Use{}, limitReached(err, found.Coupon)
 	}
@@ -242,7 +244,7 @@ func (s *Service) debit(ctx context.Context, u redemption.Use, refused error) (r
 
 // applyToUse applies an event of points.
 func (s *Service) applyToUse(ctx context.Context, kind redemption.EventKind, u redemption.Use) (redemption.Use, error) {
-	settled, err := s.store.Apply(ctx, store.Settlement{Event: redemption.Event{Kind: kind, At: s.now(), UseID: u.ID}})
+	settled, err := s.store.Apply(ctx, store.Settlement{Event: redemption.Event{Kind: kind, At: s.now(), UseID: u.ID}, By: actorOf(ctx)})
 	if err != nil {
 		return redemption.Use{}, err
 	}

@@ -77,7 +77,7 @@ func (s *Service) attach(
 	attached, err := s.store.Apply(ctx, store.Settlement{Event: redemption.Event{
 		Kind: redemption.SessionAttached, At: s.now(), OrderID: o.ID,
 		SessionID: session.ID, SessionURL: session.URL, Deadline: o.Deadline,
-	}})
+	}, By: actorOf(ctx)})
 	switch {
 	case err == nil:
 		return attached.Order, attached.Uses, nil

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/examples/service/internal/shop"
 )
 
@@ -96,6 +97,9 @@ func (a *API) admit(c call, r *http.Request) (*http.Request, error) {
 	}
 	if c.access == administrator && session.User.Role != shop.Administrator {
 		return r, problem{Status: http.StatusForbidden, Code: "administrator_required", Title: "Only administrators may do this."}
+	}
+	if c.access == administrator {
+		r = r.WithContext(couponkit.WithActor(r.Context(), session.User.ID)) // for the journal
 	}
 	if c.access > anyone && changes(r.Method) && !sameToken(r.Header.Get(CSRFHeader), session.CSRFToken) {
 		return r, problem{Status: http.StatusForbidden, Code: "csrf_token_invalid", Title: "The header " + CSRFHeader + " is missing or wrong."}

@@ -19,6 +19,7 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
+	"github.com/couponkit/couponkit/store"
 )
 
 func unseeded(c *app.Config) { c.Seed = false }
@@ -485,4 +486,22 @@ func TestWhoChangedWhatIsLogged(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+}
+
+// TestTheJournalNamesTheAdministrator: what the panel changes is recorded with the administrator's
+// ID.
+func TestTheJournalNamesTheAdministrator(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.as(t, "admin").creates(object{"code": "NEW"})
+	entries, err := w.Service.Journal(t.Context(), 0, store.MaxJournalLimit)
+	require.NoError(t, err)
+	var admins []string
+	for _, e := range entries {
+		if e.Kind == store.CouponCreated {
+			admins = append(admins, e.By)
+		}
+	}
+	require.NotEmpty(t, admins)
+	require.NotEmpty(t, admins[len(admins)-1])
 }
