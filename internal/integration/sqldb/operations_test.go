@@ -207,7 +207,7 @@ func TestAnOlderCopyIsRestored(t *testing.T) {
 		record := told[bob.Session.ID]
 		require.Equal(t, []any{"bob", redemption.OrderPaid, bob.Session.ID, true, 1},
 			[]any{record.Order.CustomerID, record.Order.State, record.Order.SessionID, record.Order.Quote.Currency.IsZero(), len(record.Uses)},
-			"what bob's payment tells; what he bought is lost")
+			"what the payment tells; what was bought is lost")
 		require.Equal(t, []any{redemption.FromPayment, "bob", ten.ID}, []any{record.Uses[0].Origin, record.Uses[0].CustomerID, record.Uses[0].CouponID})
 		require.EqualValues(t, 2, completed(t, restored, ten))
 		require.NoError(t, storetest.Check(ctx, restored))
