@@ -70,8 +70,9 @@ func TestEveryClauseCatches(t *testing.T) {
 // runSuite runs clauses of the suite, or all, on a subject in another process.
 func runSuite(t *testing.T, name string, clauses ...string) string {
 	t.Helper()
-	run := "^TestBroken$"
+	run, checks := "^TestBroken$", "-rapid.checks=100"
 	if len(clauses) > 0 {
+		checks = "-rapid.checks=1000" // histories are drawn: the first that notices a fault is the last
 		quoted := make([]string, len(clauses))
 		for i, clause := range clauses {
 			quoted[i] = regexp.QuoteMeta(strings.ReplaceAll(clause, " ", "_"))
@@ -80,7 +81,7 @@ func runSuite(t *testing.T, name string, clauses ...string) string {
 	}
 	executable, err := os.Executable()
 	require.NoError(t, err)
-	c := exec.CommandContext(t.Context(), executable, "-test.v", "-test.timeout=120s", "-rapid.nofailfile", "-rapid.shrinktime=1s", "-test.run="+run)
+	c := exec.CommandContext(t.Context(), executable, "-test.v", "-test.timeout=120s", "-rapid.nofailfile", "-rapid.shrinktime=1s", checks, "-test.run="+run)
 	c.Env = append(os.Environ(), subjectVariable+"="+name)
 	output, _ := c.CombinedOutput()
 	require.NotContains(t, string(output), "panic: ", "the suite did not come to its end")

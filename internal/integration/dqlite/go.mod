@@ -11,7 +11,6 @@ replace (
 require (
 	github.com/canonical/go-dqlite v1.11.5
 	github.com/couponkit/couponkit v0.0.0
-	github.com/google/go-cmp v0.7.0
 	github.com/stretchr/testify v1.12.1
 	go.uber.org/goleak v1.3.0
 )
@@ -19,6 +18,7 @@ require (
 require (
 	github.com/Rican7/retry v0.3.0 // indirect
 	github.com/ghodss/yaml v1.0.0 // indirect
+	github.com/google/go-cmp v0.7.0 // indirect
 	github.com/google/renameio v1.0.1 // indirect
 	github.com/kr/text v0.2.0 // indirect
 	github.com/mattn/go-sqlite3 v1.14.7 // indirect

@@ -3,11 +3,8 @@ package pgxstore_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"strconv"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -18,7 +15,6 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/integration/patience"
 	"github.com/couponkit/couponkit/internal/integration/postgrestest"
-	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/pgxstore"
 	"github.com/couponkit/couponkit/store/storetest"
@@ -57,30 +53,21 @@ func TestFailover(t *testing.T) {
 			t.Parallel()
 			c := newCluster(t)
 			s := storeAt(t, c.front.Address(), c.primary)
-			limited := create(t, s, newCoupon(t, "HOT", coupon.Limits{MaxUses: uses}))
-			w := &buyers{coupon: limited, store: s, acknowledged: map[string]bool{}, enough: make(chan struct{}), before: before}
-			var running sync.WaitGroup
-			for range callers {
-				running.Go(func() { w.buy(t) })
-			}
-			<-w.enough
+			ctx, cancel := patience.WithTimeout(t.Context(), 2*time.Minute)
+			defer cancel()
+			b, err := storetest.NewBuyers(ctx, s, uses)
+			require.NoError(t, err)
+			b.Start(ctx, callers, 2*time.Second)
+			require.NoError(t, b.Await(ctx, before))
 			fault.take(t, c)
 			c.failOver(t)
-			w.promoted.Store(time.Now().UnixNano())
-			running.Wait()
-			t.Logf("first answer %v after the promotion", time.Duration(w.first.Load()-w.promoted.Load()).Round(time.Millisecond))
+			promoted, acknowledged := time.Now(), b.Acknowledged()
+			require.NoError(t, b.Await(ctx, acknowledged+1))
+			t.Logf("first answer %v after the promotion", time.Since(promoted).Round(time.Millisecond))
+			require.NoError(t, b.Check(ctx, s))
 			fault.back(t, c)
-			refuses(t, c.primary, limited)
-
-			counts, err := s.Counts(t.Context(), []string{redemption.CouponUses(limited.ID)})
-			require.NoError(t, err)
-			require.Equal(t, []redemption.Count{{Completed: uses}}, counts)
-			for id := range w.acknowledged {
-				found, err := s.Order(t.Context(), store.OrderKey{ID: id})
-				require.NoError(t, err, "%s was acknowledged", id)
-				require.Equal(t, redemption.OrderPaid, found.Order.State)
-			}
-			require.NoError(t, storetest.Check(t.Context(), s))
+			refuses(t, c.primary)
+			require.NoError(t, b.Check(ctx, s))
 		})
 	}
 }
@@ -144,76 +131,14 @@ func storeAt(t *testing.T, address string, s *postgrestest.Server) *pgxstore.Sto
 	return newStore(t, pool, pgxstore.Options{Batch: pgxstore.BatchOptions{Timeout: 2 * time.Second}})
 }
 
-// buyers use a coupon up. Calls that fail are repeated with the same key until they are answered.
-type buyers struct {
-	coupon          coupon.Coupon
-	store           store.Store
-	next            atomic.Int64
-	before          int
-	enough          chan struct{} // closed when so many orders were acknowledged
-	promoted, first atomic.Int64  // when, and the first answer after it
-
-	mu           sync.Mutex
-	acknowledged map[string]bool
-}
-
-func (w *buyers) buy(t *testing.T) {
+// refuses checks that a server without a standby acknowledges no call.
+func refuses(t *testing.T, old *postgrestest.Server) {
 	t.Helper()
-	ctx, cancel := patience.WithTimeout(t.Context(), 2*time.Minute)
+	s, c := storeAt(t, old.Address(), old), newCoupon(t, "LATE", coupon.Limits{})
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
-	for {
-		r := checkout(w.coupon, quote(t), fmt.Sprint("customer-", w.next.Add(1)), "k")
-		err := w.answered(ctx, func(ctx context.Context) error { _, err := w.store.Reserve(ctx, r); return err })
-		if err == nil {
-			err = w.answered(ctx, func(ctx context.Context) error { _, err := w.store.Apply(ctx, paid(r.Order.ID)); return err })
-		}
-		switch {
-		case errors.Is(err, store.ErrLimit):
-			return
-		case err != nil:
-			t.Errorf("%s: %v", r.Order.ID, err)
-			return
-		}
-		w.acknowledge(r.Order.ID)
-	}
-}
-
-func (w *buyers) acknowledge(id string) {
-	if w.promoted.Load() != 0 {
-		w.first.CompareAndSwap(0, time.Now().UnixNano())
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.acknowledged[id] = true
-	if len(w.acknowledged) == w.before {
-		close(w.enough)
-	}
-}
-
-// answered repeats a call until the store has decided.
-func (w *buyers) answered(ctx context.Context, call func(context.Context) error) error {
-	for {
-		attempt, cancel := context.WithTimeout(ctx, 2*time.Second)
-		err := call(attempt)
-		cancel()
-		if err == nil || errors.Is(err, store.ErrLimit) || ctx.Err() != nil {
-			return err
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-}
-
-// refuses calls the server for a while: it has no standby any more, and acknowledges nothing.
-func refuses(t *testing.T, old *postgrestest.Server, c coupon.Coupon) {
-	t.Helper()
-	s := storeAt(t, old.Address(), old)
-	for i := range 3 {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		_, err := s.Reserve(ctx, checkout(c, quote(t), fmt.Sprint("late-", i), "k"))
-		cancel()
-		require.Error(t, err)
-		require.NotErrorIs(t, err, store.ErrLimit) // that would be an answer
-	}
+	_, err := s.SaveCoupon(ctx, store.CouponChange{Kind: store.CreateCoupon, Coupon: c, Unlimited: true, At: at})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
 func hostPort(t *testing.T, address string) (string, uint16) {

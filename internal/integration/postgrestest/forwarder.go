@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Forwarder is an address that hands connections on to a server. The server can be changed, and
-// the network to it cut.
+// Forwarder forwards connections to a server. A test can change the server, or cut the network to
+// it.
 type Forwarder struct {
 	listener net.Listener
 	serving  sync.WaitGroup
@@ -32,7 +32,8 @@ func NewForwarder(ctx context.Context, target string) (*Forwarder, error) {
 // Address returns "host:port".
 func (f *Forwarder) Address() string { return f.listener.Addr().String() }
 
-// Switch ends all connections. New ones go to the target; to an empty target there are none.
+// Switch closes all connections. New connections go to the target. If the target is empty, they
+// are closed.
 func (f *Forwarder) Switch(target string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -16,9 +16,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Standby starts a server with these extra settings that follows this one by streaming
-// replication, under a name for synchronous_standby_names. It reaches this server at the
-// address "host:port", which may be that of a [Forwarder]; empty is the server's own.
+// Standby starts a server, with these extra settings, that follows this one by streaming
+// replication. The name is for synchronous_standby_names. The standby connects to the address
+// "host:port", such as that of a [Forwarder]. If the address is empty, it connects to this server.
 func (s *Server) Standby(ctx context.Context, name, address string, settings ...string) (*Server, error) {
 	if s.foreign {
 		return nil, ErrForeign
@@ -89,7 +89,7 @@ func (s *Server) Follow(ctx context.Context, primary *Server, name string) error
 // Promote makes a standby a primary, and waits until it is.
 func (s *Server) Promote(ctx context.Context) error { return s.exec(ctx, "SELECT pg_promote(true)") }
 
-// Received returns up to which byte of its primary's log a standby has it.
+// Received returns how many bytes of the primary's log a standby has received.
 func (s *Server) Received(ctx context.Context) (received int64, err error) {
 	conn, err := pgx.Connect(ctx, s.DSN())
 	if err != nil {

@@ -1,18 +1,14 @@
 package sqldb_test
 
 import (
+	"context"
 	"errors"
-	"fmt"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/integration/sqldb/mariadbtest"
-	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/sqlstore"
 	"github.com/couponkit/couponkit/store/storetest"
@@ -78,76 +74,15 @@ func TestTheWritingNodeOfMariaDBGaleraIsKilled(t *testing.T) {
 	first := database{"mysql", dsn, sqlstore.MySQL}
 	second := database{"mysql", nodes[1].Reach(dsn), sqlstore.MySQL}
 	options := sqlstore.Options{SingleWriter: true}
-	c := hotCoupon(uses, 1)
 	s := first.store(t, options)
-	create(t, s, c)
-	b := &buyers{coupon: c, writer: s, enough: make(chan struct{}), before: before}
-	var running sync.WaitGroup
-	for range callers {
-		running.Go(func() { b.buy(t) })
-	}
-	<-b.enough
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	b, err := storetest.NewBuyers(ctx, s, uses)
+	require.NoError(t, err)
+	b.Start(ctx, callers, 30*time.Second)
+	require.NoError(t, b.Await(ctx, before))
 	require.NoError(t, nodes[0].Kill())
 	s = second.store(t, options)
-	b.move(s)
-	running.Wait()
-
-	counts, err := s.Counts(t.Context(), []string{redemption.CouponUses(c.ID)})
-	require.NoError(t, err)
-	require.Equal(t, []redemption.Count{{Completed: uses}}, counts)
-	for _, id := range b.paid {
-		found, err := s.Order(t.Context(), store.OrderKey{ID: id})
-		require.NoError(t, err, "%s was acknowledged", id)
-		require.Equal(t, redemption.OrderPaid, found.Order.State)
-	}
-	require.Len(t, b.paid, uses)
-	require.NoError(t, storetest.Check(t.Context(), s))
-}
-
-// buyers use a coupon up at the writer of the moment.
-type buyers struct {
-	coupon coupon.Coupon
-	next   atomic.Int64
-	before int
-	enough chan struct{} // closed when so many orders were acknowledged
-
-	mu     sync.Mutex
-	writer store.Store
-	paid   []string // IDs of orders that were acknowledged
-}
-
-func (b *buyers) move(s store.Store) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.writer = s
-}
-
-func (b *buyers) at() store.Store {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.writer
-}
-
-func (b *buyers) buy(t *testing.T) {
-	t.Helper()
-	deadline := time.Now().Add(2 * time.Minute)
-	for {
-		name := fmt.Sprint("customer-", b.next.Add(1))
-		left, err := use(t.Context(), b.at(), b.coupon, name, name)
-		for err != nil && time.Now().Before(deadline) { // with the same key, wherever the writer is by now
-			time.Sleep(10 * time.Millisecond)
-			left, err = use(t.Context(), b.at(), b.coupon, name, name)
-		}
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		if err != nil || !left {
-			return
-		}
-		b.mu.Lock()
-		if b.paid = append(b.paid, "ord_"+name); len(b.paid) == b.before {
-			close(b.enough)
-		}
-		b.mu.Unlock()
-	}
+	b.Move(s)
+	require.NoError(t, b.Check(ctx, s))
 }

@@ -1,0 +1,185 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// Buyers use a coupon up while a test breaks something, such as the server. They repeat a call that
+// fails, with the same key, until the store decides. Afterwards, Check reports whether the store
+// kept every acknowledged payment, and exactly the allowed uses.
+//
+// A Buyers is made by [NewBuyers]. Its methods are safe for concurrent use.
+type Buyers struct {
+	coupon  coupon.Coupon
+	running sync.WaitGroup
+
+	mu     sync.Mutex
+	store  store.Store
+	bought int
+	paid   []string // IDs of orders whose payment was acknowledged
+	failed error
+}
+
+// NewBuyers stores a coupon with a limit of uses, and one use for each customer.
+func NewBuyers(ctx context.Context, s store.Store, uses int64) (*Buyers, error) {
+	code, err := coupon.ParseCode("USE-IT-UP")
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.SaveCoupon(ctx, changeOf(store.CreateCoupon, coupon.Coupon{
+		ID: coupon.IDPrefix + "use_it_up", Code: code, Name: "Use it up", Discount: tenPercent(), Currency: pricing.EUR(),
+		Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General, State: coupon.Active,
+		Limits:    coupon.Limits{MaxUses: uses, MaxUsesPerUser: 1},
+		CreatedAt: at(0), UpdatedAt: at(0), Revision: 1,
+	}))
+	return &Buyers{coupon: c, store: s}, err
+}
+
+// Start lets so many goroutines buy until no use is left, or until ctx ends. A call that takes
+// longer than attempt is given up and repeated.
+func (b *Buyers) Start(ctx context.Context, callers int, attempt time.Duration) {
+	for range callers {
+		b.running.Go(func() {
+			if err := b.buy(ctx, attempt); err != nil {
+				b.mu.Lock()
+				b.failed = errors.Join(b.failed, err)
+				b.mu.Unlock()
+			}
+		})
+	}
+}
+
+// Move lets the buyers go on at another store, as a proxy would send them to another server.
+func (b *Buyers) Move(s store.Store) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.store = s
+}
+
+// Await waits until so many payments were acknowledged, or until ctx ends.
+func (b *Buyers) Await(ctx context.Context, payments int) error {
+	for b.Acknowledged() < payments {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%d of %d payments: %w", b.Acknowledged(), payments, ctx.Err())
+		case <-time.After(time.Millisecond):
+		}
+	}
+	return nil
+}
+
+// Acknowledged returns the number of payments that were acknowledged.
+func (b *Buyers) Acknowledged() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.paid)
+}
+
+// Check waits for the buyers, reads the whole store, and returns an error if it has other paid
+// orders than were acknowledged, if not exactly the allowed uses are counted, or if [Check] finds
+// anything.
+func (b *Buyers) Check(ctx context.Context, s store.Store) error {
+	b.running.Wait()
+	if b.failed != nil {
+		return b.failed
+	}
+	all, err := Read(ctx, s)
+	if err != nil {
+		return err
+	}
+	if err := all.Check(); err != nil {
+		return err
+	}
+	var paid []string
+	for _, o := range all.Orders {
+		if o.Order.State == redemption.OrderPaid {
+			paid = append(paid, o.Order.ID)
+		}
+	}
+	slices.Sort(b.paid)
+	if diff := cmp.Diff(b.paid, paid); diff != "" {
+		return fmt.Errorf("paid orders (-acknowledged +stored):\n%s", diff)
+	}
+	want := redemption.Count{Completed: b.coupon.Limits.MaxUses}
+	if got := all.Counters[redemption.CouponUses(b.coupon.ID)]; got != want {
+		return fmt.Errorf("the uses of the coupon are %+v, and not %+v", got, want)
+	}
+	return nil
+}
+
+// buy buys until the coupon is used up.
+func (b *Buyers) buy(ctx context.Context, attempt time.Duration) error {
+	for {
+		r := b.next()
+		err := b.answered(ctx, attempt, func(ctx context.Context, s store.Store) error {
+			_, err := s.Reserve(ctx, r)
+			return err
+		})
+		if errors.Is(err, store.ErrLimit) {
+			return nil
+		}
+		if err == nil {
+			err = b.answered(ctx, attempt, func(ctx context.Context, s store.Store) error {
+				_, err := s.Apply(ctx, settlement(redemption.Event{
+					Kind: redemption.Paid, At: at(500), OrderID: r.Order.ID, SessionID: "cs_" + r.Order.ID,
+				}))
+				return err
+			})
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.Order.ID, err)
+		}
+		b.mu.Lock()
+		b.paid = append(b.paid, r.Order.ID)
+		b.mu.Unlock()
+	}
+}
+
+// next is the checkout of another customer.
+func (b *Buyers) next() store.Reservation {
+	b.mu.Lock()
+	b.bought++
+	name := fmt.Sprintf("%06d", b.bought)
+	b.mu.Unlock()
+	customer := "customer-" + name
+	o := redemption.Order{
+		ID: redemption.OrderIDPrefix + name, Key: "key", Fingerprint: "the same cart", CustomerID: customer,
+		State: redemption.OrderOpen, Quote: someQuote(), Coupons: []coupon.Snapshot{b.coupon.Snapshot()},
+		Claims: []redemption.Claim{claim(redemption.CustomerOrders(customer), 1, 0)}, Deadline: at(1000), CreatedAt: at(1),
+	}
+	return store.Reservation{
+		Order: o, Coupons: []store.CouponAt{{ID: b.coupon.ID, Revision: b.coupon.Revision}},
+		Uses: []redemption.Use{{
+			ID: redemption.UseIDPrefix + name, CouponID: b.coupon.ID, CustomerID: customer, OrderID: o.ID, State: redemption.Reserved,
+			Origin: redemption.FromCheckout, Discount: 100, Claims: claimsOf(b.coupon, customer), CreatedAt: at(1),
+		}},
+	}
+}
+
+// answered repeats a call until the store has decided.
+func (b *Buyers) answered(ctx context.Context, attempt time.Duration, call func(context.Context, store.Store) error) error {
+	for {
+		b.mu.Lock()
+		s := b.store
+		b.mu.Unlock()
+		bounded, cancel := context.WithTimeout(ctx, attempt)
+		err := call(bounded, s)
+		cancel()
+		if err == nil || errors.Is(err, store.ErrLimit) || ctx.Err() != nil {
+			return err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
