@@ -45,7 +45,7 @@ var (
 func TestDocumentsKeepTheirBudgets(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
-	found := documents(t, root)
+	found := texts(t, root, ".md")
 	for name := range budgets {
 		require.Contains(t, found, name)
 	}
@@ -62,7 +62,7 @@ func TestGoInDocumentsCompiles(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
 	blocks := 0
-	for name, text := range documents(t, root) {
+	for name, text := range texts(t, root, ".md") {
 		blocks += strings.Count(text, "```go\n")
 		for _, fault := range goFaults(root, text) {
 			t.Errorf("%s: %s", name, fault)
@@ -106,7 +106,23 @@ func TestDocumentChecksNotice(t *testing.T) {
 }
 
 // documents returns the texts of all documents by their names.
-func documents(t *testing.T, root string) map[string]string {
+// TestPeopleInTheSourceAreThey: whoever the source speaks of, in comments or in texts, is "they".
+func TestPeopleInTheSourceAreThey(t *testing.T) {
+	t.Parallel()
+	const here = "internal/architecture/documents_test.go"
+	found := texts(t, filepath.Join("..", ".."), ".go", ".sql", ".sh", ".lua", ".js", ".css", ".html", ".yaml", ".yml")
+	require.Contains(t, found, here)
+	for name, text := range found {
+		for line := range strings.Lines(text) {
+			if word := masculine.FindString(line); word != "" && name != here {
+				t.Errorf("%s: %q in: %s", name, word, strings.TrimSpace(line))
+			}
+		}
+	}
+}
+
+// texts returns the files with these extensions by their paths.
+func texts(t *testing.T, root string, extensions ...string) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
 	require.NoError(t, filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
@@ -116,7 +132,7 @@ func documents(t *testing.T, root string) map[string]string {
 		if entry.IsDir() {
 			return enter(root, name, entry.Name())
 		}
-		if filepath.Ext(name) != ".md" {
+		if !slices.Contains(extensions, filepath.Ext(name)) {
 			return nil
 		}
 		text, err := os.ReadFile(name)

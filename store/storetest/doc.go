@@ -12,7 +12,8 @@
 // [Agree] plays random histories on the store and on a reference, and compares every
 // answer. [Check] finds contradictions between records, counters and journal in any store
 // at a quiet moment, also after a test under load. [Follow] reads a journal while others
-// write, and checks that it misses no entry.
+// write, and checks that it misses no entry. [Buyers] use a coupon up while a test kills the
+// server, and check that nothing acknowledged is lost.
 //
 // Nothing depends on the time of day.
 package storetest
