@@ -268,6 +268,25 @@ func TestRefusedTooSoon(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrAgain)
 }
 
+// TestRefusedWithTwoInstants: a request waits for a counter, and another of its counters comes
+// to be meanwhile. It is refused for all that is exceeded at one instant.
+func TestRefusedWithTwoInstants(t *testing.T) {
+	t.Parallel()
+	coupons, customers := redemption.CouponUses("cpn_a"), redemption.CustomerUses("cpn_a", "ann")
+	r := order("1", "ann", "cpn_a")
+	r.Uses[0].Claims = []redemption.Claim{claim(customers, 1, 1), claim(coupons, 1, 1)}
+	db := newTables(active("cpn_a", false))
+	db.counters[cell{coupons, 0}] = redemption.Count{Reserved: 1}
+	db.committed = func() { db.counters[cell{customers, 0}] = redemption.Count{Reserved: 1} }
+	_, err := engine.Reserve(t.Context(), db, 0, false, r)
+	require.ErrorIs(t, err, engine.ErrAgain)
+	answers, err := engine.Reserve(t.Context(), db, 0, true, r)
+	require.NoError(t, err)
+	limit := (*store.LimitError)(nil)
+	require.ErrorAs(t, answers[0].Err, &limit)
+	require.Empty(t, cmp.Diff(r.Uses[0].Claims, limit.Exceeded))
+}
+
 // TestExchangesAtOnce: two exchanges of one customer meet at the customer's counter, though
 // it has no limit.
 func TestExchangesAtOnce(t *testing.T) {

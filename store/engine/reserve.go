@@ -30,25 +30,32 @@ func Reserve(
 	return answers, w.save(ctx, tx)
 }
 
-// lookAgain looks once more for the keys and the exchanges of requests that were refused.
-// Another transaction may have stored them while this one waited for a lock: [ErrAgain].
+// lookAgain looks once more for the keys, the exchanges and the counters of requests that were
+// refused. Another transaction may have inserted them while this one waited for a lock, and
+// what Load has returned would then be of two instants: [ErrAgain].
 func (w *work) lookAgain(ctx context.Context, tx Tx, requests []store.Reservation, answers []Answer[store.Reserved]) error {
 	n := Need{Peek: true}
 	for i, r := range requests {
 		if refused(answers[i]) {
 			n.names(r)
+			n.Counters = append(n.Counters, w.absentOf(r, answers[i].Err)...)
 		}
 	}
-	if len(n.OrderKeys) == 0 && len(n.UseKeys) == 0 && len(n.Exchanges) == 0 {
+	if len(n.OrderKeys) == 0 && len(n.UseKeys) == 0 && len(n.Exchanges) == 0 && len(n.Counters) == 0 {
 		return nil
 	}
 	held := map[string]bool{}
 	for _, exchange := range n.Exchanges {
 		_, held[exchange] = w.holder(exchange)
 	}
-	if err := w.load(ctx, tx, n.sorted()); err != nil {
+	rows, err := tx.Load(ctx, n.sorted())
+	if err != nil {
 		return err
 	}
+	if len(rows.Counts) > 0 {
+		return ErrAgain
+	}
+	w.add(n, rows)
 	for i, r := range requests {
 		if refused(answers[i]) && w.appeared(r, held) {
 			return ErrAgain
@@ -59,6 +66,19 @@ func (w *work) lookAgain(ctx context.Context, tx Tx, requests []store.Reservatio
 
 func refused(a Answer[store.Reserved]) bool {
 	return a.Err != nil && !errors.Is(a.Err, store.ErrKeyReused)
+}
+
+// absentOf returns the counters that the answer to a request depends on and that are not there.
+func (w *work) absentOf(r store.Reservation, answer error) (absent []string) {
+	if !errors.Is(answer, store.ErrLimit) {
+		return nil
+	}
+	for _, c := range claimsOf(r) {
+		if c.Limit > 0 && w.absent[c.Counter] {
+			absent = append(absent, c.Counter)
+		}
+	}
+	return absent
 }
 
 // appeared reports whether another transaction has stored a record under a key of the

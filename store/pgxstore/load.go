@@ -24,8 +24,10 @@ func (t *tx) Load(ctx context.Context, n engine.Need) (engine.Rows, error) {
 	}
 	t.queueCoupons(b, n, uses, &rows)
 	if len(n.Counters) > 0 {
-		queue(b, scanCount(rows.Counts), t.sql.lockCounters, n.Counters)
-		t.locked = append(t.locked, n.Counters...)
+		queue(b, scanCount(rows.Counts), unless(n.Peek, t.sql.lockCounters), n.Counters)
+		if !n.Peek {
+			t.locked = append(t.locked, n.Counters...)
+		}
 	}
 	if len(n.Free) > 0 {
 		coupons := each(n.Free, func(h engine.Held) string { return h.CouponID })

@@ -104,7 +104,7 @@ func (s *session) loadCoupons(ctx context.Context, n engine.Need, rows *engine.R
 }
 
 func (s *session) loadCounters(ctx context.Context, n engine.Need, rows *engine.Rows) error {
-	return s.eachIn(ctx, lockCounters, 1, s.storedAs(n.Counters), func(found *sql.Rows) error {
+	return s.eachIn(ctx, unless(n.Peek, lockCounters), 1, s.storedAs(n.Counters), func(found *sql.Rows) error {
 		var counter string
 		var count redemption.Count
 		err := found.Scan(&counter, &count.Reserved, &count.Completed)
