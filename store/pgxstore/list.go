@@ -1,6 +1,7 @@
 package pgxstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -30,37 +31,37 @@ func (s *Store) Order(ctx context.Context, by store.OrderKey) (store.Settled, er
 	case by.SessionID != "":
 		condition, arguments = "o.session_id = $1 AND o.session_id <> ''", []any{by.SessionID}
 	}
-	var orders []redemption.Order
-	var uses []redemption.Use
+	var found []store.Settled
 	err := s.read(ctx, func() *pgx.Batch {
-		orders, uses = nil, nil
+		found = nil
 		b := new(pgx.Batch)
-		// An order is stored with all of its uses: who sees the order sees them in a later
-		// statement.
-		queue(b, scanOrder(&orders), s.sql.name("read an order", `SELECT `+orderList+` FROM {orders} o WHERE `+condition), arguments...)
-		queue(b, scanUse(&uses), s.sql.name("read the uses of an order", `SELECT `+useList+` FROM {orders} o CROSS JOIN LATERAL (
-			SELECT * FROM {uses} u WHERE u.order_id = o.id AND u.order_id <> '' OFFSET 0) u WHERE `+condition), arguments...)
+		queue(b, scanSettled(&found), s.sql.name("read an order", `SELECT `+settledList+` FROM {orders} o`+withUses+` WHERE `+condition), arguments...)
 		return b
 	})
 	switch {
 	case err != nil:
 		return store.Settled{}, wrap("read an order", err)
-	case len(orders) == 0:
+	case len(found) == 0:
 		return store.Settled{}, store.ErrNotFound
 	}
-	return settled(orders, uses)[0], nil
+	return sorted(found)[0], nil
 }
 
-// settled returns each order with its uses, which are ordered by coupon.
-func settled(orders []redemption.Order, uses []redemption.Use) []store.Settled {
-	of := map[string][]redemption.Use{}
-	slices.SortFunc(uses, func(u, v redemption.Use) int {
-		return strings.Compare(u.CouponID+"\x00"+u.ID, v.CouponID+"\x00"+v.ID)
-	})
-	for _, u := range uses {
-		of[u.OrderID] = append(of[u.OrderID], u)
+// settledList and withUses select orders o with their uses u in one statement: two could see
+// the order before a change and its uses after it.
+const (
+	settledList = orderList + `, ` + useList
+	withUses    = ` LEFT JOIN LATERAL (SELECT * FROM {uses} u WHERE u.order_id = o.id AND u.order_id <> '' OFFSET 0) u ON true`
+)
+
+// sorted sorts the uses of each order by coupon.
+func sorted(orders []store.Settled) []store.Settled {
+	for _, o := range orders {
+		slices.SortFunc(o.Uses, func(u, v redemption.Use) int {
+			return cmp.Or(strings.Compare(u.CouponID, v.CouponID), strings.Compare(u.ID, v.ID))
+		})
 	}
-	return each(orders, func(o redemption.Order) store.Settled { return store.Settled{Order: o, Uses: of[o.ID]} })
+	return orders
 }
 
 // Counts implements [store.Counters] in one round trip.
@@ -239,7 +240,7 @@ func (s *Store) ListOrders(ctx context.Context, asked store.OrderList) (store.Or
 	if err != nil {
 		return store.OrderPage{}, err
 	}
-	l := list{from: "{orders} o", columns: orderList, alias: "o", size: asked.PageSize, states: allOrderStates}
+	l := list{from: "{orders} o", joined: withUses, columns: settledList, alias: "o", size: asked.PageSize, states: allOrderStates}
 	if !asked.DueAt.IsZero() {
 		l.oldest, l.states = true, dueOrderStates
 		l.where("o.deadline <= ? AND o.deadline > -62135596800000000", micros(asked.DueAt))
@@ -259,27 +260,21 @@ func (s *Store) ListOrders(ctx context.Context, asked store.OrderList) (store.Or
 	if err := s.ready(ctx); err != nil {
 		return store.OrderPage{}, err
 	}
-	var orders []redemption.Order
-	var uses []redemption.Use
-	page := s.sql.name("list orders", l.page())
-	ofPage := s.sql.name("list the uses of orders", `SELECT `+useList+` FROM (`+strings.Replace(l.page(), orderList, "o.id", 1)+`) o
-		CROSS JOIN LATERAL (SELECT * FROM {uses} u WHERE u.order_id = o.id AND u.order_id <> '' OFFSET 0) u`)
-	err = s.snapshot(ctx, func() *pgx.Batch {
-		orders, uses = nil, nil
+	var found []store.Settled
+	err = s.read(ctx, func() *pgx.Batch {
+		found = nil
 		b := new(pgx.Batch)
-		queue(b, scanOrder(&orders), page, l.arguments...)
-		queue(b, scanUse(&uses), ofPage, l.arguments...)
+		queue(b, scanSettled(&found), s.sql.name("list orders", l.page()), l.arguments...)
 		return b
 	})
 	if err != nil {
 		return store.OrderPage{}, wrap("list orders", err)
 	}
-	var found store.OrderPage
-	orders, found.Next = cut(orders, l.size, func(o redemption.Order) store.Cursor { return store.Cursor{CreatedAt: o.CreatedAt, ID: o.ID} })
-	if len(orders) > 0 {
-		found.Items = settled(orders, uses)
-	}
-	return found, nil
+	var page store.OrderPage
+	page.Items, page.Next = cut(sorted(found), l.size, func(o store.Settled) store.Cursor {
+		return store.Cursor{CreatedAt: o.Order.CreatedAt, ID: o.Order.ID}
+	})
+	return page, nil
 }
 
 // ListUses implements [store.Orders] in one round trip.
@@ -331,18 +326,4 @@ func (s *Store) ListUses(ctx context.Context, asked store.UseList) (store.UsePag
 	page.Total, page.AtLeast = total(n)
 	page.Items, page.Next = cut(page.Items, l.size, func(u redemption.Use) store.Cursor { return store.Cursor{CreatedAt: u.CreatedAt, ID: u.ID} })
 	return page, nil
-}
-
-// snapshot is read where all statements see the same state.
-func (s *Store) snapshot(ctx context.Context, b func() *pgx.Batch) error {
-	if s.host != nil {
-		return s.read(ctx, b)
-	}
-	return retry(ctx, func() error {
-		batch := &pgx.Batch{}
-		batch.Queue("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-		batch.QueuedQueries = append(batch.QueuedQueries, b().QueuedQueries...)
-		batch.Queue("COMMIT")
-		return s.pool.SendBatch(ctx, batch).Close()
-	})
 }

@@ -7,9 +7,11 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/engine"
 )
 
@@ -123,16 +125,11 @@ func scanCount(into map[string]redemption.Count) func(pgx.Rows) error {
 
 func scanOrder(into *[]redemption.Order) func(pgx.Rows) error {
 	return func(row pgx.Rows) error {
-		var o redemption.Order
-		var state string
-		var deadline, created, updated int64
-		var document []byte
-		if err := row.Scan(&o.ID, &o.CustomerID, &o.Key, &state, &o.SessionID, &o.SessionURL, &o.ReplacedBy,
-			&deadline, &created, &updated, &o.Version, &document); err != nil {
+		var r orderRow
+		if err := row.Scan(r.columns()...); err != nil {
 			return err
 		}
-		o.Deadline, o.CreatedAt, o.UpdatedAt = instant(deadline), instant(created), instant(updated)
-		err := engine.ReadOrder(&o, state, document)
+		o, err := r.order()
 		*into = append(*into, o)
 		return err
 	}
@@ -140,18 +137,85 @@ func scanOrder(into *[]redemption.Order) func(pgx.Rows) error {
 
 func scanUse(into *[]redemption.Use) func(pgx.Rows) error {
 	return func(row pgx.Rows) error {
-		var u redemption.Use
-		var state, points string
-		var deadline, created, updated, completed, released int64
-		var document []byte
-		if err := row.Scan(&u.ID, &u.OrderID, &u.CouponID, &u.CustomerID, &u.Key, &u.ExchangeID, &state, &points,
-			&u.OverLimit, &deadline, &created, &updated, &completed, &released, &u.Version, &document); err != nil {
+		var r useRow
+		if err := row.Scan(r.columns()...); err != nil {
 			return err
 		}
-		u.Deadline, u.CreatedAt, u.UpdatedAt = instant(deadline), instant(created), instant(updated)
-		u.CompletedAt, u.ReleasedAt = instant(completed), instant(released)
-		err := engine.ReadUse(&u, state, points, document)
+		u, err := r.use()
 		*into = append(*into, u)
 		return err
 	}
+}
+
+// scanSettled reads orders with their uses: a row for each use, or one for an order without.
+func scanSettled(into *[]store.Settled) func(pgx.Rows) error {
+	return func(row pgx.Rows) error {
+		var of orderRow
+		var by useRow
+		if err := row.Scan(append(of.columns(), by.columns()...)...); err != nil {
+			return err
+		}
+		if n := len(*into); n == 0 || (*into)[n-1].Order.ID != of.o.ID {
+			o, err := of.order()
+			if err != nil {
+				return err
+			}
+			*into = append(*into, store.Settled{Order: o})
+		}
+		if by.u.ID == "" {
+			return nil
+		}
+		u, err := by.use()
+		last := &(*into)[len(*into)-1]
+		last.Uses = append(last.Uses, u)
+		return err
+	}
+}
+
+// orderRow is what orderList selects.
+type orderRow struct {
+	o                          redemption.Order
+	state                      string
+	deadline, created, updated int64
+	document                   []byte
+}
+
+func (r *orderRow) columns() []any {
+	return []any{
+		&r.o.ID, &r.o.CustomerID, &r.o.Key, &r.state, &r.o.SessionID, &r.o.SessionURL, &r.o.ReplacedBy,
+		&r.deadline, &r.created, &r.updated, &r.o.Version, &r.document,
+	}
+}
+
+func (r *orderRow) order() (redemption.Order, error) {
+	r.o.Deadline, r.o.CreatedAt, r.o.UpdatedAt = instant(r.deadline), instant(r.created), instant(r.updated)
+	err := engine.ReadOrder(&r.o, r.state, r.document)
+	return r.o, err
+}
+
+// useRow is what useList selects. All columns of an order without uses are NULL, and zero here.
+type useRow struct {
+	u                                               redemption.Use
+	state, points                                   string
+	over                                            *bool
+	deadline, created, updated, completed, released int64
+	document                                        []byte
+}
+
+func (r *useRow) columns() []any {
+	text := func(s *string) any { return (*zeronull.Text)(s) }
+	number := func(n *int64) any { return (*zeronull.Int8)(n) }
+	return []any{
+		text(&r.u.ID), text(&r.u.OrderID), text(&r.u.CouponID), text(&r.u.CustomerID), text(&r.u.Key), text(&r.u.ExchangeID),
+		text(&r.state), text(&r.points), &r.over, number(&r.deadline), number(&r.created), number(&r.updated),
+		number(&r.completed), number(&r.released), number(&r.u.Version), &r.document,
+	}
+}
+
+func (r *useRow) use() (redemption.Use, error) {
+	r.u.OverLimit = r.over != nil && *r.over
+	r.u.Deadline, r.u.CreatedAt, r.u.UpdatedAt = instant(r.deadline), instant(r.created), instant(r.updated)
+	r.u.CompletedAt, r.u.ReleasedAt = instant(r.completed), instant(r.released)
+	err := engine.ReadUse(&r.u, r.state, r.points, r.document)
+	return r.u, err
 }

@@ -85,6 +85,7 @@ func meetings(tb testing.TB) map[string]meeting {
 		"one key":                  {one, regular, reserve("ann", "1", ""), reserve("ann", "1", "")},
 		"the last use":             {coupon.Limits{MaxUses: 1}, nil, reserve("ann", "1", ""), reserve("bob", "1", "")},
 		"a customer's use":         {coupon.Limits{MaxUsesPerUser: 1}, regular, reserve("ann", "1", ""), reserve("ann", "2", "")},
+		"all that is exceeded":     {coupon.Limits{MaxUses: 2, MaxUsesPerUser: 1}, []call{reserve("bob", "1", "")}, reserve("ann", "1", ""), reserve("ann", "2", "")},
 		"hand-overs":               {one, ordered, reserve("ann", "2", "1"), reserve("ann", "3", "1")},
 		"hand-over of one key":     {one, ordered, reserve("ann", "2", "1"), reserve("ann", "2", "1")},
 		"hand-over of the new":     {one, append(ordered[:3:3], reserve("ann", "2", "1")), reserve("ann", "3", "2"), event(redemption.Paid, "1", "cs_1")},

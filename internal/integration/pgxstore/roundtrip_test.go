@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -51,6 +52,39 @@ func (h *heard) Read(b []byte) (int, error) {
 		h.spoken.Store(false)
 	}
 	return n, err
+}
+
+// statements counts the statements of batches.
+type statements struct{ n atomic.Int64 }
+
+func (s *statements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	return ctx
+}
+func (s *statements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+func (s *statements) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	return ctx
+}
+func (s *statements) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) { s.n.Add(1) }
+func (s *statements) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)     {}
+
+// An order and its uses are read by one statement. Each statement of READ COMMITTED sees another
+// instant, and two would see the order before a change and its uses after it.
+func TestAnOrderIsReadAtOneInstant(t *testing.T) {
+	t.Parallel()
+	var traced statements
+	pool := postgrestest.NewPool(t, shared.NewCopy(t), func(config *pgxpool.Config) { config.ConnConfig.Tracer = &traced })
+	s := newStore(t, pool, pgxstore.Options{})
+	c := create(t, s, newCoupon(t, "TEN", coupon.Limits{}))
+	_, err := s.Reserve(t.Context(), checkout(c, quote(t), "ann", "k1"))
+	require.NoError(t, err)
+	traced.n.Store(0)
+	_, err = s.Order(t.Context(), store.OrderKey{ID: "ord_ann-k1"})
+	require.NoError(t, err)
+	require.Equal(t, int64(1), traced.n.Load())
+	page, err := s.ListOrders(t.Context(), store.OrderList{})
+	require.NoError(t, err)
+	require.Len(t, page.Items, 1)
+	require.Equal(t, int64(2), traced.n.Load())
 }
 
 // Reservations and settlements take two round trips, everything that reads takes one.
