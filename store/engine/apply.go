@@ -350,7 +350,7 @@ func (w *work) recordUnknown(ctx context.Context, tx Tx, s store.Settlement) (st
 		n.Coupons = append(n.Coupons, u.CouponID)
 		n.claims(u.CouponID, u.Claims)
 	}
-	if err := w.load(ctx, tx, n.sorted()); err != nil {
+	if err := w.load(ctx, tx, n.sorted().late()); err != nil {
 		return store.Settled{}, err
 	}
 	if err := w.stillUnknown(ctx, tx, s); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -285,6 +286,46 @@ func TestRefusedWithTwoInstants(t *testing.T) {
 	limit := (*store.LimitError)(nil)
 	require.ErrorAs(t, answers[0].Err, &limit)
 	require.Empty(t, cmp.Diff(r.Uses[0].Claims, limit.Exceeded))
+}
+
+// TestLateCounters: Save finds out whether the counters that all customers share have moved
+// since Load so far that a request would have been answered otherwise.
+func TestLateCounters(t *testing.T) {
+	t.Parallel()
+	uses := redemption.CouponUses("cpn_a")
+	request := func(id string, limit int64) store.Reservation {
+		r := order(id, id, "cpn_a")
+		r.Uses[0].Claims = []redemption.Claim{claim(uses, 1, limit)}
+		return r
+	}
+	for name, test := range map[string]struct {
+		requests       []store.Reservation
+		before, others int64 // reserved, and what others add meanwhile
+		want           error
+	}{
+		"room for all":             {[]store.Reservation{request("1", 10), request("2", 10)}, 3, 5, nil},
+		"no room for the last":     {[]store.Reservation{request("1", 10), request("2", 10)}, 3, 6, engine.ErrAgain},
+		"no room by a lower limit": {[]store.Reservation{request("1", 4), request("2", 10)}, 3, 1, engine.ErrAgain},
+		"one is refused":           {[]store.Reservation{request("1", 4), request("2", 4)}, 3, 0, nil},
+		"none was to be refused":   {[]store.Reservation{request("1", 4), request("2", 4)}, 3, -1, engine.ErrAgain},
+		"refused by others":        {[]store.Reservation{request("1", 4), request("2", 4)}, 3, 1, engine.ErrAgain},
+		"refused, still":           {[]store.Reservation{order("1", "1"), request("2", 3)}, 3, 1, nil},
+		"refused, not any more":    {[]store.Reservation{order("1", "1"), request("2", 3)}, 3, -1, engine.ErrAgain},
+		"without a limit":          {[]store.Reservation{request("1", 0)}, 3, 100, nil},
+		"the highest limit":        {[]store.Reservation{request("1", math.MaxInt64)}, 3, 100, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := newTables(active("cpn_a", false))
+			db.counters[cell{uses, 0}] = redemption.Count{Reserved: test.before}
+			db.meanwhile = func() {
+				db.counters[cell{uses, 0}] = redemption.Count{Reserved: test.before + test.others}
+			}
+			_, err := engine.Reserve(t.Context(), db, 0, false, test.requests...)
+			require.ErrorIs(t, err, test.want)
+			require.Equal(t, db.loads[0].Late, slices.DeleteFunc(slices.Clone(db.loads[0].Counters), func(c string) bool { return c != uses }))
+		})
+	}
 }
 
 // TestExchangesAtOnce: two exchanges of one customer meet at the customer's counter, though

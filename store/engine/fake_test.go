@@ -146,8 +146,8 @@ func (db *tables) collides(w engine.Writes) bool {
 		}
 	}
 	return slices.ContainsFunc(w.Counters, func(c engine.CounterWrite) bool {
-		_, there := db.counters[cell{c.Counter, c.Row}]
-		return c.New && there
+		count, there := db.counters[cell{c.Counter, c.Row}]
+		return c.New && there || count.Taken() < c.Least || count.Taken() > c.Most
 	})
 }
 

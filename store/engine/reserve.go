@@ -112,7 +112,7 @@ func (n *Need) ids(r store.Reservation) {
 // counters are known when the records are, and all counters are locked together.
 func (w *work) loadReservations(ctx context.Context, tx Tx, n Need) error {
 	if len(n.OrderIDs) == 0 && len(n.Exchanges) == 0 {
-		return w.load(ctx, tx, n)
+		return w.load(ctx, tx, n.late())
 	}
 	counters := Need{Counters: n.Counters, Free: n.Free}
 	n.Counters, n.Free = nil, nil
@@ -125,7 +125,13 @@ func (w *work) loadReservations(ctx context.Context, tx Tx, n Need) error {
 	for _, row := range w.uses {
 		counters.claims(row.use.CouponID, row.use.Claims)
 	}
-	return w.load(ctx, tx, counters.sorted())
+	return w.load(ctx, tx, counters.sorted().late())
+}
+
+// late lets the counters that all customers share be locked in Save.
+func (n Need) late() Need {
+	n.Late = slices.DeleteFunc(slices.Clone(n.Counters), func(key string) bool { return !redemption.IsShared(key) })
+	return n
 }
 
 func (w *work) load(ctx context.Context, tx Tx, n Need) error {
@@ -162,6 +168,7 @@ func (n *Need) reservation(r store.Reservation, thorough bool) {
 	}
 	if r.Order.Replaces != "" {
 		n.OrderIDs = append(n.OrderIDs, r.Order.Replaces)
+		n.CouponsOfOrders = true // are their uses spread?
 	}
 	n.names(r)
 	for _, u := range r.Uses {

@@ -10,7 +10,7 @@ import (
 )
 
 // Tx is a transaction of a store. Until the transaction ends, only the engine may change the
-// rows that Load returned.
+// rows that Load returned, except the rows of Need.Late.
 type Tx interface {
 	// Load locks the needed rows and returns those that exist.
 	Load(ctx context.Context, n Need) (Rows, error)
@@ -46,6 +46,9 @@ type Need struct {
 	CouponsOfOrders bool
 	// Counters selects the first row of each counter.
 	Counters []string
+	// Late lists the Counters that all customers share. Load may leave their rows unlocked. In
+	// that case, Save locks them after all other rows and checks the bounds of the writes.
+	Late []string
 	// Free selects points reservations without an order, by coupon and customer. They are
 	// loaded after the counters are locked, in any sequence.
 	Free []Held
@@ -98,6 +101,10 @@ type CounterWrite struct {
 	// New tells that Load did not find the row. If the row exists now, Save returns
 	// [ErrAgain].
 	New bool
+	// Least and Most are the inclusive bounds of what the row may hold before the write, reserved
+	// and completed together. Outside of them, the engine would have decided otherwise. Save then
+	// returns [ErrAgain]. Save may ignore the bounds of rows that Load has locked.
+	Least, Most int64
 }
 
 // SpreadRows is the number of rows over which an unlimited counter is spread. A store may

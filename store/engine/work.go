@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"encoding/json"
+	"math"
 	"slices"
 	"time"
 
@@ -24,8 +25,12 @@ type work struct {
 	loaded   map[string]bool // counters that Load has looked for
 	absent   map[string]bool // of these, those that are not there
 	moved    map[cell]redemption.Count
+	bounds   map[string]*bound // of counters that may move until Save
 	entries  []store.Entry
 }
+
+// bound is what a counter may hold until Save, so that all decisions by it stay right.
+type bound struct{ seen, least, most int64 }
 
 type cell struct {
 	counter string
@@ -50,6 +55,7 @@ func newWork(row int) *work {
 		row: row, orders: map[string]*orderRow{}, keys: map[Key]string{}, sessions: map[string]string{},
 		uses: map[string]*useRow{}, useKeys: map[Key]string{}, coupons: map[string]Coupon{}, spread: map[string]bool{},
 		counts: map[string]redemption.Count{}, loaded: map[string]bool{}, absent: map[string]bool{}, moved: map[cell]redemption.Count{},
+		bounds: map[string]*bound{},
 	}
 }
 
@@ -76,6 +82,9 @@ func (w *work) add(n Need, rows Rows) {
 		w.loaded[key] = true
 		count, found := rows.Counts[key]
 		w.counts[key], w.absent[key] = count, !found
+		if _, late := slices.BinarySearch(n.Late, key); late && found {
+			w.bounds[key] = &bound{seen: count.Taken(), least: math.MinInt64, most: math.MaxInt64}
+		}
 	}
 }
 
@@ -170,11 +179,33 @@ func (s *step) exceeded(w *work, claims []redemption.Claim) []redemption.Claim {
 			continue
 		}
 		added := s.after[c.Counter].Taken() - s.before[c.Counter].Taken()
-		if added > 0 && !(redemption.Claim{Amount: added, Limit: c.Limit}).Fits(w.counts[c.Counter]) {
+		if added <= 0 {
+			continue
+		}
+		fits := (redemption.Claim{Amount: added, Limit: c.Limit}).Fits(w.counts[c.Counter])
+		if !fits {
 			exceeded = append(exceeded, c)
 		}
+		w.rely(c.Counter, fits, c.Limit-added)
 	}
 	return exceeded
+}
+
+// rely keeps a decision right until Save: a claim fits as long as its counter holds no more than
+// most, and exceeds its limit as long as the counter holds no less than now.
+func (w *work) rely(counter string, fits bool, most int64) {
+	b := w.bounds[counter]
+	if b == nil {
+		return
+	}
+	if !fits {
+		b.least = b.seen
+		return
+	}
+	moved := w.counts[counter].Taken() - b.seen // by this transaction
+	if moved >= 0 || most <= math.MaxInt64+moved {
+		b.most = min(b.most, most-moved)
+	}
 }
 
 // make changes the records and counters.
@@ -236,18 +267,40 @@ func (w *work) writes() Writes {
 			writes.Uses = append(writes.Uses, row.use)
 		}
 	}
+	writes.Counters = w.counterWrites()
+	return writes
+}
+
+// counterWrites returns what is added to counters, and the bounds by which others were decided.
+func (w *work) counterWrites() (writes []CounterWrite) {
+	for counter, b := range w.bounds {
+		at := cell{counter, 0}
+		if _, moved := w.moved[at]; !moved && b.decided() {
+			w.moved[at] = redemption.Count{}
+		}
+	}
 	for at, by := range w.moved {
-		if by == (redemption.Count{}) && w.loaded[at.counter] && !w.absent[at.counter] {
+		write := CounterWrite{
+			Counter: at.counter, Row: at.row, By: by, New: at.row == 0 && w.absent[at.counter],
+			Least: math.MinInt64, Most: math.MaxInt64, // a row of a spread counter may hold less than nothing
+		}
+		b := w.bounds[at.counter]
+		if at.row == 0 && b != nil {
+			write.Least, write.Most = b.least, b.most
+		}
+		if by == (redemption.Count{}) && w.loaded[at.counter] && !w.absent[at.counter] && !b.decided() {
 			continue
 		}
-		writes.Counters = append(writes.Counters, CounterWrite{
-			Counter: at.counter, Row: at.row, By: by, New: at.row == 0 && w.absent[at.counter],
-		})
+		writes = append(writes, write)
 	}
-	slices.SortFunc(writes.Counters, func(a, b CounterWrite) int {
+	slices.SortFunc(writes, func(a, b CounterWrite) int {
 		return cmp.Or(cmp.Compare(a.Counter, b.Counter), cmp.Compare(a.Row, b.Row))
 	})
 	return writes
+}
+
+func (b *bound) decided() bool {
+	return b != nil && (b.least > math.MinInt64 || b.most < math.MaxInt64)
 }
 
 func sortedKeys[V any](m map[string]V) []string {

@@ -25,12 +25,7 @@ func (t *tx) Load(ctx context.Context, n engine.Need) (engine.Rows, error) {
 		queue(b, scanUse(&rows.Uses), uses.locked(unless(n.Peek, t.sql.lockUses)), uses.arguments...)
 	}
 	t.queueCoupons(b, n, uses, &rows)
-	if len(n.Counters) > 0 {
-		queue(b, scanCount(rows.Counts), unless(n.Peek, t.sql.lockCounters), n.Counters)
-		if !n.Peek {
-			t.locked = append(t.locked, n.Counters...)
-		}
-	}
+	t.queueCounts(b, n, &rows)
 	if len(n.Free) > 0 {
 		coupons := each(n.Free, func(h engine.Held) string { return h.CouponID })
 		customers := each(n.Free, func(h engine.Held) string { return h.CustomerID })
@@ -43,6 +38,26 @@ func (t *tx) Load(ctx context.Context, n engine.Need) (engine.Rows, error) {
 		return engine.Rows{}, err
 	}
 	return rows, t.loadReplayed(ctx, n, &rows)
+}
+
+// queueCounts locks counters, but for those that are only looked at or locked in Save.
+func (t *tx) queueCounts(b *pgx.Batch, n engine.Need, rows *engine.Rows) {
+	var locked, seen []string
+	for _, key := range n.Counters {
+		_, late := slices.BinarySearch(n.Late, key)
+		if n.Peek || late && !t.early {
+			seen = append(seen, key)
+		} else {
+			locked = append(locked, key)
+		}
+	}
+	if len(locked) > 0 {
+		queue(b, scanCount(rows.Counts), t.sql.lockCounters, locked)
+		t.locked = append(t.locked, locked...)
+	}
+	if len(seen) > 0 {
+		queue(b, scanCount(rows.Counts), unless(true, t.sql.lockCounters), seen)
+	}
 }
 
 func (t *tx) queueOrders(b *pgx.Batch, n engine.Need, rows *engine.Rows) {

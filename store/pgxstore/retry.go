@@ -13,7 +13,9 @@ import (
 )
 
 const (
-	maxAttempts  = 10
+	maxAttempts = 10
+	// maxLate is how often a batch hopes that the counters hold as much in Save as in Load.
+	maxLate      = 5
 	firstBackoff = time.Millisecond
 	maxBackoff   = 200 * time.Millisecond
 )
@@ -30,10 +32,10 @@ const (
 	insufficientPrivilege = "42501"
 )
 
-// raced is what a statement says that finds fewer rows inserted than it was given: another
-// transaction was first. The transaction has to fail before the COMMIT that follows in the
-// same round trip, and plain SQL fails by a cast.
-const raced = "couponkit: another transaction was first, rows inserted: "
+// raced begins what a statement says that finds fewer rows inserted, or fewer counters within
+// their bounds, than it was given. The transaction has to fail before the COMMIT that follows in
+// the same round trip, and plain SQL fails by a cast.
+const raced = "couponkit: another transaction was first, "
 
 // Retryable reports whether a transaction that ended with this error may be run again from
 // its beginning: PostgreSQL has undone it because of others, or nothing was sent. The store

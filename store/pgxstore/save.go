@@ -17,12 +17,14 @@ import (
 // Save implements [engine.Tx] in one round trip, which also commits.
 func (t *tx) Save(ctx context.Context, w engine.Writes) error {
 	b := new(pgx.Batch)
-	t.lockCounters(b, w.Counters) // before any row is inserted
+	slices.Sort(t.locked)
+	t.lockCustomers(b, w.Counters)
 	if err := t.queueRecords(b, w); err != nil {
 		return err
 	}
-	t.queueCounters(b, w.Counters)
 	t.queueEntries(b, w.Entries)
+	t.lockShared(b, w.Counters)
+	t.addToCounters(b, w.Counters)
 	return t.send(ctx, b, true)
 }
 
@@ -116,36 +118,62 @@ func useColumns(uses []redemption.Use) []any {
 	}
 }
 
-// lockCounters locks the counters that Load has not, in their order.
-func (t *tx) lockCounters(b *pgx.Batch, writes []engine.CounterWrite) {
-	slices.Sort(t.locked)
+// lockCustomers locks the counters of customers that Load has not, and inserts new counters,
+// before any record is inserted: two transactions with records of one customer meet there.
+func (t *tx) lockCustomers(b *pgx.Batch, writes []engine.CounterWrite) {
 	var keys []string
+	var added []engine.CounterWrite
 	for _, w := range writes {
-		if _, locked := slices.BinarySearch(t.locked, w.Counter); w.Row == 0 && !locked {
+		switch {
+		case w.New:
+			added = append(added, w)
+		case t.unlocked(w) && !redemption.IsShared(w.Counter):
 			keys = append(keys, w.Counter)
 		}
 	}
 	if len(keys) > 0 {
 		b.Queue(t.sql.lockCounters, keys)
 	}
+	if len(added) > 0 {
+		b.Queue(t.sql.insertCounters, counterColumns(added)...)
+	}
 }
 
-// queueCounters inserts new counters, adds to those that are locked, and then to parts of
-// spread counters, for which nobody waits.
-func (t *tx) queueCounters(b *pgx.Batch, writes []engine.CounterWrite) {
-	var added, first, spread []engine.CounterWrite
+func (t *tx) unlocked(w engine.CounterWrite) bool {
+	_, locked := slices.BinarySearch(t.locked, w.Counter)
+	return w.Row == 0 && !w.New && !locked
+}
+
+// lockShared locks the counters that all customers share, as late as possible: whoever wants
+// the same coupon waits for them. The transaction fails if one of them is out of bounds.
+func (t *tx) lockShared(b *pgx.Batch, writes []engine.CounterWrite) {
+	var shared []engine.CounterWrite
+	for _, w := range writes {
+		if t.unlocked(w) && redemption.IsShared(w.Counter) {
+			shared = append(shared, w)
+		}
+	}
+	if len(shared) > 0 {
+		type write = engine.CounterWrite
+		b.Queue(t.sql.checkCounters,
+			each(shared, func(w write) string { return w.Counter }),
+			each(shared, func(w write) int64 { return w.Least }),
+			each(shared, func(w write) int64 { return w.Most }))
+	}
+}
+
+// addToCounters adds to counters that are locked, and then to parts of spread counters, for
+// which nobody waits.
+func (t *tx) addToCounters(b *pgx.Batch, writes []engine.CounterWrite) {
+	var first, spread []engine.CounterWrite
 	for _, w := range writes {
 		switch {
 		case w.New:
-			added = append(added, w)
-		case w.Row == 0:
-			first = append(first, w)
-		default:
+		case w.Row > 0:
 			spread = append(spread, w)
+		case w.By != redemption.Count{}:
+			first = append(first, w)
 		}
-	}
-	if len(added) > 0 {
-		b.Queue(t.sql.insertCounters, counterColumns(added)...)
 	}
 	if len(first) > 0 {
 		b.Queue(t.sql.addToCounters, counterColumns(first)...)
@@ -194,5 +222,5 @@ func instant(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
 // guarded makes an insertion fail if it inserts fewer rows than its first array has.
 func guarded(insert string) string {
 	return fmt.Sprintf(`WITH done AS (%s ON CONFLICT DO NOTHING RETURNING 1)
-		SELECT CASE WHEN count(*) < cardinality($1::text[]) THEN ('%s' || count(*))::integer END FROM done`, insert, raced)
+		SELECT CASE WHEN count(*) < cardinality($1::text[]) THEN ('%srows inserted: ' || count(*))::integer END FROM done`, insert, raced)
 }

@@ -16,7 +16,8 @@ type statements struct {
 	byUseID, byUseKey, byExchange, usesByOrder, usesBySession      string
 	lockUses, usesOfOrders, freeUses                               string
 	byCouponID, byUse, shareCoupons                                string
-	lockCounters, insertCounters, addToCounters, addToParts        string
+	lockCounters, checkCounters, insertCounters                    string
+	addToCounters, addToParts                                      string
 	insertOrders, updateOrders, insertUses, updateUses             string
 	insertEntries, lockJournal, sealJournal, moveHead, readJournal string
 	lockCoupon, codeOwner, counted, counts                         string
@@ -111,6 +112,12 @@ func (s *statements) writing() {
 		ON CONFLICT (id) DO UPDATE SET state = excluded.state, points_state = excluded.points_state, over_limit = excluded.over_limit,
 		deadline = excluded.deadline, updated_at = excluded.updated_at, completed_at = excluded.completed_at,
 		released_at = excluded.released_at, version = excluded.version`)
+	// The rows are counted after all of them are locked.
+	s.checkCounters = s.name("lock and check counters", fmt.Sprintf(`SELECT CASE WHEN count(*) FILTER (WHERE l.fits)
+		< cardinality($1::text[]) THEN ('%scounters within their bounds: ' || count(*) FILTER (WHERE l.fits))::integer END FROM (
+			SELECT coalesce(c.reserved + c.completed, 0) BETWEEN w.least AND w.most AS fits
+			FROM unnest((SELECT $1::text[]), (SELECT $2::bigint[]), (SELECT $3::bigint[])) AS w (counter, least, most)
+			LEFT JOIN LATERAL (SELECT * FROM {counters} c WHERE c.counter = w.counter AND c.part = 0 FOR UPDATE) c ON true) l`, raced))
 	s.insertCounters = s.name("insert counters", guarded(`INSERT INTO {counters} (counter, part, reserved, completed)
 		SELECT * FROM `+counterArrays))
 	s.addToCounters = s.name("add to counters", `INSERT INTO {counters} AS c (counter, part, reserved, completed)

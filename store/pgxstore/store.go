@@ -154,11 +154,13 @@ func (s *Store) reserveAll(ctx context.Context, requests []*reserveRequest) (ans
 		reservations[i] = r.Reservation
 	}
 	documents := allDocuments(requests)
-	thorough := false
+	again := 0
 	err = s.transact(ctx, func(t *tx) (err error) {
-		t.documents = documents
-		answers, err = engine.Reserve(ctx, t, s.part(), thorough, reservations...)
-		thorough = thorough || errors.Is(err, engine.ErrAgain)
+		t.documents, t.early = documents, again > maxLate
+		answers, err = engine.Reserve(ctx, t, s.part(), again > 0, reservations...)
+		if errors.Is(err, engine.ErrAgain) {
+			again++
+		}
 		return err
 	})
 	return answers, wrap("reserve", err)

@@ -13,7 +13,8 @@ type tx struct {
 	conn          sender
 	begin, commit string
 	documents     map[string]string // of records that may be inserted
-	locked        []string          // counters that were looked for
+	locked        []string          // counters that Load has locked
+	early         bool              // Load locks all counters
 
 	begun, saved bool
 	failed       error // of the database

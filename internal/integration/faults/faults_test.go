@@ -107,8 +107,8 @@ func TestFaults(t *testing.T) {
 func TestPlantedFaultsAreNoticed(t *testing.T) {
 	server := newServer(t)
 	for name, plant := range map[string]func(*harness){
-		"acknowledged before it is committed":    func(h *harness) { h.modes = []string{forgetful} },
-		"rows are not locked when they are read": func(h *harness) { h.modes = []string{lockless} },
+		"acknowledged before it is committed":       func(h *harness) { h.modes = []string{forgetful} },
+		"rows are not locked, counters not checked": func(h *harness) { h.modes = []string{lockless} },
 		"what is released is still held, in counts": func(h *harness) {
 			_, err := h.pool.Exec(h.t.Context(), `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 				IF new.completed = old.completed AND new.reserved < old.reserved THEN new.reserved = old.reserved; END IF;
