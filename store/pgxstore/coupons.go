@@ -139,9 +139,6 @@ func (t *tx) SaveCoupon(ctx context.Context, w engine.CouponWrite) error {
 
 // LookUp implements [store.Coupons] in one round trip.
 func (s *Store) LookUp(ctx context.Context, by store.LookUp) (store.Found, error) {
-	if err := s.ready(ctx); err != nil {
-		return store.Found{}, err
-	}
 	coupons, key := s.sql.lookUpByID, by.CouponID
 	if key == "" {
 		coupons, key = s.sql.lookUpByCode, by.Code.String()
@@ -183,21 +180,18 @@ func (s *Store) lookUp(statement, key string, by store.LookUp, found *store.Foun
 		owner = "c.code = $1"
 	}
 	if len(by.Identities) > 0 {
-		queue(b, func(row pgx.Rows) error {
-			var count redemption.Count
-			err := row.Scan(&count.Reserved, &count.Completed)
-			found.ByCustomer = append(found.ByCustomer, count)
-			return err
-		}, withOwner(owner, s.sql.customerCounts), key, each(by.Identities, counterEnd))
+		queue(b, collect(&found.ByCustomer, func(row pgx.Rows) (c redemption.Count, err error) {
+			return c, row.Scan(&c.Reserved, &c.Completed)
+		}), withOwner(owner, s.sql.customerCounts), key, each(by.Identities, counterEnd))
 	}
 	if by.CustomerID != "" && store.IsText(by.CustomerID) {
-		queue(b, scanUse(&found.Held), withOwner(owner, s.sql.held), key, by.CustomerID, store.MaxHeld)
+		queue(b, collect(&found.Held, scanUse), withOwner(owner, s.sql.held), key, by.CustomerID, store.MaxHeld)
 	}
 	switch own, domain := coupon.EmailEntries(by.Email); {
 	case by.Whole:
-		queue(b, scanText(emails), withOwner(owner, s.sql.emails), key)
+		queue(b, collect(emails, text), withOwner(owner, s.sql.emails), key)
 	case own != "" && store.IsText(own):
-		queue(b, scanText(emails), withOwner(owner, s.sql.email), key, []string{own, domain})
+		queue(b, collect(emails, text), withOwner(owner, s.sql.email), key, []string{own, domain})
 	}
 	return b
 }
@@ -211,11 +205,4 @@ func counterEnd(identity string) string {
 	return strings.TrimPrefix(redemption.CustomerUses("", identity), redemption.CustomerUses("", ""))
 }
 
-func scanText(into *[]string) func(pgx.Rows) error {
-	return func(row pgx.Rows) error {
-		var text string
-		err := row.Scan(&text)
-		*into = append(*into, text)
-		return err
-	}
-}
+func text(row pgx.Rows) (string, error) { return pgx.RowTo[string](row) }

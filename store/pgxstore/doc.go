@@ -7,11 +7,9 @@
 // # Round trips
 //
 // A transaction takes two round trips. The first begins it, locks rows and reads them. The
-// second writes and commits. One that changes nothing ends with a rollback instead. A
-// reservation that takes over an order or points locks its counters in one more, and so does
-// a payment that comes late. A refused reservation looks for its key in one more: another
-// transaction may have stored it while this one waited. The same is done with counters that did
-// not exist.
+// second writes and commits, or rolls back. A reservation that takes over an order or points
+// reads its counters in one more, and so does a payment that comes late. A refused reservation
+// looks in one more for what others may have inserted while it waited.
 //
 // # Group commit
 //
@@ -24,10 +22,10 @@
 // are inserted, and at last the counters that all customers share. Rows of one table are locked by
 // their keys, byte by byte. So no two transactions of the store wait for each other.
 //
-// A reservation is decided by shared counters that are not locked. They are locked just before
-// the commit. If they hold too much or too little by then, the transaction is rolled back and run
-// again, at last with all counters locked first. So a coupon that everybody wants is locked for
-// little more than the commit, and nobody waits for one that is used up.
+// A reservation is decided by shared counters that are not locked until just before the commit.
+// If they hold too much or too little by then, the transaction is run again, at last with all
+// counters locked first. So a coupon that everybody wants is locked for little more than the
+// commit, and nobody waits for one that is used up.
 //
 // Nobody waits for a part of a spread counter: a transaction takes a part that is free, or makes
 // one. An administrator's change locks the coupon against everybody and counters after it.

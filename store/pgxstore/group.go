@@ -108,9 +108,7 @@ func (g *group[Q, A]) enter(j *job[Q, A]) (*batch[Q, A], error) {
 	switch {
 	case g.closed:
 		return nil, store.ErrClosed
-	case g.waiting.length > 0, len(g.busy) >= min(overlap, g.options.Workers):
-		return nil, nil
-	case len(g.busy) > 0 && len(g.busy[0].jobs) > 1:
+	case g.waiting.length > 0, len(g.busy) >= min(overlap, g.options.Workers), len(g.busy) > 0 && len(g.busy[0].jobs) > 1:
 		return nil, nil
 	}
 	j.taken = true

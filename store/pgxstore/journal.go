@@ -26,14 +26,12 @@ func (s *Store) Journal(ctx context.Context, after int64, limit int) ([]store.En
 		b.Queue(t.sql.lockJournal)
 		b.Queue(t.sql.sealJournal)
 		b.Queue(t.sql.moveHead)
-		queue(b, func(row pgx.Rows) error {
-			var e store.Entry
+		queue(b, collect(&entries, func(row pgx.Rows) (e store.Entry, err error) {
 			var at int64
-			err := row.Scan(&e.Position, &e.Kind, &e.Subject, &e.Version, &at, &e.By, (*[]byte)(&e.Data))
+			err = row.Scan(&e.Position, &e.Kind, &e.Subject, &e.Version, &at, &e.By, (*[]byte)(&e.Data))
 			e.At = instant(at)
-			entries = append(entries, e)
-			return err
-		}, t.sql.readJournal, max(after, 0), limit)
+			return e, err
+		}), t.sql.readJournal, max(after, 0), limit)
 		return t.send(ctx, b, true)
 	})
 	return entries, wrap("read the journal", err)

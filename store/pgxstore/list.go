@@ -1,7 +1,6 @@
 package pgxstore
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -16,9 +15,6 @@ import (
 
 // Order implements [store.Orders] in one round trip.
 func (s *Store) Order(ctx context.Context, by store.OrderKey) (store.Settled, error) {
-	if err := s.ready(ctx); err != nil {
-		return store.Settled{}, err
-	}
 	for _, text := range [...]string{by.ID, by.SessionID, by.CustomerID, by.Key} {
 		if !store.IsText(text) {
 			return store.Settled{}, store.ErrNotFound
@@ -35,7 +31,7 @@ func (s *Store) Order(ctx context.Context, by store.OrderKey) (store.Settled, er
 	err := s.read(ctx, func() *pgx.Batch {
 		found = nil
 		b := new(pgx.Batch)
-		queue(b, scanSettled(&found), s.sql.name("read an order", `SELECT `+settledList+` FROM {orders} o`+withUses+` WHERE `+condition), arguments...)
+		queue(b, scanSettled(&found), s.sql.name("read an order", `SELECT `+settledList+` FROM {orders} o`+withUses+` WHERE `+condition+byUse), arguments...)
 		return b
 	})
 	switch {
@@ -44,7 +40,7 @@ func (s *Store) Order(ctx context.Context, by store.OrderKey) (store.Settled, er
 	case len(found) == 0:
 		return store.Settled{}, store.ErrNotFound
 	}
-	return sorted(found)[0], nil
+	return found[0], nil
 }
 
 // settledList and withUses select orders o with their uses u in one statement: two could see
@@ -52,23 +48,11 @@ func (s *Store) Order(ctx context.Context, by store.OrderKey) (store.Settled, er
 const (
 	settledList = orderList + `, ` + useList
 	withUses    = ` LEFT JOIN LATERAL (SELECT * FROM {uses} u WHERE u.order_id = o.id AND u.order_id <> '' OFFSET 0) u ON true`
+	byUse       = ` ORDER BY u.coupon_id, u.id`
 )
-
-// sorted sorts the uses of each order by coupon.
-func sorted(orders []store.Settled) []store.Settled {
-	for _, o := range orders {
-		slices.SortFunc(o.Uses, func(u, v redemption.Use) int {
-			return cmp.Or(strings.Compare(u.CouponID, v.CouponID), strings.Compare(u.ID, v.ID))
-		})
-	}
-	return orders
-}
 
 // Counts implements [store.Counters] in one round trip.
 func (s *Store) Counts(ctx context.Context, counters []string) ([]redemption.Count, error) {
-	if err := s.ready(ctx); err != nil {
-		return nil, err
-	}
 	found := map[string]redemption.Count{}
 	text := slices.DeleteFunc(slices.Clone(counters), func(key string) bool { return !store.IsText(key) })
 	err := s.read(ctx, func() *pgx.Batch {
@@ -190,9 +174,6 @@ func (s *Store) ListCoupons(ctx context.Context, asked store.CouponList) (store.
 	if asked.After == "" {
 		l.offset = (asked.Page - 1) * asked.PageSize
 	}
-	if err := s.ready(ctx); err != nil {
-		return store.CouponPage{}, err
-	}
 	var page store.CouponPage
 	var n int64
 	err = s.read(ctx, func() *pgx.Batch {
@@ -257,21 +238,18 @@ func (s *Store) ListOrders(ctx context.Context, asked store.OrderList) (store.Or
 	if err := l.after(asked.After); err != nil {
 		return store.OrderPage{}, err
 	}
-	if err := s.ready(ctx); err != nil {
-		return store.OrderPage{}, err
-	}
 	var found []store.Settled
 	err = s.read(ctx, func() *pgx.Batch {
 		found = nil
 		b := new(pgx.Batch)
-		queue(b, scanSettled(&found), s.sql.name("list orders", l.page()), l.arguments...)
+		queue(b, scanSettled(&found), s.sql.name("list orders", l.page()+strings.Replace(byUse, " ORDER BY", ",", 1)), l.arguments...)
 		return b
 	})
 	if err != nil {
 		return store.OrderPage{}, wrap("list orders", err)
 	}
 	var page store.OrderPage
-	page.Items, page.Next = cut(sorted(found), l.size, func(o store.Settled) store.Cursor {
+	page.Items, page.Next = cut(found, l.size, func(o store.Settled) store.Cursor {
 		return store.Cursor{CreatedAt: o.Order.CreatedAt, ID: o.Order.ID}
 	})
 	return page, nil
@@ -308,16 +286,13 @@ func (s *Store) ListUses(ctx context.Context, asked store.UseList) (store.UsePag
 	if err := l.after(asked.After); err != nil {
 		return store.UsePage{}, err
 	}
-	if err := s.ready(ctx); err != nil {
-		return store.UsePage{}, err
-	}
 	var page store.UsePage
 	var n int64
 	err = s.read(ctx, func() *pgx.Batch {
 		page = store.UsePage{}
 		b := new(pgx.Batch)
 		queue(b, func(row pgx.Rows) error { return row.Scan(&n) }, s.sql.name("count uses", counted.count()), counted.arguments...)
-		queue(b, scanUse(&page.Items), s.sql.name("list uses", l.page()), l.arguments...)
+		queue(b, collect(&page.Items, scanUse), s.sql.name("list uses", l.page()), l.arguments...)
 		return b
 	})
 	if err != nil {

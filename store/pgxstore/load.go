@@ -22,14 +22,14 @@ func (t *tx) Load(ctx context.Context, n engine.Need) (engine.Rows, error) {
 	t.queueOrders(b, n, &rows)
 	uses := t.sql.usesOf(n)
 	if !uses.empty() {
-		queue(b, scanUse(&rows.Uses), uses.locked(unless(n.Peek, t.sql.lockUses)), uses.arguments...)
+		queue(b, collect(&rows.Uses, scanUse), uses.locked(unless(n.Peek, t.sql.lockUses)), uses.arguments...)
 	}
 	t.queueCoupons(b, n, uses, &rows)
 	t.queueCounts(b, n, &rows)
 	if len(n.Free) > 0 {
 		coupons := each(n.Free, func(h engine.Held) string { return h.CouponID })
 		customers := each(n.Free, func(h engine.Held) string { return h.CustomerID })
-		queue(b, scanUse(&rows.Uses), t.sql.freeUses, coupons, customers)
+		queue(b, collect(&rows.Uses, scanUse), t.sql.freeUses, coupons, customers)
 	}
 	if b.Len() == 0 {
 		return rows, nil
@@ -72,7 +72,7 @@ func (t *tx) queueOrders(b *pgx.Batch, n engine.Need, rows *engine.Rows) {
 		k.add(t.sql.bySession, n.Sessions)
 	}
 	if !k.empty() {
-		queue(b, scanOrder(&rows.Orders), k.locked(unless(n.Peek, t.sql.lockOrders)), k.arguments...)
+		queue(b, collect(&rows.Orders, scanOrder), k.locked(unless(n.Peek, t.sql.lockOrders)), k.arguments...)
 	}
 }
 
@@ -99,16 +99,13 @@ func (t *tx) queueCoupons(b *pgx.Batch, n engine.Need, uses keys, rows *engine.R
 	if k.empty() {
 		return
 	}
-	queue(b, func(row pgx.Rows) error {
-		var c engine.Coupon
+	queue(b, collect(&rows.Coupons, func(row pgx.Rows) (c engine.Coupon, err error) {
 		var state string
-		err := row.Scan(&c.ID, &state, &c.Revision, &c.Unlimited)
-		if err == nil {
+		if err = row.Scan(&c.ID, &state, &c.Revision, &c.Unlimited); err == nil {
 			c.State, err = coupon.ParseState(state)
 		}
-		rows.Coupons = append(rows.Coupons, c)
-		return err
-	}, k.locked(t.sql.shareCoupons), k.arguments...)
+		return c, err
+	}), k.locked(t.sql.shareCoupons), k.arguments...)
 }
 
 // loadReplayed reads the uses of orders that only their keys have found. Nothing about such
@@ -124,7 +121,7 @@ func (t *tx) loadReplayed(ctx context.Context, n engine.Need, rows *engine.Rows)
 		return nil
 	}
 	b := new(pgx.Batch)
-	queue(b, scanUse(&rows.Uses), t.sql.usesOfOrders, ids)
+	queue(b, collect(&rows.Uses, scanUse), t.sql.usesOfOrders, ids)
 	return t.send(ctx, b, false)
 }
 
@@ -138,28 +135,29 @@ func scanCount(into map[string]redemption.Count) func(pgx.Rows) error {
 	}
 }
 
-func scanOrder(into *[]redemption.Order) func(pgx.Rows) error {
+// collect appends what scan makes of each row.
+func collect[T any](into *[]T, scan func(pgx.Rows) (T, error)) func(pgx.Rows) error {
 	return func(row pgx.Rows) error {
-		var r orderRow
-		if err := row.Scan(r.columns()...); err != nil {
-			return err
-		}
-		o, err := r.order()
-		*into = append(*into, o)
+		item, err := scan(row)
+		*into = append(*into, item)
 		return err
 	}
 }
 
-func scanUse(into *[]redemption.Use) func(pgx.Rows) error {
-	return func(row pgx.Rows) error {
-		var r useRow
-		if err := row.Scan(r.columns()...); err != nil {
-			return err
-		}
-		u, err := r.use()
-		*into = append(*into, u)
-		return err
+func scanOrder(row pgx.Rows) (redemption.Order, error) {
+	var r orderRow
+	if err := row.Scan(r.columns()...); err != nil {
+		return redemption.Order{}, err
 	}
+	return r.order()
+}
+
+func scanUse(row pgx.Rows) (redemption.Use, error) {
+	var r useRow
+	if err := row.Scan(r.columns()...); err != nil {
+		return redemption.Use{}, err
+	}
+	return r.use()
 }
 
 // scanSettled reads orders with their uses: a row for each use, or one for an order without.

@@ -20,8 +20,8 @@ func (q *queueOf[Q, A]) push(j *job[Q, A]) {
 	q.length++
 }
 
-// maxWeight is how many bytes the documents of a batch have at most, unless one request alone
-// has more. PostgreSQL takes no message of a gibibyte.
+// maxWeight is about how many bytes the documents of a batch have at most, unless one request
+// alone has more. PostgreSQL takes no message of a gibibyte.
 const maxWeight = 16 << 20
 
 // take removes the next batch of at most size jobs, none of which is of the turns to avoid.

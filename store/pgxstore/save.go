@@ -1,7 +1,6 @@
 package pgxstore
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -28,20 +27,13 @@ func (t *tx) Save(ctx context.Context, w engine.Writes) error {
 	return t.send(ctx, b, true)
 }
 
-// queueRecords writes orders and uses. New ones go by customer and key, for there two
-// transactions may meet.
+// queueRecords writes orders and uses.
 func (t *tx) queueRecords(b *pgx.Batch, w engine.Writes) error {
-	slices.SortFunc(w.NewOrders, func(o, p redemption.Order) int {
-		return cmp.Or(cmp.Compare(o.CustomerID, p.CustomerID), cmp.Compare(o.Key, p.Key), cmp.Compare(o.ID, p.ID))
-	})
-	slices.SortFunc(w.NewUses, func(u, v redemption.Use) int {
-		return cmp.Or(cmp.Compare(u.CustomerID, v.CustomerID), cmp.Compare(u.Key, v.Key), cmp.Compare(u.ID, v.ID))
-	})
-	orders, err := documentsOf(t.documents, w.NewOrders, orderName, engine.EncodeOrder)
+	orders, err := documentsOf(w.NewOrders, engine.EncodeOrder)
 	if err != nil {
 		return err
 	}
-	uses, err := documentsOf(t.documents, w.NewUses, useName, engine.EncodeUse)
+	uses, err := documentsOf(w.NewUses, engine.EncodeUse)
 	if err != nil {
 		return err
 	}
@@ -60,25 +52,17 @@ func (t *tx) queueRecords(b *pgx.Batch, w engine.Writes) error {
 	return nil
 }
 
-// documentsOf returns the documents of records: those that their requests had, or new ones.
-func documentsOf[T any](known map[string]string, records []T, key func(T) string, encode func(T) ([]byte, error)) ([]string, error) {
+func documentsOf[T any](records []T, encode func(T) ([]byte, error)) ([]string, error) {
 	documents := make([]string, len(records))
 	for i, record := range records {
-		if documents[i] = known[key(record)]; documents[i] != "" {
-			continue
-		}
 		document, err := encode(record)
 		if err != nil {
-			return nil, fmt.Errorf("encode %s: %w", key(record), err)
+			return nil, fmt.Errorf("encode a document: %w", err)
 		}
 		documents[i] = string(document)
 	}
 	return documents, nil
 }
-
-func orderName(o redemption.Order) string { return "order " + o.ID }
-
-func useName(u redemption.Use) string { return "use " + u.ID }
 
 func orderColumns(orders []redemption.Order) []any {
 	type order = redemption.Order
@@ -121,20 +105,11 @@ func useColumns(uses []redemption.Use) []any {
 // lockCustomers locks the counters of customers that Load has not, and inserts new counters,
 // before any record is inserted: two transactions with records of one customer meet there.
 func (t *tx) lockCustomers(b *pgx.Batch, writes []engine.CounterWrite) {
-	var keys []string
-	var added []engine.CounterWrite
-	for _, w := range writes {
-		switch {
-		case w.New:
-			added = append(added, w)
-		case t.unlocked(w) && !redemption.IsShared(w.Counter):
-			keys = append(keys, w.Counter)
-		}
+	own := chosen(writes, func(w engine.CounterWrite) bool { return t.unlocked(w) && !redemption.IsShared(w.Counter) })
+	if len(own) > 0 {
+		b.Queue(t.sql.lockCounters, each(own, counterOf))
 	}
-	if len(keys) > 0 {
-		b.Queue(t.sql.lockCounters, keys)
-	}
-	if len(added) > 0 {
+	if added := chosen(writes, func(w engine.CounterWrite) bool { return w.New }); len(added) > 0 {
 		b.Queue(t.sql.insertCounters, counterColumns(added)...)
 	}
 }
@@ -147,46 +122,41 @@ func (t *tx) unlocked(w engine.CounterWrite) bool {
 // lockShared locks the counters that all customers share, as late as possible: whoever wants
 // the same coupon waits for them. The transaction fails if one of them is out of bounds.
 func (t *tx) lockShared(b *pgx.Batch, writes []engine.CounterWrite) {
-	var shared []engine.CounterWrite
-	for _, w := range writes {
-		if t.unlocked(w) && redemption.IsShared(w.Counter) {
-			shared = append(shared, w)
-		}
-	}
+	shared := chosen(writes, func(w engine.CounterWrite) bool { return t.unlocked(w) && redemption.IsShared(w.Counter) })
 	if len(shared) > 0 {
-		type write = engine.CounterWrite
-		b.Queue(t.sql.checkCounters,
-			each(shared, func(w write) string { return w.Counter }),
-			each(shared, func(w write) int64 { return w.Least }),
-			each(shared, func(w write) int64 { return w.Most }))
+		b.Queue(t.sql.checkCounters, each(shared, counterOf),
+			each(shared, func(w engine.CounterWrite) int64 { return w.Least }),
+			each(shared, func(w engine.CounterWrite) int64 { return w.Most }))
 	}
 }
 
 // addToCounters adds to counters that are locked, and then to parts of spread counters, for
 // which nobody waits.
 func (t *tx) addToCounters(b *pgx.Batch, writes []engine.CounterWrite) {
-	var first, spread []engine.CounterWrite
-	for _, w := range writes {
-		switch {
-		case w.New:
-		case w.Row > 0:
-			spread = append(spread, w)
-		case w.By != redemption.Count{}:
-			first = append(first, w)
-		}
-	}
+	first := chosen(writes, func(w engine.CounterWrite) bool { return w.Row == 0 && !w.New && w.By != redemption.Count{} })
 	if len(first) > 0 {
 		b.Queue(t.sql.addToCounters, counterColumns(first)...)
 	}
-	if len(spread) > 0 {
+	if spread := chosen(writes, func(w engine.CounterWrite) bool { return w.Row > 0 }); len(spread) > 0 {
 		b.Queue(t.sql.addToParts, counterColumns(spread)...)
 	}
 }
 
+func chosen(writes []engine.CounterWrite, which func(engine.CounterWrite) bool) (list []engine.CounterWrite) {
+	for _, w := range writes {
+		if which(w) {
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+func counterOf(w engine.CounterWrite) string { return w.Counter }
+
 func counterColumns(writes []engine.CounterWrite) []any {
 	type write = engine.CounterWrite
 	return []any{
-		each(writes, func(w write) string { return w.Counter }),
+		each(writes, counterOf),
 		each(writes, func(w write) int32 { return int32(w.Row) }), //nolint:gosec // one of Store.part
 		each(writes, func(w write) int64 { return w.By.Reserved }),
 		each(writes, func(w write) int64 { return w.By.Completed }),

@@ -30,7 +30,7 @@ var _ store.Store = (*Store)(nil)
 // shared is what a store and its views within transactions have in common.
 type shared struct {
 	closed  atomic.Bool
-	reserve *group[*reserveRequest, store.Reserved]
+	reserve *group[store.Reservation, store.Reserved]
 	apply   *group[store.Settlement, store.Settled]
 }
 
@@ -44,7 +44,7 @@ func New(pool *pgxpool.Pool, options Options) (*Store, error) {
 	s := &Store{pool: pool, sql: newStatements(options), shared: &shared{}}
 	batch := options.Batch.withDefaults(pool)
 	s.shared.reserve = newGroup("reserve", batch, s.reserveAll)
-	s.shared.reserve.weigh = (*reserveRequest).weight
+	s.shared.reserve.weigh = weight
 	s.shared.apply = newGroup("apply", batch, s.applyAll)
 	s.shared.apply.alone = s.applyLate
 	return s, nil
@@ -86,35 +86,9 @@ func (s *Store) part() int {
 	return 1 + int(rand.Int32N(math.MaxInt32)) //nolint:gosec // not a secret
 }
 
-// reserveRequest is a reservation with the documents of its records. They are encoded before
-// anything is locked, in the goroutine of the caller.
-type reserveRequest struct {
-	store.Reservation
-
-	documents map[string]string // by ID
-}
-
-func encoded(r store.Reservation) (*reserveRequest, error) {
-	request := &reserveRequest{r, make(map[string]string, 1+len(r.Uses))}
-	if !r.Order.IsZero() {
-		order, err := engine.EncodeOrder(r.Order)
-		if err != nil {
-			return nil, fmt.Errorf("encode order %s: %w", r.Order.ID, err)
-		}
-		request.documents[orderName(r.Order)] = string(order)
-	}
-	uses, err := documentsOf(nil, r.Uses, useName, engine.EncodeUse)
-	for i, document := range uses {
-		request.documents[useName(r.Uses[i])] = document
-	}
-	return request, err
-}
-
-func (r *reserveRequest) weight() (bytes int) {
-	for _, document := range r.documents {
-		bytes += len(document)
-	}
-	return bytes
+// weight estimates the bytes of a reservation's documents, rather too many.
+func weight(r store.Reservation) int {
+	return (1 + len(r.Order.Quote.Lines) + len(r.Order.Claims) + len(r.Uses)) << 10
 }
 
 // Reserve implements [store.Orders].
@@ -126,18 +100,14 @@ func (s *Store) Reserve(ctx context.Context, r store.Reservation) (store.Reserve
 	if err := s.ready(ctx); err != nil {
 		return store.Reserved{}, err
 	}
-	request, err := encoded(r)
-	if err != nil {
-		return store.Reserved{}, err
-	}
 	if s.host != nil {
-		return only(s.reserveAll(ctx, []*reserveRequest{request}))
+		return only(s.reserveAll(ctx, []store.Reservation{r}))
 	}
 	turn := r.Order.CustomerID
 	if len(r.Coupons) > 0 {
 		turn = r.Coupons[0].ID
 	}
-	return s.shared.reserve.do(ctx, request, turn)
+	return s.shared.reserve.do(ctx, r, turn)
 }
 
 func only[A any](answers []engine.Answer[A], err error) (A, error) {
@@ -148,40 +118,17 @@ func only[A any](answers []engine.Answer[A], err error) (A, error) {
 }
 
 // reserveAll decides the requests in one transaction.
-func (s *Store) reserveAll(ctx context.Context, requests []*reserveRequest) (answers []engine.Answer[store.Reserved], err error) {
-	reservations := make([]store.Reservation, len(requests))
-	for i, r := range requests {
-		reservations[i] = r.Reservation
-	}
-	documents := allDocuments(requests)
+func (s *Store) reserveAll(ctx context.Context, requests []store.Reservation) (answers []engine.Answer[store.Reserved], err error) {
 	again := 0
 	err = s.transact(ctx, func(t *tx) (err error) {
-		t.documents, t.early = documents, again > maxLate
-		answers, err = engine.Reserve(ctx, t, s.part(), again > 0, reservations...)
+		t.early = again > maxLate
+		answers, err = engine.Reserve(ctx, t, s.part(), again > 0, requests...)
 		if errors.Is(err, engine.ErrAgain) {
 			again++
 		}
 		return err
 	})
 	return answers, wrap("reserve", err)
-}
-
-// allDocuments leaves out records whose ID two requests have: only the engine knows whose
-// record is stored.
-func allDocuments(requests []*reserveRequest) map[string]string {
-	if len(requests) == 1 {
-		return requests[0].documents
-	}
-	all := make(map[string]string, 2*len(requests))
-	for _, r := range requests {
-		for id, document := range r.documents {
-			if _, twice := all[id]; twice {
-				document = ""
-			}
-			all[id] = document
-		}
-	}
-	return all
 }
 
 func wrap(what string, err error) error {
@@ -287,6 +234,9 @@ type sender interface {
 
 // read sends statements that only read, in one round trip.
 func (s *Store) read(ctx context.Context, b func() *pgx.Batch) error {
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
 	if s.host != nil {
 		return s.within(ctx, func(t *tx) error { return t.send(ctx, b(), true) })
 	}

@@ -12,9 +12,8 @@ type tx struct {
 	sql           *statements
 	conn          sender
 	begin, commit string
-	documents     map[string]string // of records that may be inserted
-	locked        []string          // counters that Load has locked
-	early         bool              // Load locks all counters
+	locked        []string // counters that Load has locked
+	early         bool     // Load locks all counters
 
 	begun, saved bool
 	failed       error // of the database
