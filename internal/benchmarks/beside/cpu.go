@@ -19,7 +19,7 @@ const tick = 10 * time.Millisecond
 // where there is none. On a machine that others use too it is steadier than a rate.
 func serverCPU(ctx context.Context, pool *pgxpool.Pool) time.Duration {
 	var backend int
-	if pool.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&backend) != nil {
+	if pool == nil || pool.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&backend) != nil {
 		return 0
 	}
 	parent := stat(backend, 3)

@@ -1,6 +1,6 @@
-// Command beside measures the store on pgx beside the store of commit 31f2763: reservations of
-// one hot coupon with a limit over all customers and one for each customer, on one server, by
-// turns. It builds that commit from the history of the repository in a temporary folder, and
+// Command beside measures the stores beside those of commit 31f2763: reservations of one hot
+// coupon, or of many, with a limit over all customers and one for each customer, on one server of
+// PostgreSQL or in files of SQLite, by turns. It builds that commit from the history of the repository in a temporary folder, and
 // prints medians over the rounds and their ratio.
 package main
 
@@ -28,6 +28,8 @@ type settings struct {
 	duration  time.Duration
 	clients   []int
 	processes int
+	coupons   int
+	store     string
 	ways      []string
 	profile   string
 }
@@ -44,6 +46,8 @@ func main() {
 	ways := flag.String("ways", "before,after", "what is measured")
 	flag.IntVar(&s.rounds, "rounds", 5, "rounds")
 	flag.IntVar(&s.processes, "processes", 1, "processes that share the clients")
+	flag.IntVar(&s.coupons, "coupons", 1, "coupons that the clients want")
+	flag.StringVar(&s.store, "store", "postgres", "postgres or sqlite")
 	flag.DurationVar(&s.duration, "duration", 2*time.Second, "of each turn")
 	flag.StringVar(&s.profile, "profile", "", "file for the CPU profile of a process, which each turn writes again")
 	flag.Parse()
@@ -72,11 +76,13 @@ func run(ctx context.Context, s settings) (err error) {
 			return err
 		}
 	}
-	server, err := postgrestest.Start(ctx, "shared_preload_libraries=pg_stat_statements")
-	if err != nil {
-		return err
+	var server *postgrestest.Server
+	if s.store != "sqlite" {
+		if server, err = postgrestest.Start(ctx, "shared_preload_libraries=pg_stat_statements"); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, server.Close()) }()
 	}
-	defer func() { err = errors.Join(err, server.Close()) }()
 	for _, clients := range s.clients {
 		if err := measure(ctx, server, programs, clients, s); err != nil {
 			return err
@@ -95,11 +101,14 @@ func measure(ctx context.Context, server *postgrestest.Server, programs []string
 		}
 	}()
 	for i, program := range programs {
-		if subjects[i], err = open(ctx, server, program, s.processes); err != nil {
+		if subjects[i], err = open(ctx, server, program, s); err != nil {
 			return fmt.Errorf("%s: %w", s.ways[i], err)
 		}
 		if _, err := subjects[i].turn(ctx, clients, s); err != nil { // to warm up
 			return fmt.Errorf("%s: %w", s.ways[i], err)
+		}
+		if server == nil {
+			continue
 		}
 		if _, err := subjects[i].pool.Exec(ctx, "VACUUM ANALYZE"); err != nil {
 			return err

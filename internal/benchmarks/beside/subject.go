@@ -48,7 +48,7 @@ func command(ctx context.Context, dir, name string, arguments ...string) error {
 
 // subject is a database with programs that reserve on it.
 type subject struct {
-	pool     *pgxpool.Pool
+	pool     *pgxpool.Pool // nil for SQLite
 	drop     func(context.Context) error
 	programs []*program
 	begun    uint64
@@ -60,21 +60,30 @@ type program struct {
 	out *bufio.Scanner
 }
 
-func open(ctx context.Context, server *postgrestest.Server, path string, processes int) (*subject, error) {
-	dsn, drop, err := server.Database(ctx)
-	if err != nil {
-		return nil, err
-	}
-	s := &subject{drop: drop}
-	if s.pool, err = pgxpool.New(ctx, dsn); err != nil {
-		return nil, errors.Join(err, drop(ctx))
-	}
-	for i := range processes {
-		mode := "create"
-		if i > 0 {
-			mode = "join"
+// open makes a database, in a file if there is no server.
+func open(ctx context.Context, server *postgrestest.Server, path string, c settings) (*subject, error) {
+	s := &subject{}
+	told := load.Program{Coupons: c.coupons}
+	if server == nil {
+		dir, err := os.MkdirTemp("", "couponkit-beside-")
+		if err != nil {
+			return nil, err
 		}
-		p, err := start(ctx, path, dsn, mode)
+		s.drop = func(context.Context) error { return os.RemoveAll(dir) }
+		told.Where = "sqlite:" + filepath.Join(dir, "load.db")
+	} else {
+		dsn, drop, err := server.Database(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s.drop, told.Where = drop, dsn
+		if s.pool, err = pgxpool.New(ctx, dsn); err != nil {
+			return nil, errors.Join(err, drop(ctx))
+		}
+	}
+	for i := range c.processes {
+		told.Joins = i > 0
+		p, err := start(ctx, path, told)
 		if err != nil {
 			return s, err
 		}
@@ -88,8 +97,8 @@ func open(ctx context.Context, server *postgrestest.Server, path string, process
 	return s, nil
 }
 
-func start(ctx context.Context, path, dsn, mode string) (*program, error) {
-	p := &program{cmd: exec.CommandContext(ctx, path, dsn, mode)}
+func start(ctx context.Context, path string, told load.Program) (*program, error) {
+	p := &program{cmd: exec.CommandContext(ctx, path, told.Arguments()...)}
 	p.cmd.Stderr = os.Stderr
 	var err error
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
@@ -152,9 +161,11 @@ func (s *subject) close(ctx context.Context, table bool) error {
 	for _, p := range s.programs {
 		failures = append(failures, p.in.Close(), p.cmd.Wait())
 	}
-	if table {
-		statements(ctx, s.pool)
+	if s.pool != nil {
+		if table {
+			statements(ctx, s.pool)
+		}
+		s.pool.Close()
 	}
-	s.pool.Close()
 	return errors.Join(append(failures, s.drop(ctx))...)
 }

@@ -6,12 +6,15 @@ package main
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"log"
 	"os"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	_ "modernc.org/sqlite" // the driver "sqlite"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/benchmarks/beside/load"
@@ -19,52 +22,77 @@ import (
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/pgxstore"
+	"github.com/couponkit/couponkit/store/sqlstore"
 )
 
 func main() {
-	// A program that joins others on one database finds the coupon there.
-	if err := run(context.Background(), os.Args[1], len(os.Args) > 2 && os.Args[2] == "join"); err != nil {
+	program, err := load.ReadProgram(os.Args[1:])
+	if err == nil {
+		err = run(context.Background(), program)
+	}
+	if err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context, dsn string, joins bool) error {
-	config, err := pgxpool.ParseConfig(dsn)
+func run(ctx context.Context, program load.Program) (err error) {
+	s, err := open(ctx, program)
 	if err != nil {
 		return err
 	}
-	config.MaxConns = load.Connections
-	pool, err := pgxpool.NewWithConfig(ctx, config)
-	if err != nil {
-		return err
-	}
-	defer pool.Close()
-	if err := pgxstore.Migrate(ctx, pool, pgxstore.Namespace{}); err != nil {
-		return err
-	}
-	s, err := pgxstore.New(pool, pgxstore.Options{})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = s.Close() }()
-	c, q, err := hot()
-	if err != nil {
-		return err
-	}
-	if !joins {
-		if err := s.CreateCoupon(ctx, c); err != nil {
+	defer func() { err = errors.Join(err, s.Close()) }()
+	coupons := make([]coupon.Coupon, program.Coupons)
+	var q pricing.Quote
+	for i := range coupons {
+		if coupons[i], q, err = limited(i); err != nil {
+			return err
+		}
+		if program.Joins {
+			continue
+		}
+		if err := s.CreateCoupon(ctx, coupons[i]); err != nil {
 			return err
 		}
 	}
 	return load.Serve(ctx, func(ctx context.Context, n uint64) error {
-		_, err := s.Reserve(ctx, reservation(c, q, n))
+		_, err := s.Reserve(ctx, reservation(coupons[load.Scattered(n)%uint64(len(coupons))], q, n))
 		return err
 	}, os.Stdin, os.Stdout)
 }
 
-// hot is the coupon that all clients want, and a quote with it.
-func hot() (coupon.Coupon, pricing.Quote, error) {
-	code, err := coupon.ParseCode("HOT")
+func open(ctx context.Context, program load.Program) (store.Store, error) {
+	if source, ok := program.SQLite(); ok {
+		return openSQLite(ctx, source)
+	}
+	config, err := pgxpool.ParseConfig(program.Where)
+	if err != nil {
+		return nil, err
+	}
+	config.MaxConns = load.Connections
+	pool, err := pgxpool.NewWithConfig(ctx, config) // for as long as the program runs
+	if err != nil {
+		return nil, err
+	}
+	if err := pgxstore.Migrate(ctx, pool, pgxstore.Namespace{}); err != nil {
+		return nil, err
+	}
+	return pgxstore.New(pool, pgxstore.Options{})
+}
+
+func openSQLite(ctx context.Context, source string) (store.Store, error) {
+	db, err := sql.Open("sqlite", source)
+	if err != nil {
+		return nil, err
+	}
+	if err := sqlstore.Migrate(ctx, db, sqlstore.SQLite, ""); err != nil {
+		return nil, err
+	}
+	return sqlstore.New(db, sqlstore.SQLite, sqlstore.Options{})
+}
+
+// limited is one of the coupons that the clients want, and a quote with it.
+func limited(i int) (coupon.Coupon, pricing.Quote, error) {
+	code, err := coupon.ParseCode(fmt.Sprintf("HOT%d", i))
 	if err != nil {
 		return coupon.Coupon{}, pricing.Quote{}, err
 	}
@@ -74,7 +102,7 @@ func hot() (coupon.Coupon, pricing.Quote, error) {
 	}
 	at := time.Now()
 	c := coupon.Coupon{
-		ID: "cpn_hot", Code: code, Name: "Hot", Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
+		ID: fmt.Sprintf("cpn_hot%d", i), Code: code, Name: "Hot", Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
 		Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General, State: coupon.Active,
 		CreatedAt: at, UpdatedAt: at, Revision: 1, Limits: coupon.Limits{MaxUses: load.MaxUses, MaxUsesPerUser: load.MaxUsesPerUser},
 	}

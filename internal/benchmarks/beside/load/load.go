@@ -12,6 +12,8 @@ import (
 	"os"
 	"runtime/pprof"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -102,16 +104,52 @@ func (t Turn) Take(ctx context.Context, reserve Reserve) (Sample, error) {
 	return Sample{Count: len(all), Rate: float64(len(all)) / took.Seconds(), P99: all[len(all)*99/100]}, nil
 }
 
+// Program is what a program is told by its arguments: a database of PostgreSQL or "sqlite:" and a
+// file, how many coupons all reservations are of, and whether it makes them or finds them.
+type Program struct {
+	Where   string
+	Coupons int
+	Joins   bool
+}
+
+// Arguments returns the program's arguments.
+func (p Program) Arguments() []string {
+	mode := "create"
+	if p.Joins {
+		mode = "join"
+	}
+	return []string{p.Where, strconv.Itoa(p.Coupons), mode}
+}
+
+// ReadProgram reads what [Program.Arguments] has made.
+func ReadProgram(arguments []string) (Program, error) {
+	if len(arguments) != 3 {
+		return Program{}, fmt.Errorf("arguments %q", arguments)
+	}
+	n, err := strconv.Atoi(arguments[1])
+	return Program{Where: arguments[0], Coupons: n, Joins: arguments[2] == "join"}, err
+}
+
+// SQLite returns the data source of a file for driver modernc.org/sqlite, if the program is to
+// use one. All of its transactions are written to the disk.
+func (p Program) SQLite() (source string, ok bool) {
+	path, ok := strings.CutPrefix(p.Where, "sqlite:")
+	return "file:" + path + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_txlock=immediate", ok
+}
+
 // ID makes the ID of record n, sorted by time.
 func ID(prefix string, n uint64) string {
 	return fmt.Sprintf("%s%012x%016x", prefix, time.Now().UnixMilli(), n)
 }
 
 // Customer names a customer by n, so that customers come in no order.
-func Customer(n uint64) string {
+func Customer(n uint64) string { return fmt.Sprintf("customer-%016x", Scattered(n)) }
+
+// Scattered returns numbers in no order for one number after the other.
+func Scattered(n uint64) uint64 {
 	n ^= n >> 31
 	n *= 0x94d049bb133111eb
-	return fmt.Sprintf("customer-%016x", n^n>>29)
+	return n ^ n>>29
 }
 
 // The limits of the hot coupon, which nobody reaches.
