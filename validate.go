@@ -380,7 +380,7 @@ func signedIn(c eligibility.Customer, allowAnonymous bool) error {
 }
 
 // refusals is what several rules refuse, in one refusal with the reasons in the order of
-// their codes; any other error comes first.
+// their ranks; any other error comes first.
 func refusals(errs ...error) error {
 	var all coupon.Rejection
 	for _, err := range errs {
@@ -397,7 +397,7 @@ func refusals(errs ...error) error {
 	if len(all.Reasons) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(all.Reasons, func(a, b coupon.Reason) int { return cmp.Compare(a.Code, b.Code) })
+	slices.SortStableFunc(all.Reasons, coupon.CompareReasons)
 	all.Reasons = slices.CompactFunc(all.Reasons, func(a, b coupon.Reason) bool { return a.Code == b.Code && a.Code == coupon.UserRequired })
 	return &all
 }
