@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/processor"
@@ -34,53 +35,111 @@ const (
 	notTaken           // it cannot be taken
 )
 
+// A takeover is what a checkout can take over from the customer. The zero value is nothing.
+type takeover struct {
+	use   redemption.Use   // of the coupon; zero if the order does not use it
+	order redemption.Order // zero for a points reservation that is in no order
+	uses  []redemption.Use // of the order
+}
+
+func (t takeover) isZero() bool { return t.use.IsZero() && t.order.IsZero() }
+
+// held is what the takeover holds in each counter.
+func (t takeover) held() map[string]redemption.Count {
+	held := redemption.Holdings(t.order, t.uses...)
+	if t.use.OrderID == "" {
+		for key, count := range redemption.Holdings(redemption.Order{}, t.use) {
+			held[key] = held[key].Plus(count)
+		}
+	}
+	return held
+}
+
+// own returns what a checkout of the coupon can take over: the customer's own use, and of a
+// coupon for first orders the customer's one open order.
+func (s *Service) own(ctx context.Context, f store.Found, identities []string) (takeover, error) {
+	own, err := s.ownUse(ctx, f.Coupon, f.Held)
+	if err != nil || !f.Coupon.Conditions.FirstOrder || !own.order.IsZero() || len(identities) == 0 {
+		return own, err
+	}
+	page, err := s.store.ListOrders(ctx, store.OrderList{CustomerID: identities[0], State: redemption.OrderOpen, PageSize: 2})
+	if err == nil && len(page.Items) == 1 {
+		own.order, own.uses = page.Items[0].Order, page.Items[0].Uses
+	}
+	return own, err
+}
+
 // ownUse returns the customer's use that a checkout of the coupon can take: of those that cost
-// the least effort the oldest. The zero value is none.
-func (s *Service) ownUse(ctx context.Context, c coupon.Coupon, held []redemption.Use) (redemption.Use, error) {
-	best, least := redemption.Use{}, notTaken
+// the least effort the oldest.
+func (s *Service) ownUse(ctx context.Context, c coupon.Coupon, held []redemption.Use) (takeover, error) {
+	best, least := takeover{}, notTaken
 	for _, u := range slices.Backward(held) { // the newest comes first
 		if c.Distribution == coupon.PointsRedeemable && u.Origin != redemption.FromPoints {
 			continue // it has cost no points
 		}
-		effort, err := s.effort(ctx, u)
+		effort, o, err := s.effort(ctx, u)
 		if err != nil {
-			return redemption.Use{}, err
+			return takeover{}, err
 		}
 		if effort < least {
-			best, least = u, effort
+			best, least = takeover{use: u, order: o.Order, uses: o.Uses}, effort
 		}
 	}
 	return best, nil
 }
 
-func (s *Service) effort(ctx context.Context, u redemption.Use) (int, error) {
+func (s *Service) effort(ctx context.Context, u redemption.Use) (int, store.Settled, error) {
 	switch {
 	case u.Free():
-		return takeFree, nil
+		return takeFree, store.Settled{}, nil
 	case u.OrderID == "":
-		return notTaken, nil
+		return notTaken, store.Settled{}, nil
 	}
 	o, err := s.store.Order(ctx, store.OrderKey{ID: u.OrderID})
 	switch {
 	case err != nil:
-		return notTaken, err
+		return notTaken, o, err
 	case o.Order.State != redemption.OrderOpen:
-		return notTaken, nil
+		return notTaken, o, nil
 	case o.Order.SessionID == "":
-		return takeOrder, nil
+		return takeOrder, o, nil
 	}
-	return takeSession, nil
+	return takeSession, o, nil
 }
 
-// take lets the order take a use that the customer has already.
-func take(r store.Reservation, own redemption.Use) store.Reservation {
-	r.Order.Replaces = own.OrderID
-	if own.ExchangeID == "" {
+// take lets the order take what the customer has already. A use that was exchanged for points
+// keeps the claims of its exchange, which has decided its periods. The order adds what depends
+// on its quote, and the claims of identities that were not known at the exchange.
+func take(r store.Reservation, own takeover, c coupon.Coupon, identities []string) store.Reservation {
+	r.Order.Replaces = own.order.ID
+	if own.use.ExchangeID == "" {
 		return r
 	}
-	use := r.Uses[0]
-	use.Origin, use.ExchangeID = redemption.FromPoints, own.ExchangeID
-	use.Points, use.PointsState = own.Points, redemption.PointsDebited
+	use, budget := r.Uses[0], redemption.Budget(c.ID, "")
+	use.Origin, use.ExchangeID = redemption.FromPoints, own.use.ExchangeID
+	use.Points, use.PointsState = own.use.Points, redemption.PointsDebited
+	ofBudget := func(claim redemption.Claim) bool { return strings.HasPrefix(claim.Counter, budget) }
+	kept := slices.DeleteFunc(slices.Clone(own.use.Claims), ofBudget)
+	known := func(counter string) bool {
+		return slices.ContainsFunc(kept, func(claim redemption.Claim) bool { return claim.Counter == counter })
+	}
+	var learned []string
+	for _, identity := range identities {
+		if !known(redemption.CustomerUses(c.ID, identity)) {
+			learned = append(learned, identity)
+		}
+	}
+	for _, claim := range useClaims(c, learned, use.CreatedAt) {
+		if !redemption.IsShared(claim.Counter) {
+			kept = append(kept, claim)
+		}
+	}
+	for _, claim := range use.Claims {
+		if ofBudget(claim) {
+			kept = append(kept, claim)
+		}
+	}
+	use.Claims = kept
 	r.Uses = []redemption.Use{use}
 	return r
 }

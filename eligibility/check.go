@@ -7,25 +7,6 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Customer is the person who wants to use the coupon. A customer without an ID is anonymous.
-type Customer struct {
-	// ID is the customer's user ID. The coupon's limit per user applies to this ID.
-	ID string
-	// Email is the customer's e-mail address. Letter case is ignored when the address is compared
-	// with the coupon's allow-list.
-	Email string
-	// Tags are the tags that the host has given to the customer, at most [MaxTags]. Tags are
-	// compared with the coupon's [coupon.CustomerTags].
-	Tags []string
-	// EarlierOrders is the number of the customer's orders that are not in the store, for example
-	// because the host had another system before. A customer with an EarlierOrders above 0 cannot
-	// use a coupon for first orders.
-	EarlierOrders int64
-}
-
-// known reports whether the customer is not anonymous.
-func (c Customer) known() bool { return c.ID != "" }
-
 // Usage tells how often a coupon was used, as counted by the store. Completed uses and reserved
 // uses both count toward the coupon's limits.
 type Usage struct {
@@ -122,6 +103,10 @@ func full(limit, completed, reserved, own int64) bool {
 }
 
 func (d *Decision) checkCustomer(c *coupon.Coupon, q *Question) {
+	if q.Customer.Guest && c.Distribution != coupon.General {
+		d.refuse(coupon.UserRequired)
+		return
+	}
 	if !q.Customer.known() {
 		if !q.AllowAnonymous || c.Distribution != coupon.General {
 			d.refuse(coupon.UserRequired)
