@@ -1,7 +1,9 @@
 package couponkit_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -13,7 +15,9 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store/memstore"
 )
 
 // firstOrders is a draft of 10 EUR off a first order.
@@ -331,4 +335,26 @@ func TestCountersHaveNoPersonalData(t *testing.T) {
 		require.NotContains(t, claim.Counter, "card_4242")
 	}
 	require.Len(t, c.Order.Claims, 3)
+}
+
+// A guest and a member of the same address share their limits.
+func ExampleWithGuests() {
+	service, err := couponkit.New(memstore.New(), fakeprocessor.New(fakeprocessor.Options{}), couponkit.WithGuests())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if _, err := service.Create(context.Background(), tenOff()); err != nil {
+		fmt.Println(err)
+		return
+	}
+	r := couponkit.CheckoutRequest{Cart: phones(), Code: "TEN", Customer: eligibility.Customer{Email: "ann@example.org"}}
+	checkout, err := service.Checkout(context.Background(), r)
+	fmt.Println(checkout.Order.Quote.Discount, err)
+	r.Customer.ID = "ann"
+	_, err = service.Checkout(context.Background(), r)
+	fmt.Println(err)
+	// Output:
+	// 1000 <nil>
+	// coupon refused: user_usage_limit_reached
 }

@@ -112,7 +112,8 @@ type Limits struct {
 	// and every live reservation of the customer counts as a use.
 	MaxUsesPerUser int64
 	// Budget is the maximum sum of all discounts in each currency. Orders that are paid or still
-	// open count. A coupon with a budget cannot be used in any other currency.
+	// open count. A budget needs an amount in the coupon's Currency. A coupon with a budget cannot
+	// be used in a currency without an amount.
 	Budget Amounts
 	// Periods restricts the number of uses in a day, a week or a month. Periods must not be
 	// modified.
@@ -219,7 +220,15 @@ func (c Coupon) termFaults(faults *pricing.ValidationError) {
 		faults.Add("minPurchase", pricing.FieldTooSmall, "a minimum purchase is not negative")
 	}
 	c.Conditions.faults(faults)
+	c.budgetFaults(faults)
 	c.windowFaults(faults)
+}
+
+func (c Coupon) budgetFaults(faults *pricing.ValidationError) {
+	_, own := c.Limits.Budget.In(c.Currency)
+	if !own && !c.Currency.IsZero() && !c.Limits.Budget.IsZero() {
+		faults.Add("budget."+c.Currency.Code(), pricing.FieldRequired, "a budget needs an amount in the coupon's currency")
+	}
 }
 
 // wordFaults checks what people read.

@@ -155,7 +155,8 @@ func (l *limitList) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Window is one calendar period in a time zone, from Start, inclusive, until End, exclusive.
+// Window is one calendar period in a time zone, from Start, inclusive, until End, exclusive. Start
+// and End are in UTC.
 type Window struct {
 	// First is the first day of the window, such as "2026-11-20".
 	First string
@@ -175,7 +176,7 @@ func (p Period) Window(at time.Time, zone Zone) Window {
 	}
 	first, next := p.around(date)
 	return Window{
-		First: first.Format(time.DateOnly), Start: firstInstant(first, loc), End: firstInstant(next, loc),
+		First: first.Format(time.DateOnly), Start: firstInstant(first, loc).UTC(), End: firstInstant(next, loc).UTC(),
 	}
 }
 

@@ -59,8 +59,8 @@ func (s Schedule) Contains(at time.Time) bool {
 	return false
 }
 
-// Next returns the first instant at or after the given instant that the schedule allows. If there
-// is no such instant within the following 35 days, found is false.
+// Next returns the first instant at or after the given instant that the schedule allows. A later
+// instant is in UTC. If there is no such instant within the following 35 days, found is false.
 func (s Schedule) Next(at time.Time) (next time.Time, found bool) {
 	if s.Contains(at) {
 		return at, true
@@ -70,7 +70,7 @@ func (s Schedule) Next(at time.Time) (next time.Time, found bool) {
 		until := offsetEnd(from, s.Zone.Location())
 		wait, found := s.wait(from)
 		if opens := from.Add(wait); found && (until.IsZero() || opens.Before(until)) {
-			return opens, true
+			return opens.UTC(), true
 		}
 		if until.IsZero() {
 			break
