@@ -107,41 +107,51 @@ func (s *Service) effort(ctx context.Context, u redemption.Use) (int, store.Sett
 	return takeSession, o, nil
 }
 
-// take lets the order take what the customer has already. A use that was exchanged for points
-// keeps the claims of its exchange, which has decided its periods. The order adds what depends
-// on its quote, and the claims of identities that were not known at the exchange.
+// take lets the order take what the customer has already.
 func take(r store.Reservation, own takeover, c coupon.Coupon, identities []string) store.Reservation {
 	r.Order.Replaces = own.order.ID
 	if own.use.ExchangeID == "" {
 		return r
 	}
-	use, budget := r.Uses[0], redemption.Budget(c.ID, "")
+	use := r.Uses[0]
 	use.Origin, use.ExchangeID = redemption.FromPoints, own.use.ExchangeID
 	use.Points, use.PointsState = own.use.Points, redemption.PointsDebited
-	ofBudget := func(claim redemption.Claim) bool { return strings.HasPrefix(claim.Counter, budget) }
-	kept := slices.DeleteFunc(slices.Clone(own.use.Claims), ofBudget)
-	known := func(counter string) bool {
-		return slices.ContainsFunc(kept, func(claim redemption.Claim) bool { return claim.Counter == counter })
-	}
+	use.Claims = exchangedClaims(c, use, own.use, identities)
+	r.Uses = []redemption.Use{use}
+	return r
+}
+
+// exchangedClaims are what a use claims that was exchanged for points: the uses of the coupon and
+// of the customer, the periods that the exchange has decided, and what depends on the quote. An
+// identity that was not known at the exchange claims the current periods.
+func exchangedClaims(c coupon.Coupon, use, exchanged redemption.Use, identities []string) []redemption.Claim {
+	budget := redemption.Budget(c.ID, "")
 	var learned []string
 	for _, identity := range identities {
-		if !known(redemption.CustomerUses(c.ID, identity)) {
+		if !claims(exchanged.Claims, redemption.CustomerUses(c.ID, identity)) {
 			learned = append(learned, identity)
 		}
 	}
-	for _, claim := range useClaims(c, learned, use.CreatedAt) {
-		if !redemption.IsShared(claim.Counter) {
-			kept = append(kept, claim)
+	ofLearned := useClaims(c, learned, use.CreatedAt)
+	current := c
+	current.Limits.Periods = nil
+	lasting := useClaims(current, identities, use.CreatedAt)
+	taken := slices.DeleteFunc(slices.Clone(use.Claims), func(claim redemption.Claim) bool {
+		shared := redemption.IsShared(claim.Counter)
+		return !claims(lasting, claim.Counter) && !strings.HasPrefix(claim.Counter, budget) &&
+			(shared || !claims(ofLearned, claim.Counter))
+	})
+	for _, claim := range exchanged.Claims {
+		if !claims(taken, claim.Counter) && !strings.HasPrefix(claim.Counter, budget) {
+			taken = append(taken, claim)
 		}
 	}
-	for _, claim := range use.Claims {
-		if ofBudget(claim) {
-			kept = append(kept, claim)
-		}
-	}
-	use.Claims = kept
-	r.Uses = []redemption.Use{use}
-	return r
+	return taken
+}
+
+// claims reports whether one of the claims is on the counter.
+func claims(list []redemption.Claim, counter string) bool {
+	return slices.ContainsFunc(list, func(claim redemption.Claim) bool { return claim.Counter == counter })
 }
 
 // endReplaced ends the session of the order that o has replaced, so that one of both can be
