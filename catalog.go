@@ -380,7 +380,7 @@ func (s *Service) storeChange(
 func sameTerms(a, b coupon.Coupon) bool {
 	return a.Name == b.Name && a.Description == b.Description && a.State == b.State &&
 		a.Distribution == b.Distribution && a.PointsRequired == b.PointsRequired &&
-		a.Limits == b.Limits && a.MinPurchase == b.MinPurchase &&
+		a.Limits.Equal(b.Limits) && a.MinPurchase == b.MinPurchase && a.Conditions.Equal(b.Conditions) &&
 		a.StartsAt.Equal(b.StartsAt) && a.ExpiresAt.Equal(b.ExpiresAt) &&
 		a.Scope.AppliesTo == b.Scope.AppliesTo && a.Scope.Plans.Equal(b.Scope.Plans) &&
 		a.Scope.Devices.Equal(b.Scope.Devices) && a.Scope.Accessories.Equal(b.Scope.Accessories) &&

@@ -255,7 +255,7 @@ func (s *Service) keyed(
 		}
 		reserved, err := s.reserve(ctx, p, reservation)
 		if err == nil || !errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrKeyReused) {
-			return reserved, limitReached(err, p.found.Coupon)
+			return reserved, limitReached(err, p.found.Coupon, identities(p.customer), reservation.Order.CreatedAt)
 		}
 		conflict = err
 	}
@@ -289,19 +289,21 @@ func (s *Service) newReservation(key, request string, metadata map[string]string
 	now := s.now()
 	r := store.Reservation{Order: redemption.Order{
 		ID: s.newID(redemption.OrderIDPrefix), Key: key, Fingerprint: request, CustomerID: p.customer.ID,
-		State: redemption.OrderOpen, Quote: p.quote.Quote, Claims: orderClaims(p.customer.ID),
+		State: redemption.OrderOpen, Quote: p.quote.Quote, Claims: orderClaims(identities(p.customer), 0),
 		Metadata: metadata, Deadline: now.Add(s.sessionLifetime + s.grace), CreatedAt: now,
 	}}
 	if p.quote.Coupon == nil {
 		return r
 	}
 	c := p.found.Coupon
+	r.Order.Claims = orderClaims(identities(p.customer), orderLimit(c))
+	claims := append(useClaims(c, identities(p.customer), now), budgetClaims(c, pricing.NewMoney(p.quote.Discount, p.quote.Currency))...)
 	r.Order.Coupons = []coupon.Snapshot{*p.quote.Coupon}
 	r.Coupons = []store.CouponAt{{ID: c.ID, Revision: c.Revision}}
 	r.Uses = []redemption.Use{{
 		ID: s.newID(redemption.UseIDPrefix), CouponID: c.ID, CustomerID: p.customer.ID, OrderID: r.Order.ID,
 		State: redemption.Reserved, Origin: redemption.FromCheckout, Discount: p.quote.Discount,
-		Claims: useClaims(c, p.customer.ID), CreatedAt: now,
+		Claims: claims, CreatedAt: now,
 	}}
 	return r
 }
@@ -319,14 +321,14 @@ func (s *Service) reserve(ctx context.Context, p priced, r store.Reservation) (s
 			return reserved, full
 		}
 	}
-	own, err := s.ownUse(ctx, p.found.Coupon, p.found.Held)
+	own, err := s.own(ctx, p.found, identities(p.customer))
 	switch {
 	case err != nil:
 		return store.Reserved{}, err
-	case own.IsZero():
+	case own.isZero(), bought && own.use.IsZero():
 		return store.Reserved{}, full
 	}
-	reserved, err := s.store.Reserve(ctx, take(r, own))
+	reserved, err := s.store.Reserve(ctx, take(r, own, p.found.Coupon, identities(p.customer)))
 	if errors.Is(err, store.ErrNotFound) { // the use has gone since it was found
 		err = fmt.Errorf("%w: %w", store.ErrConflict, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
@@ -87,15 +88,14 @@ func (s *Service) unknownPayment(ctx context.Context, e processor.Event, now tim
 		return store.Reservation{}, err
 	}
 	found.Coupon.ID = couponID // a coupon that is gone has no limits
-	claims := useClaims(found.Coupon, customerID)
+	customer := identities(eligibility.Customer{ID: customerID})
+	claims := useClaims(found.Coupon, customer, now)
 	o := redemption.Order{
 		ID: s.newID(redemption.OrderIDPrefix), CustomerID: customerID, State: redemption.OrderPaid,
 		SessionID: e.SessionID, CreatedAt: now,
 	}
-	if customerID == "" {
-		claims = claims[:1]
-	} else {
-		o.Claims = orderClaims(customerID)
+	if len(customer) > 0 {
+		o.Claims = orderClaims(customer, 0)
 	}
 	return store.Reservation{Order: o, Uses: []redemption.Use{{
 		ID: s.newID(redemption.UseIDPrefix), CouponID: couponID, CustomerID: customerID, OrderID: o.ID,

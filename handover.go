@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/processor"
@@ -34,55 +35,123 @@ const (
 	notTaken           // it cannot be taken
 )
 
+// A takeover is what a checkout can take over from the customer. The zero value is nothing.
+type takeover struct {
+	use   redemption.Use   // of the coupon; zero if the order does not use it
+	order redemption.Order // zero for a points reservation that is in no order
+	uses  []redemption.Use // of the order
+}
+
+func (t takeover) isZero() bool { return t.use.IsZero() && t.order.IsZero() }
+
+// held is what the takeover holds in each counter.
+func (t takeover) held() map[string]redemption.Count {
+	held := redemption.Holdings(t.order, t.uses...)
+	if t.use.OrderID == "" {
+		for key, count := range redemption.Holdings(redemption.Order{}, t.use) {
+			held[key] = held[key].Plus(count)
+		}
+	}
+	return held
+}
+
+// own returns what a checkout of the coupon can take over: the customer's own use, and of a
+// coupon for first orders the customer's one open order.
+func (s *Service) own(ctx context.Context, f store.Found, identities []string) (takeover, error) {
+	own, err := s.ownUse(ctx, f.Coupon, f.Held)
+	if err != nil || !f.Coupon.Conditions.FirstOrder || !own.order.IsZero() || len(identities) == 0 {
+		return own, err
+	}
+	page, err := s.store.ListOrders(ctx, store.OrderList{CustomerID: identities[0], State: redemption.OrderOpen, PageSize: 2})
+	if err == nil && len(page.Items) == 1 {
+		own.order, own.uses = page.Items[0].Order, page.Items[0].Uses
+	}
+	return own, err
+}
+
 // ownUse returns the customer's use that a checkout of the coupon can take: of those that cost
-// the least effort the oldest. The zero value is none.
-func (s *Service) ownUse(ctx context.Context, c coupon.Coupon, held []redemption.Use) (redemption.Use, error) {
-	best, least := redemption.Use{}, notTaken
+// the least effort the oldest.
+func (s *Service) ownUse(ctx context.Context, c coupon.Coupon, held []redemption.Use) (takeover, error) {
+	best, least := takeover{}, notTaken
 	for _, u := range slices.Backward(held) { // the newest comes first
 		if c.Distribution == coupon.PointsRedeemable && u.Origin != redemption.FromPoints {
 			continue // it has cost no points
 		}
-		effort, err := s.effort(ctx, u)
+		effort, o, err := s.effort(ctx, u)
 		if err != nil {
-			return redemption.Use{}, err
+			return takeover{}, err
 		}
 		if effort < least {
-			best, least = u, effort
+			best, least = takeover{use: u, order: o.Order, uses: o.Uses}, effort
 		}
 	}
 	return best, nil
 }
 
-func (s *Service) effort(ctx context.Context, u redemption.Use) (int, error) {
+func (s *Service) effort(ctx context.Context, u redemption.Use) (int, store.Settled, error) {
 	switch {
 	case u.Free():
-		return takeFree, nil
+		return takeFree, store.Settled{}, nil
 	case u.OrderID == "":
-		return notTaken, nil
+		return notTaken, store.Settled{}, nil
 	}
 	o, err := s.store.Order(ctx, store.OrderKey{ID: u.OrderID})
 	switch {
 	case err != nil:
-		return notTaken, err
+		return notTaken, o, err
 	case o.Order.State != redemption.OrderOpen:
-		return notTaken, nil
+		return notTaken, o, nil
 	case o.Order.SessionID == "":
-		return takeOrder, nil
+		return takeOrder, o, nil
 	}
-	return takeSession, nil
+	return takeSession, o, nil
 }
 
-// take lets the order take a use that the customer has already.
-func take(r store.Reservation, own redemption.Use) store.Reservation {
-	r.Order.Replaces = own.OrderID
-	if own.ExchangeID == "" {
+// take lets the order take what the customer has already.
+func take(r store.Reservation, own takeover, c coupon.Coupon, identities []string) store.Reservation {
+	r.Order.Replaces = own.order.ID
+	if own.use.ExchangeID == "" {
 		return r
 	}
 	use := r.Uses[0]
-	use.Origin, use.ExchangeID = redemption.FromPoints, own.ExchangeID
-	use.Points, use.PointsState = own.Points, redemption.PointsDebited
+	use.Origin, use.ExchangeID = redemption.FromPoints, own.use.ExchangeID
+	use.Points, use.PointsState = own.use.Points, redemption.PointsDebited
+	use.Claims = exchangedClaims(c, use, own.use, identities)
 	r.Uses = []redemption.Use{use}
 	return r
+}
+
+// exchangedClaims are what a use claims that was exchanged for points: the uses of the coupon and
+// of the customer, the periods that the exchange has decided, and what depends on the quote. An
+// identity that was not known at the exchange claims the current periods.
+func exchangedClaims(c coupon.Coupon, use, exchanged redemption.Use, identities []string) []redemption.Claim {
+	budget := redemption.Budget(c.ID, "")
+	var learned []string
+	for _, identity := range identities {
+		if !claims(exchanged.Claims, redemption.CustomerUses(c.ID, identity)) {
+			learned = append(learned, identity)
+		}
+	}
+	ofLearned := useClaims(c, learned, use.CreatedAt)
+	current := c
+	current.Limits.Periods = nil
+	lasting := useClaims(current, identities, use.CreatedAt)
+	taken := slices.DeleteFunc(slices.Clone(use.Claims), func(claim redemption.Claim) bool {
+		shared := redemption.IsShared(claim.Counter)
+		return !claims(lasting, claim.Counter) && !strings.HasPrefix(claim.Counter, budget) &&
+			(shared || !claims(ofLearned, claim.Counter))
+	})
+	for _, claim := range exchanged.Claims {
+		if !claims(taken, claim.Counter) && !strings.HasPrefix(claim.Counter, budget) {
+			taken = append(taken, claim)
+		}
+	}
+	return taken
+}
+
+// claims reports whether one of the claims is on the counter.
+func claims(list []redemption.Claim, counter string) bool {
+	return slices.ContainsFunc(list, func(claim redemption.Claim) bool { return claim.Counter == counter })
 }
 
 // endReplaced ends the session of the order that o has replaced, so that one of both can be

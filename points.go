@@ -97,7 +97,7 @@ func (s *Service) exchange(ctx context.Context, attempt *Attempt, r ExchangeRequ
 	reservation.By = actorOf(ctx)
 	reserved, err := s.store.Reserve(ctx, reservation)
 	if err != nil {
-		return redemption.Use{}, limitReached(err, found.Coupon)
+		return redemption.Use{}, limitReached(err, found.Coupon, identities(r.Customer), reservation.Uses[0].CreatedAt)
 	}
 	made, err := s.current(ctx, reserved.Uses[0])
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *Service) newExchange(c coupon.Coupon, r ExchangeRequest) store.Reservat
 			ID: id, ExchangeID: id, Key: r.Key, CouponID: c.ID, CustomerID: r.Customer.ID,
 			State: redemption.Reserved, Origin: redemption.FromPoints,
 			Points: c.PointsRequired, PointsState: redemption.PointsPending,
-			Claims: useClaims(c, r.Customer.ID), Deadline: now.Add(s.exchangeTime), CreatedAt: now,
+			Claims: useClaims(c, identities(r.Customer), now), Deadline: now.Add(s.exchangeTime), CreatedAt: now,
 		}},
 	}
 }

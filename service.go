@@ -16,7 +16,6 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/store"
@@ -73,6 +72,7 @@ type Service struct {
 	location  *time.Location
 	locale    language.Tag
 	recurring RecurringDiscount
+	guests    bool
 
 	sessionLifetime time.Duration
 	grace           time.Duration
@@ -280,22 +280,6 @@ func (s *Service) observed(ctx context.Context, op Operation, a *Attempt, err *e
 		}
 		s.observer.Observe(ctx, *a)
 	}
-}
-
-// customer looks the customer up in the directory. Nobody, and a user that does
-// not exist, is the zero value.
-func (s *Service) customer(ctx context.Context, c eligibility.Customer) (eligibility.Customer, error) {
-	if s.users == nil || c.ID == "" {
-		return c, nil
-	}
-	user, err := s.users.User(ctx, c.ID)
-	if errors.Is(err, ErrUserNotFound) {
-		return eligibility.Customer{}, nil
-	}
-	if err != nil {
-		return eligibility.Customer{}, fmt.Errorf("look up user: %w", err)
-	}
-	return eligibility.Customer{ID: user.ID, Email: user.Email}, nil
 }
 
 // detached returns a context for finishing what must not stay half done because

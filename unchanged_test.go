@@ -14,6 +14,7 @@ import (
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/store"
@@ -39,8 +40,22 @@ func everything(w *world) coupon.Draft {
 	d.Distribution, d.AllowedUserEmails = coupon.UserSpecific, coupon.EmailList{"ann@example.org", "bob@example.org"}
 	d.MaxUses, d.MaxUsesPerUser = coupon.Set(9), coupon.Set(2)
 	d.MinPurchase = decimal.NewFromInt(20)
+	d.MinQuantity, d.FirstOrder = coupon.Set(2), true
+	d.CustomerTags = coupon.CustomerTags{Any: []string{"gold"}, None: []string{"staff"}}
+	d.Schedule = coupon.Schedule{Zone: zone("Europe/Berlin"), Hours: []coupon.Hours{{Day: time.Friday, Until: 1440}}}
+	d.Budget = coupon.NewAmounts(pricing.NewMoney(500_00, pricing.EUR()))
+	d.PeriodLimits = []coupon.PeriodLimit{{Per: coupon.PerCode, Period: coupon.Week, Zone: zone("Europe/Berlin"), MaxUses: 7}}
 	d.StartsAt, d.ExpiresAt = coupon.At(w.now), coupon.At(w.now.Add(48*time.Hour))
 	return d
+}
+
+// zone is the time zone with the name, which the system has.
+func zone(name string) coupon.Zone {
+	z, err := coupon.ParseZone(name)
+	if err != nil {
+		panic(err)
+	}
+	return z
 }
 
 // samePatches give each editable field the value that everything has.
@@ -59,6 +74,12 @@ func samePatches(w *world) map[string]coupon.Patch {
 		"MaxUses":           {MaxUses: d.MaxUses},
 		"MaxUsesPerUser":    {MaxUsesPerUser: d.MaxUsesPerUser},
 		"MinPurchase":       {MinPurchase: coupon.Set(d.MinPurchase)},
+		"MinQuantity":       {MinQuantity: d.MinQuantity},
+		"CustomerTags":      {CustomerTags: coupon.Set(d.CustomerTags)},
+		"FirstOrder":        {FirstOrder: coupon.Set(d.FirstOrder)},
+		"Schedule":          {Schedule: coupon.Set(d.Schedule)},
+		"Budget":            {Budget: coupon.Set(d.Budget)},
+		"PeriodLimits":      {PeriodLimits: coupon.Set(d.PeriodLimits)},
 		"StartsAt":          {StartsAt: coupon.Set(d.StartsAt)},
 		"ExpiresAt":         {ExpiresAt: coupon.Set(d.ExpiresAt)},
 		"Revision":          {Revision: coupon.Set[int64](1)},
@@ -120,6 +141,12 @@ func TestEveryFieldIsAChange(t *testing.T) {
 		"uses":          {MaxUses: coupon.Clear[int]()},
 		"uses per user": {MaxUsesPerUser: coupon.Set(3)},
 		"minimum":       {MinPurchase: coupon.Set(decimal.NewFromInt(21))},
+		"quantity":      {MinQuantity: coupon.Set(3)},
+		"tags":          {CustomerTags: coupon.Clear[coupon.CustomerTags]()},
+		"first order":   {FirstOrder: coupon.Set(false)},
+		"schedule":      {Schedule: coupon.Clear[coupon.Schedule]()},
+		"budget":        {Budget: coupon.Clear[coupon.Amounts]()},
+		"period limits": {PeriodLimits: coupon.Clear[[]coupon.PeriodLimit]()},
 		"start":         {StartsAt: coupon.Clear[coupon.Moment]()},
 		"expiry":        {ExpiresAt: coupon.Clear[coupon.Moment]()},
 	} {

@@ -79,7 +79,7 @@ func (s *Service) ask(
 		return store.Found{}, eligibility.Question{}, fmt.Errorf("stored coupon %s is corrupt: %s", found.Coupon.ID, err.Error())
 	}
 	question := eligibility.Question{At: s.now(), Customer: c}
-	if question.Usage, err = s.usage(ctx, found); err != nil {
+	if question.Usage, err = s.usage(ctx, found, c, question.At); err != nil {
 		return store.Found{}, eligibility.Question{}, err
 	}
 	question.MirrorInvalid, err = s.mirrorInvalid(ctx, found.Coupon, question.At, check)
@@ -92,10 +92,7 @@ func (s *Service) lookUp(ctx context.Context, codeOrID string, c eligibility.Cus
 	if err != nil {
 		return store.Found{}, err
 	}
-	by.CustomerID, by.Email = c.ID, c.Email
-	if c.ID != "" {
-		by.Identities = []string{c.ID}
-	}
+	by.CustomerID, by.Email, by.Identities = c.ID, c.Email, identities(c)
 	found, err := s.store.LookUp(ctx, by)
 	if errors.Is(err, coupon.ErrNotFound) {
 		return s.lookUpCode(ctx, by)
@@ -141,28 +138,6 @@ func resolve(codeOrID string) (store.LookUp, error) {
 	default:
 		return store.LookUp{}, coupon.Reject("", coupon.CouponNotFound, coupon.Params{})
 	}
-}
-
-// usage reads the figures. A use that the customer holds, and that a checkout can take, is not
-// in their own way.
-func (s *Service) usage(ctx context.Context, f store.Found) (eligibility.Usage, error) {
-	u := eligibility.Usage{Completed: f.Coupon.UsedCount, Reserved: f.Coupon.ReservedCount}
-	for _, count := range f.ByCustomer {
-		u.CompletedByCustomer = max(u.CompletedByCustomer, count.Completed)
-		u.ReservedByCustomer = max(u.ReservedByCustomer, count.Reserved)
-	}
-	if f.Coupon.Distribution != coupon.PointsRedeemable && !full(f.Coupon.Limits, u) {
-		return u, nil
-	}
-	own, err := s.ownUse(ctx, f.Coupon, f.Held)
-	u.CustomerHoldsReservation = !own.IsZero()
-	return u, err
-}
-
-// full reports whether a limit leaves no use.
-func full(l coupon.Limits, u eligibility.Usage) bool {
-	return l.MaxUses > 0 && u.Completed+u.Reserved >= l.MaxUses ||
-		l.MaxUsesPerUser > 0 && u.CompletedByCustomer+u.ReservedByCustomer >= l.MaxUsesPerUser
 }
 
 func expired(c coupon.Coupon, at time.Time) bool {
@@ -380,7 +355,7 @@ func signedIn(c eligibility.Customer, allowAnonymous bool) error {
 }
 
 // refusals is what several rules refuse, in one refusal with the reasons in the order of
-// their codes; any other error comes first.
+// their ranks; any other error comes first.
 func refusals(errs ...error) error {
 	var all coupon.Rejection
 	for _, err := range errs {
@@ -397,7 +372,7 @@ func refusals(errs ...error) error {
 	if len(all.Reasons) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(all.Reasons, func(a, b coupon.Reason) int { return cmp.Compare(a.Code, b.Code) })
+	slices.SortStableFunc(all.Reasons, coupon.CompareReasons)
 	all.Reasons = slices.CompactFunc(all.Reasons, func(a, b coupon.Reason) bool { return a.Code == b.Code && a.Code == coupon.UserRequired })
 	return &all
 }

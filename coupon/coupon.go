@@ -2,6 +2,7 @@ package coupon
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -26,6 +27,8 @@ const (
 	// MaxMirrorIDLength is the maximum length of an ID at the payment processor, in code
 	// points.
 	MaxMirrorIDLength = 255
+	// MaxBudget is the maximum budget in one currency, in minor units.
+	MaxBudget = 1_000_000_000_000_000_000
 	// MaxPointsRequired is the maximum price of a coupon, in points.
 	MaxPointsRequired = 1_000_000_000_000
 )
@@ -68,6 +71,8 @@ type Coupon struct {
 	// MinPurchase is the minimum eligible subtotal of a cart, in minor units of Currency. A
 	// MinPurchase of 0 means that there is no minimum.
 	MinPurchase int64
+	// Conditions restricts when the coupon can be used, by whom and for which carts.
+	Conditions Conditions
 	// StartsAt is the first instant at which the coupon is valid. If StartsAt is zero, the
 	// coupon has no start date.
 	StartsAt time.Time
@@ -106,6 +111,19 @@ type Limits struct {
 	// MaxUsesPerUser is the maximum number of uses by one customer. Every completed redemption
 	// and every live reservation of the customer counts as a use.
 	MaxUsesPerUser int64
+	// Budget is the maximum sum of all discounts in each currency. Orders that are paid or still
+	// open count. A budget needs an amount in the coupon's Currency. A coupon with a budget cannot
+	// be used in a currency without an amount.
+	Budget Amounts
+	// Periods restricts the number of uses in a day, a week or a month. Periods must not be
+	// modified.
+	Periods []PeriodLimit
+}
+
+// Equal reports whether l and m are the same limits.
+func (l Limits) Equal(m Limits) bool {
+	return l.MaxUses == m.MaxUses && l.MaxUsesPerUser == m.MaxUsesPerUser && l.Budget.Equal(m.Budget) &&
+		slices.EqualFunc(l.Periods, m.Periods, PeriodLimit.Equal)
 }
 
 // Mirror holds the IDs and the revision of a coupon's mirror. A mirror is the payment
@@ -201,7 +219,16 @@ func (c Coupon) termFaults(faults *pricing.ValidationError) {
 	if c.MinPurchase < 0 {
 		faults.Add("minPurchase", pricing.FieldTooSmall, "a minimum purchase is not negative")
 	}
+	c.Conditions.faults(faults)
+	c.budgetFaults(faults)
 	c.windowFaults(faults)
+}
+
+func (c Coupon) budgetFaults(faults *pricing.ValidationError) {
+	_, own := c.Limits.Budget.In(c.Currency)
+	if !own && !c.Currency.IsZero() && !c.Limits.Budget.IsZero() {
+		faults.Add("budget."+c.Currency.Code(), pricing.FieldRequired, "a budget needs an amount in the coupon's currency")
+	}
 }
 
 // wordFaults checks what people read.
@@ -251,6 +278,8 @@ func (l Limits) faults(faults *pricing.ValidationError) {
 	if l.MaxUsesPerUser < 0 {
 		faults.Add("maxUsesPerUser", pricing.FieldTooSmall, "a limit is at least 1")
 	}
+	l.Budget.positive(faults, "budget", MaxBudget)
+	periodFaults(faults, l.Periods)
 }
 
 func (s Scope) faults(faults *pricing.ValidationError) {

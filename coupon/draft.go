@@ -61,6 +61,16 @@ type Draft struct {
 	// MinPurchase is the minimum eligible subtotal of a cart, in major units of Currency. A
 	// MinPurchase of 0 means that there is no minimum.
 	MinPurchase decimal.Decimal
+	// MinQuantity is the minimum number of units that the coupon covers. There is no minimum if
+	// MinQuantity is not given or is cleared with [Clear].
+	MinQuantity Optional[int]
+	// CustomerTags, FirstOrder and Schedule are further [Conditions].
+	CustomerTags CustomerTags
+	FirstOrder   bool
+	Schedule     Schedule
+	// Budget and PeriodLimits are further [Limits].
+	Budget       Amounts
+	PeriodLimits []PeriodLimit
 	// StartsAt and ExpiresAt are the start and the end of the coupon's validity. If StartsAt is
 	// zero, the coupon has no start date. If ExpiresAt is zero, the coupon never expires. If
 	// ExpiresAt is a date, the coupon is valid through the end of that day. ExpiresAt must be
@@ -109,6 +119,11 @@ func (d Draft) create(by Creation, emails EmailSet, noEmails error) (Coupon, err
 		Limits: Limits{
 			MaxUses:        limit(d.MaxUses, 0, "maxUses", &faults),
 			MaxUsesPerUser: limit(d.MaxUsesPerUser, DefaultMaxUsesPerUser, "maxUsesPerUser", &faults),
+			Budget:         d.Budget, Periods: append([]PeriodLimit(nil), d.PeriodLimits...),
+		},
+		Conditions: Conditions{
+			MinQuantity:  limit(d.MinQuantity, 0, "minQuantity", &faults),
+			CustomerTags: d.CustomerTags, FirstOrder: d.FirstOrder, Schedule: d.Schedule,
 		},
 	}
 	var err error

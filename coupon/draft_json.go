@@ -29,6 +29,8 @@ func (d *Draft) UnmarshalJSON(data []byte) error {
 		"distribution": &draft.Distribution, "allowedUserEmails": (*emailsInPart)(&draft.AllowedUserEmails),
 		"pointsRequired": &draft.PointsRequired, "maxUses": &draft.MaxUses,
 		"maxUsesPerUser": &draft.MaxUsesPerUser, "minPurchase": (*exact)(&draft.MinPurchase),
+		"minQuantity": &draft.MinQuantity, "customerTags": &draft.CustomerTags, "firstOrder": &draft.FirstOrder,
+		"schedule": &draft.Schedule, "budget": &draft.Budget, "periodLimits": (*limitList)(&draft.PeriodLimits),
 		"startsAt": &draft.StartsAt, "expiresAt": &draft.ExpiresAt,
 	})
 	if err != nil {
@@ -65,12 +67,19 @@ func (d Draft) MarshalJSON() ([]byte, error) {
 		MaxUses           Optional[int]        `json:"maxUses,omitzero"`
 		MaxUsesPerUser    Optional[int]        `json:"maxUsesPerUser,omitzero"`
 		MinPurchase       string               `json:"minPurchase,omitzero"`
+		MinQuantity       Optional[int]        `json:"minQuantity,omitzero"`
+		CustomerTags      CustomerTags         `json:"customerTags,omitzero"`
+		FirstOrder        bool                 `json:"firstOrder,omitzero"`
+		Schedule          Schedule             `json:"schedule,omitzero"`
+		Budget            Amounts              `json:"budget,omitzero"`
+		PeriodLimits      []PeriodLimit        `json:"periodLimits,omitempty"`
 		StartsAt          Moment               `json:"startsAt,omitzero"`
 		ExpiresAt         Moment               `json:"expiresAt,omitzero"`
 	}{
 		d.Code, d.Name, d.DiscountType, value, d.Currency, d.Description,
 		d.AppliesTo, d.PlanIDs, d.DeviceIDs, d.AccessoryIDs, d.Distribution, d.AllowedUserEmails,
-		d.PointsRequired, d.MaxUses, d.MaxUsesPerUser, minimum, d.StartsAt, d.ExpiresAt,
+		d.PointsRequired, d.MaxUses, d.MaxUsesPerUser, minimum,
+		d.MinQuantity, d.CustomerTags, d.FirstOrder, d.Schedule, d.Budget, d.PeriodLimits, d.StartsAt, d.ExpiresAt,
 	})
 }
 
@@ -98,6 +107,8 @@ func (p *Patch) UnmarshalJSON(data []byte) error {
 		"distribution": &patch.Distribution, "allowedUserEmails": (*inPart[EmailList])(&patch.AllowedUserEmails),
 		"pointsRequired": &patch.PointsRequired, "maxUses": &patch.MaxUses,
 		"maxUsesPerUser": &patch.MaxUsesPerUser, "minPurchase": &patch.MinPurchase,
+		"minQuantity": &patch.MinQuantity, "customerTags": &patch.CustomerTags, "firstOrder": &patch.FirstOrder,
+		"schedule": &patch.Schedule, "budget": &patch.Budget, "periodLimits": &patch.PeriodLimits,
 		"startsAt": &patch.StartsAt, "expiresAt": &patch.ExpiresAt, "revision": &patch.Revision,
 		"code": &patch.Code, "discountType": &patch.DiscountType,
 		"discountValue": &patch.DiscountValue, "currency": &patch.Currency,
@@ -132,6 +143,12 @@ func (p Patch) MarshalJSON() ([]byte, error) {
 		MaxUses           Optional[int]                  `json:"maxUses,omitzero"`
 		MaxUsesPerUser    Optional[int]                  `json:"maxUsesPerUser,omitzero"`
 		MinPurchase       Optional[decimal.Decimal]      `json:"minPurchase,omitzero"`
+		MinQuantity       Optional[int]                  `json:"minQuantity,omitzero"`
+		CustomerTags      Optional[CustomerTags]         `json:"customerTags,omitzero"`
+		FirstOrder        Optional[bool]                 `json:"firstOrder,omitzero"`
+		Schedule          Optional[Schedule]             `json:"schedule,omitzero"`
+		Budget            Optional[Amounts]              `json:"budget,omitzero"`
+		PeriodLimits      Optional[[]PeriodLimit]        `json:"periodLimits,omitzero"`
 		StartsAt          Optional[Moment]               `json:"startsAt,omitzero"`
 		ExpiresAt         Optional[Moment]               `json:"expiresAt,omitzero"`
 		Revision          Optional[int64]                `json:"revision,omitzero"`

@@ -56,7 +56,76 @@ var breakages = map[string][]struct {
 	"maxUses":        {{"maxUses", "too_small", func(d *coupon.Draft) { d.MaxUses = coupon.Set(0) }}},
 	"maxUsesPerUser": {{"maxUsesPerUser", "too_small", func(d *coupon.Draft) { d.MaxUsesPerUser = coupon.Set(-1) }}},
 	"minPurchase":    {{"minPurchase", "too_small", func(d *coupon.Draft) { d.MinPurchase = decimal.New(-1, -2) }}},
-	"window":         {{"expiresAt", "mismatch", func(d *coupon.Draft) { d.StartsAt, d.ExpiresAt = coupon.On(2027, 1, 2), coupon.On(2027, 1, 1) }}},
+	"minQuantity": {
+		{"minQuantity", "too_small", func(d *coupon.Draft) { d.MinQuantity = coupon.Set(0) }},
+		{"minQuantity", "too_large", func(d *coupon.Draft) { d.MinQuantity = coupon.Set(coupon.MaxQuantity + 1) }},
+	},
+	"tags": {
+		{"customerTags.all[1]", "mismatch", func(d *coupon.Draft) { d.CustomerTags.All = []string{"a", "a"} }},
+		{"customerTags.any[0]", "required", func(d *coupon.Draft) { d.CustomerTags.Any = []string{""} }},
+		{"customerTags.none[0]", "too_long", func(d *coupon.Draft) { d.CustomerTags.None = []string{strings.Repeat("é", 65)} }},
+		{"customerTags.none[1]", "mismatch", func(d *coupon.Draft) {
+			d.CustomerTags = coupon.CustomerTags{All: []string{"a"}, None: []string{"b", "a"}}
+		}},
+		{"customerTags.any", "mismatch", func(d *coupon.Draft) {
+			d.CustomerTags = coupon.CustomerTags{Any: []string{"a"}, None: []string{"b", "a"}}
+		}},
+		{"customerTags.any", "too_long", func(d *coupon.Draft) { d.CustomerTags.Any = make([]string, coupon.MaxTags+1) }},
+	},
+	"schedule": {
+		{"schedule.timeZone", "required", func(d *coupon.Draft) { d.Schedule.Hours = []coupon.Hours{{Day: 1, Until: 60}} }},
+		{"schedule.hours", "required", func(d *coupon.Draft) { d.Schedule.Zone = zone("UTC") }},
+		{"schedule.hours", "too_long", func(d *coupon.Draft) {
+			d.Schedule = coupon.Schedule{Zone: zone("UTC"), Hours: make([]coupon.Hours, coupon.MaxHours+1)}
+		}},
+		{"schedule.hours[1].until", "mismatch", func(d *coupon.Draft) { d.Schedule = hours(coupon.Hours{Day: 2, From: 60, Until: 60}) }},
+		{"schedule.hours[1].day", "unknown", func(d *coupon.Draft) { d.Schedule = hours(coupon.Hours{Day: 7, From: 60, Until: 61}) }},
+		{"schedule.hours[1].from", "too_large", func(d *coupon.Draft) { d.Schedule = hours(coupon.Hours{Day: 2, From: -1, Until: 61}) }},
+		{"schedule.hours[1].until", "too_large", func(d *coupon.Draft) { d.Schedule = hours(coupon.Hours{Day: 2, From: 60, Until: 1441}) }},
+		{"schedule.hours[1]", "mismatch", func(d *coupon.Draft) { d.Schedule = hours(coupon.Hours{Day: 1, From: 16 * 60, Until: 1440}) }},
+	},
+	"budget": {
+		{"budget.EUR", "too_small", func(d *coupon.Draft) { d.Budget = coupon.NewAmounts(pricing.NewMoney(0, pricing.EUR())) }},
+		{"budget.EUR", "too_large", func(d *coupon.Draft) {
+			d.Budget = coupon.NewAmounts(pricing.NewMoney(coupon.MaxBudget+1, pricing.EUR()))
+		}},
+	},
+	"periodLimits": {
+		{"periodLimits[0].maxUses", "too_small", func(d *coupon.Draft) {
+			d.PeriodLimits = []coupon.PeriodLimit{{Per: coupon.PerCode, Period: coupon.Day, Zone: zone("UTC")}}
+		}},
+		{"periodLimits[0].per", "unknown", func(d *coupon.Draft) {
+			d.PeriodLimits = []coupon.PeriodLimit{{Per: 4, Period: coupon.Day, Zone: zone("UTC"), MaxUses: 1}}
+		}},
+		{"periodLimits[0].period", "unknown", func(d *coupon.Draft) {
+			d.PeriodLimits = []coupon.PeriodLimit{{Per: coupon.PerCode, Zone: zone("UTC"), MaxUses: 1}}
+		}},
+		{"periodLimits[0].timeZone", "required", func(d *coupon.Draft) {
+			d.PeriodLimits = []coupon.PeriodLimit{{Per: coupon.PerCode, Period: coupon.Day, MaxUses: 1}}
+		}},
+		{"periodLimits[1]", "mismatch", func(d *coupon.Draft) {
+			one := coupon.PeriodLimit{Per: coupon.PerCode, Period: coupon.Day, Zone: zone("UTC"), MaxUses: 1}
+			other := one
+			other.Zone = zone("Europe/Berlin")
+			d.PeriodLimits = []coupon.PeriodLimit{one, other}
+		}},
+		{"periodLimits", "too_long", func(d *coupon.Draft) { d.PeriodLimits = make([]coupon.PeriodLimit, coupon.MaxPeriodLimits+1) }},
+	},
+	"window": {{"expiresAt", "mismatch", func(d *coupon.Draft) { d.StartsAt, d.ExpiresAt = coupon.On(2027, 1, 2), coupon.On(2027, 1, 1) }}},
+}
+
+// zone is the time zone with the name, which the system has.
+func zone(name string) coupon.Zone {
+	z, err := coupon.ParseZone(name)
+	if err != nil {
+		panic(err)
+	}
+	return z
+}
+
+// hours is a schedule of Mondays in Berlin from 9 to 17, and one more entry.
+func hours(more ...coupon.Hours) coupon.Schedule {
+	return coupon.Schedule{Zone: zone("Europe/Berlin"), Hours: append([]coupon.Hours{{Day: time.Monday, From: 9 * 60, Until: 17 * 60}}, more...)}
 }
 
 // Whatever is broken, each fault is reported, once, and nothing else is.
@@ -66,7 +135,7 @@ func TestNewReportsAllFaults(t *testing.T) {
 		d, want := ten(), map[string]pricing.FieldCode{}
 		for _, field := range []string{
 			"code", "name", "description", "type", "value", "currency", "plans", "devices", "audience",
-			"maxUses", "maxUsesPerUser", "minPurchase", "window",
+			"maxUses", "maxUsesPerUser", "minPurchase", "minQuantity", "tags", "schedule", "budget", "periodLimits", "window",
 		} {
 			if rapid.Bool().Draw(rt, "break "+field) {
 				b := rapid.SampledFrom(breakages[field]).Draw(rt, field)
@@ -182,6 +251,18 @@ func hostileDraft() *rapid.Generator[coupon.Draft] {
 		spoil(t, &d.MaxUses, limits)
 		spoil(t, &d.MaxUsesPerUser, limits)
 		spoil(t, &d.MinPurchase, amounts)
+		spoil(t, &d.MinQuantity, limits)
+		spoil(t, &d.CustomerTags.Any, texts)
+		spoil(t, &d.CustomerTags.None, texts)
+		spoil(t, &d.Schedule, rapid.Custom(func(t *rapid.T) coupon.Schedule {
+			return hours(coupon.Hours{
+				Day: time.Weekday(rapid.Int().Draw(t, "day")), From: rapid.Int().Draw(t, "from"), Until: rapid.Int().Draw(t, "until"),
+			})
+		}))
+		spoil(t, &d.Budget, rapid.Map(rapid.Int64(), func(n int64) coupon.Amounts { return coupon.NewAmounts(pricing.NewMoney(n, pricing.EUR())) }))
+		spoil(t, &d.PeriodLimits, rapid.Map(rapid.Int64(), func(n int64) []coupon.PeriodLimit {
+			return []coupon.PeriodLimit{{Per: coupon.LimitSubject(n & 3), Period: coupon.Period(n >> 2 & 3), MaxUses: n}}
+		}))
 		spoil(t, &d.StartsAt, moments)
 		spoil(t, &d.ExpiresAt, moments)
 		return d

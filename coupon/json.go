@@ -29,6 +29,12 @@ type wireCoupon struct {
 	MaxUses           *int64               `json:"maxUses"`
 	MaxUsesPerUser    *int64               `json:"maxUsesPerUser"`
 	MinPurchase       *pricing.Money       `json:"minPurchase"`
+	MinQuantity       int64                `json:"minQuantity,omitzero"`
+	CustomerTags      CustomerTags         `json:"customerTags,omitzero"`
+	FirstOrder        bool                 `json:"firstOrder,omitzero"`
+	Schedule          Schedule             `json:"schedule,omitzero"`
+	Budget            Amounts              `json:"budget,omitzero"`
+	PeriodLimits      []PeriodLimit        `json:"periodLimits,omitempty"`
 	StartsAt          *time.Time           `json:"startsAt"`
 	ExpiresAt         *time.Time           `json:"expiresAt"`
 	Active            bool                 `json:"active"`
@@ -43,7 +49,8 @@ type wireCoupon struct {
 
 // MarshalJSON returns the coupon as JSON with the field names of contract section 7. Amounts of
 // money and percentages are decimal strings. Instants are in RFC 3339 format. A missing limit,
-// minimum purchase, price in points, start or expiry is null. A narrowed allow-list is also
+// minimum purchase, price in points, start or expiry is null. MarshalJSON omits conditions, budgets
+// and period limits that the coupon does not have. A narrowed allow-list is also
 // null; see [EmailSet]. MarshalJSON omits CreatedAt and UpdatedAt if they are zero. The returned
 // JSON does not show whether the copy at the payment processor is up to date.
 func (c Coupon) MarshalJSON() ([]byte, error) {
@@ -55,7 +62,10 @@ func (c Coupon) MarshalJSON() ([]byte, error) {
 		Distribution: c.Distribution, AllowedUserEmails: c.AllowedUserEmails,
 		PointsRequired: orNull(c.PointsRequired), MaxUses: orNull(c.Limits.MaxUses),
 		MaxUsesPerUser: orNull(c.Limits.MaxUsesPerUser),
-		StartsAt:       orNull(c.StartsAt), ExpiresAt: orNull(c.ExpiresAt),
+		MinQuantity:    c.Conditions.MinQuantity, CustomerTags: c.Conditions.CustomerTags,
+		FirstOrder: c.Conditions.FirstOrder, Schedule: c.Conditions.Schedule,
+		Budget: c.Limits.Budget, PeriodLimits: c.Limits.Periods,
+		StartsAt: orNull(c.StartsAt), ExpiresAt: orNull(c.ExpiresAt),
 		Active: c.Active(), UsedCount: c.UsedCount, ReservedCount: c.ReservedCount,
 		ProcessorCouponID: c.Mirror.CouponID, PromotionCodeID: c.Mirror.PromotionCodeID,
 		CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt, Revision: c.Revision,
@@ -106,6 +116,7 @@ type couponReader struct {
 	discountValue          decimal.Decimal
 	minPurchase            decimal.Decimal
 	maxUses, perUser       Optional[int]
+	minQuantity            Optional[int]
 	startsAt, expiresAt    Moment
 	createdAt, updatedAt   Moment
 	active                 Optional[bool]
@@ -120,7 +131,9 @@ func (r *couponReader) targets() map[string]any {
 		"appliesTo": &r.Scope.AppliesTo, "planIds": &r.plans, "deviceIds": &r.devices, "accessoryIds": &r.extras,
 		"distribution": &r.Distribution, "allowedUserEmails": &r.AllowedUserEmails,
 		"pointsRequired": &r.PointsRequired, "maxUses": &r.maxUses, "maxUsesPerUser": &r.perUser,
-		"minPurchase": (*exact)(&r.minPurchase), "startsAt": &r.startsAt, "expiresAt": &r.expiresAt,
+		"minPurchase": (*exact)(&r.minPurchase), "minQuantity": &r.minQuantity,
+		"customerTags": &r.Conditions.CustomerTags, "firstOrder": &r.Conditions.FirstOrder, "schedule": &r.Conditions.Schedule,
+		"budget": &r.Limits.Budget, "periodLimits": (*limitList)(&r.Limits.Periods), "startsAt": &r.startsAt, "expiresAt": &r.expiresAt,
 		"active": &r.active, "usedCount": &r.UsedCount, "reservedCount": &r.ReservedCount,
 		"processorCouponId": &r.Mirror.CouponID, "promotionCodeId": &r.Mirror.PromotionCodeID,
 		"createdAt": &r.createdAt, "updatedAt": &r.updatedAt, "revision": &r.revision,
@@ -133,6 +146,7 @@ func (r *couponReader) coupon(faults *pricing.ValidationError) Coupon {
 	c.MinPurchase = minimum(r.minPurchase, c.Currency, faults)
 	c.Limits.MaxUses = limit(r.maxUses, 0, "maxUses", faults)
 	c.Limits.MaxUsesPerUser = limit(r.perUser, 0, "maxUsesPerUser", faults)
+	c.Conditions.MinQuantity = limit(r.minQuantity, 0, "minQuantity", faults)
 	c.Scope.Plans = selection(r.plans, "planIds", faults)
 	c.Scope.Devices = selection(r.devices, "deviceIds", faults)
 	c.Scope.Accessories = selection(r.extras, "accessoryIds", faults)

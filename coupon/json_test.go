@@ -103,6 +103,11 @@ var readable = cmp.Options{
 	cmp.Comparer(func(a, b coupon.Optional[pricing.DiscountType]) bool { return sameOptional(a, b) }),
 	cmp.Comparer(func(a, b coupon.Optional[coupon.Moment]) bool { return sameOptional(a, b) }),
 	cmp.Comparer(func(a, b coupon.Optional[decimal.Decimal]) bool { return sameOptional(a, b) }),
+	cmp.Comparer(func(a, b coupon.Optional[bool]) bool { return sameOptional(a, b) }),
+	cmp.Comparer(func(a, b coupon.Optional[coupon.CustomerTags]) bool { return sameOptional(a, b) }),
+	cmp.Comparer(func(a, b coupon.Optional[coupon.Schedule]) bool { return sameOptional(a, b) }),
+	cmp.Comparer(func(a, b coupon.Optional[coupon.Amounts]) bool { return sameOptional(a, b) }),
+	cmp.Comparer(func(a, b coupon.Optional[[]coupon.PeriodLimit]) bool { return sameOptional(a, b) }),
 	cmp.Comparer(func(a, b []string) bool { return slices.Equal(a, b) }), // nil is empty
 }
 
@@ -208,7 +213,7 @@ func TestADraftInJSON(t *testing.T) {
 		"description":null,"expiresAt":"2026-12-31"}`), &d))
 	c, err := coupon.New(d, creation)
 	require.NoError(t, err)
-	if c.Discount.Value() != "10.50" || c.MinPurchase != 2000 || c.Limits != (coupon.Limits{MaxUses: 3}) || c.AllowedUserEmails.Len() != 2 ||
+	if c.Discount.Value() != "10.50" || c.MinPurchase != 2000 || !c.Limits.Equal(coupon.Limits{MaxUses: 3}) || c.AllowedUserEmails.Len() != 2 ||
 		!c.ExpiresAt.Equal(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)) {
 		t.Errorf("got %+v", c)
 	}

@@ -47,18 +47,18 @@ func ParseMoment(text string) (Moment, error) {
 	if instant, err := time.Parse(time.RFC3339Nano, capitals); err == nil && isStrict(capitals) {
 		switch {
 		case !Instant(instant).After(time.Time{}):
-			return Moment{}, momentFault(pricing.FieldTooSmall, yearRange)
+			return Moment{}, fieldFault(pricing.FieldTooSmall, yearRange)
 		case instant.UTC().Year() > lastYear:
-			return Moment{}, momentFault(pricing.FieldTooLarge, yearRange)
+			return Moment{}, fieldFault(pricing.FieldTooLarge, yearRange)
 		}
 		return At(instant), nil
 	}
 	date, err := time.Parse(time.DateOnly, text)
 	switch {
 	case err != nil:
-		return Moment{}, momentFault(pricing.FieldMalformed, "must be an RFC 3339 instant or a date such as 2026-12-31")
+		return Moment{}, fieldFault(pricing.FieldMalformed, "must be an RFC 3339 instant or a date such as 2026-12-31")
 	case date.Year() < 1:
-		return Moment{}, momentFault(pricing.FieldTooSmall, yearRange)
+		return Moment{}, fieldFault(pricing.FieldTooSmall, yearRange)
 	}
 	return Moment{t: date, form: isDate}, nil
 }
@@ -76,7 +76,8 @@ const lastYear = 9999
 
 const yearRange = "the year is within 1 to 9999"
 
-func momentFault(code pricing.FieldCode, message string) error {
+// fieldFault returns the fault of a value whose field the caller knows.
+func fieldFault(code pricing.FieldCode, message string) error {
 	return &pricing.ValidationError{Fields: []pricing.FieldError{{Code: code, Message: message}}}
 }
 

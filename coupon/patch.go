@@ -28,6 +28,12 @@ type Patch struct {
 	MaxUses           Optional[int]
 	MaxUsesPerUser    Optional[int]
 	MinPurchase       Optional[decimal.Decimal]
+	MinQuantity       Optional[int]
+	CustomerTags      Optional[CustomerTags]
+	FirstOrder        Optional[bool]
+	Schedule          Optional[Schedule]
+	Budget            Optional[Amounts]
+	PeriodLimits      Optional[[]PeriodLimit]
 	StartsAt          Optional[Moment]
 	ExpiresAt         Optional[Moment]
 
@@ -86,6 +92,12 @@ func (c Coupon) apply(p Patch, by Edit, emails EmailSet, noEmails error) (Coupon
 	if p.MinPurchase.Given() {
 		c.MinPurchase = minimum(p.MinPurchase.value, c.Currency, &faults)
 	}
+	c.Conditions.MinQuantity = limit(p.MinQuantity, c.Conditions.MinQuantity, "minQuantity", &faults)
+	c.Conditions.CustomerTags = p.CustomerTags.orZero(c.Conditions.CustomerTags)
+	c.Conditions.FirstOrder = p.FirstOrder.orZero(c.Conditions.FirstOrder)
+	c.Conditions.Schedule = p.Schedule.orZero(c.Conditions.Schedule)
+	c.Limits.Budget = p.Budget.orZero(c.Limits.Budget)
+	c.Limits.Periods = p.PeriodLimits.orZero(c.Limits.Periods)
 	if p.StartsAt.Given() {
 		c.StartsAt = p.StartsAt.value.Start(by.Location)
 	}

@@ -1,11 +1,36 @@
 package coupon
 
 import (
+	"cmp"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/couponkit/couponkit/pricing"
 )
+
+// reported lists all rejection codes in the order in which reasons are reported (contract section
+// 6). The order goes from the coupon over its limits and the customer to the cart and the checkout.
+var reported = [...]RejectionCode{
+	CodeRequired, CouponNotFound,
+	CouponInactive, CouponNotStarted, CouponExpired, OutsideSchedule, ProcessorOutOfSync,
+	UsageLimitReached, UserUsageLimitReached, PeriodLimitReached, BudgetExhausted,
+	MinimumPurchaseNotMet, MinimumQuantityNotMet,
+	UserRequired, UserNotAllowed, CustomerTagsNotMet, NotFirstOrder, PointsNotRedeemed,
+	NoEligibleItems, NoDiscount, CurrencyMismatch,
+	CodeTaken, CartTotalsInvalid, BelowMinimumCharge,
+}
+
+// RejectionCodes returns all rejection codes in the order in which reasons are reported.
+func RejectionCodes() []RejectionCode { return slices.Clone(reported[:]) }
+
+// Rank returns the position of the code in [RejectionCodes]. Reasons with a lower rank are
+// reported first. For an unknown code, Rank returns -1.
+func (c RejectionCode) Rank() int { return slices.Index(reported[:], c) }
+
+// CompareReasons compares two reasons by the rank of their codes, for use with
+// [slices.SortStableFunc].
+func CompareReasons(a, b Reason) int { return cmp.Compare(a.Code.Rank(), b.Code.Rank()) }
 
 // Params holds the values that explain a [Reason], such as the limit that was reached. The
 // comment of each field names the [RejectionCode] that uses the field (contract section 6).
@@ -21,8 +46,8 @@ type Params struct {
 	// ExpiresAt is the instant at which the coupon expired. ExpiresAt is set if the code is
 	// [CouponExpired].
 	ExpiresAt time.Time `json:"expiresAt,omitzero"`
-	// MaxUses is the maximum number of uses by all customers together. MaxUses is set if the
-	// code is [UsageLimitReached].
+	// MaxUses is the maximum number of uses. MaxUses is set if the code is [UsageLimitReached] or
+	// [PeriodLimitReached].
 	MaxUses int64 `json:"maxUses,omitzero"`
 	// MaxUsesPerUser is the maximum number of uses by one customer. MaxUsesPerUser is set if the
 	// code is [UserUsageLimitReached].
@@ -33,6 +58,39 @@ type Params struct {
 	MinPurchase      Amount `json:"minPurchase,omitzero"`
 	EligibleSubtotal Amount `json:"eligibleSubtotal,omitzero"`
 	Missing          Amount `json:"missing,omitzero"`
+	// Budget is the coupon's budget in the currency of the cart, and Remaining is the rest of it.
+	// Missing is the difference between the discount and Remaining. Budget, Remaining and Missing
+	// are set if the code is [BudgetExhausted].
+	Budget    Amount `json:"budget,omitzero"`
+	Remaining Amount `json:"remaining,omitzero"`
+	// MinQuantity is the minimum number of eligible units, and EligibleQuantity is the actual
+	// number. MissingQuantity is the difference. MinQuantity, EligibleQuantity and
+	// MissingQuantity are set if the code is [MinimumQuantityNotMet]. An EligibleQuantity of 0
+	// does not appear in JSON.
+	MinQuantity      int64 `json:"minQuantity,omitzero"`
+	EligibleQuantity int64 `json:"eligibleQuantity,omitzero"`
+	MissingQuantity  int64 `json:"missingQuantity,omitzero"`
+	// AnyOfTags are tags of which the customer needs one, and MissingTags are tags that the
+	// customer needs. HasExcludedTag is true if the customer has a tag that the coupon excludes.
+	// The parameters do not name an excluded tag. AnyOfTags, MissingTags and HasExcludedTag are
+	// set if the code is [CustomerTagsNotMet].
+	AnyOfTags      []string `json:"anyOfTags,omitempty"`
+	MissingTags    []string `json:"missingTags,omitempty"`
+	HasExcludedTag bool     `json:"hasExcludedTag,omitzero"`
+	// Orders is the number of the customer's orders that are paid or still open. Orders is set if
+	// the code is [NotFirstOrder].
+	Orders int64 `json:"orders,omitzero"`
+	// TimeZone is the time zone of the schedule or of the period. OpensAt is the next instant that
+	// the schedule allows, and is zero if there is none within 35 days. TimeZone and OpensAt are
+	// set if the code is [OutsideSchedule].
+	TimeZone string    `json:"timeZone,omitzero"`
+	OpensAt  time.Time `json:"opensAt,omitzero"`
+	// Per and Period describe the limit that is reached, together with MaxUses and TimeZone.
+	// EndsAt is the first instant after the period. Per, Period and EndsAt are set if the code is
+	// [PeriodLimitReached].
+	Per    LimitSubject `json:"per,omitzero"`
+	Period Period       `json:"period,omitzero"`
+	EndsAt time.Time    `json:"endsAt,omitzero"`
 	// PointsRequired is the price of the coupon, in points. PointsRequired is set if the code is
 	// [PointsNotRedeemed].
 	PointsRequired int64 `json:"pointsRequired,omitzero"`
@@ -55,11 +113,14 @@ type Params struct {
 // Equal reports whether p and q hold the same values. The package go-cmp calls Equal to compare
 // Params.
 func (p Params) Equal(q Params) bool {
-	if !p.StartsAt.Equal(q.StartsAt) || !p.ExpiresAt.Equal(q.ExpiresAt) {
-		return false
-	}
-	q.StartsAt, q.ExpiresAt = p.StartsAt, p.ExpiresAt
-	return p == q
+	return p.StartsAt.Equal(q.StartsAt) && p.ExpiresAt.Equal(q.ExpiresAt) && p.OpensAt.Equal(q.OpensAt) && p.EndsAt.Equal(q.EndsAt) &&
+		p.MaxUses == q.MaxUses && p.MaxUsesPerUser == q.MaxUsesPerUser && p.Per == q.Per && p.Period == q.Period &&
+		p.MinPurchase == q.MinPurchase && p.EligibleSubtotal == q.EligibleSubtotal && p.Missing == q.Missing &&
+		p.Budget == q.Budget && p.Remaining == q.Remaining && p.TimeZone == q.TimeZone && p.Orders == q.Orders &&
+		p.MinQuantity == q.MinQuantity && p.EligibleQuantity == q.EligibleQuantity && p.MissingQuantity == q.MissingQuantity &&
+		slices.Equal(p.AnyOfTags, q.AnyOfTags) && slices.Equal(p.MissingTags, q.MissingTags) && p.HasExcludedTag == q.HasExcludedTag &&
+		p.PointsRequired == q.PointsRequired && p.CouponCurrency == q.CouponCurrency && p.CartCurrency == q.CartCurrency &&
+		p.Field == q.Field && p.Submitted == q.Submitted && p.Computed == q.Computed && p.Total == q.Total && p.Minimum == q.Minimum
 }
 
 // only returns the parameters that the code has.
@@ -83,6 +144,18 @@ func (p Params) only(code RejectionCode) Params {
 		return Params{Field: p.Field, Submitted: p.Submitted, Computed: p.Computed}
 	case BelowMinimumCharge:
 		return Params{Total: p.Total, Minimum: p.Minimum}
+	case OutsideSchedule:
+		return Params{TimeZone: p.TimeZone, OpensAt: p.OpensAt}
+	case PeriodLimitReached:
+		return Params{Per: p.Per, Period: p.Period, TimeZone: p.TimeZone, MaxUses: p.MaxUses, EndsAt: p.EndsAt}
+	case BudgetExhausted:
+		return Params{Budget: p.Budget, Remaining: p.Remaining, Missing: p.Missing}
+	case MinimumQuantityNotMet:
+		return Params{MinQuantity: p.MinQuantity, EligibleQuantity: p.EligibleQuantity, MissingQuantity: p.MissingQuantity}
+	case CustomerTagsNotMet:
+		return Params{AnyOfTags: p.AnyOfTags, MissingTags: p.MissingTags, HasExcludedTag: p.HasExcludedTag}
+	case NotFirstOrder:
+		return Params{Orders: p.Orders}
 	case CodeRequired, CouponNotFound, CouponInactive, ProcessorOutOfSync, UserRequired, UserNotAllowed,
 		NoEligibleItems, NoDiscount, CodeTaken:
 	}

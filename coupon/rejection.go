@@ -6,11 +6,11 @@ import (
 )
 
 // RejectionCode identifies a reason why a coupon or a checkout is refused. The set of rejection
-// codes is closed. The names of the codes are stable. Reasons are reported in the numeric order
-// of their codes (contract section 6, specification 7).
+// codes is closed. The names of the codes are stable. [RejectionCode.Rank] tells the order in which
+// reasons are reported. The numbers of the codes have no meaning.
 type RejectionCode uint8
 
-// These constants are the rejection codes, in the order in which they are reported.
+// These constants are the rejection codes.
 const (
 	// CodeRequired means that no code was given.
 	CodeRequired RejectionCode = iota + 1
@@ -53,10 +53,20 @@ const (
 	// BelowMinimumCharge means that the total of the checkout is below the smallest amount that
 	// the payment processor charges.
 	BelowMinimumCharge
+	// OutsideSchedule means that the coupon's [Schedule] does not allow the instant of the request.
+	OutsideSchedule
+	// PeriodLimitReached means that a [PeriodLimit] of the coupon is reached.
+	PeriodLimitReached
+	// BudgetExhausted means that the discount is larger than the rest of the coupon's budget.
+	BudgetExhausted
+	// MinimumQuantityNotMet means that the cart has fewer eligible units than the coupon's
+	// MinQuantity.
+	MinimumQuantityNotMet
+	// CustomerTagsNotMet means that the customer's tags do not match the coupon's [CustomerTags].
+	CustomerTagsNotMet
+	// NotFirstOrder means that the coupon is for first orders and the customer has an order.
+	NotFirstOrder
 )
-
-// rejectionCount is the number of rejection codes.
-const rejectionCount = int(BelowMinimumCharge)
 
 // Each rejection code has one of these sentinel errors. For example, errors.Is(err, ErrExpired)
 // is true if [CouponExpired] is among the reasons of a refusal.
@@ -79,6 +89,12 @@ var (
 	ErrCodeTaken             = errors.New("code_taken")
 	ErrCartTotalsInvalid     = errors.New("cart_totals_invalid")
 	ErrBelowMinimumCharge    = errors.New("below_minimum_charge")
+	ErrOutsideSchedule       = errors.New("outside_schedule")
+	ErrPeriodLimitReached    = errors.New("period_limit_reached")
+	ErrBudgetExhausted       = errors.New("budget_exhausted")
+	ErrMinimumQuantityNotMet = errors.New("minimum_quantity_not_met")
+	ErrCustomerTagsNotMet    = errors.New("customer_tags_not_met")
+	ErrNotFirstOrder         = errors.New("not_first_order")
 )
 
 // rejection pairs a sentinel, whose text is the wire name, with the message for
@@ -126,17 +142,20 @@ func (c RejectionCode) entry() rejection {
 		return rejection{ErrCartTotalsInvalid, "The cart's totals have changed."}
 	case BelowMinimumCharge:
 		return rejection{ErrBelowMinimumCharge, "The total is below the least amount that can be charged."}
+	case OutsideSchedule:
+		return rejection{ErrOutsideSchedule, "This coupon is not valid at this time of the week."}
+	case PeriodLimitReached:
+		return rejection{ErrPeriodLimitReached, "This coupon has been used as often as it allows for now."}
+	case BudgetExhausted:
+		return rejection{ErrBudgetExhausted, "What is left of this coupon is less than its discount."}
+	case MinimumQuantityNotMet:
+		return rejection{ErrMinimumQuantityNotMet, "The minimum quantity for this coupon is not met."}
+	case CustomerTagsNotMet:
+		return rejection{ErrCustomerTagsNotMet, "This coupon is meant for other customers."}
+	case NotFirstOrder:
+		return rejection{ErrNotFirstOrder, "This coupon is for a first order only."}
 	}
 	return rejection{}
-}
-
-// RejectionCodes returns all rejection codes in numeric order.
-func RejectionCodes() []RejectionCode {
-	codes := make([]RejectionCode, 0, rejectionCount)
-	for c := CodeRequired; c <= BelowMinimumCharge; c++ {
-		codes = append(codes, c)
-	}
-	return codes
 }
 
 // String returns the name of the code, such as "coupon_expired".
@@ -157,7 +176,7 @@ func (c RejectionCode) Sentinel() error { return c.entry().sentinel }
 // ParseRejectionCode returns the RejectionCode with the given name. For an unknown name,
 // ParseRejectionCode returns a [*pricing.ValidationError].
 func ParseRejectionCode(text string) (RejectionCode, error) {
-	for c := CodeRequired; c <= BelowMinimumCharge; c++ {
+	for _, c := range reported {
 		if c.String() == text {
 			return c, nil
 		}
@@ -175,7 +194,7 @@ func (c *RejectionCode) UnmarshalText(text []byte) (err error) {
 }
 
 // Rejection is the error for a refused coupon or a refused checkout. A Rejection lists every
-// reason that applies, in the order of the rejection codes. To test for one reason, use
+// reason that applies, in the order of [RejectionCode.Rank]. To test for one reason, use
 // errors.Is with a sentinel error such as [ErrExpired]. To get all reasons, use errors.As with a
 // variable of type *Rejection. A [Reason] has a JSON form, but a Rejection does not. An API
 // includes the JSON of the reasons in its own response.

@@ -28,12 +28,27 @@ var section6 = []struct {
 	{"coupon_inactive", coupon.ErrInactive, ``},
 	{"coupon_not_started", coupon.ErrNotStarted, `"startsAt":"2026-11-20T12:00:00Z"`},
 	{"coupon_expired", coupon.ErrExpired, `"expiresAt":"2026-11-21T12:00:00.5Z"`},
+	{"outside_schedule", coupon.ErrOutsideSchedule, `"timeZone":"Europe/Berlin","opensAt":"2026-11-23T08:00:00Z"`},
 	{"processor_out_of_sync", coupon.ErrProcessorOutOfSync, ``},
 	{"usage_limit_reached", coupon.ErrUsageLimitReached, `"maxUses":3`},
 	{"user_usage_limit_reached", coupon.ErrUserUsageLimitReached, `"maxUsesPerUser":1`},
+	{
+		"period_limit_reached", coupon.ErrPeriodLimitReached,
+		`"maxUses":3,"timeZone":"Europe/Berlin","per":"CUSTOMER","period":"WEEK","endsAt":"2026-11-22T23:00:00Z"`,
+	},
+	{"budget_exhausted", coupon.ErrBudgetExhausted, `"missing":"50.00","budget":"1000.00","remaining":"0.00"`},
 	{"minimum_purchase_not_met", coupon.ErrMinimumPurchaseNotMet, `"minPurchase":"50.00","eligibleSubtotal":"0.00","missing":"50.00"`},
+	{
+		"minimum_quantity_not_met", coupon.ErrMinimumQuantityNotMet,
+		`"minQuantity":5,"eligibleQuantity":3,"missingQuantity":2`,
+	},
 	{"user_required", coupon.ErrUserRequired, ``},
 	{"user_not_allowed", coupon.ErrUserNotAllowed, ``},
+	{
+		"customer_tags_not_met", coupon.ErrCustomerTagsNotMet,
+		`"anyOfTags":["gold","silver"],"missingTags":["member"],"hasExcludedTag":true`,
+	},
+	{"not_first_order", coupon.ErrNotFirstOrder, `"orders":2`},
 	{"points_not_redeemed", coupon.ErrPointsNotRedeemed, `"pointsRequired":500`},
 	{"no_eligible_items", coupon.ErrNoEligibleItems, ``},
 	{"no_discount", coupon.ErrNoDiscount, ``},
@@ -55,7 +70,11 @@ func everything(tb testing.TB) coupon.Params {
 		StartsAt: noon, ExpiresAt: noon.Add(24*time.Hour + 500*time.Millisecond), MaxUses: 3, MaxUsesPerUser: 1,
 		MinPurchase: amount(5000), EligibleSubtotal: amount(0), Missing: amount(5000), PointsRequired: 500,
 		CouponCurrency: pricing.EUR(), CartCurrency: usd, Field: "discount", Submitted: amount(100), Computed: amount(1250),
-		Total: amount(10), Minimum: amount(50),
+		Total: amount(10), Minimum: amount(50), Budget: amount(100_000), Remaining: amount(0),
+		MinQuantity: 5, EligibleQuantity: 3, MissingQuantity: 2, Orders: 2,
+		AnyOfTags: []string{"gold", "silver"}, MissingTags: []string{"member"}, HasExcludedTag: true,
+		TimeZone: "Europe/Berlin", OpensAt: time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC),
+		Per: coupon.PerCustomer, Period: coupon.Week, EndsAt: time.Date(2026, 11, 22, 23, 0, 0, 0, time.UTC),
 	}
 }
 
@@ -72,11 +91,17 @@ func TestTheSetOfRejectionCodesIsClosed(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("codes and their order (-contract +got):\n%s", diff)
 	}
-	if !slices.IsSorted(codes) || codes[0] != 1 {
-		t.Errorf("the numbers are not in the order of the contract: %v", codes)
+	for i, code := range codes {
+		if code.Rank() != i {
+			t.Errorf("%s has the rank %d, want %d", code, code.Rank(), i)
+		}
+	}
+	slices.Sort(codes)
+	if codes[0] != 1 || codes[len(codes)-1] != coupon.RejectionCode(len(codes)) {
+		t.Errorf("a number is left out or used twice: %v", codes)
 	}
 	for _, none := range []coupon.RejectionCode{0, codes[len(codes)-1] + 1, 255} {
-		if none.String() != "" || none.Message() != "" || none.Sentinel() != nil {
+		if none.String() != "" || none.Message() != "" || none.Sentinel() != nil || none.Rank() != -1 {
 			t.Errorf("%d is a code", none)
 		}
 	}
@@ -118,7 +143,7 @@ func TestAReasonInJSONIsReadBackOrRefused(t *testing.T) {
 		require.NoError(t, err)
 		var read coupon.Reason
 		err = json.Unmarshal(text, &read)
-		if code == coupon.MinimumPurchaseNotMet || code == coupon.CartTotalsInvalid || code == coupon.BelowMinimumCharge {
+		if code == coupon.MinimumPurchaseNotMet || code == coupon.BudgetExhausted || code == coupon.CartTotalsInvalid || code == coupon.BelowMinimumCharge {
 			require.ErrorContains(t, err, "does not tell its currency", code)
 			continue
 		}
@@ -183,7 +208,7 @@ func TestRejection(t *testing.T) {
 		t.Errorf("got %v", r)
 	}
 	odd := &coupon.Rejection{Reasons: []coupon.Reason{{}}}
-	if len(odd.Unwrap()) != 0 || (&coupon.Rejection{}).Headline() != (coupon.Reason{}) {
+	if len(odd.Unwrap()) != 0 || !(&coupon.Rejection{}).Headline().Equal(coupon.Reason{}) {
 		t.Error("a reason that is none has a sentinel")
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 // Snapshot holds the terms of a coupon at the time of a checkout (specification 2.5). An order
 // keeps a Snapshot of its coupon. Editing or deleting the coupon does not change the Snapshot. A
-// Snapshot contains no e-mail address.
+// Snapshot contains no limits, no e-mail address and no customer tags.
 type Snapshot struct {
 	ID             string               `json:"id"`
 	Code           Code                 `json:"code"`
@@ -23,6 +23,9 @@ type Snapshot struct {
 	Distribution   Distribution         `json:"distribution"`
 	PointsRequired int64                `json:"pointsRequired,omitempty"`
 	MinPurchase    string               `json:"minPurchase,omitempty"`
+	MinQuantity    int64                `json:"minQuantity,omitzero"`
+	FirstOrder     bool                 `json:"firstOrder,omitzero"`
+	Schedule       Schedule             `json:"schedule,omitzero"`
 	StartsAt       time.Time            `json:"startsAt,omitzero"`
 	ExpiresAt      time.Time            `json:"expiresAt,omitzero"`
 	Revision       int64                `json:"revision"`
@@ -36,6 +39,7 @@ func (c Coupon) Snapshot() Snapshot {
 		AppliesTo: c.Scope.AppliesTo, PlanIDs: c.Scope.Plans,
 		DeviceIDs: c.Scope.Devices, AccessoryIDs: c.Scope.Accessories,
 		Distribution: c.Distribution, PointsRequired: c.PointsRequired,
+		MinQuantity: c.Conditions.MinQuantity, FirstOrder: c.Conditions.FirstOrder, Schedule: c.Conditions.Schedule,
 		StartsAt: c.StartsAt, ExpiresAt: c.ExpiresAt, Revision: c.Revision,
 	}
 	if c.MinPurchase != 0 {

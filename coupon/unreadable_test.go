@@ -38,10 +38,18 @@ var (
 		"maxUses":           {"", `null`, `3`, `0`},
 		"maxUsesPerUser":    {"", `null`, `3`, `-1`},
 		"minPurchase":       {"", `"5"`, `"5.001"`, `"5.00001"`, `"-1"`, `1e15`},
+		"minQuantity":       {"", `null`, `3`, `0`, `1000000001`},
+		"customerTags":      {"", `{}`, `{"any":["a"]}`, `{"all":["a"],"none":["a"]}`, `{"any":["a"],"none":["a"]}`, `{"all":[""]}`},
+		"firstOrder":        {"", `true`, `false`},
+		"schedule":          {"", `null`, `{"timeZone":"Europe/Berlin"}`, berlin(`{"day":"MONDAY","from":"09:00","until":"17:00"}`), berlin(`{"day":"MONDAY","from":"09:00","until":"09:00"}`)},
+		"budget":            {"", `null`, `{"EUR":"100"}`, `{"EUR":0}`, `{"CLF":5,"JPY":"-1"}`},
+		"periodLimits":      {"", `[]`, `[{"per":"CODE","period":"DAY","timeZone":"UTC","maxUses":2}]`, `[{"per":"CODE","period":"DAY","timeZone":"UTC","maxUses":0}]`, `[{}]`},
 		"startsAt":          momentTexts, "expiresAt": momentTexts,
 	}
 	clocks = []*time.Location{time.UTC, time.FixedZone("", 9*60*60), time.FixedZone("", 16*60*60), time.FixedZone("", -16*60*60)}
 )
+
+func berlin(hours string) string { return `{"timeZone":"Europe/Berlin","hours":[` + hours + `]}` }
 
 // object writes the fields that say something.
 func object(fields map[string]string) string {
@@ -80,6 +88,8 @@ func drawUnread(t *rapid.T) unreadText {
 			given := slices.DeleteFunc(slices.Clone(readings), func(text string) bool { return text == "" })
 			text = rapid.SampledFrom(given).Draw(t, name)
 			text = fmt.Sprintf("%s,%q:%s", text, name, text)
+		case name == "customerTags", name == "schedule": // whose members are told
+			text = `5`
 		case how == 1: // as a whole
 		case strings.HasSuffix(name, "Ids"):
 			rest := rapid.SampledFrom([]string{"", `,""`, `,"z"`}).Draw(t, name)

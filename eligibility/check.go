@@ -7,15 +7,6 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Customer is the person who wants to use the coupon. A customer without an ID is anonymous.
-type Customer struct {
-	// ID is the customer's user ID. The coupon's limit per user applies to this ID.
-	ID string
-	// Email is the customer's e-mail address. Letter case is ignored when the address is compared
-	// with the coupon's allow-list.
-	Email string
-}
-
 // Usage tells how often a coupon was used, as counted by the store. Completed uses and reserved
 // uses both count toward the coupon's limits.
 type Usage struct {
@@ -32,6 +23,16 @@ type Usage struct {
 	// customer's own reserved use does not count toward the limits. A [coupon.PointsRedeemable]
 	// coupon is refused if the customer holds no reserved use.
 	CustomerHoldsReservation bool
+	// Orders is the number of the customer's orders that are paid or still open. An order that the
+	// new order would replace does not count.
+	Orders int64
+	// Periods contains the number of uses for each entry of [coupon.Limits].Periods, in the same
+	// order. The uses count in the period that contains Question.At. A reserved use that the
+	// customer holds for this purchase does not count.
+	Periods []int64
+	// Spent is the sum of the discounts of paid and open orders. Check compares Spent with the
+	// coupon's budget. The discount of an order that the new order would replace does not count.
+	Spent coupon.Amounts
 }
 
 // Question is the input of [Check] and [Evaluate], apart from the coupon and the cart.
@@ -58,7 +59,7 @@ type Question struct {
 func Check(c coupon.Coupon, q Question) Decision {
 	d := Decision{facts: facts{
 		couponID: c.ID, startsAt: c.StartsAt, expiresAt: c.ExpiresAt, limits: c.Limits,
-		pointsRequired: c.PointsRequired, minPurchase: c.MinPurchase, currency: c.Currency,
+		pointsRequired: c.PointsRequired, minPurchase: c.MinPurchase, currency: c.Currency, at: q.At,
 	}}
 	if c.State != coupon.Active {
 		d.refuse(coupon.CouponInactive)
@@ -69,10 +70,13 @@ func Check(c coupon.Coupon, q Question) Decision {
 	if !c.ExpiresAt.IsZero() && (q.At.IsZero() || !q.At.Before(c.ExpiresAt)) {
 		d.refuse(coupon.CouponExpired)
 	}
+	d.checkSchedule(&c, &q)
 	if q.MirrorInvalid {
 		d.refuse(coupon.ProcessorOutOfSync)
 	}
 	d.checkLimits(c.Limits, &q)
+	d.checkPeriods(&c, &q)
+	d.checkBudgets(&c, &q)
 	d.checkCustomer(&c, &q)
 	return d
 }
@@ -80,7 +84,7 @@ func Check(c coupon.Coupon, q Question) Decision {
 // checkLimits compares the counted uses with the limits. The customer's own reservation
 // does not count. The limit per user applies only to a known customer.
 func (d *Decision) checkLimits(l coupon.Limits, q *Question) {
-	known, own := q.Customer.ID != "", int64(0)
+	known, own := q.Customer.known(), int64(0)
 	if known && q.Usage.CustomerHoldsReservation {
 		own = 1
 	}
@@ -99,12 +103,20 @@ func full(limit, completed, reserved, own int64) bool {
 }
 
 func (d *Decision) checkCustomer(c *coupon.Coupon, q *Question) {
-	if q.Customer.ID == "" {
-		if !q.AllowAnonymous || c.Distribution != coupon.General {
-			d.refuse(coupon.UserRequired)
-		}
+	if q.Customer.Guest && c.Distribution != coupon.General {
+		d.refuse(coupon.UserRequired)
 		return
 	}
+	if !q.Customer.known() {
+		if !q.AllowAnonymous || c.Distribution != coupon.General {
+			d.refuse(coupon.UserRequired)
+			return
+		}
+		d.checkTags(c, q)
+		return
+	}
+	d.checkTags(c, q)
+	d.checkFirstOrder(c, q)
 	switch c.Distribution {
 	case coupon.UserSpecific:
 		if !c.AllowedUserEmails.Has(q.Customer.Email) {
@@ -165,8 +177,11 @@ func (r *Result) Reevaluate(c coupon.Coupon, cart pricing.Cart, q Question) erro
 }
 
 // fitsCurrency reports whether the coupon's amounts can be compared with a cart
-// of the currency; a percentage without a minimum purchase has no amounts.
+// of the currency; a percentage without a minimum purchase and without a budget has no amounts.
 func fitsCurrency(c *coupon.Coupon, cart pricing.Currency) bool {
+	if _, budgeted := c.Limits.Budget.In(cart); !budgeted && !c.Limits.Budget.IsZero() {
+		return false
+	}
 	return c.Currency == cart || c.Discount.Type() == pricing.Percentage && c.MinPurchase == 0
 }
 
@@ -180,11 +195,16 @@ func (r *Result) checkCart(c *coupon.Coupon, fits bool) {
 	if fits && base < c.MinPurchase {
 		d.refuse(coupon.MinimumPurchaseNotMet)
 	}
+	d.checkQuantity(c, r.Quote.Lines)
 	if !covered {
 		d.refuse(coupon.NoEligibleItems)
 	}
-	if fits && covered && c.Discount.InSteps(base, r.Quote.Step) == 0 {
-		d.refuse(coupon.NoDiscount)
+	if fits && covered {
+		discount := c.Discount.InSteps(base, r.Quote.Step)
+		if discount == 0 {
+			d.refuse(coupon.NoDiscount)
+		}
+		d.checkBudget(c, pricing.NewMoney(discount, r.Quote.Currency))
 	}
 	if !fits {
 		d.refuse(coupon.CurrencyMismatch)

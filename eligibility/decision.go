@@ -1,6 +1,7 @@
 package eligibility
 
 import (
+	"iter"
 	"math/bits"
 	"slices"
 	"time"
@@ -13,7 +14,8 @@ import (
 // reasons for the refusal. The zero Decision allows the coupon. A Decision is safe for concurrent
 // use.
 type Decision struct {
-	reasons uint32 // bit n is set when rejection code n applies
+	reasons uint64 // bit n is set when rejection code n applies
+	periods uint16 // bit n is set when period limit n is reached
 	facts   facts
 }
 
@@ -28,6 +30,17 @@ type facts struct {
 	eligibleSubtotal int64
 	currency         pricing.Currency
 	cartCurrency     pricing.Currency
+	at               time.Time
+	schedule         coupon.Schedule
+	required         coupon.CustomerTags
+	tags             []string
+	orders           int64
+	minQuantity      int64
+	eligibleQuantity int64
+	spent            coupon.Amounts
+	budget           int64
+	remaining        int64
+	discount         pricing.Money
 }
 
 // Allowed reports whether the customer may use the coupon.
@@ -38,23 +51,42 @@ func (d Decision) Has(code coupon.RejectionCode) bool { return d.reasons&(1<<cod
 
 // Headline returns the code of the first reason. If the coupon is allowed, Headline returns 0.
 func (d Decision) Headline() coupon.RejectionCode {
-	if d.Allowed() {
-		return 0
+	var first coupon.RejectionCode
+	for code := range d.codes() {
+		if first == 0 || code.Rank() < first.Rank() {
+			first = code
+		}
 	}
-	return coupon.RejectionCode(bits.TrailingZeros32(d.reasons)) //nolint:gosec // below 32
+	return first
 }
 
-// Reasons returns all reasons of the decision with their parameters, sorted by code. If the
-// coupon is allowed, Reasons returns nil.
+// codes yields the codes of all reasons by their numbers.
+func (d Decision) codes() iter.Seq[coupon.RejectionCode] {
+	return func(yield func(coupon.RejectionCode) bool) {
+		for rest := d.reasons; rest != 0; rest &= rest - 1 {
+			if !yield(coupon.RejectionCode(bits.TrailingZeros64(rest))) { //nolint:gosec // below 64
+				return
+			}
+		}
+	}
+}
+
+// Reasons returns all reasons of the decision with their parameters, sorted by
+// [coupon.RejectionCode.Rank]. The decision has one reason for each period limit that is reached.
+// If the coupon is allowed, Reasons returns nil.
 func (d Decision) Reasons() []coupon.Reason {
 	if d.Allowed() {
 		return nil
 	}
-	reasons := make([]coupon.Reason, 0, bits.OnesCount32(d.reasons))
-	for rest := d.reasons; rest != 0; rest &= rest - 1 {
-		code := coupon.RejectionCode(bits.TrailingZeros32(rest)) //nolint:gosec // below 32
+	reasons := make([]coupon.Reason, 0, bits.OnesCount64(d.reasons))
+	for code := range d.codes() {
+		if code == coupon.PeriodLimitReached {
+			reasons = append(reasons, d.periodReasons()...)
+			continue
+		}
 		reasons = append(reasons, coupon.Reason{Code: code, Params: d.facts.params(code)})
 	}
+	slices.SortStableFunc(reasons, coupon.CompareReasons)
 	return reasons
 }
 
@@ -81,8 +113,18 @@ func (d Decision) Err() error {
 
 func (d *Decision) refuse(code coupon.RejectionCode) { d.reasons |= 1 << code }
 
-func (f facts) params(code coupon.RejectionCode) coupon.Params {
+func (f *facts) params(code coupon.RejectionCode) coupon.Params {
 	switch code { //nolint:exhaustive // the other codes have no parameters here
+	case coupon.OutsideSchedule:
+		return f.scheduleParams()
+	case coupon.BudgetExhausted:
+		return f.budgetParams()
+	case coupon.MinimumQuantityNotMet:
+		return f.quantityParams()
+	case coupon.CustomerTagsNotMet:
+		return f.tagParams()
+	case coupon.NotFirstOrder:
+		return coupon.Params{Orders: f.orders}
 	case coupon.CouponNotStarted:
 		return coupon.Params{StartsAt: f.startsAt}
 	case coupon.CouponExpired:
@@ -105,6 +147,6 @@ func (f facts) params(code coupon.RejectionCode) coupon.Params {
 	return coupon.Params{}
 }
 
-func (f facts) amount(minor int64) coupon.Amount {
+func (f *facts) amount(minor int64) coupon.Amount {
 	return coupon.Amount{Money: pricing.NewMoney(minor, f.currency)}
 }

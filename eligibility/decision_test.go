@@ -20,11 +20,33 @@ func TestTheParametersOfEachReason(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(*situation){
 		`coupon_inactive {}`: func(s *situation) { s.coupon.State = coupon.Inactive },
-		`coupon_not_started {"startsAt":"2026-11-20T12:00:00Z"}`:                                       func(s *situation) { s.question.At = noon.Add(-1) },
-		`coupon_expired {"expiresAt":"2026-11-20T13:00:00Z"}`:                                          func(s *situation) { s.question.At = noon.Add(time.Hour) },
-		`processor_out_of_sync {}`:                                                                     func(s *situation) { s.question.MirrorInvalid = true },
-		`usage_limit_reached {"maxUses":10}`:                                                           func(s *situation) { s.question.Usage.Completed = 10 },
-		`user_usage_limit_reached {"maxUsesPerUser":2}`:                                                func(s *situation) { s.question.Usage.CompletedByCustomer = 2 },
+		`coupon_not_started {"startsAt":"2026-11-20T12:00:00Z"}`: func(s *situation) { s.question.At = noon.Add(-1) },
+		`coupon_expired {"expiresAt":"2026-11-20T13:00:00Z"}`:    func(s *situation) { s.question.At = noon.Add(time.Hour) },
+		`outside_schedule {"timeZone":"Europe/Berlin","opensAt":"2026-11-23T08:00:00Z"}`: func(s *situation) {
+			s.coupon.Conditions.Schedule = mondays()
+		},
+		`minimum_quantity_not_met {"minQuantity":5,"eligibleQuantity":2,"missingQuantity":3}`: func(s *situation) { s.coupon.Conditions.MinQuantity = 5 },
+		`customer_tags_not_met {"anyOfTags":["gold","silver"],"missingTags":["member"],"hasExcludedTag":true}`: func(s *situation) {
+			s.question.Customer.Tags = []string{"b2b", "blocked"}
+			s.coupon.Conditions.CustomerTags = coupon.CustomerTags{Any: []string{"gold", "silver"}, All: []string{"b2b", "member"}, None: []string{"blocked"}}
+		},
+		`not_first_order {"orders":3}`: func(s *situation) {
+			s.coupon.Conditions.FirstOrder, s.question.Usage.Orders, s.question.Customer.EarlierOrders = true, 1, 2
+		},
+		`budget_exhausted {"missing":"1.00","budget":"10.00","remaining":"4.00"}`: func(s *situation) {
+			s.coupon.Limits.Budget = coupon.NewAmounts(pricing.NewMoney(1000, pricing.EUR()))
+			s.question.Usage.Spent = coupon.NewAmounts(pricing.NewMoney(600, pricing.EUR()))
+		},
+		`period_limit_reached {"maxUses":2,"timeZone":"Europe/Berlin","per":"CUSTOMER","period":"WEEK","endsAt":"2026-11-22T23:00:00Z"}`: func(s *situation) {
+			s.coupon.Limits.Periods = []coupon.PeriodLimit{
+				{Per: coupon.PerCoupon, Period: coupon.Day, Zone: mondays().Zone, MaxUses: 3},
+				{Per: coupon.PerCustomer, Period: coupon.Week, Zone: mondays().Zone, MaxUses: 2},
+			}
+			s.question.Usage.Periods = []int64{2, 2}
+		},
+		`processor_out_of_sync {}`:                      func(s *situation) { s.question.MirrorInvalid = true },
+		`usage_limit_reached {"maxUses":10}`:            func(s *situation) { s.question.Usage.Completed = 10 },
+		`user_usage_limit_reached {"maxUsesPerUser":2}`: func(s *situation) { s.question.Usage.CompletedByCustomer = 2 },
 		`minimum_purchase_not_met {"minPurchase":"50.01","eligibleSubtotal":"50.00","missing":"0.01"}`: func(s *situation) { s.coupon.MinPurchase = 5001 },
 		`user_required {}`:    func(s *situation) { s.question.Customer.ID = "" },
 		`user_not_allowed {}`: func(s *situation) { s.question.Customer.Email = "x" },

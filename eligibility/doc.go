@@ -18,7 +18,8 @@
 //
 // A Decision leaves out a reason that only repeats another reason:
 //
-//   - The reason user_required replaces user_not_allowed and points_not_redeemed.
+//   - The reason user_required replaces user_not_allowed, customer_tags_not_met, not_first_order and
+//     points_not_redeemed.
 //   - The reason no_eligible_items replaces no_discount.
 //   - The reason currency_mismatch replaces minimum_purchase_not_met and no_discount.
 //

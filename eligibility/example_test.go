@@ -133,3 +133,40 @@ func ExampleDecision_CheckCurrency() {
 	// Output:
 	// coupon refused: currency_mismatch
 }
+
+// Every reason tells how far the customer is from meeting it.
+func ExampleDecision_Reasons() {
+	c := tenOnPhones()
+	c.Conditions = coupon.Conditions{
+		MinQuantity: 3, FirstOrder: true,
+		CustomerTags: coupon.CustomerTags{All: []string{"newsletter"}},
+	}
+	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
+		{ID: "A", Kind: pricing.Device, ItemID: "phone", Quantity: 2, UnitPrice: 2400},
+	}}
+	result, err := eligibility.Evaluate(c, cart, eligibility.Question{
+		At:       time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC),
+		Customer: eligibility.Customer{ID: "ann", Tags: []string{"regular"}, EarlierOrders: 4},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, reason := range result.Decision.Reasons() {
+		switch p := reason.Params; reason.Code { //nolint:exhaustive // the reasons of this cart
+		case coupon.MinimumPurchaseNotMet:
+			fmt.Println(p.Missing, "more")
+		case coupon.MinimumQuantityNotMet:
+			fmt.Println(p.MissingQuantity, "more")
+		case coupon.CustomerTagsNotMet:
+			fmt.Println("for", p.MissingTags)
+		case coupon.NotFirstOrder:
+			fmt.Println("after", p.Orders, "orders")
+		}
+	}
+	// Output:
+	// 2.00 EUR more
+	// 1 more
+	// for [newsletter]
+	// after 4 orders
+}

@@ -1,6 +1,7 @@
 package eligibility_test
 
 import (
+	"fmt"
 	"math/big"
 	"slices"
 	"strings"
@@ -32,12 +33,18 @@ func (s situation) rejections() []string {
 		{"coupon_inactive", func() bool { return s.coupon.State.String() != "active" }},
 		{"coupon_not_started", s.notStarted},
 		{"coupon_expired", s.expired},
+		{"outside_schedule", s.closed},
 		{"processor_out_of_sync", func() bool { return s.question.MirrorInvalid }},
 		{"usage_limit_reached", s.usedUp},
 		{"user_usage_limit_reached", s.usedUpByCustomer},
+		{"period_limit_reached", func() bool { return s.periodsReached() > 0 }},
+		{"budget_exhausted", s.overBudget},
 		{"minimum_purchase_not_met", s.belowMinimum},
+		{"minimum_quantity_not_met", s.tooFew},
 		{"user_required", s.lacksUser},
 		{"user_not_allowed", s.notAllowed},
+		{"customer_tags_not_met", s.otherTags},
+		{"not_first_order", s.orderedBefore},
 		{"points_not_redeemed", s.pointsNotRedeemed},
 		{"no_eligible_items", func() bool { return len(s.eligible()) == 0 }},
 		{"no_discount", s.takesNothing},
@@ -45,11 +52,91 @@ func (s situation) rejections() []string {
 	}
 	var codes []string
 	for _, rule := range rules {
-		if rule.applies() {
+		switch {
+		case rule.applies() && rule.code == "period_limit_reached":
+			codes = append(codes, slices.Repeat([]string{rule.code}, s.periodsReached())...)
+		case rule.applies():
 			codes = append(codes, rule.code)
 		}
 	}
 	return codes
+}
+
+// A schedule goes by the clock on the wall, minute by minute.
+func (s situation) closed() bool {
+	schedule := s.coupon.Conditions.Schedule
+	if schedule.Zone.IsZero() {
+		return false
+	}
+	local := s.question.At.In(schedule.Zone.Location())
+	return s.question.At.IsZero() || !slices.ContainsFunc(schedule.Hours, func(h coupon.Hours) bool {
+		wall := local.Format("15:04")
+		from, until := wallClock(h.From), wallClock(h.Until)
+		return local.Weekday() == h.Day && from <= wall && wall < until
+	})
+}
+
+func wallClock(minutes int) string { return fmt.Sprintf("%02d:%02d", minutes/60, minutes%60) }
+
+// Every limit that is reached is a reason of its own; nobody has no limit of their own.
+func (s situation) periodsReached() (reached int) {
+	for i, l := range s.coupon.Limits.Periods {
+		anonymous := s.question.Customer.ID == "" && l.Per.String() == "CUSTOMER"
+		if i < len(s.question.Usage.Periods) && !anonymous && s.question.Usage.Periods[i] >= l.MaxUses {
+			reached++
+		}
+	}
+	return reached
+}
+
+// A discount is granted whole or not at all. A budget that is used up in every currency
+// leaves nothing for any cart.
+func (s situation) overBudget() bool {
+	left := map[string]*big.Int{}
+	nothing := !s.coupon.Limits.Budget.IsZero()
+	for _, m := range s.coupon.Limits.Budget.Slice() {
+		spent, _ := s.question.Usage.Spent.In(m.Currency())
+		rest := new(big.Int).Sub(big.NewInt(m.Minor()), big.NewInt(spent))
+		left[m.Currency().Code()] = rest
+		nothing = nothing && rest.Sign() <= 0
+	}
+	rest := left[s.cart.Currency.Code()]
+	tooMuch := rest != nil && len(s.eligible()) > 0 && !s.otherCurrency() && s.discount().Sign() > 0 && s.discount().Cmp(rest) > 0
+	return nothing || tooMuch
+}
+
+func (s situation) tooFew() bool {
+	units := new(big.Int)
+	for _, i := range s.eligible() {
+		units.Add(units, big.NewInt(s.cart.Lines[i].Quantity))
+	}
+	return units.Cmp(big.NewInt(s.coupon.Conditions.MinQuantity)) < 0
+}
+
+func (s situation) otherTags() bool {
+	has := map[string]bool{}
+	for _, tag := range s.question.Customer.Tags {
+		has[tag] = true
+	}
+	tags, anyOf := s.coupon.Conditions.CustomerTags, 0
+	for _, tag := range tags.Any {
+		if has[tag] {
+			anyOf++
+		}
+	}
+	unmet := len(tags.Any) > 0 && anyOf == 0
+	for _, tag := range tags.All {
+		unmet = unmet || !has[tag]
+	}
+	for _, tag := range tags.None {
+		unmet = unmet || has[tag]
+	}
+	return unmet && !s.lacksUser()
+}
+
+func (s situation) orderedBefore() bool {
+	return s.coupon.Conditions.FirstOrder && s.question.Customer.ID != "" &&
+		(s.question.Usage.Orders > 0 || s.question.Customer.EarlierOrders > 0)
 }
 
 // Section 4.5: valid in the half-open window [startsAt, expiresAt).
@@ -93,7 +180,7 @@ func (s situation) noPlace(limit, completed, reserved int64) bool {
 // Section 2.7: a minimum purchase is compared with the eligible subtotal, >=.
 // Section 2.8: only in the coupon's currency.
 func (s situation) belowMinimum() bool {
-	return s.coupon.MinPurchase > 0 && s.coupon.Currency.Code() == s.cart.Currency.Code() &&
+	return s.coupon.MinPurchase > 0 && !s.otherCurrency() &&
 		s.subtotal().Cmp(big.NewInt(s.coupon.MinPurchase)) < 0
 }
 
@@ -130,7 +217,9 @@ func (s situation) takesNothing() bool {
 // coupon's currency; a percentage without a minimum works in any.
 func (s situation) otherCurrency() bool {
 	bound := s.coupon.Discount.Type().String() == "FIXED_AMOUNT" || s.coupon.MinPurchase != 0
-	return bound && s.coupon.Currency.Code() != s.cart.Currency.Code()
+	budgets := s.coupon.Limits.Budget.Slice()
+	unbudgeted := len(budgets) > 0 && !slices.ContainsFunc(budgets, func(m pricing.Money) bool { return m.Currency() == s.cart.Currency })
+	return unbudgeted || bound && s.coupon.Currency.Code() != s.cart.Currency.Code()
 }
 
 // Section 2.2: base times percent, computed exactly, rounded once, half-up; or the

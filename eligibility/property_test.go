@@ -64,7 +64,8 @@ func checkDecision(tb pricingtest.TB, d eligibility.Decision) {
 	for i, r := range reasons {
 		codes[i] = r.Code
 	}
-	if !slices.IsSorted(codes) || len(slices.Compact(slices.Clone(codes))) != len(codes) {
+	once := slices.CompactFunc(slices.Clone(reasons), coupon.Reason.Equal)
+	if !slices.IsSortedFunc(reasons, coupon.CompareReasons) || len(once) != len(reasons) {
 		tb.Errorf("reasons are not in the contract's order, each once: %v", codes)
 	}
 	for _, code := range coupon.RejectionCodes() {
@@ -115,9 +116,10 @@ func TestEvaluateAgreesWithTheContract(t *testing.T) {
 // Check is Evaluate without what concerns the cart.
 func TestCheckAgreesWithTheContract(t *testing.T) {
 	t.Parallel()
-	ofTheCart := []string{"minimum_purchase_not_met", "no_eligible_items", "no_discount", "currency_mismatch"}
+	ofTheCart := []string{"minimum_purchase_not_met", "minimum_quantity_not_met", "no_eligible_items", "no_discount", "currency_mismatch"}
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSituation(t)
+		s.cart.Lines = nil // so that no discount can exceed a budget
 		want := slices.DeleteFunc(s.rejections(), func(code string) bool { return slices.Contains(ofTheCart, code) })
 		got := eligibility.Check(s.coupon, s.question)
 		checkDecision(t, got)
@@ -182,10 +184,17 @@ func TestEverySubsetOfBrokenConditions(t *testing.T) {
 	}{
 		{"coupon_inactive", func(s *situation) { s.coupon.State = coupon.Inactive }},
 		{"coupon_expired", func(s *situation) { s.coupon.ExpiresAt = s.question.At }},
+		{"outside_schedule", func(s *situation) { s.coupon.Conditions.Schedule = mondays() }},
 		{"processor_out_of_sync", func(s *situation) { s.question.MirrorInvalid = true }},
 		{"usage_limit_reached", func(s *situation) { s.question.Usage.Completed = s.coupon.Limits.MaxUses }},
 		{"user_usage_limit_reached", func(s *situation) { s.question.Usage.CompletedByCustomer = s.coupon.Limits.MaxUsesPerUser }},
 		{"minimum_purchase_not_met", func(s *situation) { s.coupon.MinPurchase = 1_000_000 }},
+		{"budget_exhausted", func(s *situation) {
+			s.coupon.Limits.Budget = coupon.NewAmounts(pricing.NewMoney(1, pricing.EUR()), pricing.NewMoney(1, usd))
+			s.question.Usage.Spent = s.coupon.Limits.Budget
+		}},
+		{"minimum_quantity_not_met", func(s *situation) { s.coupon.Conditions.MinQuantity = 3 }},
+		{"not_first_order", func(s *situation) { s.coupon.Conditions.FirstOrder, s.question.Usage.Orders = true, 1 }},
 		{"user_not_allowed", func(s *situation) { s.question.Customer.Email = "stranger@example.org" }},
 		{"no_discount", func(s *situation) {
 			s.cart.Lines[0].UnitPrice, s.coupon.MinPurchase = 0, s.coupon.MinPurchase/1_000_000*1_000_000
@@ -207,7 +216,7 @@ func TestEverySubsetOfBrokenConditions(t *testing.T) {
 			breakIt       func(*situation)
 		}{
 			"as it is":                {"", "", func(*situation) {}},
-			"nobody":                  {"user_required", "user_usage_limit_reached user_not_allowed", func(s *situation) { s.question.Customer = eligibility.Customer{} }},
+			"nobody":                  {"user_required", "user_usage_limit_reached user_not_allowed not_first_order", func(s *situation) { s.question.Customer = eligibility.Customer{} }},
 			"points, not exchanged":   {"points_not_redeemed", "user_not_allowed", func(s *situation) { s.coupon.Distribution = coupon.PointsRedeemable }},
 			"nothing covered":         {"no_eligible_items", "no_discount", func(s *situation) { s.coupon.Scope = coupon.Scope{AppliesTo: coupon.Subscription} }},
 			"not begun, not ended":    {"coupon_not_started", "coupon_expired", func(s *situation) { s.coupon.StartsAt, s.coupon.ExpiresAt = s.question.At.Add(1), time.Time{} }},
@@ -224,6 +233,15 @@ func TestEverySubsetOfBrokenConditions(t *testing.T) {
 			}
 		}
 	}
+}
+
+// mondays is a schedule of Mondays in Berlin from 9 to 17.
+func mondays() coupon.Schedule {
+	berlin, err := coupon.ParseZone("Europe/Berlin")
+	if err != nil {
+		panic(err)
+	}
+	return coupon.Schedule{Zone: berlin, Hours: []coupon.Hours{{Day: time.Monday, From: 9 * 60, Until: 17 * 60}}}
 }
 
 func fixedElsewhere(s *situation) {

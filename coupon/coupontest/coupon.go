@@ -33,6 +33,11 @@ func For(cart pricing.Cart) *rapid.Generator[coupon.Coupon] {
 		d.Currency = currency.Code()
 		d.DiscountType, d.DiscountValue = discount(t, currency)
 		d.MinPurchase = nearMinimum(t, currency, cart)
+		d.MinQuantity = coupon.Optional[int]{}
+		if rapid.IntRange(0, 3).Draw(t, "minimum quantity") == 0 {
+			d.MinQuantity = coupon.Set(rapid.IntRange(1, 3).Draw(t, "units"))
+		}
+		d.Budget = Budget(currency).Draw(t, "budget")
 		c := fromDraft(t, d)
 		c.State = coupon.Active
 		switch {
@@ -115,6 +120,9 @@ func Patch(c coupon.Coupon) *rapid.Generator[coupon.Patch] {
 		p.MaxUses, p.MaxUsesPerUser = optionalLimit(t, "max uses"), optionalLimit(t, "max uses per user")
 		if chosen("minimum purchase") {
 			p.MinPurchase = coupon.Set(minimum(t, c.Currency))
+		}
+		if chosen("conditions and limits") {
+			patchTerms(t, &p, c.Currency)
 		}
 		if chosen("dates") {
 			start, end := window(t)

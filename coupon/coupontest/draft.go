@@ -68,6 +68,7 @@ func Draft() *rapid.Generator[coupon.Draft] {
 		d.Distribution, d.AllowedUserEmails, d.PointsRequired = a.distribution, a.emails, a.points
 		d.MaxUses, d.MaxUsesPerUser = optionalLimit(t, "max uses"), optionalLimit(t, "max uses per user")
 		d.MinPurchase = minimum(t, currency)
+		drawTerms(t, &d, currency)
 		d.StartsAt, d.ExpiresAt = window(t)
 		if soon := time.Date(newUntil, 1, 3, 0, 0, 0, 0, time.UTC); !d.ExpiresAt.IsZero() && d.ExpiresAt.End(nil).Before(soon) {
 			d.ExpiresAt = moment(t, soon.Add(time.Duration(rapid.Int64Range(0, 1_000_000).Draw(t, "later"))*time.Second))

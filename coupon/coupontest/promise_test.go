@@ -249,7 +249,7 @@ func TestEveryOtherQuestionIsFavourable(t *testing.T) {
 	asked, allowed := 0, 0
 	for seed := range draws {
 		c := coupontest.For(cart).Example(seed)
-		c.MinPurchase = 0
+		c.MinPurchase, c.Conditions.MinQuantity = 0, 0
 		c.Limits = coupon.Limits{MaxUses: 50}
 		if c.Currency != cart.Currency || !covers(c.Scope, cart) {
 			continue

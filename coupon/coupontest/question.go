@@ -24,6 +24,8 @@ func Customer(c coupon.Coupon) *rapid.Generator[eligibility.Customer] {
 		if rapid.Bool().Draw(t, "shouting") {
 			customer.Email = " " + strings.ToUpper(customer.Email) + "\t"
 		}
+		customer.Tags = customerTags(t)
+		customer.EarlierOrders = rapid.SampledFrom([]int64{0, 0, 0, 1, math.MaxInt64}).Draw(t, "earlier orders")
 		if rapid.IntRange(0, 4).Draw(t, "nobody") > 0 {
 			customer.ID = fmt.Sprintf("user-%d", rapid.IntRange(1, 9).Draw(t, "user"))
 		}
@@ -53,6 +55,7 @@ func Usage(l coupon.Limits) *rapid.Generator[eligibility.Usage] {
 		others := max(near(t, l.MaxUses, "places")-own, 0)
 		completed := rapid.Int64Range(0, others).Draw(t, "completed by others")
 		u.Completed, u.Reserved = u.CompletedByCustomer+completed, u.ReservedByCustomer+others-completed
+		countTerms(t, l, &u)
 		return u
 	})
 }
@@ -105,6 +108,7 @@ func favourable(c coupon.Coupon) *rapid.Generator[eligibility.Question] {
 		if c.Distribution == coupon.PointsRedeemable || rapid.Bool().Draw(t, "holds a reservation") {
 			q.Usage = eligibility.Usage{Reserved: 1, ReservedByCustomer: 1, CustomerHoldsReservation: true}
 		}
+		favour(c, &q)
 		return q
 	})
 }

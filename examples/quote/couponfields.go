@@ -16,6 +16,7 @@ var couponFields = []string{
 	"pointsRequired", "maxUses", "maxUsesPerUser", "minPurchase", "startsAt", "expiresAt",
 	"active", "usedCount", "reservedCount", "processorCouponId", "promotionCodeId",
 	"createdAt", "updatedAt", "revision",
+	"minQuantity", "customerTags", "firstOrder", "schedule", "budget", "periodLimits",
 }
 
 // documentCouponID stands for the ID of the coupon, which no answer shows.
@@ -41,7 +42,7 @@ func decodeCoupon(raw []byte) (coupon.Coupon, error) {
 }
 
 func (f *fields) draft() coupon.Draft {
-	return coupon.Draft{
+	d := coupon.Draft{
 		Code: f.text("code"), Name: f.text("name"), Description: f.text("description"),
 		DiscountType:  parsed(f, "discountType", pricing.ParseDiscountType),
 		DiscountValue: f.decimal("discountValue"), Currency: f.text("currency"),
@@ -56,7 +57,17 @@ func (f *fields) draft() coupon.Draft {
 		MinPurchase: f.decimal("minPurchase"),
 		StartsAt:    parsed(f, "startsAt", coupon.ParseMoment),
 		ExpiresAt:   parsed(f, "expiresAt", coupon.ParseMoment),
+		MinQuantity: f.limit("minQuantity"),
+		FirstOrder:  f.flag("firstOrder", false),
 	}
+	f.decode("customerTags", &d.CustomerTags)
+	f.decode("schedule", &d.Schedule)
+	f.decode("budget", &d.Budget)
+	f.decode("periodLimits", &d.PeriodLimits)
+	if f.reported("periodLimits") || f.begins("periodLimits[") {
+		d.PeriodLimits = nil
+	}
+	return d
 }
 
 // checkStored looks at the form of what a stored coupon has and no answer

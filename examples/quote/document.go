@@ -13,9 +13,9 @@ import (
 
 var (
 	documentFields = []string{"id", "at", "currency", "step", "customer", "lines", "coupon", "usage"}
-	customerFields = []string{"id", "email"}
+	customerFields = []string{"id", "email", "tags", "earlierOrders"}
 	lineFields     = []string{"id", "kind", "itemId", "quantity", "unitPrice"}
-	usageFields    = []string{"completed", "reserved", "completedByCustomer", "reservedByCustomer", "customerHoldsReservation"}
+	usageFields    = []string{"completed", "reserved", "completedByCustomer", "reservedByCustomer", "customerHoldsReservation", "orders", "periods", "spent"}
 )
 
 // document is a cart and what is asked about it. Its memory serves one document
@@ -82,7 +82,12 @@ func (d *document) decodeCustomer(raw []byte) error {
 	if err != nil {
 		return err
 	}
-	d.question.Customer = eligibility.Customer{ID: f.text("id"), Email: f.text("email")}
+	c := eligibility.Customer{ID: f.text("id"), Email: f.text("email"), EarlierOrders: f.count("earlierOrders")}
+	f.decode("tags", &c.Tags)
+	if !f.reported("tags") && !f.begins("tags[") {
+		f.faults.Merge("", c.Validate())
+	}
+	d.question.Customer = c
 	f.require("id")
 	return f.err()
 }
@@ -97,7 +102,10 @@ func (d *document) decodeUsage(raw []byte) error {
 		CompletedByCustomer:      f.count("completedByCustomer"),
 		ReservedByCustomer:       f.count("reservedByCustomer"),
 		CustomerHoldsReservation: f.flag("customerHoldsReservation", false),
+		Orders:                   f.count("orders"),
 	}
+	f.decode("periods", &d.question.Usage.Periods)
+	f.decode("spent", &d.question.Usage.Spent)
 	return f.err()
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
 )
 
@@ -19,7 +20,7 @@ const maxFaults = 50_000
 // A value of null is absent.
 type fields struct {
 	names  []string
-	values [32][]byte // in the order of names
+	values [48][]byte // in the order of names
 	faults pricing.ValidationError
 }
 
@@ -74,6 +75,18 @@ func (f *fields) require(names ...string) {
 
 func (f *fields) reported(name string) bool {
 	return slices.ContainsFunc(f.faults.Fields, func(fault pricing.FieldError) bool { return fault.Field == name })
+}
+
+// begins reports whether a fault has a path that begins with the prefix.
+func (f *fields) begins(prefix string) bool {
+	return slices.ContainsFunc(f.faults.Fields, func(fault pricing.FieldError) bool { return strings.HasPrefix(fault.Field, prefix) })
+}
+
+// decode reads a value in the form that the library gives it; absent leaves target alone.
+func (f *fields) decode(name string, target any) {
+	if raw, ok := f.value(name); ok {
+		f.faults.Merge(name, strictjson.Value(raw, target))
+	}
 }
 
 func (f *fields) malformed(name, message string) {

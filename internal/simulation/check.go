@@ -92,7 +92,10 @@ func (w *world) checkNewOrder(s *shop, o redemption.Order) {
 	key := o.CustomerID + " " + o.Key
 	w.must(OneOrderForEachKey, s.book.keys[key] == "", "orders %s and %s have the key %q", s.book.keys[key], o.ID, key)
 	s.book.keys[key] = o.ID
-	own := []redemption.Claim{{Counter: redemption.CustomerOrders(o.CustomerID), Amount: 1}}
+	own := []redemption.Claim{
+		{Counter: redemption.CustomerOrders(o.CustomerID), Amount: 1},
+		{Counter: redemption.CustomerOrders(redemption.EmailIdentity(email(o.CustomerID))), Amount: 1},
+	}
 	w.must(LimitsHold, slices.Equal(o.Claims, own), "order %s claims %v", o.ID, o.Claims)
 }
 
@@ -187,6 +190,7 @@ func (w *world) checkLimits(s *shop, before, now redemption.Use, c *change) {
 		want := []redemption.Claim{
 			{Counter: redemption.CouponUses(k.ID), Amount: 1, Limit: k.Limits.MaxUses},
 			{Counter: redemption.CustomerUses(k.ID, now.CustomerID), Amount: 1, Limit: k.Limits.MaxUsesPerUser},
+			{Counter: redemption.CustomerUses(k.ID, redemption.EmailIdentity(email(now.CustomerID))), Amount: 1, Limit: k.Limits.MaxUsesPerUser},
 		}
 		w.must(LimitsHold, slices.Equal(now.Claims, want), "%s claims %v of coupon %s, not %v", now.ID, now.Claims, k.ID, want)
 	}

@@ -48,6 +48,29 @@ func Object(data []byte, targets map[string]any) error {
 	return faults.Err()
 }
 
+// Each calls read for every member of data, one JSON object whose names are values, such as
+// currency codes. Faults are those of read under the name of the member, and names given
+// twice.
+func Each(data []byte, read func(name string, raw json.RawMessage) error) error {
+	if !utf8.Valid(data) {
+		return fault("the JSON text is not valid UTF-8")
+	}
+	var faults pricing.ValidationError
+	seen := map[string]bool{}
+	err := jsonobject.Members(data, func(name string, raw json.RawMessage) {
+		if seen[name] {
+			faults.Add(jsonobject.Shown(name), pricing.FieldMalformed, "the field is given twice")
+			return
+		}
+		seen[name] = true
+		faults.Merge(jsonobject.Shown(name), read(name, raw))
+	})
+	if err != nil {
+		return fault(err.Error())
+	}
+	return faults.Err()
+}
+
 func fault(message string) error {
 	return &pricing.ValidationError{Fields: []pricing.FieldError{{Code: pricing.FieldMalformed, Message: message}}}
 }

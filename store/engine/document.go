@@ -111,6 +111,13 @@ type couponDocument struct {
 	MaxUsesPerUser int64               `json:"maxUsesPerUser,omitempty"`
 	MinPurchase    int64               `json:"minPurchase,omitempty"`
 	Mirror         coupon.Mirror       `json:"mirror"`
+
+	MinQuantity  int64                `json:"minQuantity,omitempty"`
+	CustomerTags coupon.CustomerTags  `json:"customerTags,omitzero"`
+	FirstOrder   bool                 `json:"firstOrder,omitempty"`
+	Schedule     coupon.Schedule      `json:"schedule,omitzero"`
+	Budget       coupon.Amounts       `json:"budget,omitzero"`
+	PeriodLimits []coupon.PeriodLimit `json:"periodLimits,omitempty"`
 }
 
 // EncodeCoupon returns a coupon as JSON, without the ID, code, state, revision, times, counts
@@ -121,6 +128,8 @@ func EncodeCoupon(c coupon.Coupon) ([]byte, error) {
 		AppliesTo: c.Scope.AppliesTo, Plans: c.Scope.Plans, Devices: c.Scope.Devices, Accessories: c.Scope.Accessories,
 		Distribution: c.Distribution, PointsRequired: c.PointsRequired,
 		MaxUses: c.Limits.MaxUses, MaxUsesPerUser: c.Limits.MaxUsesPerUser, MinPurchase: c.MinPurchase, Mirror: c.Mirror,
+		MinQuantity: c.Conditions.MinQuantity, CustomerTags: c.Conditions.CustomerTags, FirstOrder: c.Conditions.FirstOrder,
+		Schedule: c.Conditions.Schedule, Budget: c.Limits.Budget, PeriodLimits: c.Limits.Periods,
 	})
 }
 
@@ -136,7 +145,12 @@ func DecodeCoupon(data []byte, c *coupon.Coupon) error {
 	c.Name, c.Description, c.Discount, c.Currency = doc.Name, doc.Description, doc.Discount, doc.Currency
 	c.Scope = coupon.Scope{AppliesTo: doc.AppliesTo, Plans: doc.Plans, Devices: doc.Devices, Accessories: doc.Accessories}
 	c.Distribution, c.PointsRequired = doc.Distribution, doc.PointsRequired
-	c.Limits = coupon.Limits{MaxUses: doc.MaxUses, MaxUsesPerUser: doc.MaxUsesPerUser}
+	c.Limits = coupon.Limits{
+		MaxUses: doc.MaxUses, MaxUsesPerUser: doc.MaxUsesPerUser, Budget: doc.Budget, Periods: doc.PeriodLimits,
+	}
+	c.Conditions = coupon.Conditions{
+		MinQuantity: doc.MinQuantity, CustomerTags: doc.CustomerTags, FirstOrder: doc.FirstOrder, Schedule: doc.Schedule,
+	}
 	c.MinPurchase, c.Mirror = doc.MinPurchase, doc.Mirror
 	return nil
 }

@@ -208,7 +208,7 @@ func reservationFaults() map[string]fault {
 				time.Sleep(meanwhile) // another caller reads the same counts meanwhile
 				return sound(ctx, r)
 			}
-		}, []string{"race for the last uses of a coupon", "race for the uses of a customer", "race for two coupons in opposite order", "race for a budget", "one counter, two uses"}},
+		}, []string{"race for the last uses of a coupon", "race for the uses of a customer", "race for two coupons in opposite order", "race for a budget", "one counter, two uses", "race for a first order", "race of identities"}},
 		"limits are off by one": {func(f *faulty) {
 			f.request(func(r *store.Reservation) {
 				claims(r, func(c *redemption.Claim) {
@@ -217,7 +217,23 @@ func reservationFaults() map[string]fault {
 					}
 				})
 			})
-		}, []string{agreement, "a limit is inclusive", "limit of the kind coupon", "limit of the kind customer", "limit of the kind customer and day", "limit of the kind code", "limit of the kind campaign", "limit of the kind budget", "race for the last uses of a coupon"}},
+		}, []string{agreement, "a limit is inclusive", "limit of the kind coupon", "limit of the kind customer", "limit of the kind customer and day", "limit of the kind code", "limit of the kind campaign", "limit of the kind budget", "race for the last uses of a coupon", "first order", "identities"}},
+		"what is handed over must fit beside itself": {func(f *faulty) {
+			sound := f.reserve
+			f.reserve = func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+				r = r.Normalize()
+				var exceeded []redemption.Claim
+				claims(&r, func(c *redemption.Claim) {
+					if counts, _ := f.Store.Counts(ctx, []string{c.Counter}); r.Order.Replaces != "" && !c.Fits(counts[0]) {
+						exceeded = append(exceeded, *c)
+					}
+				})
+				if len(exceeded) > 0 {
+					return store.Reserved{}, &store.LimitError{Exceeded: exceeded}
+				}
+				return sound(ctx, r)
+			}
+		}, []string{"hand-over", "first order handed over"}},
 		"amounts are ones": {func(f *faulty) {
 			f.request(func(r *store.Reservation) { claims(r, func(c *redemption.Claim) { c.Amount = 1 }) })
 		}, []string{"limit of the kind budget", "an order comes back"}},

@@ -37,9 +37,14 @@ func (a *API) guess(r *http.Request, code string) (func(error), error) {
 	}, nil
 }
 
+// customer is who has signed in. Their role is the tag that this shop gives to customers.
 func customer(r *http.Request) eligibility.Customer {
 	u := customerOf(r)
-	return eligibility.Customer{ID: u.ID, Email: u.Email}
+	c := eligibility.Customer{ID: u.ID, Email: u.Email}
+	if u.Role != "" {
+		c.Tags = []string{string(u.Role)}
+	}
+	return c
 }
 
 func (a *API) applyCoupon(w http.ResponseWriter, r *http.Request) error {

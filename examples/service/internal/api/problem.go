@@ -195,6 +195,14 @@ func detail(r coupon.Reason) string {
 		return "This coupon is valid from " + p.StartsAt.Format(time.RFC1123) + " on."
 	case coupon.CouponExpired:
 		return "This coupon has expired on " + p.ExpiresAt.Format(time.RFC1123) + "."
+	case coupon.OutsideSchedule:
+		if !p.OpensAt.IsZero() {
+			return "This coupon is valid again from " + p.OpensAt.Format(time.RFC1123) + " on."
+		}
+	case coupon.PeriodLimitReached:
+		return "This coupon has been used as often as it allows until " + p.EndsAt.Format(time.RFC1123) + "."
+	case coupon.MinimumQuantityNotMet:
+		return "This coupon needs " + strconv.FormatInt(p.MinQuantity, 10) + " units; " + strconv.FormatInt(p.MissingQuantity, 10) + " are missing."
 	case coupon.MinimumPurchaseNotMet:
 		return "This coupon needs a purchase of " + p.MinPurchase.String() + "; " + p.Missing.String() + " are missing."
 	case coupon.PointsNotRedeemed:

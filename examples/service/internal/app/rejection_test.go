@@ -65,6 +65,32 @@ func TestEveryRejection(t *testing.T) {
 				"expected": object{"subtotal": "49.80", "discount": "10", "shipping": "0", "total": "39.80"},
 			})
 		}, 422, object{"minPurchase": "50.00", "eligibleSubtotal": "49.80", "missing": "0.20"}},
+		coupon.OutsideSchedule: {func() answer {
+			admin.creates(object{"code": "MONDAYS", "schedule": object{"timeZone": "Europe/Berlin", "hours": []object{{"day": "MONDAY", "from": "09:00", "until": "17:00"}}}})
+			return w.as(t, "ann").get("/payment/apply-coupon/MONDAYS")
+		}, 422, object{"timeZone": "Europe/Berlin", "opensAt": "2026-11-23T08:00:00Z"}},
+		coupon.PeriodLimitReached: {func() answer {
+			admin.creates(object{"code": "WEEKLY", "maxUsesPerUser": nil, "periodLimits": []object{{"per": "CUSTOMER", "period": "WEEK", "timeZone": "Europe/Berlin", "maxUses": 1}}})
+			cleo := w.as(t, "cleo")
+			cleo.pays(cleo.checkout(with(phone, object{"couponCode": "WEEKLY"})))
+			return cleo.get("/payment/apply-coupon/WEEKLY")
+		}, 422, object{"per": "CUSTOMER", "period": "WEEK", "timeZone": "Europe/Berlin", "maxUses": 1.0, "endsAt": "2026-11-22T23:00:00Z"}},
+		coupon.BudgetExhausted: {func() answer {
+			admin.creates(object{"code": "BUDGET", "budget": object{"EUR": "10"}})
+			return buys(w.as(t, "ann"), "BUDGET")
+		}, 422, object{"budget": "10.00", "remaining": "10.00", "missing": "24.90"}},
+		coupon.MinimumQuantityNotMet: {func() answer {
+			admin.creates(object{"code": "THREE", "minQuantity": 3})
+			return buys(w.as(t, "ann"), "THREE")
+		}, 422, object{"minQuantity": 3.0, "eligibleQuantity": 1.0, "missingQuantity": 2.0}},
+		coupon.CustomerTagsNotMet: {func() answer {
+			admin.creates(object{"code": "STAFF", "customerTags": object{"all": []string{"administrator"}}})
+			return w.as(t, "ann").get("/payment/apply-coupon/STAFF")
+		}, 422, object{"missingTags": []any{"administrator"}}},
+		coupon.NotFirstOrder: {func() answer {
+			admin.creates(object{"code": "FIRST", "firstOrder": true})
+			return w.as(t, "cleo").get("/payment/apply-coupon/FIRST") // Cleo has paid
+		}, 422, object{"orders": 3.0}},
 		coupon.UserRequired:      {func() answer { return w.browser(t).get("/payment/apply-coupon/SUMMER10") }, 401, nil},
 		coupon.UserNotAllowed:    {applies("cleo", "VIP15"), 422, object{}},
 		coupon.PointsNotRedeemed: {applies("ann", "POINTS25"), 422, object{"pointsRequired": 500.0}},

@@ -1,0 +1,169 @@
+package coupon
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/couponkit/couponkit/internal/strictjson"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// These constants are inclusive upper bounds for the conditions of a coupon.
+const (
+	// MaxTags is the maximum number of tags in one list.
+	MaxTags = 50
+	// MaxTagLength is the maximum length of a tag, in code points.
+	MaxTagLength = 64
+	// MaxQuantity is the maximum of a minimum quantity.
+	MaxQuantity = 1_000_000_000
+)
+
+// Conditions restricts when a coupon can be used, by whom and for which carts. The zero Conditions
+// does not restrict a coupon.
+type Conditions struct {
+	// MinQuantity is the minimum number of units in the lines that the coupon covers. A
+	// MinQuantity of 0 means that there is no minimum.
+	MinQuantity int64
+	// CustomerTags restricts the coupon to customers with certain tags.
+	CustomerTags CustomerTags
+	// FirstOrder restricts the coupon to the first order of a customer.
+	FirstOrder bool
+	// Schedule restricts the coupon to certain hours of the week.
+	Schedule Schedule
+}
+
+// Equal reports whether c and d are the same conditions.
+func (c Conditions) Equal(d Conditions) bool {
+	return c.MinQuantity == d.MinQuantity && c.CustomerTags.Equal(d.CustomerTags) &&
+		c.FirstOrder == d.FirstOrder && c.Schedule.Equal(d.Schedule)
+}
+
+// CustomerTags restricts a coupon to customers with certain tags. The host gives tags to its
+// customers and passes them with each request. Tags are compared byte by byte. The zero
+// CustomerTags does not restrict a coupon. The lists must not be modified.
+type CustomerTags struct {
+	// Any lists tags of which the customer needs at least one. An empty Any requires no tag.
+	Any []string `json:"any,omitempty"`
+	// All lists tags that the customer needs.
+	All []string `json:"all,omitempty"`
+	// None lists tags that the customer must not have.
+	None []string `json:"none,omitempty"`
+}
+
+// IsZero reports whether all three lists are empty.
+func (t CustomerTags) IsZero() bool { return len(t.Any)+len(t.All)+len(t.None) == 0 }
+
+// Equal reports whether t and u contain the same tags in the same order.
+func (t CustomerTags) Equal(u CustomerTags) bool {
+	return slices.Equal(t.Any, u.Any) && slices.Equal(t.All, u.All) && slices.Equal(t.None, u.None)
+}
+
+// Match reports whether a customer with the given tags meets the condition. Match allocates no
+// memory.
+func (t CustomerTags) Match(tags []string) bool {
+	for _, required := range t.All {
+		if !slices.Contains(tags, required) {
+			return false
+		}
+	}
+	for _, excluded := range t.None {
+		if slices.Contains(tags, excluded) {
+			return false
+		}
+	}
+	return t.matchAny(tags)
+}
+
+func (t CustomerTags) matchAny(tags []string) bool {
+	for _, tag := range t.Any {
+		if slices.Contains(tags, tag) {
+			return true
+		}
+	}
+	return len(t.Any) == 0
+}
+
+// Missing returns the tags that a customer with the given tags lacks. The customer needs one of
+// the tags in anyOf and every tag in all. Excluded reports whether the customer has a tag that the
+// condition excludes.
+func (t CustomerTags) Missing(tags []string) (anyOf, all []string, excluded bool) {
+	if !t.matchAny(tags) {
+		anyOf = slices.Clone(t.Any)
+	}
+	for _, required := range t.All {
+		if !slices.Contains(tags, required) {
+			all = append(all, required)
+		}
+	}
+	return anyOf, all, slices.ContainsFunc(t.None, func(tag string) bool { return slices.Contains(tags, tag) })
+}
+
+// UnmarshalJSON reads a JSON object with the lists any, all and none. JSON null sets *t to the
+// zero CustomerTags. If UnmarshalJSON fails, *t stays unchanged.
+func (t *CustomerTags) UnmarshalJSON(data []byte) error {
+	var read CustomerTags
+	if !bytes.Equal(data, []byte("null")) {
+		err := strictjson.Object(data, map[string]any{"any": &read.Any, "all": &read.All, "none": &read.None})
+		if err != nil {
+			return err
+		}
+	}
+	*t = read
+	return nil
+}
+
+// MarshalJSON returns a JSON object with the lists that are not empty. For the zero CustomerTags,
+// MarshalJSON returns null.
+func (t CustomerTags) MarshalJSON() ([]byte, error) {
+	if t.IsZero() {
+		return []byte("null"), nil
+	}
+	type plain CustomerTags
+	return json.Marshal(plain(t))
+}
+
+func (c Conditions) faults(faults *pricing.ValidationError) {
+	switch {
+	case c.MinQuantity < 0:
+		faults.Add("minQuantity", pricing.FieldTooSmall, "a minimum quantity is at least 1")
+	case c.MinQuantity > MaxQuantity:
+		faults.Add("minQuantity", pricing.FieldTooLarge, fmt.Sprintf("at most %d", int64(MaxQuantity)))
+	}
+	c.CustomerTags.faults(faults)
+	c.Schedule.faults(faults)
+}
+
+func (t CustomerTags) faults(faults *pricing.ValidationError) {
+	tagFaults(faults, "customerTags.any", t.Any)
+	tagFaults(faults, "customerTags.all", t.All)
+	tagFaults(faults, "customerTags.none", t.None)
+	for i, tag := range t.None[:min(len(t.None), MaxTags)] {
+		if slices.Contains(t.All, tag) {
+			faults.Add(fmt.Sprintf("customerTags.none[%d]", i), pricing.FieldMismatch, "the tag is also required, so that nobody meets the condition")
+		}
+	}
+	excluded := func(tag string) bool { return !slices.Contains(t.None, tag) }
+	if bounded := len(t.Any) <= MaxTags && len(t.None) <= MaxTags; bounded && len(t.Any) > 0 && !slices.ContainsFunc(t.Any, excluded) {
+		faults.Add("customerTags.any", pricing.FieldMismatch, "all tags are also excluded, so that nobody meets the condition")
+	}
+}
+
+func tagFaults(faults *pricing.ValidationError, field string, tags []string) {
+	if len(tags) > MaxTags {
+		faults.Add(field, pricing.FieldTooLong, fmt.Sprintf("at most %d tags", MaxTags))
+		return
+	}
+	for i, tag := range tags {
+		path := fmt.Sprintf("%s[%d]", field, i)
+		switch {
+		case tag == "":
+			faults.Add(path, pricing.FieldRequired, "a tag is not empty")
+		case slices.Contains(tags[:i], tag):
+			faults.Add(path, pricing.FieldMismatch, "the tag is given twice")
+		default:
+			textFaults(faults, path, tag, MaxTagLength, false)
+		}
+	}
+}

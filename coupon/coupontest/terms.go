@@ -1,0 +1,183 @@
+package coupontest
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// Zone draws a time zone. Some of them change their clocks, and one has an offset of half an hour.
+func Zone() *rapid.Generator[coupon.Zone] {
+	return rapid.Custom(func(t *rapid.T) coupon.Zone {
+		name := rapid.SampledFrom([]string{
+			"UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Pacific/Kiritimati", "Australia/Lord_Howe",
+		}).Draw(t, "time zone")
+		zone, err := coupon.ParseZone(name)
+		if err != nil {
+			t.Fatalf("the system has no time zone %s: %v", name, err)
+		}
+		return zone
+	})
+}
+
+// Schedule draws a schedule with hours on some days of the week.
+func Schedule() *rapid.Generator[coupon.Schedule] {
+	return rapid.Custom(func(t *rapid.T) coupon.Schedule {
+		s := coupon.Schedule{Zone: Zone().Draw(t, "zone")}
+		days := rapid.SliceOfNDistinct(rapid.IntRange(0, 6), 1, 4, rapid.ID[int]).Draw(t, "days")
+		for _, day := range days {
+			from := rapid.IntRange(0, 1439).Draw(t, "from")
+			until := rapid.IntRange(from+1, 1440).Draw(t, "until")
+			s.Hours = append(s.Hours, coupon.Hours{Day: time.Weekday(day), From: from, Until: until})
+			if until < 1440 && rapid.Bool().Draw(t, "twice a day") {
+				s.Hours = append(s.Hours, coupon.Hours{Day: time.Weekday(day), From: until, Until: 1440})
+			}
+		}
+		return s
+	})
+}
+
+// Tags draws a condition on tags that a customer can meet. [Customer] draws the same tags.
+func Tags() *rapid.Generator[coupon.CustomerTags] {
+	return rapid.Custom(func(t *rapid.T) (tags coupon.CustomerTags) {
+		for i := range allTags {
+			tag := tagText(i)
+			switch rapid.SampledFrom([]string{"", "", "any", "all", "none"}).Draw(t, tag) {
+			case "any":
+				tags.Any = append(tags.Any, tag)
+			case "all":
+				tags.All = append(tags.All, tag)
+			case "none":
+				tags.None = append(tags.None, tag)
+			}
+		}
+		return tags
+	})
+}
+
+const allTags = 4
+
+func tagText(i int) string { return fmt.Sprintf("tag-%d", i) }
+
+// Conditions draws conditions. Mostly there are none.
+func Conditions() *rapid.Generator[coupon.Conditions] {
+	return rapid.Custom(func(t *rapid.T) (c coupon.Conditions) {
+		if rapid.IntRange(0, 5).Draw(t, "conditions") > 0 {
+			return c
+		}
+		some := func(what string) bool { return rapid.Bool().Draw(t, what) }
+		if some("minimum quantity") {
+			c.MinQuantity = rapid.OneOf(rapid.Int64Range(1, 3), rapid.Int64Range(1, coupon.MaxQuantity)).Draw(t, "quantity")
+		}
+		if some("tags") {
+			c.CustomerTags = Tags().Draw(t, "customer tags")
+		}
+		c.FirstOrder = some("first order")
+		if some("schedule") {
+			c.Schedule = Schedule().Draw(t, "hours")
+		}
+		return c
+	})
+}
+
+// PeriodLimits draws up to three limits.
+func PeriodLimits() *rapid.Generator[[]coupon.PeriodLimit] {
+	limit := rapid.Custom(func(t *rapid.T) coupon.PeriodLimit {
+		return coupon.PeriodLimit{
+			Per:    rapid.SampledFrom([]coupon.LimitSubject{coupon.PerCustomer, coupon.PerCoupon, coupon.PerCode}).Draw(t, "per"),
+			Period: rapid.SampledFrom([]coupon.Period{coupon.Day, coupon.Week, coupon.Month}).Draw(t, "period"),
+			Zone:   Zone().Draw(t, "zone"), MaxUses: rapid.OneOf(rapid.Int64Range(1, 5), rapid.Int64Range(1, math.MaxInt64)).Draw(t, "most"),
+		}
+	})
+	return rapid.SliceOfNDistinct(limit, 0, 3, func(l coupon.PeriodLimit) string { return l.Per.String() + l.Period.String() })
+}
+
+// Budget draws a budget in the given currency and at times in another one. At times there is
+// none.
+func Budget(c pricing.Currency) *rapid.Generator[coupon.Amounts] {
+	return rapid.Custom(func(t *rapid.T) coupon.Amounts {
+		var amounts []pricing.Money
+		amount := rapid.OneOf(rapid.Int64Range(1, 5_000), rapid.Int64Range(1, coupon.MaxBudget))
+		if rapid.IntRange(0, 9).Draw(t, "budget") == 0 {
+			amounts = append(amounts, pricing.NewMoney(amount.Draw(t, "amount"), c))
+			if other := pricing.EUR(); other != c && rapid.Bool().Draw(t, "another currency") {
+				amounts = append(amounts, pricing.NewMoney(amount.Draw(t, "other amount"), other))
+			}
+		}
+		return coupon.NewAmounts(amounts...)
+	})
+}
+
+// drawTerms draws the conditions and limits of a draft.
+func drawTerms(t *rapid.T, d *coupon.Draft, currency pricing.Currency) {
+	c := Conditions().Draw(t, "conditions")
+	if c.MinQuantity > 0 {
+		d.MinQuantity = coupon.Set(int(c.MinQuantity))
+	}
+	d.CustomerTags, d.FirstOrder, d.Schedule = c.CustomerTags, c.FirstOrder, c.Schedule
+	d.Budget = Budget(currency).Draw(t, "budget")
+	if rapid.IntRange(0, 3).Draw(t, "has period limits") == 0 {
+		d.PeriodLimits = append(d.PeriodLimits, PeriodLimits().Draw(t, "period limits")...) // nil for none
+	}
+}
+
+// patchTerms draws a change of conditions and limits.
+func patchTerms(t *rapid.T, p *coupon.Patch, currency pricing.Currency) {
+	var d coupon.Draft
+	drawTerms(t, &d, currency)
+	p.MinQuantity, p.FirstOrder = d.MinQuantity, coupon.Set(d.FirstOrder)
+	p.CustomerTags, p.Schedule = coupon.Clear[coupon.CustomerTags](), coupon.Clear[coupon.Schedule]()
+	if !d.CustomerTags.IsZero() {
+		p.CustomerTags = coupon.Set(d.CustomerTags)
+	}
+	if !d.Schedule.IsZero() {
+		p.Schedule = coupon.Set(d.Schedule)
+	}
+	p.Budget, p.PeriodLimits = coupon.Clear[coupon.Amounts](), coupon.Clear[[]coupon.PeriodLimit]()
+	if !d.Budget.IsZero() {
+		p.Budget = coupon.Set(d.Budget)
+	}
+	if len(d.PeriodLimits) > 0 {
+		p.PeriodLimits = coupon.Set(d.PeriodLimits)
+	}
+}
+
+// customerTags draws tags of a customer.
+func customerTags(t *rapid.T) (tags []string) {
+	for i := range allTags {
+		if rapid.Bool().Draw(t, tagText(i)) {
+			tags = append(tags, tagText(i))
+		}
+	}
+	return tags
+}
+
+// countTerms draws the counts of period limits, budgets and orders, most of them close to the
+// limits.
+func countTerms(t *rapid.T, l coupon.Limits, u *eligibility.Usage) {
+	for _, limit := range l.Periods {
+		u.Periods = append(u.Periods, near(t, limit.MaxUses, "uses in the period"))
+	}
+	var spent []pricing.Money
+	for m := range l.Budget.All() {
+		spent = append(spent, pricing.NewMoney(max(m.Minor()-rapid.Int64Range(-1, 2_000).Draw(t, "budget left"), 0), m.Currency()))
+	}
+	u.Spent = coupon.NewAmounts(spent...)
+	u.Orders = rapid.SampledFrom([]int64{0, 0, 1, 7}).Draw(t, "orders")
+}
+
+// favour changes a question so that the conditions of the coupon are met, as far as its dates
+// allow.
+func favour(c coupon.Coupon, q *eligibility.Question) {
+	if at, found := c.Conditions.Schedule.Next(q.At); found && (c.ExpiresAt.IsZero() || at.Before(c.ExpiresAt)) {
+		q.At = at
+	}
+	tags := c.Conditions.CustomerTags
+	q.Customer.Tags = append(append(q.Customer.Tags, tags.All...), tags.Any...)
+}

@@ -1,0 +1,219 @@
+package coupon
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/couponkit/couponkit/internal/strictjson"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// Period is a calendar period: a day, an ISO week or a month.
+type Period uint8
+
+// These constants are the periods.
+const (
+	// Day is a calendar day.
+	Day Period = iota + 1
+	// Week is an ISO week, from Monday to Sunday.
+	Week
+	// Month is a calendar month.
+	Month
+)
+
+// String returns "DAY", "WEEK" or "MONTH".
+func (p Period) String() string {
+	switch p {
+	case Day:
+		return "DAY"
+	case Week:
+		return "WEEK"
+	case Month:
+		return "MONTH"
+	}
+	return ""
+}
+
+// GoString formats the value for the messages of failed tests.
+func (p Period) GoString() string { return goString("Period", p.String(), uint8(p)) }
+
+// ParsePeriod returns the Period with the given name. For an unknown name, ParsePeriod returns a
+// [*pricing.ValidationError].
+func ParsePeriod(text string) (Period, error) {
+	for p := Day; p <= Month; p++ {
+		if p.String() == text {
+			return p, nil
+		}
+	}
+	return 0, unknown("must be DAY, WEEK or MONTH")
+}
+
+// MarshalText returns the same name as String.
+func (p Period) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText works like [ParsePeriod]. If UnmarshalText fails, *p becomes zero.
+func (p *Period) UnmarshalText(text []byte) (err error) {
+	*p, err = ParsePeriod(string(text))
+	return err
+}
+
+// LimitSubject is what a [PeriodLimit] counts the uses of.
+type LimitSubject uint8
+
+// These constants are the subjects of a limit.
+const (
+	// PerCustomer counts the uses of the coupon by one customer.
+	PerCustomer LimitSubject = iota + 1
+	// PerCoupon counts the uses of the coupon by all customers.
+	PerCoupon
+	// PerCode counts the uses of the coupon's code by all customers. Uses of a deleted coupon
+	// with the same code also count.
+	PerCode
+)
+
+// String returns "CUSTOMER", "COUPON" or "CODE".
+func (s LimitSubject) String() string {
+	switch s {
+	case PerCustomer:
+		return "CUSTOMER"
+	case PerCoupon:
+		return "COUPON"
+	case PerCode:
+		return "CODE"
+	}
+	return ""
+}
+
+// GoString formats the value for the messages of failed tests.
+func (s LimitSubject) GoString() string { return goString("LimitSubject", s.String(), uint8(s)) }
+
+// ParseLimitSubject returns the LimitSubject with the given name. For an unknown name,
+// ParseLimitSubject returns a [*pricing.ValidationError].
+func ParseLimitSubject(text string) (LimitSubject, error) {
+	for s := PerCustomer; s <= PerCode; s++ {
+		if s.String() == text {
+			return s, nil
+		}
+	}
+	return 0, unknown("must be CUSTOMER, COUPON or CODE")
+}
+
+// MarshalText returns the same name as String.
+func (s LimitSubject) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText works like [ParseLimitSubject]. If UnmarshalText fails, *s becomes zero.
+func (s *LimitSubject) UnmarshalText(text []byte) (err error) {
+	*s, err = ParseLimitSubject(string(text))
+	return err
+}
+
+// MaxPeriodLimits is the maximum number of period limits of a coupon. Each pair of subject and
+// period occurs at most once.
+const MaxPeriodLimits = 9
+
+// PeriodLimit restricts how often a coupon can be used within a day, a week or a month. The
+// instant of the reservation decides which period a use belongs to.
+type PeriodLimit struct {
+	Per    LimitSubject `json:"per"`
+	Period Period       `json:"period"`
+	// Zone is the time zone in which periods begin and end.
+	Zone Zone `json:"timeZone"`
+	// MaxUses is the maximum number of uses in one period, at least 1.
+	MaxUses int64 `json:"maxUses"`
+}
+
+// Equal reports whether l and m are the same limit.
+func (l PeriodLimit) Equal(m PeriodLimit) bool {
+	return l.Per == m.Per && l.Period == m.Period && l.Zone.Equal(m.Zone) && l.MaxUses == m.MaxUses
+}
+
+// UnmarshalJSON reads a JSON object with the fields per, period, timeZone and maxUses. If
+// UnmarshalJSON fails, *l stays unchanged.
+func (l *PeriodLimit) UnmarshalJSON(data []byte) error {
+	var read PeriodLimit
+	err := strictjson.Object(data, map[string]any{
+		"per": &read.Per, "period": &read.Period, "timeZone": &read.Zone, "maxUses": &read.MaxUses,
+	})
+	if err != nil {
+		return err
+	}
+	*l = read
+	return nil
+}
+
+// limitList is a list that stays empty if an entry cannot be read.
+type limitList []PeriodLimit
+
+// UnmarshalJSON reads a JSON array. JSON null stands for the empty list.
+func (l *limitList) UnmarshalJSON(data []byte) error {
+	var read []PeriodLimit
+	if err := strictjson.Value(data, &read); err != nil {
+		return err
+	}
+	*l = read
+	return nil
+}
+
+// Window is one calendar period in a time zone, from Start, inclusive, until End, exclusive. Start
+// and End are in UTC.
+type Window struct {
+	// First is the first day of the window, such as "2026-11-20".
+	First string
+	Start time.Time
+	End   time.Time
+}
+
+// Window returns the period that contains the given instant. The windows of a period do not
+// overlap and leave no gaps. If clocks are set back over midnight, the new day begins at the
+// second midnight.
+func (p Period) Window(at time.Time, zone Zone) Window {
+	loc := zone.Location()
+	year, month, day := at.In(loc).Date()
+	date := time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
+	if at.Before(firstInstant(date, loc)) {
+		date = date.AddDate(0, 0, -1)
+	}
+	first, next := p.around(date)
+	return Window{
+		First: first.Format(time.DateOnly), Start: firstInstant(first, loc).UTC(), End: firstInstant(next, loc).UTC(),
+	}
+}
+
+// around returns the first days of the period of a date and of the period after it.
+func (p Period) around(date time.Time) (first, next time.Time) {
+	switch p {
+	case Week:
+		first = date.AddDate(0, 0, -(int(date.Weekday())+6)%7)
+		return first, first.AddDate(0, 0, 7)
+	case Month:
+		first = date.AddDate(0, 0, 1-date.Day())
+		return first, first.AddDate(0, 1, 0)
+	case Day:
+	}
+	return date, date.AddDate(0, 0, 1)
+}
+
+func periodFaults(faults *pricing.ValidationError, limits []PeriodLimit) {
+	if len(limits) > MaxPeriodLimits {
+		faults.Add("periodLimits", pricing.FieldTooLong, fmt.Sprintf("at most %d limits", MaxPeriodLimits))
+		return
+	}
+	for i, l := range limits {
+		field := fmt.Sprintf("periodLimits[%d]", i)
+		if l.Per < PerCustomer || l.Per > PerCode {
+			faults.Add(field+".per", pricing.FieldUnknown, "must be CUSTOMER, COUPON or CODE")
+		}
+		if l.Period < Day || l.Period > Month {
+			faults.Add(field+".period", pricing.FieldUnknown, "must be DAY, WEEK or MONTH")
+		}
+		l.Zone.faults(faults, field+".timeZone")
+		if l.MaxUses < 1 {
+			faults.Add(field+".maxUses", pricing.FieldTooSmall, "a limit is at least 1")
+		}
+		same := func(other PeriodLimit) bool { return other.Per == l.Per && other.Period == l.Period }
+		if other := slices.IndexFunc(limits[:i], same); other >= 0 {
+			faults.Add(field, pricing.FieldMismatch, fmt.Sprintf("has the subject and the period of periodLimits[%d]", other))
+		}
+	}
+}

@@ -1,0 +1,276 @@
+package coupon
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/couponkit/couponkit/internal/strictjson"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// MaxHours is the maximum number of entries in a schedule.
+const MaxHours = 70
+
+// minutesOfDay is the number of minutes in a day. A schedule goes by the clock on the wall, which
+// may repeat or skip minutes.
+const minutesOfDay = 24 * 60
+
+// Schedule restricts a coupon to certain hours of the week in a time zone. A schedule follows the
+// local clock. An hour that the clock repeats is within the schedule both times. The zero
+// Schedule does not restrict a coupon. The Hours must not be modified.
+type Schedule struct {
+	Zone  Zone
+	Hours []Hours
+}
+
+// Hours is a span of time on one day of the week, from From, inclusive, until Until, exclusive.
+// From and Until are minutes after midnight. An Until of 1440 is the end of the day. Hours that
+// go past midnight are two entries.
+type Hours struct {
+	Day         time.Weekday
+	From, Until int
+}
+
+// IsZero reports whether the schedule does not restrict a coupon.
+func (s Schedule) IsZero() bool { return s.Zone.IsZero() && len(s.Hours) == 0 }
+
+// Equal reports whether s and t have the same time zone and the same hours in the same order.
+func (s Schedule) Equal(t Schedule) bool {
+	return s.Zone.Equal(t.Zone) && slices.Equal(s.Hours, t.Hours)
+}
+
+// Contains reports whether the schedule allows the given instant. The zero Schedule allows every
+// instant. Contains allocates no memory.
+func (s Schedule) Contains(at time.Time) bool {
+	if s.IsZero() {
+		return true
+	}
+	local := at.In(s.Zone.Location())
+	minute := local.Hour()*60 + local.Minute()
+	for _, h := range s.Hours {
+		if h.Day == local.Weekday() && h.From <= minute && minute < h.Until {
+			return true
+		}
+	}
+	return false
+}
+
+// Next returns the first instant at or after the given instant that the schedule allows. A later
+// instant is in UTC. If there is no such instant within the following 35 days, found is false.
+func (s Schedule) Next(at time.Time) (next time.Time, found bool) {
+	if s.Contains(at) {
+		return at, true
+	}
+	const horizon = 35 * 24 * time.Hour
+	for from := at; from.Before(at.Add(horizon)); {
+		until := offsetEnd(from, s.Zone.Location())
+		wait, found := s.wait(from)
+		if opens := from.Add(wait); found && (until.IsZero() || opens.Before(until)) {
+			return opens.UTC(), true
+		}
+		if until.IsZero() {
+			break
+		}
+		from = until
+	}
+	return time.Time{}, false
+}
+
+// wait returns how long after an instant the schedule begins, if the offset of the time zone does
+// not change.
+func (s Schedule) wait(from time.Time) (least time.Duration, found bool) {
+	const week = 7 * 24 * time.Hour
+	local := from.In(s.Zone.Location())
+	clock := sinceMidnight(local)
+	for _, h := range s.Hours {
+		begin := time.Duration(int(h.Day)-int(local.Weekday()))*24*time.Hour + time.Duration(h.From)*time.Minute
+		end := begin + time.Duration(h.Until-h.From)*time.Minute
+		if end <= clock {
+			begin += week
+		}
+		if wait := max(begin-clock, 0); !found || wait < least {
+			least, found = wait, true
+		}
+	}
+	return least, found
+}
+
+func sinceMidnight(local time.Time) time.Duration {
+	hour, minute, second := local.Clock()
+	return time.Duration(hour)*time.Hour + time.Duration(minute)*time.Minute +
+		time.Duration(second)*time.Second + time.Duration(local.Nanosecond())
+}
+
+// offsetEnd returns the instant at which the offset of the time zone changes, or the zero time if
+// it never does.
+func offsetEnd(at time.Time, loc *time.Location) time.Time {
+	_, end := at.In(loc).ZoneBounds()
+	if !end.IsZero() && !end.After(at) { // see firstInstant
+		return at.Add(time.Hour)
+	}
+	return end
+}
+
+func (s Schedule) faults(faults *pricing.ValidationError) {
+	if s.IsZero() {
+		return
+	}
+	s.Zone.faults(faults, "schedule.timeZone")
+	switch {
+	case len(s.Hours) == 0:
+		faults.Add("schedule.hours", pricing.FieldRequired, "a schedule needs at least one entry")
+		return
+	case len(s.Hours) > MaxHours:
+		faults.Add("schedule.hours", pricing.FieldTooLong, fmt.Sprintf("at most %d entries", MaxHours))
+		return
+	}
+	for i, h := range s.Hours {
+		field := fmt.Sprintf("schedule.hours[%d]", i)
+		if h.faults(faults, field) {
+			continue
+		}
+		if other := slices.IndexFunc(s.Hours[:i], h.overlaps); other >= 0 {
+			faults.Add(field, pricing.FieldMismatch, fmt.Sprintf("overlaps the entry hours[%d]", other))
+		}
+	}
+}
+
+func (h Hours) faults(faults *pricing.ValidationError, field string) (found bool) {
+	add := func(name string, code pricing.FieldCode, message string) {
+		found = true
+		faults.Add(field+name, code, message)
+	}
+	if h.Day < time.Sunday || h.Day > time.Saturday {
+		add(".day", pricing.FieldUnknown, "must be a day from MONDAY to SUNDAY")
+	}
+	if h.From < 0 || h.From >= minutesOfDay {
+		add(".from", pricing.FieldTooLarge, "must be within 00:00 and 23:59")
+	}
+	switch {
+	case h.Until < 0 || h.Until > minutesOfDay:
+		add(".until", pricing.FieldTooLarge, "must be within 00:01 and 24:00")
+	case h.Until <= h.From:
+		add(".until", pricing.FieldMismatch, "must be after from; hours past midnight are two entries")
+	}
+	return found
+}
+
+func (h Hours) overlaps(g Hours) bool {
+	return h.Day == g.Day && h.From < g.Until && g.From < h.Until
+}
+
+// weekday reads and writes the name of a day.
+type weekday time.Weekday
+
+func (d weekday) MarshalText() ([]byte, error) {
+	return []byte(strings.ToUpper(time.Weekday(d).String())), nil
+}
+
+func (d *weekday) UnmarshalText(text []byte) error {
+	for day := time.Sunday; day <= time.Saturday; day++ {
+		if string(text) == strings.ToUpper(day.String()) {
+			*d = weekday(day)
+			return nil
+		}
+	}
+	return unknown("must be a day from MONDAY to SUNDAY")
+}
+
+// clockTime reads and writes minutes after midnight.
+type clockTime int
+
+func (c clockTime) MarshalText() ([]byte, error) {
+	return fmt.Appendf(nil, "%02d:%02d", int(c)/60, int(c)%60), nil
+}
+
+func (c *clockTime) UnmarshalText(text []byte) error {
+	const form = "00:00"
+	digits := bytes.Replace(text, []byte(":"), nil, 1)
+	notDigit := func(r rune) bool { return r < '0' || r > '9' }
+	if len(text) != len(form) || text[2] != ':' || bytes.ContainsFunc(digits, notDigit) {
+		return clockFault()
+	}
+	hour, minute := int(text[0]-'0')*10+int(text[1]-'0'), int(text[3]-'0')*10+int(text[4]-'0')
+	total := hour*60 + minute
+	if minute > 59 || total > minutesOfDay {
+		return clockFault()
+	}
+	*c = clockTime(total)
+	return nil
+}
+
+func clockFault() error {
+	return fieldFault(pricing.FieldMalformed, `must be a time such as "09:30", from 00:00 to 24:00`)
+}
+
+// MarshalJSON returns the hours in this form:
+//
+//	{"day":"MONDAY","from":"09:00","until":"17:30"}
+func (h Hours) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Day   weekday   `json:"day"`
+		From  clockTime `json:"from"`
+		Until clockTime `json:"until"`
+	}{weekday(h.Day), clockTime(h.From), clockTime(h.Until)})
+}
+
+// UnmarshalJSON reads the JSON that [Hours.MarshalJSON] returns. All three fields are required.
+func (h *Hours) UnmarshalJSON(data []byte) error {
+	var day Optional[weekday]
+	var from, until Optional[clockTime]
+	var faults pricing.ValidationError
+	faults.Merge("", strictjson.Object(data, map[string]any{"day": &day, "from": &from, "until": &until}))
+	if len(faults.Fields) == 0 {
+		for _, member := range [...]struct {
+			field string
+			given bool
+		}{{"day", day.given && !day.cleared}, {"from", from.given && !from.cleared}, {"until", until.given && !until.cleared}} {
+			if !member.given {
+				faults.Add(member.field, pricing.FieldRequired, "is required")
+			}
+		}
+	}
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	*h = Hours{Day: time.Weekday(day.value), From: int(from.value), Until: int(until.value)}
+	return nil
+}
+
+// MarshalJSON returns the schedule in this form. For the zero Schedule, MarshalJSON returns null.
+//
+//	{"timeZone":"Europe/Berlin","hours":[{"day":"MONDAY","from":"09:00","until":"17:30"}]}
+func (s Schedule) MarshalJSON() ([]byte, error) {
+	if s.IsZero() {
+		return []byte("null"), nil
+	}
+	return json.Marshal(struct {
+		Zone  Zone    `json:"timeZone"`
+		Hours []Hours `json:"hours"`
+	}{s.Zone, s.Hours})
+}
+
+// UnmarshalJSON reads the JSON that [Schedule.MarshalJSON] returns. JSON null sets *s to the zero
+// Schedule. If UnmarshalJSON fails, *s stays unchanged.
+func (s *Schedule) UnmarshalJSON(data []byte) error {
+	if bytes.Equal(data, []byte("null")) {
+		*s = Schedule{}
+		return nil
+	}
+	var faults pricing.ValidationError
+	var read Schedule
+	faults.Merge("", strictjson.Object(data, map[string]any{"timeZone": &read.Zone, "hours": &read.Hours}))
+	if len(faults.Fields) == 0 && read.IsZero() {
+		faults.Add("timeZone", pricing.FieldRequired, "a time zone is required")
+		faults.Add("hours", pricing.FieldRequired, "a schedule needs at least one entry")
+	}
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	*s = read
+	return nil
+}

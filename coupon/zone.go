@@ -1,0 +1,73 @@
+package coupon
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// MaxZoneLength is the maximum length of the name of a time zone, in bytes.
+const MaxZoneLength = 64
+
+// Zone is an IANA time zone, such as "Europe/Berlin". The zero Zone means that there is no time
+// zone.
+type Zone struct{ location *time.Location }
+
+// ParseZone returns the Zone with the given name. ParseZone reads the time zone database of the
+// system. A program on a system without a database imports the package time/tzdata. For an
+// unknown name, ParseZone returns a [*pricing.ValidationError]. ParseZone refuses the name
+// "Local".
+func ParseZone(name string) (Zone, error) {
+	if name == "" || name == "Local" || len(name) > MaxZoneLength {
+		return Zone{}, zoneFault()
+	}
+	location, err := time.LoadLocation(name)
+	if err != nil {
+		return Zone{}, zoneFault()
+	}
+	return Zone{location: location}, nil
+}
+
+func zoneFault() error { return unknown(`must be an IANA time zone such as "Europe/Berlin"`) }
+
+// Location returns the time zone for use with package time. For the zero Zone, Location returns
+// UTC.
+func (z Zone) Location() *time.Location { return location(z.location) }
+
+// String returns the name of the time zone. For the zero Zone, String returns "".
+func (z Zone) String() string {
+	if z.IsZero() {
+		return ""
+	}
+	return z.location.String()
+}
+
+// GoString formats the time zone for the messages of failed tests.
+func (z Zone) GoString() string { return fmt.Sprintf("coupon.Zone(%s)", z) }
+
+// IsZero reports whether z is the zero Zone.
+func (z Zone) IsZero() bool { return z.location == nil }
+
+// Equal reports whether y and z have the same name. The package go-cmp calls Equal to compare
+// time zones.
+func (z Zone) Equal(y Zone) bool { return z.String() == y.String() }
+
+// MarshalText returns the name of the time zone.
+func (z Zone) MarshalText() ([]byte, error) { return []byte(z.String()), nil }
+
+// UnmarshalText works like [ParseZone]. If UnmarshalText fails, *z stays unchanged.
+func (z *Zone) UnmarshalText(text []byte) error {
+	zone, err := ParseZone(string(text))
+	if err != nil {
+		return err
+	}
+	*z = zone
+	return nil
+}
+
+func (z Zone) faults(faults *pricing.ValidationError, field string) {
+	if z.IsZero() {
+		faults.Add(field, pricing.FieldRequired, "a time zone is required")
+	}
+}

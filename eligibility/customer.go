@@ -1,0 +1,75 @@
+package eligibility
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// These constants are inclusive upper bounds for a [Customer].
+const (
+	// MaxTags is the maximum number of tags of a customer.
+	MaxTags = 100
+	// MaxAliases is the maximum number of aliases of a customer.
+	MaxAliases = 6
+	// MaxAliasLength is the maximum length of an alias, in bytes.
+	MaxAliasLength = 255
+)
+
+// Customer is the person who wants to use the coupon. A customer without an ID is anonymous.
+type Customer struct {
+	// ID is the customer's user ID. The coupon's limits per customer apply to this ID.
+	ID string
+	// Email is the customer's e-mail address. Letter case is ignored when the address is compared
+	// with the coupon's allow-list. The coupon's limits per customer also apply to the address.
+	Email string
+	// Aliases are further texts that identify the customer, such as the fingerprint of a payment
+	// card. The coupon's limits per customer also apply to each alias. Aliases has at most
+	// [MaxAliases] entries.
+	Aliases []string
+	// Guest tells that the customer is not signed in, so that the e-mail address is not verified.
+	// A guest can use only a [coupon.General] coupon.
+	Guest bool
+	// Tags are the tags that the host has given to the customer, at most [MaxTags]. Tags are
+	// compared with the coupon's [coupon.CustomerTags].
+	Tags []string
+	// EarlierOrders is the number of the customer's orders that are not in the store, for example
+	// because the host had another system before. A customer with an EarlierOrders above 0 cannot
+	// use a coupon for first orders.
+	EarlierOrders int64
+}
+
+// known reports whether the customer is not anonymous.
+func (c Customer) known() bool { return c.ID != "" }
+
+// Validate checks the bounds of the customer's aliases, tags and earlier orders. The error is a
+// [*pricing.ValidationError] that lists every invalid field.
+func (c Customer) Validate() error {
+	var faults pricing.ValidationError
+	listFaults(&faults, "aliases", c.Aliases, MaxAliases, func(alias string) bool { return len(alias) <= MaxAliasLength })
+	listFaults(&faults, "tags", c.Tags, MaxTags, func(tag string) bool { return utf8.RuneCountInString(tag) <= coupon.MaxTagLength })
+	if c.EarlierOrders < 0 {
+		faults.Add("earlierOrders", pricing.FieldTooSmall, "a number of orders is not negative")
+	}
+	return faults.Err()
+}
+
+func listFaults(faults *pricing.ValidationError, field string, list []string, most int, fits func(string) bool) {
+	if len(list) > most {
+		faults.Add(field, pricing.FieldTooLong, fmt.Sprintf("at most %d entries", most))
+		return
+	}
+	for i, text := range list {
+		path := fmt.Sprintf("%s[%d]", field, i)
+		switch {
+		case text == "":
+			faults.Add(path, pricing.FieldRequired, "an entry is not empty")
+		case !fits(text):
+			faults.Add(path, pricing.FieldTooLong, "the entry is too long")
+		case !utf8.ValidString(text):
+			faults.Add(path, pricing.FieldMalformed, "must be valid UTF-8 text")
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package storetest
+
+import (
+	"fmt"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+func identityClauses() []clause {
+	return []clause{
+		{"first order", "an order that must be the first is refused beside any other order of the customer, and a payment is never given back", firstOrderOnly},
+		{"first order handed over", "a hand-over keeps the claim on the first order", firstOrderHandedOver},
+		{"identities", "what one identity of a customer has taken is taken for every identity, and a refusal takes nothing", identitiesOfACustomer},
+		race("race for a first order", "of the first orders of one customer one is stored, whatever other orders are stored at once", raceForFirstOrder),
+		race("race of identities", "limits per customer are exact if orders share any identity, in whatever order they claim", raceOfIdentities),
+	}
+}
+
+// first makes the order of a request one that must be the customer's first.
+func first(r store.Reservation) store.Reservation {
+	r.Order.Claims = []redemption.Claim{claim(redemption.CustomerOrders(r.Order.CustomerID), 1, 1)}
+	return r
+}
+
+func firstOrderOnly(p *probe) {
+	c := p.coupon()
+	customer := fmt.Sprint("first-", p.next())
+	given := p.reserve(first(p.checkout(customer, c)))
+	p.refused(first(p.checkout(customer, c)), store.ErrLimit, "of a second first order")
+	p.happen(given.Order, redemption.SessionAttached, redemption.SessionExpired)
+	plain := p.reserve(p.checkout(customer))
+	p.refused(first(p.checkout(customer, c)), store.ErrLimit, "of a first order beside an order without a coupon")
+	p.happen(plain.Order, redemption.SessionAttached, redemption.SessionExpired)
+	paid := p.reserve(first(p.checkout(customer, c)))
+	p.happen(paid.Order, redemption.SessionAttached, redemption.Paid, redemption.SessionExpired)
+	p.refused(first(p.checkout(customer, c)), store.ErrLimit, "of a first order after an order that was paid")
+	p.reserve(p.checkout(customer, c))
+	p.count(redemption.CustomerOrders(customer), 1, 1)
+	p.uses(c, 1, 1)
+}
+
+func firstOrderHandedOver(p *probe) {
+	c := p.coupon(limits(0, 1))
+	customer := fmt.Sprint("first-", p.next())
+	plain := p.reserve(p.checkout(customer))
+	r := p.retry(plain.Order, c)
+	kept := p.reserve(first(r))
+	p.count(redemption.CustomerOrders(customer), 1, 0)
+	again := p.reserve(first(p.retry(kept.Order, c)))
+	p.count(redemption.CustomerOrders(customer), 1, 0)
+	p.happen(again.Order, redemption.SessionAttached, redemption.Paid)
+	p.count(redemption.CustomerOrders(customer), 0, 1)
+}
+
+// known adds the claims of further identities to a request.
+func known(r store.Reservation, c coupon.Coupon, identities ...string) store.Reservation {
+	for _, identity := range identities {
+		r.Order.Claims = append(r.Order.Claims, claim(redemption.CustomerOrders(identity), 1, 0))
+		r.Uses[0].Claims = append(r.Uses[0].Claims, claim(redemption.CustomerUses(c.ID, identity), 1, c.Limits.MaxUsesPerUser))
+	}
+	return r
+}
+
+func identitiesOfACustomer(p *probe) {
+	c := p.coupon(limits(0, 1))
+	email := redemption.EmailIdentity("ann@example.org")
+	p.reserve(known(p.checkout("ann", c), c, email, redemption.AliasIdentity("card")))
+	p.unchanged("a refusal because of one identity", func() {
+		p.refused(p.checkout(email, c), store.ErrLimit, "of a guest with the address of a member")
+		p.refused(known(p.checkout("bob", c), c, redemption.AliasIdentity("card")), store.ErrLimit, "of another member with the same card")
+	})
+	p.count(redemption.CustomerUses(c.ID, "bob"), 0, 0)
+	p.count(redemption.CustomerUses(c.ID, email), 1, 0)
+}
+
+func raceForFirstOrder(p *probe) {
+	c, customer := p.coupon(), fmt.Sprint("first-", p.next())
+	errs := p.allReserve(p.can.Goroutines, func(i int) store.Reservation {
+		if i%3 == 0 {
+			return p.checkout(customer)
+		}
+		return first(p.checkout(customer, c))
+	})
+	stored := p.succeeded(errs, store.ErrLimit)
+	plain := (p.can.Goroutines + 2) / 3
+	if stored != plain && stored != plain+1 {
+		p.stop("%d orders of a customer are stored, want %d without a coupon and at most one first order", stored, plain)
+	}
+	p.count(redemption.CustomerOrders(customer), int64(stored), 0)
+	p.uses(c, int64(stored-plain), 0)
+}
+
+func raceOfIdentities(p *probe) {
+	c, n := p.coupon(limits(0, 1)), p.next()
+	email, card := redemption.EmailIdentity(fmt.Sprint(n)), redemption.AliasIdentity(fmt.Sprint(n))
+	errs := p.allReserve(p.can.Goroutines, func(i int) store.Reservation {
+		switch r := p.checkout(fmt.Sprintf("member-%d-%d", n, i), c); i % 3 {
+		case 0:
+			return known(r, c, email, card)
+		case 1:
+			return known(r, c, card, email)
+		default:
+			return known(r, c, card)
+		}
+	})
+	same(p, p.succeeded(errs, store.ErrLimit), 1, "how many of one card's orders got the coupon")
+	p.count(redemption.CustomerUses(c.ID, card), 1, 0)
+}
