@@ -10,22 +10,26 @@ import (
 // keeps a Snapshot of its coupon. Editing or deleting the coupon does not change the Snapshot. A
 // Snapshot contains no e-mail address.
 type Snapshot struct {
-	ID             string               `json:"id"`
-	Code           Code                 `json:"code"`
-	Name           string               `json:"name"`
-	DiscountType   pricing.DiscountType `json:"discountType"`
-	DiscountValue  string               `json:"discountValue"`
-	Currency       pricing.Currency     `json:"currency"`
-	AppliesTo      AppliesTo            `json:"appliesTo"`
-	PlanIDs        Items                `json:"planIds"`
-	DeviceIDs      Items                `json:"deviceIds"`
-	AccessoryIDs   Items                `json:"accessoryIds"`
-	Distribution   Distribution         `json:"distribution"`
-	PointsRequired int64                `json:"pointsRequired,omitempty"`
-	MinPurchase    string               `json:"minPurchase,omitempty"`
-	StartsAt       time.Time            `json:"startsAt,omitzero"`
-	ExpiresAt      time.Time            `json:"expiresAt,omitzero"`
-	Revision       int64                `json:"revision"`
+	ID                 string               `json:"id"`
+	Code               Code                 `json:"code"`
+	Name               string               `json:"name"`
+	DiscountType       pricing.DiscountType `json:"discountType"`
+	DiscountValue      string               `json:"discountValue"`
+	Currency           pricing.Currency     `json:"currency"`
+	AppliesTo          AppliesTo            `json:"appliesTo"`
+	PlanIDs            Items                `json:"planIds"`
+	DeviceIDs          Items                `json:"deviceIds"`
+	AccessoryIDs       Items                `json:"accessoryIds"`
+	Kinds              Items                `json:"kinds,omitzero"`
+	Categories         Items                `json:"categories,omitzero"`
+	ExcludedItemIDs    Items                `json:"excludedItemIds,omitzero"`
+	ExcludedCategories Items                `json:"excludedCategories,omitzero"`
+	Distribution       Distribution         `json:"distribution"`
+	PointsRequired     int64                `json:"pointsRequired,omitempty"`
+	MinPurchase        string               `json:"minPurchase,omitempty"`
+	StartsAt           time.Time            `json:"startsAt,omitzero"`
+	ExpiresAt          time.Time            `json:"expiresAt,omitzero"`
+	Revision           int64                `json:"revision"`
 }
 
 // Snapshot returns the current terms of the coupon.
@@ -35,6 +39,8 @@ func (c Coupon) Snapshot() Snapshot {
 		DiscountType: c.Discount.Type(), DiscountValue: c.Discount.Value(), Currency: c.Currency,
 		AppliesTo: c.Scope.AppliesTo, PlanIDs: c.Scope.Plans,
 		DeviceIDs: c.Scope.Devices, AccessoryIDs: c.Scope.Accessories,
+		Kinds: c.Scope.Kinds, Categories: c.Scope.Categories,
+		ExcludedItemIDs: c.Scope.ExcludedItems, ExcludedCategories: c.Scope.ExcludedCategories,
 		Distribution: c.Distribution, PointsRequired: c.PointsRequired,
 		StartsAt: c.StartsAt, ExpiresAt: c.ExpiresAt, Revision: c.Revision,
 	}

@@ -1,6 +1,7 @@
 package pricing_test
 
 import (
+	"encoding/json"
 	"errors"
 	"math"
 	"strings"
@@ -25,8 +26,13 @@ func TestCartValidateNamesTheField(t *testing.T) {
 		code  pricing.FieldCode
 		line  func(*pricing.Line)
 	}{
-		{"no kind", "lines[1].kind", pricing.FieldUnknown, func(l *pricing.Line) { l.Kind, l.Recurs = 0, pricing.Once }},
-		{"unknown kind", "lines[1].kind", pricing.FieldUnknown, func(l *pricing.Line) { l.Kind, l.Recurs = pricing.Shipping+1, pricing.Once }},
+		{"no kind", "lines[1].kind", pricing.FieldRequired, func(l *pricing.Line) { l.Kind, l.Recurs = "", pricing.Once }},
+		{"malformed kind", "lines[1].kind", pricing.FieldMalformed, func(l *pricing.Line) { l.Kind, l.Recurs = "Book", pricing.Once }},
+		{"long kind", "lines[1].kind", pricing.FieldMalformed, func(l *pricing.Line) { l.Kind, l.Recurs = pricing.LineKind(strings.Repeat("k", 65)), pricing.Once }},
+		{"unknown class", "lines[1].class", pricing.FieldUnknown, func(l *pricing.Line) { l.Kind, l.Class, l.Recurs = "book", 4, pricing.Once }},
+		{"a plan that is a product", "lines[1].class", pricing.FieldMismatch, func(l *pricing.Line) { l.Class, l.Recurs = pricing.ProductClass, pricing.Once }},
+		{"a book that recurs", "lines[1].recurs", pricing.FieldNotAllowed, func(l *pricing.Line) { l.Kind = "book" }},
+		{"sum of the quantities", "lines[1].quantity", pricing.FieldOverflow, func(l *pricing.Line) { l.UnitPrice, l.Quantity = 0, math.MaxInt64 }},
 		{"quantity 0", "lines[1].quantity", pricing.FieldTooSmall, func(l *pricing.Line) { l.Quantity = 0 }},
 		{"negative quantity", "lines[1].quantity", pricing.FieldTooSmall, func(l *pricing.Line) { l.Quantity = math.MinInt64 }},
 		{"negative price", "lines[1].unitPrice", pricing.FieldTooSmall, func(l *pricing.Line) { l.UnitPrice = -1 }},
@@ -56,7 +62,7 @@ func TestCartValidateNamesTheField(t *testing.T) {
 func TestCartValidateListsEveryFault(t *testing.T) {
 	t.Parallel()
 	cart := pricing.Cart{Lines: []pricing.Line{
-		{Kind: 9, Quantity: 0, UnitPrice: -1, Recurs: 77},
+		{Kind: "?", Quantity: 0, UnitPrice: -1, Recurs: 77},
 		{Kind: pricing.Device, Quantity: 1, UnitPrice: math.MaxInt64},
 		{Kind: pricing.Device, Quantity: 1, UnitPrice: 1},
 		{Kind: pricing.Device, Quantity: 1, UnitPrice: math.MaxInt64}, // the sum is reported once
@@ -64,7 +70,7 @@ func TestCartValidateListsEveryFault(t *testing.T) {
 	}}
 	want := map[string]pricing.FieldCode{
 		"currency":           pricing.FieldRequired,
-		"lines[0].kind":      pricing.FieldUnknown,
+		"lines[0].kind":      pricing.FieldMalformed,
 		"lines[0].quantity":  pricing.FieldTooSmall,
 		"lines[0].unitPrice": pricing.FieldTooSmall,
 		"lines[0].recurs":    pricing.FieldUnknown,
@@ -145,17 +151,66 @@ func TestLineKindText(t *testing.T) {
 		if err := k.UnmarshalText([]byte(text)); err != nil || k != want {
 			t.Errorf("%s: got %v, %v", text, k, err)
 		}
-		if got, err := k.MarshalText(); err != nil || string(got) != text {
+		if got, err := json.Marshal(k); err != nil || string(got) != `"`+text+`"` {
 			t.Errorf("%s: got %s, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"", "Plan", "gift"} {
+	for text, code := range map[string]pricing.FieldCode{
+		"": pricing.FieldRequired, "Plan": pricing.FieldMalformed, "a book": pricing.FieldMalformed, "é": pricing.FieldMalformed,
+		strings.Repeat("k", pricing.MaxKindLength+1): pricing.FieldMalformed,
+	} {
 		var k pricing.LineKind
-		wantField(t, k.UnmarshalText([]byte(text)), "", pricing.FieldUnknown)
+		wantField(t, k.UnmarshalText([]byte(text)), "", code)
 	}
-	if got := pricing.LineKind(0).String() + (pricing.Shipping + 1).String(); got != "" {
-		t.Errorf("unknown kinds are %q", got)
+}
+
+func TestClassText(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]pricing.Class{
+		"subscription": pricing.SubscriptionClass, "product": pricing.ProductClass, "shipping": pricing.ShippingClass,
+	} {
+		var c pricing.Class
+		if err := c.UnmarshalText([]byte(text)); err != nil || c != want {
+			t.Errorf("%s: got %v, %v", text, c, err)
+		}
+		if got, err := c.MarshalText(); err != nil || string(got) != text {
+			t.Errorf("%s: got %s, %v", text, got, err)
+		}
 	}
+	for _, text := range []string{"", "Product", "plan"} {
+		var c pricing.Class
+		wantField(t, c.UnmarshalText([]byte(text)), "", pricing.FieldUnknown)
+	}
+	for kind, want := range map[pricing.LineKind]pricing.Class{
+		pricing.Plan: pricing.SubscriptionClass, pricing.Device: pricing.ProductClass, pricing.Accessory: pricing.ProductClass,
+		pricing.Shipping: pricing.ShippingClass, "book": pricing.ProductClass,
+	} {
+		if got := (pricing.Line{Kind: kind}).ClassOf(); got != want {
+			t.Errorf("%s: got %v, want %v", kind, got, want)
+		}
+	}
+}
+
+func TestCategories(t *testing.T) {
+	t.Parallel()
+	set, err := pricing.NewCategories("sale", "books", "sale")
+	require.NoError(t, err)
+	again, err := pricing.NewCategories("books", "sale")
+	require.NoError(t, err)
+	require.Equal(t, again, set)
+	if diff := cmp.Diff([]string{"books", "sale"}, set.Names()); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+	require.True(t, set.Has("sale") && set.Has("books"))
+	require.False(t, set.Has("book") || set.Has("") || set.Has("sale\x1fbooks") || pricing.Categories{}.Has("sale"))
+	_, err = pricing.NewCategories("a", "", "b\x1fc", "\xff", strings.Repeat("é", 65))
+	if diff := cmp.Diff(map[string]pricing.FieldCode{
+		"[1]": pricing.FieldRequired, "[2]": pricing.FieldMalformed, "[3]": pricing.FieldMalformed, "[4]": pricing.FieldTooLong,
+	}, faultsOf(err)); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+	_, err = pricing.NewCategories(make([]string, pricing.MaxCategories+1)...)
+	wantField(t, err, "", pricing.FieldTooLong)
 }
 
 func TestIntervalText(t *testing.T) {
@@ -229,7 +284,7 @@ func pricingErr(t *testing.T) error {
 func TestValuesOutsideTheirSetAreNotMarshalled(t *testing.T) {
 	t.Parallel()
 	for name, marshal := range map[string]func() ([]byte, error){
-		"kind":     (pricing.Shipping + 1).MarshalText,
+		"class":    (pricing.ShippingClass + 1).MarshalText,
 		"interval": (pricing.Yearly + 1).MarshalText,
 		"type":     (pricing.FixedAmount + 1).MarshalText,
 	} {
@@ -240,7 +295,7 @@ func TestValuesOutsideTheirSetAreNotMarshalled(t *testing.T) {
 		}
 	}
 	for name, marshal := range map[string]func() ([]byte, error){
-		"kind": pricing.LineKind(0).MarshalText, "type": pricing.DiscountType(0).MarshalText,
+		"class": pricing.Class(0).MarshalText, "type": pricing.DiscountType(0).MarshalText,
 	} {
 		if text, err := marshal(); err != nil || len(text) != 0 {
 			t.Errorf("no %s: got %q, %v", name, text, err)

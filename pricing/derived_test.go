@@ -434,7 +434,7 @@ func refusalFault(t *rapid.T, price pricer) string {
 	l := &cart.Lines[rapid.IntRange(0, len(cart.Lines)-1).Draw(t, "line")]
 	switch rapid.SampledFrom([]string{"kind", "quantity", "price", "recurs", "currency", "step"}).Draw(t, "field") {
 	case "kind":
-		l.Kind = pricing.LineKind(rapid.Uint8().Draw(t, "kind"))
+		l.Kind, l.Class = pricing.LineKind(rapid.StringN(0, 3, -1).Draw(t, "kind")), pricing.Class(rapid.Uint8Range(0, 4).Draw(t, "class"))
 	case "quantity":
 		l.Quantity = rapid.Int64().Draw(t, "quantity")
 	case "price":

@@ -84,7 +84,7 @@ func TestValuesInFailures(t *testing.T) {
 	for want, v := range map[string]any{
 		"pricing.Percent(12.5%)": percent(t, "12.5"), "pricing.Currency(EUR)": pricing.EUR(), "pricing.Currency()": pricing.Currency{},
 		"pricing.Money(10.00 EUR)": ten, "pricing.Discount(10.00 EUR)": amount, "pricing.Discount(12.5 %)": share,
-		"pricing.LineKind(device)": pricing.Device, "pricing.LineKind(0)": pricing.LineKind(0), "pricing.LineKind(9)": pricing.LineKind(9),
+		"pricing.LineKind(device)": pricing.Device, "pricing.LineKind(0)": pricing.LineKind(""), "pricing.Class(9)": pricing.Class(9), "pricing.Class(product)": pricing.ProductClass,
 		"pricing.Interval(month)": pricing.Monthly, "pricing.DiscountType(PERCENTAGE)": pricing.Percentage,
 	} {
 		if got := fmt.Sprintf("%#v", v); got != want {

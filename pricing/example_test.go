@@ -190,7 +190,7 @@ func ExampleCart_Validate() {
 		{Kind: pricing.Device, Quantity: 1, UnitPrice: 100, Recurs: pricing.Monthly},
 	}}
 	fmt.Println(cart.Validate())
-	// Output: invalid input: lines[0].recurs: only a plan recurs
+	// Output: invalid input: lines[0].recurs: only a subscription recurs
 }
 
 // A cart in JSON has decimal amounts: 10 is ten euros. Every field that is wrong is named.

@@ -103,7 +103,7 @@ func (q *Quote) take(cart Cart, eligible []bool) bool {
 		return false
 	}
 	q.Lines = slices.Grow(q.Lines, len(cart.Lines))[:len(cart.Lines)]
-	all, step := int64(0), q.Step
+	all, units, step := int64(0), int64(0), q.Step
 	for i := range cart.Lines {
 		line, quoted := &cart.Lines[i], &q.Lines[i]
 		subtotal, ok := line.subtotal()
@@ -113,11 +113,15 @@ func (q *Quote) take(cart Cart, eligible []bool) bool {
 		if all, ok = addAmounts(all, subtotal); !ok {
 			return false
 		}
-		covered := line.Kind != Shipping && (eligible == nil || eligible[i])
+		if units, ok = addAmounts(units, line.Quantity); !ok {
+			return false
+		}
+		class := line.class()
+		covered := class != ShippingClass && (eligible == nil || eligible[i])
 		quoted.Line = *line
 		quoted.Eligible, quoted.Subtotal, quoted.Discount, quoted.Total = covered, subtotal, 0, subtotal
 		quoted.Step = step
-		if line.Kind == Shipping {
+		if class == ShippingClass {
 			q.Shipping += subtotal
 		}
 		if covered {

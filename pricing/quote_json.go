@@ -26,17 +26,19 @@ type quoteDocument struct {
 }
 
 type lineDocument struct {
-	ID        string        `json:"id"`
-	Kind      string        `json:"kind"`
-	ItemID    string        `json:"itemId"`
-	Quantity  json.Number   `json:"quantity"`
-	UnitPrice Number        `json:"unitPrice"`
-	Recurs    string        `json:"recurs,omitempty"`
-	Eligible  bool          `json:"eligible"`
-	Subtotal  Number        `json:"subtotal"`
-	Discount  Number        `json:"discount"`
-	Total     Number        `json:"total"`
-	Units     unitDocuments `json:"units"`
+	ID         string        `json:"id"`
+	Kind       string        `json:"kind"`
+	Class      string        `json:"class,omitempty"`
+	ItemID     string        `json:"itemId"`
+	Categories categoryNames `json:"categories,omitempty"`
+	Quantity   json.Number   `json:"quantity"`
+	UnitPrice  Number        `json:"unitPrice"`
+	Recurs     string        `json:"recurs,omitempty"`
+	Eligible   bool          `json:"eligible"`
+	Subtotal   Number        `json:"subtotal"`
+	Discount   Number        `json:"discount"`
+	Total      Number        `json:"total"`
+	Units      unitDocuments `json:"units"`
 }
 
 // maxUnitGroups is one more than a line can have: enough to see that a document
@@ -52,7 +54,13 @@ const readAtOnce = 64 << 10
 type (
 	lineDocuments []lineDocument
 	unitDocuments []unitDocument
+	categoryNames []string
 )
+
+func (c *categoryNames) UnmarshalJSON(data []byte) (err error) {
+	*c, err = readList[string]("categories", data, MaxCategories)
+	return err
+}
 
 func (l *lineDocuments) UnmarshalJSON(data []byte) (err error) {
 	*l, err = readList[lineDocument]("lines", data, MaxLines)
@@ -126,7 +134,8 @@ func (q Quote) document() quoteDocument {
 			units[j] = unitDocument{Quantity: integer(g.Quantity), UnitPrice: amount(g.UnitPrice)}
 		}
 		d.Lines[i] = lineDocument{
-			ID: l.ID, Kind: l.Kind.String(), ItemID: l.ItemID, Quantity: integer(l.Quantity),
+			ID: l.ID, Kind: l.Kind.String(), Class: l.Class.String(), ItemID: l.ItemID,
+			Categories: l.Categories.Names(), Quantity: integer(l.Quantity),
 			UnitPrice: amount(l.UnitPrice), Recurs: l.Recurs.String(), Eligible: l.Eligible,
 			Subtotal: amount(l.Subtotal), Discount: amount(l.Discount), Total: amount(l.Total), Units: units,
 		}
@@ -273,11 +282,18 @@ func (d *quoteDocument) quote() (Quote, error) {
 func (r *quoteReader) line(d *lineDocument) QuotedLine {
 	kind, err := ParseLineKind(d.Kind)
 	r.faults.At("kind", err)
+	var class Class
+	if d.Class != "" {
+		class, err = ParseClass(d.Class)
+		r.faults.At("class", err)
+	}
+	categories, err := NewCategories(d.Categories...)
+	r.faults.Merge("categories", err)
 	recurs, err := ParseInterval(d.Recurs)
 	r.faults.At("recurs", err)
 	return QuotedLine{
 		Line: Line{
-			ID: d.ID, Kind: kind, ItemID: d.ItemID, Recurs: recurs,
+			ID: d.ID, Kind: kind, Class: class, ItemID: d.ItemID, Categories: categories, Recurs: recurs,
 			Quantity:  r.integer("quantity", d.Quantity),
 			UnitPrice: r.amount("unitPrice", d.UnitPrice),
 		},

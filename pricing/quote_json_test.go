@@ -180,7 +180,7 @@ func TestUnmarshalRefusesATamperedQuote(t *testing.T) {
 		{`"quantity": 3`, `"quantity": {}`, map[string]pricing.FieldCode{"lines[0].quantity": malformed}},
 		{`"unitPrice": "50.00"`, `"unitPrice": "-50.00"`, map[string]pricing.FieldCode{"lines[1].unitPrice": pricing.FieldTooSmall}},
 		{`"unitPrice": "50.00"`, `"unitPrice": "50.001"`, map[string]pricing.FieldCode{"lines[1].unitPrice": pricing.FieldTooManyDecimals}},
-		{`"kind": "plan"`, `"kind": "gift"`, map[string]pricing.FieldCode{"lines[0].kind": pricing.FieldUnknown}},
+		{`"kind": "plan"`, `"kind": "gift"`, map[string]pricing.FieldCode{"lines[0].recurs": pricing.FieldNotAllowed}},
 		{`"kind": "plan"`, `"kind": "device"`, map[string]pricing.FieldCode{"lines[0].recurs": pricing.FieldNotAllowed}},
 		{`"kind": "plan"`, `"kind": 3`, map[string]pricing.FieldCode{"lines[0].kind": malformed}},
 		{`"recurs": "month"`, `"recurs": "moon"`, map[string]pricing.FieldCode{"lines[0].recurs": pricing.FieldUnknown}},
@@ -342,8 +342,8 @@ func TestQuoteValidate(t *testing.T) {
 			map[string]pricing.FieldCode{"lines[1].subtotal": pricing.FieldMismatch},
 		},
 		"a malformed line": {
-			func(q *pricing.Quote) { q.Lines[1].Kind = 0 },
-			map[string]pricing.FieldCode{"lines[1].kind": pricing.FieldUnknown},
+			func(q *pricing.Quote) { q.Lines[1].Kind = "" },
+			map[string]pricing.FieldCode{"lines[1].kind": pricing.FieldRequired},
 		},
 		"a sum beyond 64 bits": {
 			func(q *pricing.Quote) { addFortune(q, pricing.Device); addFortune(q, pricing.Device) },

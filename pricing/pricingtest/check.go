@@ -71,7 +71,7 @@ func checkCart(tb TB, cart pricing.Cart, eligible []bool, quote pricing.Quote) b
 		if l.Line != cart.Lines[i] {
 			tb.Errorf("cart: line %d is %+v, in the cart %+v", i, l.Line, cart.Lines[i])
 		}
-		if want := l.Kind != pricing.Shipping && (eligible == nil || eligible[i]); l.Eligible != want {
+		if want := l.ClassOf() != pricing.ShippingClass && (eligible == nil || eligible[i]); l.Eligible != want {
 			tb.Errorf("eligible: line %d (%s) has %t, want %t", i, l.Kind, l.Eligible, want)
 		}
 	}
@@ -109,7 +109,7 @@ func checkSubtotals(tb TB, quote pricing.Quote) {
 	for i, l := range quote.Lines {
 		exact := new(big.Int).Mul(big.NewInt(l.UnitPrice), big.NewInt(l.Quantity))
 		equal(tb, "subtotal: of a line", l.Subtotal, exact)
-		if l.Kind == pricing.Shipping {
+		if l.ClassOf() == pricing.ShippingClass {
 			shipping.Add(shipping, exact)
 		} else {
 			subtotal.Add(subtotal, exact)
