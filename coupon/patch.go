@@ -158,7 +158,7 @@ func (p Patch) immutableFaults(c Coupon, faults *pricing.ValidationError) {
 	immutable("discountType", p.DiscountType.Given(), p.DiscountType.value == c.Discount.Type())
 	var ignored pricing.ValidationError // an impossible value differs from every other
 	discount := draftDiscount(c.Discount.Type(), p.DiscountValue.value, c.Currency, &ignored)
-	immutable("discountValue", p.DiscountValue.Given(), discount == c.Discount)
+	immutable("discountValue", p.DiscountValue.Given(), discount.Equal(c.Discount))
 	currency, _ := pricing.ParseCurrency(p.Currency.value)
 	immutable("currency", p.Currency.Given(), currency == c.Currency)
 }

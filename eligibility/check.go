@@ -151,23 +151,23 @@ func (r *Result) Reevaluate(c coupon.Coupon, cart pricing.Cart, q Question) erro
 	r.Decision = Check(c, q)
 	r.eligible = AppendLines(r.eligible[:0], c.Scope, cart.Lines)
 	fits := fitsCurrency(&c, cart.Currency)
-	discount := c.Discount
-	if !fits || !r.Decision.Allowed() {
-		discount = pricing.Discount{}
+	terms := pricing.Terms{ID: c.ID, Discount: c.Discount, Eligible: r.eligible}
+	if !fits {
+		terms.Discount = pricing.Discount{}
 	}
-	if err := r.Quote.Reprice(cart, discount, r.eligible); err != nil {
+	if err := r.Quote.Reprice(cart, terms); err != nil {
 		return err
 	}
-	if r.checkCart(&c, fits); r.Decision.Allowed() || r.Quote.Discount == 0 {
+	if r.checkCart(&c, fits); r.Decision.Allowed() {
 		return nil
 	}
-	return r.Quote.Reprice(cart, pricing.Discount{}, r.eligible)
+	return r.Quote.Reprice(cart, pricing.Terms{Eligible: r.eligible})
 }
 
 // fitsCurrency reports whether the coupon's amounts can be compared with a cart
 // of the currency; a percentage without a minimum purchase has no amounts.
 func fitsCurrency(c *coupon.Coupon, cart pricing.Currency) bool {
-	return c.Currency == cart || c.Discount.Type() == pricing.Percentage && c.MinPurchase == 0
+	return c.Discount.Accepts(cart) && (c.Currency == cart || c.MinPurchase == 0)
 }
 
 func (r *Result) checkCart(c *coupon.Coupon, fits bool) {
@@ -183,7 +183,7 @@ func (r *Result) checkCart(c *coupon.Coupon, fits bool) {
 	if !covered {
 		d.refuse(coupon.NoEligibleItems)
 	}
-	if fits && covered && c.Discount.InSteps(base, r.Quote.Step) == 0 {
+	if fits && covered && r.Quote.Discount == 0 {
 		d.refuse(coupon.NoDiscount)
 	}
 	if !fits {

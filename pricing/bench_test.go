@@ -46,7 +46,7 @@ func BenchmarkQuote(b *testing.B) {
 				var q pricing.Quote
 				b.ReportAllocs()
 				for b.Loop() {
-					if err := q.Reprice(cart, discount, nil); err != nil {
+					if err := q.Reprice(cart, pricing.Terms{Discount: discount}); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -74,7 +74,7 @@ func BenchmarkQuoteInSteps(b *testing.B) {
 				var q pricing.Quote
 				b.ReportAllocs()
 				for b.Loop() {
-					if err := q.Reprice(cart, discount, nil); err != nil {
+					if err := q.Reprice(cart, pricing.Terms{Discount: discount}); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -111,7 +111,7 @@ func BenchmarkQuoteLargest(b *testing.B) {
 			var q pricing.Quote
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := q.Reprice(cart, discount, nil); err != nil {
+				if err := q.Reprice(cart, pricing.Terms{Discount: discount}); err != nil {
 					b.Fatal(err)
 				}
 			}

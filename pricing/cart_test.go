@@ -50,7 +50,7 @@ func TestCartValidateNamesTheField(t *testing.T) {
 			require.NoError(t, cart.Validate())
 			c.line(&cart.Lines[1])
 			wantField(t, cart.Validate(), c.field, c.code)
-			q, err := pricing.Price(cart, pricing.Discount{}, nil)
+			q, err := pricing.Price(cart, pricing.Terms{})
 			wantField(t, err, c.field, c.code)
 			if diff := cmp.Diff(pricing.Quote{}, q); diff != "" {
 				t.Errorf("a quote beside an error (-want +got):\n%s", diff)
@@ -82,7 +82,7 @@ func TestCartValidateListsEveryFault(t *testing.T) {
 		t.Errorf("Validate (-want +got):\n%s", diff)
 	}
 	want["eligible"] = pricing.FieldMismatch
-	_, err := pricing.Price(cart, amountOff(t, "5", "EUR"), []bool{true})
+	_, err := pricing.Price(cart, pricing.Terms{Discount: amountOff(t, "5", "EUR"), Eligible: []bool{true}})
 	if diff := cmp.Diff(want, faultsOf(err)); diff != "" {
 		t.Errorf("Price (-want +got):\n%s", diff)
 	}
@@ -96,13 +96,13 @@ func TestCartHasAtMostTenThousandLines(t *testing.T) {
 	}
 	cart.Lines[0].ID, cart.Lines[1].ItemID = strings.Repeat("é", 255), strings.Repeat("é", 255)
 	require.NoError(t, cart.Validate())
-	q, err := pricing.Price(cart, pricing.Discount{}, nil)
+	q, err := pricing.Price(cart, pricing.Terms{})
 	require.NoError(t, err)
 	require.Len(t, q.Lines, pricing.MaxLines)
 	require.NoError(t, q.Validate())
 	cart.Lines = append(cart.Lines, pricing.Line{})
 	wantField(t, cart.Validate(), "lines", pricing.FieldTooLong)
-	_, err = pricing.Price(cart, pricing.Discount{}, nil)
+	_, err = pricing.Price(cart, pricing.Terms{})
 	wantField(t, err, "lines", pricing.FieldTooLong)
 }
 
@@ -117,7 +117,7 @@ func TestTheLargestCartIsStored(t *testing.T) {
 			Quantity: 1_000_000, UnitPrice: math.MaxInt64 / pricing.MaxLines / 1_000_000,
 		}
 	}
-	q, err := pricing.Price(cart, amountOff(t, "1234567.8901", "UYW"), nil)
+	q, err := pricing.Price(cart, pricing.Terms{Discount: amountOff(t, "1234567.8901", "UYW")})
 	require.NoError(t, err)
 	text, err := q.MarshalJSON()
 	require.NoError(t, err)
@@ -130,12 +130,12 @@ func TestPriceRefusesWhatDoesNotFitTheCart(t *testing.T) {
 	t.Parallel()
 	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{validLine()}}
 	for _, eligible := range [][]bool{{}, {true, true}} {
-		_, err := pricing.Price(cart, pricing.Discount{}, eligible)
+		_, err := pricing.Price(cart, pricing.Terms{Eligible: eligible})
 		wantField(t, err, "eligible", pricing.FieldMismatch)
 	}
-	_, err := pricing.Price(cart, amountOff(t, "5", "USD"), nil)
+	_, err := pricing.Price(cart, pricing.Terms{Discount: amountOff(t, "5", "USD")})
 	wantField(t, err, "currency", pricing.FieldMismatch)
-	_, err = pricing.Price(cart, amountOff(t, "5", "USD"), []bool{})
+	_, err = pricing.Price(cart, pricing.Terms{Discount: amountOff(t, "5", "USD"), Eligible: []bool{}})
 	want := map[string]pricing.FieldCode{"eligible": pricing.FieldMismatch, "currency": pricing.FieldMismatch}
 	if diff := cmp.Diff(want, faultsOf(err)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -286,7 +286,7 @@ func TestValuesOutsideTheirSetAreNotMarshalled(t *testing.T) {
 	for name, marshal := range map[string]func() ([]byte, error){
 		"class":    (pricing.ShippingClass + 1).MarshalText,
 		"interval": (pricing.Yearly + 1).MarshalText,
-		"type":     (pricing.FixedAmount + 1).MarshalText,
+		"type":     (pricing.Tiered + 1).MarshalText,
 	} {
 		text, err := marshal()
 		wantField(t, err, "", pricing.FieldUnknown)

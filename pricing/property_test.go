@@ -33,7 +33,7 @@ func drawPurchase(t *rapid.T, o pricingtest.CartOptions) purchase {
 }
 
 func (p purchase) price(t *rapid.T) pricing.Quote {
-	q, err := pricing.Price(p.cart, p.discount, p.eligible)
+	q, err := pricing.Price(p.cart, pricing.Terms{Discount: p.discount, Eligible: p.eligible})
 	if err != nil {
 		t.Fatalf("a valid cart is refused: %v", err)
 	}
@@ -82,7 +82,7 @@ func TestOverflowIsAnErrorNeverAWrap(t *testing.T) {
 }
 
 func atListPrices(c pricing.Cart) (pricing.Quote, error) {
-	return pricing.Price(c, pricing.Discount{}, nil)
+	return pricing.Price(c, pricing.Terms{})
 }
 
 // overflowFault draws a cart around the bounds of 64 bits and compares what price

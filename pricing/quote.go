@@ -1,16 +1,13 @@
 package pricing
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // QuotedLine is a line of a cart with its price in the quote. All amounts are in minor
 // units. A QuotedLine cannot be marshaled to JSON on its own. Marshal the whole [Quote]
 // instead.
 type QuotedLine struct {
 	Line
-	// Eligible reports whether the discount covers the line.
+	// Eligible reports whether a coupon covers the line.
 	Eligible bool
 	// Subtotal is the list price of the line: UnitPrice times Quantity.
 	Subtotal int64
@@ -21,6 +18,8 @@ type QuotedLine struct {
 	Total int64
 	// Step is the step of the quote, in minor units.
 	Step int64
+
+	groups []UnitGroup // in the order of the units; nil if all units are treated alike
 }
 
 // Quote is a priced cart. All amounts in a Quote are in minor units of its Currency. Copies
@@ -34,9 +33,7 @@ type Quote struct {
 	Step int64
 	// Subtotal is the list price of all lines except shipping lines.
 	Subtotal int64
-	// EligibleSubtotal is the list price of the eligible lines. The discount is
-	// computed from EligibleSubtotal. A coupon's minimum purchase is compared with
-	// EligibleSubtotal.
+	// EligibleSubtotal is the list price of the lines that at least one coupon covers.
 	EligibleSubtotal int64
 	// Discount is the sum of the line discounts. It is at least 0 and at most
 	// EligibleSubtotal.
@@ -47,44 +44,57 @@ type Quote struct {
 	Total int64
 	// Lines are the priced lines of the cart, in the same order as in the cart.
 	Lines []QuotedLine
+	// Coupons are the coupons that were priced, by lane and then by ID.
+	Coupons []QuotedCoupon
 
-	shares []share // scratch memory that Reprice keeps
+	// groups and amounts say which unit gives how much to which coupon: per group of units an
+	// amount off each unit for every coupon. They are empty if the lines say it all.
+	groups  []UnitGroup
+	amounts []int64
+	masks   []bool // memory of the coupons' eligible and bought
+
+	shares []share   // scratch memory that Reprice keeps
+	work   workspace // more of it
 }
 
-// Price computes the price of a cart with a discount on the eligible lines. The slice
-// eligible has one entry for each line of the cart. If the slice eligible is nil, all lines
-// except shipping lines are eligible. Shipping lines are never discounted. With the zero
-// [Discount], the quote has list prices.
+// Price computes the price of a cart with a set of coupons. Shipping lines are never discounted.
+// Without coupons, the quote has list prices and no line is eligible. The order of the coupons
+// does not matter.
 //
 // Price returns a [*ValidationError] in these cases:
 //
 //   - The cart is invalid; see [Cart.Validate].
-//   - The discount does not fit the cart; see [Discount.FitsCart].
-//   - The length of the slice eligible differs from the number of lines.
-func Price(cart Cart, discount Discount, eligible []bool) (Quote, error) {
+//   - A discount does not fit the cart; see [Discount.FitsCart].
+//   - The length of a slice Eligible or Bought differs from the number of lines.
+//   - There are more than [MaxCoupons] coupons.
+//   - Two of several coupons have the same ID or cannot be combined; see [Conflicts].
+func Price(cart Cart, terms ...Terms) (Quote, error) {
 	q := Quote{Lines: make([]QuotedLine, 0, min(len(cart.Lines), MaxLines))}
-	if err := q.Reprice(cart, discount, eligible); err != nil {
+	if err := q.Reprice(cart, terms...); err != nil {
 		return Quote{}, err
 	}
-	q.shares = nil
+	q.shares, q.work = nil, workspace{}
 	return q, nil
 }
 
 // Reprice is like [Price] but stores the result in the quote and reuses its memory.
-// Repeated calls with carts of the same size allocate no memory. Reprice can be called on
-// the zero Quote. On error, the quote is empty. While Reprice runs, no other goroutine may
-// use the quote or a copy that shares its lines.
-func (q *Quote) Reprice(cart Cart, discount Discount, eligible []bool) error {
+// Repeated calls with carts and sets of the same size allocate no memory. Reprice can be called
+// on the zero Quote. On error, the quote is empty. While Reprice runs, no other goroutine may
+// use the quote or a copy that shares its memory.
+func (q *Quote) Reprice(cart Cart, terms ...Terms) error {
 	q.reset(cart.Currency, cart.Step)
-	if !q.take(cart, eligible) || discount.Fits(cart.Currency) != nil ||
-		discount.kind == FixedAmount && !onStep(discount.amount.minor, cart.Step) {
+	if !q.combines(&cart, terms) || !q.take(&cart, terms) {
 		q.reset(Currency{}, 0)
-		return faultsOf(cart, discount, eligible)
+		return faultsOf(cart, terms)
 	}
-	if q.Step == 0 { // saves a copy of the discount
-		q.apply(discount.Of(q.EligibleSubtotal))
-	} else {
-		q.apply(discount.InSteps(q.EligibleSubtotal, q.Step))
+	q.Total = q.Subtotal + q.Shipping
+	switch len(q.Coupons) {
+	case 0:
+	case 1:
+		q.one(&cart, terms)
+	default:
+		q.list(terms)
+		q.combine(&cart, terms)
 	}
 	return nil
 }
@@ -93,13 +103,45 @@ func (q *Quote) Reprice(cart Cart, discount Discount, eligible []bool) error {
 func (q *Quote) reset(currency Currency, step int64) {
 	q.Currency, q.Step = currency, normalStep(step)
 	q.Subtotal, q.EligibleSubtotal, q.Discount, q.Shipping, q.Total = 0, 0, 0, 0, 0
-	q.Lines, q.shares = q.Lines[:0], q.shares[:0]
+	q.Lines, q.Coupons, q.shares = q.Lines[:0], q.Coupons[:0], q.shares[:0]
+	q.groups, q.amounts, q.masks = q.groups[:0], q.amounts[:0], q.masks[:0]
+	q.work.order = q.work.order[:0]
+}
+
+// combines reports whether the coupons can be priced together on the cart. It puts those that
+// discount anything in order.
+func (q *Quote) combines(cart *Cart, terms []Terms) bool {
+	if len(terms) > MaxCoupons {
+		return false
+	}
+	order := q.work.order
+	for i := range terms {
+		t := &terms[i]
+		if !t.fits(cart) || len(terms) > 1 && t.ID == "" {
+			return false
+		}
+		for j := range i {
+			if t.ID == terms[j].ID || conflict(t, &terms[j]) {
+				return false
+			}
+		}
+		if t.Discount.kind == 0 {
+			continue
+		}
+		at := len(order)
+		for at > 0 && t.before(&terms[order[at-1]]) {
+			at--
+		}
+		order = slices.Insert(order, at, i)
+	}
+	q.work.order = order
+	q.Coupons = resize(q.Coupons, len(order))
+	return true
 }
 
 // take copies the lines and sums them; it reports whether all is well formed.
-func (q *Quote) take(cart Cart, eligible []bool) bool {
-	if cart.Currency.IsZero() || cart.Step < 0 || len(cart.Lines) > MaxLines ||
-		eligible != nil && len(eligible) != len(cart.Lines) {
+func (q *Quote) take(cart *Cart, terms []Terms) bool {
+	if cart.Currency.IsZero() || cart.Step < 0 || len(cart.Lines) > MaxLines {
 		return false
 	}
 	q.Lines = slices.Grow(q.Lines, len(cart.Lines))[:len(cart.Lines)]
@@ -116,12 +158,12 @@ func (q *Quote) take(cart Cart, eligible []bool) bool {
 		if units, ok = addAmounts(units, line.Quantity); !ok {
 			return false
 		}
-		class := line.class()
-		covered := class != ShippingClass && (eligible == nil || eligible[i])
+		shipping := line.class() == ShippingClass
+		covered := !shipping && anyCovers(terms, i)
 		quoted.Line = *line
 		quoted.Eligible, quoted.Subtotal, quoted.Discount, quoted.Total = covered, subtotal, 0, subtotal
-		quoted.Step = step
-		if class == ShippingClass {
+		quoted.Step, quoted.groups = step, nil
+		if shipping {
 			q.Shipping += subtotal
 		}
 		if covered {
@@ -132,17 +174,59 @@ func (q *Quote) take(cart Cart, eligible []bool) bool {
 	return true
 }
 
-// faultsOf finds out, at leisure, everything that Reprice stumbled over.
-func faultsOf(cart Cart, discount Discount, eligible []bool) error {
-	var faults ValidationError
-	faults.Merge("", cart.Validate())
-	if eligible != nil && len(eligible) != len(cart.Lines) {
-		faults.Add("eligible", FieldMismatch, fmt.Sprintf("%d entries for %d lines", len(eligible), len(cart.Lines)))
+func anyCovers(terms []Terms, line int) bool {
+	for i := range terms {
+		if covers(terms[i].Eligible, line) {
+			return true
+		}
 	}
-	if !cart.Currency.IsZero() {
-		faults.Merge("", discount.FitsCart(cart))
+	return false
+}
+
+// one prices a single coupon that discounts anything. If it counts whole lines, no units have to
+// be told apart.
+func (q *Quote) one(cart *Cart, terms []Terms) {
+	t := &terms[q.work.order[0]]
+	if !t.Discount.countsLines() || len(terms) > 1 {
+		q.list(terms)
+		q.combine(cart, terms)
+		return
 	}
-	return faults.Err()
+	c := &q.Coupons[0]
+	*c = QuotedCoupon{ID: t.ID, Group: t.Group, Discount: t.Discount, EligibleSubtotal: q.EligibleSubtotal}
+	for i := range q.Lines {
+		if q.Lines[i].Eligible {
+			c.EligibleQuantity += q.Lines[i].Quantity
+		}
+	}
+	c.Amount = t.Discount.ofLines(q, c)
+	q.apply(c.Amount)
+}
+
+// list writes the coupons without their amounts.
+func (q *Quote) list(terms []Terms) {
+	q.masks = slices.Grow(q.masks, 2*len(q.Coupons)*len(q.Lines))
+	for i, at := range q.work.order {
+		t := &terms[at]
+		c := QuotedCoupon{ID: t.ID, Group: t.Group, Discount: t.Discount}
+		first := len(q.masks)
+		for j := range q.Lines {
+			l := &q.Lines[j]
+			covered := l.class() != ShippingClass && covers(t.Eligible, j)
+			q.masks = append(q.masks, covered)
+			if covered {
+				c.EligibleSubtotal += l.Subtotal
+				c.EligibleQuantity += l.Quantity
+			}
+		}
+		c.eligible = q.masks[first:len(q.masks):len(q.masks)]
+		if t.Bought != nil {
+			first = len(q.masks)
+			q.masks = append(q.masks, t.Bought...)
+			c.bought = q.masks[first:len(q.masks):len(q.masks)]
+		}
+		q.Coupons[i] = c
+	}
 }
 
 // apply spreads the discount, which is within [0, EligibleSubtotal] and on the step.
@@ -165,35 +249,136 @@ func (q *Quote) apply(discount int64) {
 
 // Clone returns a copy of the quote that shares no memory with the original.
 func (q Quote) Clone() Quote {
-	q.Lines = slices.Clone(q.Lines)
-	q.shares = nil
+	q.Lines, q.Coupons = slices.Clone(q.Lines), slices.Clone(q.Coupons)
+	q.groups, q.amounts = slices.Clone(q.groups), slices.Clone(q.amounts)
+	at := 0
+	for i := range q.Lines {
+		if n := len(q.Lines[i].groups); n > 0 {
+			q.Lines[i].groups = q.groups[at : at+n : at+n]
+			at += n
+		}
+	}
+	for i := range q.Coupons {
+		c := &q.Coupons[i]
+		c.eligible, c.bought = slices.Clone(c.eligible), slices.Clone(c.bought)
+	}
+	q.masks, q.shares, q.work = nil, nil, workspace{}
 	return q
 }
 
-// Equal reports whether q and r have the same prices and lines. Equal treats nil Lines like
-// empty Lines. Package go-cmp uses Equal to compare values.
+// Equal reports whether q and r have the same prices, lines, coupons and allocations. Equal
+// treats nil slices like empty slices. Package go-cmp uses Equal to compare values.
 func (q Quote) Equal(r Quote) bool {
-	return q.Currency == r.Currency && q.Step == r.Step && q.Subtotal == r.Subtotal && q.EligibleSubtotal == r.EligibleSubtotal &&
-		q.Discount == r.Discount && q.Shipping == r.Shipping && q.Total == r.Total && slices.Equal(q.Lines, r.Lines)
+	if q.Currency != r.Currency || q.Step != r.Step || q.Subtotal != r.Subtotal || q.EligibleSubtotal != r.EligibleSubtotal ||
+		q.Discount != r.Discount || q.Shipping != r.Shipping || q.Total != r.Total {
+		return false
+	}
+	return slices.EqualFunc(q.Lines, r.Lines, QuotedLine.equalAmounts) && slices.EqualFunc(q.Coupons, r.Coupons, QuotedCoupon.Equal) &&
+		(len(q.groups) == 0 && len(r.groups) == 0 || slices.Equal(q.Allocations(), r.Allocations()))
+}
+
+func (l QuotedLine) equalAmounts(m QuotedLine) bool {
+	return l.Line == m.Line && l.Eligible == m.Eligible && l.Subtotal == m.Subtotal && l.Discount == m.Discount &&
+		l.Total == m.Total && l.Step == m.Step
+}
+
+// Equal reports whether l and m have the same prices. Package go-cmp uses Equal to compare
+// values.
+func (l QuotedLine) Equal(m QuotedLine) bool {
+	return l.equalAmounts(m) && slices.Equal(l.Units(), m.Units())
+}
+
+// Allocation is what one coupon takes off like units of one line.
+type Allocation struct {
+	// Coupon is an index in Quote.Coupons, and Line one in Quote.Lines.
+	Coupon int
+	Line   int
+	// Unit is the first of the units, counted from 0 within the line.
+	Unit int64
+	// Quantity is the number of units.
+	Quantity int64
+	// Amount is what the coupon takes off each unit, in minor units. It is greater than 0.
+	Amount int64
+}
+
+// Allocations returns what each coupon takes off which units, by line, unit and coupon. The
+// amounts of a coupon sum to its Amount.
+func (q Quote) Allocations() []Allocation { return q.AppendAllocations(nil) }
+
+// AppendAllocations is like [Quote.Allocations] but appends to a slice and returns the extended
+// slice.
+func (q Quote) AppendAllocations(dst []Allocation) []Allocation {
+	if len(q.Coupons) == 0 {
+		return dst
+	}
+	row := 0
+	var derived [2]UnitGroup
+	for i := range q.Lines {
+		l := &q.Lines[i]
+		groups := l.groups
+		if len(groups) == 0 {
+			groups = l.derive(derived[:0])
+		}
+		unit := int64(0)
+		for _, g := range groups {
+			if len(q.groups) == 0 {
+				dst = appendAllocation(dst, Allocation{0, i, unit, g.Quantity, l.UnitPrice - g.UnitPrice})
+			} else {
+				for c := range q.Coupons {
+					dst = appendAllocation(dst, Allocation{c, i, unit, g.Quantity, q.amounts[row*len(q.Coupons)+c]})
+				}
+				row++
+			}
+			unit += g.Quantity
+		}
+	}
+	return dst
+}
+
+func appendAllocation(dst []Allocation, a Allocation) []Allocation {
+	if a.Amount == 0 {
+		return dst
+	}
+	return append(dst, a)
 }
 
 // UnitGroup is a group of units with the same price.
 type UnitGroup struct {
 	// Quantity is the number of units in the group. It is at least 1.
 	Quantity int64
-	// UnitPrice is the price of one unit after the discount, in minor units.
+	// UnitPrice is the price of one unit after the discounts, in minor units.
 	UnitPrice int64
 }
 
-// Units groups the units of the line by price. Units returns at most two groups. The group
-// with the higher price comes first. The prices of two groups differ by one step, or by one
-// minor unit if the line has no step. The prices of all units sum to the Total of the line.
+// Units groups the units of the line by price. The group with the highest price comes first. The
+// prices of all units sum to the Total of the line. A discount that covers whole lines gives at
+// most two groups, whose prices differ by one step, or by one minor unit if the line has no step.
 // If the Quantity of the line is 0 or less, Units returns nil.
 func (l QuotedLine) Units() []UnitGroup { return l.AppendUnits(nil) }
 
 // AppendUnits is like [QuotedLine.Units] but appends the groups to a slice and returns the
 // extended slice.
 func (l QuotedLine) AppendUnits(dst []UnitGroup) []UnitGroup {
+	if len(l.groups) == 0 {
+		return l.derive(dst)
+	}
+	first := len(dst)
+	for _, g := range l.groups {
+		at := len(dst)
+		for at > first && dst[at-1].UnitPrice < g.UnitPrice {
+			at--
+		}
+		if at > first && dst[at-1].UnitPrice == g.UnitPrice {
+			dst[at-1].Quantity += g.Quantity
+			continue
+		}
+		dst = slices.Insert(dst, at, g)
+	}
+	return dst
+}
+
+// derive appends the groups of a line whose units are all treated alike.
+func (l *QuotedLine) derive(dst []UnitGroup) []UnitGroup {
 	if l.Quantity < 1 {
 		return dst
 	}

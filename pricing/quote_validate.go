@@ -21,6 +21,9 @@ import "fmt"
 //   - A sum in the quote does not match the lines.
 //   - The sum of the lines does not fit in an int64.
 //
+// Validate also checks that the coupons are sorted, that they cover eligible lines, and that
+// their amounts and the groups of units sum to the discounts.
+//
 // Validate does not check how the discount was spread over the lines. The zero Quote is
 // valid.
 func (q Quote) Validate() error {
@@ -28,7 +31,11 @@ func (q Quote) Validate() error {
 	for i := range q.Lines[:min(len(q.Lines), MaxLines)] {
 		q.Lines[i].idFaults(i, &faults)
 	}
-	faults.Merge("", q.checkAmounts())
+	err := q.checkAmounts()
+	faults.Merge("", err)
+	if err == nil {
+		faults.Merge("", q.checkCoupons())
+	}
 	return faults.Err()
 }
 
