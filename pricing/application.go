@@ -49,7 +49,7 @@ func (a *application) discount() int64 {
 
 // covered reports whether the coupon covers a line.
 func (a *application) covered(line int) bool {
-	return covers(a.terms.Eligible, line) && a.quote.Lines[line].class() != ShippingClass
+	return a.quote.Lines[line].Eligible && covers(a.terms.Eligible, line)
 }
 
 // countAll counts every unit of the eligible lines and returns their number.
@@ -93,7 +93,8 @@ func (a *application) spread(discount int64) {
 	w := &a.quote.work
 	w.shares = largestRemainder(w.claims, discount, sum, w.shares)
 	for i := range w.claims {
-		a.within(&w.claims[i])
+		c := &w.claims[i]
+		w.within(a.takings[c.first:c.last], c.part, c.weight)
 	}
 }
 
@@ -121,28 +122,27 @@ func (a *application) claim() (sum int64) {
 }
 
 // within spreads a line's part over its units by largest remainder. Ties go to the earlier
-// units, and of like units the last ones give one step more.
-func (a *application) within(c *claim) {
-	takings := a.takings[c.first:c.last]
+// units, and of like units the last ones give one step more. weight is what the counted units
+// would give if nothing capped the discount.
+func (w *workspace) within(takings []taking, part, weight int64) {
 	if len(takings) == 1 {
 		t := &takings[0]
-		t.floor, t.extra = c.part, 0
+		t.floor, t.extra = part, 0
 		if t.counted > 1 {
-			t.floor, t.extra = c.part/t.counted, c.part%t.counted
+			t.floor, t.extra = part/t.counted, part%t.counted
 		}
 		return
 	}
-	w := &a.quote.work
 	w.shares = w.shares[:0]
-	spare := c.part
+	spare := part
 	for i := range takings {
 		t := &takings[i]
 		if t.counted == 0 {
 			continue
 		}
-		high, low := bits.Mul64(uint64(c.part), uint64(t.each))     //nolint:gosec // not negative
-		floor, remainder := bits.Div64(high, low, uint64(c.weight)) //nolint:gosec // a part is less than the weight
-		t.floor = int64(floor)                                      //nolint:gosec // at most each
+		high, low := bits.Mul64(uint64(part), uint64(t.each))     //nolint:gosec // not negative
+		floor, remainder := bits.Div64(high, low, uint64(weight)) //nolint:gosec // a part is at most the weight
+		t.floor = int64(floor)                                    //nolint:gosec // at most each
 		spare -= t.floor * t.counted
 		w.shares = append(w.shares, share{remainder: remainder, line: i})
 	}

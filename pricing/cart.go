@@ -87,9 +87,6 @@ type Line struct {
 	ID string
 	// Kind is the kind of item that the line sells.
 	Kind LineKind
-	// Class is the class of the line. If Class is 0, the line has the class that its kind
-	// implies; see [LineKind.Class]. The kinds of the specification have no other class.
-	Class Class
 	// ItemID is the caller's name for the plan, book, shipping option or other item. An
 	// ItemID has at most [MaxLineIDLength] code points.
 	ItemID string
@@ -100,6 +97,9 @@ type Line struct {
 	// UnitPrice is the list price of one unit, in minor units. It must be at least 0. For a
 	// subscription, UnitPrice is the price of the first billing period.
 	UnitPrice int64
+	// Class is the class of the line. If Class is 0, the line has the class that its kind
+	// implies; see [LineKind.Class]. The kinds of the specification have no other class.
+	Class Class
 	// Recurs is the billing interval of a subscription. Other lines must have the interval
 	// [Once].
 	Recurs Interval
@@ -230,14 +230,24 @@ func (l *Line) faults(i int, faults *ValidationError) {
 }
 
 // classFits reports whether the line has the class of its kind, or may choose.
-func (l *Line) classFits() bool { return l.Class == 0 || l.Class == l.Kind.Class() || !l.Kind.known() }
+func (l *Line) classFits() bool {
+	implied, known := l.Kind.implied()
+	return l.Class == 0 || l.Class == implied || !known
+}
 
-// wellFormed is faults and idFaults for the hot path: no message, no allocation.
-func (l *Line) wellFormed() bool {
-	if !isShort(l.ID) || !isShort(l.ItemID) || l.Class > ShippingClass || l.Recurs > Yearly {
-		return false
+// wellFormed is faults and idFaults for the hot path: no message, no allocation. It returns
+// the class of the line.
+func (l *Line) wellFormed() (class Class, ok bool) {
+	implied, known := l.Kind.implied()
+	class = l.Class
+	switch {
+	case class == 0:
+		class = implied
+	case known && class != implied, class > ShippingClass:
+		return 0, false
 	}
-	return (l.Kind.known() || l.Kind.valid()) && l.classFits() && (l.Recurs == Once || l.class() == SubscriptionClass)
+	return class, (known || l.Kind.valid()) && isShort(l.ID) && isShort(l.ItemID) &&
+		(l.Recurs == Once || class == SubscriptionClass && l.Recurs <= Yearly)
 }
 
 // subtotal returns price times quantity; ok is false when either is out of

@@ -49,6 +49,9 @@ type workspace struct {
 	takings []taking // of the lane's coupons, one after another, each per segment
 	claims  []claim
 	shares  []share
+
+	left    []int64 // of byLines: what each line costs at the entry of the lane
+	weights []int64
 }
 
 // resize returns a slice of the length, whose content is undefined.
@@ -148,6 +151,9 @@ func (q *Quote) settle(step int64, coupons int) {
 	for i := range q.Lines {
 		q.Lines[i].Total = 0
 	}
+	for i := range q.Coupons {
+		q.Coupons[i].Amount = 0
+	}
 	for i, s := range w.segments {
 		q.groups[i] = UnitGroup{Quantity: s.quantity, UnitPrice: s.left * step}
 		q.Lines[s.line].Total += s.quantity * s.left * step
@@ -157,12 +163,14 @@ func (q *Quote) settle(step int64, coupons int) {
 		}
 	}
 	at := 0
+	q.details = resize(q.details, len(q.Lines))
 	for i := range q.Lines {
 		l, first := &q.Lines[i], at
 		for at < len(w.segments) && w.segments[at].line == i {
 			at++
 		}
-		l.groups = q.groups[first:at:at]
+		q.details[i] = lineDetail{groups: q.groups[first:at:at]}
+		l.detail = &q.details[i]
 		l.Discount = l.Subtotal - l.Total
 		q.Discount += l.Discount
 	}

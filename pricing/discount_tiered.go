@@ -3,7 +3,13 @@ package pricing
 // tiered is the percentage or the amount of the highest tier that is reached, but at most what
 // the eligible units cost.
 func (a *application) tiered(units int64) int64 {
-	tier := a.tier(units)
+	list := int64(0)
+	for i := range a.quote.Lines {
+		if a.covered(i) {
+			list += a.quote.Lines[i].Subtotal
+		}
+	}
+	tier := a.terms.Discount.more.tier(list, units)
 	if tier == nil {
 		for i := range a.takings {
 			a.takings[i].counted = 0
@@ -17,17 +23,12 @@ func (a *application) tiered(units int64) int64 {
 	return tier.Percent.Of(cost)
 }
 
-// tier returns the highest tier that is reached, or nil.
-func (a *application) tier(units int64) *Tier {
-	t := a.terms.Discount.more
+// tier returns the highest tier that the list price or the number of the eligible units reaches,
+// or nil.
+func (t *DiscountTerms) tier(list, units int64) *Tier {
 	basis := units
 	if t.TierBasis == ByAmount {
-		basis = 0
-		for i := range a.quote.Lines {
-			if a.covered(i) {
-				basis += a.quote.Lines[i].Subtotal
-			}
-		}
+		basis = list
 	}
 	for i := len(t.Tiers) - 1; i >= 0; i-- {
 		if t.Tiers[i].From <= basis {

@@ -120,24 +120,24 @@ func (k *LineKind) UnmarshalText(text []byte) (err error) {
 // is shipping. Every other kind is a product, unless the line names another class. The empty
 // kind has no class.
 func (k LineKind) Class() Class {
-	switch k { //nolint:exhaustive // every other kind is a product
-	case Plan:
-		return SubscriptionClass
-	case Shipping:
-		return ShippingClass
-	case "":
-		return 0
-	}
-	return ProductClass
+	class, _ := k.implied()
+	return class
 }
 
-// known reports whether the specification names the kind.
-func (k LineKind) known() bool {
+// implied returns the class that the kind implies. It also reports whether the specification
+// names the kind.
+func (k LineKind) implied() (class Class, known bool) {
 	switch k {
-	case Plan, Device, Accessory, Shipping:
-		return true
+	case Plan:
+		return SubscriptionClass, true
+	case Device, Accessory:
+		return ProductClass, true
+	case Shipping:
+		return ShippingClass, true
+	case "":
+		return 0, false
 	}
-	return false
+	return ProductClass, false
 }
 
 func (k LineKind) valid() bool {

@@ -19,7 +19,7 @@ type QuotedLine struct {
 	// Step is the step of the quote, in minor units.
 	Step int64
 
-	groups []UnitGroup // in the order of the units; nil if all units are treated alike
+	detail *lineDetail // nil if one coupon, or none, treats all units of every line alike
 }
 
 // Quote is a priced cart. All amounts in a Quote are in minor units of its Currency. Copies
@@ -48,10 +48,13 @@ type Quote struct {
 	Coupons []QuotedCoupon
 
 	// groups and amounts say which unit gives how much to which coupon: per group of units an
-	// amount off each unit for every coupon. They are empty if the lines say it all.
+	// amount off each unit for every coupon. They are empty if units need not be told apart.
 	groups  []UnitGroup
 	amounts []int64
-	masks   []bool // memory of the coupons' eligible and bought
+	details []lineDetail // memory of the lines' detail
+	parts   []int64      // and of its parts
+	masks   []bool       // and of the coupons' eligible and bought
+	units   int64        // in the eligible lines
 
 	shares []share   // scratch memory that Reprice keeps
 	work   workspace // more of it
@@ -93,8 +96,7 @@ func (q *Quote) Reprice(cart Cart, terms ...Terms) error {
 	case 1:
 		q.one(&cart, terms)
 	default:
-		q.list(terms)
-		q.combine(&cart, terms)
+		q.several(&cart, terms)
 	}
 	return nil
 }
@@ -104,20 +106,27 @@ func (q *Quote) reset(currency Currency, step int64) {
 	q.Currency, q.Step = currency, normalStep(step)
 	q.Subtotal, q.EligibleSubtotal, q.Discount, q.Shipping, q.Total = 0, 0, 0, 0, 0
 	q.Lines, q.Coupons, q.shares = q.Lines[:0], q.Coupons[:0], q.shares[:0]
-	q.groups, q.amounts, q.masks = q.groups[:0], q.amounts[:0], q.masks[:0]
+	q.groups, q.amounts, q.masks, q.units = q.groups[:0], q.amounts[:0], q.masks[:0], 0
 	q.work.order = q.work.order[:0]
 }
 
 // combines reports whether the coupons can be priced together on the cart. It puts those that
 // discount anything in order.
 func (q *Quote) combines(cart *Cart, terms []Terms) bool {
+	if len(terms) == 1 { // by far the most
+		if t := &terms[0]; t.Discount.kind != 0 {
+			q.work.order = append(q.work.order, 0)
+			q.Coupons = resize(q.Coupons, 1)
+		}
+		return terms[0].fits(cart)
+	}
 	if len(terms) > MaxCoupons {
 		return false
 	}
 	order := q.work.order
 	for i := range terms {
 		t := &terms[i]
-		if !t.fits(cart) || len(terms) > 1 && t.ID == "" {
+		if !t.fits(cart) || t.ID == "" {
 			return false
 		}
 		for j := range i {
@@ -146,28 +155,35 @@ func (q *Quote) take(cart *Cart, terms []Terms) bool {
 	}
 	q.Lines = slices.Grow(q.Lines, len(cart.Lines))[:len(cart.Lines)]
 	all, units, step := int64(0), int64(0), q.Step
+	var only []bool
+	if len(terms) == 1 {
+		only = terms[0].Eligible
+	}
 	for i := range cart.Lines {
 		line, quoted := &cart.Lines[i], &q.Lines[i]
 		subtotal, ok := line.subtotal()
-		if !ok || !line.wellFormed() || !onStep(line.UnitPrice, step) {
+		class, formed := line.wellFormed()
+		if !ok || !formed || !onStep(line.UnitPrice, step) {
 			return false
 		}
-		if all, ok = addAmounts(all, subtotal); !ok {
+		all += subtotal
+		units += line.Quantity
+		if all < 0 || units < 0 {
 			return false
 		}
-		if units, ok = addAmounts(units, line.Quantity); !ok {
-			return false
+		covered := class != ShippingClass && len(terms) > 0 && (only == nil || only[i])
+		if covered && len(terms) > 1 {
+			covered = anyCovers(terms, i)
 		}
-		shipping := line.class() == ShippingClass
-		covered := !shipping && anyCovers(terms, i)
 		quoted.Line = *line
 		quoted.Eligible, quoted.Subtotal, quoted.Discount, quoted.Total = covered, subtotal, 0, subtotal
-		quoted.Step, quoted.groups = step, nil
-		if shipping {
+		quoted.Step, quoted.detail = step, nil
+		if class == ShippingClass {
 			q.Shipping += subtotal
 		}
 		if covered {
 			q.EligibleSubtotal += subtotal
+			q.units += line.Quantity
 		}
 	}
 	q.Subtotal = all - q.Shipping
@@ -183,50 +199,60 @@ func anyCovers(terms []Terms, line int) bool {
 	return false
 }
 
-// one prices a single coupon that discounts anything. If it counts whole lines, no units have to
-// be told apart.
+// one prices a single coupon that discounts anything. If it counts lines, that is all there is to
+// say.
 func (q *Quote) one(cart *Cart, terms []Terms) {
 	t := &terms[q.work.order[0]]
-	if !t.Discount.countsLines() || len(terms) > 1 {
-		q.list(terms)
-		q.combine(cart, terms)
+	if len(terms) > 1 || !t.Discount.countsLines() {
+		q.several(cart, terms)
 		return
 	}
 	c := &q.Coupons[0]
-	*c = QuotedCoupon{ID: t.ID, Group: t.Group, Discount: t.Discount, EligibleSubtotal: q.EligibleSubtotal}
-	for i := range q.Lines {
-		if q.Lines[i].Eligible {
-			c.EligibleQuantity += q.Lines[i].Quantity
-		}
-	}
-	c.Amount = t.Discount.ofLines(q, c)
+	c.ID, c.Group, c.Discount, c.eligible, c.bought = t.ID, t.Group, t.Discount, nil, nil
+	c.EligibleSubtotal, c.EligibleQuantity = q.EligibleSubtotal, q.units
+	c.Amount = t.Discount.ofLines(q, q.EligibleSubtotal)
 	q.apply(c.Amount)
 }
 
-// list writes the coupons without their amounts.
-func (q *Quote) list(terms []Terms) {
-	q.masks = slices.Grow(q.masks, 2*len(q.Coupons)*len(q.Lines))
+// several prices coupons that may have to tell lines and units apart.
+func (q *Quote) several(cart *Cart, terms []Terms) {
 	for i, at := range q.work.order {
-		t := &terms[at]
-		c := QuotedCoupon{ID: t.ID, Group: t.Group, Discount: t.Discount}
-		first := len(q.masks)
-		for j := range q.Lines {
-			l := &q.Lines[j]
-			covered := l.class() != ShippingClass && covers(t.Eligible, j)
-			q.masks = append(q.masks, covered)
-			if covered {
-				c.EligibleSubtotal += l.Subtotal
-				c.EligibleQuantity += l.Quantity
-			}
-		}
-		c.eligible = q.masks[first:len(q.masks):len(q.masks)]
-		if t.Bought != nil {
-			first = len(q.masks)
-			q.masks = append(q.masks, t.Bought...)
-			c.bought = q.masks[first:len(q.masks):len(q.masks)]
-		}
-		q.Coupons[i] = c
+		q.list(i, &terms[at])
 	}
+	if !q.byLines(terms) {
+		q.combine(cart, terms)
+	}
+}
+
+// list writes a coupon without its amount.
+func (q *Quote) list(i int, t *Terms) {
+	c := &q.Coupons[i]
+	c.ID, c.Group, c.Discount, c.Amount, c.eligible, c.bought = t.ID, t.Group, t.Discount, 0, nil, nil
+	if t.Bought != nil {
+		c.bought = q.mask(t.Bought)
+	}
+	if t.Eligible == nil { // then all that can be eligible is
+		c.EligibleSubtotal, c.EligibleQuantity = q.EligibleSubtotal, q.units
+		return
+	}
+	c.EligibleSubtotal, c.EligibleQuantity = 0, 0
+	c.eligible = q.mask(t.Eligible)
+	for j := range q.Lines {
+		l := &q.Lines[j]
+		if c.eligible[j] {
+			c.EligibleSubtotal += l.Subtotal
+			c.EligibleQuantity += l.Quantity
+		}
+	}
+}
+
+// mask copies a mask and strikes shipping lines.
+func (q *Quote) mask(of []bool) []bool {
+	first := len(q.masks)
+	for i, set := range of {
+		q.masks = append(q.masks, set && q.Lines[i].class() != ShippingClass)
+	}
+	return q.masks[first:len(q.masks):len(q.masks)]
 }
 
 // apply spreads the discount, which is within [0, EligibleSubtotal] and on the step.
@@ -250,19 +276,17 @@ func (q *Quote) apply(discount int64) {
 // Clone returns a copy of the quote that shares no memory with the original.
 func (q Quote) Clone() Quote {
 	q.Lines, q.Coupons = slices.Clone(q.Lines), slices.Clone(q.Coupons)
-	q.groups, q.amounts = slices.Clone(q.groups), slices.Clone(q.amounts)
-	at := 0
+	q.amounts = slices.Clone(q.amounts)
 	for i := range q.Lines {
-		if n := len(q.Lines[i].groups); n > 0 {
-			q.Lines[i].groups = q.groups[at : at+n : at+n]
-			at += n
+		if d := q.Lines[i].detail; d != nil {
+			q.Lines[i].detail = &lineDetail{groups: slices.Clone(d.groups), parts: slices.Clone(d.parts), items: d.items}
 		}
 	}
 	for i := range q.Coupons {
 		c := &q.Coupons[i]
 		c.eligible, c.bought = slices.Clone(c.eligible), slices.Clone(c.bought)
 	}
-	q.masks, q.shares, q.work = nil, nil, workspace{}
+	q.groups, q.details, q.parts, q.masks, q.shares, q.work = nil, nil, nil, nil, nil, workspace{}
 	return q
 }
 
@@ -274,7 +298,7 @@ func (q Quote) Equal(r Quote) bool {
 		return false
 	}
 	return slices.EqualFunc(q.Lines, r.Lines, QuotedLine.equalAmounts) && slices.EqualFunc(q.Coupons, r.Coupons, QuotedCoupon.Equal) &&
-		(len(q.groups) == 0 && len(r.groups) == 0 || slices.Equal(q.Allocations(), r.Allocations()))
+		slices.Equal(q.Allocations(), r.Allocations())
 }
 
 func (l QuotedLine) equalAmounts(m QuotedLine) bool {
@@ -308,31 +332,51 @@ func (q Quote) Allocations() []Allocation { return q.AppendAllocations(nil) }
 // AppendAllocations is like [Quote.Allocations] but appends to a slice and returns the extended
 // slice.
 func (q Quote) AppendAllocations(dst []Allocation) []Allocation {
-	if len(q.Coupons) == 0 {
-		return dst
-	}
-	row := 0
-	var derived [2]UnitGroup
+	coupons, row := len(q.Coupons), 0
 	for i := range q.Lines {
 		l := &q.Lines[i]
-		groups := l.groups
-		if len(groups) == 0 {
-			groups = l.derive(derived[:0])
+		if coupons == 0 || l.Discount == 0 {
+			row += l.explicit()
+			continue
 		}
+		groups, amounts := q.rows(i, row)
+		row += l.explicit()
 		unit := int64(0)
-		for _, g := range groups {
-			if len(q.groups) == 0 {
-				dst = appendAllocation(dst, Allocation{0, i, unit, g.Quantity, l.UnitPrice - g.UnitPrice})
-			} else {
-				for c := range q.Coupons {
-					dst = appendAllocation(dst, Allocation{c, i, unit, g.Quantity, q.amounts[row*len(q.Coupons)+c]})
-				}
-				row++
+		for j, g := range groups {
+			for c := range coupons {
+				dst = appendAllocation(dst, Allocation{c, i, unit, g.Quantity, amounts[j*coupons+c]})
 			}
 			unit += g.Quantity
 		}
 	}
 	return dst
+}
+
+// explicit returns how many rows of Quote.amounts belong to the line.
+func (l *QuotedLine) explicit() int {
+	if l.detail == nil {
+		return 0
+	}
+	return len(l.detail.groups)
+}
+
+// rows returns the groups of units of a line, and per group what a unit gives to each coupon. row
+// is the line's first row of the quote's amounts.
+func (q *Quote) rows(line, row int) (groups []UnitGroup, amounts []int64) {
+	l, coupons := &q.Lines[line], len(q.Coupons)
+	switch {
+	case l.detail == nil:
+		groups = l.derive(nil)
+		for _, g := range groups {
+			if coupons > 0 {
+				amounts = append(amounts, l.UnitPrice-g.UnitPrice)
+			}
+		}
+		return groups, amounts
+	case l.detail.groups != nil:
+		return l.detail.groups, q.amounts[row*coupons:][:len(l.detail.groups)*coupons]
+	}
+	return l.unfold()
 }
 
 func appendAllocation(dst []Allocation, a Allocation) []Allocation {
@@ -359,11 +403,15 @@ func (l QuotedLine) Units() []UnitGroup { return l.AppendUnits(nil) }
 // AppendUnits is like [QuotedLine.Units] but appends the groups to a slice and returns the
 // extended slice.
 func (l QuotedLine) AppendUnits(dst []UnitGroup) []UnitGroup {
-	if len(l.groups) == 0 {
+	if l.detail == nil {
 		return l.derive(dst)
 	}
+	groups := l.detail.groups
+	if groups == nil {
+		groups, _ = l.unfold()
+	}
 	first := len(dst)
-	for _, g := range l.groups {
+	for _, g := range groups {
 		at := len(dst)
 		for at > first && dst[at-1].UnitPrice < g.UnitPrice {
 			at--

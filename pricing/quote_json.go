@@ -177,21 +177,18 @@ func (q Quote) document() quoteDocument {
 	if q.Step != 0 {
 		d.Step = amount(q.Step)
 	}
-	row := 0
+	row, coupons := 0, len(q.Coupons)
 	for i := range q.Lines {
 		l := &q.Lines[i]
-		groups := l.groups
-		if len(groups) == 0 {
-			groups = l.derive(nil)
-		}
+		groups, amounts := q.rows(i, row)
+		row += l.explicit()
 		units := make([]unitDocument, len(groups))
 		for j, g := range groups {
 			units[j] = unitDocument{Quantity: integer(g.Quantity), UnitPrice: amount(g.UnitPrice)}
-			if k := len(q.Coupons); k > 1 {
-				for _, off := range q.amounts[row*k:][:k] {
+			if coupons > 1 {
+				for _, off := range amounts[j*coupons:][:coupons] {
 					units[j].Discounts = append(units[j].Discounts, amount(off))
 				}
-				row++
 			}
 		}
 		d.Lines[i] = lineDocument{
@@ -469,7 +466,7 @@ func (d *quoteDocument) readUnits(q *Quote) error {
 	at := 0
 	for i := range d.Lines {
 		n := len(d.Lines[i].Units)
-		q.Lines[i].groups = q.groups[at : at+n : at+n]
+		q.Lines[i].detail = &lineDetail{groups: q.groups[at : at+n : at+n]}
 		at += n
 	}
 	return nil
