@@ -382,9 +382,7 @@ func sameTerms(a, b coupon.Coupon) bool {
 		a.Distribution == b.Distribution && a.PointsRequired == b.PointsRequired &&
 		a.Limits.Equal(b.Limits) && a.MinPurchase == b.MinPurchase && a.Conditions.Equal(b.Conditions) &&
 		a.StartsAt.Equal(b.StartsAt) && a.ExpiresAt.Equal(b.ExpiresAt) &&
-		a.Scope.AppliesTo == b.Scope.AppliesTo && a.Scope.Plans.Equal(b.Scope.Plans) &&
-		a.Scope.Devices.Equal(b.Scope.Devices) && a.Scope.Accessories.Equal(b.Scope.Accessories) &&
-		a.AllowedUserEmails.Equal(b.AllowedUserEmails)
+		a.Scope.Equal(b.Scope) && a.AllowedUserEmails.Equal(b.AllowedUserEmails)
 }
 
 // takeBack restores the coupon as it was before a change that the processor did

@@ -30,8 +30,10 @@ func (d *digest) cart(c pricing.Cart, prices bool) {
 	d.number(int64(len(c.Lines)))
 	for _, l := range c.Lines {
 		d.text(l.ID)
-		d.number(int64(l.Kind))
+		d.text(l.Kind.String())
+		d.number(int64(l.ClassOf()))
 		d.text(l.ItemID)
+		d.text(l.Categories.String())
 		d.number(l.Quantity)
 		d.number(int64(l.Recurs))
 		if prices {

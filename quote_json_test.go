@@ -50,7 +50,7 @@ func TestQuoteAsJSON(t *testing.T) {
 // than all that a cart has.
 func TestQuoteOfALargeCouponAsJSON(t *testing.T) {
 	t.Parallel()
-	prices, err := pricing.Price(phones(), pricing.Discount{}, nil)
+	prices, err := pricing.Price(phones(), pricing.Terms{})
 	require.NoError(t, err)
 	q := couponkit.Quote{Quote: prices, At: time.Unix(0, 0).UTC(), Fingerprint: "f", Coupon: &coupon.Snapshot{
 		ID: "cpn_1", DiscountType: pricing.Percentage, Currency: pricing.EUR(),

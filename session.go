@@ -195,7 +195,7 @@ func (s *Service) sessionRequest(o redemption.Order, d sessionDetails) processor
 
 func sessionLine(l pricing.QuotedLine, name string, units pricing.UnitGroup) processor.SessionLine {
 	return processor.SessionLine{
-		LineID: l.ID, Kind: l.Kind, ItemID: l.ItemID, Name: name,
+		LineID: l.ID, Kind: l.Kind, Class: l.Class, ItemID: l.ItemID, Name: name,
 		Quantity: units.Quantity, UnitAmount: units.UnitPrice, Recurs: l.Recurs,
 	}
 }

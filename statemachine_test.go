@@ -616,7 +616,7 @@ func (m *machine) faultsOfMirror(stored []coupon.Coupon, fault func(string, ...a
 		}
 	}
 	for _, c := range stored {
-		if object := objects[c.ID]; object.Name != c.Name || object.MaxUses != c.Limits.MaxUses || object.Discount != c.Discount {
+		if object := objects[c.ID]; object.Name != c.Name || object.MaxUses != c.Limits.MaxUses || !object.Discount.Equal(c.Discount) {
 			fault("mirror of coupon %s is %+v, not %q with at most %d uses", c.ID, object, c.Name, c.Limits.MaxUses)
 		}
 	}

@@ -37,6 +37,8 @@ func everything(w *world) coupon.Draft {
 	d.Description = "For everybody on the list"
 	d.AppliesTo = coupon.Specific
 	d.PlanIDs, d.DeviceIDs, d.AccessoryIDs = []string{"gold"}, []string{"phone"}, []string{"case"}
+	d.Kinds, d.Categories = []string{"plan", "device", "accessory"}, []string{"new"}
+	d.ExcludedItemIDs, d.ExcludedCategories = []string{"tablet"}, []string{"sale"}
 	d.Distribution, d.AllowedUserEmails = coupon.UserSpecific, coupon.EmailList{"ann@example.org", "bob@example.org"}
 	d.MaxUses, d.MaxUsesPerUser = coupon.Set(9), coupon.Set(2)
 	d.MinPurchase = decimal.NewFromInt(20)
@@ -62,31 +64,35 @@ func zone(name string) coupon.Zone {
 func samePatches(w *world) map[string]coupon.Patch {
 	d := everything(w)
 	return map[string]coupon.Patch{
-		"Name":              {Name: coupon.Set(d.Name)},
-		"Description":       {Description: coupon.Set(d.Description)},
-		"AppliesTo":         {AppliesTo: coupon.Set(d.AppliesTo)},
-		"PlanIDs":           {PlanIDs: coupon.Set(d.PlanIDs)},
-		"DeviceIDs":         {DeviceIDs: coupon.Set(d.DeviceIDs)},
-		"AccessoryIDs":      {AccessoryIDs: coupon.Set(d.AccessoryIDs)},
-		"Distribution":      {Distribution: coupon.Set(d.Distribution)},
-		"AllowedUserEmails": {AllowedUserEmails: coupon.Set(d.AllowedUserEmails)},
-		"PointsRequired":    {PointsRequired: coupon.Clear[int]()},
-		"MaxUses":           {MaxUses: d.MaxUses},
-		"MaxUsesPerUser":    {MaxUsesPerUser: d.MaxUsesPerUser},
-		"MinPurchase":       {MinPurchase: coupon.Set(d.MinPurchase)},
-		"MinQuantity":       {MinQuantity: d.MinQuantity},
-		"CustomerTags":      {CustomerTags: coupon.Set(d.CustomerTags)},
-		"FirstOrder":        {FirstOrder: coupon.Set(d.FirstOrder)},
-		"Schedule":          {Schedule: coupon.Set(d.Schedule)},
-		"Budget":            {Budget: coupon.Set(d.Budget)},
-		"PeriodLimits":      {PeriodLimits: coupon.Set(d.PeriodLimits)},
-		"StartsAt":          {StartsAt: coupon.Set(d.StartsAt)},
-		"ExpiresAt":         {ExpiresAt: coupon.Set(d.ExpiresAt)},
-		"Revision":          {Revision: coupon.Set[int64](1)},
-		"Code":              {Code: coupon.Set(d.Code)},
-		"DiscountType":      {DiscountType: coupon.Set(d.DiscountType)},
-		"DiscountValue":     {DiscountValue: coupon.Set(d.DiscountValue)},
-		"Currency":          {Currency: coupon.Set("EUR")},
+		"Name":               {Name: coupon.Set(d.Name)},
+		"Description":        {Description: coupon.Set(d.Description)},
+		"AppliesTo":          {AppliesTo: coupon.Set(d.AppliesTo)},
+		"PlanIDs":            {PlanIDs: coupon.Set(d.PlanIDs)},
+		"DeviceIDs":          {DeviceIDs: coupon.Set(d.DeviceIDs)},
+		"AccessoryIDs":       {AccessoryIDs: coupon.Set(d.AccessoryIDs)},
+		"Kinds":              {Kinds: coupon.Set(d.Kinds)},
+		"Categories":         {Categories: coupon.Set(d.Categories)},
+		"ExcludedItemIDs":    {ExcludedItemIDs: coupon.Set(d.ExcludedItemIDs)},
+		"ExcludedCategories": {ExcludedCategories: coupon.Set(d.ExcludedCategories)},
+		"Distribution":       {Distribution: coupon.Set(d.Distribution)},
+		"AllowedUserEmails":  {AllowedUserEmails: coupon.Set(d.AllowedUserEmails)},
+		"PointsRequired":     {PointsRequired: coupon.Clear[int]()},
+		"MaxUses":            {MaxUses: d.MaxUses},
+		"MaxUsesPerUser":     {MaxUsesPerUser: d.MaxUsesPerUser},
+		"MinPurchase":        {MinPurchase: coupon.Set(d.MinPurchase)},
+		"MinQuantity":        {MinQuantity: d.MinQuantity},
+		"CustomerTags":       {CustomerTags: coupon.Set(d.CustomerTags)},
+		"FirstOrder":         {FirstOrder: coupon.Set(d.FirstOrder)},
+		"Schedule":           {Schedule: coupon.Set(d.Schedule)},
+		"Budget":             {Budget: coupon.Set(d.Budget)},
+		"PeriodLimits":       {PeriodLimits: coupon.Set(d.PeriodLimits)},
+		"StartsAt":           {StartsAt: coupon.Set(d.StartsAt)},
+		"ExpiresAt":          {ExpiresAt: coupon.Set(d.ExpiresAt)},
+		"Revision":           {Revision: coupon.Set[int64](1)},
+		"Code":               {Code: coupon.Set(d.Code)},
+		"DiscountType":       {DiscountType: coupon.Set(d.DiscountType)},
+		"DiscountValue":      {DiscountValue: coupon.Set(d.DiscountValue)},
+		"Currency":           {Currency: coupon.Set("EUR")},
 	}
 }
 

@@ -337,7 +337,7 @@ func (s *Service) inSteps(cart pricing.Cart) (pricing.Cart, error) {
 }
 
 func (s *Service) priceWithout(r QuoteRequest) (priced, error) {
-	quote, err := pricing.Price(r.Cart, pricing.Discount{}, nil)
+	quote, err := pricing.Price(r.Cart, pricing.Terms{})
 	if err != nil {
 		return priced{}, err
 	}
@@ -379,7 +379,7 @@ func refusals(errs ...error) error {
 
 // listPrices is what a customer sees whose coupon could not even be looked up.
 func (s *Service) listPrices(cart pricing.Cart) priced {
-	quote, err := pricing.Price(cart, pricing.Discount{}, nil)
+	quote, err := pricing.Price(cart, pricing.Terms{})
 	if err != nil {
 		return priced{}
 	}

@@ -95,14 +95,6 @@ type Coupon struct {
 	Revision int64
 }
 
-// Scope defines which lines of a cart a coupon covers (specification 2.2).
-type Scope struct {
-	AppliesTo   AppliesTo
-	Plans       Items
-	Devices     Items
-	Accessories Items
-}
-
 // Limits restricts how often a coupon can be used. A limit of 0 means no limit.
 type Limits struct {
 	// MaxUses is the maximum number of uses by all customers together. Every completed
@@ -213,7 +205,7 @@ func (c Coupon) Validate() error {
 func (c Coupon) termFaults(faults *pricing.ValidationError) {
 	wordFaults(faults, c.Name, c.Description)
 	c.discountFaults(faults)
-	c.Scope.faults(faults)
+	c.Scope.faults("", faults)
 	c.distributionFaults(faults)
 	c.Limits.faults(faults)
 	if c.MinPurchase < 0 {
@@ -280,51 +272,6 @@ func (l Limits) faults(faults *pricing.ValidationError) {
 	}
 	l.Budget.positive(faults, "budget", MaxBudget)
 	periodFaults(faults, l.Periods)
-}
-
-func (s Scope) faults(faults *pricing.ValidationError) {
-	known := s.AppliesTo >= All && s.AppliesTo <= Specific
-	if !known {
-		faults.Add("appliesTo", pricing.FieldUnknown, "must be ALL, SUBSCRIPTION, PRODUCT or SPECIFIC")
-	}
-	selected := 0
-	for _, sel := range [...]struct {
-		field string
-		items Items
-		used  bool
-	}{
-		{"planIds", s.Plans, s.AppliesTo == Subscription || s.AppliesTo == Specific},
-		{"deviceIds", s.Devices, s.AppliesTo == Product || s.AppliesTo == Specific},
-		{"accessoryIds", s.Accessories, s.AppliesTo == Product || s.AppliesTo == Specific},
-	} {
-		selected += sel.items.Len()
-		if known && !sel.used && sel.items.Len() > 0 {
-			faults.Add(sel.field, pricing.FieldNotAllowed, fmt.Sprintf("a coupon for %s takes no such selection", s.AppliesTo))
-			continue
-		}
-		itemFaults(faults, sel.field, sel.items.set.list)
-	}
-	if s.AppliesTo == Specific && selected == 0 {
-		faults.Add("appliesTo", pricing.FieldRequired, "a SPECIFIC coupon needs at least one plan, device or accessory")
-	}
-}
-
-// itemFaults reports each invalid item ID by its position in the list.
-func itemFaults(faults *pricing.ValidationError, field string, ids []string) {
-	if len(ids) > MaxSelectedItems {
-		faults.Add(field, pricing.FieldTooLong, fmt.Sprintf("at most %d items can be selected", MaxSelectedItems))
-		return
-	}
-	var own pricing.ValidationError
-	for i, id := range ids {
-		if own.Fields = own.Fields[:0]; id == "" {
-			own.Add("", pricing.FieldRequired, "an ID is not empty")
-		}
-		textFaults(&own, "", id, MaxItemIDLength, false)
-		if err := own.Err(); err != nil {
-			faults.Merge(fmt.Sprintf("%s[%d]", field, i), err)
-		}
-	}
 }
 
 func (c Coupon) distributionFaults(faults *pricing.ValidationError) {

@@ -45,6 +45,12 @@ type Draft struct {
 	PlanIDs      []string
 	DeviceIDs    []string
 	AccessoryIDs []string
+	// Kinds and Categories restrict the scope to lines of the given kinds and categories.
+	Kinds      []string
+	Categories []string
+	// ExcludedItemIDs and ExcludedCategories take items and categories out of the scope.
+	ExcludedItemIDs    []string
+	ExcludedCategories []string
 	// Distribution defines who may use the coupon. A zero Distribution means [General].
 	Distribution Distribution
 	// AllowedUserEmails lists the customers who may use a [UserSpecific] coupon.
@@ -111,11 +117,7 @@ func (d Draft) create(by Creation, emails EmailSet, noEmails error) (Coupon, err
 		State:          Active, Revision: 1, AllowedUserEmails: emails,
 		CreatedAt: Instant(by.At), UpdatedAt: Instant(by.At),
 		StartsAt: d.StartsAt.Start(by.Location), ExpiresAt: d.ExpiresAt.End(by.Location),
-		Scope: Scope{
-			AppliesTo: orDefault(d.AppliesTo, All), Plans: selection(d.PlanIDs, "planIds", &faults),
-			Devices:     selection(d.DeviceIDs, "deviceIds", &faults),
-			Accessories: selection(d.AccessoryIDs, "accessoryIds", &faults),
-		},
+		Scope: d.scopeDraft().scope("", &faults),
 		Limits: Limits{
 			MaxUses:        limit(d.MaxUses, 0, "maxUses", &faults),
 			MaxUsesPerUser: limit(d.MaxUsesPerUser, DefaultMaxUsesPerUser, "maxUsesPerUser", &faults),
@@ -174,13 +176,6 @@ func orDefault[T ~uint8](v, fallback T) T {
 		return fallback
 	}
 	return v
-}
-
-// selection returns the set of the IDs. It reports an invalid ID by its position in ids,
-// because the set does not keep the positions.
-func selection(ids []string, field string, faults *pricing.ValidationError) Items {
-	itemFaults(faults, field, ids)
-	return NewItems(ids[:min(len(ids), MaxSelectedItems)]...)
 }
 
 func draftCurrency(code string, fallback pricing.Currency) (pricing.Currency, error) {

@@ -26,6 +26,8 @@ func (d *Draft) UnmarshalJSON(data []byte) error {
 		"currency": &draft.Currency, "description": &draft.Description,
 		"appliesTo": &draft.AppliesTo, "planIds": &draft.PlanIDs,
 		"deviceIds": &draft.DeviceIDs, "accessoryIds": &draft.AccessoryIDs,
+		"kinds": &draft.Kinds, "categories": &draft.Categories,
+		"excludedItemIds": &draft.ExcludedItemIDs, "excludedCategories": &draft.ExcludedCategories,
 		"distribution": &draft.Distribution, "allowedUserEmails": (*emailsInPart)(&draft.AllowedUserEmails),
 		"pointsRequired": &draft.PointsRequired, "maxUses": &draft.MaxUses,
 		"maxUsesPerUser": &draft.MaxUsesPerUser, "minPurchase": (*exact)(&draft.MinPurchase),
@@ -51,33 +53,38 @@ func (d Draft) MarshalJSON() ([]byte, error) {
 		return nil, err
 	}
 	return json.Marshal(struct {
-		Code              string               `json:"code"`
-		Name              string               `json:"name"`
-		DiscountType      pricing.DiscountType `json:"discountType,omitzero"`
-		DiscountValue     string               `json:"discountValue,omitzero"`
-		Currency          string               `json:"currency,omitzero"`
-		Description       string               `json:"description,omitzero"`
-		AppliesTo         AppliesTo            `json:"appliesTo,omitzero"`
-		PlanIDs           []string             `json:"planIds,omitempty"`
-		DeviceIDs         []string             `json:"deviceIds,omitempty"`
-		AccessoryIDs      []string             `json:"accessoryIds,omitempty"`
-		Distribution      Distribution         `json:"distribution,omitzero"`
-		AllowedUserEmails []string             `json:"allowedUserEmails,omitempty"`
-		PointsRequired    int64                `json:"pointsRequired,omitzero"`
-		MaxUses           Optional[int]        `json:"maxUses,omitzero"`
-		MaxUsesPerUser    Optional[int]        `json:"maxUsesPerUser,omitzero"`
-		MinPurchase       string               `json:"minPurchase,omitzero"`
-		MinQuantity       Optional[int]        `json:"minQuantity,omitzero"`
-		CustomerTags      CustomerTags         `json:"customerTags,omitzero"`
-		FirstOrder        bool                 `json:"firstOrder,omitzero"`
-		Schedule          Schedule             `json:"schedule,omitzero"`
-		Budget            Amounts              `json:"budget,omitzero"`
-		PeriodLimits      []PeriodLimit        `json:"periodLimits,omitempty"`
-		StartsAt          Moment               `json:"startsAt,omitzero"`
-		ExpiresAt         Moment               `json:"expiresAt,omitzero"`
+		Code               string               `json:"code"`
+		Name               string               `json:"name"`
+		DiscountType       pricing.DiscountType `json:"discountType,omitzero"`
+		DiscountValue      string               `json:"discountValue,omitzero"`
+		Currency           string               `json:"currency,omitzero"`
+		Description        string               `json:"description,omitzero"`
+		AppliesTo          AppliesTo            `json:"appliesTo,omitzero"`
+		PlanIDs            []string             `json:"planIds,omitempty"`
+		DeviceIDs          []string             `json:"deviceIds,omitempty"`
+		AccessoryIDs       []string             `json:"accessoryIds,omitempty"`
+		Kinds              []string             `json:"kinds,omitempty"`
+		Categories         []string             `json:"categories,omitempty"`
+		ExcludedItemIDs    []string             `json:"excludedItemIds,omitempty"`
+		ExcludedCategories []string             `json:"excludedCategories,omitempty"`
+		Distribution       Distribution         `json:"distribution,omitzero"`
+		AllowedUserEmails  []string             `json:"allowedUserEmails,omitempty"`
+		PointsRequired     int64                `json:"pointsRequired,omitzero"`
+		MaxUses            Optional[int]        `json:"maxUses,omitzero"`
+		MaxUsesPerUser     Optional[int]        `json:"maxUsesPerUser,omitzero"`
+		MinPurchase        string               `json:"minPurchase,omitzero"`
+		MinQuantity        Optional[int]        `json:"minQuantity,omitzero"`
+		CustomerTags       CustomerTags         `json:"customerTags,omitzero"`
+		FirstOrder         bool                 `json:"firstOrder,omitzero"`
+		Schedule           Schedule             `json:"schedule,omitzero"`
+		Budget             Amounts              `json:"budget,omitzero"`
+		PeriodLimits       []PeriodLimit        `json:"periodLimits,omitempty"`
+		StartsAt           Moment               `json:"startsAt,omitzero"`
+		ExpiresAt          Moment               `json:"expiresAt,omitzero"`
 	}{
 		d.Code, d.Name, d.DiscountType, value, d.Currency, d.Description,
-		d.AppliesTo, d.PlanIDs, d.DeviceIDs, d.AccessoryIDs, d.Distribution, d.AllowedUserEmails,
+		d.AppliesTo, d.PlanIDs, d.DeviceIDs, d.AccessoryIDs,
+		d.Kinds, d.Categories, d.ExcludedItemIDs, d.ExcludedCategories, d.Distribution, d.AllowedUserEmails,
 		d.PointsRequired, d.MaxUses, d.MaxUsesPerUser, minimum,
 		d.MinQuantity, d.CustomerTags, d.FirstOrder, d.Schedule, d.Budget, d.PeriodLimits, d.StartsAt, d.ExpiresAt,
 	})
@@ -104,7 +111,10 @@ func (p *Patch) UnmarshalJSON(data []byte) error {
 		"name": &patch.Name, "description": &patch.Description,
 		"appliesTo": &patch.AppliesTo, "planIds": (*inPart[[]string])(&patch.PlanIDs),
 		"deviceIds": (*inPart[[]string])(&patch.DeviceIDs), "accessoryIds": (*inPart[[]string])(&patch.AccessoryIDs),
-		"distribution": &patch.Distribution, "allowedUserEmails": (*inPart[EmailList])(&patch.AllowedUserEmails),
+		"kinds": (*inPart[[]string])(&patch.Kinds), "categories": (*inPart[[]string])(&patch.Categories),
+		"excludedItemIds":    (*inPart[[]string])(&patch.ExcludedItemIDs),
+		"excludedCategories": (*inPart[[]string])(&patch.ExcludedCategories),
+		"distribution":       &patch.Distribution, "allowedUserEmails": (*inPart[EmailList])(&patch.AllowedUserEmails),
 		"pointsRequired": &patch.PointsRequired, "maxUses": &patch.MaxUses,
 		"maxUsesPerUser": &patch.MaxUsesPerUser, "minPurchase": &patch.MinPurchase,
 		"minQuantity": &patch.MinQuantity, "customerTags": &patch.CustomerTags, "firstOrder": &patch.FirstOrder,
@@ -131,30 +141,34 @@ func (p Patch) MarshalJSON() ([]byte, error) {
 		return nil, err
 	}
 	return json.Marshal(struct {
-		Name              Optional[string]               `json:"name,omitzero"`
-		Description       Optional[string]               `json:"description,omitzero"`
-		AppliesTo         Optional[AppliesTo]            `json:"appliesTo,omitzero"`
-		PlanIDs           Optional[[]string]             `json:"planIds,omitzero"`
-		DeviceIDs         Optional[[]string]             `json:"deviceIds,omitzero"`
-		AccessoryIDs      Optional[[]string]             `json:"accessoryIds,omitzero"`
-		Distribution      Optional[Distribution]         `json:"distribution,omitzero"`
-		AllowedUserEmails Optional[EmailList]            `json:"allowedUserEmails,omitzero"`
-		PointsRequired    Optional[int]                  `json:"pointsRequired,omitzero"`
-		MaxUses           Optional[int]                  `json:"maxUses,omitzero"`
-		MaxUsesPerUser    Optional[int]                  `json:"maxUsesPerUser,omitzero"`
-		MinPurchase       Optional[decimal.Decimal]      `json:"minPurchase,omitzero"`
-		MinQuantity       Optional[int]                  `json:"minQuantity,omitzero"`
-		CustomerTags      Optional[CustomerTags]         `json:"customerTags,omitzero"`
-		FirstOrder        Optional[bool]                 `json:"firstOrder,omitzero"`
-		Schedule          Optional[Schedule]             `json:"schedule,omitzero"`
-		Budget            Optional[Amounts]              `json:"budget,omitzero"`
-		PeriodLimits      Optional[[]PeriodLimit]        `json:"periodLimits,omitzero"`
-		StartsAt          Optional[Moment]               `json:"startsAt,omitzero"`
-		ExpiresAt         Optional[Moment]               `json:"expiresAt,omitzero"`
-		Revision          Optional[int64]                `json:"revision,omitzero"`
-		Code              Optional[string]               `json:"code,omitzero"`
-		DiscountType      Optional[pricing.DiscountType] `json:"discountType,omitzero"`
-		DiscountValue     Optional[decimal.Decimal]      `json:"discountValue,omitzero"`
-		Currency          Optional[string]               `json:"currency,omitzero"`
+		Name               Optional[string]               `json:"name,omitzero"`
+		Description        Optional[string]               `json:"description,omitzero"`
+		AppliesTo          Optional[AppliesTo]            `json:"appliesTo,omitzero"`
+		PlanIDs            Optional[[]string]             `json:"planIds,omitzero"`
+		DeviceIDs          Optional[[]string]             `json:"deviceIds,omitzero"`
+		AccessoryIDs       Optional[[]string]             `json:"accessoryIds,omitzero"`
+		Kinds              Optional[[]string]             `json:"kinds,omitzero"`
+		Categories         Optional[[]string]             `json:"categories,omitzero"`
+		ExcludedItemIDs    Optional[[]string]             `json:"excludedItemIds,omitzero"`
+		ExcludedCategories Optional[[]string]             `json:"excludedCategories,omitzero"`
+		Distribution       Optional[Distribution]         `json:"distribution,omitzero"`
+		AllowedUserEmails  Optional[EmailList]            `json:"allowedUserEmails,omitzero"`
+		PointsRequired     Optional[int]                  `json:"pointsRequired,omitzero"`
+		MaxUses            Optional[int]                  `json:"maxUses,omitzero"`
+		MaxUsesPerUser     Optional[int]                  `json:"maxUsesPerUser,omitzero"`
+		MinPurchase        Optional[decimal.Decimal]      `json:"minPurchase,omitzero"`
+		MinQuantity        Optional[int]                  `json:"minQuantity,omitzero"`
+		CustomerTags       Optional[CustomerTags]         `json:"customerTags,omitzero"`
+		FirstOrder         Optional[bool]                 `json:"firstOrder,omitzero"`
+		Schedule           Optional[Schedule]             `json:"schedule,omitzero"`
+		Budget             Optional[Amounts]              `json:"budget,omitzero"`
+		PeriodLimits       Optional[[]PeriodLimit]        `json:"periodLimits,omitzero"`
+		StartsAt           Optional[Moment]               `json:"startsAt,omitzero"`
+		ExpiresAt          Optional[Moment]               `json:"expiresAt,omitzero"`
+		Revision           Optional[int64]                `json:"revision,omitzero"`
+		Code               Optional[string]               `json:"code,omitzero"`
+		DiscountType       Optional[pricing.DiscountType] `json:"discountType,omitzero"`
+		DiscountValue      Optional[decimal.Decimal]      `json:"discountValue,omitzero"`
+		Currency           Optional[string]               `json:"currency,omitzero"`
 	}(p))
 }

@@ -113,7 +113,7 @@ func FuzzWords(f *testing.F) {
 			"State":         func() (encoding.TextMarshaler, error) { return coupon.ParseState(text) },
 			"RejectionCode": func() (encoding.TextMarshaler, error) { return coupon.ParseRejectionCode(text) },
 			"DiscountType":  func() (encoding.TextMarshaler, error) { return pricing.ParseDiscountType(text) },
-			"LineKind":      func() (encoding.TextMarshaler, error) { return pricing.ParseLineKind(text) },
+			"Class":         func() (encoding.TextMarshaler, error) { return pricing.ParseClass(text) },
 			"Interval":      func() (encoding.TextMarshaler, error) { return pricing.ParseInterval(text) },
 		} {
 			word, err := read()

@@ -12,39 +12,43 @@ import (
 
 // wireCoupon is a coupon with the field names of contract section 7.
 type wireCoupon struct {
-	ID                string               `json:"id"`
-	Code              Code                 `json:"code"`
-	Name              string               `json:"name"`
-	DiscountType      pricing.DiscountType `json:"discountType"`
-	DiscountValue     string               `json:"discountValue"`
-	Currency          pricing.Currency     `json:"currency"`
-	Description       string               `json:"description"`
-	AppliesTo         AppliesTo            `json:"appliesTo"`
-	PlanIDs           Items                `json:"planIds"`
-	DeviceIDs         Items                `json:"deviceIds"`
-	AccessoryIDs      Items                `json:"accessoryIds"`
-	Distribution      Distribution         `json:"distribution"`
-	AllowedUserEmails EmailSet             `json:"allowedUserEmails"`
-	PointsRequired    *int64               `json:"pointsRequired"`
-	MaxUses           *int64               `json:"maxUses"`
-	MaxUsesPerUser    *int64               `json:"maxUsesPerUser"`
-	MinPurchase       *pricing.Money       `json:"minPurchase"`
-	MinQuantity       int64                `json:"minQuantity,omitzero"`
-	CustomerTags      CustomerTags         `json:"customerTags,omitzero"`
-	FirstOrder        bool                 `json:"firstOrder,omitzero"`
-	Schedule          Schedule             `json:"schedule,omitzero"`
-	Budget            Amounts              `json:"budget,omitzero"`
-	PeriodLimits      []PeriodLimit        `json:"periodLimits,omitempty"`
-	StartsAt          *time.Time           `json:"startsAt"`
-	ExpiresAt         *time.Time           `json:"expiresAt"`
-	Active            bool                 `json:"active"`
-	UsedCount         int64                `json:"usedCount"`
-	ReservedCount     int64                `json:"reservedCount"`
-	ProcessorCouponID string               `json:"processorCouponId"`
-	PromotionCodeID   string               `json:"promotionCodeId"`
-	CreatedAt         time.Time            `json:"createdAt,omitzero"`
-	UpdatedAt         time.Time            `json:"updatedAt,omitzero"`
-	Revision          int64                `json:"revision"`
+	ID                 string               `json:"id"`
+	Code               Code                 `json:"code"`
+	Name               string               `json:"name"`
+	DiscountType       pricing.DiscountType `json:"discountType"`
+	DiscountValue      string               `json:"discountValue"`
+	Currency           pricing.Currency     `json:"currency"`
+	Description        string               `json:"description"`
+	AppliesTo          AppliesTo            `json:"appliesTo"`
+	PlanIDs            Items                `json:"planIds"`
+	DeviceIDs          Items                `json:"deviceIds"`
+	AccessoryIDs       Items                `json:"accessoryIds"`
+	Kinds              Items                `json:"kinds,omitzero"`
+	Categories         Items                `json:"categories,omitzero"`
+	ExcludedItemIDs    Items                `json:"excludedItemIds,omitzero"`
+	ExcludedCategories Items                `json:"excludedCategories,omitzero"`
+	Distribution       Distribution         `json:"distribution"`
+	AllowedUserEmails  EmailSet             `json:"allowedUserEmails"`
+	PointsRequired     *int64               `json:"pointsRequired"`
+	MaxUses            *int64               `json:"maxUses"`
+	MaxUsesPerUser     *int64               `json:"maxUsesPerUser"`
+	MinPurchase        *pricing.Money       `json:"minPurchase"`
+	MinQuantity        int64                `json:"minQuantity,omitzero"`
+	CustomerTags       CustomerTags         `json:"customerTags,omitzero"`
+	FirstOrder         bool                 `json:"firstOrder,omitzero"`
+	Schedule           Schedule             `json:"schedule,omitzero"`
+	Budget             Amounts              `json:"budget,omitzero"`
+	PeriodLimits       []PeriodLimit        `json:"periodLimits,omitempty"`
+	StartsAt           *time.Time           `json:"startsAt"`
+	ExpiresAt          *time.Time           `json:"expiresAt"`
+	Active             bool                 `json:"active"`
+	UsedCount          int64                `json:"usedCount"`
+	ReservedCount      int64                `json:"reservedCount"`
+	ProcessorCouponID  string               `json:"processorCouponId"`
+	PromotionCodeID    string               `json:"promotionCodeId"`
+	CreatedAt          time.Time            `json:"createdAt,omitzero"`
+	UpdatedAt          time.Time            `json:"updatedAt,omitzero"`
+	Revision           int64                `json:"revision"`
 }
 
 // MarshalJSON returns the coupon as JSON with the field names of contract section 7. Amounts of
@@ -59,6 +63,8 @@ func (c Coupon) MarshalJSON() ([]byte, error) {
 		DiscountType: c.Discount.Type(), DiscountValue: c.Discount.Value(), Currency: c.Currency,
 		AppliesTo: c.Scope.AppliesTo, PlanIDs: c.Scope.Plans,
 		DeviceIDs: c.Scope.Devices, AccessoryIDs: c.Scope.Accessories,
+		Kinds: c.Scope.Kinds, Categories: c.Scope.Categories,
+		ExcludedItemIDs: c.Scope.ExcludedItems, ExcludedCategories: c.Scope.ExcludedCategories,
 		Distribution: c.Distribution, AllowedUserEmails: c.AllowedUserEmails,
 		PointsRequired: orNull(c.PointsRequired), MaxUses: orNull(c.Limits.MaxUses),
 		MaxUsesPerUser: orNull(c.Limits.MaxUsesPerUser),
@@ -112,23 +118,25 @@ func (c *Coupon) UnmarshalJSON(data []byte) error {
 // couponReader holds the JSON fields that have another form in Coupon.
 type couponReader struct {
 	Coupon
-	discountType           pricing.DiscountType
-	discountValue          decimal.Decimal
-	minPurchase            decimal.Decimal
-	maxUses, perUser       Optional[int]
-	minQuantity            Optional[int]
-	startsAt, expiresAt    Moment
-	createdAt, updatedAt   Moment
-	active                 Optional[bool]
-	revision               Optional[int64]
-	plans, devices, extras []string
+	discountType         pricing.DiscountType
+	discountValue        decimal.Decimal
+	minPurchase          decimal.Decimal
+	maxUses, perUser     Optional[int]
+	minQuantity          Optional[int]
+	startsAt, expiresAt  Moment
+	createdAt, updatedAt Moment
+	active               Optional[bool]
+	revision             Optional[int64]
+	scope                ScopeDraft
 }
 
 func (r *couponReader) targets() map[string]any {
 	return map[string]any{
 		"id": &r.ID, "code": &r.Code, "name": &r.Name, "description": &r.Description,
 		"discountType": &r.discountType, "discountValue": (*exact)(&r.discountValue), "currency": &r.Currency,
-		"appliesTo": &r.Scope.AppliesTo, "planIds": &r.plans, "deviceIds": &r.devices, "accessoryIds": &r.extras,
+		"appliesTo": &r.scope.AppliesTo, "planIds": &r.scope.PlanIDs, "deviceIds": &r.scope.DeviceIDs,
+		"accessoryIds": &r.scope.AccessoryIDs, "kinds": &r.scope.Kinds, "categories": &r.scope.Categories,
+		"excludedItemIds": &r.scope.ExcludedItemIDs, "excludedCategories": &r.scope.ExcludedCategories,
 		"distribution": &r.Distribution, "allowedUserEmails": &r.AllowedUserEmails,
 		"pointsRequired": &r.PointsRequired, "maxUses": &r.maxUses, "maxUsesPerUser": &r.perUser,
 		"minPurchase": (*exact)(&r.minPurchase), "minQuantity": &r.minQuantity,
@@ -147,9 +155,8 @@ func (r *couponReader) coupon(faults *pricing.ValidationError) Coupon {
 	c.Limits.MaxUses = limit(r.maxUses, 0, "maxUses", faults)
 	c.Limits.MaxUsesPerUser = limit(r.perUser, 0, "maxUsesPerUser", faults)
 	c.Conditions.MinQuantity = limit(r.minQuantity, 0, "minQuantity", faults)
-	c.Scope.Plans = selection(r.plans, "planIds", faults)
-	c.Scope.Devices = selection(r.devices, "deviceIds", faults)
-	c.Scope.Accessories = selection(r.extras, "accessoryIds", faults)
+	c.Scope = r.scope.scope("", faults)
+	c.Scope.AppliesTo = r.scope.AppliesTo
 	for _, at := range []struct {
 		field string
 		from  Moment
@@ -184,7 +191,7 @@ func (r *couponReader) required(faults *pricing.ValidationError) {
 		message string
 	}{
 		{"id", r.ID != "", "an ID is required"},
-		{"appliesTo", r.Scope.AppliesTo != 0, "must be ALL, SUBSCRIPTION, PRODUCT or SPECIFIC"},
+		{"appliesTo", r.scope.AppliesTo != 0, "must be ALL, SUBSCRIPTION, PRODUCT or SPECIFIC"},
 		{"distribution", r.Distribution != 0, "must be GENERAL, POINTS_REDEEMABLE or USER_SPECIFIC"},
 		{"active", activity, "must be true or false"},
 		{"revision", revised, "a revision is required"},

@@ -16,26 +16,30 @@ import (
 // current code, discount or currency. [Coupon.Apply] refuses a patch with a different code,
 // discount or currency.
 type Patch struct {
-	Name              Optional[string]
-	Description       Optional[string]
-	AppliesTo         Optional[AppliesTo]
-	PlanIDs           Optional[[]string]
-	DeviceIDs         Optional[[]string]
-	AccessoryIDs      Optional[[]string]
-	Distribution      Optional[Distribution]
-	AllowedUserEmails Optional[EmailList]
-	PointsRequired    Optional[int]
-	MaxUses           Optional[int]
-	MaxUsesPerUser    Optional[int]
-	MinPurchase       Optional[decimal.Decimal]
-	MinQuantity       Optional[int]
-	CustomerTags      Optional[CustomerTags]
-	FirstOrder        Optional[bool]
-	Schedule          Optional[Schedule]
-	Budget            Optional[Amounts]
-	PeriodLimits      Optional[[]PeriodLimit]
-	StartsAt          Optional[Moment]
-	ExpiresAt         Optional[Moment]
+	Name               Optional[string]
+	Description        Optional[string]
+	AppliesTo          Optional[AppliesTo]
+	PlanIDs            Optional[[]string]
+	DeviceIDs          Optional[[]string]
+	AccessoryIDs       Optional[[]string]
+	Kinds              Optional[[]string]
+	Categories         Optional[[]string]
+	ExcludedItemIDs    Optional[[]string]
+	ExcludedCategories Optional[[]string]
+	Distribution       Optional[Distribution]
+	AllowedUserEmails  Optional[EmailList]
+	PointsRequired     Optional[int]
+	MaxUses            Optional[int]
+	MaxUsesPerUser     Optional[int]
+	MinPurchase        Optional[decimal.Decimal]
+	MinQuantity        Optional[int]
+	CustomerTags       Optional[CustomerTags]
+	FirstOrder         Optional[bool]
+	Schedule           Optional[Schedule]
+	Budget             Optional[Amounts]
+	PeriodLimits       Optional[[]PeriodLimit]
+	StartsAt           Optional[Moment]
+	ExpiresAt          Optional[Moment]
 
 	// Revision is the revision of the coupon for which the patch was made. Revision is optional.
 	// Apply ignores Revision. When the store saves the change, it compares Revision with the
@@ -117,14 +121,27 @@ func (p Patch) scope(s Scope, faults *pricing.ValidationError) Scope {
 	if p.AppliesTo.cleared {
 		s.AppliesTo = All
 	}
-	if p.PlanIDs.Given() {
-		s.Plans = selection(p.PlanIDs.value, "planIds", faults)
-	}
-	if p.DeviceIDs.Given() {
-		s.Devices = selection(p.DeviceIDs.value, "deviceIds", faults)
-	}
-	if p.AccessoryIDs.Given() {
-		s.Accessories = selection(p.AccessoryIDs.value, "accessoryIds", faults)
+	given := ScopeDraft{
+		AppliesTo: s.AppliesTo, PlanIDs: p.PlanIDs.value, DeviceIDs: p.DeviceIDs.value, AccessoryIDs: p.AccessoryIDs.value,
+		Kinds: p.Kinds.value, Categories: p.Categories.value,
+		ExcludedItemIDs: p.ExcludedItemIDs.value, ExcludedCategories: p.ExcludedCategories.value,
+	}.scope("", faults)
+	for _, set := range [...]struct {
+		given bool
+		from  Items
+		to    *Items
+	}{
+		{p.PlanIDs.Given(), given.Plans, &s.Plans},
+		{p.DeviceIDs.Given(), given.Devices, &s.Devices},
+		{p.AccessoryIDs.Given(), given.Accessories, &s.Accessories},
+		{p.Kinds.Given(), given.Kinds, &s.Kinds},
+		{p.Categories.Given(), given.Categories, &s.Categories},
+		{p.ExcludedItemIDs.Given(), given.ExcludedItems, &s.ExcludedItems},
+		{p.ExcludedCategories.Given(), given.ExcludedCategories, &s.ExcludedCategories},
+	} {
+		if set.given {
+			*set.to = set.from
+		}
 	}
 	return s
 }
@@ -153,7 +170,7 @@ func (p Patch) immutableFaults(c Coupon, faults *pricing.ValidationError) {
 	immutable("discountType", p.DiscountType.Given(), p.DiscountType.value == c.Discount.Type())
 	var ignored pricing.ValidationError // an impossible value differs from every other
 	discount := draftDiscount(c.Discount.Type(), p.DiscountValue.value, c.Currency, &ignored)
-	immutable("discountValue", p.DiscountValue.Given(), discount == c.Discount)
+	immutable("discountValue", p.DiscountValue.Given(), discount.Equal(c.Discount))
 	currency, _ := pricing.ParseCurrency(p.Currency.value)
 	immutable("currency", p.Currency.Given(), currency == c.Currency)
 }

@@ -10,25 +10,29 @@ import (
 // keeps a Snapshot of its coupon. Editing or deleting the coupon does not change the Snapshot. A
 // Snapshot contains no limits, no e-mail address and no customer tags.
 type Snapshot struct {
-	ID             string               `json:"id"`
-	Code           Code                 `json:"code"`
-	Name           string               `json:"name"`
-	DiscountType   pricing.DiscountType `json:"discountType"`
-	DiscountValue  string               `json:"discountValue"`
-	Currency       pricing.Currency     `json:"currency"`
-	AppliesTo      AppliesTo            `json:"appliesTo"`
-	PlanIDs        Items                `json:"planIds"`
-	DeviceIDs      Items                `json:"deviceIds"`
-	AccessoryIDs   Items                `json:"accessoryIds"`
-	Distribution   Distribution         `json:"distribution"`
-	PointsRequired int64                `json:"pointsRequired,omitempty"`
-	MinPurchase    string               `json:"minPurchase,omitempty"`
-	MinQuantity    int64                `json:"minQuantity,omitzero"`
-	FirstOrder     bool                 `json:"firstOrder,omitzero"`
-	Schedule       Schedule             `json:"schedule,omitzero"`
-	StartsAt       time.Time            `json:"startsAt,omitzero"`
-	ExpiresAt      time.Time            `json:"expiresAt,omitzero"`
-	Revision       int64                `json:"revision"`
+	ID                 string               `json:"id"`
+	Code               Code                 `json:"code"`
+	Name               string               `json:"name"`
+	DiscountType       pricing.DiscountType `json:"discountType"`
+	DiscountValue      string               `json:"discountValue"`
+	Currency           pricing.Currency     `json:"currency"`
+	AppliesTo          AppliesTo            `json:"appliesTo"`
+	PlanIDs            Items                `json:"planIds"`
+	DeviceIDs          Items                `json:"deviceIds"`
+	AccessoryIDs       Items                `json:"accessoryIds"`
+	Kinds              Items                `json:"kinds,omitzero"`
+	Categories         Items                `json:"categories,omitzero"`
+	ExcludedItemIDs    Items                `json:"excludedItemIds,omitzero"`
+	ExcludedCategories Items                `json:"excludedCategories,omitzero"`
+	Distribution       Distribution         `json:"distribution"`
+	PointsRequired     int64                `json:"pointsRequired,omitempty"`
+	MinPurchase        string               `json:"minPurchase,omitempty"`
+	MinQuantity        int64                `json:"minQuantity,omitzero"`
+	FirstOrder         bool                 `json:"firstOrder,omitzero"`
+	Schedule           Schedule             `json:"schedule,omitzero"`
+	StartsAt           time.Time            `json:"startsAt,omitzero"`
+	ExpiresAt          time.Time            `json:"expiresAt,omitzero"`
+	Revision           int64                `json:"revision"`
 }
 
 // Snapshot returns the current terms of the coupon.
@@ -38,6 +42,8 @@ func (c Coupon) Snapshot() Snapshot {
 		DiscountType: c.Discount.Type(), DiscountValue: c.Discount.Value(), Currency: c.Currency,
 		AppliesTo: c.Scope.AppliesTo, PlanIDs: c.Scope.Plans,
 		DeviceIDs: c.Scope.Devices, AccessoryIDs: c.Scope.Accessories,
+		Kinds: c.Scope.Kinds, Categories: c.Scope.Categories,
+		ExcludedItemIDs: c.Scope.ExcludedItems, ExcludedCategories: c.Scope.ExcludedCategories,
 		Distribution: c.Distribution, PointsRequired: c.PointsRequired,
 		MinQuantity: c.Conditions.MinQuantity, FirstOrder: c.Conditions.FirstOrder, Schedule: c.Conditions.Schedule,
 		StartsAt: c.StartsAt, ExpiresAt: c.ExpiresAt, Revision: c.Revision,

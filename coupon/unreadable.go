@@ -56,6 +56,10 @@ func (d Draft) refusedBeside(unread error) error {
 	d.PlanIDs = u.standIns("planIds", d.PlanIDs)
 	d.DeviceIDs = u.standIns("deviceIds", d.DeviceIDs)
 	d.AccessoryIDs = u.standIns("accessoryIds", d.AccessoryIDs)
+	d.ExcludedItemIDs = u.standIns("excludedItemIds", d.ExcludedItemIDs)
+	d.ExcludedCategories = u.standIns("excludedCategories", d.ExcludedCategories)
+	d.Categories = u.standIns("categories", d.Categories)
+	d.Kinds = u.standInsOf("kinds", d.Kinds, standInKind)
 	emails, judged := u.judge(d.AllowedUserEmails)
 	u.besides(readings(), func(r reading) error {
 		completed := d
@@ -79,6 +83,10 @@ func (p Patch) refusedBeside(unread error) error {
 	p.PlanIDs.value = u.standIns("planIds", p.PlanIDs.value)
 	p.DeviceIDs.value = u.standIns("deviceIds", p.DeviceIDs.value)
 	p.AccessoryIDs.value = u.standIns("accessoryIds", p.AccessoryIDs.value)
+	p.ExcludedItemIDs.value = u.standIns("excludedItemIds", p.ExcludedItemIDs.value)
+	p.ExcludedCategories.value = u.standIns("excludedCategories", p.ExcludedCategories.value)
+	p.Categories.value = u.standIns("categories", p.Categories.value)
+	p.Kinds.value = u.standInsOf("kinds", p.Kinds.value, standInKind)
 	emails, judged := u.judge(p.AllowedUserEmails.value)
 	judged = judged && p.AllowedUserEmails.Given()
 	all := readings()
@@ -148,14 +156,22 @@ func complete[T any](unread bool, field *T, by T) {
 	}
 }
 
-// standIn replaces an unreadable entry of a list. It is valid as an item ID and as an
-// address.
+// standIn replaces an unreadable entry of a list. It is valid as an item ID, as a category
+// and as an address.
 const standIn = "a@example.com"
+
+// standInKind replaces an unreadable kind.
+const standInKind = "unreadable"
 
 // standIns replaces each unreadable entry, which is empty, by standIn. Unreadable entries
 // beyond [pricing.MaxListFaults] have no path: after the last path every empty entry is
 // taken for one of them, so that no entry is counted twice.
 func (u unreadable) standIns(field string, list []string) []string {
+	return u.standInsOf(field, list, standIn)
+}
+
+// standInsOf is standIns with another replacement.
+func (u unreadable) standInsOf(field string, list []string, standIn string) []string {
 	named := 0
 	for i, entry := range list {
 		unread := u.paths[fmt.Sprintf("%s[%d]", field, i)]

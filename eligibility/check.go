@@ -163,17 +163,17 @@ func (r *Result) Reevaluate(c coupon.Coupon, cart pricing.Cart, q Question) erro
 	r.Decision = Check(c, q)
 	r.eligible = AppendLines(r.eligible[:0], c.Scope, cart.Lines)
 	fits := fitsCurrency(&c, cart.Currency)
-	discount := c.Discount
-	if !fits || !r.Decision.Allowed() {
-		discount = pricing.Discount{}
+	terms := pricing.Terms{ID: c.ID, Discount: c.Discount, Eligible: r.eligible}
+	if !fits {
+		terms.Discount = pricing.Discount{}
 	}
-	if err := r.Quote.Reprice(cart, discount, r.eligible); err != nil {
+	if err := r.Quote.Reprice(cart, terms); err != nil {
 		return err
 	}
-	if r.checkCart(&c, fits); r.Decision.Allowed() || r.Quote.Discount == 0 {
+	if r.checkCart(&c, fits); r.Decision.Allowed() {
 		return nil
 	}
-	return r.Quote.Reprice(cart, pricing.Discount{}, r.eligible)
+	return r.Quote.Reprice(cart, pricing.Terms{Eligible: r.eligible})
 }
 
 // fitsCurrency reports whether the coupon's amounts can be compared with a cart
@@ -182,7 +182,7 @@ func fitsCurrency(c *coupon.Coupon, cart pricing.Currency) bool {
 	if _, budgeted := c.Limits.Budget.In(cart); !budgeted && !c.Limits.Budget.IsZero() {
 		return false
 	}
-	return c.Currency == cart || c.Discount.Type() == pricing.Percentage && c.MinPurchase == 0
+	return c.Discount.Accepts(cart) && (c.Currency == cart || c.MinPurchase == 0)
 }
 
 func (r *Result) checkCart(c *coupon.Coupon, fits bool) {
@@ -200,11 +200,10 @@ func (r *Result) checkCart(c *coupon.Coupon, fits bool) {
 		d.refuse(coupon.NoEligibleItems)
 	}
 	if fits && covered {
-		discount := c.Discount.InSteps(base, r.Quote.Step)
-		if discount == 0 {
+		if r.Quote.Discount == 0 {
 			d.refuse(coupon.NoDiscount)
 		}
-		d.checkBudget(c, pricing.NewMoney(discount, r.Quote.Currency))
+		d.checkBudget(c, pricing.NewMoney(r.Quote.Discount, r.Quote.Currency))
 	}
 	if !fits {
 		d.refuse(coupon.CurrencyMismatch)

@@ -8,32 +8,52 @@ import (
 // Covers reports whether the coupon's scope covers the cart line (specification 2.2, contract
 // section 3). No scope covers a shipping line.
 //
-// A [coupon.Specific] scope covers only the selected items. A [coupon.Subscription] scope without
-// selected plans covers all plans. A [coupon.Product] scope without selected devices covers all
-// devices. A [coupon.Product] scope without selected accessories covers all accessories.
+// A [coupon.Specific] scope covers only the selected items. Selected plans restrict plans, selected
+// devices restrict devices, and selected accessories restrict accessories. Lines of other kinds
+// are restricted by kinds and categories.
 func Covers(s coupon.Scope, l pricing.Line) bool { return covers(&s, &l) }
 
 // covers is Covers for a loop, without copies.
 func covers(s *coupon.Scope, l *pricing.Line) bool {
+	return applies(s, l) && (s.Kinds.Len() == 0 || s.Kinds.Has(l.Kind.String())) &&
+		(s.Categories.Len() == 0 || l.Categories.Any(s.Categories.Has)) &&
+		(s.ExcludedItems.Len() == 0 || !s.ExcludedItems.Has(l.ItemID)) &&
+		(s.ExcludedCategories.Len() == 0 || !l.Categories.Any(s.ExcludedCategories.Has))
+}
+
+// applies reports whether the kind of scope and its selections cover the line.
+func applies(s *coupon.Scope, l *pricing.Line) bool {
+	class := l.ClassOf()
 	switch s.AppliesTo {
 	case coupon.All:
-		return l.Kind >= pricing.Plan && l.Kind < pricing.Shipping
+		return l.Kind != "" && class != pricing.ShippingClass
 	case coupon.Subscription:
-		return l.Kind == pricing.Plan && narrowed(s.Plans, l.ItemID)
+		return class == pricing.SubscriptionClass && narrowed(s, l)
 	case coupon.Product:
-		return l.Kind == pricing.Device && narrowed(s.Devices, l.ItemID) ||
-			l.Kind == pricing.Accessory && narrowed(s.Accessories, l.ItemID)
+		return class == pricing.ProductClass && l.Kind != "" && narrowed(s, l)
 	case coupon.Specific:
-		return l.Kind == pricing.Plan && s.Plans.Has(l.ItemID) ||
-			l.Kind == pricing.Device && s.Devices.Has(l.ItemID) ||
-			l.Kind == pricing.Accessory && s.Accessories.Has(l.ItemID)
+		return selection(s, l.Kind).Has(l.ItemID)
 	}
 	return false
 }
 
+// selection returns the items of a kind that the scope selects.
+func selection(s *coupon.Scope, kind pricing.LineKind) coupon.Items {
+	switch kind { //nolint:exhaustive // no other kind has a selection
+	case pricing.Plan:
+		return s.Plans
+	case pricing.Device:
+		return s.Devices
+	case pricing.Accessory:
+		return s.Accessories
+	}
+	return coupon.Items{}
+}
+
 // narrowed reads an empty selection as "all of this kind".
-func narrowed(selected coupon.Items, id string) bool {
-	return selected.Len() == 0 || selected.Has(id)
+func narrowed(s *coupon.Scope, l *pricing.Line) bool {
+	selected := selection(s, l.Kind)
+	return selected.Len() == 0 || selected.Has(l.ItemID)
 }
 
 // Lines reports for each cart line whether the coupon's scope covers the line. The result can be

@@ -63,12 +63,65 @@ func TestWhatAScopeCovers(t *testing.T) {
 			if got != test.want {
 				t.Errorf("covers %s, want %s", got, test.want)
 			}
-			for _, l := range []pricing.Line{{ItemID: "x"}, {Kind: 5, ItemID: "x"}, {Kind: 255, ItemID: "x"}} {
+			for _, l := range []pricing.Line{{ItemID: "x"}, {Class: pricing.ProductClass, ItemID: "x"}} {
 				if eligibility.Covers(test.scope, l) {
 					t.Errorf("covers a line of no kind: %+v", l)
 				}
 			}
 		})
+	}
+}
+
+// Kinds, categories and exclusions restrict every scope; a line must satisfy all of them.
+func TestWhatAScopeCoversOfOpenKinds(t *testing.T) {
+	t.Parallel()
+	of := func(names ...string) pricing.Categories {
+		set, err := pricing.NewCategories(names...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return set
+	}
+	lines := []pricing.Line{
+		{Kind: "book", ItemID: "go", Categories: of("new", "tech")},
+		{Kind: "book", ItemID: "novel", Categories: of("sale")},
+		{Kind: "magazine", Class: pricing.SubscriptionClass, ItemID: "weekly", Categories: of("new")},
+		{Kind: pricing.Plan, ItemID: "basic"},
+		{Kind: pricing.Device, ItemID: "reader", Categories: of("tech")},
+		{Kind: "courier", Class: pricing.ShippingClass, ItemID: "go", Categories: of("new")},
+	}
+	items := coupon.NewItems
+	for _, test := range []struct {
+		about string
+		scope coupon.Scope
+		want  string
+	}{
+		{"ALL", coupon.Scope{AppliesTo: coupon.All}, "11111-"},
+		{"SUBSCRIPTION", coupon.Scope{AppliesTo: coupon.Subscription}, "--11--"},
+		{"SUBSCRIPTION, plans narrow plans", coupon.Scope{AppliesTo: coupon.Subscription, Plans: items("plus")}, "--1---"},
+		{"PRODUCT", coupon.Scope{AppliesTo: coupon.Product}, "11--1-"},
+		{"PRODUCT, devices narrow devices", coupon.Scope{AppliesTo: coupon.Product, Devices: items("watch")}, "11----"},
+		{"SPECIFIC", coupon.Scope{AppliesTo: coupon.Specific, Devices: items("reader", "go")}, "----1-"},
+		{"one kind", coupon.Scope{AppliesTo: coupon.All, Kinds: items("book")}, "11----"},
+		{"a kind of another class", coupon.Scope{AppliesTo: coupon.Product, Kinds: items("magazine")}, "------"},
+		{"categories", coupon.Scope{AppliesTo: coupon.All, Categories: items("new", "sale")}, "111---"},
+		{"categories of a class", coupon.Scope{AppliesTo: coupon.Product, Categories: items("tech")}, "1---1-"},
+		{"not on sale", coupon.Scope{AppliesTo: coupon.All, ExcludedCategories: items("sale")}, "1-111-"},
+		{"not these items", coupon.Scope{AppliesTo: coupon.All, ExcludedItems: items("go", "basic")}, "-11-1-"},
+		{"all of it", coupon.Scope{
+			AppliesTo: coupon.All, Kinds: items("book", "magazine"), Categories: items("new"), ExcludedItems: items("weekly"),
+		}, "1-----"},
+		{"SPECIFIC, but excluded", coupon.Scope{
+			AppliesTo: coupon.Specific, Devices: items("reader"), ExcludedCategories: items("tech"),
+		}, "------"},
+	} {
+		got := ""
+		for _, covered := range eligibility.Lines(test.scope, lines) {
+			got += map[bool]string{true: "1", false: "-"}[covered]
+		}
+		if got != test.want {
+			t.Errorf("%s covers %s, want %s", test.about, got, test.want)
+		}
 	}
 }
 

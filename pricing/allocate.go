@@ -24,6 +24,27 @@ func (s share) compare(t share) int {
 	return 1 // no two claims are of one line
 }
 
+// ratio is the exact share of a discount that a weight gets: discount / base.
+type ratio struct {
+	discount, base uint64
+	narrow         bool // products fit 64 bits
+}
+
+func newRatio(discount, base int64) ratio {
+	d, b := uint64(discount), uint64(base) //nolint:gosec // both positive
+	return ratio{d, b, bits.Len64(d)+bits.Len64(b) <= 64}
+}
+
+// of returns the whole steps of a weight's share, and the remainder.
+func (r ratio) of(weight int64) (part, remainder uint64) {
+	high, low := bits.Mul64(r.discount, uint64(weight)) //nolint:gosec // not negative
+	if r.narrow {
+		return low / r.base, low % r.base
+	}
+	// discount < base, so that the high word is below base and Div64 cannot overflow.
+	return bits.Div64(high, low, r.base)
+}
+
 // allocate spreads discount (0 < discount < base) over the eligible lines by
 // largest remainder and stores each line's part. base is the sum of their
 // subtotals. Every amount is a multiple of step, which is 1 where there is none:
@@ -36,21 +57,13 @@ func allocate(lines []QuotedLine, discount, base, step int64, shares []share) []
 	if step > 1 { // a division is worth a branch
 		spare /= step
 	}
-	d, b := uint64(spare), uint64(base) //nolint:gosec // both positive
-	narrow := bits.Len64(d)+bits.Len64(b) <= 64
+	r := newRatio(spare, base)
 	for i := range lines {
 		l := &lines[i]
 		if !l.Eligible || l.Subtotal == 0 {
 			continue
 		}
-		high, low := bits.Mul64(d, uint64(l.Subtotal)) //nolint:gosec // not negative
-		var part, remainder uint64
-		if narrow {
-			part, remainder = low/b, low%b
-		} else {
-			// d < b, so that the high word is below b and Div64 cannot overflow.
-			part, remainder = bits.Div64(high, low, b)
-		}
+		part, remainder := r.of(l.Subtotal)
 		spare -= int64(part)            //nolint:gosec // part <= subtotal
 		l.Discount = int64(part) * step //nolint:gosec // <= subtotal
 		l.Total = l.Subtotal - l.Discount
@@ -63,6 +76,26 @@ func allocate(lines []QuotedLine, discount, base, step int64, shares []share) []
 		l := &lines[s.line]
 		l.Discount += step
 		l.Total -= step
+	}
+	return shares
+}
+
+// largestRemainder spreads discount (0 < discount < base) over claims with weights above 0,
+// whose sum is base. It counts in steps, as the claims do.
+func largestRemainder(claims []claim, discount, base int64, shares []share) []share {
+	shares = slices.Grow(shares[:0], len(claims))
+	r, spare := newRatio(discount, base), discount
+	for i := range claims {
+		part, remainder := r.of(claims[i].weight)
+		claims[i].part = int64(part) //nolint:gosec // at most the weight
+		spare -= claims[i].part
+		shares = append(shares, share{remainder: remainder, line: i})
+	}
+	if spare > 0 {
+		selectFirst(shares, int(spare))
+	}
+	for _, s := range shares[:spare] {
+		claims[s.line].part++
 	}
 	return shares
 }

@@ -46,7 +46,7 @@ func BenchmarkQuote(b *testing.B) {
 				var q pricing.Quote
 				b.ReportAllocs()
 				for b.Loop() {
-					if err := q.Reprice(cart, discount, nil); err != nil {
+					if err := q.Reprice(cart, pricing.Terms{Discount: discount}); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -74,7 +74,7 @@ func BenchmarkQuoteInSteps(b *testing.B) {
 				var q pricing.Quote
 				b.ReportAllocs()
 				for b.Loop() {
-					if err := q.Reprice(cart, discount, nil); err != nil {
+					if err := q.Reprice(cart, pricing.Terms{Discount: discount}); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -111,7 +111,55 @@ func BenchmarkQuoteLargest(b *testing.B) {
 			var q pricing.Quote
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := q.Reprice(cart, discount, nil); err != nil {
+				if err := q.Reprice(cart, pricing.Terms{Discount: discount}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// severalCoupons are two coupons of the item lane and one of the order lane.
+func severalCoupons(tb testing.TB) []pricing.Terms {
+	tb.Helper()
+	perUnit, err := pricing.NewDiscount(pricing.DiscountTerms{Type: pricing.FixedAmountPerUnit, Amount: 25, Currency: pricing.EUR()})
+	require.NoError(tb, err)
+	item, err := pricing.NewDiscount(pricing.DiscountTerms{Type: pricing.Percentage, Lane: pricing.ItemLane, Percent: percent(tb, "10")})
+	require.NoError(tb, err)
+	return []pricing.Terms{
+		{ID: "a", Group: "a", Discount: perUnit},
+		{ID: "b", Group: "b", Discount: item},
+		{ID: "c", Group: "c", Discount: pricing.PercentOff(percent(tb, "12.5"))},
+	}
+}
+
+// BenchmarkCombined prices a cart with one and with three coupons into a reused quote.
+func BenchmarkCombined(b *testing.B) {
+	for _, coupons := range []int{1, 2, 3} {
+		for _, size := range []int{10, 100, 1000} {
+			b.Run(fmt.Sprintf("coupons=%d/lines=%d", coupons, size), func(b *testing.B) {
+				cart, terms := benchmarkCart(size), severalCoupons(b)[3-coupons:]
+				var q pricing.Quote
+				b.ReportAllocs()
+				for b.Loop() {
+					if err := q.Reprice(cart, terms...); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkTypes prices a cart with one coupon of each type into a reused quote.
+func BenchmarkTypes(b *testing.B) {
+	for name, d := range goldenDiscounts(b) {
+		b.Run(name, func(b *testing.B) {
+			cart, terms := benchmarkCart(10), pricing.Terms{ID: "a", Discount: d}
+			var q pricing.Quote
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := q.Reprice(cart, terms); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -17,70 +17,6 @@ const (
 	MaxLineIDLength = 255
 )
 
-// LineKind is the kind of item that a cart line sells.
-type LineKind uint8
-
-// Plan, Device, Accessory and Shipping are the kinds of items that a cart line can sell.
-// The word PRODUCT in the specification means [Device] or [Accessory].
-const (
-	// Plan means that the line sells a subscription plan.
-	Plan LineKind = iota + 1
-	// Device means that the line sells a device.
-	Device
-	// Accessory means that the line sells an accessory.
-	Accessory
-	// Shipping means that the line sells shipping. Shipping lines are never discounted.
-	Shipping
-)
-
-// String returns the JSON name of the line kind: "plan", "device", "accessory" or
-// "shipping". For an unknown line kind, String returns the empty string.
-func (k LineKind) String() string {
-	switch k {
-	case Plan:
-		return "plan"
-	case Device:
-		return "device"
-	case Accessory:
-		return "accessory"
-	case Shipping:
-		return "shipping"
-	}
-	return ""
-}
-
-// GoString returns the text that package fmt prints for %#v, such as
-// "pricing.LineKind(plan)".
-func (k LineKind) GoString() string { return goString("LineKind", k.String(), uint8(k)) }
-
-// ParseLineKind returns the line kind with the given JSON name, such as "plan". The name is
-// case-sensitive. ParseLineKind returns a [*ValidationError] for an unknown or empty name.
-func ParseLineKind(text string) (LineKind, error) {
-	for k := Plan; k <= Shipping; k++ {
-		if k.String() == text {
-			return k, nil
-		}
-	}
-	return 0, invalid("", FieldUnknown, "must be plan, device, accessory or shipping")
-}
-
-// MarshalText returns the JSON name of the line kind, such as "plan". For the zero
-// LineKind, MarshalText returns empty text. For an unknown line kind, MarshalText
-// returns a [*ValidationError].
-func (k LineKind) MarshalText() ([]byte, error) {
-	if k > Shipping {
-		return nil, invalid("", FieldUnknown, fmt.Sprintf("%d is no kind of line", k))
-	}
-	return []byte(k.String()), nil
-}
-
-// UnmarshalText parses the JSON name of a line kind, like [ParseLineKind]. On error,
-// UnmarshalText sets the line kind to 0.
-func (k *LineKind) UnmarshalText(text []byte) (err error) {
-	*k, err = ParseLineKind(string(text))
-	return err
-}
-
 // Interval is the length of one billing period of a plan.
 type Interval uint8
 
@@ -151,17 +87,33 @@ type Line struct {
 	ID string
 	// Kind is the kind of item that the line sells.
 	Kind LineKind
-	// ItemID is the caller's name for the plan, device, accessory or shipping option.
-	// An ItemID has at most [MaxLineIDLength] code points.
+	// ItemID is the caller's name for the plan, book, shipping option or other item. An
+	// ItemID has at most [MaxLineIDLength] code points.
 	ItemID string
+	// Categories are the categories of the item, such as "sale". They are optional.
+	Categories Categories
 	// Quantity is the number of units in the line. It must be at least 1.
 	Quantity int64
 	// UnitPrice is the list price of one unit, in minor units. It must be at least 0. For a
-	// plan, UnitPrice is the price of the first billing period.
+	// subscription, UnitPrice is the price of the first billing period.
 	UnitPrice int64
-	// Recurs is the billing interval of a plan. Lines that are not plans must have the
-	// interval [Once].
+	// Class is the class of the line. If Class is 0, the line has the class that its kind
+	// implies; see [LineKind.Class]. The kinds of the specification have no other class.
+	Class Class
+	// Recurs is the billing interval of a subscription. Other lines must have the interval
+	// [Once].
 	Recurs Interval
+}
+
+// ClassOf returns the class of the line. If the line names no class, ClassOf returns the
+// class that its kind implies.
+func (l Line) ClassOf() Class { return l.class() }
+
+func (l *Line) class() Class {
+	if l.Class != 0 {
+		return l.Class
+	}
+	return l.Kind.Class()
 }
 
 // Cart lists the items that a customer wants to buy, in one currency. Functions of this
@@ -187,11 +139,13 @@ type Cart struct {
 //   - The step of the cart is negative.
 //   - The cart has more than [MaxLines] lines.
 //   - An ID or an ItemID has more than [MaxLineIDLength] code points.
-//   - The kind or the interval of a line is unknown.
+//   - The kind of a line is malformed, or its class or interval is unknown.
+//   - A line of a kind of the specification has another class than the kind implies.
 //   - The quantity of a line is less than 1.
 //   - A unit price is negative or is not a multiple of the step.
-//   - A line that is not a plan has an interval other than [Once].
-//   - The price of a line or the sum of all lines does not fit in an int64.
+//   - A line that is no subscription has an interval other than [Once].
+//   - The price of a line, the sum of all lines or the sum of all quantities does not fit in
+//     an int64.
 func (c Cart) Validate() error {
 	var faults ValidationError
 	if c.Currency.IsZero() {
@@ -203,11 +157,17 @@ func (c Cart) Validate() error {
 		return faults.Err()
 	}
 	sum, summed := int64(0), true
+	units, counted := int64(0), true
 	for i := range c.Lines {
 		l := &c.Lines[i]
 		l.idFaults(i, &faults)
 		l.faults(i, &faults)
 		offStep(linePath(i, "unitPrice"), l.UnitPrice, c.Currency, c.Step, &faults)
+		if counted && l.Quantity >= 1 {
+			if units, counted = addAmounts(units, l.Quantity); !counted {
+				faults.Add(linePath(i, "quantity"), FieldOverflow, "the cart's quantity is too large")
+			}
+		}
 		subtotal, ok := l.subtotal()
 		if !ok || !summed {
 			continue
@@ -245,8 +205,13 @@ func (l *Line) textFaults(i int, faults *ValidationError) {
 }
 
 func (l *Line) faults(i int, faults *ValidationError) {
-	if l.Kind < Plan || l.Kind > Shipping {
-		faults.Add(linePath(i, "kind"), FieldUnknown, "must be plan, device, accessory or shipping")
+	if _, err := ParseLineKind(string(l.Kind)); err != nil {
+		faults.At(linePath(i, "kind"), err)
+	}
+	if l.Class > ShippingClass {
+		faults.Add(linePath(i, "class"), FieldUnknown, classMessage)
+	} else if !l.classFits() {
+		faults.Add(linePath(i, "class"), FieldMismatch, fmt.Sprintf("the class of the kind %s is %s", l.Kind, l.Kind.Class()))
 	}
 	if l.Quantity < 1 {
 		faults.Add(linePath(i, "quantity"), FieldTooSmall, "a quantity is at least 1")
@@ -256,18 +221,33 @@ func (l *Line) faults(i int, faults *ValidationError) {
 	}
 	if l.Recurs > Yearly {
 		faults.Add(linePath(i, "recurs"), FieldUnknown, "must be day, week, month or year")
-	} else if l.Recurs != Once && l.Kind != Plan {
-		faults.Add(linePath(i, "recurs"), FieldNotAllowed, "only a plan recurs")
+	} else if l.Recurs != Once && l.class() != SubscriptionClass {
+		faults.Add(linePath(i, "recurs"), FieldNotAllowed, "only a subscription recurs")
 	}
 	if _, ok := l.subtotal(); !ok && l.Quantity >= 1 && l.UnitPrice >= 0 {
 		faults.Add(linePath(i, "unitPrice"), FieldOverflow, "price times quantity is too large")
 	}
 }
 
-// wellFormed is faults and idFaults for the hot path: no message, no allocation.
-func (l *Line) wellFormed() bool {
-	return l.Kind >= Plan && l.Kind <= Shipping && (l.Recurs == Once || l.Kind == Plan && l.Recurs <= Yearly) &&
-		isShort(l.ID) && isShort(l.ItemID)
+// classFits reports whether the line has the class of its kind, or may choose.
+func (l *Line) classFits() bool {
+	implied, known := l.Kind.implied()
+	return l.Class == 0 || l.Class == implied || !known
+}
+
+// wellFormed is faults and idFaults for the hot path: no message, no allocation. It returns
+// the class of the line.
+func (l *Line) wellFormed() (class Class, ok bool) {
+	implied, known := l.Kind.implied()
+	class = l.Class
+	switch {
+	case class == 0:
+		class = implied
+	case known && class != implied, class > ShippingClass:
+		return 0, false
+	}
+	return class, (known || l.Kind.valid()) && isShort(l.ID) && isShort(l.ItemID) &&
+		(l.Recurs == Once || class == SubscriptionClass && l.Recurs <= Yearly)
 }
 
 // subtotal returns price times quantity; ok is false when either is out of

@@ -22,12 +22,14 @@ type cartDocument struct {
 }
 
 type cartLineDocument struct {
-	ID        string `json:"id"`
-	Kind      string `json:"kind"`
-	ItemID    string `json:"itemId"`
-	Quantity  int64  `json:"quantity"`
-	UnitPrice string `json:"unitPrice"`
-	Recurs    string `json:"recurs,omitempty"`
+	ID         string   `json:"id"`
+	Kind       string   `json:"kind"`
+	Class      string   `json:"class,omitempty"`
+	ItemID     string   `json:"itemId"`
+	Categories []string `json:"categories,omitempty"`
+	Quantity   int64    `json:"quantity"`
+	UnitPrice  string   `json:"unitPrice"`
+	Recurs     string   `json:"recurs,omitempty"`
 }
 
 // MarshalJSON returns the cart as JSON:
@@ -36,8 +38,9 @@ type cartLineDocument struct {
 //	 "lines":[{"id":"A","kind":"plan","itemId":"basic","quantity":3,
 //	   "unitPrice":"10.000","recurs":"month"}]}
 //
-// Amounts are strings in major units, with all decimals of the currency. A step of 0 and
-// the interval [Once] are omitted. [Cart.UnmarshalJSON] restores the cart without loss.
+// A line may also have "class" and "categories", a list of names. Amounts are strings in
+// major units, with all decimals of the currency. A step, class or set of categories that is
+// zero and the interval [Once] are omitted. [Cart.UnmarshalJSON] restores the cart without loss.
 //
 // MarshalJSON returns a [*ValidationError] in these cases:
 //
@@ -59,7 +62,8 @@ func (c Cart) MarshalJSON() ([]byte, error) {
 	for i := range c.Lines {
 		l := &c.Lines[i]
 		d.Lines[i] = cartLineDocument{
-			ID: l.ID, Kind: l.Kind.String(), ItemID: l.ItemID, Quantity: l.Quantity,
+			ID: l.ID, Kind: l.Kind.String(), Class: l.Class.String(), ItemID: l.ItemID,
+			Categories: l.Categories.Names(), Quantity: l.Quantity,
 			UnitPrice: c.Currency.Format(l.UnitPrice), Recurs: l.Recurs.String(),
 		}
 	}
@@ -73,7 +77,7 @@ func (c Cart) MarshalJSON() ([]byte, error) {
 //   - A quantity is a JSON number.
 //   - The cart fields "currency" and "lines" are required.
 //   - The line fields "kind", "quantity" and "unitPrice" are required.
-//   - The fields "step", "id", "itemId" and "recurs" are optional. An optional field that
+//   - The fields "step", "id", "class", "itemId", "categories" and "recurs" are optional. An optional field that
 //     is absent or null is read as its zero value.
 //
 // For invalid input, UnmarshalJSON returns a [*ValidationError] and leaves its receiver
@@ -136,15 +140,18 @@ func (o *object) lines(raw json.RawMessage, c Currency) []Line {
 // the cart's Validate finds no fault in it that would only be reported a second time.
 func readLine(data []byte, c Currency) (Line, error) {
 	line := Line{Kind: Plan, Quantity: 1}
-	o, err := readObject(data, "id", "kind", "itemId", "quantity", "unitPrice", "recurs")
+	o, err := readObject(data, "id", "kind", "class", "itemId", "categories", "quantity", "unitPrice", "recurs")
 	if err != nil {
 		return line, err
 	}
 	line.ID, _ = o.text("id")
 	line.ItemID, _ = o.text("itemId")
-	if kind, ok := requiredWord(&o, "kind", ParseLineKind); ok {
-		line.Kind = kind
+	kind, known := requiredWord(&o, "kind", ParseLineKind)
+	class, _ := word(&o, "class", ParseClass)
+	if known {
+		line.Kind, line.Class = kind, class
 	}
+	line.Categories = o.categories("categories")
 	o.required("quantity")
 	if quantity, ok := o.whole("quantity"); ok {
 		line.Quantity = quantity
@@ -153,6 +160,26 @@ func readLine(data []byte, c Currency) (Line, error) {
 	line.UnitPrice, _ = o.amount("unitPrice", c)
 	line.Recurs, _ = word(&o, "recurs", ParseInterval)
 	return line, o.faults.Err()
+}
+
+// categories reads a list of names, which may be absent.
+func (o *object) categories(name string) Categories {
+	raw, ok := o.value(name)
+	if !ok {
+		return Categories{}
+	}
+	if jsonKind(raw) != "array" {
+		o.faults.Add(name, FieldMalformed, "must be a list")
+		return Categories{}
+	}
+	names, err := readList[string](name, raw, MaxCategories)
+	if err != nil {
+		o.faults.Merge("", err)
+		return Categories{}
+	}
+	read, err := NewCategories(names...)
+	o.faults.Merge(name, err)
+	return read
 }
 
 // errLineAlone is no [*ValidationError]: the program is wrong, and not its input.

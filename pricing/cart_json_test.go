@@ -145,10 +145,16 @@ func TestCartThatIsNone(t *testing.T) {
 		with(`"A"`, `"\ud83d"`):                                                       {"lines[0].id": malformed},
 		with(`"A"`, `"`+strings.Repeat("é", 256)+`"`):                                 {"lines[0].id": pricing.FieldTooLong},
 		with(`"phone"`, `["phone"]`):                                                  {"lines[0].itemId": malformed},
-		with(`"device"`, `"Device"`):                                                  {"lines[0].kind": unknown},
+		with(`"device"`, `"Device"`):                                                  {"lines[0].kind": malformed},
 		with(`"device"`, `""`):                                                        {"lines[0].kind": required},
 		with(`"device"`, `2`):                                                         {"lines[0].kind": malformed},
-		with(`"device"`, `"gift","recurs":"month"`):                                   {"lines[0].kind": unknown},
+		with(`"device"`, `"Gift","recurs":"month"`):                                   {"lines[0].kind": malformed},
+		with(`"device"`, `"gift","recurs":"month"`):                                   {"lines[0].recurs": pricing.FieldNotAllowed},
+		with(`"device"`, `"gift","class":"gift"`):                                     {"lines[0].class": unknown},
+		with(`"device"`, `"device","class":"shipping"`):                               {"lines[0].class": pricing.FieldMismatch},
+		with(`"device"`, `"device","categories":"sale"`):                              {"lines[0].categories": malformed},
+		with(`"device"`, `"device","categories":["sale","",7]`):                       {"lines[0].categories[2]": malformed},
+		with(`"device"`, `"device","categories":["sale",""]`):                         {"lines[0].categories[1]": required},
 		with(`"device"`, `"device","recurs":"month"`):                                 {"lines[0].recurs": pricing.FieldNotAllowed},
 		with(`"device"`, `"plan","recurs":"moon"`):                                    {"lines[0].recurs": unknown},
 		with(`"device"`, `"plan","recurs":false`):                                     {"lines[0].recurs": malformed},
@@ -214,7 +220,7 @@ func TestCartInJSONIsBounded(t *testing.T) {
 	longest := strings.Repeat("\x01", pricing.MaxLineIDLength)
 	c.Lines = make([]pricing.Line, pricing.MaxLines)
 	for i := range c.Lines {
-		c.Lines[i] = pricing.Line{ID: longest, ItemID: longest, Kind: pricing.Accessory, Quantity: math.MaxInt64}
+		c.Lines[i] = pricing.Line{ID: longest, ItemID: longest, Kind: pricing.Accessory, Quantity: math.MaxInt64 / pricing.MaxLines}
 	}
 	text, err := json.Marshal(c)
 	require.NoError(t, err)
@@ -231,7 +237,7 @@ func TestCartThatIsNotWritten(t *testing.T) {
 	}{
 		{pricing.Cart{}, map[string]pricing.FieldCode{"currency": pricing.FieldRequired}},
 		{pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{{}}}, map[string]pricing.FieldCode{
-			"lines[0].kind": pricing.FieldUnknown, "lines[0].quantity": pricing.FieldTooSmall,
+			"lines[0].kind": pricing.FieldRequired, "lines[0].quantity": pricing.FieldTooSmall,
 		}},
 		{
 			pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{{ID: "\xff", ItemID: "\xff", Kind: pricing.Plan, Quantity: 1}}},

@@ -1,6 +1,7 @@
 package pricing_test
 
 import (
+	"encoding/json"
 	"errors"
 	"math"
 	"strings"
@@ -25,8 +26,13 @@ func TestCartValidateNamesTheField(t *testing.T) {
 		code  pricing.FieldCode
 		line  func(*pricing.Line)
 	}{
-		{"no kind", "lines[1].kind", pricing.FieldUnknown, func(l *pricing.Line) { l.Kind, l.Recurs = 0, pricing.Once }},
-		{"unknown kind", "lines[1].kind", pricing.FieldUnknown, func(l *pricing.Line) { l.Kind, l.Recurs = pricing.Shipping+1, pricing.Once }},
+		{"no kind", "lines[1].kind", pricing.FieldRequired, func(l *pricing.Line) { l.Kind, l.Recurs = "", pricing.Once }},
+		{"malformed kind", "lines[1].kind", pricing.FieldMalformed, func(l *pricing.Line) { l.Kind, l.Recurs = "Book", pricing.Once }},
+		{"long kind", "lines[1].kind", pricing.FieldMalformed, func(l *pricing.Line) { l.Kind, l.Recurs = pricing.LineKind(strings.Repeat("k", 65)), pricing.Once }},
+		{"unknown class", "lines[1].class", pricing.FieldUnknown, func(l *pricing.Line) { l.Kind, l.Class, l.Recurs = "book", 4, pricing.Once }},
+		{"a plan that is a product", "lines[1].class", pricing.FieldMismatch, func(l *pricing.Line) { l.Class, l.Recurs = pricing.ProductClass, pricing.Once }},
+		{"a book that recurs", "lines[1].recurs", pricing.FieldNotAllowed, func(l *pricing.Line) { l.Kind = "book" }},
+		{"sum of the quantities", "lines[1].quantity", pricing.FieldOverflow, func(l *pricing.Line) { l.UnitPrice, l.Quantity = 0, math.MaxInt64 }},
 		{"quantity 0", "lines[1].quantity", pricing.FieldTooSmall, func(l *pricing.Line) { l.Quantity = 0 }},
 		{"negative quantity", "lines[1].quantity", pricing.FieldTooSmall, func(l *pricing.Line) { l.Quantity = math.MinInt64 }},
 		{"negative price", "lines[1].unitPrice", pricing.FieldTooSmall, func(l *pricing.Line) { l.UnitPrice = -1 }},
@@ -44,7 +50,7 @@ func TestCartValidateNamesTheField(t *testing.T) {
 			require.NoError(t, cart.Validate())
 			c.line(&cart.Lines[1])
 			wantField(t, cart.Validate(), c.field, c.code)
-			q, err := pricing.Price(cart, pricing.Discount{}, nil)
+			q, err := pricing.Price(cart, pricing.Terms{})
 			wantField(t, err, c.field, c.code)
 			if diff := cmp.Diff(pricing.Quote{}, q); diff != "" {
 				t.Errorf("a quote beside an error (-want +got):\n%s", diff)
@@ -56,7 +62,7 @@ func TestCartValidateNamesTheField(t *testing.T) {
 func TestCartValidateListsEveryFault(t *testing.T) {
 	t.Parallel()
 	cart := pricing.Cart{Lines: []pricing.Line{
-		{Kind: 9, Quantity: 0, UnitPrice: -1, Recurs: 77},
+		{Kind: "?", Quantity: 0, UnitPrice: -1, Recurs: 77},
 		{Kind: pricing.Device, Quantity: 1, UnitPrice: math.MaxInt64},
 		{Kind: pricing.Device, Quantity: 1, UnitPrice: 1},
 		{Kind: pricing.Device, Quantity: 1, UnitPrice: math.MaxInt64}, // the sum is reported once
@@ -64,7 +70,7 @@ func TestCartValidateListsEveryFault(t *testing.T) {
 	}}
 	want := map[string]pricing.FieldCode{
 		"currency":           pricing.FieldRequired,
-		"lines[0].kind":      pricing.FieldUnknown,
+		"lines[0].kind":      pricing.FieldMalformed,
 		"lines[0].quantity":  pricing.FieldTooSmall,
 		"lines[0].unitPrice": pricing.FieldTooSmall,
 		"lines[0].recurs":    pricing.FieldUnknown,
@@ -76,7 +82,7 @@ func TestCartValidateListsEveryFault(t *testing.T) {
 		t.Errorf("Validate (-want +got):\n%s", diff)
 	}
 	want["eligible"] = pricing.FieldMismatch
-	_, err := pricing.Price(cart, amountOff(t, "5", "EUR"), []bool{true})
+	_, err := pricing.Price(cart, pricing.Terms{Discount: amountOff(t, "5", "EUR"), Eligible: []bool{true}})
 	if diff := cmp.Diff(want, faultsOf(err)); diff != "" {
 		t.Errorf("Price (-want +got):\n%s", diff)
 	}
@@ -90,13 +96,13 @@ func TestCartHasAtMostTenThousandLines(t *testing.T) {
 	}
 	cart.Lines[0].ID, cart.Lines[1].ItemID = strings.Repeat("é", 255), strings.Repeat("é", 255)
 	require.NoError(t, cart.Validate())
-	q, err := pricing.Price(cart, pricing.Discount{}, nil)
+	q, err := pricing.Price(cart, pricing.Terms{})
 	require.NoError(t, err)
 	require.Len(t, q.Lines, pricing.MaxLines)
 	require.NoError(t, q.Validate())
 	cart.Lines = append(cart.Lines, pricing.Line{})
 	wantField(t, cart.Validate(), "lines", pricing.FieldTooLong)
-	_, err = pricing.Price(cart, pricing.Discount{}, nil)
+	_, err = pricing.Price(cart, pricing.Terms{})
 	wantField(t, err, "lines", pricing.FieldTooLong)
 }
 
@@ -111,7 +117,7 @@ func TestTheLargestCartIsStored(t *testing.T) {
 			Quantity: 1_000_000, UnitPrice: math.MaxInt64 / pricing.MaxLines / 1_000_000,
 		}
 	}
-	q, err := pricing.Price(cart, amountOff(t, "1234567.8901", "UYW"), nil)
+	q, err := pricing.Price(cart, pricing.Terms{Discount: amountOff(t, "1234567.8901", "UYW")})
 	require.NoError(t, err)
 	text, err := q.MarshalJSON()
 	require.NoError(t, err)
@@ -124,12 +130,12 @@ func TestPriceRefusesWhatDoesNotFitTheCart(t *testing.T) {
 	t.Parallel()
 	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{validLine()}}
 	for _, eligible := range [][]bool{{}, {true, true}} {
-		_, err := pricing.Price(cart, pricing.Discount{}, eligible)
+		_, err := pricing.Price(cart, pricing.Terms{Eligible: eligible})
 		wantField(t, err, "eligible", pricing.FieldMismatch)
 	}
-	_, err := pricing.Price(cart, amountOff(t, "5", "USD"), nil)
+	_, err := pricing.Price(cart, pricing.Terms{Discount: amountOff(t, "5", "USD")})
 	wantField(t, err, "currency", pricing.FieldMismatch)
-	_, err = pricing.Price(cart, amountOff(t, "5", "USD"), []bool{})
+	_, err = pricing.Price(cart, pricing.Terms{Discount: amountOff(t, "5", "USD"), Eligible: []bool{}})
 	want := map[string]pricing.FieldCode{"eligible": pricing.FieldMismatch, "currency": pricing.FieldMismatch}
 	if diff := cmp.Diff(want, faultsOf(err)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -145,17 +151,66 @@ func TestLineKindText(t *testing.T) {
 		if err := k.UnmarshalText([]byte(text)); err != nil || k != want {
 			t.Errorf("%s: got %v, %v", text, k, err)
 		}
-		if got, err := k.MarshalText(); err != nil || string(got) != text {
+		if got, err := json.Marshal(k); err != nil || string(got) != `"`+text+`"` {
 			t.Errorf("%s: got %s, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"", "Plan", "gift"} {
+	for text, code := range map[string]pricing.FieldCode{
+		"": pricing.FieldRequired, "Plan": pricing.FieldMalformed, "a book": pricing.FieldMalformed, "é": pricing.FieldMalformed,
+		strings.Repeat("k", pricing.MaxKindLength+1): pricing.FieldMalformed,
+	} {
 		var k pricing.LineKind
-		wantField(t, k.UnmarshalText([]byte(text)), "", pricing.FieldUnknown)
+		wantField(t, k.UnmarshalText([]byte(text)), "", code)
 	}
-	if got := pricing.LineKind(0).String() + (pricing.Shipping + 1).String(); got != "" {
-		t.Errorf("unknown kinds are %q", got)
+}
+
+func TestClassText(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]pricing.Class{
+		"subscription": pricing.SubscriptionClass, "product": pricing.ProductClass, "shipping": pricing.ShippingClass,
+	} {
+		var c pricing.Class
+		if err := c.UnmarshalText([]byte(text)); err != nil || c != want {
+			t.Errorf("%s: got %v, %v", text, c, err)
+		}
+		if got, err := c.MarshalText(); err != nil || string(got) != text {
+			t.Errorf("%s: got %s, %v", text, got, err)
+		}
 	}
+	for _, text := range []string{"", "Product", "plan"} {
+		var c pricing.Class
+		wantField(t, c.UnmarshalText([]byte(text)), "", pricing.FieldUnknown)
+	}
+	for kind, want := range map[pricing.LineKind]pricing.Class{
+		pricing.Plan: pricing.SubscriptionClass, pricing.Device: pricing.ProductClass, pricing.Accessory: pricing.ProductClass,
+		pricing.Shipping: pricing.ShippingClass, "book": pricing.ProductClass,
+	} {
+		if got := (pricing.Line{Kind: kind}).ClassOf(); got != want {
+			t.Errorf("%s: got %v, want %v", kind, got, want)
+		}
+	}
+}
+
+func TestCategories(t *testing.T) {
+	t.Parallel()
+	set, err := pricing.NewCategories("sale", "books", "sale")
+	require.NoError(t, err)
+	again, err := pricing.NewCategories("books", "sale")
+	require.NoError(t, err)
+	require.Equal(t, again, set)
+	if diff := cmp.Diff([]string{"books", "sale"}, set.Names()); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+	require.True(t, set.Has("sale") && set.Has("books"))
+	require.False(t, set.Has("book") || set.Has("") || set.Has("sale\x1fbooks") || pricing.Categories{}.Has("sale"))
+	_, err = pricing.NewCategories("a", "", "b\x1fc", "\xff", strings.Repeat("é", 65))
+	if diff := cmp.Diff(map[string]pricing.FieldCode{
+		"[1]": pricing.FieldRequired, "[2]": pricing.FieldMalformed, "[3]": pricing.FieldMalformed, "[4]": pricing.FieldTooLong,
+	}, faultsOf(err)); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+	_, err = pricing.NewCategories(make([]string, pricing.MaxCategories+1)...)
+	wantField(t, err, "", pricing.FieldTooLong)
 }
 
 func TestIntervalText(t *testing.T) {
@@ -229,9 +284,9 @@ func pricingErr(t *testing.T) error {
 func TestValuesOutsideTheirSetAreNotMarshalled(t *testing.T) {
 	t.Parallel()
 	for name, marshal := range map[string]func() ([]byte, error){
-		"kind":     (pricing.Shipping + 1).MarshalText,
+		"class":    (pricing.ShippingClass + 1).MarshalText,
 		"interval": (pricing.Yearly + 1).MarshalText,
-		"type":     (pricing.FixedAmount + 1).MarshalText,
+		"type":     (pricing.Tiered + 1).MarshalText,
 	} {
 		text, err := marshal()
 		wantField(t, err, "", pricing.FieldUnknown)
@@ -240,7 +295,7 @@ func TestValuesOutsideTheirSetAreNotMarshalled(t *testing.T) {
 		}
 	}
 	for name, marshal := range map[string]func() ([]byte, error){
-		"kind": pricing.LineKind(0).MarshalText, "type": pricing.DiscountType(0).MarshalText,
+		"class": pricing.Class(0).MarshalText, "type": pricing.DiscountType(0).MarshalText,
 	} {
 		if text, err := marshal(); err != nil || len(text) != 0 {
 			t.Errorf("no %s: got %q, %v", name, text, err)

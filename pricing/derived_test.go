@@ -18,7 +18,7 @@ import (
 type pricer func(q *pricing.Quote, c pricing.Cart, d pricing.Discount, eligible []bool) error
 
 func reprice(q *pricing.Quote, c pricing.Cart, d pricing.Discount, eligible []bool) error {
-	return q.Reprice(c, d, eligible)
+	return q.Reprice(c, pricing.Terms{Discount: d, Eligible: eligible})
 }
 
 // A property says what is wrong with a pricer on a purchase that it draws, or
@@ -277,7 +277,7 @@ func inputFault(t *rapid.T, price pricer) string {
 	if diff := cmp.Diff(kept, q); diff != "" {
 		return "another cart changed the quote (-want +got):\n" + diff
 	}
-	if err := q.Reprice(pricing.Cart{Currency: pricing.EUR(), Lines: make([]pricing.Line, 1)}, pricing.Discount{}, nil); err == nil {
+	if err := q.Reprice(pricing.Cart{Currency: pricing.EUR(), Lines: make([]pricing.Line, 1)}, pricing.Terms{}); err == nil {
 		return "a line of nothing is accepted"
 	}
 	if diff := cmp.Diff(p.price(t), kept); diff != "" {
@@ -350,6 +350,9 @@ func exponentFault(t *rapid.T, price pricer) string {
 	other.discount = inMinorUnits(t, p.discount, other.cart.Currency, 1)
 	q, r := p.fresh(t, price), other.fresh(t, price)
 	r.Currency = q.Currency
+	for i := range r.Coupons {
+		r.Coupons[i].Discount = q.Coupons[i].Discount
+	}
 	if diff := cmp.Diff(q, r); diff != "" {
 		return fmt.Sprintf("(-%s +%s):\n%s", p.cart.Currency, other.cart.Currency, diff)
 	}
@@ -434,7 +437,7 @@ func refusalFault(t *rapid.T, price pricer) string {
 	l := &cart.Lines[rapid.IntRange(0, len(cart.Lines)-1).Draw(t, "line")]
 	switch rapid.SampledFrom([]string{"kind", "quantity", "price", "recurs", "currency", "step"}).Draw(t, "field") {
 	case "kind":
-		l.Kind = pricing.LineKind(rapid.Uint8().Draw(t, "kind"))
+		l.Kind, l.Class = pricing.LineKind(rapid.StringN(0, 3, -1).Draw(t, "kind")), pricing.Class(rapid.Uint8Range(0, 4).Draw(t, "class"))
 	case "quantity":
 		l.Quantity = rapid.Int64().Draw(t, "quantity")
 	case "price":

@@ -1,72 +1,96 @@
 package pricing
 
-import "fmt"
-
-// DiscountType tells whether a discount is a percentage or a fixed amount (specification
-// 2.1).
-type DiscountType uint8
-
-// Percentage and FixedAmount are the discount types.
-const (
-	// Percentage takes a percentage off the eligible subtotal.
-	Percentage DiscountType = iota + 1
-	// FixedAmount takes a fixed amount off the cart, but at most the eligible subtotal.
-	FixedAmount
+import (
+	"fmt"
+	"slices"
 )
 
-// String returns the JSON name of the discount type: "PERCENTAGE" or "FIXED_AMOUNT".
-// For an unknown discount type, String returns the empty string.
-func (t DiscountType) String() string {
-	switch t {
-	case Percentage:
-		return "PERCENTAGE"
-	case FixedAmount:
-		return "FIXED_AMOUNT"
-	}
-	return ""
+// These constants limit the terms of a discount.
+const (
+	// MaxDiscountUnits is the maximum of the terms that count units.
+	MaxDiscountUnits = 1_000_000
+	// MaxTiers is the maximum number of tiers of a [Tiered] discount.
+	MaxTiers = 32
+	// MaxCurrencies is the maximum number of currencies of a discount.
+	MaxCurrencies = 32
+)
+
+// DiscountTerms are the terms of a [Discount]. [NewDiscount] checks them. Amounts are in minor
+// units of their currency.
+type DiscountTerms struct {
+	// Type is the type of the discount. It is required.
+	Type DiscountType
+	// Lane is the lane of the discount. A zero Lane means [DiscountType.DefaultLane].
+	Lane Lane
+	// Percent is the percentage of a [Percentage], [CheapestUnits] or [BuyXGetY] discount.
+	Percent Percent
+	// Currency is the currency of Amount, MaxDiscount and Tiers. It is required if one of them
+	// is an amount.
+	Currency Currency
+	// Amount is the amount of a [FixedAmount], [FixedAmountPerUnit] or [FixedUnitPrice]
+	// discount.
+	Amount int64
+	// MaxDiscount is the maximum of the discount. A MaxDiscount of 0 means that there is no
+	// maximum.
+	MaxDiscount int64
+	// Others are the amounts in other currencies. Every entry has the amounts that the discount
+	// has in Currency. A discount with tiers has no Others.
+	Others []CurrencyTerms
+	// MaxUnits limits a discount of the first four types to the cheapest eligible units. A
+	// MaxUnits of 0 means that there is no limit.
+	MaxUnits int64
+	// Units is how many of the cheapest units a [CheapestUnits] discount covers.
+	Units int64
+	// BuyQuantity and GetQuantity are the units to buy and the discounted units of one
+	// application of a [BuyXGetY] discount.
+	BuyQuantity int64
+	GetQuantity int64
+	// MaxApplications is the maximum number of applications of a [BuyXGetY] discount. A
+	// MaxApplications of 0 means that there is no maximum.
+	MaxApplications int64
+	// TierBasis tells what Tiers compare.
+	TierBasis TierBasis
+	// Tiers are the steps of a [Tiered] discount, in ascending order of From.
+	Tiers []Tier
 }
 
-// GoString returns the text that package fmt prints for %#v, such as
-// "pricing.DiscountType(PERCENTAGE)".
-func (t DiscountType) GoString() string { return goString("DiscountType", t.String(), uint8(t)) }
-
-// ParseDiscountType returns the discount type with the given JSON name, such as
-// "PERCENTAGE". The name is case-sensitive. ParseDiscountType returns a [*ValidationError]
-// for an unknown or empty name.
-func ParseDiscountType(text string) (DiscountType, error) {
-	switch text {
-	case "PERCENTAGE":
-		return Percentage, nil
-	case "FIXED_AMOUNT":
-		return FixedAmount, nil
-	}
-	return 0, invalid("", FieldUnknown, "must be PERCENTAGE or FIXED_AMOUNT")
+// CurrencyTerms are the amounts of a discount in one currency, in minor units.
+type CurrencyTerms struct {
+	Currency    Currency
+	Amount      int64
+	MaxDiscount int64
 }
 
-// MarshalText returns the JSON name of the discount type, such as "PERCENTAGE". For the
-// zero DiscountType, MarshalText returns empty text. For an unknown discount type,
-// MarshalText returns a [*ValidationError].
-func (t DiscountType) MarshalText() ([]byte, error) {
-	if t > FixedAmount {
-		return nil, invalid("", FieldUnknown, fmt.Sprintf("%d is no discount type", t))
-	}
-	return []byte(t.String()), nil
+// Tier is one step of a [Tiered] discount. It has a Percent or an Amount.
+type Tier struct {
+	// From is the least amount in minor units, or the least number of units, of the tier.
+	From int64
+	// Percent is the percentage that the tier takes off.
+	Percent Percent
+	// Amount is the amount that the tier takes off, in minor units.
+	Amount int64
 }
 
-// UnmarshalText parses the JSON name of a discount type, like [ParseDiscountType]. On
-// error, UnmarshalText sets the discount type to 0.
-func (t *DiscountType) UnmarshalText(text []byte) (err error) {
-	*t, err = ParseDiscountType(string(text))
-	return err
+// Equal reports whether t and u are the same terms. Package go-cmp uses Equal to compare values.
+func (t DiscountTerms) Equal(u DiscountTerms) bool {
+	others, tiers := slices.Equal(t.Others, u.Others), slices.Equal(t.Tiers, u.Tiers)
+	return others && tiers && t.Type == u.Type && t.Lane == u.Lane && t.Percent == u.Percent &&
+		t.Currency == u.Currency && t.Amount == u.Amount && t.MaxDiscount == u.MaxDiscount &&
+		t.MaxUnits == u.MaxUnits && t.Units == u.Units && t.BuyQuantity == u.BuyQuantity &&
+		t.GetQuantity == u.GetQuantity && t.MaxApplications == u.MaxApplications && t.TierBasis == u.TierBasis
 }
 
-// Discount is a percentage or a fixed amount. Discount values are comparable with ==. The
-// zero Discount takes nothing off. See [Discount.MarshalJSON] for the JSON form of a
+// Discount is an immutable discount. The zero Discount takes nothing off. [PercentOff] and
+// [AmountOff] make the simplest discounts. [NewDiscount] makes every discount. Use
+// [Discount.Equal] to compare discounts. See [Discount.MarshalJSON] for the JSON form of a
 // discount.
 type Discount struct {
+	_       [0]func() // not comparable with ==
+	kind    DiscountType
+	lane    Lane
 	percent Percent
 	amount  Money
-	kind    DiscountType
+	more    *DiscountTerms // nil for a percentage or a fixed amount without further terms
 }
 
 // PercentOff returns a discount of the given percentage. For the zero Percent, PercentOff
@@ -75,7 +99,7 @@ func PercentOff(p Percent) Discount {
 	if p.IsZero() {
 		return Discount{}
 	}
-	return Discount{kind: Percentage, percent: p}
+	return Discount{kind: Percentage, lane: OrderLane, percent: p}
 }
 
 // AmountOff returns a discount of the given fixed amount. AmountOff returns a
@@ -87,7 +111,38 @@ func AmountOff(m Money) (Discount, error) {
 	case m.Minor() <= 0:
 		return Discount{}, invalid("", FieldTooSmall, "a fixed amount is greater than 0")
 	}
-	return Discount{kind: FixedAmount, amount: m}, nil
+	return Discount{kind: FixedAmount, lane: OrderLane, amount: m}, nil
+}
+
+// NewDiscount returns the discount with the given terms. If the terms are invalid, NewDiscount
+// returns a [*ValidationError] that lists every invalid field by its JSON name; see
+// [Discount.MarshalJSON].
+func NewDiscount(t DiscountTerms) (Discount, error) {
+	if t.Lane == 0 {
+		t.Lane = t.Type.DefaultLane()
+	}
+	if err := t.validate(); err != nil {
+		return Discount{}, err
+	}
+	d := Discount{kind: t.Type, lane: t.Lane, percent: t.Percent, amount: NewMoney(t.Amount, t.Currency)}
+	if !t.Type.hasAmount() {
+		d.amount = Money{}
+	}
+	if !t.Equal(DiscountTerms{Type: t.Type, Lane: t.Lane, Percent: t.Percent, Amount: t.Amount, Currency: d.amount.currency}) {
+		t.Others, t.Tiers = slices.Clone(t.Others), slices.Clone(t.Tiers)
+		d.more = &t
+	}
+	return d, nil
+}
+
+// Terms returns the terms of the discount. The caller may modify the returned value.
+func (d Discount) Terms() DiscountTerms {
+	if d.more == nil {
+		return DiscountTerms{Type: d.kind, Lane: d.lane, Percent: d.percent, Currency: d.amount.currency, Amount: d.amount.minor}
+	}
+	t := *d.more
+	t.Others, t.Tiers = slices.Clone(t.Others), slices.Clone(t.Tiers)
+	return t
 }
 
 // IsZero reports whether d is the zero Discount.
@@ -95,26 +150,57 @@ func (d Discount) IsZero() bool { return d.kind == 0 }
 
 // Equal reports whether d and e are the same discount. Package go-cmp uses Equal to compare
 // values.
-func (d Discount) Equal(e Discount) bool { return d == e }
+func (d Discount) Equal(e Discount) bool {
+	if d.kind != e.kind || d.lane != e.lane || d.percent != e.percent || d.amount != e.amount {
+		return false
+	}
+	return d.more == e.more || d.more != nil && e.more != nil && d.more.Equal(*e.more)
+}
 
 // Type returns the discount type. For the zero Discount, Type returns 0.
 func (d Discount) Type() DiscountType { return d.kind }
 
-// Percent returns the percentage of a [Percentage] discount. For any other discount,
+// Lane returns the lane of the discount. For the zero Discount, Lane returns 0.
+func (d Discount) Lane() Lane { return d.lane }
+
+// Percent returns the percentage of a discount whose type has one. For any other discount,
 // Percent returns the zero Percent.
 func (d Discount) Percent() Percent { return d.percent }
 
-// Amount returns the amount of a [FixedAmount] discount. For any other discount, Amount
-// returns the zero Money.
+// Amount returns the amount of a discount whose type has one, in the discount's first currency.
+// For any other discount, Amount returns the zero Money.
 func (d Discount) Amount() Money { return d.amount }
 
+// Currencies returns the currencies of the discount's amounts, the first currency first. If the
+// discount has no amounts, it fits every currency, and Currencies returns nil.
+func (d Discount) Currencies() []Currency {
+	t := d.Terms()
+	if !t.hasMoney() {
+		return nil
+	}
+	all := []Currency{t.Currency}
+	for _, o := range t.Others {
+		all = append(all, o.Currency)
+	}
+	return all
+}
+
+// FirstTier returns the basis and the From of the lowest tier of a [Tiered] discount. A purchase
+// below it gets no discount. For any other discount, FirstTier returns zeros.
+func (d Discount) FirstTier() (basis TierBasis, from int64) {
+	if d.kind != Tiered {
+		return 0, 0
+	}
+	return d.more.TierBasis, d.more.Tiers[0].From
+}
+
 // Value returns the JSON field "discountValue", such as "12.5" or "10.00". For the zero
-// Discount, Value returns the empty string.
+// Discount and for a [Tiered] discount, Value returns the empty string.
 func (d Discount) Value() string {
-	switch d.kind {
-	case Percentage:
+	switch {
+	case d.kind.hasPercent():
 		return d.percent.String()
-	case FixedAmount:
+	case d.kind.hasAmount():
 		return d.amount.Amount()
 	}
 	return ""
@@ -127,6 +213,16 @@ func (d Discount) String() string {
 		return d.percent.String() + " %"
 	case FixedAmount:
 		return d.amount.String()
+	case FixedAmountPerUnit:
+		return d.amount.String() + " off each unit"
+	case FixedUnitPrice:
+		return d.amount.String() + " for each unit"
+	case CheapestUnits:
+		return fmt.Sprintf("%s %% off the cheapest %d", d.percent, d.more.Units)
+	case BuyXGetY:
+		return fmt.Sprintf("buy %d, get %d at %s %% off", d.more.BuyQuantity, d.more.GetQuantity, d.percent)
+	case Tiered:
+		return fmt.Sprintf("%d tiers", len(d.more.Tiers))
 	}
 	return "no discount"
 }
@@ -135,53 +231,77 @@ func (d Discount) String() string {
 // %)".
 func (d Discount) GoString() string { return fmt.Sprintf("pricing.Discount(%s)", d) }
 
-// Of returns the discount on the given amount, in minor units. The result is at least 0 and
-// at most the amount. For a negative amount, Of returns 0. A percentage discount is rounded
-// half up. Use [Discount.Fits] to check the currency.
-func (d Discount) Of(base int64) int64 {
-	if base <= 0 {
-		return 0
+// in returns the amounts of the discount in a currency.
+func (d *Discount) in(c Currency) (terms CurrencyTerms, ok bool) {
+	if d.more == nil {
+		return CurrencyTerms{Amount: d.amount.minor}, d.kind != FixedAmount || d.amount.currency == c
 	}
-	switch d.kind {
-	case Percentage:
-		return d.percent.Of(base)
-	case FixedAmount:
-		return min(d.amount.minor, base)
+	if !d.more.hasMoney() {
+		return CurrencyTerms{}, true
 	}
-	return 0
+	if d.more.Currency == c {
+		return CurrencyTerms{c, d.more.Amount, d.more.MaxDiscount}, true
+	}
+	for _, o := range d.more.Others {
+		if o.Currency == c {
+			return o, true
+		}
+	}
+	return CurrencyTerms{}, false
 }
 
-// InSteps is like [Discount.Of] but rounds a percentage discount half up to a multiple of
-// the step. The amount and the step are in minor units. The amount and a fixed discount
-// must be multiples of the step. With a step of 1 or less, InSteps returns the same
-// discount as Of.
-func (d Discount) InSteps(base, step int64) int64 {
-	if step <= 1 || d.kind != Percentage {
-		return d.Of(base)
-	}
-	return d.percent.Of(base/step) * step
+// Accepts reports whether the discount can be used for carts in the given currency; see
+// [Discount.Fits].
+func (d Discount) Accepts(c Currency) bool {
+	_, ok := d.in(c)
+	return ok
 }
 
 // Fits checks that the discount can be used for carts in the given currency. Fits returns a
-// [*ValidationError] if the discount is a fixed amount in another currency. A percentage
-// fits every currency.
+// [*ValidationError] if the discount has amounts, but none in that currency. A discount without
+// amounts fits every currency.
 func (d Discount) Fits(c Currency) error {
-	if d.kind == FixedAmount && d.amount.currency != c {
+	if _, ok := d.in(c); !ok {
 		return invalid("currency", FieldMismatch,
-			fmt.Sprintf("a discount in %s cannot be taken off a cart in %s", d.amount.currency, c))
+			fmt.Sprintf("a discount in %s cannot be taken off a cart in %s", d.Currencies()[0], c))
 	}
 	return nil
 }
 
 // FitsCart checks that the discount can be used for the cart. FitsCart returns a
-// [*ValidationError] if a fixed amount has another currency than the cart. FitsCart also
-// returns a [*ValidationError] if a fixed amount is not a multiple of the cart's step.
+// [*ValidationError] if the discount does not fit the cart's currency; see [Discount.Fits].
+// FitsCart also returns a [*ValidationError] if an amount that the discount takes off, or a unit
+// price, is not a multiple of the cart's step.
 func (d Discount) FitsCart(c Cart) error {
 	if err := d.Fits(c.Currency); err != nil {
 		return err
 	}
-	if d.kind == FixedAmount && !onStep(d.amount.minor, c.Step) {
+	if !d.onStep(c.Currency, c.Step) {
 		return invalid("discount", FieldTooManyDecimals, stepMessage(c.Currency, c.Step))
 	}
 	return nil
+}
+
+// fits is FitsCart for the hot path: no message, no allocation.
+func (d *Discount) fits(c *Cart) bool {
+	if d.more == nil && d.kind != FixedAmount {
+		return true
+	}
+	_, ok := d.in(c.Currency)
+	return ok && d.onStep(c.Currency, c.Step)
+}
+
+// onStep reports whether the amounts in a currency that fits are multiples of the step. A cap
+// need not be one.
+func (d *Discount) onStep(c Currency, step int64) bool {
+	if step <= 1 {
+		return true
+	}
+	if terms, _ := d.in(c); d.kind.hasAmount() && !onStep(terms.Amount, step) {
+		return false
+	}
+	if d.kind != Tiered {
+		return true
+	}
+	return !slices.ContainsFunc(d.more.Tiers, func(t Tier) bool { return !onStep(t.Amount, step) })
 }

@@ -27,7 +27,7 @@ func TestDiscountAsJSON(t *testing.T) {
 			t.Errorf("%s: %v (-want +got):\n%s", d, err, diff)
 		}
 		var read pricing.Discount
-		if err := json.Unmarshal(text, &read); err != nil || read != d {
+		if err := json.Unmarshal(text, &read); err != nil || !read.Equal(d) {
 			t.Errorf("%s is read as %s, %v", text, read, err)
 		}
 	}
@@ -46,7 +46,7 @@ func TestDiscountInJSONIsLossless(t *testing.T) {
 			t.Fatalf("writing: %v", err)
 		}
 		var read pricing.Discount
-		if err := json.Unmarshal(text, &read); err != nil || read != d {
+		if err := json.Unmarshal(text, &read); err != nil || !read.Equal(d) {
 			t.Fatalf("%s is read as %s, %v", text, read, err)
 		}
 	})
@@ -76,7 +76,7 @@ func TestDiscountThatIsNone(t *testing.T) {
 	} {
 		kept := amountOff(t, "10", "EUR")
 		err := kept.UnmarshalJSON([]byte(text))
-		if diff := cmp.Diff(want, faultsOf(err)); diff != "" || kept != amountOff(t, "10", "EUR") {
+		if diff := cmp.Diff(want, faultsOf(err)); diff != "" || !kept.Equal(amountOff(t, "10", "EUR")) {
 			t.Errorf("%s: %s (-want +got):\n%s", text, kept, diff)
 		}
 	}

@@ -84,7 +84,7 @@ func TestValuesInFailures(t *testing.T) {
 	for want, v := range map[string]any{
 		"pricing.Percent(12.5%)": percent(t, "12.5"), "pricing.Currency(EUR)": pricing.EUR(), "pricing.Currency()": pricing.Currency{},
 		"pricing.Money(10.00 EUR)": ten, "pricing.Discount(10.00 EUR)": amount, "pricing.Discount(12.5 %)": share,
-		"pricing.LineKind(device)": pricing.Device, "pricing.LineKind(0)": pricing.LineKind(0), "pricing.LineKind(9)": pricing.LineKind(9),
+		"pricing.LineKind(device)": pricing.Device, "pricing.LineKind(0)": pricing.LineKind(""), "pricing.Class(9)": pricing.Class(9), "pricing.Class(product)": pricing.ProductClass,
 		"pricing.Interval(month)": pricing.Monthly, "pricing.DiscountType(PERCENTAGE)": pricing.Percentage,
 	} {
 		if got := fmt.Sprintf("%#v", v); got != want {
@@ -152,16 +152,16 @@ func TestAmountOffIsPositiveAndOfACurrency(t *testing.T) {
 func TestDiscountAccessors(t *testing.T) {
 	t.Parallel()
 	type facts struct {
-		Type          pricing.DiscountType
-		Value, Text   string
-		Percent       pricing.Percent
-		Amount        pricing.Money
-		Zero          bool
-		FitsEUR, None bool
+		Type        pricing.DiscountType
+		Value, Text string
+		Percent     pricing.Percent
+		Amount      pricing.Money
+		Zero        bool
+		FitsEUR     bool
 	}
 	of := func(d pricing.Discount) facts {
 		return facts{
-			d.Type(), d.Value(), d.String(), d.Percent(), d.Amount(), d.IsZero(), d.Fits(pricing.EUR()) == nil, d.Of(1000) == 0,
+			d.Type(), d.Value(), d.String(), d.Percent(), d.Amount(), d.IsZero(), d.Fits(pricing.EUR()) == nil,
 		}
 	}
 	for name, c := range map[string]struct {
@@ -180,8 +180,8 @@ func TestDiscountAccessors(t *testing.T) {
 			amountOff(t, "10", "JPY"),
 			facts{Type: pricing.FixedAmount, Value: "10", Text: "10 JPY", Amount: pricing.NewMoney(10, currency(t, "JPY"))},
 		},
-		"none":          {pricing.Discount{}, facts{Text: "no discount", Zero: true, FitsEUR: true, None: true}},
-		"no percentage": {pricing.PercentOff(pricing.Percent{}), facts{Text: "no discount", Zero: true, FitsEUR: true, None: true}},
+		"none":          {pricing.Discount{}, facts{Text: "no discount", Zero: true, FitsEUR: true}},
+		"no percentage": {pricing.PercentOff(pricing.Percent{}), facts{Text: "no discount", Zero: true, FitsEUR: true}},
 	} {
 		if diff := cmp.Diff(c.want, of(c.discount)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -198,13 +198,18 @@ func TestDiscountAccessors(t *testing.T) {
 func TestDiscountOf(t *testing.T) {
 	t.Parallel()
 	ten := amountOff(t, "10", "EUR")
-	for base, want := range map[int64]int64{-1: 0, 0: 0, 1: 1, 999: 999, 1000: 1000, 1001: 1000, math.MaxInt64: 1000} {
-		if got := ten.Of(base); got != want {
+	of := func(d pricing.Discount, base int64) int64 {
+		q, err := pricing.Price(euros(base), pricing.Terms{Discount: d})
+		require.NoError(t, err)
+		return q.Discount
+	}
+	for base, want := range map[int64]int64{0: 0, 1: 1, 999: 999, 1000: 1000, 1001: 1000, math.MaxInt64: 1000} {
+		if got := of(ten, base); got != want {
 			t.Errorf("10.00 off %d: got %d, want %d", base, got, want)
 		}
 	}
-	for base, want := range map[int64]int64{-1: 0, 0: 0, 1: 1, 1000: 500} {
-		if got := pricing.PercentOff(percent(t, "50")).Of(base); got != want {
+	for base, want := range map[int64]int64{0: 0, 1: 1, 1000: 500} {
+		if got := of(pricing.PercentOff(percent(t, "50")), base); got != want {
 			t.Errorf("50 %% off %d: got %d, want %d", base, got, want)
 		}
 	}
@@ -212,7 +217,10 @@ func TestDiscountOf(t *testing.T) {
 
 func TestDiscountTypeText(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]pricing.DiscountType{"PERCENTAGE": pricing.Percentage, "FIXED_AMOUNT": pricing.FixedAmount} {
+	for text, want := range map[string]pricing.DiscountType{
+		"PERCENTAGE": pricing.Percentage, "FIXED_AMOUNT": pricing.FixedAmount, "FIXED_AMOUNT_PER_UNIT": pricing.FixedAmountPerUnit,
+		"FIXED_UNIT_PRICE": pricing.FixedUnitPrice, "CHEAPEST_UNITS": pricing.CheapestUnits, "BUY_X_GET_Y": pricing.BuyXGetY, "TIERED": pricing.Tiered,
+	} {
 		got, err := pricing.ParseDiscountType(text)
 		if err != nil || got != want || got.String() != text {
 			t.Errorf("%s: got %v, %v", text, got, err)

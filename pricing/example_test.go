@@ -23,7 +23,7 @@ func ExamplePrice() {
 		fmt.Println(err)
 		return
 	}
-	quote, err := pricing.Price(cart, ten, nil)
+	quote, err := pricing.Price(cart, pricing.Terms{Discount: ten})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -50,7 +50,7 @@ func ExamplePrice_eligible() {
 		{Kind: pricing.Plan, ItemID: "basic", Quantity: 1, UnitPrice: 999, Recurs: pricing.Monthly},
 		{Kind: pricing.Device, ItemID: "phone", Quantity: 1, UnitPrice: 49900},
 	}}
-	quote, err := pricing.Price(cart, pricing.PercentOff(percent), []bool{true, false})
+	quote, err := pricing.Price(cart, pricing.Terms{Discount: pricing.PercentOff(percent), Eligible: []bool{true, false}})
 	fmt.Println(quote.EligibleSubtotal, quote.Discount, quote.Total, err)
 	// Output: 999 333 50566 <nil>
 }
@@ -60,7 +60,7 @@ func ExamplePrice_malformed() {
 	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
 		{Kind: pricing.Device, Quantity: 0, UnitPrice: -5},
 	}}
-	_, err := pricing.Price(cart, pricing.Discount{}, nil)
+	_, err := pricing.Price(cart, pricing.Terms{})
 	var faults *pricing.ValidationError
 	if errors.As(err, &faults) {
 		for _, fault := range faults.Fields {
@@ -79,7 +79,7 @@ func ExampleQuote_Reprice() {
 	var quote pricing.Quote
 	for _, price := range []int64{100, 101} {
 		cart.Lines[0] = pricing.Line{Kind: pricing.Accessory, Quantity: 1, UnitPrice: price}
-		if err := quote.Reprice(cart, pricing.PercentOff(half), nil); err != nil {
+		if err := quote.Reprice(cart, pricing.Terms{Discount: pricing.PercentOff(half)}); err != nil {
 			fmt.Println(err)
 		}
 		fmt.Println(quote.Discount, quote.Total)
@@ -92,10 +92,10 @@ func ExampleQuote_Reprice() {
 func ExampleQuote_Clone() {
 	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{{Kind: pricing.Device, Quantity: 1, UnitPrice: 100}}}
 	var working pricing.Quote
-	_ = working.Reprice(cart, pricing.Discount{}, nil)
+	_ = working.Reprice(cart, pricing.Terms{})
 	kept := working.Clone()
 	cart.Lines[0].UnitPrice = 250
-	_ = working.Reprice(cart, pricing.Discount{}, nil)
+	_ = working.Reprice(cart, pricing.Terms{})
 	fmt.Println(kept.Lines[0].Total, working.Lines[0].Total, kept.Equal(working))
 	// Output: 100 250 false
 }
@@ -103,7 +103,7 @@ func ExampleQuote_Clone() {
 // A quote is stored as JSON and checked again when it is loaded.
 func ExampleQuote_UnmarshalJSON() {
 	var quote pricing.Quote
-	err := json.Unmarshal([]byte(`{"currency":"EUR","subtotal":"5.00","eligibleSubtotal":"5.00",
+	err := json.Unmarshal([]byte(`{"version":1,"currency":"EUR","subtotal":"5.00","eligibleSubtotal":"5.00",
 		"discount":"1.00","shipping":"0.00","total":"3.00","lines":[
 		{"id":"A","kind":"device","itemId":"case","quantity":1,"unitPrice":"5.00","eligible":true,
 		 "subtotal":"5.00","discount":"1.00","total":"4.00","units":[{"quantity":1,"unitPrice":"4.00"}]}]}`), &quote)
@@ -116,11 +116,12 @@ func ExampleQuote_MarshalJSON() {
 		{ID: "A", Kind: pricing.Device, ItemID: "case", Quantity: 2, UnitPrice: 250},
 	}}
 	one, _ := pricing.AmountOff(pricing.NewMoney(101, pricing.EUR()))
-	quote, _ := pricing.Price(cart, one, nil)
+	quote, _ := pricing.Price(cart, pricing.Terms{ID: "cpn_1", Discount: one})
 	text, err := json.MarshalIndent(quote, "", " ")
 	fmt.Println(string(text), err)
 	// Output:
 	// {
+	//  "version": 1,
 	//  "currency": "EUR",
 	//  "subtotal": "5.00",
 	//  "eligibleSubtotal": "5.00",
@@ -149,13 +150,26 @@ func ExampleQuote_MarshalJSON() {
 	//     }
 	//    ]
 	//   }
+	//  ],
+	//  "coupons": [
+	//   {
+	//    "id": "cpn_1",
+	//    "discount": "1.01",
+	//    "eligibleSubtotal": "5.00",
+	//    "eligibleQuantity": 2,
+	//    "terms": {
+	//     "discountType": "FIXED_AMOUNT",
+	//     "discountValue": "1.01",
+	//     "currency": "EUR"
+	//    }
+	//   }
 	//  ]
 	// } <nil>
 }
 
 func ExampleQuote_Validate() {
 	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{{Kind: pricing.Device, Quantity: 1, UnitPrice: 100}}}
-	quote, _ := pricing.Price(cart, pricing.Discount{}, nil)
+	quote, _ := pricing.Price(cart, pricing.Terms{})
 	fmt.Println(quote.Validate())
 	quote.Lines[0].Discount = 20
 	fmt.Println(quote.Validate())
@@ -190,7 +204,7 @@ func ExampleCart_Validate() {
 		{Kind: pricing.Device, Quantity: 1, UnitPrice: 100, Recurs: pricing.Monthly},
 	}}
 	fmt.Println(cart.Validate())
-	// Output: invalid input: lines[0].recurs: only a plan recurs
+	// Output: invalid input: lines[0].recurs: only a subscription recurs
 }
 
 // A cart in JSON has decimal amounts: 10 is ten euros. Every field that is wrong is named.
@@ -199,7 +213,7 @@ func ExampleCart_UnmarshalJSON() {
 	err := json.Unmarshal([]byte(`{"currency":"EUR","lines":[
 		{"id":"A","kind":"device","itemId":"phone","quantity":3,"unitPrice":10},
 		{"id":"S","kind":"shipping","itemId":"dhl","quantity":1,"unitPrice":"4.90"}]}`), &cart)
-	quote, _ := pricing.Price(cart, pricing.Discount{}, nil)
+	quote, _ := pricing.Price(cart, pricing.Terms{})
 	fmt.Println(quote.Currency.Format(quote.Total), err)
 
 	err = json.Unmarshal([]byte(`{"currency":"EUR","lines":[{"kind":"device","quantity":0,"unitPrice":"4.905","price":5}]}`), &cart)
@@ -338,14 +352,14 @@ func ExamplePercent_Of() {
 func ExamplePercentOff() {
 	percent, _ := pricing.ParsePercent("20")
 	discount := pricing.PercentOff(percent)
-	fmt.Println(discount, discount.Type(), discount.Value(), discount.Of(999))
-	// Output: 20 % PERCENTAGE 20 200
+	fmt.Println(discount, discount.Type(), discount.Value())
+	// Output: 20 % PERCENTAGE 20
 }
 
 func ExampleAmountOff() {
 	discount, err := pricing.AmountOff(pricing.NewMoney(1000, pricing.EUR()))
-	fmt.Println(discount, discount.Type(), discount.Value(), discount.Of(750), err)
-	// Output: 10.00 EUR FIXED_AMOUNT 10.00 750 <nil>
+	fmt.Println(discount, discount.Type(), discount.Value(), err)
+	// Output: 10.00 EUR FIXED_AMOUNT 10.00 <nil>
 }
 
 // A fixed amount fits carts of its own currency only, a percentage any.
@@ -417,7 +431,7 @@ func ExamplePrice_steps() {
 		{Kind: pricing.Accessory, ItemID: "case", Quantity: 1, UnitPrice: 2_220},
 	}}
 	percent, _ := pricing.ParsePercent("10")
-	quote, _ := pricing.Price(cart, pricing.PercentOff(percent), nil)
+	quote, _ := pricing.Price(cart, pricing.Terms{Discount: pricing.PercentOff(percent)})
 	fmt.Println("discount", dinar.Format(quote.Discount))
 	for _, l := range quote.Lines {
 		for _, u := range l.Units() {
@@ -426,7 +440,7 @@ func ExamplePrice_steps() {
 	}
 
 	cart.Lines[1].UnitPrice = 2_225
-	_, err := pricing.Price(cart, pricing.PercentOff(percent), nil)
+	_, err := pricing.Price(cart, pricing.Terms{Discount: pricing.PercentOff(percent)})
 	fmt.Println(err)
 	// Output:
 	// discount 0.560

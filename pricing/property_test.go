@@ -33,7 +33,7 @@ func drawPurchase(t *rapid.T, o pricingtest.CartOptions) purchase {
 }
 
 func (p purchase) price(t *rapid.T) pricing.Quote {
-	q, err := pricing.Price(p.cart, p.discount, p.eligible)
+	q, err := pricing.Price(p.cart, pricing.Terms{Discount: p.discount, Eligible: p.eligible})
 	if err != nil {
 		t.Fatalf("a valid cart is refused: %v", err)
 	}
@@ -82,7 +82,7 @@ func TestOverflowIsAnErrorNeverAWrap(t *testing.T) {
 }
 
 func atListPrices(c pricing.Cart) (pricing.Quote, error) {
-	return pricing.Price(c, pricing.Discount{}, nil)
+	return pricing.Price(c, pricing.Terms{})
 }
 
 // overflowFault draws a cart around the bounds of 64 bits and compares what price
@@ -91,12 +91,16 @@ func overflowFault(t *rapid.T, price func(pricing.Cart) (pricing.Quote, error)) 
 	amount := rapid.OneOf(rapid.Int64Range(0, 10), rapid.Int64Range(0, math.MaxInt64), rapid.Just[int64](math.MaxInt64))
 	cart := pricing.Cart{Currency: pricing.EUR()}
 	sum, limit, overflowing := new(big.Int), big.NewInt(math.MaxInt64), map[string]bool{}
+	units := new(big.Int)
 	for i := range rapid.IntRange(1, 5).Draw(t, "lines") {
 		l := pricing.Line{
 			Kind:     rapid.SampledFrom([]pricing.LineKind{pricing.Device, pricing.Shipping}).Draw(t, "kind"),
 			Quantity: max(1, amount.Draw(t, "quantity")), UnitPrice: amount.Draw(t, "unit price"),
 		}
 		cart.Lines = append(cart.Lines, l)
+		if units.Cmp(limit) <= 0 && units.Add(units, big.NewInt(l.Quantity)).Cmp(limit) > 0 {
+			overflowing[fmt.Sprintf("lines[%d].quantity", i)] = true
+		}
 		subtotal := new(big.Int).Mul(big.NewInt(l.Quantity), big.NewInt(l.UnitPrice))
 		if subtotal.Cmp(limit) > 0 {
 			overflowing[fmt.Sprintf("lines[%d].unitPrice", i)] = true

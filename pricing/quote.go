@@ -1,16 +1,13 @@
 package pricing
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // QuotedLine is a line of a cart with its price in the quote. All amounts are in minor
 // units. A QuotedLine cannot be marshaled to JSON on its own. Marshal the whole [Quote]
 // instead.
 type QuotedLine struct {
 	Line
-	// Eligible reports whether the discount covers the line.
+	// Eligible reports whether a coupon covers the line.
 	Eligible bool
 	// Subtotal is the list price of the line: UnitPrice times Quantity.
 	Subtotal int64
@@ -21,6 +18,8 @@ type QuotedLine struct {
 	Total int64
 	// Step is the step of the quote, in minor units.
 	Step int64
+
+	detail *lineDetail // nil if one coupon, or none, treats all units of every line alike
 }
 
 // Quote is a priced cart. All amounts in a Quote are in minor units of its Currency. Copies
@@ -34,9 +33,7 @@ type Quote struct {
 	Step int64
 	// Subtotal is the list price of all lines except shipping lines.
 	Subtotal int64
-	// EligibleSubtotal is the list price of the eligible lines. The discount is
-	// computed from EligibleSubtotal. A coupon's minimum purchase is compared with
-	// EligibleSubtotal.
+	// EligibleSubtotal is the list price of the lines that at least one coupon covers.
 	EligibleSubtotal int64
 	// Discount is the sum of the line discounts. It is at least 0 and at most
 	// EligibleSubtotal.
@@ -47,44 +44,59 @@ type Quote struct {
 	Total int64
 	// Lines are the priced lines of the cart, in the same order as in the cart.
 	Lines []QuotedLine
+	// Coupons are the coupons that were priced, by lane and then by ID.
+	Coupons []QuotedCoupon
 
-	shares []share // scratch memory that Reprice keeps
+	// groups and amounts say which unit gives how much to which coupon: per group of units an
+	// amount off each unit for every coupon. They are empty if units need not be told apart.
+	groups  []UnitGroup
+	amounts []int64
+	details []lineDetail // memory of the lines' detail
+	parts   []int64      // and of its parts
+	masks   []bool       // and of the coupons' eligible and bought
+	units   int64        // in the eligible lines
+
+	shares []share   // scratch memory that Reprice keeps
+	work   workspace // more of it
 }
 
-// Price computes the price of a cart with a discount on the eligible lines. The slice
-// eligible has one entry for each line of the cart. If the slice eligible is nil, all lines
-// except shipping lines are eligible. Shipping lines are never discounted. With the zero
-// [Discount], the quote has list prices.
+// Price computes the price of a cart with a set of coupons. Shipping lines are never discounted.
+// Without coupons, the quote has list prices and no line is eligible. The order of the coupons
+// does not matter.
 //
 // Price returns a [*ValidationError] in these cases:
 //
 //   - The cart is invalid; see [Cart.Validate].
-//   - The discount does not fit the cart; see [Discount.FitsCart].
-//   - The length of the slice eligible differs from the number of lines.
-func Price(cart Cart, discount Discount, eligible []bool) (Quote, error) {
+//   - A discount does not fit the cart; see [Discount.FitsCart].
+//   - The length of a slice Eligible or Bought differs from the number of lines.
+//   - There are more than [MaxCoupons] coupons.
+//   - Two of several coupons have the same ID or cannot be combined; see [Conflicts].
+func Price(cart Cart, terms ...Terms) (Quote, error) {
 	q := Quote{Lines: make([]QuotedLine, 0, min(len(cart.Lines), MaxLines))}
-	if err := q.Reprice(cart, discount, eligible); err != nil {
+	if err := q.Reprice(cart, terms...); err != nil {
 		return Quote{}, err
 	}
-	q.shares = nil
+	q.shares, q.work = nil, workspace{}
 	return q, nil
 }
 
 // Reprice is like [Price] but stores the result in the quote and reuses its memory.
-// Repeated calls with carts of the same size allocate no memory. Reprice can be called on
-// the zero Quote. On error, the quote is empty. While Reprice runs, no other goroutine may
-// use the quote or a copy that shares its lines.
-func (q *Quote) Reprice(cart Cart, discount Discount, eligible []bool) error {
+// Repeated calls with carts and sets of the same size allocate no memory. Reprice can be called
+// on the zero Quote. On error, the quote is empty. While Reprice runs, no other goroutine may
+// use the quote or a copy that shares its memory.
+func (q *Quote) Reprice(cart Cart, terms ...Terms) error {
 	q.reset(cart.Currency, cart.Step)
-	if !q.take(cart, eligible) || discount.Fits(cart.Currency) != nil ||
-		discount.kind == FixedAmount && !onStep(discount.amount.minor, cart.Step) {
+	if !q.combines(&cart, terms) || !q.take(&cart, terms) {
 		q.reset(Currency{}, 0)
-		return faultsOf(cart, discount, eligible)
+		return faultsOf(cart, terms)
 	}
-	if q.Step == 0 { // saves a copy of the discount
-		q.apply(discount.Of(q.EligibleSubtotal))
-	} else {
-		q.apply(discount.InSteps(q.EligibleSubtotal, q.Step))
+	q.Total = q.Subtotal + q.Shipping
+	switch len(q.Coupons) {
+	case 0:
+	case 1:
+		q.one(&cart, terms)
+	default:
+		q.several(&cart, terms)
 	}
 	return nil
 }
@@ -93,52 +105,154 @@ func (q *Quote) Reprice(cart Cart, discount Discount, eligible []bool) error {
 func (q *Quote) reset(currency Currency, step int64) {
 	q.Currency, q.Step = currency, normalStep(step)
 	q.Subtotal, q.EligibleSubtotal, q.Discount, q.Shipping, q.Total = 0, 0, 0, 0, 0
-	q.Lines, q.shares = q.Lines[:0], q.shares[:0]
+	q.Lines, q.Coupons, q.shares = q.Lines[:0], q.Coupons[:0], q.shares[:0]
+	q.groups, q.amounts, q.masks, q.units = q.groups[:0], q.amounts[:0], q.masks[:0], 0
+	q.work.order = q.work.order[:0]
+}
+
+// combines reports whether the coupons can be priced together on the cart. It puts those that
+// discount anything in order.
+func (q *Quote) combines(cart *Cart, terms []Terms) bool {
+	if len(terms) == 1 { // by far the most
+		if t := &terms[0]; t.Discount.kind != 0 {
+			q.work.order = append(q.work.order, 0)
+			q.Coupons = resize(q.Coupons, 1)
+		}
+		return terms[0].fits(cart)
+	}
+	if len(terms) > MaxCoupons {
+		return false
+	}
+	order := q.work.order
+	for i := range terms {
+		t := &terms[i]
+		if !t.fits(cart) || t.ID == "" {
+			return false
+		}
+		for j := range i {
+			if t.ID == terms[j].ID || conflict(t, &terms[j]) {
+				return false
+			}
+		}
+		if t.Discount.kind == 0 {
+			continue
+		}
+		at := len(order)
+		for at > 0 && t.before(&terms[order[at-1]]) {
+			at--
+		}
+		order = slices.Insert(order, at, i)
+	}
+	q.work.order = order
+	q.Coupons = resize(q.Coupons, len(order))
+	return true
 }
 
 // take copies the lines and sums them; it reports whether all is well formed.
-func (q *Quote) take(cart Cart, eligible []bool) bool {
-	if cart.Currency.IsZero() || cart.Step < 0 || len(cart.Lines) > MaxLines ||
-		eligible != nil && len(eligible) != len(cart.Lines) {
+func (q *Quote) take(cart *Cart, terms []Terms) bool {
+	if cart.Currency.IsZero() || cart.Step < 0 || len(cart.Lines) > MaxLines {
 		return false
 	}
 	q.Lines = slices.Grow(q.Lines, len(cart.Lines))[:len(cart.Lines)]
-	all, step := int64(0), q.Step
+	all, units, step := int64(0), int64(0), q.Step
+	var only []bool
+	if len(terms) == 1 {
+		only = terms[0].Eligible
+	}
 	for i := range cart.Lines {
 		line, quoted := &cart.Lines[i], &q.Lines[i]
 		subtotal, ok := line.subtotal()
-		if !ok || !line.wellFormed() || !onStep(line.UnitPrice, step) {
+		class, formed := line.wellFormed()
+		if !ok || !formed || !onStep(line.UnitPrice, step) {
 			return false
 		}
-		if all, ok = addAmounts(all, subtotal); !ok {
+		all += subtotal
+		units += line.Quantity
+		if all < 0 || units < 0 {
 			return false
 		}
-		covered := line.Kind != Shipping && (eligible == nil || eligible[i])
+		covered := class != ShippingClass && len(terms) > 0 && (only == nil || only[i])
+		if covered && len(terms) > 1 {
+			covered = anyCovers(terms, i)
+		}
 		quoted.Line = *line
 		quoted.Eligible, quoted.Subtotal, quoted.Discount, quoted.Total = covered, subtotal, 0, subtotal
-		quoted.Step = step
-		if line.Kind == Shipping {
+		quoted.Step, quoted.detail = step, nil
+		if class == ShippingClass {
 			q.Shipping += subtotal
 		}
 		if covered {
 			q.EligibleSubtotal += subtotal
+			q.units += line.Quantity
 		}
 	}
 	q.Subtotal = all - q.Shipping
 	return true
 }
 
-// faultsOf finds out, at leisure, everything that Reprice stumbled over.
-func faultsOf(cart Cart, discount Discount, eligible []bool) error {
-	var faults ValidationError
-	faults.Merge("", cart.Validate())
-	if eligible != nil && len(eligible) != len(cart.Lines) {
-		faults.Add("eligible", FieldMismatch, fmt.Sprintf("%d entries for %d lines", len(eligible), len(cart.Lines)))
+func anyCovers(terms []Terms, line int) bool {
+	for i := range terms {
+		if covers(terms[i].Eligible, line) {
+			return true
+		}
 	}
-	if !cart.Currency.IsZero() {
-		faults.Merge("", discount.FitsCart(cart))
+	return false
+}
+
+// one prices a single coupon that discounts anything. If it counts lines, that is all there is to
+// say.
+func (q *Quote) one(cart *Cart, terms []Terms) {
+	t := &terms[q.work.order[0]]
+	if len(terms) > 1 || !t.Discount.countsLines() {
+		q.several(cart, terms)
+		return
 	}
-	return faults.Err()
+	c := &q.Coupons[0]
+	c.ID, c.Group, c.Discount, c.eligible, c.bought = t.ID, t.Group, t.Discount, nil, nil
+	c.EligibleSubtotal, c.EligibleQuantity = q.EligibleSubtotal, q.units
+	c.Amount = t.Discount.ofLines(q, q.EligibleSubtotal)
+	q.apply(c.Amount)
+}
+
+// several prices coupons that may have to tell lines and units apart.
+func (q *Quote) several(cart *Cart, terms []Terms) {
+	for i, at := range q.work.order {
+		q.list(i, &terms[at])
+	}
+	if !q.byLines(terms) {
+		q.combine(cart, terms)
+	}
+}
+
+// list writes a coupon without its amount.
+func (q *Quote) list(i int, t *Terms) {
+	c := &q.Coupons[i]
+	c.ID, c.Group, c.Discount, c.Amount, c.eligible, c.bought = t.ID, t.Group, t.Discount, 0, nil, nil
+	if t.Bought != nil {
+		c.bought = q.mask(t.Bought)
+	}
+	if t.Eligible == nil { // then all that can be eligible is
+		c.EligibleSubtotal, c.EligibleQuantity = q.EligibleSubtotal, q.units
+		return
+	}
+	c.EligibleSubtotal, c.EligibleQuantity = 0, 0
+	c.eligible = q.mask(t.Eligible)
+	for j := range q.Lines {
+		l := &q.Lines[j]
+		if c.eligible[j] {
+			c.EligibleSubtotal += l.Subtotal
+			c.EligibleQuantity += l.Quantity
+		}
+	}
+}
+
+// mask copies a mask and strikes shipping lines.
+func (q *Quote) mask(of []bool) []bool {
+	first := len(q.masks)
+	for i, set := range of {
+		q.masks = append(q.masks, set && q.Lines[i].class() != ShippingClass)
+	}
+	return q.masks[first:len(q.masks):len(q.masks)]
 }
 
 // apply spreads the discount, which is within [0, EligibleSubtotal] and on the step.
@@ -161,35 +275,158 @@ func (q *Quote) apply(discount int64) {
 
 // Clone returns a copy of the quote that shares no memory with the original.
 func (q Quote) Clone() Quote {
-	q.Lines = slices.Clone(q.Lines)
-	q.shares = nil
+	q.Lines, q.Coupons = slices.Clone(q.Lines), slices.Clone(q.Coupons)
+	q.amounts = slices.Clone(q.amounts)
+	for i := range q.Lines {
+		if d := q.Lines[i].detail; d != nil {
+			q.Lines[i].detail = &lineDetail{groups: slices.Clone(d.groups), parts: slices.Clone(d.parts), items: d.items}
+		}
+	}
+	for i := range q.Coupons {
+		c := &q.Coupons[i]
+		c.eligible, c.bought = slices.Clone(c.eligible), slices.Clone(c.bought)
+	}
+	q.groups, q.details, q.parts, q.masks, q.shares, q.work = nil, nil, nil, nil, nil, workspace{}
 	return q
 }
 
-// Equal reports whether q and r have the same prices and lines. Equal treats nil Lines like
-// empty Lines. Package go-cmp uses Equal to compare values.
+// Equal reports whether q and r have the same prices, lines, coupons and allocations. Equal
+// treats nil slices like empty slices. Package go-cmp uses Equal to compare values.
 func (q Quote) Equal(r Quote) bool {
-	return q.Currency == r.Currency && q.Step == r.Step && q.Subtotal == r.Subtotal && q.EligibleSubtotal == r.EligibleSubtotal &&
-		q.Discount == r.Discount && q.Shipping == r.Shipping && q.Total == r.Total && slices.Equal(q.Lines, r.Lines)
+	if q.Currency != r.Currency || q.Step != r.Step || q.Subtotal != r.Subtotal || q.EligibleSubtotal != r.EligibleSubtotal ||
+		q.Discount != r.Discount || q.Shipping != r.Shipping || q.Total != r.Total {
+		return false
+	}
+	return slices.EqualFunc(q.Lines, r.Lines, QuotedLine.equalAmounts) && slices.EqualFunc(q.Coupons, r.Coupons, QuotedCoupon.Equal) &&
+		slices.Equal(q.Allocations(), r.Allocations())
+}
+
+func (l QuotedLine) equalAmounts(m QuotedLine) bool {
+	return l.Line == m.Line && l.Eligible == m.Eligible && l.Subtotal == m.Subtotal && l.Discount == m.Discount &&
+		l.Total == m.Total && l.Step == m.Step
+}
+
+// Equal reports whether l and m have the same prices. Package go-cmp uses Equal to compare
+// values.
+func (l QuotedLine) Equal(m QuotedLine) bool {
+	return l.equalAmounts(m) && slices.Equal(l.Units(), m.Units())
+}
+
+// Allocation is what one coupon takes off like units of one line.
+type Allocation struct {
+	// Coupon is an index in Quote.Coupons, and Line one in Quote.Lines.
+	Coupon int
+	Line   int
+	// Unit is the first of the units, counted from 0 within the line.
+	Unit int64
+	// Quantity is the number of units.
+	Quantity int64
+	// Amount is what the coupon takes off each unit, in minor units. It is greater than 0.
+	Amount int64
+}
+
+// Allocations returns what each coupon takes off which units, by line, unit and coupon. The
+// amounts of a coupon sum to its Amount.
+func (q Quote) Allocations() []Allocation { return q.AppendAllocations(nil) }
+
+// AppendAllocations is like [Quote.Allocations] but appends to a slice and returns the extended
+// slice.
+func (q Quote) AppendAllocations(dst []Allocation) []Allocation {
+	coupons, row := len(q.Coupons), 0
+	for i := range q.Lines {
+		l := &q.Lines[i]
+		if coupons == 0 || l.Discount == 0 {
+			row += l.explicit()
+			continue
+		}
+		groups, amounts := q.rows(i, row)
+		row += l.explicit()
+		unit := int64(0)
+		for j, g := range groups {
+			for c := range coupons {
+				dst = appendAllocation(dst, Allocation{c, i, unit, g.Quantity, amounts[j*coupons+c]})
+			}
+			unit += g.Quantity
+		}
+	}
+	return dst
+}
+
+// explicit returns how many rows of Quote.amounts belong to the line.
+func (l *QuotedLine) explicit() int {
+	if l.detail == nil {
+		return 0
+	}
+	return len(l.detail.groups)
+}
+
+// rows returns the groups of units of a line, and per group what a unit gives to each coupon. row
+// is the line's first row of the quote's amounts.
+func (q *Quote) rows(line, row int) (groups []UnitGroup, amounts []int64) {
+	l, coupons := &q.Lines[line], len(q.Coupons)
+	switch {
+	case l.detail == nil:
+		groups = l.derive(nil)
+		for _, g := range groups {
+			if coupons > 0 {
+				amounts = append(amounts, l.UnitPrice-g.UnitPrice)
+			}
+		}
+		return groups, amounts
+	case l.detail.groups != nil:
+		return l.detail.groups, q.amounts[row*coupons:][:len(l.detail.groups)*coupons]
+	}
+	return l.unfold()
+}
+
+func appendAllocation(dst []Allocation, a Allocation) []Allocation {
+	if a.Amount == 0 {
+		return dst
+	}
+	return append(dst, a)
 }
 
 // UnitGroup is a group of units with the same price.
 type UnitGroup struct {
 	// Quantity is the number of units in the group. It is at least 1.
 	Quantity int64
-	// UnitPrice is the price of one unit after the discount, in minor units.
+	// UnitPrice is the price of one unit after the discounts, in minor units.
 	UnitPrice int64
 }
 
-// Units groups the units of the line by price. Units returns at most two groups. The group
-// with the higher price comes first. The prices of two groups differ by one step, or by one
-// minor unit if the line has no step. The prices of all units sum to the Total of the line.
+// Units groups the units of the line by price. The group with the highest price comes first. The
+// prices of all units sum to the Total of the line. A discount that covers whole lines gives at
+// most two groups, whose prices differ by one step, or by one minor unit if the line has no step.
 // If the Quantity of the line is 0 or less, Units returns nil.
 func (l QuotedLine) Units() []UnitGroup { return l.AppendUnits(nil) }
 
 // AppendUnits is like [QuotedLine.Units] but appends the groups to a slice and returns the
 // extended slice.
 func (l QuotedLine) AppendUnits(dst []UnitGroup) []UnitGroup {
+	if l.detail == nil {
+		return l.derive(dst)
+	}
+	groups := l.detail.groups
+	if groups == nil {
+		groups, _ = l.unfold()
+	}
+	first := len(dst)
+	for _, g := range groups {
+		at := len(dst)
+		for at > first && dst[at-1].UnitPrice < g.UnitPrice {
+			at--
+		}
+		if at > first && dst[at-1].UnitPrice == g.UnitPrice {
+			dst[at-1].Quantity += g.Quantity
+			continue
+		}
+		dst = slices.Insert(dst, at, g)
+	}
+	return dst
+}
+
+// derive appends the groups of a line whose units are all treated alike.
+func (l *QuotedLine) derive(dst []UnitGroup) []UnitGroup {
 	if l.Quantity < 1 {
 		return dst
 	}

@@ -15,33 +15,54 @@ const MaxQuoteDocument = 40 << 20
 // quoteDocument is the stored form of a Quote. Values whose text has rules of
 // its own are kept as text, so that each fault is reported with its path.
 type quoteDocument struct {
-	Currency         string        `json:"currency"`
-	Step             Number        `json:"step,omitempty"`
-	Subtotal         Number        `json:"subtotal"`
-	EligibleSubtotal Number        `json:"eligibleSubtotal"`
-	Discount         Number        `json:"discount"`
-	Shipping         Number        `json:"shipping"`
-	Total            Number        `json:"total"`
-	Lines            lineDocuments `json:"lines"`
+	Version          int             `json:"version"`
+	Currency         string          `json:"currency"`
+	Step             Number          `json:"step,omitempty"`
+	Subtotal         Number          `json:"subtotal"`
+	EligibleSubtotal Number          `json:"eligibleSubtotal"`
+	Discount         Number          `json:"discount"`
+	Shipping         Number          `json:"shipping"`
+	Total            Number          `json:"total"`
+	Lines            lineDocuments   `json:"lines"`
+	Coupons          couponDocuments `json:"coupons,omitempty"`
 }
+
+// QuoteVersion is the version of the JSON form of a [Quote].
+const QuoteVersion = 1
+
+type couponDocument struct {
+	ID               string      `json:"id"`
+	Group            string      `json:"group,omitempty"`
+	Discount         Number      `json:"discount"`
+	EligibleSubtotal Number      `json:"eligibleSubtotal"`
+	EligibleQuantity json.Number `json:"eligibleQuantity"`
+	Terms            Discount    `json:"terms"`
+	Lines            lineIndexes `json:"lines,omitzero"`
+	BoughtLines      lineIndexes `json:"boughtLines,omitzero"`
+}
+
+// lineIndexes are the lines of a mask; nil is no mask.
+type lineIndexes []int
 
 type lineDocument struct {
-	ID        string        `json:"id"`
-	Kind      string        `json:"kind"`
-	ItemID    string        `json:"itemId"`
-	Quantity  json.Number   `json:"quantity"`
-	UnitPrice Number        `json:"unitPrice"`
-	Recurs    string        `json:"recurs,omitempty"`
-	Eligible  bool          `json:"eligible"`
-	Subtotal  Number        `json:"subtotal"`
-	Discount  Number        `json:"discount"`
-	Total     Number        `json:"total"`
-	Units     unitDocuments `json:"units"`
+	ID         string        `json:"id"`
+	Kind       string        `json:"kind"`
+	Class      string        `json:"class,omitempty"`
+	ItemID     string        `json:"itemId"`
+	Categories categoryNames `json:"categories,omitempty"`
+	Quantity   json.Number   `json:"quantity"`
+	UnitPrice  Number        `json:"unitPrice"`
+	Recurs     string        `json:"recurs,omitempty"`
+	Eligible   bool          `json:"eligible"`
+	Subtotal   Number        `json:"subtotal"`
+	Discount   Number        `json:"discount"`
+	Total      Number        `json:"total"`
+	Units      unitDocuments `json:"units"`
 }
 
-// maxUnitGroups is one more than a line can have: enough to see that a document
-// has too many.
-const maxUnitGroups = 3
+// maxUnitGroups is one more than a line can have: enough to see that a document has too many.
+// Every coupon cuts a line's units at most twice.
+const maxUnitGroups = 2*MaxCoupons + 2
 
 // readAtOnce is how many bytes of a list are read at once, whatever they hold: so many
 // cannot ask for more than some megabytes.
@@ -50,9 +71,35 @@ const readAtOnce = 64 << 10
 // lineDocuments and unitDocuments are bounded while they are read: a short text
 // could otherwise ask for millions.
 type (
-	lineDocuments []lineDocument
-	unitDocuments []unitDocument
+	lineDocuments   []lineDocument
+	unitDocuments   []unitDocument
+	categoryNames   []string
+	couponDocuments []couponDocument
+	unitDiscounts   []Number
 )
+
+func (c *couponDocuments) UnmarshalJSON(data []byte) (err error) {
+	*c, err = readList[couponDocument]("coupons", data, MaxCoupons)
+	return err
+}
+
+func (d *unitDiscounts) UnmarshalJSON(data []byte) (err error) {
+	*d, err = readList[Number]("discounts", data, MaxCoupons)
+	return err
+}
+
+func (l *lineIndexes) UnmarshalJSON(data []byte) (err error) {
+	*l, err = readList[int]("lines", data, MaxLines)
+	if err == nil && *l == nil {
+		*l = lineIndexes{}
+	}
+	return err
+}
+
+func (c *categoryNames) UnmarshalJSON(data []byte) (err error) {
+	*c, err = readList[string]("categories", data, MaxCategories)
+	return err
+}
 
 func (l *lineDocuments) UnmarshalJSON(data []byte) (err error) {
 	*l, err = readList[lineDocument]("lines", data, MaxLines)
@@ -65,18 +112,26 @@ func (u *unitDocuments) UnmarshalJSON(data []byte) (err error) {
 }
 
 type unitDocument struct {
-	Quantity  json.Number `json:"quantity"`
-	UnitPrice Number      `json:"unitPrice"`
+	Quantity  json.Number   `json:"quantity"`
+	UnitPrice Number        `json:"unitPrice"`
+	Discounts unitDiscounts `json:"discounts,omitempty"`
 }
 
 // MarshalJSON returns the quote as JSON for storage:
 //
-//	{"currency":"EUR","subtotal":"30.00","eligibleSubtotal":"30.00",
+//	{"version":1,"currency":"EUR","subtotal":"30.00","eligibleSubtotal":"30.00",
 //	 "discount":"10.00","shipping":"0.00","total":"20.00",
 //	 "lines":[{"id":"A","kind":"plan","itemId":"basic","quantity":3,
 //	   "unitPrice":"10.00","recurs":"month","eligible":true,"subtotal":"30.00",
 //	   "discount":"10.00","total":"20.00",
-//	   "units":[{"quantity":2,"unitPrice":"6.67"},{"quantity":1,"unitPrice":"6.66"}]}]}
+//	   "units":[{"quantity":2,"unitPrice":"6.67"},{"quantity":1,"unitPrice":"6.66"}]}],
+//	 "coupons":[{"id":"cpn_1","discount":"10.00","eligibleSubtotal":"30.00",
+//	   "eligibleQuantity":3,"terms":{"discountType":"FIXED_AMOUNT",…}}]}
+//
+// With several coupons, "discounts" of each group of units lists what each coupon takes off one
+// unit, in the order of "coupons". The "lines" and "boughtLines" of a coupon are the indexes of
+// the lines that it covers and of those that count as bought. Without "lines", a coupon covers
+// the eligible lines.
 //
 // Amounts are strings in major units, with all decimals of the currency. The step is
 // written like an amount, such as "step":"0.010". A step of 0 and the interval [Once] are
@@ -89,7 +144,11 @@ type unitDocument struct {
 //   - The JSON has more than [MaxQuoteDocument] bytes.
 func (q Quote) MarshalJSON() ([]byte, error) {
 	var faults ValidationError
-	faults.Merge("", q.checkAmounts())
+	err := q.checkAmounts()
+	faults.Merge("", err)
+	if err == nil {
+		faults.Merge("", q.checkCoupons())
+	}
 	for i := range q.Lines {
 		q.Lines[i].textFaults(i, &faults)
 	}
@@ -110,6 +169,7 @@ func tooLongQuote() error {
 func (q Quote) document() quoteDocument {
 	amount := func(minor int64) Number { return Number(q.Currency.Format(minor)) }
 	d := quoteDocument{
+		Version: QuoteVersion, Coupons: q.couponDocuments(),
 		Currency: q.Currency.Code(), Subtotal: amount(q.Subtotal), EligibleSubtotal: amount(q.EligibleSubtotal),
 		Discount: amount(q.Discount), Shipping: amount(q.Shipping), Total: amount(q.Total),
 		Lines: make([]lineDocument, len(q.Lines)),
@@ -117,21 +177,54 @@ func (q Quote) document() quoteDocument {
 	if q.Step != 0 {
 		d.Step = amount(q.Step)
 	}
-	var groups []UnitGroup
+	row, coupons := 0, len(q.Coupons)
 	for i := range q.Lines {
 		l := &q.Lines[i]
-		groups = l.AppendUnits(groups[:0])
+		groups, amounts := q.rows(i, row)
+		row += l.explicit()
 		units := make([]unitDocument, len(groups))
 		for j, g := range groups {
 			units[j] = unitDocument{Quantity: integer(g.Quantity), UnitPrice: amount(g.UnitPrice)}
+			if coupons > 1 {
+				for _, off := range amounts[j*coupons:][:coupons] {
+					units[j].Discounts = append(units[j].Discounts, amount(off))
+				}
+			}
 		}
 		d.Lines[i] = lineDocument{
-			ID: l.ID, Kind: l.Kind.String(), ItemID: l.ItemID, Quantity: integer(l.Quantity),
+			ID: l.ID, Kind: l.Kind.String(), Class: l.Class.String(), ItemID: l.ItemID,
+			Categories: l.Categories.Names(), Quantity: integer(l.Quantity),
 			UnitPrice: amount(l.UnitPrice), Recurs: l.Recurs.String(), Eligible: l.Eligible,
 			Subtotal: amount(l.Subtotal), Discount: amount(l.Discount), Total: amount(l.Total), Units: units,
 		}
 	}
 	return d
+}
+
+func (q Quote) couponDocuments() couponDocuments {
+	documents := make(couponDocuments, len(q.Coupons))
+	for i := range q.Coupons {
+		c := &q.Coupons[i]
+		documents[i] = couponDocument{
+			ID: c.ID, Group: c.Group, Terms: c.Discount, Discount: Number(q.Currency.Format(c.Amount)),
+			EligibleSubtotal: Number(q.Currency.Format(c.EligibleSubtotal)), EligibleQuantity: integer(c.EligibleQuantity),
+			Lines: indexesOf(c.eligible), BoughtLines: indexesOf(c.bought),
+		}
+	}
+	return documents
+}
+
+func indexesOf(mask []bool) lineIndexes {
+	if mask == nil {
+		return nil
+	}
+	indexes := lineIndexes{}
+	for i, set := range mask {
+		if set {
+			indexes = append(indexes, i)
+		}
+	}
+	return indexes
 }
 
 func integer(n int64) json.Number { return json.Number(formatMinor(n, 0)) }
@@ -144,7 +237,9 @@ func integer(n int64) json.Number { return json.Number(formatMinor(n, 0)) }
 //
 //   - The JSON or a field of the quote is malformed.
 //   - The quote is invalid; see [Quote.Validate]. IDs of any length are accepted.
-//   - The units of a line do not match the total of the line.
+//   - The version is missing or unknown.
+//   - The units of a line do not match the total of the line, or the coupons do not match the
+//     units.
 //   - The JSON has more than [MaxQuoteDocument] bytes.
 func (q *Quote) UnmarshalJSON(data []byte) error {
 	if len(data) > MaxQuoteDocument {
@@ -164,7 +259,10 @@ func (q *Quote) UnmarshalJSON(data []byte) error {
 	if err := loaded.checkAmounts(); err != nil {
 		return err
 	}
-	if err := document.checkUnits(loaded); err != nil {
+	if err := document.readUnits(&loaded); err != nil {
+		return err
+	}
+	if err := loaded.checkCoupons(); err != nil {
 		return err
 	}
 	*q = loaded
@@ -240,6 +338,12 @@ func (r *quoteReader) integer(field string, text json.Number) int64 {
 
 func (d *quoteDocument) quote() (Quote, error) {
 	var r quoteReader
+	switch {
+	case d.Version == 0:
+		r.faults.Add("version", FieldRequired, "a quote has a version")
+	case d.Version != QuoteVersion:
+		r.faults.Add("version", FieldUnknown, fmt.Sprintf("must be %d", QuoteVersion))
+	}
 	if d.Currency != "" { // the zero Quote has none
 		currency, err := ParseCurrency(d.Currency)
 		if err != nil {
@@ -267,17 +371,61 @@ func (d *quoteDocument) quote() (Quote, error) {
 			r.faults.Merge(fmt.Sprintf("lines[%d]", i), err)
 		}
 	}
+	for i := range d.Coupons {
+		of := quoteReader{currency: r.currency}
+		q.Coupons = append(q.Coupons, of.coupon(&d.Coupons[i], len(q.Lines)))
+		if err := of.faults.Err(); err != nil {
+			r.faults.Merge(fmt.Sprintf("coupons[%d]", i), err)
+		}
+	}
 	return q, r.faults.Err()
+}
+
+func (r *quoteReader) coupon(d *couponDocument, lines int) QuotedCoupon {
+	nameFaults("id", d.ID, &r.faults)
+	nameFaults("group", d.Group, &r.faults)
+	if d.Terms.IsZero() {
+		r.faults.Add("terms", FieldRequired, "the terms of the discount are required")
+	}
+	return QuotedCoupon{
+		ID: d.ID, Group: d.Group, Discount: d.Terms, Amount: r.amount("discount", d.Discount),
+		EligibleSubtotal: r.amount("eligibleSubtotal", d.EligibleSubtotal),
+		EligibleQuantity: r.integer("eligibleQuantity", d.EligibleQuantity),
+		eligible:         r.mask("lines", d.Lines, lines), bought: r.mask("boughtLines", d.BoughtLines, lines),
+	}
+}
+
+// mask returns the mask of the lines; ascending indexes are their one form.
+func (r *quoteReader) mask(field string, indexes lineIndexes, lines int) []bool {
+	if indexes == nil {
+		return nil
+	}
+	mask, last := make([]bool, lines), -1
+	for _, i := range indexes {
+		if i <= last || i >= lines {
+			r.faults.Add(field, FieldMismatch, "must be indexes of lines in ascending order")
+			return mask
+		}
+		mask[i], last = true, i
+	}
+	return mask
 }
 
 func (r *quoteReader) line(d *lineDocument) QuotedLine {
 	kind, err := ParseLineKind(d.Kind)
 	r.faults.At("kind", err)
+	var class Class
+	if d.Class != "" {
+		class, err = ParseClass(d.Class)
+		r.faults.At("class", err)
+	}
+	categories, err := NewCategories(d.Categories...)
+	r.faults.Merge("categories", err)
 	recurs, err := ParseInterval(d.Recurs)
 	r.faults.At("recurs", err)
 	return QuotedLine{
 		Line: Line{
-			ID: d.ID, Kind: kind, ItemID: d.ItemID, Recurs: recurs,
+			ID: d.ID, Kind: kind, Class: class, ItemID: d.ItemID, Categories: categories, Recurs: recurs,
 			Quantity:  r.integer("quantity", d.Quantity),
 			UnitPrice: r.amount("unitPrice", d.UnitPrice),
 		},
@@ -288,25 +436,59 @@ func (r *quoteReader) line(d *lineDocument) QuotedLine {
 	}
 }
 
-// checkUnits compares the stored units with those of the loaded lines.
-func (d *quoteDocument) checkUnits(loaded Quote) error {
+// readUnits reads the groups of units. If they are those of lines whose units are treated alike,
+// the quote does not keep them.
+func (d *quoteDocument) readUnits(q *Quote) error {
 	var faults ValidationError
-	var stored, computed []UnitGroup
+	var derived []UnitGroup
+	alike, coupons := len(q.Coupons) < 2, len(q.Coupons)
 	for i := range d.Lines {
-		stored, computed = stored[:0], loaded.Lines[i].AppendUnits(computed[:0])
-		for j, u := range d.Lines[i].Units {
-			of := quoteReader{currency: loaded.Currency}
-			stored = append(stored, UnitGroup{
-				Quantity:  of.integer("quantity", u.Quantity),
-				UnitPrice: of.amount("unitPrice", u.UnitPrice),
-			})
+		first, l, before := len(q.groups), &q.Lines[i], len(faults.Fields)
+		for j := range d.Lines[i].Units {
+			of := quoteReader{currency: q.Currency}
+			q.groups = append(q.groups, of.unit(&d.Lines[i].Units[j], q, l))
 			if err := of.faults.Err(); err != nil {
 				faults.Merge(fmt.Sprintf("lines[%d].units[%d]", i, j), err)
 			}
 		}
-		if !slices.Equal(stored, computed) {
-			faults.Add(linePath(i, "units"), FieldMismatch, "the units are not those of the line's total")
+		derived = l.derive(derived[:0])
+		if same := slices.Equal(q.groups[first:], derived); !same {
+			alike = false
+			if coupons == 0 && len(faults.Fields) == before {
+				faults.Add(linePath(i, "units"), FieldMismatch, "the units are not those of the line's total")
+			}
 		}
 	}
-	return faults.Err()
+	if err := faults.Err(); err != nil || alike {
+		q.groups, q.amounts = nil, nil
+		return err
+	}
+	at := 0
+	for i := range d.Lines {
+		n := len(d.Lines[i].Units)
+		q.Lines[i].detail = &lineDetail{groups: q.groups[at : at+n : at+n]}
+		at += n
+	}
+	return nil
+}
+
+// unit reads a group of units, and what each coupon takes off one unit.
+func (r *quoteReader) unit(d *unitDocument, q *Quote, l *QuotedLine) UnitGroup {
+	g := UnitGroup{Quantity: r.integer("quantity", d.Quantity), UnitPrice: r.amount("unitPrice", d.UnitPrice)}
+	off := unitDiscounts{Number(q.Currency.Format(l.UnitPrice - g.UnitPrice))}
+	switch len(q.Coupons) {
+	case 0:
+		return g
+	case 1:
+	default:
+		off = d.Discounts
+	}
+	if len(off) != len(q.Coupons) {
+		r.faults.Add("discounts", FieldMismatch, "there is one entry for each coupon")
+		return g
+	}
+	for i, text := range off {
+		q.amounts = append(q.amounts, r.amount(fmt.Sprintf("discounts[%d]", i), text))
+	}
+	return g
 }

@@ -16,6 +16,7 @@ import (
 )
 
 const storedQuote = `{
+  "version": 1,
   "currency": "EUR",
   "subtotal": "80.00",
   "eligibleSubtotal": "30.00",
@@ -79,6 +80,19 @@ const storedQuote = `{
         }
       ]
     }
+  ],
+  "coupons": [
+    {
+      "id": "cpn_1",
+      "discount": "10.00",
+      "eligibleSubtotal": "30.00",
+      "eligibleQuantity": 3,
+      "terms": {
+        "discountType": "FIXED_AMOUNT",
+        "discountValue": "10.00",
+        "currency": "EUR"
+      }
+    }
   ]
 }`
 
@@ -88,7 +102,7 @@ func quoteToStore(t fataler) pricing.Quote {
 		{ID: "A", Kind: pricing.Plan, ItemID: "basic", Quantity: 3, UnitPrice: 1000, Recurs: pricing.Monthly},
 		{ID: "B", Kind: pricing.Device, ItemID: "phone", Quantity: 1, UnitPrice: 5000},
 		{ID: "S", Kind: pricing.Shipping, ItemID: "dhl", Quantity: 1, UnitPrice: 490},
-	}}, amountOff(t, "10", "EUR"), []bool{true, false, false})
+	}}, pricing.Terms{ID: "cpn_1", Discount: amountOff(t, "10", "EUR"), Eligible: []bool{true, false, false}})
 	if err != nil {
 		t.Fatalf("pricing: %v", err)
 	}
@@ -135,7 +149,7 @@ func TestTheZeroQuoteIsStored(t *testing.T) {
 	t.Parallel()
 	text, err := json.Marshal(pricing.Quote{})
 	require.NoError(t, err)
-	const want = `{"currency":"","subtotal":"0","eligibleSubtotal":"0","discount":"0","shipping":"0","total":"0","lines":[]}`
+	const want = `{"version":1,"currency":"","subtotal":"0","eligibleSubtotal":"0","discount":"0","shipping":"0","total":"0","lines":[]}`
 	if diff := cmp.Diff(want, string(text)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -171,7 +185,7 @@ func TestUnmarshalRefusesATamperedQuote(t *testing.T) {
 		{`"unitPrice": "10.00"`, `"unitPrice": "10.01"`, map[string]pricing.FieldCode{"lines[0].subtotal": mismatch}},
 		{`"unitPrice": "6.67"`, `"unitPrice": "6.68"`, map[string]pricing.FieldCode{"lines[0].units": mismatch}},
 		{`"unitPrice": "6.67"`, `"unitPrice": "six"`, map[string]pricing.FieldCode{
-			"lines[0].units[0].unitPrice": malformed, "lines[0].units": mismatch,
+			"lines[0].units[0].unitPrice": malformed,
 		}},
 		{`"unitPrice": "6.67"`, `"unitPrice": true`, map[string]pricing.FieldCode{"lines[0].units[0].unitPrice": malformed}},
 		{`"quantity": 3`, `"quantity": 1.5`, map[string]pricing.FieldCode{"lines[0].quantity": pricing.FieldTooManyDecimals}},
@@ -180,7 +194,7 @@ func TestUnmarshalRefusesATamperedQuote(t *testing.T) {
 		{`"quantity": 3`, `"quantity": {}`, map[string]pricing.FieldCode{"lines[0].quantity": malformed}},
 		{`"unitPrice": "50.00"`, `"unitPrice": "-50.00"`, map[string]pricing.FieldCode{"lines[1].unitPrice": pricing.FieldTooSmall}},
 		{`"unitPrice": "50.00"`, `"unitPrice": "50.001"`, map[string]pricing.FieldCode{"lines[1].unitPrice": pricing.FieldTooManyDecimals}},
-		{`"kind": "plan"`, `"kind": "gift"`, map[string]pricing.FieldCode{"lines[0].kind": pricing.FieldUnknown}},
+		{`"kind": "plan"`, `"kind": "gift"`, map[string]pricing.FieldCode{"lines[0].recurs": pricing.FieldNotAllowed}},
 		{`"kind": "plan"`, `"kind": "device"`, map[string]pricing.FieldCode{"lines[0].recurs": pricing.FieldNotAllowed}},
 		{`"kind": "plan"`, `"kind": 3`, map[string]pricing.FieldCode{"lines[0].kind": malformed}},
 		{`"recurs": "month"`, `"recurs": "moon"`, map[string]pricing.FieldCode{"lines[0].recurs": pricing.FieldUnknown}},
@@ -198,7 +212,7 @@ func TestUnmarshalRefusesATamperedQuote(t *testing.T) {
 		{`"units": [`, `"others": [`, map[string]pricing.FieldCode{"lines[2].units": mismatch}},
 		{`"units": [`, `"units": [{"quantity":1,"unitPrice":"0"},`, map[string]pricing.FieldCode{"lines[2].units": mismatch}},
 		{`"units": [`, `"units": [{"quantity":1,"unitPrice":"0"},{"quantity":1,"unitPrice":"0"},`, map[string]pricing.FieldCode{"lines[2].units": mismatch}},
-		{`"units": [`, `"units": [{},{},{},`, map[string]pricing.FieldCode{"lines[2].units": pricing.FieldTooLong}},
+		{`"units": [`, `"units": [{}` + strings.Repeat(",{}", 65) + `,`, map[string]pricing.FieldCode{"lines[2].units": pricing.FieldTooLong}},
 	} {
 		t.Run(c.old+" to "+c.replacement, func(t *testing.T) {
 			t.Parallel()
@@ -322,6 +336,7 @@ func TestQuoteValidate(t *testing.T) {
 		"all of a line": {
 			func(q *pricing.Quote) {
 				q.Lines[0].Discount, q.Lines[0].Total, q.Discount, q.Total = 3000, 0, 3000, 5490
+				q.Coupons[0].Amount = 3000
 			},
 			map[string]pricing.FieldCode{},
 		},
@@ -342,8 +357,8 @@ func TestQuoteValidate(t *testing.T) {
 			map[string]pricing.FieldCode{"lines[1].subtotal": pricing.FieldMismatch},
 		},
 		"a malformed line": {
-			func(q *pricing.Quote) { q.Lines[1].Kind = 0 },
-			map[string]pricing.FieldCode{"lines[1].kind": pricing.FieldUnknown},
+			func(q *pricing.Quote) { q.Lines[1].Kind = "" },
+			map[string]pricing.FieldCode{"lines[1].kind": pricing.FieldRequired},
 		},
 		"a sum beyond 64 bits": {
 			func(q *pricing.Quote) { addFortune(q, pricing.Device); addFortune(q, pricing.Device) },
@@ -408,7 +423,7 @@ func BenchmarkQuoteUnmarshalJSON(b *testing.B) {
 		}
 		percent, err := pricing.ParsePercent("12.5")
 		require.NoError(b, err)
-		quote, err := pricing.Price(cart, pricing.PercentOff(percent), nil)
+		quote, err := pricing.Price(cart, pricing.Terms{Discount: pricing.PercentOff(percent)})
 		require.NoError(b, err)
 		text, err := json.Marshal(quote)
 		require.NoError(b, err)

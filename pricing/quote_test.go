@@ -57,7 +57,7 @@ func TestSpreadByHand(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			cart := euros(c.prices...)
-			q, err := pricing.Price(cart, c.discount, nil)
+			q, err := pricing.Price(cart, pricing.Terms{Discount: c.discount})
 			require.NoError(t, err)
 			var got []int64
 			for _, l := range q.Lines {
@@ -78,13 +78,16 @@ func TestTheContractsExample(t *testing.T) {
 		{ID: "A", Kind: pricing.Device, ItemID: "phone", Quantity: 3, UnitPrice: 1000},
 		{ID: "S", Kind: pricing.Shipping, ItemID: "dhl", Quantity: 1, UnitPrice: 490},
 	}}
-	q, err := pricing.Price(cart, amountOff(t, "10", "EUR"), nil)
+	q, err := pricing.Price(cart, pricing.Terms{Discount: amountOff(t, "10", "EUR")})
 	require.NoError(t, err)
 	want := pricing.Quote{
 		Currency: pricing.EUR(), Subtotal: 3000, EligibleSubtotal: 3000, Discount: 1000, Shipping: 490, Total: 2490,
 		Lines: []pricing.QuotedLine{
 			{Line: cart.Lines[0], Eligible: true, Subtotal: 3000, Discount: 1000, Total: 2000},
 			{Line: cart.Lines[1], Subtotal: 490, Total: 490},
+		},
+		Coupons: []pricing.QuotedCoupon{
+			{Discount: amountOff(t, "10", "EUR"), EligibleSubtotal: 3000, EligibleQuantity: 3, Amount: 1000},
 		},
 	}
 	if diff := cmp.Diff(want, q); diff != "" {
@@ -133,7 +136,7 @@ func TestRepriceAllocatesNothing(t *testing.T) {
 		for name, discount := range benchmarkDiscounts(t) {
 			var q pricing.Quote
 			if allocs := testing.AllocsPerRun(100, func() {
-				if err := q.Reprice(cart, discount, nil); err != nil {
+				if err := q.Reprice(cart, pricing.Terms{Discount: discount}); err != nil {
 					t.Fatal(err)
 				}
 			}); allocs != 0 {
@@ -148,7 +151,7 @@ func TestQuoteEqualSeesEveryField(t *testing.T) {
 	price := func() pricing.Quote {
 		cart := euros(1000, 2000)
 		cart.Lines[1].Kind = pricing.Shipping
-		q, err := pricing.Price(cart, amountOff(t, "5", "EUR"), nil)
+		q, err := pricing.Price(cart, pricing.Terms{Discount: amountOff(t, "5", "EUR")})
 		require.NoError(t, err)
 		return q
 	}
@@ -175,11 +178,11 @@ func TestQuoteEqualSeesEveryField(t *testing.T) {
 func TestCloneSharesNothing(t *testing.T) {
 	t.Parallel()
 	var q pricing.Quote
-	require.NoError(t, q.Reprice(euros(1000, 2000, 3000), amountOff(t, "5", "EUR"), nil))
+	require.NoError(t, q.Reprice(euros(1000, 2000, 3000), pricing.Terms{Discount: amountOff(t, "5", "EUR")}))
 	cloned := q.Clone()
-	before, err := pricing.Price(euros(1000, 2000, 3000), amountOff(t, "5", "EUR"), nil)
+	before, err := pricing.Price(euros(1000, 2000, 3000), pricing.Terms{Discount: amountOff(t, "5", "EUR")})
 	require.NoError(t, err)
-	require.NoError(t, q.Reprice(euros(7, 8, 9), amountOff(t, "0.01", "EUR"), nil))
+	require.NoError(t, q.Reprice(euros(7, 8, 9), pricing.Terms{Discount: amountOff(t, "0.01", "EUR")}))
 	if diff := cmp.Diff(before, cloned); diff != "" {
 		t.Errorf("repricing changed the clone (-want +got):\n%s", diff)
 	}
@@ -191,7 +194,7 @@ func TestAdversarialCartKeepsTheRules(t *testing.T) {
 	t.Parallel()
 	cart := adversarialCart(2000)
 	discount := amountOff(t, "0.01", "EUR")
-	q, err := pricing.Price(cart, discount, nil)
+	q, err := pricing.Price(cart, pricing.Terms{Discount: discount})
 	require.NoError(t, err)
 	pricingtest.CheckQuote(t, cart, discount, nil, q)
 }

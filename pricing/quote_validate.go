@@ -21,6 +21,9 @@ import "fmt"
 //   - A sum in the quote does not match the lines.
 //   - The sum of the lines does not fit in an int64.
 //
+// Validate also checks that the coupons are sorted, that they cover eligible lines, and that
+// their amounts and the groups of units sum to the discounts.
+//
 // Validate does not check how the discount was spread over the lines. The zero Quote is
 // valid.
 func (q Quote) Validate() error {
@@ -28,7 +31,11 @@ func (q Quote) Validate() error {
 	for i := range q.Lines[:min(len(q.Lines), MaxLines)] {
 		q.Lines[i].idFaults(i, &faults)
 	}
-	faults.Merge("", q.checkAmounts())
+	err := q.checkAmounts()
+	faults.Merge("", err)
+	if err == nil {
+		faults.Merge("", q.checkCoupons())
+	}
 	return faults.Err()
 }
 
@@ -74,7 +81,7 @@ func (l *QuotedLine) quotedFaults(i int, faults *ValidationError) {
 	case l.Discount > 0 && !l.Eligible:
 		faults.Add(linePath(i, "discount"), FieldNotAllowed, "only an eligible line is discounted")
 	}
-	if l.Eligible && l.Kind == Shipping {
+	if l.Eligible && l.class() == ShippingClass {
 		faults.Add(linePath(i, "eligible"), FieldNotAllowed, "shipping is never discounted")
 	}
 	if l.Total != l.Subtotal-l.Discount {
@@ -97,7 +104,7 @@ func (l *QuotedLine) stepFaults(i int, q *Quote, faults *ValidationError) {
 
 // add adds a faultless line to the sums of q; ok is false on overflow.
 func (q *Quote) add(l *QuotedLine) (ok bool) {
-	if l.Kind == Shipping {
+	if l.class() == ShippingClass {
 		q.Shipping, ok = addAmounts(q.Shipping, l.Subtotal)
 	} else {
 		q.Subtotal, ok = addAmounts(q.Subtotal, l.Subtotal)

@@ -202,9 +202,11 @@ type SessionRequest struct {
 // SessionLine is a line of a payment session, with a quantity and one unit price. A cart line
 // with two unit prices becomes two session lines.
 type SessionLine struct {
-	// LineID, Kind and ItemID are copied from the cart line.
+	// LineID, Kind, Class and ItemID are copied from the cart line. If Class is 0, the line has
+	// the class that its kind implies.
 	LineID string
 	Kind   pricing.LineKind
+	Class  pricing.Class
 	ItemID string
 	// Name is the text that the customer sees for the line.
 	Name string
@@ -216,6 +218,12 @@ type SessionLine struct {
 	UnitAmount int64
 	// Recurs is the billing interval of the line.
 	Recurs pricing.Interval
+}
+
+// ClassOf returns the class of the line. If the line names no class, ClassOf returns the class
+// that its kind implies.
+func (l SessionLine) ClassOf() pricing.Class {
+	return pricing.Line{Kind: l.Kind, Class: l.Class}.ClassOf()
 }
 
 // SessionStatus is the status of a payment session.

@@ -67,8 +67,10 @@ func (r SessionRequest) lineFaults(a Abilities, faults *pricing.ValidationError)
 	}
 	for i, l := range r.Lines {
 		at := func(field string) string { return fmt.Sprintf("lines[%d].%s", i, field) }
-		if l.Kind < pricing.Plan || l.Kind > pricing.Shipping {
-			faults.Add(at("kind"), pricing.FieldUnknown, "must be plan, device, accessory or shipping")
+		_, err := pricing.ParseLineKind(l.Kind.String())
+		faults.At(at("kind"), err)
+		if l.Class > pricing.ShippingClass {
+			faults.Add(at("class"), pricing.FieldUnknown, "must be subscription, product or shipping")
 		}
 		if l.Quantity < 1 {
 			faults.Add(at("quantity"), pricing.FieldTooSmall, "a quantity is at least 1")

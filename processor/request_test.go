@@ -63,8 +63,8 @@ func TestSessionRequest(t *testing.T) {
 			r.Lines = slices.Concat(r.Lines, r.Lines)
 			r.Total *= 2
 		}, []string{"lines too_long"}},
-		"no kind":           {func(r *processor.SessionRequest) { r.Lines[1].Kind = 0 }, []string{"lines[1].kind unknown"}},
-		"an unknown kind":   {func(r *processor.SessionRequest) { r.Lines[1].Kind = pricing.Shipping + 1 }, []string{"lines[1].kind unknown"}},
+		"no kind":           {func(r *processor.SessionRequest) { r.Lines[1].Kind = "" }, []string{"lines[1].kind required"}},
+		"a malformed kind":  {func(r *processor.SessionRequest) { r.Lines[1].Kind = "Device" }, []string{"lines[1].kind malformed"}},
 		"a negative amount": {func(r *processor.SessionRequest) { r.Lines[1].UnitAmount = -1 }, []string{"lines[1].unitAmount too_small", "total mismatch"}},
 		"no quantity":       {func(r *processor.SessionRequest) { r.Lines[1].Quantity = 0 }, []string{"lines[1].quantity too_small", "total mismatch"}},
 		"an unknown interval": {func(r *processor.SessionRequest) {

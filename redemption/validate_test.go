@@ -19,7 +19,7 @@ import (
 func storable() (redemption.Order, redemption.Use) {
 	quote, err := pricing.Price(pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
 		{ID: "1", Kind: pricing.Device, ItemID: "phone", Quantity: 1, UnitPrice: 1000},
-	}}, pricing.Discount{}, nil)
+	}}, pricing.Terms{})
 	if err != nil {
 		panic(err)
 	}

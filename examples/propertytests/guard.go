@@ -95,7 +95,7 @@ func (g Guard) Quote(c coupon.Coupon, cart pricing.Cart, q eligibility.Question)
 func (g Guard) enforce(offer *Offer, c coupon.Coupon, cart pricing.Cart) error {
 	eligible := eligibility.Lines(c.Scope, cart.Lines)
 	for g.exclude(offer, eligible) {
-		if err := offer.Quote.Reprice(cart, c.Discount, eligible); err != nil {
+		if err := offer.Quote.Reprice(cart, pricing.Terms{Discount: c.Discount, Eligible: eligible}); err != nil {
 			return fmt.Errorf("price the cart again: %w", err)
 		}
 	}

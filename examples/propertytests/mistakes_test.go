@@ -65,7 +65,7 @@ func looksOnce(s situation) (propertytests.Offer, error) {
 			eligible[i], offer.Guarded[i] = false, true
 		}
 	}
-	err = offer.Quote.Reprice(s.cart, s.coupon.Discount, eligible)
+	err = offer.Quote.Reprice(s.cart, pricing.Terms{Discount: s.coupon.Discount, Eligible: eligible})
 	if offer.Quote.Discount == 0 {
 		offer.Refused = coupon.ErrNoDiscount
 	}
@@ -99,7 +99,7 @@ func looksAtTheDearestUnit(s situation) (propertytests.Offer, error) {
 				eligible[i], offer.Guarded[i], again = false, true, true
 			}
 		}
-		if err := offer.Quote.Reprice(s.cart, s.coupon.Discount, eligible); err != nil {
+		if err := offer.Quote.Reprice(s.cart, pricing.Terms{Discount: s.coupon.Discount, Eligible: eligible}); err != nil {
 			return offer, err
 		}
 	}
@@ -114,7 +114,7 @@ func refusesAll(s situation) (propertytests.Offer, error) {
 	if err != nil || offer.Refused != nil || noUnitBelowItsFloor(s, offer) == nil {
 		return offer, err
 	}
-	offer.Quote, err = pricing.Price(s.cart, pricing.Discount{}, eligibility.Lines(s.coupon.Scope, s.cart.Lines))
+	offer.Quote, err = pricing.Price(s.cart, pricing.Terms{Eligible: eligibility.Lines(s.coupon.Scope, s.cart.Lines)})
 	offer.Refused = coupon.ErrNoDiscount
 	return offer, err
 }

@@ -14,7 +14,7 @@ import (
 var (
 	documentFields = []string{"id", "at", "currency", "step", "customer", "lines", "coupon", "usage"}
 	customerFields = []string{"id", "email", "tags", "earlierOrders"}
-	lineFields     = []string{"id", "kind", "itemId", "quantity", "unitPrice"}
+	lineFields     = []string{"id", "kind", "class", "itemId", "categories", "quantity", "unitPrice"}
 	usageFields    = []string{"completed", "reserved", "completedByCustomer", "reservedByCustomer", "customerHoldsReservation", "orders", "periods", "spent"}
 )
 
@@ -135,14 +135,22 @@ func decodeLine(raw []byte, c pricing.Currency) (pricing.Line, error) {
 		return pricing.Line{}, err
 	}
 	line := pricing.Line{
-		ID: f.text("id"), Kind: parsed(&f, "kind", pricing.ParseLineKind), ItemID: f.text("itemId"),
+		ID: f.text("id"), Kind: parsed(&f, "kind", pricing.ParseLineKind),
+		Class: parsed(&f, "class", pricing.ParseClass), ItemID: f.text("itemId"), Categories: f.categories(),
 		Quantity: f.integer("quantity"), UnitPrice: f.amount("unitPrice", c),
 	}
 	f.require("id", "kind", "quantity", "unitPrice")
-	if line.Kind != pricing.Shipping { // which no coupon selects
+	if line.ClassOf() != pricing.ShippingClass { // which no coupon selects
 		f.require("itemId")
 	}
 	return line, f.err()
+}
+
+// categories reads the categories of a line; absent is none.
+func (f *fields) categories() pricing.Categories {
+	set, err := pricing.NewCategories(f.texts("categories", pricing.MaxCategories)...)
+	f.faults.Merge("categories", err)
+	return set
 }
 
 // amount reads money; absent is 0. Without a currency, which is a fault of its

@@ -36,7 +36,7 @@ func (q *quoter) price() error {
 	}
 	q.none = append(q.none[:0], make([]bool, len(d.cart.Lines))...)
 	q.result.Decision = eligibility.Decision{}
-	return q.result.Quote.Reprice(d.cart, pricing.Discount{}, q.none)
+	return q.result.Quote.Reprice(d.cart, pricing.Terms{Eligible: q.none})
 }
 
 func (q *quoter) append(dst []byte) ([]byte, error) {

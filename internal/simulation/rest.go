@@ -140,7 +140,7 @@ func (w *world) checkMirror(s *shop) {
 		codes, own := active[c.Code.String()], objects[c.ID]
 		w.must(MirrorEqualsStore, codes < 2 && (codes == 1) == c.Active(), "%s coupon %s has %d active codes", c.State, c.ID, codes)
 		delete(active, c.Code.String())
-		w.must(MirrorEqualsStore, len(own) == 1 && own[0].Name == c.Name && own[0].MaxUses == c.Limits.MaxUses && own[0].Discount == c.Discount,
+		w.must(MirrorEqualsStore, len(own) == 1 && own[0].Name == c.Name && own[0].MaxUses == c.Limits.MaxUses && own[0].Discount.Equal(c.Discount),
 			"coupon %s (%q, %d uses) is mirrored as %v", c.ID, c.Name, c.Limits.MaxUses, own)
 	}
 	w.must(MirrorEqualsStore, len(active) == 0 && len(objects) == len(s.book.coupons),

@@ -16,8 +16,9 @@ type TB interface {
 }
 
 // CheckQuote reports an error to tb for every rule of package pricing that the quote
-// breaks. cart, discount and eligible are the arguments of [pricing.Price]. Each error
-// begins with the name of the rule:
+// breaks. cart is the argument of [pricing.Price], and discount and eligible are those of its
+// only [pricing.Terms]. The discount is a percentage or a fixed amount without further terms.
+// Each error begins with the name of the rule:
 //
 //   - cart: the quote has the currency and the lines of the cart, in the same order
 //   - eligible: the covered lines are the eligible lines except shipping
@@ -71,7 +72,7 @@ func checkCart(tb TB, cart pricing.Cart, eligible []bool, quote pricing.Quote) b
 		if l.Line != cart.Lines[i] {
 			tb.Errorf("cart: line %d is %+v, in the cart %+v", i, l.Line, cart.Lines[i])
 		}
-		if want := l.Kind != pricing.Shipping && (eligible == nil || eligible[i]); l.Eligible != want {
+		if want := l.ClassOf() != pricing.ShippingClass && (eligible == nil || eligible[i]); l.Eligible != want {
 			tb.Errorf("eligible: line %d (%s) has %t, want %t", i, l.Kind, l.Eligible, want)
 		}
 	}
@@ -109,7 +110,7 @@ func checkSubtotals(tb TB, quote pricing.Quote) {
 	for i, l := range quote.Lines {
 		exact := new(big.Int).Mul(big.NewInt(l.UnitPrice), big.NewInt(l.Quantity))
 		equal(tb, "subtotal: of a line", l.Subtotal, exact)
-		if l.Kind == pricing.Shipping {
+		if l.ClassOf() == pricing.ShippingClass {
 			shipping.Add(shipping, exact)
 		} else {
 			subtotal.Add(subtotal, exact)
@@ -125,7 +126,7 @@ func checkSubtotals(tb TB, quote pricing.Quote) {
 
 func checkDiscount(tb TB, discount pricing.Discount, quote pricing.Quote) {
 	tb.Helper()
-	switch base := big.NewInt(quote.EligibleSubtotal); discount.Type() {
+	switch base := big.NewInt(quote.EligibleSubtotal); discount.Type() { //nolint:exhaustive // the caller has checked the type
 	case pricing.Percentage:
 		exact := new(big.Rat).Mul(new(big.Rat).SetInt(base), discount.Percent().Decimal().Rat())
 		steps := halfUp(exact.Quo(exact, big.NewRat(100, 1)).Quo(exact, big.NewRat(stepOf(quote), 1)))

@@ -124,7 +124,7 @@ func TestCheckQuoteReportsEveryBrokenRule(t *testing.T) {
 	for _, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
-			quote, err := pricing.Price(cart, discount, eligible)
+			quote, err := pricing.Price(cart, pricing.Terms{Discount: discount, Eligible: eligible})
 			require.NoError(t, err)
 			var before, after recorder
 			pricingtest.CheckQuote(&before, cart, discount, eligible, quote)
@@ -166,7 +166,7 @@ func TestCheckQuoteReportsEveryBrokenStep(t *testing.T) {
 		{"one step moved", "tie", func(q *pricing.Quote) { shift(q, phone, plan, 10) }},
 		{"the tie to the later line", "tie", func(q *pricing.Quote) { shift(q, phone, phoneAgain, 10) }},
 		{"spread in minor units", "tie", func(q *pricing.Quote) {
-			fine, err := pricing.Price(pricing.Cart{Currency: cart.Currency, Lines: cart.Lines}, discount, eligible)
+			fine, err := pricing.Price(pricing.Cart{Currency: cart.Currency, Lines: cart.Lines}, pricing.Terms{Discount: discount, Eligible: eligible})
 			require.NoError(t, err)
 			for i := range q.Lines {
 				q.Lines[i].Discount, q.Lines[i].Total = fine.Lines[i].Discount, fine.Lines[i].Total
@@ -174,7 +174,7 @@ func TestCheckQuoteReportsEveryBrokenStep(t *testing.T) {
 			q.Discount, q.Total = fine.Discount, fine.Total
 		}},
 	} {
-		quote, err := pricing.Price(cart, discount, eligible)
+		quote, err := pricing.Price(cart, pricing.Terms{Discount: discount, Eligible: eligible})
 		require.NoError(t, err)
 		var before, after recorder
 		pricingtest.CheckQuote(&before, cart, discount, eligible, quote)
@@ -198,7 +198,7 @@ func TestATieIsReportedWithThePlaces(t *testing.T) {
 	}
 	percent, err := pricing.ParsePercent("10")
 	require.NoError(t, err)
-	quote, err := pricing.Price(cart, pricing.PercentOff(percent), eligible)
+	quote, err := pricing.Price(cart, pricing.Terms{Discount: pricing.PercentOff(percent), Eligible: eligible})
 	require.NoError(t, err)
 	first, second := quote.Lines[phone].Discount, quote.Lines[phoneAgain].Discount
 	require.Equal(t, second+cart.Step, first)
@@ -236,7 +236,7 @@ func TestCheckQuoteReportsAnAmountBeyondTheBase(t *testing.T) {
 	cart, eligible := mutantCart()
 	discount, err := pricing.AmountOff(pricing.NewMoney(1_000_000, pricing.EUR()))
 	require.NoError(t, err)
-	quote, err := pricing.Price(cart, discount, eligible)
+	quote, err := pricing.Price(cart, pricing.Terms{Discount: discount, Eligible: eligible})
 	require.NoError(t, err)
 	more(&quote, plan, -1)
 	var r recorder
@@ -254,7 +254,7 @@ func TestCheckQuoteReportsOneUnitBesideAWholeShare(t *testing.T) {
 	}}
 	percent, err := pricing.ParsePercent("10")
 	require.NoError(t, err)
-	quote, err := pricing.Price(cart, pricing.PercentOff(percent), nil)
+	quote, err := pricing.Price(cart, pricing.Terms{Discount: pricing.PercentOff(percent)})
 	require.NoError(t, err)
 	shift(&quote, 0, 1, 1)
 	var r recorder
@@ -267,7 +267,7 @@ func TestCheckQuoteReportsOneUnitBesideAWholeShare(t *testing.T) {
 func TestCheckQuoteReportsADiscountWithoutOne(t *testing.T) {
 	t.Parallel()
 	cart, eligible := mutantCart()
-	quote, err := pricing.Price(cart, pricing.Discount{}, eligible)
+	quote, err := pricing.Price(cart, pricing.Terms{Eligible: eligible})
 	require.NoError(t, err)
 	more(&quote, plan, 1)
 	var r recorder
@@ -280,7 +280,7 @@ func TestCheckQuoteReportsADiscountWithoutOne(t *testing.T) {
 func TestCheckQuoteReportsAnEligibleListOfAnotherCart(t *testing.T) {
 	t.Parallel()
 	cart, eligible := mutantCart()
-	quote, err := pricing.Price(cart, pricing.Discount{}, eligible)
+	quote, err := pricing.Price(cart, pricing.Terms{Eligible: eligible})
 	require.NoError(t, err)
 	var r recorder
 	pricingtest.CheckQuote(&r, cart, pricing.Discount{}, eligible[1:], quote)
@@ -326,7 +326,7 @@ func TestCheckQuoteReportsEveryChangedAmount(t *testing.T) {
 		cart := pricingtest.Cart(pricingtest.CartOptions{MinLines: 1, MaxLines: 8, Step: step}).Draw(t, "cart")
 		discount := pricingtest.DiscountFor(cart).Draw(t, "discount")
 		eligible := pricingtest.Eligible(cart).Draw(t, "eligible")
-		quote, err := pricing.Price(cart, discount, eligible)
+		quote, err := pricing.Price(cart, pricing.Terms{Discount: discount, Eligible: eligible})
 		if err != nil {
 			t.Fatalf("pricing: %v", err)
 		}

@@ -21,7 +21,7 @@ func ExampleCheckQuote() {
 	}}
 	percent, _ := pricing.ParsePercent("0.05")
 	discount := pricing.PercentOff(percent)
-	quote, _ := pricing.Price(cart, discount, nil)
+	quote, _ := pricing.Price(cart, pricing.Terms{Discount: discount})
 	pricingtest.CheckQuote(printer{}, cart, discount, nil, quote)
 
 	// Somebody gives the spare cent to the later line.

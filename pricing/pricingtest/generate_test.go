@@ -232,7 +232,7 @@ func TestThePropertyOfThePackageDocumentation(t *testing.T) {
 			cart := pricingtest.Cart(pricingtest.CartOptions{}).Draw(t, "cart")
 			discount := pricingtest.Discount(cart.Currency).Draw(t, "discount")
 			eligible := pricingtest.Eligible(cart).Draw(t, "eligible")
-			quote, err := pricing.Price(cart, discount, eligible)
+			quote, err := pricing.Price(cart, pricing.Terms{Discount: discount, Eligible: eligible})
 			if err != nil {
 				t.Fatalf("pricing: %v", err)
 			}

@@ -112,7 +112,7 @@ func TestMirrorOfOtherTermsIsRejected(t *testing.T) {
 	_, err = p.EnsureMirror(t.Context(), other)
 	wantError(t, err, processor.ErrRejected)
 	require.NotErrorIs(t, err, processor.ErrCodeTaken)
-	if got := p.Coupons(); len(got) != 1 || got[0].Discount != c.Discount {
+	if got := p.Coupons(); len(got) != 1 || !got[0].Discount.Equal(c.Discount) {
 		t.Errorf("after the refusal the processor has %+v", got)
 	}
 }

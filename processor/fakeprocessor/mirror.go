@@ -97,7 +97,7 @@ func (in *mirroring) round(ctx context.Context) (coupon.Mirror, error) {
 	var current *Coupon
 	for i, o := range objects {
 		switch {
-		case o.Discount != in.c.Discount || o.Currency != in.c.Currency:
+		case !o.Discount.Equal(in.c.Discount) || o.Currency != in.c.Currency:
 			return coupon.Mirror{}, fmt.Errorf("%s: %w: %s mirrors other terms", in.call.Op, processor.ErrRejected, o.ID)
 		case o.ID == want:
 			current = &objects[i]

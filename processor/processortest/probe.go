@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -198,7 +199,7 @@ func (p *probe) shows(c coupon.Coupon, when string) {
 	if object.Name != c.Name {
 		p.broken("%s the name at the processor is %q, want %q", when, object.Name, c.Name)
 	}
-	if object.Discount != c.Discount {
+	if !object.Discount.Equal(c.Discount) {
 		p.broken("%s the discount at the processor is %s, want %s", when, object.Discount, c.Discount)
 	}
 	if object.MaxUses != c.Limits.MaxUses {
@@ -284,7 +285,7 @@ func (p *probe) foreign(code string) (planted coupon.Mirror, untouched func(when
 	return planted, func(when string) {
 		p.Helper()
 		objectNow, promotionNow := p.find(planted)
-		if objectNow != object {
+		if !reflect.DeepEqual(objectNow, object) {
 			p.broken("%s somebody else's coupon has changed from %+v to %+v", when, object, objectNow)
 		}
 		if promotionNow != promotion {

@@ -153,9 +153,9 @@ func createInTheModeOfTheLines(p *probe) {
 
 func createRefusesWhatThereIsNot(p *probe) {
 	p.refusesEach(p.request, map[string]func(*processor.SessionRequest){
-		"with a line of no kind":         func(r *processor.SessionRequest) { r.Lines[1].Kind = 0 },
-		"with a line of an unknown kind": func(r *processor.SessionRequest) { r.Lines[1].Kind = pricing.Shipping + 1 },
-		"without a currency":             func(r *processor.SessionRequest) { r.Currency = pricing.Currency{} },
+		"with a line of no kind":    func(r *processor.SessionRequest) { r.Lines[1].Kind = "" },
+		"with a line of a bad kind": func(r *processor.SessionRequest) { r.Lines[1].Kind = "No Kind" },
+		"without a currency":        func(r *processor.SessionRequest) { r.Currency = pricing.Currency{} },
 		"in an unknown interval": func(r *processor.SessionRequest) {
 			r.Mode, r.Lines[1].Recurs = processor.Subscription, pricing.Yearly+1
 		},

@@ -77,7 +77,7 @@ func (m money) sales(lines []processor.SessionLine) ([]sale, error) {
 		}
 		joined = append(joined, sale{
 			name: lineName(l), recurs: l.Recurs,
-			shipping: l.Kind == pricing.Shipping, quantity: l.Quantity, total: total,
+			shipping: l.ClassOf() == pricing.ShippingClass, quantity: l.Quantity, total: total,
 		})
 	}
 	return joined, faults.Err()

@@ -48,7 +48,7 @@ func purchase(at time.Time) *rapid.Generator[bought] {
 		cart := pricingtest.Cart(options).Draw(t, "cart")
 		inOneInterval(cart.Lines)
 		discount := pricingtest.DiscountFor(cart).Draw(t, "discount")
-		quote, err := pricing.Price(cart, discount, pricingtest.Eligible(cart).Draw(t, "eligible"))
+		quote, err := pricing.Price(cart, pricing.Terms{Discount: discount, Eligible: pricingtest.Eligible(cart).Draw(t, "eligible")})
 		if err != nil {
 			t.Fatalf("the cart cannot be priced: %v", err)
 		}

@@ -311,7 +311,7 @@ func TestRequestIsChecked(t *testing.T) {
 		"large line":     {func(r *processor.SessionRequest) { r.Lines[0].UnitAmount = math.MaxInt64 }, "lines"},
 		"large sum":      {func(r *processor.SessionRequest) { r.Lines[2].UnitAmount = math.MaxInt64 }, "lines"},
 		"given, not off": {func(r *processor.SessionRequest) { r.FirstPeriodDiscount, r.Total = -10, r.Total+10 }, "firstPeriodDiscount"},
-		"kind":           {func(r *processor.SessionRequest) { r.Lines[0].Kind = 9 }, "lines[0].kind"},
+		"kind":           {func(r *processor.SessionRequest) { r.Lines[0].Kind = "9!" }, "lines[0].kind"},
 		"interval":       {func(r *processor.SessionRequest) { r.Lines[0].Recurs = 9 }, "lines[0].recurs"},
 		"expires soon":   {func(r *processor.SessionRequest) { r.ExpiresAt = r.ExpiresAt.Add(-30 * time.Minute) }, "expiresAt"},
 		"expires late":   {func(r *processor.SessionRequest) { r.ExpiresAt = r.ExpiresAt.Add(23 * time.Hour) }, "expiresAt"},

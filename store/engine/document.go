@@ -97,20 +97,24 @@ func ReadUse(u *redemption.Use, state, points string, document []byte) (err erro
 
 // couponDocument is a coupon's terms and mirror.
 type couponDocument struct {
-	Name           string              `json:"name"`
-	Description    string              `json:"description,omitempty"`
-	Discount       pricing.Discount    `json:"discount"`
-	Currency       pricing.Currency    `json:"currency"`
-	AppliesTo      coupon.AppliesTo    `json:"appliesTo"`
-	Plans          coupon.Items        `json:"plans"`
-	Devices        coupon.Items        `json:"devices"`
-	Accessories    coupon.Items        `json:"accessories"`
-	Distribution   coupon.Distribution `json:"distribution"`
-	PointsRequired int64               `json:"pointsRequired,omitempty"`
-	MaxUses        int64               `json:"maxUses,omitempty"`
-	MaxUsesPerUser int64               `json:"maxUsesPerUser,omitempty"`
-	MinPurchase    int64               `json:"minPurchase,omitempty"`
-	Mirror         coupon.Mirror       `json:"mirror"`
+	Name               string              `json:"name"`
+	Description        string              `json:"description,omitempty"`
+	Discount           pricing.Discount    `json:"discount"`
+	Currency           pricing.Currency    `json:"currency"`
+	AppliesTo          coupon.AppliesTo    `json:"appliesTo"`
+	Plans              coupon.Items        `json:"plans"`
+	Devices            coupon.Items        `json:"devices"`
+	Accessories        coupon.Items        `json:"accessories"`
+	Kinds              coupon.Items        `json:"kinds,omitzero"`
+	Categories         coupon.Items        `json:"categories,omitzero"`
+	ExcludedItems      coupon.Items        `json:"excludedItems,omitzero"`
+	ExcludedCategories coupon.Items        `json:"excludedCategories,omitzero"`
+	Distribution       coupon.Distribution `json:"distribution"`
+	PointsRequired     int64               `json:"pointsRequired,omitempty"`
+	MaxUses            int64               `json:"maxUses,omitempty"`
+	MaxUsesPerUser     int64               `json:"maxUsesPerUser,omitempty"`
+	MinPurchase        int64               `json:"minPurchase,omitempty"`
+	Mirror             coupon.Mirror       `json:"mirror"`
 
 	MinQuantity  int64                `json:"minQuantity,omitempty"`
 	CustomerTags coupon.CustomerTags  `json:"customerTags,omitzero"`
@@ -126,6 +130,8 @@ func EncodeCoupon(c coupon.Coupon) ([]byte, error) {
 	return json.Marshal(couponDocument{
 		Name: c.Name, Description: c.Description, Discount: c.Discount, Currency: c.Currency,
 		AppliesTo: c.Scope.AppliesTo, Plans: c.Scope.Plans, Devices: c.Scope.Devices, Accessories: c.Scope.Accessories,
+		Kinds: c.Scope.Kinds, Categories: c.Scope.Categories,
+		ExcludedItems: c.Scope.ExcludedItems, ExcludedCategories: c.Scope.ExcludedCategories,
 		Distribution: c.Distribution, PointsRequired: c.PointsRequired,
 		MaxUses: c.Limits.MaxUses, MaxUsesPerUser: c.Limits.MaxUsesPerUser, MinPurchase: c.MinPurchase, Mirror: c.Mirror,
 		MinQuantity: c.Conditions.MinQuantity, CustomerTags: c.Conditions.CustomerTags, FirstOrder: c.Conditions.FirstOrder,
@@ -143,7 +149,11 @@ func DecodeCoupon(data []byte, c *coupon.Coupon) error {
 		return fmt.Errorf("document of coupon %s: %w", c.ID, errIncomplete)
 	}
 	c.Name, c.Description, c.Discount, c.Currency = doc.Name, doc.Description, doc.Discount, doc.Currency
-	c.Scope = coupon.Scope{AppliesTo: doc.AppliesTo, Plans: doc.Plans, Devices: doc.Devices, Accessories: doc.Accessories}
+	c.Scope = coupon.Scope{
+		AppliesTo: doc.AppliesTo, Plans: doc.Plans, Devices: doc.Devices, Accessories: doc.Accessories,
+		Kinds: doc.Kinds, Categories: doc.Categories,
+		ExcludedItems: doc.ExcludedItems, ExcludedCategories: doc.ExcludedCategories,
+	}
 	c.Distribution, c.PointsRequired = doc.Distribution, doc.PointsRequired
 	c.Limits = coupon.Limits{
 		MaxUses: doc.MaxUses, MaxUsesPerUser: doc.MaxUsesPerUser, Budget: doc.Budget, Periods: doc.PeriodLimits,

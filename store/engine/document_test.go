@@ -32,7 +32,7 @@ func TestDocumentsComeBack(t *testing.T) {
 		require.NoError(t, engine.DecodeCoupon(document, &back))
 		require.Empty(t, cmp.Diff(c, back))
 
-		quote, err := pricing.Price(cart, pricing.Discount{}, nil)
+		quote, err := pricing.Price(cart, pricing.Terms{})
 		require.NoError(t, err)
 		o := redemption.Order{
 			ID: "ord", Fingerprint: "f", Replaces: "ord_before", Quote: quote, Coupons: []coupon.Snapshot{c.Snapshot()},

@@ -73,7 +73,7 @@ func ten(at time.Time) (coupon.Coupon, pricing.Quote) {
 	}
 	quote, err := pricing.Price(pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
 		{ID: "1", Kind: pricing.Device, ItemID: "phone", Quantity: 1, UnitPrice: 1000},
-	}}, c.Discount, nil)
+	}}, pricing.Terms{Discount: c.Discount})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -118,7 +118,7 @@ func someQuote() pricing.Quote {
 		{ID: "1", Kind: pricing.Device, ItemID: "phone", Quantity: 3, UnitPrice: 333},
 		{ID: "2", Kind: pricing.Plan, ItemID: "basic", Quantity: 1, UnitPrice: 36_028_797_018_963_971, Recurs: pricing.Monthly},
 		{ID: "3", Kind: pricing.Shipping, ItemID: "dhl", Quantity: 1, UnitPrice: 490},
-	}}, tenPercent(), nil)
+	}}, pricing.Terms{Discount: tenPercent()})
 	if err != nil {
 		panic(err) // the cart is valid
 	}

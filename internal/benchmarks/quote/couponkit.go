@@ -23,7 +23,9 @@ func newReused(b Basket) (Pricing, error) {
 	return &reused{o}, err
 }
 
-func (r *reused) Price() error { return r.quote.Reprice(r.cart, r.discount, nil) }
+func (r *reused) Price() error {
+	return r.quote.Reprice(r.cart, pricing.Terms{Discount: r.discount})
+}
 
 // fresh makes a new result, as the convenient call does.
 type fresh struct{ ours }
@@ -34,7 +36,7 @@ func newFresh(b Basket) (Pricing, error) {
 }
 
 func (f *fresh) Price() (err error) {
-	f.quote, err = pricing.Price(f.cart, f.discount, nil)
+	f.quote, err = pricing.Price(f.cart, pricing.Terms{Discount: f.discount})
 	return err
 }
 

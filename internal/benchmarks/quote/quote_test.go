@@ -21,7 +21,7 @@ func baskets() *rapid.Generator[quote.Basket] {
 		cart := pricingtest.Cart(pricingtest.CartOptions{
 			Kinds: []pricing.LineKind{pricing.Device}, MinLines: 1, MaxTotal: 1_000_000_000,
 		}).Filter(func(c pricing.Cart) bool {
-			q, err := pricing.Price(c, pricing.Discount{}, nil)
+			q, err := pricing.Price(c, pricing.Terms{})
 			return err == nil && q.Total > 0
 		}).Draw(t, "cart")
 		var b quote.Basket

@@ -40,7 +40,8 @@ func couponOf(n int) (coupon.Coupon, error) {
 func orderOf(c coupon.Coupon, id, customer, key string) (redemption.Order, redemption.Use, error) {
 	q, err := pricing.Price(pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
 		{ID: "1", Kind: pricing.Device, ItemID: "phone", Quantity: 1, UnitPrice: 1000},
-	}}, c.Discount, nil)
+	}}, pricing.Terms{Discount: c.Discount})
+
 	o := redemption.Order{
 		ID: "ord_" + id, Key: key, Fingerprint: "f", CustomerID: customer, State: redemption.OrderOpen, Quote: q,
 		Coupons: []coupon.Snapshot{c.Snapshot()}, Deadline: now().Add(time.Hour), CreatedAt: now(),

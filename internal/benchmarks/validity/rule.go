@@ -101,8 +101,8 @@ func selection(s *coupon.Scope, kind pricing.LineKind) coupon.Items {
 }
 
 // selections has the items that the scope selects, by kind.
-func selections(s coupon.Scope) []coupon.Items {
-	return []coupon.Items{pricing.Plan: s.Plans, pricing.Device: s.Devices, pricing.Accessory: s.Accessories}
+func selections(s coupon.Scope) map[pricing.LineKind]coupon.Items {
+	return map[pricing.LineKind]coupon.Items{pricing.Plan: s.Plans, pricing.Device: s.Devices, pricing.Accessory: s.Accessories}
 }
 
 // bound reports whether the coupon applies only to carts of its currency.

@@ -73,7 +73,8 @@ func quote(tb testing.TB) pricing.Quote {
 	tb.Helper()
 	q, err := pricing.Price(pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
 		{ID: "1", Kind: pricing.Device, ItemID: "phone", Quantity: 1, UnitPrice: 1000},
-	}}, pricing.Discount{}, nil)
+	}}, pricing.Terms{})
+
 	require.NoError(tb, err)
 	return q
 }

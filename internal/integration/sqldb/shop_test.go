@@ -47,7 +47,7 @@ func shopCart() pricing.Cart {
 }
 
 var shopQuote = sync.OnceValue(func() pricing.Quote {
-	return must(pricing.Price(shopCart(), pricing.PercentOff(must(pricing.ParsePercent("12.5"))), nil))
+	return must(pricing.Price(shopCart(), pricing.Terms{Discount: pricing.PercentOff(must(pricing.ParsePercent("12.5")))}))
 })
 
 // checkoutOf is a request for an order with one use of the coupon. IDs begin with prefix.

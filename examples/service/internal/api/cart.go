@@ -33,9 +33,24 @@ type lineRequest struct {
 	quantity *int64 // nil is not given
 }
 
+// soldKind reads the kinds that this shop has.
+type soldKind pricing.LineKind
+
+// UnmarshalText refuses a kind that the shop does not have.
+func (k *soldKind) UnmarshalText(text []byte) error {
+	switch kind := pricing.LineKind(text); kind {
+	case pricing.Plan, pricing.Device, pricing.Accessory, pricing.Shipping:
+		*k = soldKind(kind)
+		return nil
+	}
+	return &pricing.ValidationError{Fields: []pricing.FieldError{{
+		Code: pricing.FieldUnknown, Message: "must be plan, device, accessory or shipping",
+	}}}
+}
+
 // UnmarshalJSON reads a line strictly.
 func (l *lineRequest) UnmarshalJSON(data []byte) error {
-	return strictjson.Object(data, map[string]any{"kind": &l.kind, "itemId": &l.itemID, "quantity": &l.quantity})
+	return strictjson.Object(data, map[string]any{"kind": (*soldKind)(&l.kind), "itemId": &l.itemID, "quantity": &l.quantity})
 }
 
 // cart puts the catalogue's prices on the lines and adds the shipping. What the
@@ -53,7 +68,7 @@ func (a *API) cart(c cartRequest, faults *pricing.ValidationError) pricing.Cart 
 	goods := false
 	for i, l := range lines {
 		cart.Lines = append(cart.Lines, a.line(i, l, faults))
-		goods = goods || l.kind == pricing.Device || l.kind == pricing.Accessory
+		goods = goods || l.kind.Class() == pricing.ProductClass
 	}
 	switch option, known := a.Catalog.Find(pricing.Shipping, c.shippingID); {
 	case c.shippingID == "":
@@ -72,15 +87,15 @@ func (a *API) cart(c cartRequest, faults *pricing.ValidationError) pricing.Cart 
 
 // kindsKnown reports whether it is known of every line what kind of thing it is.
 func kindsKnown(cart pricing.Cart) bool {
-	return len(cart.Lines) > 0 && !slices.ContainsFunc(cart.Lines, func(l pricing.Line) bool { return l.Kind == 0 })
+	return len(cart.Lines) > 0 && !slices.ContainsFunc(cart.Lines, func(l pricing.Line) bool { return l.Kind == "" })
 }
 
 func (a *API) line(i int, l lineRequest, faults *pricing.ValidationError) pricing.Line {
 	path := func(field string) string { return fmt.Sprintf("lines[%d].%s", i, field) }
 	item, known := a.Catalog.Find(l.kind, l.itemID)
-	sold := l.kind != 0 && l.kind != pricing.Shipping
-	switch l.kind { //nolint:exhaustive // the others are sold
-	case 0:
+	sold := l.kind != "" && l.kind != pricing.Shipping
+	switch l.kind {
+	case "":
 		faults.Add(path("kind"), pricing.FieldRequired, "must be plan, device or accessory")
 	case pricing.Shipping:
 		faults.Add(path("kind"), pricing.FieldNotAllowed, "shipping is chosen by shippingOptionId")
@@ -111,10 +126,10 @@ func (a *API) line(i int, l lineRequest, faults *pricing.ValidationError) pricin
 func needsShipping(cart pricing.Cart) bool {
 	goods := false
 	for _, l := range cart.Lines {
-		if l.Kind == pricing.Shipping {
+		if l.ClassOf() == pricing.ShippingClass {
 			return false
 		}
-		goods = goods || l.Kind == pricing.Device || l.Kind == pricing.Accessory
+		goods = goods || l.ClassOf() == pricing.ProductClass
 	}
 	return goods
 }

@@ -111,7 +111,8 @@ func limited(i int) (coupon.Coupon, pricing.Quote, error) {
 	q, err := pricing.Price(pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
 		{ID: "1", Kind: pricing.Device, ItemID: "phone", Quantity: 1, UnitPrice: 1000},
 		{ID: "2", Kind: pricing.Accessory, ItemID: "case", Quantity: 2, UnitPrice: 500},
-	}}, c.Discount, nil)
+	}}, pricing.Terms{Discount: c.Discount})
+
 	return c, q, err
 }
 

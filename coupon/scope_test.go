@@ -1,0 +1,93 @@
+package coupon_test
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// Contract section 3: kinds, categories and exclusions, as a draft, a patch and JSON.
+func TestScopeOfOpenKinds(t *testing.T) {
+	t.Parallel()
+	const text = `{"code":"A","name":"A","discountType":"PERCENTAGE","discountValue":"10",
+		"kinds":["book","map"],"categories":["new","new"],"excludedItemIds":["b1"],"excludedCategories":["sale"]}`
+	var draft coupon.Draft
+	require.NoError(t, json.Unmarshal([]byte(text), &draft))
+	c, err := coupon.New(draft, coupon.Creation{ID: "cpn_1"})
+	require.NoError(t, err)
+	want := coupon.Scope{
+		AppliesTo: coupon.All, Kinds: coupon.NewItems("book", "map"), Categories: coupon.NewItems("new"),
+		ExcludedItems: coupon.NewItems("b1"), ExcludedCategories: coupon.NewItems("sale"),
+	}
+	if diff := cmp.Diff(want, c.Scope); diff != "" {
+		t.Errorf("scope (-want +got):\n%s", diff)
+	}
+	written, err := json.Marshal(c)
+	require.NoError(t, err)
+	var read coupon.Coupon
+	require.NoError(t, json.Unmarshal(written, &read))
+	if diff := cmp.Diff(c, read); diff != "" {
+		t.Errorf("read again (-want +got):\n%s", diff)
+	}
+	written, err = json.Marshal(draft)
+	require.NoError(t, err)
+	var again coupon.Draft
+	require.NoError(t, json.Unmarshal(written, &again))
+	if diff := cmp.Diff(draft, again, cmpopts.EquateComparable(coupon.Moment{}, coupon.Optional[int]{})); diff != "" {
+		t.Errorf("draft read again (-want +got):\n%s", diff)
+	}
+
+	var patch coupon.Patch
+	require.NoError(t, json.Unmarshal([]byte(`{"kinds":null,"categories":["old"],"excludedItemIds":[],"excludedCategories":["new"]}`), &patch))
+	c, err = c.Apply(patch, coupon.Edit{})
+	require.NoError(t, err)
+	want = coupon.Scope{AppliesTo: coupon.All, Categories: coupon.NewItems("old"), ExcludedCategories: coupon.NewItems("new")}
+	if diff := cmp.Diff(want, c.Scope); diff != "" {
+		t.Errorf("changed scope (-want +got):\n%s", diff)
+	}
+}
+
+// Every field of a scope that can never apply is named, all at once.
+func TestScopeFaults(t *testing.T) {
+	t.Parallel()
+	draft := coupon.Draft{
+		Code: "A", Name: "A", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10), AppliesTo: coupon.Subscription,
+		Kinds: []string{"plan", "device", "shipping", "Book", ""}, Categories: []string{"sale", "\x00"},
+		ExcludedItemIDs: []string{"ok", ""}, ExcludedCategories: []string{"sale", ""},
+	}
+	_, err := coupon.New(draft, coupon.Creation{ID: "cpn_1"})
+	want := map[string]pricing.FieldCode{
+		"kinds[1]": pricing.FieldNotAllowed, "kinds[2]": pricing.FieldNotAllowed, "kinds[3]": pricing.FieldMalformed,
+		"kinds[4]": pricing.FieldRequired, "categories[1]": pricing.FieldMalformed,
+		"excludedItemIds[1]": pricing.FieldRequired, "excludedCategories[1]": pricing.FieldRequired,
+	}
+	if diff := cmp.Diff(want, codesOf(err)); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+	draft.Kinds, draft.ExcludedItemIDs = []string{"plan"}, nil
+	draft.Categories, draft.ExcludedCategories = []string{"sale"}, []string{"new", "sale"}
+	_, err = coupon.New(draft, coupon.Creation{ID: "cpn_1"})
+	if diff := cmp.Diff(map[string]pricing.FieldCode{"excludedCategories[1]": pricing.FieldMismatch}, codesOf(err)); diff != "" {
+		t.Errorf("a category both covered and excluded (-want +got):\n%s", diff)
+	}
+}
+
+// codesOf returns the code of every field that an error names.
+func codesOf(err error) map[string]pricing.FieldCode {
+	codes := map[string]pricing.FieldCode{}
+	var invalid *pricing.ValidationError
+	if errors.As(err, &invalid) {
+		for _, f := range invalid.Fields {
+			codes[f.Field] = f.Code
+		}
+	}
+	return codes
+}

@@ -1,0 +1,103 @@
+package pricing
+
+import "fmt"
+
+// checkCoupons checks that the coupons and the groups of units explain the discounts of the
+// lines. The amounts of the lines have no faults.
+func (q Quote) checkCoupons() error {
+	var faults ValidationError
+	if len(q.Coupons) > MaxCoupons {
+		faults.Add("coupons", FieldTooLong, fmt.Sprintf("at most %d coupons are allowed", MaxCoupons))
+		return faults.Err()
+	}
+	amounts := q.groupFaults(&faults)
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	for i := range q.Coupons {
+		q.couponFaults(i, amounts[i], &faults)
+	}
+	if len(q.Coupons) == 0 && q.Discount != 0 {
+		faults.Add("coupons", FieldRequired, "a discount is that of a coupon")
+	}
+	return faults.Err()
+}
+
+// groupFaults checks the groups of units of every line, and what each coupon takes off them. It
+// returns what each coupon takes in all.
+func (q *Quote) groupFaults(faults *ValidationError) []int64 {
+	row, sums := 0, make([]int64, len(q.Coupons))
+	for i := range q.Lines {
+		l := &q.Lines[i]
+		if len(q.Coupons) == 0 && l.Discount == 0 || l.Quantity < 1 {
+			row += l.explicit()
+			continue
+		}
+		if rows := l.explicit(); (row+rows)*len(q.Coupons) > len(q.amounts) {
+			faults.Add(linePath(i, "units"), FieldMismatch, "the units are not those of the coupons")
+			return sums
+		}
+		groups, amounts := q.rows(i, row)
+		row += l.explicit()
+		if !q.explain(i, groups, amounts, sums) {
+			faults.Add(linePath(i, "units"), FieldMismatch, "the units are not those of the line's total and of the coupons")
+		}
+	}
+	return sums
+}
+
+// explain reports whether the groups have the units and the total of the line, and whether what
+// they lack to the list price is what the coupons that cover the line take. It adds that to the
+// sums of the coupons.
+func (q *Quote) explain(line int, groups []UnitGroup, amounts, sums []int64) bool {
+	l, coupons := &q.Lines[line], len(q.Coupons)
+	units, total := int64(0), int64(0)
+	for j, g := range groups {
+		if g.Quantity < 1 || g.Quantity > l.Quantity-units || g.UnitPrice < 0 || g.UnitPrice > l.UnitPrice {
+			return false
+		}
+		units += g.Quantity
+		total += g.Quantity * g.UnitPrice // at most the subtotal
+		rest := l.UnitPrice - g.UnitPrice
+		for c, amount := range amounts[j*coupons:][:coupons] {
+			if amount < 0 || amount > rest || !onStep(amount, q.Step) || amount > 0 && !q.Covers(c, line) {
+				return false
+			}
+			rest -= amount
+			sums[c] += amount * g.Quantity
+		}
+		if rest != 0 && coupons > 0 {
+			return false
+		}
+	}
+	return units == l.Quantity && total == l.Total
+}
+
+// couponFaults checks one coupon against the lines and the allocations.
+func (q *Quote) couponFaults(i int, amount int64, faults *ValidationError) {
+	c := &q.Coupons[i]
+	if i > 0 && compareCoupons(q.Coupons[i-1], *c) >= 0 {
+		faults.Add(couponPath(i, "id"), FieldMismatch, "coupons are sorted by lane and then by ID")
+	}
+	var subtotal, quantity int64
+	for j := range q.Lines {
+		if q.Covers(i, j) {
+			if !q.Lines[j].Eligible {
+				faults.Add(couponPath(i, "lines"), FieldMismatch, fmt.Sprintf("line %d is not eligible", j))
+				return
+			}
+			subtotal += q.Lines[j].Subtotal
+			quantity += q.Lines[j].Quantity
+		}
+	}
+	for _, sum := range [...]struct {
+		field     string
+		got, want int64
+	}{
+		{"eligibleSubtotal", c.EligibleSubtotal, subtotal}, {"eligibleQuantity", c.EligibleQuantity, quantity}, {"discount", c.Amount, amount},
+	} {
+		if sum.got != sum.want {
+			faults.Add(couponPath(i, sum.field), FieldMismatch, "is not the sum of the lines")
+		}
+	}
+}

@@ -1,0 +1,39 @@
+package pricing
+
+// tiered is the percentage or the amount of the highest tier that is reached, but at most what
+// the eligible units cost.
+func (a *application) tiered(units int64) int64 {
+	list := int64(0)
+	for i := range a.quote.Lines {
+		if a.covered(i) {
+			list += a.quote.Lines[i].Subtotal
+		}
+	}
+	tier := a.terms.Discount.more.tier(list, units)
+	if tier == nil {
+		for i := range a.takings {
+			a.takings[i].counted = 0
+		}
+		return 0
+	}
+	cost := a.atCost()
+	if tier.Percent.IsZero() {
+		return min(inSteps(tier.Amount, a.step), cost)
+	}
+	return tier.Percent.Of(cost)
+}
+
+// tier returns the highest tier that the list price or the number of the eligible units reaches,
+// or nil.
+func (t *DiscountTerms) tier(list, units int64) *Tier {
+	basis := units
+	if t.TierBasis == ByAmount {
+		basis = list
+	}
+	for i := len(t.Tiers) - 1; i >= 0; i-- {
+		if t.Tiers[i].From <= basis {
+			return &t.Tiers[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+package pricing
+
+import "fmt"
+
+// hasMoney reports whether a term is an amount of a currency.
+func (t *DiscountTerms) hasMoney() bool {
+	if t.Type.hasAmount() || t.MaxDiscount != 0 || len(t.Others) > 0 || t.TierBasis == ByAmount {
+		return true
+	}
+	for _, tier := range t.Tiers {
+		if tier.Amount != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *DiscountTerms) validate() error {
+	var faults ValidationError
+	switch {
+	case t.Type == 0:
+		faults.Add("discountType", FieldRequired, discountTypeMessage)
+		return faults.Err() // what else is allowed depends on it
+	case t.Type > Tiered:
+		faults.Add("discountType", FieldUnknown, discountTypeMessage)
+		return faults.Err()
+	}
+	if t.Lane > OrderLane {
+		faults.Add("lane", FieldUnknown, "must be item or order")
+	} else if !t.Type.allows(t.Lane) {
+		faults.Add("lane", FieldNotAllowed, fmt.Sprintf("a discount of type %s is in the lane %s", t.Type, t.Type.DefaultLane()))
+	}
+	t.valueFaults(&faults)
+	t.moneyFaults(&faults)
+	t.unitFaults(&faults)
+	t.tierFaults(&faults)
+	return faults.Err()
+}
+
+func (t *DiscountTerms) valueFaults(faults *ValidationError) {
+	switch {
+	case t.Type.hasPercent() && t.Percent.IsZero():
+		faults.Add("discountValue", FieldRequired, "a percentage is required")
+	case !t.Type.hasPercent() && !t.Percent.IsZero():
+		faults.Add("discountValue", FieldNotAllowed, fmt.Sprintf("a discount of type %s has no percentage", t.Type))
+	}
+}
+
+func (t *DiscountTerms) moneyFaults(faults *ValidationError) {
+	if t.hasMoney() && t.Currency.IsZero() {
+		faults.Add("currency", FieldRequired, "an amount needs a currency")
+	}
+	t.amountFaults("discountValue", "maxDiscount", t.Amount, t.MaxDiscount, faults)
+	if len(t.Others) >= MaxCurrencies {
+		faults.Add("discountValues", FieldTooLong, fmt.Sprintf("at most %d currencies are allowed", MaxCurrencies))
+		return
+	}
+	seen := map[Currency]bool{t.Currency: true}
+	for _, o := range t.Others {
+		value, maximum := "discountValues."+o.Currency.Code(), "maxDiscounts."+o.Currency.Code()
+		switch {
+		case t.Type == Tiered:
+			faults.Add(maximum, FieldNotAllowed, "tiers have one currency")
+		case o.Currency.IsZero():
+			faults.Add(value, FieldRequired, "an amount needs a currency")
+		case seen[o.Currency]:
+			faults.Add(value, FieldMismatch, "the currency is named twice")
+		default:
+			t.otherFaults(value, maximum, o, faults)
+		}
+		seen[o.Currency] = true
+	}
+}
+
+// otherFaults checks the amounts of another currency.
+func (t *DiscountTerms) otherFaults(value, maximum string, o CurrencyTerms, faults *ValidationError) {
+	t.amountFaults(value, maximum, o.Amount, o.MaxDiscount, faults)
+	switch {
+	case t.MaxDiscount > 0 && o.MaxDiscount == 0:
+		faults.Add(maximum, FieldRequired, "every currency has a maximum, or none has")
+	case t.MaxDiscount == 0 && o.MaxDiscount > 0:
+		faults.Add(maximum, FieldNotAllowed, "every currency has a maximum, or none has")
+	case t.MaxDiscount == 0 && o.MaxDiscount == 0 && !t.Type.hasAmount():
+		faults.Add(value, FieldNotAllowed, fmt.Sprintf("a discount of type %s has no amount", t.Type))
+	}
+}
+
+// amountFaults checks the amounts of one currency.
+func (t *DiscountTerms) amountFaults(value, maximum string, amount, most int64, faults *ValidationError) {
+	switch {
+	case amount < 0:
+		faults.Add(value, FieldTooSmall, "an amount is greater than 0")
+	case t.Type.hasAmount() && amount == 0:
+		faults.Add(value, FieldRequired, "an amount greater than 0 is required")
+	case !t.Type.hasAmount() && amount != 0:
+		faults.Add(value, FieldNotAllowed, fmt.Sprintf("a discount of type %s has no amount", t.Type))
+	}
+	if most < 0 {
+		faults.Add(maximum, FieldTooSmall, "a maximum is greater than 0")
+	}
+}
+
+func (t *DiscountTerms) unitFaults(faults *ValidationError) {
+	for _, term := range [...]struct {
+		field             string
+		value             int64
+		allowed, required bool
+	}{
+		{"maxUnits", t.MaxUnits, t.Type.hasMaxUnits(), false},
+		{"units", t.Units, t.Type == CheapestUnits, true},
+		{"buyQuantity", t.BuyQuantity, t.Type == BuyXGetY, true},
+		{"getQuantity", t.GetQuantity, t.Type == BuyXGetY, true},
+		{"maxApplications", t.MaxApplications, t.Type == BuyXGetY, false},
+	} {
+		switch {
+		case term.value == 0 && term.allowed && term.required:
+			faults.Add(term.field, FieldRequired, fmt.Sprintf("a number from 1 to %d is required", MaxDiscountUnits))
+		case term.value == 0:
+		case !term.allowed:
+			faults.Add(term.field, FieldNotAllowed, fmt.Sprintf("a discount of type %s has no %s", t.Type, term.field))
+		case term.value < 0:
+			faults.Add(term.field, FieldTooSmall, "must be at least 1")
+		case term.value > MaxDiscountUnits:
+			faults.Add(term.field, FieldTooLarge, fmt.Sprintf("must be at most %d", MaxDiscountUnits))
+		}
+	}
+}
+
+func (t *DiscountTerms) tierFaults(faults *ValidationError) {
+	if t.Type != Tiered {
+		if t.TierBasis != 0 {
+			faults.Add("tierBasis", FieldNotAllowed, "only a tiered discount has tiers")
+		}
+		if len(t.Tiers) > 0 {
+			faults.Add("tiers", FieldNotAllowed, "only a tiered discount has tiers")
+		}
+		return
+	}
+	switch {
+	case t.TierBasis == 0:
+		faults.Add("tierBasis", FieldRequired, "must be AMOUNT or QUANTITY")
+	case t.TierBasis > ByQuantity:
+		faults.Add("tierBasis", FieldUnknown, "must be AMOUNT or QUANTITY")
+	}
+	switch {
+	case len(t.Tiers) == 0:
+		faults.Add("tiers", FieldRequired, "a tiered discount has at least one tier")
+	case len(t.Tiers) > MaxTiers:
+		faults.Add("tiers", FieldTooLong, fmt.Sprintf("at most %d tiers are allowed", MaxTiers))
+		return
+	}
+	for i, tier := range t.Tiers {
+		path := func(field string) string { return fmt.Sprintf("tiers[%d].%s", i, field) }
+		switch {
+		case tier.From < 0:
+			faults.Add(path("from"), FieldTooSmall, "a bound is not negative")
+		case t.TierBasis == ByQuantity && tier.From > MaxDiscountUnits:
+			faults.Add(path("from"), FieldTooLarge, fmt.Sprintf("must be at most %d", MaxDiscountUnits))
+		case i > 0 && tier.From <= t.Tiers[i-1].From:
+			faults.Add(path("from"), FieldMismatch, "tiers are in ascending order: the bound must be above that of the tier before")
+		}
+		switch {
+		case tier.Amount < 0:
+			faults.Add(path("amount"), FieldTooSmall, "an amount is greater than 0")
+		case tier.Percent.IsZero() && tier.Amount == 0:
+			faults.Add(path("percent"), FieldRequired, "a percentage or an amount is required")
+		case !tier.Percent.IsZero() && tier.Amount != 0:
+			faults.Add(path("amount"), FieldNotAllowed, "a tier has a percentage or an amount, not both")
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package pricing
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+)
+
+// MaxCoupons is the maximum number of coupons on one cart.
+const MaxCoupons = 32
+
+// MaxTermsIDLength is the maximum length of the ID and the Group of [Terms], in bytes.
+const MaxTermsIDLength = 255
+
+// Terms are the terms of one coupon on one cart.
+type Terms struct {
+	// ID identifies the coupon in the quote. Several coupons need different IDs.
+	ID string
+	// Group names the group of the coupon. A coupon without a group is exclusive: it cannot be
+	// combined with another coupon. Of one group at most one coupon can be used.
+	Group string
+	// Discount is what the coupon takes off. With the zero Discount, the coupon marks its lines
+	// as eligible and takes nothing off.
+	Discount Discount
+	// Eligible has one entry for each line of the cart. If Eligible is nil, all lines except
+	// shipping lines are eligible. Shipping lines are never discounted.
+	Eligible []bool
+	// Bought has one entry for each line of the cart. It tells which lines count as bought for a
+	// [BuyXGetY] discount. If Bought is nil, the eligible lines count, and no unit counts both as
+	// bought and as discounted. Other discounts have no Bought.
+	Bought []bool
+}
+
+// Conflicts reports for each coupon whether it cannot be combined with another coupon of the
+// list. The groups are those of [Terms].
+func Conflicts(groups ...string) []bool {
+	conflicts := make([]bool, len(groups))
+	for i, g := range groups {
+		for j, h := range groups[:i] {
+			if g == "" || h == "" || g == h {
+				conflicts[i], conflicts[j] = true, true
+			}
+		}
+	}
+	return conflicts
+}
+
+// conflict reports whether two coupons cannot be combined.
+func conflict(t, u *Terms) bool { return t.Group == "" || u.Group == "" || t.Group == u.Group }
+
+// fits reports whether the terms are valid for the cart.
+func (t *Terms) fits(c *Cart) bool {
+	lines := len(c.Lines)
+	return (t.Eligible == nil || len(t.Eligible) == lines) && (t.Bought == nil || len(t.Bought) == lines && t.Discount.kind == BuyXGetY) &&
+		len(t.ID) <= MaxTermsIDLength && len(t.Group) <= MaxTermsIDLength && t.Discount.fits(c)
+}
+
+// before orders coupons: by lane, then by ID.
+func (t *Terms) before(u *Terms) bool {
+	if t.Discount.lane != u.Discount.lane {
+		return t.Discount.lane < u.Discount.lane
+	}
+	return t.ID < u.ID
+}
+
+func compareCoupons(a, b QuotedCoupon) int {
+	return cmp.Or(cmp.Compare(a.Discount.lane, b.Discount.lane), cmp.Compare(a.ID, b.ID))
+}
+
+// covers reports whether a line that is not shipping is covered.
+func covers(mask []bool, line int) bool { return mask == nil || mask[line] }
+
+// setFaults lists what is wrong with a set of coupons as a whole.
+func setFaults(terms []Terms, faults *ValidationError) {
+	if len(terms) > MaxCoupons {
+		faults.Add("coupons", FieldTooLong, fmt.Sprintf("at most %d coupons are allowed", MaxCoupons))
+		return
+	}
+	if len(terms) < 2 {
+		return
+	}
+	first := make(map[string]int, len(terms))
+	groups := make([]string, len(terms))
+	for i := range terms {
+		id := terms[i].ID
+		groups[i] = terms[i].Group
+		if id == "" {
+			faults.Add(couponPath(i, "id"), FieldRequired, "one of several coupons needs an ID")
+		} else if earlier, twice := first[id]; twice {
+			faults.Add(couponPath(i, "id"), FieldMismatch, fmt.Sprintf("the coupon is also coupons[%d]", earlier))
+		} else {
+			first[id] = i
+		}
+	}
+	for i, conflict := range Conflicts(groups...) {
+		if conflict {
+			faults.Add(couponPath(i, "group"), FieldNotAllowed, "the coupon cannot be combined with another coupon of the set")
+		}
+	}
+}
+
+func couponPath(i int, field string) string { return fmt.Sprintf("coupons[%d].%s", i, field) }
+
+// faults lists what is wrong with the terms of one coupon on the cart.
+func (t *Terms) faults(cart *Cart, faults *ValidationError) {
+	for _, mask := range [...]struct {
+		field   string
+		entries []bool
+	}{{"eligible", t.Eligible}, {"bought", t.Bought}} {
+		if mask.entries != nil && len(mask.entries) != len(cart.Lines) {
+			faults.Add(mask.field, FieldMismatch, fmt.Sprintf("%d entries for %d lines", len(mask.entries), len(cart.Lines)))
+		}
+	}
+	if t.Bought != nil && t.Discount.kind != BuyXGetY {
+		faults.Add("bought", FieldNotAllowed, "only a BUY_X_GET_Y discount has lines that are bought")
+	}
+	nameFaults("id", t.ID, faults)
+	nameFaults("group", t.Group, faults)
+	if !cart.Currency.IsZero() {
+		faults.Merge("", t.Discount.FitsCart(*cart))
+	}
+}
+
+// nameFaults checks the ID or the group of a coupon.
+func nameFaults(field, text string, faults *ValidationError) {
+	if len(text) > MaxTermsIDLength {
+		faults.Add(field, FieldTooLong, fmt.Sprintf("at most %d bytes are allowed", MaxTermsIDLength))
+	}
+	if !utf8.ValidString(text) {
+		faults.Add(field, FieldMalformed, "must be UTF-8")
+	}
+}
+
+// faultsOf lists everything that Reprice stumbled over.
+func faultsOf(cart Cart, terms []Terms) error {
+	var faults ValidationError
+	faults.Merge("", cart.Validate())
+	setFaults(terms, &faults)
+	for i := range terms[:min(len(terms), MaxCoupons)] {
+		if len(terms) == 1 {
+			terms[i].faults(&cart, &faults)
+			continue
+		}
+		var own ValidationError
+		terms[i].faults(&cart, &own)
+		faults.Merge(fmt.Sprintf("coupons[%d]", i), own.Err())
+	}
+	return faults.Err()
+}
+
+// QuotedCoupon is a coupon in a quote. All amounts are in minor units.
+type QuotedCoupon struct {
+	// ID and Group are those of the coupon's [Terms].
+	ID    string
+	Group string
+	// Discount are the terms of the discount, as they were when the quote was made.
+	Discount Discount
+	// EligibleSubtotal is the list price of the lines that the coupon covers.
+	EligibleSubtotal int64
+	// EligibleQuantity is the number of units in these lines.
+	EligibleQuantity int64
+	// Amount is what the coupon takes off the cart.
+	Amount int64
+
+	eligible []bool // nil if the coupon covers the eligible lines of the quote
+	bought   []bool // nil without a scope of its own for what is bought
+}
+
+// Equal reports whether c and d are the same. Package go-cmp uses Equal to compare values.
+func (c QuotedCoupon) Equal(d QuotedCoupon) bool {
+	return c.ID == d.ID && c.Group == d.Group && c.Discount.Equal(d.Discount) &&
+		c.EligibleSubtotal == d.EligibleSubtotal && c.EligibleQuantity == d.EligibleQuantity && c.Amount == d.Amount &&
+		slices.Equal(c.eligible, d.eligible) && slices.Equal(c.bought, d.bought)
+}
+
+// Covers reports whether the coupon with the given index in Coupons covers the line.
+func (q Quote) Covers(coupon, line int) bool {
+	if mask := q.Coupons[coupon].eligible; mask != nil {
+		return mask[line]
+	}
+	return q.Lines[line].Eligible
+}
