@@ -58,6 +58,9 @@ type Coupon struct {
 	Currency pricing.Currency
 	// Scope defines the lines of a cart that the coupon covers.
 	Scope Scope
+	// Group is the group of the coupon. A coupon without a group is exclusive. Of one group, at
+	// most one coupon applies to a cart.
+	Group string
 	// Distribution defines who may use the coupon.
 	Distribution Distribution
 	// AllowedUserEmails is the allow-list of a [UserSpecific] coupon. AllowedUserEmails is empty

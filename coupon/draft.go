@@ -51,6 +51,8 @@ type Draft struct {
 	// ExcludedItemIDs and ExcludedCategories take items and categories out of the scope.
 	ExcludedItemIDs    []string
 	ExcludedCategories []string
+	// Group is the group of the coupon. A coupon without a group is exclusive.
+	Group string
 	// Distribution defines who may use the coupon. A zero Distribution means [General].
 	Distribution Distribution
 	// AllowedUserEmails lists the customers who may use a [UserSpecific] coupon.
@@ -111,7 +113,7 @@ func New(d Draft, by Creation) (Coupon, error) {
 func (d Draft) create(by Creation, emails EmailSet, noEmails error) (Coupon, error) {
 	var faults pricing.ValidationError
 	c := Coupon{
-		ID: by.ID, Name: d.Name, Description: d.Description,
+		ID: by.ID, Name: d.Name, Description: d.Description, Group: d.Group,
 		Distribution:   orDefault(d.Distribution, General),
 		PointsRequired: d.PointsRequired,
 		State:          Active, Revision: 1, AllowedUserEmails: emails,

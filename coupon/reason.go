@@ -17,7 +17,7 @@ var reported = [...]RejectionCode{
 	UsageLimitReached, UserUsageLimitReached, PeriodLimitReached, BudgetExhausted,
 	MinimumPurchaseNotMet, MinimumQuantityNotMet,
 	UserRequired, UserNotAllowed, CustomerTagsNotMet, NotFirstOrder, PointsNotRedeemed,
-	NoEligibleItems, NoDiscount, CurrencyMismatch,
+	NoEligibleItems, NoDiscount, CurrencyMismatch, NotCombinable,
 	CodeTaken, CartTotalsInvalid, BelowMinimumCharge,
 }
 
@@ -98,6 +98,9 @@ type Params struct {
 	// cart. CouponCurrency and CartCurrency are set if the code is [CurrencyMismatch].
 	CouponCurrency pricing.Currency `json:"couponCurrency,omitzero"`
 	CartCurrency   pricing.Currency `json:"cartCurrency,omitzero"`
+	// ExcludedBy are the codes of the coupons with which the coupon cannot be combined, sorted.
+	// ExcludedBy is set if the code is [NotCombinable].
+	ExcludedBy []string `json:"excludedBy,omitempty"`
 	// Field is the name of the cart total that does not match. Submitted is the total in the
 	// request, and Computed is the total that the service computed. Field, Submitted and
 	// Computed are set if the code is [CartTotalsInvalid].
@@ -120,6 +123,7 @@ func (p Params) Equal(q Params) bool {
 		p.MinQuantity == q.MinQuantity && p.EligibleQuantity == q.EligibleQuantity && p.MissingQuantity == q.MissingQuantity &&
 		slices.Equal(p.AnyOfTags, q.AnyOfTags) && slices.Equal(p.MissingTags, q.MissingTags) && p.HasExcludedTag == q.HasExcludedTag &&
 		p.PointsRequired == q.PointsRequired && p.CouponCurrency == q.CouponCurrency && p.CartCurrency == q.CartCurrency &&
+		slices.Equal(p.ExcludedBy, q.ExcludedBy) &&
 		p.Field == q.Field && p.Submitted == q.Submitted && p.Computed == q.Computed && p.Total == q.Total && p.Minimum == q.Minimum
 }
 
@@ -140,6 +144,8 @@ func (p Params) only(code RejectionCode) Params {
 		return Params{PointsRequired: p.PointsRequired}
 	case CurrencyMismatch:
 		return Params{CouponCurrency: p.CouponCurrency, CartCurrency: p.CartCurrency}
+	case NotCombinable:
+		return Params{ExcludedBy: p.ExcludedBy}
 	case CartTotalsInvalid:
 		return Params{Field: p.Field, Submitted: p.Submitted, Computed: p.Computed}
 	case BelowMinimumCharge:

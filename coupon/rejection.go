@@ -66,6 +66,9 @@ const (
 	CustomerTagsNotMet
 	// NotFirstOrder means that the coupon is for first orders and the customer has an order.
 	NotFirstOrder
+	// NotCombinable means that the coupon cannot be used together with another coupon of the
+	// request. Coupons that exclude each other are all refused.
+	NotCombinable
 )
 
 // Each rejection code has one of these sentinel errors. For example, errors.Is(err, ErrExpired)
@@ -95,6 +98,7 @@ var (
 	ErrMinimumQuantityNotMet = errors.New("minimum_quantity_not_met")
 	ErrCustomerTagsNotMet    = errors.New("customer_tags_not_met")
 	ErrNotFirstOrder         = errors.New("not_first_order")
+	ErrNotCombinable         = errors.New("not_combinable")
 )
 
 // rejection pairs a sentinel, whose text is the wire name, with the message for
@@ -154,6 +158,8 @@ func (c RejectionCode) entry() rejection {
 		return rejection{ErrCustomerTagsNotMet, "This coupon is meant for other customers."}
 	case NotFirstOrder:
 		return rejection{ErrNotFirstOrder, "This coupon is for a first order only."}
+	case NotCombinable:
+		return rejection{ErrNotCombinable, "This coupon cannot be combined with another coupon in the cart."}
 	}
 	return rejection{}
 }
@@ -208,6 +214,46 @@ type Rejection struct {
 // Reject returns a Rejection with a single reason.
 func Reject(couponID string, code RejectionCode, params Params) *Rejection {
 	return &Rejection{CouponID: couponID, Reasons: []Reason{{Code: code, Params: params}}}
+}
+
+// Rejections is the error for a set of coupons of which several are refused. It has one Rejection
+// for each refused coupon, sorted by CouponID. The Rejection of the checkout as a whole has no
+// CouponID and comes first. errors.Is with a sentinel error tests the reasons of all coupons.
+// errors.As with a variable of type *Rejection finds the first Rejection only.
+type Rejections []*Rejection
+
+// Error returns a text that lists the codes of all reasons.
+func (r Rejections) Error() string {
+	var codes []string
+	for _, rejection := range r {
+		for _, reason := range rejection.Reasons {
+			codes = append(codes, reason.Code.String())
+		}
+	}
+	return "coupons refused: " + strings.Join(codes, ", ")
+}
+
+// Unwrap returns the Rejection of each coupon.
+func (r Rejections) Unwrap() []error {
+	errs := make([]error, len(r))
+	for i, rejection := range r {
+		errs[i] = rejection
+	}
+	return errs
+}
+
+// RejectionsOf returns the Rejection of each coupon that an error reports. The error may be a
+// Rejection, or Rejections, or wrap one of the two. For any other error, RejectionsOf returns nil.
+func RejectionsOf(err error) Rejections {
+	var several Rejections
+	if errors.As(err, &several) {
+		return several
+	}
+	var one *Rejection
+	if errors.As(err, &one) {
+		return Rejections{one}
+	}
+	return nil
 }
 
 // Headline returns the first reason of the Rejection.

@@ -53,6 +53,7 @@ var section6 = []struct {
 	{"no_eligible_items", coupon.ErrNoEligibleItems, ``},
 	{"no_discount", coupon.ErrNoDiscount, ``},
 	{"currency_mismatch", coupon.ErrCurrencyMismatch, `"couponCurrency":"EUR","cartCurrency":"USD"`},
+	{"not_combinable", coupon.ErrNotCombinable, `"excludedBy":["ONE","TWO"]`},
 	{"code_taken", coupon.ErrCodeTaken, ``},
 	{"cart_totals_invalid", coupon.ErrCartTotalsInvalid, `"field":"discount","submitted":"1.00","computed":"12.50"`},
 	{"below_minimum_charge", coupon.ErrBelowMinimumCharge, `"total":"0.10","minimum":"0.50"`},
@@ -75,6 +76,7 @@ func everything(tb testing.TB) coupon.Params {
 		AnyOfTags: []string{"gold", "silver"}, MissingTags: []string{"member"}, HasExcludedTag: true,
 		TimeZone: "Europe/Berlin", OpensAt: time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC),
 		Per: coupon.PerCustomer, Period: coupon.Week, EndsAt: time.Date(2026, 11, 22, 23, 0, 0, 0, time.UTC),
+		ExcludedBy: []string{"ONE", "TWO"},
 	}
 }
 

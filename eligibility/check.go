@@ -162,18 +162,46 @@ func Evaluate(c coupon.Coupon, cart pricing.Cart, q Question) (Result, error) {
 func (r *Result) Reevaluate(c coupon.Coupon, cart pricing.Cart, q Question) error {
 	r.Decision = Check(c, q)
 	r.eligible = AppendLines(r.eligible[:0], c.Scope, cart.Lines)
-	fits := fitsCurrency(&c, cart.Currency)
-	terms := pricing.Terms{ID: c.ID, Discount: c.Discount, Eligible: r.eligible}
-	if !fits {
-		terms.Discount = pricing.Discount{}
-	}
-	if err := r.Quote.Reprice(cart, terms); err != nil {
+	on := coverageOf(&c, cart, r.eligible)
+	if err := r.Quote.Reprice(cart, on.terms(&c)); err != nil {
 		return err
 	}
-	if r.checkCart(&c, fits); r.Decision.Allowed() {
+	r.Decision.checkCart(&c, on)
+	if r.Decision.checkDiscount(&c, on, r.Quote.Discount); r.Decision.Allowed() {
 		return nil
 	}
 	return r.Quote.Reprice(cart, pricing.Terms{Eligible: r.eligible})
+}
+
+// coverage is what a coupon covers of a cart. The sums are those of a valid cart only.
+type coverage struct {
+	currency pricing.Currency
+	eligible []bool // one for each line
+	covered  bool   // at least one line is eligible
+	fits     bool   // the amounts of the coupon can be compared with those of the cart
+	subtotal int64  // the list price of the eligible lines
+	units    int64  // in the eligible lines
+}
+
+func coverageOf(c *coupon.Coupon, cart pricing.Cart, eligible []bool) coverage {
+	on := coverage{currency: cart.Currency, eligible: eligible, fits: fitsCurrency(c, cart.Currency)}
+	for i := range cart.Lines {
+		if l := &cart.Lines[i]; eligible[i] {
+			on.covered = true
+			on.subtotal += l.UnitPrice * l.Quantity
+			on.units += l.Quantity
+		}
+	}
+	return on
+}
+
+// terms are those of the coupon on the cart. Without comparable amounts it takes nothing off.
+func (on coverage) terms(c *coupon.Coupon) pricing.Terms {
+	t := pricing.Terms{ID: c.ID, Group: c.Group, Discount: c.Discount, Eligible: on.eligible}
+	if !on.fits {
+		t.Discount = pricing.Discount{}
+	}
+	return t
 }
 
 // fitsCurrency reports whether the coupon's amounts can be compared with a cart
@@ -185,29 +213,30 @@ func fitsCurrency(c *coupon.Coupon, cart pricing.Currency) bool {
 	return c.Discount.Accepts(cart) && (c.Currency == cart || c.MinPurchase == 0)
 }
 
-func (r *Result) checkCart(c *coupon.Coupon, fits bool) {
-	d, base := &r.Decision, r.Quote.EligibleSubtotal
-	d.facts.eligibleSubtotal, d.facts.cartCurrency = base, r.Quote.Currency
-	covered := false
-	for _, e := range r.eligible {
-		covered = covered || e
-	}
-	if fits && base < c.MinPurchase {
+// checkCart compares the coupon with the list prices of the cart.
+func (d *Decision) checkCart(c *coupon.Coupon, on coverage) {
+	d.facts.eligibleSubtotal, d.facts.cartCurrency = on.subtotal, on.currency
+	if on.fits && on.subtotal < c.MinPurchase {
 		d.refuse(coupon.MinimumPurchaseNotMet)
 	}
-	d.checkQuantity(c, r.Quote.Lines)
-	if !covered {
+	d.checkQuantity(c, on.units)
+	if !on.covered {
 		d.refuse(coupon.NoEligibleItems)
 	}
-	if fits && covered {
-		if r.Quote.Discount == 0 {
-			d.refuse(coupon.NoDiscount)
-		}
-		d.checkBudget(c, pricing.NewMoney(r.Quote.Discount, r.Quote.Currency))
-	}
-	if !fits {
+	if !on.fits {
 		d.refuse(coupon.CurrencyMismatch)
 	}
+}
+
+// checkDiscount looks at what the coupon takes off the cart.
+func (d *Decision) checkDiscount(c *coupon.Coupon, on coverage, discount int64) {
+	if !on.fits || !on.covered {
+		return
+	}
+	if discount == 0 {
+		d.refuse(coupon.NoDiscount)
+	}
+	d.checkBudget(c, pricing.NewMoney(discount, on.currency))
 }
 
 // CheckCurrency returns the decision for a cart in the given currency. If the coupon cannot be used

@@ -41,6 +41,7 @@ type facts struct {
 	budget           int64
 	remaining        int64
 	discount         pricing.Money
+	excludedBy       []string
 }
 
 // Allowed reports whether the customer may use the coupon.
@@ -125,6 +126,8 @@ func (f *facts) params(code coupon.RejectionCode) coupon.Params {
 		return f.tagParams()
 	case coupon.NotFirstOrder:
 		return coupon.Params{Orders: f.orders}
+	case coupon.NotCombinable:
+		return coupon.Params{ExcludedBy: f.excludedBy}
 	case coupon.CouponNotStarted:
 		return coupon.Params{StartsAt: f.startsAt}
 	case coupon.CouponExpired:

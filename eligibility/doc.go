@@ -3,7 +3,8 @@
 //
 // [Check] decides without a cart and returns a [Decision]. [Evaluate] decides for a cart and
 // returns a [Result] with the Decision and the priced cart. The Decision on a refused coupon lists
-// all reasons, in the order of section 6 of docs/contract.md.
+// all reasons, in the order of section 6 of docs/contract.md. [EvaluateSet] and [CheckSet] decide
+// about several coupons that a customer wants to use together.
 //
 //	result, err := eligibility.Evaluate(c, cart, eligibility.Question{
 //		At:       now,

@@ -170,3 +170,49 @@ func ExampleDecision_Reasons() {
 	// for [newsletter]
 	// after 4 orders
 }
+
+// Two coupons of different groups apply together. The third one is exclusive, and has expired.
+func ExampleEvaluateSet() {
+	spring, welcome, summer := tenOnPhones(), tenOnPhones(), tenOnPhones()
+	spring.ID, spring.Group = "cpn_spring", "season"
+	welcome.ID, welcome.Group = "cpn_welcome", "welcome"
+	summer.ID, summer.State = "cpn_summer", coupon.Inactive
+	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
+		{ID: "A", Kind: pricing.Device, ItemID: "phone", Quantity: 2, UnitPrice: 2500},
+	}}
+	result, err := eligibility.EvaluateSet([]eligibility.Candidate{
+		{Coupon: summer}, {Coupon: welcome}, {Coupon: spring}, // in any order
+	}, cart, eligibility.Question{
+		At: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), Customer: eligibility.Customer{ID: "ann"},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, o := range result.Coupons {
+		fmt.Println(o.CouponID, pricing.EUR().Format(o.Discount), o.Decision.Err())
+	}
+	fmt.Println(pricing.EUR().Format(result.Quote.Total))
+	// Output:
+	// cpn_spring 5.00 <nil>
+	// cpn_summer 0.00 coupon refused: coupon_inactive, not_combinable
+	// cpn_welcome 5.00 <nil>
+	// 40.00
+}
+
+// Without a cart, only the groups tell which coupons can be used together.
+func ExampleCheckSet() {
+	spring, summer := tenOnPhones(), tenOnPhones()
+	spring.ID, spring.Group = "cpn_spring", "season"
+	summer.ID, summer.Group = "cpn_summer", "season"
+	outcomes, err := eligibility.CheckSet([]eligibility.Candidate{{Coupon: spring}, {Coupon: summer}}, eligibility.Question{
+		At: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), Customer: eligibility.Customer{ID: "ann"},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(eligibility.SetErr(outcomes))
+	// Output:
+	// coupons refused: not_combinable, not_combinable
+}

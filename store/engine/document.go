@@ -115,6 +115,7 @@ type couponDocument struct {
 	MaxUsesPerUser     int64               `json:"maxUsesPerUser,omitempty"`
 	MinPurchase        int64               `json:"minPurchase,omitempty"`
 	Mirror             coupon.Mirror       `json:"mirror"`
+	Group              string              `json:"group,omitempty"`
 
 	MinQuantity  int64                `json:"minQuantity,omitempty"`
 	CustomerTags coupon.CustomerTags  `json:"customerTags,omitzero"`
@@ -133,7 +134,7 @@ func EncodeCoupon(c coupon.Coupon) ([]byte, error) {
 		Kinds: c.Scope.Kinds, Categories: c.Scope.Categories,
 		ExcludedItems: c.Scope.ExcludedItems, ExcludedCategories: c.Scope.ExcludedCategories,
 		Distribution: c.Distribution, PointsRequired: c.PointsRequired,
-		MaxUses: c.Limits.MaxUses, MaxUsesPerUser: c.Limits.MaxUsesPerUser, MinPurchase: c.MinPurchase, Mirror: c.Mirror,
+		MaxUses: c.Limits.MaxUses, MaxUsesPerUser: c.Limits.MaxUsesPerUser, MinPurchase: c.MinPurchase, Mirror: c.Mirror, Group: c.Group,
 		MinQuantity: c.Conditions.MinQuantity, CustomerTags: c.Conditions.CustomerTags, FirstOrder: c.Conditions.FirstOrder,
 		Schedule: c.Conditions.Schedule, Budget: c.Limits.Budget, PeriodLimits: c.Limits.Periods,
 	})
@@ -161,7 +162,7 @@ func DecodeCoupon(data []byte, c *coupon.Coupon) error {
 	c.Conditions = coupon.Conditions{
 		MinQuantity: doc.MinQuantity, CustomerTags: doc.CustomerTags, FirstOrder: doc.FirstOrder, Schedule: doc.Schedule,
 	}
-	c.MinPurchase, c.Mirror = doc.MinPurchase, doc.Mirror
+	c.MinPurchase, c.Mirror, c.Group = doc.MinPurchase, doc.Mirror, doc.Group
 	return nil
 }
 

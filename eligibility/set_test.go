@@ -1,0 +1,381 @@
+package eligibility_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/coupon/coupontest"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// member is a coupon of a set: 10 % off phones, of a group.
+func member(code, group string, change func(*eligibility.Candidate)) eligibility.Candidate {
+	s := sound()
+	key, err := coupon.ParseCode(code)
+	if err != nil {
+		panic(err)
+	}
+	c := eligibility.Candidate{Coupon: s.coupon, Usage: s.question.Usage}
+	c.Coupon.ID, c.Coupon.Code, c.Coupon.Group = coupon.IDPrefix+strings.ToLower(code), key, group
+	if change != nil {
+		change(&c)
+	}
+	return c
+}
+
+func amountOff(minor int64) func(*eligibility.Candidate) {
+	return func(c *eligibility.Candidate) {
+		discount, err := pricing.AmountOff(pricing.NewMoney(minor, pricing.EUR()))
+		if err != nil {
+			panic(err)
+		}
+		c.Coupon.Discount = discount
+	}
+}
+
+func expired(c *eligibility.Candidate) { c.Coupon.ExpiresAt = noon }
+
+func both(first, second func(*eligibility.Candidate)) func(*eligibility.Candidate) {
+	return func(c *eligibility.Candidate) {
+		first(c)
+		second(c)
+	}
+}
+
+func percentInItemLane(percent string) func(*eligibility.Candidate) {
+	return func(c *eligibility.Candidate) {
+		p, err := pricing.ParsePercent(percent)
+		if err != nil {
+			panic(err)
+		}
+		if c.Coupon.Discount, err = pricing.NewDiscount(pricing.DiscountTerms{Type: pricing.Percentage, Lane: pricing.ItemLane, Percent: p}); err != nil {
+			panic(err)
+		}
+	}
+}
+
+func budgetOf(minor int64) func(*eligibility.Candidate) {
+	return func(c *eligibility.Candidate) {
+		c.Coupon.Limits.Budget = coupon.NewAmounts(pricing.NewMoney(minor, pricing.EUR()))
+	}
+}
+
+// outcome is an outcome in one line, such as "TEN 500" or "TEN not_combinable(ONE)".
+func outcome(o eligibility.Outcome) string {
+	words := []string{o.Code.String()}
+	for _, reason := range o.Decision.Reasons() {
+		word := reason.Code.String()
+		if by := reason.Params.ExcludedBy; by != nil {
+			word += "(" + strings.Join(by, ",") + ")"
+		}
+		words = append(words, word)
+	}
+	if o.Decision.Allowed() {
+		words = append(words, fmt.Sprint(o.Discount))
+	}
+	return strings.Join(words, " ")
+}
+
+func outcomes(list []eligibility.Outcome) (lines []string) {
+	for _, o := range list {
+		lines = append(lines, outcome(o))
+	}
+	return lines
+}
+
+func TestWhichCouponsApplyTogether(t *testing.T) {
+	t.Parallel()
+	s := sound() // phones for 50.00
+	for about, c := range map[string]struct {
+		set  []eligibility.Candidate
+		want []string
+	}{
+		"one exclusive coupon":     {[]eligibility.Candidate{member("A", "", nil)}, []string{"A 500"}},
+		"two groups":               {[]eligibility.Candidate{member("A", "a", nil), member("B", "b", nil)}, []string{"A 500", "B 500"}},
+		"exclusive coupons":        {[]eligibility.Candidate{member("A", "", nil), member("B", "", nil)}, []string{"A not_combinable(B)", "B not_combinable(A)"}},
+		"one of two is exclusive":  {[]eligibility.Candidate{member("A", "", nil), member("B", "b", nil)}, []string{"A not_combinable(B)", "B not_combinable(A)"}},
+		"one group":                {[]eligibility.Candidate{member("A", "a", nil), member("B", "a", nil), member("C", "c", nil)}, []string{"A not_combinable(B)", "B not_combinable(A)", "C 500"}},
+		"three of one group":       {[]eligibility.Candidate{member("A", "a", nil), member("B", "a", nil), member("C", "a", nil)}, []string{"A not_combinable(B,C)", "B not_combinable(A,C)", "C not_combinable(A,B)"}},
+		"a refused one of a group": {[]eligibility.Candidate{member("A", "a", expired), member("B", "a", nil)}, []string{"A coupon_expired not_combinable(B)", "B 500"}},
+		"two refused ones":         {[]eligibility.Candidate{member("A", "", expired), member("B", "", expired)}, []string{"A coupon_expired", "B coupon_expired"}},
+		"one that takes nothing off alone": {
+			[]eligibility.Candidate{member("A", "", func(c *eligibility.Candidate) {
+				c.Coupon.Scope.Devices, c.Coupon.MinPurchase = coupon.NewItems("gift"), 0
+			}), member("B", "", nil)}, []string{"A no_discount not_combinable(B)", "B 500"},
+		},
+		"nothing is left": {
+			[]eligibility.Candidate{member("A", "a", amountOff(2000)), member("B", "b", percentInItemLane("100"))},
+			[]string{"A no_discount", "B 5000"},
+		},
+		"the order lane sees what the item lane left": {
+			[]eligibility.Candidate{member("A", "a", nil), member("B", "b", percentInItemLane("50"))}, []string{"A 250", "B 2500"},
+		},
+		"a budget counts the discount in the set": {
+			[]eligibility.Candidate{member("A", "a", budgetOf(250)), member("B", "b", percentInItemLane("50"))}, []string{"A 250", "B 2500"},
+		},
+		"a budget that is too small": {
+			[]eligibility.Candidate{member("A", "a", budgetOf(249)), member("B", "b", percentInItemLane("50"))}, []string{"A budget_exhausted", "B 2500"},
+		},
+		"the budget of a refused coupon": {
+			[]eligibility.Candidate{member("A", "a", both(budgetOf(499), expired)), member("B", "b", percentInItemLane("50"))},
+			[]string{"A coupon_expired budget_exhausted", "B 2500"},
+		},
+		"each has its own uses": {
+			[]eligibility.Candidate{member("A", "a", func(c *eligibility.Candidate) { c.Usage.Reserved = 5 }), member("B", "b", nil)},
+			[]string{"A usage_limit_reached", "B 500"},
+		},
+		"each has its own mirror": {
+			[]eligibility.Candidate{member("A", "a", func(c *eligibility.Candidate) { c.MirrorInvalid = true }), member("B", "b", nil)},
+			[]string{"A processor_out_of_sync", "B 500"},
+		},
+		"no coupon": {nil, nil},
+	} {
+		t.Run(about, func(t *testing.T) {
+			t.Parallel()
+			cart := s.cart
+			cart.Lines = append(slices.Clone(cart.Lines), pricing.Line{ID: "G", Kind: pricing.Device, ItemID: "gift", Quantity: 1})
+			got, err := eligibility.EvaluateSet(c.set, cart, s.question)
+			require.NoError(t, err)
+			if diff := cmp.Diff(c.want, outcomes(got.Coupons)); diff != "" {
+				t.Errorf("outcomes (-want +got):\n%s", diff)
+			}
+			require.NoError(t, got.Quote.Validate())
+		})
+	}
+}
+
+// drawSet draws coupons for a cart, of a few groups, and what is known about their uses.
+func drawSet(t *rapid.T) ([]eligibility.Candidate, pricing.Cart, eligibility.Question) {
+	first := drawSituation(t)
+	set := []eligibility.Candidate{{Coupon: first.coupon, Usage: first.question.Usage, MirrorInvalid: first.question.MirrorInvalid}}
+	for range rapid.IntRange(0, 5).Draw(t, "others") {
+		c := candidateFor(t, first.cart)
+		set = append(set, c)
+	}
+	for i := range set {
+		c := &set[i].Coupon
+		c.ID, c.Group = fmt.Sprintf("cpn_%d", i), rapid.SampledFrom([]string{"", "a", "b", "c", "d", "e", "f", "g"}).Draw(t, "group")
+	}
+	return set, first.cart, first.question
+}
+
+// candidateFor draws a coupon that as often as not has no condition.
+func candidateFor(t *rapid.T, cart pricing.Cart) eligibility.Candidate {
+	c := rapid.OneOf(coupontest.For(cart), coupontest.Coupon()).Draw(t, "coupon")
+	if rapid.Bool().Draw(t, "without conditions") {
+		c.State, c.Limits, c.Conditions, c.StartsAt, c.ExpiresAt = coupon.Active, coupon.Limits{}, coupon.Conditions{}, noon.AddDate(-200, 0, 0), noon.AddDate(5000, 0, 0)
+		c.Distribution, c.AllowedUserEmails, c.PointsRequired, c.MinPurchase = coupon.General, coupon.EmailSet{}, 0, 0
+		return eligibility.Candidate{Coupon: c}
+	}
+	return eligibility.Candidate{Coupon: c, Usage: coupontest.Usage(c.Limits).Draw(t, "usage")}
+}
+
+// bytesOf is everything that a result says.
+func bytesOf(t *rapid.T, r eligibility.SetResult) string {
+	quote, err := json.Marshal(r.Quote)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(quote)
+	for _, o := range r.Coupons {
+		reasons, err := json.Marshal(o.Decision.Reasons())
+		if err != nil {
+			t.Fatal(err)
+		}
+		text += fmt.Sprintf("\n%s %s %d %s", o.CouponID, o.Code, o.Discount, reasons)
+	}
+	return text
+}
+
+func TestPermutationsOfASetGiveTheSameBytes(t *testing.T) {
+	t.Parallel()
+	var reused eligibility.SetResult
+	rapid.Check(t, func(t *rapid.T) {
+		set, cart, q := drawSet(t)
+		first, err := eligibility.EvaluateSet(set, cart, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := bytesOf(t, first)
+		if err := reused.Reevaluate(rapid.Permutation(set).Draw(t, "permutation"), cart, q); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, bytesOf(t, reused)); diff != "" {
+			t.Errorf("another order gives another result (-first +permuted):\n%s", diff)
+		}
+	})
+}
+
+func TestASetAddsUp(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		set, cart, q := drawSet(t)
+		got, err := eligibility.EvaluateSet(set, cart, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var groups []string
+		sum, covered := int64(0), make([]bool, len(cart.Lines))
+		for i, o := range got.Coupons {
+			c := &set[i].Coupon // drawn in the order of the IDs
+			checkDecision(t, o.Decision)
+			sum += o.Discount
+			if o.Decision.Allowed() != (o.Discount > 0) {
+				t.Errorf("%s", outcome(o))
+			}
+			if budget, limited := c.Limits.Budget.In(cart.Currency); limited && o.Discount > budget {
+				t.Errorf("%s exceeds its budget of %d", outcome(o), budget)
+			}
+			if o.Decision.Allowed() {
+				groups = append(groups, c.Group)
+				for j, l := range eligibility.Lines(c.Scope, cart.Lines) {
+					covered[j] = covered[j] || l
+				}
+			}
+		}
+		if sum != got.Quote.Discount || slices.Contains(pricing.Conflicts(groups...), true) {
+			t.Errorf("groups %q with %d of %d", groups, sum, got.Quote.Discount)
+		}
+		for j, l := range got.Quote.Lines {
+			if len(groups) > 0 && l.Eligible != covered[j] || l.Total < 0 {
+				t.Errorf("line %d is eligible: %t, for %d", j, l.Eligible, l.Total)
+			}
+		}
+		checkExclusions(t, set, cart, q, got)
+	})
+}
+
+// checkExclusions decides about each coupon alone: those that are refused alone exclude nobody.
+func checkExclusions(t *rapid.T, set []eligibility.Candidate, cart pricing.Cart, q eligibility.Question, got eligibility.SetResult) {
+	alone := make([]eligibility.Decision, len(set))
+	for i, c := range set {
+		q.Usage, q.MirrorInvalid = c.Usage, c.MirrorInvalid
+		r, err := eligibility.Evaluate(c.Coupon, cart, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		alone[i] = r.Decision
+	}
+	for i, o := range got.Coupons {
+		excluded := false
+		for j := range set {
+			excluded = excluded || i != j && alone[j].Allowed() && slices.Contains(pricing.Conflicts(set[i].Coupon.Group, set[j].Coupon.Group), true)
+		}
+		if o.Decision.Has(coupon.NotCombinable) != excluded {
+			t.Errorf("%s, but it is excluded: %t", outcome(o), excluded)
+		}
+		if rest := o.Decision.Without(coupon.NotCombinable); !alone[i].Allowed() && !rest.Equal(alone[i]) {
+			t.Errorf("together %v, alone %v", rest.Err(), alone[i].Err())
+		}
+	}
+}
+
+func TestASetOfOneIsThatCouponAlone(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSituation(t)
+		alone, err := eligibility.Evaluate(s.coupon, s.cart, s.question)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := eligibility.EvaluateSet([]eligibility.Candidate{
+			{Coupon: s.coupon, Usage: s.question.Usage, MirrorInvalid: s.question.MirrorInvalid},
+		}, s.cart, s.question)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(alone.Quote, got.Quote); diff != "" || !got.Coupons[0].Decision.Equal(alone.Decision) {
+			t.Errorf("%v and %v (-alone +set):\n%s", alone.Decision.Err(), got.Err(), diff)
+		}
+	})
+}
+
+func TestTheBoundsOfASet(t *testing.T) {
+	t.Parallel()
+	s := sound()
+	var set []eligibility.Candidate
+	for i := range pricing.MaxCoupons {
+		set = append(set, member(fmt.Sprintf("C%d", i), fmt.Sprintf("g%d", i), amountOff(1)))
+	}
+	got, err := eligibility.EvaluateSet(set, s.cart, s.question)
+	require.NoError(t, err)
+	require.Equal(t, int64(pricing.MaxCoupons), got.Quote.Discount)
+	for about, c := range map[string]struct {
+		set  []eligibility.Candidate
+		cart pricing.Cart
+		want string
+	}{
+		"33 coupons":       {append(slices.Clone(set), member("ONE", "one", nil)), s.cart, "coupons: at most 32 coupons are allowed"},
+		"the same twice":   {[]eligibility.Candidate{set[0], set[1], set[0]}, s.cart, "coupons[2].id: the coupon is also coupons[0]"},
+		"a malformed cart": {set[:2], pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{{Kind: pricing.Device, Quantity: -1}}}, "lines[0].quantity"},
+		"off the step":     {set[:2], pricing.Cart{Currency: pricing.EUR(), Step: 5, Lines: []pricing.Line{{Kind: pricing.Device, ItemID: "phone", Quantity: 1, UnitPrice: 9000}}}, "coupons[1]."},
+	} {
+		_, err := eligibility.EvaluateSet(c.set, c.cart, s.question)
+		require.ErrorIs(t, err, pricing.ErrInvalid, about)
+		require.ErrorContains(t, err, c.want, about)
+	}
+	_, err = eligibility.CheckSet([]eligibility.Candidate{set[0], set[0]}, s.question)
+	require.ErrorIs(t, err, pricing.ErrInvalid)
+}
+
+func TestASetWithoutACart(t *testing.T) {
+	t.Parallel()
+	got, err := eligibility.CheckSet([]eligibility.Candidate{
+		member("B", "b", nil), member("A", "a", expired), member("D", "d", nil), member("C", "d", nil),
+	}, sound().question)
+	require.NoError(t, err)
+	require.Equal(t, []string{"A coupon_expired", "B 0", "C not_combinable(D)", "D not_combinable(C)"}, outcomes(got))
+	refused := coupon.RejectionsOf(eligibility.SetErr(got))
+	require.Len(t, refused, 3)
+	require.Equal(t, coupon.IDPrefix+"a", refused[0].CouponID)
+	require.ErrorIs(t, refused, coupon.ErrExpired)
+	require.ErrorIs(t, refused, coupon.ErrNotCombinable)
+	require.EqualError(t, refused, "coupons refused: coupon_expired, not_combinable, not_combinable")
+	require.NoError(t, eligibility.SetErr(got[1:2]))
+	require.EqualError(t, eligibility.SetErr(got[:2]), "coupon refused: coupon_expired")
+	require.Nil(t, coupon.RejectionsOf(nil))
+	require.Len(t, coupon.RejectionsOf(refused[0]), 1)
+}
+
+func TestDecidingASetAllocatesNothing(t *testing.T) {
+	s := filled(sound(), 10)
+	for about, set := range map[string][]eligibility.Candidate{
+		"three":   {member("A", "a", nil), member("B", "b", percentInItemLane("20")), member("C", "c", amountOff(500))},
+		"refused": {member("A", "a", expired), member("B", "b", budgetOf(1)), member("C", "c", nil)},
+	} {
+		var r eligibility.SetResult
+		require.NoError(t, r.Reevaluate(set, s.cart, s.question))
+		if n := testing.AllocsPerRun(100, func() {
+			if err := r.Reevaluate(set, s.cart, s.question); err != nil {
+				t.Error(err)
+			}
+		}); n != 0 {
+			t.Errorf("%s: %v allocations", about, n)
+		}
+	}
+}
+
+func BenchmarkEvaluateSet(b *testing.B) {
+	s := filled(sound(), 10)
+	set := []eligibility.Candidate{member("A", "a", nil), member("B", "b", percentInItemLane("20")), member("C", "c", amountOff(500))}
+	for _, n := range []int{1, 3} {
+		b.Run(fmt.Sprintf("coupons=%d", n), func(b *testing.B) {
+			var r eligibility.SetResult
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := r.Reevaluate(set[:n], s.cart, s.question); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
