@@ -33,7 +33,7 @@ func TestTheJournalNamesWhoCalls(t *testing.T) {
 	require.NoError(t, err)
 	_, err = w.SetActive(t.Context(), c.ID, true)
 	require.NoError(t, err)
-	paid, err := w.Checkout(as("clerk"), couponkit.CheckoutRequest{Cart: phones(), Code: "TEN", Customer: ann})
+	paid, err := w.Checkout(as("clerk"), couponkit.CheckoutRequest{Cart: phones(), Codes: []string{"TEN"}, Customer: ann})
 	require.NoError(t, err)
 	require.NoError(t, w.fake.Pay(paid.Session.ID))
 	require.NoError(t, w.fake.Deliver(t.Context(), w.fake.Events(w.Webhook(nil))))

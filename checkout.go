@@ -23,7 +23,7 @@ type CheckoutRequest struct {
 	// Key is an idempotency key of the customer. A call with a repeated key returns the first order of
 	// the key; see [Checkout].Replayed. A repeated call also finishes work that a crash has
 	// interrupted. Make a new key for each attempt to pay. Repeat a key only with the same lines, line
-	// names, coupon code, URLs and e-mail address. If Key is empty, every call is a new attempt. A key
+	// names, coupon codes, URLs and e-mail address. If Key is empty, every call is a new attempt. A key
 	// has at most [redemption.MaxIDLength] bytes.
 	Key string
 	// Customer is the buyer. The customer's ID is required.
@@ -31,8 +31,13 @@ type CheckoutRequest struct {
 	// Cart contains at least one line. The prices in the cart come from the host's catalog; see
 	// [QuoteRequest].
 	Cart pricing.Cart
-	// Code is the code or ID of a coupon. Code is empty if the customer uses no coupon.
-	Code string
+	// Codes are the codes or IDs of the coupons that the customer uses, at most [pricing.MaxCoupons].
+	// The order of the codes does not matter. Codes is empty if the customer uses no coupon. The
+	// order has one use of each coupon. All uses are reserved, or none.
+	Codes []string
+	// SkipRefused leaves out the coupons that are refused, and reports them in [Checkout].Refused. By
+	// default, one refused coupon refuses the checkout.
+	SkipRefused bool
 	// Expected contains the totals that the customer was shown. If Expected is nil, the service does
 	// not compare totals. [ParseTotals] reads the totals from a client's request. If an open order
 	// already has the key, the service compares Expected with that order.
@@ -67,11 +72,14 @@ type Checkout struct {
 	// webhook or a sweep records the end of an order in Order.State. If Replayed is false, the order
 	// is new and its payment session is open.
 	Replayed bool
+	// Refused are the coupons that were left out of a new order; see [CheckoutRequest].SkipRefused.
+	// Refused is empty if Replayed is true.
+	Refused coupon.Rejections
 }
 
-// Checkout prices the cart again, reserves a use of the coupon, and stores the order (specification
+// Checkout prices the cart again, reserves a use of each coupon, and stores the order (specification
 // 4.5, 2.5). Checkout then opens a payment session for the discounted amounts. Checkout always asks
-// the processor about the coupon's mirror.
+// the processor about the mirrors of the coupons.
 //
 // An order with a total of 0 has a payment session too. Send the customer to the payment session
 // even if the total is 0. The service counts the use only after the event of the payment session.
@@ -88,8 +96,8 @@ type Checkout struct {
 //   - A [*pricing.ValidationError] names every invalid field of the request. An empty cart is
 //     invalid.
 //   - A [*coupon.Rejection] lists every reason for the refusal. For example,
-//     coupon.ErrCartTotalsInvalid means that the totals differ from the expected totals. Even
-//     without a coupon, the reason may be coupon.ErrBelowMinimumCharge or coupon.ErrUserRequired.
+//     coupon.ErrCartTotalsInvalid means that the totals differ from the expected totals. If
+//     several coupons are refused, the error is [coupon.Rejections]. Even without a coupon, the reason may be coupon.ErrBelowMinimumCharge or coupon.ErrUserRequired.
 //   - store.ErrKeyReused means that the key was used for a different request, or that the key's
 //     open order has different totals than expected.
 //   - store.ErrConflict means that five attempts failed because of concurrent changes.
@@ -117,7 +125,7 @@ func (s *Service) checkoutAs(ctx context.Context, op Operation, r CheckoutReques
 
 // finish opens the session of a reserved order.
 func (s *Service) finish(
-	ctx context.Context, attempt *Attempt, r CheckoutRequest, reserved store.Reserved, err error, price func() (priced, error),
+	ctx context.Context, attempt *Attempt, r CheckoutRequest, reserved reservedOrder, err error, price func() (priced, error),
 ) (Checkout, error) {
 	attempt.OrderID = reserved.Order.ID
 	if len(reserved.Uses) > 0 {
@@ -126,7 +134,7 @@ func (s *Service) finish(
 	if err != nil {
 		return Checkout{}, err
 	}
-	order, uses, err := s.openSession(ctx, reserved, r.details())
+	order, uses, err := s.openSession(ctx, reserved.Reserved, r.details())
 	attempt.SessionID = order.SessionID
 	if errors.Is(err, errFinished) { // most likely the limit holds now
 		if _, refused := price(); refused != nil {
@@ -137,7 +145,7 @@ func (s *Service) finish(
 		return Checkout{}, err
 	}
 	return Checkout{
-		Order: order, Uses: uses, Replayed: reserved.Replayed,
+		Order: order, Uses: uses, Replayed: reserved.Replayed, Refused: reserved.refused,
 		Session: SessionLink{ID: order.SessionID, URL: order.SessionURL, ExpiresAt: s.sessionEnd(order)},
 	}, nil
 }
@@ -148,14 +156,20 @@ func (r CheckoutRequest) details() sessionDetails {
 	}
 }
 
+// reservedOrder is a reserved order and the coupons that were left out of it.
+type reservedOrder struct {
+	store.Reserved
+	refused coupon.Rejections
+}
+
 // order returns the order of the request: the one that its key has already, or a
 // new one with its place kept.
-func (s *Service) order(ctx context.Context, r *CheckoutRequest, price func() (priced, error)) (store.Reserved, error) {
+func (s *Service) order(ctx context.Context, r *CheckoutRequest, price func() (priced, error)) (reservedOrder, error) {
 	var faults pricing.ValidationError
 	faults.Merge("", s.checkCart(r.Cart))
 	faults.Merge("", s.checkRequest(*r))
 	if err := faults.Err(); err != nil {
-		return store.Reserved{}, err
+		return reservedOrder{}, err
 	}
 	reserved, err := s.keyed(ctx, r, requestFingerprint(*r), price)
 	o := reserved.Order
@@ -167,11 +181,11 @@ func (s *Service) order(ctx context.Context, r *CheckoutRequest, price func() (p
 
 // priceCheckout prices the cart and compares the totals with the expected ones.
 func (s *Service) priceCheckout(ctx context.Context, r CheckoutRequest) (priced, error) {
-	p, err := s.price(ctx, QuoteRequest{Cart: r.Cart, Code: r.Code, Customer: r.Customer}, s.askMirror)
+	p, err := s.price(ctx, QuoteRequest{Cart: r.Cart, Codes: r.Codes, SkipRefused: r.SkipRefused, Customer: r.Customer}, s.askMirror)
 	if err != nil && !errors.Is(err, coupon.ErrBelowMinimumCharge) {
 		return p, err
 	}
-	return p, refusals(r.Expected.compare(p.quote.Quote, p.couponID()), err)
+	return p, refusals(r.Expected.compare(p.quote.Quote, p.only()), err)
 }
 
 // checkCart refuses what cannot be priced, what can and sells nothing, and what the processor
@@ -220,6 +234,7 @@ func (s *Service) checkRequest(r CheckoutRequest) error {
 		faults.Add("successUrl", pricing.FieldRequired, "the processor needs an address to return to")
 	}
 	faults.Merge("", redemption.CheckRequest(r.Key, r.Metadata))
+	faults.Merge("", checkCodes(r.Codes))
 	return faults.Err()
 }
 
@@ -233,17 +248,18 @@ func (s *Service) checkOrder(r store.Reservation) error {
 }
 
 // keyed returns the order that the request's key has already, or prices and reserves a new
-// one, again and again while a coupon or the customer's other checkout changes in between.
+// one, again and again while a coupon or the customer's other checkout changes in between. If
+// refused coupons are left out, so is one whose limit was reached in between.
 func (s *Service) keyed(
 	ctx context.Context, r *CheckoutRequest, request string, price func() (priced, error),
-) (store.Reserved, error) {
+) (reservedOrder, error) {
 	if r.Key == "" {
 		r.Key = s.newID("key_")
 	} else if before, err := s.repeated(ctx, *r, request); !errors.Is(err, store.ErrNotFound) {
 		before.Replayed = true
-		return before, err
+		return reservedOrder{Reserved: before}, err
 	}
-	var conflict error
+	var last error
 	for range reserveAttempts {
 		p, err := price()
 		if err != nil {
@@ -254,20 +270,24 @@ func (s *Service) keyed(
 			return failedFor(p), err
 		}
 		reserved, err := s.reserve(ctx, p, reservation)
-		if err == nil || !errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrKeyReused) {
-			return reserved, limitReached(err, p.found.Coupon, identities(p.customer), reservation.Order.CreatedAt)
+		again := errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrKeyReused)
+		if last = fmt.Errorf("reserve: %w", err); !again {
+			last = limitReached(err, p, reservation.Order.CreatedAt)
+			again = r.SkipRefused && coupon.RejectionsOf(last) != nil
 		}
-		conflict = err
+		if !again {
+			return reservedOrder{reserved, p.quote.Refused}, last
+		}
 	}
-	return store.Reserved{}, fmt.Errorf("reserve: %w", conflict)
+	return reservedOrder{}, last
 }
 
 // failedFor tells the observer which coupon was asked for.
-func failedFor(p priced) store.Reserved {
+func failedFor(p priced) reservedOrder {
 	if p.couponID() == "" {
-		return store.Reserved{}
+		return reservedOrder{}
 	}
-	return store.Reserved{Uses: []redemption.Use{{CouponID: p.couponID()}}}
+	return reservedOrder{Reserved: store.Reserved{Uses: []redemption.Use{{CouponID: p.couponID()}}}}
 }
 
 // replay returns the order that the customer's key has already.
@@ -292,47 +312,80 @@ func (s *Service) newReservation(key, request string, metadata map[string]string
 		State: redemption.OrderOpen, Quote: p.quote.Quote, Claims: orderClaims(identities(p.customer), 0),
 		Metadata: metadata, Deadline: now.Add(s.sessionLifetime + s.grace), CreatedAt: now,
 	}}
-	if p.quote.Coupon == nil {
-		return r
+	for _, f := range p.found {
+		c := f.Coupon
+		if limit := orderLimit(c); limit > 0 {
+			r.Order.Claims = orderClaims(identities(p.customer), limit)
+		}
+		r.Coupons = append(r.Coupons, store.CouponAt{ID: c.ID, Revision: c.Revision})
+		r.Uses = append(r.Uses, s.newUse(r.Order, c, p))
 	}
-	c := p.found.Coupon
-	r.Order.Claims = orderClaims(identities(p.customer), orderLimit(c))
-	claims := append(useClaims(c, identities(p.customer), now), budgetClaims(c, pricing.NewMoney(p.quote.Discount, p.quote.Currency))...)
-	r.Order.Coupons = []coupon.Snapshot{*p.quote.Coupon}
-	r.Coupons = []store.CouponAt{{ID: c.ID, Revision: c.Revision}}
-	r.Uses = []redemption.Use{{
-		ID: s.newID(redemption.UseIDPrefix), CouponID: c.ID, CustomerID: p.customer.ID, OrderID: r.Order.ID,
-		State: redemption.Reserved, Origin: redemption.FromCheckout, Discount: p.quote.Discount,
-		Claims: claims, CreatedAt: now,
-	}}
+	r.Order.Coupons = p.quote.Terms
 	return r
 }
 
-// reserve stores the order with what it claims. Where only the customer's own use is in the
-// way, and where the coupon costs points, the order takes that use (contract section 5.3).
+// newUse is the order's use of a coupon, with what it claims.
+func (s *Service) newUse(o redemption.Order, c coupon.Coupon, p priced) redemption.Use {
+	discount := p.discount(c.ID)
+	claims := useClaims(c, identities(p.customer), o.CreatedAt)
+	claims = append(claims, budgetClaims(c, pricing.NewMoney(discount, p.quote.Currency))...)
+	return redemption.Use{
+		ID: s.newID(redemption.UseIDPrefix), CouponID: c.ID, CustomerID: o.CustomerID, OrderID: o.ID,
+		State: redemption.Reserved, Origin: redemption.FromCheckout, Discount: discount,
+		Claims: claims, CreatedAt: o.CreatedAt,
+	}
+}
+
+// discount is what a coupon takes off the quote.
+func (p priced) discount(couponID string) int64 {
+	for i := range p.quote.Coupons {
+		if c := &p.quote.Coupons[i]; c.ID == couponID {
+			return c.Amount
+		}
+	}
+	return 0
+}
+
+// reserve stores the order with what it claims. Where only the customer's own uses are in the
+// way, and where coupons cost points, the order takes these uses (contract section 5.3).
 func (s *Service) reserve(ctx context.Context, p priced, r store.Reservation) (store.Reserved, error) {
 	r.By = actorOf(ctx)
-	bought := len(r.Uses) > 0 && p.found.Coupon.Distribution == coupon.PointsRedeemable
-	full := error(coupon.Reject(p.found.Coupon.ID, coupon.PointsNotRedeemed,
-		coupon.Params{PointsRequired: p.found.Coupon.PointsRequired}))
-	if !bought {
+	full := notExchanged(p.found, func(int) bool { return false })
+	if full == nil {
 		var reserved store.Reserved
 		if reserved, full = s.store.Reserve(ctx, r); !errors.Is(full, store.ErrLimit) {
 			return reserved, full
 		}
 	}
-	own, err := s.own(ctx, p.found, identities(p.customer))
-	switch {
-	case err != nil:
+	takeovers, err := s.takeovers(ctx, p)
+	if err != nil {
 		return store.Reserved{}, err
-	case own.isZero(), bought && own.use.IsZero():
-		return store.Reserved{}, full
 	}
-	reserved, err := s.store.Reserve(ctx, take(r, own, p.found.Coupon, identities(p.customer)))
-	if errors.Is(err, store.ErrNotFound) { // the use has gone since it was found
-		err = fmt.Errorf("%w: %w", store.ErrConflict, err)
+	for _, t := range takeovers {
+		if refused := notExchanged(p.found, func(i int) bool { return !t.uses[i].IsZero() }); refused != nil {
+			full = refused
+			continue
+		}
+		reserved, err := s.store.Reserve(ctx, t.take(r, p))
+		if errors.Is(err, store.ErrNotFound) { // the use has gone since it was found
+			err = fmt.Errorf("%w: %w", store.ErrConflict, err)
+		}
+		if full = err; !errors.Is(err, store.ErrLimit) {
+			return reserved, err
+		}
 	}
-	return reserved, err
+	return store.Reserved{}, full
+}
+
+// notExchanged refuses the coupons that cost points and of which the customer has no use to take.
+func notExchanged(found []store.Found, has func(int) bool) error {
+	var refused []error
+	for i, f := range found {
+		if c := f.Coupon; c.Distribution == coupon.PointsRedeemable && !has(i) {
+			refused = append(refused, coupon.Reject(c.ID, coupon.PointsNotRedeemed, coupon.Params{PointsRequired: c.PointsRequired}))
+		}
+	}
+	return refusals(refused...)
 }
 
 // sessionEnd is when the order's session ends. It depends on nothing that changes,

@@ -147,7 +147,7 @@ func TestCheckoutComparesTotals(t *testing.T) {
 	if first.Code != coupon.CartTotalsInvalid || first.Params.Field != "discount" || first.Params.Submitted.Minor() != 9_99 || first.Params.Computed.Minor() != 10_00 {
 		t.Errorf("first reason is %+v", first)
 	}
-	quote, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: r.Cart, Code: "TEN", Customer: ann})
+	quote, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: r.Cart, Codes: []string{"TEN"}, Customer: ann})
 	require.NoError(t, err)
 	shown := quote.Totals()
 	if want := (couponkit.Totals{Subtotal: 30_00, Discount: 10_00, Shipping: 4_90, Total: 24_90}); shown != want {
@@ -247,12 +247,12 @@ func TestCheckoutIsIdempotentByKey(t *testing.T) {
 	r := w.request("TEN")
 	r.Key = "cart-1"
 	first := w.checkout(t, r)
-	r.Code = " ten " // the same request, typed another way
+	r.Codes = []string{" ten "} // the same request, typed another way
 	second := w.checkout(t, r)
 	if first.Replayed || !second.Replayed || second.Session != first.Session || second.Order.ID != first.Order.ID {
 		t.Errorf("first %+v, second %+v", first, second)
 	}
-	r.Code = ""
+	r.Codes = nil
 	if _, err := w.Checkout(t.Context(), r); !errors.Is(err, store.ErrKeyReused) {
 		t.Errorf("another request with the key: %v, want ErrKeyReused", err)
 	}
@@ -492,7 +492,7 @@ func TestTheLastUse(t *testing.T) {
 	for i := range results {
 		group.Go(func() {
 			_, results[i] = service.Checkout(t.Context(), couponkit.CheckoutRequest{
-				Cart: phones(), Code: "TEN", Customer: eligibility.Customer{ID: customerID(i)},
+				Cart: phones(), Codes: []string{"TEN"}, Customer: eligibility.Customer{ID: customerID(i)},
 			})
 		})
 	}
@@ -522,7 +522,7 @@ func TestOneCustomerAtManyDevices(t *testing.T) {
 	var group sync.WaitGroup
 	for range 16 {
 		group.Go(func() {
-			_, err := service.Checkout(t.Context(), couponkit.CheckoutRequest{Cart: phones(), Code: "TEN", Customer: ann})
+			_, err := service.Checkout(t.Context(), couponkit.CheckoutRequest{Cart: phones(), Codes: []string{"TEN"}, Customer: ann})
 			var refused *coupon.Rejection
 			if err != nil && !errors.As(err, &refused) && !isConflict(err) {
 				t.Errorf("checkout: %v", err)
@@ -794,7 +794,7 @@ func TestLinesThatLookLikeUnitsOfOne(t *testing.T) {
 			d := tenOff()
 			d.AppliesTo = coupon.Product
 			w.create(t, d)
-			r.Code = "TEN"
+			r.Codes = []string{"TEN"}
 			request, err := w.fake.Request(w.checkout(t, r).Session.ID)
 			require.NoError(t, err)
 			var want []processor.SessionLine
@@ -983,7 +983,7 @@ func TestProductLink(t *testing.T) {
 	c := w.create(t, d)
 	r := couponkit.PaymentLinkRequest{
 		Mode: couponkit.ProductLink, Amount: pricing.NewMoney(20_00, pricing.EUR()),
-		CheckoutRequest: couponkit.CheckoutRequest{Code: "TEN", Customer: ann, Key: "link"},
+		CheckoutRequest: couponkit.CheckoutRequest{Codes: []string{"TEN"}, Customer: ann, Key: "link"},
 	}
 	got, err := w.PaymentLink(t.Context(), r)
 	require.NoError(t, err)
@@ -1056,7 +1056,7 @@ func TestSubscriptionLink(t *testing.T) {
 	w.create(t, d)
 	got, err := w.PaymentLink(t.Context(), couponkit.PaymentLinkRequest{
 		Mode:            couponkit.SubscriptionLink,
-		CheckoutRequest: couponkit.CheckoutRequest{Cart: subscription(), Code: "PERCENT", Customer: ann},
+		CheckoutRequest: couponkit.CheckoutRequest{Cart: subscription(), Codes: []string{"PERCENT"}, Customer: ann},
 	})
 	require.NoError(t, err)
 	if q := got.Order.Quote; q.Discount != 15_00 || q.Total != 40_00 || q.EligibleSubtotal != 30_00 {

@@ -3,6 +3,7 @@ package couponkit
 import (
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -107,31 +108,50 @@ func unlimited(c coupon.Coupon) bool { return c.Limits.MaxUses == 0 }
 
 // limitReached turns claims that did not fit into the rejection that customers know. The uses
 // were reserved at the given instant.
-func limitReached(err error, c coupon.Coupon, identities []string, at time.Time) error {
+func limitReached(err error, p priced, at time.Time) error {
 	var full *store.LimitError
 	if !errors.As(err, &full) {
 		return err
 	}
+	var refused []error
+	for _, f := range p.found {
+		if r := exceeded(full, f.Coupon, identities(p.customer), at); len(r.Reasons) > 0 {
+			refused = append(refused, r)
+		}
+	}
+	if len(refused) == 0 {
+		return err
+	}
+	return refusals(refused...)
+}
+
+// exceeded is what the claims that did not fit say of a coupon.
+func exceeded(full *store.LimitError, c coupon.Coupon, identities []string, at time.Time) *coupon.Rejection {
 	known := useLimits(c, identities, at)
-	refused := coupon.Rejection{CouponID: c.ID}
+	refused := &coupon.Rejection{CouponID: c.ID}
 	for _, claim := range full.Exceeded {
-		refused.Reasons = append(refused.Reasons, reasonOf(claim, known, c))
+		if reason, is := reasonOf(claim, known, c); is {
+			refused.Reasons = append(refused.Reasons, reason)
+		}
 	}
 	slices.SortStableFunc(refused.Reasons, coupon.CompareReasons)
 	refused.Reasons = slices.CompactFunc(refused.Reasons, coupon.Reason.Equal) // one for each identity
-	return &refused
+	return refused
 }
 
-func reasonOf(claim redemption.Claim, known []claimedLimit, c coupon.Coupon) coupon.Reason {
+// reasonOf is the reason for which the coupon is refused if the claim does not fit, if it is one
+// of the coupon's.
+func reasonOf(claim redemption.Claim, known []claimedLimit, c coupon.Coupon) (coupon.Reason, bool) {
 	for _, l := range known {
 		if l.Counter == claim.Counter {
-			return l.reason
+			return l.reason, true
 		}
 	}
 	for m := range c.Limits.Budget.All() {
 		if claim.Counter == redemption.Budget(c.ID, m.Currency().Code()) {
-			return coupon.Reason{Code: coupon.BudgetExhausted, Params: coupon.Params{Budget: coupon.Amount{Money: m}}}
+			return coupon.Reason{Code: coupon.BudgetExhausted, Params: coupon.Params{Budget: coupon.Amount{Money: m}}}, true
 		}
 	}
-	return coupon.Reason{Code: coupon.NotFirstOrder, Params: coupon.Params{Orders: claim.Limit}}
+	ofOrders := strings.HasPrefix(claim.Counter, redemption.CustomerOrders(""))
+	return coupon.Reason{Code: coupon.NotFirstOrder, Params: coupon.Params{Orders: claim.Limit}}, ofOrders && c.Conditions.FirstOrder
 }

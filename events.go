@@ -70,7 +70,7 @@ func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome
 	}}
 	charges := pricing.NewMoney(e.Total, e.Currency)
 	o, err = s.outcome(ctx, &attempt, settlement, charges)
-	if err != nil || kind != redemption.Paid || !o.Order.IsZero() || e.Metadata[processor.MetadataCouponID] == "" {
+	if err != nil || kind != redemption.Paid || !o.Order.IsZero() || len(processor.CouponIDs(e.Metadata)) == 0 {
 		return o, err
 	}
 	if settlement.Unknown, err = s.unknownPayment(ctx, e, now); err != nil {
@@ -80,16 +80,10 @@ func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome
 }
 
 // unknownPayment is the record of a payment whose order the store does not have, though the
-// session says that a coupon was used: the customer has paid, and the use counts.
+// session says that coupons were used: the customer has paid, and the uses count.
 func (s *Service) unknownPayment(ctx context.Context, e processor.Event, now time.Time) (store.Reservation, error) {
-	couponID, customerID := e.Metadata[processor.MetadataCouponID], e.Metadata[processor.MetadataCustomerID]
-	found, err := s.store.LookUp(ctx, store.LookUp{CouponID: couponID})
-	if err != nil && !errors.Is(err, coupon.ErrNotFound) {
-		return store.Reservation{}, err
-	}
-	found.Coupon.ID = couponID // a coupon that is gone has no limits
+	customerID := e.Metadata[processor.MetadataCustomerID]
 	customer := identities(eligibility.Customer{ID: customerID})
-	claims := useClaims(found.Coupon, customer, now)
 	o := redemption.Order{
 		ID: s.newID(redemption.OrderIDPrefix), CustomerID: customerID, State: redemption.OrderPaid,
 		SessionID: e.SessionID, CreatedAt: now,
@@ -97,10 +91,20 @@ func (s *Service) unknownPayment(ctx context.Context, e processor.Event, now tim
 	if len(customer) > 0 {
 		o.Claims = orderClaims(customer, 0)
 	}
-	return store.Reservation{Order: o, Uses: []redemption.Use{{
-		ID: s.newID(redemption.UseIDPrefix), CouponID: couponID, CustomerID: customerID, OrderID: o.ID,
-		State: redemption.Completed, Origin: redemption.FromPayment, Claims: claims, CreatedAt: now, CompletedAt: now,
-	}}}, nil
+	unknown := store.Reservation{Order: o}
+	for _, couponID := range processor.CouponIDs(e.Metadata) {
+		found, err := s.store.LookUp(ctx, store.LookUp{CouponID: couponID})
+		if err != nil && !errors.Is(err, coupon.ErrNotFound) {
+			return store.Reservation{}, err
+		}
+		found.Coupon.ID = couponID // a coupon that is gone has no limits
+		unknown.Uses = append(unknown.Uses, redemption.Use{
+			ID: s.newID(redemption.UseIDPrefix), CouponID: couponID, CustomerID: customerID, OrderID: o.ID,
+			State: redemption.Completed, Origin: redemption.FromPayment, Claims: useClaims(found.Coupon, customer, now),
+			CreatedAt: now, CompletedAt: now,
+		})
+	}
+	return unknown, nil
 }
 
 // Webhook returns a function that you pass to a processor's webhook handler. The function calls
@@ -202,8 +206,8 @@ func (s *Service) flag(ctx context.Context, charged pricing.Money, settled store
 // settleSession applies what the processor's session turned out to be for its order.
 func (s *Service) settleSession(ctx context.Context, session processor.Session, order redemption.Order) (o Outcome, err error) {
 	attempt := Attempt{CustomerID: order.CustomerID, OrderID: order.ID, SessionID: session.ID}
-	if c := firstCoupon(order); c != nil {
-		attempt.CouponID = c.ID
+	if len(order.Coupons) > 0 {
+		attempt.CouponID = order.Coupons[0].ID
 	}
 	defer s.observed(ctx, OpSettle, &attempt, &err)()
 	settlement := store.Settlement{Event: s.ending(session, order)}

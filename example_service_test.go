@@ -154,7 +154,7 @@ func ExampleService_Validate() {
 func ExampleService_Quote() {
 	shop := openShop(func(d *coupon.Draft) { d.MinPurchase = decimal.NewFromInt(60) })
 	quote, err := shop.Quote(context.Background(), couponkit.QuoteRequest{
-		Cart: exampleCart(), Code: "TEN", Customer: shop.customer,
+		Cart: exampleCart(), Codes: []string{"TEN"}, Customer: shop.customer,
 	})
 	fmt.Println(quote.Currency.Format(quote.Total))
 	var refused *coupon.Rejection
@@ -170,14 +170,14 @@ func ExampleService_Quote() {
 func ExampleService_Checkout() {
 	shop := openShop(nil)
 	quote, err := shop.Quote(context.Background(), couponkit.QuoteRequest{
-		Cart: exampleCart(), Code: "TEN", Customer: shop.customer,
+		Cart: exampleCart(), Codes: []string{"TEN"}, Customer: shop.customer,
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
 	shown := quote.Totals()
 	request := couponkit.CheckoutRequest{
-		Key: "attempt-1", Cart: exampleCart(), Code: "TEN", Customer: shop.customer, Expected: &shown,
+		Key: "attempt-1", Cart: exampleCart(), Codes: []string{"TEN"}, Customer: shop.customer, Expected: &shown,
 	}
 	first, err := shop.Checkout(context.Background(), request)
 	fmt.Println(first.Order.State, first.Order.Quote.Total, err)
@@ -199,7 +199,7 @@ func ExampleService_PaymentLink() {
 	shop := openShop(nil)
 	link, err := shop.PaymentLink(context.Background(), couponkit.PaymentLinkRequest{
 		Mode: couponkit.ProductLink, Amount: pricing.NewMoney(39_98, pricing.EUR()),
-		CheckoutRequest: couponkit.CheckoutRequest{Code: "TEN", Customer: shop.customer},
+		CheckoutRequest: couponkit.CheckoutRequest{Codes: []string{"TEN"}, Customer: shop.customer},
 	})
 	fmt.Println(link.Order.Quote.Total, link.Order.Coupons[0].Code, err)
 	// Output: 3998 TEN <nil>
@@ -253,7 +253,7 @@ func ExampleWithMirrorTTL() {
 		fmt.Println(err)
 		return
 	}
-	request := couponkit.QuoteRequest{Cart: exampleCart(), Code: "TEN", AllowAnonymous: true}
+	request := couponkit.QuoteRequest{Cart: exampleCart(), Codes: []string{"TEN"}, AllowAnonymous: true}
 	_, err = service.Quote(ctx, request)
 	fmt.Println(err)
 	payments.Inject(fakeprocessor.Fault{Kind: fakeprocessor.LostBefore, Times: -1})
@@ -268,7 +268,7 @@ func ExampleWithMirrorTTL() {
 func ExampleService_Webhook() {
 	shop := openShop(nil)
 	checkout, err := shop.Checkout(context.Background(), couponkit.CheckoutRequest{
-		Cart: exampleCart(), Code: "TEN", Customer: shop.customer,
+		Cart: exampleCart(), Codes: []string{"TEN"}, Customer: shop.customer,
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -295,7 +295,7 @@ func ExampleService_Webhook() {
 func ExampleService_HandleEvent() {
 	shop := openShop(nil)
 	checkout, err := shop.Checkout(context.Background(), couponkit.CheckoutRequest{
-		Cart: exampleCart(), Code: "TEN", Customer: shop.customer,
+		Cart: exampleCart(), Codes: []string{"TEN"}, Customer: shop.customer,
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -353,7 +353,7 @@ func ExampleService_Sweep() {
 	var checkouts []couponkit.Checkout
 	for _, code := range []string{"TEN", ""} {
 		checkout, err := shop.Checkout(context.Background(), couponkit.CheckoutRequest{
-			Cart: exampleCart(), Code: code, Customer: shop.customer,
+			Cart: exampleCart(), Codes: only(code), Customer: shop.customer,
 		})
 		if err != nil {
 			fmt.Println(err)
@@ -415,7 +415,7 @@ func ExampleWithActor() {
 // sees none twice.
 func ExampleService_Journal() {
 	shop := openShop(nil)
-	checkout, err := shop.Checkout(context.Background(), couponkit.CheckoutRequest{Cart: exampleCart(), Code: "TEN", Customer: shop.customer})
+	checkout, err := shop.Checkout(context.Background(), couponkit.CheckoutRequest{Cart: exampleCart(), Codes: []string{"TEN"}, Customer: shop.customer})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -454,7 +454,7 @@ func ExampleService_Journal() {
 // Administrators and customers see orders and uses in lists, the newest first.
 func ExampleService_Orders() {
 	shop := openShop(nil)
-	if _, err := shop.Checkout(context.Background(), couponkit.CheckoutRequest{Cart: exampleCart(), Code: "TEN", Customer: shop.customer}); err != nil {
+	if _, err := shop.Checkout(context.Background(), couponkit.CheckoutRequest{Cart: exampleCart(), Codes: []string{"TEN"}, Customer: shop.customer}); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -467,4 +467,49 @@ func ExampleService_Orders() {
 	// Output:
 	// open 4488 1000
 	// 1 1 <nil> <nil>
+}
+
+// A customer uses two coupons of different groups. The order has a use of each.
+func ExampleService_Checkout_severalCoupons() {
+	shop := openShop(func(d *coupon.Draft) { d.Group = "welcome" })
+	if _, err := shop.Create(context.Background(), coupon.Draft{
+		Code: "SPRING", Name: "Spring", Group: "season", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(5),
+	}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	checkout, err := shop.Checkout(context.Background(), couponkit.CheckoutRequest{
+		Cart: exampleCart(), Codes: []string{"TEN", "SPRING"}, Customer: shop.customer,
+	})
+	fmt.Println(len(checkout.Uses), checkout.Uses[0].Discount+checkout.Uses[1].Discount == checkout.Order.Quote.Discount, err)
+	// Output: 2 true <nil>
+}
+
+// Explain tells what each code does to the cart.
+func ExampleService_Explain() {
+	shop := openShop(func(d *coupon.Draft) { d.Group = "welcome" })
+	if _, err := shop.Create(context.Background(), coupon.Draft{
+		Code: "LARGE", Name: "Large", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(5), MinPurchase: decimal.NewFromInt(100),
+	}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	explanation, err := shop.Explain(context.Background(), couponkit.QuoteRequest{
+		Cart: exampleCart(), Codes: []string{"TEN", "LARGE"}, Customer: shop.customer,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, code := range explanation.Codes {
+		fmt.Println(code.Code, code.Applied, code.Discount)
+		for _, reason := range code.Reasons {
+			fmt.Println(" ", reason.Code, reason.Params.ExcludedBy)
+		}
+	}
+	// Output:
+	// LARGE false 0.00 EUR
+	//   minimum_purchase_not_met []
+	//   not_combinable [TEN]
+	// TEN true 10.00 EUR
 }

@@ -41,7 +41,7 @@ func Example() {
 		{ID: "1", Kind: pricing.Device, ItemID: "phone", Quantity: 3, UnitPrice: 10_00},
 		{ID: "2", Kind: pricing.Shipping, ItemID: "parcel", Quantity: 1, UnitPrice: 4_90},
 	}}
-	quote, err := service.Quote(ctx, couponkit.QuoteRequest{Cart: cart, Code: "Summer10", Customer: ann})
+	quote, err := service.Quote(ctx, couponkit.QuoteRequest{Cart: cart, Codes: []string{"Summer10"}, Customer: ann})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func Example() {
 
 	// Checking out keeps a place and opens a payment session.
 	checkout, err := service.Checkout(ctx, couponkit.CheckoutRequest{
-		Key: "attempt-1", Cart: cart, Code: "Summer10", Customer: ann,
+		Key: "attempt-1", Cart: cart, Codes: []string{"Summer10"}, Customer: ann,
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -48,11 +49,14 @@ func (d *digest) sum() string {
 }
 
 // quoteFingerprint changes with everything that a quote depends on.
-func quoteFingerprint(c pricing.Cart, couponID string, revision int64) string {
+func quoteFingerprint(c pricing.Cart, terms []coupon.Snapshot) string {
 	var d digest
 	d.cart(c, true)
-	d.text(couponID)
-	d.number(revision)
+	d.number(int64(len(terms)))
+	for i := range terms {
+		d.text(terms[i].ID)
+		d.number(terms[i].Revision)
+	}
 	if c.Step > 1 {
 		d.number(c.Step)
 	}
@@ -65,18 +69,34 @@ func requestFingerprint(r CheckoutRequest) string {
 	var d digest
 	d.text("cart")
 	d.cart(r.Cart, false)
-	d.text(codeKey(r.Code))
+	d.codes(r.Codes, r.SkipRefused)
 	return d.sum()
+}
+
+// codes adds a set of codes, whatever their order.
+func (d *digest) codes(codes []string, skipRefused bool) {
+	keys := make([]string, len(codes))
+	for i, code := range codes {
+		keys[i] = codeKey(code)
+	}
+	slices.Sort(keys)
+	d.number(int64(len(keys)))
+	for _, key := range keys {
+		d.text(key)
+	}
+	if skipRefused {
+		d.number(1)
+	}
 }
 
 // amountFingerprint is the requestFingerprint of a payment link in product mode,
 // where the amount is the request.
-func amountFingerprint(amount pricing.Money, code string) string {
+func amountFingerprint(amount pricing.Money, codes []string, skipRefused bool) string {
 	var d digest
 	d.text("amount")
 	d.text(amount.Currency().Code())
 	d.number(amount.Minor())
-	d.text(codeKey(code))
+	d.codes(codes, skipRefused)
 	return d.sum()
 }
 
@@ -95,28 +115,49 @@ func codeKey(typed string) string {
 
 // repeated returns the order that the key has already. Texts that may name two coupons have one
 // fingerprint: an ID and the code that reads like it, a generated code and a code of which it
-// may be a misreading. So repeated also compares the order's coupon.
+// may be a misreading. So repeated also compares the coupons of the order with the codes.
 func (s *Service) repeated(ctx context.Context, r CheckoutRequest, request string) (store.Reserved, error) {
 	before, err := s.replay(ctx, r.Customer.ID, r.Key, request)
-	id := strings.TrimSpace(r.Code)
-	used := firstCoupon(before.Order)
-	if err != nil || used == nil || used.ID == id {
+	if err != nil {
 		return before, err
 	}
-	code, err := coupon.TypedCode(r.Code)
+	for i := range before.Order.Coupons {
+		switch is, err := s.anyNames(ctx, r.Codes, before.Order.Coupons[i]); {
+		case err != nil:
+			return store.Reserved{}, err
+		case !is:
+			return store.Reserved{}, store.ErrKeyReused
+		}
+	}
+	return before, nil
+}
+
+// anyNames reports whether one of the codes names the coupon of an order.
+func (s *Service) anyNames(ctx context.Context, codes []string, used coupon.Snapshot) (bool, error) {
+	for _, code := range codes {
+		if is, err := s.names(ctx, code, used); is || err != nil {
+			return is, err
+		}
+	}
+	return false, nil
+}
+
+func (s *Service) names(ctx context.Context, typed string, used coupon.Snapshot) (bool, error) {
+	id := strings.TrimSpace(typed)
+	if used.ID == id {
+		return true, nil
+	}
+	code, err := coupon.TypedCode(typed)
 	generated, _ := code.AsGenerated()
 	if err != nil || code != used.Code && generated != used.Code {
-		return store.Reserved{}, store.ErrKeyReused
+		return false, nil //nolint:nilerr // what is no code names no coupon
 	}
 	if code == used.Code && !coupon.IsID(id) {
-		return before, nil
+		return true, nil
 	}
-	found, err := s.lookUp(ctx, r.Code, eligibility.Customer{})
-	switch {
-	case errors.Is(err, coupon.ErrNotFound), err == nil && found.Coupon.ID == used.ID:
-		return before, nil
-	case err == nil:
-		err = store.ErrKeyReused
+	found, err := s.lookUp(ctx, typed, eligibility.Customer{})
+	if errors.Is(err, coupon.ErrNotFound) {
+		return true, nil
 	}
-	return store.Reserved{}, err
+	return found.Coupon.ID == used.ID, err
 }

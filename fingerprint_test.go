@@ -33,7 +33,7 @@ func TestAKeyOfAnotherRequest(t *testing.T) {
 		"interval":    func(r *couponkit.CheckoutRequest) { r.Cart.Lines[0].Recurs = pricing.Yearly },
 		"fewer lines": func(r *couponkit.CheckoutRequest) { r.Cart.Lines = r.Cart.Lines[:1] },
 		"currency":    func(r *couponkit.CheckoutRequest) { r.Cart.Currency = usd },
-		"code":        func(r *couponkit.CheckoutRequest) { r.Code = "TEN" },
+		"code":        func(r *couponkit.CheckoutRequest) { r.Codes = []string{"TEN"} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -52,7 +52,7 @@ func TestAKeyOfAnotherRequest(t *testing.T) {
 	for name, differ := range map[string]func(*couponkit.PaymentLinkRequest){
 		"amount":             func(r *couponkit.PaymentLinkRequest) { r.Amount = pricing.NewMoney(10_01, pricing.EUR()) },
 		"currency of a link": func(r *couponkit.PaymentLinkRequest) { r.Amount = pricing.NewMoney(10_00, usd) },
-		"code of a link":     func(r *couponkit.PaymentLinkRequest) { r.Code = "TEN" },
+		"code of a link":     func(r *couponkit.PaymentLinkRequest) { r.Codes = []string{"TEN"} },
 		"cart":               func(r *couponkit.PaymentLinkRequest) { r.Mode, r.Cart = couponkit.SubscriptionLink, phones() },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -135,8 +135,8 @@ func TestAKeyOfTheSameCodeTypedOtherwise(t *testing.T) {
 			d := tenOff()
 			d.Code = c.code
 			w.create(t, d)
-			w.checkout(t, couponkit.CheckoutRequest{Cart: phones(), Customer: ann, Key: "k", Code: c.first})
-			again := w.checkout(t, couponkit.CheckoutRequest{Cart: phones(), Customer: ann, Key: "k", Code: c.again})
+			w.checkout(t, couponkit.CheckoutRequest{Cart: phones(), Customer: ann, Key: "k", Codes: only(c.first)})
+			again := w.checkout(t, couponkit.CheckoutRequest{Cart: phones(), Customer: ann, Key: "k", Codes: only(c.again)})
 			require.True(t, again.Replayed)
 		})
 	}

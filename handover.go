@@ -42,8 +42,6 @@ type takeover struct {
 	uses  []redemption.Use // of the order
 }
 
-func (t takeover) isZero() bool { return t.use.IsZero() && t.order.IsZero() }
-
 // held is what the takeover holds in each counter.
 func (t takeover) held() map[string]redemption.Count {
 	held := redemption.Holdings(t.order, t.uses...)
@@ -107,17 +105,70 @@ func (s *Service) effort(ctx context.Context, u redemption.Use) (int, store.Sett
 	return takeSession, o, nil
 }
 
-// take lets the order take what the customer has already.
-func take(r store.Reservation, own takeover, c coupon.Coupon, identities []string) store.Reservation {
-	r.Order.Replaces = own.order.ID
-	if own.use.ExchangeID == "" {
-		return r
+// A setTakeover is what a checkout of several coupons takes over: at most one order, which it
+// replaces, and a use of each coupon.
+type setTakeover struct {
+	order string           // empty for points reservations that are in no order
+	uses  []redemption.Use // for each coupon of the checkout the use to take; zero is none
+}
+
+// takeovers returns what a checkout can take over, one possibility for each order that holds a
+// use of one of its coupons. Points reservations that are in no order are part of all of them.
+func (s *Service) takeovers(ctx context.Context, p priced) ([]setTakeover, error) {
+	free := make([]redemption.Use, len(p.found))
+	var orders []takeover
+	anyFree := false
+	for i, f := range p.found {
+		own, err := s.own(ctx, f, identities(p.customer))
+		if err != nil {
+			return nil, err
+		}
+		if own.use.OrderID == "" && !own.use.IsZero() {
+			free[i], anyFree = own.use, true
+		}
+		known := slices.ContainsFunc(orders, func(t takeover) bool { return t.order.ID == own.order.ID })
+		if !own.order.IsZero() && !known {
+			orders = append(orders, own)
+		}
 	}
-	use := r.Uses[0]
-	use.Origin, use.ExchangeID = redemption.FromPoints, own.use.ExchangeID
-	use.Points, use.PointsState = own.use.Points, redemption.PointsDebited
-	use.Claims = exchangedClaims(c, use, own.use, identities)
-	r.Uses = []redemption.Use{use}
+	var all []setTakeover
+	if anyFree {
+		all = append(all, setTakeover{uses: free})
+	}
+	for _, t := range orders {
+		all = append(all, t.with(p.found, free))
+	}
+	return all, nil
+}
+
+// with takes over the order, with its uses of the coupons and points reservations beside it.
+func (t takeover) with(found []store.Found, free []redemption.Use) setTakeover {
+	set := setTakeover{order: t.order.ID, uses: slices.Clone(free)}
+	for i, f := range found {
+		for _, u := range t.uses {
+			ofPoints := u.Origin == redemption.FromPoints || f.Coupon.Distribution != coupon.PointsRedeemable
+			if u.CouponID == f.Coupon.ID && set.uses[i].IsZero() && ofPoints {
+				set.uses[i] = u
+			}
+		}
+	}
+	return set
+}
+
+// take lets the order take what the customer has already.
+func (t setTakeover) take(r store.Reservation, p priced) store.Reservation {
+	r.Order.Replaces = t.order
+	r.Uses = slices.Clone(r.Uses)
+	for i, own := range t.uses {
+		if own.ExchangeID == "" {
+			continue
+		}
+		use := r.Uses[i] // in the order of the coupons, too
+		use.Origin, use.ExchangeID = redemption.FromPoints, own.ExchangeID
+		use.Points, use.PointsState = own.Points, redemption.PointsDebited
+		use.Claims = exchangedClaims(p.found[i].Coupon, use, own, identities(p.customer))
+		r.Uses[i] = use
+	}
 	return r
 }
 

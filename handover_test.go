@@ -661,7 +661,7 @@ func TestAPaymentIsFlaggedWithTheFirstReason(t *testing.T) {
 			Metadata: map[string]string{processor.MetadataOrderID: late.Order.ID},
 		}
 		require.NoError(t, w.handle(t.Context(), event))
-		w.checkout(t, couponkit.CheckoutRequest{Cart: phones(), Code: "TEN", Customer: bob})
+		w.checkout(t, couponkit.CheckoutRequest{Cart: phones(), Codes: []string{"TEN"}, Customer: bob})
 		event.Type, event.PaymentStatus, event.Total, event.Currency = processor.Completed, processor.Paid, charged, pricing.EUR()
 		got, err := w.HandleEvent(t.Context(), event)
 		require.NoError(t, err)

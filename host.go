@@ -68,6 +68,7 @@ const (
 	OpDelete         Operation = "delete"
 	OpValidate       Operation = "validate"
 	OpQuote          Operation = "quote"
+	OpExplain        Operation = "explain"
 	OpCheckout       Operation = "checkout"
 	OpPaymentLink    Operation = "payment_link"
 	OpExchangePoints Operation = "exchange_points"
@@ -86,7 +87,8 @@ const (
 // Err. Err may quote invalid input, such as a malformed address on an allow-list.
 type Attempt struct {
 	Operation Operation
-	// CouponID is the ID of the coupon that the service found. For Update, SetActive and Delete,
+	// CouponID is the ID of the coupon that the service found. If a request names several coupons,
+	// CouponID is the first refused one, or the first one by ID. For Update, SetActive and Delete,
 	// CouponID is the ID that the caller passed.
 	CouponID   string
 	CustomerID string

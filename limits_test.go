@@ -159,7 +159,7 @@ func TestABudget(t *testing.T) {
 	dollars := w.request("TEN")
 	dollars.Cart.Currency, err = pricing.ParseCurrency("USD")
 	require.NoError(t, err)
-	_, err = w.Quote(t.Context(), couponkit.QuoteRequest{Cart: dollars.Cart, Code: "TEN", Customer: ann})
+	_, err = w.Quote(t.Context(), couponkit.QuoteRequest{Cart: dollars.Cart, Codes: []string{"TEN"}, Customer: ann})
 	require.ErrorIs(t, err, coupon.ErrCurrencyMismatch)
 }
 
@@ -304,7 +304,7 @@ func TestGuests(t *testing.T) {
 	id, err := couponkit.GuestID(guest.Email)
 	require.NoError(t, err)
 	require.Equal(t, id, c.Order.CustomerID)
-	r.Code = "LISTED"
+	r.Codes = []string{"LISTED"}
 	_, err = open.Checkout(t.Context(), r)
 	require.ErrorIs(t, err, coupon.ErrUserRequired)
 	r.Customer.Email = "nonsense"
@@ -352,7 +352,7 @@ func ExampleWithGuests() {
 		fmt.Println(err)
 		return
 	}
-	r := couponkit.CheckoutRequest{Cart: phones(), Code: "TEN", Customer: eligibility.Customer{Email: "ann@example.org"}}
+	r := couponkit.CheckoutRequest{Cart: phones(), Codes: []string{"TEN"}, Customer: eligibility.Customer{Email: "ann@example.org"}}
 	checkout, err := service.Checkout(context.Background(), r)
 	fmt.Println(checkout.Order.Quote.Discount, err)
 	r.Customer.ID = "ann"

@@ -28,7 +28,7 @@ func (w *world) asked() (n int) {
 }
 
 func (w *world) quote(code string) error {
-	_, err := w.Quote(w.t.Context(), couponkit.QuoteRequest{Cart: phones(), Code: code, Customer: ann})
+	_, err := w.Quote(w.t.Context(), couponkit.QuoteRequest{Cart: phones(), Codes: only(code), Customer: ann})
 	return err
 }
 
@@ -89,7 +89,7 @@ func TestWhatReservesAlwaysAsks(t *testing.T) {
 		"payment link by amount": func(w *world) error {
 			_, err := w.PaymentLink(t.Context(), couponkit.PaymentLinkRequest{
 				Mode: couponkit.ProductLink, Amount: pricing.NewMoney(20_00, pricing.EUR()),
-				CheckoutRequest: couponkit.CheckoutRequest{Customer: ann, Code: "TEN"},
+				CheckoutRequest: couponkit.CheckoutRequest{Customer: ann, Codes: []string{"TEN"}},
 			})
 			return err
 		},
@@ -209,7 +209,7 @@ func TestACallerWhoGivesUpLeavesTheQuestionToTheNext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.VerifyMirror, Kind: fakeprocessor.Hook, Do: func(fakeprocessor.Call) { cancel() }})
 	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.VerifyMirror, Kind: fakeprocessor.Delay, Latency: time.Hour})
-	_, err := w.Quote(ctx, couponkit.QuoteRequest{Cart: phones(), Code: "TEN", Customer: ann})
+	_, err := w.Quote(ctx, couponkit.QuoteRequest{Cart: phones(), Codes: []string{"TEN"}, Customer: ann})
 	require.ErrorIs(t, err, context.Canceled)
 	w.fake.Heal()
 	require.NoError(t, w.fake.TamperDeactivate(c.Mirror))

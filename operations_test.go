@@ -29,7 +29,7 @@ func of(customer string) eligibility.Customer { return eligibility.Customer{ID: 
 
 // buy is a checkout of the customer with a key.
 func (w *world) buy(ctx context.Context, customer, key, code string) (couponkit.Checkout, error) {
-	return w.Checkout(ctx, couponkit.CheckoutRequest{Key: key, Cart: phones(), Code: code, Customer: of(customer)})
+	return w.Checkout(ctx, couponkit.CheckoutRequest{Key: key, Cart: phones(), Codes: only(code), Customer: of(customer)})
 }
 
 func (w *world) held(t *testing.T, id string, used, reserved int64) {
@@ -76,7 +76,7 @@ func TestADayWithoutTheProcessor(t *testing.T) {
 			return err
 		},
 		"quote": func() error {
-			_, err := w.Quote(ctx, couponkit.QuoteRequest{Cart: phones(), Code: "switched", Customer: of("dora")})
+			_, err := w.Quote(ctx, couponkit.QuoteRequest{Cart: phones(), Codes: []string{"switched"}, Customer: of("dora")})
 			return err
 		},
 		"exchange": func() error {
@@ -91,7 +91,7 @@ func TestADayWithoutTheProcessor(t *testing.T) {
 	}
 	_, err = w.Quote(ctx, couponkit.QuoteRequest{Cart: phones(), Customer: of("dora")})
 	require.NoError(t, err, "a quote without a coupon")
-	_, err = w.Quote(ctx, couponkit.QuoteRequest{Cart: phones(), Code: "ten", Customer: of("dora")})
+	_, err = w.Quote(ctx, couponkit.QuoteRequest{Cart: phones(), Codes: []string{"ten"}, Customer: of("dora")})
 	require.NoError(t, err, "a quote with a coupon of which the processor has told lately")
 	again, err := w.buy(ctx, "cleo", "c", "ten")
 	require.NoError(t, err)
@@ -162,7 +162,7 @@ func TestAClockThatIsAhead(t *testing.T) {
 	require.Equal(t, couponkit.SweepReport{Cancelled: 1}, report)
 	w.held(t, ten.ID, 1, 0)
 	require.ErrorIs(t, w.fake.Pay(open.Session.ID), processor.ErrRejected, "the session is ended")
-	long, err := ahead.Checkout(t.Context(), couponkit.CheckoutRequest{Cart: phones(), Code: "ten", Customer: of("cleo")})
+	long, err := ahead.Checkout(t.Context(), couponkit.CheckoutRequest{Cart: phones(), Codes: []string{"ten"}, Customer: of("cleo")})
 	require.NoError(t, err)
 	require.Equal(t, w.now.Add(2*time.Hour+couponkit.DefaultSessionLifetime), long.Session.ExpiresAt, "it lasts longer by as much")
 }
@@ -180,7 +180,7 @@ func TestAClockThatIsBehind(t *testing.T) {
 	require.NoError(t, w.fake.Pay(paid.Session.ID))
 	behind, err := couponkit.New(w.store, w.fake, couponkit.WithClock(func() time.Time { return w.now.Add(-2 * time.Hour) }))
 	require.NoError(t, err)
-	late := couponkit.CheckoutRequest{Key: "c", Cart: phones(), Code: "ten", Customer: of("cleo")}
+	late := couponkit.CheckoutRequest{Key: "c", Cart: phones(), Codes: []string{"ten"}, Customer: of("cleo")}
 	_, err = behind.Checkout(t.Context(), late)
 	require.ErrorIs(t, err, processor.ErrRejected)
 	w.held(t, ten.ID, 0, 2)
@@ -218,7 +218,7 @@ func TestAProcessorThatForgets(t *testing.T) {
 		again, err = couponkit.New(w.store, fakeprocessor.New(fakeprocessor.Options{Now: clockOf(w), IDPrefix: prefix}),
 			couponkit.WithClock(clockOf(w)))
 		require.NoError(t, err)
-		request := couponkit.CheckoutRequest{Key: "k" + prefix, Cart: phones(), Code: "ten", Customer: of("bob")}
+		request := couponkit.CheckoutRequest{Key: "k" + prefix, Cart: phones(), Codes: []string{"ten"}, Customer: of("bob")}
 		_, err = again.Checkout(t.Context(), request)
 		require.ErrorIs(t, err, coupon.ErrProcessorOutOfSync, "the mirrors are forgotten")
 		_, err = again.Reconcile(t.Context(), couponkit.ReconcileOptions{})

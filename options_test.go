@@ -35,7 +35,7 @@ func TestTheAddressOfTheDirectoryCounts(t *testing.T) {
 	} {
 		_, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: test.customer})
 		require.ErrorIs(t, err, test.want, "%s, validated", name)
-		_, err = w.Checkout(t.Context(), couponkit.CheckoutRequest{Cart: phones(), Code: "TEN", Customer: test.customer})
+		_, err = w.Checkout(t.Context(), couponkit.CheckoutRequest{Cart: phones(), Codes: []string{"TEN"}, Customer: test.customer})
 		require.ErrorIs(t, err, test.want, "%s, at the checkout", name)
 	}
 }

@@ -2,7 +2,6 @@ package couponkit
 
 import (
 	"context"
-	"errors"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
@@ -107,7 +106,7 @@ func (s *Service) productLink(ctx context.Context, r PaymentLinkRequest) (c Chec
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
 		return Checkout{}, err
 	}
-	request := amountFingerprint(r.Amount, r.Code)
+	request := amountFingerprint(r.Amount, r.Codes, r.SkipRefused)
 	price := func() (priced, error) { return s.priceAmount(ctx, r) }
 	reserved, err := s.keyed(ctx, &r.CheckoutRequest, request, price)
 	return s.finish(ctx, &attempt, r.CheckoutRequest, reserved, err, price)
@@ -140,23 +139,30 @@ func (s *Service) amountCart(amount pricing.Money) (pricing.Cart, error) {
 	return cart, cart.Validate()
 }
 
-// priceAmount validates the coupon and takes nothing off.
+// priceAmount validates the coupons and takes nothing off.
 func (s *Service) priceAmount(ctx context.Context, r PaymentLinkRequest) (priced, error) {
-	p, refused := s.priceWithout(QuoteRequest{Cart: r.Cart, Customer: r.Customer})
-	var rejected *coupon.Rejection
-	if r.Code == "" || refused != nil && !errors.As(refused, &rejected) {
-		return p, refused
+	p, wrong := s.priceWithout(QuoteRequest{Cart: r.Cart, Customer: r.Customer})
+	if len(r.Codes) == 0 || wrong != nil && coupon.RejectionsOf(wrong) == nil {
+		return p, wrong
 	}
-	found, question, err := s.ask(ctx, r.Code, r.Customer, s.askMirror)
-	if err != nil {
-		return p, refusals(err, refused)
-	}
-	p.found = found
-	decision := eligibility.Check(found.Coupon, question).CheckCurrency(found.Coupon, r.Cart.Currency)
-	if err := refusals(decision.Err(), refused); err != nil {
+	d := decided{cart: r.Cart}
+	if err := s.name(ctx, &d, r.Codes, r.Customer, s.askMirror); err != nil {
 		return p, err
 	}
-	snapshot := found.Coupon.Snapshot()
-	p.quote.Coupon = &snapshot
+	var err error
+	question := eligibility.Question{At: d.at, Customer: r.Customer}
+	if d.result.Coupons, err = eligibility.CheckSet(d.candidates(), r.Cart.Currency, question); err != nil {
+		return p, err
+	}
+	applied := d.priced(QuoteRequest{Customer: r.Customer})
+	p.asked = applied.asked
+	refused := d.refused()
+	if len(refused) > 0 && !r.SkipRefused {
+		wrong = refusals(refused, wrong)
+	}
+	if wrong != nil {
+		return p, wrong
+	}
+	p.quote.Terms, p.quote.Refused, p.found = applied.quote.Terms, refused, applied.found
 	return p, nil
 }

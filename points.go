@@ -69,7 +69,7 @@ func (s *Service) ExchangePoints(ctx context.Context, r ExchangeRequest) (reserv
 
 // exchange is one round of ExchangePoints. The coupon may change before its use is reserved.
 func (s *Service) exchange(ctx context.Context, attempt *Attempt, r ExchangeRequest) (redemption.Use, error) {
-	found, question, err := s.ask(ctx, r.Coupon, r.Customer, s.askMirror)
+	found, question, err := s.ask(ctx, r.Coupon, r.Customer, s.now(), s.askMirror)
 	if err != nil {
 		err = refusals(err, signedIn(r.Customer, false))
 	}
@@ -97,7 +97,7 @@ func (s *Service) exchange(ctx context.Context, attempt *Attempt, r ExchangeRequ
 	reservation.By = actorOf(ctx)
 	reserved, err := s.store.Reserve(ctx, reservation)
 	if err != nil {
-		return redemption.Use{}, limitReached(err, found.Coupon, identities(r.Customer), reservation.Uses[0].CreatedAt)
+		return redemption.Use{}, limitReached(err, priced{found: []store.Found{found}, customer: r.Customer}, reservation.Uses[0].CreatedAt)
 	}
 	made, err := s.current(ctx, reserved.Uses[0])
 	if err != nil {

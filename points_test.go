@@ -585,7 +585,7 @@ func TestALimitBelowWhatIsHeld(t *testing.T) {
 		t.Helper()
 		_, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: ann})
 		require.ErrorIs(t, err, want)
-		_, err = w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), Code: "TEN", Customer: ann})
+		_, err = w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), Codes: []string{"TEN"}, Customer: ann})
 		require.ErrorIs(t, err, want)
 		_, err = w.Checkout(t.Context(), w.request("TEN"))
 		require.ErrorIs(t, err, want)

@@ -21,7 +21,7 @@ func TestQuoteAsJSON(t *testing.T) {
 	w := newWorld(t)
 	w.create(t, tenOff())
 	for _, code := range []string{"TEN", ""} {
-		q, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), Code: code, Customer: ann})
+		q, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), Codes: only(code), Customer: ann})
 		require.NoError(t, err)
 		text, err := json.Marshal(q)
 		require.NoError(t, err)
@@ -30,7 +30,7 @@ func TestQuoteAsJSON(t *testing.T) {
 		for _, name := range []string{"currency", "total", "lines", "at", "fingerprint"} {
 			require.Contains(t, fields, name)
 		}
-		require.Equal(t, code != "", fields["coupon"] != nil)
+		require.Equal(t, code != "", fields["terms"] != nil)
 		var loaded couponkit.Quote
 		require.NoError(t, json.Unmarshal(text, &loaded))
 		if diff := cmp.Diff(q, loaded); diff != "" {
@@ -52,17 +52,17 @@ func TestQuoteOfALargeCouponAsJSON(t *testing.T) {
 	t.Parallel()
 	prices, err := pricing.Price(phones(), pricing.Terms{})
 	require.NoError(t, err)
-	q := couponkit.Quote{Quote: prices, At: time.Unix(0, 0).UTC(), Fingerprint: "f", Coupon: &coupon.Snapshot{
+	q := couponkit.Quote{Quote: prices, At: time.Unix(0, 0).UTC(), Fingerprint: "f", Terms: []coupon.Snapshot{{
 		ID: "cpn_1", DiscountType: pricing.Percentage, Currency: pricing.EUR(),
 		AppliesTo: coupon.Specific, Distribution: coupon.General, PlanIDs: coupon.NewItems("plan"),
-	}}
+	}}}
 	text, err := q.MarshalJSON()
 	require.NoError(t, err)
 	long := strings.Repeat("x", 40<<20) // as a great many IDs are together
 	var loaded couponkit.Quote
 	err = loaded.UnmarshalJSON([]byte(strings.Replace(string(text), `"plan"`, `"`+long+`"`, 1)))
 	require.NoError(t, err)
-	q.Coupon.PlanIDs = coupon.NewItems(long)
+	q.Terms[0].PlanIDs = coupon.NewItems(long)
 	if !cmp.Equal(q, loaded) {
 		t.Error("another quote is read back")
 	}

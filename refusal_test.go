@@ -66,17 +66,17 @@ func TestAllReasonsInTheirOrder(t *testing.T) {
 	cheap := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{{ID: "A", Kind: pricing.Device, ItemID: "cable", Quantity: 1, UnitPrice: 49}}}
 	gone := eligibility.Customer{ID: "gone"}
 	checkout := func(c eligibility.Customer, cart pricing.Cart, code string, expected *couponkit.Totals) error {
-		_, err := w.Checkout(t.Context(), couponkit.CheckoutRequest{Customer: c, Cart: cart, Code: code, Expected: expected})
+		_, err := w.Checkout(t.Context(), couponkit.CheckoutRequest{Customer: c, Cart: cart, Codes: only(code), Expected: expected})
 		return err
 	}
 	link := func(c eligibility.Customer, minor int64, code string) error {
 		_, err := w.PaymentLink(t.Context(), couponkit.PaymentLinkRequest{
-			CheckoutRequest: couponkit.CheckoutRequest{Customer: c, Code: code}, Mode: couponkit.ProductLink, Amount: pricing.NewMoney(minor, pricing.EUR()),
+			CheckoutRequest: couponkit.CheckoutRequest{Customer: c, Codes: only(code)}, Mode: couponkit.ProductLink, Amount: pricing.NewMoney(minor, pricing.EUR()),
 		})
 		return err
 	}
 	quote := func(code string, anonymous bool) error {
-		_, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), Code: code, AllowAnonymous: anonymous})
+		_, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), Codes: only(code), AllowAnonymous: anonymous})
 		return err
 	}
 	validate := func(c eligibility.Customer, code string) error {
@@ -150,7 +150,7 @@ func TestEachTotalIsCompared(t *testing.T) {
 func TestFaultsOfARequestAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorldWith(t, processor.Abilities{NeedsSuccessURL: true})
-	r := couponkit.CheckoutRequest{Customer: ann, Key: strings.Repeat("k", 300), Code: "NONE", Metadata: map[string]string{"x": "\x00"}, Cart: phones()}
+	r := couponkit.CheckoutRequest{Customer: ann, Key: strings.Repeat("k", 300), Codes: []string{"NONE"}, Metadata: map[string]string{"x": "\x00"}, Cart: phones()}
 	free := r
 	free.Cart.Lines = []pricing.Line{{ID: "A", Kind: pricing.Device, ItemID: "cable", Quantity: 1, UnitPrice: -1}}
 	link := func(mode couponkit.LinkMode) error {
@@ -174,7 +174,7 @@ func TestFaultsOfARequestAtOnce(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if err := of(couponkit.CheckoutRequest{Customer: ann, Cart: phones(), SuccessURL: "https://shop.example", Code: "NONE"}); !errors.Is(err, coupon.ErrNotFound) {
+	if err := of(couponkit.CheckoutRequest{Customer: ann, Cart: phones(), SuccessURL: "https://shop.example", Codes: []string{"NONE"}}); !errors.Is(err, coupon.ErrNotFound) {
 		t.Error(err)
 	}
 }

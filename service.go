@@ -271,13 +271,14 @@ func (s *Service) observed(ctx context.Context, op Operation, a *Attempt, err *e
 			defer panic(cause)
 		}
 		a.Duration = s.clock().Sub(began)
-		var refused *coupon.Rejection
-		if errors.As(a.Err, &refused) {
-			a.CouponID = cmp.Or(refused.CouponID, a.CouponID)
+		refusedID := ""
+		for _, refused := range coupon.RejectionsOf(a.Err) {
+			refusedID = cmp.Or(refusedID, refused.CouponID)
 			for _, r := range refused.Reasons {
 				a.Reasons = append(a.Reasons, r.Code)
 			}
 		}
+		a.CouponID = cmp.Or(refusedID, a.CouponID)
 		s.observer.Observe(ctx, *a)
 	}
 }

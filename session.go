@@ -8,7 +8,6 @@ import (
 	"maps"
 	"strconv"
 
-	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
@@ -165,7 +164,7 @@ func (s *Service) discard(ctx context.Context, sessionID string) {
 func (s *Service) sessionRequest(o redemption.Order, d sessionDetails) processor.SessionRequest {
 	r := processor.SessionRequest{
 		Key: o.ID, OrderID: o.ID, Mode: processor.Payment, Currency: o.Quote.Currency, Total: o.Quote.Total,
-		Coupon: firstCoupon(o), CustomerEmail: d.email, SuccessURL: d.successURL, CancelURL: d.cancelURL,
+		Coupons: o.Coupons, CustomerEmail: d.email, SuccessURL: d.successURL, CancelURL: d.cancelURL,
 		ExpiresAt: s.sessionEnd(o), OrderedAt: o.CreatedAt, Metadata: sessionMetadata(o),
 	}
 	var few []processor.SessionLine
@@ -225,22 +224,11 @@ func sessionMetadata(o redemption.Order) map[string]string {
 		processor.MetadataOrderID:    o.ID,
 		processor.MetadataCustomerID: o.CustomerID,
 	}
-	if c := firstCoupon(o); c != nil {
-		maps.Copy(m, map[string]string{
-			processor.MetadataCouponCode:     c.Code.String(),
-			processor.MetadataCouponID:       c.ID,
-			processor.MetadataDiscountAmount: strconv.FormatInt(o.Quote.Discount, 10),
-		})
+	if len(o.Coupons) > 0 {
+		maps.Copy(m, processor.MetadataOfCoupons(o.Coupons))
+		m[processor.MetadataDiscountAmount] = strconv.FormatInt(o.Quote.Discount, 10)
 	}
 	return m
-}
-
-// firstCoupon returns the order's coupon, or nil.
-func firstCoupon(o redemption.Order) *coupon.Snapshot {
-	if len(o.Coupons) == 0 {
-		return nil
-	}
-	return &o.Coupons[0]
 }
 
 // expire ends a session at the processor. One that is open all the same, against the

@@ -258,7 +258,7 @@ func machineCart() pricing.Cart {
 func (m *machine) checkout(t *rapid.T) {
 	r := couponkit.CheckoutRequest{Key: m.drawKey(t), Customer: drawCustomer(t), Cart: machineCart()}
 	if rapid.IntRange(0, 9).Draw(t, "with coupon") > 0 {
-		r.Code = m.drawCoupon(t)
+		r.Codes = only(m.drawCoupon(t))
 	}
 	m.pursue(t, r)
 }
@@ -278,7 +278,7 @@ func (m *machine) pursue(t *rapid.T, r couponkit.CheckoutRequest) {
 }
 
 func (m *machine) repeat(t *rapid.T) {
-	r := couponkit.CheckoutRequest{Key: m.drawKey(t), Customer: drawCustomer(t), Cart: machineCart(), Code: m.drawCoupon(t)}
+	r := couponkit.CheckoutRequest{Key: m.drawKey(t), Customer: drawCustomer(t), Cart: machineCart(), Codes: only(m.drawCoupon(t))}
 	m.pursue(t, r)
 	m.pursue(t, r)
 }
@@ -286,7 +286,7 @@ func (m *machine) repeat(t *rapid.T) {
 func (m *machine) product(t *rapid.T) {
 	_, err := m.service.PaymentLink(t.Context(), couponkit.PaymentLinkRequest{
 		Mode: couponkit.ProductLink, Amount: pricing.NewMoney(20_00, pricing.EUR()),
-		CheckoutRequest: couponkit.CheckoutRequest{Key: m.drawKey(t), Customer: drawCustomer(t), Code: m.drawCoupon(t)},
+		CheckoutRequest: couponkit.CheckoutRequest{Key: m.drawKey(t), Customer: drawCustomer(t), Codes: only(m.drawCoupon(t))},
 	})
 	expect(err)
 }

@@ -39,7 +39,7 @@ func TestQuotesAreInTheProcessorsSteps(t *testing.T) {
 	t.Parallel()
 	w, dinar := inDinars(t, processor.Abilities{})
 	cart := dinarCart(dinar, pricing.Line{Quantity: 3, UnitPrice: 1110}, pricing.Line{Quantity: 1, UnitPrice: 2220})
-	q, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: cart, Code: "PERCENT", Customer: ann})
+	q, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: cart, Codes: []string{"PERCENT"}, Customer: ann})
 	require.NoError(t, err)
 	require.Equal(t, int64(560), q.Discount, "10 % of 5.550 is 55.5 steps")
 	require.Equal(t, int64(10), q.Step)
@@ -106,10 +106,10 @@ func TestAmountsOffTheProcessorsStep(t *testing.T) {
 	r := w.request("PERCENT")
 	r.Cart = cart
 	for _, code := range []string{"PERCENT", "", "NONE"} {
-		r.Code = code
+		r.Codes = only(code)
 		_, err := w.Checkout(t.Context(), r)
 		named(err, "lines[1].unitPrice")
-		_, err = w.Quote(t.Context(), couponkit.QuoteRequest{Cart: cart, Code: code, Customer: ann})
+		_, err = w.Quote(t.Context(), couponkit.QuoteRequest{Cart: cart, Codes: only(code), Customer: ann})
 		named(err, "lines[1].unitPrice")
 	}
 	_, err := w.PaymentLink(t.Context(), couponkit.PaymentLinkRequest{
@@ -142,19 +142,19 @@ func TestAStepOfTheHost(t *testing.T) {
 	cart := dinarCart(dinar, pricing.Line{Quantity: 1, UnitPrice: 5000})
 	for step, want := range map[int64]int64{0: 10, 1: 10, 10: 10, 250: 250} {
 		cart.Step = step
-		q, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: cart, Code: "PERCENT", Customer: ann})
+		q, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: cart, Codes: []string{"PERCENT"}, Customer: ann})
 		require.NoError(t, err)
 		require.Equal(t, want, q.Step)
 	}
 	for _, step := range []int64{25, -10} {
 		cart.Step = step
-		_, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: cart, Code: "PERCENT", Customer: ann})
+		_, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: cart, Codes: []string{"PERCENT"}, Customer: ann})
 		require.ErrorContains(t, err, "step")
 		require.ErrorIs(t, err, pricing.ErrInvalid)
 	}
 	cart = phones()
 	cart.Step = 5 // a currency that the processor charges to the cent
-	q, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: cart, Code: "PERCENT", Customer: ann})
+	q, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: cart, Codes: []string{"PERCENT"}, Customer: ann})
 	require.NoError(t, err)
 	require.Equal(t, int64(5), q.Step)
 }

@@ -409,7 +409,7 @@ func TestTheObserverHearsOfASettlementThatFails(t *testing.T) {
 func (w *world) link(code string) couponkit.PaymentLinkRequest {
 	return couponkit.PaymentLinkRequest{
 		Mode: couponkit.ProductLink, Amount: pricing.NewMoney(10_00, pricing.EUR()),
-		CheckoutRequest: couponkit.CheckoutRequest{Code: code, Customer: ann},
+		CheckoutRequest: couponkit.CheckoutRequest{Codes: only(code), Customer: ann},
 	}
 }
 
@@ -476,7 +476,7 @@ func TestASessionThatStaysOpenKeepsItsPlace(t *testing.T) {
 	require.NoError(t, err)
 	_, err = service.Create(t.Context(), tenOff())
 	require.NoError(t, err)
-	c, err := service.Checkout(t.Context(), couponkit.CheckoutRequest{Cart: phones(), Code: "TEN", Customer: ann})
+	c, err := service.Checkout(t.Context(), couponkit.CheckoutRequest{Cart: phones(), Codes: []string{"TEN"}, Customer: ann})
 	require.NoError(t, err)
 	now = now.Add(couponkit.DefaultSessionLifetime + couponkit.DefaultGrace)
 	report, err := service.Sweep(t.Context(), 0)

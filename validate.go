@@ -50,7 +50,7 @@ func (s *Service) Validate(ctx context.Context, r ValidateRequest) (v Validation
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
 		return Validation{}, err
 	}
-	found, question, err := s.ask(ctx, r.Code, r.Customer, s.recentMirror)
+	found, question, err := s.ask(ctx, r.Code, r.Customer, s.now(), s.recentMirror)
 	if err != nil {
 		return Validation{}, refusals(err, signedIn(r.Customer, r.AllowAnonymous))
 	}
@@ -68,7 +68,7 @@ func (s *Service) Validate(ctx context.Context, r ValidateRequest) (v Validation
 
 // ask resolves code or ID and gathers what a decision about the customer needs.
 func (s *Service) ask(
-	ctx context.Context, codeOrID string, c eligibility.Customer, check mirrorCheck,
+	ctx context.Context, codeOrID string, c eligibility.Customer, at time.Time, check mirrorCheck,
 ) (store.Found, eligibility.Question, error) {
 	found, err := s.lookUp(ctx, codeOrID, c)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *Service) ask(
 		// No fault of the caller's input, and so no error that looks like one.
 		return store.Found{}, eligibility.Question{}, fmt.Errorf("stored coupon %s is corrupt: %s", found.Coupon.ID, err.Error())
 	}
-	question := eligibility.Question{At: s.now(), Customer: c}
+	question := eligibility.Question{At: at, Customer: c}
 	if question.Usage, err = s.usage(ctx, found, c, question.At); err != nil {
 		return store.Found{}, eligibility.Question{}, err
 	}
@@ -151,10 +151,13 @@ type QuoteRequest struct {
 	// of the step. If the cart has no Step, the service uses the processor's step. If the cart has its
 	// own Step, that Step must be a multiple of the processor's step.
 	Cart pricing.Cart
-	// Code is the code or ID of a coupon. If Code is empty, the service prices the cart without a
-	// coupon.
-	Code string
-	// Customer is the person who wants to use the coupon.
+	// Codes are the codes or IDs of coupons, at most [pricing.MaxCoupons]. The order of the codes
+	// does not matter. Without codes, the service prices the cart without a coupon.
+	Codes []string
+	// SkipRefused leaves out the coupons that are refused, and reports them in [Quote].Refused. By
+	// default, one refused coupon refuses the whole request.
+	SkipRefused bool
+	// Customer is the person who wants to use the coupons.
 	Customer eligibility.Customer
 	// AllowAnonymous accepts a customer without an ID if everybody may use the coupon. For a customer
 	// without an ID, the service does not check the coupon's limit per customer.
@@ -164,33 +167,36 @@ type QuoteRequest struct {
 // Quote is a priced cart.
 type Quote struct {
 	pricing.Quote
-	// Coupon is the coupon that was applied to the cart. Coupon is nil if no coupon was applied.
-	Coupon *coupon.Snapshot `json:"coupon,omitempty"`
+	// Terms are the terms of the coupons that were applied to the cart, sorted by ID.
+	Terms []coupon.Snapshot `json:"terms,omitempty"`
+	// Refused are the coupons that were left out; see [QuoteRequest].SkipRefused. They are not part
+	// of the JSON.
+	Refused coupon.Rejections `json:"-"`
 	// At is the time at which the cart was priced.
 	At time.Time `json:"at"`
-	// Fingerprint changes when the cart, the currency, the coupon or the coupon's revision changes.
+	// Fingerprint changes when the cart, the currency, a coupon or the revision of a coupon changes.
 	Fingerprint string `json:"fingerprint"`
 }
 
-// maxQuoteDocument bounds a quote with its coupon in JSON, in bytes: beside the prices, for
+// maxQuoteDocument bounds a quote with its terms in JSON, in bytes: beside the prices, for
 // which [pricing.MaxQuoteDocument] is, three selections at their longest.
 const maxQuoteDocument = pricing.MaxQuoteDocument + 56<<20
 
 // quoteDetails are what a Quote has beside the prices.
 type quoteDetails struct {
-	Coupon      *coupon.Snapshot `json:"coupon,omitempty"`
-	At          time.Time        `json:"at"`
-	Fingerprint string           `json:"fingerprint"`
+	Terms       []coupon.Snapshot `json:"terms,omitempty"`
+	At          time.Time         `json:"at"`
+	Fingerprint string            `json:"fingerprint"`
 }
 
-// MarshalJSON returns the JSON of [pricing.Quote.MarshalJSON] with the added fields coupon, at and
+// MarshalJSON returns the JSON of [pricing.Quote.MarshalJSON] with the added fields terms, at and
 // fingerprint. MarshalJSON returns a [*pricing.ValidationError] if the prices are invalid.
 func (q Quote) MarshalJSON() ([]byte, error) {
 	prices, err := q.Quote.MarshalJSON()
 	if err != nil {
 		return nil, err
 	}
-	details, err := json.Marshal(quoteDetails{Coupon: q.Coupon, At: q.At, Fingerprint: q.Fingerprint})
+	details, err := json.Marshal(quoteDetails{Terms: q.Terms, At: q.At, Fingerprint: q.Fingerprint})
 	if err != nil {
 		return nil, err
 	}
@@ -198,20 +204,20 @@ func (q Quote) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads the JSON that MarshalJSON writes and checks the prices; see
-// [pricing.Quote.UnmarshalJSON]. Without its coupon, the JSON may have at most
-// [pricing.MaxQuoteDocument] bytes. With its coupon, the JSON may have at most 96 MiB. The JSON
+// [pricing.Quote.UnmarshalJSON]. Without its terms, the JSON may have at most
+// [pricing.MaxQuoteDocument] bytes. With its terms, the JSON may have at most 96 MiB. The JSON
 // value null leaves the quote unchanged.
 //
 // UnmarshalJSON returns a [*pricing.ValidationError] for invalid prices. UnmarshalJSON also returns
-// an error if the coupon, the time or the fingerprint is malformed. After an error, the quote is
+// an error if the terms, the time or the fingerprint is malformed. After an error, the quote is
 // unchanged.
 func (q *Quote) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
 	}
-	beside := data // the coupon
+	beside := data // the terms
 	if len(data) > pricing.MaxQuoteDocument && len(data) <= maxQuoteDocument {
-		beside = withoutCoupon(data)
+		beside = withoutTerms(data)
 	}
 	var prices pricing.Quote
 	if err := prices.UnmarshalJSON(beside); err != nil {
@@ -221,18 +227,18 @@ func (q *Quote) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &details); err != nil {
 		return err
 	}
-	*q = Quote{Quote: prices, Coupon: details.Coupon, At: details.At, Fingerprint: details.Fingerprint}
+	*q = Quote{Quote: prices, Terms: details.Terms, At: details.At, Fingerprint: details.Fingerprint}
 	return nil
 }
 
-// withoutCoupon returns the document without the coupon, whose selections alone may be longer
+// withoutTerms returns the document without the terms, whose selections alone may be longer
 // than prices can be, or as it is where it is no document.
-func withoutCoupon(data []byte) []byte {
+func withoutTerms(data []byte) []byte {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(data, &members) != nil {
 		return data
 	}
-	delete(members, "coupon")
+	delete(members, "terms")
 	rest, err := json.Marshal(members)
 	if err != nil {
 		return data
@@ -244,14 +250,17 @@ func withoutCoupon(data []byte) []byte {
 // like any other cart; see [Service.Checkout].
 func (q Quote) RequiresPayment() bool { return q.Total > 0 }
 
-// Quote prices a cart with a coupon (specification 4.5, 4.6, 7). Quote changes nothing and reserves
-// nothing. Quote may have to ask the processor about the coupon; see [WithMirrorTTL].
+// Quote prices a cart with coupons (specification 4.5, 4.6, 7). Quote changes nothing and reserves
+// nothing. Quote may have to ask the processor about the coupons; see [WithMirrorTTL].
+// [Service.Explain] tells more about several coupons.
 //
 // Quote returns these errors:
 //
-//   - A [*pricing.ValidationError] means that the cart is malformed.
-//   - A [*coupon.Rejection] lists every reason for the refusal. Together with a rejection, Quote
-//     returns the cart at its list prices.
+//   - A [*pricing.ValidationError] means that the cart is malformed, that there are too many codes,
+//     or that two codes name the same coupon.
+//   - A [*coupon.Rejection] lists every reason for the refusal. If several coupons are refused, the
+//     error is [coupon.Rejections]. Together with a rejection, Quote returns the cart at its list
+//     prices.
 //   - coupon.ErrBelowMinimumCharge means that the processor cannot charge the total. Quote then
 //     returns the discounted prices instead of the list prices.
 //   - [ErrUnavailable] means that the processor did not answer.
@@ -261,12 +270,25 @@ func (s *Service) Quote(ctx context.Context, r QuoteRequest) (q Quote, err error
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
 		return Quote{}, err
 	}
-	if checkLines(r.Cart) != nil {
-		return Quote{}, s.cartFaults(r.Cart)
+	if err := s.quoteFaults(r.Cart, r.Codes); err != nil {
+		return Quote{}, err
 	}
 	priced, err := s.price(ctx, r, s.recentMirror)
 	attempt.CouponID = priced.couponID()
 	return priced.quote, err
+}
+
+// quoteFaults names all that is wrong with the codes and the IDs of lines. What is wrong with the
+// rest of the cart is found when it is priced.
+func (s *Service) quoteFaults(cart pricing.Cart, codes []string) error {
+	err := checkCodes(codes)
+	if err == nil && checkLines(cart) == nil {
+		return nil
+	}
+	var faults pricing.ValidationError
+	faults.Merge("", s.cartFaults(cart))
+	faults.Merge("", err)
+	return faults.Err()
 }
 
 // checkLines refuses the IDs of lines that neither the JSON of a quote nor a store keeps.
@@ -277,41 +299,48 @@ func checkLines(cart pricing.Cart) error {
 // priced is a quote with what a checkout needs beside it.
 type priced struct {
 	quote    Quote
-	found    store.Found
+	found    []store.Found // the coupons that apply, sorted by ID
+	asked    []string      // the IDs of the coupons of the request
 	customer eligibility.Customer
 }
 
-func (p priced) couponID() string { return p.found.Coupon.ID }
+// couponID is the first coupon that the request has named, or empty.
+func (p priced) couponID() string {
+	if len(p.asked) == 0 {
+		return ""
+	}
+	return p.asked[0]
+}
+
+// only is the ID of the coupon that a request names alone.
+func (p priced) only() string {
+	if len(p.asked) != 1 {
+		return ""
+	}
+	return p.asked[0]
+}
 
 func (s *Service) price(ctx context.Context, r QuoteRequest, check mirrorCheck) (priced, error) {
-	var err error
-	if r.Cart, err = s.inSteps(r.Cart); err != nil {
-		return priced{}, err
-	}
-	if r.Code == "" {
+	if len(r.Codes) == 0 {
 		return s.priceWithout(r)
 	}
-	if err := r.Cart.Validate(); err != nil {
-		return priced{}, err
-	}
-	found, question, err := s.ask(ctx, r.Code, r.Customer, check)
-	if err != nil {
-		return s.listPrices(r.Cart), refusals(err, signedIn(r.Customer, r.AllowAnonymous))
-	}
-	question.AllowAnonymous = r.AllowAnonymous
-	result, err := eligibility.Evaluate(found.Coupon, r.Cart, question)
+	d, err := s.decide(ctx, r, check)
 	if err != nil {
 		return priced{}, err
 	}
-	p := priced{quote: Quote{Quote: result.Quote, At: question.At}, found: found, customer: r.Customer}
-	if err := result.Decision.Err(); err != nil {
-		p.quote.Fingerprint = quoteFingerprint(r.Cart, "", 0)
-		return p, err
+	p := d.priced(r)
+	refused := d.refused()
+	switch {
+	case len(refused) > 0 && r.SkipRefused:
+		p.quote.Refused = refused
+	case len(refused) > 0:
+		return s.refuse(p, d, refusals(refused))
 	}
-	snapshot := found.Coupon.Snapshot()
-	p.quote.Coupon = &snapshot
-	p.quote.Fingerprint = quoteFingerprint(r.Cart, found.Coupon.ID, found.Coupon.Revision)
-	return p, s.chargeable(result.Quote, found.Coupon.ID)
+	var anonymous error
+	if len(p.found) == 0 {
+		anonymous = signedIn(r.Customer, r.AllowAnonymous)
+	}
+	return p, refusals(anonymous, s.chargeable(p.quote.Quote, p.only()))
 }
 
 // inSteps gives the cart the step in which the processor charges its currency, so
@@ -337,11 +366,15 @@ func (s *Service) inSteps(cart pricing.Cart) (pricing.Cart, error) {
 }
 
 func (s *Service) priceWithout(r QuoteRequest) (priced, error) {
-	quote, err := pricing.Price(r.Cart, pricing.Terms{})
+	cart, err := s.inSteps(r.Cart)
 	if err != nil {
 		return priced{}, err
 	}
-	p := priced{quote: Quote{Quote: quote, At: s.now(), Fingerprint: quoteFingerprint(r.Cart, "", 0)}, customer: r.Customer}
+	quote, err := pricing.Price(cart)
+	if err != nil {
+		return priced{}, err
+	}
+	p := priced{quote: Quote{Quote: quote, At: s.now(), Fingerprint: quoteFingerprint(cart, nil)}, customer: r.Customer}
 	return p, refusals(signedIn(r.Customer, r.AllowAnonymous), s.chargeable(quote, ""))
 }
 
@@ -354,36 +387,68 @@ func signedIn(c eligibility.Customer, allowAnonymous bool) error {
 	return coupon.Reject("", coupon.UserRequired, coupon.Params{})
 }
 
-// refusals is what several rules refuse, in one refusal with the reasons in the order of
-// their ranks; any other error comes first.
+// refusals is what several rules refuse. Any other error comes first. The reasons of each coupon
+// are in the order of their ranks. If they concern one coupon at most, they are one Rejection.
 func refusals(errs ...error) error {
-	var all coupon.Rejection
+	var all coupon.Rejections
 	for _, err := range errs {
-		var refused *coupon.Rejection
-		switch {
-		case err == nil:
-		case !errors.As(err, &refused):
+		if err == nil {
+			continue
+		}
+		refused := coupon.RejectionsOf(err)
+		if refused == nil {
 			return err
-		default:
-			all.CouponID = cmp.Or(all.CouponID, refused.CouponID)
-			all.Reasons = append(all.Reasons, refused.Reasons...)
+		}
+		for _, r := range refused {
+			all = addRefusal(all, r)
 		}
 	}
-	if len(all.Reasons) == 0 {
-		return nil
+	all = onlyOne(all)
+	for _, r := range all {
+		slices.SortStableFunc(r.Reasons, coupon.CompareReasons)
+		r.Reasons = slices.CompactFunc(r.Reasons, func(a, b coupon.Reason) bool { return a.Code == b.Code && a.Code == coupon.UserRequired })
 	}
-	slices.SortStableFunc(all.Reasons, coupon.CompareReasons)
-	all.Reasons = slices.CompactFunc(all.Reasons, func(a, b coupon.Reason) bool { return a.Code == b.Code && a.Code == coupon.UserRequired })
-	return &all
+	slices.SortStableFunc(all, func(a, b *coupon.Rejection) int {
+		return cmp.Or(cmp.Compare(a.CouponID, b.CouponID), cmp.Compare(a.Code, b.Code))
+	})
+	switch len(all) {
+	case 0:
+		return nil
+	case 1:
+		return all[0]
+	}
+	return all
 }
 
-// listPrices is what a customer sees whose coupon could not even be looked up.
-func (s *Service) listPrices(cart pricing.Cart) priced {
-	quote, err := pricing.Price(cart, pricing.Terms{})
-	if err != nil {
-		return priced{}
+// addRefusal adds reasons to those of the same coupon.
+func addRefusal(all coupon.Rejections, r *coupon.Rejection) coupon.Rejections {
+	for _, known := range all {
+		if known.CouponID == r.CouponID && known.Code == r.Code {
+			known.Reasons = append(known.Reasons, r.Reasons...)
+			return all
+		}
 	}
-	return priced{quote: Quote{Quote: quote, At: s.now(), Fingerprint: quoteFingerprint(cart, "", 0)}}
+	return append(all, &coupon.Rejection{CouponID: r.CouponID, Code: r.Code, Reasons: slices.Clone(r.Reasons)})
+}
+
+// onlyOne joins the reasons that concern the whole checkout with those of its only coupon.
+func onlyOne(all coupon.Rejections) coupon.Rejections {
+	whole := slices.IndexFunc(all, func(r *coupon.Rejection) bool { return r.CouponID == "" && r.Code == "" })
+	if whole < 0 || len(all) != 2 || all[1-whole].Code != "" { // one of several coupons has a code
+		return all
+	}
+	return coupon.Rejections{{
+		CouponID: all[1-whole].CouponID, Reasons: slices.Concat(all[0].Reasons, all[1].Reasons),
+	}}
+}
+
+// listPrices is what a customer sees whose coupons are refused.
+func (s *Service) listPrices(cart pricing.Cart) Quote {
+	quote, err := pricing.Price(cart)
+	if err != nil {
+		return Quote{}
+	}
+	return Quote{Quote: quote, At: s.now(), Fingerprint: quoteFingerprint(cart, nil)}
 }
 
 // chargeable refuses a total that the processor cannot charge.

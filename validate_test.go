@@ -169,7 +169,7 @@ func TestValidateRefuses(t *testing.T) {
 			if !errors.As(err, &refused) || len(refused.Reasons) != 1 || !errors.Is(err, tc.want) {
 				t.Errorf("Validate(%q) = %v, want only %v", typed, err, tc.want)
 			}
-			q, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), Code: typed, Customer: tc.customer})
+			q, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), Codes: only(typed), Customer: tc.customer})
 			if typed == " \t" || !errors.Is(err, tc.want) {
 				if !errors.Is(err, tc.want) {
 					t.Errorf("Quote(%q) = %v, want %v", typed, err, tc.want)
@@ -178,7 +178,7 @@ func TestValidateRefuses(t *testing.T) {
 			if q.Total != 34_90 || q.Discount != 0 {
 				t.Errorf("the refused quote has total %d and discount %d, want the list prices", q.Total, q.Discount)
 			}
-			if _, err := w.Checkout(t.Context(), couponkit.CheckoutRequest{Cart: phones(), Code: typed, Customer: tc.customer}); !errors.Is(err, tc.want) {
+			if _, err := w.Checkout(t.Context(), couponkit.CheckoutRequest{Cart: phones(), Codes: only(typed), Customer: tc.customer}); !errors.Is(err, tc.want) {
 				t.Errorf("Checkout(%q) = %v, want %v", typed, err, tc.want)
 			}
 		})
@@ -261,7 +261,7 @@ func TestValidateBeforeSignIn(t *testing.T) {
 			}
 			_, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: code, AllowAnonymous: allow})
 			require.ErrorIs(t, err, want, "%s, allowed: %t", code, allow)
-			_, err = w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), Code: code, AllowAnonymous: allow})
+			_, err = w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), Codes: only(code), AllowAnonymous: allow})
 			require.ErrorIs(t, err, want, "quote of %s, allowed: %t", code, allow)
 		}
 	}
@@ -283,23 +283,23 @@ func TestQuote(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := w.create(t, tenOff())
-	q, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), Code: "ten", Customer: ann})
+	q, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), Codes: []string{"ten"}, Customer: ann})
 	require.NoError(t, err)
-	if q.Subtotal != 30_00 || q.Discount != 10_00 || q.Shipping != 4_90 || q.Total != 24_90 || !q.RequiresPayment() || q.Coupon.ID != c.ID {
+	if q.Subtotal != 30_00 || q.Discount != 10_00 || q.Shipping != 4_90 || q.Total != 24_90 || !q.RequiresPayment() || q.Terms[0].ID != c.ID {
 		t.Errorf("quote is %+v", q)
 	}
 	plain, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), AllowAnonymous: true})
 	require.NoError(t, err)
-	if plain.Total != 34_90 || plain.Coupon != nil || plain.Fingerprint == q.Fingerprint {
+	if plain.Total != 34_90 || plain.Terms != nil || plain.Fingerprint == q.Fingerprint {
 		t.Errorf("quote without a coupon is %+v", plain)
 	}
 	if _, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones()}); !errors.Is(err, coupon.ErrUserRequired) {
 		t.Errorf("anonymous quote: %v, want user_required", err)
 	}
-	if _, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), Code: "TEN", AllowAnonymous: true}); err != nil {
+	if _, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), Codes: []string{"TEN"}, AllowAnonymous: true}); err != nil {
 		t.Errorf("anonymous preview of a general coupon: %v", err)
 	}
-	if _, err := w.Quote(t.Context(), couponkit.QuoteRequest{Code: "TEN", Customer: ann}); !errors.Is(err, pricing.ErrInvalid) {
+	if _, err := w.Quote(t.Context(), couponkit.QuoteRequest{Codes: []string{"TEN"}, Customer: ann}); !errors.Is(err, pricing.ErrInvalid) {
 		t.Errorf("cart without a currency: %v, want invalid input", err)
 	}
 }
@@ -311,7 +311,7 @@ func TestFingerprintFollowsTheCoupon(t *testing.T) {
 	w := newWorld(t)
 	c := w.create(t, tenOff())
 	ask := func() string {
-		q, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), Code: "TEN", Customer: ann})
+		q, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), Codes: []string{"TEN"}, Customer: ann})
 		require.NoError(t, err)
 		return q.Fingerprint
 	}
@@ -335,7 +335,7 @@ func TestTotalsThatCannotBeCharged(t *testing.T) {
 		}}
 	}
 	ask := func(w *world, cart pricing.Cart, code string) error {
-		_, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: cart, Code: code, Customer: ann})
+		_, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: cart, Codes: only(code), Customer: ann})
 		return err
 	}
 	w := newWorld(t)
@@ -346,7 +346,7 @@ func TestTotalsThatCannotBeCharged(t *testing.T) {
 		t.Errorf("49 cents: %v with %+v", refused, p)
 	}
 	for _, cents := range []int64{10_50, 10_00} {
-		q, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: cheap(cents), Code: "TEN", Customer: ann})
+		q, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: cheap(cents), Codes: []string{"TEN"}, Customer: ann})
 		if err != nil || q.RequiresPayment() != (cents > 10_00) {
 			t.Errorf("%d cents: payment required: %t, %v", cents, q.RequiresPayment(), err)
 		}
@@ -394,7 +394,7 @@ func TestEveryQuoteSaysForWhenAndOfWhatItIs(t *testing.T) {
 	require.NoError(t, err)
 	prints := map[string]string{}
 	for code, want := range map[string]error{"": nil, "TEN": coupon.ErrInactive, "NONE": coupon.ErrNotFound, "PERCENT": nil} {
-		q, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), Code: code, Customer: ann})
+		q, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), Codes: only(code), Customer: ann})
 		require.ErrorIs(t, err, want, code)
 		require.Equal(t, w.now, q.At, code)
 		require.NotEmpty(t, q.Fingerprint, code)

@@ -99,7 +99,7 @@ func phones() pricing.Cart {
 }
 
 func (w *world) request(code string) couponkit.CheckoutRequest {
-	return couponkit.CheckoutRequest{Cart: phones(), Code: code, Customer: ann}
+	return couponkit.CheckoutRequest{Cart: phones(), Codes: only(code), Customer: ann}
 }
 
 func (w *world) checkout(t *testing.T, r couponkit.CheckoutRequest) couponkit.Checkout {
@@ -199,4 +199,12 @@ func (w *world) logged(t *testing.T) *messages {
 	require.NoError(t, err)
 	w.Service = service
 	return log
+}
+
+// only is a request's list of one code. An empty code is none.
+func only(code string) []string {
+	if code == "" {
+		return nil
+	}
+	return []string{code}
 }

@@ -207,6 +207,9 @@ func (c *RejectionCode) UnmarshalText(text []byte) (err error) {
 type Rejection struct {
 	// CouponID is the ID of the refused coupon. CouponID is empty if there is no coupon.
 	CouponID string
+	// Code is the code or ID with which the caller named the coupon. Code is empty if the reasons
+	// concern no coupon, or if the request names only one.
+	Code string
 	// Reasons lists the reasons for the refusal. Reasons has at least one entry.
 	Reasons []Reason
 }

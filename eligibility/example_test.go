@@ -205,7 +205,7 @@ func ExampleCheckSet() {
 	spring, summer := tenOnPhones(), tenOnPhones()
 	spring.ID, spring.Group = "cpn_spring", "season"
 	summer.ID, summer.Group = "cpn_summer", "season"
-	outcomes, err := eligibility.CheckSet([]eligibility.Candidate{{Coupon: spring}, {Coupon: summer}}, eligibility.Question{
+	outcomes, err := eligibility.CheckSet([]eligibility.Candidate{{Coupon: spring}, {Coupon: summer}}, pricing.EUR(), eligibility.Question{
 		At: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), Customer: eligibility.Customer{ID: "ann"},
 	})
 	if err != nil {

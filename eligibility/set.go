@@ -96,12 +96,16 @@ func (r *SetResult) Reevaluate(set []Candidate, cart pricing.Cart, q Question) e
 }
 
 // CheckSet decides which coupons of a set a customer may use together, without looking at a cart.
-// CheckSet considers what [Check] considers, and which coupons can be combined; see
-// [EvaluateSet]. The outcomes are sorted by CouponID. The order of the set does not change them.
-func CheckSet(set []Candidate, q Question) ([]Outcome, error) {
+// CheckSet considers what [Check] and [Decision.CheckCurrency] consider, and which coupons can be
+// combined; see [EvaluateSet]. The outcomes are sorted by CouponID. The order of the set does not
+// change them.
+func CheckSet(set []Candidate, cart pricing.Currency, q Question) ([]Outcome, error) {
 	var r SetResult
 	if err := r.begin(set, q); err != nil {
 		return nil, err
+	}
+	for i := range r.Coupons {
+		r.Coupons[i].Decision = r.Coupons[i].Decision.CheckCurrency(r.set[i].Coupon, cart)
 	}
 	_ = r.exclude(func(int) error { return nil }) // without a cart, nothing fails
 	return r.Coupons, nil

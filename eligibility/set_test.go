@@ -323,23 +323,23 @@ func TestTheBoundsOfASet(t *testing.T) {
 		require.ErrorIs(t, err, pricing.ErrInvalid, about)
 		require.ErrorContains(t, err, c.want, about)
 	}
-	_, err = eligibility.CheckSet([]eligibility.Candidate{set[0], set[0]}, s.question)
+	_, err = eligibility.CheckSet([]eligibility.Candidate{set[0], set[0]}, pricing.EUR(), s.question)
 	require.ErrorIs(t, err, pricing.ErrInvalid)
 }
 
 func TestASetWithoutACart(t *testing.T) {
 	t.Parallel()
 	got, err := eligibility.CheckSet([]eligibility.Candidate{
-		member("B", "b", nil), member("A", "a", expired), member("D", "d", nil), member("C", "d", nil),
-	}, sound().question)
+		member("E", "", func(c *eligibility.Candidate) { c.Coupon.Currency = usd }), member("B", "b", nil), member("A", "a", expired), member("D", "d", nil), member("C", "d", nil),
+	}, pricing.EUR(), sound().question)
 	require.NoError(t, err)
-	require.Equal(t, []string{"A coupon_expired", "B 0", "C not_combinable(D)", "D not_combinable(C)"}, outcomes(got))
+	require.Equal(t, []string{"A coupon_expired", "B 0", "C not_combinable(D)", "D not_combinable(C)", "E currency_mismatch not_combinable(B,C,D)"}, outcomes(got))
 	refused := coupon.RejectionsOf(eligibility.SetErr(got))
-	require.Len(t, refused, 3)
+	require.Len(t, refused, 4)
 	require.Equal(t, coupon.IDPrefix+"a", refused[0].CouponID)
 	require.ErrorIs(t, refused, coupon.ErrExpired)
 	require.ErrorIs(t, refused, coupon.ErrNotCombinable)
-	require.EqualError(t, refused, "coupons refused: coupon_expired, not_combinable, not_combinable")
+	require.EqualError(t, refused, "coupons refused: coupon_expired, not_combinable, not_combinable, currency_mismatch, not_combinable")
 	require.NoError(t, eligibility.SetErr(got[1:2]))
 	require.EqualError(t, eligibility.SetErr(got[:2]), "coupon refused: coupon_expired")
 	require.Nil(t, coupon.RejectionsOf(nil))

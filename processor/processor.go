@@ -177,10 +177,10 @@ type SessionRequest struct {
 	FirstPeriodDiscount int64
 	// Total is the amount that the customer pays now, in minor units.
 	Total int64
-	// Coupon is the coupon of the order. Coupon is nil if the order has no coupon. The adapter may
-	// show the coupon's name to the customer. The amounts of the request already include the
-	// coupon's discount, so the processor must not apply the discount again.
-	Coupon *coupon.Snapshot
+	// Coupons are the coupons of the order, sorted by ID. Coupons is empty if the order has no
+	// coupon. The adapter may show the names of the coupons to the customer. The amounts of the
+	// request already include all discounts, so the processor must not apply a discount again.
+	Coupons []coupon.Snapshot
 	// CustomerEmail is the e-mail address that is already filled in on the payment page.
 	// CustomerEmail may be empty.
 	CustomerEmail string
@@ -302,7 +302,9 @@ type Session struct {
 }
 
 // These constants are the keys of the metadata of a session (contract section 5.4). The metadata
-// of an event identifies the order that the event concerns.
+// of an event identifies the order that the event concerns. MetadataCouponCode and
+// MetadataCouponID belong to the order's first coupon. Every further coupon has a key of its own
+// for its ID; see [MetadataOfCoupons].
 const (
 	MetadataCouponCode     = "couponCode"
 	MetadataCouponID       = "couponId"

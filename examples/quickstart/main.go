@@ -33,12 +33,12 @@ func main() {
 		{ID: "1", Kind: pricing.Device, ItemID: "phone", Quantity: 3, UnitPrice: 10_00},
 		{ID: "2", Kind: pricing.Shipping, ItemID: "parcel", Quantity: 1, UnitPrice: 4_90},
 	}}
-	quote := must(service.Quote(ctx, couponkit.QuoteRequest{Cart: cart, Code: "Summer10", Customer: ann}))
+	quote := must(service.Quote(ctx, couponkit.QuoteRequest{Cart: cart, Codes: []string{"Summer10"}, Customer: ann}))
 	fmt.Println("to pay:", quote.Currency.Format(quote.Total))
 
 	// A checkout reserves one use and opens a payment session.
 	checkout := must(service.Checkout(ctx, couponkit.CheckoutRequest{
-		Key: "attempt-1", Cart: cart, Code: "Summer10", Customer: ann,
+		Key: "attempt-1", Cart: cart, Codes: []string{"Summer10"}, Customer: ann,
 	}))
 
 	// The customer pays, and the webhook counts the use.

@@ -17,7 +17,7 @@ var couponFields = []string{
 	"pointsRequired", "maxUses", "maxUsesPerUser", "minPurchase", "startsAt", "expiresAt",
 	"active", "usedCount", "reservedCount", "processorCouponId", "promotionCodeId",
 	"createdAt", "updatedAt", "revision",
-	"minQuantity", "customerTags", "firstOrder", "schedule", "budget", "periodLimits",
+	"minQuantity", "customerTags", "firstOrder", "schedule", "budget", "periodLimits", "group",
 }
 
 // documentCouponID stands for the ID of the coupon, which no answer shows.
@@ -44,7 +44,7 @@ func decodeCoupon(raw []byte) (coupon.Coupon, error) {
 
 func (f *fields) draft() coupon.Draft {
 	d := coupon.Draft{
-		Code: f.text("code"), Name: f.text("name"), Description: f.text("description"),
+		Code: f.text("code"), Name: f.text("name"), Description: f.text("description"), Group: f.text("group"),
 		DiscountType:  parsed(f, "discountType", pricing.ParseDiscountType),
 		DiscountValue: f.decimal("discountValue"), Currency: f.text("currency"),
 		AppliesTo:          parsed(f, "appliesTo", coupon.ParseAppliesTo),

@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	documentFields = []string{"id", "at", "currency", "step", "customer", "lines", "coupon", "usage"}
+	documentFields = []string{"id", "at", "currency", "step", "customer", "lines", "coupon", "coupons", "usage"}
 	customerFields = []string{"id", "email", "tags", "earlierOrders"}
 	lineFields     = []string{"id", "kind", "class", "itemId", "categories", "quantity", "unitPrice"}
 	usageFields    = []string{"completed", "reserved", "completedByCustomer", "reservedByCustomer", "customerHoldsReservation", "orders", "periods", "spent"}
@@ -25,13 +25,15 @@ type document struct {
 	cart     pricing.Cart
 	question eligibility.Question
 	coupon   coupon.Coupon
-	couponed bool // there is a coupon
+	couponed bool                    // there is a coupon
+	set      []eligibility.Candidate // the coupons of a list, in its order
+	listed   bool                    // there is a list
 }
 
 // decode reads raw, which is valid JSON. Every fault is listed in a
 // [*pricing.ValidationError]; the ID is set even then, when there is one.
 func (d *document) decode(raw []byte, now func() time.Time) error {
-	*d = document{cart: pricing.Cart{Lines: d.cart.Lines[:0]}}
+	*d = document{cart: pricing.Cart{Lines: d.cart.Lines[:0]}, set: d.set[:0]}
 	if !utf8.Valid(raw) {
 		return errors.New("the text is not UTF-8")
 	}
@@ -50,14 +52,20 @@ func (d *document) decode(raw []byte, now func() time.Time) error {
 	if lines, ok := f.value("lines"); ok {
 		d.decodeLines(&f, lines)
 	}
+	if list, ok := f.value("coupons"); ok {
+		d.decodeCoupons(&f, list)
+	}
 	if usage, ok := f.value("usage"); ok {
-		f.faults.Merge("usage", d.decodeUsage(usage))
+		d.decodeUsages(&f, usage)
 	}
 	if terms, ok := f.value("coupon"); ok {
 		d.coupon, err = decodeCoupon(terms)
 		d.couponed = true
 		f.faults.Merge("coupon", err)
-		d.checkStep(&f)
+		d.checkStep(&f, "coupon.", d.coupon)
+		if d.listed {
+			f.faults.Add("coupons", pricing.FieldNotAllowed, "a document has a coupon or coupons, not both")
+		}
 	}
 	if d.question.At.IsZero() {
 		d.question.At = now()
@@ -67,13 +75,79 @@ func (d *document) decode(raw []byte, now func() time.Time) error {
 
 // checkStep reports a fixed amount that is off the cart's step, whether or not it
 // would be taken off: the coupon cannot be one for this cart.
-func (d *document) checkStep(f *fields) {
+func (d *document) checkStep(f *fields, path string, c coupon.Coupon) {
 	var off *pricing.ValidationError
-	if d.coupon.Discount.Amount().Currency() != d.cart.Currency || !errors.As(d.coupon.Discount.FitsCart(d.cart), &off) {
+	if c.Discount.Amount().Currency() != d.cart.Currency || !errors.As(c.Discount.FitsCart(d.cart), &off) {
 		return
 	}
 	for _, fault := range off.Fields {
-		f.faults.Add("coupon.discountValue", fault.Code, fault.Message)
+		f.faults.Add(path+"discountValue", fault.Code, fault.Message)
+	}
+}
+
+// decodeCoupons reads the coupons of a list. Their IDs follow from their codes, so that the order
+// of the list changes no price.
+func (d *document) decodeCoupons(f *fields, raw []byte) {
+	d.listed = true
+	if raw[0] != '[' {
+		f.malformed("coupons", "must be a list of coupons")
+		return
+	}
+	for i, element := range elements(raw) {
+		if i == pricing.MaxCoupons {
+			f.faults.Add("coupons", pricing.FieldTooLong, fmt.Sprintf("at most %d coupons are allowed", pricing.MaxCoupons))
+			return
+		}
+		path := fmt.Sprintf("coupons[%d]", i)
+		c, err := decodeCoupon(element)
+		f.faults.Merge(path, err)
+		d.checkStep(f, path+".", c)
+		for j := range d.set {
+			if known := d.set[j].Coupon.Code; known == c.Code && !known.IsZero() {
+				f.faults.Add(path+".code", pricing.FieldMismatch, fmt.Sprintf("the code is also that of coupons[%d]", j))
+				break
+			}
+		}
+		d.set = append(d.set, eligibility.Candidate{Coupon: c})
+	}
+	d.nameCoupons()
+}
+
+// nameCoupons gives each coupon of the list an ID that tells the rank of its code.
+func (d *document) nameCoupons() {
+	for i := range d.set {
+		rank := 0
+		for j := range d.set {
+			if d.set[j].Coupon.Code.String() < d.set[i].Coupon.Code.String() {
+				rank++
+			}
+		}
+		d.set[i].Coupon.ID = fmt.Sprintf("%s-%02d", documentCouponID, rank)
+	}
+}
+
+// decodeUsages reads the usage of all coupons, or a list with the usage of each.
+func (d *document) decodeUsages(f *fields, raw []byte) {
+	if raw[0] != '[' || !d.listed {
+		usage, err := decodeUsage(raw)
+		f.faults.Merge("usage", err)
+		d.question.Usage = usage
+		for i := range d.set {
+			d.set[i].Usage = usage
+		}
+		return
+	}
+	read := 0
+	for i, element := range elements(raw) {
+		usage, err := decodeUsage(element)
+		f.faults.Merge(fmt.Sprintf("usage[%d]", i), err)
+		if i < len(d.set) {
+			d.set[i].Usage = usage
+		}
+		read++
+	}
+	if read != len(d.set) {
+		f.faults.Add("usage", pricing.FieldMismatch, fmt.Sprintf("%d entries for %d coupons", read, len(d.set)))
 	}
 }
 
@@ -92,21 +166,21 @@ func (d *document) decodeCustomer(raw []byte) error {
 	return f.err()
 }
 
-func (d *document) decodeUsage(raw []byte) error {
+func decodeUsage(raw []byte) (eligibility.Usage, error) {
 	f, err := split(raw, usageFields)
 	if err != nil {
-		return err
+		return eligibility.Usage{}, err
 	}
-	d.question.Usage = eligibility.Usage{
+	usage := eligibility.Usage{
 		Completed: f.count("completed"), Reserved: f.count("reserved"),
 		CompletedByCustomer:      f.count("completedByCustomer"),
 		ReservedByCustomer:       f.count("reservedByCustomer"),
 		CustomerHoldsReservation: f.flag("customerHoldsReservation", false),
 		Orders:                   f.count("orders"),
 	}
-	f.decode("periods", &d.question.Usage.Periods)
-	f.decode("spent", &d.question.Usage.Spent)
-	return f.err()
+	f.decode("periods", &usage.Periods)
+	f.decode("spent", &usage.Spent)
+	return usage, f.err()
 }
 
 // decodeLines reads the lines and adds what the cart as a whole gets wrong.

@@ -38,6 +38,15 @@ func withDiscount(kind, value string) string {
 		`"discountType":"`+kind+`","discountValue":`+value, 1)
 }
 
+// withCoupons has n coupons.
+func withCoupons(n int) string {
+	coupons := make([]string, n)
+	for i := range coupons {
+		coupons[i] = strings.Replace(goodCoupon, `"TEN"`, fmt.Sprintf(`"CODE%d"`, i), 1)
+	}
+	return `{"id":"x","currency":"EUR","lines":[` + goodLine + `],"coupons":[` + strings.Join(coupons, ",") + `]}`
+}
+
 // TestMalformed is contract sections 2.6, 3, 4, 6 and 7: status 2, and every
 // offending field is named, once.
 func TestMalformed(t *testing.T) {
@@ -46,15 +55,21 @@ func TestMalformed(t *testing.T) {
 		document string
 		fields   []string
 	}{
-		"nothing given":          {`{}`, []string{"id", "currency", "lines"}},
-		"everything of null":     {`{"id":null,"currency":null,"lines":null}`, []string{"id", "currency", "lines"}},
-		"empty texts":            {`{"id":"","currency":"","lines":[]}`, []string{"currency", "id"}},
-		"everything of a number": {`{"id":1,"at":2,"currency":3,"customer":4,"lines":5,"coupon":6,"usage":7}`, []string{"id", "at", "currency", "customer", "lines", "usage", "coupon"}},
-		"everything of a list":   {`{"id":[],"at":[],"currency":[],"customer":[],"lines":{},"coupon":[],"usage":[]}`, []string{"id", "at", "currency", "customer", "lines", "usage", "coupon"}},
-		"an unknown field":       {`{"id":"x","currency":"EUR","lines":[],"cupon":null}`, []string{"cupon"}},
-		"another letter case":    {`{"ID":"x","id":"x","currency":"EUR","lines":[]}`, []string{"ID"}},
-		"a field given twice":    {`{"id":"x","currency":"EUR","lines":[],"currency":"USD"}`, []string{"currency"}},
-		"an unknown currency":    {`{"id":"x","currency":"XYZ","lines":[` + goodLine + `]}`, []string{"currency"}},
+		"nothing given":            {`{}`, []string{"id", "currency", "lines"}},
+		"everything of null":       {`{"id":null,"currency":null,"lines":null}`, []string{"id", "currency", "lines"}},
+		"empty texts":              {`{"id":"","currency":"","lines":[]}`, []string{"currency", "id"}},
+		"everything of a number":   {`{"id":1,"at":2,"currency":3,"customer":4,"lines":5,"coupon":6,"usage":7}`, []string{"id", "at", "currency", "customer", "lines", "usage", "coupon"}},
+		"everything of a list":     {`{"id":[],"at":[],"currency":[],"customer":[],"lines":{},"coupon":[],"usage":[]}`, []string{"id", "at", "currency", "customer", "lines", "usage", "coupon"}},
+		"a coupon and coupons":     {strings.Replace(withLine(goodLine), `"coupon"`, `"coupons":[],"coupon"`, 1), []string{"coupons"}},
+		"coupons that are no list": {`{"id":"x","currency":"EUR","lines":[],"coupons":{}}`, []string{"coupons"}},
+		"33 coupons":               {withCoupons(33), []string{"coupons"}},
+		"the same code twice":      {`{"id":"x","currency":"EUR","lines":[` + goodLine + `],"coupons":[` + goodCoupon + `,` + goodCoupon + `]}`, []string{"coupons[1].code"}},
+		"one of several coupons":   {`{"id":"x","currency":"EUR","lines":[` + goodLine + `],"coupons":[` + goodCoupon + `,{"code":"B"}]}`, []string{"coupons[1].name", "coupons[1].discountType", "coupons[1].discountValue"}},
+		"too few usages":           {`{"id":"x","currency":"EUR","lines":[` + goodLine + `],"coupons":[` + goodCoupon + `],"usage":[]}`, []string{"usage"}},
+		"an unknown field":         {`{"id":"x","currency":"EUR","lines":[],"cupon":null}`, []string{"cupon"}},
+		"another letter case":      {`{"ID":"x","id":"x","currency":"EUR","lines":[]}`, []string{"ID"}},
+		"a field given twice":      {`{"id":"x","currency":"EUR","lines":[],"currency":"USD"}`, []string{"currency"}},
+		"an unknown currency":      {`{"id":"x","currency":"XYZ","lines":[` + goodLine + `]}`, []string{"currency"}},
 		"a price without a currency is looked at all the same": {
 			`{"id":"x","lines":[{"id":"A","kind":"device","itemId":"phone","quantity":2,"unitPrice":"ten"}]}`, []string{"currency", "lines[0].unitPrice"},
 		},

@@ -2,9 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"time"
 
+	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 )
@@ -13,6 +15,7 @@ import (
 type quoter struct {
 	document document
 	result   eligibility.Result
+	set      eligibility.SetResult
 	none     []bool // no line is eligible
 	units    []pricing.UnitGroup
 }
@@ -31,6 +34,9 @@ func (q *quoter) appendResult(dst, raw []byte, now func() time.Time) ([]byte, er
 // price fills the result.
 func (q *quoter) price() error {
 	d := &q.document
+	if d.listed {
+		return q.set.Reevaluate(d.set, d.cart, d.question)
+	}
 	if d.couponed {
 		return q.result.Reevaluate(d.coupon, d.cart, d.question)
 	}
@@ -40,10 +46,10 @@ func (q *quoter) price() error {
 }
 
 func (q *quoter) append(dst []byte) ([]byte, error) {
-	quote := &q.result.Quote
+	quote := q.quote()
 	dst = appendText(append(dst, `{"id":`...), q.document.id)
 	dst = append(dst, `,"applied":`...)
-	dst = strconv.AppendBool(dst, q.document.couponed && q.result.Decision.Allowed())
+	dst = strconv.AppendBool(dst, q.applied())
 	dst = appendText(append(dst, `,"currency":`...), quote.Currency.Code())
 	amount := func(name string, minor int64) { dst = appendAmount(dst, name, quote.Currency, minor) }
 	amount("subtotal", quote.Subtotal)
@@ -55,13 +61,61 @@ func (q *quoter) append(dst []byte) ([]byte, error) {
 	for i := range quote.Lines {
 		dst = q.appendLine(appendComma(dst, i), &quote.Lines[i])
 	}
-	dst = append(dst, `],"rejections":`...)
-	dst, err := appendReasons(dst, q.result.Decision)
+	dst = append(dst, ']')
+	if q.document.listed {
+		return q.appendCoupons(dst)
+	}
+	dst, err := appendReasons(append(dst, `,"rejections":`...), q.result.Decision.Reasons())
 	return append(dst, '}'), err
 }
 
+// quote is the priced cart of the document.
+func (q *quoter) quote() *pricing.Quote {
+	if q.document.listed {
+		return &q.set.Quote
+	}
+	return &q.result.Quote
+}
+
+// applied reports whether a coupon applies.
+func (q *quoter) applied() bool {
+	if q.document.listed {
+		return len(q.set.Quote.Coupons) > 0
+	}
+	return q.document.couponed && q.result.Decision.Allowed()
+}
+
+// appendCoupons appends what each coupon of the list does, in the order of the list, and the
+// reasons of all.
+func (q *quoter) appendCoupons(dst []byte) ([]byte, error) {
+	dst = append(dst, `,"coupons":[`...)
+	var err error
+	for i := range q.document.set {
+		o := q.outcome(q.document.set[i].Coupon.ID)
+		dst = appendText(append(appendComma(dst, i), `{"code":`...), o.Code.String())
+		dst = strconv.AppendBool(append(dst, `,"applied":`...), o.Decision.Allowed())
+		dst = appendAmount(dst, "discount", q.set.Quote.Currency, o.Discount)
+		if dst, err = appendReasons(append(dst, `,"rejections":`...), o.Decision.Reasons()); err != nil {
+			return dst, err
+		}
+		dst = append(dst, '}')
+	}
+	var all []coupon.Reason
+	for _, o := range q.set.Coupons {
+		all = append(all, o.Decision.Reasons()...)
+	}
+	slices.SortStableFunc(all, coupon.CompareReasons)
+	dst, err = appendReasons(append(dst, `],"rejections":`...), all)
+	return append(dst, '}'), err
+}
+
+func (q *quoter) outcome(couponID string) eligibility.Outcome {
+	at := slices.IndexFunc(q.set.Coupons, func(o eligibility.Outcome) bool { return o.CouponID == couponID })
+	return q.set.Coupons[at] // each coupon of the document has an outcome
+}
+
 func (q *quoter) appendLine(dst []byte, l *pricing.QuotedLine) []byte {
-	currency := q.result.Quote.Currency
+	currency := q.quote().Currency
 	dst = appendText(append(dst, `{"id":`...), l.ID)
 	dst = strconv.AppendBool(append(dst, `,"eligible":`...), l.Eligible)
 	dst = appendAmount(dst, "subtotal", currency, l.Subtotal)
@@ -76,11 +130,11 @@ func (q *quoter) appendLine(dst []byte, l *pricing.QuotedLine) []byte {
 	return append(dst, `]}`...)
 }
 
-func appendReasons(dst []byte, d eligibility.Decision) ([]byte, error) {
-	if d.Allowed() {
+func appendReasons(dst []byte, reasons []coupon.Reason) ([]byte, error) {
+	if len(reasons) == 0 {
 		return append(dst, `[]`...), nil
 	}
-	text, err := json.Marshal(d.Reasons())
+	text, err := json.Marshal(reasons)
 	return append(dst, text...), err
 }
 

@@ -76,7 +76,7 @@ func TestTheHostsOrderIsPaidWithTheUse(t *testing.T) {
 	})
 	require.NoError(t, err)
 	checkout, err := service.Checkout(ctx, couponkit.CheckoutRequest{
-		Key: "attempt-1", Code: "TEN", Customer: eligibility.Customer{ID: "ann", Email: "ann@example.org"},
+		Key: "attempt-1", Codes: []string{"TEN"}, Customer: eligibility.Customer{ID: "ann", Email: "ann@example.org"},
 		Cart: pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
 			{ID: "1", Kind: pricing.Device, ItemID: "phone", Quantity: 3, UnitPrice: 10_00},
 		}},

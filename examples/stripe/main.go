@@ -121,7 +121,7 @@ func purchase(
 
 func order(code string) couponkit.CheckoutRequest {
 	return couponkit.CheckoutRequest{
-		Key: "attempt-1", Code: code, Customer: eligibility.Customer{ID: "ann", Email: "ann@example.org"},
+		Key: "attempt-1", Codes: []string{code}, Customer: eligibility.Customer{ID: "ann", Email: "ann@example.org"},
 		Cart: pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
 			{ID: "1", Kind: pricing.Device, ItemID: "phone", Quantity: 3, UnitPrice: 10_00},
 			{ID: "2", Kind: pricing.Shipping, ItemID: "parcel", Quantity: 1, UnitPrice: 4_90},

@@ -94,23 +94,23 @@ func (w *world) checkout() bool {
 	r.CheckoutRequest = couponkit.CheckoutRequest{Key: w.key(s), Customer: w.customer(s), Cart: w.cart()}
 	switch {
 	case s.exchanged.Coupon != "" && w.odds(4):
-		r.Customer, r.Code = s.exchanged.Customer, s.exchanged.Coupon
+		r.Customer, r.Codes = s.exchanged.Customer, []string{s.exchanged.Coupon}
 	case !w.odds(10):
-		r.Code = w.typed(s)
+		r.Codes = []string{w.typed(s)}
 	}
-	r.name = fmt.Sprintf("%s checks out with %s and coupon %q", r.Customer.ID, r.Key, r.Code)
+	r.name = fmt.Sprintf("%s checks out with %s and coupons %q", r.Customer.ID, r.Key, r.Codes)
 	return w.buy(s, r)
 }
 
 func (w *world) paymentLink() bool {
 	s := w.shop()
 	r := request{}
-	r.CheckoutRequest = couponkit.CheckoutRequest{Key: w.key(s), Customer: w.customer(s), Code: w.typed(s)}
+	r.CheckoutRequest = couponkit.CheckoutRequest{Key: w.key(s), Customer: w.customer(s), Codes: []string{w.typed(s)}}
 	r.Mode, r.Amount = couponkit.ProductLink, pricing.NewMoney(20_00, w.currency())
 	if w.odds(2) {
 		r.Mode, r.Amount, r.Cart = couponkit.SubscriptionLink, pricing.Money{}, w.cart()
 	}
-	r.name = fmt.Sprintf("%s takes a payment link with %s and coupon %q", r.Customer.ID, r.Key, r.Code)
+	r.name = fmt.Sprintf("%s takes a payment link with %s and coupons %q", r.Customer.ID, r.Key, r.Codes)
 	return w.buy(s, r)
 }
 
@@ -160,7 +160,7 @@ func (w *world) buy(s *shop, r request) bool {
 			return err
 		}
 		if r.quotes {
-			q, err := t.service.Quote(ctx, couponkit.QuoteRequest{Cart: r.Cart, Code: r.Code, Customer: r.Customer})
+			q, err := t.service.Quote(ctx, couponkit.QuoteRequest{Cart: r.Cart, Codes: r.Codes, Customer: r.Customer})
 			if err != nil {
 				return err
 			}
@@ -198,7 +198,7 @@ func (w *world) preview() bool {
 	c, code, cart, quote := w.customer(s), w.typed(s), w.cart(), w.odds(2)
 	return w.begin(s, "preview", c.ID+" looks at coupon "+code, func(ctx context.Context, t *task) (err error) {
 		if quote {
-			_, err = t.service.Quote(ctx, couponkit.QuoteRequest{Cart: cart, Code: code, Customer: c})
+			_, err = t.service.Quote(ctx, couponkit.QuoteRequest{Cart: cart, Codes: []string{code}, Customer: c})
 		} else {
 			_, err = t.service.Validate(ctx, couponkit.ValidateRequest{Code: code, Customer: c})
 		}

@@ -137,10 +137,7 @@ func fingerprint(r processor.SessionRequest) ([sha256.Size]byte, error) {
 func cloneRequest(r processor.SessionRequest) processor.SessionRequest {
 	r.Lines = slices.Clone(r.Lines)
 	r.Metadata = maps.Clone(r.Metadata)
-	if r.Coupon != nil {
-		snapshot := *r.Coupon
-		r.Coupon = &snapshot
-	}
+	r.Coupons = slices.Clone(r.Coupons)
 	return r
 }
 

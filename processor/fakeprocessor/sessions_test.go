@@ -45,7 +45,8 @@ func TestKeys(t *testing.T) {
 		"metadata": func(r *processor.SessionRequest) { r.Metadata["more"] = "x" },
 		"name":     func(r *processor.SessionRequest) { r.Lines[0].Name = "Telephone" },
 		"end":      func(r *processor.SessionRequest) { r.ExpiresAt = r.ExpiresAt.Add(time.Second) },
-		"coupon":   func(r *processor.SessionRequest) { r.Coupon = &snapshot },
+		"coupon":   func(r *processor.SessionRequest) { r.Coupons = []coupon.Snapshot{snapshot} },
+		"coupons":  func(r *processor.SessionRequest) { r.Coupons = []coupon.Snapshot{snapshot, snapshot} },
 		"e-mail":   func(r *processor.SessionRequest) { r.CustomerEmail = "ann@example.org" },
 		"page":     func(r *processor.SessionRequest) { r.SuccessURL = "https://shop.example/" },
 	} {
@@ -92,17 +93,16 @@ func TestCallersKeepTheirMemory(t *testing.T) {
 	}
 	snapshot := newCoupon(t, "a", "TEN").Snapshot()
 	r := request("key-1")
-	r.Coupon = &snapshot
+	r.Coupons = []coupon.Snapshot{snapshot}
 	s := created(t, p, r)
-	r.Lines[0].UnitAmount, r.Coupon.Name, r.Metadata["x"] = 7, "changed", "changed"
+	r.Lines[0].UnitAmount, r.Coupons[0].Name, r.Metadata["x"] = 7, "changed", "changed"
 	kept, err := p.Request(s.ID)
 	require.NoError(t, err)
-	kept.Lines[0].UnitAmount, kept.Coupon.Name = 8, "changed"
+	kept.Lines[0].UnitAmount, kept.Coupons[0].Name = 8, "changed"
 	kept, err = p.Request(s.ID)
 	require.NoError(t, err)
 	want := request("key-1")
-	unchanged := newCoupon(t, "a", "TEN").Snapshot()
-	want.Coupon = &unchanged
+	want.Coupons = []coupon.Snapshot{newCoupon(t, "a", "TEN").Snapshot()}
 	if diff := cmp.Diff(want, kept, cmp.Comparer(func(a, b coupon.Code) bool { return a == b })); diff != "" {
 		t.Errorf("the request (-asked +kept):\n%s", diff)
 	}

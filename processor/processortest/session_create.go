@@ -1,6 +1,7 @@
 package processortest
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 	"time"
@@ -99,6 +100,7 @@ func sessionKeepsItsMetadata(p *probe) {
 	r := p.request("key-1")
 	r.Metadata[processor.MetadataCouponCode] = strings.Repeat("Ü", coupon.MaxCodeLength)
 	r.Metadata["note"] = `"quoted" <b>&amp;</b> עברית 日本 é 🎁`
+	maps.Copy(r.Metadata, manyCoupons(r.Coupons[0]))
 	want := maps.Clone(r.Metadata)
 	s := p.created(r)
 	r.Metadata["note"], s.Metadata["note"] = "changed by the caller", "changed by the caller"
@@ -110,6 +112,18 @@ func sessionKeepsItsMetadata(p *probe) {
 	if diff := cmp.Diff(want, p.session(s.ID).Metadata); diff != "" {
 		p.broken("a reader has changed the metadata (-asked +read):\n%s", diff)
 	}
+}
+
+// manyCoupons is the metadata of an order with as many coupons as there can be.
+func manyCoupons(first coupon.Snapshot) map[string]string {
+	coupons := make([]coupon.Snapshot, pricing.MaxCoupons)
+	for i := range coupons {
+		coupons[i] = first
+		coupons[i].ID = fmt.Sprintf("%s%0*d", coupon.IDPrefix, coupon.MaxIDLength-len(coupon.IDPrefix), i)
+	}
+	m := processor.MetadataOfCoupons(coupons)
+	delete(m, processor.MetadataCouponCode)
+	return m
 }
 
 func sessionInEveryCurrency(p *probe) {
@@ -124,18 +138,18 @@ func sessionInSteps(p *probe) {
 	for c, step := range p.Processor.Abilities().AmountStep {
 		price := p.chargeable(c, 66*step)
 		r := p.request("units-" + c.Code())
-		r.Currency, r.Coupon = c, nil
+		r.Currency, r.Coupons = c, nil
 		r.Lines[0].UnitAmount, r.Lines[1].UnitAmount, r.Lines[2].UnitAmount = price+step, price, 7*step
 		r.Total = 3*price + 9*step
 		p.created(r)
 		r = p.subscription("period-" + c.Code())
-		r.Currency, r.Coupon = c, nil
+		r.Currency, r.Coupons = c, nil
 		r.Lines[0].UnitAmount, r.Lines[1].UnitAmount, r.FirstPeriodDiscount = 5*step, price, 3*step
 		r.Total = price + 2*step
 		p.created(r)
 		if step > 1 {
 			r = p.subscription("off-period-" + c.Code())
-			r.Currency, r.Coupon = c, nil
+			r.Currency, r.Coupons = c, nil
 			r.Lines[0].UnitAmount, r.Lines[1].UnitAmount, r.FirstPeriodDiscount = 5*step, price, 3*step-1
 			r.Total = price + 2*step + 1
 			p.refused(r, "with a discount of the first period off the step in "+c.Code())
@@ -144,9 +158,20 @@ func sessionInSteps(p *probe) {
 }
 
 func sessionIsNotDiscountedAgain(p *probe) {
-	c := p.mirrored(p.coupon("a", "TEN")) // the processor could
-	r := p.request("key-1")
-	r.Coupon, r.Metadata[processor.MetadataCouponID] = snapshotOf(c), c.ID
+	c, d := p.mirrored(p.coupon("a", "TEN")), p.mirrored(p.coupon("b", "OTHER")) // the processor could
+	for key, coupons := range map[string][]coupon.Snapshot{
+		"key-1": {c.Snapshot()}, "key-2": {c.Snapshot(), d.Snapshot()},
+	} {
+		r := p.request(key)
+		r.Coupons = coupons
+		maps.Copy(r.Metadata, processor.MetadataOfCoupons(coupons))
+		p.paysAsAsked(r)
+	}
+}
+
+// paysAsAsked lets the customer pay the total of the request.
+func (p *probe) paysAsAsked(r processor.SessionRequest) {
+	p.Helper()
 	s := p.created(r)
 	if p.Customer.Pay != nil {
 		p.hook(p.Customer.Pay(s.ID), "Pay")

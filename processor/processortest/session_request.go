@@ -22,7 +22,7 @@ func (p *probe) request(key string) processor.SessionRequest {
 			{LineID: "A", Kind: pricing.Device, ItemID: "phone", Name: "Phone", Quantity: 1, UnitAmount: 666},
 			{LineID: "S", Kind: pricing.Shipping, ItemID: "dhl", Name: "Shipping", Quantity: 1, UnitAmount: 490},
 		},
-		Total: 2490, Coupon: &snapshot, CustomerEmail: "ann@example.org",
+		Total: 2490, Coupons: []coupon.Snapshot{snapshot}, CustomerEmail: "ann@example.org",
 		SuccessURL: "https://shop.example/thanks", CancelURL: "https://shop.example/cart",
 		ExpiresAt: p.Now().UTC().Truncate(time.Second).Add(p.lifetime()),
 		Metadata: map[string]string{
@@ -47,7 +47,7 @@ func (p *probe) lifetime() time.Duration {
 func (p *probe) single(key string, c pricing.Currency, amount int64) processor.SessionRequest {
 	p.Helper()
 	r := p.request(key)
-	r.Currency, r.Total, r.Coupon = c, amount, nil
+	r.Currency, r.Total, r.Coupons = c, amount, nil
 	r.Lines = []processor.SessionLine{
 		{LineID: "A", Kind: pricing.Device, ItemID: "phone", Name: "Phone", Quantity: 1, UnitAmount: amount},
 	}
@@ -175,10 +175,4 @@ func currencies(codes ...string) []pricing.Currency {
 		}
 	}
 	return list
-}
-
-// snapshotOf is the coupon of a request that has one.
-func snapshotOf(c coupon.Coupon) *coupon.Snapshot {
-	s := c.Snapshot()
-	return &s
 }

@@ -28,7 +28,7 @@ func TestSalesOfAnotherAppAreNotOurs(t *testing.T) {
 	ours := s.checkout("SUMMER", "ann", "cart-1", phones(3))
 	snapshot := c.Snapshot()
 	r := s.request("cart-1")
-	r.OrderID, r.Coupon = ours.Order.ID, &snapshot
+	r.OrderID, r.Coupons = ours.Order.ID, []coupon.Snapshot{snapshot}
 	r.Metadata = map[string]string{
 		processor.MetadataCouponID: c.ID, processor.MetadataOrderID: r.OrderID,
 		processor.MetadataCustomerID: "ann",

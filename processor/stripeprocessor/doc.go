@@ -26,8 +26,11 @@
 // Stripe cannot change max_redemptions or an expiry. After such a change the objects
 // are replaced.
 //
-// Sessions have amounts that include the discount. Stripe's times_redeemed therefore
-// stays 0. The store counts the uses.
+// Sessions have amounts that include all discounts. The adapter does not use Stripe's
+// discounts for this, because a Checkout Session takes one coupon only, and because a
+// Stripe coupon has no scope. So several coupons on one order, and coupons that Stripe
+// cannot express, are passed on as computed line amounts too. Stripe's times_redeemed
+// therefore stays 0. The store counts the uses.
 //
 // # Subscriptions
 //

@@ -162,10 +162,7 @@ func (p *Processor) sessionMetadata(r processor.SessionRequest, mark string) map
 		metadata = map[string]string{}
 	}
 	complete := map[string]string{processor.MetadataOrderID: r.OrderID}
-	if r.Coupon != nil {
-		complete[processor.MetadataCouponID] = r.Coupon.ID
-		complete[processor.MetadataCouponCode] = r.Coupon.Code.String()
-	}
+	maps.Copy(complete, processor.MetadataOfCoupons(r.Coupons))
 	for key, value := range complete {
 		if _, given := metadata[key]; !given && value != "" {
 			metadata[key] = value

@@ -50,7 +50,7 @@ func (s *shop) create(code string, maxUses int) coupon.Coupon {
 func (s *shop) checkout(code, customer, key string, lines ...pricing.Line) couponkit.Checkout {
 	s.Helper()
 	c, err := s.service.Checkout(s.Context(), couponkit.CheckoutRequest{
-		Key: key, Customer: eligibility.Customer{ID: customer}, Code: code,
+		Key: key, Customer: eligibility.Customer{ID: customer}, Codes: []string{code},
 		Cart:       pricing.Cart{Currency: pricing.EUR(), Lines: lines},
 		SuccessURL: "https://shop.example/thanks", CancelURL: "https://shop.example/cart",
 	})

@@ -1,11 +1,13 @@
 package stripeprocessor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/stripe/stripe-go/v86"
@@ -57,8 +59,8 @@ func (p *Processor) ensureSessionCoupon(ctx context.Context, out *plan, tag stri
 // sessionCouponMetadata is the metadata of the coupon for the first period.
 func (p *Processor) sessionCouponMetadata(r processor.SessionRequest) map[string]string {
 	metadata := map[string]string{metadataApp: p.options.App, metadataKind: kindSession}
-	if r.Coupon != nil {
-		metadata[metadataCouponID] = r.Coupon.ID
+	if len(r.Coupons) > 0 {
+		metadata[metadataCouponID] = r.Coupons[0].ID
 	}
 	if r.OrderID != "" {
 		metadata[processor.MetadataOrderID] = r.OrderID
@@ -82,17 +84,21 @@ func (p *Processor) makeSessionCoupon(ctx context.Context, out *plan, id string)
 	return err
 }
 
-// sessionCouponName is what the customer sees on the payment page.
+// sessionCouponName is what the customer sees on the payment page: the name of the coupon, or the
+// codes of several.
 func sessionCouponName(out *plan) string {
-	if c := out.request.Coupon; c != nil {
-		if name, _ := stripeName(c.Name); name != "" {
-			return name
-		}
-		if name, _ := stripeName(c.Code.String()); name != "" {
+	coupons := out.request.Coupons
+	if len(coupons) == 1 {
+		if name, _ := stripeName(coupons[0].Name); name != "" {
 			return name
 		}
 	}
-	return "Discount"
+	codes := make([]string, len(coupons))
+	for i := range coupons {
+		codes[i] = coupons[i].Code.String()
+	}
+	name, _ := stripeName(strings.Join(codes, ", "))
+	return cmp.Or(name, "Discount")
 }
 
 func (p *Processor) checkSessionCoupon(ctx context.Context, out *plan, id string) error {

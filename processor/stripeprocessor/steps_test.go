@@ -63,7 +63,7 @@ func (s *stepShop) buy(seed int, cart pricing.Cart) (order couponkit.Checkout, o
 	c := s.coupons[rand.New(rand.NewPCG(uint64(seed), 1)).IntN(len(s.coupons))]
 	order, err := s.service.Checkout(s.Context(), couponkit.CheckoutRequest{
 		Key: fmt.Sprint("cart-", seed), Customer: eligibility.Customer{ID: fmt.Sprint("customer-", seed)},
-		Cart: cart, Code: c.Code.String(), SuccessURL: "https://shop.example/thanks",
+		Cart: cart, Codes: []string{c.Code.String()}, SuccessURL: "https://shop.example/thanks",
 	})
 	var faults *pricing.ValidationError
 	switch {
@@ -198,7 +198,7 @@ func TestServiceRefusesWhatStripeCannotCharge(t *testing.T) {
 	line.UnitPrice = 1005
 	request := couponkit.CheckoutRequest{
 		Customer: ann, Cart: pricing.Cart{Currency: s.currency, Lines: []pricing.Line{line}},
-		Code: "PERCENT4", SuccessURL: "https://shop.example/thanks",
+		Codes: []string{"PERCENT4"}, SuccessURL: "https://shop.example/thanks",
 	}
 	_, err := s.service.Checkout(t.Context(), request)
 	requireField(t, err, "lines[0].unitPrice")

@@ -122,7 +122,7 @@ func (w *world) request(key string) processor.SessionRequest {
 	w.Helper()
 	snapshot := newCoupon(w, "a", "TEN").Snapshot()
 	return processor.SessionRequest{
-		Key: key, OrderID: "ord_1", Mode: processor.Payment, Currency: pricing.EUR(), Total: 2490, Coupon: &snapshot,
+		Key: key, OrderID: "ord_1", Mode: processor.Payment, Currency: pricing.EUR(), Total: 2490, Coupons: []coupon.Snapshot{snapshot},
 		Lines: []processor.SessionLine{
 			{LineID: "A", Kind: pricing.Device, ItemID: "phone", Name: "Phone", Quantity: 2, UnitAmount: 667},
 			{LineID: "A", Kind: pricing.Device, ItemID: "phone", Name: "Phone", Quantity: 1, UnitAmount: 666},

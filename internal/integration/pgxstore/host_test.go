@@ -88,7 +88,7 @@ func TestASweepIsCommittedWithTheHost(t *testing.T) {
 	require.NoError(t, err)
 	buy := func(customer string) couponkit.Checkout {
 		bought, err := serve(s).Checkout(ctx, couponkit.CheckoutRequest{
-			Code: "TEN", Customer: eligibility.Customer{ID: customer, Email: customer + "@example.org"}, Cart: pricing.Cart{
+			Codes: []string{"TEN"}, Customer: eligibility.Customer{ID: customer, Email: customer + "@example.org"}, Cart: pricing.Cart{
 				Currency: pricing.EUR(), Lines: []pricing.Line{{ID: "1", Kind: pricing.Device, ItemID: "phone", Quantity: 1, UnitPrice: 1000}},
 			},
 		})

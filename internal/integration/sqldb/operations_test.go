@@ -70,7 +70,7 @@ func (d *desk) create(code string, points int64) coupon.Coupon {
 
 func (d *desk) buy(customer string) couponkit.Checkout {
 	checkout, err := d.Checkout(d.t.Context(), couponkit.CheckoutRequest{
-		Key: customer, Cart: shopCart(), Code: "ten", Customer: eligibility.Customer{ID: customer},
+		Key: customer, Cart: shopCart(), Codes: []string{"ten"}, Customer: eligibility.Customer{ID: customer},
 	})
 	require.NoError(d.t, err)
 	return checkout

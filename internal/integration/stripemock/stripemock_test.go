@@ -259,7 +259,7 @@ func (w *world) sessionCalls() {
 func (w *world) request(mode processor.Mode) processor.SessionRequest {
 	snapshot := w.coupon("a", pricing.FixedAmount, "5").Snapshot()
 	return processor.SessionRequest{
-		Key: mode.String(), OrderID: "ord_1", Mode: mode, Currency: pricing.EUR(), Total: 3*833 + 1 + 490, Coupon: &snapshot,
+		Key: mode.String(), OrderID: "ord_1", Mode: mode, Currency: pricing.EUR(), Total: 3*833 + 1 + 490, Coupons: []coupon.Snapshot{snapshot},
 		Lines: []processor.SessionLine{
 			{LineID: "1", Kind: pricing.Device, ItemID: "phone", Name: "Phone", Quantity: 1, UnitAmount: 834},
 			{LineID: "2", Kind: pricing.Device, ItemID: "phone", Name: "Phone", Quantity: 2, UnitAmount: 833},

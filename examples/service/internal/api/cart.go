@@ -20,11 +20,23 @@ const (
 type cartRequest struct {
 	lines      []lineRequest
 	shippingID string
-	code       string
+	code       string // the one coupon of the specification
+	codes      []string
 }
 
 func (c *cartRequest) targets() map[string]any {
-	return map[string]any{"lines": &c.lines, "shippingOptionId": &c.shippingID, "couponCode": &c.code}
+	return map[string]any{"lines": &c.lines, "shippingOptionId": &c.shippingID, "couponCode": &c.code, "codes": &c.codes}
+}
+
+// coupons are the codes of the request. A request has one code, or a list of codes.
+func (c *cartRequest) coupons(faults *pricing.ValidationError) []string {
+	switch {
+	case c.code == "":
+		return c.codes
+	case c.codes != nil:
+		faults.Add("codes", pricing.FieldNotAllowed, "a request has couponCode or codes, not both")
+	}
+	return []string{c.code}
 }
 
 type lineRequest struct {

@@ -14,7 +14,8 @@ type orderView struct {
 	ID             string                `json:"id"`
 	State          redemption.OrderState `json:"state"`
 	CouponID       string                `json:"couponId,omitempty"`
-	Coupon         *coupon.Snapshot      `json:"coupon"`
+	Coupon         *coupon.Snapshot      `json:"coupon"` // the first of the Coupons
+	Coupons        []coupon.Snapshot     `json:"coupons"`
 	DiscountAmount pricing.Money         `json:"discountAmount"`
 	Quote          pricing.Quote         `json:"quote"`
 	Names          []lineName            `json:"names"`
@@ -42,7 +43,7 @@ func (a *API) order(w http.ResponseWriter, r *http.Request) error {
 	}
 	view := orderView{
 		ID: o.ID, State: o.State, DiscountAmount: pricing.NewMoney(o.Quote.Discount, o.Quote.Currency), Quote: o.Quote,
-		Names: []lineName{}, SessionID: o.SessionID, CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt,
+		Coupons: append([]coupon.Snapshot{}, o.Coupons...), Names: []lineName{}, SessionID: o.SessionID, CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt,
 	}
 	if len(o.Coupons) > 0 {
 		view.CouponID, view.Coupon = o.Coupons[0].ID, &o.Coupons[0]

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/couponkit/couponkit"
@@ -20,21 +21,37 @@ import (
 // key is in the address that a customer comes back to, so that every order has one.
 const keyPrefix = "auto-"
 
-// guess makes an attempt to find a coupon by a code. The result is told what came
-// of it: only a code that does not exist counts.
-func (a *API) guess(r *http.Request, code string) (func(error), error) {
-	if strings.TrimSpace(code) == "" {
-		return func(error) {}, nil
-	}
-	giveBack, err := a.attempts.take(customerOf(r).ID, a.ClientAddress(r))
-	if err != nil {
-		return nil, err
-	}
-	return func(err error) {
-		if !errors.Is(err, coupon.ErrNotFound) {
-			giveBack()
+// guess makes an attempt to find coupons by codes. The result is told what came of it: only codes
+// that do not exist count. Codes beyond the bound are refused before they are looked up.
+func (a *API) guess(r *http.Request, codes ...string) (func(error), error) {
+	var giveBacks []func()
+	giveBack := func(n int) {
+		for _, give := range giveBacks[:min(n, len(giveBacks))] {
+			give()
 		}
-	}, nil
+	}
+	for _, code := range codes[:min(len(codes), pricing.MaxCoupons)] {
+		if strings.TrimSpace(code) == "" {
+			continue
+		}
+		give, err := a.attempts.take(customerOf(r).ID, a.ClientAddress(r))
+		if err != nil {
+			giveBack(len(giveBacks))
+			return nil, err
+		}
+		giveBacks = append(giveBacks, give)
+	}
+	return func(err error) { giveBack(len(giveBacks) - unknown(err)) }, nil
+}
+
+// unknown is how many codes of a request do not exist.
+func unknown(err error) (n int) {
+	for _, r := range coupon.RejectionsOf(err) {
+		if r.Has(coupon.CouponNotFound) {
+			n++
+		}
+	}
+	return n
 }
 
 // customer is who has signed in. Their role is the tag that this shop gives to customers.
@@ -63,13 +80,14 @@ func (a *API) applyCoupon(w http.ResponseWriter, r *http.Request) error {
 }
 
 type quoteView struct {
-	Quote      pricing.Quote    `json:"quote"`
-	Coupon     *coupon.Snapshot `json:"coupon"`
-	Rejections []coupon.Reason  `json:"rejections"`
+	Quote      pricing.Quote             `json:"quote"`
+	Coupon     *coupon.Snapshot          `json:"coupon"`
+	Coupons    []couponkit.ExplainedCode `json:"coupons"`
+	Rejections []coupon.Reason           `json:"rejections"`
 }
 
-// quote prices a cart; a coupon that is refused is part of the answer, beside the
-// list prices. For nobody no coupon is looked up.
+// quote prices a cart; a coupon that is refused is part of the answer. For nobody no coupon is
+// looked up.
 func (a *API) quote(w http.ResponseWriter, r *http.Request) error {
 	var request cartRequest
 	read, err := readForm(r, request.targets())
@@ -77,30 +95,39 @@ func (a *API) quote(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var faults pricing.ValidationError
-	cart := a.cart(request, &faults)
+	cart, codes := a.cart(request, &faults), request.coupons(&faults)
 	if err := read.besides(faults); err != nil {
 		return err
 	}
-	code, view := request.code, quoteView{Rejections: []coupon.Reason{}}
-	if code != "" && customer(r).ID == "" {
-		code, view.Rejections = "", []coupon.Reason{{Code: coupon.UserRequired}}
+	view := quoteView{Coupons: []couponkit.ExplainedCode{}, Rejections: []coupon.Reason{}}
+	if len(codes) > 0 && customer(r).ID == "" {
+		codes, view.Rejections = nil, []coupon.Reason{{Code: coupon.UserRequired}}
 	}
-	outcome, err := a.guess(r, code)
+	outcome, err := a.guess(r, codes...)
 	if err != nil {
 		return err
 	}
-	quote, err := a.Service.Quote(r.Context(), couponkit.QuoteRequest{Cart: cart, Code: code, Customer: customer(r), AllowAnonymous: true})
-	outcome(err)
-	view.Quote, view.Coupon = quote.Quote, quote.Coupon
-	var refused *coupon.Rejection
-	switch {
-	case errors.As(err, &refused):
-		view.Rejections = append(view.Rejections, refused.Reasons...)
-	case err != nil:
+	explained, err := a.Service.Explain(r.Context(), couponkit.QuoteRequest{Cart: cart, Codes: codes, Customer: customer(r), AllowAnonymous: true})
+	refused := explained.Quote.Refused
+	outcome(errors.Join(err, refused))
+	if err != nil && coupon.RejectionsOf(err) == nil {
 		return err
 	}
+	view.add(explained, append(refused, coupon.RejectionsOf(err)...))
 	writeJSON(w, http.StatusOK, view)
 	return nil
+}
+
+// add shows what the codes do, and all reasons why coupons or the total are refused.
+func (v *quoteView) add(e couponkit.Explanation, refused coupon.Rejections) {
+	v.Quote, v.Coupons = e.Quote.Quote, append(v.Coupons, e.Codes...)
+	if len(e.Quote.Terms) == 1 {
+		v.Coupon = &e.Quote.Terms[0]
+	}
+	for _, r := range refused {
+		v.Rejections = append(v.Rejections, r.Reasons...)
+	}
+	slices.SortStableFunc(v.Rejections, coupon.CompareReasons)
 }
 
 type checkoutView struct {
@@ -126,13 +153,13 @@ func (a *API) cartCheckout(w http.ResponseWriter, r *http.Request) error {
 	if needsShipping(cart) && request.shippingID == "" {
 		faults.Add("shippingOptionId", pricing.FieldRequired, "choose a shipping option")
 	}
-	totals := shownTotals(expected, cart.Currency, &faults)
-	checkout, err := a.checkoutRequest(r, request.code, "/cart", read, faults)
+	totals, codes := shownTotals(expected, cart.Currency, &faults), request.coupons(&faults)
+	checkout, err := a.checkoutRequest(r, codes, "/cart", read, faults)
 	if err != nil {
 		return err
 	}
 	checkout.Cart, checkout.Expected = cart, totals
-	done, err := a.buy(w, r, request.code, func() (couponkit.Checkout, error) { return a.Service.Checkout(r.Context(), checkout) })
+	done, err := a.buy(w, r, codes, func() (couponkit.Checkout, error) { return a.Service.Checkout(r.Context(), checkout) })
 	if err != nil {
 		return err
 	}
@@ -145,7 +172,7 @@ func (a *API) cartCheckout(w http.ResponseWriter, r *http.Request) error {
 // checkoutRequest is what all checkouts have in common. It also reports the faults
 // that were found so far.
 func (a *API) checkoutRequest(
-	r *http.Request, code, cancelPath string, read form, faults pricing.ValidationError,
+	r *http.Request, codes []string, cancelPath string, read form, faults pricing.ValidationError,
 ) (couponkit.CheckoutRequest, error) {
 	key, err := idempotencyKey(r)
 	faults.Merge("", err)
@@ -156,7 +183,7 @@ func (a *API) checkoutRequest(
 		key = keyPrefix + rand.Text()
 	}
 	return couponkit.CheckoutRequest{
-		Key: key, Customer: customer(r), Code: code, Describe: a.describe,
+		Key: key, Customer: customer(r), Codes: codes, Describe: a.describe,
 		SuccessURL: a.BaseURL + "/payment/return?key=" + url.QueryEscape(key),
 		CancelURL:  a.BaseURL + cancelPath,
 	}, nil
@@ -165,13 +192,13 @@ func (a *API) checkoutRequest(
 // buy opens a checkout within the limits. Only what opens a session at the processor, or may
 // have, counts as one, and only a code that does not exist as a guess.
 func (a *API) buy(
-	w http.ResponseWriter, r *http.Request, code string, open func() (couponkit.Checkout, error),
+	w http.ResponseWriter, r *http.Request, codes []string, open func() (couponkit.Checkout, error),
 ) (couponkit.Checkout, error) {
 	giveBack, err := a.buying.take(customerOf(r).ID, a.ClientAddress(r))
 	if err != nil {
 		return couponkit.Checkout{}, err
 	}
-	outcome, err := a.guess(r, code)
+	outcome, err := a.guess(r, codes...)
 	if err != nil {
 		giveBack()
 		return couponkit.Checkout{}, err
@@ -234,12 +261,13 @@ func (a *API) paymentLink(w http.ResponseWriter, r *http.Request) error {
 		cancelPath = "/accessories"
 		link.Amount = request.price(&faults)
 	}
-	link.CheckoutRequest, err = a.checkoutRequest(r, request.code, cancelPath, read, faults)
+	codes := request.coupons(&faults)
+	link.CheckoutRequest, err = a.checkoutRequest(r, codes, cancelPath, read, faults)
 	if err != nil {
 		return err
 	}
 	link.Cart = cart
-	done, err := a.buy(w, r, request.code, func() (couponkit.Checkout, error) { return a.Service.PaymentLink(r.Context(), link) })
+	done, err := a.buy(w, r, codes, func() (couponkit.Checkout, error) { return a.Service.PaymentLink(r.Context(), link) })
 	if err != nil {
 		return err
 	}

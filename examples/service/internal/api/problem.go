@@ -7,7 +7,9 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/couponkit/couponkit"
@@ -33,12 +35,21 @@ type problem struct {
 	Params *json.RawMessage `json:"params,omitempty"`
 	// Rejections are all reasons of a refusal; the first is the headline.
 	Rejections []coupon.Reason `json:"rejections,omitempty"`
+	// Coupons are the refused coupons of several, each with its reasons.
+	Coupons []refusedCoupon `json:"coupons,omitempty"`
 	// CouponID is the coupon that has the code, of a code that is taken.
 	CouponID string `json:"couponId,omitempty"`
 	// Errors name the fields of invalid input.
 	Errors []pricing.FieldError `json:"errors,omitempty"`
 
 	retryAfter time.Duration
+}
+
+// refusedCoupon is one of several coupons.
+type refusedCoupon struct {
+	Code       string          `json:"code"`
+	CouponID   string          `json:"couponId,omitempty"`
+	Rejections []coupon.Reason `json:"rejections"`
 }
 
 // Error makes a problem an error, so that handlers return it.
@@ -92,7 +103,7 @@ func writeProblem(w http.ResponseWriter, p problem) {
 func problemOf(err error) problem {
 	var (
 		own     problem
-		refused *coupon.Rejection
+		refused = coupon.RejectionsOf(err)
 		invalid *pricing.ValidationError
 		large   *http.MaxBytesError
 	)
@@ -106,7 +117,7 @@ func problemOf(err error) problem {
 		}
 	case errors.Is(err, couponkit.ErrUnavailable):
 		return unavailable("processor_unavailable", "The payment processor does not answer at the moment.")
-	case errors.As(err, &refused):
+	case refused != nil:
 		return refusal(refused, err)
 	case errors.As(err, &invalid):
 		return problem{
@@ -150,18 +161,27 @@ func unavailable(code, title string) problem {
 	return problem{Status: http.StatusServiceUnavailable, Code: code, Title: title, retryAfter: retryUnavailable}
 }
 
-// refusal is the problem of a business "no".
-func refusal(refused *coupon.Rejection, err error) problem {
-	headline := refused.Headline()
+// refusal is the problem of a business "no". The headline is the first reason of all coupons.
+func refusal(refused coupon.Rejections, err error) problem {
+	var all coupon.Rejection
+	var coupons []refusedCoupon
+	for _, r := range refused {
+		all.Reasons = append(all.Reasons, r.Reasons...)
+		if r.Code != "" {
+			coupons = append(coupons, refusedCoupon{r.Code, r.CouponID, r.Reasons})
+		}
+	}
+	slices.SortStableFunc(all.Reasons, coupon.CompareReasons)
+	headline := all.Headline()
 	p := problem{
-		Status: http.StatusUnprocessableEntity, Code: headline.Code.String(),
-		Title: headline.Message(), Detail: detail(headline), Rejections: refused.Reasons, Params: paramsOf(headline),
+		Status: http.StatusUnprocessableEntity, Code: headline.Code.String(), Coupons: coupons,
+		Title: headline.Message(), Detail: detail(headline), Rejections: all.Reasons, Params: paramsOf(headline),
 	}
 	switch headline.Code { //nolint:exhaustive // the others are 422
 	case coupon.CouponNotFound:
 		p.Status = http.StatusNotFound
 	case coupon.CodeTaken:
-		p.Status, p.CouponID = http.StatusConflict, refused.CouponID
+		p.Status, p.CouponID = http.StatusConflict, refused[0].CouponID
 		p.Errors = []pricing.FieldError{{Field: "code", Code: pricing.FieldTaken, Message: headline.Message()}}
 	case coupon.UserRequired:
 		p.Status = http.StatusUnauthorized
@@ -211,6 +231,8 @@ func detail(r coupon.Reason) string {
 		return "This coupon is for " + p.CouponCurrency.Code() + ", the cart is in " + p.CartCurrency.Code() + "."
 	case coupon.CartTotalsInvalid:
 		return "The " + p.Field + " is " + p.Computed.String() + " and not " + p.Submitted.String() + "."
+	case coupon.NotCombinable:
+		return "This coupon cannot be combined with " + strings.Join(p.ExcludedBy, ", ") + "."
 	case coupon.BelowMinimumCharge:
 		return "The total of " + p.Total.String() + " is below the least amount that can be charged, " + p.Minimum.String() + "."
 	}

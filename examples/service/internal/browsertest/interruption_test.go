@@ -246,7 +246,7 @@ func (w *world) reserve(userID, code string, count int) {
 	w.t.Helper()
 	for range count {
 		_, err := w.Service.Checkout(w.t.Context(), couponkit.CheckoutRequest{
-			Customer: eligibility.Customer{ID: userID}, Code: code, SuccessURL: w.URL + "/plans", CancelURL: w.URL + "/cart",
+			Customer: eligibility.Customer{ID: userID}, Codes: []string{code}, SuccessURL: w.URL + "/plans", CancelURL: w.URL + "/cart",
 			Cart: pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
 				{ID: "1", Kind: pricing.Accessory, ItemID: "earbuds", Quantity: 1, UnitPrice: 99_00},
 			}},

@@ -70,15 +70,15 @@ type view struct {
 	Failed  bool
 	Expired bool
 
-	Currency   string
-	Lines      []viewLine
-	Discount   string // of the first period; empty for none
-	CouponCode string
-	Total      string
-	Email      string
-	SuccessURL string
-	CancelURL  string
-	ExpiresAt  string
+	Currency    string
+	Lines       []viewLine
+	Discount    string // of the first period; empty for none
+	CouponCodes []string
+	Total       string
+	Email       string
+	SuccessURL  string
+	CancelURL   string
+	ExpiresAt   string
 }
 
 type viewLine struct {
@@ -194,8 +194,8 @@ func (p *Pages) view(r *http.Request, message string) (view, error) {
 		Email: request.CustomerEmail, SuccessURL: request.SuccessURL, CancelURL: request.CancelURL,
 		ExpiresAt: session.ExpiresAt.Format("2 January 2006, 15:04 MST"),
 	}
-	if request.Coupon != nil {
-		v.CouponCode = request.Coupon.Code.String()
+	for _, c := range request.Coupons {
+		v.CouponCodes = append(v.CouponCodes, c.Code.String())
 	}
 	if request.FirstPeriodDiscount > 0 {
 		v.Discount = session.Currency.Format(request.FirstPeriodDiscount)

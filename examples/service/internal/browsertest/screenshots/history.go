@@ -47,7 +47,7 @@ func (p *past) fill(ctx context.Context, server *app.Server) error {
 func buy(ctx context.Context, server *app.Server) error {
 	customer := eligibility.Customer{ID: "usr_cleo", Email: "cleo@example.org"}
 	done, err := server.Service.Checkout(ctx, couponkit.CheckoutRequest{
-		Customer: customer, Code: "SUMMER10", SuccessURL: server.URL + "/plans", CancelURL: server.URL + "/cart",
+		Customer: customer, Codes: []string{"SUMMER10"}, SuccessURL: server.URL + "/plans", CancelURL: server.URL + "/cart",
 		Cart: pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
 			{ID: "1", Kind: pricing.Accessory, ItemID: "earbuds", Quantity: 1, UnitPrice: 99_00},
 		}},

@@ -1,0 +1,292 @@
+package couponkit
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/store"
+)
+
+// checkCodes refuses more codes than a cart can have coupons, and a code that is given twice.
+func checkCodes(codes []string) error {
+	var faults pricing.ValidationError
+	if len(codes) > pricing.MaxCoupons {
+		faults.Add("codes", pricing.FieldTooLong, fmt.Sprintf("at most %d codes are allowed", pricing.MaxCoupons))
+		return faults.Err()
+	}
+	keys := make([]string, len(codes))
+	for i, code := range codes {
+		keys[i] = spelling(code)
+		if first := slices.Index(keys[:i], keys[i]); first >= 0 {
+			twice(&faults, i, first)
+		}
+	}
+	return faults.Err()
+}
+
+// spelling is the same for all forms in which a code may be typed. Only a look-up knows more.
+func spelling(typed string) string {
+	id := strings.TrimSpace(typed)
+	code, err := coupon.TypedCode(typed)
+	if err != nil || coupon.IsID(id) {
+		return id
+	}
+	return code.String()
+}
+
+// twice reports a code that names the coupon of an earlier one.
+func twice(faults *pricing.ValidationError, i, first int) {
+	faults.Add(fmt.Sprintf("codes[%d]", i), pricing.FieldMismatch, fmt.Sprintf("names the same coupon as codes[%d]", first))
+}
+
+// A named coupon is what a code of a request names.
+type named struct {
+	code    string      // as it was given
+	found   store.Found // zero if the code is refused
+	mirror  bool        // the mirror is invalid
+	usage   eligibility.Usage
+	refused *coupon.Rejection // why the code names no coupon
+}
+
+// decided is a decision about the codes of a request.
+type decided struct {
+	cart   pricing.Cart
+	named  []named // in the order of the request
+	at     time.Time
+	result eligibility.SetResult
+}
+
+// decide finds the coupons of a request and decides about them at one instant.
+func (s *Service) decide(ctx context.Context, r QuoteRequest, check mirrorCheck) (d decided, err error) {
+	if d.cart, err = s.inSteps(r.Cart); err != nil {
+		return decided{}, err
+	}
+	if err := d.cart.Validate(); err != nil {
+		return decided{}, err
+	}
+	if err := s.name(ctx, &d, r.Codes, r.Customer, check); err != nil {
+		return decided{}, err
+	}
+	question := eligibility.Question{At: d.at, Customer: r.Customer, AllowAnonymous: r.AllowAnonymous}
+	d.result, err = eligibility.EvaluateSet(d.candidates(), d.cart, question)
+	if err != nil {
+		return decided{}, err
+	}
+	if len(d.result.Coupons) == 0 { // else the outcomes say so
+		d.addReasons(signedIn(r.Customer, r.AllowAnonymous))
+	}
+	return d, nil
+}
+
+// addReasons adds reasons to those of every code.
+func (d *decided) addReasons(more error) {
+	for _, other := range coupon.RejectionsOf(more) {
+		for i := range d.named {
+			r := d.named[i].refused
+			r.Reasons = append(r.Reasons, other.Reasons...)
+			slices.SortStableFunc(r.Reasons, coupon.CompareReasons)
+		}
+	}
+}
+
+// name looks up what the codes name. A code that names no coupon is refused.
+func (s *Service) name(ctx context.Context, d *decided, codes []string, c eligibility.Customer, check mirrorCheck) error {
+	d.at = s.now()
+	var faults pricing.ValidationError
+	for i, code := range codes {
+		n := named{code: code}
+		found, question, err := s.ask(ctx, code, c, d.at, check)
+		switch refused := coupon.RejectionsOf(err); {
+		case refused != nil:
+			n.refused = &coupon.Rejection{CouponID: refused[0].CouponID, Reasons: slices.Clone(refused[0].Reasons)}
+		case err != nil:
+			return err
+		default:
+			n.found, n.usage, n.mirror = found, question.Usage, question.MirrorInvalid
+		}
+		first := slices.IndexFunc(d.named, func(m named) bool { return n.refused == nil && m.found.Coupon.ID == found.Coupon.ID })
+		if first >= 0 {
+			twice(&faults, i, first)
+		}
+		if len(codes) > 1 && n.refused != nil {
+			n.refused.Code = code
+		}
+		d.named = append(d.named, n)
+	}
+	return faults.Err()
+}
+
+func (d *decided) candidates() []eligibility.Candidate {
+	var set []eligibility.Candidate
+	for _, n := range d.named {
+		if n.refused == nil {
+			set = append(set, eligibility.Candidate{Coupon: n.found.Coupon, Usage: n.usage, MirrorInvalid: n.mirror})
+		}
+	}
+	return set
+}
+
+// outcome returns the outcome for the coupon of a code.
+func (d *decided) outcome(n named) eligibility.Outcome {
+	for _, o := range d.result.Coupons {
+		if n.refused == nil && o.CouponID == n.found.Coupon.ID {
+			return o
+		}
+	}
+	return eligibility.Outcome{}
+}
+
+// rejection returns why a code is refused, or nil.
+func (d *decided) rejection(n named) *coupon.Rejection {
+	if n.refused != nil {
+		return n.refused
+	}
+	o := d.outcome(n)
+	if o.Decision.Allowed() {
+		return nil
+	}
+	r := &coupon.Rejection{CouponID: o.CouponID, Reasons: o.Decision.Reasons()}
+	if len(d.named) > 1 {
+		r.Code = n.code
+	}
+	return r
+}
+
+// refused returns why codes are refused, sorted by the coupon's ID and the code.
+func (d *decided) refused() (refused coupon.Rejections) {
+	for _, n := range d.named {
+		if r := d.rejection(n); r != nil {
+			refused = append(refused, r)
+		}
+	}
+	slices.SortFunc(refused, func(a, b *coupon.Rejection) int {
+		return cmp.Or(cmp.Compare(a.CouponID, b.CouponID), cmp.Compare(a.Code, b.Code))
+	})
+	return refused
+}
+
+// priced is the quote with the coupons that apply.
+func (d *decided) priced(r QuoteRequest) priced {
+	p := priced{quote: Quote{Quote: d.result.Quote, At: d.at}, customer: r.Customer}
+	byID := slices.Clone(d.named)
+	slices.SortFunc(byID, func(a, b named) int { return cmp.Compare(a.found.Coupon.ID, b.found.Coupon.ID) })
+	for _, n := range byID {
+		if n.refused != nil {
+			continue
+		}
+		p.asked = append(p.asked, n.found.Coupon.ID)
+		if d.outcome(n).Decision.Allowed() {
+			p.found = append(p.found, n.found)
+			p.quote.Terms = append(p.quote.Terms, n.found.Coupon.Snapshot())
+		}
+	}
+	p.quote.Fingerprint = quoteFingerprint(d.cart, p.quote.Terms)
+	return p
+}
+
+// refuse returns the cart at its list prices together with the refusal.
+func (s *Service) refuse(p priced, d decided, refused error) (priced, error) {
+	if len(p.found) > 0 {
+		p.quote, p.found = s.listPrices(d.cart), nil
+	}
+	return p, refused
+}
+
+// Explanation tells what the codes of a request do to a cart.
+type Explanation struct {
+	// Quote is the cart priced with the coupons that apply.
+	Quote Quote
+	// Codes has one entry for each code of the request, sorted by Code.
+	Codes []ExplainedCode
+}
+
+// ExplainedCode tells whether a code applies to a cart.
+type ExplainedCode struct {
+	// Code is the code or ID as it was given.
+	Code string `json:"code"`
+	// CouponID is empty if the code names no coupon.
+	CouponID string `json:"couponId,omitempty"`
+	// Applied is true if the coupon applies. Discount is what the coupon then takes off the cart, in
+	// the cart's currency. The Discount of a refused coupon is 0.
+	Applied  bool          `json:"applied"`
+	Discount pricing.Money `json:"discount"`
+	// ExcludedBy are the codes of the coupons with which the coupon cannot be combined, sorted.
+	ExcludedBy []string `json:"excludedBy,omitempty"`
+	// Reasons are all reasons why the coupon is refused. The parameters of a reason tell how far the
+	// cart or the customer is from meeting it. Reasons is empty if the coupon applies.
+	Reasons []coupon.Reason `json:"rejections"`
+}
+
+// Explain tells for each code of a request whether it applies to the cart, with its discount, or
+// every reason why it is refused. Explain prices the cart with the coupons that apply, as
+// [Service.Quote] does with SkipRefused. A refused coupon is no error. Explain changes nothing and
+// reserves nothing. The order of the codes does not change the result.
+//
+// Explain returns these errors:
+//
+//   - A [*pricing.ValidationError] means that the cart is malformed, that there are too many codes,
+//     or that two codes name the same coupon.
+//   - coupon.ErrBelowMinimumCharge means that the processor cannot charge the total. Explain returns
+//     the explanation together with this error.
+//   - [ErrUnavailable] means that the processor did not answer.
+func (s *Service) Explain(ctx context.Context, r QuoteRequest) (e Explanation, err error) {
+	attempt := Attempt{CustomerID: r.Customer.ID}
+	defer s.observed(ctx, OpExplain, &attempt, &err)()
+	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
+		return Explanation{}, err
+	}
+	if err := s.quoteFaults(r.Cart, r.Codes); err != nil {
+		return Explanation{}, err
+	}
+	d, err := s.decideAny(ctx, r)
+	if err != nil {
+		return Explanation{}, err
+	}
+	p := d.priced(r)
+	attempt.CouponID = p.couponID()
+	e.Quote = p.quote
+	e.Quote.Refused = d.refused()
+	for _, n := range d.named {
+		e.Codes = append(e.Codes, d.explain(n))
+	}
+	slices.SortFunc(e.Codes, func(a, b ExplainedCode) int { return cmp.Compare(a.Code, b.Code) })
+	return e, s.chargeable(e.Quote.Quote, p.only())
+}
+
+// decideAny is decide that also prices a cart without codes.
+func (s *Service) decideAny(ctx context.Context, r QuoteRequest) (decided, error) {
+	if len(r.Codes) > 0 {
+		return s.decide(ctx, r, s.recentMirror)
+	}
+	cart, err := s.inSteps(r.Cart)
+	if err != nil {
+		return decided{}, err
+	}
+	d := decided{cart: cart, at: s.now()}
+	d.result.Quote, err = pricing.Price(cart)
+	return d, err
+}
+
+func (d *decided) explain(n named) ExplainedCode {
+	o := d.outcome(n)
+	e := ExplainedCode{
+		Code: n.code, CouponID: n.found.Coupon.ID, Applied: true,
+		Discount: pricing.NewMoney(o.Discount, d.cart.Currency), Reasons: []coupon.Reason{},
+	}
+	if r := d.rejection(n); r != nil {
+		e.Applied, e.Reasons = false, r.Reasons
+	}
+	for _, reason := range e.Reasons {
+		if reason.Code == coupon.NotCombinable {
+			e.ExcludedBy = reason.Params.ExcludedBy
+		}
+	}
+	return e
+}
