@@ -40,7 +40,8 @@ func everything(w *world) coupon.Draft {
 	d.ExcludedItemIDs, d.ExcludedCategories = []string{"tablet"}, []string{"sale"}
 	d.Distribution, d.AllowedUserEmails = coupon.UserSpecific, coupon.EmailList{"ann@example.org", "bob@example.org"}
 	d.MaxUses, d.MaxUsesPerUser = coupon.Set(9), coupon.Set(2)
-	d.MinPurchase = decimal.NewFromInt(20)
+	d.MinPurchase, d.MinPurchases = decimal.NewFromInt(20), coupon.Amounts{"USD": decimal.NewFromInt(22)}
+	d.Group = "spring"
 	d.StartsAt, d.ExpiresAt = coupon.At(w.now), coupon.At(w.now.Add(48*time.Hour))
 	return d
 }
@@ -59,6 +60,8 @@ func samePatches(w *world) map[string]coupon.Patch {
 		"Categories":         {Categories: coupon.Set(d.Categories)},
 		"ExcludedItemIDs":    {ExcludedItemIDs: coupon.Set(d.ExcludedItemIDs)},
 		"ExcludedCategories": {ExcludedCategories: coupon.Set(d.ExcludedCategories)},
+		"Group":              {Group: coupon.Set(d.Group)},
+		"MinPurchases":       {MinPurchases: coupon.Set(d.MinPurchases)},
 		"Distribution":       {Distribution: coupon.Set(d.Distribution)},
 		"AllowedUserEmails":  {AllowedUserEmails: coupon.Set(d.AllowedUserEmails)},
 		"PointsRequired":     {PointsRequired: coupon.Clear[int]()},
@@ -126,6 +129,11 @@ func TestEveryFieldIsAChange(t *testing.T) {
 		"uses":          {MaxUses: coupon.Clear[int]()},
 		"uses per user": {MaxUsesPerUser: coupon.Set(3)},
 		"minimum":       {MinPurchase: coupon.Set(decimal.NewFromInt(21))},
+		"minimums":      {MinPurchases: coupon.Clear[coupon.Amounts]()},
+		"group":         {Group: coupon.Set("summer")},
+		"kinds":         {Kinds: coupon.Clear[[]string]()},
+		"categories":    {Categories: coupon.Set([]string{"old"})},
+		"exclusions":    {ExcludedItemIDs: coupon.Clear[[]string](), ExcludedCategories: coupon.Clear[[]string]()},
 		"start":         {StartsAt: coupon.Clear[coupon.Moment]()},
 		"expiry":        {ExpiresAt: coupon.Clear[coupon.Moment]()},
 	} {

@@ -2,6 +2,7 @@ package coupon
 
 import (
 	"encoding/json"
+	"maps"
 
 	"github.com/shopspring/decimal"
 
@@ -20,7 +21,8 @@ import (
 // it. If UnmarshalJSON fails, *d stays unchanged.
 func (d *Draft) UnmarshalJSON(data []byte) error {
 	var draft Draft
-	err := strictjson.Object(data, map[string]any{
+	targets := draft.DiscountDraft.targets()
+	maps.Copy(targets, map[string]any{
 		"code": &draft.Code, "name": &draft.Name,
 		"discountType": &draft.DiscountType, "discountValue": (*exact)(&draft.DiscountValue),
 		"currency": &draft.Currency, "description": &draft.Description,
@@ -31,9 +33,10 @@ func (d *Draft) UnmarshalJSON(data []byte) error {
 		"distribution": &draft.Distribution, "allowedUserEmails": (*emailsInPart)(&draft.AllowedUserEmails),
 		"pointsRequired": &draft.PointsRequired, "maxUses": &draft.MaxUses,
 		"maxUsesPerUser": &draft.MaxUsesPerUser, "minPurchase": (*exact)(&draft.MinPurchase),
+		"minPurchases": &draft.MinPurchases, "group": &draft.Group,
 		"startsAt": &draft.StartsAt, "expiresAt": &draft.ExpiresAt,
 	})
-	if err != nil {
+	if err := strictjson.Object(data, targets); err != nil {
 		return draft.refusedBeside(err)
 	}
 	*d = draft
@@ -47,37 +50,42 @@ func (d Draft) MarshalJSON() ([]byte, error) {
 	var faults pricing.ValidationError
 	value := decimalText(d.DiscountValue, given(d.DiscountValue), "discountValue", &faults)
 	minimum := decimalText(d.MinPurchase, !d.MinPurchase.IsZero(), "minPurchase", &faults)
+	maximum := decimalText(d.MaxDiscount, given(d.MaxDiscount), "maxDiscount", &faults)
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
 	return json.Marshal(struct {
-		Code               string               `json:"code"`
-		Name               string               `json:"name"`
-		DiscountType       pricing.DiscountType `json:"discountType,omitzero"`
-		DiscountValue      string               `json:"discountValue,omitzero"`
-		Currency           string               `json:"currency,omitzero"`
-		Description        string               `json:"description,omitzero"`
-		AppliesTo          AppliesTo            `json:"appliesTo,omitzero"`
-		PlanIDs            []string             `json:"planIds,omitempty"`
-		DeviceIDs          []string             `json:"deviceIds,omitempty"`
-		AccessoryIDs       []string             `json:"accessoryIds,omitempty"`
-		Kinds              []string             `json:"kinds,omitempty"`
-		Categories         []string             `json:"categories,omitempty"`
-		ExcludedItemIDs    []string             `json:"excludedItemIds,omitempty"`
-		ExcludedCategories []string             `json:"excludedCategories,omitempty"`
-		Distribution       Distribution         `json:"distribution,omitzero"`
-		AllowedUserEmails  []string             `json:"allowedUserEmails,omitempty"`
-		PointsRequired     int64                `json:"pointsRequired,omitzero"`
-		MaxUses            Optional[int]        `json:"maxUses,omitzero"`
-		MaxUsesPerUser     Optional[int]        `json:"maxUsesPerUser,omitzero"`
-		MinPurchase        string               `json:"minPurchase,omitzero"`
-		StartsAt           Moment               `json:"startsAt,omitzero"`
-		ExpiresAt          Moment               `json:"expiresAt,omitzero"`
+		Code          string               `json:"code"`
+		Name          string               `json:"name"`
+		DiscountType  pricing.DiscountType `json:"discountType,omitzero"`
+		DiscountValue string               `json:"discountValue,omitzero"`
+		MaxDiscount   string               `json:"maxDiscount,omitzero"`
+		DiscountDraft
+		Currency           string        `json:"currency,omitzero"`
+		Description        string        `json:"description,omitzero"`
+		AppliesTo          AppliesTo     `json:"appliesTo,omitzero"`
+		PlanIDs            []string      `json:"planIds,omitempty"`
+		DeviceIDs          []string      `json:"deviceIds,omitempty"`
+		AccessoryIDs       []string      `json:"accessoryIds,omitempty"`
+		Kinds              []string      `json:"kinds,omitempty"`
+		Categories         []string      `json:"categories,omitempty"`
+		ExcludedItemIDs    []string      `json:"excludedItemIds,omitempty"`
+		ExcludedCategories []string      `json:"excludedCategories,omitempty"`
+		Group              string        `json:"group,omitzero"`
+		Distribution       Distribution  `json:"distribution,omitzero"`
+		AllowedUserEmails  []string      `json:"allowedUserEmails,omitempty"`
+		PointsRequired     int64         `json:"pointsRequired,omitzero"`
+		MaxUses            Optional[int] `json:"maxUses,omitzero"`
+		MaxUsesPerUser     Optional[int] `json:"maxUsesPerUser,omitzero"`
+		MinPurchase        string        `json:"minPurchase,omitzero"`
+		MinPurchases       Amounts       `json:"minPurchases,omitempty"`
+		StartsAt           Moment        `json:"startsAt,omitzero"`
+		ExpiresAt          Moment        `json:"expiresAt,omitzero"`
 	}{
-		d.Code, d.Name, d.DiscountType, value, d.Currency, d.Description,
+		d.Code, d.Name, d.DiscountType, value, maximum, d.DiscountDraft, d.Currency, d.Description,
 		d.AppliesTo, d.PlanIDs, d.DeviceIDs, d.AccessoryIDs,
-		d.Kinds, d.Categories, d.ExcludedItemIDs, d.ExcludedCategories, d.Distribution, d.AllowedUserEmails,
-		d.PointsRequired, d.MaxUses, d.MaxUsesPerUser, minimum, d.StartsAt, d.ExpiresAt,
+		d.Kinds, d.Categories, d.ExcludedItemIDs, d.ExcludedCategories, d.Group, d.Distribution, d.AllowedUserEmails,
+		d.PointsRequired, d.MaxUses, d.MaxUsesPerUser, minimum, d.MinPurchases, d.StartsAt, d.ExpiresAt,
 	})
 }
 
@@ -98,7 +106,12 @@ func decimalText(d decimal.Decimal, given bool, field string, faults *pricing.Va
 // the malformed fields can avoid it. If UnmarshalJSON fails, *p stays unchanged.
 func (p *Patch) UnmarshalJSON(data []byte) error {
 	var patch Patch
-	err := strictjson.Object(data, map[string]any{
+	targets := make(map[string]any)
+	for field := range new(DiscountDraft).targets() {
+		targets[field] = &immutableTerm{}
+	}
+	maps.Copy(targets, map[string]any{
+		"group": &patch.Group, "minPurchases": &patch.MinPurchases,
 		"name": &patch.Name, "description": &patch.Description,
 		"appliesTo": &patch.AppliesTo, "planIds": (*inPart[[]string])(&patch.PlanIDs),
 		"deviceIds": (*inPart[[]string])(&patch.DeviceIDs), "accessoryIds": (*inPart[[]string])(&patch.AccessoryIDs),
@@ -112,11 +125,18 @@ func (p *Patch) UnmarshalJSON(data []byte) error {
 		"code": &patch.Code, "discountType": &patch.DiscountType,
 		"discountValue": &patch.DiscountValue, "currency": &patch.Currency,
 	})
-	if err != nil {
+	if err := strictjson.Object(data, targets); err != nil {
 		return patch.refusedBeside(err)
 	}
 	*p = patch
 	return nil
+}
+
+// immutableTerm is a term that a patch cannot have.
+type immutableTerm struct{}
+
+func (*immutableTerm) UnmarshalJSON([]byte) error {
+	return invalidField("", pricing.FieldImmutable, "cannot be changed after creation")
 }
 
 // MarshalJSON returns the given fields of the patch as a JSON object. A cleared field becomes
@@ -140,12 +160,14 @@ func (p Patch) MarshalJSON() ([]byte, error) {
 		Categories         Optional[[]string]             `json:"categories,omitzero"`
 		ExcludedItemIDs    Optional[[]string]             `json:"excludedItemIds,omitzero"`
 		ExcludedCategories Optional[[]string]             `json:"excludedCategories,omitzero"`
+		Group              Optional[string]               `json:"group,omitzero"`
 		Distribution       Optional[Distribution]         `json:"distribution,omitzero"`
 		AllowedUserEmails  Optional[EmailList]            `json:"allowedUserEmails,omitzero"`
 		PointsRequired     Optional[int]                  `json:"pointsRequired,omitzero"`
 		MaxUses            Optional[int]                  `json:"maxUses,omitzero"`
 		MaxUsesPerUser     Optional[int]                  `json:"maxUsesPerUser,omitzero"`
 		MinPurchase        Optional[decimal.Decimal]      `json:"minPurchase,omitzero"`
+		MinPurchases       Optional[Amounts]              `json:"minPurchases,omitzero"`
 		StartsAt           Optional[Moment]               `json:"startsAt,omitzero"`
 		ExpiresAt          Optional[Moment]               `json:"expiresAt,omitzero"`
 		Revision           Optional[int64]                `json:"revision,omitzero"`

@@ -103,6 +103,7 @@ var readable = cmp.Options{
 	cmp.Comparer(func(a, b coupon.Optional[pricing.DiscountType]) bool { return sameOptional(a, b) }),
 	cmp.Comparer(func(a, b coupon.Optional[coupon.Moment]) bool { return sameOptional(a, b) }),
 	cmp.Comparer(func(a, b coupon.Optional[decimal.Decimal]) bool { return sameOptional(a, b) }),
+	cmp.Comparer(func(a, b coupon.Optional[coupon.Amounts]) bool { return sameOptional(a, b) }),
 	cmp.Comparer(func(a, b []string) bool { return slices.Equal(a, b) }), // nil is empty
 }
 

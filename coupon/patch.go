@@ -26,12 +26,14 @@ type Patch struct {
 	Categories         Optional[[]string]
 	ExcludedItemIDs    Optional[[]string]
 	ExcludedCategories Optional[[]string]
+	Group              Optional[string]
 	Distribution       Optional[Distribution]
 	AllowedUserEmails  Optional[EmailList]
 	PointsRequired     Optional[int]
 	MaxUses            Optional[int]
 	MaxUsesPerUser     Optional[int]
 	MinPurchase        Optional[decimal.Decimal]
+	MinPurchases       Optional[Amounts]
 	StartsAt           Optional[Moment]
 	ExpiresAt          Optional[Moment]
 
@@ -75,6 +77,7 @@ func (c Coupon) apply(p Patch, by Edit, emails EmailSet, noEmails error) (Coupon
 	p.immutableFaults(c, &faults)
 	c.Name = p.Name.orZero(c.Name)
 	c.Description = p.Description.orZero(c.Description)
+	c.Group = p.Group.orZero(c.Group)
 	if p.PointsRequired.Given() {
 		c.PointsRequired = int64(p.PointsRequired.value)
 	}
@@ -89,6 +92,9 @@ func (c Coupon) apply(p Patch, by Edit, emails EmailSet, noEmails error) (Coupon
 	faults.Merge("", noEmails)
 	if p.MinPurchase.Given() {
 		c.MinPurchase = minimum(p.MinPurchase.value, c.Currency, &faults)
+	}
+	if p.MinPurchases.Given() {
+		c.MinPurchases = p.MinPurchases.value.in(c.Currency, "minPurchases", &faults)
 	}
 	if p.StartsAt.Given() {
 		c.StartsAt = p.StartsAt.value.Start(by.Location)
@@ -157,7 +163,8 @@ func (p Patch) immutableFaults(c Coupon, faults *pricing.ValidationError) {
 	immutable("code", p.Code.Given(), code == c.Code)
 	immutable("discountType", p.DiscountType.Given(), p.DiscountType.value == c.Discount.Type())
 	var ignored pricing.ValidationError // an impossible value differs from every other
-	discount := draftDiscount(c.Discount.Type(), p.DiscountValue.value, c.Currency, &ignored)
+	further := discountDraft(c.Discount, Scope{})
+	discount := further.discount(c.Discount.Type(), p.DiscountValue.value, c.Currency, &ignored)
 	immutable("discountValue", p.DiscountValue.Given(), discount.Equal(c.Discount))
 	currency, _ := pricing.ParseCurrency(p.Currency.value)
 	immutable("currency", p.Currency.Given(), currency == c.Currency)

@@ -30,6 +30,11 @@ type Snapshot struct {
 	StartsAt           time.Time            `json:"startsAt,omitzero"`
 	ExpiresAt          time.Time            `json:"expiresAt,omitzero"`
 	Revision           int64                `json:"revision"`
+	// Terms are the terms of a discount that has more than a type and a value.
+	Terms        pricing.Discount `json:"terms,omitzero"`
+	Group        string           `json:"group,omitempty"`
+	Buys         Scope            `json:"buys,omitzero"`
+	MinPurchases Amounts          `json:"minPurchases,omitempty"`
 }
 
 // Snapshot returns the current terms of the coupon.
@@ -42,7 +47,13 @@ func (c Coupon) Snapshot() Snapshot {
 		Kinds: c.Scope.Kinds, Categories: c.Scope.Categories,
 		ExcludedItemIDs: c.Scope.ExcludedItems, ExcludedCategories: c.Scope.ExcludedCategories,
 		Distribution: c.Distribution, PointsRequired: c.PointsRequired,
-		StartsAt: c.StartsAt, ExpiresAt: c.ExpiresAt, Revision: c.Revision,
+		StartsAt: c.StartsAt, ExpiresAt: c.ExpiresAt, Revision: c.Revision, Group: c.Group, Buys: c.Buys,
+	}
+	if !c.Discount.Simple() {
+		s.Terms = c.Discount
+	}
+	if len(c.MinPurchases) > 0 {
+		s.MinPurchases = amountsOf(c.MinPurchases)
 	}
 	if c.MinPurchase != 0 {
 		s.MinPurchase = c.Currency.Format(c.MinPurchase)

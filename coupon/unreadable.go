@@ -142,6 +142,12 @@ func unreadableOf(unread error) (u unreadable, is bool) {
 // complete replaces unreadable fields, which are zero, by the fields of another draft. A
 // zero in any other field causes a fault in that field only.
 func (u unreadable) complete(d *Draft, by Draft) {
+	if u.paths["discountType"] { // which terms a discount has depends on it
+		d.DiscountDraft = DiscountDraft{}
+	}
+	if u.paths["maxDiscount"] {
+		d.MaxDiscounts = nil
+	}
 	complete(u.paths["discountType"], &d.DiscountType, by.DiscountType)
 	complete(u.paths["appliesTo"], &d.AppliesTo, by.AppliesTo)
 	complete(u.paths["planIds"], &d.PlanIDs, by.PlanIDs)

@@ -128,6 +128,7 @@ type Result struct {
 	Quote pricing.Quote
 
 	eligible []bool // memory that Reevaluate keeps
+	bought   []bool
 }
 
 // Evaluate decides whether a customer may use a coupon for a cart, and prices the cart
@@ -151,9 +152,13 @@ func (r *Result) Reevaluate(c coupon.Coupon, cart pricing.Cart, q Question) erro
 	r.Decision = Check(c, q)
 	r.eligible = AppendLines(r.eligible[:0], c.Scope, cart.Lines)
 	fits := fitsCurrency(&c, cart.Currency)
-	terms := pricing.Terms{ID: c.ID, Discount: c.Discount, Eligible: r.eligible}
+	terms := pricing.Terms{ID: c.ID, Group: c.Group, Discount: c.Discount, Eligible: r.eligible}
+	if !c.Buys.IsZero() {
+		r.bought = AppendLines(r.bought[:0], c.Buys, cart.Lines)
+		terms.Bought = r.bought
+	}
 	if !fits {
-		terms.Discount = pricing.Discount{}
+		terms.Discount, terms.Bought = pricing.Discount{}, nil
 	}
 	if err := r.Quote.Reprice(cart, terms); err != nil {
 		return err
@@ -167,7 +172,8 @@ func (r *Result) Reevaluate(c coupon.Coupon, cart pricing.Cart, q Question) erro
 // fitsCurrency reports whether the coupon's amounts can be compared with a cart
 // of the currency; a percentage without a minimum purchase has no amounts.
 func fitsCurrency(c *coupon.Coupon, cart pricing.Currency) bool {
-	return c.Discount.Accepts(cart) && (c.Currency == cart || c.MinPurchase == 0)
+	_, minimum := c.Minimum(cart)
+	return minimum && c.Discount.Accepts(cart)
 }
 
 func (r *Result) checkCart(c *coupon.Coupon, fits bool) {
@@ -177,13 +183,20 @@ func (r *Result) checkCart(c *coupon.Coupon, fits bool) {
 	for _, e := range r.eligible {
 		covered = covered || e
 	}
-	if fits && base < c.MinPurchase {
+	least, _ := c.Minimum(r.Quote.Currency)
+	basis, from := c.Discount.FirstTier()
+	if basis == pricing.ByAmount {
+		least = max(least, from)
+	}
+	short := fits && base < least
+	if short {
+		d.facts.minPurchase, d.facts.currency = least, r.Quote.Currency
 		d.refuse(coupon.MinimumPurchaseNotMet)
 	}
 	if !covered {
 		d.refuse(coupon.NoEligibleItems)
 	}
-	if fits && covered && r.Quote.Discount == 0 {
+	if fits && covered && r.Quote.Discount == 0 && !(short && from > 0) {
 		d.refuse(coupon.NoDiscount)
 	}
 	if !fits {

@@ -139,11 +139,11 @@ func (o *object) discountTerms() DiscountTerms {
 		if t.Type == 0 {
 			o.required("discountValue")
 		}
-	case t.Type.hasPercent():
+	case t.Type.HasPercent():
 		var err error
 		t.Percent, err = ParsePercent(string(n))
 		o.faults.At("discountValue", err)
-	case t.Type.hasAmount():
+	case t.Type.HasAmount():
 		t.Amount = o.positive("discountValue", t.Currency)
 	case t.Type == Tiered:
 		o.faults.Add("discountValue", FieldNotAllowed, "a tiered discount has the values of its tiers")

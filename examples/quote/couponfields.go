@@ -6,12 +6,15 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
 )
 
 // couponFields are the names that a coupon has where the library writes one.
 var couponFields = []string{
-	"id", "code", "name", "discountType", "discountValue", "currency", "description",
+	"id", "code", "name", "discountType", "discountValue", "currency", "description", "lane", "group",
+	"discountValues", "maxDiscount", "maxDiscounts", "maxUnits", "units", "buyQuantity", "getQuantity",
+	"maxApplications", "buys", "tierBasis", "tiers", "minPurchases",
 	"appliesTo", "planIds", "deviceIds", "accessoryIds", "kinds", "categories",
 	"excludedItemIds", "excludedCategories", "distribution", "allowedUserEmails",
 	"pointsRequired", "maxUses", "maxUsesPerUser", "minPurchase", "startsAt", "expiresAt",
@@ -31,7 +34,10 @@ func decodeCoupon(raw []byte) (coupon.Coupon, error) {
 	}
 	active := f.flag("active", true)
 	draft := f.draft()
-	f.require("code", "name", "discountType", "discountValue")
+	f.require("code", "name", "discountType")
+	if draft.DiscountType != pricing.Tiered {
+		f.require("discountValue")
+	}
 	made, err := coupon.New(draft, coupon.Creation{ID: documentCouponID})
 	f.checkStored()
 	f.addNew(err)
@@ -43,6 +49,7 @@ func decodeCoupon(raw []byte) (coupon.Coupon, error) {
 
 func (f *fields) draft() coupon.Draft {
 	return coupon.Draft{
+		DiscountDraft: f.further(), Group: f.text("group"), MinPurchases: decoded[coupon.Amounts](f, "minPurchases"),
 		Code: f.text("code"), Name: f.text("name"), Description: f.text("description"),
 		DiscountType:  parsed(f, "discountType", pricing.ParseDiscountType),
 		DiscountValue: f.decimal("discountValue"), Currency: f.text("currency"),
@@ -62,6 +69,27 @@ func (f *fields) draft() coupon.Draft {
 		StartsAt:    parsed(f, "startsAt", coupon.ParseMoment),
 		ExpiresAt:   parsed(f, "expiresAt", coupon.ParseMoment),
 	}
+}
+
+// further reads the terms of a discount beyond its type and value.
+func (f *fields) further() coupon.DiscountDraft {
+	return coupon.DiscountDraft{
+		Lane:           parsed(f, "lane", pricing.ParseLane),
+		DiscountValues: decoded[coupon.Amounts](f, "discountValues"),
+		MaxDiscount:    f.decimal("maxDiscount"), MaxDiscounts: decoded[coupon.Amounts](f, "maxDiscounts"),
+		MaxUnits: f.integer("maxUnits"), Units: f.integer("units"),
+		BuyQuantity: f.integer("buyQuantity"), GetQuantity: f.integer("getQuantity"),
+		MaxApplications: f.integer("maxApplications"), Buys: decoded[*coupon.ScopeDraft](f, "buys"),
+		TierBasis: parsed(f, "tierBasis", pricing.ParseTierBasis), Tiers: decoded[[]coupon.TierDraft](f, "tiers"),
+	}
+}
+
+// decoded reads a value whose JSON form the library knows; absent is the zero value.
+func decoded[T any](f *fields, name string) (value T) {
+	if raw, ok := f.value(name); ok {
+		f.faults.Merge(name, strictjson.Value(raw, &value))
+	}
+	return value
 }
 
 // checkStored looks at the form of what a stored coupon has and no answer

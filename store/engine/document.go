@@ -109,6 +109,9 @@ type couponDocument struct {
 	Categories         coupon.Items        `json:"categories,omitzero"`
 	ExcludedItems      coupon.Items        `json:"excludedItems,omitzero"`
 	ExcludedCategories coupon.Items        `json:"excludedCategories,omitzero"`
+	Buys               coupon.Scope        `json:"buys,omitzero"`
+	Group              string              `json:"group,omitempty"`
+	MinPurchases       []minimumDocument   `json:"minPurchases,omitempty"`
 	Distribution       coupon.Distribution `json:"distribution"`
 	PointsRequired     int64               `json:"pointsRequired,omitempty"`
 	MaxUses            int64               `json:"maxUses,omitempty"`
@@ -117,10 +120,21 @@ type couponDocument struct {
 	Mirror             coupon.Mirror       `json:"mirror"`
 }
 
+// minimumDocument is a minimum purchase in minor units of another currency.
+type minimumDocument struct {
+	Currency pricing.Currency `json:"currency"`
+	Minor    int64            `json:"minor"`
+}
+
 // EncodeCoupon returns a coupon as JSON, without the ID, code, state, revision, times, counts
 // and allow-list.
 func EncodeCoupon(c coupon.Coupon) ([]byte, error) {
+	var minimums []minimumDocument
+	for _, m := range c.MinPurchases {
+		minimums = append(minimums, minimumDocument{m.Currency(), m.Minor()})
+	}
 	return json.Marshal(couponDocument{
+		Buys: c.Buys, Group: c.Group, MinPurchases: minimums,
 		Name: c.Name, Description: c.Description, Discount: c.Discount, Currency: c.Currency,
 		AppliesTo: c.Scope.AppliesTo, Plans: c.Scope.Plans, Devices: c.Scope.Devices, Accessories: c.Scope.Accessories,
 		Kinds: c.Scope.Kinds, Categories: c.Scope.Categories,
@@ -147,7 +161,10 @@ func DecodeCoupon(data []byte, c *coupon.Coupon) error {
 	}
 	c.Distribution, c.PointsRequired = doc.Distribution, doc.PointsRequired
 	c.Limits = coupon.Limits{MaxUses: doc.MaxUses, MaxUsesPerUser: doc.MaxUsesPerUser}
-	c.MinPurchase, c.Mirror = doc.MinPurchase, doc.Mirror
+	c.MinPurchase, c.Mirror, c.Buys, c.Group, c.MinPurchases = doc.MinPurchase, doc.Mirror, doc.Buys, doc.Group, nil
+	for _, m := range doc.MinPurchases {
+		c.MinPurchases = append(c.MinPurchases, pricing.NewMoney(m.Minor, m.Currency))
+	}
 	return nil
 }
 
