@@ -140,6 +140,7 @@ type Result struct {
 	Quote pricing.Quote
 
 	eligible []bool // memory that Reevaluate keeps
+	bought   []bool
 }
 
 // Evaluate decides whether a customer may use a coupon for a cart, and prices the cart
@@ -163,9 +164,13 @@ func (r *Result) Reevaluate(c coupon.Coupon, cart pricing.Cart, q Question) erro
 	r.Decision = Check(c, q)
 	r.eligible = AppendLines(r.eligible[:0], c.Scope, cart.Lines)
 	fits := fitsCurrency(&c, cart.Currency)
-	terms := pricing.Terms{ID: c.ID, Discount: c.Discount, Eligible: r.eligible}
+	terms := pricing.Terms{ID: c.ID, Group: c.Group, Discount: c.Discount, Eligible: r.eligible}
+	if !c.Buys.IsZero() {
+		r.bought = AppendLines(r.bought[:0], c.Buys, cart.Lines)
+		terms.Bought = r.bought
+	}
 	if !fits {
-		terms.Discount = pricing.Discount{}
+		terms.Discount, terms.Bought = pricing.Discount{}, nil
 	}
 	if err := r.Quote.Reprice(cart, terms); err != nil {
 		return err
@@ -176,13 +181,14 @@ func (r *Result) Reevaluate(c coupon.Coupon, cart pricing.Cart, q Question) erro
 	return r.Quote.Reprice(cart, pricing.Terms{Eligible: r.eligible})
 }
 
-// fitsCurrency reports whether the coupon's amounts can be compared with a cart
-// of the currency; a percentage without a minimum purchase and without a budget has no amounts.
+// fitsCurrency reports whether the coupon has all its amounts in the currency of a cart. A
+// percentage without a maximum, a minimum purchase and a budget has no amounts.
 func fitsCurrency(c *coupon.Coupon, cart pricing.Currency) bool {
 	if _, budgeted := c.Limits.Budget.In(cart); !budgeted && !c.Limits.Budget.IsZero() {
 		return false
 	}
-	return c.Discount.Accepts(cart) && (c.Currency == cart || c.MinPurchase == 0)
+	_, minimum := c.Minimum(cart)
+	return minimum && c.Discount.Accepts(cart)
 }
 
 func (r *Result) checkCart(c *coupon.Coupon, fits bool) {
@@ -192,7 +198,14 @@ func (r *Result) checkCart(c *coupon.Coupon, fits bool) {
 	for _, e := range r.eligible {
 		covered = covered || e
 	}
-	if fits && base < c.MinPurchase {
+	least, _ := c.Minimum(r.Quote.Currency)
+	basis, from := c.Discount.FirstTier()
+	if basis == pricing.ByAmount {
+		least = max(least, from)
+	}
+	short := fits && base < least
+	if short {
+		d.facts.minPurchase, d.facts.currency = least, r.Quote.Currency
 		d.refuse(coupon.MinimumPurchaseNotMet)
 	}
 	d.checkQuantity(c, r.Quote.Lines)
@@ -200,7 +213,7 @@ func (r *Result) checkCart(c *coupon.Coupon, fits bool) {
 		d.refuse(coupon.NoEligibleItems)
 	}
 	if fits && covered {
-		if r.Quote.Discount == 0 {
+		if r.Quote.Discount == 0 && !(short && from > 0) {
 			d.refuse(coupon.NoDiscount)
 		}
 		d.checkBudget(c, pricing.NewMoney(r.Quote.Discount, r.Quote.Currency))
@@ -211,9 +224,9 @@ func (r *Result) checkCart(c *coupon.Coupon, fits bool) {
 }
 
 // CheckCurrency returns the decision for a cart in the given currency. If the coupon cannot be used
-// in the given currency, the decision gets the reason currency_mismatch. A coupon with a fixed
-// amount or a minimum purchase needs a cart in its own currency. [Evaluate] checks the currency
-// itself, but [Check] does not.
+// in the given currency, the decision gets the reason currency_mismatch. A coupon with amounts, such
+// as a fixed amount, a minimum purchase or a budget, needs a cart in one of their currencies.
+// [Evaluate] checks the currency itself, but [Check] does not.
 func (d Decision) CheckCurrency(c coupon.Coupon, cart pricing.Currency) Decision {
 	if !fitsCurrency(&c, cart) {
 		d.facts.cartCurrency = cart

@@ -109,6 +109,9 @@ type couponDocument struct {
 	Categories         coupon.Items        `json:"categories,omitzero"`
 	ExcludedItems      coupon.Items        `json:"excludedItems,omitzero"`
 	ExcludedCategories coupon.Items        `json:"excludedCategories,omitzero"`
+	Buys               coupon.Scope        `json:"buys,omitzero"`
+	Group              string              `json:"group,omitempty"`
+	MinPurchases       coupon.Amounts      `json:"minPurchases,omitzero"`
 	Distribution       coupon.Distribution `json:"distribution"`
 	PointsRequired     int64               `json:"pointsRequired,omitempty"`
 	MaxUses            int64               `json:"maxUses,omitempty"`
@@ -128,6 +131,7 @@ type couponDocument struct {
 // and allow-list.
 func EncodeCoupon(c coupon.Coupon) ([]byte, error) {
 	return json.Marshal(couponDocument{
+		Buys: c.Buys, Group: c.Group, MinPurchases: c.MinPurchases,
 		Name: c.Name, Description: c.Description, Discount: c.Discount, Currency: c.Currency,
 		AppliesTo: c.Scope.AppliesTo, Plans: c.Scope.Plans, Devices: c.Scope.Devices, Accessories: c.Scope.Accessories,
 		Kinds: c.Scope.Kinds, Categories: c.Scope.Categories,
@@ -161,7 +165,7 @@ func DecodeCoupon(data []byte, c *coupon.Coupon) error {
 	c.Conditions = coupon.Conditions{
 		MinQuantity: doc.MinQuantity, CustomerTags: doc.CustomerTags, FirstOrder: doc.FirstOrder, Schedule: doc.Schedule,
 	}
-	c.MinPurchase, c.Mirror = doc.MinPurchase, doc.Mirror
+	c.MinPurchase, c.MinPurchases, c.Mirror, c.Buys, c.Group = doc.MinPurchase, doc.MinPurchases, doc.Mirror, doc.Buys, doc.Group
 	return nil
 }
 
