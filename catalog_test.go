@@ -392,7 +392,7 @@ func TestAnOlderChangeThatSeemsToFail(t *testing.T) {
 	}
 }
 
-// TestTheRevisionAfterAChangeThatWasTakenBack holds contract 4.9: the coupon is as it was
+// TestTheRevisionAfterAChangeThatWasTakenBack holds contract 4.13: the coupon is as it was
 // under a newer revision, and no revision is ever of two contents at the processor.
 func TestTheRevisionAfterAChangeThatWasTakenBack(t *testing.T) {
 	t.Parallel()

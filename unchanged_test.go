@@ -41,12 +41,13 @@ func everything(w *world) coupon.Draft {
 	d.ExcludedItemIDs, d.ExcludedCategories = []string{"tablet"}, []string{"sale"}
 	d.Distribution, d.AllowedUserEmails = coupon.UserSpecific, coupon.EmailList{"ann@example.org", "bob@example.org"}
 	d.MaxUses, d.MaxUsesPerUser = coupon.Set(9), coupon.Set(2)
-	d.MinPurchase = decimal.NewFromInt(20)
 	d.MinQuantity, d.FirstOrder = coupon.Set(2), true
 	d.CustomerTags = coupon.CustomerTags{Any: []string{"gold"}, None: []string{"staff"}}
 	d.Schedule = coupon.Schedule{Zone: zone("Europe/Berlin"), Hours: []coupon.Hours{{Day: time.Friday, Until: 1440}}}
 	d.Budget = coupon.NewAmounts(pricing.NewMoney(500_00, pricing.EUR()))
 	d.PeriodLimits = []coupon.PeriodLimit{{Per: coupon.PerCode, Period: coupon.Week, Zone: zone("Europe/Berlin"), MaxUses: 7}}
+	d.MinPurchase, d.MinPurchases = decimal.NewFromInt(20), coupon.NewAmounts(pricing.NewMoney(22_00, pricing.USD()))
+	d.Group = "spring"
 	d.StartsAt, d.ExpiresAt = coupon.At(w.now), coupon.At(w.now.Add(48*time.Hour))
 	return d
 }
@@ -74,6 +75,8 @@ func samePatches(w *world) map[string]coupon.Patch {
 		"Categories":         {Categories: coupon.Set(d.Categories)},
 		"ExcludedItemIDs":    {ExcludedItemIDs: coupon.Set(d.ExcludedItemIDs)},
 		"ExcludedCategories": {ExcludedCategories: coupon.Set(d.ExcludedCategories)},
+		"Group":              {Group: coupon.Set(d.Group)},
+		"MinPurchases":       {MinPurchases: coupon.Set(d.MinPurchases)},
 		"Distribution":       {Distribution: coupon.Set(d.Distribution)},
 		"AllowedUserEmails":  {AllowedUserEmails: coupon.Set(d.AllowedUserEmails)},
 		"PointsRequired":     {PointsRequired: coupon.Clear[int]()},
@@ -153,6 +156,11 @@ func TestEveryFieldIsAChange(t *testing.T) {
 		"schedule":      {Schedule: coupon.Clear[coupon.Schedule]()},
 		"budget":        {Budget: coupon.Clear[coupon.Amounts]()},
 		"period limits": {PeriodLimits: coupon.Clear[[]coupon.PeriodLimit]()},
+		"minimums":      {MinPurchases: coupon.Clear[coupon.Amounts]()},
+		"group":         {Group: coupon.Set("summer")},
+		"kinds":         {Kinds: coupon.Clear[[]string]()},
+		"categories":    {Categories: coupon.Set([]string{"old"})},
+		"exclusions":    {ExcludedItemIDs: coupon.Clear[[]string](), ExcludedCategories: coupon.Clear[[]string]()},
 		"start":         {StartsAt: coupon.Clear[coupon.Moment]()},
 		"expiry":        {ExpiresAt: coupon.Clear[coupon.Moment]()},
 	} {

@@ -58,8 +58,11 @@ type Coupon struct {
 	Currency pricing.Currency
 	// Scope defines the lines of a cart that the coupon covers.
 	Scope Scope
-	// Group is the group of the coupon. A coupon without a group is exclusive. Of one group, at
-	// most one coupon applies to a cart.
+	// Buys is the scope of what has to be bought for a discount of type BUY_X_GET_Y. With the zero
+	// Scope, the units are bought from Scope. Buys never changes after creation.
+	Buys Scope
+	// Group is the group of the coupon, at most [MaxGroupLength] code points long. A coupon without
+	// a group is exclusive. Of one group, at most one coupon applies to a cart.
 	Group string
 	// Distribution defines who may use the coupon.
 	Distribution Distribution
@@ -76,6 +79,9 @@ type Coupon struct {
 	MinPurchase int64
 	// Conditions restricts when the coupon can be used, by whom and for which carts.
 	Conditions Conditions
+	// MinPurchases are the minimum eligible subtotals in other currencies. They replace MinPurchase
+	// for carts in these currencies.
+	MinPurchases Amounts
 	// StartsAt is the first instant at which the coupon is valid. If StartsAt is zero, the
 	// coupon has no start date.
 	StartsAt time.Time
@@ -211,11 +217,10 @@ func (c Coupon) termFaults(faults *pricing.ValidationError) {
 	c.Scope.faults("", faults)
 	c.distributionFaults(faults)
 	c.Limits.faults(faults)
-	if c.MinPurchase < 0 {
-		faults.Add("minPurchase", pricing.FieldTooSmall, "a minimum purchase is not negative")
-	}
 	c.Conditions.faults(faults)
 	c.budgetFaults(faults)
+	c.combiningFaults(faults)
+	c.minimumFaults(faults)
 	c.windowFaults(faults)
 }
 
@@ -243,8 +248,8 @@ func (c Coupon) discountFaults(faults *pricing.ValidationError) {
 	if c.Discount.IsZero() {
 		faults.Add("discountValue", pricing.FieldRequired, "a coupon needs a discount")
 	}
-	if amount := c.Discount.Amount(); c.Discount.Type() == pricing.FixedAmount && amount.Currency() != c.Currency {
-		faults.Add("currency", pricing.FieldMismatch, "a fixed amount is in the coupon's currency")
+	if in := c.Discount.Currencies(); len(in) > 0 && in[0] != c.Currency {
+		faults.Add("currency", pricing.FieldMismatch, "the amounts of a discount are in the coupon's currency")
 	}
 }
 
@@ -273,7 +278,7 @@ func (l Limits) faults(faults *pricing.ValidationError) {
 	if l.MaxUsesPerUser < 0 {
 		faults.Add("maxUsesPerUser", pricing.FieldTooSmall, "a limit is at least 1")
 	}
-	l.Budget.positive(faults, "budget", MaxBudget)
+	l.Budget.faults(faults, "budget", pricing.Currency{}, MaxBudget)
 	periodFaults(faults, l.Periods)
 }
 

@@ -31,6 +31,8 @@ type Draft struct {
 	// DiscountValue is required. The value decimal.Zero means that DiscountValue is missing. A 0
 	// that was parsed or computed is refused as too small.
 	DiscountValue decimal.Decimal
+	// DiscountDraft holds the further terms of the discount.
+	DiscountDraft
 	// Currency is an ISO 4217 code such as "USD". If Currency is empty, the coupon gets the
 	// currency of the [Creation]. A couponkit.Service uses the currency from its option
 	// WithCurrency, or EUR by default.
@@ -79,6 +81,8 @@ type Draft struct {
 	// Budget and PeriodLimits are further [Limits].
 	Budget       Amounts
 	PeriodLimits []PeriodLimit
+	// MinPurchases are the minimum eligible subtotals in other currencies.
+	MinPurchases Amounts
 	// StartsAt and ExpiresAt are the start and the end of the coupon's validity. If StartsAt is
 	// zero, the coupon has no start date. If ExpiresAt is zero, the coupon never expires. If
 	// ExpiresAt is a date, the coupon is valid through the end of that day. ExpiresAt must be
@@ -114,6 +118,7 @@ func (d Draft) create(by Creation, emails EmailSet, noEmails error) (Coupon, err
 	var faults pricing.ValidationError
 	c := Coupon{
 		ID: by.ID, Name: d.Name, Description: d.Description, Group: d.Group,
+		MinPurchases:   d.MinPurchases,
 		Distribution:   orDefault(d.Distribution, General),
 		PointsRequired: d.PointsRequired,
 		State:          Active, Revision: 1, AllowedUserEmails: emails,
@@ -136,7 +141,10 @@ func (d Draft) create(by Creation, emails EmailSet, noEmails error) (Coupon, err
 	faults.Merge("allowedUserEmails", noEmails)
 	c.Currency, err = draftCurrency(d.Currency, by.Currency)
 	faults.At("currency", err)
-	c.Discount = draftDiscount(d.DiscountType, d.DiscountValue, c.Currency, &faults)
+	c.Discount = d.discount(d.DiscountType, d.DiscountValue, c.Currency, &faults)
+	if d.Buys != nil {
+		c.Buys = d.Buys.scope("buys.", &faults)
+	}
 	c.MinPurchase = minimum(d.MinPurchase, c.Currency, &faults)
 	if !c.ExpiresAt.IsZero() && !c.ExpiresAt.After(c.CreatedAt) {
 		faults.Add("expiresAt", pricing.FieldTooSmall, "a new coupon expires after its creation at "+c.CreatedAt.Format(time.RFC3339))
@@ -213,9 +221,9 @@ func draftDiscount(kind pricing.DiscountType, value decimal.Decimal, c pricing.C
 	faults.At("discountValue", err)
 	switch {
 	case kind == 0:
-		faults.Add("discountType", pricing.FieldRequired, "a discount type is required: PERCENTAGE or FIXED_AMOUNT")
-	case kind > pricing.FixedAmount:
-		faults.Add("discountType", pricing.FieldUnknown, "must be PERCENTAGE or FIXED_AMOUNT")
+		faults.Add("discountType", pricing.FieldRequired, "a discount type is required, such as PERCENTAGE or FIXED_AMOUNT")
+	case kind > pricing.Tiered:
+		faults.Add("discountType", pricing.FieldUnknown, "is no type of a discount")
 	}
 	return discount
 }

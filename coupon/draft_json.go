@@ -2,6 +2,7 @@ package coupon
 
 import (
 	"encoding/json"
+	"maps"
 
 	"github.com/shopspring/decimal"
 
@@ -20,7 +21,8 @@ import (
 // it. If UnmarshalJSON fails, *d stays unchanged.
 func (d *Draft) UnmarshalJSON(data []byte) error {
 	var draft Draft
-	err := strictjson.Object(data, map[string]any{
+	targets := draft.DiscountDraft.targets()
+	maps.Copy(targets, map[string]any{
 		"code": &draft.Code, "name": &draft.Name,
 		"discountType": &draft.DiscountType, "discountValue": (*exact)(&draft.DiscountValue),
 		"currency": &draft.Currency, "description": &draft.Description,
@@ -32,10 +34,11 @@ func (d *Draft) UnmarshalJSON(data []byte) error {
 		"pointsRequired": &draft.PointsRequired, "maxUses": &draft.MaxUses,
 		"maxUsesPerUser": &draft.MaxUsesPerUser, "minPurchase": (*exact)(&draft.MinPurchase),
 		"minQuantity": &draft.MinQuantity, "customerTags": &draft.CustomerTags, "firstOrder": &draft.FirstOrder,
-		"schedule": &draft.Schedule, "budget": &draft.Budget, "periodLimits": (*limitList)(&draft.PeriodLimits),
+		"schedule": &draft.Schedule, "budget": (*amountsInPart)(&draft.Budget), "periodLimits": (*limitList)(&draft.PeriodLimits),
+		"minPurchases": (*amountsInPart)(&draft.MinPurchases), "group": &draft.Group,
 		"startsAt": &draft.StartsAt, "expiresAt": &draft.ExpiresAt,
 	})
-	if err != nil {
+	if err := strictjson.Object(data, targets); err != nil {
 		return draft.refusedBeside(err)
 	}
 	*d = draft
@@ -44,48 +47,58 @@ func (d *Draft) UnmarshalJSON(data []byte) error {
 
 // MarshalJSON returns the JSON body of a request that creates the coupon. Fields with their
 // default value are omitted. [Draft.UnmarshalJSON] can read the returned JSON. If an amount is
-// too long for UnmarshalJSON, MarshalJSON returns a [*pricing.ValidationError].
+// too long for UnmarshalJSON, or a currency of [Amounts] is missing or given twice, MarshalJSON
+// returns a [*pricing.ValidationError].
 func (d Draft) MarshalJSON() ([]byte, error) {
 	var faults pricing.ValidationError
 	value := decimalText(d.DiscountValue, given(d.DiscountValue), "discountValue", &faults)
 	minimum := decimalText(d.MinPurchase, !d.MinPurchase.IsZero(), "minPurchase", &faults)
+	maximum := decimalText(d.MaxDiscount, given(d.MaxDiscount), "maxDiscount", &faults)
+	d.MinPurchases.currencyFaults(&faults, "minPurchases")
+	d.DiscountValues.currencyFaults(&faults, "discountValues")
+	d.MaxDiscounts.currencyFaults(&faults, "maxDiscounts")
+	d.Budget.currencyFaults(&faults, "budget")
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
 	return json.Marshal(struct {
-		Code               string               `json:"code"`
-		Name               string               `json:"name"`
-		DiscountType       pricing.DiscountType `json:"discountType,omitzero"`
-		DiscountValue      string               `json:"discountValue,omitzero"`
-		Currency           string               `json:"currency,omitzero"`
-		Description        string               `json:"description,omitzero"`
-		AppliesTo          AppliesTo            `json:"appliesTo,omitzero"`
-		PlanIDs            []string             `json:"planIds,omitempty"`
-		DeviceIDs          []string             `json:"deviceIds,omitempty"`
-		AccessoryIDs       []string             `json:"accessoryIds,omitempty"`
-		Kinds              []string             `json:"kinds,omitempty"`
-		Categories         []string             `json:"categories,omitempty"`
-		ExcludedItemIDs    []string             `json:"excludedItemIds,omitempty"`
-		ExcludedCategories []string             `json:"excludedCategories,omitempty"`
-		Distribution       Distribution         `json:"distribution,omitzero"`
-		AllowedUserEmails  []string             `json:"allowedUserEmails,omitempty"`
-		PointsRequired     int64                `json:"pointsRequired,omitzero"`
-		MaxUses            Optional[int]        `json:"maxUses,omitzero"`
-		MaxUsesPerUser     Optional[int]        `json:"maxUsesPerUser,omitzero"`
-		MinPurchase        string               `json:"minPurchase,omitzero"`
-		MinQuantity        Optional[int]        `json:"minQuantity,omitzero"`
-		CustomerTags       CustomerTags         `json:"customerTags,omitzero"`
-		FirstOrder         bool                 `json:"firstOrder,omitzero"`
-		Schedule           Schedule             `json:"schedule,omitzero"`
-		Budget             Amounts              `json:"budget,omitzero"`
-		PeriodLimits       []PeriodLimit        `json:"periodLimits,omitempty"`
-		StartsAt           Moment               `json:"startsAt,omitzero"`
-		ExpiresAt          Moment               `json:"expiresAt,omitzero"`
+		Code          string               `json:"code"`
+		Name          string               `json:"name"`
+		DiscountType  pricing.DiscountType `json:"discountType,omitzero"`
+		DiscountValue string               `json:"discountValue,omitzero"`
+		MaxDiscount   string               `json:"maxDiscount,omitzero"`
+		DiscountDraft
+		Currency           string        `json:"currency,omitzero"`
+		Description        string        `json:"description,omitzero"`
+		AppliesTo          AppliesTo     `json:"appliesTo,omitzero"`
+		PlanIDs            []string      `json:"planIds,omitempty"`
+		DeviceIDs          []string      `json:"deviceIds,omitempty"`
+		AccessoryIDs       []string      `json:"accessoryIds,omitempty"`
+		Kinds              []string      `json:"kinds,omitempty"`
+		Categories         []string      `json:"categories,omitempty"`
+		ExcludedItemIDs    []string      `json:"excludedItemIds,omitempty"`
+		ExcludedCategories []string      `json:"excludedCategories,omitempty"`
+		Group              string        `json:"group,omitzero"`
+		Distribution       Distribution  `json:"distribution,omitzero"`
+		AllowedUserEmails  []string      `json:"allowedUserEmails,omitempty"`
+		PointsRequired     int64         `json:"pointsRequired,omitzero"`
+		MaxUses            Optional[int] `json:"maxUses,omitzero"`
+		MaxUsesPerUser     Optional[int] `json:"maxUsesPerUser,omitzero"`
+		MinPurchase        string        `json:"minPurchase,omitzero"`
+		MinPurchases       Amounts       `json:"minPurchases,omitzero"`
+		MinQuantity        Optional[int] `json:"minQuantity,omitzero"`
+		CustomerTags       CustomerTags  `json:"customerTags,omitzero"`
+		FirstOrder         bool          `json:"firstOrder,omitzero"`
+		Schedule           Schedule      `json:"schedule,omitzero"`
+		Budget             Amounts       `json:"budget,omitzero"`
+		PeriodLimits       []PeriodLimit `json:"periodLimits,omitempty"`
+		StartsAt           Moment        `json:"startsAt,omitzero"`
+		ExpiresAt          Moment        `json:"expiresAt,omitzero"`
 	}{
-		d.Code, d.Name, d.DiscountType, value, d.Currency, d.Description,
+		d.Code, d.Name, d.DiscountType, value, maximum, d.DiscountDraft, d.Currency, d.Description,
 		d.AppliesTo, d.PlanIDs, d.DeviceIDs, d.AccessoryIDs,
-		d.Kinds, d.Categories, d.ExcludedItemIDs, d.ExcludedCategories, d.Distribution, d.AllowedUserEmails,
-		d.PointsRequired, d.MaxUses, d.MaxUsesPerUser, minimum,
+		d.Kinds, d.Categories, d.ExcludedItemIDs, d.ExcludedCategories, d.Group, d.Distribution, d.AllowedUserEmails,
+		d.PointsRequired, d.MaxUses, d.MaxUsesPerUser, minimum, d.MinPurchases,
 		d.MinQuantity, d.CustomerTags, d.FirstOrder, d.Schedule, d.Budget, d.PeriodLimits, d.StartsAt, d.ExpiresAt,
 	})
 }
@@ -107,7 +120,12 @@ func decimalText(d decimal.Decimal, given bool, field string, faults *pricing.Va
 // the malformed fields can avoid it. If UnmarshalJSON fails, *p stays unchanged.
 func (p *Patch) UnmarshalJSON(data []byte) error {
 	var patch Patch
-	err := strictjson.Object(data, map[string]any{
+	targets := make(map[string]any)
+	for field := range new(DiscountDraft).targets() {
+		targets[field] = &immutableTerm{}
+	}
+	maps.Copy(targets, map[string]any{
+		"group": &patch.Group, "minPurchases": (*inPart[Amounts])(&patch.MinPurchases),
 		"name": &patch.Name, "description": &patch.Description,
 		"appliesTo": &patch.AppliesTo, "planIds": (*inPart[[]string])(&patch.PlanIDs),
 		"deviceIds": (*inPart[[]string])(&patch.DeviceIDs), "accessoryIds": (*inPart[[]string])(&patch.AccessoryIDs),
@@ -118,25 +136,35 @@ func (p *Patch) UnmarshalJSON(data []byte) error {
 		"pointsRequired": &patch.PointsRequired, "maxUses": &patch.MaxUses,
 		"maxUsesPerUser": &patch.MaxUsesPerUser, "minPurchase": &patch.MinPurchase,
 		"minQuantity": &patch.MinQuantity, "customerTags": &patch.CustomerTags, "firstOrder": &patch.FirstOrder,
-		"schedule": &patch.Schedule, "budget": &patch.Budget, "periodLimits": &patch.PeriodLimits,
+		"schedule": &patch.Schedule, "budget": (*inPart[Amounts])(&patch.Budget), "periodLimits": &patch.PeriodLimits,
 		"startsAt": &patch.StartsAt, "expiresAt": &patch.ExpiresAt, "revision": &patch.Revision,
 		"code": &patch.Code, "discountType": &patch.DiscountType,
 		"discountValue": &patch.DiscountValue, "currency": &patch.Currency,
 	})
-	if err != nil {
+	if err := strictjson.Object(data, targets); err != nil {
 		return patch.refusedBeside(err)
 	}
 	*p = patch
 	return nil
 }
 
+// immutableTerm is a term that a patch cannot have.
+type immutableTerm struct{}
+
+func (*immutableTerm) UnmarshalJSON([]byte) error {
+	return fieldFault(pricing.FieldImmutable, "cannot be changed after creation")
+}
+
 // MarshalJSON returns the given fields of the patch as a JSON object. A cleared field becomes
 // null. [Patch.UnmarshalJSON] can read the returned JSON. If an amount is too long for
-// UnmarshalJSON, MarshalJSON returns a [*pricing.ValidationError].
+// UnmarshalJSON, or a currency of [Amounts] is missing or given twice, MarshalJSON returns a
+// [*pricing.ValidationError].
 func (p Patch) MarshalJSON() ([]byte, error) {
 	var faults pricing.ValidationError
 	decimalText(p.MinPurchase.value, p.MinPurchase.given, "minPurchase", &faults)
 	decimalText(p.DiscountValue.value, p.DiscountValue.given, "discountValue", &faults)
+	p.MinPurchases.value.currencyFaults(&faults, "minPurchases")
+	p.Budget.value.currencyFaults(&faults, "budget")
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
@@ -151,6 +179,7 @@ func (p Patch) MarshalJSON() ([]byte, error) {
 		Categories         Optional[[]string]             `json:"categories,omitzero"`
 		ExcludedItemIDs    Optional[[]string]             `json:"excludedItemIds,omitzero"`
 		ExcludedCategories Optional[[]string]             `json:"excludedCategories,omitzero"`
+		Group              Optional[string]               `json:"group,omitzero"`
 		Distribution       Optional[Distribution]         `json:"distribution,omitzero"`
 		AllowedUserEmails  Optional[EmailList]            `json:"allowedUserEmails,omitzero"`
 		PointsRequired     Optional[int]                  `json:"pointsRequired,omitzero"`
@@ -163,6 +192,7 @@ func (p Patch) MarshalJSON() ([]byte, error) {
 		Schedule           Optional[Schedule]             `json:"schedule,omitzero"`
 		Budget             Optional[Amounts]              `json:"budget,omitzero"`
 		PeriodLimits       Optional[[]PeriodLimit]        `json:"periodLimits,omitzero"`
+		MinPurchases       Optional[Amounts]              `json:"minPurchases,omitzero"`
 		StartsAt           Optional[Moment]               `json:"startsAt,omitzero"`
 		ExpiresAt          Optional[Moment]               `json:"expiresAt,omitzero"`
 		Revision           Optional[int64]                `json:"revision,omitzero"`

@@ -36,7 +36,7 @@ var breakages = map[string][]struct {
 	"description": {{"description", "malformed", func(d *coupon.Draft) { d.Description = "\x00" }}},
 	"type": {
 		{"discountType", "required", func(d *coupon.Draft) { d.DiscountType = 0 }},
-		{"discountType", "unknown", func(d *coupon.Draft) { d.DiscountType = 7 }},
+		{"discountType", "unknown", func(d *coupon.Draft) { d.DiscountType = 70 }},
 	},
 	"value": {
 		{"discountValue", "too_small", func(d *coupon.Draft) { d.DiscountValue = decimal.New(-1, 0) }},

@@ -2,6 +2,7 @@ package coupon
 
 import (
 	"encoding/json"
+	"maps"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -12,43 +13,47 @@ import (
 
 // wireCoupon is a coupon with the field names of contract section 7.
 type wireCoupon struct {
-	ID                 string               `json:"id"`
-	Code               Code                 `json:"code"`
-	Name               string               `json:"name"`
-	DiscountType       pricing.DiscountType `json:"discountType"`
-	DiscountValue      string               `json:"discountValue"`
-	Currency           pricing.Currency     `json:"currency"`
-	Description        string               `json:"description"`
-	AppliesTo          AppliesTo            `json:"appliesTo"`
-	PlanIDs            Items                `json:"planIds"`
-	DeviceIDs          Items                `json:"deviceIds"`
-	AccessoryIDs       Items                `json:"accessoryIds"`
-	Kinds              Items                `json:"kinds,omitzero"`
-	Categories         Items                `json:"categories,omitzero"`
-	ExcludedItemIDs    Items                `json:"excludedItemIds,omitzero"`
-	ExcludedCategories Items                `json:"excludedCategories,omitzero"`
-	Distribution       Distribution         `json:"distribution"`
-	AllowedUserEmails  EmailSet             `json:"allowedUserEmails"`
-	PointsRequired     *int64               `json:"pointsRequired"`
-	MaxUses            *int64               `json:"maxUses"`
-	MaxUsesPerUser     *int64               `json:"maxUsesPerUser"`
-	MinPurchase        *pricing.Money       `json:"minPurchase"`
-	MinQuantity        int64                `json:"minQuantity,omitzero"`
-	CustomerTags       CustomerTags         `json:"customerTags,omitzero"`
-	FirstOrder         bool                 `json:"firstOrder,omitzero"`
-	Schedule           Schedule             `json:"schedule,omitzero"`
-	Budget             Amounts              `json:"budget,omitzero"`
-	PeriodLimits       []PeriodLimit        `json:"periodLimits,omitempty"`
-	StartsAt           *time.Time           `json:"startsAt"`
-	ExpiresAt          *time.Time           `json:"expiresAt"`
-	Active             bool                 `json:"active"`
-	UsedCount          int64                `json:"usedCount"`
-	ReservedCount      int64                `json:"reservedCount"`
-	ProcessorCouponID  string               `json:"processorCouponId"`
-	PromotionCodeID    string               `json:"promotionCodeId"`
-	CreatedAt          time.Time            `json:"createdAt,omitzero"`
-	UpdatedAt          time.Time            `json:"updatedAt,omitzero"`
-	Revision           int64                `json:"revision"`
+	ID            string               `json:"id"`
+	Code          Code                 `json:"code"`
+	Name          string               `json:"name"`
+	DiscountType  pricing.DiscountType `json:"discountType"`
+	DiscountValue string               `json:"discountValue,omitempty"`
+	MaxDiscount   string               `json:"maxDiscount,omitempty"`
+	DiscountDraft
+	Currency           pricing.Currency `json:"currency"`
+	Description        string           `json:"description"`
+	AppliesTo          AppliesTo        `json:"appliesTo"`
+	PlanIDs            Items            `json:"planIds"`
+	DeviceIDs          Items            `json:"deviceIds"`
+	AccessoryIDs       Items            `json:"accessoryIds"`
+	Kinds              Items            `json:"kinds,omitzero"`
+	Categories         Items            `json:"categories,omitzero"`
+	ExcludedItemIDs    Items            `json:"excludedItemIds,omitzero"`
+	ExcludedCategories Items            `json:"excludedCategories,omitzero"`
+	Group              string           `json:"group,omitempty"`
+	Distribution       Distribution     `json:"distribution"`
+	AllowedUserEmails  EmailSet         `json:"allowedUserEmails"`
+	PointsRequired     *int64           `json:"pointsRequired"`
+	MaxUses            *int64           `json:"maxUses"`
+	MaxUsesPerUser     *int64           `json:"maxUsesPerUser"`
+	MinPurchase        *pricing.Money   `json:"minPurchase"`
+	MinQuantity        int64            `json:"minQuantity,omitzero"`
+	CustomerTags       CustomerTags     `json:"customerTags,omitzero"`
+	FirstOrder         bool             `json:"firstOrder,omitzero"`
+	Schedule           Schedule         `json:"schedule,omitzero"`
+	Budget             Amounts          `json:"budget,omitzero"`
+	PeriodLimits       []PeriodLimit    `json:"periodLimits,omitempty"`
+	MinPurchases       Amounts          `json:"minPurchases,omitzero"`
+	StartsAt           *time.Time       `json:"startsAt"`
+	ExpiresAt          *time.Time       `json:"expiresAt"`
+	Active             bool             `json:"active"`
+	UsedCount          int64            `json:"usedCount"`
+	ReservedCount      int64            `json:"reservedCount"`
+	ProcessorCouponID  string           `json:"processorCouponId"`
+	PromotionCodeID    string           `json:"promotionCodeId"`
+	CreatedAt          time.Time        `json:"createdAt,omitzero"`
+	UpdatedAt          time.Time        `json:"updatedAt,omitzero"`
+	Revision           int64            `json:"revision"`
 }
 
 // MarshalJSON returns the coupon as JSON with the field names of contract section 7. Amounts of
@@ -75,6 +80,10 @@ func (c Coupon) MarshalJSON() ([]byte, error) {
 		Active: c.Active(), UsedCount: c.UsedCount, ReservedCount: c.ReservedCount,
 		ProcessorCouponID: c.Mirror.CouponID, PromotionCodeID: c.Mirror.PromotionCodeID,
 		CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt, Revision: c.Revision,
+	}
+	w.DiscountDraft, w.Group, w.MinPurchases = discountDraft(c.Discount, c.Buys), c.Group, c.MinPurchases
+	if given(w.DiscountDraft.MaxDiscount) {
+		w.MaxDiscount = c.Currency.Format(c.Discount.Terms().MaxDiscount)
 	}
 	if c.MinPurchase != 0 {
 		minimum := pricing.NewMoney(c.MinPurchase, c.Currency)
@@ -121,6 +130,7 @@ type couponReader struct {
 	discountType         pricing.DiscountType
 	discountValue        decimal.Decimal
 	minPurchase          decimal.Decimal
+	further              DiscountDraft
 	maxUses, perUser     Optional[int]
 	minQuantity          Optional[int]
 	startsAt, expiresAt  Moment
@@ -131,7 +141,9 @@ type couponReader struct {
 }
 
 func (r *couponReader) targets() map[string]any {
-	return map[string]any{
+	targets := r.further.targets()
+	maps.Copy(targets, map[string]any{
+		"group": &r.Group, "minPurchases": &r.MinPurchases,
 		"id": &r.ID, "code": &r.Code, "name": &r.Name, "description": &r.Description,
 		"discountType": &r.discountType, "discountValue": (*exact)(&r.discountValue), "currency": &r.Currency,
 		"appliesTo": &r.scope.AppliesTo, "planIds": &r.scope.PlanIDs, "deviceIds": &r.scope.DeviceIDs,
@@ -145,12 +157,16 @@ func (r *couponReader) targets() map[string]any {
 		"active": &r.active, "usedCount": &r.UsedCount, "reservedCount": &r.ReservedCount,
 		"processorCouponId": &r.Mirror.CouponID, "promotionCodeId": &r.Mirror.PromotionCodeID,
 		"createdAt": &r.createdAt, "updatedAt": &r.updatedAt, "revision": &r.revision,
-	}
+	})
+	return targets
 }
 
 func (r *couponReader) coupon(faults *pricing.ValidationError) Coupon {
 	c := r.Coupon
-	c.Discount = draftDiscount(r.discountType, r.discountValue, c.Currency, faults)
+	c.Discount = r.further.discount(r.discountType, r.discountValue, c.Currency, faults)
+	if r.further.Buys != nil {
+		c.Buys = r.further.Buys.scope("buys.", faults)
+	}
 	c.MinPurchase = minimum(r.minPurchase, c.Currency, faults)
 	c.Limits.MaxUses = limit(r.maxUses, 0, "maxUses", faults)
 	c.Limits.MaxUsesPerUser = limit(r.perUser, 0, "maxUsesPerUser", faults)

@@ -85,6 +85,8 @@ func readOptional[T any](data []byte) (Optional[T], error) {
 		target = (*exact)(of)
 	case *EmailList:
 		target = (*emailsInPart)(of)
+	case *Amounts:
+		target = (*amountsInPart)(of)
 	}
 	err := strictjson.Value(data, target)
 	var faults *pricing.ValidationError

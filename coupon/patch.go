@@ -26,6 +26,7 @@ type Patch struct {
 	Categories         Optional[[]string]
 	ExcludedItemIDs    Optional[[]string]
 	ExcludedCategories Optional[[]string]
+	Group              Optional[string]
 	Distribution       Optional[Distribution]
 	AllowedUserEmails  Optional[EmailList]
 	PointsRequired     Optional[int]
@@ -38,6 +39,7 @@ type Patch struct {
 	Schedule           Optional[Schedule]
 	Budget             Optional[Amounts]
 	PeriodLimits       Optional[[]PeriodLimit]
+	MinPurchases       Optional[Amounts]
 	StartsAt           Optional[Moment]
 	ExpiresAt          Optional[Moment]
 
@@ -81,6 +83,7 @@ func (c Coupon) apply(p Patch, by Edit, emails EmailSet, noEmails error) (Coupon
 	p.immutableFaults(c, &faults)
 	c.Name = p.Name.orZero(c.Name)
 	c.Description = p.Description.orZero(c.Description)
+	c.Group = p.Group.orZero(c.Group)
 	if p.PointsRequired.Given() {
 		c.PointsRequired = int64(p.PointsRequired.value)
 	}
@@ -96,6 +99,7 @@ func (c Coupon) apply(p Patch, by Edit, emails EmailSet, noEmails error) (Coupon
 	if p.MinPurchase.Given() {
 		c.MinPurchase = minimum(p.MinPurchase.value, c.Currency, &faults)
 	}
+	c.MinPurchases = p.MinPurchases.orZero(c.MinPurchases)
 	c.Conditions.MinQuantity = limit(p.MinQuantity, c.Conditions.MinQuantity, "minQuantity", &faults)
 	c.Conditions.CustomerTags = p.CustomerTags.orZero(c.Conditions.CustomerTags)
 	c.Conditions.FirstOrder = p.FirstOrder.orZero(c.Conditions.FirstOrder)
@@ -169,7 +173,8 @@ func (p Patch) immutableFaults(c Coupon, faults *pricing.ValidationError) {
 	immutable("code", p.Code.Given(), code == c.Code)
 	immutable("discountType", p.DiscountType.Given(), p.DiscountType.value == c.Discount.Type())
 	var ignored pricing.ValidationError // an impossible value differs from every other
-	discount := draftDiscount(c.Discount.Type(), p.DiscountValue.value, c.Currency, &ignored)
+	further := discountDraft(c.Discount, Scope{})
+	discount := further.discount(c.Discount.Type(), p.DiscountValue.value, c.Currency, &ignored)
 	immutable("discountValue", p.DiscountValue.Given(), discount.Equal(c.Discount))
 	currency, _ := pricing.ParseCurrency(p.Currency.value)
 	immutable("currency", p.Currency.Given(), currency == c.Currency)

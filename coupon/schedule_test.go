@@ -144,7 +144,7 @@ func TestTermsThatCannotBeRead(t *testing.T) {
 }
 
 // The JSON of further terms, which a coupon without them does not have.
-func TestFurtherTermsInJSON(t *testing.T) {
+func TestConditionsAndLimitsInJSON(t *testing.T) {
 	t.Parallel()
 	const terms = `"minQuantity":3,"customerTags":{"any":["gold"],"none":["staff"]},"firstOrder":true,` +
 		`"schedule":{"timeZone":"Europe/Berlin","hours":[{"day":"SATURDAY","from":"22:00","until":"24:00"}]},` +
@@ -166,21 +166,4 @@ func TestFurtherTermsInJSON(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	require.True(t, cleared.Limits.Equal(coupon.Limits{MaxUsesPerUser: 1}))
-}
-
-// Amounts have one amount for each currency.
-func TestAmounts(t *testing.T) {
-	t.Parallel()
-	eur := pricing.EUR()
-	usd, err := pricing.ParseCurrency("USD")
-	require.NoError(t, err)
-	a := coupon.NewAmounts(pricing.NewMoney(5, usd), pricing.NewMoney(1, eur), pricing.Money{}, pricing.NewMoney(2, eur))
-	if diff := cmp.Diff([]pricing.Money{pricing.NewMoney(3, eur), pricing.NewMoney(5, usd)}, a.Slice()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	minor, found := a.In(usd)
-	require.True(t, found)
-	require.EqualValues(t, 5, minor)
-	_, found = coupon.Amounts{}.In(usd)
-	require.False(t, found)
 }

@@ -91,3 +91,27 @@ func codesOf(err error) map[string]pricing.FieldCode {
 	}
 	return codes
 }
+
+// FuzzScopeJSON: what is read as a scope is valid and comes back; a refusal names a field.
+func FuzzScopeJSON(f *testing.F) {
+	f.Add([]byte(`{"appliesTo":"SPECIFIC","planIds":["a"],"kinds":["plan"],"categories":["x"],"excludedItemIds":["b"],"excludedCategories":["y"]}`))
+	f.Add([]byte(`{"appliesTo":"ALL","planIds":["a"],"kinds":["Plan"],"categories":[""]}`))
+	f.Add([]byte(`{}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var s coupon.Scope
+		if err := json.Unmarshal(data, &s); err != nil {
+			if json.Valid(data) && len(codesOf(err)) == 0 {
+				t.Errorf("%v names no field", err)
+			}
+			return
+		}
+		text, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again coupon.Scope
+		if err := json.Unmarshal(text, &again); err != nil || !again.Equal(s) {
+			t.Errorf("%s is read as %+v, %v", text, again, err)
+		}
+	})
+}

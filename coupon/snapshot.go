@@ -33,6 +33,11 @@ type Snapshot struct {
 	StartsAt           time.Time            `json:"startsAt,omitzero"`
 	ExpiresAt          time.Time            `json:"expiresAt,omitzero"`
 	Revision           int64                `json:"revision"`
+	// Terms are the terms of a discount that has more than a type and a value.
+	Terms        pricing.Discount `json:"terms,omitzero"`
+	Group        string           `json:"group,omitempty"`
+	Buys         Scope            `json:"buys,omitzero"`
+	MinPurchases Amounts          `json:"minPurchases,omitzero"`
 }
 
 // Snapshot returns the current terms of the coupon.
@@ -46,7 +51,11 @@ func (c Coupon) Snapshot() Snapshot {
 		ExcludedItemIDs: c.Scope.ExcludedItems, ExcludedCategories: c.Scope.ExcludedCategories,
 		Distribution: c.Distribution, PointsRequired: c.PointsRequired,
 		MinQuantity: c.Conditions.MinQuantity, FirstOrder: c.Conditions.FirstOrder, Schedule: c.Conditions.Schedule,
-		StartsAt: c.StartsAt, ExpiresAt: c.ExpiresAt, Revision: c.Revision,
+		StartsAt: c.StartsAt, ExpiresAt: c.ExpiresAt, Revision: c.Revision, Group: c.Group, Buys: c.Buys,
+		MinPurchases: c.MinPurchases,
+	}
+	if !c.Discount.Simple() {
+		s.Terms = c.Discount
 	}
 	if c.MinPurchase != 0 {
 		s.MinPurchase = c.Currency.Format(c.MinPurchase)

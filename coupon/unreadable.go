@@ -2,6 +2,7 @@ package coupon
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -19,8 +20,8 @@ type reading struct {
 
 // readings returns a few readings that cover all possibilities. A fault that depends on an
 // unreadable field is absent in at least one of them. They have every distribution, scopes
-// with and without items, both discount types, the currency with the most decimals and one
-// without decimals, and the two most distant time zones.
+// with and without items, both discount types, a minimum purchase and none, the currency
+// with the most decimals and one without decimals, and the two most distant time zones.
 func readings() []reading {
 	item := []string{standIn}
 	sample := Draft{
@@ -32,6 +33,7 @@ func readings() []reading {
 	listed.AppliesTo, listed.PlanIDs, listed.DeviceIDs, listed.AccessoryIDs = Specific, item, item, item
 	points.Distribution, points.PointsRequired = PointsRedeemable, 1
 	points.DiscountType = pricing.Percentage
+	points.MinPurchase = decimal.NewFromInt(1)
 	return []reading{{points, "CLF", 16 * 3600}, {listed, "JPY", -16 * 3600}, {sample, "CLF", 0}}
 }
 
@@ -142,6 +144,12 @@ func unreadableOf(unread error) (u unreadable, is bool) {
 // complete replaces unreadable fields, which are zero, by the fields of another draft. A
 // zero in any other field causes a fault in that field only.
 func (u unreadable) complete(d *Draft, by Draft) {
+	if u.paths["discountType"] { // which terms a discount has depends on it
+		d.DiscountDraft = DiscountDraft{}
+	}
+	if u.paths["maxDiscount"] {
+		d.MaxDiscounts = Amounts{}
+	}
 	complete(u.paths["discountType"], &d.DiscountType, by.DiscountType)
 	complete(u.paths["appliesTo"], &d.AppliesTo, by.AppliesTo)
 	complete(u.paths["planIds"], &d.PlanIDs, by.PlanIDs)
@@ -207,10 +215,28 @@ func (u *unreadable) besides(all []reading, refuse func(reading) error) {
 		common.Fields = inBoth(common.Fields, also.Fields)
 	}
 	for _, f := range common.Fields {
-		if !u.paths[f.Field] {
+		if !u.concerns(f) {
 			u.faults.Fields = append(u.faults.Fields, f)
 		}
 	}
+}
+
+// concerns reports whether a fault is in an unreadable field, or can be one of its consequences: a
+// member that is missing may be one whose name is misspelled.
+func (u unreadable) concerns(f pricing.FieldError) bool {
+	object, _, member := strings.Cut(f.Field, ".")
+	if !member || u.paths[f.Field] || u.paths[object] {
+		return u.paths[f.Field] || u.paths[object]
+	}
+	if f.Code != pricing.FieldRequired {
+		return false
+	}
+	for path := range u.paths {
+		if strings.HasPrefix(path, object+".") {
+			return true
+		}
+	}
+	return false
 }
 
 // inBoth returns the entries of faults whose field also occurs in others.

@@ -140,6 +140,7 @@ type Result struct {
 	Quote pricing.Quote
 
 	eligible []bool // memory that Reevaluate keeps
+	bought   []bool
 }
 
 // Evaluate decides whether a customer may use a coupon for a cart, and prices the cart
@@ -163,6 +164,10 @@ func (r *Result) Reevaluate(c coupon.Coupon, cart pricing.Cart, q Question) erro
 	r.Decision = Check(c, q)
 	r.eligible = AppendLines(r.eligible[:0], c.Scope, cart.Lines)
 	on := coverageOf(&c, cart, r.eligible)
+	if !c.Buys.IsZero() {
+		r.bought = AppendLines(r.bought[:0], c.Buys, cart.Lines)
+		on.bought = r.bought
+	}
 	if err := r.Quote.Reprice(cart, on.terms(&c)); err != nil {
 		return err
 	}
@@ -177,6 +182,7 @@ func (r *Result) Reevaluate(c coupon.Coupon, cart pricing.Cart, q Question) erro
 type coverage struct {
 	currency pricing.Currency
 	eligible []bool // one for each line
+	bought   []bool // nil without a scope of its own for what is bought
 	covered  bool   // at least one line is eligible
 	fits     bool   // the amounts of the coupon can be compared with those of the cart
 	subtotal int64  // the list price of the eligible lines
@@ -197,26 +203,37 @@ func coverageOf(c *coupon.Coupon, cart pricing.Cart, eligible []bool) coverage {
 
 // terms are those of the coupon on the cart. Without comparable amounts it takes nothing off.
 func (on coverage) terms(c *coupon.Coupon) pricing.Terms {
-	t := pricing.Terms{ID: c.ID, Group: c.Group, Discount: c.Discount, Eligible: on.eligible}
+	t := pricing.Terms{ID: c.ID, Group: c.Group, Discount: c.Discount, Eligible: on.eligible, Bought: on.bought}
 	if !on.fits {
-		t.Discount = pricing.Discount{}
+		t.Discount, t.Bought = pricing.Discount{}, nil
 	}
 	return t
 }
 
-// fitsCurrency reports whether the coupon's amounts can be compared with a cart
-// of the currency; a percentage without a minimum purchase and without a budget has no amounts.
+// minimum is the least eligible subtotal, which may be that of the first tier.
+func (on coverage) minimum(c *coupon.Coupon) int64 {
+	least, _ := c.Minimum(on.currency)
+	if basis, from := c.Discount.FirstTier(); basis == pricing.ByAmount {
+		least = max(least, from)
+	}
+	return least
+}
+
+// fitsCurrency reports whether the coupon has all its amounts in the currency of a cart. A
+// percentage without a maximum, a minimum purchase and a budget has no amounts.
 func fitsCurrency(c *coupon.Coupon, cart pricing.Currency) bool {
 	if _, budgeted := c.Limits.Budget.In(cart); !budgeted && !c.Limits.Budget.IsZero() {
 		return false
 	}
-	return c.Discount.Accepts(cart) && (c.Currency == cart || c.MinPurchase == 0)
+	_, minimum := c.Minimum(cart)
+	return minimum && c.Discount.Accepts(cart)
 }
 
 // checkCart compares the coupon with the list prices of the cart.
 func (d *Decision) checkCart(c *coupon.Coupon, on coverage) {
 	d.facts.eligibleSubtotal, d.facts.cartCurrency = on.subtotal, on.currency
-	if on.fits && on.subtotal < c.MinPurchase {
+	if least := on.minimum(c); on.fits && on.subtotal < least {
+		d.facts.minPurchase, d.facts.currency = least, on.currency
 		d.refuse(coupon.MinimumPurchaseNotMet)
 	}
 	d.checkQuantity(c, on.units)
@@ -233,16 +250,17 @@ func (d *Decision) checkDiscount(c *coupon.Coupon, on coverage, discount int64) 
 	if !on.fits || !on.covered {
 		return
 	}
-	if discount == 0 {
+	_, from := c.Discount.FirstTier()
+	if short := on.subtotal < on.minimum(c); discount == 0 && !(short && from > 0) {
 		d.refuse(coupon.NoDiscount)
 	}
 	d.checkBudget(c, pricing.NewMoney(discount, on.currency))
 }
 
 // CheckCurrency returns the decision for a cart in the given currency. If the coupon cannot be used
-// in the given currency, the decision gets the reason currency_mismatch. A coupon with a fixed
-// amount or a minimum purchase needs a cart in its own currency. [Evaluate] checks the currency
-// itself, but [Check] does not.
+// in the given currency, the decision gets the reason currency_mismatch. A coupon with amounts, such
+// as a fixed amount, a minimum purchase or a budget, needs a cart in one of their currencies.
+// [Evaluate] checks the currency itself, but [Check] does not.
 func (d Decision) CheckCurrency(c coupon.Coupon, cart pricing.Currency) Decision {
 	if !fitsCurrency(&c, cart) {
 		d.facts.cartCurrency = cart

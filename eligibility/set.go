@@ -41,6 +41,7 @@ type SetResult struct {
 	set      []*Candidate
 	coverage []coverage
 	eligible []bool
+	bought   []bool
 	terms    []pricing.Terms
 	of       []int // the coupons of the terms
 }
@@ -184,11 +185,17 @@ func setFaults(set []Candidate) error {
 func (r *SetResult) cover(cart pricing.Cart) {
 	n := len(cart.Lines)
 	r.eligible = slices.Grow(r.eligible[:0], n*len(r.set))
+	r.bought = slices.Grow(r.bought[:0], n*len(r.set))
 	r.coverage = slices.Grow(r.coverage[:0], len(r.set))
 	for i, c := range r.set {
 		r.eligible = AppendLines(r.eligible, c.Coupon.Scope, cart.Lines)
-		r.coverage = append(r.coverage, coverageOf(&c.Coupon, cart, r.eligible[i*n:][:n:n]))
-		r.Coupons[i].Decision.checkCart(&c.Coupon, r.coverage[i])
+		on := coverageOf(&c.Coupon, cart, r.eligible[i*n:][:n:n])
+		if first := len(r.bought); !c.Coupon.Buys.IsZero() {
+			r.bought = AppendLines(r.bought, c.Coupon.Buys, cart.Lines)
+			on.bought = r.bought[first:len(r.bought):len(r.bought)]
+		}
+		r.coverage = append(r.coverage, on)
+		r.Coupons[i].Decision.checkCart(&c.Coupon, on)
 	}
 }
 

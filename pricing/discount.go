@@ -124,8 +124,11 @@ func NewDiscount(t DiscountTerms) (Discount, error) {
 	if err := t.validate(); err != nil {
 		return Discount{}, err
 	}
+	if !t.hasMoney() {
+		t.Currency = Currency{} // nothing is in it
+	}
 	d := Discount{kind: t.Type, lane: t.Lane, percent: t.Percent, amount: NewMoney(t.Amount, t.Currency)}
-	if !t.Type.hasAmount() {
+	if !t.Type.HasAmount() {
 		d.amount = Money{}
 	}
 	if !t.Equal(DiscountTerms{Type: t.Type, Lane: t.Lane, Percent: t.Percent, Amount: t.Amount, Currency: d.amount.currency}) {
@@ -198,9 +201,9 @@ func (d Discount) FirstTier() (basis TierBasis, from int64) {
 // Discount and for a [Tiered] discount, Value returns the empty string.
 func (d Discount) Value() string {
 	switch {
-	case d.kind.hasPercent():
+	case d.kind.HasPercent():
 		return d.percent.String()
-	case d.kind.hasAmount():
+	case d.kind.HasAmount():
 		return d.amount.Amount()
 	}
 	return ""
@@ -250,6 +253,11 @@ func (d *Discount) in(c Currency) (terms CurrencyTerms, ok bool) {
 	return CurrencyTerms{}, false
 }
 
+// Simple reports whether the discount is a percentage or a fixed amount without further terms.
+func (d Discount) Simple() bool {
+	return d.more == nil && d.lane == d.kind.DefaultLane() && d.kind <= FixedAmount
+}
+
 // Accepts reports whether the discount can be used for carts in the given currency; see
 // [Discount.Fits].
 func (d Discount) Accepts(c Currency) bool {
@@ -297,7 +305,7 @@ func (d *Discount) onStep(c Currency, step int64) bool {
 	if step <= 1 {
 		return true
 	}
-	if terms, _ := d.in(c); d.kind.hasAmount() && !onStep(terms.Amount, step) {
+	if terms, _ := d.in(c); d.kind.HasAmount() && !onStep(terms.Amount, step) {
 		return false
 	}
 	if d.kind != Tiered {

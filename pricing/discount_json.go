@@ -139,11 +139,11 @@ func (o *object) discountTerms() DiscountTerms {
 		if t.Type == 0 {
 			o.required("discountValue")
 		}
-	case t.Type.hasPercent():
+	case t.Type.HasPercent():
 		var err error
 		t.Percent, err = ParsePercent(string(n))
 		o.faults.At("discountValue", err)
-	case t.Type.hasAmount():
+	case t.Type.HasAmount():
 		t.Amount = o.positive("discountValue", t.Currency)
 	case t.Type == Tiered:
 		o.faults.Add("discountValue", FieldNotAllowed, "a tiered discount has the values of its tiers")
@@ -189,6 +189,7 @@ func (o *object) others() []CurrencyTerms {
 		if !ok {
 			continue
 		}
+		seen := map[Currency]bool{}
 		err := jsonobject.Members(raw, func(code string, raw json.RawMessage) {
 			path := field + "." + jsonobject.Shown(code)
 			c, err := ParseCurrency(code)
@@ -196,6 +197,11 @@ func (o *object) others() []CurrencyTerms {
 				o.faults.At(path, err)
 				return
 			}
+			if seen[c] {
+				o.faults.Add(path, FieldMismatch, "the currency is given twice")
+				return
+			}
+			seen[c] = true
 			of := object{members: map[string]json.RawMessage{path: raw}}
 			minor := of.positive(path, c)
 			o.faults.Merge("", of.faults.Err())

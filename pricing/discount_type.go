@@ -81,12 +81,13 @@ func (t *DiscountType) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// hasPercent, hasAmount and hasMaxUnits report which terms a type has.
-func (t DiscountType) hasPercent() bool {
+// HasPercent reports whether the value of a discount of this type is a percentage.
+func (t DiscountType) HasPercent() bool {
 	return t == Percentage || t == CheapestUnits || t == BuyXGetY
 }
 
-func (t DiscountType) hasAmount() bool {
+// HasAmount reports whether the value of a discount of this type is an amount.
+func (t DiscountType) HasAmount() bool {
 	return t == FixedAmount || t == FixedAmountPerUnit || t == FixedUnitPrice
 }
 

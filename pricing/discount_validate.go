@@ -4,7 +4,7 @@ import "fmt"
 
 // hasMoney reports whether a term is an amount of a currency.
 func (t *DiscountTerms) hasMoney() bool {
-	if t.Type.hasAmount() || t.MaxDiscount != 0 || len(t.Others) > 0 || t.TierBasis == ByAmount {
+	if t.Type.HasAmount() || t.MaxDiscount != 0 || len(t.Others) > 0 || t.TierBasis == ByAmount {
 		return true
 	}
 	for _, tier := range t.Tiers {
@@ -39,9 +39,9 @@ func (t *DiscountTerms) validate() error {
 
 func (t *DiscountTerms) valueFaults(faults *ValidationError) {
 	switch {
-	case t.Type.hasPercent() && t.Percent.IsZero():
+	case t.Type.HasPercent() && t.Percent.IsZero():
 		faults.Add("discountValue", FieldRequired, "a percentage is required")
-	case !t.Type.hasPercent() && !t.Percent.IsZero():
+	case !t.Type.HasPercent() && !t.Percent.IsZero():
 		faults.Add("discountValue", FieldNotAllowed, fmt.Sprintf("a discount of type %s has no percentage", t.Type))
 	}
 }
@@ -80,7 +80,7 @@ func (t *DiscountTerms) otherFaults(value, maximum string, o CurrencyTerms, faul
 		faults.Add(maximum, FieldRequired, "every currency has a maximum, or none has")
 	case t.MaxDiscount == 0 && o.MaxDiscount > 0:
 		faults.Add(maximum, FieldNotAllowed, "every currency has a maximum, or none has")
-	case t.MaxDiscount == 0 && o.MaxDiscount == 0 && !t.Type.hasAmount():
+	case t.MaxDiscount == 0 && o.MaxDiscount == 0 && !t.Type.HasAmount():
 		faults.Add(value, FieldNotAllowed, fmt.Sprintf("a discount of type %s has no amount", t.Type))
 	}
 }
@@ -90,9 +90,9 @@ func (t *DiscountTerms) amountFaults(value, maximum string, amount, most int64, 
 	switch {
 	case amount < 0:
 		faults.Add(value, FieldTooSmall, "an amount is greater than 0")
-	case t.Type.hasAmount() && amount == 0:
+	case t.Type.HasAmount() && amount == 0:
 		faults.Add(value, FieldRequired, "an amount greater than 0 is required")
-	case !t.Type.hasAmount() && amount != 0:
+	case !t.Type.HasAmount() && amount != 0:
 		faults.Add(value, FieldNotAllowed, fmt.Sprintf("a discount of type %s has no amount", t.Type))
 	}
 	if most < 0 {

@@ -237,17 +237,20 @@ func (q *Quote) list(i int, t *Terms) {
 	}
 	c.EligibleSubtotal, c.EligibleQuantity = 0, 0
 	c.eligible = q.mask(t.Eligible)
-	for j := range q.Lines {
+	for j, covered := range c.eligible {
 		l := &q.Lines[j]
-		if c.eligible[j] {
+		if covered {
 			c.EligibleSubtotal += l.Subtotal
 			c.EligibleQuantity += l.Quantity
 		}
 	}
 }
 
-// mask copies a mask and strikes shipping lines.
+// mask copies a mask and strikes shipping lines. A cart without lines needs no mask.
 func (q *Quote) mask(of []bool) []bool {
+	if len(of) == 0 {
+		return nil
+	}
 	first := len(q.masks)
 	for i, set := range of {
 		q.masks = append(q.masks, set && q.Lines[i].class() != ShippingClass)

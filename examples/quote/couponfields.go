@@ -11,7 +11,9 @@ import (
 
 // couponFields are the names that a coupon has where the library writes one.
 var couponFields = []string{
-	"id", "code", "name", "discountType", "discountValue", "currency", "description",
+	"id", "code", "name", "discountType", "discountValue", "currency", "description", "lane", "group",
+	"discountValues", "maxDiscount", "maxDiscounts", "maxUnits", "units", "buyQuantity", "getQuantity",
+	"maxApplications", "buys", "tierBasis", "tiers", "minPurchases",
 	"appliesTo", "planIds", "deviceIds", "accessoryIds", "kinds", "categories",
 	"excludedItemIds", "excludedCategories", "distribution", "allowedUserEmails",
 	"pointsRequired", "maxUses", "maxUsesPerUser", "minPurchase", "startsAt", "expiresAt",
@@ -32,7 +34,10 @@ func decodeCoupon(raw []byte) (coupon.Coupon, error) {
 	}
 	active := f.flag("active", true)
 	draft := f.draft()
-	f.require("code", "name", "discountType", "discountValue")
+	f.require("code", "name", "discountType")
+	if draft.DiscountType != pricing.Tiered {
+		f.require("discountValue")
+	}
 	made, err := coupon.New(draft, coupon.Creation{ID: documentCouponID})
 	f.checkStored()
 	f.addNew(err)
@@ -44,7 +49,8 @@ func decodeCoupon(raw []byte) (coupon.Coupon, error) {
 
 func (f *fields) draft() coupon.Draft {
 	d := coupon.Draft{
-		Code: f.text("code"), Name: f.text("name"), Description: f.text("description"), Group: f.text("group"),
+		DiscountDraft: f.further(), Group: f.text("group"),
+		Code: f.text("code"), Name: f.text("name"), Description: f.text("description"),
 		DiscountType:  parsed(f, "discountType", pricing.ParseDiscountType),
 		DiscountValue: f.decimal("discountValue"), Currency: f.text("currency"),
 		AppliesTo:          parsed(f, "appliesTo", coupon.ParseAppliesTo),
@@ -67,11 +73,27 @@ func (f *fields) draft() coupon.Draft {
 	}
 	f.decode("customerTags", &d.CustomerTags)
 	f.decode("schedule", &d.Schedule)
+	f.decode("minPurchases", &d.MinPurchases)
 	f.decode("budget", &d.Budget)
 	f.decode("periodLimits", &d.PeriodLimits)
 	if f.reported("periodLimits") || f.begins("periodLimits[") {
 		d.PeriodLimits = nil
 	}
+	return d
+}
+
+// further reads the terms of a discount beyond its type and value.
+func (f *fields) further() coupon.DiscountDraft {
+	d := coupon.DiscountDraft{
+		Lane: parsed(f, "lane", pricing.ParseLane), MaxDiscount: f.decimal("maxDiscount"),
+		MaxUnits: f.integer("maxUnits"), Units: f.integer("units"),
+		BuyQuantity: f.integer("buyQuantity"), GetQuantity: f.integer("getQuantity"),
+		MaxApplications: f.integer("maxApplications"), TierBasis: parsed(f, "tierBasis", pricing.ParseTierBasis),
+	}
+	f.decode("discountValues", &d.DiscountValues)
+	f.decode("maxDiscounts", &d.MaxDiscounts)
+	f.decode("buys", &d.Buys)
+	f.decode("tiers", &d.Tiers)
 	return d
 }
 

@@ -20,7 +20,7 @@ const maxFaults = 50_000
 // A value of null is absent.
 type fields struct {
 	names  []string
-	values [48][]byte // in the order of names
+	values [64][]byte // in the order of names
 	faults pricing.ValidationError
 }
 

@@ -73,6 +73,10 @@ func (p *Processor) CheckCoupon(c coupon.Coupon) error {
 }
 
 func discountFaults(faults *pricing.ValidationError, c coupon.Coupon) {
+	if !c.Discount.IsZero() && !c.Discount.Simple() {
+		faults.Add("discountType", pricing.FieldNotAllowed, "Stripe has only percentages and fixed amounts without further terms")
+		return
+	}
 	switch c.Discount.Type() {
 	case pricing.Percentage:
 		// couponkit keeps four decimals, stripe-go sends four, Stripe takes two.

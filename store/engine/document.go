@@ -109,13 +109,15 @@ type couponDocument struct {
 	Categories         coupon.Items        `json:"categories,omitzero"`
 	ExcludedItems      coupon.Items        `json:"excludedItems,omitzero"`
 	ExcludedCategories coupon.Items        `json:"excludedCategories,omitzero"`
+	Buys               coupon.Scope        `json:"buys,omitzero"`
+	Group              string              `json:"group,omitempty"`
+	MinPurchases       coupon.Amounts      `json:"minPurchases,omitzero"`
 	Distribution       coupon.Distribution `json:"distribution"`
 	PointsRequired     int64               `json:"pointsRequired,omitempty"`
 	MaxUses            int64               `json:"maxUses,omitempty"`
 	MaxUsesPerUser     int64               `json:"maxUsesPerUser,omitempty"`
 	MinPurchase        int64               `json:"minPurchase,omitempty"`
 	Mirror             coupon.Mirror       `json:"mirror"`
-	Group              string              `json:"group,omitempty"`
 
 	MinQuantity  int64                `json:"minQuantity,omitempty"`
 	CustomerTags coupon.CustomerTags  `json:"customerTags,omitzero"`
@@ -129,12 +131,13 @@ type couponDocument struct {
 // and allow-list.
 func EncodeCoupon(c coupon.Coupon) ([]byte, error) {
 	return json.Marshal(couponDocument{
+		Buys: c.Buys, Group: c.Group, MinPurchases: c.MinPurchases,
 		Name: c.Name, Description: c.Description, Discount: c.Discount, Currency: c.Currency,
 		AppliesTo: c.Scope.AppliesTo, Plans: c.Scope.Plans, Devices: c.Scope.Devices, Accessories: c.Scope.Accessories,
 		Kinds: c.Scope.Kinds, Categories: c.Scope.Categories,
 		ExcludedItems: c.Scope.ExcludedItems, ExcludedCategories: c.Scope.ExcludedCategories,
 		Distribution: c.Distribution, PointsRequired: c.PointsRequired,
-		MaxUses: c.Limits.MaxUses, MaxUsesPerUser: c.Limits.MaxUsesPerUser, MinPurchase: c.MinPurchase, Mirror: c.Mirror, Group: c.Group,
+		MaxUses: c.Limits.MaxUses, MaxUsesPerUser: c.Limits.MaxUsesPerUser, MinPurchase: c.MinPurchase, Mirror: c.Mirror,
 		MinQuantity: c.Conditions.MinQuantity, CustomerTags: c.Conditions.CustomerTags, FirstOrder: c.Conditions.FirstOrder,
 		Schedule: c.Conditions.Schedule, Budget: c.Limits.Budget, PeriodLimits: c.Limits.Periods,
 	})
@@ -162,7 +165,7 @@ func DecodeCoupon(data []byte, c *coupon.Coupon) error {
 	c.Conditions = coupon.Conditions{
 		MinQuantity: doc.MinQuantity, CustomerTags: doc.CustomerTags, FirstOrder: doc.FirstOrder, Schedule: doc.Schedule,
 	}
-	c.MinPurchase, c.Mirror, c.Group = doc.MinPurchase, doc.Mirror, doc.Group
+	c.MinPurchase, c.MinPurchases, c.Mirror, c.Buys, c.Group = doc.MinPurchase, doc.MinPurchases, doc.Mirror, doc.Buys, doc.Group
 	return nil
 }
 
