@@ -273,14 +273,14 @@ func TestOneMoreUnit(t *testing.T) {
 	if testing.Short() {
 		cases = 4_000
 	}
-	dropped := map[pricing.DiscountType]bool{}
+	dropped := make(map[pricing.DiscountType]bool)
 	for seed := range cases {
 		r := rand.New(rand.NewPCG(uint64(seed), 43))
 		cart, terms := randomCase(r)
 		if len(cart.Lines) == 0 {
 			continue
 		}
-		jumps := map[pricing.DiscountType]bool{}
+		jumps := make(map[pricing.DiscountType]bool)
 		for _, term := range terms {
 			if kind := term.Discount.Type(); kind == pricing.Tiered || kind == pricing.BuyXGetY {
 				jumps[kind] = true

@@ -1,14 +1,14 @@
-// Package pricing computes the price of a cart with one discount, exact to the minor unit.
+// Package pricing computes the price of a cart with a set of coupons, exact to the minor unit.
 //
-// A [Cart] is a list of lines in one [Currency]. A [Discount] is a percentage or a fixed
-// amount. [Price] takes the discount off the eligible lines of the cart and returns a
-// [Quote]. A Quote holds the totals and the price of each line. [QuotedLine.Units] returns
-// the price of each unit.
+// A [Cart] is a list of lines in one [Currency]. [Terms] hold the [Discount] of a coupon and the
+// lines that it covers. [Price] takes the discounts off the cart and returns a [Quote]. A Quote
+// holds the totals, the price of each line and what each coupon takes. [QuotedLine.Units]
+// returns the price of each unit, and [Quote.Allocations] what each coupon takes off it.
 //
 //	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
 //		{ID: "A", Kind: pricing.Plan, ItemID: "basic", Quantity: 3, UnitPrice: 1000},
 //	}}
-//	quote, err := pricing.Price(cart, discount, nil) // nil makes every line eligible
+//	quote, err := pricing.Price(cart, pricing.Terms{Discount: discount}) // on every line
 //
 // Package eligibility decides which lines are eligible. Shipping lines are never
 // discounted.
@@ -29,9 +29,15 @@
 // a [Money] cannot be unmarshaled on its own, because its JSON does not contain the
 // currency.
 //
+// # Discounts
+//
+// There are seven types of discounts; see [DiscountType]. Section 2 of docs/contract.md has the
+// arithmetic of each. Discounts are combined in two lanes; see [Lane]. The result does not depend
+// on the order of the coupons. A coupon without a group is exclusive; see [Conflicts].
+//
 // # Rounding
 //
-// A percentage discount is computed from the eligible subtotal and rounded half up. The
+// A percentage discount is computed from what the eligible units cost and rounded half up. The
 // rounded discount is spread over the eligible lines by the largest remainder method:
 //
 //   - The line discounts sum to the discount of the cart.
@@ -41,14 +47,14 @@
 //     first.
 //   - A line with the price 0 gets no discount.
 //
-// Units of the same line have at most two different prices. The two prices differ by one
-// minor unit.
+// With one coupon that covers whole lines, the units of a line have at most two different
+// prices. The two prices differ by one minor unit.
 //
 // A cart may have a step (see [Cart].Step). In a cart with a step, discounts are rounded to
 // multiples of the step instead of minor units. Every amount in the quote is a multiple of
 // the step. Price returns an error if a unit price is not a multiple of the cart's step.
 //
-// A larger discount never raises the total of the cart. A larger discount can still raise
+// A larger percentage or amount never raises the total of the cart. It can still raise
 // the total of a single line by one minor unit or one step. Compute refunds from stored
 // line totals, not from a new quote.
 //

@@ -1,5 +1,7 @@
 package pricing
 
+import "math/bits"
+
 // This file prices without telling units apart. That is enough where every coupon treats the
 // units of a line alike and no unit goes below zero: then the units of a line follow from what
 // each coupon takes off the line; see lineDetail.
@@ -122,21 +124,20 @@ func (q *Quote) partOf(c int, t *Terms, step int64) {
 // weigh writes what each line would give to a coupon if nothing capped the discount, and returns
 // the sum. All amounts are in steps.
 func (q *Quote) weigh(c int, d *Discount, amount, step int64) (sum int64) {
-	w, mask := &q.work, q.Coupons[c].eligible
-	for i := range q.Lines {
-		l := &q.Lines[i]
-		if !l.Eligible || mask != nil && !mask[i] {
-			w.weights[i] = 0
-			continue
-		}
-		weight := w.left[i]
-		switch d.kind { //nolint:exhaustive // the other types count what the units cost
-		case FixedAmountPerUnit:
+	lines, weights, left, mask := q.Lines, q.work.weights[:len(q.Lines)], q.work.left[:len(q.Lines)], q.Coupons[c].eligible
+	perUnit, unitPrice := d.kind == FixedAmountPerUnit, d.kind == FixedUnitPrice
+	for i := range lines {
+		l := &lines[i]
+		weight := left[i]
+		switch {
+		case !l.Eligible || mask != nil && !mask[i]:
+			weight = 0
+		case perUnit:
 			weight = min(amount, inSteps(l.UnitPrice, step)) * l.Quantity
-		case FixedUnitPrice:
+		case unitPrice:
 			weight = max(0, inSteps(l.UnitPrice, step)-amount) * l.Quantity
 		}
-		w.weights[i] = weight
+		weights[i] = weight
 		sum += weight
 	}
 	return sum
@@ -190,10 +191,17 @@ func (q *Quote) leave(from, to int) bool {
 // more. The coupons of the lane before have left units that differ by less than their number, and
 // rounding costs a unit at most one step for each coupon.
 func (w *workspace) clear(line int, quantity, taken, before, givers int64) bool {
+	left := w.left[line]
 	if before == 0 {
-		return (w.left[line]-taken)/givers >= quantity
+		return covered(left-taken, quantity, givers)
 	}
-	return taken <= w.left[line]/2 && w.left[line]/(2*givers+before) >= quantity
+	return taken <= left/2 && covered(left, quantity, 2*givers+before)
+}
+
+// covered reports whether an amount is at least as many steps for each unit.
+func covered(amount, quantity, steps int64) bool {
+	high, low := bits.Mul64(uint64(quantity), uint64(steps)) //nolint:gosec // not negative
+	return high == 0 && low <= uint64(amount)                //nolint:gosec // not negative
 }
 
 // detail writes what the parts say into the quote.

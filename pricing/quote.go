@@ -113,10 +113,13 @@ func (q *Quote) reset(currency Currency, step int64) {
 // combines reports whether the coupons can be priced together on the cart. It puts those that
 // discount anything in order.
 func (q *Quote) combines(cart *Cart, terms []Terms) bool {
-	if len(terms) == 1 { // by far the most
-		if t := &terms[0]; t.Discount.kind != 0 {
+	if len(terms) == 1 { // the most usual set
+		if terms[0].Discount.kind != 0 {
 			q.work.order = append(q.work.order, 0)
-			q.Coupons = resize(q.Coupons, 1)
+			if cap(q.Coupons) == 0 {
+				q.Coupons = make([]QuotedCoupon, 1)
+			}
+			q.Coupons = q.Coupons[:1]
 		}
 		return terms[0].fits(cart)
 	}
@@ -150,43 +153,47 @@ func (q *Quote) combines(cart *Cart, terms []Terms) bool {
 
 // take copies the lines and sums them; it reports whether all is well formed.
 func (q *Quote) take(cart *Cart, terms []Terms) bool {
-	if cart.Currency.IsZero() || cart.Step < 0 || len(cart.Lines) > MaxLines {
+	lines := cart.Lines
+	if cart.Currency.IsZero() || cart.Step < 0 || len(lines) > MaxLines {
 		return false
 	}
-	q.Lines = slices.Grow(q.Lines, len(cart.Lines))[:len(cart.Lines)]
-	all, units, step := int64(0), int64(0), q.Step
+	q.Lines = slices.Grow(q.Lines, len(lines))[:len(lines)]
+	var all, units, shipping, eligible, eligibleUnits int64
+	quotedLines, step := q.Lines, q.Step
 	var only []bool
 	if len(terms) == 1 {
 		only = terms[0].Eligible
 	}
-	for i := range cart.Lines {
-		line, quoted := &cart.Lines[i], &q.Lines[i]
+	for i := range lines {
+		line, quoted := &lines[i], &quotedLines[i]
 		subtotal, ok := line.subtotal()
-		class, formed := line.wellFormed()
-		if !ok || !formed || !onStep(line.UnitPrice, step) {
-			return false
+		class, known := line.Kind.implied()
+		if !known || !line.ordinary() {
+			class, known = line.wellFormed()
 		}
 		all += subtotal
 		units += line.Quantity
-		if all < 0 || units < 0 {
+		if !ok || !known || all < 0 || units < 0 || !onStep(line.UnitPrice, step) {
 			return false
 		}
-		covered := class != ShippingClass && len(terms) > 0 && (only == nil || only[i])
-		if covered && len(terms) > 1 {
+		covered := false
+		switch {
+		case class == ShippingClass:
+			shipping += subtotal
+		case len(terms) == 1:
+			covered = only == nil || only[i]
+		default:
 			covered = anyCovers(terms, i)
 		}
 		quoted.Line = *line
 		quoted.Eligible, quoted.Subtotal, quoted.Discount, quoted.Total = covered, subtotal, 0, subtotal
 		quoted.Step, quoted.detail = step, nil
-		if class == ShippingClass {
-			q.Shipping += subtotal
-		}
 		if covered {
-			q.EligibleSubtotal += subtotal
-			q.units += line.Quantity
+			eligible += subtotal
+			eligibleUnits += line.Quantity
 		}
 	}
-	q.Subtotal = all - q.Shipping
+	q.Subtotal, q.Shipping, q.EligibleSubtotal, q.units = all-shipping, shipping, eligible, eligibleUnits
 	return true
 }
 

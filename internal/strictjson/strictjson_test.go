@@ -177,7 +177,7 @@ func TestMessagesAreForPeople(t *testing.T) {
 		`{"raw":"x"}`:               "raw: must be of another form",
 		`{"raw":{}}`:                "raw: must be a decimal number, bare or as text",
 		`{"kind":5}`:                "kind: must be text",
-		`{"kind":""}`:               "kind: must be PERCENTAGE or FIXED_AMOUNT",
+		`{"kind":""}`:               "kind: must be PERCENTAGE, FIXED_AMOUNT, FIXED_AMOUNT_PER_UNIT, FIXED_UNIT_PRICE, CHEAPEST_UNITS, BUY_X_GET_Y or TIERED",
 		`{"strange":5}`:             "strange: must be of another form",
 		`{"new":5}`:                 "new: there is no such field",
 		`{"text":"","text":""}`:     "text: the field is given twice",
