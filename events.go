@@ -52,6 +52,11 @@ type Outcome struct {
 // HandleEvent records every payment. HandleEvent flags a payment that differs from the order's
 // total, exceeds the coupon's limit, or arrives after a refund of points; see [Flag].
 //
+// A payment may tell of identities that the service did not know at the checkout, such as the
+// address that the payer entered; see [processor.Payer]. The limits per customer count these
+// identities from then on, in the periods of the reservation. If a limit was reached already, the
+// payment is flagged with FlagOverLimit.
+//
 // Ship an order when Order.State is redemption.OrderPaid and Flag is FlagNone. Ship each order ID
 // only once. [Service.Sweep] may find a payment before the event arrives, and then returns the
 // outcome. If another method finds the payment first, the observer receives an [OpSettle] attempt.
@@ -68,6 +73,9 @@ func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome
 		Kind: kind, At: now, SessionID: e.SessionID,
 		OrderID: e.Metadata[processor.MetadataOrderID], Deadline: told(e, now).Add(s.paymentWait),
 	}}
+	if kind == redemption.Paid {
+		settlement.Event.Learned = learned(e.Payer)
+	}
 	charges := pricing.NewMoney(e.Total, e.Currency)
 	o, err = s.outcome(ctx, &attempt, settlement, charges)
 	if err != nil || kind != redemption.Paid || !o.Order.IsZero() || len(processor.CouponIDs(e.Metadata)) == 0 {
@@ -83,7 +91,7 @@ func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome
 // session says that coupons were used: the customer has paid, and the uses count.
 func (s *Service) unknownPayment(ctx context.Context, e processor.Event, now time.Time) (store.Reservation, error) {
 	customerID := e.Metadata[processor.MetadataCustomerID]
-	customer := identities(eligibility.Customer{ID: customerID})
+	customer := withoutRepeats(append(identities(eligibility.Customer{ID: customerID}), learned(e.Payer)...))
 	o := redemption.Order{
 		ID: s.newID(redemption.OrderIDPrefix), CustomerID: customerID, State: redemption.OrderPaid,
 		SessionID: e.SessionID, CreatedAt: now,

@@ -9,6 +9,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
 )
 
@@ -73,6 +74,21 @@ func identities(c eligibility.Customer) []string {
 	}
 	for _, alias := range c.Aliases {
 		list = append(list, redemption.AliasIdentity(alias))
+	}
+	return withoutRepeats(list)
+}
+
+// learned are the identities of a payer. Texts that cannot be an identity are left out: a payment
+// is recorded in any case.
+func learned(p processor.Payer) []string {
+	var list []string
+	if address, err := coupon.ParseEmail(p.Email); err == nil {
+		list = append(list, redemption.EmailIdentity(address))
+	}
+	for _, alias := range p.Aliases[:min(len(p.Aliases), eligibility.MaxAliases)] {
+		if alias != "" {
+			list = append(list, redemption.AliasIdentity(alias))
+		}
 	}
 	return withoutRepeats(list)
 }

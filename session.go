@@ -246,6 +246,7 @@ func (s *Service) expire(ctx context.Context, id string) (processor.Session, err
 func (s *Service) ending(session processor.Session, o redemption.Order) redemption.Event {
 	now := s.now()
 	kind := redemption.PaymentPending
+	var identities []string
 	switch {
 	case session.Status == processor.SessionExpired && o.State == redemption.OrderAwaitingPayment:
 		kind = redemption.PaymentFailed // the processor knows of no payment any more
@@ -254,7 +255,9 @@ func (s *Service) ending(session processor.Session, o redemption.Order) redempti
 	case session.PaymentFailed:
 		kind = redemption.PaymentFailed
 	case session.Status == processor.SessionComplete && session.PaymentStatus.Settled():
-		kind = redemption.Paid
+		kind, identities = redemption.Paid, learned(session.Payer)
 	}
-	return redemption.Event{Kind: kind, At: now, SessionID: session.ID, OrderID: o.ID, Deadline: now.Add(s.paymentWait)}
+	return redemption.Event{
+		Kind: kind, At: now, SessionID: session.ID, OrderID: o.ID, Deadline: now.Add(s.paymentWait), Learned: identities,
+	}
 }

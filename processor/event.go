@@ -62,8 +62,21 @@ type Event struct {
 	Total    int64
 	// Metadata is the metadata of the session.
 	Metadata map[string]string
+	// Payer is what the processor knows about the payer.
+	Payer Payer
 	// CreatedAt is the time at which the processor created the event.
 	CreatedAt time.Time
+}
+
+// Payer is what a processor has learned about the person who pays. The service counts the identities
+// of the payer for limits per customer; see couponkit.Service.HandleEvent. All fields may be empty.
+type Payer struct {
+	// Email is the address that the payer entered on the payment page. The processor may not have
+	// verified the address.
+	Email string
+	// Aliases are further texts that identify the payer, such as the fingerprint of a payment card.
+	// The same payer must have the same alias in every session.
+	Aliases []string
 }
 
 // Abilities describes what a processor can do.

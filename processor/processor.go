@@ -299,6 +299,8 @@ type Session struct {
 	Total     int64
 	ExpiresAt time.Time
 	Metadata  map[string]string
+	// Payer is what the processor knows about the payer.
+	Payer Payer
 }
 
 // These constants are the keys of the metadata of a session (contract section 5.4). The metadata

@@ -60,6 +60,13 @@ const (
 	sharedPrefix   = "shared/"
 )
 
+// These constants are the first parts of the keys of customers' counters.
+const (
+	customerOrders = "orders"
+	customerUses   = "uses"
+	customerPeriod = "period"
+)
+
 // SharedCounter returns the key of a counter that all customers share. The parts of the key say
 // what is counted, from general to specific. A part of the key may be any text.
 func SharedCounter(parts ...string) string { return counterKey(sharedPrefix, parts) }
@@ -78,12 +85,12 @@ func CouponUses(couponID string) string { return SharedCounter("uses", couponID)
 // CustomerUses returns the key of the counter for one customer's uses of a coupon. Any text that
 // identifies the customer is accepted, such as an ID or an e-mail address.
 func CustomerUses(couponID, identity string) string {
-	return CustomerCounter("uses", couponID, identity)
+	return CustomerCounter(customerUses, couponID, identity)
 }
 
 // CustomerOrders returns the key of the counter for one customer's orders. Any text that
 // identifies the customer is accepted, such as an ID or an e-mail address.
-func CustomerOrders(identity string) string { return CustomerCounter("orders", identity) }
+func CustomerOrders(identity string) string { return CustomerCounter(customerOrders, identity) }
 
 func counterKey(prefix string, parts []string) string {
 	var key strings.Builder

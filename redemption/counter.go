@@ -21,7 +21,7 @@ func CodePeriodUses(code, period, first string) string {
 // CustomerPeriodUses returns the key of the counter for one customer's uses of a coupon within one
 // period. Any text that identifies the customer is accepted.
 func CustomerPeriodUses(couponID, identity, period, first string) string {
-	return CustomerCounter("period", couponID, identity, period, first)
+	return CustomerCounter(customerPeriod, couponID, identity, period, first)
 }
 
 // Budget returns the key of the counter for the sum of a coupon's discounts in one currency, in

@@ -75,6 +75,10 @@ type Event struct {
 	// Deadline is the order's new deadline. Only SessionAttached and PaymentPending use
 	// Deadline. A PaymentPending event never moves the deadline to an earlier time.
 	Deadline time.Time
+	// Learned are further identities of the customer that the payment has told of, such as the
+	// address that the payer entered. [EmailIdentity] and [AliasIdentity] return identities.
+	// Only a Paid event may have Learned, with at most [MaxLearned] entries.
+	Learned []string
 }
 
 // Validate checks the fields of the event. The error is a [*pricing.ValidationError] that lists
@@ -96,6 +100,7 @@ func (e Event) Validate() error {
 	}
 	named := e.Kind == SessionAttached || e.UseID == "" && (ended || e.SessionID == "")
 	textFault(&faults, "orderId", e.OrderID, MaxIDLength, named && !e.Kind.OfUse())
+	e.learnedFaults(&faults)
 	return faults.Err()
 }
 

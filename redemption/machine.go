@@ -10,19 +10,25 @@ import "time"
 // cancelled. If a cancelled order is paid, its uses become completed. After does not check
 // limits, so a late payment may exceed a limit. The caller can compare the [Holdings] with the
 // limits.
+//
+// A payment may add claims for the identities in Learned. These claims follow the claims that the
+// order and its uses had before. After adds them even if the order is already paid.
 func (o Order) After(e Event, uses ...Use) (Order, []Use, error) {
 	next, err := o.after(e)
 	if err != nil {
 		return o, uses, &TransitionError{ID: o.ID, State: o.State.String(), Kind: e.Kind, Cause: err}
 	}
-	if same(o, next) {
+	next.Claims = e.learn(o.CustomerID, o.Claims)
+	grown := len(next.Claims) > len(o.Claims)
+	changed := make([]Use, len(uses))
+	for i, u := range uses {
+		changed[i] = u.follow(next, e)
+		grown = grown || len(changed[i].Claims) > len(u.Claims)
+	}
+	if same(o, next) && !grown {
 		return o, uses, nil
 	}
 	next.UpdatedAt, next.Version = later(e.At, o.UpdatedAt), o.Version+1
-	changed := make([]Use, len(uses))
-	for i, u := range uses {
-		changed[i] = u.follow(next, e.At)
-	}
 	return next, changed, nil
 }
 
@@ -169,10 +175,15 @@ func (u Use) PassOn(at time.Time) Use {
 	return u.changed(at)
 }
 
-// follow changes a use to the state of its order.
-func (u Use) follow(o Order, at time.Time) Use {
-	state := o.State.holds()
+// follow changes a use to the state of its order, and adds the claims of identities that the
+// event tells of.
+func (u Use) follow(o Order, e Event) Use {
+	state, at, had := o.State.holds(), e.At, len(u.Claims)
+	u.Claims = e.learn(o.CustomerID, u.Claims)
 	if u.State == state {
+		if len(u.Claims) > had {
+			return u.changed(at)
+		}
 		return u
 	}
 	switch state {

@@ -19,7 +19,8 @@ const (
 	MaxIDLength = 255
 	// MaxUses is the maximum number of coupons in an order.
 	MaxUses = 32
-	// MaxClaims is the maximum number of claims of one order or one use.
+	// MaxClaims is the maximum number of claims that a new order or a new use can have. A payment
+	// may add claims; see [MaxLearned].
 	MaxClaims = 64
 	// MaxMetadata is the maximum number of metadata entries in an order.
 	MaxMetadata = 50

@@ -23,6 +23,7 @@ func (r Reservation) Normalize() Reservation {
 // Normalize returns the settlement in the form that is stored, like [Reservation.Normalize].
 func (s Settlement) Normalize() Settlement {
 	s.Event.At, s.Event.Deadline = instant(s.Event.At), instant(s.Event.Deadline)
+	s.Event.Learned = slices.Clone(s.Event.Learned)
 	if !s.Unknown.Order.IsZero() {
 		s.Unknown = s.Unknown.Normalize()
 	}

@@ -147,7 +147,8 @@ type Orders interface {
 	// All other events name their order or their use. If the named record does not exist,
 	// Apply returns [ErrNotFound].
 	//
-	// A payment always counts. A late payment takes its claims even if they exceed a limit.
+	// A payment always counts. A late payment takes its claims even if they exceed a limit. So do
+	// the claims of identities in Event.Learned, which are stored with the order and its uses.
 	// Apply sets OverLimit on every use whose claims exceed a limit. If the customer has
 	// replaced the paid order, Apply cancels the last replacement if it is still open. If a
 	// payment for a replaced order is on its way, the order may get its claims back from the

@@ -44,9 +44,14 @@ func (w *world) check(s *shop, t touched, c *change) {
 
 // frozen is an order without what may change.
 func frozen(o redemption.Order) redemption.Order {
-	o.State, o.SessionID, o.SessionURL, o.ReplacedBy = 0, "", "", ""
+	o.State, o.SessionID, o.SessionURL, o.ReplacedBy, o.Claims = 0, "", "", "", nil
 	o.Deadline, o.UpdatedAt, o.Version = time.Time{}, time.Time{}, 0
 	return o
+}
+
+// keeps reports whether a record has the claims that it had. It may have more once it is paid.
+func keeps(before, now []redemption.Claim, paid bool) bool {
+	return len(now) >= len(before) && slices.Equal(before, now[:len(before)]) && (paid || len(now) == len(before))
 }
 
 // checkOrder holds an order to what it froze, and to the ways it may go.
@@ -58,7 +63,8 @@ func (w *world) checkOrder(s *shop, before, now redemption.Order) {
 	resumed := before.State == redemption.OrderCancelled && now.State == redemption.OrderAwaitingPayment
 	w.when(before.State != now.State, "order", before.State.String(), now.State.String())
 	w.when(resumed, "order", "cancelled", "resumed after its hand-over")
-	w.must(RecordsStay, reflect.DeepEqual(frozen(before), frozen(now)), "order %s is not the one that was placed", now.ID)
+	same := reflect.DeepEqual(frozen(before), frozen(now)) && keeps(before.Claims, now.Claims, now.State == redemption.OrderPaid)
+	w.must(RecordsStay, same, "order %s is not the one that was placed", now.ID)
 	backwards := before.State == redemption.OrderPaid && now.State != redemption.OrderPaid ||
 		before.State != redemption.OrderOpen && now.State == redemption.OrderOpen || resumed && before.ReplacedBy == ""
 	w.must(StatesMoveForward, !backwards, "order %s was %s, and is %s", now.ID, before.State, now.State)
@@ -153,8 +159,8 @@ func (w *world) checkUse(s *shop, before, now redemption.Use) {
 	w.must(StatesMoveForward, !backwards, "use %s was %q, and is %s", now.ID, before.State, now.State)
 	stays := before.CouponID == now.CouponID && before.CustomerID == now.CustomerID && before.OrderID == now.OrderID && before.Origin == now.Origin &&
 		before.ExchangeID == now.ExchangeID && before.Points == now.Points && before.Key == now.Key && before.Discount == now.Discount &&
-		slices.Equal(before.Claims, now.Claims) && before.CreatedAt.Equal(now.CreatedAt) &&
-		(before.State != redemption.Completed || before.OverLimit == now.OverLimit && before.CompletedAt.Equal(now.CompletedAt))
+		keeps(before.Claims, now.Claims, now.State == redemption.Completed) && before.CreatedAt.Equal(now.CreatedAt) &&
+		(before.State != redemption.Completed || (now.OverLimit || !before.OverLimit) && before.CompletedAt.Equal(now.CompletedAt))
 	w.must(RecordsStay, fresh || stays, "use %s is not the one that was made", now.ID)
 	of := s.book.usesOf[now.OrderID]
 	w.must(OneOrderForEachSession, len(of) < 2, "order %s has the uses %v of one coupon", now.OrderID, of)
@@ -181,7 +187,8 @@ func (w *world) checkExchange(s *shop, before, now redemption.Use) {
 // checkLimits holds a use that begins to hold its claims to the limits at that moment. Who
 // adds nothing to a counter exceeds nothing: the claims of another order were taken over.
 func (w *world) checkLimits(s *shop, before, now redemption.Use, c *change) {
-	if holds := before.State == redemption.Reserved || before.State == redemption.Completed; holds || now.State == redemption.Released {
+	holds := before.State == redemption.Reserved || before.State == redemption.Completed
+	if holds && len(before.Claims) == len(now.Claims) || now.State == redemption.Released {
 		return
 	}
 	k, there := s.book.coupons[now.CouponID]
@@ -194,7 +201,7 @@ func (w *world) checkLimits(s *shop, before, now redemption.Use, c *change) {
 		}
 		w.must(LimitsHold, slices.Equal(now.Claims, want), "%s claims %v of coupon %s, not %v", now.ID, now.Claims, k.ID, want)
 	}
-	exceeds, counts := false, make([]int64, 0, len(now.Claims))
+	exceeds, counts := before.OverLimit, make([]int64, 0, len(now.Claims))
 	for _, claim := range now.Claims {
 		taken := s.book.held[claim.Counter].Taken()
 		unlimited := claim.Limit == 0 || there && k.Limits.MaxUses == 0 && claim.Counter == redemption.CouponUses(k.ID)
@@ -271,6 +278,7 @@ func (w *world) countUse(before, now redemption.Use) {
 	w.when(before.State != now.State, "use", cmp.Or(before.State.String(), "none"), now.State.String())
 	w.when(before.PointsState != now.PointsState, "points", before.PointsState.String(), now.PointsState.String())
 	w.when(now.OverLimit && !before.OverLimit, "use", "completed", "over the limit")
+	w.when(!before.IsZero() && len(now.Claims) > len(before.Claims), "use", "completed", "with more claims")
 	w.when(now.State == redemption.Completed && before.State != redemption.Completed && now.PointsState > redemption.PointsDebited,
 		"use", "completed", "with points that are "+now.PointsState.String())
 }

@@ -88,6 +88,7 @@ var least = []struct {
 	{"use", "released", "completed", 20},
 	{"use", "released", "reserved", 5},
 	{"use", "completed", "over the limit", 10},
+	{"use", "completed", "with more claims", 50},
 	{"use", "completed", "with points that are refunded", 5},
 	{"use", "completed", "with points that are passed_on", 1},
 	{"points", "none", "pending", 100},

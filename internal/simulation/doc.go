@@ -55,6 +55,7 @@
 //	orders are their customers'       contract 5.2                      bought                       sharing keys between customers
 //	one order for each key            contract 5.2                      bought, checkNewOrder        forgetting keys
 //	totals are compared               contract 6, spec 7.10             bought                       not comparing totals
+//	payers are counted                contract 4.8                      acknowledged, checkOrder     forgetting who has paid
 //	answers are true                  contract 5.4; package store       acknowledged, bought         answering before committing
 //	no surprise                       contract 6                        expect, do                   leaking a driver's error
 //	-----------------------------------------------------------------------------------------------

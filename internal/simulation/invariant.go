@@ -31,6 +31,7 @@ const (
 	OrdersAreTheirs        Invariant = "orders are their customers'"
 	OneOrderForEachKey     Invariant = "one order for each key"
 	TotalsAreCompared      Invariant = "totals are compared"
+	PayersAreCounted       Invariant = "payers are counted"
 	AnswersAreTrue         Invariant = "answers are true"
 	NoSurprise             Invariant = "no surprise"
 

@@ -74,7 +74,7 @@ func (w *world) follows(b *book, e store.Entry, id string, version int64) {
 // tells are the kinds of the last entry of an order.
 var tells = map[redemption.OrderState][]store.EntryKind{
 	redemption.OrderOpen: {store.OrderOpened, store.OrderChanged}, redemption.OrderAwaitingPayment: {store.OrderChanged},
-	redemption.OrderPaid: {store.OrderPaid}, redemption.OrderCancelled: {store.OrderCancelled},
+	redemption.OrderPaid: {store.OrderPaid, store.OrderChanged}, redemption.OrderCancelled: {store.OrderCancelled},
 }
 
 // checkJournal compares records that have changed with what the journal has of them.

@@ -123,6 +123,9 @@ var planted = []plant{
 	{"not comparing totals", by(simulation.TotalsAreCompared), func() simulation.Parts {
 		return simulation.Parts{Checkout: trustsTotals}
 	}},
+	{"forgetting who has paid", by(simulation.PayersAreCounted), inStore(func(f *faulty) {
+		f.events(func(_ context.Context, s *store.Settlement) { s.Event.Learned = nil })
+	})},
 	{"trusting the order of events", by(simulation.AnswersAreTrue), inStore(drops(func(o redemption.Order, e redemption.Event) bool {
 		return e.Kind == redemption.Paid && o.State == redemption.OrderCancelled
 	}))},

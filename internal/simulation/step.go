@@ -35,7 +35,7 @@ var (
 		{"follow", 2, (*world).follow},
 	}
 	happens = []happening{ // around nodes
-		{"pay", 12, acts("the customer pays", (*fakeprocessor.Processor).Pay)},
+		{"pay", 12, acts("the customer pays", entersAndPays)},
 		{"pay later", 2, acts("the customer pays later", (*fakeprocessor.Processor).PayLater)},
 		{"decline", 1, acts("the bank declines", (*fakeprocessor.Processor).Decline)},
 		{"late payment arrives", 2, acts("the delayed payment arrives", (*fakeprocessor.Processor).PaymentArrives)},

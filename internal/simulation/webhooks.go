@@ -79,6 +79,27 @@ func (w *world) acknowledged(s *shop, e processor.Event) {
 		e.ID, e.SessionID, order.ID, order.State)
 	w.must(EveryPaymentCounts, e.Metadata[processor.MetadataCouponID] == use.CouponID,
 		"event %s, the payment of session %s, was acknowledged, and the completed use is %q", e.ID, e.SessionID, use.ID)
+	for _, alias := range e.Payer.Aliases {
+		w.must(PayersAreCounted, claims(order.Claims, redemption.CustomerOrders(redemption.AliasIdentity(alias))),
+			"event %s, the payment of session %s with %s, was acknowledged, and order %s claims %v", e.ID, e.SessionID, alias, order.ID, order.Claims)
+	}
+}
+
+func claims(claims []redemption.Claim, counter string) bool {
+	return slices.ContainsFunc(claims, func(c redemption.Claim) bool { return c.Counter == counter })
+}
+
+// entersAndPays pays a session. In half of the sessions one of three people pays, with their
+// card and address. The session's ID tells who: the dice stay as they are.
+func entersAndPays(p *fakeprocessor.Processor, id string) error {
+	sum := 0
+	for _, b := range []byte(id) {
+		sum += int(b)
+	}
+	if who := fmt.Sprint("customer", sum/2%3); sum%2 == 0 {
+		_ = p.Enter(id, processor.Payer{Email: email(who), Aliases: []string{"card of " + who}}) // Pay reports the error
+	}
+	return p.Pay(id)
 }
 
 // paidBy returns the order of a session, and its completed use.

@@ -2,6 +2,7 @@ package fakeprocessor
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/couponkit/couponkit/pricing"
@@ -19,6 +20,13 @@ func (p *Processor) Pay(id string) error {
 		}
 		p.announce(sessionCompleted, s, now)
 	})
+}
+
+// Enter tells the processor who pays an open session, as a customer does on the payment page. Events
+// and sessions have the payer from then on. It returns the errors of [Processor.Pay].
+func (p *Processor) Enter(id string, payer processor.Payer) error {
+	payer.Aliases = slices.Clone(payer.Aliases)
+	return p.act("enter", id, isOpen, func(s *session, _ time.Time) { s.Payer = payer })
 }
 
 // Decline simulates a payment that the bank refuses at once. The session stays open,

@@ -25,6 +25,7 @@ type session struct {
 func (s *session) public() processor.Session {
 	out := s.Session
 	out.Metadata = maps.Clone(out.Metadata)
+	out.Payer.Aliases = slices.Clone(out.Payer.Aliases)
 	return out
 }
 

@@ -97,6 +97,7 @@ func readEvent(body []byte) (processor.Event, error) {
 		ID: in.ID, Type: eventType(in.Type), SessionID: in.Session.ID,
 		Currency: in.Session.Currency, Total: in.Session.Total,
 		Metadata: in.Session.Metadata, CreatedAt: coupon.Instant(in.CreatedAt),
+		Payer: processor.Payer{Email: in.Session.PayerEmail, Aliases: in.Session.PayerAliases},
 	}
 	if e.Type == processor.Ignored {
 		return e, nil

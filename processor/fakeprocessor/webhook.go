@@ -38,6 +38,8 @@ type payloadSession struct {
 	Currency      pricing.Currency  `json:"currency"`
 	Total         int64             `json:"total"`
 	Metadata      map[string]string `json:"metadata,omitempty"`
+	PayerEmail    string            `json:"payerEmail,omitempty"`
+	PayerAliases  []string          `json:"payerAliases,omitempty"`
 }
 
 // event is a fact that was written down; every delivery of it has the same body.
@@ -58,6 +60,7 @@ func (p *Processor) announce(kind string, s *session, at time.Time) {
 	p.enqueue(payload{Type: kind, CreatedAt: coupon.Instant(at), Session: payloadSession{
 		ID: s.ID, Status: s.Status.String(), PaymentStatus: s.PaymentStatus.String(),
 		Currency: s.Currency, Total: s.Total, Metadata: maps.Clone(s.Metadata),
+		PayerEmail: s.Payer.Email, PayerAliases: slices.Clone(s.Payer.Aliases),
 	}})
 }
 

@@ -633,6 +633,10 @@ func brokenEvents() map[string]subject {
 			how:    told(func(e *processor.Event) bool { e.Metadata = nil; return true }),
 			caught: []string{"event of a payment", "event of a subscription"},
 		},
+		"events know no payer": {
+			how:    told(func(e *processor.Event) bool { e.Payer = processor.Payer{}; return true }),
+			caught: []string{"event of a payer"},
+		},
 		"events lose their session": {
 			how:    told(func(e *processor.Event) bool { e.SessionID = ""; return true }),
 			caught: []string{"event of a payment"},

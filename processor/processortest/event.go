@@ -15,6 +15,12 @@ func eventClauses() []clause {
 			check: eventOfAPayment,
 		},
 		{
+			name:  "event of a payer",
+			needs: []need{customer(), entering(), events()},
+			says:  "Payer is what the processor knows about the payer, in events and in the session",
+			check: eventOfAPayer,
+		},
+		{
 			name:  "event of a subscription",
 			needs: []need{customer(), events()},
 			says:  "Completed tells that the session was finished, in both modes; Total is what it charges",
@@ -65,6 +71,29 @@ func eventOfAPayment(p *probe) {
 	p.none(0, p.events(), "of a session that is open")
 	p.hook(p.Customer.Pay(s.ID), "Pay")
 	p.tells(r, s, processor.Completed, processor.Paid)
+}
+
+func eventOfAPayer(p *probe) {
+	const email = "payer@shop.example"
+	s := p.created(p.request("key-1"))
+	p.hook(p.Customer.Enter(s.ID, email), "Enter")
+	p.hook(p.Customer.Pay(s.ID), "Pay")
+	told := 0
+	for _, e := range p.events() {
+		if e.Type == processor.Ignored {
+			continue
+		}
+		told++
+		if e.Payer.Email != email {
+			p.broken("the event tells of the payer %q, who entered %q", e.Payer.Email, email)
+		}
+	}
+	if told == 0 {
+		p.broken("there is no event of the payment")
+	}
+	if read := p.session(s.ID); read.Payer.Email != email {
+		p.broken("the session tells of the payer %q, who entered %q", read.Payer.Email, email)
+	}
 }
 
 func eventOfASubscription(p *probe) {
@@ -158,7 +187,7 @@ func (p *probe) tells(r processor.SessionRequest, s processor.Session, kind proc
 		found++
 		want := processor.Event{
 			ID: e.ID, Type: kind, SessionID: s.ID, PaymentStatus: status,
-			Currency: r.Currency, Total: r.Total, Metadata: r.Metadata, CreatedAt: e.CreatedAt,
+			Currency: r.Currency, Total: r.Total, Metadata: r.Metadata, CreatedAt: e.CreatedAt, Payer: e.Payer,
 		}
 		if diff := cmp.Diff(want, e); diff != "" {
 			p.broken("the event is another (-want +got):\n%s", diff)

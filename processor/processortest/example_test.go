@@ -25,6 +25,7 @@ func ExampleRun() {
 				Customer: processortest.Customer{
 					Pay: fake.Pay, PayLater: fake.PayLater,
 					PaymentArrives: fake.PaymentArrives, PaymentFails: fake.PaymentFails,
+					Enter: func(id, email string) error { return fake.Enter(id, processor.Payer{Email: email}) },
 				},
 				Renewal: fake.Renewal,
 				Events: func() (list []processor.Event, err error) {

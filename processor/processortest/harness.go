@@ -49,7 +49,7 @@ type Harness struct {
 }
 
 // Customer simulates what a customer and the bank do with a session. Set all fields or
-// none. The functions return an error if the processor refuses.
+// none, except for Enter. The functions return an error if the processor refuses.
 type Customer struct {
 	// Pay finishes the session and pays it at once. A total of 0 needs no payment.
 	Pay func(sessionID string) error
@@ -58,6 +58,9 @@ type Customer struct {
 	// PaymentArrives and PaymentFails end a delayed payment.
 	PaymentArrives func(sessionID string) error
 	PaymentFails   func(sessionID string) error
+	// Enter enters an e-mail address on the payment page of an open session. It is nil if the
+	// processor does not ask for an address.
+	Enter func(sessionID, email string) error
 }
 
 // Account simulates what staff see and do at the processor. Set all fields or none.
@@ -146,6 +149,10 @@ func clock() need {
 
 func customer() need {
 	return need{"Customer", func(h Harness) bool { return h.Customer.Pay != nil }}
+}
+
+func entering() need {
+	return need{"Customer.Enter", func(h Harness) bool { return h.Customer.Enter != nil }}
 }
 
 func counting() need {

@@ -44,6 +44,7 @@ func newFake(abilities processor.Abilities) (*fakeprocessor.Processor, processor
 		Customer: processortest.Customer{
 			Pay: fake.Pay, PayLater: fake.PayLater,
 			PaymentArrives: fake.PaymentArrives, PaymentFails: fake.PaymentFails,
+			Enter: func(id, email string) error { return fake.Enter(id, processor.Payer{Email: email}) },
 		},
 		Payable:  func() ([]string, error) { return payable(fake), nil },
 		Renewal:  fake.Renewal,

@@ -22,7 +22,7 @@ func TestContract(t *testing.T) {
 			Another: func() processor.Processor { return w.anotherProcess() },
 			Customer: processortest.Customer{
 				Pay: w.account.Pay, PayLater: w.account.PayLater,
-				PaymentArrives: w.account.PaymentArrives, PaymentFails: w.account.PaymentFails,
+				PaymentArrives: w.account.PaymentArrives, PaymentFails: w.account.PaymentFails, Enter: w.account.Enter,
 			},
 			Payable:  func() ([]string, error) { return w.payable(), nil },
 			Renewal:  w.renewal,

@@ -386,6 +386,9 @@ func (p *Processor) toSession(s *stripe.CheckoutSession) processor.Session {
 	if !m.currency.IsZero() {
 		out.Total = m.fromStripe(p.charged(s))
 	}
+	if s.CustomerDetails != nil {
+		out.Payer.Email = s.CustomerDetails.Email
+	}
 	if s.ExpiresAt > 0 {
 		out.ExpiresAt = time.Unix(s.ExpiresAt, 0).UTC()
 	}

@@ -35,6 +35,10 @@ const opWebhook = "webhook"
 //   - checkout.session.expired is Expired
 //   - everything else is Ignored, including sessions of another [Options].App
 //
+// Payer has the e-mail address that the customer entered on the payment page. It has no
+// aliases: Stripe's sessions do not contain the fingerprint of a payment card. A host that
+// reads the fingerprint itself can add it to Payer.Aliases before it handles the event.
+//
 // Errors:
 //
 //   - processor.ErrSignature if no secret matches, or the signature is more than five
@@ -176,7 +180,7 @@ func (p *Processor) translate(event *stripe.Event) (processor.Event, *stripe.Che
 	}
 	seen := p.toSession(session)
 	out.Type, out.SessionID, out.PaymentStatus = kind, seen.ID, paymentStatus(session.PaymentStatus)
-	out.Currency, out.Total, out.Metadata = seen.Currency, seen.Total, seen.Metadata
+	out.Currency, out.Total, out.Metadata, out.Payer = seen.Currency, seen.Total, seen.Metadata, seen.Payer
 	return out, session, nil
 }
 

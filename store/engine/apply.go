@@ -24,6 +24,9 @@ func Apply(ctx context.Context, tx Tx, row int, events ...store.Settlement) ([]A
 	if err := w.load(ctx, tx, applyNeed(events, slices.ContainsFunc(events, moves))); err != nil {
 		return nil, err
 	}
+	if err := w.loadLearned(ctx, tx, events...); err != nil {
+		return nil, err
+	}
 	answers := make([]Answer[store.Settled], len(events))
 	for i, e := range events {
 		answers[i].Value, answers[i].Err = w.apply(e)
@@ -107,6 +110,7 @@ func (w *work) unfound(s store.Settlement) (store.Settled, error) {
 }
 
 func (w *work) change(o redemption.Order, s store.Settlement) (store.Settled, error) {
+	learned := w.learned(o.ID, s.Event)
 	next, uses, err := o.After(s.Event, w.usesOf(o.ID)...)
 	switch {
 	case err != nil && s.Event.Kind == redemption.SessionAttached:
@@ -118,8 +122,15 @@ func (w *work) change(o redemption.Order, s store.Settlement) (store.Settled, er
 	}
 	st := newStep()
 	st.change(w, next, uses...)
+	if len(learned) > 0 {
+		w.flag(st, next, uses)
+	}
 	w.make(st)
-	w.noteOrder(s.Event.Kind.String(), next, s.By)
+	cause := s.Event.Kind.String()
+	if o.State == redemption.OrderPaid {
+		cause = learnedCause
+	}
+	w.noteOrder(cause, next, s.By)
 	return store.Settled{Order: next, Uses: uses, Changed: true}, nil
 }
 
@@ -164,6 +175,9 @@ func ApplyLate(ctx context.Context, tx Tx, row int, s store.Settlement) (store.S
 		return w.recordUnknown(ctx, tx, s)
 	}
 	if !found || !late(w.orders[id].order, s.Event) {
+		if err := w.loadLearned(ctx, tx, s); err != nil {
+			return store.Settled{}, err
+		}
 		settled, err := w.apply(s) // no payment, or another call was faster
 		return settled, errors.Join(err, w.save(ctx, tx))
 	}
@@ -171,7 +185,7 @@ func ApplyLate(ctx context.Context, tx Tx, row int, s store.Settlement) (store.S
 	if err != nil {
 		return store.Settled{}, err
 	}
-	if err := w.loadCounters(ctx, tx, id, last); err != nil {
+	if err := w.loadCounters(ctx, tx, w.learned(id, s.Event), id, last); err != nil {
 		return store.Settled{}, err
 	}
 	settle := w.payLate
@@ -224,9 +238,10 @@ func (w *work) lastOf(id string) (last string, err error) {
 	return last, nil
 }
 
-// loadCounters locks the coupons and counters of orders.
-func (w *work) loadCounters(ctx context.Context, tx Tx, orders ...string) error {
+// loadCounters locks the coupons and counters of orders, and the counters of learned claims.
+func (w *work) loadCounters(ctx context.Context, tx Tx, learned []redemption.Claim, orders ...string) error {
 	var n Need
+	n.customers(learned)
 	for _, id := range orders {
 		if row := w.orders[id]; row != nil {
 			n.claims("", row.order.Claims)
@@ -254,7 +269,6 @@ func (w *work) payLate(id, last string, s store.Settlement) (store.Settled, erro
 	}
 	st.change(w, next, uses...)
 	w.flag(st, next, uses)
-	copy(st.uses[len(st.uses)-len(uses):], uses)
 	return w.won(st, next, uses, ended, s), nil
 }
 
@@ -328,12 +342,14 @@ func passBack(uses, released []redemption.Use) []redemption.Use {
 	return released
 }
 
-// flag marks the uses whose claims exceed a limit, and all of them if the order's own do.
+// flag marks the uses whose claims exceed a limit, and all of them if the order's own do. The
+// uses are the last ones of the step.
 func (w *work) flag(st *step, o redemption.Order, uses []redemption.Use) {
 	all := len(st.exceeded(w, o.Claims)) > 0
 	for i := range uses {
-		uses[i].OverLimit = all || len(st.exceeded(w, uses[i].Claims)) > 0
+		uses[i].OverLimit = uses[i].OverLimit || all || len(st.exceeded(w, uses[i].Claims)) > 0
 	}
+	copy(st.uses[len(st.uses)-len(uses):], uses)
 }
 
 // recordUnknown stores a payment whose order is not in the store.
@@ -360,7 +376,6 @@ func (w *work) recordUnknown(ctx context.Context, tx Tx, s store.Settlement) (st
 	st := newStep()
 	st.create(paid.Order, paid.Uses...)
 	w.flag(st, paid.Order, paid.Uses)
-	copy(st.uses, paid.Uses)
 	w.make(st)
 	w.noteOrder("unknown_payment", paid.Order, s.By)
 	return store.Settled{Order: paid.Order, Uses: paid.Uses, Changed: true}, w.save(ctx, tx)

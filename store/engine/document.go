@@ -15,7 +15,7 @@ import (
 // A SQL store keeps in columns what it looks for and what changes. The rest is a JSON
 // document, so that a new term changes no table.
 
-// orderDocument is what never changes in an order.
+// orderDocument is what never changes in an order, except for Claims. A payment may add claims.
 type orderDocument struct {
 	Fingerprint string             `json:"fingerprint,omitempty"`
 	Replaces    string             `json:"replaces,omitempty"`
@@ -25,8 +25,8 @@ type orderDocument struct {
 	Metadata    map[string]string  `json:"metadata,omitempty"`
 }
 
-// EncodeOrder returns the fields of an order that never change, as JSON. It leaves out the
-// ID, key, customer and CreatedAt, which stores keep in columns.
+// EncodeOrder returns the claims of an order, and the fields that never change, as JSON. It leaves
+// out the ID, key, customer and CreatedAt, which stores keep in columns.
 func EncodeOrder(o redemption.Order) ([]byte, error) {
 	doc := orderDocument{
 		Fingerprint: o.Fingerprint, Replaces: o.Replaces, Claims: o.Claims, Coupons: o.Coupons, Metadata: o.Metadata,
@@ -58,7 +58,7 @@ func ReadOrder(o *redemption.Order, state string, document []byte) (err error) {
 	return DecodeOrder(document, o)
 }
 
-// useDocument is what never changes in a use.
+// useDocument is what never changes in a use, except for Claims. A payment may add claims.
 type useDocument struct {
 	Origin   redemption.Origin  `json:"origin"`
 	Discount int64              `json:"discount,omitempty"`

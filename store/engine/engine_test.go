@@ -88,6 +88,11 @@ func (w *world) event(t *rapid.T) store.Settlement {
 	if kind == redemption.Paid && rapid.Bool().Draw(t, "unknown") {
 		s.Unknown = unknown(fmt.Sprint(w.made), s.Event.SessionID)
 	}
+	if kind == redemption.Paid {
+		for _, card := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"1", "2", "3"}), 0, 2, rapid.ID[string]).Draw(t, "cards") {
+			s.Event.Learned = append(s.Event.Learned, redemption.AliasIdentity(card))
+		}
+	}
 	return s
 }
 

@@ -102,10 +102,18 @@ func (db *tables) Save(_ context.Context, w engine.Writes) error {
 	if db.collides(w) {
 		return engine.ErrAgain
 	}
-	for _, o := range slices.Concat(w.NewOrders, w.Orders) {
+	for _, o := range w.Orders { // claims stand in the document
+		o.Claims = db.orders[o.ID].Claims
 		db.orders[o.ID] = o.Clone()
 	}
-	for _, u := range slices.Concat(w.NewUses, w.Uses) {
+	for _, u := range w.Uses {
+		u.Claims = db.uses[u.ID].Claims
+		db.uses[u.ID] = u.Clone()
+	}
+	for _, o := range slices.Concat(w.NewOrders, w.GrownOrders) {
+		db.orders[o.ID] = o.Clone()
+	}
+	for _, u := range slices.Concat(w.NewUses, w.GrownUses) {
 		db.uses[u.ID] = u.Clone()
 	}
 	for _, c := range w.Counters {
@@ -147,6 +155,9 @@ func (db *tables) collides(w engine.Writes) bool {
 	}
 	return slices.ContainsFunc(w.Counters, func(c engine.CounterWrite) bool {
 		count, there := db.counters[cell{c.Counter, c.Row}]
+		if !redemption.IsShared(c.Counter) && !c.New && !there && c.By != (redemption.Count{}) {
+			panic("the engine adds to a counter that was never made: " + c.Counter)
+		}
 		return c.New && there || count.Taken() < c.Least || count.Taken() > c.Most
 	})
 }

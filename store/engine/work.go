@@ -48,7 +48,7 @@ type useRow struct {
 	rowState
 }
 
-type rowState struct{ added, changed bool }
+type rowState struct{ added, changed, grown bool } // grown: it has more claims than it was loaded with
 
 func newWork(row int) *work {
 	return &work{
@@ -216,6 +216,7 @@ func (w *work) make(s *step) {
 			row = w.putOrder(o)
 			row.added = true
 		}
+		row.grown = row.grown || len(o.Claims) > len(row.order.Claims)
 		row.order, row.changed = o, true
 		if o.SessionID != "" {
 			w.sessions[o.SessionID] = o.ID
@@ -228,6 +229,7 @@ func (w *work) make(s *step) {
 			row.added = true
 		}
 		row.changed = row.changed || u.Version != row.use.Version
+		row.grown = row.grown || len(u.Claims) > len(row.use.Claims)
 		row.use = u
 	}
 	for _, m := range redemption.Moves(s.before, s.after) {
@@ -257,6 +259,9 @@ func (w *work) writes() Writes {
 			writes.NewOrders = append(writes.NewOrders, row.order)
 		case row.changed:
 			writes.Orders = append(writes.Orders, row.order)
+			if row.grown {
+				writes.GrownOrders = append(writes.GrownOrders, row.order)
+			}
 		}
 	}
 	for _, id := range sortedKeys(w.uses) {
@@ -265,6 +270,9 @@ func (w *work) writes() Writes {
 			writes.NewUses = append(writes.NewUses, row.use)
 		case row.changed:
 			writes.Uses = append(writes.Uses, row.use)
+			if row.grown {
+				writes.GrownUses = append(writes.GrownUses, row.use)
+			}
 		}
 	}
 	writes.Counters = w.counterWrites()
@@ -349,7 +357,7 @@ func (w *work) noteOrder(cause string, o redemption.Order, by string) {
 	switch {
 	case o.Version == 1 && o.State == redemption.OrderOpen:
 		kind = store.OrderOpened
-	case o.State == redemption.OrderPaid:
+	case o.State == redemption.OrderPaid && cause != learnedCause:
 		kind = store.OrderPaid
 	case o.State == redemption.OrderCancelled:
 		kind = store.OrderCancelled

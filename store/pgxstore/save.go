@@ -2,6 +2,7 @@ package pgxstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -27,41 +28,39 @@ func (t *tx) Save(ctx context.Context, w engine.Writes) error {
 	return t.send(ctx, b, true)
 }
 
-// queueRecords writes orders and uses.
+// queueRecords writes orders and uses. It writes the documents of new records, and of those that
+// have more claims than before.
 func (t *tx) queueRecords(b *pgx.Batch, w engine.Writes) error {
-	orders, err := documentsOf(w.NewOrders, engine.EncodeOrder)
-	if err != nil {
-		return err
-	}
-	uses, err := documentsOf(w.NewUses, engine.EncodeUse)
-	if err != nil {
-		return err
-	}
-	if len(w.NewOrders) > 0 {
-		b.Queue(t.sql.insertOrders, append(orderColumns(w.NewOrders), orders)...)
-	}
+	var failed [4]error
+	failed[0] = queueDocuments(b, t.sql.insertOrders, w.NewOrders, orderColumns, engine.EncodeOrder)
 	if len(w.Orders) > 0 {
 		b.Queue(t.sql.updateOrders, orderColumns(w.Orders)...)
 	}
-	if len(w.NewUses) > 0 {
-		b.Queue(t.sql.insertUses, append(useColumns(w.NewUses), uses)...)
-	}
+	failed[1] = queueDocuments(b, t.sql.growOrders, w.GrownOrders, orderColumns, engine.EncodeOrder)
+	failed[2] = queueDocuments(b, t.sql.insertUses, w.NewUses, useColumns, engine.EncodeUse)
 	if len(w.Uses) > 0 {
 		b.Queue(t.sql.updateUses, useColumns(w.Uses)...)
 	}
-	return nil
+	failed[3] = queueDocuments(b, t.sql.growUses, w.GrownUses, useColumns, engine.EncodeUse)
+	return errors.Join(failed[:]...)
 }
 
-func documentsOf[T any](records []T, encode func(T) ([]byte, error)) ([]string, error) {
+func queueDocuments[T any](
+	b *pgx.Batch, statement string, records []T, columns func([]T) []any, encode func(T) ([]byte, error),
+) error {
+	if len(records) == 0 {
+		return nil
+	}
 	documents := make([]string, len(records))
 	for i, record := range records {
 		document, err := encode(record)
 		if err != nil {
-			return nil, fmt.Errorf("encode a document: %w", err)
+			return fmt.Errorf("encode a document: %w", err)
 		}
 		documents[i] = string(document)
 	}
-	return documents, nil
+	b.Queue(statement, append(columns(records), documents)...)
+	return nil
 }
 
 func orderColumns(orders []redemption.Order) []any {

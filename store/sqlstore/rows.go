@@ -65,27 +65,28 @@ func findable(text string) bool {
 	return text != "" && len(text) <= redemption.MaxCounterLength && store.IsText(text)
 }
 
-// documents of orders and uses by their IDs. They never change: the caller encodes what a
-// request may store, before the writer has its turn.
+// documents of orders and uses by their IDs. The caller encodes what a request may store before
+// the writer has its turn.
 type documents struct{ orders, uses map[string]string }
-
-func newDocuments() documents { return documents{map[string]string{}, map[string]string{}} }
 
 func (d documents) add(more documents) {
 	maps.Copy(d.orders, more.orders)
 	maps.Copy(d.uses, more.uses)
 }
 
-func documentsOf(r store.Reservation) (documents, error) {
-	docs := newDocuments()
-	if !r.Order.IsZero() {
-		doc, err := engine.EncodeOrder(r.Order)
+func documentsOf(orders []redemption.Order, uses []redemption.Use) (documents, error) {
+	docs := documents{map[string]string{}, map[string]string{}}
+	for _, o := range orders {
+		if o.IsZero() {
+			continue // a points reservation
+		}
+		doc, err := engine.EncodeOrder(o)
 		if err != nil {
 			return docs, err
 		}
-		docs.orders[r.Order.ID] = string(doc)
+		docs.orders[o.ID] = string(doc)
 	}
-	for _, u := range r.Uses {
+	for _, u := range uses {
 		doc, err := engine.EncodeUse(u)
 		if err != nil {
 			return docs, err

@@ -268,7 +268,7 @@ func (s *Store) Reserve(ctx context.Context, r store.Reservation) (store.Reserve
 	if err := r.Validate(); err != nil {
 		return store.Reserved{}, err
 	}
-	docs, err := documentsOf(r)
+	docs, err := documentsOf([]redemption.Order{r.Order}, r.Uses)
 	if err != nil {
 		return store.Reserved{}, err
 	}
@@ -283,7 +283,7 @@ func (s *Store) Apply(ctx context.Context, e store.Settlement) (store.Settled, e
 	if err := e.Validate(); err != nil {
 		return store.Settled{}, err
 	}
-	docs, err := documentsOf(e.Unknown)
+	docs, err := documentsOf([]redemption.Order{e.Unknown.Order}, e.Unknown.Uses)
 	if err != nil {
 		return store.Settled{}, err
 	}

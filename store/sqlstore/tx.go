@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/engine"
 )
 
@@ -175,46 +176,46 @@ func pairs(keys []engine.Key) []any {
 const (
 	insertOrders = `{insert} {orders} (` + orderColumns + `) VALUES {rows}`
 	updateOrder  = `{update} {orders} SET state = ?, session_id = ?, session_url = ?, replaced_by = ?, deadline = ?,
-	updated_at = ?, version = ? WHERE id = ?`
+	updated_at = ?, version = ?, doc = COALESCE(?, doc) WHERE id = ?`
 	insertUses = `{insert} {uses} (` + useColumns + `) VALUES {rows}`
 	updateUse  = `{update} {uses} SET state = ?, points_state = ?, over_limit = ?, deadline = ?, updated_at = ?,
-	completed_at = ?, released_at = ?, version = ? WHERE id = ?`
+	completed_at = ?, released_at = ?, version = ?, doc = COALESCE(?, doc) WHERE id = ?`
 	addToCounters = `{insert} {counters} (counter, slot, reserved, completed) VALUES {rows}{or_add}`
 	insertEntries = `{insert} {new_entries} (` + entryColumns + `) VALUES {rows}`
 )
 
 // Save implements [engine.Tx].
 func (s *session) Save(ctx context.Context, w engine.Writes) error {
-	if err := s.saveOrders(ctx, w); err != nil {
+	grown, err := documentsOf(w.GrownOrders, w.GrownUses)
+	if err != nil {
+		return &failure{err}
+	}
+	if err := s.saveOrders(ctx, w, grown); err != nil {
 		return err
 	}
-	if err := s.saveUses(ctx, w); err != nil {
+	if err := s.saveUses(ctx, w, grown); err != nil {
 		return err
 	}
 	if err := s.saveCounters(ctx, w.Counters); err != nil {
 		return err
 	}
-	entries := make([][]any, len(w.Entries))
-	for i, e := range w.Entries {
-		entries[i] = entryRow(e)
-	}
-	return s.insert(ctx, insertEntries, entries)
+	return insertAll(ctx, s, insertEntries, w.Entries, func(_ documents, e store.Entry) []any { return entryRow(e) })
 }
 
-func (s *session) saveOrders(ctx context.Context, w engine.Writes) error {
+func (s *session) saveOrders(ctx context.Context, w engine.Writes, grown documents) error {
 	for _, o := range w.Orders {
 		if err := s.exec(ctx, updateOrder, o.State.String(), orNull(o.SessionID), o.SessionURL, o.ReplacedBy,
-			micros(o.Deadline), o.UpdatedAt.UnixMicro(), o.Version, o.ID); err != nil {
+			micros(o.Deadline), o.UpdatedAt.UnixMicro(), o.Version, orNull(grown.orders[o.ID]), o.ID); err != nil {
 			return fmt.Errorf("update order: %w", err)
 		}
 	}
 	return insertAll(ctx, s, insertOrders, w.NewOrders, orderRow)
 }
 
-func (s *session) saveUses(ctx context.Context, w engine.Writes) error {
+func (s *session) saveUses(ctx context.Context, w engine.Writes, grown documents) error {
 	for _, u := range w.Uses {
 		if err := s.exec(ctx, updateUse, u.State.String(), u.PointsState.String(), flag(u.OverLimit), micros(u.Deadline),
-			u.UpdatedAt.UnixMicro(), micros(u.CompletedAt), micros(u.ReleasedAt), u.Version, u.ID); err != nil {
+			u.UpdatedAt.UnixMicro(), micros(u.CompletedAt), micros(u.ReleasedAt), u.Version, orNull(grown.uses[u.ID]), u.ID); err != nil {
 			return fmt.Errorf("update use: %w", err)
 		}
 	}
@@ -256,8 +257,7 @@ func (s *session) saveCounters(ctx context.Context, writes []engine.CounterWrite
 	return nil
 }
 
-// showsNew reports whether MySQL tells, by the number of changed rows, that the counter was
-// not there.
+// showsNew reports whether MySQL tells by the number of changed rows that the counter was new.
 func showsNew(w engine.CounterWrite) bool { return w.New && w.By != (redemption.Count{}) }
 
 func (s *session) counterRows(writes []engine.CounterWrite) [][]any {

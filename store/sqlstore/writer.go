@@ -196,7 +196,7 @@ func (w *writer) claim() []*turn {
 // calls of the engine may follow each other in it.
 func (w *writer) together(ctx context.Context, turns []*turn, thorough bool) error {
 	s := w.session()
-	s.docs = newDocuments()
+	s.docs, _ = documentsOf(nil, nil)
 	var reserving, settling, others []*turn
 	var reservations []store.Reservation
 	var settlements []store.Settlement

@@ -301,6 +301,8 @@ func (h *history) event(t *rapid.T) {
 		e.SessionID = anyOf(t, h.sessions, "cs_none", "other session")
 	case 1:
 		e.OrderID = anyOf(t, h.orders, "ord_none", "other order")
+	case 2, 3, 4:
+		e = learning(o, redemption.AliasIdentity(h.customer(t))).Event
 	}
 	if e.SessionID != "" {
 		h.sessions = append(h.sessions, e.SessionID)

@@ -374,8 +374,7 @@ func unknownPayment(p *probe) {
 	c := p.coupon(limits(1, 0))
 	p.reserve(p.checkout("bob", c))
 	s := p.unknown("ann", "cs_lost", c)
-	got, err := p.s.Apply(p.Context(), s)
-	p.ok(err, "Apply of an unknown payment")
+	got := p.settle(s)
 	want := store.Settled{Order: s.Unknown.Order.Clone(), Uses: s.Unknown.Uses, Changed: true}
 	want.Order.Version, want.Order.UpdatedAt = 1, want.Order.CreatedAt
 	want.Uses[0].Version, want.Uses[0].UpdatedAt, want.Uses[0].OverLimit = 1, want.Uses[0].CreatedAt, true
@@ -383,31 +382,26 @@ func unknownPayment(p *probe) {
 	p.uses(c, 1, 1)
 	p.unchanged("the same payment again", func() {
 		again := p.unknown("ann", "cs_lost", c)
-		got, err := p.s.Apply(p.Context(), again)
-		p.ok(err, "Apply of a recorded payment")
+		got := p.settle(again)
 		want.Changed = false
 		same(p, got, want, "what the second report of the payment returns")
 	})
-	bare, err := p.s.Apply(p.Context(), p.unknown("", "cs_nobody"))
-	p.ok(err, "Apply of a payment of nobody")
+	bare := p.settle(p.unknown("", "cs_nobody"))
 	same(p, bare.Order.State, redemption.OrderPaid, "an unknown payment without customer and coupon")
 	p.unchanged("other events with an unknown order", func() {
 		other := p.unknown("ann", "cs_else", c)
 		other.Event.Kind = redemption.SessionExpired
-		got, err := p.s.Apply(p.Context(), other)
-		p.ok(err, "Apply of an expiry")
+		got := p.settle(other)
 		same(p, got, store.Settled{}, "what an expiry of an unknown session returns")
 	})
 	known := p.happen(p.reserve(p.checkout("dan", p.coupon())).Order, redemption.SessionAttached).Order
 	second := p.unknown("dan", "cs_second_session") // the order that it names has another session
 	second.Event.OrderID = known.ID
-	recorded, err := p.s.Apply(p.Context(), second)
-	p.ok(err, "Apply of a payment in a second session")
+	recorded := p.settle(second)
 	same(p, recorded.Order.ID, second.Unknown.Order.ID, "the order of a payment in a second session")
 	deleted := p.coupon()
 	p.save(store.DeleteCoupon, deleted)
-	gone, err := p.s.Apply(p.Context(), p.unknown("ann", "cs_gone", deleted))
-	p.ok(err, "Apply of an unknown payment with a deleted coupon")
+	gone := p.settle(p.unknown("ann", "cs_gone", deleted))
 	same(p, gone.Uses[0].CouponID, deleted.ID, "the coupon of an unknown payment")
 }
 

@@ -31,9 +31,14 @@ func couponClauses() []clause {
 // lookedUp returns the whole stored coupon.
 func (p *probe) lookedUp(id string) coupon.Coupon {
 	p.Helper()
-	found, err := p.s.LookUp(p.Context(), store.LookUp{CouponID: id, Whole: true})
-	p.ok(err, "LookUp(%s)", id)
-	return found.Coupon
+	return p.look(store.LookUp{CouponID: id, Whole: true}).Coupon
+}
+
+func (p *probe) look(by store.LookUp) store.Found {
+	p.Helper()
+	found, err := p.s.LookUp(p.Context(), by)
+	p.ok(err, "LookUp(%+v)", by)
+	return found
 }
 
 // likeStored compares a coupon that was returned; its allow-list may tell its length only.
@@ -59,8 +64,7 @@ func couponComesBack(p *probe) {
 		p.own(c.Validate())
 		p.likeStored(p.save(store.CreateCoupon, c), c, "what SaveCoupon returns")
 		same(p, p.lookedUp(c.ID), c, "the stored coupon")
-		byCode, err := p.s.LookUp(p.Context(), store.LookUp{Code: c.Code, Whole: true})
-		p.ok(err, "LookUp by code")
+		byCode := p.look(store.LookUp{Code: c.Code, Whole: true})
 		same(p, byCode.Coupon, c, "the coupon of the code")
 	}
 	counted := p.draft()
@@ -103,8 +107,7 @@ func codeIsFreeAgain(p *probe) {
 	_, err := p.s.LookUp(p.Context(), store.LookUp{Code: c.Code})
 	p.fails(err, coupon.ErrNotFound, "LookUp of the code of a deleted coupon")
 	next := p.coupon(coded(c.Code))
-	found, err := p.s.LookUp(p.Context(), store.LookUp{Code: c.Code})
-	p.ok(err, "LookUp")
+	found := p.look(store.LookUp{Code: c.Code})
 	same(p, found.Coupon.ID, next.ID, "the coupon of the code")
 	same(p, found.Coupon.ReservedCount, int64(0), "the reservations of a new coupon")
 }
@@ -126,8 +129,7 @@ func idWithUses(p *probe) {
 	p.save(store.CreateCoupon, again)
 	p.reserve(p.checkout("ann", again))
 	forced := p.draft()
-	_, err := p.s.Apply(p.Context(), p.unknown("ann", "cs_early", forced))
-	p.ok(err, "Apply of a payment with a coupon that is not there")
+	p.settle(p.unknown("ann", "cs_early", forced))
 	p.saveFails(store.CreateCoupon, forced, store.ErrConflict, "with an ID that was paid for")
 }
 
@@ -179,8 +181,7 @@ func allowListStays(p *probe) {
 	c := p.coupon(p.forAddresses("ann@shop.example", "bob@shop.example"))
 	all := c.AllowedUserEmails
 	for _, narrow := range []string{"", "ann@shop.example", "nobody@shop.example"} {
-		found, err := p.s.LookUp(p.Context(), store.LookUp{CouponID: c.ID, Email: narrow})
-		p.ok(err, "LookUp")
+		found := p.look(store.LookUp{CouponID: c.ID, Email: narrow})
 		same(p, found.Coupon.AllowedUserEmails.Narrowed(), true, "whether the allow-list is narrowed")
 		p.edit(found.Coupon, described("for "+narrow))
 		same(p, p.lookedUp(c.ID).AllowedUserEmails.Slice(), all.Slice(), "the addresses after an edit with a narrowed list")
@@ -319,12 +320,10 @@ func lookingUp(p *probe) {
 	request.Uses[0].Claims = append(request.Uses[0].Claims, claim(redemption.CustomerUses(c.ID, "ann@shop.example"), 1, 9))
 	p.happen(p.reserve(request).Order, redemption.Paid)
 	p.reserve(p.checkout("ann", c))
-	found, err := p.s.LookUp(p.Context(), store.LookUp{CouponID: c.ID, Identities: []string{"bob", "ann@shop.example", "ann", "bob", "Ann"}})
-	p.ok(err, "LookUp")
+	found := p.look(store.LookUp{CouponID: c.ID, Identities: []string{"bob", "ann@shop.example", "ann", "bob", "Ann"}})
 	same(p, found.ByCustomer, []redemption.Count{{}, {Completed: 1}, {Reserved: 1, Completed: 1}, {}, {}}, "the uses by identity")
 	same(p, [2]int64{found.Coupon.UsedCount, found.Coupon.ReservedCount}, [2]int64{1, 1}, "the counts of the coupon")
-	byCode, err := p.s.LookUp(p.Context(), store.LookUp{Code: c.Code})
-	p.ok(err, "LookUp by code")
+	byCode := p.look(store.LookUp{Code: c.Code})
 	same(p, byCode.Coupon, found.Coupon, "the coupon of the code")
 	for _, by := range []store.LookUp{{}, {CouponID: "cpn_none"}, {Code: p.code("NONE")}, {CouponID: "cpn_none", Code: c.Code}} {
 		_, err := p.s.LookUp(p.Context(), by)
@@ -335,14 +334,12 @@ func lookingUp(p *probe) {
 func narrowedAllowLists(p *probe) {
 	c := p.coupon(p.forAddresses("ann@shop.example", "bob@shop.example"))
 	for _, address := range []string{"", "ann@shop.example", "cem@shop.example"} {
-		found, err := p.s.LookUp(p.Context(), store.LookUp{CouponID: c.ID, Email: address})
-		p.ok(err, "LookUp")
+		found := p.look(store.LookUp{CouponID: c.ID, Email: address})
 		got, want := found.Coupon.AllowedUserEmails, c.AllowedUserEmails.Narrow(address)
 		same(p, got.Slice(), want.Slice(), "the allow-list narrowed to %q", address)
 		same(p, []any{got.Len(), got.Narrowed()}, []any{2, true}, "the length of the narrowed allow-list")
 	}
-	whole, err := p.s.LookUp(p.Context(), store.LookUp{CouponID: c.ID, Whole: true})
-	p.ok(err, "LookUp of the whole")
+	whole := p.look(store.LookUp{CouponID: c.ID, Whole: true})
 	same(p, whole.Coupon, c, "the whole coupon")
 }
 
@@ -361,15 +358,13 @@ func heldReservations(p *probe) {
 	p.exchanged("ann", other)
 	p.exchanged("bob", c)
 	held := func() []redemption.Use {
-		found, err := p.s.LookUp(p.Context(), store.LookUp{CouponID: c.ID, CustomerID: "ann"})
-		p.ok(err, "LookUp")
+		found := p.look(store.LookUp{CouponID: c.ID, CustomerID: "ann"})
 		return found.Held
 	}
 	same(p, held(), want, "the uses of a customer who holds more than are listed")
 	p.happen(p.order(want[0].OrderID).Order, redemption.Paid)
 	p.happen(p.order(want[1].OrderID).Order, redemption.Cancelled)
 	same(p, held(), all[2:], "the uses that are still reserved")
-	none, err := p.s.LookUp(p.Context(), store.LookUp{CouponID: c.ID})
-	p.ok(err, "LookUp")
+	none := p.look(store.LookUp{CouponID: c.ID})
 	same(p, none.Held, nil, "the reservations of nobody")
 }

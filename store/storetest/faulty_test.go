@@ -420,6 +420,32 @@ func reservationFaults() map[string]fault {
 
 func eventFaults() map[string]fault {
 	return map[string]fault{
+		"what a payment tells of is forgotten": {func(f *faulty) {
+			f.told(func(_ context.Context, s *store.Settlement) { s.Event.Learned = nil })
+		}, []string{agreement, "identities learned at payment", "race of learned identities"}},
+		"documents stay as they were": {func(f *faulty) {
+			f.eachUse(func(u *redemption.Use) { u.Claims = u.Claims[:min(2, len(u.Claims))] })
+		}, []string{"identities learned at payment"}},
+		"limits of learned claims are looked at before the lock": {func(f *faulty) {
+			sound := f.apply
+			f.apply = func(ctx context.Context, s store.Settlement) (store.Settled, error) {
+				if len(s.Event.Learned) == 0 {
+					return sound(ctx, s)
+				}
+				before, _ := f.Store.Order(ctx, store.OrderKey{ID: s.Event.OrderID})
+				exceeded := make([]bool, len(before.Uses))
+				for i, u := range before.Uses {
+					counts, _ := f.Store.Counts(ctx, []string{redemption.CustomerUses(u.CouponID, s.Event.Learned[0])})
+					exceeded[i] = !redemption.Claim{Amount: 1, Limit: 3}.Fits(counts[0])
+				}
+				time.Sleep(meanwhile) // another caller reads the same counts meanwhile
+				settled, err := sound(ctx, s)
+				for i := range exceeded {
+					settled.Uses[i].OverLimit = exceeded[i]
+				}
+				return settled, err
+			}
+		}, []string{"race of learned identities"}},
 		"a late payment is not flagged": {func(f *faulty) {
 			f.eachUse(func(u *redemption.Use) { u.OverLimit = false })
 		}, []string{agreement, "a late payment", "a late payment flags by use", "a late payment beside a paid successor", "an unknown payment"}},

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -13,6 +14,8 @@ func identityClauses() []clause {
 		{"first order", "an order that must be the first is refused beside any other order of the customer, and a payment is never given back", firstOrderOnly},
 		{"first order handed over", "a hand-over keeps the claim on the first order", firstOrderHandedOver},
 		{"identities", "what one identity of a customer has taken is taken for every identity, and a refusal takes nothing", identitiesOfACustomer},
+		{"identities learned at payment", "a payment takes the claims of identities that it tells of, fit or not, and stores them with the order and its uses; the same payment again changes nothing", identitiesLearned},
+		race("race of learned identities", "claims of payments at once are all taken, and those beyond a limit are flagged", raceOfLearned),
 		race("race for a first order", "of the first orders of one customer one is stored, whatever other orders are stored at once", raceForFirstOrder),
 		race("race of identities", "limits per customer are exact if orders share any identity, in whatever order they claim", raceOfIdentities),
 	}
@@ -73,6 +76,47 @@ func identitiesOfACustomer(p *probe) {
 	})
 	p.count(redemption.CustomerUses(c.ID, "bob"), 0, 0)
 	p.count(redemption.CustomerUses(c.ID, email), 1, 0)
+}
+
+// learning returns a payment of an order that tells of identities.
+func learning(o redemption.Order, identities ...string) store.Settlement {
+	s := settlement(event(redemption.Paid, o))
+	s.Event.Learned = identities
+	return s
+}
+
+func identitiesLearned(p *probe) {
+	c, card := p.coupon(limits(0, 1)), redemption.AliasIdentity("card")
+	for i, history := range [][]redemption.EventKind{{redemption.SessionAttached}, {}, {redemption.Cancelled}, {redemption.Paid}} {
+		o := p.happen(p.reserve(p.checkout(fmt.Sprint("c", i), c)).Order, history...).Order
+		got := p.settle(learning(o, card))
+		same(p, []any{got.Changed, got.Uses[0].OverLimit, len(got.Order.Claims), len(got.Uses[0].Claims)}, []any{true, i > 0, 2, 3}, "what a payment after %v returns", history)
+		got.Changed = false
+		same(p, p.order(o.ID), got, "the order that is stored")
+		p.unchanged("the same payment again", func() { same(p, p.settle(learning(o, card)), got, "what it returns") })
+		p.count(redemption.CustomerUses(c.ID, card), 0, int64(i+1))
+		p.count(redemption.CustomerOrders(card), 0, int64(i+1))
+	}
+	p.refused(known(p.checkout("dan", c), c, card), store.ErrLimit, "of a customer with an identity that was learned")
+}
+
+func raceOfLearned(p *probe) {
+	c, card := p.coupon(limits(0, 3)), redemption.AliasIdentity(fmt.Sprint(p.next()))
+	orders, flagged := make([]redemption.Order, p.can.Goroutines), make(chan bool, p.can.Goroutines)
+	for i := range orders {
+		orders[i] = p.reserve(p.checkout(fmt.Sprint("c", i), c)).Order
+	}
+	p.succeeded(p.together(len(orders), func(ctx context.Context, s store.Store, i int) error {
+		settled, err := s.Apply(ctx, learning(orders[i], card))
+		flagged <- err == nil && settled.Uses[0].OverLimit
+		return err
+	}))
+	within := map[bool]int{}
+	for range orders {
+		within[!<-flagged]++
+	}
+	same(p, within[true], min(3, len(orders)), "how many payments with one card are not flagged")
+	p.count(redemption.CustomerUses(c.ID, card), 0, int64(len(orders)))
 }
 
 func raceForFirstOrder(p *probe) {

@@ -93,8 +93,7 @@ func whatTheJournalTells(p *probe) {
 	same(p, p.told(taker.Order.ID), []string{"order_opened opened open 1", "order_changed payment_pending awaiting_payment 2", "order_cancelled payment_failed cancelled 3"}, "what the journal tells of an order with points")
 	same(p, p.told(taker.Uses[0].ID), []string{"points_given_back points_given_back released 3"}, "what the journal tells of points that were given back")
 	s := p.unknown("bob", "cs_lost", c)
-	_, err := p.s.Apply(p.Context(), s)
-	p.ok(err, "Apply")
+	p.settle(s)
 	same(p, p.told(s.Unknown.Order.ID), []string{"order_paid unknown_payment paid 1"}, "what the journal tells of an unknown payment")
 }
 

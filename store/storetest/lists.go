@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -136,10 +137,7 @@ func ordersAreListed(p *probe) {
 		orders = append(orders, p.happen(p.reserve(r).Order, histories[i%6]...))
 	}
 	slices.SortFunc(orders, func(a, b store.Settled) int {
-		if d := b.Order.CreatedAt.Compare(a.Order.CreatedAt); d != 0 {
-			return d
-		}
-		return strings.Compare(b.Order.ID, a.Order.ID)
+		return cmp.Or(b.Order.CreatedAt.Compare(a.Order.CreatedAt), strings.Compare(b.Order.ID, a.Order.ID))
 	})
 	for _, list := range []store.OrderList{
 		{}, {CustomerID: "ann"}, {State: redemption.OrderPaid}, {CustomerID: "bob", State: redemption.OrderOpen}, {CustomerID: "nobody"}, {State: redemption.OrderCancelled},
@@ -168,10 +166,7 @@ func usesAreListed(p *probe) {
 	p.reserve(taking(p.checkout("ann", points), held))
 	uses := p.everything().Uses
 	slices.SortFunc(uses, func(a, b redemption.Use) int {
-		if d := b.CreatedAt.Compare(a.CreatedAt); d != 0 {
-			return d
-		}
-		return strings.Compare(b.ID, a.ID)
+		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), strings.Compare(b.ID, a.ID))
 	})
 	for _, list := range []store.UseList{
 		{},

@@ -115,20 +115,17 @@ func couponsAsPriced(p *probe) {
 	newer := p.edit(changed, described("new terms"))
 	deleted := p.coupon()
 	p.save(store.DeleteCoupon, deleted)
-	refusals := map[string]struct {
+	type refusal struct {
 		c    coupon.Coupon
 		want error
-	}{
+	}
+	refusals := map[string]refusal{
 		"stale":   {changed, store.ErrStaleRevision},
 		"unknown": {p.draft(), coupon.ErrNotFound},
 		"deleted": {deleted, coupon.ErrNotFound},
 	}
 	for _, state := range []coupon.State{coupon.Pending, coupon.Inactive, coupon.Deleting} {
-		off := p.coupon(inState(state))
-		refusals[state.String()] = struct {
-			c    coupon.Coupon
-			want error
-		}{off, coupon.ErrInactive}
+		refusals[state.String()] = refusal{p.coupon(inState(state)), coupon.ErrInactive}
 	}
 	p.unchanged("refused reservations", func() {
 		for what, refusal := range refusals {
@@ -406,8 +403,7 @@ func replayComesFirst(p *probe) {
 	p.replays(r, "of a sold-out coupon")
 	p.edit(c, inState(coupon.Inactive))
 	p.replays(r, "of a coupon that is off")
-	now, err := p.s.LookUp(p.Context(), store.LookUp{CouponID: c.ID})
-	p.ok(err, "LookUp")
+	now := p.look(store.LookUp{CouponID: c.ID})
 	p.save(store.DeleteCoupon, now.Coupon)
 	p.replays(r, "of a deleted coupon")
 }

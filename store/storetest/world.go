@@ -236,8 +236,13 @@ func sessionOf(orderID string) string { return "cs_" + orderID }
 
 func (p *probe) apply(e redemption.Event) store.Settled {
 	p.Helper()
-	settled, err := p.s.Apply(p.Context(), settlement(e))
-	p.ok(err, "Apply (%s)", e.Kind)
+	return p.settle(settlement(e))
+}
+
+func (p *probe) settle(s store.Settlement) store.Settled {
+	p.Helper()
+	settled, err := p.s.Apply(p.Context(), s)
+	p.ok(err, "Apply (%s)", s.Event.Kind)
 	return settled
 }
 

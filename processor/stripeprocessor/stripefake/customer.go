@@ -26,6 +26,18 @@ func (a *Account) Pay(sessionID string) error {
 	})
 }
 
+// Enter enters an e-mail address on the page of an open session.
+func (a *Account) Enter(sessionID, email string) error {
+	a.lock()
+	defer a.mu.Unlock()
+	s := a.session(sessionID)
+	if s == nil || s.Status != "open" {
+		return fmt.Errorf("%w: %s", ErrNotPayable, sessionID)
+	}
+	s.PayerEmail = email
+	return nil
+}
+
 // PayLater finishes a session with a delayed payment method, such as a debit.
 func (a *Account) PayLater(sessionID string) error {
 	return a.finish(sessionID, func(s *Session) {

@@ -28,6 +28,7 @@ type Session struct {
 	PaymentMetadata   map[string]string // of the payment intent or subscription
 	ClientReferenceID string
 	CustomerEmail     string
+	PayerEmail        string // that the customer entered on the page; empty if they left CustomerEmail
 	SuccessURL        string
 	CancelURL         string
 	ExpiresAt         int64
@@ -364,12 +365,16 @@ func (a *Account) showSession(s *Session, form url.Values) map[string]any {
 	if s.Status == "open" {
 		page = a.options.PageURL + s.ID
 	}
+	var details any
+	if s.Status != "open" {
+		details = map[string]any{"email": orNull(cmp.Or(s.PayerEmail, s.CustomerEmail))}
+	}
 	return map[string]any{
 		"id": s.ID, "object": "checkout.session", "mode": s.Mode, "status": s.Status, "payment_status": s.PaymentStatus,
 		"currency": s.Currency, "amount_subtotal": s.AmountSubtotal, "amount_total": s.AmountTotal,
 		"total_details": map[string]any{"amount_discount": s.AmountDiscount, "amount_tax": s.AmountTax, "amount_shipping": 0},
 		"metadata":      merge(s.Metadata, nil), "client_reference_id": orNull(s.ClientReferenceID),
-		"customer_email": orNull(s.CustomerEmail), "success_url": s.SuccessURL, "cancel_url": orNull(s.CancelURL),
+		"customer_email": orNull(s.CustomerEmail), "customer_details": details, "success_url": s.SuccessURL, "cancel_url": orNull(s.CancelURL),
 		"expires_at": s.ExpiresAt, "created": s.Created, "livemode": a.options.Live, "url": page,
 		"discounts": discounts, "payment_intent": s.showPayment("payment", form), "subscription": s.showPayment("subscription", form),
 	}
