@@ -22,7 +22,7 @@ readonly POSTGRES_VERSIONS="14.23.0-beta.17 18.4.0-beta.17"
 readonly ON_EVERY_POSTGRES='^TestContract$|^TestContractWithoutPreparedStatements$|^TestAgreesWithMemory$|^TestPlansThatWereMadeForEmptyTables$'
 # Whether the targets still run and agree with their seeds; how long each was fuzzed is what
 # go run ./internal/fuzzing table prints.
-readonly FUZZ_EXECUTIONS_PER_TARGET=20000
+readonly FUZZ_EXECUTIONS_PER_TARGET=5000
 
 # Servers and browsers are installed once a module is there whose tests start
 # them.

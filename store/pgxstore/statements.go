@@ -35,10 +35,6 @@ const (
 	orderNames = `id, customer_id, key, state, session_id, session_url, replaced_by, deadline, created_at, updated_at, version`
 	useNames   = `id, order_id, coupon_id, customer_id, key, exchange_id, state, points_state, over_limit, deadline,
 	created_at, updated_at, completed_at, released_at, version`
-	orderArrays = `unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[],
-	$10::bigint[], $11::bigint[]`
-	useArrays = `unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::boolean[],
-	$10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[]`
 	counterArrays = `unnest($1::text[], $2::integer[], $3::bigint[], $4::bigint[]) AS w (counter, part, reserved, completed)`
 	heldUse       = `u.state = 'reserved' AND u.exchange_id <> ''`
 )
@@ -52,6 +48,23 @@ const (
 	orderRef     = `SELECT o.id FROM {orders} o WHERE `
 	orderSession = orderRef + `o.session_id = w.session_id AND o.session_id <> '' OFFSET 0`
 )
+
+// Columns of orders and uses as they are written, with the types of their arrays.
+const (
+	orderTypes = `text text text text text text text bigint bigint bigint bigint`
+	useTypes   = `text text text text text text text text boolean bigint bigint bigint bigint bigint bigint`
+)
+
+// arrays is a table with a row for each element of the arrays $1, $2 and so on. Only the first is
+// unnested: for each array that is, PostgreSQL allocates 16 kB, and with more than seven of them
+// the memory goes back to the operating system after each statement.
+func arrays(names, types string) string {
+	var columns []string
+	for i, name := range strings.Split(names, ",") {
+		columns = append(columns, fmt.Sprintf("($%d::%s[])[n] AS %s", i+1, strings.Fields(types)[i], strings.TrimSpace(name)))
+	}
+	return "(SELECT " + strings.Join(columns, ", ") + " FROM (SELECT n::integer FROM unnest($1::text[]) WITH ORDINALITY AS w (first, n)) w) AS w"
+}
 
 func newStatements(options Options) *statements {
 	s := &statements{options: options}
@@ -101,17 +114,17 @@ func (s *statements) reading() {
 func (s *statements) writing() {
 	s.insertOrders = s.name("insert orders", guarded(`INSERT INTO {orders} (`+orderNames+`, doc)
 		SELECT id, customer_id, nullif(key, ''), state, session_id, session_url, replaced_by, deadline, created_at, updated_at, version, doc
-		FROM `+orderArrays+`, $12::text[]) AS w (`+orderNames+`, doc)`))
+		FROM `+arrays(orderNames+", doc", orderTypes+" text")))
 	s.updateOrders = s.name("update orders", `INSERT INTO {orders} AS o (`+orderNames+`, doc)
-		SELECT w.*, '' FROM `+orderArrays+`) AS w (`+orderNames+`)
+		SELECT w.*, '' FROM `+arrays(orderNames, orderTypes)+`
 		ON CONFLICT (id) DO UPDATE SET state = excluded.state, session_id = excluded.session_id, session_url = excluded.session_url,
 		replaced_by = excluded.replaced_by, deadline = excluded.deadline, updated_at = excluded.updated_at, version = excluded.version`)
 	s.growOrders = s.name("write documents of orders", `INSERT INTO {orders} (`+orderNames+`, doc)
 		SELECT * FROM `+orderArrays+`, $12::text[]) AS w (`+orderNames+`, doc) ON CONFLICT (id) DO UPDATE SET doc = excluded.doc`)
 	s.insertUses = s.name("insert uses", guarded(`INSERT INTO {uses} (`+useNames+`, doc)
-		SELECT * FROM `+useArrays+`, $16::text[]) AS w (`+useNames+`, doc)`))
+		SELECT * FROM `+arrays(useNames+", doc", useTypes+" text")))
 	s.updateUses = s.name("update uses", `INSERT INTO {uses} AS u (`+useNames+`, doc)
-		SELECT w.*, '' FROM `+useArrays+`) AS w (`+useNames+`)
+		SELECT w.*, '' FROM `+arrays(useNames, useTypes)+`
 		ON CONFLICT (id) DO UPDATE SET state = excluded.state, points_state = excluded.points_state, over_limit = excluded.over_limit,
 		deadline = excluded.deadline, updated_at = excluded.updated_at, completed_at = excluded.completed_at,
 		released_at = excluded.released_at, version = excluded.version`)
