@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
 )
 
 // Limit bounds attempts: Burst at once, and one more every Every.
@@ -44,7 +45,7 @@ func (l Limits) orDefaults() Limits {
 			l.Every = fallback.Every
 		}
 	}
-	set(&l.AttemptsPerUser, Limit{20, 6 * time.Second})
+	set(&l.AttemptsPerUser, Limit{pricing.MaxCoupons, 6 * time.Second}) // as many as one request has
 	set(&l.AttemptsPerAddress, Limit{120, time.Second})
 	set(&l.LoginsPerUser, Limit{10, 30 * time.Second})
 	set(&l.LoginsPerAddress, Limit{50, 5 * time.Second})

@@ -22,7 +22,7 @@ import (
 const keyPrefix = "auto-"
 
 // guess makes an attempt to find coupons by codes. The result is told what came of it: only codes
-// that do not exist count. Codes beyond the bound are refused before they are looked up.
+// that do not exist count. More codes than the bound are refused before any is looked up.
 func (a *API) guess(r *http.Request, codes ...string) (func(error), error) {
 	var giveBacks []func()
 	giveBack := func(n int) {
@@ -30,8 +30,8 @@ func (a *API) guess(r *http.Request, codes ...string) (func(error), error) {
 			give()
 		}
 	}
-	for _, code := range codes[:min(len(codes), pricing.MaxCoupons)] {
-		if strings.TrimSpace(code) == "" {
+	for _, code := range codes {
+		if strings.TrimSpace(code) == "" || len(codes) > pricing.MaxCoupons {
 			continue
 		}
 		give, err := a.attempts.take(customerOf(r).ID, a.ClientAddress(r))

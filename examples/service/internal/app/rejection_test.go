@@ -105,6 +105,12 @@ func TestEveryRejection(t *testing.T) {
 			admin.creates(object{"code": "DOLLARS", "discountType": "FIXED_AMOUNT", "discountValue": "5", "currency": "USD"})
 			return buys(w.as(t, "ann"), "DOLLARS")
 		}, 422, object{"couponCurrency": "USD", "cartCurrency": "EUR"}},
+		coupon.NotCombinable: {func() answer {
+			admin.creates(object{"code": "ALONE"})
+			return w.as(t, "ann").post("/payment/cart-checkout", with(phone, object{"codes": []string{"ALONE", "SUMMER10"}, "expected": object{
+				"subtotal": "349.00", "discount": "0.00", "shipping": "4.90", "total": "353.90",
+			}}))
+		}, 422, object{"excludedBy": []any{"SUMMER10"}}},
 		coupon.CodeTaken: {func() answer {
 			return admin.post("/admin/coupon", object{"code": "summer10", "name": "Again", "discountType": "PERCENTAGE", "discountValue": 5})
 		}, 409, object{}},
