@@ -77,13 +77,13 @@ func discountFaults(faults *pricing.ValidationError, c coupon.Coupon) {
 		faults.Add("discountType", pricing.FieldNotAllowed, "Stripe has only percentages and fixed amounts without further terms")
 		return
 	}
-	switch c.Discount.Type() {
-	case pricing.Percentage:
+	switch kind := c.Discount.Type(); {
+	case kind == pricing.Percentage:
 		// couponkit keeps four decimals, stripe-go sends four, Stripe takes two.
 		if d := c.Discount.Percent().Decimal(); !d.Equal(d.Truncate(maxPercentPlaces)) {
 			faults.Add("discountValue", pricing.FieldTooManyDecimals, "Stripe allows two decimals of a percentage")
 		}
-	case pricing.FixedAmount:
+	case kind == pricing.FixedAmount:
 		amount := c.Discount.Amount()
 		m, err := moneyOf(amount.Currency())
 		if err != nil {

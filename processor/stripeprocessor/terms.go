@@ -58,10 +58,10 @@ func (p *Processor) termsOf(c coupon.Coupon) terms {
 		active: c.Active() || c.State == coupon.Pending,
 	}
 	t.name, _ = stripeName(c.Name)
-	switch c.Discount.Type() {
-	case pricing.Percentage:
+	switch kind := c.Discount.Type(); {
+	case kind == pricing.Percentage:
 		t.percent = c.Discount.Percent().Decimal().Shift(maxPercentPlaces).IntPart()
-	case pricing.FixedAmount:
+	case kind == pricing.FixedAmount:
 		if m, err := moneyOf(c.Discount.Amount().Currency()); err == nil {
 			t.amount, _ = m.toStripe(c.Discount.Amount().Minor()) // checked by CheckCoupon
 			t.currency = m.code()

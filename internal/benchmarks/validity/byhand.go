@@ -23,7 +23,7 @@ func newByHand(s Situation) (Decider, error) {
 	h := &byHand{s: s, allowed: addresses(s.Coupon), items: make(map[item]struct{}), needed: least(s.Coupon)}
 	for kind, selected := range selections(s.Coupon.Scope) {
 		for id := range selected.All() {
-			h.items[item{pricing.LineKind(kind), id}] = struct{}{}
+			h.items[item{kind, id}] = struct{}{}
 		}
 	}
 	return h, nil

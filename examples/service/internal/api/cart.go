@@ -106,10 +106,10 @@ func (a *API) line(i int, l lineRequest, faults *pricing.ValidationError) pricin
 	path := func(field string) string { return fmt.Sprintf("lines[%d].%s", i, field) }
 	item, known := a.Catalog.Find(l.kind, l.itemID)
 	sold := l.kind != "" && l.kind != pricing.Shipping
-	switch l.kind {
-	case "":
+	switch {
+	case l.kind == "":
 		faults.Add(path("kind"), pricing.FieldRequired, "must be plan, device or accessory")
-	case pricing.Shipping:
+	case l.kind == pricing.Shipping:
 		faults.Add(path("kind"), pricing.FieldNotAllowed, "shipping is chosen by shippingOptionId")
 	}
 	switch {
