@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
-
-	"github.com/shopspring/decimal"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
@@ -23,10 +20,13 @@ const changeAttempts = 5
 // a coupon. The coupon is active as soon as Create has succeeded. If the draft names no currency,
 // the coupon gets the currency of [WithCurrency].
 //
+// Some processors cannot express every coupon. Such a coupon is activated without a mirror. Its
+// Mirror.Unsupported is then true, and the service does not check its mirror.
+//
 // Create returns these errors:
 //
 //   - A [*pricing.ValidationError] names every field of the draft that is invalid or that the
-//     processor cannot mirror.
+//     processor refuses.
 //   - A [*coupon.Rejection] that matches coupon.ErrCodeTaken means that the code is in use. The
 //     rejection's CouponID is the ID of the coupon that has the code. CouponID is empty if the code
 //     is taken only at the processor.
@@ -195,80 +195,6 @@ func (s *Service) Update(ctx context.Context, id string, p coupon.Patch) (c coup
 		}
 		return changed, s.mirrorable(changed)
 	})
-}
-
-// mirrorable refuses a coupon that the processor cannot mirror, and a fixed amount
-// that it cannot take off because it charges in steps.
-func (s *Service) mirrorable(c coupon.Coupon) error {
-	const value = "discountValue"
-	var unfit error
-	if check := s.abilities.CheckCoupon; check != nil {
-		unfit = check(c)
-	}
-	offStep := s.onStep(value, c.Discount.Amount())
-	var faults *pricing.ValidationError
-	switch {
-	case unfit == nil:
-		return offStep
-	case offStep == nil, !errors.As(unfit, &faults),
-		slices.ContainsFunc(faults.Fields, func(f pricing.FieldError) bool { return f.Field == value }):
-		return unfit
-	}
-	var both pricing.ValidationError
-	both.Merge("", unfit)
-	both.Merge("", offStep)
-	return both.Err()
-}
-
-// alsoUnfit adds to the faults of a draft what the processor could not mirror of it: of code,
-// name, discount and limit it judges those that have no fault yet, in a coupon that has none.
-func (s *Service) alsoUnfit(d coupon.Draft, by coupon.Creation, err error) error {
-	var faults, unfit *pricing.ValidationError
-	if !errors.As(err, &faults) {
-		return err
-	}
-	sound := func(fields ...string) bool {
-		return !slices.ContainsFunc(faults.Fields, func(f pricing.FieldError) bool { return slices.Contains(fields, f.Field) })
-	}
-	legible := coupon.Draft{Code: "CODE", Name: "Name", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(1)}
-	var judged []string
-	if sound("code") {
-		legible.Code, judged = d.Code, append(judged, "code")
-	}
-	if sound("name") {
-		legible.Name, judged = d.Name, append(judged, "name")
-	}
-	if discount := []string{"discountType", "discountValue", "currency"}; sound(discount...) {
-		legible.DiscountType, legible.DiscountValue, legible.Currency = d.DiscountType, d.DiscountValue, d.Currency
-		judged = append(judged, discount...)
-	}
-	if sound("maxUses") {
-		legible.MaxUses, judged = d.MaxUses, append(judged, "maxUses")
-	}
-	c, illegible := coupon.New(legible, by)
-	if illegible != nil || !errors.As(s.mirrorable(c), &unfit) {
-		return err
-	}
-	for _, f := range unfit.Fields {
-		if slices.Contains(judged, f.Field) {
-			faults.Fields = append(faults.Fields, f)
-		}
-	}
-	return faults.Err()
-}
-
-// onStep refuses an amount of money that is off the step in which the processor
-// charges its currency.
-func (s *Service) onStep(field string, amount pricing.Money) error {
-	currency := amount.Currency()
-	step := s.abilities.AmountStep[currency]
-	if step == 0 || amount.Minor()%step == 0 {
-		return nil
-	}
-	var faults pricing.ValidationError
-	faults.Add(field, pricing.FieldTooManyDecimals, fmt.Sprintf(
-		"the processor charges %s in steps of %s", currency, currency.Format(step)))
-	return faults.Err()
 }
 
 // SetActive switches a coupon on or off in the store and at the processor (specification 3.1, 4.3).

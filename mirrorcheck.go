@@ -31,7 +31,7 @@ const (
 type mirrorCheck func(ctx context.Context, c coupon.Coupon, at time.Time) (processor.MirrorStatus, error)
 
 // mirrorInvalid checks the mirror where the answer matters: of a coupon that has a mirror, is
-// on, and within its dates.
+// on, and within its dates. A coupon that the processor cannot express has no mirror to check.
 func (s *Service) mirrorInvalid(ctx context.Context, c coupon.Coupon, at time.Time, check mirrorCheck) (bool, error) {
 	if c.Mirror.IsZero() || !c.Active() || at.Before(c.StartsAt) || expired(c, at) {
 		return false, nil
@@ -40,7 +40,7 @@ func (s *Service) mirrorInvalid(ctx context.Context, c coupon.Coupon, at time.Ti
 	if err != nil {
 		return false, fmt.Errorf("verify mirror of coupon %s: %w", c.ID, err)
 	}
-	return status != processor.MirrorValid, nil
+	return status != processor.MirrorValid && status != processor.MirrorUnsupported, nil
 }
 
 // askMirror asks the processor and remembers the answer.

@@ -21,15 +21,16 @@ const (
 	// DriftDeleting means that the deletion of a coupon was interrupted. Reconcile finishes the
 	// deletion.
 	DriftDeleting DriftKind = "deleting"
-	// DriftOutdated means that the mirror and the coupon have different revisions. Reconcile updates
-	// the mirror.
+	// DriftOutdated means that the mirror and the coupon have different revisions, or that the
+	// processor can no longer express the coupon. Reconcile updates the mirror.
 	DriftOutdated DriftKind = "outdated"
 	// DriftMissing means that the processor no longer has the mirror. Reconcile creates a new mirror.
 	DriftMissing DriftKind = "missing"
 	// DriftState means that an active coupon has an inactive mirror, or an inactive coupon has an
 	// active mirror. Reconcile switches the mirror to the coupon's state.
 	DriftState DriftKind = "state"
-	// DriftOrphan means that a mirror has no coupon in the store. Reconcile removes the mirror.
+	// DriftOrphan means that the store has no coupon for a mirror, or only a coupon that needs no
+	// mirror. Reconcile removes the mirror.
 	DriftOrphan DriftKind = "orphan"
 )
 
@@ -149,6 +150,11 @@ func (s *Service) drift(ctx context.Context, c coupon.Coupon) (Drift, repair, er
 	switch {
 	case err != nil:
 		return d, nil, err
+	case status == processor.MirrorUnsupported && c.Mirror.Unsupported:
+		return d, nil, nil
+	case status == processor.MirrorUnsupported:
+		d.Kind = DriftOutdated
+		return d, s.remirror, nil
 	case status == processor.MirrorMissing:
 		d.Kind = DriftMissing
 		return d, s.remirror, nil
@@ -201,7 +207,7 @@ func (s *Service) reconcileListed(ctx context.Context, dryRun bool) ([]Drift, er
 		c, err := s.stored(ctx, ref.CouponID)
 		var d Drift
 		switch {
-		case errors.Is(err, coupon.ErrNotFound):
+		case errors.Is(err, coupon.ErrNotFound), err == nil && c.Mirror.Unsupported:
 			d = s.removeOrphan(ctx, ref, dryRun)
 		case err != nil:
 			return drifts, fmt.Errorf("find coupon of mirror: %w", err)

@@ -22,7 +22,7 @@ type Validation struct {
 	CouponID       string               `json:"couponId"`
 	Code           coupon.Code          `json:"code"`
 	DiscountType   pricing.DiscountType `json:"discountType"`
-	DiscountValue  string               `json:"discountValue"`
+	DiscountValue  string               `json:"discountValue,omitempty"`
 	Currency       pricing.Currency     `json:"currency"`
 	CurrencySymbol string               `json:"currencySymbol"`
 }

@@ -45,9 +45,15 @@ func newWorld(t *testing.T, options ...couponkit.Option) *world {
 
 func newWorldWith(t *testing.T, abilities processor.Abilities, options ...couponkit.Option) *world {
 	t.Helper()
+	return newWorldOf(t, fakeprocessor.Options{Abilities: abilities}, options...)
+}
+
+func newWorldOf(t *testing.T, fake fakeprocessor.Options, options ...couponkit.Option) *world {
+	t.Helper()
 	w := &world{t: t, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), store: memstore.New(), ledger: &ledger{}}
 	clock := clockOf(w)
-	w.fake = fakeprocessor.New(fakeprocessor.Options{Now: clock, Abilities: abilities, Tolerance: 1000 * time.Hour})
+	fake.Now, fake.Tolerance = clock, 1000*time.Hour
+	w.fake = fakeprocessor.New(fake)
 	w.ledger.Credit(ann.ID, 100)
 	service, err := couponkit.New(w.store, w.fake, append([]couponkit.Option{
 		couponkit.WithClock(clock),

@@ -117,6 +117,8 @@ func TestMirrors(t *testing.T) {
 		{coupon.Mirror{PromotionCodeID: "pc", Revision: 1}, false, true},
 		{coupon.Mirror{CouponID: "co", PromotionCodeID: "pc", Revision: 1}, false, true},
 		{coupon.Mirror{CouponID: "co", PromotionCodeID: "pc", Revision: 2}, false, false},
+		{coupon.Mirror{Unsupported: true, Revision: 1}, true, true},
+		{coupon.Mirror{Unsupported: true, Revision: 2}, true, false},
 	} {
 		c := coupon.Coupon{Mirror: test.mirror, Revision: 1}
 		if test.mirror.IsZero() != test.zero || c.Mirrored() != test.current {

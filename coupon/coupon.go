@@ -139,6 +139,9 @@ type Mirror struct {
 	// the coupon has a different revision. The Reconcile method of couponkit.Service updates
 	// outdated mirrors.
 	Revision int64
+	// Unsupported is true if the payment processor cannot express the coupon, and so has no copy
+	// of it. Both IDs are then empty. The coupon can be used like any other coupon.
+	Unsupported bool `json:",omitzero"`
 }
 
 // IsZero reports whether both IDs of the mirror are empty. Empty IDs mean that the coupon has no
@@ -147,11 +150,14 @@ func (m Mirror) IsZero() bool { return m.CouponID == "" && m.PromotionCodeID == 
 
 // Validate checks both IDs of the mirror, and returns a [*pricing.ValidationError] that lists
 // every invalid ID. A valid ID is UTF-8 text without control characters, at most
-// [MaxMirrorIDLength] code points long. An empty ID is valid.
+// [MaxMirrorIDLength] code points long. An empty ID is valid. An unsupported mirror has no IDs.
 func (m Mirror) Validate() error {
 	var faults pricing.ValidationError
 	textFaults(&faults, "processorCouponId", m.CouponID, MaxMirrorIDLength, false)
 	textFaults(&faults, "promotionCodeId", m.PromotionCodeID, MaxMirrorIDLength, false)
+	if m.Unsupported && !m.IsZero() {
+		faults.Add("mirrorUnsupported", pricing.FieldMismatch, "a coupon that the processor cannot express has no copy there")
+	}
 	return faults.Err()
 }
 
@@ -176,8 +182,11 @@ func IsID(text string) bool {
 func (c Coupon) Active() bool { return c.State == Active }
 
 // Mirrored reports whether the copy at the payment processor shows the coupon's current
-// revision.
-func (c Coupon) Mirrored() bool { return !c.Mirror.IsZero() && c.Mirror.Revision == c.Revision }
+// revision. If the processor cannot express the coupon, Mirrored reports whether the processor
+// has said so for the current revision.
+func (c Coupon) Mirrored() bool {
+	return (c.Mirror.Unsupported || !c.Mirror.IsZero()) && c.Mirror.Revision == c.Revision
+}
 
 // Validate checks the rules for a stored coupon. The error is a [*pricing.ValidationError] that
 // lists every broken rule. A narrowed allow-list is valid; see [EmailSet].

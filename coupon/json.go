@@ -51,6 +51,7 @@ type wireCoupon struct {
 	ReservedCount      int64            `json:"reservedCount"`
 	ProcessorCouponID  string           `json:"processorCouponId"`
 	PromotionCodeID    string           `json:"promotionCodeId"`
+	MirrorUnsupported  bool             `json:"mirrorUnsupported,omitzero"`
 	CreatedAt          time.Time        `json:"createdAt,omitzero"`
 	UpdatedAt          time.Time        `json:"updatedAt,omitzero"`
 	Revision           int64            `json:"revision"`
@@ -61,7 +62,8 @@ type wireCoupon struct {
 // minimum purchase, price in points, start or expiry is null. MarshalJSON omits conditions, budgets
 // and period limits that the coupon does not have. A narrowed allow-list is also
 // null; see [EmailSet]. MarshalJSON omits CreatedAt and UpdatedAt if they are zero. The returned
-// JSON does not show whether the copy at the payment processor is up to date.
+// JSON does not show whether the copy at the payment processor is up to date. The field
+// mirrorUnsupported is true if the processor cannot express the coupon, and is omitted otherwise.
 func (c Coupon) MarshalJSON() ([]byte, error) {
 	w := wireCoupon{
 		ID: c.ID, Code: c.Code, Name: c.Name, Description: c.Description,
@@ -79,7 +81,8 @@ func (c Coupon) MarshalJSON() ([]byte, error) {
 		StartsAt: orNull(c.StartsAt), ExpiresAt: orNull(c.ExpiresAt),
 		Active: c.Active(), UsedCount: c.UsedCount, ReservedCount: c.ReservedCount,
 		ProcessorCouponID: c.Mirror.CouponID, PromotionCodeID: c.Mirror.PromotionCodeID,
-		CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt, Revision: c.Revision,
+		MirrorUnsupported: c.Mirror.Unsupported,
+		CreatedAt:         c.CreatedAt, UpdatedAt: c.UpdatedAt, Revision: c.Revision,
 	}
 	w.DiscountDraft, w.Group, w.MinPurchases = discountDraft(c.Discount, c.Buys), c.Group, c.MinPurchases
 	if given(w.DiscountDraft.MaxDiscount) {
@@ -156,7 +159,8 @@ func (r *couponReader) targets() map[string]any {
 		"budget": &r.Limits.Budget, "periodLimits": (*limitList)(&r.Limits.Periods), "startsAt": &r.startsAt, "expiresAt": &r.expiresAt,
 		"active": &r.active, "usedCount": &r.UsedCount, "reservedCount": &r.ReservedCount,
 		"processorCouponId": &r.Mirror.CouponID, "promotionCodeId": &r.Mirror.PromotionCodeID,
-		"createdAt": &r.createdAt, "updatedAt": &r.updatedAt, "revision": &r.revision,
+		"mirrorUnsupported": &r.Mirror.Unsupported,
+		"createdAt":         &r.createdAt, "updatedAt": &r.updatedAt, "revision": &r.revision,
 	})
 	return targets
 }

@@ -14,7 +14,7 @@ type Snapshot struct {
 	Code               Code                 `json:"code"`
 	Name               string               `json:"name"`
 	DiscountType       pricing.DiscountType `json:"discountType"`
-	DiscountValue      string               `json:"discountValue"`
+	DiscountValue      string               `json:"discountValue,omitempty"`
 	Currency           pricing.Currency     `json:"currency"`
 	AppliesTo          AppliesTo            `json:"appliesTo"`
 	PlanIDs            Items                `json:"planIds"`

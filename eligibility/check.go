@@ -219,6 +219,26 @@ func (on coverage) minimum(c *coupon.Coupon) int64 {
 	return least
 }
 
+// minimumUnits is the least number of eligible units, which may be that of the first tier.
+func (on coverage) minimumUnits(c *coupon.Coupon) int64 {
+	least := c.Conditions.MinQuantity
+	if basis, from := c.Discount.FirstTier(); basis == pricing.ByQuantity {
+		least = max(least, from)
+	}
+	return least
+}
+
+// belowFirstTier reports whether the cart does not reach the first tier of the discount.
+func (on coverage) belowFirstTier(c *coupon.Coupon) bool {
+	switch basis, from := c.Discount.FirstTier(); basis {
+	case pricing.ByAmount:
+		return on.subtotal < from
+	case pricing.ByQuantity:
+		return on.units < from
+	}
+	return false
+}
+
 // fitsCurrency reports whether the coupon has all its amounts in the currency of a cart. A
 // percentage without a maximum, a minimum purchase and a budget has no amounts.
 func fitsCurrency(c *coupon.Coupon, cart pricing.Currency) bool {
@@ -236,7 +256,7 @@ func (d *Decision) checkCart(c *coupon.Coupon, on coverage) {
 		d.facts.minPurchase, d.facts.currency = least, on.currency
 		d.refuse(coupon.MinimumPurchaseNotMet)
 	}
-	d.checkQuantity(c, on.units)
+	d.checkQuantity(on.minimumUnits(c), on.units)
 	if !on.covered {
 		d.refuse(coupon.NoEligibleItems)
 	}
@@ -250,8 +270,7 @@ func (d *Decision) checkDiscount(c *coupon.Coupon, on coverage, discount int64) 
 	if !on.fits || !on.covered {
 		return
 	}
-	_, from := c.Discount.FirstTier()
-	if short := on.subtotal < on.minimum(c); discount == 0 && !(short && from > 0) {
+	if discount == 0 && !on.belowFirstTier(c) {
 		d.refuse(coupon.NoDiscount)
 	}
 	d.checkBudget(c, pricing.NewMoney(discount, on.currency))

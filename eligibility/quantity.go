@@ -3,8 +3,7 @@ package eligibility
 import "github.com/couponkit/couponkit/coupon"
 
 // checkQuantity compares the number of eligible units with the minimum.
-func (d *Decision) checkQuantity(c *coupon.Coupon, units int64) {
-	least := c.Conditions.MinQuantity
+func (d *Decision) checkQuantity(least, units int64) {
 	if least == 0 {
 		return
 	}

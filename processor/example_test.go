@@ -20,7 +20,7 @@ func (gateway) Abilities() processor.Abilities {
 	return processor.Abilities{MinSessionLifetime: 5 * time.Minute}
 }
 
-// The mirror of such a processor's coupons is always as it should be.
+// Such a processor has no mirrors, and its coupons can be used without one.
 func ExampleNoMirror() {
 	var adapter processor.Processor = gateway{}
 	c := coupon.Coupon{ID: "cpn_1", State: coupon.Inactive, Revision: 3}
@@ -30,6 +30,6 @@ func ExampleNoMirror() {
 		return
 	}
 	status, err := adapter.VerifyMirror(context.Background(), c)
-	fmt.Println(mirror.CouponID, mirror.Revision, status, err)
-	// Output: cpn_1 3 invalid <nil>
+	fmt.Println(mirror.Unsupported, mirror.Revision, status, err)
+	// Output: true 3 unsupported <nil>
 }

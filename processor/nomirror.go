@@ -9,48 +9,42 @@ import (
 // NoMirror implements [Mirror] for a processor that cannot store coupons. The adapter for a
 // processor without coupons embeds NoMirror.
 //
-// NoMirror treats every coupon as its own mirror. The mirror always exists and has the coupon's
-// ID and revision. The mirror is valid while the coupon is active or pending. NoMirror keeps no
-// state.
+// NoMirror returns an unsupported mirror for every coupon. NoMirror keeps no state.
 type NoMirror struct{}
 
 var _ Mirror = NoMirror{}
 
 // EnsureMirror implements [Mirror]. EnsureMirror returns no error other than the context's error.
 func (NoMirror) EnsureMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
-	return itself(ctx, c)
+	return unsupported(ctx, c)
 }
 
 // UpdateMirror implements [Mirror]. UpdateMirror returns no error other than the context's error.
 func (NoMirror) UpdateMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
-	return itself(ctx, c)
+	return unsupported(ctx, c)
 }
 
 // SetMirrorActive implements [Mirror]. SetMirrorActive returns no error other than the context's
 // error.
 func (NoMirror) SetMirrorActive(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
-	return itself(ctx, c)
+	return unsupported(ctx, c)
 }
 
 // RemoveMirror implements [Mirror]. RemoveMirror returns no error other than the context's error.
 func (NoMirror) RemoveMirror(ctx context.Context, _ coupon.Coupon) error { return ctx.Err() }
 
 // VerifyMirror implements [Mirror]. VerifyMirror returns no error other than the context's error.
-func (NoMirror) VerifyMirror(ctx context.Context, c coupon.Coupon) (MirrorStatus, error) {
-	switch {
-	case ctx.Err() != nil:
-		return 0, ctx.Err()
-	case c.State == coupon.Active || c.State == coupon.Pending:
-		return MirrorValid, nil
-	default:
-		return MirrorInvalid, nil
+func (NoMirror) VerifyMirror(ctx context.Context, _ coupon.Coupon) (MirrorStatus, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
 	}
+	return MirrorUnsupported, nil
 }
 
-// itself is a coupon as its own mirror.
-func itself(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
+// unsupported is the mirror of a coupon that the processor cannot express.
+func unsupported(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
 	if err := ctx.Err(); err != nil {
 		return coupon.Mirror{}, err
 	}
-	return coupon.Mirror{CouponID: c.ID, PromotionCodeID: c.ID, Revision: c.Revision}, nil
+	return coupon.Mirror{Revision: c.Revision, Unsupported: true}, nil
 }

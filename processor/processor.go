@@ -26,6 +26,11 @@ type Processor interface {
 // active or pending coupon must be active. The mirror of any other coupon must be inactive. If
 // the promotion code is already active for a different coupon, the error is [ErrCodeTaken].
 //
+// Some processors cannot express every coupon. For a coupon that the processor cannot express, the
+// three methods create nothing. They return a coupon.Mirror that has no IDs and is Unsupported.
+// VerifyMirror then returns [MirrorUnsupported]. The answer depends only on terms that never change
+// after the coupon's creation. A mirror must never show other terms than its coupon.
+//
 // Every method of Mirror may also return [ErrUnavailable], [ErrRejected] or [ErrForbidden].
 type Mirror interface {
 	// EnsureMirror creates the coupon object and the promotion code at the processor. If an earlier
@@ -65,10 +70,13 @@ const (
 	MirrorInvalid
 	// MirrorMissing means that the processor has no copy of the coupon.
 	MirrorMissing
+	// MirrorUnsupported means that the processor cannot express the coupon. The service activates
+	// the coupon without a mirror, and does not refuse it for the lack of a mirror.
+	MirrorUnsupported
 )
 
-// String returns "valid", "invalid" or "missing". For an unknown status, String returns the empty
-// string.
+// String returns "valid", "invalid", "missing" or "unsupported". For an unknown status, String
+// returns the empty string.
 func (s MirrorStatus) String() string {
 	switch s {
 	case MirrorValid:
@@ -77,6 +85,8 @@ func (s MirrorStatus) String() string {
 		return "invalid"
 	case MirrorMissing:
 		return "missing"
+	case MirrorUnsupported:
+		return "unsupported"
 	}
 	return ""
 }

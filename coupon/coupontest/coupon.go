@@ -79,7 +79,10 @@ func fromDraft(t *rapid.T, d coupon.Draft) coupon.Coupon {
 	c.UpdatedAt = c.CreatedAt.Add(time.Duration(rapid.Int64Range(0, 1_000_000).Draw(t, "age")) * time.Microsecond)
 	c.UsedCount = rapid.Int64Range(0, 1_000).Draw(t, "used")
 	c.ReservedCount = rapid.Int64Range(0, 10).Draw(t, "reserved")
-	if rapid.Bool().Draw(t, "mirrored") {
+	switch rapid.IntRange(0, 4).Draw(t, "mirror") {
+	case 0:
+		c.Mirror = coupon.Mirror{Unsupported: true, Revision: rapid.Int64Range(1, c.Revision).Draw(t, "mirrored revision")}
+	case 1, 2:
 		c.Mirror = coupon.Mirror{
 			CouponID:        rapid.StringMatching(`[A-Za-z0-9]{8}`).Draw(t, "processor coupon"),
 			PromotionCodeID: rapid.StringMatching(`promo_[A-Za-z0-9]{24}`).Draw(t, "promotion code"),

@@ -17,7 +17,7 @@ var couponFields = []string{
 	"appliesTo", "planIds", "deviceIds", "accessoryIds", "kinds", "categories",
 	"excludedItemIds", "excludedCategories", "distribution", "allowedUserEmails",
 	"pointsRequired", "maxUses", "maxUsesPerUser", "minPurchase", "startsAt", "expiresAt",
-	"active", "usedCount", "reservedCount", "processorCouponId", "promotionCodeId",
+	"active", "usedCount", "reservedCount", "processorCouponId", "promotionCodeId", "mirrorUnsupported",
 	"createdAt", "updatedAt", "revision",
 	"minQuantity", "customerTags", "firstOrder", "schedule", "budget", "periodLimits", "group",
 }
@@ -103,6 +103,7 @@ func (f *fields) checkStored() {
 	for _, name := range [...]string{"id", "processorCouponId", "promotionCodeId"} {
 		f.text(name)
 	}
+	f.flag("mirrorUnsupported", false)
 	for _, name := range [...]string{"usedCount", "reservedCount", "revision"} {
 		f.count(name)
 	}

@@ -38,8 +38,8 @@
 //   - allowedUserEmails is a list, or one text with commas or newlines.
 //
 // The other fields of a stored coupon must be of their form and are then left
-// aside: id, processorCouponId, promotionCodeId, createdAt, updatedAt, revision,
-// description, and usedCount and reservedCount, in whose place usage counts.
+// aside: id, processorCouponId, promotionCodeId, mirrorUnsupported, createdAt,
+// updatedAt, revision, description, and usedCount and reservedCount, in whose place usage counts.
 //
 // # The result
 //

@@ -13,6 +13,8 @@
 //   - deleting a coupon deactivates its codes
 //   - a session expires by the clock
 //
+// [Options].CanMirror makes a processor that cannot express some coupons.
+//
 // The package implements sections 4.2 to 4.6 and 6 of the specification.
 //
 // # The customer

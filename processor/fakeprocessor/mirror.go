@@ -41,6 +41,10 @@ func (p *Processor) converge(ctx context.Context, op Op, c coupon.Coupon) (m cou
 		if err := p.checkCoupon(c); err != nil {
 			return fmt.Errorf("%s: %w: %w", op, processor.ErrRejected, err)
 		}
+		if !p.canMirror(c) {
+			m = coupon.Mirror{Revision: c.Revision, Unsupported: true}
+			return nil
+		}
 		for range maxRounds {
 			if m, err = in.round(ctx); !errors.Is(err, errMoved) {
 				return err
@@ -64,6 +68,11 @@ func (p *Processor) checkCoupon(c coupon.Coupon) error {
 		return p.options.Abilities.CheckCoupon(c)
 	}
 	return nil
+}
+
+// canMirror reports whether the processor can express the coupon.
+func (p *Processor) canMirror(c coupon.Coupon) bool {
+	return p.options.CanMirror == nil || p.options.CanMirror(c)
 }
 
 // mirroring is one call of a method of the mirror.
@@ -279,6 +288,10 @@ func (p *Processor) RemoveMirror(ctx context.Context, c coupon.Coupon) error {
 func (p *Processor) VerifyMirror(ctx context.Context, c coupon.Coupon) (status processor.MirrorStatus, err error) {
 	in := &mirroring{p: p, call: Call{Op: VerifyMirror, CouponID: c.ID}, c: c}
 	err = p.faults.run(ctx, in.call, func() error {
+		if !p.canMirror(c) {
+			status = processor.MirrorUnsupported
+			return nil
+		}
 		return in.step(ctx, ReadMirror, func(a *account) error {
 			if status = a.status(c); status == processor.MirrorValid && p.ended(c) {
 				status = processor.MirrorInvalid

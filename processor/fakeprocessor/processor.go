@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/processor"
 )
 
@@ -26,6 +27,10 @@ type Options struct {
 	Now func() time.Time
 	// Abilities are the abilities that the processor declares and enforces.
 	Abilities processor.Abilities
+	// CanMirror reports whether the processor can express a coupon. A coupon that the processor
+	// cannot express gets an unsupported mirror; see [processor.Mirror]. If CanMirror is nil, the
+	// processor can express every coupon.
+	CanMirror func(c coupon.Coupon) bool
 	// Secret signs webhook deliveries; empty means [DefaultSecret].
 	Secret string
 	// Tolerance is the maximum distance between a signature and the clock, included. It

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/processor/processortest"
@@ -570,6 +571,72 @@ func brokenLists() map[string]subject {
 				}}
 			}),
 			caught: []string{"list ends after an error"},
+		},
+	}
+}
+
+func brokenUnsupported() map[string]subject {
+	return map[string]subject{
+		"mirrors the value without the further terms": {
+			how: with(func(f *fakeprocessor.Processor) wrapped {
+				return wrapped{ensure: func(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
+					if c.Discount.Type() == pricing.Percentage {
+						c.Discount = pricing.PercentOff(c.Discount.Percent())
+					}
+					return f.EnsureMirror(ctx, c)
+				}}
+			}),
+			caught: []string{"mirror shows all terms or is unsupported"},
+		},
+		"says unsupported and makes the objects": {
+			how: with(func(f *fakeprocessor.Processor) wrapped {
+				return wrapped{ensure: func(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
+					m, err := f.EnsureMirror(ctx, c)
+					if err == nil && !isSimple(c) {
+						m = coupon.Mirror{Revision: c.Revision, Unsupported: true}
+					}
+					return m, err
+				}}
+			}),
+			caught: []string{"mirror shows all terms or is unsupported"},
+		},
+		"unsupported without a revision": {
+			simple: true,
+			how: with(func(f *fakeprocessor.Processor) wrapped {
+				return wrapped{update: func(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
+					m, err := f.UpdateMirror(ctx, c)
+					if m.Unsupported {
+						m.Revision = 0
+					}
+					return m, err
+				}}
+			}),
+			caught: []string{"mirror shows all terms or is unsupported"},
+		},
+		"verify misses the mirror of an unsupported coupon": {
+			simple: true,
+			how: with(func(f *fakeprocessor.Processor) wrapped {
+				return wrapped{verify: func(ctx context.Context, c coupon.Coupon) (processor.MirrorStatus, error) {
+					status, err := f.VerifyMirror(ctx, c)
+					if status == processor.MirrorUnsupported {
+						status = processor.MirrorMissing
+					}
+					return status, err
+				}}
+			}),
+			caught: []string{"verify of an unsupported coupon"},
+		},
+		"remove refuses an unsupported coupon": {
+			simple: true,
+			how: with(func(f *fakeprocessor.Processor) wrapped {
+				return wrapped{remove: func(ctx context.Context, c coupon.Coupon) error {
+					if !isSimple(c) {
+						return processor.ErrRejected
+					}
+					return f.RemoveMirror(ctx, c)
+				}}
+			}),
+			caught: []string{"remove of an unsupported coupon"},
 		},
 	}
 }

@@ -148,6 +148,7 @@ func runSubject(t *testing.T, name string) {
 		t.Helper()
 		breakIt := func(*fakeprocessor.Processor, *processortest.Harness) {}
 		abilities := processor.Abilities{}
+		var canMirror func(coupon.Coupon) bool
 		switch name {
 		case "sound":
 		case "bare":
@@ -170,8 +171,11 @@ func runSubject(t *testing.T, name string) {
 			if broken.bounded {
 				abilities = bounded()
 			}
+			if broken.simple {
+				canMirror = isSimple
+			}
 		}
-		fake, h := newFake(abilities)
+		fake, h := newFakeOf(fakeprocessor.Options{Abilities: abilities, CanMirror: canMirror})
 		breakIt(fake, &h)
 		return h
 	})
@@ -181,6 +185,7 @@ func runSubject(t *testing.T, name string) {
 type subject struct {
 	how     func(*fakeprocessor.Processor, *processortest.Harness)
 	bounded bool
+	simple  bool // it cannot express coupons with further terms
 	caught  []string
 }
 
@@ -188,7 +193,7 @@ func subjects() map[string]subject {
 	all := map[string]subject{}
 	for _, group := range []map[string]subject{
 		brokenEnsures(), brokenUpdates(), brokenRemovals(), brokenVerifications(),
-		brokenLists(), brokenSessions(), brokenRepetitions(), brokenEvents(), brokenErrors(),
+		brokenLists(), brokenUnsupported(), brokenSessions(), brokenRepetitions(), brokenEvents(), brokenErrors(),
 	} {
 		maps.Copy(all, group)
 	}

@@ -154,8 +154,8 @@ func (p *probe) life(i int) error {
 	}
 	if status, err := p.Processor.VerifyMirror(ctx, c); err != nil {
 		return fmt.Errorf("coupon %d: %w", i, err)
-	} else if status != processor.MirrorValid {
-		return fmt.Errorf("VerifyMirror says that coupon %d is %s, want %s", i, status, processor.MirrorValid)
+	} else if status != p.usable() {
+		return fmt.Errorf("VerifyMirror says that coupon %d is %s, want %s", i, status, p.usable())
 	}
 	s, err := p.Processor.CreateSession(ctx, p.request(fmt.Sprintf("key-%d", i)))
 	if err != nil {

@@ -162,7 +162,7 @@ func processorThatIsDown(p *probe) {
 		p.fails(call(ctx), processor.ErrUnavailable, name+" while the processor is down")
 	}
 	end()
-	p.verifies(c, processor.MirrorValid, "once the processor is back")
+	p.verifies(c, p.usable(), "once the processor is back")
 	p.is(p.session(s.ID), processor.SessionOpen, processor.Unpaid, "once the processor is back")
 }
 

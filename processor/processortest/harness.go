@@ -204,7 +204,7 @@ type clause struct {
 func Run(t *testing.T, newHarness func(t *testing.T) Harness) {
 	t.Helper()
 	for _, group := range [][]clause{
-		ofMirrors(ensureClauses(), updateClauses(), activeClauses(), removeClauses(), verifyClauses(), listClauses()),
+		ofMirrors(ensureClauses(), updateClauses(), activeClauses(), removeClauses(), verifyClauses(), listClauses(), unsupportedClauses()),
 		noMirrorClauses(), createClauses(), boundClauses(), endClauses(), eventClauses(),
 		faultClauses(), processClauses(), contextClauses(), concurrencyClauses(),
 	} {

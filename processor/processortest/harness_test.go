@@ -36,8 +36,14 @@ func (c *clock) Advance(d time.Duration) {
 
 // newFake makes a fake and a harness around it.
 func newFake(abilities processor.Abilities) (*fakeprocessor.Processor, processortest.Harness) {
+	return newFakeOf(fakeprocessor.Options{Abilities: abilities})
+}
+
+// newFakeOf makes a fake with options and a harness around it.
+func newFakeOf(options fakeprocessor.Options) (*fakeprocessor.Processor, processortest.Harness) {
 	c := newClock()
-	fake := fakeprocessor.New(fakeprocessor.Options{Now: c.Now, Abilities: abilities})
+	options.Now = c.Now
+	fake := fakeprocessor.New(options)
 	return fake, processortest.Harness{
 		Processor: fake, ListsMirrors: true, Now: c.Now, Advance: c.Advance,
 		Another: func() processor.Processor { return fake }, // it is the account, and keeps nothing beside it
@@ -155,6 +161,17 @@ func TestFakeProcessorWithBounds(t *testing.T) {
 		return h
 	})
 }
+
+// TestFakeProcessorOfSimpleCoupons is a fake that cannot express every coupon.
+func TestFakeProcessorOfSimpleCoupons(t *testing.T) {
+	t.Parallel()
+	processortest.Run(t, func(*testing.T) processortest.Harness {
+		_, h := newFakeOf(fakeprocessor.Options{Abilities: bounded(), CanMirror: isSimple})
+		return h
+	})
+}
+
+func isSimple(c coupon.Coupon) bool { return c.Discount.Simple() }
 
 // sessionsOnly is a processor that keeps no coupons: the fake's sessions, and no mirror.
 type sessionsOnly struct {

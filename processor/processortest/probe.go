@@ -159,9 +159,15 @@ func (p *probe) activated(c coupon.Coupon) coupon.Coupon {
 	return p.accepted(c, m)
 }
 
-// accepted checks that a returned mirror names both objects and the revision.
+// accepted checks that a returned mirror names both objects and the revision. Without a mirror,
+// it has to be unsupported.
 func (p *probe) accepted(c coupon.Coupon, m coupon.Mirror) coupon.Coupon {
 	p.Helper()
+	if p.NoMirror {
+		p.withoutMirror(c, m, "a method of the mirror")
+		c.Mirror = m
+		return c
+	}
 	if m.CouponID == "" || m.PromotionCodeID == "" {
 		p.stop("the mirror %+v names no coupon or no promotion code", m)
 	}
@@ -170,6 +176,14 @@ func (p *probe) accepted(c coupon.Coupon, m coupon.Mirror) coupon.Coupon {
 	}
 	c.Mirror = m
 	return c
+}
+
+// usable is what VerifyMirror says of the suite's active coupons.
+func (p *probe) usable() processor.MirrorStatus {
+	if p.NoMirror {
+		return processor.MirrorUnsupported
+	}
+	return processor.MirrorValid
 }
 
 // verifies checks what VerifyMirror says.

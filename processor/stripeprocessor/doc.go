@@ -23,6 +23,9 @@
 //   - points
 //   - the expiry, unless [Options].MirrorExpiry is set
 //
+// Stripe cannot express every discount; see [Processor.CanMirror]. A coupon that Stripe
+// cannot express has no objects at Stripe, and its code need not fit Stripe's rules.
+//
 // Stripe cannot change max_redemptions or an expiry. After such a change the objects
 // are replaced.
 //

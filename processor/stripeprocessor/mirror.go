@@ -19,7 +19,8 @@ const (
 )
 
 // EnsureMirror implements [processor.Mirror]. A coupon that [Processor.CheckCoupon]
-// refuses is an [ErrInvalid] around a *pricing.ValidationError. No call is made then.
+// refuses is an [ErrInvalid] around a *pricing.ValidationError. For a coupon that Stripe cannot
+// express, the mirror is unsupported; see [Processor.CanMirror]. No call is made in both cases.
 func (p *Processor) EnsureMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
 	return p.converge(ctx, c)
 }
@@ -51,8 +52,15 @@ var errMoved = errors.New("changed by somebody else meanwhile")
 // converge is the one way to a mirror that shows all of the coupon: whatever is
 // there, and whatever an earlier call has left.
 func (p *Processor) converge(ctx context.Context, c coupon.Coupon) (m coupon.Mirror, err error) {
-	want := p.termsOf(c)
 	fault := p.CheckCoupon(c)
+	switch {
+	case p.CanMirror(c):
+	case ctx.Err() != nil:
+		return coupon.Mirror{}, ended(opMirror, ctx.Err())
+	case fault == nil:
+		return coupon.Mirror{Revision: c.Revision, Unsupported: true}, nil
+	}
+	want := p.termsOf(c)
 	if fault != nil && (want.active || c.Mirror.IsZero()) {
 		return coupon.Mirror{}, refused(opMirror, ErrInvalid, fault)
 	}

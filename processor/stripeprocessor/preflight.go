@@ -38,8 +38,16 @@ const (
 
 var promotionCode = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9_-]{1,%d}$`, maxPromotionCode))
 
-// CheckCoupon returns nil if Stripe can mirror the coupon. Otherwise it returns a
-// [*pricing.ValidationError] that names every faulty field:
+// CanMirror reports whether Stripe can express the discount of a coupon. Stripe has percentages
+// and fixed amounts in one currency. Stripe has no maximum of a discount, no tiers and no other
+// types of discounts. For a coupon that Stripe cannot express, EnsureMirror returns an unsupported
+// mirror and makes no call.
+func (p *Processor) CanMirror(c coupon.Coupon) bool {
+	return c.Discount.IsZero() || c.Discount.Simple()
+}
+
+// CheckCoupon returns nil if Stripe can mirror the coupon, or if [Processor.CanMirror] is false.
+// Otherwise it returns a [*pricing.ValidationError] that names every faulty field:
 //
 //   - a code with characters other than letters, digits, dash and underscore
 //   - a percentage with more than two decimals
@@ -53,6 +61,9 @@ func (p *Processor) CheckCoupon(c coupon.Coupon) error {
 	var faults pricing.ValidationError
 	if c.ID == "" {
 		faults.Add("id", pricing.FieldRequired, "a coupon has an ID")
+	}
+	if !p.CanMirror(c) {
+		return faults.Err()
 	}
 	if code := c.Code.String(); !promotionCode.MatchString(code) {
 		faults.Add("code", pricing.FieldMalformed,
@@ -73,10 +84,6 @@ func (p *Processor) CheckCoupon(c coupon.Coupon) error {
 }
 
 func discountFaults(faults *pricing.ValidationError, c coupon.Coupon) {
-	if !c.Discount.IsZero() && !c.Discount.Simple() {
-		faults.Add("discountType", pricing.FieldNotAllowed, "Stripe has only percentages and fixed amounts without further terms")
-		return
-	}
 	switch kind := c.Discount.Type(); {
 	case kind == pricing.Percentage:
 		// couponkit keeps four decimals, stripe-go sends four, Stripe takes two.

@@ -13,10 +13,17 @@ import (
 
 // RemoveMirror implements [processor.Mirror]. It deactivates the promotion codes with
 // the coupon's code. It then deletes their Stripe coupons and the coupon of c.Mirror.
-// It also deletes objects of unfinished calls since the revision of c.Mirror.
+// It also deletes objects of unfinished calls since the revision of c.Mirror. A coupon that Stripe
+// cannot express has no objects, and RemoveMirror makes no call.
 func (p *Processor) RemoveMirror(ctx context.Context, c coupon.Coupon) error {
 	if c.ID == "" {
 		return refused(opRemove, ErrInvalid, errors.New("a coupon without an ID"))
+	}
+	if !p.CanMirror(c) {
+		if err := ctx.Err(); err != nil {
+			return ended(opRemove, err)
+		}
+		return nil
 	}
 	found, err := p.survey(ctx, c)
 	if err != nil {

@@ -12,10 +12,14 @@ import (
 
 // VerifyMirror implements [processor.Mirror] (specification 4.4, validation 8). It
 // makes one call. MirrorValid requires a valid Stripe coupon and an active promotion
-// code.
+// code. For a coupon that Stripe cannot express, VerifyMirror makes no call and returns
+// MirrorUnsupported; see [Processor.CanMirror].
 func (p *Processor) VerifyMirror(ctx context.Context, c coupon.Coupon) (processor.MirrorStatus, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, ended(opReadCode, err)
+	}
+	if !p.CanMirror(c) {
+		return processor.MirrorUnsupported, nil
 	}
 	if c.Mirror.CouponID == "" || c.Mirror.PromotionCodeID == "" {
 		return processor.MirrorMissing, nil

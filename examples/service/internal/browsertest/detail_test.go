@@ -4,7 +4,11 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
 )
 
 // detail is the page of a coupon.
@@ -100,5 +104,22 @@ func TestTheStartOfACouponIsShown(t *testing.T) {
 			p.visit(w.detail(code))
 			p.hold(fmt.Sprintf(`[...document.querySelectorAll("#facts div")].some((each) => each.innerText.replace(/\s+/g, " ") === "Start %s")`, start))
 		}
+	})
+}
+
+// A coupon that the payment processor cannot express says so; other coupons do not.
+func TestACouponWithoutAMirrorSaysSo(t *testing.T) {
+	onOneStore(t, func(w *world) {
+		_, err := w.Service.Create(w.t.Context(), coupon.Draft{
+			Code: "CAPPED", Name: "Half off", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(50),
+			DiscountDraft: coupon.DiscountDraft{MaxDiscount: decimal.NewFromInt(7)},
+		})
+		require.NoError(w.t, err)
+		p := w.as(ada)
+		p.visit(w.detail("CAPPED"))
+		p.see("#mirror-unsupported", "The payment processor cannot show this discount")
+		p.visit(w.detail("SUMMER10"))
+		p.see("#title", "SUMMER10")
+		p.gone("#mirror-unsupported")
 	})
 }

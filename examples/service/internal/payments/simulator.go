@@ -45,6 +45,7 @@ func NewSimulator(baseURL string, now func() time.Time) *Simulator {
 		fake: fakeprocessor.New(fakeprocessor.Options{
 			Now: now, Secret: rand.Text(), PageURL: strings.TrimSuffix(baseURL, "/") + PagePrefix,
 			Abilities: processor.Abilities{MinimumCharge: map[pricing.Currency]int64{pricing.EUR(): 50}},
+			CanMirror: func(c coupon.Coupon) bool { return c.Discount.Simple() }, // as at Stripe
 		}),
 		wake:  make(chan struct{}, 1),
 		outer: map[string]string{}, inner: map[string]string{},

@@ -75,6 +75,7 @@ function showCoupon(coupon) {
   byId("title").textContent = coupon.code;
   byId("title").classList.add("code");
   byId("subtitle").replaceChildren(foreign(coupon.name), ...(coupon.description ? [". ", foreign(coupon.description)] : []));
+  byId("mirror-unsupported").hidden = !coupon.mirrorUnsupported;
   const limit = (value) => (value ? number(value) : "No limit");
   const date = (instant, itsDay) => (midnight(instant) ? day(itsDay) : moment(instant));
   const facts = [

@@ -1,0 +1,126 @@
+package couponkit
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// mirrorable refuses a coupon that the processor refuses, and amounts that the processor cannot
+// take off because it charges in steps.
+func (s *Service) mirrorable(c coupon.Coupon) error {
+	var unfit error
+	if check := s.abilities.CheckCoupon; check != nil {
+		unfit = check(c)
+	}
+	offStep := s.offStep(c)
+	var faults, further *pricing.ValidationError
+	if !errors.As(offStep, &further) {
+		return unfit
+	}
+	if unfit == nil || !errors.As(unfit, &faults) {
+		return cmp.Or(unfit, offStep)
+	}
+	both := pricing.ValidationError{Fields: slices.Clone(faults.Fields)}
+	for _, f := range further.Fields {
+		if !slices.ContainsFunc(faults.Fields, func(known pricing.FieldError) bool { return known.Field == f.Field }) {
+			both.Fields = append(both.Fields, f)
+		}
+	}
+	return both.Err()
+}
+
+// offStep names the amounts of a discount that are off the steps in which the processor charges.
+// A maximum of a discount may be off the step.
+func (s *Service) offStep(c coupon.Coupon) error {
+	var faults pricing.ValidationError
+	terms := c.Discount.Terms()
+	faults.Merge("", s.onStep("discountValue", c.Discount.Amount()))
+	for _, o := range terms.Others {
+		faults.Merge("", s.onStep("discountValues."+o.Currency.Code(), pricing.NewMoney(o.Amount, o.Currency)))
+	}
+	for i, tier := range terms.Tiers {
+		faults.Merge("", s.onStep(fmt.Sprintf("tiers[%d].amount", i), pricing.NewMoney(tier.Amount, terms.Currency)))
+	}
+	return faults.Err()
+}
+
+// alsoUnfit adds to the faults of a draft what the processor could not mirror of it: of code,
+// name, discount and limit it judges those that have no fault yet, in a coupon that has none.
+func (s *Service) alsoUnfit(d coupon.Draft, by coupon.Creation, err error) error {
+	var faults, unfit *pricing.ValidationError
+	if !errors.As(err, &faults) {
+		return err
+	}
+	sound := func(fields ...string) bool {
+		return !slices.ContainsFunc(faults.Fields, func(f pricing.FieldError) bool { return slices.Contains(fields, rootOf(f.Field)) })
+	}
+	legible := coupon.Draft{Code: "CODE", Name: "Name", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(1)}
+	var judged []string
+	if sound("code") {
+		legible.Code, judged = d.Code, append(judged, "code")
+	}
+	if sound("name") {
+		legible.Name, judged = d.Name, append(judged, "name")
+	}
+	discount := []string{"discountType", "discountValue", "currency"}
+	switch {
+	case sound(append(discount, furtherTerms()...)...):
+		legible.DiscountType, legible.DiscountValue, legible.Currency = d.DiscountType, d.DiscountValue, d.Currency
+		legible.DiscountDraft = d.DiscountDraft
+		judged = append(judged, discount...)
+	case d.DiscountType > pricing.FixedAmount || !reflect.DeepEqual(d.DiscountDraft, coupon.DiscountDraft{}):
+		return err // the processor perhaps makes no mirror of such a discount, and refuses nothing then
+	}
+	if sound("maxUses") {
+		legible.MaxUses, judged = d.MaxUses, append(judged, "maxUses")
+	}
+	c, illegible := coupon.New(legible, by)
+	if illegible != nil || !errors.As(s.mirrorable(c), &unfit) {
+		return err
+	}
+	for _, f := range unfit.Fields {
+		if slices.Contains(judged, f.Field) {
+			faults.Fields = append(faults.Fields, f)
+		}
+	}
+	return faults.Err()
+}
+
+// furtherTerms are the fields of a draft's discount beside its type, value and currency.
+func furtherTerms() []string {
+	return []string{
+		"lane", "discountValues", "maxDiscount", "maxDiscounts", "maxUnits", "units", "buyQuantity", "getQuantity",
+		"maxApplications", "buys", "tierBasis", "tiers",
+	}
+}
+
+// rootOf is the field of a draft to which a path leads: "tiers" for "tiers[0].from".
+func rootOf(path string) string {
+	if end := strings.IndexAny(path, ".["); end >= 0 {
+		return path[:end]
+	}
+	return path
+}
+
+// onStep refuses an amount of money that is off the step in which the processor
+// charges its currency.
+func (s *Service) onStep(field string, amount pricing.Money) error {
+	currency := amount.Currency()
+	step := s.abilities.AmountStep[currency]
+	if step == 0 || amount.Minor()%step == 0 {
+		return nil
+	}
+	var faults pricing.ValidationError
+	faults.Add(field, pricing.FieldTooManyDecimals, fmt.Sprintf(
+		"the processor charges %s in steps of %s", currency, currency.Format(step)))
+	return faults.Err()
+}
