@@ -130,6 +130,7 @@ var calls = []call{
 
 	{"GET /admin/coupon/all", administrator, 0, (*API).listCoupons},
 	{"POST /admin/coupon", administrator, couponBody, (*API).createCoupon},
+	{"POST /admin/coupon/preview", administrator, couponBody, (*API).preview},
 	{"POST /admin/coupon/generate-code", administrator, 0, (*API).generateCode},
 	{"GET /admin/coupon/{id}", administrator, 0, (*API).getCoupon},
 	{"PATCH /admin/coupon/{id}", administrator, couponBody, (*API).updateCoupon},

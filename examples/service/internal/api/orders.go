@@ -43,7 +43,7 @@ func (a *API) order(w http.ResponseWriter, r *http.Request) error {
 	}
 	view := orderView{
 		ID: o.ID, State: o.State, DiscountAmount: pricing.NewMoney(o.Quote.Discount, o.Quote.Currency), Quote: o.Quote,
-		Coupons: append([]coupon.Snapshot{}, o.Coupons...), Names: []lineName{}, SessionID: o.SessionID, CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt,
+		Coupons: append([]coupon.Snapshot{}, o.Coupons...), Names: a.names(o.Quote), SessionID: o.SessionID, CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt,
 	}
 	if len(o.Coupons) > 0 {
 		view.CouponID, view.Coupon = o.Coupons[0].ID, &o.Coupons[0]
@@ -51,9 +51,15 @@ func (a *API) order(w http.ResponseWriter, r *http.Request) error {
 	if o.State == redemption.OrderOpen {
 		view.PaymentURL = o.SessionURL
 	}
-	for _, l := range o.Quote.Lines {
-		view.Names = append(view.Names, lineName{l.ID, a.describe(l.Line)})
-	}
 	writeJSON(w, http.StatusOK, view)
 	return nil
+}
+
+// names returns the names of the lines of a quote.
+func (a *API) names(q pricing.Quote) []lineName {
+	names := []lineName{}
+	for _, l := range q.Lines {
+		names = append(names, lineName{l.ID, a.describe(l.Line)})
+	}
+	return names
 }
