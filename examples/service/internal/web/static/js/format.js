@@ -14,9 +14,19 @@ const symbol = (currency) => new Intl.NumberFormat("en", { style: "currency", cu
 
 const isZero = (amount) => /^0*(\.0*)?$/.test(amount);
 
+// discount says in a few words what a coupon takes off.
 function discount(coupon) {
-  if (coupon.discountType === "PERCENTAGE") return `${trimmed(coupon.discountValue)} %`;
-  return money(coupon.discountValue, coupon.currency);
+  const percent = () => `${trimmed(coupon.discountValue)} %`;
+  const amount = () => money(coupon.discountValue, coupon.currency);
+  switch (coupon.discountType) {
+    case "PERCENTAGE": return percent();
+    case "FIXED_AMOUNT_PER_UNIT": return `${amount()} each unit`;
+    case "FIXED_UNIT_PRICE": return `Each unit ${amount()}`;
+    case "CHEAPEST_UNITS": return coupon.units ? `${percent()} of the cheapest ${number(coupon.units)}` : percent();
+    case "BUY_X_GET_Y": return coupon.buyQuantity ? `Buy ${number(coupon.buyQuantity)}, get ${number(coupon.getQuantity)} at ${percent()} off` : percent();
+    case "TIERED": return coupon.tiers ? plural(coupon.tiers.length, "tier", "tiers") : "Tiers";
+    default: return amount();
+  }
 }
 
 // trimmed drops the zeros behind the decimal point.
