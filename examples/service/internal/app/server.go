@@ -125,7 +125,7 @@ func (s *Server) assemble(ctx context.Context) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	site, err := newSite(func(r *http.Request) (shop.Session, bool, error) { return s.calls.Session(r) })
+	site, err := newSite(func() *api.API { return s.calls })
 	if err != nil {
 		return nil, err
 	}

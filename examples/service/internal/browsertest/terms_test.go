@@ -271,3 +271,33 @@ func TestTheFormShowsWhatACouponDoes(t *testing.T) {
 		p.see("#preview-summary", "The coupon takes €83.76 off.")
 	})
 }
+
+// Issue 41: where scripts do not run, the type is chosen by a link, and the form is sent as it is.
+func TestACouponIsCreatedWithoutScripts(t *testing.T) {
+	onOneStore(t, func(w *world) {
+		p := w.as(ada)
+		p.must(p.Scripts(false))
+		p.visit("/admin/coupons")
+		p.visible("noscript a[href='/admin/coupons/new']")
+		p.visit("/admin/coupons/new")
+		p.visible("a[href$=CHEAPEST_UNITS]")
+		p.visit("/admin/coupons/new?type=CHEAPEST_UNITS")
+		p.visible("#f-units")
+		p.gone("#f-buy, #f-tier-basis, [data-add-row]")
+		set := func(fields map[string]string) {
+			for id, value := range fields {
+				p.eval(fmt.Sprintf(`document.querySelector(%q).value = %q`, id, value), nil)
+			}
+		}
+		set(map[string]string{"#f-code": "SCRIPTLESS", "#f-name": "Without scripts", "#f-value": "50", "#f-units": "many"})
+		p.eval(`document.querySelector("#save").click()`, nil)
+		p.fault("units", "whole number")
+		set(map[string]string{"#f-units": "2"})
+		p.eval(`document.querySelector("#save").click()`, nil)
+		p.hold(`location.search === "?search=SCRIPTLESS"`)
+		require.Equal(w.t, "Without scripts", w.coupon("SCRIPTLESS").Name)
+		p.must(p.Scripts(true))
+		p.visit("/admin/coupons")
+		p.see(rowOf("SCRIPTLESS"), "50 % of the cheapest 2")
+	})
+}

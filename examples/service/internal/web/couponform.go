@@ -19,9 +19,9 @@ type Fault struct{ Field, Message string }
 type Coupons interface {
 	// Token returns what the form of a request has to repeat.
 	Token(r *http.Request) string
-	// Create creates the coupon of a form that was sent. It returns the coupon's code, or what
-	// is wrong with the form and the status of the answer.
-	Create(w http.ResponseWriter, r *http.Request) (code string, status int, faults []Fault)
+	// Create creates the coupon of a form that was sent, and leaves the form parsed. Create
+	// returns the coupon's code, or what is wrong with the form and the status of the answer.
+	Create(r *http.Request) (code string, status int, faults []Fault)
 }
 
 // option is one of several choices.
@@ -311,7 +311,7 @@ func (s *Site) newCoupon(p page) (http.Handler, error) {
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-		code, status, faults := s.coupons.Create(w, r)
+		code, status, faults := s.coupons.Create(r)
 		if len(faults) == 0 {
 			http.Redirect(w, r, "/admin/coupons?search="+url.QueryEscape(code), http.StatusSeeOther)
 			return

@@ -203,11 +203,15 @@ func (s *Site) fill(t *template.Template, p page, v view) ([]byte, error) {
 // administered serves a page to administrators only, and sends everybody else to sign in.
 func (s *Site) administered(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, administrator := s.who(r); !administrator {
+		signedIn, administrator := s.who(r)
+		switch {
+		case administrator:
+			h.ServeHTTP(w, r)
+		case signedIn:
+			s.Error(w, r, http.StatusForbidden, "Administrators only", "Your account cannot manage coupons.")
+		default:
 			http.Redirect(w, r, "/login?next="+url.QueryEscape(newCoupon), http.StatusSeeOther)
-			return
 		}
-		h.ServeHTTP(w, r)
 	})
 }
 

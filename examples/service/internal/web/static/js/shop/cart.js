@@ -30,6 +30,7 @@ function open(shop) {
     currency: shop.currency,
     shippingOptions: shop.shippingOptions,
     lines: basket.lines,
+    several: true,
     onQuote: showLines,
     pay: payCart,
   });

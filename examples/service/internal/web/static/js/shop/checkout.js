@@ -31,8 +31,9 @@ function newKey() {
 //   lines()           what is bought
 //   onQuote(quote)    is told of every new quote
 //   pay(state, key)   asks the API for the payment and returns {url}; state is
-//                     {lines, shippingOptionId, couponCode, quote}
+//                     {lines, shippingOptionId, couponCode or codes, quote}
 //   showLines         whether the lines are listed in the summary
+//   several           whether the cart can have several coupons
 function checkout(host, options) {
   let shipping = options.shippingOptions[0]?.id;
   let quote = null;
@@ -47,7 +48,7 @@ function checkout(host, options) {
   const payButton = el("button", { class: "button button-primary button-wide", type: "button", id: "pay-now", onclick: pay, disabled: true }, "Continue to payment");
   const signIn = el("a", { class: "button button-primary button-wide", href: signInAddress() }, "Sign in to pay");
   host.replaceChildren(couponHost, ...shippingChoice(), linesHost, totals, message, options.user ? payButton : signIn);
-  const box = couponBox(couponHost, options.currency, requote);
+  const box = couponBox(couponHost, options, requote);
 
   function shippingChoice() {
     if (options.shippingOptions.length === 0) return [];
@@ -60,7 +61,9 @@ function checkout(host, options) {
   function request() {
     const body = { lines: options.lines() };
     if (shipping) body.shippingOptionId = shipping;
-    if (box.code()) body.couponCode = box.code();
+    const codes = box.codes();
+    if (options.several && codes.length > 0) body.codes = codes;
+    else if (codes.length > 0) [body.couponCode] = codes;
     return body;
   }
 

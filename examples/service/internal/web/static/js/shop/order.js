@@ -61,7 +61,7 @@ function show(order) {
   byId("totals").replaceChildren(
     ...entry("Subtotal", amount(quote.subtotal)),
     ...(isZero(quote.discount) ? [] : entry("Discount", `−${amount(quote.discount)}`, "discount")),
-    ...(order.coupon ? entry("Coupon", order.coupon.code, "discount") : []),
+    ...(order.coupon ? entry("Coupon", order.coupons.map((each) => each.code).join(", "), "discount") : []),
     ...(isZero(quote.shipping) ? [] : entry("Shipping", amount(quote.shipping))),
     ...entry("Total", amount(quote.total), "total"));
   orders.settle(order);
