@@ -33,7 +33,11 @@ type lineName struct {
 }
 
 func (a *API) order(w http.ResponseWriter, r *http.Request) error {
-	found, err := a.Service.Order(r.Context(), customerOf(r).ID, r.PathValue("id"))
+	reader := a.readerID(r)
+	if reader == "" {
+		return problem{Status: http.StatusUnauthorized, Code: "user_required", Title: "Sign in first."}
+	}
+	found, err := a.Service.Order(r.Context(), reader, r.PathValue("id"))
 	o := found.Order
 	if err == nil && o.Key == "" { // only a payment has told of it: nobody knows what was bought
 		err = store.ErrNotFound

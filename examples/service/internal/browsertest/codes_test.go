@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
@@ -82,6 +83,31 @@ func TestCodesThatExcludeEachOtherSaySo(t *testing.T) {
 		p.see(chip("LONELY")+" .note", "together with AUTUMN")
 		p.click(chip("AUTUMN") + " button")
 		p.applied("LONELY", "€5.00", "€94.00")
+	})
+}
+
+// Each type of discount says in the cart what it does.
+func TestEachTypeOfDiscountIsUsedInTheCart(t *testing.T) {
+	onOneStore(t, func(w *world) {
+		p := w.as(ann)
+		p.fillCart(item{"accessory", "earbuds", 2}, item{"accessory", "cable", 2})
+		for _, each := range []struct{ terms, says, discount string }{
+			{`"discountType":"FIXED_AMOUNT_PER_UNIT","discountValue":"2"`, "€2.00 off each unit", "€8.00"},
+			{`"discountType":"FIXED_UNIT_PRICE","discountValue":"10"`, "Each unit for €10.00", "€183.00"},
+			{`"discountType":"CHEAPEST_UNITS","discountValue":"50","units":1`, "50 % off the cheapest units", "€6.25"},
+			{`"discountType":"BUY_X_GET_Y","discountValue":"100","buyQuantity":3,"getQuantity":1`, "100 % off further units", "€12.50"},
+			{`"discountType":"TIERED","tierBasis":"QUANTITY","tiers":[{"from":"2","percent":"10"}]`, "the more it takes off", "€22.30"},
+		} {
+			var draft coupon.Draft
+			require.NoError(w.t, draft.UnmarshalJSON([]byte(`{"code":"ONE","name":"One",`+each.terms+`}`)))
+			made := w.create(draft)
+			p.apply("ONE")
+			p.see(chip("ONE"), each.says)
+			p.see("[data-total=discount]", "−"+each.discount)
+			p.click("#remove-coupon")
+			p.gone("[data-coupon]")
+			require.NoError(w.t, w.Service.Delete(w.t.Context(), made.ID))
+		}
 	})
 }
 

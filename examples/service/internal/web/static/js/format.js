@@ -29,6 +29,19 @@ function discount(coupon) {
   }
 }
 
+// offer says the same to a customer, of whose coupon only the value is known.
+function offer({ discountType, discountValue, currency }) {
+  switch (discountType) {
+    case "PERCENTAGE": return `${trimmed(discountValue)} % off`;
+    case "FIXED_AMOUNT_PER_UNIT": return `${money(discountValue, currency)} off each unit`;
+    case "FIXED_UNIT_PRICE": return `Each unit for ${money(discountValue, currency)}`;
+    case "CHEAPEST_UNITS": return `${trimmed(discountValue)} % off the cheapest units`;
+    case "BUY_X_GET_Y": return `${trimmed(discountValue)} % off further units`;
+    case "TIERED": return "The more you buy, the more it takes off";
+    default: return `${money(discountValue, currency)} off`;
+  }
+}
+
 // trimmed drops the zeros behind the decimal point.
 const trimmed = (value) => (value.includes(".") ? value.replace(/\.?0+$/, "") : value);
 
@@ -62,4 +75,4 @@ const plural = (count, one, many, atLeast = false) => `${number(count)}${atLeast
 const intervals = { month: "a month", monthly: "a month", year: "a year", yearly: "a year" };
 const interval = (name) => intervals[name] ?? "";
 
-export { day, discount, expired, interval, isZero, lastDay, midnight, moment, money, number, plural, symbol, time, trimmed, waits };
+export { day, discount, expired, interval, isZero, lastDay, midnight, moment, money, number, offer, plural, symbol, time, trimmed, waits };

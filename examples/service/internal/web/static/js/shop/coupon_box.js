@@ -3,7 +3,7 @@
 // of its own.
 import { ApiError, get, post, segment, signInAddress } from "../api.js";
 import { el, foreign, icon } from "../dom.js";
-import { discount, isZero, money, number } from "../format.js";
+import { isZero, money, number, offer } from "../format.js";
 import { refreshPoints } from "../shell.js";
 
 // couponBox fills a host. changed is called whenever the codes that the cart is to be
@@ -147,7 +147,7 @@ function couponBox(host, { currency, several = false }, changed) {
   function chip(terms, explained, index, before) {
     const refused = explained !== undefined && !explained.applied;
     const amount = explained?.applied && several && !isZero(explained.discount) ? `−${money(explained.discount, currency)}` : "";
-    const says = refused ? "Not applied" : `${discount(terms)} off`;
+    const says = refused ? "Not applied" : offer(terms);
     const own = refused && chosen.length > 1 ? explained.rejections.map((each) => ({ ...each, text: sentence(each, currency) })) : [];
     const words = JSON.stringify([index, terms.code, says, amount, own]);
     if (before?.words === words) return before;
