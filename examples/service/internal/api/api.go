@@ -47,6 +47,9 @@ type Options struct {
 	ErrorPage func(w http.ResponseWriter, r *http.Request, status int, title, text string)
 	// InsecureCookies lets browsers send the session over plain HTTP.
 	InsecureCookies bool
+	// Guests lets customers buy a cart without signing in. The Service then has the option
+	// couponkit.WithGuests.
+	Guests bool
 }
 
 // API serves the HTTP interface. Make it with [New]; it is safe for concurrent use.
@@ -102,6 +105,7 @@ type access uint8
 
 const (
 	anyone access = iota
+	buyer         // who is signed in, or anyone if there are guests
 	signedIn
 	administrator
 )
@@ -130,6 +134,7 @@ var calls = []call{
 
 	{"GET /admin/coupon/all", administrator, 0, (*API).listCoupons},
 	{"POST /admin/coupon", administrator, couponBody, (*API).createCoupon},
+	{"POST /admin/coupon/preview", administrator, couponBody, (*API).preview},
 	{"POST /admin/coupon/generate-code", administrator, 0, (*API).generateCode},
 	{"GET /admin/coupon/{id}", administrator, 0, (*API).getCoupon},
 	{"PATCH /admin/coupon/{id}", administrator, couponBody, (*API).updateCoupon},
@@ -139,12 +144,12 @@ var calls = []call{
 	{"GET /admin/coupon/{id}/usage", administrator, 0, (*API).usage},
 	{"GET /admin/catalog/search", administrator, 0, (*API).searchCatalog},
 
-	{"GET /payment/apply-coupon/{codeOrId}", signedIn, 0, (*API).applyCoupon},
+	{"GET /payment/apply-coupon/{codeOrId}", buyer, 0, (*API).applyCoupon},
 	{"POST /payment/quote", anyone, smallBody, (*API).quote},
-	{"POST /payment/cart-checkout", signedIn, smallBody, (*API).cartCheckout},
+	{"POST /payment/cart-checkout", buyer, smallBody, (*API).cartCheckout},
 	{"POST /payment/payment-link", signedIn, smallBody, (*API).paymentLink},
 	{"GET /payment/return", anyone, 0, (*API).comeBack},
-	{"GET /order/{id}", signedIn, 0, (*API).order},
+	{"GET /order/{id}", buyer, 0, (*API).order},
 
 	{"GET /points", signedIn, 0, (*API).points},
 	{"POST /points/redeem/{couponId}", signedIn, 0, (*API).redeemPoints},
@@ -164,7 +169,7 @@ func (a *API) Register(mux *http.ServeMux) {
 	// A look-up without a code is refused as one, and not as an unknown page.
 	for _, pattern := range []string{"GET /payment/apply-coupon", "GET /payment/apply-coupon/{$}"} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			a.serve(call{access: signedIn, handle: (*API).applyCoupon}, w, r)
+			a.serve(call{access: buyer, handle: (*API).applyCoupon}, w, r)
 		})
 	}
 }

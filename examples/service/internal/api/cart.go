@@ -22,10 +22,11 @@ type cartRequest struct {
 	shippingID string
 	code       string // the one coupon of the specification
 	codes      []string
+	email      string // of a guest
 }
 
 func (c *cartRequest) targets() map[string]any {
-	return map[string]any{"lines": &c.lines, "shippingOptionId": &c.shippingID, "couponCode": &c.code, "codes": &c.codes}
+	return map[string]any{"lines": &c.lines, "shippingOptionId": &c.shippingID, "couponCode": &c.code, "codes": &c.codes, "email": &c.email}
 }
 
 // coupons are the codes of the request. A request has one code, or a list of codes.

@@ -33,7 +33,11 @@ type lineName struct {
 }
 
 func (a *API) order(w http.ResponseWriter, r *http.Request) error {
-	found, err := a.Service.Order(r.Context(), customerOf(r).ID, r.PathValue("id"))
+	reader := a.readerID(r)
+	if reader == "" {
+		return problem{Status: http.StatusUnauthorized, Code: "user_required", Title: "Sign in first."}
+	}
+	found, err := a.Service.Order(r.Context(), reader, r.PathValue("id"))
 	o := found.Order
 	if err == nil && o.Key == "" { // only a payment has told of it: nobody knows what was bought
 		err = store.ErrNotFound
@@ -43,7 +47,7 @@ func (a *API) order(w http.ResponseWriter, r *http.Request) error {
 	}
 	view := orderView{
 		ID: o.ID, State: o.State, DiscountAmount: pricing.NewMoney(o.Quote.Discount, o.Quote.Currency), Quote: o.Quote,
-		Coupons: append([]coupon.Snapshot{}, o.Coupons...), Names: []lineName{}, SessionID: o.SessionID, CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt,
+		Coupons: append([]coupon.Snapshot{}, o.Coupons...), Names: a.names(o.Quote), SessionID: o.SessionID, CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt,
 	}
 	if len(o.Coupons) > 0 {
 		view.CouponID, view.Coupon = o.Coupons[0].ID, &o.Coupons[0]
@@ -51,9 +55,15 @@ func (a *API) order(w http.ResponseWriter, r *http.Request) error {
 	if o.State == redemption.OrderOpen {
 		view.PaymentURL = o.SessionURL
 	}
-	for _, l := range o.Quote.Lines {
-		view.Names = append(view.Names, lineName{l.ID, a.describe(l.Line)})
-	}
 	writeJSON(w, http.StatusOK, view)
 	return nil
+}
+
+// names returns the names of the lines of a quote.
+func (a *API) names(q pricing.Quote) []lineName {
+	names := []lineName{}
+	for _, l := range q.Lines {
+		names = append(names, lineName{l.ID, a.describe(l.Line)})
+	}
+	return names
 }

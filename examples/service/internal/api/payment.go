@@ -70,7 +70,7 @@ func (a *API) applyCoupon(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	validation, err := a.Service.Validate(r.Context(), couponkit.ValidateRequest{Code: code, Customer: customer(r)})
+	validation, err := a.Service.Validate(r.Context(), couponkit.ValidateRequest{Code: code, Customer: customer(r), AllowAnonymous: a.Guests})
 	outcome(err)
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ type quoteView struct {
 }
 
 // quote prices a cart; a coupon that is refused is part of the answer. For nobody no coupon is
-// looked up.
+// looked up, unless there are guests.
 func (a *API) quote(w http.ResponseWriter, r *http.Request) error {
 	var request cartRequest
 	read, err := readForm(r, request.targets())
@@ -96,18 +96,19 @@ func (a *API) quote(w http.ResponseWriter, r *http.Request) error {
 	}
 	var faults pricing.ValidationError
 	cart, codes := a.cart(request, &faults), request.coupons(&faults)
+	who := a.buyerOf(r, request.email, &faults)
 	if err := read.besides(faults); err != nil {
 		return err
 	}
 	view := quoteView{Coupons: []couponkit.ExplainedCode{}, Rejections: []coupon.Reason{}}
-	if len(codes) > 0 && customer(r).ID == "" {
+	if len(codes) > 0 && who.ID == "" && !a.Guests {
 		codes, view.Rejections = nil, []coupon.Reason{{Code: coupon.UserRequired}}
 	}
 	outcome, err := a.guess(r, codes...)
 	if err != nil {
 		return err
 	}
-	explained, err := a.Service.Explain(r.Context(), couponkit.QuoteRequest{Cart: cart, Codes: codes, Customer: customer(r), AllowAnonymous: true})
+	explained, err := a.Service.Explain(r.Context(), couponkit.QuoteRequest{Cart: cart, Codes: codes, Customer: who, AllowAnonymous: true})
 	refused := explained.Quote.Refused
 	outcome(errors.Join(err, refused))
 	if err != nil && coupon.RejectionsOf(err) == nil {
@@ -154,15 +155,17 @@ func (a *API) cartCheckout(w http.ResponseWriter, r *http.Request) error {
 		faults.Add("shippingOptionId", pricing.FieldRequired, "choose a shipping option")
 	}
 	totals, codes := shownTotals(expected, cart.Currency, &faults), request.coupons(&faults)
+	who := a.payerOf(r, request.email, &faults)
 	checkout, err := a.checkoutRequest(r, codes, "/cart", read, faults)
 	if err != nil {
 		return err
 	}
-	checkout.Cart, checkout.Expected = cart, totals
+	checkout.Cart, checkout.Expected, checkout.Customer = cart, totals, who
 	done, err := a.buy(w, r, codes, func() (couponkit.Checkout, error) { return a.Service.Checkout(r.Context(), checkout) })
 	if err != nil {
 		return err
 	}
+	a.remember(w, who)
 	writeJSON(w, http.StatusCreated, checkoutView{
 		OrderID: done.Order.ID, SessionID: done.Session.ID, URL: done.Session.URL, Quote: done.Order.Quote,
 	})
@@ -244,6 +247,7 @@ type linkRequest struct {
 func (a *API) paymentLink(w http.ResponseWriter, r *http.Request) error {
 	var request linkRequest
 	targets := request.targets()
+	delete(targets, "email") // whoever pays by a link is signed in
 	targets["mode"], targets["amount"], targets["currency"] = &request.mode, &request.amount, &request.currency
 	read, err := readForm(r, targets)
 	if err != nil {
@@ -339,11 +343,12 @@ func (request linkRequest) price(faults *pricing.ValidationError) pricing.Money 
 // while they paid sign in again and get there. The cart tells a customer who has no such
 // order that another account may have it.
 func (a *API) comeBack(w http.ResponseWriter, r *http.Request) error {
-	if _, known := sessionFrom(r.Context()); !known {
+	reader := a.readerID(r)
+	if reader == "" {
 		http.Redirect(w, r, "/login?next="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
 		return nil
 	}
-	found, err := a.Orders.Order(r.Context(), store.OrderKey{CustomerID: customerOf(r).ID, Key: r.URL.Query().Get("key")})
+	found, err := a.Orders.Order(r.Context(), store.OrderKey{CustomerID: reader, Key: r.URL.Query().Get("key")})
 	if errors.Is(err, store.ErrNotFound) {
 		http.Redirect(w, r, "/cart?notice=other_account", http.StatusSeeOther)
 		return nil

@@ -92,6 +92,9 @@ func (a *API) admit(c call, r *http.Request) (*http.Request, error) {
 	if known {
 		r = r.WithContext(shop.Known(context.WithValue(r.Context(), sessionKey{}, session), session.User))
 	}
+	if c.access == buyer && a.Guests && !known {
+		return r, nil // there is no session that another site could use
+	}
 	if c.access > anyone && !known {
 		return r, problem{Status: http.StatusUnauthorized, Code: "user_required", Title: "Sign in first."}
 	}

@@ -12,6 +12,8 @@ import (
 type sessionView struct {
 	User      *userView `json:"user"`
 	CSRFToken string    `json:"csrfToken"`
+	// Guests is whether a cart can be bought without signing in.
+	Guests bool `json:"guests"`
 }
 
 type userView struct {
@@ -25,7 +27,7 @@ type userView struct {
 func (a *API) session(w http.ResponseWriter, r *http.Request) error {
 	s, known := sessionFrom(r.Context())
 	if !known {
-		writeJSON(w, http.StatusOK, sessionView{})
+		writeJSON(w, http.StatusOK, sessionView{Guests: a.Guests})
 		return nil
 	}
 	return a.writeSession(w, r, s)
@@ -38,7 +40,7 @@ func (a *API) writeSession(w http.ResponseWriter, r *http.Request, s shop.Sessio
 	}
 	writeJSON(w, http.StatusOK, sessionView{
 		User:      &userView{ID: s.User.ID, Email: s.User.Email, Name: s.User.Name, Role: s.User.Role, Points: points},
-		CSRFToken: s.CSRFToken,
+		CSRFToken: s.CSRFToken, Guests: a.Guests,
 	})
 	return nil
 }

@@ -34,6 +34,8 @@ type Config struct {
 	// InsecureCookies lets browsers send sessions over plain HTTP to other hosts than
 	// their own machine.
 	InsecureCookies bool
+	// Guests lets customers pay a cart with an e-mail address, without signing in.
+	Guests bool
 	// BehindProxy takes the client's address from the last entry of X-Forwarded-For,
 	// which the proxy in front has written.
 	BehindProxy bool

@@ -106,7 +106,7 @@ func (s *Server) assemble(ctx context.Context) (http.Handler, error) {
 	if s.Simulator != nil {
 		metrics.Register(payments.NewCollector(s.Simulator))
 	}
-	s.Service, err = couponkit.New(s.storage.coupons, s.provider.processor,
+	options := []couponkit.Option{
 		couponkit.WithUsers(s.Shop), couponkit.WithPoints(s.Shop), couponkit.WithLogger(c.Logger), couponkit.WithClock(c.Now),
 		couponkit.WithObserver(couponkit.ObserverFunc(func(ctx context.Context, a couponkit.Attempt) {
 			metrics.Observe(ctx, a)
@@ -114,8 +114,12 @@ func (s *Server) assemble(ctx context.Context) (http.Handler, error) {
 				c.Logger.WarnContext(ctx, "a payment was recorded that somebody should look at",
 					slog.String("flag", string(a.Flag)), slog.String("order", a.OrderID), slog.String("session", a.SessionID))
 			}
-		})))
-	if err != nil {
+		})),
+	}
+	if c.Guests {
+		options = append(options, couponkit.WithGuests())
+	}
+	if s.Service, err = couponkit.New(s.storage.coupons, s.provider.processor, options...); err != nil {
 		return nil, err
 	}
 	if err := s.prepare(ctx); err != nil {
@@ -125,14 +129,14 @@ func (s *Server) assemble(ctx context.Context) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	site, err := newSite(func(r *http.Request) (shop.Session, bool, error) { return s.calls.Session(r) })
+	site, err := newSite(func() *api.API { return s.calls })
 	if err != nil {
 		return nil, err
 	}
 	s.calls, err = api.New(api.Options{
 		Service: s.Service, Orders: s.storage.coupons, Shop: s.Shop, Catalog: catalog, Webhook: s.provider.webhook,
 		BaseURL: s.URL, Metrics: metrics, Logger: c.Logger, Now: c.Now, Limits: c.Limits,
-		ClientAddress: clientAddress(c), InsecureCookies: c.InsecureCookies, ErrorPage: site.Error,
+		ClientAddress: clientAddress(c), InsecureCookies: c.InsecureCookies, Guests: c.Guests, ErrorPage: site.Error,
 	})
 	if err != nil {
 		return nil, err

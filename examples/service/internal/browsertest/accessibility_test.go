@@ -131,6 +131,25 @@ func situations() []situation {
 			p.click(rowOf("VIP15") + " [data-action=edit]")
 			p.visible("#f-emails")
 		}},
+		{"coupon form with every part open", ada, func(p page) {
+			p.visit("/admin/coupons")
+			p.click("#new-coupon")
+			p.click(radio("discountType", "BUY_X_GET_Y"))
+			p.choose("#f-buys-scope", "SPECIFIC")
+			p.eval(`document.querySelectorAll("#coupon-form details").forEach((each) => { each.open = true; })`, nil)
+			p.click(`[data-rows="schedule.hours"] + [data-add-row]`)
+			p.click("[data-rows=periodLimits] + [data-add-row]")
+			p.entered(map[string]string{"discountValue": "50", "buyQuantity": "1", "getQuantity": "1", "buys.appliesTo": "ALL", "minPurchase": "9000", "periodLimits[0].maxUses": "1", "periodLimits[0].per": "COUPON", "periodLimits[0].period": "DAY"})
+			p.click(`[data-rows="schedule.hours"] .row [data-remove-row]`)
+			p.visible("#preview-notes .note-danger")
+		}},
+		{"coupon form with tiers", ada, func(p page) {
+			p.click(radio("discountType", "TIERED"))
+			p.visible("[data-rows=tiers] .row")
+			p.see("#preview-notes", "Tiers")
+		}},
+		{"types of discounts", ada, func(p page) { p.visit("/admin/coupons/new") }},
+		{"coupon form without scripts", ada, func(p page) { p.visit("/admin/coupons/new?type=TIERED"); p.visible("#f-code") }},
 		{"loading", ada, func(p page) {
 			p.must(p.Hold("/admin/coupon/all"))
 			p.visit("/admin/coupons")

@@ -13,7 +13,7 @@ func TestAPlanIsBoughtWithACoupon(t *testing.T) {
 		p.applied("FAMILY50", "€24.50", "€24.50")
 		p.see(".line-discount", "−€24.50")
 		p.toPayment("24.50 EUR")
-		p.see("#coupon", "FAMILY50")
+		p.see(".coupon", "FAMILY50")
 		w.expectUses("FAMILY50", uses{Reserved: 1})
 		p.pay()
 		p.see("[data-total=total]", "€24.50")

@@ -3,6 +3,7 @@ package browsertest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -70,6 +71,12 @@ func (t *Tab) Forced() error {
 	return err
 }
 
+// Scripts lets the pages run scripts, or not.
+func (t *Tab) Scripts(on bool) error {
+	_, err := chromedp.Call(t.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on})
+	return err
+}
+
 // Zone lets the system be in a time zone; empty is its own.
 func (t *Tab) Zone(name string) error {
 	_, err := chromedp.Call(t.ctx, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: name})
@@ -88,7 +95,7 @@ func (t *Tab) Empty() error {
 	if err := t.do(chromedp.Navigate("about:blank"), chromedp.ResetViewport()); err != nil {
 		return err
 	}
-	if err := t.Zone(""); err != nil {
+	if err := errors.Join(t.Zone(""), t.Scripts(true)); err != nil {
 		return err
 	}
 	if _, err := chromedp.Call(t.ctx, page.ResetNavigationHistory, cdp.Empty{}); err != nil {

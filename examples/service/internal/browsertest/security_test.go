@@ -43,7 +43,7 @@ func TestNamesAreTextOnEveryPage(t *testing.T) {
 		customer.see("#main", code)
 		customer.sound()
 		customer.toPayment("44.10 EUR")
-		customer.see("#coupon", code)
+		customer.see(".coupon", code)
 		customer.sound()
 	})
 }

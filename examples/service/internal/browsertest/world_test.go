@@ -85,15 +85,19 @@ type world struct {
 	t *testing.T
 }
 
-func newWorld(t *testing.T, s kind) *world {
+func newWorld(t *testing.T, s kind, adjust ...func(*app.Config)) *world {
 	t.Helper()
 	if browser == nil {
 		t.Skip(browsertest.ErrNoBrowser)
 	}
-	server, err := app.Start(t.Context(), app.Config{
+	config := app.Config{
 		Store: s.fresh(t), Seed: true, PasswordCost: bcrypt.MinCost,
 		Logger: slog.New(slog.NewTextHandler(testLog{t}, &slog.HandlerOptions{Level: slog.LevelError})),
-	})
+	}
+	for _, change := range adjust {
+		change(&config)
+	}
+	server, err := app.Start(t.Context(), config)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)

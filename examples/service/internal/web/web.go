@@ -49,6 +49,7 @@ type page struct {
 func pages() []page {
 	return []page{
 		{"/admin/coupons", "admin_coupons", "Coupons", "js/admin/list.js", "css/admin.css", "coupons"},
+		{newCoupon, "admin_coupon_new", "New coupon", "js/admin/new.js", "css/admin.css", "coupons"},
 		{"/admin/coupons/{id}", "admin_coupon", "Redemptions", "js/admin/detail.js", "css/admin.css", "coupons"},
 		{"/plans", "plans", "Plans", "js/shop/plans.js", "css/shop.css", "plans"},
 		{"/accessories", "accessories", "Devices and accessories", "js/shop/products.js", "css/shop.css", "accessories"},
@@ -65,10 +66,15 @@ type view struct {
 	Style   string
 	Section string
 	Notice  string
+	Form    couponForm
 }
 
-// cart is the page that can be asked for with a notice.
-const cart = "/cart"
+const (
+	// cart is the page that can be asked for with a notice.
+	cart = "/cart"
+	// newCoupon is the page that depends on the request.
+	newCoupon = "/admin/coupons/new"
+)
 
 // notices are what the cart says to who is sent there, by the parameter "notice" of its
 // address, which chooses among these texts and brings none of its own.
@@ -84,15 +90,18 @@ type Options struct {
 	// Who tells who asks: whether somebody is signed in, and as an administrator.
 	// The pages of the administration send others to sign in. nil is nobody.
 	Who func(r *http.Request) (signedIn, administrator bool)
+	// Coupons creates the coupons of the form that works without scripts; nil creates none.
+	Coupons Coupons
 }
 
 // Site is the set of pages. Make it with [New]. It is safe for concurrent use.
 type Site struct {
-	who    func(r *http.Request) (signedIn, administrator bool)
-	digest string
-	pages  map[string]http.Handler // by pattern
-	static http.Handler
-	failed *template.Template // the page of an error
+	who     func(r *http.Request) (signedIn, administrator bool)
+	coupons Coupons
+	digest  string
+	pages   map[string]http.Handler // by pattern
+	static  http.Handler
+	failed  *template.Template // the page of an error
 }
 
 // New parses the embedded templates. An error means that the program was built
@@ -110,10 +119,11 @@ func New(options Options) (*Site, error) {
 		return nil, err
 	}
 	site := &Site{
-		who:    options.Who,
-		digest: digest,
-		pages:  map[string]http.Handler{},
-		static: http.StripPrefix("/static/"+digest+"/", http.FileServerFS(static)),
+		who:     options.Who,
+		coupons: options.Coupons,
+		digest:  digest,
+		pages:   map[string]http.Handler{},
+		static:  http.StripPrefix("/static/"+digest+"/", http.FileServerFS(static)),
 	}
 	for _, p := range pages() {
 		if site.pages[p.pattern], err = site.handler(p); err != nil {
@@ -126,6 +136,9 @@ func New(options Options) (*Site, error) {
 
 // handler serves one page.
 func (s *Site) handler(p page) (http.Handler, error) {
+	if p.pattern == newCoupon {
+		return s.newCoupon(p)
+	}
 	body, err := s.render(p, "")
 	switch {
 	case err != nil:
@@ -139,11 +152,13 @@ func (s *Site) handler(p page) (http.Handler, error) {
 }
 
 // Register adds the pages and their files to a mux: GET of each page, of "/",
-// which leads to the plans, and of everything below /static/.
+// which leads to the plans, and of everything below /static/. The form of a new coupon is
+// sent by POST.
 func (s *Site) Register(mux *http.ServeMux) {
 	for pattern, handler := range s.pages {
 		mux.Handle("GET "+pattern, handler)
 	}
+	mux.Handle("POST "+newCoupon, s.pages[newCoupon])
 	mux.Handle("GET /static/", http.HandlerFunc(s.serveStatic))
 	mux.Handle("GET /{$}", http.RedirectHandler("/plans", http.StatusFound))
 }
@@ -161,18 +176,43 @@ func (s *Site) Asset(name string) string { return path.Join("/static", s.digest,
 
 func (s *Site) functions() template.FuncMap { return template.FuncMap{"asset": s.Asset} }
 
+func (s *Site) parse(p page) (*template.Template, error) {
+	return template.New("layout.html").
+		Funcs(s.functions()).Funcs(formFunctions()).
+		ParseFS(files, "templates/layout.html", "templates/look.html", "templates/coupon_form.html", "templates/"+p.template+".html")
+}
+
 func (s *Site) render(p page, notice string) ([]byte, error) {
-	t, err := template.New("layout.html").
-		Funcs(s.functions()).
-		ParseFS(files, "templates/layout.html", "templates/look.html", "templates/"+p.template+".html")
+	t, err := s.parse(p)
 	if err != nil {
 		return nil, err
 	}
+	return s.fill(t, p, view{Notice: notice})
+}
+
+// fill returns a page as text.
+func (s *Site) fill(t *template.Template, p page, v view) ([]byte, error) {
+	v.Title, v.Script, v.Style, v.Section = p.title, p.script, p.style, p.section
 	var out bytes.Buffer
-	if err := t.Execute(&out, view{p.title, p.script, p.style, p.section, notice}); err != nil {
+	if err := t.Execute(&out, v); err != nil {
 		return nil, err
 	}
 	return out.Bytes(), nil
+}
+
+// administered serves a page to administrators only, and sends everybody else to sign in.
+func (s *Site) administered(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		signedIn, administrator := s.who(r)
+		switch {
+		case administrator:
+			h.ServeHTTP(w, r)
+		case signedIn:
+			s.Error(w, r, http.StatusForbidden, "Administrators only", "Your account cannot manage coupons.")
+		default:
+			http.Redirect(w, r, "/login?next="+url.QueryEscape(newCoupon), http.StatusSeeOther)
+		}
+	})
 }
 
 // administration answers administrators with a page and sends everybody else to

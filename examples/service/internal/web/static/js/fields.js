@@ -2,11 +2,11 @@
 // and perhaps a hint.
 import { el } from "./dom.js";
 
-const fieldOf = (form, name) => form.querySelector(`[data-field="${name}"]`);
+const fieldOf = (form, name) => form.querySelector(`[data-field="${CSS.escape(name)}"]`);
 
 // control is what has the focus when there is something wrong: of choices, the one that
 // is made.
-const control = (field) => field.querySelector("input[type=radio]:checked") ?? field.querySelector(".input, .textarea, [role=combobox], input");
+const control = (field) => field.querySelector("input[type=radio]:checked") ?? field.querySelector(".input, .textarea, .select, [role=combobox], input, button:not([hidden])") ?? field;
 
 // hint is what describes a control all the time. That of a group describes the group.
 const hint = (field) => (field.matches("fieldset") ? "" : field.querySelector(".hint")?.id ?? "");
@@ -14,7 +14,7 @@ const hint = (field) => (field.matches("fieldset") ? "" : field.querySelector(".
 // showError shows a text, or a list of texts and elements, at a field; empty takes it away.
 function showError(form, name, text) {
   const field = fieldOf(form, name);
-  field.querySelector(".field-error")?.remove();
+  field.querySelector(":scope > .field-error")?.remove();
   for (const each of field.querySelectorAll("[aria-invalid]")) {
     each.removeAttribute("aria-invalid");
     describe(each, hint(field));
@@ -23,6 +23,8 @@ function showError(form, name, text) {
   const id = `error-${name}`;
   const texts = [text].flat();
   field.append(el("div", { class: "field-error", id }, texts.length === 1 ? texts[0] : el("ul", {}, ...texts.map((each) => el("li", {}, each)))));
+  const folded = field.closest("details");
+  if (folded) folded.open = true;
   const wrong = control(field);
   wrong.setAttribute("aria-invalid", "true");
   describe(wrong, `${id} ${hint(field)}`.trim());

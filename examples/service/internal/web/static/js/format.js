@@ -14,9 +14,32 @@ const symbol = (currency) => new Intl.NumberFormat("en", { style: "currency", cu
 
 const isZero = (amount) => /^0*(\.0*)?$/.test(amount);
 
+// discount says in a few words what a coupon takes off.
 function discount(coupon) {
-  if (coupon.discountType === "PERCENTAGE") return `${trimmed(coupon.discountValue)} %`;
-  return money(coupon.discountValue, coupon.currency);
+  const percent = () => `${trimmed(coupon.discountValue)} %`;
+  const amount = () => money(coupon.discountValue, coupon.currency);
+  switch (coupon.discountType) {
+    case "PERCENTAGE": return percent();
+    case "FIXED_AMOUNT_PER_UNIT": return `${amount()} each unit`;
+    case "FIXED_UNIT_PRICE": return `Each unit ${amount()}`;
+    case "CHEAPEST_UNITS": return coupon.units ? `${percent()} of the cheapest ${number(coupon.units)}` : percent();
+    case "BUY_X_GET_Y": return coupon.buyQuantity ? `Buy ${number(coupon.buyQuantity)}, get ${number(coupon.getQuantity)} at ${percent()} off` : percent();
+    case "TIERED": return coupon.tiers ? plural(coupon.tiers.length, "tier", "tiers") : "Tiers";
+    default: return amount();
+  }
+}
+
+// offer says the same to a customer, of whose coupon only the value is known.
+function offer({ discountType, discountValue, currency }) {
+  switch (discountType) {
+    case "PERCENTAGE": return `${trimmed(discountValue)} % off`;
+    case "FIXED_AMOUNT_PER_UNIT": return `${money(discountValue, currency)} off each unit`;
+    case "FIXED_UNIT_PRICE": return `Each unit for ${money(discountValue, currency)}`;
+    case "CHEAPEST_UNITS": return `${trimmed(discountValue)} % off the cheapest units`;
+    case "BUY_X_GET_Y": return `${trimmed(discountValue)} % off further units`;
+    case "TIERED": return "The more you buy, the more it takes off";
+    default: return `${money(discountValue, currency)} off`;
+  }
 }
 
 // trimmed drops the zeros behind the decimal point.
@@ -52,4 +75,4 @@ const plural = (count, one, many, atLeast = false) => `${number(count)}${atLeast
 const intervals = { month: "a month", monthly: "a month", year: "a year", yearly: "a year" };
 const interval = (name) => intervals[name] ?? "";
 
-export { day, discount, expired, interval, isZero, lastDay, midnight, moment, money, number, plural, symbol, time, trimmed, waits };
+export { day, discount, expired, interval, isZero, lastDay, midnight, moment, money, number, offer, plural, symbol, time, trimmed, waits };

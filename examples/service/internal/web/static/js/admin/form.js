@@ -6,11 +6,16 @@ import * as fields from "../fields.js";
 import { lastDay, midnight, moment, symbol } from "../format.js";
 import { toast } from "../shell.js";
 import { picker } from "./picker.js";
+import { preview } from "./preview.js";
+import { rows, timeZones } from "./rows.js";
+import { decimal, further } from "./terms.js";
 
 const dialog = byId("coupon-dialog");
 const form = byId("coupon-form");
 const inputs = form.elements;
-const pickers = Object.fromEntries([...form.querySelectorAll("[data-picker]")].map((host) => [host.closest("[data-field]").dataset.field, picker(host)]));
+const pickers = Object.fromEntries([...form.querySelectorAll("[data-picker]")].map((host) => [host.closest("[data-field]").dataset.field, picker(host, changed)]));
+const lists = Object.fromEntries([...form.querySelectorAll("[data-rows]")].map((host) => [host.dataset.rows, rows(host, changed)]));
+const more = further(form, pickers, lists);
 
 const scopeHints = {
   ALL: "Subscriptions, devices and accessories. Shipping is never discounted.",
@@ -19,10 +24,23 @@ const scopeHints = {
   SPECIFIC: "Only what you select. Select at least one plan, device or accessory.",
 };
 
+const typeHints = {
+  PERCENTAGE: "Takes a percentage off everything that the coupon covers.",
+  FIXED_AMOUNT: "Takes an amount off the cart.",
+  FIXED_AMOUNT_PER_UNIT: "Takes an amount off each unit.",
+  FIXED_UNIT_PRICE: "Each unit costs a fixed price.",
+  CHEAPEST_UNITS: "Takes a percentage off the cheapest units.",
+  BUY_X_GET_Y: "Takes a percentage off some units for others that are bought.",
+  TIERED: "Takes more off the larger the purchase is.",
+};
+const percentages = new Set(["PERCENTAGE", "CHEAPEST_UNITS", "BUY_X_GET_Y"]);
+
 const dayHint = byId("f-expires-hint").textContent;
+const startHint = byId("f-starts-hint").textContent;
 
 let editing = null; // the coupon that is edited, null while one is created
 let instant = ""; // at which that coupon expires, unless it is the end of a day, or is to be
+let beginning = ""; // the instant at which that coupon starts, unless it is the beginning of a day
 let onSaved = () => {};
 let busy = false;
 let unanswered = ""; // the code that was to be created last, if it is not known whether it was
@@ -37,6 +55,8 @@ inputs.code.addEventListener("input", upperCase);
 inputs.discountValue.addEventListener("input", checkValue);
 for (const radio of form.querySelectorAll('input[name="discountType"]')) radio.addEventListener("change", checkValue);
 byId("generate").addEventListener("click", generate);
+timeZones(byId("time-zones"));
+const previewSoon = preview(form, draft, label);
 byId("f-expires-day").addEventListener("click", expireWithTheDay);
 
 // openForm opens the dialog; coupon is null to create one. saved is told of the coupon
@@ -46,8 +66,10 @@ async function openForm(coupon, saved, failed) {
   onSaved = saved;
   editing = null;
   instant = "";
+  beginning = "";
   setBusy(false);
   form.reset();
+  more.fill({});
   clearErrors();
   for (const each of Object.values(pickers)) each.set([]);
   if (coupon) {
@@ -70,15 +92,15 @@ async function openForm(coupon, saved, failed) {
   lock(editing !== null);
   showFields();
   dialog.showModal();
+  previewSoon();
   form.querySelector(".dialog-body").scrollTop = 0;
   (editing ? inputs.name : inputs.code).focus();
 }
 
 // lock disables what never changes after creation.
 function lock(locked) {
-  inputs.code.disabled = locked;
-  inputs.discountValue.disabled = locked;
-  for (const radio of form.querySelectorAll('input[name="discountType"]')) radio.disabled = locked;
+  for (const control of form.querySelectorAll("[data-immutable] :is(input, select, textarea, button)")) control.disabled = locked;
+  for (const button of form.querySelectorAll("[data-immutable] :is([data-add-row], [data-remove-row])")) button.hidden = locked;
   byId("generate").hidden = locked;
   byId("f-code-hint").hidden = locked;
 }
@@ -87,7 +109,7 @@ function fill(coupon, names) {
   inputs.code.value = coupon.code;
   inputs.name.value = coupon.name;
   inputs.discountType.value = coupon.discountType;
-  inputs.discountValue.value = coupon.discountValue;
+  inputs.discountValue.value = coupon.discountValue ?? "";
   inputs.description.value = coupon.description ?? "";
   inputs.appliesTo.value = coupon.appliesTo;
   inputs.distribution.value = coupon.distribution;
@@ -96,13 +118,25 @@ function fill(coupon, names) {
   inputs.maxUses.value = coupon.maxUses ?? "";
   inputs.maxUsesPerUser.value = coupon.maxUsesPerUser ?? "";
   inputs.minPurchase.value = coupon.minPurchase ?? "";
+  inputs.startsAt.value = firstDay(coupon.startsAt);
+  beginning = !coupon.startsAt || midnight(coupon.startsAt) ? "" : coupon.startsAt;
   inputs.expiresAt.value = lastDay(coupon.expiresAt);
   instant = midnight(coupon.expiresAt) ? "" : coupon.expiresAt ?? "";
+  const ofAnyKind = (ids) => (ids ?? []).map((id) => ({ id, name: ["plans", "devices", "accessories"].map((kind) => names.get(`${kind} ${id}`)).find(Boolean) ?? id }));
   const items = (kind, ids) => (ids ?? []).map((id) => ({ id, name: names.get(`${kind} ${id}`) ?? id }));
   pickers.planIds.set(items("plans", coupon.planIds));
   pickers.deviceIds.set(items("devices", coupon.deviceIds));
   pickers.accessoryIds.set(items("accessories", coupon.accessoryIds));
+  pickers.excludedItemIds.set(ofAnyKind(coupon.excludedItemIds));
+  pickers["buys.planIds"].set(items("plans", coupon.buys?.planIds));
+  pickers["buys.deviceIds"].set(items("devices", coupon.buys?.deviceIds));
+  pickers["buys.accessoryIds"].set(items("accessories", coupon.buys?.accessoryIds));
+  pickers["buys.excludedItemIds"].set(ofAnyKind(coupon.buys?.excludedItemIds));
+  more.fill(coupon);
 }
+
+// firstDay is the day on which a coupon becomes valid, as YYYY-MM-DD.
+const firstDay = (startsAt) => (startsAt ? startsAt.slice(0, 10) : "");
 
 const lines = (list) => (list ?? []).join("\n");
 
@@ -117,27 +151,70 @@ async function itemNames() {
   return names;
 }
 
-// showFields shows the fields that belong to the scope and the distribution.
+// showFields shows the fields that belong to the type, the scope and the distribution. Of the
+// terms that cannot be edited, those are shown that the coupon has.
 function showFields() {
+  const type = inputs.discountType.value;
   const scope = inputs.appliesTo.value;
   const distribution = inputs.distribution.value;
+  for (const field of form.querySelectorAll("[data-types]")) field.hidden = !field.dataset.types.split(" ").includes(type) || (editing !== null && blank(field));
+  byId("f-max-discount").closest("[data-field]").hidden = editing !== null && inputs.maxDiscount.value === "";
+  for (const field of form.querySelectorAll("[data-buys]")) field.hidden = !field.dataset.buys.split(" ").includes(inputs["buys.appliesTo"].value);
+  byId("f-type-hint").textContent = typeHints[type];
   for (const field of form.querySelectorAll("[data-scopes]")) field.hidden = !field.dataset.scopes.split(" ").includes(scope);
   for (const field of form.querySelectorAll("[data-distributions]")) field.hidden = field.dataset.distributions !== distribution;
   byId("f-scope-hint").textContent = scopeHints[scope];
-  const percentage = inputs.discountType.value === "PERCENTAGE";
+  const percentage = percentages.has(type);
   byId("f-value-unit").textContent = percentage ? "%" : symbol(currency());
   byId("f-min-currency").textContent = currency();
   byId("f-min-unit").textContent = symbol(currency());
-  byId("f-value-hint").textContent = percentage ? "More than 0, at most 100." : "In EUR.";
+  byId("f-value-hint").textContent = percentage ? "More than 0, at most 100." : `In ${currency()}.`;
   byId("f-value-hint").hidden = editing !== null;
   const withinDay = instant !== "" && expiry() === instant;
   byId("f-expires-hint").textContent = withinDay ? `Valid until ${moment(instant)}.` : dayHint;
   byId("f-expires-day").hidden = !withinDay;
+  byId("f-starts-hint").textContent = beginning !== "" && start() === beginning ? `Valid from ${moment(beginning)} on.` : startHint;
+}
+
+// blank tells whether nothing is entered in a field.
+const blank = (field) => [...field.querySelectorAll(".input, .textarea, .select, .chip")].every((each) => !each.matches(".chip") && each.value === "");
+
+// changed follows a change that no control has told of.
+function changed() {
+  showFields();
+  previewSoon();
+}
+
+// label is what a field of the API is called in the form.
+function label(field) {
+  const [name, rest] = place(field);
+  const texts = [];
+  for (let at = name && fields.fieldOf(form, name); at && form.contains(at); at = at.parentElement.closest("[data-field], .row")) {
+    texts.unshift(at.matches(".row") ? at.getAttribute("aria-label") : at.querySelector("label, legend, .label").textContent.trim());
+  }
+  return texts.length > 0 ? `${texts.slice(-2).join(", ")}${entry(rest)}` : field;
+}
+
+// entry names an entry of a list or of amounts.
+function entry(rest) {
+  const [, index, key] = /^(?:\[(\d+)\])?\.?(.*)$/.exec(rest);
+  return `${index === undefined ? "" : `, entry ${Number(index) + 1}`}${key ? `, ${key}` : ""}`;
+}
+
+// place returns the field of the form that shows a fault of the API, and what is left of its path.
+function place(path) {
+  for (let name = path; name !== ""; name = name.slice(0, Math.max(name.lastIndexOf("."), name.lastIndexOf("["), 0))) {
+    if (fields.fieldOf(form, name)) return [name, path.slice(name.length)];
+  }
+  return ["", path];
 }
 
 // expiry is what the form says of it, as the API takes it. An instant stays one for as long
 // as its day is not changed.
 const expiry = () => (instant && inputs.expiresAt.value === lastDay(instant) ? instant : inputs.expiresAt.value || null);
+
+// start is what the form says of the start, as the API takes it.
+const start = () => (beginning && inputs.startsAt.value === firstDay(beginning) ? beginning : inputs.startsAt.value || null);
 
 function expireWithTheDay() {
   instant = "";
@@ -153,10 +230,9 @@ function upperCase() {
   inputs.code.setSelectionRange(selectionStart, selectionStart);
 }
 
-// currency is that of the coupon; new ones are in EUR (specification 2.1).
-const currency = () => editing?.currency ?? "EUR";
-
-const decimal = (text) => text.trim().replace(",", ".");
+// currency is that of the coupon; new ones are in EUR unless another one is chosen
+// (specification 2.1).
+const currency = () => editing?.currency ?? inputs.currency.value;
 
 // threeDecimals are the currencies in which 1.000 is an amount and no thousand.
 const threeDecimals = new Set(["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"]);
@@ -172,7 +248,7 @@ function checkValue() {
   showError("discountValue", aboveHundred() ? "A percentage is at most 100." : "");
 }
 
-const aboveHundred = () => inputs.discountType.value === "PERCENTAGE" && Number(decimal(inputs.discountValue.value)) > 100;
+const aboveHundred = () => percentages.has(inputs.discountType.value) && Number(decimal(inputs.discountValue.value)) > 100;
 
 async function generate() {
   byId("generate").disabled = true;
@@ -198,7 +274,8 @@ function check() {
   if (!editing) {
     if (inputs.code.value.trim() === "") faults.code = "Enter a code.";
     const value = decimal(inputs.discountValue.value);
-    if (inputs.discountType.value === "FIXED_AMOUNT" && grouped(inputs.discountValue.value)) faults.discountValue = noGroups;
+    if (inputs.discountType.value === "TIERED") delete faults.discountValue;
+    else if (!percentages.has(inputs.discountType.value) && grouped(inputs.discountValue.value)) faults.discountValue = noGroups;
     else if (!/^\d+(\.\d+)?$/.test(value) || Number(value) <= 0) faults.discountValue = "Enter a number greater than 0.";
     else if (aboveHundred()) faults.discountValue = "A percentage is at most 100.";
   }
@@ -210,8 +287,12 @@ function check() {
   }
   if (grouped(inputs.minPurchase.value)) faults.minPurchase = noGroups;
   else if (inputs.minPurchase.value.trim() !== "" && !/^\d+(\.\d+)?$/.test(decimal(inputs.minPurchase.value))) faults.minPurchase = `Enter an amount in ${currency()}, such as 20.00.`;
+  for (const name of ["maxDiscount", "budget", "minPurchases", "discountValues", "maxDiscounts"]) {
+    if (!inputs[name].disabled && fields.fieldOf(form, name).closest("[hidden]") === null && inputs[name].value.split(/\s+/).some(grouped)) faults[name] = noGroups;
+  }
+  if (inputs.startsAt.validity.badInput) faults.startsAt = "Enter the whole date, or clear it for a start at once.";
   if (inputs.expiresAt.validity.badInput) faults.expiresAt = "Enter the whole date, or clear it for no expiry."; // whose value is that of none
-  if (inputs.appliesTo.value === "SPECIFIC" && Object.values(pickers).every((each) => each.value().length === 0)) {
+  if (inputs.appliesTo.value === "SPECIFIC" && ["planIds", "deviceIds", "accessoryIds"].every((name) => pickers[name].value().length === 0)) {
     faults.appliesTo = "Select at least one plan, device or accessory.";
   }
   if (shown("allowedUserEmails") && inputs.allowedUserEmails.value.trim() === "") faults.allowedUserEmails = "Enter at least one e-mail address.";
@@ -238,13 +319,16 @@ function terms() {
     maxUses: wholeOrNull(inputs.maxUses.value),
     maxUsesPerUser: wholeOrNull(inputs.maxUsesPerUser.value),
     minPurchase: inputs.minPurchase.value.trim() === "" ? null : decimal(inputs.minPurchase.value),
+    startsAt: start(),
     expiresAt: expiry(),
+    excludedItemIds: pickers.excludedItemIds.value(),
+    ...more.conditions(),
   };
 }
 
 // changes returns the terms that differ from the coupon.
 function changes(coupon, wanted) {
-  const before = { ...coupon, expiresAt: midnight(coupon.expiresAt) ? lastDay(coupon.expiresAt) : coupon.expiresAt, minPurchase: coupon.minPurchase ?? null, description: coupon.description ?? "", allowedUserEmails: lines(coupon.allowedUserEmails) };
+  const before = { ...coupon, firstOrder: coupon.firstOrder ?? false, startsAt: midnight(coupon.startsAt) ? firstDay(coupon.startsAt) : coupon.startsAt, expiresAt: midnight(coupon.expiresAt) ? lastDay(coupon.expiresAt) : coupon.expiresAt, minPurchase: coupon.minPurchase ?? null, description: coupon.description ?? "", allowedUserEmails: lines(coupon.allowedUserEmails) };
   const same = (a, b) => JSON.stringify(a ?? null) === JSON.stringify(b ?? null);
   return Object.fromEntries(Object.entries(wanted).filter(([name, value]) => !same(Array.isArray(value) ? before[name] ?? [] : before[name], value)));
 }
@@ -277,15 +361,19 @@ async function save() {
   }
 }
 
-function create() {
-  const given = Object.entries(terms()).filter(([name, value]) => name === "maxUsesPerUser" || (value !== null && value !== "" && value.length !== 0));
-  return post("/admin/coupon", {
-    code: inputs.code.value,
+// draft returns what the form says, as the API takes it.
+function draft() {
+  const given = Object.entries(terms()).filter(([name, value]) => name === "maxUsesPerUser" || (value !== null && value !== "" && value !== false && value.length !== 0));
+  return {
+    ...(inputs.code.value.trim() !== "" && { code: inputs.code.value.trim() }),
     discountType: inputs.discountType.value,
-    discountValue: decimal(inputs.discountValue.value),
+    ...(inputs.discountType.value !== "TIERED" && inputs.discountValue.value.trim() !== "" && { discountValue: decimal(inputs.discountValue.value) }),
+    ...more.discount(),
     ...Object.fromEntries(given),
-  });
+  };
 }
+
+const create = () => post("/admin/coupon", draft());
 
 async function update() {
   const changed = changes(editing, terms());
@@ -310,14 +398,17 @@ async function catchUp(open) {
   }
   const names = await itemNames();
   if (!open()) return;
-  const touched = Object.keys(changes(editing, terms()));
+  const wanted = terms();
+  const touched = Object.keys(changes(editing, wanted));
   const kept = new Set(touched.flatMap((name) => [name, leads[name] ?? name]));
-  const typed = [...kept].map((name) => [name, pickers[name]?.items() ?? inputs[name].value]);
+  const typed = [...kept].map((name) => [name, more.writes(name) ? wanted[name] : pickers[name]?.items() ?? inputs[name].value]);
   editing = current;
   fill(editing, names);
   if (kept.has("expiresAt")) instant = "";
+  if (kept.has("startsAt")) beginning = "";
   for (const [name, value] of typed) {
-    if (pickers[name]) pickers[name].set(value);
+    if (more.writes(name)) more.write(name, value);
+    else if (pickers[name]) pickers[name].set(value);
     else inputs[name].value = value;
   }
   showFields();
@@ -336,13 +427,14 @@ function showProblem(error) {
   const faults = {};
   const rest = [];
   for (const { field, code, message } of error.errors ?? []) {
-    const [, name, index] = /^([^[.]+)(?:\[(\d+)\])?/.exec(field) ?? [];
-    if (!fields.fieldOf(form, name)) {
+    const [name, within] = place(field);
+    if (name === "" || fields.fieldOf(form, name).closest("[hidden]")) {
       rest.push(`${field}: ${message}`);
       continue;
     }
-    const item = pickers[name]?.items()[index]; // messages about addresses quote them
-    (faults[name] ??= new Faults()).add(code === "more" ? Number.parseInt(message, 10) || 1 : 1, item ? about(item.name, `: ${message}`) : message);
+    const item = pickers[name]?.items()[/^\[(\d+)\]/.exec(within)?.[1]];
+    const text = name === "allowedUserEmails" || within === "" ? message : `${entry(within).slice(2)}: ${message}`; // messages about addresses quote them
+    (faults[name] ??= new Faults()).add(code === "more" ? Number.parseInt(message, 10) || 1 : 1, item ? about(item.name, `: ${message}`) : text);
   }
   if (error.code === "code_taken") faults.code = taken(error);
   showFaults(Object.fromEntries(Object.entries(faults).map(([name, fault]) => [name, fault instanceof Faults ? fault.texts() : fault])));

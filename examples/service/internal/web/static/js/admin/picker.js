@@ -6,16 +6,18 @@ import { debounce, el, icon } from "../dom.js";
 const nouns = { plan: "plans", device: "devices", accessory: "accessories" };
 
 // picker fills a host element and returns {value, items, set}: the IDs that are chosen,
-// the same with their names, and what chooses others.
-function picker(host) {
-  const kind = host.dataset.picker;
+// the same with their names, and what chooses others. changed is called when somebody has
+// chosen.
+function picker(host, changed = () => {}) {
+  const kinds = host.dataset.picker.split(" ");
+  const noun = kinds.length === 1 ? nouns[kinds[0]] : "items";
   const id = host.dataset.id;
-  const chips = el("ul", { class: "picker-chips", role: "list", "aria-label": `Selected ${nouns[kind]}` });
+  const chips = el("ul", { class: "picker-chips", role: "list", "aria-label": `Selected ${noun}` });
   const input = el("input", {
-    id, type: "text", role: "combobox", autocomplete: "off", spellcheck: "false", placeholder: `All ${nouns[kind]}. Search to narrow`,
+    id, type: "text", role: "combobox", autocomplete: "off", spellcheck: "false", placeholder: `All ${noun}. Search to narrow`,
     "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": `${id}-list`,
   });
-  const list = el("ul", { class: "picker-list", id: `${id}-list`, role: "listbox", "aria-label": `Matching ${nouns[kind]}`, hidden: true });
+  const list = el("ul", { class: "picker-list", id: `${id}-list`, role: "listbox", "aria-label": `Matching ${noun}`, hidden: true });
   const status = el("span", { class: "visually-hidden", role: "status" });
   host.replaceChildren(el("div", { class: "picker-box" }, chips, input), list, status);
 
@@ -40,6 +42,7 @@ function picker(host) {
     close();
     showChips();
     input.focus();
+    changed();
   }
 
   function drop(item) {
@@ -47,12 +50,13 @@ function picker(host) {
     showChips();
     status.textContent = `${item.name} removed`;
     input.focus();
+    changed();
   }
 
   function showChips() {
     chips.replaceChildren(...chosen.map((item) => el("li", { class: "chip", "data-value": item.id }, item.name,
       el("button", { type: "button", "aria-label": `Remove ${item.name}`, onclick: () => drop(item) }, icon("close")))));
-    input.placeholder = chosen.length === 0 ? `Search ${nouns[kind]}` : "Add another";
+    input.placeholder = chosen.length === 0 ? `Search ${noun}` : "Add another";
   }
 
   // highlight marks the option that Enter chooses, -1 for none.
@@ -74,8 +78,8 @@ function picker(host) {
     const ask = (asked += 1);
     let found;
     try {
-      const answer = await get(`/admin/catalog/search?${new URLSearchParams({ kind, q: input.value.trim() })}`);
-      found = answer.items.filter((item) => !chosen.some((each) => each.id === item.id));
+      const answers = await Promise.all(kinds.map((kind) => get(`/admin/catalog/search?${new URLSearchParams({ kind, q: input.value.trim() })}`)));
+      found = answers.flatMap(({ items }) => items).filter((item) => !chosen.some((each) => each.id === item.id));
     } catch (error) {
       if (ask === asked) showEmpty(error.message);
       return;
@@ -83,7 +87,7 @@ function picker(host) {
     if (ask !== asked) return; // something newer was typed
     options = found;
     if (options.length === 0) {
-      showEmpty(`No ${nouns[kind]} match`);
+      showEmpty(`No ${noun} match`);
       return;
     }
     list.replaceChildren(...options.map((item, index) => el("li", {

@@ -1,4 +1,5 @@
 // The cart: quantities here, prices from the API (specification 4.5).
+import { session } from "../api.js";
 import { byId, el } from "../dom.js";
 import { retry, showState, start } from "../shell.js";
 import * as basket from "./basket.js";
@@ -7,6 +8,8 @@ import * as orders from "./orders.js";
 
 const lists = { plan: "plans", device: "devices", accessory: "accessories" };
 const user = await start();
+const { guests } = await session();
+const customer = user?.id ?? (guests ? "guest" : "");
 let summary;
 let names = new Map();
 await load();
@@ -14,7 +17,7 @@ await load();
 async function load() {
   byId("state").hidden = true;
   try {
-    const [shop] = await Promise.all([catalog(), user && orders.catchUp(user.id)]);
+    const [shop] = await Promise.all([catalog(), customer && orders.catchUp(customer)]);
     names = new Map(Object.entries(lists).flatMap(([kind, list]) => shop[list].map((item) => [`${kind} ${item.id}`, item.name])));
     for (const line of basket.lines()) if (!names.has(`${line.kind} ${line.itemId}`)) basket.remove(line.kind, line.itemId); // no longer sold
     open(shop);
@@ -30,6 +33,8 @@ function open(shop) {
     currency: shop.currency,
     shippingOptions: shop.shippingOptions,
     lines: basket.lines,
+    several: true,
+    guests,
     onQuote: showLines,
     pay: payCart,
   });
@@ -73,6 +78,6 @@ function item(line, currency) {
 
 async function payCart(state, key) {
   const answer = await cartCheckout(state, key);
-  orders.add(answer.orderId, user.id);
+  orders.add(answer.orderId, customer);
   return answer;
 }

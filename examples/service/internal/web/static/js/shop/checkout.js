@@ -2,6 +2,7 @@
 // and the button that leads to the payment page. All amounts are the API's.
 import { ApiError, get, post, signInAddress } from "../api.js";
 import { el } from "../dom.js";
+import * as fields from "../fields.js";
 import { isZero, money } from "../format.js";
 import { retry } from "../shell.js";
 import { couponBox } from "./coupon_box.js";
@@ -31,8 +32,10 @@ function newKey() {
 //   lines()           what is bought
 //   onQuote(quote)    is told of every new quote
 //   pay(state, key)   asks the API for the payment and returns {url}; state is
-//                     {lines, shippingOptionId, couponCode, quote}
+//                     {lines, shippingOptionId, couponCode or codes, quote}
 //   showLines         whether the lines are listed in the summary
+//   guests            whether somebody who is not signed in can pay with an e-mail address
+//   several           whether the cart can have several coupons
 function checkout(host, options) {
   let shipping = options.shippingOptions[0]?.id;
   let quote = null;
@@ -46,8 +49,13 @@ function checkout(host, options) {
   const message = el("div", { role: "alert" });
   const payButton = el("button", { class: "button button-primary button-wide", type: "button", id: "pay-now", onclick: pay, disabled: true }, "Continue to payment");
   const signIn = el("a", { class: "button button-primary button-wide", href: signInAddress() }, "Sign in to pay");
-  host.replaceChildren(couponHost, ...shippingChoice(), linesHost, totals, message, options.user ? payButton : signIn);
-  const box = couponBox(couponHost, options.currency, requote);
+  const guest = options.guests && !options.user;
+  const email = el("input", { class: "input", id: "guest-email", type: "email", autocomplete: "email", onchange: () => email.checkValidity() && requote() });
+  const address = el("div", { class: "field", "data-field": "email" }, el("label", { for: "guest-email" }, "E-mail address"), email);
+  if (guest) signIn.className = "sign-in-instead";
+  if (guest) signIn.textContent = "Sign in instead";
+  host.replaceChildren(couponHost, ...shippingChoice(), linesHost, totals, ...(guest ? [address] : []), message, ...(options.user || guest ? [payButton] : []), ...(options.user ? [] : [signIn]));
+  const box = couponBox(couponHost, options, requote);
 
   function shippingChoice() {
     if (options.shippingOptions.length === 0) return [];
@@ -57,10 +65,15 @@ function checkout(host, options) {
         el("span", {}, option.name), el("span", { class: "amount" }, isZero(option.price) ? "Free" : money(option.price, options.currency)))))];
   }
 
-  function request() {
+  // request returns what is bought. The address of a guest is a part of it when it is one, and
+  // always of a payment.
+  function request(payment = false) {
     const body = { lines: options.lines() };
     if (shipping) body.shippingOptionId = shipping;
-    if (box.code()) body.couponCode = box.code();
+    const codes = box.codes();
+    if (options.several && codes.length > 0) body.codes = codes;
+    else if (codes.length > 0) [body.couponCode] = codes;
+    if (guest && (payment || (email.value.trim() !== "" && email.checkValidity()))) body.email = email.value.trim();
     return body;
   }
 
@@ -118,13 +131,14 @@ function checkout(host, options) {
     payButton.disabled = true;
     payButton.textContent = "One moment";
     message.replaceChildren();
-    const state = { ...request(), quote };
+    if (guest) fields.showError(host, "email", "");
+    const state = { ...request(true), quote };
     const body = JSON.stringify(state);
     if (attempt.body !== body) attempt = { key: newKey(), body };
     try {
       const { url } = await options.pay(state, attempt.key);
       if (!wanted()) return;
-      if (JSON.stringify({ ...request(), quote }) === body) {
+      if (JSON.stringify({ ...request(true), quote }) === body) {
         location.assign(url);
         return;
       }
@@ -145,7 +159,11 @@ function checkout(host, options) {
 
   // refused shows why, beside what is to be paid now.
   async function refused(error) {
-    if (error.code === "cart_totals_invalid") {
+    const wrong = guest && error.errors?.find(({ field }) => field === "email");
+    if (wrong) {
+      fields.showFaults(host, { email: `${wrong.message[0].toUpperCase()}${wrong.message.slice(1)}.` });
+      payButton.disabled = false;
+    } else if (error.code === "cart_totals_invalid") {
       await requote(); // the customer sees the new totals before paying
       showProblem(error);
     } else if (aboutCoupon.has(error.code)) {

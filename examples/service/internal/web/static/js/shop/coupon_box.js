@@ -3,23 +3,27 @@
 // of its own.
 import { ApiError, get, post, segment, signInAddress } from "../api.js";
 import { el, foreign, icon } from "../dom.js";
-import { discount, money, number } from "../format.js";
+import { isZero, money, number, offer } from "../format.js";
 import { refreshPoints } from "../shell.js";
 
-// couponBox fills a host. changed is called whenever the code that the cart is to be
-// priced with changes; it returns when the new quote is shown.
-function couponBox(host, currency, changed) {
-  let applied = null; // the API's answer to apply-coupon
-  let pending = ""; // a code that is refused for now, shown with its reasons
+// couponBox fills a host. changed is called whenever the codes that the cart is to be
+// priced with change; it returns when the new quote is shown. With several, the cart can
+// have more than one code.
+function couponBox(host, { currency, several = false }, changed) {
+  let chosen = []; // the API's answers to apply-coupon, in the order in which the codes were entered
+  let adding = false; // whether the customer enters a further code
+  let last = []; // what the newest quote explained of each code
   let ofQuote = false; // whether the reasons are those of a quote, and not of looking a code up
 
   const input = el("input", { class: "input input-code", id: "coupon-code", autocomplete: "off", autocapitalize: "characters", spellcheck: "false", placeholder: "Enter a code" });
   const button = el("button", { class: "button", type: "submit", id: "apply-coupon" }, "Apply");
   const form = el("form", { class: "field", novalidate: true, onsubmit: submit },
     el("label", { for: "coupon-code" }, "Coupon"), el("div", { class: "with-button" }, input, button));
-  const chip = el("div", { role: "status", hidden: true });
+  const chips = el("ul", { class: "coupons", role: "list", "aria-label": "Coupons" });
+  const status = el("div", { role: "status", "aria-atomic": "false", hidden: true }, chips);
   const reasons = el("div", { id: "coupon-message", role: "alert" });
-  host.replaceChildren(el("div", { class: "coupon-box" }, form, chip, reasons));
+  const another = el("button", { class: "link-button", type: "button", id: "add-coupon", hidden: true, onclick: add }, "Add another coupon");
+  host.replaceChildren(el("div", { class: "coupon-box" }, ...(several ? [status, another, form, reasons] : [form, status, reasons])));
 
   async function submit(event) {
     event.preventDefault();
@@ -38,23 +42,37 @@ function couponBox(host, currency, changed) {
   function settle() {
     const at = document.activeElement;
     if (at !== document.body && !form.contains(at) && at.checkVisibility()) return;
-    (chip.hidden ? input : chip.querySelector("button")).focus();
+    (form.hidden ? [...chips.querySelectorAll("button")].at(-1) : input).focus();
   }
 
+  // replaces tells whether a code that is entered takes the place of all others: there is one
+  // code, or the form asks for the first one.
+  const replaces = () => !several || !adding;
+
   async function apply(code) {
-    const before = pending;
+    const before = chosen.length;
     clearMessage();
     try {
-      applied = await get(`/payment/apply-coupon/${segment(code || " ")}`);
-      pending = applied.code;
+      const found = await get(`/payment/apply-coupon/${segment(code || " ")}`);
+      if (replaces()) chosen = [];
+      if (!chosen.some((each) => each.couponId === found.couponId)) chosen = [...chosen, found];
+      adding = false;
       await changed();
     } catch (error) {
-      applied = null; // nor is a code applied that was found before and never priced
-      pending = "";
+      if (replaces()) chosen = []; // nor is a code applied that was found before and never priced
       refuse([{ code: error.code, text: error.message, params: error.params }], code);
-      showChip(null, []);
-      if (before !== "") await changed(); // the cart was priced with that code, or was to be
+      showChips();
+      if (before > chosen.length) await changed(); // the cart was priced with that code, or was to be
     }
+  }
+
+  // add lets the customer enter a further code.
+  function add() {
+    adding = true;
+    input.value = "";
+    clearMessage();
+    showForm();
+    input.focus();
   }
 
   // refuse shows reasons with what the customer can do about them.
@@ -62,8 +80,10 @@ function couponBox(host, currency, changed) {
     ofQuote = false;
     input.setAttribute("aria-invalid", "true");
     input.setAttribute("aria-describedby", "coupon-message");
-    reasons.replaceChildren(...list.map((reason) => el("p", { class: "note note-danger", "data-code": reason.code }, el("span", {}, reason.text), ...remedy(reason, code))));
+    reasons.replaceChildren(...notes(list, code));
   }
+
+  const notes = (list, code) => list.map((reason) => el("p", { class: "note note-danger", "data-code": reason.code }, el("span", {}, reason.text), ...remedy(reason, code)));
 
   function remedy({ code, params }, typed) {
     if (code === "user_required") return [el("a", { href: signInAddress() }, "Sign in")];
@@ -78,7 +98,8 @@ function couponBox(host, currency, changed) {
     exchange.setAttribute("aria-disabled", "true");
     try {
       await post(`/points/redeem/${segment(code)}`);
-      await Promise.all([apply(code), refreshPoints()]);
+      if (chosen.length > 1) await Promise.all([changed(), refreshPoints()]);
+      else await Promise.all([apply(code), refreshPoints()]);
     } catch (error) {
       const closed = error instanceof ApiError && error.code === "points_not_redeemed";
       refuse([{ code: closed ? "insufficient_points" : error.code, text: error.message, params: error.params }], code);
@@ -92,51 +113,90 @@ function couponBox(host, currency, changed) {
     input.removeAttribute("aria-describedby");
   }
 
-  function forget() {
-    applied = null;
-    pending = "";
+  // forget takes a coupon off the cart.
+  function forget(terms) {
+    chosen = chosen.filter((each) => each.code !== terms.code);
+    adding = false;
     input.value = "";
-    showChip(null, []);
     clearMessage();
-    input.focus();
+    showChips();
+    (form.hidden ? chips.querySelector("button") : input).focus();
     changed();
   }
 
-  function showChip(terms, rejections) {
-    form.hidden = terms !== null;
-    chip.hidden = terms === null;
-    if (terms === null) return;
-    const words = el("div", {}, el("strong", { id: "coupon-name" }, foreign(terms.code)), el("small", {}, rejections.length > 0 ? "Not applied" : `${discount(terms)} off`));
-    if (chip.firstElementChild?.isEqualNode(words)) return; // every quote would be announced, and take the focus from the button
-    const focused = chip.contains(document.activeElement);
-    chip.className = rejections.length > 0 ? "coupon-applied refused" : "coupon-applied";
-    chip.replaceChildren(words,
-      el("button", { class: "button button-icon", type: "button", id: "remove-coupon", "aria-label": `Remove coupon ${terms.code}`, onclick: forget }, icon("close")));
-    if (focused) chip.querySelector("button").focus();
+  function showForm() {
+    form.hidden = chosen.length > 0 && !adding;
+    another.hidden = !several || chosen.length === 0 || adding;
+  }
+
+  // showChips shows the coupons with what the API explains of each of them. A chip that says the
+  // same as before keeps its element, which would be announced again. Each coupon keeps its button
+  // with the focus.
+  function showChips() {
+    showForm();
+    status.hidden = chosen.length === 0;
+    const shown = [...chips.children];
+    const focused = shown.find((each) => each.contains(document.activeElement))?.dataset.coupon;
+    const fresh = chosen.map((terms, index) => chip(terms, last.find((each) => each.code === terms.code), index, shown.find((each) => each.dataset.coupon === terms.code)));
+    if (fresh.length === shown.length && fresh.every((each, i) => each === shown[i])) return;
+    chips.replaceChildren(...fresh);
+    if (focused) (fresh.find((each) => each.dataset.coupon === focused) ?? fresh[0])?.querySelector("button").focus();
+  }
+
+  // chip shows a coupon; before is the element that has shown it so far.
+  function chip(terms, explained, index, before) {
+    const refused = explained !== undefined && !explained.applied;
+    const amount = explained?.applied && several && !isZero(explained.discount) ? `−${money(explained.discount, currency)}` : "";
+    const says = refused ? "Not applied" : offer(terms);
+    const own = refused && chosen.length > 1 ? explained.rejections.map((each) => ({ ...each, text: sentence(each, currency) })) : [];
+    const words = JSON.stringify([index, terms.code, says, amount, own]);
+    if (before?.words === words) return before;
+    const first = index === 0;
+    const removal = before?.querySelector(".button-icon") ?? el("button", { class: "button button-icon", type: "button", "aria-label": `Remove coupon ${terms.code}`, onclick: () => forget(terms) }, icon("close"));
+    if (first) removal.id = "remove-coupon";
+    else removal.removeAttribute("id");
+    const item = el("li", { "data-coupon": terms.code },
+      el("div", { class: refused ? "coupon-applied refused" : "coupon-applied" },
+        el("div", {}, el("strong", { id: first && "coupon-name" }, foreign(terms.code)), el("small", {}, says)),
+        amount !== "" && el("span", { class: "coupon-amount", "data-coupon-amount": terms.code }, amount),
+        removal),
+      ...notes(own, terms.code));
+    item.words = words;
+    return item;
+  }
+
+  // showRefusals says why the cart is not priced as the customer wants. What is about one of
+  // several coupons stands beside that coupon.
+  function showRefusals(rejections, explained) {
+    const own = chosen.length > 1 ? explained.flatMap((each) => each.rejections).map((each) => JSON.stringify(each)) : [];
+    const rest = rejections.filter((each) => !own.includes(JSON.stringify(each)));
+    if (rest.length === 0) return;
+    refuse(rest.map((each) => ({ ...each, text: sentence(each, currency) })), chosen[0]?.code ?? "");
+    ofQuote = true;
   }
 
   return {
-    code: () => pending,
+    codes: () => chosen.map((each) => each.code),
     // show tells what the quote of the cart says. One without a code says nothing about the
     // code that was looked up last: what was said about that stays until the customer tries
     // another.
-    show({ rejections }) {
-      if (pending !== "" || ofQuote) clearMessage();
-      showChip(applied, rejections);
-      if (rejections.length === 0) return;
-      refuse(rejections.map((each) => ({ ...each, text: sentence(each, currency) })), pending);
-      ofQuote = true;
+    show({ rejections, coupons = [] }) {
+      if ((chosen.length > 0 && !adding) || ofQuote) clearMessage();
+      last = coupons;
+      showChips();
+      if (rejections.length > 0) showRefusals(rejections, coupons);
     },
     // refused tells whether the box shows a refusal.
-    refused: () => reasons.childElementCount > 0,
+    refused: () => reasons.childElementCount > 0 || chips.querySelector(".note") !== null,
     // problem shows a refusal that came at the checkout itself.
-    problem: (error) => refuse([{ code: error.code, text: error.message, params: error.params }], pending),
+    problem: (error) => refuse([{ code: error.code, text: error.message, params: error.params }], chosen[0]?.code ?? ""),
   };
 }
 
-// sentence is the API's message, with the amount that is missing if it told one.
+// sentence is the API's message, with the facts if it told some.
 function sentence({ code, message, params }, currency) {
   if (code === "minimum_purchase_not_met" && params?.missing) return `${message} ${money(params.missing, currency)} is missing.`;
+  if (code === "not_combinable" && params?.excludedBy?.length > 0) return `This coupon cannot be used together with ${params.excludedBy.join(", ")}. Remove one of them.`;
   return message;
 }
 

@@ -1,6 +1,6 @@
 // An order: it asks again until the payment processor has told what became of the
 // payment.
-import { get, signInAddress } from "../api.js";
+import { get, session, signInAddress } from "../api.js";
 import { byId, el, icon } from "../dom.js";
 import { isZero, money } from "../format.js";
 import { pause, refreshPoints, showState, start } from "../shell.js";
@@ -19,7 +19,7 @@ const states = {
 
 const user = await start();
 let shown = "";
-if (user) await follow(0);
+if (user || (await session()).guests) await follow(0);
 else turnAway();
 
 function turnAway() {
@@ -61,13 +61,13 @@ function show(order) {
   byId("totals").replaceChildren(
     ...entry("Subtotal", amount(quote.subtotal)),
     ...(isZero(quote.discount) ? [] : entry("Discount", `−${amount(quote.discount)}`, "discount")),
-    ...(order.coupon ? entry("Coupon", order.coupon.code, "discount") : []),
+    ...(order.coupon ? entry("Coupon", order.coupons.map((each) => each.code).join(", "), "discount") : []),
     ...(isZero(quote.shipping) ? [] : entry("Shipping", amount(quote.shipping))),
     ...entry("Total", amount(quote.total), "total"));
   orders.settle(order);
-  if (order.state === "paid") refreshPoints();
+  if (order.state === "paid" && user) refreshPoints();
   // The points of a cancelled order come back after its place, and may take a moment.
-  if (order.state === "cancelled") [0, 1000, 5000].forEach((wait) => setTimeout(refreshPoints, wait));
+  if (order.state === "cancelled" && user) [0, 1000, 5000].forEach((wait) => setTimeout(refreshPoints, wait));
 }
 
 function showOrderState(order) {

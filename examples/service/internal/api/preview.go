@@ -1,0 +1,143 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+type previewView struct {
+	Quote pricing.Quote `json:"quote"`
+	Names []lineName    `json:"names"`
+	// At is the instant for which the cart was priced.
+	At         time.Time       `json:"at"`
+	Rejections []coupon.Reason `json:"rejections"`
+	// Explanations has a sentence for each rejection.
+	Explanations []string `json:"explanations"`
+}
+
+// The sample cart of a preview.
+const (
+	sampleUnits     = 2  // of each device and accessory, if the request names no number
+	maxSampleUnits  = 99 // that a request can ask for
+	maxSampleItems  = 3  // of each kind that the coupon selects
+	sampleAccessory = 2  // accessories, if the coupon selects none
+)
+
+// preview prices a draft on a sample cart. It stores nothing and asks no processor. The answer
+// is for a customer who may use the coupon, at the first instant at which the coupon is valid.
+func (a *API) preview(w http.ResponseWriter, r *http.Request) error {
+	q := query{r: r}
+	q.only("units")
+	units := q.number("units", sampleUnits, maxSampleUnits)
+	if err := q.faults.Err(); err != nil {
+		return err
+	}
+	var draft coupon.Draft
+	strays, err := a.readCoupon(r, &draft, func() selections {
+		return selections{draft.PlanIDs, draft.DeviceIDs, draft.AccessoryIDs}
+	})
+	if err != nil {
+		return unnamed(err)
+	}
+	if draft.Code == "" {
+		draft.Code = "PREVIEW"
+	}
+	if draft.Name == "" {
+		draft.Name = "Preview"
+	}
+	c, err := coupon.New(draft, coupon.Creation{ID: coupon.IDPrefix + "preview", At: a.Now(), Currency: a.currency()})
+	if err != nil {
+		return strays.beside(err)
+	}
+	view, err := a.previewed(c, int64(units))
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, view)
+	return nil
+}
+
+// unnamed leaves out that a code and a name are missing, which a preview does not need.
+func unnamed(err error) error {
+	var invalid *pricing.ValidationError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	rest := pricing.ValidationError{Fields: slices.DeleteFunc(slices.Clone(invalid.Fields), func(f pricing.FieldError) bool {
+		return (f.Field == "code" || f.Field == "name") && f.Code == pricing.FieldRequired
+	})}
+	return rest.Err()
+}
+
+func (a *API) previewed(c coupon.Coupon, units int64) (previewView, error) {
+	at := a.Now()
+	if c.StartsAt.After(at) {
+		at = c.StartsAt
+	}
+	if opens, found := c.Conditions.Schedule.Next(at); found {
+		at = opens
+	}
+	result, err := eligibility.Evaluate(forEverybody(c), a.sampleCart(c, units), eligibility.Question{At: at, AllowAnonymous: true})
+	if err != nil {
+		return previewView{}, err
+	}
+	view := previewView{
+		Quote: result.Quote, Names: a.names(result.Quote), At: coupon.Instant(at),
+		Rejections: append([]coupon.Reason{}, result.Decision.Reasons()...), Explanations: []string{},
+	}
+	for _, reason := range view.Rejections {
+		view.Explanations = append(view.Explanations, detail(reason))
+	}
+	return view, nil
+}
+
+// forEverybody returns the coupon without the conditions that depend on the customer.
+func forEverybody(c coupon.Coupon) coupon.Coupon {
+	c.Distribution, c.AllowedUserEmails, c.PointsRequired = coupon.General, coupon.EmailSet{}, 0
+	c.Conditions.CustomerTags, c.Conditions.FirstOrder = coupon.CustomerTags{}, false
+	return c
+}
+
+// sampleCart returns a cart with the items that the coupon selects. Of a kind of which the coupon
+// selects nothing, the cart has the first items of the catalog.
+func (a *API) sampleCart(c coupon.Coupon, units int64) pricing.Cart {
+	cart := pricing.Cart{Currency: a.currency()}
+	add := func(kind pricing.LineKind, quantity int64, fallback int, selected ...coupon.Items) {
+		ids := selectedIDs(selected)
+		for _, item := range a.Catalog.Items(kind) {
+			if fallback > 0 && len(ids) == 0 {
+				fallback--
+			} else if !slices.Contains(ids, item.ID) {
+				continue
+			}
+			cart.Lines = append(cart.Lines, pricing.Line{
+				ID: kind.String() + "-" + item.ID, Kind: kind, ItemID: item.ID, Quantity: quantity, UnitPrice: item.Price, Recurs: item.Recurs,
+			})
+		}
+	}
+	add(pricing.Plan, 1, 1, c.Scope.Plans, c.Buys.Plans)
+	add(pricing.Device, units, 1, c.Scope.Devices, c.Buys.Devices)
+	add(pricing.Accessory, units, sampleAccessory, c.Scope.Accessories, c.Buys.Accessories)
+	for _, option := range a.Catalog.Items(pricing.Shipping) {
+		if option.Price > 0 {
+			cart.Lines = append(cart.Lines, pricing.Line{ID: "shipping", Kind: pricing.Shipping, ItemID: option.ID, Quantity: 1, UnitPrice: option.Price})
+			break
+		}
+	}
+	return cart
+}
+
+// selectedIDs returns the first IDs of each list.
+func selectedIDs(lists []coupon.Items) (ids []string) {
+	for _, list := range lists {
+		all := list.Slice()
+		ids = append(ids, all[:min(len(all), maxSampleItems)]...)
+	}
+	return ids
+}

@@ -1,0 +1,117 @@
+// The terms of a coupon beyond those of the specification: how each of them is read from the
+// form and written into it. Values are as the API has them; what is empty is null.
+
+const decimal = (text) => text.trim().replace(",", ".");
+const lines = (text) => text.split("\n").map((line) => line.trim()).filter((line) => line !== "");
+const whole = (text) => (/^\d+$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : text); // what is not a number is refused by the API
+const orNull = (list) => (list.length === 0 ? null : list);
+
+// amounts reads lines such as "USD 12.50".
+function amounts(text) {
+  const entries = lines(text).map((line) => /^(\S+)\s*(.*)$/.exec(line).slice(1));
+  return entries.length === 0 ? null : Object.fromEntries(entries.map(([currency, amount]) => [currency.toUpperCase(), amount]));
+}
+
+// forms are the ways in which a value is written in one control.
+const forms = {
+  text: { read: (text) => text.trim() || null, write: (value) => value ?? "" },
+  decimal: { read: (text) => decimal(text) || null, write: (value) => value ?? "" },
+  whole: { read: (text) => (text.trim() === "" ? null : whole(text.trim())), write: (value) => value ?? "" },
+  list: { read: (text) => orNull(lines(text)), write: (value) => (value ?? []).join("\n") },
+  amounts: { read: amounts, write: (value) => Object.entries(value ?? {}).map((entry) => entry.join(" ")).join("\n") },
+};
+
+// fixed are the terms that never change after creation, beside type and value.
+const fixed = {
+  currency: "text", lane: "text", discountValues: "amounts", maxDiscount: "decimal", maxDiscounts: "amounts", maxUnits: "whole", units: "whole",
+  buyQuantity: "whole", getQuantity: "whole", maxApplications: "whole", tierBasis: "text",
+};
+
+// changeable are the terms that can be edited.
+const changeable = {
+  kinds: "list", categories: "list", excludedCategories: "list", group: "text", minQuantity: "whole", budget: "amounts", minPurchases: "amounts",
+};
+
+const bought = { appliesTo: "text", kinds: "list", categories: "list", excludedCategories: "list" };
+const pickedOfBought = ["planIds", "deviceIds", "accessoryIds", "excludedItemIds"];
+const tags = ["any", "all", "none"];
+
+// used tells whether a control is in a part of the form that is shown.
+const used = (control) => control.closest("[hidden]") === null;
+
+// further returns what reads and writes these terms of a form. pickers are by field, lists by
+// name.
+function further(form, pickers, lists) {
+  const inputs = form.elements;
+  const read = (name, how) => (used(inputs[name]) ? forms[how].read(inputs[name].value) : null);
+  const write = (name, how, value) => { inputs[name].value = forms[how].write(value); };
+  const all = (kinds, call) => Object.entries(kinds).map(([name, how]) => [name, call(name, how)]);
+  const given = (entries) => Object.fromEntries(entries.filter(([, value]) => value !== null && value?.length !== 0));
+
+  function buys() {
+    if (!used(inputs["buys.appliesTo"]) || inputs["buys.appliesTo"].value === "") return null;
+    const picked = pickedOfBought.map((name) => [name, isShown(`buys.${name}`) ? pickers[`buys.${name}`].value() : []]);
+    return given([...all(bought, (name, how) => read(`buys.${name}`, how)), ...picked]);
+  }
+
+  const isShown = (name) => form.querySelector(`[data-field="${name}"]`).closest("[hidden]") === null;
+
+  function tiers() {
+    if (!isShown("tiers")) return null;
+    const entries = lists.tiers.read();
+    return orNull(entries.map((entry) => Object.fromEntries(Object.entries(entry).map(([name, text]) => [name, decimal(text)]))));
+  }
+
+  function schedule() {
+    const timeZone = inputs["schedule.timeZone"].value.trim();
+    const hours = lists["schedule.hours"].read().map(({ day, from, until }) => ({ day, from, until }));
+    if (timeZone === "" && hours.length === 0) return null;
+    return { ...(timeZone && { timeZone }), ...(hours.length > 0 && { hours }) };
+  }
+
+  function customerTags() {
+    const found = given(tags.map((name) => [name, forms.list.read(inputs[`customerTags.${name}`].value)]));
+    return Object.keys(found).length === 0 ? null : found;
+  }
+
+  const periodLimits = () => lists.periodLimits.read().map(({ per, period, timeZone, maxUses }) => given([["per", per ?? null], ["period", period ?? null], ["timeZone", timeZone ?? null], ["maxUses", maxUses === undefined ? null : whole(maxUses)]]));
+
+  // writers put terms of their own form into the form.
+  const writers = {
+    tiers: (value) => lists.tiers.write(value ?? [{}]),
+    schedule(value) {
+      inputs["schedule.timeZone"].value = value?.timeZone ?? "";
+      lists["schedule.hours"].write(value?.hours ?? []);
+    },
+    customerTags(value) {
+      for (const name of tags) inputs[`customerTags.${name}`].value = (value?.[name] ?? []).join("\n");
+    },
+    periodLimits: (value) => lists.periodLimits.write(value ?? []),
+    firstOrder(value) { inputs.firstOrder.checked = value === true; },
+    buys(value) {
+      for (const [name, how] of Object.entries(bought)) write(`buys.${name}`, how, value?.[name]);
+    },
+  };
+  for (const [name, how] of Object.entries({ ...fixed, ...changeable })) writers[name] = (value) => write(name, how, value);
+
+  return {
+    // discount returns the terms of the discount that are given.
+    discount: () => given([...all(fixed, read), ["buys", buys()], ["tiers", tiers()]]),
+    // conditions returns all terms that can be edited.
+    conditions: () => ({
+      ...Object.fromEntries(all(changeable, read)), customerTags: customerTags(), firstOrder: inputs.firstOrder.checked, schedule: schedule(), periodLimits: periodLimits(),
+    }),
+    // writes tells whether a term is one of these.
+    writes: (name) => name in writers,
+    write: (name, value) => writers[name](value),
+    // fill shows all terms of a coupon.
+    fill(coupon) {
+      for (const [name, put] of Object.entries(writers)) put(coupon[name]);
+      inputs.currency.value = coupon.currency ?? "EUR";
+      inputs.tierBasis.value = coupon.tierBasis ?? "AMOUNT";
+      for (const details of form.querySelectorAll("details")) details.open = [...details.querySelectorAll(".input, .textarea, .chip")].some((each) => each.matches(".chip") || each.value !== "");
+    },
+  };
+}
+
+export { decimal, further };
