@@ -120,7 +120,7 @@ func (s *statements) writing() {
 		ON CONFLICT (id) DO UPDATE SET state = excluded.state, session_id = excluded.session_id, session_url = excluded.session_url,
 		replaced_by = excluded.replaced_by, deadline = excluded.deadline, updated_at = excluded.updated_at, version = excluded.version`)
 	s.growOrders = s.name("write documents of orders", `INSERT INTO {orders} (`+orderNames+`, doc)
-		SELECT * FROM `+orderArrays+`, $12::text[]) AS w (`+orderNames+`, doc) ON CONFLICT (id) DO UPDATE SET doc = excluded.doc`)
+		SELECT * FROM `+arrays(orderNames+", doc", orderTypes+" text")+` ON CONFLICT (id) DO UPDATE SET doc = excluded.doc`)
 	s.insertUses = s.name("insert uses", guarded(`INSERT INTO {uses} (`+useNames+`, doc)
 		SELECT * FROM `+arrays(useNames+", doc", useTypes+" text")))
 	s.updateUses = s.name("update uses", `INSERT INTO {uses} AS u (`+useNames+`, doc)
@@ -129,7 +129,7 @@ func (s *statements) writing() {
 		deadline = excluded.deadline, updated_at = excluded.updated_at, completed_at = excluded.completed_at,
 		released_at = excluded.released_at, version = excluded.version`)
 	s.growUses = s.name("write documents of uses", `INSERT INTO {uses} (`+useNames+`, doc)
-		SELECT * FROM `+useArrays+`, $16::text[]) AS w (`+useNames+`, doc) ON CONFLICT (id) DO UPDATE SET doc = excluded.doc`)
+		SELECT * FROM `+arrays(useNames+", doc", useTypes+" text")+` ON CONFLICT (id) DO UPDATE SET doc = excluded.doc`)
 	// The rows are counted after all of them are locked.
 	s.checkCounters = s.name("lock and check counters", fmt.Sprintf(`SELECT CASE WHEN count(*) FILTER (WHERE l.fits)
 		< cardinality($1::text[]) THEN ('%scounters within their bounds: ' || count(*) FILTER (WHERE l.fits))::integer END FROM (
