@@ -307,7 +307,7 @@ func sameTerms(a, b coupon.Coupon) bool {
 	return a.Name == b.Name && a.Description == b.Description && a.State == b.State &&
 		a.Distribution == b.Distribution && a.PointsRequired == b.PointsRequired &&
 		a.Limits.Equal(b.Limits) && a.MinPurchase == b.MinPurchase && a.MinPurchases.Equal(b.MinPurchases) &&
-		a.Conditions.Equal(b.Conditions) && a.Group == b.Group &&
+		a.Conditions.Equal(b.Conditions) && a.Group == b.Group && a.RestoreOnRefund == b.RestoreOnRefund &&
 		a.StartsAt.Equal(b.StartsAt) && a.ExpiresAt.Equal(b.ExpiresAt) &&
 		a.Scope.Equal(b.Scope) && a.AllowedUserEmails.Equal(b.AllowedUserEmails)
 }

@@ -48,6 +48,7 @@ func everything(w *world) coupon.Draft {
 	d.PeriodLimits = []coupon.PeriodLimit{{Per: coupon.PerCode, Period: coupon.Week, Zone: zone("Europe/Berlin"), MaxUses: 7}}
 	d.MinPurchase, d.MinPurchases = decimal.NewFromInt(20), coupon.NewAmounts(pricing.NewMoney(22_00, pricing.USD()))
 	d.Group = "spring"
+	d.RefundPolicy, d.RestoreOnRefund = pricing.Rebill, coupon.RestoreAlways
 	d.StartsAt, d.ExpiresAt = coupon.At(w.now), coupon.At(w.now.Add(48*time.Hour))
 	return d
 }
@@ -96,6 +97,8 @@ func samePatches(w *world) map[string]coupon.Patch {
 		"DiscountType":       {DiscountType: coupon.Set(d.DiscountType)},
 		"DiscountValue":      {DiscountValue: coupon.Set(d.DiscountValue)},
 		"Currency":           {Currency: coupon.Set("EUR")},
+		"RefundPolicy":       {RefundPolicy: coupon.Set(d.RefundPolicy)},
+		"RestoreOnRefund":    {RestoreOnRefund: coupon.Set(d.RestoreOnRefund)},
 	}
 }
 
@@ -163,6 +166,7 @@ func TestEveryFieldIsAChange(t *testing.T) {
 		"exclusions":    {ExcludedItemIDs: coupon.Clear[[]string](), ExcludedCategories: coupon.Clear[[]string]()},
 		"start":         {StartsAt: coupon.Clear[coupon.Moment]()},
 		"expiry":        {ExpiresAt: coupon.Clear[coupon.Moment]()},
+		"restored":      {RestoreOnRefund: coupon.Clear[coupon.Restore]()},
 	} {
 		w := newWorld(t)
 		c := w.create(t, everything(w))

@@ -82,6 +82,11 @@ type Coupon struct {
 	// MinPurchases are the minimum eligible subtotals in other currencies. They replace MinPurchase
 	// for carts in these currencies.
 	MinPurchases Amounts
+	// RefundPolicy tells what a refund does if the rest of an order no longer meets a threshold of
+	// the coupon. RefundPolicy never changes after creation.
+	RefundPolicy pricing.RefundPolicy
+	// RestoreOnRefund tells when a refund gives a use back. A change applies to later checkouts.
+	RestoreOnRefund Restore
 	// StartsAt is the first instant at which the coupon is valid. If StartsAt is zero, the
 	// coupon has no start date.
 	StartsAt time.Time
@@ -230,7 +235,17 @@ func (c Coupon) termFaults(faults *pricing.ValidationError) {
 	c.budgetFaults(faults)
 	c.combiningFaults(faults)
 	c.minimumFaults(faults)
+	c.refundFaults(faults)
 	c.windowFaults(faults)
+}
+
+func (c Coupon) refundFaults(faults *pricing.ValidationError) {
+	if c.RefundPolicy > pricing.Rebill {
+		faults.Add("refundPolicy", pricing.FieldUnknown, "must be keep or rebill")
+	}
+	if c.RestoreOnRefund > RestoreNever {
+		faults.Add("restoreOnRefund", pricing.FieldUnknown, restoreMessage)
+	}
 }
 
 func (c Coupon) budgetFaults(faults *pricing.ValidationError) {

@@ -83,6 +83,10 @@ type Draft struct {
 	PeriodLimits []PeriodLimit
 	// MinPurchases are the minimum eligible subtotals in other currencies.
 	MinPurchases Amounts
+	// RefundPolicy tells what a refund does if the rest of an order no longer meets a threshold.
+	RefundPolicy pricing.RefundPolicy
+	// RestoreOnRefund tells when a refund gives a use back.
+	RestoreOnRefund Restore
 	// StartsAt and ExpiresAt are the start and the end of the coupon's validity. If StartsAt is
 	// zero, the coupon has no start date. If ExpiresAt is zero, the coupon never expires. If
 	// ExpiresAt is a date, the coupon is valid through the end of that day. ExpiresAt must be
@@ -118,7 +122,8 @@ func (d Draft) create(by Creation, emails EmailSet, noEmails error) (Coupon, err
 	var faults pricing.ValidationError
 	c := Coupon{
 		ID: by.ID, Name: d.Name, Description: d.Description, Group: d.Group,
-		MinPurchases:   d.MinPurchases,
+		MinPurchases: d.MinPurchases,
+		RefundPolicy: d.RefundPolicy, RestoreOnRefund: d.RestoreOnRefund,
 		Distribution:   orDefault(d.Distribution, General),
 		PointsRequired: d.PointsRequired,
 		State:          Active, Revision: 1, AllowedUserEmails: emails,

@@ -36,6 +36,7 @@ func (d *Draft) UnmarshalJSON(data []byte) error {
 		"minQuantity": &draft.MinQuantity, "customerTags": &draft.CustomerTags, "firstOrder": &draft.FirstOrder,
 		"schedule": &draft.Schedule, "budget": (*amountsInPart)(&draft.Budget), "periodLimits": (*limitList)(&draft.PeriodLimits),
 		"minPurchases": (*amountsInPart)(&draft.MinPurchases), "group": &draft.Group,
+		"refundPolicy": &draft.RefundPolicy, "restoreOnRefund": &draft.RestoreOnRefund,
 		"startsAt": &draft.StartsAt, "expiresAt": &draft.ExpiresAt,
 	})
 	if err := strictjson.Object(data, targets); err != nil {
@@ -68,38 +69,41 @@ func (d Draft) MarshalJSON() ([]byte, error) {
 		DiscountValue string               `json:"discountValue,omitzero"`
 		MaxDiscount   string               `json:"maxDiscount,omitzero"`
 		DiscountDraft
-		Currency           string        `json:"currency,omitzero"`
-		Description        string        `json:"description,omitzero"`
-		AppliesTo          AppliesTo     `json:"appliesTo,omitzero"`
-		PlanIDs            []string      `json:"planIds,omitempty"`
-		DeviceIDs          []string      `json:"deviceIds,omitempty"`
-		AccessoryIDs       []string      `json:"accessoryIds,omitempty"`
-		Kinds              []string      `json:"kinds,omitempty"`
-		Categories         []string      `json:"categories,omitempty"`
-		ExcludedItemIDs    []string      `json:"excludedItemIds,omitempty"`
-		ExcludedCategories []string      `json:"excludedCategories,omitempty"`
-		Group              string        `json:"group,omitzero"`
-		Distribution       Distribution  `json:"distribution,omitzero"`
-		AllowedUserEmails  []string      `json:"allowedUserEmails,omitempty"`
-		PointsRequired     int64         `json:"pointsRequired,omitzero"`
-		MaxUses            Optional[int] `json:"maxUses,omitzero"`
-		MaxUsesPerUser     Optional[int] `json:"maxUsesPerUser,omitzero"`
-		MinPurchase        string        `json:"minPurchase,omitzero"`
-		MinPurchases       Amounts       `json:"minPurchases,omitzero"`
-		MinQuantity        Optional[int] `json:"minQuantity,omitzero"`
-		CustomerTags       CustomerTags  `json:"customerTags,omitzero"`
-		FirstOrder         bool          `json:"firstOrder,omitzero"`
-		Schedule           Schedule      `json:"schedule,omitzero"`
-		Budget             Amounts       `json:"budget,omitzero"`
-		PeriodLimits       []PeriodLimit `json:"periodLimits,omitempty"`
-		StartsAt           Moment        `json:"startsAt,omitzero"`
-		ExpiresAt          Moment        `json:"expiresAt,omitzero"`
+		Currency           string               `json:"currency,omitzero"`
+		Description        string               `json:"description,omitzero"`
+		AppliesTo          AppliesTo            `json:"appliesTo,omitzero"`
+		PlanIDs            []string             `json:"planIds,omitempty"`
+		DeviceIDs          []string             `json:"deviceIds,omitempty"`
+		AccessoryIDs       []string             `json:"accessoryIds,omitempty"`
+		Kinds              []string             `json:"kinds,omitempty"`
+		Categories         []string             `json:"categories,omitempty"`
+		ExcludedItemIDs    []string             `json:"excludedItemIds,omitempty"`
+		ExcludedCategories []string             `json:"excludedCategories,omitempty"`
+		Group              string               `json:"group,omitzero"`
+		Distribution       Distribution         `json:"distribution,omitzero"`
+		AllowedUserEmails  []string             `json:"allowedUserEmails,omitempty"`
+		PointsRequired     int64                `json:"pointsRequired,omitzero"`
+		MaxUses            Optional[int]        `json:"maxUses,omitzero"`
+		MaxUsesPerUser     Optional[int]        `json:"maxUsesPerUser,omitzero"`
+		MinPurchase        string               `json:"minPurchase,omitzero"`
+		MinPurchases       Amounts              `json:"minPurchases,omitzero"`
+		MinQuantity        Optional[int]        `json:"minQuantity,omitzero"`
+		CustomerTags       CustomerTags         `json:"customerTags,omitzero"`
+		FirstOrder         bool                 `json:"firstOrder,omitzero"`
+		Schedule           Schedule             `json:"schedule,omitzero"`
+		Budget             Amounts              `json:"budget,omitzero"`
+		PeriodLimits       []PeriodLimit        `json:"periodLimits,omitempty"`
+		StartsAt           Moment               `json:"startsAt,omitzero"`
+		ExpiresAt          Moment               `json:"expiresAt,omitzero"`
+		RefundPolicy       pricing.RefundPolicy `json:"refundPolicy,omitzero"`
+		RestoreOnRefund    Restore              `json:"restoreOnRefund,omitzero"`
 	}{
 		d.Code, d.Name, d.DiscountType, value, maximum, d.DiscountDraft, d.Currency, d.Description,
 		d.AppliesTo, d.PlanIDs, d.DeviceIDs, d.AccessoryIDs,
 		d.Kinds, d.Categories, d.ExcludedItemIDs, d.ExcludedCategories, d.Group, d.Distribution, d.AllowedUserEmails,
 		d.PointsRequired, d.MaxUses, d.MaxUsesPerUser, minimum, d.MinPurchases,
 		d.MinQuantity, d.CustomerTags, d.FirstOrder, d.Schedule, d.Budget, d.PeriodLimits, d.StartsAt, d.ExpiresAt,
+		d.RefundPolicy, d.RestoreOnRefund,
 	})
 }
 
@@ -138,6 +142,7 @@ func (p *Patch) UnmarshalJSON(data []byte) error {
 		"minQuantity": &patch.MinQuantity, "customerTags": &patch.CustomerTags, "firstOrder": &patch.FirstOrder,
 		"schedule": &patch.Schedule, "budget": (*inPart[Amounts])(&patch.Budget), "periodLimits": &patch.PeriodLimits,
 		"startsAt": &patch.StartsAt, "expiresAt": &patch.ExpiresAt, "revision": &patch.Revision,
+		"refundPolicy": &patch.RefundPolicy, "restoreOnRefund": &patch.RestoreOnRefund,
 		"code": &patch.Code, "discountType": &patch.DiscountType,
 		"discountValue": &patch.DiscountValue, "currency": &patch.Currency,
 	})
@@ -195,10 +200,12 @@ func (p Patch) MarshalJSON() ([]byte, error) {
 		MinPurchases       Optional[Amounts]              `json:"minPurchases,omitzero"`
 		StartsAt           Optional[Moment]               `json:"startsAt,omitzero"`
 		ExpiresAt          Optional[Moment]               `json:"expiresAt,omitzero"`
+		RestoreOnRefund    Optional[Restore]              `json:"restoreOnRefund,omitzero"`
 		Revision           Optional[int64]                `json:"revision,omitzero"`
 		Code               Optional[string]               `json:"code,omitzero"`
 		DiscountType       Optional[pricing.DiscountType] `json:"discountType,omitzero"`
 		DiscountValue      Optional[decimal.Decimal]      `json:"discountValue,omitzero"`
 		Currency           Optional[string]               `json:"currency,omitzero"`
+		RefundPolicy       Optional[pricing.RefundPolicy] `json:"refundPolicy,omitzero"`
 	}(p))
 }

@@ -20,41 +20,43 @@ type wireCoupon struct {
 	DiscountValue string               `json:"discountValue,omitempty"`
 	MaxDiscount   string               `json:"maxDiscount,omitempty"`
 	DiscountDraft
-	Currency           pricing.Currency `json:"currency"`
-	Description        string           `json:"description"`
-	AppliesTo          AppliesTo        `json:"appliesTo"`
-	PlanIDs            Items            `json:"planIds"`
-	DeviceIDs          Items            `json:"deviceIds"`
-	AccessoryIDs       Items            `json:"accessoryIds"`
-	Kinds              Items            `json:"kinds,omitzero"`
-	Categories         Items            `json:"categories,omitzero"`
-	ExcludedItemIDs    Items            `json:"excludedItemIds,omitzero"`
-	ExcludedCategories Items            `json:"excludedCategories,omitzero"`
-	Group              string           `json:"group,omitempty"`
-	Distribution       Distribution     `json:"distribution"`
-	AllowedUserEmails  EmailSet         `json:"allowedUserEmails"`
-	PointsRequired     *int64           `json:"pointsRequired"`
-	MaxUses            *int64           `json:"maxUses"`
-	MaxUsesPerUser     *int64           `json:"maxUsesPerUser"`
-	MinPurchase        *pricing.Money   `json:"minPurchase"`
-	MinQuantity        int64            `json:"minQuantity,omitzero"`
-	CustomerTags       CustomerTags     `json:"customerTags,omitzero"`
-	FirstOrder         bool             `json:"firstOrder,omitzero"`
-	Schedule           Schedule         `json:"schedule,omitzero"`
-	Budget             Amounts          `json:"budget,omitzero"`
-	PeriodLimits       []PeriodLimit    `json:"periodLimits,omitempty"`
-	MinPurchases       Amounts          `json:"minPurchases,omitzero"`
-	StartsAt           *time.Time       `json:"startsAt"`
-	ExpiresAt          *time.Time       `json:"expiresAt"`
-	Active             bool             `json:"active"`
-	UsedCount          int64            `json:"usedCount"`
-	ReservedCount      int64            `json:"reservedCount"`
-	ProcessorCouponID  string           `json:"processorCouponId"`
-	PromotionCodeID    string           `json:"promotionCodeId"`
-	MirrorUnsupported  bool             `json:"mirrorUnsupported,omitzero"`
-	CreatedAt          time.Time        `json:"createdAt,omitzero"`
-	UpdatedAt          time.Time        `json:"updatedAt,omitzero"`
-	Revision           int64            `json:"revision"`
+	Currency           pricing.Currency     `json:"currency"`
+	Description        string               `json:"description"`
+	AppliesTo          AppliesTo            `json:"appliesTo"`
+	PlanIDs            Items                `json:"planIds"`
+	DeviceIDs          Items                `json:"deviceIds"`
+	AccessoryIDs       Items                `json:"accessoryIds"`
+	Kinds              Items                `json:"kinds,omitzero"`
+	Categories         Items                `json:"categories,omitzero"`
+	ExcludedItemIDs    Items                `json:"excludedItemIds,omitzero"`
+	ExcludedCategories Items                `json:"excludedCategories,omitzero"`
+	Group              string               `json:"group,omitempty"`
+	Distribution       Distribution         `json:"distribution"`
+	AllowedUserEmails  EmailSet             `json:"allowedUserEmails"`
+	PointsRequired     *int64               `json:"pointsRequired"`
+	MaxUses            *int64               `json:"maxUses"`
+	MaxUsesPerUser     *int64               `json:"maxUsesPerUser"`
+	MinPurchase        *pricing.Money       `json:"minPurchase"`
+	MinQuantity        int64                `json:"minQuantity,omitzero"`
+	CustomerTags       CustomerTags         `json:"customerTags,omitzero"`
+	FirstOrder         bool                 `json:"firstOrder,omitzero"`
+	Schedule           Schedule             `json:"schedule,omitzero"`
+	Budget             Amounts              `json:"budget,omitzero"`
+	PeriodLimits       []PeriodLimit        `json:"periodLimits,omitempty"`
+	MinPurchases       Amounts              `json:"minPurchases,omitzero"`
+	RefundPolicy       pricing.RefundPolicy `json:"refundPolicy,omitzero"`
+	RestoreOnRefund    Restore              `json:"restoreOnRefund,omitzero"`
+	StartsAt           *time.Time           `json:"startsAt"`
+	ExpiresAt          *time.Time           `json:"expiresAt"`
+	Active             bool                 `json:"active"`
+	UsedCount          int64                `json:"usedCount"`
+	ReservedCount      int64                `json:"reservedCount"`
+	ProcessorCouponID  string               `json:"processorCouponId"`
+	PromotionCodeID    string               `json:"promotionCodeId"`
+	MirrorUnsupported  bool                 `json:"mirrorUnsupported,omitzero"`
+	CreatedAt          time.Time            `json:"createdAt,omitzero"`
+	UpdatedAt          time.Time            `json:"updatedAt,omitzero"`
+	Revision           int64                `json:"revision"`
 }
 
 // MarshalJSON returns the coupon as JSON with the field names of contract section 7. Amounts of
@@ -81,8 +83,8 @@ func (c Coupon) MarshalJSON() ([]byte, error) {
 		StartsAt: orNull(c.StartsAt), ExpiresAt: orNull(c.ExpiresAt),
 		Active: c.Active(), UsedCount: c.UsedCount, ReservedCount: c.ReservedCount,
 		ProcessorCouponID: c.Mirror.CouponID, PromotionCodeID: c.Mirror.PromotionCodeID,
-		MirrorUnsupported: c.Mirror.Unsupported,
-		CreatedAt:         c.CreatedAt, UpdatedAt: c.UpdatedAt, Revision: c.Revision,
+		MirrorUnsupported: c.Mirror.Unsupported, RefundPolicy: c.RefundPolicy, RestoreOnRefund: c.RestoreOnRefund,
+		CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt, Revision: c.Revision,
 	}
 	w.DiscountDraft, w.Group, w.MinPurchases = discountDraft(c.Discount, c.Buys), c.Group, c.MinPurchases
 	if given(w.DiscountDraft.MaxDiscount) {
@@ -146,7 +148,7 @@ type couponReader struct {
 func (r *couponReader) targets() map[string]any {
 	targets := r.further.targets()
 	maps.Copy(targets, map[string]any{
-		"group": &r.Group, "minPurchases": &r.MinPurchases,
+		"group": &r.Group, "minPurchases": &r.MinPurchases, "refundPolicy": &r.RefundPolicy, "restoreOnRefund": &r.RestoreOnRefund,
 		"id": &r.ID, "code": &r.Code, "name": &r.Name, "description": &r.Description,
 		"discountType": &r.discountType, "discountValue": (*exact)(&r.discountValue), "currency": &r.Currency,
 		"appliesTo": &r.scope.AppliesTo, "planIds": &r.scope.PlanIDs, "deviceIds": &r.scope.DeviceIDs,

@@ -103,6 +103,8 @@ var readable = cmp.Options{
 	cmp.Comparer(func(a, b coupon.Optional[pricing.DiscountType]) bool { return sameOptional(a, b) }),
 	cmp.Comparer(func(a, b coupon.Optional[coupon.Moment]) bool { return sameOptional(a, b) }),
 	cmp.Comparer(func(a, b coupon.Optional[decimal.Decimal]) bool { return sameOptional(a, b) }),
+	cmp.Comparer(func(a, b coupon.Optional[coupon.Restore]) bool { return sameOptional(a, b) }),
+	cmp.Comparer(func(a, b coupon.Optional[pricing.RefundPolicy]) bool { return sameOptional(a, b) }),
 	cmp.Comparer(func(a, b coupon.Optional[bool]) bool { return sameOptional(a, b) }),
 	cmp.Comparer(func(a, b coupon.Optional[coupon.CustomerTags]) bool { return sameOptional(a, b) }),
 	cmp.Comparer(func(a, b coupon.Optional[coupon.Schedule]) bool { return sameOptional(a, b) }),

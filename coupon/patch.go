@@ -12,9 +12,8 @@ import (
 // coupon's value unchanged. A field with the value [Clear] removes an optional value of the
 // coupon.
 //
-// The code, the discount and the currency of a coupon cannot change. A patch may repeat the
-// current code, discount or currency. [Coupon.Apply] refuses a patch with a different code,
-// discount or currency.
+// The code, the discount, the currency and the refund policy of a coupon cannot change. A patch may
+// repeat their current values. [Coupon.Apply] refuses a patch with other values.
 type Patch struct {
 	Name               Optional[string]
 	Description        Optional[string]
@@ -42,18 +41,20 @@ type Patch struct {
 	MinPurchases       Optional[Amounts]
 	StartsAt           Optional[Moment]
 	ExpiresAt          Optional[Moment]
+	RestoreOnRefund    Optional[Restore]
 
 	// Revision is the revision of the coupon for which the patch was made. Revision is optional.
 	// Apply ignores Revision. When the store saves the change, it compares Revision with the
 	// coupon's current revision.
 	Revision Optional[int64]
 
-	// Code, DiscountType, DiscountValue and Currency may only repeat the coupon's current
-	// values.
+	// Code, DiscountType, DiscountValue, Currency and RefundPolicy may only repeat the coupon's
+	// current values.
 	Code          Optional[string]
 	DiscountType  Optional[pricing.DiscountType]
 	DiscountValue Optional[decimal.Decimal]
 	Currency      Optional[string]
+	RefundPolicy  Optional[pricing.RefundPolicy]
 }
 
 // Edit holds the values that the system adds to a [Patch].
@@ -100,6 +101,7 @@ func (c Coupon) apply(p Patch, by Edit, emails EmailSet, noEmails error) (Coupon
 		c.MinPurchase = minimum(p.MinPurchase.value, c.Currency, &faults)
 	}
 	c.MinPurchases = p.MinPurchases.orZero(c.MinPurchases)
+	c.RestoreOnRefund = p.RestoreOnRefund.orZero(c.RestoreOnRefund)
 	c.Conditions.MinQuantity = limit(p.MinQuantity, c.Conditions.MinQuantity, "minQuantity", &faults)
 	c.Conditions.CustomerTags = p.CustomerTags.orZero(c.Conditions.CustomerTags)
 	c.Conditions.FirstOrder = p.FirstOrder.orZero(c.Conditions.FirstOrder)
@@ -178,4 +180,5 @@ func (p Patch) immutableFaults(c Coupon, faults *pricing.ValidationError) {
 	immutable("discountValue", p.DiscountValue.Given(), discount.Equal(c.Discount))
 	currency, _ := pricing.ParseCurrency(p.Currency.value)
 	immutable("currency", p.Currency.Given(), currency == c.Currency)
+	immutable("refundPolicy", p.RefundPolicy.Given(), p.RefundPolicy.value == c.RefundPolicy)
 }

@@ -34,10 +34,12 @@ type Snapshot struct {
 	ExpiresAt          time.Time            `json:"expiresAt,omitzero"`
 	Revision           int64                `json:"revision"`
 	// Terms are the terms of a discount that has more than a type and a value.
-	Terms        pricing.Discount `json:"terms,omitzero"`
-	Group        string           `json:"group,omitempty"`
-	Buys         Scope            `json:"buys,omitzero"`
-	MinPurchases Amounts          `json:"minPurchases,omitzero"`
+	Terms           pricing.Discount     `json:"terms,omitzero"`
+	Group           string               `json:"group,omitempty"`
+	Buys            Scope                `json:"buys,omitzero"`
+	MinPurchases    Amounts              `json:"minPurchases,omitzero"`
+	RefundPolicy    pricing.RefundPolicy `json:"refundPolicy,omitzero"`
+	RestoreOnRefund Restore              `json:"restoreOnRefund,omitzero"`
 }
 
 // Snapshot returns the current terms of the coupon.
@@ -52,7 +54,7 @@ func (c Coupon) Snapshot() Snapshot {
 		Distribution: c.Distribution, PointsRequired: c.PointsRequired,
 		MinQuantity: c.Conditions.MinQuantity, FirstOrder: c.Conditions.FirstOrder, Schedule: c.Conditions.Schedule,
 		StartsAt: c.StartsAt, ExpiresAt: c.ExpiresAt, Revision: c.Revision, Group: c.Group, Buys: c.Buys,
-		MinPurchases: c.MinPurchases,
+		MinPurchases: c.MinPurchases, RefundPolicy: c.RefundPolicy, RestoreOnRefund: c.RestoreOnRefund,
 	}
 	if !c.Discount.Simple() {
 		s.Terms = c.Discount

@@ -110,6 +110,7 @@ func (p Patch) sample(r reading) Coupon {
 	if _, err := ParseCode(p.Code.value); err == nil {
 		r.Code = p.Code.value
 	}
+	r.RefundPolicy = p.RefundPolicy.value
 	for _, kind := range []pricing.DiscountType{p.DiscountType.value, r.DiscountType} {
 		given := r.Draft
 		given.DiscountType, given.DiscountValue = kind, p.DiscountValue.value

@@ -41,6 +41,8 @@ var (
 		"minQuantity":       {"", `null`, `3`, `0`, `1000000001`},
 		"customerTags":      {"", `{}`, `{"any":["a"]}`, `{"all":["a"],"none":["a"]}`, `{"any":["a"],"none":["a"]}`, `{"all":[""]}`},
 		"firstOrder":        {"", `true`, `false`},
+		"refundPolicy":      {"", `"keep"`, `"rebill"`},
+		"restoreOnRefund":   {"", `null`, `"always"`, `"never"`},
 		"schedule":          {"", `null`, `{"timeZone":"Europe/Berlin"}`, berlin(`{"day":"MONDAY","from":"09:00","until":"17:00"}`), berlin(`{"day":"MONDAY","from":"09:00","until":"09:00"}`)},
 		"budget":            {"", `null`, `{"EUR":"100"}`, `{"EUR":0}`, `{"CLF":5,"JPY":"-1"}`},
 		"periodLimits":      {"", `[]`, `[{"per":"CODE","period":"DAY","timeZone":"UTC","maxUses":2}]`, `[{"per":"CODE","period":"DAY","timeZone":"UTC","maxUses":0}]`, `[{}]`},
@@ -207,6 +209,8 @@ func manyCoupons(t *testing.T) []coupon.Coupon {
 		`"FIXED_AMOUNT","discountValue":"500","currency":"JPY"`, `"FIXED_AMOUNT","discountValue":"5.001","currency":"KWD"`, `"FIXED_AMOUNT","discountValue":"1000000000000000","currency":"JPY"`,
 	} {
 		add("A", discount, `"ALL"`, `"GENERAL"`)
+		add("A", discount, `"ALL"`, `"GENERAL","refundPolicy":"rebill"`)
+		add("B", discount, `"ALL"`, `"GENERAL","refundPolicy":"rebill"`)
 		add("B", discount, `"ALL"`, `"GENERAL"`)
 	}
 	for _, scope := range []string{`"ALL"`, `"SUBSCRIPTION"`, `"SPECIFIC","planIds":["p"]`, `"SPECIFIC","planIds":["p"],"deviceIds":["d"],"accessoryIds":["a"]`, `"PRODUCT","deviceIds":["d"]`} {

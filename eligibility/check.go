@@ -206,6 +206,9 @@ func (on coverage) terms(c *coupon.Coupon) pricing.Terms {
 	t := pricing.Terms{ID: c.ID, Group: c.Group, Discount: c.Discount, Eligible: on.eligible, Bought: on.bought}
 	if !on.fits {
 		t.Discount, t.Bought = pricing.Discount{}, nil
+	} else if c.RefundPolicy == pricing.Rebill {
+		least, _ := c.Minimum(on.currency)
+		t.Refund = pricing.RefundTerms{Policy: pricing.Rebill, MinPurchase: least, MinQuantity: c.Conditions.MinQuantity}
 	}
 	return t
 }

@@ -166,3 +166,32 @@ func BenchmarkTypes(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkRefund refunds one unit of an order of 100 lines with three coupons, into a reused
+// refund. BenchmarkCombined prices the same cart.
+func BenchmarkRefund(b *testing.B) {
+	for _, policy := range []pricing.RefundPolicy{pricing.Keep, pricing.Rebill} {
+		cart, terms := benchmarkCart(100), severalCoupons(b)
+		for i := range terms {
+			terms[i].Refund = pricing.RefundTerms{Policy: policy, MinPurchase: 1000}
+		}
+		priced, err := pricing.Price(cart, terms...)
+		require.NoError(b, err)
+		for name, q := range map[string]pricing.Quote{"priced": priced, "read": stored(b, priced)} {
+			b.Run(fmt.Sprintf("%s/%s", policy, name), func(b *testing.B) {
+				now := pricing.Returns{Lines: []pricing.LineReturn{{Line: 50, Quantity: 1}}}
+				before, err := q.Refund(pricing.Refunded{}, now)
+				require.NoError(b, err)
+				var sum pricing.Refunded
+				sum.Add(before)
+				var refund pricing.Refund
+				b.ReportAllocs()
+				for b.Loop() {
+					if err := refund.Recompute(&q, sum, now); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}

@@ -79,6 +79,11 @@ func (q *Quote) couponFaults(i int, amount int64, faults *ValidationError) {
 	if i > 0 && compareCoupons(q.Coupons[i-1], *c) >= 0 {
 		faults.Add(couponPath(i, "id"), FieldMismatch, "coupons are sorted by lane and then by ID")
 	}
+	if !c.Refund.valid() {
+		var own ValidationError
+		c.Refund.faults(&own)
+		faults.Merge(fmt.Sprintf("coupons[%d]", i), own.Err())
+	}
 	var subtotal, quantity int64
 	for j := range q.Lines {
 		if q.Covers(i, j) {

@@ -26,14 +26,21 @@ func (a *application) tiered(units int64) int64 {
 // tier returns the highest tier that the list price or the number of the eligible units reaches,
 // or nil.
 func (t *DiscountTerms) tier(list, units int64) *Tier {
+	if i := t.tierIndex(list, units); i >= 0 {
+		return &t.Tiers[i]
+	}
+	return nil
+}
+
+// tierIndex is tier by its index; -1 is none.
+func (t *DiscountTerms) tierIndex(list, units int64) int {
 	basis := units
 	if t.TierBasis == ByAmount {
 		basis = list
 	}
-	for i := len(t.Tiers) - 1; i >= 0; i-- {
-		if t.Tiers[i].From <= basis {
-			return &t.Tiers[i]
-		}
+	i := len(t.Tiers) - 1
+	for i >= 0 && t.Tiers[i].From > basis {
+		i--
 	}
-	return nil
+	return i
 }

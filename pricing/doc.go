@@ -55,8 +55,12 @@
 // the step. Price returns an error if a unit price is not a multiple of the cart's step.
 //
 // A larger percentage or amount never raises the total of the cart. It can still raise
-// the total of a single line by one minor unit or one step. Compute refunds from stored
-// line totals, not from a new quote.
+// the total of a single line by one minor unit or one step.
+//
+// # Refunds
+//
+// [Quote.Refund] computes what a customer gets back for returned units. It reads the stored quote
+// and never prices the cart again. See docs/refunds.md.
 //
 // # Errors
 //

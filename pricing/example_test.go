@@ -449,3 +449,34 @@ func ExamplePrice_steps() {
 	// 1 case at 2.000
 	// invalid input: lines[1].unitPrice: amounts are multiples of 0.010 here
 }
+
+// A customer buys three books for the price of two. They return two books, one after the other. The
+// book that they keep is free only beside two others.
+func ExampleQuote_Refund() {
+	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
+		{ID: "A", Kind: "book", ItemID: "atlas", Quantity: 3, UnitPrice: 2_000},
+	}}
+	free, _ := pricing.ParsePercent("100")
+	discount, _ := pricing.NewDiscount(pricing.DiscountTerms{Type: pricing.BuyXGetY, Percent: free, BuyQuantity: 2, GetQuantity: 1})
+	for _, policy := range []pricing.RefundPolicy{pricing.Keep, pricing.Rebill} {
+		quote, _ := pricing.Price(cart, pricing.Terms{ID: "three", Discount: discount, Refund: pricing.RefundTerms{Policy: policy}})
+		fmt.Println(policy, "of", quote.Currency.Format(quote.Total))
+		var before pricing.Refunded
+		for range 2 {
+			refund, _ := quote.Refund(before, pricing.Returns{Lines: []pricing.LineReturn{{Line: 0, Quantity: 1}}})
+			before.Add(refund)
+			fmt.Println("  refunded", quote.Currency.Format(refund.Amount))
+		}
+		rest, _ := quote.Refund(before, pricing.Returns{All: true})
+		fmt.Println("  refunded for the rest", quote.Currency.Format(rest.Amount))
+	}
+	// Output:
+	// keep of 40.00
+	//   refunded 20.00
+	//   refunded 20.00
+	//   refunded for the rest 0.00
+	// rebill of 40.00
+	//   refunded 0.00
+	//   refunded 20.00
+	//   refunded for the rest 20.00
+}

@@ -228,28 +228,36 @@ func (q *Quote) detail(items int, step int64) {
 // unfold tells the units of a line apart: the groups of units, and per group what a unit gives to
 // each coupon.
 func (l *QuotedLine) unfold() (groups []UnitGroup, amounts []int64) {
+	var w workspace
+	l.unfoldInto(&w)
+	for _, s := range w.segments {
+		groups = append(groups, UnitGroup{Quantity: s.quantity, UnitPrice: s.left * max(l.Step, 1)})
+	}
+	return groups, w.amounts
+}
+
+// unfoldInto is unfold into the segments, in steps, and the amounts of a workspace.
+func (l *QuotedLine) unfoldInto(w *workspace) {
 	d, step := l.detail, max(l.Step, 1)
-	w := workspace{segments: []segment{{quantity: l.Quantity, left: inSteps(l.UnitPrice, step)}}}
+	w.segments = append(w.segments[:0], segment{quantity: l.Quantity, left: inSteps(l.UnitPrice, step)})
+	w.amounts = w.amounts[:0]
 	for _, lane := range [...]struct{ from, to int }{{0, d.items}, {d.items, len(d.parts)}} {
 		if lane.from == lane.to {
 			continue
 		}
 		n := len(w.segments)
-		w.takings = make([]taking, n*(lane.to-lane.from))
+		w.takings = resize(w.takings, n*(lane.to-lane.from))
+		clear(w.takings)
 		for c := lane.from; c < lane.to; c++ {
 			w.give(w.takings[(c-lane.from)*n:][:n], inSteps(d.parts[c], step))
 		}
 		w.overlay(lane.from, lane.to-lane.from)
-		w.segments, w.nextSegments = w.nextSegments, nil
-		w.amounts, w.nextAmounts = w.nextAmounts, nil
-	}
-	for _, s := range w.segments {
-		groups = append(groups, UnitGroup{Quantity: s.quantity, UnitPrice: s.left * step})
+		w.segments, w.nextSegments = w.nextSegments, w.segments
+		w.amounts, w.nextAmounts = w.nextAmounts, w.amounts
 	}
 	for i := range w.amounts {
 		w.amounts[i] *= step
 	}
-	return groups, w.amounts
 }
 
 // give spreads a part over all units of the line by what they cost.

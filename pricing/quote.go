@@ -215,7 +215,7 @@ func (q *Quote) one(cart *Cart, terms []Terms) {
 		return
 	}
 	c := &q.Coupons[0]
-	c.ID, c.Group, c.Discount, c.eligible, c.bought = t.ID, t.Group, t.Discount, nil, nil
+	c.ID, c.Group, c.Discount, c.Refund, c.eligible, c.bought = t.ID, t.Group, t.Discount, t.Refund, nil, nil
 	c.EligibleSubtotal, c.EligibleQuantity = q.EligibleSubtotal, q.units
 	c.Amount = t.Discount.ofLines(q, q.EligibleSubtotal)
 	q.apply(c.Amount)
@@ -234,7 +234,7 @@ func (q *Quote) several(cart *Cart, terms []Terms) {
 // list writes a coupon without its amount.
 func (q *Quote) list(i int, t *Terms) {
 	c := &q.Coupons[i]
-	c.ID, c.Group, c.Discount, c.Amount, c.eligible, c.bought = t.ID, t.Group, t.Discount, 0, nil, nil
+	c.ID, c.Group, c.Discount, c.Refund, c.Amount, c.eligible, c.bought = t.ID, t.Group, t.Discount, t.Refund, 0, nil, nil
 	if t.Bought != nil {
 		c.bought = q.mask(t.Bought)
 	}

@@ -31,14 +31,15 @@ type quoteDocument struct {
 const QuoteVersion = 1
 
 type couponDocument struct {
-	ID               string      `json:"id"`
-	Group            string      `json:"group,omitempty"`
-	Discount         Number      `json:"discount"`
-	EligibleSubtotal Number      `json:"eligibleSubtotal"`
-	EligibleQuantity json.Number `json:"eligibleQuantity"`
-	Terms            Discount    `json:"terms"`
-	Lines            lineIndexes `json:"lines,omitzero"`
-	BoughtLines      lineIndexes `json:"boughtLines,omitzero"`
+	ID               string       `json:"id"`
+	Group            string       `json:"group,omitempty"`
+	Discount         Number       `json:"discount"`
+	EligibleSubtotal Number       `json:"eligibleSubtotal"`
+	EligibleQuantity json.Number  `json:"eligibleQuantity"`
+	Terms            Discount     `json:"terms"`
+	Lines            lineIndexes  `json:"lines,omitzero"`
+	BoughtLines      lineIndexes  `json:"boughtLines,omitzero"`
+	Refund           *refundTerms `json:"refund,omitempty"`
 }
 
 // lineIndexes are the lines of a mask; nil is no mask.
@@ -131,7 +132,8 @@ type unitDocument struct {
 // With several coupons, "discounts" of each group of units lists what each coupon takes off one
 // unit, in the order of "coupons". The "lines" and "boughtLines" of a coupon are the indexes of
 // the lines that it covers and of those that count as bought. Without "lines", a coupon covers
-// the eligible lines.
+// the eligible lines. A coupon with [RefundTerms] has a "refund", such as
+// {"policy":"rebill","minPurchase":"50.00","minQuantity":2}.
 //
 // Amounts are strings in major units, with all decimals of the currency. The step is
 // written like an amount, such as "step":"0.010". A step of 0 and the interval [Once] are
@@ -208,7 +210,7 @@ func (q Quote) couponDocuments() couponDocuments {
 		documents[i] = couponDocument{
 			ID: c.ID, Group: c.Group, Terms: c.Discount, Discount: Number(q.Currency.Format(c.Amount)),
 			EligibleSubtotal: Number(q.Currency.Format(c.EligibleSubtotal)), EligibleQuantity: integer(c.EligibleQuantity),
-			Lines: indexesOf(c.eligible), BoughtLines: indexesOf(c.bought),
+			Lines: indexesOf(c.eligible), BoughtLines: indexesOf(c.bought), Refund: q.refundTerms(c.Refund),
 		}
 	}
 	return documents
@@ -392,6 +394,7 @@ func (r *quoteReader) coupon(d *couponDocument, lines int) QuotedCoupon {
 		EligibleSubtotal: r.amount("eligibleSubtotal", d.EligibleSubtotal),
 		EligibleQuantity: r.integer("eligibleQuantity", d.EligibleQuantity),
 		eligible:         r.mask("lines", d.Lines, lines), bought: r.mask("boughtLines", d.BoughtLines, lines),
+		Refund: r.refund(d.Refund),
 	}
 }
 

@@ -30,6 +30,8 @@ type Terms struct {
 	// [BuyXGetY] discount. If Bought is nil, the eligible lines count, and no unit counts both as
 	// bought and as discounted. Other discounts have no Bought.
 	Bought []bool
+	// Refund are the terms that a later refund of the quote needs.
+	Refund RefundTerms
 }
 
 // Conflicts reports for each coupon whether it cannot be combined with another coupon of the
@@ -52,6 +54,9 @@ func conflict(t, u *Terms) bool { return t.Group == "" || u.Group == "" || t.Gro
 // fits reports whether the terms are valid for the cart.
 func (t *Terms) fits(c *Cart) bool {
 	lines := len(c.Lines)
+	if !t.Refund.valid() {
+		return false
+	}
 	if t.Bought == nil && t.Discount.more == nil && t.Discount.kind != FixedAmount && t.Eligible == nil {
 		return len(t.ID) <= MaxTermsIDLength && len(t.Group) <= MaxTermsIDLength
 	}
@@ -120,6 +125,7 @@ func (t *Terms) faults(cart *Cart, faults *ValidationError) {
 	}
 	nameFaults("id", t.ID, faults)
 	nameFaults("group", t.Group, faults)
+	t.Refund.faults(faults)
 	if !cart.Currency.IsZero() {
 		faults.Merge("", t.Discount.FitsCart(*cart))
 	}
@@ -159,6 +165,8 @@ type QuotedCoupon struct {
 	Group string
 	// Discount are the terms of the discount, as they were when the quote was made.
 	Discount Discount
+	// Refund are the terms that a refund needs.
+	Refund RefundTerms
 	// EligibleSubtotal is the list price of the lines that the coupon covers.
 	EligibleSubtotal int64
 	// EligibleQuantity is the number of units in these lines.
@@ -172,13 +180,16 @@ type QuotedCoupon struct {
 
 // Equal reports whether c and d are the same. Package go-cmp uses Equal to compare values.
 func (c QuotedCoupon) Equal(d QuotedCoupon) bool {
-	return c.ID == d.ID && c.Group == d.Group && c.Discount.Equal(d.Discount) &&
+	return c.ID == d.ID && c.Group == d.Group && c.Discount.Equal(d.Discount) && c.Refund == d.Refund &&
 		c.EligibleSubtotal == d.EligibleSubtotal && c.EligibleQuantity == d.EligibleQuantity && c.Amount == d.Amount &&
 		slices.Equal(c.eligible, d.eligible) && slices.Equal(c.bought, d.bought)
 }
 
 // Covers reports whether the coupon with the given index in Coupons covers the line.
-func (q Quote) Covers(coupon, line int) bool {
+func (q Quote) Covers(coupon, line int) bool { return q.covers(coupon, line) }
+
+// covers is Covers without a copy of the quote.
+func (q *Quote) covers(coupon, line int) bool {
 	if mask := q.Coupons[coupon].eligible; mask != nil {
 		return mask[line]
 	}

@@ -122,6 +122,8 @@ func drawTerms(t *rapid.T, d *coupon.Draft, currency pricing.Currency) {
 	}
 	d.CustomerTags, d.FirstOrder, d.Schedule = c.CustomerTags, c.FirstOrder, c.Schedule
 	d.Budget = Budget(currency).Draw(t, "budget")
+	d.RefundPolicy = rapid.SampledFrom([]pricing.RefundPolicy{pricing.Keep, pricing.Rebill}).Draw(t, "refund policy")
+	d.RestoreOnRefund = rapid.SampledFrom([]coupon.Restore{coupon.RestoreFull, coupon.RestoreAlways, coupon.RestoreNever}).Draw(t, "restored")
 	if rapid.IntRange(0, 3).Draw(t, "has period limits") == 0 {
 		d.PeriodLimits = append(d.PeriodLimits, PeriodLimits().Draw(t, "period limits")...) // nil for none
 	}
@@ -131,7 +133,7 @@ func drawTerms(t *rapid.T, d *coupon.Draft, currency pricing.Currency) {
 func patchTerms(t *rapid.T, p *coupon.Patch, currency pricing.Currency) {
 	var d coupon.Draft
 	drawTerms(t, &d, currency)
-	p.MinQuantity, p.FirstOrder = d.MinQuantity, coupon.Set(d.FirstOrder)
+	p.MinQuantity, p.FirstOrder, p.RestoreOnRefund = d.MinQuantity, coupon.Set(d.FirstOrder), coupon.Set(d.RestoreOnRefund)
 	p.CustomerTags, p.Schedule = coupon.Clear[coupon.CustomerTags](), coupon.Clear[coupon.Schedule]()
 	if !d.CustomerTags.IsZero() {
 		p.CustomerTags = coupon.Set(d.CustomerTags)

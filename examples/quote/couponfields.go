@@ -20,6 +20,7 @@ var couponFields = []string{
 	"active", "usedCount", "reservedCount", "processorCouponId", "promotionCodeId", "mirrorUnsupported",
 	"createdAt", "updatedAt", "revision",
 	"minQuantity", "customerTags", "firstOrder", "schedule", "budget", "periodLimits", "group",
+	"refundPolicy", "restoreOnRefund",
 }
 
 // documentCouponID stands for the ID of the coupon, which no answer shows.
@@ -65,11 +66,13 @@ func (f *fields) draft() coupon.Draft {
 		AllowedUserEmails:  f.emails("allowedUserEmails"),
 		PointsRequired:     f.integer("pointsRequired"),
 		MaxUses:            f.limit("maxUses"), MaxUsesPerUser: f.limit("maxUsesPerUser"),
-		MinPurchase: f.decimal("minPurchase"),
-		StartsAt:    parsed(f, "startsAt", coupon.ParseMoment),
-		ExpiresAt:   parsed(f, "expiresAt", coupon.ParseMoment),
-		MinQuantity: f.limit("minQuantity"),
-		FirstOrder:  f.flag("firstOrder", false),
+		MinPurchase:     f.decimal("minPurchase"),
+		StartsAt:        parsed(f, "startsAt", coupon.ParseMoment),
+		ExpiresAt:       parsed(f, "expiresAt", coupon.ParseMoment),
+		MinQuantity:     f.limit("minQuantity"),
+		FirstOrder:      f.flag("firstOrder", false),
+		RefundPolicy:    parsed(f, "refundPolicy", pricing.ParseRefundPolicy),
+		RestoreOnRefund: parsed(f, "restoreOnRefund", coupon.ParseRestore),
 	}
 	f.decode("customerTags", &d.CustomerTags)
 	f.decode("schedule", &d.Schedule)

@@ -125,13 +125,16 @@ type couponDocument struct {
 	Schedule     coupon.Schedule      `json:"schedule,omitzero"`
 	Budget       coupon.Amounts       `json:"budget,omitzero"`
 	PeriodLimits []coupon.PeriodLimit `json:"periodLimits,omitempty"`
+
+	RefundPolicy    pricing.RefundPolicy `json:"refundPolicy,omitzero"`
+	RestoreOnRefund coupon.Restore       `json:"restoreOnRefund,omitzero"`
 }
 
 // EncodeCoupon returns a coupon as JSON, without the ID, code, state, revision, times, counts
 // and allow-list.
 func EncodeCoupon(c coupon.Coupon) ([]byte, error) {
 	return json.Marshal(couponDocument{
-		Buys: c.Buys, Group: c.Group, MinPurchases: c.MinPurchases,
+		Buys: c.Buys, Group: c.Group, MinPurchases: c.MinPurchases, RefundPolicy: c.RefundPolicy, RestoreOnRefund: c.RestoreOnRefund,
 		Name: c.Name, Description: c.Description, Discount: c.Discount, Currency: c.Currency,
 		AppliesTo: c.Scope.AppliesTo, Plans: c.Scope.Plans, Devices: c.Scope.Devices, Accessories: c.Scope.Accessories,
 		Kinds: c.Scope.Kinds, Categories: c.Scope.Categories,
@@ -166,6 +169,7 @@ func DecodeCoupon(data []byte, c *coupon.Coupon) error {
 		MinQuantity: doc.MinQuantity, CustomerTags: doc.CustomerTags, FirstOrder: doc.FirstOrder, Schedule: doc.Schedule,
 	}
 	c.MinPurchase, c.MinPurchases, c.Mirror, c.Buys, c.Group = doc.MinPurchase, doc.MinPurchases, doc.Mirror, doc.Buys, doc.Group
+	c.RefundPolicy, c.RestoreOnRefund = doc.RefundPolicy, doc.RestoreOnRefund
 	return nil
 }
 

@@ -1,0 +1,290 @@
+package pricing
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// MaxReturnsDocument is the maximum size of [Returns] in JSON, in bytes.
+const MaxReturnsDocument = 2 << 20
+
+type returnsDocument struct {
+	Returns  []lineReturnDocument `json:"returns,omitempty"`
+	Shipping bool                 `json:"shipping,omitempty"`
+	All      bool                 `json:"all,omitempty"`
+}
+
+type lineReturnDocument struct {
+	Line     int   `json:"line"`
+	Quantity int64 `json:"quantity,omitempty"`
+	Whole    bool  `json:"whole,omitempty"`
+}
+
+// MarshalJSON returns what is returned as JSON. Fields that are false or empty are omitted:
+//
+//	{"returns":[{"line":0,"quantity":2},{"line":3,"whole":true}],"shipping":true}
+func (n Returns) MarshalJSON() ([]byte, error) {
+	d := returnsDocument{Shipping: n.Shipping, All: n.All}
+	for _, l := range n.Lines {
+		d.Returns = append(d.Returns, lineReturnDocument(l))
+	}
+	return json.Marshal(d)
+}
+
+// UnmarshalJSON reads the JSON form that [Returns.MarshalJSON] writes. The field "line" is
+// required. A field that is absent or null is read as its zero value. [Quote.Refund] checks the
+// values.
+//
+// For malformed input, UnmarshalJSON returns a [*ValidationError] that lists unknown, repeated and
+// malformed fields, and leaves its receiver unchanged. At most [MaxLines] lines and
+// [MaxReturnsDocument] bytes are read.
+func (n *Returns) UnmarshalJSON(data []byte) error {
+	if len(data) > MaxReturnsDocument {
+		return invalid("", FieldTooLong, fmt.Sprintf("at most %d bytes are allowed", MaxReturnsDocument))
+	}
+	o, err := readObject(data, "returns", "shipping", "all")
+	if err != nil {
+		return err
+	}
+	read := Returns{Shipping: o.boolean("shipping"), All: o.boolean("all")}
+	if raw, ok := o.value("returns"); ok {
+		read.Lines = o.returns(raw)
+	}
+	if err := o.faults.Err(); err != nil {
+		return err
+	}
+	*n = read
+	return nil
+}
+
+// returns reads the returned lines, at most MaxLines.
+func (o *object) returns(raw json.RawMessage) []LineReturn {
+	texts, err := readList[json.RawMessage]("returns", raw, MaxLines)
+	if err != nil {
+		o.faults.Merge("", err)
+		return nil
+	}
+	lines := make([]LineReturn, 0, len(texts))
+	for i, text := range texts {
+		line, err := readReturn(text)
+		o.faults.Merge(fmt.Sprintf("returns[%d]", i), err)
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func readReturn(data []byte) (l LineReturn, err error) {
+	o, err := readObject(data, "line", "quantity", "whole")
+	if err != nil {
+		return l, err
+	}
+	o.required("line")
+	if at, ok := o.whole("line"); ok {
+		l.Line = lineOf(at)
+	}
+	l.Quantity, _ = o.whole("quantity")
+	l.Whole = o.boolean("whole")
+	return l, o.faults.Err()
+}
+
+// lineOf returns an index of a line; an index that no quote has becomes MaxLines or -1.
+func lineOf(at int64) int { return int(max(-1, min(at, MaxLines))) }
+
+// boolean reads a member that is true or false; one that is absent is false.
+func (o *object) boolean(name string) (value bool) {
+	raw, ok := o.value(name)
+	if ok && json.Unmarshal(raw, &value) != nil {
+		o.faults.Add(name, FieldMalformed, "must be true or false")
+	}
+	return value
+}
+
+// maxRefundDocument is more than every valid refund needs.
+const maxRefundDocument = 2 << 20
+
+// RefundVersion is the version of the JSON form of a [Refund].
+const RefundVersion = 1
+
+type refundDocument struct {
+	Version  int             `json:"version"`
+	Currency string          `json:"currency"`
+	Amount   Number          `json:"amount"`
+	Subtotal Number          `json:"subtotal"`
+	Shipping Number          `json:"shipping"`
+	Lines    refundedLines   `json:"lines"`
+	Coupons  refundedCoupons `json:"coupons,omitempty"`
+}
+
+type refundedLineDocument struct {
+	Line     json.Number `json:"line"`
+	Quantity json.Number `json:"quantity"`
+	Amount   Number      `json:"amount"`
+}
+
+type refundedCouponDocument struct {
+	ID       string `json:"id"`
+	Discount Number `json:"discount"`
+}
+
+type (
+	refundedLines   []refundedLineDocument
+	refundedCoupons []refundedCouponDocument
+)
+
+func (l *refundedLines) UnmarshalJSON(data []byte) (err error) {
+	*l, err = readList[refundedLineDocument]("lines", data, MaxLines)
+	return err
+}
+
+func (c *refundedCoupons) UnmarshalJSON(data []byte) (err error) {
+	*c, err = readList[refundedCouponDocument]("coupons", data, MaxCoupons)
+	return err
+}
+
+// Validate checks that the amounts of the refund are consistent. Validate returns a
+// [*ValidationError] that names every invalid field in these cases:
+//
+//   - The currency is missing.
+//   - An amount is negative, or a quantity is below 1.
+//   - The lines are not in ascending order, or there are more than [MaxLines] lines.
+//   - There are more than [MaxCoupons] coupons, or an ID is too long or not valid UTF-8.
+//   - Amount and the discounts of the coupons do not sum to Subtotal and Shipping.
+//
+// The zero Refund is not valid.
+func (r Refund) Validate() error {
+	var faults ValidationError
+	if r.Currency.IsZero() {
+		faults.Add("currency", FieldRequired, "a refund needs a currency")
+	}
+	notNegative := func(field string, amount int64) {
+		if amount < 0 {
+			faults.Add(field, FieldTooSmall, "an amount is not negative")
+		}
+	}
+	notNegative("amount", r.Amount)
+	notNegative("subtotal", r.Subtotal)
+	notNegative("shipping", r.Shipping)
+	if len(r.Lines) > MaxLines || len(r.Coupons) > MaxCoupons {
+		faults.Add("", FieldTooLong, fmt.Sprintf("a refund has at most %d lines and %d coupons", MaxLines, MaxCoupons))
+		return faults.Err()
+	}
+	last := -1
+	for i, l := range r.Lines {
+		if l.Line <= last || l.Line >= MaxLines {
+			faults.Add(linePath(i, "line"), FieldMismatch, "must be indexes of lines in ascending order")
+		}
+		last = l.Line
+		if l.Quantity < 1 {
+			faults.Add(linePath(i, "quantity"), FieldTooSmall, "a quantity is at least 1")
+		}
+		notNegative(linePath(i, "amount"), l.Amount)
+	}
+	sum := r.Amount
+	for i, c := range r.Coupons {
+		var own ValidationError
+		nameFaults("id", c.ID, &own)
+		faults.Merge(fmt.Sprintf("coupons[%d]", i), own.Err())
+		notNegative(couponPath(i, "discount"), c.Discount)
+		sum = saturated(sum, c.Discount)
+	}
+	if len(faults.Fields) == 0 && sum != saturated(r.Subtotal, r.Shipping) {
+		faults.Add("amount", FieldMismatch, "amount and discounts are not the subtotal and shipping")
+	}
+	return faults.Err()
+}
+
+// MarshalJSON returns the refund as JSON for storage:
+//
+//	{"version":1,"currency":"EUR","amount":"6.67","subtotal":"10.00","shipping":"0.00",
+//	 "lines":[{"line":0,"quantity":1,"amount":"6.67"}],
+//	 "coupons":[{"id":"cpn_1","discount":"3.33"}]}
+//
+// Amounts are strings in major units. If the refund is invalid, MarshalJSON returns a
+// [*ValidationError]; see [Refund.Validate].
+func (r Refund) MarshalJSON() ([]byte, error) {
+	if err := r.Validate(); err != nil {
+		return nil, err
+	}
+	amount := func(minor int64) Number { return Number(r.Currency.Format(minor)) }
+	d := refundDocument{
+		Version: RefundVersion, Currency: r.Currency.Code(), Amount: amount(r.Amount),
+		Subtotal: amount(r.Subtotal), Shipping: amount(r.Shipping), Lines: make(refundedLines, len(r.Lines)),
+	}
+	for i, l := range r.Lines {
+		d.Lines[i] = refundedLineDocument{integer(int64(l.Line)), integer(l.Quantity), amount(l.Amount)}
+	}
+	for _, c := range r.Coupons {
+		d.Coupons = append(d.Coupons, refundedCouponDocument{c.ID, amount(c.Discount)})
+	}
+	return json.Marshal(d)
+}
+
+// UnmarshalJSON reads and checks the JSON form that [Refund.MarshalJSON] writes. Unknown fields
+// are ignored. The JSON value null leaves the refund unchanged.
+//
+// UnmarshalJSON returns a [*ValidationError] and leaves its receiver unchanged if a field is
+// malformed, if the version is missing or unknown, or if the refund is invalid; see
+// [Refund.Validate].
+func (r *Refund) UnmarshalJSON(data []byte) error {
+	if len(data) > maxRefundDocument {
+		return invalid("", FieldTooLong, fmt.Sprintf("a refund has at most %d bytes", maxRefundDocument))
+	}
+	if bytes.Equal(data, []byte("null")) {
+		return nil
+	}
+	var d refundDocument
+	if err := json.Unmarshal(data, &d); err != nil {
+		return jsonFault(err)
+	}
+	read, err := d.refund()
+	if err != nil {
+		return err
+	}
+	if err := read.Validate(); err != nil {
+		return err
+	}
+	*r = read
+	return nil
+}
+
+func (d *refundDocument) refund() (Refund, error) {
+	currency, err := ParseCurrency(d.Currency)
+	if err != nil {
+		return Refund{}, err
+	}
+	reader := quoteReader{currency: currency}
+	reader.version(d.Version, RefundVersion)
+	read := Refund{
+		Currency: currency, Amount: reader.amount("amount", d.Amount),
+		Subtotal: reader.amount("subtotal", d.Subtotal), Shipping: reader.amount("shipping", d.Shipping),
+	}
+	for i, l := range d.Lines {
+		of := quoteReader{currency: currency}
+		read.Lines = append(read.Lines, RefundedLine{
+			Line:     lineOf(of.integer("line", l.Line)),
+			Quantity: of.integer("quantity", l.Quantity), Amount: of.amount("amount", l.Amount),
+		})
+		if err := of.faults.Err(); err != nil {
+			reader.faults.Merge(fmt.Sprintf("lines[%d]", i), err)
+		}
+	}
+	for i, c := range d.Coupons {
+		of := quoteReader{currency: currency}
+		read.Coupons = append(read.Coupons, RefundedCoupon{ID: c.ID, Discount: of.amount("discount", c.Discount)})
+		if err := of.faults.Err(); err != nil {
+			reader.faults.Merge(fmt.Sprintf("coupons[%d]", i), err)
+		}
+	}
+	return read, reader.faults.Err()
+}
+
+func (r *quoteReader) version(got, want int) {
+	switch got {
+	case want:
+	case 0:
+		r.faults.Add("version", FieldRequired, "the document has a version")
+	default:
+		r.faults.Add("version", FieldUnknown, fmt.Sprintf("must be %d", want))
+	}
+}

@@ -1,0 +1,231 @@
+package pricing_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/pricing"
+)
+
+const storedRefund = `{"version":1,"currency":"EUR","amount":"6.67","subtotal":"10.00","shipping":"0.00",` +
+	`"lines":[{"line":0,"quantity":1,"amount":"6.67"}],"coupons":[{"id":"ten","discount":"3.33"}]}`
+
+func TestRefundAsJSON(t *testing.T) {
+	t.Parallel()
+	want := pricing.Refund{
+		Currency: pricing.EUR(), Amount: 667, Subtotal: 1000, Lines: []pricing.RefundedLine{{Line: 0, Quantity: 1, Amount: 667}},
+		Coupons: []pricing.RefundedCoupon{{ID: "ten", Discount: 333}},
+	}
+	text, err := json.Marshal(want)
+	require.NoError(t, err)
+	require.JSONEq(t, storedRefund, string(text))
+	var read pricing.Refund
+	require.NoError(t, json.Unmarshal(text, &read))
+	require.True(t, want.Equal(read))
+	require.NoError(t, json.Unmarshal([]byte("null"), &read))
+	require.True(t, want.Equal(read))
+}
+
+func TestRefundThatIsNone(t *testing.T) {
+	t.Parallel()
+	var lines strings.Builder
+	for i := range pricing.MaxLines + 1 {
+		fmt.Fprintf(&lines, `{"line":%d,"quantity":1,"amount":"0"},`, i)
+	}
+	for _, c := range []struct {
+		old, changed, field string
+		code                pricing.FieldCode
+	}{
+		{`"version":1`, `"version":2`, "version", pricing.FieldUnknown},
+		{`"version":1,`, ``, "version", pricing.FieldRequired},
+		{`EUR`, `EURO`, "currency", pricing.FieldUnknown},
+		{`"amount":"6.67","s`, `"amount":"6.68","s`, "amount", pricing.FieldMismatch},
+		{`"amount":"6.67","s`, `"amount":"-6.67","s`, "amount", pricing.FieldTooSmall},
+		{`"amount":"6.67","s`, `"amount":{},"s`, "amount", pricing.FieldMalformed},
+		{`"subtotal":"10.00"`, `"subtotal":"10.001"`, "subtotal", pricing.FieldTooManyDecimals},
+		{`"quantity":1`, `"quantity":0`, "lines[0].quantity", pricing.FieldTooSmall},
+		{`"quantity":1`, `"quantity":1.5`, "lines[0].quantity", pricing.FieldTooManyDecimals},
+		{`"amount":"6.67"}`, `"amount":"-1"}`, "lines[0].amount", pricing.FieldTooSmall},
+		{`"line":0`, `"line":-1`, "lines[0].line", pricing.FieldMismatch},
+		{`"line":0`, `"line":10000`, "lines[0].line", pricing.FieldMismatch},
+		{`{"line":0`, `{"line":3,"quantity":1,"amount":"0"},{"line":3`, "lines[1].line", pricing.FieldMismatch},
+		{`{"line":0`, lines.String() + `{"line":0`, "lines", pricing.FieldTooLong},
+		{`"ten"`, `"` + strings.Repeat("x", 256) + `"`, "coupons[0].id", pricing.FieldTooLong},
+		{`"3.33"`, `"-3.33"`, "coupons[0].discount", pricing.FieldTooSmall},
+		{`"3.33"`, `"x"`, "coupons[0].discount", pricing.FieldMalformed},
+		{`"shipping"`, `"x":`, "", pricing.FieldMalformed},
+	} {
+		text := strings.Replace(storedRefund, c.old, c.changed, 1)
+		require.NotEqual(t, storedRefund, text)
+		var read pricing.Refund
+		wantField(t, read.UnmarshalJSON([]byte(text)), c.field, c.code)
+		require.True(t, read.Equal(pricing.Refund{}), "a refund beside an error")
+	}
+	var read pricing.Refund
+	wantField(t, read.UnmarshalJSON(make([]byte, 3<<20)), "", pricing.FieldTooLong)
+	_, err := json.Marshal(pricing.Refund{})
+	wantField(t, err, "currency", pricing.FieldRequired)
+}
+
+func TestReturnsAsJSON(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]pricing.Returns{
+		`{"all":true}`:      {All: true},
+		`{"shipping":true}`: {Shipping: true},
+		`{"returns":[{"line":0,"quantity":2},{"line":3,"whole":true}]}`: {Lines: []pricing.LineReturn{{Line: 0, Quantity: 2}, {Line: 3, Whole: true}}},
+	} {
+		written, err := json.Marshal(want)
+		require.NoError(t, err)
+		require.JSONEq(t, text, string(written))
+		var read pricing.Returns
+		require.NoError(t, json.Unmarshal([]byte(text), &read))
+		require.Equal(t, want.All, read.All)
+		require.Equal(t, want.Shipping, read.Shipping)
+		require.Len(t, read.Lines, len(want.Lines))
+		for i := range want.Lines {
+			require.Equal(t, want.Lines[i], read.Lines[i])
+		}
+	}
+}
+
+func TestReturnsThatAreNone(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]map[string]pricing.FieldCode{
+		`[]`:                  {"": pricing.FieldMalformed},
+		`{"everything":true}`: {"everything": pricing.FieldUnknown},
+		`{"all":1,"shipping":"yes","returns":{}}`: {
+			"all": pricing.FieldMalformed, "shipping": pricing.FieldMalformed, "returns": pricing.FieldMalformed,
+		},
+		`{"all":true,"all":true}`: {"all": pricing.FieldMalformed},
+		`{"returns":[{"quantity":1},{"line":1.5},{"line":0,"quantity":"1"},5,{"line":0,"whole":0}]}`: {
+			"returns[0].line": pricing.FieldRequired, "returns[1].line": pricing.FieldMalformed,
+			"returns[2].quantity": pricing.FieldMalformed, "returns[3]": pricing.FieldMalformed, "returns[4].whole": pricing.FieldMalformed,
+		},
+		`{"returns":[` + strings.Repeat(`{"line":0},`, pricing.MaxLines) + `{"line":0}]}`: {"returns": pricing.FieldTooLong},
+		strings.Repeat(" ", pricing.MaxReturnsDocument+1):                                 {"": pricing.FieldTooLong},
+	} {
+		read := pricing.Returns{All: true}
+		err := read.UnmarshalJSON([]byte(text))
+		require.Equal(t, want, faultsOf(err), "%.80s", text)
+		require.True(t, read.All)
+	}
+}
+
+// A quote keeps what a refund of it needs.
+func TestQuoteKeepsRefundTerms(t *testing.T) {
+	t.Parallel()
+	q := refundable(t)
+	require.NotContains(t, text(t, q), `"refund"`)
+	priced, err := pricing.Price(pricing.Cart{Currency: pricing.EUR()}, pricing.Terms{
+		ID: "a", Discount: pricing.PercentOff(percent(t, "10")), Refund: pricing.RefundTerms{Policy: pricing.Rebill, MinPurchase: 5000, MinQuantity: 2},
+	})
+	require.NoError(t, err)
+	const want = `"refund":{"policy":"rebill","minPurchase":"50.00","minQuantity":2}`
+	document := text(t, priced)
+	require.Contains(t, document, want)
+	require.True(t, stored(t, priced).Equal(priced))
+	for changed, field := range map[string]string{
+		`"policy":"burn"`:       "coupons[0].refund.policy",
+		`"minPurchase":"-1.00"`: "coupons[0].refund.minPurchase",
+		`"minQuantity":-1`:      "coupons[0].refund.minQuantity",
+	} {
+		name, _, _ := strings.Cut(changed, ":")
+		at := strings.Index(document, name)
+		end := at + strings.IndexAny(document[at:], ",}")
+		var read pricing.Quote
+		err := read.UnmarshalJSON([]byte(document[:at] + changed + document[end:]))
+		require.Contains(t, faultsOf(err), field)
+	}
+	_, err = pricing.Price(pricing.Cart{Currency: pricing.EUR()}, pricing.Terms{Refund: pricing.RefundTerms{Policy: 2, MinPurchase: -1, MinQuantity: -1}})
+	require.Equal(t, map[string]pricing.FieldCode{
+		"refund.policy": pricing.FieldUnknown, "refund.minPurchase": pricing.FieldTooSmall, "refund.minQuantity": pricing.FieldTooSmall,
+	}, faultsOf(err))
+}
+
+func text(t *testing.T, v any) string {
+	t.Helper()
+	written, err := json.Marshal(v)
+	require.NoError(t, err)
+	return string(written)
+}
+
+func TestRefundPolicies(t *testing.T) {
+	t.Parallel()
+	for name, p := range map[string]pricing.RefundPolicy{"keep": pricing.Keep, "rebill": pricing.Rebill} {
+		written, err := p.MarshalText()
+		require.NoError(t, err)
+		require.Equal(t, name, string(written))
+		require.Equal(t, "pricing.RefundPolicy("+name+")", fmt.Sprintf("%#v", p))
+		var read pricing.RefundPolicy
+		require.NoError(t, read.UnmarshalText(written))
+		require.Equal(t, p, read)
+	}
+	p := pricing.Rebill
+	wantField(t, p.UnmarshalText([]byte("Keep")), "", pricing.FieldUnknown)
+	require.Equal(t, pricing.Keep, p)
+	_, err := pricing.RefundPolicy(2).MarshalText()
+	wantField(t, err, "", pricing.FieldUnknown)
+	require.Empty(t, pricing.RefundPolicy(2).String())
+}
+
+func FuzzReturnsJSON(f *testing.F) {
+	f.Add([]byte(`{"returns":[{"line":0,"quantity":2},{"line":3,"whole":true}],"shipping":true}`))
+	f.Add([]byte(`{"all":true}`))
+	f.Add([]byte(`{"returns":[{"line":1e2,"quantity":9223372036854775807}]}`))
+	cart, terms := randomCase(rand.New(rand.NewPCG(3, 41)))
+	q, err := pricing.Price(cart, terms...)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var now pricing.Returns
+		if err := now.UnmarshalJSON(data); err != nil {
+			if len(faultsOf(err)) == 0 {
+				t.Errorf("%v names no field", err)
+			}
+			return
+		}
+		written, err := json.Marshal(now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again pricing.Returns
+		if err := again.UnmarshalJSON(written); err != nil || len(again.Lines) != len(now.Lines) {
+			t.Fatalf("%s is read as %+v: %v", written, again, err)
+		}
+		refund, err := q.Refund(pricing.Refunded{}, now)
+		if err == nil && refund.Validate() != nil || err != nil && len(faultsOf(err)) == 0 {
+			t.Fatalf("%s refunds %+v: %v", written, refund, err)
+		}
+	})
+}
+
+func FuzzRefundJSON(f *testing.F) {
+	f.Add([]byte(storedRefund))
+	f.Add([]byte(`{"version":1,"currency":"JPY","amount":"0","subtotal":0,"shipping":0,"lines":[]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var r pricing.Refund
+		if err := r.UnmarshalJSON(data); err != nil {
+			if len(faultsOf(err)) == 0 {
+				t.Errorf("%v names no field", err)
+			}
+			return
+		}
+		if r.Currency.IsZero() {
+			return // the JSON value null
+		}
+		written, err := json.Marshal(r)
+		if err != nil {
+			t.Fatalf("what was loaded cannot be stored: %v", err)
+		}
+		var again pricing.Refund
+		if err := again.UnmarshalJSON(written); err != nil || !again.Equal(r) {
+			t.Fatalf("%s is loaded as %+v, %v", written, again, err)
+		}
+	})
+}

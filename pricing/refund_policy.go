@@ -1,0 +1,133 @@
+package pricing
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// RefundPolicy tells what a refund does if the rest of an order no longer meets a threshold of a
+// coupon. The thresholds are the minimum purchase, the minimum quantity, the tiers of a [Tiered]
+// discount and the units to buy of a [BuyXGetY] discount.
+type RefundPolicy uint8
+
+// These constants are the refund policies.
+const (
+	// Keep keeps the discount of the units that are not returned. Keep is the default.
+	Keep RefundPolicy = iota
+	// Rebill lowers the refund by the discount that the rest of the order no longer earns.
+	Rebill
+)
+
+const refundPolicyMessage = "must be keep or rebill"
+
+// String returns the JSON name of the policy: "keep" or "rebill". For an unknown policy, String
+// returns the empty string.
+func (p RefundPolicy) String() string {
+	switch p {
+	case Keep:
+		return "keep"
+	case Rebill:
+		return "rebill"
+	}
+	return ""
+}
+
+// GoString returns the text that package fmt prints for %#v, such as
+// "pricing.RefundPolicy(keep)".
+func (p RefundPolicy) GoString() string { return goString("RefundPolicy", p.String(), uint8(p)) }
+
+// ParseRefundPolicy returns the policy with the given JSON name. The name is case-sensitive.
+// ParseRefundPolicy returns a [*ValidationError] for an unknown or empty name.
+func ParseRefundPolicy(text string) (RefundPolicy, error) {
+	for p := Keep; p <= Rebill; p++ {
+		if p.String() == text {
+			return p, nil
+		}
+	}
+	return 0, invalid("", FieldUnknown, refundPolicyMessage)
+}
+
+// MarshalText returns the JSON name of the policy. For an unknown policy, MarshalText returns a
+// [*ValidationError].
+func (p RefundPolicy) MarshalText() ([]byte, error) {
+	if p > Rebill {
+		return nil, invalid("", FieldUnknown, fmt.Sprintf("%d is no refund policy", p))
+	}
+	return []byte(p.String()), nil
+}
+
+// UnmarshalText parses the JSON name of a policy, like [ParseRefundPolicy]. On error,
+// UnmarshalText sets the policy to [Keep].
+func (p *RefundPolicy) UnmarshalText(text []byte) (err error) {
+	*p, err = ParseRefundPolicy(string(text))
+	return err
+}
+
+// RefundTerms are the terms of a coupon that a refund needs. The discount of the coupon has the
+// other thresholds.
+type RefundTerms struct {
+	// Policy tells what a refund does if the rest of the order no longer meets a threshold.
+	Policy RefundPolicy
+	// MinPurchase is the least list price of the lines that the coupon covers, in minor units. A
+	// MinPurchase of 0 means that there is no minimum.
+	MinPurchase int64
+	// MinQuantity is the least number of units in the lines that the coupon covers. A
+	// MinQuantity of 0 means that there is no minimum.
+	MinQuantity int64
+}
+
+// valid reports whether faults finds nothing.
+func (t *RefundTerms) valid() bool {
+	return t.Policy <= Rebill && t.MinPurchase >= 0 && t.MinQuantity >= 0
+}
+
+// faults lists what is wrong with the terms.
+func (t *RefundTerms) faults(faults *ValidationError) {
+	if t.Policy > Rebill {
+		faults.Add("refund.policy", FieldUnknown, refundPolicyMessage)
+	}
+	if t.MinPurchase < 0 {
+		faults.Add("refund.minPurchase", FieldTooSmall, "a minimum purchase is not negative")
+	}
+	if t.MinQuantity < 0 {
+		faults.Add("refund.minQuantity", FieldTooSmall, "a minimum quantity is not negative")
+	}
+}
+
+// refundTerms are what a refund needs of a coupon; nil is the zero RefundTerms.
+type refundTerms struct {
+	Policy      string      `json:"policy"`
+	MinPurchase Number      `json:"minPurchase,omitempty"`
+	MinQuantity json.Number `json:"minQuantity,omitempty"`
+}
+
+func (q Quote) refundTerms(t RefundTerms) *refundTerms {
+	if t == (RefundTerms{}) {
+		return nil
+	}
+	d := refundTerms{Policy: t.Policy.String()}
+	if t.MinPurchase != 0 {
+		d.MinPurchase = Number(q.Currency.Format(t.MinPurchase))
+	}
+	if t.MinQuantity != 0 {
+		d.MinQuantity = integer(t.MinQuantity)
+	}
+	return &d
+}
+
+// refund reads the terms of a refund, which may be absent.
+func (r *quoteReader) refund(d *refundTerms) (t RefundTerms) {
+	if d == nil {
+		return t
+	}
+	policy, err := ParseRefundPolicy(d.Policy)
+	r.faults.At("refund.policy", err)
+	t.Policy = policy
+	if d.MinPurchase != "" {
+		t.MinPurchase = r.amount("refund.minPurchase", d.MinPurchase)
+	}
+	if d.MinQuantity != "" {
+		t.MinQuantity = r.integer("refund.minQuantity", d.MinQuantity)
+	}
+	return t
+}

@@ -1,0 +1,191 @@
+package pricing
+
+import (
+	"cmp"
+	"slices"
+)
+
+// lost returns the discount of a coupon that the rest of the order no longer earns, in minor
+// units. It never falls when more is returned.
+func (w *refundWork) lost(q *Quote, coupon int, before *Refunded) int64 {
+	c := &q.Coupons[coupon]
+	kept := c.Amount - w.returned[coupon]
+	if c.Refund.Policy != Rebill || kept <= 0 {
+		return 0
+	}
+	var list, units int64
+	for i := range q.Lines {
+		if q.covers(coupon, i) {
+			left := w.left(q, i, before)
+			list += left * q.Lines[i].UnitPrice
+			units += left
+		}
+	}
+	if list < c.Refund.MinPurchase || units < c.Refund.MinQuantity {
+		return kept
+	}
+	earned := kept
+	switch c.Discount.kind { //nolint:exhaustive // the other types have no threshold
+	case Tiered:
+		earned = w.earnedByTier(q, coupon, before, list, units)
+	case BuyXGetY:
+		earned = w.earnedByPurchase(q, coupon, before)
+	}
+	return kept - min(kept, earned)
+}
+
+// left returns how many units of a line are not returned.
+func (w *refundWork) left(q *Quote, line int, before *Refunded) int64 {
+	return q.Lines[line].Quantity - before.units(line) - w.now[line]
+}
+
+// earnedByTier returns what the rest earns, if it reaches a lower tier than the order did: the
+// least of what that tier and the tiers above it, up to the order's, take off.
+func (w *refundWork) earnedByTier(q *Quote, coupon int, before *Refunded, list, units int64) int64 {
+	c := &q.Coupons[coupon]
+	t := c.Discount.more
+	reached, recorded := t.tierIndex(list, units), t.tierIndex(c.EligibleSubtotal, c.EligibleQuantity)
+	switch {
+	case reached >= recorded:
+		return c.Amount
+	case reached < 0:
+		return 0
+	}
+	cost, step := w.entryCost(q, coupon, before), max(q.Step, 1)
+	earned := c.Amount
+	for i := reached; i < recorded; i++ {
+		tier := &t.Tiers[i]
+		off := min(tier.Amount, cost)
+		if !tier.Percent.IsZero() {
+			off = tier.Percent.Of(cost/step) * step
+		}
+		earned = min(earned, off)
+	}
+	if t.MaxDiscount > 0 {
+		earned = min(earned, t.MaxDiscount/step*step)
+	}
+	return earned
+}
+
+// entryCost returns what the rest of a coupon's lines cost at the entry of its lane.
+func (w *refundWork) entryCost(q *Quote, coupon int, before *Refunded) (cost int64) {
+	earlier, row, lane := 0, 0, q.Coupons[coupon].Discount.lane
+	for earlier < coupon && q.Coupons[earlier].Discount.lane < lane {
+		earlier++
+	}
+	for i := range q.Lines {
+		l := &q.Lines[i]
+		first := row
+		row += l.explicit()
+		if !q.covers(coupon, i) {
+			continue
+		}
+		skip := l.Quantity - w.left(q, i, before)
+		if skip == 0 && l.detail != nil && l.detail.groups == nil { // no need to tell units apart
+			cost += l.Subtotal
+			for _, part := range l.detail.parts[:earlier] {
+				cost -= part
+			}
+			continue
+		}
+		w.load(q, i, first)
+		for _, g := range w.rows {
+			gone := min(skip, g.quantity)
+			skip -= gone
+			each := l.UnitPrice
+			for _, amount := range g.amounts[:earlier] {
+				each -= amount
+			}
+			cost += (g.quantity - gone) * each
+		}
+	}
+	return cost
+}
+
+// gift is a group of discounted units in the rest of an order.
+type gift struct {
+	amount, quantity int64
+	bought           bool // its line counts as bought
+}
+
+// earnedByPurchase returns the greatest discounts of the rest for which enough other units are
+// bought. For each begun number of getQuantity units it takes buyQuantity others.
+func (w *refundWork) earnedByPurchase(q *Quote, coupon int, before *Refunded) (earned int64) {
+	t := q.Coupons[coupon].Discount.more
+	bought, gifts := w.collect(q, coupon, before)
+	slices.SortStableFunc(w.gifts, func(a, b gift) int {
+		return cmp.Or(cmp.Compare(b.amount, a.amount), compareBools(a.bought, b.bought))
+	})
+	low, high := int64(0), gifts
+	for low < high {
+		n := low + (high-low+1)/2
+		times := (n-1)/t.GetQuantity + 1
+		if others := bought - w.boughtGifts(n); others/t.BuyQuantity >= times {
+			low = n
+		} else {
+			high = n - 1
+		}
+	}
+	for _, g := range w.gifts {
+		n := min(low, g.quantity)
+		low -= n
+		earned += n * g.amount
+	}
+	return earned
+}
+
+func compareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// collect lists the discounted units of the rest. It returns their number, and the number of units
+// in lines that count as bought.
+func (w *refundWork) collect(q *Quote, coupon int, before *Refunded) (bought, gifts int64) {
+	c, row := &q.Coupons[coupon], 0
+	w.gifts = w.gifts[:0]
+	for i := range q.Lines {
+		l := &q.Lines[i]
+		first := row
+		row += l.explicit()
+		counts := q.covers(coupon, i)
+		if c.bought != nil {
+			counts = c.bought[i]
+		}
+		left := w.left(q, i, before)
+		if counts {
+			bought += left
+		}
+		if !q.covers(coupon, i) {
+			continue
+		}
+		w.load(q, i, first)
+		skip := l.Quantity - left
+		for _, g := range w.rows {
+			gone := min(skip, g.quantity)
+			skip -= gone
+			if n := g.quantity - gone; n > 0 && g.amounts[coupon] > 0 {
+				w.gifts = append(w.gifts, gift{g.amounts[coupon], n, counts})
+				gifts += n
+			}
+		}
+	}
+	return bought, gifts
+}
+
+// boughtGifts returns how many of the first n discounted units count as bought.
+func (w *refundWork) boughtGifts(n int64) (bought int64) {
+	for _, g := range w.gifts {
+		units := min(n, g.quantity)
+		n -= units
+		if g.bought {
+			bought += units
+		}
+	}
+	return bought
+}
