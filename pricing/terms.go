@@ -52,7 +52,7 @@ func conflict(t, u *Terms) bool { return t.Group == "" || u.Group == "" || t.Gro
 // fits reports whether the terms are valid for the cart.
 func (t *Terms) fits(c *Cart) bool {
 	lines := len(c.Lines)
-	if t.Bought == nil && t.Discount.more == nil && t.Discount.kind != FixedAmount && t.Eligible == nil {
+	if t.Bought == nil && t.Discount.more == nil && !t.Discount.kind.HasAmount() && t.Eligible == nil {
 		return len(t.ID) <= MaxTermsIDLength && len(t.Group) <= MaxTermsIDLength
 	}
 	return (t.Eligible == nil || len(t.Eligible) == lines) && (t.Bought == nil || len(t.Bought) == lines && t.Discount.kind == BuyXGetY) &&
