@@ -237,7 +237,7 @@ func (d Discount) GoString() string { return fmt.Sprintf("pricing.Discount(%s)",
 // in returns the amounts of the discount in a currency.
 func (d *Discount) in(c Currency) (terms CurrencyTerms, ok bool) {
 	if d.more == nil {
-		return CurrencyTerms{Amount: d.amount.minor}, d.kind != FixedAmount || d.amount.currency == c
+		return CurrencyTerms{Amount: d.amount.minor}, !d.kind.HasAmount() || d.amount.currency == c
 	}
 	if !d.more.hasMoney() {
 		return CurrencyTerms{}, true
@@ -292,7 +292,7 @@ func (d Discount) FitsCart(c Cart) error {
 
 // fits is FitsCart for the hot path: no message, no allocation.
 func (d *Discount) fits(c *Cart) bool {
-	if d.more == nil && d.kind != FixedAmount {
+	if d.more == nil && !d.kind.HasAmount() {
 		return true
 	}
 	_, ok := d.in(c.Currency)

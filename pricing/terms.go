@@ -57,7 +57,7 @@ func (t *Terms) fits(c *Cart) bool {
 	if !t.Refund.valid() {
 		return false
 	}
-	if t.Bought == nil && t.Discount.more == nil && t.Discount.kind != FixedAmount && t.Eligible == nil {
+	if t.Bought == nil && t.Discount.more == nil && !t.Discount.kind.HasAmount() && t.Eligible == nil {
 		return len(t.ID) <= MaxTermsIDLength && len(t.Group) <= MaxTermsIDLength
 	}
 	return (t.Eligible == nil || len(t.Eligible) == lines) && (t.Bought == nil || len(t.Bought) == lines && t.Discount.kind == BuyXGetY) &&
