@@ -110,7 +110,16 @@ func (s situation) tooFew() bool {
 	for _, i := range s.eligible() {
 		units.Add(units, big.NewInt(s.cart.Lines[i].Quantity))
 	}
-	return units.Cmp(big.NewInt(s.coupon.Conditions.MinQuantity)) < 0
+	return units.Cmp(big.NewInt(s.coupon.Conditions.MinQuantity)) < 0 || units.Cmp(big.NewInt(s.firstTier("QUANTITY"))) < 0
+}
+
+// A cart below the first tier is refused as one below a minimum.
+func (s situation) firstTier(basis string) int64 {
+	terms := s.coupon.Discount.Terms()
+	if terms.TierBasis.String() != basis {
+		return 0
+	}
+	return terms.Tiers[0].From
 }
 
 func (s situation) otherTags() bool {
@@ -178,10 +187,27 @@ func (s situation) noPlace(limit, completed, reserved int64) bool {
 }
 
 // Section 2.7: a minimum purchase is compared with the eligible subtotal, >=.
-// Section 2.8: only in the coupon's currency.
+// Section 2.8: only in the currencies of the coupon.
 func (s situation) belowMinimum() bool {
-	return s.coupon.MinPurchase > 0 && !s.otherCurrency() &&
-		s.subtotal().Cmp(big.NewInt(s.coupon.MinPurchase)) < 0
+	least, _ := s.minimum()
+	return !s.otherCurrency() && s.subtotal().Cmp(big.NewInt(max(least, s.firstTier("AMOUNT")))) < 0
+}
+
+// minimum is the minimum purchase in the currency of the cart. none tells that the coupon has one in
+// other currencies only.
+func (s situation) minimum() (least int64, none bool) {
+	if s.coupon.MinPurchase == 0 {
+		return 0, false
+	}
+	if s.coupon.Currency.Code() == s.cart.Currency.Code() {
+		return s.coupon.MinPurchase, false
+	}
+	for _, m := range s.coupon.MinPurchases.Slice() {
+		if m.Currency().Code() == s.cart.Currency.Code() {
+			return m.Minor(), false
+		}
+	}
+	return 0, true
 }
 
 // Section 4.8: a request without a user is user_required. Section 7: a preview
@@ -207,24 +233,35 @@ func (s situation) pointsNotRedeemed() bool {
 		!s.question.Usage.CustomerHoldsReservation
 }
 
-// Section 2.9. A cart without eligible lines, and one whose currency does not fit,
-// have a reason of their own.
+// Section 2.9. A cart without eligible lines, one whose currency does not fit, and one below the
+// first tier have a reason of their own.
 func (s situation) takesNothing() bool {
-	return len(s.eligible()) > 0 && !s.otherCurrency() && s.discount().Sign() == 0
+	units := new(big.Int)
+	for _, i := range s.eligible() {
+		units.Add(units, big.NewInt(s.cart.Lines[i].Quantity))
+	}
+	below := units.Cmp(big.NewInt(s.firstTier("QUANTITY"))) < 0 || s.subtotal().Cmp(big.NewInt(s.firstTier("AMOUNT"))) < 0
+	return len(s.eligible()) > 0 && !s.otherCurrency() && s.discount().Sign() == 0 && !below
 }
 
-// Section 2.8: FIXED_AMOUNT and minimum purchase apply only to carts of the
-// coupon's currency; a percentage without a minimum works in any.
+// Section 2.8: amounts and minimum purchases apply only to carts of their currencies; a coupon
+// without amounts works in any.
 func (s situation) otherCurrency() bool {
-	bound := s.coupon.Discount.Type().String() == "FIXED_AMOUNT" || s.coupon.MinPurchase != 0
+	_, unminimum := s.minimum()
 	budgets := s.coupon.Limits.Budget.Slice()
 	unbudgeted := len(budgets) > 0 && !slices.ContainsFunc(budgets, func(m pricing.Money) bool { return m.Currency() == s.cart.Currency })
-	return unbudgeted || bound && s.coupon.Currency.Code() != s.cart.Currency.Code()
+	amounts := s.coupon.Discount.Currencies()
+	unpriced := len(amounts) > 0 && !slices.Contains(amounts, s.cart.Currency)
+	return unbudgeted || unminimum || unpriced
 }
 
 // Section 2.2: base times percent, computed exactly, rounded once, half-up; or the
-// amount, at most the base. Section 2.10: to a whole step, where there is one.
+// amount, at most the base. Section 2.10: to a whole step, where there is one. Package pricing
+// has an oracle of its own, from which the discounts with further terms are taken for granted.
 func (s situation) discount() *big.Int {
+	if !s.coupon.Discount.Simple() {
+		return s.elaborateDiscount()
+	}
 	base := s.subtotal()
 	if s.coupon.Discount.Type().String() == "PERCENTAGE" {
 		percent, _ := new(big.Rat).SetString(s.coupon.Discount.Value())
@@ -240,6 +277,27 @@ func (s situation) discount() *big.Int {
 	return base
 }
 
+func (s situation) elaborateDiscount() *big.Int {
+	if s.otherCurrency() {
+		return new(big.Int)
+	}
+	terms := pricing.Terms{Discount: s.coupon.Discount, Eligible: make([]bool, len(s.cart.Lines))}
+	for _, i := range s.eligible() {
+		terms.Eligible[i] = true
+	}
+	if !s.coupon.Buys.IsZero() {
+		terms.Bought = make([]bool, len(s.cart.Lines))
+		for _, i := range s.within(s.coupon.Buys) {
+			terms.Bought[i] = true
+		}
+	}
+	quote, err := pricing.Price(s.cart, terms)
+	if err != nil {
+		panic(err)
+	}
+	return big.NewInt(quote.Discount)
+}
+
 func (s situation) subtotal() *big.Int {
 	sum := new(big.Int)
 	for _, i := range s.eligible() {
@@ -250,35 +308,48 @@ func (s situation) subtotal() *big.Int {
 }
 
 // eligible returns the positions of the covered lines.
-func (s situation) eligible() []int {
+func (s situation) eligible() []int { return s.within(s.coupon.Scope) }
+
+// within returns the positions of the lines that a scope covers.
+func (s situation) within(scope coupon.Scope) []int {
 	var covered []int
 	for i, l := range s.cart.Lines {
-		if slices.Contains(s.coveredKinds(), l.Kind.String()) && s.selected(l) {
+		if slices.Contains(coveredKinds(scope), l.Kind.String()) && selected(scope, l) && !restricted(scope, l) {
 			covered = append(covered, i)
 		}
 	}
 	return covered
 }
 
+// Section 3.3: kinds and categories restrict every scope, and exclusions take lines out of it.
+func restricted(scope coupon.Scope, l pricing.Line) bool {
+	kinds, categories := scope.Kinds.Slice(), scope.Categories.Slice()
+	has := func(names []string) bool {
+		return slices.ContainsFunc(l.Categories.Names(), func(name string) bool { return slices.Contains(names, name) })
+	}
+	return len(kinds) > 0 && !slices.Contains(kinds, l.Kind.String()) || len(categories) > 0 && !has(categories) ||
+		has(scope.ExcludedCategories.Slice()) || slices.Contains(scope.ExcludedItems.Slice(), l.ItemID)
+}
+
 // Spec 2.2.
-func (s situation) coveredKinds() []string {
+func coveredKinds(scope coupon.Scope) []string {
 	return map[string][]string{
 		"ALL":          {"plan", "device", "accessory"},
 		"SUBSCRIPTION": {"plan"},
 		"PRODUCT":      {"device", "accessory"},
 		"SPECIFIC":     {"plan", "device", "accessory"},
-	}[s.coupon.Scope.AppliesTo.String()]
+	}[scope.AppliesTo.String()]
 }
 
 // Section 3.1, 3.2: lists are read per kind; empty means all of the kind, except
 // with SPECIFIC; ALL takes no selection.
-func (s situation) selected(l pricing.Line) bool {
+func selected(scope coupon.Scope, l pricing.Line) bool {
 	list := map[string][]string{
-		"plan":      s.coupon.Scope.Plans.Slice(),
-		"device":    s.coupon.Scope.Devices.Slice(),
-		"accessory": s.coupon.Scope.Accessories.Slice(),
+		"plan":      scope.Plans.Slice(),
+		"device":    scope.Devices.Slice(),
+		"accessory": scope.Accessories.Slice(),
 	}[l.Kind.String()]
-	switch s.coupon.Scope.AppliesTo.String() {
+	switch scope.AppliesTo.String() {
 	case "ALL":
 		return true
 	case "SPECIFIC":

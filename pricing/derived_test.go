@@ -376,7 +376,7 @@ func inMinorUnits(t *rapid.T, d pricing.Discount, c pricing.Currency, divisor in
 func greaterDiscountFault(t *rapid.T, price pricer) string {
 	p := drawPurchase(t, pricingtest.CartOptions{})
 	q := p
-	q.discount = pricingtest.DiscountFor(p.cart).
+	q.discount = pricingtest.SimpleDiscountFor(p.cart).
 		Filter(func(d pricing.Discount) bool { return d.Type() == p.discount.Type() }).Draw(t, "other discount")
 	if q.discount.Amount().Minor() < p.discount.Amount().Minor() ||
 		q.discount.Percent().Decimal().LessThan(p.discount.Percent().Decimal()) {

@@ -1,6 +1,7 @@
 package pricing
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -34,7 +35,8 @@ type DiscountTerms struct {
 	// maximum.
 	MaxDiscount int64
 	// Others are the amounts in other currencies. Every entry has the amounts that the discount
-	// has in Currency. A discount with tiers has no Others.
+	// has in Currency. A discount with tiers has no Others. NewDiscount sorts Others by the code of
+	// the currency.
 	Others []CurrencyTerms
 	// MaxUnits limits a discount of the first four types to the cheapest eligible units. A
 	// MaxUnits of 0 means that there is no limit.
@@ -133,6 +135,7 @@ func NewDiscount(t DiscountTerms) (Discount, error) {
 	}
 	if !t.Equal(DiscountTerms{Type: t.Type, Lane: t.Lane, Percent: t.Percent, Amount: t.Amount, Currency: d.amount.currency}) {
 		t.Others, t.Tiers = slices.Clone(t.Others), slices.Clone(t.Tiers)
+		slices.SortFunc(t.Others, func(a, b CurrencyTerms) int { return cmp.Compare(a.Currency.Code(), b.Currency.Code()) })
 		d.more = &t
 	}
 	return d, nil

@@ -84,3 +84,26 @@ func TestDiscountThatIsNone(t *testing.T) {
 		}
 	}
 }
+
+// The order of the further currencies changes nothing: they are read from JSON in another order.
+func TestTheOrderOfFurtherCurrenciesIsNoTerm(t *testing.T) {
+	t.Parallel()
+	var of [3]pricing.Currency
+	for i, code := range []string{"JPY", "EUR", "BOB"} {
+		c, err := pricing.ParseCurrency(code)
+		require.NoError(t, err)
+		of[i] = c
+	}
+	euros, bolivianos := pricing.CurrencyTerms{Currency: of[1], Amount: 3}, pricing.CurrencyTerms{Currency: of[2], Amount: 1 << 40}
+	var made []pricing.Discount
+	for _, others := range [][]pricing.CurrencyTerms{{euros, bolivianos}, {bolivianos, euros}} {
+		d, err := pricing.NewDiscount(pricing.DiscountTerms{Type: pricing.FixedAmount, Currency: of[0], Amount: 1, Others: others})
+		require.NoError(t, err)
+		made = append(made, d)
+	}
+	text, err := json.Marshal(made[0])
+	require.NoError(t, err)
+	var read pricing.Discount
+	require.NoError(t, json.Unmarshal(text, &read))
+	require.True(t, made[0].Equal(made[1]) && read.Equal(made[0]))
+}

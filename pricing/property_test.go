@@ -22,12 +22,19 @@ type purchase struct {
 	eligible []bool
 }
 
+// drawPurchase draws a purchase with a percentage or a fixed amount without further terms.
 func drawPurchase(t *rapid.T, o pricingtest.CartOptions) purchase {
+	return drawPurchaseWith(t, o, pricingtest.SimpleDiscountFor)
+}
+
+func drawPurchaseWith(
+	t *rapid.T, o pricingtest.CartOptions, discount func(pricing.Cart) *rapid.Generator[pricing.Discount],
+) purchase {
 	o.Step = pricingtest.Step().Draw(t, "step")
 	cart := pricingtest.Cart(o).Draw(t, "cart")
 	return purchase{
 		cart:     cart,
-		discount: pricingtest.DiscountFor(cart).Draw(t, "discount"),
+		discount: discount(cart).Draw(t, "discount"),
 		eligible: pricingtest.Eligible(cart).Draw(t, "eligible"),
 	}
 }
@@ -43,7 +50,7 @@ func (p purchase) price(t *rapid.T) pricing.Quote {
 // Contract section 2, nos. 1 to 5. The rules are those of pricingtest.CheckQuote,
 // whose own test breaks each of them on purpose.
 func quoteKeepsTheRules(t *rapid.T) {
-	p := drawPurchase(t, pricingtest.CartOptions{})
+	p := drawPurchaseWith(t, pricingtest.CartOptions{}, pricingtest.DiscountFor)
 	q := p.price(t)
 	pricingtest.CheckQuote(t, p.cart, p.discount, p.eligible, q)
 	if err := q.Validate(); err != nil {

@@ -24,15 +24,29 @@ func Coupon() *rapid.Generator[coupon.Coupon] {
 // the cart's currency more often than not, covers a line of it more often than
 // not (if there is one), and a minimum purchase is close to what the cart costs.
 func For(cart pricing.Cart) *rapid.Generator[coupon.Coupon] {
+	return forCart(cart, pricingtest.DiscountFor)
+}
+
+// SimpleFor is like [For], but the discount is a percentage or a fixed amount without further terms.
+func SimpleFor(cart pricing.Cart) *rapid.Generator[coupon.Coupon] {
+	return forCart(cart, pricingtest.SimpleDiscountFor)
+}
+
+func forCart(cart pricing.Cart, discounts func(pricing.Cart) *rapid.Generator[pricing.Discount]) *rapid.Generator[coupon.Coupon] {
 	return rapid.Custom(func(t *rapid.T) coupon.Coupon {
 		d := Draft().Draw(t, "draft")
 		currency := cart.Currency
 		if rapid.IntRange(0, 4).Draw(t, "of another currency") == 0 {
 			currency = pricingtest.Currency().Draw(t, "currency")
 		}
+		discount := discounts(pricing.Cart{Currency: currency, Step: cart.Step}).Draw(t, "discount")
+		if terms := discount.Terms(); len(terms.Others) > 0 {
+			currency = terms.Currency
+		}
 		d.Currency = currency.Code()
-		d.DiscountType, d.DiscountValue = discount(t, currency)
+		setDiscount(t, &d, discount)
 		d.MinPurchase = nearMinimum(t, currency, cart)
+		d.MinPurchases = minimums(t, currency, d.MinPurchase)
 		d.MinQuantity = coupon.Optional[int]{}
 		if rapid.IntRange(0, 3).Draw(t, "minimum quantity") == 0 {
 			d.MinQuantity = coupon.Set(rapid.IntRange(1, 3).Draw(t, "units"))
@@ -122,7 +136,16 @@ func Patch(c coupon.Coupon) *rapid.Generator[coupon.Patch] {
 		}
 		p.MaxUses, p.MaxUsesPerUser = optionalLimit(t, "max uses"), optionalLimit(t, "max uses per user")
 		if chosen("minimum purchase") {
-			p.MinPurchase = coupon.Set(minimum(t, c.Currency))
+			own := minimum(t, c.Currency)
+			p.MinPurchase, p.MinPurchases = coupon.Set(own), coupon.Clear[coupon.Amounts]()
+			if further := minimums(t, c.Currency, own); !further.IsZero() {
+				p.MinPurchases = coupon.Set(further)
+			}
+		}
+		if chosen("group") {
+			p.Group = rapid.SampledFrom([]coupon.Optional[string]{
+				coupon.Clear[string](), coupon.Set(Group().Draw(t, "name of the group")),
+			}).Draw(t, "group")
 		}
 		if chosen("conditions and limits") {
 			patchTerms(t, &p, c.Currency)
@@ -145,6 +168,8 @@ func patchScope(t *rapid.T, p *coupon.Patch) {
 		p.AppliesTo = coupon.Clear[coupon.AppliesTo]()
 	}
 	p.PlanIDs, p.DeviceIDs, p.AccessoryIDs = setOrClearList(s.Plans.Slice()), setOrClearList(s.Devices.Slice()), setOrClearList(s.Accessories.Slice())
+	p.Kinds, p.Categories = setOrClearList(s.Kinds.Slice()), setOrClearList(s.Categories.Slice())
+	p.ExcludedItemIDs, p.ExcludedCategories = setOrClearList(s.ExcludedItems.Slice()), setOrClearList(s.ExcludedCategories.Slice())
 }
 
 func patchAudience(t *rapid.T, p *coupon.Patch) {
@@ -162,9 +187,11 @@ func patchImmutable(t *rapid.T, p *coupon.Patch, c coupon.Coupon) {
 	p.Code = coupon.Set(Spelling(c.Code).Draw(t, "code"))
 	p.DiscountType = coupon.Set(c.Discount.Type())
 	p.Currency = coupon.Set(c.Currency.Code())
-	p.DiscountValue = coupon.Set(c.Discount.Amount().Decimal())
-	if c.Discount.Type() == pricing.Percentage {
+	switch {
+	case c.Discount.Type().HasPercent():
 		p.DiscountValue = coupon.Set(c.Discount.Percent().Decimal())
+	case c.Discount.Type().HasAmount():
+		p.DiscountValue = coupon.Set(c.Discount.Amount().Decimal())
 	}
 	p.Revision = coupon.Set(c.Revision)
 }

@@ -43,8 +43,9 @@ const newUntil = 2041
 
 // Draft draws a draft that [coupon.New] accepts at every instant before 2041 and in every
 // location, where EUR is the default currency. Every option of a coupon occurs: each
-// scope with and without selections, each distribution, limits given, cleared and left
-// out, dates and instants.
+// scope with and without selections, kinds, categories and exclusions, each type of discount with
+// its further terms, each distribution, conditions, limits given, cleared and left out, dates and
+// instants. Set the discount with [WithDiscount] for a draft of a certain discount.
 func Draft() *rapid.Generator[coupon.Draft] {
 	return rapid.Custom(func(t *rapid.T) coupon.Draft {
 		d := coupon.Draft{Code: Spelling(Code().Draw(t, "code")).Draw(t, "typed"), Name: Text(coupon.MaxNameLength).Draw(t, "name")}
@@ -53,13 +54,18 @@ func Draft() *rapid.Generator[coupon.Draft] {
 			currency = pricingtest.Currency().Draw(t, "currency")
 			d.Currency = currency.Code()
 		}
-		d.DiscountType, d.DiscountValue = discount(t, currency)
+		discount := pricingtest.Discount(currency).Draw(t, "discount")
+		if terms := discount.Terms(); len(terms.Others) > 0 {
+			currency = terms.Currency // of several currencies, the first is the coupon's
+			d.Currency = currency.Code()
+		}
+		setDiscount(t, &d, discount)
 		if rapid.Bool().Draw(t, "described") {
 			d.Description = Text(coupon.MaxDescriptionLength).Draw(t, "description") + "\r\n\tsecond line"
 			d.Description = string([]rune(d.Description)[:min(len([]rune(d.Description)), coupon.MaxDescriptionLength)])
 		}
 		scope := Scope().Draw(t, "scope")
-		d.AppliesTo, d.PlanIDs, d.DeviceIDs, d.AccessoryIDs = scope.AppliesTo, scope.Plans.Slice(), scope.Devices.Slice(), scope.Accessories.Slice()
+		setScope(&d, scope)
 		if d.AppliesTo == coupon.All && rapid.Bool().Draw(t, "default scope") {
 			d.AppliesTo = 0
 		}
@@ -68,6 +74,10 @@ func Draft() *rapid.Generator[coupon.Draft] {
 		d.Distribution, d.AllowedUserEmails, d.PointsRequired = a.distribution, a.emails, a.points
 		d.MaxUses, d.MaxUsesPerUser = optionalLimit(t, "max uses"), optionalLimit(t, "max uses per user")
 		d.MinPurchase = minimum(t, currency)
+		d.MinPurchases = minimums(t, currency, d.MinPurchase)
+		if rapid.Bool().Draw(t, "combinable") {
+			d.Group = Group().Draw(t, "group")
+		}
 		drawTerms(t, &d, currency)
 		d.StartsAt, d.ExpiresAt = window(t)
 		if soon := time.Date(newUntil, 1, 3, 0, 0, 0, 0, time.UTC); !d.ExpiresAt.IsZero() && d.ExpiresAt.End(nil).Before(soon) {
@@ -75,14 +85,6 @@ func Draft() *rapid.Generator[coupon.Draft] {
 		}
 		return d
 	})
-}
-
-func discount(t *rapid.T, c pricing.Currency) (pricing.DiscountType, decimal.Decimal) {
-	d := pricingtest.Discount(c).Draw(t, "discount")
-	if d.Type() == pricing.Percentage {
-		return d.Type(), d.Percent().Decimal()
-	}
-	return d.Type(), d.Amount().Decimal()
 }
 
 // minimum is none as often as not, else small, ordinary or beyond every cart.

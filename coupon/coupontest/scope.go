@@ -8,11 +8,41 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/pricing/pricingtest"
 )
 
-// Scope draws a valid scope: each of the four, with and without selections where
-// it takes them.
+// Scope draws a valid scope: each of the four, with and without selections where it takes them, and
+// at times with kinds, categories and exclusions. Categories are those of package pricingtest.
 func Scope() *rapid.Generator[coupon.Scope] {
+	return rapid.Custom(func(t *rapid.T) coupon.Scope {
+		s := plainScope().Draw(t, "scope")
+		if rapid.IntRange(0, 2).Draw(t, "restricted") > 0 {
+			return s
+		}
+		some := func(what string) bool { return rapid.Bool().Draw(t, what) }
+		if some("kinds") {
+			kinds := map[coupon.AppliesTo][]string{
+				coupon.All: {"plan", "device", "accessory", "book"}, coupon.Specific: {"plan", "device", "accessory"},
+				coupon.Subscription: {"plan"}, coupon.Product: {"device", "accessory", "book"},
+			}[s.AppliesTo]
+			s.Kinds = coupon.NewItems(rapid.SliceOfN(rapid.SampledFrom(kinds), 1, 3).Draw(t, "kinds")...)
+		}
+		if some("categories") {
+			s.Categories = coupon.NewItems(rapid.SliceOfN(pricingtest.Category(), 1, 3).Draw(t, "categories")...)
+		}
+		if some("excluded items") {
+			s.ExcludedItems = itemIDs(t, rapid.SampledFrom([]pricing.LineKind{pricing.Plan, pricing.Device, pricing.Accessory}).Draw(t, "kind"), 1)
+		}
+		if some("excluded categories") {
+			excluded := rapid.SliceOfN(pricingtest.Category(), 1, 3).Draw(t, "excluded categories")
+			s.ExcludedCategories = coupon.NewItems(slices.DeleteFunc(excluded, s.Categories.Has)...)
+		}
+		return s
+	})
+}
+
+// plainScope draws a scope without kinds, categories and exclusions.
+func plainScope() *rapid.Generator[coupon.Scope] {
 	return rapid.Custom(func(t *rapid.T) coupon.Scope {
 		s := coupon.Scope{AppliesTo: rapid.SampledFrom([]coupon.AppliesTo{
 			coupon.All, coupon.Subscription, coupon.Product, coupon.Specific,
@@ -120,4 +150,12 @@ func absent(t *rapid.T, cart pricing.Cart, kind pricing.LineKind) []string {
 	}
 	ids = slices.DeleteFunc(ids, func(id string) bool { return taken[id] })
 	return rapid.SliceOfN(rapid.SampledFrom(ids), 1, 3).Draw(t, "absent IDs")
+}
+
+// setScope gives the draft a scope.
+func setScope(d *coupon.Draft, s coupon.Scope) {
+	of := s.Draft()
+	d.AppliesTo, d.PlanIDs, d.DeviceIDs, d.AccessoryIDs = s.AppliesTo, of.PlanIDs, of.DeviceIDs, of.AccessoryIDs
+	d.Kinds, d.Categories = of.Kinds, of.Categories
+	d.ExcludedItemIDs, d.ExcludedCategories = of.ExcludedItemIDs, of.ExcludedCategories
 }

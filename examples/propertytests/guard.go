@@ -17,7 +17,7 @@
 // for all, and rapid looks for a cart on which it does not hold and shrinks it to
 // the smallest:
 //
-//  1. Draw the input from the generators: pricingtest.Cart, then coupontest.For,
+//  1. Draw the input from the generators: pricingtest.Cart, then coupontest.SimpleFor,
 //     a coupon that has a chance to apply to that cart, and coupontest.Question,
 //     a customer, an instant and usage figures. They make the awkward cases often:
 //     free lines, one cent beside ten thousand, 999 units, boundaries of dates,

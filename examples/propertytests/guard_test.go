@@ -31,7 +31,7 @@ func situations() *rapid.Generator[situation] {
 	return rapid.Custom(func(t *rapid.T) situation {
 		var s situation
 		s.cart = pricingtest.Cart(pricingtest.CartOptions{MaxLines: 8}).Draw(t, "cart")
-		s.coupon = coupontest.For(s.cart).Draw(t, "coupon")
+		s.coupon = coupontest.SimpleFor(s.cart).Draw(t, "coupon")
 		s.question = coupontest.Question(s.coupon).Draw(t, "question")
 		if rapid.Bool().Draw(t, "favourable") {
 			makeFavourable(t, &s)
@@ -47,7 +47,7 @@ func situations() *rapid.Generator[situation] {
 func makeFavourable(t *rapid.T, s *situation) {
 	s.coupon = coupon.Coupon{
 		ID: s.coupon.ID, Code: s.coupon.Code, Name: s.coupon.Name, Scope: s.coupon.Scope,
-		Discount: pricingtest.Discount(s.cart.Currency).Draw(t, "discount"), Currency: s.cart.Currency,
+		Discount: pricingtest.SimpleDiscount(s.cart.Currency).Draw(t, "discount"), Currency: s.cart.Currency,
 		Distribution: coupon.General, State: coupon.Active, Revision: s.coupon.Revision,
 	}
 	s.question = eligibility.Question{At: s.question.At, AllowAnonymous: true}

@@ -31,7 +31,7 @@ func TestPropertiesCatchMistakes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			const tries = 2_000
+			const tries = 20_000
 			for seed := range tries {
 				s := situations().Example(seed)
 				offer, err := mistake.quote(s)

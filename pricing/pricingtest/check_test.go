@@ -344,3 +344,51 @@ func TestCheckQuoteReportsEveryChangedAmount(t *testing.T) {
 		}
 	})
 }
+
+// The discount of every type is computed independently: of another discount's terms it is reported.
+func TestCheckQuoteKnowsEveryType(t *testing.T) {
+	t.Parallel()
+	ten, err := pricing.ParsePercent("10")
+	require.NoError(t, err)
+	eur := pricing.EUR()
+	cart := pricing.Cart{Currency: eur, Lines: []pricing.Line{
+		{ID: "A", Kind: pricing.Device, ItemID: "a", Quantity: 3, UnitPrice: 10_00},
+		{ID: "B", Kind: pricing.Accessory, ItemID: "b", Quantity: 2, UnitPrice: 3_33},
+	}}
+	for want, terms := range map[int64]pricing.DiscountTerms{
+		3_67:  {Type: pricing.Percentage, Percent: ten},
+		67:    {Type: pricing.Percentage, Percent: ten, MaxUnits: 2},
+		2_50:  {Type: pricing.Percentage, Percent: ten, Currency: eur, MaxDiscount: 2_50},
+		5_00:  {Type: pricing.FixedAmount, Currency: eur, Amount: 5_00},
+		6_66:  {Type: pricing.FixedAmount, Currency: eur, Amount: 50_00, MaxUnits: 2},
+		18_66: {Type: pricing.FixedAmountPerUnit, Currency: eur, Amount: 4_00},
+		7_99:  {Type: pricing.FixedAmountPerUnit, Currency: eur, Amount: 4_00, MaxDiscount: 7_99},
+		18_00: {Type: pricing.FixedUnitPrice, Currency: eur, Amount: 4_00},
+		1_67:  {Type: pricing.CheapestUnits, Percent: ten, Units: 3},
+		33:    {Type: pricing.BuyXGetY, Percent: ten, BuyQuantity: 3, GetQuantity: 1},
+		1_00:  {Type: pricing.Tiered, Currency: eur, TierBasis: pricing.ByQuantity, Tiers: []pricing.Tier{{From: 5, Amount: 1_00}, {From: 6, Amount: 9_00}}},
+		3_66:  {Type: pricing.Tiered, Currency: eur, TierBasis: pricing.ByAmount, MaxDiscount: 3_66, Tiers: []pricing.Tier{{From: 36_66, Percent: ten}}},
+		0:     {Type: pricing.Tiered, Currency: eur, TierBasis: pricing.ByAmount, Tiers: []pricing.Tier{{From: 36_67, Percent: ten}}},
+	} {
+		discount, err := pricing.NewDiscount(terms)
+		require.NoError(t, err)
+		quote, err := pricing.Price(cart, pricing.Terms{Discount: discount})
+		require.NoError(t, err)
+		require.Equal(t, want, quote.Discount, "%s", discount)
+		var r recorder
+		pricingtest.CheckQuote(&r, cart, discount, nil, quote)
+		require.Empty(t, r.reports, "%s", discount)
+		another, err := pricing.Price(cart, pricing.Terms{Discount: halfOf(t, want)})
+		require.NoError(t, err)
+		pricingtest.CheckQuote(&r, cart, discount, nil, another)
+		require.NotEmpty(t, r.reports, "%s", discount)
+	}
+}
+
+// halfOf is an amount that is not the wanted discount.
+func halfOf(t *testing.T, want int64) pricing.Discount {
+	t.Helper()
+	d, err := pricing.AmountOff(pricing.NewMoney(want/2+1, pricing.EUR()))
+	require.NoError(t, err)
+	return d
+}

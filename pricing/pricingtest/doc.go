@@ -14,6 +14,9 @@
 //		})
 //	}
 //
+// [Discount] draws every type of discount. Draw with [SimpleDiscount] for code that handles
+// percentages and fixed amounts only.
+//
 // Set CartOptions.Step for a processor that charges in steps. Draw discounts for such
 // carts with [DiscountFor].
 //

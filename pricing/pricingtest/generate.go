@@ -24,6 +24,12 @@ func Currency() *rapid.Generator[pricing.Currency] {
 	return rapid.OneOf(rapid.SampledFrom(exponents), rapid.SampledFrom(pricing.Currencies()))
 }
 
+// Category draws the name of a category, "category-1" to "category-3". [Line] draws the same
+// categories.
+func Category() *rapid.Generator[string] {
+	return rapid.Map(rapid.IntRange(1, 3), func(n int) string { return fmt.Sprintf("category-%d", n) })
+}
+
 // Percent draws a percentage from 0.0001 to 100. Edge cases and percentages with
 // remainders, such as 33.33, are frequent.
 func Percent() *rapid.Generator[pricing.Percent] {
@@ -47,32 +53,39 @@ func Step() *rapid.Generator[int64] {
 	return rapid.OneOf(rapid.Just[int64](0), rapid.SampledFrom([]int64{1, 5, 7, 10, 100, 1000}))
 }
 
-// Discount draws a percentage or a fixed amount. The amount is between 1 and
-// math.MaxInt64 minor units. The zero discount is never drawn.
-func Discount(c pricing.Currency) *rapid.Generator[pricing.Discount] {
-	return DiscountFor(pricing.Cart{Currency: c})
+// SimpleDiscount draws a percentage or a fixed amount without further terms, so that
+// pricing.Discount.Simple is true. The amount is between 1 and math.MaxInt64 minor units.
+// The zero discount is never drawn.
+func SimpleDiscount(c pricing.Currency) *rapid.Generator[pricing.Discount] {
+	return SimpleDiscountFor(pricing.Cart{Currency: c})
 }
 
-// DiscountFor draws a discount that fits the cart. It behaves like [Discount], except
-// that amounts are multiples of the cart's step.
-func DiscountFor(cart pricing.Cart) *rapid.Generator[pricing.Discount] {
-	c, step := cart.Currency, max(cart.Step, 1)
-	most := math.MaxInt64 / step
-	percentage := rapid.Map(Percent(), pricing.PercentOff)
-	amount := rapid.Custom(func(t *rapid.T) pricing.Discount {
-		minor := step * rapid.OneOf(
-			rapid.Int64Range(1, 10),
-			rapid.Int64Range(1, 1_000_000),
-			rapid.Int64Range(1, most),
-			rapid.Just(most),
-		).Draw(t, "amount")
-		d, err := pricing.AmountOff(pricing.NewMoney(minor, c))
+// SimpleDiscountFor draws a discount that fits the cart. It behaves like [SimpleDiscount],
+// except that amounts are multiples of the cart's step.
+func SimpleDiscountFor(cart pricing.Cart) *rapid.Generator[pricing.Discount] {
+	return rapid.Custom(func(t *rapid.T) pricing.Discount {
+		if rapid.Bool().Draw(t, "percentage") {
+			return pricing.PercentOff(Percent().Draw(t, "percent"))
+		}
+		minor := amountOf(t, cart.Step)
+		d, err := pricing.AmountOff(pricing.NewMoney(minor, cart.Currency))
 		if err != nil {
-			t.Fatalf("drew an impossible amount %d %s: %v", minor, c, err)
+			t.Fatalf("drew an impossible amount %d %s: %v", minor, cart.Currency, err)
 		}
 		return d
 	})
-	return rapid.OneOf(percentage, amount)
+}
+
+// amountOf draws a positive amount that is a multiple of the step.
+func amountOf(t *rapid.T, step int64) int64 {
+	step = max(step, 1)
+	most := math.MaxInt64 / step
+	return step * rapid.OneOf(
+		rapid.Int64Range(1, 10),
+		rapid.Int64Range(1, 1_000_000),
+		rapid.Int64Range(1, most),
+		rapid.Just(most),
+	).Draw(t, "amount")
 }
 
 // LineOptions bounds the lines that [Line] draws. The zero value sets no bounds.
@@ -118,6 +131,13 @@ func product(kinds []pricing.LineKind) *rapid.Generator[pricing.Line] {
 	return rapid.Custom(func(t *rapid.T) pricing.Line {
 		l := pricing.Line{Kind: rapid.SampledFrom(kinds).Draw(t, "kind")}
 		l.ItemID = fmt.Sprintf("%s-%d", l.Kind, rapid.IntRange(1, ItemsPerKind).Draw(t, "item"))
+		if rapid.IntRange(0, 4).Draw(t, "categorized") == 0 {
+			categories, err := pricing.NewCategories(rapid.SliceOfN(Category(), 1, 2).Draw(t, "categories")...)
+			if err != nil {
+				t.Fatalf("drew impossible categories: %v", err)
+			}
+			l.Categories = categories
+		}
 		if l.Kind == pricing.Plan {
 			l.Recurs = rapid.SampledFrom([]pricing.Interval{
 				pricing.Once, pricing.Daily, pricing.Weekly, pricing.Monthly, pricing.Yearly,

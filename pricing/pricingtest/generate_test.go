@@ -55,6 +55,9 @@ func TestCartsAreValidAndWithinTheirOptions(t *testing.T) {
 		if err := pricingtest.DiscountFor(cart).Draw(t, "discount").FitsCart(cart); err != nil {
 			t.Fatalf("the discount does not fit the cart: %v", err)
 		}
+		if d := pricingtest.SimpleDiscountFor(cart).Draw(t, "simple discount"); !d.Simple() || d.FitsCart(cart) != nil {
+			t.Fatalf("%s is not simple, or does not fit the cart", d)
+		}
 		if eligible := pricingtest.Eligible(cart).Draw(t, "eligible"); eligible != nil && len(eligible) != len(cart.Lines) {
 			t.Fatalf("%d eligible entries for %d lines", len(eligible), len(cart.Lines))
 		}
@@ -115,7 +118,7 @@ func TestGeneratorsReachTheAwkwardCases(t *testing.T) {
 		cart := pricingtest.Cart(pricingtest.CartOptions{}).Example(seed)
 		seen.cart(cart)
 		discount := pricingtest.Discount(cart.Currency).Example(seed)
-		seen.note("percentage", discount.Type() == pricing.Percentage)
+		seen.discount(discount, cart.Currency)
 		seen.note("100 %", discount.Percent().String() == "100")
 		seen.note("one minor unit", discount.Amount().Minor() == 1)
 		seen.note("greatest amount", discount.Amount().Minor() == math.MaxInt64)
@@ -135,7 +138,11 @@ func TestGeneratorsReachTheAwkwardCases(t *testing.T) {
 		"free first":                 50, "free last": 50, "free first and last only": 60, "free alone": 1,
 		"quantity 999": 50, "a cent beside a fortune": 50, "equal lines": 50, "more lines than minor units": 1,
 		"next to the limit": 50, "several fortunes": 60, "shipping": 500, "recurring plan": 400, "many lines": 20,
-		"percentage": 400, "100 %": 20, "one minor unit": 20, "greatest amount": 50,
+		"simple": 250, "100 %": 20, "one minor unit": 20, "greatest amount": 50,
+		"PERCENTAGE": 100, "FIXED_AMOUNT": 100, "FIXED_AMOUNT_PER_UNIT": 50, "FIXED_UNIT_PRICE": 50,
+		"CHEAPEST_UNITS": 50, "BUY_X_GET_Y": 50, "TIERED": 50, "maximum": 150, "max units": 100, "max applications": 20,
+		"percentage of the item lane": 30, "tiers by amount": 20, "tiers by quantity": 20, "several tiers": 40,
+		"several currencies": 100, "of another currency first": 40,
 		"eligible nil": 100, "eligible all": 100, "eligible none": 100, "eligible some": 200,
 		"no step": 400, "step 1": 50, "step 10": 50, "step 1000": 50,
 		"in steps: equal lines": 50, "in steps: a step beside a fortune": 50, "in steps: a discount of one step": 20,
@@ -155,6 +162,22 @@ func (c census) note(what string, is bool) {
 	if is {
 		c[what]++
 	}
+}
+
+// discount looks at the type and the further terms of a discount.
+func (c census) discount(d pricing.Discount, currency pricing.Currency) {
+	terms := d.Terms()
+	c.note(d.Type().String(), true)
+	c.note("simple", d.Simple())
+	c.note("maximum", terms.MaxDiscount > 0)
+	c.note("max units", terms.MaxUnits > 0)
+	c.note("max applications", terms.MaxApplications > 0)
+	c.note("percentage of the item lane", d.Type() == pricing.Percentage && d.Lane() == pricing.ItemLane)
+	c.note("tiers by amount", terms.TierBasis == pricing.ByAmount)
+	c.note("tiers by quantity", terms.TierBasis == pricing.ByQuantity)
+	c.note("several tiers", len(terms.Tiers) > 1)
+	c.note("several currencies", len(terms.Others) > 0)
+	c.note("of another currency first", len(terms.Others) > 0 && terms.Currency != currency)
 }
 
 // steps looks at carts in steps of ten: in steps they are what others are in minor

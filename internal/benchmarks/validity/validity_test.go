@@ -31,7 +31,7 @@ func situations() *rapid.Generator[validity.Situation] {
 func anySituation() *rapid.Generator[validity.Situation] {
 	return rapid.Custom(func(t *rapid.T) validity.Situation {
 		cart := pricingtest.Cart(pricingtest.CartOptions{MaxLines: 12, MaxTotal: 1_000_000_000}).Draw(t, "cart")
-		s := validity.Situation{Coupon: coupontest.For(cart).Draw(t, "coupon")}
+		s := validity.Situation{Coupon: coupontest.SimpleFor(cart).Draw(t, "coupon")}
 		// The others have the rules of the specification only.
 		s.Coupon.Conditions = coupon.Conditions{}
 		s.Coupon.Limits.Budget, s.Coupon.Limits.Periods = coupon.Amounts{}, nil

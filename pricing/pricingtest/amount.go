@@ -1,0 +1,145 @@
+package pricingtest
+
+import (
+	"math/big"
+	"slices"
+
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// checkDiscount compares the discount with what contract section 2 says of its type.
+func checkDiscount(tb TB, discount pricing.Discount, quote pricing.Quote) {
+	tb.Helper()
+	if discount.IsZero() {
+		equal(tb, "cap: no discount", quote.Discount, new(big.Int))
+		return
+	}
+	e := exact{terms: discount.Terms(), quote: quote}
+	want, rounded := e.discount()
+	switch got := big.NewInt(quote.Discount); {
+	case got.Cmp(want) == 0:
+	case rounded:
+		tb.Errorf("rounding: the discount is %d, want %s: %s of %d, rounded half-up", quote.Discount, want, discount, quote.EligibleSubtotal)
+	default:
+		tb.Errorf("cap: the discount %s takes off %d, want %s", discount, quote.Discount, want)
+	}
+}
+
+// exact computes one discount without a bound on numbers.
+type exact struct {
+	terms pricing.DiscountTerms
+	quote pricing.Quote
+}
+
+// amounts returns the amount and the maximum in the currency of the quote.
+func (e exact) amounts() (amount, most int64) {
+	for _, o := range e.terms.Others {
+		if o.Currency == e.quote.Currency {
+			return o.Amount, o.MaxDiscount
+		}
+	}
+	return e.terms.Amount, e.terms.MaxDiscount
+}
+
+// discount returns what is taken off, and whether that is a rounded percentage.
+func (e exact) discount() (off *big.Int, rounded bool) {
+	amount, most := e.amounts()
+	sum := e.sum(e.counted(), amount)
+	switch kind := e.terms.Type; {
+	case kind.HasPercent():
+		off, rounded = e.percentOf(sum, e.terms.Percent), true
+	case kind == pricing.FixedAmount:
+		off = smaller(sum, big.NewInt(amount))
+	case kind == pricing.Tiered:
+		off, rounded = e.tier(sum)
+	default:
+		off = sum
+	}
+	if limit := big.NewInt(most - most%stepOf(e.quote)); most > 0 && off.Cmp(limit) > 0 {
+		return limit, false
+	}
+	return off, rounded
+}
+
+// percentOf rounds once, half up, to a whole step.
+func (e exact) percentOf(sum *big.Int, p pricing.Percent) *big.Int {
+	share := new(big.Rat).Mul(new(big.Rat).SetInt(sum), p.Decimal().Rat())
+	steps := halfUp(share.Quo(share, big.NewRat(100, 1)).Quo(share, big.NewRat(stepOf(e.quote), 1)))
+	return steps.Mul(steps, big.NewInt(stepOf(e.quote)))
+}
+
+// counted is how many of the cheapest units are discounted.
+func (e exact) counted() *big.Int {
+	units := new(big.Int)
+	for _, l := range e.quote.Lines {
+		if l.Eligible {
+			units.Add(units, big.NewInt(l.Quantity))
+		}
+	}
+	t := e.terms
+	switch {
+	case t.Type == pricing.CheapestUnits:
+		return smaller(units, big.NewInt(t.Units))
+	case t.Type == pricing.BuyXGetY:
+		times := new(big.Int).Div(units, big.NewInt(t.BuyQuantity+t.GetQuantity))
+		if t.MaxApplications > 0 {
+			times = smaller(times, big.NewInt(t.MaxApplications))
+		}
+		return times.Mul(times, big.NewInt(t.GetQuantity))
+	case t.MaxUnits > 0:
+		return smaller(units, big.NewInt(t.MaxUnits))
+	}
+	return units
+}
+
+// sum is what the cheapest units give together.
+func (e exact) sum(units *big.Int, amount int64) *big.Int {
+	var lines []pricing.QuotedLine
+	for _, l := range e.quote.Lines {
+		if l.Eligible {
+			lines = append(lines, l)
+		}
+	}
+	slices.SortStableFunc(lines, func(a, b pricing.QuotedLine) int { return big.NewInt(a.UnitPrice).Cmp(big.NewInt(b.UnitPrice)) })
+	sum, left := new(big.Int), new(big.Int).Set(units)
+	for _, l := range lines {
+		gives := l.UnitPrice
+		switch e.terms.Type { //nolint:exhaustive // a unit gives its price otherwise
+		case pricing.FixedAmountPerUnit:
+			gives = min(gives, amount)
+		case pricing.FixedUnitPrice:
+			gives = max(gives-amount, 0)
+		}
+		of := smaller(left, big.NewInt(l.Quantity))
+		left.Sub(left, of)
+		sum.Add(sum, of.Mul(of, big.NewInt(gives)))
+	}
+	return sum
+}
+
+// tier returns what the highest tier that is reached takes off.
+func (e exact) tier(sum *big.Int) (off *big.Int, rounded bool) {
+	basis := e.counted()
+	if e.terms.TierBasis == pricing.ByAmount {
+		basis = sum
+	}
+	off = new(big.Int)
+	for _, tier := range e.terms.Tiers {
+		switch {
+		case big.NewInt(tier.From).Cmp(basis) > 0:
+			return off, rounded
+		case tier.Percent.IsZero():
+			off, rounded = smaller(sum, big.NewInt(tier.Amount)), false
+		default:
+			off, rounded = e.percentOf(sum, tier.Percent), true
+		}
+	}
+	return off, rounded
+}
+
+func smaller(a, b *big.Int) *big.Int {
+	if a.Cmp(b) < 0 {
+		return new(big.Int).Set(a)
+	}
+	return new(big.Int).Set(b)
+}
