@@ -105,6 +105,12 @@ func TestEveryRejection(t *testing.T) {
 			admin.creates(object{"code": "DOLLARS", "discountType": "FIXED_AMOUNT", "discountValue": "5", "currency": "USD"})
 			return buys(w.as(t, "ann"), "DOLLARS")
 		}, 422, object{"couponCurrency": "USD", "cartCurrency": "EUR"}},
+		coupon.NotCombinable: {func() answer {
+			admin.creates(object{"code": "AUTUMN", "group": "season"})
+			w.clock.advance(time.Second) // so that the IDs are in this order
+			admin.creates(object{"code": "WINTER", "group": "season"})
+			return w.as(t, "ann").checkout(with(phone, object{"codes": []string{"AUTUMN", "WINTER"}}))
+		}, 422, object{"excludedBy": []any{"WINTER"}}},
 		coupon.CodeTaken: {func() answer {
 			return admin.post("/admin/coupon", object{"code": "summer10", "name": "Again", "discountType": "PERCENTAGE", "discountValue": 5})
 		}, 409, object{}},
