@@ -32,6 +32,9 @@ func (c *cartRequest) targets() map[string]any {
 // coupons are the codes of the request. A request has one code, or a list of codes.
 func (c *cartRequest) coupons(faults *pricing.ValidationError) []string {
 	switch {
+	case len(c.codes) > pricing.MaxCoupons: // which are not looked up
+		faults.Add("codes", pricing.FieldTooLong, fmt.Sprintf("at most %d codes are allowed", pricing.MaxCoupons))
+		return nil
 	case c.code == "":
 		return c.codes
 	case c.codes != nil:

@@ -55,7 +55,7 @@ inputs.code.addEventListener("input", upperCase);
 inputs.discountValue.addEventListener("input", checkValue);
 for (const radio of form.querySelectorAll('input[name="discountType"]')) radio.addEventListener("change", checkValue);
 byId("generate").addEventListener("click", generate);
-timeZones(byId("time-zones"));
+timeZones(byId("time-zones"), form);
 const previewSoon = preview(form, draft, label);
 byId("f-expires-day").addEventListener("click", expireWithTheDay);
 

@@ -64,8 +64,12 @@ function rows(host, changed) {
   };
 }
 
-// timeZones fills the suggestions of time zones.
-function timeZones(host) {
+// timeZones fills the suggestions of time zones when somebody is about to need them.
+function timeZones(host, form) {
+  form.addEventListener("focusin", ({ target }) => target.getAttribute("list") === host.id && host.childElementCount === 0 && fill(host));
+}
+
+function fill(host) {
   host.replaceChildren(...Intl.supportedValuesOf("timeZone").map((value) => el("option", { value })), el("option", { value: "UTC" }));
 }
 

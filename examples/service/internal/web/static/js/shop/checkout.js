@@ -50,7 +50,7 @@ function checkout(host, options) {
   const payButton = el("button", { class: "button button-primary button-wide", type: "button", id: "pay-now", onclick: pay, disabled: true }, "Continue to payment");
   const signIn = el("a", { class: "button button-primary button-wide", href: signInAddress() }, "Sign in to pay");
   const guest = options.guests && !options.user;
-  const email = el("input", { class: "input", id: "guest-email", type: "email", autocomplete: "email", onchange: () => email.checkValidity() && requote() });
+  const email = el("input", { class: "input", id: "guest-email", type: "email", autocomplete: "email", onchange: () => email.checkValidity() && requote({ keep: true }) });
   const address = el("div", { class: "field", "data-field": "email" }, el("label", { for: "guest-email" }, "E-mail address"), email);
   if (guest) signIn.className = "sign-in-instead";
   if (guest) signIn.textContent = "Sign in instead";
@@ -77,11 +77,12 @@ function checkout(host, options) {
     return body;
   }
 
-  // requote prices what is bought. Only the newest answer is shown.
-  async function requote() {
+  // requote prices what is bought. Only the newest answer is shown. With keep, the customer can
+  // go on to the payment meanwhile: who leaves a field by a click on the button has clicked it.
+  async function requote({ keep = false } = {}) {
     const ask = (asked += 1);
     totals.classList.add("busy");
-    payButton.disabled = true;
+    if (!keep) payButton.disabled = true;
     try {
       const answer = await post("/payment/quote", request());
       if (ask !== asked) return;
